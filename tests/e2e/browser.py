@@ -19,9 +19,15 @@ ACTIONS = {
     "wheel": lambda page, a: (page.hover(a["on"]), page.keyboard.down("Control"), page.mouse.wheel(0, a["wheel"]), page.keyboard.up("Control")) and None,
     "drag": lambda page, a: drag(page, a),
     "wait": lambda page, a: page.wait_for_timeout(a["wait"]),
+    "reload": lambda page, a: (page.reload(), ready(page)) and None,
+    "media": lambda page, a: page.emulate_media(**a["media"]),
     "high": lambda page, a: page.set_viewport_size({"width": page.viewport_size["width"], "height": a["high"]}),
     "picture": lambda page, a: page.screenshot(path=a["picture"], full_page=a.get("full", False)) and None,
 }
+
+
+def ready(page):
+    page.wait_for_selector("html[data-ready]", state="attached", timeout=60000)
 
 
 def drag(page, action):
@@ -45,7 +51,7 @@ def main():
         page.on("dialog", lambda d: (said.append("dialog: " + d.message), d.dismiss()))
         page.on("request", lambda r: asked.append(r.url))
         page.goto(Path(path).resolve().as_uri())
-        page.wait_for_selector("html[data-ready]", state="attached", timeout=60000)
+        ready(page)
         for line in sys.stdin:
             action = json.loads(line)
             do = next(ACTIONS[key] for key in ACTIONS if key in action)

@@ -38,7 +38,13 @@ static void put_step(struct bytes *c, struct track *t, const struct step *s)
 	}
 }
 
-/* If there are too many steps: the first, the last, and the highest. Returns how many. */
+/* Whether a row stays if there is room for fewer: those that do are spread evenly. */
+static bool stays(size_t i, size_t count, size_t room)
+{
+	return count <= room || i * room % count < room || i + 1 == count;
+}
+
+/* Returns how many there was room for; the last and the highest are always among them. */
 static size_t put_steps(struct bytes *c, struct track *t, size_t room)
 {
 	const struct steps *s = &t->timeline->steps;
@@ -47,7 +53,7 @@ static size_t put_steps(struct bytes *c, struct track *t, size_t room)
 
 	timeline_peak(t->timeline, &best);
 	for (size_t i = 0; i < s->count; i++) {
-		if (i > room / 2 && i + room / 2 < s->count && i != best)
+		if (!stays(i, s->count, room) && i != best)
 			continue;
 		bytes_varint(c, i - number);
 		put_extent(c, &s->items[i].extent, &before);
@@ -59,16 +65,21 @@ static size_t put_steps(struct bytes *c, struct track *t, size_t room)
 	return rows;
 }
 
+/* Phases stay or go by RUN at a time: every n-th alone would often be the same phase of each step. */
 static void emit_spans(struct track *t)
 {
+	enum { RUN = 16 };
 	const struct spans *s = &t->timeline->model.spans;
-	size_t room = page_room(t->page, SPAN_ROWS, 1000), rows = s->count < room ? s->count : room;
+	size_t room = page_room(t->page, SPAN_ROWS, 1000), rows = 0;
 	uint64_t before = 0, ns = t->timeline->model.first_ns;
 	struct bytes c = { 0 };
 
-	for (size_t i = 0; i < rows; i++) {
+	for (size_t i = 0; i < s->count; i++) {
 		const struct extent *x = &s->items[i].extent;
 
+		if (s->count > room && !stays(i / RUN, (s->count + RUN - 1) / RUN, room / RUN))
+			continue;
+		rows++;
 		column_row(&c, s->items[i].phase, zigzag(x->first_seq - before),
 			   zigzag(x->first_ns - ns), x->last_seq - x->first_seq,
 			   zigzag(x->last_ns - x->first_ns));

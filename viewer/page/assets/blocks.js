@@ -4,13 +4,13 @@
 const ROW = 27;
 
 function blocksTable(parent) {
-  const summary = h('p', { class: 'summary' }), view = h('div', { class: 'rows', tabindex: 0, 'aria-label': 'Blocks' }), space = h('div', { class: 'space' });
+  const summary = h('p', { class: 'summary' }), view = h('div', { class: 'rows', role: 'rowgroup', tabindex: 0, 'aria-label': 'Blocks' }), space = h('div', { class: 'space' });
   const columns = [['category', 'class'], ['size', 'bytes', true], ['count', 'blocks', true], ['line', 'held by'], ['age', 'age', true]];
-  const head = h('div', { class: 'row head' }), sort = { key: 'size', down: true };
+  const head = h('div', { role: 'row' }), all = h('div', { role: 'table', 'aria-label': 'Blocks' }, h('div', { role: 'rowgroup' }, head), view), sort = { key: 'size', down: true };
   let by = 'block', rows = [], at = -1;
   const group = choice('Rows', [['block', 'each block'], ['line', 'by line'], ['class', 'by class']], 'block', (v) => { by = v; fill(); });
   view.append(space);
-  parent.append(h('div', { class: 'tools' }, group, summary), head, view);
+  parent.append(h('div', { class: 'tools' }, group, summary), all);
 
   const keys = {
     category: (r) => r.category, size: (r) => r.size, count: (r) => r.count, line: (r) => r.line, age: (r) => -r.ns,
@@ -49,6 +49,7 @@ function blocksTable(parent) {
     const m = moment(), bytes = rows.reduce((s, r) => s + r.size, 0), blocks = rows.reduce((s, r) => s + r.count, 0);
     summary.textContent = (filtering() ? bytesText(bytes) + ' of ' + bytesText(m.bytes) + ' in ' : bytesText(m.bytes) + ' in ') + plural(blocks, 'block') +
       (m.complete || filtering() ? '' : ', ' + bytesText(m.bytes - m.listed) + ' of it in smaller ones that are not listed');
+    all.setAttribute('aria-rowcount', rows.length + 1);
     space.style.height = rows.length * ROW + 'px';
     view.scrollTop = 0;
     draw();
@@ -56,20 +57,21 @@ function blocksTable(parent) {
 
   function showHead() {
     replace(head, columns.filter(([key]) => by !== 'block' || key !== 'count').filter(([key]) => by !== 'class' || key !== 'line').map(([key, title, right]) =>
-      h('button', { type: 'button', class: key + (right ? ' num' : ''), 'aria-sort': sort.key === key ? (sort.down ? 'descending' : 'ascending') : null,
-        onclick: () => { sort.down = sort.key === key ? !sort.down : key !== 'line' && key !== 'category'; sort.key = key; fill(); } }, title)));
+      h('span', { role: 'columnheader', class: key + (right ? ' num' : ''), 'aria-sort': sort.key === key ? (sort.down ? 'descending' : 'ascending') : null },
+        h('button', { type: 'button', class: 'sort', onclick: () => { sort.down = sort.key === key ? !sort.down : key !== 'line' && key !== 'category'; sort.key = key; fill(); } }, title))));
   }
 
   function rowOf(r, i) {
     const c = app.doc.classes[r.category];
-    const cells = [
+    const on = by === 'block' && r.entry && app.block === r.entry.block, cells = [
       h('span', { class: 'category' }, swatch(c.colour), c.words),
       h('span', { class: 'size num', title: exactText(r.size) }, bytesText(r.size)),
       by === 'block' ? null : h('span', { class: 'count num' }, r.rest ? '' : countText(r.count)),
       by === 'class' ? null : h('span', { class: 'line', title: r.title || null }, r.line),
       h('span', { class: 'age num' }, r.rest ? '' : secondsText(moment().ns - r.ns)),
     ];
-    return h('div', { class: 'row' + (r.rest ? ' rest' : '') + (r.entry && app.block === r.entry.block && by === 'block' ? ' on' : '') + (i === at ? ' at' : ''),
+    for (const c of cells) if (c) c.setAttribute('role', 'cell');
+    return h('div', { class: 'row' + (r.rest ? ' rest' : '') + (on ? ' on' : '') + (i === at ? ' at' : ''), role: 'row', 'aria-rowindex': i + 2, 'aria-current': on ? 'true' : null,
       style: { top: i * ROW + 'px' }, onclick: () => open(i) }, cells);
   }
 

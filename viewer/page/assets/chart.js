@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drawing of memory over time: stacked areas of classes, lines, bands and marks. A column of the screen shows the
- * highest point that falls into it, so that no spike is lost; what lies between two points is a level line. */
+/* Drawing of memory over time: stacked areas of classes, lines, bands and marks. A column of the screen is solid up to the
+ * lowest point that falls into it and pale up to the highest, so that no spike is lost; between two points is a level line. */
+
+const SPIKE = 3; /* pixels that a spike is wide at least */
+
+const sumOf = (q, kinds) => kinds.reduce((s, k) => s + q.classes[k], 0);
 
 class Chart {
   constructor(track) {
     this.track = track;
-    this.axis = this.bunched() ? 'events' : 'time';
+    this.axis = this.usual = this.bunched() ? 'events' : 'time';
     this.reset();
   }
   /* Most of what happened lies within a small part of the time. */
@@ -53,12 +57,11 @@ class Chart {
     if (whole || inView.length < 2) this.reset();
     else this.setView(this.x(inView[0]), this.x(inView[inView.length - 1]));
   }
-  /* For each column of the screen the point with the highest sum of what is shown, -1 before the first, and the most of
-   * the two lines; of a single class also what it reached between points. */
-  columns(width, shown) {
+  /* For each column of the screen the points with the highest and the lowest sum of what is shown, -1 before the first,
+   * and the most of the two lines; of a single class also what it reached between points. */
+  columns(width, shown, ratio = 1) {
     const points = this.track.points, [from, to] = this.view, scale = (to - from) / width, kinds = app.doc.classes.length;
-    const out = { best: new Int32Array(width), reserved: new Float64Array(width), used: new Float64Array(width), only: shown.length === 1 ? new Float64Array(width) : null };
-    const sum = (p) => { let s = 0; for (const k of shown) s += p.classes[k]; return s; };
+    const out = { best: new Int32Array(width), low: new Int32Array(width), reserved: new Float64Array(width), used: new Float64Array(width), only: shown.length === 1 ? new Float64Array(width) : null };
     const note = (c, p, most) => {
       out.reserved[c] = Math.max(out.reserved[c], p.reserved, most ? most[kinds] : 0);
       out.used[c] = Math.max(out.used[c], p.used, most ? most[kinds + 1] : 0);
@@ -67,16 +70,19 @@ class Chart {
     let at = this.before(from), next = at + 1;
     for (let c = 0; c < width; c++) {
       const end = from + (c + 1) * scale;
-      let best = at, most = at < 0 ? -1 : sum(points[at]);
+      let best = at, low = at, most = at < 0 ? -1 : sumOf(points[at], shown), least = most;
       if (at >= 0) note(c, points[at], null);
       for (; next < points.length && this.x(points[next]) < end; next++) {
-        const s = sum(points[next]);
+        const s = sumOf(points[next], shown);
         note(c, points[next], points[next].most);
         if (s > most) { best = next; most = s; }
+        if (s < least) { low = next; least = s; }
         at = next;
       }
       out.best[c] = best;
+      out.low[c] = low;
     }
+    widen(out, Float64Array.from(out.best, (i, c) => (out.only ? out.only[c] : i < 0 ? 0 : sumOf(points[i], shown))), Math.round(SPIKE * ratio));
     return out;
   }
   /* The last point at or before x, -1 if there is none. */
@@ -89,6 +95,22 @@ class Chart {
       else high = middle;
     }
     return low - 1;
+  }
+}
+
+/* Spikes that are narrower than `least` columns become that wide. */
+function widen(out, high, least) {
+  const { best, reserved, used, only } = out, lines = [reserved, used, only].filter(Boolean), drawn = high.slice(), own = best.slice();
+  for (let c = 0, end; c < high.length; c = end) {
+    for (end = c + 1; high[end] === high[c];) end++;
+    if (end - c >= least || high[c - 1] >= high[c] || high[end] >= high[c]) continue;
+    const from = Math.max(0, Math.min(high.length - least, (c + end - least) >> 1));
+    for (let i = from; i < from + least && i < high.length; i++) {
+      if (drawn[i] > high[c]) continue;
+      drawn[i] = high[c];
+      best[i] = own[c];
+      for (const line of lines) line[i] = Math.max(line[i], line[c]);
+    }
   }
 }
 
@@ -112,10 +134,18 @@ function tickText(bytes, most) {
   return v === 0 ? '0' : Number(v.toPrecision(3)) + ' ' + units[u];
 }
 
-/* One polygon a class, from the bottom up. */
 function drawStack(g, chart, shown, columns, box, top) {
-  const points = chart.track.points, width = columns.best.length, base = new Float64Array(width), n = box.width / width;
-  const y = (bytes) => box.top + box.height - bytes / top * box.height;
+  const alpha = g.globalAlpha, points = chart.track.points;
+  g.globalAlpha = alpha * 0.5;
+  drawLayers(g, shown, columns, box, top, (c, k) => (columns.best[c] < 0 ? 0 : columns.only ? columns.only[c] : points[columns.best[c]].classes[k]));
+  g.globalAlpha = alpha;
+  drawLayers(g, shown, columns, box, top, (c, k) => (columns.low[c] < 0 ? 0 : points[columns.low[c]].classes[k]));
+}
+
+/* One polygon a class, from the bottom up. */
+function drawLayers(g, shown, columns, box, top, bytes) {
+  const width = columns.best.length, base = new Float64Array(width), n = box.width / width;
+  const y = (v) => box.top + box.height - v / top * box.height;
   for (const k of shown) {
     g.beginPath();
     for (let c = 0; c < width; c++) {
@@ -124,7 +154,7 @@ function drawStack(g, chart, shown, columns, box, top) {
       g.lineTo(box.left + (c + 1) * n, v);
     }
     for (let c = width - 1; c >= 0; c--) {
-      if (columns.best[c] >= 0) base[c] += columns.only ? columns.only[c] : points[columns.best[c]].classes[k];
+      base[c] += bytes(c, k);
       const v = y(base[c]);
       g.lineTo(box.left + (c + 1) * n, v);
       g.lineTo(box.left + c * n, v);
@@ -196,6 +226,16 @@ function drawSteps(g, chart, box, below) {
   }
 }
 
+/* Points at the top of what is drawn from above, so that even a spike stays visible. */
+function drawTip(g, x, y, style) {
+  g.fillStyle = css(style);
+  g.beginPath();
+  g.moveTo(x - 5, y - 9);
+  g.lineTo(x + 5, y - 9);
+  g.lineTo(x, y - 1);
+  g.fill();
+}
+
 function drawMarks(g, chart, box) {
   const [from, to] = chart.view, scale = box.width / (to - from);
   const all = chart.track.marks.map((m) => ({ m, x: box.left + (chart.place(m.seq, m.time_ns) - from) * scale }))
@@ -203,13 +243,10 @@ function drawMarks(g, chart, box) {
   drawRanges(g, all.filter(({ m }) => m.kind === 'range'), box);
   for (const { m, x } of all) {
     if (m.kind === 'range') continue;
-    g.fillStyle = css(m.kind === 'oom' ? '--alarm' : '--warning');
+    drawTip(g, x, box.top, m.kind === 'oom' ? '--alarm' : '--warning');
+    g.globalAlpha = 0.6;
     if (m.kind === 'oom') g.fillRect(x - 0.75, box.top, 1.5, box.height);
-    g.beginPath();
-    g.moveTo(x - 5, box.top - 9);
-    g.lineTo(x + 5, box.top - 9);
-    g.lineTo(x, box.top - 1);
-    g.fill();
+    g.globalAlpha = 1;
   }
 }
 

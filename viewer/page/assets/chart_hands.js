@@ -61,7 +61,7 @@ function chartHands(o) {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     if (e.key === '+' || e.key === '=') o.chart().zoom(0.5, o.center());
     else if (e.key === '-') o.chart().zoom(2, o.center());
-    else if (e.key === '0' || e.key === 'Escape') o.chart().reset();
+    else if (e.key === '0' || (e.key === 'Escape' && !o.chart().isWhole())) o.chart().reset();
     else if (e.key === '[') o.chart().pan(-0.25);
     else if (e.key === ']') o.chart().pan(0.25);
     else if (!o.key(e)) return;

@@ -311,6 +311,12 @@ function whereText(doc, t, seq) {
   return 'step ' + step.number + (span ? ', ' + doc.phases[span.phase] : '');
 }
 
+/* Steps and phases that had no room in the page. */
+function thinnedText(t) {
+  const parts = [[t.steps.left_out, 'step'], [t.steps.spans_left_out, 'phase']].filter(([n]) => n).map(([n, word]) => plural(n, word));
+  return parts.length ? parts.join(' and ') + ' left out, spread evenly over the run.' : null;
+}
+
 /* "Net.forward model.py:12" */
 function originText(o) {
   if (o.backward) return o.fn + ' (backward)';

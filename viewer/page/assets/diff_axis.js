@@ -88,11 +88,11 @@ class SideChart extends Chart {
     if (this.axis === 'step') return this.pair.aligned.anchors[this.side].gaps.some(([from, to]) => x >= from && x < to);
     return x > (this.axis === 'time' ? t.last_ns - t.first_ns : t.last_seq);
   }
-  columns(width, shown) {
-    const out = super.columns(width, shown), [from, to] = this.view;
+  columns(width, shown, ratio) {
+    const out = super.columns(width, shown, ratio), [from, to] = this.view;
     for (let c = 0; c < width; c++) {
       if (!this.absent(from + (c + 0.5) / width * (to - from))) continue;
-      out.best[c] = -1;
+      out.best[c] = out.low[c] = -1;
       if (out.only) out.only[c] = 0;
     }
     return out;

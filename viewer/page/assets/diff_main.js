@@ -9,7 +9,7 @@ function recordingsPanel(doc) {
     ...doc.tracks.map((t, i) => (t.curve.group > 1 ? 'The timeline of ' + SIDES[i] + ' keeps every peak: of ' + countText(t.curve.group) + ' changes at a time the highest, the lowest and the last moment, each exact.' : null)),
     doc.cut_texts ? plural(doc.cut_texts, 'long name') + ' cut.' : null,
     ...doc.tracks.map((t, i) => (t.dropped ? plural(t.dropped, 'event') + ' of ' + SIDES[i] + ' were lost while recording; figures may be off by them.' : null)),
-    doc.redacted ? 'Paths, names of files, arguments and host names were left out on purpose.' : null].filter(Boolean);
+    ...doc.tracks.map(thinnedText), doc.redacted ? 'Paths, names of files, arguments and host names were left out on purpose.' : null].filter(Boolean);
   p.body.append(table([{ title: '' }, { title: 'old', class: 'wide' }, { title: 'new', class: 'wide' }],
     [['file', ...doc.tracks.map((t) => t.file)], ...names.map((n) => [n, ...doc.tracks.map((t) => fact(t, n))]),
       ['events', ...doc.tracks.map((t) => countText(t.events))], ['lasted', ...doc.tracks.map((t) => secondsText(t.last_ns - t.first_ns))]], { class: 'facts-table' }),
@@ -23,6 +23,7 @@ function startDiff() {
   readHead(doc);
   diffHead(doc);
   themeSwitch();
+  keysHelp();
   const findings = findingsPanel(doc);
   performance.mark('findings-shown');
   document.addEventListener('DOMContentLoaded', () => requestAnimationFrame(() => setTimeout(() => showDiff(doc, findings), 0)));

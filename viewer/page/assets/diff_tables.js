@@ -24,12 +24,10 @@ function changeTable(first, rows, total) {
   let sort = { key: first.sorted ? 'delta' : null, down: true };
 
   function heading(c) {
-    const b = h('button', { type: 'button', class: 'sort', 'aria-label': 'Sort by ' + (c.title || 'kind of change'), onclick: () => {
+    return h('button', { type: 'button', class: 'sort', 'aria-label': 'Sort by ' + (c.title || 'kind of change'), onclick: () => {
       sort = { key: c.key, down: sort.key === c.key ? !sort.down : c.key !== 'name' && c.key !== 'word' };
       show();
     } }, c.title || 'change');
-    if (sort.key === c.key) b.setAttribute('aria-sort', sort.down ? 'descending' : 'ascending');
-    return b;
   }
 
   function row(r) {
@@ -41,7 +39,7 @@ function changeTable(first, rows, total) {
   function show() {
     const of = value[sort.key], order = rows.slice();
     if (of) order.sort((a, b) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0) * (sort.down ? -1 : 1));
-    replace(holder, table(columns.map((c) => ({ ...c, title: heading(c) })), order.map(row), { class: 'changes' }));
+    replace(holder, table(columns.map((c) => ({ ...c, title: heading(c), sorted: sort.key === c.key ? (sort.down ? 'descending' : 'ascending') : null })), order.map(row), { class: 'changes' }));
   }
   show();
   return holder;

@@ -19,7 +19,6 @@ function diffTimelinePanel(doc) {
 
   const shown = () => stackOrder().filter((k) => app.shown[k]);
   const redraw = () => { main.redraw(); overview.redraw(); readOut(); };
-  const sumOf = (q, kinds) => kinds.reduce((s, k) => s + q.classes[k], 0);
   const pixels = () => Math.max(1, Math.round(box.width * (window.devicePixelRatio || 1)));
   const valuesOf = (columns, track, kinds) => Float64Array.from(columns.best, (i, c) => (columns.only ? columns.only[c] : i < 0 ? 0 : sumOf(track.points[i], kinds)));
 
@@ -38,7 +37,7 @@ function diffTimelinePanel(doc) {
 
   function draw(g, width, height) {
     box.width = width - EDGE.left - EDGE.right;
-    const kinds = shown(), columns = pair.charts.map((c) => c.columns(pixels(), kinds));
+    const kinds = shown(), columns = pair.charts.map((c) => c.columns(pixels(), kinds, window.devicePixelRatio));
     const values = columns.map((c, i) => valuesOf(c, tracks[i], kinds)), top = highest(values), part = (height - 26) / 3;
     const area = (i) => ({ left: box.left, top: i * part + EDGE.top, width: box.width, height: part - EDGE.top - EDGE.strip - 4 });
     box.height = height - 26 - EDGE.top;
@@ -92,12 +91,7 @@ function diffTimelinePanel(doc) {
       const where = whereText(doc, t, t.peak_seq), text = side + ' peak ' + bytesText(t.peak_bytes) + (where ? ', ' + where : '');
       for (const a of [area(0), area(i + 1)]) {
         if (x < box.left - 1 || x > box.left + box.width + 1 || shown().length < doc.classes.length) continue;
-        g.beginPath();
-        g.arc(x, a.top + a.height - t.peak_bytes / top * a.height, 3.5, 0, 7);
-        g.fillStyle = css('--' + side);
-        g.fill();
-        g.strokeStyle = css('--paper');
-        g.stroke();
+        drawTip(g, x, a.top + a.height - t.peak_bytes / top * a.height, '--' + side);
       }
       halo(g, text, area(i + 1).left + 6, area(i + 1).top - 7, css('--' + side));
     });

@@ -4,11 +4,12 @@
 function h(tag, props, ...children) {
   const e = document.createElement(tag);
   for (const [key, value] of Object.entries(props || {})) {
-    if (value === null || value === undefined || value === false) continue;
+    const says = key.startsWith('aria-'); /* a state that is false is said, too */
+    if (value === null || value === undefined || (value === false && !says)) continue;
     if (key.startsWith('on')) e.addEventListener(key.slice(2), value);
     else if (key === 'class') e.className = value;
     else if (key === 'style') for (const [k, v] of Object.entries(value)) e.style.setProperty(k, v);
-    else e.setAttribute(key, value === true ? '' : value);
+    else e.setAttribute(key, value === true && !says ? '' : value);
   }
   e.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c))));
   return e;
@@ -27,7 +28,7 @@ function swatch(colour) {
 function panel(id, title, note) {
   const body = h('div', { class: 'body' });
   const head = h('header', {}, h('h2', {}, title), note ? h('p', { class: 'note' }, note) : null);
-  document.getElementById('panels').append(h('section', { id, 'aria-label': title }, head, body));
+  document.getElementById('panels').append(h('section', { id, tabindex: -1, 'aria-label': title }, head, body));
   document.getElementById('nav').append(h('a', { href: '#' + id }, title));
   const link = document.getElementById('nav').lastChild;
   return { body, head, show: (yes) => { body.parentNode.hidden = link.hidden = !yes; }, note: (text) => { let p = head.querySelector('.note'); if (!p) head.append(p = h('p', { class: 'note' })); p.textContent = text; } };
@@ -49,10 +50,10 @@ function keysOf(props) {
   return props && props.onclick ? { tabindex: 0, onkeydown: (e) => { if (e.key === 'Enter' && e.target === e.currentTarget) props.onclick(e); } } : {};
 }
 
-/* rows: arrays of cells; columns: { title, right, class }. */
+/* rows: arrays of cells; columns: { title, right, class, sorted: ascending, descending or null }. */
 function table(columns, rows, props) {
-  const cell = (tag, column, content) => h(tag, { class: (column.right ? 'num ' : '') + (column.class || ''), scope: tag === 'th' ? 'col' : null }, content);
-  return h('table', props || {}, h('thead', {}, h('tr', {}, columns.map((c) => cell('th', c, c.title)))),
+  const cell = (tag, column, content) => h(tag, { class: (column.right ? 'num ' : '') + (column.class || ''), scope: tag === 'th' ? 'col' : null, 'aria-sort': tag === 'th' ? column.sorted : null }, content);
+  return h('table', props || {}, h('thead', {}, h('tr', {}, columns.map((c) => cell(c.title ? 'th' : 'td', c, c.title)))),
     h('tbody', {}, rows.map((r) => {
       return h('tr', { ...keysOf(r.props), ...r.props }, columns.map((c, i) => cell('td', c, (r.cells || r)[i])));
     })));
@@ -82,6 +83,7 @@ function canvas(parent, height, draw) {
   c.redraw = () => { if (!queued) { queued = true; requestAnimationFrame(paint); } };
   c.paint = paint;
   new ResizeObserver(c.redraw).observe(parent);
+  window.addEventListener('beforeprint', paint);
   return c;
 }
 

@@ -32,11 +32,7 @@ function sortedTable(p, panelOf) {
   const short = p.columns.map((c, i) => p.rows.every((r) => String(r[i]).length <= 32));
   const used = p.columns.map((c, i) => p.rows.some((r) => r[i] !== null));
 
-  function heading(i) {
-    const b = h('button', { type: 'button', class: 'sort', onclick: () => { sort = { i, down: sort && sort.i === i ? !sort.down : kinds[i] !== 'text' }; show(); } }, titleOf(p.columns[i][0]));
-    if (sort && sort.i === i) b.setAttribute('aria-sort', sort.down ? 'descending' : 'ascending');
-    return b;
-  }
+  const heading = (i) => h('button', { type: 'button', class: 'sort', onclick: () => { sort = { i, down: sort && sort.i === i ? !sort.down : kinds[i] !== 'text' }; show(); } }, titleOf(p.columns[i][0]));
 
   function show() {
     const rows = p.rows.filter((r) => !text || r.some((v) => v !== null && String(v).toLowerCase().includes(text)));
@@ -45,7 +41,7 @@ function sortedTable(p, panelOf) {
       rows.sort((a, b) => (a[i] === null) - (b[i] === null) || (far(a[i]) < far(b[i]) ? -1 : far(a[i]) > far(b[i]) ? 1 : 0) * (down ? -1 : 1));
     }
     const shown = p.columns.map((c, i) => i).filter((i) => used[i]), left = rows.length - most;
-    replace(holder, table(shown.map((i) => ({ title: heading(i), right: kinds[i] !== 'text', class: short[i] ? 'short' : '' })),
+    replace(holder, table(shown.map((i) => ({ title: heading(i), sorted: sort && sort.i === i ? (sort.down ? 'descending' : 'ascending') : null, right: kinds[i] !== 'text', class: short[i] ? 'short' : '' })),
       rows.slice(0, most).map((r) => shown.map((i) => cellOf(kinds[i], p.columns[i][0], r[i]))), { class: 'lake', id: 'table-' + p.name }),
     left > 0 ? h('button', { type: 'button', class: 'plain', onclick: () => { most = Infinity; show(); } }, 'Show ' + plural(left, 'more row')) : null,
     p.left_out ? h('p', { class: 'note' }, plural(p.left_out, 'row') + ' left out: gpumemtrace sql has them.') : null);

@@ -30,7 +30,7 @@ function factsPanel() {
       t.curve.group > 1 ? 'The timeline keeps every peak: of ' + countText(t.curve.group) + ' changes at a time the highest, the lowest and the last moment, each exact.' : 'The timeline has every change.',
       t.lives.left_out ? countText(t.lives.count) + ' of ' + countText(t.lives.count + t.lives.left_out) + ' blocks are listed: all that lived at the peak, at the end, when memory ran out and at the peaks of the first steps; of the others those that held most for longest. The rest is in the sums of its class.' : 'Every block is listed.',
       d.cut_texts ? plural(d.cut_texts, 'long name') + ' cut.' : null, d.cut_nodes ? plural(d.cut_nodes, 'frame') + ' of stacks left out.' : null,
-      t.marks_left_out ? plural(t.marks_left_out, 'mark') + ' left out.' : null, t.segments.left_out ? plural(t.segments.left_out, 'segment') + ' left out.' : null,
+      thinnedText(t), t.marks_left_out ? plural(t.marks_left_out, 'mark') + ' left out.' : null, t.segments.left_out ? plural(t.segments.left_out, 'segment') + ' left out.' : null,
       d.redacted ? 'Paths, names of files, arguments and host names were left out on purpose.' : null].filter(Boolean);
     replace(p.body, h('dl', { class: 'facts' }, [['file', t.file], ...t.facts, ['events', countText(t.events)], ['allocations', countText(t.allocs)], ['frees', countText(t.frees)],
       ['lasted', secondsText(t.last_ns - t.first_ns)]].map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v)))), h('ul', { class: 'note' }, left.map((x) => h('li', {}, x))),
@@ -53,7 +53,7 @@ function start() {
   summaryPanel();
   ranksPanel();
   peakPanel();
-  timelinePanel();
+  app.timeline = timelinePanel();
   oomPanel();
   momentPanel();
   stepsPanel();
@@ -61,6 +61,7 @@ function start() {
   accountPanel();
   factsPanel();
   themeSwitch();
+  keysHelp();
   chooseTrack(main.index);
   document.addEventListener('DOMContentLoaded', () => requestAnimationFrame(() => setTimeout(finish, 0)));
 }
@@ -71,6 +72,7 @@ function finish() {
   app.ready = true;
   tell('track');
   tell('moment');
+  linkState(app.timeline);
   window.gpumemtrace = { app, flame: app.flame, chooseMoment, chooseTrack, chooseBlock, moment, readFirst, evidenceText, livesOf: () => livesOf(app.doc, app.track) };
   performance.mark('ready');
   document.documentElement.dataset.ready = 'yes';

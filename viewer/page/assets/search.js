@@ -32,12 +32,12 @@ function searchTable(doc) {
   const p = panel('cards', doc.names.length ? 'Cards and settings' : 'Cards'), holder = h('div', {});
   const columns = searchColumns(doc);
   let sort = null, down = false;
-  const heading = (c) => h('button', { type: 'button', class: 'sort', 'aria-sort': sort === c ? (down ? 'descending' : 'ascending') : null, 'aria-label': 'Sort by ' + (c.title || 'page'),
+  const heading = (c) => h('button', { type: 'button', class: 'sort', 'aria-label': 'Sort by ' + (c.title || 'page'),
     onclick: () => { down = sort === c ? !down : false; sort = c; show(); } }, c.title || '\u00a0');
   function show() {
     const rows = doc.cards.slice();
     if (sort) rows.sort((a, b) => (sort.of(a) < sort.of(b) ? -1 : sort.of(a) > sort.of(b) ? 1 : a.index - b.index) * (down ? -1 : 1));
-    replace(holder, table(columns.map((c) => ({ ...c, title: heading(c) })), rows.map((r) => ({ props: { 'data-card': r.card, 'data-fits': r.fits ? 'yes' : 'no' }, cells: columns.map((c) => c.show(r)) })), { class: 'search' }));
+    replace(holder, table(columns.map((c) => ({ ...c, title: heading(c), sorted: sort === c ? (down ? 'descending' : 'ascending') : null })), rows.map((r) => ({ props: { 'data-card': r.card, 'data-fits': r.fits ? 'yes' : 'no' }, cells: columns.map((c) => c.show(r)) })), { class: 'search' }));
   }
   show();
   p.body.append(holder);

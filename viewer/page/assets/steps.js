@@ -31,7 +31,7 @@ function stepsPanel() {
   function show() {
     const t = app.track, items = t.steps.items, most = items.reduce((m, s) => Math.max(m, s.peak), 1), real = items.filter((s) => s.kind === 'step').length;
     p.show(real > 0);
-    p.note(plural(real, 'step') + '; ' + t.steps.basis + (t.steps.left_out ? '; the first ' + countText(items.length) + ' are listed' : ''));
+    p.note(plural(real + t.steps.left_out, 'step') + '; ' + t.steps.basis + (t.steps.left_out ? '; ' + countText(t.steps.left_out) + ' of them, spread evenly, are left out here' : ''));
     replace(p.body, table([{ title: 'step', right: true }, { title: '', class: 'bars' }, { title: 'peak', right: true }, { title: 'at its end', right: true }, { title: 'growth', right: true },
       { title: 'lasted', right: true, class: 'wide-only' }, { title: 'the peak in it', class: 'wide' }], shownRows(items).map((s) => row(t, s, most))));
   }

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Light and dark: as the system has it, until the reader says otherwise. */
+/* Light and dark: as the system has it, until the reader says otherwise, which is remembered. On paper always light. */
 
 function themeSwitch() {
-  const dark = window.matchMedia('(prefers-color-scheme: dark)'), button = document.getElementById('theme');
-  const isDark = () => (document.documentElement.dataset.theme || (dark.matches ? 'dark' : 'light')) === 'dark';
-  const show = () => { styles.clear(); button.textContent = isDark() ? 'Light' : 'Dark'; tell('theme'); };
-  button.addEventListener('click', () => { document.documentElement.dataset.theme = isDark() ? 'light' : 'dark'; show(); });
+  const dark = window.matchMedia('(prefers-color-scheme: dark)'), button = document.getElementById('theme'), NAME = 'gpumemtrace-theme';
+  let chosen = null, printing = false;
+  /* A page in a frame may have no store. */
+  try { chosen = localStorage.getItem(NAME); } catch { /* not remembered */ }
+  const isDark = () => !printing && (chosen || (dark.matches ? 'dark' : 'light')) === 'dark';
+  const show = () => {
+    styles.clear();
+    document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
+    button.textContent = isDark() ? 'Light' : 'Dark';
+    tell('theme');
+  };
+  button.addEventListener('click', () => {
+    chosen = isDark() ? 'light' : 'dark';
+    try { localStorage.setItem(NAME, chosen); } catch { /* not remembered */ }
+    show();
+  });
   dark.addEventListener('change', show);
+  for (const [event, yes] of [['beforeprint', true], ['afterprint', false]]) window.addEventListener(event, () => { printing = yes; show(); }, true);
   show();
 }

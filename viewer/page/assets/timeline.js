@@ -4,7 +4,7 @@
 function timelinePanel() {
   const p = panel('timeline', 'Timeline');
   const box = { left: EDGE.left, top: EDGE.top, width: 0, height: 0 };
-  let chart = null, hands = null, lastTrack = null, charts = new Map();
+  let chart = null, hands = null, lastTrack = null, charts = new Map(), used = [];
   const readout = h('div', { class: 'readout', 'aria-live': 'polite' });
   const legend = h('div', { class: 'legend' });
   const holder = h('div', { class: 'chart', tabindex: 0, role: 'application',
@@ -17,8 +17,11 @@ function timelinePanel() {
   const overview = canvas(small, 44, drawOverview);
   main.setAttribute('aria-hidden', 'true');
 
-  const shown = () => stackOrder().filter((k) => app.shown[k]);
-  const redraw = () => { main.redraw(); overview.redraw(); readOut(); };
+  const shown = () => stackOrder().filter((k) => app.shown[k] && used[k]);
+  /* The lines are about all classes: some of them alone take the whole axis. */
+  const whole = () => used.every((n, k) => !n || app.shown[k]);
+  const hasLine = (key) => app.lines[key] && whole();
+  const redraw = () => { main.redraw(); overview.redraw(); readOut(); tell('view'); };
   const center = () => { const i = pointIndex(app.track.points, app.seq), x = chart.x(app.track.points[i]); return x >= chart.view[0] && x <= chart.view[1] ? x : undefined; };
 
   /* The highest point that the column under the pointer stands for. */
@@ -33,21 +36,21 @@ function timelinePanel() {
     let most = 0;
     for (let i = Math.max(0, chart.before(from)); i < app.track.points.length && chart.x(app.track.points[i]) <= to; i++) {
       const q = app.track.points[i];
-      let s = 0;
-      for (const k of kinds) s += q.classes[k];
+      let s = sumOf(q, kinds);
       if (kinds.length === 1 && q.most) s = Math.max(s, q.most[kinds[0]]);
-      most = Math.max(most, s, app.lines.reserved ? q.reserved : 0, app.lines.used ? q.used : 0,
-        app.lines.reserved && q.most ? q.most[app.doc.classes.length] : 0);
+      most = Math.max(most, s, hasLine('reserved') ? q.reserved : 0, hasLine('used') ? q.used : 0,
+        hasLine('reserved') && q.most ? q.most[app.doc.classes.length] : 0);
     }
     const total = app.track.total_bytes;
-    return Math.max(1, app.lines.used && total && total < most * 1.5 ? Math.max(most, total) * 1.03 : most * 1.08);
+    return Math.max(1, hasLine('used') && total && total < most * 1.5 ? Math.max(most, total) * 1.03 : most * 1.08);
   }
 
   function draw(g, width, height) {
     if (!chart) return;
     box.width = width - EDGE.left - EDGE.right;
     box.height = height - EDGE.top - EDGE.strip - EDGE.steps - 18;
-    const top = highest(), columns = chart.columns(Math.max(1, Math.round(box.width * (window.devicePixelRatio || 1))), shown());
+    const top = highest(), ratio = window.devicePixelRatio || 1, columns = chart.columns(Math.max(1, Math.round(box.width * ratio)), shown(), ratio);
+    const above = { ...box, top: box.top - 1 }; /* lines stay off the stack's top */
     g.clearRect(0, 0, width, height);
     drawGrid(g, box, top);
     g.save();
@@ -56,12 +59,15 @@ function timelinePanel() {
     g.clip();
     drawStack(g, chart, shown(), columns, box, top);
     drawSteps(g, chart, box, box.top + box.height + EDGE.strip + 10);
-    if (app.lines.reserved) drawLine(g, columns.reserved, box, top, css('--ink-1'), []);
-    if (app.lines.used) drawLine(g, columns.used, box, top, css('--ink-2'), [2, 3]);
-    if (app.lines.used) capacity(g, top);
+    g.globalAlpha = 0.6;
+    if (hasLine('reserved')) drawLine(g, columns.reserved, above, top, css('--ink-1'), []);
+    if (hasLine('used')) drawLine(g, columns.used, above, top, css('--ink-2'), [2, 3]);
+    g.globalAlpha = 1;
+    if (hasLine('used')) capacity(g, top);
     drawPhases(g, chart, { left: box.left, top: box.top + box.height + 2, width: box.width, height: EDGE.strip - 2 }, app.doc);
     drawMarks(g, chart, box);
     g.restore();
+    drawPeak(g, top);
     drawTimes(g, chart, box, height - 5);
     drawMoment(g, top);
     if (!app.ready) performance.mark('timeline-drawn');
@@ -78,13 +84,30 @@ function timelinePanel() {
     g.fillText('the device: ' + bytesText(total), box.left + 6, y + 3);
   }
 
-  /* The selected moment, and the one under the pointer. */
+  const inView = (x) => x >= box.left - 0.5 && x <= box.left + box.width + 0.5;
+  const screen = (point) => box.left + (chart.x(point) - chart.view[0]) / (chart.view[1] - chart.view[0]) * box.width;
+  const level = (point, top) => box.top + box.height * (1 - sumOf(point, shown()) / top);
+
+  /* Where the highest moment is, and how high. */
+  function drawPeak(g, top) {
+    const q = app.track.points[pointIndex(app.track.points, app.track.peak_seq)], x = screen(q), y = level(q, top), text = 'peak ' + bytesText(q.bytes);
+    if (!whole() || !inView(x)) return;
+    drawTip(g, x, y, '--ink-1');
+    g.font = FONT(11, 600);
+    g.textBaseline = 'middle';
+    g.fillText(text, x + 9 + g.measureText(text).width < box.left + box.width ? x + 9 : x - 9 - g.measureText(text).width, Math.max(6, y - 7));
+  }
+
+  /* The selected moment, and the one under the pointer: thin over what is drawn, full above it. */
   function drawMoment(g, top) {
     const line = (point, style, knob) => {
-      const x = box.left + (chart.x(point) - chart.view[0]) / (chart.view[1] - chart.view[0]) * box.width;
-      if (x < box.left - 0.5 || x > box.left + box.width + 0.5) return;
+      const x = screen(point);
+      if (!inView(x)) return;
       g.fillStyle = css(style);
+      g.globalAlpha = 0.4;
       g.fillRect(Math.round(x) - 0.5, box.top, 1, box.height + EDGE.strip);
+      g.globalAlpha = 1;
+      g.fillRect(Math.round(x) - 0.5, box.top, 1, Math.max(0, level(point, top) - box.top - 10));
       if (!knob) return;
       g.beginPath();
       g.arc(Math.round(x), box.top + box.height + EDGE.strip + 4, 4, 0, 7);
@@ -102,7 +125,7 @@ function timelinePanel() {
     whole.reset();
     const columns = whole.columns(Math.max(1, Math.round(area.width)), shown());
     let top = 1;
-    for (const q of app.track.points) top = Math.max(top, q.bytes);
+    for (const q of app.track.points) top = Math.max(top, sumOf(q, shown()));
     g.clearRect(0, 0, width, height);
     g.globalAlpha = chart.isWhole() ? 0.55 : 0.8;
     drawStack(g, whole, shown(), columns, area, top);
@@ -139,7 +162,7 @@ function timelinePanel() {
   }
 
   function buildLegend() {
-    const used = new Array(app.doc.classes.length).fill(0);
+    used = new Array(app.doc.classes.length).fill(0);
     for (const q of app.track.points) q.classes.forEach((n, k) => { used[k] = Math.max(used[k], n); });
     replace(legend, stackOrder().filter((k) => used[k]).reverse().map((k) => {
       const c = app.doc.classes[k];
@@ -170,6 +193,7 @@ function timelinePanel() {
     const moves = { ArrowLeft: i - jump, ArrowRight: i + jump, Home: 0, End: points.length - 1, p: pointIndex(points, app.track.peak_seq) };
     if (!(e.key in moves)) return false;
     const q = points[Math.max(0, Math.min(points.length - 1, moves[e.key]))];
+    app.hover = null; /* the readout follows the key, wherever the pointer rests */
     chooseMoment(q.seq);
     follow(q);
     return true;
@@ -197,4 +221,19 @@ function timelinePanel() {
   }, true);
   on('moment', redraw, true);
   on('theme', redraw);
+  const look = (names, zoom) => {
+    const [name, from, to] = (zoom || chart.usual).split(/[:-]/);
+    app.shown = app.doc.classes.map((c) => !names || names.includes(c.name));
+    if (!shown().length) app.shown.fill(true);
+    chart.axis = name === 'events' ? 'events' : 'time';
+    chart.reset();
+    if (Number(from) < Number(to)) chart.setView(Number(from), Number(to));
+    axis.show(chart.axis);
+    buildLegend();
+    redraw();
+  };
+  /* What of it belongs into a link: classes if not all are shown, and the axis with the stretch if that is not as at first. */
+  const state = () => [whole() ? '' : shown().map((k) => app.doc.classes[k].name).join(),
+    chart.isWhole() ? (chart.axis === chart.usual ? '' : chart.axis) : chart.axis + ':' + chart.view.map(Math.round).join('-')];
+  return { look, state };
 }

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pages look like to their readers: the chart hides nothing, and the page works by keys, for colour-blind eyes, on
+paper, in forced colours, for a screen reader, and by a link."""
+import itertools
+import re
+
+import pytest
+
+from test_html import MIB, ROOT, browse, document, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
+
+AXE = next((ROOT / ".venv-browser").glob("lib/python3*/site-packages/axe_playwright_python/axe.min.js"), None)
+VIOLATIONS = """axe.run(document, { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } })
+  .then((r) => r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"""
+SMALL = """[...document.querySelectorAll('button, select, input, summary, nav a')].filter((e) => e.offsetParent).map((e) => [e.outerHTML, e.getBoundingClientRect()])
+  .filter(([, r]) => r.width < 24 || r.height < 24).map(([html]) => html)"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    from conftest import Tool
+    path = tmp_path_factory.mktemp("looks") / "run.html"
+    Tool()("html", ROOT / "tests/data/example/old.gmt", "-o", path)
+    return path
+
+
+# The chart
+
+def spike(tmp_path, tool):
+    """8 MiB over a second, in its middle 24 MiB for a microsecond, reserved to the byte; before the end many events at once."""
+    line = "event block_%s time_ns=%d addr=%d size=%d arg0=%d arg1=%d thread=1\n"
+    text = "thread 1 1 main\n" + line % ("alloc", 0, 1 << 28, 8 * MIB, 8 * MIB, 24 * MIB)
+    text += line % ("alloc", 5 * 10**8, 1 << 29, 16 * MIB, 24 * MIB, 24 * MIB) + line % ("free", 5 * 10**8 + 1000, 1 << 29, 16 * MIB, 8 * MIB, 24 * MIB)
+    text += line % ("alloc", 10**9, 1 << 30, 4096, 8 * MIB + 4096, 24 * MIB)
+    tool("html", record(tmp_path, text), "-o", tmp_path / "spike.html")
+    return tmp_path / "spike.html"
+
+
+# The colours in the row of the canvas that many pixels below the height of that many bytes, each with how often it is there.
+ROW = """((bytes, below) => { const c = document.querySelector('.chart canvas'), g = c.getContext('2d'), colour = (x, y) => [...g.getImageData(x, y, 1, 1).data.slice(0, 3)].join();
+  const high = c.clientHeight - EDGE.top - EDGE.strip - EDGE.steps - 18, y = Math.round(EDGE.top + high - bytes / (%d * 1.08) * high) + below, out = {};
+  for (let x = EDGE.left; x < c.width - EDGE.right; x++) out[colour(x, y)] = (out[colour(x, y)] || 0) + 1;
+  return out })(%d, %d)"""
+
+
+@needs_browser
+def test_a_spike_is_seen_under_all_lines(tool, tmp_path):
+    path = spike(tmp_path, tool)
+    top, middle, floor, above = browse(path, "window.gpumemtrace.app.lines.used = false", {"press": "p", "on": ".chart"}, {"wait": 200}, *(ROW % (24 * MIB, *at) for at in
+                                       ((24 * MIB, 1), (16 * MIB, 2), (4 * MIB, 0), (24 * MIB, -5))))[3:]
+    paper, solid = max(middle, key=middle.get), max(floor, key=floor.get)
+    drawn = {c: n for c, n in top.items() if c != max(top, key=top.get)}
+    assert 3 <= sum(drawn.values()) <= 5, top  # the spike, just below its top: the reserved line lies above
+    assert sum(n for c, n in middle.items() if c != paper) <= 5 and sum(middle.values()) > 1000
+    pale = [tuple(map(int, c.split(","))) for c, n in middle.items() if c != paper and n >= 2]
+    assert len(pale) == 1 and all(min(p, s) < v < max(p, s) for v, p, s in zip(pale[0], map(int, paper.split(",")), map(int, solid.split(",")))), middle
+    assert floor[solid] > 1000 and len(above) > len(top)  # the mark of the peak and its name
+
+
+@needs_browser
+def test_many_events_in_a_column(tool, tmp_path):
+    """The lowest is solid, the highest is pale, and neither hides the other."""
+    line = "event block_%s time_ns=%d addr=%d size=%d arg0=%d arg1=%d thread=1\n"
+    text = "thread 1 1 main\n" + line % ("alloc", 0, 1 << 28, 8 * MIB, 8 * MIB, 99 * MIB)
+    for i in range(8000):
+        text += line % ("alloc", 1000 + 100 * i, 1 << 29, 16 * MIB, 24 * MIB, 99 * MIB) + line % ("free", 1050 + 100 * i, 1 << 29, 16 * MIB, 8 * MIB, 99 * MIB)
+    tool("html", record(tmp_path, text), "-o", tmp_path / "x.html")
+    low, high, picks = browse(tmp_path / "x.html", "Object.assign(window.gpumemtrace.app.lines, { used: false, reserved: false })", {"press": "End", "on": ".chart"}, {"wait": 200},
+                              ROW % (24 * MIB, 4 * MIB, 0), ROW % (24 * MIB, 16 * MIB, 2),
+                              """(() => { const t = window.gpumemtrace.app.track, c = new Chart(t).columns(500, [...t.points[0].classes.keys()]), at = (i) => t.points[i].bytes;
+                                return [Math.min(...[...c.best].slice(5, -5).map(at)), Math.max(...[...c.low].slice(5, -5).map(at))] })()""")[3:]
+    assert picks == [24 * MIB, 8 * MIB]
+    solid, pale = max(low, key=low.get), max(high, key=high.get)
+    assert low[solid] > 1000 and high[pale] > 900 and solid != pale
+
+
+@needs_browser
+def test_a_class_alone_takes_the_axis(page):
+    """Whatever the lines of the whole: its highest point is near the chart's top."""
+    names, tops = browse(page, "[...document.querySelectorAll('.legend button')].map((b) => b.dataset.kind)",
+                         """Promise.all([...document.querySelectorAll('.legend button')].map((b, i) => new Promise((done) => setTimeout(() => {
+                           document.querySelectorAll('.legend button')[i].dispatchEvent(new MouseEvent('click', { shiftKey: true, bubbles: true }));
+                           requestAnimationFrame(() => setTimeout(() => { const c = document.querySelector('.chart canvas'), g = c.getContext('2d'), paper = g.getImageData(EDGE.left + 3, 2, 1, 1).data.join();
+                             const band = g.getImageData(EDGE.left, EDGE.top + 6, c.width - EDGE.left - EDGE.right, 26).data, colour = css('--paper') && app.doc.classes[Number(b.dataset.kind)].colour, want = parseInt(colour.slice(1), 16);
+                             let n = 0;
+                             for (let j = 0; j < band.length; j += 4) if (band[j + 3] && Math.abs(band[j] - (want >> 16)) + Math.abs(band[j + 1] - (want >> 8 & 255)) + Math.abs(band[j + 2] - (want & 255)) < 30) n++;
+                             done(n); }, 60)); }, 200 * i))))""")
+    assert len(names) >= 4 and all(n > 0 for n in tops), tops
+
+
+def test_steps_and_phases_are_thinned_evenly(tool, tmp_path):
+    """Of 4,152 steps with eight phases each not all have room: those left out lie apart from each other, and the page says how many."""
+    text, ns, steps, rare = "thread 1 1 main\nstring 1 Optimizer.step#SGD.step\nstring 2 Optimizer.zero_grad#SGD.zero_grad\n", 100, 4152, 4099
+    mark = "event range_%s time_ns=%d arg0=%d arg1=1 name=%d thread=1\n"
+    for i in range(steps):
+        text += f"string {10 + i} ProfilerStep#{i}\n" + mark % ("begin", ns, 1, 10 + i)
+        for name in (1, 2) * 4:
+            size = 8192 if i == rare else 4096
+            text += mark % ("begin", ns + 1, 2, name) + f"event block_alloc time_ns={ns + 2} addr={1 << 28} size={size} arg0={size} arg1=8192 thread=1\n"
+            text += f"event block_free time_ns={ns + 3} addr={1 << 28} size={size} arg0=0 arg1=8192 thread=1\n" + mark % ("end", ns + 4, 2, name)
+            ns += 10
+        text += mark % ("end", ns, 1, 10 + i)
+        ns += 10
+    tool("html", record(tmp_path, text), "-o", tmp_path / "x.html")
+    said = document(tmp_path / "x.html")["tracks"][0]["steps"]
+    numbers, phases, note, left = browse(tmp_path / "x.html", "window.gpumemtrace.app.track.steps.items.map((s) => s.number)", "window.gpumemtrace.app.track.spans.map((s) => s.seq)",
+                                         "document.querySelector('#steps .note').textContent", "document.querySelector('#run ul').textContent")
+    gaps = [b - a for a, b in itertools.pairwise(numbers)]
+    assert len(numbers) + said["left_out"] == said["count"] >= steps and max(gaps) == 2 and numbers[-1] == said["count"] - 1 and said["left_out"] > 100
+    assert said["spans_left_out"] > 3000 and phases[-1] > 0.99 * 6 * 8 * steps and max(b - a for a, b in itertools.pairwise(phases)) < 10 * (phases[-1] / len(phases))
+    assert f"{said['left_out']} of them, spread evenly, are left out" in note and f"{said['left_out']} steps and {said['spans_left_out']:,} phases left out" in left
+
+
+# The address
+
+@needs_browser
+def test_the_address_holds_the_view(page):
+    """A link, a reload and the way back show the moment, the classes and the stretch again; a link to a panel moves there alone."""
+    state = "(() => { const { app } = window.gpumemtrace; return [app.seq, app.shown.map((on, k) => on && app.doc.classes[k].name).filter((n) => ['activations', 'parameters', 'inputs'].includes(n)), app.timeline.state()[1]] })()"
+    got = browse(page, {"press": "Home", "on": ".chart"}, {"wait": 400}, state, "location.hash", {"drag": ".chart canvas", "from": 300, "to": 500}, {"wait": 400},
+                 {"click": ".legend button[data-words=activations]"}, {"wait": 400}, state, "location.hash", {"reload": True}, state, {"click": "nav a[href='#steps']"}, {"wait": 400}, "location.hash",
+                 "history.back()", {"wait": 400}, "history.back()", {"wait": 400}, state, "location.hash", "history.back()", {"wait": 400}, state, "location.hash",
+                 "location.hash = 'at=400&class=activations,inputs&zoom=events:300-500'", {"wait": 400}, state, "document.querySelector('.legend button[data-words=parameters]').getAttribute('aria-pressed')")
+    first, hash1, zoomed, hash2, again, hash3 = got[2], got[3], got[8], got[9], got[11], got[14]
+    assert hash1 == f"#at={first[0]}" and first[2] == ""
+    assert "activations" not in zoomed[1] and "parameters" in zoomed[1] and re.fullmatch(r"events:\d+-\d+", zoomed[2]) and "class=" in hash2 and "zoom=" in hash2
+    assert again[0] == zoomed[0] and again[1:] == zoomed[1:] and hash3 == hash2
+    assert got[19] == first and got[20] == hash1
+    assert got[23][0] > 900 and got[24] == "" and got[23][1:] == first[1:]
+    assert got[27][:2] == [400, ["inputs", "activations"]] and got[27][2] == "events:300-500" and got[28] == "false"
+
+
+@needs_browser
+def test_theme_is_remembered(page):
+    for theme, other in (("light", "dark"), ("dark", "light")):
+        assert browse(page, "document.documentElement.dataset.theme", {"click": "#theme"}, {"reload": True}, "document.documentElement.dataset.theme", theme=theme)[::3] == [theme, other]
+
+
+# Keys
+
+@needs_browser
+def test_keys(page):
+    """The readout follows the key though the pointer rests elsewhere; Escape closes the nearest thing; ? names all keys."""
+    said = "document.querySelector('#timeline .readout').textContent"
+    got = browse(page, {"hover": ".chart canvas", "at": {"x": 300, "y": 100}}, said, {"press": "End", "on": ".chart"}, said, "countText(window.gpumemtrace.app.seq)",
+                 {"press": "p", "on": ".chart"}, {"click": ".space .row >> nth=0"}, {"press": "+", "on": ".chart"}, {"press": "Escape", "on": ".chart"},
+                 "[document.querySelector('.card').hidden, window.gpumemtrace.app.timeline.state()[1]]", {"press": "Escape", "on": ".chart"}, "document.querySelector('.card').hidden",
+                 {"press": "?"}, "[document.querySelector('dialog').open, document.querySelector('dialog').textContent]", {"press": "Escape"}, "document.querySelector('dialog').open", {"click": "#help"},
+                 "document.querySelector('dialog').open")
+    assert f"event {got[4]}" in got[3] and got[1] != got[3]
+    assert got[9] == [False, ""] and got[11] is True
+    assert got[13][0] and "zoom in" in got[13][1] and "[object" not in got[13][1] and got[15] is False and got[17] is True
+
+
+# Readers of all kinds
+
+@pytest.fixture(scope="module")
+def pages(page, tmp_path_factory):
+    from conftest import Tool
+    folder, tool = tmp_path_factory.mktemp("pages"), Tool()
+    tool("diff", *(ROOT / f"tests/data/example/{side}.gmt" for side in ("old", "new")), "-o", folder / "diff.html")
+    one = "".join(f"event block_alloc time_ns={100 + i} addr={(256 + i) * MIB} size={MIB} arg0={i * MIB} arg1={64 * MIB} thread=1\n" for i in range(9))
+    tool("html", *(record(folder, f"meta rank {i}\nthread 1 1 main\n{one}", f"rank{i}.gmt") for i in range(3)), "-o", folder / "ranks.html")
+    return {"run": page, "diff": folder / "diff.html", "ranks": folder / "ranks.html"}
+
+
+def check_with_axe(path, theme, *before):
+    """What axe-core says of a page, after each of some actions."""
+    got = browse(path, AXE.read_text() + ";0", *(x for action in (*before, {"wait": 50}) for x in (action, VIOLATIONS, SMALL)), theme=theme)
+    return [x for i, x in enumerate(got[1:]) if i % 3 and x]
+
+
+@needs_browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("which", ["run", "diff", "ranks"])
+def test_axe_finds_nothing(pages, which, theme):
+    assert "violations" in browse(pages[which], AXE.read_text() + ";0", "document.querySelector('#nav').innerHTML = '<a href=\"#x\"></a>'; " + VIOLATIONS.replace("r.violations.map", "r.violations.length && ['violations'] || r.violations.map"))[1]
+    opened = [] if which == "diff" else ["window.gpumemtrace.chooseBlock(window.gpumemtrace.moment().blocks[0].block)", {"click": ".legend button >> nth=0"}, {"click": "button[value=segments]"}]
+    assert check_with_axe(pages[which], theme, {"wait": 50}, *opened, {"press": "?"}) == []
+
+
+@needs_browser
+def test_states_are_said(pages):
+    """A state that is off is written, too, from the start."""
+    for path in pages.values():
+        states, sorts = browse(path, "[...document.querySelectorAll('[aria-pressed]')].map((b) => b.getAttribute('aria-pressed'))", "[...document.querySelectorAll('[aria-sort]')].map((e) => e.tagName + e.getAttribute('role'))")
+        assert {"true", "false"} == set(states) and {"BUTTON"} & {s[:6] for s in sorts} == set()
+    hidden = browse(pages["run"], "(app.lines.used = false, tell('track'), document.querySelector('.line-used').getAttribute('aria-pressed'))", {"click": ".legend button >> nth=0"},
+                    "document.querySelector('.legend button').getAttribute('aria-pressed')")
+    assert hidden[2] == "false"
+
+
+@needs_browser
+def test_on_paper_and_in_forced_colours(page):
+    """Print is light whatever the screen is, with its swatches and a chart to match; forced colours keep swatches and words."""
+    corner = "[...document.querySelector('.chart canvas').getContext('2d').getImageData(EDGE.left - 30, 60, 30, 200).data].filter((v, i) => i % 4 === 3 && v).length"
+    ink = "(() => { const d = document.querySelector('.chart canvas').getContext('2d').getImageData(0, 0, 60, 300).data; let s = 0, n = 0; for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200) { s += d[i]; n++; } return s / n })()"
+    swatch = "(() => { const s = getComputedStyle(document.querySelector('.swatch')); return [s.backgroundColor, s.printColorAdjust, s.forcedColorAdjust] })()"
+    paper = "getComputedStyle(document.body).backgroundColor"
+    got = browse(page, paper, ink, swatch, "dispatchEvent(new Event('beforeprint'))", {"media": {"media": "print"}}, paper, ink, swatch, "dispatchEvent(new Event('afterprint'))", {"media": {"media": "screen"}}, {"wait": 200}, paper,
+                 {"media": {"forced_colors": "active"}}, swatch, "getComputedStyle(document.querySelector('.choice [aria-pressed=true]')).backgroundColor !== getComputedStyle(document.querySelector('.choice [aria-pressed=false]')).backgroundColor", theme="dark")
+    assert got[0] == got[11] == "rgb(21, 24, 27)" and got[5] == "rgb(252, 252, 250)"
+    assert got[6] < got[1] - 20  # dark figures on the paper
+    assert got[2] == got[7] == got[13] and got[2][1:] == ["exact", "none"] and got[14] is True
+
+
+def seen(colour, matrix):
+    """CIE Lab of an 0xrrggbb as the matrix has it in linear light."""
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in ((colour >> shift & 255) / 255 for shift in (16, 8, 0))]
+    r, g, b = (min(1, max(0, sum(m * v for m, v in zip(row, linear)))) for row in matrix)
+    x, y, z = ((t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116) for t in
+               ((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047, 0.2126 * r + 0.7152 * g + 0.0722 * b, (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.08883))
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+# Machado, Oliveira, Fernandes 2009: all of a kind of cone missing.
+EYES = {"all": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+        "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+        "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881))}
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_colours_differ_for_every_eye(eye):
+    """Any two classes can lie beside each other in a stack."""
+    rows = re.findall(r'^CATEGORY\((\w+), "[^"]*", 0x([0-9a-f]{6})\)', (ROOT / "viewer/classes/categories.def").read_text(), re.M)
+    colours = {name: seen(int(colour, 16), EYES[eye]) for name, colour in rows}
+    assert len(colours) >= 13
+    near = [(a, b) for a, b in itertools.combinations(colours, 2) if sum((p - q) ** 2 for p, q in zip(colours[a], colours[b])) < 10 ** 2]
+    assert near == []

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The moment, the classes shown and the stretch in view stand behind the # of the page's address: a link, a reload and the
+ * browser's way back restore them. */
+
+function linkState(timeline) {
+  const first = app.track;
+  let wait = 0;
+
+  function address() {
+    const t = app.track, [classes, zoom] = timeline.state();
+    const parts = [['track', t === first ? '' : t.index], ['at', app.seq], ['class', classes], ['zoom', zoom]].filter(([, v]) => v !== '');
+    return parts.length === 1 && app.seq === t.peak_seq ? '#' : '#' + parts.map((p) => p.join('=')).join('&');
+  }
+
+  function restore() {
+    const given = new URLSearchParams(location.hash.slice(1)), at = Number(given.get('at'));
+    if (location.hash && !given.has('at')) return; /* it names a panel */
+    const track = app.doc.tracks[given.get('track')] || first;
+    if (track !== app.track) chooseTrack(track.index);
+    timeline.look(given.has('class') ? given.get('class').split(',') : null, given.get('zoom'));
+    chooseMoment(at > 0 && at <= track.last_seq ? at : track.peak_seq);
+  }
+
+  function keep() {
+    if ((location.hash || '#') !== address()) history.pushState(null, '', address());
+  }
+
+  /* A link to a panel moves there and leaves the address as it is. */
+  function go(e) {
+    const link = e.target.closest('a[href^="#"]'), panel = link && document.getElementById(link.getAttribute('href').slice(1));
+    if (!panel || e.ctrlKey || e.metaKey || e.shiftKey) return;
+    e.preventDefault();
+    panel.scrollIntoView();
+    panel.focus({ preventScroll: true });
+  }
+
+  for (const what of ['view', 'moment', 'track']) on(what, () => { clearTimeout(wait); wait = setTimeout(keep, 250); });
+  window.addEventListener('hashchange', restore);
+  document.addEventListener('click', go);
+  restore();
+}
