@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../base/need.h"
+#include "../base/say.h"
 
 void plan_add(struct life_plan *p, struct plan_change change)
 {
@@ -85,7 +86,7 @@ static uint64_t size_of(const struct lives *l, const struct life *life)
 void plans_run(struct life_plan **plans, size_t count, struct timeline *t)
 {
 	const struct lives *l = &t->model.lives;
-	uint64_t now = 0, before;
+	uint64_t now = 0, before, steps = 0;
 	struct lives_walk w;
 
 	for (size_t i = 0; i < count; i++)
@@ -94,6 +95,8 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t)
 	for (lives_walk_first(&w, l); w.change;) {
 		uint64_t seq = w.now.seq;
 
+		if (steps++ % 65536 == 0)
+			say_progress("computing savings", seq, t->model.events);
 		before = now;
 		for (; w.change && w.now.seq == seq; lives_walk_next(&w)) {
 			const struct life *life = lives_at(l, w.now.life);
@@ -109,4 +112,5 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t)
 	}
 	for (size_t i = 0; i < count; i++)
 		follow(plans[i], PLAN_END, now);
+	say_progress_end();
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "../base/need.h"
+#include "../base/say.h"
 
 /* Of each life: its class, and its state in the upper bits. */
 enum { CLASS = 15, STATE_SHIFT = 4 };
@@ -292,11 +293,14 @@ void series_run(const struct series *s, const struct series_sink *sink)
 	r->event.devices = r->devices;
 	lives_walk_first(&r->walk, r->lives);
 	levels_first(&r->levels, &r->lives->levels);
-	for (bool first = true; next_event(r, first); first = false) {
+	for (size_t n = 0; next_event(r, !n); n++) {
+		if (n % 65536 == 0)
+			say_progress("following blocks", r->event.seq, s->model->events);
 		if (s->until && r->event.seq > s->until)
 			break;
 		take_event(r);
 	}
+	say_progress_end();
 	munmap(r->now, bytes);
 	free(r->touched);
 	free(r);

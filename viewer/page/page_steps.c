@@ -65,7 +65,8 @@ static size_t put_steps(struct bytes *c, struct track *t, size_t room)
 	return rows;
 }
 
-/* Phases stay or go by RUN at a time: every n-th alone would often be the same phase of each step. */
+/* Phases stay or go by RUN at a time: every n-th alone would often be the same phase of each step.
+ */
 static void emit_spans(struct track *t)
 {
 	enum { RUN = 16 };
