@@ -57,7 +57,7 @@ def main():
             do = next(ACTIONS[key] for key in ACTIONS if key in action)
             results.append(do(page, action))
         browser.close()
-    print(json.dumps({"results": results, "said": said, "asked": asked[1:]}))
+    print(json.dumps({"results": results, "said": said, "asked": [u for u in asked if u != asked[0]]}))
 
 
 main()

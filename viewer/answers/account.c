@@ -30,7 +30,7 @@ static const struct span *span_of(const struct timeline *t, const struct step *s
 {
 	const struct span *found = NULL;
 
-	for (size_t i = step->first; i <= step->last; i++) {
+	for (size_t i = step->first; i <= step->last && i < t->model.spans.count; i++) {
 		const struct span *s = &t->model.spans.items[i];
 
 		if (s->phase == phase && (!found || last))

@@ -73,7 +73,7 @@ function finish() {
   tell('track');
   tell('moment');
   linkState(app.timeline);
-  window.gpumemtrace = { app, flame: app.flame, chooseMoment, chooseTrack, chooseBlock, moment, readFirst, evidenceText, livesOf: () => livesOf(app.doc, app.track) };
+  window.gpumemtrace = { app, Chart, EDGE, flame: app.flame, timeline: app.timeline, chooseMoment, chooseTrack, chooseBlock, moment, readFirst, evidenceText, livesOf: () => livesOf(app.doc, app.track) };
   performance.mark('ready');
   document.documentElement.dataset.ready = 'yes';
 }
