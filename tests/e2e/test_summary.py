@@ -83,7 +83,7 @@ ON_PAGE = """[...document.querySelectorAll('#findings ol.findings > li')].map((l
   action: li.querySelector('.next').lastChild.textContent, link: (li.querySelector('a[href="#moment"]') || { textContent: '' }).textContent }))"""
 VISIBLE = """[document.querySelector('#findings h2').textContent, document.getElementById('findings').getBoundingClientRect().bottom <= 800,
   document.getElementById('findings').getBoundingClientRect().bottom <= document.querySelector('#timeline .chart').getBoundingClientRect().top]"""
-SHOWN = """(() => { const g = window.gpumemtrace, search = document.querySelector('input[type=search]').value; return { ns: g.moment().ns, hash: location.hash, search,
+SHOWN = """(() => { const g = window.gpumemtrace, search = document.querySelector('input[type=search]').value; return { ns: g.moment().ns, hash: '#' + document.activeElement.id, search,
   complete: g.moment().complete, rows: [...document.querySelectorAll('.tab.blocks .space .row .line')].map((e) => e.textContent) } })()"""
 
 
