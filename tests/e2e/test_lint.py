@@ -167,7 +167,7 @@ CLAIMS = [  # a page, what it says, what it might say
     ("viewer/man/gpumemtrace-diff.1.md", "- *casts*", "- *cast*"),
     ("viewer/man/gpumemtrace-advise.1.md", "- *late_del*", "- *late*"),
     ("docs/lake.md", "| `growth` |", "| `grown` |"),
-    ("docs/cost.md", "GPT-2 2.8, Qwen2 3.0", "GPT-2 3.0, Qwen2 3.0"),
+    ("docs/cost.md", "GPT-2 3.1, Qwen2 3.1", "GPT-2 3.0, Qwen2 3.0"),
     ("README.md", "gave 5, 8 and 12 %", "gave 5, 8 and 13 %"),
     ("simgpu/README.md", "up to 4,096 elements", "up to 2,048 elements"),
     ("viewer/man/gpumemtrace.1.md", "at most four at a time", "at most two at a time"),
