@@ -126,12 +126,21 @@ static bool is_it(const struct tables *t, uint32_t i, const char *name)
 }
 
 /* Layout: buckets, first symbol, words of the filter, its shift; filter; buckets; chains. */
+static const uint64_t *gnu_filter(const struct tables *t)
+{
+	return (const uint64_t *)(t->hash + 4);
+}
+
+static const uint32_t *gnu_buckets(const struct tables *t)
+{
+	return (const uint32_t *)(gnu_filter(t) + t->hash[2]);
+}
+
 static const ElfW(Sym) * look_up_gnu(const struct tables *t, const struct wanted *w)
 {
 	uint32_t count = t->hash[0], first = t->hash[1], words = t->hash[2];
-	const uint64_t *filter = (const uint64_t *)(t->hash + 4);
-	const uint32_t *buckets = (const uint32_t *)(filter + words);
-	const uint32_t *chains = buckets + count;
+	const uint64_t *filter = gnu_filter(t);
+	const uint32_t *buckets = gnu_buckets(t), *chains = buckets + count;
 	uint64_t word, mask = 1ull << (w->hash % 64) | 1ull << ((w->hash >> t->hash[3]) % 64);
 	uint32_t i;
 
@@ -193,7 +202,7 @@ static void exported(const struct tables *t, uint32_t *first, uint32_t *end)
 		*end = t->old[1];
 		return;
 	}
-	buckets = t->hash + 4 + 2 * t->hash[2];
+	buckets = gnu_buckets(t);
 	chains = buckets + t->hash[0];
 	for (uint32_t i = 0; i < t->hash[0]; i++)
 		last = buckets[i] > last ? buckets[i] : last;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the exported functions of each loaded object, about 110,000 of PyTorch's: each is
- * looked for among the addresses of the stacks, which are a few thousand.
+ * The exported functions of each loaded object, about 110,000 in PyTorch's, are read once. Binary
+ * search finds the calls within each among the return addresses of all stacks, a few thousand.
  */
 #include "names.h"
 
@@ -16,7 +16,7 @@
 #define NAME_MOST  2048u
 
 struct call {
-	uint64_t address; /* where it returns to: one byte behind is in the function */
+	uint64_t address; /* where it returns to: the byte before is in the function */
 	uint64_t start;
 	const char *name; /* of the function found so far in the present object, or NULL */
 };
@@ -55,8 +55,8 @@ static void add_call(void *ctx, uint64_t address)
 	c->count++;
 }
 
-/* Of several that hold the address the innermost, of several names the last in order, as where the
- * object is read from its file. */
+/* The function that begins last before the address, by its last name in order: the viewer chooses
+ * so among those of the object's file. */
 static void try_function(void *ctx, uint64_t start, uint64_t size, const char *name)
 {
 	struct calls *c = ctx;

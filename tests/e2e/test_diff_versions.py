@@ -240,7 +240,7 @@ SORTED = """rows = apart.masked_fill(~others, torch.inf).sort(-1).values
         farthest = (apart - apart.min(1, keepdim=True).values) * others
         farthest = farthest.max(1, keepdim=True).values + apart.min(1, keepdim=True).values
         return torch.where(torch.isfinite(found), found, farthest)"""
-# All layers keep a tensor that one method computes of their weights; they stand in two kinds of blocks.
+# A tensor that one method computes of a layer's weights is kept by all layers, which stand in two kinds of blocks.
 KEPT = """
 import torch
 from torch import nn

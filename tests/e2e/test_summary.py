@@ -78,7 +78,7 @@ def test_a_refusal_comes_first_with_its_cause_and_the_best_remedy(tool, tmp_path
     assert first["bytes"] >= max(m["bytes"] for m in others or [first])
 
 
-# Of each finding in the page: its text, its action, what its link says. `VISIBLE`: the heading, and whether all of them stand in the first 800 pixels, above the chart.
+# The findings in the page: each one's text, its action, what its link says. `VISIBLE`: the heading, and whether all of them stand in the first 800 pixels, above the chart.
 ON_PAGE = """[...document.querySelectorAll('#findings ol.findings > li')].map((li) => ({ kind: li.dataset.kind, text: li.querySelector('.text').firstChild.textContent,
   action: li.querySelector('.next').lastChild.textContent, link: (li.querySelector('a[href="#moment"]') || { textContent: '' }).textContent }))"""
 VISIBLE = """[document.querySelector('#findings h2').textContent, document.getElementById('findings').getBoundingClientRect().bottom <= 800,

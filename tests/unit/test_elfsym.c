@@ -44,7 +44,7 @@ struct seen {
 	size_t count, wrong, of_ours;
 };
 
-/* Of each function the loader finds the same address by its name, or another version of it. */
+/* The loader finds the same address by the name of most functions; the others have versions. */
 static void compare(void *ctx, uint64_t start, uint64_t size, const char *name)
 {
 	struct seen *seen = ctx;

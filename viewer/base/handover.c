@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -234,13 +233,4 @@ void handover_string(struct bytes *out, const char *s)
 {
 	s = s ? s : "";
 	bytes_add(out, s, strlen(s) + 1);
-}
-
-void handover_own_path(struct bytes *out)
-{
-	char self[PATH_MAX] = "";
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	self[n < 0 ? 0 : n] = 0;
-	handover_string(out, self);
 }

@@ -53,6 +53,5 @@ void handover_modules(FILE *f, const char *package, const struct handover_module
 		      size_t count);
 /* Strings of any bytes behind that object, with their terminators. */
 void handover_string(struct bytes *out, const char *s);
-void handover_own_path(struct bytes *out);
 
 #endif

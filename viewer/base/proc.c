@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 FILE *proc_open(const char *format, ...)
 {
@@ -54,4 +55,12 @@ const char *proc_stat(char text[PROC_STAT], pid_t pid)
 	proc_read(text, PROC_STAT, "/proc/%d/stat", (int)pid);
 	end = strrchr(text, ')');
 	return end && end[1] ? end + 2 : NULL;
+}
+
+bool proc_own_path(char path[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	path[n < 0 ? 0 : n] = 0;
+	return n > 0;
 }

@@ -3,6 +3,8 @@
 #ifndef VIEWER_PROC_H
 #define VIEWER_PROC_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -14,6 +16,9 @@ FILE *proc_open(const char *format, ...) __attribute__((format(printf, 1, 2)));
 size_t proc_text(FILE *f, char *text, size_t room); /* f is closed */
 /* The text behind "NAME:" at the start of a line, or NULL. */
 const char *proc_row(const char *text, const char *name);
+
+/* This program's file; false, and "": it cannot be read. */
+bool proc_own_path(char path[PATH_MAX]);
 
 /* A number of /proc/PID/status; -1: unknown. */
 long proc_status(pid_t pid, const char *name);

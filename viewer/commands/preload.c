@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "../base/proc.h"
 #include "../base/say.h"
 
 /* Relative to the folder of this program: a build folder, an installation. */
@@ -15,13 +15,8 @@ static const char *const places[] = { "", "../lib/", "../lib/gpumemtrace/", "bui
 
 static bool own_folder(char folder[PATH_MAX])
 {
-	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-	char *slash;
+	char *slash = proc_own_path(folder) ? strrchr(folder, '/') : NULL;
 
-	if (n <= 0)
-		return false;
-	folder[n] = 0;
-	slash = strrchr(folder, '/');
 	if (slash)
 		slash[1] = 0;
 	return slash;

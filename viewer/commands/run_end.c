@@ -34,7 +34,7 @@ static bool look_at_end(struct run_end *e, const char *before, const char *path)
 	return found;
 }
 
-/* Of several processes the first that ran out of memory and did not go on. */
+/* Explains the first process that ran out of memory and did not go on. */
 void run_end_find(struct run_end *e, const struct run_result *f, int code)
 {
 	const char *folder = run_ranks_folder(&f->ranks);

@@ -6,6 +6,7 @@
 #include "../base/asset.h"
 #include "../base/handover.h"
 #include "../base/need.h"
+#include "../base/proc.h"
 #include "../../format/version.h"
 
 ASSET_FILE(lake_answer, "python/gpumemtrace/lake/lake_answer.py");
@@ -33,7 +34,7 @@ static void put_question(FILE *f, const struct lake_question *q)
 void lake_request(struct bytes *out, const struct lake_question *q)
 {
 	const struct lake_files none = { 0 }, *files = q->files ? q->files : &none;
-	char *text = NULL;
+	char *text = NULL, own[PATH_MAX];
 	size_t len;
 	FILE *f = need_stream(&text, &len);
 
@@ -44,7 +45,8 @@ void lake_request(struct bytes *out, const struct lake_question *q)
 	free(text);
 	lake_files_json(files, out);
 	bytes_add(out, "}", 2);
-	handover_own_path(out);
+	proc_own_path(own);
+	handover_string(out, own);
 	handover_string(out, q->lake);
 	handover_string(out, q->text);
 	for (size_t i = 0; i < files->count; i++)

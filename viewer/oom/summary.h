@@ -18,8 +18,8 @@ struct matter {
 	char text[SUMMARY_TEXT], action[SUMMARY_TEXT];
 };
 
-/* Of the timeline's device. What its findings were concluded from is kept for those who say more
- * of it. */
+/* Findings about the timeline's device, with the answers of `leaks` and `oom` that they come from:
+ * the page prints these too. */
 struct summary {
 	struct matter *items;
 	size_t count, room;

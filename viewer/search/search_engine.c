@@ -10,6 +10,7 @@
 #include "../base/asset.h"
 #include "../base/handover.h"
 #include "../base/need.h"
+#include "../base/proc.h"
 #include "../base/say.h"
 #include "../documents/columns.h"
 #include "../page/page_write.h"
@@ -62,10 +63,9 @@ void search_number(struct search *s, const char *key, double n)
 
 void search_begin(struct search *s, const char *what)
 {
-	char self[PATH_MAX] = "";
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char own[PATH_MAX];
 
-	self[n < 0 ? 0 : n] = 0;
+	proc_own_path(own);
 	s->f = need_stream(&s->text, &s->len);
 	handover_modules(s->f, "gpumemtrace_search", modules, MODULES);
 	fputs(", \"search\": ", s->f);
@@ -73,7 +73,7 @@ void search_begin(struct search *s, const char *what)
 	emit_object(s->request, NULL);
 	emit_text(s->request, "what", what);
 	emit_text(s->request, "version", GMT_TOOL_VERSION);
-	emit_text(s->request, "tool", self);
+	emit_text(s->request, "tool", own);
 	emit_text(s->request, "world", asset_world);
 	search_list(s, "environment", environ);
 	search_list(s, "command", s->command);

@@ -188,7 +188,7 @@ static struct followed *find_followed(const char *path)
 	return *need_item(all, count, room) = w;
 }
 
-static bool look(struct emit *out, const char *path)
+static bool answer_look(struct emit *out, const char *path)
 {
 	struct followed *w = find_followed(path);
 
@@ -308,7 +308,7 @@ static long rank_of(const char *path)
 	return rank;
 }
 
-static bool whole(struct emit *out, const char *path)
+static bool answer_whole(struct emit *out, const char *path)
 {
 	struct recording r;
 	struct timeline t = { 0 };
@@ -328,7 +328,7 @@ static bool whole(struct emit *out, const char *path)
 	return true;
 }
 
-static bool complete(struct emit *out, const char *path)
+static bool answer_complete(struct emit *out, const char *path)
 {
 	char part[PATH_MAX + 8], live[PATH_MAX + 8];
 	struct recording r;
@@ -349,7 +349,7 @@ static bool complete(struct emit *out, const char *path)
 	return true;
 }
 
-static bool written(struct emit *out, const char *path)
+static bool answer_written(struct emit *out, const char *path)
 {
 	int err;
 	struct gmt_reader *r = gmt_reader_open(path, &err);
@@ -369,7 +369,10 @@ static const struct {
 	const char *word;
 	bool (*answer)(struct emit *out, const char *path);
 } questions[] = {
-	{ "look ", look }, { "whole ", whole }, { "complete ", complete }, { "written ", written }
+	{ "look ", answer_look },
+	{ "whole ", answer_whole },
+	{ "complete ", answer_complete },
+	{ "written ", answer_written },
 };
 
 static bool answer_question(struct emit *out, const char *line)

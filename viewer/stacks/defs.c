@@ -246,7 +246,7 @@ int defs_read(struct gmt_reader *r, int (*def)(void *ctx, const struct gmt_def *
 	return gmt_reader_run(r, 0, UINT64_MAX, &tool, ctx);
 }
 
-static const void *get(const struct defs_kind *k, uint64_t id, size_t each)
+static const void *find_definition(const struct defs_kind *k, uint64_t id, size_t each)
 {
 	const uint32_t *at = map_get(&k->ids, id);
 
@@ -255,29 +255,29 @@ static const void *get(const struct defs_kind *k, uint64_t id, size_t each)
 
 struct defs_text defs_string(const struct defs *d, uint32_t id)
 {
-	const struct defs_text *t = get(&d->strings, id, sizeof(*t));
+	const struct defs_text *t = find_definition(&d->strings, id, sizeof(*t));
 
 	return t ? *t : (struct defs_text){ "", 0 };
 }
 
 const struct defs_thread *defs_thread(const struct defs *d, uint32_t id)
 {
-	return get(&d->threads, id, sizeof(struct defs_thread));
+	return find_definition(&d->threads, id, sizeof(struct defs_thread));
 }
 
 const struct defs_code *defs_code(const struct defs *d, uint32_t id)
 {
-	return get(&d->codes, id, sizeof(struct defs_code));
+	return find_definition(&d->codes, id, sizeof(struct defs_code));
 }
 
 const struct defs_node *defs_node(const struct defs *d, uint32_t id)
 {
-	return get(&d->nodes, id, sizeof(struct defs_node));
+	return find_definition(&d->nodes, id, sizeof(struct defs_node));
 }
 
 struct defs_text defs_function(const struct defs *d, uint64_t address)
 {
-	const struct defs_text *t = get(&d->functions, address, sizeof(*t));
+	const struct defs_text *t = find_definition(&d->functions, address, sizeof(*t));
 
 	return t ? *t : (struct defs_text){ "", 0 };
 }

@@ -23,7 +23,7 @@ LISTENS = "0A"  # the state of a socket, in /proc/net/tcp
 SOCKETS = 1 << 16  # most descriptors looked at
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 
-# What a program waits for in a system call, by its numbers on x86-64 and on aarch64.
+# The numbers of system calls on x86-64 and on aarch64, by what a program in one of them waits for.
 CALLS = {
     "a lock, or another thread": ((202,), (98,)),
     "the end of short sleeps, one after another": ((230, 35), (115, 101)),

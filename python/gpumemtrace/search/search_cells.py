@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each card with each setting. For each code generation the program runs on the card with the most memory, because the others have the same
-compute capability and so the same decisions of PyTorch. The answer for another card is computed from that run only if
+compute capability, by which PyTorch chooses its code. The result for another card is computed from that run only if
 - the program did not query free memory; and
 - it fits with room to spare, so that neither scratch memory that depends on the number of multiprocessors nor a cache that is released on
   demand matters; or the larger card was out of memory, or its run was not stable.
@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 @dataclass
 class Cell:
-    """The answer for one card with one setting."""
+    """The result for one card with one setting."""
     card: Card
     setting: Setting
     trial: Trial  # its own run, or one of the same generation

@@ -142,7 +142,7 @@ function drawStack(g, chart, shown, columns, box, top) {
   drawLayers(g, shown, columns, box, top, (c, k) => (columns.low[c] < 0 ? 0 : points[columns.low[c]].classes[k]));
 }
 
-/* One polygon a class, from the bottom up. */
+/* Draws a polygon for each class, from the bottom up. */
 function drawLayers(g, shown, columns, box, top, bytes) {
   const width = columns.best.length, base = new Float64Array(width), n = box.width / width;
   const y = (v) => box.top + box.height - v / top * box.height;
