@@ -29,15 +29,20 @@ struct search {
 	bool ended;	      /* with that refusal: what is unused is known */
 };
 
+static bool has_memory(const struct timeline *t)
+{
+	return t->device >= 0 && model_has_memory(&t->model.devices[t->device]);
+}
+
 /* file: as commands are to name it. */
 static void start_search(struct search *s, struct summary *out, struct timeline *t,
 			 const char *file)
 {
-	const struct model_device *d = &t->model.devices[t->device];
+	uint64_t peak = has_memory(t) ? model_curve(&t->model.devices[t->device])->peak.bytes : 0;
 
 	s->found = out;
 	s->timeline = t;
-	s->least = arithmetic_most(model_curve(d)->peak.bytes / PART, LEAST);
+	s->least = arithmetic_most(peak / PART, LEAST);
 	s->cause = OOM_CAUSES;
 	s->ended = false;
 	shell_word(file, s->file);
@@ -332,10 +337,8 @@ void summary_find(struct summary *out, struct timeline *t, const struct values *
 {
 	struct search s;
 
-	if (!model_has_memory(&t->model.devices[t->device]))
-		return;
 	start_search(&s, out, t, file);
-	if (!moments_state_only(&t->model)) {
+	if (has_memory(t) && !moments_state_only(&t->model)) {
 		find_refusal(&s);
 		find_kept(&s);
 		find_spike(&s);
