@@ -38,8 +38,6 @@ extern const struct gmt_source __stop_gmt_sources[] __attribute__((weak, visibil
 #define FOR_EACH_SOURCE(s) \
 	for (const struct gmt_source *s = __start_gmt_sources; s < __stop_gmt_sources; s++)
 
-static bool ending;
-
 static bool place_marker(void)
 {
 	if (!gmt_session.marker) {
@@ -107,7 +105,7 @@ bool session_begin(void)
 {
 	uint32_t state = __atomic_load_n(&gmt_session.state, __ATOMIC_ACQUIRE);
 
-	if (state == SESSION_OFF)
+	if (state <= SESSION_ENDING)
 		return false;
 	if (state == SESSION_ON && *gmt_session.marker == 1)
 		return true;
@@ -148,26 +146,27 @@ static bool is_own_process(void)
 /* No system call: programs that allow themselves next to none end here too. */
 static bool has_nothing_to_end(void)
 {
-	return __atomic_load_n(&gmt_session.state, __ATOMIC_ACQUIRE) != SESSION_ON &&
-	       !__atomic_load_n(&ending, __ATOMIC_ACQUIRE);
+	uint32_t state = __atomic_load_n(&gmt_session.state, __ATOMIC_ACQUIRE);
+
+	return state != SESSION_ON && state != SESSION_ENDING;
 }
 
-/* After exit nothing is to begin any more; an exec may fail, and then the program goes on. */
+/* After exit nothing is to begin any more; an exec may fail, and then the program goes on. Whoever
+ * comes while another thread ends the recording is told so, and waits too. */
 static bool switch_off(bool by_exit)
 {
-	uint32_t state = SESSION_ON;
+	uint32_t state;
 
 	if ((!by_exit && has_nothing_to_end()) || !is_own_process() ||
 	    (gmt_session.marker && *gmt_session.marker != 1))
 		return false;
-	if (by_exit)
-		state = __atomic_exchange_n(&gmt_session.state, SESSION_OFF, __ATOMIC_SEQ_CST);
-	else
-		__atomic_compare_exchange_n(&gmt_session.state, &state, SESSION_OFF, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	if (state == SESSION_ON)
-		__atomic_store_n(&ending, true, __ATOMIC_RELEASE);
-	return __atomic_load_n(&ending, __ATOMIC_ACQUIRE);
+	state = __atomic_load_n(&gmt_session.state, __ATOMIC_ACQUIRE);
+	while (state > SESSION_ENDING && (by_exit || state == SESSION_ON) &&
+	       !__atomic_compare_exchange_n(&gmt_session.state, &state,
+					    state == SESSION_ON ? SESSION_ENDING : SESSION_OFF,
+					    false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
+		;
+	return state == SESSION_ON || state == SESSION_ENDING;
 }
 
 void session_end(void)
@@ -202,10 +201,9 @@ static void forget_thread(struct thread *t)
 
 void session_fork_child(bool at_once)
 {
-	bool was_off = gmt_session.state == SESSION_OFF;
+	bool was_off = gmt_session.state <= SESSION_ENDING;
 
 	session_claim();
-	ending = false;
 	forkgate_reset();
 	modules_unload_reset();
 	if (gmt_session.state == SESSION_ON || gmt_session.state == SESSION_STARTING) {
@@ -230,6 +228,5 @@ void session_fork_child(bool at_once)
 	FOR_EACH_SOURCE (s)
 		if (s->fork_child)
 			s->fork_child();
-	if (!was_off)
-		session_set_state(SESSION_IDLE);
+	session_set_state(was_off ? SESSION_OFF : SESSION_IDLE);
 }

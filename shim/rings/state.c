@@ -19,7 +19,7 @@ uint32_t gmt_generation(void)
 
 bool gmt_recording(void)
 {
-	return __atomic_load_n(&gmt_session.state, __ATOMIC_RELAXED) != SESSION_OFF;
+	return __atomic_load_n(&gmt_session.state, __ATOMIC_RELAXED) > SESSION_ENDING;
 }
 
 void session_set_state(uint32_t state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the process stands: idle until the first event, then on, at the end (or when the recording
- * cannot be written) off. A forked child starts over with a new generation. session.h changes it;
- * here is what all others read.
+ * Where the process stands: idle until the first event, then on, ending at the end, and off where
+ * the recording cannot be written. A forked child starts over with a new generation. session.h
+ * changes it; here is what all others read.
  */
 #ifndef GMT_STATE_H
 #define GMT_STATE_H
@@ -13,10 +13,11 @@
 #include "../base/ticks.h"
 
 enum session_state {
-	SESSION_OFF = 0, /* also before the constructor */
-	SESSION_IDLE = 1,
-	SESSION_STARTING = 2,
-	SESSION_ON = 3,
+	SESSION_OFF = 0,    /* also before the constructor */
+	SESSION_ENDING = 1, /* it was on; the rest is being written, or is in the file */
+	SESSION_IDLE = 2,
+	SESSION_STARTING = 3,
+	SESSION_ON = 4,
 };
 
 #define SESSION_PAUSE_ASKED 0x80000000u /* by `gpumemtrace ctl` */
