@@ -62,6 +62,17 @@ def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
     assert {k for k, *_ in said} & {*HELD.values()} == {kind} - {""}
 
 
+@pytest.mark.parametrize("file, name, kinds", [
+    ("cases", "fused_sgd", {"first_step", "foreach_off"}),  # its first step copies gradients and keeps the copies
+    ("never", "adapters_under_reentrant_checkpoints", {"idle_weights"}),  # backward takes what forward hid
+])
+def test_the_first_step(programs, cut, tool, file, name, kinds):
+    recording = programs.traced(ROOT / f"tests/advise/{file}.py", name)
+    _, said = judge.judge(name, recording, 40)
+    assert [claim for claim in said if claim[1] is False] == []
+    assert kinds <= {kind for kind, *_ in said}
+
+
 def test_a_staged_refusal_reads_as_a_real_one(programs, cut, tool):
     recording = programs.traced(ROOT / "tests/future/loops.py", "teacher")
     seq, size = subprocess.run([cut, recording], check=True, capture_output=True, text=True).stdout.split()[-2:]

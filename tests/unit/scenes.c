@@ -147,6 +147,11 @@ void range(unsigned kind, uint64_t number, const char *name)
 	feed((struct gmt_event){ .kind = kind, .arg0 = number, .name = string(name) });
 }
 
+void refused(uint32_t stack)
+{
+	feed((struct gmt_event){ .kind = GMT_BLOCK_OOM, .size = 4096, .stack = stack });
+}
+
 void backward_pass(void)
 {
 	born(0xb0000, script());

@@ -53,6 +53,7 @@ void grad(uint64_t addr, uint64_t node);
 void held(uint64_t addr, unsigned as); /* enum gmt_held */
 void saved(uint64_t addr, uint64_t tensor, unsigned how);
 void range(unsigned kind, uint64_t number, const char *name);
+void refused(uint32_t stack); /* a request of 4096 bytes */
 void backward_pass(void);
 void now(void);
 void some_tags(void);

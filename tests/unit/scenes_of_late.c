@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scenes of the classifier's rules: recordings that begin late, where blocks without a stack were
- * there before. */
+ * there before, or end inside of a step. */
 #include "scenes.h"
 
 /* The scenes. The block in question lies at 0x1000. */
@@ -103,7 +103,44 @@ static void not_held_as_parameter(void)
 	now();
 }
 
+#define STEP "Optimizer.step#SGD.step"
+
+static void state_begun(void)
+{
+	range(GMT_RANGE_BEGIN, 1, STEP);
+	born(0x1000, join(native_frame(clones), script()));
+	now();
+}
+
+static void state_begun_and_refused(void)
+{
+	state_begun();
+	refused(script());
+	range(GMT_RANGE_END, 1, STEP);
+	died(0x1000, script());
+}
+
+static void computed_and_refused(void)
+{
+	range(GMT_RANGE_BEGIN, 1, STEP);
+	born(0x1000, join(native_frame(squares), script()));
+	now();
+	refused(script());
+	range(GMT_RANGE_END, 1, STEP);
+}
+
+/* The program goes on with what the refused step made. */
+static void state_of_a_refused_step(void)
+{
+	computed_and_refused();
+	born(0x2000, forward());
+}
+
 static const struct scene scenes[] = {
+	{ "state-begun", "optimizer_state", "optimizer", state_begun },
+	{ "state-begun", "optimizer_state", "optimizer", state_begun_and_refused },
+	{ "optimizer", "optimizer_temporaries", "nothing", computed_and_refused },
+	{ "state", "optimizer_state", "optimizer", state_of_a_refused_step },
 	{ "held-parameter", "parameters", "nothing", held_parameter },
 	{ "held-gradient", "gradients", "nothing", held_gradient },
 	{ "held-state", "optimizer_state", "nothing", held_state },

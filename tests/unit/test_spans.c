@@ -50,7 +50,7 @@ static void ranges_end(void **state)
 	number = range_begin(STEP_A, 1);
 	range_end(STEP_A, number, ENGINE);
 	expect(LINE_1, STAGE_OUTSIDE, STAGE_BACKWARD);
-	assert_int_equal(spans_step_end(&m.spans, number), 2);
+	assert_int_equal(spans_step_end(&m.spans, number).seq, 2);
 	range_begin(STEP_A, 1);
 	range_end(STEP_A, range_begin(STEP_A, 1), 1);
 	expect(LINE_1, STAGE_OUTSIDE, STAGE_BACKWARD);

@@ -102,6 +102,24 @@ static void without(struct advise *a, struct life_plan *p, const struct advised 
 	}
 }
 
+/* In the first step: a Function of a forward pass, such as a checkpoint, hides from autograd which
+ * weights its backward will take. */
+static bool are_hidden(struct advise *a)
+{
+	struct advised l;
+
+	if (!a->open || a->steps > 1)
+		return false;
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		if (l.born->stage == STAGE_RECOMPUTE ||
+		    (l.born->stage == STAGE_FORWARD &&
+		     model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION))
+			return true;
+	}
+	return false;
+}
+
 void advise_idle_weights(struct advise *a)
 {
 	uint64_t bytes = 0, blocks = 0, largest = 0;
@@ -110,7 +128,8 @@ void advise_idle_weights(struct advise *a)
 	struct advised l;
 	struct block b;
 
-	if (advise_in_shards(a) || (a->open && !a->wanted_count && a->steps < SETTLED))
+	if (advise_in_shards(a) || (a->open && !a->wanted_count && a->steps < SETTLED) ||
+	    are_hidden(a))
 		return;
 	idles = find_idles(a);
 	f = advise_add(a, "idle_weights");

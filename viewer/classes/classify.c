@@ -63,9 +63,10 @@ struct verdict classify(struct classifier *c, const struct block *b)
 }
 
 /* As if it had died at once, so that no rule waits for more. */
-struct verdict classify_request(struct classifier *c, const struct block *b, enum block_stage stage)
+struct verdict classify_request(struct classifier *c, const struct block *b, enum block_stage stage,
+				uint64_t step)
 {
-	struct history h = { .block = *b, .stage = stage, .died_stage = stage };
+	struct history h = { .block = *b, .stage = stage, .died_stage = stage, .step = step };
 
 	h.signs = h.died_signs = model_signs(c->m, b->stack);
 	h.in_node = stage_is_backward(stage);

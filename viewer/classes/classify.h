@@ -34,8 +34,8 @@ void classifier_free(struct classifier *c);
 /* b is a moment's. */
 struct verdict classify(struct classifier *c, const struct block *b);
 /* Of what a refused request would have become, on a thread that was doing that. */
-struct verdict classify_request(struct classifier *c, const struct block *b,
-				enum block_stage stage);
+struct verdict classify_request(struct classifier *c, const struct block *b, enum block_stage stage,
+				uint64_t step);
 
 /* Some gradients were freed where gradients are cleared. */
 bool classify_clears_gradients(const struct model *m);

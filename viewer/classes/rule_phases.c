@@ -4,16 +4,31 @@
 #include "rules.h"
 
 /* Born inside an optimizer's step, and it outlived that step: without a range that says where it
- * ended, it lived into the next pass. */
+ * ended, or if memory ran out in it, it lived into the next pass. */
 bool phase_state(struct classifier *c, const struct history *h)
 {
-	uint64_t end = life_step(h) ? spans_step_end(&c->m->spans, life_step(h)) : 0;
+	struct step_end end = spans_step_end(&c->m->spans, life_step(h));
 
 	if (!life_born_in(h, STAGE_OPTIMIZER))
 		return false;
+	if (end.refused)
+		return life_saw_forward(c, h);
 	if (!life_step(h))
 		return life_lived_on(c, h);
-	return end && life_lived_past(h, end);
+	return end.seq && life_lived_past(h, end.seq);
+}
+
+/* The first step of all was not over when the recording or memory ended: what it had filled or
+ * copied so far is what it keeps, and what it had computed is not. */
+bool phase_state_begun(struct classifier *c, const struct history *h)
+{
+	struct step_end end = spans_step_end(&c->m->spans, life_step(h));
+
+	if (!life_born_in(h, STAGE_OPTIMIZER) || !life_step(h) || c->m->spans.steps != 1)
+		return false;
+	if (end.seq ? !end.refused || !life_lived_past(h, end.seq) : life_ended(h))
+		return false;
+	return place_of_native(c, h) & (PLACE_MAKER | PLACE_ROWS);
 }
 
 bool phase_optimizer(struct classifier *c, const struct history *h)

@@ -24,7 +24,8 @@ rule_fits held_parameter, held_gradient, held_state, held_buffer, held_cache;
 rule_fits tag_parameter, tag_gradient, tag_input, tag_saved, tag_packed;
 rule_fits tag_saved_soon;
 /* rule_phases.c: what ran when it was born and when it died */
-rule_fits phase_state, phase_optimizer, phase_backward, phase_forward, phase_outside;
+rule_fits phase_state, phase_state_begun, phase_optimizer, phase_backward, phase_forward,
+	phase_outside;
 /* rule_lives.c: how long it lived, and where it ended */
 rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucket;
 rule_fits life_reduced, life_replaced_weight, life_cleared, life_prepared, life_rows;

@@ -81,16 +81,16 @@ static void look_at_ranges(struct spans *s, struct span_thread *t)
 	}
 }
 
-static uint64_t *step_end(struct spans *s, uint64_t number)
+static struct step_end *step_end(struct spans *s, uint64_t number)
 {
 	return map_item(&s->step_ids, number, s->step_ends, s->step_count, s->step_room);
 }
 
-uint64_t spans_step_end(const struct spans *s, uint64_t number)
+struct step_end spans_step_end(const struct spans *s, uint64_t number)
 {
 	const uint32_t *at = map_get(&s->step_ids, number);
 
-	return at ? s->step_ends[*at] : 0;
+	return at ? s->step_ends[*at] : (struct step_end){ 0 };
 }
 
 static void take_at(struct span_thread *t, unsigned i)
@@ -140,7 +140,7 @@ static void begin_range(struct spans *s, struct span_thread *t, const struct gmt
 		return;
 	s->steps++;
 	s->stepped = true;
-	*step_end(s, e->arg0) = 0;
+	*step_end(s, e->arg0) = (struct step_end){ 0 };
 }
 
 /* Where a range that ends is open: it may have begun on another thread, and ends out of order take
@@ -155,13 +155,25 @@ static struct span_thread *open_on(struct spans *s, struct span_thread *t, uint6
 	return NULL;
 }
 
+/* The first of both counts: a step in which memory ran out does not go to its end. */
+static void close_step(struct spans *s, uint64_t number, uint64_t seq, bool refused)
+{
+	struct step_end *end;
+
+	if (!map_get(&s->step_ids, number))
+		return;
+	end = step_end(s, number);
+	if (!end->seq)
+		*end = (struct step_end){ seq, refused };
+}
+
 static void end_range(struct spans *s, struct span_thread *t, const struct gmt_event *e)
 {
 	enum range_kind kind = spans_range_kind(s, e->name);
 	struct span_thread *at = t->depth > SPAN_RANGES ? NULL : open_on(s, t, e->arg0);
 
-	if (kind == RANGE_STEP && map_get(&s->step_ids, e->arg0))
-		*step_end(s, e->arg0) = e->seq;
+	if (kind == RANGE_STEP)
+		close_step(s, e->arg0, e->seq, false);
 	if (kind == RANGE_PROFILER)
 		s->profiler = 0;
 	if (!at && t->depth > SPAN_RANGES)
@@ -222,6 +234,8 @@ enum act doing_note(struct spans *s, const struct gmt_event *e)
 		begin_range(s, t, e);
 	else if (e->kind == GMT_RANGE_END)
 		end_range(s, t, e);
+	else if (e->kind == GMT_BLOCK_OOM)
+		close_step(s, t->step, e->seq, true);
 	if (act == ACT_NONE || act == ACT_RANGE)
 		return act;
 	s->now.is_work = act == ACT_BIRTH || act == ACT_DEATH;

@@ -102,6 +102,13 @@ struct span_now {
 	bool called;	    /* with it another call of backward() begins */
 };
 
+/* Of an optimizer's range: the event that ended it, 0 = it is open; refused: memory ran out then.
+ */
+struct step_end {
+	uint64_t seq;
+	bool refused;
+};
+
 struct spans {
 	const struct defs *defs;
 	struct signs *signs;
@@ -143,7 +150,7 @@ struct spans {
 	struct span_thread **threads;
 	size_t thread_count, thread_room;
 	struct map step_ids; /* number of an optimizer's range -> index of its end */
-	uint64_t *step_ends; /* seq, 0 = still open */
+	struct step_end *step_ends;
 	size_t step_count, step_room;
 };
 
@@ -179,8 +186,8 @@ static inline bool stage_is_backward(unsigned stage)
 enum range_kind spans_range_kind(struct spans *s, uint32_t name);
 /* The name of a thread's innermost range, 0 = none. */
 uint32_t spans_range(const struct span_thread *t);
-/* seq of the end of the Optimizer.step range `number`, 0 if it has not ended. */
-uint64_t spans_step_end(const struct spans *s, uint64_t number);
+/* Of the Optimizer.step range `number`. */
+struct step_end spans_step_end(const struct spans *s, uint64_t number);
 
 const char *phase_name(enum phase phase); /* "zero_grad" */
 const char *phase_text(enum phase phase); /* "optimizer step" */
