@@ -235,6 +235,7 @@ class ReportDevice(Row):
     peak_reserved_bytes: most that the framework had reserved (bytes)
     resident_peak_bytes: the peak again: blocks whose physical memory was given back (sleep modes) do not count (bytes)
     asleep_bytes: most that slept at once: blocks that were allocated, and whose physical memory was given back (bytes)
+    context_bytes: in use on the device at the peak, and by nothing that was recorded: contexts, modules, other processes (bytes)
     categories_at_peak: bytes by class at the peak (bytes)
     ooms: how often memory ran out (count)
     pools: private pools when most was reserved, the largest first
@@ -252,6 +253,7 @@ class ReportDevice(Row):
     peak_reserved_bytes: int
     resident_peak_bytes: int
     asleep_bytes: int
+    context_bytes: int
     categories_at_peak: Mapping[str, int]
     ooms: int
     pools: Table[PrivatePool]
@@ -269,6 +271,7 @@ class ReportDevice(Row):
         "peak_reserved_bytes": ("BYTES", None),
         "resident_peak_bytes": ("BYTES", None),
         "asleep_bytes": ("BYTES", None),
+        "context_bytes": ("BYTES", None),
         "categories_at_peak": ("CLASSES", None),
         "ooms": ("COUNT", None),
         "pools": ("LIST", PrivatePool),
@@ -277,6 +280,32 @@ class ReportDevice(Row):
         "line": ("NUMBER", None),
         "uuid": ("TEXT", None),
         "state_only": ("FLAG", None),
+    }
+
+
+@dataclass(frozen=True)
+class ReportContext(Row):
+    """A device on which the program has a context and no memory.
+
+    device: CUDA ordinal
+    function: function of the line that made it, if its call was seen; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    uuid: if it is known: its UUID, the same in every process that uses it
+    """
+
+    device: int
+    function: str
+    file: str
+    line: int
+    uuid: Optional[str] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "uuid": ("TEXT", None),
     }
 
 
@@ -412,6 +441,7 @@ class Report(Row):
     dropped: events that the program could not keep (count)
     truncated: whether the end mark is missing, or a part of the file is damaged
     devices: the devices that had memory
+    contexts: devices without memory on which the program has a context
     summary: what matters, at most five, most bytes first; empty where nothing does
     file_bytes: length of the recording (bytes)
     steps: with `--steps`: before the first step, each step, after the last
@@ -424,6 +454,7 @@ class Report(Row):
     dropped: int
     truncated: bool
     devices: Table[ReportDevice]
+    contexts: Table[ReportContext]
     summary: Table[Summary]
     file_bytes: int
     steps: Optional[Table[ReportStep]] = None
@@ -436,6 +467,7 @@ class Report(Row):
         "dropped": ("COUNT", None),
         "truncated": ("FLAG", None),
         "devices": ("LIST", ReportDevice),
+        "contexts": ("LIST", ReportContext),
         "summary": ("LIST", Summary),
         "file_bytes": ("BYTES", None),
         "steps": ("LIST", ReportStep),

@@ -120,22 +120,43 @@ static void tell_versions(const struct call *c)
 		tell_version("runtime.version", version);
 }
 
+/* False: it was set before. A forked child begins anew. */
+static bool set_once(uint64_t *done, uint32_t *generation, int device)
+{
+	uint64_t bit = 1ull << (device % DESCRIBED_MAX);
+
+	if (__atomic_exchange_n(generation, gmt_generation(), __ATOMIC_RELAXED) != gmt_generation())
+		__atomic_store_n(done, 0, __ATOMIC_RELAXED);
+	return !(__atomic_load_n(done, __ATOMIC_RELAXED) & bit) &&
+	       !(__atomic_fetch_or(done, bit, __ATOMIC_RELAXED) & bit);
+}
+
 void device_describe(const struct call *c, int device)
 {
 	static uint64_t done;
 	static uint32_t generation;
-	uint64_t bit = 1ull << (device % DESCRIBED_MAX);
 
-	if (__atomic_exchange_n(&generation, gmt_generation(), __ATOMIC_RELAXED) !=
-	    gmt_generation())
-		__atomic_store_n(&done, 0, __ATOMIC_RELAXED);
-	if (__atomic_load_n(&done, __ATOMIC_RELAXED) & bit)
-		return;
-	if (__atomic_fetch_or(&done, bit, __ATOMIC_RELAXED) & bit)
+	if (!set_once(&done, &generation, device))
 		return;
 	tell_names(device);
 	tell_numbers(device);
 	tell_versions(c);
+}
+
+void device_tell_contexts(const struct call *c, int but)
+{
+	typeof(&cuDevicePrimaryCtxGetState) ask = MAYBE_DRIVER(cuDevicePrimaryCtxGetState);
+	static uint64_t done;
+	static uint32_t generation;
+	unsigned flags;
+	int active;
+
+	for (int d = 0; ask && d < DESCRIBED_MAX && !ask(d, &flags, &active); d++) {
+		if (!active || d == but || !set_once(&done, &generation, d))
+			continue;
+		device_describe(c, d);
+		tell_number(d, "context", 1);
+	}
 }
 
 uint64_t driver_range_size(uint64_t address)

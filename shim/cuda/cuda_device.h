@@ -12,6 +12,8 @@ int device_current(const struct call *c); /* -1 = not known */
 int device_of_driver(void);
 bool device_capturing(uint64_t stream);
 void device_describe(const struct call *c, int device); /* its facts, once */
+/* Devices, `but` that one, on which the process has a context: "device.0.context", once each. */
+void device_tell_contexts(const struct call *c, int but);
 uint64_t driver_range_size(uint64_t address); /* of the allocation around it; 0 = not known */
 
 #endif

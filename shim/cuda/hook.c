@@ -96,8 +96,9 @@ static void record_after(const struct call *c, struct gmt_event *e)
 		notes_refused();
 	if (e->device >= 0)
 		device_describe(c, e->device);
-	if (ask && (is_growth(e) || e->kind == GMT_MEM_FAIL))
-		meminfo_sample(e->kind == GMT_MEM_FAIL);
+	ask &= is_growth(e) || e->kind == GMT_MEM_FAIL;
+	if (ask && meminfo_sample(e->kind == GMT_MEM_FAIL))
+		device_tell_contexts(c, e->device);
 }
 
 static void put_aside(const struct call *c, const struct gmt_event *e)

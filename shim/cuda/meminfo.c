@@ -41,7 +41,7 @@ static bool read_info(size_t *unused, size_t *total)
 	return rc == 0;
 }
 
-void meminfo_sample(bool now)
+bool meminfo_sample(bool now)
 {
 	typeof(&cuCtxGetCurrent) current = MAYBE_DRIVER(cuCtxGetCurrent);
 	struct gmt_event e = { .kind = GMT_MEMINFO };
@@ -49,11 +49,12 @@ void meminfo_sample(bool now)
 	size_t unused, total;
 
 	if (!current || (too_soon() && !now))
-		return;
+		return false;
 	if (current(&context) || !context || !read_info(&unused, &total))
-		return;
+		return false;
 	e.device = device_of_driver();
 	e.arg0 = unused;
 	e.arg1 = total;
 	gmt_capture(&e);
+	return true;
 }

@@ -5,6 +5,6 @@
 #include <stdbool.h>
 
 /* Free and total bytes of the device; not more often than every 10 ms unless `now`. */
-void meminfo_sample(bool now);
+bool meminfo_sample(bool now); /* true: it was asked */
 
 #endif

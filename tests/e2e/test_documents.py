@@ -106,6 +106,7 @@ def one_recording(documents, file, folder, monkeypatch):
 
 
 PHASES = """import torch
+torch.cuda.synchronize(1)  # a context, and nothing else
 done = []
 for _ in range(2):
     model = torch.nn.Linear(1024, 1024, device="cuda")
@@ -126,7 +127,8 @@ def test_all_documents(folder, monkeypatch):
     trains = run(documents, folder, "trains", TRAINS, "h100-80g,2")
     evaluates = run(documents, folder, "evaluates", EVALUATES, "a100-40g")
     run(documents, folder, "nothing", "pass", "h100-80g")
-    phases = run(documents, folder, "phases", PHASES, "h100-80g")
+    phases = run(documents, folder, "phases", PHASES, "h100-80g,2")
+    assert [c["device"] for c in documents.look("report", phases)["contexts"]] == [1]
     assert [p["bytes"] for p in documents.look("report", phases)["devices"][0]["pools"]] == [16 << 20]
     unused = documents.look("leaks", phases)
     assert [u["class"] for u in unused["unused"]] == ["optimizer_state", "parameters"]
@@ -163,8 +165,8 @@ def test_the_page_is_current():
 ])
 def test_a_wrong_document_is_found(change):
     device = dict(device=0, peak_bytes=1, peak_time_ns=2, end_bytes=0, peak_reserved_bytes=1, resident_peak_bytes=1, asleep_bytes=0,
-                  categories_at_peak={"parameters": 1}, ooms=0, pools=[], function="f", file="a.py", line=1)
-    document = dict(events=1, allocs=1, frees=0, dropped=0, truncated=False, devices=[device],
+                  context_bytes=0, categories_at_peak={"parameters": 1}, ooms=0, pools=[], function="f", file="a.py", line=1)
+    document = dict(events=1, allocs=1, frees=0, dropped=0, truncated=False, devices=[device], contexts=[],
                     summary=[dict(kind="growth", bytes=1, text="t", action="a", function="f", file="a.py", line=1, time_ns=1)], file_bytes=9)
     assert json_page.check(TABLES, "report", document) == []
     change(document)

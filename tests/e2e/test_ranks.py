@@ -6,10 +6,11 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, WORKLOADS
 
 MIB = 1 << 20
 SECOND = 10**9
@@ -138,12 +139,26 @@ def test_memory_on_another_ranks_device(tool, programs, tmp_path):
     run("own", 1, "none", CUDA_VISIBLE_DEVICES=1)  # it sees one device, as its number 0
     (e,) = tool.json("report", tmp_path / "bad")["elsewhere"]
     assert (e["rank"], [e["device"], e["bytes"]], e["of"], e["file"].split("/")[-1], e["line"]) == (1, [0, reserved], str(tmp_path / "bad/0.gmt"), "elsewhere.py", 14)
-    assert e["device_bytes"] == first + reserved
+    assert e["device_bytes"] == first + reserved + 2 * e["context_bytes"]
     text = " ".join(tool("report", tmp_path / "bad").split())
-    assert "rank 1: 32.0 MiB reserved on device 0, where rank 0 works (<module> elsewhere.py:14), and a context" in text
+    assert "rank 1: 32.0 MiB reserved on device 0, where rank 0 works (<module> elsewhere.py:14), and a context of about" in text
     for folder in ("good", "own"):
         assert tool.json("report", tmp_path / folder)["elsewhere"] == []
         assert "another rank's device" not in tool("report", tmp_path / folder)
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_context_on_another_ranks_device(tool, tmp_path, seen):
+    """A rank calls CUDA before it chooses its device: no tensor is there, and yet half a gigabyte is gone."""
+    said = tool("run", "-q", "--sim", "h100-80g,2", "-o", tmp_path / "%r.gmt", "--", sys.executable, WORKLOADS / "context_elsewhere.py",
+                "driver" if seen else "runtime")
+    used, *codes = map(int, said.split())
+    assert codes == [0, 0]
+    (e,) = tool.json("report", tmp_path)["elsewhere"]
+    assert (e["rank"], e["device"], e["bytes"], e["of"]) == (1, 0, 0, str(tmp_path / "0.gmt"))
+    assert e["device_bytes"] == used  # by the driver's own figure
+    assert ((e["file"].split("/")[-1], e["line"]) == ("context_elsewhere.py", 16)) == seen
+    assert "rank 1: a context of about 520.0 MiB on device 0, where rank 0 works" in tool("report", tmp_path)
 
 
 def test_the_one_that_strays_is_named_with_its_class_and_line(tool, tmp_path):

@@ -111,15 +111,16 @@ static void as_json(void **state)
 		"\"devices\":[{\"device\":-1,\"peak_bytes\":18446744073709551615,\"peak_time_ns\":"
 		"0,"
 		"\"end_bytes\":0,\"peak_reserved_bytes\":0,\"resident_peak_bytes\":0,"
-		"\"asleep_bytes\":0,\"categories_at_peak\":{\"parameters\":"
+		"\"asleep_bytes\":0,\"context_bytes\":0,\"categories_at_peak\":{\"parameters\":"
 		"3,"
 		"\"optimizer_state\":4},\"ooms\":0,\"pools\":[],\"function\":\"\",\"file\":\"\","
 		"\"line\":0},{\"device\":-1,\"peak_bytes\":"
 		"18446744073709551615,\"peak_time_ns\":0,\"end_bytes\":0,\"peak_reserved_bytes\":0,"
-		"\"resident_peak_bytes\":0,\"asleep_bytes\":0,\"categories_at_peak\":{"
+		"\"resident_peak_bytes\":0,\"asleep_bytes\":0,\"context_bytes\":0,"
+		"\"categories_at_peak\":{"
 		"\"parameters\":3,\"optimizer_state\":4},\"ooms\":0,\"pools\":[],"
 		"\"function\":\"\",\"file\":\"\",\"line\":0,"
-		"\"state_only\":true}],\"summary\":[],\"file_bytes\":0}\n");
+		"\"state_only\":true}],\"contexts\":[],\"summary\":[],\"file_bytes\":0}\n");
 }
 
 static void as_lines(void **state)

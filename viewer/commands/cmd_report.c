@@ -37,6 +37,7 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 					   .resident_peak_bytes = c->peak.bytes,
 					   .asleep_bytes = d->asleep_most,
 					   .peak_reserved_bytes = model_peak_reserved(d),
+					   .context_bytes = mo->context,
 					   .categories_at_peak = report_by_class(r, mo),
 					   .ooms = model_ooms(d),
 					   .pools = private_pools_rows(&r->pools[i]),
@@ -47,12 +48,36 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 	return true;
 }
 
+/* Of a device without memory. */
+static bool report_context_row(void *ctx, size_t i, struct row_report_context *row)
+{
+	struct report *r = ctx;
+	struct model *m = &r->timeline.model;
+	const struct defs *defs = &r->timeline.recording->defs;
+
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		struct defs_text uuid = device_fact(defs, d, "uuid");
+
+		if (model_has_memory(&m->devices[d]) ||
+		    (!m->contexts[d].seq && !device_fact(defs, d, "context").len) || i--)
+			continue;
+		*row = (struct row_report_context){ .device = d,
+						    .has_uuid = uuid.len,
+						    .uuid = uuid.s };
+		row->owner = owners_find(&r->timeline.owners,
+					 &(struct block){ .stack = m->contexts[d].stack });
+		return true;
+	}
+	return false;
+}
+
 static void emit_report(struct report *r, struct summary *s, struct emit *out)
 {
 	struct row_report row = { .events = r->timeline.model.events,
 				  .dropped = r->timeline.model.dropped,
 				  .truncated = r->timeline.recording->info->truncated,
 				  .devices = { r->count, report_device_row, r },
+				  .contexts = { MODEL_DEVICES, report_context_row, r },
 				  .summary = summary_rows(s),
 				  .has_steps = r->each_step,
 				  .steps = report_steps_rows(r),

@@ -35,6 +35,7 @@ static model_handler *const handlers[] = {
 	[GMT_PHYS_RETAIN] = model_phys_retain,
 	[GMT_MAP] = model_map,
 	[GMT_UNMAP] = model_unmap,
+	[GMT_CTX_CREATE] = model_ctx_create,
 	[GMT_CTX_DESTROY] = model_ctx_destroy,
 	[GMT_MEMINFO] = model_meminfo,
 	[GMT_TAG_LEAF] = model_tag_leaf,

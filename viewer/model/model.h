@@ -71,13 +71,20 @@ struct model_device {
 	uint32_t unplaced; /* its segments and mappings whose pool is not known yet */
 };
 
+/* The first time that a context was made or retained, by a call that was seen; seq 0: never. */
+struct model_context {
+	uint64_t seq;
+	uint32_t stack;
+};
+
 struct model {
 	const struct defs *defs;
 	struct model_device *devices; /* MODEL_DEVICES of them */
-	struct tree memory;	      /* everything else that CUDA calls gave, host memory too */
-	struct tree physical;	      /* by handle */
-	struct tree away;	      /* mappings of segments that sleep */
-	struct tree mapped;	      /* by address, handle = the physical memory behind */
+	struct model_context contexts[MODEL_DEVICES];
+	struct tree memory;   /* everything else that CUDA calls gave, host memory too */
+	struct tree physical; /* by handle */
+	struct tree away;     /* mappings of segments that sleep */
+	struct tree mapped;   /* by address, handle = the physical memory behind */
 	struct model_bucket {
 		struct history *block;
 		bool framework;

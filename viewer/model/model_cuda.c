@@ -240,6 +240,13 @@ void model_unmap(struct model *m, const struct gmt_event *e)
 }
 
 /* Everything on that device but the framework's own blocks, which it reports itself. */
+void model_ctx_create(struct model *m, const struct gmt_event *e)
+{
+	if (e->device < 0 || e->device >= MODEL_DEVICES || m->contexts[e->device].seq)
+		return;
+	m->contexts[e->device] = (struct model_context){ e->seq, e->stack };
+}
+
 void model_ctx_destroy(struct model *m, const struct gmt_event *e)
 {
 	struct tree *trees[] = { &m->mapped, &m->physical, &m->memory };

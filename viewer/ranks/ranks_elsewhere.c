@@ -31,16 +31,31 @@ static size_t who_works_there(const struct ranks_table *t, size_t row, const str
 	return i;
 }
 
+/* As much as a rank has where it works, if no other rank is there: those of one driver are alike.
+ */
+uint64_t ranks_elsewhere_context(const struct ranks_table *t)
+{
+	uint64_t least = 0;
+
+	for (size_t i = 0; i < t->run->count; i++) {
+		const struct ranks_device *h = home(&t->rows[i]);
+
+		if (h && h->context && (!least || h->context < least))
+			least = h->context;
+	}
+	return least;
+}
+
 uint64_t ranks_elsewhere_sum(const struct ranks_table *t, const struct ranks_elsewhere *e)
 {
 	const char *host = t->rows[e->row].file->host;
-	uint64_t sum = 0;
+	uint64_t sum = 0, context = ranks_elsewhere_context(t);
 
 	for (size_t i = 0; i < t->run->count; i++)
 		for (size_t k = 0; k < t->rows[i].device_count; k++)
 			if (!strcmp(t->rows[i].devices[k].uuid, e->device->uuid) &&
 			    !strcmp(t->rows[i].file->host, host))
-				sum += t->rows[i].devices[k].reserved;
+				sum += t->rows[i].devices[k].reserved + context;
 	return sum;
 }
 

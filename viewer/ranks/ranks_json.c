@@ -117,6 +117,7 @@ static bool elsewhere_row(void *ctx, size_t i, struct row_ranks_elsewhere *row)
 		.device = d->elsewhere.device->number,
 		.of = t->rows[d->elsewhere.of].file->path,
 		.bytes = d->elsewhere.device->reserved,
+		.context_bytes = ranks_elsewhere_context(t),
 		.device_bytes = ranks_elsewhere_sum(t, &d->elsewhere),
 		.owner = { .function = p->function, .file = p->file, .line = p->line },
 	};

@@ -176,6 +176,7 @@ static void read_devices(struct ranks_table *t, struct ranks_row *row, struct js
 			.number = (int)json_signed(json_member(v, "device")),
 			.peak = json_unsigned(json_member(v, "peak_bytes")),
 			.reserved = json_unsigned(json_member(v, "peak_reserved_bytes")),
+			.context = json_unsigned(json_member(v, "context_bytes")),
 			.place = place_id(t, v),
 		};
 		d->reserved = d->reserved > d->peak ? d->reserved : d->peak;
@@ -258,8 +259,10 @@ void ranks_table_add(struct ranks_table *t, size_t i, const struct ranks_result 
 		read_value(&row->values[c], &t->columns[c], row, documents[t->columns[c].document]);
 	if (t->classes)
 		read_lines(t, row, json_member(documents[documents[1].s ? 1 : 0], "lines"));
-	if (!strcmp(t->columns[0].command, "report"))
+	if (!strcmp(t->columns[0].command, "report")) {
 		read_devices(t, row, json_member(documents[0], "devices"));
+		read_devices(t, row, json_member(documents[0], "contexts"));
+	}
 }
 
 static bool is_of(const struct ranks_sums *s, size_t i)

@@ -317,14 +317,21 @@ static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 {
 	const struct ranks_place *p = &t->places[e->device->place];
 	const struct owner o = { .function = p->function, .file = p->file, .line = p->line };
-	char place[OWNER_WORDS], b[HUMAN_MAX], all[HUMAN_MAX], line[3 * ROOM];
+	char b[HUMAN_MAX], all[HUMAN_MAX], one[HUMAN_MAX], place[OWNER_WORDS], made[ROOM] = "";
+	char context[ROOM], line[4 * ROOM];
 
+	human_bytes(one, ranks_elsewhere_context(t));
+	snprintf(context, sizeof(context), "a context of about %s", one);
+	if (o.function[0])
+		snprintf(made, sizeof(made), " (%s)", owner_words(&o, place, sizeof(place), 0));
 	snprintf(line, sizeof(line),
-		 "%s: %s reserved on device %d, where %s works (%s), and a context. All ranks "
-		 "together reserved up to %s there",
-		 t->rows[e->row].file->name, human_bytes(b, e->device->reserved), e->device->number,
-		 t->rows[e->of].file->name, owner_words(&o, place, sizeof(place), 0),
-		 human_bytes(all, ranks_elsewhere_sum(t, e)));
+		 "%s: %s%s on device %d, where %s works%s%s%s. All ranks together have up to %s "
+		 "there",
+		 t->rows[e->row].file->name,
+		 e->device->reserved ? human_bytes(b, e->device->reserved) : context,
+		 e->device->reserved ? " reserved" : "", e->device->number,
+		 t->rows[e->of].file->name, made, e->device->reserved ? ", and " : "",
+		 e->device->reserved ? context : "", human_bytes(all, ranks_elsewhere_sum(t, e)));
 	emit_paragraph(out, "  ", "    ", line);
 }
 
