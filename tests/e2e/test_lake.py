@@ -439,6 +439,21 @@ def test_ready_questions(lake, tool):
 
 
 @readers
+def test_whose_run_it_was(tmp_path, maker):  # noqa: F811
+    """Identifiers of schedulers and trackers are columns; a commit is compared with the one before it of its branch, whatever its runs were called."""
+    (tmp_path / "runs").mkdir()
+    for day, (commit, branch, name, size) in enumerate([("a1", "main", "exp-1", 8), ("b1", "wide", "exp-2", 40), ("a2", "main", "exp-3", 12)]):
+        facts = [f"git.commit {commit}", f"git.branch {branch}", f"argv train.py --run-name {name} --batch 8", "env.SLURM_JOB_ID 812", "git.root /home/u/net",
+                 f"env.SLURM_ARRAY_TASK_ID {day}", "env.WANDB_PROJECT wide-nets", f"env.WANDB_RUN_ID r{day}", "env.GPUMEMTRACE_LABELS model=llama-8b, batch=16"]
+        run_of(tmp_path / "runs" / str(day), ranks=1, every={"start": 1767225600 + day * 86400, "activations": size, "facts": facts})
+    collect(tmp_path / "runs", "-o", tmp_path / "lake")
+    rows = ask("select job, job_task, experiment, experiment_run, model, batch, program from ranks order by started", tmp_path / "lake")
+    assert [tuple(r.values()) for r in rows] == [("812", str(i), "wide-nets", f"r{i}", "llama-8b", "16", "train.py --batch 8") for i in range(3)]
+    rows = {r["git_commit"]: r["change_bytes"] for r in ask("from peak_by_commit", tmp_path / "lake")}
+    assert rows["a1"] is None and rows["b1"] is None and rows["a2"] == 4 * MIB
+
+
+@readers
 def test_strays_are_those_of_report(tool, tmp_path):
     """The same median, of an even number too, and of whole recordings alone."""
     plain = {"start": 1767225600}

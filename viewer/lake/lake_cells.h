@@ -28,4 +28,7 @@
 		put_text(w, table, module, (module_));       \
 	} while (0)
 
+/* Takes out of a command what names one run of it. */
+void lake_program(char *command);
+
 #endif

@@ -13,14 +13,34 @@
 /* Columns that are what was recorded of the process; the first key that it has. */
 static const struct fact {
 	unsigned column;
-	const char *keys[3];
+	const char *keys[10];
 	bool number;
 } facts[] = {
 	{ LAKE_ranks_user, { "env.USER" }, false },
 	{ LAKE_ranks_host, { "host" }, false },
 	{ LAKE_ranks_pid, { "pid" }, true },
 	{ LAKE_ranks_world, { "env.WORLD_SIZE" }, true },
-	{ LAKE_ranks_job, { "env.SLURM_JOB_ID" }, false },
+	{ LAKE_ranks_job,
+	  { "env.SLURM_JOB_ID", "env.LSB_JOBID", "env.PBS_JOBID", "env.RAY_JOB_ID", "env.CI_JOB_ID",
+	    "env.GITHUB_RUN_ID", "env.JOB_NAME" },
+	  false },
+	{ LAKE_ranks_job_name,
+	  { "env.SLURM_JOB_NAME", "env.LSB_JOBNAME", "env.PBS_JOBNAME", "env.CI_JOB_NAME",
+	    "env.GITHUB_WORKFLOW", "env.POD_NAME" },
+	  false },
+	{ LAKE_ranks_job_task,
+	  { "env.SLURM_ARRAY_TASK_ID", "env.LSB_JOBINDEX", "env.PBS_ARRAY_INDEX", "env.PBS_ARRAYID",
+	    "env.JOB_COMPLETION_INDEX", "env.GITHUB_RUN_ATTEMPT" },
+	  false },
+	{ LAKE_ranks_namespace,
+	  { "env.POD_NAMESPACE", "env.SLURM_CLUSTER_NAME", "env.GITHUB_REPOSITORY",
+	    "env.CI_PROJECT_PATH" },
+	  false },
+	{ LAKE_ranks_experiment,
+	  { "env.WANDB_PROJECT", "env.MLFLOW_EXPERIMENT_NAME", "env.MLFLOW_EXPERIMENT_ID" },
+	  false },
+	{ LAKE_ranks_experiment_run, { "env.WANDB_RUN_ID", "env.MLFLOW_RUN_ID" }, false },
+	{ LAKE_ranks_labels, { "env.GPUMEMTRACE_LABELS" }, false },
 	{ LAKE_ranks_git_commit, { "git.commit" }, false },
 	{ LAKE_ranks_git_branch, { "git.branch" }, false },
 	{ LAKE_ranks_torch, { "torch.version" }, false },
@@ -39,7 +59,7 @@ static void fact_cells(struct lake_rows *x)
 		const struct fact *f = &facts[i];
 		struct defs_text v = { 0 };
 
-		for (size_t k = 0; k < 3 && f->keys[k] && !v.len; k++)
+		for (size_t k = 0; f->keys[k] && !v.len; k++)
 			v = defs_meta(d, f->keys[k]);
 		if (!v.len)
 			continue;
@@ -48,6 +68,31 @@ static void fact_cells(struct lake_rows *x)
 		else
 			lake_bytes(x->w, LAKE_ranks, f->column, v.s, v.len);
 	}
+}
+
+/* Of "model=llama-8b,batch=16"; empty if it is not there. */
+static struct defs_text label(const struct defs *d, const char *name)
+{
+	const char *p = defs_meta(d, "env.GPUMEMTRACE_LABELS").s;
+	size_t n = strlen(name);
+
+	for (; *p; p += strcspn(p, ","), p += *p == ',') {
+		p += strspn(p, " ");
+		if (!strncmp(p, name, n) && p[n] == '=')
+			return (struct defs_text){ p + n + 1, strcspn(p + n + 1, ",") };
+	}
+	return (struct defs_text){ "", 0 };
+}
+
+static void label_cells(struct lake_rows *x)
+{
+	struct defs_text model = label(&x->recording->defs, "model");
+	struct defs_text batch = label(&x->recording->defs, "batch");
+
+	if (model.len)
+		lake_bytes(x->w, LAKE_ranks, LAKE_ranks_model, model.s, model.len);
+	if (batch.len)
+		lake_bytes(x->w, LAKE_ranks, LAKE_ranks_batch, batch.s, batch.len);
 }
 
 static void process_cells(struct lake_rows *x)
@@ -64,6 +109,9 @@ static void process_cells(struct lake_rows *x)
 		put_int(x->w, ranks, started, started / 1000);
 	put_int(x->w, ranks, duration_ns, m->last_ns - m->first_ns);
 	put_text(x->w, ranks, command, command_words(&r->defs, command, sizeof(command)));
+	lake_program(command);
+	put_text(x->w, ranks, program, command);
+	label_cells(x);
 	put_text(x->w, ranks, end_state,
 		 x->out_of_memory ? "out_of_memory"
 		 : m->ended	  ? "ended"

@@ -4,7 +4,7 @@
 
 -- view runs: A run, all its ranks together; the peak is that of the rank with the highest one.
 select r.project, r.day, r.run, min(r.started) as started, max(r.duration_ns) as duration_ns,
-  max(r.command) as command, max(r.user) as user, max(r.host) as host, max(r.git_commit) as git_commit,
+  max(r.command) as command, max(coalesce(r.program, r.command)) as program, max(r.user) as user, max(r.host) as host, max(r.git_commit) as git_commit,
   max(r.git_branch) as git_branch, max(r.torch) as torch, max(r.alloc_conf) as alloc_conf, max(r.card) as card,
   count(*) as ranks, max(r.world) as world, max(r.peak_bytes) as peak_bytes, min(r.peak_bytes) as least_peak_bytes,
   max(r.peak_reserved_bytes) as peak_reserved_bytes, max(r.used_bytes) as used_bytes, max(r.total_bytes) as total_bytes,
@@ -14,16 +14,16 @@ select r.project, r.day, r.run, min(r.started) as started, max(r.duration_ns) as
 from ranks r
 group by r.project, r.day, r.run
 
--- view peak_by_commit: What each commit needed, in order of time, and how much more than the commit before it; the same command on the same card.
-select c.project, c.command, c.card, cast(date_trunc('month', c.first_day) as date) as month, c.first_day, c.git_commit, c.git_branch, c.runs,
+-- view peak_by_commit: What each commit needed, in order of time, and how much more than the commit before it of the same branch; the same program on the same card.
+select c.project, c.program, c.command, c.card, cast(date_trunc('month', c.first_day) as date) as month, c.first_day, c.git_commit, c.git_branch, c.runs,
   c.peak_bytes, c.least_peak_bytes, c.most_peak_bytes, c.growth_bytes, c.refusals,
-  c.peak_bytes - lag(c.peak_bytes) over (partition by c.project, c.command, c.card order by c.first_started, c.git_commit) as change_bytes
+  c.peak_bytes - lag(c.peak_bytes) over (partition by c.project, c.program, c.card, c.git_branch order by c.first_started, c.git_commit) as change_bytes
 from (
-  select r.project, r.command, r.card, r.git_commit, max(r.git_branch) as git_branch, min(r.day) as first_day, min(r.started) as first_started,
+  select r.project, r.program, max(r.command) as command, r.card, r.git_commit, max(r.git_branch) as git_branch, min(r.day) as first_day, min(r.started) as first_started,
     count(*) as runs, cast(median(r.peak_bytes) as bigint) as peak_bytes, min(r.peak_bytes) as least_peak_bytes,
     max(r.peak_bytes) as most_peak_bytes, max(r.growth_bytes) as growth_bytes, cast(sum(r.refusals) as bigint) as refusals
   from runs r
-  group by r.project, r.command, r.card, r.git_commit
+  group by r.project, r.program, r.card, r.git_commit
 ) c
 
 -- view stray_ranks: Ranks whose peak is more than 2 % and more than 2 MiB from the median of their run. Of an even number the lower one in the middle is the median; recordings without an end, or damaged, are left out.
