@@ -118,14 +118,14 @@ def test_report(sample):
     report = answer("report", sample)
     assert [m["kind"] for m in report.pop("summary")] == ["out_of_memory", "incomplete"]
     assert report == {
-        "events": 23, "allocs": 6, "frees": 2, "dropped": 3, "truncated": False,
+        "events": 23, "allocs": 6, "frees": 2, "dropped": 3, "truncated": False, "contexts": [],
         "devices": [
             {"device": 0, "peak_bytes": 14 * MIB, "peak_time_ns": 140, "end_bytes": 10 * MIB,
-             "peak_reserved_bytes": 20 * MIB, "resident_peak_bytes": 14 * MIB, "asleep_bytes": 0, "pools": [], "ooms": 1,
+             "peak_reserved_bytes": 20 * MIB, "resident_peak_bytes": 14 * MIB, "asleep_bytes": 0, "context_bytes": 20 * MIB, "pools": [], "ooms": 1,
              "function": "Model.forward", "file": "/home/u/model.py", "line": 40,
              "categories_at_peak": {"parameters": 4 * MIB, "activations": 8 * MIB, "unknown": 2 * MIB}},
             {"device": 1, "peak_bytes": 512, "peak_time_ns": 200, "end_bytes": 0,
-             "peak_reserved_bytes": 2 * MIB, "resident_peak_bytes": 512, "asleep_bytes": 0, "pools": [], "ooms": 0, "categories_at_peak": {"forward_temporaries": 512},
+             "peak_reserved_bytes": 2 * MIB, "resident_peak_bytes": 512, "asleep_bytes": 0, "context_bytes": 0, "pools": [], "ooms": 0, "categories_at_peak": {"forward_temporaries": 512},
              "function": "<module>", "file": "/home/u/train.py", "line": 10}],
         "file_bytes": os.path.getsize(sample)}
 
@@ -297,7 +297,7 @@ event end time_ns=6
     assert (report["allocs"], report["frees"]) == (2, 1)
     assert report["devices"] == [{
         "device": 0, "peak_bytes": 5000, "peak_time_ns": 3, "end_bytes": 4000, "peak_reserved_bytes": 5000,
-        "resident_peak_bytes": 5000, "asleep_bytes": 0, "pools": [],
+        "resident_peak_bytes": 5000, "asleep_bytes": 0, "context_bytes": 0, "pools": [],
         "categories_at_peak": {"unknown": 5000}, "ooms": 1, "function": "", "file": "", "line": 0}]
     assert {b["size"] for b in answer("live", path)["blocks"]} == {1000, 4000}
 
