@@ -110,9 +110,9 @@ def checkpoint_class(finding):
         of = type(module).forward.__qualname__.split(".")
         if inside or not torch.is_grad_enabled() or len(of) < 2 or of[-2] != name:
             return call(*args, **kwargs)
-        for given in ("past_key_values", "past_key_value", "use_cache"):  # a cache would be filled twice
-            if kwargs.get(given) is not None:
-                kwargs[given] = None
+        # A cache would be filled twice.
+        args = [None if type(a).__name__.endswith("Cache") else a for a in args]
+        kwargs = {k: None if type(v).__name__.endswith("Cache") or k == "use_cache" else v for k, v in kwargs.items()}
 
         def run(*args, **kwargs):
             inside.append(1)

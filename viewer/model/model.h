@@ -121,6 +121,7 @@ struct model {
 	struct model_saved {
 		uint64_t addr, seq;
 		int32_t device;
+		uint32_t times; /* that it is saved: by so many nodes */
 	} * saved;
 	size_t saved_count, saved_room;
 	uint32_t saved_free; /* 1 + the first free one; the next is in its addr */

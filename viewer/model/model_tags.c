@@ -176,45 +176,70 @@ static void note_saving(struct model *m, struct history *b, const struct gmt_eve
 	b->facts.save_steps = (uint32_t)m->spans.steps - b->born_steps;
 }
 
+/* The tensor `id` is gone, or no node has it any more. */
+static void forget_saved(struct model *m, const struct gmt_event *e, uint32_t place)
+{
+	release_saved(m, &m->saved[place], e);
+	map_remove(&m->saved_ids, e->arg0);
+	m->saved[place].addr = m->saved_free;
+	m->saved_free = place + 1;
+}
+
+/* Another node saves a tensor that is saved already; or a new tensor has the place of one whose
+ * release was not seen. */
+static bool is_saved_again(struct model *m, const struct history *b, const struct gmt_event *e)
+{
+	const uint32_t *at = map_get(&m->saved_ids, e->arg0);
+	struct model_saved *s = at ? &m->saved[*at] : NULL;
+	bool same = s && b && s->addr == b->block.addr && s->seq == b->block.seq;
+
+	if (same)
+		s->times++;
+	else if (s)
+		forget_saved(m, e, *at);
+	return same;
+}
+
+static void note_tensor(struct model *m, const struct history *b, const struct gmt_event *e)
+{
+	uint32_t *at = map_put(&m->saved_ids, e->arg0, NULL);
+
+	*at = saved_place(m);
+	m->saved[*at] = (struct model_saved){ b->block.addr, b->block.seq, e->device, 1 };
+}
+
 void model_tag_saved(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d;
 	struct history *b;
-	uint32_t *at;
+	bool again;
 
 	m->tags++;
-	if (e->arg0)
-		model_tag_released(m, e);
 	b = enclosing(m, e, &d);
+	again = e->arg0 && is_saved_again(m, b, e);
 	if (!b)
 		return;
 	if (b->born_forward != m->spans.forwards)
 		tensors_note(&m->tensors, e, false);
 	note_saving(m, b, e);
-	if (e->arg0) {
-		at = map_put(&m->saved_ids, e->arg0, NULL);
-		*at = saved_place(m);
-		m->saved[*at] = (struct model_saved){ b->block.addr, b->block.seq, e->device };
-		if (!b->saved++)
-			model_change(m, b, CHANGE_SAVED, e);
-		else if (b->saved_seq < m->small_seq)
-			*(struct lives_retaken *)rows_add(&m->lives.retaken) =
-				(struct lives_retaken){ e->seq, b->block.life - 1 };
-		b->saved_seq = e->seq;
-	}
+	if (!e->arg0)
+		return;
+	if (!again)
+		note_tensor(m, b, e);
+	if (again || !b->saved++)
+		model_change(m, b, CHANGE_SAVED, e);
+	else if (b->saved_seq < m->small_seq)
+		*(struct lives_retaken *)rows_add(&m->lives.retaken) =
+			(struct lives_retaken){ e->seq, b->block.life - 1 };
+	b->saved_seq = e->seq;
 }
 
 void model_tag_released(struct model *m, const struct gmt_event *e)
 {
-	uint32_t *at = map_get(&m->saved_ids, e->arg0), place;
+	const uint32_t *at = map_get(&m->saved_ids, e->arg0);
 
-	if (!at)
-		return;
-	place = *at;
-	release_saved(m, &m->saved[place], e);
-	map_remove(&m->saved_ids, e->arg0);
-	m->saved[place].addr = m->saved_free;
-	m->saved_free = place + 1;
+	if (at && !--m->saved[*at].times)
+		forget_saved(m, e, *at);
 }
 
 void model_range_begin(struct model *m, const struct gmt_event *e)
