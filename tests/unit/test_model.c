@@ -341,6 +341,36 @@ static void tags(void **state)
 	defs_free(&defs);
 }
 
+/* One release for one save of it; a new tensor at the place of an old one is saved once. */
+static void saved_by_two_nodes(void **state)
+{
+	static const char *const classes[] = { "activations", "activations", "unknown" };
+	struct moment *mo;
+
+	(void)state;
+	fresh();
+	block(GMT_BLOCK_ALLOC, 0, 0x1000, 8);
+	block(GMT_BLOCK_ALLOC, 0, 0x2000, 8);
+	tag(GMT_TAG_SAVED, 0x1000, 0x51);
+	tag(GMT_TAG_SAVED, 0x1000, 0x51);
+	tag(GMT_TAG_SAVED, 0x2000, 0x51); /* the release of the first was not seen */
+	tag(GMT_TAG_SAVED, 0x2000, 0x51);
+	tag(GMT_TAG_RELEASED, 0, 0x51);
+	tag(GMT_TAG_RELEASED, 0, 0x51);
+	mo = at(8);
+	assert_string_equal(class_at(mo, 0x2000), classes[2]);
+	moment_free(mo);
+	mo = at(7);
+	assert_string_equal(class_at(mo, 0x2000), classes[1]);
+	assert_string_equal(class_at(mo, 0x1000), classes[2]);
+	moment_free(mo);
+	mo = at(4);
+	assert_string_equal(class_at(mo, 0x1000), classes[0]);
+	moment_free(mo);
+	model_free(&m);
+	defs_free(&defs);
+}
+
 /* A SavedVariable of a block's earlier life lets go without harm to the later one. */
 static void saved_belongs_to_one_life(void **state)
 {
@@ -416,6 +446,7 @@ int main(void)
 		cmocka_unit_test(retries),
 		cmocka_unit_test(moments),
 		cmocka_unit_test(tags),
+		cmocka_unit_test(saved_by_two_nodes),
 		cmocka_unit_test(saved_belongs_to_one_life),
 		cmocka_unit_test(largest_hole),
 		cmocka_unit_test(anything_goes),
