@@ -85,7 +85,7 @@ class Scores(Deferred):
             return self.changed(torch.masked_fill, rest, kwargs, mask=~rest[0].bool())
         if name == "softmax" and not self.softmax_done:
             return self.changed(torch.softmax, rest, {k: v for k, v in kwargs.items() if k in ("dim", "dtype")}, softmax_done=True)
-        if name in ("to", "float", "type_as", "contiguous"):
+        if name in ("to", "type", "float", "type_as", "contiguous"):
             return self
         if name == "dropout" and self.softmax_done:
             p = kwargs.get("p", rest[0] if rest else 0.5)
