@@ -161,6 +161,7 @@ def test_a_request_larger_than_the_device(programs, tool):
                     "torch.zeros(3 << 30, dtype=torch.uint8, device='cuda')", card=CARD, GPUMEMTRACE_OUTPUT="x.gmt")
     assert "CUDA out of memory" in done.stderr
     text = " ".join(tool("oom", programs.folder / "x.gmt").split())
+    assert "Cause: activation_spike." in text  # one operator's result
     assert "The request alone is larger than the device: 3.0 GiB were asked for, and the device has 2.0 GiB." in text
 
 

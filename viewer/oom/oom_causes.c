@@ -394,9 +394,12 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 
 	while (!tests[c](o, text))
 		c++;
-	if (c != CAUSE_unknown && is_larger_than_device(o))
-		snprintf(text + strlen(text), OOM_TEXT - strlen(text),
-			 " The request alone is larger than the device (%s).", B(o->room.total));
+	if (!is_larger_than_device(o))
+		return c;
+	if (c == CAUSE_unknown) /* whose text says it */
+		return CAUSE_activation_spike;
+	snprintf(text + strlen(text), OOM_TEXT - strlen(text),
+		 " The request alone is larger than the device (%s).", B(o->room.total));
 	return c;
 }
 
