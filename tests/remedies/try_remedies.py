@@ -117,14 +117,19 @@ def as_finding(remedy):
     return {"kind": kind, "what": remedy["what"], "evidence": remedy["how_known"], "function": function, "file": file, "line": int(number)}
 
 
-def granted(path, size, step=None):
-    """Blocks of that size until the first refusal, or of the whole run."""
-    n = 0
+def granted(path, size):
+    """Until the first refusal: blocks of that size, and all blocks since the latest step of an optimizer (what was refused may have another
+    size with the change). Of the whole run where nothing was refused."""
+    alike = since = 0
     for e in future.dump(TOOL, path):
         if e["kind"] == "block_oom":
-            return n
-        n += e["kind"] == "block_alloc" and e["device"] == 0 and e["size"] == size
-    return n
+            break
+        if e["kind"] == "block_alloc" and e["device"] == 0:
+            alike += e["size"] == size
+            since += 1
+        elif e["kind"] == "range_end" and e.get("name", "").startswith("Optimizer.step"):
+            since = 0
+    return alike, since
 
 
 def is_later(new, old):
@@ -163,7 +168,8 @@ def judge_room(name, finding, card, old, before):
         if not times or not path or code and not refused:
             return {**row, "why": words[0] if code else "took no effect"}
         new = ask("oom", path, "--nth", "1") if refused else None
-        row["passed"] = not refused or is_later(new, old) or granted(path, old["block_bytes"]) > before
+        then = granted(path, old["block_bytes"]) if refused else before
+        row["passed"] = not refused or is_later(new, old) or (new["step"] == old["step"] and any(a > b for a, b in zip(then, before)))
     return row
 
 
