@@ -1309,7 +1309,7 @@ class OomRemedy(Row):
     name: its name
     what: what to do, in words
     saves_bytes: what it saves (bytes)
-    enough: whether that is as much as was missing
+    enough: whether that is as much as was missing; where it is freed in pieces, as much as was missing and the request again
     how_known: what the figure rests on, in words
     claim: its kind, in the table of docs/conclusions.md
     right: how often tests found that kind right (count)

@@ -121,7 +121,7 @@ bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format
 struct oom_remedy {
 	const char *name;
 	uint64_t saves;
-	bool enough;  /* as much as was missing, or more */
+	bool enough; /* as much as was missing, and the request again where it is freed in pieces */
 	bool answers; /* the cause */
 	char what[OOM_TEXT], how[OOM_TEXT];
 };

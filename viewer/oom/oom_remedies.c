@@ -317,7 +317,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 		       (!strcmp(f->kind, "late_del") || !strcmp(f->kind, "overlap"));
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
 				.saves = f->saves,
-				.enough = f->least >= oom_missing(list->oom) };
+				.enough = f->least >= oom_missing(list->oom) + list->oom->block };
 
 	if (f->owner.function)
 		oom_say(r.what, "%s (%s)", f->what, WHO(&f->owner));
