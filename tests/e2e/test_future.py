@@ -73,6 +73,28 @@ def test_the_first_step(programs, cut, tool, file, name, kinds):
     assert kinds <= {kind for kind, *_ in said}
 
 
+@pytest.mark.parametrize("file, name, kind, said", [
+    ("never", "halves_that_are_both_used", "no_grad", False),  # backward is at work, and comes to all passes
+    ("never", "adapters_under_checkpoints", "no_grad", False),  # what a hook packs goes, and is computed again
+    ("never", "contrast", "no_grad", False),  # saved twice, and still held
+    ("never", "gradient_penalty", "in_pieces", True),  # in its first pass, a graph takes the result of one layer of two
+    ("cases", "inference_with_graphs", "no_grad", True),
+])
+def test_what_a_graph_takes_or_lets_go(programs, cut, tool, file, name, kind, said):
+    recording = programs.traced(ROOT / f"tests/advise/{file}.py", name)
+    found = [claim for claim in judge.judge(name, recording, 8)[1] if claim[0] == kind]
+    assert [claim for claim in found if claim[1] is False] == []
+    assert bool(found) == said
+
+
+@pytest.mark.parametrize("case, kind", [("vqgan", "no_grad"), ("checkpoint", "no_grad"), ("kept_function", "no_grad"), ("resume", "idle_weights")])
+def test_before_every_network_had_its_turn(programs, cut, tool, case, kind):
+    recording = programs.traced(ROOT / f"tests/classes/case_{case}.py", TRUTH=str(programs.folder / "truth.json"))
+    said = judge.judge(case, recording, 20 if case == "checkpoint" else 8)[1]
+    assert [claim for claim in said if claim[0] == kind and claim[1] is False] == []
+    assert (kind in {k for k, *_ in said}) == (case == "kept_function")
+
+
 def test_a_staged_refusal_reads_as_a_real_one(programs, cut, tool):
     recording = programs.traced(ROOT / "tests/future/loops.py", "teacher")
     seq, size = subprocess.run([cut, recording], check=True, capture_output=True, text=True).stdout.split()[-2:]

@@ -43,7 +43,8 @@ class Moment:
         return not self.is_needed(b) and (b.end > ends or ends == float("inf"))
 
     def is_for_nothing(self, b):
-        return b.is_held_by_graph(self.seq) and not b.is_used_by_backward(self.seq)
+        """What a hook packed is held by no graph, and backward may take it again."""
+        return not b.is_packed and b.is_held_by_graph(self.seq) and not b.is_used_by_backward(self.seq)
 
     def adds_up(self):
         """Gradients of this step get more of them before the optimizer."""

@@ -11,12 +11,13 @@ SETUP, FORWARD, BACKWARD, BETWEEN, OPTIMIZER, REST, CAUGHT = PHASES = (
 
 
 class Block:
-    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads", "trained")
+    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads", "trained", "is_packed")
 
     def __init__(self, e):
         self.seq, self.addr, self.size, self.stack, self.node, self.end = e["seq"], e["addr"], e["size"], e["stack"], e["scope"], float("inf")
         self.trained = []  # events: a gradient arrived for a weight in it
         self.saves, self.releases, self.grads = [], [], []  # events; releases: (event, whether the backward pass did it)
+        self.is_packed = False  # by a hook, as checkpointing does: no release is recorded
 
     def is_alive(self, seq):
         return self.seq < seq < self.end
@@ -65,6 +66,7 @@ class Run:
                     savers[e["arg0"]].append(block)
                     if block:
                         block.saves.append(e["seq"])
+                        block.is_packed |= not e["arg0"]
                 elif kind != "tag_grad":
                     leaves[e["arg0"]] = block
                 elif block:

@@ -114,6 +114,9 @@ uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
 bool advise_in(const struct advise *a, uint64_t seq, enum phase phase);
 /* A backward pass let it go. */
 bool advise_by_backward(const struct advise *a, const struct advised *l);
+/* A graph has it then, or until its end: a tensor that is saved again is let go by the same event.
+ */
+bool advise_in_graph(const struct advise *a, const struct advised *l);
 /* The program has it for longer than any graph: it stays, whatever is done about what those save.
  */
 bool advise_held(const struct advise *a, const struct advised *l);

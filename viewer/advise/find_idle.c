@@ -61,13 +61,15 @@ static uint64_t trained_since(const struct advise_passes *p, size_t *at, uint64_
 }
 
 /* What comes between an update and the next pass (gradients are let go, an average is updated) may
- * use them or not. */
+ * use them or not. Before the first backward pass an optimizer's step updates nothing (its state is
+ * loaded), and it is not known which weights a graph takes. */
 static struct idles find_idles(const struct advise *a)
 {
 	const struct spans *s = &a->timeline->model.spans;
 	struct advise_passes passes = advise_passes(a);
 	struct idles found = { 0 };
 	size_t at = 0, open = 0; /* open: the first whose next pass has not come yet */
+	bool trains = false;
 
 	for (const struct span *x = s->items; x < s->items + s->count; x++) {
 		const struct extent *e = &x->extent;
@@ -75,7 +77,8 @@ static struct idles find_idles(const struct advise *a)
 		for (; is_pass(x) && open < found.count && found.items[open].until <= e->first_seq;
 		     open++)
 			found.items[open].next = e->first_seq;
-		if (is_update(x))
+		trains |= x->phase == PHASE_BACKWARD;
+		if (trains && is_update(x))
 			*need_item(found.items, found.count, found.room) =
 				(struct idle){ e->first_seq, e->last_seq + 1,
 					       trained_since(&passes, &at, e->first_seq),

@@ -2,9 +2,10 @@
 /*
  * Passes that keep what backward would need, and no backward pass comes: an evaluation without
  * no_grad, say. A place is the outermost module's call, with all that leads to it. One that
- * backward never used anything of keeps it for nothing, if something that it saved was let go, or
- * many of its passes are held at once, or the program trains for so long that every place had its
- * turn.
+ * backward never used anything of keeps it for nothing, if the graphs of whole passes were let go,
+ * or many of its passes are held at once, or the program trains for so long that every place had
+ * its turn. A graph that is let go within a pass may be a branch of it, such as that of an argmax.
+ * A tensor that a hook packs is no graph's: checkpointing computes it again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,21 +16,24 @@
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 
-enum { BY_BACKWARD = 1, BEFORE_BACKWARD = 2, PASSES = 4, TIMES = 3, SETTLED = 3 };
+enum { BY_BACKWARD = 1, BEFORE_BACKWARD = 2, HELD = 4, PASSES = 4, TIMES = 3, SETTLED = 3 };
 
 struct search {
 	struct advise *advise;
 	struct sites sites;
 	struct map places; /* key of the outermost call -> index */
 	struct place {
-		unsigned ends;		 /* BY_BACKWARD, BEFORE_BACKWARD */
-		uint32_t passes, latest; /* that hold something */
-		bool earlier;		 /* some of it was made in a step that is over */
+		unsigned ends;		/* what became of graphs, or HELD, */
+		unsigned pass_ends;	/* and of those of its latest pass */
+		uint32_t latest;	/* pass */
+		uint32_t held, dropped; /* passes: that hold something; that let all go */
+		bool earlier;		/* some of it was made in a step that is over */
 	} * items;
 	size_t count, room;
 	struct layers layers;
 	struct advise_passes of_run;
 	uint64_t *keys; /* of passes: of their outermost calls, 0 = none */
+	uint32_t most;	/* passes that one backward pass came after */
 };
 
 static size_t next_pass(const struct search *s, size_t pass)
@@ -57,9 +61,11 @@ static size_t pass_of(const struct search *s, const struct advised *l)
 /* Saved while its pass was at work: a later one may take the result of one without gradients. */
 static bool is_saved_in_pass(const struct search *s, const struct advised *l)
 {
+	const struct lives *lives = s->advise->lives;
 	uint64_t saved = s->advise->saved[l->life];
 
-	return saved && saved < end_of_pass(s, pass_of(s, l));
+	return saved && saved < end_of_pass(s, pass_of(s, l)) &&
+	       !(lives_facts(lives, lives_at(lives, l->life)).tags & BLOCK_PACKED);
 }
 
 /* Where the rest of the run is not known: it was made in a step before. */
@@ -97,14 +103,41 @@ static void note_used(void *ctx, uint32_t stack)
 		place_of(s, p.items[0].key)->ends |= BY_BACKWARD;
 }
 
-/* Far more passes than one backward pass goes back through. Before the first of those a step may
- * not be over yet. */
-static bool is_many(const struct advise *a, uint32_t passes)
+/* The most forward passes that autograd saved of and that one backward pass came after, of those
+ * that are over: one at work may come to more. */
+static uint32_t most_before_backward(const struct advise *a)
 {
 	const struct spans *s = &a->timeline->model.spans;
+	uint32_t most = 0, saved = 0, pass = 0;
+	bool back = false;
 
-	return s->backwards && passes >= PASSES &&
-	       passes >= TIMES * (uint64_t)s->forwards_before / s->backwards;
+	for (const struct span *x = s->items; x < s->items + s->count; x++) {
+		if (x->extent.first_seq > a->until)
+			break;
+		if (back && x->phase != PHASE_BACKWARD) {
+			most = saved > most ? saved : most;
+			saved = 0;
+		}
+		back = x->phase == PHASE_BACKWARD;
+		if (x->phase == PHASE_FORWARD || x->phase == PHASE_EVALUATION) {
+			saved += x->kept ? x->pass - pass : 0;
+			pass = x->pass;
+		}
+	}
+	return most;
+}
+
+/* Far more passes than any backward pass came after. Before the first of those is over a step may
+ * not be. */
+static bool is_many(const struct search *s, uint32_t passes)
+{
+	return s->most && passes >= PASSES && passes >= TIMES * s->most;
+}
+
+/* Its graphs were let go without backward. Of a run that goes on: those of whole passes. */
+static bool is_dropped(const struct advise *a, const struct place *p)
+{
+	return a->open ? p->dropped : p->ends & BEFORE_BACKWARD;
 }
 
 static bool is_for_nothing(const struct search *s, uint64_t key)
@@ -114,8 +147,36 @@ static bool is_for_nothing(const struct search *s, uint64_t key)
 	const struct place *p = at ? &s->items[*at] : NULL;
 
 	return p && !(p->ends & BY_BACKWARD) &&
-	       (p->ends & BEFORE_BACKWARD || is_many(a, p->passes) ||
+	       (is_dropped(a, p) || is_many(s, p->held) ||
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
+}
+
+/* What became of the graphs that have it. */
+static unsigned end_of_graphs(const struct advise *a, const struct advised *l)
+{
+	if (l->until == PLAN_END && advise_in_graph(a, l))
+		return comes_backward(a, l) ? BY_BACKWARD | HELD : HELD;
+	return advise_by_backward(a, l) ? BY_BACKWARD : BEFORE_BACKWARD;
+}
+
+/* The latest pass is over: another one began. */
+static void end_pass(const struct search *s, struct place *p)
+{
+	p->held += p->pass_ends & HELD && !(p->pass_ends & BY_BACKWARD);
+	p->dropped += p->pass_ends == BEFORE_BACKWARD && end_of_pass(s, p->latest) != PLAN_END;
+	p->pass_ends = 0;
+}
+
+static void note_saved(struct search *s, struct place *p, const struct advised *l)
+{
+	unsigned ends = end_of_graphs(s->advise, l);
+
+	if (l->born->forwards != p->latest)
+		end_pass(s, p);
+	p->latest = l->born->forwards;
+	p->ends |= ends;
+	p->pass_ends |= ends;
+	p->earlier |= is_earlier(s->advise, l);
 }
 
 static void collect(struct search *s)
@@ -126,7 +187,6 @@ static void collect(struct search *s)
 	ADVISE_EACH(a, UINT16_MAX, l)
 	{
 		struct site_path p = { 0 };
-		struct place *place;
 
 		if (l.born->stage == STAGE_FORWARD)
 			p = sites_find(&s->sites, l.stack);
@@ -135,31 +195,23 @@ static void collect(struct search *s)
 		layers_note(&s->layers, &p, &l);
 		if (l.born->forwards < s->of_run.count && !s->keys[l.born->forwards])
 			s->keys[l.born->forwards] = p.items[0].key;
-		if (!is_saved_in_pass(s, &l))
-			continue;
-		place = place_of(s, p.items[0].key);
-		place->earlier |= is_earlier(a, &l);
-		if (l.until == PLAN_END && comes_backward(a, &l))
-			place->ends |= BY_BACKWARD;
-		else if (l.until != PLAN_END)
-			place->ends |= advise_by_backward(a, &l) ? BY_BACKWARD : BEFORE_BACKWARD;
-		else if (l.born->forwards != place->latest)
-			place->passes++;
-		place->latest = l.born->forwards;
+		if (is_saved_in_pass(s, &l))
+			note_saved(s, place_of(s, p.items[0].key), &l);
 	}
+	for (struct place *p = s->items; p < s->items + s->count; p++)
+		end_pass(s, p);
 }
 
-/* Without a graph it goes as soon as it has been used: it is of such a pass, or a batch that only
- * the graph of one held. */
+/* Without a graph it goes as soon as it has been used: only the graph of such a pass held it. */
 static bool is_let_go(struct search *s, const struct advised *l)
 {
 	size_t pass = pass_of(s, l);
 	struct site_path p = { 0 };
 
-	if (!is_saved_in_pass(s, l) || pass >= s->of_run.count)
+	if (!is_saved_in_pass(s, l) || pass >= s->of_run.count || advise_held(s->advise, l))
 		return false;
 	if (l->born->stage != STAGE_FORWARD)
-		return !advise_held(s->advise, l) && is_for_nothing(s, s->keys[pass]);
+		return is_for_nothing(s, s->keys[pass]);
 	p = sites_find(&s->sites, l->stack);
 	return p.count && is_for_nothing(s, p.items[0].key);
 }
@@ -205,7 +257,8 @@ void advise_no_grad(struct advise *a)
 {
 	struct search s = { .advise = a,
 			    .sites = { .stacks = &a->timeline->stacks },
-			    .of_run = advise_passes(a) };
+			    .of_run = advise_passes(a),
+			    .most = most_before_backward(a) };
 
 	s.keys = need_new((s.of_run.count + 1) * sizeof(*s.keys));
 	collect(&s);

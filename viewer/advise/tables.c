@@ -115,11 +115,16 @@ bool advise_by_backward(const struct advise *a, const struct advised *l)
 	       (released && advise_in(a, released, PHASE_BACKWARD));
 }
 
+bool advise_in_graph(const struct advise *a, const struct advised *l)
+{
+	return a->saved[l->life] && a->saved[l->life] >= a->released[l->life];
+}
+
 bool advise_held(const struct advise *a, const struct advised *l)
 {
 	uint64_t done = a->released[l->life];
 
-	if (a->saved[l->life] > done)
+	if (advise_in_graph(a, l))
 		return false;
 	if (!done)
 		done = advise_next(a, advise_next(a, l->from, PHASE_BACKWARD), PHASE_OPTIMIZER);

@@ -118,34 +118,83 @@ static void find_largest(struct oom *o)
 		p->bytes = p->count = 0;
 }
 
-/* No graph takes what is made there: it took nothing that was made there before and is gone; or
- * never anything, in two calls of a model or more. */
-static bool is_never_saved(const struct oom *o, uint32_t stack)
+enum turn { TURN_PASS, TURN_BACKWARD }; /* ends with a forward pass, or with a backward pass */
+
+static uint32_t turn_of(const struct lives *l, uint32_t life, enum turn turn)
+{
+	const struct position *born = lives_position(l, lives_at(l, life)->born.position);
+
+	return turn == TURN_BACKWARD ? born->backwards : born->forwards;
+}
+
+struct uses {
+	bool saved, gone; /* a graph took one; one is gone */
+};
+
+/* A call of an operator: what it made, or will make as the next life. */
+struct call {
+	uint32_t life, stack;
+	uint64_t size;
+};
+
+/* What became of what this call made in earlier turns. Calls with the same stack, such as the
+ * layers of a Sequential, are told apart by their order in a turn; by passes, which may be calls
+ * of several layers, by their size too, and only since the latest backward pass. */
+static struct uses uses_before(const struct oom *o, const struct call *c, enum turn turn)
 {
 	const struct lives *l = &o->timeline->model.lives;
-	const struct spans *s = &o->timeline->model.spans;
-	uint32_t n = lives_born_by(l, o->refusal.event.seq);
-	bool gone = s->forwards > 1 && !s->tags;
+	uint32_t n = lives_born_by(l, o->refusal.event.seq), from = n > LATEST ? n - LATEST : 0;
+	uint32_t now = c->life < n ? c->life : n - 1, nth = 0, at = 0, last = from;
+	struct uses u = { 0 };
 
-	for (uint32_t i = n; i-- > 0 && n - i < LATEST;) {
-		const struct life *life = lives_at(l, i);
+	for (uint32_t i = from; i < c->life; i++)
+		nth += lives_request(l, lives_at(l, i))->stack == c->stack &&
+		       turn_of(l, i, turn) == turn_of(l, now, turn);
+	for (uint32_t i = from; i < c->life; i++) {
+		const struct life *x = lives_at(l, i);
 
-		if (lives_request(l, life)->stack != stack)
+		if (lives_request(l, x)->stack != c->stack ||
+		    turn_of(l, i, turn) == turn_of(l, now, turn))
 			continue;
-		if (lives_facts(l, life).save_ns)
-			return false;
-		gone |= life->died.position && lives_seq(l, &life->died) < o->refusal.event.seq;
+		at = turn_of(l, i, turn) == turn_of(l, last, turn) ? at : 0;
+		last = i;
+		if (at++ != nth || (from && turn_of(l, i, turn) == turn_of(l, from, turn)) ||
+		    (turn == TURN_PASS &&
+		     (lives_request(l, x)->size != c->size ||
+		      turn_of(l, i, TURN_BACKWARD) != turn_of(l, now, TURN_BACKWARD))))
+			continue;
+		u.saved |= lives_facts(l, x).save_ns != 0;
+		u.gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq;
 	}
-	return gone;
+	return u;
+}
+
+/* No graph takes what this call makes: none took what it made before, and that is gone. */
+static bool is_never_saved(const struct oom *o, const struct call *c)
+{
+	const struct spans *s = &o->timeline->model.spans;
+	struct uses u;
+
+	if (!s->tags)
+		return s->forwards > 1;
+	if (!o->timeline->model.lives.rows.count || c->life > o->timeline->model.lives.rows.count)
+		return false;
+	u = uses_before(o, c, TURN_BACKWARD);
+	if (!u.saved && !u.gone)
+		u = uses_before(o, c, TURN_PASS);
+	return u.gone && !u.saved;
 }
 
 /* Half as large as the largest, or more, belongs to it: a copy, a gradient, another precision. */
 static void find_spike(struct oom *o)
 {
 	struct oom_spike *p = &o->spike;
+	uint32_t n = lives_born_by(&o->timeline->model.lives, o->refusal.event.seq);
 
 	find_largest(o);
-	p->unsaved = p->bytes && is_never_saved(o, o->wanted.stack) ? o->block : 0;
+	p->unsaved = p->bytes && is_never_saved(o, &(struct call){ n, o->wanted.stack, o->block })
+			     ? o->block
+			     : 0;
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
 		const struct block *b = &o->shot.moment.blocks[i];
 
@@ -153,7 +202,10 @@ static void find_spike(struct oom *o)
 			continue;
 		if (b->size >= p->largest / 2) {
 			p->bytes += b->size;
-			p->unsaved += is_never_saved(o, b->stack) ? b->size : 0;
+			p->unsaved +=
+				is_never_saved(o, &(struct call){ b->life - 1, b->stack, b->size })
+					? b->size
+					: 0;
 			p->count++;
 		} else if (b->size >= p->largest / 10000) {
 			p->next = b->size > p->next ? b->size : p->next;
