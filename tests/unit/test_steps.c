@@ -307,6 +307,29 @@ static void backward_twice(void **state)
 	clean();
 }
 
+/* Gradients of each loss by themselves, cleared before the next one goes over the same graph. */
+static void backward_for_each_loss(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 2; i++) {
+		uint64_t of[3] = { forward(1000), forward(1000), forward(1000) }, grad = 0;
+
+		for (int k = 0; k < 3; k++) {
+			grad = backward(of[k], 200);
+			if (k < 2)
+				zero_grad(grad);
+		}
+		optimize(STEP_A, LINE_1, 3, 1);
+		zero_grad(grad);
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 2);
+	assert_int_equal(phase(1, PHASE_BACKWARD).times, 3);
+	assert_int_equal(phase(1, PHASE_OPTIMIZER).times, 1);
+	clean();
+}
+
 static void profiled(void **state)
 {
 	(void)state;
@@ -391,23 +414,17 @@ static void by_chance(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(plain_training),
-					    cmocka_unit_test(accumulation),
-					    cmocka_unit_test(two_optimizers),
-					    cmocka_unit_test(one_after_the_other),
-					    cmocka_unit_test(left_out),
-					    cmocka_unit_test(inside_backward),
-					    cmocka_unit_test(optimizer_skipped),
-					    cmocka_unit_test(unseen_steps),
-					    cmocka_unit_test(no_optimizer),
-					    cmocka_unit_test(inference),
-					    cmocka_unit_test(validation),
-					    cmocka_unit_test(taught),
-					    cmocka_unit_test(backward_twice),
-					    cmocka_unit_test(profiled),
-					    cmocka_unit_test(broken_off),
-					    cmocka_unit_test(by_chance),
-					    cmocka_unit_test(an_optimizer_of_ones_own) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plain_training),    cmocka_unit_test(accumulation),
+		cmocka_unit_test(two_optimizers),    cmocka_unit_test(one_after_the_other),
+		cmocka_unit_test(left_out),	     cmocka_unit_test(inside_backward),
+		cmocka_unit_test(optimizer_skipped), cmocka_unit_test(unseen_steps),
+		cmocka_unit_test(no_optimizer),	     cmocka_unit_test(inference),
+		cmocka_unit_test(validation),	     cmocka_unit_test(taught),
+		cmocka_unit_test(backward_twice),    cmocka_unit_test(backward_for_each_loss),
+		cmocka_unit_test(profiled),	     cmocka_unit_test(broken_off),
+		cmocka_unit_test(by_chance),	     cmocka_unit_test(an_optimizer_of_ones_own)
+	};
 
 	return cmocka_run_group_tests(tests, told_set_up, told_tear_down);
 }

@@ -35,6 +35,7 @@ struct walk {
 	size_t open;	 /* first span after the last optimizer's step */
 	bool worked;	 /* forward or backward since then, or what was left out */
 	bool backward;	 /* backward since then, for parameters' gradients */
+	bool repeats;	 /* no forward since a backward pass of this step: it uses the same graph */
 	bool closed;	 /* the next work belongs to a new step */
 	bool hooked;	 /* the optimizer was called from the backward pass */
 	uint64_t number; /* of the latest optimizer's range */
@@ -113,7 +114,7 @@ static void meet_optimizer(struct walk *w, size_t i)
 	optimizer = optimizers_of(&w->optimizers, i);
 	again = span->number && span->number == w->number;
 	w->number = span->number;
-	if (!again && w->worked && (w->closed || is_next(w, optimizer)))
+	if (!again && w->worked && ((w->closed && !w->repeats) || is_next(w, optimizer)))
 		new_step(w, w->open);
 	current(w)->ended = true;
 	w->seen |= 1ull << optimizer;
@@ -121,15 +122,16 @@ static void meet_optimizer(struct walk *w, size_t i)
 }
 
 /* Gradients thrown away after a backward pass and no optimizer since: it was skipped (a scaler that
- * met an overflow), and the step is over. */
+ * met an overflow), and the step is over, unless other backward passes go over its graph again. */
 static void meet_zero_grad(struct walk *w, size_t i)
 {
 	if (w->worked && !w->backward)
 		return;
 	if (w->backward && !w->hooked) {
-		if (current(w)->ended || w->closed)
+		if (current(w)->ended || (w->closed && !w->repeats))
 			new_step(w, w->open);
 		w->closed = true;
+		w->repeats = w->spans->forwards;
 	}
 	go_on_from(w, i + 1);
 }
@@ -143,6 +145,7 @@ static void by_optimizer(struct walk *w, size_t i)
 		if (phase == PHASE_FORWARD && w->hooked)
 			new_step(w, i);
 		w->worked = true;
+		w->repeats &= phase != PHASE_FORWARD;
 		w->backward |= phase == PHASE_BACKWARD && !w->spans->items[i].asked;
 	} else if (phase == PHASE_OPTIMIZER) {
 		meet_optimizer(w, i);
