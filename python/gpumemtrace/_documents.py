@@ -1446,7 +1446,7 @@ class Oom(Row):
     nth: which refusal of the recording, from 1
     ooms: refusals in the recording (count)
     went_on: whether the program allocated afterwards
-    step: step, 0 before the first
+    step: step, 0 before the first; 1 as long as no backward pass has come, for it may come for all calls so far
     phase: phase
     stack: id of the stack that asked, for `stack`
     class_: what the block would have been (a class)

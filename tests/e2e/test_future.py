@@ -15,14 +15,17 @@ import judge  # noqa: E402
 POINTS = 3
 # program: what is to be said somewhere in it
 PROGRAMS = {
+    "answers_before_the_update": {"checkpoint"},
     "contrast_in_the_loop": {"smaller_batch"},
     "evaluation_with_graphs": {"no_grad", "retained_graph"},
+    "gradients_of_each_loss": {"step"},
     "kept_losses": {"retained_graph", "let_go"},
     "kept_outputs": {"kept_results"},
     "loss_in_parts": {"backward_each"},
     "micro_batches": {"smaller_batch"},
     "rollout_of_calls": {"batch_too_large"},
     "two_players": {"checkpoint"},
+    "words_one_by_one": {"smaller_batch"},
 }
 HELD = {  # "": what looks the same and is needed
     "trials_in_a_log": "unused",

@@ -284,6 +284,52 @@ def generate():
                 keys = [torch.cat([k, x]) for k in keys]
 
 
+@case("a pass for each word and one backward pass through them all, some texts are longer; the peak is in the update")
+def words_one_by_one():
+    reader, cell = net(2), net(2)
+    optimizer = adam(reader, cell)
+    for words in (12, 20, 12, 16):
+        state, loss = reader(rows(96)), 0
+        for _ in range(words):
+            state = cell(torch.tanh(state))
+            loss = loss + F.log_softmax(state, 1)[:, 0].mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("answers are drawn without gradients before each update, and taken apart in it")
+def answers_before_the_update():
+    model, frozen = net(), net()
+    optimizer = adam(model)
+    for _ in range(3):
+        with torch.no_grad():
+            answers = [frozen(rows(1024)) for _ in range(8)]
+        for answer in answers[::2]:
+            F.mse_loss(model(answer), answer).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("a backward pass for each of three losses over one graph, gradients cleared before each")
+def gradients_of_each_loss():
+    trunk, heads = net(), [net(1) for _ in range(3)]
+    optimizer = adam(trunk, *heads)
+    for _ in range(3):
+        out, flat = trunk(rows()), []
+        losses = [head(out).square().mean() for head in heads]
+        for loss in losses:
+            optimizer.zero_grad()
+            loss.backward(retain_graph=True)
+            flat.append(torch.cat([p.grad.flatten() for p in trunk.parameters()]))
+        merged = torch.stack(flat).mean(0)
+        for p, part in zip(trunk.parameters(), merged.split([p.numel() for p in trunk.parameters()])):
+            p.grad = part.view_as(p)
+        del merged, part, flat
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     PROGRAMS[sys.argv[1]]()

@@ -49,10 +49,20 @@ static uint64_t work_end(const struct timeline *t, const struct step *step)
 	return step->extent.last_seq;
 }
 
-static size_t ended_steps(const struct steps *s)
+/* Memory ran out in the last one: it stands at another place than those before did. */
+static bool is_broken_off(const struct timeline *t)
 {
+	const struct spans *s = &t->model.spans;
+
+	return !t->steps.tail && s->count && s->items[s->count - 1].refused;
+}
+
+static size_t ended_steps(const struct timeline *t)
+{
+	const struct steps *s = &t->steps;
 	size_t n = steps_number(s);
 
+	n -= n && is_broken_off(t);
 	while (n && !s->items[n].ended)
 		n--;
 	return n;
@@ -62,7 +72,7 @@ static size_t ended_steps(const struct steps *s)
  * first ones. */
 static void choose_steps_to_compare(struct search *s, const struct timeline *t)
 {
-	size_t last = ended_steps(&t->steps), first = last / 4 ? last / 4 : 1;
+	size_t last = ended_steps(t), first = last / 4 ? last / 4 : 1;
 	size_t all = last > first ? last - first : 0;
 
 	s->samples = all < SAMPLES ? all : SAMPLES;

@@ -77,10 +77,11 @@ static void what_of(struct instant *out, const struct span *span, const struct e
 	}
 }
 
-/* A function may have the name "step" too. */
+/* "step 2", "pass 2": a function may have the name "step" too. */
 static bool is_step(const char *text)
 {
-	return !strncmp(text, "step ", 5) && isdigit((unsigned char)text[5]);
+	return (!strncmp(text, "step ", 5) || !strncmp(text, "pass ", 5)) &&
+	       isdigit((unsigned char)text[5]);
 }
 
 const char *instant_phrase(const char *text, char *buf, size_t room)

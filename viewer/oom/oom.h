@@ -93,7 +93,9 @@ struct oom {
 	uint64_t current;     /* of what passes: made in this step, */
 	uint64_t begin;	      /* which begins with that event */
 	uint64_t since;	      /* seq: what is older was made in earlier steps, */
+	uint64_t batch_from;  /* inputs that were made after it may be this step's, too */
 	bool by_pass;	      /* or in earlier forward passes of this one: an evaluation, say */
+	bool by_call;	      /* or in earlier calls of the model: no backward pass has come yet */
 	size_t passes;	      /* forward passes of this step whose results are held */
 	uint64_t evaluation;  /* it ran out in or right behind one, which begins there; 0 = none */
 	uint64_t of_passes;   /* bytes that its forward passes made and that are held */
@@ -115,8 +117,10 @@ enum oom_cause {
 
 /* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
 bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
-#define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define WHO(o) owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+/* What memory that is left is of: "pass" or "step". */
+#define TURN(o) ((o)->by_pass || (o)->by_call ? "pass" : "step")
+#define WHO(o)	owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
 
 struct oom_remedy {
 	const char *name;
@@ -147,6 +151,8 @@ const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is l
 void oom_attempts(struct oom *o);			  /* oom_attempts.c */
 /* oom_steps.c: the step that it belongs to, 0 = before the first. */
 size_t oom_step(const struct oom *o);
+/* Calls of a model that no graph holds: what each leaves adds up, whatever step they are of. */
+bool oom_by_call(const struct oom *o);
 /* It begins with its batch, which may be made before zero_grad clears the gradients of the step
  * before, or, without an optimizer, before the first pass. Where each pass is a step, what is made
  * between two passes (a cache that grows, say) belongs to the first of them. */

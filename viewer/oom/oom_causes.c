@@ -105,20 +105,21 @@ static void say_caller(const struct oom *o, const struct holder *most, char *tex
 	else if (o->root.seq && o->grown_graph)
 		last = owners_find(owners, &o->root);
 	if (!text[0] && last.file[0] && !(most && owners_same(&last, &most->owner)))
-		snprintf(text, room, "; the last tensor of each %s was made by %s",
-			 o->by_pass ? "pass" : "step", WHO(&last));
+		snprintf(text, room, "; the last tensor of each %s was made by %s", TURN(o),
+			 WHO(&last));
 }
 
 static bool say_growth(const struct oom *o, char *text, const char *what)
 {
 	const struct holder *h = oom_grown_most(o);
-	const char *of = o->by_pass ? "forward passes" : "steps";
+	const char *of = TURN(o)[0] == 'p' ? "forward passes" : "steps";
 	char per[HUMAN_MAX + 60] = "", caller[160] = "";
 
 	if (o->by_pass)
 		snprintf(per, sizeof(per), ", of %zu passes since the last step", o->passes);
 	else if (o->leaks.bytes_per_step)
-		snprintf(per, sizeof(per), ", %s more with each step", B(o->leaks.bytes_per_step));
+		snprintf(per, sizeof(per), ", %s more with each %s", B(o->leaks.bytes_per_step),
+			 TURN(o));
 	say_caller(o, h, caller, sizeof(caller));
 	return oom_say(text,
 		       "%s: %s of the %s in use were made in earlier %s and are still held%s, most "
@@ -132,13 +133,15 @@ static bool is_retained_graph(const struct oom *o, char *text)
 	if (!has_grown(o) || o->grown_graph < o->grown / 2)
 		return false;
 	return say_growth(o, text,
-			  o->by_pass ? "Graphs or outputs are kept from pass to pass"
-				     : "Graphs or outputs are kept from step to step");
+			  TURN(o)[0] == 'p' ? "Graphs or outputs are kept from pass to pass"
+					    : "Graphs or outputs are kept from step to step");
 }
 
 static bool is_growing(const struct oom *o, char *text)
 {
-	return has_grown(o) && say_growth(o, text, "Something grows from step to step");
+	return has_grown(o) && say_growth(o, text,
+					  TURN(o)[0] == 'p' ? "Something grows from pass to pass"
+							    : "Something grows from step to step");
 }
 
 /* The unused memory of other pools would have been enough. */

@@ -134,9 +134,11 @@ static void find_place(struct oom *o)
 	o->step = oom_step(o);
 	o->phase = o->instant.phase;
 	o->evaluation = oom_evaluation(o);
+	o->by_call = oom_by_call(o);
 	if (o->step != o->instant.step)
-		snprintf(o->instant.text, sizeof(o->instant.text), "step %zu, %s%s%s", o->step,
-			 phase_text(o->phase), o->instant.what[0] ? ", " : "", o->instant.what);
+		snprintf(o->instant.text, sizeof(o->instant.text), "%s %zu, %s%s%s", TURN(o),
+			 o->by_call ? o->instant.step : o->step, phase_text(o->phase),
+			 o->instant.what[0] ? ", " : "", o->instant.what);
 }
 
 /* Tensors that a script computes from gradients between passes are no part of the model. */

@@ -6,11 +6,14 @@
 #define LATEST (1u << 16) /* lives: what a line does shows in so many before a refusal */
 
 /* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
-static bool is_old(const struct oom *o, const struct block *b)
+static bool is_old(const struct oom *o, const struct block *b, enum category c)
 {
 	const struct step *steps = o->timeline->steps.items;
 
-	return o->step > 1 && b->seq >= steps[1].extent.first_seq && b->seq < o->since;
+	if (c == CATEGORY_inputs && b->seq > o->batch_from)
+		return false;
+	return (o->step > 1 || o->by_call) && b->seq >= steps[1].extent.first_seq &&
+	       b->seq < o->since;
 }
 
 /* Gradients add up over the passes of a step, and state stays. */
@@ -77,7 +80,7 @@ static void collect(struct oom *o)
 		if (b->seq >= o->begin && b->seq >= o->attempts.from &&
 		    oom_grows_with_batch(o, b, c, model_born(s->model, b)->stage))
 			o->current += b->size;
-		if (!is_old(o, b))
+		if (!is_old(o, b, c))
 			continue;
 		h->before += b->size;
 		add_growth(o, b, c, &owner);

@@ -5,12 +5,12 @@
  */
 #include "oom.h"
 
-#define FEWEST 4 /* passes that are many */
+#define FEWEST	4 /* passes that are many */
+#define RESULTS (1u << CATEGORY_activations | 1u << CATEGORY_forward_temporaries)
 
 size_t oom_passes(const struct snapshot *s, uint64_t since)
 {
-	return snapshot_passes(s, since,
-			       1u << CATEGORY_activations | 1u << CATEGORY_forward_temporaries);
+	return snapshot_passes(s, since, RESULTS);
 }
 
 /* The latest pass is at work: what it made first. */
@@ -45,16 +45,118 @@ uint64_t oom_evaluation(const struct oom *o)
 	return 0;
 }
 
+static bool is_forward(const struct span *span)
+{
+	return span->phase == PHASE_FORWARD || span->phase == PHASE_EVALUATION;
+}
+
+/* The number of the latest forward pass before that span. */
+static uint32_t pass_before(const struct spans *s, size_t i)
+{
+	while (i-- > 0)
+		if (is_forward(&s->items[i]))
+			return s->items[i].pass;
+	return 0;
+}
+
+/* Of these spans the backward pass that most forward passes came before, after another one. */
+static const struct span *longest(const struct spans *s, size_t first, size_t end)
+{
+	uint32_t pass = pass_before(s, first), since = pass, most = 0;
+	const struct span *best = NULL;
+
+	for (size_t i = first; i < end; i++) {
+		const struct span *at = &s->items[i];
+
+		pass = is_forward(at) ? at->pass : pass;
+		if (at->phase != PHASE_BACKWARD)
+			continue;
+		if (pass - since > most) {
+			best = at;
+			most = pass - since;
+		}
+		since = pass;
+	}
+	return best;
+}
+
+/* Bytes of what the forward passes since that event made, all or what graphs hold of it. */
+static uint64_t results(const struct snapshot *s, uint64_t since, bool of_graphs)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		if (b->seq >= since && RESULTS >> s->classes[i] & 1 &&
+		    (!of_graphs || b->state & LIFE_SAVED))
+			bytes += b->size;
+	}
+	return bytes;
+}
+
+/* That backward pass found as much when it began, or half of it: steps are not all alike. */
+static bool has_used(struct timeline *t, const struct span *backward, uint64_t bytes, size_t passes)
+{
+	const struct step *step;
+	struct snapshot before;
+	bool used;
+
+	if (!backward)
+		return false;
+	step = &t->steps.items[steps_at(&t->steps, backward->extent.first_seq)];
+	snapshot_take(&before, t, backward->extent.first_seq);
+	used = bytes <= 2 * results(&before, step->extent.first_seq, true) ||
+	       passes <= 2 * oom_passes(&before, step->extent.first_seq);
+	snapshot_free(&before);
+	return used;
+}
+
+/* A backward pass may come for the graphs of these passes, as one did for as many. */
+static bool may_be_used(const struct oom *o, uint64_t since)
+{
+	struct timeline *t = o->timeline;
+	const struct spans *s = &t->model.spans;
+	const struct step *step = &t->steps.items[o->compared_step];
+	uint64_t bytes = results(&o->shot, since, true);
+
+	if (bytes < results(&o->shot, since, false) / 2)
+		return false;
+	return has_used(t, longest(s, step->first, step->last + 1), bytes, o->passes) ||
+	       has_used(t, longest(s, 0, s->count), bytes, o->passes);
+}
+
+/* Right behind an evaluation nothing tells its results from the next batch: the end of its last
+ * pass. UINT64_MAX = it does not stand behind one. */
+static uint64_t batch_from(const struct oom *o)
+{
+	const struct spans *s = &o->timeline->model.spans;
+	const struct lives *l = &o->timeline->model.lives;
+	size_t first = o->timeline->steps.items[o->step].first;
+
+	if (!first || first >= s->count || s->items[first - 1].phase != PHASE_EVALUATION)
+		return UINT64_MAX;
+	for (uint32_t i = lives_born_by(l, s->items[first].extent.first_seq); i-- > 0;) {
+		const struct life *life = lives_at(l, i);
+
+		if (lives_position(l, life->born.position)->stage == STAGE_FORWARD)
+			return lives_seq(l, &life->born);
+	}
+	return UINT64_MAX;
+}
+
 void oom_find_since(struct oom *o, size_t passes_before)
 {
-	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, o->step);
+	uint64_t step = o->evaluation ? o->evaluation
+				      : oom_batch_begin(o, o->by_call ? o->instant.step : o->step);
 
 	o->since = step;
+	o->batch_from = batch_from(o);
 	/* The first step's batch may be made before it. */
-	o->begin = o->step > 1 || o->evaluation ? step : 0;
+	o->begin = o->step > 1 || o->evaluation || o->by_call ? step : 0;
 	o->passes = oom_passes(&o->shot, step);
 	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
-		     o->passes > 2 * passes_before;
+		     o->passes > 2 * passes_before && !may_be_used(o, step);
 	if (o->by_pass)
 		o->since = latest_pass(o, step);
 }

@@ -50,7 +50,7 @@ static uint64_t free_device(const struct oom *o, char *what, char *how)
 /* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
 static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 {
-	const char *of = o->by_pass ? "passes" : "steps", *one = o->by_pass ? "pass" : "step";
+	const char *one = TURN(o), *of = one[0] == 'p' ? "passes" : "steps";
 	struct owner root = { 0 };
 
 	if (o->root.seq)
@@ -87,9 +87,10 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 	say_let_go(o, h, what);
 	if (o->leaks.count && !o->by_pass)
 		oom_say(how,
-			"Blocks from before step %zu at lines that grew by %s with each step, from "
-			"step %zu to step %zu",
-			o->step, B(o->leaks.bytes_per_step), o->leaks.from_step, o->leaks.to_step);
+			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
+			"%s %zu to %s %zu",
+			TURN(o), o->by_call ? o->instant.step : o->step, B(o->leaks.bytes_per_step),
+			TURN(o), TURN(o), o->leaks.from_step, TURN(o), o->leaks.to_step);
 	else
 		oom_say(how, "Blocks that were made %s %zu and lived",
 			o->by_pass ? "by passes before the latest, in step" : "before step",

@@ -76,6 +76,14 @@ static bool has_begun(const struct oom *o, size_t step)
 	return o->wanted_category == CATEGORY_inputs;
 }
 
+bool oom_by_call(const struct oom *o)
+{
+	const struct timeline *t = o->timeline;
+
+	return t->steps.basis == STEPS_FORWARD && t->model.spans.tags && o->instant.step > 1 &&
+	       !t->steps.tail && !holds_graph(&o->shot);
+}
+
 size_t oom_step(const struct oom *o)
 {
 	const struct timeline *t = o->timeline;
@@ -83,9 +91,8 @@ size_t oom_step(const struct oom *o)
 
 	if (step > 1 && t->steps.basis == STEPS_BACKWARD)
 		return by_gradients(o, step);
-	/* Calls of a model: where their graph is held, a backward pass over them all may come. */
-	if (step > 1 && t->steps.basis == STEPS_FORWARD &&
-	    (!t->model.spans.tags || holds_graph(&o->shot)))
+	/* Calls of a model: a backward pass and an update may come for them all. */
+	if (step > 1 && t->steps.basis == STEPS_FORWARD)
 		return 1;
 	if (step > 1 && t->steps.basis == STEPS_OPTIMIZER && !has_begun(o, step))
 		return step - 1;
