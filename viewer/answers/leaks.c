@@ -49,12 +49,13 @@ static uint64_t work_end(const struct timeline *t, const struct step *step)
 	return step->extent.last_seq;
 }
 
-/* Memory ran out in the last one: it stands at another place than those before did. */
-static bool is_broken_off(const struct timeline *t)
+/* Memory ran out in a pass of the last one, which counts as a step as soon as it has begun: it
+ * stands at another place than those before did. */
+static bool is_broken_off(const struct timeline *t, size_t step)
 {
-	const struct spans *s = &t->model.spans;
+	bool by_passes = t->steps.basis == STEPS_FORWARD || t->steps.basis == STEPS_BACKWARD;
 
-	return !t->steps.tail && s->count && s->items[s->count - 1].refused;
+	return by_passes && step && t->model.spans.items[t->steps.items[step].last].refused;
 }
 
 static size_t ended_steps(const struct timeline *t)
@@ -62,7 +63,7 @@ static size_t ended_steps(const struct timeline *t)
 	const struct steps *s = &t->steps;
 	size_t n = steps_number(s);
 
-	n -= n && is_broken_off(t);
+	n -= is_broken_off(t, n);
 	while (n && !s->items[n].ended)
 		n--;
 	return n;

@@ -81,7 +81,7 @@ bool oom_by_call(const struct oom *o)
 	const struct timeline *t = o->timeline;
 
 	return t->steps.basis == STEPS_FORWARD && t->model.spans.tags && o->instant.step > 1 &&
-	       !t->steps.tail && !holds_graph(&o->shot);
+	       o->instant.step <= steps_number(&t->steps) && !holds_graph(&o->shot);
 }
 
 size_t oom_step(const struct oom *o)
