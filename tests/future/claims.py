@@ -36,11 +36,16 @@ class Moment:
     def is_needed(self, b):
         return b.is_used_by_backward(self.seq) or any(s > self.seq for s in b.saves)
 
+    def has_begun(self):
+        """A pass of this step: a graph holds what was made since the one before."""
+        return any(b.seq > self.begin and b.is_held_by_graph(self.seq) for b in self.blocks)
+
     def can_go(self, b):
-        """No graph needs it, and the program holds it to the end of this pass."""
+        """No graph needs it, and the program holds it to the end of this pass, or held it from an earlier step into this pass."""
         spans = [*self.run.optimizers, *self.run.backwards]
-        ends = next((end for begin, end in spans if begin <= self.seq <= end), min((begin for begin, _ in spans if begin > self.seq), default=float("inf")))
-        return not self.is_needed(b) and (b.end > ends or ends == float("inf"))
+        now = self.run.in_optimizer(self.seq) or next((x for x in self.run.backwards if x[0] <= self.seq <= x[1]), None)
+        ends = now[1] if now else min((begin for begin, _ in spans if begin > self.seq), default=float("inf"))
+        return not self.is_needed(b) and (b.end > ends or ends == float("inf") or (self.is_older(b) and self.has_begun()))
 
     def is_for_nothing(self, b):
         """What a hook packed is held by no graph, and backward may take it again."""
@@ -71,7 +76,7 @@ def step(m, doc):
     if not m.run.optimizers or not m.run.is_one_a_step:
         return None
     right = {m.number}
-    if m.number == 1 or not any(b.seq > m.begin and b.is_held_by_graph(m.seq) for b in m.blocks):
+    if m.number == 1 or not m.has_begun():
         right.add(m.number - 1)  # set-up, or passes between two steps
     return doc["step"] in right, f"step {doc['step']}, is {m.number}"
 
@@ -180,12 +185,12 @@ def idle_weights(m, r, doc):
 
 
 def unused(m, r, doc):
-    """Weights that no pass takes later, and state beyond that of the weights that one does."""
+    """Weights that no pass takes later, and state beyond that of the weights that one does, with what the step at work has made so far."""
     def is_later(b):
         return any(s > m.seq for s in [*b.trained, *b.saves, *b.grads])
     so = m.bytes(lambda b: (b.trained or b.grads) and not is_later(b))
-    state = m.bytes(lambda b: b.seq < m.begin and m.by_optimizer(b) and b.end > m.run.in_optimizer(b.seq)[1])
     weights = m.bytes(lambda b: any(s < m.begin for s in b.trained))
+    state = m.bytes(lambda b: (weights or b.seq < m.begin) and m.by_optimizer(b) and b.end > m.run.in_optimizer(b.seq)[1])
     tensors = min(2, -(-state // weights)) if weights else 0  # that the optimizer keeps of a weight, at most
     so += max(0, state - tensors * m.bytes(lambda b: is_later(b) and any(s < m.begin for s in b.trained)))
     return at_most(r["saves_bytes"], so), so

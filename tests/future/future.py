@@ -36,8 +36,10 @@ class Run:
 
     def __init__(self, tool, path):
         self.blocks, self.optimizers, self.backwards, self.zeroed, self.ooms = [], [], [], [], []
-        self.engine = set()
+        self.engine, self.saves = set(), []
         self.read(tool, path)
+        self.closures = [c for span in self.optimizers for c in self.passes_inside(*span)]
+        self.step_ends = [self.end_of_step(*span) for span in self.optimizers]
         self.starts = [b.seq for b in self.blocks]
         steps = json.loads(subprocess.run([tool, "steps", str(path), "--json"], capture_output=True, text=True).stdout)
         self.is_one_a_step = steps["basis"] == "optimizer" and steps["steps"] == len(self.optimizers)  # each ends with one optimizer's
@@ -64,6 +66,7 @@ class Run:
                     block = None
                 if kind == "tag_saved":
                     savers[e["arg0"]].append(block)
+                    self.saves.append(e["seq"])
                     if block:
                         block.saves.append(e["seq"])
                         block.is_packed |= not e["arg0"]
@@ -108,6 +111,19 @@ class Run:
         elif name.startswith("Optimizer.zero_grad"):
             self.zeroed.append((begin["seq"], end["seq"]))
 
+    def passes_inside(self, begin, end):
+        """A closure's forward and backward passes in an optimizer's step. The first begins with the step; those after it with what they
+        clear or save: what is made before is the optimizer's own."""
+        for first, last in self.backwards:
+            if begin < first and last < end:
+                yield begin, last
+                begins = [at for at in [*(z for z, _ in self.zeroed), *self.saves] if last < at < end]
+                begin = min(begins, default=end)
+
+    def end_of_step(self, begin, end):
+        """Optimizers that hooks of one backward pass call, each for a parameter, end one step together."""
+        return next((last for first, last in self.backwards if first <= begin and end <= last), end)
+
     def alive(self, seq):
         return [b for b in self.blocks[:bisect.bisect_left(self.starts, seq)] if b.end > seq]
 
@@ -118,6 +134,9 @@ class Run:
         return any(a <= seq <= b for a, b in self.backwards)
 
     def in_optimizer(self, seq):
+        """The step at work, but for the passes of its closure."""
+        if any(a <= seq <= b for a, b in self.closures):
+            return None
         return next(((a, b) for a, b in self.optimizers if a <= seq <= b), None)
 
     def next_backward(self, seq):
@@ -125,7 +144,7 @@ class Run:
 
     def step_begins(self, seq):
         """When the latest optimizer's step was over."""
-        return max((b for _, b in self.optimizers if b < seq), default=0)
+        return max((end for end in self.step_ends if end < seq), default=0)
 
     def low(self, seq):
         return sum(b.size for b in self.alive(seq))
