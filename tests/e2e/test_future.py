@@ -66,11 +66,17 @@ def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
 
 
 @pytest.mark.parametrize("file, name, kinds", [
-    ("cases", "fused_sgd", {"first_step", "foreach_off"}),  # its first step copies gradients and keeps the copies
-    ("never", "adapters_under_reentrant_checkpoints", {"idle_weights"}),  # backward takes what forward hid
+    ("advise/cases", "fused_sgd", {"first_step", "foreach_off"}),  # its first step copies gradients and keeps the copies
+    ("advise/never", "adapters_under_reentrant_checkpoints", {"idle_weights"}),  # backward takes what forward hid
+    ("advise/cases", "held_outputs", {"late_del"}),  # results of a step that the next one holds
+    ("advise/cases", "overlapping_steps", {"late_del"}),  # one is read behind its backward pass
+    ("future/held", "second_optimizer", {"first_step", "unused"}),  # state of a line that made none before
+    ("future/held", "tied_weights", {"first_step", "foreach_off"}),  # a copy for a weight that gets its first gradient late
+    ("classes/case_lbfgs", None, {"smaller_batch"}),  # passes inside of the optimizer's step
+    ("classes/case_optimizer_in_backward", None, {"smaller_batch"}),  # steps inside of the backward pass
 ])
-def test_the_first_step(programs, cut, tool, file, name, kinds):
-    recording = programs.traced(ROOT / f"tests/advise/{file}.py", name)
+def test_what_is_so_only_in_its_place(programs, cut, tool, file, name, kinds):
+    recording = programs.traced(ROOT / f"tests/{file}.py", *[name] * bool(name), TRUTH="truth")
     _, said = judge.judge(name, recording, 40)
     assert [claim for claim in said if claim[1] is False] == []
     assert kinds <= {kind for kind, *_ in said}
@@ -96,6 +102,13 @@ def test_before_every_network_had_its_turn(programs, cut, tool, case, kind):
     said = judge.judge(case, recording, 20 if case == "checkpoint" else 8)[1]
     assert [claim for claim in said if claim[0] == kind and claim[1] is False] == []
     assert (kind in {k for k, *_ in said}) == (case == "kept_function")
+
+
+def test_a_graph_that_backward_makes(programs, cut, tool):
+    """Results that the program uses behind it are not said to be held for nothing."""
+    recording = programs.traced(ROOT / "tests/advise/never.py", "gradient_penalty")
+    _, said = judge.judge("gradient_penalty", recording, 40)
+    assert {so for kind, so, *_ in said if kind == "late_del"} == {True}
 
 
 def test_a_staged_refusal_reads_as_a_real_one(programs, cut, tool):

@@ -120,6 +120,31 @@ static void state_begun_and_refused(void)
 	died(0x1000, script());
 }
 
+/* Its line has copied in an earlier step: it is kept, or gone before that step ends. */
+static void copied_in_two_steps(bool kept)
+{
+	uint32_t stack = join(native_frame(clones), script());
+
+	range(GMT_RANGE_BEGIN, 7, STEP);
+	born(0x2000, stack);
+	if (!kept)
+		died(0x2000, script());
+	range(GMT_RANGE_END, 7, STEP);
+	range(GMT_RANGE_BEGIN, 8, STEP);
+	born(0x1000, stack);
+	now();
+}
+
+static void state_begun_later(void)
+{
+	copied_in_two_steps(true);
+}
+
+static void copied_for_a_while(void)
+{
+	copied_in_two_steps(false);
+}
+
 static void computed_and_refused(void)
 {
 	range(GMT_RANGE_BEGIN, 1, STEP);
@@ -139,6 +164,8 @@ static void state_of_a_refused_step(void)
 static const struct scene scenes[] = {
 	{ "state-begun", "optimizer_state", "optimizer", state_begun },
 	{ "state-begun", "optimizer_state", "optimizer", state_begun_and_refused },
+	{ "state-begun", "optimizer_state", "optimizer", state_begun_later },
+	{ "optimizer", "optimizer_temporaries", "nothing", copied_for_a_while },
 	{ "optimizer", "optimizer_temporaries", "nothing", computed_and_refused },
 	{ "state", "optimizer_state", "optimizer", state_of_a_refused_step },
 	{ "held-parameter", "parameters", "nothing", held_parameter },

@@ -208,11 +208,62 @@ static uint64_t last_use(const struct advise *a, const struct advised *l)
 	return a->saved[l->life] ? PLAN_END : advise_next(a, l->from, PHASE_BACKWARD);
 }
 
-void advise_late(struct advise *a)
+/* Saved in or behind the first backward pass since it was made: its step has several graphs. */
+static bool is_taken_again(const struct advise *a, const struct advised *l)
 {
-	struct line_plans lines = { 0 };
+	return a->saved[l->life] && a->saved[l->life] >= advise_next(a, l->from, PHASE_BACKWARD);
+}
+
+/* Stacks of what a further graph of its step took. */
+static void note_taken_again(const struct advise *a, struct map *stacks)
+{
 	struct advised l;
 
+	ADVISE_EACH(a, PASSING, l)
+	{
+		if (is_taken_again(a, &l))
+			map_put(stacks, l.stack, NULL);
+	}
+}
+
+/* Backward made a graph: another pass is to go through it, and what comes before that is not known.
+ */
+static bool has_graph_of_backward(const struct advise *a)
+{
+	struct advised l;
+
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		if (l.born->stage == STAGE_BACKWARD && l.until == PLAN_END &&
+		    a->saved[l.life] > a->released[l.life])
+			return true;
+	}
+	return false;
+}
+
+/* What is to come of a block is not known at a refusal. Outside of modules and behind its pass the
+ * script reads results; a further graph of the step may take them. */
+static bool may_be_used(const struct advise *a, const struct advised *l, const struct map *again,
+			bool graph)
+{
+	if (!a->open || l->until != PLAN_END)
+		return false;
+	if (a->wanted_count && a->wanted->born->stage == STAGE_OUTSIDE &&
+	    a->wanted->born->forwards == l->born->forwards)
+		return true;
+	if (is_taken_again(a, l))
+		return false;
+	return map_get(again, l->stack) || (graph && !a->saved[l->life]);
+}
+
+void advise_late(struct advise *a)
+{
+	bool graph = a->steps <= 1 && has_graph_of_backward(a);
+	struct line_plans lines = { 0 };
+	struct map again = { 0 };
+	struct advised l;
+
+	note_taken_again(a, &again);
 	ADVISE_EACH(a, PASSING, l)
 	{
 		uint64_t use;
@@ -220,8 +271,9 @@ void advise_late(struct advise *a)
 		if (l.born->stage != STAGE_FORWARD || !is_of_a_pass(a, &l))
 			continue;
 		use = last_use(a, &l);
-		if (use < l.until && is_one_turn(a, &l))
+		if (use < l.until && is_one_turn(a, &l) && !may_be_used(a, &l, &again, graph))
 			lines_without(&lines, a, &l, use);
 	}
+	map_free(&again);
 	lines_add_all(&lines, a, "late_del", say_late);
 }

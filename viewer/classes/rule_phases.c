@@ -18,13 +18,15 @@ bool phase_state(struct classifier *c, const struct history *h)
 	return end.seq && life_lived_past(h, end.seq);
 }
 
-/* The first step of all was not over when the recording or memory ended: what it had filled or
- * copied so far is what it keeps, and what it had computed is not. */
+/* The step was not over when the recording or memory ended: what it had filled or copied so far is
+ * what it keeps, but where others of the stack were gone before their step ended. What it had
+ * computed is not. */
 bool phase_state_begun(struct classifier *c, const struct history *h)
 {
 	struct step_end end = spans_step_end(&c->m->spans, life_step(h));
 
-	if (!life_born_in(h, STAGE_OPTIMIZER) || !life_step(h) || c->m->spans.steps != 1)
+	if (!life_born_in(h, STAGE_OPTIMIZER) || !life_step(h) ||
+	    study_has_habit(c->study, life_stack(h), HABIT_OF_STEP))
 		return false;
 	if (end.seq ? !end.refused || !life_lived_past(h, end.seq) : life_ended(h))
 		return false;

@@ -21,6 +21,7 @@ enum habit {
 	HABIT_KEPT = 1 << 1, /* from one forward pass to a later one and freed in it, or after the
 				next one, and no backward pass came between */
 	HABIT_OF_GRAPH = 1 << 3, /* made in forward, freed in backward */
+	HABIT_OF_STEP = 1 << 2,	 /* made and freed in one optimizer's step */
 	HABIT_KEPT_ON = 1 << 4,	 /* made by the script, and kept over a backward pass */
 	HABIT_READ = 1 << 5,	 /* made by the script, and there when a pass began */
 };

@@ -127,7 +127,7 @@ enum life_state {
  * the end of a context; GMT_BLOCK_ALLOC: the cache was emptied to make room for it. */
 struct lives_mark {
 	uint64_t seq, ns;
-	uint64_t number; /* of a range */
+	uint64_t number; /* of a range; of a framework's refusal that of the step it came in */
 	uint64_t size, stream;
 	uint32_t name, thread, stack;
 	int32_t device;

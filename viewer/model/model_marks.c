@@ -7,6 +7,8 @@ void model_note_mark(struct model *m, const struct gmt_event *e)
 	const struct model_device *d = e->kind == GMT_BLOCK_OOM ? model_device(m, e->device) : NULL;
 	struct lives_mark *mark = lives_add_mark(&m->lives, e, m->spans.now.stage);
 
+	if (e->kind == GMT_BLOCK_OOM)
+		mark->number = m->spans.now.thread->step;
 	if (d)
 		mark->pool = (uint16_t)pools_of(&d->pools, e);
 }

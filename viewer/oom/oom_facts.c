@@ -86,7 +86,6 @@ static void imagine(struct oom *o)
 {
 	const struct lives_mark *e = &o->refusal.event;
 	struct model *m = o->shot.model;
-	const struct span *span = steps_span(&o->timeline->steps, &m->spans, e->seq);
 	struct classifier *c = classifier_new(m, &o->timeline->owners);
 
 	o->wanted = (struct block){ .size = e->size,
@@ -101,7 +100,8 @@ static void imagine(struct oom *o)
 	o->wanted_signs = model_signs(m, e->stack);
 	o->wanted_stage = e->stage;
 	o->wanted_category =
-		classify_request(c, &o->wanted, e->stage, span ? span->number : 0).category;
+		classify_request(c, &o->wanted, e->stage, e->kind == GMT_BLOCK_OOM ? e->number : 0)
+			.category;
 	classifier_free(c);
 	o->wanted_owner = owners_find(&o->timeline->owners, &o->wanted);
 }
