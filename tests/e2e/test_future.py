@@ -71,7 +71,7 @@ def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
     ("advise/cases", "held_outputs", {"late_del"}),  # results of a step that the next one holds
     ("advise/cases", "overlapping_steps", {"late_del"}),  # one is read behind its backward pass
     ("future/held", "second_optimizer", {"first_step", "unused"}),  # state of a line that made none before
-    ("future/held", "tied_weights", {"first_step", "foreach_off"}),  # a copy for a weight that gets its first gradient late
+    ("future/held", "tied_weights", {"state_elsewhere"}),  # a copy for a weight that gets its first gradient late
     ("classes/case_lbfgs", None, {"smaller_batch"}),  # passes inside of the optimizer's step
     ("classes/case_optimizer_in_backward", None, {"smaller_batch"}),  # steps inside of the backward pass
 ])
