@@ -118,9 +118,10 @@ enum oom_cause {
 /* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
 bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-/* What memory that is left is of: "pass" or "step". */
-#define TURN(o) ((o)->by_pass || (o)->by_call ? "pass" : "step")
-#define WHO(o)	owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
+/* What is compared with what came before it: a pass, or a step. */
+#define BY_PASS(o) ((o)->by_pass || (o)->by_call)
+#define TURN(o)	   (BY_PASS(o) ? "pass" : "step")
+#define WHO(o)	   owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
 
 struct oom_remedy {
 	const char *name;

@@ -112,7 +112,7 @@ static void say_caller(const struct oom *o, const struct holder *most, char *tex
 static bool say_growth(const struct oom *o, char *text, const char *what)
 {
 	const struct holder *h = oom_grown_most(o);
-	const char *of = TURN(o)[0] == 'p' ? "forward passes" : "steps";
+	const char *of = BY_PASS(o) ? "forward passes" : "steps";
 	char per[HUMAN_MAX + 60] = "", caller[160] = "";
 
 	if (o->by_pass)
@@ -133,15 +133,15 @@ static bool is_retained_graph(const struct oom *o, char *text)
 	if (!has_grown(o) || o->grown_graph < o->grown / 2)
 		return false;
 	return say_growth(o, text,
-			  TURN(o)[0] == 'p' ? "Graphs or outputs are kept from pass to pass"
-					    : "Graphs or outputs are kept from step to step");
+			  BY_PASS(o) ? "Graphs or outputs are kept from pass to pass"
+				     : "Graphs or outputs are kept from step to step");
 }
 
 static bool is_growing(const struct oom *o, char *text)
 {
 	return has_grown(o) && say_growth(o, text,
-					  TURN(o)[0] == 'p' ? "Something grows from pass to pass"
-							    : "Something grows from step to step");
+					  BY_PASS(o) ? "Something grows from pass to pass"
+						     : "Something grows from step to step");
 }
 
 /* The unused memory of other pools would have been enough. */

@@ -18,7 +18,7 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 	snprintf(a->note, sizeof(a->note), "%s", category_words(h->category));
 	if (h->before && oom_is_passing(h->category))
 		snprintf(a->note, sizeof(a->note), "%s, %s %s", category_words(h->category),
-			 B(h->before), TURN(a->oom)[0] == 'p' ? "of earlier passes" : "older");
+			 B(h->before), BY_PASS(a->oom) ? "of earlier passes" : "older");
 	*row = (struct row_oom_holder){ .class = h->category,
 					.owner = h->owner,
 					.bytes = h->bytes,

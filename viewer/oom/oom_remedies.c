@@ -50,7 +50,7 @@ static uint64_t free_device(const struct oom *o, char *what, char *how)
 /* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
 static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 {
-	const char *one = TURN(o), *of = one[0] == 'p' ? "passes" : "steps";
+	const char *one = TURN(o), *of = BY_PASS(o) ? "passes" : "steps";
 	struct owner root = { 0 };
 
 	if (o->root.seq)
