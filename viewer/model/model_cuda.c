@@ -239,7 +239,6 @@ void model_unmap(struct model *m, const struct gmt_event *e)
 	}
 }
 
-/* Everything on that device but the framework's own blocks, which it reports itself. */
 void model_ctx_create(struct model *m, const struct gmt_event *e)
 {
 	if (e->device < 0 || e->device >= MODEL_DEVICES || m->contexts[e->device].seq)
@@ -247,6 +246,7 @@ void model_ctx_create(struct model *m, const struct gmt_event *e)
 	m->contexts[e->device] = (struct model_context){ e->seq, e->stack };
 }
 
+/* Everything on that device but the framework's own blocks, which it reports itself. */
 void model_ctx_destroy(struct model *m, const struct gmt_event *e)
 {
 	struct tree *trees[] = { &m->mapped, &m->physical, &m->memory };

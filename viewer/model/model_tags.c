@@ -176,7 +176,7 @@ static void note_saving(struct model *m, struct history *b, const struct gmt_eve
 	b->facts.save_steps = (uint32_t)m->spans.steps - b->born_steps;
 }
 
-/* The tensor `id` is gone, or no node has it any more. */
+/* No node has the tensor any more, or it is gone. */
 static void forget_saved(struct model *m, const struct gmt_event *e, uint32_t place)
 {
 	release_saved(m, &m->saved[place], e);
