@@ -27,6 +27,7 @@ static void say(struct advise *a, const char *conf, uint64_t reserved, uint64_t 
 static void try_all(struct advise *a, const struct replay_trial *t)
 {
 	const struct requests *r = t->requests;
+	struct replay_limits limits = t->limits;
 	struct replay_outcome o;
 	uint64_t recorded, best;
 	const char *conf = NULL;
@@ -41,7 +42,8 @@ static void try_all(struct advise *a, const struct replay_trial *t)
 
 		if (!replay_trial_setting(t, replay_table[i], &s))
 			continue;
-		replay_run(&o, r, &s, &t->limits);
+		limits.stop_at = best; /* it is not better then, whatever comes */
+		replay_run(&o, r, &s, &limits);
 		if (o.peak_reserved_bytes < best && !o.ooms) {
 			best = o.peak_reserved_bytes;
 			conf = replay_table[i];

@@ -169,6 +169,8 @@ void replay_run(struct replay_outcome *o, const struct requests *r, const struct
 		if (counted && limits->keep_levels)
 			keep_level(o, o->events, p.allocator.reserved);
 		o->events += counted;
+		if (limits->stop_at && p.allocator.peak_reserved >= limits->stop_at)
+			break;
 	}
 	if (counted)
 		o->agree += p.allocator.reserved == recorded;

@@ -22,6 +22,7 @@ struct replay_outcome {
 
 struct replay_limits {
 	uint64_t capacity; /* 0: as on the recording's device */
+	uint64_t stop_at;  /* as soon as so much is reserved it ends; 0: it goes to the end */
 	bool keep_levels;
 	bool whole_pools; /* private pools have expandable segments (PyTorch from 2.6 on) */
 };
