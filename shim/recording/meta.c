@@ -66,7 +66,6 @@ static const char *const environment[] = {
 	"RAY_JOB_ID",
 	"POD_NAME",
 	"POD_NAMESPACE",
-	"JOB_NAME",
 	"JOB_COMPLETION_INDEX",
 	"GITHUB_REPOSITORY",
 	"GITHUB_WORKFLOW",

@@ -14,41 +14,34 @@
 static const struct fact {
 	unsigned column;
 	const char *keys[10];
-	bool number;
 } facts[] = {
-	{ LAKE_ranks_user, { "env.USER" }, false },
-	{ LAKE_ranks_host, { "host" }, false },
-	{ LAKE_ranks_pid, { "pid" }, true },
-	{ LAKE_ranks_world, { "env.WORLD_SIZE" }, true },
+	{ LAKE_ranks_user, { "env.USER" } },
+	{ LAKE_ranks_host, { "host" } },
+	{ LAKE_ranks_pid, { "pid" } },
+	{ LAKE_ranks_world, { "env.WORLD_SIZE" } },
 	{ LAKE_ranks_job,
 	  { "env.SLURM_JOB_ID", "env.LSB_JOBID", "env.PBS_JOBID", "env.RAY_JOB_ID", "env.CI_JOB_ID",
-	    "env.GITHUB_RUN_ID", "env.JOB_NAME" },
-	  false },
+	    "env.GITHUB_RUN_ID" } },
 	{ LAKE_ranks_job_name,
 	  { "env.SLURM_JOB_NAME", "env.LSB_JOBNAME", "env.PBS_JOBNAME", "env.CI_JOB_NAME",
-	    "env.GITHUB_WORKFLOW", "env.POD_NAME" },
-	  false },
+	    "env.GITHUB_WORKFLOW", "env.POD_NAME" } },
 	{ LAKE_ranks_job_task,
 	  { "env.SLURM_ARRAY_TASK_ID", "env.LSB_JOBINDEX", "env.PBS_ARRAY_INDEX", "env.PBS_ARRAYID",
-	    "env.JOB_COMPLETION_INDEX", "env.GITHUB_RUN_ATTEMPT" },
-	  false },
+	    "env.JOB_COMPLETION_INDEX", "env.GITHUB_RUN_ATTEMPT" } },
 	{ LAKE_ranks_namespace,
 	  { "env.POD_NAMESPACE", "env.SLURM_CLUSTER_NAME", "env.GITHUB_REPOSITORY",
-	    "env.CI_PROJECT_PATH" },
-	  false },
+	    "env.CI_PROJECT_PATH" } },
 	{ LAKE_ranks_experiment,
-	  { "env.WANDB_PROJECT", "env.MLFLOW_EXPERIMENT_NAME", "env.MLFLOW_EXPERIMENT_ID" },
-	  false },
-	{ LAKE_ranks_experiment_run, { "env.WANDB_RUN_ID", "env.MLFLOW_RUN_ID" }, false },
-	{ LAKE_ranks_labels, { "env.GPUMEMTRACE_LABELS" }, false },
-	{ LAKE_ranks_git_commit, { "git.commit" }, false },
-	{ LAKE_ranks_git_branch, { "git.branch" }, false },
-	{ LAKE_ranks_torch, { "torch.version" }, false },
-	{ LAKE_ranks_cuda, { "torch.cuda" }, false },
-	{ LAKE_ranks_python, { "python.version" }, false },
+	  { "env.WANDB_PROJECT", "env.MLFLOW_EXPERIMENT_NAME", "env.MLFLOW_EXPERIMENT_ID" } },
+	{ LAKE_ranks_experiment_run, { "env.WANDB_RUN_ID", "env.MLFLOW_RUN_ID" } },
+	{ LAKE_ranks_labels, { "env.GPUMEMTRACE_LABELS" } },
+	{ LAKE_ranks_git_commit, { "git.commit" } },
+	{ LAKE_ranks_git_branch, { "git.branch" } },
+	{ LAKE_ranks_torch, { "torch.version" } },
+	{ LAKE_ranks_cuda, { "torch.cuda" } },
+	{ LAKE_ranks_python, { "python.version" } },
 	{ LAKE_ranks_alloc_conf,
-	  { "env.PYTORCH_ALLOC_CONF", "env.PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" },
-	  false },
+	  { "env.PYTORCH_ALLOC_CONF", "env.PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" } },
 };
 
 static void fact_cells(struct lake_rows *x)
@@ -63,36 +56,24 @@ static void fact_cells(struct lake_rows *x)
 			v = defs_meta(d, f->keys[k]);
 		if (!v.len)
 			continue;
-		if (f->number)
+		if (f->column == LAKE_ranks_pid || f->column == LAKE_ranks_world)
 			lake_int(x->w, LAKE_ranks, f->column, strtoll(v.s, NULL, 10));
 		else
 			lake_bytes(x->w, LAKE_ranks, f->column, v.s, v.len);
 	}
 }
 
-/* Of "model=llama-8b,batch=16"; empty if it is not there. */
-static struct defs_text label(const struct defs *d, const char *name)
+/* Of "model=llama-8b,batch=16". */
+static void label_cell(struct lake_rows *x, const char *name, unsigned column)
 {
-	const char *p = defs_meta(d, "env.GPUMEMTRACE_LABELS").s;
+	const char *p = defs_meta(&x->recording->defs, "env.GPUMEMTRACE_LABELS").s;
 	size_t n = strlen(name);
 
 	for (; *p; p += strcspn(p, ","), p += *p == ',') {
 		p += strspn(p, " ");
-		if (!strncmp(p, name, n) && p[n] == '=')
-			return (struct defs_text){ p + n + 1, strcspn(p + n + 1, ",") };
+		if (!strncmp(p, name, n) && p[n] == '=' && p[n + 1] && p[n + 1] != ',')
+			lake_bytes(x->w, LAKE_ranks, column, p + n + 1, strcspn(p + n + 1, ","));
 	}
-	return (struct defs_text){ "", 0 };
-}
-
-static void label_cells(struct lake_rows *x)
-{
-	struct defs_text model = label(&x->recording->defs, "model");
-	struct defs_text batch = label(&x->recording->defs, "batch");
-
-	if (model.len)
-		lake_bytes(x->w, LAKE_ranks, LAKE_ranks_model, model.s, model.len);
-	if (batch.len)
-		lake_bytes(x->w, LAKE_ranks, LAKE_ranks_batch, batch.s, batch.len);
 }
 
 static void process_cells(struct lake_rows *x)
@@ -111,7 +92,8 @@ static void process_cells(struct lake_rows *x)
 	put_text(x->w, ranks, command, command_words(&r->defs, command, sizeof(command)));
 	lake_program(command);
 	put_text(x->w, ranks, program, command);
-	label_cells(x);
+	label_cell(x, "model", LAKE_ranks_model);
+	label_cell(x, "batch", LAKE_ranks_batch);
 	put_text(x->w, ranks, end_state,
 		 x->out_of_memory ? "out_of_memory"
 		 : m->ended	  ? "ended"

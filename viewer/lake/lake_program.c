@@ -5,43 +5,41 @@
  */
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lake_cells.h"
 
-/* An option with such a part names the run, */
-static const char *const naming[] = { "run", "exp",   "experiment", "output",  "out",	 "outdir",
-				      "log", "logs",  "logdir",	    "logging", "save",	 "seed",
-				      "tag", "tags",  "note",	    "notes",   "wandb",	 "mlflow",
-				      "job", "trial", "session",    "comment", "results" };
-/* unless it is about something else, */
-static const char *const about[] = { "model",	  "data",      "dataset", "config",
-				     "tokenizer", "optimizer", "steps",	  "step",
-				     "every",	  "interval",  "freq",	  "epochs" };
-/* and so does an option that is called so and nothing more. */
-static const char *const alone[] = { "name", "id", "o" };
+/* An option with such a part names the run, unless it is about something else. */
+#define NAMING                                                                         \
+	" run exp experiment output out outdir log logs logdir logging save seed tag " \
+	"tags note notes wandb mlflow job trial session comment results "
+#define ABOUT                                                                            \
+	" model data dataset config tokenizer optimizer steps step every interval freq " \
+	"epochs "
+#define ALONE " name id o " /* called so and nothing more */
 
-#define IS_IN(list, word, len) is_in(list, sizeof(list) / sizeof(*(list)), word, len)
-
-static bool is_in(const char *const *list, size_t count, const char *word, size_t len)
+static bool is_in(const char *words, const char *word, size_t len)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strlen(list[i]) == len && !strncasecmp(list[i], word, len))
-			return true;
-	return false;
+	char key[24];
+
+	if (!len || len + 3 > sizeof(key))
+		return false;
+	snprintf(key, sizeof(key), " %.*s ", (int)len, word);
+	return strcasestr(words, key);
 }
 
 /* name: without dashes in front and "=..." behind. */
 static bool names_a_run(const char *name, size_t len)
 {
-	bool found = IS_IN(alone, name, len);
+	bool found = is_in(ALONE, name, len);
 
 	for (size_t i = 0, n; i < len; i += n + 1) {
 		for (n = 0; i + n < len && isalnum((unsigned char)name[i + n]); n++)
 			;
-		if (IS_IN(about, name + i, n))
+		if (is_in(ABOUT, name + i, n))
 			return false;
-		found |= IS_IN(naming, name + i, n);
+		found |= is_in(NAMING, name + i, n);
 	}
 	return found;
 }

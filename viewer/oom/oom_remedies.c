@@ -15,6 +15,9 @@
 
 enum { PIECES = 8 };
 
+/* Of a workspace of cuBLAS with CUBLAS_WORKSPACE_CONFIG=:4096:2. */
+#define CUBLAS_LEFT (8ull << 20)
+
 typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
 
 static bool is_limited(const struct oom *o)
@@ -140,21 +143,45 @@ static uint64_t gather_less(const struct oom *o, char *what, char *how)
 	return o->unsharded + o->block / 2;
 }
 
+static bool is_of_cublas(const struct oom *o, uint32_t stack, uint64_t seq)
+{
+	struct stacks *s = &o->timeline->stacks;
+
+	stacks_read_names(s, stack, seq);
+	for (size_t i = 0; i < s->count && !s->frames[i].python; i++)
+		if (strstr(s->frames[i].function, "Blas"))
+			return true;
+	return false;
+}
+
+/* The library decides, and whether it can do without is not known. */
+static bool is_up_to_the_library(const struct oom *o)
+{
+	return o->wanted_category == CATEGORY_workspace &&
+	       !is_of_cublas(o, o->wanted.stack, o->wanted.seq);
+}
+
 static uint64_t less_workspace(const struct oom *o, char *what, char *how)
 {
-	uint64_t held = o->shot.bytes[CATEGORY_workspace];
+	const struct moment *mo = &o->shot.moment;
+	bool asked = o->wanted_category == CATEGORY_workspace;
+	uint64_t saves = asked && o->block > CUBLAS_LEFT ? o->block - CUBLAS_LEFT : 0;
 
-	if (o->wanted_category == CATEGORY_workspace) {
+	if (is_up_to_the_library(o)) {
 		oom_say(what, "Let the library choose an algorithm without workspace: "
 			      "torch.backends.cudnn.benchmark = False, or deterministic = True");
 		oom_say(how, "The workspace is what was asked for");
 		return o->block;
 	}
-	if (held < o->capacity / 20)
+	for (size_t i = 0; i < mo->count; i++)
+		if (o->shot.classes[i] == CATEGORY_workspace && mo->blocks[i].size > CUBLAS_LEFT &&
+		    is_of_cublas(o, mo->blocks[i].stack, mo->blocks[i].seq))
+			saves += mo->blocks[i].size - CUBLAS_LEFT;
+	if (saves < o->capacity / 20 && !asked)
 		return 0;
 	oom_say(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
-	oom_say(how, "Blocks that functions of the libraries' workspaces made");
-	return held;
+	oom_say(how, "Workspaces of cuBLAS, of each of which %s is left", B(CUBLAS_LEFT));
+	return saves;
 }
 
 static uint64_t in_pieces(const struct oom *o, char *what, char *how)
@@ -371,7 +398,8 @@ size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy
 
 		if (table[i].test)
 			r.saves = table[i].test(o, r.what, r.how);
-		r.enough = r.saves >= oom_missing(o);
+		r.enough = r.saves >= oom_missing(o) &&
+			   !(table[i].test == less_workspace && is_up_to_the_library(o));
 		if (r.saves)
 			insert(&list, &r, table[i].causes);
 	}
