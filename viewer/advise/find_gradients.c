@@ -13,6 +13,7 @@ struct held {
 	uint64_t size, until;
 	uint64_t gone; /* event since which it would not be there, 0 = it is */
 	uint32_t life;
+	bool added; /* in a later step another gradient came to it: an optimizer's, set to zero */
 };
 
 struct search {
@@ -57,6 +58,7 @@ static void clear(struct search *s, struct held *h, uint64_t until)
 {
 	if (h->gone)
 		plan_without(s->plan, h->gone, until, h->size, s->advise->peak_seq);
+	h->added |= h->gone != 0;
 	h->gone = 0;
 }
 
@@ -112,14 +114,16 @@ void advise_set_to_none(struct advise *a)
 			continue;
 		*need_item(s.items, s.count, s.room) =
 			(struct held){ .size = l.size, .until = l.until, .life = l.life };
-		bytes += l.size;
 	}
 	if (s.count) {
 		f = advise_add(a, "set_to_none");
 		s.plan = &f->plan;
 		arrive(&s);
 		for (size_t i = 0; i < s.count; i++)
-			clear(&s, &s.items[i], s.items[i].until);
+			if (a->open || s.items[i].added) {
+				bytes += s.items[i].size;
+				clear(&s, &s.items[i], s.items[i].until);
+			}
 		advise_put(f->what, "Free the gradients before the forward pass: "
 				    "zero_grad(set_to_none=True), unless they are accumulated");
 		advise_put(f->how,

@@ -48,7 +48,6 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 	return true;
 }
 
-/* Of a device without memory. */
 static bool report_context_row(void *ctx, size_t i, struct row_report_context *row)
 {
 	struct report *r = ctx;

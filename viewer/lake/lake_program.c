@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command without what names this one run of it ("--run-name exp-17", "output_dir=out/3"): runs
- * of which that is equal can be compared. The names of options decide, by their parts.
+ * A command without what names one run of it ("--run-name exp-17", "output_dir=out/3"), so that
+ * runs can be compared. The names of options decide, by their parts.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -17,7 +17,6 @@
 #define ABOUT                                                                            \
 	" model data dataset config tokenizer optimizer steps step every interval freq " \
 	"epochs "
-#define ALONE " name id o " /* called so and nothing more */
 
 static bool is_in(const char *words, const char *word, size_t len)
 {
@@ -29,10 +28,9 @@ static bool is_in(const char *words, const char *word, size_t len)
 	return strcasestr(words, key);
 }
 
-/* name: without dashes in front and "=..." behind. */
 static bool names_a_run(const char *name, size_t len)
 {
-	bool found = is_in(ALONE, name, len);
+	bool found = is_in(" name id o ", name, len);
 
 	for (size_t i = 0, n; i < len; i += n + 1) {
 		for (n = 0; i + n < len && isalnum((unsigned char)name[i + n]); n++)

@@ -15,8 +15,7 @@
 
 enum { PIECES = 8 };
 
-/* Of a workspace of cuBLAS with CUBLAS_WORKSPACE_CONFIG=:4096:2. */
-#define CUBLAS_LEFT (8ull << 20)
+#define CUBLAS_LEFT (8ull << 20) /* of a workspace of cuBLAS, with :4096:2 */
 
 typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
 
