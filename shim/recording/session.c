@@ -151,8 +151,8 @@ static bool has_nothing_to_end(void)
 	return state != SESSION_ON && state != SESSION_ENDING;
 }
 
-/* After exit nothing is to begin any more; an exec may fail, and then the program goes on. Whoever
- * comes while another thread ends the recording is told so, and waits too. */
+/* After exit nothing is to begin any more; an exec may fail, and then the program goes on. True:
+ * the caller waits for the end, whichever thread began it. */
 static bool switch_off(bool by_exit)
 {
 	uint32_t state;
@@ -228,5 +228,8 @@ void session_fork_child(bool at_once)
 	FOR_EACH_SOURCE (s)
 		if (s->fork_child)
 			s->fork_child();
-	session_set_state(was_off ? SESSION_OFF : SESSION_IDLE);
+	if (was_off)
+		__atomic_store_n(&gmt_session.state, SESSION_OFF, __ATOMIC_RELEASE);
+	else
+		session_set_state(SESSION_IDLE);
 }

@@ -444,7 +444,7 @@ def test_whose_run_it_was(tmp_path, maker):  # noqa: F811
     (tmp_path / "runs").mkdir()
     for day, (commit, branch, name, size) in enumerate([("a1", "main", "exp-1", 8), ("b1", "wide", "exp-2", 40), ("a2", "main", "exp-3", 12)]):
         facts = [f"git.commit {commit}", f"git.branch {branch}", f"argv train.py --run-name {name} --batch 8", "env.SLURM_JOB_ID 812", "git.root /home/u/net",
-                 f"env.SLURM_ARRAY_TASK_ID {day}", "env.WANDB_PROJECT wide-nets", f"env.WANDB_RUN_ID r{day}", "env.GPUMEMTRACE_LABELS model=llama-8b, batch=16"]
+                 f"env.SLURM_ARRAY_TASK_ID {day}", "env.WANDB_PROJECT wide-nets", f"env.WANDB_RUN_ID r{day}", "env.GPUMEMTRACE_LABELS model=llama-8b, batch=16, model=other"]
         run_of(tmp_path / "runs" / str(day), ranks=1, every={"start": 1767225600 + day * 86400, "activations": size, "facts": facts})
     collect(tmp_path / "runs", "-o", tmp_path / "lake")
     rows = ask("select job, job_task, experiment, experiment_run, model, batch, program from ranks order by started", tmp_path / "lake")

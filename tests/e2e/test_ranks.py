@@ -161,6 +161,12 @@ def test_a_context_on_another_ranks_device(tool, tmp_path, seen):
     assert "rank 1: a context of about 520.0 MiB on device 0, where rank 0 works" in tool("report", tmp_path)
 
 
+def test_a_context_whose_size_is_not_known(tool, tmp_path):
+    """No recording has a figure of the device's free memory."""
+    run = run_of(tmp_path / "run", ranks=2, r0={"facts": ["device.0.uuid a-1"]}, r1={"facts": ["device.0.uuid b-1", "device.1.uuid a-1", "device.1.context 1"]})
+    assert "rank 1: a context on device 1, where rank 0 works. All ranks" in tool("report", run)
+
+
 def test_the_one_that_strays_is_named_with_its_class_and_line(tool, tmp_path):
     run = run_of(tmp_path / "run", r3={"activations": 14})
     (stray,) = tool.json("report", run)["stray"]

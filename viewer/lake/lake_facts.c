@@ -63,7 +63,7 @@ static void fact_cells(struct lake_rows *x)
 	}
 }
 
-/* Of "model=llama-8b,batch=16". */
+/* One value of "model=llama-8b,batch=16", the first of that name. */
 static void label_cell(struct lake_rows *x, const char *name, unsigned column)
 {
 	const char *p = defs_meta(&x->recording->defs, "env.GPUMEMTRACE_LABELS").s;
@@ -71,8 +71,10 @@ static void label_cell(struct lake_rows *x, const char *name, unsigned column)
 
 	for (; *p; p += strcspn(p, ","), p += *p == ',') {
 		p += strspn(p, " ");
-		if (!strncmp(p, name, n) && p[n] == '=' && p[n + 1] && p[n + 1] != ',')
-			lake_bytes(x->w, LAKE_ranks, column, p + n + 1, strcspn(p + n + 1, ","));
+		if (strncmp(p, name, n) || p[n] != '=')
+			continue;
+		lake_bytes(x->w, LAKE_ranks, column, p + n + 1, strcspn(p + n + 1, ","));
+		return;
 	}
 }
 

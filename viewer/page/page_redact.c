@@ -168,14 +168,30 @@ void redact_recording(struct redact *r, struct recording *recording)
 /* Facts that are of the user or the machine as a whole. */
 static bool is_private(const char *key)
 {
-	static const char *const keys[] = {
-		"argv",	    "exe",	  "cwd",	  "host",	    "output",
-		"git.root", "git.branch", "git.cwd_root", "git.cwd_branch", "env.MASTER_ADDR",
-		"env.USER"
+	static const char *const keys[] = { "argv",
+					    "exe",
+					    "cwd",
+					    "host",
+					    "output",
+					    "git.root",
+					    "git.branch",
+					    "git.cwd_root",
+					    "git.cwd_branch",
+					    "env.MASTER_ADDR",
+					    "env.USER",
+					    "env.SLURM_JOB_NAME",
+					    "env.SLURM_CLUSTER_NAME" };
+	static const char *const families[] = {
+		"env.LSB_",   "env.PBS_",    "env.RAY_JOB",
+		"env.POD_",   "env.GITHUB_", "env.CI_",
+		"env.WANDB_", "env.MLFLOW_", "env.GPUMEMTRACE_LABELS"
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (!strcmp(keys[i], key))
+			return true;
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		if (!strncmp(families[i], key, strlen(families[i])))
 			return true;
 	return !strncmp(key, "device.", 7) && strstr(key, ".uuid");
 }

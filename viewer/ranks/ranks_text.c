@@ -321,7 +321,9 @@ static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 	char context[ROOM], line[4 * ROOM];
 
 	human_bytes(one, ranks_elsewhere_context(t));
-	snprintf(context, sizeof(context), "a context of about %s", one);
+	snprintf(context, sizeof(context), "a context%s%s",
+		 ranks_elsewhere_context(t) ? " of about " : "",
+		 ranks_elsewhere_context(t) ? one : "");
 	if (o.function[0])
 		snprintf(made, sizeof(made), " (%s)", owner_words(&o, place, sizeof(place), 0));
 	snprintf(line, sizeof(line),
