@@ -34,6 +34,16 @@ def test_what_is_enough_makes_room(tmp_path):
     assert [row for row in rows if row.get("passed")] and [row for row in rows if row.get("passed") is False] == []
 
 
+def test_what_workspaces_give_up(tmp_path):
+    """`oom` says so many bytes of a Llama of transformers: those that its workspaces are smaller by with the setting."""
+    name = "fit/llama-keep-grads"
+    refused = try_remedies.record(name, try_remedies.programs()[name], tmp_path, card="mine=814MiB")
+    (remedy,) = [r for r in try_remedies.ask("oom", refused)["remedies"] if r["name"] == "less_workspace"]
+    applied, *_ = try_remedies.run(name, try_remedies.as_finding(remedy), tmp_path, "mine=814MiB")
+    before, after = [sum(b["size"] for b in try_remedies.ask("live", path, "--at", "oom")["blocks"] if b["category"] == "workspace") for path in (refused, applied)]
+    assert before - after == remedy["saves_bytes"] > 0
+
+
 def test_a_recording_that_ends_early(programs, tool):
     subprocess.run(["make", "-C", ROOT, "-s", f"{BUILD.name}/data/cut"], check=True)
     said = ended_early.judge_program("two_players", programs.traced(ROOT / "tests/future/loops.py", "two_players"), 2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is left of a command without the arguments that name one run of it. */
+/* Commands without the arguments that name one run of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -341,7 +341,8 @@ static void tags(void **state)
 	defs_free(&defs);
 }
 
-/* One release for one save of it; a new tensor at the place of an old one is saved once. */
+/* A tensor is let go with as many releases as saves; a new one at an old one's place is saved once.
+ */
 static void saved_by_two_nodes(void **state)
 {
 	static const char *const classes[] = { "activations", "activations", "unknown" };
