@@ -114,11 +114,9 @@ uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
 bool advise_in(const struct advise *a, uint64_t seq, enum phase phase);
 /* A backward pass let it go. */
 bool advise_by_backward(const struct advise *a, const struct advised *l);
-/* A graph has it then, or until its end: a tensor that is saved again is let go by the same event.
- */
+/* The latest graph that took it has it, or had it to its end. */
 bool advise_in_graph(const struct advise *a, const struct advised *l);
-/* The program has it for longer than any graph: it stays, whatever is done about what those save.
- */
+/* The program has it for longer than any graph: it stays, whatever is done about those. */
 bool advise_held(const struct advise *a, const struct advised *l);
 /* Forward passes by their numbers; items are to be freed. */
 struct advise_passes {

@@ -27,11 +27,6 @@ static bool is_update(const struct span *x)
 	return x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER;
 }
 
-static bool is_pass(const struct span *x)
-{
-	return x->phase == PHASE_FORWARD || x->phase == PHASE_EVALUATION;
-}
-
 /* An update, and for how long at most such weights are not used around it. */
 struct idle {
 	uint64_t from, until, first, next;
@@ -74,7 +69,8 @@ static struct idles find_idles(const struct advise *a)
 	for (const struct span *x = s->items; x < s->items + s->count; x++) {
 		const struct extent *e = &x->extent;
 
-		for (; is_pass(x) && open < found.count && found.items[open].until <= e->first_seq;
+		for (; span_is_forward(x) && open < found.count &&
+		       found.items[open].until <= e->first_seq;
 		     open++)
 			found.items[open].next = e->first_seq;
 		trains |= x->phase == PHASE_BACKWARD;

@@ -226,8 +226,7 @@ static void note_taken_again(const struct advise *a, struct map *stacks)
 	}
 }
 
-/* Backward made a graph: another pass is to go through it, and what comes before that is not known.
- */
+/* Backward made a graph: another pass goes through it, and what comes before is not known. */
 static bool has_graph_of_backward(const struct advise *a)
 {
 	struct advised l;
@@ -235,18 +234,18 @@ static bool has_graph_of_backward(const struct advise *a)
 	ADVISE_EACH(a, UINT16_MAX, l)
 	{
 		if (l.born->stage == STAGE_BACKWARD && l.until == PLAN_END &&
-		    a->saved[l.life] > a->released[l.life])
+		    advise_in_graph(a, &l))
 			return true;
 	}
 	return false;
 }
 
-/* What is to come of a block is not known at a refusal. Outside of modules and behind its pass the
+/* At a refusal the rest of a block's life is not known. Outside of modules and behind its pass the
  * script reads results; a further graph of the step may take them. */
 static bool may_be_used(const struct advise *a, const struct advised *l, const struct map *again,
 			bool graph)
 {
-	if (!a->open || l->until != PLAN_END)
+	if (l->until != PLAN_END)
 		return false;
 	if (a->wanted_count && a->wanted->born->stage == STAGE_OUTSIDE &&
 	    a->wanted->born->forwards == l->born->forwards)
@@ -258,12 +257,13 @@ static bool may_be_used(const struct advise *a, const struct advised *l, const s
 
 void advise_late(struct advise *a)
 {
-	bool graph = a->steps <= 1 && has_graph_of_backward(a);
+	bool graph = a->open && a->steps <= 1 && has_graph_of_backward(a);
 	struct line_plans lines = { 0 };
 	struct map again = { 0 };
 	struct advised l;
 
-	note_taken_again(a, &again);
+	if (a->open)
+		note_taken_again(a, &again);
 	ADVISE_EACH(a, PASSING, l)
 	{
 		uint64_t use;
@@ -271,7 +271,8 @@ void advise_late(struct advise *a)
 		if (l.born->stage != STAGE_FORWARD || !is_of_a_pass(a, &l))
 			continue;
 		use = last_use(a, &l);
-		if (use < l.until && is_one_turn(a, &l) && !may_be_used(a, &l, &again, graph))
+		if (use < l.until && is_one_turn(a, &l) &&
+		    !(a->open && may_be_used(a, &l, &again, graph)))
 			lines_without(&lines, a, &l, use);
 	}
 	map_free(&again);

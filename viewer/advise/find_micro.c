@@ -63,7 +63,7 @@ static void find_over(struct search *s)
 		if (!is_of_pass(s, &l) || !a->saved[l.life] || *over == PLAN_END ||
 		    a->saved[l.life] >= next_begin(s, l.born->forwards))
 			continue;
-		end = a->saved[l.life] > a->released[l.life] ? l.until : a->released[l.life];
+		end = advise_in_graph(a, &l) ? l.until : a->released[l.life];
 		if (end == PLAN_END || !advise_in(a, end, PHASE_BACKWARD))
 			*over = PLAN_END;
 		else if (end > *over)
@@ -112,8 +112,7 @@ static uint64_t kept_since(const struct search *s, const struct advised *l)
 	const struct advise *a = s->advise;
 	uint64_t over = over_of(s, l), next;
 
-	if (!over || a->saved[l->life] > a->released[l->life] || a->saved[l->life] > over ||
-	    l->from > over)
+	if (!over || advise_in_graph(a, l) || a->saved[l->life] > over || l->from > over)
 		return PLAN_END;
 	next = advise_next(a, over, PHASE_FORWARD);
 	next = next == PLAN_END ? next : advise_next(a, next, PHASE_BACKWARD);

@@ -119,7 +119,7 @@ static uint32_t most_before_backward(const struct advise *a)
 			saved = 0;
 		}
 		back = x->phase == PHASE_BACKWARD;
-		if (x->phase == PHASE_FORWARD || x->phase == PHASE_EVALUATION) {
+		if (span_is_forward(x)) {
 			saved += x->kept ? x->pass - pass : 0;
 			pass = x->pass;
 		}
@@ -151,7 +151,7 @@ static bool is_for_nothing(const struct search *s, uint64_t key)
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
 }
 
-/* What became of the graphs that have it. */
+/* How the graphs that took it ended. */
 static unsigned end_of_graphs(const struct advise *a, const struct advised *l)
 {
 	if (l->until == PLAN_END && advise_in_graph(a, l))

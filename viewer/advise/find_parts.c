@@ -269,7 +269,7 @@ static bool keeps_results(const struct search *s)
 		const struct item *x = &w->items[i];
 
 		if (x->part + 1 < w->parts && x->l.until >= w->until && is_repeated(w, x) &&
-		    s->advise->saved[x->l.life] <= s->advise->released[x->l.life])
+		    !advise_in_graph(s->advise, &x->l))
 			return true;
 	}
 	return false;

@@ -117,7 +117,7 @@ bool advise_by_backward(const struct advise *a, const struct advised *l)
 
 bool advise_in_graph(const struct advise *a, const struct advised *l)
 {
-	return a->saved[l->life] && a->saved[l->life] >= a->released[l->life];
+	return a->saved[l->life] > a->released[l->life];
 }
 
 bool advise_held(const struct advise *a, const struct advised *l)

@@ -60,11 +60,13 @@ static bool report_context_row(void *ctx, size_t i, struct row_report_context *r
 		if (model_has_memory(&m->devices[d]) ||
 		    (!m->contexts[d].seq && !device_fact(defs, d, "context").len) || i--)
 			continue;
-		*row = (struct row_report_context){ .device = d,
-						    .has_uuid = uuid.len,
-						    .uuid = uuid.s };
-		row->owner = owners_find(&r->timeline.owners,
-					 &(struct block){ .stack = m->contexts[d].stack });
+		*row = (struct row_report_context){
+			.device = d,
+			.has_uuid = uuid.len,
+			.uuid = uuid.s,
+			.owner = owners_find(&r->timeline.owners,
+					     &(struct block){ .stack = m->contexts[d].stack }),
+		};
 		return true;
 	}
 	return false;

@@ -63,7 +63,7 @@ static void fact_cells(struct lake_rows *x)
 	}
 }
 
-/* One value of "model=llama-8b,batch=16", the first of that name. */
+/* The first value of that name in "model=llama-8b,batch=16". */
 static void label_cell(struct lake_rows *x, const char *name, unsigned column)
 {
 	const char *p = defs_meta(&x->recording->defs, "env.GPUMEMTRACE_LABELS").s;

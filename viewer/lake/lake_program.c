@@ -28,47 +28,39 @@ static bool is_in(const char *words, const char *word, size_t len)
 	return strcasestr(words, key);
 }
 
-static bool names_a_run(const char *name, size_t len)
+/* An option of the command: "--run-name", "run.dir=x". */
+static bool names_a_run(const char *word, size_t len)
 {
-	bool found = is_in(" name id o ", name, len);
+	size_t dashes = strspn(word, "-"), end = strcspn(word, "= ");
+	bool found = is_in(" name id o ", word + dashes, end - dashes);
 
-	for (size_t i = 0, n; i < len; i += n + 1) {
-		for (n = 0; i + n < len && isalnum((unsigned char)name[i + n]); n++)
+	if ((!dashes && end == len) || dashes > 2)
+		return false;
+	for (size_t i = dashes, n; i < end; i += n + 1) {
+		for (n = 0; i + n < end && isalnum((unsigned char)word[i + n]); n++)
 			;
-		if (is_in(ABOUT, name + i, n))
+		if (is_in(ABOUT, word + i, n))
 			return false;
-		found |= is_in(NAMING, name + i, n);
+		found |= is_in(NAMING, word + i, n);
 	}
 	return found;
-}
-
-/* Whether a word of the command goes; *next: and the one behind it. */
-static bool goes(const char *word, size_t len, bool *next)
-{
-	size_t dashes = strspn(word, "-"), name;
-	const char *equal = memchr(word, '=', len);
-
-	name = (equal ? (size_t)(equal - word) : len) - dashes;
-	if ((!dashes && !equal) || dashes > 2 || !name || !names_a_run(word + dashes, name))
-		return false;
-	*next = !equal;
-	return true;
 }
 
 void lake_program(char *command)
 {
 	char *to = command;
-	bool next = false;
+	bool option = false; /* the word before names a run: this one may be its value */
 
 	for (char *p = command; *p;) {
 		size_t len = strcspn(p, " "), whole = len + (p[len] == ' ');
-		bool value = next && *p != '-';
+		bool value = option && *p != '-';
 
-		next = false;
-		if (!value && !goes(p, len, &next)) {
+		option = !value && names_a_run(p, len);
+		if (!value && !option) {
 			memmove(to, p, whole);
 			to += whole;
 		}
+		option &= !memchr(p, '=', len);
 		p += whole;
 	}
 	while (to > command && to[-1] == ' ')

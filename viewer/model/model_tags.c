@@ -200,18 +200,11 @@ static bool is_saved_again(struct model *m, const struct history *b, const struc
 	return same;
 }
 
-static void note_tensor(struct model *m, const struct history *b, const struct gmt_event *e)
-{
-	uint32_t *at = map_put(&m->saved_ids, e->arg0, NULL);
-
-	*at = saved_place(m);
-	m->saved[*at] = (struct model_saved){ b->block.addr, b->block.seq, e->device, 1 };
-}
-
 void model_tag_saved(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d;
 	struct history *b;
+	uint32_t place;
 	bool again;
 
 	m->tags++;
@@ -224,8 +217,10 @@ void model_tag_saved(struct model *m, const struct gmt_event *e)
 	note_saving(m, b, e);
 	if (!e->arg0)
 		return;
-	if (!again)
-		note_tensor(m, b, e);
+	if (!again) {
+		*map_put(&m->saved_ids, e->arg0, NULL) = place = saved_place(m);
+		m->saved[place] = (struct model_saved){ b->block.addr, b->block.seq, e->device, 1 };
+	}
 	if (again || !b->saved++)
 		model_change(m, b, CHANGE_SAVED, e);
 	else if (b->saved_seq < m->small_seq)

@@ -24,10 +24,12 @@
 struct oom_spike {
 	uint64_t largest, next; /* bytes of one block; next: the largest of the others */
 	uint64_t bytes;		/* of all that stand out, with what was asked for */
-	uint64_t unsaved;	/* of these: that no graph ever takes */
+	uint64_t unsaved;	/* of these: that no graph ever takes; not counted for many */
 	size_t count, others;
 	struct owner owner;
 };
+
+#define OOM_SPIKE_MOST 8 /* blocks: more do not stand out */
 
 #define OOM_SETTINGS 8
 #define OOM_TEXT     600
@@ -118,10 +120,10 @@ enum oom_cause {
 /* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
 bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-/* What is compared with what came before it: a pass, or a step. */
-#define BY_PASS(o) ((o)->by_pass || (o)->by_call)
-#define TURN(o)	   (BY_PASS(o) ? "pass" : "step")
-#define WHO(o)	   owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
+/* Growth is told from pass to pass, or from step to step. */
+#define BY_PASS(o)	((o)->by_pass || (o)->by_call)
+#define PASS_OR_STEP(o) (BY_PASS(o) ? "pass" : "step")
+#define WHO(o)		owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
 
 struct oom_remedy {
 	const char *name;
@@ -152,8 +154,13 @@ const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is l
 void oom_attempts(struct oom *o);			  /* oom_attempts.c */
 /* oom_steps.c: the step that it belongs to, 0 = before the first. */
 size_t oom_step(const struct oom *o);
-/* Calls of a model that no graph holds: what each leaves adds up, whatever step they are of. */
+/* Calls of a model before any backward pass, which no graph holds: memory is compared by call. */
 bool oom_by_call(const struct oom *o);
+/* The number of that call or step. */
+static inline size_t oom_number(const struct oom *o)
+{
+	return o->by_call ? o->instant.step : o->step;
+}
 /* It begins with its batch, which may be made before zero_grad clears the gradients of the step
  * before, or, without an optimizer, before the first pass. Where each pass is a step, what is made
  * between two passes (a cache that grows, say) belongs to the first of them. */

@@ -105,43 +105,40 @@ static void say_caller(const struct oom *o, const struct holder *most, char *tex
 	else if (o->root.seq && o->grown_graph)
 		last = owners_find(owners, &o->root);
 	if (!text[0] && last.file[0] && !(most && owners_same(&last, &most->owner)))
-		snprintf(text, room, "; the last tensor of each %s was made by %s", TURN(o),
+		snprintf(text, room, "; the last tensor of each %s was made by %s", PASS_OR_STEP(o),
 			 WHO(&last));
 }
 
 static bool say_growth(const struct oom *o, char *text, const char *what)
 {
 	const struct holder *h = oom_grown_most(o);
-	const char *of = BY_PASS(o) ? "forward passes" : "steps";
+	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "forward passes" : "steps";
 	char per[HUMAN_MAX + 60] = "", caller[160] = "";
 
 	if (o->by_pass)
 		snprintf(per, sizeof(per), ", of %zu passes since the last step", o->passes);
 	else if (o->leaks.bytes_per_step)
 		snprintf(per, sizeof(per), ", %s more with each %s", B(o->leaks.bytes_per_step),
-			 TURN(o));
+			 one);
 	say_caller(o, h, caller, sizeof(caller));
-	return oom_say(text,
-		       "%s: %s of the %s in use were made in earlier %s and are still held%s, most "
-		       "by %s%s.",
-		       what, B(o->grown), B(o->allocated), of, per,
-		       h ? WHO(&h->owner) : "unknown lines", caller);
+	return oom_say(
+		text,
+		"%s from %s to %s: %s of the %s in use were made in earlier %s and are still "
+		"held%s, most by %s%s.",
+		what, one, one, B(o->grown), B(o->allocated), of, per,
+		h ? WHO(&h->owner) : "unknown lines", caller);
 }
 
 static bool is_retained_graph(const struct oom *o, char *text)
 {
 	if (!has_grown(o) || o->grown_graph < o->grown / 2)
 		return false;
-	return say_growth(o, text,
-			  BY_PASS(o) ? "Graphs or outputs are kept from pass to pass"
-				     : "Graphs or outputs are kept from step to step");
+	return say_growth(o, text, "Graphs or outputs are kept");
 }
 
 static bool is_growing(const struct oom *o, char *text)
 {
-	return has_grown(o) && say_growth(o, text,
-					  BY_PASS(o) ? "Something grows from pass to pass"
-						     : "Something grows from step to step");
+	return has_grown(o) && say_growth(o, text, "Something grows");
 }
 
 /* The unused memory of other pools would have been enough. */

@@ -136,8 +136,8 @@ static void find_place(struct oom *o)
 	o->evaluation = oom_evaluation(o);
 	o->by_call = oom_by_call(o);
 	if (o->step != o->instant.step)
-		snprintf(o->instant.text, sizeof(o->instant.text), "%s %zu, %s%s%s", TURN(o),
-			 o->by_call ? o->instant.step : o->step, phase_text(o->phase),
+		snprintf(o->instant.text, sizeof(o->instant.text), "%s %zu, %s%s%s",
+			 PASS_OR_STEP(o), oom_number(o), phase_text(o->phase),
 			 o->instant.what[0] ? ", " : "", o->instant.what);
 }
 

@@ -121,50 +121,47 @@ static void find_largest(struct oom *o)
 		p->bytes = p->count = 0;
 }
 
-enum turn { TURN_PASS, TURN_BACKWARD }; /* ends with a forward pass, or with a backward pass */
+/* Earlier calls are looked for in earlier forward passes, or between earlier backward passes. */
+enum pass_kind { PASS_FORWARD, PASS_BACKWARD };
 
-static uint32_t turn_of(const struct lives *l, uint32_t life, enum turn turn)
+/* How many passes of that kind had begun when a life began. */
+static uint32_t passes_at(const struct lives *l, uint32_t life, enum pass_kind kind)
 {
 	const struct position *born = lives_position(l, lives_at(l, life)->born.position);
 
-	return turn == TURN_BACKWARD ? born->backwards : born->forwards;
+	return kind == PASS_BACKWARD ? born->backwards : born->forwards;
 }
 
 struct uses {
 	bool saved, gone; /* a graph took one; one is gone */
 };
 
-/* A call of an operator: what it made, or will make as the next life. */
-struct call {
-	uint32_t life, stack;
-	uint64_t size;
-};
-
-/* What became of what this call made in earlier turns. Calls with the same stack, such as the
- * layers of a Sequential, are told apart by their order in a turn; by passes, which may be calls
- * of several layers, by their size too, and only since the latest backward pass. */
-static struct uses uses_before(const struct oom *o, const struct call *c, enum turn turn)
+/* Whether a graph took what this call made in earlier passes, and whether it is gone. The n-th call
+ * with a stack is compared with the n-th of each pass, as for the layers of a Sequential. A forward
+ * pass may be of one layer: then the size decides too, and passes since the latest backward pass.
+ */
+static struct uses uses_before(const struct oom *o, const struct block *b, enum pass_kind kind)
 {
 	const struct lives *l = &o->timeline->model.lives;
 	uint32_t n = lives_born_by(l, o->refusal.event.seq), from = n > LATEST ? n - LATEST : 0;
-	uint32_t now = c->life < n ? c->life : n - 1, nth = 0, at = 0, last = from;
+	uint32_t life = b->life - 1, now = life < n ? life : n - 1, nth = 0, at = 0, last = from;
 	struct uses u = { 0 };
 
-	for (uint32_t i = from; i < c->life; i++)
-		nth += lives_request(l, lives_at(l, i))->stack == c->stack &&
-		       turn_of(l, i, turn) == turn_of(l, now, turn);
-	for (uint32_t i = from; i < c->life; i++) {
+	for (uint32_t i = from; i < life; i++)
+		nth += lives_request(l, lives_at(l, i))->stack == b->stack &&
+		       passes_at(l, i, kind) == passes_at(l, now, kind);
+	for (uint32_t i = from; i < life; i++) {
 		const struct life *x = lives_at(l, i);
 
-		if (lives_request(l, x)->stack != c->stack ||
-		    turn_of(l, i, turn) == turn_of(l, now, turn))
+		if (lives_request(l, x)->stack != b->stack ||
+		    passes_at(l, i, kind) == passes_at(l, now, kind))
 			continue;
-		at = turn_of(l, i, turn) == turn_of(l, last, turn) ? at : 0;
+		at = passes_at(l, i, kind) == passes_at(l, last, kind) ? at : 0;
 		last = i;
-		if (at++ != nth || (from && turn_of(l, i, turn) == turn_of(l, from, turn)) ||
-		    (turn == TURN_PASS &&
-		     (lives_request(l, x)->size != c->size ||
-		      turn_of(l, i, TURN_BACKWARD) != turn_of(l, now, TURN_BACKWARD))))
+		if (at++ != nth || (from && passes_at(l, i, kind) == passes_at(l, from, kind)) ||
+		    (kind == PASS_FORWARD &&
+		     (lives_request(l, x)->size != b->size ||
+		      passes_at(l, i, PASS_BACKWARD) != passes_at(l, now, PASS_BACKWARD))))
 			continue;
 		u.saved |= lives_facts(l, x).save_ns != 0;
 		u.gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq;
@@ -172,32 +169,32 @@ static struct uses uses_before(const struct oom *o, const struct call *c, enum t
 	return u;
 }
 
-/* No graph takes what this call makes: none took what it made before, and that is gone. */
-static bool is_never_saved(const struct oom *o, const struct call *c)
+/* Size of a block that no graph takes: none took those of earlier passes, which are gone. */
+static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 {
-	const struct spans *s = &o->timeline->model.spans;
+	const struct model *m = o->shot.model;
 	struct uses u;
 
-	if (!s->tags)
-		return s->forwards > 1;
-	if (!o->timeline->model.lives.rows.count || c->life > o->timeline->model.lives.rows.count)
-		return false;
-	u = uses_before(o, c, TURN_BACKWARD);
+	if (!m->spans.tags)
+		return m->spans.forwards > 1 ? b->size : 0;
+	if (!m->lives.rows.count || b->life - 1 > m->lives.rows.count)
+		return 0;
+	u = uses_before(o, b, PASS_BACKWARD);
 	if (!u.saved && !u.gone)
-		u = uses_before(o, c, TURN_PASS);
-	return u.gone && !u.saved;
+		u = uses_before(o, b, PASS_FORWARD);
+	return u.gone && !u.saved ? b->size : 0;
 }
 
 /* Half as large as the largest, or more, belongs to it: a copy, a gradient, another precision. */
 static void find_spike(struct oom *o)
 {
 	struct oom_spike *p = &o->spike;
-	uint32_t n = lives_born_by(&o->timeline->model.lives, o->refusal.event.seq);
+	struct block wanted = o->wanted;
 
 	find_largest(o);
-	p->unsaved = p->bytes && is_never_saved(o, &(struct call){ n, o->wanted.stack, o->block })
-			     ? o->block
-			     : 0;
+	wanted.life = lives_born_by(&o->timeline->model.lives, o->refusal.event.seq) + 1;
+	if (p->bytes)
+		p->unsaved = unsaved_bytes(o, &wanted);
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
 		const struct block *b = &o->shot.moment.blocks[i];
 
@@ -205,11 +202,8 @@ static void find_spike(struct oom *o)
 			continue;
 		if (b->size >= p->largest / 2) {
 			p->bytes += b->size;
-			p->unsaved +=
-				is_never_saved(o, &(struct call){ b->life - 1, b->stack, b->size })
-					? b->size
-					: 0;
-			p->count++;
+			if (++p->count <= OOM_SPIKE_MOST)
+				p->unsaved += unsaved_bytes(o, b);
 		} else if (b->size >= p->largest / 10000) {
 			p->next = b->size > p->next ? b->size : p->next;
 			p->others++;

@@ -45,21 +45,16 @@ uint64_t oom_evaluation(const struct oom *o)
 	return 0;
 }
 
-static bool is_forward(const struct span *span)
-{
-	return span->phase == PHASE_FORWARD || span->phase == PHASE_EVALUATION;
-}
-
 /* The number of the latest forward pass before that span. */
 static uint32_t pass_before(const struct spans *s, size_t i)
 {
 	while (i-- > 0)
-		if (is_forward(&s->items[i]))
+		if (span_is_forward(&s->items[i]))
 			return s->items[i].pass;
 	return 0;
 }
 
-/* Of these spans the backward pass that most forward passes came before, after another one. */
+/* The backward pass of these spans with most forward passes between it and the one before it. */
 static const struct span *longest(const struct spans *s, size_t first, size_t end)
 {
 	uint32_t pass = pass_before(s, first), since = pass, most = 0;
@@ -68,7 +63,7 @@ static const struct span *longest(const struct spans *s, size_t first, size_t en
 	for (size_t i = first; i < end; i++) {
 		const struct span *at = &s->items[i];
 
-		pass = is_forward(at) ? at->pass : pass;
+		pass = span_is_forward(at) ? at->pass : pass;
 		if (at->phase != PHASE_BACKWARD)
 			continue;
 		if (pass - since > most) {
@@ -95,7 +90,7 @@ static uint64_t results(const struct snapshot *s, uint64_t since, bool of_graphs
 	return bytes;
 }
 
-/* That backward pass found as much when it began, or half of it: steps are not all alike. */
+/* A backward pass found as much when it began, or half of it: steps are not all alike. */
 static bool has_used(struct timeline *t, const struct span *backward, uint64_t bytes, size_t passes)
 {
 	const struct step *step;
@@ -147,8 +142,7 @@ static uint64_t batch_from(const struct oom *o)
 
 void oom_find_since(struct oom *o, size_t passes_before)
 {
-	uint64_t step = o->evaluation ? o->evaluation
-				      : oom_batch_begin(o, o->by_call ? o->instant.step : o->step);
+	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 
 	o->since = step;
 	o->batch_from = batch_from(o);

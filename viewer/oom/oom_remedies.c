@@ -52,7 +52,7 @@ static uint64_t free_device(const struct oom *o, char *what, char *how)
 /* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
 static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 {
-	const char *one = TURN(o), *of = BY_PASS(o) ? "passes" : "steps";
+	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "passes" : "steps";
 	struct owner root = { 0 };
 
 	if (o->root.seq)
@@ -83,6 +83,7 @@ static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 static uint64_t let_go(const struct oom *o, char *what, char *how)
 {
 	const struct holder *h = oom_grown_most(o);
+	const char *one = o->by_call ? "pass" : "step";
 
 	if (!h)
 		return 0;
@@ -91,12 +92,12 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 		oom_say(how,
 			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
 			"%s %zu to %s %zu",
-			TURN(o), o->by_call ? o->instant.step : o->step, B(o->leaks.bytes_per_step),
-			TURN(o), TURN(o), o->leaks.from_step, TURN(o), o->leaks.to_step);
+			one, oom_number(o), B(o->leaks.bytes_per_step), one, one,
+			o->leaks.from_step, one, o->leaks.to_step);
 	else
-		oom_say(how, "Blocks that were made %s %zu and lived",
-			o->by_pass ? "by passes before the latest, in step" : "before step",
-			o->step);
+		oom_say(how, "Blocks that were made %s %s %zu and lived",
+			o->by_pass ? "by passes before the latest, in" : "before", one,
+			oom_number(o));
 	return o->grown;
 }
 
@@ -179,7 +180,7 @@ static uint64_t less_workspace(const struct oom *o, char *what, char *how)
 	if (saves < o->capacity / 20 && !asked)
 		return 0;
 	oom_say(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
-	oom_say(how, "Workspaces of cuBLAS, of each of which %s is left", B(CUBLAS_LEFT));
+	oom_say(how, "Workspaces of cuBLAS; %s of each stays", B(CUBLAS_LEFT));
 	return saves;
 }
 
@@ -187,7 +188,7 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 {
 	const struct oom_spike *p = &o->spike;
 
-	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 || !p->unsaved ||
+	if (!p->count || p->count > OOM_SPIKE_MOST || p->bytes < o->capacity / 4 || !p->unsaved ||
 	    !o->shot.model->spans.forwards || p->largest < 5 * p->next ||
 	    stage_is_backward(o->wanted_stage))
 		return 0;

@@ -165,7 +165,7 @@ void redact_recording(struct redact *r, struct recording *recording)
 		clean_text(r, d, &strings[i]);
 }
 
-/* Facts that are of the user or the machine as a whole. */
+/* Facts that are of the user or the machine as a whole; '_' at the end: all that begin so. */
 static bool is_private(const char *key)
 {
 	static const char *const keys[] = { "argv",
@@ -180,19 +180,23 @@ static bool is_private(const char *key)
 					    "env.MASTER_ADDR",
 					    "env.USER",
 					    "env.SLURM_JOB_NAME",
-					    "env.SLURM_CLUSTER_NAME" };
-	static const char *const families[] = {
-		"env.LSB_",   "env.PBS_",    "env.RAY_JOB",
-		"env.POD_",   "env.GITHUB_", "env.CI_",
-		"env.WANDB_", "env.MLFLOW_", "env.GPUMEMTRACE_LABELS"
-	};
+					    "env.SLURM_CLUSTER_NAME",
+					    "env.RAY_JOB_ID",
+					    "env.LSB_",
+					    "env.PBS_",
+					    "env.POD_",
+					    "env.GITHUB_",
+					    "env.CI_",
+					    "env.WANDB_",
+					    "env.MLFLOW_",
+					    "env.GPUMEMTRACE_LABELS" };
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (!strcmp(keys[i], key))
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		size_t n = strlen(keys[i]);
+
+		if (!strncmp(keys[i], key, n) && (!key[n] || keys[i][n - 1] == '_'))
 			return true;
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-		if (!strncmp(families[i], key, strlen(families[i])))
-			return true;
+	}
 	return !strncmp(key, "device.", 7) && strstr(key, ".uuid");
 }
 

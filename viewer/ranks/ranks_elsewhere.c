@@ -31,8 +31,7 @@ static size_t who_works_there(const struct ranks_table *t, size_t row, const str
 	return i;
 }
 
-/* As much as a rank has where it works, if no other rank is there: those of one driver are alike.
- */
+/* The least that a rank has where it works: no other rank is there, and contexts are alike. */
 uint64_t ranks_elsewhere_context(const struct ranks_table *t)
 {
 	uint64_t least = 0;

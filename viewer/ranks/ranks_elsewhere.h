@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a rank on the device on which another rank of its host works, if only a context. */
+/* Memory of a rank, or its context alone, on the device on which another rank of its host works. */
 #ifndef VIEWER_RANKS_ELSEWHERE_H
 #define VIEWER_RANKS_ELSEWHERE_H
 

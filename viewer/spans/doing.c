@@ -158,13 +158,10 @@ static struct span_thread *open_on(struct spans *s, struct span_thread *t, uint6
 /* The first of both counts: a step in which memory ran out does not go to its end. */
 static void close_step(struct spans *s, uint64_t number, uint64_t seq, bool refused)
 {
-	struct step_end *end;
+	const uint32_t *at = map_get(&s->step_ids, number);
 
-	if (!map_get(&s->step_ids, number))
-		return;
-	end = step_end(s, number);
-	if (!end->seq)
-		*end = (struct step_end){ seq, refused };
+	if (at && !s->step_ends[*at].seq)
+		s->step_ends[*at] = (struct step_end){ seq, refused };
 }
 
 static void end_range(struct spans *s, struct span_thread *t, const struct gmt_event *e)

@@ -102,8 +102,7 @@ struct span_now {
 	bool called;	    /* with it another call of backward() begins */
 };
 
-/* Of an optimizer's range: the event that ended it, 0 = it is open; refused: memory ran out then.
- */
+/* The end of an optimizer's range, 0 = it is open; refused: the event at which memory ran out. */
 struct step_end {
 	uint64_t seq;
 	bool refused;
@@ -178,6 +177,11 @@ static inline void spans_rise(struct span_level *level, const struct gmt_event *
 	x->peak_node = e->kind == GMT_BLOCK_ALLOC ? e->name : 0;
 }
 
+static inline bool span_is_forward(const struct span *s)
+{
+	return s->phase == PHASE_FORWARD || s->phase == PHASE_EVALUATION;
+}
+
 static inline bool stage_is_backward(unsigned stage)
 {
 	return stage == STAGE_BACKWARD || stage == STAGE_RECOMPUTE;
@@ -186,7 +190,7 @@ static inline bool stage_is_backward(unsigned stage)
 enum range_kind spans_range_kind(struct spans *s, uint32_t name);
 /* The name of a thread's innermost range, 0 = none. */
 uint32_t spans_range(const struct span_thread *t);
-/* Of the Optimizer.step range `number`. */
+/* The end of the Optimizer.step range `number`. */
 struct step_end spans_step_end(const struct spans *s, uint64_t number);
 
 const char *phase_name(enum phase phase); /* "zero_grad" */
