@@ -423,8 +423,8 @@ def without_float(finding):
 
 @remedy("smaller_batch")
 def half_batch(finding):
-    """What has as many rows as the batch has half of them, as soon as it is on the device."""
-    rows = finding["rows"]
+    """Tensors with as many rows as a batch get half of them, as soon as they are on the device."""
+    batches = finding["rows"]
     made = {"randn", "rand", "randint", "zeros", "ones", "full"}
 
     def halve(func, args, kwargs):
@@ -432,8 +432,9 @@ def half_batch(finding):
             return None
         out = func(*args, **kwargs)
         is_new = func.__name__ in made or isinstance(args[0], torch.Tensor) and not args[0].is_cuda
-        if not isinstance(out, torch.Tensor) or not out.is_cuda or not out.ndim or len(out) != rows or not is_new:
+        if not isinstance(out, torch.Tensor) or not out.is_cuda or not out.ndim or len(out) not in batches or not is_new:
             return out
+        rows = len(out)
         del out
         noted()
         if func.__name__ not in made:
@@ -452,12 +453,14 @@ def half(value, rows):
 
 @remedy("rows")
 def find_rows(finding):
-    """Not a remedy: how many rows the first batch has; the program ends there."""
+    """Not a remedy: how many rows the batches have, those of a training or those of an evaluation."""
+    batches = set()
+
     def around(module, call, args, kwargs):
         given = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.is_cuda and t.ndim]
-        if given and torch.is_grad_enabled():
-            say(len(given[0]))
-            raise SystemExit
+        if given and torch.is_grad_enabled() == finding["trains"]:
+            batches.add(len(given[0]))
+            say(" ".join(map(str, batches)))
         return call(*args, **kwargs)
 
     around_calls(around, outermost=True)

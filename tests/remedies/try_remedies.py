@@ -53,7 +53,7 @@ def environment(finding):
 
 
 def run(name, finding, folder, card=CARD):
-    """(recording or None, how often the remedy took effect, the program's last words)"""
+    """(recording or None, what the remedy says of its effect: how often, "" = never; the exit code, the program's last words)"""
     spec, out = Path(folder) / "spec.json", Path(folder) / "applied.gmt"
     spec.write_text(json.dumps(finding))
     done = spec.with_suffix(".done")
@@ -63,7 +63,7 @@ def run(name, finding, folder, card=CARD):
     env = {**environment(finding), "TRUTH": str(Path(folder) / "truth")}
     ended = subprocess.run([TOOL, "run", "-q", "--sim", card, "-o", out, "--", python, HERE / "apply_remedy.py", spec, *program], env=env, cwd=folder,
                            capture_output=True, text=True, timeout=300)
-    times = int(done.read_text()) if done.exists() else 0
+    times = done.read_text() if done.exists() else ""
     return out if out.exists() else None, times, ended.returncode, ended.stderr.strip().splitlines()[-1:] or [""]
 
 
@@ -158,10 +158,9 @@ def judge_room(name, finding, card, old, before):
     row = {"program": name, "test": "enough", "kind": finding["kind"], "what": finding["what"], "at": f"step {old['step']} {old['phase']}", "card": card}
     with tempfile.TemporaryDirectory() as folder:
         if finding["kind"] == "smaller_batch":
-            run(name, {**finding, "kind": "rows"}, folder, CARD)
-            done = Path(folder) / "spec.done"
-            finding["rows"] = int(done.read_text()) if done.exists() else 0
-            if finding["rows"] < 2:
+            _, batches, *_ = run(name, {**finding, "kind": "rows", "trains": old["phase"] != "evaluation"}, folder, CARD)
+            finding["rows"] = [n for n in map(int, batches.split()) if n > 1]
+            if not finding["rows"]:
                 return {**row, "why": "no batch"}
         path, times, code, words = run(name, finding, folder, card)
         refused = path and any(d["ooms"] for d in ask("report", path)["devices"])
