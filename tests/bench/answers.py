@@ -19,6 +19,7 @@ ANSWERS = {
     "oom": (("oom", "--json", "{}"), 1, 4),
     "diff": (("diff", "--json", "{}", "{}"), 2, 4),
     "leaks": (("leaks", "--json", "{}"), 1, 5),
+    "advise": (("advise", "--json", "{}"), 1, 8),
     "arrow": (("export", "--to", "arrow", "-o", "{out}.arrow", "{}"), 1, 8),
     "html": (("html", "-o", "{out}.html", "{}"), 1, 12),
 }

@@ -79,7 +79,7 @@ static void as_an_array(void **state)
 		for (int k = 0; k < i * CHANGES / PLANS; k++)
 			change(&plans[i], &c, more[i], peak_seq);
 	}
-	plans_run(list, PLANS, &t);
+	plans_run(list, PLANS, &t, &(struct repeats){ 0 });
 	for (int i = 0; i < PLANS; i++) {
 		uint64_t want = 0, at = 0;
 
@@ -114,7 +114,7 @@ static void between_events(void **state)
 	plan_with(&p, 5, 6, 512, 2);
 	plan_without(&p, 3, 4, 1024, 2);
 	plan_with(&p, 7, 7, 99, 2); /* no time at all */
-	plans_run(list, 1, &t);
+	plans_run(list, 1, &t, &(struct repeats){ 0 });
 	assert_int_equal(p.peak, 1536);
 	assert_int_equal(p.peak_seq, 5);
 	assert_int_equal(p.at_peak, 0);

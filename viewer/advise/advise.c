@@ -53,7 +53,7 @@ static void run_plans(struct advise *a)
 			plans[n++] = &f->cautious;
 	}
 	if (n && !a->wanted_count)
-		plans_run(plans, n, a->timeline);
+		plans_run(plans, n, a->timeline, &a->repeats);
 	free(plans);
 }
 
@@ -149,7 +149,7 @@ void advise_choose(struct advise *a)
 static void note_classes(struct advise *a, uint64_t since)
 {
 	struct timeline *t = a->timeline;
-	struct series s = { .model = &t->model, .device = t->device };
+	struct series s = { .model = &t->model, .device = t->device, .leave = &a->repeats };
 
 	if (a->wanted_count)
 		s.until = a->until;
@@ -232,6 +232,10 @@ void advise_open(struct advise *a, struct timeline *t)
 	a->peak_seq = x->peak_seq;
 	a->least = a->peak / SHARE;
 	a->reserved = model_peak_reserved(&t->model.devices[t->device]);
+	repeats_find(&a->repeats, a->lives, &t->steps);
+	if (repeats_at(&a->repeats, a->peak_seq))
+		repeats_free(&a->repeats);
+	a->steps -= a->repeats.steps - a->repeats.count * REPEATS_MARGIN;
 	begin(a, 0);
 	find_all(a);
 }
@@ -275,6 +279,7 @@ void advise_close(struct advise *a)
 	free(a->items);
 	free(a->known);
 	free(a->foreach);
+	repeats_free(&a->repeats);
 	map_free(&a->stacks);
 	munmap(a->classes, n * sizeof(*a->classes));
 	munmap(a->released, n * sizeof(*a->released));

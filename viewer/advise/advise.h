@@ -58,6 +58,7 @@ struct advise {
 	struct advised wanted[ADVISE_WANTED]; /* lives that would have begun, at a refusal */
 	size_t wanted_count;		      /* 0: it is about a peak */
 	size_t steps;			      /* of the lives that are known */
+	struct repeats repeats;		      /* steps whose lives are not looked at */
 	uint16_t *classes; /* of each life: a bit for each class that it ever was of; 0: it does
 			      not count on this device */
 	uint32_t *known;   /* the lives that have classes, in order */

@@ -3,12 +3,15 @@
  * Other settings of PyTorch's allocator, by a replay of the recorded requests: what the cache would
  * hold at most. Only where a replay with the recording's own setting holds what was recorded.
  */
+#include <stdio.h>
+
 #include "../replay/replay_trial.h"
 #include "advise.h"
 
 static void say(struct advise *a, const char *conf, uint64_t reserved, uint64_t best)
 {
 	struct finding *f = advise_add(a, "allocator");
+	char without[80] = "";
 
 	f->known = KNOWN_replayed;
 	f->reserved = true;
@@ -17,10 +20,14 @@ static void say(struct advise *a, const char *conf, uint64_t reserved, uint64_t 
 	advise_put(f->setting, "%s", conf);
 	advise_put(f->what, "Set PYTORCH_CUDA_ALLOC_CONF=%s: less is reserved for the same blocks",
 		   conf);
+	if (a->repeats.steps)
+		snprintf(without, sizeof(without),
+			 " (%zu steps that repeat the step before them are left out)",
+			 a->repeats.steps);
 	advise_put(f->how,
-		   "A replay of the recorded requests reserves %s with it; with the "
+		   "A replay of the recorded requests%s reserves %s with it; with the "
 		   "recording's own setting it reserves what was recorded, %s",
-		   human_apart((char[HUMAN_MAX]){ 0 }, best, reserved),
+		   without, human_apart((char[HUMAN_MAX]){ 0 }, best, reserved),
 		   human_apart((char[HUMAN_MAX]){ 0 }, reserved, best));
 }
 
@@ -61,7 +68,7 @@ void advise_allocator(struct advise *a)
 
 	if (a->wanted_count || !t->framework)
 		return;
-	replay_trial_open(&trial, t->recording, t->device, UINT64_MAX);
+	replay_trial_open(&trial, t->recording, t->device, UINT64_MAX, &a->repeats);
 	if (!trial.why)
 		try_all(a, &trial);
 	replay_trial_close(&trial);

@@ -48,18 +48,22 @@ static int in_order(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-static void measure(struct life_plan *p, uint64_t recorded, uint64_t seq)
+static void measure(struct life_plan *p, uint64_t recorded, uint64_t seq,
+		    const struct repeats *leave)
 {
 	uint64_t bytes = recorded + (uint64_t)p->now;
 
 	if ((int64_t)bytes < 0 || bytes <= p->peak) /* at the end blocks go that no plan has */
+		return;
+	if (repeats_at(leave, seq))
 		return;
 	p->peak = bytes;
 	p->peak_seq = seq;
 }
 
 /* Changes up to the event; those of one event are one. */
-static void follow(struct life_plan *p, uint64_t until, uint64_t recorded)
+static void follow(struct life_plan *p, uint64_t until, uint64_t recorded,
+		   const struct repeats *leave)
 {
 	while (p->next < p->count && p->items[p->next].seq <= until) {
 		uint64_t seq = p->items[p->next].seq;
@@ -67,7 +71,7 @@ static void follow(struct life_plan *p, uint64_t until, uint64_t recorded)
 		for (; p->next < p->count && p->items[p->next].seq == seq; p->next++)
 			p->now += p->items[p->next].bytes;
 		if (seq < until)
-			measure(p, recorded, seq);
+			measure(p, recorded, seq, leave);
 	}
 }
 
@@ -83,7 +87,8 @@ static uint64_t size_of(const struct lives *l, const struct life *life)
 	return lives_request(l, life)->size;
 }
 
-void plans_run(struct life_plan **plans, size_t count, struct timeline *t)
+void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
+	       const struct repeats *leave)
 {
 	const struct lives *l = &t->model.lives;
 	uint64_t now = 0, before, steps = 0;
@@ -106,11 +111,11 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t)
 							       : -size_of(l, life);
 		}
 		for (size_t i = 0; i < count; i++) {
-			follow(plans[i], seq, before);
-			measure(plans[i], now, seq);
+			follow(plans[i], seq, before, leave);
+			measure(plans[i], now, seq, leave);
 		}
 	}
 	for (size_t i = 0; i < count; i++)
-		follow(plans[i], PLAN_END, now);
+		follow(plans[i], PLAN_END, now, leave);
 	say_progress_end();
 }

@@ -38,7 +38,9 @@ void plan_with(struct life_plan *p, uint64_t from, uint64_t until, uint64_t byte
 void plan_add(struct life_plan *p, struct plan_change change);
 void plan_free(struct life_plan *p);
 
-/* One scan over the timeline's lives for all of them. */
-void plans_run(struct life_plan **plans, size_t count, struct timeline *t);
+/* One scan over the timeline's lives for all of them; leave: steps in which no peak is looked for.
+ */
+void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
+	       const struct repeats *leave);
 
 #endif

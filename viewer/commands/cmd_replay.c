@@ -242,7 +242,7 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	v.limits.capacity = (uint64_t)o->capacity.amount.value;
 	rc = choose_settings(&v, o);
 	if (!rc)
-		rc = requests_read(&v.all, recording, UINT64_MAX);
+		rc = requests_read(&v.all, recording, UINT64_MAX, NULL);
 	v.requests = rc ? NULL : requests_of(&v.all, o->device > INT32_MAX ? -2 : (int)o->device);
 	if (!rc && !v.requests)
 		rc = no_requests(o);

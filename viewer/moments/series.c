@@ -115,12 +115,22 @@ static bool skip_births(struct run *r, uint32_t i)
 	return true;
 }
 
+static bool is_left_out(const struct run *r, const struct life *life)
+{
+	const struct repeats *leave = r->series->leave;
+	uint64_t seq = leave && leave->count ? lives_seq(r->lives, &life->born) : 0;
+	const struct repeat *at = seq ? repeats_at(leave, seq) : NULL;
+
+	return at && seq < at->known;
+}
+
 static bool is_wanted(struct run *r, const struct life *life, const struct position *p)
 {
 	const struct series *s = r->series;
 
-	return r->sink->change && (s->device < 0 || p->device == s->device) &&
-	       series_counts(s->model, p) && is_there_at_a_moment(r, life);
+	return !is_left_out(r, life) && r->sink->change &&
+	       (s->device < 0 || p->device == s->device) && series_counts(s->model, p) &&
+	       is_there_at_a_moment(r, life);
 }
 
 /* What takes room on the device, whoever counts. */

@@ -10,6 +10,7 @@
 #define VIEWER_SERIES_H
 
 #include "../classes/classify.h"
+#include "repeats.h"
 
 enum series_kind {
 	SERIES_BORN,
@@ -60,6 +61,7 @@ struct series {
 	size_t moment_count;	       /* 0: all */
 	uint64_t since;		       /* also what was born after this event, 0 = no more */
 	uint64_t until;		       /* the last event, 0 = of the recording */
+	const struct repeats *leave;   /* lives of these steps are left out; NULL: none */
 };
 
 void series_run(const struct series *s, const struct series_sink *sink);

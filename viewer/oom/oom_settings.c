@@ -77,7 +77,8 @@ void oom_settings(struct oom_settings *all, const struct oom *o)
 	*all = (struct oom_settings){ 0 };
 	if (!is_asked(o))
 		return;
-	replay_trial_open(&t, o->timeline->recording, o->timeline->device, o->refusal.event.seq);
+	replay_trial_open(&t, o->timeline->recording, o->timeline->device, o->refusal.event.seq,
+			  NULL);
 	if (!t.why) {
 		replay_refusal(&all->own, &t, &t.own.settings);
 		t.why = why_not(&t, &all->own);

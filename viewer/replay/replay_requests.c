@@ -176,7 +176,7 @@ static int event(void *ctx, const struct gmt_event *e)
 	struct requests_all *all = ctx;
 	struct requests *r = requests_device(all, e->device);
 
-	if (e->seq > all->until)
+	if (e->seq > all->until || (all->leave && repeats_at(all->leave, e->seq)))
 		return 0;
 	switch (e->kind) {
 	case GMT_BLOCK_ALLOC:
@@ -226,7 +226,8 @@ static int event(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-int requests_read(struct requests_all *all, struct recording *recording, uint64_t until)
+int requests_read(struct requests_all *all, struct recording *recording, uint64_t until,
+		  const struct repeats *leave)
 {
 	struct defs_text state = defs_meta(&recording->defs, "state_events");
 	struct defs_text sizes = defs_meta(&recording->defs, "torch.sizes");
@@ -236,6 +237,7 @@ int requests_read(struct requests_all *all, struct recording *recording, uint64_
 	all->tells_pools = pools.len == 2 && !memcmp(pools.s, "on", 2);
 	all->tells = sizes.len == 2 && !memcmp(sizes.s, "on", 2);
 	all->until = until;
+	all->leave = leave;
 	all->state_seq = state.len ? strtoull(state.s, NULL, 10) : 0;
 	return recording_run(recording, UINT64_MAX, event, all);
 }

@@ -10,6 +10,7 @@
 #include "../base/map.h"
 #include "../facts/private_pool.h"
 #include "../facts/rows.h"
+#include "../moments/repeats.h"
 #include "../recording/recording.h"
 
 #define UNIT 512u
@@ -107,14 +108,17 @@ struct requests_all {
 		bool framework, counts;
 	} * rows;
 	size_t row_count, row_room;
-	uint64_t state_seq, until; /* events up to these */
-	bool incomplete;	   /* some were lost, or omitted from a bounded recording */
-	bool tells;		   /* its tensors show requested sizes */
+	uint64_t state_seq, until;   /* events up to these */
+	const struct repeats *leave; /* and not those in these steps; NULL: in none */
+	bool incomplete;	     /* some were lost, or omitted from a bounded recording */
+	bool tells;		     /* its tensors show requested sizes */
 	bool tells_pools;
 };
 
-/* Reads up to that event. Returns 0, or an exit code after one error message. */
-int requests_read(struct requests_all *all, struct recording *recording, uint64_t until);
+/* Reads up to that event but the steps to leave out. Returns 0, or an exit code after one error
+ * message. */
+int requests_read(struct requests_all *all, struct recording *recording, uint64_t until,
+		  const struct repeats *leave);
 /* That device's requests; for -1 those of the device with the highest peak; NULL: none. */
 struct requests *requests_of(struct requests_all *all, int device);
 void requests_free(struct requests_all *all);

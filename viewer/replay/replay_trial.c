@@ -27,13 +27,13 @@ static const char *why_not(const struct replay_trial *t, int rc)
 }
 
 void replay_trial_open(struct replay_trial *t, struct recording *recording, int device,
-		       uint64_t until)
+		       uint64_t until, const struct repeats *leave)
 {
 	int rc;
 
 	*t = (struct replay_trial){ 0 };
 	replay_own(&t->own, &recording->defs);
-	rc = requests_read(&t->all, recording, until);
+	rc = requests_read(&t->all, recording, until, leave);
 	t->requests = requests_of(&t->all, device);
 	t->limits.whole_pools = t->own.whole_pools;
 	t->why = why_not(t, rc);

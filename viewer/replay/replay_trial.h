@@ -20,9 +20,10 @@ struct replay_trial {
 	const char *why; /* why it cannot be replayed, or NULL; valid as long as this struct */
 };
 
-/* Reads the requests up to that event and studies them. */
+/* Reads the requests up to that event, without those of the steps to leave out (NULL: none), and
+ * studies them. */
 void replay_trial_open(struct replay_trial *t, struct recording *recording, int device,
-		       uint64_t until);
+		       uint64_t until, const struct repeats *leave);
 void replay_trial_close(struct replay_trial *t);
 /* False: the recorded PyTorch has no such setting. */
 bool replay_trial_setting(const struct replay_trial *t, const char *conf, struct alloc_settings *s);
