@@ -2,7 +2,7 @@
  *
  * cuGetProcAddress and its relatives: from a function's base name, the CUDA version whose ABI the
  * caller wants and its choice of default stream to an exported symbol, by the table
- * entrypoints.def. The runtime's versions ask the driver's as the real runtime does: through
+ * api_driver.def. The runtime's versions ask the driver's as the real runtime does: through
  * dlsym, so that a tool that stands between them sees the question.
  */
 #include <dlfcn.h>
@@ -13,54 +13,56 @@
 
 enum { FOUND = 0, NO_SYMBOL = 1, NO_VERSION = 2 };
 
-#define ENTRY(base, version, per_thread, symbol) extern int symbol##_entry(void) __asm__(#symbol);
-#include "entrypoints.def"
-#undef ENTRY
+#define IMPL(name, version)	   extern int name##_entry(void) __asm__(#name);
+#define STUB(name, version)	   IMPL(name, version)
+#define DENY(name, code, version)  IMPL(name, version)
+#define TWIN(name, other, version) IMPL(name, version)
+#include "api_driver.def"
+#undef IMPL
 
 static const struct entry {
-	const char *base;
+	const char *name;
 	int version;
-	bool per_thread; /* the form for the per-thread default stream */
 	void *address;
 } entries[] = {
-#define ENTRY(base, version, per_thread, symbol) \
-	{ #base, version, per_thread, (void *)symbol##_entry },
-#include "entrypoints.def"
+#define IMPL(name, version) { #name, version, (void *)name##_entry },
+#include "api_driver.def"
 };
 
 #define ENTRIES (sizeof(entries) / sizeof(entries[0]))
 
-/* The table is sorted by name. */
-static size_t first(const char *name)
+/* Whether a symbol is a form of that function: "_v2" and the like may follow, then "_ptsz" or
+ * "_ptds", the form for the per-thread default stream. */
+static bool is_form_of(const char *symbol, const char *name, bool *per_thread)
 {
-	size_t low = 0, high = ENTRIES;
+	size_t n = strlen(name);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (strcmp(entries[mid].base, name) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	if (strncmp(symbol, name, n) != 0)
+		return false;
+	symbol += n;
+	if (!strncmp(symbol, "_v", 2))
+		symbol += 2 + strspn(symbol + 2, "0123456789");
+	*per_thread = !strcmp(symbol, "_ptsz") || !strcmp(symbol, "_ptds");
+	return !*symbol || *per_thread;
 }
 
 /* The newest ABI that is not newer than asked for; the per-thread form if there is one. */
 static void *lookup(const char *name, int version, bool per_thread, int *status)
 {
 	const struct entry *best = NULL;
-	bool known = false;
+	bool known = false, best_thread = false, thread;
 
-	for (size_t i = first(name); i < ENTRIES && !strcmp(entries[i].base, name); i++) {
-		const struct entry *e = &entries[i];
-
-		known = true;
-		if (e->version > version || (e->per_thread && !per_thread))
+	for (const struct entry *e = entries; e < entries + ENTRIES; e++) {
+		if (!is_form_of(e->name, name, &thread))
 			continue;
-		if (!best || e->per_thread > best->per_thread ||
-		    (e->per_thread == best->per_thread && e->version > best->version))
-			best = e;
+		known = true;
+		if (e->version > version || (thread && !per_thread))
+			continue;
+		if (best && (thread < best_thread ||
+			     (thread == best_thread && e->version <= best->version)))
+			continue;
+		best = e;
+		best_thread = thread;
 	}
 	*status = best ? FOUND : known ? NO_VERSION : NO_SYMBOL;
 	return best ? best->address : NULL;

@@ -11,10 +11,10 @@
 #define WORK(name) STUB(name)
 
 enum {
-#define STUB(name)	 ROW_##name,
-#define DENY(name, code) ROW_##name,
-#define IMPL(name)
-#define TWIN(name, other)
+#define STUB(name, ...)	      ROW_##name,
+#define DENY(name, code, ...) ROW_##name,
+#define IMPL(name, ...)
+#define TWIN(name, other, ...)
 #include "exports.def"
 #undef STUB
 #undef DENY
@@ -22,8 +22,8 @@ enum {
 };
 
 static const char *const names[ROWS + 1] = {
-#define STUB(name)	 #name,
-#define DENY(name, code) #name,
+#define STUB(name, ...)	      #name,
+#define DENY(name, code, ...) #name,
 #include "exports.def"
 #undef STUB
 #undef DENY
@@ -61,8 +61,8 @@ static int sim_work(int row, const uintptr_t words[WORDS])
                                                                                        \
 		return sim_work(ROW_##name, words);                                    \
 	}
-#define STUB(name) DENY(name, 0)
-#define DENY(name, code)                           \
+#define STUB(name, ...) DENY(name, 0)
+#define DENY(name, code, ...)                      \
 	SIM_API int name(void);                    \
 	SIM_API int name(void)                     \
 	{                                          \
@@ -85,9 +85,9 @@ static int sim_work(int row, const uintptr_t words[WORDS])
 #undef TWIN
 #undef WORK
 #define WORK(name)
-#define STUB(name)
-#define DENY(name, code)
-#define TWIN(name, other)                                                         \
+#define STUB(name, ...)
+#define DENY(name, code, ...)
+#define TWIN(name, other, ...)                                                    \
 	__asm__(".text\n\t.globl " #name "\n\t.type " #name ", @function\n" #name \
 		":\n\t" JUMP #other TO "\n\t.size " #name ", . - " #name "\n");
 #include "exports.def"

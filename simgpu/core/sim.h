@@ -17,6 +17,7 @@
  *	DENY(name, code)	exported, does nothing, returns code (an error of that library)
  *	IMPL(name)		written by hand in a .c file, marked SIM_API
  *	TWIN(name, other)	exported second name of another function
+ * A driver's row also has the CUDA version from which cuGetProcAddress finds that form.
  */
 #ifndef SIMGPU_SIM_H
 #define SIMGPU_SIM_H
