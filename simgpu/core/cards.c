@@ -30,6 +30,7 @@
 	  (context)*MIB,                                                                         \
 	  (least)*MIB,                                                                           \
 	  (most)*MIB,                                                                            \
+	  false,                                                                                 \
 	  (clock)*1000,                                                                          \
 	  (mclock)*1000,                                                                         \
 	  bus,                                                                                   \
@@ -106,7 +107,8 @@ static bool own_card(const char *spec, struct sim_card *card)
 		card->model = chosen_name;
 	card->name = chosen_name;
 	card->memory = bytes;
-	if (card->context > bytes / 8)
+	card->context_whole = card->context > bytes / 8;
+	if (card->context_whole)
 		card->context = bytes / 8 & ~(SIM_PAGE - 1);
 	return true;
 }
@@ -156,6 +158,7 @@ static bool set_context(const char *what)
 					: parse_size(what);
 	if (bytes && bytes < chosen.memory - chosen.taken) {
 		chosen.context = bytes & ~(SIM_PAGE - 1);
+		chosen.context_whole = true;
 		return true;
 	}
 	fprintf(stderr, "simgpu: SIMGPU_CONTEXT=%s: give least, most or a size such as 300MiB\n",

@@ -14,6 +14,7 @@ bool card_known(void);
 bool card_find(const char *spec, size_t i, struct sim_card *out);
 
 /* ---- device.c: initialisation, contexts, the thread's current one ---- */
+enum ctx_code { CTX_KERNELS, CTX_NCCL, CTX_CODES };
 struct sim_ctx {
 	uint32_t kind;
 	int device;
@@ -21,6 +22,7 @@ struct sim_ctx {
 	unsigned int flags, refs;
 	uint64_t id;
 	unsigned int sms; /* multiprocessors of a partition without memory; 0: whole card */
+	size_t loaded[CTX_CODES];
 };
 
 int device_physical_count(void);		 /* whatever CUDA_VISIBLE_DEVICES says */
@@ -41,6 +43,9 @@ struct sim_ctx *ctx_create_part(int device, unsigned int sms); /* within the pri
 void ctx_destroy(struct sim_ctx *ctx);
 int ctx_activate(int device);	 /* the primary context takes its memory */
 void ctx_deactivate(int device); /* and frees it; memory_lock held */
+/* Code and stack that the driver loads into the primary context once. *bytes, if it is not NULL:
+ * what this call has taken. False if there is no room. */
+bool ctx_load(int device, enum ctx_code what, size_t *bytes);
 void ctx_set(struct sim_ctx *ctx);
 int ctx_push(struct sim_ctx *ctx);
 int ctx_pop(struct sim_ctx **ctx);

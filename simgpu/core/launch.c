@@ -4,6 +4,7 @@
  */
 #include "clock.h"
 #include "contents.h"
+#include "devices.h"
 #include "usage.h"
 
 #define THREADS_MOST 1024
@@ -14,6 +15,8 @@ bool stream_work(void *stream, enum node_type type, uint64_t ns)
 	struct sim_stream *s = stream_find(stream);
 
 	usage_work();
+	if (type == NODE_KERNEL)
+		ctx_load(s ? s->device : sim_device(), CTX_KERNELS, NULL);
 	if (stream_captures(stream, &(struct node_spec){ .type = type, .ns = ns }))
 		return true;
 	if (s)
@@ -35,6 +38,8 @@ int launch_kernel_for(void *stream, void **args, unsigned int grid, unsigned int
 		return SIM_INVALID;
 	if (stream_valid(stream))
 		return SIM_BAD_HANDLE;
+	if (!ctx_load(sim_device(), CTX_KERNELS, NULL))
+		return SIM_NOMEM;
 	result = capture_legacy(stream);
 	if (result)
 		return result;

@@ -43,7 +43,8 @@ struct access {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Looked up by name, as the libraries find the driver, not called directly within this library. */
+/* Looked up by name, as the libraries find the driver, not called directly within this library
+ * (lookup.c). */
 static void find_driver(void)
 {
 	static const struct {
@@ -61,12 +62,15 @@ static void find_driver(void)
 		{ "cuMemSetAccess", &driver.access },
 		{ "cuMemRetainAllocationHandle", &driver.retain },
 	};
-	void *handle = dlopen("libcuda.so.1", RTLD_LAZY);
+	void *handle = dlopen("libcuda.so.1", RTLD_LAZY), *function;
+	void *(*lookup)(void *, const char *) = dlsym;
 
 	have_driver = handle != NULL;
+	function = handle ? dlsym(handle, "simgpu_lookup") : NULL;
+	if (function)
+		memcpy(&lookup, &function, sizeof(lookup));
 	for (size_t i = 0; handle && i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		void *function = dlsym(handle, wanted[i].name);
-
+		function = lookup(handle, wanted[i].name);
 		memcpy(wanted[i].slot, &function, sizeof(function));
 		have_driver = have_driver && function;
 	}

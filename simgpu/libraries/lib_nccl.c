@@ -9,8 +9,6 @@
 #include <string.h>
 #include "lib_nccl.h"
 
-#define BASE_BYTES (8 * MIB)
-
 struct nccl_comm *nccl_check(const void *handle)
 {
 	return sim_handle_check((void *)handle, NCCL_COMM);
@@ -67,7 +65,7 @@ static int open_comm(struct nccl_comm **out, int ranks, int rank, int device,
 	c->device = device;
 	c->nth = how_many_before(ranks);
 	pthread_mutex_init(&c->lock, NULL);
-	result = nccl_take(c, BASE_BYTES);
+	result = nccl_open_memory(c);
 	if (!result && ranks > 1 && id && nccl_id_is_here(id) && !by_itself(ranks))
 		result = nccl_node_join(&c->node, id, ranks, rank, device_physical(device));
 	else if (id)

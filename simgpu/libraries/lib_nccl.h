@@ -54,7 +54,7 @@ struct nccl_op {
 struct nccl_comm {
 	int ranks, rank, device;
 	bool unsure;			     /* the number of ranks is a guess */
-	bool ring;			     /* connected for collectives */
+	bool ring, nvls;		     /* connected for collectives */
 	unsigned char peers[NCCL_MAX_PEERS]; /* connected for send and receive */
 	struct nccl_buffer *buffers;
 	size_t bytes, least, most;
@@ -64,6 +64,7 @@ struct nccl_comm {
 	uint64_t collectives, hosts, sends[NCCL_HERE], receives[NCCL_HERE];
 	uint64_t nth; /* its number among communicators of that many ranks */
 	uint64_t broadcasts, splits;
+	size_t objects;		      /* whose assumed lengths were broadcast last */
 	int error;		      /* asynchronous */
 	struct nccl_op ops[NCCL_OPS]; /* operator 5 is the first */
 };
@@ -75,10 +76,12 @@ struct nccl_comm *nccl_check(const void *handle);
 int nccl_id_open(const struct nccl_id *id); /* a descriptor, or -1; lib_nccl_id.c */
 
 /* ---- lib_nccl_memory.c ---- */
-int nccl_take(struct nccl_comm *c, size_t bytes);
+int nccl_open_memory(struct nccl_comm *c);
 void nccl_give_back(struct nccl_comm *c);
-/* Memory that NCCL allocates at the first collective, and at the first message to a peer. */
+/* Memory that NCCL allocates at the first collective, at the first all-reduce of many bytes, and at
+ * the first message to a peer. */
 int nccl_connect_ring(struct nccl_comm *c);
+int nccl_connect_nvls(struct nccl_comm *c, double bytes);
 int nccl_connect_peer(struct nccl_comm *c, int peer);
 
 /* ---- lib_nccl_numbers.c ---- */

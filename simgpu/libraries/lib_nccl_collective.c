@@ -77,6 +77,8 @@ static int collective(enum nccl_kind kind, const struct nccl_call *call)
 	    (call->count && !call->from && !call->to))
 		return NCCL_INVALID;
 	result = nccl_connect_ring(c);
+	if (!result && kind == NCCL_REDUCE && call->root < 0)
+		result = nccl_connect_nvls(c, moved(kind, c, call) / 2);
 	lib_collective(call->stream, moved(kind, c, call), c->ranks);
 	return result || !call->count ? result : start_or_record(kind, false, call);
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: device memory of a communicator, an approximation of what has been reported for NVLink
- * machines (figures of NCCL's public issue tracker): a receive buffer of 10 MiB (three protocols)
- * and a send area of 2 MiB for each channel and connection, taken when a ring or a pair is first
- * used, and a few megabytes at once. Peers on other nodes share two pools, to send and to receive,
- * each of 16 pieces of 128 KiB for each channel (NCCL's source, src/transport/net.cc): 128 MiB with
- * the 32 channels of NVLink machines. NCCL_MAX_NCHANNELS, NCCL_BUFFSIZE and NCCL_P2P_NET_CHUNKSIZE
- * act as they do on the real one. A communicator of one rank
- * needs none of that. What it takes at least and at most is counted too: two channels, and the 2
- * GiB for each communicator that people have seen. Any thread.
+ * NCCL: device memory of a communicator, by NCCL's sources (2.21 to 2.28), held against published
+ * figures of 8 H100 (simgpu/README.md). All of it is mapped in pages of 2 MiB:
+ *	kernels		code and stack, once for a process and a device
+ *	channels	three arrays each, one more with NVLS, and two of the communicator
+ *	connections	a receive buffer of 10 MiB (three protocols) and a send area of 2 MiB for
+ *			each channel: of a ring, of a tree, of a pair
+ *	NVLS		1 MiB for each of its channels, rank and direction
+ *	network		pools of pieces for each channel, which peers on other nodes share
+ * An algorithm's connections are made when it is first used; before 2.22, or with
+ * NCCL_RUNTIME_CONNECT=0, all at once. Which one NCCL prefers is not modelled but for NVLS, which
+ * large all-reduces use. NCCL_MAX_NCHANNELS, NCCL_BUFFSIZE, NCCL_NVLS_ENABLE and
+ * NCCL_P2P_NET_CHUNKSIZE act as they do on the real one. What it takes at least and at most is
+ * counted too: half of the channels, and every algorithm. Any thread.
  */
 #include <stdlib.h>
 #include "../core/usage.h"
@@ -18,14 +22,21 @@
 #define RING_CHANNELS_PCIE   4
 #define PAIR_CHANNELS_NVLINK 32
 #define PAIR_CHANNELS_PCIE   2
+#define CHANNEL_BYTES	     (6 * MIB)
+#define NVLS_CHANNEL_BYTES   (2 * MIB)
+#define COMM_BYTES	     (4 * MIB)
 #define SIMPLE_BYTES	     (4 * MIB)
 #define OTHER_PROTOCOLS	     (6 * MIB)
 #define SEND_BYTES	     (2 * MIB)
+#define NVLS_CHANNELS	     16
+#define NVLS_LEAST_RANKS     3 /* on a node */
+#define NVLS_LEAST_BYTES     (1.0 * MIB)
+#define MULTICAST_PAGE	     (512 * MIB) /* NVLS buffers were rounded up to it before 2.22 */
 #define SHARED_PIECES	     16
 #define PIECE_BYTES	     (128 * 1024)
+#define NODE_PIECE_BYTES     (512 * 1024)
 #define MOST_CHANNELS	     64
-#define LEAST_CHANNELS	     2
-#define MOST_BYTES	     (2048 * MIB) /* most bytes of a communicator */
+#define UNEXPLAINED_BYTES    (628 * MIB) /* of 2.21 on 8 H100, in no part of the formula */
 
 static long environment(const char *name, long otherwise)
 {
@@ -62,12 +73,13 @@ static void report_usage(int64_t more, int64_t more_least, int64_t more_most)
 	usage_nccl(t, l < t ? l : t, m > t ? m : t);
 }
 
-int nccl_take(struct nccl_comm *c, size_t bytes)
+/* Of which at least and at most so much. */
+static int take(struct nccl_comm *c, size_t bytes, size_t at_least, size_t at_most)
 {
-	struct nccl_buffer *b = calloc(1, sizeof(*b));
+	struct nccl_buffer *b = bytes ? calloc(1, sizeof(*b)) : NULL;
 
 	if (!b)
-		return NCCL_SYSTEM_ERROR;
+		return bytes ? NCCL_SYSTEM_ERROR : NCCL_OK;
 	b->ptr = lib_map(bytes);
 	if (!b->ptr) {
 		free(b);
@@ -77,40 +89,122 @@ int nccl_take(struct nccl_comm *c, size_t bytes)
 	b->next = c->buffers;
 	c->buffers = b;
 	c->bytes += bytes;
-	report_usage((int64_t)bytes, 0, 0);
+	c->least += at_least;
+	c->most += at_most;
+	report_usage((int64_t)bytes, (int64_t)at_least, (int64_t)at_most);
 	return NCCL_OK;
 }
 
-static int connect_channels(struct nccl_comm *c, long n)
-{
-	size_t receive = OTHER_PROTOCOLS + environment("NCCL_BUFFSIZE", SIMPLE_BYTES);
-	size_t at_least = (n < LEAST_CHANNELS ? n : LEAST_CHANNELS) * (receive + SEND_BYTES);
-	int result = NCCL_OK;
+/* ---- what a communicator has at once ---- */
 
-	c->least += at_least;
-	report_usage(0, (int64_t)at_least, 0);
-	while (!result && n-- > 0) {
-		result = nccl_take(c, receive);
-		if (!result)
-			result = nccl_take(c, SEND_BYTES);
-	}
-	return result;
+static bool is_older(void)
+{
+	return lib_version("nccl", 0) * 100 + lib_version("nccl", 1) < 222;
 }
+
+static bool connects_at_once(void)
+{
+	const char *text = getenv("NCCL_RUNTIME_CONNECT");
+
+	return is_older() || (text && !atoi(text));
+}
+
+static bool has_nvls(const struct nccl_comm *c)
+{
+	const char *text = getenv("NCCL_NVLS_ENABLE");
+	int node = device_physical_count();
+
+	return (!text || atoi(text)) && nvlink() && lib_capability() >= 90 &&
+	       (c->ranks < node ? c->ranks : node) >= NVLS_LEAST_RANKS;
+}
+
+static long ring_channels(void)
+{
+	return channels(RING_CHANNELS_NVLINK, RING_CHANNELS_PCIE);
+}
+
+static size_t receive_bytes(void)
+{
+	return OTHER_PROTOCOLS + environment("NCCL_BUFFSIZE", SIMPLE_BYTES);
+}
+
+/* The first and the last rank of the chain have one neighbour. */
+static size_t tree_bytes(const struct nccl_comm *c)
+{
+	size_t each = (c->rank < c->ranks - 1 ? receive_bytes() : 0) + (c->rank ? SEND_BYTES : 0);
+
+	return c->ranks > 2 ? ring_channels() * each : 0;
+}
+
+static size_t nvls_bytes(const struct nccl_comm *c)
+{
+	int node = device_physical_count();
+	size_t bytes = 2 * NVLS_CHANNELS * (c->ranks < node ? c->ranks : node) * MIB;
+
+	if (is_older())
+		bytes = (bytes + MULTICAST_PAGE - 1) / MULTICAST_PAGE * MULTICAST_PAGE;
+	return has_nvls(c) ? bytes : 0;
+}
+
+static size_t ring_bytes(const struct nccl_comm *c)
+{
+	return c->ranks > 1 ? ring_channels() * (receive_bytes() + SEND_BYTES) : 0;
+}
+
+static int connect_all(struct nccl_comm *c)
+{
+	const size_t network = MOST_CHANNELS * SHARED_PIECES * NODE_PIECE_BYTES;
+	const size_t rest = is_older() && has_nvls(c) ? UNEXPLAINED_BYTES : 0;
+	int result = take(c, network, network, network);
+
+	if (!result)
+		result = take(c, rest, 0, rest);
+	if (!result)
+		result = take(c, tree_bytes(c), 0, 0); /* most: counted with the ring */
+	if (!result)
+		result = take(c, nvls_bytes(c), 0, 0);
+	c->nvls = !result;
+	return result ? result : nccl_connect_ring(c);
+}
+
+int nccl_open_memory(struct nccl_comm *c)
+{
+	long ring = ring_channels(), pair = channels(PAIR_CHANNELS_NVLINK, PAIR_CHANNELS_PCIE);
+	size_t n = pair > ring ? pair : ring, code = 0, bytes;
+	int result;
+
+	if (!ctx_load(c->device, CTX_NCCL, &code))
+		return NCCL_CUDA_ERROR;
+	report_usage((int64_t)code, (int64_t)code / 4 * 3, (int64_t)code / 4 * 5);
+	bytes = COMM_BYTES + n * CHANNEL_BYTES + (has_nvls(c) ? ring * NVLS_CHANNEL_BYTES : 0);
+	result = take(c, bytes, bytes / 2, bytes);
+	return result || !connects_at_once() ? result : connect_all(c);
+}
+
+/* ---- what it takes when it is used ---- */
 
 int nccl_connect_ring(struct nccl_comm *c)
 {
+	size_t bytes = ring_bytes(c);
 	int result = NCCL_OK;
 
-	if (c->ranks < 2)
-		return NCCL_OK;
 	pthread_mutex_lock(&c->lock);
-	if (!c->ring) {
-		c->most += MOST_BYTES;
-		report_usage(0, 0, MOST_BYTES);
-	}
 	if (!c->ring)
-		result = connect_channels(c, channels(RING_CHANNELS_NVLINK, RING_CHANNELS_PCIE));
+		result = take(c, bytes, bytes / 2, bytes + tree_bytes(c) + nvls_bytes(c));
 	c->ring = !result;
+	pthread_mutex_unlock(&c->lock);
+	return result;
+}
+
+int nccl_connect_nvls(struct nccl_comm *c, double bytes)
+{
+	int result = NCCL_OK;
+
+	pthread_mutex_lock(&c->lock);
+	if (!c->nvls && bytes >= NVLS_LEAST_BYTES) {
+		result = take(c, nvls_bytes(c), 0, 0); /* most: counted with the ring */
+		c->nvls = !result;
+	}
 	pthread_mutex_unlock(&c->lock);
 	return result;
 }
@@ -123,25 +217,23 @@ static bool is_elsewhere(const struct nccl_comm *c, int peer)
 	return c->ranks > node && peer / node != c->rank / node;
 }
 
-/* The number of channels is an estimate between one and NCCL's maximum. */
+/* Two pools, to send and to receive. */
 static int connect_other_nodes(struct nccl_comm *c)
 {
 	long n = channels(PAIR_CHANNELS_NVLINK, PAIR_CHANNELS_PCIE);
-	size_t each = SHARED_PIECES * environment("NCCL_P2P_NET_CHUNKSIZE", PIECE_BYTES);
-	int result;
+	size_t each = 2 * SHARED_PIECES * environment("NCCL_P2P_NET_CHUNKSIZE", PIECE_BYTES);
+	int result = c->other_nodes ? NCCL_OK : take(c, n * each, each, MOST_CHANNELS * each);
 
-	if (c->other_nodes)
-		return NCCL_OK;
-	result = nccl_take(c, n * each);
-	if (!result)
-		result = nccl_take(c, n * each);
-	if (result)
-		return result;
-	c->least += 2 * each;
-	c->most += MOST_CHANNELS * 2 * each;
-	report_usage(0, (int64_t)(2 * each), (int64_t)(MOST_CHANNELS * 2 * each));
-	c->other_nodes = true;
-	return NCCL_OK;
+	c->other_nodes = !result;
+	return result;
+}
+
+static int connect_pair(struct nccl_comm *c)
+{
+	size_t bytes =
+		channels(PAIR_CHANNELS_NVLINK, PAIR_CHANNELS_PCIE) * (receive_bytes() + SEND_BYTES);
+
+	return take(c, bytes, bytes / 2, bytes / 4 * 5);
 }
 
 int nccl_connect_peer(struct nccl_comm *c, int peer)
@@ -156,7 +248,7 @@ int nccl_connect_peer(struct nccl_comm *c, int peer)
 	if (is_elsewhere(c, peer))
 		result = connect_other_nodes(c);
 	else if (!c->peers[peer])
-		result = connect_channels(c, channels(PAIR_CHANNELS_NVLINK, PAIR_CHANNELS_PCIE));
+		result = connect_pair(c);
 	c->peers[peer] = !result;
 	pthread_mutex_unlock(&c->lock);
 	return result;
@@ -166,7 +258,7 @@ void nccl_give_back(struct nccl_comm *c)
 {
 	report_usage(-(int64_t)c->bytes, -(int64_t)c->least, -(int64_t)c->most);
 	c->least = c->most = 0;
-	c->other_nodes = false;
+	c->other_nodes = c->nvls = false;
 	while (c->buffers) {
 		struct nccl_buffer *b = c->buffers;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of libraries on a stream: they take time and compute nothing. Any thread. */
 #include "../core/clock.h"
+#include "../core/devices.h"
 #include "lib.h"
 
 void lib_launch(void *stream)
@@ -18,6 +19,7 @@ void lib_collective(void *stream, double bytes, int ranks)
 	struct node_spec spec = { .type = NODE_KERNEL, .ns = time_of_collective(bytes, ranks) };
 	struct sim_stream *s = stream_find(stream);
 
+	ctx_load(sim_device(), CTX_KERNELS, NULL);
 	if (s && !stream_captures(stream, &spec))
 		clock_work(s, &(struct work){ .ns = spec.ns, .collective = true });
 }

@@ -75,7 +75,7 @@ def ranks(found: Found, row: Dict[str, Any], answer: Answer) -> None:
         answer.sentence(f"The other ranks of {size} were answered for, not run.")
     if "nccl_bytes" in row and size:
         expected, least, most = (in_units(row[m]) for m in ("nccl_bytes", "nccl_least_bytes", "nccl_most_bytes"))
-        answer.sentence(f"NCCL's buffers are an estimate: {expected}, counted in besides; on a card they may take {least} to {most}.")
+        answer.sentence(f"NCCL's buffers and kernels are an estimate: {expected}, counted in besides; on a card they may take {least} to {most}.")
 
 
 def reason(found: Found, cell: Cell, row: Dict[str, Any], answer: Answer) -> None:
