@@ -5,17 +5,11 @@
  * processes that ask for the last bytes at the same moment may both be refused. Any thread.
  */
 #include "processes.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define NOBODY	0u
 #define CLEANED ~0u /* the part of a dead process, which another one frees now */
-#define START	19  /* of a process: so many fields behind its state in /proc/PID/stat */
 
 struct part {
 	uint32_t pid;
@@ -37,33 +31,6 @@ size_t processes_bytes(void)
 	return sizeof(struct processes);
 }
 
-/* Whether a process lives, and when it began. */
-static bool lives(uint32_t pid, uint64_t *start)
-{
-	char path[32], text[512], *at;
-	ssize_t n = -1;
-	int fd;
-
-	*start = 0;
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	if (n <= 0)
-		return !kill((pid_t)pid, 0) || errno != ESRCH;
-	text[n] = 0;
-	at = strrchr(text, ')'); /* ends the name, which may hold anything */
-	if (!at || strchr("ZX", at[2]))
-		return false;
-	at += 2;
-	for (int i = 0; at && i < START; i++)
-		at = strchr(at + 1, ' ');
-	*start = at ? strtoull(at, NULL, 10) : 0;
-	return true;
-}
-
 static void clear_part(struct part *p, uint32_t pid)
 {
 	if (!__atomic_compare_exchange_n(&p->pid, &pid, CLEANED, false, __ATOMIC_ACQ_REL,
@@ -76,9 +43,9 @@ static void clear_part(struct part *p, uint32_t pid)
 
 static bool is_dead(const struct part *p, uint32_t pid)
 {
-	uint64_t start;
+	uint64_t used, start;
 
-	return !lives(pid, &start) || (p->start && start && p->start != start);
+	return !process_lives((int)pid, &used, &start) || (p->start && start && p->start != start);
 }
 
 /* Another process's part, or NULL. */
@@ -138,13 +105,13 @@ static void count_part(uint32_t i)
 void processes_open(void)
 {
 	uint32_t pid = (uint32_t)getpid();
-	uint64_t start;
+	uint64_t used, start;
 
 	if (mine->pid == pid)
 		return;
 	mine = &unshared;
 	forget_dead();
-	lives(pid, &start);
+	process_lives((int)pid, &used, &start);
 	for (uint32_t i = 0; mine == &unshared && i < PROCESSES; i++) {
 		if (!claim_part(&all->parts[i], pid))
 			continue;

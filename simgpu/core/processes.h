@@ -26,4 +26,10 @@ uint64_t processes_held(int device); /* by all that live */
 /* This process first. Returns how many there are, which may be more than `most`. */
 unsigned int processes_list(int device, struct process_part *out, unsigned int most);
 
+/* ---- process.c: any process of the machine ---- */
+/* False if it has ended. Its processor time (with that of children it has waited for) and its
+ * start, in ticks; 0: not known. */
+bool process_lives(int pid, uint64_t *used, uint64_t *start);
+uint64_t process_family_used(int pid); /* processor time with that of all its children */
+
 #endif

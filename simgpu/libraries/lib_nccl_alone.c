@@ -41,6 +41,9 @@ static void broadcast(struct nccl_comm *c, const struct nccl_call *call, size_t 
 {
 	struct nccl_topic topic = nccl_topic_broadcast(c, bytes);
 
+	topic.type = call->type;
+	topic.root = call->root;
+
 	if (call->root == c->rank) {
 		copy(call->to, call->from, bytes);
 		nccl_group_send(c, call->from, bytes, -1);
@@ -76,6 +79,7 @@ int nccl_alone_send(struct nccl_comm *c, const void *from, size_t bytes, int pee
 {
 	nccl_group_send(c, from, bytes, peer);
 	nccl_world_tell(nccl_topic_message(c, peer, bytes, true), from, bytes);
+	nccl_world_sent();
 	return NCCL_OK;
 }
 

@@ -29,7 +29,7 @@ void nccl_group_send(struct nccl_comm *comm, const void *from, size_t bytes, int
 {
 	if (group.depth && group.sends < PENDING)
 		group.sent[group.sends++] =
-			(struct transfer){ comm, (char *)from, bytes, peer, { 0, 0, 0 } };
+			(struct transfer){ comm, (char *)from, bytes, peer, { 0 } };
 }
 
 static void fill(const struct transfer *to)
@@ -42,8 +42,8 @@ static void fill(const struct transfer *to)
 			found = s;
 	if (found)
 		sim_copy(to->at, found->at, to->bytes);
-	else
-		nccl_world_hear(to->topic, to->at, to->bytes);
+	else if (!nccl_world_hear(to->topic, to->at, to->bytes) && nccl_world_is_open())
+		nccl_world_assume(to->comm, to->at, to->bytes, to->topic);
 }
 
 void nccl_group_receive(struct nccl_comm *comm, void *to, size_t bytes, struct nccl_topic topic)

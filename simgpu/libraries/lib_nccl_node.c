@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include "../core/processes.h"
 #include "lib_nccl.h"
 
 #define LANE	     512 /* messages in a lane */
@@ -76,38 +77,11 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* State, processor time and start of a process, of /proc/PID/stat; false if it has ended. */
-static bool process(int pid, uint64_t *used, uint64_t *started)
-{
-	unsigned long long user = 0, system = 0, start = 0;
-	char path[32], text[1024], *p, state = 0;
-	int fd;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = 0;
-	p = strrchr(text, ')'); /* a name may contain anything */
-	if (!p || sscanf(p + 1,
-			 " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d "
-			 "%*d %*d %*d %llu",
-			 &state, &user, &system, &start) != 4)
-		return false;
-	*used = user + system;
-	*started = start;
-	return state != 'Z' && state != 'X' && state != 'x';
-}
-
 static bool is_here(const struct member *m, uint64_t *used)
 {
 	uint64_t started;
 
-	return process(m->pid, used, &started) && started == m->started;
+	return process_lives(m->pid, used, &started) && started == m->started;
 }
 
 int nccl_node_gone(struct nccl_node *n, uint32_t waited)
@@ -191,7 +165,7 @@ static int enter(struct nccl_node *n, int device)
 		return NCCL_INVALID_USAGE; /* two of the same rank */
 	m->pid = getpid();
 	m->device = device;
-	if (!process(m->pid, &used, &m->started))
+	if (!process_lives(m->pid, &used, &m->started))
 		return NCCL_SYSTEM_ERROR;
 	__atomic_store_n(&m->state, HERE, __ATOMIC_RELEASE);
 	ring(n);

@@ -7,7 +7,8 @@
  * stage sent what the stage before this one would have sent. Lengths and shapes that decide sizes
  * arrive this way. Only messages of at most MOST bytes are waited for, and only their known bytes
  * travel. A running rank may be of the same stage as this one, so that it receives where it would
- * have to send. Then this rank receives the same message.
+ * have to send. Then this rank receives the same message. A rank that uses a processor, itself or
+ * by its children (compilers), is waited for however long it takes.
  *
  * Any thread. The file: the processes, then one message behind the other.
  */
@@ -23,14 +24,21 @@
 #include <time.h>
 #include <unistd.h>
 #include <sys/mman.h>
+#include "../core/processes.h"
 #include "lib_nccl.h"
 
-#define ROOM	  ((size_t)256 << 20) /* size of the file, which is sparse */
-#define MOST	  ((size_t)64 << 10)
-#define RANKS	  8
-#define PAUSE_MS  2
-#define SILENT_MS 20000 /* without any message for this long, none will come */
-#define TWIN_MS	  5000	/* after this long, a rank that has received does not send it on */
+#define ROOM	 ((size_t)256 << 20) /* size of the file, which is sparse */
+#define MOST	 ((size_t)64 << 10)
+#define RANKS	 8
+#define PAUSE_MS 2
+#define SILENT_S 20	/* without message and without use of a processor: none will come */
+#define BEGIN_MS 120000 /* a rank's program has begun by then */
+#define LOOK_MS	 1000
+#define TICK_MS	 10 /* of processor time */
+#define UINT8	 1  /* types of NCCL */
+#define INT64	 4
+#define OBJECTS	 64   /* of one broadcast */
+#define TWIN_MS	 5000 /* after this long, an idle rank that has received does not send it on */
 
 enum { PASSED = 1, SENT, SENT_UNKNOWN };
 
@@ -38,12 +46,15 @@ struct sent {
 	uint32_t kind; /* 0: not written yet */
 	int32_t rank;
 	uint64_t key, bytes, room;
+	uint64_t sends;	      /* of that rank, before this */
 	unsigned char data[]; /* the bytes, then what is known of each */
 };
 
 struct world {
-	uint64_t used;	  /* bytes behind this */
-	int32_t pids[64]; /* process ids of the ranks, in their order */
+	uint64_t used;	    /* bytes behind this */
+	int32_t pids[64];   /* process ids of the ranks, in their order */
+	uint32_t waits[64]; /* ranks (bits) that each waits for now */
+	uint64_t sends[64]; /* messages of any size to a peer */
 	unsigned char sent[];
 };
 
@@ -60,7 +71,7 @@ static uint64_t now_ms(void)
 
 /* ---- the file ---- */
 
-static void open_world(void)
+static void map_world(void)
 {
 	const char *text = getenv("SIMGPU_WORLD"), *rank = getenv("RANK");
 	char *end;
@@ -86,6 +97,24 @@ static void open_world(void)
 		world = p == MAP_FAILED ? NULL : p;
 	}
 	close(fd);
+}
+
+static pthread_once_t mapped = PTHREAD_ONCE_INIT;
+
+/* A rank's first process, which may start the one that uses NCCL. */
+static __attribute__((constructor)) void begin(void)
+{
+	int32_t nobody = 0;
+
+	pthread_once(&mapped, map_world);
+	if (world)
+		__atomic_compare_exchange_n(&world->pids[own], &nobody, getpid(), false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+static void open_world(void)
+{
+	pthread_once(&mapped, map_world);
 	if (world)
 		__atomic_store_n(&world->pids[own], getpid(), __ATOMIC_RELEASE);
 }
@@ -113,6 +142,7 @@ static void tell(uint32_t kind, uint64_t key, const void *from, size_t bytes)
 	if (at + room > ROOM - sizeof(*world))
 		return;
 	t->rank = ranks[own];
+	t->sends = __atomic_load_n(&world->sends[own], __ATOMIC_RELAXED);
 	t->key = key;
 	t->bytes = bytes;
 	t->room = room;
@@ -137,6 +167,12 @@ void nccl_world_pass(struct nccl_topic topic)
 		tell(PASSED, topic.key, NULL, 0);
 }
 
+void nccl_world_sent(void)
+{
+	if (nccl_world_is_open())
+		__atomic_add_fetch(&world->sends[own], 1, __ATOMIC_RELEASE);
+}
+
 /* ---- topics ---- */
 
 static uint64_t mix(uint64_t h, uint64_t with)
@@ -149,8 +185,9 @@ struct nccl_topic nccl_topic_broadcast(struct nccl_comm *c, size_t bytes)
 {
 	uint64_t h = mix(mix(mix(1, c->ranks), c->nth), bytes);
 
-	return (struct nccl_topic){ mix(h, __atomic_fetch_add(&c->broadcasts, 1, __ATOMIC_RELAXED)),
-				    -1, 0 };
+	return (struct nccl_topic){
+		.key = mix(h, __atomic_fetch_add(&c->broadcasts, 1, __ATOMIC_RELAXED)), .from = -1
+	};
 }
 
 /* Counts messages per size and direction, sent and received; returns the number so far. */
@@ -181,7 +218,7 @@ struct nccl_topic nccl_topic_message(struct nccl_comm *c, int peer, size_t bytes
 	int from = send ? c->rank : peer, to = send ? peer : c->rank;
 	int ahead = (to - from + c->ranks) % c->ranks;
 	bool forward = c->ranks == 2 ? to > from : ahead <= c->ranks / 2;
-	struct nccl_topic t = { 0, -1, 0 };
+	struct nccl_topic t = { .from = -1 };
 
 	if (!nccl_world_is_open() || bytes > MOST || from == to)
 		return t;
@@ -196,7 +233,8 @@ struct nccl_topic nccl_topic_split(struct nccl_comm *c)
 {
 	uint64_t n = __atomic_fetch_add(&c->splits, 1, __ATOMIC_RELAXED);
 
-	return (struct nccl_topic){ mix(mix(mix(3, c->ranks), c->nth), n), c->ranks - 1, 0 };
+	return (struct nccl_topic){ .key = mix(mix(mix(3, c->ranks), c->nth), n),
+				    .from = c->ranks - 1 };
 }
 
 /* ---- receiving ---- */
@@ -206,6 +244,47 @@ static bool runs(int i)
 	int pid = __atomic_load_n(&world->pids[i], __ATOMIC_ACQUIRE);
 
 	return !pid || !kill(pid, 0) || errno != ESRCH;
+}
+
+struct look {
+	uint64_t began, at, busy; /* when: the first, the last one, and work was seen */
+	uint64_t used[RANKS];	  /* processor time */
+};
+
+/* Whether a rank of `waited` (bits), or one for which such a rank waits, has worked for a tenth of
+ * the time since the last look. One that has not begun is about to. */
+static bool somebody_works(struct look *l, unsigned waited, uint64_t ms)
+{
+	bool works = false;
+
+	for (int n = 0; n < rank_count; n++)
+		for (int i = 0; i < rank_count; i++)
+			if (waited & 1u << i)
+				waited |= __atomic_load_n(&world->waits[i], __ATOMIC_RELAXED);
+	for (int i = 0; i < rank_count; i++) {
+		int pid = world->pids[i];
+		uint64_t used;
+
+		if (i == own || !(waited & 1u << i) || world->waits[i] || !runs(i))
+			continue;
+		used = pid ? process_family_used(pid) : 0;
+		works = works || (pid ? (used - l->used[i]) * TICK_MS * 10 > ms
+				      : l->at - l->began < BEGIN_MS);
+		l->used[i] = used;
+	}
+	return works;
+}
+
+static void look_at(struct look *l, unsigned waited)
+{
+	uint64_t now = now_ms(), ms = now - l->at;
+
+	if (l->at && ms < LOOK_MS)
+		return;
+	l->began = l->at ? l->began : now;
+	l->at = now;
+	if (somebody_works(l, waited, ms) || !l->busy)
+		l->busy = now;
 }
 
 /* Finds a message of that topic. *passed: bits of the ranks that said they do not send it. */
@@ -233,63 +312,107 @@ static const struct sent *message_find(struct nccl_topic topic, unsigned *passed
 	return NULL;
 }
 
-static bool somebody_may(struct nccl_topic topic, unsigned passed)
+/* Ranks (bits) that may send it yet. */
+static unsigned who_may(struct nccl_topic topic, unsigned passed)
 {
+	unsigned may = 0;
+
 	for (int i = 0; i < rank_count; i++)
 		if (i != own && !(passed & 1u << i) && runs(i) &&
 		    (topic.from < 0 || topic.from == ranks[i]))
-			return true;
-	return false;
+			may |= 1u << i;
+	return may;
 }
 
-/* Finds the message that the sender itself received, once it is clear that it does not send. That
- * rank is then of the same stage as this one. */
-static const struct sent *look_taken(struct nccl_topic topic, uint64_t *since)
+/* Finds the message that the sender itself received, once it is clear that it does not send: it has
+ * sent another since, or is idle. That rank is then of the same stage as this one. */
+static const struct sent *look_taken(struct nccl_topic topic, unsigned may, struct look *l)
 {
 	static unsigned twins; /* bits of ranks for which that was clear before */
 	const struct sent *t;
-	unsigned passed, bit = 0;
+	unsigned passed;
+	uint64_t sends;
 
-	if (!topic.taken)
+	if (!topic.taken || !may)
 		return NULL;
-	t = message_find((struct nccl_topic){ topic.taken, topic.from, 0 }, &passed);
-	for (int i = 0; i < rank_count; i++)
-		bit |= ranks[i] == topic.from ? 1u << i : 0;
-	if (t && !*since)
-		*since = now_ms();
-	if (!t ||
-	    (!(__atomic_load_n(&twins, __ATOMIC_RELAXED) & bit) && now_ms() - *since < TWIN_MS))
+	sends = __atomic_load_n(&world->sends[__builtin_ctz(may)], __ATOMIC_ACQUIRE);
+	t = message_find((struct nccl_topic){ .key = topic.taken, .from = topic.from }, &passed);
+	if (!t || (!(__atomic_load_n(&twins, __ATOMIC_RELAXED) & may) && sends == t->sends &&
+		   now_ms() - l->busy < TWIN_MS))
 		return NULL;
-	__atomic_fetch_or(&twins, bit, __ATOMIC_RELAXED);
+	if (message_find(topic, &passed)) /* sent meanwhile */
+		return message_find(topic, &passed);
+	__atomic_fetch_or(&twins, may, __ATOMIC_RELAXED);
+	return t;
+}
+
+static void say_silent(struct nccl_topic topic, uint64_t ms)
+{
+	char from[32] = "another rank";
+
+	if (topic.from >= 0)
+		snprintf(from, sizeof(from), "rank %d", topic.from);
+	fprintf(stderr,
+		"simgpu: rank %d has waited %d s for what %s would send, and no processor was used "
+		"for that: its buffer stays as it is\n",
+		ranks[own], (int)(ms / 1000), from);
+}
+
+static uint64_t silent_ms(void)
+{
+	const char *text = getenv("SIMGPU_WAIT");
+	double seconds = text ? atof(text) : 0;
+
+	return (uint64_t)((seconds > 0 ? seconds : SILENT_S) * 1000);
+}
+
+/* Waits until it is there, nobody may send it, or nobody works on it. */
+static const struct sent *wait_for(struct nccl_topic topic)
+{
+	uint64_t began = now_ms(), heard = began, used = 0;
+	const struct sent *t = NULL;
+	struct look look = { 0 };
+	uint64_t silent = silent_ms();
+	unsigned passed, may;
+
+	for (;;) {
+		uint64_t now;
+
+		t = message_find(topic, &passed);
+		may = t ? 0 : who_may(topic, passed);
+		if (!may)
+			break;
+		look_at(&look, may);
+		t = look_taken(topic, may, &look);
+		if (t)
+			break;
+		now = now_ms();
+		if (used != __atomic_load_n(&world->used, __ATOMIC_RELAXED)) {
+			used = __atomic_load_n(&world->used, __ATOMIC_RELAXED);
+			heard = now;
+		}
+		if (now - heard > silent && now - look.busy > silent) {
+			say_silent(topic, now - began);
+			break;
+		}
+		__atomic_store_n(&world->waits[own], may, __ATOMIC_RELAXED);
+		poll(NULL, 0, PAUSE_MS);
+	}
+	__atomic_store_n(&world->waits[own], 0, __ATOMIC_RELAXED);
 	return t;
 }
 
 bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 {
-	uint64_t since = now_ms(), used = 0, taken = 0;
 	const struct sent *t;
 	unsigned passed;
 
 	if (!topic.key || bytes > MOST || !nccl_world_is_open() || topic.from == ranks[own])
 		return false;
-	for (;;) {
-		bool may;
-
-		t = message_find(topic, &passed);
-		t = t ? t : look_taken(topic, &taken);
-		may = !t && somebody_may(topic, passed);
-		if (t || !may)
-			break;
-		if (used != __atomic_load_n(&world->used, __ATOMIC_RELAXED)) {
-			used = __atomic_load_n(&world->used, __ATOMIC_RELAXED);
-			since = now_ms();
-		}
-		if (now_ms() - since > SILENT_MS)
-			break;
-		poll(NULL, 0, PAUSE_MS);
-	}
+	t = wait_for(topic);
 	if (!t && topic.taken) /* that rank has ended */
-		t = message_find((struct nccl_topic){ topic.taken, topic.from, 0 }, &passed);
+		t = message_find((struct nccl_topic){ .key = topic.taken, .from = topic.from },
+				 &passed);
 	if (!t || t->kind != SENT || t->bytes != bytes)
 		return false;
 	if (sim_is_device_ptr(to))
@@ -299,4 +422,40 @@ bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 	if (topic.taken) /* other ranks of this stage may need it from this rank */
 		tell(SENT, topic.taken, to, bytes);
 	return true;
+}
+
+/* ---- what nobody knows ---- */
+
+static void say_unheard(const struct nccl_comm *c, int root)
+{
+	static bool said;
+
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		fprintf(stderr,
+			"simgpu: rank %d of %d receives a broadcast of rank %d, which no rank that "
+			"runs knows: objects are None, other values stay as they are here; run "
+			"that "
+			"rank too (fit --ranks)\n",
+			c->rank, c->ranks, root);
+}
+
+/* PyTorch broadcasts the lengths of objects, then their pickles, into buffers that hold nothing. */
+void nccl_world_assume(struct nccl_comm *c, void *to, size_t bytes, struct nccl_topic topic)
+{
+	static const unsigned char none[] = { 0x80, 4, 'N', '.' };
+	unsigned char data[OBJECTS * sizeof(uint64_t)] = { 0 }, states[sizeof(data)];
+	bool lengths = topic.type == INT64 && bytes <= sizeof(data);
+	size_t step = lengths ? sizeof(uint64_t) : sizeof(none);
+
+	if (!lengths && (topic.type != UINT8 || !bytes || bytes != c->objects * sizeof(none)))
+		return;
+	say_unheard(c, topic.root);
+	c->objects = lengths ? bytes / sizeof(uint64_t) : 0;
+	for (size_t i = 0; i < bytes; i += step)
+		if (lengths)
+			data[i] = sizeof(none);
+		else
+			memcpy(data + i, none, sizeof(none));
+	memset(states, CONTENTS_GUESS, bytes);
+	contents_store(to, data, states, bytes);
 }

@@ -16,6 +16,7 @@ struct nccl_topic {
 	uint64_t key;	/* 0: no other rank can derive it */
 	int from;	/* the sender; -1: any rank */
 	uint64_t taken; /* key of the message that the sender itself receives; 0: not looked up */
+	int type, root; /* of a broadcast; 0 else */
 };
 
 /* The next broadcast of a communicator; the next message of that size to or from a peer. */
@@ -29,7 +30,10 @@ bool nccl_world_is_open(void);
 /* Memory of the device, or of the host. */
 void nccl_world_tell(struct nccl_topic topic, const void *from, size_t bytes);
 void nccl_world_pass(struct nccl_topic topic); /* this rank does not send it */
+void nccl_world_sent(void);		       /* another message to a peer, of any size */
 /* Waits for it; false: nobody sends it, and nothing is written. */
 bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes);
+/* Fills what no rank that runs knows with what a program can read. */
+void nccl_world_assume(struct nccl_comm *c, void *to, size_t bytes, struct nccl_topic topic);
 
 #endif

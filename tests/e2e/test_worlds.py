@@ -143,3 +143,23 @@ def test_which_python_it_is(tmp_path):
     fake(tmp_path, 'case "$*" in *" - "*) echo no memory left >&2; exit 1;; esac\n'
          f"exec /bin/bash -c 'exec -a \"$0\" {sys.executable} \"$@\"' \"$0\" \"$@\"")
     assert "exit code 126: no memory left" in fails("/bin/sh", "-c", "true", code=3)
+
+
+# ---- ranks that are late, and ranks that are not run ----
+
+
+@pytest.mark.parametrize("how", ["work", "child", "sleep"])
+def test_a_late_stage(how, tmp_path):
+    """The last stage waits while the first one works, or a compiler of its; one that sleeps is given up, and that is said."""
+    done = subprocess.run([toy.TOOL, "fit", "--ranks", "8:0,7", "--cards", "h100-80g", "-o", tmp_path, "--", sys.executable,
+                           os.path.join(toy.ROOT, "tests/workloads/late_stage.py"), how, "6"],
+                          env={**os.environ, "OMP_NUM_THREADS": "1", "SIMGPU_WAIT": "2.5"}, capture_output=True, text=True, timeout=200)
+    logs = "".join(p.read_text() for p in tmp_path.glob("*.log"))
+    assert done.returncode == 0, done.stderr + logs
+    if how == "sleep":
+        assert "received nothing" in logs
+        assert re.search(r"simgpu: rank 7 has waited \d+ s for what rank 0 would send, and no processor was used", logs)
+    else:
+        assert "received ['shape', (4, 8192)]" in logs and "has waited" not in logs
+    assert logs.count("objects [None, None]") == 2
+    assert logs.count("receives a broadcast of rank 4, which no rank that runs knows") == 2

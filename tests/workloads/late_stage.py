@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""late_stage.py HOW SECONDS: the first stage of a pipeline is busy for so long (HOW: work, by itself; child, in a compiler that it starts; sleep) before it
+sends what the last stage waits for. Then a broadcast of a rank that is not run."""
+import os
+import subprocess
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+WORK = "import time; end = time.time() + {}\nwhile time.time() < end: sum(range(10000))"
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+torch.cuda.set_device(device)
+dist.init_process_group("nccl")
+if rank == 0:
+    how, seconds = sys.argv[1], float(sys.argv[2])
+    if how == "work":
+        exec(WORK.format(seconds))
+    elif how == "child":
+        subprocess.run([sys.executable, "-c", WORK.format(seconds)], check=True)
+    else:
+        time.sleep(seconds)
+    dist.send_object_list(["shape", (4, 8192)], dst=1, device=device)
+elif rank == size - 1:
+    got = [None, None]
+    try:
+        dist.recv_object_list(got, src=rank - 1, device=device)
+    except EOFError:
+        got = "nothing"
+    print("received", got, flush=True)
+objects = [rank, rank]
+dist.broadcast_object_list(objects, src=size // 2, device=device)
+print("objects", objects, flush=True)
