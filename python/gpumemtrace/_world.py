@@ -91,6 +91,18 @@ def kind_of(key: bytes) -> bytes:
     return re.sub(rb"\d+", b"0", key)
 
 
+def symmetric_rank(key: bytes) -> Optional[bytes]:
+    """The rank whose request for symmetric memory the key holds. Each rank shares its memory with itself in place of all others:
+    PyTorch passes descriptors from rank to rank in a ring, which would end at one that does not run."""
+    found = re.search(rb"SymmetricMemory/\d+/(\d+)$", key)
+    return found[1] if found else None
+
+
+def as_of_rank(rank: bytes, value: bytes) -> bytes:
+    """A request begins with the device, and no two ranks may name the same one."""
+    return struct.pack("<i", 1000 + int(rank)) + value[4:] if len(value) > 16 else value
+
+
 def wrapped(number: int) -> int:
     """A rank may add any number, so sums wrap around."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
@@ -169,6 +181,8 @@ class Store:
             return b""
         if entry.counter:
             return b"%d" % self.total(entry, who)
+        if (entry.made or entry.who != who) and (rank := symmetric_rank(key)):
+            return as_of_rank(rank, self.like(who, key) or entry.value)
         if self.ports[who] and (entry.made or entry.who != who):
             return gloo_address(entry.value, self.ports[who]) or entry.value
         return entry.value
@@ -223,12 +237,13 @@ class Store:
         return (own or usable)[-1].value if usable else None
 
     def ready(self, who: int, key: bytes, may_be_set: Callable[[], bool]) -> bool:
-        """Whether the key is there, or is made now. Addresses of gloo peers are not waited for: this process simulates them all."""
+        """Whether the key is there, or is made now. Addresses of gloo peers and of symmetric memory are not waited for: this process
+        simulates them all."""
         entry = self.entries.get(key)
         if entry and (entry.value is not None or entry.queue):
             return True
         value = self.like(who, key)
-        if may_be_set() and not (value and gloo_address(value, 0)):
+        if may_be_set() and not (value and (symmetric_rank(key) or gloo_address(value, 0))):
             return False
         self.put(who, key, b"0" * 128 if value is None else value, made=True)
         return True

@@ -276,6 +276,49 @@ SIM_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockTyp
 	return nvmlDeviceGetClockInfo(device, type, mhz);
 }
 
+/* ---- links between devices ---- */
+
+/* Devices are of one machine: no fabric joins them to others. */
+SIM_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *info)
+{
+	unsigned int version = info ? info->version : 0;
+	size_t bytes = version & 0xffffff; /* a version has the size in its low bytes */
+
+	DEVICE(i, device);
+	(void)i;
+	if (!info)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (bytes < sizeof(nvmlGpuFabricInfo_v2_t) || bytes > sizeof(*info))
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	memset(info, 0, bytes);
+	info->version = version;
+	info->state = NVML_GPU_FABRIC_STATE_NOT_SUPPORTED;
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *info)
+{
+	DEVICE(i, device);
+	(void)i;
+	if (!info)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*info = (nvmlGpuFabricInfo_t){ .state = NVML_GPU_FABRIC_STATE_NOT_SUPPORTED };
+	return NVML_SUCCESS;
+}
+
+/* As cudaDeviceCanAccessPeer; NVLink where the card has it. */
+SIM_API nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t peer,
+					    nvmlGpuP2PCapsIndex_t what, nvmlGpuP2PStatus_t *status)
+{
+	DEVICE(i, device);
+	if (ordinal(peer) < 0 || !status || what > NVML_P2P_CAPS_INDEX_UNKNOWN)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*status = i == ordinal(peer) ? NVML_P2P_STATUS_GPU_NOT_SUPPORTED : NVML_P2P_STATUS_OK;
+	if (what == NVML_P2P_CAPS_INDEX_NVLINK && !card_has_nvlink())
+		*status = NVML_P2P_STATUS_NOT_SUPPORTED;
+	return NVML_SUCCESS;
+}
+
 /* ---- processes that hold memory ---- */
 
 static nvmlReturn_t processes(nvmlDevice_t device, unsigned int *room, void *infos, size_t size)

@@ -197,3 +197,11 @@ bool card_known(void)
 	pthread_once(&once, choose);
 	return known;
 }
+
+/* Data centre cards have NVLink, the others do not. */
+bool card_has_nvlink(void)
+{
+	int capability = sim_card()->major * 10 + sim_card()->minor;
+
+	return capability == 80 || capability == 90 || capability == 100;
+}

@@ -9,6 +9,7 @@
 
 /* ---- cards.c ---- */
 bool card_known(void);
+bool card_has_nvlink(void);
 /* The card that SIMGPU_CARD would name, or (spec NULL) row i of the table; false if there is none.
  * The name of a NAME=SIZE card is valid until the next call. */
 bool card_find(const char *spec, size_t i, struct sim_card *out);

@@ -26,7 +26,7 @@ uint64_t processes_held(int device); /* by all that live */
 /* This process first. Returns how many there are, which may be more than `most`. */
 unsigned int processes_list(int device, struct process_part *out, unsigned int most);
 
-/* ---- process.c: any process of the machine ---- */
+/* ---- other_process.c: any process of the machine ---- */
 /* False if it has ended. Its processor time (with that of children it has waited for) and its
  * start, in ticks; 0: not known. */
 bool process_lives(int pid, uint64_t *used, uint64_t *start);

@@ -46,17 +46,10 @@ static long environment(const char *name, long otherwise)
 	return value > 0 ? value : otherwise;
 }
 
-/* Data centre cards have NVLink, the others do not. */
-static bool nvlink(void)
-{
-	int capability = lib_capability();
-
-	return capability == 80 || capability == 90 || capability == 100;
-}
-
 static long channels(long on_nvlink, long on_pcie)
 {
-	long n = nvlink() ? on_nvlink : on_pcie, most = environment("NCCL_MAX_NCHANNELS", n);
+	long n = card_has_nvlink() ? on_nvlink : on_pcie,
+	     most = environment("NCCL_MAX_NCHANNELS", n);
 
 	return n < most ? n : most;
 }
@@ -114,7 +107,7 @@ static bool has_nvls(const struct nccl_comm *c)
 	const char *text = getenv("NCCL_NVLS_ENABLE");
 	int node = device_physical_count();
 
-	return (!text || atoi(text)) && nvlink() && lib_capability() >= 90 &&
+	return (!text || atoi(text)) && card_has_nvlink() && lib_capability() >= 90 &&
 	       (c->ranks < node ? c->ranks : node) >= NVLS_LEAST_RANKS;
 }
 

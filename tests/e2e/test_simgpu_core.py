@@ -368,6 +368,23 @@ def test_nvml_agrees_with_the_runtime():
     assert lines == ["1 0 0 2", "0 2", "0", "True True", "0 1 True True"]
 
 
+@pytest.mark.parametrize("card, nvlink", [("h100-80g", 0), ("rtx4090-24g", 5)])
+def test_nvml_says_how_devices_are_joined(card, nvlink):
+    lines = run("""
+        import ctypes
+        from ctypes import byref
+        N = ctypes.CDLL("libnvidia-ml.so.1"); N.nvmlInit_v2()
+        a, b, s, f = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int(-1), (ctypes.c_ubyte * 64)(*[255] * 64)
+        N.nvmlDeviceGetHandleByIndex_v2(0, byref(a)); N.nvmlDeviceGetHandleByIndex_v2(1, byref(b))
+        print([(N.nvmlDeviceGetP2PStatus(a, b, what, byref(s)), s.value) for what in (0, 1, 2)], N.nvmlDeviceGetP2PStatus(a, None, 0, byref(s)))
+        ctypes.cast(f, ctypes.POINTER(ctypes.c_uint))[0] = 36 | 2 << 24  # the second version of the structure
+        print(N.nvmlDeviceGetGpuFabricInfoV(a, f), f[28], f[36])
+        ctypes.cast(f, ctypes.POINTER(ctypes.c_uint))[0] = 60 | 9 << 24
+        print(N.nvmlDeviceGetGpuFabricInfoV(a, f))
+        """, card=card, count=2)
+    assert lines == [f"[(0, 0), (0, 0), (0, {nvlink})] 2", "0 0 255", "25"]
+
+
 def test_visible_devices():
     lines = run("""
         import ctypes, torch

@@ -72,6 +72,14 @@ def test_a_pipeline_of_two_stages(tmp_path):
     assert len(re.findall(r"elements (\d+)", logs)) == 3
 
 
+def test_symmetric_memory(tmp_path):
+    """Ranks that do not run share memory with those that do; a rank has its own alone."""
+    card, logs = fit(tmp_path, "16:3,12", "symmetric")
+    assert logs.count("elements 1048576") == 2
+    first, second = (r["peak_bytes"] for r in card["ranks"])
+    assert first == second
+
+
 # ---- the process that simulates the other ranks ----
 
 

@@ -139,6 +139,20 @@ def experts():
         optimizer.zero_grad()
 
 
+def symmetric():
+    """Asynchronous tensor parallelism: memory that the ranks of a node, every second one, share."""
+    import torch.distributed._symmetric_memory as symmetric_memory
+    group = init_device_mesh("cuda", (dist.get_world_size() // 8, 4, 2), mesh_dim_names=("node", "tp", "dp"))["tp"].get_group()
+    symmetric_memory.enable_symm_mem_for_group(group.group_name)
+    shared = symmetric_memory.empty(1 << 20, device="cuda")
+    symmetric_memory.rendezvous(shared, group.group_name).barrier()
+    a, b = (torch.zeros(n, 256, device="cuda", dtype=torch.bfloat16) for n in (128, 64))
+    torch.ops.symm_mem.fused_all_gather_matmul(a, [b.t()], 0, group.group_name)
+    torch.ops.symm_mem.fused_matmul_reduce_scatter(a, b.t(), "sum", 0, group.group_name)
+    dist.barrier()
+    print("elements", shared.numel(), flush=True)
+
+
 def gloo():
     """Objects and tensors of the host travel by gloo."""
     group = dist.new_group(backend="gloo")
@@ -166,7 +180,7 @@ def deepspeed(stage):
 
 
 KINDS = dict(ddp=ddp, zero_redundancy=zero_redundancy, fsdp1=fsdp1, fsdp2=fsdp2, hsdp=hsdp, tensor_parallel=tensor_parallel,
-             two_dimensions=two_dimensions, pipeline=pipeline, experts=experts, gloo=gloo,
+             two_dimensions=two_dimensions, pipeline=pipeline, experts=experts, symmetric=symmetric, gloo=gloo,
              **{f"zero{n}": lambda n=n: deepspeed(n) for n in (1, 2, 3)})
 
 
