@@ -9,6 +9,9 @@
 #include <string.h>
 #include "sim.h"
 
+#define DEFAULT 13000
+#define OLDER	12040
+
 static int find_runtime(struct dl_phdr_info *info, size_t size, void *data)
 {
 	const char *at = strstr(info->dlpi_name, "libcudart.so.");
@@ -30,22 +33,39 @@ static int find_runtime(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-int sim_cuda_version(void)
-{
-	static int version;
-	int found = 0;
-	const char *want;
+static int version;
 
-	if (version)
-		return version;
-	want = getenv("SIMGPU_CUDA");
+/* 0: nothing says it. */
+static int find_version(void)
+{
+	int found = 0;
+	const char *want = getenv("SIMGPU_CUDA");
+
 	if (want && atoi(want) >= 11)
 		found = atoi(want) * 1000 +
 			(strchr(want, '.') ? atoi(strchr(want, '.') + 1) * 10 : 0);
 	if (!found)
 		dl_iterate_phdr(find_runtime, &found);
-	version = found >= 11000 ? found : 13000;
+	return found >= 11000 ? found : 0;
+}
+
+int sim_cuda_version(void)
+{
+	if (!version)
+		version = find_version();
+	if (!version)
+		version = DEFAULT;
 	return version;
+}
+
+/* A program that opens the runtime itself decides, if nothing else has. */
+bool sim_cuda_is(int major)
+{
+	int found = version ? version : find_version();
+
+	if (!found && major >= 11)
+		version = major == 12 ? OLDER : major * 1000;
+	return major == sim_cuda_major();
 }
 
 int sim_cuda_major(void)

@@ -77,7 +77,8 @@ int sim_device_count(void);
 int sim_device(void);		 /* the calling thread's current device, from 0 */
 int sim_set_device(int ordinal); /* a result */
 int sim_cuda_major(void);	 /* 12 or 13: of the program that runs (its ABI shapes differ) */
-int sim_cuda_version(void);	 /* 12040, 13000, ... */
+bool sim_cuda_is(int major); /* a program opens that runtime: is it the one that is simulated? */
+int sim_cuda_version(void);  /* 12040, 13000, ... */
 
 /* ---- memory.c: device memory. All on the current device unless said. ---- */
 int sim_alloc(void **ptr, size_t bytes); /* 256-byte aligned (512 as the real one); a result */
