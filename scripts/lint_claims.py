@@ -145,6 +145,7 @@ def once():
         ("simgpu/README.md", r"copies of it on the device: (\d+) MiB", (constant("simgpu/core/extents.h", "EXTENT_BOUND", MIB),)),
         ("simgpu/README.md", r"on tensors of up to ([\d,]+) elements, in all", (constant("simgpu/kernels/kernels.h", "SMALL_MOST"),)),
         ("simgpu/README.md", r"many of them on up to ([\d,]+) elements", (constant("simgpu/kernels/kernels.h", "WHOLE_MOST"),)),
+        ("simgpu/README.md", r"More than ([\d,]+)\s+choices at once", (constant("simgpu/kernels/kernels.h", "CHOICE_MOST"),)),
         ("simgpu/README.md", r"After (\d+) s \(`SIMGPU_WAIT`\)", (constant("simgpu/libraries/lib_nccl_world.c", "SILENT_S"),)),
         ("viewer/man/gpumemtrace.1.md", r"at most (\w+) at a time", (word(int(constant("viewer/ranks/ranks_work.c", "AT_ONCE"))),)),
         ("viewer/man/gpumemtrace-ctl.1.md", r"does not answer for (\d+) seconds", (constant("viewer/recording/asking.c", "PATIENCE_MS", 1000),)),

@@ -16,6 +16,7 @@
 #include <string.h>
 #include "contents.h"
 #include "extents.h"
+#include "memory.h"
 #include "pending.h"
 
 enum { UNKNOWN = CONTENTS_UNKNOWN, GUESS = CONTENTS_GUESS, KNOWN = CONTENTS_KNOWN };
@@ -42,7 +43,7 @@ bool contents_any(void)
 
 static void blank(unsigned char *dst, unsigned char *states, size_t at, size_t n)
 {
-	memset(dst + at, 0, n);
+	host_zero(dst + at, n);
 	if (states)
 		memset(states + at, UNKNOWN, n);
 }

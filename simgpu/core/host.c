@@ -2,14 +2,17 @@
  *
  * Host memory known to the device: pinned, registered and managed ranges, sorted by address. All of
  * these ranges are real memory. Managed memory also takes room on the device while there is some,
- * as if kernels had touched all of it. Any thread; one lock.
+ * as if kernels had touched all of it. Zeros that are copied to the host take no memory there until
+ * somebody writes to them. Any thread; one lock.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "memory.h"
 
-#define PAGE ((size_t)4096)
+#define PAGE		((size_t)4096)
+#define UNTOUCHED_LEAST ((size_t)1 << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct host_range *ranges;
@@ -163,4 +166,38 @@ bool host_find(const void *ptr, struct host_range *out)
 		*out = ranges[at];
 	pthread_mutex_unlock(&lock);
 	return found;
+}
+
+/* ---- zeros ---- */
+
+/* Whether the range lies in one private mapping without a file, whose pages read as zero once they
+ * are given up. */
+static bool is_anonymous(uintptr_t from, uintptr_t to)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long begin, end, inode;
+	bool found = false;
+	char private, line[512];
+
+	while (maps && !found && fgets(line, sizeof(line), maps))
+		found = sscanf(line, "%lx-%lx %*c%*c%*c%c %*x %*s %lu", &begin, &end, &private,
+			       &inode) == 4 &&
+			begin <= from && to <= end && private == 'p' && !inode;
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+void host_zero(void *dst, size_t bytes)
+{
+	uintptr_t at = (uintptr_t)dst, from = (at + PAGE - 1) & ~(PAGE - 1);
+	uintptr_t to = (at + bytes) & ~(PAGE - 1);
+
+	if (bytes < UNTOUCHED_LEAST || !is_anonymous(from, to) ||
+	    madvise((void *)from, to - from, MADV_DONTNEED)) {
+		memset(dst, 0, bytes);
+		return;
+	}
+	memset(dst, 0, from - at);
+	memset((void *)to, 0, at + bytes - to);
 }

@@ -103,5 +103,6 @@ int host_free(void *ptr, enum host_kind kind);
 int host_register(void *ptr, size_t bytes, unsigned int flags);
 int host_unregister(void *ptr);
 bool host_find(const void *ptr, struct host_range *out);
+void host_zero(void *dst, size_t bytes); /* many pages stay untouched */
 
 #endif

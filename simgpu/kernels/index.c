@@ -130,7 +130,8 @@ static bool do_index(const struct call *c, int64_t n)
 	    !view_steps(&from, w[1], type, c->args[1], 3, 1) || count < 1 || count > INDICES)
 		return false;
 	for (int64_t i = 0; i < count; i++)
-		if (!view_steps(&index[i], w[3 + i], 'l', c->args[1], 3, 2))
+		if (!view_steps(&index[i], w[3 + i], 'l', c->args[1], 3, 2) ||
+		    !view_worth(&index[i]))
 			return false;
 	for (int64_t e = 0; e < n; e++) {
 		bool known = true;
@@ -183,7 +184,7 @@ static bool do_take(const struct call *c, int64_t n)
 	int64_t at;
 
 	if (!view_steps(&to, w[0], c->k->types[0], c->args[1], 2, 0) ||
-	    !view_steps(&index, w[1], 'l', c->args[1], 2, 1))
+	    !view_steps(&index, w[1], 'l', c->args[1], 2, 1) || !view_worth(&index))
 		return false;
 	if (row ? !view_row(&from, *source, to.type, number(w + 2))
 		: !view_steps(&from, *source, to.type, steps, 1, 0))
@@ -252,7 +253,7 @@ static bool do_gather(const struct call *c, int64_t n)
 	if (!view_steps(&to, w[3], type, c->args[1], pointers, 0) ||
 	    !view_steps(&index, w[0], c->k->types[1], c->args[1], pointers, pointers - 1) ||
 	    (!has_value && !view_steps(&from, w[6], type, c->args[1], pointers, 1)) ||
-	    c->k->result < 0)
+	    c->k->result < 0 || !view_worth(&index))
 		return false;
 	if (has_value)
 		value.x = number_load(type, w + 6);

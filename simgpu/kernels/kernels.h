@@ -12,6 +12,7 @@
 
 #define SMALL_MOST    4096	/* elements of a tensor that is computed */
 #define WHOLE_MOST    (1 << 20) /* the same for whole numbers or flags, if some of them are known */
+#define CHOICE_MOST   (1 << 19) /* choices among unknown values that are spread */
 #define TYPES_MOST    4
 #define OPERANDS_MOST 4 /* of an element-wise kernel, with the result */
 

@@ -347,7 +347,7 @@ bool reduce_launch(const struct call *c)
 	view_forget(&r.results);
 	if (r.second)
 		sim_forget(r.second);
-	if (chooses(c->k->reducer) && r.inputs.n && r.results.n <= WHOLE_MOST &&
+	if (chooses(c->k->reducer) && r.inputs.n && r.results.n <= CHOICE_MOST &&
 	    assumes(CONTENTS_EVEN))
 		for (int64_t o = 0; o < r.results.n; o++)
 			choose(&r, o);
