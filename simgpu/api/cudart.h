@@ -34,9 +34,10 @@
 
 /* uncomputed.c: a copy to the host was made; counted if not all of it was known. */
 void value_read(const void *src, size_t bytes);
-/* A kernel that may be one of those that are computed; rt_launch.c. */
+/* A kernel that may be one of those that are computed, and takes so long (0: by its threads);
+ * rt_launch.c. */
 int launch_known(const void *fn, const unsigned int blocks[3], unsigned int threads, void **args,
-		 size_t shared, void *stream);
+		 size_t shared, void *stream, uint64_t ns);
 /* A pattern of 1, 2 or 4 bytes; rt_copy.c. */
 int fill_async(void *dst, uint32_t value, unsigned int unit, size_t bytes, void *stream);
 

@@ -1,32 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver's modules, libraries, kernels and launches. Code is not looked at: any image loads,
- * any name in it is a kernel.
+ * The driver's modules, libraries, kernels and launches. Code is not looked at, but for the sizes
+ * of a kernel's parameters: any image loads, any name in it is a kernel.
  */
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
+#include "../core/clock.h"
 #include "../kernels/kernels.h"
 #include "cudart.h"
 
-#define MODULE_KIND   SIM_KIND('M', 'O', 'D', '1')
-#define FUNCTION_KIND SIM_KIND('F', 'U', 'N', '1')
-#define NAME_MOST     256
+#define MODULE_KIND    SIM_KIND('M', 'O', 'D', '1')
+#define FUNCTION_KIND  SIM_KIND('F', 'U', 'N', '1')
+#define NAME_MOST      256
+#define PARAMETERS     64
+#define ELEMENT	       4.0 /* bytes, on average */
+#define PARAMETER_INFO 0x17
+#define SIZE_MOST      0x0d000000 /* larger 4-byte arguments are taken for floats */
+
+/* The parameters of a module's first kernel, if the image says them: a compiler that makes one
+ * kernel after the other (Triton) loads each by itself. */
+struct parameters {
+	char name[NAME_MOST];
+	unsigned int n, sizes[PARAMETERS];
+};
 
 struct module {
-	unsigned int functions;
+	struct parameters parameters;
 };
 
 struct function {
 	struct module *module;
 	char name[NAME_MOST];
+	struct parameters parameters;
 };
+
+/* Attributes of a kernel: a form (4: so many bytes follow), a number, and a size or a value. */
+static void read_parameters(struct parameters *p, const unsigned char *at, size_t bytes)
+{
+	const unsigned char *end = at + bytes;
+
+	while (at + 4 <= end) {
+		size_t size = at[0] == 4 ? at[2] | at[3] << 8 : 0;
+		uint32_t word[3];
+
+		if (at[0] == 4 && at[1] == PARAMETER_INFO && size == sizeof(word) &&
+		    at + 4 + size <= end) {
+			memcpy(word, at + 4, size);
+			if (word[1] % 65536 < PARAMETERS) {
+				p->sizes[word[1] % 65536] = word[2] >> 18;
+				p->n += 1;
+			}
+		}
+		at += 4 + size;
+	}
+}
+
+/* An image is an ELF file, or something else that is not looked at. */
+static void read_image(struct parameters *p, const unsigned char *image)
+{
+	const Elf64_Ehdr *head = (const Elf64_Ehdr *)image;
+	const Elf64_Shdr *sections;
+	const char *names;
+
+	if (strncmp((const char *)image, ELFMAG, SELFMAG) != 0 ||
+	    head->e_shentsize != sizeof(*sections))
+		return;
+	sections = (const Elf64_Shdr *)(image + head->e_shoff);
+	names = (const char *)image + sections[head->e_shstrndx].sh_offset;
+	for (int i = 0; !p->n && i < head->e_shnum; i++) {
+		const char *name = names + sections[i].sh_name;
+
+		if (strncmp(name, ".nv.info.", 9) != 0)
+			continue;
+		snprintf(p->name, sizeof(p->name), "%s", name + 9);
+		read_parameters(p, image + sections[i].sh_offset, sections[i].sh_size);
+	}
+}
 
 static int load(void **out, const void *image)
 {
+	struct module *m;
+
 	if (!out || !image)
 		return SIM_INVALID;
-	*out = sim_handle(MODULE_KIND, sizeof(struct module));
-	return *out ? SIM_OK : SIM_NOMEM;
+	m = sim_handle(MODULE_KIND, sizeof(struct module));
+	if (m)
+		read_image(&m->parameters, image);
+	*out = m;
+	return m ? SIM_OK : SIM_NOMEM;
 }
 
 static int get_function(void **out, void *module, const char *name)
@@ -42,6 +104,8 @@ static int get_function(void **out, void *module, const char *name)
 		return SIM_NOMEM;
 	f->module = module;
 	snprintf(f->name, sizeof(f->name), "%s", name);
+	if (!strcmp(f->module->parameters.name, name))
+		f->parameters = f->module->parameters;
 	kernel_register(f, f->name);
 	*out = f;
 	return SIM_OK;
@@ -273,6 +337,34 @@ SIM_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction functi
 
 /* ---- launches ---- */
 
+/* A compiled kernel takes as long as its tensors have bytes, however it is cut into blocks: else a
+ * tuner would find that fewer threads are always faster. Its whole numbers are sizes, whose product
+ * is the number of elements; a tensor ends with its allocation at the latest. 0: not known. */
+static uint64_t time_of_arguments(void *function, void **params)
+{
+	const struct function *f = sim_handle_check(function, FUNCTION_KIND);
+	double elements = 0, bytes = 0;
+
+	if (!f || !params)
+		return 0;
+	for (unsigned int i = 0; i < f->parameters.n; i++)
+		if (f->parameters.sizes[i] == 4) {
+			int32_t number = *(const int32_t *)params[i];
+
+			if (number > 1 && number < SIZE_MOST)
+				elements = (elements > 0 ? elements : 1) * number;
+		}
+	for (unsigned int i = 0; i < f->parameters.n; i++)
+		if (f->parameters.sizes[i] == 8) {
+			uintptr_t address = *(const uintptr_t *)params[i];
+			double room = (double)memory_room(address, elements > 0);
+
+			bytes += elements > 0 && elements * ELEMENT < room ? elements * ELEMENT
+									   : room;
+		}
+	return bytes > 0 ? time_of_bytes(bytes) : 0;
+}
+
 SIM_API CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy,
 				unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
 				unsigned int shared, CUstream stream, void **params, void **extra)
@@ -285,7 +377,7 @@ SIM_API CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned i
 	    extra[2] == CU_LAUNCH_PARAM_BUFFER_SIZE)
 		contents_scan(extra[1], *(size_t *)extra[3]);
 	return DRV(launch_known(function, (unsigned int[]){ gx, gy, gz }, bx * by * bz, params,
-				shared, stream));
+				shared, stream, time_of_arguments(function, params)));
 }
 
 SIM_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,

@@ -210,17 +210,17 @@ static uint64_t time_of(const void *fn, unsigned int blocks, unsigned int thread
 }
 
 int launch_known(const void *fn, const unsigned int blocks[3], unsigned int threads, void **args,
-		 size_t shared, void *stream)
+		 size_t shared, void *stream, uint64_t ns)
 {
 	unsigned int n = blocks[0] * blocks[1] * blocks[2];
-	uint64_t ns = time_of(fn, n, threads, args);
 	bool records = sim_capturing(stream);
 	bool done = !records && kernel_launch(fn, blocks, args);
 	int result;
 
 	if (done)
 		contents_wipe();
-	result = launch_kernel_for(stream, done ? NULL : args, n, threads, shared, ns);
+	result = launch_kernel_for(stream, done ? NULL : args, n, threads, shared,
+				   ns ? ns : time_of(fn, n, threads, args));
 	if (records && !result)
 		kernel_record(fn, stream, blocks, args);
 	return result;
@@ -229,7 +229,7 @@ int launch_known(const void *fn, const unsigned int blocks[3], unsigned int thre
 static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t shared, void *stream)
 {
 	unsigned int blocks[] = { grid.x, grid.y, grid.z };
-	int result = launch_known(fn, blocks, block.x * block.y * block.z, args, shared, stream);
+	int result = launch_known(fn, blocks, block.x * block.y * block.z, args, shared, stream, 0);
 
 	return result == SIM_INVALID ? cudaErrorInvalidConfiguration : result;
 }

@@ -167,3 +167,17 @@ int sim_ptr_device(const void *ptr)
 	pthread_mutex_unlock(&memory_lock);
 	return found ? b.device : -1;
 }
+
+size_t memory_room(uintptr_t addr, bool across)
+{
+	size_t room = 0;
+	struct block b;
+
+	if (!sim_is_device_ptr((void *)addr))
+		return 0;
+	pthread_mutex_lock(&memory_lock);
+	if (block_find(addr, &b))
+		room = across && addr >= vmm_base() ? sim_card()->memory : b.base + b.bytes - addr;
+	pthread_mutex_unlock(&memory_lock);
+	return room;
+}

@@ -52,6 +52,9 @@ bool block_find(uintptr_t addr, struct block *out); /* memory_lock held */
 /* These lock themselves. */
 int memory_alloc(int device, uintptr_t *out, size_t bytes);
 int memory_free(uintptr_t addr);
+/* Bytes from an address to the end of its allocation; 0: not on the device. Across: of mapped
+ * memory the next mapping may go on. */
+size_t memory_room(uintptr_t addr, bool across);
 void memory_reset(int device); /* frees everything on the device, its primary context too */
 
 /* ---- vmm.c ---- */
