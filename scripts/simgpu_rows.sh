@@ -22,7 +22,8 @@ rows() { # row, what has none of those, then header, result, prefix...
 		names+=$(functions "$1" "$2" "$3" || true)$'\n'
 		shift 3
 	done
-	sort -u <<<"$names" | grep -vE "^$|$but" | comm -23 - <(echo "$known") | sed "s/.*/${row%NAME*}&${row#*NAME}/"
+	sort -u <<<"$names" | grep -vE "^$|$but" | comm -23 - <(echo "$known") | sed "s/.*/${row%NAME*}&${row#*NAME}/" |
+		awk 'line && length(line " " $0) > 120 { print line; line = "" } { line = line ? line " " $0 : $0 } END { print line }'
 }
 
 echo '/* SPDX-License-Identifier: Apache-2.0 */'

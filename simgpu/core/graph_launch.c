@@ -6,12 +6,16 @@
  */
 #include "clock.h"
 #include "graph.h"
+#include "memory.h"
 #include "pollers.h"
 
-#define EXEC_KIND SIM_KIND('G', 'E', 'X', '1')
+#define EXEC_KIND  SIM_KIND('G', 'E', 'X', '1')
+#define NODE_BYTES 10240
 
 struct exec {
 	uint64_t ns;
+	int device;
+	size_t bytes;
 	size_t n;
 	struct {
 		struct node_spec spec;
@@ -32,6 +36,26 @@ static uint64_t end_of(struct node *n)
 	return begin + n->spec.ns;
 }
 
+/* The driver keeps about 10 KiB of device memory for each node (NVIDIA/cccl, pull request 3768), in
+ * pages that all graphs share. False if there is no room. */
+static bool hold(int device, size_t more, size_t less)
+{
+	static size_t held[SIM_MAX_DEVICES];
+	size_t before, after;
+	bool done = true;
+
+	pthread_mutex_lock(&memory_lock);
+	before = (held[device] + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
+	after = (held[device] + more - less + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
+	if (after > before)
+		done = memory_charge(device, after - before);
+	else
+		memory_uncharge(device, before - after);
+	held[device] += done ? more - less : 0;
+	pthread_mutex_unlock(&memory_lock);
+	return done;
+}
+
 int graph_instantiate(void **exec, struct sim_graph *g)
 {
 	struct exec *e;
@@ -41,6 +65,12 @@ int graph_instantiate(void **exec, struct sim_graph *g)
 	e = sim_handle(EXEC_KIND, sizeof(*e) + g->nodes.n * sizeof(e->steps[0]));
 	if (!e)
 		return SIM_NOMEM;
+	e->device = sim_device();
+	e->bytes = g->nodes.n * NODE_BYTES;
+	if (!hold(e->device, e->bytes, 0)) {
+		sim_handle_free(e);
+		return SIM_NOMEM;
+	}
 	for (; e->n < g->nodes.n; e->n++) {
 		struct node *n = g->nodes.nodes[e->n];
 
@@ -62,6 +92,7 @@ int graph_exec_destroy(void *exec)
 		return SIM_BAD_HANDLE;
 	for (size_t i = 0; i < e->n; i++)
 		act_drop(e->steps[i].spec.act);
+	hold(e->device, 0, e->bytes);
 	sim_handle_free(e);
 	return SIM_OK;
 }

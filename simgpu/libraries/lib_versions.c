@@ -17,64 +17,27 @@ struct library {
 	enum how how;
 	int cuda; /* of this major version; 0: of any */
 	int version[3];
-	int scale; /* of BY_NUMBER and BY_POINTER: major = number / scale */
 	bool asked;
 };
 
+#define SCALE 10000 /* of BY_NUMBER and BY_POINTER: major = number / SCALE */
+#define ROW(name, file, function, how, cuda, ...)                       \
+	{                                                               \
+		name, file, function, how, cuda, { __VA_ARGS__ }, false \
+	}
+
 static struct library libraries[] = {
-	{ "cublas",
-	  "libcublasLt.so.13",
-	  "cublasLtGetProperty",
-	  BY_PART,
-	  13,
-	  { 13, 1, 0 },
-	  0,
-	  false },
-	{ "cublas",
-	  "libcublasLt.so.12",
-	  "cublasLtGetProperty",
-	  BY_PART,
-	  12,
-	  { 12, 4, 5 },
-	  0,
-	  false },
-	{ "cusparse",
-	  "libcusparse.so.12",
-	  "cusparseGetProperty",
-	  BY_PART,
-	  13,
-	  { 12, 6, 3 },
-	  0,
-	  false },
-	{ "cusparse",
-	  "libcusparse.so.12",
-	  "cusparseGetProperty",
-	  BY_PART,
-	  12,
-	  { 12, 3, 1 },
-	  0,
-	  false },
-	{ "cusolver",
-	  "libcusolver.so.12",
-	  "cusolverGetProperty",
-	  BY_PART,
-	  13,
-	  { 12, 0, 4 },
-	  0,
-	  false },
-	{ "cusolver",
-	  "libcusolver.so.11",
-	  "cusolverGetProperty",
-	  BY_PART,
-	  12,
-	  { 11, 6, 1 },
-	  0,
-	  false },
-	{ "cufft", "libcufft.so.12", "cufftGetProperty", BY_PART, 13, { 12, 0, 0 }, 0, false },
-	{ "cufft", "libcufft.so.11", "cufftGetProperty", BY_PART, 12, { 11, 2, 1 }, 0, false },
-	{ "curand", "libcurand.so.10", "curandGetProperty", BY_PART, 0, { 10, 4, 0 }, 0, false },
-	{ "cudnn", "libcudnn.so.9", "cudnnGetVersion", BY_NUMBER, 0, { 9, 19, 0 }, 10000, false },
-	{ "nccl", "libnccl.so.2", "ncclGetVersion", BY_POINTER, 0, { 2, 28, 9 }, 10000, false },
+	ROW("cublas", "libcublasLt.so.13", "cublasLtGetProperty", BY_PART, 13, 13, 1, 0),
+	ROW("cublas", "libcublasLt.so.12", "cublasLtGetProperty", BY_PART, 12, 12, 4, 5),
+	ROW("cusparse", "libcusparse.so.12", "cusparseGetProperty", BY_PART, 13, 12, 6, 3),
+	ROW("cusparse", "libcusparse.so.12", "cusparseGetProperty", BY_PART, 12, 12, 3, 1),
+	ROW("cusolver", "libcusolver.so.12", "cusolverGetProperty", BY_PART, 13, 12, 0, 4),
+	ROW("cusolver", "libcusolver.so.11", "cusolverGetProperty", BY_PART, 12, 11, 6, 1),
+	ROW("cufft", "libcufft.so.12", "cufftGetProperty", BY_PART, 13, 12, 0, 0),
+	ROW("cufft", "libcufft.so.11", "cufftGetProperty", BY_PART, 12, 11, 2, 1),
+	ROW("curand", "libcurand.so.10", "curandGetProperty", BY_PART, 0, 10, 4, 0),
+	ROW("cudnn", "libcudnn.so.9", "cudnnGetVersion", BY_NUMBER, 0, 9, 19, 0),
+	ROW("nccl", "libnccl.so.2", "ncclGetVersion", BY_POINTER, 0, 2, 28, 9),
 };
 
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
@@ -105,10 +68,10 @@ static void ask(struct library *l)
 		return;
 	}
 	number = number_of(l, function);
-	if (number < l->scale)
+	if (number < SCALE)
 		return;
-	l->version[0] = number / l->scale;
-	l->version[1] = number % l->scale / 100;
+	l->version[0] = number / SCALE;
+	l->version[1] = number % SCALE / 100;
 	l->version[2] = number % 100;
 }
 
