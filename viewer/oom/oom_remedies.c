@@ -220,22 +220,22 @@ static uint64_t shard(const struct oom *o, char *what, char *how)
 	return all / 2;
 }
 
-/* "--batch-size=1", "train.batch 1", "-b 1": of one, as the command has it. Its last such option
- * counts. */
+/* "--batch-size=1", "train.batch 1", "-b 1": of one, by the command's last such option. */
 static bool batch_of_one(const struct defs *defs)
 {
+	struct defs_text argv = defs_meta(defs, "argv");
+	const char *end = argv.s + argv.len;
 	bool one = false;
 
-	for (const char *word = defs_meta(defs, "argv").s; *word; word += strspn(word, " ")) {
+	for (const char *word = argv.s, *next; word < end; word = next) {
 		size_t len = strcspn(word, " "), name = strcspn(word, " =");
-		const char *value =
-			word[name] == '=' ? word + name + 1 : word + len + strspn(word + len, " ");
+		const char *value = word + name + 1; /* or the next word */
 		bool batch = name > 4 && memmem(word, name, "batch", 5);
 
-		if ((batch || (len == 2 && !memcmp(word, "-b", 2))) &&
+		next = word + len + 1;
+		if ((batch || (len == 2 && !memcmp(word, "-b", 2))) && value < end &&
 		    isdigit((unsigned char)*value))
 			one = value[0] == '1' && (!value[1] || value[1] == ' ');
-		word += len;
 	}
 	return one;
 }
