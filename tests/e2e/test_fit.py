@@ -467,3 +467,14 @@ def test_all_members_were_seen():
     every = {(table, m.name) for table in TABLES if table.startswith("fit") for m in TABLES[table][1]}
     never = every - SEEN - OF_LARGE_WORLDS - {("fit_vary", "value")}
     assert not never, sorted(never)
+
+
+def test_a_kernel_that_the_card_cannot_run(tmp_path):
+    """Triton's own limit: tiles of 192 KiB run on an H100, and on a consumer card as little as on the device here."""
+    done = subprocess.run([toy.TOOL, "fit", "--cards", "rtx4090-24g", "-o", tmp_path, "--", sys.executable, os.path.join(toy.ROOT, "tests/workloads/triton_shared.py")],
+                          capture_output=True, text=True, timeout=200)
+    said = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == 3 and re.search(r"out of resource: shared memory, Required: \d+, Hardware limit: 101376", said), said
+    assert "(as on the card: that is what a block of rtx4090-24g has)" in said
+    subprocess.run([toy.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, os.path.join(toy.ROOT, "tests/workloads/triton_shared.py")],
+                   check=True, timeout=200)

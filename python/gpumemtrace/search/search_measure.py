@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional
 from .search_answer import many
 from .search_facts import Facts
 from .search_stable import STABLE
-from .search_trial import FAILED, FITS, REFUSED, UNSTABLE, Trial
+from .search_trial import FAILED, FITS, REFUSED, SHARED_LIMIT, UNSTABLE, Trial
 from .search_usage import Usage, read_usage
 from .search_watch import End
 from .search_watched import rise_of
@@ -56,16 +56,17 @@ class Measured:
 
 
 def last_words(path: str) -> str:
-    """The program's last line of output, or the tool's if the program printed nothing."""
-    words, own = "", False
+    """The program's last line of output, or the tool's if the program printed nothing; before them what Triton says of a limit of the card."""
+    words, own, limit = "", False, ""
     with contextlib.suppress(OSError), open(path, "rb") as f:
         for piece in iter(lambda: f.readline(LINE), b""):
             line = os.fsdecode(piece.rstrip(b"\n"))
             ours = line.startswith(NAME)
+            limit = line.strip() if SHARED_LIMIT in line else limit
             if line.strip(" \t\r") and not (ours and own):
                 words = line.lstrip(" \t\r")
                 own |= not ours
-    return words
+    return limit or words
 
 
 def figures(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:

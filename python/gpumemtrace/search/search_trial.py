@@ -24,6 +24,8 @@ SCRIPT, RESULT = 1 << 20, 64 << 20  # most bytes that are read
 
 FITS, REFUSED, UNSTABLE, FAILED = "fits", "does not fit", "not stable", "failed"
 
+SHARED_LIMIT = "out of resource: shared memory"  # Triton's words of a kernel that the card cannot run
+
 
 @dataclass(frozen=True)
 class Card:
@@ -123,7 +125,8 @@ class Trial:
             return f"it ended with exit code 0; does it use the CPU alone?{printed}"
         if self.text("hangs"):
             return f"it hangs: {self.text('hangs')}" + ("" if words.startswith("gpumemtrace") else printed)
-        return f"exit code {self.number('exit_code')}: {words}"
+        as_there = f" (as on the card: that is what a block of {self.card.name} has)" if SHARED_LIMIT in words else ""
+        return f"exit code {self.number('exit_code')}: {words}{as_there}"
 
     def failure_sentence(self) -> Sentence:
         """Both, with the card and the setting."""
