@@ -105,7 +105,7 @@ def check_text(tool, recording, said):
 
 # case: ranks, card, cause
 RANKS = {
-    "fsdp": (2, "card=1.5GiB", "unsharded"),
+    "fsdp": (2, "card=2165MiB", "unsharded"),
     "all_gather": (2, "card=1GiB", "unsharded"),
     "gather_by_hand": (2, "card=768MiB", "unsharded"),
     "uneven": (2, CARD, "batch_too_large"),

@@ -156,7 +156,7 @@ def test_a_context_on_another_ranks_device(tool, tmp_path, seen):
     assert codes == [0, 0]
     (e,) = tool.json("report", tmp_path)["elsewhere"]
     assert (e["rank"], e["device"], e["bytes"], e["of"]) == (1, 0, 0, str(tmp_path / "0.gmt"))
-    assert e["device_bytes"] == used  # by the driver's own figure
+    assert used - e["device_bytes"] == 94 << 20  # the driver's own figure, with the first kernel, behind which nothing was looked at
     assert ((e["file"].split("/")[-1], e["line"]) == ("context_elsewhere.py", 16)) == seen
     assert "rank 1: a context of about 520.0 MiB on device 0, where rank 0 works" in tool("report", tmp_path)
 

@@ -14,7 +14,6 @@ pytestmark = pytest.mark.skipif(not os.path.exists(SIM), reason="built without C
 PROGRAM = """
 import ctypes, os, sys
 L = ctypes.CDLL(None)
-if len(sys.argv) > 3: ctypes.CDLL(sys.argv[3], ctypes.RTLD_GLOBAL)
 n, rank = int(sys.argv[1]), int(sys.argv[2])
 free, total, comm, p = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_void_p(), ctypes.c_void_p()
 def used():
@@ -35,8 +34,8 @@ assert not L.ncclAlltoAll(ctypes.c_void_p(p), ctypes.c_void_p(p), ctypes.c_size_
 
 def measure(ranks, rank, *library, card="h100-80g", **env):
     """MiB in use on the device: by a context; by a communicator; behind a barrier, a large sum, an exchange of all."""
-    full = dict(os.environ, LD_PRELOAD=SIM, LD_LIBRARY_PATH=os.path.join(BUILD, "simgpu"), SIMGPU_CARD=card, SIMGPU_COUNT="8", SIMGPU_RANKS="alone", **env)
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(ranks), str(rank), *library], env=full, capture_output=True, text=True, timeout=60)
+    full = dict(os.environ, LD_PRELOAD=":".join([SIM, *library]), LD_LIBRARY_PATH=os.path.join(BUILD, "simgpu"), SIMGPU_CARD=card, SIMGPU_COUNT="8", SIMGPU_RANKS="alone", **env)
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(ranks), str(rank)], env=full, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return [int(line) for line in done.stdout.split()]
 
