@@ -64,7 +64,7 @@ static int print_schema(struct emit *out)
 	struct lake_view v;
 
 	emit_document(out, sql_schema, &row);
-	emit_title(out, "Tables (each has project, day, run and rank)");
+	emit_title(out, "Tables (each has project, day, run, rank, month and process)");
 	for (int t = 0; t < LAKE_TABLES; t++) {
 		emit_line(out, "%s", "");
 		emit_line(out, "%s: %s", lake_tables[t].name, lake_tables[t].meaning);

@@ -54,8 +54,8 @@ struct lake_table {
 
 extern const struct lake_table lake_tables[LAKE_TABLES];
 
-/* Names of the partition folders, from the outermost. */
-#define LAKE_PARTITIONS 4
+/* Columns of every table; month is the name of a folder. */
+#define LAKE_PARTITIONS 6
 extern const struct lake_column lake_partitions[LAKE_PARTITIONS];
 
 /* The type of a column in SQL, of DuckDB and of Spark alike. */

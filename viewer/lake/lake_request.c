@@ -13,14 +13,16 @@ ASSET_FILE(lake_answer, "python/gpumemtrace/lake/lake_answer.py");
 ASSET_FILE(lake_duckdb, "python/gpumemtrace/lake/lake_duckdb.py");
 ASSET_FILE(lake_places, "python/gpumemtrace/lake/lake_places.py");
 ASSET_FILE(lake_folders, "python/gpumemtrace/lake/lake_folders.py");
+ASSET_FILE(lake_store, "python/gpumemtrace/lake/lake_store.py");
 ASSET_FILE(lake_collect, "python/gpumemtrace/lake/lake_collect.py");
 ASSET_FILE(lake_perform, "python/gpumemtrace/lake/lake_perform.py");
 
 /* Each imports only what stands above it. */
 static const struct handover_module modules[] = {
-	{ "lake_answer", asset_lake_answer },	{ "lake_duckdb", asset_lake_duckdb },
-	{ "lake_folders", asset_lake_folders }, { "lake_places", asset_lake_places },
-	{ "lake_collect", asset_lake_collect }, { "lake_perform", asset_lake_perform },
+	{ "lake_answer", asset_lake_answer },	{ "lake_folders", asset_lake_folders },
+	{ "lake_duckdb", asset_lake_duckdb },	{ "lake_places", asset_lake_places },
+	{ "lake_store", asset_lake_store },	{ "lake_collect", asset_lake_collect },
+	{ "lake_perform", asset_lake_perform },
 };
 
 static void put_question(FILE *f, const struct lake_question *q)

@@ -45,6 +45,8 @@ const struct lake_column lake_partitions[LAKE_PARTITIONS] = {
 	{ "day", LAKE_TEXT, "", "2026-11-22, of the run's start, UTC" },
 	{ "run", LAKE_TEXT, "", "start of the run, host and process of its first rank" },
 	{ "rank", LAKE_INT, "", "its rank, 0 if it says none" },
+	{ "month", LAKE_TEXT, "", "2026-11, of the day" },
+	{ "process", LAKE_TEXT, "", "host, number and start of the process, and its rank" },
 };
 
 const char *lake_sql_type(const struct lake_column *c)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collecting: the tool gives the rows of many recordings (viewer/lake/lake_work.h), DuckDB writes a Parquet file of each recording and
-table, many at a time, and these get their names when they are complete."""
+"""Collecting: the tool gives the rows of many recordings (viewer/lake/lake_work.h), DuckDB takes many at a time, and puts them into files
+of the lake (lake_store.py)."""
 from __future__ import annotations
 
 import contextlib
@@ -9,17 +9,14 @@ import errno
 import json
 import os
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO, Collection, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .lake_answer import Sentence, terminal
-from .lake_duckdb import LARGE, DuckError, Schema, connect, quoted
-from .lake_folders import Place, give_name, move, tidy
+from .lake_duckdb import LARGE, DuckError, Schema, connect, names_of, quoted
 from .lake_places import Source
+from .lake_store import Had, Store, key_of
 
-SCHEMA = "1"  # of the files: older readers ignore files with a higher one
-BATCH = 1 << 19  # bytes of rows that DuckDB has at a time
-AT_ONCE = 4  # recordings
+BATCH, MOST_BATCH = 1 << 19, 1 << 24  # bytes of rows that DuckDB has at a time: of the first recordings, and later
 csv.field_size_limit(1 << 30)
 EVENTS, DAMAGED, PEAK = "events", "damaged", "peak_bytes"
 
@@ -89,10 +86,9 @@ class Job:
         self.tables = [t for t in schema.tables if t in tables]
         self.small = [t for t in self.tables if t not in LARGE]
         self.columns = {t: [c for c in schema.tables[t] if c in (columns or {}).get(t, schema.tables[t])] for t in self.tables}
-        self.compression, self.facts = compression, {"schema": SCHEMA, "version": version}
         self.connection = connect()
-        if self.small == self.tables:
-            self.connection.execute("set threads = 1")  # of a query: several recordings are written at a time
+        self.store = Store(self.connection, schema, lake, scratch, version, compression)
+        self.had: Dict[str, Had] = {}
 
     def start(self, sources: Sequence[Source]) -> Any:
         self.order = [nth for source in sources for nth in source.files]
@@ -122,120 +118,69 @@ def tidy_large(job: Job, nth: int) -> None:
 # ---- the lake
 
 
-def worths_of(connection: Any, lake: str, places: Iterable[Place]) -> Dict[str, Tuple[int, bool]]:
-    """Of recordings in the lake, by id; without those of a version that did not store it."""
-    found = {}
-    for place in places:
-        path = place.path(lake, "ranks")
-        try:
-            row = connection.execute(f"select events, damaged from read_parquet({quoted(path)}, hive_partitioning=false)").fetchone()
-        except DuckError:
-            continue
-        if row and None not in row:
-            found[place.id] = (row[0], not row[1])
-    return found
-
-
-def cells_of(job: Job, table: str) -> Tuple[str, str]:
-    """The rows of a table in a file of CSV are these columns."""
+def cells_of(job: Job, table: str, paths: Sequence[str]) -> str:
+    """The rows of a table in files of CSV."""
     kinds = {"nth_": "bigint", **{name: job.schema.tables[table][name] for name in job.columns[table]}}
-    names = [f'make_timestamp("{n}") as "{n}"' if kind == "timestamp" else f'"{n}"' for n, kind in kinds.items()]
+    names = ", ".join(f'make_timestamp("{n}") as "{n}"' if kind == "timestamp" else f'"{n}"' for n, kind in kinds.items())
     types = ", ".join(f"'{n}': '{'bigint' if kind == 'timestamp' else kind}'" for n, kind in kinds.items())
-    return (", ".join(names), f"auto_detect=false, header=false, delim=',', quote='\"', escape='\"', nullstr='', new_line='\\n', "
-            f"max_line_size=16777216, columns={{{types}}}")
+    return (f"select {names} from read_csv({names_of(paths)}, auto_detect=false, header=false, delim=',', quote='\"', escape='\"', nullstr='', "
+            f"new_line='\\n', max_line_size=16777216, columns={{{types}}})")
 
 
-def load_small(job: Job, kept: Sequence[Rows]) -> None:
-    """Makes a table of DuckDB of the rows of many recordings."""
-    for table in job.small:
-        path, (names, form) = f"{job.scratch}/{table}.csv", cells_of(job, table)
-        with open(path, "wb") as file:
-            file.writelines(rows.tables.get(table, b"") for rows in kept)
-        job.connection.execute(f'create or replace table "{table}" as select {names} from read_csv({quoted(path)}, {form})')
-        os.unlink(path)
+def load(job: Job, table: str, kept: Batch) -> None:
+    """Makes a table of DuckDB of the rows of many recordings: of large tables a view, so that they are never in memory as a whole."""
+    paths = [f"{job.scratch}/{rows.nth}.{table}" for _, rows in kept if table in LARGE] or [f"{job.scratch}/{table}.csv"]
+    if table not in LARGE:
+        with open(paths[0], "wb") as file:
+            file.writelines(rows.tables.get(table, b"") for _, rows in kept)
+    paths = [path for path in paths if os.path.exists(path) and os.path.getsize(path)] or [os.devnull]
+    kind = "view" if table in LARGE else "table"
+    job.connection.execute(f"create or replace temp {kind} new_{table} as select p.* exclude (nth_, moved), c.* exclude nth_ "
+                           f"from ({cells_of(job, table, paths)}) c join places_ p using (nth_)")
 
 
-def form_of(job: Job, table: str, rows: Rows) -> str:
-    """Earlier versions take from the file's facts what it is worth."""
-    facts = dict(job.facts)
-    if table == "ranks":
-        events, whole = rows.worth(job.schema)
-        facts.update(events=str(events), damaged="0" if whole else "1")
-    listed = ", ".join(f"'gpumemtrace.{key}': '{value}'" for key, value in facts.items())
-    return f"format parquet, use_tmp_file false, compression {job.compression}, kv_metadata {{{listed}}}"
-
-
-def copy(connection: Any, job: Job, table: str, rows: Rows) -> Optional[str]:
-    """Writes a Parquet file and returns its name, None if the recording has no rows of this table."""
-    path = f"{job.scratch}/{rows.nth}.{table}"
-    if table in LARGE:
-        names, form = cells_of(job, table)
-        some, of = os.path.getsize(path) > 0, f"(select {names} from read_csv({quoted(path)}, {form}))"
-    else:
-        some, of = table in rows.tables, f'"{table}" where nth_ = {rows.nth}'
-    if some:
-        connection.execute(f"copy (select * exclude nth_ from {of}) to {quoted(path + '.parquet')} ({form_of(job, table, rows)})")
-    if table in LARGE:
-        os.unlink(path)
-    return f"{path}.parquet" if some else None
-
-
-def put(job: Job, source: Source, rows: Rows) -> None:
-    """The table of recordings is put last, so that everything it refers to exists. A table without rows gets no file, and an older
-    file is removed."""
-    with job.connection.cursor() as connection:
-        for table in reversed(job.tables):
-            made, path = copy(connection, job, table, rows), source.place.path(job.lake, table)
-            if made:
-                give_name(made, path)
-            elif os.path.exists(path):
-                tidy(path)
-    move(job.lake, job.schema.tables, source.old, source.place)
-
-
-def write_all(job: Job, kept: Batch) -> None:
-    """Small tables of several recordings at a time, as DuckDB does most of the work without Python's lock."""
-    load_small(job, [rows for _, rows in kept])
-    if job.small != job.tables:
-        for one in kept:
-            put(job, *one)
+def put(job: Job, kept: Batch, less: Batch) -> None:
+    """`less` are those that get no new rows, but perhaps another place."""
+    places, parts = [], {}
+    for source, nth in [*((s, rows.nth) for s, rows in kept), *((s, None) for s, _ in less)]:
+        had = job.had.get(source.place.id)
+        moved = had is not None and had.place != source.place
+        if nth is not None or moved:
+            places.append([nth, *source.place, source.place.day[:7], key_of(had.part) if had else None, moved])
+            parts.update({had.part[:3]: had.part} if had else {})
+    if not places:
         return
-    with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as pool:
-        started = [pool.submit(put, job, *one) for one in kept]
-        try:
-            for future in started:
-                future.result()
-        except BaseException:
-            for future in started:
-                future.cancel()
-            raise
+    job.connection.execute("create or replace temp table places_ (nth_ bigint, project varchar, day date, run varchar, rank bigint, "
+                           "process varchar, month varchar, part varchar, moved boolean)")
+    job.connection.executemany("insert into places_ values (?, ?, ?, ?, ?, ?, ?, ?, ?)", places)
+    for table in job.tables:
+        load(job, table, kept)
+    job.store.put(job.tables, parts.values())
 
 
 def write_batch(job: Job, batch: Batch) -> Iterator[Outcome]:
     """(source, rows) of each; yields their outcomes."""
-    fine = [(source, rows) for source, rows in batch if rows.error is None]
-    known = worths_of(job.connection, job.lake, [source.old for source, _ in fine if source.old])
-    less = {source.place.id for source, rows in fine if source.place.id in known and known[source.place.id] > rows.worth(job.schema)}
-    write_all(job, [one for one in fine if one[0].place.id not in less])
+    fine = [one for one in batch if one[1].error is None]
+    less = {rows.nth for source, rows in fine if (had := job.had.get(source.place.id)) and had.worth > rows.worth(job.schema)}
+    put(job, [one for one in fine if one[1].nth not in less], [one for one in fine if one[1].nth in less])
     for source, rows in batch:
-        if source.place.id in less:
-            move(job.lake, job.schema.tables, source.old, source.place)
-            tidy_large(job, rows.nth)
-        peak = None if source.place.id in less else rows.fact(job.schema, PEAK)
-        yield Outcome(source, job.order[rows.nth], int(peak) if peak else None, source.place.id in less, rows.error)
+        tidy_large(job, rows.nth)
+        kept_earlier = rows.nth in less
+        peak = None if kept_earlier else rows.fact(job.schema, PEAK)
+        yield Outcome(source, job.order[rows.nth], int(peak) if peak else None, kept_earlier, rows.error)
 
 
 def batches(job: Job, sources: Sequence[Source], stream: BinaryIO) -> Iterator[Batch]:
     batch: List[Tuple[Source, Rows]] = []
-    size = 0
+    size, most = 0, BATCH
     rows = read_rows(stream, sum(len(source.files) for source in sources))
     for source in sources:
         best = best_of(job, [next(rows) for _ in source.files])
         batch.append((source, best))
         size += sum(map(len, best.tables.values()))
-        if size > BATCH:
+        if size > most:
             yield batch
-            batch, size = [], 0
+            batch, size, most = [], 0, min(2 * most, MOST_BATCH)
     yield batch
 
 

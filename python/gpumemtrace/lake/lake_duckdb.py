@@ -2,23 +2,25 @@
 """A lake in DuckDB: its tables as views over the files, the ready questions, and queries over them."""
 from __future__ import annotations
 
-import glob
 import importlib
 import json
 import re
 import subprocess
 import sys
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, Tuple, TypeVar
 
 from .lake_answer import Answer
+from .lake_folders import NEW, OLD, NAME, SCHEMA_FILE, current, names_in
 
 try:
     duckdb: Any = importlib.import_module("duckdb")
 except ImportError:
     sys.exit(96)  # the command looks for another Python
 DuckError: Any = duckdb.Error
+T = TypeVar("T")
 
 ROWS = 2000  # of a panel; the others are counted
+TRIES = 5  # of a query, while files are compacted
 LARGE = ("allocations", "events")
 
 PANELS = (  # of the dashboard, in order: name, title, note, query
@@ -42,7 +44,7 @@ PANELS = (  # of the dashboard, in order: name, title, note, query
 class Schema:
     """What `gpumemtrace sql --schema` lists: types of columns by table and name, of partitions; queries by name."""
 
-    PARTITIONS = 4
+    PARTITIONS = 6
 
     def __init__(self, tool: str) -> None:
         asked = subprocess.run([tool, "sql", "--schema", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
@@ -52,13 +54,26 @@ class Schema:
         self.partitions = dict(list(columns["ranks"].items())[:self.PARTITIONS])
         self.views = {v["name"]: v["sql"] for v in document["views"]}
 
+    def columns(self, table: str, month: bool = True) -> Dict[str, str]:
+        """With the month, or as in a file, which has it in its folder's name."""
+        columns = {**self.partitions, **self.tables[table]}
+        return columns if month else {name: kind for name, kind in columns.items() if name != "month"}
+
+    def empty(self, table: str, month: bool = True) -> str:
+        """A query without rows."""
+        columns = ", ".join(f'null::{kind} as "{name}"' for name, kind in self.columns(table, month).items())
+        return f"(select {columns} limit 0)"
+
+    def named_in(self, text: str) -> Set[str]:
+        """Tables and views that a query names, and those that these need."""
+        names = {name for name in (*self.tables, *self.views) if has_name(text, name)}
+        return names.union(*(self.named_in(self.views[name]) for name in names if name in self.views))
+
     def wanted_tables(self, query: str) -> List[str]:
-        """Those that a query needs. One that names no large table gets all others, because it may list them."""
+        """Those of recordings that a query needs. The small ones are made together, also for a query that names none: it may list them."""
+        named = self.named_in(query)
         small = [t for t in self.tables if t not in LARGE]
-        large = [t for t in LARGE if has_name(query, t)]
-        if not large or any(has_name(query, name) for name in [*small, *self.views]):
-            return small + large
-        return large
+        return [t for t in self.tables if t in named or (t in small and not (named and named <= set(LARGE)))]
 
     def wanted_columns(self, query: str, table: str) -> List[str]:
         """Those of a large table that a query may use. count(*) needs none; any other star may mean all, and so may a statement
@@ -87,16 +102,64 @@ def connect() -> Any:
 # ---- the views
 
 
-def view_of(schema: Schema, table: str, lake: Optional[str]) -> str:
-    """Columns that older files lack are null; without a lake it is empty."""
-    columns = {**schema.partitions, **schema.tables[table]}
-    empty = "select " + "".join(f'null::{kind} as "{name}", ' for name, kind in columns.items()) + "1 as none_ where false"
-    files = ""
-    if lake:
-        types = ", ".join(f"'{name}': {kind}" for name, kind in schema.partitions.items())
-        files = (f" union all by name select * from read_parquet({quoted(f'{lake}/{table}/*/*/*/*/*.parquet')}, union_by_name=true, "
-                 f"hive_partitioning=true, hive_types={{{types}}})")
-    return f'create or replace view "{table}" as select * exclude none_ from ({empty}{files})'
+def old_rows(schema: Schema, table: str, names: Sequence[str], ranks: Sequence[str]) -> str:
+    """Rows in files of earlier versions, which have the process for a name. A recording in one of these files of ranks is there anew."""
+    types = ", ".join(f"'{name}': {kind}" for name, kind in schema.partitions.items() if name not in ("month", "process"))
+    anew = f" where process not in (select process from read_parquet({names_of(ranks)}, union_by_name=true))" if ranks else ""
+    return (f"select * from (select * exclude filename, strftime(day, '%Y-%m') as month, parse_filename(filename, true) as process from "
+            f"read_parquet({names_of(names)}, union_by_name=true, hive_partitioning=true, hive_types={{{types}}}, filename=true)){anew}")
+
+
+def names_of(paths: Sequence[str]) -> str:
+    return "[" + ", ".join(map(quoted, paths)) + "]"
+
+
+class Lake:
+    """The files of a lake, here or in a store, or (`parts`) of a part of one: then all count."""
+
+    def __init__(self, connection: Any, schema: Schema, place: str, parts: bool = False) -> None:
+        self.connection, self.schema, self.place = connection, schema, place
+        self.far = re.match(r"(\w+)://", place)
+        if self.far:
+            reach(connection, self.far[1])
+        self.ranks = None if parts else current(self.names("ranks"))
+
+    def names(self, table: str, pattern: str = NEW) -> List[str]:
+        if not self.far:
+            return names_in(self.place, table, pattern)
+        try:
+            found = self.connection.execute("select file from glob(?)", [f"{self.place}/{table}/{pattern}"]).fetchall()
+        except DuckError as error:
+            if "httpfs" not in str(error):
+                raise
+            raise OSError(f"{self.place} cannot be read: DuckDB cannot fetch its extension httpfs here. pip install s3fs (gs: gcsfs, "
+                          "abfs: adlfs) does without it") from None
+        return [name for name, in found]
+
+    def view(self, table: str) -> None:
+        """Columns that older files lack are null; without a file it is empty. Files that others wrote (Spark) count as they are."""
+        names = self.names(table)
+        counted = sorted([p.path for p in current(names, self.ranks)] + [n for n in names if not NAME.search(n) and not n.endswith(SCHEMA_FILE)])
+        old = self.names(table, OLD)
+        parts = [self.schema.empty(table)]
+        if counted:
+            parts.append(f"select * from read_parquet({names_of(counted)}, union_by_name=true, hive_partitioning=true, "
+                         "hive_types={'month': varchar})")
+        if old:
+            parts.append(old_rows(self.schema, table, old, [p.path for p in self.ranks or ()]))
+        self.connection.execute(f'create or replace view "{table}" as {" union all by name ".join(parts)}')
+
+    def views(self, text: str) -> None:
+        """Of the tables that a query needs."""
+        if self.far and not self.ranks and not any(self.names(table, pattern) for table in self.schema.tables for pattern in (NEW, OLD)):
+            raise OSError(f"{self.place} is no lake: it has no table with a file")
+        named = self.schema.named_in(text) or {*self.schema.tables, *self.schema.views}
+        for table in self.schema.tables:
+            if table in named:
+                self.view(table)
+        for name, query in self.schema.views.items():
+            if name in named:
+                self.connection.execute(f'create or replace view "{name}" as {query}')
 
 
 def reach(connection: Any, protocol: str) -> None:
@@ -106,36 +169,6 @@ def reach(connection: Any, protocol: str) -> None:
         connection.register_filesystem(importlib.import_module("fsspec").filesystem(protocol))
     except (ImportError, ValueError):
         pass
-
-
-def view_far_away(connection: Any, schema: Schema, table: str, lake: str) -> bool:
-    """False: no file. A table of a lake elsewhere shows only when it is read."""
-    try:
-        connection.execute(view_of(schema, table, lake))
-    except DuckError as error:
-        if "httpfs" in str(error):
-            raise OSError(f"{lake} cannot be read: DuckDB cannot fetch its extension httpfs here. pip install s3fs (gs: gcsfs, abfs: adlfs) "
-                          "does without it") from None
-        if "No files found" not in str(error):
-            raise
-        return False
-    return True
-
-
-def make_views(connection: Any, schema: Schema, lake: str) -> None:
-    far = re.match(r"(\w+)://", lake)
-    if far:
-        reach(connection, far[1])
-    found = False
-    for table in schema.tables:
-        near = not far and any(glob.iglob(f"{glob.escape(lake)}/{table}/*/*/*/*/*.parquet"))
-        connection.execute(view_of(schema, table, lake if near else None))
-        if far and table != "events":
-            found = view_far_away(connection, schema, table, lake) or found
-    if far and not found:
-        raise OSError(f"{lake} is no lake: it has no table with a file")
-    for name, query in schema.views.items():
-        connection.execute(f'create view "{name}" as {query}')
 
 
 # ---- queries
@@ -171,24 +204,44 @@ def rows_of(columns: Sequence[Tuple[str, str]], found: Any) -> Iterator[List[Lis
         yield [[cell(v) for v in row] for row in rows]
 
 
-def query(schema: Schema, lake: str, text: str, answer: Answer) -> None:
+def ask(connection: Any, schema: Schema, lake: str, text: str, do: Callable[[], T], parts: bool = False) -> T:
+    """With views of what the text names. Again if a file went meanwhile: another one has its rows by then."""
+    for left in range(TRIES, -1, -1):
+        try:
+            Lake(connection, schema, lake, parts).views(text)
+            return do()
+        except duckdb.IOException:
+            if not left:
+                raise
+    raise AssertionError
+
+
+def query(schema: Schema, lake: str, text: str, answer: Answer, parts: bool = False) -> None:
     connection = connect()
-    make_views(connection, schema, lake)
-    columns, found = run(connection, text)
+    columns, found = ask(connection, schema, lake, text, lambda: run(connection, text), parts)
     answer.columns(columns)
     for rows in rows_of(columns, found):
         answer.rows(rows)
 
 
 def dashboard(schema: Schema, lake: str, answer: Answer) -> None:
-    """A row for each panel, which is an object."""
+    """A row for each panel, which is an object. Tables are read once."""
     connection = connect()
-    make_views(connection, schema, lake)
+    text = " ".join(panel[3] for panel in PANELS)
+    tables = sorted(schema.named_in(text) & set(schema.tables))
+
+    def load() -> None:
+        for name in tables:
+            connection.execute(f"create or replace table {name}_ as from {name}")
+    ask(connection, schema, lake, text, load)
+    for name in tables:
+        connection.execute(f"drop view {name}; alter table {name}_ rename to {name}")
     answer.columns([("panel", "JSON")])
-    for name, title, note, text in PANELS:
-        columns, found = run(connection, text)
+    for name, title, note, panel in PANELS:
+        columns, found = run(connection, f"select *, count(*) over () from ({panel}) limit {ROWS}")
         rows = [row for part in rows_of(columns, found) for row in part]
-        answer.rows([[{"name": name, "title": title, "note": note, "columns": columns, "rows": rows[:ROWS], "left_out": max(len(rows) - ROWS, 0)}]])
+        answer.rows([[{"name": name, "title": title, "note": note, "columns": columns[:-1], "rows": [row[:-1] for row in rows],
+                       "left_out": rows[0][-1] - len(rows) if rows else 0}]])
 
 
 def exit_code_of(error: Exception) -> int:

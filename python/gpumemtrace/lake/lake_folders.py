@@ -1,57 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folders of a lake: table/project=/day=/run=/rank=/RECORDING.parquet, and .new for what is not finished, where no reader looks.
+"""The files of a lake: TABLE/month=2026-11/FIRST-LAST-VERSION-TOKEN.parquet, and .new for what is not finished, where no reader looks.
 
-One writer at a time, from the first look at what there is to the last new name: else two could give the ranks of one run two names, or
+Each commit of a month has a number. A file holds the commits FIRST to LAST, and stands in for every file of its folder that holds only some
+of these, or the same in an earlier version: one rename replaces many files, whenever a writer is killed. A commit counts as soon as the table
+of recordings, which is written last, has it. Files never change: a reader that misses one looks again.
+
+One writer at a time, from the first look at the contents to the last new name: else two could give the ranks of one run two names, or
 one recording two places. The lock ends with the process, however that ends. Readers never take it."""
 from __future__ import annotations
 
 import contextlib
 import errno
 import fcntl
+import glob
 import os
+import re
 import shutil
 import time
-from typing import Callable, Dict, Iterable, Iterator, NamedTuple, Optional, Tuple, TypeVar
+from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, TypeVar
 
 from .lake_answer import Sentence
 
-PARTS = ("project", "day", "run", "rank")
-TRIES = 100  # another writer may remove an empty folder that was just made, or the lock file when it ends
-
+TRIES = 100  # another writer may remove the lock file when it ends
+NAME = re.compile(r"month=(\d+-\d\d)/(\d{8})-(\d{8})-(\d{4})-[0-9a-f]+\.parquet$")
+OLD = "project=*/day=*/run=*/rank=*/*.parquet"  # of earlier versions: a file for each recording
+NEW = "month=[0-9]*/*.parquet"
+SCHEMA_FILE = "month=0000-00/schema.parquet"  # no rows, all columns: for engines that take these from the first file
 
 Said = Callable[[str], None]
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
-    """Of a recording's rows."""
-    project: str
-    day: str
-    run: str
-    rank: int
-    id: str  # the name of its files
+class Part(NamedTuple):
+    month: str
+    first: int
+    last: int
+    version: int
+    path: str
 
-    def path(self, lake: str, table: str) -> str:
-        return f"{lake}/{table}/project={self.project}/day={self.day}/run={self.run}/rank={self.rank}/{self.id}.parquet"
+    def meets(self, other: Part) -> bool:
+        return self.month == other.month and self.first <= other.last and other.first <= self.last
 
-
-def walk(folder: str, parts: Tuple[str, ...] = ()) -> Iterator[Place]:
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return
-    for name in names:
-        if len(parts) < len(PARTS):
-            key, _, value = name.partition("=")
-            if key == PARTS[len(parts)]:
-                yield from walk(f"{folder}/{name}", (*parts, value))
-        elif name.endswith(".parquet") and name[0] != "." and parts[3].lstrip("-").isdigit():
-            yield Place(parts[0], parts[1], parts[2], int(parts[3]), name[:-len(".parquet")])
+    def replaces(self, other: Part) -> bool:
+        covers = self.month == other.month and self.first <= other.first and other.last <= self.last
+        return covers and self[1:4] != other[1:4]
 
 
-def recordings_of(lake: str) -> Dict[str, Place]:
-    """What the lake has, by id: read from the names of its files alone."""
-    return {place.id: place for place in sorted(walk(f"{lake}/ranks"), key=lambda p: p.id)}
+def parts_of(paths: Iterable[str]) -> List[Part]:
+    """Those of our names; the wider and later one first."""
+    matches = [(NAME.search(path), path) for path in paths]
+    parts = [Part(m[1], int(m[2]), int(m[3]), int(m[4]), path) for m, path in matches if m]
+    return sorted(parts, key=lambda p: (p.month, p.first, -p.last, -p.version, p.path))
+
+
+def current(paths: Iterable[str], ranks: Optional[Sequence[Part]] = None) -> List[Part]:
+    """The files that count, by the names of a table's files and the files of the table of recordings that count."""
+    kept: List[Part] = []
+    for part in parts_of(paths):
+        if not kept or not kept[-1].replaces(part):
+            kept.append(part)
+    if ranks is None:
+        return kept
+    return [p for p in kept if any(r.month == p.month and r.first <= p.last <= r.last for r in ranks)]
+
+
+def names_in(lake: str, table: str, pattern: str = NEW) -> List[str]:
+    return glob.glob(f"{glob.escape(lake)}/{table}/{pattern}")
 
 
 def again(do: Callable[[], T], path: str) -> T:
@@ -68,27 +82,23 @@ def give_name(source: str, path: str) -> None:
     again(lambda: os.rename(source, path), path)
 
 
-def tidy(path: str) -> None:
-    """Removes a file, and its folders if they are empty then."""
+def remove(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
-    with contextlib.suppress(OSError):
-        for _ in PARTS:
-            path = os.path.dirname(path)
-            os.rmdir(path)
 
 
-def move(lake: str, tables: Iterable[str], old: Optional[Place], new: Place) -> None:
-    """Files in the old place: rewritten ones are removed, the others move along."""
-    if old is None or old == new:
-        return
+def sweep(lake: str, tables: Iterable[str]) -> None:
+    """Removes files that do not count: replaced ones, and those of a commit that never came to its end."""
+    ranks = current(names_in(lake, "ranks"))
     for table in tables:
-        source, path = old.path(lake, table), new.path(lake, table)
-        if not os.path.exists(source):
-            continue
-        if not os.path.exists(path):
-            give_name(source, path)
-        tidy(source)
+        names = names_in(lake, table)
+        counted = set(current(names, ranks))
+        for part in parts_of(names):
+            if part not in counted:
+                remove(part.path)
+
+
+# ---- the lock
 
 
 def is_there(fd: int, path: str) -> bool:
@@ -99,15 +109,16 @@ def is_there(fd: int, path: str) -> bool:
         return False
 
 
-def wait_for_lock(fd: int, lake: str, note: Said) -> None:
-    """Without support for locks in the file system, this writer goes on as if it were the only one."""
+def wait_for_lock(fd: int, lake: str, note: Said) -> bool:
+    """Without support for locks in the file system (False), this writer goes on as if it were the only one."""
     try:
         fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno not in (errno.EAGAIN, errno.EACCES):
-            return
+            return False
         note(f"{lake}: another collect is writing there; this one waits for it")
         fcntl.lockf(fd, fcntl.LOCK_EX)
+    return True
 
 
 def open_lock(path: str) -> int:
@@ -119,14 +130,23 @@ def lock(lake: str, note: Said) -> int:
     for _ in range(TRIES):
         fd = open_lock(path)
         try:
-            wait_for_lock(fd, lake, note)
+            alone = wait_for_lock(fd, lake, note)
         except BaseException:
             os.close(fd)
             raise
         if is_there(fd, path):
+            if alone:
+                remove_unfinished(lake)
             return fd
         os.close(fd)
     raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+
+def remove_unfinished(lake: str) -> None:
+    """Of killed writers: nobody else has the lock."""
+    for name in os.listdir(f"{lake}/.new"):
+        if name != "lock":
+            shutil.rmtree(f"{lake}/.new/{name}", ignore_errors=True)
 
 
 @contextlib.contextmanager

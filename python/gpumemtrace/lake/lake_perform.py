@@ -10,8 +10,8 @@ from typing import Any, Mapping, Optional, Sequence
 from .lake_answer import USAGE, Answer, Ended, Sentence, end_by_signals, words
 from .lake_collect import Job, Outcome, collect
 from .lake_duckdb import LARGE, Schema, dashboard, exit_code_of, query
-from .lake_folders import recordings_of, writing
-from .lake_places import place_all
+from .lake_folders import writing
+from .lake_places import Known, place_all
 
 COLUMNS = [("file", "BIGINT"), ("project", "VARCHAR"), ("day", "VARCHAR"), ("run", "VARCHAR"), ("rank", "BIGINT"), ("peak_bytes", "BIGINT"),
            ("kept_earlier", "BOOLEAN"), ("error", "VARCHAR")]
@@ -41,8 +41,9 @@ def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> None:
     tables = [t for t in schema.tables if t not in LARGE] + (["allocations"] if request.large else [])
     answer.columns(COLUMNS)
     with writing(request.lake, answer.note) as scratch:
-        sources = place_all(request.files, recordings_of(request.lake), request.text)
         job = Job(request.tool, schema, request.paths, request.lake, scratch, tables, version=request.version)
+        job.had = job.store.begin()
+        sources = place_all(request.files, Known(had.place for had in job.had.values()), request.text)
         for outcome in collect(job, sources):
             source, nth = outcome.source, outcome.file
             note = note_of(outcome, os.fsdecode(request.paths[nth]), len(sources) == 1)
@@ -50,6 +51,7 @@ def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> None:
                 answer.note(note)
             place = source.place
             answer.rows([[nth, place.project, place.day, place.run, place.rank, outcome.peak, outcome.less, outcome.error]])
+        job.store.compact(False)
 
 
 def temporary_lake(request: Request, schema: Schema, answer: Answer, lake: str) -> None:
@@ -57,7 +59,7 @@ def temporary_lake(request: Request, schema: Schema, answer: Answer, lake: str) 
     columns = {t: schema.wanted_columns(request.text, t) for t in LARGE}
     scratch = f"{lake}/.new"
     os.mkdir(scratch)
-    sources = place_all(request.files, {}, "")
+    sources = place_all(request.files, Known(), "")
     job = Job(request.tool, schema, request.paths, lake, scratch, tables, columns, "uncompressed", request.version)
     failed = [o for o in collect(job, sources) if o.error is not None]
     if len(sources) == 1 and failed:
@@ -77,7 +79,7 @@ def ask_recordings(request: Request, schema: Schema, answer: Answer) -> None:
         raise Sentence(f"{folder}/gpumemtrace-sql-XXXXXX: no folder can be made there: {error.strerror}") from None
     try:
         temporary_lake(request, schema, answer, lake)
-        query(schema, lake, request.text, answer)
+        query(schema, lake, request.text, answer, parts=True)
     finally:
         shutil.rmtree(lake, ignore_errors=True)
 

@@ -6,15 +6,31 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
-
-from .lake_folders import Place
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 LONGEST_START = 600 * 10**9  # ns between the starts of two ranks of a run
 
 
 File = Mapping[str, Any]  # what the command says of a recording (viewer/lake/lake_files.h)
-Known = Mapping[str, Place]
+
+
+class Place(NamedTuple):
+    """Of a recording's rows: the columns that all of them have."""
+    project: str
+    day: str
+    run: str
+    rank: int
+    id: str  # its process
+
+
+class Known:
+    """The recordings of a lake, by process and by the last part of their run's name."""
+
+    def __init__(self, places: Iterable[Place] = ()) -> None:
+        self.by_id = {place.id: place for place in places}
+        self.by_sign: Dict[str, List[Place]] = {}
+        for place in self.by_id.values():
+            self.by_sign.setdefault(place.run[-9:], []).append(place)
 
 
 class Source(NamedTuple):
@@ -54,9 +70,11 @@ def start_of(place: Place) -> int:
 
 def known_run(known: Known, files: Sequence[File], sign: str) -> Optional[Place]:
     """A recording of this run that the lake has: of the same job, begun about the same time, other ranks."""
-    taken = {(p.project, p.run, p.rank) for p in known.values()}
-    near = [(abs(files[0]["start_ns"] - start_of(p)), p) for p in known.values() if p.run.endswith(sign)]
-    near = [(away, p) for away, p in near if away < LONGEST_START and not any((p.project, p.run, f["rank"]) in taken for f in files)]
+    same_job = known.by_sign.get(sign, ())
+    near = [(abs(files[0]["start_ns"] - start_of(p)), p) for p in same_job]
+    near = [(away, p) for away, p in near if away < LONGEST_START]
+    taken = {(p.project, p.run, p.rank) for p in same_job} if near else ()
+    near = [(away, p) for away, p in near if not any((p.project, p.run, f["rank"]) in taken for f in files)]
     return min(near, key=lambda n: n[0])[1] if near else None
 
 
@@ -70,7 +88,7 @@ def name_run(first: File, sign: str, project: str) -> Place:
 def place_run(files: Sequence[File], known: Known, project: str) -> Place:
     """A run keeps the name that it has in the lake, and its project if none was given."""
     sign = "" if files[0]["alone"] else sign_of(files[0])
-    old: Optional[Place] = next((known[id_of(f)] for f in files if id_of(f) in known), None)
+    old: Optional[Place] = next((known.by_id[id_of(f)] for f in files if id_of(f) in known.by_id), None)
     if not old and sign:
         old = known_run(known, files, sign)
     run = name_run(files[0], sign, project)
@@ -88,5 +106,5 @@ def place_all(files: Sequence[File], known: Known, project: str) -> List[Source]
             if place.id in sources:
                 sources[place.id].files.append(nth)
             else:
-                sources[place.id] = Source(place, known.get(place.id), [nth])
+                sources[place.id] = Source(place, known.by_id.get(place.id), [nth])
     return list(sources.values())
