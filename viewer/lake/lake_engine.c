@@ -4,11 +4,13 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "../base/handover.h"
+#include "../base/need.h"
 #include "../base/say.h"
 #include "lake_request.h"
 
@@ -44,16 +46,37 @@ static bool take_note(struct json note)
 	return true;
 }
 
-/* A note, or the last line: how many rows there were, or an error. False: it is none of them. */
+/* A line of text, or a document. */
+static bool take_output(const struct answer *a, struct json line, struct json document)
+{
+	size_t room = line.s ? (size_t)(line.end - line.s) + 8 : 8;
+	char *text = need_new(room);
+
+	if (line.s)
+		emit_line(a->q->out, "%s", json_string(line, text, room));
+	free(text);
+	if (!document.s)
+		return true;
+	emit_object(a->q->out, NULL);
+	emit_members(a->q->out, document.s, (size_t)(document.end - document.s));
+	emit_end(a->q->out);
+	return true;
+}
+
+/* Or the last line: how many rows there were, or an error. False: it is none of them. */
 static bool take_object(struct answer *a, struct json v)
 {
 	struct json note = json_member(v, "note"), rows = json_member(v, "rows");
+	struct json line = json_member(v, "line"), document = json_member(v, "document");
 
 	if (note.s)
 		return take_note(note);
+	if (a->q->out && (line.s || document.s))
+		return take_output(a, line, document);
 	if (json_member(v, "error").s || json_member(v, "sentence").s)
 		return take_error(a, v);
 	a->whole = a->begun && rows.s && json_unsigned(rows) == a->rows;
+	a->code = (int)json_unsigned(json_member(v, "code"));
 	return a->whole;
 }
 
@@ -70,7 +93,8 @@ static bool take_line(void *ctx, const char *line, size_t len)
 		return false;
 	if (a->begun) {
 		a->rows++;
-		a->q->row(a->q->ctx, v);
+		if (a->q->row)
+			a->q->row(a->q->ctx, v);
 		return true;
 	}
 	a->begun = true;
@@ -85,7 +109,7 @@ static bool take_line(void *ctx, const char *line, size_t len)
 static int judge(const struct answer *a, const char *python, const struct handover *h)
 {
 	if (a->whole && !h->foreign)
-		return 0;
+		return a->code;
 	if (a->error[0] && !h->foreign)
 		return say_error(a->code, "%s", a->error);
 	if (h->foreign)

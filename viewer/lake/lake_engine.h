@@ -3,14 +3,19 @@
 #ifndef VIEWER_LAKE_ENGINE_H
 #define VIEWER_LAKE_ENGINE_H
 
+#include "../base/emit.h"
 #include "../base/json.h"
 #include "lake_files.h"
 
 struct lake_question {
-	const char *what; /* "collect", "query" or "dashboard" */
+	const char *what; /* "query", or the name of the command */
 	const char *lake; /* NULL: `files` are asked themselves */
-	const char *text; /* the query, or the project; NULL = none */
+	const char *text; /* the query, the project, or the main branch; NULL = none */
+	const char *since; /* of regressions: a day */
+	double limit;	   /* of regressions: bytes, or (percent) a share */
+	bool percent, fail;
 	bool large;	  /* of collect: blocks too */
+	struct emit *out; /* for lines and a document of Python's making; NULL: only rows come */
 	const struct lake_files *files;
 	/* The answer: names and types of the columns, an array of arrays of two (NULL: they are
 	 * known); then each row, an array. */

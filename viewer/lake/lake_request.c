@@ -14,6 +14,7 @@ ASSET_FILE(lake_duckdb, "python/gpumemtrace/lake/lake_duckdb.py");
 ASSET_FILE(lake_places, "python/gpumemtrace/lake/lake_places.py");
 ASSET_FILE(lake_folders, "python/gpumemtrace/lake/lake_folders.py");
 ASSET_FILE(lake_store, "python/gpumemtrace/lake/lake_store.py");
+ASSET_FILE(lake_regressions, "python/gpumemtrace/lake/lake_regressions.py");
 ASSET_FILE(lake_collect, "python/gpumemtrace/lake/lake_collect.py");
 ASSET_FILE(lake_perform, "python/gpumemtrace/lake/lake_perform.py");
 
@@ -22,15 +23,16 @@ static const struct handover_module modules[] = {
 	{ "lake_answer", asset_lake_answer },	{ "lake_folders", asset_lake_folders },
 	{ "lake_duckdb", asset_lake_duckdb },	{ "lake_places", asset_lake_places },
 	{ "lake_store", asset_lake_store },	{ "lake_collect", asset_lake_collect },
-	{ "lake_perform", asset_lake_perform },
+	{ "lake_regressions", asset_lake_regressions }, { "lake_perform", asset_lake_perform },
 };
 
 static void put_question(FILE *f, const struct lake_question *q)
 {
 	fprintf(f,
 		", \"what\": \"%s\", \"version\": \"" GMT_TOOL_VERSION
-		"\", \"has_lake\": %s, \"large\": %s, \"files\": ",
-		q->what, q->lake ? "true" : "false", q->large ? "true" : "false");
+		"\", \"has_lake\": %d, \"large\": %d, \"limit\": %.17g, \"percent\": %d, \"fail\": %d, \"files\": ",
+		q->what, q->lake != NULL, q->large, q->limit, q->percent,
+		q->fail);
 }
 
 void lake_request(struct bytes *out, const struct lake_question *q)
@@ -51,6 +53,7 @@ void lake_request(struct bytes *out, const struct lake_question *q)
 	handover_string(out, own);
 	handover_string(out, q->lake);
 	handover_string(out, q->text);
+	handover_string(out, q->since);
 	for (size_t i = 0; i < files->count; i++)
 		handover_string(out, files->items[i].path);
 }

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 from types import FrameType
-from typing import Any, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 ANSWER, TERMINAL = 3, 4  # descriptors; the second is the command's stderr
 UNREADABLE, USAGE = 3, 2  # exit codes
@@ -66,8 +66,16 @@ class Answer:
         self.line({"note": text})
         self.file.flush()
 
-    def end(self) -> None:
-        self.line({"rows": self.count})
+    def text(self, text: str) -> None:
+        """A line of what is printed as text."""
+        self.line({"line": text})
+
+    def document(self, document: Mapping[str, Any]) -> None:
+        """What is printed as JSON."""
+        self.line({"document": document})
+
+    def end(self, code: int = 0) -> None:
+        self.line({"rows": self.count, "code": code})
         self.file.close()
 
     def fail(self, text: str, code: int, member: str = "sentence") -> None:

@@ -1,30 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `gpumemtrace collect`, `sql` and `dashboard` hand over."""
+"""What `gpumemtrace collect`, `compact`, `sql`, `regressions` and `dashboard` hand over."""
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from .lake_answer import USAGE, Answer, Ended, Sentence, end_by_signals, words
+from .lake_answer import UNREADABLE, USAGE, Answer, Ended, Sentence, end_by_signals, words
 from .lake_collect import Job, Outcome, collect
-from .lake_duckdb import LARGE, Schema, dashboard, exit_code_of, query
+from .lake_duckdb import LARGE, Schema, connect, dashboard, exit_code_of, query
 from .lake_folders import writing
 from .lake_places import Known, place_all
+from .lake_regressions import regressions
+from .lake_store import Store
 
-COLUMNS = [("file", "BIGINT"), ("project", "VARCHAR"), ("day", "VARCHAR"), ("run", "VARCHAR"), ("rank", "BIGINT"), ("peak_bytes", "BIGINT"),
-           ("kept_earlier", "BOOLEAN"), ("error", "VARCHAR")]
+READY = ("", "Where next: gpumemtrace sql \"from peak_by_commit\" {lake}   |   gpumemtrace dashboard {lake} -o lake.html")
 
 
 class Request:
     def __init__(self, request: Mapping[str, Any], strings: Sequence[bytes]) -> None:
-        self.tool, self.lake, self.text = map(os.fsdecode, strings[:3])
-        for text in (self.lake, self.text):
+        self.tool, self.lake, self.text, since = map(os.fsdecode, strings[:4])
+        for text in (self.lake, self.text, since):
             if any("\udc80" <= c <= "\udcff" for c in text):
                 shown = os.fsencode(text).decode("utf-8", "backslashreplace")
                 raise Sentence(f"{shown} is no UTF-8, and DuckDB takes nothing else", USAGE)
-        self.paths, self.files = strings[3:], request["files"]
+        self.paths, self.files = strings[4:], request["files"]
+        self.options = {**request, "against": self.text, "since": since}
         self.version, self.what, self.large, self.has_lake = request["version"], request["what"], request["large"], request["has_lake"]
 
 
@@ -36,22 +39,55 @@ def note_of(outcome: Outcome, path: str, alone: bool) -> Optional[str]:
     return f"{outcome.error}: skipped" if outcome.error.startswith(path + ":") else f"{path}: {outcome.error}: skipped"
 
 
-def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> None:
-    """A row for each process: which of the files it is from, its place, and what came of it."""
+def row_of(request: Request, outcome: Outcome) -> Dict[str, Any]:
+    place = outcome.source.place
+    row: Dict[str, Any] = {"file": os.fsdecode(request.paths[outcome.file]), "project": place.project, "day": place.day, "run": place.run,
+                           "rank": place.rank, "kept_earlier": outcome.less}
+    if outcome.peak is not None:
+        row["peak_bytes"] = outcome.peak
+    return row if outcome.error is None else {**row, "error": outcome.error}
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> int:
+    """The exit code. A row for each process: which of the files it is from, its place, and what came of it."""
     tables = [t for t in schema.tables if t not in LARGE] + (["allocations"] if request.large else [])
-    answer.columns(COLUMNS)
+    rows: List[Dict[str, Any]] = []
     with writing(request.lake, answer.note) as scratch:
         job = Job(request.tool, schema, request.paths, request.lake, scratch, tables, version=request.version)
         job.had = job.store.begin()
         sources = place_all(request.files, Known(had.place for had in job.had.values()), request.text)
         for outcome in collect(job, sources):
-            source, nth = outcome.source, outcome.file
-            note = note_of(outcome, os.fsdecode(request.paths[nth]), len(sources) == 1)
+            note = note_of(outcome, os.fsdecode(request.paths[outcome.file]), len(sources) == 1)
             if note:
                 answer.note(note)
-            place = source.place
-            answer.rows([[nth, place.project, place.day, place.run, place.rank, outcome.peak, outcome.less, outcome.error]])
+            rows.append(row_of(request, outcome))
         job.store.compact(False)
+    skipped = [row["error"] for row in rows if "error" in row]
+    kept = len(rows) - len(skipped)
+    answer.document({"lake": request.lake, "collected": kept, "skipped": len(skipped), "recordings": rows})
+    if not kept:
+        raise Sentence(skipped[0] if len(skipped) == 1 else f"none of {len(skipped)} recordings can be read")
+    runs = len({(row["project"], row["run"]) for row in rows if "error" not in row})
+    answer.text(f"{request.lake}: {count(kept, 'recording')} of {count(runs, 'run')} collected")
+    for line in READY:
+        answer.text(line.format(lake=shlex.quote(request.lake)))
+    return UNREADABLE if skipped else 0
+
+
+def compact(request: Request, schema: Schema, answer: Answer) -> int:
+    with writing(request.lake, answer.note) as scratch:
+        store = Store(connect(), schema, request.lake, scratch, request.version, "zstd")
+        before = store.count()
+        store.begin()
+        store.compact(True)
+        after = store.count()
+    answer.document({"lake": request.lake, "files_before": before, "files": after})
+    answer.text(f"{request.lake}: {count(after, 'file')}, {f'from {before:,}' if before != after else 'as before'}")
+    return 0
 
 
 def temporary_lake(request: Request, schema: Schema, answer: Answer, lake: str) -> None:
@@ -84,24 +120,30 @@ def ask_recordings(request: Request, schema: Schema, answer: Answer) -> None:
         shutil.rmtree(lake, ignore_errors=True)
 
 
-def perform(request: Request, answer: Answer) -> None:
+def perform(request: Request, answer: Answer) -> int:
     schema = Schema(request.tool)
+    if request.what not in ("query", "dashboard"):
+        answer.columns([])
     if request.what == "collect":
-        collect_into_lake(request, schema, answer)
-    elif request.what == "dashboard":
+        return collect_into_lake(request, schema, answer)
+    if request.what == "compact":
+        return compact(request, schema, answer)
+    if request.what == "regressions":
+        return regressions(request.tool, schema, request.lake, request.options, answer)
+    if request.what == "dashboard":
         dashboard(schema, request.lake, answer)
     elif request.has_lake:
         query(schema, request.lake, request.text, answer)
     else:
         ask_recordings(request, schema, answer)
+    return 0
 
 
 def main(request: Mapping[str, Any], strings: Sequence[bytes]) -> None:
     end_by_signals()
     answer = Answer()
     try:
-        perform(Request(request, strings), answer)
-        answer.end()
+        answer.end(perform(Request(request, strings), answer))
     except Ended:
         os._exit(1)  # the command ends by the signal
     except Sentence as sentence:

@@ -160,9 +160,12 @@ class Store:
             self.connection.execute(f"drop {'view' if table in LARGE else 'table'} old_{table}")
         self.write_schemas()
 
-    def compact(self, all_of_them: bool) -> int:
-        """The number of files that went. Without `all_of_them` only where many have come together, and the larger ones stay."""
-        gone = 0
+    def count(self) -> int:
+        return sum(len(names_in(self.lake, table, pattern)) for table in self.schema.tables for pattern in (NEW, OLD)) - sum(
+            len(names_in(self.lake, table, SCHEMA_FILE)) for table in self.schema.tables)
+
+    def compact(self, all_of_them: bool) -> None:
+        """Without `all_of_them` only where many files have come together, and the larger ones stay."""
         for table in self.schema.tables:
             months: Dict[str, List[Part]] = {}
             for part in self.parts(table):
@@ -173,10 +176,8 @@ class Store:
                     self.write(table, f"select * from {read(chosen)}", (month, chosen[0].first, max(p.last for p in chosen), 0))
                     for part in chosen:
                         remove(part.path)
-                    gone += len(chosen) - 1
             self.ranks = self.parts("ranks")
         self.write_schemas()
-        return gone
 
 
 def newest(parts: Sequence[Part]) -> Sequence[Part]:

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compact: a lake's many files become one a table and month. */
+#include "../lake/lake_engine.h"
+#include "command.h"
+
+int run_compact(const struct compact_options *o, struct emit *out)
+{
+	const struct lake_question q = { .what = "compact", .lake = o->lake, .out = out };
+
+	if (!lake_is_one(o->lake))
+		return say_error(EXIT_UNREADABLE, "%s is no lake in a folder of this machine",
+				 o->lake);
+	return lake_ask(&q);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* regressions: commits of a lake whose peak is higher than before. */
+#include <string.h>
+
+#include "../lake/lake_engine.h"
+#include "command.h"
+
+int run_regressions(const struct regressions_options *o, struct emit *out)
+{
+	const struct lake_question q = { .what = "regressions",
+					 .lake = o->lake,
+					 .text = o->against,
+					 .since = o->since,
+					 .limit = o->fail_above.amount.value,
+					 .percent = o->fail_above.amount.percent,
+					 .fail = o->fail_above.given,
+					 .out = out };
+
+	if (!strstr(o->lake, "://") && !lake_is_one(o->lake))
+		return say_error(EXIT_UNREADABLE,
+				 "%s is no lake: gpumemtrace collect RUNS -o LAKE makes one",
+				 o->lake);
+	return lake_ask(&q);
+}
