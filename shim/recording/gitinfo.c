@@ -58,22 +58,17 @@ enum found { NONE, FOUND, BROKEN };
  * the folders above it are still not its repository. */
 static enum found open_git(const char *dir)
 {
-	char name[PATH_MAX];
 	bool file;
 
 	snprintf(git_dir, sizeof(git_dir), "%.4000s/.git", dir);
 	file = first_line(dir, ".git");
-	if (file && !strncmp(line, "gitdir: ", 8)) {
-		snprintf(name, sizeof(name), "%s", line + 8);
-		join(git_dir, dir, name);
-	}
+	if (file && !strncmp(line, "gitdir: ", 8))
+		join(git_dir, dir, line + 8);
 	if (!first_line(git_dir, "HEAD"))
 		return file ? BROKEN : NONE;
 	snprintf(common_dir, sizeof(common_dir), "%s", git_dir);
-	if (first_line(git_dir, "commondir")) {
-		snprintf(name, sizeof(name), "%s", line);
-		join(common_dir, git_dir, name);
-	}
+	if (first_line(git_dir, "commondir"))
+		join(common_dir, git_dir, line);
 	return FOUND;
 }
 
@@ -120,62 +115,93 @@ static bool find_packed(const char *ref)
 /* The commit of a ref into `line`. */
 static bool resolve(const char *ref)
 {
-	if (first_line(git_dir, ref) && is_hash(line))
-		return true;
-	if (first_line(common_dir, ref) && is_hash(line))
-		return true;
-	return find_packed(ref);
+	return (first_line(git_dir, ref) && is_hash(line)) ||
+	       (first_line(common_dir, ref) && is_hash(line)) || find_packed(ref);
 }
 
-/* The names of the facts of a place. */
-static const struct place {
-	const char *root, *branch, *commit, *state, *none;
-} script_place = { "git.root", "git.branch", "git.commit", "git.state",
-		   "no repository was found from the script up" },
-  no_script_place = { "git.root", "git.branch", "git.commit", "git.state",
-		      "no repository was found from the working directory up" },
-  folder_place = { "git.cwd_root", "git.cwd_branch", "git.cwd_commit", "git.cwd_state", NULL };
-
 static bool (*emit)(const struct gmt_def *d);
+static const char *prefix; /* of the facts of a place */
 
-static void text_fact(const char *key, const char *value)
+static void place_fact(const char *name, const char *value)
 {
+	char key[32];
+
+	snprintf(key, sizeof(key), "%s%s", prefix, name);
 	facts_emit(emit, key, value, strlen(value));
 }
 
-static void emit_head(const struct place *p)
+/* "github.com/org/net" of any form of an address: credentials stand before the last '@', or behind
+ * a '?'. */
+static void emit_address(char *url)
+{
+	char *at = strrchr(url, '@'), *scheme = strstr(url, "://"), *colon;
+	char *from = at ? at + 1 : scheme ? scheme + 3 : url;
+	size_t len = strcspn(from, "?#");
+
+	len -= len > 4 && !strncmp(from + len - 4, ".git", 4) ? 4 : 0;
+	from[len] = 0;
+	colon = scheme ? NULL : strchr(from, ':');
+	if (colon)
+		*colon = '/';
+	if (len)
+		place_fact("remote", from);
+}
+
+static void emit_remote(void)
+{
+	char *all = os_map(PACKED_MOST), *at = NULL;
+
+	snprintf(path, sizeof(path), "%s/config", common_dir);
+	if (all && file_text(path, all, PACKED_MOST - 1) > 0)
+		at = strstr(all, "[remote \"origin\"]");
+	while (at && (at = strchr(at, '\n')) && at[1] != '[') {
+		at += 1 + strspn(at + 1, " \t");
+		if (strncmp(at, "url", 3) || !strspn(at + 3, " \t="))
+			continue;
+		at += 3 + strspn(at + 3, " \t=");
+		at[strcspn(at, " \t\r\n")] = 0;
+		emit_address(at);
+		break;
+	}
+	os_unmap(all, PACKED_MOST);
+}
+
+static void emit_head(void)
 {
 	char ref[512];
 
 	if (!first_line(git_dir, "HEAD")) {
-		text_fact(p->state, "HEAD could not be read");
+		place_fact("state", "HEAD could not be read");
 		return;
 	}
 	if (!strncmp(line, "ref: ", 5)) {
 		snprintf(ref, sizeof(ref), "%.500s", line + 5);
-		text_fact(p->branch, strncmp(ref, "refs/heads/", 11) ? ref : ref + 11);
+		place_fact("branch", strncmp(ref, "refs/heads/", 11) ? ref : ref + 11);
 		if (!resolve(ref)) {
-			text_fact(p->state, "the branch has no commit that could be read");
+			place_fact("state", "the branch has no commit that could be read");
 			return;
 		}
 	}
 	if (is_hash(line))
-		text_fact(p->commit, line);
-	text_fact(p->state, is_hash(line) ? "read; changes since the commit were not checked"
+		place_fact("commit", line);
+	place_fact("state", is_hash(line) ? "read; changes since the commit were not checked"
 					  : "HEAD could not be parsed");
 }
 
-static void emit_place(const struct place *p, enum found found)
+static void emit_place(const char *of, enum found found, const char *none)
 {
-	if (found == NONE && p->none)
-		text_fact(p->state, p->none);
+	prefix = of;
+	if (found == NONE && none)
+		place_fact("state", none);
 	if (found == NONE)
 		return;
-	text_fact(p->root, where);
-	if (found == BROKEN)
-		text_fact(p->state, "its .git names a folder that could not be read");
-	else
-		emit_head(p);
+	place_fact("root", where);
+	if (found == BROKEN) {
+		place_fact("state", "its .git names a folder that could not be read");
+		return;
+	}
+	emit_head();
+	emit_remote();
 }
 
 void gitinfo_emit(bool (*to)(const struct gmt_def *d))
@@ -188,13 +214,13 @@ void gitinfo_emit(bool (*to)(const struct gmt_def *d))
 	if (script) {
 		found = find_git(script);
 		snprintf(root, sizeof(root), "%s", found == NONE ? "" : where);
-		emit_place(&script_place, found);
+		emit_place("git.", found, "no repository was found from the script up");
 	}
 	if (!getcwd(cwd, sizeof(cwd)))
 		return;
 	found = find_git(cwd);
 	if (!script)
-		emit_place(&no_script_place, found);
+		emit_place("git.", found, "no repository was found from the working directory up");
 	else if (found != NONE && strcmp(where, root))
-		emit_place(&folder_place, found);
+		emit_place("git.cwd_", found, NULL);
 }

@@ -105,33 +105,20 @@ static void number_fact(const char *key, long long value)
 	text_fact(key, text);
 }
 
-static void link_fact(const char *key, const char *path)
+/* What the buffer got, if anything. */
+static void buffer_fact(const char *key, ssize_t len)
 {
-	ssize_t n = readlink(path, buffer, sizeof(buffer));
-
-	if (n > 0)
-		facts_emit(emit, key, buffer, (size_t)n);
-}
-
-static void file_fact(const char *key, const char *path)
-{
-	ssize_t n = file_text(path, buffer, sizeof(buffer));
-
-	if (n > 0)
-		facts_emit(emit, key, buffer, (size_t)n);
+	if (len > 0)
+		facts_emit(emit, key, buffer, (size_t)len);
 }
 
 static bool is_listed(const char *name, size_t len)
 {
 	for (unsigned i = 0; i < sizeof(environment) / sizeof(environment[0]); i++) {
-		size_t n = strlen(environment[i]);
+		size_t n = strcspn(environment[i], "*");
 
-		if (environment[i][n - 1] == '*') {
-			if (len >= n - 1 && !strncmp(name, environment[i], n - 1))
-				return true;
-		} else if (n == len && !strncmp(name, environment[i], n)) {
+		if (!strncmp(name, environment[i], n) && (environment[i][n] || n == len))
 			return true;
-		}
 	}
 	return false;
 }
@@ -186,9 +173,9 @@ static void yes_or_reason(const char *key, const char *trouble)
 void meta_emit(bool (*to)(const struct gmt_def *d))
 {
 	emit = to;
-	file_fact("argv", "/proc/self/cmdline");
-	link_fact("exe", "/proc/self/exe");
-	link_fact("cwd", "/proc/self/cwd");
+	buffer_fact("argv", file_text("/proc/self/cmdline", buffer, sizeof(buffer)));
+	buffer_fact("exe", readlink("/proc/self/exe", buffer, sizeof(buffer)));
+	buffer_fact("cwd", readlink("/proc/self/cwd", buffer, sizeof(buffer)));
 	number_fact("pid", getpid());
 	number_fact("ppid", getppid());
 	start_fact();

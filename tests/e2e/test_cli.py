@@ -271,7 +271,7 @@ def test_info(sample):
 def test_what_is_redacted_names_nobody(make):
     """Values of facts by key: what is the user's own goes, what a report of a bug needs stays."""
     facts = {"argv": "/home/ann/train.py", "host": "ann-pc", "cwd": "/home/ann", "env.LD_PRELOAD": "/home/ann/lib.so:/opt/x.so",
-             "env.MASTER_ADDR": "node7", "git.branch": "ann/secret", "device.0.uuid": "1-2-3", "torch.version": "2.11.0",
+             "env.MASTER_ADDR": "node7", "git.branch": "ann/secret", "git.remote": "host/ann/secret", "git.cwd_remote": "host/ann", "device.0.uuid": "1-2-3", "torch.version": "2.11.0",
              "torch.tags": "off: read from /home/ann/x and ann-pc", "env.NCCL_DEBUG": "INFO"}
     facts |= {f"env.{key}": "ann-1" for key in ("SLURM_JOB_NAME", "SLURM_CLUSTER_NAME", "LSB_JOBNAME", "PBS_JOBNAME", "RAY_JOB_ID", "POD_NAMESPACE",
                                                 "GITHUB_REPOSITORY", "CI_PROJECT_PATH", "WANDB_PROJECT", "MLFLOW_RUN_ID", "GPUMEMTRACE_LABELS")}

@@ -365,6 +365,119 @@ def test_rows_that_are_cut(tmp_path):
     subprocess.run([TOOLS, "-c", CUT, ROOT / "python/gpumemtrace", Tool.path, *files], check=True)
 
 
+# Many
+
+
+EARLIER = """
+import sys
+import duckdb
+lake, columns = sys.argv[1], sys.argv[2].split(",")
+for table in columns.pop(0).split("+"):
+    read = f"read_parquet('{lake}/{table}/month=2*/*.parquet', union_by_name=true, hive_partitioning=false)"
+    lacks = [c for c in columns if table == "ranks"]
+    for project, day, run, rank, process in duckdb.sql(f"select distinct project, day, run, rank, process from {read}").fetchall():
+        folder = f"{lake}/{table}/project={project}/day={day}/run={run}/rank={rank}"
+        __import__("os").makedirs(folder)
+        duckdb.sql(f"copy (select * exclude (project, day, run, rank, process, {', '.join(lacks) or 'class'}) from {read} where process = '{process}')"
+                   .replace(", class)", ")") + f" to '{folder}/{process}.parquet' (format parquet)")
+    __import__("shutil").rmtree(next(__import__("pathlib").Path(lake, table).glob("month=2*")))
+    __import__("shutil").rmtree(f"{lake}/{table}/month=0000-00")
+"""
+
+WATCH = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from lake.lake_duckdb import Schema, ask, connect
+tool, lake, until = sys.argv[2:]
+schema, query = Schema(tool), "select count(*), count(distinct process), (select count(*) from (select process, class from classes group by all having count(*) > 1)) from ranks"
+last = looks = 0
+while last < int(until):
+    connection = connect()
+    n, distinct, doubled = ask(connection, schema, lake, query, lambda: connection.execute(query).fetchone())
+    assert n == distinct and n >= last and not doubled, (n, distinct, last, doubled)
+    last, looks = n, looks + 1
+for _ in range(20):
+    connection = connect()
+    assert ask(connection, schema, lake, query, lambda: connection.execute(query).fetchone()) == (last, last, 0)
+print(looks)
+"""
+
+
+@readers
+def test_a_lake_of_three_hundred(tmp_path, maker):  # noqa: F811
+    """Thirty recordings as an earlier version wrote them; the others come in nine calls, each of which is killed once, some very late. A reader
+    beside all that sees no recording twice, and none go; after compacting a table has one file a month."""
+    lake, many, each = tmp_path / "lake", 300, 30
+    for nth in range(many):
+        facts = [f"host n{nth % 7}", "cwd /home/u/net", "argv train.py", f"env.MASTER_PORT {nth}", f"git.commit c{nth // 20}"]
+        write(tmp_path / f"in{nth // each}", f"{nth}.gmt", script(None, start=1767225600 + nth * 17280, activations=8 + nth % 3, facts=facts).replace("meta host one\n", ""))
+    collect(tmp_path / "in0", "-o", lake)
+    before = rows_in(lake)
+    lacks = ["job_name", "model", "batch", "program"]
+    tables = [t for t in SMALL if before[t]]
+    subprocess.run([TOOLS, "-c", EARLIER, lake, ",".join(["+".join(tables), *lacks])], check=True)
+    assert len(list(lake.glob("ranks/project=net/*/*/*/*.parquet"))) == each and not list(lake.glob("ranks/month=*"))
+    without = [{k: v for k, v in r.items() if k not in lacks} for r in ask("from ranks order by process", lake)]
+    watch = subprocess.Popen([TOOLS, "-c", WATCH, ROOT / "python/gpumemtrace", Tool.path, lake, str(many)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for call_nth in range(1, many // each):
+        killed = subprocess.Popen([Tool.path, "collect", tmp_path / f"in{call_nth}", "-o", lake], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  env={**os.environ, "GPUMEMTRACE_PYTHON": str(TOOLS)})
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            killed.wait(0.15 * call_nth)
+        if killed.poll() is None:
+            with contextlib.suppress(OSError, IndexError):
+                os.kill(int(Path(f"/proc/{killed.pid}/task/{killed.pid}/children").read_text().split()[0]), signal.SIGKILL)
+            killed.wait(60)
+        collect(tmp_path / f"in{call_nth}", "-o", lake)
+    said = json.loads(call("compact", lake, "--json").stdout)
+    assert json_page.check(TABLES, "compact", said) == [] and said["files"] == len(files(lake)) < said["files_before"]
+    out, err = watch.communicate(timeout=60)
+    assert watch.returncode == 0 and int(out) > 9, err
+    assert sorted(str(p.parent.relative_to(lake)) for p in lake.rglob("*.parquet") if "0000" not in p.parent.name) == [
+        f"{t}/month=2026-{m:02}" for t in sorted(tables) for m in (1, 2, 3)] and not (lake / ".new").exists()
+    after = rows_in(lake)
+    assert {t: len(after[t]) for t in tables} == {t: len(before[t]) * many // each for t in tables}
+    now = ask("from ranks order by process", lake)
+    assert [{k: v for k, v in r.items() if k not in lacks} for r in now if r["program"] is None] == without
+    assert sum(r["program"] is not None for r in now) == many - each
+    collect(tmp_path / "in0", "-o", lake)
+    assert set(before["ranks"]) <= set(rows_in(lake)["ranks"]) and len(rows_in(lake)["lines"]) == len(after["lines"])
+
+
+@readers
+def test_regressions(tmp_path, maker):  # noqa: F811
+    """The newest commit of each branch, against the one before or against main; programs, batches and numbers of ranks are compared with their like."""
+    lake, plan = tmp_path / "lake", [  # day, commit, branch, program, batch, activations
+        (0, "a1", "main", "train.py --run-name x", 8, 100), (1, "a2", "main", "train.py --run-name y", 8, 101), (2, "b1", "wide", "train.py", 8, 140),
+        (3, "a3", "main", "train.py", 8, 120), (4, "a3", "main", "train.py --seed 5", 8, 121), (5, "b2", "wide", "train.py", 8, 141),
+        (6, "a4", "main", "train.py", 16, 400), (7, "a5", "main", "other.py", 8, 50)]
+    (tmp_path / "runs").mkdir()
+    for day, commit, branch, program, batch, size in plan:
+        facts = [f"git.commit {commit}", f"git.branch {branch}", f"argv {program}", "git.root /home/u/net", f"env.GPUMEMTRACE_LABELS batch={batch}"]
+        run_of(tmp_path / "runs" / str(day), ranks=1, every={"start": 1767225600 + day * 86400, "activations": size, "facts": facts})
+    collect(tmp_path / "runs", "-o", lake)
+
+    def found(*args):
+        done = call("regressions", lake, "--json", *args)
+        document = json.loads(done.stdout)
+        assert json_page.check(TABLES, "regressions", document) == [] and document["failed"] == (done.returncode == 1)
+        return done.returncode, document["compared"], [(r["base_commit"], r["commit"]) for r in document["regressions"]]
+    assert found() == (0, 2, [("a2", "a3")]) and found("--fail-above", "5%") == (1, 2, [("a2", "a3")])
+    assert found("--fail-above", "30%") == (0, 2, []) and found("--fail-above", "1MiB")[2] == [("a2", "a3")]
+    assert found("--against", "main", "--fail-above", "10%") == (1, 2, [("a2", "a3"), ("a3", "b2")])
+    assert found("--since", "2026-01-01", "--fail-above", "0.5%")[2] == [("a2", "a3"), ("a1", "a2"), ("b1", "b2")]
+    (one,) = json.loads(call("regressions", lake, "--json").stdout)["regressions"]
+    assert one["peak_bytes"] - one["base_peak_bytes"] > 19 * MIB and "diff" in one and one["recording"].endswith(("3/run.0.gmt", "4/run.0.gmt"))
+    said = call("regressions", lake, "--fail-above", "5%").stdout
+    assert "train.py" in said and f"gpumemtrace diff {one['base_recording']}" in said
+    shutil.rmtree(tmp_path / "runs/1")
+    (one,) = json.loads(call("regressions", lake, "--json").stdout)["regressions"]
+    assert "diff" not in one and call("regressions", lake, "--fail-above", "5%").returncode == 1
+    for args, code, says in [((lake, "--since", "then"), 2, "2026-11-22"), ((tmp_path,), 3, "no lake"), ((lake, "--fail-above", "much"), 2, "--fail-above")]:
+        done = call("regressions", *args)
+        assert done.returncode == code and done.stderr.count("\n") == 1 and says in done.stderr, done.stderr
+
+
 # The schema
 
 

@@ -450,4 +450,14 @@ def test_facts(cudart, tmp_path):
     assert facts_of_run("b.gmt")["git.commit"] == head
     subprocess.run([*git, "checkout", "-q", "--detach"], check=True)
     facts = facts_of_run("c.gmt")
-    assert facts["git.commit"] == head and "git.branch" not in facts
+    assert facts["git.commit"] == head and "git.branch" not in facts and "git.remote" not in facts
+    subprocess.run([*git, "config", "credential.helper", "store"], check=True)
+    subprocess.run([*git, "remote", "add", "other", "https://example.com/else"], check=True)
+    subprocess.run([*git, "remote", "add", "origin", "x"], check=True)
+    for nth, (url, remote) in enumerate([
+            ("https://ann:hu/sh@hush@github.com/org/net.git", "github.com/org/net"), ("git@github.com:org/net.git", "github.com/org/net"),
+            ("ssh://git@github.com:22/org/net", "github.com:22/org/net"), ("https://github.com/org/net.git?token=hush", "github.com/org/net"),
+            ("/srv/git/net.git", "/srv/git/net"), ("git", "git")]):
+        subprocess.run([*git, "remote", "set-url", "origin", url], check=True)
+        facts = facts_of_run(f"remote{nth}.gmt")
+        assert facts["git.remote"] == remote and "hush" not in json.dumps(facts)

@@ -7,8 +7,5 @@ int run_compact(const struct compact_options *o, struct emit *out)
 {
 	const struct lake_question q = { .what = "compact", .lake = o->lake, .out = out };
 
-	if (!lake_is_one(o->lake))
-		return say_error(EXIT_UNREADABLE, "%s is no lake in a folder of this machine",
-				 o->lake);
-	return lake_ask(&q);
+	return lake_may_be(o->lake) ? lake_ask(&q) : EXIT_UNREADABLE;
 }

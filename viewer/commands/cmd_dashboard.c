@@ -2,10 +2,47 @@
 /* dashboard: a lake's ready questions on one page. */
 #include <string.h>
 
+#include "../base/emit_json.h"
+#include "../base/need.h"
 #include "../base/outfile.h"
 #include "../lake/lake_engine.h"
-#include "../lake/lake_page.h"
+#include "../page/page_write.h"
+#include "../../format/version.h"
 #include "command.h"
+
+struct panels {
+	FILE *f;
+	size_t count;
+};
+
+/* A row is a panel. */
+static void put_panel(void *ctx, struct json cells)
+{
+	struct panels *p = ctx;
+	struct json panel = json_first(cells, NULL);
+
+	fputs(p->count++ ? ",\n" : "\n", p->f);
+	fwrite(panel.s, 1, panel.s ? (size_t)(panel.end - panel.s) : 0, p->f);
+}
+
+static int fill_page(struct page_text *text, const char *lake)
+{
+	struct panels p = { .f = need_stream(&text->first, &text->first_len) };
+	const struct lake_question q = {
+		.what = "dashboard", .lake = lake, .row = put_panel, .ctx = &p
+	};
+	int rc;
+
+	fputs("{\"tool\":\"" GMT_TOOL_VERSION "\",\"lake\":", p.f);
+	emit_json_string(p.f, lake, strlen(lake));
+	fputs(",\"panels\":[", p.f);
+	rc = lake_ask(&q);
+	fputs("]}", p.f);
+	fclose(p.f);
+	text->rest = need_copy("{}", 2);
+	text->rest_len = 2;
+	return rc;
+}
 
 static int write_dashboard(struct emit *out, struct outfile *file, const struct page_text *text)
 {
@@ -26,14 +63,12 @@ int run_dashboard(const struct dashboard_options *o, struct emit *out)
 	struct outfile file;
 	int rc;
 
-	if (!strstr(o->lake, "://") && !lake_is_one(o->lake))
-		return say_error(EXIT_UNREADABLE,
-				 "%s is no lake: gpumemtrace collect RUNS -o LAKE makes one",
-				 o->lake);
+	if (!lake_may_be(o->lake))
+		return EXIT_UNREADABLE;
 	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 	if (rc)
 		return rc;
-	rc = lake_page(&text, o->lake);
+	rc = fill_page(&text, o->lake);
 	if (!rc)
 		rc = write_dashboard(out, &file, &text);
 	else

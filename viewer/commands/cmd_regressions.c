@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* regressions: commits of a lake whose peak is higher than before. */
-#include <string.h>
-
 #include "../lake/lake_engine.h"
 #include "command.h"
 
@@ -16,9 +14,5 @@ int run_regressions(const struct regressions_options *o, struct emit *out)
 					 .fail = o->fail_above.given,
 					 .out = out };
 
-	if (!strstr(o->lake, "://") && !lake_is_one(o->lake))
-		return say_error(EXIT_UNREADABLE,
-				 "%s is no lake: gpumemtrace collect RUNS -o LAKE makes one",
-				 o->lake);
-	return lake_ask(&q);
+	return lake_may_be(o->lake) ? lake_ask(&q) : EXIT_UNREADABLE;
 }

@@ -63,12 +63,12 @@ const char *lake_sql_type(const struct lake_column *c);
 
 /* State of writing one recording's rows. */
 struct lake_writer {
-	/* Set by the caller: */
 	size_t nth;		  /* first cell of every row */
 	FILE *files[LAKE_TABLES]; /* NULL: this writer does not write it */
 	/* Columns of the large tables, as bits: only these are written. All of them if no bit is
 	 * set. */
 	uint64_t wanted[LAKE_TABLES];
+	const char *root; /* of the repository; columns `file` are relative to it */
 
 	struct bytes cells[LAKE_TABLES][LAKE_COLUMNS_MOST]; /* of the row; without bytes: null */
 };

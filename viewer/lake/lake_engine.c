@@ -178,3 +178,10 @@ bool lake_is_one(const char *path)
 	return snprintf(table, sizeof(table), "%s/ranks", path) < PATH_MAX && !stat(table, &st) &&
 	       S_ISDIR(st.st_mode);
 }
+
+bool lake_may_be(const char *path)
+{
+	return strstr(path, "://") || lake_is_one(path) ||
+	       !say_error(EXIT_UNREADABLE,
+			  "%s is no lake: gpumemtrace collect RUNS -o LAKE makes one", path);
+}

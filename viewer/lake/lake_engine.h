@@ -8,9 +8,9 @@
 #include "lake_files.h"
 
 struct lake_question {
-	const char *what; /* "query", or the name of the command */
-	const char *lake; /* NULL: `files` are asked themselves */
-	const char *text; /* the query, the project, or the main branch; NULL = none */
+	const char *what;  /* "query", or the name of the command */
+	const char *lake;  /* NULL: `files` are asked themselves */
+	const char *text;  /* the query, the project, or the main branch; NULL = none */
 	const char *since; /* of regressions: a day */
 	double limit;	   /* of regressions: bytes, or (percent) a share */
 	bool percent, fail;
@@ -30,5 +30,7 @@ int lake_ask(const struct lake_question *q);
 
 /* Whether a folder is a lake: it has the table of recordings. */
 bool lake_is_one(const char *path);
+/* Or is an address; else an error was said. */
+bool lake_may_be(const char *path);
 
 #endif

@@ -37,6 +37,7 @@ static const struct fact {
 	{ LAKE_ranks_labels, { "env.GPUMEMTRACE_LABELS" } },
 	{ LAKE_ranks_git_commit, { "git.commit" } },
 	{ LAKE_ranks_git_branch, { "git.branch" } },
+	{ LAKE_ranks_repository, { "git.remote" } },
 	{ LAKE_ranks_torch, { "torch.version" } },
 	{ LAKE_ranks_cuda, { "torch.cuda" } },
 	{ LAKE_ranks_python, { "python.version" } },

@@ -125,6 +125,7 @@ int lake_recording_rows(struct lake_writer *w, const char *path)
 
 	if (rc)
 		return rc;
+	w->root = defs_meta(&r.defs, "git.root").s;
 	if (w->files[LAKE_ranks])
 		rc = small_tables(w, &r);
 	if (!rc && w->files[LAKE_allocations])

@@ -20,19 +20,23 @@ ASSET_FILE(lake_perform, "python/gpumemtrace/lake/lake_perform.py");
 
 /* Each imports only what stands above it. */
 static const struct handover_module modules[] = {
-	{ "lake_answer", asset_lake_answer },	{ "lake_folders", asset_lake_folders },
-	{ "lake_duckdb", asset_lake_duckdb },	{ "lake_places", asset_lake_places },
-	{ "lake_store", asset_lake_store },	{ "lake_collect", asset_lake_collect },
-	{ "lake_regressions", asset_lake_regressions }, { "lake_perform", asset_lake_perform },
+	{ "lake_answer", asset_lake_answer },
+	{ "lake_folders", asset_lake_folders },
+	{ "lake_duckdb", asset_lake_duckdb },
+	{ "lake_places", asset_lake_places },
+	{ "lake_store", asset_lake_store },
+	{ "lake_collect", asset_lake_collect },
+	{ "lake_regressions", asset_lake_regressions },
+	{ "lake_perform", asset_lake_perform },
 };
 
 static void put_question(FILE *f, const struct lake_question *q)
 {
 	fprintf(f,
 		", \"what\": \"%s\", \"version\": \"" GMT_TOOL_VERSION
-		"\", \"has_lake\": %d, \"large\": %d, \"limit\": %.17g, \"percent\": %d, \"fail\": %d, \"files\": ",
-		q->what, q->lake != NULL, q->large, q->limit, q->percent,
-		q->fail);
+		"\", \"has_lake\": %d, \"large\": %d, \"limit\": %.17g, \"percent\": %d, \"fail\": "
+		"%d, \"files\": ",
+		q->what, q->lake != NULL, q->large, q->limit, q->percent, q->fail);
 }
 
 void lake_request(struct bytes *out, const struct lake_question *q)

@@ -41,7 +41,8 @@ const struct lake_table lake_tables[LAKE_TABLES] = {
 };
 
 const struct lake_column lake_partitions[LAKE_PARTITIONS] = {
-	{ "project", LAKE_TEXT, "", "--project, or the name of the program's folder" },
+	{ "project", LAKE_TEXT, "",
+	  "--project, or the name of the repository, or of the program's folder" },
 	{ "day", LAKE_TEXT, "", "2026-11-22, of the run's start, UTC" },
 	{ "run", LAKE_TEXT, "", "start of the run, host and process of its first rank" },
 	{ "rank", LAKE_INT, "", "its rank, 0 if it says none" },

@@ -35,6 +35,18 @@ void lake_flag(struct lake_writer *w, enum lake_table_id t, unsigned column, boo
 		bytes_add(cell, yes ? "true" : "false", yes ? 4 : 5);
 }
 
+/* So that checkouts of several people have the same paths. */
+static size_t private_part(const struct lake_writer *w, const char *path, size_t len)
+{
+	static const char packages[] = "/site-packages/";
+	const char *at = memmem(path, len, packages, strlen(packages));
+	size_t n = strlen(w->root);
+
+	if (at)
+		return (size_t)(at - path) + strlen(packages);
+	return n && n + 1 < len && !memcmp(path, w->root, n) && path[n] == '/' ? n + 1 : 0;
+}
+
 void lake_bytes(struct lake_writer *w, enum lake_table_id t, unsigned column, const char *s,
 		size_t len)
 {
@@ -43,6 +55,12 @@ void lake_bytes(struct lake_writer *w, enum lake_table_id t, unsigned column, co
 
 	if (!cell)
 		return;
+	if (w->root && !strcmp(lake_tables[t].columns[column].name, "file")) {
+		size_t n = private_part(w, s, len);
+
+		s += n;
+		len -= n;
+	}
 	bytes_add(cell, "\"", 1);
 	for (; (quote = memchr(s, '"', len)); len -= (size_t)(quote - s) + 1, s = quote + 1) {
 		bytes_add_text(cell, s, (size_t)(quote - s));

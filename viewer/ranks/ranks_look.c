@@ -108,7 +108,8 @@ static char *world_words(const struct rank_file *f, const struct defs *d)
 static void facts(struct rank_file *f, const struct defs *d)
 {
 	struct defs_text host = defs_meta(d, "host"), start = defs_meta(d, "start_unix_ns");
-	struct defs_text root = defs_meta(d, "git.root"), cwd = defs_meta(d, "cwd");
+	struct defs_text remote = defs_meta(d, "git.remote"), cwd = defs_meta(d, "cwd");
+	struct defs_text root = remote.len ? remote : defs_meta(d, "git.root");
 	char command[1024];
 
 	find_rank(f, d);

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, Tuple, TypeVar
 
 from .lake_answer import Answer
@@ -213,6 +214,7 @@ def ask(connection: Any, schema: Schema, lake: str, text: str, do: Callable[[], 
         except duckdb.IOException:
             if not left:
                 raise
+            time.sleep(0.05)
     raise AssertionError
 
 

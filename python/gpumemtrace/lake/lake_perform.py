@@ -41,11 +41,9 @@ def note_of(outcome: Outcome, path: str, alone: bool) -> Optional[str]:
 
 def row_of(request: Request, outcome: Outcome) -> Dict[str, Any]:
     place = outcome.source.place
-    row: Dict[str, Any] = {"file": os.fsdecode(request.paths[outcome.file]), "project": place.project, "day": place.day, "run": place.run,
-                           "rank": place.rank, "kept_earlier": outcome.less}
-    if outcome.peak is not None:
-        row["peak_bytes"] = outcome.peak
-    return row if outcome.error is None else {**row, "error": outcome.error}
+    row = {"file": os.fsdecode(request.paths[outcome.file]), "project": place.project, "day": place.day, "run": place.run, "rank": place.rank,
+           "peak_bytes": outcome.peak, "kept_earlier": outcome.less, "error": outcome.error}
+    return {name: value for name, value in row.items() if value is not None}
 
 
 def count(number: int, noun: str) -> str:
@@ -79,6 +77,8 @@ def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> int:
 
 
 def compact(request: Request, schema: Schema, answer: Answer) -> int:
+    if "://" in request.lake:
+        raise Sentence(f"{request.lake}: compact works in folders of this machine; copy the lake there afterwards (aws s3 sync --delete)", USAGE)
     with writing(request.lake, answer.note) as scratch:
         store = Store(connect(), schema, request.lake, scratch, request.version, "zstd")
         before = store.count()

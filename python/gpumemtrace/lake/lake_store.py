@@ -4,7 +4,6 @@ lake has go where its earlier rows are. Compacting makes one file of many, and t
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -154,8 +153,8 @@ class Store:
                     self.write(table, rows, (month, number, number, 0))
             self.ranks = self.parts("ranks")
         for table in self.schema.tables:
-            for name in names_in(self.lake, table, "project=*"):
-                shutil.rmtree(name, ignore_errors=True)
+            for nth, name in enumerate(names_in(self.lake, table, "project=*")):
+                os.rename(name, f"{self.scratch}/{table}-old-{nth}")  # at once, for readers
         for table in old:
             self.connection.execute(f"drop {'view' if table in LARGE else 'table'} old_{table}")
         self.write_schemas()
