@@ -5,7 +5,7 @@
     spark.sql("select * from peak_by_commit order by first_day").show()
 
     ranks = gpumemtrace.spark.recordings(spark, "s3a://bucket/runs", "ranks")     a DataFrame, made by the executors
-    ranks.write.partitionBy("project", "day", "run", "rank").parquet("s3a://bucket/lake/ranks")
+    ranks.write.partitionBy("month").parquet("s3a://bucket/lake/ranks")
 
 The SQL is that of ``gpumemtrace sql``: it is asked of the tool (``gpumemtrace sql --schema``). Executors need this
 package, pyarrow and DuckDB.
@@ -13,7 +13,6 @@ package, pyarrow and DuckDB.
 
 from __future__ import annotations
 
-import datetime
 import importlib
 import os
 import shutil
@@ -38,19 +37,22 @@ def _columns(table: Dict[str, Any]) -> str:
     return ", ".join(f"`{c['name']}` {_TYPES[c['type']]}" for c in table["columns"])
 
 
-def _exists(spark: Any, path: str) -> bool:
-    place = spark._jvm.org.apache.hadoop.fs.Path(path)
-    return bool(place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place))
+def _files(spark: Any, path: str) -> List[str]:
+    pattern = spark._jvm.org.apache.hadoop.fs.Path(path)
+    found = pattern.getFileSystem(spark._jsc.hadoopConfiguration()).globStatus(pattern)
+    return [status.getPath().toString() for status in found or ()]
 
 
 def open(spark: Any, lake: str) -> None:
     """Makes each table and each ready question of a lake a temporary view of that name. Columns that older files lack
-    are null; a table that has no file yet is empty."""
+    are null; a table that has no file yet is empty. Folders of lakes of earlier versions are read as they are."""
     found = schema()
     for table in found["tables"]:
         path = f"{os.fspath(lake).rstrip('/')}/{table['name']}"
-        there = _exists(spark, path)
-        rows = spark.read.schema(_columns(table)).parquet(path) if there else spark.createDataFrame([], _columns(table))
+        months, older = _files(spark, f"{path}/month=*"), _files(spark, f"{path}/project=*")
+        rows = spark.createDataFrame([], _columns(table))
+        if months or older:
+            rows = spark.read.schema(_columns(table)).option("basePath", path).parquet(*(months or older))
         rows.select(*[f"`{c['name']}`" for c in table["columns"]]).createOrReplaceTempView(table["name"])
     for view in found["views"]:
         spark.sql(view["sql"]).createOrReplaceTempView(view["name"])
@@ -103,25 +105,20 @@ class _Rows:
         for one in said["recordings"]:
             if "error" in one:
                 print(f"gpumemtrace: {one['error'].replace(one['file'], paths[one['file']])}", file=sys.stderr)
-        for part in _files(os.path.join(lake, self.table)):
-            yield from self.rows(part, paths)
+        for at, _, names in sorted(os.walk(os.path.join(lake, self.table))):
+            for name in names:
+                yield from self.rows(os.path.join(at, name), paths)
 
     def rows(self, part: str, paths: Dict[str, str]) -> Iterator[Any]:
         arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-        place = dict(folder.split("=", 1) for folder in part.split("/") if "=" in folder)
-        fixed = {"project": place["project"], "run": place["run"], "rank": int(place["rank"]),
-                 "day": datetime.date.fromisoformat(place["day"])}
+        month = os.path.basename(os.path.dirname(part)).partition("=")[2]
         for batch in parquet.ParquetFile(part).iter_batches():
             columns: List[Any] = []
             for name in self.names:
-                if name in fixed:
-                    columns.append(arrow.array([fixed[name]] * batch.num_rows))
+                if name == "month":
+                    columns.append(arrow.array([month] * batch.num_rows))
                 elif name == "recording":
                     columns.append(arrow.array([paths.get(p, p) for p in batch.column(name).to_pylist()]))
                 else:
                     columns.append(batch.column(name))
             yield arrow.RecordBatch.from_arrays(columns, names=self.names)
-
-
-def _files(folder: str) -> List[str]:
-    return sorted(os.path.join(here, name) for here, _, names in os.walk(folder) for name in names)

@@ -520,6 +520,39 @@ def test_files_of_other_versions_are_read_beside_ours(tmp_path):
     assert ask("from largest_growth", lake) == []
 
 
+LACKS = """
+import sys
+import pyarrow.parquet
+table = pyarrow.parquet.ParquetFile(sys.argv[1]).read()
+pyarrow.parquet.write_table(table.drop_columns(["program"]), sys.argv[1])
+"""
+SHOW = """
+import sys
+code = sys.argv[1]
+names = {}
+exec(code, names)
+ranks = names["ranks"]
+rows = ranks.to_dict("records") if hasattr(ranks, "iloc") else ranks.to_dicts() if hasattr(ranks, "to_dicts") else (
+    ranks if hasattr(ranks, "to_pylist") else ranks.to_arrow_table()).to_pylist()
+print(sorted([str(r["process"]), str(r["day"]), type(r["day"]).__name__, str(r["month"]), r["peak_bytes"], str(r["program"]).replace("nan", "None")] for r in rows))
+"""
+
+
+@readers
+@pytest.mark.parametrize("engine", ["duckdb", "polars", "pyarrow", "pandas"])
+def test_engines_as_documented(tmp_path, engine):
+    """A month by an earlier version, without a column, others by this version: as docs/lake.md prints it."""
+    lake = tmp_path / "lake"
+    collect(runs(tmp_path / "runs"), "-o", lake)
+    (path,) = lake.glob("ranks/month=2026-01/*.parquet")
+    subprocess.run([TOOLS, "-c", LACKS, path], check=True)
+    (code,) = re.findall(rf"```python\n(import {engine}\b.*?)```", (ROOT / "docs/lake.md").read_text(), re.S)
+    done = subprocess.run([TOOLS, "-c", SHOW, code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    known = ask("select process, day, 'date' as kind, month, peak_bytes, coalesce(program, 'None') as program from ranks", lake)
+    assert done.stdout.strip() == str(sorted(list(r.values()) for r in known))
+
+
 # SQL
 
 
@@ -570,6 +603,21 @@ def test_whose_run_it_was(tmp_path, maker):  # noqa: F811
     assert [tuple(r.values()) for r in rows] == [("812", str(i), "wide-nets", f"r{i}", "llama-8b", "16", "train.py --batch 8") for i in range(3)]
     rows = {r["git_commit"]: r["change_bytes"] for r in ask("from peak_by_commit", tmp_path / "lake")}
     assert rows["a1"] is None and rows["b1"] is None and rows["a2"] == 4 * MIB
+
+
+@readers
+def test_checkouts_of_two_people(tmp_path, maker):  # noqa: F811
+    """Their files have one path, and their runs one project, by the remote; a file of a package has the same path in every environment."""
+    (tmp_path / "runs").mkdir()
+    for who, root in (("ann", "/home/u"), ("bob", "/data/bob/checkout-2")):
+        facts = [f"host {who}", f"git.root {root}", "git.remote github.com/org/net", f"env.USER {who}"]
+        text = script(None, facts=facts).replace("meta host one\n", "").replace("/home/u/", f"{root}/").replace(f"{root}/model.py", f"/opt/{who}/site-packages/model.py")
+        write(tmp_path / "runs", f"{who}.gmt", text)
+    collect(tmp_path / "runs", "-o", tmp_path / "lake")
+    assert ask("select distinct project, repository, count(*) as n from ranks group by all", tmp_path / "lake") == [
+        {"project": "net", "repository": "github.com/org/net", "n": 2}]
+    files = ask("select file, count(distinct process) as n from lines where file is not null group by file", tmp_path / "lake")
+    assert sorted((r["file"], r["n"]) for r in files) == [("model.py", 2), ("train.py", 2)]
 
 
 @readers
