@@ -40,8 +40,9 @@ WHEELS  := $(firstword $(wildcard $(addsuffix /lib/python3*/site-packages/nvidia
 CUDA_INC := $(firstword $(wildcard $(WHEELS)/cu13/include $(CUDA_HOME)/include))
 CUDA_INCS := $(addprefix -isystem ,$(CUDA_INC) $(wildcard $(WHEELS)/cudnn/include $(WHEELS)/nccl/include))
 
-FORMAT  := $(wildcard format/*.c)
-INSIDE  := $(filter-out format/reader_memory.c,$(FORMAT)) # of it, what the traced program has
+ALONE   := format/reader_alone.c # the reader without threads
+FORMAT  := $(filter-out $(ALONE),$(wildcard format/*.c))
+INSIDE  := $(filter-out format/reader_memory.c format/reader_ahead.c,$(FORMAT)) $(ALONE) # of it, what the traced program has
 SHIM    := $(wildcard shim/*.c shim/*/*.c) $(if $(CHECK),tests/check/compare_walks.c)
 CUPTI   := $(wildcard cupti/*.c)
 VIEWER  := $(wildcard viewer/*/*.c)
@@ -110,7 +111,7 @@ $(O)/viewer/base/handover.o: viewer/base/handover.py
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK) $(DWARF) -ldl -lm
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK) $(DWARF) -ldl -lpthread -lm
 
 # Pages of the manual: prose by hand, the rest from the tables, and examples run on tests/data/example.
 MANUAL := $(patsubst viewer/man/%.md,build/man/%,$(wildcard viewer/man/*.md))
@@ -171,7 +172,7 @@ $(B)/bench_%: $(O)/tests/bench/bench_%.o $(B)/bench-entry.so
 $(B)/data/%: $(O)/tests/data/%.o $(O)/tests/unit/recordings.o $(O)/tests/unit/training.o $(B)/parts.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LINK) -pie -o $@ $^ -lcmocka $(UNPACK) -lm
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ -lcmocka $(UNPACK) -lpthread -lm
 
 # Programs for the end-to-end tests. They name CUDA functions as weak symbols and link no CUDA library.
 $(B)/programs/%: tests/programs/%.c Makefile

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens a recording, its live file, or both, and runs through them. One thread a reader; it prints
- * nothing and believes no length that it has not compared with what is there.
+ * Opens a recording, its live file, or both, and runs through them. One thread a reader, and those
+ * of reader_ahead.c; it prints nothing and believes no length that it has not compared with what is
+ * there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -133,9 +134,31 @@ static void zstd_give(void *opaque, void *p)
 	reader_memory(p, 0);
 }
 
-static struct gmt_reader *new_reader(int fd, uint64_t size)
+bool reader_take_room(struct gmt_reader *r)
 {
 	static const ZSTD_customMem memory = { zstd_take, zstd_give, NULL };
+
+	r->stored = reader_memory(NULL, GMT_BLOCK_STORED_MAX);
+	r->raw = reader_memory(NULL, GMT_BLOCK_RAW_MAX);
+	r->codec = reader_memory(NULL, sizeof(*r->codec));
+	r->zstd = ZSTD_createDCtx_advanced(memory);
+	r->group_zstd = ZSTD_createDCtx_advanced(memory);
+	return r->stored && r->raw && r->codec && r->zstd && r->group_zstd;
+}
+
+void reader_free_room(struct gmt_reader *r)
+{
+	ZSTD_freeDCtx(r->zstd);
+	ZSTD_freeDCtx(r->group_zstd);
+	reader_memory(r->stored, 0);
+	reader_memory(r->raw, 0);
+	r->codec = reader_memory(r->codec, 0);
+	r->stored = r->raw = NULL;
+	r->zstd = r->group_zstd = NULL;
+}
+
+static struct gmt_reader *new_reader(int fd, uint64_t size)
+{
 	struct gmt_reader *r = reader_memory(NULL, sizeof(*r));
 
 	if (!r)
@@ -144,12 +167,7 @@ static struct gmt_reader *new_reader(int fd, uint64_t size)
 	r->fd = fd;
 	r->size = size;
 	r->info.file_bytes = size;
-	r->stored = reader_memory(NULL, GMT_BLOCK_STORED_MAX);
-	r->raw = reader_memory(NULL, GMT_BLOCK_RAW_MAX);
-	r->codec = reader_memory(NULL, sizeof(*r->codec));
-	r->zstd = ZSTD_createDCtx_advanced(memory);
-	r->group_zstd = ZSTD_createDCtx_advanced(memory);
-	if (r->stored && r->raw && r->codec && r->zstd && r->group_zstd)
+	if (reader_take_room(r))
 		return r;
 	gmt_reader_close(r);
 	return NULL;
@@ -293,13 +311,9 @@ void gmt_reader_close(struct gmt_reader *r)
 	if (r->fd >= 0)
 		close(r->fd);
 	reader_live_free(&r->live);
-	ZSTD_freeDCtx(r->zstd);
-	ZSTD_freeDCtx(r->group_zstd);
+	reader_free_room(r);
 	reader_memory(r->blocks, 0);
 	reader_memory(r->places, 0);
-	reader_memory(r->stored, 0);
-	reader_memory(r->raw, 0);
-	reader_memory(r->codec, 0);
 	reader_memory(r, 0);
 }
 
@@ -321,6 +335,10 @@ static int tell_defs(struct gmt_reader *r, struct reader_block *b, const struct 
 	const uint8_t *p = r->raw, *end = p + b->head.raw_bytes;
 	int rc = 0;
 
+	if (!reader_load(r, b)) {
+		reader_count_damage(r, b);
+		return 0;
+	}
 	for (uint32_t i = 0; i < b->head.count && rc == 0; i++) {
 		struct gmt_def d;
 		long n = gmt_decode_def(p, (size_t)(end - p), &d);
@@ -344,7 +362,7 @@ int gmt_reader_run(struct gmt_reader *r, uint64_t from_ns, uint64_t to_ns,
 	int rc = 0;
 
 	for (; i < r->blocks_used && r->blocks[i].head.type == GMT_BLOCK_DEFS; i++) {
-		if (rc == 0 && tool->def && reader_load(r, &r->blocks[i]))
+		if (rc == 0 && tool->def)
 			rc = tell_defs(r, &r->blocks[i], tool, ctx);
 	}
 	for (size_t k = 0; k < r->live.defs_used && rc == 0 && tool->def; k++) {

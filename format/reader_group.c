@@ -33,13 +33,28 @@ static bool go_on(struct gmt_reader *r, const struct reader_block *b)
 	       gmt_columns_open(r->columns, r->raw, b->head.raw_bytes);
 }
 
+static int next_event(struct gmt_reader *r, struct gmt_event *e)
+{
+	long n;
+
+	if (r->in_columns)
+		n = gmt_decode_columns(r->codec, r->columns, e);
+	else
+		n = gmt_decode_event(r->codec, r->records.p,
+				     (size_t)(r->records.end - r->records.p), e);
+	if (n == -GMT_ERR_UNKNOWN_KIND)
+		r->refused = (int)n;
+	r->records.p += n > 0 ? n : 0;
+	return n < 0 ? (int)n : 0;
+}
+
 static bool pass_over(struct gmt_reader *r, const struct reader_block *b)
 {
 	struct gmt_event e;
 	bool ok = go_on(r, b);
 
 	for (uint32_t i = 0; i < b->head.count && ok; i++)
-		ok = reader_event(r, &e) == 0;
+		ok = next_event(r, &e) == 0;
 	return ok;
 }
 
@@ -52,7 +67,7 @@ static int by_offset(const void *a, const void *b)
 
 /* Blocks lie by their first seq, and what comes before another in a group may lie anywhere: a block
  * with nothing but an event of the recorder's own begins where that came. */
-static bool have_places(struct gmt_reader *r)
+bool reader_find_places(struct gmt_reader *r)
 {
 	if (r->places)
 		return true;
@@ -66,7 +81,7 @@ static bool have_places(struct gmt_reader *r)
 
 static const struct reader_block *block_before(struct gmt_reader *r, const struct reader_block *b)
 {
-	size_t first = 0, end = have_places(r) ? r->blocks_used : 0;
+	size_t first = 0, end = reader_find_places(r) ? r->blocks_used : 0;
 
 	while (first < end) {
 		size_t middle = first + (end - first) / 2;
@@ -113,41 +128,73 @@ static bool load_group(struct gmt_reader *r, const struct reader_block *b)
 	return (follows || catch_up(r, b)) && go_on(r, b);
 }
 
-bool reader_events_begin(struct gmt_reader *r, struct reader_block *b)
+static bool events_begin(struct gmt_reader *r, const struct reader_block *b)
 {
-	if (b->head.codec == GMT_CODEC_GROUP) {
-		if (load_group(r, b))
-			return true;
-		reader_count_damage(r, b);
-		return false;
-	}
+	r->in_columns = b->head.codec == GMT_CODEC_GROUP;
+	if (r->in_columns)
+		return load_group(r, b);
 	r->group_at = NULL;
-	r->in_columns = false;
-	if (!reader_load(r, b))
-		return false;
 	memset(r->codec, 0, sizeof(*r->codec));
 	r->records = (struct cursor){ r->raw, r->raw + b->head.raw_bytes, false };
-	return true;
+	return reader_load(r, b);
 }
 
-int reader_event(struct gmt_reader *r, struct gmt_event *e)
+static int by_seq_and_time(const void *a, const void *b)
 {
-	long n;
+	const struct gmt_event *x = a, *y = b;
 
-	if (r->in_columns)
-		n = gmt_decode_columns(r->codec, r->columns, e);
+	if (x->seq != y->seq)
+		return x->seq < y->seq ? -1 : 1;
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static void decode_events(struct gmt_reader *r, const struct reader_block *b,
+			  const struct reader_times *t, struct reader_events *out)
+{
+	bool sorted = true;
+
+	for (uint32_t i = 0; i < b->head.count && !out->damaged; i++) {
+		struct gmt_event *e;
+
+		if (!reader_grow((void **)&out->items, &out->room, out->used, sizeof(*e))) {
+			out->rc = -GMT_ERR_NO_MEMORY;
+			return;
+		}
+		e = &out->items[out->used];
+		out->damaged = next_event(r, e) < 0;
+		if (out->damaged || !reader_wants(t, e))
+			continue;
+		sorted &= out->used == 0 || e[-1].seq <= e->seq;
+		out->used++;
+	}
+	if (!sorted)
+		reader_sort(out->items, out->used, sizeof(out->items[0]), by_seq_and_time);
+}
+
+void reader_decode(struct gmt_reader *r, const struct reader_block *b, const struct reader_times *t,
+		   struct reader_events *out)
+{
+	const struct gmt_block_header *h = &b->head;
+
+	out->used = out->rc = 0;
+	out->damaged = false;
+	if (!h->count || h->last_ns < t->from || h->first_ns > t->to)
+		return;
+	if (events_begin(r, b))
+		decode_events(r, b, t, out);
 	else
-		n = gmt_decode_event(r->codec, r->records.p,
-				     (size_t)(r->records.end - r->records.p), e);
-	if (n == -GMT_ERR_UNKNOWN_KIND)
-		r->refused = (int)n;
-	if (n < 0)
-		return (int)n;
-	r->records.p += n;
-	return 0;
+		out->damaged = true;
+	r->group_at = r->in_columns && !out->damaged && !out->rc ? b : NULL;
+	if (!r->refused)
+		return;
+	out->rc = r->refused;
+	out->damaged = false;
 }
 
-void reader_events_end(struct gmt_reader *r, const struct reader_block *b)
+bool reader_begins_run(const struct gmt_reader *r, size_t block)
 {
-	r->group_at = r->in_columns && !b->counted ? b : NULL;
+	const struct reader_block *b = &r->blocks[block];
+
+	return !block || b->head.codec != GMT_CODEC_GROUP || b->before == NO_BLOCK ||
+	       b->before != b[-1].offset;
 }

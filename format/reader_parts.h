@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the reader's files: reader.c opens and runs, reader_scan.c finds the blocks,
- * reader_live.c reads the live file, reader_merge.c orders events. One thread per reader.
+ * reader_live.c reads the live file, reader_merge.c orders events. One thread per reader, but for
+ * reader_ahead.c.
  */
 #ifndef GMT_READER_PARTS_H
 #define GMT_READER_PARTS_H
@@ -66,6 +67,24 @@ struct gmt_reader {
 	struct ZSTD_DCtx_s *group_zstd;
 };
 
+/* The events of a block that are asked for, by seq. */
+struct reader_events {
+	struct gmt_event *items;
+	size_t used, room;
+	bool damaged; /* the block is, from some event on or as a whole */
+	int rc;	      /* 0 or -GMT_ERR_* */
+};
+
+/* Of the events asked for: those with from <= time_ns <= to. */
+struct reader_times {
+	uint64_t from, to;
+};
+
+static inline bool reader_wants(const struct reader_times *t, const struct gmt_event *e)
+{
+	return e->time_ns >= t->from && e->time_ns <= t->to;
+}
+
 /* Up to len bytes from `at`; returns how many there were (0 on an error). */
 size_t reader_read(int fd, uint64_t at, void *to, size_t len);
 
@@ -75,16 +94,19 @@ bool reader_grow(void **array, size_t *room, size_t used, size_t size);
 /* Finds all blocks from offset `at` on and fills r->blocks and info. 0 or -GMT_ERR_*. */
 int reader_scan(struct gmt_reader *r, uint64_t at);
 
-/* The block's payload, checked and decompressed, in r->raw; false (and counted) if it is damaged.
- */
-bool reader_load(struct gmt_reader *r, struct reader_block *b);
+/* The block's payload, checked and decompressed, in r->raw; false if it is damaged. */
+bool reader_load(struct gmt_reader *r, const struct reader_block *b);
 bool reader_payload(struct gmt_reader *r, const struct reader_block *b); /* into r->stored */
 
-/* Makes the block's events the next that reader_event gives, b->head.count of them; when all were
- * taken, reader_events_end. 0 or -GMT_ERR_*: then the block's damage is counted. */
-bool reader_events_begin(struct gmt_reader *r, struct reader_block *b);
-int reader_event(struct gmt_reader *r, struct gmt_event *e);
-void reader_events_end(struct gmt_reader *r, const struct reader_block *b);
+/* The block's events, those before the first bad record if there is one. Counts no damage. */
+void reader_decode(struct gmt_reader *r, const struct reader_block *b, const struct reader_times *t,
+		   struct reader_events *out);
+/* The block does not go on where the one before it in the list ends. */
+bool reader_begins_run(const struct gmt_reader *r, size_t block);
+bool reader_find_places(struct gmt_reader *r);
+/* What a reader decodes blocks with. False: there is no memory for all of it. */
+bool reader_take_room(struct gmt_reader *r);
+void reader_free_room(struct gmt_reader *r);
 
 void reader_count_damage(struct gmt_reader *r, struct reader_block *b);
 /* Bytes that are skipped, with their place. */

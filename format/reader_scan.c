@@ -284,10 +284,7 @@ static bool unpack(struct gmt_reader *r, const struct gmt_block_header *h)
 				   h->stored_bytes) == h->raw_bytes;
 }
 
-bool reader_load(struct gmt_reader *r, struct reader_block *b)
+bool reader_load(struct gmt_reader *r, const struct reader_block *b)
 {
-	if (reader_payload(r, b) && unpack(r, &b->head))
-		return true;
-	reader_count_damage(r, b);
-	return false;
+	return reader_payload(r, b) && unpack(r, &b->head);
 }

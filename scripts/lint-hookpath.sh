@@ -12,7 +12,7 @@ banned='malloc|calloc|realloc|reallocarray|free|posix_memalign|aligned_alloc|str
 banned=$(tr -d '\n' <<<"$banned")
 allow=scripts/lint-hookpath.allow
 rc=0
-for o in $(find build/obj/shim build/obj/cupti build/obj/format -name '*.o' 2>/dev/null | grep -v format/reader_memory | sort); do
+for o in $(find build/obj/shim build/obj/cupti build/obj/format -name '*.o' 2>/dev/null | grep -vE "format/reader_(memory|ahead)" | sort); do
 	[ -e "$o" ] || continue
 	src=${o#build/obj/}
 	src=${src%.o}.c
