@@ -51,7 +51,8 @@ static void fill(struct lives *l, struct chance *c)
 
 	for (uint32_t i = 0; i < COUNT; i++) {
 		struct plain *p = &plain[i];
-		struct life *life = lives_at(l, lives_add(l, &(struct life_request){ .size = 0 }));
+		struct life *life =
+			rows_change(&l->rows, lives_add(l, &(struct life_request){ .size = 0 }));
 
 		seq += step(c);
 		ns = chance_below(c, 50) ? ns + step(c) : ns - 3; /* clocks of threads disagree */
@@ -123,8 +124,8 @@ static void facts_are_shared(void **state)
 	(void)state;
 	lives_init(&l);
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct life *life =
-			lives_at(&l, lives_add(&l, &(struct life_request){ .size = i % 2 }));
+		struct life *life = rows_change(
+			&l.rows, lives_add(&l, &(struct life_request){ .size = i % 2 }));
 
 		f.save_ns = 5000 + i;
 		lives_put_facts(&l, life, &f);
@@ -161,7 +162,7 @@ static void times_come_back(void **state)
 	for (uint32_t i = 0; i < COUNT / 10; i++) {
 		uint64_t ns = 1000ull * i, soon = i % 2;
 		struct life *life =
-			lives_at(&l, lives_add(&l, &(struct life_request){ .size = 0 }));
+			rows_change(&l.rows, lives_add(&l, &(struct life_request){ .size = 0 }));
 
 		life->born = lives_moment(&l, &(struct position){ .seq = i, .ns = ns });
 		f[i] = (struct life_facts){
@@ -190,7 +191,7 @@ static void levels_come_back(void **state)
 	struct levels l;
 
 	(void)state;
-	levels_init(&l);
+	levels_init(&l, NULL);
 	for (uint32_t i = 0; i < COUNT; i++) {
 		int device = chance_below(&c, 3) ? 0 : (int)chance_below(&c, LEVEL_DEVICES);
 
@@ -218,7 +219,7 @@ static void levels_come_back(void **state)
 	for (uint32_t i = 0; i < COUNT; i++, levels_next(&at))
 		assert_memory_equal(at.now, &said[i], sizeof(said[i]));
 	assert_null(at.now);
-	assert_true(l.rows.count << 18 < COUNT * 20);
+	assert_true(l.rows.chunks->count << 18 < COUNT * 20);
 	levels_free(&l);
 }
 

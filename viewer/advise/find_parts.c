@@ -180,7 +180,7 @@ static void find_taken(struct search *s)
 	struct lives_cursor c;
 	struct advised l;
 
-	rows_init(&s->taken, sizeof(struct lives_retaken));
+	rows_init(&s->taken, sizeof(struct lives_retaken), NULL);
 	for (lives_first(&c, a->lives); c.change; lives_next(&c))
 		if (c.change == CHANGE_SAVED &&
 		    advise_life(a, c.now.life, CLASS_BIT(parameters), &l) && l.size > LARGE &&

@@ -40,7 +40,7 @@ struct search {
 	const struct snapshot *shot;
 	struct unused *out;
 	struct map weights;   /* life -> index */
-	struct map gradients; /* life -> index of the weight that it is for */
+	struct map gradients; /* life that is there -> 1 + index of its weight, 0 = none */
 	struct map latest;    /* stack -> index of the weight that it made last */
 	struct map births;    /* event -> index of the weight that was made then */
 	struct map state;     /* step and size -> blocks of state that were found to be unused */
@@ -90,9 +90,10 @@ static void read_arrivals(struct search *s)
 	const struct row_store *arrivals = &lives_of(s)->arrivals;
 	const struct steps *steps = &s->timeline->steps;
 
-	for (uint32_t i = 0; i < arrivals->count; i++) {
+	for (uint32_t i = 0; i < arrivals->count; i++, chunks_rest(lives_of(s)->pool)) {
 		const struct lives_arrival *a = rows_at(arrivals, i);
 		struct weight *w;
+		uint32_t *of;
 
 		if (a->seq > s->shot->moment.seq)
 			break;
@@ -108,7 +109,8 @@ static void read_arrivals(struct search *s)
 		}
 		w->last = a->seq;
 		w->to_step = s->step;
-		*map_put(&s->gradients, a->life, NULL) = (uint32_t)(w - s->items);
+		if ((of = map_get(&s->gradients, a->life)))
+			*of = 1 + (uint32_t)(w - s->items);
 	}
 }
 
@@ -399,13 +401,12 @@ static uint64_t over_since(struct search *s, size_t i, bool *left)
 	const struct block *b = &s->shot->moment.blocks[i];
 	uint32_t life = b->life;
 	const uint32_t *at = life ? map_get(&s->weights, life) : NULL;
+	uint32_t of = at ? 1 + *at : life ? *map_get(&s->gradients, life - 1) : 0;
 	uint64_t since;
 
-	if (!at && life)
-		at = map_get(&s->gradients, life - 1);
-	*left = at ? s->items[*at].left : false;
-	if (at)
-		return s->items[*at].over ? s->items[*at].last : 0;
+	*left = of ? s->items[of - 1].left : false;
+	if (of)
+		return s->items[of - 1].over ? s->items[of - 1].last : 0;
 	if (s->shot->classes[i] != CATEGORY_optimizer_state)
 		return 0;
 	since = state_over(s, b);
@@ -444,6 +445,8 @@ void unused_find(struct unused *u, struct timeline *t, const struct snapshot *sh
 	struct search s = { .timeline = t, .shot = shot, .out = u };
 
 	*u = (struct unused){ .since = need_new((shot->moment.count + 1) * sizeof(*u->since)) };
+	for (size_t i = 0; i < shot->moment.count; i++)
+		map_put(&s.gradients, shot->moment.blocks[i].life - 1ull, NULL);
 	read_arrivals(&s);
 	if (s.step && t->steps.count > 1) {
 		find_parameters(&s);

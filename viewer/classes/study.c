@@ -41,7 +41,7 @@ static void keep_concluded(struct study *st, const struct history *h)
 		return;
 	while (st->concluded_of.count <= h->block.life)
 		rows_add(&st->concluded_of);
-	*(uint32_t *)rows_at(&st->concluded_of, h->block.life) =
+	*(uint32_t *)rows_change(&st->concluded_of, h->block.life) =
 		rows_share(&st->concluded, st->concluded_recent, &h->concluded);
 }
 
@@ -133,8 +133,8 @@ void study_begin(struct model *m)
 	struct study *st = need_new(sizeof(*st));
 
 	st->m = m;
-	rows_init(&st->concluded, sizeof(struct concluded));
-	rows_init(&st->concluded_of, sizeof(uint32_t));
+	rows_init(&st->concluded, sizeof(struct concluded), NULL);
+	rows_init(&st->concluded_of, sizeof(uint32_t), m->lives.pool);
 	rows_add(&st->concluded);
 	m->watch = &watch;
 	m->watcher = st;

@@ -6,9 +6,10 @@
 #include "../../format/varint.h"
 #include "../base/need.h"
 
-void levels_init(struct levels *l)
+void levels_init(struct levels *l, struct chunk_pool *pool)
 {
 	*l = (struct levels){ .last = need_new(LEVEL_DEVICES * sizeof(*l->last)) };
+	packed_init(&l->rows, pool);
 }
 
 void levels_free(struct levels *l)

@@ -25,7 +25,7 @@ struct levels {
 	struct device_level *last; /* and of each device */
 };
 
-void levels_init(struct levels *l);
+void levels_init(struct levels *l, struct chunk_pool *pool);
 void levels_free(struct levels *l);
 void levels_add(struct levels *l, const struct device_level *level);
 

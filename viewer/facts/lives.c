@@ -12,16 +12,18 @@
 void lives_init(struct lives *l)
 {
 	*l = (struct lives){ .recent = need_new(sizeof(*l->recent)) };
-	rows_init(&l->rows, sizeof(struct life));
-	levels_init(&l->levels);
-	rows_init(&l->marks, sizeof(struct lives_mark));
-	rows_init(&l->arrivals, sizeof(struct lives_arrival));
-	rows_init(&l->retaken, sizeof(struct lives_retaken));
-	rows_init(&l->runs, sizeof(struct lives_run));
-	rows_init(&l->positions, sizeof(struct position));
-	rows_init(&l->requests, sizeof(struct life_request));
-	rows_init(&l->notes, sizeof(struct life_note));
-	rows_init(&l->facts, sizeof(struct life_facts));
+	l->pool = chunks_new_pool();
+	levels_init(&l->levels, l->pool);
+	packed_init(&l->changes, l->pool);
+	rows_init(&l->rows, sizeof(struct life), l->pool);
+	rows_init(&l->arrivals, sizeof(struct lives_arrival), l->pool);
+	rows_init(&l->retaken, sizeof(struct lives_retaken), l->pool);
+	rows_init(&l->notes, sizeof(struct life_note), l->pool);
+	rows_init(&l->marks, sizeof(struct lives_mark), NULL);
+	rows_init(&l->runs, sizeof(struct lives_run), NULL);
+	rows_init(&l->positions, sizeof(struct position), NULL);
+	rows_init(&l->requests, sizeof(struct life_request), NULL);
+	rows_init(&l->facts, sizeof(struct life_facts), NULL);
 	rows_add(&l->positions);
 	rows_add(&l->requests);
 	rows_add(&l->notes);
@@ -41,6 +43,7 @@ void lives_free(struct lives *l)
 	rows_free(&l->notes);
 	rows_free(&l->facts);
 	packed_free(&l->changes);
+	chunks_free_pool(l->pool);
 	free(l->recent);
 }
 
@@ -94,7 +97,7 @@ static struct life_moment end_moment(struct lives *l, const struct position *as)
 void lives_end(struct lives *l, uint32_t life, const struct position *at, uint32_t stack)
 {
 	struct lives_run *run = rows_at(&l->runs, life / LIVES_RUN);
-	struct life *row = lives_at(l, life);
+	struct life *row = rows_change(&l->rows, life);
 
 	row->died = end_moment(l, at);
 	row->died_stack = stack;
@@ -159,7 +162,7 @@ void lives_put_facts(struct lives *l, struct life *life, const struct life_facts
 		life->note = l->notes.count;
 		rows_add(&l->notes);
 	}
-	note = rows_at(&l->notes, life->note);
+	note = rows_change(&l->notes, life->note);
 	take_times(note, &f, lives_ns(l, &life->born));
 	note->facts = rows_share(&l->facts, l->recent->facts, &f);
 }

@@ -169,7 +169,10 @@ struct lives_recent {
 	uint32_t positions[ROWS_RECENT], requests[ROWS_RECENT], facts[ROWS_RECENT];
 };
 
+/* Pointers to lives are good until chunks_rest; those to marks, positions, requests and facts as
+ * long as the table. */
 struct lives {
+	struct chunk_pool *pool;
 	struct row_store rows, marks, arrivals, retaken, runs;
 	struct row_store positions, requests, notes, facts; /* row 0 is none */
 	struct lives_recent *recent;
@@ -182,7 +185,7 @@ struct lives {
 void lives_init(struct lives *l);
 void lives_free(struct lives *l);
 
-static inline struct life *lives_at(const struct lives *l, uint32_t i)
+static inline const struct life *lives_at(const struct lives *l, uint32_t i)
 {
 	return rows_at(&l->rows, i);
 }

@@ -1,43 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "packed.h"
 
-#include <stdlib.h>
-#include <sys/mman.h>
-
-#include "../base/need.h"
-
+#ifndef PIECE
 #define PIECE (1u << 18)
+#endif
+
+void packed_init(struct packed *p, struct chunk_pool *pool)
+{
+	*p = (struct packed){ .chunks = chunks_new(PIECE, 0, pool) };
+}
+
+static uint8_t *last_chunk(const struct packed *p)
+{
+	return chunks_change(p->chunks, p->chunks->count - 1);
+}
 
 void packed_free(struct packed *p)
 {
-	for (size_t i = 0; i < p->count; i++)
-		munmap(p->pieces[i], PIECE);
-	free(p->pieces);
+	chunks_free(p->chunks);
 	*p = (struct packed){ 0 };
 }
 
 uint8_t *packed_begin(struct packed *p)
 {
-	if (!p->count || p->used + PACKED_MOST > PIECE) {
-		*need_item(p->pieces, p->count, p->room) = need_pages(PIECE);
+	if (!p->chunks->count || p->used + PACKED_MOST > PIECE) {
+		chunks_add(p->chunks);
 		p->used = 0;
 	}
-	return p->pieces[p->count - 1] + p->used;
+	return last_chunk(p) + p->used;
 }
 
 void packed_end(struct packed *p, const uint8_t *end)
 {
-	p->used = (size_t)(end - p->pieces[p->count - 1]);
+	p->used = (size_t)(end - last_chunk(p));
 }
 
 const uint8_t *packed_row(const struct packed *p, struct packed_place *place)
 {
-	while (place->piece < p->count) {
-		size_t end = place->piece + 1 == p->count ? p->used : PIECE;
+	size_t count = p->chunks->count;
 
-		if (place->at < end && p->pieces[place->piece][place->at])
-			return p->pieces[place->piece] + place->at;
-		if (place->piece + 1 == p->count)
+	while (place->piece < count) {
+		size_t end = place->piece + 1 == count ? p->used : PIECE;
+		const uint8_t *row = chunks_at(p->chunks, place->piece) + place->at;
+
+		if (place->at < end && *row)
+			return row;
+		if (place->piece + 1 == count)
 			break;
 		place->piece++;
 		place->at = 0;

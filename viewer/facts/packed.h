@@ -9,17 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chunks.h"
+
 #define PACKED_MOST 64 /* bytes of one row */
 
 struct packed {
-	uint8_t **pieces;
-	size_t count, room, used; /* used: of the last piece */
+	struct chunks *chunks;
+	size_t used; /* of the last one */
 };
 
 struct packed_place {
 	size_t piece, at;
 };
 
+void packed_init(struct packed *p, struct chunk_pool *pool);
 void packed_free(struct packed *p);
 /* Where the next row is written to, and that it ends there. */
 uint8_t *packed_begin(struct packed *p);

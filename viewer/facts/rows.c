@@ -1,78 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "../base/need.h"
-
-#define IN_MEMORY (1ull << 30) /* bytes of all tables together */
-
-static uint64_t used; /* bytes of all tables */
-static int file = -1;
-static uint64_t file_end;
-
-static int open_file(void)
+void rows_init(struct row_store *r, size_t each, struct chunk_pool *pool)
 {
-	const char *folder = getenv("TMPDIR");
+	size_t words = each % sizeof(uint32_t) ? 0 : each / sizeof(uint32_t);
 
-	if (file < 0)
-		file = open(folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	return file;
-}
-
-/* NULL: there is no such file, or no room in it. */
-static void *map_piece(size_t bytes)
-{
-	void *p;
-
-	if (open_file() < 0 || ftruncate(file, (off_t)(file_end + bytes)))
-		return NULL;
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)file_end);
-	if (p == MAP_FAILED)
-		return NULL;
-	file_end += bytes;
-	return p;
-}
-
-/* Pages that nothing was written to take no memory. */
-static void *new_piece(size_t bytes)
-{
-	void *p = NULL;
-
-	used += bytes;
-	if (used > IN_MEMORY)
-		p = map_piece(bytes);
-	return p ? p : need_pages(bytes);
-}
-
-static size_t piece_bytes(const struct row_store *r)
-{
-	return (r->each * ROWS_PIECE + 4095) & ~(size_t)4095;
-}
-
-void rows_init(struct row_store *r, size_t each)
-{
-	*r = (struct row_store){ .each = each };
+	*r = (struct row_store){ .each = each,
+				 .chunks = chunks_new(each * ROWS_PIECE, words, pool) };
 }
 
 void rows_free(struct row_store *r)
 {
-	for (size_t i = 0; i < r->piece_count; i++)
-		munmap(r->pieces[i], piece_bytes(r));
-	used -= r->piece_count * piece_bytes(r);
-	free(r->pieces);
+	chunks_free(r->chunks);
 	*r = (struct row_store){ .each = r->each };
 }
 
 void *rows_add(struct row_store *r)
 {
-	if (r->count == r->piece_count << ROWS_PIECE_BITS)
-		*need_item(r->pieces, r->piece_count, r->piece_room) = new_piece(piece_bytes(r));
-	return rows_at(r, r->count++);
+	if (r->count == r->chunks->count << ROWS_PIECE_BITS)
+		chunks_add(r->chunks);
+	return rows_change(r, r->count++);
 }
 
 unsigned rows_hash(const void *bytes, size_t n)

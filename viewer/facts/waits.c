@@ -4,7 +4,7 @@
 void waits_init(struct waits *w)
 {
 	*w = (struct waits){ 0 };
-	rows_init(&w->rows, sizeof(struct wait_row));
+	rows_init(&w->rows, sizeof(struct wait_row), NULL);
 }
 
 void waits_event(struct waits *w, const struct gmt_event *e, uint64_t freed)

@@ -110,6 +110,7 @@ int model_event(void *model, const struct gmt_event *e)
 {
 	struct model *m = model;
 
+	chunks_rest(m->lives.pool);
 	if (!m->events++) {
 		m->first_ns = e->time_ns;
 		m->first_seq = e->seq;

@@ -63,7 +63,7 @@ void model_row_born(struct model *m, struct history *b, enum life_layer layer)
 		   (layer != LIFE_MAPPED && b->block.device >= 0 &&
 		    b->block.device < MODEL_DEVICES && model_is_device_memory(b->block.memory));
 	b->block.life = lives_add(&m->lives, &request) + 1;
-	life = lives_at(&m->lives, b->block.life - 1);
+	life = rows_change(&m->lives.rows, b->block.life - 1);
 	life->addr = b->block.addr;
 	life->born = lives_moment(&m->lives, &p);
 	if (p.counts && b->signs & STACK_BUCKET)
@@ -73,7 +73,7 @@ void model_row_born(struct model *m, struct history *b, enum life_layer layer)
 static void write_facts_of_life(struct model *m, struct history *b)
 {
 	b->facts.handle = b->block.handle;
-	lives_put_facts(&m->lives, lives_at(&m->lives, b->block.life - 1), &b->facts);
+	lives_put_facts(&m->lives, rows_change(&m->lives.rows, b->block.life - 1), &b->facts);
 }
 
 void model_row_died(struct model *m, struct history *b, const struct gmt_event *e)

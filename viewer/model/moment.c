@@ -71,9 +71,11 @@ static void find_blocks(struct taking *t)
 
 	t->end = lives_born_by(l, t->moment->seq);
 	t->alive = need_new(t->end / 8 + 8);
-	for (uint32_t i = 0; (i = lives_skip(l, i, t->moment->seq)) < t->end; i++)
+	for (uint32_t i = 0; (i = lives_skip(l, i, t->moment->seq)) < t->end; i++) {
+		chunks_rest(l->pool);
 		if (is_alive(l, lives_at(l, i), t->moment->seq))
 			look_at_life(t, i);
+	}
 }
 
 static void find_waiting(struct taking *t)
@@ -102,6 +104,7 @@ static void find_states(struct taking *t)
 
 	for (lives_first(&c, &t->model->lives); c.change && c.now.seq <= t->moment->seq;
 	     lives_next(&c)) {
+		chunks_rest(t->model->lives.pool);
 		if (c.now.seq == t->moment->seq && c.change != CHANGE_DIED)
 			t->moment->time_ns = c.now.ns;
 		if (c.change != CHANGE_DIED && t->alive[c.now.life / 64] >> c.now.life % 64 & 1)
@@ -153,6 +156,7 @@ static void find_level(const struct lives *l, struct moment *mo)
 	struct levels_cursor c;
 
 	for (levels_first(&c, &l->levels); c.now && c.now->seq <= mo->seq; levels_next(&c)) {
+		chunks_rest(l->pool);
 		if (c.now->device != mo->device)
 			continue;
 		mo->reserved = c.now->reserved;
@@ -171,9 +175,11 @@ static void find_time(struct taking *t)
 
 	if (last && lives_seq(l, &last->born) == mo->seq)
 		mo->time_ns = lives_ns(l, &last->born);
-	for (uint32_t i = 0; !mo->time_ns && (i = lives_skip(l, i, mo->seq)) < t->end; i++)
+	for (uint32_t i = 0; !mo->time_ns && (i = lives_skip(l, i, mo->seq)) < t->end; i++) {
+		chunks_rest(l->pool);
 		if (lives_seq(l, &lives_at(l, i)->died) == mo->seq)
 			mo->time_ns = lives_ns(l, &lives_at(l, i)->died);
+	}
 }
 
 void model_take(struct model *m, struct moment *mo)

@@ -8,11 +8,11 @@
 #include "../base/need.h"
 #include "../base/say.h"
 
-/* Of each life: its class, and its state in the upper bits. */
+/* Of each life: 1 + its class, and its state in the upper bits. */
 enum { CLASS = 15, STATE_SHIFT = 4 };
-#define OUT 15 /* no class: it is not wanted, or gone */
+#define OUT 0 /* no class: it is not wanted, or gone. Nothing is written for most lives */
 
-_Static_assert(CATEGORIES < OUT, "a class takes 4 bits");
+_Static_assert((int)CATEGORIES < CLASS, "a class takes 4 bits");
 
 struct touched {
 	uint32_t life;
@@ -110,8 +110,6 @@ static bool skip_births(struct run *r, uint32_t i)
 	if (end == i)
 		return false;
 	lives_walk_skip(&r->walk, end);
-	for (; i < end; i++)
-		r->now[i] = OUT;
 	return true;
 }
 
@@ -156,11 +154,10 @@ static void born(struct run *r, uint32_t i)
 		r->devices[p->device].driver += (uint64_t)size_of_life(r, life);
 	if (r->sink->life)
 		r->sink->life(r->sink->ctx, i, false);
-	r->now[i] = OUT;
 	if (!is_wanted(r, life, p))
 		return;
-	r->now[i] = class_of_life(r, i, 0);
-	tell_change(r, SERIES_BORN, i, r->now[i], size_of_life(r, life));
+	r->now[i] = 1 + class_of_life(r, i, 0);
+	tell_change(r, SERIES_BORN, i, r->now[i] - 1, size_of_life(r, life));
 }
 
 static bool is_asleep(unsigned now)
@@ -182,7 +179,7 @@ static void died(struct run *r, uint32_t i)
 		r->sink->life(r->sink->ctx, i, true);
 	if ((r->now[i] & CLASS) == OUT)
 		return;
-	tell_change(r, SERIES_DIED, i, r->now[i] & CLASS,
+	tell_change(r, SERIES_DIED, i, (r->now[i] & CLASS) - 1,
 		    is_asleep(r->now[i]) ? 0 : -size_of_life(r, life));
 	r->now[i] = OUT;
 }
@@ -211,22 +208,22 @@ static void settle_series(struct run *r, const struct touched *t)
 
 	if (before == OUT || *now == t->before)
 		return;
-	class = class_of_life(r, t->life, *now >> STATE_SHIFT);
+	class = 1 + class_of_life(r, t->life, *now >> STATE_SHIFT);
 	if (is_asleep(t->before) || is_asleep(*now)) {
 		*now = (uint16_t)((*now & ~CLASS) | class);
 		if (!is_asleep(t->before))
-			tell_change(r, SERIES_LEFT, t->life, before, -size);
+			tell_change(r, SERIES_LEFT, t->life, before - 1, -size);
 		else if (!is_asleep(*now))
-			tell_change(r, SERIES_JOINED, t->life, class, size);
+			tell_change(r, SERIES_JOINED, t->life, class - 1, size);
 		return;
 	}
 	if (class == before) {
-		tell_change(r, SERIES_STATE, t->life, class, 0);
+		tell_change(r, SERIES_STATE, t->life, class - 1, 0);
 		return;
 	}
-	tell_change(r, SERIES_LEFT, t->life, before, -size);
+	tell_change(r, SERIES_LEFT, t->life, before - 1, -size);
 	*now = (uint16_t)((*now & ~CLASS) | class);
-	tell_change(r, SERIES_JOINED, t->life, class, size);
+	tell_change(r, SERIES_JOINED, t->life, class - 1, size);
 }
 
 static const struct lives_mark *next_mark(const struct run *r)
@@ -304,6 +301,7 @@ void series_run(const struct series *s, const struct series_sink *sink)
 	lives_walk_first(&r->walk, r->lives);
 	levels_first(&r->levels, &r->lives->levels);
 	for (size_t n = 0; next_event(r, !n); n++) {
+		chunks_rest(r->lives->pool);
 		if (n % 65536 == 0)
 			say_progress("following blocks", r->event.seq, s->model->events);
 		if (s->until && r->event.seq > s->until)

@@ -16,8 +16,8 @@ struct requests *requests_device(struct requests_all *all, int device)
 		r = &all->devices[all->count];
 		*r = (struct requests){ .device = (int)all->count++,
 					.tells_pools = all->tells_pools };
-		rows_init(&r->list, sizeof(struct request));
-		rows_init(&r->lives, sizeof(struct request_life));
+		rows_init(&r->list, sizeof(struct request), NULL);
+		rows_init(&r->lives, sizeof(struct request_life), NULL);
 	}
 	return &all->devices[device];
 }
