@@ -5,10 +5,12 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import pickle
 import shutil
 import struct
 import subprocess
+import zipfile
 
 import pytest
 
@@ -469,6 +471,34 @@ def test_packed(tool, tmp_path):
         refused(tmp_path / "cut", "ends too early")
         (tmp_path / "bad").write_bytes(whole[:30] + bytes([whole[30] ^ 255, whole[31] ^ 255]) + whole[32:])
         refused(tmp_path / "bad", "")
+
+
+def test_packed_by_others(tool, tmp_path):
+    """Python's own archives, and the page that PyTorch's memory_viz writes."""
+    from torch.cuda import _memory_viz
+    plain = write(tmp_path / "s.pickle", small())
+    for name, how in (("deflated.zip", zipfile.ZIP_DEFLATED), ("stored.zip", zipfile.ZIP_STORED)):
+        with zipfile.ZipFile(tmp_path / name, "w", how) as archive:
+            archive.mkdir("runs") if hasattr(archive, "mkdir") else archive.writestr("runs/", "")
+            archive.write(plain, "runs/s.pickle")
+        whole = (tmp_path / name).read_bytes()
+        (tmp_path / "cut").write_bytes(whole[:200])
+        refused(tmp_path / "cut", "cannot be unpacked")
+    (tmp_path / "viz.html").write_text(_memory_viz.trace_plot(small()))
+    whole = (tmp_path / "viz.html").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[:-200])
+    refused(tmp_path / "cut", "ends too early")
+    for name in ("deflated.zip", "stored.zip", "viz.html"):
+        assert tool.json("live", tmp_path / name) == tool.json("live", plain)
+
+
+@pytest.mark.parametrize("name, data, says", [
+    ("run.gmt", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a Git LFS pointer; git lfs pull"),
+    ("s.pickle.xz", lzma.compress(b"x"), "packed with xz; unpack it first"), ("s.bz2", bz2.compress(b"x"), "packed with bzip2"),
+    ("run.nsys-rep", b"x" * 99, "a report of Nsight Systems"), ("trace.json", b'{"traceEvents": []}', "Chrome trace")])
+def test_other_kinds_are_named(tmp_path, name, data, says):
+    (tmp_path / name).write_bytes(data)
+    refused(tmp_path / name, says)
 
 
 def refused(path, says):

@@ -66,11 +66,12 @@ static void unpack_zstd(const struct unpacked *from, struct output *o)
 	ZSTD_freeDStream(z);
 }
 
-static void unpack_gzip(const struct unpacked *from, struct output *o)
+/* bits: of the window, as inflateInit2 takes them; at: where the packed bytes begin. */
+static void inflate_from(const struct unpacked *from, size_t at, int bits, struct output *o)
 {
-	z_stream z = { .next_in = (Bytef *)from->data };
-	size_t left = from->len;
-	int rc = inflateInit2(&z, 15 + 16);
+	z_stream z = { .next_in = (Bytef *)from->data + at };
+	size_t left = from->len - at;
+	int rc = inflateInit2(&z, bits);
 
 	while (rc == Z_OK && grow(o)) {
 		size_t room = o->room - o->len;
@@ -86,18 +87,115 @@ static void unpack_gzip(const struct unpacked *from, struct output *o)
 	}
 	inflateEnd(&z);
 	if (rc != Z_STREAM_END && !o->error)
-		o->error = rc == Z_BUF_ERROR ? "cannot be unpacked: its gzip data ends too early"
-					     : "cannot be unpacked: its gzip data is damaged";
+		o->error = rc == Z_BUF_ERROR
+				   ? "cannot be unpacked: its gzip or zip data ends too early"
+				   : "cannot be unpacked: its gzip or zip data is damaged";
 }
 
-bool unpack_is_zstd(const void *start, size_t len)
+static void unpack_gzip(const struct unpacked *from, struct output *o)
 {
-	return len >= 4 && !memcmp(start, "\x28\xb5\x2f\xfd", 4);
+	inflate_from(from, 0, 15 + 16, o);
 }
 
-bool unpack_is_gzip(const void *start, size_t len)
+static void output_copy(struct output *o, const uint8_t *from, size_t len)
 {
-	return len >= 3 && !memcmp(start, "\x1f\x8b\x08", 3);
+	o->data = need_resize(o->data, len + 1);
+	memcpy(o->data, from, len);
+	o->len = len;
+}
+
+/* The first file of an archive. */
+static void unpack_zip(const struct unpacked *from, struct output *o)
+{
+	const uint8_t *p = from->data;
+	struct {
+		uint16_t flags, method;
+		uint32_t time, sum, packed, unpacked;
+		uint16_t name, more;
+	} __attribute__((packed)) head;
+	size_t at = 0, data;
+
+	for (;; at = data) {
+		if (from->len - at < 30 || memcmp(p + at, "PK\3\4", 4))
+			break;
+		memcpy(&head, p + at + 6, sizeof(head));
+		data = at + 30 + head.name + head.more;
+		if (data > from->len)
+			break;
+		if (head.name && p[at + 30 + head.name - 1] == '/')
+			continue; /* a folder */
+		if (head.method == 8)
+			inflate_from(from, data, -15, o);
+		else if (!head.method && !(head.flags & 8) && head.packed <= from->len - data)
+			output_copy(o, p + data, head.packed);
+		else
+			break;
+		return;
+	}
+	o->error = "cannot be unpacked: a zip archive without a file at its start that is stored "
+		   "or deflated";
+}
+
+static const char viz_before[] = "\"base64\": \"";
+
+static const char *viz_text(const void *start, size_t len)
+{
+	size_t head = len < UNPACK_START ? len : UNPACK_START;
+
+	return memmem(start, head, "MemoryViz.js", 12)
+		       ? memmem(start, head, viz_before, sizeof(viz_before) - 1)
+		       : NULL;
+}
+
+/* The page of PyTorch's memory_viz has the snapshot inside it. */
+static void unpack_viz(const struct unpacked *from, struct output *o)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = viz_text(from->data, from->len) + sizeof(viz_before) - 1,
+		   *end = (const char *)from->data + from->len;
+	uint8_t values[256] = { 0 };
+	uint32_t bits = 1;
+
+	for (unsigned i = 0; i < 64; i++)
+		values[(uint8_t)digits[i]] = (uint8_t)(i + 1);
+	o->data = need_resize(o->data, (size_t)(end - at) + 4);
+	for (; at < end && values[(uint8_t)*at]; at++) {
+		bits = bits << 6 | (values[(uint8_t)*at] - 1u);
+		if (!(bits >> 24))
+			continue;
+		o->data[o->len++] = (uint8_t)(bits >> 16);
+		o->data[o->len++] = (uint8_t)(bits >> 8);
+		o->data[o->len++] = (uint8_t)bits;
+		bits = 1;
+	}
+	if (at == end)
+		o->error = "cannot be read: a page of memory_viz that ends too early";
+}
+
+static const struct packing {
+	const char *start;
+	size_t len;
+	void (*unpack)(const struct unpacked *from, struct output *o);
+} packings[] = {
+	{ "\x28\xb5\x2f\xfd", 4, unpack_zstd },
+	{ "\x1f\x8b\x08", 3, unpack_gzip },
+	{ "PK\3\4", 4, unpack_zip },
+};
+
+static const struct packing *packing_of(const void *start, size_t len)
+{
+	static const struct packing viz = { "", 0, unpack_viz };
+
+	for (size_t i = 0; i < sizeof(packings) / sizeof(packings[0]); i++)
+		if (len >= packings[i].len && !memcmp(start, packings[i].start, packings[i].len))
+			return &packings[i];
+	return viz_text(start, len) ? &viz : NULL;
+}
+
+bool unpack_recognises(const void *start, size_t len)
+{
+	return packing_of(start, len) != NULL;
 }
 
 static int map_file(const char *path, struct unpacked *u)
@@ -122,21 +220,20 @@ static int map_file(const char *path, struct unpacked *u)
 int unpack_file(const char *path, struct unpacked *u)
 {
 	struct output o = { 0 };
+	const struct packing *packing;
 	struct unpacked packed;
 	int rc;
 
 	*u = (struct unpacked){ 0 };
 	rc = map_file(path, u);
-	if (rc || (!unpack_is_zstd(u->data, u->len) && !unpack_is_gzip(u->data, u->len)))
+	packing = rc ? NULL : packing_of(u->data, u->len);
+	if (!packing)
 		return rc;
 	packed = *u;
 	o.limit = packed.len > NEVER / GROWTH ? NEVER : packed.len * GROWTH;
 	if (o.limit < ALWAYS)
 		o.limit = ALWAYS;
-	if (unpack_is_zstd(packed.data, packed.len))
-		unpack_zstd(&packed, &o);
-	else
-		unpack_gzip(&packed, &o);
+	packing->unpack(&packed, &o);
 	unpack_free(&packed);
 	*u = (struct unpacked){ o.data, o.len, false };
 	if (!o.error)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole file in memory, read as it is or unpacked (zstd, gzip), up to a size limit. */
+/*
+ * A whole file in memory, read as it is or unpacked (zstd, gzip, the first
+ * file of a zip archive, the snapshot in a page of memory_viz), up to a size limit.
+ */
 #ifndef VIEWER_UNPACK_H
 #define VIEWER_UNPACK_H
 
@@ -16,8 +19,8 @@ struct unpacked {
 int unpack_file(const char *path, struct unpacked *u);
 void unpack_free(struct unpacked *u);
 
-/* Recognizes packed files by their first bytes. */
-bool unpack_is_zstd(const void *start, size_t len);
-bool unpack_is_gzip(const void *start, size_t len);
+/* Recognizes packed files by their first bytes; all that matters are the first UNPACK_START. */
+#define UNPACK_START 4096
+bool unpack_recognises(const void *start, size_t len);
 
 #endif

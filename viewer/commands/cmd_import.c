@@ -30,6 +30,7 @@ static int print_import(struct emit *out, const struct import_options *o)
 
 int run_import(const struct import_options *o, struct emit *out)
 {
+	const char *other;
 	int fd = file_open(o->file), rc;
 
 	if (fd < 0)
@@ -37,9 +38,10 @@ int run_import(const struct import_options *o, struct emit *out)
 	close(fd);
 	if (!import_recognises(o->file))
 		return say_error(
-			EXIT_UNREADABLE,
-			"%s: not a memory snapshot of PyTorch (a pickle of protocol 2 to 5)",
-			o->file);
+			EXIT_UNREADABLE, "%s: %s", o->file,
+			(other = recording_other_kind(o->file))
+				? other
+				: "not a memory snapshot of PyTorch (a pickle of protocol 2 to 5)");
 	if (!o->output)
 		return say_error(EXIT_USAGE, "-o OUT is missing: where to write the recording");
 	rc = outfile_check(o->output);

@@ -23,15 +23,14 @@
 
 bool import_recognises(const char *path)
 {
-	uint8_t start[4];
+	uint8_t start[UNPACK_START];
 	int fd = file_open(path);
 	ssize_t n = fd < 0 ? 0 : pread(fd, start, sizeof(start), 0);
 
 	if (fd >= 0)
 		close(fd);
-	return n == sizeof(start) &&
-	       ((start[0] == 0x80 && start[1] >= 2 && start[1] <= 5) ||
-		unpack_is_zstd(start, sizeof(start)) || unpack_is_gzip(start, sizeof(start)));
+	return n >= 4 && ((start[0] == 0x80 && start[1] >= 2 && start[1] <= 5) ||
+			  unpack_recognises(start, (size_t)n));
 }
 
 static void add_item(struct import *im, struct import_item item)

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The file begins like a pickle, or like a packed one (zstd, gzip). */
+/* The file begins like a pickle, or like a packed one (base/unpack.h). */
 bool import_recognises(const char *path);
 
 /* Writes the snapshot as a recording to fd. 0, or a sentence was said and EXIT_UNREADABLE. */

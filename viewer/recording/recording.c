@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../base/plain_file.h"
+#include "../base/ending.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../import/import.h"
@@ -17,18 +18,40 @@
 /* What to do about it, behind the sentence of the reader. */
 static const char *advice(int err)
 {
-	static const struct {
-		int err;
-		const char *text;
-	} known[] = {
-		{ GMT_ERR_NOT_A_RECORDING, ", and not a memory snapshot of PyTorch" },
-		{ GMT_ERR_EMPTY, ": the program has recorded nothing in it" },
-	};
+	return err == -GMT_ERR_NOT_A_RECORDING ? ", and not a memory snapshot of PyTorch"
+	       : err == -GMT_ERR_EMPTY	       ? ": the program has recorded nothing in it"
+					       : "";
+}
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (err == known[i].err || err == -known[i].err)
-			return known[i].text;
-	return "";
+/* Files of other kinds that people have beside recordings: how they begin or how their name ends,
+ * and what to do. */
+static const struct {
+	const char *start, *ending, *text;
+} others[] = {
+	{ "version https://git-lfs", NULL,
+	  "a Git LFS pointer; git lfs pull fetches the file itself" },
+	{ "\xfd"
+	  "7zXZ",
+	  NULL, "packed with xz; unpack it first: xz -dk" },
+	{ "BZh", NULL, "packed with bzip2; unpack it first: bzip2 -dk" },
+	{ "SQLite format 3", ".nsys-rep", "a report of Nsight Systems, not a recording of memory" },
+	{ "{", ".json",
+	  "JSON, perhaps a Chrome trace of torch.profiler; not a recording of memory" },
+};
+
+const char *recording_other_kind(const char *path)
+{
+	char start[32] = "";
+	int fd = file_open(path);
+	ssize_t n = fd < 0 ? -1 : pread(fd, start, sizeof(start) - 1, 0);
+
+	if (fd >= 0)
+		close(fd);
+	for (size_t i = 0; n > 0 && i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strncmp(start, others[i].start, strlen(others[i].start)) ||
+		    (others[i].ending && ending_is(path, others[i].ending)))
+			return others[i].text;
+	return NULL;
 }
 
 /* Some of what is in it would be missed: no figure is better than another one. */
@@ -47,6 +70,7 @@ static int refused_as_newer(const char *path)
 int recording_refused(const char *path, int err)
 {
 	int why = errno;
+	const char *other;
 	struct stat st;
 
 	if (err == -GMT_ERR_NEWER_VERSION || err == -GMT_ERR_UNKNOWN_KIND)
@@ -57,6 +81,8 @@ int recording_refused(const char *path, int err)
 		return say_error(EXIT_UNREADABLE, "%s: %s", path, file_trouble(EINVAL));
 	if (err == -GMT_ERR_SYS || err == GMT_ERR_SYS)
 		return say_error(EXIT_UNREADABLE, "%s: %s", path, strerror(why));
+	if (err == -GMT_ERR_NOT_A_RECORDING && (other = recording_other_kind(path)))
+		return say_error(EXIT_UNREADABLE, "%s: %s", path, other);
 	return say_error(EXIT_UNREADABLE, "%s: %s%s", path, gmt_strerror(err), advice(err));
 }
 

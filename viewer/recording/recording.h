@@ -32,6 +32,9 @@ bool recording_any_part(void);
 /* Says why the file cannot be read, err = -GMT_ERR_* of the reader; returns EXIT_UNREADABLE. */
 int recording_refused(const char *path, int err);
 
+/* What a file is that is neither recording nor snapshot, and what to do; NULL = unknown. */
+const char *recording_other_kind(const char *path);
+
 /* Events up to `until` nanoseconds to event(ctx, e). 0, or a sentence was said and EXIT_UNREADABLE.
  */
 int recording_run(struct recording *r, uint64_t until,
