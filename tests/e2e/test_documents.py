@@ -98,6 +98,10 @@ def one_recording(documents, file, folder, monkeypatch):
     look("why", file, block["addr"])
     look("stack", file, block["stack"])
     look("html", file, "-o", folder / "x.html")
+    with monkeypatch.context() as place:
+        place.setenv("TMPDIR", str(folder))
+        place.setenv("BROWSER", "true")
+        look("open", file)
     look("export", file, "--to", "csv", "-o", folder / "x.csv")
     look("recover", file, "-o", folder / "recovered.gmt")
     monkeypatch.setenv("GPUMEMTRACE_TEST_RULES", "1")

@@ -78,7 +78,7 @@ def commands_that_read():
     text = subprocess.run([BUILD / "gpumemtrace", "--help"], capture_output=True, text=True, check=True).stdout
     every = re.findall(r"^  ([a-z]+) +\S", text, re.M)
     assert len(every) > 25
-    return [c for c in every if c not in ("run", "fit", "bisect", "top", "ctl", "attach", "import", "dashboard")]
+    return [c for c in every if c not in ("run", "fit", "bisect", "top", "ctl", "attach", "import", "dashboard", "open")]
 
 
 MORE = {"why": ["0x1000"], "stack": ["1"], "diff": [SOURCE], "replay": ["--alloc-conf", "backend:native"], "html": ["-o", "x.html"],

@@ -14,7 +14,7 @@ SENTENCES = {"damaged": "The file is damaged (see gpumemtrace verify): these fig
 TEXT = {"report": [], "peak": [], "timeline": [], "live": [], "why": ["{addr}"], "steps": [], "modules": [], "account": [], "leaks": [], "oom": [],
         "replay": [], "advise": [], "diff": ["{file}"]}
 EXPORTS = {"flame": [], "export": ["--to", "csv", "-o", "-"]}
-BY_ITSELF = {"info", "verify", "recover", "top", "check", "html"}  # in words of its own, or on its page
+BY_ITSELF = {"info", "verify", "recover", "top", "check", "html", "open"}  # in words of its own, or on its page
 NO_FIGURES = {"dump", "stack"}
 OF_NO_FILE = {"run", "fit", "bisect", "ctl", "attach", "import", "collect", "sql", "dashboard"}
 make = make

@@ -72,19 +72,6 @@ static void write_tracks(struct page *p, void *ctx)
 	emit_end(p->out);
 }
 
-static int write_html(struct emit *out, struct outfile *file, const struct page_text *text)
-{
-	char size[HUMAN_MAX];
-	struct row_html row = { .file = file->path };
-	int rc = page_commit(file, text, &row.bytes);
-
-	if (rc)
-		return rc;
-	emit_document(out, html, &row);
-	emit_line(out, "%s: %s, opens in any browser", file->path, human_bytes(size, row.bytes));
-	return EXIT_OK;
-}
-
 static int open_one(struct job *j, struct source *s, const char *path)
 {
 	int rc = recording_open(&s->recording, path);
@@ -114,7 +101,7 @@ static int open_all(struct job *j)
 	return rc;
 }
 
-static int make_html(struct emit *out, struct job *j, struct outfile *file)
+static int make_html(struct job *j, struct outfile *file, uint64_t *bytes)
 {
 	const struct html_options *o = j->options;
 	struct page_text text = { .title = o->redact ? "a recording" : owners_base(o->files[0]) };
@@ -124,7 +111,7 @@ static int make_html(struct emit *out, struct job *j, struct outfile *file)
 		outfile_drop(file);
 	} else {
 		page_make(&text, o->redact ? &j->redact : NULL, write_tracks, j);
-		rc = write_html(out, file, &text);
+		rc = page_commit(file, &text, bytes);
 	}
 	for (size_t i = 0; i < j->opened; i++)
 		source_close(&j->sources[i]);
@@ -133,7 +120,7 @@ static int make_html(struct emit *out, struct job *j, struct outfile *file)
 	return rc;
 }
 
-int run_html(const struct html_options *o, struct emit *out)
+int html_page(const struct html_options *o, uint64_t *bytes)
 {
 	struct job j = { .options = o };
 	struct outfile file;
@@ -143,7 +130,20 @@ int run_html(const struct html_options *o, struct emit *out)
 		return rc;
 	j.count = need_count(o->files);
 	j.sources = need_new(j.count * sizeof(*j.sources));
-	rc = make_html(out, &j, &file);
+	rc = make_html(&j, &file, bytes);
 	free(j.sources);
 	return rc;
+}
+
+int run_html(const struct html_options *o, struct emit *out)
+{
+	char size[HUMAN_MAX];
+	struct row_html row = { .file = o->output };
+	int rc = html_page(o, &row.bytes);
+
+	if (rc)
+		return rc;
+	emit_document(out, html, &row);
+	emit_line(out, "%s: %s, opens in any browser", row.file, human_bytes(size, row.bytes));
+	return EXIT_OK;
 }

@@ -117,5 +117,6 @@ void command_say_part(const struct command *c, const struct recording *r, const 
 /* clang-format on */
 
 bool plain_diff(void *options);
+int html_page(const struct html_options *o, uint64_t *bytes); /* the page of html and open */
 
 #endif
