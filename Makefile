@@ -102,7 +102,7 @@ $(B)/libgpumemtrace-arrow.so: $(call objs,$(ARROW))
 	$(Q)$(CC) -shared $(LINK) -Wl,-Bsymbolic -o $@ $^
 
 # What a page is made of lies inside the tool.
-$(O)/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
+$(O)/viewer/page/page_write.o build/wasm/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
 $(O)/viewer/lake/lake_request.o: $(wildcard python/gpumemtrace/lake/*.py)
 $(O)/viewer/lake/lake_views.o: viewer/lake/views.sql
 $(O)/viewer/attach/exchange.o: viewer/attach/attach.py
@@ -112,6 +112,27 @@ $(O)/viewer/base/handover.o: viewer/base/handover.py
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK) $(DWARF) -ldl -lpthread -lm
+
+# The command for a browser (browser/README.md), without what starts processes or reaches into them.
+# WASM= is the folder of its libraries.
+WASM_OUT := $(wildcard viewer/attach/*.c viewer/search/*.c viewer/lake/*.c) $(addprefix viewer/,base/handover.c ranks/ranks_work.c stacks/elf_names.c \
+            stacks/functions.c $(patsubst %,commands/%.c,advise_runs child pager preload run_end run_output run_program run_ranks run_result screen simcards \
+            simnotes sql_rows $(addprefix cmd_,attach bisect collect ctl dashboard fit open run sql top)))
+WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(FORMAT) $(filter-out $(WASM_OUT),$(VIEWER)))
+WASM_FLAGS := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(patsubst %,-D_WASI_EMULATED_%,MMAN SIGNAL PROCESS_CLOCKS GETPID) -O2 -g0 -w -MMD -MP \
+              -include browser/system.h -I$(WASM)/include
+WASM_LIBS := $(addprefix $(WASM)/lib/,libzstd.a libz.a demangler.o) $(addprefix -lwasi-emulated-,mman signal process-clocks getpid)
+build/wasm/%.o: %.c Makefile browser/system.h
+	$(call say,WASM,$<)
+	@mkdir -p $(@D)
+	$(Q)WHEEL_ARCH=wasm32 packaging/cc.sh $(WASM_FLAGS) -c -o $@ $<
+
+build/gpumemtrace.wasm: $(WASM_OBJECTS)
+	$(call say,LINK,$@)
+	$(Q)WHEEL_ARCH=wasm32 packaging/cc.sh -s -Wl,-z,stack-size=4194304 -o $@ $^ $(WASM_LIBS)
+
+build/gpumemtrace.html: build/gpumemtrace.wasm $(wildcard browser/*) viewer/page/assets/page.css
+	$(Q)browser/page.sh $< >$@.new && mv $@.new $@
 
 # Pages of the manual: prose by hand, the rest from the tables, and examples run on tests/data/example.
 MANUAL := $(patsubst viewer/man/%.md,build/man/%,$(wildcard viewer/man/*.md))
@@ -241,10 +262,10 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 
 .PHONY: test test-matrix test-driver test-frameworks test-versions test-conclusions bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
-	@scripts/setup.sh newest headers tools browser docs trainers
+	@scripts/setup.sh newest headers tools browser docs trainers wheel
 	@scripts/test.sh
 test-matrix: setup  ## the same, with CUDA 12's torch too; every PyTorch from 2.1 and every earlier format: writes docs/pytorch-versions.md, docs/format-versions.md
-	@scripts/setup.sh newest headers tools browser docs trainers cu12
+	@scripts/setup.sh newest headers tools browser docs trainers cu12 wheel
 	@scripts/test.sh cu12
 	@.venv/bin/python tests/matrix/readers.py --table docs/format-versions.md
 	@.venv/bin/python tests/matrix/versions.py --again --table docs/pytorch-versions.md
@@ -275,8 +296,15 @@ lint:  ## the promises that a script can check
 .PHONY: docs
 docs: setup  ## the documents as a site, in build/site/html
 	@scripts/setup.sh docs browser
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all viewer
 	@.venv/bin/python scripts/docs_site.py
+
+.PHONY: wasm viewer
+wasm:  ## build/gpumemtrace.wasm: the command as a module for WebAssembly
+viewer:  ## build/gpumemtrace.html: the viewer without installation, one file for any browser
+wasm viewer:
+	@scripts/setup.sh wheel
+	@$(MAKE) --no-print-directory WASM="$$(packaging/libraries.sh wasm32)" build/gpumemtrace.$(if $(filter wasm,$@),wasm,html)
 
 .PHONY: wheel
 wheel:  ## dist/: a wheel for x86-64 and one for aarch64, glibc 2.28 or later (packaging/README.md)
@@ -321,4 +349,4 @@ clean:  ## remove build/
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## */\1\t/p' Makefile | expand -t 16
 
--include $(shell find $(O) $(B)/programs -name '*.d' 2>/dev/null)
+-include $(shell find $(O) $(B)/programs build/wasm -name '*.d' 2>/dev/null)

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # zlib, zstd, libelf, libdw as static libraries and libunwind as one of its own, built for glibc 2.28 with
-# packaging/cc.sh, in a folder of your cache: made once for each set of pins. Prints the folder.
-# Usage: packaging/libraries.sh x86_64|aarch64
+# packaging/cc.sh, in a folder of your cache: made once for each set of pins. Prints the folder. For wasm32: zlib, zstd
+# and the compiler's own demangler of C++ names.
+# Usage: packaging/libraries.sh x86_64|aarch64|wasm32
 set -euo pipefail
 cd "$(dirname "$0")"
 
-export WHEEL_ARCH=${1:?which machine: x86_64 or aarch64}
+export WHEEL_ARCH=${1:?which machine: x86_64, aarch64 or wasm32}
 CACHE=${GPUMEMTRACE_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/gpumemtrace}
 HOST=$WHEEL_ARCH-linux-gnu
 export CC=$PWD/cc.sh ZERO_AR_DATE=1
@@ -92,11 +93,24 @@ build_libunwind() {
 	cp COPYING "$OUT/licences/libunwind.txt"
 }
 
+# It has no part that asks for exceptions or run-time types.
+build_demangler() {
+	local zig abi
+	zig=$(readlink -f $ZIG)
+	abi=${zig%/*}/lib/libcxxabi
+	"$zig" c++ -target wasm32-wasi -std=c++20 -O2 -g0 -w -fno-exceptions -fno-rtti -D_LIBCPP_BUILDING_LIBRARY -D_LIBCXXABI_HAS_NO_THREADS \
+		-I "$abi/include" -c -o "$OUT/lib/demangler.o" "$abi/src/cxa_demangle.cpp"
+}
+
 HERE=$PWD
 build zlib build_zlib
 build zstd build_zstd
-build elfutils build_elfutils
-build libunwind build_libunwind
+if [ "$WHEEL_ARCH" = wasm32 ]; then
+	build_demangler >&2
+else
+	build elfutils build_elfutils
+	build libunwind build_libunwind
+fi
 rm -rf "$OUT/src"
 touch "$OUT/complete"
 echo "$OUT"

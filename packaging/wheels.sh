@@ -19,6 +19,9 @@ build() { # arch libraries
 		{ tail -20 "build/wheel-$1.log" >&2; echo "wheels: the build for $1 failed: build/wheel-$1.log" >&2; exit 2; }
 }
 
+# The viewer without installation is the same for every machine.
+make -s -j"$(nproc)" viewer >/dev/null
+
 # Completions and manual pages are the same everywhere; they come from a tool that runs here.
 make -s CC="${CC:-gcc}" all manual >/dev/null
 mkdir -p dist
@@ -30,6 +33,7 @@ for arch; do
 	$PYTHON -m auditwheel show dist/*"$arch".whl >"build/auditwheel-$arch.log" 2>&1 ||
 		{ cat "build/auditwheel-$arch.log" >&2; echo "wheels: auditwheel refuses the wheel for $arch" >&2; exit 2; }
 done
+cp build/gpumemtrace.html dist/
 [ ! -e .git ] || $PYTHON packaging/backend.py dist # else this is the source archive itself
 (cd dist && sha256sum * >SHA256SUMS)
 ls -l dist

@@ -9,7 +9,7 @@
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
 # cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .venv-tools
 # (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium), .venv-frameworks (laid
-# over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-spark (1 GB, Spark on lakes, here and in object storage), .venv-wheel (compiler of `make wheel`),
+# over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-spark (1 GB, Spark on lakes, here and in object storage), .venv-wheel (compiler of `make wheel` and `make viewer`),
 # .venv-docs (builds the site of docs/), .venv-loggers (W&B, MLflow, Ray; 0.5 GB), .venv-trainers (Lightning), .cuda
 # (headers of CUDA 13, all that `make` needs of .venv) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is ready at once.
 # An interrupted set-up leaves no `complete` file and is made anew.

@@ -29,6 +29,7 @@ pytests() { # environment pytest-arguments...
 
 mkdir -p "$LOGS"
 stage build make -j"$JOBS" all programs || { echo 'the build failed'; exit 1; }
+stage viewer make -j"$JOBS" viewer # 30 s on two cores, and a minute the first time
 stage lint make lint
 stage unit make -j"$JOBS" -k unit
 stage unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit

@@ -20,6 +20,9 @@ ACTIONS = {
     "drag": lambda page, a: drag(page, a),
     "wait": lambda page, a: page.wait_for_timeout(a["wait"]),
     "reload": lambda page, a: (page.reload(), ready(page)) and None,
+    "open": lambda page, a: choose_files(page, a),
+    "await": lambda page, a: page.wait_for_selector(a["await"], state="attached", timeout=60000) and None,
+    "inside": lambda page, a: next(f for f in page.frames if f.parent_frame).evaluate(a["inside"]),
     "media": lambda page, a: page.emulate_media(**a["media"]),
     "high": lambda page, a: page.set_viewport_size({"width": page.viewport_size["width"], "height": a["high"]}),
     "picture": lambda page, a: page.screenshot(path=a["picture"], full_page=a.get("full", False)) and None,
@@ -28,6 +31,12 @@ ACTIONS = {
 
 def ready(page):
     page.wait_for_selector("html[data-ready]", state="attached", timeout=60000)
+
+
+def choose_files(page, action):
+    with page.expect_file_chooser() as chooser:
+        page.click(action["on"])
+    chooser.value.set_files(action["open"])
 
 
 def drag(page, action):
@@ -50,7 +59,7 @@ def main():
         page.on("pageerror", lambda e: said.append("error: " + str(e)))
         page.on("dialog", lambda d: (said.append("dialog: " + d.message), d.dismiss()))
         page.on("request", lambda r: asked.append(r.url))
-        page.goto(Path(path).resolve().as_uri())
+        page.goto(path if path.startswith("http:") else Path(path).resolve().as_uri())
         ready(page)
         for line in sys.stdin:
             action = json.loads(line)

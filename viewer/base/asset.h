@@ -3,10 +3,12 @@
 #ifndef VIEWER_ASSET_H
 #define VIEWER_ASSET_H
 
+#ifndef ASSET_FILE /* browser/system.h has that of its assembler */
 #define ASSET_FILE(name, path)                                                        \
 	__asm__(".section .rodata\n.global asset_" #name "\n.global asset_end_" #name \
 		"\nasset_" #name ":\n.incbin \"" path "\"\nasset_end_" #name          \
 		":\n.byte 0\n.previous\n");                                           \
 	extern const char asset_##name[], asset_end_##name[]
+#endif
 
 #endif

@@ -26,13 +26,18 @@ static demangler *find_demangler(void)
 	return found;
 }
 
+/* Some demanglers put a space between two closing brackets, as C++98 needed it. */
 char *demangle(const char *name)
 {
 	int status;
+	char *text = strncmp(name, "_Z", 2) || !find_demangler()
+			     ? NULL
+			     : find_demangler()(name, NULL, NULL, &status),
+	     *to = text;
 
-	return strncmp(name, "_Z", 2) || !find_demangler()
-		       ? NULL
-		       : find_demangler()(name, NULL, NULL, &status);
+	for (const char *p = text; text && (*to = *p); p++)
+		to += !(p > text && p[-1] == '>' && p[0] == ' ' && p[1] == '>');
+	return text;
 }
 
 /* Bytes of an operator's own sign after "operator", which may look like brackets. */

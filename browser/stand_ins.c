@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stand-ins for the parts of the system and of the command that need processes, signals or files of
+ * the machine. Each fails as if what it asks for were not there. One thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../viewer/base/need.h"
+#include "../viewer/commands/advise_runs.h"
+#include "../viewer/commands/command.h"
+#include "../viewer/commands/pager.h"
+#include "../viewer/lake/lake_work.h"
+#include "../viewer/ranks/ranks_work.h"
+#include "../viewer/recording/recording.h"
+#include "../viewer/search/search_facts.h"
+#include "../viewer/stacks/elf_names.h"
+
+static int say_left_out(void)
+{
+	return say_error(EXIT_USAGE, "not possible in a browser: install gpumemtrace for it");
+}
+
+/* ---- of the system ---- */
+
+int sigaction(int, const struct sigaction *, struct sigaction *)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+int kill(pid_t, int)
+{
+	errno = ESRCH;
+	return -1;
+}
+
+int mallopt(int, int)
+{
+	return 1;
+}
+
+char *mkdtemp(char *)
+{
+	errno = ENOSYS;
+	return NULL;
+}
+
+/* The page opens /proc/self/fd/N as the file that is open as N. */
+int memfd_create(const char *name, unsigned)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	if (fd >= 0)
+		unlink(name);
+	return fd;
+}
+
+/* The demangler is linked in: the compiler's own. */
+char *__cxa_demangle(const char *name, char *buf, size_t *len, int *status);
+
+/* Two functions of the C++ library that it names and never calls. */
+_Noreturn void stand_in_terminate(void) __asm__("_ZSt9terminatev");
+void stand_in_terminate(void)
+{
+	abort();
+}
+
+void stand_in_delete(void *p, size_t bytes) __asm__("_ZdlPvm");
+void stand_in_delete(void *p, size_t)
+{
+	free(p);
+}
+
+void *dlopen(const char *name, int)
+{
+	return (void *)name;
+}
+
+void *dlsym(void *, const char *name)
+{
+	return strcmp(name, "__cxa_demangle") ? NULL : (void *)__cxa_demangle;
+}
+
+/* ---- sorting: rows that are equal keep their order, as with glibc ---- */
+
+struct sort {
+	size_t each;
+	int (*compare)(const void *, const void *, void *);
+	void *ctx;
+};
+
+static void sort_merge(const struct sort *s, char *rows, size_t left, size_t right, char *space)
+{
+	char *from = space, *end = space + left * s->each, *other = rows + left * s->each,
+	     *last = other + right * s->each;
+
+	memcpy(space, rows, left * s->each);
+	for (; from < end && other < last; rows += s->each) {
+		char **next = s->compare(from, other, s->ctx) <= 0 ? &from : &other;
+
+		memcpy(rows, *next, s->each);
+		*next += s->each;
+	}
+	memcpy(rows, from, (size_t)(end - from));
+}
+
+static void sort_rows(const struct sort *s, char *rows, size_t count, char *space)
+{
+	char *middle = rows + count / 2 * s->each;
+
+	if (count < 2)
+		return;
+	sort_rows(s, rows, count / 2, space);
+	sort_rows(s, middle, count - count / 2, space);
+	if (s->compare(middle - s->each, middle, s->ctx) > 0)
+		sort_merge(s, rows, count / 2, count - count / 2, space);
+}
+
+void qsort_r(void *rows, size_t count, size_t each,
+	     int (*compare)(const void *, const void *, void *), void *ctx)
+{
+	const struct sort s = { each, compare, ctx };
+	char *space = need_resize(NULL, count / 2 * each + 1);
+
+	sort_rows(&s, rows, count, space);
+	free(space);
+}
+
+static int compare_plainly(const void *a, const void *b, void *ctx)
+{
+	return (*(int (**)(const void *, const void *))ctx)(a, b);
+}
+
+void qsort(void *rows, size_t count, size_t each, int (*compare)(const void *, const void *))
+{
+	qsort_r(rows, count, each, compare_plainly, &compare);
+}
+
+/* ---- of the command ---- */
+
+FILE *pager_open(void)
+{
+	return stdout;
+}
+
+void pager_close(FILE *)
+{
+}
+
+/* Recordings are read one after the other, without a process of their own. */
+void ranks_work(const struct ranks_work *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		struct ranks_result r = { .error = "" };
+		char *text = NULL;
+		FILE *out = need_stream(&text, &r.len);
+
+		r.rc = w->work(w->ctx, i, out);
+		fclose(out);
+		r.text = text;
+		r.a_part = recording_any_part();
+		w->done(w->ctx, i, &r);
+		free(text);
+	}
+}
+
+/* No object of the recorded program is there. */
+struct elf_names *elf_names_open(const char *, const void *, size_t)
+{
+	return NULL;
+}
+
+void elf_names_close(struct elf_names *)
+{
+}
+
+const char *elf_names_function(struct elf_names *, uint64_t)
+{
+	return NULL;
+}
+
+const char *elf_names_line(struct elf_names *, uint64_t, unsigned *)
+{
+	return NULL;
+}
+
+int advise_runs_begin(struct advise_runs *)
+{
+	return say_left_out();
+}
+
+int advise_runs_try(struct advise_runs *, struct advise *)
+{
+	return say_left_out();
+}
+
+void advise_runs_free(struct advise_runs *)
+{
+}
+
+int lake_work(char *const *)
+{
+	return say_left_out();
+}
+
+int search_facts(void)
+{
+	return say_left_out();
+}
+
+#define LEFT_OUT(command)                                                  \
+	int run_##command(const struct command##_options *, struct emit *) \
+	{                                                                  \
+		return say_left_out();                                     \
+	}
+LEFT_OUT(attach)
+LEFT_OUT(bisect)
+LEFT_OUT(collect)
+LEFT_OUT(ctl)
+LEFT_OUT(dashboard)
+LEFT_OUT(fit)
+LEFT_OUT(open)
+LEFT_OUT(run)
+LEFT_OUT(sql)
+LEFT_OUT(top)
+
+int check_ctl(struct ctl_options *)
+{
+	return 0;
+}
+
+int check_fit(struct fit_options *)
+{
+	return 0;
+}
