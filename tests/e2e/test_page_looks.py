@@ -2,10 +2,13 @@
 """What the pages look like to their readers: the chart hides nothing, and the page works by keys, for colour-blind eyes, on
 paper, in forced colours, for a screen reader, and by a link."""
 import itertools
+import os
 import re
+import subprocess
 
 import pytest
 
+from conftest import BUILD
 from test_html import MIB, ROOT, browse, document, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
 
 AXE = next((ROOT / ".venv-browser").glob("lib/python3*/site-packages/axe_playwright_python/axe.min.js"), None)
@@ -112,6 +115,54 @@ def test_steps_and_phases_are_thinned_evenly(tool, tmp_path):
     assert f"{said['left_out']} of them, spread evenly, are left out" in note and f"{said['left_out']} steps and {said['spans_left_out']:,} phases left out" in left
 
 
+@needs_browser
+def test_blocks_lines_and_modules_as_bands(page, tool):
+    """Every column has exactly what was alive at its moment, the rest in grey; the band under the pointer is named, with its stack and its size."""
+    state = """(() => { const { app, bands, chart } = window.gpumemtrace.timeline.drawn(), columns = chart.columns(bands.top.length, [...app.doc.classes.keys()]), seqs = [...columns.best].map((i) => app.track.points[i].seq);
+      const held = (c) => bands.rows.filter((r) => r.pieces.some(([a, b]) => c >= a && c < b)), alive = (c) => bands.rows.filter(({ b }) => b.seq <= seqs[c] && (!b.endSeq || seqs[c] < b.endSeq));
+      const wrong = seqs.map((q, c) => c).filter((c) => columns.best[c] >= 0 && (c % 50 === 0 && held(c).length !== alive(c).length || Math.abs(bands.top[c] - alive(c).reduce((s, r) => s + r.b.size, 0)) > 1 || bands.top[c] > app.track.points[columns.best[c]].bytes));
+      return [wrong.length, bands.rows.length, new Set(bands.rows.map((r) => r.colour)).size, new Set(bands.rows.map((r) => r.name)).size, seqs.length] })()"""
+    got = browse(page, {"click": "button[value=block]"}, {"wait": 300}, state, {"click": "button[value=line]"}, {"wait": 300}, state, {"hover": ".chart canvas", "at": {"x": 700, "y": 300}}, {"wait": 100},
+                 "[document.querySelector('.tip').innerText, document.querySelector('.readout .band').innerText, document.querySelector('.legend').hidden]",
+                 {"click": ".chart canvas", "at": {"x": 700, "y": 300}}, {"wait": 300}, "document.querySelector('.card h3').innerText", {"click": "button[value=module]"}, {"wait": 300}, state)
+    blocks, lines, (tip, words, hidden), card, modules = got[2], got[5], got[8], got[11], got[14]
+    assert blocks[0] == lines[0] == modules[0] == 0 and blocks[1] > 100 and blocks[2] > 60
+    assert lines[2] == lines[3] < lines[1] and 1 < modules[3] < lines[3] and hidden
+    assert tip.split(", ")[0] == " ".join(words.split()[:2]) == " ".join(card.split()[:2]) and "train.py:" in tip
+
+
+@needs_browser
+def test_two_moments(page):
+    """From a marked moment to a later one: only blocks that were made in between and are still there, in table, flame graph and address."""
+    state = """(() => { const g = window.gpumemtrace, { app } = g, all = g.moment().blocks, now = all.filter((e) => e.block.seq > app.mark);
+      return [app.mark, document.querySelector('.blocks .summary').textContent, now.length, all.length, now.reduce((s, e) => s + e.size, 0), g.flame.tree().bytes] })()"""
+    got = browse(page, "window.gpumemtrace.chooseMoment(400)", {"press": "m", "on": ".chart"}, {"press": "p", "on": ".chart"}, {"wait": 400}, state, "location.hash", {"reload": True}, state,
+                 {"press": "p", "on": ".chart"}, {"press": "m", "on": ".chart"}, {"press": "m", "on": ".chart"}, {"wait": 400}, "[window.gpumemtrace.app.mark, document.querySelector('.filters select[aria-label=Age]').value]")
+    mark, words, blocks, alive, size, flame = got[4]
+    assert mark == 400 and 0 < blocks < alive and f"in {blocks} block" in words and flame == size
+    assert "since=400" in got[5] and got[7] == got[4] and got[12] == [0, "0"]
+
+
+@needs_browser
+def test_strays_are_those_of_the_report(tool, tmp_path):
+    """Both that differ are named, from the lower of two medians, as `report` has them."""
+    line = "event block_alloc time_ns=100 addr=268435456 size=%d arg0=%d arg1=%d thread=1\n"
+    files = [record(tmp_path, f"meta rank {i}\nthread 1 1 main\n" + line % (3 * (n * MIB,)), f"rank{i}.gmt") for i, n in enumerate((100, 101, 140, 100, 60, 100))]
+    tool("html", *files, "-o", tmp_path / "ranks.html")
+    said = tool.json("report", *files)
+    odd, words = browse(tmp_path / "ranks.html", "[...document.querySelectorAll('table.ranks tr.odd')].map((r) => r.cells[0].textContent)", "document.querySelector('#ranks .headline').textContent")
+    assert [int(text.split()[1].strip(",")) for text in odd] == sorted(int(re.search(r"rank(\d)", s["recording"])[1]) for s in said["stray"]) == [2, 4]
+    assert "rank 2" in words and "40.0 MiB above" in words and "40.0 MiB below" in words and said["median"]["peak_bytes"] == 100 * MIB
+
+
+@needs_browser
+def test_an_address_names_rank_and_block(pages):
+    block = browse(pages["run"], "window.gpumemtrace.chooseBlock(window.gpumemtrace.moment().blocks[3].block)", {"wait": 400}, "location.hash", {"reload": True}, "window.gpumemtrace.app.block.seq", "document.querySelector('.card h3').innerText")
+    assert f"block={block[4]}" in block[2] and block[5]
+    rank = browse(pages["ranks"], {"click": "tr[data-rank='2']"}, {"wait": 400}, "location.hash", {"reload": True}, "window.gpumemtrace.app.track.rank")
+    assert "rank=2" in rank[2] and str(rank[4]) == "2"
+
+
 # The address
 
 @needs_browser
@@ -162,7 +213,25 @@ def pages(page, tmp_path_factory):
     tool("diff", *(ROOT / f"tests/data/example/{side}.gmt" for side in ("old", "new")), "-o", folder / "diff.html")
     one = "".join(f"event block_alloc time_ns={100 + i} addr={(256 + i) * MIB} size={MIB} arg0={i * MIB} arg1={64 * MIB} thread=1\n" for i in range(9))
     tool("html", *(record(folder, f"meta rank {i}\nthread 1 1 main\n{one}", f"rank{i}.gmt") for i in range(3)), "-o", folder / "ranks.html")
-    return {"run": page, "diff": folder / "diff.html", "ranks": folder / "ranks.html"}
+    return {"run": page, "diff": folder / "diff.html", "ranks": folder / "ranks.html", "search": made_search(folder), "lake": made_lake(folder)}
+
+
+def made_search(folder):
+    """Cards that fit and one that does not, with values that vary."""
+    subprocess.run(["make", "-s", "build/programs/takes"], cwd=ROOT, check=True)
+    subprocess.run([BUILD / "gpumemtrace", "fit", "-o", folder / "search", "--cards", "h100-80g,b=1GiB", "--vary", "blocks=1,2,200", "--", ROOT / "build/programs/takes", "--mib", "8"],
+                   check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    return folder / "search/index.html"
+
+
+def made_lake(folder):
+    python = ROOT / ".venv-tools/bin/python"
+    if not python.exists():
+        return None
+    env = {**os.environ, "GPUMEMTRACE_PYTHON": str(python)}
+    for command in (["collect", *(ROOT / f"tests/data/example/{side}.gmt" for side in ("old", "new")), "-o", folder / "lake"], ["dashboard", folder / "lake", "-o", folder / "lake.html"]):
+        subprocess.run([BUILD / "gpumemtrace", *command], check=True, capture_output=True, env=env)
+    return folder / "lake.html"
 
 
 def check_with_axe(path, theme, *before):
@@ -173,17 +242,19 @@ def check_with_axe(path, theme, *before):
 
 @needs_browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("which", ["run", "diff", "ranks"])
+@pytest.mark.parametrize("which", ["run", "diff", "ranks", "search", "lake"])
 def test_axe_finds_nothing(pages, which, theme):
+    if not pages[which]:
+        pytest.skip("no .venv-tools: scripts/setup.sh tools")
     assert "violations" in browse(pages[which], AXE.read_text() + ";0", "document.querySelector('#nav').innerHTML = '<a href=\"#x\"></a>'; " + VIOLATIONS.replace("r.violations.map", "r.violations.length && ['violations'] || r.violations.map"))[1]
-    opened = [] if which == "diff" else ["window.gpumemtrace.chooseBlock(window.gpumemtrace.moment().blocks[0].block)", {"click": ".legend button >> nth=0"}, {"click": "button[value=segments]"}]
+    opened = [] if which in ("diff", "search", "lake") else ["window.gpumemtrace.chooseBlock(window.gpumemtrace.moment().blocks[0].block)", {"click": ".legend button >> nth=0"}, {"click": "button[value=segments]"}]
     assert check_with_axe(pages[which], theme, {"wait": 50}, *opened, {"press": "?"}) == []
 
 
 @needs_browser
 def test_states_are_said(pages):
     """A state that is off is written, too, from the start."""
-    for path in pages.values():
+    for path in (pages[name] for name in ("run", "diff", "ranks")):
         states, sorts = browse(path, "[...document.querySelectorAll('[aria-pressed]')].map((b) => b.getAttribute('aria-pressed'))", "[...document.querySelectorAll('[aria-sort]')].map((e) => e.tagName + e.getAttribute('role'))")
         assert {"true", "false"} == set(states) and {"BUTTON"} & {s[:6] for s in sorts} == set()
     hidden = browse(pages["run"], "document.querySelector('.line-used').click()", {"click": ".legend button >> nth=0"},
@@ -222,7 +293,7 @@ EYES = {"all": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
 @pytest.mark.parametrize("eye", EYES)
 def test_colours_differ_for_every_eye(eye):
     """Any two classes can lie beside each other in a stack."""
-    rows = re.findall(r'^CATEGORY\((\w+), "[^"]*", 0x([0-9a-f]{6})\)', (ROOT / "viewer/classes/categories.def").read_text(), re.M)
+    rows = re.findall(r'^CATEGORY\((\w+), "[^"]*", 0x([0-9a-f]{6}), ', (ROOT / "viewer/classes/categories.def").read_text(), re.M)
     colours = {name: seen(int(colour, 16), EYES[eye]) for name, colour in rows}
     assert len(colours) >= 13
     near = [(a, b) for a, b in itertools.combinations(colours, 2) if sum((p - q) ** 2 for p, q in zip(colours[a], colours[b])) < 10 ** 2]

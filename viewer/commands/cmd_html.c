@@ -8,68 +8,93 @@
 #include "../page/page_write.h"
 #include "command.h"
 
-#define TRACKS 64
-
+/* The recording that is open. Ranks are read one after the other, so that a page of many needs the
+ * memory of one. */
 struct source {
 	struct recording recording;
 	struct timeline timeline;
-	bool open;
 	int devices[MODEL_DEVICES];
-	int count;
+	size_t number, count; /* of the file, from 1; of its devices */
 };
 
 struct job {
 	const struct html_options *options;
-	struct source *sources;
-	size_t count, opened;
+	struct source source;
+	size_t files, tracks;
 	struct redact redact;
+	int rc;
 };
 
-/* The devices of a recording that had memory. */
-static int find_devices(struct source *s)
+static void close_source(struct job *j)
 {
-	int rc = timeline_open_any(&s->timeline, &s->recording);
+	if (!j->source.number)
+		return;
+	timeline_close(&j->source.timeline);
+	recording_close(&j->source.recording);
+	j->source = (struct source){ 0 };
+}
 
-	s->open = !rc;
-	for (int i = 0; !rc && i < MODEL_DEVICES; i++) {
-		const struct model_device *d = &s->timeline.model.devices[i];
+static int open_source(struct job *j, size_t number)
+{
+	struct source *s = &j->source;
+	int rc;
 
-		if (model_has_memory(d))
-			s->devices[s->count++] = i;
+	if (s->number == number)
+		return 0;
+	close_source(j);
+	rc = recording_open(&s->recording, j->options->files[number - 1]);
+	if (rc)
+		return rc;
+	if (j->options->redact)
+		redact_recording(&j->redact, &s->recording);
+	rc = timeline_open_any(&s->timeline, &s->recording);
+	if (rc) {
+		recording_close(&s->recording);
+		return rc;
 	}
-	return rc;
+	s->number = number;
+	for (int i = 0; i < MODEL_DEVICES; i++) /* those that had memory */
+		if (model_has_memory(&s->timeline.model.devices[i]))
+			s->devices[s->count++] = i;
+	return 0;
 }
 
-static void source_close(struct source *s)
+static int write_source(struct page *p, struct job *j, size_t number)
 {
-	if (s->open)
-		timeline_close(&s->timeline);
-	recording_close(&s->recording);
-}
+	struct source *s = &j->source;
+	struct timeline *t = &s->timeline;
+	int rc = open_source(j, number);
 
-static void write_track(struct page *p, struct source *s, int device)
-{
-	if (device != s->timeline.device)
-		timeline_look(&s->timeline, device);
-	track_write(p, &s->timeline, TRACK_WHOLE);
+	if (rc)
+		return rc;
+	if (p->written + s->count > PAGE_TRACKS)
+		return say_error(EXIT_USAGE, "more than %d devices; a page shows at most so many",
+				 PAGE_TRACKS);
+	if (number == 1) /* the other ranks most likely have as many */
+		p->tracks = s->count ? j->files * s->count : 1;
+	for (size_t i = 0; i < s->count; i++) {
+		if (s->devices[i] != t->device)
+			timeline_look(t, s->devices[i]);
+		track_write(p, t, TRACK_WHOLE);
+	}
+	return 0;
 }
 
 /* A track for each device of each recording. */
 static void write_tracks(struct page *p, void *ctx)
 {
-	const struct job *j = ctx;
-	struct source *sources = j->sources;
+	struct job *j = ctx;
 
-	for (size_t i = 0; i < j->count; i++)
-		p->tracks += sources[i].count;
-	p->tracks = p->tracks ? p->tracks : 1;
 	emit_array(p->first, "tracks");
 	emit_array(p->out, "tracks");
-	for (size_t i = 0; i < j->count; i++)
-		for (int d = 0; d < sources[i].count; d++)
-			write_track(p, &sources[i], sources[i].devices[d]);
+	for (size_t i = 1; i <= j->files && !j->rc; i++) {
+		say_progress("recordings", i - 1, j->files);
+		j->rc = write_source(p, j, i);
+	}
 	emit_end(p->first);
 	emit_end(p->out);
+	page_strays_emit(p);
+	j->tracks = p->written;
 }
 
 static int open_one(struct job *j, struct source *s, const char *path)
@@ -105,9 +130,12 @@ static int make_html(struct job *j, struct outfile *file, uint64_t *bytes)
 {
 	const struct html_options *o = j->options;
 	struct page_text text = { .title = o->redact ? "a recording" : owners_base(o->files[0]) };
-	int rc = open_all(j);
 
-	if (rc) {
+	page_make(&text, o->redact ? &j->redact : NULL, write_tracks, j);
+	say_progress_end();
+	if (!j->rc && !j->tracks)
+		j->rc = say_error(EXIT_USAGE, "%s: the program used no device memory", o->files[0]);
+	if (j->rc)
 		outfile_drop(file);
 	} else {
 		page_make(&text, o->redact ? &j->redact : NULL, write_tracks, j);
@@ -117,12 +145,12 @@ static int make_html(struct job *j, struct outfile *file, uint64_t *bytes)
 		source_close(&j->sources[i]);
 	redact_free(&j->redact);
 	page_text_free(&text);
-	return rc;
+	return j->rc;
 }
 
 int html_page(const struct html_options *o, uint64_t *bytes)
 {
-	struct job j = { .options = o };
+	struct job j = { .options = o, .files = need_count(o->files) };
 	struct outfile file;
 	int rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 

@@ -14,7 +14,7 @@
 static void emit_classes(struct emit *out)
 {
 	static const unsigned colours[] = {
-#define CATEGORY(name, words, colour) colour,
+#define CATEGORY(name, words, colour, letter) colour,
 #include "../classes/categories.def"
 #undef CATEGORY
 	};

@@ -17,18 +17,25 @@
 #include "page_names.h"
 #include "page_write.h"
 
+#define PAGE_TRACKS 64
+
 struct page {
 	struct emit *first, *out;  /* the two documents */
 	struct names words, names; /* of these documents */
 	struct redact *redact;	   /* or NULL */
 	size_t tracks;		   /* tracks that share the room */
-	double scale;		   /* 1, or less if the page became too large */
+	size_t written;		   /* of those, each with its peak */
+	uint64_t peaks[PAGE_TRACKS];
+	double scale; /* 1, or less if the page became too large */
 };
 
 /* Makes the two documents of a page. write() writes members of both, and is called again with less
  * room if they are too large. The caller frees the documents. */
 void page_make(struct page_text *text, struct redact *redact, void (*write)(struct page *, void *),
 	       void *ctx);
+
+/* The tracks that are far from the others. */
+void page_strays_emit(struct page *p);
 
 /* A track's share of a number of rows, but not below `least`. */
 size_t page_room(const struct page *p, size_t rows, size_t least);

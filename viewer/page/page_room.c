@@ -3,6 +3,12 @@
  * stack. */
 #include "page.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/sorted.h"
+#include "../ranks/ranks_stray.h"
+
 size_t page_room(const struct page *p, size_t rows, size_t least)
 {
 	size_t room = rows * p->scale / p->tracks;
@@ -13,4 +19,20 @@ size_t page_room(const struct page *p, size_t rows, size_t least)
 uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq)
 {
 	return names_stack(&t->page->names, &t->timeline->stacks, &t->stacks, stack, seq);
+}
+
+/* The lower of two medians, as it is the peak of one. */
+void page_strays_emit(struct page *p)
+{
+	uint64_t sorted[PAGE_TRACKS], median;
+
+	memcpy(sorted, p->peaks, sizeof(sorted));
+	qsort(sorted, p->written, sizeof(*sorted), sorted_numbers);
+	median = p->written ? sorted[(p->written - 1) / 2] : 0;
+	emit_number(p->first, "median", median);
+	emit_array(p->first, "strays");
+	for (size_t i = 0; i < p->written; i++)
+		if (ranks_is_apart((double)p->peaks[i], (double)median))
+			emit_number(p->first, NULL, i);
+	emit_end(p->first);
 }

@@ -170,6 +170,9 @@ void track_write(struct page *p, struct timeline *timeline, enum track_parts par
 		.page = p, .parts = parts, .recording = timeline->recording, .timeline = timeline
 	};
 
+	if (p->written < PAGE_TRACKS)
+		p->peaks[p->written++] =
+			model_curve(&timeline->model.devices[timeline->device])->peak.bytes;
 	run(&t);
 	emit_track(&t);
 	page_lives_free(&t.blocks);

@@ -55,12 +55,19 @@ static void find_median(struct ranks_strays *s, const struct ranks_table *t)
 	free(all);
 }
 
+static bool is_further(double a, double b, double least)
+{
+	return fabs(a - b) > fmax(least, fabs(b) * STRAY_PERCENT / 100);
+}
+
+bool ranks_is_apart(double bytes, double median)
+{
+	return is_further(bytes, median, STRAY_BYTES);
+}
+
 static bool is_apart(const struct ranks_table *t, double a, double b)
 {
-	bool bytes = !(t->columns[t->main].flags & RANKS_EXACT);
-	double least = bytes ? STRAY_BYTES : 0, part = fabs(b) * STRAY_PERCENT / 100;
-
-	return fabs(a - b) > (part > least ? part : least);
+	return is_further(a, b, t->columns[t->main].flags & RANKS_EXACT ? 0 : STRAY_BYTES);
 }
 
 static bool same_value(const struct ranks_value *a, const struct ranks_value *b)

@@ -27,6 +27,7 @@ struct ranks_strays {
 	uint32_t *group; /* each row: equal ones have one number, that of their first row */
 };
 
+bool ranks_is_apart(double bytes, double median);
 void ranks_strays(struct ranks_strays *s, const struct ranks_table *t);
 void ranks_strays_free(struct ranks_strays *s);
 

@@ -44,9 +44,7 @@ function blockCard(parent) {
           : 'never freed', '.')];
   }
 
-  function timeOf(t, seq) {
-    return t.points[pointIndex(t.points, seq)].ns;
-  }
+  const timeOf = (t, seq) => t.points[pointIndex(t.points, seq)].ns;
 
   function verdicts(b) {
     return b.stretches.map((s, i) => {
@@ -67,7 +65,7 @@ function blockCard(parent) {
     replace(card,
       h('button', { type: 'button', class: 'close', 'aria-label': 'Close', onclick: () => chooseBlock(null) }, '\u00d7'),
       h('h3', {}, h('span', { class: 'num' }, bytesText(b.size)), ' ', h('code', {}, '0x' + b.addr.toString(16))),
-      h('p', { class: 'where', title: o.file || null }, originText(o)),
+      h('p', { class: 'where', title: o.file || null }, originText(o), ' ', o.file ? h('button', { type: 'button', class: 'plain', onclick: () => navigator.clipboard.writeText(o.file + (o.line ? ':' + o.line : '')) }, 'copy') : null),
       h('p', { class: 'note' }, exactText(b.size) + ', stream ' + b.context.stream + ', thread ' + (b.context.thread || b.context.tid)),
       life(b), verdicts(b), stack('Allocated', b.origin.node), b.endSeq ? stack('Freed', b.endNode) : null);
   }
@@ -77,6 +75,4 @@ function blockCard(parent) {
   show();
 }
 
-function evidenceText(b, e) {
-  return e.place ? e.because + e.when + '. It was allocated at ' + secondsText(b.ns - b.track.first_ns) + e.place : e.because + e.when;
-}
+const evidenceText = (b, e) => e.place ? e.because + e.when + '. It was allocated at ' + secondsText(b.ns - b.track.first_ns) + e.place : e.because + e.when;

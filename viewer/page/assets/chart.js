@@ -87,14 +87,7 @@ class Chart {
   }
   /* The last point at or before x, -1 if there is none. */
   before(x) {
-    const points = this.track.points;
-    let low = 0, high = points.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.x(points[middle]) <= x) low = middle + 1;
-      else high = middle;
-    }
-    return low - 1;
+    return countFirst(this.track.points, (p) => this.x(p) <= x) - 1;
   }
 }
 

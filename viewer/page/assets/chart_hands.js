@@ -15,7 +15,7 @@ function chartHands(o) {
   function down(e) {
     if (e.button) return;
     o.main.setPointerCapture(e.pointerId);
-    drag = { kind: e.shiftKey ? 'pan' : 'brush', from: at(e), to: at(e), view: view().slice() };
+    drag = { kind: e.shiftKey ? 'pan' : 'brush', from: at(e), to: at(e), y: e.offsetY, view: view().slice() };
     o.holder.focus({ preventScroll: true });
   }
 
@@ -27,7 +27,7 @@ function chartHands(o) {
         o.chart().setView(drag.view[0] + d, drag.view[1] + d);
       }
     }
-    o.hover(at(e));
+    o.hover(at(e), e.offsetY);
     o.changed();
   }
 
@@ -36,7 +36,7 @@ function chartHands(o) {
     const d = drag, chosen = stretch();
     drag = null;
     if (chosen) o.chart().setView(xOf(chosen[0]), xOf(chosen[1]));
-    else if (d.kind === 'brush') o.click(d.from);
+    else if (d.kind === 'brush') o.click(d.from, d.y);
     o.changed();
   }
 

@@ -232,15 +232,24 @@ function readSegments(t) {
   }
 }
 
+/* How many items of a row in order stand before the first that `is` not. */
+function countFirst(items, is) {
+  let low = 0, high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (is(items[middle])) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 function stretchAt(block, seq) {
   let found = block.stretches[0];
   for (const s of block.stretches) if (s.seq <= seq) found = s;
   return found;
 }
 
-function isAlive(b, seq) {
-  return b.seq <= seq && (!b.endSeq || seq < b.endSeq);
-}
+const isAlive = (b, seq) => b.seq <= seq && (!b.endSeq || seq < b.endSeq);
 
 /* The same without any block, for the first picture. */
 function sumsAt(doc, t, seq) {
@@ -269,35 +278,22 @@ function momentAt(doc, t, seq) {
 }
 
 /* The last point at or before that event, 0 if there is none. */
-function pointIndex(points, seq) {
-  let low = 0, high = points.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (points[middle].seq <= seq) low = middle + 1;
-    else high = middle;
-  }
-  return Math.max(0, low - 1);
-}
+const pointIndex = (points, seq) => Math.max(0, countFirst(points, (p) => p.seq <= seq) - 1);
 
-function stepAt(t, seq) {
-  const items = t.steps.items;
-  let low = 0, high = items.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (items[middle].firstSeq <= seq) low = middle + 1;
-    else high = middle;
-  }
-  return items[Math.max(0, low - 1)];
-}
+const stepAt = (t, seq) => t.steps.items[Math.max(0, countFirst(t.steps.items, (s) => s.firstSeq <= seq) - 1)];
 
-function spanAt(t, seq) {
-  let low = 0, high = t.spans.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (t.spans[middle].seq <= seq) low = middle + 1;
-    else high = middle;
+const spanAt = (t, seq) => t.spans[Math.max(0, countFirst(t.spans, (s) => s.seq <= seq) - 1)];
+
+/* Blocks of a moment by class and line, the largest first. */
+function holdersOf(m) {
+  const lines = new Map();
+  for (const e of m.blocks) {
+    const words = originText(e.block.origin), key = e.category + '\n' + words + '\n' + e.block.origin.file, l = lines.get(key) || { entry: e, category: e.category, words, bytes: 0, blocks: 0 };
+    l.bytes += e.size;
+    l.blocks++;
+    lines.set(key, l);
   }
-  return t.spans[Math.max(0, low - 1)];
+  return [...lines.values()].sort((x, y) => y.bytes - x.bytes);
 }
 
 /* "step 2, backward" */

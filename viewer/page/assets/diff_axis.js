@@ -62,13 +62,7 @@ function gap(gaps, from, to) {
 }
 
 function placeOn(anchors, seq) {
-  let low = 0, high = anchors.seq.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (anchors.seq[middle] <= seq) low = middle + 1;
-    else high = middle;
-  }
-  const i = Math.max(0, low - 1), j = Math.min(i + 1, anchors.seq.length - 1), length = anchors.seq[j] - anchors.seq[i];
+  const i = Math.max(0, countFirst(anchors.seq, (n) => n <= seq) - 1), j = Math.min(i + 1, anchors.seq.length - 1), length = anchors.seq[j] - anchors.seq[i];
   return anchors.x[i] + (length > 0 ? (Math.max(seq, anchors.seq[i]) - anchors.seq[i]) / length * (anchors.x[j] - anchors.x[i]) : 0);
 }
 

@@ -25,9 +25,7 @@ function readDiff(doc, d) {
   Object.assign(doc.diff, d);
 }
 
-function readOwner(doc, c) {
-  return { fn: doc.texts[c.number()], file: doc.texts[c.number()], line: c.number(), backward: c.number() };
-}
+const readOwner = (doc, c) => ({ fn: doc.texts[c.number()], file: doc.texts[c.number()], line: c.number(), backward: c.number() });
 
 function readLines(doc, c) {
   const rows = [];

@@ -65,9 +65,7 @@ function diffFlamePanel(doc) {
     return lineOf(n.frame) + (change ? '  ' + changeWord(n.old, n.new) + ' ' + growthText(change) : '');
   }
 
-  function found(n) {
-    return text && (lineOf(n.frame) + ' ' + [...n.categories].map((k) => doc.classes[k].words).join(' ')).toLowerCase().includes(text);
-  }
+  const found = (n) => text && (lineOf(n.frame) + ' ' + [...n.categories].map((k) => doc.classes[k].words).join(' ')).toLowerCase().includes(text);
 
   function paint(g, node, x, y, w, tall, past) {
     const part = (node.new - node.old) / Math.max(node.new, node.old, 1);

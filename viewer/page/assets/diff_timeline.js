@@ -144,20 +144,6 @@ function diffTimelinePanel(doc) {
     }
   }
 
-  function buildLegend() {
-    const used = (k) => tracks.some((t) => t.points.some((q) => q.classes[k]));
-    replace(legend, stackOrder().filter(used).reverse().map((k) => {
-      const c = doc.classes[k];
-      return h('button', { type: 'button', 'data-kind': k, 'data-words': c.words, 'aria-pressed': app.shown[k], onclick: (e) => {
-        if (e.altKey || e.shiftKey) app.shown = app.shown.map((_, i) => i === k);
-        else app.shown[k] = !app.shown[k];
-        if (!shown().some(used)) app.shown.fill(true);
-        for (const item of legend.children) item.setAttribute('aria-pressed', app.shown[Number(item.dataset.kind)]);
-        redraw();
-      } }, swatch(c.colour), h('span', {}, c.words), h('span', { class: 'num' }));
-    }));
-  }
-
   const peakOf = (i) => pair.charts[i].x(tracks[i].points[pointIndex(tracks[i].points, tracks[i].peak_seq)]);
 
   function go(x) {
@@ -180,7 +166,7 @@ function diffTimelinePanel(doc) {
     hover: (px) => { at = px === null ? null : placed(px); }, click: (px) => { at = placed(px); } });
   const button = (text, i) => h('button', { type: 'button', onclick: () => { go(peakOf(i)); redraw(); } }, text);
   tools.append(hands.buttons, h('span', { class: 'moments' }, 'Go to ', button('old peak', 0), button('new peak', 1)));
-  buildLegend();
+  classLegend(legend, (k) => tracks.some((t) => t.points.some((q) => q.classes[k])), redraw);
   redraw();
   on('theme', redraw);
   return { pair, pointsAt };

@@ -20,9 +20,7 @@ function replace(parent, ...children) {
   return parent;
 }
 
-function swatch(colour) {
-  return h('i', { class: 'swatch', style: { '--colour': colour }, 'aria-hidden': 'true' });
-}
+const swatch = (colour) => h('i', { class: 'swatch', style: { '--colour': colour }, 'aria-hidden': 'true' });
 
 /* A section of the page with its heading; the body is filled by the panel. */
 function panel(id, title, note) {
@@ -46,9 +44,7 @@ function choice(label, names, chosen, choose) {
 }
 
 /* What a click does, Enter does too. */
-function keysOf(props) {
-  return props && props.onclick ? { tabindex: 0, onkeydown: (e) => { if (e.key === 'Enter' && e.target === e.currentTarget) props.onclick(e); } } : {};
-}
+const keysOf = (props) => props && props.onclick ? { tabindex: 0, onkeydown: (e) => { if (e.key === 'Enter' && e.target === e.currentTarget) props.onclick(e); } } : {};
 
 /* rows: arrays of cells; columns: { title, right, class, sorted: ascending, descending or null }. */
 function table(columns, rows, props) {
@@ -59,9 +55,7 @@ function table(columns, rows, props) {
     })));
 }
 
-function bar(part, all, colour) {
-  return h('span', { class: 'bar', 'aria-hidden': 'true' }, h('span', { style: { width: (all ? Math.max(0, 100 * part / all) : 0) + '%', background: colour || 'var(--ink-3)' } }));
-}
+const bar = (part, all, colour) => h('span', { class: 'bar', 'aria-hidden': 'true' }, h('span', { style: { width: (all ? Math.max(0, 100 * part / all) : 0) + '%', background: colour || 'var(--ink-3)' } }));
 
 /* A canvas in device pixels that is drawn again when its room changes. */
 function canvas(parent, height, draw) {

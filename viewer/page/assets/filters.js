@@ -4,7 +4,7 @@
 const filters = { text: '', classes: null, least: 0, age: 0, thread: '', stream: '', ms: 0 };
 
 const SIZES = [[0, 'any size'], [1024, '1 KiB or more'], [1 << 20, '1 MiB or more'], [16 << 20, '16 MiB or more'], [256 << 20, '256 MiB or more']];
-const AGES = [['0', 'any age'], ['step', 'allocated in this step'], ['1', 'older than this step'], ['2', 'older than 2 steps'], ['first', 'allocated before the steps']];
+const AGES = [['0', 'any age'], ['step', 'allocated in this step'], ['1', 'older than this step'], ['2', 'older than 2 steps'], ['first', 'allocated before the steps'], ['mark', 'allocated since the marked moment']];
 
 function matches(entry) {
   const b = entry.block, f = filters;
@@ -17,6 +17,7 @@ function matches(entry) {
 }
 
 function ageMatches(b) {
+  if (filters.age === 'mark') return b.seq > app.mark;
   const t = b.track, now = stepAt(t, app.seq), born = stepAt(t, b.seq);
   if (!now || !born) return true;
   if (filters.age === 'step') return born === now;
@@ -41,9 +42,7 @@ function chosen() {
   return m.entries;
 }
 
-function filtering() {
-  return Boolean(filters.text || (filters.category !== undefined && filters.category !== '') || filters.least || filters.age !== '0' || filters.thread || filters.stream);
-}
+const filtering = () => Boolean(filters.text || (filters.category !== undefined && filters.category !== '') || filters.least || filters.age !== '0' || filters.thread || filters.stream);
 
 function setFilter(name, value) {
   filters[name] = value;

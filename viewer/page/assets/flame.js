@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes by stack: widths are bytes at the moment, colours the class that most of them are of. */
 
+/* Classes of modules: the forward that a module's call leads to; then the line in the innermost. */
+function modulesOf(frames) {
+  const out = [];
+  let called = false, last = null;
+  for (const f of frames) {
+    if (f.bits & FRAME.call) { called = true; continue; }
+    if (!called || !(f.bits & FRAME.forward)) continue;
+    const name = f.fn.slice(0, -8);
+    out.push({ fn: name.slice(name.lastIndexOf('.') + 1), file: f.file, line: 0, bits: f.bits });
+    last = f;
+    called = false;
+  }
+  if (last) out.push(last);
+  return out;
+}
+
 function flamePanel(parent) {
   let mode = 'python', inverted = false, root = null;
   const words = h('div', { class: 'readout' });
@@ -19,22 +35,6 @@ function flamePanel(parent) {
     if (mode === 'native') return frames.filter((f) => !(f.bits & FRAME.python));
     const python = frames.filter((f) => f.bits & FRAME.python);
     return mode === 'python' ? python : modulesOf(python);
-  }
-
-  /* Classes of modules: the forward that a module's call leads to; then the line in the innermost. */
-  function modulesOf(frames) {
-    const out = [];
-    let called = false, last = null;
-    for (const f of frames) {
-      if (f.bits & FRAME.call) { called = true; continue; }
-      if (!called || !(f.bits & FRAME.forward)) continue;
-      const name = f.fn.slice(0, -8);
-      out.push({ fn: name.slice(name.lastIndexOf('.') + 1), file: f.file, line: 0, bits: f.bits });
-      last = f;
-      called = false;
-    }
-    if (last) out.push(last);
-    return out;
   }
 
   function child(node, f, depth) {
@@ -89,9 +89,7 @@ function flamePanel(parent) {
     return best;
   }
 
-  function found(node) {
-    return filters.text && frameText(node.frame).toLowerCase().includes(filters.text);
-  }
+  const found = (node) => filters.text && frameText(node.frame).toLowerCase().includes(filters.text);
 
   function paint(g, node, x, y, w, tall, past) {
     g.globalAlpha = past ? 0.25 : node === root ? 0.18 : found(node) ? 1 : Number(css('--flame-alpha'));
@@ -103,7 +101,8 @@ function flamePanel(parent) {
     const n = view.chosen;
     if (!n) return;
     replace(words, h('b', { class: 'num' }, bytesText(n.bytes)), h('span', {}, shareText(n.bytes, root.bytes)), h('span', { class: 'frame', title: n.frame.file || null }, frameText(n.frame)),
-      n.blocks ? h('span', { class: 'exact' }, plural(n.blocks, 'block')) : null);
+      n.blocks ? h('span', { class: 'exact' }, plural(n.blocks, 'block')) : null,
+      n !== root && n.frame.bits ? h('button', { type: 'button', class: 'plain', onclick: () => { showOnly(n.frame.fn.toLowerCase()); app.showTab('blocks'); } }, 'its blocks') : null);
   }
 
   on('moment', build);

@@ -102,6 +102,4 @@ class FlameView {
 }
 
 /* "Net.forward  model.py:12" */
-function frameText(f) {
-  return f.fn + (f.line ? '  ' + baseName(f.file) + ':' + f.line : !f.file && f.module ? '  ' + baseName(f.module) : '');
-}
+const frameText = (f) => f.fn + (f.line ? '  ' + baseName(f.file) + ':' + f.line : !f.file && f.module ? '  ' + baseName(f.module) : '');

@@ -17,13 +17,9 @@ function bytesText(n) {
   return fixed(value, 1) + ' ' + units[u];
 }
 
-function countText(n) {
-  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
-}
+const countText = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 
-function exactText(n) {
-  return countText(n) + ' B';
-}
+const exactText = (n) => countText(n) + ' B';
 
 function secondsText(ns) {
   const s = ns / 1e9;
@@ -38,21 +34,13 @@ function secondsText(ns) {
   return Math.floor(whole / 86400) + ' days ' + Math.floor(whole / 3600) % 24 + ' h';
 }
 
-function shareText(part, all) {
-  return fixed(all ? 100 * part / all : 0, 0) + ' %';
-}
+const shareText = (part, all) => fixed(all ? 100 * part / all : 0, 0) + ' %';
 
-function growthText(n) {
-  return n === 0 ? '0' : (n > 0 ? '+' : '-') + bytesText(Math.abs(n));
-}
+const growthText = (n) => n === 0 ? '0' : (n > 0 ? '+' : '-') + bytesText(Math.abs(n));
 
-function plural(n, word) {
-  return countText(n) + ' ' + word + (n === 1 ? '' : 's');
-}
+const plural = (n, word) => countText(n) + ' ' + word + (n === 1 ? '' : 's');
 
-function baseName(path) {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
+const baseName = (path) => path.slice(path.lastIndexOf('/') + 1);
 
 /* Bytes that are no text, control characters and marks that turn the direction are shown, not obeyed. */
 function visible(text) {

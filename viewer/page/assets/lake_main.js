@@ -3,9 +3,7 @@
 
 const WORDS = { git_commit: 'commit', git_branch: 'branch', bytes_per_step: 'per step', change_bytes: 'change', from_median_bytes: 'from median', peak_at: 'where', alloc_conf: 'setting' };
 
-function titleOf(name) {
-  return WORDS[name] || name.replace(/_bytes$/, '').replace(/_ns$/, '').replace(/_/g, ' ');
-}
+const titleOf = (name) => WORDS[name] || name.replace(/_bytes$/, '').replace(/_ns$/, '').replace(/_/g, ' ');
 
 /* What a column holds, by its name and type. */
 function kindOf([name, type]) {
@@ -65,18 +63,10 @@ function seriesOf(p) {
 }
 
 function drawPeaks(g, width, height, points) {
-  const left = 74, bottom = 22, top = 8, most = Math.max(...points.map((p) => p.most)) * 1.05 || 1;
-  const x = (i) => left + (points.length > 1 ? i * (width - left - 14) / (points.length - 1) : (width - left) / 2);
-  const y = (v) => top + (height - top - bottom) * (1 - v / most);
+  const most = Math.max(...points.map((p) => p.most)) * 1.05 || 1, box = { left: EDGE.left, top: 8, width: width - EDGE.left - EDGE.right, height: height - 30 };
+  const x = (i) => box.left + (points.length > 1 ? i / (points.length - 1) : 0.5) * box.width, y = (v) => box.top + box.height * (1 - v / most);
   g.clearRect(0, 0, width, height);
-  g.font = FONT(11);
-  for (let k = 0; k <= 4; k++) {
-    g.strokeStyle = css('--rule');
-    g.beginPath(); g.moveTo(left, y(most * k / 4)); g.lineTo(width, y(most * k / 4)); g.stroke();
-    g.fillStyle = css('--ink-3');
-    g.textAlign = 'right';
-    g.fillText(bytesText(most * k / 4), left - 8, y(most * k / 4) + 4);
-  }
+  drawGrid(g, box, most);
   g.strokeStyle = g.fillStyle = css('--accent');
   g.lineWidth = 1.5;
   g.beginPath();
@@ -87,7 +77,7 @@ function drawPeaks(g, width, height, points) {
     g.beginPath(); g.arc(x(i), y(p.peak), 3, 0, 7); g.fill();
   });
   g.fillStyle = css('--ink-3');
-  const step = Math.max(1, Math.ceil(points.length * 90 / Math.max(1, width - left)));
+  const step = Math.max(1, Math.ceil(points.length * 90 / Math.max(1, box.width)));
   points.forEach((p, i) => { if (i % step === 0) { g.textAlign = i === 0 ? 'left' : i === points.length - 1 ? 'right' : 'center'; g.fillText(p.commit.slice(0, 8) || p.day, x(i), height - 6); } });
 }
 

@@ -6,6 +6,7 @@ function leaksPanel() {
 
   function open(t, line) {
     chooseMoment(line.latest);
+    showOnly(originText(line).toLowerCase());
     chooseBlock(livesOf(app.doc, t).find((b) => b.seq === line.latest) || null);
     document.getElementById('moment').scrollIntoView();
   }

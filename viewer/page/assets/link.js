@@ -8,17 +8,21 @@ function linkState(timeline) {
 
   function address() {
     const t = app.track, [classes, zoom] = timeline.state();
-    const parts = [['track', t === first ? '' : t.index], ['at', app.seq], ['class', classes], ['zoom', zoom]].filter(([, v]) => v !== '');
+    const one = t.rank !== '' && app.doc.tracks.filter((x) => x.rank === t.rank).length === 1;
+    const parts = [[one ? 'rank' : 'track', t === first ? '' : one ? t.rank : t.index], ['at', app.seq], ['class', classes], ['zoom', zoom], ['block', app.block ? app.block.seq : ''], ['since', app.mark || '']].filter(([, v]) => v !== '');
     return parts.length === 1 && app.seq === t.peak_seq ? '#' : '#' + parts.map((p) => p.join('=')).join('&');
   }
 
   function restore() {
     const given = new URLSearchParams(location.hash.slice(1)), at = Number(given.get('at'));
     if (location.hash && !given.has('at')) return; /* it names a panel */
-    const track = app.doc.tracks[given.get('track')] || first;
+    const track = app.doc.tracks.find((t) => given.has('rank') && String(t.rank) === given.get('rank')) || app.doc.tracks[given.get('track')] || first;
     if (track !== app.track) chooseTrack(track.index);
     timeline.look(given.has('class') ? given.get('class').split(',') : null, given.get('zoom'));
     chooseMoment(at > 0 && at <= track.last_seq ? at : track.peak_seq);
+    app.mark = Number(given.get('since')) || 0;
+    if (app.mark) setFilter('age', 'mark');
+    chooseBlock(given.has('block') && livesOf(app.doc, track).find((b) => b.seq === Number(given.get('block'))) || null);
   }
 
   function keep() {
@@ -34,8 +38,9 @@ function linkState(timeline) {
     panel.focus({ preventScroll: true });
   }
 
-  for (const what of ['view', 'moment', 'track']) on(what, () => { clearTimeout(wait); wait = setTimeout(keep, 250); });
+  for (const what of ['view', 'moment', 'track', 'block']) on(what, () => { clearTimeout(wait); wait = setTimeout(keep, 250); });
   window.addEventListener('hashchange', restore);
   document.addEventListener('click', go);
+  document.getElementById('theme').before(h('button', { type: 'button', class: 'plain', onclick: (e) => navigator.clipboard.writeText(location.href).then(() => { e.target.textContent = 'Copied'; }, () => { e.target.textContent = 'The address is the link'; }) }, 'Copy link'));
   restore();
 }

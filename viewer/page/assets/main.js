@@ -7,7 +7,9 @@ function momentPanel() {
   const show = (name) => { for (const [key] of tabs) parts[key].hidden = key !== name; };
   const main = h('div', { class: 'main' }), split = h('div', { class: 'split' }, main);
   for (const [key] of tabs) main.append(parts[key] = h('div', { class: 'tab ' + key }));
-  p.body.append(h('div', { class: 'tools' }, choice('View', tabs, 'blocks', show), h('b', { id: 'moment-bytes' }), h('span', { id: 'moment-where' })), filterBar(), split);
+  const views = choice('View', tabs, 'blocks', show);
+  app.showTab = (name) => { views.show(name); show(name); };
+  p.body.append(h('div', { class: 'tools' }, views, h('b', { id: 'moment-bytes' }), h('span', { id: 'moment-where' })), filterBar(), split);
   blocksTable(parts.blocks);
   app.flame = flamePanel(parts.flame);
   segmentsPanel(parts.segments);

@@ -4,17 +4,6 @@
 function oomPanel() {
   const p = panel('oom', 'Out of memory');
 
-  function holders(m) {
-    const lines = new Map();
-    for (const e of m.blocks) {
-      const key = e.category + '\n' + originText(e.block.origin) + '\n' + e.block.origin.file, l = lines.get(key) || { entry: e, bytes: 0, blocks: 0 };
-      l.bytes += e.size;
-      l.blocks++;
-      lines.set(key, l);
-    }
-    return [...lines.values()].sort((a, b) => b.bytes - a.bytes).slice(0, 10);
-  }
-
   function one(t, mark, number, count) {
     const m = momentAt(app.doc, t, mark.seq), point = m.point, segments = t.segments.items.length ? fillSegments(segmentsAt(t, mark.seq), m.blocks) : [];
     const hole = segments.reduce((s, x) => Math.max(s, x.hole), 0), answer = t.oom && t.oom.seq === mark.seq ? t.oom : null;
@@ -32,8 +21,8 @@ function oomPanel() {
       answer ? h('p', { class: 'why' }, h('b', {}, 'Cause: ' + answer.cause.replaceAll('_', ' ') + '.')) : null,
       h('dl', { class: 'figures' }, facts.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', { class: 'num' }, v)))),
       table([{ title: 'class' }, { title: 'bytes', right: true }, { title: 'blocks', right: true }, { title: 'held by', class: 'wide' }],
-        holders(m).map((l) => ({ props: { class: 'link', onclick: () => { chooseMoment(mark.seq, true); chooseBlock(l.entry.block); } },
-          cells: [h('span', {}, swatch(colourOf(l.entry.category)), app.doc.classes[l.entry.category].words), bytesText(l.bytes), countText(l.blocks), originText(l.entry.block.origin)] }))),
+        holdersOf(m).slice(0, 10).map((l) => ({ props: { class: 'link', onclick: () => { chooseMoment(mark.seq, true); chooseBlock(l.entry.block); } },
+          cells: [h('span', {}, swatch(colourOf(l.category)), app.doc.classes[l.category].words), bytesText(l.bytes), countText(l.blocks), l.words] }))),
       answer && answer.remedies.length ? remedies(answer) : null);
   }
 

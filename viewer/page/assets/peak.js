@@ -5,21 +5,15 @@ function peakPanel() {
   const p = panel('peak', 'Peak');
 
   function classRows(m) {
-    const holders = new Map();
-    for (const e of m.blocks) {
-      const key = e.category + '\n' + originText(e.block.origin) + '\n' + e.block.origin.file, x = holders.get(key) || { category: e.category, words: originText(e.block.origin), bytes: 0 };
-      x.bytes += e.size;
-      holders.set(key, x);
-    }
-    const first = (k) => [...holders.values()].filter((x) => x.category === k).sort((a, b) => b.bytes - a.bytes)[0];
-    return m.classes.map((n, k) => ({ k, n, count: m.blocks.filter((e) => e.category === k).length, first: first(k) })).filter((r) => r.n).sort((a, b) => b.n - a.n || a.k - b.k);
+    const holders = holdersOf(m);
+    return m.classes.map((n, k) => ({ k, n, count: m.blocks.filter((e) => e.category === k).length, first: holders.find((x) => x.category === k) })).filter((r) => r.n).sort((a, b) => b.n - a.n || a.k - b.k);
   }
 
   function classTable(t, m) {
     const columns = [{ title: 'class' }, { title: 'at peak', right: true }, { title: 'share', right: true }, { title: '', class: 'bars' },
       { title: 'blocks', right: true, class: 'wide-only' }, { title: 'held mostly by', class: 'wide' }, { title: '', right: true, class: 'wide-only' }];
     const rows = classRows(m).map((r) => ({
-      props: { 'data-class': app.doc.classes[r.k].name, 'data-bytes': r.n },
+      props: { 'data-class': app.doc.classes[r.k].name, 'data-bytes': r.n, class: 'link', onclick: () => { chooseMoment(t.peak_seq); setFilter('category', String(r.k)); document.getElementById('moment').scrollIntoView(); } },
       cells: [h('span', {}, swatch(colourOf(r.k)), app.doc.classes[r.k].words), bytesText(r.n), shareText(r.n, m.bytes), bar(r.n, m.bytes, colourOf(r.k)),
         app.ready ? countText(r.count) + (m.complete ? '' : ' listed') : '', r.first ? r.first.words : '', r.first ? bytesText(r.first.bytes) : ''],
     }));

@@ -6,13 +6,9 @@ const LINE_COLOURS = ['#2b5fa8', '#b26a00', '#3b7d3c', '#a3457f', '#5d6c7b', '#b
 
 const VERDICTS = ['fits', 'not stable', 'does not fit', 'failed'];
 
-function settingText(doc, vary) {
-  return doc.names.map((n) => n + ' ' + vary[n]).join(', ');
-}
+const settingText = (doc, vary) => doc.names.map((n) => n + ' ' + vary[n]).join(', ');
 
-function pageLink(row, text) {
-  return row.page ? h('a', { href: encodeURIComponent(row.page) }, text) : text;
-}
+const pageLink = (row, text) => row.page ? h('a', { href: encodeURIComponent(row.page) }, text) : text;
 
 function searchColumns(doc) {
   const bytes = (key, title) => ({ title, right: true, of: (r) => Math.max(r[key], 0), show: (r) => h('span', { title: exactText(Math.max(r[key], 0)) }, bytesText(Math.max(r[key], 0))) });
@@ -153,6 +149,7 @@ function startSearch() {
   document.getElementById('command').textContent = doc.command;
   document.getElementById('summary').textContent = 'Fits ' + fits + ' of ' + plural(doc.cards.length, doc.names.length ? 'row' : 'card') + '; ' + plural(doc.runs + doc.runs_kept, 'run') + ' on simulated cards.';
   themeSwitch();
+  if (doc.summary.length) panel('findings', 'What stands out').body.append(findingsList(doc.summary, () => null));
   searchTable(doc);
   largestPanel(doc);
   curvesPanel(doc);

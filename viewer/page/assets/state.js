@@ -49,8 +49,17 @@ function moment() {
   return app.moment;
 }
 
-function colourOf(category) {
-  return app.doc.classes[category].colour;
+const colourOf = (category) => app.doc.classes[category].colour;
+
+/* A button for each class that is used: a click hides or shows it, with Shift or Alt it stays alone. */
+function classLegend(legend, used, redraw) {
+  replace(legend, stackOrder().filter(used).reverse().map((k) => h('button', { type: 'button', 'data-kind': k, 'data-words': app.doc.classes[k].words, 'aria-pressed': app.shown[k], onclick: (e) => {
+    if (e.altKey || e.shiftKey) app.shown = app.shown.map((_, i) => i === k);
+    else app.shown[k] = !app.shown[k];
+    if (!app.shown.some((on, i) => on && used(i))) app.shown.fill(true);
+    for (const item of legend.children) item.setAttribute('aria-pressed', app.shown[Number(item.dataset.kind)]);
+    redraw();
+  } }, swatch(app.doc.classes[k].colour), h('span', {}, app.doc.classes[k].words), h('span', { class: 'num' }))));
 }
 
 /* From the bottom of a stack to its top: what stays the longest first. */

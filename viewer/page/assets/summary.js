@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What matters about the run, as the tool's `report` says it first. Each finding leads to its moment, and there to its line. */
 
+const findingsList = (all, link) => (all.length ? h('ol', { class: 'findings' }, all.map((f) => h('li', { 'data-kind': f.kind }, h('span', { class: 'kind' }, f.bytes ? bytesText(f.bytes) : ''),
+  h('div', { class: 'text' }, f.text, h('p', { class: 'next' }, 'Next: ', h(f.action.startsWith('gpumemtrace ') ? 'code' : 'span', {}, f.action)), link(f))))) : h('p', {}, 'Nothing stands out.'));
+
 function summaryPanel() {
   const p = panel('findings', 'What stands out');
   /* When memory ran out, other lines hold it than the one that asked for more. */
@@ -13,12 +16,9 @@ function summaryPanel() {
   }
 
   const link = (t, f) => h('a', { href: '#moment', onclick: () => open(f) }, 'Go to ' + secondsText(f.time_ns - t.first_ns) + (line(f) ? ', ' + line(f) : ''));
-  const item = (t, f) => h('li', { 'data-kind': f.kind }, h('span', { class: 'kind' }, f.bytes ? bytesText(f.bytes) : ''),
-    h('div', { class: 'text' }, f.text, h('p', { class: 'next' }, 'Next: ', h(f.action.startsWith('gpumemtrace ') ? 'code' : 'span', {}, f.action)), f.seq ? link(t, f) : null));
-
   on('track', () => {
     const t = app.track;
     if (app.doc.tracks.length > 1) p.note(t.label);
-    replace(p.body, t.summary.length ? h('ol', { class: 'findings' }, t.summary.map((f) => item(t, f))) : h('p', {}, 'Nothing stands out.'));
+    replace(p.body, findingsList(t.summary, (f) => (f.seq ? link(t, f) : null)));
   }, true);
 }

@@ -4,22 +4,25 @@
 function timelinePanel() {
   const p = panel('timeline', 'Timeline');
   const box = { left: EDGE.left, top: EDGE.top, width: 0, height: 0 };
-  let chart = null, hands = null, lastTrack = null, charts = new Map(), used = [];
+  let chart = null, hands = null, lastTrack = null, charts = new Map(), used = [], by = 'class', band = null, most = 1;
+  const bands = new Bands(), tip = h('ol', { class: 'stack tip', hidden: true });
   const readout = h('div', { class: 'readout', 'aria-live': 'polite' });
   const legend = h('div', { class: 'legend' });
   const holder = h('div', { class: 'chart', tabindex: 0, role: 'application',
     'aria-label': 'Memory by class over time. Arrow keys move the moment, plus and minus zoom, 0 shows all, P goes to the peak.' });
   const small = h('div', { class: 'overview' });
   const axis = choice('Axis', [['time', 'by time'], ['events', 'by event']], 'time', (value) => { chart.setAxis(value); redraw(); });
-  const tools = h('div', { class: 'tools' }, axis);
+  const colours = choice('Colour', [['class', 'classes'], ['block', 'blocks'], ['line', 'lines'], ['module', 'modules']], by, (value) => { by = value; band = null; legend.hidden = by !== 'class'; redraw(); });
+  const tools = h('div', { class: 'tools' }, axis, colours);
   p.body.append(tools, readout, holder, small, legend);
+  holder.append(tip);
   const main = canvas(holder, () => (window.innerWidth < 700 ? 280 : 360), draw);
   const overview = canvas(small, 44, drawOverview);
   main.setAttribute('aria-hidden', 'true');
 
-  const shown = () => stackOrder().filter((k) => app.shown[k] && used[k]);
+  const shown = () => stackOrder().filter((k) => (by !== 'class' || app.shown[k]) && used[k]);
   /* The lines are about all classes: some of them alone take the whole axis. */
-  const whole = () => used.every((n, k) => !n || app.shown[k]);
+  const whole = () => by !== 'class' || used.every((n, k) => !n || app.shown[k]);
   const hasLine = (key) => app.lines[key] && whole();
   const redraw = () => { main.redraw(); overview.redraw(); readOut(); tell('view'); };
   const center = () => { const i = pointIndex(app.track.points, app.seq), x = chart.x(app.track.points[i]); return x >= chart.view[0] && x <= chart.view[1] ? x : undefined; };
@@ -49,7 +52,7 @@ function timelinePanel() {
     if (!chart) return;
     box.width = width - EDGE.left - EDGE.right;
     box.height = height - EDGE.top - EDGE.strip - EDGE.steps - 18;
-    const top = highest(), ratio = window.devicePixelRatio || 1, columns = chart.columns(Math.max(1, Math.round(box.width * ratio)), shown(), ratio);
+    const top = most = highest(), ratio = window.devicePixelRatio || 1, columns = chart.columns(Math.max(1, Math.round(box.width * ratio)), shown(), ratio);
     const above = { ...box, top: box.top - 1 }; /* lines stay off the stack's top */
     g.clearRect(0, 0, width, height);
     drawGrid(g, box, top);
@@ -57,7 +60,12 @@ function timelinePanel() {
     g.beginPath();
     g.rect(box.left, 0, box.width, height);
     g.clip();
-    drawStack(g, chart, shown(), columns, box, top);
+    if (by === 'class' || !app.ready) {
+      drawStack(g, chart, shown(), columns, box, top);
+    } else {
+      bands.find(chart, by, columns);
+      bands.draw(g, chart, columns, box, top);
+    }
     drawSteps(g, chart, box, box.top + box.height + EDGE.strip + 10);
     g.globalAlpha = 0.6;
     if (hasLine('reserved')) drawLine(g, columns.reserved, above, top, css('--ink-1'), []);
@@ -114,6 +122,7 @@ function timelinePanel() {
       g.fill();
     };
     if (app.hover) line(app.hover, '--ink-3', false);
+    if (app.mark) line(app.track.points[pointIndex(app.track.points, app.mark)], '--ink-1', true);
     line(app.track.points[pointIndex(app.track.points, app.seq)], '--accent', true);
     drawStretch(g, hands.stretch(), box);
   }
@@ -143,11 +152,23 @@ function timelinePanel() {
       h('span', {}, 'at ' + secondsText(p0.ns - t.first_ns) + ', event ' + countText(p0.seq)),
       h('span', {}, [where, peak].filter(Boolean).join(' \u2014 ')),
       t.framework ? line('reserved', 'reserved ', p0.reserved) : null, line('used', 'device ', p0.used));
+    if (band) readout.append(h('b', { class: 'band' }, bytesText(band.b.size) + ' ' + band.name));
     for (const item of legend.children) {
       const k = Number(item.dataset.kind), n = p0.classes[k];
       item.querySelector('.num').textContent = n ? bytesText(n) : '\u2013';
       item.title = item.dataset.words + ': ' + exactText(n) + ', ' + shareText(n, p0.bytes);
     }
+  }
+
+  /* The band under the pointer, with the stack that made it. */
+  function showBand(px, py) {
+    band = px === null || by === 'class' || !app.ready ? null : bands.at(px / box.width, (box.top + box.height - py) / box.height * most);
+    tip.hidden = !band;
+    if (!band) return;
+    const frames = framesOf(app.doc, band.b.origin.node).filter((f) => f.bits & FRAME.python && !(f.bits & FRAME.plumbing)).reverse();
+    replace(tip, h('li', {}, h('b', {}, bytesText(band.b.size) + ', ' + app.doc.classes[stretchAt(band.b, app.hover ? app.hover.seq : app.seq).evidence.category].words)), (frames.length ? frames.slice(0, 12) : [{ fn: originText(band.b.origin) }]).map((f) => h('li', {}, frameText({ ...f, module: '' }))));
+    tip.style.left = Math.min(box.left + px + 14, Math.max(0, holder.clientWidth - tip.offsetWidth)) + 'px';
+    tip.style.top = py + 14 + 'px';
   }
 
   function line(key, words, bytes) {
@@ -164,18 +185,7 @@ function timelinePanel() {
   function buildLegend() {
     used = new Array(app.doc.classes.length).fill(0);
     for (const q of app.track.points) q.classes.forEach((n, k) => { used[k] = Math.max(used[k], n); });
-    replace(legend, stackOrder().filter((k) => used[k]).reverse().map((k) => {
-      const c = app.doc.classes[k];
-      const b = h('button', { type: 'button', 'data-kind': k, 'data-words': c.words, 'aria-pressed': app.shown[k],
-        onclick: (e) => {
-          if (e.altKey || e.shiftKey) app.shown = app.shown.map((_, i) => i === k);
-          else app.shown[k] = !app.shown[k];
-          if (!shown().some((i) => used[i])) app.shown.fill(true);
-          for (const item of legend.children) item.setAttribute('aria-pressed', app.shown[Number(item.dataset.kind)]);
-          redraw();
-        } }, swatch(c.colour), h('span', {}, c.words), h('span', { class: 'num' }));
-      return b;
-    }));
+    classLegend(legend, (k) => used[k], redraw);
   }
 
   function buildMoments() {
@@ -189,6 +199,7 @@ function timelinePanel() {
 
   /* Keys that move the moment. */
   function key(e) {
+    if (e.key === 'm') return markMoment();
     const points = app.track.points, i = pointIndex(points, app.seq), jump = e.shiftKey ? 20 : 1;
     const moves = { ArrowLeft: i - jump, ArrowRight: i + jump, Home: 0, End: points.length - 1, p: pointIndex(points, app.track.peak_seq) };
     if (!(e.key in moves)) return false;
@@ -199,17 +210,26 @@ function timelinePanel() {
     return true;
   }
 
+  /* The first of two moments: the filter then shows what was made since and is still there. */
+  function markMoment() {
+    app.mark = app.mark === app.seq ? 0 : app.seq;
+    setFilter('age', app.mark ? 'mark' : '0');
+    redraw();
+    return true;
+  }
+
   function follow(q) {
     const x = chart.x(q), [from, to] = chart.view;
     if (x < from || x > to) chart.setView(x - (to - from) / 2, x + (to - from) / 2);
   }
 
   hands = chartHands({ chart: () => chart, box, holder, main, overview, center, key, changed: redraw,
-    hover: (px) => { app.hover = px === null ? null : pointAt(px); },
-    click: (px) => { const q = pointAt(px); if (q) chooseMoment(q.seq); } });
-  tools.append(hands.buttons, h('span', { class: 'moments' }));
+    hover: (px, py) => { app.hover = px === null ? null : pointAt(px); showBand(px, py); },
+    click: (px) => { const q = pointAt(px), b = band && band.b; if (q) chooseMoment(q.seq); if (b && isAlive(b, app.seq)) chooseBlock(b); } });
+  tools.append(hands.buttons, h('button', { type: 'button', class: 'plain', title: 'Then choose a later moment: the blocks made in between that are still there (M)', onclick: markMoment }, 'Mark this moment'), h('span', { class: 'moments' }));
   on('track', () => {
-    app.hover = null;
+    app.hover = band = null;
+    app.mark = 0;
     if (!charts.has(app.track)) charts.set(app.track, new Chart(app.track));
     chart = charts.get(app.track);
     axis.show(chart.axis);
@@ -235,5 +255,5 @@ function timelinePanel() {
   /* What of it belongs into a link: classes if not all are shown, and the axis with the stretch if that is not as at first. */
   const state = () => [whole() ? '' : shown().map((k) => app.doc.classes[k].name).join(),
     chart.isWhole() ? (chart.axis === chart.usual ? '' : chart.axis) : chart.axis + ':' + chart.view.map(Math.round).join('-')];
-  return { look, state };
+  return { look, state, drawn: () => ({ app, bands, chart }) };
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks over time: each is a band on those below it, as in the column's highest moment. The largest in view have bands, the
+ * others lie on top, grey. By line and by module the bands of one name lie together and have one colour. */
+
+const BANDS = 400;
+const BAND_NAMES = { block: (b) => originText(b.origin), line: (b) => originText(b.origin), module: (b) => moduleOf(b.origin) };
+
+/* The innermost module that a block was made in. */
+function moduleOf(o) {
+  const all = modulesOf(framesOf(app.doc, o.node).filter((f) => f.bits & FRAME.python));
+  return all.length > 1 ? all[all.length - 2].fn : 'outside of modules';
+}
+
+class Bands {
+  constructor() {
+    this.rows = [];
+  }
+  /* Made anew only for another picture. */
+  find(chart, by, columns) {
+    const t = chart.track, seqs = Array.from(columns.best, (i) => (i < 0 ? -1 : t.points[i].seq)), made = [t.index, by, chart.axis, seqs.length, ...chart.view].join();
+    if (made === this.made) return;
+    this.made = made;
+    const weight = (r) => r.b.size * (r.to - r.from), names = new Map();
+    this.rows = livesOf(app.doc, t).map((b) => ({ b, from: countFirst(seqs, (s) => s < b.seq), to: b.endSeq ? countFirst(seqs, (s) => s < b.endSeq) : seqs.length, pieces: [] }))
+      .filter((r) => r.to > r.from).sort((p, q) => weight(q) - weight(p)).slice(0, BANDS);
+    for (const r of this.rows) names.set(r.name = BAND_NAMES[by](r.b), (names.get(r.name) || 0) + weight(r));
+    const order = new Map([...names].sort((p, q) => q[1] - p[1]).map(([name], i) => [name, i]));
+    this.rows.sort((p, q) => (by === 'block' ? 0 : order.get(p.name) - order.get(q.name)) || p.b.seq - q.b.seq);
+    for (const r of this.rows) r.colour = 'hsl(' + Math.round((by === 'block' ? r.b.id : order.get(r.name)) * 137.508 % 360) + ' 42% 56%)';
+    this.top = new Float64Array(seqs.length);
+    this.rows.forEach((r) => this.lay(r));
+  }
+  /* On what is there already; a piece has one height. */
+  lay(r) {
+    for (let c = r.from, end; c < r.to; c = end) {
+      for (end = c + 1; end < r.to && this.top[end] === this.top[c];) end++;
+      r.pieces.push([c, end, this.top[c]]);
+      this.top.fill(this.top[c] + r.b.size, c, end);
+    }
+  }
+  draw(g, chart, columns, box, most) {
+    const n = box.width / this.top.length, y = (v) => box.top + box.height - v / most * box.height;
+    const fill = (a, b, low, high, edge) => g.fillRect(box.left + a * n, y(high), (b - a) * n, Math.max(0.4, y(low) - y(high) - edge));
+    for (const r of this.rows) {
+      g.fillStyle = r.colour;
+      for (const [a, b, low] of r.pieces) fill(a, b, low, low + r.b.size, r.b.size / most * box.height > 3 ? 0.6 : 0);
+    }
+    g.fillStyle = css('--hole');
+    this.top.forEach((v, c) => { const all = columns.best[c] < 0 ? 0 : chart.track.points[columns.best[c]].bytes; if (all > v) fill(c, c + 1, v, all, 0); });
+  }
+  /* The band at that share of the width and that height. */
+  at(share, bytes) {
+    const c = Math.floor(share * this.top.length);
+    return this.rows.find((r) => r.pieces.some(([a, b, low]) => c >= a && c < b && bytes >= low && bytes < low + r.b.size)) || null;
+  }
+}
