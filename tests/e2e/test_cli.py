@@ -219,6 +219,22 @@ def test_timeline_is_a_chart(sample, on_terminal):
     assert "\x1b[38;2;245;133;24m" in colours and "█" in colours
 
 
+def test_timeline_chooses_its_axis_and_explains_letters(sample):
+    """By events where they are crowded, unless it was asked for; each letter below the chart has a word."""
+    crowded = os.path.join(ROOT, "tests/data/example/old.gmt")
+    by = {axis: ok("timeline", crowded, *(["--by", axis] if axis else [])) for axis in ("", "time", "events")}
+    assert by[""].startswith(by["events"]) and "--by time" in by[""].splitlines()[-1] and by[""] != by["time"]
+    assert [b["first_ns"] for b in answer("timeline", crowded)["buckets"]] == [b["first_ns"] for b in answer("timeline", crowded, "--by", "time")["buckets"]]
+    letters = re.search(r"^ *phase (.*)$", by[""], re.M)[1]
+    assert set(letters) == set(re.findall(r"(\S) [a-z_ ]+", re.search(r"^ *phases (.*)$", by[""], re.M)[1])) and len(set(letters)) > 4
+    assert "small part" not in ok("timeline", sample, "--by", "time") and max(map(len, by[""].splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["report", "timeline", "top"])
+def test_a_terminal_without_escapes(sample, on_terminal, command):
+    assert "\x1b" not in on_terminal(command, sample, TERM="dumb", NO_COLOR="") and "\x1b" in on_terminal("timeline", sample, TERM="xterm", NO_COLOR="")
+
+
 def test_stack(sample):
     assert answer("stack", sample, 3) == {"frames": [
         {"kind": "python", "function": "Module._call_impl", "line": 99,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chart.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -53,26 +54,11 @@ void chart_colour_end(struct emit *out)
 		emit_raw(out, "\033[0m");
 }
 
-static char chart_letter(unsigned category)
-{
-	static const char letters[] = {
-		[CATEGORY_parameters] = 'P',
-		[CATEGORY_gradients] = 'G',
-		[CATEGORY_optimizer_state] = 'S',
-		[CATEGORY_buffers] = 'B',
-		[CATEGORY_inputs] = 'I',
-		[CATEGORY_activations] = 'A',
-		[CATEGORY_kv_cache] = 'K',
-		[CATEGORY_optimizer_temporaries] = 'o',
-		[CATEGORY_backward_temporaries] = 'b',
-		[CATEGORY_forward_temporaries] = 'f',
-		[CATEGORY_workspace] = 'w',
-		[CATEGORY_communication] = 'c',
-		[CATEGORY_unknown] = '.',
-	};
-
-	return category < sizeof(letters) && letters[category] ? letters[category] : '.';
-}
+static const char letters[] = {
+#define CATEGORY(name, words, colour, letter) letter,
+#include "../classes/categories.def"
+#undef CATEGORY
+};
 
 /* The upper end of each class, in eighths of a character from the bottom. A class with any bytes is
  * visible. */
@@ -135,7 +121,7 @@ static void letter_cell(struct emit *out, const unsigned tops[CATEGORIES], unsig
 		return;
 	}
 	chart_colour(out, best, false);
-	emit_raw(out, "%c", chart_letter(best));
+	emit_raw(out, "%c", letters[best]);
 	chart_colour_end(out);
 }
 
@@ -209,22 +195,29 @@ static const struct span *span_of(const struct timeline *t, const struct envelop
 	return best;
 }
 
-static void print_phases(const struct chart *c, struct emit *out)
+static void print_phases(const struct chart *c, struct emit *out, bool used[PHASES])
 {
-	static const char letters[PHASES] = {
-		[PHASE_SETUP] = 's',	 [PHASE_FORWARD] = 'F',	  [PHASE_BACKWARD] = 'B',
-		[PHASE_OTHER] = '-',	 [PHASE_OPTIMIZER] = 'O', [PHASE_ZERO_GRAD] = 'z',
-		[PHASE_EVALUATION] = 'E'
-	};
 	size_t from = 0;
 
 	emit_raw(out, "%*s", CHART_MARGIN, "phase ");
 	for (size_t i = 0; i < c->envelope->count; i++) {
 		const struct span *s = span_of(c->timeline, &c->envelope->buckets[i], &from);
 
-		emit_raw(out, "%c", s ? letters[s->phase] : ' ');
+		emit_raw(out, "%c", s ? phase_letter(s->phase) : ' ');
+		used[s ? s->phase : PHASE_OTHER] = true;
 	}
 	emit_raw(out, "\n");
+}
+
+static void print_letters(struct emit *out, const bool used[PHASES])
+{
+	char text[160] = "";
+
+	for (unsigned p = 0, n = 0; p < PHASES; p++)
+		if (used[p])
+			n += (unsigned)snprintf(text + n, sizeof(text) - n, "%s%c %s",
+						n ? ", " : "", phase_letter(p), phase_text(p));
+	emit_paragraph(out, "     phases ", "            ", text);
 }
 
 /* A step's number where it begins, if there is room for it. */
@@ -267,9 +260,9 @@ static void print_legend(const struct chart *c, struct emit *out)
 		if (n && n % 2 == 0)
 			emit_raw(out, "\n%*s", CHART_MARGIN, "");
 		chart_colour(out, k, false);
-		emit_raw(out, colour && c->blocks ? "█" : "%c", chart_letter(k));
+		emit_raw(out, colour && c->blocks ? "█" : "%c", letters[k]);
 		chart_colour_end(out);
-		emit_raw(out, n++ % 2 ? " %-21s%9s" : " %-21s%9s  ", category_words(k),
+		emit_raw(out, n++ % 2 ? " %-21s %9s" : " %-21s %9s  ", category_words(k),
 			 human_bytes(b, peak->at_max[k]));
 	}
 	emit_raw(out, "\n");
@@ -278,13 +271,16 @@ static void print_legend(const struct chart *c, struct emit *out)
 void chart_print(const struct chart *c, struct emit *out)
 {
 	uint64_t most = envelope_peak(c->envelope)->max.bytes;
+	bool used[PHASES] = { 0 };
 
 	for (unsigned row = c->height; row-- > 0;)
 		print_row(c, out, row, most);
 	print_times(c, out);
 	if (c->timeline->model.spans.count)
-		print_phases(c, out);
+		print_phases(c, out, used);
 	if (steps_number(&c->timeline->steps))
 		print_steps(c, out);
 	print_legend(c, out);
+	if (c->timeline->model.spans.count)
+		print_letters(out, used);
 }

@@ -28,7 +28,7 @@ struct emit *emit_open(FILE *f, bool json)
 
 	e->f = f;
 	e->json = json;
-	e->bold = !json && isatty(fileno(f)) && !(no && *no);
+	e->bold = !json && emit_moves(fileno(f)) && !(no && *no);
 	e->first = true;
 	return e;
 }

@@ -8,8 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "now.h"
 #include "emit_json.h"
+#include "now.h"
 
 static const char *command;
 static void (*before)(void);
@@ -75,7 +75,7 @@ static bool progress_due(void)
 
 	if (begin == 0)
 		begin = last = t;
-	if (progress_off || t - begin < 2 || t - last < 0.2 || !isatty(STDERR_FILENO))
+	if (progress_off || t - begin < 2 || t - last < 0.2 || !emit_moves(STDERR_FILENO))
 		return false;
 	last = t;
 	return progress_shown = true;

@@ -92,7 +92,7 @@ void classify_all(struct classifier *c, const struct block *b, char *buf, size_t
 const char *category_name(unsigned category)
 {
 	static const char *const names[] = {
-#define CATEGORY(name, words, colour) #name,
+#define CATEGORY(name, words, colour, letter) #name,
 #include "categories.def"
 #undef CATEGORY
 	};
@@ -103,7 +103,7 @@ const char *category_name(unsigned category)
 const char *category_words(unsigned category)
 {
 	static const char *const all[] = {
-#define CATEGORY(name, words, colour) words,
+#define CATEGORY(name, words, colour, letter) words,
 #include "categories.def"
 #undef CATEGORY
 	};
@@ -122,7 +122,7 @@ int category_by_name(const char *name)
 uint32_t category_colour(unsigned category)
 {
 	static const uint32_t all[] = {
-#define CATEGORY(name, words, colour) colour,
+#define CATEGORY(name, words, colour, letter) colour,
 #include "categories.def"
 #undef CATEGORY
 	};

@@ -10,7 +10,7 @@
 #include "../stacks/owners.h"
 
 enum category {
-#define CATEGORY(name, words, colour) CATEGORY_##name,
+#define CATEGORY(name, words, colour, letter) CATEGORY_##name,
 #include "categories.def"
 #undef CATEGORY
 	CATEGORIES

@@ -66,11 +66,14 @@ static void print_findings(struct emit *out, const struct advise *a, const struc
 			   long top)
 {
 	size_t most = top > 0 && (size_t)top < a->count ? (size_t)top : a->count;
-	char peak[HUMAN_MAX], reserved[HUMAN_MAX];
+	char peak[HUMAN_MAX], reserved[HUMAN_MAX], line[INSTANT_MAX + 8];
+	bool apart = emit_screen() && strlen(row->peak_when) + 44 > emit_screen();
 
 	emit_title(out, "Peak %s on device %d (%s reserved)%s%s", human_bytes(peak, a->peak),
 		   a->timeline->device, human_bytes(reserved, a->reserved),
-		   *row->peak_when ? ": " : "", row->peak_when);
+		   *row->peak_when && !apart ? ": " : "", apart ? "" : row->peak_when);
+	if (apart)
+		emit_title(out, "%s", instant_line(row->peak_when, line, sizeof(line)));
 	emit_line(out, "%s", "");
 	if (!a->count)
 		emit_line(out, "Nothing was found that would lower it by 1 %% or more.");

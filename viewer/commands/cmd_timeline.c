@@ -11,7 +11,8 @@ struct timeline_view {
 	struct timeline *timeline;
 	struct envelope envelope;
 	struct instant peak;
-	size_t step; /* of the phase that is being written */
+	size_t step;  /* of the phase that is being written */
+	bool bunched; /* drawn by events for that reason */
 };
 
 static struct row_timeline_point point(const struct envelope_point *p)
@@ -92,6 +93,9 @@ static void print_chart(struct emit *out, const struct timeline_view *v,
 		emit_line(out, "Nothing changes over time: gpumemtrace report shows what is held.");
 	else
 		chart_print(&chart, out);
+	if (v->bunched)
+		emit_line(out, "%s",
+			  "By events, as most are in a small part of the time (--by time).");
 }
 
 static size_t most_buckets(const struct timeline_options *o, bool as_json)
@@ -120,12 +124,32 @@ static void fill_buckets(struct timeline_view *v, enum envelope_axis axis, size_
 	instant_of_highest(&v->peak, t);
 }
 
+/* Most of what happened lies within a small part of the time. */
+static bool is_bunched(const struct envelope *e)
+{
+	uint64_t all = 0, in = 0, most = 0;
+	size_t wide = e->count * 35 / 100;
+
+	for (size_t i = 0; i < e->count; i++) {
+		all += e->buckets[i].events;
+		in += e->buckets[i].events - (i >= wide ? e->buckets[i - wide].events : 0);
+		most = in > most ? in : most;
+	}
+	return wide && all > 20 && most > all / 4 * 3;
+}
+
 int run_timeline(const struct timeline_options *o, struct emit *out, struct timeline *t)
 {
 	bool events = o->by && !strcmp(o->by, "events");
 	struct timeline_view v = { .timeline = t };
+	size_t most = most_buckets(o, emit_json(out));
 
-	fill_buckets(&v, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most_buckets(o, emit_json(out)));
+	fill_buckets(&v, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most);
+	if (!o->by && !emit_json(out) && is_bunched(&v.envelope)) {
+		envelope_free(&v.envelope);
+		fill_buckets(&v, ENVELOPE_EVENTS, most);
+		v.bunched = true;
+	}
 	emit_series(out, &v);
 	if (!emit_json(out))
 		print_chart(out, &v, o);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../base/emit_json.h"
 #include "../base/need.h"
 #include "../base/say.h"
 
@@ -25,13 +26,12 @@ static struct {
 
 static bool wanted(void)
 {
-	const char *name = getenv("PAGER"), *term = getenv("TERM");
+	const char *name = getenv("PAGER");
 
 	if (name && (!*name || !strcmp(name, "cat")))
 		return false;
-	return term && strcmp(term, "dumb") && isatty(STDOUT_FILENO) &&
-	       !ioctl(STDOUT_FILENO, TIOCGWINSZ, &pager.screen) && pager.screen.ws_row &&
-	       pager.screen.ws_col;
+	return emit_moves(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &pager.screen) &&
+	       pager.screen.ws_row && pager.screen.ws_col;
 }
 
 static void run_pager(int in)

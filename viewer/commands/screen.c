@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../answers/chart.h"
+#include "../base/emit_json.h"
 
 static struct termios before;
 static volatile sig_atomic_t stopped;
@@ -32,7 +33,7 @@ bool screen_open(void)
 {
 	struct termios raw;
 
-	if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before))
+	if (!emit_moves(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before))
 		return false;
 	raw = before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
