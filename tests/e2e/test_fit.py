@@ -327,6 +327,21 @@ def test_a_peak_that_rises(fit, fit_json, tmp_path):
     assert card["fits"] and card["to_end"] and card["steps"] == 40 and abs(card["rising_bytes"] - 4 * MIB) < MIB // 2 and "ended" not in card
 
 
+def test_what_matters_about_the_run(fit, fit_json, tmp_path):
+    """As `report` says it of the recording of the first row that fits; a recording that is gone is named as such."""
+    (tmp_path / "ends.py").write_text(LEAKS.replace("100000", "40"))
+    program = ("--cards", "a=80MiB,h100-80g", "--", sys.executable, "ends.py")
+    document = fit_json("-o", "out", *program)
+    kept = [c["recording"] for c in document["cards"] if c["fits"]]
+    report = subprocess.run([toy.TOOL, "report", "--json", f"out/{kept[0]}"], cwd=tmp_path, capture_output=True, check=True).stdout
+    said, = document["summary"]
+    assert [{**said, "action": ""}] == [{**m, "action": ""} for m in json.loads(report)["summary"]] and said["kind"] == "growth"
+    assert said["action"].split()[:2] == ["gpumemtrace", "leaks"] and (tmp_path / said["action"].split()[2]).exists()
+    text = " ".join(fit(*program).split())
+    assert "What matters about the run on h100-80g (fit -o FOLDER keeps its recording): 1. Memory grows by 4.0 MiB with each step" in text
+    assert "Next: gpumemtrace leaks RECORDING" in text
+
+
 REFUSED = {
     "goes-on": "    except RuntimeError:\n        batch //= 2\n        continue\n",  # and trains
     "gives-up": "    except RuntimeError:\n        break\n",  # with exit code 0

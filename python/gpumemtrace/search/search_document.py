@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List
 
@@ -85,10 +86,20 @@ def same_figures(a: Trial, b: Trial) -> bool:
     return all(a.number(m) == b.number(m) for m in ("peak_bytes", "peak_reserved_bytes"))
 
 
+def summary_of(found: Found) -> List[Dict[str, Any]]:
+    """What matters about the run of the first row that fits, as `report` has it; if none fits, of the last row. A recording that is removed
+    is named RECORDING in the commands."""
+    t = next((c.trial for c in found.cells if c.fits), found.cells[-1].trial)
+    items = t.result.get("summary") or []
+    for item in items if found.temporary else ():
+        item["action"] = re.sub(r"^(gpumemtrace \w+) ('[^']*'|\S+)", r"\1 RECORDING", item["action"])
+    return items
+
+
 def document_of(found: Found) -> Dict[str, Any]:
     varied = found.runs.plan.varied
     return {
-        "cards": [card_of(found, c) for c in found.cells],
+        "summary": summary_of(found), "cards": [card_of(found, c) for c in found.cells],
         "largest": [{"card": x.card.name, "vary": varied.members(x.setting), "bounded": bool(x.high)} for x in found.largest if x.low],
         "lines": [{"card": x.card.name, "name": varied.items[varied.counted()].name, "vary": varied.members(x.setting),
                    "base_bytes": decimal(x.base), "bytes_each": decimal(x.each), "error": decimal(x.error), "points": len(x.points)}

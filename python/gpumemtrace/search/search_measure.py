@@ -93,12 +93,12 @@ def ranks(trial: Trial, m: Measured) -> List[Dict[str, Any]]:
             for rank in trial.plan.world.ranks for facts in m.seen if facts["rank"] == rank and facts.get("peak")]
 
 
-def why_refused(trial: Trial, path: str) -> Dict[str, Any]:
-    done = subprocess.run([trial.plan.tool, "oom", "--json", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+def document_of(trial: Trial, command: str, path: str) -> Dict[str, Any]:
+    done = subprocess.run([trial.plan.tool, command, "--json", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     with contextlib.suppress(ValueError):
         document = json.loads(done.stdout)
         if isinstance(document, dict):
-            return {"oom": document}
+            return document
     return {}
 
 
@@ -114,8 +114,9 @@ def result_of(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, An
     result["ranks"] = ranks(trial, m)
     if m.main:
         result.update(m.main["description"])
+        result["summary"] = document_of(trial, "report", m.main["path"]).get("summary", [])
     if m.first:
-        result.update(why_refused(trial, m.first["path"]))
+        result["oom"] = document_of(trial, "oom", m.first["path"])
     return result
 
 

@@ -109,11 +109,24 @@ def runs(found: Found, answer: Answer) -> None:
         + ("" if found.temporary else f" The page: {r.plan.folder}/index.html"), "")
 
 
+def summary(found: Found, document: Dict[str, Any], answer: Answer) -> None:
+    """What matters about one run. Why memory ran out stands with the cards that do not fit."""
+    said = [item for item in document["summary"] if item["kind"] != "out_of_memory"]
+    if not said:
+        return
+    run = next((c for c in found.cells if c.fits), found.cells[-1]).trial
+    answer.sentence(f"What matters about the run on {run.card.name}{' (fit -o FOLDER keeps its recording)' if found.temporary else ''}:")
+    for i, item in enumerate(said):
+        answer.item(i + 1, f"{item['text']} Next: {item['action']}")
+    answer.line()
+
+
 def print_text(found: Found, document: Dict[str, Any], answer: Answer) -> None:
     rows, cells = document["cards"], found.cells
     fits = [i for i, c in enumerate(cells) if c.fits]
     answer.title(f"Fits {len(fits)} of {len(cells)} cards{' and settings' if found.runs.plan.varied.items else ''}")
     answer.line()
+    summary(found, document, answer)
     cards_table(found, rows, answer)
     largest_tables(found, answer)
     if fits:
