@@ -19,6 +19,7 @@ SUMMARY = "Records and explains the device memory of CUDA programs"
 PACKAGE = "gpumemtrace"
 ENTRY_POINTS = """[console_scripts]
 gpumemtrace = gpumemtrace.__main__:main
+gpumemtrace-mcp = gpumemtrace.mcp:main
 
 [pytest11]
 gpumemtrace.pytest_plugin = gpumemtrace.pytest_plugin
@@ -51,6 +52,8 @@ Provides-Extra: spark
 Requires-Dist: pyspark; extra == "spark"
 Requires-Dist: pyarrow; extra == "spark"
 Requires-Dist: duckdb; extra == "spark"
+Provides-Extra: mcp
+Requires-Dist: mcp >=2; extra == "mcp"
 Classifier: Development Status :: 4 - Beta
 Classifier: Environment :: Console
 Classifier: Environment :: GPU :: NVIDIA CUDA

@@ -19,7 +19,7 @@ done <<-end
 	16100 shim
 	4300 format
 	500 cupti
-	8900 python
+	9100 python
 end
 
 awk '
