@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from test_diff import ADAM, NOTHING, SGD, edit, moved, pipeline, versions
-from test_html import BUILD, ROOT, browse, document, hostile, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
+from test_html import BUILD, MIB, ROOT, browse, document, hostile, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
 
 CHANGE = pipeline(edit(("LAYERS = 8, 128, 512, 128, 4", "LAYERS = 8, 128, 512, 128, 5"), (ADAM, SGD[1])), moved)
 ROWS = "[...document.querySelectorAll('#%s tbody tr')].map((r) => [r.dataset.name, Number(r.dataset.old), Number(r.dataset.new), r.cells[0].textContent, ...[...r.cells].slice(1).map((c) => c.textContent)])"
@@ -243,3 +243,16 @@ def test_beside_the_check(pair, tmp_path):
     assert json.loads(run("--json").stdout)["peak_new"] and "opens in any browser" in run().stdout
     (tmp_path / "x.html").write_text("notes")
     assert run().returncode == 2 and (tmp_path / "x.html").read_text() == "notes" and [p.name for p in tmp_path.iterdir()] == ["x.html"]
+
+
+@needs_browser
+def test_the_curve_of_the_difference(tool, tmp_path):
+    """Most and least that the new run has more, where both are running: 4 MiB above, then 2 MiB below; what comes after the old run's end is none."""
+    line = "event block_%s time_ns=%d addr=%d size=%d arg0=%d arg1=%d thread=1\n"
+    sides = {"old": [("alloc", 0, 1, 8, 8), ("alloc", 900, 2, 2, 10), ("free", 990, 2, 2, 8)],
+             "new": [("alloc", 0, 1, 8, 8), ("alloc", 300, 2, 4, 12), ("free", 600, 2, 4, 8), ("alloc", 2000, 2, 64, 72)]}
+    files = [record(tmp_path, "thread 1 1 main\n" + "".join(line % (kind, ns * 10**6, at << 28, size * MIB, used * MIB, 99 * MIB) for kind, ns, at, size, used in events), f"{side}.gmt")
+             for side, events in sides.items()]
+    tool("diff", *files, "-o", tmp_path / "diff.html")
+    got = browse(tmp_path / "diff.html", {"click": "button[value=time]"}, {"wait": 300}, "window.gpumemtrace.timeline.apart()", {"click": ".legend button"}, {"wait": 300})
+    assert got[2] == [4 * MIB, -2 * MIB]

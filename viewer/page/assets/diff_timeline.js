@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both runs over time on one axis: the two totals as lines, then each run by class, all on one scale. What the pointer
+/* Both runs over time on one axis: the two totals as lines, then each run by class, all on one scale; below them the difference. What the pointer
  * or the keys stand on is read out for both. */
 
 function diffTimelinePanel(doc) {
   const p = panel('timeline', 'Timeline'), tracks = doc.tracks, pair = new PairChart(tracks);
   const box = { left: EDGE.left, top: EDGE.top, width: 0, height: 0 };
-  let at = null, hands = null;
+  let at = null, hands = null, apart = [];
   const readout = h('div', { class: 'readout', 'aria-live': 'polite' }), legend = h('div', { class: 'legend' });
   const holder = h('div', { class: 'chart', tabindex: 0, role: 'application',
     'aria-label': 'Memory of both runs on one axis. Arrow keys move along it, plus and minus zoom, 0 shows all, P goes to the new peak, O to the old one.' });
@@ -13,7 +13,7 @@ function diffTimelinePanel(doc) {
   const axes = [pair.stepped ? ['step', 'by step'] : null, ['time', 'by time'], ['events', 'by event']].filter(Boolean);
   const tools = h('div', { class: 'tools' }, choice('Axis', axes, pair.axis, (value) => { at = null; pair.setAxis(value); redraw(); }));
   p.body.append(tools, readout, holder, small, legend);
-  const main = canvas(holder, () => (window.innerWidth < 700 ? 470 : 620), draw), overview = canvas(small, 44, drawOverview);
+  const main = canvas(holder, () => (window.innerWidth < 700 ? 560 : 760), draw), overview = canvas(small, 44, drawOverview);
   main.setAttribute('aria-hidden', 'true');
   p.note(pair.stepped ? 'By step, like steps and phases stand above each other, whatever time they took.' : '');
 
@@ -38,7 +38,7 @@ function diffTimelinePanel(doc) {
   function draw(g, width, height) {
     box.width = width - EDGE.left - EDGE.right;
     const kinds = shown(), columns = pair.charts.map((c) => c.columns(pixels(), kinds, window.devicePixelRatio));
-    const values = columns.map((c, i) => valuesOf(c, tracks[i], kinds)), top = highest(values), part = (height - 26) / 3;
+    const values = columns.map((c, i) => valuesOf(c, tracks[i], kinds)), top = highest(values), part = (height - 26) / 4;
     const area = (i) => ({ left: box.left, top: i * part + EDGE.top, width: box.width, height: part - EDGE.top - EDGE.strip - 4 });
     box.height = height - 26 - EDGE.top;
     g.clearRect(0, 0, width, height);
@@ -56,6 +56,7 @@ function diffTimelinePanel(doc) {
       drawMarks(g, c, area(i + 1));
       drawLine(g, values[1 - i], area(i + 1), top, css(1 - i ? '--new' : '--old'), [2, 3]);
     });
+    drawDifference(g, columns, values, area(3));
     const longer = tracks[0].steps.items.length > tracks[1].steps.items.length ? 0 : 1;
     drawSteps(g, pair.charts[longer], { left: box.left, top: EDGE.top, width: box.width, height: box.height - EDGE.strip }, height - 6);
     g.restore();
@@ -80,6 +81,19 @@ function diffTimelinePanel(doc) {
       });
     }
     g.globalAlpha = 1;
+  }
+
+  /* What the new run has more, from a line of none; nothing where one of them is not running. */
+  function drawDifference(g, columns, values, a) {
+    const by = values[1].map((v, c) => (columns.every((x) => x.best[c] >= 0) ? v - values[0][c] : 0)), most = by.reduce((m, v) => Math.max(m, v), 0), least = by.reduce((m, v) => Math.min(m, v), 0);
+    apart = [most, least];
+    const n = a.width / by.length, y = (v) => a.top + (most - v) / Math.max(1, most - least) * a.height;
+    by.forEach((v, c) => { g.fillStyle = css(v > 0 ? '--grown' : '--shrunk'); g.fillRect(a.left + c * n, Math.min(y(0), y(v)), n, Math.abs(y(v) - y(0))); });
+    g.fillStyle = css('--ink-3');
+    g.fillRect(a.left, y(0), a.width, 0.75);
+    g.font = FONT(11.5, 600);
+    g.textBaseline = 'middle';
+    halo(g, most > least ? 'difference: ' + [[most, 'at most '], [least, 'at least ']].filter(([v]) => v).map(([v, word]) => word + growthText(v)).join(', ') : 'no difference', a.left + 6, a.top - 7, css('--ink-2'));
   }
 
   /* Whose chart it is, and its peak with its phase. */
@@ -169,5 +183,5 @@ function diffTimelinePanel(doc) {
   classLegend(legend, (k) => tracks.some((t) => t.points.some((q) => q.classes[k])), redraw);
   redraw();
   on('theme', redraw);
-  return { pair, pointsAt };
+  return { pair, pointsAt, apart: () => apart };
 }
