@@ -82,6 +82,37 @@ def test_it_follows(held, tool, terminal):
     assert screen.settings_are_back()
 
 
+def test_keys_and_steps(held, tool, terminal):
+    """What each step left and the range of peaks as `steps` has them; s, a, j and k change the lines."""
+    for size in (MIB, 2 * MIB, 3 * MIB):
+        held.take(size)
+    held.end()
+    rows = [r for r in tool.json("steps", held.file)["rows"] if r["phase"] == "step"]
+    said = re.search(r"Peaks since step 1 \S* ?([\d.]+ \w+) to ([\d.]+ \w+), step (\d+) left ([+-][\d.]+ \w+)", tool("top", held.file))
+    assert re.fullmatch(mib(min(r["peak_bytes"] for r in rows)), said[1]) and re.fullmatch(mib(max(r["peak_bytes"] for r in rows)), said[2])
+    assert int(said[3]) == max(r["step"] for r in rows)
+    live = tool.json("live", held.file, "--at", "end")["blocks"]
+    screen = terminal(tool.path, "top", held.file, "--top", 2, lines=40, NO_COLOR="")
+    screen.wait_for(seen("q quits, s sorts by blocks, a shows all lines, j and k move"))
+    assert "has ended" in screen.text and len(held_lines(screen.text)) == 2
+    screen.key(b"a")
+    screen.wait_for(seen("a shows fewer lines"))
+    every = held_lines(screen.text)
+    assert sum(n for _, n in every) == len(live) and len(every) > 2
+    screen.key(b"s")
+    screen.wait_for(seen("s sorts by bytes"))
+    counts = [n for _, n in held_lines(screen.text)]
+    assert counts == sorted(counts, reverse=True) and sorted(counts) == sorted(n for _, n in every)
+    screen.key(b"q")
+    assert screen.ended() == 0
+
+
+def held_lines(text):
+    """Class and blocks of the lines of the last frame."""
+    frame = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.split("\x1b[H")[-1])
+    return [(row[0].strip(), int(row[1])) for row in re.findall(r"^  (\S.{19})  .* (\d+) *\r?$", frame.split("held by")[1], re.M)]
+
+
 def test_a_signal_gives_the_terminal_back(held, tool, terminal):
     screen = terminal(tool.path, "top", held.file, "--every", 3600, lines=40, NO_COLOR="")
     screen.wait_for(seen("q quits"))

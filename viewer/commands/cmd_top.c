@@ -4,9 +4,11 @@
  * the recording; a frame that took long is followed by a longer wait.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../answers/chart.h"
 #include "../answers/holders.h"
+#include "../base/arithmetic.h"
 #include "../base/now.h"
 #include "../base/need.h"
 #include "../moments/following.h"
@@ -17,16 +19,28 @@
 #include "command.h"
 #include "screen.h"
 
-enum { BAR = 36, WHO = 50 };
+enum { BAR = 36, WHO = 50, CURVE = 32, PAGE = 10 };
 
 /* Contents of one frame. */
 struct top_view {
 	struct following f;
 	struct snapshot shot;
-	struct holders holders;
+	struct holders holders; /* text: of each class */
+
+	/* as the reader asked by keys */
+	bool by_blocks, all;
+	size_t from; /* the first line shown */
 };
 
-static void open_view(struct top_view *v)
+static int more_blocks(const void *a, const void *b)
+{
+	const struct holder *x = a, *y = b;
+
+	return x->blocks != y->blocks ? (x->blocks < y->blocks ? 1 : -1)
+				      : (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+static void open_view(const struct emit *out, struct top_view *v)
 {
 	struct timeline *t = &v->f.timeline;
 
@@ -34,7 +48,12 @@ static void open_view(struct top_view *v)
 				     .moment = { .device = t->device, .framework = t->framework } };
 	model_now(&t->model, &v->shot.moment);
 	snapshot_sort(&v->shot, &t->owners);
-	v->holders = holders_of_blocks(&v->shot.moment, &t->owners);
+	v->holders = emit_json(out) ? holders_of_blocks(&v->shot.moment, &t->owners)
+				    : holders_by_class(&v->shot, &t->owners);
+	if (v->by_blocks && v->holders.count)
+		qsort(v->holders.items, v->holders.count, sizeof(*v->holders.items), more_blocks);
+	if (v->from >= v->holders.count)
+		v->from = 0;
 }
 
 static void close_view(struct top_view *v)
@@ -63,6 +82,17 @@ static bool top_line_row(void *ctx, size_t i, struct row_line *row)
 	const struct holder *h = &all->items[i];
 
 	*row = (struct row_line){ .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks };
+	return true;
+}
+
+static bool top_class_row(void *ctx, size_t i, struct row_class_line *row)
+{
+	const struct top_view *v = ctx;
+	const struct holder *h = &v->holders.items[v->from + i];
+
+	*row = (struct row_class_line){
+		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
+	};
 	return true;
 }
 
@@ -110,6 +140,30 @@ static void print_top_title(struct emit *out, const struct top_view *v)
 	emit_title(out, "Process %u%s  %s", pid, ends[recording_state(&v->f.recording)], who);
 }
 
+/* The peak of each of the latest steps, and what the latest whole one left. */
+static void print_steps(struct emit *out, const struct top_view *v)
+{
+	static const char *const heights[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	const struct step *steps = v->f.timeline.steps.items;
+	size_t n = step_now(v), from = n > CURVE ? n - CURVE + 1 : 1, whole = n;
+	char curve[CURVE * 4] = "", left[HUMAN_MAX], low[HUMAN_MAX], high[HUMAN_MAX];
+	uint64_t most = 0, least = UINT64_MAX;
+
+	while (whole && !steps[whole].ended)
+		whole--;
+	for (size_t i = from; i <= n; i++) {
+		most = arithmetic_most(most, steps[i].extent.peak);
+		least = arithmetic_least(least, steps[i].extent.peak);
+	}
+	for (size_t i = from; i <= n && chart_utf8(); i++)
+		strcat(curve, heights[7 * (steps[i].extent.peak - least) / (most - least + 1)]);
+	if (whole > 1)
+		emit_line(out, "Peaks since step %zu %s %s to %s, step %zu left %s%s", from, curve,
+			  human_bytes(low, least), human_bytes(high, most), whole,
+			  steps[whole].extent.growth < 0 ? "-" : "+",
+			  human_bytes(left, (uint64_t)llabs(steps[whole].extent.growth)));
+}
+
 static void print_top_head(struct emit *out, const struct top_view *v)
 {
 	const struct moment *mo = &v->shot.moment;
@@ -134,6 +188,7 @@ static void print_top_head(struct emit *out, const struct top_view *v)
 		snprintf(step, sizeof(step), "Step %zu, ", step_now(v));
 	emit_line(out, "%s%s, after %s and %s events", step, phase_text(phase_now(v)),
 		  human_seconds(a, m->last_ns - m->first_ns), human_count(b, m->events));
+	print_steps(out, v);
 	emit_line(out, "%s", "");
 }
 
@@ -170,20 +225,24 @@ static void classes(struct emit *out, const struct top_view *v)
 static void print_frame(struct emit *out, const struct top_options *o, struct top_view *v)
 {
 	static const struct text_column columns[] = {
-		TEXT_COLUMN("held by", line_owner, 2, -WHO, .room = WHO),
-		TEXT_COLUMN("bytes", line_bytes, 1, 10),
-		TEXT_COLUMN("blocks", line_blocks, 1, 8),
+		TEXT_COLUMN("class", class_line_class, 2, -21),
+		TEXT_COLUMN("held by", class_line_owner, 2, -20, .room = WHO),
+		TEXT_COLUMN("bytes", class_line_bytes, 1, 10),
+		TEXT_COLUMN("blocks", class_line_blocks, 1, 8),
 	};
+	struct rows_class_line lines = { 0, top_class_row, v };
 	struct row_top row;
 
-	open_view(v);
+	open_view(out, v);
 	row = top_row(v);
 	emit_document(out, top, &row);
 	if (!emit_json(out)) {
 		print_top_head(out, v);
 		classes(out, v);
+		lines.count = v->holders.count - v->from;
+		emit_columns(out, class_line, &lines, columns,
+			     o->top > 0 && !v->all ? (size_t)o->top : 0);
 	}
-	emit_columns(out, line, &row.lines, columns, o->top > 0 ? (size_t)o->top : 0);
 	close_view(v);
 }
 
@@ -198,11 +257,25 @@ static void show_frame(struct emit *out, const struct top_options *o, struct top
 
 	print_frame(page, o, v);
 	emit_line(page, "%s", "");
-	emit_line(page, ended ? "The program has ended. q quits." : "q quits.");
+	emit_line(page, "%sq quits, s sorts by %s, a shows %s, j and k move.",
+		  ended ? "The program has ended. " : "", v->by_blocks ? "bytes" : "blocks",
+		  v->all ? "fewer lines" : "all lines");
 	emit_close(page);
 	fclose(f);
 	screen_show(text, len);
 	free(text);
+}
+
+static void take_key(struct top_view *v, int key)
+{
+	if (key == 's')
+		v->by_blocks = !v->by_blocks;
+	else if (key == 'a')
+		v->all = !v->all;
+	else if (key == 'j')
+		v->from += PAGE;
+	else if (key == 'k')
+		v->from -= arithmetic_least(v->from, PAGE);
 }
 
 /* At most a fifth of the time is spent on reading. The first look does not count, because it reads
@@ -227,11 +300,12 @@ static int follow_process(struct emit *out, const struct top_options *o, struct 
 		if (!ended) {
 			rc = following_look(&v->f);
 			ended = gone || (!rc && v->f.timeline.model.ended);
-			if (!rc)
-				show_frame(out, o, v, ended);
 		}
-		if (!rc)
-			key = screen_key(time_to_rest(o, first ? 0 : now_ms() - start));
+		if (rc)
+			break;
+		show_frame(out, o, v, ended);
+		key = screen_key(time_to_rest(o, first ? 0 : now_ms() - start));
+		take_key(v, key);
 	}
 	return rc;
 }
