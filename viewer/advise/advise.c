@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "../base/need.h"
+#include "../base/say.h"
 #include "../moments/refusals.h"
 
 #define SHARE  100	  /* less than this part of the peak is not worth a word */
@@ -198,9 +199,11 @@ static void find_all(struct advise *a)
 #undef FINDING
 	};
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		say_progress("looking for savings", i, sizeof(table) / sizeof(*table));
 		if (table[i].needs == NOTHING || advise_knows_graphs(a))
 			table[i].find(a);
+	}
 	run_plans(a);
 	for (size_t i = 0; i < a->count; i++)
 		conclude(a, &a->items[i]);

@@ -84,7 +84,6 @@ static void run_all(struct replay_view *v)
 	for (size_t i = 0; i < v->count; i++) {
 		struct replay_try *t = &v->tries[i];
 
-		say_progress("replaying settings", i, v->count);
 		replay_run(&t->outcome, r, &t->settings, &v->limits);
 		if (is_better(&t->outcome, &v->tries[v->best].outcome))
 			v->best = i;

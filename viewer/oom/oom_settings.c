@@ -57,7 +57,6 @@ static void try_all(struct oom_settings *all, const struct replay_trial *t, bool
 		if (!replay_trial_setting(t, x->conf, &s) || !strcmp(x->conf, t->own.conf) ||
 		    (one && !s.expandable) || all->count == OOM_SETTINGS)
 			continue;
-		say_progress("replaying settings", i, replay_table_count);
 		replay_refusal(&x->outcome, t, &s);
 		if (!is_known(&x->outcome, &all->own))
 			continue;

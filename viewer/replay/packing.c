@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "../base/need.h"
+#include "../base/say.h"
 #include "../base/arithmetic.h"
 #include "piece.h"
 
@@ -202,6 +203,8 @@ static uint64_t follow(const struct requests *r, uint64_t below)
 		const struct request *q = requests_at(r, i);
 		uint64_t size;
 
+		if (i % 65536 == 0)
+			say_progress("packing", i, r->list.count);
 		if (q->kind != REQUEST_TAKE && q->kind != REQUEST_GIVE)
 			continue;
 		size = (uint64_t)requests_life(r, q->value)->asked * UNIT;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "../base/need.h"
+#include "../base/say.h"
 #include "replay_parts.h"
 
 void pass_init(struct replay_pass *p, const struct requests *r, const struct alloc_settings *s,
@@ -92,6 +93,8 @@ bool pass_do(struct replay_pass *p, const struct request *q, uint64_t bytes)
 	const struct requests *r = p->requests;
 	uint32_t pool;
 
+	if (p->done++ % 65536 == 0)
+		say_progress("replaying requests", p->done, r->list.count);
 	switch (q->kind) {
 	case REQUEST_TAKE:
 		replay_take(p, q->value, bytes);

@@ -12,6 +12,7 @@ struct replay_pass {
 	struct piece **there; /* by segment from before the recording */
 	uint64_t *there_addr; /* its address in the replay */
 	const struct replay_limits *limits;
+	uint64_t done; /* requests */
 };
 
 void pass_init(struct replay_pass *p, const struct requests *r, const struct alloc_settings *s,

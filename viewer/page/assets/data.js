@@ -279,9 +279,7 @@ function momentAt(doc, t, seq) {
 
 /* The last point at or before that event, 0 if there is none. */
 const pointIndex = (points, seq) => Math.max(0, countFirst(points, (p) => p.seq <= seq) - 1);
-
 const stepAt = (t, seq) => t.steps.items[Math.max(0, countFirst(t.steps.items, (s) => s.firstSeq <= seq) - 1)];
-
 const spanAt = (t, seq) => t.spans[Math.max(0, countFirst(t.spans, (s) => s.seq <= seq) - 1)];
 
 /* Blocks of a moment by class and line, the largest first. */

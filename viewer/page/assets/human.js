@@ -18,7 +18,6 @@ function bytesText(n) {
 }
 
 const countText = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
-
 const exactText = (n) => countText(n) + ' B';
 
 function secondsText(ns) {
@@ -35,11 +34,8 @@ function secondsText(ns) {
 }
 
 const shareText = (part, all) => fixed(all ? 100 * part / all : 0, 0) + ' %';
-
 const growthText = (n) => n === 0 ? '0' : (n > 0 ? '+' : '-') + bytesText(Math.abs(n));
-
 const plural = (n, word) => countText(n) + ' ' + word + (n === 1 ? '' : 's');
-
 const baseName = (path) => path.slice(path.lastIndexOf('/') + 1);
 
 /* Bytes that are no text, control characters and marks that turn the direction are shown, not obeyed. */

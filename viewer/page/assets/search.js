@@ -7,7 +7,6 @@ const LINE_COLOURS = ['#2b5fa8', '#b26a00', '#3b7d3c', '#a3457f', '#5d6c7b', '#b
 const VERDICTS = ['fits', 'not stable', 'does not fit', 'failed'];
 
 const settingText = (doc, vary) => doc.names.map((n) => n + ' ' + vary[n]).join(', ');
-
 const pageLink = (row, text) => row.page ? h('a', { href: encodeURIComponent(row.page) }, text) : text;
 
 function searchColumns(doc) {
