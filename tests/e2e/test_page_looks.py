@@ -2,6 +2,7 @@
 """What the pages look like to their readers: the chart hides nothing, and the page works by keys, for colour-blind eyes, on
 paper, in forced colours, for a screen reader, and by a link."""
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -249,6 +250,31 @@ def test_axe_finds_nothing(pages, which, theme):
     assert "violations" in browse(pages[which], AXE.read_text() + ";0", "document.querySelector('#nav').innerHTML = '<a href=\"#x\"></a>'; " + VIOLATIONS.replace("r.violations.map", "r.violations.length && ['violations'] || r.violations.map"))[1]
     opened = [] if which in ("diff", "search", "lake") else ["window.gpumemtrace.chooseBlock(window.gpumemtrace.moment().blocks[0].block)", {"click": ".legend button >> nth=0"}, {"click": "button[value=segments]"}]
     assert check_with_axe(pages[which], theme, {"wait": 50}, *opened, {"press": "?"}) == []
+
+
+@needs_browser
+def test_terminal_and_page_show_the_same(page):
+    """Marks of direction, characters that are not seen, controls and bytes that are no text: as the same escape in both; letters of any script stay."""
+    points = [*range(1, 32), *range(0x7f, 0xa1), 0x61c, 0x180e, *range(0x200a, 0x2012), *range(0x2026, 0x2030), *range(0x205f, 0x2071), 0xfeff, *range(0xfff8, 0xfffe),
+              0xe0001, 0xe0041, 0xe007f, 0xe0080, 0x4e2d, 0x5d0, 0x1f600, 0xe9]
+    names = ["x%sy" % chr(p) for p in points] + ["x\udcffy", "x\udc80\udcc3y"]
+    shown = browse(page, "(() => { %s\nreturn visible(%s) })()" % ((ROOT / "viewer/page/assets/human.js").read_text(), json.dumps("|".join(names))))[0].split("|")
+    said = "".join(subprocess.run([BUILD / "gpumemtrace", "report", os.fsencode("|".join(names[i:i + 20]))], capture_output=True).stderr.decode().split(": ", 1)[1].split(": No such")[0] + "|"
+                   for i in range(0, len(names), 20)).rstrip("|").split("|")
+    assert {n: (a, b) for n, a, b in zip(names, shown, said) if a != b} == {} and len(shown) == len(said) == len(names)
+    assert shown[-3:] == ["xéy", "x\\xffy", "x\\x80\\xc3y"] and "x\\u202ey" in shown and "x\\U000e0041y" in shown
+
+
+@needs_browser
+@pytest.mark.parametrize("which", ["search", "lake"])
+def test_wide_tables_keep_their_headings_on_a_phone(pages, which):
+    """Above each cell stands its heading, and the page itself does not scroll sideways."""
+    if not pages[which]:
+        pytest.skip("no .venv-tools: scripts/setup.sh tools")
+    off, wide = browse(pages[which], """[...document.querySelectorAll('table.lake, table.search')].flatMap((t) => { const head = [...t.tHead.rows[0].cells].map((c) => c.getBoundingClientRect());
+      return [...t.tBodies[0].rows].flatMap((r) => [...r.cells].filter((c, i) => Math.abs(c.getBoundingClientRect().left - head[i].left) > 1 || !head[i].height)).map((c) => c.textContent) })""",
+                       "document.documentElement.scrollWidth - innerWidth", width=400)
+    assert off == [] and wide == 0
 
 
 @needs_browser

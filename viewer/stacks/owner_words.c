@@ -18,12 +18,18 @@ bool words_are_cut(void)
 	return emit_screen() > 0;
 }
 
+/* So many bytes, or fewer: not a part of a character. */
+static size_t whole_characters(const char *text, size_t n)
+{
+	return n && (text[n] & 0xc0) == 0x80 ? whole_characters(text, n - 1) : n;
+}
+
 const char *words_within(const char *text, char *buf, size_t room, size_t columns)
 {
 	if (columns < 3 || !words_are_cut() || strlen(text) <= columns)
 		snprintf(buf, room, "%s", text);
 	else
-		snprintf(buf, room, "%.*s..", (int)columns - 2, text);
+		snprintf(buf, room, "%.*s..", (int)whole_characters(text, columns - 2), text);
 	return buf;
 }
 
@@ -34,7 +40,7 @@ const char *words_end(const char *text, char *buf, size_t room, size_t columns)
 	if (columns < 3 || !words_are_cut() || len <= columns)
 		snprintf(buf, room, "%s", text);
 	else
-		snprintf(buf, room, "..%s", text + len - (columns - 2));
+		snprintf(buf, room, "..%s", text + whole_characters(text, len - columns + 2));
 	return buf;
 }
 

@@ -38,7 +38,8 @@ class Bands {
       this.top.fill(this.top[c] + r.b.size, c, end);
     }
   }
-  draw(g, chart, columns, box, most) {
+  draw(g, chart, by, columns, box, most) {
+    this.find(chart, by, columns);
     const n = box.width / this.top.length, y = (v) => box.top + box.height - v / most * box.height;
     const fill = (a, b, low, high, edge) => g.fillRect(box.left + a * n, y(high), (b - a) * n, Math.max(0.4, y(low) - y(high) - edge));
     for (const r of this.rows) {

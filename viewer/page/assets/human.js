@@ -41,10 +41,10 @@ const baseName = (path) => path.slice(path.lastIndexOf('/') + 1);
 /* Bytes that are no text, control characters and marks that turn the direction are shown, not obeyed. */
 function visible(text) {
   const hex = (c, n) => c.toString(16).padStart(n, '0');
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
     (c) => {
       const code = c.charCodeAt(0);
       if (code >= 0xdc80 && code <= 0xdcff) return '\\x' + hex(code & 0xff, 2);
-      return code < 256 ? '\\x' + hex(code, 2) : '\\u' + hex(code, 4);
+      return c.length > 1 ? '\\U000e00' + hex(c.charCodeAt(1) & 0x7f, 2) : code < 256 ? (code < 128 ? '\\x' : '\\xc2\\x') + hex(code, 2) : '\\u' + hex(code, 4);
     });
 }

@@ -19,16 +19,17 @@ function cellOf(kind, name, value) {
   if (kind === 'change') return h('span', { title: exactText(value), class: value > 0 ? 'up' : value < 0 ? 'down' : '' }, growthText(value));
   if (kind === 'ns') return secondsText(value);
   if (kind === 'number') return Number.isInteger(value) ? countText(value) : String(value);
-  const text = visible(String(value));
+  const text = visible(['cause', 'class', 'phase', 'end_state'].includes(name) ? String(value).replaceAll('_', ' ') : String(value));
   return name === 'git_commit' ? h('span', { title: text }, text.slice(0, 10)) : name === 'file' ? h('span', { title: text }, baseName(text)) : text;
 }
 
 function sortedTable(p, panelOf) {
-  const holder = h('div', { class: 'scroll' }), kinds = p.columns.map(kindOf), MOST = 300;
+  const holder = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': p.title }), kinds = p.columns.map(kindOf), MOST = 300;
   let sort = null, text = '', most = MOST;
   const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': 'Search in ' + p.title, oninput: () => { text = search.value.toLowerCase(); show(); } });
   const short = p.columns.map((c, i) => p.rows.every((r) => String(r[i]).length <= 32));
-  const used = p.columns.map((c, i) => p.rows.some((r) => r[i] !== null));
+  const at = (name) => p.columns.findIndex(([n]) => n === name), same = p.rows.every((r) => r[at('program')] === r[at('command')]);
+  const used = p.columns.map(([name], i) => p.rows.some((r) => r[i] !== null) && !(name === 'program' && same) && !(name === 'month' && at('first_day') >= 0));
 
   const heading = (i) => h('button', { type: 'button', class: 'sort', onclick: () => { sort = { i, down: sort && sort.i === i ? !sort.down : kinds[i] !== 'text' }; show(); } }, titleOf(p.columns[i][0]));
 
@@ -39,7 +40,7 @@ function sortedTable(p, panelOf) {
       rows.sort((a, b) => (a[i] === null) - (b[i] === null) || (far(a[i]) < far(b[i]) ? -1 : far(a[i]) > far(b[i]) ? 1 : 0) * (down ? -1 : 1));
     }
     const shown = p.columns.map((c, i) => i).filter((i) => used[i]), left = rows.length - most;
-    replace(holder, table(shown.map((i) => ({ title: heading(i), sorted: sort && sort.i === i ? (sort.down ? 'descending' : 'ascending') : null, right: kinds[i] !== 'text', class: short[i] ? 'short' : '' })),
+    replace(holder, table(shown.map((i) => ({ title: heading(i), sorted: sort && sort.i === i ? (sort.down ? 'descending' : 'ascending') : null, right: kinds[i] !== 'text', class: short[i] ? 'short' : p.columns[i][0] === 'text' ? 'text' : '' })),
       rows.slice(0, most).map((r) => shown.map((i) => cellOf(kinds[i], p.columns[i][0], r[i]))), { class: 'lake', id: 'table-' + p.name }),
     left > 0 ? h('button', { type: 'button', class: 'plain', onclick: () => { most = Infinity; show(); } }, 'Show ' + plural(left, 'more row')) : null,
     p.left_out ? h('p', { class: 'note' }, plural(p.left_out, 'row') + ' left out: gpumemtrace sql has them.') : null);

@@ -53,6 +53,6 @@ function ranksPanel() {
     on('track', () => b.setAttribute('aria-pressed', app.track === t), true);
   }
   const rows = ranksTable(tracks);
-  p.body.append(rows);
+  p.body.append(h('div', { class: 'scroll tall', tabindex: 0, role: 'region', 'aria-label': 'Ranks as a table' }, rows));
   on('track', () => { for (const r of rows.querySelectorAll('[data-rank]')) r.classList.toggle('on', Number(r.dataset.rank) === app.track.index); }, true);
 }

@@ -3,7 +3,6 @@
  * do not fit. Each row leads to the page of the run that it rests on. */
 
 const LINE_COLOURS = ['#2b5fa8', '#b26a00', '#3b7d3c', '#a3457f', '#5d6c7b', '#b3261e', '#7a5bbd', '#00838f'];
-
 const VERDICTS = ['fits', 'not stable', 'does not fit', 'failed'];
 
 const settingText = (doc, vary) => doc.names.map((n) => n + ' ' + vary[n]).join(', ');
@@ -24,7 +23,7 @@ function searchColumns(doc) {
 }
 
 function searchTable(doc) {
-  const p = panel('cards', doc.names.length ? 'Cards and settings' : 'Cards'), holder = h('div', {});
+  const p = panel('cards', doc.names.length ? 'Cards and settings' : 'Cards'), holder = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Cards as a table' });
   const columns = searchColumns(doc);
   let sort = null, down = false;
   const heading = (c) => h('button', { type: 'button', class: 'sort', 'aria-label': 'Sort by ' + (c.title || 'page'),

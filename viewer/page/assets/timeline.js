@@ -60,12 +60,8 @@ function timelinePanel() {
     g.beginPath();
     g.rect(box.left, 0, box.width, height);
     g.clip();
-    if (by === 'class' || !app.ready) {
-      drawStack(g, chart, shown(), columns, box, top);
-    } else {
-      bands.find(chart, by, columns);
-      bands.draw(g, chart, columns, box, top);
-    }
+    if (by === 'class' || !app.ready) drawStack(g, chart, shown(), columns, box, top);
+    else bands.draw(g, chart, by, columns, box, top);
     drawSteps(g, chart, box, box.top + box.height + EDGE.strip + 10);
     g.globalAlpha = 0.6;
     if (hasLine('reserved')) drawLine(g, columns.reserved, above, top, css('--ink-1'), []);
