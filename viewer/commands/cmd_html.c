@@ -97,35 +97,6 @@ static void write_tracks(struct page *p, void *ctx)
 	j->tracks = p->written;
 }
 
-static int open_one(struct job *j, struct source *s, const char *path)
-{
-	int rc = recording_open(&s->recording, path);
-
-	if (rc)
-		return rc;
-	j->opened++;
-	if (j->options->redact)
-		redact_recording(&j->redact, &s->recording);
-	return find_devices(s);
-}
-
-static int open_all(struct job *j)
-{
-	char *const *files = j->options->files;
-	int rc = 0, devices = 0;
-
-	for (size_t i = 0; i < j->count && !rc; i++) {
-		rc = open_one(j, &j->sources[i], files[i]);
-		devices += j->sources[i].count;
-	}
-	if (!rc && !devices)
-		return say_error(EXIT_USAGE, "%s: the program used no device memory", files[0]);
-	if (!rc && devices > TRACKS)
-		return say_error(EXIT_USAGE, "%d devices in all; a page shows at most %d", devices,
-				 TRACKS);
-	return rc;
-}
-
 static int make_html(struct job *j, struct outfile *file, uint64_t *bytes)
 {
 	const struct html_options *o = j->options;
@@ -137,12 +108,9 @@ static int make_html(struct job *j, struct outfile *file, uint64_t *bytes)
 		j->rc = say_error(EXIT_USAGE, "%s: the program used no device memory", o->files[0]);
 	if (j->rc)
 		outfile_drop(file);
-	} else {
-		page_make(&text, o->redact ? &j->redact : NULL, write_tracks, j);
-		rc = page_commit(file, &text, bytes);
-	}
-	for (size_t i = 0; i < j->opened; i++)
-		source_close(&j->sources[i]);
+	else
+		j->rc = page_commit(file, &text, bytes);
+	close_source(j);
 	redact_free(&j->redact);
 	page_text_free(&text);
 	return j->rc;
@@ -154,13 +122,7 @@ int html_page(const struct html_options *o, uint64_t *bytes)
 	struct outfile file;
 	int rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 
-	if (rc)
-		return rc;
-	j.count = need_count(o->files);
-	j.sources = need_new(j.count * sizeof(*j.sources));
-	rc = make_html(&j, &file, bytes);
-	free(j.sources);
-	return rc;
+	return rc ? rc : make_html(&j, &file, bytes);
 }
 
 int run_html(const struct html_options *o, struct emit *out)
