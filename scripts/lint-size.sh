@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A file tells one idea: at most 500 lines. A function reads in one look: over 60 lines is a warning.
 rc=0
-files=$(ls {format,shim,cupti,{shim,viewer,simgpu}/*,tests/unit,tests/programs,python/native}/*.[ch] 2>/dev/null)
+files=$(ls {format,shim,cupti,{shim,viewer,simgpu}/*,tests/unit,tests/programs}/*.[ch] 2>/dev/null)
 for f in $files; do
 	n=$(wc -l <"$f")
 	[ "$n" -le 500 ] || { echo "$f: $n lines, at most 500"; rc=1; }
@@ -13,12 +13,12 @@ while read -r most folder; do
 	n=$(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.js' 2>/dev/null | xargs cat | wc -l)
 	[ "$n" -le "$most" ] || { echo "$folder: $n lines, at most $most"; rc=1; }
 done <<-end
-	68000 viewer
+	69800 viewer
 	28700 simgpu
 	16100 shim
 	4300 format
 	500 cupti
-	8900 python
+	7950 python
 end
 
 awk '

@@ -8,7 +8,7 @@
 #include "../base/need.h"
 #include "../base/shell.h"
 #include "../lake/lake_engine.h"
-#include "command.h"
+#include "../ask/command.h"
 
 /* A process: where its rows are, or why they are not. */
 struct outcome {

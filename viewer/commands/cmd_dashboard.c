@@ -5,7 +5,7 @@
 #include "../base/outfile.h"
 #include "../lake/lake_engine.h"
 #include "../lake/lake_page.h"
-#include "command.h"
+#include "../ask/command.h"
 
 static int write_dashboard(struct emit *out, struct outfile *file, const struct page_text *text)
 {

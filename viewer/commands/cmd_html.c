@@ -6,7 +6,7 @@
 #include "../base/outfile.h"
 #include "../page/page.h"
 #include "../page/page_write.h"
-#include "command.h"
+#include "../ask/command.h"
 
 #define TRACKS 64
 

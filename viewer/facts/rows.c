@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../base/machine.h"
 #include "../base/need.h"
 
 #define IN_MEMORY (1ull << 30) /* bytes of all tables together */
@@ -15,21 +15,14 @@ static uint64_t used; /* bytes of all tables */
 static int file = -1;
 static uint64_t file_end;
 
-static int open_file(void)
-{
-	const char *folder = getenv("TMPDIR");
-
-	if (file < 0)
-		file = open(folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	return file;
-}
-
 /* NULL: there is no such file, or no room in it. */
 static void *map_piece(size_t bytes)
 {
 	void *p;
 
-	if (open_file() < 0 || ftruncate(file, (off_t)(file_end + bytes)))
+	if (file < 0)
+		file = machine_temporary();
+	if (file < 0 || ftruncate(file, (off_t)(file_end + bytes)))
 		return NULL;
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)file_end);
 	if (p == MAP_FAILED)
@@ -43,8 +36,7 @@ static void *new_piece(size_t bytes)
 {
 	void *p = NULL;
 
-	used += bytes;
-	if (used > IN_MEMORY)
+	if (__atomic_add_fetch(&used, bytes, __ATOMIC_RELAXED) > IN_MEMORY)
 		p = map_piece(bytes);
 	return p ? p : need_pages(bytes);
 }
@@ -63,7 +55,7 @@ void rows_free(struct row_store *r)
 {
 	for (size_t i = 0; i < r->piece_count; i++)
 		munmap(r->pieces[i], piece_bytes(r));
-	used -= r->piece_count * piece_bytes(r);
+	__atomic_sub_fetch(&used, r->piece_count * piece_bytes(r), __ATOMIC_RELAXED);
 	free(r->pieces);
 	*r = (struct row_store){ .each = r->each };
 }

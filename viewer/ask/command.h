@@ -118,4 +118,9 @@ void command_say_part(const struct command *c, const struct recording *r, const 
 
 bool plain_diff(void *options);
 
+struct advise;
+/* Advice about one recording; try (NULL: none) first measures what it can of the findings. */
+int advise_recording(const struct advise_options *o, const char *path,
+		     int (*try)(void *ctx, struct advise *a), void *ctx, struct emit *out);
+
 #endif
