@@ -115,10 +115,10 @@ $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 
 # The command for a browser (browser/README.md), without what starts processes or reaches into them.
 # WASM= is the folder of its libraries.
-WASM_OUT := $(wildcard viewer/attach/*.c viewer/search/*.c viewer/lake/*.c) $(addprefix viewer/,base/handover.c ranks/ranks_work.c stacks/elf_names.c \
+WASM_OUT := format/reader_ahead.c $(wildcard viewer/attach/*.c viewer/search/*.c viewer/lake/*.c) $(addprefix viewer/,base/handover.c ranks/ranks_work.c stacks/elf_names.c \
             stacks/functions.c $(patsubst %,commands/%.c,advise_runs child pager preload run_end run_output run_program run_ranks run_result screen simcards \
-            simnotes sql_rows $(addprefix cmd_,attach bisect collect ctl dashboard fit open run sql top)))
-WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(FORMAT) $(filter-out $(WASM_OUT),$(VIEWER)))
+            simnotes sql_rows $(addprefix cmd_,attach bisect collect compact ctl dashboard fit open regressions run sql top)))
+WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(filter-out $(WASM_OUT),$(FORMAT) $(VIEWER)))
 WASM_FLAGS := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(patsubst %,-D_WASI_EMULATED_%,MMAN SIGNAL PROCESS_CLOCKS GETPID) -O2 -g0 -w -MMD -MP \
               -include browser/system.h -I$(WASM)/include
 WASM_LIBS := $(addprefix $(WASM)/lib/,libzstd.a libz.a demangler.o) $(addprefix -lwasi-emulated-,mman signal process-clocks getpid)

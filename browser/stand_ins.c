@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../format/reader_ahead.h"
 #include "../viewer/base/need.h"
 #include "../viewer/commands/advise_runs.h"
 #include "../viewer/commands/command.h"
@@ -84,6 +85,20 @@ void *dlopen(const char *name, int)
 void *dlsym(void *, const char *name)
 {
 	return strcmp(name, "__cxa_demangle") ? NULL : (void *)__cxa_demangle;
+}
+
+/* No thread decodes ahead; the reader goes on alone. */
+struct reader_ahead *reader_ahead_begin(struct gmt_reader *, size_t, const struct reader_times *)
+{
+	return NULL;
+}
+
+void reader_ahead_take(struct reader_ahead *, size_t, struct reader_events *)
+{
+}
+
+void reader_ahead_end(struct reader_ahead *)
+{
 }
 
 /* ---- sorting: rows that are equal keep their order, as with glibc ---- */
@@ -221,10 +236,12 @@ int search_facts(void)
 LEFT_OUT(attach)
 LEFT_OUT(bisect)
 LEFT_OUT(collect)
+LEFT_OUT(compact)
 LEFT_OUT(ctl)
 LEFT_OUT(dashboard)
 LEFT_OUT(fit)
 LEFT_OUT(open)
+LEFT_OUT(regressions)
 LEFT_OUT(run)
 LEFT_OUT(sql)
 LEFT_OUT(top)

@@ -22,7 +22,7 @@ ACTIONS = {
     "reload": lambda page, a: (page.reload(), ready(page)) and None,
     "open": lambda page, a: choose_files(page, a),
     "await": lambda page, a: page.wait_for_selector(a["await"], state="attached", timeout=60000) and None,
-    "inside": lambda page, a: next(f for f in page.frames if f.parent_frame).evaluate(a["inside"]),
+    "inside": lambda page, a: inside(page).evaluate(a["inside"]),
     "media": lambda page, a: page.emulate_media(**a["media"]),
     "high": lambda page, a: page.set_viewport_size({"width": page.viewport_size["width"], "height": a["high"]}),
     "picture": lambda page, a: page.screenshot(path=a["picture"], full_page=a.get("full", False)) and None,
@@ -31,6 +31,12 @@ ACTIONS = {
 
 def ready(page):
     page.wait_for_selector("html[data-ready]", state="attached", timeout=60000)
+
+
+def inside(page):
+    frame = next(f for f in page.frames if f.parent_frame)
+    frame.wait_for_selector("html[data-ready]", state="attached", timeout=60000)
+    return frame
 
 
 def choose_files(page, action):

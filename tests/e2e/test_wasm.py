@@ -105,11 +105,11 @@ def test_files_that_are_dropped_and_opened():
     old, new, bad = DATA / "example/old.gmt", DATA / "example/new.gmt", DATA / "bad/text.gmt"
     told = subprocess.run([Tool.path, "html", bad.name, "-o", "/dev/shm/none.html"], cwd=bad.parent, capture_output=True, text=True)
     heard = drive(drop(bad), {"await": "#state.alarm"}, {"evaluate": "$('state').textContent"},
-                  {"open": [str(old), str(new)], "on": "#files"}, {"await": "iframe"}, {"wait": 1500},
+                  {"open": [str(old), str(new)], "on": "#files"}, {"await": "iframe"},
                   {"inside": "document.getElementById('delta').dataset.bytes"}, {"evaluate": "$('names').textContent"},
-                  drop(new), {"await": "iframe[title$=' new.gmt']"}, {"wait": 1500}, {"inside": "document.documentElement.dataset.ready"},
+                  drop(new), {"await": "iframe[title$=' new.gmt']"}, {"inside": "document.documentElement.dataset.ready"},
                   {"evaluate": "[...$('actions').children].find((b) => b.textContent === 'Close').click() || $('start').hidden"})
-    sentence, delta, names, ready, hidden = (heard["results"][i] for i in (2, 6, 7, 11, 12))
+    sentence, delta, names, ready, hidden = (heard["results"][i] for i in (2, 5, 6, 9, 10))
     assert told.stderr == f"gpumemtrace html: {sentence}\n"
     assert abs(int(delta)) == abs(Tool().json("diff", old, new)["delta"]) and set(names.split(" \u2192 ")) == {"old.gmt", "new.gmt"}
     assert ready is not None and hidden is False and heard["asked"] == []
