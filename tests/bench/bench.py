@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import answers
+import lake
 import others
 import page
 
@@ -130,6 +131,14 @@ def bench_page(folder):
         show(*row)
 
 
+def bench_lake(folder):
+    """Only where DuckDB is: scripts/setup.sh tools."""
+    if not lake.TOOLS.exists():
+        return
+    for row in lake.measure(folder, [folder / f"{model}.gmt" for model in MODELS]):
+        show(*row)
+
+
 def bench_others(folder):
     for row in others.measure(folder):
         show(*row)
@@ -159,6 +168,7 @@ def main():
         bench_reading(Path(name))
         bench_answers(Path(name))
         bench_page(Path(name))
+        bench_lake(Path(name))
 
 
 if __name__ == "__main__":

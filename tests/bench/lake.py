@@ -39,10 +39,11 @@ def make(base, lake, runs):
     for table in sorted(p.name for p in Path(base).iterdir() if p.is_dir() and p.name != ".new"):
         cells = {**PLACE, **(RANKS if table == "ranks" else {})}
         described = connection.execute(f"describe select * from {read.format(base, table)}").fetchall()
-        for name, kind in ((d[0], d[1]) for d in described):
+        kinds = {d[0]: d[1] for d in described}
+        for name, kind in kinds.items():
             if kind == "BIGINT" and re.search("bytes|_ns", name) and name not in cells:  # each copy has figures of its own
-                cells[name] = f"{name} + cast(hash(i, {name}) % 65536 as bigint)"
-        replaced = ", ".join(f"{value.format(copies=copies)} as {name}" for name, value in cells.items())
+                cells[name] = f"{name} + hash(i, {name}) % 65536"
+        replaced = ", ".join(f"cast({value.format(copies=copies)} as {kinds[name]}) as {name}" for name, value in cells.items())
         rows = f"select b.* replace ({replaced}) from {read.format(base, table)} b, range({copies}) r(i)"
         schema = next(Path(base, table).glob("month=0000-00/*.parquet"))
         for month in sorted({f"2026-{m:02}" for m in range(1, 13)}):

@@ -50,6 +50,11 @@ def collect(*args, code=0):
     return document
 
 
+def slowness():
+    """Of a machine with other work: how many wait for each processor."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def files(lake):
     """Without those that have no rows, but all columns."""
     return sorted(str(p.relative_to(lake)) for p in lake.rglob("*") if p.is_file() and p.name != "schema.parquet")
@@ -526,6 +531,34 @@ import pyarrow.parquet
 table = pyarrow.parquet.ParquetFile(sys.argv[1]).read()
 pyarrow.parquet.write_table(table.drop_columns(["program"]), sys.argv[1])
 """
+SAME = """
+import sys
+import duckdb
+sys.path.insert(0, sys.argv[1])
+import lake
+base, made = sys.argv[2:]
+lake.make(base, made, 40)
+for table in sys.stdin.read().split():
+    cells = {*lake.PLACE, *(lake.RANKS if table == "ranks" else ())}
+    of, to = (f"read_parquet('{path}/{table}/month=2*/*.parquet', hive_partitioning=false)" for path in (base, made))
+    columns = duckdb.sql(f"describe from {of}").fetchall()
+    assert columns == duckdb.sql(f"describe from {to}").fetchall(), table
+    same = ", ".join(c[0] for c in columns if c[0] not in cells and not (c[1] == "BIGINT" and ("bytes" in c[0] or "_ns" in c[0])))
+    n, m, other = duckdb.sql(f"select (select count(*) from {of}), (select count(*) from {to}), (select count(*) from (select {same} from {to} except select {same} from {of}))").fetchall()[0]
+    assert m == 40 * n and other == 0, (table, n, m, other)
+"""
+
+
+@readers
+def test_lakes_of_the_bench_have_rows_as_collect_writes_them(tmp_path, maker):  # noqa: F811
+    """Same columns, types and values, but for those that tell copies apart."""
+    collect(runs(tmp_path / "runs") / "0", "-o", tmp_path / "lake")
+    subprocess.run([TOOLS, "-c", SAME, ROOT / "tests/bench", tmp_path / "lake", tmp_path / "made"],
+                   input="ranks devices classes lines steps", text=True, check=True)
+    assert ask("select count(*) as n, count(distinct process) as processes, count(distinct run) as runs from ranks", tmp_path / "made") == [
+        {"n": 160, "processes": 160, "runs": 40}]
+
+
 SHOW = """
 import sys
 code = sys.argv[1]
@@ -780,6 +813,26 @@ def test_dashboard(lake, tmp_path):
     assert sorted(before) == sorted(after) and len(after) == 6 and "21.8 GiB" in after[0] and "11.6 GiB" in after[1]
     assert summary.startswith("15 recordings of 6 runs") and "2 ran out of memory" in summary
     assert shown and images == 0
+
+
+DRAWN = """(() => { const c = document.querySelector('#peaks canvas') || document.querySelector('canvas'), g = c.getContext('2d');
+  const d = g.getImageData(0, 0, c.width, c.height).data, seen = new Set(); for (let i = 0; i < d.length; i += 4) if (d[i + 3]) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
+  return [seen.size, document.querySelectorAll('#table-runs tbody tr').length, document.body.innerText.length, performance.now()]; })()"""
+
+
+@readers
+@needs_browser
+def test_dashboard_of_five_thousand_runs(tmp_path, maker):  # noqa: F811
+    """Drawn and ready at once; what its tables leave out is counted."""
+    collect(runs(tmp_path / "runs"), "-o", tmp_path / "base")
+    subprocess.run([TOOLS, ROOT / "tests/bench/lake.py", tmp_path / "base", tmp_path / "lake", "5000"], check=True)
+    start = time.monotonic()
+    assert call("dashboard", tmp_path / "lake", "-o", tmp_path / "lake.html").returncode == 0
+    made = time.monotonic() - start
+    (colours, rows, text, ready), summary, left = browse(tmp_path / "lake.html", {"evaluate": DRAWN}, {"evaluate": "document.getElementById('summary').textContent"},
+                                                         {"evaluate": "document.body.innerText.includes('rows left out: gpumemtrace sql has them')"})
+    assert colours > 5 and rows == 300 and text > 5000 and summary.startswith("20,004 recordings of 5,001 runs") and left
+    assert ready < 3000 * slowness() and made < 10 * slowness(), (ready, made)
 
 
 def test_no_dashboard_of_what_is_no_lake(tmp_path):

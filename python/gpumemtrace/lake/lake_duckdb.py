@@ -66,9 +66,10 @@ class Schema:
         return f"(select {columns} limit 0)"
 
     def named_in(self, text: str) -> Set[str]:
-        """Tables and views that a query names, and those that these need."""
+        """Tables and views that a query names, and those that these need: a ready question has columns that are named as tables."""
         names = {name for name in (*self.tables, *self.views) if has_name(text, name)}
-        return names.union(*(self.named_in(self.views[name]) for name in names if name in self.views))
+        needed = (re.findall(r"\b(?:from|join) (\w+)", self.views[name]) for name in names if name in self.views)
+        return names.union(*(self.named_in(" ".join(of)) for of in needed))
 
     def wanted_tables(self, query: str) -> List[str]:
         """Those of recordings that a query needs. The small ones are made together, also for a query that names none: it may list them."""
