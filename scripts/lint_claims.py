@@ -151,6 +151,7 @@ def once():
         ("viewer/man/gpumemtrace-ctl.1.md", r"does not answer for (\d+) seconds", (constant("viewer/recording/asking.c", "PATIENCE_MS", 1000),)),
         ("viewer/man/gpumemtrace-dashboard.1.md", r"at most ([\d,]+) rows", (constant("python/gpumemtrace/lake/lake_duckdb.py", "ROWS"),)),
         ("docs/python.md", r"with all (\w+) columns", (word(len(columns)),)),
+        ("docs/lake.md", r"each of the (\w+) tables", (word(len([t for t in lake_tables() if t not in ("allocations", "events")])),)),
         ("docs/reliability.md", r"Driver libraries ([\d., and]+\d) \(", (joined(driver),)),
         ("docs/reliability.md", r"cudart ([\d., and]+\d)\.", (joined(cudart),)),
         ("docs/advise.md", r"in (\w+) programs \((\w+), (\w+)\) (\d) to (\d) %", (word(sum(e > 2 for e, _ in errors)), errors[0][1], errors[1][1],
