@@ -173,6 +173,7 @@ def begin_lake(place):
 # A page that shows output by hand, what has to run meanwhile, and words of the page that are others here.
 HAND = {"viewer/man/gpumemtrace-attach.1.md": begin_attach, "viewer/man/gpumemtrace-bisect.1.md": nothing,
         "viewer/man/gpumemtrace-collect.1.md": begin_collect, "viewer/man/gpumemtrace-ctl.1.md": begin_ctl,
+        "viewer/man/gpumemtrace-compact.1.md": begin_lake, "viewer/man/gpumemtrace-regressions.1.md": begin_lake,
         "viewer/man/gpumemtrace-dashboard.1.md": begin_lake, "viewer/man/gpumemtrace-run.1.md": nothing, "viewer/man/gpumemtrace-sql.1.md": begin_lake}
 COMPARED = {"README.md": "test_readme.py", "examples/ray/README.md": "test_examples.py", "examples/torchrun/README.md": "test_examples.py"}
 
