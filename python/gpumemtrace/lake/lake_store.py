@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from .lake_duckdb import LARGE, Schema, old_rows, quoted
+from .lake_duckdb import LARGE, Schema, names_of, old_rows, quoted
 from .lake_folders import NEW, OLD, SCHEMA_FILE, Part, current, give_name, names_in, remove, sweep
 from .lake_places import Place
 
@@ -23,16 +23,12 @@ class Had(NamedTuple):
     worth: Tuple[int, bool]
 
 
-def listed(paths: Iterable[str]) -> str:
-    return "[" + ", ".join(map(quoted, paths)) + "]"
-
-
 def key_of(part: Part) -> str:
     return f"{part.month}-{part.first}"
 
 
 def read(parts: Sequence[Part]) -> str:
-    return f"read_parquet({listed(p.path for p in parts)}, union_by_name=true, hive_partitioning=false)"
+    return f"read_parquet({names_of([p.path for p in parts])}, union_by_name=true, hive_partitioning=false)"
 
 
 class Store:
@@ -56,7 +52,7 @@ class Store:
         if not by_name:
             return {}
         rows = self.connection.execute(
-            f"select project, cast(day as varchar), run, rank, process, filename, events, damaged from read_parquet({listed(by_name)}, "
+            f"select project, cast(day as varchar), run, rank, process, filename, events, damaged from read_parquet({names_of(list(by_name))}, "
             "union_by_name=true, hive_partitioning=false, filename=true)").fetchall()
         return {r[4]: Had(Place(*r[:5]), by_name[r[5]], (r[6] or 0, not r[7])) for r in rows}
 
