@@ -132,7 +132,7 @@ def server() -> Any:
 
     made = MCPServer("gpumemtrace", instructions=INSTRUCTIONS)
     for tool in TOOLS:
-        made.tool(annotations=ToolAnnotations(readOnlyHint=True, destructiveHint=False, openWorldHint=False), structured_output=False)(telling(tool))
+        made.tool(annotations=ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False), structured_output=False)(telling(tool))
     return made
 
 

@@ -24,7 +24,7 @@ function cellOf(kind, name, value) {
 }
 
 function sortedTable(p, panelOf) {
-  const holder = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': p.title }), kinds = p.columns.map(kindOf), MOST = 300;
+  const holder = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': p.title + ' as a table' }), kinds = p.columns.map(kindOf), MOST = 300;
   let sort = null, text = '', most = MOST;
   const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': 'Search in ' + p.title, oninput: () => { text = search.value.toLowerCase(); show(); } });
   const short = p.columns.map((c, i) => p.rows.every((r) => String(r[i]).length <= 32));
