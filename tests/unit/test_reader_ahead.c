@@ -86,16 +86,16 @@ static void a_damaged_group(void **state)
 {
 	struct bytes file = read_file(path);
 	const char *other = scratch_path("damaged.gmt");
-	struct gmt_block_header *b;
+	struct gmt_block_header b;
 	unsigned events = 0;
 	struct heard h;
 
 	(void)state;
 	for (size_t at = sizeof(struct gmt_file_header); at < file.len;
-	     at += sizeof(*b) + b->stored_bytes) {
-		b = (struct gmt_block_header *)(file.data + at);
-		if (b->type == GMT_BLOCK_EVENTS && events++ == 4 * GMT_GROUP_BLOCKS + 5)
-			file.data[at + sizeof(*b) + 2] ^= 0x40;
+	     at += sizeof(b) + b.stored_bytes) {
+		memcpy(&b, file.data + at, sizeof(b));
+		if (b.type == GMT_BLOCK_EVENTS && events++ == 4 * GMT_GROUP_BLOCKS + 5)
+			file.data[at + sizeof(b) + 2] ^= 0x40;
 	}
 	write_file(other, file.data, file.len);
 	free(file.data);
