@@ -28,10 +28,10 @@ PARTS = {
                   "format/FORMAT", "docs/glossary"],
     "How good it is": ["docs/benchmarks", "docs/cost", "docs/fit", "docs/conclusions", "docs/frameworks", "docs/other-programs", "docs/reliability", "docs/driver-lookups", "docs/pytorch-versions", "docs/format-versions",
                        "docs/gpu-results"],
-    "Inside": ["viewer/README", "shim/README", "simgpu/README", "python/README", "packaging/README", "tests/README",
+    "Inside": ["viewer/README", "browser/README", "shim/README", "simgpu/README", "python/README", "packaging/README", "tests/README",
                "tests/classes/README", "tests/frameworks/README", "CONTRIBUTING", "SECURITY", "CHANGELOG"],
 }
-TITLES = {"README": "First steps", "examples/README": "Examples", "viewer/man/gpumemtrace": "Commands", "viewer/README": "viewer/", "shim/README": "shim/",
+TITLES = {"README": "First steps", "examples/README": "Examples", "viewer/man/gpumemtrace": "Commands", "viewer/README": "viewer/", "browser/README": "browser/", "shim/README": "shim/",
           "simgpu/README": "simgpu/", "python/README": "python/", "packaging/README": "packaging/", "tests/README": "tests/",
           "tests/classes/README": "tests/classes/", "tests/frameworks/README": "tests/frameworks/"}
 # Documents that no list names have their place too.

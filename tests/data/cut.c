@@ -33,7 +33,7 @@ struct pieces {
 /* What lies on a device at an event. */
 struct scene {
 	int device;
-	struct pieces blocks, segments;
+	struct pieces blocks, segments, libraries; /* segments: of the framework */
 	uint64_t driver, reserved; /* bytes of CUDA's calls, of the allocator's among them */
 	uint64_t first_context;	   /* in use by no call, at the first sample */
 	bool sampled, expandable;  /* expandable: segments are mappings, which are not staged */
@@ -67,11 +67,13 @@ static void follow_event(struct scene *s, const struct gmt_event *e)
 	} else if (e->kind == GMT_BLOCK_FREE) {
 		take_piece(&s->blocks, e->addr);
 	} else if (e->kind == GMT_MEM_ALLOC && e->arg0 == GMT_MEM_DEVICE) {
-		add_piece(&s->segments, e->addr, e->size);
+		add_piece(e->flags & GMT_FLAG_FRAMEWORK ? &s->segments : &s->libraries, e->addr,
+			  e->size);
 		s->driver += e->size;
 		s->reserved += e->flags & GMT_FLAG_FRAMEWORK ? e->size : 0;
 	} else if (e->kind == GMT_MEM_FREE) {
-		uint64_t size = take_piece(&s->segments, e->addr);
+		uint64_t size = take_piece(
+			e->flags & GMT_FLAG_FRAMEWORK ? &s->segments : &s->libraries, e->addr);
 
 		s->driver -= size;
 		s->reserved -= e->flags & GMT_FLAG_FRAMEWORK ? size : 0;
@@ -259,6 +261,7 @@ static void write_cut(const struct heard *h, uint64_t seq, const char *path)
 	close(fd);
 	free(s.blocks.items);
 	free(s.segments.items);
+	free(s.libraries.items);
 }
 
 static void print_events(const struct heard *h)
@@ -276,6 +279,7 @@ static void print_events(const struct heard *h)
 	}
 	free(s.blocks.items);
 	free(s.segments.items);
+	free(s.libraries.items);
 }
 
 int main(int argc, char **argv)

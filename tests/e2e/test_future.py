@@ -117,7 +117,7 @@ def test_a_staged_refusal_reads_as_a_real_one(programs, cut, tool):
     subprocess.run([cut, recording, seq, programs.folder / "cut.gmt"], check=True)
     said = tool.json("oom", programs.folder / "cut.gmt")
     assert said["free_bytes"] < said["asked_bytes"] and said["block_bytes"] == int(size) and said["other_bytes"] == 0
-    assert said["allocated_bytes"] + said["cached_bytes"] + said["context_bytes"] + said["free_bytes"] == said["total_bytes"]
+    assert said["allocated_bytes"] + said["cached_bytes"] + said["library_bytes"] + said["context_bytes"] + said["free_bytes"] == said["total_bytes"]
 
 
 def test_no_kind_that_is_often_wrong_is_said():

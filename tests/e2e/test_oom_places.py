@@ -99,7 +99,7 @@ CASES = {"evaluation": set(), "again": {"no_grad"}, "training": set(), "adversar
 @pytest.mark.parametrize("kind", CASES)
 def test_what_the_place_says(programs, tool, kind):
     (programs.folder / "program.py").write_text(PROGRAM)
-    done = programs(programs.folder / "program.py", kind, card="card=3GiB", count=2 if kind == "replicas" else 1, GPUMEMTRACE_OUTPUT="run.gmt")
+    done = programs(programs.folder / "program.py", kind, card="card=3400MiB" if kind == "replicas" else "card=3GiB", count=2 if kind == "replicas" else 1, GPUMEMTRACE_OUTPUT="run.gmt")
     assert "OutOfMemoryError" in done.stderr, done.stderr[-2000:]
     recording = programs.folder / "run.gmt"
     said, text = tool.json("oom", recording), " ".join(tool("oom", recording).split())

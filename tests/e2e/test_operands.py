@@ -14,7 +14,7 @@ OLD = os.path.join(ROOT, "tests/data/example/old.gmt")
 # what follows the file that is read, and what stands before it
 BEHIND = {"why": ["0x1"], "stack": ["1"], "check": ["--max-peak", "1GiB"], "html": ["-o", "x.html"], "export": ["--to", "csv", "-o", "x.csv"],
           "import": ["-o", "y.gmt"], "collect": ["-o", "lake"], "recover": ["-o", "y.gmt"], "diff": [OLD]}
-INPUTS = [[c, "FILE", *BEHIND.get(c, [])] for c in READERS if c != "dashboard"] + [
+INPUTS = [[c, "FILE", *BEHIND.get(c, [])] for c in READERS if c not in ("dashboard", "compact", "regressions")] + [
     ["diff", OLD, "FILE"], ["check", OLD, "--baseline", "FILE"], ["sql", "select 1", "FILE"], ["sql", "select 1", OLD, "FILE"],
     ["html", OLD, "FILE", "-o", "x.html"], ["collect", OLD, "FILE", "-o", "lake"]]
 OUTPUTS = [["html", OLD, "-o", "FILE"], ["diff", OLD, OLD, "-o", "FILE"], ["export", OLD, "--to", "csv", "-o", "FILE"],

@@ -110,6 +110,6 @@ def test_ci(folder):
 @pytest.mark.skipif(not TOOLS.exists(), reason="no .venv-tools: scripts/setup.sh tools")
 def test_other_tools_read_a_lake(folder):
     run(folder, BUILD / "gpumemtrace", "collect", "old.gmt", "new.gmt", "-o", "lake")
-    look = "\nprint(len(peaks.fetchall()), steps.collect().height)\n"
-    rows, steps = run(folder, TOOLS, "-c", examples("lake.md", "python")[0] + look).split()
-    assert rows == "2" and int(steps) > 2
+    look = "\nprint(len(ranks.fetchall() if hasattr(ranks, 'fetchall') else ranks))\n"
+    for example in examples("lake.md", "python")[:4]:
+        assert run(folder, TOOLS, "-c", example + look).split() == ["2"], example

@@ -16,7 +16,7 @@ TEXT = {"report": [], "peak": [], "timeline": [], "live": [], "why": ["{addr}"],
 EXPORTS = {"flame": [], "export": ["--to", "csv", "-o", "-"]}
 BY_ITSELF = {"info", "verify", "recover", "top", "check", "html", "open"}  # in words of its own, or on its page
 NO_FIGURES = {"dump", "stack"}
-OF_NO_FILE = {"run", "fit", "bisect", "ctl", "attach", "import", "collect", "sql", "dashboard"}
+OF_NO_FILE = {"run", "fit", "bisect", "ctl", "attach", "import", "collect", "compact", "regressions", "sql", "dashboard"}
 make = make
 
 

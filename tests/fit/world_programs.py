@@ -36,7 +36,8 @@ def train(model, optimizer=None, steps=5):
 
 
 def count(model):
-    print("elements", sum((p.to_local() if hasattr(p, "to_local") else p).numel() for p in model.parameters()), flush=True)
+    elements = sum((p.to_local() if hasattr(p, "to_local") else p).numel() for p in model.parameters())
+    print(f"elements {elements}\n", end="", flush=True)
 
 
 def ddp():
