@@ -45,25 +45,25 @@ FORMAT  := $(filter-out $(ALONE),$(wildcard format/*.c))
 INSIDE  := $(filter-out format/reader_memory.c format/reader_ahead.c,$(FORMAT)) $(ALONE) # of it, what the traced program has
 SHIM    := $(wildcard shim/*.c shim/*/*.c) $(if $(CHECK),tests/check/compare_walks.c)
 CUPTI   := $(wildcard cupti/*.c)
-VIEWER  := $(wildcard viewer/*/*.c)
-ARROW   := $(wildcard python/native/*.c)
+LIBRARY := $(wildcard viewer/library/*.c)
+VIEWER  := $(filter-out $(LIBRARY),$(wildcard viewer/*/*.c))
 DEVICE  := $(if $(filter no,$(SIMGPU)),,$(wildcard simgpu/*/*.c))
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZ    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PROGRAMS := $(patsubst tests/programs/%.c,$(B)/programs/%,$(wildcard tests/programs/*.c))
 objs     = $(patsubst %.c,$(O)/%.o,$(1))
 
-PRODUCTS := $(B)/libgpumemtrace.so $(B)/gpumemtrace $(B)/libgpumemtrace-arrow.so \
+PRODUCTS := $(B)/libgpumemtrace.so $(B)/gpumemtrace $(B)/libgpumemtrace_core.so \
             $(if $(DEVICE),$(B)/libsimgpu.so $(B)/simgpu/libcuda.so.1 $(B)/simgpu/libnvidia-ml.so.1,)
 
 .SECONDARY:
 .PHONY: all
 all: $(PRODUCTS)  ## build the library, the tool and the simulated device
 
-$(O)/format/%.o $(O)/shim/%.o $(O)/cupti/%.o: PARTFLAGS := $(PIC)
+$(O)/format/%.o $(O)/shim/%.o $(O)/cupti/%.o $(O)/viewer/%.o: PARTFLAGS := $(PIC)
 $(O)/tests/check/%.o $(O)/python/%.o: PARTFLAGS := $(PIC)
 $(O)/simgpu/%.o: PARTFLAGS := $(PIC) $(CUDA_INCS)
-$(O)/viewer/%.o $(O)/tests/%.o: PARTFLAGS := -fPIE
+$(O)/tests/%.o: PARTFLAGS := -fPIE
 
 $(call objs,$(filter shim/stacks/% shim/rings/% shim/torch/% shim/recording/capture.c,$(SHIM))): WHOLEFLAGS := $(WHOLE)
 
@@ -96,10 +96,10 @@ $(B)/libgpumemtrace.so: $(call objs,$(INSIDE) $(SHIM) $(CUPTI)) $(B)/exports.map
 	$(Q)$(CC) -shared $(filter-out -fno-lto,$(LINK)) $(WHOLE) -o $@ $(filter %.o,$^) -Wl,--version-script=$(B)/exports.map \
 	  -Wl,-Bsymbolic -Wl,-z,now $(ZSTD) -ldl -lpthread
 
-# Tables of the Python package; loaded by ctypes, so that it is the same for every Python.
-$(B)/libgpumemtrace-arrow.so: $(call objs,$(ARROW))
+# The core as a library: the interface of viewer/library/gpumemtrace.h, and of the tool's objects those that it needs.
+$(B)/libgpumemtrace_core.so: $(call objs,$(LIBRARY)) $(B)/parts.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared $(LINK) -Wl,-Bsymbolic -o $@ $^
+	$(Q)$(CC) -shared $(LINK) -Wl,-z,defs -Wl,-Bsymbolic -Wl,-Map=$@.map -o $@ $^ -Wl,--exclude-libs,ALL $(UNPACK) $(DWARF) -ldl -lpthread -lm
 
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o build/wasm/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
@@ -330,7 +330,7 @@ ZSHC = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 install: all $(MANUAL)  ## under PREFIX (default /usr/local), below DESTDIR
 	install -D -m 755 build/gpumemtrace $(BIN)/gpumemtrace
 	install -D -m 755 build/libgpumemtrace.so $(LIB)/libgpumemtrace.so
-	install -m 755 build/libgpumemtrace-arrow.so $(LIB)/libgpumemtrace-arrow.so
+	install -m 755 build/libgpumemtrace_core.so $(LIB)/libgpumemtrace_core.so
 	$(if $(DEVICE),install -m 755 build/libsimgpu.so $(LIB)/libsimgpu.so)
 	$(if $(DEVICE),install -D -m 755 -t $(LIB)/simgpu build/simgpu/*.so*)
 	install -D -m 644 -t $(MAN) $(MANUAL)

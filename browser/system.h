@@ -24,7 +24,6 @@ struct sigaction {
 int sigaction(int number, const struct sigaction *action, struct sigaction *old);
 int kill(pid_t pid, int number);
 
-#define O_TMPFILE	 0
 #define M_MMAP_THRESHOLD 0
 int mallopt(int parameter, int value);
 char *mkdtemp(char *path);

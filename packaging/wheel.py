@@ -84,7 +84,7 @@ def contents(tag, build, libraries):
             yield f"{PACKAGE}/{name}", read(f"python/gpumemtrace/{name}", "rb"), False
     yield f"{PACKAGE}/_version.py", f'# SPDX-License-Identifier: Apache-2.0\n__version__ = "{version()}"\n'.encode(), False
     yield f"{PACKAGE}/bin/gpumemtrace", read(f"{build}/gpumemtrace", "rb"), True
-    for name in ("libgpumemtrace.so", "libgpumemtrace-arrow.so"):
+    for name in ("libgpumemtrace.so", "libgpumemtrace_core.so"):
         yield f"{PACKAGE}/lib/{name}", read(f"{build}/{name}", "rb"), True
     if libraries:
         yield f"{PACKAGE}/lib/libunwind.so.8", read(f"{libraries}/lib/libunwind.so.8", "rb"), True

@@ -79,7 +79,7 @@ def option_of(macro, a):
 @functools.lru_cache(maxsize=None)
 def commands():
     found = {}
-    for macro, a in docs_reference.rows("viewer/commands/commands.def", "COMMAND", "OPERAND", *OPTION_MACROS):
+    for macro, a in docs_reference.rows("viewer/ask/commands.def", "COMMAND", "OPERAND", *OPTION_MACROS):
         if macro == "COMMAND":
             found[a[0]] = Command(a[0], docs_reference.literal(a[3]))
         elif macro == "OPERAND":

@@ -6,7 +6,7 @@ import keyword
 import json_page
 
 READ = ("info", "stack", "report", "live", "why", "peak", "steps", "leaks", "account", "modules", "timeline", "top", "oom",
-        "diff", "check")
+        "diff", "check", "advise")
 PYTHON = {"FLAG": "bool", "DECIMAL": "float", "TEXT": "str", "RAW": "str", "CLASS": "str", "CLASSES": "Mapping[str, int]",
           "WORDS": "Tuple[str, ...]", "FACTS": "Mapping[str, str]"}
 HEAD = '''# SPDX-License-Identifier: Apache-2.0

@@ -4,7 +4,7 @@
     r = gpumemtrace.open("run.gmt")     what a recording says, as objects and as Arrow tables
     gpumemtrace.mark("after warm-up")   inside a recorded program; free of cost in any other
 
-The package carries the tool (``gpumemtrace``), the library that records (``libgpumemtrace.so``) and the simulated
+The package carries the tool (``gpumemtrace``), its core as a library that reads recordings in this process, the library that records (``libgpumemtrace.so``) and the simulated
 device. It needs no other package, and a recorded program need not import it.
 """
 
@@ -15,16 +15,15 @@ from ._files import library, tool
 from ._program import mark, paused, recording, snapshot
 
 if TYPE_CHECKING:
-    from ._recording import EventTable, Recording, StreamTable, open
+    from ._recording import Recording, StreamTable, diff, open
     from ._rows import Table
 
     __version__: str
 
-__all__ = ["Error", "EventTable", "Recording", "StreamTable", "Table", "__version__", "library", "mark", "open", "paused",
-           "recording", "snapshot", "tool"]
+__all__ = ["Error", "Recording", "StreamTable", "Table", "__version__", "diff", "library", "mark", "open", "paused", "recording",
+           "snapshot", "tool"]
 
-_LATER = {"Recording": "_recording", "EventTable": "_recording", "StreamTable": "_recording", "open": "_recording",
-          "Table": "_rows"}
+_LATER = {"Recording": "_recording", "StreamTable": "_recording", "diff": "_recording", "open": "_recording", "Table": "_rows"}
 
 
 def __getattr__(name: str) -> Any:

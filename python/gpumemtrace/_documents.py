@@ -1968,3 +1968,85 @@ class Check(Row):
         "broken": ("COUNT", None),
         "recordings": ("LIST", CheckRecording),
     }
+
+
+@dataclass(frozen=True)
+class AdviseFinding(Row):
+    """A change that lowers the peak.
+
+    what: what to do
+    saves_bytes: by how much the peak would be lower; at most, where `exact` is false (bytes)
+    how_known: `computed` from the lives in the recording, `replayed` through a model of the allocator, or measured by a `run`
+    function: function of the line that it is about; empty if it is about no single line; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    kind: the kind of finding: a word that stays the same
+    of: `allocated`: the peak of blocks, or `reserved`: of the framework's cache
+    peak_bytes: the peak that is left, at least (bytes)
+    exact: whether it saves as much as it says; else about that, between `least_bytes` and it as far as the recording decides
+    least_bytes: what it saves at least (bytes)
+    evidence: what the figure rests on
+    right: how often tests that applied that kind of change measured a peak within 3 % of the predicted one (count)
+    tried: how often they applied it (count)
+    """
+
+    what: str
+    saves_bytes: int
+    how_known: str
+    function: str
+    file: str
+    line: int
+    kind: str
+    of: str
+    peak_bytes: int
+    exact: bool
+    least_bytes: int
+    evidence: str
+    right: int
+    tried: int
+
+    _kinds: ClassVar[Kinds] = {
+        "what": ("TEXT", None),
+        "saves_bytes": ("BYTES", None),
+        "how_known": ("TEXT", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "kind": ("TEXT", None),
+        "of": ("TEXT", None),
+        "peak_bytes": ("BYTES", None),
+        "exact": ("FLAG", None),
+        "least_bytes": ("BYTES", None),
+        "evidence": ("TEXT", None),
+        "right": ("COUNT", None),
+        "tried": ("COUNT", None),
+    }
+
+
+@dataclass(frozen=True)
+class Advise(Row):
+    """What would lower the peak.
+
+    device: CUDA ordinal
+    peak_bytes: the peak of blocks as recorded (bytes)
+    peak_reserved_bytes: the most that the framework's cache held (bytes)
+    peak_when: when the peak was, in words
+    graphs_known: whether it is recorded what autograd keeps; if not, `overlap`, `late_del`, `kept_results`, `backward_each` and `idle_weights` are not looked for
+    findings: changes, the one that saves most first; each by itself: their savings do not add up
+    """
+
+    device: int
+    peak_bytes: int
+    peak_reserved_bytes: int
+    peak_when: str
+    graphs_known: bool
+    findings: Table[AdviseFinding]
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "peak_bytes": ("BYTES", None),
+        "peak_reserved_bytes": ("BYTES", None),
+        "peak_when": ("TEXT", None),
+        "graphs_known": ("FLAG", None),
+        "findings": ("LIST", AdviseFinding),
+    }

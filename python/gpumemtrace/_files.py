@@ -27,9 +27,9 @@ def library() -> str:
     return _file("lib", "libgpumemtrace.so")
 
 
-def arrow_library() -> str:
-    """The path of the library behind the tables of this package."""
-    return _file("lib", "libgpumemtrace-arrow.so")
+def core_library() -> str:
+    """The path of the library that reads recordings in this process."""
+    return _file("lib", "libgpumemtrace_core.so")
 
 
 def has_card() -> bool:

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording, as the tool reads it."""
+"""A recording: read once, asked in this process."""
 
 from __future__ import annotations
 
 import html
+import json
 import os
 from dataclasses import dataclass
-from typing import ClassVar, Dict, List, Mapping, Optional, Tuple, Union
+from typing import ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _arrow
-from ._documents import (Account, Check, Diff, Info, Leaks, Live, Modules, Oom, Peak, Report, StackFrame, Steps, StepsRow, Timeline,
-                         Why)
+from . import _core
+from ._documents import (Account, Advise, Check, Diff, Info, Leaks, Live, Modules, Oom, Peak, Report, Stack, StackFrame, Steps, StepsRow,
+                         Timeline, Why)
 from ._error import Error
 from ._rows import Kinds, Row, Table
-from ._tool import ask, option
+from ._tool import ask as run_tool, option
 
 Path = Union[str, "os.PathLike[str]"]
 Size = Union[int, str]  # bytes, or as people write them: "40GiB"
@@ -53,48 +54,55 @@ class Rank(Row):
 
 
 class StreamTable:
-    """A table that the tool writes while it is read: hand it to ``pandas.DataFrame.from_arrow``, ``polars.DataFrame``,
-    ``pyarrow.table``, ``pyarrow.RecordBatchReader.from_stream`` or, by its name, to DuckDB's SQL. Each use reads the
-    recording anew, in batches of 65,536 rows, and starts one process; an error of the tool is ``Error`` where it
-    begins, and the reader's own exception (pyarrow's ``OSError``, say) with the tool's sentence where it comes later.
+    """A table that is made while it is read: hand it to ``pandas.DataFrame.from_arrow``, ``polars.DataFrame``,
+    ``pyarrow.table``, ``pyarrow.RecordBatchReader.from_stream`` or, by its name, to DuckDB's SQL. Batches have at most
+    65,536 rows. An error is ``Error`` where reading begins, and the reader's own exception (pyarrow's ``OSError``, say)
+    with the same sentence where it comes later.
     """
 
-    def __init__(self, arguments: List[str]) -> None:
-        self._arguments = arguments
+    def __init__(self, recording: "Recording", table: str, columns: Optional[str] = None) -> None:
+        self._recording, self._table, self._columns = recording, table, columns
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._arguments[1]}: for pandas.DataFrame.from_arrow, polars.DataFrame, pyarrow.table or DuckDB>"
+        return (f"<{type(self).__name__} {self._table} of {self._recording.path}: for pandas.DataFrame.from_arrow, polars.DataFrame, "
+                "pyarrow.table or DuckDB>")
+
+    def select(self, *columns: str) -> "StreamTable":
+        """Only these columns, in this order; the others cost nothing."""
+        return StreamTable(self._recording, self._table, ",".join(columns))
+
+    def _fill(self) -> _core.Fill:
+        return _core.table_of(self._recording._handles()[0], self._table, self._columns)
 
     def __arrow_c_schema__(self) -> object:
-        return _arrow.schema_of_tool(self._arguments)
+        return _core.schema_capsule(self._fill())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return _arrow.stream_of_tool(self._arguments)
-
-
-class EventTable(StreamTable):
-    """All events, in order: what ``gpumemtrace dump`` prints."""
-
-    def select(self, *columns: str) -> StreamTable:
-        """Only these columns, in this order; the others cost nothing."""
-        return StreamTable([*self._arguments, "--columns", ",".join(columns)])
+        return _core.stream_capsule(self._fill())
 
 
 class Recording:
     """A recording: a file that ``gpumemtrace run`` or the preloaded library wrote, or a memory snapshot of PyTorch.
 
     Bytes are device memory as the allocator has it, times nanoseconds of the program's ``CLOCK_MONOTONIC``. Where
-    several devices had memory, answers are about the one with the highest peak unless ``device`` was given. Every
-    method may raise ``Error``: exit code 3 if the file cannot be read, 2 for an argument that the tool refuses.
+    several devices had memory, answers are about the one with the highest peak unless ``device`` was given. The file is
+    read once, when it is opened; its tables stay in memory as long as the object. Answers are the documents of the
+    command of that name with ``--json``. Every method may raise ``Error``, with exit code 2 for a wrong argument.
+    Several threads may ask one recording: they take turns.
     """
 
     def __init__(self, path: Path, *, rank: Optional[str] = None, device: Optional[int] = None) -> None:
         self.path = os.fspath(path)
-        self._operand = os.path.join(".", self.path) if self.path.startswith("-") else self.path
-        self._of_rank = option("rank", rank)
         self._device = device
         self._of_device = option("device", device)
         self._report: Optional[Report] = None
+        self._handle: Optional[_core.Handle] = None
+        if not os.path.exists(path):
+            raise Error(f"{self.path}: there is no file or folder of that name", 3)
+        if rank is not None:
+            self._handle = _core.Handle(str(run_tool("info", self._operand(), "--rank", str(rank))["file"]))
+        elif not os.path.isdir(path):
+            self._handle = _core.Handle(self.path)
 
     def __repr__(self) -> str:
         return f"gpumemtrace.open({self.path!r})"
@@ -108,10 +116,20 @@ class Recording:
         items = "".join(f"<li>{html.escape(m.text)}<br>Next: <code>{html.escape(m.action)}</code></li>" for m in summary)
         return (f"<ol>{items}</ol>" if items else "<p>Nothing stands out.</p>") + f"<code>{html.escape(repr(self))}</code>"
 
-    def _ask(self, command: str, *arguments: str) -> Dict[str, object]:
-        document = ask(command, self._operand, *arguments, *self._of_rank)
-        if "totals" in document:
+    def _operand(self) -> str:
+        return os.path.join(".", self.path) if self.path.startswith("-") else self.path
+
+    def _handles(self, *others: "Recording") -> List[_core.Handle]:
+        if self._handle is None:
             raise Error(f"{self.path} is a folder of recordings: gpumemtrace.open(path, rank=N) opens one of them, .ranks lists all", 2)
+        return [self._handle, *(handle for other in others for handle in other._handles())]
+
+    def _json(self, command: str, *arguments: str, others: Sequence["Recording"] = (), fine: int = 0) -> bytes:
+        """The document as it is, to the byte what the command prints."""
+        return _core.ask(self._handles(*others), command, *arguments, fine=fine)
+
+    def _ask(self, command: str, *arguments: str, others: Sequence["Recording"] = (), fine: int = 0) -> Dict[str, object]:
+        document: Dict[str, object] = json.loads(self._json(command, *arguments, others=others, fine=fine))
         return document
 
     def _at(self, at: Union[str, int]) -> List[str]:
@@ -166,8 +184,6 @@ class Recording:
 
     def stack(self, stack: int) -> Tuple[StackFrame, ...]:
         """The frames of a stack, by its id, innermost first."""
-        from ._documents import Stack
-
         return tuple(Stack._of(self._ask("stack", str(stack))).frames)
 
     def leaks(self) -> Leaks:
@@ -204,10 +220,13 @@ class Recording:
         """Memory by class over the time of the run."""
         return Timeline._of(self._ask("timeline", *self._of_device))
 
+    def advise(self) -> Advise:
+        """What would lower the peak, the change that saves most first."""
+        return Advise._of(self._ask("advise", *self._of_device))
+
     def diff(self, new: Union["Recording", Path]) -> Diff:
         """What changed from this recording to ``new``; the first of the findings is the one to read."""
-        other = (new if isinstance(new, Recording) else Recording(new))._operand
-        return Diff._of(self._ask("diff", other, *self._of_device))
+        return Diff._of(self._ask("diff", *self._of_device, others=[new if isinstance(new, Recording) else Recording(new)]))
 
     def check(self, *, max_peak: Optional[Size] = None, max_reserved: Optional[Size] = None, max_growth: Optional[Size] = None,
               max_class: Optional[Mapping[str, Size]] = None, baseline: Union["Recording", Path, None] = None,
@@ -217,40 +236,48 @@ class Recording:
         Sizes are bytes or text (``"40GiB"``); ``max_growth`` is what may stay with each step, ``max_class`` the most of
         a class at any moment; the peak of ``baseline`` may be exceeded by ``fail_above`` (2 % if not given).
         """
-        old = baseline.path if isinstance(baseline, Recording) else baseline
-        classes = [word for name, size in (max_class or {}).items() for word in ("--max-class", f"{name}={size}")]
-        return Check._of(ask("check", self._operand, *self._of_rank, *self._of_device, *option("max-peak", max_peak),
-                             *option("max-reserved", max_reserved), *option("max-growth", max_growth), *classes,
-                             *option("baseline", None if old is None else os.fspath(old)), *option("fail-above", fail_above),
-                             fine=1))
+        words = bounds(max_peak=max_peak, max_reserved=max_reserved, max_growth=max_growth, max_class=max_class, baseline=baseline,
+                       fail_above=fail_above)
+        return Check._of(self._ask("check", *self._of_device, *words, fine=1))
 
     @property
     def ranks(self) -> Table[Rank]:
         """Of a folder: the peak of each recording in it that can be read, a row for each rank."""
-        document = ask("peak", self._operand)
-        rows = document["ranks"] if "ranks" in document else [{"file": self.path, **document}]
-        return Table(Rank, [Rank._of(row) for row in rows if "bytes" in row])
+        if self._handle is not None:
+            return Table(Rank, [Rank._of({"file": self.path, **self._ask("peak")})])
+        document = run_tool("peak", self._operand())
+        return Table(Rank, [Rank._of(row) for row in document.get("ranks", [{"file": self.path, **document}]) if "bytes" in row])
 
     @property
     def allocations(self) -> StreamTable:
         """Every block that ever was: device, address, size, class, birth, end, stack, line. One row an allocation.
         Those of all devices, as in ``events``."""
         self._check_device()
-        return StreamTable(["export", self._operand, "--to", "arrow", "-o", "-", *self._of_rank])
+        return StreamTable(self, "allocations")
 
     @property
-    def events(self) -> EventTable:
-        """Every event. ``events.select("time_ns", "size")`` has these columns alone."""
+    def events(self) -> StreamTable:
+        """Every event, in order: what ``gpumemtrace dump`` prints. ``events.select("time_ns", "size")`` has these columns alone."""
         self._check_device()
-        return EventTable(["export", self._operand, "--to", "arrow", "-o", "-", "--table", "events", *self._of_rank])
+        return StreamTable(self, "events")
+
+
+def bounds(*, max_class: Optional[Mapping[str, Size]] = None, baseline: Union[Recording, Path, None] = None, **sizes: Optional[Size]) -> List[str]:
+    """Arguments of `check` for those of Recording.check."""
+    words = [word for name, size in sizes.items() for word in option(name.replace("_", "-"), size)]
+    words += [word for name, size in (max_class or {}).items() for word in ("--max-class", f"{name}={size}")]
+    old = baseline.path if isinstance(baseline, Recording) else baseline
+    return words + option("baseline", None if old is None else os.fspath(old))
 
 
 def open(path: Path, *, rank: Optional[str] = None, device: Optional[int] = None) -> Recording:
-    """A recording. Of a folder with several (the ranks of a run) ``rank`` says which; ``device`` is a CUDA ordinal.
+    """Reads a recording. Of a folder with several (the ranks of a run) ``rank`` says which; ``device`` is a CUDA ordinal.
 
-    Error with exit code 3 if there is nothing of that name; what is wrong inside of the file is said by the first
-    question.
+    Error with exit code 3 if there is nothing of that name, or it cannot be read.
     """
-    if not os.path.exists(path):
-        raise Error(f"{os.fspath(path)}: there is no file or folder of that name", 3)
     return Recording(path, rank=rank, device=device)
+
+
+def diff(old: Union[Recording, Path], new: Union[Recording, Path]) -> Diff:
+    """What changed from one recording to another."""
+    return (old if isinstance(old, Recording) else Recording(old)).diff(new)

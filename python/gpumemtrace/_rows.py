@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Dict, Generic, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union, overload
 
-from . import _arrow
+from . import _core
 
 # Name of an attribute -> what it is in member_types.def, and the class of what it holds.
 Kinds = Mapping[str, Tuple[str, Optional[Type["Row"]]]]
@@ -75,18 +75,18 @@ class Table(Generic[R]):
     def __repr__(self) -> str:
         return f"<{len(self)} rows of {self._row.__name__}>"
 
-    def _columns(self) -> List[_arrow.Column]:
+    def _columns(self) -> List[_core.Column]:
         return _flat(self._row, list(self._rows), "")
 
     def __arrow_c_schema__(self) -> object:
-        return _arrow.schema_of_columns(self._columns())
+        return _core.schema_capsule(_core.columns_of([_core.Column(c.name, c.format, []) for c in self._columns()], 0))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return _arrow.stream_of_columns(self._columns(), len(self))
+        return _core.stream_capsule(_core.columns_of(self._columns(), len(self)))
 
 
-def _flat(row: Type[Row], rows: Sequence[Optional[Row]], prefix: str) -> List[_arrow.Column]:
-    columns: List[_arrow.Column] = []
+def _flat(row: Type[Row], rows: Sequence[Optional[Row]], prefix: str) -> List[_core.Column]:
+    columns: List[_core.Column] = []
     for name, (kind, part) in row._kinds.items():
         values = [None if r is None else getattr(r, name) for r in rows]
         title = prefix + name.rstrip("_")
@@ -95,12 +95,12 @@ def _flat(row: Type[Row], rows: Sequence[Optional[Row]], prefix: str) -> List[_a
         elif kind == "CLASSES":
             columns += _by_class(values, title)
         elif kind not in ("LIST", "MAP", "WORDS", "FACTS"):
-            columns.append(_arrow.Column(title, _ARROW.get(kind, "l" if kind in _SIGNED else "L"), values))
+            columns.append(_core.Column(title, _ARROW.get(kind, "l" if kind in _SIGNED else "L"), values))
     return columns
 
 
-def _by_class(values: Sequence[Optional[Mapping[str, int]]], title: str) -> List[_arrow.Column]:
+def _by_class(values: Sequence[Optional[Mapping[str, int]]], title: str) -> List[_core.Column]:
     names: Dict[str, None] = {}
     for value in values:
         names.update(dict.fromkeys(value or ()))
-    return [_arrow.Column(f"{title}_{n}", "L", [None if v is None else v.get(n, 0) for v in values]) for n in names]
+    return [_core.Column(f"{title}_{n}", "L", [None if v is None else v.get(n, 0) for v in values]) for n in names]

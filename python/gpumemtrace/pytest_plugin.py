@@ -24,7 +24,8 @@ import pytest
 
 from ._error import Error
 from ._files import has_card, tool
-from ._recording import Recording
+from ._recording import Recording, bounds as words_of
+from ._tool import run
 
 _CHILD = "GPUMEMTRACE_PYTEST_REPORTS"  # in the recorded process: the file that its reports go to
 _MARK = "gpu_memory(peak=None, growth=None, reserved=None, classes=None): the test runs recorded by gpumemtrace and fails if it holds more"
@@ -239,7 +240,7 @@ def _file_name(nodeid: str) -> str:
 def _check_sizes(bounds: Mapping[str, Any]) -> None:
     """ValueError for what is no size, whatever the test does. The tool looks at sizes before it opens a file; this one is none."""
     try:
-        Recording(os.devnull).check(**bounds)
+        run("check", os.devnull, *words_of(**bounds))
     except Error as error:
         if bounds and error.exit_code == 2:
             raise ValueError("gpu_memory: " + error.sentence.replace("--max-", "")) from None

@@ -18,7 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TOOL = os.environ.get("GPUMEMTRACE_TEST_TOOL", os.path.join(ROOT, "build/gpumemtrace"))
 BAD = os.path.join(ROOT, "tests/data/bad")
 GOLDEN = os.path.join(ROOT, "tests/data/v1/training.gmt")
-COMMANDS = re.findall(r"^COMMAND\((\w+),", open(os.path.join(ROOT, "viewer/commands/commands.def")).read(), re.M)
+COMMANDS = re.findall(r"^COMMAND\((\w+),", open(os.path.join(ROOT, "viewer/ask/commands.def")).read(), re.M)
 READERS = [c for c in COMMANDS if c not in ("run", "ctl", "sql", "attach", "bisect", "fit")]
 
 MIB = 1 << 20

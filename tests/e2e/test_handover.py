@@ -13,7 +13,7 @@ from test_ranks import run_of
 
 sys.path.insert(0, str(PACKAGE))
 import gpumemtrace  # noqa: E402
-from gpumemtrace import _arrow, _tool  # noqa: E402
+from gpumemtrace import _tool  # noqa: E402
 
 NEW = ROOT / "tests/data/example/new.gmt"
 
@@ -28,8 +28,7 @@ def stand_in(tmp_path, monkeypatch):
         script = tmp_path / "tool"
         script.write_text(f"#!/bin/bash\nTOOL={Tool.path}\n{does}\n")
         script.chmod(0o755)
-        for module in (_tool, _arrow):
-            monkeypatch.setattr(module, "tool", lambda: str(script))
+        monkeypatch.setattr(_tool, "tool", lambda: str(script))
     return put
 
 
@@ -41,43 +40,11 @@ def stand_in(tmp_path, monkeypatch):
 def test_documents_of_the_tool(stand_in, does, says):
     stand_in(does)
     if says is None:
-        assert gpumemtrace.open(NEW).report().events > 1000
+        assert _tool.ask("report", str(NEW))["events"] > 1000
         return
     with pytest.raises(gpumemtrace.Error) as caught:
-        gpumemtrace.open(NEW).report()
+        _tool.ask("report", str(NEW))
     assert says in caught.value.sentence and caught.value.exit_code == 3
-
-
-READ = """
-import sys
-import pyarrow
-sys.path.insert(0, sys.argv[1])
-from gpumemtrace import _arrow
-_arrow.tool = lambda: sys.argv[2]
-class Table:
-    def __arrow_c_stream__(self, schema=None):
-        return _arrow.stream_of_tool(["export", sys.argv[3], "--to", "arrow", "--table", "events", "-o", "-"])
-try:
-    print("rows", pyarrow.table(Table()).num_rows)
-except Exception as error:
-    print("error", error)
-"""
-
-
-@pytest.mark.skipif(not (ROOT / ".venv-tools/bin/python").exists(), reason="no .venv-tools: scripts/setup.sh tools")
-def test_tables_of_the_tool(stand_in, tmp_path):
-    def read(does):
-        stand_in(does)
-        done = subprocess.run([ROOT / ".venv-tools/bin/python", "-c", READ, PACKAGE, tmp_path / "tool", NEW], capture_output=True, text=True, timeout=200,
-                              cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split(" ", 1)
-    whole = read('"$TOOL" "$@"')
-    assert whole[0] == "rows" and int(whole[1]) > 1000
-    assert read('"$TOOL" "$@" > x; head -c 9000 x; sleep 1; tail -c +9001 x') == whole
-    for does in ("true", '"$TOOL" "$@" | head -c 9000', '"$TOOL" "$@" | head -c -8', 'echo hello; "$TOOL" "$@"', '"$TOOL" "$@"; echo bye',
-                 '"$TOOL" "$@"; exit 3', "kill -KILL $$"):
-        assert read(does)[0] == "error", does
 
 
 # Ranks and lakes: a process for each recording

@@ -5,7 +5,7 @@
  */
 #include "recordings.h"
 
-#include "../../viewer/commands/command.h"
+#include "../../viewer/ask/command.h"
 #include "../../viewer/base/say.h"
 
 struct sample {

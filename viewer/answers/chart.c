@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chart.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "../base/human.h"
+#include "../base/machine.h"
 
 enum { EIGHTHS = 8, NO_CLASS = CATEGORIES };
 
 void chart_screen(unsigned *columns, unsigned *rows)
 {
-	struct winsize size;
-	bool known = !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col && size.ws_row;
+	bool known = machine_terminal(NULL, columns, rows) && *columns && *rows;
 
-	*columns = known ? size.ws_col : 80;
-	*rows = known ? size.ws_row : 24;
+	*columns = known ? *columns : 80;
+	*rows = known ? *rows : 24;
 }
 
 bool chart_utf8(void)
@@ -25,7 +21,7 @@ bool chart_utf8(void)
 	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
+		const char *value = machine_setting(names[i]);
 
 		if (value && *value)
 			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
@@ -37,7 +33,7 @@ void chart_colour(struct emit *out, unsigned category, bool background)
 {
 	uint32_t c = category_colour(category);
 	unsigned r = c >> 16, g = c >> 8 & 255, b = c & 255;
-	const char *can = getenv("COLORTERM");
+	const char *can = machine_setting("COLORTERM");
 
 	if (!emit_colour(out))
 		return;

@@ -5,10 +5,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "emit_json.h"
+#include "machine.h"
 #include "need.h"
 
 #define LABEL 18 /* columns of a key in text */
@@ -24,11 +23,11 @@ struct emit {
 struct emit *emit_open(FILE *f, bool json)
 {
 	struct emit *e = need_new(sizeof(*e));
-	const char *no = getenv("NO_COLOR");
+	const char *no = machine_setting("NO_COLOR");
 
 	e->f = f;
 	e->json = json;
-	e->bold = !json && emit_moves(fileno(f)) && !(no && *no);
+	e->bold = !json && machine_moves(f) && !(no && *no);
 	e->first = true;
 	return e;
 }
@@ -248,15 +247,13 @@ void emit_title(struct emit *e, const char *format, ...)
 
 size_t emit_screen(void)
 {
-	static size_t columns;
-	static bool asked;
-	struct winsize size;
+	static unsigned columns;
+	static bool asked, is;
 
-	if (!asked && isatty(STDOUT_FILENO))
-		columns =
-			!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
+	if (!asked)
+		is = machine_terminal(NULL, &columns, NULL);
 	asked = true;
-	return columns;
+	return !is ? 0 : columns ? columns : 80;
 }
 
 static size_t paragraph_width(size_t lead)

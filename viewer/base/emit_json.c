@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Bytes of the UTF-8 character at s, 0 if there is none (overlong forms, surrogates and values
  * beyond U+10FFFF are none). */
@@ -170,11 +169,4 @@ size_t emit_plain_width(const char *s, size_t len)
 		len -= n;
 	}
 	return width;
-}
-
-bool emit_moves(int fd)
-{
-	const char *term = getenv("TERM");
-
-	return term && strcmp(term, "dumb") && isatty(fd);
 }

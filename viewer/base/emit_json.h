@@ -16,7 +16,6 @@ size_t emit_plain_char(const char *s, size_t len);
 #define EMIT_ESCAPE 12
 /* Text to print for a character that cannot be shown; returns how many bytes of s it replaces. */
 size_t emit_escape(char out[EMIT_ESCAPE], const char *s, size_t len);
-bool emit_moves(int fd);			    /* a terminal that understands escapes */
 size_t emit_plain_width(const char *s, size_t len); /* columns of what that prints */
 
 /* Bytes of the UTF-8 character at s, 0 if there is none; len is not 0. */

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/types.h>
 
-#include "say.h"
+#include "machine.h"
 
 static void *check(void *p)
 {
 	if (!p)
-		exit(say_error(EXIT_UNREADABLE, "out of memory"));
+		machine_out_of_memory();
 	return p;
 }
 
@@ -41,9 +42,51 @@ void *need_resize(void *v, size_t bytes)
 	return check(realloc(v, bytes));
 }
 
+/* Of its own, because open_memstream writes to *text also where the program ends, when the question
+ * that had it is long over. */
+struct stream {
+	char *text, **to;
+	size_t len, room, *to_len;
+};
+
+static ssize_t write_stream(void *cookie, const char *bytes, size_t len)
+{
+	struct stream *s = cookie;
+	size_t room = 2 * (s->len + len) + 64;
+
+	if (s->len + len >= s->room) {
+		char *more = realloc(s->text, room);
+
+		if (!more)
+			return 0;
+		s->text = more;
+		s->room = room;
+	}
+	memcpy(s->text + s->len, bytes, len);
+	s->len += len;
+	return (ssize_t)len;
+}
+
+static int close_stream(void *cookie)
+{
+	struct stream *s = cookie;
+
+	*s->to = s->text ? s->text : calloc(1, 1);
+	*s->to_len = s->len;
+	if (s->text)
+		s->text[s->len] = 0;
+	free(s);
+	return 0;
+}
+
 FILE *need_stream(char **text, size_t *len)
 {
-	return check(open_memstream(text, len));
+	static const cookie_io_functions_t functions = { .write = write_stream,
+							 .close = close_stream };
+	struct stream *s = need_new(sizeof(*s));
+
+	*s = (struct stream){ .to = text, .to_len = len };
+	return check(fopencookie(s, "w", functions));
 }
 
 size_t need_count(char *const *list)

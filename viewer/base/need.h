@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for a command: it is there, or the command says so and ends with 3. Only the viewer may do
- * that; nothing here ever runs inside a traced program.
+ * Memory that is there, or the command says so and ends with 3 (the library: the question does).
+ * Only the viewer may do that; nothing here ever runs inside a traced program.
  */
 #ifndef VIEWER_NEED_H
 #define VIEWER_NEED_H
@@ -13,7 +13,7 @@ void *need_new(size_t bytes);			/* zeroed */
 char *need_copy(const void *bytes, size_t len); /* with a terminating zero */
 void *need_pages(size_t bytes); /* zeroed, for munmap; what is not written to takes none */
 void *need_resize(void *v, size_t bytes);    /* not zeroed */
-FILE *need_stream(char **text, size_t *len); /* as open_memstream */
+FILE *need_stream(char **text, size_t *len); /* as open_memstream; they are set by fclose */
 
 /* How many there are in a list that ends with a NULL; NULL: none. */
 size_t need_count(char *const *list);

@@ -10,10 +10,10 @@
 
 #include "../../format/reader.h"
 #include "ending.h"
+#include "machine.h"
 #include "plain_file.h"
 #include "say.h"
 #include "shell.h"
-#include "unfinished.h"
 
 /* Opens a recording; returns 0, or the reason why it cannot be read. */
 static int opened(const char *path)
@@ -129,12 +129,12 @@ static int outfile_open_part(struct outfile *o, const char *path, mode_t mode)
 	if (snprintf(o->part, sizeof(o->part), "%s.%d.part", path, (int)getpid()) >=
 	    (int)sizeof(o->part))
 		return say_error(EXIT_USAGE, "the name of the output is too long");
-	unfinished_begin(o->part);
+	machine_unfinished(o->part, true);
 	fd = open(o->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	o->f = fd < 0 ? NULL : fdopen(fd, "w+");
 	if (o->f)
 		return 0;
-	unfinished_end(o->part);
+	machine_unfinished(o->part, false);
 	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path, strerror(errno));
 }
 
@@ -168,7 +168,7 @@ int outfile_commit(struct outfile *o)
 		why = errno ? errno : EIO;
 		unlink(o->part);
 	}
-	unfinished_end(o->part);
+	machine_unfinished(o->part, false);
 	if (!why)
 		return 0;
 	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", o->path, strerror(why));
@@ -178,5 +178,5 @@ void outfile_drop(struct outfile *o)
 {
 	fclose(o->f);
 	unlink(o->part);
-	unfinished_end(o->part);
+	machine_unfinished(o->part, false);
 }

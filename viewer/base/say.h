@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages of a command on stderr, and the exit codes. Each message begins with the name of the
- * running command.
+ * Messages and exit codes. A command prints its messages on stderr, each behind the name of the
+ * command; the library keeps them for its caller (machine.h).
  */
 #ifndef VIEWER_SAY_H
 #define VIEWER_SAY_H
@@ -16,18 +16,18 @@ enum exit_code {
 	EXIT_UNREADABLE = 3, /* a file cannot be read or written */
 };
 
-void say_command(const char *name); /* NULL: the program itself */
-
-/* Prints one line on stderr and returns code, so that `return say_error(...)` reports the
- * reason. */
+/* Says one sentence and returns code, so that `return say_error(...)` reports the reason. */
 int say_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void say_before(void (*f)(void)); /* called before each line, or NULL */
 
 /* A progress line, only on a terminal and only after two seconds; say_progress_end removes it. */
 void say_progress(const char *what, uint64_t done, uint64_t all);
 void say_doing(const char *text); /* the same, in words */
 void say_progress_end(void);
-void say_progress_off(void); /* for a command that owns the screen */
+
+/* Of the command alone (machine.c). */
+void say_command(const char *name); /* NULL: the program itself */
+void say_before(void (*f)(void));   /* called before each line, or NULL */
+void say_progress_off(void);	    /* for a command that owns the screen */
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/human.h"
+#include "../base/machine.h"
 #include "../base/need.h"
 #include "rules.h"
 
@@ -34,7 +35,7 @@ struct classifier *classifier_new(const struct model *m, struct owners *owners)
 	c->m = m;
 	c->study = m->watcher;
 	c->owners = owners;
-	c->without = getenv("GPUMEMTRACE_TEST_WITHOUT_RULE");
+	c->without = machine_setting("GPUMEMTRACE_TEST_WITHOUT_RULE");
 	return c;
 }
 

@@ -94,6 +94,11 @@ static void settled(void *ctx)
 	}
 }
 
+static void moved(void *ctx, struct model *to)
+{
+	((struct study *)ctx)->m = to;
+}
+
 static void freed(void *ctx)
 {
 	struct study *st = ctx;
@@ -128,6 +133,7 @@ void study_begin(struct model *m)
 		.gradient = gradient,
 		.backward_over = study_backward_over,
 		.settled = settled,
+		.moved = moved,
 		.freed = freed,
 	};
 	struct study *st = need_new(sizeof(*st));

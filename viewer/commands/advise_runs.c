@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Runs of a program on a simulated card for `advise`: unchanged, and with each change that needs no
+ * edit of the program. */
 #include "advise_runs.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../advise/advise.h"
 #include "../base/folder.h"
 #include "../base/need.h"
 #include "../base/say.h"
@@ -18,6 +22,15 @@
 /* Settings that are tried with every program. */
 static char *const always[] = { (char *)"env:CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8" };
 #define ALWAYS (sizeof(always) / sizeof(*always))
+
+struct advise_runs {
+	char **command, **tries; /* tries: each NAME=VALUE or env:NAME=VALUE, or NULL */
+	const char *card;
+	long steps;
+	/* Set here: */
+	char folder[PATH_MAX];
+	char *recording; /* of the program as it is */
+};
 
 /* ---- runs ---- */
 
@@ -51,7 +64,7 @@ static void take_recording(void *ctx, struct json run)
 	r->recording = need_copy(path, strlen(path));
 }
 
-int advise_runs_begin(struct advise_runs *r)
+static int run_unchanged(struct advise_runs *r)
 {
 	char why[PATH_MAX + 256];
 	int rc;
@@ -133,8 +146,11 @@ static void add_findings(struct tries *t)
 	}
 }
 
-int advise_runs_try(struct advise_runs *r, struct advise *a)
+/* Runs each requested change and each environment setting of a finding; the findings get the
+ * measured savings. */
+static int try_changes(void *ctx, struct advise *a)
 {
+	struct advise_runs *r = ctx;
 	struct tries t = { .runs = r, .advise = a };
 	int rc;
 
@@ -152,9 +168,17 @@ int advise_runs_try(struct advise_runs *r, struct advise *a)
 	return rc;
 }
 
-void advise_runs_free(struct advise_runs *r)
+int advise_runs(const struct advise_options *o, struct emit *out)
 {
-	free(r->recording);
-	if (r->folder[0])
-		folder_remove(r->folder);
+	struct advise_runs runs = {
+		.command = o->command, .tries = o->tries, .card = o->card, .steps = o->steps
+	};
+	int rc = run_unchanged(&runs);
+
+	if (!rc)
+		rc = advise_recording(o, runs.recording, try_changes, &runs, out);
+	free(runs.recording);
+	if (runs.folder[0])
+		folder_remove(runs.folder);
+	return rc;
 }

@@ -4,25 +4,9 @@
 #ifndef VIEWER_ADVISE_RUNS_H
 #define VIEWER_ADVISE_RUNS_H
 
-#include <limits.h>
+#include "../ask/command.h"
 
-#include "../advise/advise.h"
-
-struct advise_runs {
-	char **command, **tries; /* tries: each NAME=VALUE or env:NAME=VALUE, or NULL */
-	const char *card;
-	long steps;
-	/* Set here: */
-	char folder[PATH_MAX];
-	char *recording; /* of the program as it is */
-};
-
-/* Runs it unchanged. Returns 0, or an exit code after one error message; to be freed in any
- * case. */
-int advise_runs_begin(struct advise_runs *r);
-/* Runs each requested change and each environment setting of a finding; the findings get the
- * measured savings. */
-int advise_runs_try(struct advise_runs *r, struct advise *a);
-void advise_runs_free(struct advise_runs *r);
+/* advise -- COMMAND. Returns an exit code. */
+int advise_runs(const struct advise_options *o, struct emit *out);
 
 #endif

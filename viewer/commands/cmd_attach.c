@@ -9,7 +9,7 @@
 #include "../base/outfile.h"
 #include "../base/shell.h"
 #include "../recording/running.h"
-#include "command.h"
+#include "../ask/command.h"
 #include "import_made.h"
 
 static volatile sig_atomic_t asked_to_stop;

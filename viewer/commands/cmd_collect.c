@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "../lake/lake_engine.h"
-#include "command.h"
+#include "../ask/command.h"
 
 /* An address: what lies in a store is not a folder. */
 static const char *elsewhere(const struct collect_options *o)

@@ -10,7 +10,7 @@
 #include "../recording/asking.h"
 #include "../recording/copying.h"
 #include "../recording/running.h"
-#include "command.h"
+#include "../ask/command.h"
 
 #define SECOND 1000000000u
 

@@ -8,7 +8,7 @@
 #include "../lake/lake_engine.h"
 #include "../page/page_write.h"
 #include "../../format/version.h"
-#include "command.h"
+#include "../ask/command.h"
 
 struct panels {
 	FILE *f;

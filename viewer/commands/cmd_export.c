@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "../base/outfile.h"
-#include "../export/export.h"
-#include "command.h"
+#include "../export/export_events.h"
+#include "../ask/command.h"
 
 static const struct export_format formats[] = {
 #define EXPORT(name, moment, summary) { #name, summary, moment, export_##name },
@@ -58,7 +58,7 @@ static int check_table(const struct export_options *o, const struct export_forma
 				 format->name);
 	if (!is_events(o) && o->columns)
 		return say_error(EXIT_USAGE, "--columns is for --table events");
-	return is_events(o) ? export_event_columns_check(o->columns) : 0;
+	return is_events(o) ? export_event_choose(&(struct export_events){ 0 }, o->columns) : 0;
 }
 
 static int check_output(const struct export_options *o)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../search/search_engine.h"
-#include "command.h"
+#include "../ask/command.h"
 #include "run_program.h"
 #include "simcards.h"
 

@@ -6,7 +6,7 @@
 #include "../base/outfile.h"
 #include "../page/page.h"
 #include "../page/page_write.h"
-#include "command.h"
+#include "../ask/command.h"
 
 /* The recording that is open. Ranks are read one after the other, so that a page of many needs the
  * memory of one. */

@@ -7,7 +7,7 @@
 #include "../base/outfile.h"
 #include "../import/import.h"
 #include "../recording/running.h"
-#include "command.h"
+#include "../ask/command.h"
 #include "import_made.h"
 
 static int print_import(struct emit *out, const struct import_options *o)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "../base/folder.h"
-#include "command.h"
+#include "../ask/command.h"
 
 /* The browser goes on when the command ends, and says nothing here. False: there is none. Without a
  * screen xdg-open would start one in the terminal. */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "../recording/copying.h"
-#include "command.h"
+#include "../ask/command.h"
 
 static void print_copy(struct emit *out, const struct recording *r, uint64_t events,
 		       const struct recover_options *o)

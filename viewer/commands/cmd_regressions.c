@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* regressions: commits of a lake whose peak is higher than before. */
 #include "../lake/lake_engine.h"
-#include "command.h"
+#include "../ask/command.h"
 
 int run_regressions(const struct regressions_options *o, struct emit *out)
 {

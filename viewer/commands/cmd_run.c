@@ -13,7 +13,7 @@
 #include "../base/shell.h"
 #include "../recording/recording.h"
 #include "child.h"
-#include "command.h"
+#include "../ask/command.h"
 #include "preload.h"
 #include "run_end.h"
 #include "run_output.h"

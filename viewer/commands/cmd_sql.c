@@ -6,7 +6,7 @@
 #include "../lake/lake.h"
 #include "../lake/lake_engine.h"
 #include "../lake/lake_views.h"
-#include "command.h"
+#include "../ask/command.h"
 #include "sql_rows.h"
 
 /* ---- what there is ---- */

@@ -16,7 +16,7 @@
 #include "../recording/running.h"
 #include "../stacks/owner_words.h"
 #include "../recording/run_state.h"
-#include "command.h"
+#include "../ask/command.h"
 #include "screen.h"
 
 enum { BAR = 36, WHO = 50, CURVE = 32, PAGE = 10 };

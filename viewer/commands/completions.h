@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "command.h"
+#include "../ask/command.h"
 
 /* shell: "bash" or "zsh"; else a sentence is said. An exit code. */
 int completions_print(FILE *out, const char *shell, const struct command *const *commands,

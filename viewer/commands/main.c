@@ -11,14 +11,15 @@
 #include "../../format/version.h"
 #include "../lake/lake_work.h"
 #include "../search/search_facts.h"
-#include "command.h"
+#include "../ask/command.h"
+#include "advise_runs.h"
 #include "completions.h"
 #include "of_ranks.h"
 #include "pager.h"
 
 static const struct command *const commands[] = {
 #define COMMAND(name, ...) &command_##name,
-#include "commands.def"
+#include "../ask/commands.def"
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -73,6 +74,14 @@ static int help_on(const char *name)
 	return EXIT_OK;
 }
 
+static int perform(const struct command *c, void *options, const struct options_common *common,
+		   struct emit *out)
+{
+	if (c == &command_advise && ((const struct advise_options *)options)->command)
+		return advise_runs(options, out);
+	return c->ranks ? of_ranks(c, options, common, out) : command_perform(c, options, out);
+}
+
 static int print_answer_of(const struct command *c, void *options,
 			   const struct options_common *common)
 {
@@ -82,8 +91,7 @@ static int print_answer_of(const struct command *c, void *options,
 	int rc = c->check ? c->check(options) : 0;
 
 	if (!rc)
-		rc = c->ranks ? of_ranks(c, options, common, out)
-			      : command_perform(c, options, out);
+		rc = perform(c, options, common, out);
 	say_progress_end();
 	if ((emit_close(out) || emit_close(terminal)) && rc == EXIT_OK)
 		rc = say_error(EXIT_UNREADABLE, "the output cannot be written");

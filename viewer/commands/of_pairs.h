@@ -3,7 +3,7 @@
 #ifndef VIEWER_OF_PAIRS_H
 #define VIEWER_OF_PAIRS_H
 
-#include "command.h"
+#include "../ask/command.h"
 
 int of_pairs(const struct command *c, void *options, const struct options_common *common,
 	     struct emit *out);

@@ -6,7 +6,7 @@
 #ifndef VIEWER_OF_RANKS_H
 #define VIEWER_OF_RANKS_H
 
-#include "command.h"
+#include "../ask/command.h"
 
 int of_ranks(const struct command *c, void *options, const struct options_common *common,
 	     struct emit *out);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../base/emit_json.h"
+#include "../base/machine.h"
 #include "../base/need.h"
 #include "../base/say.h"
 
@@ -30,7 +31,7 @@ static bool wanted(void)
 
 	if (name && (!*name || !strcmp(name, "cat")))
 		return false;
-	return emit_moves(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &pager.screen) &&
+	return machine_moves(stdout) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &pager.screen) &&
 	       pager.screen.ws_row && pager.screen.ws_col;
 }
 

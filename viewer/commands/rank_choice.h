@@ -4,7 +4,7 @@
 #define VIEWER_RANK_CHOICE_H
 
 #include "../ranks/ranks_find.h"
-#include "command.h"
+#include "../ask/command.h"
 
 /* The row of the rank that --rank names. Returns 0, or an exit code after one error message. */
 int rank_choose(const struct ranks_run *run, const char *rank, const char *where, size_t *row);

@@ -11,6 +11,7 @@
 
 #include "../answers/chart.h"
 #include "../base/emit_json.h"
+#include "../base/machine.h"
 
 static struct termios before;
 static volatile sig_atomic_t stopped;
@@ -33,7 +34,7 @@ bool screen_open(void)
 {
 	struct termios raw;
 
-	if (!emit_moves(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before))
+	if (!machine_moves(stdout) || tcgetattr(STDIN_FILENO, &before))
 		return false;
 	raw = before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);

@@ -4,38 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/bytes.h"
 #include "../base/need.h"
 #include "flatbuffer.h"
-
-#define ROWS 65536
 
 /* Constants of Arrow's unions and versions. */
 enum { HEADER_SCHEMA = 1, HEADER_BATCH = 3, TYPE_INT = 2, TYPE_UTF8 = 5, VERSION_5 = 4 };
 
-/* By enum arrow_type. */
-static const struct form {
-	uint8_t type, bytes;
-	bool is_signed;
-} forms[] = {
-	[ARROW_UINT64] = { TYPE_INT, 8, false }, [ARROW_UINT32] = { TYPE_INT, 4, false },
-	[ARROW_UINT16] = { TYPE_INT, 2, false }, [ARROW_INT32] = { TYPE_INT, 4, true },
-	[ARROW_TEXT] = { TYPE_UTF8, 4, false },
-};
-
-/* `given` cells of the batch have a value, the others are null. Numbers stand in `values` by row;
- * texts follow each other, with their ends in `offsets`. `valid` has one bit per row. */
-struct column_data {
-	struct bytes valid, offsets, values;
-	uint64_t given;
-};
-
 struct arrow {
 	FILE *f;
-	const struct arrow_column *columns;
-	struct column_data *data;
-	unsigned count, texts, *text; /* which columns are texts */
-	uint64_t rows, at;	      /* of this batch; bytes written */
+	struct arrow_batch rows;
+	uint64_t at; /* bytes written */
 	struct batch {
 		uint64_t offset, body;
 		uint32_t meta;
@@ -73,7 +51,6 @@ static void write_meta(struct flatbuffer *b, size_t at, const struct arrow_colum
 
 static void write_field(struct flatbuffer *b, size_t at, const struct arrow_column *c)
 {
-	const struct form *form = &forms[c->type];
 	bool number = c->type != ARROW_TEXT;
 	struct flatbuffer_table t = flatbuffer_table(b, at,
 						     (const uint8_t[]){ 4, 1, 1, 4, 0, 4, 4 }, 7),
@@ -81,11 +58,11 @@ static void write_field(struct flatbuffer *b, size_t at, const struct arrow_colu
 
 	flatbuffer_string(b, t.field[0], c->name);
 	flatbuffer_set(b, t.field[1], 1, 1);
-	flatbuffer_set(b, t.field[2], form->type, 1);
+	flatbuffer_set(b, t.field[2], number ? TYPE_INT : TYPE_UTF8, 1);
 	type = flatbuffer_table(b, t.field[3], (const uint8_t[]){ 4, 1 }, number ? 2 : 0);
 	if (number) {
-		flatbuffer_set(b, type.field[0], 8 * form->bytes, 4);
-		flatbuffer_set(b, type.field[1], form->is_signed, 1);
+		flatbuffer_set(b, type.field[0], 8 * arrow_bytes(c->type), 4);
+		flatbuffer_set(b, type.field[1], c->type == ARROW_INT32, 1);
 	}
 	flatbuffer_vector(b, t.field[5], 0, 4, 4);
 	write_meta(b, t.field[6], c);
@@ -94,10 +71,10 @@ static void write_field(struct flatbuffer *b, size_t at, const struct arrow_colu
 static void write_schema(const struct arrow *a, struct flatbuffer *b, size_t at)
 {
 	struct flatbuffer_table t = flatbuffer_table(b, at, (const uint8_t[]){ 2, 4 }, 2);
-	size_t first = flatbuffer_vector(b, t.field[1], a->count, 4, 4);
+	size_t first = flatbuffer_vector(b, t.field[1], a->rows.count, 4, 4);
 
-	for (unsigned i = 0; i < a->count; i++)
-		write_field(b, first + 4 * i, &a->columns[i]);
+	for (unsigned i = 0; i < a->rows.count; i++)
+		write_field(b, first + 4 * i, &a->rows.columns[i]);
 }
 
 /* Returns the position of the reference to the header, where the caller continues. */
@@ -128,12 +105,12 @@ static uint32_t put_message(struct arrow *a, struct flatbuffer *b)
 
 static unsigned buffer_count(const struct arrow *a, unsigned column)
 {
-	return a->columns[column].type == ARROW_TEXT ? 3 : 2;
+	return a->rows.columns[column].type == ARROW_TEXT ? 3 : 2;
 }
 
 static struct bytes *buffer_of(struct arrow *a, unsigned column, unsigned i)
 {
-	struct column_data *c = &a->data[column];
+	struct arrow_cells *c = &a->rows.cells[column];
 
 	if (i == 0)
 		return &c->valid;
@@ -145,7 +122,7 @@ static uint64_t each_buffer(struct arrow *a, struct flatbuffer *b, size_t at)
 {
 	uint64_t offset = 0;
 
-	for (unsigned c = 0; c < a->count; c++)
+	for (unsigned c = 0; c < a->rows.count; c++)
 		for (unsigned i = 0; i < buffer_count(a, c); i++) {
 			const struct bytes *data = buffer_of(a, c, i);
 
@@ -161,41 +138,13 @@ static uint64_t each_buffer(struct arrow *a, struct flatbuffer *b, size_t at)
 
 static void put_body(struct arrow *a)
 {
-	for (unsigned c = 0; c < a->count; c++)
+	for (unsigned c = 0; c < a->rows.count; c++)
 		for (unsigned i = 0; i < buffer_count(a, c); i++) {
 			struct bytes *data = buffer_of(a, c, i);
 
 			arrow_write_bytes(a, data->p, data->len);
 			pad(a);
 		}
-}
-
-/* A column without nulls needs no validity bits. */
-static void set_lengths(struct arrow *a, unsigned column)
-{
-	struct column_data *c = &a->data[column];
-
-	c->valid.len = c->given < a->rows ? (a->rows + 7) / 8 : 0;
-	if (a->columns[column].type == ARROW_TEXT)
-		c->offsets.len = (a->rows + 1) * sizeof(int32_t);
-	else
-		c->values.len = a->rows * forms[a->columns[column].type].bytes;
-}
-
-/* Zeroes the cells of the next batch, because a cell that is not written must read as zero. */
-static void clear(struct arrow *a)
-{
-	for (unsigned i = 0; i < a->count; i++) {
-		struct column_data *c = &a->data[i];
-
-		memset(c->valid.p, 0, (a->rows + 7) / 8);
-		if (a->columns[i].type == ARROW_TEXT)
-			c->values.len = 0;
-		else if (c->given < a->rows)
-			memset(c->values.p, 0, c->values.len);
-		c->given = 0;
-	}
-	a->rows = 0;
 }
 
 static void put_batch(struct arrow *a)
@@ -206,76 +155,23 @@ static void put_batch(struct arrow *a)
 	uint32_t buffers = 0;
 	size_t nodes, at;
 
-	for (unsigned c = 0; c < a->count; c++) {
+	for (unsigned c = 0; c < a->rows.count; c++)
 		buffers += buffer_count(a, c);
-		set_lengths(a, c);
-	}
+	arrow_batch_finish(&a->rows);
 	batch.body = each_buffer(a, NULL, 0);
 	at = message(&b, HEADER_BATCH, batch.body);
 	t = flatbuffer_table(&b, at, (const uint8_t[]){ 8, 4, 4 }, 3);
-	flatbuffer_set(&b, t.field[0], a->rows, 8);
-	nodes = flatbuffer_vector(&b, t.field[1], a->count, 16, 8);
-	for (unsigned c = 0; c < a->count; c++) {
-		flatbuffer_set(&b, nodes + 16 * c, a->rows, 8);
-		flatbuffer_set(&b, nodes + 16 * c + 8, a->rows - a->data[c].given, 8);
+	flatbuffer_set(&b, t.field[0], a->rows.rows, 8);
+	nodes = flatbuffer_vector(&b, t.field[1], a->rows.count, 16, 8);
+	for (unsigned c = 0; c < a->rows.count; c++) {
+		flatbuffer_set(&b, nodes + 16 * c, a->rows.rows, 8);
+		flatbuffer_set(&b, nodes + 16 * c + 8, a->rows.rows - a->rows.cells[c].given, 8);
 	}
 	each_buffer(a, &b, flatbuffer_vector(&b, t.field[2], buffers, 16, 8));
 	batch.meta = put_message(a, &b);
 	put_body(a);
-	clear(a);
+	arrow_batch_clear(&a->rows);
 	*need_item(a->batches, a->batch_count, a->batch_room) = batch;
-}
-
-static void set_valid(struct column_data *c, uint64_t row)
-{
-	c->valid.p[row / 8] |= (uint8_t)(1u << row % 8);
-	c->given++;
-}
-
-void arrow_number(struct arrow *a, unsigned column, uint64_t number)
-{
-	struct column_data *c = &a->data[column];
-	unsigned bytes = forms[a->columns[column].type].bytes;
-	uint8_t *at = c->values.p + a->rows * bytes;
-
-	set_valid(c, a->rows);
-	if (bytes == 8)
-		memcpy(at, &number, 8);
-	else
-		memcpy(at, &number, bytes);
-}
-
-void arrow_text(struct arrow *a, unsigned column, const char *s, size_t len)
-{
-	struct column_data *c = &a->data[column];
-
-	set_valid(c, a->rows);
-	bytes_add_text(&c->values, s, len);
-}
-
-void arrow_row(struct arrow *a)
-{
-	a->rows++;
-	for (unsigned i = 0; i < a->texts; i++) {
-		struct column_data *c = &a->data[a->text[i]];
-
-		((int32_t *)(void *)c->offsets.p)[a->rows] = (int32_t)c->values.len;
-	}
-	if (a->rows == ROWS)
-		put_batch(a);
-}
-
-static void column_open(struct arrow *a, unsigned i)
-{
-	struct column_data *c = &a->data[i];
-
-	c->valid.p = need_new(ROWS / 8);
-	if (a->columns[i].type == ARROW_TEXT) {
-		c->offsets.p = need_new((ROWS + 1) * sizeof(int32_t));
-		a->text[a->texts++] = i;
-	} else {
-		c->values.p = need_new(ROWS * forms[a->columns[i].type].bytes);
-	}
 }
 
 struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned count)
@@ -283,11 +179,8 @@ struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned c
 	struct arrow *a = need_new(sizeof(*a));
 	struct flatbuffer b;
 
-	*a = (struct arrow){ .f = f, .columns = columns, .count = count };
-	a->data = need_new(count * sizeof(*a->data));
-	a->text = need_new(count * sizeof(*a->text));
-	for (unsigned i = 0; i < count; i++)
-		column_open(a, i);
+	*a = (struct arrow){ .f = f };
+	arrow_batch_init(&a->rows, columns, count);
 	arrow_write_bytes(a, "ARROW1\0\0", 8);
 	write_schema(a, &b, message(&b, HEADER_SCHEMA, 0));
 	put_message(a, &b);
@@ -322,18 +215,22 @@ static void put_footer(struct arrow *a)
 	flatbuffer_free(&b);
 }
 
+struct arrow_batch *arrow_rows(struct arrow *a)
+{
+	return &a->rows;
+}
+
+void arrow_flush(struct arrow *a)
+{
+	if (a->rows.rows)
+		put_batch(a);
+}
+
 void arrow_close(struct arrow *a)
 {
-	if (a->rows)
-		put_batch(a);
+	arrow_flush(a);
 	put_footer(a);
-	for (unsigned c = 0; c < a->count; c++) {
-		free(a->data[c].valid.p);
-		free(a->data[c].offsets.p);
-		free(a->data[c].values.p);
-	}
-	free(a->text);
-	free(a->data);
+	arrow_batch_free(&a->rows);
 	free(a->batches);
 	free(a);
 }

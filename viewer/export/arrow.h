@@ -7,28 +7,18 @@
 #ifndef VIEWER_ARROW_H
 #define VIEWER_ARROW_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-enum arrow_type { ARROW_UINT64 = 1, ARROW_UINT32, ARROW_UINT16, ARROW_INT32, ARROW_TEXT };
-
-struct arrow_column {
-	const char *name;
-	enum arrow_type type;
-	const char *unit, *meaning; /* its metadata */
-};
+#include "arrow_batch.h"
 
 struct arrow;
 
 /* The columns belong to the caller and must outlive the writer. The schema is written at once. */
 struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned count);
 
-/* Sets a cell of a row, in any order; arrow_row ends the row. Cells that were not set are null. */
-void arrow_number(struct arrow *a, unsigned column, uint64_t number);
-void arrow_text(struct arrow *a, unsigned column, const char *s, size_t len);
-void arrow_row(struct arrow *a);
+/* The rows that are written next; arrow_flush writes them, once there is no room for more. */
+struct arrow_batch *arrow_rows(struct arrow *a);
+void arrow_flush(struct arrow *a);
 
 /* Writes the remaining rows and the index. The file stays open; the caller checks its errors. */
 void arrow_close(struct arrow *a);

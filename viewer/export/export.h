@@ -40,7 +40,6 @@ struct export_format {
 /* The table of events, which needs only the recording. `columns`: a list with commas, NULL = all.
  * Returns 0, or an exit code after one error message. */
 int export_event_table(struct export *x);
-int export_event_columns_check(const char *columns);
 
 /* A scan over all devices. */
 void export_series(struct export *x, const struct series_sink *sink);

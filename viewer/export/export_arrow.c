@@ -2,23 +2,23 @@
 /* The table of blocks as an Arrow IPC file: numbers are uint64, texts utf8. */
 #include "export_table.h"
 
-void export_arrow_row(struct arrow *a, const struct arrow_column *columns, unsigned count,
-		      const struct export_cell *cells)
+bool export_arrow_row(struct arrow_batch *b, const struct export_cell *cells)
 {
-	for (unsigned c = 0; c < count; c++) {
+	for (unsigned c = 0; c < b->count; c++) {
 		if (cells[c].null)
 			continue;
-		if (columns[c].type == ARROW_TEXT)
-			arrow_text(a, c, cells[c].text, cells[c].len);
+		if (b->columns[c].type == ARROW_TEXT)
+			arrow_text(b, c, cells[c].text, cells[c].len);
 		else
-			arrow_number(a, c, cells[c].number);
+			arrow_number(b, c, cells[c].number);
 	}
-	arrow_row(a);
+	return arrow_row(b);
 }
 
 static void row(void *ctx, const struct export_cell *cells)
 {
-	export_arrow_row(ctx, export_columns, COLUMNS, cells);
+	if (export_arrow_row(arrow_rows(ctx), cells))
+		arrow_flush(ctx);
 }
 
 int export_arrow(struct export *x)

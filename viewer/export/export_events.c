@@ -25,14 +25,7 @@ static const struct {
 #undef EVENT_COLUMN
 };
 
-struct events {
-	const struct defs *defs;
-	const struct export_events *table;
-	struct export_cell cells[EVENT_COLUMNS];
-	uint32_t thread, tid; /* the last one that was looked up */
-};
-
-static uint64_t tid_of(struct events *x, uint32_t thread)
+static uint64_t tid_of(struct export_event_rows *x, uint32_t thread)
 {
 	if (thread != x->thread) {
 		const struct defs_thread *t = defs_thread(x->defs, thread);
@@ -43,7 +36,8 @@ static uint64_t tid_of(struct events *x, uint32_t thread)
 	return x->tid;
 }
 
-static uint64_t number_of(struct events *x, const struct gmt_event *e, enum event_column column)
+static uint64_t number_of(struct export_event_rows *x, const struct gmt_event *e,
+			  enum event_column column)
 {
 	uint64_t n = 0;
 
@@ -53,7 +47,7 @@ static uint64_t number_of(struct events *x, const struct gmt_event *e, enum even
 	return n;
 }
 
-static struct defs_text text_of(const struct events *x, const struct gmt_event *e,
+static struct defs_text text_of(const struct export_event_rows *x, const struct gmt_event *e,
 				enum event_column column)
 {
 	const char *s = column == EVENT_kind ? gmt_kind_name(e->kind) : gmt_mem_name(e->arg0);
@@ -71,9 +65,9 @@ static bool is_null(const struct gmt_event *e, enum event_column column)
 	       (column == EVENT_memory && !gmt_kind_has_memory(e->kind));
 }
 
-static int add_row(void *ctx, const struct gmt_event *e)
+int export_event_row(void *ctx, const struct gmt_event *e)
 {
-	struct events *x = ctx;
+	struct export_event_rows *x = ctx;
 	unsigned has = gmt_kind_fields(e->kind);
 
 	for (unsigned i = 0; i < x->table->count; i++) {
@@ -98,9 +92,9 @@ static int add_row(void *ctx, const struct gmt_event *e)
 
 int export_events(struct recording *r, const struct export_events *table)
 {
-	struct events x = { .defs = &r->defs, .table = table };
+	struct export_event_rows x = { .defs = &r->defs, .table = table };
 
-	return recording_run(r, UINT64_MAX, add_row, &x);
+	return recording_run(r, UINT64_MAX, export_event_row, &x);
 }
 
 static int unknown_column(const char *name, size_t len)
@@ -115,7 +109,7 @@ static int unknown_column(const char *name, size_t len)
 			 names + 2);
 }
 
-static int choose(struct export_events *x, const char *list)
+static int choose_listed(struct export_events *x, const char *list)
 {
 	bool taken[EVENT_COLUMNS] = { false };
 
@@ -134,44 +128,41 @@ static int choose(struct export_events *x, const char *list)
 	return x->count ? 0 : unknown_column("", 0);
 }
 
-int export_event_columns_check(const char *columns)
+int export_event_choose(struct export_events *x, const char *columns)
 {
-	struct export_events x = { 0 };
+	if (columns)
+		return choose_listed(x, columns);
+	for (; x->count < EVENT_COLUMNS; x->count++)
+		x->what[x->count] = (enum event_column)x->count;
+	return 0;
+}
 
-	return columns ? choose(&x, columns) : 0;
+const struct arrow_column *export_event_column(enum event_column column)
+{
+	return &all[column];
 }
 
 /* ---- as Arrow ---- */
 
-struct arrow_events {
-	struct export_events table;
-	struct arrow_column columns[EVENT_COLUMNS];
-	struct arrow *arrow;
-};
-
 static void arrow_event(void *ctx, const struct export_cell *cells)
 {
-	struct arrow_events *x = ctx;
-
-	export_arrow_row(x->arrow, x->columns, x->table.count, cells);
+	if (export_arrow_row(arrow_rows(ctx), cells))
+		arrow_flush(ctx);
 }
 
 int export_event_table(struct export *x)
 {
-	struct arrow_events t = { .table = { .row = arrow_event, .ctx = &t } };
-	int rc = 0;
+	struct export_events table = { .row = arrow_event };
+	struct arrow_column columns[EVENT_COLUMNS];
+	struct arrow *a;
+	int rc = export_event_choose(&table, x->columns);
 
-	if (x->columns)
-		rc = choose(&t.table, x->columns);
-	else
-		for (; t.table.count < EVENT_COLUMNS; t.table.count++)
-			t.table.what[t.table.count] = (enum event_column)t.table.count;
 	if (rc)
 		return rc;
-	for (unsigned i = 0; i < t.table.count; i++)
-		t.columns[i] = all[t.table.what[i]];
-	t.arrow = arrow_open(x->f, t.columns, t.table.count);
-	rc = export_events(x->recording, &t.table);
-	arrow_close(t.arrow);
+	for (unsigned i = 0; i < table.count; i++)
+		columns[i] = all[table.what[i]];
+	table.ctx = a = arrow_open(x->f, columns, table.count);
+	rc = export_events(x->recording, &table);
+	arrow_close(a);
 	return rc;
 }

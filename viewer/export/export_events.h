@@ -21,6 +21,21 @@ struct export_events {
 };
 
 /* 0, or a sentence was said and the exit code. */
+/* Chooses the columns by a list with commas, NULL = all. 0, or EXIT_USAGE after an error message.
+ */
+int export_event_choose(struct export_events *x, const char *columns);
+const struct arrow_column *export_event_column(enum event_column column);
+
+/* One row for each event that is passed to export_event_row. */
+struct export_event_rows {
+	const struct defs *defs;
+	const struct export_events *table;
+	struct export_cell cells[EVENT_COLUMNS];
+	uint32_t thread, tid; /* the last one that was looked up */
+};
+
+int export_event_row(void *rows, const struct gmt_event *e);
+
 int export_events(struct recording *r, const struct export_events *table);
 
 #endif

@@ -9,11 +9,8 @@ const struct arrow_column export_columns[COLUMNS] = {
 #undef COLUMN
 };
 
-struct table {
-	struct export *x;
-	void (*row)(void *ctx, const struct export_cell *cells);
-	void *ctx;
-};
+#define IN(column) (1u << COLUMN_##column)
+#define OWNERS	   (IN(function) | IN(file) | IN(line))
 
 static struct export_cell number(uint64_t n)
 {
@@ -32,51 +29,83 @@ static struct export_cell text(const char *s)
 				     .len = s ? strlen(s) : 0 };
 }
 
-static void tell_row(struct table *t, uint32_t life)
+static void set_owner(struct export *x, const struct block *b, struct export_cell *cells)
 {
-	const struct defs *d = &t->x->recording->defs;
-	struct block block, *b = &block;
-	struct verdict v = export_verdict(t->x, life, b);
-	const struct defs_thread *thread = defs_thread(d, b->thread);
-	struct owner o = owners_find(&t->x->owners, b);
-	struct export_cell cells[COLUMNS] = {
-		[COLUMN_device] = number((uint64_t)b->device),
-		[COLUMN_address] = number(b->addr),
-		[COLUMN_size] = number(b->size),
-		[COLUMN_class] = text(category_name(v.category)),
-		[COLUMN_born_ns] = number(b->born_ns),
-		[COLUMN_died_ns] = number_or_null(b->died_ns),
-		[COLUMN_born_unix_ns] = number(export_wall(t->x, b->born_ns)),
-		[COLUMN_stream] = number(b->stream),
-		[COLUMN_thread] = number(thread ? thread->tid : 0),
-		[COLUMN_thread_name] = text(thread ? thread->name.s : NULL),
-		[COLUMN_stack] = number_or_null(b->stack),
-		[COLUMN_function] = text(o.function),
-		[COLUMN_file] = text(o.file),
-		[COLUMN_line] = number_or_null(o.line),
-		[COLUMN_node] = text(b->memory ? NULL : defs_string(d, b->name).s),
-		[COLUMN_rule] = text(verdict_rule(v)),
-	};
+	struct owner o = owners_find(&x->owners, b);
 
-	t->row(t->ctx, cells);
+	cells[COLUMN_function] = text(o.function);
+	cells[COLUMN_file] = text(o.file);
+	cells[COLUMN_line] = number_or_null(o.line);
 }
 
-static void on_life(void *ctx, uint32_t life, bool ended)
+static void set_class(struct export *x, uint32_t life, struct block *b, struct export_cell *cells)
 {
-	struct table *t = ctx;
+	struct verdict v = export_verdict(x, life, b);
 
-	if (ended && export_counts(t->x, life))
-		tell_row(t, life);
+	cells[COLUMN_class] = text(category_name(v.category));
+	cells[COLUMN_rule] = text(verdict_rule(v));
+}
+
+void export_row(struct export *x, uint32_t life, unsigned wanted, struct export_cell cells[COLUMNS])
+{
+	const struct defs *d = &x->recording->defs;
+	struct block block, *b = &block;
+	const struct defs_thread *thread;
+
+	model_block(&x->facts, life, b);
+	if (wanted & (IN(class) | IN(rule)))
+		set_class(x, life, b, cells);
+	if (wanted & OWNERS)
+		set_owner(x, b, cells);
+	thread = defs_thread(d, b->thread);
+	cells[COLUMN_device] = number((uint64_t)b->device);
+	cells[COLUMN_address] = number(b->addr);
+	cells[COLUMN_size] = number(b->size);
+	cells[COLUMN_born_ns] = number(b->born_ns);
+	cells[COLUMN_died_ns] = number_or_null(b->died_ns);
+	cells[COLUMN_born_unix_ns] = number(export_wall(x, b->born_ns));
+	cells[COLUMN_stream] = number(b->stream);
+	cells[COLUMN_thread] = number(thread ? thread->tid : 0);
+	cells[COLUMN_thread_name] = text(thread ? thread->name.s : NULL);
+	cells[COLUMN_stack] = number_or_null(b->stack);
+	cells[COLUMN_node] = text(b->memory ? NULL : defs_string(d, b->name).s);
+}
+
+void export_walk_first(struct export_walk *w, struct export *x)
+{
+	*w = (struct export_walk){ .x = x };
+	lives_first(&w->ends, &x->facts.lives);
+}
+
+bool export_walk_next(struct export_walk *w, uint32_t *life)
+{
+	const struct lives *l = &w->x->facts.lives;
+
+	for (; w->ends.change; lives_next(&w->ends)) {
+		*life = w->ends.now.life;
+		if (w->ends.change != CHANGE_DIED || !export_counts(w->x, *life))
+			continue;
+		lives_next(&w->ends);
+		return true;
+	}
+	for (; w->next < l->rows.count; w->next++) {
+		if (lives_at(l, w->next)->died.position || !export_counts(w->x, w->next))
+			continue;
+		*life = w->next++;
+		return true;
+	}
+	return false;
 }
 
 void export_table(struct export *x, void (*row)(void *ctx, const struct export_cell *cells),
 		  void *ctx)
 {
-	struct table t = { .x = x, .row = row, .ctx = ctx };
-	const struct lives *l = &x->facts.lives;
+	struct export_cell cells[COLUMNS];
+	struct export_walk w;
+	uint32_t life;
 
-	export_series(x, &(struct series_sink){ .life = on_life, .ctx = &t });
-	for (uint32_t i = 0; i < l->rows.count; i++)
-		if (!lives_at(l, i)->died.position && export_counts(x, i))
-			tell_row(&t, i);
+	for (export_walk_first(&w, x); export_walk_next(&w, &life);) {
+		export_row(x, life, UINT32_MAX, cells);
+		row(ctx, cells);
+	}
 }

@@ -29,8 +29,20 @@ struct export_cell {
 	size_t len;
 };
 
-void export_arrow_row(struct arrow *a, const struct arrow_column *columns, unsigned count,
-		      const struct export_cell *cells);
+bool export_arrow_row(struct arrow_batch *b, const struct export_cell *cells); /* as arrow_row */
+
+/* The blocks, one by one. */
+struct export_walk {
+	struct export *x;
+	struct lives_cursor ends;
+	uint32_t next; /* of those that live on */
+};
+
+void export_walk_first(struct export_walk *w, struct export *x);
+bool export_walk_next(struct export_walk *w, uint32_t *life); /* false: there are no more */
+/* Cells of the columns in `wanted`, a bit for each enum column. */
+void export_row(struct export *x, uint32_t life, unsigned wanted,
+		struct export_cell cells[COLUMNS]);
 
 /* Calls row(ctx, cells) for each block. */
 void export_table(struct export *x, void (*row)(void *ctx, const struct export_cell *cells),

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../base/plain_file.h"
+#include "../base/machine.h"
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../base/unpack.h"
@@ -276,7 +277,7 @@ static bool write_recording(struct import *im, int fd, const void *data, size_t 
 	struct gmt_writer_info info = { 0 };
 
 	if (!workspace)
-		exit(say_error(EXIT_UNREADABLE, "out of memory"));
+		machine_out_of_memory();
 	if (im->times)
 		info.realtime_minus_monotonic_ns = (int64_t)im->items[0].time * 1000 - IMPORT_START;
 	im->w = gmt_writer_open(workspace, bytes, fd, &info, &im->err);

@@ -132,8 +132,21 @@ int model_event(void *model, const struct gmt_event *e)
 	return 0;
 }
 
+void model_move(struct model *to, struct model *from)
+{
+	*to = *from;
+	to->home = NULL;
+	from->devices = NULL;
+	if (to->watch)
+		to->watch->moved(to->watcher, to);
+}
+
 void model_free(struct model *m)
 {
+	if (m->home) {
+		model_move(m->home, m);
+		return;
+	}
 	if (m->watch)
 		m->watch->freed(m->watcher);
 	for (int d = 0; d < MODEL_DEVICES; d++) {

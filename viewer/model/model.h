@@ -38,6 +38,8 @@ struct curve {
 	struct span_level *level; /* its way through the spans, or NULL */
 };
 
+struct model;
+
 /* Whoever draws conclusions from lives sees them go by: see classes/study.h. */
 struct model_watch {
 	void (*born)(void *ctx, struct history *h);
@@ -47,6 +49,7 @@ struct model_watch {
 	void (*gradient)(void *ctx, const struct history *h);		 /* one arrived in it */
 	void (*backward_over)(void *ctx, const struct gmt_event *e);
 	void (*settled)(void *ctx); /* no more events, for now */
+	void (*moved)(void *ctx, struct model *to);
 	void (*freed)(void *ctx);
 };
 
@@ -116,6 +119,7 @@ struct model {
 
 	const struct model_watch *watch; /* or NULL */
 	void *watcher;
+	struct model *home; /* where model_free moves it back to; or NULL */
 
 	struct map saved_ids; /* SavedVariable -> index */
 	struct model_saved {
@@ -169,6 +173,8 @@ struct moment {
 void model_init(struct model *m, const struct defs *defs);
 int model_event(void *model, const struct gmt_event *e); /* for recording_run */
 void model_free(struct model *m);
+/* *from is empty then: its `devices` are NULL. */
+void model_move(struct model *to, struct model *from);
 /* After the last event. */
 void model_settle(struct model *m);
 /* The moment after an event, of a model that has settled: device, seq and framework are set. */

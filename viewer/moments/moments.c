@@ -10,6 +10,7 @@
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../classes/study.h"
+#include "kept.h"
 #include "refusals.h"
 
 /* TIME_NS as in the events, or seconds since the start as "1.83s". */
@@ -122,11 +123,27 @@ static int survey_event(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
+/* Of a recording that was read before. */
+static void find_kept_time(struct recording *r, const struct model *m, struct moment_query *q)
+{
+	struct gmt_event e;
+
+	if (kept_last_until(r->kept, r, q->time_ns + (q->since_start ? m->first_ns : 0), &e))
+		note_event(q, e.seq, e.time_ns);
+}
+
 int moments_read(struct recording *r, struct model *m, struct moment_query *q)
 {
 	struct survey s = { m, q };
 	int rc;
 
+	if (r->kept && kept_lend(r->kept, m)) {
+		if (q && q->kind == AT_TIME)
+			find_kept_time(r, m, q);
+		if (q)
+			find_moment(m, q);
+		return 0;
+	}
 	model_init(m, &r->defs);
 	study_begin(m);
 	rc = recording_run(r, UINT64_MAX, survey_event, &s);

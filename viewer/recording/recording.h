@@ -19,11 +19,18 @@ struct recording {
 	uint64_t file_bytes; /* of path; a snapshot is larger than what it becomes */
 	bool read_through;   /* all its events were passed on, */
 	bool ended;	     /* and among them the run's last one */
+	bool lent;	     /* it belongs to one that stays open */
+	void *kept;	     /* moments/kept.h: what its events came to; or NULL */
 };
 
 /* 0, or a sentence was said and EXIT_UNREADABLE. Definitions are read. */
 int recording_open(struct recording *r, const char *path);
+/* The same under another name. */
+int recording_read(struct recording *r, const char *path, const char *name);
 void recording_close(struct recording *r);
+
+/* In this thread recording_open of the path of one of these, which stay open, gives that one. */
+void recording_lend(struct recording *const *open, size_t count);
 
 /* Whether any recording that this process has closed so far has no end or is damaged. Damage inside
  * of blocks is known only of what was run. */

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "../base/emit.h"
 #include "bounds.h"
 
 /* JUnit's XML: a test for each bound. */
@@ -12,6 +13,6 @@ void check_junit(FILE *f, const struct bounds *all, size_t count);
 
 /* GitHub's workflow commands, which Forgejo and Gitea know too: a line for each bound that does not
  * hold, at the line of code that holds most of it where that is below the working directory. */
-void check_annotations(FILE *f, const struct bounds *all, size_t count);
+void check_annotations(struct emit *out, const struct bounds *all, size_t count);
 
 #endif

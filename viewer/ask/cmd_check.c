@@ -131,11 +131,11 @@ static int find_all(struct check *c, const struct check_options *o, const struct
 	return rc;
 }
 
-static int write_reports(const struct check_options *o, const struct check *c,
+static int write_reports(const struct check_options *o, const struct check *c, struct emit *out,
 			 struct outfile *junit)
 {
 	if (o->annotations)
-		check_annotations(stdout, c->all, c->count);
+		check_annotations(out, c->all, c->count);
 	if (!o->junit)
 		return 0;
 	check_junit(junit->f, c->all, c->count);
@@ -158,7 +158,7 @@ int run_check(const struct check_options *o, struct emit *out)
 		outfile_drop(&junit);
 	if (!rc) {
 		print_bounds(out, &c);
-		rc = write_reports(o, &c, &junit);
+		rc = write_reports(o, &c, out, &junit);
 	}
 	if (!rc)
 		rc = verdict(&c);

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../advise/advise.h"
 #include "../stacks/owner_words.h"
-#include "advise_runs.h"
 #include "command.h"
 
 static const char *const known[] = {
@@ -109,9 +109,8 @@ static void show_findings(struct emit *out, struct advise *a, long top)
 	print_findings(out, a, &row, top);
 }
 
-/* runs: NULL where nothing is to be run. */
-static int of_recording(const struct advise_options *o, const char *path, struct advise_runs *runs,
-			struct emit *out)
+int advise_recording(const struct advise_options *o, const char *path,
+		     int (*try)(void *ctx, struct advise *a), void *ctx, struct emit *out)
 {
 	struct recording r;
 	struct timeline t = { 0 };
@@ -123,11 +122,11 @@ static int of_recording(const struct advise_options *o, const char *path, struct
 	rc = timeline_open(&t, &r, o->device);
 	if (!rc) {
 		advise_open(&a, &t);
-		if (runs)
-			rc = advise_runs_try(runs, &a);
+		if (try)
+			rc = try(ctx, &a);
 		if (!rc)
 			show_findings(out, &a, o->top);
-		if (!rc && !runs)
+		if (!rc && !try)
 			command_say_part(&command_advise, &r, "", out);
 		advise_close(&a);
 		timeline_close(&t);
@@ -138,18 +137,10 @@ static int of_recording(const struct advise_options *o, const char *path, struct
 
 int run_advise(const struct advise_options *o, struct emit *out)
 {
-	struct advise_runs runs = {
-		.command = o->command, .tries = o->tries, .card = o->card, .steps = o->steps
-	};
-	int rc;
-
-	if (o->file)
-		return of_recording(o, o->file, NULL, out);
-	rc = advise_runs_begin(&runs);
-	if (!rc)
-		rc = of_recording(o, runs.recording, &runs, out);
-	advise_runs_free(&runs);
-	return rc;
+	if (o->command)
+		return say_error(EXIT_USAGE, "-- COMMAND is for gpumemtrace advise alone: name a "
+					     "recording");
+	return advise_recording(o, o->file, NULL, NULL, out);
 }
 
 int check_advise(struct advise_options *o)

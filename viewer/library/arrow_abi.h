@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The structs of Arrow's C data interface and C stream interface, as their specification has them.
  */
-#ifndef ARROW_ABI_H
-#define ARROW_ABI_H
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
 
 #include <stdint.h>
 

@@ -2,10 +2,12 @@
 #include "check_reports.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../base/emit_json.h"
+#include "../base/need.h"
 
 /* XML's own characters become entities; characters that XML cannot contain become '?'. */
 static void put_xml(FILE *f, const char *s)
@@ -131,10 +133,17 @@ static void put_annotation(FILE *f, const char *recording, const struct bound *b
 	fputc('\n', f);
 }
 
-void check_annotations(FILE *f, const struct bounds *all, size_t count)
+void check_annotations(struct emit *out, const struct bounds *all, size_t count)
 {
+	char *text;
+	size_t len;
+	FILE *f = need_stream(&text, &len);
+
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < all[i].count; k++)
 			if (!all[i].items[k].ok)
 				put_annotation(f, all[i].file, &all[i].items[k]);
+	fclose(f);
+	emit_raw(out, "%s", text);
+	free(text);
 }

@@ -119,4 +119,9 @@ void command_say_part(const struct command *c, const struct recording *r, const 
 bool plain_diff(void *options);
 int html_page(const struct html_options *o, uint64_t *bytes); /* the page of html and open */
 
+struct advise;
+/* Advice about one recording; try (NULL: none) first measures what it can of the findings. */
+int advise_recording(const struct advise_options *o, const char *path,
+		     int (*try)(void *ctx, struct advise *a), void *ctx, struct emit *out);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "../answers/chart.h"
 #include "../answers/private_pools.h"
+#include "../base/machine.h"
 #include "../classes/classify.h"
 #include "../answers/parts.h"
 #include "../stacks/owners.h"
@@ -92,7 +93,7 @@ int run_live(const struct live_options *o, struct emit *out, struct command_mome
 				  .owners = emit_json(out) ? NULL : &m->owners,
 				  .pools = private_pools(&m->model, mo, &m->owners),
 				  .room = room_at(&m->model, mo, NULL),
-				  .with_rules = getenv("GPUMEMTRACE_TEST_RULES") };
+				  .with_rules = machine_setting("GPUMEMTRACE_TEST_RULES") };
 	struct row_live row = { .device = mo->device,
 				.time_ns = mo->time_ns,
 				.bytes = moments_bytes(&m->model, mo),

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All that can be asked of recordings. */
+#include "questions.h"
+
+#include <string.h>
+
+#define QUESTIONS_ALONE
+#include "command_tables.h"
+
+static const struct command *const questions[] = {
+#define COMMAND(name, ...) &command_##name,
+#include "commands.def"
+};
+
+const struct command *question_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+		if (!strcmp(questions[i]->name, name))
+			return questions[i];
+	return NULL;
+}

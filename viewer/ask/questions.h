@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All that can be asked of recordings, by the command's name. */
+#ifndef VIEWER_QUESTIONS_H
+#define VIEWER_QUESTIONS_H
+
+#include "command.h"
+
+const struct command *question_find(const char *name); /* or NULL */
+
+#endif

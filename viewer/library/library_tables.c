@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables as Arrow's streams. A stream holds its recording and its place in it; each batch is a
+ * question of its own, so that others may come between two of them. Consumers call it from any
+ * thread, one at a time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../export/export_events.h"
+#include "arrow_table.h"
+#include "library_parts.h"
+
+#define OFFERED	     __attribute__((visibility("default")))
+#define MOST_COLUMNS 32
+#define PARTS	     16
+
+_Static_assert(COLUMNS <= MOST_COLUMNS && EVENT_COLUMNS <= MOST_COLUMNS, "of one table");
+
+struct table_stream {
+	/* Makes batches, or says that it has ended. 0, or an exit code after a sentence. */
+	int (*fill)(struct table_stream *s);
+	struct gpumemtrace *recording;
+	struct arrow_column columns[MOST_COLUMNS];
+	struct table_column names[MOST_COLUMNS];
+	unsigned count;
+	struct arrow_batch batch;
+	struct ArrowArray *ready; /* batches that nobody has taken yet: from `given` on */
+	size_t ready_count, ready_room, given;
+	struct gpumemtrace_answer answer; /* to the latest batch: its error */
+	bool ended, failed;
+
+	/* allocations */
+	unsigned which[MOST_COLUMNS], wanted;
+	bool begun;
+	struct export export;
+	struct export_walk walk;
+	/* events */
+	size_t part;
+	struct export_events events;
+	struct export_event_rows rows;
+};
+
+/* The batch's buffers go to an array. */
+static void flush_batch(struct table_stream *s)
+{
+	struct table_cells cells[MOST_COLUMNS] = { 0 };
+	struct arrow_batch *b = &s->batch;
+
+	if (!b->rows)
+		return;
+	arrow_batch_finish(b);
+	for (unsigned i = 0; i < s->count; i++) {
+		struct arrow_cells *c = &b->cells[i];
+
+		cells[i].buffers[0] = c->valid.p;
+		cells[i].buffers[1] = c->offsets.p;
+		cells[i].buffers[2] = c->values.p ? c->values.p : need_new(1);
+		cells[i].nulls = (int64_t)(b->rows - c->given);
+		c->valid.p = c->offsets.p = c->values.p = NULL;
+	}
+	table_array(s->names, cells, s->count, (int64_t)b->rows,
+		    need_item(s->ready, s->ready_count, s->ready_room));
+	arrow_batch_clear(b);
+}
+
+/* ---- allocations ---- */
+
+static int choose_allocations(struct table_stream *s, const char *list)
+{
+	for (; list && *list; list += strspn(list, ",")) {
+		size_t len = strcspn(list, ","), i = 0;
+
+		while (i < COLUMNS &&
+		       (strncmp(export_columns[i].name, list, len) || export_columns[i].name[len]))
+			i++;
+		if (i == COLUMNS || s->wanted & 1u << i)
+			return say_error(EXIT_USAGE, "\"%.*s\" is %s", (int)len, list,
+					 i == COLUMNS ? "no column of allocations" : "named twice");
+		s->wanted |= 1u << i;
+		s->which[s->count++] = (unsigned)i;
+		list += len;
+	}
+	if (list)
+		return s->count ? 0 : say_error(EXIT_USAGE, "no column is named");
+	s->wanted = UINT32_MAX;
+	for (; s->count < COLUMNS; s->count++)
+		s->which[s->count] = s->count;
+	return 0;
+}
+
+static void begin_allocations(struct table_stream *s)
+{
+	struct export *x = &s->export;
+
+	x->recording = &s->recording->recording;
+	owners_open(&x->owners, &x->stacks, &x->recording->defs);
+	x->classifier = classifier_new(&x->facts, &x->owners);
+	export_walk_first(&s->walk, x);
+	s->begun = true;
+}
+
+static int fill_allocations(struct table_stream *s)
+{
+	struct export_cell cells[COLUMNS], chosen[COLUMNS];
+	bool full = false;
+	uint32_t life;
+
+	kept_lend(&s->recording->kept, &s->export.facts);
+	if (!s->begun)
+		begin_allocations(s);
+	while (!full && export_walk_next(&s->walk, &life)) {
+		export_row(&s->export, life, s->wanted, cells);
+		for (unsigned i = 0; i < s->count; i++)
+			chosen[i] = cells[s->which[i]];
+		full = export_arrow_row(&s->batch, chosen);
+	}
+	model_free(&s->export.facts);
+	flush_batch(s);
+	s->ended = !full;
+	return 0;
+}
+
+/* ---- events ---- */
+
+static void take_event(void *ctx, const struct export_cell *cells)
+{
+	struct table_stream *s = ctx;
+
+	if (export_arrow_row(&s->batch, cells))
+		flush_batch(s);
+}
+
+/* Several parts at a time, because each run begins with the decoding of what stands before. */
+static int fill_events(struct table_stream *s)
+{
+	struct gpumemtrace *r = s->recording;
+	int rc = 0;
+
+	s->events.row = take_event;
+	s->events.ctx = s;
+	s->rows.defs = &r->recording.defs;
+	s->rows.table = &s->events;
+	if (s->part < r->kept.part_count)
+		rc = kept_run(&r->kept, &r->recording, s->part, PARTS, export_event_row, &s->rows);
+	flush_batch(s);
+	s->part += PARTS;
+	s->ended = s->part >= r->kept.part_count;
+	return rc;
+}
+
+/* ---- streams ---- */
+
+static const struct {
+	const char *name;
+	int (*fill)(struct table_stream *s);
+} tables[] = { { "allocations", fill_allocations }, { "events", fill_events } };
+
+static int choose_table(struct table_stream *s, const char *table, const char *columns)
+{
+	static const char *const formats[] = { [ARROW_UINT64] = "L",
+					       [ARROW_UINT32] = "I",
+					       [ARROW_UINT16] = "S",
+					       [ARROW_INT32] = "i",
+					       [ARROW_TEXT] = "u" };
+	int rc;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		if (!strcmp(tables[i].name, table))
+			s->fill = tables[i].fill;
+	if (!s->fill)
+		return say_error(EXIT_USAGE, "there is no table \"%s\"", table);
+	if (s->fill == fill_events) {
+		rc = export_event_choose(&s->events, columns);
+		s->count = s->events.count;
+	} else {
+		rc = choose_allocations(s, columns);
+	}
+	for (unsigned i = 0; !rc && i < s->count; i++) {
+		struct arrow_column *c = &s->columns[i];
+
+		*c = s->fill == fill_events ? *export_event_column(s->events.what[i])
+					    : export_columns[s->which[i]];
+		s->names[i] =
+			(struct table_column){ c->name, formats[c->type], c->unit, c->meaning };
+	}
+	return rc;
+}
+
+static int next_batch(struct table_stream *s, struct ArrowArray *out)
+{
+	int rc = s->recording->lost ? say_error(EXIT_UNREADABLE, "out of memory") : 0;
+
+	while (!rc && !s->ended && s->given == s->ready_count) {
+		s->given = s->ready_count = 0;
+		rc = s->fill(s);
+	}
+	if (!rc && s->given < s->ready_count)
+		*out = s->ready[s->given++];
+	return rc;
+}
+
+static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+	struct table_stream *s = stream->private_data;
+	struct asked asked;
+	volatile int code = EXIT_UNREADABLE;
+
+	*out = (struct ArrowArray){ 0 };
+	if (s->failed)
+		return EIO;
+	pthread_mutex_lock(&s->recording->lock);
+	gpumemtrace_answer_free(&s->answer);
+	asked_begin(&asked, &s->answer);
+	if (asked_try(&asked))
+		code = next_batch(s, out);
+	code = asked_end(&asked, code);
+	s->recording->lost |= asked.lost;
+	s->failed = code;
+	pthread_mutex_unlock(&s->recording->lock);
+	return code ? EIO : 0;
+}
+
+static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
+{
+	struct table_stream *s = stream->private_data;
+	struct asked asked;
+
+	gpumemtrace_answer_free(&s->answer);
+	asked_begin(&asked, &s->answer);
+	if (asked_try(&asked))
+		table_schema(s->names, s->count, out);
+	return asked_end(&asked, 0) ? ENOMEM : 0;
+}
+
+static const char *get_last_error(struct ArrowArrayStream *stream)
+{
+	return ((struct table_stream *)stream->private_data)->answer.sentence;
+}
+
+static void release(struct ArrowArrayStream *stream)
+{
+	struct table_stream *s = stream->private_data;
+
+	if (s->begun && !s->recording->lost) {
+		classifier_free(s->export.classifier);
+		owners_close(&s->export.owners);
+	}
+	for (; s->given < s->ready_count; s->given++)
+		s->ready[s->given].release(&s->ready[s->given]);
+	free(s->ready);
+	arrow_batch_free(&s->batch);
+	gpumemtrace_answer_free(&s->answer);
+	gpumemtrace_close(s->recording);
+	free(s);
+	stream->release = NULL;
+}
+
+static int make_stream(struct gpumemtrace *r, const char *table, const char *columns,
+		       struct ArrowArrayStream *out)
+{
+	struct table_stream *s = need_new(sizeof(*s));
+	int rc = choose_table(s, table, columns);
+
+	if (rc) {
+		free(s);
+		return rc;
+	}
+	arrow_batch_init(&s->batch, s->columns, s->count);
+	s->recording = r;
+	library_hold(r);
+	*out = (struct ArrowArrayStream){ get_schema, get_next, get_last_error, release, s };
+	return 0;
+}
+
+OFFERED int gpumemtrace_table(struct gpumemtrace *r, const char *table, const char *columns,
+			      struct ArrowArrayStream *out, struct gpumemtrace_answer *a)
+{
+	struct asked asked;
+	volatile int code = EXIT_UNREADABLE;
+
+	asked_begin(&asked, a);
+	if (asked_try(&asked))
+		code = make_stream(r, table, columns, out);
+	return asked_end(&asked, code);
+}
