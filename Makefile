@@ -97,9 +97,13 @@ $(B)/libgpumemtrace.so: $(call objs,$(INSIDE) $(SHIM) $(CUPTI)) $(B)/exports.map
 	  -Wl,-Bsymbolic -Wl,-z,now $(ZSTD) -ldl -lpthread
 
 # The core as a library: the interface of viewer/library/gpumemtrace.h, and of the tool's objects those that it needs.
-$(B)/libgpumemtrace_core.so: $(call objs,$(LIBRARY)) $(B)/parts.a
+$(B)/core.map: Makefile
+	@mkdir -p $(@D)
+	$(Q)echo '{ global: gpumemtrace_*; local: *; };' >$@
+$(B)/libgpumemtrace_core.so: $(call objs,$(LIBRARY)) $(B)/parts.a $(B)/core.map
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared $(LINK) -Wl,-z,defs -Wl,-Bsymbolic -Wl,-Map=$@.map -o $@ $^ -Wl,--exclude-libs,ALL $(UNPACK) $(DWARF) -ldl -lpthread -lm
+	$(Q)$(CC) -shared $(LINK) -Wl,-z,defs -Wl,-Bsymbolic -Wl,--version-script=$(B)/core.map $(if $(IS_GCC),-Wl$(COMMA)-Map=$@.map) \
+	  -o $@ $(filter %.o %.a,$^) $(UNPACK) $(DWARF) -ldl -lpthread -lm
 
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o build/wasm/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import answers
+import in_process
 import lake
 import others
 import page
@@ -119,7 +120,8 @@ def bench_answers(folder):
     """On runs of ten million events, one of which ends with a refusal."""
     refused = folder / "gpt2-refused.gmt"
     python("training.py", "gpt2", STEPS, "refused", env=environment(True, GPUMEMTRACE_OUTPUT=str(refused)))
-    for row in answers.measure(*(page.make_long(folder, run) for run in (folder / "gpt2.gmt", refused))):
+    long, refused = (page.make_long(folder, run) for run in (folder / "gpt2.gmt", refused))
+    for row in (*answers.measure(long, refused), *in_process.measure(long)):
         show(*row)
 
 

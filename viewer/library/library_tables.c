@@ -23,10 +23,10 @@ _Static_assert(COLUMNS <= MOST_COLUMNS && EVENT_COLUMNS <= MOST_COLUMNS, "of one
 struct table_stream {
 	/* Makes batches, or says that it has ended. 0, or an exit code after a sentence. */
 	int (*fill)(struct table_stream *s);
-	struct gpumemtrace *recording;
+	struct gpumemtrace *recording; /* NULL: the columns are the caller's */
 	struct arrow_column columns[MOST_COLUMNS];
-	struct table_column names[MOST_COLUMNS];
-	unsigned count;
+	struct table_column *names;
+	size_t count;
 	struct arrow_batch batch;
 	struct ArrowArray *ready; /* batches that nobody has taken yet: from `given` on */
 	size_t ready_count, ready_room, given;
@@ -88,7 +88,7 @@ static int choose_allocations(struct table_stream *s, const char *list)
 		return s->count ? 0 : say_error(EXIT_USAGE, "no column is named");
 	s->wanted = UINT32_MAX;
 	for (; s->count < COLUMNS; s->count++)
-		s->which[s->count] = s->count;
+		s->which[s->count] = (unsigned)s->count;
 	return 0;
 }
 
@@ -179,6 +179,7 @@ static int choose_table(struct table_stream *s, const char *table, const char *c
 	} else {
 		rc = choose_allocations(s, columns);
 	}
+	s->names = need_new(s->count * sizeof(*s->names));
 	for (unsigned i = 0; !rc && i < s->count; i++) {
 		struct arrow_column *c = &s->columns[i];
 
@@ -192,7 +193,8 @@ static int choose_table(struct table_stream *s, const char *table, const char *c
 
 static int next_batch(struct table_stream *s, struct ArrowArray *out)
 {
-	int rc = s->recording->lost ? say_error(EXIT_UNREADABLE, "out of memory") : 0;
+	bool lost = s->recording && s->recording->lost;
+	int rc = lost ? say_error(EXIT_UNREADABLE, "out of memory") : 0;
 
 	while (!rc && !s->ended && s->given == s->ready_count) {
 		s->given = s->ready_count = 0;
@@ -206,21 +208,25 @@ static int next_batch(struct table_stream *s, struct ArrowArray *out)
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 {
 	struct table_stream *s = stream->private_data;
+	struct gpumemtrace *r = s->recording;
 	struct asked asked;
 	volatile int code = EXIT_UNREADABLE;
 
 	*out = (struct ArrowArray){ 0 };
 	if (s->failed)
 		return EIO;
-	pthread_mutex_lock(&s->recording->lock);
+	if (r)
+		pthread_mutex_lock(&r->lock);
 	gpumemtrace_answer_free(&s->answer);
 	asked_begin(&asked, &s->answer);
 	if (asked_try(&asked))
 		code = next_batch(s, out);
 	code = asked_end(&asked, code);
-	s->recording->lost |= asked.lost;
 	s->failed = code;
-	pthread_mutex_unlock(&s->recording->lock);
+	if (!r)
+		return code ? EIO : 0;
+	r->lost |= asked.lost;
+	pthread_mutex_unlock(&r->lock);
 	return code ? EIO : 0;
 }
 
@@ -241,6 +247,15 @@ static const char *get_last_error(struct ArrowArrayStream *stream)
 	return ((struct table_stream *)stream->private_data)->answer.sentence;
 }
 
+static void free_names(struct table_stream *s)
+{
+	for (size_t i = 0; !s->recording && i < s->count; i++) {
+		free((char *)s->names[i].name);
+		free((char *)s->names[i].format);
+	}
+	free(s->names);
+}
+
 static void release(struct ArrowArrayStream *stream)
 {
 	struct table_stream *s = stream->private_data;
@@ -254,6 +269,7 @@ static void release(struct ArrowArrayStream *stream)
 	free(s->ready);
 	arrow_batch_free(&s->batch);
 	gpumemtrace_answer_free(&s->answer);
+	free_names(s);
 	gpumemtrace_close(s->recording);
 	free(s);
 	stream->release = NULL;
@@ -265,12 +281,13 @@ static int make_stream(struct gpumemtrace *r, const char *table, const char *col
 	struct table_stream *s = need_new(sizeof(*s));
 	int rc = choose_table(s, table, columns);
 
+	s->recording = r;
 	if (rc) {
+		free_names(s);
 		free(s);
 		return rc;
 	}
-	arrow_batch_init(&s->batch, s->columns, s->count);
-	s->recording = r;
+	arrow_batch_init(&s->batch, s->columns, (unsigned)s->count);
 	library_hold(r);
 	*out = (struct ArrowArrayStream){ get_schema, get_next, get_last_error, release, s };
 	return 0;
@@ -286,4 +303,40 @@ OFFERED int gpumemtrace_table(struct gpumemtrace *r, const char *table, const ch
 	if (asked_try(&asked))
 		code = make_stream(r, table, columns, out);
 	return asked_end(&asked, code);
+}
+
+static void copy_columns(const struct gpumemtrace_column *columns, size_t count, int64_t rows,
+			 struct ArrowArrayStream *out)
+{
+	struct table_stream *s = need_new(sizeof(*s));
+	struct table_cells *cells = need_new(count * sizeof(*cells));
+
+	s->names = need_new(count * sizeof(*s->names));
+	s->ended = true;
+	for (; s->count < count; s->count++) {
+		const struct gpumemtrace_column *c = &columns[s->count];
+		struct table_cells *to = &cells[s->count];
+
+		s->names[s->count].name = need_copy(c->name, strlen(c->name));
+		s->names[s->count].format = need_copy(c->format, strlen(c->format));
+		to->nulls = c->nulls;
+		for (int k = 0; k < 3; k++)
+			to->buffers[k] = need_copy(c->buffers[k], c->lengths[k]);
+	}
+	table_array(s->names, cells, count, rows,
+		    need_item(s->ready, s->ready_count, s->ready_room));
+	free(cells);
+	*out = (struct ArrowArrayStream){ get_schema, get_next, get_last_error, release, s };
+}
+
+OFFERED int gpumemtrace_columns(const struct gpumemtrace_column *columns, size_t count,
+				int64_t rows, struct ArrowArrayStream *out,
+				struct gpumemtrace_answer *a)
+{
+	struct asked asked;
+
+	asked_begin(&asked, a);
+	if (asked_try(&asked))
+		copy_columns(columns, count, rows, out);
+	return asked_end(&asked, GPUMEMTRACE_OK);
 }
