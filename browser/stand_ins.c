@@ -13,7 +13,7 @@
 #include "../format/reader_ahead.h"
 #include "../viewer/base/need.h"
 #include "../viewer/commands/advise_runs.h"
-#include "../viewer/commands/command.h"
+#include "../viewer/ask/command.h"
 #include "../viewer/commands/pager.h"
 #include "../viewer/lake/lake_work.h"
 #include "../viewer/ranks/ranks_work.h"
@@ -204,18 +204,9 @@ const char *elf_names_line(struct elf_names *, uint64_t, unsigned *)
 	return NULL;
 }
 
-int advise_runs_begin(struct advise_runs *)
+int advise_runs(const struct advise_options *, struct emit *)
 {
 	return say_left_out();
-}
-
-int advise_runs_try(struct advise_runs *, struct advise *)
-{
-	return say_left_out();
-}
-
-void advise_runs_free(struct advise_runs *)
-{
 }
 
 int lake_work(char *const *)

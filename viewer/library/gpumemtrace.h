@@ -14,9 +14,9 @@
  *	gpumemtrace_close(r);
  *
  * The library reads files that it is told to read, and libraries of this machine for the names of
- * native functions. It prints nothing, never ends its process, starts none, has no thread, handles
- * no signal, and reads neither clock nor environment. Any thread may call it; questions about one
- * recording take turns.
+ * native functions. It prints nothing, never ends its process, starts none, handles no signal, and
+ * reads neither clock nor environment. Its threads decode a file while gpumemtrace_open runs, and
+ * take no signal. Any thread may call it; questions about one recording take turns.
  *
  * Units: sizes are bytes of device memory, times are nanoseconds of the recorded program's
  * CLOCK_MONOTONIC.
