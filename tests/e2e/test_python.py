@@ -265,11 +265,16 @@ def test_many_threads_read_at_once(new):
 
 
 SMALL = """
-import resource, sys
+import ctypes, resource, sys
 sys.path.insert(0, sys.argv[1])
 import gpumemtrace
 r = gpumemtrace.open(sys.argv[2])
+malloc = ctypes.CDLL(None).malloc
+malloc.restype = ctypes.c_void_p
 used = int(open("/proc/self/statm").read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (used, resource.RLIM_INFINITY))
+while malloc(100 << 10):  # what was freed before
+    pass
 resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[3]), resource.RLIM_INFINITY))
 try:
     print(len(r._json(sys.argv[4])))
