@@ -3,7 +3,7 @@
 # JSON has only members that viewer/documents/documents.def describes: commands write it by documents/ alone (pages
 # have formats of their own). docs/json.md says the same.
 rc=0
-grep -nE '\bemit_(object|array|number|signed|decimal|flag|text|bytes)\(' viewer/{answers,oom,diff,ranks,commands}/*.c 2>/dev/null |
+grep -nE '\bemit_(object|array|number|signed|decimal|flag|text|bytes)\(' viewer/{answers,oom,diff,ranks,ask,commands}/*.c 2>/dev/null |
 	grep -vE '^viewer/(diff/diff_page|commands/of_.*emit_(object\(.*NULL|array\(.*"ranks")|commands/cmd_html\.c.*"tracks"|ask/cmd_info\.c.*emit_bytes)' &&
 	{ echo 'documents of commands are described in viewer/documents/documents.def'; rc=1; }
 if [ -e scripts/json_page.py ]; then

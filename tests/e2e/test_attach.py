@@ -167,7 +167,7 @@ def test_cases_are_named_right_or_not_at_all(case, rules):
 
 def test_a_python_without_a_lock_is_refused(tmp_path):
     """Such an interpreter is not here: one that says so of itself."""
-    source = (ROOT / "viewer/attach/attach.py").read_text()
+    source = (ROOT / "viewer/recording/attach.py").read_text()
     program = "import sys; sys._is_gil_enabled = lambda: False; exec(open(0).read(), {'request': (sys.argv[1], 0, 1000)})"
     subprocess.run([sys.executable, "-c", program, tmp_path], input=source, text=True, check=True)
     assert "free-threaded" in (tmp_path / "refused").read_text() and [p.name for p in tmp_path.iterdir()] == ["refused"]

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../../format/reader.h"
-#include "../../viewer/import/import.h"
+#include "../../viewer/recording/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -6,7 +6,7 @@
 #include "recordings.h"
 
 #include "../../viewer/model/model.h"
-#include "../../viewer/spans/steps.h"
+#include "../../viewer/model/steps.h"
 
 #define ENGINE 2
 

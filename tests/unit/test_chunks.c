@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../../viewer/facts/chunks.h"
+#include "../../viewer/model/chunks.h"
 
 #define BYTES  (1ul << 20)
 #define WORDS  (BYTES / 4)

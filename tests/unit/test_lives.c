@@ -6,7 +6,7 @@
  */
 #include "recordings.h"
 
-#include "../../viewer/facts/lives.h"
+#include "../../viewer/model/lives.h"
 
 #define COUNT 70000
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "../spans/optimizer_names.h"
+#include "../model/optimizer_names.h"
 #include "advise.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)

@@ -7,7 +7,7 @@
 #define VIEWER_ACCOUNT_H
 
 #include "../moments/snapshot.h"
-#include "../spans/optimizer_names.h"
+#include "../model/optimizer_names.h"
 #include "shape.h"
 
 #define ACCOUNT_ROWS 48

@@ -7,7 +7,7 @@
 #define VIEWER_VALUES_H
 
 #include "../documents/document.h"
-#include "../facts/reads.h"
+#include "../model/reads.h"
 #include "../stacks/owners.h"
 
 #define VALUES_SENTENCE 600

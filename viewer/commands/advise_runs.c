@@ -12,7 +12,7 @@
 #include "../base/folder.h"
 #include "../base/need.h"
 #include "../base/say.h"
-#include "../search/search_engine.h"
+#include "../handover/search_engine.h"
 #include "run_program.h"
 #include "simcards.h"
 

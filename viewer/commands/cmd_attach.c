@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../attach/exchange.h"
+#include "../recording/exchange.h"
 #include "../base/outfile.h"
 #include "../base/shell.h"
 #include "../recording/running.h"

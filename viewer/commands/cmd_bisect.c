@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../search/search_engine.h"
+#include "../handover/search_engine.h"
 #include "../ask/command.h"
 #include "run_program.h"
 #include "simcards.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../lake/lake_engine.h"
+#include "../handover/lake_engine.h"
 #include "../ask/command.h"
 
 /* An address: what lies in a store is not a folder. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compact: a lake's many files become one a table and month. */
-#include "../lake/lake_engine.h"
+#include "../handover/lake_engine.h"
 #include "../ask/command.h"
 
 int run_compact(const struct compact_options *o, struct emit *out)

@@ -5,7 +5,7 @@
 #include "../base/emit_json.h"
 #include "../base/need.h"
 #include "../base/outfile.h"
-#include "../lake/lake_engine.h"
+#include "../handover/lake_engine.h"
 #include "../page/page_write.h"
 #include "../../format/version.h"
 #include "../ask/command.h"

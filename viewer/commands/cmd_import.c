@@ -5,7 +5,7 @@
 
 #include "../base/plain_file.h"
 #include "../base/outfile.h"
-#include "../import/import.h"
+#include "../recording/import.h"
 #include "../recording/running.h"
 #include "../ask/command.h"
 #include "import_made.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* regressions: commits of a lake whose peak is higher than before. */
-#include "../lake/lake_engine.h"
+#include "../handover/lake_engine.h"
 #include "../ask/command.h"
 
 int run_regressions(const struct regressions_options *o, struct emit *out)

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lake/lake.h"
-#include "../lake/lake_engine.h"
-#include "../lake/lake_views.h"
+#include "../handover/lake.h"
+#include "../handover/lake_engine.h"
+#include "../handover/lake_views.h"
 #include "../ask/command.h"
 #include "sql_rows.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../base/outfile.h"
-#include "../import/import.h"
+#include "../recording/import.h"
 #include "../recording/tally.h"
 
 int import_make(const char *snapshot, const char *output)

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "../../format/version.h"
-#include "../lake/lake_work.h"
-#include "../search/search_facts.h"
+#include "../handover/lake_work.h"
+#include "../handover/search_facts.h"
 #include "../ask/command.h"
 #include "advise_runs.h"
 #include "completions.h"

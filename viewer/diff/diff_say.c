@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "../spans/optimizer_names.h"
+#include "../model/optimizer_names.h"
 #include "diff_sentence.h"
 
 /* An average of the weights, a teacher, a snapshot. */

@@ -3,7 +3,7 @@
 #ifndef VIEWER_EXPORT_TORCH_H
 #define VIEWER_EXPORT_TORCH_H
 
-#include "../pickle/pickle_write.h"
+#include "../recording/pickle_write.h"
 #include "export.h"
 
 /* The snapshot that a recording was converted from; len 0 = it was not. */

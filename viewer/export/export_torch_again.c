@@ -12,7 +12,7 @@
 
 #include "../base/need.h"
 #include "../base/say.h"
-#include "../pickle/pickle_copy.h"
+#include "../recording/pickle_copy.h"
 
 #define OWN_METADATA " (gpumemtrace)"
 

@@ -8,7 +8,7 @@
 #define VIEWER_HISTORY_H
 
 #include "../base/tree.h"
-#include "../facts/lives.h"
+#include "lives.h"
 
 /* What classes/study.h concludes of a life from others. */
 struct concluded {

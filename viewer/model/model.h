@@ -11,11 +11,11 @@
 
 #include "../base/map.h"
 #include "../base/tree.h"
-#include "../facts/private_pool.h"
-#include "../facts/reads.h"
-#include "../facts/tensors.h"
-#include "../facts/waits.h"
-#include "../spans/spans.h"
+#include "private_pool.h"
+#include "reads.h"
+#include "tensors.h"
+#include "waits.h"
+#include "spans.h"
 #include "../stacks/defs.h"
 #include "../stacks/signs.h"
 #include "history.h"
@@ -69,7 +69,7 @@ struct model_device {
 	uint64_t free_bytes, total_bytes; /* latest sample */
 	struct tree live;		  /* framework blocks */
 	struct pools pools;		  /* private ones of the framework's allocator */
-	uint64_t asleep, asleep_most;	  /* bytes of blocks that sleep: facts/lives.h */
+	uint64_t asleep, asleep_most;	  /* bytes of blocks that sleep: lives.h */
 	uint64_t reserved_asleep;	  /* of segments */
 	uint32_t unplaced; /* its segments and mappings whose pool is not known yet */
 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../spans/optimizer_names.h"
+#include "../model/optimizer_names.h"
 #include "../stacks/owner_words.h"
 
 #define OPS    "at::_ops::"

@@ -3,7 +3,7 @@
 #ifndef VIEWER_INSTANT_H
 #define VIEWER_INSTANT_H
 
-#include "../spans/steps.h"
+#include "../model/steps.h"
 #include "../stacks/owners.h"
 
 #define INSTANT_MAX 1200

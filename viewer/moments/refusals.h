@@ -6,7 +6,7 @@
 #ifndef VIEWER_REFUSALS_H
 #define VIEWER_REFUSALS_H
 
-#include "../facts/lives.h"
+#include "../model/lives.h"
 
 /* Which refusal. */
 struct refusal {

@@ -8,8 +8,8 @@
 #ifndef VIEWER_REPEATS_H
 #define VIEWER_REPEATS_H
 
-#include "../facts/lives.h"
-#include "../spans/steps.h"
+#include "../model/lives.h"
+#include "../model/steps.h"
 
 /* Steps around a row of repeated ones within which all that crosses its ends begins and ends. */
 #define REPEATS_MARGIN 4

@@ -4,7 +4,7 @@
 #define VIEWER_TIMELINE_H
 
 #include "../model/model.h"
-#include "../spans/steps.h"
+#include "../model/steps.h"
 #include "../recording/recording.h"
 #include "instant.h"
 #include "moments.h"

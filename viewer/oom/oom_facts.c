@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../spans/optimizer_names.h"
+#include "../model/optimizer_names.h"
 #include "oom.h"
 
 #define MIB (1ull << 20)

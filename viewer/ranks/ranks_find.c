@@ -13,7 +13,7 @@
 #include "../base/outfile.h"
 #include "../base/say.h"
 #include "../base/ending.h"
-#include "../import/import.h"
+#include "../recording/import.h"
 #include "../stacks/owners.h"
 #include "ranks_runs.h"
 

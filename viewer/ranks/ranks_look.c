@@ -7,7 +7,7 @@
 
 #include "../../format/rank.h"
 #include "../base/need.h"
-#include "../import/import.h"
+#include "../recording/import.h"
 #include "../stacks/defs.h"
 #include "../stacks/owner_words.h"
 

@@ -13,7 +13,7 @@
 #include "../base/ending.h"
 #include "../base/human.h"
 #include "../base/say.h"
-#include "../import/import.h"
+#include "import.h"
 
 /* What to do about it, behind the sentence of the reader. */
 static const char *advice(int err)

@@ -8,8 +8,8 @@
 #define VIEWER_REPLAY_REQUESTS_H
 
 #include "../base/map.h"
-#include "../facts/private_pool.h"
-#include "../facts/rows.h"
+#include "../model/private_pool.h"
+#include "../model/rows.h"
 #include "../moments/repeats.h"
 #include "../recording/recording.h"
 

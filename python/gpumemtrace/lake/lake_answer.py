@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer on descriptor 3, which the command reads (viewer/lake/lake_engine.c): a line of names and types of the columns, then a line
+"""The answer on descriptor 3, which the command reads (viewer/handover/lake_engine.c): a line of names and types of the columns, then a line
 for each row, as JSON arrays; the last line is an object with the number of rows, or with an error and an exit code. Notes may stand
 between them. What others print on stdout is no part of that."""
 from __future__ import annotations

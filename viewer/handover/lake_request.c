@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../base/asset.h"
-#include "../base/handover.h"
+#include "handover.h"
 #include "../base/need.h"
 #include "../base/proc.h"
 #include "../../format/version.h"

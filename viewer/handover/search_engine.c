@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../base/asset.h"
-#include "../base/handover.h"
+#include "handover.h"
 #include "../base/need.h"
 #include "../base/proc.h"
 #include "../base/say.h"

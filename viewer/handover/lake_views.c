@@ -6,7 +6,7 @@
 
 #include "../base/asset.h"
 
-ASSET_FILE(views, "viewer/lake/views.sql");
+ASSET_FILE(views, "viewer/handover/views.sql");
 
 #define VIEW "\n-- view "
 

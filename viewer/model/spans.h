@@ -13,7 +13,7 @@
 #define VIEWER_SPANS_H
 
 #include "../base/map.h"
-#include "../facts/lives.h"
+#include "lives.h"
 #include "../stacks/defs.h"
 #include "../stacks/signs.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of attach/. */
+/* Shared by the files that attach to a process. */
 #ifndef VIEWER_ATTACH_PARTS_H
 #define VIEWER_ATTACH_PARTS_H
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "../base/handover.h"
+#include "handover.h"
 #include "../base/need.h"
 #include "../base/say.h"
 #include "lake_request.h"

@@ -11,12 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "asset.h"
-#include "emit_json.h"
-#include "ending.h"
-#include "say.h"
+#include "../base/asset.h"
+#include "../base/emit_json.h"
+#include "../base/ending.h"
+#include "../base/say.h"
 
-ASSET_FILE(handover, "viewer/base/handover.py");
+ASSET_FILE(handover, "viewer/handover/handover.py");
 
 enum { ANSWER = 3, TERMINAL = 4, FLAGS = 6 };
 #define BEGUN "{\"begun\": true}\n"

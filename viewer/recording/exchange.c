@@ -16,7 +16,7 @@
 
 #define ENTRIES 4000000 /* of the history, about 1 GB in the target; the oldest go first */
 
-ASSET_FILE(attach, "viewer/attach/attach.py");
+ASSET_FILE(attach, "viewer/recording/attach.py");
 
 /* Names of files in the folder, in the order in which they come. */
 static const char *const names[] = { "started", "recording", "refused", "snapshot" };

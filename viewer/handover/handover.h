@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "bytes.h"
+#include "../base/bytes.h"
 
 #define PYTHON_LEAST   "3.9"
 #define HANDOVER_WORDS 512

@@ -6,7 +6,7 @@
 #include "../../format/writer.h"
 #include "../base/map.h"
 #include "../base/tree.h"
-#include "../pickle/pickle.h"
+#include "pickle.h"
 
 #define IMPORT_DEVICES 256
 #define IMPORT_START   1000000000u /* time of the first event: 0 means "never" elsewhere */
