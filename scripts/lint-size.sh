@@ -19,7 +19,7 @@ done <<-end
 	16100 shim
 	4533 format
 	500 cupti
-	8500 python
+	8020 python
 end
 
 awk '

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Mapping, Optional, Tuple
 
-from ._rows import Kinds, Row, Table
+from ._rows import Row, Table
 '''
 
 
@@ -54,8 +54,7 @@ def class_of(found, kinds, table):
     lines = ["", "", "@dataclass(frozen=True)", f"class {name}(Row):", f'    """{found[table][0]}', ""]
     lines += [f"    {says(kinds, m)}" for m in members] + ['    """', ""]
     lines += [f"    {attribute(m.name)}: {python_type(m)}" for m in members]
-    lines += ["", "    _kinds: ClassVar[Kinds] = {"]
-    lines += [f'        "{attribute(m.name)}": ("{m.kind}", {class_name(m.part) if m.part else None}),' for m in members] + ["    }"]
+    lines += ["", f'    _types: ClassVar[str] = "{" ".join(m.kind for m in members)}"']
     return lines
 
 

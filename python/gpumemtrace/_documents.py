@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Mapping, Optional, Tuple
 
-from ._rows import Kinds, Row, Table
+from ._rows import Row, Table
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,7 @@ class InfoDefinitions(Row):
     codes: int
     stack_nodes: int
 
-    _kinds: ClassVar[Kinds] = {
-        "strings": ("COUNT", None),
-        "threads": ("COUNT", None),
-        "modules": ("COUNT", None),
-        "codes": ("COUNT", None),
-        "stack_nodes": ("COUNT", None),
-    }
+    _types: ClassVar[str] = "COUNT COUNT COUNT COUNT COUNT"
 
 
 @dataclass(frozen=True)
@@ -49,10 +43,7 @@ class InfoKind(Row):
     kind: str
     count: int
 
-    _kinds: ClassVar[Kinds] = {
-        "kind": ("TEXT", None),
-        "count": ("COUNT", None),
-    }
+    _types: ClassVar[str] = "TEXT COUNT"
 
 
 @dataclass(frozen=True)
@@ -70,12 +61,7 @@ class InfoModule(Row):
     build_id: str
     path: str
 
-    _kinds: ClassVar[Kinds] = {
-        "start": ("ADDRESS", None),
-        "end": ("ADDRESS", None),
-        "build_id": ("TEXT", None),
-        "path": ("RAW", None),
-    }
+    _types: ClassVar[str] = "ADDRESS ADDRESS TEXT RAW"
 
 
 @dataclass(frozen=True)
@@ -125,28 +111,7 @@ class Info(Row):
     kinds: Table[InfoKind]
     modules: Table[InfoModule]
 
-    _kinds: ClassVar[Kinds] = {
-        "file": ("TEXT", None),
-        "format_version": ("NUMBER", None),
-        "pid": ("NUMBER", None),
-        "start": ("TEXT", None),
-        "duration_ns": ("DURATION", None),
-        "file_bytes": ("BYTES", None),
-        "first_ns": ("NS", None),
-        "last_ns": ("NS", None),
-        "events": ("COUNT", None),
-        "dropped": ("COUNT", None),
-        "blocks": ("COUNT", None),
-        "damaged_blocks": ("COUNT", None),
-        "skipped_bytes": ("BYTES", None),
-        "live_events": ("COUNT", None),
-        "clean_end": ("FLAG", None),
-        "truncated": ("FLAG", None),
-        "definitions": ("PART", InfoDefinitions),
-        "meta": ("FACTS", None),
-        "kinds": ("LIST", InfoKind),
-        "modules": ("LIST", InfoModule),
-    }
+    _types: ClassVar[str] = "TEXT NUMBER NUMBER TEXT DURATION BYTES NS NS COUNT COUNT COUNT COUNT BYTES COUNT FLAG FLAG PART FACTS LIST LIST"
 
 
 @dataclass(frozen=True)
@@ -166,13 +131,7 @@ class StackFrame(Row):
     line: int
     text: Optional[str] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "kind": ("TEXT", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "text": ("TEXT", None),
-    }
+    _types: ClassVar[str] = "TEXT TEXT TEXT NUMBER TEXT"
 
 
 @dataclass(frozen=True)
@@ -186,10 +145,7 @@ class Stack(Row):
     frames: Table[StackFrame]
     stack: Optional[int] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "frames": ("LIST", StackFrame),
-        "stack": ("NUMBER", None),
-    }
+    _types: ClassVar[str] = "LIST NUMBER"
 
 
 @dataclass(frozen=True)
@@ -213,15 +169,7 @@ class PrivatePool(Row):
     file: str
     line: int
 
-    _kinds: ClassVar[Kinds] = {
-        "kind": ("TEXT", None),
-        "bytes": ("BYTES", None),
-        "allocated_bytes": ("BYTES", None),
-        "pools": ("COUNT", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-    }
+    _types: ClassVar[str] = "TEXT BYTES BYTES COUNT TEXT TEXT NUMBER"
 
 
 @dataclass(frozen=True)
@@ -263,24 +211,7 @@ class ReportDevice(Row):
     uuid: Optional[str] = None
     state_only: Optional[bool] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "peak_bytes": ("BYTES", None),
-        "peak_time_ns": ("NS", None),
-        "end_bytes": ("BYTES", None),
-        "peak_reserved_bytes": ("BYTES", None),
-        "resident_peak_bytes": ("BYTES", None),
-        "asleep_bytes": ("BYTES", None),
-        "context_bytes": ("BYTES", None),
-        "categories_at_peak": ("CLASSES", None),
-        "ooms": ("COUNT", None),
-        "pools": ("LIST", PrivatePool),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "uuid": ("TEXT", None),
-        "state_only": ("FLAG", None),
-    }
+    _types: ClassVar[str] = "SIGNED BYTES NS BYTES BYTES BYTES BYTES BYTES CLASSES COUNT LIST TEXT TEXT NUMBER TEXT FLAG"
 
 
 @dataclass(frozen=True)
@@ -300,13 +231,7 @@ class ReportContext(Row):
     line: int
     uuid: Optional[str] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "uuid": ("TEXT", None),
-    }
+    _types: ClassVar[str] = "SIGNED TEXT TEXT NUMBER TEXT"
 
 
 @dataclass(frozen=True)
@@ -332,16 +257,7 @@ class Summary(Row):
     line: int
     time_ns: int
 
-    _kinds: ClassVar[Kinds] = {
-        "kind": ("TEXT", None),
-        "bytes": ("BYTES", None),
-        "text": ("TEXT", None),
-        "action": ("TEXT", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "time_ns": ("NS", None),
-    }
+    _types: ClassVar[str] = "TEXT BYTES TEXT TEXT TEXT TEXT NUMBER NS"
 
 
 @dataclass(frozen=True)
@@ -363,14 +279,7 @@ class ReportStep(Row):
     peak_at: str
     categories_at_peak: Mapping[str, int]
 
-    _kinds: ClassVar[Kinds] = {
-        "step": ("NUMBER", None),
-        "peak_bytes": ("BYTES", None),
-        "peak_time_ns": ("NS", None),
-        "peak_phase": ("TEXT", None),
-        "peak_at": ("TEXT", None),
-        "categories_at_peak": ("CLASSES", None),
-    }
+    _types: ClassVar[str] = "NUMBER BYTES NS TEXT TEXT CLASSES"
 
 
 @dataclass(frozen=True)
@@ -394,15 +303,7 @@ class ValuePlace(Row):
     reads: int
     stack: int
 
-    _kinds: ClassVar[Kinds] = {
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "operation": ("TEXT", None),
-        "decides": ("FLAG", None),
-        "reads": ("COUNT", None),
-        "stack": ("NUMBER", None),
-    }
+    _types: ClassVar[str] = "TEXT TEXT NUMBER TEXT FLAG COUNT NUMBER"
 
 
 @dataclass(frozen=True)
@@ -422,13 +323,7 @@ class Values(Row):
     assumed: Tuple[str, ...]
     places: Table[ValuePlace]
 
-    _kinds: ClassVar[Kinds] = {
-        "reads": ("COUNT", None),
-        "decisions": ("COUNT", None),
-        "sizes": ("COUNT", None),
-        "assumed": ("WORDS", None),
-        "places": ("LIST", ValuePlace),
-    }
+    _types: ClassVar[str] = "COUNT COUNT COUNT WORDS LIST"
 
 
 @dataclass(frozen=True)
@@ -460,19 +355,7 @@ class Report(Row):
     steps: Optional[Table[ReportStep]] = None
     values_not_computed: Optional[Values] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "events": ("COUNT", None),
-        "allocs": ("COUNT", None),
-        "frees": ("COUNT", None),
-        "dropped": ("COUNT", None),
-        "truncated": ("FLAG", None),
-        "devices": ("LIST", ReportDevice),
-        "contexts": ("LIST", ReportContext),
-        "summary": ("LIST", Summary),
-        "file_bytes": ("BYTES", None),
-        "steps": ("LIST", ReportStep),
-        "values_not_computed": ("PART", Values),
-    }
+    _types: ClassVar[str] = "COUNT COUNT COUNT COUNT FLAG LIST LIST LIST BYTES LIST PART"
 
 
 @dataclass(frozen=True)
@@ -494,14 +377,7 @@ class LiveBlock(Row):
     born_ns: int
     rules: Optional[str] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "addr": ("ADDRESS", None),
-        "size": ("BYTES", None),
-        "category": ("CLASS", None),
-        "stack": ("NUMBER", None),
-        "born_ns": ("NS", None),
-        "rules": ("TEXT", None),
-    }
+    _types: ClassVar[str] = "ADDRESS BYTES CLASS NUMBER NS TEXT"
 
 
 @dataclass(frozen=True)
@@ -527,16 +403,7 @@ class Live(Row):
     pools: Table[PrivatePool]
     blocks: Table[LiveBlock]
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "time_ns": ("NS", None),
-        "bytes": ("BYTES", None),
-        "reserved_bytes": ("BYTES", None),
-        "cached_bytes": ("BYTES", None),
-        "waiting_bytes": ("BYTES", None),
-        "pools": ("LIST", PrivatePool),
-        "blocks": ("LIST", LiveBlock),
-    }
+    _types: ClassVar[str] = "SIGNED NS BYTES BYTES BYTES BYTES LIST LIST"
 
 
 @dataclass(frozen=True)
@@ -578,24 +445,7 @@ class Why(Row):
     confidence_percent: Optional[int] = None
     text: Optional[str] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "time_ns": ("NS", None),
-        "addr": ("ADDRESS", None),
-        "size": ("BYTES", None),
-        "category": ("CLASS", None),
-        "confidence": ("TEXT", None),
-        "rule": ("TEXT", None),
-        "evidence": ("TEXT", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "stack": ("NUMBER", None),
-        "born_ns": ("NS", None),
-        "died_ns": ("NS", None),
-        "confidence_percent": ("NUMBER", None),
-        "text": ("TEXT", None),
-    }
+    _types: ClassVar[str] = "SIGNED NS ADDRESS BYTES CLASS TEXT TEXT TEXT TEXT TEXT NUMBER NUMBER NS NS NUMBER TEXT"
 
 
 @dataclass(frozen=True)
@@ -617,14 +467,7 @@ class ClassLine(Row):
     bytes: int
     blocks: int
 
-    _kinds: ClassVar[Kinds] = {
-        "class_": ("CLASS", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "bytes": ("BYTES", None),
-        "blocks": ("COUNT", None),
-    }
+    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES COUNT"
 
 
 @dataclass(frozen=True)
@@ -656,19 +499,7 @@ class Peak(Row):
     categories: Mapping[str, int]
     lines: Table[ClassLine]
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "bytes": ("BYTES", None),
-        "time_ns": ("NS", None),
-        "seq": ("NUMBER", None),
-        "step": ("NUMBER", None),
-        "phase": ("TEXT", None),
-        "text": ("TEXT", None),
-        "reserved_bytes": ("BYTES", None),
-        "total_bytes": ("BYTES", None),
-        "categories": ("CLASSES", None),
-        "lines": ("LIST", ClassLine),
-    }
+    _types: ClassVar[str] = "SIGNED BYTES NS NUMBER NUMBER TEXT TEXT BYTES BYTES CLASSES LIST"
 
 
 @dataclass(frozen=True)
@@ -690,14 +521,7 @@ class StepsPeak(Row):
     what: str
     text: str
 
-    _kinds: ClassVar[Kinds] = {
-        "bytes": ("BYTES", None),
-        "time_ns": ("NS", None),
-        "step": ("NUMBER", None),
-        "phase": ("TEXT", None),
-        "what": ("TEXT", None),
-        "text": ("TEXT", None),
-    }
+    _types: ClassVar[str] = "BYTES NS NUMBER TEXT TEXT TEXT"
 
 
 @dataclass(frozen=True)
@@ -731,20 +555,7 @@ class StepsRow(Row):
     peak_phase: str
     peak_at: str
 
-    _kinds: ClassVar[Kinds] = {
-        "step": ("NUMBER", None),
-        "phase": ("TEXT", None),
-        "times": ("COUNT", None),
-        "begin_ns": ("NS", None),
-        "end_ns": ("NS", None),
-        "begin_bytes": ("BYTES", None),
-        "peak_bytes": ("BYTES", None),
-        "peak_ns": ("NS", None),
-        "end_bytes": ("BYTES", None),
-        "growth_bytes": ("CHANGE", None),
-        "peak_phase": ("TEXT", None),
-        "peak_at": ("TEXT", None),
-    }
+    _types: ClassVar[str] = "NUMBER TEXT COUNT NS NS BYTES BYTES NS BYTES CHANGE TEXT TEXT"
 
 
 @dataclass(frozen=True)
@@ -766,14 +577,7 @@ class Steps(Row):
     peak: StepsPeak
     rows: Table[StepsRow]
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "basis": ("TEXT", None),
-        "steps": ("COUNT", None),
-        "at_least": ("FLAG", None),
-        "peak": ("PART", StepsPeak),
-        "rows": ("LIST", StepsRow),
-    }
+    _types: ClassVar[str] = "SIGNED TEXT COUNT FLAG PART LIST"
 
 
 @dataclass(frozen=True)
@@ -789,11 +593,7 @@ class LeaksModule(Row):
     file: str
     line: int
 
-    _kinds: ClassVar[Kinds] = {
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-    }
+    _types: ClassVar[str] = "TEXT TEXT NUMBER"
 
 
 @dataclass(frozen=True)
@@ -813,13 +613,7 @@ class LeaksBlock(Row):
     born_ns: int
     step: int
 
-    _kinds: ClassVar[Kinds] = {
-        "addr": ("ADDRESS", None),
-        "size": ("BYTES", None),
-        "stack": ("NUMBER", None),
-        "born_ns": ("NS", None),
-        "step": ("NUMBER", None),
-    }
+    _types: ClassVar[str] = "ADDRESS BYTES NUMBER NS NUMBER"
 
 
 @dataclass(frozen=True)
@@ -847,17 +641,7 @@ class LeaksOwner(Row):
     first: Optional[LeaksBlock] = None
     latest: Optional[LeaksBlock] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "class_": ("CLASS", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "bytes_per_step": ("BYTES", None),
-        "bytes": ("BYTES", None),
-        "blocks": ("COUNT", None),
-        "first": ("PART", LeaksBlock),
-        "latest": ("PART", LeaksBlock),
-    }
+    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES BYTES COUNT PART PART"
 
 
 @dataclass(frozen=True)
@@ -879,14 +663,7 @@ class LeaksIdle(Row):
     bytes: int
     blocks: int
 
-    _kinds: ClassVar[Kinds] = {
-        "class_": ("CLASS", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "bytes": ("BYTES", None),
-        "blocks": ("COUNT", None),
-    }
+    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES COUNT"
 
 
 @dataclass(frozen=True)
@@ -920,20 +697,7 @@ class Leaks(Row):
     unused: Table[LeaksIdle]
     step_is: Optional[LeaksModule] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "steps": ("COUNT", None),
-        "from_step": ("NUMBER", None),
-        "to_step": ("NUMBER", None),
-        "growth_per_step": ("BYTES", None),
-        "reserved_growth_per_step": ("BYTES", None),
-        "step_basis": ("TEXT", None),
-        "owners": ("LIST", LeaksOwner),
-        "unused_bytes": ("BYTES", None),
-        "unused_since_step": ("NUMBER", None),
-        "unused": ("LIST", LeaksIdle),
-        "step_is": ("PART", LeaksModule),
-    }
+    _types: ClassVar[str] = "SIGNED COUNT NUMBER NUMBER BYTES BYTES TEXT LIST BYTES NUMBER LIST PART"
 
 
 @dataclass(frozen=True)
@@ -949,11 +713,7 @@ class AccountFigure(Row):
     value: float
     source: str
 
-    _kinds: ClassVar[Kinds] = {
-        "name": ("TEXT", None),
-        "value": ("DECIMAL", None),
-        "source": ("TEXT", None),
-    }
+    _types: ClassVar[str] = "TEXT DECIMAL TEXT"
 
 
 @dataclass(frozen=True)
@@ -975,14 +735,7 @@ class AccountRow(Row):
     formula: Optional[float] = None
     note: Optional[str] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "section": ("TEXT", None),
-        "key": ("TEXT", None),
-        "unit": ("TEXT", None),
-        "measured": ("DECIMAL", None),
-        "formula": ("DECIMAL", None),
-        "note": ("TEXT", None),
-    }
+    _types: ClassVar[str] = "TEXT TEXT TEXT DECIMAL DECIMAL TEXT"
 
 
 @dataclass(frozen=True)
@@ -1002,13 +755,7 @@ class Account(Row):
     shape: Mapping[str, AccountFigure]
     rows: Table[AccountRow]
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "step": ("NUMBER", None),
-        "optimizer": ("TEXT", None),
-        "shape": ("MAP", AccountFigure),
-        "rows": ("LIST", AccountRow),
-    }
+    _types: ClassVar[str] = "SIGNED NUMBER TEXT MAP LIST"
 
 
 @dataclass(frozen=True)
@@ -1034,16 +781,7 @@ class ModulesNode(Row):
     blocks: int
     line: Optional[int] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "id": ("NUMBER", None),
-        "parent": ("NUMBER", None),
-        "kind": ("TEXT", None),
-        "name": ("TEXT", None),
-        "file": ("TEXT", None),
-        "bytes": ("BYTES", None),
-        "blocks": ("COUNT", None),
-        "line": ("NUMBER", None),
-    }
+    _types: ClassVar[str] = "NUMBER NUMBER TEXT TEXT TEXT BYTES COUNT NUMBER"
 
 
 @dataclass(frozen=True)
@@ -1065,14 +803,7 @@ class Modules(Row):
     outside_bytes: int
     modules: Table[ModulesNode]
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "time_ns": ("NS", None),
-        "class_": ("TEXT", None),
-        "bytes": ("BYTES", None),
-        "outside_bytes": ("BYTES", None),
-        "modules": ("LIST", ModulesNode),
-    }
+    _types: ClassVar[str] = "SIGNED NS TEXT BYTES BYTES LIST"
 
 
 @dataclass(frozen=True)
@@ -1088,11 +819,7 @@ class TimelinePoint(Row):
     time_ns: int
     seq: int
 
-    _kinds: ClassVar[Kinds] = {
-        "bytes": ("BYTES", None),
-        "time_ns": ("NS", None),
-        "seq": ("NUMBER", None),
-    }
+    _types: ClassVar[str] = "BYTES NS NUMBER"
 
 
 @dataclass(frozen=True)
@@ -1122,18 +849,7 @@ class TimelineBucket(Row):
     reserved_bytes: int
     device_bytes: int
 
-    _kinds: ClassVar[Kinds] = {
-        "first_ns": ("NS", None),
-        "last_ns": ("NS", None),
-        "events": ("COUNT", None),
-        "min": ("PART", TimelinePoint),
-        "max": ("PART", TimelinePoint),
-        "last": ("PART", TimelinePoint),
-        "categories_at_max": ("CLASSES", None),
-        "categories_at_last": ("CLASSES", None),
-        "reserved_bytes": ("BYTES", None),
-        "device_bytes": ("BYTES", None),
-    }
+    _types: ClassVar[str] = "NS NS COUNT PART PART PART CLASSES CLASSES BYTES BYTES"
 
 
 @dataclass(frozen=True)
@@ -1151,12 +867,7 @@ class TimelinePhase(Row):
     first_ns: int
     last_ns: int
 
-    _kinds: ClassVar[Kinds] = {
-        "step": ("NUMBER", None),
-        "phase": ("TEXT", None),
-        "first_ns": ("NS", None),
-        "last_ns": ("NS", None),
-    }
+    _types: ClassVar[str] = "NUMBER TEXT NS NS"
 
 
 @dataclass(frozen=True)
@@ -1182,16 +893,7 @@ class Timeline(Row):
     buckets: Table[TimelineBucket]
     phases: Table[TimelinePhase]
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "first_ns": ("NS", None),
-        "last_ns": ("NS", None),
-        "peak_bytes": ("BYTES", None),
-        "peak_time_ns": ("NS", None),
-        "peak_text": ("TEXT", None),
-        "buckets": ("LIST", TimelineBucket),
-        "phases": ("LIST", TimelinePhase),
-    }
+    _types: ClassVar[str] = "SIGNED NS NS BYTES NS TEXT LIST LIST"
 
 
 @dataclass(frozen=True)
@@ -1211,13 +913,7 @@ class Line(Row):
     bytes: int
     blocks: int
 
-    _kinds: ClassVar[Kinds] = {
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "bytes": ("BYTES", None),
-        "blocks": ("COUNT", None),
-    }
+    _types: ClassVar[str] = "TEXT TEXT NUMBER BYTES COUNT"
 
 
 @dataclass(frozen=True)
@@ -1253,21 +949,7 @@ class Top(Row):
     categories: Mapping[str, int]
     lines: Table[Line]
 
-    _kinds: ClassVar[Kinds] = {
-        "pid": ("NUMBER", None),
-        "ended": ("FLAG", None),
-        "device": ("SIGNED", None),
-        "time_ns": ("NS", None),
-        "events": ("COUNT", None),
-        "bytes": ("BYTES", None),
-        "peak_bytes": ("BYTES", None),
-        "reserved_bytes": ("BYTES", None),
-        "total_bytes": ("BYTES", None),
-        "step": ("NUMBER", None),
-        "phase": ("TEXT", None),
-        "categories": ("CLASSES", None),
-        "lines": ("LIST", Line),
-    }
+    _types: ClassVar[str] = "NUMBER FLAG SIGNED NS COUNT BYTES BYTES BYTES BYTES NUMBER TEXT CLASSES LIST"
 
 
 @dataclass(frozen=True)
@@ -1291,15 +973,7 @@ class OomHolder(Row):
     blocks: int
     earlier_bytes: int
 
-    _kinds: ClassVar[Kinds] = {
-        "class_": ("CLASS", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "bytes": ("BYTES", None),
-        "blocks": ("COUNT", None),
-        "earlier_bytes": ("BYTES", None),
-    }
+    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES COUNT BYTES"
 
 
 @dataclass(frozen=True)
@@ -1325,16 +999,7 @@ class OomRemedy(Row):
     right: int
     of: int
 
-    _kinds: ClassVar[Kinds] = {
-        "name": ("TEXT", None),
-        "what": ("TEXT", None),
-        "saves_bytes": ("BYTES", None),
-        "enough": ("FLAG", None),
-        "how_known": ("TEXT", None),
-        "claim": ("TEXT", None),
-        "right": ("COUNT", None),
-        "of": ("COUNT", None),
-    }
+    _types: ClassVar[str] = "TEXT TEXT BYTES FLAG TEXT TEXT COUNT COUNT"
 
 
 @dataclass(frozen=True)
@@ -1354,13 +1019,7 @@ class OomSetting(Row):
     spare_bytes: Optional[int] = None
     lacking_bytes: Optional[int] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "alloc_conf": ("TEXT", None),
-        "fits": ("FLAG", None),
-        "earlier": ("FLAG", None),
-        "spare_bytes": ("BYTES", None),
-        "lacking_bytes": ("BYTES", None),
-    }
+    _types: ClassVar[str] = "TEXT FLAG FLAG BYTES BYTES"
 
 
 @dataclass(frozen=True)
@@ -1374,10 +1033,7 @@ class OomDevice(Row):
     device: int
     peak_bytes: int
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "peak_bytes": ("BYTES", None),
-    }
+    _types: ClassVar[str] = "SIGNED BYTES"
 
 
 @dataclass(frozen=True)
@@ -1395,12 +1051,7 @@ class OomGrown(Row):
     bytes: int
     delta: int
 
-    _kinds: ClassVar[Kinds] = {
-        "class_": ("CLASS", None),
-        "bytes_before": ("BYTES", None),
-        "bytes": ("BYTES", None),
-        "delta": ("CHANGE", None),
-    }
+    _types: ClassVar[str] = "CLASS BYTES BYTES CHANGE"
 
 
 @dataclass(frozen=True)
@@ -1420,13 +1071,7 @@ class OomRank(Row):
     wall_ns: Optional[int] = None
     block_bytes: Optional[int] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "file": ("TEXT", None),
-        "rank": ("TEXT", None),
-        "failed": ("FLAG", None),
-        "wall_ns": ("WALL", None),
-        "block_bytes": ("BYTES", None),
-    }
+    _types: ClassVar[str] = "TEXT TEXT FLAG WALL BYTES"
 
 
 @dataclass(frozen=True)
@@ -1514,47 +1159,7 @@ class Oom(Row):
     other_devices: Optional[Table[OomDevice]] = None
     values_not_computed: Optional[Values] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "asked_bytes": ("BYTES", None),
-        "free_bytes": ("BYTES", None),
-        "largest_hole": ("BYTES", None),
-        "cause": ("TEXT", None),
-        "text": ("TEXT", None),
-        "holders": ("LIST", OomHolder),
-        "remedies": ("LIST", OomRemedy),
-        "settings": ("LIST", OomSetting),
-        "device": ("SIGNED", None),
-        "time_ns": ("NS", None),
-        "nth": ("NUMBER", None),
-        "ooms": ("COUNT", None),
-        "went_on": ("FLAG", None),
-        "step": ("NUMBER", None),
-        "phase": ("TEXT", None),
-        "stack": ("NUMBER", None),
-        "class_": ("CLASS", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "block_bytes": ("BYTES", None),
-        "total_bytes": ("BYTES", None),
-        "allocated_bytes": ("BYTES", None),
-        "reserved_bytes": ("BYTES", None),
-        "cached_bytes": ("BYTES", None),
-        "pools": ("LIST", PrivatePool),
-        "waiting_bytes": ("BYTES", None),
-        "library_bytes": ("BYTES", None),
-        "context_bytes": ("BYTES", None),
-        "other_bytes": ("BYTES", None),
-        "categories": ("CLASSES", None),
-        "compared_step": ("NUMBER", None),
-        "grown": ("LIST", OomGrown),
-        "recording": ("TEXT", None),
-        "rank": ("TEXT", None),
-        "ranks": ("LIST", OomRank),
-        "replicas": ("FLAG", None),
-        "other_devices": ("LIST", OomDevice),
-        "values_not_computed": ("PART", Values),
-    }
+    _types: ClassVar[str] = "BYTES BYTES BYTES TEXT TEXT LIST LIST LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST TEXT TEXT LIST FLAG LIST PART"
 
 
 @dataclass(frozen=True)
@@ -1572,12 +1177,7 @@ class DiffMoment(Row):
     phase: str
     bytes: int
 
-    _kinds: ClassVar[Kinds] = {
-        "time_ns": ("NS", None),
-        "step": ("NUMBER", None),
-        "phase": ("TEXT", None),
-        "bytes": ("BYTES", None),
-    }
+    _types: ClassVar[str] = "NS NUMBER TEXT BYTES"
 
 
 @dataclass(frozen=True)
@@ -1603,16 +1203,7 @@ class DiffSide(Row):
     peak_bytes: int
     compared: DiffMoment
 
-    _kinds: ClassVar[Kinds] = {
-        "file": ("TEXT", None),
-        "commit": ("RAW", None),
-        "branch": ("RAW", None),
-        "command": ("RAW", None),
-        "device": ("SIGNED", None),
-        "steps": ("COUNT", None),
-        "peak_bytes": ("BYTES", None),
-        "compared": ("PART", DiffMoment),
-    }
+    _types: ClassVar[str] = "TEXT RAW RAW RAW SIGNED COUNT BYTES PART"
 
 
 @dataclass(frozen=True)
@@ -1628,11 +1219,7 @@ class DiffBesides(Row):
     old: str
     new: str
 
-    _kinds: ClassVar[Kinds] = {
-        "what": ("TEXT", None),
-        "old": ("TEXT", None),
-        "new": ("TEXT", None),
-    }
+    _types: ClassVar[str] = "TEXT TEXT TEXT"
 
 
 @dataclass(frozen=True)
@@ -1662,18 +1249,7 @@ class DiffPart(Row):
     blocks_old: int
     blocks_new: int
 
-    _kinds: ClassVar[Kinds] = {
-        "class_": ("CLASS", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "module": ("TEXT", None),
-        "bytes_old": ("BYTES", None),
-        "bytes_new": ("BYTES", None),
-        "delta": ("CHANGE", None),
-        "blocks_old": ("COUNT", None),
-        "blocks_new": ("COUNT", None),
-    }
+    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER TEXT BYTES BYTES CHANGE COUNT COUNT"
 
 
 @dataclass(frozen=True)
@@ -1705,19 +1281,7 @@ class DiffFinding(Row):
     cause: str
     parts: Table[DiffPart]
 
-    _kinds: ClassVar[Kinds] = {
-        "kind": ("TEXT", None),
-        "class_": ("CLASS", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "bytes_old": ("BYTES", None),
-        "bytes_new": ("BYTES", None),
-        "delta": ("CHANGE", None),
-        "text": ("TEXT", None),
-        "cause": ("TEXT", None),
-        "parts": ("LIST", DiffPart),
-    }
+    _types: ClassVar[str] = "TEXT CLASS TEXT TEXT NUMBER BYTES BYTES CHANGE TEXT TEXT LIST"
 
 
 @dataclass(frozen=True)
@@ -1735,12 +1299,7 @@ class DiffClass(Row):
     bytes_new: int
     delta: int
 
-    _kinds: ClassVar[Kinds] = {
-        "class_": ("CLASS", None),
-        "bytes_old": ("BYTES", None),
-        "bytes_new": ("BYTES", None),
-        "delta": ("CHANGE", None),
-    }
+    _types: ClassVar[str] = "CLASS BYTES BYTES CHANGE"
 
 
 @dataclass(frozen=True)
@@ -1758,12 +1317,7 @@ class DiffPhase(Row):
     bytes_new: int
     delta: int
 
-    _kinds: ClassVar[Kinds] = {
-        "phase": ("TEXT", None),
-        "bytes_old": ("BYTES", None),
-        "bytes_new": ("BYTES", None),
-        "delta": ("CHANGE", None),
-    }
+    _types: ClassVar[str] = "TEXT BYTES BYTES CHANGE"
 
 
 @dataclass(frozen=True)
@@ -1781,12 +1335,7 @@ class DiffModule(Row):
     bytes_new: int
     delta: int
 
-    _kinds: ClassVar[Kinds] = {
-        "module": ("TEXT", None),
-        "bytes_old": ("BYTES", None),
-        "bytes_new": ("BYTES", None),
-        "delta": ("CHANGE", None),
-    }
+    _types: ClassVar[str] = "TEXT BYTES BYTES CHANGE"
 
 
 @dataclass(frozen=True)
@@ -1814,17 +1363,7 @@ class DiffLine(Row):
     blocks_old: int
     blocks_new: int
 
-    _kinds: ClassVar[Kinds] = {
-        "class_": ("CLASS", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "bytes_old": ("BYTES", None),
-        "bytes_new": ("BYTES", None),
-        "delta": ("CHANGE", None),
-        "blocks_old": ("COUNT", None),
-        "blocks_new": ("COUNT", None),
-    }
+    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES BYTES CHANGE COUNT COUNT"
 
 
 @dataclass(frozen=True)
@@ -1866,24 +1405,7 @@ class Diff(Row):
     modules: Table[DiffModule]
     lines: Table[DiffLine]
 
-    _kinds: ClassVar[Kinds] = {
-        "peak_old": ("BYTES", None),
-        "peak_new": ("BYTES", None),
-        "delta": ("CHANGE", None),
-        "reserved_old": ("BYTES", None),
-        "reserved_new": ("BYTES", None),
-        "peak_phase_old": ("TEXT", None),
-        "peak_phase_new": ("TEXT", None),
-        "old": ("PART", DiffSide),
-        "new": ("PART", DiffSide),
-        "besides": ("LIST", DiffBesides),
-        "not_compared": ("TEXT", None),
-        "findings": ("LIST", DiffFinding),
-        "classes": ("LIST", DiffClass),
-        "phases": ("LIST", DiffPhase),
-        "modules": ("LIST", DiffModule),
-        "lines": ("LIST", DiffLine),
-    }
+    _types: ClassVar[str] = "BYTES BYTES CHANGE BYTES BYTES TEXT TEXT PART PART LIST TEXT LIST LIST LIST LIST LIST"
 
 
 @dataclass(frozen=True)
@@ -1913,18 +1435,7 @@ class CheckBound(Row):
     line: int
     class_: Optional[str] = None
 
-    _kinds: ClassVar[Kinds] = {
-        "name": ("TEXT", None),
-        "ok": ("FLAG", None),
-        "known": ("FLAG", None),
-        "limit_bytes": ("BYTES", None),
-        "measured_bytes": ("BYTES", None),
-        "text": ("TEXT", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "class_": ("CLASS", None),
-    }
+    _types: ClassVar[str] = "TEXT FLAG FLAG BYTES BYTES TEXT TEXT TEXT NUMBER CLASS"
 
 
 @dataclass(frozen=True)
@@ -1940,11 +1451,7 @@ class CheckRecording(Row):
     ok: bool
     bounds: Table[CheckBound]
 
-    _kinds: ClassVar[Kinds] = {
-        "file": ("TEXT", None),
-        "ok": ("FLAG", None),
-        "bounds": ("LIST", CheckBound),
-    }
+    _types: ClassVar[str] = "TEXT FLAG LIST"
 
 
 @dataclass(frozen=True)
@@ -1962,12 +1469,7 @@ class Check(Row):
     broken: int
     recordings: Table[CheckRecording]
 
-    _kinds: ClassVar[Kinds] = {
-        "ok": ("FLAG", None),
-        "bounds": ("COUNT", None),
-        "broken": ("COUNT", None),
-        "recordings": ("LIST", CheckRecording),
-    }
+    _types: ClassVar[str] = "FLAG COUNT COUNT LIST"
 
 
 @dataclass(frozen=True)
@@ -2005,22 +1507,7 @@ class AdviseFinding(Row):
     right: int
     tried: int
 
-    _kinds: ClassVar[Kinds] = {
-        "what": ("TEXT", None),
-        "saves_bytes": ("BYTES", None),
-        "how_known": ("TEXT", None),
-        "function": ("TEXT", None),
-        "file": ("TEXT", None),
-        "line": ("NUMBER", None),
-        "kind": ("TEXT", None),
-        "of": ("TEXT", None),
-        "peak_bytes": ("BYTES", None),
-        "exact": ("FLAG", None),
-        "least_bytes": ("BYTES", None),
-        "evidence": ("TEXT", None),
-        "right": ("COUNT", None),
-        "tried": ("COUNT", None),
-    }
+    _types: ClassVar[str] = "TEXT BYTES TEXT TEXT TEXT NUMBER TEXT TEXT BYTES FLAG BYTES TEXT COUNT COUNT"
 
 
 @dataclass(frozen=True)
@@ -2042,11 +1529,4 @@ class Advise(Row):
     graphs_known: bool
     findings: Table[AdviseFinding]
 
-    _kinds: ClassVar[Kinds] = {
-        "device": ("SIGNED", None),
-        "peak_bytes": ("BYTES", None),
-        "peak_reserved_bytes": ("BYTES", None),
-        "peak_when": ("TEXT", None),
-        "graphs_known": ("FLAG", None),
-        "findings": ("LIST", AdviseFinding),
-    }
+    _types: ClassVar[str] = "SIGNED BYTES BYTES TEXT FLAG LIST"

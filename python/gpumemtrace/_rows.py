@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Any, ClassVar, Dict, Generic, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union, overload
 
 from . import _core
@@ -18,7 +20,13 @@ _ARROW = {"DECIMAL": "g", "FLAG": "b", "TEXT": "u", "RAW": "u", "CLASS": "u"}
 class Row:
     """An object of the tool's JSON. Members that this version of the package does not know are left out."""
 
+    _types: ClassVar[str] = ""  # of each member, in order, as in viewer/documents/member_types.def
     _kinds: ClassVar[Kinds] = {}
+
+    def __init_subclass__(cls) -> None:
+        if cls._types:
+            members = [(name, hint) for name, hint in cls.__annotations__.items() if name != "_types"]
+            cls._kinds = {name: (kind, _part_in(cls, hint)) for (name, hint), kind in zip(members, cls._types.split())}
 
     @classmethod
     def _of(cls: Type[R], document: Mapping[str, Any]) -> R:
@@ -31,6 +39,12 @@ class Row:
                 value = tuple(value)
             values[name] = value
         return cls(**values)
+
+
+def _part_in(cls: type, hint: str) -> Optional[Type[Row]]:
+    """The class that the type of a member names: it stands above in the same file."""
+    there = (vars(sys.modules[cls.__module__]).get(word) for word in re.findall(r"\w+", hint))
+    return next((found for found in there if isinstance(found, type) and issubclass(found, Row)), None)
 
 
 def _part(kind: str, part: Type[Row], value: Any) -> Any:
