@@ -121,7 +121,7 @@ $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 # WASM= is the folder of its libraries.
 WASM_OUT := format/reader_ahead.c $(wildcard viewer/handover/*.c) $(addprefix viewer/,ranks/ranks_work.c stacks/elf_names.c stacks/functions.c \
             $(patsubst %,recording/%.c,attach exchange image registers stopped target target_memory) \
-            $(patsubst %,commands/%.c,advise_runs child pager preload run_end run_output run_program run_ranks run_result screen simcards \
+            $(patsubst %,commands/%.c,advise_runs child engine_settings pager preload run_end run_output run_program run_ranks run_result screen simcards \
             simnotes sql_rows $(addprefix cmd_,attach bisect collect compact ctl dashboard fit open regressions run sql top)))
 WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(filter-out $(WASM_OUT),$(FORMAT) $(VIEWER)))
 WASM_FLAGS := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(patsubst %,-D_WASI_EMULATED_%,MMAN SIGNAL PROCESS_CLOCKS GETPID) -O2 -g0 -w -MMD -MP \

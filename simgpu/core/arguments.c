@@ -37,6 +37,13 @@ static bool forget(uintptr_t address, void *data)
 	return true;
 }
 
+static bool may_write(uintptr_t address, void *data)
+{
+	(void)data;
+	counts_may_write(address);
+	return true;
+}
+
 void contents_scan(const void *data, size_t bytes)
 {
 	if (contents_any())
@@ -99,7 +106,7 @@ __attribute__((no_sanitize("address"))) static void each_address(void **args, ea
 void contents_launch(void **args)
 {
 	if (contents_any())
-		each_address(args, forget, NULL);
+		each_address(args, may_write, NULL);
 }
 
 struct found {

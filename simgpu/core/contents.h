@@ -8,18 +8,22 @@
 
 #include "core.h"
 
-/* Assumed values count as known: masks that are all true, choices that are spread evenly. A
- * computed kernel's result is known if its inputs are, and assumed if any input that it read
- * was. */
+/* Assumed values count as known: masks that are all true, choices that are spread evenly, counts
+ * that an unknown kernel kept. A computed kernel's result is known if its inputs are, and assumed
+ * if any input that it read was. */
 enum contents_state {
 	CONTENTS_UNKNOWN,
 	CONTENTS_GUESS,
 	CONTENTS_ALL_TRUE,
 	CONTENTS_EVEN,
+	CONTENTS_KEPT,
 	CONTENTS_KNOWN
 };
 void contents_begin(void);	 /* this thread begins its next kernel */
 void contents_assume(int state); /* the kernel read or produced such a value */
+/* assume.c: whether a likely value replaces an unknown one; false if zero is wanted. */
+bool assumes(enum contents_state what);
+bool assumes_anything(void);
 /* Reads a number (of up to 16 bytes) at an offset from `base`; false if it is a guess or unknown,
  * which reads as zero. */
 bool contents_look(void *dst, const void *base, size_t offset, size_t bytes);
@@ -43,6 +47,9 @@ void contents_drop(uintptr_t base, size_t bytes); /* memory was freed */
 /* The next stretch of [base + *at, base + bytes) in which something may be known: sets its offset
  * and length; false if there is none. */
 bool contents_next(const void *base, size_t bytes, size_t *at, size_t *length);
+/* counts.c: a kernel of which nothing is known got this address. */
+void counts_may_write(uintptr_t addr);
+void counts_launch(void); /* a kernel was launched */
 /* arguments.c */
 void contents_launch(void **args);		    /* a kernel takes these arguments */
 void contents_scan(const void *data, size_t bytes); /* or these packed ones */

@@ -15,8 +15,10 @@ bool stream_work(void *stream, enum node_type type, uint64_t ns)
 	struct sim_stream *s = stream_find(stream);
 
 	usage_work();
-	if (type == NODE_KERNEL)
+	if (type == NODE_KERNEL) {
 		ctx_load(s ? s->device : sim_device(), CTX_KERNELS, NULL);
+		counts_launch();
+	}
 	if (stream_captures(stream, &(struct node_spec){ .type = type, .ns = ns }))
 		return true;
 	if (s)

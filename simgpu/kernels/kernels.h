@@ -72,9 +72,6 @@ void *call_address(const struct call *c, int i);
 bool signature_forget(const struct call *c);
 int signature_count(const struct kernel *k); /* of its parameters; -1: not known */
 
-/* assume.c: whether a likely value replaces an unknown one; false if zero is wanted. */
-bool assumes(enum contents_state what);
-
 /* The functions of each family. */
 bool elements_parse(struct kernel *k);
 bool elements_launch(const struct call *c);

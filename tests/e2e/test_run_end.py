@@ -56,6 +56,30 @@ def test_the_cause_behind_the_usual_line(run, tool, tmp_path, how, code):
     tool("oom", tmp_path / "x.gmt")
 
 
+def test_settings_of_engines(run, tmp_path, monkeypatch):
+    """Set where the program's Python has the package, but for what the user has set, and with --as-is."""
+    (tmp_path / "env/lib/python3.11/site-packages/vllm").mkdir(parents=True)
+    (tmp_path / "env/bin").mkdir()
+    says = tmp_path / "env/bin/python"
+    says.write_text('#!/bin/sh\necho "sampler=$VLLM_USE_FLASHINFER_SAMPLER norm=$FLASHINFER_USE_CUDA_NORM"\n')
+    says.chmod(0o755)
+
+    def start(*options, command=str(says)):
+        done = subprocess.run([BUILD / "gpumemtrace", "run", *options, "-o", "y.gmt", "--", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        return done.stdout.strip(), [line for line in done.stderr.splitlines() if "is set for" in line]
+
+    said, lines = start("--sim", "h100-80g")
+    assert said == "sampler=0 norm=" and len(lines) == 1 and "VLLM_USE_FLASHINFER_SAMPLER=0 is set for vllm" in lines[0]
+    assert start("--sim", "h100-80g", "--quiet") == ("sampler=0 norm=", [])
+    assert start("--sim", "h100-80g", "--as-is") == start() == ("sampler= norm=", [])
+    assert start("--sim", "h100-80g", command="/bin/echo") == ("", [])
+    monkeypatch.setenv("VLLM_USE_FLASHINFER_SAMPLER", "1")
+    assert start("--sim", "h100-80g") == ("sampler=1 norm=", [])
+    monkeypatch.delenv("VLLM_USE_FLASHINFER_SAMPLER")
+    monkeypatch.setenv("PATH", f"{tmp_path}/env/bin:{os.environ['PATH']}")
+    assert start("--sim", "h100-80g", command="python")[0] == "sampler=0 norm="
+
+
 @pytest.mark.parametrize("how,code", [("survives", 7), ("well", 0), ("other", 7)])
 def test_nothing_more_of_other_ends(run, tool, tmp_path, how, code):
     assert run(how, code=code).splitlines()[-1].endswith(LAST + "x.gmt")

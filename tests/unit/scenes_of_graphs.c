@@ -170,6 +170,15 @@ static void cache_of_the_script(void)
 	now();
 }
 
+/* Engines make it in a function that is called so. */
+static void cache_of_a_function(void)
+{
+	uint32_t line = statement(0, "allocate_kv_cache", "tensor = torch.zeros(16, 16)");
+
+	born(0x1000, join(native_frame(maker), line));
+	now();
+}
+
 /* The newer way to say that a tensor is a buffer; a memory for replays is none. */
 static void buffer_by_its_class(void)
 {
@@ -219,6 +228,7 @@ static const struct scene scenes[] = {
 	{ "activation-script", "activations", "computed-outside", graph_of_the_script },
 	{ "buffer-frames", "buffers", "nothing", buffer_of_no_module },
 	{ "cache-statement", "kv_cache", "nothing", cache_of_the_script },
+	{ "cache-statement", "kv_cache", "nothing", cache_of_a_function },
 	{ "prepared", "inputs", "computed-outside", prepared_again },
 	{ "saved", "activations", "computed-outside", step_to_the_model },
 	{ "saved", "activations", "computed-outside", labels_of_the_loss },

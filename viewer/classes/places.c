@@ -16,7 +16,19 @@ static uint32_t look_at_statement(const struct stacks *s, const struct frame *f)
 	return found && found->text.len ? statement_places(found->text.s) : 0;
 }
 
-/* What the innermost line of the script says: the frames within it are a library's. */
+/* "_allocate_kv_cache", "create_kv_buffers": a function's name has the word "kv". */
+static uint32_t look_at_function(const struct frame *f)
+{
+	const char *name = ending_behind(f->function, '.');
+
+	for (const char *at = name; (at = strstr(at, "kv")); at += 2)
+		if ((at == name || at[-1] == '_') && (!at[2] || at[2] == '_'))
+			return PLACE_CACHE;
+	return 0;
+}
+
+/* What the innermost line of the script says, and the name of its function: the frames within it
+ * are a library's. */
 static uint32_t look_at_script(struct stacks *s, uint32_t stack)
 {
 	uint32_t found;
@@ -28,7 +40,7 @@ static uint32_t look_at_script(struct stacks *s, uint32_t stack)
 		module |= strstr(s->frames[i].file, "torch/nn/") != NULL;
 	if (i == s->count)
 		return 0;
-	found = look_at_statement(s, &s->frames[i]);
+	found = look_at_statement(s, &s->frames[i]) | look_at_function(&s->frames[i]);
 	return module ? found & ~(PLACE_ATTRIBUTE | PLACE_CACHE) : found;
 }
 

@@ -13,6 +13,7 @@
 #include "../base/shell.h"
 #include "../recording/recording.h"
 #include "child.h"
+#include "engine_settings.h"
 #include "../ask/command.h"
 #include "preload.h"
 #include "run_end.h"
@@ -89,6 +90,8 @@ static int set_up(const struct run_options *o)
 		rc = set_output(o->output);
 	if (rc)
 		return rc;
+	if (o->sim && !o->as_is)
+		engine_settings_set(o->command, o->quiet);
 	if (o->stacks)
 		setenv("GPUMEMTRACE_STACKS", o->stacks, 1);
 	if (o->quiet)

@@ -9,7 +9,7 @@
 #include "../../format/record.h"
 #include "../base/map.h"
 
-#define READ_STATES 4 /* as the event has them; any other is 0 */
+#define READ_STATES 5 /* as the event has them; any other is 0 */
 
 struct read_place {
 	uint32_t stack;

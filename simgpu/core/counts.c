@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counts that a kernel of which nothing is known, such as Triton's, may have changed. Engines fill
+ * them with ones ("tokens per request"), let such a kernel correct them in place, and read them
+ * back: with zeros they would wait for ever. So memory that holds one small positive number
+ * throughout keeps it, as an assumption, through the few kernels that follow. Later the memory has
+ * probably been given to other tensors. Any thread.
+ */
+#include "contents.h"
+#include "extents.h"
+
+#define BYTES_MOST    512 /* of PyTorch's smallest block */
+#define COUNT_MOST    65535
+#define SLOTS	      16
+#define LAUNCHES_MOST 16 /* from the first such kernel to the last */
+
+static uint32_t launches;
+static __thread struct slot { /* of this thread */
+	uintptr_t addr;
+	uint32_t launch;
+} slots[SLOTS];
+
+void counts_launch(void)
+{
+	__atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
+}
+
+/* Length of the numbers at addr, of 4 or of 8 bytes, that are all the same; 0 if none are known or
+ * they are no counts. */
+static size_t same_numbers(uintptr_t addr, uint32_t *data, unsigned char *states)
+{
+	const size_t most = BYTES_MOST - addr % BYTES_MOST;
+	size_t n = 0, wide;
+
+	contents_read((void *)addr, data, states, most);
+	while (n < most && states[n] > CONTENTS_GUESS)
+		n++;
+	n /= sizeof(*data);
+	if (!n || !data[0] || data[0] > COUNT_MOST)
+		return 0;
+	wide = n > 1 && !data[1];
+	for (size_t i = 1; i < n; i++)
+		if (data[i] != (wide && i % 2 ? 0 : data[0]))
+			return 0;
+	return n * sizeof(*data);
+}
+
+/* The slot of this address, or the one that was used longest ago. */
+static struct slot *slot_of(uintptr_t addr)
+{
+	struct slot *oldest = &slots[0];
+
+	for (size_t i = 0; i < SLOTS; i++) {
+		if (slots[i].addr == addr)
+			return &slots[i];
+		if ((int32_t)(slots[i].launch - oldest->launch) < 0)
+			oldest = &slots[i];
+	}
+	return oldest;
+}
+
+/* Known numbers begin to be assumed now; of others, whether they began to be a moment ago. */
+static bool is_recent(uintptr_t addr, bool known)
+{
+	const uint32_t now = __atomic_load_n(&launches, __ATOMIC_RELAXED);
+	struct slot *s = slot_of(addr);
+
+	if (known)
+		*s = (struct slot){ addr, now };
+	return s->addr == addr && now - s->launch <= LAUNCHES_MOST;
+}
+
+void counts_may_write(uintptr_t addr)
+{
+	uint32_t data[BYTES_MOST / sizeof(uint32_t)];
+	unsigned char states[BYTES_MOST];
+	size_t n = 0;
+
+	if (!contents_any())
+		return;
+	if (extents_near(addr) && addr % sizeof(*data) == 0 && assumes_anything())
+		n = same_numbers(addr, data, states);
+	sim_forget((const void *)addr);
+	if (!n || !is_recent(addr, states[0] != CONTENTS_KEPT))
+		return;
+	for (size_t i = 0; i < n; i++)
+		states[i] = CONTENTS_KEPT;
+	contents_store((void *)addr, data, states, n);
+}
