@@ -47,7 +47,7 @@ void contents_drop(uintptr_t base, size_t bytes); /* memory was freed */
 /* The next stretch of [base + *at, base + bytes) in which something may be known: sets its offset
  * and length; false if there is none. */
 bool contents_next(const void *base, size_t bytes, size_t *at, size_t *length);
-/* counts.c: a kernel of which nothing is known got this address. */
+/* kept_counts.c: a kernel of which nothing is known got this address. */
 void counts_may_write(uintptr_t addr);
 void counts_launch(void); /* a kernel was launched */
 /* arguments.c */

@@ -292,6 +292,14 @@ static void cache_by_frames(void)
 	now();
 }
 
+/* A compiler's cache runs the model. */
+static void pass_of_a_cached_artifact(void)
+{
+	born(0x1000, frame(forward(), "/x/torch/_inductor/standalone_compile.py",
+			   "CacheCompiledArtifact.__call__"));
+	now();
+}
+
 /* Keys are appended to those of before, which this line then gives up. */
 static void keys_given_up_by(uint32_t line)
 {
@@ -450,6 +458,7 @@ static const struct scene scenes[] = {
 	{ "saved-soon", "activations", "forward", saved_soon },
 	{ "gradient-life", "gradients", "backward", gradient_by_life },
 	{ "activation-life", "activations", "activation-result", activation_by_life },
+	{ "forward", "forward_temporaries", "nothing", pass_of_a_cached_artifact },
 	{ "cache-frames", "kv_cache", "forward", cache_by_frames },
 	{ "cache-life", "kv_cache", "forward", cache_by_life },
 	{ "cache-statement", "kv_cache", "buffer-frames", cache_by_statement },

@@ -80,13 +80,16 @@ static bool has_part(const char *name, size_t len, const char *const *parts)
 	return false;
 }
 
-/* Classes that keep keys and values: "KVCache", "StaticCache", "PagedKV". Other caches hold other
- * tables. */
+/* Classes that keep keys and values: "StaticCache", "PagedKVPool". Those that begin so cache
+ * something else ("CacheCompiledArtifact", "CachedLoss"), and so do PyTorch's own. */
 static bool is_cache(const struct defs_code *c, const char *last)
 {
-	static const char *const classes[] = { "Cache", "KV", "KeyValue", NULL };
+	static const char *const classes[] = { "KV", "KeyValue", NULL };
+	size_t n = last - c->name.s;
 
-	return has_part(c->name.s, last - c->name.s, classes);
+	if (n >= 6 && !memcmp(last - 6, "Cache.", 6) && !strstr(c->file.s, "/torch/"))
+		return true;
+	return has_part(c->name.s, n, classes);
 }
 
 /* Partitions, buckets and buffers of gradients: "copy_grads_in_partition". */
