@@ -4,7 +4,7 @@
 # For maintainers, by hand; needs `uv` on the PATH. Usage: scripts/pin.sh [NAME...]
 set -eu
 cd "$(dirname "$0")/../tests/requirements"
-[ $# -gt 0 ] || set -- cu13 newest cu12 tools browser frameworks wheel docs loggers spark
+[ $# -gt 0 ] || set -- cu13 newest cu12 tools browser frameworks wheel docs loggers spark engines
 for name; do
 	uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate \
 		-o "$name.new" "$name.in" >/dev/null

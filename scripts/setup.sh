@@ -3,7 +3,7 @@
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
 # Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [driver] [tools] [browser] [frameworks] [wheel] [docs]
-#        [loggers] [spark] [cuda] [trainers]
+#        [loggers] [spark] [cuda] [trainers] [engines]
 #        (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
@@ -72,6 +72,12 @@ venv() { # folder requirements
 make_env() { # folder requirements
 	room 8
 	say "making $1 (up to 5 GB, once for all clones)"
+	venv "$@"
+}
+
+make_engines() { # folder requirements
+	room 10
+	say "making $1 (9 GB, once for all clones)"
 	venv "$@"
 }
 
@@ -170,6 +176,7 @@ for part; do
 	headers) setup_part cuda-headers .cuda-headers make_headers $PINS/headers-cu11.txt $PINS/headers-cu12.txt ;;
 	cuda) setup_part venv-cuda .cuda make_small $PINS/cuda.txt ;;
 	trainers) setup_part venv-trainers .venv-trainers make_small $PINS/trainers.txt ;;
+	engines) setup_part venv-engines .venv-engines make_engines $PINS/engines.txt ;;
 	wheel) setup_part venv-wheel .venv-wheel make_small $PINS/wheel.txt ;;
 	docs) setup_part venv-docs .venv-docs make_small $PINS/docs.txt ;;
 	loggers) setup_part venv-loggers .venv-loggers make_small $PINS/loggers.txt ;;
@@ -179,6 +186,6 @@ for part; do
 		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
 		setup_part venv-frameworks .venv-frameworks make_frameworks $PINS/frameworks.txt $PINS/cu13.txt
 		;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers, spark, cuda, trainers" ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers, spark, cuda, trainers, engines" ;;
 	esac
 done
