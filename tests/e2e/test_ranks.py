@@ -467,7 +467,7 @@ def test_ranks_of_a_simulated_world_that_ran_by_themselves(tool, tmp_path):
         said = tool.json("report", tmp_path / folder)
         assert [r["rank"] for r in said["ranks"]] == ranks, folder
         assert said.get("note", "1 run").startswith(f"{runs} run"), (folder, said.get("note"))
-    assert "The other 61 of 64 ranks were answered for, not run." in tool("report", tmp_path / "one")
+    assert "The other 61 of 64 ranks were simulated, not run." in tool("report", tmp_path / "one")
     assert {r["file"].rsplit("/")[-1][:3] for r in tool.json("report", tmp_path / "again")["ranks"]} == {"new"}
     assert tool.json("live", tmp_path / "one", "--rank", "32") == tool.json("live", tmp_path / "one/32.gmt")
 

@@ -26,7 +26,7 @@ CACHE = Path(os.environ.get("GPUMEMTRACE_CACHE") or Path(os.environ.get("XDG_CAC
 ENV = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_", "PYTHONPATH"))}
 ENV.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
 # What none of these pairs is, and was said of some of them.
-FALSE = "larger model|smaller model|inputs are|precision or width|the parameters too|no_grad|detached"
+FALSE = "larger model|smaller model|inputs are|precision or width|including the parameters|no_grad|detached"
 
 
 def package(spec):

@@ -365,7 +365,7 @@ static void say_missing(struct emit *out, const struct ranks_run *run)
 	for (size_t i = 0; i < run->count; i++)
 		alone &= run->items[i].by_itself;
 	if (n && alone) {
-		emit_line(out, "The other %ld of %ld ranks were answered for, not run.", n,
+		emit_line(out, "The other %ld of %ld ranks were simulated, not run.", n,
 			  run->world);
 	} else if (n) {
 		ranks_words_of(gone, run->world, ranks, sizeof(ranks));
