@@ -207,7 +207,7 @@ def test_a_part_of_a_run_is_not_compared(tool, tmp_path):
         assert [r["part"] for r in said["ranks"]] == [True, True, False, True] and said["stray"] == []
         assert said["median"]["rank"] == 2, command
         text = " ".join(tool(command, run).split())
-        assert "The files of ranks 0-1, 3 have no end or are damaged (see gpumemtrace verify): figures are of what they have, and the median is of the others." in text
+        assert "The files of ranks 0-1, 3 have no end or are damaged (see gpumemtrace verify): figures are those of their readable parts, and the median is of the others." in text
         assert "from the median" not in text
     (run / "run.2.gmt").write_bytes((run / "run.2.gmt").read_bytes()[:-8])
     said = tool.json("report", run)

@@ -64,7 +64,7 @@ static void holders_table(struct report *r, const struct moment *mo, struct emit
 /* What was asked for is known of blocks that autograd named, and of all in a snapshot. */
 static void rounding_line(const struct report *r, const struct moment *mo, struct emit *out)
 {
-	char key[48], note[96] = "over what was asked for";
+	char key[48], note[96] = "over the requested sizes";
 	uint64_t bytes, blocks = 0;
 	struct defs_text fact;
 

@@ -390,9 +390,9 @@ static void say_parts(struct emit *out, const struct ranks_table *t, const struc
 		n += marked[i] = t->rows[i].part;
 	snprintf(text, sizeof(text),
 		 n == 1 ? "%s file of %s has no end or is damaged (see gpumemtrace verify): "
-			  "figures are of what it has%s."
+			  "figures are those of its readable part%s."
 			: "%s files of %s have no end or are damaged (see gpumemtrace verify): "
-			  "figures are of what they have%s.",
+			  "figures are those of their readable parts%s.",
 		 t->pairs ? (n == 1 ? "A" : "Some") : "The", whom(run, marked, n, who),
 		 t->main < 0 ? ""
 		 : s->known  ? ", and the median is of the others"
