@@ -140,7 +140,7 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 		[CHECKPOINTED] = input ? layers * input * with(a, SHAPE_ACTIVATION_BYTES) : NONE,
 	};
 	struct account_row *nearest = NULL, *row;
-	/* whose own sums gave the heads */
+	/* flash attention's own sums gave the heads */
 	bool flash = a->shape.figures[SHAPE_HEADS].source == FIGURE_INFERRED;
 
 	if (!input)
