@@ -155,10 +155,11 @@ static void text_trust(struct emit *out, const struct replay_view *v)
 	const struct replay_outcome *o = &v->own.outcome;
 	char a[HUMAN_MAX], b[HUMAN_MANY];
 
-	emit_sentence(out, "",
-		      "With the recording's settings (%s) the model reserves the recorded bytes after "
-		      "%s of %s.",
-		      v->own.conf, human_count(a, o->agree), human_many(b, o->events, "request"));
+	emit_sentence(
+		out, "",
+		"With the recording's settings (%s) the model reserves the recorded bytes after "
+		"%s of %s.",
+		v->own.conf, human_count(a, o->agree), human_many(b, o->events, "request"));
 }
 
 static void print_settings(struct emit *out, struct replay_view *v, struct row_replay *row)

@@ -190,7 +190,7 @@ static void write_notes(struct import *im)
 			    im->alloc_missing);
 	if (im->unknown)
 		import_note(im, "%" PRIu64 " entries of unknown actions, left out", im->unknown);
-	import_note(im, "no tags of autograd: classes rest on stacks, phases and live ranges");
+	import_note(im, "no tags of autograd: classes depend on stacks, phases and live ranges");
 }
 
 static void write_settings(struct import *im)
