@@ -110,9 +110,8 @@ static struct pickle_value *container(struct machine *m, size_t i, unsigned type
 
 	if (v->type == type)
 		return v;
-	machine_fail(m, type == PICKLE_LIST
-				? "something is appended to a value that is not a list"
-				: "something is set in a value that is not a dictionary");
+	machine_fail(m, type == PICKLE_LIST ? "append to a value that is not a list"
+					    : "set in a value that is not a dictionary");
 	return NULL;
 }
 

@@ -120,8 +120,7 @@ static void say_thinned(const struct recording *r)
 	human_seconds(from, first > r->info->first_ns ? first - r->info->first_ns : 0);
 	human_seconds(length, fact(r, "thinned.last_ns") - first);
 	say_note("%s is bounded: %s events within %s from %s on, all of blocks that were freed "
-		 "again, "
-		 "are left out%s",
+		 "again, are left out%s",
 		 r->path, human_count(n, events), length, from,
 		 r->dropped ? "" : "; totals, peaks by step and later live blocks are exact");
 }
