@@ -9,7 +9,11 @@ import sys
 
 INSTEAD = {r"told": "known, recorded", r"heirs?": "what replaced it", r"stems?": "name", r"in vain": "unused", r"nobody'?s?": "no recorded allocation",
            r"strangers?": "other", r"speaks? of": "is about", r"walk(s|ed) back": "backward ran", r"last piece": "last allocation",
-           r"no word of": "no tags of", r"NOWHERE": "DW_CFA_undefined", r"in no one piece": "fragmented", r"what has a graph": "saved for backward"}
+           r"no word of": "no tags of", r"NOWHERE": "DW_CFA_undefined", r"in no one piece": "fragmented", r"what has a graph": "saved for backward",
+           r"answered for": "simulated", r"set free": "freed, unfrozen", r"made again": "recomputed, written again", r"may not": "might not, cannot",
+           r"(is|are) to be": "should be", r"worked out": "computed", r"(holds?|held) against": "compared with", r"rests? on": "depends on",
+           r"what makes": "the cause", r"what (is|are|was|were|lay) there": "the contents", r"what (it|they) ha(s|ve)": "its contents",
+           r"stands? (there|beside|behind)": "is"}
 WORDS = re.compile(r"\b(" + "|".join(INSTEAD) + r")\b")
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`)', re.S)
 SOURCES = [f for top in ("viewer", "shim", "cupti", "format", "simgpu") for end in ("c", "h", "def", "js")

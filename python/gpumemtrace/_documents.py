@@ -18,7 +18,7 @@ class InfoDefinitions(Row):
 
     strings: strings (count)
     threads: threads (count)
-    modules: loaded objects (count)
+    modules: loaded libraries (count)
     codes: Python functions (count)
     stack_nodes: nodes of the tree of stacks (count)
     """
@@ -48,10 +48,10 @@ class InfoKind(Row):
 
 @dataclass(frozen=True)
 class InfoModule(Row):
-    """A loaded object.
+    """A loaded library or program.
 
-    start: where it begins in the process (address)
-    end: where it ends (address)
+    start: address of its beginning in the process (address)
+    end: address of its end (address)
     build_id: its build-id in hexadecimal; empty if it has none
     path: its file
     """
@@ -66,28 +66,28 @@ class InfoModule(Row):
 
 @dataclass(frozen=True)
 class Info(Row):
-    """What was recorded, of which program.
+    """Facts about a recording and its program.
 
     file: the recording
     format_version: version of the format; 0 if the header is damaged
     pid: process id of the program
-    start: when the first event was, in UTC; empty if there is none, or its time is not known
+    start: time of the first event, in UTC; empty if there is none, or if its time is unknown
     duration_ns: from the first event to the last (ns)
     file_bytes: length of the recording (bytes)
     first_ns: first event (ns, of the clock of `dump`)
     last_ns: last event (ns, of the clock of `dump`)
     events: events (count)
-    dropped: events that the program could not keep (count)
+    dropped: events that could not be recorded (count)
     blocks: blocks of the file (count)
-    damaged_blocks: of those, the ones that cannot be read (count)
+    damaged_blocks: blocks that cannot be read (count)
     skipped_bytes: bytes of the file that belong to no block (bytes)
     live_events: events read from the `.live` file beside it (count)
     clean_end: whether the recording has an end mark: the program ended by itself
     truncated: whether the end mark is missing, or a part of the file is damaged
     definitions: definitions by kind
     meta: facts about the process: command line, versions, devices, settings
-    kinds: events by kind, the kinds that are there
-    modules: the loaded objects
+    kinds: events by kind, for the kinds that occur
+    modules: the loaded libraries
     """
 
     file: str
@@ -120,7 +120,7 @@ class StackFrame(Row):
 
     kind: `python` or `native`
     function: its function; empty if not known
-    file: source file, else the loaded object
+    file: source file, else the loaded library
     line: line, 0 if not known
     text: if it was recorded: the statement, as it was when the program started
     """
@@ -154,9 +154,9 @@ class PrivatePool(Row):
 
     kind: `cuda_graphs` (captured), `compiled_graphs` (of torch.compile), `mem_pool` (torch.cuda.MemPool), `unknown`
     bytes: reserved by them (bytes)
-    allocated_bytes: of that in blocks (bytes)
-    pools: how many there are (count)
-    function: function of the line that called the model, or allocated, when most of it was reserved; empty if not known
+    allocated_bytes: the part of it in blocks (bytes)
+    pools: number of pools (count)
+    function: function of the line that called the model, or allocated, when the pools reserved most; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
     """
@@ -177,17 +177,17 @@ class ReportDevice(Row):
     """A device that had memory.
 
     device: CUDA ordinal
-    peak_bytes: most that was in use at once, in blocks of the framework; without one, in allocations by CUDA calls (bytes)
-    peak_time_ns: when that was (ns, of the clock of `dump`)
+    peak_bytes: the peak: most bytes in use at once, in blocks of the framework (without a framework: in allocations by CUDA calls) (bytes)
+    peak_time_ns: its time (ns, of the clock of `dump`)
     end_bytes: in use at the end (bytes)
     peak_reserved_bytes: most that the framework had reserved (bytes)
-    resident_peak_bytes: the peak again: blocks whose physical memory was given back (sleep modes) do not count (bytes)
-    asleep_bytes: most that slept at once: blocks that were allocated, and whose physical memory was given back (bytes)
-    context_bytes: in use on the device at the peak, and by nothing that was recorded: contexts, modules, other processes (bytes)
+    resident_peak_bytes: the peak without blocks whose physical memory was released (sleep modes) (bytes)
+    asleep_bytes: most bytes asleep at once: in allocated blocks whose physical memory was released (bytes)
+    context_bytes: in use on the device at the peak, but not by recorded allocations: contexts, modules, other processes (bytes)
     categories_at_peak: bytes by class at the peak (bytes)
     ooms: how often memory ran out (count)
     pools: private pools when most was reserved, the largest first
-    function: function of the line that held most at the peak (of lines of code, if any held something); empty if not known
+    function: function of the line that held most at the peak (a line of code, if one held memory); empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
     uuid: if it is known: its UUID, the same in every process that uses it
@@ -219,7 +219,7 @@ class ReportContext(Row):
     """A device on which the program has a context and no memory.
 
     device: CUDA ordinal
-    function: function of the line that made it, if its call was seen; empty if not known
+    function: function of the line that made it, if the call was recorded; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
     uuid: if it is known: its UUID, the same in every process that uses it
@@ -236,16 +236,16 @@ class ReportContext(Row):
 
 @dataclass(frozen=True)
 class Summary(Row):
-    """What matters about a run.
+    """A finding about a run.
 
     kind: `out_of_memory`, `growth` (from step to step), `unused` (weights that are not trained any more, their gradients and state), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved and did not use), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
-    bytes: what it is about: of a refusal, all that was reserved and what was asked for (bytes)
-    text: what was found
-    action: what to do about it, or the command that says more
+    bytes: bytes that it is about; if memory ran out, the reserved bytes and the request (bytes)
+    text: the finding in words
+    action: the next step: a change, or the command that says more
     function: function of the line that it is about; empty if none is known; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
-    time_ns: when; 0 if it is of the whole run (ns, of the clock of `dump`)
+    time_ns: its moment; 0 if it is about the whole run (ns, of the clock of `dump`)
     """
 
     kind: str
@@ -264,11 +264,11 @@ class Summary(Row):
 class ReportStep(Row):
     """A step, with `--steps`.
 
-    step: from 1; 0 for what is before the first and after the last
-    peak_bytes: most in it (bytes)
-    peak_time_ns: when that was (ns, of the clock of `dump`)
-    peak_phase: in which phase: `forward`, `backward`, `optimizer` and others
-    peak_at: where that was, in words
+    step: its number from 1; 0 for the time before the first step and after the last
+    peak_bytes: its peak (bytes)
+    peak_time_ns: its time (ns, of the clock of `dump`)
+    peak_phase: phase of the peak: `forward`, `backward`, `optimizer` and others
+    peak_at: the moment in words
     categories_at_peak: bytes by class then (bytes)
     """
 
@@ -290,7 +290,7 @@ class ValuePlace(Row):
     file: its file; empty if not known
     line: its number, 0 if not known
     operation: PyTorch's name of the operation that read, such as `nonzero`; empty if not known
-    decides: whether the program went on by the value, rather than only print or keep it
+    decides: whether a decision of the program depends on the value (it is not only printed or kept)
     reads: how often (count)
     stack: id of the stack of the first read, for `stack`
     """
@@ -311,9 +311,9 @@ class Values(Row):
     """Values that the program read and the simulated device had not computed.
 
     reads: reads in all (count)
-    decisions: reads by which the program went on (count)
-    sizes: of those, the ones that a size rests on (count)
-    assumed: what the device assumed in their place, in words
+    decisions: reads that decided how the program went on (count)
+    sizes: reads that decided a size (count)
+    assumed: the values that the device assumed instead, in words
     places: the lines that read, in the order of their first reads
     """
 
@@ -328,16 +328,16 @@ class Values(Row):
 
 @dataclass(frozen=True)
 class Report(Row):
-    """How high the peak was, when, and what held it.
+    """The peak, its moment, and its owners.
 
     events: events of the recording (count)
     allocs: blocks that were allocated (count)
     frees: blocks that were freed (count)
-    dropped: events that the program could not keep (count)
+    dropped: events that could not be recorded (count)
     truncated: whether the end mark is missing, or a part of the file is damaged
     devices: the devices that had memory
     contexts: devices without memory on which the program has a context
-    summary: what matters, at most five, most bytes first; empty where nothing does
+    summary: findings about the run, at most five, most bytes first; empty if nothing stands out
     file_bytes: length of the recording (bytes)
     steps: with `--steps`: before the first step, each step, after the last
     values_not_computed: if there are any: values that the program read and a simulated device had not computed
@@ -363,11 +363,11 @@ class LiveBlock(Row):
     """A block.
 
     addr: its address (address)
-    size: its size, as the allocator has it (bytes)
-    category: what it is for at that moment (a class)
+    size: its size, rounded by the allocator (bytes)
+    category: its class at that moment (a class)
     stack: id of the stack that allocated it, for `stack`
     born_ns: when it was allocated (ns, of the clock of `dump`)
-    rules: with `GPUMEMTRACE_TEST_RULES` set: all rules that fit, the one that decides first
+    rules: with `GPUMEMTRACE_TEST_RULES` set: all rules that apply, the deciding one first
     """
 
     addr: int
@@ -382,15 +382,15 @@ class LiveBlock(Row):
 
 @dataclass(frozen=True)
 class Live(Row):
-    """What is alive at a moment.
+    """The blocks alive at a moment.
 
     device: CUDA ordinal
     time_ns: the moment (ns, of the clock of `dump`)
     bytes: of all blocks (bytes)
     reserved_bytes: reserved by the framework; without one, of all blocks (bytes)
-    cached_bytes: of that in no block, and free for a request of the common pool (bytes)
-    waiting_bytes: freed, and still used by work of other streams (record_stream) (bytes)
-    pools: private pools, the largest first; what they do not use serves no other request
+    cached_bytes: the part of it outside blocks that a request to the common pool could use (bytes)
+    waiting_bytes: freed, but still used by work of other streams (record_stream) (bytes)
+    pools: private pools, the largest first; other requests cannot use their unused memory
     blocks: the blocks, by address
     """
 
@@ -408,16 +408,16 @@ class Live(Row):
 
 @dataclass(frozen=True)
 class Why(Row):
-    """What a block is for, and what says so.
+    """The class of a block, and the evidence.
 
     device: CUDA ordinal
     time_ns: the moment (ns, of the clock of `dump`)
     addr: its address (address)
-    size: its size, as the allocator has it (bytes)
-    category: what it is for at that moment (a class)
-    confidence: how sure that is: certain, likely, guess
+    size: its size, rounded by the allocator (bytes)
+    category: its class at that moment (a class)
+    confidence: how sure the class is: `certain`, `likely` or `guess`
     rule: the rule that decided
-    evidence: what it rests on, in words
+    evidence: the evidence in words
     function: function of the line that allocated it; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
@@ -450,9 +450,9 @@ class Why(Row):
 
 @dataclass(frozen=True)
 class ClassLine(Row):
-    """A line of code and what it holds of one class.
+    """A line of code and its memory of one class.
 
-    class_: what the blocks are for (a class)
+    class_: the class of the blocks (a class)
     function: function of the line that allocated the blocks; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
@@ -472,15 +472,15 @@ class ClassLine(Row):
 
 @dataclass(frozen=True)
 class Peak(Row):
-    """The highest moment.
+    """The peak of a device.
 
     device: CUDA ordinal
-    bytes: in use then (bytes)
-    time_ns: when it was (ns, of the clock of `dump`)
+    bytes: bytes in use (bytes)
+    time_ns: its time (ns, of the clock of `dump`)
     seq: number of the event
     step: step, 0 before the first
     phase: phase: `forward`, `backward`, `optimizer` and others
-    text: where it was, in words; empty if nothing says
+    text: the moment in words; empty if unknown
     reserved_bytes: reserved by the framework then (bytes)
     total_bytes: memory of the device, 0 if not known (bytes)
     categories: bytes by class (bytes)
@@ -506,12 +506,12 @@ class Peak(Row):
 class StepsPeak(Row):
     """The peak of the run.
 
-    bytes: in use then (bytes)
-    time_ns: when it was (ns, of the clock of `dump`)
+    bytes: bytes in use (bytes)
+    time_ns: its time (ns, of the clock of `dump`)
     step: step, 0 before the first
     phase: phase
-    what: operation or line, in words
-    text: the whole place, in words
+    what: the operation or line, in words
+    text: step, phase and operation, in words
     """
 
     bytes: int
@@ -528,18 +528,18 @@ class StepsPeak(Row):
 class StepsRow(Row):
     """A step, or all of one phase in it.
 
-    step: from 1; 0 for what is before the first and after the last
+    step: its number from 1; 0 for the time before the first step and after the last
     phase: `step` for a whole one, `setup` before the first, `after` the last; else the phase
     times: how often the phase is in the step (count)
     begin_ns: its first event (ns, of the clock of `dump`)
     end_ns: its last event (ns, of the clock of `dump`)
-    begin_bytes: in use where it begins (bytes)
-    peak_bytes: most in it (bytes)
-    peak_ns: when that was (ns, of the clock of `dump`)
-    end_bytes: in use where it ends (bytes)
-    growth_bytes: how much more than where it began (bytes)
+    begin_bytes: in use at its beginning (bytes)
+    peak_bytes: its peak (bytes)
+    peak_ns: its time (ns, of the clock of `dump`)
+    end_bytes: in use at its end (bytes)
+    growth_bytes: `end_bytes` less `begin_bytes` (bytes)
     peak_phase: phase of its peak
-    peak_at: where its peak was, in words
+    peak_at: the moment of its peak in words
     """
 
     step: int
@@ -563,9 +563,9 @@ class Steps(Row):
     """The training steps and the phases in each.
 
     device: CUDA ordinal
-    basis: what a step is known by: `optimizer`, `backward`, `forward`, `none` and others
+    basis: how steps are recognized: `optimizer`, `backward`, `forward`, `none` and others
     steps: steps (count)
-    at_least: whether there may be more steps: the recording was paused for a part, and what is known there does not tell one call of the model from the next
+    at_least: whether there may be more steps, because calls of the model cannot be counted in a paused part of the recording
     peak: the peak of the run
     rows: in the order of time, each step before its phases
     """
@@ -582,9 +582,9 @@ class Steps(Row):
 
 @dataclass(frozen=True)
 class LeaksModule(Row):
-    """The outermost module, of which a call is taken for a step.
+    """The outermost module, if each of its calls counts as a step.
 
-    function: function of the line where the module's method is; empty if not known
+    function: function of the line of the module's method; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
     """
@@ -604,7 +604,7 @@ class LeaksBlock(Row):
     size: its size (bytes)
     stack: id of the stack that allocated it, for `stack`
     born_ns: when it was allocated (ns, of the clock of `dump`)
-    step: step in which that was
+    step: step of its allocation
     """
 
     addr: int
@@ -618,9 +618,9 @@ class LeaksBlock(Row):
 
 @dataclass(frozen=True)
 class LeaksOwner(Row):
-    """A line of code of whose blocks more stay with each step.
+    """A line of code that keeps more blocks with each step.
 
-    class_: what the blocks are for (a class)
+    class_: the class of the blocks (a class)
     function: function of the line that allocated the blocks; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
@@ -646,9 +646,9 @@ class LeaksOwner(Row):
 
 @dataclass(frozen=True)
 class LeaksIdle(Row):
-    """A line of code that allocated what is not trained any more.
+    """A line of code that allocated memory that is no longer trained.
 
-    class_: what the blocks are for (a class)
+    class_: the class of the blocks (a class)
     function: function of the line that allocated the blocks; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
@@ -672,16 +672,16 @@ class Leaks(Row):
 
     device: CUDA ordinal
     steps: steps (count)
-    from_step: first of the steps that are compared
-    to_step: last of them; the same as the first if there are too few
+    from_step: first of the compared steps
+    to_step: last of the compared steps; the same as the first if there are too few
     growth_per_step: growth with each step, of all lines (bytes)
-    reserved_growth_per_step: growth of what the framework has reserved, if it grew in at least half of the steps (bytes)
-    step_basis: what a step is known by, as in `steps`
-    owners: lines of code that hold it, the largest first
-    unused_bytes: of earlier models, their gradients and optimizers, in memory at the end of the last step and not trained any more (bytes)
-    unused_since_step: the latest step that trained some of it, 0 = there is none
+    reserved_growth_per_step: growth of the reserved memory with each step, if it grew in at least half of the steps (bytes)
+    step_basis: how steps are recognized, as in `steps`
+    owners: lines of code that hold the growth, the largest first
+    unused_bytes: of models that are no longer trained, with their gradients and optimizers, still in memory at the end of the last step (bytes)
+    unused_since_step: the latest step that trained some of it, 0 = none
     unused: lines of code that allocated it, the largest first
-    step_is: if a call of the outermost module is taken for a step: that module
+    step_is: if each call of the outermost module counts as a step: that module
     """
 
     device: int
@@ -718,14 +718,14 @@ class AccountFigure(Row):
 
 @dataclass(frozen=True)
 class AccountRow(Row):
-    """A figure that was measured beside the published formula's.
+    """A measured figure beside that of the published formula.
 
     section: `parameters`, `activations`, `peak`, `residual` or `out_of_memory`
     key: its name
     unit: `bytes`, `bytes_per_parameter` or `count`
-    measured: if it was measured: what was measured
-    formula: if a formula fits: by the formula
-    note: if there is something to say: in words
+    measured: if it was measured: the measured figure
+    formula: if a formula fits: the formula's figure
+    note: if there is one: in words
     """
 
     section: str
@@ -740,12 +740,12 @@ class AccountRow(Row):
 
 @dataclass(frozen=True)
 class Account(Row):
-    """The published formulas of training memory beside what was measured.
+    """The published formulas of training memory, beside measured figures.
 
     device: CUDA ordinal
     step: the step that was measured, 0 if none was found
     optimizer: the optimizer's class; empty if not known
-    shape: figures of the model by name: `parameters`, `bytes`, `shards`, `layers`, `width`, `heads`, `tokens`, `batch`, `sequence`, `activation_bytes`; those that are known
+    shape: known figures of the model by name: `parameters`, `bytes`, `shards`, `layers`, `width`, `heads`, `tokens`, `batch`, `sequence`, `activation_bytes`
     rows: measured and computed figures
     """
 
@@ -792,7 +792,7 @@ class Modules(Row):
     time_ns: the moment (ns, of the clock of `dump`)
     class_: the class, or `all`
     bytes: of that class (bytes)
-    outside_bytes: of that, in no module (bytes)
+    outside_bytes: the part of it outside modules (bytes)
     modules: each before its children
     """
 
@@ -810,8 +810,8 @@ class Modules(Row):
 class TimelinePoint(Row):
     """A moment.
 
-    bytes: in use then (bytes)
-    time_ns: when it was (ns, of the clock of `dump`)
+    bytes: bytes in use (bytes)
+    time_ns: its time (ns, of the clock of `dump`)
     seq: number of the event
     """
 
@@ -829,13 +829,13 @@ class TimelineBucket(Row):
     first_ns: its first event (ns, of the clock of `dump`)
     last_ns: its last event (ns, of the clock of `dump`)
     events: events in it (count)
-    min: where least was in use
-    max: where most was in use
-    last: its end
-    categories_at_max: bytes by class where most was in use (bytes)
-    categories_at_last: bytes by class at its end (bytes)
-    reserved_bytes: reserved by the framework, the most in it (bytes)
-    device_bytes: in use on the device, the most of its samples; 0 if there is none (bytes)
+    min: the moment with least memory in use
+    max: the moment with most memory in use
+    last: its last moment
+    categories_at_max: bytes by class at `max` (bytes)
+    categories_at_last: bytes by class at `last` (bytes)
+    reserved_bytes: most that the framework had reserved in it (bytes)
+    device_bytes: most in use on the device, of the samples in it; 0 if it has none (bytes)
     """
 
     first_ns: int
@@ -878,8 +878,8 @@ class Timeline(Row):
     first_ns: first event of the recording (ns, of the clock of `dump`)
     last_ns: last event of the recording (ns, of the clock of `dump`)
     peak_bytes: the peak (bytes)
-    peak_time_ns: when that was (ns, of the clock of `dump`)
-    peak_text: where that was, in words; empty if nothing says
+    peak_time_ns: its time (ns, of the clock of `dump`)
+    peak_text: the moment in words; empty if unknown
     buckets: in the order of time
     phases: in the order of time
     """
@@ -898,7 +898,7 @@ class Timeline(Row):
 
 @dataclass(frozen=True)
 class Line(Row):
-    """A line of code and what it holds.
+    """A line of code and its memory.
 
     function: function of the line that allocated the blocks; empty if not known
     file: its file; empty if not known
@@ -918,7 +918,7 @@ class Line(Row):
 
 @dataclass(frozen=True)
 class Top(Row):
-    """What a running process holds now.
+    """The memory of a running process.
 
     pid: the process
     ended: whether the program has ended
@@ -926,7 +926,7 @@ class Top(Row):
     time_ns: the latest event (ns, of the clock of `dump`)
     events: events so far (count)
     bytes: in use now (bytes)
-    peak_bytes: most so far (bytes)
+    peak_bytes: the peak so far (bytes)
     reserved_bytes: reserved by the framework now (bytes)
     total_bytes: memory of the device, 0 if not known (bytes)
     step: the latest step, 0 before the first
@@ -954,15 +954,15 @@ class Top(Row):
 
 @dataclass(frozen=True)
 class OomHolder(Row):
-    """A line of code and what it held of one class.
+    """A line of code and its memory of one class.
 
-    class_: what the blocks are for (a class)
+    class_: the class of the blocks (a class)
     function: function of the line that allocated the blocks; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
     bytes: of its blocks (bytes)
     blocks: its blocks (count)
-    earlier_bytes: of these, from earlier steps, or from earlier passes of an evaluation (bytes)
+    earlier_bytes: the part of them from earlier steps, or from earlier passes of an evaluation (bytes)
     """
 
     class_: str
@@ -978,16 +978,16 @@ class OomHolder(Row):
 
 @dataclass(frozen=True)
 class OomRemedy(Row):
-    """What would have made room.
+    """A change that would have made room.
 
     name: its name
-    what: what to do, in words
-    saves_bytes: what it saves (bytes)
-    enough: whether that is as much as was missing; where it is freed in pieces, as much as was missing and the request again
-    how_known: what the figure rests on, in words
+    what: the change in words
+    saves_bytes: bytes that it saves (bytes)
+    enough: whether that is enough: at least the missing bytes, plus the request again if memory is freed in pieces
+    how_known: how the figure was found, in words
     claim: its kind, in the table of docs/conclusions.md
     right: how often tests found that kind right (count)
-    of: of so many times that they could decide it, 0 = they cannot (count)
+    of: how often tests could decide, 0 = never (count)
     """
 
     name: str
@@ -1004,13 +1004,13 @@ class OomRemedy(Row):
 
 @dataclass(frozen=True)
 class OomSetting(Row):
-    """A setting of PyTorch's allocator, by a replay until the refusal on the same device.
+    """A setting of PyTorch's allocator, and the result of a replay up to the failed request on the same device.
 
     alloc_conf: as in `PYTORCH_CUDA_ALLOC_CONF`; `default` is none
-    fits: whether the request would have been granted
-    earlier: whether a request before it is refused already, by so many
-    spare_bytes: if it fits: a further request of so many would be granted (bytes)
-    lacking_bytes: if it does not: the device has so many too few (bytes)
+    fits: whether the request would have succeeded
+    earlier: whether an earlier request already fails (then `lacking_bytes` is of that request)
+    spare_bytes: if it fits: size of a further request that would also succeed (bytes)
+    lacking_bytes: if it does not: the missing memory (bytes)
     """
 
     alloc_conf: str
@@ -1061,8 +1061,8 @@ class OomRank(Row):
     file: the recording
     rank: `rank N`, or the process
     failed: whether memory ran out there
-    wall_ns: if it failed: when (ns since 1970)
-    block_bytes: if it failed: what it asked for (bytes)
+    wall_ns: if it failed: time of the failure (ns since 1970)
+    block_bytes: if it failed: size of its failed request (bytes)
     """
 
     file: str
@@ -1076,46 +1076,46 @@ class OomRank(Row):
 
 @dataclass(frozen=True)
 class Oom(Row):
-    """Why memory ran out, and what would have made it fit.
+    """The cause of an out-of-memory error, and changes that would have made room.
 
-    asked_bytes: what the framework asked the device for (bytes)
-    free_bytes: free on the device then (bytes)
-    largest_hole: largest piece of the cache that no block was in (bytes)
+    asked_bytes: size of the framework's request to the device (bytes)
+    free_bytes: free on the device (bytes)
+    largest_hole: largest block that could be made from cached memory (bytes)
     cause: `batch_too_large`, `retained_graph`, `unused`, `refused_attempts`, `growing`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `workspace` or `unknown`
     text: the cause in words
     holders: lines of code by class, the largest first
-    remedies: those that answer the cause first
-    settings: of the allocator, where one may help and the recording can be replayed; up to one that fits
+    remedies: changes that would have made room, those for this cause first
+    settings: settings of the allocator, up to the first that fits; empty if none can help or the recording cannot be replayed
     device: CUDA ordinal
-    time_ns: when it was (ns, of the clock of `dump`)
-    nth: which refusal of the recording, from 1
-    ooms: refusals in the recording (count)
+    time_ns: its time (ns, of the clock of `dump`)
+    nth: number of this out-of-memory error in the recording, from 1
+    ooms: out-of-memory errors in the recording (count)
     went_on: whether the program allocated afterwards
-    step: step, 0 before the first; 1 as long as no backward pass has come, for it may come for all calls so far
+    step: step, 0 before the first; 1 until the first backward pass, because that may be for all calls so far
     phase: phase
-    stack: id of the stack that asked, for `stack`
-    class_: what the block would have been (a class)
-    function: function of the line that asked; empty if not known
+    stack: id of the stack of the request, for `stack`
+    class_: the class that the block would have had (a class)
+    function: function of the line that made the request; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
-    block_bytes: what the program asked the framework for (bytes)
+    block_bytes: size of the program's request to the framework (bytes)
     total_bytes: memory of the device, 0 if not known (bytes)
-    allocated_bytes: in blocks (bytes)
+    allocated_bytes: allocated in blocks (bytes)
     reserved_bytes: reserved by the framework (bytes)
-    cached_bytes: reserved, in no block, and free for this request (bytes)
-    pools: private pools, the largest first; what they do not use serves no other request
-    waiting_bytes: freed, and still used by work of other streams (record_stream) (bytes)
+    cached_bytes: reserved, outside blocks, and usable for this request (bytes)
+    pools: private pools, the largest first; other requests cannot use their unused memory
+    waiting_bytes: freed, but still used by work of other streams (record_stream) (bytes)
     library_bytes: other libraries' allocations (bytes)
-    context_bytes: in use on the device by no known call: contexts, loaded code, other processes (bytes)
-    other_bytes: of that, more than a context takes (bytes)
+    context_bytes: in use on the device, but not by recorded calls: contexts, loaded code, other processes (bytes)
+    other_bytes: the part of it above the size of a context (bytes)
     categories: bytes by class (bytes)
-    compared_step: the earlier step that `grown` is by, 0 = none
-    grown: classes, then and now
+    compared_step: the earlier step that `grown` compares with, 0 = none
+    grown: classes at that step's peak and now
     recording: the recording that is explained
     rank: `rank N`, or its process
     ranks: all recordings, the first to fail first
     replicas: if other devices had memory: whether the model runs as replicas on them
-    other_devices: if other devices had memory: those devices
+    other_devices: if other devices had memory: the other devices
     values_not_computed: if there are any: values that the program read and a simulated device had not computed
     """
 
@@ -1166,10 +1166,10 @@ class Oom(Row):
 class DiffMoment(Row):
     """The moment of a recording that is compared.
 
-    time_ns: when it was (ns, of the clock of `dump`)
+    time_ns: its time (ns, of the clock of `dump`)
     step: step, 0 before the first
     phase: phase
-    bytes: in use then (bytes)
+    bytes: bytes in use (bytes)
     """
 
     time_ns: int
@@ -1208,10 +1208,10 @@ class DiffSide(Row):
 
 @dataclass(frozen=True)
 class DiffBesides(Row):
-    """What differs besides the program.
+    """A difference outside the program.
 
     what: its name
-    old: in the old recording; empty if it was not there
+    old: in the old recording; empty if missing
     new: in the new one
     """
 
@@ -1226,7 +1226,7 @@ class DiffBesides(Row):
 class DiffPart(Row):
     """Blocks of one class and one call path.
 
-    class_: what the blocks are for (a class)
+    class_: the class of the blocks (a class)
     function: function of the line that allocated them; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
@@ -1254,7 +1254,7 @@ class DiffPart(Row):
 
 @dataclass(frozen=True)
 class DiffFinding(Row):
-    """What changed, by weight.
+    """A finding: one change between the runs.
 
     kind: `grown`, `shrunk`, `new`, `gone` or `moved`
     class_: of most of the bytes (a class)
@@ -1265,8 +1265,8 @@ class DiffFinding(Row):
     bytes_new: in the new one (bytes)
     delta: the difference (bytes)
     text: in words
-    cause: what is taken for the reason: `line`, `function`, `kept`, `precision`, `casts`, `scale`, `model`, `trained`, `optimizer`, `gradients`, `recompute`, `compiled`, `recorded`, `reach`, `passes`, `backwards`, `rounding`, `moved`, `peak` or `reserved`
-    parts: what it is summed from
+    cause: its cause: `line`, `function`, `kept`, `precision`, `casts`, `scale`, `model`, `trained`, `optimizer`, `gradients`, `recompute`, `compiled`, `recorded`, `reach`, `passes`, `backwards`, `rounding`, `moved`, `peak` or `reserved`
+    parts: the parts that it sums up
     """
 
     kind: str
@@ -1342,7 +1342,7 @@ class DiffModule(Row):
 class DiffLine(Row):
     """A line of code and a class.
 
-    class_: what the blocks are for (a class)
+    class_: the class of the blocks (a class)
     function: function of the line that allocated the blocks; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
@@ -1368,7 +1368,7 @@ class DiffLine(Row):
 
 @dataclass(frozen=True)
 class Diff(Row):
-    """What makes the memory of two runs differ.
+    """The differences in memory between two runs.
 
     peak_old: peak of the old recording (bytes)
     peak_new: peak of the new one (bytes)
@@ -1380,10 +1380,10 @@ class Diff(Row):
     old: the old recording
     new: the new one
     besides: versions, settings and devices that differ
-    not_compared: what cannot be compared, as one recording was made without stacks or tags, in words; empty if all can
-    findings: by weight: the first is the one to read
-    classes: classes that either has
-    phases: phases that either has
+    not_compared: what cannot be compared because only one recording has stacks or tags, in words; empty if everything can
+    findings: the most important first
+    classes: classes that occur in either recording
+    phases: phases that occur in either recording
     modules: modules that differ, the greatest change first
     lines: lines that differ, the greatest change first
     """
@@ -1410,15 +1410,15 @@ class Diff(Row):
 
 @dataclass(frozen=True)
 class CheckBound(Row):
-    """A bound and what it was held against.
+    """A limit, and the measured figure.
 
     name: `max-peak`, `max-reserved`, `max-class`, `max-growth` or `baseline`
-    ok: whether it holds
-    known: whether it could be measured; what could not does not hold (of a damaged file, that it holds)
-    limit_bytes: the most that is allowed; of `max-growth` with each step (bytes)
-    measured_bytes: what was measured (bytes)
+    ok: whether the limit is kept
+    known: whether the figure could be measured; if not, the limit counts as exceeded
+    limit_bytes: the highest allowed figure; for `max-growth` with each step (bytes)
+    measured_bytes: the measured figure (bytes)
     text: in words
-    function: function of the line that holds most of it, or of the first finding since the baseline; empty if not known
+    function: function of the line that holds most of it, or that of the first finding since the baseline; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
     class_: for `max-class`: the class (a class)
@@ -1440,11 +1440,11 @@ class CheckBound(Row):
 
 @dataclass(frozen=True)
 class CheckRecording(Row):
-    """A recording and its bounds.
+    """A recording and its limits.
 
     file: the recording
-    ok: whether all its bounds hold
-    bounds: each bound that was asked for
+    ok: whether all its limits are kept
+    bounds: each limit
     """
 
     file: str
@@ -1456,11 +1456,11 @@ class CheckRecording(Row):
 
 @dataclass(frozen=True)
 class Check(Row):
-    """Whether recordings keep within bounds.
+    """Whether recordings stay within limits.
 
-    ok: whether all bounds hold
-    bounds: bounds, of all recordings (count)
-    broken: of those, the ones that do not hold (count)
+    ok: whether all limits are kept
+    bounds: number of limits, over all recordings (count)
+    broken: number of exceeded limits (count)
     recordings: the recordings, in order
     """
 
@@ -1476,20 +1476,20 @@ class Check(Row):
 class AdviseFinding(Row):
     """A change that lowers the peak.
 
-    what: what to do
-    saves_bytes: by how much the peak would be lower; at most, where `exact` is false (bytes)
-    how_known: `computed` from the lives in the recording, `replayed` through a model of the allocator, or measured by a `run`
-    function: function of the line that it is about; empty if it is about no single line; empty if not known
+    what: the change
+    saves_bytes: by how much the peak would be lower (at most, if `exact` is false) (bytes)
+    how_known: `computed` from the live ranges in the recording, `replayed` through a model of the allocator, or measured by a `run`
+    function: function of the line that it is about; empty if it is not about a single line; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
-    kind: the kind of finding: a word that stays the same
+    kind: the kind of finding, for programs
     of: `allocated`: the peak of blocks, or `reserved`: of the framework's cache
-    peak_bytes: the peak that is left, at least (bytes)
-    exact: whether it saves as much as it says; else about that, between `least_bytes` and it as far as the recording decides
-    least_bytes: what it saves at least (bytes)
-    evidence: what the figure rests on
-    right: how often tests that applied that kind of change measured a peak within 3 % of the predicted one (count)
-    tried: how often they applied it (count)
+    peak_bytes: the peak with the change (at least) (bytes)
+    exact: whether `saves_bytes` is exact; else the saving is between `least_bytes` and `saves_bytes`
+    least_bytes: the lowest saving (bytes)
+    evidence: how the figure was found
+    right: how often the measured peak was within 3 % of the prediction, in tests that made a change of that kind (count)
+    tried: number of those tests (count)
     """
 
     what: str
@@ -1512,14 +1512,14 @@ class AdviseFinding(Row):
 
 @dataclass(frozen=True)
 class Advise(Row):
-    """What would lower the peak.
+    """Changes that lower the peak.
 
     device: CUDA ordinal
     peak_bytes: the peak of blocks as recorded (bytes)
-    peak_reserved_bytes: the most that the framework's cache held (bytes)
-    peak_when: when the peak was, in words
-    graphs_known: whether it is recorded what autograd keeps; if not, `overlap`, `late_del`, `kept_results`, `backward_each` and `idle_weights` are not looked for
-    findings: changes, the one that saves most first; each by itself: their savings do not add up
+    peak_reserved_bytes: the peak of the reserved memory (bytes)
+    peak_when: the moment of the peak in words
+    graphs_known: whether the recording has autograd's tags; without them `overlap`, `late_del`, `kept_results`, `backward_each` and `idle_weights` are not searched for
+    findings: changes, the largest saving first; each saving is for one change alone, and they do not add up
     """
 
     device: int

@@ -209,7 +209,7 @@ class Recording:
             raise
 
     def account(self) -> Account:
-        """The published formulas of training memory beside what was measured."""
+        """The published formulas of training memory, beside measured figures."""
         return Account._of(self._ask("account", *self._of_device))
 
     def modules(self, at: Union[str, int] = "peak") -> Modules:

@@ -54,7 +54,7 @@ __attribute__((destructor)) static void say_counts(void)
 		return;
 	fprintf(stderr,
 		"simgpu: %" PRIu64 " copies to the host had values that were not computed (%" PRIu64
-		" of them 8-byte numbers or flags, which sizes and decisions rest on; %" PRIu64
+		" of them 8-byte numbers or flags, on which sizes and decisions depend; %" PRIu64
 		" guessed)\n",
 		reads, small, guesses);
 }

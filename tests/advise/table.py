@@ -69,7 +69,7 @@ def write(file, rows):
     """The rows of a file between its marks on the page."""
     text = PAGE.read_text()
     begin, end = f"<!-- {file} -->", f"<!-- end of {file} -->"
-    head = HEADS.get(file, "| Program | Finding followed | Peak | Promised | Measured | Off by |\n| --- | --- | ---: | ---: | ---: | ---: |")
+    head = HEADS.get(file, "| Program | Finding followed | Peak | Predicted | Measured | Off by |\n| --- | --- | ---: | ---: | ---: | ---: |")
     PAGE.write_text(text[:text.index(begin)] + "\n".join([begin, head, *rows]) + "\n" + text[text.index(end):])
 
 

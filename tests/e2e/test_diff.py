@@ -89,7 +89,7 @@ CASES = {
     "set_to_none": (NOTHING, edit(("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=False)")),
                     "new|grown", "gradients|backward_temporaries", "main", "set_to_none.*main train.py"),
     "accumulate": (NOTHING, edit(("        loss.backward()\n        optimizer.step()", "        loss.backward()\n        if step % 2:\n            continue\n        optimizer.step()")),
-                   "new|grown", "gradients", ".*", "gradients.*a step has 2 backward passes, had 1"),
+                   "new|grown", "gradients", ".*", "gradients.*a step has 2 backward passes instead of 1"),
     "no_zero_grad": (NOTHING, edit(("        optimizer.zero_grad()\n", "")), "new|grown", "gradients|backward_temporaries", "main", "gradients.*main train.py"),
     "ema": (NOTHING, edit(("import torch\nfrom torch.nn import", "import copy\n\nimport torch\nfrom torch.nn import"),
                           ("    for step", "    ema = copy.deepcopy(net)\n    for step")),
@@ -125,7 +125,7 @@ first, second = torch.optim.Adam(generator.parameters()), torch.optim.Adam(criti
 for step in range(4):
     critic_step()
     generator_step()
-""", ("fake.detach()", "fake"), "activations|backward_temporaries", "critic_step", "Backward goes further.*20 gradients.*were 14.*no longer detached"),
+""", ("fake.detach()", "fake"), "activations|backward_temporaries", "critic_step", "Backward goes further.*20 gradients.*instead of 14.*no longer detached"),
     # one backward pass for the losses of four forward passes
     "passes": ("""
 import torch
@@ -142,7 +142,7 @@ def step():
 for _ in range(4):
     step()
 """, ("loss.backward(); total += loss.item()\n", "total = total + loss\n    total.backward()\n"), "activations", "step",
-               "Results of 4 forward passes are held at once, were of 1.*1 backward pass, had 4"),
+               "Results of 4 forward passes are held at once instead of 1.*1 backward pass instead of 4"),
     # an evaluation that is far below the peak
     "recorded": ("""
 import torch

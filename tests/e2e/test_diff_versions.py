@@ -290,7 +290,7 @@ PAIRS = {
                  "precision", r"Adapted\.forward|make", "The same parameters in another precision: 8 of them are 2 times as large", None),
     "cached": ({"net.py": CACHED.format(part="loss.backward(); losses.append(loss.detach())", all="return torch.stack(losses).sum()")},
                {"net.py": CACHED.format(part="losses.append(loss)", all="torch.stack(losses).sum().backward()")},
-               "backwards", "similarity|contrast", "A step has [12] backward pass(es)?, had 1[67], so results are held", None),
+               "backwards", "similarity|contrast", "A step has [12] backward pass(es)? instead of 1[67], so results are held", None),
     "selective": ({"net.py": SELECTIVE.format(chosen="return torch.gather(logits.log_softmax(-1), -1, ids.unsqueeze(-1)).squeeze(-1)")},
                   {"net.py": SELECTIVE.format(chosen=SELECTED)},
                   "line|function", "chosen", "^(Gone|Less).* of chosen", -8 * 128 * 16000 * 4),
@@ -299,7 +299,7 @@ PAIRS = {
     "kept": ({"net.py": KEPT.format(method="", weight="weight = self.b.weight @ self.a.weight")}, {"net.py": KEPT.format(method=KEEPS, weight="weight = self.product()")},
              "line|function", r"Layer\.(product|forward)", "^(New|More)", None),
 }
-FALSE = "larger model|smaller model|inputs are|precision or width|times as large, the parameters too|no_grad|optimizer state for"
+FALSE = "larger model|smaller model|inputs are|precision or width|times as large, including the parameters|no_grad|optimizer state for"
 
 
 

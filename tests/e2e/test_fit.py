@@ -177,10 +177,10 @@ def test_an_interrupted_search_goes_on(start, fit_json, starts, tmp_path):
 
 @pytest.mark.parametrize("args, said", [
     (["--cards", "h1000", "--", TAKES], 'unknown card "h1000"; known are '),
-    (["--cards", "h100-80g,h100-80g", "--", TAKES], "h100-80g stands there twice"),
+    (["--cards", "h100-80g,h100-80g", "--", TAKES], "h100-80g is named twice"),
     (["--vary", "batch", "--", TAKES], "--vary batch: give a name and its values, such as batch=1,2,4"),
     (["--vary", "batch=1,,2", "--", TAKES], "a value is empty"),
-    (["--vary", "batch=1,1", "--", TAKES], "1 stands there twice"),
+    (["--vary", "batch=1,1", "--", TAKES], "1 is named twice"),
     (["--vary", "b=1", "--vary", "b=2", "--", TAKES], "--vary b was given twice"),
     (["--steps", "0", "--", TAKES], "--steps takes 1 to 100000"),
     (["--ranks", "4:1,4", "--", TAKES], "the ranks of 4 are 0 to 3"),

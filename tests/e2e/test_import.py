@@ -539,7 +539,7 @@ REFUSED = {
     "a set": (pickle.dumps({"segments": {1, 2}}, 4), "EMPTY_SET"),
     "no opcode": (b"\x80\x04\xff.", "0xff"),
     "cut": (pickle.dumps(small(), 4)[:-1], "ends too early"),
-    "long text": (b"\x80\x04" + text4(1 << 31) + b"abc.", "longer than what is left"),
+    "long text": (b"\x80\x04" + text4(1 << 31) + b"abc.", "longer than the rest of the file"),
     "large memo": (b"\x80\x02]r\xff\xff\xff\x7f.", "too large"),
     "unknown memo": (b"\x80\x02h\x05.", "not kept"),
     "huge number": (b"\x80\x02\x8b\xff\xff\xff\x7f.", "64 bits"),
@@ -633,6 +633,6 @@ def test_rounding_has_a_row(tool, tmp_path):
     blocks = [(3 * M, 2 * M + 1000, "active_allocated"), (2 * M, 2 * M, "active_allocated"), (15 * M, 0, "inactive")]
     text = tool("report", write(tmp_path / "s.pickle", [segment(BASE, 20 * M, blocks)]))
     row = next(line for line in text.splitlines() if "lost to rounding" in line)
-    assert f"{(M - 1000) / 1024:.1f} KiB" in row and "over what was asked for" in row, row
+    assert f"{(M - 1000) / 1024:.1f} KiB" in row and "over the requested sizes" in row, row
     even = [(3 * M, 3 * M, "active_allocated"), (17 * M, 0, "inactive")]
     assert "lost to rounding" not in tool("report", write(tmp_path / "even.pickle", [segment(BASE, 20 * M, even)]))

@@ -33,6 +33,7 @@ OFFENCES = [
      "documents.def"),
     ("words", "viewer/base/a.c", SPDX + "/* told */\nconst char *a = \"nobody's call\";\n", "a.c:3: \"nobody's\": say no recorded allocation"),
     ("words", "README.md", "```\ntold\n```\nIt was told of it.\n", "README.md:4: \"told\": say known, recorded"),
+    ("words", "README.md", "The others are answered for; it rests on that.\n", "README.md:1: \"answered for\": say simulated"),
     ("hosts", "scripts/a.sh", "#!/bin/sh\ncurl -O something\n", "scripts/a.sh"),
     ("scripts", "scripts/a.sh", "if true\n", "syntax error"),
     ("format", "shim/a.c", SPDX + "int  x ;\n", "not laid out"),

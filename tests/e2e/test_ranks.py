@@ -207,7 +207,7 @@ def test_a_part_of_a_run_is_not_compared(tool, tmp_path):
         assert [r["part"] for r in said["ranks"]] == [True, True, False, True] and said["stray"] == []
         assert said["median"]["rank"] == 2, command
         text = " ".join(tool(command, run).split())
-        assert "The files of ranks 0-1, 3 have no end or are damaged (see gpumemtrace verify): figures are of what they have, and the median is of the others." in text
+        assert "The files of ranks 0-1, 3 have no end or are damaged (see gpumemtrace verify): figures are those of their readable parts, and the median is of the others." in text
         assert "from the median" not in text
     (run / "run.2.gmt").write_bytes((run / "run.2.gmt").read_bytes()[:-8])
     said = tool.json("report", run)
@@ -467,7 +467,7 @@ def test_ranks_of_a_simulated_world_that_ran_by_themselves(tool, tmp_path):
         said = tool.json("report", tmp_path / folder)
         assert [r["rank"] for r in said["ranks"]] == ranks, folder
         assert said.get("note", "1 run").startswith(f"{runs} run"), (folder, said.get("note"))
-    assert "The other 61 of 64 ranks were answered for, not run." in tool("report", tmp_path / "one")
+    assert "The other 61 of 64 ranks were simulated, not run." in tool("report", tmp_path / "one")
     assert {r["file"].rsplit("/")[-1][:3] for r in tool.json("report", tmp_path / "again")["ranks"]} == {"new"}
     assert tool.json("live", tmp_path / "one", "--rank", "32") == tool.json("live", tmp_path / "one/32.gmt")
 

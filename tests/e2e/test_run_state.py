@@ -8,7 +8,7 @@ import pytest
 
 from test_cli import COMMANDS, SAMPLE, make, run
 
-SENTENCES = {"damaged": "The file is damaged (see gpumemtrace verify): these figures are of what can be read.",
+SENTENCES = {"damaged": "The file is damaged (see gpumemtrace verify): these figures are those of the readable part.",
              "killed": "The program was killed or crashed, or the file was cut: figures are up to the last event.",
              "snapshot": "The recording stops before the run's end (a snapshot, or recovered): figures are up to there.", "whole": None}
 TEXT = {"report": [], "peak": [], "timeline": [], "live": [], "why": ["{addr}"], "steps": [], "modules": [], "account": [], "leaks": [], "oom": [],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gpumemtrace fit --ranks` with a few ranks run and the others answered for, against all ranks really run: of each rank the sizes of
-all allocations in their order, and the peak. Goes on where it stopped; with --write the table of docs/fit.md.
+"""`gpumemtrace fit --ranks` with a few ranks run and the others simulated, compared with all ranks run: the sizes of all allocations of each rank,
+in order, and the peak. Goes on where it stopped; with --write the table of docs/fit.md.
 
 Usage: .venv-frameworks/bin/python tests/fit/worlds.py ROWS.jsonl [--case NAME]... [--write]"""
 import argparse
@@ -71,7 +71,7 @@ def measure(name):
 
 
 def table(rows):
-    yield "| Program | Ranks | Rank | Peak, all ranks run | Peak, others answered for | Allocations that are the same | Rank of 512: peak |"
+    yield "| Program | Ranks | Rank | Peak, all ranks run | Peak, others simulated | Allocations that are the same | Rank of 512: peak |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for row in rows:
         large = list(row["large"].items())

@@ -7,7 +7,7 @@ import json
 import subprocess
 
 SETUP, FORWARD, BACKWARD, BETWEEN, OPTIMIZER, REST, CAUGHT = PHASES = (
-    "set-up and first forward", "forward and loss", "backward", "after backward", "optimizer", "passes without backward", "after a caught refusal")
+    "set-up and first forward", "forward and loss", "backward", "after backward", "optimizer", "passes without backward", "after a caught failure")
 
 
 class Block:

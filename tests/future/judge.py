@@ -81,7 +81,7 @@ def table(said):
 
 def phases(said, cuts):
     found = collections.Counter(phase for n in cuts for phase in n)
-    return [[phase, found[phase]] for phase in future.PHASES if found[phase]]
+    return [[phase if phase.startswith("after") else f"in {phase}", found[phase]] for phase in future.PHASES if found[phase]]
 
 
 def write(said, cuts, programs):
@@ -90,11 +90,11 @@ def write(said, cuts, programs):
     lines = [f'{{ "{kind}", {true}, {true + false} }},' for kind, (_, true, false) in judged.items() if kind in claims.REMEDIES]
     DEF.write_text(HEAD + "".join(f"{line}\n" for line in lines))
     text = PAGE.read_text().split(BEGIN)[0] + BEGIN
-    text += f"\n{sum(map(len, cuts))} refusals in {programs} programs: " + ", ".join(f"{n} in {phase}" for phase, n in phases(said, cuts)) + ".\n\n"
+    text += f"\n{sum(map(len, cuts))} staged failures in {programs} programs: " + ", ".join(f"{n} {phase}" for phase, n in phases(said, cuts)) + ".\n\n"
     text += "| claim | said | true | false |\n|---|---:|---:|---:|\n"
     text += "".join(f"| {kind} | {n} | {true} | {false} |\n" for kind, (n, true, false) in judged.items())
     silent = [kind for kind in rows if kind not in judged]
-    text += f"\nSaid, and not decided by the rest of a run: {', '.join(f'{kind} ({rows[kind][0]})' for kind in silent)}.\n"
+    text += f"\nThe rest of a run does not decide these: {', '.join(f'{kind} ({rows[kind][0]})' for kind in silent)}.\n"
     PAGE.write_text(text)
 
 
@@ -120,7 +120,7 @@ def main():
     for kind, so, name, phase, seq, words in all_said:
         if so is False:
             print(f"FALSE {kind:20} {name} {seq} ({phase}): {words}")
-    print(f"{sum(map(len, cuts))} refusals in {len(paths)} programs")
+    print(f"{sum(map(len, cuts))} staged failures in {len(paths)} programs")
     for kind, (n, true, false) in table(all_said).items():
         print(f"{kind:22} said {n:6} true {true:6} false {false:6}")
     if args.write:

@@ -32,10 +32,10 @@ HISTORIES = [
             "attention by scaled_dot_product_attention", "the commit's message"),
     History("nano-tied", NANO, "8b2e622b275f", "cf9991488629", TRAIN, "", "7c8288552b36", r"train\.py|GPT", "^A smaller model: .*parameters -",
             "the last layer has the weights of the embedding", "the commit's message"),
-    History("nano-accumulate", NANO, "cf9991488629", "0e90ee9d4861", TRAIN, "", "001c1e7be708", "", "^More gradients.* a step has 5 backward passes, had 1",
+    History("nano-accumulate", NANO, "cf9991488629", "0e90ee9d4861", TRAIN, "", "001c1e7be708", "", "^More gradients.* a step has 5 backward passes instead of 1",
             "gradients are summed up over 5 passes", "the commit's message"),
     History("navit", "https://github.com/lucidrains/vit-pytorch", "1123063a5e6e", "69d24fe9e302", ["navit.py"], "einops==0.8.1", "a1ee1daa1a75",
             r"Attention\.forward na_vit\.py", "^(Gone|Less).*activations", "attention by scaled_dot_product_attention", "pull request 353"),
     History("sbert-one-pass", SBERT, "c1775a67a361", "afdf692037fe", ["sbert_cached.py"], SKLEARN + T, "348190d46b0c", r"CachedMultipleNegativesRankingLoss\.py|util\.py",
-            "^A step has 2 backward passes, had 6", "one backward pass for all parts of a loss", "pull request 3068"),
+            "^A step has 2 backward passes instead of 6", "one backward pass for all parts of a loss", "pull request 3068"),
 ]

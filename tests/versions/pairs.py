@@ -80,7 +80,7 @@ PAIRS = [
     Pair("retrieval", "retrieval", "torchmetrics==1.8.2" + METRICS, "torchmetrics==1.9.0" + METRICS, r"_bincount data\.py",
          "^(Gone|Less)", "no count for each number that an index may have", "torchmetrics PR 3291"),
     Pair("checkpoints", "sbert_checkpoint", "sentence-transformers==3.0.0" + SKLEARN + T, "sentence-transformers==3.0.1" + SKLEARN + T,
-         r"modeling_bert\.py", "^Activations are now made again in backward",
+         r"modeling_bert\.py", "^Activations are now recomputed in backward",
          "gradient checkpointing reaches the model inside", "sentence-transformers PR 2717"),
     Pair("triplets", "sbert_triplets", "sentence-transformers==6.1.0" + SKLEARN, "sentence-transformers==6.2.0" + SKLEARN,
          r"BatchSemiHardTripletLoss", "^(Gone|Less)", "mining of triplets without a cube of the batch", "sentence-transformers PR 4026"),

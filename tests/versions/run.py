@@ -26,7 +26,7 @@ CACHE = Path(os.environ.get("GPUMEMTRACE_CACHE") or Path(os.environ.get("XDG_CAC
 ENV = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_", "PYTHONPATH"))}
 ENV.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
 # What none of these pairs is, and was said of some of them.
-FALSE = "larger model|smaller model|inputs are|precision or width|the parameters too|no_grad|detached"
+FALSE = "larger model|smaller model|inputs are|precision or width|including the parameters|no_grad|detached"
 
 
 def package(spec):
@@ -143,11 +143,12 @@ def judge_history(history, folder):
 
 HEAD = """# How often `gpumemtrace diff` is right
 
-The table compares released versions of packages whose maintainers describe the change (`make test-versions` makes this table;
-`tests/versions` has the programs). It has the peak before and after in MiB, by PyTorch's own figures, and the first finding. *right*
-means: line and reason of the first finding are those of the maintainers, no finding is false in either direction, both directions
-mirror each other, and the findings add up. Five of these changes, reduced to small modules, are tests in `make test`
-(`tests/e2e/test_diff_versions.py`).
+Each row compares two released versions of a package whose maintainers describe the change. `make test-versions` makes this table with
+the programs in `tests/versions`. Five of these changes, reduced to small modules, are also tests in `make test`
+(`tests/e2e/test_diff_versions.py`). The peaks are PyTorch's own figures.
+
+*right* means four things: the first finding names the line and the reason that the maintainers name; no finding is false; the comparison
+in the other direction gives the same findings with the opposite sign; and the findings add up.
 
 Right: %d of %d.
 
@@ -157,9 +158,9 @@ Right: %d of %d.
 
 ## Histories
 
-`gpumemtrace bisect` on histories of public repositories: the number of commits in the range and of those that were run, the commit that
-was found, and what its message or its pull request says. *right* means: it is that commit, and the first finding of `diff` on it and its
-parent is right as above. The seconds are those of the whole bisect.
+`gpumemtrace bisect` was run on histories of public repositories. *right* means that it found the commit whose message or pull request
+describes the change, and that the first finding of `diff` for this commit and its parent is right as above. The seconds are those of the
+whole bisect.
 
 Right: %d of %d.
 

@@ -140,7 +140,7 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 		[CHECKPOINTED] = input ? layers * input * with(a, SHAPE_ACTIVATION_BYTES) : NONE,
 	};
 	struct account_row *nearest = NULL, *row;
-	/* whose own sums gave the heads */
+	/* flash attention's own sums gave the heads */
 	bool flash = a->shape.figures[SHAPE_HEADS].source == FIGURE_INFERRED;
 
 	if (!input)
@@ -279,7 +279,7 @@ static void oom_rows(struct account *a, struct timeline *t, const struct snapsho
 	const char *s = "out_of_memory";
 	struct account_row *row;
 
-	row = put_row(a, s, "asked", "the tensor that was asked for", UNIT_BYTES, asked, NONE);
+	row = put_row(a, s, "asked", "the requested tensor", UNIT_BYTES, asked, NONE);
 	if (available >= asked && hole < asked && outside < asked)
 		snprintf(row->note, sizeof(row->note),
 			 "enough was free, but not in one piece: see oom");

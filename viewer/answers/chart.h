@@ -15,7 +15,7 @@
 
 struct chart {
 	const struct envelope *envelope;
-	const struct timeline *timeline; /* whose phases and steps stand under it */
+	const struct timeline *timeline; /* its phases and steps are printed below */
 	unsigned height;
 	bool blocks; /* Unicode, else ASCII */
 };

@@ -54,7 +54,7 @@ enum pool_kind pool_kind(const struct pool *p, struct owners *owners, uint32_t s
 
 struct summing {
 	struct owners *owners;
-	struct map pools; /* that were seen -> their kind */
+	struct map pools; /* pools seen so far -> their kind */
 	struct pool_sums *sums;
 	struct holders lines; /* of all kinds: a kind stands in the place of the class */
 };

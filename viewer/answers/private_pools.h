@@ -25,7 +25,7 @@ struct pool_sum {
 };
 
 struct pool_sums {
-	struct pool_sum items[POOL_KINDS]; /* those that are there, the largest first */
+	struct pool_sum items[POOL_KINDS]; /* kinds with memory, the largest first */
 	size_t count;
 	uint64_t bytes; /* of all */
 };
@@ -35,7 +35,7 @@ struct pool_sums private_pools(const struct model *m, const struct moment *mo,
 /* The pool of a segment. */
 enum pool_kind pool_kind(const struct pool *p, struct owners *owners, uint32_t stack);
 const char *pool_words(enum pool_kind kind);
-const char *pool_label(enum pool_kind kind);  /* what they have free, in a table */
+const char *pool_label(enum pool_kind kind);  /* their free memory, in a table */
 const char *pool_advice(enum pool_kind kind); /* a sentence */
 /* "of 7.5 GiB in 7 pools, main train.py:35" */
 const char *pool_note(const struct pool_sum *sum, char *buf, size_t room);

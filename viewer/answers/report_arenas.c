@@ -47,8 +47,8 @@ void report_arena(struct report *r, const struct moment *mo, struct emit *out)
 		return;
 	arena = arena_of(r, most);
 	emit_line(out,
-		  "  %s are one piece, %.0f %% of the device: what its owner puts inside is "
-		  "not seen.",
+		  "  %s are one block, %.0f %% of the device; its contents are not "
+		  "recorded.",
 		  human_bytes(n, most->size), 100.0 * (double)most->size / (double)total);
 	if (arena)
 		emit_line(out, "  It is %s own allocator; %s lets it take memory as it needs it.",

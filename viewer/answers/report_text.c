@@ -11,7 +11,7 @@
 #include "report.h"
 
 #define WHO	       44	 /* columns for a line of code */
-#define HOST_LEAST     (1 << 20) /* what the framework itself pins says nothing */
+#define HOST_LEAST     (1 << 20) /* the framework itself pins less */
 #define ROUNDING_LEAST (1 << 19)
 
 /* The lines of code, and one row for the rest. */
@@ -61,10 +61,10 @@ static void holders_table(struct report *r, const struct moment *mo, struct emit
 	free(v.all.items);
 }
 
-/* What was asked for is known of blocks that autograd named, and of all in a snapshot. */
+/* Requested sizes are known for blocks with tags, and for all blocks of a snapshot. */
 static void rounding_line(const struct report *r, const struct moment *mo, struct emit *out)
 {
-	char key[48], note[96] = "over what was asked for";
+	char key[48], note[96] = "over the requested sizes";
 	uint64_t bytes, blocks = 0;
 	struct defs_text fact;
 

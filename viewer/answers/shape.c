@@ -5,7 +5,7 @@
 
 #include "../base/need.h"
 
-#define HEAD_WIDTH 64 /* what most models have */
+#define HEAD_WIDTH 64 /* the width in most models */
 #define HEAD_LEAST 16
 #define HEAD_MOST  256
 
@@ -144,9 +144,9 @@ static void infer_layers(struct shape *s, const struct sizes *leaves)
 		}
 }
 
-/* A tensor of the width for each token is saved in every layer. That it is one for each token is
- * seen by what else is saved: statistics of norms in every layer, 4 bytes a token, or else indices,
- * 8 bytes a token. */
+/* A tensor of the width for each token is saved in every layer. Other saved tensors show the number
+ * of tokens: statistics of norms in every layer, 4 bytes a token, or else indices, 8 bytes a
+ * token. */
 static bool find_tokens(struct shape *s, const struct sizes *saved, double bytes, bool by_norms)
 {
 	uint64_t each = shape_get(s, SHAPE_WIDTH) * bytes, layers = shape_get(s, SHAPE_LAYERS);

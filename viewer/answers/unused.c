@@ -273,9 +273,9 @@ static void find_uses(struct search *s)
 	}
 }
 
-/* Of the latest graph: the newest weight that it is the first of; that of its weights which was
- * trained first; and the same of those that were recorded as leaves anew, as all would have been
- * that were trained with them. */
+/* Three facts about the latest graph: its newest weight that no earlier step used; the earliest
+ * first use of its weights; and the same of its weights recorded again as leaves, as all weights
+ * trained with them would have been. */
 static void find_latest_graph(struct search *s)
 {
 	uint64_t begin = s->timeline->steps.items[s->step].extent.first_seq;

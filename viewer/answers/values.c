@@ -202,8 +202,8 @@ const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE])
 
 const char *values_effect(const struct values *v)
 {
-	return v->bare	  ? "what depends on them may be too small"
-	       : v->sizes ? "what depends on them may be smaller or larger on a card"
+	return v->bare	  ? "sizes that depend on them may be too small"
+	       : v->sizes ? "sizes that depend on them may be smaller or larger on a card"
 			  : "all of them were decisions, yes or no";
 }
 
@@ -214,13 +214,11 @@ void values_text(const struct values *v, struct emit *out)
 	if (!v->decisions)
 		return;
 	emit_title(out, "%s", values_sentence(v, text));
-	emit_line(out, "%s",
-		  v->bare    ? "  What depends on them may be too small: on a card the peak may be "
-			       "higher."
-		  : v->sizes ? "  What depends on them may be smaller or larger on a card, and so "
-			       "may the peak."
-			     : "  All of them were decisions, yes or no: on a card the program may "
-			       "take another path.");
+	emit_line(out, "  %s.",
+		  v->bare    ? "Sizes that depend on them may be too small, and so may the peak"
+		  : v->sizes ? "Sizes that depend on them may differ on a card, and so may the peak"
+			     : "All of them were decisions, yes or no: on a card the program may "
+			       "take another path");
 }
 
 static bool place_row(void *ctx, size_t i, struct row_value_place *row)

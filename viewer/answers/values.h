@@ -26,7 +26,7 @@ struct values {
 	uint64_t reads, decisions, sizes; /* in all */
 	uint64_t bare;			  /* of the sizes */
 	unsigned assumed;		  /* for a decision: bits, by the device's state */
-	const struct value_place *first;  /* that decides a size, else any decision; or NULL */
+	const struct value_place *first;  /* of a size, else any; or NULL */
 };
 
 /* v uses the reads, which must outlive it. */

@@ -82,10 +82,10 @@ static void print_findings(struct emit *out, const struct advise *a, const struc
 	if (most < a->count)
 		emit_line(out, "... and %zu smaller ones (--top 0 for all)", a->count - most);
 	if (!advise_knows_graphs(a) && a->timeline->framework)
-		emit_paragraph(
-			out, "", "",
-			"Recorded without autograd's tags: what to checkpoint, what lives too "
-			"long and which weights are not used cannot be found.");
+		emit_paragraph(out, "", "",
+			       "Recorded without autograd's tags, so some changes cannot be found: "
+			       "those about "
+			       "graphs, results that live too long, and unused weights.");
 	if (a->count > 1)
 		emit_paragraph(out, "", "",
 			       "Each saving is of that change alone: they do not add "

@@ -134,8 +134,8 @@ static void text_best(struct emit *out, const struct replay_view *v)
 
 	if (best->outcome.ooms < v->own.outcome.ooms)
 		emit_sentence(out, "",
-			      "Best: %s. It refuses %s where the recording's "
-			      "settings refuse %" PRIu64 ".",
+			      "Best: %s. %s would fail; with the recording's "
+			      "settings %" PRIu64 ".",
 			      best->conf, human_many(n, best->outcome.ooms, "request"),
 			      v->own.outcome.ooms);
 	else if (now < own)
@@ -155,10 +155,11 @@ static void text_trust(struct emit *out, const struct replay_view *v)
 	const struct replay_outcome *o = &v->own.outcome;
 	char a[HUMAN_MAX], b[HUMAN_MANY];
 
-	emit_sentence(out, "",
-		      "With the recording's settings (%s) the cache holds what was recorded after "
-		      "%s of %s.",
-		      v->own.conf, human_count(a, o->agree), human_many(b, o->events, "request"));
+	emit_sentence(
+		out, "",
+		"With the recording's settings (%s) the model reserves the recorded bytes after "
+		"%s of %s.",
+		v->own.conf, human_count(a, o->agree), human_many(b, o->events, "request"));
 }
 
 static void print_settings(struct emit *out, struct replay_view *v, struct row_replay *row)
@@ -169,7 +170,7 @@ static void print_settings(struct emit *out, struct replay_view *v, struct row_r
 		TEXT_COLUMN("in blocks", replay_setting_peak_bytes, 2, 10),
 		TEXT_COLUMN("in no block", replay_setting_fragmentation_bytes, 2, 10),
 		TEXT_COLUMN("retries", replay_setting_retries, 2, 7),
-		TEXT_COLUMN("refused", replay_setting_ooms, 2, 7),
+		TEXT_COLUMN("failed", replay_setting_ooms, 2, 7),
 	};
 	char a[HUMAN_MANY], b[HUMAN_MAX];
 
@@ -181,10 +182,10 @@ static void print_settings(struct emit *out, struct replay_view *v, struct row_r
 	emit_line(out, "%s", "");
 	emit_columns(out, replay_setting, &row->settings, columns, 0);
 	emit_line(out, "%s", "");
-	emit_line(out, "  All blocks planned beforehand: %s; what was alive at once: %s.",
+	emit_line(out, "  Lower bounds: %s for a planner that knows the future, %s alive at once.",
 		  human_bytes(a, row->packed_bytes), human_bytes(b, row->lower_bound_bytes));
 	if (row->recorded_ooms)
-		emit_line(out, "  The recording has %s refused requests.",
+		emit_line(out, "  %s requests fail in the recording.",
 			  human_count(a, row->recorded_ooms));
 	emit_line(out, "%s", "");
 	text_best(out, v);
@@ -248,8 +249,8 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	if (!rc && is_state(v.requests))
 		rc = say_error(
 			EXIT_UNREADABLE,
-			"%s: it holds what was there at one moment and no history of requests: "
-			"nothing can be replayed. Record the run, or the snapshot's history",
+			"%s: it has only the state at one moment and no history of requests, so "
+			"it cannot be replayed. Record the run, or the snapshot's history",
 			o->file);
 	if (!rc)
 		rc = show_settings(&v, o, out);

@@ -90,7 +90,7 @@ static void print_chart(struct emit *out, const struct timeline_view *v,
 			&(struct peak_words){ m, v->timeline->device, peak->max.bytes, 0,
 					      peak->max.seq, peak->max.time_ns, v->peak.text });
 	if (moments_state_only(m))
-		emit_line(out, "Nothing changes over time: gpumemtrace report shows what is held.");
+		emit_line(out, "Nothing changes over time: gpumemtrace report shows the blocks.");
 	else
 		chart_print(&chart, out);
 	if (v->bunched)

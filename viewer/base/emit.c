@@ -15,7 +15,7 @@
 struct emit {
 	FILE *f;
 	bool json, bold, markdown;
-	char *close; /* what ends each open object or array */
+	char *close; /* closing bracket of each open object or array */
 	size_t depth, room;
 	bool first; /* nothing yet in the innermost one */
 };

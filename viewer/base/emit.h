@@ -26,7 +26,7 @@ bool emit_json(const struct emit *e);
 void emit_object(struct emit *e, const char *key);
 void emit_array(struct emit *e, const char *key);
 void emit_end(struct emit *e);
-void emit_members(struct emit *e, const char *s, size_t len); /* those of a whole JSON object */
+void emit_members(struct emit *e, const char *s, size_t len); /* members of a whole JSON object */
 
 /* Members of an object; in text a line "key  value". */
 void emit_number(struct emit *e, const char *key, uint64_t n);

@@ -24,8 +24,8 @@ static inline const char *ending_behind(const char *s, char c)
 }
 
 /* A spreadsheet takes such a cell for a formula, which may run a program: an apostrophe in front
- * makes it a text. One that has an apostrophe itself gets another, so that the first can be taken
- * away. */
+ * makes it a text. A cell that begins with an apostrophe gets another one, so that readers can
+ * always remove the first. */
 static inline bool begins_formula(const char *s, size_t len)
 {
 	return len && memchr("=+-@'\t\r", s[0], 7);

@@ -42,8 +42,8 @@ void *need_resize(void *v, size_t bytes)
 	return check(realloc(v, bytes));
 }
 
-/* Of its own, because open_memstream writes to *text also where the program ends, when the question
- * that had it is long over. */
+/* Memory of its own, because open_memstream also writes to *text when the program ends, long after
+ * the question. */
 struct stream {
 	char *text, **to;
 	size_t len, room, *to_len;

@@ -25,7 +25,7 @@ void say_progress(const char *what, uint64_t done, uint64_t all);
 void say_doing(const char *text); /* the same, in words */
 void say_progress_end(void);
 
-/* Of the command alone (machine.c). */
+/* Only in the command (machine.c). */
 void say_command(const char *name); /* NULL: the program itself */
 void say_before(void (*f)(void));   /* called before each line, or NULL */
 void say_progress_off(void);	    /* for a command that owns the screen */

@@ -119,7 +119,7 @@ int check_ctl(struct ctl_options *o)
 
 	if (!w)
 		return say_error(EXIT_USAGE,
-				 "\"%s\" cannot be asked: pause, resume, mark NAME, snapshot FILE "
+				 "\"%s\" is not a request: pause, resume, mark NAME, snapshot FILE "
 				 "or stats",
 				 o->what);
 	if (w->argument && (!o->argument || !*o->argument))

@@ -80,7 +80,7 @@ int simcards_find(const char *names, struct card **cards, size_t *count)
 			rc = unknown_card(cards_of, spec);
 		for (size_t i = 0; !rc && i + 1 < *count; i++)
 			if (!strcmp((*cards)[i].name, spec))
-				rc = say_error(EXIT_USAGE, "--cards: %s stands there twice", spec);
+				rc = say_error(EXIT_USAGE, "--cards: %s is named twice", spec);
 		names += len + (names[len] == ',');
 	}
 	return rc;

@@ -131,7 +131,7 @@ const char *sentence_passes(char buf[SENTENCE], const struct diff *d)
 	unsigned before = diff_backwards(&d->old), after = diff_backwards(&d->new);
 
 	if (before && after && before != after)
-		snprintf(buf, SENTENCE, "; a step has %u backward pass%s, had %u", after,
+		snprintf(buf, SENTENCE, "; a step has %u backward pass%s instead of %u", after,
 			 after == 1 ? "" : "es", before);
 	return buf;
 }

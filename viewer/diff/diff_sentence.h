@@ -34,7 +34,7 @@ const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
 const char *sentence_places(char buf[SENTENCE], const struct diff *d, const struct diff_finding *f);
 /* ", called at train train.py:12", for what a module made: its own line does not say it. */
 const char *sentence_caller(char buf[SENTENCE], const struct diff *d, const struct diff_finding *f);
-/* "; a step has 4 backward passes, had 1" */
+/* "; a step has 4 backward passes instead of 1" */
 const char *sentence_passes(char buf[SENTENCE], const struct diff *d);
 
 /* How many lines of code a finding has; its pair of that class with the greatest change, NULL =

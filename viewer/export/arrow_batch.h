@@ -27,7 +27,7 @@ struct arrow_cells {
 struct arrow_batch {
 	const struct arrow_column *columns;
 	struct arrow_cells *cells;
-	unsigned count, texts, *text; /* which columns are texts */
+	unsigned count, texts, *text; /* indices of the text columns */
 	uint64_t rows;
 };
 
@@ -42,7 +42,7 @@ bool arrow_row(struct arrow_batch *b); /* true: there is no room for another one
 
 /* Sets `len` of all buffers; a column without nulls has no validity bits. */
 void arrow_batch_finish(struct arrow_batch *b);
-/* No rows, all buffers ready. Those that were taken (p = NULL) are new ones. */
+/* No rows, all buffers ready. Buffers that a reader took (p = NULL) are allocated again. */
 void arrow_batch_clear(struct arrow_batch *b);
 
 unsigned arrow_bytes(enum arrow_type type); /* of a number, or of a text's offset */

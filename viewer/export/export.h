@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Converts a recording to formats of other tools: one source file and one row in export_formats.def
- * per format. All use the same tables: those of the whole run, each block with its class, and the
- * blocks alive at a moment.
+ * per format. Every format uses the same tables: those of the whole run, each block with its class,
+ * and the blocks alive at a moment.
  */
 #ifndef VIEWER_EXPORT_H
 #define VIEWER_EXPORT_H
@@ -16,7 +16,7 @@
 
 struct export
 {
-	const char *file, *which, *columns; /* which frames, which columns of events; NULL = all */
+	const char *file, *which, *columns; /* frames and columns of events to write; NULL = all */
 	long device;
 	struct recording *recording;
 	struct model facts;	   /* after the whole run */

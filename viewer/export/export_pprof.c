@@ -43,7 +43,7 @@ static void put_message(struct bytes *m, unsigned field, struct bytes *inner)
 	bytes_free(inner);
 }
 
-/* String 0 must be the empty one. What is no UTF-8 would be refused. */
+/* String 0 must be the empty one. Readers reject text that is not UTF-8. */
 static uint32_t string_id(struct pprof *p, const char *s)
 {
 	uint32_t at = map_number(&p->strings, map_hash_text(0, s), p->string_count);

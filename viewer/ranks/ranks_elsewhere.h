@@ -6,7 +6,7 @@
 #include "ranks_table.h"
 
 struct ranks_elsewhere {
-	size_t row, of; /* whose memory it is; the rank that works there */
+	size_t row, of; /* rows of the memory's rank, and of the rank that works there */
 	const struct ranks_device *device;
 };
 

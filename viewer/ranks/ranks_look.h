@@ -23,7 +23,7 @@ enum {
 struct rank_file {
 	char *path;
 	size_t operand;	   /* index of the given path that it belongs to */
-	const char *of;	   /* that path, shortened, if there are several runs */
+	const char *of;	   /* the given path, shortened, if there are several runs */
 	bool of_is_folder; /* else it names the file itself */
 	bool readable;
 	bool a_part;	/* no end, or damaged: killed, cut, or still running */
@@ -38,7 +38,7 @@ struct rank_file {
 	char *job;	   /* everything that the processes of a run have in common; "" = unknown */
 	bool job_is_local; /* it does not identify the run on other hosts */
 	char *world_job;   /* for a rank simulated alone: its job without the port */
-	bool by_itself;	   /* that became its job, because the other ranks are simulated */
+	bool by_itself;	   /* `world_job` became its job, because the other ranks are simulated */
 	char *command;
 	char *folder; /* the program's repository, else its working directory; "" = unknown */
 };

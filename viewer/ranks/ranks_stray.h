@@ -11,7 +11,7 @@
 
 struct ranks_stray {
 	double more;	       /* than the median; negative: less */
-	int category;	       /* that differs most in the same direction, -1 = not known */
+	int category;	       /* class that differs most in the same direction, -1 = not known */
 	int64_t category_more; /* than in the rank of the median */
 	int64_t place;	       /* of that class, in the table's list; -1 = not known */
 	int64_t place_more;

@@ -63,8 +63,8 @@ struct ranks_device {
 	int number; /* the rank's own */
 	char uuid[48];
 	uint64_t peak, reserved; /* reserved: at least the peak; both 0: it has a context only */
-	uint64_t context;	 /* what no recording shows there at the peak */
-	uint32_t place;		 /* that held most of the peak, or made the context */
+	uint64_t context;	 /* bytes there at the peak that no recording shows */
+	uint32_t place;		 /* line that held most of the peak, or made the context */
 };
 
 struct ranks_row {

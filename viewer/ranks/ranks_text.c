@@ -365,7 +365,7 @@ static void say_missing(struct emit *out, const struct ranks_run *run)
 	for (size_t i = 0; i < run->count; i++)
 		alone &= run->items[i].by_itself;
 	if (n && alone) {
-		emit_line(out, "The other %ld of %ld ranks were answered for, not run.", n,
+		emit_line(out, "The other %ld of %ld ranks were simulated, not run.", n,
 			  run->world);
 	} else if (n) {
 		ranks_words_of(gone, run->world, ranks, sizeof(ranks));
@@ -390,9 +390,9 @@ static void say_parts(struct emit *out, const struct ranks_table *t, const struc
 		n += marked[i] = t->rows[i].part;
 	snprintf(text, sizeof(text),
 		 n == 1 ? "%s file of %s has no end or is damaged (see gpumemtrace verify): "
-			  "figures are of what it has%s."
+			  "figures are those of its readable part%s."
 			: "%s files of %s have no end or are damaged (see gpumemtrace verify): "
-			  "figures are of what they have%s.",
+			  "figures are those of their readable parts%s.",
 		 t->pairs ? (n == 1 ? "A" : "Some") : "The", whom(run, marked, n, who),
 		 t->main < 0 ? ""
 		 : s->known  ? ", and the median is of the others"

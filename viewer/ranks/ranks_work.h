@@ -14,9 +14,9 @@
 struct ranks_result {
 	int rc;		  /* its exit code */
 	bool a_part;	  /* a recording that it read has no end or is damaged */
-	const char *text; /* what it wrote, readable until done() returns */
+	const char *text; /* its output, readable until done() returns */
 	size_t len;
-	const char *error; /* what it said on stderr, without the command's name; "" = nothing */
+	const char *error; /* its message on stderr, without the command's name; "" = none */
 };
 
 struct ranks_work {

@@ -162,7 +162,7 @@ static void write_notes(struct import *im)
 			    " bytes) were there before its first event, of unknown age",
 			    im->late_blocks, im->late_bytes);
 	if (!im->any_python && !im->any_native)
-		import_note(im, "no stacks: what the blocks are for is not known");
+		import_note(im, "no stacks: the classes of the blocks are unknown");
 	else if (!im->any_python)
 		import_note(im, "no Python frames");
 	else if (im->entries && !im->any_native)
@@ -190,7 +190,7 @@ static void write_notes(struct import *im)
 			    im->alloc_missing);
 	if (im->unknown)
 		import_note(im, "%" PRIu64 " entries of unknown actions, left out", im->unknown);
-	import_note(im, "no tags of autograd: classes rest on stacks, phases and live ranges");
+	import_note(im, "no tags of autograd: classes depend on stacks, phases and live ranges");
 }
 
 static void write_settings(struct import *im)

@@ -110,8 +110,8 @@ static struct pickle_value *container(struct machine *m, size_t i, unsigned type
 
 	if (v->type == type)
 		return v;
-	machine_fail(m, type == PICKLE_LIST ? "something is appended to what is not a list"
-					    : "something is set in what is not a dictionary");
+	machine_fail(m, type == PICKLE_LIST ? "append to a value that is not a list"
+					    : "set in a value that is not a dictionary");
 	return NULL;
 }
 
@@ -196,7 +196,7 @@ static bool do_get(struct machine *m)
 	if (!machine_take(m, m->op->n, &i))
 		return false;
 	if (i >= m->memo.count || m->memo.v[i] == UNSET)
-		return machine_fail(m, "a value is asked for that was not kept");
+		return machine_fail(m, "a value is used that was not kept");
 	machine_push_ref(&m->stack, m->memo.v[i]);
 	return true;
 }

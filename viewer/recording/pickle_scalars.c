@@ -81,7 +81,7 @@ bool pickle_do_text(struct machine *m)
 	if (!machine_take(m, m->op->n, &len))
 		return false;
 	if (len > (uint64_t)(m->end - m->at) || len > UINT32_MAX)
-		return machine_fail(m, "a text that is longer than what is left");
+		return machine_fail(m, "a text that is longer than the rest of the file");
 	v.text = (const char *)m->at;
 	v.count = (uint32_t)len;
 	m->at += len;

@@ -119,11 +119,10 @@ static void say_thinned(const struct recording *r)
 		return;
 	human_seconds(from, first > r->info->first_ns ? first - r->info->first_ns : 0);
 	human_seconds(length, fact(r, "thinned.last_ns") - first);
-	say_note("%s is bounded: %s events within %s from %s on, all of blocks that came and went, "
-		 "are left out%s",
+	say_note("%s is bounded: %s events within %s from %s on, all of blocks that were freed "
+		 "again, are left out%s",
 		 r->path, human_count(n, events), length, from,
-		 r->dropped ? ""
-			    : "; totals, peaks by step and what was alive afterwards are exact");
+		 r->dropped ? "" : "; totals, peaks by step and later live blocks are exact");
 }
 
 static void say_dropped(const struct recording *r)

@@ -25,8 +25,8 @@ enum recording_state recording_state(const struct recording *r)
 /* They are read at once, or later on a page: none says "now". */
 static const char *const sentences[] = {
 	[STATE_WHOLE] = NULL,
-	[STATE_DAMAGED] = "The file is damaged (see gpumemtrace verify): these figures are of what "
-			  "can be read.",
+	[STATE_DAMAGED] = "The file is damaged (see gpumemtrace verify): these figures are "
+			  "those of the readable part.",
 	[STATE_RUNNING] = "The program was still running when this was read: figures are up to "
 			  "then.",
 	[STATE_NO_END] =

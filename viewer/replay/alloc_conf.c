@@ -58,7 +58,7 @@ static const char *wrong(struct parser *p, const char *what, const char *word)
 static const char *too_new(struct parser *p, const char *key)
 {
 	snprintf(p->why, SETTINGS_WHY,
-		 "PyTorch %u.%u, which ran, has no setting %.40s and would refuse to start",
+		 "PyTorch %u.%u, the recorded version, has no setting %.40s and would not start",
 		 p->release / 100, p->release % 100, key);
 	return p->why;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans addresses as offline planners do: the largest block first, each in the smallest gap that it
- * fits into among blocks alive at the same time. Of very many blocks only the largest are planned.
- * The others are placed above them in order of time, each in its best fit at that moment.
+ * fits into among blocks alive at the same time. Of very many blocks only the largest are planned;
+ * the others are placed above them by time, in the best fit then.
  */
 #include "packing.h"
 

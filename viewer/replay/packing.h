@@ -9,8 +9,8 @@
 #include "replay_requests.h"
 
 struct packing {
-	uint64_t lower_bound; /* the highest sum of what was alive at once */
-	uint64_t packed;      /* what a plan takes */
+	uint64_t lower_bound; /* the most bytes alive at once */
+	uint64_t packed;      /* the need of a plan */
 };
 
 void packing_make(struct packing *p, const struct requests *r);

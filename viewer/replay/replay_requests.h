@@ -72,8 +72,8 @@ struct requests {
 	struct map live;    /* address -> life */
 	struct map ended;   /* address -> the latest life there that has ended */
 	bool tells_pools;   /* the recording says which private pools there are */
-	struct pools pools; /* those that it names, */
-	uint32_t guessed;   /* and those that its segments show, numbered from 1 */
+	struct pools pools; /* pools that it names, */
+	uint32_t guessed;   /* and pools that its segments show, numbered from 1 */
 	bool expandable;    /* the recording's segments were */
 
 	uint64_t total;				/* bytes of the device, 0 = not known */
@@ -119,7 +119,7 @@ struct requests_all {
  * message. */
 int requests_read(struct requests_all *all, struct recording *recording, uint64_t until,
 		  const struct repeats *leave);
-/* That device's requests; for -1 those of the device with the highest peak; NULL: none. */
+/* Requests of the device; -1: of the device with the highest peak; NULL: none. */
 struct requests *requests_of(struct requests_all *all, int device);
 void requests_free(struct requests_all *all);
 

@@ -72,7 +72,7 @@ def ranks(found: Found, row: Dict[str, Any], answer: Answer) -> None:
         answer.line()
         answer.table([("rank", 2, 8), ("allocated", 1, 9), ("reserved", 1, 9)],
                      [[f"{r['rank']:,}", in_units(r["peak_bytes"]), in_units(r["peak_reserved_bytes"])] for r in row["ranks"]])
-        answer.sentence(f"The other ranks of {size} were answered for, not run.")
+        answer.sentence(f"The other ranks of {size} were simulated, not run.")
     if "nccl_bytes" in row and size:
         expected, least, most = (in_units(row[m]) for m in ("nccl_bytes", "nccl_least_bytes", "nccl_most_bytes"))
         answer.sentence(f"NCCL's buffers and kernels are an estimate: {expected}, counted in besides; on a card they may take {least} to {most}.")

@@ -80,7 +80,7 @@ def parse(texts: Sequence[str]) -> Varied:
             if not value:
                 raise Sentence(f"--vary {text}: a value is empty; give NAME=V1,V2", USAGE)
             if value in found[:i]:
-                raise Sentence(f"--vary {text}: {value} stands there twice", USAGE)
+                raise Sentence(f"--vary {text}: {value} is named twice", USAGE)
         varied.items.append(Vary(name, environment, found))
     return varied
 
