@@ -19,10 +19,11 @@ COPY = """
 create macro day_of(i, copies) as cast(date '2026-01-01' + cast(i * 364 // copies as integer) as date);
 create macro run_of(run, i, copies) as strftime(day_of(i, copies), '%Y%m%d') || substr(run, 9) || '-' || i;
 create macro start_of(i, copies) as cast(epoch_ns(day_of(i, copies)) as bigint) + 1000000000 * (i % 80000);
+create macro pid_of(process, i) as cast(1000 + hash(process, i) % 4000000 as bigint);
 """
 PLACE = {"project": "project || '-' || (i % 10)", "day": "day_of(i, {copies})", "run": "run_of(run, i, {copies})", "rank": "rank",
-         "process": "'node' || (i % 97) || '-' || (1000 + i) || printf('-%x-', start_of(i, {copies})) || rank"}
-RANKS = {"user": "'user' || (i % 40)", "host": "'node' || (i % 97)", "pid": "1000 + i", "started": "make_timestamp(start_of(i, {copies}) // 1000)",
+         "process": "'node' || (i % 97) || '-' || pid_of(process, i) || printf('-%x-', start_of(i, {copies}) + hash(process) % 1000000) || rank"}
+RANKS = {"user": "'user' || (i % 40)", "host": "'node' || (i % 97)", "pid": "pid_of(process, i)", "started": "make_timestamp(start_of(i, {copies}) // 1000)",
          "git_commit": "sha1(cast(i // 50 as varchar))", "git_branch": "case when (i // 50) % 5 = 4 then 'topic-' || (i // 2500) else 'main' end",
          "recording": "'/runs/' || i || '/' || pid || '.gmt'", "job": "cast(700000 + i as varchar)", "batch": "cast(8 << (i % 3) as varchar)",
          "labels": "'batch=' || (8 << (i % 3))", "peak_bytes": "peak_bytes + (hash(i // 50) % 64) * 1048576"}
@@ -32,6 +33,7 @@ def make(base, lake, runs):
     """In a Python with DuckDB."""
     import duckdb
     connection = duckdb.connect()
+    connection.execute("set enable_progress_bar = false")
     connection.execute(COPY)
     read = "read_parquet('{}/{}/month=2*/*.parquet', union_by_name=true, hive_partitioning=false)"
     recordings = connection.execute(f"select count(distinct run) from {read.format(base, 'ranks')}").fetchone()[0]

@@ -23,6 +23,7 @@ T = TypeVar("T")
 ROWS = 2000  # of a panel; the others are counted
 TRIES = 5  # of a query, while files are compacted
 LARGE = ("allocations", "events")
+PLAIN = ("BIGINT", "INTEGER", "VARCHAR", "BOOLEAN")  # types whose values are written as they are
 
 PANELS = (  # of the dashboard, in order: name, title, note, query
     ("all", "", "", "select count(*) as recordings, count(distinct run) as runs, count(distinct project) as projects, "
@@ -202,8 +203,12 @@ def run(connection: Any, query: str) -> Tuple[List[Tuple[str, str]], Any]:
 
 def rows_of(columns: Sequence[Tuple[str, str]], found: Any) -> Iterator[List[List[Any]]]:
     """In parts of ten thousand."""
-    while rows := found.fetchmany(10000) if columns else ():
-        yield [[cell(v) for v in row] for row in rows]
+    odd = [nth for nth, (_, kind) in enumerate(columns) if kind not in PLAIN]
+    while rows := [list(row) for row in found.fetchmany(10000)] if columns else ():
+        for row in rows:
+            for nth in odd:
+                row[nth] = cell(row[nth])
+        yield rows
 
 
 def ask(connection: Any, schema: Schema, lake: str, text: str, do: Callable[[], T], parts: bool = False) -> T:
