@@ -8,12 +8,10 @@ Inside the program: ``gpumemtrace.opentelemetry.send()``. The collector is that 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any, Dict, List, Mapping
@@ -22,7 +20,7 @@ from ._documents import Top
 from ._error import Error
 from ._program import recording
 from ._tool import ask
-from .prometheus import FIGURES, follow, identity, samples
+from .prometheus import FIGURES, command, identity, samples
 
 NAMES = {"host": "host.name", "user": "process.owner", "pid": "process.pid"}  # those of OpenTelemetry; ours are gpumemtrace.NAME
 CUMULATIVE = 2
@@ -77,22 +75,16 @@ def send(process: str = "") -> bool:
         raise Unsent(f"{request.full_url}: the collector took nothing: {getattr(error, 'reason', error)}", 3) from None
 
 
-def send_or_say(process: str) -> bool:
+def send_or_say(options: Any) -> bool:
     """A collector that is away for a while ends nothing."""
     try:
-        return send(process)
+        return send(options.process)
     except Unsent as error:
+        if not options.every:
+            raise
         print(f"gpumemtrace: {error.sentence}", file=sys.stderr)
         return True
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m gpumemtrace.opentelemetry", description="Live totals by class for OpenTelemetry.")
-    parser.add_argument("process", metavar="PID|FILE")
-    parser.add_argument("--every", type=float, metavar="SECONDS", help="send again and again, until the process ends")
-    options = parser.parse_args()
-    return follow(options.process, options.every, lambda: (send_or_say if options.every else send)(options.process))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("opentelemetry", "OpenTelemetry", send_or_say, "--every"))

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from ._documents import Top
 from ._error import Error
@@ -22,6 +22,8 @@ from ._tool import ask
 
 MOST, LONGEST = 16, 128  # names taken from GPUMEMTRACE_LABELS, and characters of a value
 OURS = ("pid", "device", "class")
+OPTIONS: Dict[str, Dict[str, Any]] = {"--every": {"type": float, "metavar": "SECONDS", "help": "again and again, until the process ends"},
+                                      "--output": {"required": True, "metavar": "X.prom"}}
 
 Sample = Tuple[Dict[str, str], int]  # labels of its own, and a figure
 FIGURES = (("bytes", "gauge", "By", "Bytes in use now, by what they are for"),
@@ -78,13 +80,16 @@ def write(path: str, process: str = "") -> bool:
     return True
 
 
-def follow(process: str, every: Optional[float], send: Callable[[], Any]) -> int:
-    """Sends once, or again and again until the process ends; the exit code."""
+def command(name: str, does: str, send: Callable[[argparse.Namespace], Any], *names: str) -> int:
+    """A module as a command: sends once, or again and again until the process ends; the exit code."""
+    parser = argparse.ArgumentParser(prog=f"python -m gpumemtrace.{name}", description=f"Live totals by class for {does}.")
+    parser.add_argument("process", metavar="PID|FILE")
+    for option in names:
+        parser.add_argument(option[1:3], option, **OPTIONS[option])
+    options = parser.parse_args()
     try:
-        while send() and every:
-            if Top._of(ask("top", process)).ended:
-                break
-            time.sleep(every)
+        while send(options) and options.every and not Top._of(ask("top", options.process)).ended:
+            time.sleep(options.every)
     except Error as error:
         print(f"gpumemtrace: {error.sentence}", file=sys.stderr)
         return error.exit_code
@@ -93,14 +98,5 @@ def follow(process: str, every: Optional[float], send: Callable[[], Any]) -> int
     return 0
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m gpumemtrace.prometheus", description="Live totals by class for Prometheus.")
-    parser.add_argument("process", metavar="PID|FILE")
-    parser.add_argument("-o", "--output", required=True, metavar="X.prom")
-    parser.add_argument("--every", type=float, metavar="SECONDS", help="write again and again, until the process ends")
-    options = parser.parse_args()
-    return follow(options.process, options.every, lambda: write(options.output, options.process))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("prometheus", "Prometheus", lambda o: write(o.output, o.process), "--output", "--every"))
