@@ -933,6 +933,7 @@ class Top(Row):
     phase: the latest phase
     categories: bytes by class (bytes)
     lines: lines of code, the largest first
+    run: whose run it is, as in a lake: `user`, `host`, `job`, `job_name`, `job_task`, `namespace`, `experiment`, `experiment_run`, `labels`, `git_commit`, `git_branch`, `repository`; those that are known
     """
 
     pid: int
@@ -948,8 +949,9 @@ class Top(Row):
     phase: str
     categories: Mapping[str, int]
     lines: Table[Line]
+    run: Mapping[str, str]
 
-    _types: ClassVar[str] = "NUMBER FLAG SIGNED NS COUNT BYTES BYTES BYTES BYTES NUMBER TEXT CLASSES LIST"
+    _types: ClassVar[str] = "NUMBER FLAG SIGNED NS COUNT BYTES BYTES BYTES BYTES NUMBER TEXT CLASSES LIST FACTS"
 
 
 @dataclass(frozen=True)

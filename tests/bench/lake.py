@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """lake.py LAKE OUT RUNS: a lake of so many runs, made of the rows of the lake LAKE under other projects, users, hosts, processes, times,
 commits and labels (tests/e2e/test_lake.py compares the rows with those of `collect`). As a module: what questions about 1,000 and 50,000 runs
-cost: "name value unit" lines."""
+and about 10 million blocks cost: "name value unit" lines."""
 import os
 import re
 import subprocess
@@ -12,17 +12,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TOOL, TOOLS, BROWSER = ROOT / "build/gpumemtrace", ROOT / ".venv-tools/bin/python", ROOT / ".venv-browser/bin/python"
 QUESTIONS = ("runs", "peak_by_commit", "stray_ranks", "largest_growth", "fragmentation", "unused_memory", "out_of_memory")
-SIZES = (1000, 50000)
+SIZES, BLOCKS = (1000, 50000), 10_000_000
+BY_CLASS = "select class, count(*) as blocks, sum(size) as bytes from allocations group by class"
+BY_BRANCH = "select git_branch, class, sum(size) as bytes from allocations join ranks using (process) group by all"
 
 # Copy i of a recording: a new commit every 50 runs, every fifth of a branch; a year of days.
 COPY = """
 create macro day_of(i, copies) as cast(date '2026-01-01' + cast(i * 364 // copies as integer) as date);
 create macro run_of(run, i, copies) as strftime(day_of(i, copies), '%Y%m%d') || substr(run, 9) || '-' || i;
 create macro start_of(i, copies) as cast(epoch_ns(day_of(i, copies)) as bigint) + 1000000000 * (i % 80000);
+create macro pid_of(process, i) as cast(1000 + hash(process, i) % 4000000 as bigint);
 """
 PLACE = {"project": "project || '-' || (i % 10)", "day": "day_of(i, {copies})", "run": "run_of(run, i, {copies})", "rank": "rank",
-         "process": "'node' || (i % 97) || '-' || (1000 + i) || printf('-%x-', start_of(i, {copies})) || rank"}
-RANKS = {"user": "'user' || (i % 40)", "host": "'node' || (i % 97)", "pid": "1000 + i", "started": "make_timestamp(start_of(i, {copies}) // 1000)",
+         "process": "'node' || (i % 97) || '-' || pid_of(process, i) || printf('-%x-', start_of(i, {copies}) + hash(process) % 1000000) || rank"}
+RANKS = {"user": "'user' || (i % 40)", "host": "'node' || (i % 97)", "pid": "pid_of(process, i)", "started": "make_timestamp(start_of(i, {copies}) // 1000)",
          "git_commit": "sha1(cast(i // 50 as varchar))", "git_branch": "case when (i // 50) % 5 = 4 then 'topic-' || (i // 2500) else 'main' end",
          "recording": "'/runs/' || i || '/' || pid || '.gmt'", "job": "cast(700000 + i as varchar)", "batch": "cast(8 << (i % 3) as varchar)",
          "labels": "'batch=' || (8 << (i % 3))", "peak_bytes": "peak_bytes + (hash(i // 50) % 64) * 1048576"}
@@ -32,6 +35,7 @@ def make(base, lake, runs):
     """In a Python with DuckDB."""
     import duckdb
     connection = duckdb.connect()
+    connection.execute("set enable_progress_bar = false")
     connection.execute(COPY)
     read = "read_parquet('{}/{}/month=2*/*.parquet', union_by_name=true, hive_partitioning=false)"
     recordings = connection.execute(f"select count(distinct run) from {read.format(base, 'ranks')}").fetchone()[0]
@@ -97,6 +101,11 @@ def measure(folder, recordings):
             yield f"lake.{runs}.page-ready", f"{float(said):.0f}", "ms"
         yield f"lake.{runs}.collect-one-more", f"{timed('collect', recordings[0], '-o', lake)[0]:.2f}", "s"
         yield f"lake.{runs}.compact", f"{timed('compact', lake)[0]:.2f}", "s"
+    subprocess.run([TOOL, "collect", *recordings, "-o", folder / "few", "--tables", "allocations"], check=True, env=env, stdout=subprocess.DEVNULL)
+    asked = subprocess.run([TOOL, "sql", "select count(*) from allocations", folder / "few", "--csv"], check=True, env=env, stdout=subprocess.PIPE, text=True)
+    subprocess.run([TOOLS, __file__, folder / "few", folder / "blocks", str(BLOCKS * len(recordings) // int(asked.stdout.split()[-1]))], check=True)
+    for name, question in (("by-class", BY_CLASS), ("by-branch", BY_BRANCH)):
+        yield f"lake.blocks.{name}", f"{timed('sql', question, folder / 'blocks', '--json')[0]:.2f}", "s"
 
 
 if __name__ == "__main__":

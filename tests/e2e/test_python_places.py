@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where people work: notebooks, trainers of frameworks, Prometheus. Figures that are logged are held against PyTorch's own peaks
+"""Where people work: notebooks, trainers of frameworks, Prometheus, OpenTelemetry. Figures that are logged are held against PyTorch's own peaks
 of the same steps."""
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 from conftest import BUILD, PACKAGE as PYTHON, ROOT
 
 pytestmark = pytest.mark.installed
-TOOLS = ROOT / ".venv-tools/bin/python"
+TOOLS, LOGGERS = ROOT / ".venv-tools/bin/python", ROOT / ".venv-loggers/bin/python"
 TRAINERS = next(iter((ROOT / ".venv-trainers").glob("lib/python3*/site-packages")), None)
 
 NOTEBOOK = """
@@ -176,23 +176,76 @@ kept = torch.ones(1 << 20, device="cuda")
 print(gpumemtrace.prometheus.write(sys.argv[2]), torch.cuda.memory_allocated(), flush=True)
 time.sleep(100)
 """
-LINE = re.compile(r'^[a-z_]+\{(?:[a-z_]+="(?:[^"\\]|\\.)*",?)+\} \d+$')
+WHOSE = {"USER": 'a"b\\c\u00e9', "SLURM_JOB_ID": "812", "SLURM_JOB_NAME": "pretrain", "SLURM_ARRAY_TASK_ID": "3", "POD_NAMESPACE": "ml", "WANDB_PROJECT": "wide",
+         "MLFLOW_RUN_ID": "r7", "GPUMEMTRACE_LABELS": "model=llama-8b, batch=16, my-team=x,pid=1,user=other,=,9=9,long=" + 300 * "y" + "".join(f",n{i}={i}" for i in range(40))}
+LABELS = {"user": WHOSE["USER"], "job": "812", "job_name": "pretrain", "job_task": "3", "namespace": "ml", "experiment": "wide", "experiment_run": "r7",
+          "model": "llama-8b", "batch": "16", "my_team": "x", "long": 128 * "y", **{f"n{i}": str(i) for i in range(8)}}
+SAMPLE = re.compile(r'^([a-z_]+)\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\]|\\["\\n])*",?)+)\} (\d+)$')
 
 
 def figures(text):
-    """Every sample; what the format asks for is there."""
-    lines = text.splitlines()
-    assert text.endswith("\n") and all(LINE.match(line) for line in lines if not line.startswith("#"))
+    """Every sample, by its name, device and class; labels that say whose run it is are those of the environment. What the format asks for is there."""
+    lines, found = text.splitlines(), {}
+    for name, labels, value in (SAMPLE.match(line).groups() for line in lines if not line.startswith("#")):
+        has = {k: re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], v) for k, v in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels)}
+        assert len(has) == labels.count('="') and {k: v for k, v in has.items() if k not in ("pid", "device", "class", "host", "git_commit", "git_branch", "repository")} == LABELS
+        found[(name, has["pid"], has["device"], has.get("class"))] = int(value)
     names = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
-    assert len(names) == len(set(names)) and {line.split("{")[0] for line in lines if not line.startswith("#")} == set(names)
-    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in lines if not line.startswith("#")}
+    assert text.endswith("\n") and len(names) == len(set(names)) and {key[0] for key in found} == set(names)
+    return found
 
 
-def test_prometheus(tool, programs, tmp_path):
+# A collector of OpenTelemetry, by its own description of messages: what it was sent, as JSON.
+COLLECTOR = """
+import http.server, json, sys
+from google.protobuf import json_format
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+class Collector(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        message = json_format.Parse(body, ExportMetricsServiceRequest())
+        of = lambda attributes: {a.key: getattr(a.value, a.value.WhichOneof("value")) for a in attributes}
+        (one,) = message.resource_metrics
+        (scope,) = one.scope_metrics
+        points = [[m.name, m.WhichOneof("data"), of(p.attributes), p.as_int, p.time_unix_nano] for m in scope.metrics for p in getattr(m, m.WhichOneof("data")).data_points]
+        print(json.dumps([self.path, self.headers["x-key"], self.headers["Content-Type"], of(one.resource.attributes), points]), flush=True)
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *args):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Collector)
+print(server.server_port, flush=True)
+server.handle_request()
+"""
+
+
+def send(process, **more):
+    return subprocess.run([sys.executable, "-m", "gpumemtrace.opentelemetry", str(process)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(PYTHON), **more})
+
+
+def check_collector(now):
+    collector = subprocess.Popen([LOGGERS, "-c", COLLECTOR], stdout=subprocess.PIPE, text=True)
+    url = f"http://127.0.0.1:{collector.stdout.readline().strip()}"
+    done = send(now["pid"], OTEL_EXPORTER_OTLP_ENDPOINT=url, OTEL_EXPORTER_OTLP_HEADERS="x-key=a%20b", OTEL_SERVICE_NAME="train")
+    assert (done.returncode, done.stderr) == (0, "")
+    path, key, kind, resource, points = json.loads(collector.communicate()[0])
+    assert (path, key, kind) == ("/v1/metrics", "a b", "application/json")
+    ours = {"process.owner" if k == "user" else f"gpumemtrace.{k}": v for k, v in LABELS.items()}
+    assert resource["process.pid"] == now["pid"] and resource["service.name"] == "train" and resource["host.name"] and ours.items() <= resource.items()
+    assert {a["class"]: v for name, _, a, v, _ in points if name == "gpumemtrace.bytes"} == now["categories"]
+    one = {name: (form, v) for name, form, a, v, _ in points if "class" not in a}
+    assert one["gpumemtrace.peak_bytes"] == ("gauge", now["peak_bytes"]) and one["gpumemtrace.events"] == ("sum", now["events"]) and len(one) == 5
+    assert all(abs(when / 1e9 - time.time()) < 60 for *_, when in points)
+    away = send(now["pid"], OTEL_EXPORTER_OTLP_ENDPOINT=url)
+    assert away.returncode == 3 and away.stderr.count("\n") == 1 and url in away.stderr
+
+
+def test_prometheus_and_opentelemetry(tool, programs, tmp_path):
+    """The figures of `top`, and the labels of the environment: escaped, cut, and no more than a few."""
     program, mine, other = tmp_path / "program.py", tmp_path / "mine.prom", tmp_path / "other.prom"
     program.write_text(PROGRAM)
     running = subprocess.Popen([sys.executable, program, PYTHON, mine], stdout=subprocess.PIPE, text=True, cwd=tmp_path,
-                               env=programs.environment(GPUMEMTRACE_OUTPUT="run.gmt"))
+                               env=programs.environment(GPUMEMTRACE_OUTPUT="run.gmt", **WHOSE))
     try:
         wrote, allocated = running.stdout.readline().split()
         command = [sys.executable, "-m", "gpumemtrace.prometheus", str(running.pid), "-o", other]
@@ -203,10 +256,11 @@ def test_prometheus(tool, programs, tmp_path):
         assert wrote == "True"
         now = tool.json("top", running.pid)
         for path in mine, other:
-            found, who = figures(path.read_text()), f'pid="{running.pid}",device="0"'
-            assert found["gpumemtrace_peak_bytes{%s}" % who] == int(allocated) == now["bytes"]
-            assert {k: v for k, v in found.items() if k.startswith("gpumemtrace_bytes{")} == \
-                {'gpumemtrace_bytes{%s,class="%s"}' % (who, name): size for name, size in now["categories"].items()}
+            found, who = figures(path.read_text()), (str(running.pid), "0")
+            assert found["gpumemtrace_peak_bytes", *who, None] == int(allocated) == now["bytes"]
+            assert {k[3]: v for k, v in found.items() if k[0] == "gpumemtrace_bytes"} == now["categories"]
+        if LOGGERS.exists():
+            check_collector(now)
     finally:
         running.kill()
         running.wait()

@@ -11,6 +11,7 @@
 #include "../base/arithmetic.h"
 #include "../base/now.h"
 #include "../base/need.h"
+#include "../handover/lake_cells.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
@@ -96,6 +97,12 @@ static bool top_class_row(void *ctx, size_t i, struct row_class_line *row)
 	return true;
 }
 
+static bool top_run_row(void *ctx, size_t i, struct row_fact *row)
+{
+	row->value = lake_identity(ctx, i, &row->name);
+	return row->value.len;
+}
+
 static struct row_top top_row(struct top_view *v)
 {
 	const struct moment *mo = &v->shot.moment;
@@ -113,7 +120,8 @@ static struct row_top top_row(struct top_view *v)
 				 .step = step_now(v),
 				 .phase = phase_name(phase_now(v)),
 				 .categories = v->shot.bytes,
-				 .lines = { v->holders.count, top_line_row, &v->holders } };
+				 .lines = { v->holders.count, top_line_row, &v->holders },
+				 .run = { LAKE_IDENTITY, top_run_row, &v->f.recording.defs } };
 }
 
 static const char *const ends[] = {

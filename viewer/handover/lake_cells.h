@@ -28,6 +28,10 @@
 		put_text(w, table, module, (module_));       \
 	} while (0)
 
+/* Whose run it is: the value of column i of the table of recordings, and the column's name. */
+enum { LAKE_IDENTITY = 12 };
+struct defs_text lake_identity(const struct defs *d, size_t i, const char **name);
+
 /* Takes out of a command what names one run of it. */
 void lake_program(char *command);
 

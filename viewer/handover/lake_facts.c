@@ -10,15 +10,14 @@
 #include "lake_cells.h"
 #include "lake_recording.h"
 
-/* Columns that are what was recorded of the process; the first key that it has. */
+/* Columns that are what was recorded of the process; the first key that it has. Those that say
+ * whose run it is come first: LAKE_IDENTITY of them. */
 static const struct fact {
 	unsigned column;
 	const char *keys[10];
 } facts[] = {
 	{ LAKE_ranks_user, { "env.USER" } },
 	{ LAKE_ranks_host, { "host" } },
-	{ LAKE_ranks_pid, { "pid" } },
-	{ LAKE_ranks_world, { "env.WORLD_SIZE" } },
 	{ LAKE_ranks_job,
 	  { "env.SLURM_JOB_ID", "env.LSB_JOBID", "env.PBS_JOBID", "env.RAY_JOB_ID", "env.CI_JOB_ID",
 	    "env.GITHUB_RUN_ID" } },
@@ -38,6 +37,8 @@ static const struct fact {
 	{ LAKE_ranks_git_commit, { "git.commit" } },
 	{ LAKE_ranks_git_branch, { "git.branch" } },
 	{ LAKE_ranks_repository, { "git.remote" } },
+	{ LAKE_ranks_pid, { "pid" } },
+	{ LAKE_ranks_world, { "env.WORLD_SIZE" } },
 	{ LAKE_ranks_torch, { "torch.version" } },
 	{ LAKE_ranks_cuda, { "torch.cuda" } },
 	{ LAKE_ranks_python, { "python.version" } },
@@ -45,16 +46,27 @@ static const struct fact {
 	  { "env.PYTORCH_ALLOC_CONF", "env.PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" } },
 };
 
+static struct defs_text fact_value(const struct defs *d, const struct fact *f)
+{
+	struct defs_text v = { 0 };
+
+	for (size_t k = 0; f->keys[k] && !v.len; k++)
+		v = defs_meta(d, f->keys[k]);
+	return v;
+}
+
+struct defs_text lake_identity(const struct defs *d, size_t i, const char **name)
+{
+	*name = lake_tables[LAKE_ranks].columns[facts[i].column].name;
+	return fact_value(d, &facts[i]);
+}
+
 static void fact_cells(struct lake_rows *x)
 {
-	const struct defs *d = &x->recording->defs;
-
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
 		const struct fact *f = &facts[i];
-		struct defs_text v = { 0 };
+		struct defs_text v = fact_value(&x->recording->defs, f);
 
-		for (size_t k = 0; f->keys[k] && !v.len; k++)
-			v = defs_meta(d, f->keys[k]);
 		if (!v.len)
 			continue;
 		if (f->column == LAKE_ranks_pid || f->column == LAKE_ranks_world)

@@ -2,8 +2,10 @@
 """A lake in DuckDB: its tables as views over the files, the ready questions, and queries over them."""
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -21,8 +23,10 @@ DuckError: Any = duckdb.Error
 T = TypeVar("T")
 
 ROWS = 2000  # of a panel; the others are counted
+READ_AHEAD: Dict[str, Dict[str, int]] = {"s3": {"default_block_size": 1 << 17}}  # bytes: by itself s3fs reads 50 MB behind each column
 TRIES = 5  # of a query, while files are compacted
 LARGE = ("allocations", "events")
+PLAIN = ("BIGINT", "INTEGER", "VARCHAR", "BOOLEAN")  # types whose values are written as they are
 
 PANELS = (  # of the dashboard, in order: name, title, note, query
     ("all", "", "", "select count(*) as recordings, count(distinct run) as runs, count(distinct project) as projects, "
@@ -166,11 +170,14 @@ class Lake:
 
 def reach(connection: Any, protocol: str) -> None:
     """A lake elsewhere is read through fsspec where it is installed (s3fs and its like know how this machine signs in), else by
-    DuckDB itself."""
+    DuckDB itself, whose extension takes keys from the environment, but no address of a server."""
     try:
-        connection.register_filesystem(importlib.import_module("fsspec").filesystem(protocol))
+        connection.register_filesystem(importlib.import_module("fsspec").filesystem(protocol, **READ_AHEAD.get(protocol, {})))
     except (ImportError, ValueError):
-        pass
+        scheme, _, host = (os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or "").partition("://")
+        with contextlib.suppress(DuckError):  # without the extension: said when it is needed
+            if host:
+                connection.execute(f"set s3_endpoint = {quoted(host.rstrip('/'))}; set s3_use_ssl = {scheme == 'https'}; set s3_url_style = 'path'")
 
 
 # ---- queries
@@ -202,8 +209,12 @@ def run(connection: Any, query: str) -> Tuple[List[Tuple[str, str]], Any]:
 
 def rows_of(columns: Sequence[Tuple[str, str]], found: Any) -> Iterator[List[List[Any]]]:
     """In parts of ten thousand."""
-    while rows := found.fetchmany(10000) if columns else ():
-        yield [[cell(v) for v in row] for row in rows]
+    odd = [nth for nth, (_, kind) in enumerate(columns) if kind not in PLAIN]
+    while rows := [list(row) for row in found.fetchmany(10000)] if columns else ():
+        for row in rows:
+            for nth in odd:
+                row[nth] = cell(row[nth])
+        yield rows
 
 
 def ask(connection: Any, schema: Schema, lake: str, text: str, do: Callable[[], T], parts: bool = False) -> T:
