@@ -151,8 +151,10 @@ def test_strays_are_those_of_the_report(tool, tmp_path):
     files = [record(tmp_path, f"meta rank {i}\nthread 1 1 main\n" + line % (3 * (n * MIB,)), f"rank{i}.gmt") for i, n in enumerate((100, 101, 140, 100, 60, 100))]
     tool("html", *files, "-o", tmp_path / "ranks.html")
     said = tool.json("report", *files)
-    odd, words = browse(tmp_path / "ranks.html", "[...document.querySelectorAll('table.ranks tr.odd')].map((r) => r.cells[0].textContent)", "document.querySelector('#ranks .headline').textContent")
+    odd, words, first = browse(tmp_path / "ranks.html", "[...document.querySelectorAll('table.ranks tr.odd')].map((r) => r.cells[0].textContent)", "document.querySelector('#ranks .headline').textContent",
+                               "[...document.querySelectorAll('#findings [data-kind=ranks]')].map((li) => li.innerText.split(/\\s+/).join(' '))")
     assert [int(text.split()[1].strip(",")) for text in odd] == sorted(int(re.search(r"rank(\d)", s["recording"])[1]) for s in said["stray"]) == [2, 4]
+    assert all("40.0 MiB" in text and "the median of all 6, mostly in unknown" in text for text in first) and ["rank 2" in text for text in first].count(True) == ["rank 4" in text for text in first].count(True) == 1
     assert "rank 2" in words and "40.0 MiB above" in words and "40.0 MiB below" in words and said["median"]["peak_bytes"] == 100 * MIB
 
 

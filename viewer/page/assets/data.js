@@ -25,9 +25,6 @@ class Column {
 }
 
 const FRAME = { python: 1, call: 2, forward: 4, plumbing: 8 };
-const STAGES = ['outside of forward and backward', 'in a forward pass', 'in backward', 'recomputed in backward',
-  'while gradients were cleared', 'in the optimizer\u2019s step'];
-
 function readFirst() {
   const doc = JSON.parse(document.getElementById('first').textContent);
   doc.texts = doc.texts.map(visible);
