@@ -293,6 +293,7 @@ function holdersOf(m) {
 
 /* "step 2, backward" */
 function whereText(doc, t, seq) {
+  if (t.state) return ''; /* at one moment: nothing came or went */
   const step = stepAt(t, seq), near = spanAt(t, seq), span = near && seq <= near.lastSeq ? near : null;
   if (!step || t.steps.items.length < 2) return span ? doc.phases[span.phase] : '';
   if (step.kind === 'before') return 'before the first step';
