@@ -36,7 +36,6 @@ bool import_recognises(const char *path)
 
 static void add_item(struct import *im, struct import_item item)
 {
-	item.order = (uint32_t)im->item_count;
 	*need_item(im->items, im->item_count, im->item_room) = item;
 }
 
@@ -90,7 +89,9 @@ static int compare(const void *a, const void *b)
 		return x->time < y->time ? -1 : 1;
 	if (x->what != y->what)
 		return x->what < y->what ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return x->index < y->index ? -1 : 1;
 }
 
 static bool collect(struct import *im)

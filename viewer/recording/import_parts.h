@@ -61,7 +61,7 @@ struct import_device {
 
 struct import_item {
 	uint64_t time; /* microseconds, or the entry's number */
-	uint32_t order, index;
+	uint32_t index;
 	uint16_t device;
 	uint8_t what; /* enum import_what */
 };
