@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,18 @@ def gpt2(tmp_path_factory):
 def page(gpt2):
     Tool()("html", gpt2, "-o", gpt2.parent / "run.html")
     return gpt2.parent / "run.html"
+
+
+@pytest.mark.skipif(not (shutil.which("firefox-esr") or shutil.which("firefox")), reason="no firefox (scripts/setup.sh browser)")
+def test_in_firefox(tool, gpt2, page):
+    """The page says there what it says in Chromium, and its console stays silent."""
+    looks = ("document.body.innerText.length > 2000", "window.gpumemtrace.app.track.points.length", "document.querySelector('#peak-bytes').dataset.bytes", "window.gpumemtrace.flame.tree().bytes",
+             "(() => { window.gpumemtrace.chooseMoment(400); return [window.gpumemtrace.moment().bytes, document.querySelector('.blocks .summary').textContent, document.querySelector('.chart canvas').width > 300] })()")
+    done = subprocess.run([sys.executable, ROOT / "tests/e2e/firefox.py", page], text=True, capture_output=True, timeout=200, input="".join(json.dumps({"evaluate": a}) + "\n" for a in looks))
+    assert done.returncode == 0, done.stderr
+    heard = json.loads(done.stdout)
+    assert heard["said"] == [] and heard["results"][0] and int(heard["results"][2]) == tool.json("report", gpt2)["devices"][0]["peak_bytes"]
+    assert not shutil.which("chromium") or not DRIVER.exists() or heard["results"] == browse(page, *looks)
 
 
 # The numbers
