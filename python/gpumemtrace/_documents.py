@@ -238,7 +238,7 @@ class ReportContext(Row):
 class Summary(Row):
     """What matters about a run.
 
-    kind: `out_of_memory`, `growth` (from step to step), `unused` (weights that are not trained any more, their gradients and state), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved and did not use), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
+    kind: `out_of_memory`, `growth` (from step to step), `unused` (weights that are not trained any more, their gradients and state), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved and did not use), `advice` (the best change that `advise` finds without replays, if it takes a tenth of a peak of 320 MiB or more away; not looked for in recordings of more than a million allocations), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
     bytes: what it is about: of a refusal, all that was reserved and what was asked for (bytes)
     text: what was found
     action: what to do about it, or the command that says more

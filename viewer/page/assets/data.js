@@ -303,6 +303,8 @@ function whereText(doc, t, seq) {
   return 'step ' + step.number + (span ? ', ' + doc.phases[span.phase] : '');
 }
 
+const factOf = (t, name) => (t.facts.find(([label]) => label === name) || [])[1] || '';
+
 /* Steps and phases that had no room in the page. */
 function thinnedText(t) {
   const parts = [[t.steps.left_out, 'step'], [t.steps.spans_left_out, 'phase']].filter(([n]) => n).map(([n, word]) => plural(n, word));

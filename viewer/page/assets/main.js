@@ -41,7 +41,7 @@ function factsPanel() {
 }
 
 function headLine() {
-  const t = app.track, fact = (name) => (t.facts.find(([label]) => label === name) || [])[1], commit = fact('commit'), steps = t.steps_done;
+  const t = app.track, fact = (name) => factOf(t, name), commit = fact('commit'), steps = t.steps_done;
   document.getElementById('command').textContent = fact('command') || t.file;
   document.getElementById('summary').textContent = [steps ? plural(steps, 'step') + ' in ' + secondsText(t.last_ns - t.first_ns) : t.state ? 'a state at one moment' : secondsText(t.last_ns - t.first_ns),
     fact('source'), commit ? 'commit ' + commit.slice(0, 7) : null, fact('torch') ? 'torch ' + fact('torch') : null, fact('device'), app.doc.tracks.length > 1 ? t.label : null].filter(Boolean).join('  \u00b7  ');
