@@ -145,6 +145,16 @@ def test_two_moments(page):
 
 
 @needs_browser
+def test_a_line_is_copied_from_card_and_flame_graph(page):
+    """The whole path with its line, of the block and of the frame that is entered."""
+    grab = "(window.copied = [], Object.defineProperty(navigator, 'clipboard', { value: { writeText: (t) => { window.copied.push(t); return Promise.resolve(); } } }), 0)"
+    got = browse(page, grab, {"click": ".space .row >> nth=0"}, {"wait": 100}, {"click": ".card .copy"}, {"click": "button[value=flame]"}, {"press": "ArrowDown", "on": ".tab.flame .flame"}, {"press": "ArrowDown", "on": ".tab.flame .flame"}, {"wait": 100},
+                 "document.querySelector('.tab.flame .copy').click()", "window.copied", "[window.gpumemtrace.app.block.origin.file + ':' + window.gpumemtrace.app.block.origin.line, document.querySelector('.tab.flame .readout .frame').title]")
+    card, frame = got[9]
+    assert card == got[10][0] and re.fullmatch(re.escape(got[10][1]) + r":\d+", frame)
+
+
+@needs_browser
 def test_strays_are_those_of_the_report(tool, tmp_path):
     """Both that differ are named, from the lower of two medians, as `report` has them."""
     line = "event block_alloc time_ns=100 addr=268435456 size=%d arg0=%d arg1=%d thread=1\n"
