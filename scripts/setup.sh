@@ -100,10 +100,12 @@ make_frameworks() { # folder requirements those-of-the-main-environment
 	DS_BUILD_OPS=0 "$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -r "$2"
 }
 
-# Without Chromium the tests that need it are skipped.
-setup_chromium() {
+# Without Chromium or Firefox the tests that need them are skipped.
+setup_browsers() {
 	command -v chromium >/dev/null || ! command -v dpkg-query >/dev/null ||
 		(install_packages chromium fonts-dejavu-core) || say 'no chromium: the tests of the page in a browser are skipped'
+	command -v firefox-esr >/dev/null || command -v firefox >/dev/null || ! command -v dpkg-query >/dev/null ||
+		(install_packages firefox-esr) || say 'no firefox: the tests of the page in it are skipped'
 }
 
 # Without a Java the test that needs Spark is skipped.
@@ -181,7 +183,7 @@ for part; do
 	docs) setup_part venv-docs .venv-docs make_small $PINS/docs.txt ;;
 	loggers) setup_part venv-loggers .venv-loggers make_small $PINS/loggers.txt ;;
 	spark) setup_java; setup_part venv-spark .venv-spark make_spark $PINS/spark.txt $PINS/spark-jars.txt ;;
-	browser) setup_chromium; setup_part venv-browser .venv-browser make_small $PINS/browser.txt ;;
+	browser) setup_browsers; setup_part venv-browser .venv-browser make_small $PINS/browser.txt ;;
 	frameworks)
 		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
 		setup_part venv-frameworks .venv-frameworks make_frameworks $PINS/frameworks.txt $PINS/cu13.txt

@@ -24,7 +24,7 @@ ACTIONS = {
     "await": lambda page, a: page.wait_for_selector(a["await"], state="attached", timeout=60000) and None,
     "inside": lambda page, a: inside(page).evaluate(a["inside"]),
     "media": lambda page, a: page.emulate_media(**a["media"]),
-    "high": lambda page, a: page.set_viewport_size({"width": page.viewport_size["width"], "height": a["high"]}),
+    "high": lambda page, a: page.set_viewport_size({"width": a.get("wide", page.viewport_size["width"]), "height": a["high"]}),
     "picture": lambda page, a: page.screenshot(path=a["picture"], full_page=a.get("full", False)) and None,
 }
 

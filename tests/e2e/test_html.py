@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,18 @@ def gpt2(tmp_path_factory):
 def page(gpt2):
     Tool()("html", gpt2, "-o", gpt2.parent / "run.html")
     return gpt2.parent / "run.html"
+
+
+@pytest.mark.skipif(not (shutil.which("firefox-esr") or shutil.which("firefox")), reason="no firefox (scripts/setup.sh browser)")
+def test_in_firefox(tool, gpt2, page):
+    """The page says there what it says in Chromium, and its console stays silent."""
+    looks = ("document.body.innerText.length > 2000", "window.gpumemtrace.app.track.points.length", "document.querySelector('#peak-bytes').dataset.bytes", "window.gpumemtrace.flame.tree().bytes",
+             "(() => { window.gpumemtrace.chooseMoment(400); return [window.gpumemtrace.moment().bytes, document.querySelector('.blocks .summary').textContent, document.querySelector('.chart canvas').width > 300] })()")
+    done = subprocess.run([sys.executable, ROOT / "tests/e2e/firefox.py", page], text=True, capture_output=True, timeout=200, input="".join(json.dumps({"evaluate": a}) + "\n" for a in looks))
+    assert done.returncode == 0, done.stderr
+    heard = json.loads(done.stdout)
+    assert heard["said"] == [] and heard["results"][0] and int(heard["results"][2]) == tool.json("report", gpt2)["devices"][0]["peak_bytes"]
+    assert not shutil.which("chromium") or not DRIVER.exists() or heard["results"] == browse(page, *looks)
 
 
 # The numbers
@@ -247,6 +260,24 @@ def test_what_a_snapshot_lacks_is_said(tool, tmp_path):
     doc = document(tmp_path / "x.html")
     notes = [text for key, text in sorted(tool.json("info", snapshot)["meta"].items()) if key.startswith("note.")]
     assert len(notes) >= 3 and [doc["words"][i] for i in doc["tracks"][0]["notes"]] == notes
+
+
+@needs_browser
+def test_a_state_is_no_run(tool, tmp_path):
+    """A snapshot without a trace has no curve, no ages, no peak and no times; one with a trace has them."""
+    bare = small()
+    bare["device_traces"][0] = []
+    seen = {}
+    for name, snapshot in (("bare", bare), ("traced", small())):
+        path = write(tmp_path / f"{name}.pickle", snapshot)
+        tool("html", path, "-o", tmp_path / "x.html")
+        seen[name] = browse(tmp_path / "x.html", {"click": ".space .row >> nth=0"}, {"wait": 100}, "document.body.innerText", "[...document.querySelectorAll('nav a')].filter((a) => !a.hidden).map((a) => a.textContent)",
+                            "document.querySelector('select[aria-label=Age]').hidden", "document.querySelectorAll('.chart canvas')[0].clientWidth > 0", "document.querySelector('#moment-bytes').dataset.bytes")[2:]
+    assert seen["bare"][1] == ["What stands out", "State", "Moment", "Recording"] and seen["bare"][2:4] == [True, False]
+    assert int(seen["bare"][4]) == tool.json("report", tmp_path / "bare.pickle")["devices"][0]["peak_bytes"]
+    for words in ("0 ns", "peak", "age", "lasted", "has every change", "llocated at"):
+        assert words not in seen["bare"][0] and words in seen["traced"][0].replace("Peak", "peak") + "0 ns", words
+    assert "Timeline" in seen["traced"][1] and seen["traced"][2:4] == [False, True] and "whether there was ever more is not known" in seen["bare"][0]
 
 
 @needs_browser

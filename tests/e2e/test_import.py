@@ -10,6 +10,7 @@ import pickle
 import shutil
 import struct
 import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -492,10 +493,51 @@ def test_packed_by_others(tool, tmp_path):
         assert tool.json("live", tmp_path / name) == tool.json("live", plain)
 
 
+PROFILED = """
+import json, sys, torch
+before = torch.empty(3 << 20, dtype=torch.uint8, device="cuda")
+model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+    torch.cuda.reset_peak_memory_stats()
+    for step in range(4):
+        with torch.profiler.record_function("all of a step"):
+            model(torch.randn(1024 * (1 + step), 512, device="cuda")).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        if step == 1:
+            del before
+    truth = [torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated(), torch.cuda.max_memory_reserved()]
+profiler.export_chrome_trace("trace.json")
+print(json.dumps(truth))
+"""
+
+
+def test_traces_of_the_profiler(tool, tmp_path):
+    """Memory of a trace is what PyTorch counts, packed or not; what it lacks is said, and no step is made of optimizers' marks alone."""
+    (tmp_path / "profiled.py").write_text(PROFILED)
+    done = subprocess.run([Tool.path, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "run.gmt", "--", sys.executable, "profiled.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    trace = tmp_path / "trace.json"
+    (tmp_path / "trace.json.gz").write_bytes(gzip.compress(trace.read_bytes()))
+    for path in (trace, tmp_path / "trace.json.gz"):
+        (device,) = tool.json("report", path)["devices"]
+        assert [device[k] for k in ("peak_bytes", "end_bytes", "peak_reserved_bytes")] == json.loads(done.stdout)
+    assert "a trace of torch.profiler: gpumemtrace info says what it lacks" in " ".join(tool("report", trace).split()) and " step" not in tool("report", trace).splitlines()[0]
+    notes = " ".join(v for k, v in tool.json("info", trace)["meta"].items() if k.startswith("note."))
+    assert "the trace begins late: " in notes and "no stacks" in notes
+    live = tool.json("live", trace, "--at", "mark:all of a step#2")
+    assert live["bytes"] == sum(b["size"] for b in live["blocks"]) > 3 * M
+    text = json.loads(trace.read_text())
+    text["traceEvents"] = [e for e in text["traceEvents"] if e.get("name") != "[memory]"]
+    (tmp_path / "none.json").write_text(json.dumps(text))
+    refused(tmp_path / "none.json", "a trace without memory of a GPU: torch.profiler records it with profile_memory=True")
+
+
 @pytest.mark.parametrize("name, data, says", [
     ("run.gmt", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a Git LFS pointer; git lfs pull"),
     ("s.pickle.xz", lzma.compress(b"x"), "packed with xz; unpack it first"), ("s.bz2", bz2.compress(b"x"), "packed with bzip2"),
-    ("run.nsys-rep", b"x" * 99, "a report of Nsight Systems"), ("trace.json", b'{"traceEvents": []}', "Chrome trace")])
+    ("run.nsys-rep", b"x" * 99, "a report of Nsight Systems"), ("trace.json", b'{"traceEvents": []}', "a trace without memory"), ("x.json", b'{"a": 1}', "JSON")])
 def test_other_kinds_are_named(tmp_path, name, data, says):
     (tmp_path / name).write_bytes(data)
     refused(tmp_path / name, says)

@@ -145,14 +145,26 @@ def test_two_moments(page):
 
 
 @needs_browser
+def test_a_line_is_copied_from_card_and_flame_graph(page):
+    """The whole path with its line, of the block and of the frame that is entered."""
+    grab = "(window.copied = [], Object.defineProperty(navigator, 'clipboard', { value: { writeText: (t) => { window.copied.push(t); return Promise.resolve(); } } }), 0)"
+    got = browse(page, grab, {"click": ".space .row >> nth=0"}, {"wait": 100}, {"click": ".card .copy"}, {"click": "button[value=flame]"}, {"press": "ArrowDown", "on": ".tab.flame .flame"}, {"press": "ArrowDown", "on": ".tab.flame .flame"}, {"wait": 100},
+                 "document.querySelector('.tab.flame .copy').click()", "window.copied", "[window.gpumemtrace.app.block.origin.file + ':' + window.gpumemtrace.app.block.origin.line, document.querySelector('.tab.flame .readout .frame').title]")
+    card, frame = got[9]
+    assert card == got[10][0] and re.fullmatch(re.escape(got[10][1]) + r":\d+", frame)
+
+
+@needs_browser
 def test_strays_are_those_of_the_report(tool, tmp_path):
     """Both that differ are named, from the lower of two medians, as `report` has them."""
     line = "event block_alloc time_ns=100 addr=268435456 size=%d arg0=%d arg1=%d thread=1\n"
     files = [record(tmp_path, f"meta rank {i}\nthread 1 1 main\n" + line % (3 * (n * MIB,)), f"rank{i}.gmt") for i, n in enumerate((100, 101, 140, 100, 60, 100))]
     tool("html", *files, "-o", tmp_path / "ranks.html")
     said = tool.json("report", *files)
-    odd, words = browse(tmp_path / "ranks.html", "[...document.querySelectorAll('table.ranks tr.odd')].map((r) => r.cells[0].textContent)", "document.querySelector('#ranks .headline').textContent")
+    odd, words, first = browse(tmp_path / "ranks.html", "[...document.querySelectorAll('table.ranks tr.odd')].map((r) => r.cells[0].textContent)", "document.querySelector('#ranks .headline').textContent",
+                               "[...document.querySelectorAll('#findings [data-kind=ranks]')].map((li) => li.innerText.split(/\\s+/).join(' '))")
     assert [int(text.split()[1].strip(",")) for text in odd] == sorted(int(re.search(r"rank(\d)", s["recording"])[1]) for s in said["stray"]) == [2, 4]
+    assert all("40.0 MiB" in text and "the median of all 6, mostly in unknown" in text for text in first) and ["rank 2" in text for text in first].count(True) == ["rank 4" in text for text in first].count(True) == 1
     assert "rank 2" in words and "40.0 MiB above" in words and "40.0 MiB below" in words and said["median"]["peak_bytes"] == 100 * MIB
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The viewer without installation (browser/): the command compiled for WebAssembly says in Chromium what it says here, to
-the byte, of recordings, of snapshots, and of files that are broken; the page takes files, and asks the network for
-nothing."""
+the byte, of recordings, of snapshots, and of files that are broken, and so it does in Firefox; the page takes files, and asks
+the network for nothing."""
 import base64
 import functools
 import gzip
@@ -9,6 +9,7 @@ import http.server
 import json
 import shutil
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -37,14 +38,31 @@ def drive(*actions, page=VIEWER):
     return heard
 
 
+def drive_firefox(*actions):
+    done = subprocess.run([sys.executable, ROOT / "tests/e2e/firefox.py", VIEWER], text=True, capture_output=True, timeout=400, input="\n".join(json.dumps(a) for a in actions))
+    assert done.returncode == 0, done.stderr
+    heard = json.loads(done.stdout)
+    assert heard["said"] == []
+    return {**heard, "asked": []}
+
+
+DRIVERS = {"chromium": drive, "firefox": drive_firefox}
+needs_firefox = pytest.mark.skipif(not (shutil.which("firefox-esr") or shutil.which("firefox")), reason="no firefox (scripts/setup.sh browser)")
+
+
+@pytest.fixture(params=["chromium", pytest.param("firefox", marks=needs_firefox)])
+def browser(request):
+    return request.param
+
+
 def encoded(folder):
     return [[str(p.relative_to(folder)), base64.b64encode(p.read_bytes()).decode()] for p in sorted(folder.rglob("*")) if p.is_file()]
 
 
-def compare(folder, *commands):
+def compare(browser, folder, *commands):
     """Each command on the files of a folder, here and in the browser."""
     files = encoded(folder)
-    heard = drive(*({"evaluate": RUN % json.dumps({"words": words, "files": files})} for words in commands))
+    heard = DRIVERS[browser](*({"evaluate": RUN % json.dumps({"words": words, "files": files})} for words in commands))
     assert heard["asked"] == []
     for words, there in zip(commands, heard["results"]):
         here = subprocess.run([Tool.path, *words], cwd=folder, capture_output=True, text=True, timeout=120)
@@ -67,31 +85,34 @@ def of(name):
 
 
 @pytest.mark.parametrize("version, name", [("v1", "training"), ("v2", "killed"), ("v3", "thinned"), ("v4", "kinds"), ("example", "new")])
-def test_documents_are_those_of_the_command(tmp_path, version, name):
-    compare(copied(tmp_path, *(DATA / version).glob(name + ".gmt"), *(DATA / version).glob(name + ".gmt.live")), *of(name + ".gmt"))
+def test_documents_are_those_of_the_command(tmp_path, browser, version, name):
+    compare(browser, copied(tmp_path, *(DATA / version).glob(name + ".gmt"), *(DATA / version).glob(name + ".gmt.live")), *of(name + ".gmt"))
 
 
-def test_snapshots_are_read(tool, tmp_path):
+def test_snapshots_are_read(tool, tmp_path, browser):
     tool("export", DATA / "example/new.gmt", "--to", "torch", "-o", tmp_path / "s.pickle")
     raw = (tmp_path / "s.pickle").read_bytes()
     (tmp_path / "s.gz").write_bytes(gzip.compress(raw))
     (tmp_path / "s.zst").write_bytes(compressed(raw))
-    compare(tmp_path, *of("s.pickle"), ["report", "s.gz", "--json"], ["report", "s.zst", "--json"])
+    (tmp_path / "trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": [{"name": "[memory]", "ts": 10.5 + i, "args": {
+        "Device Type": 1, "Device Id": 0, "Addr": 4096 * (i % 3), "Bytes": 512 if i < 3 else -512, "Total Allocated": 5120 + 512 * min(i + 1, 5 - i), "Total Reserved": 1 << 21}} for i in range(6)]}))
+    compare(browser, tmp_path, ["report", "trace.json", "--json"], ["html", "trace.json", "-o", "page.html"])
+    compare(browser, tmp_path, *of("s.pickle"), ["report", "s.gz", "--json"], ["report", "s.zst", "--json"])
 
 
-def test_two_files_and_a_folder(tmp_path):
+def test_two_files_and_a_folder(tmp_path, browser):
     copied(tmp_path, DATA / "example/old.gmt", DATA / "example/new.gmt")
     (tmp_path / "run").mkdir()
     for rank in range(3):
         shutil.copy(DATA / "example/new.gmt", tmp_path / f"run/rank{rank}.gmt")
-    compare(tmp_path, ["diff", "old.gmt", "new.gmt", "--json"], ["diff", "old.gmt", "new.gmt", "-o", "page.html"],
+    compare(browser, tmp_path, ["diff", "old.gmt", "new.gmt", "--json"], ["diff", "old.gmt", "new.gmt", "-o", "page.html"],
             ["html", "old.gmt", "new.gmt", "-o", "page.html"], ["html", "run", "-o", "page.html"], ["html", "nothing", "-o", "page.html"])
 
 
-def test_broken_files_give_the_same_sentence(tmp_path):
+def test_broken_files_give_the_same_sentence(tmp_path, browser):
     copied(tmp_path, *(DATA / "bad" / name for name in BAD))
     assert len(BAD) > 20
-    compare(tmp_path, *(["verify", name] for name in BAD), *(["html", name, "-o", "page.html"] for name in BAD[::5]))
+    compare(browser, tmp_path, *(["verify", name] for name in BAD), *(["html", name, "-o", "page.html"] for name in BAD[::5]))
 
 
 def drop(*files):

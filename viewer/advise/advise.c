@@ -189,7 +189,7 @@ bool advise_knows_graphs(const struct advise *a)
 
 static void find_all(struct advise *a)
 {
-	enum { NOTHING, GRAPHS };
+	enum { NOTHING, GRAPHS, REPLAY };
 	static const struct {
 		advise_find *find;
 		int needs;
@@ -201,7 +201,8 @@ static void find_all(struct advise *a)
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
 		say_progress("looking for savings", i, sizeof(table) / sizeof(*table));
-		if (table[i].needs == NOTHING || advise_knows_graphs(a))
+		if (table[i].needs == REPLAY ? a->replays
+					     : table[i].needs == NOTHING || advise_knows_graphs(a))
 			table[i].find(a);
 	}
 	run_plans(a);
@@ -219,7 +220,7 @@ static bool is_open(const struct timeline *t)
 	       (refusals_find(&last, &t->model.lives, 0) && !last.later_allocs);
 }
 
-void advise_open(struct advise *a, struct timeline *t)
+void advise_open(struct advise *a, struct timeline *t, bool replays)
 {
 	const struct extent *x;
 	size_t step;
@@ -227,6 +228,7 @@ void advise_open(struct advise *a, struct timeline *t)
 	*a = (struct advise){ .timeline = t,
 			      .lives = &t->model.lives,
 			      .until = PLAN_END,
+			      .replays = replays,
 			      .when = "at the peak",
 			      .open = is_open(t),
 			      .steps = steps_number(&t->steps) };

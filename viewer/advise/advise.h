@@ -54,6 +54,7 @@ struct advise {
 	const char *when;	 /* that is, in a sentence */
 	uint64_t least;		 /* fewer bytes are not worth a word */
 	uint64_t until;		 /* what came later is not known; PLAN_END = nothing did */
+	bool replays;
 	bool open; /* it ends in the middle of the program: what is there then may still be used */
 	struct advised wanted[ADVISE_WANTED]; /* lives that would have begun, at a refusal */
 	size_t wanted_count;		      /* 0: it is about a peak */
@@ -81,8 +82,9 @@ bool advise_knows_graphs(const struct advise *a);
  * first of these all passes may be of one step: of a peak that is known from the rest. */
 bool advise_knows_steps(const struct advise *a);
 
-/* Of the highest peak. */
-void advise_open(struct advise *a, struct timeline *t);
+/* Of the highest peak; replays: also by replays of the requests, for which the recording is read
+ * again. */
+void advise_open(struct advise *a, struct timeline *t, bool replays);
 /* Of the refusal of these, all at one event; held: bytes then, least: that are worth a word. */
 void advise_refused(struct advise *a, struct timeline *t, const struct advised *wanted,
 		    size_t count, uint64_t held, uint64_t least);

@@ -66,7 +66,7 @@ void advise_allocator(struct advise *a)
 	struct timeline *t = a->timeline;
 	struct replay_trial trial;
 
-	if (a->wanted_count || !t->framework)
+	if (!t->framework)
 		return;
 	replay_trial_open(&trial, t->recording, t->device, UINT64_MAX, &a->repeats);
 	if (!trial.why)

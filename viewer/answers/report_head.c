@@ -79,7 +79,8 @@ void report_head(const struct report *r, struct emit *out)
 {
 	struct line l = { .out = out };
 	const struct model *m = &r->timeline.model;
-	char text[64], t[HUMAN_MAX];
+	struct defs_text source = defs_meta(&r->timeline.recording->defs, "source");
+	char text[120], t[HUMAN_MAX];
 
 	command_part(&l, &r->timeline.recording->defs);
 	human_seconds(t, m->last_ns - m->first_ns);
@@ -92,8 +93,11 @@ void report_head(const struct report *r, struct emit *out)
 	put_part(&l, text);
 	git_part(&l, &r->timeline.recording->defs);
 	versions_part(&l, r);
-	if (defs_meta(&r->timeline.recording->defs, "source").len)
-		put_part(&l, "a PyTorch memory snapshot: gpumemtrace info says what it lacks");
+	if (source.len) {
+		snprintf(text, sizeof(text), "a %.*s: gpumemtrace info says what it lacks",
+			 (int)(source.len < 40 ? source.len : 40), source.s);
+		put_part(&l, text);
+	}
 	flush(&l);
 	emit_line(out, "%s", "");
 }

@@ -67,7 +67,7 @@ static void print_findings(struct emit *out, const struct advise *a, const struc
 {
 	size_t most = top > 0 && (size_t)top < a->count ? (size_t)top : a->count;
 	char peak[HUMAN_MAX], reserved[HUMAN_MAX], line[INSTANT_MAX + 8];
-	bool apart = emit_screen() && strlen(row->peak_when) + 44 > emit_screen();
+	bool apart = emit_screen() && strlen(row->peak_when) + 52 > emit_screen();
 
 	emit_title(out, "Peak %s on device %d (%s reserved)%s%s", human_bytes(peak, a->peak),
 		   a->timeline->device, human_bytes(reserved, a->reserved),
@@ -121,7 +121,7 @@ int advise_recording(const struct advise_options *o, const char *path,
 		return rc;
 	rc = timeline_open(&t, &r, o->device);
 	if (!rc) {
-		advise_open(&a, &t);
+		advise_open(&a, &t, true);
 		if (try)
 			rc = try(ctx, &a);
 		if (!rc)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../advise/advise.h"
 #include "../answers/reserved.h"
 #include "../base/arithmetic.h"
 #include "../base/need.h"
@@ -15,9 +16,10 @@
 
 #define LEAST	  (32u << 20) /* fewer bytes than this, or than a part of the peak, do not matter */
 #define PART	  50
-#define MUCH	  10 /* a tenth of what is reserved, or of a usual peak, is much */
-#define SOON	  4  /* events */
-#define FEW_STEPS 4  /* say nothing about a usual one */
+#define MUCH	  10	     /* a tenth of what is reserved, or of a usual peak, is much */
+#define SOON	  4	     /* events */
+#define FEW_STEPS 4	     /* say nothing about a usual one */
+#define MANY	  (1u << 20) /* allocations: what they can do without takes longer than all the rest */
 
 /* Findings, and all that is asked for them. */
 struct search {
@@ -291,6 +293,48 @@ static void find_reserved(struct search *s)
 		say_more(s, m, "replay", "");
 }
 
+/* Another finding is about the same blocks. */
+static bool is_said(const struct search *s, const char *kind)
+{
+	const struct summary *found = s->found;
+
+	for (size_t i = 0; i < found->count; i++)
+		if (!strcmp(found->items[i].kind, !strcmp(kind, "kept") ? "growth" : kind))
+			return true;
+	return false;
+}
+
+static void say_advice(struct search *s, const struct finding *f, const struct peak *peak)
+{
+	struct matter *m = add_matter(s, "advice", f->least);
+
+	put_moment(m, peak->event.seq, peak->event.time_ns);
+	if (f->owner.function)
+		m->owner = f->owner;
+	put_text(m->text, "The peak can be %s%s lower: %s.", f->least < f->saves ? "at least " : "",
+		 B(f->least), f->what);
+	say_more(s, m, "advise", "");
+}
+
+/* The best change that takes a tenth of the peak away; after a refusal its own remedies count. */
+static void find_advice(struct search *s)
+{
+	const struct model *m = &s->timeline->model;
+	const struct peak *peak = &model_curve(&m->devices[s->timeline->device])->peak;
+	uint64_t least = arithmetic_most(peak->bytes / MUCH, s->least);
+	struct advise a;
+	size_t i = 0;
+
+	if (s->ended || peak->bytes < least * MUCH || m->lives.rows.count > MANY)
+		return;
+	advise_open(&a, s->timeline, false);
+	while (i < a.count && (a.items[i].least < least || is_said(s, a.items[i].kind)))
+		i++;
+	if (i < a.count)
+		say_advice(s, &a.items[i], peak);
+	advise_close(&a);
+}
+
 /* Reasons to doubt the figures themselves. */
 static void find_doubts(struct search *s, const struct values *v)
 {
@@ -343,6 +387,7 @@ void summary_find(struct summary *out, struct timeline *t, const struct values *
 		find_kept(&s);
 		find_spike(&s);
 		find_reserved(&s);
+		find_advice(&s);
 	}
 	find_doubts(&s, v);
 	if (out->count)

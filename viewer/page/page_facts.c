@@ -177,6 +177,7 @@ void page_facts_emit(struct track *t)
 
 	emit_number(out, "file", names_word(&t->page->words, base));
 	emit_signed(out, "device", t->timeline->device);
+	emit_flag(out, "state", moments_state_only(&t->timeline->model));
 	emit_flag(out, "framework", t->timeline->framework);
 	emit_flag(out, "self_reported",
 		  t->timeline->model.devices[t->timeline->device].self_reported);

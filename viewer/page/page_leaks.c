@@ -4,23 +4,13 @@
 
 enum { LINES = 40 };
 
-static void emit_owner(struct track *t, const struct owner *o)
-{
-	struct names *n = &t->page->names;
-
-	emit_number(t->page->out, "fn", names_function(n, o->function));
-	emit_number(t->page->out, "file", names_path(n, o->file));
-	emit_number(t->page->out, "line", o->line);
-	emit_flag(t->page->out, "backward", o->backward);
-}
-
 static void emit_leak(struct track *t, const struct leak *l)
 {
 	struct emit *out = t->page->out;
 
 	emit_object(out, NULL);
 	emit_number(out, "category", l->category);
-	emit_owner(t, &l->owner);
+	names_owner(&t->page->names, out, &l->owner);
 	emit_number(out, "bytes_per_step", l->bytes_per_step);
 	emit_number(out, "bytes", l->bytes);
 	emit_number(out, "blocks", l->blocks);

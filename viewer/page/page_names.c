@@ -126,6 +126,14 @@ uint32_t names_path(struct names *n, const char *path)
 	return names_word(n, n->redact ? redact_path(n->redact, path) : path);
 }
 
+void names_owner(struct names *n, struct emit *out, const struct owner *o)
+{
+	emit_number(out, "fn", names_function(n, o->function));
+	emit_number(out, "file", names_path(n, o->file));
+	emit_number(out, "line", o->line);
+	emit_flag(out, "backward", o->backward);
+}
+
 static uint32_t bits_of(const struct frame *f)
 {
 	uint32_t bits = 0;

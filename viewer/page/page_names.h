@@ -50,6 +50,8 @@ uint32_t names_text(struct names *n, const char *s, size_t len);
 uint32_t names_word(struct names *n, const char *s);
 uint32_t names_function(struct names *n, const char *function); /* C++ ones in brief */
 uint32_t names_path(struct names *n, const char *path);		/* another name if redacted */
+/* Its members in an object. */
+void names_owner(struct names *n, struct emit *out, const struct owner *o);
 
 /* The node of a stack; `known` remembers the answers of one recording. seq as in stacks.h. */
 uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint32_t id,

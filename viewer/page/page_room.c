@@ -25,11 +25,15 @@ uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq)
 void page_strays_emit(struct page *p)
 {
 	uint64_t sorted[PAGE_TRACKS], median;
+	size_t middle = 0;
 
 	memcpy(sorted, p->peaks, sizeof(sorted));
 	qsort(sorted, p->written, sizeof(*sorted), sorted_numbers);
 	median = p->written ? sorted[(p->written - 1) / 2] : 0;
+	while (middle + 1 < p->written && p->peaks[middle] != median)
+		middle++;
 	emit_number(p->first, "median", median);
+	emit_number(p->first, "middle", middle); /* the track that it is of */
 	emit_array(p->first, "strays");
 	for (size_t i = 0; i < p->written; i++)
 		if (ranks_is_apart((double)p->peaks[i], (double)median))

@@ -37,10 +37,7 @@ void page_summary_emit(struct track *t)
 		emit_number(out, "bytes", m->bytes);
 		emit_text(out, "text", m->text);
 		emit_text(out, "action", m->action);
-		emit_number(out, "fn", names_function(&t->page->words, m->owner.function));
-		emit_number(out, "file", names_path(&t->page->words, m->owner.file));
-		emit_number(out, "line", m->owner.line);
-		emit_flag(out, "backward", m->owner.backward);
+		names_owner(&t->page->words, out, &m->owner);
 		emit_number(out, "seq", m->seq);
 		emit_number(out, "time_ns", m->time_ns);
 		emit_end(out);

@@ -30,14 +30,9 @@ bool import_recognises(const char *path)
 
 	if (fd >= 0)
 		close(fd);
-	return n >= 4 && ((start[0] == 0x80 && start[1] >= 2 && start[1] <= 5) ||
-			  unpack_recognises(start, (size_t)n));
-}
-
-static void add_item(struct import *im, struct import_item item)
-{
-	item.order = (uint32_t)im->item_count;
-	*need_item(im->items, im->item_count, im->item_room) = item;
+	return n >= 4 &&
+	       ((start[0] == 0x80 && start[1] >= 2 && start[1] <= 5) ||
+		import_trace_starts(start, (size_t)n) || unpack_recognises(start, (size_t)n));
 }
 
 /* Times never go back within a device; without times the entries are counted. */
@@ -56,9 +51,10 @@ static void add_entries(struct import *im, uint16_t device)
 		im->times |= t != 0;
 		if (t > last && t < TIME_MAX)
 			last = t;
-		add_item(im,
-			 (struct import_item){
-				 .time = last, .index = i, .device = device, .what = ITEM_ENTRY });
+		import_add_item(im, (struct import_item){ .time = last,
+							  .index = i,
+							  .device = device,
+							  .what = ITEM_ENTRY });
 		im->entries++;
 	}
 }
@@ -76,8 +72,9 @@ static void add_annotations(struct import *im)
 		if (!pickle_text(&im->p, a, "name") || !t || t >= TIME_MAX ||
 		    (!end && !pickle_is(stage, "START")))
 			continue;
-		add_item(im, (struct import_item){
-				     .time = t, .index = i, .what = end ? ITEM_END : ITEM_BEGIN });
+		import_add_item(im, (struct import_item){ .time = t,
+							  .index = i,
+							  .what = end ? ITEM_END : ITEM_BEGIN });
 	}
 }
 
@@ -90,7 +87,9 @@ static int compare(const void *a, const void *b)
 		return x->time < y->time ? -1 : 1;
 	if (x->what != y->what)
 		return x->what < y->what ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return x->index < y->index ? -1 : 1;
 }
 
 static bool collect(struct import *im)
@@ -111,8 +110,6 @@ static bool collect(struct import *im)
 		add_entries(im, i);
 	if (im->times)
 		add_annotations(im);
-	if (im->item_count)
-		qsort(im->items, im->item_count, sizeof(*im->items), compare);
 	return !im->error;
 }
 
@@ -120,6 +117,10 @@ static void tell_item(struct import *im, const struct import_item *item)
 {
 	const struct pickle_value *name;
 
+	if (im->trace) {
+		import_trace_tell(im, item);
+		return;
+	}
 	if (item->what == ITEM_ENTRY) {
 		import_entry(im, item->device, item->index);
 		return;
@@ -200,7 +201,8 @@ static void write_settings(struct import *im)
 	const struct pickle_value *conf = pickle_text(&im->p, s, "PYTORCH_CUDA_ALLOC_CONF");
 
 	import_sizes_settings(im, s);
-	import_meta(im, "source", "PyTorch memory snapshot");
+	import_meta(im, "source",
+		    im->trace ? "trace of torch.profiler" : "PyTorch memory snapshot");
 	import_process_facts(im);
 	if (conf && conf->count)
 		import_meta(im, "PYTORCH_CUDA_ALLOC_CONF", "%.*s",
@@ -245,8 +247,11 @@ static void tell(struct import *im)
 	for (int i = 0; i < IMPORT_DEVICES; i++)
 		if (im->devices[i].seen)
 			import_begin_device(im, i);
+	if (im->trace)
+		import_trace_begin(im);
 	import_meta(im, "state_events", "%" PRIu64, im->seq);
-	import_marks_early(im);
+	if (!im->trace)
+		import_marks_early(im);
 	for (size_t i = 0; i < im->item_count && !im->err; i++) {
 		im->now =
 			IMPORT_START + 1000 * (im->times ? im->items[i].time - first : (uint64_t)i);
@@ -278,6 +283,8 @@ static bool write_recording(struct import *im, int fd, const void *data, size_t 
 
 	if (!workspace)
 		machine_out_of_memory();
+	if (im->item_count)
+		qsort(im->items, im->item_count, sizeof(*im->items), compare);
 	if (im->times)
 		info.realtime_minus_monotonic_ns = (int64_t)im->items[0].time * 1000 - IMPORT_START;
 	im->w = gmt_writer_open(workspace, bytes, fd, &info, &im->err);
@@ -285,7 +292,8 @@ static bool write_recording(struct import *im, int fd, const void *data, size_t 
 		write_settings(im);
 		if (rewind_devices(im))
 			tell(im);
-		keep_snapshot(im, data, len);
+		if (!im->trace)
+			keep_snapshot(im, data, len);
 		if (!im->error && !im->err)
 			im->err = gmt_writer_finish(im->w);
 	}
@@ -309,6 +317,8 @@ static void release(struct import *im)
 	}
 	free(im->devices);
 	free(im->items);
+	free(im->trace);
+	map_free(&im->alive);
 	map_free(&im->strings);
 	map_free(&im->open);
 	import_frames_free(&im->frames);
@@ -318,12 +328,14 @@ static void release(struct import *im)
 bool import_bytes(const void *data, size_t len, int fd, char *error, size_t room)
 {
 	struct import im = { .budget = len < SIZE_MAX / 8 ? 8 * len : SIZE_MAX };
-	bool ok = pickle_read(&im.p, data, len);
+	bool trace = import_trace_starts(data, len);
+	bool ok = trace ? pickle_read(&im.p, "\x80\2}.", 4) : pickle_read(&im.p, data, len);
 
 	im.devices = need_new(IMPORT_DEVICES * sizeof(*im.devices));
 	if (!ok)
 		snprintf(error, room, "cannot be read as a memory snapshot: %s", im.p.error);
-	else if (!collect(&im) || !write_recording(&im, fd, data, len)) {
+	else if (!(trace ? import_trace_read(&im, data, len) : collect(&im)) ||
+		 !write_recording(&im, fd, data, len)) {
 		ok = false;
 		if (im.error)
 			snprintf(error, room, "%s", im.error);

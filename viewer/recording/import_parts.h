@@ -4,6 +4,7 @@
 #define VIEWER_IMPORT_PARTS_H
 
 #include "../../format/writer.h"
+#include "../base/json.h"
 #include "../base/map.h"
 #include "../base/tree.h"
 #include "pickle.h"
@@ -61,7 +62,7 @@ struct import_device {
 
 struct import_item {
 	uint64_t time; /* microseconds, or the entry's number */
-	uint32_t order, index;
+	uint32_t index;
 	uint16_t device;
 	uint8_t what; /* enum import_what */
 };
@@ -82,7 +83,9 @@ struct import {
 	struct import_item *items;
 	size_t item_count, item_room;
 	const struct pickle_value *segments, *annotations;
-	struct map open; /* name -> number of the range that is open */
+	struct json *trace; /* events of a trace of torch.profiler, NULL: it is a snapshot */
+	struct map alive;   /* addresses of its blocks */
+	struct map open;    /* name -> number of the range that is open */
 	uint64_t ranges, evaluations, handles;
 	uint32_t metadata; /* name of the open range of user_metadata, 0 = none */
 	uint64_t metadata_range;
@@ -119,6 +122,7 @@ void import_frames_free(struct import_frames *f);
 bool import_read_segments(struct import *im, const struct pickle_value *segments);
 void import_rewind(struct import *im, struct import_device *d);
 bool import_visit(struct import *im); /* false: im->error is set */
+void import_add_item(struct import *im, struct import_item item);
 
 /* import_ranges.c: reserved addresses. */
 void ranges_add(struct tree *t, uint64_t addr, uint64_t size, bool expandable);
@@ -142,6 +146,12 @@ void import_mark_begin(struct import *im, const char *name, size_t len);
 void import_mark_end(struct import *im, const char *name, size_t len);
 void import_marks_early(struct import *im); /* those that were open before the first event */
 void import_metadata(struct import *im, const struct pickle_value *text);
+
+/* import_trace.c */
+bool import_trace_starts(const void *data, size_t len);
+bool import_trace_read(struct import *im, const void *data, size_t len);
+void import_trace_begin(struct import *im);
+void import_trace_tell(struct import *im, const struct import_item *item);
 
 enum import_action import_action(const struct import *im, const struct pickle_value *entry);
 

@@ -35,25 +35,26 @@ static bool pop_mark(struct machine *m, size_t *from)
 	return true;
 }
 
-/* Elements double whenever their count reaches a power of two. */
-static void grow_items(struct pickle_value *v, uint32_t each)
+/* A dictionary of a few members takes what it needs, a long list an eighth more. */
+static size_t room_for(size_t n)
 {
-	if (v->count < 4 ? v->count != 0 : v->count & (v->count - 1))
-		return;
-	v->items = need_resize(v->items, (v->count < 4 ? 4 : 2 * (size_t)v->count) * each * 4);
+	size_t step = n < 16 ? 1 : (size_t)1 << (60 - __builtin_clzll(n));
+
+	return (n + step - 1) & ~(step - 1);
 }
 
-static void append(struct pickle_value *list, uint32_t ref)
+/* The values of the stack from there on go into it, `each` at a time. */
+static void append(struct machine *m, struct pickle_value *v, size_t from, uint32_t each)
 {
-	grow_items(list, 1);
-	list->items[list->count++] = ref;
-}
+	size_t n = m->stack.count - from, all = v->count + n / each;
 
-static void set_pair(struct pickle_value *dict, uint32_t key, uint32_t value)
-{
-	grow_items(dict, 2);
-	dict->items[2 * (size_t)dict->count] = key;
-	dict->items[2 * (size_t)dict->count++ + 1] = value;
+	if (room_for(all) > room_for(v->count))
+		v->items = need_resize(v->items, room_for(all) * each * sizeof(*v->items));
+	if (n)
+		memcpy(v->items + (size_t)v->count * each, m->stack.v + from,
+		       n * sizeof(*v->items));
+	v->count = (uint32_t)all;
+	m->stack.count = from;
 }
 
 static bool do_proto(struct machine *m)
@@ -121,7 +122,7 @@ static bool do_append(struct machine *m)
 
 	if (!has(m, 2) || !(list = container(m, m->stack.count - 2, PICKLE_LIST)))
 		return false;
-	append(list, m->stack.v[--m->stack.count]);
+	append(m, list, m->stack.count - 1, 1);
 	return true;
 }
 
@@ -133,9 +134,7 @@ static bool do_appends(struct machine *m)
 	if (!pop_mark(m, &from) || !has(m, m->stack.count - from + 1) ||
 	    !(list = container(m, from - 1, PICKLE_LIST)))
 		return false;
-	for (size_t i = from; i < m->stack.count; i++)
-		append(list, m->stack.v[i]);
-	m->stack.count = from;
+	append(m, list, from, 1);
 	return true;
 }
 
@@ -145,8 +144,7 @@ static bool do_setitem(struct machine *m)
 
 	if (!has(m, 3) || !(dict = container(m, m->stack.count - 3, PICKLE_DICT)))
 		return false;
-	m->stack.count -= 2;
-	set_pair(dict, m->stack.v[m->stack.count], m->stack.v[m->stack.count + 1]);
+	append(m, dict, m->stack.count - 2, 2);
 	return true;
 }
 
@@ -160,9 +158,7 @@ static bool do_setitems(struct machine *m)
 		return false;
 	if ((m->stack.count - from) % 2)
 		return machine_fail(m, "a key without a value");
-	for (size_t i = from; i < m->stack.count; i += 2)
-		set_pair(dict, m->stack.v[i], m->stack.v[i + 1]);
-	m->stack.count = from;
+	append(m, dict, from, 2);
 	return true;
 }
 
@@ -171,9 +167,7 @@ static bool tuple_from(struct machine *m, size_t from)
 {
 	struct pickle_value v = { .type = PICKLE_LIST, .form = PICKLE_TUPLE };
 
-	for (size_t i = from; i < m->stack.count; i++)
-		append(&v, m->stack.v[i]);
-	m->stack.count = from;
+	append(m, &v, from, 1);
 	return machine_push(m, v);
 }
 
@@ -270,10 +264,12 @@ bool pickle_read(struct pickle *p, const void *data, size_t len)
 	bool ok;
 
 	*p = (struct pickle){ 0 };
+	m.ints = need_new((1u << PICKLE_INTS) * sizeof(*m.ints));
 	ok = run(&m);
 	free(m.stack.v);
 	free(m.marks.v);
 	free(m.memo.v);
+	free(m.ints);
 	return ok;
 }
 

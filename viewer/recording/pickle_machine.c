@@ -36,6 +36,10 @@ bool machine_push(struct machine *m, struct pickle_value v)
 	if (p->count >= PICKLE_VALUES)
 		return machine_fail(m, "too many values");
 	machine_push_ref(&m->stack, (uint32_t)p->count);
-	*need_item(p->values, p->count, p->room) = v;
+	if (p->count == p->room) {
+		p->room += p->room / 4 + 64;
+		p->values = need_resize(p->values, p->room * sizeof(v));
+	}
+	p->values[p->count++] = v;
 	return true;
 }

@@ -6,6 +6,7 @@
 #include "pickle.h"
 
 #define PICKLE_VALUES (UINT32_MAX - 1)
+#define PICKLE_INTS   16 /* bits of a hash */
 
 struct refs {
 	uint32_t *v;
@@ -26,6 +27,7 @@ struct machine {
 	struct pickle *p;
 	const uint8_t *start, *at, *end;
 	struct refs stack, marks, memo;
+	uint32_t *ints; /* the latest value of some numbers, by their hash: its place + 1 */
 	const struct opcode *op; /* that is carried out */
 	bool stopped;
 };

@@ -15,9 +15,18 @@ bool pickle_do_bool(struct machine *m)
 	return machine_push(m, (struct pickle_value){ .type = PICKLE_BOOL, .number = m->op->n });
 }
 
+/* Sizes, streams and addresses come again and again: one value is enough for them. */
 static bool push_int(struct machine *m, int64_t n)
 {
-	return machine_push(m, (struct pickle_value){ .type = PICKLE_INT, .number = n });
+	struct pickle_value v = { .type = PICKLE_INT, .number = n };
+	uint32_t *known = &m->ints[(uint64_t)n * 0x9e3779b97f4a7c15u >> (64 - PICKLE_INTS)];
+
+	if (*known && m->p->values[*known - 1].number == n) {
+		machine_push_ref(&m->stack, *known - 1);
+		return true;
+	}
+	*known = (uint32_t)m->p->count + 1;
+	return machine_push(m, v);
 }
 
 static bool push_beyond(struct machine *m, uint64_t n)

@@ -35,8 +35,7 @@ static const struct {
 	  NULL, "packed with xz; unpack it first: xz -dk" },
 	{ "BZh", NULL, "packed with bzip2; unpack it first: bzip2 -dk" },
 	{ "SQLite format 3", ".nsys-rep", "a report of Nsight Systems, not a recording of memory" },
-	{ "{", ".json",
-	  "JSON, perhaps a Chrome trace of torch.profiler; not a recording of memory" },
+	{ "{", ".json", "JSON, but neither a recording nor a trace of torch.profiler" },
 };
 
 const char *recording_other_kind(const char *path)

@@ -65,9 +65,9 @@ function blockCard(parent) {
     replace(card,
       h('button', { type: 'button', class: 'close', 'aria-label': 'Close', onclick: () => chooseBlock(null) }, '\u00d7'),
       h('h3', {}, h('span', { class: 'num' }, bytesText(b.size)), ' ', h('code', {}, '0x' + b.addr.toString(16))),
-      h('p', { class: 'where', title: o.file || null }, originText(o), ' ', o.file ? h('button', { type: 'button', class: 'plain', onclick: () => navigator.clipboard.writeText(o.file + (o.line ? ':' + o.line : '')) }, 'copy') : null),
+      h('p', { class: 'where', title: o.file || null }, originText(o), ' ', copyPlace(o)),
       h('p', { class: 'note' }, exactText(b.size) + ', stream ' + b.context.stream + ', thread ' + (b.context.thread || b.context.tid)),
-      life(b), verdicts(b), stack('Allocated', b.origin.node), b.endSeq ? stack('Freed', b.endNode) : null);
+      b.track.state ? null : life(b), verdicts(b), stack('Allocated', b.origin.node), b.endSeq ? stack('Freed', b.endNode) : null);
   }
 
   on('block', show);
@@ -75,4 +75,4 @@ function blockCard(parent) {
   show();
 }
 
-const evidenceText = (b, e) => e.place ? e.because + e.when + '. It was allocated at ' + secondsText(b.ns - b.track.first_ns) + e.place : e.because + e.when;
+const evidenceText = (b, e) => e.place && !b.track.state ? e.because + e.when + '. It was allocated at ' + secondsText(b.ns - b.track.first_ns) + e.place : e.because + e.when;

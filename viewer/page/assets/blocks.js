@@ -56,7 +56,7 @@ function blocksTable(parent) {
   }
 
   function showHead() {
-    replace(head, columns.filter(([key]) => by !== 'block' || key !== 'count').filter(([key]) => by !== 'class' || key !== 'line').map(([key, title, right]) =>
+    replace(head, columns.filter(([key]) => by !== 'block' || key !== 'count').filter(([key]) => (by !== 'class' || key !== 'line') && (key !== 'age' || !app.track.state)).map(([key, title, right]) =>
       h('span', { role: 'columnheader', class: key + (right ? ' num' : ''), 'aria-sort': sort.key === key ? (sort.down ? 'descending' : 'ascending') : null },
         h('button', { type: 'button', class: 'sort', onclick: () => { sort.down = sort.key === key ? !sort.down : key !== 'line' && key !== 'category'; sort.key = key; fill(); } }, title))));
   }
@@ -68,7 +68,7 @@ function blocksTable(parent) {
       h('span', { class: 'size num', title: exactText(r.size) }, bytesText(r.size)),
       by === 'block' ? null : h('span', { class: 'count num' }, r.rest ? '' : countText(r.count)),
       by === 'class' ? null : h('span', { class: 'line', title: r.title || null }, r.line),
-      h('span', { class: 'age num' }, r.rest ? '' : secondsText(moment().ns - r.ns)),
+      app.track.state ? null : h('span', { class: 'age num' }, r.rest ? '' : secondsText(moment().ns - r.ns)),
     ];
     for (const c of cells) if (c) c.setAttribute('role', 'cell');
     return h('div', { class: 'row' + (r.rest ? ' rest' : '') + (on ? ' on' : '') + (i === at ? ' at' : ''), role: 'row', 'aria-rowindex': i + 2, 'aria-current': on ? 'true' : null,

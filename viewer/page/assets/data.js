@@ -25,9 +25,6 @@ class Column {
 }
 
 const FRAME = { python: 1, call: 2, forward: 4, plumbing: 8 };
-const STAGES = ['outside of forward and backward', 'in a forward pass', 'in backward', 'recomputed in backward',
-  'while gradients were cleared', 'in the optimizer\u2019s step'];
-
 function readFirst() {
   const doc = JSON.parse(document.getElementById('first').textContent);
   doc.texts = doc.texts.map(visible);
@@ -296,6 +293,7 @@ function holdersOf(m) {
 
 /* "step 2, backward" */
 function whereText(doc, t, seq) {
+  if (t.state) return ''; /* at one moment: nothing came or went */
   const step = stepAt(t, seq), near = spanAt(t, seq), span = near && seq <= near.lastSeq ? near : null;
   if (!step || t.steps.items.length < 2) return span ? doc.phases[span.phase] : '';
   if (step.kind === 'before') return 'before the first step';
@@ -304,6 +302,8 @@ function whereText(doc, t, seq) {
   if (seq > step.lastSeq && next && next.number > step.number + 1) return 'a step between ' + step.number + ' and ' + next.number;
   return 'step ' + step.number + (span ? ', ' + doc.phases[span.phase] : '');
 }
+
+const factOf = (t, name) => (t.facts.find(([label]) => label === name) || [])[1] || '';
 
 /* Steps and phases that had no room in the page. */
 function thinnedText(t) {

@@ -70,6 +70,6 @@ function percentText(before, after) {
 }
 
 function commitOf(t) {
-  const commit = (t.facts.find(([label]) => label === 'commit') || [])[1];
+  const commit = factOf(t, 'commit');
   return commit ? 'commit ' + commit.slice(0, 7) : 'no commit';
 }

@@ -4,14 +4,13 @@
 function recordingsPanel(doc) {
   const p = panel('run', 'Recordings');
   const names = [...new Set(doc.tracks.flatMap((t) => t.facts.map(([name]) => name)))];
-  const fact = (t, name) => (t.facts.find(([label]) => label === name) || ['', ''])[1];
   const left = [
     ...doc.tracks.map((t, i) => (t.curve.group > 1 ? 'The timeline of ' + SIDES[i] + ' keeps every peak: of ' + countText(t.curve.group) + ' changes at a time the highest, the lowest and the last moment, each exact.' : null)),
     doc.cut_texts ? plural(doc.cut_texts, 'long name') + ' cut.' : null,
     ...doc.tracks.map((t, i) => (t.dropped ? plural(t.dropped, 'event') + ' of ' + SIDES[i] + ' were lost while recording; figures may be off by them.' : null)),
     ...doc.tracks.map(thinnedText), doc.redacted ? 'Paths, names of files, arguments and host names were left out on purpose.' : null].filter(Boolean);
   p.body.append(table([{ title: '' }, { title: 'old', class: 'wide' }, { title: 'new', class: 'wide' }],
-    [['file', ...doc.tracks.map((t) => t.file)], ...names.map((n) => [n, ...doc.tracks.map((t) => fact(t, n))]),
+    [['file', ...doc.tracks.map((t) => t.file)], ...names.map((n) => [n, ...doc.tracks.map((t) => factOf(t, n))]),
       ['events', ...doc.tracks.map((t) => countText(t.events))], ['lasted', ...doc.tracks.map((t) => secondsText(t.last_ns - t.first_ns))]], { class: 'facts-table' }),
   h('ul', { class: 'note' }, left.map((x) => h('li', {}, x))), h('p', { class: 'note' }, 'Made by gpumemtrace ' + doc.tool + '.'));
 }

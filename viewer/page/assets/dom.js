@@ -20,6 +20,9 @@ function replace(parent, ...children) {
   return parent;
 }
 
+/* Copies the file and line of a frame. */
+const copyPlace = (f) => (f.file ? h('button', { type: 'button', class: 'plain copy', title: 'Copy ' + f.file, onclick: () => navigator.clipboard.writeText(f.file + (f.line ? ':' + f.line : '')) }, 'copy') : null);
+
 const swatch = (colour) => h('i', { class: 'swatch', style: { '--colour': colour }, 'aria-hidden': 'true' });
 
 /* A section of the page with its heading; the body is filled by the panel. */

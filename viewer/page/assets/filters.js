@@ -79,6 +79,7 @@ function filterBar() {
     if (kinds.value !== (filters.category || '')) filters.category = '';
     if (threads.dataset.track === String(t.index)) return;
     threads.dataset.track = t.index;
+    selects.age.hidden = t.state;
     filters.thread = filters.stream = '';
     fill(threads, 'all threads', names('thread').map((n) => [n, n || '(no name)']));
     fill(streams, 'all streams', names('stream').map((n) => [n, 'stream ' + n]));

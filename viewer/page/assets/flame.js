@@ -102,7 +102,7 @@ function flamePanel(parent) {
     if (!n) return;
     replace(words, h('b', { class: 'num' }, bytesText(n.bytes)), h('span', {}, shareText(n.bytes, root.bytes)), h('span', { class: 'frame', title: n.frame.file || null }, frameText(n.frame)),
       n.blocks ? h('span', { class: 'exact' }, plural(n.blocks, 'block')) : null,
-      n !== root && n.frame.bits ? h('button', { type: 'button', class: 'plain', onclick: () => { showOnly(n.frame.fn.toLowerCase()); app.showTab('blocks'); } }, 'its blocks') : null);
+      n !== root && n.frame.bits ? h('button', { type: 'button', class: 'plain', onclick: () => { showOnly(n.frame.fn.toLowerCase()); app.showTab('blocks'); } }, 'its blocks') : null, copyPlace(n.frame));
   }
 
   on('moment', build);

@@ -19,7 +19,7 @@ function momentPanel() {
     const m = moment(), bytes = document.getElementById('moment-bytes');
     bytes.textContent = bytesText(m.bytes);
     bytes.dataset.bytes = m.bytes;
-    document.getElementById('moment-where').textContent = 'at ' + secondsText(m.ns - app.track.first_ns) + ', event ' + countText(m.seq) +
+    document.getElementById('moment-where').textContent = app.track.state ? 'a state at one moment' : 'at ' + secondsText(m.ns - app.track.first_ns) + ', event ' + countText(m.seq) +
       (whereText(app.doc, app.track, m.seq) ? ' \u2014 ' + whereText(app.doc, app.track, m.seq) : '') + (m.seq === app.track.peak_seq ? ' \u2014 the peak' : '');
   });
 }
@@ -29,21 +29,21 @@ function factsPanel() {
   on('track', () => {
     const t = app.track, d = app.doc;
     const left = [...t.notes.map((note) => 'The snapshot: ' + note + '.'),
-      t.curve.group > 1 ? 'The timeline keeps every peak: of ' + countText(t.curve.group) + ' changes at a time the highest, the lowest and the last moment, each exact.' : 'The timeline has every change.',
+      t.state ? null : t.curve.group > 1 ? 'The timeline keeps every peak: of ' + countText(t.curve.group) + ' changes at a time the highest, the lowest and the last moment, each exact.' : 'The timeline has every change.',
       t.lives.left_out ? countText(t.lives.count) + ' of ' + countText(t.lives.count + t.lives.left_out) + ' blocks are listed: all that lived at the peak, at the end, when memory ran out and at the peaks of the first steps; of the others those that held most for longest. The rest is in the sums of its class.' : 'Every block is listed.',
       d.cut_texts ? plural(d.cut_texts, 'long name') + ' cut.' : null, d.cut_nodes ? plural(d.cut_nodes, 'frame') + ' of stacks left out.' : null,
       thinnedText(t), t.marks_left_out ? plural(t.marks_left_out, 'mark') + ' left out.' : null, t.segments.left_out ? plural(t.segments.left_out, 'segment') + ' left out.' : null,
       d.redacted ? 'Paths, names of files, arguments and host names were left out on purpose.' : null].filter(Boolean);
     replace(p.body, h('dl', { class: 'facts' }, [['file', t.file], ...t.facts, ['events', countText(t.events)], ['allocations', countText(t.allocs)], ['frees', countText(t.frees)],
-      ['lasted', secondsText(t.last_ns - t.first_ns)]].map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v)))), h('ul', { class: 'note' }, left.map((x) => h('li', {}, x))),
+      ...(t.state ? [] : [['lasted', secondsText(t.last_ns - t.first_ns)]])].map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v)))), h('ul', { class: 'note' }, left.map((x) => h('li', {}, x))),
     h('p', { class: 'note' }, 'Made by gpumemtrace ' + d.tool + '.'));
   });
 }
 
 function headLine() {
-  const t = app.track, fact = (name) => (t.facts.find(([label]) => label === name) || [])[1], commit = fact('commit'), steps = t.steps_done;
+  const t = app.track, fact = (name) => factOf(t, name), commit = fact('commit'), steps = t.steps_done;
   document.getElementById('command').textContent = fact('command') || t.file;
-  document.getElementById('summary').textContent = [steps ? plural(steps, 'step') + ' in ' + secondsText(t.last_ns - t.first_ns) : secondsText(t.last_ns - t.first_ns),
+  document.getElementById('summary').textContent = [steps ? plural(steps, 'step') + ' in ' + secondsText(t.last_ns - t.first_ns) : t.state ? 'a state at one moment' : secondsText(t.last_ns - t.first_ns),
     fact('source'), commit ? 'commit ' + commit.slice(0, 7) : null, fact('torch') ? 'torch ' + fact('torch') : null, fact('device'), app.doc.tracks.length > 1 ? t.label : null].filter(Boolean).join('  \u00b7  ');
 }
 

@@ -2,7 +2,7 @@
 /* The first answer: how high, when, and what held it. The same figures as the tool's `report`. */
 
 function peakPanel() {
-  const p = panel('peak', 'Peak');
+  const p = panel('peak', app.doc.tracks[0].state ? 'State' : 'Peak');
 
   function classRows(m) {
     const holders = holdersOf(m);
@@ -10,7 +10,7 @@ function peakPanel() {
   }
 
   function classTable(t, m) {
-    const columns = [{ title: 'class' }, { title: 'at peak', right: true }, { title: 'share', right: true }, { title: '', class: 'bars' },
+    const columns = [{ title: 'class' }, { title: t.state ? 'bytes' : 'at peak', right: true }, { title: 'share', right: true }, { title: '', class: 'bars' },
       { title: 'blocks', right: true, class: 'wide-only' }, { title: 'held mostly by', class: 'wide' }, { title: '', right: true, class: 'wide-only' }];
     const rows = classRows(m).map((r) => ({
       props: { 'data-class': app.doc.classes[r.k].name, 'data-bytes': r.n, class: 'link', onclick: () => { chooseMoment(t.peak_seq); setFilter('category', String(r.k)); document.getElementById('moment').scrollIntoView(); } },
@@ -32,12 +32,12 @@ function peakPanel() {
     const total = t.total_bytes ? ' of ' + bytesText(t.total_bytes) : '';
     const strip = h('div', { class: 'strip', role: 'img', 'aria-label': 'Shares of the classes' },
       stackOrder().filter((k) => m.classes[k]).map((k) => h('span', { style: { 'flex-grow': m.classes[k], background: colourOf(k) }, title: app.doc.classes[k].words + ': ' + bytesText(m.classes[k]) })));
-    const where = t.peak_text || whereText(app.doc, t, t.peak_seq);
+    const where = t.state ? '' : t.peak_text || whereText(app.doc, t, t.peak_seq);
     replace(p.body,
-      h('p', { class: 'headline' }, h('b', { class: 'num', id: 'peak-bytes', 'data-bytes': t.peak_bytes }, bytesText(t.peak_bytes)), h('span', {}, total + ' at ' + secondsText(t.peak_time_ns - t.first_ns)),
+      h('p', { class: 'headline' }, h('b', { class: 'num', id: 'peak-bytes', 'data-bytes': t.peak_bytes }, bytesText(t.peak_bytes)), h('span', {}, total + (t.state ? ' a state at one moment' : ' at ' + secondsText(t.peak_time_ns - t.first_ns))),
         where ? h('span', {}, where) : null),
       strip, classTable(t, m),
-      h('p', { class: 'note' }, 'Still allocated at the end: ' + bytesText(t.end_bytes) + '.',
+      h('p', { class: 'note' }, t.state ? 'The snapshot has no trace: whether there was ever more is not known.' : 'Still allocated at the end: ' + bytesText(t.end_bytes) + '.',
         m.point && t.peak_reserved_bytes > 1.1 * m.point.reserved ? ' Reserved at most: ' + bytesText(t.peak_reserved_bytes) + '.' : null,
         t.retries ? ' The cache was emptied to make room ' + plural(t.retries, 'time') + ', which stalls.' : null,
         t.left_out ? ' ' + plural(t.left_out, 'event') + ' of blocks that came and went were left out to bound the recording: peaks by step and what was alive afterwards are exact.' : null));

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several ranks or devices: a small chart each, on one scale, and those that are not like the others, as `report` has them. */
 
-function median(values) {
-  const v = values.slice().sort((a, b) => a - b), n = v.length >> 1;
-  return v.length % 2 ? v[n] : (v[n - 1] + v[n]) / 2;
-}
-
-/* The class in which a track's peak is furthest from the usual one, and by how much. */
-function difference(t, tracks) {
-  const at = (x) => x.moments.find((m) => m.name === 'peak').classes;
-  const far = app.doc.classes.map((c, k) => ({ k, by: at(t)[k] - median(tracks.map((x) => at(x)[k])) }));
-  return far.reduce((a, b) => (Math.abs(b.by) > Math.abs(a.by) ? b : a));
+/* The class that a track's peak has most more, or less, of than that of the median, and by how much: as in the report of the ranks. */
+function difference(t) {
+  const at = (x) => x.moments.find((m) => m.name === 'peak').classes, sign = t.peak_bytes < app.doc.median ? -1 : 1;
+  const far = app.doc.classes.map((c, k) => ({ k, by: at(t)[k] - at(app.doc.tracks[app.doc.middle])[k] }));
+  return far.reduce((a, b) => (b.by * sign > a.by * sign ? b : a));
 }
 
 const isOdd = (t) => app.doc.strays.includes(t.index);
+const farBy = (t) => Math.abs(t.peak_bytes - app.doc.median);
+
+/* Those that differ, the furthest first, each in a sentence. */
+function oddOnes() {
+  const words = (t, by) => ' peaks ' + bytesText(farBy(t)) + (t.peak_bytes > app.doc.median ? ' above' : ' below') + ' the median of all ' + app.doc.tracks.length + (by.by ? ', mostly in ' + app.doc.classes[by.k].words : '');
+  return app.doc.tracks.filter(isOdd).sort((a, b) => farBy(b) - farBy(a)).map((t) => ({ kind: 'ranks', bytes: farBy(t), track: t, text: t.label + words(t, difference(t)) + '.', words: words(t, difference(t)) }));
+}
 
 function ranksTable(tracks) {
   const middle = app.doc.median, most = Math.max(...tracks.map((t) => t.peak_bytes));
   const row = (t) => {
-    const by = difference(t, tracks);
+    const by = difference(t);
     return { props: { class: 'link' + (isOdd(t) ? ' odd' : ''), 'data-rank': t.index, onclick: () => chooseTrack(t.index) },
       cells: [t.label, bytesText(t.peak_bytes), bar(t.peak_bytes, most), growthText(t.peak_bytes - middle),
         by.by ? h('span', {}, swatch(colourOf(by.k)), app.doc.classes[by.k].words + ' ' + growthText(by.by)) : '', bytesText(t.peak_reserved_bytes), t.peak_text] };
@@ -30,10 +32,9 @@ function ranksTable(tracks) {
 function ranksPanel() {
   const tracks = app.doc.tracks;
   if (tracks.length < 2) return;
-  const mostly = (t) => { const by = difference(t, tracks); return by.by ? ', mostly in ' + app.doc.classes[by.k].words : ''; };
-  const p = panel('ranks', 'Ranks'), far = (t) => Math.abs(t.peak_bytes - app.doc.median), odd = tracks.filter(isOdd).sort((a, b) => far(b) - far(a)), most = Math.max(...tracks.map((t) => t.peak_bytes));
+  const p = panel('ranks', 'Ranks'), odd = oddOnes(), most = Math.max(...tracks.map((t) => t.peak_bytes));
   const dead = tracks.filter((t) => t.first_oom_ns).sort((a, b) => a.first_oom_ns + a.wall - b.first_oom_ns - b.wall)[0];
-  p.body.append(h('p', { class: 'headline small' }, odd.length ? odd.slice(0, 3).map((t) => h('span', {}, h('b', {}, t.label), ' peaks ' + bytesText(far(t)) + (t.peak_bytes > app.doc.median ? ' above' : ' below') + ' the median of all ' + tracks.length + mostly(t)))
+  p.body.append(h('p', { class: 'headline small' }, odd.length ? odd.slice(0, 3).map((o) => h('span', {}, h('b', {}, o.track.label), o.words))
       .concat(odd.length > 3 ? h('span', {}, 'and ' + countText(odd.length - 3) + ' more') : [])
     : h('span', {}, 'All ' + tracks.length + ' peak within ' + fixed(100 * (most - Math.min(...tracks.map((t) => t.peak_bytes))) / most, 1) + ' % of each other.'),
   dead ? h('b', { class: 'alarm' }, dead.label + ' was the first to run out of memory.') : null));

@@ -2,7 +2,7 @@
 /* What matters about the run, as the tool's `report` says it first. Each finding leads to its moment, and there to its line. */
 
 const findingsList = (all, link) => (all.length ? h('ol', { class: 'findings' }, all.map((f) => h('li', { 'data-kind': f.kind }, h('span', { class: 'kind' }, f.bytes ? bytesText(f.bytes) : ''),
-  h('div', { class: 'text' }, f.text, h('p', { class: 'next' }, 'Next: ', h(f.action.startsWith('gpumemtrace ') ? 'code' : 'span', {}, f.action)), link(f))))) : h('p', {}, 'Nothing stands out.'));
+  h('div', { class: 'text' }, f.text, f.action ? h('p', { class: 'next' }, 'Next: ', h(f.action.startsWith('gpumemtrace ') ? 'code' : 'span', {}, f.action)) : null, link(f))))) : h('p', {}, 'Nothing stands out.'));
 
 function summaryPanel() {
   const p = panel('findings', 'What stands out');
@@ -16,9 +16,10 @@ function summaryPanel() {
   }
 
   const link = (t, f) => h('a', { href: '#moment', onclick: () => open(f) }, 'Go to ' + secondsText(f.time_ns - t.first_ns) + (line(f) ? ', ' + line(f) : ''));
+  const toRank = (f) => h('a', { href: '#peak', onclick: () => chooseTrack(f.track.index) }, 'Go to ' + f.track.label);
   on('track', () => {
-    const t = app.track;
+    const t = app.track, others = oddOnes().slice(0, 2);
     if (app.doc.tracks.length > 1) p.note(t.label);
-    replace(p.body, findingsList(t.summary, (f) => (f.seq ? link(t, f) : null)));
+    replace(p.body, findingsList([...others, ...t.summary].sort((a, b) => b.bytes - a.bytes).slice(0, 5), (f) => (f.track ? toRank(f) : f.seq ? link(t, f) : null)));
   }, true);
 }

@@ -226,6 +226,7 @@ function timelinePanel() {
   on('track', () => {
     app.hover = band = null;
     app.mark = 0;
+    p.show(!app.track.state);
     if (!charts.has(app.track)) charts.set(app.track, new Chart(app.track));
     chart = charts.get(app.track);
     axis.show(chart.axis);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A trace of torch.profiler (Kineto, JSON) that has [memory] events: each block of a GPU that came
+ * or went, with the allocator's own totals. What was there before the trace is one block. No
+ * stacks.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/json.h"
+#include "../base/need.h"
+#include "../base/unpack.h"
+#include "import_parts.h"
+
+#define EARLY_ADDR 4096 /* of the block that stands for what was there before */
+#define LONGEST	   512
+
+/* An object of JSON with one of the members that come first. */
+bool import_trace_starts(const void *data, size_t len)
+{
+	const char *s = data;
+	size_t head = len < UNPACK_START ? len : UNPACK_START, space = 0;
+
+	while (space < head && strchr(" \t\r\n", s[space]))
+		space++;
+	return space < head && s[space] == '{' &&
+	       (memmem(s, head, "\"schemaVersion\"", 15) || memmem(s, head, "\"traceEvents\"", 13));
+}
+
+static bool is_memory(struct json event)
+{
+	return json_is(json_member(event, "name"), "[memory]") &&
+	       json_unsigned(json_at(event, "args.Device Type")) == 1;
+}
+
+/* Optimizers' own are left out: without passes between them they are no steps. */
+static bool is_mark(struct json event)
+{
+	char name[LONGEST];
+
+	json_string(json_member(event, "name"), name, sizeof(name));
+	return json_is(json_member(event, "cat"), "user_annotation") &&
+	       strncmp(name, "Optimizer.", 10);
+}
+
+static void add_event(struct import *im, struct json event, uint64_t base, uint32_t i)
+{
+	uint64_t time = base + (uint64_t)json_number(json_member(event, "ts"));
+	uint64_t device = json_unsigned(json_at(event, "args.Device Id"));
+	struct import_item item = { .time = time, .index = i, .what = ITEM_ENTRY };
+
+	if (is_memory(event) && device < IMPORT_DEVICES) {
+		item.device = (uint16_t)device;
+		import_add_item(im, item);
+		im->entries++;
+	} else if (is_mark(event)) {
+		item.what = ITEM_BEGIN;
+		import_add_item(im, item);
+		item.what = ITEM_END;
+		item.time += (uint64_t)json_number(json_member(event, "dur"));
+		import_add_item(im, item);
+	} else {
+		return;
+	}
+	im->trace[i] = event;
+}
+
+bool import_trace_read(struct import *im, const void *data, size_t len)
+{
+	struct json root = json_text(data, len), events = json_member(root, "traceEvents");
+	uint64_t base = json_unsigned(json_member(root, "baseTimeNanoseconds")) / 1000;
+	uint32_t i = 0;
+
+	im->times = true;
+	im->trace = need_new((json_count(events) + 1) * sizeof(*im->trace));
+	for (struct json e = json_first(events, NULL); e.s; e = json_next(events, e, NULL))
+		add_event(im, e, base, i++);
+	if (!im->entries)
+		im->error = "a trace without memory of a GPU: torch.profiler records it with "
+			    "profile_memory=True";
+	return im->entries;
+}
+
+/* A block of the trace, or of the time before it. */
+static void tell_block(struct import *im, uint16_t device, uint64_t addr, int64_t bytes,
+		       uint64_t all, uint64_t reserved)
+{
+	import_event(im, (struct gmt_event){ .kind = bytes < 0 ? GMT_BLOCK_FREE : GMT_BLOCK_ALLOC,
+					     .addr = addr,
+					     .size = (uint64_t)(bytes < 0 ? -bytes : bytes),
+					     .arg0 = all,
+					     .arg1 = reserved,
+					     .device = (int16_t)device,
+					     .thread = THREAD_MAIN });
+}
+
+/* Before the first event of a device. */
+void import_trace_begin(struct import *im)
+{
+	for (size_t i = 0; i < im->item_count; i++) {
+		const struct import_item *item = &im->items[i];
+		struct import_device *d = &im->devices[item->device];
+		struct json args = json_member(im->trace[item->index], "args");
+		int64_t before = json_signed(json_member(args, "Total Allocated")) -
+				 json_signed(json_member(args, "Bytes"));
+
+		if (item->what != ITEM_ENTRY || d->written)
+			continue;
+		d->written = true;
+		d->allocated = before > 0 ? (uint64_t)before : 0;
+		if (!d->allocated)
+			continue;
+		tell_block(im, item->device, EARLY_ADDR, before, d->allocated, d->allocated);
+		import_note(im,
+			    "the trace begins late: %" PRIu64
+			    " bytes of device %u were there before its first event and count as "
+			    "one block",
+			    d->allocated, item->device);
+	}
+}
+
+/* Part of what was there before the trace goes: the rest is another block. */
+static void free_early(struct import *im, uint16_t device, uint64_t bytes, uint64_t all,
+		       uint64_t reserved)
+{
+	struct import_device *d = &im->devices[device];
+	uint64_t left = d->allocated > bytes ? d->allocated - bytes : 0;
+
+	if (d->allocated)
+		tell_block(im, device, EARLY_ADDR, -(int64_t)d->allocated, all - left, reserved);
+	if (left)
+		tell_block(im, device, EARLY_ADDR, (int64_t)left, all, reserved);
+	d->allocated = left;
+}
+
+static void tell_memory(struct import *im, const struct import_item *item)
+{
+	struct json args = json_member(im->trace[item->index], "args");
+	uint64_t addr = json_unsigned(json_member(args, "Addr"));
+	uint64_t all = json_unsigned(json_member(args, "Total Allocated"));
+	uint64_t reserved = json_unsigned(json_member(args, "Total Reserved"));
+	int64_t bytes = json_signed(json_member(args, "Bytes"));
+	uint32_t *known = map_put(&im->alive, import_hash(item->device, &addr, sizeof(addr)), NULL);
+
+	if (bytes < 0 && !*known)
+		free_early(im, item->device, (uint64_t)-bytes, all, reserved);
+	else if (bytes)
+		tell_block(im, item->device, addr, bytes, all, reserved);
+	*known = bytes > 0;
+}
+
+void import_trace_tell(struct import *im, const struct import_item *item)
+{
+	char name[LONGEST];
+
+	json_string(json_member(im->trace[item->index], "name"), name, sizeof(name));
+	if (item->what == ITEM_ENTRY)
+		tell_memory(im, item);
+	else if (item->what == ITEM_BEGIN)
+		import_mark_begin(im, name, strlen(name));
+	else
+		import_mark_end(im, name, strlen(name));
+}
