@@ -74,6 +74,26 @@ def cut_graphs():
         optimizer.step()
         optimizer.zero_grad()
 
+def scored():
+    net, optimizer = made(D, 8 * D)
+    for step in range(2):
+        logits = net[0](torch.randn(8, 512, D, device="cuda"))[:, -128:]
+        logits.log_softmax(-1)[..., 0].mean().backward()  # here
+        optimizer.step()
+        optimizer.zero_grad()
+        del logits
+
+def scored_in_chunks():
+    net, optimizer = made(D, 8 * D)
+    for step in range(2):
+        total = 0.0
+        for logits in net[0](torch.randn(8, 512, D, device="cuda")).chunk(4, 1):
+            total = total + logits.log_softmax(-1)[..., 0].mean()  # here
+        total.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del logits, total
+
 def parts():
     net, optimizer = made(D, D)
     for step in range(2):
@@ -135,6 +155,17 @@ def older(said):
 
 def names(said):
     return {r["name"] for r in said["remedies"]}
+
+
+def test_a_slice_of_a_result(programs, tool):
+    """The rest is seen to be unused before any backward pass."""
+    (*_, said) = staged(programs, tool, "scored")[1]
+    assert [r["saves_bytes"] >> 20 for r in said["remedies"] if r["name"] == "unused_results"] == [96]
+
+
+def test_several_slices_of_a_result(programs, tool):
+    _, _, *later = staged(programs, tool, "scored_in_chunks")[1]
+    assert len(later) >= 4 and not any("unused_results" in names(said) for said in later)
 
 
 def test_results_of_an_evaluation(programs, tool):

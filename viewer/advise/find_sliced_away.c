@@ -145,7 +145,7 @@ void advise_unused_results(struct advise *a)
 			   "%s %s in its results and their gradients, %s each, of which a slice "
 			   "of %s %s",
 			   B(bytes), a->when, B(cut.whole), B(cut.part),
-			   sliced ? "gets a gradient" : "is taken");
+			   sliced ? "gets a gradient" : "is taken until then");
 	}
 	ops_free(&ops);
 }
