@@ -347,6 +347,22 @@ def first_token():
         del x, y
 
 
+@case("unused_results")
+def pooled_token():
+    """Of the last layer's result a token is taken; the layers before it give as much, and all of that is used."""
+    layers = nn.ModuleList(nn.Linear(512, 512) for _ in range(6)).cuda()
+    optimizer = torch.optim.SGD(layers.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(64, 512, 512, device="cuda")
+        for layer in layers[:-1]:
+            x = layer(x).relu_()
+        y = layers[-1](x[:, :1] if AFTER else x)[:, 0]
+        y.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del x, y
+
+
 class Frames(nn.Module):
     """A frozen encoder of frames, read by a small decoder that is trained."""
 

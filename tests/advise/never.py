@@ -39,6 +39,20 @@ def shifted_logits():
         optimizer.zero_grad()
 
 
+@case("unused_results")
+def losses_of_chunks():
+    """Each chunk of the positions has its loss."""
+    embed, head = nn.Embedding(16384, 256).cuda(), nn.Linear(256, 16384).cuda()
+    optimizer = torch.optim.SGD([*embed.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        t, total = words(4, 512, 16384), 0.0
+        for logits, of in zip(head(embed(t)).chunk(4, 1), t.chunk(4, 1)):
+            total = total - logits.log_softmax(-1).gather(-1, of[..., None]).mean()
+        total.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("kept_results")
 def results_that_are_used_again():
     model, head = (nn.Sequential(nn.Linear(1024, 2048), nn.ReLU(), nn.Linear(2048, 1024)).cuda() for _ in range(2))

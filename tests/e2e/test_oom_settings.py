@@ -42,8 +42,8 @@ class Kind:
     def __init__(self, programs, tool, name):
         self.programs, self.tool, self.name = programs, tool, name
 
-    def refused(self, mib, conf=None):
-        env = {"PYTORCH_CUDA_ALLOC_CONF": conf} if conf else {}
+    def refused(self, mib, conf=None, **env):
+        env |= {"PYTORCH_CUDA_ALLOC_CONF": conf} if conf else {}
         (self.programs.folder / "run.gmt").unlink(missing_ok=True)
         done = self.programs("refused_kinds.py", self.name, card=card(mib), GPUMEMTRACE_OUTPUT="run.gmt", **env)
         assert done.returncode in (0, 3), done.stderr[-2000:]
@@ -79,6 +79,16 @@ def test_a_run_with_the_setting_agrees(programs, tool, name):
             lacking = -(-settings[conf]["lacking_bytes"] // MIB)
             assert kind.outcome(first, mib + lacking, conf) == "fits"
             assert kind.outcome(first, mib + lacking - 2, conf) != "fits"
+
+
+@pytest.mark.parametrize("name, helps", [("workspace_alone", True), ("workspace_inside", False)])
+def test_smaller_workspaces_agree(programs, tool, name, helps):
+    kind = Kind(programs, tool, name)
+    (first,) = kind.refused(420)
+    said = tool.json("oom", programs.folder / "run.gmt")
+    (remedy,) = [r for r in said["remedies"] if r["name"] == "less_workspace"]
+    assert remedy["saves_bytes"] > said["asked_bytes"] and remedy["enough"] == helps
+    assert (kind.refused(420, CUBLAS_WORKSPACE_CONFIG=":4096:2") > [first]) == helps
 
 
 def check_words(said, text, settings):

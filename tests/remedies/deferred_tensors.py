@@ -81,7 +81,7 @@ class Scores(Deferred):
             return self.changed(torch.mul, rest, kwargs, scale=self.scale * number)
         if name in ("add", "__add__", "__radd__") and isinstance(rest[0], torch.Tensor) and not self.softmax_done:
             return self.changed(torch.add, rest, kwargs, mask=rest[0] if self.mask is None else self.mask + rest[0])
-        if name in ("masked_fill", "masked_fill_") and number == -math.inf and self.mask is None:
+        if name in ("masked_fill", "masked_fill_") and rest[1] == -math.inf and self.mask is None:
             return self.changed(torch.masked_fill, rest, kwargs, mask=~rest[0].bool())
         if name == "softmax" and not self.softmax_done:
             return self.changed(torch.softmax, rest, {k: v for k, v in kwargs.items() if k in ("dim", "dtype")}, softmax_done=True)
@@ -105,8 +105,8 @@ def scores(is_inside):
         if isinstance(query, Deferred) or query.ndim < 3 or not query.is_cuda or not is_inside():
             return None
         key = transposed.transpose(-2, -1)
-        if query.shape[-1] >= key.shape[-2] or query.shape[:-2] != key.shape[:-2]:
-            return None
+        if transposed.stride(-1) == 1 or query.shape[:-2] != key.shape[:-2]:
+            return None  # values are not transposed
         like = torch.empty((*query.shape[:-1], key.shape[-2]), dtype=query.dtype, device="meta")
         out = Scores(lambda: func(query, transposed), like)
         out.query, out.key = query, key

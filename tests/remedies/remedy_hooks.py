@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 from torch.overrides import TorchFunctionMode
+from torch.utils.data import DataLoader
 from torch.utils.checkpoint import checkpoint
 
 import deferred_tensors
@@ -205,6 +206,7 @@ def set_to_none(finding):
             plain(self, set_to_none=True)
 
         cls.zero_grad = zero_grad
+    cleared_after_step(finding)  # zero_grad may come behind another model's forward pass
 
 
 @remedy("idle_gradients")
@@ -423,12 +425,14 @@ def without_float(finding):
 
 @remedy("smaller_batch")
 def half_batch(finding):
-    """Tensors with as many rows as a batch get half of them, as soon as they are on the device."""
+    """Loaders of such batches get half the batch size, and what the program makes with as many rows as a batch half of them. Without such a
+    loader, all tensors with as many rows, as soon as they are on the device; weights that a model moves there are none of these."""
     batches = finding["rows"]
     made = {"randn", "rand", "randint", "zeros", "ones", "full"}
+    is_loaded = halved_loaders(batches)
 
     def halve(func, args, kwargs):
-        if depth or any(f.f_code.co_name == "__init__" for f in frames()):
+        if depth or is_loaded and func.__name__ not in made or any(f.f_code.co_name in ("__init__", "_apply") for f in frames()):
             return None
         out = func(*args, **kwargs)
         is_new = func.__name__ in made or isinstance(args[0], torch.Tensor) and not args[0].is_cuda
@@ -443,6 +447,23 @@ def half_batch(finding):
 
     around_calls(lambda module, call, args, kwargs: call(*args, **kwargs))
     AtLine(halve, lambda func: func.__name__ in made | {"cuda", "to"}).__enter__()
+
+
+def halved_loaders(batches):
+    """Filled with the loaders that got half a batch."""
+    loaders, plain = [], DataLoader.__init__
+
+    def begin(self, *args, **kwargs):
+        given = inspect.signature(plain).bind(self, *args, **kwargs)
+        size = given.arguments.get("batch_size")
+        if size in batches and size > 1:
+            given.arguments["batch_size"] = size // 2
+            loaders.append(size)
+            noted()
+        plain(*given.args, **given.kwargs)
+
+    DataLoader.__init__ = begin
+    return loaders
 
 
 def half(value, rows):

@@ -112,6 +112,19 @@ def limited():
     return holes()
 
 
+def workspace_alone():
+    """cuBLAS's workspace has a segment to itself."""
+    x = torch.ones(64, 64, device="cuda")
+    return x @ x, [block(0.5) for _ in range(4000)]
+
+
+def workspace_inside():
+    """It lies in a segment with other room, which small blocks cannot have."""
+    whole = block(200)
+    del whole
+    return workspace_alone()
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     try:

@@ -27,7 +27,7 @@ struct function {
 	struct made_last {
 		uint64_t at; /* instruction */
 		uint64_t size;
-	} product;	 /* the latest one */
+	} product;	 /* the latest one; before it a line may copy what it takes */
 	uint64_t scores; /* the instruction of those that a softmax came of */
 	uint64_t largest;
 	uint64_t bytes; /* of scores at the peak */
@@ -96,11 +96,10 @@ static void collect(struct search *s)
 		if (made == MADE_SOFTMAX && l.size >= SCORES_MIN &&
 		    scores_alike(l.size, f->product.size)) {
 			f->scores = f->product.at;
+			f->largest = f->largest > l.size ? f->largest : l.size;
 			s->module = module_of(s, &l);
 			s->softmax = (size_t)(f - s->items);
 		}
-		if ((made == MADE_SOFTMAX || op->at == f->scores) && l.size > f->largest)
-			f->largest = l.size;
 	}
 }
 
@@ -137,6 +136,8 @@ static void look_at(struct search *s, struct function *f)
 
 	if (f->lines.count < 2 || !f->scores)
 		return;
+	if (f->product.at == f->scores && f->product.size > f->largest)
+		f->largest = f->product.size;
 	x = advise_add(a, "attention");
 	x->owner = f->owner;
 	x->range = x->about = true;

@@ -3,7 +3,8 @@
  * A layer's result of which a part is sliced out, and nothing else gets a gradient: the slice's
  * node makes zeros as large as the whole, for a gradient as large as the part. Where the layer is
  * given only what is needed (logits of the answer's positions) neither the rest nor those zeros
- * exist. A result that several slices are taken of is used up.
+ * exist. A result that several slices are taken of is used up. Before any backward pass: what a
+ * loss takes is a copy of a part of the product before it, because a slice has gaps.
  */
 #include <string.h>
 
@@ -70,34 +71,81 @@ static bool find_cut(struct ops *ops, struct cut *found)
 	return found->whole;
 }
 
+/* The latest product, the copy and what the loss makes of it follow each other. */
+static bool find_taken(struct ops *ops, struct cut *found)
+{
+	struct advised product = { 0 }, copy = { 0 }, whole = { 0 }, l;
+
+	ADVISE_EACH(ops->advise, RESULTS, l)
+	{
+		if (l.size < SCORES_MIN || stage_is_backward(l.born->stage))
+			continue;
+		if (ops_is_loss(ops_find(ops, &l))) {
+			if (found->whole && scores_alike(l.size, found->part) &&
+			    whole.until > l.from)
+				return false;
+			if (scores_alike(l.size, copy.size) && l.size <= product.size / 2 &&
+			    product.until > l.from && is_product(ops_find(ops, &product)->name)) {
+				*found = (struct cut){ .whole = product.size, .part = l.size };
+				whole = product;
+			}
+		}
+		product = copy;
+		copy = l;
+	}
+	return found->whole;
+}
+
+static void leave_out(const struct advise *a, struct finding *f, const struct advised *l,
+		      const struct cut *cut, uint64_t *bytes)
+{
+	plan_without(&f->plan, l->from, l->until, l->size - cut->part, a->peak_seq);
+	*bytes += advise_counts(a, l) ? l->size : 0;
+}
+
+/* Of a pass the last result of that size: those of the layers before it are used. */
+static uint64_t plan(struct ops *ops, struct finding *f, const struct cut *cut)
+{
+	struct advised l, last = { 0 };
+	uint64_t bytes = 0;
+
+	ADVISE_EACH(ops->advise, RESULTS, l)
+	{
+		bool backward = stage_is_backward(l.born->stage);
+		const struct op *op = l.size == cut->whole ? ops_find(ops, &l) : NULL;
+
+		if (!op || !(backward ? is_slice(op->name) : is_product(op->name)))
+			continue;
+		if (backward || (last.size && last.born->forwards != l.born->forwards))
+			leave_out(ops->advise, f, backward ? &l : &last, cut, &bytes);
+		if (!backward) {
+			f->owner = op->owner;
+			last = l;
+		}
+	}
+	if (last.size)
+		leave_out(ops->advise, f, &last, cut, &bytes);
+	return bytes;
+}
+
 void advise_unused_results(struct advise *a)
 {
 	struct ops ops = { .advise = a };
 	struct finding *f;
-	uint64_t bytes = 0;
-	struct advised l;
+	uint64_t bytes;
 	struct cut cut;
+	bool sliced = find_cut(&ops, &cut);
 
-	if (find_cut(&ops, &cut)) {
+	if (sliced || (!cut.whole && find_taken(&ops, &cut))) {
 		f = advise_add(a, "unused_results");
-		ADVISE_EACH(a, RESULTS, l)
-		{
-			bool backward = stage_is_backward(l.born->stage);
-			const struct op *op = l.size == cut.whole ? ops_find(&ops, &l) : NULL;
-
-			if (!op || !(backward ? is_slice(op->name) : is_product(op->name)))
-				continue;
-			if (!backward)
-				f->owner = op->owner;
-			plan_without(&f->plan, l.from, l.until, l.size - cut.part, a->peak_seq);
-			bytes += advise_counts(a, &l) ? l.size : 0;
-		}
+		bytes = plan(&ops, f, &cut);
 		advise_put(f->what, "Give this layer only what is used of its result: slice its "
 				    "input (in transformers logits_to_keep=)");
 		advise_put(f->how,
 			   "%s %s in its results and their gradients, %s each, of which a slice "
-			   "of %s gets a gradient",
-			   B(bytes), a->when, B(cut.whole), B(cut.part));
+			   "of %s %s",
+			   B(bytes), a->when, B(cut.whole), B(cut.part),
+			   sliced ? "gets a gradient" : "is taken until then");
 	}
 	ops_free(&ops);
 }

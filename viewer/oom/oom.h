@@ -43,6 +43,7 @@ struct oom_settings {
 	size_t count;
 	const struct oom_setting *fits; /* the first that does, NULL = none */
 	struct replay_refusal own;	/* with the recording's own one */
+	bool less_workspace;		/* with it, and with less for cuBLAS: the request fits */
 	char why[SETTINGS_WHY];		/* none was tried, though one may help; "" = none may */
 };
 
@@ -186,6 +187,11 @@ const char *oom_cause_name(enum oom_cause cause);
 
 /* The most useful first; returns how many. */
 size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
+
+#define OOM_CUBLAS_LEFT (8ull << 20) /* of a workspace of cuBLAS, with :4096:2 */
+/* Bytes less of a block of that class; 0: it is no such workspace. */
+uint64_t oom_spared(const struct oom *o, const struct block *b, enum category c);
+uint64_t oom_spared_all(const struct oom *o); /* 0: too few */
 
 /* oom_settings.c: what replays say, and the sentences on what does not help, behind a text. */
 void oom_settings(struct oom_settings *all, const struct oom *o);

@@ -15,8 +15,6 @@
 
 enum { PIECES = 8 };
 
-#define CUBLAS_LEFT (8ull << 20) /* of a workspace of cuBLAS, with :4096:2 */
-
 typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
 
 static bool is_limited(const struct oom *o)
@@ -143,11 +141,11 @@ static uint64_t gather_less(const struct oom *o, char *what, char *how)
 	return o->unsharded + o->block / 2;
 }
 
-static bool is_of_cublas(const struct oom *o, uint32_t stack, uint64_t seq)
+static bool is_of_cublas(const struct oom *o, const struct block *b)
 {
 	struct stacks *s = &o->timeline->stacks;
 
-	stacks_read_names(s, stack, seq);
+	stacks_read_names(s, b->stack, b->seq);
 	for (size_t i = 0; i < s->count && !s->frames[i].python; i++)
 		if (strstr(s->frames[i].function, "Blas"))
 			return true;
@@ -157,31 +155,36 @@ static bool is_of_cublas(const struct oom *o, uint32_t stack, uint64_t seq)
 /* The library decides, and whether it can do without is not known. */
 static bool is_up_to_the_library(const struct oom *o)
 {
-	return o->wanted_category == CATEGORY_workspace &&
-	       !is_of_cublas(o, o->wanted.stack, o->wanted.seq);
+	return o->wanted_category == CATEGORY_workspace && !is_of_cublas(o, &o->wanted);
+}
+
+uint64_t oom_spared(const struct oom *o, const struct block *b, enum category c)
+{
+	bool spared = c == CATEGORY_workspace && b->size > OOM_CUBLAS_LEFT && is_of_cublas(o, b);
+
+	return spared ? b->size - OOM_CUBLAS_LEFT : 0;
+}
+
+uint64_t oom_spared_all(const struct oom *o)
+{
+	uint64_t all = oom_spared(o, &o->wanted, o->wanted_category);
+
+	for (size_t i = 0; i < o->shot.moment.count; i++)
+		all += oom_spared(o, &o->shot.moment.blocks[i], o->shot.classes[i]);
+	return all < o->capacity / 20 && o->wanted_category != CATEGORY_workspace ? 0 : all;
 }
 
 static uint64_t less_workspace(const struct oom *o, char *what, char *how)
 {
-	const struct moment *mo = &o->shot.moment;
-	bool asked = o->wanted_category == CATEGORY_workspace;
-	uint64_t saves = asked && o->block > CUBLAS_LEFT ? o->block - CUBLAS_LEFT : 0;
-
 	if (is_up_to_the_library(o)) {
 		oom_say(what, "Let the library choose an algorithm without workspace: "
 			      "torch.backends.cudnn.benchmark = False, or deterministic = True");
 		oom_say(how, "The workspace is what was asked for");
 		return o->block;
 	}
-	for (size_t i = 0; i < mo->count; i++)
-		if (o->shot.classes[i] == CATEGORY_workspace && mo->blocks[i].size > CUBLAS_LEFT &&
-		    is_of_cublas(o, mo->blocks[i].stack, mo->blocks[i].seq))
-			saves += mo->blocks[i].size - CUBLAS_LEFT;
-	if (saves < o->capacity / 20 && !asked)
-		return 0;
 	oom_say(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
-	oom_say(how, "Workspaces of cuBLAS; %s of each stays", B(CUBLAS_LEFT));
-	return saves;
+	oom_say(how, "Workspaces of cuBLAS; %s of each stays", B(OOM_CUBLAS_LEFT));
+	return oom_spared_all(o);
 }
 
 static uint64_t in_pieces(const struct oom *o, char *what, char *how)
@@ -300,6 +303,16 @@ static const struct remedy_row *row_of(const char *kind)
 	return NULL;
 }
 
+/* A library asks for what fits, so that with another setting it may have asked for more before. */
+static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
+{
+	if (test == less_workspace)
+		return o->settings.less_workspace;
+	if (saves && test == allocator && is_up_to_the_library(o))
+		return o->settings.fits->outcome.bytes >= o->block / 4;
+	return saves >= oom_missing(o);
+}
+
 struct remedy_list {
 	const struct oom *oom;
 	enum oom_cause cause;
@@ -398,8 +411,7 @@ size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy
 
 		if (table[i].test)
 			r.saves = table[i].test(o, r.what, r.how);
-		r.enough = r.saves >= oom_missing(o) &&
-			   !(table[i].test == less_workspace && is_up_to_the_library(o));
+		r.enough = is_enough(o, table[i].test, r.saves);
 		if (r.saves)
 			insert(&list, &r, table[i].causes);
 	}

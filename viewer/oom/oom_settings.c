@@ -18,15 +18,12 @@ static bool may_help(const struct oom *o)
 	return o->room.cached + o->room.free >= o->block;
 }
 
-static bool is_asked(const struct oom *o)
+static bool can_replay(const struct oom *o)
 {
 	const struct refusal *r = &o->refusal;
 
-	if (r->event.kind != GMT_BLOCK_OOM || !r->fail.kind || o->shot.moment.mapped_count)
-		return false;
-	if (o->block / UNIT >= UINT32_MAX) /* larger than a request can be written */
-		return false;
-	return may_help(o) || o->room.cached >= o->room.reserved / VISIBLE;
+	return r->event.kind == GMT_BLOCK_OOM && r->fail.kind && !o->shot.moment.mapped_count &&
+	       o->block / UNIT < UINT32_MAX; /* larger ones cannot be written */
 }
 
 /* As recorded it is refused, as much is reserved then. */
@@ -69,12 +66,35 @@ static void try_all(struct oom_settings *all, const struct replay_trial *t, bool
 	say_progress_end();
 }
 
+/* The same requests, but for the workspaces of cuBLAS. */
+static bool fits_with_less(const struct replay_trial *t, const struct oom *o)
+{
+	const struct requests *r = t->requests;
+	const struct snapshot *s = &o->shot;
+	struct replay_refusal outcome;
+
+	if (oom_spared(o, &o->wanted, o->wanted_category))
+		requests_life(r, r->lives.count - 1)->asked = OOM_CUBLAS_LEFT / UNIT;
+	else if (o->wanted_category == CATEGORY_workspace)
+		return false; /* another library's: what that does with less is not known */
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const uint32_t *life = map_get(&r->live, s->moment.blocks[i].addr);
+
+		if (life && oom_spared(o, &s->moment.blocks[i], s->classes[i]))
+			requests_life(r, *life)->asked = OOM_CUBLAS_LEFT / UNIT;
+	}
+	replay_refusal(&outcome, t, &t->own.settings);
+	return outcome.what == REFUSAL_FITS;
+}
+
 void oom_settings(struct oom_settings *all, const struct oom *o)
 {
+	bool asked = may_help(o) || o->room.cached >= o->room.reserved / VISIBLE;
+	bool spared = oom_spared_all(o);
 	struct replay_trial t;
 
 	*all = (struct oom_settings){ 0 };
-	if (!is_asked(o))
+	if (!can_replay(o) || (!asked && !spared))
 		return;
 	replay_trial_open(&t, o->timeline->recording, o->timeline->device, o->refusal.event.seq,
 			  NULL);
@@ -82,9 +102,10 @@ void oom_settings(struct oom_settings *all, const struct oom *o)
 		replay_refusal(&all->own, &t, &t.own.settings);
 		t.why = why_not(&t, &all->own);
 	}
-	if (!t.why)
+	if (!t.why && asked)
 		try_all(all, &t, !may_help(o));
-	else if (may_help(o))
+	all->less_workspace = !t.why && spared && fits_with_less(&t, o);
+	if (t.why && may_help(o))
 		snprintf(all->why, sizeof(all->why), "%s", t.why);
 	replay_trial_close(&t);
 }
