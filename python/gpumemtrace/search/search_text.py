@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
+from .search_accuracy import MEDIAN, RUNS
 from .search_answer import Answer, Column, in_units, many
 from .search_cells import Cell
 from .search_document import Found
@@ -102,6 +103,7 @@ def is_said(cell: Cell, before: List[Cell]) -> bool:
 def runs(found: Found, answer: Answer) -> None:
     r = found.runs
     answer.line()
+    answer.sentence(f"Published figures of {RUNS} real runs come out within {MEDIAN} (median).", "")
     answer.sentence(
         f"{r.ran} run{'' if r.ran == 1 else 's'}{', the others were in the folder' if r.kept else ''}."
         + ("" if all(c.measured for c in found.cells) else
