@@ -100,7 +100,7 @@ def peft(commit, date, version):
 
 PEFT = {"b2d61f5": peft("b2d61f5f80a7ac540fb572c077d8265a95986db8", "2026-06-09", "2.12"),
         "194cb8f": peft("194cb8feb21c6623f61f30305e20fdbe2b842c10", "2026-07-27", "2.13"),
-        "a429b59": peft("a429b594910844a21634114c5776c3ef5d0217a4", "2026-08-13", "2.13")}
+        "b8bf407": peft("b8bf4075a0094ea4f8403781393867c7c6722550", "2026-08-13", "2.13")}
 PEFT_TABLE = """
 adalora/flux2-klein-default 11.377 b2d61f5
 boft/flux2-klein-default 17.365 b2d61f5
@@ -119,7 +119,7 @@ ia3/flux2-klein-default 9.559 b2d61f5
 lily/flux2-klein-default 10.624 b2d61f5
 ln_tuning/flux2-klein-default 9.608 b2d61f5
 loha/flux2-klein-default 12.687 b2d61f5
-lokr/flux2-klein-lr1e-3 10.817 a429b59
+lokr/flux2-klein-lr1e-3 10.817 b8bf407
 lora/flux2-klein-default 10.554 b2d61f5
 lora/flux2-klein-rank64 11.377 194cb8f
 miss/flux2-klein-default 10.407 b2d61f5

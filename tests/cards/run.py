@@ -24,6 +24,7 @@ ROOT = HERE.parents[1]
 TOOL = str(ROOT / "build/gpumemtrace")
 RESULTS = HERE / "results.json"
 WITH_SOURCE = ("peft_images.py", "titan.py")  # they find it in SOURCE
+FORKED = ("{here}/litgpt_tune.py",)  # its imports do not ask for a device, which a forked process cannot do again
 LIMIT = 3600  # seconds
 SAID = 3000  # bytes of a failure that are shown
 
@@ -132,8 +133,7 @@ def groups(names):
     """Rows that can be run together; the others alone."""
     found = {}
     for row in map(ROWS.get, names):
-        alone = row.ranks or row.count > 1 or not row.printed or "{here}" not in row.command[0]
-        found.setdefault(row.name if alone else (row.command[0], row.source, row.venv, card(row)), []).append(row)
+        found.setdefault(row.name if row.command[0] not in FORKED else (row.command[0], row.source, row.venv, card(row)), []).append(row)
     return found.values()
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """litgpt_tune.py CONFIG.yaml MODEL: litgpt's own finetuning, called with the settings of one of its config files and ended after two
-updates of two batches each at most. In place of the downloads: weights as litgpt makes them, a tokenizer without words, rows of random tokens as long as the config
+updates of two batches each at most. In place of the downloads: weights as litgpt makes them, a tokenizer without words, rows of random
+tokens as long as the config
 allows (the longest texts of Alpaca2k are)."""
 import dataclasses
 import importlib

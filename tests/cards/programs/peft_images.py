@@ -2,6 +2,7 @@
 """peft_images.py EXPERIMENT: the training loop of PEFT's comparison of methods for images, unchanged, with FLUX.2-klein 4B. In place of
 the downloads: weights that are not set, noise for the 20 pictures, embeddings of the right shape for their texts. A few steps are run;
 the rest of the 100 whose mean is published repeats the last."""
+import inspect
 import os
 import sys
 from types import SimpleNamespace
@@ -9,8 +10,8 @@ from types import SimpleNamespace
 import torch
 
 FOLDER = os.environ["SOURCE"] + "/method_comparison/image-gen"
+sys.modules["torchao"] = None  # not installed in the publication's list of packages, and newer here than PEFT then knew
 sys.path[:0] = [FOLDER, os.environ["SOURCE"] + "/src"]
-os.chdir(FOLDER)
 
 import run  # noqa: E402
 import utils  # noqa: E402
@@ -56,8 +57,8 @@ def data(train_config, print_fn):
 
 
 def main(experiment):
-    folder = "experiments/" + experiment
-    config = PeftConfig.from_pretrained(folder) if os.path.exists(folder + "/adapter_config.json") else None
+    folder = FOLDER + "/experiments/" + experiment
+    config = None if experiment.startswith("full-finetuning/") else PeftConfig.from_pretrained(folder)
     given = run.get_train_config(folder + "/" + utils.FILE_NAME_TRAIN_PARAMS)
     given.max_steps = STEPS
     before = run.init_accelerator()
@@ -65,7 +66,8 @@ def main(experiment):
     run.get_dino_encoder = lambda model, size: (None, Dinov2Model(Dinov2Config(image_size=518)).to("cuda").eval())
     run.get_train_valid_test_datasets = data
     run.evaluate = run.measure_drift = lambda **settings: 0.0
-    result = run.train(pipeline=pipeline_of(config, given), train_config=given, accelerator_memory_init=before,
+    device = {"device_type": "cuda"} if "device_type" in inspect.signature(run.train).parameters else {}
+    result = run.train(**device, pipeline=pipeline_of(config, given), train_config=given, accelerator_memory_init=before,
                        is_adalora=config is not None and config.peft_type == "ADALORA", print_verbose=print)
     log = result.accelerator_memory_reserved_log
     print(result.status, result.error_msg, "parameters", result.num_total_params, "reserved", log)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""titan.py [OPTION...]: torchtitan's own train.py with its options, of which three are set here. In place of the downloads: random tokens, a
+"""titan.py [OPTION...]: torchtitan's own train.py with its options, of which two are set here. In place of the downloads: random tokens, a
 tokenizer of which only the number of words is asked."""
 import importlib.util
 import os
@@ -46,7 +46,7 @@ def main():
     train = importlib.util.module_from_spec(found)
     found.loader.exec_module(train)
     config = train.JobConfig()
-    config.parse_args(["--metrics.disable_color_printing", "--metrics.log_freq", "1", "--training.steps", "3", *sys.argv[1:]])
+    config.parse_args(["--metrics.disable_color_printing", "--training.steps", "10", *sys.argv[1:]])
     train.main(config)
     torch.distributed.destroy_process_group()
 

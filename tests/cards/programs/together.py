@@ -28,15 +28,16 @@ def run(module, place, arguments):
 
 
 def main(program, lists):
+    here = Path.cwd()
     found = importlib.util.spec_from_file_location("program", program)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     for i, arguments in enumerate(lists):
         begin, pid = time.monotonic(), os.fork()
         if not pid:
-            run(module, Path(f"row-{i}"), arguments.split(","))
+            run(module, here / f"row-{i}", arguments.split(","))
         _, status, used = os.wait4(pid, 0)
-        with open("ended", "a") as ended:
+        with open(here / "ended", "a") as ended:
             print(json.dumps([i, os.waitstatus_to_exitcode(status), round(time.monotonic() - begin), used.ru_maxrss << 10]), file=ended, flush=True)
 
 
