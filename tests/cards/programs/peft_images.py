@@ -69,6 +69,7 @@ def main(experiment):
     device = {"device_type": "cuda"} if "device_type" in inspect.signature(run.train).parameters else {}
     result = run.train(**device, pipeline=pipeline_of(config, given), train_config=given, accelerator_memory_init=before,
                        is_adalora=config is not None and config.peft_type == "ADALORA", print_verbose=print)
+    result = result[0] if isinstance(result, tuple) else result
     log = result.accelerator_memory_reserved_log
     print(result.status, result.error_msg, "parameters", result.num_total_params, "reserved", log)
     assert len(log) == STEPS
