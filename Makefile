@@ -265,7 +265,7 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
-.PHONY: test test-page test-matrix test-driver test-frameworks test-versions test-conclusions bench lint
+.PHONY: test test-page test-matrix test-driver test-frameworks test-versions test-conclusions test-cards test-engines bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
 	@scripts/setup.sh newest headers tools browser docs trainers wheel
 	@scripts/test.sh
@@ -297,6 +297,10 @@ test-conclusions: setup  ## is what `oom` and `advise` say so in the rest of the
 	@.venv-frameworks/bin/python tests/remedies/ended_early.py $(B)/future
 	@.venv-frameworks/bin/python tests/remedies/try_remedies.py $(B)/future --write
 	@.venv-frameworks/bin/python tests/reports/run.py $(B)/reports --write docs/conclusions.md
+test-cards: setup  ## published memory figures of real cards, made again on simulated ones; writes docs/accuracy.md (many hours)
+	@scripts/setup.sh frameworks cards25 cards26
+	@$(MAKE) --no-print-directory all
+	@.venv/bin/python tests/cards/run.py --missing --write
 bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@$(MAKE) --no-print-directory all $(B)/data/make_long
 	@.venv/bin/python tests/bench/bench.py

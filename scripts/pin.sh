@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Makes tests/requirements/*.txt (full pins for CPython 3.10 and later) from the *.in beside them.
+# A line `# as of DATE` in a file takes the newest packages of that day.
 # For maintainers, by hand; needs `uv` on the PATH. Usage: scripts/pin.sh [NAME...]
 set -eu
 cd "$(dirname "$0")/../tests/requirements"
-[ $# -gt 0 ] || set -- cu13 newest cu12 tools browser frameworks wheel docs loggers spark engines
+[ $# -gt 0 ] || set -- cu13 newest cu12 tools browser frameworks wheel docs loggers spark engines cards25 cards26
 for name; do
-	uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate \
+	before=$(sed -n "s/^# as of /--exclude-newer /p" "$name.in")
+	uv pip compile --quiet $before --universal --python-version 3.10 --no-header --no-annotate \
 		-o "$name.new" "$name.in" >/dev/null
 	{
 		echo "# From $name.in by scripts/pin.sh: change that one."

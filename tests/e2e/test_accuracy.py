@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/accuracy.md, README's sentence and the constant that `fit` prints are those of the results; a row that was not run says so."""
+import json
+import re
+import statistics
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+CARDS = ROOT / "tests/cards"
+sys.path.insert(0, str(CARDS))
+import page  # noqa: E402
+from rows import ROWS  # noqa: E402
+
+RESULTS = json.loads((CARDS / "results.json").read_text())
+
+
+def pages():
+    return {path: path.read_text() for path in (page.PAGE, page.README, page.CONSTANT)}
+
+
+def test_pages_are_made_from_the_results():
+    said = pages()
+    assert page.filled(said[page.PAGE]) == said[page.PAGE]
+    assert page.with_sentence(said[page.README]) == said[page.README]
+    assert page.with_constant(said[page.CONSTANT]) == said[page.CONSTANT]
+
+
+def test_one_claim_in_all_places():
+    """Counted here once more, from the rows of the page."""
+    table = re.findall(r"\| ([+-][\d.]+) % \| \d+ s \|", page.PAGE.read_text())
+    said = re.search(r"Published figures of (\d+) real runs come out within ([\d.]+) % \(median\)", page.README.read_text().split("<!-- sample -->")[0])
+    assert int(said[1]) == len(table)
+    assert abs(float(said[2]) - statistics.median(abs(float(x)) for x in table)) < 0.0101  # the rows of the page are rounded
+    assert f'\nRUNS, MEDIAN = {said[1]}, "{said[2]} %"  #' in page.CONSTANT.read_text()
+
+
+def test_differences_are_those_of_both_figures():
+    for name, published, ours, said in re.findall(r"^\| (\S+) \|.*\| ([\d.]+) \w+ \| ([\d.]+) \| ([+-][\d.]+) % \|", page.PAGE.read_text(), re.M):
+        assert float(published) == ROWS[name].figure
+        assert abs(100 * (float(ours) / float(published) - 1) - float(said)) < 100 * 0.006 / float(published) + 0.006, name
+
+
+@pytest.mark.parametrize("result", [None, {"ours": 1.0, "version": "0.0.1"}, {"ours": 1.0, "version": page.version(), "row": "another"}])
+def test_a_row_that_this_version_did_not_run(monkeypatch, result):
+    name = next(iter(ROWS))
+    monkeypatch.setattr(page, "results", lambda: {**RESULTS, name: result})
+    row = next(line for line in page.table() if line.startswith(f"| {name} |"))
+    assert row.endswith(f"| {ROWS[name].figure:g} {ROWS[name].unit} | not run | | | |")
+
+
+def test_sources_are_pinned():
+    for row in ROWS.values():
+        assert re.fullmatch(r"[0-9a-f]{40}", row.source.commit), row.name
+        assert (ROOT / f"tests/requirements/{row.venv or row.source.environment}.txt").exists()
+
+
+def test_unknown_row():
+    done = subprocess.run([sys.executable, CARDS / "run.py", "no-row"], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("no row no-row; there are litgpt-")
