@@ -301,6 +301,10 @@ test-cards: setup  ## published memory figures of real cards, made again on simu
 	@scripts/setup.sh frameworks cards25 cards26
 	@$(MAKE) --no-print-directory all
 	@.venv/bin/python tests/cards/run.py --missing --write
+test-engines: setup  ## serving engines start unchanged on the simulated device: classes beside their own figures; writes docs/engines.md (10 minutes)
+	@scripts/setup.sh engines
+	@$(MAKE) --no-print-directory all
+	@.venv-engines/bin/python tests/engines/run.py --table docs/engines.md
 bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@$(MAKE) --no-print-directory all $(B)/data/make_long
 	@.venv/bin/python tests/bench/bench.py

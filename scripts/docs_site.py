@@ -26,7 +26,7 @@ PARTS = {
     "Use": ["README", "docs/python", "docs/ci"],
     "Reference": ["viewer/man/gpumemtrace", "docs/json", *(f"docs/reference/{name}" for name in docs_reference.PAGES),
                   "format/FORMAT", "docs/glossary"],
-    "How good it is": ["docs/benchmarks", "docs/cost", "docs/fit", "docs/accuracy", "docs/conclusions", "docs/frameworks", "docs/other-programs", "docs/reliability", "docs/driver-lookups", "docs/pytorch-versions", "docs/format-versions",
+    "How good it is": ["docs/benchmarks", "docs/cost", "docs/fit", "docs/accuracy", "docs/engines", "docs/conclusions", "docs/frameworks", "docs/other-programs", "docs/reliability", "docs/driver-lookups", "docs/pytorch-versions", "docs/format-versions",
                        "docs/gpu-results"],
     "Inside": ["viewer/README", "browser/README", "shim/README", "simgpu/README", "python/README", "packaging/README", "tests/README",
                "tests/classes/README", "tests/frameworks/README", "CONTRIBUTING", "SECURITY", "CHANGELOG"],

@@ -19,7 +19,7 @@ done <<-end
 	16098 shim
 	4533 format
 	483 cupti
-	8112 python
+	8114 python
 end
 
 awk '

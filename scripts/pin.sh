@@ -8,7 +8,9 @@ cd "$(dirname "$0")/../tests/requirements"
 [ $# -gt 0 ] || set -- cu13 newest cu12 tools browser frameworks wheel docs loggers spark engines cards25 cards26
 for name; do
 	before=$(sed -n "s/^# as of /--exclude-newer /p" "$name.in")
-	uv pip compile --quiet $before --universal --python-version 3.10 --no-header --no-annotate \
+	how='--universal --python-version 3.10'
+	[ "$name" != engines ] || how='--python-platform x86_64-manylinux_2_28 --python-version 3.11' # macOS has no vLLM with CUDA
+	uv pip compile --quiet $before $how --no-header --no-annotate \
 		-o "$name.new" "$name.in" >/dev/null
 	{
 		echo "# From $name.in by scripts/pin.sh: change that one."
