@@ -25,23 +25,22 @@ void counts_launch(void)
 	__atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
 }
 
-/* Length of the numbers at addr, of 4 or of 8 bytes, that are all the same; 0 if none are known or
- * they are no counts. */
+/* Length of the numbers at addr, of 4 or of 8 bytes, that are all the same; 0 if they are no
+ * counts. What is known behind them is of an earlier tensor. */
 static size_t same_numbers(uintptr_t addr, uint32_t *data, unsigned char *states)
 {
 	const size_t most = BYTES_MOST - addr % BYTES_MOST;
-	size_t n = 0, wide;
+	size_t known = 0, n = 0, wide;
 
 	contents_read((void *)addr, data, states, most);
-	while (n < most && states[n] > CONTENTS_GUESS)
-		n++;
-	n /= sizeof(*data);
-	if (!n || !data[0] || data[0] > COUNT_MOST)
+	while (known < most && states[known] > CONTENTS_GUESS)
+		known++;
+	known /= sizeof(*data);
+	if (!known || !data[0] || data[0] > COUNT_MOST)
 		return 0;
-	wide = n > 1 && !data[1];
-	for (size_t i = 1; i < n; i++)
-		if (data[i] != (wide && i % 2 ? 0 : data[0]))
-			return 0;
+	wide = known > 1 && !data[1];
+	while (n < known && data[n] == (wide && n % 2 ? 0 : data[0]))
+		n++;
 	return n * sizeof(*data);
 }
 
