@@ -83,15 +83,6 @@ def scored():
         optimizer.zero_grad()
         del logits
 
-def classified():
-    net, optimizer = made(*[D] * 6)
-    for step in range(3):
-        out, labels = checkpoint(net, torch.randn(4096, D, device="cuda"), use_reentrant=False), torch.zeros(4096, dtype=torch.long, device="cuda")
-        nn.functional.cross_entropy(out, labels).backward()  # here
-        optimizer.step()
-        optimizer.zero_grad()
-        del out
-
 def scored_in_chunks():
     net, optimizer = made(D, 8 * D)
     for step in range(2):
@@ -140,12 +131,12 @@ def line_of(mark, kind):
     return next(i for i in range(lines.index(f"def {kind}():"), len(lines)) if f"# {mark}" in lines[i]) + 1
 
 
-def staged(programs, tool, kind, mark="here", phase=None, **env):
-    """What is said of the first refusals that are staged at a line or in a phase, by step."""
+def staged(programs, tool, kind, mark="here"):
+    """What is said of the first refusals that are staged at a line, one of each step."""
     program, cut = programs.folder / "program.py", str(BUILD / "data/cut")
     subprocess.run(["make", "-C", ROOT, "-s", f"{BUILD.name}/data/cut"], check=True)
     program.write_text(PROGRAM)
-    recording = programs.traced(program, kind, **env)
+    recording = programs.traced(program, kind)
     events = subprocess.run([cut, recording], check=True, capture_output=True, text=True).stdout.split()
     large = [seq for seq, size in zip(events[::2], events[1::2]) if int(size) >= 1 << 23]
     pairs = [(seq, programs.folder / f"{seq}.gmt") for seq in large]
@@ -153,7 +144,7 @@ def staged(programs, tool, kind, mark="here", phase=None, **env):
     found = {}
     for _, path in pairs:
         said = tool.json("oom", path)
-        if said["phase"] == phase if phase else said["line"] == line_of(mark, kind):
+        if said["line"] == line_of(mark, kind):
             found.setdefault(said["step"], []).append(said)
     return found
 
@@ -170,12 +161,6 @@ def test_a_slice_of_a_result(programs, tool):
     """The rest is seen to be unused before any backward pass."""
     (*_, said) = staged(programs, tool, "scored")[1]
     assert [r["saves_bytes"] >> 20 for r in said["remedies"] if r["name"] == "unused_results"] == [96]
-
-
-def test_results_of_a_loss_without_tags(programs, tool):
-    """In the pass that memory ends in they are what they were in the step before."""
-    said, *_ = staged(programs, tool, "classified", phase="backward", GPUMEMTRACE_TAGS="off")[2]
-    assert [h["class"] for h in said["holders"] if h["line"] == line_of("here", "classified") and h["bytes"] >= 1 << 23] == ["activations"]
 
 
 def test_several_slices_of_a_result(programs, tool):

@@ -59,7 +59,7 @@ def test_a_pool_of_most_of_the_device(programs, tool, name, owner, setting):
     cc(programs.folder, name, PLUGIN)
     recording = programs.traced("-c", f"import ctypes; assert not ctypes.CDLL('./{name}').start()")
     text = report(tool, recording)
-    assert "one piece, 74 % of the device" in text or "one piece, 75 % of the device" in text
+    assert "one block, 74 % of the device" in text or "one block, 75 % of the device" in text
     assert (owner is None and "own allocator" not in text) or (owner in text and setting in text)
 
 

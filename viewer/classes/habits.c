@@ -57,8 +57,8 @@ void study_habits_died(struct study *st, const struct history *b)
 	if (b->stage == STAGE_OUTSIDE &&
 	    (b->died_forward > b->born_forward || b->died_backward > b->born_backward))
 		note_habit(st, b->block.stack, HABIT_READ);
-	if ((b->stage == STAGE_FORWARD || (b->stage == STAGE_OUTSIDE && b->after_forward)) &&
-	    b->died_stage == STAGE_BACKWARD && b->died_backward > b->born_backward)
+	if (b->stage == STAGE_FORWARD && b->died_stage == STAGE_BACKWARD &&
+	    b->died_backward > b->born_backward)
 		note_habit(st, b->block.stack, HABIT_OF_GRAPH);
 	if (b->stage == STAGE_OPTIMIZER && b->step && !spans_step_end(&st->m->spans, b->step).seq)
 		note_habit(st, b->block.stack, HABIT_OF_STEP);

@@ -112,31 +112,17 @@ bool life_graph(struct classifier *c, const struct history *h)
 		return false;
 	if (!c->m->spans.backwards)
 		return pass_keeps_much(p);
-	if (!life_ended(h) && study_has_habit(c->study, life_stack(h), HABIT_OF_GRAPH))
-		return true;
 	return pass_keeps_graph(p) && study_path_is_of_graph(c->study, life_module_path(h));
-}
-
-/* Backward has freed others of its stack, or results like it are saved and its pass has a graph. */
-static bool waits_for_backward(struct classifier *c, const struct history *h)
-{
-	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
-
-	return !life_ended(h) && (study_has_habit(c->study, life_stack(h), HABIT_OF_GRAPH) ||
-				  (life_born_after_forward(h) && pass_keeps_graph(p) &&
-				   place_of_native(c, h) & PLACE_RESULT));
 }
 
 bool life_script_graph(struct classifier *c, const struct history *h)
 {
 	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
 
-	if (c->m->tags || !life_born_in(h, STAGE_OUTSIDE) || life_backward_over(h) || !p)
+	if (c->m->tags || !life_born_in(h, STAGE_OUTSIDE) || life_backward_over(h) || !p ||
+	    !life_saw_backward(c, h))
 		return false;
-	if (waits_for_backward(c, h))
-		return true;
-	return life_saw_backward(c, h) &&
-	       (study_is_of_graph(c->study, h) ||
+	return (study_is_of_graph(c->study, h) ||
 		(life_born_after_forward(h) && pass_takes_graph_on(p))) &&
 	       place_of_native(c, h) & PLACE_COMPUTED;
 }
