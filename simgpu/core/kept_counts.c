@@ -26,7 +26,7 @@ void counts_launch(void)
 }
 
 /* Length of the numbers at addr, of 4 or of 8 bytes, that are all the same; 0 if they are no
- * counts. What is known behind them is of an earlier tensor. */
+ * counts. Known numbers behind them belong to an earlier tensor. */
 static size_t same_numbers(uintptr_t addr, uint32_t *data, unsigned char *states)
 {
 	const size_t most = BYTES_MOST - addr % BYTES_MOST;
@@ -41,7 +41,7 @@ static size_t same_numbers(uintptr_t addr, uint32_t *data, unsigned char *states
 	wide = known > 1 && !data[1];
 	while (n < known && data[n] == (wide && n % 2 ? 0 : data[0]))
 		n++;
-	return n * sizeof(*data);
+	return (wide ? n - n % 2 : n) * sizeof(*data);
 }
 
 /* The slot of this address, or the one that was used longest ago. */

@@ -36,7 +36,7 @@ static struct gpumemtrace *open_file(const char *path)
 }
 
 /* The document of that many recordings, to be freed. */
-static char *ask(struct gpumemtrace *const *r, size_t count, const char *question)
+static char *ask_json(struct gpumemtrace *const *r, size_t count, const char *question)
 {
 	struct gpumemtrace_answer a;
 
@@ -59,12 +59,12 @@ static void documents_do_not_depend_on_the_order(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < QUESTIONS; i++)
-		first[i] = ask(&r, 1, questions[i]);
+		first[i] = ask_json(&r, 1, questions[i]);
 	for (size_t i = QUESTIONS; i-- > 0;) {
-		again = ask(&other, 1, questions[i]);
+		again = ask_json(&other, 1, questions[i]);
 		assert_string_equal(again, first[i]);
 		free(again);
-		again = ask(&r, 1, questions[i]);
+		again = ask_json(&r, 1, questions[i]);
 		assert_string_equal(again, first[i]);
 		free(again);
 		free(first[i]);
@@ -77,8 +77,8 @@ static void two_recordings(void **state)
 {
 	struct gpumemtrace *both[] = { open_file(OLD), open_file(NEW) };
 	struct gpumemtrace *same[] = { both[0], both[0] };
-	char *first = ask(both, 2, "diff"), *none = ask(same, 2, "diff"),
-	     *again = ask(both, 2, "diff");
+	char *first = ask_json(both, 2, "diff"), *none = ask_json(same, 2, "diff"),
+	     *again = ask_json(both, 2, "diff");
 
 	(void)state;
 	assert_string_equal(first, again);
@@ -97,13 +97,13 @@ static void bytes_are_read_like_the_file(void **state)
 	size_t len = fread(bytes, 1, sizeof(bytes), f);
 	struct gpumemtrace *file = open_file(NEW), *r;
 	struct gpumemtrace_answer a;
-	char *of_file = ask(&file, 1, "report"), *of_bytes;
+	char *of_file = ask_json(&file, 1, "report"), *of_bytes;
 
 	(void)state;
 	fclose(f);
 	assert_int_equal(gpumemtrace_open_bytes(bytes, len, NEW, &r, &a), GPUMEMTRACE_OK);
 	memset(bytes, 0, sizeof(bytes));
-	of_bytes = ask(&r, 1, "report");
+	of_bytes = ask_json(&r, 1, "report");
 	assert_string_equal(of_bytes, of_file);
 	free(of_bytes);
 	free(of_file);
@@ -190,7 +190,7 @@ static void tables_outlive_their_recording(void **state)
 				unread = table(r, "allocations", "class");
 	struct ArrowSchema schema, child;
 	struct ArrowArray a, size;
-	char *report = ask(&r, 1, "report"), words[40];
+	char *report = ask_json(&r, 1, "report"), words[40];
 
 	(void)state;
 	assert_int_equal(few.get_schema(&few, &schema), 0);
@@ -257,7 +257,7 @@ static void *ask_again(void *ctx)
 
 	for (int i = 0; i < 4; i++) {
 		struct ArrowArrayStream s = table(x->r[1], "events", "seq");
-		char *again = ask(&x->r[1], 1, "report"), *both = ask(x->r, 2, "diff");
+		char *again = ask_json(&x->r[1], 1, "report"), *both = ask_json(x->r, 2, "diff");
 
 		assert_string_equal(again, x->expected);
 		assert_string_equal(both, x->both);
@@ -276,8 +276,8 @@ static void threads_take_turns(void **state)
 	pthread_t t[3];
 
 	(void)state;
-	x.expected = y.expected = ask(&x.r[1], 1, "report");
-	x.both = y.both = ask(x.r, 2, "diff");
+	x.expected = y.expected = ask_json(&x.r[1], 1, "report");
+	x.both = y.both = ask_json(x.r, 2, "diff");
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&t[i], NULL, ask_again, i % 2 ? &y : &x), 0);
 	for (int i = 0; i < 3; i++)

@@ -33,7 +33,7 @@ static uint64_t address(unsigned place, enum kind kind)
 	return (place + (place == odd_place && kind == ELSEWHERE ? MANY : 1ull)) << 20;
 }
 
-static void take(unsigned place, enum kind kind)
+static void allocate_block(unsigned place, enum kind kind)
 {
 	const uint64_t addr = address(place, kind);
 	bool odd = place == odd_place;
@@ -64,14 +64,14 @@ static void go_back(void)
 static void one_step(enum kind kind)
 {
 	for (unsigned i = 0; i < lives_of_step - 1; i++)
-		take(i, kind);
+		allocate_block(i, kind);
 	go_back();
 	drop(address(kind == SWAPPED, kind), LINE_1);
 	drop(address(kind != SWAPPED, kind), LINE_1);
 	for (unsigned i = 2; i < lives_of_step - 1; i++)
 		drop(address(i, kind), LINE_1);
 	if (kind == LEFT)
-		take(MANY + 3, kind);
+		allocate_block(MANY + 3, kind);
 	range_end(STEP_A, range_begin(STEP_A, 1), 1);
 }
 
@@ -95,7 +95,7 @@ static void over(void)
 	clean();
 }
 
-/* Of equal steps, the first and the last of which are these: by numbers from 1 on. */
+/* The first and the last of equal steps, numbered from 1. */
 static void is_row(size_t row, unsigned first, unsigned last)
 {
 	unsigned by_lives = (KEPT_LIVES + lives_of_step - 1) / lives_of_step;

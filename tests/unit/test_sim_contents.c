@@ -70,7 +70,7 @@ static void what_a_kernel_was_given_reads_as_zero(void **state)
 	sim_free(p);
 }
 
-/* What an engine reads back after a kernel that corrects it in place: ones, of 4 and of 8 bytes.
+/* Counts that an engine reads back after a kernel corrected them in place, of 4 and of 8 bytes.
  * Some launches later it is something else's memory. */
 static void counts_are_kept_for_a_while(void **state)
 {

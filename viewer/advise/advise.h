@@ -82,8 +82,8 @@ bool advise_knows_graphs(const struct advise *a);
  * first of these all passes may be of one step: of a peak that is known from the rest. */
 bool advise_knows_steps(const struct advise *a);
 
-/* Of the highest peak; replays: also by replays of the requests, for which the recording is read
- * again. */
+/* Findings about the highest peak; replays: also by replays of the requests, for which the
+ * recording is read again. */
 void advise_open(struct advise *a, struct timeline *t, bool replays);
 /* Of the refusal of these, all at one event; held: bytes then, least: that are worth a word. */
 void advise_refused(struct advise *a, struct timeline *t, const struct advised *wanted,

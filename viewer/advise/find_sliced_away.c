@@ -103,7 +103,7 @@ static void leave_out(const struct advise *a, struct finding *f, const struct ad
 	*bytes += advise_counts(a, l) ? l->size : 0;
 }
 
-/* Of a pass the last result of that size: those of the layers before it are used. */
+/* The last result of that size in a pass: earlier layers use theirs. */
 static uint64_t plan(struct ops *ops, struct finding *f, const struct cut *cut)
 {
 	struct advised l, last = { 0 };

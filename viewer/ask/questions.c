@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that can be asked of recordings. */
+/* The table of questions about recordings. */
 #include "questions.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that can be asked of recordings, by the command's name. */
+/* Questions about recordings, found by the command's name. */
 #ifndef VIEWER_QUESTIONS_H
 #define VIEWER_QUESTIONS_H
 
