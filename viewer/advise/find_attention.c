@@ -155,8 +155,8 @@ static void look_at(struct search *s, struct function *f)
 		"(in transformers attn_implementation=\"sdpa\")",
 		f->owner.function);
 	advise_put(x->how,
-		   "%s of scores, their softmax and their gradients %s, one value "
-		   "for each pair of positions",
+		   "%s of attention scores, their softmax and their gradients %s, with one "
+		   "value for each pair of positions",
 		   B(f->bytes), a->when);
 }
 

@@ -383,13 +383,12 @@ static void look_at(struct search *s, const char *function)
 		}
 	sites_class(function, name, sizeof(name));
 	advise_put(f->what,
-		   "Checkpoint %s (torch.utils.checkpoint): keep the input of each call, compute "
-		   "its inside again in backward",
+		   "Checkpoint %s (torch.utils.checkpoint): only the input of each call is kept, "
+		   "and the call is computed again in backward",
 		   name);
 	advise_put(f->how,
-		   "%s saved for backward inside of it %s; at least: a call's "
-		   "inside is counted again, with its temporaries, as soon as backward comes "
-		   "to it",
+		   "%s saved for backward inside it %s. A call's activations "
+		   "and temporaries are counted again as soon as backward reaches it",
 		   B(bytes), a->when);
 }
 

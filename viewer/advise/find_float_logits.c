@@ -143,14 +143,14 @@ void advise_float_logits(struct advise *a)
 		if (without_copies(&ops, f, size)) {
 			bytes = without_halves(&ops, f, size);
 			advise_put(f->what,
-				   "Give the loss its logits in 16 bits, without .float(): it "
-				   "computes in float32 inside (autocast makes the copy too, "
+				   "Give the loss logits in 16 bits, without .float(): the loss "
+				   "computes in float32 anyway (autocast makes the copy too, "
 				   "unless it is off around the loss)");
 			advise_put(
 				f->how,
 				"%s %s in float32 logits, their log-softmax and their gradients, "
-				"%s each, made of logits of half the size; the loss's gradient "
-				"is rounded to 16 bits",
+				"%s each, copied from logits of half the size. The loss's "
+				"gradient is then rounded to 16 bits",
 				B(bytes), a->when, B(size));
 		}
 	}

@@ -220,13 +220,13 @@ static void look_at(struct search *s)
 	if (bytes)
 		without_backward(a, &f->plan);
 	advise_put(f->what,
-		   "Run the frozen modules that take the result of this line under "
-		   "torch.no_grad(), unless the program reads that result's own gradient: it was "
-		   "made to require one, and no weight up to their end gets any");
+		   "Run the frozen modules after this line under torch.no_grad(). The line's "
+		   "result requires a gradient, but no weight in these modules gets one. Keep the "
+		   "graph if the program reads the gradient of the result itself");
 	advise_put(f->how,
 		   "%s saved for backward %s, from that result to the first weight that requires a "
-		   "gradient; at least: where what a layer makes is there until the next two are "
-		   "through; at most: without the gradients that go back into them",
+		   "gradient. The saving depends on how long each layer's results stay, and on the "
+		   "gradients that no longer go back into these layers",
 		   B(bytes), a->when);
 }
 

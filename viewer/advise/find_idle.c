@@ -149,14 +149,14 @@ void advise_idle_weights(struct advise *a)
 	}
 	free(idles.items);
 	advise_put(f->what,
-		   "Move the weights that no graph takes (a reference or teacher model, an "
+		   "Move weights that are not trained (a reference or teacher model, an "
 		   "average) to the host after their pass, at the latest before backward, and back "
-		   "for their next pass");
+		   "before their next pass");
 	advise_put(f->how,
 		   "%s of weights in %s %s that get no gradient and that autograd never "
-		   "saved; copied to the device once a step; at least if they are there until "
-		   "backward and have to be back at the end of the optimizer's step, at most if "
-		   "their pass came before those that are trained",
+		   "saved. They are copied to the device once a step. The saving is lower if they "
+		   "stay until backward and come back before the optimizer's step ends, and higher "
+		   "if their pass comes before those that are trained",
 		   B(bytes), MANY(blocks, "block"), a->when);
 }
 
@@ -194,6 +194,6 @@ void advise_idle_gradients(struct advise *a)
 	}
 	advise_put(f->what,
 		   "Call optimizer.zero_grad() right after the optimizer's step, before an "
-		   "evaluation begins: no gradient is used in it");
-	advise_put(f->how, "%s of gradients %s, which is in an evaluation", B(bytes), a->when);
+		   "evaluation begins, because it uses no gradient");
+	advise_put(f->how, "%s of gradients %s, in an evaluation", B(bytes), a->when);
 }

@@ -29,10 +29,11 @@ static bool is_of_a_pass(const struct advise *a, const struct advised *l)
 static void say_kept(struct advise *a, struct finding *f, const struct line_plan *p)
 {
 	(void)a;
-	advise_put(f->what, "Keep no tensors of earlier steps: loss.item() or x.detach().cpu() in "
-			    "their place, or bound how many are kept");
+	advise_put(f->what,
+		   "Keep no tensors of earlier steps: keep loss.item() or x.detach().cpu() "
+		   "instead, or limit how many are kept");
 	advise_put(f->how,
-		   "%s in %s of earlier steps at the peak, from a line that holds "
+		   "%s in %s of earlier steps at the peak, allocated by a line that holds "
 		   "more with each step",
 		   B(p->bytes), MANY(p->blocks, "block"));
 }
@@ -79,11 +80,11 @@ static void say_overlap(struct advise *a, struct finding *f, const struct line_p
 	const char *turn = p->of_step ? "pass" : "step";
 
 	advise_put(f->what,
-		   "At the end of each %s delete what holds the results of this line%s: "
-		   "the next %s runs while those of the one before are still there",
+		   "At the end of each %s delete the variables that hold the results of this "
+		   "line%s: they are still there while the next %s runs",
 		   turn, f->range ? " and of others" : "", turn);
 	advise_put(f->how,
-		   "%s in %s of %s before %s; no graph of the later "
+		   "%s in %s of %s before %s. No graph of the later "
 		   "%s saved them",
 		   B(p->bytes), MANY(p->blocks, "block"), p->of_step ? "passes" : "the step",
 		   a->when, turn);
@@ -189,12 +190,12 @@ void advise_overlap(struct advise *a)
 static void say_late(struct advise *a, struct finding *f, const struct line_plan *p)
 {
 	advise_put(f->what,
-		   "Delete what holds the results of this line%s before backward, or as soon "
-		   "as they have been read: no graph needs them any more",
+		   "Delete the variables that hold the results of this line%s before backward, "
+		   "or as soon as they have been read: no graph needs them any more",
 		   f->range ? " and of others" : "");
 	advise_put(f->how,
-		   "%s in %s %s that no graph held%s; a result that the "
-		   "program reads later cannot go",
+		   "%s in %s %s that no graph held%s. A result that the program reads later "
+		   "has to stay",
 		   B(p->bytes), MANY(p->blocks, "block"), a->when,
 		   f->range ? ", at least those of this line" : "");
 }

@@ -104,8 +104,8 @@ static void plan(struct search *s, struct finding *f, size_t tensors)
 			    "map_location=\"cpu\")), or delete it once it has been copied into the "
 			    "model");
 	advise_put(f->how,
-		   "%s %s that were read from a file and have the sizes of the trained weights, "
-		   "which are other memory, beyond what the optimizer keeps",
+		   "%s %s, read from a file in the sizes of the trained weights, besides the "
+		   "weights themselves and the optimizer's state",
 		   human_bytes((char[HUMAN_MAX]){ 0 }, bytes), a->when);
 }
 

@@ -170,11 +170,12 @@ void advise_loss(struct advise *a)
 		advise_put(f->what,
 			   "Compute logits and loss for an eighth of the positions at a time, each "
 			   "part checkpointed (or with a fused loss such as Liger's)");
-		advise_put(f->how,
-			   "%s %s in logits, their log-softmax and their gradients, %s each "
-			   "or half of that; at least: with the last layer's gradient twice while "
-			   "parts are summed up",
-			   B(bytes), a->when, B(size));
+		advise_put(
+			f->how,
+			"%s %s in logits, their log-softmax and their gradients, %s each "
+			"or half of that. The last layer's gradient is there twice while parts are "
+			"added up",
+			B(bytes), a->when, B(size));
 	}
 	ops_free(&ops);
 }

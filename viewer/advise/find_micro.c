@@ -200,12 +200,11 @@ static void take_gradients(struct search *s)
 
 static void say_kept(struct search *s, struct finding *f)
 {
-	advise_put(f->what,
-		   "Detach the results that are kept of each micro-batch: x.detach(), or "
-		   "x.detach().cpu() for large ones; the last of them is made by this line");
+	advise_put(f->what, "Detach the results that are kept of each micro-batch: x.detach(), or "
+			    "x.detach().cpu() for large ones. This line makes the last of them");
 	advise_put(f->how,
-		   "%s in %s of earlier micro-batches %s, the largest made by %s: "
-		   "their backward passes are over, and no graph needs them",
+		   "%s in %s of earlier micro-batches %s, most of it made by %s. Their "
+		   "backward passes are over, and no graph needs them",
 		   B(s->bytes), MANY(s->blocks, "block"), s->advise->when,
 		   owner_words(&s->most, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0));
 }

@@ -246,10 +246,10 @@ static void look_at(struct search *s)
 		f->owner = owners_caller(&a->timeline->owners, l.stack);
 	}
 	advise_put(f->what, "Run the passes that this line calls under torch.no_grad() or "
-			    "torch.inference_mode(): no backward pass ever comes after them");
+			    "torch.inference_mode(): no backward pass follows them");
 	advise_put(f->how,
-		   "%s saved for backward in such passes %s; at least: where what a "
-		   "layer makes is there until the next two are through",
+		   "%s saved for backward in such passes %s. Each layer's results may stay "
+		   "until the next two layers are done",
 		   B(bytes), a->when);
 }
 

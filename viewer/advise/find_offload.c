@@ -108,10 +108,9 @@ void advise_offload(struct advise *a)
 	with_copies(a, &f->cautious, largest + most_of_node(a));
 	layers_free(&layers);
 	advise_put(f->what, "Run the forward pass and the loss under "
-			    "torch.autograd.graph.save_on_cpu(): what backward needs waits on the "
-			    "host");
+			    "torch.autograd.graph.save_on_cpu(): saved tensors wait on the host");
 	advise_put(f->how,
-		   "%s saved for backward %s, the largest %s; it costs a copy of all of it to the "
-		   "host and back in each step",
+		   "%s saved for backward %s, the largest tensor %s. Each step copies all of it to "
+		   "the host and back",
 		   B(bytes), a->when, B(largest));
 }

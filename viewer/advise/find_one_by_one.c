@@ -135,16 +135,17 @@ static void look_at(struct advise *a, const struct line *x)
 		t = read_turn(a, x, first, i + 1);
 		plan_with(&f->plan, t.begin, t.end, t.largest, a->peak_seq);
 		if (t.begin <= a->peak_seq && a->peak_seq < t.end)
-			advise_put(f->how,
-				   "%s in %zu blocks %s, and once all are there nothing is made "
-				   "that is larger than an eighth of the largest: all but that one",
-				   B(t.bytes), t.blocks, a->when);
+			advise_put(
+				f->how,
+				"%s in %zu blocks %s. Once all are there, nothing larger than an "
+				"eighth of the largest is made. The saving is all but the largest",
+				B(t.bytes), t.blocks, a->when);
 		first = i + 1;
 	}
 	advise_block(a, &l, &b);
 	f->owner = owners_find(&a->timeline->owners, &b);
-	advise_put(f->what, "Make these tensors of the gradients one at a time, and let each go "
-			    "before the next, unless each is used again when all are known");
+	advise_put(f->what, "Make these tensors of the gradients one at a time, and free each "
+			    "before the next, unless all are needed together");
 }
 
 void advise_one_by_one(struct advise *a)

@@ -86,13 +86,13 @@ void advise_optimizers(struct advise *a)
 	without_temporaries(a, &f->plan, &t, true, 0);
 	if (!t.function)
 		return;
-	advise_put(f->how, "%s of temporaries of the optimizer's step %s, made by %s", B(t.at_peak),
-		   a->when, t.function);
+	advise_put(f->how, "%s of temporaries of the optimizer's step %s, allocated by %s",
+		   B(t.at_peak), a->when, t.function);
 	if (has_fused(t.function)) {
 		if (strstr(t.function, "_adam"))
 			with_counters(a, &f->plan);
 		advise_put(f->what,
-			   "Make the optimizer with fused=True: its step then makes no temporaries "
+			   "Make the optimizer with fused=True: its step then needs no temporaries "
 			   "(with foreach=False those of one parameter at a time)");
 		return;
 	}
@@ -156,8 +156,7 @@ static void offload(struct advise *a)
 		   "Keep the optimizer's state on the host and compute its step there (CPU "
 		   "offload)");
 	advise_put(f->how, "%s of optimizer state %s%s", B(bytes), a->when,
-		   t.largest ? "; at most: with its step's temporaries, which go to the host too"
-			     : "");
+		   t.largest ? ". The step's temporaries may move to the host too" : "");
 }
 
 static void shard(struct advise *a)
@@ -176,10 +175,10 @@ static void shard(struct advise *a)
 	f->range = true;
 	plan_with(&f->cautious, 0, PLAN_END, largest / 2, a->peak_seq);
 	advise_put(f->what, "Shard the optimizer's state over two devices (ZeRO stage 1, "
-			    "ZeroRedundancyOptimizer); over N it is all but one Nth");
+			    "ZeroRedundancyOptimizer). N devices save all but one Nth");
 	advise_put(f->how,
-		   "Half of %s of optimizer state; at least: shares of whole parameters are "
-		   "not equal; at most: with half of its step's temporaries",
+		   "Half of %s of optimizer state. Shares of whole parameters may be unequal, and "
+		   "the step's temporaries may be halved too",
 		   B(bytes));
 }
 
@@ -218,10 +217,10 @@ static void eight_bits(struct advise *a)
 	without_temporaries(a, &f->plan, &t, false, 0);
 	without_temporaries(a, &f->cautious, &t, false, 0);
 	f->range = true;
-	advise_put(f->what, "Take an optimizer with its state in 8 bits (bitsandbytes AdamW8bit)");
+	advise_put(f->what, "Use an optimizer with 8-bit state (bitsandbytes AdamW8bit)");
 	advise_put(f->how,
-		   "%s of optimizer state: a byte a value and a scale for 256 of them; at most "
-		   "if its values are float32, at least if they are in 16 bits",
+		   "%s of optimizer state would take one byte per value and a scale per 256 "
+		   "values. The saving is lower if the state is in 16 bits already",
 		   B(bytes));
 }
 

@@ -469,13 +469,13 @@ void advise_backward_each(struct advise *a)
 	look_at_all(&s, NULL);
 	look_at_all(&s, f);
 	advise_put(f->what,
-		   "Call backward() on the loss of each part as soon as it is computed, in "
-		   "place of one backward pass for their sum; results that parts share "
-		   "are cut off before (x.detach().requires_grad_()), and get their "
-		   "gradient at the end (x.backward(leaf.grad))");
+		   "Call backward() on the loss of each part as soon as it is computed, "
+		   "instead of one backward pass for their sum. Detach results that parts "
+		   "share (leaf = x.detach().requires_grad_()), and pass their gradient on "
+		   "at the end (x.backward(leaf.grad))");
 	advise_put(f->how,
-		   "%s %s in the graphs of %zu parts, of which no later part takes anything; at "
-		   "least: with the gradients that then come with the first part",
+		   "%s %s in the graphs of %zu parts that no later part uses. The gradients "
+		   "that then come with the first part are counted",
 		   B(s.bytes), a->when, (size_t)s.parts);
 	map_free(&s.w.repeated);
 	map_free(&s.lines);

@@ -139,13 +139,13 @@ void advise_unused_results(struct advise *a)
 	if (sliced || (!cut.whole && find_taken(&ops, &cut))) {
 		f = advise_add(a, "unused_results");
 		bytes = plan(&ops, f, &cut);
-		advise_put(f->what, "Give this layer only what is used of its result: slice its "
-				    "input (in transformers logits_to_keep=)");
+		advise_put(f->what, "Compute only the part of this layer's result that is used: "
+				    "slice its input (in transformers logits_to_keep=)");
 		advise_put(f->how,
-			   "%s %s in its results and their gradients, %s each, of which a slice "
+			   "%s %s in its results and their gradients, %s each. Only a slice "
 			   "of %s %s",
 			   B(bytes), a->when, B(cut.whole), B(cut.part),
-			   sliced ? "gets a gradient" : "is taken until then");
+			   sliced ? "gets a gradient" : "is used until then");
 	}
 	ops_free(&ops);
 }

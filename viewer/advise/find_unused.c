@@ -10,9 +10,9 @@ static void unused_say(const struct advise *a, struct finding *f, const struct u
 
 	f->owner = u->holders.items[0].owner;
 	advise_put(f->what,
-		   "Release the models and optimizers that are not trained any more: "
-		   "delete every reference to them, also in callbacks and closures, and "
-		   "call gc.collect() where objects refer to each other%s",
+		   "Release models and optimizers that are not trained any more: delete "
+		   "every reference to them, also in callbacks and closures, and call "
+		   "gc.collect() if objects refer to each other%s",
 		   a->open ? ", unless a later phase trains them again" : "");
 	advise_put(f->how,
 		   "%s %s (%s): no gradient has arrived at these weights since step %zu, and %s",
