@@ -45,7 +45,7 @@ def test_pages_show_what_commands_print(source):
     pages = {name: said(source, name) for name in docs_site.QUESTIONS}
     for name, text in pages.items():
         assert "```example" not in text and "$ gpumemtrace" in text and "ADDRESS:" not in text and str(source[1].place) not in text, name
-    assert "asked for" in pages["out-of-memory"] and "\nCause: " in pages["out-of-memory"] and "* Take half the batch" in pages["out-of-memory"]
+    assert "requested" in pages["out-of-memory"] and "\nCause: " in pages["out-of-memory"] and "* Halve the batch" in pages["out-of-memory"]
     line = next(i for i, l in enumerate((ROOT / "docs/questions/train.py").read_text().splitlines(), 1) if "self.head(x)" in l)
     assert f"Model.forward train.py:{line}" in pages["what-grew"].split("1. Kept from step to step")[1][:200]
     assert "ok   old.gmt: growth 0 B a step" in pages["in-ci"] and "fail new.gmt: growth 1000.0 MiB a step" in pages["in-ci"]

@@ -463,7 +463,7 @@ def test_panels_of_a_failure(programs, tool, tmp_path):
                                        FIGURES, "document.documentElement.scrollWidth", width=390)
     assert why.startswith("Out of memory") and why.endswith(oom["text"]) and cause == f"Cause: {oom['cause'].replace('_', ' ')}."
     assert oom["asked_bytes"] == 20 * MIB > oom["block_bytes"] and wide == 390
-    assert (figures["asked for"], figures["for a tensor of"]) == ("20.0 MiB", "%.1f MiB" % (oom["block_bytes"] / MIB))
+    assert (figures["requested"], figures["for a tensor of"]) == ("20.0 MiB", "%.1f MiB" % (oom["block_bytes"] / MIB))
 
 
 @needs_browser
@@ -509,7 +509,7 @@ event block_free time_ns=300 addr=0x10000000 size={8 * MIB} arg0=0 arg1={20 * MI
 """)
     tool("html", run, "-o", tmp_path / "oom.html")
     figures = browse(tmp_path / "oom.html", FIGURES)[0]
-    assert figures == {"asked for": "512.0 MiB", "allocated": "8.0 MiB", "cached, not in use": "12.0 MiB", "largest hole in it": "12.0 MiB", "free on the device": "40.0 MiB"}
+    assert figures == {"requested": "512.0 MiB", "allocated": "8.0 MiB", "cached, not in use": "12.0 MiB", "largest hole in it": "12.0 MiB", "free on the device": "40.0 MiB"}
 
 
 # The file

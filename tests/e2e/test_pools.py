@@ -126,5 +126,5 @@ def test_a_refusal_beside_cached_memory_of_a_pool(tool, programs, drop):
     file = programs.traced("-c", KEPT_APART.format(drop="del x" if drop else ""), card="card=2GiB")
     said = tool.json("oom", file)
     assert said["cause"] == ("fragmentation" if drop else "unknown")
-    assert ("Memory lies in private pools" in said["text"] and "500.0 MiB" in said["text"]) == drop
+    assert ("Memory is in private pools" in said["text"] and "500.0 MiB" in said["text"]) == drop
     assert [(p["kind"], p["bytes"] >> 20, p["allocated_bytes"] >> 20) for p in said["pools"]] == [("mem_pool", 500, 0 if drop else 500)]

@@ -34,8 +34,8 @@ static bool is_memory_limit(const struct oom *o, char *text)
 		return false;
 	return oom_say(
 		text,
-		"The program set a memory limit: PyTorch refused %s without asking the device, "
-		"which had %s free. It held %s, so the limit is between that and %s "
+		"The program set a memory limit: PyTorch did not allocate %s although the device "
+		"had %s free. It had reserved %s, so the limit is between that and %s "
 		"(torch.cuda.set_per_process_memory_fraction).",
 		B(o->asked), B(o->room.free), B(o->room.reserved), B(o->room.reserved + o->asked));
 }
@@ -49,8 +49,8 @@ static bool is_other_process(const struct oom *o, char *text)
 	return oom_say(
 		text,
 		"Other processes use the device: of its %s only %s were free, and this program "
-		"held %s. At least %s belong to other processes; without them, %s would have "
-		"fitted.",
+		"held %s. At least %s belong to other processes. Without them, %s would have "
+		"fit.",
 		B(o->room.total), B(o->room.free), B(o->room.reserved + o->libraries), B(o->others),
 		B(o->asked));
 }
@@ -101,11 +101,11 @@ static void say_caller(const struct oom *o, const struct holder *most, char *tex
 	if (o->root.seq)
 		last = owners_caller(owners, o->root.stack);
 	if (last.file[0])
-		snprintf(text, room, "; the model was called at %s", WHO(&last));
+		snprintf(text, room, ", in a model called at %s", WHO(&last));
 	else if (o->root.seq && o->grown_graph)
 		last = owners_find(owners, &o->root);
 	if (!text[0] && last.file[0] && !(most && owners_same(&last, &most->owner)))
-		snprintf(text, room, "; the last tensor of each %s was made by %s", PASS_OR_STEP(o),
+		snprintf(text, room, ". The last tensor of each %s was made by %s", PASS_OR_STEP(o),
 			 WHO(&last));
 }
 
@@ -123,8 +123,8 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 	say_caller(o, h, caller, sizeof(caller));
 	return oom_say(
 		text,
-		"%s from %s to %s: %s of the %s in use were made in earlier %s and are still "
-		"held%s, most by %s%s.",
+		"%s from %s to %s: %s of the %s in use were allocated in earlier %s and are still "
+		"held%s, most of it by %s%s.",
 		what, one, one, B(o->grown), B(o->allocated), of, per,
 		h ? WHO(&h->owner) : "unknown lines", caller);
 }
@@ -150,7 +150,7 @@ static bool is_in_pools(const struct oom *o, char *text)
 	    !is_share(o->room.apart, o->room.reserved, 6))
 		return false;
 	return oom_say(text,
-		       "Memory lies in private pools, where only their owners can use it: %s of "
+		       "Memory is in private pools, where only their owners can use it: %s of "
 		       "the %s that PyTorch had reserved, most of it in %s of %s (%s). %s",
 		       B(o->room.apart), B(o->room.reserved),
 		       human_many((char[HUMAN_MANY]){ 0 }, most->pools, "pool"),
@@ -171,8 +171,9 @@ static bool is_fragmentation(const struct oom *o, char *text)
 		return false;
 	return oom_say(
 		text,
-		"The free memory is fragmented: the framework had %s cached, %s with what was free "
-		"on the device, but the largest hole was %s and %s were needed in one piece.",
+		"The free memory is fragmented: PyTorch had %s cached, %s together with the free "
+		"memory of the device, but the largest hole was %s and %s were needed in one "
+		"piece.",
 		B(o->room.cached), B(o->room.cached + o->room.free), B(o->room.hole), B(o->block));
 }
 
@@ -226,14 +227,13 @@ static bool is_unsharded(const struct oom *o, char *text)
 	if (o->collective || !asked)
 		return oom_say(
 			text,
-			"A sharded tensor was gathered whole: %s more were asked for%s, and %s "
-			"are held by what was gathered before.",
+			"A sharded tensor was gathered whole: %s more were requested%s, and %s "
+			"are held by tensors gathered before.",
 			B(o->block), o->collective ? " for it" : "", B(o->unsharded));
-	return oom_say(
-		text,
-		"A sharded tensor was gathered whole: what was asked for (%s) and %s from the "
-		"same line are as large as one parameter on each of %u ranks.",
-		B(o->block), B(asked - o->block), o->world);
+	return oom_say(text,
+		       "A sharded tensor was gathered whole: the request (%s) and %s from the "
+		       "same line are as large as one parameter on each of %u ranks.",
+		       B(o->block), B(asked - o->block), o->world);
 }
 
 /* A network of convolutions whose batch is too large most often ends at the scratch memory of one
@@ -248,11 +248,11 @@ static bool is_workspace(const struct oom *o, char *text)
 	if (!is_share(all, o->capacity + o->libraries, asked ? 10 : 3) ||
 	    (asked && o->block < o->passing / 2))
 		return false;
-	return oom_say(
-		text,
-		"A library's scratch memory: %s%s for the workspace of an operator, and %s are "
-		"held by workspaces and libraries.",
-		asked ? B(o->block) : "nothing", asked ? " were asked" : " was asked", B(held));
+	return oom_say(text,
+		       "Workspaces of libraries: %s%s for the workspace of an operator, and %s are "
+		       "held by workspaces and libraries.",
+		       asked ? B(o->block) : "nothing",
+		       asked ? " were requested" : " was requested", B(held));
 }
 
 static bool say_model(const struct oom *o, char *text, const char *what)
@@ -263,8 +263,8 @@ static bool say_model(const struct oom *o, char *text, const char *what)
 
 	return oom_say(
 		text,
-		"%s: parameters %s, gradients %s, optimizer state %s and what the optimizer needs "
-		"for its step %s are %s of the %s that PyTorch could use, before any batch.",
+		"%s: parameters %s, gradients %s, optimizer state %s and the temporaries of the "
+		"optimizer's step %s are %s of the %s that PyTorch could use, before any batch.",
 		what, B(weights), B(b[CATEGORY_gradients]), B(b[CATEGORY_optimizer_state]),
 		B(o->lasting - kept), B(o->lasting), B(o->capacity));
 }
@@ -277,7 +277,7 @@ static bool is_model_too_large(const struct oom *o, char *text)
 
 	if (setup && is_share(o->lasting + o->block, all, 2))
 		return say_model(o, text,
-				 "The model does not fit: memory ran out while it was made or "
+				 "The model does not fit: memory ran out while it was created or "
 				 "moved to the device");
 	if (o->phase == PHASE_OPTIMIZER && o->lasting + o->block >= all / 10 * 6)
 		return say_model(o, text,
@@ -302,7 +302,7 @@ static bool is_activation_spike(const struct oom *o, char *text)
 		snprintf(like, sizeof(like), ", %s with the %zu like it", B(p->bytes),
 			 p->count - 1);
 	if (p->others)
-		snprintf(rest, sizeof(rest), "; the largest of the other %zu results is %s",
+		snprintf(rest, sizeof(rest), ". The largest of the other %zu results is %s",
 			 p->others, B(p->next));
 	return oom_say(text, "One operator's result stands out: %s for one tensor in %s%s%s.",
 		       B(p->largest), WHO(&p->owner), like, rest);
@@ -316,8 +316,9 @@ static void say_calls(const struct oom *o, char *text)
 	if (o->timeline->steps.basis == STEPS_FORWARD && o->passes > 1 &&
 	    o->shot.bytes[CATEGORY_activations])
 		snprintf(text + n, OOM_TEXT - n,
-			 " %zu forward passes hold them, and no backward pass has come: if none is "
-			 "to come, run them under torch.no_grad(); else call it after fewer.",
+			 " %zu forward passes hold them, and there was no backward pass. If none "
+			 "follows, run them under torch.no_grad(). Otherwise call backward after "
+			 "fewer passes.",
 			 o->passes);
 }
 
@@ -331,12 +332,12 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 		return false;
 	oom_say(text,
 		"The batch is too large: inputs %s, activations %s and temporaries %s grow with "
-		"it%s, %s in all. PyTorch could use %s, and the model takes %s of that.",
+		"it%s, %s in total. PyTorch could use %s, of which the model takes %s.",
 		B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
 		B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]),
 		!asked	? ""
 		: input ? ", another batch was being made"
-			: ", with what was asked",
+			: ", with the request",
 		B(all), B(o->capacity), B(o->lasting));
 	say_calls(o, text);
 	return true;
@@ -361,19 +362,18 @@ static bool is_unknown(const struct oom *o, char *text)
 
 	if (is_larger_than_device(o))
 		return oom_say(text,
-			       "The request alone is larger than the device: %s were asked for, "
+			       "The request alone is larger than the device: %s were requested, "
 			       "and the device has %s.",
 			       B(o->asked), B(o->room.total));
 	if (is_kept_apart(o))
 		snprintf(apart, sizeof(apart),
-			 " %s were cached in one piece, and not for this request, as for another "
-			 "stream.",
+			 " %s were cached in one piece, but not for this request, perhaps for "
+			 "another stream.",
 			 B(o->room.hole));
-	return oom_say(
-		text,
-		"No single cause shows in the recording: %s were asked for, %s were free, and "
-		"the table has what held the rest.%s",
-		B(o->asked), B(o->room.free), apart);
+	return oom_say(text,
+		       "The recording shows no single cause: %s were requested, %s were free, and "
+		       "the table lists the rest.%s",
+		       B(o->asked), B(o->room.free), apart);
 }
 
 static bool (*const tests[OOM_CAUSES])(const struct oom *, char *) = {

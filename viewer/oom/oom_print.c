@@ -141,7 +141,7 @@ static void text_head(const struct oom *o, struct emit *out)
 	char who[OWNER_WORDS], where[INSTANT_MAX + 8] = "";
 
 	instant_line(o->instant.text, where, sizeof(where));
-	emit_title(out, "Out of memory on device %d: %s asked for by %s", o->timeline->device,
+	emit_title(out, "Out of memory on device %d: %s requested by %s", o->timeline->device,
 		   B(o->asked), owner_words(&o->wanted_owner, who, sizeof(who), 34));
 	if (where[0])
 		emit_paragraph(out, "", "  ", where);
@@ -185,9 +185,9 @@ static void text_room(const struct oom *o, struct emit *out)
 
 	if (o->block != o->asked) {
 		snprintf(note, sizeof(note), "for a tensor of %s", B(o->block));
-		emit_figure(out, FIGURE, "asked for", o->asked, note);
+		emit_figure(out, FIGURE, "requested", o->asked, note);
 	} else {
-		emit_figure(out, FIGURE, "asked for", o->asked, "");
+		emit_figure(out, FIGURE, "requested", o->asked, "");
 	}
 	if (o->room.sampled) {
 		snprintf(note, sizeof(note), "of %s", B(o->room.total));
@@ -266,12 +266,12 @@ static void text_remedies(const struct row_oom *row, struct emit *out)
 
 	if (!row->remedies.count)
 		return;
-	emit_title(out, "%s", "What would have made room, by what was measured then");
+	emit_title(out, "%s", "Changes that would have made room, by this recording");
 	emit_columns(out, oom_remedy, &row->remedies, columns, 0);
 	for (size_t i = 0; i < row->remedies.count && !any; i++)
 		any = row->remedies.fill(row->remedies.ctx, i, &one) && one.mark[0];
 	if (any)
-		emit_line(out, "%s", "  * as much as was missing, or more");
+		emit_line(out, "%s", "  * enough for this request");
 	emit_line(out, "%s", "");
 }
 

@@ -29,7 +29,7 @@ static uint64_t raise_limit(const struct oom *o, char *what, char *how)
 	oom_say(what,
 		"Raise the program's own limit (set_per_process_memory_fraction) by %s or more",
 		B(o->asked));
-	oom_say(how, "%s were free on the device when PyTorch refused", B(o->room.free));
+	oom_say(how, "%s were free on the device when PyTorch gave up", B(o->room.free));
 	return o->room.free;
 }
 
@@ -38,11 +38,11 @@ static uint64_t free_device(const struct oom *o, char *what, char *how)
 	if (!o->others)
 		return 0;
 	oom_say(what,
-		"End the other programs on this device (nvidia-smi names them), or take another "
+		"End the other programs on this device (nvidia-smi lists them), or use another "
 		"device");
 	oom_say(how,
-		"In use on the device %s; of that %s by this program, the rest less what a context "
-		"takes",
+		"%s are in use on the device, %s of it by this program. The rest, less a context, "
+		"belongs to others",
 		B(o->room.total - o->room.free), B(o->room.reserved + o->libraries));
 	return o->others;
 }
@@ -57,24 +57,24 @@ static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 		root = owners_find((struct owners *)&o->timeline->owners, &o->root);
 	if (h->category == CATEGORY_kv_cache)
 		oom_say(what,
-			"Bound the cache of keys and values that %s makes longer: fewer tokens, a "
-			"window, smaller elements, or the host",
+			"Limit the cache of keys and values that grows in %s: fewer tokens, a "
+			"window, smaller elements, or host memory",
 			WHO(&h->owner));
 	else if (o->root.seq && o->grown_graph > o->grown / 2 && !owners_same(&root, &h->owner))
 		oom_say(what,
-			"Free what %s made in earlier %s: its graph is kept alive, most likely "
-			"by the tensor of %s, the last of each %s (loss.item() or .detach() in its "
-			"place, or backward at once)",
+			"Free the tensors of %s from earlier %s: their graph is kept alive, most "
+			"likely by the tensor of %s, the last of each %s (keep loss.item() or "
+			".detach() instead, or call backward at once)",
 			WHO(&h->owner), of, WHO(&root), one);
 	else if (h->category == CATEGORY_activations)
 		oom_say(what,
-			"Free the graphs that %s was part of in earlier %s (.detach() on a state "
-			"or a result that goes on to the next, loss.item() in place of a loss)",
+			"Free the graphs of %s from earlier %s (.detach() on a state or a result "
+			"that goes on to the next, loss.item() instead of a loss)",
 			WHO(&h->owner), of);
 	else
 		oom_say(what,
-			"Free what %s made in earlier %s (x.item() or x.detach().cpu() in its "
-			"place, or del), or bound how much of it is kept",
+			"Free the tensors of %s from earlier %s (keep x.item() or "
+			"x.detach().cpu() instead, or del), or limit how many are kept",
 			WHO(&h->owner), of);
 }
 
@@ -101,10 +101,9 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 
 static uint64_t refused_attempts(const struct oom *o, char *what, char *how)
 {
-	oom_say(what, "Keep no caught exception (str(error) in its place), leave the except block "
-		      "before the next attempt, and delete the tensors of the one that failed");
-	oom_say(how, "Results of forward passes that ended out of memory before this one, and that "
-		     "another pass has followed");
+	oom_say(what, "Keep no caught exception (keep str(error) instead), leave the except block "
+		      "before the next attempt, and delete the tensors of the failed attempt");
+	oom_say(how, "Results of earlier forward passes that ran out of memory");
 	return o->attempts.bytes;
 }
 
@@ -115,14 +114,15 @@ static uint64_t allocator(const struct oom *o, char *what, char *how)
 	if (!x)
 		return 0;
 	oom_say(what,
-		strcmp(x->conf, "default") ? "Set PYTORCH_CUDA_ALLOC_CONF=%s: the request fits, %s "
-					     "to spare"
-					   : "Set PYTORCH_CUDA_ALLOC_CONF to nothing (%s): the "
-					     "request fits, %s to spare",
+		strcmp(x->conf, "default")
+			? "Set PYTORCH_CUDA_ALLOC_CONF=%s: the request fits, with "
+			  "%s to spare"
+			: "Unset PYTORCH_CUDA_ALLOC_CONF (%s): the request fits, "
+			  "with %s to spare",
 		x->conf, B(x->outcome.bytes));
 	oom_say(how,
-		"A replay of the recorded requests on the same device; with the recording's own "
-		"setting it is refused as it was, %s lacking",
+		"By a replay of the recorded requests on the same device. With the recorded "
+		"setting the replay runs out of memory too, and lacks %s",
 		B(o->settings.own.bytes));
 	return o->settings.own.bytes + x->outcome.bytes;
 }
@@ -135,8 +135,8 @@ static uint64_t gather_less(const struct oom *o, char *what, char *how)
 		"Gather less at a time: shard each layer by itself (fully_shard on the layers, "
 		"then on the model) and reshard after forward");
 	oom_say(how,
-		"%s held by what is gathered, and half of the %s that were asked for, in units "
-		"half as large",
+		"%s in gathered tensors, and half of the %s that were requested, if units are half "
+		"as large",
 		B(o->unsharded), B(o->block));
 	return o->unsharded + o->block / 2;
 }
@@ -179,11 +179,11 @@ static uint64_t less_workspace(const struct oom *o, char *what, char *how)
 	if (is_up_to_the_library(o)) {
 		oom_say(what, "Let the library choose an algorithm without workspace: "
 			      "torch.backends.cudnn.benchmark = False, or deterministic = True");
-		oom_say(how, "The workspace is what was asked for");
+		oom_say(how, "The request was for the workspace");
 		return o->block;
 	}
 	oom_say(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
-	oom_say(how, "Workspaces of cuBLAS; %s of each stays", B(OOM_CUBLAS_LEFT));
+	oom_say(how, "Workspaces of cuBLAS, of which %s each stay", B(OOM_CUBLAS_LEFT));
 	return oom_spared_all(o);
 }
 
@@ -200,11 +200,11 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 		"fused or chunked loss)",
 		PIECES, WHO(&p->owner));
 	if (p->count == 1)
-		oom_say(how, "One tensor of %s: all but one piece", B(p->bytes));
+		oom_say(how, "One tensor of %s. All but one piece is saved", B(p->bytes));
 	else
 		oom_say(how,
-			"%zu tensors of %s to %s, %s of them not saved for backward: all but one "
-			"piece",
+			"%zu tensors of %s to %s, of which %s are not saved for backward. All but "
+			"one piece is saved",
 			p->count, B(p->largest / 2), B(p->largest), B(p->unsaved));
 	return p->unsaved - p->unsaved / PIECES;
 }
@@ -250,11 +250,11 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards ||
 	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
 		return 0;
-	oom_say(what, "Take half the batch (and accumulate gradients over two)");
+	oom_say(what, "Halve the batch (and accumulate gradients over two)");
 	oom_say(how,
-		"Inputs, activations and temporaries of this step%s, %s, are in proportion to it: "
-		"half of them",
-		asked ? " with what was asked for" : "", B(all));
+		"Half of the inputs, activations and temporaries of this step%s (%s), which grow "
+		"with the batch",
+		asked ? " and of the request" : "", B(all));
 	return all / 2;
 }
 
@@ -267,13 +267,11 @@ static uint64_t results_on_host(const struct oom *o, char *what, char *how)
 		return 0;
 	oom_say(what,
 		"Keep the results of this evaluation on the host: make the tensor of %s with "
-		"device=\"cpu\", and move the result of each pass there (.cpu()) before it is "
-		"added",
+		"device=\"cpu\", and move each pass's result there (.cpu()) before adding it",
 		WHO(&owner));
 	oom_say(how,
-		"%s in tensors that the evaluation made empty and that are there through all of "
-		"its "
-		"passes, with one as large as what was asked for; that goes to the host too",
+		"%s in tensors that were allocated for the results and stay through all passes of "
+		"the evaluation, and one as large as the request, which goes to the host too",
 		B(bytes));
 	return bytes;
 }
@@ -365,7 +363,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	else
 		oom_say(r.what, "%s", f->what);
 	if (strcmp(B(f->least), B(f->saves)))
-		oom_say(r.how, "%s: %s", f->how, B(f->least));
+		oom_say(r.how, "%s. Saves at least %s", f->how, B(f->least));
 	else
 		oom_say(r.how, "%s", f->how);
 	if (!attempt)

@@ -116,7 +116,7 @@ static void find_refusal(struct search *s)
 	put_moment(m, refusal.event.seq, refusal.event.ns);
 	say_more(s, m, "oom", "");
 	if (device != t->device) {
-		put_text(m->text, "Out of memory on device %d: %s were asked for.", device,
+		put_text(m->text, "Out of memory on device %d: %s were requested.", device,
 			 B(refusal.event.size));
 		return;
 	}
