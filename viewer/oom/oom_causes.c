@@ -332,13 +332,13 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 		return false;
 	oom_say(text,
 		"The batch is too large: inputs %s, activations %s and temporaries %s grow with "
-		"it%s, %s in total. PyTorch could use %s, of which the model takes %s.",
+		"it, %s in total%s. PyTorch could use %s, of which the model takes %s.",
 		B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
-		B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]),
+		B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]), B(all),
 		!asked	? ""
-		: input ? ", another batch was being made"
-			: ", with the request",
-		B(all), B(o->capacity), B(o->lasting));
+		: input ? " with the new batch"
+			: " with the request",
+		B(o->capacity), B(o->lasting));
 	say_calls(o, text);
 	return true;
 }
