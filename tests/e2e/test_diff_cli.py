@@ -71,7 +71,7 @@ def test_a_program_without_a_backward_pass_frees_no_gradients(make):  # noqa: F8
 
 def test_factors_in_plain_digits(make):  # noqa: F811
     small = SAMPLE.replace(f"addr=0x10800000 size={8 * MIB}", "addr=0x10800000 size=1024")
-    for files, words in (((small, SAMPLE), "8,192 times as large"), ((SAMPLE, small), "1/8,192 times as large")):
+    for files, words in (((small, SAMPLE), "8,192 times as large"), ((SAMPLE, small), "1/8,192 as large")):
         text = answer("diff", make(files[0], "a.gmt"), make(files[1], "b.gmt"))["findings"][0]["text"]
         assert words in text and "e+" not in text and "e-" not in text, text
 

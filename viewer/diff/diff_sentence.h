@@ -13,19 +13,20 @@
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 #define B_TO_B(n, m) \
 	human_apart((char[HUMAN_MAX]){ 0 }, n, m), human_apart((char[HUMAN_MAX]){ 0 }, m, n)
-#define S(n)	   ((n) == 1 ? "" : "s")
-#define CHANGE(f)  diff_change((char[48]){ 0 }, (f)->bytes_old, (f)->bytes_new)
-#define TIMES(x)   sentence_times((char[HUMAN_MAX + 2]){ 0 }, x)
-#define WHO(o)	   sentence_owner(PART, o)
-#define CALLER	   sentence_caller(PART, d, f)
-#define CLASSES	   sentence_classes(PART, d, f)
-#define PLACES	   sentence_places(PART, d, f)
-#define BACKWARDS  sentence_passes(PART, d)
-#define MOST	   "%s; most of it %s" /* how each class changed; the line to read */
-#define MOST_WORDS CLASSES, WHO(&f->owner)
+#define S(n)	       ((n) == 1 ? "" : "s")
+#define CHANGE(f)      diff_change((char[48]){ 0 }, (f)->bytes_old, (f)->bytes_new)
+#define SENTENCE_TIMES (HUMAN_MAX + 8)
+#define TIMES(x)       sentence_times((char[SENTENCE_TIMES]){ 0 }, x)
+#define WHO(o)	       sentence_owner(PART, o)
+#define CALLER	       sentence_caller(PART, d, f)
+#define CLASSES	       sentence_classes(PART, d, f)
+#define PLACES	       sentence_places(PART, d, f)
+#define BACKWARDS      sentence_passes(PART, d)
+#define MOST	       "%s; most of it %s" /* how each class changed; the line to read */
+#define MOST_WORDS     CLASSES, WHO(&f->owner)
 
 /* A factor in plain digits: "2.57", "8,192", "1/8,192". */
-const char *sentence_times(char buf[HUMAN_MAX + 2], double factor);
+const char *sentence_times(char buf[SENTENCE_TIMES], double factor);
 const char *sentence_owner(char buf[SENTENCE], const struct owner *o);
 /* The changes of the finding's classes, the greatest first: "activations +3.0 MiB, ..." */
 const char *sentence_classes(char buf[SENTENCE], const struct diff *d,

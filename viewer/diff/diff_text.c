@@ -6,8 +6,7 @@
 
 #include "diff_document.h"
 
-#define WIDTH	    79
-#define SUMMED_MOST 5 /* findings listed in the sum */
+#define WIDTH 79
 
 static void side(struct emit *out, const char *name, const struct diff_side *s)
 {
@@ -52,38 +51,25 @@ static void findings(const struct diff *d, struct emit *out, size_t most)
 		emit_left_out(out, emit_is_markdown(out) ? "" : "    ", d->count - most);
 }
 
-/* The sum of all findings, the greatest first. */
+/* All findings together are the whole change. */
 static void sum(const struct diff *d, struct emit *out)
 {
 	uint64_t compared_old = d->old.shot.total, compared_new = d->new.shot.total;
 	bool peaks = compared_old == d->old.peak && compared_new == d->new.peak;
-	char text[600], change[48];
-	size_t len = 0, n = 0, rest = 0;
+	char text[160], change[48];
+	size_t n = 0;
 
 	for (size_t i = 0; i < d->count; i++) {
 		const struct diff_finding *f = &d->findings[i];
 
-		if (f->cause == CAUSE_PEAK || f->cause == CAUSE_RESERVED ||
-		    f->bytes_old == f->bytes_new)
-			continue;
-		if (n++ < SUMMED_MOST)
-			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
-						len ? ", " : "",
-						diff_change(change, f->bytes_old, f->bytes_new));
-		else
-			rest++;
+		n += f->cause != CAUSE_PEAK && f->cause != CAUSE_RESERVED &&
+		     f->bytes_old != f->bytes_new;
 	}
 	if (n < 2)
 		return;
-	if (rest)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, " and %zu more", rest);
-	len += (size_t)snprintf(text + len, sizeof(text) - len, " are %s together, ",
-				diff_change(change, compared_old, compared_new));
-	if (peaks)
-		snprintf(text + len, sizeof(text) - len, "the change of the peak.");
-	else
-		snprintf(text + len, sizeof(text) - len, "the change in the %s.",
-			 phase_noun(d->new.shot.phase));
+	snprintf(text, sizeof(text), "These findings add up to %s, the change %s%s.",
+		 diff_change(change, compared_old, compared_new), peaks ? "of the peak" : "in the ",
+		 peaks ? "" : phase_noun(d->new.shot.phase));
 	emit_line(out, "%s", "");
 	emit_paragraph(out, "", "", text);
 }
