@@ -85,7 +85,7 @@ CASES = {
                    "shrunk", "activations", "(Attention|MLP).forward", "checkpointing"),
     "sdpa": (NOTHING, edit((EAGER, SDPA)), "shrunk", "activations", "Attention.forward", "activations of Attention.forward"),
     "bf16": (NOTHING, edit(("return net.cuda()", "return net.cuda().bfloat16()")),
-             "shrunk", "activations", "(Attention|MLP).forward", "0.5 times.*precision"),
+             "shrunk", "activations", "(Attention|MLP).forward", "1/2 as large.*precision"),
     "set_to_none": (NOTHING, edit(("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=False)")),
                     "new|grown", "gradients|backward_temporaries", "main", "set_to_none.*main train.py"),
     "accumulate": (NOTHING, edit(("        loss.backward()\n        optimizer.step()", "        loss.backward()\n        if step % 2:\n            continue\n        optimizer.step()")),

@@ -18,8 +18,8 @@ def record(name, command, folder, card="h100-80g", timeout=300):
         return path
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
     env.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", TRUTH=str(path) + ".truth")
-    work = path.parent / "work"
-    work.mkdir(exist_ok=True)
+    work = path.parent / "work" / path.stem  # programs side by side write files of the same names
+    work.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")
     try:
         done = subprocess.run([TOOL, "run", "-q", "--sim", card, "-o", new, "--", *command], env=env, cwd=work, capture_output=True, text=True, timeout=timeout)
