@@ -65,11 +65,12 @@ def plain(value):
 class Scores(Deferred):
     given = property(lambda self: self.query)
     scale, mask, dropout, softmax_done = 1.0, None, 0.0, False
-    query = key = None
+    query = key = noted = None
 
     def changed(self, func, args, kwargs, **fields):
         out = Scores(self.begin, self.like, [*self.operations, (func, args, kwargs)])
-        out.__dict__.update({**{k: self.__dict__[k] for k in ("scale", "mask", "dropout", "softmax_done", "query", "key") if k in self.__dict__}, **fields})
+        kept = ("scale", "mask", "dropout", "softmax_done", "query", "key", "noted")
+        out.__dict__.update({**{k: self.__dict__[k] for k in kept if k in self.__dict__}, **fields})
         return out
 
     def follow(self, name, args, kwargs):
@@ -91,6 +92,7 @@ class Scores(Deferred):
             p = kwargs.get("p", rest[0] if rest else 0.5)
             return self.changed(F.dropout, (), {"p": p, "training": kwargs.get("training", True)}, dropout=p if kwargs.get("training", True) else 0.0)
         if name in PRODUCTS and self.softmax_done:
+            self.noted()
             mask = self.mask
             if mask is not None and mask.dtype != torch.bool:
                 mask = mask.to(self.query.dtype)
@@ -98,7 +100,7 @@ class Scores(Deferred):
         return None
 
 
-def scores(is_inside):
+def scores(is_inside, noted):
     """In place of a product in that function whose result is no value of attention."""
     def product(func, args, kwargs):
         query, transposed = args[0], args[1]
@@ -109,7 +111,7 @@ def scores(is_inside):
             return None  # values are not transposed
         like = torch.empty((*query.shape[:-1], key.shape[-2]), dtype=query.dtype, device="meta")
         out = Scores(lambda: func(query, transposed), like)
-        out.query, out.key = query, key
+        out.query, out.key, out.noted = query, key, noted
         return out
 
     return product
@@ -128,10 +130,7 @@ class Logits(Deferred):
 
     def compute(self):
         with torch._C.DisableTorchFunction():
-            out = F.linear(self.hidden, *self.layer)
-            for func, rest, kwargs in self.rowwise:
-                out = func(out, *rest, **kwargs)
-            return out
+            return self.part(self.hidden)
 
     def changed(self, func, rest, kwargs, hidden=None, rowwise=None):
         out = Logits(self.begin, func(self.like, *rest, **kwargs), [*self.operations, (func, rest, kwargs)])
@@ -143,6 +142,12 @@ class Logits(Deferred):
         rest = args[1:]
         if name == "cross_entropy":
             return self.loss(*rest, **kwargs)
+        if name == "gather":
+            return self.picked(*rest, **kwargs)
+        if name == "log_softmax" and (kwargs.get("dim", rest[0] if rest else None)) in (-1, self.like.ndim - 1):
+            dtype = kwargs.get("dtype")
+            like = self.like if dtype is None else self.like.to(dtype)
+            return self.changed(lambda x: like, (), {}, rowwise=(*self.rowwise, (torch.log_softmax, (-1,), {"dtype": dtype})))
         if name not in ALONG:
             return None
         func = getattr(torch.Tensor, name)
@@ -159,16 +164,26 @@ class Logits(Deferred):
             return self.changed(func, rest, kwargs, hidden=self.hidden[rest[0]])
         return self.changed(func, rest, kwargs, hidden=self.hidden.reshape(*like.shape[:-1], self.hidden.shape[-1]))
 
+    def part(self, hidden):
+        out = F.linear(hidden, *self.layer)
+        for func, rest, kwargs in self.rowwise:
+            out = func(out, *rest, **kwargs)
+        return out
+
+    def picked(self, dim, index):
+        """A value of each row, such as the log-probability of a token."""
+        if dim not in (-1, self.like.ndim - 1) or index.shape[:-1] != self.like.shape[:-1]:
+            return None
+        self.noted()
+        parts = zip(self.hidden.reshape(-1, self.hidden.shape[-1]).chunk(PIECES), index.reshape(-1, index.shape[-1]).chunk(PIECES))
+        return torch.cat([checkpoint(lambda h, i: self.part(h).gather(-1, i), h, i, use_reentrant=False) for h, i in parts]).reshape(index.shape)
+
     def loss(self, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
         if self.like.ndim != 2 or target.ndim != 1 or weight is not None or reduction == "none":
             return None
-        weights, bias = self.layer
 
         def part(hidden, target):
-            logits = F.linear(hidden, weights, bias)
-            for func, rest, kwargs in self.rowwise:
-                logits = func(logits, *rest, **kwargs)
-            return F.cross_entropy(logits, target, ignore_index=ignore_index, reduction="sum", label_smoothing=label_smoothing)
+            return F.cross_entropy(self.part(hidden), target, ignore_index=ignore_index, reduction="sum", label_smoothing=label_smoothing)
 
         self.noted()
         total = sum(checkpoint(part, h, t, use_reentrant=False) for h, t in zip(self.hidden.chunk(PIECES), target.chunk(PIECES)))

@@ -75,17 +75,18 @@ class Held(TorchFunctionMode):
         return made and not made[0].expired() and (not older or made[1] < self.turns)
 
     def delete(self, keep, older=False):
-        """Names that hold such results, but what the caller goes on with. How many."""
+        """Names that hold such results, but what the caller goes on with. How many results; older: that are gone, since
+        nothing else held them."""
         kept = {id(t) for t in tensors(keep)} | {storage(t) for t in tensors(keep) if t.is_cuda}
-        count = 0
+        gone = []
         for frame in program_frames():
             for name, value in list(frame.f_locals.items()):
                 found = [] if isinstance(value, (list, collections.deque)) else list(tensors(value))  # those are filled, not made
                 if any(self.is_held(t, older) for t in found) and not any(id(t) in kept or storage(t) in kept for t in found):
+                    gone += [self.made[storage(t)][0] for t in found if self.is_held(t, older)]
                     delete(frame, name)
-                    count += 1
                 del value, found
-        return count
+        return sum(not older or result.expired() for result in gone)
 
 
 def contained():

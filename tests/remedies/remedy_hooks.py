@@ -248,16 +248,16 @@ def step_on_host(finding):
 
 @remedy("shard_state")
 def half_of_state(finding):
-    """One of two ranks: it updates its share of the parameters, whole ones, the largest first to who has less."""
-    taken = {}
+    """One of two ranks: it updates its share of the parameters of all optimizers, whole ones, the largest first to who has less."""
+    taken, ranks, held = {}, {}, [0, 0]
 
     def before(opt):
-        noted()
-        held = [0, 0]
         for p in sorted(trained(opt), key=torch.numel, reverse=True):
-            rank = held.index(min(held))
-            held[rank] += p.numel()
-            if rank:
+            if p not in ranks:
+                ranks[p] = held.index(min(held))
+                held[ranks[p]] += p.numel()
+            if ranks[p]:
+                noted()
                 taken[p], p.grad = p.grad, None
 
     def after(opt):
@@ -374,15 +374,16 @@ def kept_on_host(finding):
 # ---- other computations ----
 
 class AtLine(TorchFunctionMode):
-    """function(plain, args, kwargs) in place of torch's functions that this line calls."""
+    """function(plain, args, kwargs) in place of torch's functions that this line calls. tell=False: the function tells itself what took effect."""
 
-    def __init__(self, function, test):
+    def __init__(self, function, test, tell=True):
         super().__init__()
-        self.function, self.test = function, test
+        self.function, self.test, self.tell = function, test, tell
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if self.test(func) and (found := self.function(func, args, kwargs or {})) is not None:
-            noted()
+            if self.tell:
+                noted()
             return found
         return func(*args, **(kwargs or {}))
 
@@ -392,7 +393,7 @@ def fused_attention(finding):
     def is_inside():
         return any(getattr(f.f_code, "co_qualname", f.f_code.co_name).endswith(finding["function"]) for f in frames())
 
-    AtLine(deferred_tensors.scores(is_inside), lambda func: func.__name__ in deferred_tensors.PRODUCTS).__enter__()
+    AtLine(deferred_tensors.scores(is_inside, noted), lambda func: func.__name__ in deferred_tensors.PRODUCTS, tell=False).__enter__()
 
 
 @remedy("loss_in_pieces")
@@ -400,7 +401,7 @@ def of_logits(finding):
     """A slice of deferred logits is computed of the slice of their input; a loss takes them in pieces."""
     n, unit = re.search(r"gradients, ([\d.]+) (\w+) each", finding["evidence"]).groups()
     size = float(n) * {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
-    AtLine(deferred_tensors.logits(size, noted), lambda func: func.__name__ == "linear").__enter__()
+    AtLine(deferred_tensors.logits(size, noted), lambda func: func.__name__ == "linear", tell=False).__enter__()
 
 
 @remedy("logits_in_float32")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""try_remedies.py FOLDER [--write] [--there] [--again] [NAME...]: records programs, applies to each what `advise` finds and what `oom` marks as enough on a
-smaller card, and measures. Rows go to FOLDER/rows.jsonl; --write: the table of docs/conclusions.md and viewer/advise/measured.def."""
+"""try_remedies.py FOLDER [--most N] [--write] [--there] [--again] [NAME...]: records programs, applies what `advise` finds in them and what `oom` marks as
+enough on a smaller card, and measures: of each kind at most N, evenly over the programs. Rows go to FOLDER/rows.jsonl; --write: the table of
+docs/conclusions.md and viewer/advise/measured.def."""
 import argparse
 import collections
 import json
@@ -27,7 +28,7 @@ NEAR = 0.03
 PAGE, DEF = ROOT / "docs/conclusions.md", ROOT / "viewer/advise/measured.def"
 BEGIN, END = "<!-- remedies -->\n", "<!-- end of remedies -->\n"
 OF_OOM = {"state_elsewhere": "offload_state", "fused_attention": "attention", "less_workspace": "less_workspace"}
-BY_EDIT = {"backward_each", "results_on_host", "state_in_8_bits", "one_by_one", "shard", "in_pieces", "raise_limit", "free_device", "gather_less"}  # no hook makes these
+BY_EDIT = {"backward_each", "results_on_host", "state_in_8_bits", "one_by_one", "shard", "in_pieces", "raise_limit", "free_device", "gather_less", "unused_results"}  # no hook makes these
 PHASES = "forward", "evaluation", "loss", "backward", "clip", "optimizer", "zero_grad"
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by tests/remedies/try_remedies.py --write: kind of finding, how often the peak was as predicted, of how many. */
@@ -86,23 +87,33 @@ def key_of(row):
     return " | ".join((row["program"], row["kind"], row["what"], row["at"]))
 
 
-def predicted(name, recording, known, leave=()):
-    """A row for each finding of `advise` but those of some kinds."""
+def findings(name, recording):
+    """What `advise` finds and a hook can make, as rows without a measurement, each with its finding."""
     before = ask("advise", recording, "--top", "0")
     whole = {"allocated": before["peak_bytes"], "reserved": before["peak_reserved_bytes"]}
-    for finding in before["findings"]:
-        row = {"program": name, "test": "peak", "kind": finding["kind"], "least": finding["least_bytes"], "most": finding["saves_bytes"], "what": finding["what"],
-               "peak": whole[finding["of"]], "at": f"{finding['function']} {finding['file'].split('/')[-1]}:{finding['line']}"}
-        if finding["kind"] in BY_EDIT or finding["kind"] in leave:
-            continue
-        row |= known.get(key_of(row)) or measure(name, finding)
-        if "why" in row:
-            yield row
-            continue
+    return [({"program": name, "test": "peak", "kind": f["kind"], "least": f["least_bytes"], "most": f["saves_bytes"], "what": f["what"], "peak": whole[f["of"]],
+              "at": f"{f['function']} {f['file'].split('/')[-1]}:{f['line']}"}, f) for f in before["findings"] if f["kind"] not in BY_EDIT]
+
+
+def evenly(found, most):
+    return found if not most or len(found) <= most else [found[i * len(found) // most] for i in range(most)]
+
+
+def chosen(found, most):
+    """Of each kind so many."""
+    by_kind = collections.defaultdict(list)
+    for row, finding in found:
+        by_kind[row["kind"]].append((row, finding))
+    return [pair for kind in by_kind.values() for pair in evenly(kind, most)]
+
+
+def predicted(row, finding, known):
+    """The row with its measurement."""
+    row |= known.get(key_of(row)) or measure(row["program"], finding)
+    if "why" not in row:
         row["measured"] = row["peak"] - row["left"]
-        low, high = row["least"], row["most"]
-        row["off"] = max(low - row["measured"], row["measured"] - high, 0) / row["peak"]
-        yield row
+        row["off"] = max(row["least"] - row["measured"], row["measured"] - row["most"], 0) / row["peak"]
+    return [row]
 
 
 # ---- does it make room ----
@@ -172,16 +183,13 @@ def judge_room(name, finding, card, old, before):
     return row
 
 
-def rows_of(name, recording, folder, tests, known):
-    found = []
+def rows_of(test, *of):
+    """Of one finding, or of one program on smaller cards."""
     try:
-        if "peak" in tests:
-            found += predicted(name, recording, known)
-        if "enough" in tests:
-            found += made_room(name, recording, folder)
+        return list(test(*of))
     except (RuntimeError, subprocess.TimeoutExpired) as error:
-        print(name, str(error)[-300:], file=sys.stderr)
-    return found
+        print(of[0], str(error)[-300:], file=sys.stderr)
+        return []
 
 
 # ---- the table ----
@@ -233,6 +241,7 @@ def main():
     parser.add_argument("--again", action="store_true", help="what was measured in this folder before is not measured again")
     parser.add_argument("--tests", default="peak,enough")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--most", type=int, default=15, help="remedies of each kind; 0: all")
     args = parser.parse_args()
     folder = Path(args.folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -246,10 +255,15 @@ def main():
         row = json.loads(line)
         known[key_of(row)] = {k: row[k] for k in ("left", "why") if k in row}
     with ProcessPoolExecutor(args.jobs) as pool, (folder / "rows.jsonl").open("w") as out, (folder / "measured.jsonl").open("a") as kept:
-        n = len(paths)
-        for found in pool.map(rows_of, paths, map(str, paths.values()), [str(folder)] * n, [args.tests.split(",")] * n, [known] * n):
-            rows += found
-            for row in found:
+        tests = []
+        if "peak" in args.tests:
+            found = [pair for pairs in pool.map(rows_of, [findings] * len(paths), paths, map(str, paths.values())) for pair in pairs]
+            tests += [(predicted, *pair, known) for pair in chosen(found, args.most)]
+        if "enough" in args.tests:
+            tests += [(made_room, name, str(path), str(folder)) for name, path in evenly(list(paths.items()), 4 * args.most)]
+        for found in [pool.submit(rows_of, *test) for test in tests]:
+            for row in found.result():
+                rows.append(row)
                 print(show(row), flush=True)
                 print(json.dumps(row), file=out, flush=True)
                 if row["test"] == "peak" and key_of(row) not in known:

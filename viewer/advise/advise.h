@@ -124,8 +124,9 @@ bool advise_held(const struct advise *a, const struct advised *l);
 /* Forward passes by their numbers; items are to be freed. */
 struct advise_passes {
 	struct advise_pass {
-		uint64_t begin; /* by the first block that was made after it; 0: none was */
-		bool kept;	/* autograd saved something of it */
+		uint64_t begin;	 /* by the first block that was made after it; 0: none was */
+		uint64_t walked; /* when backward let go of the last block of its graph; 0: never */
+		bool kept;	 /* autograd saved something of it */
 	} * items;
 	size_t count;
 };

@@ -21,20 +21,27 @@
 
 enum { LOOK_BACK = 64, LOOK_AHEAD = 4096, SMALL = 4096 };
 
+struct inside {
+	uint32_t life, stack;
+	uint64_t outside;
+	bool begins; /* a call */
+};
+
 /* A module's class at one place, and its saved blocks in order of birth. */
 struct site {
 	uint64_t key, bytes; /* bytes at the peak */
 	const char *function;
 	uint64_t next; /* the method that it leads to, if that is the same each time */
 	bool many;     /* it is not */
-	uint32_t *lives;
+	struct inside *items;
 	size_t count, room;
 };
 
 struct search {
 	struct advise *advise;
 	struct sites sites;
-	struct map ids; /* key -> index */
+	struct map ids;	   /* key -> index */
+	struct map firsts; /* a site and what is outside of it -> the stack of its first block */
 	struct site *items;
 	size_t count, room;
 	uint32_t *in_order; /* saved blocks in order of their deaths in backward passes */
@@ -60,6 +67,22 @@ static bool is_inside(const struct advise *a, const struct advised *l)
 	return l->born->stage == STAGE_FORWARD && a->saved[l->life];
 }
 
+/* A call begins where the line comes (again) that made the first block of those from the same place,
+ * and where another place calls. A call may make several there. */
+static void add_inside(struct search *s, struct site *site, const struct advised *l, uint64_t outside)
+{
+	const struct inside *before = site->count ? &site->items[site->count - 1] : NULL;
+	bool fresh, same = before && before->outside == outside;
+	uint32_t *first = map_put(&s->firsts, site->key ^ outside, &fresh);
+
+	if (fresh)
+		*first = l->stack;
+	*need_item(site->items, site->count, site->room) = (struct inside){
+		l->life, l->stack, outside,
+		!same || (l->stack == *first && before->stack != l->stack)
+	};
+}
+
 static void collect(struct search *s)
 {
 	struct advise *a = s->advise;
@@ -74,7 +97,7 @@ static void collect(struct search *s)
 		for (size_t i = 0; i < p.count; i++) {
 			struct site *site = site_of(s, &p, i);
 
-			*need_item(site->lives, site->count, site->room) = l.life;
+			add_inside(s, site, &l, p.items[i].outside);
 			if (advise_counts(a, &l))
 				site->bytes += l.size;
 		}
@@ -89,23 +112,9 @@ static struct advised of(const struct search *s, uint32_t life)
 	return l;
 }
 
-static uint32_t stack_of(const struct search *s, uint32_t life)
-{
-	return of(s, life).stack;
-}
-
-/* The line that made the site's first block comes (again): a call begins. It may make several. */
-static bool is_begin(const struct search *s, const struct site *site, size_t i)
-{
-	uint32_t first = stack_of(s, site->lives[0]);
-
-	return stack_of(s, site->lives[i]) == first &&
-	       (!i || stack_of(s, site->lives[i - 1]) != first);
-}
-
 static unsigned own_line(struct search *s, const struct site *site, size_t i)
 {
-	struct site_path p = sites_find(&s->sites, stack_of(s, site->lives[i]));
+	struct site_path p = sites_find(&s->sites, site->items[i].stack);
 
 	for (size_t k = 0; k < p.count; k++)
 		if (p.items[k].key == site->key)
@@ -123,7 +132,7 @@ static bool goes_on(struct search *s, const struct site *site, size_t calls)
 	for (size_t i = 0; i < site->count; i++) {
 		unsigned line = own_line(s, site, i);
 
-		if (is_begin(s, site, i)) {
+		if (site->items[i].begins) {
 			first = line;
 			seen = false;
 		} else if (!seen && line != first) {
@@ -134,30 +143,37 @@ static bool goes_on(struct search *s, const struct site *site, size_t calls)
 	return 4 * further >= 3 * calls;
 }
 
-/* A call is as long as the line that made its first block does not come again. Lines that come
- * less often are around the calls, not inside: then it is no module that repeats. */
+/* Lines that come less often than calls from their place are around the calls, not inside: then it
+ * is no module that repeats. */
 static size_t calls_of(struct search *s, const struct site *site)
 {
-	struct map counts = { 0 };
+	struct map counts = { 0 }, begins = { 0 };
 	uint64_t around = 0, all = 0;
-	uint32_t calls = 0;
+	size_t calls = 0;
+	bool alone;
 
-	for (size_t i = 0; i < site->count; i++)
-		++*map_put(&counts, stack_of(s, site->lives[i]), NULL);
-	for (size_t i = 0; i < site->count; i++)
-		calls += is_begin(s, site, i);
 	for (size_t i = 0; i < site->count; i++) {
-		uint64_t size = of(s, site->lives[i]).size;
+		const struct inside *l = &site->items[i];
+
+		++*map_put(&counts, l->stack, NULL);
+		*map_put(&begins, l->outside, NULL) += l->begins;
+		calls += l->begins;
+	}
+	for (size_t i = 0; i < site->count; i++) {
+		const struct inside *l = &site->items[i];
+		uint64_t size = of(s, l->life).size;
 
 		all += size;
-		if (*map_get(&counts, stack_of(s, site->lives[i])) + 1 < calls)
+		if (*map_get(&counts, l->stack) + 1 < *map_get(&begins, l->outside))
 			around += size;
 	}
+	alone = counts.count == begins.count; /* one line of each place: its turns are not known */
 	map_free(&counts);
-	return around > all / 50 && !goes_on(s, site, calls) ? 1 : calls;
+	map_free(&begins);
+	return alone || (around > all / 50 && !goes_on(s, site, calls)) ? 1 : calls;
 }
 
-/* One call: its saved blocks are lives[first] to lives[last]. */
+/* One call: its saved blocks are items[first] to items[last]. */
 struct call {
 	const struct site *site;
 	size_t first, last;
@@ -174,7 +190,7 @@ static uint64_t most_inside(struct search *s, const struct call *c)
 	uint64_t most = 0;
 	int64_t now = 0;
 
-	for (uint32_t i = c->site->lives[c->first]; i <= c->site->lives[c->last]; i++) {
+	for (uint32_t i = c->site->items[c->first].life; i <= c->site->items[c->last].life; i++) {
 		struct advised l;
 
 		if (!advise_life(s->advise, i, UINT16_MAX, &l) ||
@@ -230,7 +246,7 @@ static void checkpoint_call(struct search *s, struct life_plan *p, const struct 
 	if (!early || again <= c->end)
 		again = c->first_gone;
 	for (size_t i = c->first; i <= c->last; i++) {
-		struct advised l = of(s, c->site->lives[i]);
+		struct advised l = of(s, c->site->items[i].life);
 
 		if (is_output(s, c, &l))
 			continue;
@@ -268,8 +284,8 @@ static struct advised input_of(struct search *s, uint32_t first)
 /* The last block that was made inside of it, saved or not. */
 static uint64_t end_of(struct search *s, const struct site *site, const struct call *c, size_t next)
 {
-	uint32_t last = site->lives[c->last],
-		 stop = next < site->count ? site->lives[next] : advise_lives(s->advise);
+	uint32_t last = site->items[c->last].life,
+		 stop = next < site->count ? site->items[next].life : advise_lives(s->advise);
 	uint32_t pass = of(s, last).born->forwards;
 	uint64_t end = of(s, last).from;
 	struct advised l;
@@ -290,13 +306,13 @@ static struct call call_at(struct search *s, const struct site *site, size_t fir
 		.site = site, .first = first, .let_go = PLAN_END, .first_gone = PLAN_END
 	};
 
-	for (*next = first + 1; *next < site->count && !is_begin(s, site, *next);)
+	for (*next = first + 1; *next < site->count && !site->items[*next].begins;)
 		++*next;
 	c.last = *next - 1;
 	c.end = end_of(s, site, &c, *next);
-	c.input = input_of(s, site->lives[first]);
+	c.input = input_of(s, site->items[first].life);
 	for (size_t k = first; k <= c.last; k++) {
-		struct advised l = of(s, site->lives[k]);
+		struct advised l = of(s, site->items[k].life);
 
 		if (l.until >= c.let_go || l.until <= c.end)
 			continue;
@@ -410,9 +426,10 @@ void advise_checkpoint(struct advise *a)
 		if (is_first(&s, i))
 			look_at(&s, s.items[i].function);
 	for (size_t i = 0; i < s.count; i++)
-		free(s.items[i].lives);
+		free(s.items[i].items);
 	free(s.items);
 	free(s.in_order);
 	map_free(&s.ids);
+	map_free(&s.firsts);
 	sites_free(&s.sites);
 }

@@ -37,22 +37,21 @@ struct idles {
 	size_t count, room;
 };
 
-/* The beginning of the passes that an update is of, if one that autograd saved nothing of came
- * between them and the update before: that is when such weights are used. Else that of the update.
- * at: passes that began before the last update. */
-static uint64_t trained_since(const struct advise_passes *p, size_t *at, uint64_t update)
+/* Since when only passes came that autograd saved something of: where others came since the last
+ * optimizer's step, such weights are used in those. Else, or where such a pass is the latest, since
+ * the update. at: passes that began before the update; since: PLAN_END behind a pass of the others. */
+static uint64_t trained_since(const struct advise_passes *p, size_t *at, uint64_t *since,
+			      uint64_t update)
 {
-	size_t before = *at;
-	uint64_t since = update;
+	for (; *at < p->count && p->items[*at].begin < update; ++*at) {
+		const struct advise_pass *x = &p->items[*at];
 
-	while (*at < p->count && p->items[*at].begin < update)
-		++*at;
-	for (size_t i = *at; i-- > before;) {
-		if (p->items[i].begin && !p->items[i].kept)
-			return since;
-		since = p->items[i].begin ? p->items[i].begin : since;
+		if (x->begin && !x->kept)
+			*since = PLAN_END;
+		else if (x->begin && *since == PLAN_END)
+			*since = x->begin;
 	}
-	return update;
+	return *since && *since != PLAN_END ? *since : update;
 }
 
 /* What comes between an update and the next pass (gradients are let go, an average is updated) may
@@ -64,6 +63,7 @@ static struct idles find_idles(const struct advise *a)
 	struct advise_passes passes = advise_passes(a);
 	struct idles found = { 0 };
 	size_t at = 0, open = 0; /* open: the first whose next pass has not come yet */
+	uint64_t since = 0;
 	bool trains = false;
 
 	for (const struct span *x = s->items; x < s->items + s->count; x++) {
@@ -77,8 +77,9 @@ static struct idles find_idles(const struct advise *a)
 		if (trains && is_update(x))
 			*need_item(found.items, found.count, found.room) =
 				(struct idle){ e->first_seq, e->last_seq + 1,
-					       trained_since(&passes, &at, e->first_seq),
+					       trained_since(&passes, &at, &since, e->first_seq),
 					       PLAN_END };
+		since = x->phase == PHASE_OPTIMIZER ? 0 : since;
 	}
 	free(passes.items);
 	return found;

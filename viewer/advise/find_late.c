@@ -117,6 +117,15 @@ static uint64_t next_pass(const struct advise_passes *p, const struct advised *l
 	return PLAN_END;
 }
 
+/* Backward has yet to go through the graph of its pass, and may begin at it. */
+static bool is_awaited(const struct advise *a, const struct advise_passes *p,
+		       const struct advised *l, uint64_t end)
+{
+	const struct advise_pass *x = &p->items[l->born->forwards];
+
+	return x->walked > end || (a->open && x->kept && !x->walked);
+}
+
 /* It lived through no more forward passes than a step has. */
 static bool is_one_turn(const struct advise *a, const struct advised *l)
 {
@@ -152,15 +161,23 @@ static void note_later(const struct advise *a, const struct advise_passes *passe
 	}
 }
 
-/* Where a stack's blocks are kept for good, the latest is too. What is to come of a block is not
- * known at a refusal: it is of an earlier step, and no graph took those before it at its place. */
+/* Where a stack's blocks are kept for good, the latest is too. */
+static bool is_kept(const struct map *stacks, const struct advised *l)
+{
+	const uint32_t *later = map_get(stacks, l->stack);
+
+	return later && *later & KEPT;
+}
+
+/* What is to come of a block is not known at a refusal: it is of an earlier step, and no graph took
+ * those before it at its place. */
 static bool is_over(const struct advise *a, const struct map *stacks, const struct advised *l)
 {
 	const struct steps *s = &a->timeline->steps;
 	const uint32_t *later = map_get(stacks, l->stack);
 
 	if (!a->open || (l->until != PLAN_END && !a->wanted_count))
-		return !later || !(*later & KEPT);
+		return !is_kept(stacks, l);
 	return advise_knows_steps(a) && later && *later == NOT_NEEDED &&
 	       steps_at(s, l->from) < steps_at(s, a->until);
 }
@@ -179,7 +196,8 @@ void advise_overlap(struct advise *a)
 		uint64_t end = next_pass(&passes, &l);
 
 		if (is_of_a_pass(a, &l) && l.until > end && !is_used_later(a, &l, end) &&
-		    is_one_turn(a, &l) && is_over(a, &stacks, &l))
+		    !is_awaited(a, &passes, &l, end) && is_one_turn(a, &l) &&
+		    is_over(a, &stacks, &l))
 			lines_without(&lines, a, &l, end);
 	}
 	free(passes.items);
@@ -259,12 +277,14 @@ static bool may_be_used(const struct advise *a, const struct advised *l, const s
 void advise_late(struct advise *a)
 {
 	bool graph = a->open && a->steps <= 1 && has_graph_of_backward(a);
+	struct advise_passes passes = advise_passes(a);
+	struct map again = { 0 }, stacks = { 0 };
 	struct line_plans lines = { 0 };
-	struct map again = { 0 };
 	struct advised l;
 
 	if (a->open)
 		note_taken_again(a, &again);
+	note_later(a, &passes, &stacks);
 	ADVISE_EACH(a, PASSING, l)
 	{
 		uint64_t use;
@@ -272,10 +292,12 @@ void advise_late(struct advise *a)
 		if (l.born->stage != STAGE_FORWARD || !is_of_a_pass(a, &l))
 			continue;
 		use = last_use(a, &l);
-		if (use < l.until && is_one_turn(a, &l) &&
+		if (use < l.until && is_one_turn(a, &l) && !is_kept(&stacks, &l) &&
 		    !(a->open && may_be_used(a, &l, &again, graph)))
 			lines_without(&lines, a, &l, use);
 	}
+	free(passes.items);
 	map_free(&again);
+	map_free(&stacks);
 	lines_add_all(&lines, a, "late_del", say_late);
 }

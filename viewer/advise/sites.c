@@ -15,7 +15,7 @@ static uint64_t mix(uint64_t h, const char *s)
 
 static struct site_path read_path(struct stacks *s, uint32_t stack)
 {
-	uint64_t path = BYTES_HASH, line = 0;
+	uint64_t path = BYTES_HASH, outside = BYTES_HASH, line = 0;
 	struct site_of_stack *items = NULL;
 	size_t count = 0, room = 0;
 
@@ -27,8 +27,9 @@ static struct site_path read_path(struct stacks *s, uint32_t stack)
 			path += count ? 0 : line;
 			*need_item(items, count, room) =
 				(struct site_of_stack){ mix(path, f->function), f->function,
-							f->line };
+							f->line, outside };
 		}
+		outside = mix(mix(outside, f->function), f->file) + f->line;
 		path = mix(mix(path, f->function), f->file) + (count ? f->line : 0);
 		if (!count && !strstr(f->function, "_call_impl"))
 			line = f->line;

@@ -13,6 +13,7 @@ struct site_of_stack {
 	uint64_t key;
 	const char *function; /* "Block.forward" */
 	unsigned line;	      /* of it, that led on from there */
+	uint64_t outside;     /* all functions and lines that it was called through */
 };
 
 struct site_path {

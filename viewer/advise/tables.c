@@ -146,8 +146,13 @@ struct advise_passes advise_passes(const struct advise *a)
 			continue;
 		x = &p.items[l.born->forwards];
 		x->begin = x->begin ? x->begin : l.from;
-		x->kept |= l.born->stage == STAGE_FORWARD && l.life < a->lives->rows.count &&
-			   a->saved[l.life];
+		if (l.born->stage != STAGE_FORWARD || l.life >= a->lives->rows.count ||
+		    !a->saved[l.life])
+			continue;
+		x->kept = true;
+		if (a->released[l.life] > x->walked &&
+		    advise_in(a, a->released[l.life], PHASE_BACKWARD))
+			x->walked = a->released[l.life];
 	}
 	return p;
 }
