@@ -5,6 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
+unset PYTHONDONTWRITEBYTECODE # the tests' own files are compiled once, and not by each worker of each stage
 
 JOBS=$(nproc)
 LOGS=build/test-logs
