@@ -12,7 +12,7 @@ import time
 import json_page
 import pytest
 import toy
-from conftest import TABLES, WORKLOADS
+from conftest import QUICK, TABLES, WORKLOADS
 from test_worlds import OF_LARGE_WORLDS
 
 MIB = 1 << 20
@@ -29,7 +29,7 @@ def program():
 def start(tmp_path):
     def begin(*args, **env):
         full = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "BASE"))}
-        full.update(STARTS=str(tmp_path / "starts"), OMP_NUM_THREADS="1", PYTHONPATH=str(WORKLOADS), **env)
+        full.update(STARTS=str(tmp_path / "starts"), OMP_NUM_THREADS="1", PYTHONPATH=f"{WORKLOADS}:{QUICK}", **env)
         return subprocess.Popen([toy.TOOL, "fit", *map(str, args)], env=full, cwd=tmp_path, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return begin
@@ -66,7 +66,7 @@ def starts(tmp_path):
 
 def really(size, *args, **env):
     """Exit code of the program on a card of so many bytes."""
-    full = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(WORKLOADS), **env}
+    full = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{WORKLOADS}:{QUICK}", **env}
     return subprocess.run([toy.TOOL, "run", "-q", "--sim", f"card={size}", "-o", f"{args[1]}.gmt", "--", *map(str, args)], env=full,
                           capture_output=True, timeout=300).returncode
 
