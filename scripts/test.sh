@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The stages of `make test`, each timed; a failed stage does not keep the others from running, but for
-# the build. Usage: scripts/test.sh [cu12]        (after scripts/setup.sh system cu13 newest)
+# the build. With cu12 (`make test-matrix`) also that environment, and the tests marked `more`.
+# Usage: scripts/test.sh [cu12]        (after scripts/setup.sh system cu13 newest)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -35,7 +36,7 @@ stage lint make lint
 stage unit make -j"$JOBS" -k unit
 stage unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
 stage unit-tsan make -j"$JOBS" -k tsan
-stage e2e pytests .venv -m 'not installed'
+stage e2e pytests .venv -m "not installed$([ $# -gt 0 ] || echo ' and not more')"
 stage e2e-installed scripts/test-installed.sh
 stage e2e-newest pytests .venv-newest -m matrix
 for env; do
