@@ -363,7 +363,7 @@ import time, torch
 torch.zeros(1, device="cuda")
 model = torch.nn.Linear(1024, 1024).cuda()
 {optimizer}
-end = time.time() + 30
+end = time.time() + 15
 with torch.no_grad():
     while time.time() < end:
         {meanwhile}
@@ -383,10 +383,10 @@ MEANWHILE = {
 
 @pytest.mark.parametrize("what", MEANWHILE)
 def test_before_it_trains(what, fit_json, tmp_path):
-    """A long time that is no part of what is to come, though the device has work now and then."""
+    """A long time (twice what is long here) that is no part of what is to come, though the device has work now and then."""
     optimizer, meanwhile = MEANWHILE[what]
     (tmp_path / "train.py").write_text(LATER.format(optimizer=optimizer, meanwhile=meanwhile))
-    card, = fit_json("--steps", "2", "--cards", "h100-80g", "--", sys.executable, "train.py")["cards"]
+    card, = fit_json("--steps", "2", "--cards", "h100-80g", "--", sys.executable, "train.py", GPUMEMTRACE_TEST_QUIET="6")["cards"]
     assert card["fits"] and card["peak_bytes"] > 500 * MIB and card["steps"] >= 4
 
 
