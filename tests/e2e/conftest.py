@@ -58,6 +58,10 @@ class Tool:
         """All events and definitions, in order."""
         return [json.loads(line) for line in self("dump", file, "--json").splitlines() if line]
 
+    def stacks(self, file):
+        """The frames of each stack, by its number, as `stack FILE NUMBER` gives them (test_cli.py)."""
+        return {s["stack"]: s["frames"] for s in map(json.loads, self("stack", file, "--all", "--json").splitlines())}
+
 
 # Autograd's thread gives up what Python made for a backward pass (hooks, callbacks) after it has said that the pass is done. If
 # it comes to that only when the interpreter ends, CPython before 3.14 ends the thread within a function that may not throw: std::terminate,

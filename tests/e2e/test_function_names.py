@@ -42,8 +42,8 @@ HIDDEN = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount -
 
 
 def functions(recording, tool):
-    frames = [tool.json("stack", recording, e["stack"])["frames"] for e in tool.events(recording) if e["kind"] == "mem_alloc"]
-    return [f["function"] for f in frames[0] if f["kind"] == "native"]
+    first = next(e["stack"] for e in tool.events(recording) if e["kind"] == "mem_alloc")
+    return [f["function"] for f in tool.json("stack", recording, first)["frames"] if f["kind"] == "native"]
 
 
 def test_exported_names_stay(tmp_path, tool):
