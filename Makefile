@@ -20,7 +20,8 @@ B       := build$(if $(SAN),/san-$(subst $(COMMA),-,$(SAN)),)$(if $(CHECK),/chec
 O       := $(B)/obj
 
 WARN    := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wpointer-arith
-CFLAGS  ?= -O2 -g
+# Of a sanitizer's build only lines are read; it compiles in half the time.
+CFLAGS  ?= $(if $(SAN),-O1 -g1,-O2 -g)
 BASE    := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(WARN) -MMD -MP \
            $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer,) \
            $(if $(CHECK),-DGMT_CHECK_FRAMES,)

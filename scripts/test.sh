@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The stages of `make test`, each timed; a failed stage does not keep the others from running, but for
-# the build. Usage: scripts/test.sh [cu12]        (after scripts/setup.sh system cu13 newest)
+# the build. With cu12 (`make test-matrix`) also that environment, and the tests marked `more`.
+# Usage: scripts/test.sh [cu12]        (after scripts/setup.sh system cu13 newest)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
+unset PYTHONDONTWRITEBYTECODE # the tests' own files are compiled once, and not by each worker of each stage
 
 JOBS=$(nproc)
 LOGS=build/test-logs
@@ -20,6 +22,23 @@ stage() { # name command...
 	[ "$verdict" = ok ]
 }
 
+# A stage beside those that follow: its last minute leaves cores idle. What it printed comes with `await`.
+beside() { # name command...
+	local name=$1
+	shift
+	{ begin=$SECONDS; "$@" >"$LOGS/$name.log" 2>&1; echo $? $((SECONDS - begin)) >"$LOGS/$name.end"; } &
+}
+
+await() { # name
+	local name=$1 verdict=ok code seconds
+	wait
+	read -r code seconds <"$LOGS/$name.end"
+	printf '\n== %s\n' "$name"
+	cat "$LOGS/$name.log"
+	[ "$code" = 0 ] || { verdict=FAILED; failed="$failed $name"; }
+	table="$table$(printf '%-14s %-7s %4d s' "$name" "$verdict" "$seconds")"$'\n'
+}
+
 # End to end with one environment; what is about the Python package is run from a wheel, installed. Many tests wait, so there is one worker more than cores.
 pytests() { # environment pytest-arguments...
 	local env=$1
@@ -32,11 +51,13 @@ stage build make -j"$JOBS" all programs || { echo 'the build failed'; exit 1; }
 stage viewer make -j"$JOBS" viewer # 30 s on two cores, and a minute the first time
 stage lint make lint
 stage unit make -j"$JOBS" -k unit
+beside unit-tsan make -j"$JOBS" -k tsan
 stage unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
-stage unit-tsan make -j"$JOBS" -k tsan
-stage e2e pytests .venv -m 'not installed'
-stage e2e-installed scripts/test-installed.sh
+await unit-tsan
+stage e2e pytests .venv -m "not installed$([ $# -gt 0 ] || echo ' and not more')"
+beside e2e-installed scripts/test-installed.sh
 stage e2e-newest pytests .venv-newest -m matrix
+await e2e-installed
 for env; do
 	stage "e2e-$env" pytests ".venv-$env" -m matrix
 done

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """browser.py PAGE [THEME [WIDTH]] < ACTIONS: opens a page in Chromium and does what the lines of JSON on stdin say;
 prints one line of JSON: what each action gave, what the console said, what the page asked the network for.
+browser.py --serve: does that for each line [PAGE, THEME, WIDTH, ACTIONS] on stdin, in one Chromium.
 Run by .venv-browser/bin/python: the tests' own environment has no browser."""
 import json
 import shutil
 import sys
+import traceback
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -55,24 +57,42 @@ def drag(page, action):
     page.mouse.up()
 
 
-def main():
-    path, theme, width = (sys.argv[1:] + ["light", "1280"])[:3] if len(sys.argv) < 4 else sys.argv[1:4]
+def look(browser, path, theme, width, actions):
+    """Opens the page in a context of its own and does what the actions say."""
     said, asked, results = [], [], []
+    context = browser.new_context(viewport={"width": int(width), "height": 900}, color_scheme=theme)
+    page = context.new_page()
+    page.on("console", lambda m: said.append(m.type + ": " + m.text))
+    page.on("pageerror", lambda e: said.append("error: " + str(e)))
+    page.on("dialog", lambda d: (said.append("dialog: " + d.message), d.dismiss()))
+    page.on("request", lambda r: asked.append(r.url))
+    page.goto(path if path.startswith("http:") else Path(path).resolve().as_uri())
+    ready(page)
+    for action in actions:
+        do = next(ACTIONS[key] for key in ACTIONS if key in action)
+        results.append(do(page, action))
+    context.close()
+    return {"results": results, "said": said, "asked": [u for u in asked if u != asked[0]]}
+
+
+def serve(browser):
+    for line in sys.stdin:
+        try:
+            answer = look(browser, *json.loads(line))
+        except Exception:
+            answer = {"failed": traceback.format_exc()}
+        print(json.dumps(answer), flush=True)
+
+
+def main():
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_context(viewport={"width": int(width), "height": 900}, color_scheme=theme).new_page()
-        page.on("console", lambda m: said.append(m.type + ": " + m.text))
-        page.on("pageerror", lambda e: said.append("error: " + str(e)))
-        page.on("dialog", lambda d: (said.append("dialog: " + d.message), d.dismiss()))
-        page.on("request", lambda r: asked.append(r.url))
-        page.goto(path if path.startswith("http:") else Path(path).resolve().as_uri())
-        ready(page)
-        for line in sys.stdin:
-            action = json.loads(line)
-            do = next(ACTIONS[key] for key in ACTIONS if key in action)
-            results.append(do(page, action))
+        if sys.argv[1] == "--serve":
+            serve(browser)
+        else:
+            path, theme, width = (sys.argv[1:] + ["light", "1280"])[:3] if len(sys.argv) < 4 else sys.argv[1:4]
+            print(json.dumps(look(browser, path, theme, width, map(json.loads, sys.stdin))))
         browser.close()
-    print(json.dumps({"results": results, "said": said, "asked": [u for u in asked if u != asked[0]]}))
 
 
 main()

@@ -20,6 +20,9 @@ BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
 PACKAGE = Path(os.environ.get("GPUMEMTRACE_TEST_PACKAGE", ROOT / "python"))
 WHEEL = os.environ.get("GPUMEMTRACE_TEST_WHEEL")
 WORKLOADS = ROOT / "tests/workloads"
+# Makes programs with PyTorch start and end sooner (its sitecustomize.py says how).
+QUICK = ROOT / "tests/quick"
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(QUICK), os.environ.get("PYTHONPATH")]))
 TABLES = json_page.tables()  # what the commands' JSON is like
 # `collect`, `sql` and `dashboard` need a Python with DuckDB.
 TOOLS = ROOT / ".venv-tools/bin/python"
@@ -55,6 +58,10 @@ class Tool:
         """All events and definitions, in order."""
         return [json.loads(line) for line in self("dump", file, "--json").splitlines() if line]
 
+    def stacks(self, file):
+        """The frames of each stack, by its number, as `stack FILE NUMBER` gives them (test_cli.py)."""
+        return {s["stack"]: s["frames"] for s in map(json.loads, self("stack", file, "--all", "--json").splitlines())}
+
 
 # Autograd's thread gives up what Python made for a backward pass (hooks, callbacks) after it has said that the pass is done. If
 # it comes to that only when the interpreter ends, CPython before 3.14 ends the thread within a function that may not throw: std::terminate,
@@ -67,8 +74,9 @@ AGAIN = 5
 class Programs:
     """Starts programs, each in the test's own folder."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, quick=True):
         self.folder = folder
+        self.python_path = f"{WORKLOADS}:{QUICK}" if quick else str(WORKLOADS)
 
     def environment(self, traced=True, card="h100-80g", count=1, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
@@ -76,7 +84,7 @@ class Programs:
         if not REAL:
             preload.append(str(BUILD / "libsimgpu.so"))
             env.update(LD_LIBRARY_PATH=str(BUILD / "simgpu"), SIMGPU_CARD=card, SIMGPU_COUNT=str(count))
-        env.update(LD_PRELOAD=":".join(preload), PYTHONPATH=str(WORKLOADS), OMP_NUM_THREADS="1",
+        env.update(LD_PRELOAD=":".join(preload), PYTHONPATH=self.python_path, OMP_NUM_THREADS="1",
                    TORCHINDUCTOR_CACHE_DIR=str(self.folder / "inductor"), TRITON_CACHE_DIR=str(self.folder / "triton"))
         env.update({k: str(v) for k, v in more.items()})
         return env
@@ -127,8 +135,8 @@ def terminal():
 
 
 @pytest.fixture
-def programs(tmp_path):
-    return Programs(tmp_path)
+def programs(tmp_path, request):
+    return Programs(tmp_path, quick=not request.node.get_closest_marker("plain"))
 
 
 def blocks_of(live):

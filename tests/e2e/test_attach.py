@@ -142,8 +142,8 @@ def test_its_results_are_those_of_a_run_alone(target, tool, tmp_path):
     assert document["history"] is True
     report = tool.json("report", file)
     assert report["allocs"] > 100 and report["dropped"] == 0
-    frames = {f["function"] for b in tool.json("live", file, "--at", "peak")["blocks"] if b["stack"]
-              for f in tool.json("stack", file, b["stack"])["frames"]}
+    stacks = tool.stacks(file)
+    frames = {f["function"] for b in tool.json("live", file, "--at", "peak")["blocks"] if b["stack"] for f in stacks[b["stack"]]}
     assert "Training.step" in frames or "step" in frames
     t.go()
     assert t.end("training")["history"] is False

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The class of every block in what people train, against what the program knows itself: tests/classes/.
 
-A third of the cases always runs, all of them with GPUMEMTRACE_TEST_CLASSES=1."""
+A third of the cases always runs, all of them with GPUMEMTRACE_TEST_CLASSES=1. `make test` records a case with tags or without, or both ways:
+as a rule matters in it (MATTERS). The other way is run by `make test-matrix`."""
 import json
 import os
 import sys
@@ -53,6 +54,14 @@ MATTERS = {
     ("whole_gradients", "off"): ("gradient-life",),
     ("wrapped_tensors", "on"): ("activation-life",),
 }
+# Cases without a rule of their own, and two common models without tags.
+ALSO = {("checkpoint_reentrant", "off"), ("kept_function", "on"), ("ema", "off"), ("adamw", "off"), ("lora", "off")}
+
+
+def ways():
+    for case in CASES:
+        for tags in ("on", "off"):
+            yield pytest.param(case, tags, marks=[] if (case, tags) in MATTERS or (case, tags) in ALSO else pytest.mark.more)
 
 
 def judge(case, tags, folder, again=False):
@@ -67,8 +76,7 @@ def test_truth_is_true(programs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tags", ["on", "off"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case, tags", list(ways()))
 def test_case(case, tags, tmp_path, monkeypatch):
     monkeypatch.delenv("GPUMEMTRACE_TEST_WITHOUT_RULE", raising=False)
     s = judge(case, tags, tmp_path)

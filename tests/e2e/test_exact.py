@@ -6,6 +6,8 @@ import pytest
 
 from conftest import check_marks
 
+pytestmark = pytest.mark.plain
+
 CAPS = {
     "default": {},
     "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},

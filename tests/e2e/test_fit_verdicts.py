@@ -21,7 +21,7 @@ PROGRAMS = judge.programs()
     ("skips-long-batches", 3600, "fits"),
     ("gives-up-quietly", 4000, "does not fit"),
     ("mlp", 1300, "does not fit"),
-    pytest.param("extension", 2300, "does not fit", marks=pytest.mark.slow),
+    pytest.param("extension", 2300, "does not fit", marks=[pytest.mark.slow, pytest.mark.more]),
 ])
 def test_a_verdict_is_how_the_program_ends(name, mib, end):
     program, card = PROGRAMS[name], judge.card(mib * judge.MIB)

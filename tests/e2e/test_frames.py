@@ -53,7 +53,7 @@ def test_python_within_operators(programs, tool, comparing):
     said = json.loads((programs.folder / "truth.json").read_text())
     taken = [e for e in tool.events(recording) if e["kind"] == "mem_alloc" and e["size"] == 4096]
     assert len(taken) == len(said) > 150
+    stacks = tool.stacks(recording)
     for event, functions in zip(taken, said):
-        frames = tool.json("stack", recording, event["stack"])["frames"]
-        python = [f["function"].rsplit(".", 1)[-1] for f in frames if f["kind"] == "python"]
+        python = [f["function"].rsplit(".", 1)[-1] for f in stacks[event["stack"]] if f["kind"] == "python"]
         assert python[:3] == functions

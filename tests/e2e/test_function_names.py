@@ -2,6 +2,7 @@
 """Recordings that are read where the program's libraries are not: the names of exported functions are in the recording, and classes are the
 same."""
 import csv
+import importlib.util
 import io
 import os
 import shutil
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import test_hooks
-import torch
 from conftest import Tool
 
 LIBRARY = """
@@ -42,8 +42,8 @@ HIDDEN = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount -
 
 
 def functions(recording, tool):
-    frames = [tool.json("stack", recording, e["stack"])["frames"] for e in tool.events(recording) if e["kind"] == "mem_alloc"]
-    return [f["function"] for f in frames[0] if f["kind"] == "native"]
+    first = next(e["stack"] for e in tool.events(recording) if e["kind"] == "mem_alloc")
+    return [f["function"] for f in tool.json("stack", recording, first)["frames"] if f["kind"] == "native"]
 
 
 def test_exported_names_stay(tmp_path, tool):
@@ -78,7 +78,7 @@ def test_classes_without_libraries(programs):
     """Most of PyTorch's functions are exported; what a class needs of the others is seen in those."""
     (programs.folder / "train.py").write_text(TRAIN)
     recording = programs.traced(programs.folder / "train.py")
-    hidden = [*HIDDEN, str(Path(torch.__file__).resolve().parent / "lib"), Tool.path]
+    hidden = [*HIDDEN, str(Path(importlib.util.find_spec("torch").origin).resolve().parent / "lib"), Tool.path]
     if not shutil.which("unshare") or subprocess.run([*hidden, "--version"], capture_output=True).returncode:
         pytest.skip("no right to make a mount namespace")
     of_blocks = ["export", "--to", "csv", "-o", "-", str(recording)]

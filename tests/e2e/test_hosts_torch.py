@@ -43,7 +43,7 @@ class Machine:
 
     def start(self, folder, name, traced, settings={}):
         (folder / "out").mkdir(parents=True, exist_ok=True)
-        programs = Programs(folder)
+        programs = Programs(folder, quick=False)
         env = programs.environment(traced=traced, MADE_FOLDER=folder, GPUMEMTRACE_OUTPUT=folder / "out/run.gmt", **settings)
         return subprocess.Popen([sys.executable, programs.workload("hosts_torch.py"), name], env=env, cwd=folder, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)

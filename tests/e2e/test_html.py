@@ -25,12 +25,19 @@ needs_browser = pytest.mark.skipif(not shutil.which("chromium") or not DRIVER.ex
                                    reason="no chromium or no .venv-browser (scripts/setup.sh browser)")
 
 
+chromium = []  # one for all pages of this process
+
+
 def browse(page, *actions, theme="light", width=1280):
     """What each action gave. The console must stay silent and the network untouched."""
-    done = subprocess.run([DRIVER, ROOT / "tests/e2e/browser.py", page, theme, str(width)], text=True, capture_output=True, timeout=400,
-                          input="".join(json.dumps(a if isinstance(a, dict) else {"evaluate": a}) + "\n" for a in actions))
-    assert done.returncode == 0, done.stderr[-3000:]
-    answer = json.loads(done.stdout)
+    if not chromium or chromium[-1].poll() is not None:
+        chromium.append(subprocess.Popen([DRIVER, ROOT / "tests/e2e/browser.py", "--serve"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+    asked = [str(page), theme, str(width), [a if isinstance(a, dict) else {"evaluate": a} for a in actions]]
+    print(json.dumps(asked), file=chromium[-1].stdin, flush=True)
+    answer = json.loads(chromium[-1].stdout.readline())
+    if "failed" in answer:
+        chromium.pop().stdin.close()  # the next page has a new one
+        pytest.fail(answer["failed"][-3000:])
     assert answer["said"] == []
     assert [u for u in answer["asked"] if not u.startswith("data:")] == []
     return answer["results"]
@@ -151,12 +158,12 @@ def test_same_reason_as_why(tool, gpt2, page):
 
 @needs_browser
 def test_stacks_of_a_block(tool, gpt2, page):
-    live = tool.json("live", gpt2)["blocks"]
-    for b in random.Random(3).sample(live, 4):
-        frames = [(f["kind"], f["function"], f["file"], f["line"]) for f in tool.json("stack", gpt2, b["stack"])["frames"]]
-        said = browse(page, f"""(() => {{ const g = window.gpumemtrace, e = g.moment().blocks.find((e) => e.block.addr === {b['addr']}), d = g.app.doc, out = [];
+    some = random.Random(3).sample(tool.json("live", gpt2)["blocks"], 4)
+    on_page = browse(page, *(f"""(() => {{ const g = window.gpumemtrace, e = g.moment().blocks.find((e) => e.block.addr === {b['addr']}), d = g.app.doc, out = [];
           for (let n = e.block.origin.node; n; n = d.nodes[n].caller) {{ const f = d.frames[d.nodes[n].frame]; out.push([f.bits & 1 ? 'python' : 'native', f.fn, f.file, f.line]); }}
-          return out }})()""")[0]
+          return out }})()""" for b in some))
+    for b, said in zip(some, on_page):
+        frames = [(f["kind"], f["function"], f["file"], f["line"]) for f in tool.json("stack", gpt2, b["stack"])["frames"]]
         assert [tuple(f) for f in said if f[0] == "python"] == [f for f in frames if f[0] == "python"]
         assert [f[1][:290] for f in said] == [f[1][:290] for f in frames]
 

@@ -84,6 +84,7 @@ def outcome(done):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.plain
 @pytest.mark.real
 def test_the_program_does_not_notice(programs, tool):
     plain = outcome(programs("-c", SAME, traced=False))
@@ -92,6 +93,7 @@ def test_the_program_does_not_notice(programs, tool):
     assert len(list(programs.folder.glob("gpumemtrace.*.gmt"))) == 1
 
 
+@pytest.mark.plain
 @pytest.mark.real
 @pytest.mark.parametrize("place", ["missing/run.gmt", "/proc/run.gmt"])
 def test_nowhere_to_write(programs, tool, place):
@@ -104,6 +106,7 @@ def test_nowhere_to_write(programs, tool, place):
     assert [line for line in traced[2].splitlines() if line not in ours] == plain[2].splitlines()
 
 
+@pytest.mark.plain
 @pytest.mark.real
 def test_full_disk(programs, tool):
     """The place fills up in the middle: the training goes on; what was written before can be read."""
@@ -140,6 +143,7 @@ x.register_hook(lambda g: torch.autograd.Variable._execution_engine.queue_callba
 """
 
 
+@pytest.mark.plain
 @pytest.mark.skipif(REAL, reason="the same there")
 def test_autograds_thread_is_late_at_the_end(programs, tool):
     """CPython before 3.14 ends that thread in a function that may not throw. The program is aborted, alone as with us, unless it

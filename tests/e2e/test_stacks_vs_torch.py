@@ -5,7 +5,6 @@ import functools
 import json
 import re
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -66,8 +65,7 @@ def test_same_frames(programs, tool, model):
     truths = {}
     for ours, theirs in pairs:
         truths.setdefault(ours["stack"], []).append(theirs["frames"])
-    with ThreadPoolExecutor(2) as pool:
-        stacks = dict(zip(truths, pool.map(lambda i: tool.json("stack", recording, i)["frames"], truths)))
+    stacks = tool.stacks(recording)
     full = 0
     for i, frames_of in truths.items():
         python = [(f["file"], f["line"], f["function"].rsplit(".", 1)[-1]) for f in stacks[i] if f["kind"] == "python"]

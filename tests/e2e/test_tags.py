@@ -126,7 +126,8 @@ def test_frames_of_a_tag(programs, tool):
     only where there is no Python, as on autograd's own thread."""
     run = programs.traced("-c", TWICE)
     saved = [e for e in tool.events(run) if e.get("kind") == "tag_saved"]
-    kinds = [{f["kind"] for f in tool.json("stack", run, str(e["stack"]))["frames"]} for e in saved]
+    stacks = tool.stacks(run)
+    kinds = [{f["kind"] for f in stacks[e["stack"]]} for e in saved]
     assert {"python"} in kinds and {"native"} in kinds
     assert all(k == ({"native"} if e["name"] else {"python"}) for k, e in zip(kinds, saved)), kinds
 

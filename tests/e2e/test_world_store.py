@@ -13,10 +13,16 @@ import sys
 import time
 
 import pytest
-import torch.distributed as dist
 from conftest import PACKAGE, REAL
 
 pytestmark = [pytest.mark.matrix, pytest.mark.skipif(REAL, reason="for the simulated device")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def client_library():
+    """Only in the worker that runs these tests: it takes two seconds."""
+    global dist
+    import torch.distributed as dist
 
 
 @contextlib.contextmanager
@@ -62,8 +68,9 @@ def test_values_of_the_running_ranks():
         assert first.add("large", 2 ** 63 - 1) == 2 ** 63 - 1 and first.add("large", 1) == -2 ** 63
 
 
-@pytest.mark.skipif(not hasattr(dist.TCPStore, "queue_push"), reason="this version of torch has no queues")
 def test_queues():
+    if not hasattr(dist.TCPStore, "queue_push"):
+        pytest.skip("this version of torch has no queues")
     with stores(512, 2) as (one, other):
         one.queue_push("q", "1")
         one.queue_push("q", "2")

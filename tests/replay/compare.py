@@ -46,7 +46,7 @@ def settings(name):
 
 def record(program, out, conf, python=ROOT / ".venv/bin/python"):
     """Runs the program with the setting; what was reserved after each of its requests."""
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "tests/classes"), "GPUMEMTRACE_QUIET": "1",
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'tests/classes'}:{os.environ.get('PYTHONPATH', '')}", "GPUMEMTRACE_QUIET": "1",
            "TRUTH": str(out.parent / "truth.%r")}
     env.pop("PYTORCH_CUDA_ALLOC_CONF", None)
     if conf:

@@ -6,6 +6,7 @@ If no process does anything for QUIET, the program hangs, unless a process sleep
 requests. A process that uses the processor but not the device is preparing something. It may do so for BUSY, or for the time given."""
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Tuple
@@ -21,8 +22,7 @@ from .search_watched import Course, Watched, WatchedWish
 RECORDINGS = 16
 SAMPLE = 1.0  # seconds
 OLD = 3.0  # seconds, more than an older count is old
-QUIET = 20  # seconds
-BUSY = 600  # seconds
+QUIET, BUSY = int(os.environ.get("GPUMEMTRACE_TEST_QUIET", 20)), 600  # seconds
 
 
 @dataclass
