@@ -1,13 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sql: a query over a lake or over recordings. */
+#include <ctype.h>
 #include <string.h>
 
+#include "../ask/command.h"
+#include "../base/asset.h"
 #include "../handover/lake.h"
 #include "../handover/lake_files.h"
-#include "../handover/lake_views.h"
 #include "../handover/question.h"
+#include "../stacks/defs.h"
 #include "../stacks/owner_words.h"
-#include "../ask/command.h"
+
+/* The ready questions of a lake (views.sql). */
+
+struct lake_view {
+	char name[64];
+	struct defs_text meaning, sql;
+};
+
+ASSET_FILE(views, "viewer/handover/views.sql");
+
+#define VIEW "\n-- view "
+
+/* Ready question i; false: there are no more. */
+static bool lake_view(size_t i, struct lake_view *v)
+{
+	const char *at = asset_views, *end = asset_end_views, *colon, *line, *next;
+
+	do {
+		at = memmem(at, (size_t)(end - at), VIEW, strlen(VIEW));
+		if (!at)
+			return false;
+		at += strlen(VIEW);
+	} while (i--);
+	colon = memchr(at, ':', (size_t)(end - at));
+	line = memchr(at, '\n', (size_t)(end - at));
+	next = memmem(at, (size_t)(end - at), VIEW, strlen(VIEW));
+	next = next ? next : end;
+	if (!colon || !line || colon > line)
+		return false;
+	snprintf(v->name, sizeof(v->name), "%.*s", (int)(colon - at), at);
+	v->meaning = (struct defs_text){ colon + 2, (size_t)(line - colon - 2) };
+	while (next > line && isspace((unsigned char)next[-1]))
+		next--;
+	v->sql = (struct defs_text){ line + 1, (size_t)(next - line - 1) };
+	return true;
+}
 
 /* ---- what there is ---- */
 

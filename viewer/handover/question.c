@@ -303,18 +303,12 @@ static const struct {
 	void (*say)(struct answer *a, int number, const char *text);
 	void (*take)(struct answer *a, struct json v);
 } parts[] = {
-	{ "doing", show_doing, NULL },
-	{ "note", print_note, NULL },
-	{ "title", print_title, NULL },
-	{ "line", print_text_line, NULL },
-	{ "raw", print_unchanged, NULL },
-	{ "sentence", print_sentence, NULL },
-	{ "item", print_item, NULL },
-	{ "error", end_with_error, NULL },
-	{ "table", NULL, take_table },
-	{ "document", NULL, take_document },
-	{ "page", NULL, take_page },
-	{ "result", NULL, take_result },
+	{ "doing", show_doing, NULL },	  { "note", print_note, NULL },
+	{ "title", print_title, NULL },	  { "line", print_text_line, NULL },
+	{ "raw", print_unchanged, NULL }, { "sentence", print_sentence, NULL },
+	{ "item", print_item, NULL },	  { "error", end_with_error, NULL },
+	{ "table", NULL, take_table },	  { "document", NULL, take_document },
+	{ "page", NULL, take_page },	  { "result", NULL, take_result },
 	{ "end", NULL, take_end },
 };
 
