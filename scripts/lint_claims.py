@@ -148,7 +148,7 @@ def once():
         ("simgpu/README.md", r"More than ([\d,]+)\s+choices at once", (constant("simgpu/kernels/kernels.h", "CHOICE_MOST"),)),
         ("simgpu/README.md", r"After (\d+) s \(`SIMGPU_WAIT`\)", (constant("simgpu/libraries/lib_nccl_world.c", "SILENT_S"),)),
         ("viewer/man/gpumemtrace.1.md", r"at most (\w+) at a time", (word(int(constant("viewer/ranks/ranks_work.c", "AT_ONCE"))),)),
-        ("viewer/man/gpumemtrace-ctl.1.md", r"does not answer for (\d+) seconds", (constant("viewer/recording/asking.c", "PATIENCE_MS", 1000),)),
+        ("viewer/man/gpumemtrace-ctl.1.md", r"does not answer for (\d+) seconds", (constant("viewer/commands/cmd_ctl.c", "PATIENCE_MS", 1000),)),
         ("viewer/man/gpumemtrace-dashboard.1.md", r"at most ([\d,]+) rows", (constant("python/gpumemtrace/lake/lake_duckdb.py", "ROWS"),)),
         ("docs/python.md", r"with all (\w+) columns", (word(len(columns)),)),
         ("docs/lake.md", r"each of the (\w+) tables", (word(len([t for t in lake_tables() if t not in ("allocations", "events")])),)),

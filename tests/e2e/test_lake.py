@@ -745,30 +745,35 @@ def test_a_slow_query_beside_other_output(lake, tmp_path):
         assert (done.returncode, done.stderr) == (0, "") and json.loads(done.stdout)["rows"] == [{"n": 5000000}], done.stdout
 
 
-HEAD = r"""printf '[["n","BIGINT"],["s","VARCHAR"]]\n' >&3; """
-ROW, END = r"""printf '[7, "a"]\n' >&3; """, r"""printf '{"rows": 1}\n' >&3; """
+PARTS = {  # of the answer: what comes before its end, and the end
+    "text": ("", '{"end": {"code": 0, "lines": ["n  s", "7  a"]}}'), "json": ("", '{"end": {"code": 0, "document": {"rows": [{"n": 7, "s": "a"}]}}}'),
+    "csv": (r'{"raw": [0, "n,s\n7,a\n"]}', '{"end": {"code": 0}}'), "page": ('{"result": {"name": "all"}}', '{"end": {"code": 0}}')}
 ANSWERS = {  # of a stand-in for Python: what it does -> exit code, what is said
-    "whole": (HEAD + ROW + END, 0, ""),
-    "slow": (HEAD + "sleep 1; " + ROW + "sleep 1; " + END, 0, ""),
-    "beside other output": ("echo 97% of it; " + HEAD + "echo '[8, \"b\"]'; " + ROW + "echo warning >&2; " + END + "echo done", 0, ""),
-    "whole, and a crash behind it": (HEAD + ROW + END + "kill -SEGV $$", 0, ""),
+    "whole": ("part; end", 0, ""),
+    "slow": ("sleep 1; part; sleep 1; end", 0, ""),
+    "beside other output": ("echo 97% of it; part; echo '[8, \"b\"]'; echo warning >&2; end; echo done", 0, ""),
+    "whole, and a crash behind it": ("part; end; kill -SEGV $$", 0, ""),
     "empty": ("true", 3, "ended with code 0 before the answer"),
     "empty, with a reason": ("echo one >&2; echo no memory >&2; exit 5", 3, "ended with code 5 before the answer of DuckDB was complete: no memory"),
-    "no rows and no end": (HEAD, 3, "ended with code 0 before"),
-    "no end": (HEAD + ROW, 3, "ended with code 0 before"),
-    "cut in a row": (HEAD + "printf '[7, \"a' >&3", 3, "cannot be read after 0 rows"),
-    "cut behind a row": (HEAD + ROW + "printf '[7, \"a\"]' >&3", 3, "cannot be read after 1 rows"),
-    "fewer rows than it says": (HEAD + END, 3, "cannot be read after 0 rows"),
-    "more rows than it says": (HEAD + ROW + ROW + END, 3, "cannot be read after 2 rows"),
-    "a bar of progress": (HEAD + "printf '\\r 40%% ####' >&3; " + ROW + END, 3, "cannot be read"),
-    "text in front": ("echo hello >&3; " + HEAD + ROW + END, 3, "cannot be read after 0 rows: "),
-    "a row of another table": (HEAD + "printf '[7]\\n' >&3; " + END, 3, "cannot be read"),
-    "an object": (HEAD + "printf '{}\\n' >&3; " + END, 3, "cannot be read"),
-    "more behind the end": (HEAD + ROW + END + ROW, 3, "cannot be read"),
-    "ended by a signal": (HEAD + "kill -KILL $$", 3, "ended by signal 9"),
-    "an error": ("""printf '{"error": "Parser Error: so", "code": 2}\\n' >&3""", 2, "DuckDB: Parser Error: so"),
-    "an error behind rows": (HEAD + ROW + """printf '{"error": "IO Error: disk", "code": 3}\\n' >&3""", 3, "DuckDB: IO Error: disk"),
+    "no end": ("part", 3, "ended with code 0 before"),
+    "cut in its end": ("part; printf '{\"end\": {\"code\": 0, \"lines\": [\"n' >&3", 3, "cannot be read"),
+    "cut behind its end": ("part; printf '{\"end\": {\"code\": 0}}' >&3", 3, "cannot be read"),
+    "a bar of progress": ("printf '\\r 40%% ####' >&3; part; end", 3, "cannot be read"),
+    "text in front": ("echo hello >&3; part; end", 3, "cannot be read: noise on stdout"),
+    "a part of another version": ("echo '{\"rows\": 1}' >&3; end", 3, "cannot be read"),
+    "an object": ("part; echo '{}' >&3; end", 3, "cannot be read"),
+    "more behind the end": ("part; end; echo '{\"note\": [0, \"a\"]}' >&3", 3, "cannot be read"),
+    "ended by a signal": ("part; kill -KILL $$", 3, "ended by signal 9"),
+    "an error": ("""printf '{"error": [2, "DuckDB: Parser Error: so"]}\\n' >&3""", 2, "DuckDB: Parser Error: so"),
+    "an error behind a part": ("""part; printf '{"error": [3, "DuckDB: IO Error: disk"]}\\n' >&3""", 3, "DuckDB: IO Error: disk"),
 }
+
+
+def stand_in(python, form, does):
+    part, end = PARTS[form]
+    part = f"printf '%s\\n' '{part}' >&3" if part else ":"
+    python.write_text(f"#!/bin/bash\npart() {{ {part}; }}\nend() {{ printf '%s\\n' '{end}' >&3; }}\necho noise on stdout\n{does}\n")
+    python.chmod(0o755)
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
@@ -776,15 +781,16 @@ def test_answers_of_the_process(lake, tmp_path, answer):
     """Nothing but a whole answer is one; a page that was there stays as it is."""
     does, code, says = ANSWERS[answer]
     python, page = tmp_path / "python", tmp_path / "lake.html"
-    python.write_text(f"#!/bin/sh\necho noise on stdout\n{does}\n")
-    python.chmod(0o755)
-    for form, whole in [((), "n  s\n7  a\n"), (("--json",), None), (("--csv",), "n,s\n7,a\n")]:
-        done = call("sql", "from ranks", lake, *form, GPUMEMTRACE_PYTHON=str(python))
+    for form, words in [("text", ()), ("json", ("--json",)), ("csv", ("--csv",))]:
+        stand_in(python, form, does)
+        done = call("sql", "from ranks", lake, *words, GPUMEMTRACE_PYTHON=str(python))
         assert done.returncode == code and says in done.stderr and done.stderr.count("\n") == bool(code), (form, done)
-        if code and form != ("--csv",):
-            assert done.stdout == ""
+        if code and form != "csv":
+            assert done.stdout == "" or answer == "more behind the end"
         if not code:
-            assert json.loads(done.stdout)["rows"] == [{"n": 7, "s": "a"}] if form == ("--json",) else done.stdout == whole
+            whole = {"text": "n  s\n7  a\n", "csv": "n,s\n7,a\n"}
+            assert json.loads(done.stdout)["rows"] == [{"n": 7, "s": "a"}] if form == "json" else done.stdout == whole[form]
+    stand_in(python, "page", does)
     page.write_text("<!doctype html>before")
     done = call("dashboard", lake, "-o", page, GPUMEMTRACE_PYTHON=str(python))
     assert done.returncode == code and says in done.stderr and (page.read_text() == "<!doctype html>before") == bool(code)

@@ -112,6 +112,8 @@ def test_a_cache_that_grows_beside_its_blocks(tool, programs, name):
         assert {said["reserved_old"], said["reserved_new"]} == {first["bytes_old"], first["bytes_new"]} == {old_bytes, new_bytes}
         assert first["file"].endswith(f"{name}.py") and "reserves" in first["text"]
         assert "Nothing differs" not in tool("diff", before, after)
+        tool("diff", before, after, "-o", programs.folder / "diff.html")
+        assert first["text"].split(" (")[0] in (programs.folder / "diff.html").read_text()
     assert not [f for f in tool.json("diff", old, again)["findings"] if f["cause"] == "reserved"]
 
     assert tool.json("leaks", new)["reserved_growth_per_step"] > (10 << 20)

@@ -121,14 +121,16 @@ def test_what_is_no_world(text):
 
 
 # A stand-in for Python, which answers on descriptor 3.
-HELLO, LINE, END = """printf '{"begun": true}\\n' >&3; """, """printf '{"line": "one"}\\n' >&3; """, """printf '{"end": 0}\\n' >&3"""
+HELLO, LINE, END = """printf '{"begun": true}\\n' >&3; """, """printf '{"line": [0, "one"]}\\n' >&3; """, """printf '{"end": {"code": 0}}\\n' >&3"""
 
 
 @pytest.mark.parametrize("does, code, says", [
     (HELLO + LINE + END, 0, ""), ("exit 1", 2, "the runs are started by Python 3.9 or later, and neither python3 nor python on the PATH is that"),
-    (HELLO + LINE, 3, "ended before its end"), (HELLO + "echo no memory left >&2; exit 1", 3, "ended before its end: no memory left"),
-    (HELLO + "kill -KILL $$", 3, "was ended by signal 9"), (HELLO + "echo hello >&3; " + END, 3, "gave an answer that cannot be read"),
-    (HELLO + LINE + "printf '{\"line\": \"tw' >&3", 3, "gave an answer that cannot be read"), (HELLO + "printf '{}\\n' >&3; " + END, 3, "cannot be read"),
+    (HELLO + LINE, 3, "ended with code 0 before the answer of the search was complete"),
+    (HELLO + "echo no memory left >&2; exit 1", 3, "ended with code 1 before the answer of the search was complete: no memory left"),
+    (HELLO + "kill -KILL $$", 3, "was ended by signal 9"), (HELLO + "echo hello >&3; " + END, 3, "the answer of the search in python3 cannot be read"),
+    (HELLO + LINE + "printf '{\"line\": [0, \"tw' >&3", 3, "the answer of the search in python3 cannot be read"),
+    (HELLO + "printf '{}\\n' >&3; " + END, 3, "cannot be read"),
     (HELLO + """printf '{"error": [2, "so it is"]}\\n' >&3""", 2, "so it is"),
 ])
 def test_answers_of_another_process(does, code, says, tmp_path):

@@ -22,40 +22,18 @@ bool tag_parameter(struct classifier *c, const struct history *h)
 }
 
 /* What the program's own objects hold; it was asked for that while it ran (`attach`). */
-static bool held(const struct history *h, enum gmt_held as)
-{
-	return life_tagged(h, (unsigned)BLOCK_HELD << (as - 1));
-}
-
-bool held_parameter(struct classifier *c, const struct history *h)
-{
-	(void)c;
-	return held(h, GMT_HELD_PARAMETER);
-}
-
-bool held_gradient(struct classifier *c, const struct history *h)
-{
-	(void)c;
-	return held(h, GMT_HELD_GRADIENT);
-}
-
-bool held_state(struct classifier *c, const struct history *h)
-{
-	(void)c;
-	return held(h, GMT_HELD_STATE);
-}
-
-bool held_buffer(struct classifier *c, const struct history *h)
-{
-	(void)c;
-	return held(h, GMT_HELD_BUFFER);
-}
-
-bool held_cache(struct classifier *c, const struct history *h)
-{
-	(void)c;
-	return held(h, GMT_HELD_CACHE);
-}
+#define HELD(rule, as)                                                   \
+	bool rule(struct classifier *c, const struct history *h)         \
+	{                                                                \
+		(void)c;                                                 \
+		return life_tagged(h, (unsigned)BLOCK_HELD << (as - 1)); \
+	}
+HELD(held_parameter, GMT_HELD_PARAMETER)
+HELD(held_gradient, GMT_HELD_GRADIENT)
+HELD(held_state, GMT_HELD_STATE)
+HELD(held_buffer, GMT_HELD_BUFFER)
+HELD(held_cache, GMT_HELD_CACHE)
+#undef HELD
 
 bool tag_gradient(struct classifier *c, const struct history *h)
 {

@@ -12,7 +12,6 @@
 #include "../base/folder.h"
 #include "../base/need.h"
 #include "../base/say.h"
-#include "../handover/search_engine.h"
 #include "run_program.h"
 #include "simcards.h"
 
@@ -38,18 +37,17 @@ struct advise_runs {
 static int perform_runs(const struct advise_runs *r, char *const *tries, const char *folder,
 			void (*run)(void *ctx, struct json run), void *ctx)
 {
-	struct search s = { .run = run, .ctx = ctx, .command = r->command };
+	struct question q = { .result = run, .ctx = ctx, .command = r->command };
 	struct card *cards = NULL;
 	size_t count;
 	int rc = simcards_find(r->card ? r->card : CARD, &cards, &count);
 
 	if (!rc) {
-		search_begin(&s, "runs");
-		search_cards(&s, cards, 1);
-		search_list(&s, "tries", tries);
-		search_text(&s, "folder", folder);
-		search_number(&s, "steps", (double)r->steps);
-		rc = search_perform(&s);
+		search_begin(&q, "runs", cards, 1);
+		question_list(&q, "tries", tries);
+		question_text(&q, "folder", folder);
+		question_number(&q, "steps", (double)r->steps);
+		rc = question_ask(&q);
 	}
 	free(cards);
 	return rc;

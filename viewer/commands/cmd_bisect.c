@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../handover/search_engine.h"
 #include "../ask/command.h"
 #include "run_program.h"
 #include "simcards.h"
@@ -22,7 +21,7 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 {
 	bool absolute = o->max_peak.text;
 	const struct amount *limit = absolute ? &o->max_peak.amount : &o->fail_above.amount;
-	struct search s = { .out = out, .command = run_program_python(o->command) };
+	struct question q = { .out = out, .command = run_program_python(o->command) };
 	char value[32];
 	struct card *cards = NULL;
 	size_t count;
@@ -31,17 +30,16 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 	if (!rc)
 		rc = simcards_find(o->sim ? o->sim : "h100-80g", &cards, &count);
 	if (!rc) {
-		search_begin(&s, "bisect");
-		search_cards(&s, cards, 1);
-		search_text(&s, "good", o->good);
-		search_text(&s, "bad", o->bad);
-		search_text(&s, "folder", o->output ? o->output : "");
-		search_number(&s, "steps", (double)o->steps);
+		search_begin(&q, "bisect", cards, 1);
+		question_text(&q, "good", o->good);
+		question_text(&q, "bad", o->bad);
+		question_text(&q, "folder", o->output);
+		question_number(&q, "steps", (double)o->steps);
 		snprintf(value, sizeof(value), "%.17g", limit->value);
-		search_text(&s, "limit", value);
-		search_number(&s, "percent", limit->percent);
-		search_number(&s, "absolute", absolute);
-		rc = search_perform(&s);
+		question_text(&q, "limit", value);
+		question_number(&q, "percent", limit->percent);
+		question_number(&q, "absolute", absolute);
+		rc = question_ask(&q);
 	}
 	free(cards);
 	return rc;

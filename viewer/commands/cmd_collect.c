@@ -4,7 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../handover/lake_engine.h"
+#include "../handover/lake_files.h"
+#include "../handover/question.h"
 #include "../ask/command.h"
 
 /* An address: what lies in a store is not a folder. */
@@ -51,18 +52,19 @@ static int check_places(const struct collect_options *o)
 int run_collect(const struct collect_options *o, struct emit *out)
 {
 	struct lake_files files = { 0 };
-	const struct lake_question q = { .what = "collect",
-					 .lake = o->output,
-					 .text = o->project,
-					 .large = o->tables != 0,
-					 .files = &files,
-					 .out = out };
+	struct question q = { .out = out };
 	int rc = check_places(o);
 
 	if (!rc)
 		rc = lake_files_find(&files, o->files);
-	if (!rc)
-		rc = lake_ask(&q);
+	if (!rc) {
+		question_begin(&q, QUESTION_LAKE, "collect");
+		question_text(&q, "lake", o->output);
+		question_text(&q, "project", o->project);
+		question_number(&q, "large", o->tables != 0);
+		lake_files_emit(&files, q.request);
+		rc = question_ask(&q);
+	}
 	lake_files_free(&files);
 	return rc;
 }

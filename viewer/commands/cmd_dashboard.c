@@ -5,7 +5,8 @@
 #include "../base/emit_json.h"
 #include "../base/need.h"
 #include "../base/outfile.h"
-#include "../handover/lake_engine.h"
+#include "../handover/lake_files.h"
+#include "../handover/question.h"
 #include "../page/page_write.h"
 #include "../../format/version.h"
 #include "../ask/command.h"
@@ -15,28 +16,26 @@ struct panels {
 	size_t count;
 };
 
-/* A row is a panel. */
-static void put_panel(void *ctx, struct json cells)
+static void put_panel(void *ctx, struct json panel)
 {
 	struct panels *p = ctx;
-	struct json panel = json_first(cells, NULL);
 
 	fputs(p->count++ ? ",\n" : "\n", p->f);
-	fwrite(panel.s, 1, panel.s ? (size_t)(panel.end - panel.s) : 0, p->f);
+	fwrite(panel.s, 1, (size_t)(panel.end - panel.s), p->f);
 }
 
-static int fill_page(struct page_text *text, const char *lake)
+static int fill_page(struct page_text *text, const char *lake, struct emit *out)
 {
 	struct panels p = { .f = need_stream(&text->first, &text->first_len) };
-	const struct lake_question q = {
-		.what = "dashboard", .lake = lake, .row = put_panel, .ctx = &p
-	};
+	struct question q = { .out = out, .result = put_panel, .ctx = &p };
 	int rc;
 
 	fputs("{\"tool\":\"" GMT_TOOL_VERSION "\",\"lake\":", p.f);
 	emit_json_string(p.f, lake, strlen(lake));
 	fputs(",\"panels\":[", p.f);
-	rc = lake_ask(&q);
+	question_begin(&q, QUESTION_LAKE, "dashboard");
+	question_text(&q, "lake", lake);
+	rc = question_ask(&q);
 	fputs("]}", p.f);
 	fclose(p.f);
 	text->rest = need_copy("{}", 2);
@@ -68,7 +67,7 @@ int run_dashboard(const struct dashboard_options *o, struct emit *out)
 	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 	if (rc)
 		return rc;
-	rc = fill_page(&text, o->lake);
+	rc = fill_page(&text, o->lake, out);
 	if (!rc)
 		rc = write_dashboard(out, &file, &text);
 	else

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../handover/search_engine.h"
 #include "../ask/command.h"
 #include "run_program.h"
 #include "simcards.h"
@@ -18,26 +17,25 @@ int check_fit(struct fit_options *o)
 
 int run_fit(const struct fit_options *o, struct emit *out)
 {
-	struct search s = { .out = out, .command = run_program_python(o->command) };
+	struct question q = { .out = out, .command = run_program_python(o->command) };
 	char why[PATH_MAX + 256];
 	struct card *cards = NULL;
 	size_t count;
 	int rc = simcards_find(o->cards, &cards, &count);
 
 	if (!rc) {
-		search_begin(&s, "fit");
-		search_cards(&s, cards, count);
-		search_list(&s, "vary", o->vary);
-		search_text(&s, "folder", o->output ? o->output : "");
-		search_number(&s, "steps", (double)o->steps);
-		search_number(&s, "to_end", o->to_end);
-		search_number(&s, "max_time", (double)o->max_time);
-		search_number(&s, "jobs", (double)o->jobs);
+		search_begin(&q, "fit", cards, count);
+		question_list(&q, "vary", o->vary);
+		question_text(&q, "folder", o->output);
+		question_number(&q, "steps", (double)o->steps);
+		question_number(&q, "to_end", o->to_end);
+		question_number(&q, "max_time", (double)o->max_time);
+		question_number(&q, "jobs", (double)o->jobs);
 		if (o->ranks)
-			search_text(&s, "ranks", o->ranks);
-		if (run_program_fails(s.command[0], why, sizeof(why)))
-			search_text(&s, "obstacle", why);
-		rc = search_perform(&s);
+			question_text(&q, "ranks", o->ranks);
+		if (run_program_fails(q.command[0], why, sizeof(why)))
+			question_text(&q, "obstacle", why);
+		rc = question_ask(&q);
 	}
 	free(cards);
 	return rc;

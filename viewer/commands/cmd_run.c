@@ -5,22 +5,162 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../../format/environment.h"
 #include "../answers/values.h"
+#include "../ask/command.h"
 #include "../base/outfile.h"
+#include "../base/say.h"
 #include "../base/shell.h"
+#include "../oom/oom_ranks.h"
+#include "../oom/summary.h"
 #include "../recording/recording.h"
 #include "child.h"
 #include "engine_settings.h"
-#include "../ask/command.h"
 #include "preload.h"
-#include "run_end.h"
 #include "run_output.h"
 #include "run_program.h"
 #include "run_result.h"
-#include "simnotes.h"
+
+/*
+ * Notices from the simulated device about the program that ran on it. The device writes them to a
+ * file that we name in its environment (simgpu/README.md).
+ */
+
+#define RUNTIME "runtime "
+#define INSIDE                                                                \
+	"has NVIDIA's own CUDA runtime inside, which needs NVIDIA's driver: " \
+	"it found no GPU on the simulated device"
+
+static char notes_path[256];
+
+/* All processes of the program share the simulated cards. The file in which they count what they
+ * hold has no name, so nothing is left behind. */
+static void share_cards(void)
+{
+	char name[64];
+	int fd = getenv("SIMGPU_USAGE") ? -1 : memfd_create("gpumemtrace-cards", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	snprintf(name, sizeof(name), "/proc/%d/fd/%d", getpid(), fd);
+	setenv("SIMGPU_USAGE", name, 1);
+}
+
+static void open_notes(void)
+{
+	const char *folder = getenv("TMPDIR");
+	int fd;
+
+	snprintf(notes_path, sizeof(notes_path), "%s/gpumemtrace-notes-XXXXXX",
+		 folder && *folder && strlen(folder) < 200 ? folder : "/tmp");
+	fd = mkstemp(notes_path);
+	if (fd < 0) {
+		notes_path[0] = 0;
+		return;
+	}
+	close(fd);
+	setenv("SIMGPU_NOTES", notes_path, 1);
+}
+
+/* Before the program starts. */
+static void simnotes_open(void)
+{
+	share_cards();
+	open_notes();
+}
+
+/* After its end, and after run_result_find. */
+static void simnotes_close(struct run_result *r)
+{
+	FILE *f = notes_path[0] ? fopen(notes_path, "r") : NULL;
+	char line[PATH_MAX];
+
+	r->runtime[0] = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (!strncmp(line, RUNTIME, strlen(RUNTIME)) && !r->runtime[0])
+			snprintf(r->runtime, sizeof(r->runtime), "%s", line + strlen(RUNTIME));
+	}
+	if (f)
+		fclose(f);
+	if (notes_path[0])
+		unlink(notes_path);
+	/* Replaces the misleading "it allocated no memory": the device did not run this program. */
+	if (r->runtime[0] && !r->files)
+		snprintf(r->why, sizeof(r->why), "%s " INSIDE, r->runtime);
+}
+
+static void simnotes_tell(const struct run_result *r)
+{
+	if (r->runtime[0] && r->files)
+		say_note("%s " INSIDE, r->runtime);
+}
+
+/* Whether a program that failed had run out of memory. */
+
+struct run_end {
+	char text[SUMMARY_TEXT +
+		  64];	       /* why it ran out of memory; "": it did not, as far as known */
+	char file[SHELL_WORD]; /* what `oom` is to look at */
+};
+
+static bool explain_end(struct run_end *e, const char *before, struct timeline *t, const char *path)
+{
+	struct summary s = { 0 };
+	bool found = summary_find_end(&s, t, path);
+
+	if (found)
+		snprintf(e->text, sizeof(e->text), "%s%s%s", before, *before ? ": " : "",
+			 s.items[0].text);
+	summary_free(&s);
+	return found;
+}
+
+static bool look_at_end(struct run_end *e, const char *before, const char *path)
+{
+	struct recording r;
+	struct timeline t;
+	bool found = false;
+
+	if (recording_open(&r, path))
+		return false;
+	if (!timeline_open_any(&t, &r)) {
+		found = explain_end(e, before, &t, path);
+		timeline_close(&t);
+	}
+	recording_close(&r);
+	return found;
+}
+
+/* Reads recordings only if the program failed and was refused memory. Explains the first process
+ * that ran out of memory and did not go on. */
+static void run_end_find(struct run_end *e, const struct run_result *f, int code)
+{
+	const char *folder = run_ranks_folder(&f->ranks);
+	struct oom_ranks all;
+	bool alone = f->files == 1, found = false;
+
+	e->text[0] = 0;
+	if (!code || !f->refused || !f->files || oom_ranks_find(&all, f->paths, 0))
+		return;
+	for (size_t i = 0; i < all.count && (all.items[i].failed || alone) && !found; i++) {
+		shell_word(folder ? folder : all.items[i].path, e->file);
+		found = look_at_end(e, alone ? "" : all.items[i].name, all.items[i].path);
+	}
+	oom_ranks_free(&all);
+}
+
+static void run_end_tell(const struct run_end *e)
+{
+	if (!e->text[0])
+		return;
+	say_note("%s", e->text);
+	say_note("next: gpumemtrace oom %s", e->file);
+}
 
 #define OUTPUT "GPUMEMTRACE_OUTPUT"
 

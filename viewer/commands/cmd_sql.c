@@ -1,13 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sql: a query over a lake or over recordings. */
-#include <stdlib.h>
+#include <ctype.h>
 #include <string.h>
 
-#include "../handover/lake.h"
-#include "../handover/lake_engine.h"
-#include "../handover/lake_views.h"
 #include "../ask/command.h"
-#include "sql_rows.h"
+#include "../base/asset.h"
+#include "../handover/lake.h"
+#include "../handover/lake_files.h"
+#include "../handover/question.h"
+#include "../stacks/defs.h"
+#include "../stacks/owner_words.h"
+
+/* The ready questions of a lake (views.sql). */
+
+struct lake_view {
+	char name[64];
+	struct defs_text meaning, sql;
+};
+
+ASSET_FILE(views, "viewer/handover/views.sql");
+
+#define VIEW "\n-- view "
+
+/* Ready question i; false: there are no more. */
+static bool lake_view(size_t i, struct lake_view *v)
+{
+	const char *at = asset_views, *end = asset_end_views, *colon, *line, *next;
+
+	do {
+		at = memmem(at, (size_t)(end - at), VIEW, strlen(VIEW));
+		if (!at)
+			return false;
+		at += strlen(VIEW);
+	} while (i--);
+	colon = memchr(at, ':', (size_t)(end - at));
+	line = memchr(at, '\n', (size_t)(end - at));
+	next = memmem(at, (size_t)(end - at), VIEW, strlen(VIEW));
+	next = next ? next : end;
+	if (!colon || !line || colon > line)
+		return false;
+	snprintf(v->name, sizeof(v->name), "%.*s", (int)(colon - at), at);
+	v->meaning = (struct defs_text){ colon + 2, (size_t)(line - colon - 2) };
+	while (next > line && isspace((unsigned char)next[-1]))
+		next--;
+	v->sql = (struct defs_text){ line + 1, (size_t)(next - line - 1) };
+	return true;
+}
 
 /* ---- what there is ---- */
 
@@ -85,22 +123,20 @@ static int print_schema(struct emit *out)
 
 /* ---- a query ---- */
 
-/* lake NULL: the recordings. */
-static int ask_query(const struct sql_options *o, const char *lake, const struct lake_files *files,
-		     struct emit *out)
+/* files: the lake is made of these; NULL: it is that of the operand. */
+static int ask_query(const struct sql_options *o, const struct lake_files *files, struct emit *out)
 {
-	struct sql_rows rows = { .out = out, .csv = o->csv };
-	const struct lake_question q = { .what = "query",
-					 .lake = lake,
-					 .text = o->query,
-					 .files = files,
-					 .columns = sql_columns,
-					 .row = sql_row,
-					 .ctx = &rows };
-	int rc = lake_ask(&q);
+	struct question q = { .out = out };
 
-	sql_rows_end(&rows, !rc);
-	return rc;
+	question_begin(&q, QUESTION_LAKE, "query");
+	question_text(&q, "query", o->query);
+	question_text(&q, "form", o->csv ? "csv" : emit_json(out) ? "json" : "text");
+	question_number(&q, "cut", words_are_cut());
+	if (files)
+		lake_files_emit(files, q.request);
+	else
+		question_text(&q, "lake", o->lake[0]);
+	return question_ask(&q);
 }
 
 static int ask_recordings(const struct sql_options *o, struct emit *out)
@@ -109,7 +145,7 @@ static int ask_recordings(const struct sql_options *o, struct emit *out)
 	int rc = lake_files_find(&files, o->lake);
 
 	if (!rc)
-		rc = ask_query(o, NULL, &files, out);
+		rc = ask_query(o, &files, out);
 	lake_files_free(&files);
 	return rc;
 }
@@ -127,7 +163,7 @@ int run_sql(const struct sql_options *o, struct emit *out)
 		if (o->lake[1])
 			return say_error(EXIT_USAGE, "%s is a lake; a query is about one lake",
 					 o->lake[0]);
-		return ask_query(o, o->lake[0], NULL, out);
+		return ask_query(o, NULL, out);
 	}
 	return ask_recordings(o, out);
 }

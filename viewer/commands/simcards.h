@@ -3,7 +3,7 @@
 #ifndef VIEWER_SIMCARDS_H
 #define VIEWER_SIMCARDS_H
 
-#include "../handover/search_engine.h"
+#include "../handover/search.h"
 
 /* names: "h100-80g,mycard=24GiB", "all" or NULL: all of the table. 0, or a sentence was said and
  * the exit code; to be freed. */

@@ -52,13 +52,11 @@ static void find_partners(struct stacks_page *s)
 	for (size_t i = 0; i < d->old.place_count; i++)
 		if (d->old.places[i].common < d->new.place_count)
 			s->was[d->old.places[i].common] = (uint32_t)i + 1;
-	for (size_t i = 0; i < d->count; i++)
-		most = d->findings[i].id > most ? d->findings[i].id : most;
 	for (size_t i = 0; i < d->pair_count; i++)
 		most = d->pairs[i].finding > most ? d->pairs[i].finding : most;
 	s->shown = need_new((most + 1) * sizeof(*s->shown));
 	for (size_t i = 0; i < d->count; i++)
-		if (d->findings[i].kind != DIFF_MOVED)
+		if (d->findings[i].kind != DIFF_MOVED && d->findings[i].id <= most)
 			s->shown[d->findings[i].id] = (uint32_t)i + 1;
 }
 

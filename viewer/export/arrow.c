@@ -1,11 +1,127 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arrow.h"
 
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/need.h"
-#include "flatbuffer.h"
+
+/*
+ * Writes flatbuffers from front to back. A table comes first, then everything that it refers to,
+ * and each reference is filled in when its target is written. Only the features that the Arrow
+ * format needs.
+ */
+
+#define FLATBUFFER_FIELDS 8
+
+struct flatbuffer {
+	uint8_t *p;
+	size_t len, room;
+};
+
+/* Positions of a table's fields. */
+struct flatbuffer_table {
+	size_t field[FLATBUFFER_FIELDS];
+};
+
+static void flatbuffer_add_number(struct flatbuffer *b, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		*need_item(b->p, b->len, b->room) =
+			i < sizeof(value) ? (uint8_t)(value >> 8 * i) : 0;
+}
+
+static void flatbuffer_pad(struct flatbuffer *b, unsigned align)
+{
+	while (b->len % align)
+		flatbuffer_add_number(b, 0, 1);
+}
+
+static void flatbuffer_set(struct flatbuffer *b, size_t at, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		b->p[at + i] = (uint8_t)(value >> 8 * i);
+}
+
+/* References count from where they stand. */
+static void refer(struct flatbuffer *b, size_t at, size_t to)
+{
+	flatbuffer_set(b, at, to - at, 4);
+}
+
+/* The first table becomes the root. */
+static void flatbuffer_start(struct flatbuffer *b)
+{
+	*b = (struct flatbuffer){ 0 };
+	flatbuffer_add_number(b, 0, 4);
+}
+
+static void flatbuffer_free(struct flatbuffer *b)
+{
+	free(b->p);
+}
+
+/* bytes[i]: size of a field, 1, 2, 4 or 8; 0 leaves it out. `at` is the reference to the table,
+ * 0 for the root. The table of offsets, then the table: a reference to the former, then the
+ * fields, the widest first, so that each is aligned if the first stands at a multiple of 8. */
+static struct flatbuffer_table flatbuffer_table(struct flatbuffer *b, size_t at,
+						const uint8_t *bytes, unsigned count)
+{
+	struct flatbuffer_table t = { { 0 } };
+	unsigned size = 4;
+	size_t offsets, start;
+
+	flatbuffer_pad(b, 8);
+	while ((b->len + 4 + 2 * count) % 8 != 4)
+		flatbuffer_add_number(b, 0, 2);
+	offsets = b->len;
+	flatbuffer_add_number(b, 0, 4 + 2 * count);
+	start = b->len;
+	refer(b, at, start);
+	flatbuffer_add_number(b, start - offsets, 4);
+	for (unsigned width = 8; width; width /= 2)
+		for (unsigned i = 0; i < count; i++) {
+			if (bytes[i] != width)
+				continue;
+			t.field[i] = b->len;
+			flatbuffer_set(b, offsets + 4 + 2 * i, b->len - start, 2);
+			flatbuffer_add_number(b, 0, width);
+			size += width;
+		}
+	flatbuffer_set(b, offsets, 4 + 2 * count, 2);
+	flatbuffer_set(b, offsets + 2, size, 2);
+	return t;
+}
+
+static void flatbuffer_string(struct flatbuffer *b, size_t at, const char *s)
+{
+	size_t len = strlen(s);
+
+	flatbuffer_pad(b, 4);
+	refer(b, at, b->len);
+	flatbuffer_add_number(b, len, 4);
+	for (size_t i = 0; i <= len; i++)
+		flatbuffer_add_number(b, (uint8_t)s[i], 1);
+}
+
+/* Returns the position of the first element; each takes `each` bytes, all zero. */
+static size_t flatbuffer_vector(struct flatbuffer *b, size_t at, uint32_t count, unsigned each,
+				unsigned align)
+{
+	size_t first;
+
+	flatbuffer_pad(b, 4);
+	while ((b->len + 4) % align)
+		flatbuffer_add_number(b, 0, 1);
+	refer(b, at, b->len);
+	flatbuffer_add_number(b, count, 4);
+	first = b->len;
+	for (size_t i = 0; i < (size_t)count * each; i++)
+		flatbuffer_add_number(b, 0, 1);
+	return first;
+}
 
 /* Constants of Arrow's unions and versions. */
 enum { HEADER_SCHEMA = 1, HEADER_BATCH = 3, TYPE_INT = 2, TYPE_UTF8 = 5, VERSION_5 = 4 };

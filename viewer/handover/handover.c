@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "../base/asset.h"
-#include "../base/emit_json.h"
 #include "../base/ending.h"
 #include "../base/say.h"
 
@@ -213,24 +212,4 @@ int handover_ask(struct handover *h, const char *python)
 	close(out[1]);
 	close(err);
 	return rc;
-}
-
-/* ---- the request ---- */
-
-void handover_modules(FILE *f, const char *package, const struct handover_module *modules,
-		      size_t count)
-{
-	fprintf(f, "{\"package\": \"%s\", \"modules\": [", package);
-	for (size_t i = 0; i < count; i++) {
-		fprintf(f, "%s[\"%s\", ", i ? ", " : "", modules[i].name);
-		emit_json_string(f, modules[i].text, strlen(modules[i].text));
-		fputc(']', f);
-	}
-	fputc(']', f);
-}
-
-void handover_string(struct bytes *out, const char *s)
-{
-	s = s ? s : "";
-	bytes_add(out, s, strlen(s) + 1);
 }

@@ -18,10 +18,6 @@
 #define HANDOVER_WORDS 512
 enum { HANDOVER_NOT_STARTED = 97, HANDOVER_SIGNALS = 3 };
 
-struct handover_module {
-	const char *name, *text;
-};
-
 struct handover {
 	const char *const *flags; /* of Python, ending with NULL */
 	const struct bytes *request;
@@ -46,12 +42,5 @@ int handover_ask(struct handover *h, const char *python);
 void handover_listen(struct sigaction old[HANDOVER_SIGNALS], bool even_ignored);
 int handover_stop(const struct sigaction old[HANDOVER_SIGNALS]);
 bool handover_interrupted(void);
-
-/* Begins a request: the package and its modules, each of which imports only what stands above it;
- * the object stays open for further members. */
-void handover_modules(FILE *f, const char *package, const struct handover_module *modules,
-		      size_t count);
-/* Strings of any bytes behind that object, with their terminators. */
-void handover_string(struct bytes *out, const char *s);
 
 #endif

@@ -27,7 +27,6 @@ def load(package_name: str, modules: List[Tuple[str, str]]) -> Any:
 
 if sys.version_info < (3, 9):
     sys.exit(97)
-head, *words = sys.stdin.buffer.read().split(b"\0")
-request = json.loads(head)
+request = json.loads(sys.stdin.buffer.read())
 os.write(3, b'{"begun": true}\n')
-load(request.pop("package"), request.pop("modules")).main(request, words[:-1])
+load(request.pop("package"), request.pop("modules")).main(request)

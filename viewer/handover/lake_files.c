@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/emit_json.h"
 #include "../base/map.h"
 #include "../base/need.h"
 #include "../base/plain_file.h"
@@ -139,7 +138,7 @@ static size_t run_end(const struct lake_files *files, const bool *alone, size_t 
 	return ranks_run_end(f, from, to);
 }
 
-/* ---- as JSON ---- */
+/* ---- for Python ---- */
 
 /* Holes are passed over: anything may be named here, also a disk image of terabytes. */
 static uint64_t hash_contents(const char *path)
@@ -162,59 +161,72 @@ static uint64_t hash_contents(const char *path)
 	return h;
 }
 
-static void put_string(FILE *out, const char *key, const char *text)
-{
-	fprintf(out, ", \"%s\": ", key);
-	emit_json_string(out, text, strlen(text));
-}
-
 /* A memory snapshot of PyTorch has neither process nor time: its contents tell it from others, as
  * many have the same name, and some the same size. */
-static void put_process(FILE *out, const struct rank_file *f)
+static void emit_process(struct emit *e, const struct rank_file *f)
 {
 	struct stat st;
 	int64_t start = f->start_ns;
+	char contents[24];
 
 	if (!f->pid && !stat(f->path, &st))
 		start = (int64_t)st.st_mtime * 1000000000;
-	fprintf(out, ", \"pid\": %u, \"start_ns\": %" PRId64 ", \"started_ns\": %" PRId64, f->pid,
-		f->start_ns, start);
-	if (!f->pid)
-		fprintf(out, ", \"contents\": \"%016" PRIx64 "\"", hash_contents(f->path));
+	emit_number(e, "pid", f->pid);
+	emit_signed(e, "start_ns", f->start_ns);
+	emit_signed(e, "started_ns", start);
+	if (f->pid)
+		return;
+	snprintf(contents, sizeof(contents), "%016" PRIx64, hash_contents(f->path));
+	emit_text(e, "contents", contents);
 }
 
-static void put_file(FILE *out, const struct rank_file *f, size_t run, bool alone)
+static void emit_file(struct emit *e, const struct rank_file *f, size_t run, bool alone)
 {
-	fprintf(out, "{\"run\": %zu, \"alone\": %s, \"rank\": %ld, \"job_is_local\": %s", run,
-		alone ? "true" : "false", f->rank, f->job_is_local ? "true" : "false");
-	put_process(out, f);
-	put_string(out, "host", f->host);
-	put_string(out, "job", f->job);
-	put_string(out, "folder", owners_base(f->folder));
-	fputc('}', out);
+	emit_object(e, NULL);
+	emit_text(e, "path", f->path);
+	emit_number(e, "run", run);
+	emit_flag(e, "alone", alone);
+	emit_signed(e, "rank", f->rank);
+	emit_flag(e, "job_is_local", f->job_is_local);
+	emit_process(e, f);
+	emit_text(e, "host", f->host);
+	emit_text(e, "job", f->job);
+	emit_text(e, "folder", owners_base(f->folder));
+	emit_end(e);
 }
 
-void lake_files_json(const struct lake_files *files, struct bytes *out)
+void lake_files_emit(const struct lake_files *files, struct emit *e)
 {
 	bool *alone = need_new(files->count + 1);
-	char *text = NULL;
-	size_t len;
-	FILE *f = need_stream(&text, &len);
 
 	for (size_t i = 0; i < files->count; i++)
 		alone[i] = is_alone(files, i);
-	fputc('[', f);
+	emit_array(e, "files");
 	for (size_t i = 0, end = 0, run = 0; i < files->count; i++) {
 		if (i == end) {
 			end = run_end(files, alone, i);
 			run = i;
 		}
-		fputs(i ? ", " : "", f);
-		put_file(f, &files->items[i], run, alone[i]);
+		emit_file(e, &files->items[i], run, alone[i]);
 	}
-	fputc(']', f);
-	fclose(f);
-	bytes_add(out, text, len);
-	free(text);
+	emit_end(e);
 	free(alone);
+}
+
+/* ---- the lake ---- */
+
+bool lake_is_one(const char *path)
+{
+	char table[PATH_MAX];
+	struct stat st;
+
+	return snprintf(table, sizeof(table), "%s/ranks", path) < PATH_MAX && !stat(table, &st) &&
+	       S_ISDIR(st.st_mode);
+}
+
+bool lake_may_be(const char *path)
+{
+	return strstr(path, "://") || lake_is_one(path) ||
+	       !say_error(EXIT_UNREADABLE,
+			  "%s is no lake: gpumemtrace collect RUNS -o LAKE makes one", path);
 }

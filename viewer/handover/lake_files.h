@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recordings that operands name, and which of them are of one run. */
+/* Lakes and recordings that operands name, and which of the recordings are of one run. */
 #ifndef VIEWER_LAKE_FILES_H
 #define VIEWER_LAKE_FILES_H
 
-#include "../base/bytes.h"
+#include "../base/emit.h"
 #include "../ranks/ranks_look.h"
 
 struct lake_files {
@@ -15,7 +15,12 @@ struct lake_files {
 int lake_files_find(struct lake_files *files, char *const *paths);
 void lake_files_free(struct lake_files *files);
 
-/* The process and the run of each recording: a JSON array of objects. */
-void lake_files_json(const struct lake_files *files, struct bytes *out);
+/* The process and the run of each recording: a member "files". */
+void lake_files_emit(const struct lake_files *files, struct emit *e);
+
+/* Whether a folder is a lake: it has the table of recordings. */
+bool lake_is_one(const char *path);
+/* Or is an address; else an error was said. */
+bool lake_may_be(const char *path);
 
 #endif

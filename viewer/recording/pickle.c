@@ -116,50 +116,32 @@ static struct pickle_value *container(struct machine *m, size_t i, unsigned type
 	return NULL;
 }
 
-static bool do_append(struct machine *m)
+/* The values from stack[from] on go into what lies below them: items of a list, or keys and values
+ * of a dictionary. */
+static bool add_from(struct machine *m, size_t from)
 {
-	struct pickle_value *list;
+	unsigned each = m->op->n;
+	struct pickle_value *v;
 
-	if (!has(m, 2) || !(list = container(m, m->stack.count - 2, PICKLE_LIST)))
+	if (!has(m, m->stack.count - from + 1) ||
+	    !(v = container(m, from - 1, each == 1 ? PICKLE_LIST : PICKLE_DICT)))
 		return false;
-	append(m, list, m->stack.count - 1, 1);
-	return true;
-}
-
-static bool do_appends(struct machine *m)
-{
-	struct pickle_value *list;
-	size_t from;
-
-	if (!pop_mark(m, &from) || !has(m, m->stack.count - from + 1) ||
-	    !(list = container(m, from - 1, PICKLE_LIST)))
-		return false;
-	append(m, list, from, 1);
-	return true;
-}
-
-static bool do_setitem(struct machine *m)
-{
-	struct pickle_value *dict;
-
-	if (!has(m, 3) || !(dict = container(m, m->stack.count - 3, PICKLE_DICT)))
-		return false;
-	append(m, dict, m->stack.count - 2, 2);
-	return true;
-}
-
-static bool do_setitems(struct machine *m)
-{
-	struct pickle_value *dict;
-	size_t from;
-
-	if (!pop_mark(m, &from) || !has(m, m->stack.count - from + 1) ||
-	    !(dict = container(m, from - 1, PICKLE_DICT)))
-		return false;
-	if ((m->stack.count - from) % 2)
+	if ((m->stack.count - from) % each)
 		return machine_fail(m, "a key without a value");
-	append(m, dict, from, 2);
+	append(m, v, from, each);
 	return true;
+}
+
+static bool do_add(struct machine *m)
+{
+	return has(m, m->op->n + 1) && add_from(m, m->stack.count - m->op->n);
+}
+
+static bool do_add_of_mark(struct machine *m)
+{
+	size_t from;
+
+	return pop_mark(m, &from) && add_from(m, from);
 }
 
 /* The topmost values from stack[from] on become one. */

@@ -12,6 +12,10 @@
 
 #if defined(__x86_64__)
 enum { VECTORS = NT_X86_XSTATE };
+#define PC	    rip
+#define RESULT	    rax
+#define STACK(g)    ((g)->rsp)
+#define TRAPPED(at) ((at) + 1)
 
 CODE("push %rbx\n"
      "mov %rdi, %rbx\n"
@@ -31,11 +35,6 @@ CODE("push %rbx\n"
      "pop %rbx\n"
      "ret\n");
 
-uint64_t registers_pc(const struct registers *r)
-{
-	return r->general.rip;
-}
-
 /* Below what the interrupted function may use without having said so (128 bytes). */
 void registers_call(struct registers *r, uint64_t function, const uint64_t a[6], uint64_t trap,
 		    uint64_t *pushed)
@@ -54,23 +53,12 @@ void registers_call(struct registers *r, uint64_t function, const uint64_t a[6],
 	g->eflags &= ~UINT64_C(0x500); /* strings go forwards; no single steps */
 	g->orig_rax = UINT64_MAX;      /* no system call to begin again */
 }
-
-uint64_t registers_stack(const struct registers *r)
-{
-	return r->general.rsp;
-}
-
-uint64_t registers_result(const struct registers *r)
-{
-	return r->general.rax;
-}
-
-bool registers_trapped(const struct registers *r, uint64_t trap)
-{
-	return r->general.rip == trap + 1;
-}
 #else
 enum { VECTORS = NT_PRFPREG };
+#define PC	    pc
+#define RESULT	    regs[0]
+#define STACK(g)    ((g)->sp - sizeof(uint64_t)) /* free: the function has not begun */
+#define TRAPPED(at) (at)
 
 CODE("stp x29, x30, [sp, #-32]!\n"
      "str x19, [sp, #16]\n"
@@ -97,11 +85,6 @@ CODE("stp x29, x30, [sp, #-32]!\n"
      "ldp x29, x30, [sp], #32\n"
      "ret\n");
 
-uint64_t registers_pc(const struct registers *r)
-{
-	return r->general.pc;
-}
-
 void registers_call(struct registers *r, uint64_t function, const uint64_t a[6], uint64_t trap,
 		    uint64_t *pushed)
 {
@@ -113,22 +96,27 @@ void registers_call(struct registers *r, uint64_t function, const uint64_t a[6],
 	g->regs[30] = trap;
 	g->pc = function;
 }
+#endif
+
+uint64_t registers_pc(const struct registers *r)
+{
+	return r->general.PC;
+}
 
 uint64_t registers_stack(const struct registers *r)
 {
-	return r->general.sp - sizeof(uint64_t); /* free: the function has not begun */
+	return STACK(&r->general);
 }
 
 uint64_t registers_result(const struct registers *r)
 {
-	return r->general.regs[0];
+	return r->general.RESULT;
 }
 
 bool registers_trapped(const struct registers *r, uint64_t trap)
 {
-	return r->general.pc == trap;
+	return r->general.PC == TRAPPED(trap);
 }
-#endif
 
 bool registers_get(pid_t tid, struct registers *r)
 {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer on descriptor 3, which the command reads (viewer/handover/lake_engine.c): a line of names and types of the columns, then a line
-for each row, as JSON arrays; the last line is an object with the number of rows, or with an error and an exit code. Notes may stand
-between them. What others print on stdout is no part of that."""
+"""The answer on descriptor 3, which the command prints (viewer/handover/question.c): a line of JSON for each part, an object with one member.
+The last line has an exit code. What others print on stdout is no part of that."""
 from __future__ import annotations
 
 import json
@@ -9,10 +8,11 @@ import os
 import signal
 import subprocess
 from types import FrameType
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 ANSWER, TERMINAL = 3, 4  # descriptors; the second is the command's stderr
 UNREADABLE, USAGE = 3, 2  # exit codes
+UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -49,38 +49,34 @@ def terminal() -> int:
 
 class Answer:
     def __init__(self) -> None:
-        self.file = os.fdopen(ANSWER, "w", encoding="ascii")
-        self.count = 0
+        self.file = os.fdopen(ANSWER, "w", encoding="utf-8", errors="surrogateescape")
 
-    def line(self, value: object) -> None:
-        self.file.write(json.dumps(value) + "\n")
+    def put(self, part: str, value: Any) -> None:
+        self.file.write(f'{{"{part}": {json.dumps(value)}}}\n')
 
-    def columns(self, columns: Sequence[Sequence[str]]) -> None:
-        self.line(columns)
-
-    def rows(self, rows: Sequence[Sequence[Any]]) -> None:
-        self.file.writelines(json.dumps(row) + "\n" for row in rows)
-        self.count += len(rows)
-
-    def note(self, text: str) -> None:
-        self.line({"note": text})
+    def say(self, part: str, text: str, number: int = 0) -> None:
+        self.put(part, [number, text])
         self.file.flush()
 
-    def text(self, text: str) -> None:
-        """A line of what is printed as text."""
-        self.line({"line": text})
-
-    def document(self, document: Mapping[str, Any]) -> None:
-        """What is printed as JSON."""
-        self.line({"document": document})
-
-    def end(self, code: int = 0) -> None:
-        self.line({"rows": self.count, "code": code})
+    def end(self, code: int = 0, lines: Sequence[str] = (), document: str = "") -> None:
+        """The lines are printed as text, the document as JSON."""
+        whole = f', "document": {document}' if document else ""
+        self.file.write(f'{{"end": {{"code": {code}, "lines": {json.dumps(lines)}{whole}}}}}\n')
         self.file.close()
 
-    def fail(self, text: str, code: int, member: str = "sentence") -> None:
-        self.line({member: text, "code": code})
+    def fail(self, text: str, code: int) -> None:
+        self.say("error", text, code)
         self.file.close()
+
+
+def in_units(n: int) -> str:
+    """1.5 GiB"""
+    if n < 1024:
+        return f"{n} B"
+    value, unit = n / 1024, 0
+    while value >= 1023.95 and unit < len(UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {UNITS[unit]}"
 
 
 def words(error: Exception) -> str:

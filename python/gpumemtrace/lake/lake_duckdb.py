@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, Tuple, Ty
 
 from .lake_answer import Answer
 from .lake_folders import NEW, OLD, NAME, SCHEMA_FILE, current, names_in
+from .lake_table import Columns, Form
 
 try:
     duckdb: Any = importlib.import_module("duckdb")
@@ -230,16 +231,17 @@ def ask(connection: Any, schema: Schema, lake: str, text: str, do: Callable[[], 
     raise AssertionError
 
 
-def query(schema: Schema, lake: str, text: str, answer: Answer, parts: bool = False) -> None:
+def query(schema: Schema, lake: str, text: str, form: Callable[[Columns], Form], parts: bool = False) -> None:
     connection = connect()
     columns, found = ask(connection, schema, lake, text, lambda: run(connection, text), parts)
-    answer.columns(columns)
+    table = form(columns)
     for rows in rows_of(columns, found):
-        answer.rows(rows)
+        table.add(rows)
+    table.end()
 
 
 def dashboard(schema: Schema, lake: str, answer: Answer) -> None:
-    """A row for each panel, which is an object. Tables are read once."""
+    """A result for each panel. Tables are read once."""
     connection = connect()
     text = " ".join(panel[3] for panel in PANELS)
     tables = sorted(schema.named_in(text) & set(schema.tables))
@@ -250,12 +252,11 @@ def dashboard(schema: Schema, lake: str, answer: Answer) -> None:
     ask(connection, schema, lake, text, load)
     for name in tables:
         connection.execute(f"drop view {name}; alter table {name}_ rename to {name}")
-    answer.columns([("panel", "JSON")])
     for name, title, note, panel in PANELS:
         columns, found = run(connection, f"select *, count(*) over () from ({panel}) limit {ROWS}")
         rows = [row for part in rows_of(columns, found) for row in part]
-        answer.rows([[{"name": name, "title": title, "note": note, "columns": columns[:-1], "rows": [row[:-1] for row in rows],
-                       "left_out": rows[0][-1] - len(rows) if rows else 0}]])
+        answer.put("result", {"name": name, "title": title, "note": note, "columns": columns[:-1], "rows": [row[:-1] for row in rows],
+                              "left_out": rows[0][-1] - len(rows) if rows else 0})
 
 
 def exit_code_of(error: Exception) -> int:

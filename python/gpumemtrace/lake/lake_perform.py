@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import tempfile
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from .lake_answer import UNREADABLE, USAGE, Answer, Ended, Sentence, end_by_signals, words
 from .lake_collect import Job, Outcome, collect
@@ -15,20 +15,23 @@ from .lake_folders import writing
 from .lake_places import Known, place_all
 from .lake_regressions import regressions
 from .lake_store import Store
+from .lake_table import FORMS, Columns, Form
 
 READY = ("", "Where next: gpumemtrace sql \"from peak_by_commit\" {lake}   |   gpumemtrace dashboard {lake} -o lake.html")
 
 
 class Request:
-    def __init__(self, request: Mapping[str, Any], strings: Sequence[bytes]) -> None:
-        self.tool, self.lake, self.text, since = map(os.fsdecode, strings[:4])
-        for text in (self.lake, self.text, since):
+    def __init__(self, request: Mapping[str, Any]) -> None:
+        self.options, self.tool, self.version, self.what = request, request["tool"], request["version"], request["what"]
+        self.lake, self.query, self.files = request.get("lake", ""), request.get("query", ""), request.get("files", [])
+        for text in (self.lake, self.query, request.get("project", ""), request.get("against", ""), request.get("since", "")):
             if any("\udc80" <= c <= "\udcff" for c in text):
                 shown = os.fsencode(text).decode("utf-8", "backslashreplace")
                 raise Sentence(f"{shown} is no UTF-8, and DuckDB takes nothing else", USAGE)
-        self.paths, self.files = strings[4:], request["files"]
-        self.options = {**request, "against": self.text, "since": since}
-        self.version, self.what, self.large, self.has_lake = request["version"], request["what"], request["large"], request["has_lake"]
+        self.paths = [os.fsencode(file["path"]) for file in self.files]
+
+    def form(self, answer: Answer) -> Callable[[Columns], Form]:
+        return lambda columns: FORMS[self.options["form"]](answer, columns, bool(self.options["cut"]))
 
 
 def note_of(outcome: Outcome, path: str, alone: bool) -> Optional[str]:
@@ -52,47 +55,47 @@ def count(number: int, noun: str) -> str:
 
 def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> int:
     """The exit code. A row for each process: which of the files it is from, its place, and what came of it."""
-    tables = [t for t in schema.tables if t not in LARGE] + (["allocations"] if request.large else [])
+    tables = [t for t in schema.tables if t not in LARGE] + (["allocations"] if request.options["large"] else [])
     rows: List[Dict[str, Any]] = []
-    with writing(request.lake, answer.note) as scratch:
+    with writing(request.lake, lambda text: answer.say("note", text)) as scratch:
         job = Job(request.tool, schema, request.paths, request.lake, scratch, tables, version=request.version)
         job.had = job.store.begin()
-        sources = place_all(request.files, Known(had.place for had in job.had.values()), request.text)
+        sources = place_all(request.files, Known(had.place for had in job.had.values()), request.options["project"])
         for outcome in collect(job, sources):
             note = note_of(outcome, os.fsdecode(request.paths[outcome.file]), len(sources) == 1)
             if note:
-                answer.note(note)
+                answer.say("note", note)
             rows.append(row_of(request, outcome))
         job.store.compact(False)
     skipped = [row["error"] for row in rows if "error" in row]
     kept = len(rows) - len(skipped)
-    answer.document({"lake": request.lake, "collected": kept, "skipped": len(skipped), "recordings": rows})
+    answer.put("document", {"lake": request.lake, "collected": kept, "skipped": len(skipped), "recordings": rows})
     if not kept:
         raise Sentence(skipped[0] if len(skipped) == 1 else f"none of {len(skipped)} recordings can be read")
     runs = len({(row["project"], row["run"]) for row in rows if "error" not in row})
-    answer.text(f"{request.lake}: {count(kept, 'recording')} of {count(runs, 'run')} collected")
+    answer.say("line", f"{request.lake}: {count(kept, 'recording')} of {count(runs, 'run')} collected")
     for line in READY:
-        answer.text(line.format(lake=shlex.quote(request.lake)))
+        answer.say("line", line.format(lake=shlex.quote(request.lake)))
     return UNREADABLE if skipped else 0
 
 
 def compact(request: Request, schema: Schema, answer: Answer) -> int:
     if "://" in request.lake:
         raise Sentence(f"{request.lake}: compact works in folders of this machine; copy the lake there afterwards (aws s3 sync --delete)", USAGE)
-    with writing(request.lake, answer.note) as scratch:
+    with writing(request.lake, lambda text: answer.say("note", text)) as scratch:
         store = Store(connect(), schema, request.lake, scratch, request.version, "zstd")
         before = store.count()
         store.begin()
         store.compact(True)
         after = store.count()
-    answer.document({"lake": request.lake, "files_before": before, "files": after})
-    answer.text(f"{request.lake}: {count(after, 'file')}, {f'from {before:,}' if before != after else 'as before'}")
+    answer.put("document", {"lake": request.lake, "files_before": before, "files": after})
+    answer.say("line", f"{request.lake}: {count(after, 'file')}, {f'from {before:,}' if before != after else 'as before'}")
     return 0
 
 
 def temporary_lake(request: Request, schema: Schema, answer: Answer, lake: str) -> None:
-    tables = schema.wanted_tables(request.text)
-    columns = {t: schema.wanted_columns(request.text, t) for t in LARGE}
+    tables = schema.wanted_tables(request.query)
+    columns = {t: schema.wanted_columns(request.query, t) for t in LARGE}
     scratch = f"{lake}/.new"
     os.mkdir(scratch)
     sources = place_all(request.files, Known(), "")
@@ -101,7 +104,7 @@ def temporary_lake(request: Request, schema: Schema, answer: Answer, lake: str) 
     if len(sources) == 1 and failed:
         raise Sentence(failed[0].error or "")
     for one in failed:
-        answer.note(f"{os.fsdecode(request.paths[one.file])}: left out: {one.error}")
+        answer.say("note", f"{os.fsdecode(request.paths[one.file])}: left out: {one.error}")
     if len(failed) == len(sources):
         raise Sentence(f"none of {len(failed)} recordings can be read")
 
@@ -115,15 +118,13 @@ def ask_recordings(request: Request, schema: Schema, answer: Answer) -> None:
         raise Sentence(f"{folder}/gpumemtrace-sql-XXXXXX: no folder can be made there: {error.strerror}") from None
     try:
         temporary_lake(request, schema, answer, lake)
-        query(schema, lake, request.text, answer, parts=True)
+        query(schema, lake, request.query, request.form(answer), parts=True)
     finally:
         shutil.rmtree(lake, ignore_errors=True)
 
 
 def perform(request: Request, answer: Answer) -> int:
     schema = Schema(request.tool)
-    if request.what not in ("query", "dashboard"):
-        answer.columns([])
     if request.what == "collect":
         return collect_into_lake(request, schema, answer)
     if request.what == "compact":
@@ -132,21 +133,24 @@ def perform(request: Request, answer: Answer) -> int:
         return regressions(request.tool, schema, request.lake, request.options, answer)
     if request.what == "dashboard":
         dashboard(schema, request.lake, answer)
-    elif request.has_lake:
-        query(schema, request.lake, request.text, answer)
+    elif request.lake:
+        query(schema, request.lake, request.query, request.form(answer))
     else:
         ask_recordings(request, schema, answer)
     return 0
 
 
-def main(request: Mapping[str, Any], strings: Sequence[bytes]) -> None:
+def main(request: Mapping[str, Any]) -> None:
     end_by_signals()
     answer = Answer()
     try:
-        answer.end(perform(Request(request, strings), answer))
+        asked = Request(request)
+        code = perform(asked, answer)
+        if asked.what != "query":  # whose form has the end
+            answer.end(code)
     except Ended:
         os._exit(1)  # the command ends by the signal
     except Sentence as sentence:
         answer.fail(str(sentence), sentence.code)
     except Exception as error:
-        answer.fail(words(error), exit_code_of(error), "error")
+        answer.fail(f"DuckDB: {words(error)}", exit_code_of(error))

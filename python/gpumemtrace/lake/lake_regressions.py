@@ -9,7 +9,7 @@ import shlex
 import subprocess
 from typing import Any, Dict, List, Mapping
 
-from .lake_answer import USAGE, Answer, Sentence
+from .lake_answer import USAGE, Answer, Sentence, in_units
 from .lake_duckdb import Schema, ask, connect, quoted
 
 DIFFS = 20  # of the largest regressions
@@ -50,12 +50,6 @@ def pairs(connection: Any, against: str, since: str) -> List[Dict[str, Any]]:
     return [dict(zip(names, row)) for row in found.fetchall()]
 
 
-def human(size: int) -> str:
-    units = ("B", "KiB", "MiB", "GiB", "TiB")
-    at = min((max(size, 1).bit_length() - 1) // 10, 4)
-    return f"{size / 1024 ** at:.1f} {units[at]}" if at else f"{size} B"
-
-
 def first_finding(tool: str, old: str, new: str) -> str:
     """Of their diff, "" if a recording is gone."""
     if not (os.path.exists(old) and os.path.exists(new)):
@@ -78,12 +72,12 @@ def row_of(p: Mapping[str, Any], diff: str) -> Dict[str, Any]:
 
 def say(answer: Answer, row: Mapping[str, Any]) -> None:
     where = ", ".join(filter(None, (row["project"], row["program"], row["card"], row["branch"])))
-    answer.text(f"{where}: {human(row['base_peak_bytes'])} -> {human(row['peak_bytes'])} ({row['change_percent']:+} %)")
+    answer.say("line", f"{where}: {in_units(row['base_peak_bytes'])} -> {in_units(row['peak_bytes'])} ({row['change_percent']:+} %)")
     of = f" of {row['base_branch']}" if row["base_branch"] != row["branch"] else ""
-    answer.text(f"  {row['base_commit'][:10]}{of} -> {row['commit'][:10]}")
+    answer.say("line", f"  {row['base_commit'][:10]}{of} -> {row['commit'][:10]}")
     if "diff" in row:
-        answer.text(f"  {row['diff']}")
-        answer.text(f"  gpumemtrace diff {shlex.quote(row['base_recording'])} {shlex.quote(row['recording'])}")
+        answer.say("line", f"  {row['diff']}")
+        answer.say("line", f"  gpumemtrace diff {shlex.quote(row['base_recording'])} {shlex.quote(row['recording'])}")
 
 
 def regressions(tool: str, schema: Schema, lake: str, options: Mapping[str, Any], answer: Answer) -> int:
@@ -96,13 +90,13 @@ def regressions(tool: str, schema: Schema, lake: str, options: Mapping[str, Any]
     connection = connect()
     ask(connection, schema, lake, "ranks", lambda: connection.execute(f"create or replace temp table commits_ as {COMMITS}"))
     compared = pairs(connection, options["against"], options["since"])
-    limit = options["limit"]
+    limit = float(options["limit"])
     grown = [p for p in compared if p["peak"] - p["base_peak"] > (limit / 100 * p["base_peak"] if options["percent"] else limit)]
     rows = [row_of(p, first_finding(tool, p["base_recording"] or "", p["recording"] or "") if nth < DIFFS else "") for nth, p in enumerate(grown)]
     failed = bool(rows) and bool(options["fail"])
-    answer.document({"lake": lake, "compared": len(compared), "failed": failed, "regressions": rows})
+    answer.put("document", {"lake": lake, "compared": len(compared), "failed": failed, "regressions": rows})
     for row in rows:
         say(answer, row)
     if not rows:
-        answer.text(f"No regression: {len(compared):,} {'pair' if len(compared) == 1 else 'pairs'} of commits compared.")
+        answer.say("line", f"No regression: {len(compared):,} {'pair' if len(compared) == 1 else 'pairs'} of commits compared.")
     return 1 if failed else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer on descriptor 3, which the command prints (viewer/handover/search_engine.c): a line of JSON for each part, an object with one
+"""The answer on descriptor 3, which the command prints (viewer/handover/question.c): a line of JSON for each part, an object with one
 member. The last line has an exit code. And numbers as the command prints them."""
 from __future__ import annotations
 
@@ -36,23 +36,27 @@ class Answer:
         self.file.write(f'{{"{part}": {json.dumps(value, ensure_ascii=as_document, separators=(",", ":"))}}}\n')
         self.file.flush()
 
+    def say(self, part: str, text: str, number: int = 0) -> None:
+        self.put(part, [number, text])
+
     def doing(self, text: str) -> None:
         """A line of progress; empty: there is none any more."""
         if text != self.shown:
-            self.put("doing", text)
+            self.say("doing", text)
         self.shown = text
 
     def title(self, text: str) -> None:
-        self.put("title", text)
+        self.say("title", text)
 
     def line(self, text: str = "") -> None:
-        self.put("line", text)
+        self.say("line", text)
 
-    def sentence(self, text: str, indent: str = "  ") -> None:
-        self.put("sentence", [indent, text])
+    def sentence(self, text: str, indent: int = 2) -> None:
+        """Its second and further lines stand that far to the right."""
+        self.say("sentence", text, indent)
 
     def item(self, number: int, text: str) -> None:
-        self.put("item", [number, text])
+        self.say("item", text, number)
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         self.put("table", {"columns": columns, "rows": rows})
@@ -61,11 +65,11 @@ class Answer:
         self.put("document", value, as_document=True)
 
     def end(self, code: int) -> None:
-        self.put("end", code)
+        self.put("end", {"code": code})
 
     def fail(self, sentence: Sentence) -> None:
         if str(sentence):
-            self.put("error", [sentence.code, str(sentence)])
+            self.say("error", str(sentence), sentence.code)
         else:
             self.end(sentence.code)
 

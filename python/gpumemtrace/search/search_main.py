@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 from .search_answer import CHECK, OK, UNREADABLE, USAGE, Answer, Interrupted, Sentence
 from .search_bisect import bisect
@@ -83,12 +83,12 @@ def runs_of_advise(plan: Plan, card: Card, request: Mapping[str, Any], answer: A
         recordings = trial.recordings()
         if trial.verdict == FAILED or not recordings:
             raise trial.failure_sentence()
-        answer.put("run", {"recording": recordings[0]})
+        answer.put("result", {"recording": recordings[0]})
     for text in request["tries"]:
         with folder_of("", "advise", plan.environment) as folder:
             plan.folder, plan.varied = folder, one(text)
             trial = run_once(plan, card, answer)
-        answer.put("run", {"finished": trial.verdict in (FITS, UNSTABLE), "peak_bytes": trial.number("peak_bytes"),
+        answer.put("result", {"finished": trial.verdict in (FITS, UNSTABLE), "peak_bytes": trial.number("peak_bytes"),
                            "peak_reserved_bytes": trial.number("peak_reserved_bytes")})
     return OK
 
@@ -109,11 +109,11 @@ def perform(request: Mapping[str, Any], answer: Answer) -> int:
     return work(plan, cards[0], request, answer)
 
 
-def main(request: Mapping[str, Any], _: Optional[Sequence[bytes]] = None) -> None:
+def main(request: Mapping[str, Any]) -> None:
     listen()
     answer = Answer()
     try:
-        answer.end(perform(request["search"], answer))
+        answer.end(perform(request, answer))
     except Sentence as sentence:
         answer.fail(sentence)
     except OSError as error:

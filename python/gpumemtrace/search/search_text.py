@@ -103,12 +103,12 @@ def is_said(cell: Cell, before: List[Cell]) -> bool:
 def runs(found: Found, answer: Answer) -> None:
     r = found.runs
     answer.line()
-    answer.sentence(f"Published figures of {RUNS} real runs come out within {MEDIAN} (median).", "")
+    answer.sentence(f"Published figures of {RUNS} real runs come out within {MEDIAN} (median).", 0)
     answer.sentence(
         f"{r.ran} run{'' if r.ran == 1 else 's'}{', the others were in the folder' if r.kept else ''}."
         + ("" if all(c.measured for c in found.cells) else
            " A row that was not run follows from the run on the card of the same generation that it names.")
-        + ("" if found.temporary else f" The page: {r.plan.folder}/index.html"), "")
+        + ("" if found.temporary else f" The page: {r.plan.folder}/index.html"), 0)
 
 
 def summary(found: Found, document: Dict[str, Any], answer: Answer) -> None:
