@@ -13,11 +13,16 @@ SERVE = ROOT / "docs/questions/serve.py"
 NAMED = """
 import torch
 from torch import nn
-layers = nn.ModuleList(nn.Linear(1024, 1024) for _ in range(6)).cuda()
+layers = nn.ModuleList(nn.Linear(1024, 1024) for _ in range(6)).double().cuda().half()
+spare = torch.zeros(1 << 30, device="cuda")
+del spare
 kv_cache = torch.zeros(2, 6, 4, 1024, 1024, device="cuda")
+def create_lora_slots(n):
+    return [torch.zeros(16, 4096, dtype=torch.half, device="cuda") for _ in range(n)]
+slots = create_lora_slots(6)
 with torch.inference_mode():
     for i in range(5):
-        x = torch.zeros(4, 1024, device="cuda")
+        x = torch.zeros(4, 1024, dtype=torch.half, device="cuda")
         for n, layer in enumerate(layers):
             x = layer(x)
             kv_cache[0, n, :, i] = x
@@ -74,7 +79,8 @@ def test_account_is_the_programs_own(tool, programs, arguments, conf):
     assert (graphs["bytes"], graphs["planned_bytes"]) == (own["CUDA graphs"], 0) and bool(own["CUDA graphs"]) == ("--graphs" not in arguments)
     total = int(re.search(r"of (\d+) bytes, PyTorch (\d+)", done.stdout)[1])
     assert account["total_bytes"] == total == sum(p["bytes"] for p in parts.values()) == sum(p["planned_bytes"] for p in parts.values())
-    assert total - parts["free"]["bytes"] == own["device"]
+    # The device is sampled when memory or code comes; what the driver takes for graphs after that is seen with the next sample.
+    assert 0 <= own["device"] - (total - parts["free"]["bytes"]) <= 8 << 20
     utilization = float(arguments[1]) if "--utilization" in arguments else 0.9
     assert account["planned_share"] == pytest.approx(utilization, abs=0.002)
     assert {p["file"] for p in parts.values() if p["part"] in ("weights", "kv_cache")} == {str(SERVE)}
@@ -85,6 +91,7 @@ def test_account_is_the_programs_own(tool, programs, arguments, conf):
 def test_a_cache_without_a_plan(tool, programs):
     (programs.folder / "named.py").write_text(NAMED)
     account, parts = engine(tool, programs.traced(programs.folder / "named.py"))
+    assert parts["lora"]["bytes"] == 6 * 16 * 4096 * 2 and parts["weights"]["bytes"] == 6 * (1024 * 1024 + 1024) * 2
     assert parts["kv_cache"]["bytes"] == 2 * 6 * 4 * 1024 * 1024 * 4 and "planned_bytes" not in parts["kv_cache"] and "planned_share" not in account
 
 

@@ -131,7 +131,7 @@ static void sorting_free(struct sorting *s)
 	free(s->lines.items);
 }
 
-/* The cache's blocks at the peak, and how long they and the weights were there. */
+/* The cache's blocks in a pass, and how long they and the weights were there. */
 struct kept {
 	uint64_t bytes;		 /* of the cache, */
 	uint64_t passing;	 /* and of that class, but not kept */
@@ -168,15 +168,15 @@ static void look_at_kept(struct kept *k, const struct model *m, const struct blo
 	}
 }
 
-static struct kept find_kept(const struct model *m, struct classifier *c, const struct moment *peak)
+static struct kept find_kept(const struct model *m, struct classifier *c, const struct moment *pass)
 {
 	struct kept k = { .first = UINT64_MAX, .died = m->last_seq + 1 };
 
-	for (size_t i = 0; i < peak->count; i++) {
-		enum engine_part part = part_of(c, &peak->blocks[i]);
+	for (size_t i = 0; i < pass->count; i++) {
+		enum engine_part part = part_of(c, &pass->blocks[i]);
 
 		if (part == ENGINE_kv_cache || part == ENGINE_weights)
-			look_at_kept(&k, m, &peak->blocks[i], part);
+			look_at_kept(&k, m, &pass->blocks[i], part);
 	}
 	return k;
 }
@@ -224,28 +224,51 @@ static void find_owners(struct engine *e, const struct holders *lines)
 		e->owners[lines->items[i].category] = lines->items[i].owner;
 }
 
-void engine_find(struct engine *e, struct timeline *t, struct classifier *c,
-		 const struct moment *peak)
+/* The highest moment of the last pass: before the first one a model may be converted. */
+static void take_last_pass(struct timeline *t, struct moment *mo)
 {
-	struct kept k = find_kept(&t->model, c, peak);
+	size_t last = steps_number(&t->steps);
+
+	*mo = (struct moment){ .device = t->device,
+			       .seq = t->steps.items[last].extent.peak_seq,
+			       .time_ns = t->steps.items[last].extent.peak_ns,
+			       .framework = true };
+	model_take(&t->model, mo);
+}
+
+static void make_account(struct engine *e, struct timeline *t, struct classifier *c,
+			 const struct moment *pass)
+{
+	struct kept k = find_kept(&t->model, c, pass);
 	struct sorting now = { .timeline = t, .classifier = c };
 
-	*e = (struct engine){ 0 };
-	if (t->model.spans.trains || !peak->framework || !k.bytes || k.passing > k.bytes)
+	if (!k.bytes || k.passing > k.bytes)
 		return;
 	sort_moment(&now, k.died - 1);
 	e->time_ns = k.died_ns ? k.died_ns : t->model.last_ns;
 	if (now.bytes[ENGINE_kv_cache] < k.bytes) { /* it sleeps */
 		sorting_free(&now);
 		now = (struct sorting){ .timeline = t, .classifier = c };
-		sort_moment(&now, peak->seq);
-		e->time_ns = peak->time_ns;
+		sort_moment(&now, pass->seq);
+		e->time_ns = pass->time_ns;
 	}
 	e->total = now.moment.total_bytes;
 	memcpy(e->now, now.bytes, sizeof(e->now));
 	find_owners(e, &now.lines);
 	look_at_plan(e, t, c, &k);
 	sorting_free(&now);
+}
+
+void engine_find(struct engine *e, struct timeline *t, struct classifier *c)
+{
+	struct moment pass;
+
+	*e = (struct engine){ 0 };
+	if (t->model.spans.trains || !t->framework || !steps_number(&t->steps))
+		return;
+	take_last_pass(t, &pass);
+	make_account(e, t, c, &pass);
+	moment_free(&pass);
 }
 
 static bool part_row(void *ctx, size_t i, struct row_engine_part *row)
@@ -287,7 +310,7 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 		TEXT_COLUMN("part of the device", engine_part_label, 2, -24),
 		TEXT_COLUMN(e->planned ? "planned" : "", engine_part_planned_bytes, 1, 9,
 			    .when = AT_engine_part_planned),
-		TEXT_COLUMN("later", engine_part_bytes, 1, 9),
+		TEXT_COLUMN(e->planned ? "later" : "bytes", engine_part_bytes, 1, 9),
 		TEXT_COLUMN("share", engine_part_bytes, 1, 5, .style = COLUMN_SHARE,
 			    .all = e->total),
 		TEXT_COLUMN("held mostly by", engine_part_owner, 2, -22, .room = 22,

@@ -29,9 +29,7 @@ struct engine {
 	struct owner owners[ENGINE_PARTS]; /* of most of it; no function: not of one line */
 };
 
-/* peak: the moment of the highest peak, on the timeline's device. */
-void engine_find(struct engine *e, struct timeline *t, struct classifier *c,
-		 const struct moment *peak);
+void engine_find(struct engine *e, struct timeline *t, struct classifier *c);
 bool engine_document(const struct engine *e, struct row_engine *row);
 void engine_text(const struct engine *e, const struct timeline *t, struct emit *out);
 

@@ -19,15 +19,6 @@ static struct owner largest_line(const struct holders *all)
 	return all->count ? all->items[0].owner : (struct owner){ .function = "", .file = "" };
 }
 
-/* On the timeline's device; NULL: it had no memory. */
-static const struct moment *main_moment(const struct report *r)
-{
-	for (size_t i = 0; i < r->count; i++)
-		if (r->moments[i].device == r->timeline.device)
-			return &r->moments[i];
-	return NULL;
-}
-
 static bool report_device_row(void *ctx, size_t i, struct row_report_device *row)
 {
 	struct report *r = ctx;
@@ -52,7 +43,7 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 					   .pools = private_pools_rows(&r->pools[i]),
 					   .has_state_only = moments_state_only(&r->timeline.model),
 					   .state_only = true };
-	row->has_engine = mo == main_moment(r) && engine_document(&r->engine, &row->engine);
+	row->has_engine = mo->device == r->timeline.device && engine_document(&r->engine, &row->engine);
 	row->owner = largest_line(&all);
 	free(all.items);
 	return true;
@@ -143,8 +134,7 @@ static int build_report(struct report *r, struct recording *recording)
 	values_find(&r->values, &t->model.reads, &t->owners);
 	want_peaks(r);
 	r->classifier = classifier_new(&t->model, &t->owners);
-	if (main_moment(r))
-		engine_find(&r->engine, t, r->classifier, main_moment(r));
+	engine_find(&r->engine, t, r->classifier);
 	if (r->each_step)
 		report_steps_find(r);
 	return 0;

@@ -93,6 +93,7 @@ bool set_cache(struct classifier *c, const struct history *h)
 	return !c->m->spans.trains && is_of_the_script(h) &&
 	       life_last_forward(c, h) > life_first_forward(h) + 1 &&
 	       study_is_for_each_layer(c->study, life_stack(h)) &&
+	       !(place_of_script(c, h) & PLACE_ADAPTER) &&
 	       (place_of_native(c, h) & (PLACE_MAKER | PLACE_MOVED)) == PLACE_MAKER;
 }
 
