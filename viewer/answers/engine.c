@@ -114,8 +114,7 @@ static void add_rest(struct sorting *s)
 
 static void sort_moment(struct sorting *s, uint64_t seq)
 {
-	s->moment =
-		(struct moment){ .device = s->timeline->device, .seq = seq, .framework = true };
+	s->moment = (struct moment){ .device = s->timeline->device, .seq = seq, .framework = true };
 	model_take(&s->timeline->model, &s->moment);
 	room_pieces(&s->timeline->model, &s->moment, add_pool_of_graphs, s);
 	for (size_t i = 0; i < s->moment.count; i++)
@@ -211,8 +210,8 @@ static void look_at_plan(struct engine *e, struct timeline *t, struct classifier
 	memcpy(e->then, then.bytes, sizeof(e->then));
 	e->cache_ns = then.moment.time_ns;
 	e->then[ENGINE_work] = highest_pass(t, &then, k->first);
-	e->then[ENGINE_free] = less(e->then[ENGINE_free] + then.bytes[ENGINE_work],
-				    e->then[ENGINE_work]);
+	e->then[ENGINE_free] =
+		less(e->then[ENGINE_free] + then.bytes[ENGINE_work], e->then[ENGINE_work]);
 	sorting_free(&then);
 }
 
@@ -321,8 +320,7 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 
 	if (!e->total)
 		return;
-	emit_title(out, "A serving engine on device %d, %s%s", t->device,
-		   human_bytes(a, e->total),
+	emit_title(out, "A serving engine on device %d, %s%s", t->device, human_bytes(a, e->total),
 		   moments_when(&t->model, t->model.state_seq + 1, e->time_ns, when, sizeof(when)));
 	emit_columns(out, engine_part, &rows, columns, 0);
 	snprintf(note, sizeof(note),

@@ -43,7 +43,8 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 					   .pools = private_pools_rows(&r->pools[i]),
 					   .has_state_only = moments_state_only(&r->timeline.model),
 					   .state_only = true };
-	row->has_engine = mo->device == r->timeline.device && engine_document(&r->engine, &row->engine);
+	row->has_engine =
+		mo->device == r->timeline.device && engine_document(&r->engine, &row->engine);
 	row->owner = largest_line(&all);
 	free(all.items);
 	return true;
