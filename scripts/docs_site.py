@@ -20,7 +20,7 @@ import docs_reference
 from json_page import ROOT
 
 OUT = ROOT / "build/site"
-QUESTIONS = ["out-of-memory", "what-grew", "will-it-fit", "who-holds", "reserved", "in-ci", "many-ranks", "classes"]
+QUESTIONS = ["out-of-memory", "what-grew", "will-it-fit", "who-holds", "reserved", "in-ci", "many-ranks", "classes", "kv-cache", "not-pytorch", "cuda-graphs"]
 PARTS = {
     "Questions": [f"docs/questions/{name}" for name in QUESTIONS],
     "Use": ["README", "docs/python", "docs/ci"],
@@ -51,7 +51,8 @@ class Examples:
 
     def __init__(self, place):
         self.place, self.said = Path(place), {}
-        shutil.copy(ROOT / "docs/questions/train.py", self.place)
+        for program in ("train.py", "serve.py"):
+            shutil.copy(ROOT / "docs/questions" / program, self.place)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
         self.env.update(PATH=f"{ROOT / 'build'}:{ROOT / '.venv/bin'}:{os.environ['PATH']}", LC_ALL="C.UTF-8", OMP_NUM_THREADS="1")
 

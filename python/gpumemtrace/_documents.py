@@ -173,6 +173,48 @@ class PrivatePool(Row):
 
 
 @dataclass(frozen=True)
+class EnginePart(Row):
+    """A part of the device of a program that serves a model; all together are the device.
+
+    part: `weights`, `lora` (adapters), `kv_cache`, `work` (activations, temporaries, workspaces), `cuda_graphs` (their pools), `communication`, `other` (tensors), `cached` (not in use), `libraries` (their own allocations), `context` (and modules), `free`
+    bytes: its bytes at `time_ns` (bytes)
+    function: function of the line that holds most of its tensors; empty if none does; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    planned_bytes: with `planned_ns`: its bytes then; of `work` the most that a pass before took (bytes)
+    """
+
+    part: str
+    bytes: int
+    function: str
+    file: str
+    line: int
+    planned_bytes: Optional[int] = None
+
+    _types: ClassVar[str] = "TEXT BYTES TEXT TEXT NUMBER BYTES"
+
+
+@dataclass(frozen=True)
+class Engine(Row):
+    """The account of a program that serves a model.
+
+    total_bytes: the device (bytes)
+    time_ns: the last moment with all weights and the whole KV cache (ns, of the clock of `dump`)
+    parts: those that have any bytes
+    planned_ns: if a pass ran before the KV cache was made: when it was made (ns, of the clock of `dump`)
+    planned_share: with `planned_ns`: of the device, what was in use then and set aside for passes (compare `gpu_memory_utilization`)
+    """
+
+    total_bytes: int
+    time_ns: int
+    parts: Table[EnginePart]
+    planned_ns: Optional[int] = None
+    planned_share: Optional[float] = None
+
+    _types: ClassVar[str] = "BYTES NS LIST NS DECIMAL"
+
+
+@dataclass(frozen=True)
 class ReportDevice(Row):
     """A device that had memory.
 
@@ -191,6 +233,7 @@ class ReportDevice(Row):
     file: its file; empty if not known
     line: its number, 0 if not known
     uuid: if it is known: its UUID, the same in every process that uses it
+    engine: if the program trains nothing and keeps a KV cache of fixed size: its account
     state_only: true for a snapshot without a trace: only one moment is known
     """
 
@@ -209,9 +252,10 @@ class ReportDevice(Row):
     file: str
     line: int
     uuid: Optional[str] = None
+    engine: Optional[Engine] = None
     state_only: Optional[bool] = None
 
-    _types: ClassVar[str] = "SIGNED BYTES NS BYTES BYTES BYTES BYTES BYTES CLASSES COUNT LIST TEXT TEXT NUMBER TEXT FLAG"
+    _types: ClassVar[str] = "SIGNED BYTES NS BYTES BYTES BYTES BYTES BYTES CLASSES COUNT LIST TEXT TEXT NUMBER TEXT PART FLAG"
 
 
 @dataclass(frozen=True)

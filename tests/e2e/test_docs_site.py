@@ -51,6 +51,10 @@ def test_pages_show_what_commands_print(source):
     assert "ok   old.gmt: growth 0 B a step" in pages["in-ci"] and "fail new.gmt: growth 1000.0 MiB a step" in pages["in-ci"]
     assert re.search(r"rtx4090-24g +no .*\n +a100-40g +yes", pages["will-it-fit"])
     assert "rank 0: " in pages["many-ranks"] and "parameters +444.3 MiB" in pages["many-ranks"]
+    cache = [float(x) for x in re.findall(r"KV cache +([\d.]+) GiB", pages["kv-cache"])]
+    assert len(cache) == 2 and cache[0] > cache[1] + 0.5 and "context and modules" in pages["not-pytorch"]
+    one, of_one = re.findall(r"CUDA graphs +0 B +([\d.]+) MiB", pages["cuda-graphs"])
+    assert float(one) >= float(of_one) > 10 and "graphs only" in pages["cuda-graphs"]
     assert re.search(r"\(certain|\(likely|\(a guess", pages["classes"])
     reserved = [float(x) for x in re.findall(r"reserved ([\d.]+) GiB", pages["reserved"])]
     assert len(reserved) == 2 and reserved[0] > reserved[1] + 0.5  # expandable segments help here

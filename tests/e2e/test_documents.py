@@ -134,6 +134,7 @@ def test_all_documents(folder, monkeypatch):
     phases = run(documents, folder, "phases", PHASES, "h100-80g,2")
     assert [c["device"] for c in documents.look("report", phases)["contexts"]] == [1]
     assert [p["bytes"] for p in documents.look("report", phases)["devices"][0]["pools"]] == [16 << 20]
+    documents.look("report", run(documents, folder, "serves", (ROOT / "docs/questions/serve.py").read_text(), "a100-40g"))
     unused = documents.look("leaks", phases)
     assert [u["class"] for u in unused["unused"]] == ["optimizer_state", "parameters"]
     assert unused["unused_bytes"] == sum(u["bytes"] for u in unused["unused"]) >= 3 * 4 * (1024 * 1024 + 1024) and unused["unused_since_step"] == 5

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--case NAME]... [--keep FOLDER] [--table FILE]: starts serving engines, unchanged, on a simulated card. Compares the classes
-at the peak with the engine's own figures: the weights of its model, the tokens that its KV cache holds."""
+"""run.py [--case NAME]... [--keep FOLDER] [--table FILE]: starts serving engines, unchanged, on a simulated card. Compares the account in
+`report` with the engine's own figures: the weights of its model, the tokens that its KV cache holds, what it logs."""
 import argparse
 import json
 import os
@@ -52,7 +52,7 @@ def run(name, folder):
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps({**LLAMA, **SHAPES[shape]}))
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "VLLM_"))}
-    env.update(HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1")
+    env.update(HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1", VLLM_LOGGING_LEVEL="DEBUG")
     begin = time.monotonic()
     done = subprocess.run([TOOL, "run", "--sim", f"{CARD},{devices}", "-o", folder / "run.gmt", "--", sys.executable, HERE / "vllm_generate.py",
                            folder, *(f"{k}={json.dumps(v)}" for k, v in arguments.items())], env=env, capture_output=True, text=True, timeout=1500)
@@ -62,25 +62,44 @@ def run(name, folder):
     return done, time.monotonic() - begin, reports
 
 
+def logged(text, pattern):
+    """Bytes, and how far a figure of two decimals may be off."""
+    found = re.search(pattern + r" ?([\d.]+) ?GiB", text)
+    return (float(found[1]) * 2**30, 0.005 * 2**30) if found else None
+
+
+def own_figures(text, shape, devices, width):
+    """Part of the account, words, its key there, bytes by the engine, and how exact they are."""
+    tokens = int(re.search(r"GPU KV cache size: ([\d,]+) tokens", text)[1].replace(",", ""))
+    return [("weights", "by the model's shape", "bytes", (weights(shape) / devices, 0)),
+            ("weights", "`Model loading took`", "bytes", logged(text, "Model loading took")),
+            ("kv_cache", f"by its {tokens:,} tokens", "bytes", (cache(shape, tokens, width) / devices, 0)),
+            ("kv_cache", "`Available KV cache memory`", "bytes", logged(text, "Available KV cache memory:")),
+            ("work", "`torch peak memory increase` of the profile run", "planned_bytes", logged(text, "torch peak memory increase:"))]
+
+
 def judge(name, folder):
-    """A row of the table, and what is wrong."""
+    """Rows of the table, and what is wrong."""
     shape, devices, arguments = CASES[name]
     done, seconds, reports = run(name, folder)
     text = done.stdout + done.stderr
     if done.returncode or "answered [8, 8, 8, 8]" not in text:
-        return f"| {name} | did not answer | | | | | {seconds:.0f} |", [f"{name}: exit code {done.returncode}: {folder / 'output'}"]
-    tokens = int(re.search(r"GPU KV cache size: ([\d,]+) tokens", text)[1].replace(",", ""))
-    width = 1 if arguments.get("kv_cache_dtype") == "fp8" else 2
-    own = {"parameters": weights(SHAPES[shape]) / devices, "kv_cache": cache(SHAPES[shape], tokens, width) / devices}
-    main = max((device for report in reports for device in report["devices"]), key=lambda device: device["peak_bytes"])
-    cells, wrong = [], []
-    for kind, bytes_ in own.items():
-        ours = main["categories_at_peak"].get(kind, 0)
-        difference = 100 * (ours / bytes_ - 1)
-        cells += [f"{bytes_ / 2**30:.3f} GiB", f"{difference:+.2f} %"]
-        if abs(difference) > 1:
-            wrong.append(f"{name}: {kind} {ours} bytes, the engine has {bytes_:.0f}")
-    return f"| {name} | {devices} x {shape} | {' | '.join(cells)} | {seconds:.0f} |", wrong
+        return [f"| {name} | | did not answer in {seconds:.0f} s | | |"], [f"{name}: exit code {done.returncode}: {folder / 'output'}"]
+    accounts = [device["engine"] for report in reports for device in report["devices"] if "engine" in device]
+    if len(accounts) != devices:
+        return [f"| {name} | | {len(accounts)} accounts of {devices} | | |"], [f"{name}: {len(accounts)} accounts of {devices}"]
+    parts, rows, wrong = {part["part"]: part for part in accounts[0]["parts"]}, [], []
+    for part, words, key, own in own_figures(text, SHAPES[shape], devices, 1 if arguments.get("kv_cache_dtype") == "fp8" else 2):
+        ours = parts.get(part, {}).get(key, 0)
+        if own is None:
+            continue
+        rows.append(f"| {name} ({devices} x {shape}) | {part}, {words} | {own[0] / 2**30:.3f} GiB | {ours / 2**30:.3f} GiB | {100 * (ours / own[0] - 1):+.2f} % |")
+        if abs(ours - own[0]) > own[0] / 100 + own[1]:
+            wrong.append(f"{name}: {part} {ours} bytes, {words}: {own[0]:.0f}")
+    took = logged(text, "Graph capturing finished.*took")
+    if took:
+        rows.append(f"| {name} ({devices} x {shape}) | cuda_graphs, `Graph capturing took` | {took[0] / 2**30:.3f} GiB | {parts['cuda_graphs']['bytes'] / 2**30:.3f} GiB | (see below) |")
+    return rows, wrong
 
 
 def main():
@@ -92,13 +111,13 @@ def main():
     rows, wrong = [], []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.case or CASES:
-            row, faults = judge(name, (options.keep or Path(folder)) / name)
-            print(row, *faults, sep="\n", flush=True)
-            rows.append(row)
+            found, faults = judge(name, (options.keep or Path(folder)) / name)
+            print(*found, *faults, sep="\n", flush=True)
+            rows += found
             wrong += faults
     if options.table and not options.case:
         before, rest = options.table.read_text().split(MARK)
-        head = "| case | model | weights, by the shape | in `parameters` | KV cache, by the engine's tokens | in `kv cache` | seconds |\n|---|---|---:|---:|---:|---:|---:|\n"
+        head = "| case | part of the account, and the engine's figure | the engine's | ours | difference |\n|---|---|---:|---:|---:|\n"
         options.table.write_text(before + MARK + head + "\n".join(rows) + "\n" + END + rest.split(END)[1])
     return bool(wrong)
 

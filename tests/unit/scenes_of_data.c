@@ -172,7 +172,41 @@ static void gathered(void)
 	born(0x9000, forward());
 }
 
+/* As many as there are weights of a size; autograd saves nothing, and passes come and go. */
+static void keys_and_values(bool trained)
+{
+	uint32_t made = frame(script(), TORCH "nn/modules/module.py", "Module._apply");
+	uint32_t line = join(native_frame(maker), script());
+
+	for (uint64_t i = 0; i < 4; i++)
+		born(0x8000 + i * 0x1000, made);
+	born_of_size(0x1000, 1 << 16, line);
+	for (uint64_t i = 1; i < 4; i++)
+		born_of_size(i << 20, 1 << 16, line);
+	for (unsigned i = 0; i < 3; i++) {
+		born(0x5000, forward());
+		died(0x5000, script());
+		born(0x6000, script());
+		died(0x6000, script());
+	}
+	now();
+	if (trained)
+		backward_pass();
+}
+
+static void served(void)
+{
+	keys_and_values(false);
+}
+
+static void batches_for_layers(void)
+{
+	keys_and_values(true);
+}
+
 static const struct scene scenes[] = {
+	{ "cache-layers", "kv_cache", "made-outside", served },
+	{ "made-outside", "inputs", "prepared", batches_for_layers },
 	{ "made-outside", "inputs", "prepared", batches_as_large_as_weights },
 	{ "weights-loaded", "parameters", "made-outside", loaded_by_a_line },
 	{ "weights-loaded", "parameters", "prepared", model_read_late },

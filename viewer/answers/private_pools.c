@@ -72,7 +72,7 @@ static enum pool_kind kind_once(struct summing *s, const struct room_piece *p)
 }
 
 /* The line that called a model says more of a capture than a line of the model. */
-static struct owner owner_of(struct owners *owners, const struct block *segment)
+struct owner pool_owner(struct owners *owners, const struct block *segment)
 {
 	struct owner owner = owners_caller(owners, segment->stack);
 
@@ -94,7 +94,7 @@ static void add_piece(void *ctx, const struct room_piece *p)
 	s->sums->bytes += p->bytes;
 	holders_add(&s->lines,
 		    (struct holder){ .category = (enum category)kind,
-				     .owner = owner_of(s->owners, p->segment) },
+				     .owner = pool_owner(s->owners, p->segment) },
 		    p->bytes);
 }
 

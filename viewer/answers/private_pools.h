@@ -34,6 +34,8 @@ struct pool_sums private_pools(const struct model *m, const struct moment *mo,
 			       struct owners *owners);
 /* The pool of a segment. */
 enum pool_kind pool_kind(const struct pool *p, struct owners *owners, uint32_t stack);
+/* The line that a segment of a pool is from. */
+struct owner pool_owner(struct owners *owners, const struct block *segment);
 const char *pool_words(enum pool_kind kind);
 const char *pool_label(enum pool_kind kind);  /* their free memory, in a table */
 const char *pool_advice(enum pool_kind kind); /* a sentence */

@@ -9,6 +9,7 @@
 #include "../moments/instant.h"
 #include "../moments/moments.h"
 #include "../moments/timeline.h"
+#include "engine.h"
 #include "holders.h"
 #include "private_pools.h"
 #include "values.h"
@@ -22,6 +23,7 @@ struct report {
 	struct pool_sums pools[MODEL_DEVICES]; /* of each, when most was reserved */
 	size_t count;
 	struct classifier *classifier;
+	struct engine engine;
 	struct values values; /* values that the simulated device did not compute */
 	long top;	      /* lines of a table */
 	uint64_t by_class[CATEGORIES];

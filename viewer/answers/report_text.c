@@ -240,6 +240,7 @@ static void next_lines(const struct report *r, struct emit *out)
 
 void report_text(struct report *r, struct emit *out)
 {
+	engine_text(&r->engine, &r->timeline, out);
 	for (size_t i = 0; i < r->count; i++)
 		device_part(r, &r->moments[i], out);
 	if (r->each_step)

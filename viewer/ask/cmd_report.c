@@ -43,6 +43,8 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 					   .pools = private_pools_rows(&r->pools[i]),
 					   .has_state_only = moments_state_only(&r->timeline.model),
 					   .state_only = true };
+	row->has_engine =
+		mo->device == r->timeline.device && engine_document(&r->engine, &row->engine);
 	row->owner = largest_line(&all);
 	free(all.items);
 	return true;
@@ -133,6 +135,7 @@ static int build_report(struct report *r, struct recording *recording)
 	values_find(&r->values, &t->model.reads, &t->owners);
 	want_peaks(r);
 	r->classifier = classifier_new(&t->model, &t->owners);
+	engine_find(&r->engine, t, r->classifier);
 	if (r->each_step)
 		report_steps_find(r);
 	return 0;

@@ -16,7 +16,8 @@ static uint32_t look_at_statement(const struct stacks *s, const struct frame *f)
 	return found && found->text.len ? statement_places(found->text.s) : 0;
 }
 
-/* "_allocate_kv_cache", "create_kv_buffers": a function's name has the word "kv". */
+/* "_allocate_kv_cache", "create_kv_buffers": a function's name has the word "kv".
+ * "LinearWithLoRA.create_lora_weights" makes as many, and no cache. */
 static uint32_t look_at_function(const struct frame *f)
 {
 	const char *name = ending_behind(f->function, '.');
@@ -24,7 +25,7 @@ static uint32_t look_at_function(const struct frame *f)
 	for (const char *at = name; (at = strstr(at, "kv")); at += 2)
 		if ((at == name || at[-1] == '_') && (!at[2] || at[2] == '_'))
 			return PLACE_CACHE;
-	return 0;
+	return strcasestr(f->function, "lora") ? PLACE_ADAPTER : 0;
 }
 
 /* What the innermost line of the script says, and the name of its function: the frames within it

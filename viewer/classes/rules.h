@@ -34,7 +34,7 @@ rule_fits life_replaced_state, life_replaced_buffer, life_result, life_graph, li
 rule_fits before_state, before_gradient, before_rest, before_weight;
 rule_fits before_workspace;
 /* rule_sets.c: what one line of the script makes for each parameter */
-rule_fits set_loaded, set_averages, set_copies, set_copied_gradients, set_update;
+rule_fits set_cache, set_loaded, set_averages, set_copies, set_copied_gradients, set_update;
 /* rule_frames.c: the functions on its stack */
 rule_fits frame_parameter, frame_buffer, frame_state, frame_made_outside, frame_cache;
 rule_fits frame_gradient, frame_leaf;
@@ -69,6 +69,7 @@ enum place {
 	PLACE_CAST = 1 << 20,	    /* autocast converts what it is given */
 	PLACE_OF_GRAD = 1 << 16,    /* and its statement speaks of gradients */
 	PLACE_BUCKET = 1 << 24,	    /* the statement assigns to a name of buckets */
+	PLACE_ADAPTER = 1 << 25,    /* the function's name speaks of LoRA */
 };
 /* statements.c */
 uint32_t statement_places(const char *text); /* PLACE_GRAD ... PLACE_BUCKET, PLACE_BUFFER */

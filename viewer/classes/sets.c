@@ -5,6 +5,7 @@
  * pass are results.
  */
 #include "study.h"
+#include "thresholds.h"
 
 bool study_as_large(uint64_t a, uint64_t b)
 {
@@ -15,7 +16,7 @@ bool study_as_large(uint64_t a, uint64_t b)
 
 static void note_size(struct study *st, uint64_t size)
 {
-	map_put(&st->sizes, size, NULL);
+	++*map_put(&st->sizes, size, NULL);
 }
 
 void study_gradient_size(struct study *st, uint64_t size)
@@ -120,6 +121,20 @@ bool study_is_of_a_set(const struct study *st, uint32_t stack)
 		alike_bytes += fits ? n * size : 0;
 	}
 	return alike * 4 >= blocks * 3 && alike_bytes * 4 >= bytes;
+}
+
+/* As many as there are weights of some size, or twice as many: keys, and values. */
+bool study_is_for_each_layer(const struct study *st, uint32_t stack)
+{
+	const struct study_set *s = find_set(st, stack);
+	bool even = s && s->sizes[0].bytes >= CACHE_LEAST && !s->sizes[1].blocks;
+	uint32_t n = even ? s->sizes[0].blocks : 1;
+
+	for (size_t i = 0; n >= LAYERS_LEAST && i < st->sizes.room; i++)
+		if (st->sizes.slots[i].used &&
+		    (st->sizes.slots[i].value == n || 2 * st->sizes.slots[i].value == n))
+			return true;
+	return false;
 }
 
 enum { MANY = 4 };

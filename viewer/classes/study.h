@@ -172,6 +172,7 @@ bool study_size_is_of_weight(const struct study *st, uint64_t size); /* or of a 
 bool study_has_model(const struct study *st);			     /* modules made some */
 /* Most blocks that this stack made outside are as large as a parameter each, and not all alike. */
 bool study_is_of_a_set(const struct study *st, uint32_t stack);
+bool study_is_for_each_layer(const struct study *st, uint32_t stack);
 /* They gather from pass to pass: something keeps them all. */
 bool study_gathers(const struct study *st, uint32_t stack);
 /* Before each of several passes, and most often with no backward pass between two of them. */

@@ -21,6 +21,9 @@ enum {
 	STATES_MOST = 3,
 	/* What PyTorch takes for cuBLAS on most cards: nothing else is as large by chance. */
 	CUBLAS_BYTES = 8519680,
+	/* Keys and values of a layer; tensors beside a pass are as many as its layers by chance. */
+	LAYERS_LEAST = 4,
+	CACHE_LEAST = 64 << 10,
 };
 
 #endif

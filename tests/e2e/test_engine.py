@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The account of a program that serves a model, against what the program itself measures: docs/questions/serve.py and others in its
+way. A program that serves nothing has none."""
+import re
+
+import pytest
+
+from conftest import ROOT
+
+SERVE = ROOT / "docs/questions/serve.py"
+
+# One cache of the script, in one piece, by its name; no graphs, no pass before it.
+NAMED = """
+import torch
+from torch import nn
+layers = nn.ModuleList(nn.Linear(1024, 1024) for _ in range(6)).double().cuda().half()
+spare = torch.zeros(1 << 30, device="cuda")
+del spare
+kv_cache = torch.zeros(2, 6, 4, 1024, 1024, device="cuda")
+def create_lora_slots(n):
+    return [torch.zeros(16, 4096, dtype=torch.half, device="cuda") for _ in range(n)]
+slots = create_lora_slots(6)
+with torch.inference_mode():
+    for i in range(5):
+        x = torch.zeros(4, 1024, dtype=torch.half, device="cuda")
+        for n, layer in enumerate(layers):
+            x = layer(x)
+            kv_cache[0, n, :, i] = x
+print("KV cache:", kv_cache.numel() * 4, "bytes")
+"""
+
+# The same tensors, and not a cache: batches that are used again, a queue of results that grows, a training.
+OTHERS = {
+    "benchmark": """
+import torch
+from torch import nn
+model = nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(6))).cuda()
+x = torch.zeros(4096, 1024, device="cuda")
+with torch.inference_mode():
+    for _ in range(6):
+        model(x)
+""",
+    "results": """
+import torch
+from torch import nn
+model, kept = nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(6))).cuda(), []
+with torch.inference_mode():
+    for _ in range(6):
+        kept.append(model(torch.zeros(4096, 1024, device="cuda")))
+""",
+    "training": """
+import torch
+from torch import nn
+model = nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(6))).cuda()
+queue = [torch.zeros(1024, 1024, device="cuda") for _ in range(6)]
+for _ in range(4):
+    model(queue[0]).sum().backward()
+""",
+}
+
+
+def engine(tool, file):
+    (device,) = tool.json("report", file)["devices"]
+    account = device.get("engine")
+    return account, {part["part"]: part for part in account["parts"]} if account else {}
+
+
+@pytest.mark.parametrize("conf", ["", "expandable_segments:True"])
+@pytest.mark.parametrize("arguments", [[], ["--graphs"], ["--utilization", "0.5", "--layers", "6", "--width", "2048"]], ids=["graphs", "eager", "half"])
+def test_account_is_the_programs_own(tool, programs, arguments, conf):
+    done = programs(SERVE, *arguments, GPUMEMTRACE_OUTPUT="run.gmt", PYTORCH_CUDA_ALLOC_CONF=conf)
+    assert done.returncode == 0, done.stderr
+    own = {line.split(":")[0]: int(re.search(r": (\d+)", line)[1]) for line in done.stdout.splitlines()}
+    account, parts = engine(tool, programs.folder / "run.gmt")
+    assert parts["weights"]["bytes"] == pytest.approx(own["weights"], rel=0.01)
+    assert parts["kv_cache"]["bytes"] == parts["kv_cache"]["planned_bytes"] == pytest.approx(own["KV cache"], rel=0.01)
+    assert parts["work"]["planned_bytes"] == own["passes of 4,096 tokens"]
+    graphs = parts.get("cuda_graphs", {"bytes": 0, "planned_bytes": 0})
+    assert (graphs["bytes"], graphs["planned_bytes"]) == (own["CUDA graphs"], 0) and bool(own["CUDA graphs"]) == ("--graphs" not in arguments)
+    total = int(re.search(r"of (\d+) bytes, PyTorch (\d+)", done.stdout)[1])
+    assert account["total_bytes"] == total == sum(p["bytes"] for p in parts.values()) == sum(p["planned_bytes"] for p in parts.values())
+    # The device is sampled when memory or code comes; what the driver takes for graphs after that is seen with the next sample.
+    assert 0 <= own["device"] - (total - parts["free"]["bytes"]) <= 8 << 20
+    utilization = float(arguments[1]) if "--utilization" in arguments else 0.9
+    assert account["planned_share"] == pytest.approx(utilization, abs=0.002)
+    assert {p["file"] for p in parts.values() if p["part"] in ("weights", "kv_cache")} == {str(SERVE)}
+    text = tool("report", programs.folder / "run.gmt")
+    assert text.index("A serving engine on device 0") < text.index("Device 0: peak")
+
+
+def test_a_cache_without_a_plan(tool, programs):
+    (programs.folder / "named.py").write_text(NAMED)
+    account, parts = engine(tool, programs.traced(programs.folder / "named.py"))
+    assert parts["lora"]["bytes"] == 6 * 16 * 4096 * 2 and parts["weights"]["bytes"] == 6 * (1024 * 1024 + 1024) * 2
+    assert parts["kv_cache"]["bytes"] == 2 * 6 * 4 * 1024 * 1024 * 4 and "planned_bytes" not in parts["kv_cache"] and "planned_share" not in account
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_others_have_none(tool, programs, name):
+    (programs.folder / "other.py").write_text(OTHERS[name])
+    assert engine(tool, programs.traced(programs.folder / "other.py"))[0] is None

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../documents/columns.h"
+#include "holders.h"
+#include "parts.h"
+
+#define PASSES_LEAST 2 /* that a cache of fixed size outlives */
+
+static const struct {
+	const char *name, *label;
+} parts[] = {
+#define PART(name, label) { #name, label },
+#include "engine_parts.def"
+#undef PART
+};
+
+static enum engine_part part_of(struct classifier *c, const struct block *b)
+{
+	static const unsigned of[CATEGORIES] = {
+		[CATEGORY_parameters] = 1 + ENGINE_weights,
+		[CATEGORY_buffers] = 1 + ENGINE_weights,
+		[CATEGORY_kv_cache] = 1 + ENGINE_kv_cache,
+		[CATEGORY_activations] = 1 + ENGINE_work,
+		[CATEGORY_forward_temporaries] = 1 + ENGINE_work,
+		[CATEGORY_workspace] = 1 + ENGINE_work,
+		[CATEGORY_communication] = 1 + ENGINE_communication,
+	};
+	unsigned part = of[classify(c, b).category];
+
+	return part ? part - 1 : ENGINE_other;
+}
+
+/* One moment being sorted into parts. */
+struct sorting {
+	struct timeline *timeline;
+	struct classifier *classifier;
+	struct moment moment;
+	struct block *graphs; /* pieces of the graphs' pools: addr, size */
+	size_t count, room;
+	uint64_t bytes[ENGINE_PARTS];
+	struct holders lines; /* a part stands in the place of the class */
+};
+
+static void add_pool_of_graphs(void *ctx, const struct room_piece *p)
+{
+	struct sorting *s = ctx;
+	enum pool_kind kind = p->pool ? pool_kind(p->pool, &s->timeline->owners, p->segment->stack)
+				      : POOL_unknown;
+
+	if (kind != POOL_cuda_graphs && kind != POOL_compiled_graphs)
+		return;
+	*need_item(s->graphs, s->count, s->room) =
+		(struct block){ .addr = p->segment->addr, .size = p->bytes };
+	s->bytes[ENGINE_cuda_graphs] += p->bytes;
+	holders_add(&s->lines,
+		    (struct holder){ .category = (enum category)ENGINE_cuda_graphs,
+				     .owner = pool_owner(&s->timeline->owners, p->segment) },
+		    p->bytes);
+}
+
+static bool is_of_graphs(const struct sorting *s, const struct block *b)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (b->addr - s->graphs[i].addr < s->graphs[i].size)
+			return true;
+	return false;
+}
+
+static void add_block(struct sorting *s, const struct block *b)
+{
+	struct owner owner = owners_find(&s->timeline->owners, b);
+	enum engine_part part = part_of(s->classifier, b);
+
+	if (is_of_graphs(s, b))
+		return;
+	if ((part == ENGINE_weights || part == ENGINE_other) && owner.function &&
+	    strcasestr(owner.function, "lora"))
+		part = ENGINE_lora;
+	s->bytes[part] += b->size;
+	holders_add(&s->lines, (struct holder){ .category = (enum category)part, .owner = owner },
+		    b->size);
+}
+
+static uint64_t less(uint64_t n, uint64_t by)
+{
+	return n > by ? n - by : 0;
+}
+
+/* What is not in blocks: the rest of the cache, and of the device. */
+static void add_rest(struct sorting *s)
+{
+	const struct moment *mo = &s->moment;
+	struct holders libraries = holders_of_libraries(mo, &s->timeline->owners);
+	uint64_t blocks = 0, network = 0;
+
+	for (unsigned p = 0; p < ENGINE_PARTS; p++)
+		blocks += s->bytes[p];
+	for (size_t i = 0; i < libraries.count; i++)
+		if (strcasestr(libraries.items[i].library, "nccl"))
+			network += libraries.items[i].bytes;
+	s->bytes[ENGINE_communication] += network;
+	s->bytes[ENGINE_cached] = less(mo->reserved, blocks);
+	s->bytes[ENGINE_libraries] = less(mo->driver, mo->reserved + network);
+	s->bytes[ENGINE_context] = mo->context;
+	s->bytes[ENGINE_free] = less(mo->total_bytes, mo->driver + mo->context);
+	free(libraries.items);
+}
+
+static void sort_moment(struct sorting *s, uint64_t seq)
+{
+	s->moment = (struct moment){ .device = s->timeline->device, .seq = seq, .framework = true };
+	model_take(&s->timeline->model, &s->moment);
+	room_pieces(&s->timeline->model, &s->moment, add_pool_of_graphs, s);
+	for (size_t i = 0; i < s->moment.count; i++)
+		add_block(s, &s->moment.blocks[i]);
+	add_rest(s);
+	holders_sort(&s->lines);
+	free(s->graphs);
+}
+
+static void sorting_free(struct sorting *s)
+{
+	moment_free(&s->moment);
+	free(s->lines.items);
+}
+
+/* The cache's blocks in a pass, and how long they and the weights were there. */
+struct kept {
+	uint64_t bytes;		 /* of the cache, */
+	uint64_t passing;	 /* and of that class, but not kept */
+	uint64_t first, last;	 /* events: births of the cache */
+	uint64_t died, died_ns;	 /* the first death of anything kept */
+	const struct block *one; /* the first one */
+};
+
+static bool outlives_passes(const struct model *m, const struct block *b)
+{
+	uint32_t end = b->died_seq ? model_died(m, b)->forwards : m->spans.forwards;
+
+	return end >= model_born(m, b)->forwards + PASSES_LEAST;
+}
+
+static void look_at_kept(struct kept *k, const struct model *m, const struct block *b,
+			 enum engine_part part)
+{
+	if (part == ENGINE_kv_cache && !outlives_passes(m, b)) {
+		k->passing += b->size;
+		return;
+	}
+	if (part == ENGINE_kv_cache) {
+		k->bytes += b->size;
+		k->last = b->seq > k->last ? b->seq : k->last;
+		if (b->seq < k->first) {
+			k->first = b->seq;
+			k->one = b;
+		}
+	}
+	if (b->died_seq && b->died_seq < k->died) {
+		k->died = b->died_seq;
+		k->died_ns = b->died_ns;
+	}
+}
+
+static struct kept find_kept(const struct model *m, struct classifier *c, const struct moment *pass)
+{
+	struct kept k = { .first = UINT64_MAX, .died = m->last_seq + 1 };
+
+	for (size_t i = 0; i < pass->count; i++) {
+		enum engine_part part = part_of(c, &pass->blocks[i]);
+
+		if (part == ENGINE_kv_cache || part == ENGINE_weights)
+			look_at_kept(&k, m, &pass->blocks[i], part);
+	}
+	return k;
+}
+
+/* The most that passes before the cache took, with workspaces that stayed. */
+static uint64_t highest_pass(const struct timeline *t, const struct sorting *then, uint64_t first)
+{
+	const struct spans *spans = &t->model.spans;
+	uint64_t most = 0, stays = 0;
+
+	for (size_t i = 0; i < spans->count; i++)
+		if (spans->items[i].extent.peak_seq < first && spans->items[i].extent.peak > most &&
+		    span_is_forward(&spans->items[i]))
+			most = spans->items[i].extent.peak;
+	for (size_t i = 0; i < then->moment.count; i++)
+		if (then->moment.blocks[i].seq < first &&
+		    part_of(then->classifier, &then->moment.blocks[i]) != ENGINE_work)
+			stays += then->moment.blocks[i].size;
+	return less(most, stays);
+}
+
+static void look_at_plan(struct engine *e, struct timeline *t, struct classifier *c,
+			 const struct kept *k)
+{
+	const struct position *born = model_born(&t->model, k->one);
+	struct sorting then = { .timeline = t, .classifier = c };
+
+	e->planned = born->forwards && born->stage == STAGE_OUTSIDE;
+	if (!e->planned)
+		return;
+	sort_moment(&then, k->last);
+	memcpy(e->then, then.bytes, sizeof(e->then));
+	e->cache_ns = then.moment.time_ns;
+	e->then[ENGINE_work] = highest_pass(t, &then, k->first);
+	e->then[ENGINE_free] =
+		less(e->then[ENGINE_free] + then.bytes[ENGINE_work], e->then[ENGINE_work]);
+	sorting_free(&then);
+}
+
+static void find_owners(struct engine *e, const struct holders *lines)
+{
+	for (unsigned p = 0; p < ENGINE_PARTS; p++)
+		e->owners[p] = (struct owner){ .function = "", .file = "" };
+	for (size_t i = lines->count; i-- > 0;)
+		e->owners[lines->items[i].category] = lines->items[i].owner;
+}
+
+/* The highest moment of the last pass: before the first one a model may be converted. */
+static void take_last_pass(struct timeline *t, struct moment *mo)
+{
+	size_t last = steps_number(&t->steps);
+
+	*mo = (struct moment){ .device = t->device,
+			       .seq = t->steps.items[last].extent.peak_seq,
+			       .time_ns = t->steps.items[last].extent.peak_ns,
+			       .framework = true };
+	model_take(&t->model, mo);
+}
+
+static void make_account(struct engine *e, struct timeline *t, struct classifier *c,
+			 const struct moment *pass)
+{
+	struct kept k = find_kept(&t->model, c, pass);
+	struct sorting now = { .timeline = t, .classifier = c };
+
+	if (!k.bytes || k.passing > k.bytes)
+		return;
+	sort_moment(&now, k.died - 1);
+	e->time_ns = k.died_ns ? k.died_ns : t->model.last_ns;
+	if (now.bytes[ENGINE_kv_cache] < k.bytes) { /* it sleeps */
+		sorting_free(&now);
+		now = (struct sorting){ .timeline = t, .classifier = c };
+		sort_moment(&now, pass->seq);
+		e->time_ns = pass->time_ns;
+	}
+	e->total = now.moment.total_bytes;
+	memcpy(e->now, now.bytes, sizeof(e->now));
+	find_owners(e, &now.lines);
+	look_at_plan(e, t, c, &k);
+	sorting_free(&now);
+}
+
+void engine_find(struct engine *e, struct timeline *t, struct classifier *c)
+{
+	struct moment pass;
+
+	*e = (struct engine){ 0 };
+	if (t->model.spans.trains || !t->framework || !steps_number(&t->steps))
+		return;
+	take_last_pass(t, &pass);
+	make_account(e, t, c, &pass);
+	moment_free(&pass);
+}
+
+static bool part_row(void *ctx, size_t i, struct row_engine_part *row)
+{
+	const struct engine *e = ctx;
+
+	*row = (struct row_engine_part){ .part = parts[i].name,
+					 .bytes = e->now[i],
+					 .has_planned_bytes = e->planned,
+					 .planned_bytes = e->then[i],
+					 .owner = e->owners[i],
+					 .label = parts[i].label,
+					 .planned = e->planned,
+					 .held = e->owners[i].function[0] };
+	return e->now[i] || e->then[i];
+}
+
+/* Of the device, when the cache was there. */
+static double share_of_plan(const struct engine *e)
+{
+	return e->total ? 1 - (double)e->then[ENGINE_free] / (double)e->total : 0;
+}
+
+bool engine_document(const struct engine *e, struct row_engine *row)
+{
+	*row = (struct row_engine){ .total_bytes = e->total,
+				    .time_ns = e->time_ns,
+				    .has_planned_ns = e->planned,
+				    .planned_ns = e->cache_ns,
+				    .has_planned_share = e->planned,
+				    .planned_share = share_of_plan(e),
+				    .parts = { ENGINE_PARTS, part_row, (void *)e } };
+	return e->total;
+}
+
+void engine_text(const struct engine *e, const struct timeline *t, struct emit *out)
+{
+	const struct text_column columns[] = {
+		TEXT_COLUMN("part of the device", engine_part_label, 2, -24),
+		TEXT_COLUMN(e->planned ? "planned" : "", engine_part_planned_bytes, 1, 9,
+			    .when = AT_engine_part_planned),
+		TEXT_COLUMN(e->planned ? "later" : "bytes", engine_part_bytes, 1, 9),
+		TEXT_COLUMN("share", engine_part_bytes, 1, 5, .style = COLUMN_SHARE,
+			    .all = e->total),
+		TEXT_COLUMN("held mostly by", engine_part_owner, 2, -22, .room = 22,
+			    .when = AT_engine_part_held),
+	};
+	struct rows_engine_part rows = { ENGINE_PARTS, part_row, (void *)e };
+	char a[HUMAN_MAX], when[MOMENTS_WHEN], note[256];
+
+	if (!e->total)
+		return;
+	emit_title(out, "A serving engine on device %d, %s%s", t->device, human_bytes(a, e->total),
+		   moments_when(&t->model, t->model.state_seq + 1, e->time_ns, when, sizeof(when)));
+	emit_columns(out, engine_part, &rows, columns, 0);
+	snprintf(note, sizeof(note),
+		 "planned: in use when the KV cache was made, and the most that a pass before it "
+		 "took. That is %s, %.1f %% of the device (compare gpu_memory_utilization).",
+		 human_bytes(a, e->total - e->then[ENGINE_free]), 100 * share_of_plan(e));
+	if (e->planned)
+		emit_paragraph(out, "  ", "  ", note);
+	emit_line(out, "%s", "");
+}
