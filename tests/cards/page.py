@@ -29,9 +29,10 @@ def commit():
 
 
 def digest(row):
-    """Of what a result depends on besides this project: the program at its commit, its arguments, its packages."""
+    """Of what a result depends on besides this project: the program at its commit, its arguments and environment, its packages."""
     packages = (ROOT / f"tests/requirements/{row.venv or row.source.environment}.txt").read_text()
-    return hashlib.sha256(repr((row.source.commit, row.command, row.simulated or row.source.simulated, packages)).encode()).hexdigest()[:12]
+    of = row.source.commit, row.command, row.simulated or row.source.simulated, packages, *row.environment.items(), *filter(None, [row.ranks])
+    return hashlib.sha256(repr(of).encode()).hexdigest()[:12]
 
 
 def is_new(row, result):

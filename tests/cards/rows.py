@@ -19,6 +19,7 @@ class Source:
     simulated: str
     environment: str  # .venv-NAME, made by scripts/setup.sh
     measure: str  # what the figure is
+    allocator: str = ""  # PYTORCH_CUDA_ALLOC_CONF
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ NONE = ("--activation_checkpoint.mode", "none")
 
 def titan(name, source, program, figure, unit, ranks, flavor, batch, length, *options):
     command = ("{here}/titan.py", "--model.name", "llama3", "--model.flavor", flavor, "--training.batch_size", str(batch), "--training.seq_len", str(length), *options)
-    return Row(name, source, program, figure, unit, command, printed=r"step: .* memory: *([\d.]+)GiB", ranks=ranks)
+    return Row(name, source, program, figure, unit, command, printed=r"step: .* memory: *([\d.]+)GiB", ranks=ranks,
+               environment={"PYTORCH_CUDA_ALLOC_CONF": source.allocator} if source.allocator else {})
 
 
 def titans():
@@ -172,10 +174,11 @@ def titans():
                     "256:0", "70B", 16, 8192, "--training.tensor_parallel_degree", "8", *FULL, *COMPILE, *FLOAT8, *options)
 
 
+STARTED = "expandable_segments:True"  # by torchtitan's run_llama_train.sh; the figures of its own table come out without it
 NOCOMPILE = Source("torchao torchao/prototype/float8nocompile/README.md", "2025-02-11", "pytorch/torchtitan", TITAN.commit, "8 H100", "nightly", "h100-96g=95GiB", "cards26",
-                   "reserved, given as GB")
+                   "reserved, given as GB", STARTED)
 TORCHAO = Source("torchao docs/source/workflows/training.md", "2025-03", "pytorch/torchtitan", TITAN.commit, "8 H100", "2.7.0a0", "h100-96g=95GiB", "cards26",
-                 "reserved, given as GB")
+                 "reserved, given as GB", STARTED)
 
 
 def torchao():
