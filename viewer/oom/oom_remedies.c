@@ -348,15 +348,28 @@ static void insert(struct remedy_list *list, struct oom_remedy *r, unsigned caus
 	list->count++;
 }
 
+/* Without the temporaries the first step goes on to make its state: at least a tensor for each weight
+ * perhaps (SGD with momentum). */
+static uint64_t state_to_come(const struct oom *o, const struct finding *f)
+{
+	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
+	bool temporaries = !strcmp(f->kind, "fused_optimizer") || !strcmp(f->kind, "foreach_off");
+
+	return temporaries && o->phase == PHASE_OPTIMIZER && o->step < 2 && state < o->trainable
+		       ? o->trainable - state
+		       : 0;
+}
+
 static void insert_found(struct remedy_list *list, const struct finding *f)
 {
+	uint64_t missing = oom_missing(list->oom) + list->oom->block + state_to_come(list->oom, f);
 	const struct remedy_row *row = row_of(f->kind);
 	/* They say that a pass holds it: the attempt is over. */
 	bool attempt = list->oom->attempts.bytes &&
 		       (!strcmp(f->kind, "late_del") || !strcmp(f->kind, "overlap"));
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
 				.saves = f->saves,
-				.enough = f->least >= oom_missing(list->oom) + list->oom->block };
+				.enough = f->least >= missing };
 
 	if (f->owner.function)
 		oom_say(r.what, "%s (%s)", f->what, WHO(&f->owner));
