@@ -196,6 +196,17 @@ def test_the_address_holds_the_view(page):
 
 
 @needs_browser
+def test_the_address_holds_the_text(page):
+    """The text of the search is in the link; reload and the way back restore it, in the field, too, though the cursor is in it."""
+    search, state = ".filters input", "[window.gpumemtrace.moment().blocks.length, document.querySelector('.summary').textContent, document.querySelector('.filters input').value]"
+    got = browse(page, state, {"type": " Attention & ", "on": search}, {"wait": 600}, "location.hash", {"type": "c_attn|=+%'\"", "on": search}, {"wait": 600}, {"type": "Conv1D", "on": search}, {"wait": 600},
+                 state, "location.hash", {"reload": True}, state, "document.querySelector('.filters input').focus()", "history.back()", {"wait": 400}, state, "history.back()", {"wait": 400}, state, "history.back()", {"wait": 400}, state)
+    assert got[0][2] == "" and "text=attention%20%26" in got[3] and got[9].endswith("text=conv1d")
+    assert " of " in got[8][1] and got[8][1] != got[0][1] and got[11] == got[8][:2] + ["conv1d"]
+    assert [got[i][2] for i in (15, 18)] == ["c_attn|=+%'\"", "attention &"] and got[21] == got[0]
+
+
+@needs_browser
 def test_theme_is_remembered(page):
     for theme, other in (("light", "dark"), ("dark", "light")):
         assert browse(page, "document.documentElement.dataset.theme", {"click": "#theme"}, {"reload": True}, "document.documentElement.dataset.theme", theme=theme)[::3] == [theme, other]
