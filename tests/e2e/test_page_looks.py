@@ -206,6 +206,43 @@ def test_the_address_holds_the_text(page):
     assert [got[i][2] for i in (15, 18)] == ["c_attn|=+%'\"", "attention &"] and got[21] == got[0]
 
 
+# Events
+
+@needs_browser
+def test_events_around_the_moment(tool, page):
+    """The list is that of `dump`, in order; the keys go along it; a free says its line, or the phase where the recording has no stack of it."""
+    run = ROOT / "tests/data/example/old.gmt"
+    told = [e for e in map(json.loads, tool("dump", run, "--json").splitlines()) if e.get("kind") in ("block_alloc", "block_free")]
+    rows = "[...document.querySelectorAll('table.events tbody tr')].map((r) => [Number(r.dataset.seq), r.classList.contains('on'), ...[...r.cells].map((c) => c.textContent)])"
+    keys, list_ = [{"press": "ArrowDown", "on": ".tab.events > div"}] * 3, {"press": "ArrowUp", "on": ".tab.events > div"}
+    got = browse(page, {"click": "[aria-label=View] [value=events]"}, rows, *keys, rows, "document.querySelector('.card').innerText", list_, list_, "window.gpumemtrace.app.seq",
+                 {"type": "layer.forward", "on": ".filters input"}, {"wait": 400}, rows, {"click": ".events tbody tr:last-child"}, rows)
+
+    def around(seq):
+        (at,) = [i for i, e in enumerate(told) if e["seq"] == seq]
+        return told[at - 12:at + 13], at
+
+    def made_by(seq):
+        at = around(seq)[1]
+        made = next(e for e in told[at::-1] if e["addr"] == told[at]["addr"] and e["kind"] == "block_alloc")
+        return [f["function"] for f in tool.json("stack", run, made["stack"])["frames"]]
+
+    for shown in (got[1], got[5]):
+        here = next(r[0] for r in shown if r[1])
+        expected, at = around(here)
+        assert [r[0] for r in shown] == [e["seq"] for e in expected] and sum(r[1] for r in shown) == 1
+        for r, e in zip(shown, expected):
+            assert r[4][0] == "+-"[e["kind"] == "block_free"] and r[6].startswith(("allocated by ", "freed")[e["kind"] == "block_free"])
+            if e["kind"] == "block_free" and e["stack"]:
+                frames = [f"{f['function']} {os.path.basename(f['file'])}:{f['line']}" for f in tool.json("stack", run, e["stack"])["frames"] if f["kind"] == "python"]
+                assert r[6].removeprefix("freed by ") in frames
+            elif e["kind"] == "block_free":
+                assert e["name"].endswith("Backward0") and r[6] == "freed: step 2, backward"
+    assert {"freed by" in r[6] for r in got[1] if r[4][0] == "-"} == {True, False}
+    assert got[5][12][0] == told[around(got[1][12][0])[1] + 3]["seq"] and "Freed" in got[6] and got[9] == told[around(got[1][12][0])[1] + 1]["seq"]
+    assert 5 < len(got[12]) <= 25 and all("Layer.forward" in made_by(r[0]) for r in got[12]) and got[14][-1][0] >= got[12][-1][0]
+
+
 @needs_browser
 def test_theme_is_remembered(page):
     for theme, other in (("light", "dark"), ("dark", "light")):
