@@ -25,11 +25,11 @@ static void put_panel(void *ctx, struct json cells)
 	fwrite(panel.s, 1, panel.s ? (size_t)(panel.end - panel.s) : 0, p->f);
 }
 
-static int fill_page(struct page_text *text, const char *lake)
+static int fill_page(struct page_text *text, const char *lake, const char *output)
 {
 	struct panels p = { .f = need_stream(&text->first, &text->first_len) };
 	const struct lake_question q = {
-		.what = "dashboard", .lake = lake, .row = put_panel, .ctx = &p
+		.what = "dashboard", .lake = lake, .text = output, .row = put_panel, .ctx = &p
 	};
 	int rc;
 
@@ -68,7 +68,7 @@ int run_dashboard(const struct dashboard_options *o, struct emit *out)
 	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 	if (rc)
 		return rc;
-	rc = fill_page(&text, o->lake);
+	rc = fill_page(&text, o->lake, o->output);
 	if (!rc)
 		rc = write_dashboard(out, &file, &text);
 	else

@@ -10,7 +10,7 @@
 struct lake_question {
 	const char *what;  /* "query", or the name of the command */
 	const char *lake;  /* NULL: `files` are asked themselves */
-	const char *text;  /* the query, the project, or the main branch; NULL = none */
+	const char *text;  /* the query, the project, the main branch, or the page; NULL = none */
 	const char *since; /* of regressions: a day */
 	double limit;	   /* of regressions: bytes, or (percent) a share */
 	bool percent, fail;

@@ -22,7 +22,7 @@ READY = ("", "Where next: gpumemtrace sql \"from peak_by_commit\" {lake}   |   g
 class Request:
     def __init__(self, request: Mapping[str, Any], strings: Sequence[bytes]) -> None:
         self.tool, self.lake, self.text, since = map(os.fsdecode, strings[:4])
-        for text in (self.lake, self.text, since):
+        for text in (self.lake, since if request["what"] == "dashboard" else self.text, since):
             if any("\udc80" <= c <= "\udcff" for c in text):
                 shown = os.fsencode(text).decode("utf-8", "backslashreplace")
                 raise Sentence(f"{shown} is no UTF-8, and DuckDB takes nothing else", USAGE)
@@ -131,7 +131,7 @@ def perform(request: Request, answer: Answer) -> int:
     if request.what == "regressions":
         return regressions(request.tool, schema, request.lake, request.options, answer)
     if request.what == "dashboard":
-        dashboard(schema, request.lake, answer)
+        dashboard(schema, request.lake, request.text, answer)
     elif request.has_lake:
         query(schema, request.lake, request.text, answer)
     else:
