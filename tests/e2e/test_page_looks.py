@@ -133,6 +133,31 @@ def test_blocks_lines_and_modules_as_bands(page, tool):
 
 
 @needs_browser
+def test_ranks_as_lines(tool, tmp_path):
+    """By rank every rank is a line of its own colour with the bytes that `live` has; the one under the pointer is named, and a click chooses it."""
+    line = "event block_%s time_ns=%d addr=%d size=%d arg0=%d arg1=%d thread=1\n"
+    files = []
+    for i in range(4):
+        low, high, end = (20 + 10 * i) * MIB, (100 - 20 * i) * MIB, (900, 1000, 600, 1000)[i]
+        text = f"meta rank {i}\nthread 1 1 main\n" + line % ("alloc", 0, 1 << 28, low, low, 3 * low) + line % ("alloc", 300, 1 << 30, high, low + high, 3 * low) + line % ("free", end, 1 << 30, high, low, 3 * low)
+        files.append(record(tmp_path, text, f"rank{i}.gmt"))
+    tool("html", *files, "-o", tmp_path / "ranks.html")
+    rows = "window.gpumemtrace.timeline.drawn().lines.rows.map((r) => [0.1, 0.5, 0.99].map((x) => r.values[Math.floor(x * r.values.length)] || 0))"
+    seen = """(() => { const c = document.querySelector('.chart canvas'), all = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, found = new Set();
+      for (let i = 0; i < all.length; i += 4) found.add(all[i] + ',' + all[i + 1] + ',' + all[i + 2]);
+      return [...document.querySelectorAll('.legend [data-rank] .swatch')].map((s) => getComputedStyle(s).backgroundColor.match(/\\d+/g).join()).map((k) => found.has(k)) })()"""
+    place = """(() => { const { lines, chart } = window.gpumemtrace.timeline.drawn(), c = document.querySelector('.chart canvas').getBoundingClientRect(), low = 16 + (c.height - 16 - 16 - 16 - 18) * (1 - lines.rows[%d].values[Math.floor(0.5 * lines.rows[0].values.length)] / lines.most / 1.08);
+      const e = (type) => document.querySelector('.chart canvas').dispatchEvent(new PointerEvent(type, { clientX: c.left + 62 + 0.5 * (c.width - 76), clientY: c.top + low, pointerId: 1, bubbles: true }));
+      e('pointermove'); return document.querySelector('.readout .band').textContent })()"""
+    got = browse(tmp_path / "ranks.html", {"click": "[aria-label=Axis] [value=time]"}, {"click": "[aria-label=Colour] [value=rank]"}, {"wait": 400}, rows, seen, *[place % i for i in range(4)],
+                 {"click": ".legend [data-rank='2']"}, {"wait": 300}, "[window.gpumemtrace.app.track.rank, location.hash]")
+    said = [[tool.json("live", f, "--at", str(at))["bytes"] for at in (100, 500)] for f in files]
+    assert [r[:2] for r in got[3]] == said and [r[2] for r in got[3]] == [120 * MIB, 110 * MIB, 0, 90 * MIB]  # rank 2 has ended
+    assert got[4] == [True] * 4 and [text.split(",")[0] for text in got[5:9]] == [f"rank {i}" for i in range(4)]
+    assert str(got[11][0]) == "2" and "rank=2" in got[11][1]
+
+
+@needs_browser
 def test_two_moments(page):
     """From a marked moment to a later one: only blocks that were made in between and are still there, in table, flame graph and address."""
     state = """(() => { const g = window.gpumemtrace, { app } = g, all = g.moment().blocks, now = all.filter((e) => e.block.seq > app.mark);
