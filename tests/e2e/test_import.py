@@ -543,6 +543,18 @@ def test_other_kinds_are_named(tmp_path, name, data, says):
     refused(tmp_path / name, says)
 
 
+def test_checkpoints_are_named(tmp_path):
+    """Of both forms that torch.save writes. A snapshot in an archive may have any name, that of a checkpoint's file, too."""
+    code = "import torch; m = torch.nn.Linear(3, 3); torch.save(m.state_dict(), 'new.pt'); torch.save(m.state_dict(), 'old.pt', _use_new_zipfile_serialization=False); torch.save({}, 'empty.pt')"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    for name in ("new.pt", "old.pt", "empty.pt"):
+        refused(tmp_path / name, "a checkpoint of torch.save, not a snapshot")
+    write(tmp_path / "data.pkl", small())
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as z:
+        z.write(tmp_path / "data.pkl", "run/data.pkl")
+    assert Tool().json("report", tmp_path / "s.zip")["devices"]
+
+
 def refused(path, says):
     """One sentence, exit code 3, no output, and no long wait."""
     for command in (["report", path], ["import", path, "-o", path.parent / "out.gmt"]):

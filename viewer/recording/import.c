@@ -329,10 +329,13 @@ bool import_bytes(const void *data, size_t len, int fd, char *error, size_t room
 {
 	struct import im = { .budget = len < SIZE_MAX / 8 ? 8 * len : SIZE_MAX };
 	bool trace = import_trace_starts(data, len);
+	static const char saved[] = "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19"; /* before 1.6 */
 	bool ok = trace ? pickle_read(&im.p, "\x80\2}.", 4) : pickle_read(&im.p, data, len);
 
 	im.devices = need_new(IMPORT_DEVICES * sizeof(*im.devices));
-	if (!ok)
+	if (len > sizeof(saved) && !memcmp(data, saved, sizeof(saved) - 1))
+		ok = snprintf(error, room, "a checkpoint of torch.save, not a snapshot") < 0;
+	else if (!ok)
 		snprintf(error, room, "cannot be read as a memory snapshot: %s", im.p.error);
 	else if (!(trace ? import_trace_read(&im, data, len) : collect(&im)) ||
 		 !write_recording(&im, fd, data, len)) {
