@@ -12,9 +12,7 @@ function moduleOf(o) {
 }
 
 class Bands {
-  constructor() {
-    this.rows = [];
-  }
+  constructor() { this.rows = []; }
   /* Made anew only for another picture. */
   find(chart, by, columns) {
     const t = chart.track, seqs = Array.from(columns.best, (i) => (i < 0 ? -1 : t.points[i].seq)), made = [t.index, by, chart.axis, seqs.length, ...chart.view].join();

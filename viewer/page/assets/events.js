@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events around the moment: what was allocated and what was freed, and by whom. */
 
-const EVENTS = 12; /* before the moment, and after it */
-
 /* Allocations and frees of the listed blocks, in order. */
 function eventsOf(t) {
   return t.changes = t.changes || livesOf(app.doc, t).flatMap((b) => [{ seq: b.seq, ns: b.ns, b }].concat(b.endSeq ? { seq: b.endSeq, ns: b.endNs, b, freed: true } : [])).sort((x, y) => x.seq - y.seq);
@@ -20,11 +18,7 @@ function eventsPanel(parent) {
   const category = (e) => stretchAt(e.b, e.seq).evidence.category, fits = (e) => matches({ block: e.b, category: category(e), size: e.b.size });
   parent.append(list);
 
-  function go(e) {
-    chooseMoment(e.seq);
-    chooseBlock(e.b);
-    list.focus({ preventScroll: true });
-  }
+  const go = (e) => { chooseMoment(e.seq); chooseBlock(e.b); list.focus({ preventScroll: true }); };
 
   const rowOf = (e) => ({ props: { class: 'link' + (e.seq === app.seq ? ' on' : ''), 'data-seq': e.seq, 'aria-current': e.seq === app.seq ? 'true' : null, onclick: () => go(e) },
     cells: [countText(e.seq), (e.ns < moment().ns ? '-' : '+') + secondsText(Math.abs(e.ns - moment().ns)), growthText(e.freed ? -e.b.size : e.b.size), h('span', {}, swatch(colourOf(category(e))), app.doc.classes[category(e)].words),
@@ -40,7 +34,7 @@ function eventsPanel(parent) {
 
   function show() {
     if (parent.hidden || !app.ready) return;
-    const now = eventsOf(app.track).filter((e) => e.seq === app.seq && fits(e)), rows = [...near(-1, EVENTS).reverse(), ...now, ...near(1, EVENTS)];
+    const now = eventsOf(app.track).filter((e) => e.seq === app.seq && fits(e)), rows = [...near(-1, 12).reverse(), ...now, ...near(1, 12)];
     replace(list, rows.length ? table(columns, rows.map(rowOf), { class: 'events' }) : h('p', { class: 'note' }, 'None.'),
       app.track.lives.left_out ? h('p', { class: 'note' }, 'Of the blocks that are listed; ' + plural(app.track.lives.left_out, 'smaller one') + ' came and went in between.') : null);
     const on = list.querySelector('.on');

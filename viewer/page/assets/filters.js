@@ -8,12 +8,8 @@ const AGES = [['0', 'any age'], ['step', 'allocated in this step'], ['1', 'older
 
 function matches(entry) {
   const b = entry.block, f = filters;
-  if (f.category !== undefined && f.category !== '' && entry.category !== Number(f.category)) return false;
-  if (b.size < f.least) return false;
-  if (f.thread && b.context.thread !== f.thread) return false;
-  if (f.stream && b.context.stream !== f.stream) return false;
-  if (f.age !== '0' && !ageMatches(b)) return false;
-  return !f.text || haystack(b, entry.category).includes(f.text);
+  return (!f.category || entry.category === Number(f.category)) && b.size >= f.least && (!f.thread || b.context.thread === f.thread) &&
+    (!f.stream || b.context.stream === f.stream) && (f.age === '0' || ageMatches(b)) && (!f.text || haystack(b, entry.category).includes(f.text));
 }
 
 function ageMatches(b) {
@@ -42,7 +38,7 @@ function chosen() {
   return m.entries;
 }
 
-const filtering = () => Boolean(filters.text || (filters.category !== undefined && filters.category !== '') || filters.least || filters.age !== '0' || filters.thread || filters.stream);
+const filtering = () => Boolean(filters.text || filters.category || filters.least || filters.age !== '0' || filters.thread || filters.stream);
 
 function setFilter(name, value) {
   filters[name] = value;
