@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# dist/: all that a release has: wheels, Debian packages, the source archive, the list of what is inside
-# (CycloneDX), SHA256SUMS. It is built twice, the second time from the source archive in another folder, and both
+# dist/: all that a release has: wheels, Debian packages, the viewer, the source archive, the list of what is
+# inside (CycloneDX), SHA256SUMS. It is built twice, the second time from the source archive in another folder, and both
 # must be the same to the byte. Usage: packaging/release.sh [--once]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,6 +24,7 @@ packaging/wheels.sh
 for wheel in dist/*.whl; do
 	$PYTHON packaging/deb.py "$wheel"
 done
+[ -s dist/gpumemtrace.html ] || stop 'the viewer is missing: make viewer'
 $PYTHON packaging/sbom.py "$RELEASE_COMMIT"
 (cd dist && rm SHA256SUMS && sha256sum * >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS)
 [ "${1:-}" != --once ] || exit 0

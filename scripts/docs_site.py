@@ -231,8 +231,8 @@ def main():
     try:
         with tempfile.TemporaryDirectory() as place:
             assemble(OUT / "source", Examples(place), not options.no_pictures)
+        shutil.copy(ROOT / "build/gpumemtrace.html", OUT / "source/extra")  # the viewer
         render(OUT / "source", OUT / "html")
-        shutil.copy(ROOT / "build/gpumemtrace.html", OUT / "html")  # the viewer
     except Failed as error:
         sys.exit(f"docs: {error}")
     print(f"docs: {OUT / 'html/index.html'}")

@@ -35,9 +35,8 @@ def is_preloaded() -> bool:
 
 
 def mark(name: str) -> None:
-    """A named instant of the recording: ``gpumemtrace live FILE --at mark:NAME``, ``--at mark:NAME#2`` for the second
-    of that name. Does nothing in a program that is not recorded, and before the program has used a device the mark is
-    kept until it does. Never raises; about a microsecond."""
+    """A named instant of the recording: ``gpumemtrace live FILE --at mark:NAME``, ``--at mark:NAME#2`` for the second of that name. Does nothing in a
+    program that is not recorded, and before the program has used a device the mark is kept until it does. Never raises; about a microsecond."""
     if _library is not None:
         _library.gpumemtrace_mark(name.encode("utf-8", "replace"))
 

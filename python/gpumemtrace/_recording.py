@@ -54,11 +54,9 @@ class Rank(Row):
 
 
 class StreamTable:
-    """A table that is made while it is read: hand it to ``pandas.DataFrame.from_arrow``, ``polars.DataFrame``,
-    ``pyarrow.table``, ``pyarrow.RecordBatchReader.from_stream`` or, by its name, to DuckDB's SQL. Batches have at most
-    65,536 rows. An error is ``Error`` where reading begins, and the reader's own exception (pyarrow's ``OSError``, say)
-    with the same sentence where it comes later.
-    """
+    """A table that is made while it is read: hand it to ``pandas.DataFrame.from_arrow``, ``polars.DataFrame``, ``pyarrow.table``,
+    ``pyarrow.RecordBatchReader.from_stream`` or, by its name, to DuckDB's SQL. Batches have at most 65,536 rows. An error is ``Error`` where reading
+    begins, and the reader's own exception (pyarrow's ``OSError``, say) with the same sentence where it comes later. """
 
     def __init__(self, recording: "Recording", table: str, columns: Optional[str] = None) -> None:
         self._recording, self._table, self._columns = recording, table, columns

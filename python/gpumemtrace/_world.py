@@ -330,9 +330,8 @@ def preamble(kind: int, slot: int, length: int) -> bytes:
 
 
 class Gloo:
-    """Messages of the running ranks, which connect to us in the place of every other rank. A rank gets what it has sent
-    itself in the same place of the program (the first for the first, because blocks go round a ring in pieces), or else
-    what another running rank has sent there."""
+    """Messages of the running ranks, which connect to us in the place of every other rank. A rank gets what it has sent itself in the same place of
+    the program (the first for the first, because blocks go round a ring in pieces), or else what another running rank has sent there."""
 
     def __init__(self) -> None:
         self.sent: Dict[Tuple[int, int, int, int], bytes] = {}  # by rank, slot (gloo counts its collectives), length, number

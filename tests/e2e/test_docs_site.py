@@ -32,6 +32,7 @@ def site(source):
     if not SPHINX:
         pytest.skip(NO_SPHINX)
     html = source[0].parent / "html"
+    (source[0] / "extra/gpumemtrace.html").write_text("<!doctype html>")  # the viewer's place
     docs_site.render(source[0], html)
     return html
 
@@ -95,6 +96,7 @@ def test_the_site_is_whole(site):
     assert "docs/reference/" not in (ROOT / "docs/questions/will-it-fit.md").read_text()
     assert 'href="../reference/cards.html"' in (site / "docs/questions/will-it-fit.html").read_text()
     pages = {str(p.relative_to(site)) for p in site.rglob("*.html")}
+    assert 'href="gpumemtrace.html"' in (site / "index.html").read_text() and "gpumemtrace.html" in pages
     assert {"index.html", "README.html", "docs/json.html", "docs/questions/reserved.html", "docs/reference/hooks.html", "format/FORMAT.html",
             "viewer/man/gpumemtrace-oom.1.html", "docs/glossary.html"} <= pages
     manuals = {f"viewer/man/{p.stem}.html" for p in (ROOT / "viewer/man").glob("*.md")}

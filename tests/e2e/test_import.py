@@ -543,6 +543,59 @@ def test_other_kinds_are_named(tmp_path, name, data, says):
     refused(tmp_path / name, says)
 
 
+TIMELINE = """
+import json, torch
+from torch.profiler import ProfilerActivity, profile
+model = torch.nn.Linear(512, 512, device="cuda")
+optimizer = torch.optim.Adam(model.parameters())
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], profile_memory=True, record_shapes=True, with_stack=True) as p:
+    for step in range(3):
+        model(torch.randn(1024, 512, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+for name in ("t.json", "t.json.gz", "t.raw.json.gz"):
+    p.export_memory_timeline(name, device="cuda:0")
+"""
+
+
+def test_memory_timelines_of_the_profiler(tool, tmp_path):
+    """Levels of each category as the file has them, at every time; what it lacks is said, and the other forms are named."""
+    (tmp_path / "timed.py").write_text(TIMELINE)
+    done = subprocess.run([Tool.path, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "run.gmt", "--", sys.executable, "timed.py"], cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    times, rows = json.loads((tmp_path / "t.json").read_text())
+    rows = [[max(0, n) for n in row] for row in rows]
+    names = ["PARAMETER", "OPTIMIZER_STATE", "INPUT", "TEMPORARY", "ACTIVATION", "GRADIENT", "AUTOGRAD_DETAIL", "Unknown"]
+    (device,) = tool.json("report", tmp_path / "t.json")["devices"]
+    assert device["peak_bytes"] == max(map(sum, rows)) > 4 * M and device["end_bytes"] == sum(rows[-1])
+    for i in sorted({*range(0, len(rows), len(rows) // 5), len(rows) - 1}):
+        last = max(k for k, t in enumerate(times) if t == times[i])
+        live = tool.json("live", tmp_path / "t.json", "--at", str(10**9 + 1000 * (times[i] - times[0])))
+        held = {tool.json("stack", tmp_path / "t.json", b["stack"])["frames"][0]["function"]: b["size"] for b in live["blocks"]}
+        assert held == {name: n for name, n in zip(names, rows[last][1:]) if n} and live["bytes"] == sum(rows[last])
+    assert {b["category"] for b in live["blocks"]} == {"unknown"}
+    assert tool.json("report", tmp_path / "t.json.gz")["devices"] == [device]
+    assert "a memory timeline of torch.profiler" in tool("report", tmp_path / "t.json") and "one block stands for each category" in tool.json("info", tmp_path / "t.json")["meta"]["note.1"]
+    refused(tmp_path / "t.raw.json.gz", "to a name that ends in .json, not .raw.json")
+    (tmp_path / "t.html").write_text('<html>\n<head><meta charset="utf-8" /><title>GPU Memory Timeline HTML</title></head>\n<body>\n')
+    refused(tmp_path / "t.html", "a picture of a memory timeline")
+    for n, text in enumerate(("[[", "[[]]", "[[1],[2]]", "[[1,2],[[0,1,2,3,4,5,6,7,8],[0,", "[[1],[[0,1,2]]]", "[[-1]" + "," * 99)):
+        (tmp_path / f"bad{n}.json").write_text(text)
+        refused(tmp_path / f"bad{n}.json", "JSON")
+
+
+def test_checkpoints_are_named(tmp_path):
+    """Of both forms that torch.save writes. A snapshot in an archive may have any name, that of a checkpoint's file, too."""
+    code = "import torch; m = torch.nn.Linear(3, 3); torch.save(m.state_dict(), 'new.pt'); torch.save(m.state_dict(), 'old.pt', _use_new_zipfile_serialization=False); torch.save({}, 'empty.pt')"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    for name in ("new.pt", "old.pt", "empty.pt"):
+        refused(tmp_path / name, "a checkpoint of torch.save, not a snapshot")
+    write(tmp_path / "data.pkl", small())
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as z:
+        z.write(tmp_path / "data.pkl", "run/data.pkl")
+    assert Tool().json("report", tmp_path / "s.zip")["devices"]
+
+
 def refused(path, says):
     """One sentence, exit code 3, no output, and no long wait."""
     for command in (["report", path], ["import", path, "-o", path.parent / "out.gmt"]):

@@ -15,6 +15,7 @@ import signal
 import statistics
 import subprocess
 import time
+import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -819,6 +820,33 @@ def test_dashboard(lake, tmp_path):
     assert sorted(before) == sorted(after) and len(after) == 6 and "21.8 GiB" in after[0] and "11.6 GiB" in after[1]
     assert summary.startswith("15 recordings of 6 runs") and "2 ran out of memory" in summary
     assert shown and images == 0
+
+
+@readers
+@needs_browser
+def test_runs_of_the_dashboard_lead_to_their_pages(lake, tmp_path):
+    """A run whose page lies beside its recording is a link to it, from wherever the dashboard is; others say where the recording lies."""
+    said = {r["run"]: Path(r["recording"]) for r in ask("select run, min(recording) as recording from ranks group by all", lake)}
+    paged = [p for p in said.values() if p.parent != EXAMPLE][:2]
+    folder = tmp_path / "a b" / "#1"
+    folder.mkdir(parents=True)
+    try:
+        for one, name in zip(paged, (paged[0].with_suffix(".html"), f"{paged[1]}.html")):
+            Path(name).write_text("<!doctype html>")
+        assert call("dashboard", lake, "-o", folder / "lake.html").returncode == 0
+        (cells,) = browse(folder / "lake.html", {"evaluate": "[...document.querySelectorAll('#table-runs tbody td')].map((c) => [c.innerText.split(' ')[0].trim(), c.querySelector('a')?.href, c.querySelector('button')?.title]).filter((c) => c[1] || c[2])"})
+    finally:
+        for one in paged:
+            for name in (one.with_suffix(".html"), Path(f"{one}.html")):
+                name.unlink(missing_ok=True)
+    assert len(cells) == len(said)
+    for run, link, copy in cells:
+        where = said[run]
+        if where in paged:
+            page = Path(urllib.parse.unquote(urllib.parse.urlsplit(link).path))
+            assert page in (where.with_suffix(".html"), Path(f"{where}.html")) and copy is None
+        else:
+            assert link is None and copy == f"Copy {where}"
 
 
 DRAWN = """(() => { const c = document.querySelector('#peaks canvas') || document.querySelector('canvas'), g = c.getContext('2d');

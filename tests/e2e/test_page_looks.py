@@ -133,6 +133,31 @@ def test_blocks_lines_and_modules_as_bands(page, tool):
 
 
 @needs_browser
+def test_ranks_as_lines(tool, tmp_path):
+    """By rank every rank is a line of its own colour with the bytes that `live` has; the one under the pointer is named, and a click chooses it."""
+    line = "event block_%s time_ns=%d addr=%d size=%d arg0=%d arg1=%d thread=1\n"
+    files = []
+    for i in range(4):
+        low, high, end = (20 + 10 * i) * MIB, (100 - 20 * i) * MIB, (900, 1000, 600, 1000)[i]
+        text = f"meta rank {i}\nthread 1 1 main\n" + line % ("alloc", 0, 1 << 28, low, low, 3 * low) + line % ("alloc", 300, 1 << 30, high, low + high, 3 * low) + line % ("free", end, 1 << 30, high, low, 3 * low)
+        files.append(record(tmp_path, text, f"rank{i}.gmt"))
+    tool("html", *files, "-o", tmp_path / "ranks.html")
+    rows = "window.gpumemtrace.timeline.drawn().lines.rows.map((r) => [0.1, 0.5, 0.99].map((x) => r.values[Math.floor(x * r.values.length)] || 0))"
+    seen = """(() => { const c = document.querySelector('.chart canvas'), all = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, found = new Set();
+      for (let i = 0; i < all.length; i += 4) found.add(all[i] + ',' + all[i + 1] + ',' + all[i + 2]);
+      return [...document.querySelectorAll('.legend [data-rank] .swatch')].map((s) => getComputedStyle(s).backgroundColor.match(/\\d+/g).join()).map((k) => found.has(k)) })()"""
+    place = """(() => { const { lines, chart } = window.gpumemtrace.timeline.drawn(), c = document.querySelector('.chart canvas').getBoundingClientRect(), low = 16 + (c.height - 16 - 16 - 16 - 18) * (1 - lines.rows[%d].values[Math.floor(0.5 * lines.rows[0].values.length)] / lines.most / 1.08);
+      const e = (type) => document.querySelector('.chart canvas').dispatchEvent(new PointerEvent(type, { clientX: c.left + 62 + 0.5 * (c.width - 76), clientY: c.top + low, pointerId: 1, bubbles: true }));
+      e('pointermove'); return document.querySelector('.readout .band').textContent })()"""
+    got = browse(tmp_path / "ranks.html", {"click": "[aria-label=Axis] [value=time]"}, {"click": "[aria-label=Colour] [value=rank]"}, {"wait": 400}, rows, seen, *[place % i for i in range(4)],
+                 {"click": ".legend [data-rank='2']"}, {"wait": 300}, "[window.gpumemtrace.app.track.rank, location.hash]")
+    said = [[tool.json("live", f, "--at", str(at))["bytes"] for at in (100, 500)] for f in files]
+    assert [r[:2] for r in got[3]] == said and [r[2] for r in got[3]] == [120 * MIB, 110 * MIB, 0, 90 * MIB]  # rank 2 has ended
+    assert got[4] == [True] * 4 and [text.split(",")[0] for text in got[5:9]] == [f"rank {i}" for i in range(4)]
+    assert str(got[11][0]) == "2" and "rank=2" in got[11][1]
+
+
+@needs_browser
 def test_two_moments(page):
     """From a marked moment to a later one: only blocks that were made in between and are still there, in table, flame graph and address."""
     state = """(() => { const g = window.gpumemtrace, { app } = g, all = g.moment().blocks, now = all.filter((e) => e.block.seq > app.mark);
@@ -193,6 +218,54 @@ def test_the_address_holds_the_view(page):
     assert got[19] == first and got[20] == hash1
     assert got[23][0] > 900 and got[24] == "" and got[23][1:] == first[1:]
     assert got[27][:2] == [400, ["inputs", "activations"]] and got[27][2] == "events:300-500" and got[28] == "false"
+
+
+@needs_browser
+def test_the_address_holds_the_text(page):
+    """The text of the search is in the link; reload and the way back restore it, in the field, too, though the cursor is in it."""
+    search, state = ".filters input", "[window.gpumemtrace.moment().blocks.length, document.querySelector('.summary').textContent, document.querySelector('.filters input').value]"
+    got = browse(page, state, {"type": " Attention & ", "on": search}, {"wait": 600}, "location.hash", {"type": "c_attn|=+%'\"", "on": search}, {"wait": 600}, {"type": "Conv1D", "on": search}, {"wait": 600},
+                 state, "location.hash", {"reload": True}, state, "document.querySelector('.filters input').focus()", "history.back()", {"wait": 400}, state, "history.back()", {"wait": 400}, state, "history.back()", {"wait": 400}, state)
+    assert got[0][2] == "" and "text=attention%20%26" in got[3] and got[9].endswith("text=conv1d")
+    assert " of " in got[8][1] and got[8][1] != got[0][1] and got[11] == got[8][:2] + ["conv1d"]
+    assert [got[i][2] for i in (15, 18)] == ["c_attn|=+%'\"", "attention &"] and got[21] == got[0]
+
+
+# Events
+
+@needs_browser
+def test_events_around_the_moment(tool, page):
+    """The list is that of `dump`, in order; the keys go along it; a free says its line, or the phase where the recording has no stack of it."""
+    run = ROOT / "tests/data/example/old.gmt"
+    told = [e for e in map(json.loads, tool("dump", run, "--json").splitlines()) if e.get("kind") in ("block_alloc", "block_free")]
+    rows = "[...document.querySelectorAll('table.events tbody tr')].map((r) => [Number(r.dataset.seq), r.classList.contains('on'), ...[...r.cells].map((c) => c.textContent)])"
+    keys, list_ = [{"press": "ArrowDown", "on": ".tab.events > div"}] * 3, {"press": "ArrowUp", "on": ".tab.events > div"}
+    got = browse(page, {"click": "[aria-label=View] [value=events]"}, rows, *keys, rows, "document.querySelector('.card').innerText", list_, list_, "window.gpumemtrace.app.seq",
+                 {"type": "layer.forward", "on": ".filters input"}, {"wait": 400}, rows, {"click": ".events tbody tr:last-child"}, rows)
+
+    def around(seq):
+        (at,) = [i for i, e in enumerate(told) if e["seq"] == seq]
+        return told[at - 12:at + 13], at
+
+    def made_by(seq):
+        at = around(seq)[1]
+        made = next(e for e in told[at::-1] if e["addr"] == told[at]["addr"] and e["kind"] == "block_alloc")
+        return [f["function"] for f in tool.json("stack", run, made["stack"])["frames"]]
+
+    for shown in (got[1], got[5]):
+        here = next(r[0] for r in shown if r[1])
+        expected, at = around(here)
+        assert [r[0] for r in shown] == [e["seq"] for e in expected] and sum(r[1] for r in shown) == 1
+        for r, e in zip(shown, expected):
+            assert r[4][0] == "+-"[e["kind"] == "block_free"] and r[6].startswith(("allocated by ", "freed")[e["kind"] == "block_free"])
+            if e["kind"] == "block_free" and e["stack"]:
+                frames = [f"{f['function']} {os.path.basename(f['file'])}:{f['line']}" for f in tool.json("stack", run, e["stack"])["frames"] if f["kind"] == "python"]
+                assert r[6].removeprefix("freed by ") in frames
+            elif e["kind"] == "block_free":
+                assert e["name"].endswith("Backward0") and r[6] == "freed: step 2, backward"
+    assert {"freed by" in r[6] for r in got[1] if r[4][0] == "-"} == {True, False}
+    assert got[5][12][0] == told[around(got[1][12][0])[1] + 3]["seq"] and "Freed" in got[6] and got[9] == told[around(got[1][12][0])[1] + 1]["seq"]
+    assert 5 < len(got[12]) <= 25 and all("Layer.forward" in made_by(r[0]) for r in got[12]) and got[14][-1][0] >= got[12][-1][0]
 
 
 @needs_browser

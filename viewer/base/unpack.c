@@ -104,6 +104,15 @@ static void output_copy(struct output *o, const uint8_t *from, size_t len)
 	o->len = len;
 }
 
+/* torch.save writes the names of its files at the end of the archive, too. */
+static bool is_checkpoint(const struct unpacked *from, const uint8_t *name, size_t len)
+{
+	size_t end = from->len < UNPACK_START ? from->len : UNPACK_START;
+
+	return len > 9 && !memcmp(name + len - 9, "/data.pkl", 9) &&
+	       memmem((const uint8_t *)from->data + from->len - end, end, "/version", 8);
+}
+
 /* The first file of an archive. */
 static void unpack_zip(const struct unpacked *from, struct output *o)
 {
@@ -124,6 +133,10 @@ static void unpack_zip(const struct unpacked *from, struct output *o)
 			break;
 		if (head.name && p[at + 30 + head.name - 1] == '/')
 			continue; /* a folder */
+		if (is_checkpoint(from, p + at + 30, head.name)) {
+			o->error = "is a checkpoint of torch.save, not a snapshot";
+			return;
+		}
 		if (head.method == 8)
 			inflate_from(from, data, -15, o);
 		else if (!head.method && !(head.flags & 8) && head.packed <= from->len - data)

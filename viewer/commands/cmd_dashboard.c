@@ -24,17 +24,18 @@ static void put_panel(void *ctx, struct json panel)
 	fwrite(panel.s, 1, (size_t)(panel.end - panel.s), p->f);
 }
 
-static int fill_page(struct page_text *text, const char *lake, struct emit *out)
+static int fill_page(struct page_text *text, const struct dashboard_options *o, struct emit *out)
 {
 	struct panels p = { .f = need_stream(&text->first, &text->first_len) };
 	struct question q = { .out = out, .result = put_panel, .ctx = &p };
 	int rc;
 
 	fputs("{\"tool\":\"" GMT_TOOL_VERSION "\",\"lake\":", p.f);
-	emit_json_string(p.f, lake, strlen(lake));
+	emit_json_string(p.f, o->lake, strlen(o->lake));
 	fputs(",\"panels\":[", p.f);
 	question_begin(&q, QUESTION_LAKE, "dashboard");
-	question_text(&q, "lake", lake);
+	question_text(&q, "lake", o->lake);
+	question_text(&q, "output", o->output);
 	rc = question_ask(&q);
 	fputs("]}", p.f);
 	fclose(p.f);
@@ -67,7 +68,7 @@ int run_dashboard(const struct dashboard_options *o, struct emit *out)
 	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 	if (rc)
 		return rc;
-	rc = fill_page(&text, o->lake, out);
+	rc = fill_page(&text, o, out);
 	if (!rc)
 		rc = write_dashboard(out, &file, &text);
 	else

@@ -153,6 +153,11 @@ static void define_threads(struct import *im)
 /* What the file lacks, or had to be found by a rule, one sentence each. */
 static void write_notes(struct import *im)
 {
+	if (im->levels) {
+		import_note(im, "levels by category only, of one device: one block stands for each "
+				"category; no single blocks, no stacks, no reserved memory");
+		return;
+	}
 	if (!im->entries)
 		import_note(im, "no trace: only the state at the end is known");
 	if (im->entries && !im->times)
@@ -202,7 +207,9 @@ static void write_settings(struct import *im)
 
 	import_sizes_settings(im, s);
 	import_meta(im, "source",
-		    im->trace ? "trace of torch.profiler" : "PyTorch memory snapshot");
+		    im->levels	? "memory timeline of torch.profiler"
+		    : im->trace ? "trace of torch.profiler"
+				: "PyTorch memory snapshot");
 	import_process_facts(im);
 	if (conf && conf->count)
 		import_meta(im, "PYTORCH_CUDA_ALLOC_CONF", "%.*s",
@@ -329,10 +336,14 @@ bool import_bytes(const void *data, size_t len, int fd, char *error, size_t room
 {
 	struct import im = { .budget = len < SIZE_MAX / 8 ? 8 * len : SIZE_MAX };
 	bool trace = import_trace_starts(data, len);
-	bool ok = trace ? pickle_read(&im.p, "\x80\2}.", 4) : pickle_read(&im.p, data, len);
+	static const char saved[] = "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19"; /* before 1.6 */
+	bool ok = trace ? pickle_read(&im.p, import_trace_stacks, strlen(import_trace_stacks))
+			: pickle_read(&im.p, data, len);
 
 	im.devices = need_new(IMPORT_DEVICES * sizeof(*im.devices));
-	if (!ok)
+	if (len > sizeof(saved) && !memcmp(data, saved, sizeof(saved) - 1))
+		ok = snprintf(error, room, "a checkpoint of torch.save, not a snapshot") < 0;
+	else if (!ok)
 		snprintf(error, room, "cannot be read as a memory snapshot: %s", im.p.error);
 	else if (!(trace ? import_trace_read(&im, data, len) : collect(&im)) ||
 		 !write_recording(&im, fd, data, len)) {

@@ -84,6 +84,7 @@ struct import {
 	size_t item_count, item_room;
 	const struct pickle_value *segments, *annotations;
 	struct json *trace; /* events of a trace of torch.profiler, NULL: it is a snapshot */
+	bool levels;	    /* or the rows of a memory timeline */
 	struct map alive;   /* addresses of its blocks */
 	struct map open;    /* name -> number of the range that is open */
 	uint64_t ranges, evaluations, handles;
@@ -148,6 +149,7 @@ void import_marks_early(struct import *im); /* those that were open before the f
 void import_metadata(struct import *im, const struct pickle_value *text);
 
 /* import_trace.c */
+extern const char import_trace_stacks[]; /* of the categories of a memory timeline, a pickle */
 bool import_trace_starts(const void *data, size_t len);
 bool import_trace_read(struct import *im, const void *data, size_t len);
 void import_trace_begin(struct import *im);

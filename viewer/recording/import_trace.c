@@ -2,7 +2,8 @@
 /*
  * A trace of torch.profiler (Kineto, JSON) that has [memory] events: each block of a GPU that came
  * or went, with the allocator's own totals. What was there before the trace is one block. No
- * stacks.
+ * stacks. Or its memory timeline: times, and the bytes of each category at each; one block stands
+ * for a category, and its name for a stack.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,10 +14,18 @@
 #include "../base/unpack.h"
 #include "import_parts.h"
 
-#define EARLY_ADDR 4096 /* of the block that stands for what was there before */
+#define EARLY_ADDR 4096		       /* of the block that stands for what was there before */
+#define LEVEL_ADDR (UINT64_C(1) << 40) /* between the blocks of two categories */
+#define LEVELS	   8		       /* categories of a memory timeline */
 #define LONGEST	   512
 
-/* An object of JSON with one of the members that come first. */
+#define FRAME(len, name) "]}(\x8c\4name\x8c" len name "\x8c\10filename\x8c\5torchua"
+const char import_trace_stacks[] =
+	"\x80\2](" FRAME("\11", "PARAMETER") FRAME("\17", "OPTIMIZER_STATE") FRAME("\5", "INPUT")
+		FRAME("\11", "TEMPORARY") FRAME("\12", "ACTIVATION") FRAME("\10", "GRADIENT")
+			FRAME("\17", "AUTOGRAD_DETAIL") FRAME("\7", "Unknown") "e.";
+
+/* An object of JSON with one of the members that come first, or arrays in an array. */
 bool import_trace_starts(const void *data, size_t len)
 {
 	const char *s = data;
@@ -24,6 +33,8 @@ bool import_trace_starts(const void *data, size_t len)
 
 	while (space < head && strchr(" \t\r\n", s[space]))
 		space++;
+	if (head - space > 2 && !memcmp(s + space, "[[", 2))
+		return true;
 	return space < head && s[space] == '{' &&
 	       (memmem(s, head, "\"schemaVersion\"", 15) || memmem(s, head, "\"traceEvents\"", 13));
 }
@@ -66,6 +77,28 @@ static void add_event(struct import *im, struct json event, uint64_t base, uint3
 	im->trace[i] = event;
 }
 
+static bool read_levels(struct import *im, struct json root)
+{
+	struct json times = json_first(root, NULL), rows = json_next(root, times, NULL);
+	struct json t = json_first(times, NULL), row = json_first(rows, NULL);
+	uint64_t last = 0;
+
+	im->trace = need_new((json_count(rows) + 1) * sizeof(*im->trace));
+	for (; t.s && json_count(row) == LEVELS + 1;
+	     row = json_next(rows, row, NULL), t = json_next(times, t, NULL)) {
+		im->trace[im->entries] = row;
+		last = json_unsigned(t) > last ? json_unsigned(t) : last;
+		import_add_item(im, (struct import_item){ .time = last,
+							  .index = (uint32_t)im->entries++,
+							  .what = ITEM_ENTRY });
+	}
+	if (!im->entries)
+		im->error =
+			"JSON, but no levels of a memory timeline: export_memory_timeline of "
+			"torch.profiler writes them to a name that ends in .json, not .raw.json";
+	return im->entries;
+}
+
 bool import_trace_read(struct import *im, const void *data, size_t len)
 {
 	struct json root = json_text(data, len), events = json_member(root, "traceEvents");
@@ -73,6 +106,9 @@ bool import_trace_read(struct import *im, const void *data, size_t len)
 	uint32_t i = 0;
 
 	im->times = true;
+	im->levels = !memchr(data, '{', len < UNPACK_START ? len : UNPACK_START);
+	if (im->levels)
+		return read_levels(im, root);
 	im->trace = need_new((json_count(events) + 1) * sizeof(*im->trace));
 	for (struct json e = json_first(events, NULL); e.s; e = json_next(events, e, NULL))
 		add_event(im, e, base, i++);
@@ -84,13 +120,14 @@ bool import_trace_read(struct import *im, const void *data, size_t len)
 
 /* A block of the trace, or of the time before it. */
 static void tell_block(struct import *im, uint16_t device, uint64_t addr, int64_t bytes,
-		       uint64_t all, uint64_t reserved)
+		       uint64_t all, uint64_t reserved, uint32_t stack)
 {
 	import_event(im, (struct gmt_event){ .kind = bytes < 0 ? GMT_BLOCK_FREE : GMT_BLOCK_ALLOC,
 					     .addr = addr,
 					     .size = (uint64_t)(bytes < 0 ? -bytes : bytes),
 					     .arg0 = all,
 					     .arg1 = reserved,
+					     .stack = stack,
 					     .device = (int16_t)device,
 					     .thread = THREAD_MAIN });
 }
@@ -111,7 +148,7 @@ void import_trace_begin(struct import *im)
 		d->allocated = before > 0 ? (uint64_t)before : 0;
 		if (!d->allocated)
 			continue;
-		tell_block(im, item->device, EARLY_ADDR, before, d->allocated, d->allocated);
+		tell_block(im, item->device, EARLY_ADDR, before, d->allocated, d->allocated, 0);
 		import_note(im,
 			    "the trace begins late: %" PRIu64
 			    " bytes of device %u were there before its first event and count as "
@@ -128,9 +165,9 @@ static void free_early(struct import *im, uint16_t device, uint64_t bytes, uint6
 	uint64_t left = d->allocated > bytes ? d->allocated - bytes : 0;
 
 	if (d->allocated)
-		tell_block(im, device, EARLY_ADDR, -(int64_t)d->allocated, all - left, reserved);
+		tell_block(im, device, EARLY_ADDR, -(int64_t)d->allocated, all - left, reserved, 0);
 	if (left)
-		tell_block(im, device, EARLY_ADDR, (int64_t)left, all, reserved);
+		tell_block(im, device, EARLY_ADDR, (int64_t)left, all, reserved, 0);
 	d->allocated = left;
 }
 
@@ -146,8 +183,31 @@ static void tell_memory(struct import *im, const struct import_item *item)
 	if (bytes < 0 && !*known)
 		free_early(im, item->device, (uint64_t)-bytes, all, reserved);
 	else if (bytes)
-		tell_block(im, item->device, addr, bytes, all, reserved);
+		tell_block(im, item->device, addr, bytes, all, reserved, 0);
 	*known = bytes > 0;
+}
+
+/* What goes first: between the changes of one moment nothing is higher than before or after. */
+static void tell_levels(struct import *im, struct json before, struct json after)
+{
+	const struct pickle_value *stacks = pickle_at(&im->p, im->p.root);
+	uint64_t *all = &im->devices[0].allocated;
+
+	for (int came = 0; came < 2; came++) {
+		struct json old = json_first(before, NULL), new = json_first(after, NULL);
+
+		for (uint32_t i = 0; i < LEVELS; i++) {
+			old = json_next(before, old, NULL);
+			new = json_next(after, new, NULL);
+			int64_t bytes = came ? json_signed(new) : -json_signed(old);
+
+			if (json_signed(old) == json_signed(new) || !bytes || (bytes > 0) != came)
+				continue;
+			*all += (uint64_t)bytes;
+			tell_block(im, 0, LEVEL_ADDR * (i + 1), bytes, *all, *all,
+				   import_stack(im, pickle_item(&im->p, stacks, i)).id);
+		}
+	}
 }
 
 void import_trace_tell(struct import *im, const struct import_item *item)
@@ -155,7 +215,10 @@ void import_trace_tell(struct import *im, const struct import_item *item)
 	char name[LONGEST];
 
 	json_string(json_member(im->trace[item->index], "name"), name, sizeof(name));
-	if (item->what == ITEM_ENTRY)
+	if (im->levels)
+		tell_levels(im, item->index ? im->trace[item->index - 1] : (struct json){ 0 },
+			    im->trace[item->index]);
+	else if (item->what == ITEM_ENTRY)
 		tell_memory(im, item);
 	else if (item->what == ITEM_BEGIN)
 		import_mark_begin(im, name, strlen(name));

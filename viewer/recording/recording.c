@@ -33,6 +33,8 @@ static const struct {
 	{ "\xfd"
 	  "7zXZ",
 	  NULL, "packed with xz; unpack it first: xz -dk" },
+	{ "<html>\n<head><meta charset=\"utf-8\" /><title>GPU M", NULL,
+	  "a picture of a memory timeline; export_memory_timeline(\"x.json\") writes its figures" },
 	{ "BZh", NULL, "packed with bzip2; unpack it first: bzip2 -dk" },
 	{ "SQLite format 3", ".nsys-rep", "a report of Nsight Systems, not a recording of memory" },
 	{ "{", ".json", "JSON, but neither a recording nor a trace of torch.profiler" },
@@ -40,7 +42,7 @@ static const struct {
 
 const char *recording_other_kind(const char *path)
 {
-	char start[32] = "";
+	char start[64] = "";
 	int fd = file_open(path);
 	ssize_t n = fd < 0 ? -1 : pread(fd, start, sizeof(start) - 1, 0);
 

@@ -29,21 +29,24 @@ TRIES = 5  # of a query, while files are compacted
 LARGE = ("allocations", "events")
 PLAIN = ("BIGINT", "INTEGER", "VARCHAR", "BOOLEAN")  # types whose values are written as they are
 
+RECORDING = "left join (select project, day, run, {}min(recording) as recording from ranks group by all) using (project, day, run{})"
+OF_RUN, OF_RANK = RECORDING.format("", ""), RECORDING.format("rank, ", ", rank")
+
 PANELS = (  # of the dashboard, in order: name, title, note, query
     ("all", "", "", "select count(*) as recordings, count(distinct run) as runs, count(distinct project) as projects, "
      "cast(sum(case when refusals > 0 then 1 else 0 end) as bigint) as out_of_memory, "
      "cast(sum(case when end_state = 'unknown' then 1 else 0 end) as bigint) as without_end, min(day) as first_day, max(day) as last_day from ranks"),
     ("peaks", "Peak by commit", "the same command on the same card; the bar is from the least to the most of its runs",
      "select * from peak_by_commit order by project, program, card, git_branch, first_day, git_commit"),
-    ("refusals", "Out of memory", "the last refusal of each recording", "select * from out_of_memory order by day desc, run, rank"),
+    ("refusals", "Out of memory", "the last refusal of each recording", f"select * from out_of_memory {OF_RANK} order by day desc, run, rank"),
     ("strays", "Outlier ranks", "over 2 % and over 2 MiB from the median of their run",
-     "select * from stray_ranks order by abs(from_median_bytes) desc, run, rank"),
+     f"select * from stray_ranks {OF_RANK} order by abs(from_median_bytes) desc, run, rank"),
     ("growth", "What grows", "bytes that stay with each step, the most of all runs",
      "select * from largest_growth order by bytes_per_step desc, project, class"),
     ("unused", "Unused memory", "what was never taken on the card; GiB-hours over all recordings",
      "select * from unused_memory order by unused_gib_hours desc, project"),
     ("settings", "Fragmentation by setting", "reserved at the peak, and in no block", "select * from fragmentation order by cached_percent desc, project"),
-    ("runs", "Runs", "all ranks together; the last ones first", "select * from runs order by started desc, run"),
+    ("runs", "Runs", "all ranks together; the last ones first", f"select * from runs {OF_RUN} order by started desc, run"),
 )
 
 
@@ -240,7 +243,14 @@ def query(schema: Schema, lake: str, text: str, form: Callable[[Columns], Form],
     table.end()
 
 
-def dashboard(schema: Schema, lake: str, answer: Answer) -> None:
+def pages_of(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[Any]], folder: str) -> Dict[str, str]:
+    """Pages that lie beside recordings, as a link in that folder names them."""
+    recordings = {row[-2] for row in rows if row[-2]} if columns[-2:-1] and columns[-2][0] == "recording" else set()
+    found = ((r, page) for r in recordings for page in (os.path.splitext(r)[0] + ".html", r + ".html") if os.path.isfile(page))
+    return {recording: os.path.relpath(page, folder) for recording, page in found}
+
+
+def dashboard(schema: Schema, lake: str, output: str, answer: Answer) -> None:
     """A result for each panel. Tables are read once."""
     connection = connect()
     text = " ".join(panel[3] for panel in PANELS)
@@ -256,7 +266,7 @@ def dashboard(schema: Schema, lake: str, answer: Answer) -> None:
         columns, found = run(connection, f"select *, count(*) over () from ({panel}) limit {ROWS}")
         rows = [row for part in rows_of(columns, found) for row in part]
         answer.put("result", {"name": name, "title": title, "note": note, "columns": columns[:-1], "rows": [row[:-1] for row in rows],
-                              "left_out": rows[0][-1] - len(rows) if rows else 0})
+                              "pages": pages_of(columns, rows, os.path.dirname(output) or "."), "left_out": rows[0][-1] - len(rows) if rows else 0})
 
 
 def exit_code_of(error: Exception) -> int:

@@ -132,7 +132,7 @@ def perform(request: Request, answer: Answer) -> int:
     if request.what == "regressions":
         return regressions(request.tool, schema, request.lake, request.options, answer)
     if request.what == "dashboard":
-        dashboard(schema, request.lake, answer)
+        dashboard(schema, request.lake, request.options["output"], answer)
     elif request.lake:
         query(schema, request.lake, request.query, request.form(answer))
     else:

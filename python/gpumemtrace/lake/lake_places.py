@@ -34,8 +34,7 @@ class Known:
 
 
 class Source(NamedTuple):
-    """A process, its place in the lake now and, if it has one, before, and its recordings (indexes of files): the one that covers
-    most is taken."""
+    """A process, its place in the lake now and, if it has one, before, and its recordings (indexes of files): the one that covers most is taken."""
     place: Place
     old: Optional[Place]
     files: List[int]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activity of a run's processes: whether they work on the device, use the processor, or are idle, and what they wait for if they are idle.
-A process that only polls (a thread that wakes every tenth of a second) counts as idle: less than 1/IDLE_SHARE of a processor is no
-activity."""
+"""Activity of a run's processes: whether they work on the device, use the processor, or are idle, and what they wait for if they are idle. A process
+that only polls (a thread that wakes every tenth of a second) counts as idle: less than 1/IDLE_SHARE of a processor is no activity."""
 from __future__ import annotations
 
 import os
@@ -93,8 +92,7 @@ class Activity:
         return sum(p.ticks for p in mine), any(p.state in "DR" for p in mine), below
 
     def count_second(self, now: float, work: int, below: int) -> None:
-        """Counts a second of work, unless compilers run below the process. The device's work meanwhile would not be the program's usual
-        work."""
+        """Counts a second of work, unless compilers run below the process. The device's work meanwhile would not be the program's usual work."""
         busy = is_much(self.below, below, now - self.second_at)
         if not busy and work - self.second_work < WORK:
             return

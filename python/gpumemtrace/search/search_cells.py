@@ -47,8 +47,7 @@ class Cell:
         return device_on(self.trial, self.card)
 
     def ends(self) -> int:
-        """Steps, or seconds of work, until this card is out of memory; 0: the peak does not rise. Blocks may grow into what is not used by
-        others."""
+        """Steps, or seconds of work, until this card is out of memory; 0: the peak does not rise. Blocks may grow into what is not used by others."""
         t = self.trial
         used = max(device_on(t, self.card) - t.number("peak_reserved_bytes"), 0) + t.number("peak_bytes")
         return ends_after(t.number("units"), t.number("rising_bytes"), max(self.card.memory - used, 0))

@@ -60,8 +60,7 @@ def launcher_of(command: Sequence[str]) -> Optional[str]:
 
 
 def parse(text: Optional[str], environment: Mapping[str, str]) -> World:
-    """Of "8", "512", "512:0,64,511". Without a list a small world runs whole; of a larger one the first, the middle and the last rank
-    run."""
+    """Of "8", "512", "512:0,64,511". Without a list a small world runs whole; of a larger one the first, the middle and the last rank run."""
     if text is None:
         return World()
     found = re.fullmatch(r"([0-9]{1,9})(:.*)?", text, re.S)

@@ -12,9 +12,7 @@ function blocksTable(parent) {
   view.append(space);
   parent.append(h('div', { class: 'tools' }, group, summary), all);
 
-  const keys = {
-    category: (r) => r.category, size: (r) => r.size, count: (r) => r.count, line: (r) => r.line, age: (r) => -r.ns,
-  };
+  const keys = { category: (r) => r.category, size: (r) => r.size, count: (r) => r.count, line: (r) => r.line, age: (r) => -r.ns };
 
   function collect() {
     const groups = new Map(), entries = chosen();
@@ -76,19 +74,16 @@ function blocksTable(parent) {
   }
 
   function open(i) {
-    const r = rows[i];
     at = i;
-    if (r && r.entry) chooseBlock(r.entry.block);
+    if (rows[i] && rows[i].entry) chooseBlock(rows[i].entry.block);
     draw();
   }
 
   function draw() {
     const first = Math.max(0, Math.floor(view.scrollTop / ROW) - 4), last = Math.min(rows.length, Math.ceil((view.scrollTop + view.clientHeight) / ROW) + 4);
-    const made = [];
-    for (let i = first; i < last; i++) made.push(rowOf(rows[i], i));
     view.className = 'rows by-' + by;
     head.className = 'row head by-' + by;
-    replace(space, made);
+    replace(space, rows.slice(first, last).map((r, i) => rowOf(r, first + i)));
   }
 
   view.addEventListener('scroll', draw);

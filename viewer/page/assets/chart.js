@@ -18,19 +18,13 @@ class Chart {
     return n > 20 && p.some((q, i) => i + most < n && p[i + most].ns - q.ns <= limit);
   }
   /* Where on the axis an event is. */
-  place(seq, ns) {
-    return this.axis === 'time' ? ns - this.track.first_ns : seq;
-  }
-  x(p) {
-    return this.place(p.seq, p.ns);
-  }
+  place(seq, ns) { return this.axis === 'time' ? ns - this.track.first_ns : seq; }
+  x(p) { return this.place(p.seq, p.ns); }
   get all() {
     const t = this.track;
     return this.axis === 'time' ? [0, Math.max(1, t.last_ns - t.first_ns)] : [0, Math.max(1, t.last_seq)];
   }
-  reset() {
-    this.view = this.all;
-  }
+  reset() { this.view = this.all; }
   isWhole() {
     const [a, b] = this.all;
     return this.view[0] <= a && this.view[1] >= b;
@@ -86,9 +80,7 @@ class Chart {
     return out;
   }
   /* The last point at or before x, -1 if there is none. */
-  before(x) {
-    return countFirst(this.track.points, (p) => this.x(p) <= x) - 1;
-  }
+  before(x) { return countFirst(this.track.points, (p) => this.x(p) <= x) - 1; }
 }
 
 /* Spikes that are narrower than `least` columns become that wide. */

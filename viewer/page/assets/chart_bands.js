@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks over time: each is a band on those below it, as in the column's highest moment. The largest in view have bands, the
- * others lie on top, grey. By line and by module the bands of one name lie together and have one colour. */
+ * others lie on top, grey. By line and by module the bands of one name lie together and have one colour. Ranks are lines. */
 
 const BANDS = 400;
 const BAND_NAMES = { block: (b) => originText(b.origin), line: (b) => originText(b.origin), module: (b) => moduleOf(b.origin) };
@@ -12,9 +12,7 @@ function moduleOf(o) {
 }
 
 class Bands {
-  constructor() {
-    this.rows = [];
-  }
+  constructor() { this.rows = []; }
   /* Made anew only for another picture. */
   find(chart, by, columns) {
     const t = chart.track, seqs = Array.from(columns.best, (i) => (i < 0 ? -1 : t.points[i].seq)), made = [t.index, by, chart.axis, seqs.length, ...chart.view].join();
@@ -53,5 +51,30 @@ class Bands {
   at(share, bytes) {
     const c = Math.floor(share * this.top.length);
     return this.rows.find((r) => r.pieces.some(([a, b, low]) => c >= a && c < b && bytes >= low && bytes < low + r.b.size)) || null;
+  }
+}
+
+const rankColour = (t) => 'hsl(' + Math.round(t.index * 137.508 % 360) + ' 58% 48%)';
+
+/* Every rank as a line of its highest moments, each from its own first event to its last. */
+class RankLines {
+  find(chart, width) {
+    const made = [chart.axis, width, ...chart.view].join();
+    if (made === this.made) return this.most;
+    this.made = made;
+    this.rows = app.doc.tracks.map((t) => {
+      const own = Object.assign(new Chart(t), { axis: chart.axis, view: chart.view }), end = (own.all[1] - chart.view[0]) / (chart.view[1] - chart.view[0]) * width;
+      return { t, values: Float64Array.from(own.columns(width, stackOrder()).best, (i, c) => (i < 0 ? 0 : c > end ? NaN : t.points[i].bytes)) };
+    });
+    return this.most = this.rows.reduce((most, r) => r.values.reduce((a, b) => (b > a ? b : a), most), 1);
+  }
+  draw(g, box, most) {
+    for (const r of this.rows) drawLine(g, r.values, box, most, rankColour(r.t), []);
+    drawLine(g, this.rows[app.track.index].values, { ...box, top: box.top - 1 }, most, rankColour(app.track), []);
+  }
+  /* The nearest line at that share of the width. */
+  at(share, bytes) {
+    const far = (r) => Math.abs(r.values[Math.floor(share * r.values.length)] - bytes), near = this.rows.filter((r) => far(r) < this.most / 20);
+    return near.length ? near.reduce((a, b) => (far(b) < far(a) ? b : a)) : null;
   }
 }

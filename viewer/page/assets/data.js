@@ -6,9 +6,7 @@ class Column {
     this.text = atob(base64);
     this.at = 0;
   }
-  done() {
-    return this.at >= this.text.length;
-  }
+  done() { return this.at >= this.text.length; }
   number() {
     let value = 0, scale = 1, byte;
     do {
@@ -173,14 +171,8 @@ function readSteps(doc, steps, first) {
 
 function readTable(doc, base64, names, texts) {
   const c = new Column(base64), rows = [];
-  while (!c.done()) {
-    const row = {};
-    for (let i = 0; i < 6; i++) {
-      const n = c.number(), name = names[i];
-      if (name) row[name] = texts.includes(name) ? doc.texts[n] : n;
-    }
-    rows.push(row);
-  }
+  const cell = (name, n) => [name, texts.includes(name) ? doc.texts[n] : n];
+  while (!c.done()) rows.push(Object.fromEntries([0, 1, 2, 3, 4, 5].map((i) => cell(names[i], c.number()))));
   return rows;
 }
 

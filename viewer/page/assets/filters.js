@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a moment is looked at: the table, the flame graph and the segments follow it. */
 
-const filters = { text: '', classes: null, least: 0, age: 0, thread: '', stream: '', ms: 0 };
+const filters = { text: '', least: 0, age: '0', thread: '', stream: '' };
 
 const SIZES = [[0, 'any size'], [1024, '1 KiB or more'], [1 << 20, '1 MiB or more'], [16 << 20, '16 MiB or more'], [256 << 20, '256 MiB or more']];
 const AGES = [['0', 'any age'], ['step', 'allocated in this step'], ['1', 'older than this step'], ['2', 'older than 2 steps'], ['first', 'allocated before the steps'], ['mark', 'allocated since the marked moment']];
 
 function matches(entry) {
   const b = entry.block, f = filters;
-  if (f.category !== undefined && f.category !== '' && entry.category !== Number(f.category)) return false;
-  if (b.size < f.least) return false;
-  if (f.thread && b.context.thread !== f.thread) return false;
-  if (f.stream && b.context.stream !== f.stream) return false;
-  if (f.age !== '0' && !ageMatches(b)) return false;
-  return !f.text || haystack(b, entry.category).includes(f.text);
+  return (!f.category || entry.category === Number(f.category)) && b.size >= f.least && (!f.thread || b.context.thread === f.thread) &&
+    (!f.stream || b.context.stream === f.stream) && (f.age === '0' || ageMatches(b)) && (!f.text || haystack(b, entry.category).includes(f.text));
 }
 
 function ageMatches(b) {
@@ -42,7 +38,7 @@ function chosen() {
   return m.entries;
 }
 
-const filtering = () => Boolean(filters.text || (filters.category !== undefined && filters.category !== '') || filters.least || filters.age !== '0' || filters.thread || filters.stream);
+const filtering = () => Boolean(filters.text || filters.category || filters.least || filters.age !== '0' || filters.thread || filters.stream);
 
 function setFilter(name, value) {
   filters[name] = value;
@@ -58,18 +54,18 @@ function showOnly(text) {
 }
 
 function filterBar() {
-  filters.age = '0';
   const select = (name, label, options) => h('select', { 'aria-label': label, onchange: (e) => setFilter(name, name === 'least' ? Number(e.target.value) : e.target.value) },
     options.map(([value, text]) => h('option', { value }, text)));
   const kinds = select('category', 'Class', []), threads = select('thread', 'Thread', []), streams = select('stream', 'Stream', []);
+  const textOf = (input) => input.value.trim().toLowerCase();
   let wait = 0;
   const search = h('input', { type: 'search', placeholder: 'Search functions, files, classes, addresses', 'aria-label': 'Search',
-    oninput: (e) => { clearTimeout(wait); wait = setTimeout(() => setFilter('text', e.target.value.trim().toLowerCase()), 120); } });
+    oninput: (e) => { clearTimeout(wait); wait = setTimeout(() => setFilter('text', textOf(search)), 120); } });
   const selects = { category: kinds, least: select('least', 'Size', SIZES), age: select('age', 'Age', AGES), thread: threads, stream: streams };
   const bar = h('div', { class: 'filters' }, search, Object.values(selects));
   const fill = (element, all, options) => replace(element, h('option', { value: '' }, all), options.map(([value, text]) => h('option', { value }, text)));
   on('filter', () => {
-    if (document.activeElement !== search) search.value = filters.text;
+    if (textOf(search) !== filters.text) search.value = filters.text;
     for (const [name, element] of Object.entries(selects)) element.value = filters[name] || (name === 'least' ? 0 : '');
   });
   on('moment', () => {

@@ -13,13 +13,17 @@ function kindOf([name, type]) {
   return /INT|DOUBLE|DECIMAL|FLOAT/.test(type) ? 'number' : 'text';
 }
 
-function cellOf(kind, name, value) {
+/* A run leads to its page, or says where its recording lies. */
+const runCell = (run, recording, page) => (page ? h('a', { href: page.split('/').map(encodeURIComponent).join('/') }, run) : [run + ' ', copyPlace({ file: recording })]);
+
+function cellOf(kind, name, value, recording, page) {
   if (value === null) return '';
   if (kind === 'bytes') return h('span', { title: exactText(value) }, bytesText(value));
   if (kind === 'change') return h('span', { title: exactText(value), class: value > 0 ? 'up' : value < 0 ? 'down' : '' }, growthText(value));
   if (kind === 'ns') return secondsText(value);
   if (kind === 'number') return Number.isInteger(value) ? countText(value) : String(value);
   const text = visible(['cause', 'class', 'phase', 'end_state'].includes(name) ? String(value).replaceAll('_', ' ') : String(value));
+  if (name === 'run') return runCell(text, recording, page);
   return name === 'git_commit' ? h('span', { title: text }, text.slice(0, 10)) : name === 'file' ? h('span', { title: text }, baseName(text)) : text;
 }
 
@@ -29,7 +33,7 @@ function sortedTable(p, panelOf) {
   const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': 'Search in ' + p.title, oninput: () => { text = search.value.toLowerCase(); show(); } });
   const short = p.columns.map((c, i) => p.rows.every((r) => String(r[i]).length <= 32));
   const at = (name) => p.columns.findIndex(([n]) => n === name), same = p.rows.every((r) => r[at('program')] === r[at('command')]);
-  const used = p.columns.map(([name], i) => p.rows.some((r) => r[i] !== null) && !(name === 'program' && same) && !(name === 'month' && at('first_day') >= 0));
+  const used = p.columns.map(([name], i) => p.rows.some((r) => r[i] !== null) && name !== 'recording' && !(name === 'program' && same) && !(name === 'month' && at('first_day') >= 0));
 
   const heading = (i) => h('button', { type: 'button', class: 'sort', onclick: () => { sort = { i, down: sort && sort.i === i ? !sort.down : kinds[i] !== 'text' }; show(); } }, titleOf(p.columns[i][0]));
 
@@ -41,7 +45,7 @@ function sortedTable(p, panelOf) {
     }
     const shown = p.columns.map((c, i) => i).filter((i) => used[i]), left = rows.length - most;
     replace(holder, table(shown.map((i) => ({ title: heading(i), sorted: sort && sort.i === i ? (sort.down ? 'descending' : 'ascending') : null, right: kinds[i] !== 'text', class: short[i] ? 'short' : p.columns[i][0] === 'text' ? 'text' : '' })),
-      rows.slice(0, most).map((r) => shown.map((i) => cellOf(kinds[i], p.columns[i][0], r[i]))), { class: 'lake', id: 'table-' + p.name }),
+      rows.slice(0, most).map((r) => shown.map((i) => cellOf(kinds[i], p.columns[i][0], r[i], r[at('recording')], p.pages[r[at('recording')]]))), { class: 'lake', id: 'table-' + p.name }),
     left > 0 ? h('button', { type: 'button', class: 'plain', onclick: () => { most = Infinity; show(); } }, 'Show ' + plural(left, 'more row')) : null,
     p.left_out ? h('p', { class: 'note' }, plural(p.left_out, 'row') + ' left out: gpumemtrace sql has them.') : null);
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The moment, the classes shown and the stretch in view stand behind the # of the page's address: a link, a reload and the
- * browser's way back restore them. */
+/* The moment, the classes shown, the stretch in view and the text searched for stand behind the # of the page's address: a
+ * link, a reload and the browser's way back restore them. */
 
 function linkState(timeline) {
   const first = app.track;
@@ -9,7 +9,7 @@ function linkState(timeline) {
   function address() {
     const t = app.track, [classes, zoom] = timeline.state();
     const one = t.rank !== '' && app.doc.tracks.filter((x) => x.rank === t.rank).length === 1;
-    const parts = [[one ? 'rank' : 'track', t === first ? '' : one ? t.rank : t.index], ['at', app.seq], ['class', classes], ['zoom', zoom], ['block', app.block ? app.block.seq : ''], ['since', app.mark || '']].filter(([, v]) => v !== '');
+    const parts = [[one ? 'rank' : 'track', t === first ? '' : one ? t.rank : t.index], ['at', app.seq], ['class', classes], ['zoom', zoom], ['block', app.block ? app.block.seq : ''], ['since', app.mark || ''], ['text', encodeURIComponent(filters.text)]].filter(([, v]) => v !== '');
     return parts.length === 1 && app.seq === t.peak_seq ? '#' : '#' + parts.map((p) => p.join('=')).join('&');
   }
 
@@ -22,6 +22,7 @@ function linkState(timeline) {
     chooseMoment(at > 0 && at <= track.last_seq ? at : track.peak_seq);
     app.mark = Number(given.get('since')) || 0;
     if (app.mark) setFilter('age', 'mark');
+    setFilter('text', given.get('text') || '');
     chooseBlock(given.has('block') && livesOf(app.doc, track).find((b) => b.seq === Number(given.get('block'))) || null);
   }
 
@@ -38,7 +39,7 @@ function linkState(timeline) {
     panel.focus({ preventScroll: true });
   }
 
-  for (const what of ['view', 'moment', 'track', 'block']) on(what, () => { clearTimeout(wait); wait = setTimeout(keep, 250); });
+  for (const what of ['view', 'moment', 'track', 'block', 'filter']) on(what, () => { clearTimeout(wait); wait = setTimeout(keep, 250); });
   window.addEventListener('hashchange', restore);
   document.addEventListener('click', go);
   document.getElementById('theme').before(h('button', { type: 'button', class: 'plain', onclick: (e) => navigator.clipboard.writeText(location.href).then(() => { e.target.textContent = 'Copied'; }, () => { e.target.textContent = 'The address is the link'; }) }, 'Copy link'));

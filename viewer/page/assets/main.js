@@ -3,8 +3,8 @@
 
 function momentPanel() {
   const p = panel('moment', 'Moment');
-  const tabs = [['blocks', 'Blocks'], ['flame', 'Flame graph'], ['segments', 'Segments']], parts = {};
-  const show = (name) => { for (const [key] of tabs) parts[key].hidden = key !== name; };
+  const tabs = [['blocks', 'Blocks'], ['flame', 'Flame graph'], ['segments', 'Segments'], ['events', 'Events']], parts = {};
+  const show = (name) => { for (const [key] of tabs) parts[key].hidden = key !== name; events(); };
   const main = h('div', { class: 'main' }), split = h('div', { class: 'split' }, main);
   for (const [key] of tabs) main.append(parts[key] = h('div', { class: 'tab ' + key }));
   const views = choice('View', tabs, 'blocks', show);
@@ -14,7 +14,9 @@ function momentPanel() {
   app.flame = flamePanel(parts.flame);
   segmentsPanel(parts.segments);
   blockCard(split);
+  const events = eventsPanel(parts.events);
   show('blocks');
+  on('track', () => { views.querySelector('[value=events]').hidden = app.track.state; });
   on('moment', () => {
     const m = moment(), bytes = document.getElementById('moment-bytes');
     bytes.textContent = bytesText(m.bytes);

@@ -44,10 +44,7 @@ function chooseBlock(block) {
   tell('block');
 }
 
-function moment() {
-  if (!app.moment) app.moment = momentAt(app.doc, app.track, app.seq);
-  return app.moment;
-}
+const moment = () => app.moment || (app.moment = momentAt(app.doc, app.track, app.seq));
 
 const colourOf = (category) => app.doc.classes[category].colour;
 

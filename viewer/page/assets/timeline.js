@@ -12,9 +12,10 @@ function timelinePanel() {
     'aria-label': 'Memory by class over time. Arrow keys move the moment, plus and minus zoom, 0 shows all, P goes to the peak.' });
   const small = h('div', { class: 'overview' });
   const axis = choice('Axis', [['time', 'by time'], ['events', 'by event']], 'time', (value) => { chart.setAxis(value); redraw(); });
-  const colours = choice('Colour', [['class', 'classes'], ['block', 'blocks'], ['line', 'lines'], ['module', 'modules']], by, (value) => { by = value; band = null; legend.hidden = by !== 'class'; redraw(); });
+  const colours = choice('Colour', [['class', 'classes'], ['block', 'blocks'], ['line', 'lines'], ['module', 'modules'], ...app.doc.tracks.length > 1 ? [['rank', 'ranks']] : []], by, (value) => { by = value; band = null; legend.hidden = by !== 'class'; names.hidden = by !== 'rank'; redraw(); });
+  const lines = new RankLines(), names = h('div', { class: 'legend', hidden: true }, app.doc.tracks.map((t) => h('button', { type: 'button', 'data-rank': t.index, onclick: () => chooseTrack(t.index) }, swatch(rankColour(t)), t.label)));
   const tools = h('div', { class: 'tools' }, axis, colours);
-  p.body.append(tools, readout, holder, small, legend);
+  p.body.append(tools, readout, holder, small, legend, names);
   holder.append(tip);
   const main = canvas(holder, () => (window.innerWidth < 700 ? 280 : 360), draw);
   const overview = canvas(small, 44, drawOverview);
@@ -23,7 +24,7 @@ function timelinePanel() {
   const shown = () => stackOrder().filter((k) => (by !== 'class' || app.shown[k]) && used[k]);
   /* The lines are about all classes: some of them alone take the whole axis. */
   const whole = () => by !== 'class' || used.every((n, k) => !n || app.shown[k]);
-  const hasLine = (key) => app.lines[key] && whole();
+  const hasLine = (key) => app.lines[key] && whole() && by !== 'rank';
   const redraw = () => { main.redraw(); overview.redraw(); readOut(); tell('view'); };
   const center = () => { const i = pointIndex(app.track.points, app.seq), x = chart.x(app.track.points[i]); return x >= chart.view[0] && x <= chart.view[1] ? x : undefined; };
 
@@ -37,6 +38,7 @@ function timelinePanel() {
   function highest() {
     const [from, to] = chart.view, kinds = shown();
     let most = 0;
+    if (by === 'rank') return lines.find(chart, Math.max(1, Math.round(box.width))) * 1.08;
     for (let i = Math.max(0, chart.before(from)); i < app.track.points.length && chart.x(app.track.points[i]) <= to; i++) {
       const q = app.track.points[i];
       let s = sumOf(q, kinds);
@@ -60,7 +62,8 @@ function timelinePanel() {
     g.beginPath();
     g.rect(box.left, 0, box.width, height);
     g.clip();
-    if (by === 'class' || !app.ready) drawStack(g, chart, shown(), columns, box, top);
+    if (by === 'rank') lines.draw(g, box, top);
+    else if (by === 'class' || !app.ready) drawStack(g, chart, shown(), columns, box, top);
     else bands.draw(g, chart, by, columns, box, top);
     drawSteps(g, chart, box, box.top + box.height + EDGE.strip + 10);
     g.globalAlpha = 0.6;
@@ -148,7 +151,7 @@ function timelinePanel() {
       h('span', {}, 'at ' + secondsText(p0.ns - t.first_ns) + ', event ' + countText(p0.seq)),
       h('span', {}, [where, peak].filter(Boolean).join(' \u2014 ')),
       t.framework ? line('reserved', 'reserved ', p0.reserved) : null, line('used', 'device ', p0.used));
-    if (band) readout.append(h('b', { class: 'band' }, bytesText(band.b.size) + ' ' + band.name));
+    if (band) readout.append(h('b', { class: 'band' }, band.t ? band.t.label : bytesText(band.b.size) + ' ' + band.name));
     for (const item of legend.children) {
       const k = Number(item.dataset.kind), n = p0.classes[k];
       item.querySelector('.num').textContent = n ? bytesText(n) : '\u2013';
@@ -158,9 +161,9 @@ function timelinePanel() {
 
   /* The band under the pointer, with the stack that made it. */
   function showBand(px, py) {
-    band = px === null || by === 'class' || !app.ready ? null : bands.at(px / box.width, (box.top + box.height - py) / box.height * most);
-    tip.hidden = !band;
-    if (!band) return;
+    band = px === null || by === 'class' || !app.ready ? null : (by === 'rank' ? lines : bands).at(px / box.width, (box.top + box.height - py) / box.height * most);
+    tip.hidden = !band || by === 'rank';
+    if (tip.hidden) return;
     const frames = framesOf(app.doc, band.b.origin.node).filter((f) => f.bits & FRAME.python && !(f.bits & FRAME.plumbing)).reverse();
     replace(tip, h('li', {}, h('b', {}, bytesText(band.b.size) + ', ' + app.doc.classes[stretchAt(band.b, app.hover ? app.hover.seq : app.seq).evidence.category].words)), (frames.length ? frames.slice(0, 12) : [{ fn: originText(band.b.origin) }]).map((f) => h('li', {}, frameText({ ...f, module: '' }))));
     tip.style.left = Math.min(box.left + px + 14, Math.max(0, holder.clientWidth - tip.offsetWidth)) + 'px';
@@ -221,7 +224,7 @@ function timelinePanel() {
 
   hands = chartHands({ chart: () => chart, box, holder, main, overview, center, key, changed: redraw,
     hover: (px, py) => { app.hover = px === null ? null : pointAt(px); showBand(px, py); },
-    click: (px) => { const q = pointAt(px), b = band && band.b; if (q) chooseMoment(q.seq); if (b && isAlive(b, app.seq)) chooseBlock(b); } });
+    click: (px) => { const q = pointAt(px), b = band && band.b; if (band && band.t) return chooseTrack(band.t.index); if (q) chooseMoment(q.seq); if (b && isAlive(b, app.seq)) chooseBlock(b); } });
   tools.append(hands.buttons, h('button', { type: 'button', class: 'plain', title: 'Then choose a later moment: the blocks made in between that are still there (M)', onclick: markMoment }, 'Mark this moment'), h('span', { class: 'moments' }));
   on('track', () => {
     app.hover = band = null;
@@ -252,5 +255,5 @@ function timelinePanel() {
   /* What of it belongs into a link: classes if not all are shown, and the axis with the stretch if that is not as at first. */
   const state = () => [whole() ? '' : shown().map((k) => app.doc.classes[k].name).join(),
     chart.isWhole() ? (chart.axis === chart.usual ? '' : chart.axis) : chart.axis + ':' + chart.view.map(Math.round).join('-')];
-  return { look, state, drawn: () => ({ app, bands, chart }) };
+  return { look, state, drawn: () => ({ app, bands, chart, lines }) };
 }
