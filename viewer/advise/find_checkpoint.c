@@ -67,9 +67,10 @@ static bool is_inside(const struct advise *a, const struct advised *l)
 	return l->born->stage == STAGE_FORWARD && a->saved[l->life];
 }
 
-/* A call begins where the line comes (again) that made the first block of those from the same place,
- * and where another place calls. A call may make several there. */
-static void add_inside(struct search *s, struct site *site, const struct advised *l, uint64_t outside)
+/* A call begins where the line comes (again) that made the first block of those from the same
+ * place, and where another place calls. A call may make several there. */
+static void add_inside(struct search *s, struct site *site, const struct advised *l,
+		       uint64_t outside)
 {
 	const struct inside *before = site->count ? &site->items[site->count - 1] : NULL;
 	bool fresh, same = before && before->outside == outside;
@@ -77,10 +78,9 @@ static void add_inside(struct search *s, struct site *site, const struct advised
 
 	if (fresh)
 		*first = l->stack;
-	*need_item(site->items, site->count, site->room) = (struct inside){
-		l->life, l->stack, outside,
-		!same || (l->stack == *first && before->stack != l->stack)
-	};
+	*need_item(site->items, site->count, site->room) =
+		(struct inside){ l->life, l->stack, outside,
+				 !same || (l->stack == *first && before->stack != l->stack) };
 }
 
 static void collect(struct search *s)

@@ -39,7 +39,8 @@ struct idles {
 
 /* Since when only passes came that autograd saved something of: where others came since the last
  * optimizer's step, such weights are used in those. Else, or where such a pass is the latest, since
- * the update. at: passes that began before the update; since: PLAN_END behind a pass of the others. */
+ * the update. at: passes that began before the update; since: PLAN_END behind a pass of the others.
+ */
 static uint64_t trained_since(const struct advise_passes *p, size_t *at, uint64_t *since,
 			      uint64_t update)
 {

@@ -348,8 +348,8 @@ static void insert(struct remedy_list *list, struct oom_remedy *r, unsigned caus
 	list->count++;
 }
 
-/* Without the temporaries the first step goes on to make its state: at least a tensor for each weight
- * perhaps (SGD with momentum). */
+/* Without the temporaries the first step goes on to make its state: at least a tensor for each
+ * weight perhaps (SGD with momentum). */
 static uint64_t state_to_come(const struct oom *o, const struct finding *f)
 {
 	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
