@@ -70,23 +70,22 @@ class Held(TorchFunctionMode):
     def turn(self):
         self.turns += 1
 
-    def is_held(self, tensor, older):
+    def is_held(self, tensor, older=False):
         made = self.made.get(storage(tensor)) if tensor.is_cuda else None
         return made and not made[0].expired() and (not older or made[1] < self.turns)
 
-    def delete(self, keep, older=False):
-        """Names that hold such results, but what the caller goes on with. How many results; older: that are gone, since
-        nothing else held them."""
+    def delete(self, keep):
+        """Names that hold such results, but what the caller goes on with. How many."""
         kept = {id(t) for t in tensors(keep)} | {storage(t) for t in tensors(keep) if t.is_cuda}
-        gone = []
+        count = 0
         for frame in program_frames():
             for name, value in list(frame.f_locals.items()):
                 found = [] if isinstance(value, (list, collections.deque)) else list(tensors(value))  # those are filled, not made
-                if any(self.is_held(t, older) for t in found) and not any(id(t) in kept or storage(t) in kept for t in found):
-                    gone += [self.made[storage(t)][0] for t in found if self.is_held(t, older)]
+                if any(self.is_held(t) for t in found) and not any(id(t) in kept or storage(t) in kept for t in found):
                     delete(frame, name)
+                    count += 1
                 del value, found
-        return sum(not older or result.expired() for result in gone)
+        return count
 
 
 def contained():

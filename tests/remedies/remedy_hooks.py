@@ -339,19 +339,6 @@ def deleted_before_backward(finding):
     before_backward(lambda loss: held.delete(keep=loss) and noted())
 
 
-@remedy("overlap")
-def deleted_before_next_step(finding):
-    held = held_names.Held(lambda frame: is_at(frame, finding))
-
-    def around(module, call, args, kwargs):
-        if held.delete(keep=(args, kwargs), older=True):
-            noted()
-        held.turn()
-        return call(*args, **kwargs)
-
-    around_calls(around, outermost=True)
-
-
 @remedy("kept", "let_go", "kept_results")
 def kept_on_host(finding):
     """What lists and dictionaries have of earlier steps, of this line or with a graph, are values on the host."""

@@ -13,8 +13,22 @@ bool oom_is_passing(enum category c)
 	       c == CATEGORY_forward_temporaries || c == CATEGORY_backward_temporaries;
 }
 
-/* No graph saved it, and calls of the model while it lived, by the first line that made a result
- * then, were many. */
+static bool is_followed_by_backward(const struct oom *o, uint64_t seq)
+{
+	const struct spans *s = &o->timeline->model.spans;
+
+	for (size_t i = 0; i < s->count; i++) {
+		uint64_t begin = s->items[i].extent.first_seq;
+
+		if (s->items[i].phase == PHASE_BACKWARD && begin > seq &&
+		    begin < o->refusal.event.seq)
+			return true;
+	}
+	return false;
+}
+
+/* No graph saved it, and backward began while it lived, or calls of the model, by the first line
+ * that made a result then, were many. */
 static bool is_there_through_passes(const struct oom *o, uint32_t life)
 {
 	const struct lives *l = &o->timeline->model.lives;
@@ -25,6 +39,8 @@ static bool is_there_through_passes(const struct oom *o, uint32_t life)
 
 	if (lives_facts(l, row).save_ns)
 		return false;
+	if (end >= o->refusal.event.seq && is_followed_by_backward(o, lives_seq(l, &row->born)))
+		return true;
 	for (uint32_t i = life + 1; i < n && i - life < LATEST && times < FEWEST; i++) {
 		row = lives_at(l, i);
 		if (lives_position(l, row->born.position)->stage != STAGE_FORWARD)
@@ -47,8 +63,8 @@ static uint32_t latest_of(const struct oom *o, const struct block *b)
 	return UINT32_MAX;
 }
 
-/* An input of one pass is gone or saved by the next ones: what is there through many and was never
- * saved is what they take rows of, or write their results to. What the script computes in an
+/* An input of one pass is saved before its backward pass, or gone in the next ones: what is there
+ * through them and was never saved is what they take rows of, or write their results to. What the script computes in an
  * evaluation may be of the results of all passes, if it is larger than those that are held. */
 bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum category c,
 			  enum block_stage stage)
