@@ -75,17 +75,19 @@ class Held(TorchFunctionMode):
         return made and not made[0].expired() and (not older or made[1] < self.turns)
 
     def delete(self, keep):
-        """Names that hold such results, but what the caller goes on with. How many."""
+        """Names that hold such results, but what the caller goes on with. How many; 0 where a list holds some too: those are filled, not made."""
         kept = {id(t) for t in tensors(keep)} | {storage(t) for t in tensors(keep) if t.is_cuda}
-        count = 0
+        count, lists = 0, False
         for frame in program_frames():
             for name, value in list(frame.f_locals.items()):
-                found = [] if isinstance(value, (list, collections.deque)) else list(tensors(value))  # those are filled, not made
-                if any(self.is_held(t) for t in found) and not any(id(t) in kept or storage(t) in kept for t in found):
+                found = list(tensors(value))
+                if isinstance(value, (list, collections.deque)):
+                    lists |= any(map(self.is_held, found))
+                elif any(self.is_held(t) for t in found) and not any(id(t) in kept or storage(t) in kept for t in found):
                     delete(frame, name)
                     count += 1
                 del value, found
-        return count
+        return 0 if lists else count
 
 
 def contained():

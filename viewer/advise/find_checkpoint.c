@@ -33,6 +33,7 @@ struct site {
 	const char *function;
 	uint64_t next; /* the method that it leads to, if that is the same each time */
 	bool many;     /* it is not */
+	bool calls;    /* it leads to one at all */
 	struct inside *items;
 	size_t count, room;
 };
@@ -55,6 +56,7 @@ static struct site *site_of(struct search *s, const struct site_path *p, size_t 
 	struct site *site = map_item(&s->ids, of->key, s->items, s->count, s->room);
 	uint64_t next = i + 1 < p->count ? of[1].key : 0;
 
+	site->calls |= next != 0;
 	site->many |= !next || (site->next && site->next != next);
 	site->next = next;
 	site->key = of->key;
@@ -171,6 +173,25 @@ static size_t calls_of(struct search *s, const struct site *site)
 	map_free(&counts);
 	map_free(&begins);
 	return alone || (around > all / 50 && !goes_on(s, site, calls)) ? 1 : calls;
+}
+
+/* It calls no other module, and of each call stay but one or two large results: checkpointed, it
+ * would keep as much. */
+static bool is_operator(const struct search *s, const struct site *site)
+{
+	size_t calls = 0, large = 0;
+
+	for (size_t i = 0, next; i < site->count && !site->calls; i = next) {
+		uint64_t most = 0;
+
+		for (next = i; next < site->count && (next == i || !site->items[next].begins);
+		     next++)
+			most = arithmetic_most(most, of(s, site->items[next].life).size);
+		for (size_t k = i; k < next; k++)
+			large += of(s, site->items[k].life).size >= most / 8;
+		calls++;
+	}
+	return large < 3 * calls;
 }
 
 /* One call: its saved blocks are items[first] to items[last]. */
@@ -371,7 +392,7 @@ static void collect_walked(struct search *s)
 static bool is_of_class(struct search *s, const struct site *site, const char *function)
 {
 	return !strcmp(site->function, function) && site->many && !layers_is_container(function) &&
-	       calls_of(s, site) > 1;
+	       calls_of(s, site) > 1 && !is_operator(s, site);
 }
 
 static void look_at(struct search *s, const char *function)

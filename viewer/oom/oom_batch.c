@@ -64,8 +64,9 @@ static uint32_t latest_of(const struct oom *o, const struct block *b)
 }
 
 /* An input of one pass is saved before its backward pass, or gone in the next ones: what is there
- * through them and was never saved is what they take rows of, or write their results to. What the script computes in an
- * evaluation may be of the results of all passes, if it is larger than those that are held. */
+ * through them and was never saved is what they take rows of, or write their results to. What the
+ * script computes in an evaluation may be of the results of all passes, if it is larger than those
+ * that are held. */
 bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum category c,
 			  enum block_stage stage)
 {
