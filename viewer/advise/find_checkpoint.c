@@ -75,14 +75,14 @@ static void add_inside(struct search *s, struct site *site, const struct advised
 		       uint64_t outside)
 {
 	const struct inside *before = site->count ? &site->items[site->count - 1] : NULL;
-	bool fresh, same = before && before->outside == outside;
+	bool fresh, begins = !before || before->outside != outside;
 	uint32_t *first = map_put(&s->firsts, site->key ^ outside, &fresh);
 
 	if (fresh)
 		*first = l->stack;
+	begins |= l->stack == *first && before && before->stack != l->stack;
 	*need_item(site->items, site->count, site->room) =
-		(struct inside){ l->life, l->stack, outside,
-				 !same || (l->stack == *first && before->stack != l->stack) };
+		(struct inside){ l->life, l->stack, outside, begins };
 }
 
 static void collect(struct search *s)
