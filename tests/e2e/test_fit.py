@@ -416,7 +416,7 @@ def test_half_of_one(fit_json, tmp_path):
     (tmp_path / "train.py").write_text(TRAINS)
     for batch, halves in (("1", False), ("2", True)):
         card, = fit_json("--cards", "a=200MiB", "--vary", f"batch={batch}", "--", sys.executable, "train.py", code=1)["cards"]
-        assert any("half the batch" in r["what"] for r in card["remedies"]) == halves, card["remedies"]
+        assert any("Halve the batch" in r["what"] for r in card["remedies"]) == halves, card["remedies"]
 
 
 def test_training_is_ended_when_the_peak_is_stable(fit_json, fit, tmp_path):

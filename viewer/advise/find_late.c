@@ -385,7 +385,7 @@ void advise_late(struct advise *a)
 		if (l.born->stage != STAGE_FORWARD || !is_of_a_pass(a, &l))
 			continue;
 		use = last_use(a, &l);
-		if (use < l.until && is_one_turn(a, &l) && !is_kept(&stacks, &l) &&
+		if (use < l.until && is_one_turn(a, &l) && (a->open || !is_kept(&stacks, &l)) &&
 		    !(a->open && may_be_used(a, &l, &again, graph)))
 			lines_without(&lines, a, &l, use);
 	}

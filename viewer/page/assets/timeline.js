@@ -13,7 +13,7 @@ function timelinePanel() {
   const small = h('div', { class: 'overview' });
   const axis = choice('Axis', [['time', 'by time'], ['events', 'by event']], 'time', (value) => { chart.setAxis(value); redraw(); });
   const colours = choice('Colour', [['class', 'classes'], ['block', 'blocks'], ['line', 'lines'], ['module', 'modules'], ...app.doc.tracks.length > 1 ? [['rank', 'ranks']] : []], by, (value) => { by = value; band = null; legend.hidden = by !== 'class'; names.hidden = by !== 'rank'; redraw(); });
-  const lines = new RankLines(), names = h('div', { class: 'legend', hidden: true }, app.doc.tracks.map((t) => h('button', { type: 'button', 'data-rank': t.index, onclick: () => chooseTrack(t.index) }, swatch(rankColour(t)), t.label)));
+  const lines = new RankLines(), names = h('div', { class: 'legend', hidden: true }, (app.doc.tracks.length > 1 ? app.doc.tracks : []).map((t) => h('button', { type: 'button', 'data-rank': t.index, onclick: () => chooseTrack(t.index) }, swatch(rankColour(t)), t.label)));
   const tools = h('div', { class: 'tools' }, axis, colours);
   p.body.append(tools, readout, holder, small, legend, names);
   holder.append(tip);
