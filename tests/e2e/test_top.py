@@ -10,6 +10,8 @@ import pytest
 
 MIB = 1 << 20
 
+pytestmark = pytest.mark.plain  # a program that starts at once has nothing yet to look at
+
 
 class Held:
     """The workload held.py, running."""
