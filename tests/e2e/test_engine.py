@@ -9,7 +9,7 @@ from conftest import ROOT
 
 SERVE = ROOT / "docs/questions/serve.py"
 
-# One cache of the script, in one piece, by its name; no graphs, no pass before it.
+# A cache of the script, in one piece, by its name; no graphs, no pass before it.
 NAMED = """
 import torch
 from torch import nn

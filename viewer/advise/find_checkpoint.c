@@ -194,7 +194,7 @@ static bool is_operator(const struct search *s, const struct site *site)
 	return large < 3 * calls;
 }
 
-/* One call: its saved blocks are items[first] to items[last]. */
+/* A call: its saved blocks are items[first] to items[last]. */
 struct call {
 	const struct site *site;
 	size_t first, last;

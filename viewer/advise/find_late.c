@@ -44,7 +44,7 @@ static struct line_plan *line_of(struct line_plans *p, struct advise *a, const s
 	return &p->items[p->count - 1];
 }
 
-/* That life is not there from the event on. */
+/* Leaves the life out from the event on. */
 static void lines_without(struct line_plans *p, struct advise *a, const struct advised *l,
 			  uint64_t from)
 {
@@ -69,9 +69,9 @@ static void join(struct life_plan *to, struct line_plan *sum, const struct line_
 	sum->blocks += line->blocks;
 }
 
-/* One finding of all lines that held something at the peak, named by the largest: one variable may
- * hold what several lines made. At least what the largest line's blocks save. say: its words. Frees
- * the lines. */
+/* Adds a finding of all lines that held something at the peak, named by the largest: one variable
+ * may hold what several lines made. At least what the largest line's blocks save. say: its words.
+ * Frees the lines. */
 static void lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
 			  void (*say)(struct advise *a, struct finding *f,
 				      const struct line_plan *p))
@@ -262,7 +262,7 @@ static bool is_kept(const struct map *stacks, const struct advised *l)
 	return later && *later & KEPT;
 }
 
-/* What is to come of a block is not known at a refusal: it is of an earlier step, and no graph took
+/* The rest of a block's life is not known at a refusal: it is of an earlier step, and no graph took
  * those before it at its place. */
 static bool is_over(const struct advise *a, const struct map *stacks, const struct advised *l)
 {
@@ -367,17 +367,25 @@ static bool may_be_used(const struct advise *a, const struct advised *l, const s
 	return map_get(again, l->stack) || (graph && !a->saved[l->life]);
 }
 
+static void note_kept(const struct advise *a, struct map *stacks)
+{
+	struct advise_passes passes = advise_passes(a);
+
+	note_later(a, &passes, stacks);
+	free(passes.items);
+}
+
 void advise_late(struct advise *a)
 {
 	bool graph = a->open && a->steps <= 1 && has_graph_of_backward(a);
-	struct advise_passes passes = advise_passes(a);
 	struct map again = { 0 }, stacks = { 0 };
 	struct line_plans lines = { 0 };
 	struct advised l;
 
 	if (a->open)
 		note_taken_again(a, &again);
-	note_later(a, &passes, &stacks);
+	else
+		note_kept(a, &stacks);
 	ADVISE_EACH(a, PASSING, l)
 	{
 		uint64_t use;
@@ -385,11 +393,10 @@ void advise_late(struct advise *a)
 		if (l.born->stage != STAGE_FORWARD || !is_of_a_pass(a, &l))
 			continue;
 		use = last_use(a, &l);
-		if (use < l.until && is_one_turn(a, &l) && (a->open || !is_kept(&stacks, &l)) &&
+		if (use < l.until && is_one_turn(a, &l) && !is_kept(&stacks, &l) &&
 		    !(a->open && may_be_used(a, &l, &again, graph)))
 			lines_without(&lines, a, &l, use);
 	}
-	free(passes.items);
 	map_free(&again);
 	map_free(&stacks);
 	lines_add_all(&lines, a, "late_del", say_late);

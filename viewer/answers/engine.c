@@ -36,7 +36,7 @@ static enum engine_part part_of(struct classifier *c, const struct block *b)
 	return part ? part - 1 : ENGINE_other;
 }
 
-/* One moment being sorted into parts. */
+/* A moment, and its bytes by part. */
 struct sorting {
 	struct timeline *timeline;
 	struct classifier *classifier;
@@ -285,7 +285,7 @@ static bool part_row(void *ctx, size_t i, struct row_engine_part *row)
 	return e->now[i] || e->then[i];
 }
 
-/* Of the device, when the cache was there. */
+/* The share of the device that was taken when the cache was there. */
 static double share_of_plan(const struct engine *e)
 {
 	return e->total ? 1 - (double)e->then[ENGINE_free] / (double)e->total : 0;

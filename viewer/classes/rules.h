@@ -69,7 +69,7 @@ enum place {
 	PLACE_CAST = 1 << 20,	    /* autocast converts what it is given */
 	PLACE_OF_GRAD = 1 << 16,    /* and its statement speaks of gradients */
 	PLACE_BUCKET = 1 << 24,	    /* the statement assigns to a name of buckets */
-	PLACE_ADAPTER = 1 << 25,    /* the function's name speaks of LoRA */
+	PLACE_ADAPTER = 1 << 25,    /* the function's name contains "lora" */
 };
 /* statements.c */
 uint32_t statement_places(const char *text); /* PLACE_GRAD ... PLACE_BUCKET, PLACE_BUFFER */

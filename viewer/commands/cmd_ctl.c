@@ -72,7 +72,7 @@ static int map(struct asking *k, const char *path)
 	return say_error(EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
 }
 
-static int check(struct asking *k, const char *path)
+static int check_live_page(struct asking *k, const char *path)
 {
 	const struct gmt_live_header *h = (const struct gmt_live_header *)k->page;
 
@@ -100,7 +100,7 @@ static int asking_open(struct asking *k, const char *recording)
 	*k = (struct asking){ .fd = -1 };
 	snprintf(path, sizeof(path), "%s.live", recording);
 	rc = map(k, path);
-	return rc ? rc : check(k, path);
+	return rc ? rc : check_live_page(k, path);
 }
 
 static void asking_close(struct asking *k)
