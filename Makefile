@@ -125,7 +125,7 @@ WASM_OUT := format/reader_ahead.c $(wildcard viewer/handover/*.c) $(addprefix vi
             $(patsubst %,commands/%.c,advise_runs child engine_settings pager preload run_output run_program run_ranks run_result simcards \
             $(addprefix cmd_,attach bisect collect compact ctl dashboard fit open regressions run sql top)))
 WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(filter-out $(WASM_OUT),$(FORMAT) $(VIEWER)))
-WASM_FLAGS := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(patsubst %,-D_WASI_EMULATED_%,MMAN SIGNAL PROCESS_CLOCKS GETPID) -O2 -g0 -w -MMD -MP \
+WASM_FLAGS := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(patsubst %,-D_WASI_EMULATED_%,MMAN SIGNAL PROCESS_CLOCKS GETPID) -O2 -g0 -w -MMD -MP "-DCHUNKS_LIMIT=(384ul<<20)" \
               -include browser/system.h -I$(WASM)/include
 WASM_LIBS := $(addprefix $(WASM)/lib/,libzstd.a libz.a demangler.o) $(addprefix -lwasi-emulated-,mman signal process-clocks getpid)
 build/wasm/%.o: %.c Makefile browser/system.h

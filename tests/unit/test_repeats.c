@@ -7,7 +7,8 @@
  */
 #include "small_run.h"
 
-#include "../../viewer/moments/repeats.h"
+#include "../../viewer/classes/study.h"
+#include "../../viewer/moments/series.h"
 
 enum { LONG_RUN = 1 << 18, KEPT_LIVES = 1 << 17, KEPT_STEPS = 16 };
 enum { FEW = 65, MANY = 9000 }; /* lives of a step */
@@ -66,6 +67,10 @@ static void one_step(enum kind kind)
 	for (unsigned i = 0; i < lives_of_step - 1; i++)
 		allocate_block(i, kind);
 	go_back();
+	feed((struct gmt_event){ .kind = GMT_TAG_RELEASED,
+				 .thread = ENGINE,
+				 .addr = address(0, kind),
+				 .arg0 = address(0, kind) });
 	drop(address(kind == SWAPPED, kind), LINE_1);
 	drop(address(kind != SWAPPED, kind), LINE_1);
 	for (unsigned i = 2; i < lives_of_step - 1; i++)
@@ -80,10 +85,12 @@ static void run(unsigned lives, unsigned before, enum kind kind, unsigned after)
 {
 	lives_of_step = lives;
 	begin();
+	study_begin(&m);
 	alloc(100,
 	      LINE_1); /* no step but the first begins with the same lives as what was before */
 	for (unsigned i = 0; i < before + 1 + after; i++)
 		one_step(i == before ? kind : PLAIN);
+	model_settle(&m);
 	end();
 	assert_int_equal(steps_number(&steps), before + 1 + after);
 	repeats_find(&found, &m.lives, &steps);
@@ -110,6 +117,44 @@ static void is_row(size_t row, unsigned first, unsigned last)
 	assert_ptr_equal(repeats_at(&found, r->from), r);
 	assert_ptr_equal(repeats_at(&found, r->until - 1), r);
 	assert_null(repeats_at(&found, r->until));
+	assert_int_equal(r->lives, lives_of_step);
+	assert_int_equal(lives_seq(&m.lives, &lives_at(&m.lives, r->life)->born) >= r->from, 1);
+	assert_int_equal(lives_seq(&m.lives, &lives_at(&m.lives, r->life - 1)->born) >= r->from, 0);
+	assert_int_equal(lives_seq(&m.lives, &lives_at(&m.lives, r->known_life)->born) >= r->known,
+			 1);
+	assert_int_equal(
+		lives_seq(&m.lives, &lives_at(&m.lives, r->known_life - 1)->born) >= r->known, 0);
+}
+
+struct said {
+	uint64_t hash, of_category[CATEGORIES];
+};
+
+static void note_change(void *ctx, const struct series_change *c)
+{
+	struct said *said = ctx;
+
+	said->hash = (said->hash ^ c->seq ^ (uint64_t)c->life << 32) * 0x9e3779b97f4a7c15;
+	said->hash = (said->hash ^ (uint64_t)c->kind << 8 ^ c->category) * 0x9e3779b97f4a7c15;
+	said->of_category[c->category]++;
+}
+
+/* All changes of class, with and without what twins tell. */
+static void is_same_series(void)
+{
+	struct classifier *c = classifier_new(&m, NULL);
+	struct said said[2] = { 0 };
+	unsigned categories = 0;
+
+	for (int i = 0; i < 2; i++)
+		series_run(
+			&(struct series){ .model = &m, .classifier = c, .same = i ? &found : NULL },
+			&(struct series_sink){ .change = note_change, .ctx = &said[i] });
+	assert_memory_equal(&said[0], &said[1], sizeof(said[0]));
+	for (unsigned i = 0; i < CATEGORIES; i++)
+		categories += said[0].of_category[i] > 0;
+	assert_true(categories > 2);
+	classifier_free(c);
 }
 
 static void all_alike(void **state)
@@ -123,6 +168,7 @@ static void all_alike(void **state)
 		run(lives[i], n - 1, PLAIN, 0);
 		assert_int_equal(found.count, 1);
 		is_row(0, 1, n);
+		is_same_series();
 		over();
 	}
 }
@@ -137,6 +183,7 @@ static void one_differs(void **state)
 		assert_int_equal(found.count, 2);
 		is_row(0, 1, n);
 		is_row(1, n + 2, 2 * n + 1);
+		is_same_series();
 		over();
 	}
 }

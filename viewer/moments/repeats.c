@@ -48,14 +48,21 @@ static bool is_same(const struct signature *a, const struct signature *b)
 	return a->there == b->there && a->done == b->done;
 }
 
+static uint32_t born_before(const struct lives *lives, const struct step *step)
+{
+	uint64_t first = step->extent.first_seq;
+
+	return first ? lives_born_by(lives, first - 1) : 0;
+}
+
 /* Steps from..end are equal. The last is kept, because what follows it may differ. */
 static void add_row(struct repeats *r, const struct lives *lives, const struct step *items,
 		    size_t from, size_t end)
 {
-	uint32_t born = lives_born_by(lives, items[from].extent.first_seq);
+	uint32_t born = born_before(lives, &items[from]);
 	size_t first = from + KEPT;
 
-	while (first < end && lives_born_by(lives, items[first].extent.first_seq) - born < KEPT_OF)
+	while (first < end && born_before(lives, &items[first]) - born < KEPT_OF)
 		first++;
 	if (first + 2 * REPEATS_MARGIN >= end)
 		return;
@@ -63,6 +70,9 @@ static void add_row(struct repeats *r, const struct lives *lives, const struct s
 		.from = items[first].extent.first_seq,
 		.until = items[end].extent.first_seq,
 		.known = items[end - REPEATS_MARGIN].extent.first_seq,
+		.life = born_before(lives, &items[first]),
+		.lives = born_before(lives, &items[from + 1]) - born,
+		.known_life = born_before(lives, &items[end - REPEATS_MARGIN]),
 	};
 	r->steps += end - first;
 }

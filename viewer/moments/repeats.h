@@ -17,6 +17,8 @@
 struct repeat {
 	uint64_t from, until; /* events: until is the first that is not repeated */
 	uint64_t known;	      /* the first event of the last REPEATS_MARGIN steps in it */
+	uint32_t life, lives; /* the first that is born in it; those of one step */
+	uint32_t known_life;  /* the first that is born at `known` or later */
 };
 
 struct repeats {

@@ -25,6 +25,8 @@ struct run {
 	const struct lives *lives;
 	struct lives_walk walk;
 	uint16_t *now;
+	size_t row;    /* of s->same: the births there, or after them */
+	uint8_t *same; /* 1 + class by life of a step, and by state; 0: not asked for yet */
 	struct touched *touched; /* by the event at hand */
 	size_t touched_count, touched_room;
 	size_t moment; /* the first that is not before the event */
@@ -47,11 +49,51 @@ struct verdict series_verdict(struct classifier *c, struct model *m, uint32_t li
 	return classify(c, b);
 }
 
+/* The row of equal steps at the births, or NULL. */
+static const struct repeat *row_of_births(const struct run *r)
+{
+	const struct repeats *same = r->series->same;
+
+	return same && r->row < same->count ? &same->items[r->row] : NULL;
+}
+
+static void follow_rows(struct run *r, uint32_t born)
+{
+	const struct repeat *row = row_of_births(r);
+
+	if (!row || born < row->life)
+		return;
+	if (born >= row->known_life) {
+		free(r->same);
+		r->same = NULL;
+		r->row++;
+	} else if (!r->same) {
+		r->same = need_new((size_t)row->lives * LIFE_STATES);
+	}
+}
+
+/* Where the class of its twins is kept, or NULL. */
+static uint8_t *class_of_twins(struct run *r, uint32_t life, unsigned state)
+{
+	const struct repeat *row = row_of_births(r);
+
+	if (!r->same || life < row->life || life >= row->known_life)
+		return NULL;
+	return &r->same[(size_t)((life - row->life) % row->lives) * LIFE_STATES + state];
+}
+
 static enum category class_of_life(struct run *r, uint32_t life, unsigned state)
 {
+	uint8_t *twins = class_of_twins(r, life, state);
+	enum category found;
 	struct block b;
 
-	return series_verdict(r->series->classifier, r->series->model, life, state, &b).category;
+	if (twins && *twins)
+		return *twins - 1;
+	found = series_verdict(r->series->classifier, r->series->model, life, state, &b).category;
+	if (twins)
+		*twins = 1 + found;
+	return found;
 }
 
 static void tell_change(struct run *r, enum series_kind kind, uint32_t life, unsigned category,
@@ -149,6 +191,7 @@ static void born(struct run *r, uint32_t i)
 
 	if (skip_births(r, i))
 		return;
+	follow_rows(r, i);
 	p = lives_position(r->lives, life->born.position);
 	if (is_driver(p))
 		r->devices[p->device].driver += (uint64_t)size_of_life(r, life);
@@ -311,5 +354,6 @@ void series_run(const struct series *s, const struct series_sink *sink)
 	say_progress_end();
 	munmap(r->now, bytes);
 	free(r->touched);
+	free(r->same);
 	free(r);
 }

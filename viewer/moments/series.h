@@ -62,6 +62,7 @@ struct series {
 	uint64_t since;		       /* also what was born after this event, 0 = no more */
 	uint64_t until;		       /* the last event, 0 = of the recording */
 	const struct repeats *leave;   /* lives of these steps are left out; NULL: none */
+	const struct repeats *same;    /* in these steps a life has the class of its twin */
 };
 
 void series_run(const struct series *s, const struct series_sink *sink);

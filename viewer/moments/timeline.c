@@ -77,10 +77,15 @@ void timeline_series(struct timeline *t, const struct series_sink *sink, const u
 	struct series s = {
 		.model = &t->model, .device = t->device, .moments = moments, .moment_count = count
 	};
+	struct repeats same = { 0 };
 
+	if (!count)
+		repeats_find(&same, &t->model.lives, &t->steps);
+	s.same = &same;
 	s.classifier = classifier_new(&t->model, &t->owners);
 	series_run(&s, sink);
 	classifier_free(s.classifier);
+	repeats_free(&same);
 }
 
 void timeline_close(struct timeline *t)
