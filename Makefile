@@ -32,7 +32,7 @@ LINK    := $(if $(SAN),-fsanitize=$(SAN),$(if $(IS_GCC),-fno-lto)) $(LDFLAGS)
 WHOLE   := $(if $(SAN)$(CHECK),,$(if $(IS_GCC),-flto=auto -ffat-lto-objects))
 PIC     := -fPIC -fvisibility=hidden
 ZSTD    := -l:libzstd.a
-UNPACK  := $(ZSTD) -lz
+UNPACK  := $(ZSTD) -lz -llzma
 DWARF   ?= -ldw -lelf
 
 # CUDA headers, for simgpu/ alone: the pinned ones (.venv, or .cuda by `scripts/setup.sh cuda`), else an installed toolkit's.
@@ -127,7 +127,7 @@ WASM_OUT := format/reader_ahead.c $(wildcard viewer/handover/*.c) $(addprefix vi
 WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(filter-out $(WASM_OUT),$(FORMAT) $(VIEWER)))
 WASM_FLAGS := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(patsubst %,-D_WASI_EMULATED_%,MMAN SIGNAL PROCESS_CLOCKS GETPID) -O2 -g0 -w -MMD -MP "-DCHUNKS_LIMIT=(384ul<<20)" \
               -include browser/system.h -I$(WASM)/include
-WASM_LIBS := $(addprefix $(WASM)/lib/,libzstd.a libz.a demangler.o) $(addprefix -lwasi-emulated-,mman signal process-clocks getpid)
+WASM_LIBS := $(addprefix $(WASM)/lib/,libzstd.a libz.a liblzma.a demangler.o) $(addprefix -lwasi-emulated-,mman signal process-clocks getpid)
 build/wasm/%.o: %.c Makefile browser/system.h
 	$(call say,WASM,$<)
 	@mkdir -p $(@D)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# zlib, zstd, libelf, libdw as static libraries and libunwind as one of its own, built for glibc 2.28 with
-# packaging/cc.sh, in a folder of your cache: made once for each set of pins. Prints the folder. For wasm32: zlib, zstd
-# and the compiler's own demangler of C++ names.
+# zlib, zstd, liblzma, libelf, libdw as static libraries and libunwind as one of its own, built for glibc 2.28 with
+# packaging/cc.sh, in a folder of your cache: made once for each set of pins. Prints the folder. For wasm32: zlib, zstd,
+# liblzma and the compiler's own demangler of C++ names.
 # Usage: packaging/libraries.sh x86_64|aarch64|wasm32
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -55,6 +55,17 @@ build_zstd() {
 	cp LICENSE "$OUT/licences/zstd.txt"
 }
 
+# Only what reads .xz files, without threads and without assembly.
+build_xz() {
+	./configure --host="${HOST/wasm32-linux-gnu/wasm32-wasi}" --disable-shared --disable-encoders --disable-threads --disable-assembler \
+		--disable-microlzma --disable-lzip-decoder --disable-xz --disable-xzdec --disable-lzmadec --disable-lzmainfo \
+		--disable-scripts --disable-doc --disable-nls --enable-sandbox=no CFLAGS="$FLAGS"
+	make -C src/liblzma -j"$JOBS" liblzma.la
+	cp src/liblzma/.libs/liblzma.a "$OUT/lib/"
+	cp -r src/liblzma/api/lzma.h src/liblzma/api/lzma "$OUT/include/"
+	cp COPYING.0BSD "$OUT/licences/xz.txt"
+}
+
 # The libraries only. The disassemblers are made by programs that would have to run here, so they stay out.
 build_elfutils() {
 	local part
@@ -105,6 +116,7 @@ build_demangler() {
 HERE=$PWD
 build zlib build_zlib
 build zstd build_zstd
+build xz build_xz
 if [ "$WHEEL_ARCH" = wasm32 ]; then
 	build_demangler >&2
 else

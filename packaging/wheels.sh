@@ -15,7 +15,7 @@ build() { # arch libraries
 	mkdir -p build
 	WHEEL_ARCH=$1 make -s -j"$(nproc)" B="build/wheel-$1" CC=packaging/cc.sh \
 		CFLAGS="-O2 -g0 -I$2/include -ffile-prefix-map=$PWD=. -ffile-prefix-map=$2=libraries" \
-		LDFLAGS="-s -Wl,-z,defs -L$2/lib" DWARF="-ldw $2/lib/no_disassembler.o -lelf -leu -lz" >"build/wheel-$1.log" 2>&1 ||
+		LDFLAGS="-s -Wl,-z,defs -L$2/lib" DWARF="-ldw $2/lib/no_disassembler.o -lelf -leu -lz -llzma" >"build/wheel-$1.log" 2>&1 ||
 		{ tail -20 "build/wheel-$1.log" >&2; echo "wheels: the build for $1 failed: build/wheel-$1.log" >&2; exit 2; }
 }
 

@@ -15,7 +15,7 @@ export WHEEL_ARCH=aarch64
 
 emulated() {
 	make "$@" B=build/aarch64 CC=packaging/cc.sh CFLAGS="-O2 -g -w -I$LIBRARIES/include -idirafter $ROOT/usr/include" \
-		LDFLAGS="-L$LIBRARIES/lib -L$ROOT/usr/lib/aarch64-linux-gnu" DWARF="-ldw $LIBRARIES/lib/no_disassembler.o -lelf -leu -lz" \
+		LDFLAGS="-L$LIBRARIES/lib -L$ROOT/usr/lib/aarch64-linux-gnu" DWARF="-ldw $LIBRARIES/lib/no_disassembler.o -lelf -leu -lz -llzma" \
 		RUN="qemu-aarch64-static -L $ROOT -E LD_LIBRARY_PATH=$LIBRARIES/lib"
 }
 

@@ -20,7 +20,7 @@ cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
 CACHE=${GPUMEMTRACE_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/gpumemtrace}
 PINS=tests/requirements
-PACKAGES='libc6-dev g++ libzstd-dev zlib1g-dev libdw-dev libelf-dev libcmocka-dev libunwind8'
+PACKAGES='libc6-dev g++ libzstd-dev zlib1g-dev liblzma-dev libdw-dev libelf-dev libcmocka-dev libunwind8'
 
 say() { printf 'setup: %s\n' "$*"; }
 stop() { printf 'setup: %s\n' "$*" >&2; exit 2; }

@@ -465,7 +465,8 @@ def test_packed(tool, tmp_path):
     plain = write(tmp_path / "s.pickle", small())
     (tmp_path / "s.pickle.gz").write_bytes(gzip.compress(plain.read_bytes()))
     (tmp_path / "s.pickle.zst").write_bytes(compressed(plain.read_bytes()))
-    for name in ("s.pickle.gz", "s.pickle.zst"):
+    (tmp_path / "s.pickle.xz").write_bytes(lzma.compress(plain.read_bytes(), preset=9))
+    for name in ("s.pickle.gz", "s.pickle.zst", "s.pickle.xz"):
         assert tool.json("live", tmp_path / name) == tool.json("live", plain)
         whole = (tmp_path / name).read_bytes()
         (tmp_path / "cut").write_bytes(whole[:-9])
@@ -536,7 +537,7 @@ def test_traces_of_the_profiler(tool, tmp_path):
 
 @pytest.mark.parametrize("name, data, says", [
     ("run.gmt", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a Git LFS pointer; git lfs pull"),
-    ("s.pickle.xz", lzma.compress(b"x"), "packed with xz; unpack it first"), ("s.bz2", bz2.compress(b"x"), "packed with bzip2"),
+    ("s.pickle.xz", lzma.compress(b"x", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 29}]), "large xz dictionary; unpack it first: xz -dk"), ("s.bz2", bz2.compress(b"x"), "packed with bzip2"),
     ("run.nsys-rep", b"x" * 99, "a report of Nsight Systems"), ("trace.json", b'{"traceEvents": []}', "a trace without memory"), ("x.json", b'{"a": 1}', "JSON")])
 def test_other_kinds_are_named(tmp_path, name, data, says):
     (tmp_path / name).write_bytes(data)
@@ -669,6 +670,8 @@ def test_bombs_stay_packed(tmp_path):
         for _ in range(200):
             f.write(b"N" * (1 << 20))
     (tmp_path / "bomb").write_bytes(compressed(gzip.decompress(path.read_bytes()), 19))
+    refused(tmp_path / "bomb", "far more")
+    (tmp_path / "bomb").write_bytes(lzma.compress(bytes(100 << 20), preset=0))
     refused(tmp_path / "bomb", "far more")
     (tmp_path / "other").write_bytes(bz2.compress(b"x"))
     refused(tmp_path / "other", "")

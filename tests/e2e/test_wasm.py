@@ -7,6 +7,7 @@ import functools
 import gzip
 import http.server
 import json
+import lzma
 import shutil
 import subprocess
 import sys
@@ -94,10 +95,11 @@ def test_snapshots_are_read(tool, tmp_path, browser):
     raw = (tmp_path / "s.pickle").read_bytes()
     (tmp_path / "s.gz").write_bytes(gzip.compress(raw))
     (tmp_path / "s.zst").write_bytes(compressed(raw))
+    (tmp_path / "s.xz").write_bytes(lzma.compress(raw, preset=9))
     (tmp_path / "trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": [{"name": "[memory]", "ts": 10.5 + i, "args": {
         "Device Type": 1, "Device Id": 0, "Addr": 4096 * (i % 3), "Bytes": 512 if i < 3 else -512, "Total Allocated": 5120 + 512 * min(i + 1, 5 - i), "Total Reserved": 1 << 21}} for i in range(6)]}))
     compare(browser, tmp_path, ["report", "trace.json", "--json"], ["html", "trace.json", "-o", "page.html"])
-    compare(browser, tmp_path, *of("s.pickle"), ["report", "s.gz", "--json"], ["report", "s.zst", "--json"])
+    compare(browser, tmp_path, *of("s.pickle"), ["report", "s.gz", "--json"], ["report", "s.zst", "--json"], ["report", "s.xz", "--json"])
 
 
 def test_two_files_and_a_folder(tmp_path, browser):

@@ -6,6 +6,7 @@
 #include "unpack.h"
 
 #include <errno.h>
+#include <lzma.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,10 @@
 #include "need.h"
 #include "say.h"
 
-#define ALWAYS (64ull << 20)
-#define NEVER  (4ull << 30)
-#define GROWTH 1000
+#define ALWAYS	      (64ull << 20)
+#define NEVER	      (4ull << 30)
+#define GROWTH	      1000
+#define XZ_DICTIONARY (128ul << 20) /* bytes, with its tables: `xz -9` takes 65 MiB */
 
 struct output {
 	uint8_t *data;
@@ -95,6 +97,28 @@ static void inflate_from(const struct unpacked *from, size_t at, int bits, struc
 static void unpack_gzip(const struct unpacked *from, struct output *o)
 {
 	inflate_from(from, 0, 15 + 16, o);
+}
+
+static void unpack_xz(const struct unpacked *from, struct output *o)
+{
+	lzma_stream z = LZMA_STREAM_INIT;
+	lzma_ret rc = lzma_stream_decoder(&z, XZ_DICTIONARY, LZMA_CONCATENATED);
+
+	z.next_in = from->data;
+	z.avail_in = from->len;
+	while (rc == LZMA_OK && grow(o)) {
+		z.next_out = o->data + o->len;
+		z.avail_out = o->room - o->len;
+		rc = lzma_code(&z, LZMA_FINISH);
+		o->len = (size_t)(z.next_out - o->data);
+	}
+	lzma_end(&z);
+	if (rc == LZMA_STREAM_END || o->error)
+		return;
+	o->error = rc == LZMA_BUF_ERROR ? "cannot be unpacked: its xz data ends too early"
+		   : rc == LZMA_MEMLIMIT_ERROR
+			   ? "has an unusually large xz dictionary; unpack it first: xz -dk"
+			   : "cannot be unpacked: its xz data is damaged";
 }
 
 static void output_copy(struct output *o, const uint8_t *from, size_t len)
@@ -194,6 +218,9 @@ static const struct packing {
 	{ "\x28\xb5\x2f\xfd", 4, unpack_zstd },
 	{ "\x1f\x8b\x08", 3, unpack_gzip },
 	{ "PK\3\4", 4, unpack_zip },
+	{ "\xfd"
+	  "7zXZ",
+	  6, unpack_xz },
 };
 
 static const struct packing *packing_of(const void *start, size_t len)

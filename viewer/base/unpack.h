@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole file in memory, read as it is or unpacked (zstd, gzip, the first
- * file of a zip archive, the snapshot in a page of memory_viz), up to a size limit.
+ * A whole file in memory, read as it is or unpacked (zstd, gzip, xz, the
+ * first file of a zip archive, the snapshot in a page of memory_viz), up to a size limit.
  */
 #ifndef VIEWER_UNPACK_H
 #define VIEWER_UNPACK_H

@@ -30,9 +30,6 @@ static const struct {
 } others[] = {
 	{ "version https://git-lfs", NULL,
 	  "a Git LFS pointer; git lfs pull fetches the file itself" },
-	{ "\xfd"
-	  "7zXZ",
-	  NULL, "packed with xz; unpack it first: xz -dk" },
 	{ "<html>\n<head><meta charset=\"utf-8\" /><title>GPU M", NULL,
 	  "a picture of a memory timeline; export_memory_timeline(\"x.json\") writes its figures" },
 	{ "BZh", NULL, "packed with bzip2; unpack it first: bzip2 -dk" },
