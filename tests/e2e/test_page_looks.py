@@ -231,6 +231,18 @@ def test_the_address_holds_the_text(page):
     assert [got[i][2] for i in (15, 18)] == ["c_attn|=+%'\"", "attention &"] and got[21] == got[0]
 
 
+@needs_browser
+def test_the_address_holds_the_filters(page):
+    """Each choice is in the link and restored, in its field, too; words that mean nothing choose nothing."""
+    state = "[window.gpumemtrace.moment().blocks.length, document.querySelector('.summary').textContent, ...[...document.querySelectorAll('.filters select')].map((s) => s.value)]"
+    fields = {"Class": "String(window.gpumemtrace.app.doc.classes.findIndex((c) => c.name === 'parameters'))", "Size": "'1048576'", "Age": "'first'"}
+    choose = [f"(() => {{ const s = document.querySelector('.filters select[aria-label={name}]'); s.value = {value}; s.dispatchEvent(new Event('change')); }})()" for name, value in fields.items()]
+    got = browse(page, state, *choose, {"wait": 400}, state, "location.hash", {"reload": True}, state, "location.hash = 'at=400&of=none&size=x&age=never&stream=77'", {"wait": 400}, "document.querySelector('.summary').textContent",
+                 "location.hash = 'at=400&of=inputs'", {"wait": 400}, "new Set(window.gpumemtrace.moment().entries.map((e) => window.gpumemtrace.app.doc.classes[e.category].name)).size")
+    assert "&of=parameters&size=1048576&age=first" in got[6] and got[5][3:5] == ["1048576", "first"] and " of " in got[5][1]
+    assert got[8] == got[5] and " of " not in got[11] and got[14] == 1
+
+
 # Events
 
 @needs_browser

@@ -3,19 +3,21 @@
 forced colours: the trouble stands in the first 800 pixels, and nothing scrolls sideways. `make test-page` leaves the pictures in
 build/pictures, for people to look at."""
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import test_summary
-from conftest import BUILD, Tool
+from conftest import BUILD, ROOT, Tool
 from test_html import MIB, browse, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
 from test_import import small, write
 
 pytestmark = needs_browser
 PICTURES = BUILD / "pictures"
 # Name of the page -> what its first lines say; the kind of a finding, or words.
-PAGES = {"leak": "growth", "spike": "spike", "oom": "out_of_memory", "cache": "reserved", "ranks": "ranks", "state": "a state at one moment", "steps": "3,999 steps"}
+PAGES = {"leak": "growth", "spike": "spike", "oom": "out_of_memory", "cache": "reserved", "ranks": "ranks", "state": "a state at one moment", "steps": "3,999 steps", "events": "out_of_memory"}
+MOST = 12_000_000  # events of that page
 ALLOC = "event block_alloc time_ns={} addr={} size={} arg0={} arg1={} thread=1\n"
 
 
@@ -29,6 +31,12 @@ def made(name, folder):
         bare = small()
         bare["device_traces"][0] = []
         return [write(folder / "state.pickle", bare)]
+    if name == "events":
+        run, path = ROOT / "tests/data/example/new.gmt", folder / "long.gmt"
+        begins = [str(r["begin_ns"]) for r in Tool().json("steps", run)["rows"] if r["phase"] == "step"]
+        subprocess.run([BUILD / "data/make_long", run, path, *begins[1:3], str(MOST // 680)], check=True)
+        assert Tool().json("report", path)["events"] > MOST
+        return [path]
     text, mark = "thread 1 1 main\n", "event range_{} time_ns={} arg0=1 arg1=1 name={} thread=1\n"
     for i in range(4000):
         text += f"string {i + 1} ProfilerStep#{i}\n" + mark.format("begin", 1000 * i + 1, i + 1) + ALLOC.format(1000 * i + 2, 1 << 28, (8 + i % 7) * MIB, (8 + i % 7) * MIB, 64 * MIB)
@@ -42,7 +50,7 @@ LOOK = """((want) => { const of = document.querySelector(`#findings [data-kind="
   return [of ? Math.round(of.getBoundingClientRect().bottom + scrollY) : null, document.documentElement.scrollWidth - innerWidth, shown ? chart.toDataURL().length > 4000 : null] })(%s)"""
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.more if n == "events" else ()) for n in PAGES])
 def test_the_trouble_stands_first(name, tmp_path):
     PICTURES.mkdir(exist_ok=True)
     Tool()("html", *made(name, tmp_path), "-o", tmp_path / "page.html")

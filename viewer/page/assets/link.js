@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The moment, the classes shown, the stretch in view and the text searched for stand behind the # of the page's address: a
- * link, a reload and the browser's way back restore them. */
+/* The moment, the classes shown, the stretch in view and what blocks are filtered by stand behind the # of the page's address:
+ * a link, a reload and the browser's way back restore them. */
+
+/* What the filters are called there. */
+const FILTER_WORDS = { text: 'text', category: 'of', least: 'size', age: 'age', thread: 'thread', stream: 'stream' };
 
 function linkState(timeline) {
   const first = app.track;
   let wait = 0;
 
+  /* A class has its name there, because its number is another one in another version. */
+  function filterWord(name) {
+    const value = filters[name];
+    if (!value || (name === 'age' && ['0', 'mark'].includes(value))) return '';
+    return encodeURIComponent(name === 'category' ? app.doc.classes[value].name : value);
+  }
+
+  /* A word that is no choice here chooses nothing. */
+  function filterOf(name, word) {
+    const one = (all, otherwise) => (all.includes(word) ? word : otherwise);
+    if (name === 'text') return word;
+    if (name === 'category') return one(app.doc.classes.map((c) => c.name), '') && String(app.doc.classes.findIndex((c) => c.name === word));
+    if (name === 'least') return Number(one(SIZES.map(([n]) => String(n)), 0));
+    return name === 'age' ? one(AGES.map(([age]) => age), '0') : one(app.track.contexts.map((c) => c[name]), '');
+  }
+
   function address() {
     const t = app.track, [classes, zoom] = timeline.state();
     const one = t.rank !== '' && app.doc.tracks.filter((x) => x.rank === t.rank).length === 1;
-    const parts = [[one ? 'rank' : 'track', t === first ? '' : one ? t.rank : t.index], ['at', app.seq], ['class', classes], ['zoom', zoom], ['block', app.block ? app.block.seq : ''], ['since', app.mark || ''], ['text', encodeURIComponent(filters.text)]].filter(([, v]) => v !== '');
+    const parts = [[one ? 'rank' : 'track', t === first ? '' : one ? t.rank : t.index], ['at', app.seq], ['class', classes], ['zoom', zoom], ['block', app.block ? app.block.seq : ''], ['since', app.mark || ''], ...Object.entries(FILTER_WORDS).map(([name, word]) => [word, filterWord(name)])].filter(([, v]) => v !== '');
     return parts.length === 1 && app.seq === t.peak_seq ? '#' : '#' + parts.map((p) => p.join('=')).join('&');
   }
 
@@ -21,8 +40,8 @@ function linkState(timeline) {
     timeline.look(given.has('class') ? given.get('class').split(',') : null, given.get('zoom'));
     chooseMoment(at > 0 && at <= track.last_seq ? at : track.peak_seq);
     app.mark = Number(given.get('since')) || 0;
+    for (const [name, word] of Object.entries(FILTER_WORDS)) setFilter(name, filterOf(name, given.get(word) || ''));
     if (app.mark) setFilter('age', 'mark');
-    setFilter('text', given.get('text') || '');
     chooseBlock(given.has('block') && livesOf(app.doc, track).find((b) => b.seq === Number(given.get('block'))) || null);
   }
 
