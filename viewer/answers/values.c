@@ -213,12 +213,13 @@ void values_text(const struct values *v, struct emit *out)
 
 	if (!v->decisions)
 		return;
-	emit_title(out, "%s", values_sentence(v, text));
-	emit_line(out, "  %s.",
-		  v->bare    ? "Sizes that depend on them may be too small, and so may the peak"
-		  : v->sizes ? "Sizes that depend on them may differ on a card, and so may the peak"
-			     : "All of them were decisions, yes or no: on a card the program may "
-			       "take another path");
+	emit_title(out, "Values that are not computed");
+	emit_sentence(
+		out, "  ", "  %s. %s.", values_sentence(v, text),
+		v->bare	   ? "Sizes that depend on them may be too small, and so may the peak"
+		: v->sizes ? "Sizes that depend on them may differ on a card, and so may the peak"
+			   : "All of them were decisions, yes or no: on a card the program may "
+			     "take another path");
 }
 
 static bool place_row(void *ctx, size_t i, struct row_value_place *row)

@@ -96,8 +96,9 @@ static void print_module_lines(struct emit *out, struct nodes *nodes, const stru
 		   o->category < 0 ? "all classes" : category_words((unsigned)o->category),
 		   human_many(n, all->blocks, "block"));
 	if (!all->blocks) {
-		emit_line(out, "No such block is alive then: --at names another moment, --class "
-			       "all shows every class.");
+		emit_sentence(out, "",
+			      "No such block is alive then: --at names another moment, --class "
+			      "all shows every class.");
 		return;
 	}
 	emit_line(out, "%s", "");

@@ -182,8 +182,9 @@ static void print_settings(struct emit *out, struct replay_view *v, struct row_r
 	emit_line(out, "%s", "");
 	emit_columns(out, replay_setting, &row->settings, columns, 0);
 	emit_line(out, "%s", "");
-	emit_line(out, "  Lower bounds: %s for a planner that knows the future, %s alive at once.",
-		  human_bytes(a, row->packed_bytes), human_bytes(b, row->lower_bound_bytes));
+	emit_sentence(out, "  ",
+		      "  Lower bounds: %s for a planner that knows the future, %s alive at once.",
+		      human_bytes(a, row->packed_bytes), human_bytes(b, row->lower_bound_bytes));
 	if (row->recorded_ooms)
 		emit_line(out, "  %s requests fail in the recording.",
 			  human_count(a, row->recorded_ooms));
