@@ -5,6 +5,7 @@
 
 #include "../base/need.h"
 #include "../classes/study.h"
+#include "../stacks/symbols.h"
 
 #define PART 65536
 
@@ -42,15 +43,19 @@ int kept_read(struct kept *k, struct recording *r)
 	study_begin(&k->model);
 	rc = recording_run(r, UINT64_MAX, read_event, k);
 	model_settle(&k->model);
-	if (rc)
+	if (rc) {
 		kept_free(k);
-	else
-		r->kept = k;
-	return rc;
+		return rc;
+	}
+	r->kept = k;
+	k->names = r->defs.names = symbols_new(&r->defs);
+	return 0;
 }
 
 void kept_free(struct kept *k)
 {
+	if (k->names)
+		symbols_free(k->names);
 	model_free(&k->model);
 	free(k->parts);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the events of a recording came to, kept from question to question while it stays open: the
- * tables, and where in the file each part of the events stands.
+ * tables, where in the file each part of the events stands, and names of native functions.
  */
 #ifndef VIEWER_KEPT_H
 #define VIEWER_KEPT_H
@@ -19,6 +19,7 @@ struct kept {
 	struct kept_part *parts;
 	size_t part_count, part_room;
 	uint64_t in_part, last_seq;
+	struct symbols *names; /* those of the recording's definitions */
 };
 
 /* Reads all events once; r->kept is set. 0, or a sentence was said and the exit code: then nothing

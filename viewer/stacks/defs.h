@@ -64,11 +64,14 @@ struct defs_kind {
 	struct map ids;
 };
 
+struct symbols;
+
 struct defs {
 	struct defs_kind strings, threads, modules, codes, nodes, metas, symbols, sources,
 		functions;
 	uint64_t bad;		   /* payloads that could not be read */
 	struct defs_chunk *chunks; /* storage of the strings */
+	struct symbols *names;	   /* kept from question to question, or NULL */
 };
 
 void defs_free(struct defs *d);

@@ -23,14 +23,15 @@ void owners_free(struct owners *o)
 
 void owners_open(struct owners *o, struct stacks *stacks, struct defs *d)
 {
-	stacks_init(stacks, d, symbols_new(d));
+	stacks_init(stacks, d, d->names ? d->names : symbols_new(d));
 	owners_init(o, stacks);
 }
 
 void owners_close(struct owners *o)
 {
 	owners_free(o);
-	symbols_free(o->stacks->symbols);
+	if (o->stacks->symbols != o->stacks->defs->names)
+		symbols_free(o->stacks->symbols);
 	stacks_free(o->stacks);
 }
 
