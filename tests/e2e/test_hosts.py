@@ -261,7 +261,7 @@ def test_a_bounded_recording_whose_drain_starves(machine, tmp_path):
     assert not ended(running)
     path = tmp_path / "run.gmt"
     recorded, dropped = counted(path)
-    left_out = int(toy.facts(path)["thinned.events"])
+    left_out = int(toy.facts(path).get("thinned.events", 0))  # none where starved threads made few large blocks, which pack better
     assert not dropped and recorded + left_out == made(tmp_path) > 1000000
     assert path.stat().st_size < 4 << 20
 
