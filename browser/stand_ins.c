@@ -19,7 +19,7 @@
 #include "../viewer/ranks/ranks_work.h"
 #include "../viewer/recording/recording.h"
 #include "../viewer/handover/search_facts.h"
-#include "../viewer/stacks/elf_names.h"
+#include "../viewer/recording/elf_names.h"
 
 static int say_left_out(void)
 {

@@ -7,7 +7,7 @@
 #ifndef VIEWER_SITES_H
 #define VIEWER_SITES_H
 
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 
 struct site_of_stack {
 	uint64_t key;

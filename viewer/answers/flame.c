@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "../stacks/demangle.h"
+#include "../recording/demangle.h"
 #include "module_tree.h"
 
 #define NAME 512

@@ -3,7 +3,7 @@
 #ifndef VIEWER_PEAK_H
 #define VIEWER_PEAK_H
 
-#include "../documents/document.h"
+#include "document.h"
 #include "../moments/snapshot.h"
 #include "holders.h"
 

@@ -5,7 +5,7 @@
 
 #include "../base/human.h"
 #include "../classes/classify.h"
-#include "../documents/document.h"
+#include "document.h"
 #include "../moments/instant.h"
 #include "../moments/moments.h"
 #include "../moments/timeline.h"

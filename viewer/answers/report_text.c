@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../base/shell.h"
-#include "../documents/columns.h"
+#include "columns.h"
 #include "../recording/run_state.h"
 #include "parts.h"
 #include "report.h"

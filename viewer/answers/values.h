@@ -6,9 +6,9 @@
 #ifndef VIEWER_VALUES_H
 #define VIEWER_VALUES_H
 
-#include "../documents/document.h"
+#include "document.h"
 #include "../model/reads.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 
 #define VALUES_SENTENCE 600
 

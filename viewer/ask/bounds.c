@@ -15,7 +15,7 @@
 #include "../moments/highest.h"
 #include "../moments/snapshot.h"
 #include "../recording/run_state.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 /* State while the limits of one recording are checked. */
 struct look {

@@ -4,7 +4,7 @@
 
 #include "../answers/module_tree.h"
 #include "../base/need.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 #include "command.h"
 
 #define WHO 46

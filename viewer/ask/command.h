@@ -6,7 +6,7 @@
 #include "../answers/account.h"
 #include "../base/human.h"
 #include "../base/say.h"
-#include "../documents/columns.h"
+#include "../answers/columns.h"
 #include "../moments/timeline.h"
 #include "options.h"
 

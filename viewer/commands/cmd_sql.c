@@ -8,8 +8,8 @@
 #include "../handover/lake.h"
 #include "../handover/lake_files.h"
 #include "../handover/question.h"
-#include "../stacks/defs.h"
-#include "../stacks/owner_words.h"
+#include "../recording/defs.h"
+#include "../recording/owner_words.h"
 
 /* The ready questions of a lake (views.sql). */
 

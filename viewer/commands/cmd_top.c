@@ -27,7 +27,7 @@
 #include "../moments/snapshot.h"
 #include "../recording/run_state.h"
 #include "../recording/running.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 /*
  * The terminal while a command owns it: its other page, keys without return. Given back when the

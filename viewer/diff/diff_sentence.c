@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 /* "2 times", "1/8". */
 const char *sentence_times(char buf[SENTENCE_TIMES], double factor)

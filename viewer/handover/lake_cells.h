@@ -3,7 +3,7 @@
 #ifndef VIEWER_LAKE_CELLS_H
 #define VIEWER_LAKE_CELLS_H
 
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 #include "lake.h"
 
 #define put_int(w, table, column, n) \

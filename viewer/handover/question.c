@@ -10,9 +10,9 @@
 #include "../base/need.h"
 #include "../base/proc.h"
 #include "../base/say.h"
-#include "../documents/columns.h"
+#include "../answers/columns.h"
 #include "../page/page_write.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 #include "../../format/version.h"
 #include "handover.h"
 

@@ -16,8 +16,8 @@
 #include "tensors.h"
 #include "waits.h"
 #include "spans.h"
-#include "../stacks/defs.h"
-#include "../stacks/signs.h"
+#include "../recording/defs.h"
+#include "../recording/signs.h"
 #include "history.h"
 
 #define MODEL_DEVICES LEVEL_DEVICES

@@ -6,7 +6,7 @@
 
 #include "../base/bytes.h"
 #include "../base/need.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 
 #define UNKNOWN UINT8_MAX
 

@@ -11,7 +11,7 @@
 #ifndef VIEWER_OPTIMIZERS_H
 #define VIEWER_OPTIMIZERS_H
 
-#include "../stacks/stacks.h"
+#include "../recording/stacks.h"
 #include "spans.h"
 
 #define OPTIMIZERS_MAX 64 /* of one run; a bit each */

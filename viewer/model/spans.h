@@ -14,8 +14,8 @@
 
 #include "../base/map.h"
 #include "lives.h"
-#include "../stacks/defs.h"
-#include "../stacks/signs.h"
+#include "../recording/defs.h"
+#include "../recording/signs.h"
 
 #define SPAN_RANGES 16
 #define SPAN_RECENT 1024

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../model/optimizer_names.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 #define OPS    "at::_ops::"
 #define BEFORE "before the first step"

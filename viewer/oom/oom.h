@@ -11,14 +11,14 @@
 #include "../answers/leaks.h"
 #include "../answers/unused.h"
 #include "../base/human.h"
-#include "../documents/document.h"
+#include "../answers/document.h"
 #include "../moments/refusals.h"
 #include "../moments/room.h"
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
 #include "../replay/replay_refusal.h"
 #include "../answers/private_pools.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 /* Blocks that stand out: the largest of what the passes made, and those like it. */
 struct oom_spike {

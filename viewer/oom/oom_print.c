@@ -4,7 +4,7 @@
 
 #include "../answers/parts.h"
 #include "../base/shell.h"
-#include "../documents/columns.h"
+#include "../answers/columns.h"
 #include "oom.h"
 
 #define LINE   28 /* columns for a line of code */

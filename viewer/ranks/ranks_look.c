@@ -8,8 +8,8 @@
 #include "../../format/rank.h"
 #include "../base/need.h"
 #include "../recording/import.h"
-#include "../stacks/defs.h"
-#include "../stacks/owner_words.h"
+#include "../recording/defs.h"
+#include "../recording/owner_words.h"
 
 #define KEY(name) "env." name,
 static const char *const rank_keys[] = { GMT_RANK_NAMES(KEY) };

@@ -3,7 +3,7 @@
 #ifndef VIEWER_RANKS_PRINT_H
 #define VIEWER_RANKS_PRINT_H
 
-#include "../documents/document.h"
+#include "../answers/document.h"
 #include "ranks_elsewhere.h"
 #include "ranks_stray.h"
 

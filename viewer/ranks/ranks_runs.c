@@ -9,7 +9,7 @@
 
 #include "../base/need.h"
 #include "../base/say.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 #include "ranks_differ.h"
 
 void ranks_leave(struct ranks_run *run, char *path)

@@ -7,7 +7,7 @@
 
 #include "../base/human.h"
 #include "../base/need.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 #define MAIN  RANKS_MAIN
 #define SUM   RANKS_SUM

@@ -8,7 +8,7 @@
 #define VIEWER_RECORDING_H
 
 #include "../../format/reader.h"
-#include "../stacks/defs.h"
+#include "defs.h"
 
 struct recording {
 	const char *path;

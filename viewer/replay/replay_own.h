@@ -3,7 +3,7 @@
 #ifndef VIEWER_REPLAY_OWN_H
 #define VIEWER_REPLAY_OWN_H
 
-#include "../stacks/defs.h"
+#include "../recording/defs.h"
 #include "replay.h"
 
 struct replay_own {

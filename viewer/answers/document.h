@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "../base/emit.h"
-#include "../stacks/defs.h"
-#include "../stacks/owners.h"
+#include "../recording/defs.h"
+#include "../recording/owners.h"
 
 /* Strings of a list; NULL is left out. */
 struct words {

@@ -9,7 +9,7 @@
 #include "../base/emit_json.h"
 #include "../base/human.h"
 #include "../classes/classify.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 #define COLUMNS	    16
 #define CELL	    1024

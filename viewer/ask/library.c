@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "../../format/version.h"
-#include "../ask/questions.h"
+#include "questions.h"
 #include "../base/machine.h"
 #include "../base/need.h"
 
