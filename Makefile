@@ -109,9 +109,9 @@ $(B)/libgpumemtrace_core.so: $(call objs,$(LIBRARY)) $(B)/parts.a $(B)/core.map
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o build/wasm/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
 $(O)/viewer/handover/question.o: viewer/handover/modules.def $(wildcard python/gpumemtrace/lake/*.py python/gpumemtrace/search/*.py)
-$(O)/viewer/commands/cmd_sql.o: viewer/handover/views.sql
+$(O)/viewer/commands/cmd_lake.o: viewer/handover/views.sql
 $(O)/viewer/recording/exchange.o: viewer/recording/attach.py
-$(O)/viewer/handover/search.o: python/gpumemtrace/_world.py
+$(O)/viewer/handover/question.o: python/gpumemtrace/_world.py
 $(O)/viewer/handover/handover.o: viewer/handover/handover.py
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
@@ -121,9 +121,9 @@ $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 # The command for a browser (browser/README.md), without what starts processes or reaches into them.
 # WASM= is the folder of its libraries.
 WASM_OUT := format/reader_ahead.c $(wildcard viewer/handover/*.c) $(addprefix viewer/,ranks/ranks_work.c recording/elf_names.c \
-            $(patsubst %,recording/%.c,attach exchange image registers stopped target target_memory) \
-            $(patsubst %,commands/%.c,advise_runs child engine_settings pager preload run_output run_program run_ranks run_result simcards \
-            $(addprefix cmd_,attach bisect collect compact ctl dashboard fit open regressions run sql top)))
+            $(patsubst %,recording/%.c,attach exchange registers target target_memory) \
+            $(patsubst %,commands/%.c,pager preload run_output run_program run_result searches \
+            $(addprefix cmd_,attach ctl lake open run top)))
 WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(filter-out $(WASM_OUT),$(FORMAT) $(VIEWER)))
 WASM_FLAGS := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(patsubst %,-D_WASI_EMULATED_%,MMAN SIGNAL PROCESS_CLOCKS GETPID) -O2 -g0 -w -MMD -MP \
               -include browser/system.h -I$(WASM)/include

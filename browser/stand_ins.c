@@ -12,7 +12,7 @@
 
 #include "../format/reader_ahead.h"
 #include "../viewer/base/need.h"
-#include "../viewer/commands/advise_runs.h"
+#include "../viewer/commands/searches.h"
 #include "../viewer/ask/command.h"
 #include "../viewer/commands/pager.h"
 #include "../viewer/handover/lake_work.h"

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../../viewer/recording/demangle.h"
+#include "../../viewer/recording/symbols.h"
 #include "../../viewer/recording/elf_names.h"
 #include "../../viewer/recording/stacks.h"
 

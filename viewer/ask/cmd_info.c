@@ -6,7 +6,6 @@
 
 #include "../page/page_redact.h"
 #include "../recording/recording.h"
-#include "../recording/tally.h"
 #include "../recording/owners.h"
 #include "../recording/owner_words.h"
 #include "command.h"

@@ -7,7 +7,7 @@
 
 #include "../base/need.h"
 #include "../recording/recording.h"
-#include "../recording/demangle.h"
+#include "../recording/symbols.h"
 #include "../recording/owners.h"
 #include "../recording/stacks.h"
 #include "command.h"

@@ -22,10 +22,9 @@
 #include "../base/machine.h"
 #include "../base/need.h"
 #include "../base/now.h"
-#include "../handover/lake_cells.h"
+#include "../handover/lake.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
-#include "../recording/run_state.h"
 #include "../recording/running.h"
 #include "../recording/owner_words.h"
 

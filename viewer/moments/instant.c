@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../model/optimizer_names.h"
+#include "../model/optimizers.h"
 #include "../recording/owner_words.h"
 
 #define OPS    "at::_ops::"

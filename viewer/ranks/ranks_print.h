@@ -4,7 +4,7 @@
 #define VIEWER_RANKS_PRINT_H
 
 #include "../answers/document.h"
-#include "ranks_elsewhere.h"
+#include "ranks_table.h"
 #include "ranks_stray.h"
 
 /* JSON, in the array "ranks", as soon as a row is there: what the command says, whole. */

@@ -10,7 +10,7 @@
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../recording/owners.h"
-#include "ranks_differ.h"
+#include "ranks_look.h"
 
 void ranks_leave(struct ranks_run *run, char *path)
 {

@@ -6,7 +6,7 @@
 
 #include "../base/emit.h"
 #include "../base/need.h"
-#include "demangle.h"
+#include "symbols.h"
 
 #define CODE	 40 /* columns for the code behind -c */
 #define LEAST	 6  /* columns below which a name says nothing */

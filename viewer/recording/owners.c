@@ -224,6 +224,19 @@ bool owners_is_forward(const char *function)
 	return dot && !strcmp(dot, ".forward");
 }
 
+const char *owners_module(const char *function, size_t *len)
+{
+	const char *dot = strrchr(function, '.'), *start = function;
+
+	if (!owners_is_forward(function))
+		return NULL;
+	for (const char *p = function; p < dot; p++)
+		if (*p == '.')
+			start = p + 1;
+	*len = (size_t)(dot - start);
+	return start;
+}
+
 struct owner owners_caller(struct owners *o, uint32_t stack)
 {
 	struct owner caller = { .function = "", .file = "" };

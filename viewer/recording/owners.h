@@ -38,6 +38,8 @@ struct owner owners_find(struct owners *o, const struct block *b);
 struct owner owners_caller(struct owners *o, uint32_t stack);
 /* "Net.forward" */
 bool owners_is_forward(const char *function);
+/* "MLP" of "MLP.forward" and of "build.<locals>.MLP.forward"; NULL: no forward method. */
+const char *owners_module(const char *function, size_t *len);
 bool owners_same(const struct owner *a, const struct owner *b);
 
 /* The origin of an allocation from CUDA: the name of the library that called it ("NCCL"), or of the

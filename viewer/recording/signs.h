@@ -8,8 +8,25 @@
 #ifndef VIEWER_SIGNS_H
 #define VIEWER_SIGNS_H
 
-#include "../base/dense.h"
+#include <stddef.h>
+#include <stdint.h>
+
 #include "defs.h"
+
+/* A number for each id, where ids are assigned in sequence; 0 = none. Ids beyond the maximum have
+ * none, and the caller must find theirs in another way. */
+
+#define DENSE_MOST (1u << 22)
+
+struct dense {
+	uint32_t *items;
+	size_t room;
+};
+
+static inline uint32_t dense_get(const struct dense *d, uint32_t id)
+{
+	return id < d->room ? d->items[id] : 0;
+}
 
 enum stack_sign {
 	STACK_PYTHON = 1 << 0,	    /* there are Python frames at all */

@@ -7,6 +7,8 @@
 #ifndef VIEWER_SYMBOLS_H
 #define VIEWER_SYMBOLS_H
 
+#include <stddef.h>
+
 #include "defs.h"
 
 struct symbols;
@@ -33,5 +35,13 @@ const struct symbol *symbols_place(const struct symbol *symbol);
 
 /* The object alone, without opening a file; NULL if unknown. */
 const struct defs_module *symbols_module(const struct symbols *s, uint64_t ip, uint64_t seq);
+
+/* C++ names as they were written. */
+
+/* A new string (free it), or NULL: not a C++ name, or no C++ library on this machine. */
+char *demangle(const char *name);
+
+/* The name for a narrow column, in buf: no parameters, what stands in <> as "<>". */
+const char *demangle_brief(const char *name, char *buf, size_t room);
 
 #endif

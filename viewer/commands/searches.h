@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of a program on a simulated card for `advise`: unchanged, and with each change that needs no
- * edit of the program. */
-#ifndef VIEWER_ADVISE_RUNS_H
-#define VIEWER_ADVISE_RUNS_H
+/* Searches that run a program on simulated cards: fit, bisect, and the runs of `advise`. */
+#ifndef VIEWER_SEARCHES_H
+#define VIEWER_SEARCHES_H
 
 #include "../ask/command.h"
 
