@@ -46,7 +46,7 @@ FORMAT  := $(filter-out $(ALONE),$(wildcard format/*.c))
 INSIDE  := $(filter-out format/reader_memory.c format/reader_ahead.c,$(FORMAT)) $(ALONE) # of it, what the traced program has
 SHIM    := $(wildcard shim/*.c shim/*/*.c) $(if $(CHECK),tests/check/compare_walks.c)
 CUPTI   := $(wildcard cupti/*.c)
-LIBRARY := $(wildcard viewer/library/*.c)
+LIBRARY := $(wildcard viewer/ask/library*.c)
 VIEWER  := $(filter-out $(LIBRARY),$(wildcard viewer/*/*.c))
 DEVICE  := $(if $(filter no,$(SIMGPU)),,$(wildcard simgpu/*/*.c))
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
@@ -97,7 +97,7 @@ $(B)/libgpumemtrace.so: $(call objs,$(INSIDE) $(SHIM) $(CUPTI)) $(B)/exports.map
 	$(Q)$(CC) -shared $(filter-out -fno-lto,$(LINK)) $(WHOLE) -o $@ $(filter %.o,$^) -Wl,--version-script=$(B)/exports.map \
 	  -Wl,-Bsymbolic -Wl,-z,now $(ZSTD) -ldl -lpthread
 
-# The core as a library: the interface of viewer/library/gpumemtrace.h, and of the tool's objects those that it needs.
+# The core as a library: the interface of viewer/ask/gpumemtrace.h, and of the tool's objects those that it needs.
 $(B)/core.map: Makefile
 	@mkdir -p $(@D)
 	$(Q)echo '{ global: gpumemtrace_*; local: *; };' >$@
@@ -109,9 +109,9 @@ $(B)/libgpumemtrace_core.so: $(call objs,$(LIBRARY)) $(B)/parts.a $(B)/core.map
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o build/wasm/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
 $(O)/viewer/handover/question.o: viewer/handover/modules.def $(wildcard python/gpumemtrace/lake/*.py python/gpumemtrace/search/*.py)
-$(O)/viewer/commands/cmd_sql.o: viewer/handover/views.sql
+$(O)/viewer/commands/cmd_lake.o: viewer/handover/views.sql
 $(O)/viewer/recording/exchange.o: viewer/recording/attach.py
-$(O)/viewer/handover/search.o: python/gpumemtrace/_world.py
+$(O)/viewer/handover/question.o: python/gpumemtrace/_world.py
 $(O)/viewer/handover/handover.o: viewer/handover/handover.py
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
@@ -120,10 +120,10 @@ $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 
 # The command for a browser (browser/README.md), without what starts processes or reaches into them.
 # WASM= is the folder of its libraries.
-WASM_OUT := format/reader_ahead.c $(wildcard viewer/handover/*.c) $(addprefix viewer/,ranks/ranks_work.c stacks/elf_names.c \
-            $(patsubst %,recording/%.c,attach exchange image registers stopped target target_memory) \
-            $(patsubst %,commands/%.c,advise_runs child engine_settings pager preload run_output run_program run_ranks run_result simcards \
-            $(addprefix cmd_,attach bisect collect compact ctl dashboard fit open regressions run sql top)))
+WASM_OUT := format/reader_ahead.c $(wildcard viewer/handover/*.c) $(addprefix viewer/,ranks/ranks_work.c recording/elf_names.c \
+            $(patsubst %,recording/%.c,attach exchange registers target target_memory) \
+            $(patsubst %,commands/%.c,pager preload run_output run_program run_result searches \
+            $(addprefix cmd_,attach ctl lake open run top)))
 WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(filter-out $(WASM_OUT),$(FORMAT) $(VIEWER)))
 WASM_FLAGS := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(patsubst %,-D_WASI_EMULATED_%,MMAN SIGNAL PROCESS_CLOCKS GETPID) -O2 -g0 -w -MMD -MP "-DCHUNKS_LIMIT=(384ul<<20)" \
               -include browser/system.h -I$(WASM)/include

@@ -12,14 +12,14 @@
 
 #include "../format/reader_ahead.h"
 #include "../viewer/base/need.h"
-#include "../viewer/commands/advise_runs.h"
+#include "../viewer/commands/searches.h"
 #include "../viewer/ask/command.h"
 #include "../viewer/commands/pager.h"
 #include "../viewer/handover/lake_work.h"
 #include "../viewer/ranks/ranks_work.h"
 #include "../viewer/recording/recording.h"
 #include "../viewer/handover/search_facts.h"
-#include "../viewer/stacks/elf_names.h"
+#include "../viewer/recording/elf_names.h"
 
 static int say_left_out(void)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What viewer/documents/documents.def says of the commands' JSON: the reference page docs/json.md, and whether a document
+"""What viewer/answers/documents.def says of the commands' JSON: the reference page docs/json.md, and whether a document
 is as described. Usage: scripts/json_page.py >docs/json.md"""
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ so. Text of the program that is not UTF-8 has each such byte as a lone surrogate
 
 The classes are {classes}.
 
-This page is made from [documents.def](../viewer/documents/documents.def) by `scripts/json_page.py`.
+This page is made from [documents.def](../viewer/answers/documents.def) by `scripts/json_page.py`.
 """
 EXPORT = """\
 ## The table of blocks
@@ -59,7 +59,7 @@ def arguments(text):
 def tables():
     """name -> (meaning, members), as they stand in the file."""
     found = {}
-    for kind, text in ENTRY.findall(read("viewer/documents/documents.def").split("clang-format off", 1)[1]):
+    for kind, text in ENTRY.findall(read("viewer/answers/documents.def").split("clang-format off", 1)[1]):
         table, *rest = [a.strip('"') if a.startswith('"') else a for a in arguments(text)]
         if kind == "TABLE":
             found[table] = (rest[0], [])
@@ -79,7 +79,7 @@ def tables():
 
 def types():
     return {name: (json, unit) for name, json, unit in
-            re.findall(r'^TYPE\((\w+), "([^"]*)", "([^"]*)"\)', read("viewer/documents/member_types.def"), re.M)}
+            re.findall(r'^TYPE\((\w+), "([^"]*)", "([^"]*)"\)', read("viewer/answers/member_types.def"), re.M)}
 
 
 def classes():

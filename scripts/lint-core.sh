@@ -11,12 +11,12 @@ banned='fork|vfork|clone|exec[lv]p?e?|execvpe|fexecve|posix_spawnp?|popen|pclose
 |getenv|secure_getenv|setenv|unsetenv|putenv|environ|setlocale
 |exit|_exit|_Exit|quick_exit|abort|atexit|__assert_fail|stdin|stdout|stderr|printf|vprintf|puts|putchar|perror|open_memstream'
 banned=$(tr -d '\n' <<<"$banned")
-lib=build/libgpumemtrace_core.so allow=scripts/lint-core.allow header=viewer/library/gpumemtrace.h rc=0
+lib=build/libgpumemtrace_core.so allow=scripts/lint-core.allow header=viewer/ask/gpumemtrace.h rc=0
 [ -e $lib.map ] || { echo "$lib is not built"; exit 1; }
 
 objects=$(grep -oE 'parts\.a\([a-z0-9_]+\.o\)' $lib.map | sort -u | sed 's/.*(\(.*\))/\1/')
 [ "$(wc -l <<<"$objects")" -gt 100 ] || { echo "$lib.map names too few objects"; rc=1; }
-used=$({ for o in $objects; do find build/obj/format build/obj/viewer -name "$o"; done; ls build/obj/viewer/library/*.o; } | xargs nm -A -u |
+used=$({ for o in $objects; do find build/obj/format build/obj/viewer -name "$o"; done; ls build/obj/viewer/ask/library*.o; } | xargs nm -A -u |
 	sed -nE 's/^build\/obj\/(.*)\.o: +U ([^@]*).*/\1.c \2/p' | grep -E " ($banned)\$" | sort -u |
 	while read -r file function; do [ ! -e "$file" ] || echo "$file $function"; done) # objects of files that were moved stay in build/
 allowed=$(grep -v '^#' $allow | awk '{ print $1, $2 }' | sort -u)

@@ -80,7 +80,7 @@ def calls(top, kinds="TDBRC"):
         return
     listed = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True).stdout
     rows = [(objects[path], *rest.split()[-2:]) for path, rest in (line.split(":", 1) for line in listed.splitlines())]
-    home = {symbol: source for source, kind, symbol in reversed(rows) if kind in kinds}  # the library has a machine of its own: the first one counts
+    home = {symbol: source for source, kind, symbol in sorted(rows, key=lambda row: "/library_" not in row[0]) if kind in kinds}  # the library has a machine of its own: the other counts
     for source, kind, symbol in rows:
         if kind == "U" and symbol in home and symbol not in OF_THE_C_LIBRARY:
             yield source, symbol, home[symbol]

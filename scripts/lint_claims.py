@@ -139,7 +139,7 @@ def once():
     causes = [*docs_reference.rows("viewer/oom/oom_causes.def", "CAUSE")]
     return [
         ("docs/questions/out-of-memory.md", r"\*\*Cause\*\*: one of (\w+),", (word(len(causes)),)),
-        ("docs/python.md", r"in batches of ([\d,]+) rows", (constant("viewer/export/arrow_batch.h", "ARROW_ROWS"),)),
+        ("docs/python.md", r"in batches of ([\d,]+) rows", (constant("viewer/export/arrow.h", "ARROW_ROWS"),)),
         ("docs/cost.md", r"GPT-2 ([\d.]+), Qwen2 ([\d.]+), ResNet-50 ([\d.]+), mixture of experts ([\d.]+) \(", sizes()),
         ("README.md", r"three on one day gave (\d+), (\d+) and (\d+) %", varied()),
         ("simgpu/README.md", r"copies of it on the device: (\d+) MiB", (constant("simgpu/core/extents.h", "EXTENT_BOUND", MIB),)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents that the Python package reads, as classes, made from viewer/documents/documents.def.
+"""The documents that the Python package reads, as classes, made from viewer/answers/documents.def.
 Usage: scripts/python_documents.py >python/gpumemtrace/_documents.py"""
 import keyword
 
@@ -10,7 +10,7 @@ READ = ("info", "stack", "report", "live", "why", "peak", "steps", "leaks", "acc
 PYTHON = {"FLAG": "bool", "DECIMAL": "float", "TEXT": "str", "RAW": "str", "CLASS": "str", "CLASSES": "Mapping[str, int]",
           "WORDS": "Tuple[str, ...]", "FACTS": "Mapping[str, str]"}
 HEAD = '''# SPDX-License-Identifier: Apache-2.0
-# Made from viewer/documents/documents.def by scripts/python_documents.py: change that one.
+# Made from viewer/answers/documents.def by scripts/python_documents.py: change that one.
 """What the tool's commands answer: one class for each object of their JSON (docs/json.md), with the same members.
 Bytes are bytes of device memory as the allocator has them, times are nanoseconds of the recorded program's
 ``CLOCK_MONOTONIC``. A member whose name is a word of Python has ``_`` behind it."""

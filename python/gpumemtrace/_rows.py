@@ -20,7 +20,7 @@ _ARROW = {"DECIMAL": "g", "FLAG": "b", "TEXT": "u", "RAW": "u", "CLASS": "u"}
 class Row:
     """An object of the tool's JSON. Members that this version of the package does not know are left out."""
 
-    _types: ClassVar[str] = ""  # of each member, in order, as in viewer/documents/member_types.def
+    _types: ClassVar[str] = ""  # of each member, in order, as in viewer/answers/member_types.def
     _kinds: ClassVar[Kinds] = {}
 
     def __init_subclass__(cls) -> None:

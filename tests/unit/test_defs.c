@@ -6,8 +6,8 @@
  */
 #include "recordings.h"
 
-#include "../../viewer/stacks/defs.h"
-#include "../../viewer/stacks/owners.h"
+#include "../../viewer/recording/defs.h"
+#include "../../viewer/recording/owners.h"
 
 static void add(struct defs *d, unsigned kind, uint32_t id, const void *payload, size_t len)
 {

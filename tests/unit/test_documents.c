@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "../../viewer/documents/columns.h"
+#include "../../viewer/answers/columns.h"
 
 static char text[4096];
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../viewer/handover/lake_cells.h"
+#include "../../viewer/handover/lake.h"
 
 static void what_is_left(void **state)
 {

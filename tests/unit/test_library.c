@@ -5,7 +5,7 @@
  * or after it, and arrays in any order; questions of several threads. What documents say is
  * compared with the command's in tests/e2e/test_python.py.
  *
- * links: viewer/library/
+ * links: viewer/ask/library*.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../viewer/library/arrow_abi.h"
-#include "../../viewer/library/gpumemtrace.h"
+#include "../../viewer/ask/arrow_abi.h"
+#include "../../viewer/ask/gpumemtrace.h"
 
 #define OLD "tests/data/example/old.gmt"
 #define NEW "tests/data/example/new.gmt"

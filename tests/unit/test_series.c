@@ -12,7 +12,7 @@
 
 #include "../../viewer/moments/envelope.h"
 #include "../../viewer/moments/moments.h"
-#include "../../viewer/model/optimizer_names.h"
+#include "../../viewer/model/optimizers.h"
 
 #define TORCH "/v/lib/python3.11/site-packages/torch/"
 

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../../viewer/stacks/demangle.h"
-#include "../../viewer/stacks/elf_names.h"
-#include "../../viewer/stacks/stacks.h"
+#include "../../viewer/recording/symbols.h"
+#include "../../viewer/recording/elf_names.h"
+#include "../../viewer/recording/stacks.h"
 
 struct object {
 	const void *address; /* wanted: the object that holds it */

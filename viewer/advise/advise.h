@@ -10,7 +10,7 @@
 #define VIEWER_ADVISE_H
 
 #include "../base/human.h"
-#include "../documents/document.h"
+#include "../answers/document.h"
 #include "plan.h"
 
 #define ADVISE_TEXT 600

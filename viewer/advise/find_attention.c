@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../answers/scores.h"
 #include "../base/need.h"
 #include "ops.h"
 #include "sites.h"

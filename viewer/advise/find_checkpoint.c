@@ -13,7 +13,7 @@
 #include "../base/need.h"
 #include "../base/sorted.h"
 #include "advise.h"
-#include "layers.h"
+#include "sites.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 

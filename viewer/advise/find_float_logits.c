@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "../answers/scores.h"
 #include "ops.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)

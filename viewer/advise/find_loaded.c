@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "../base/need.h"
-#include "../model/optimizer_names.h"
+#include "../model/optimizers.h"
 #include "advise.h"
 
 #define SMALL 4096 /* of many sizes rounded up to one */

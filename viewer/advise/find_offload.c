@@ -7,7 +7,7 @@
 
 #include "../base/arithmetic.h"
 #include "../base/need.h"
-#include "layers.h"
+#include "sites.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 

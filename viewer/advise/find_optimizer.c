@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "../model/optimizer_names.h"
+#include "../model/optimizers.h"
 #include "advise.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)

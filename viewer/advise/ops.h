@@ -3,6 +3,9 @@
 #ifndef VIEWER_OPS_H
 #define VIEWER_OPS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "advise.h"
 
 struct op {
@@ -21,5 +24,16 @@ struct ops {
 const struct op *ops_find(struct ops *o, const struct advised *l);
 bool ops_is_loss(const struct op *op);
 void ops_free(struct ops *o);
+
+/* An operator's role in unfused attention, by its name. Scores are the product and its softmax, of
+ * equal size. A fused kernel never stores them. */
+
+enum made { MADE_OTHER, MADE_PRODUCT, MADE_SOFTMAX, MADE_BETWEEN };
+
+#define SCORES_MIN (1u << 20)
+
+enum made scores_made_by(const char *op);
+/* Whether both have the same number of values, in equal precision or in half. */
+bool scores_alike(uint64_t a, uint64_t b);
 
 #endif

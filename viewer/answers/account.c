@@ -2,11 +2,316 @@
 /* Measures: what lay in memory at the ends of the phases of one step in the steady state. */
 #include "account.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "../base/human.h"
 #include "../moments/refusals.h"
-#include "module_tree.h"
+#include "../moments/room.h"
+#include "flame.h"
+
+/*
+ * The published formulas (b batch, s sequence, d width, h heads, L layers, N parameters, P bytes of
+ * an element). A layer keeps about 34 b s d + 5 b h s^2 bytes in 16 bits: 16 tensors of the width,
+ * two masks of a byte, and for the scores two tensors and a mask. Mixed-precision Adam takes 16
+ * bytes per parameter. The peak is parameters + state + the greater of two: gradients with the
+ * optimizer's temporaries, or activations.
+ */
+
+#define NONE -1.0
+
+static struct account_row *put_row(struct account *a, const char *section, const char *key,
+				   const char *title, enum account_unit unit, double measured,
+				   double formula)
+{
+	static struct account_row beyond;
+	struct account_row *row = a->count < ACCOUNT_ROWS ? &a->rows[a->count++] : &beyond;
+
+	*row = (struct account_row){ .section = section,
+				     .key = key,
+				     .title = title,
+				     .unit = unit,
+				     .has_measured = measured >= 0,
+				     .has_formula = formula >= 0,
+				     .measured = measured,
+				     .formula = formula };
+	return row;
+}
+
+/* Bytes of state per trained parameter: moments of 4 bytes, and with 16-bit weights also a 32-bit
+ * copy if the measured state is large enough for one; moments of 2 bytes if it is that small. */
+static double state_formula(const struct account *a, double bytes, double measured)
+{
+	double moments = optimizer_tensors(a->optimizer);
+
+	if (moments < 0)
+		return NONE;
+	if (bytes < 4 && measured > moments * 4 + 2)
+		return moments * 4 + 4;
+	if (bytes < 4 && measured < moments * bytes * 1.5)
+		return moments * bytes;
+	if (!strcmp(a->optimizer, "SGD") && measured < 1)
+		return 0;
+	return moments * 4;
+}
+
+/* Trained share of the parameters, for a note if not all are trained. */
+static double trained_share(const struct account *a)
+{
+	double share = a->shape.exact ? (double)a->shape.trainable / a->shape.exact : 1;
+
+	return share > 0.9 || !a->shape.trainable ? 1 : share;
+}
+
+static void shard_row(struct account *a, const struct account_row *sum, double shards)
+{
+	struct account_row *row = put_row(
+		a, "parameters", "whole", "the same, of the whole model's", UNIT_PER_PARAMETER,
+		sum->measured / shards, sum->has_formula ? sum->formula / shards : NONE);
+
+	snprintf(row->note, sizeof(row->note), "each device holds one of %.0f parts", shards);
+}
+
+static void parameter_rows(struct account *a)
+{
+	double shards = fmax(shape_get(&a->shape, SHAPE_SHARDS), 1), state;
+	double n = shape_get(&a->shape, SHAPE_PARAMETERS) / shards, trained = trained_share(a);
+	double bytes = shape_get(&a->shape, SHAPE_BYTES);
+	const char *s = "parameters";
+	struct account_row *row;
+
+	if (n <= 0)
+		return;
+	state = a->trains ? state_formula(a, bytes, a->state / n / trained) : NONE;
+	put_row(a, s, "parameters", "parameters", UNIT_PER_PARAMETER, a->parameters / n, bytes);
+	row = put_row(a, s, "gradients", "gradients", UNIT_PER_PARAMETER, a->gradients / n,
+		      a->trains ? bytes * trained : NONE);
+	if (trained < 1)
+		snprintf(row->note, sizeof(row->note), "%.2f %% of the parameters are trained",
+			 trained * 100);
+	row = put_row(a, s, "optimizer_state", "optimizer state", UNIT_PER_PARAMETER, a->state / n,
+		      state < 0 ? NONE : state * trained);
+	snprintf(row->note, sizeof(row->note), "%s%s", a->optimizer,
+		 state > 8 ? ", with a copy of the parameters in 32 bits" : "");
+	row = put_row(a, s, "sum", "together", UNIT_PER_PARAMETER,
+		      ((double)a->parameters + a->gradients + a->state) / n,
+		      state < 0 ? NONE : bytes + (bytes + state) * trained);
+	if (shards > 1)
+		shard_row(a, row, shards);
+}
+
+static double with(const struct account *a, enum shape_figure f)
+{
+	return shape_get(&a->shape, f);
+}
+
+/* Bytes that L layers keep. scores = with the tensors of attention scores. */
+static double layers_keep(const struct account *a, double layers, bool scores)
+{
+	double p = with(a, SHAPE_ACTIVATION_BYTES), t = with(a, SHAPE_TOKENS);
+	double linear = (16 * p + 2) * t * with(a, SHAPE_WIDTH);
+	double square = (2 * p + 1) * t * with(a, SHAPE_HEADS) * with(a, SHAPE_SEQUENCE);
+
+	if (!linear || (scores && !square))
+		return NONE;
+	return layers * (linear + (scores ? square : 0));
+}
+
+/* The ways to keep a layer. Each has a row for one layer and one for all. */
+enum { SCORES, FLASH, CHECKPOINTED, WAYS };
+
+static const struct {
+	const char *one, *all, *title;
+} ways[WAYS] = {
+	[SCORES] = { "per_layer", "layers", "  with attention scores kept" },
+	[FLASH] = { "per_layer_flash", "layers_flash", "  with flash attention" },
+	[CHECKPOINTED] = { "per_layer_checkpointed", "checkpointed", "  checkpointed: its input" },
+};
+
+/* Distance of two figures: the larger divided by the smaller. */
+static double apart(double a, double b)
+{
+	return a > 0 && b > 0 ? fmax(a / b, b / a) : 1e9;
+}
+
+static void way_rows(struct account *a, double layers, double measured, bool all)
+{
+	double t = with(a, SHAPE_TOKENS), input = t * with(a, SHAPE_WIDTH);
+	double formulas[WAYS] = {
+		[SCORES] = layers_keep(a, layers, true),
+		[FLASH] = layers_keep(a, layers, false),
+		[CHECKPOINTED] = input ? layers * input * with(a, SHAPE_ACTIVATION_BYTES) : NONE,
+	};
+	struct account_row *nearest = NULL, *row;
+	/* flash attention's own sums gave the heads */
+	bool flash = a->shape.figures[SHAPE_HEADS].source == FIGURE_INFERRED;
+
+	if (!input)
+		return;
+	for (int w = 0; w < WAYS; w++) {
+		row = put_row(a, "activations", all ? ways[w].all : ways[w].one, ways[w].title,
+			      UNIT_BYTES, measured, formulas[w]);
+		row->repeats = true;
+		if (w == SCORES && formulas[w] < 0 && !all)
+			snprintf(row->note, sizeof(row->note), "give %s",
+				 with(a, SHAPE_SEQUENCE) ? "--heads" : "--sequence");
+		if (row->has_formula && (w != SCORES || !flash) &&
+		    (!nearest || apart(measured, row->formula) < apart(measured, nearest->formula)))
+			nearest = row;
+	}
+	if (formulas[SCORES] < 0 && !flash && nearest && measured > 1.25 * nearest->formula)
+		nearest = NULL; /* the unknown one may be nearer */
+	if (nearest && measured > 0)
+		snprintf(nearest->note, sizeof(nearest->note), "nearest: %.2f x",
+			 measured / nearest->formula);
+}
+
+static void layer_rows(struct account *a)
+{
+	double layers = with(a, SHAPE_LAYERS), all = a->layer_bytes ? a->layer_bytes : NONE;
+	struct account_row *row;
+
+	if (layers < 1 || (all < 0 && !with(a, SHAPE_TOKENS)))
+		return;
+	row = put_row(a, "activations", "layer", "of one layer", UNIT_BYTES,
+		      all < 0 ? NONE : all / layers, NONE);
+	snprintf(row->note, sizeof(row->note), "%s%.60s", all < 0 ? "" : "module ",
+		 all < 0 ? "no module was found that repeats" : a->layer_class);
+	way_rows(a, 1, all < 0 ? NONE : all / layers, false);
+	if (layers < 2)
+		return;
+	put_row(a, "activations", "all_layers", "of all layers", UNIT_BYTES, all, NONE);
+	way_rows(a, layers, all, true);
+}
+
+static void activation_rows(struct account *a)
+{
+	double p = with(a, SHAPE_ACTIVATION_BYTES), t = with(a, SHAPE_TOKENS);
+	double n = with(a, SHAPE_PARAMETERS);
+	struct account_row *row;
+	const char *s = "activations";
+
+	row = put_row(a, s, "total", "at the end of forward", UNIT_BYTES, a->activations, NONE);
+	if (!with(a, SHAPE_TOKENS) || !with(a, SHAPE_WIDTH))
+		snprintf(row->note, sizeof(row->note),
+			 "no formula: width, batch and sequence of a transformer are not known");
+	layer_rows(a);
+	if (t > 0 && p > 0) {
+		row = put_row(a, s, "per_token", "elements for each token", UNIT_COUNT,
+			      a->activations / t / p, n > 0 ? 4.6894e-4 * n + 1.8494e6 : NONE);
+		snprintf(row->note, sizeof(row->note),
+			 "the formula counts the outputs of all modules, kept or not");
+	}
+	if (!a->largest_activation)
+		return;
+	row = put_row(a, s, "largest", "largest single one", UNIT_BYTES, a->largest_activation,
+		      NONE);
+	snprintf(row->note, sizeof(row->note), "%.60s %.40s:%u", a->largest_owner.function,
+		 owners_base(a->largest_owner.file), a->largest_owner.line);
+}
+
+static void peak_rows(struct account *a, struct timeline *t)
+{
+	double update = (double)a->gradients + a->temporaries;
+	bool updates = update > a->activations;
+	const char *counts = "the greater: this counts", *s = "peak";
+	double sum = (double)a->parameters + a->state + fmax(update, a->activations);
+	const struct extent *peak;
+	struct account_row *row;
+	struct instant at;
+	size_t step;
+
+	peak = timeline_peak(t, &step);
+	instant_of_peak(&at, t, peak);
+	row = put_row(a, s, "peak", "the peak", UNIT_BYTES, peak->peak, a->trains ? sum : NONE);
+	snprintf(row->note, sizeof(row->note), "%.127s", at.text);
+	if (!a->trains)
+		return;
+	put_row(a, s, "parameters", "  parameters", UNIT_BYTES, a->parameters, NONE);
+	put_row(a, s, "optimizer_state", "  + optimizer state", UNIT_BYTES, a->state, NONE);
+	row = put_row(a, s, "update", "  + gradients, temporaries of update", UNIT_BYTES, update,
+		      NONE);
+	snprintf(row->note, sizeof(row->note), "%s", updates ? counts : "");
+	row = put_row(a, s, "activations", "    or activations", UNIT_BYTES, a->activations, NONE);
+	snprintf(row->note, sizeof(row->note), "%s", updates ? "" : counts);
+	if (!a->optimizer[0])
+		return;
+	row = put_row(a, s, "optimizer_temporaries", "temporaries of the optimizer", UNIT_BYTES,
+		      a->temporaries, a->shape.trainable ? (double)a->shape.trainable : NONE);
+	if (row->has_formula)
+		snprintf(row->note, sizeof(row->note), "formula: at most");
+}
+
+static void residual_rows(struct account *a, struct timeline *t, const struct snapshot *peak)
+{
+	static const char *const temporary[] = { "optimizer_temporaries", "backward_temporaries",
+						 "forward_temporaries" };
+	const struct moment *mo = &peak->moment;
+	const char *s = "residual";
+	struct room room = room_at(&t->model, mo, NULL);
+	uint64_t bytes = 0;
+	struct account_row *row;
+	char b[HUMAN_MAX];
+
+	for (size_t i = 0; i < sizeof(temporary) / sizeof(temporary[0]); i++)
+		bytes += snapshot_bytes(peak, temporary[i]);
+	put_row(a, s, "temporaries", "temporary buffers", UNIT_BYTES, bytes, NONE);
+	put_row(a, s, "workspace", "workspaces of libraries", UNIT_BYTES,
+		snapshot_bytes(peak, "workspace"), NONE);
+	put_row(a, s, "communication", "communication", UNIT_BYTES,
+		snapshot_bytes(peak, "communication"), NONE);
+	put_row(a, s, "unknown", "of unknown class", UNIT_BYTES, snapshot_bytes(peak, "unknown"),
+		NONE);
+	if (t->framework) {
+		row = put_row(a, s, "cached_unused", "cached, not in use", UNIT_BYTES, room.cached,
+			      NONE);
+		if (room.cached)
+			snprintf(row->note, sizeof(row->note), "largest hole %s",
+				 human_bytes(b, room.hole));
+	}
+	put_row(a, s, "context", "context, modules, others", UNIT_BYTES, mo->context, NONE);
+}
+
+/* Free memory when an allocation failed, and why it was not enough. */
+static void oom_rows(struct account *a, struct timeline *t, const struct snapshot *oom)
+{
+	const struct model_device *d = &t->model.devices[t->device];
+	struct room room = room_at(&t->model, &oom->moment, NULL);
+	double outside = room.free, hole = room.hole;
+	double available = room.cached + outside, asked = d->oom_asked;
+	const char *s = "out_of_memory";
+	struct account_row *row;
+
+	row = put_row(a, s, "asked", "the requested tensor", UNIT_BYTES, asked, NONE);
+	if (available >= asked && hole < asked && outside < asked)
+		snprintf(row->note, sizeof(row->note),
+			 "enough was free, but not in one piece: see oom");
+	row = put_row(a, s, "free", "free: cached without use, outside", UNIT_BYTES, available,
+		      NONE);
+	if (room.total)
+		snprintf(row->note, sizeof(row->note), "%.0f %% of the device",
+			 100 * available / room.total);
+	put_row(a, s, "largest_hole", "the largest piece of it in the cache", UNIT_BYTES, hole,
+		NONE);
+	put_row(a, s, "outside", "free outside of the cache", UNIT_BYTES, outside, NONE);
+}
+
+/* What was measured beside the formula, row by row. */
+static void account_rows(struct account *a, struct timeline *t, const struct snapshot *peak,
+			 const struct snapshot *oom)
+{
+	if (!a->parameters)
+		a->parameters = snapshot_bytes(peak, "parameters");
+	parameter_rows(a);
+	if (a->step)
+		activation_rows(a);
+	peak_rows(a, t);
+	residual_rows(a, t, peak);
+	if (oom)
+		oom_rows(a, t, oom);
+}
 
 /* The last step that ended and has both passes: its predecessors made all the state. Without one,
  * the last with a forward pass. */

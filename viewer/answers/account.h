@@ -6,8 +6,8 @@
 #ifndef VIEWER_ACCOUNT_H
 #define VIEWER_ACCOUNT_H
 
+#include "../model/optimizers.h"
 #include "../moments/snapshot.h"
-#include "../model/optimizer_names.h"
 #include "shape.h"
 
 #define ACCOUNT_ROWS 48
@@ -41,9 +41,5 @@ struct account {
 };
 
 void account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES]);
-
-/* Between account.c, which measures, and account_rows.c, which compares. */
-void account_rows(struct account *a, struct timeline *t, const struct snapshot *peak,
-		  const struct snapshot *oom);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "../base/human.h"
 #include "../base/need.h"
-#include "../documents/columns.h"
+#include "columns.h"
 #include "holders.h"
 #include "parts.h"
 

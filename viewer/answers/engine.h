@@ -10,7 +10,7 @@
 #include "../moments/timeline.h"
 #include "private_pools.h"
 
-struct row_engine; /* documents/document.h */
+struct row_engine; /* document.h */
 
 enum engine_part {
 #define PART(name, label) ENGINE_##name,

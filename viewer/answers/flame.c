@@ -6,9 +6,153 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/ending.h"
 #include "../base/need.h"
-#include "../stacks/demangle.h"
-#include "module_tree.h"
+#include "../recording/symbols.h"
+
+/* The tree that a flame graph draws: nodes, what they hold, their order. */
+
+static uint32_t new_node(struct flame *f, uint32_t parent, const struct flame_node *like,
+			 size_t len)
+{
+	uint32_t id = (uint32_t)f->count;
+	struct flame_node *n = need_item(f->nodes, f->count, f->room);
+
+	*n = (struct flame_node){ .name = need_copy(like->name, len),
+				  .file = like->file,
+				  .line = like->line,
+				  .kind = like->kind,
+				  .parent = parent };
+	if (id) {
+		n->next = f->nodes[parent].first;
+		f->nodes[parent].first = id;
+	}
+	return id;
+}
+
+/* Builds a tree: makes the root, finds or makes a child (the name ends after len bytes), adds bytes
+ * to a node, sorts at the end. */
+static void flame_begin(struct flame *f)
+{
+	*f = (struct flame){ 0 };
+	new_node(f, 0, &(struct flame_node){ .name = "all", .file = "", .kind = FLAME_ALL }, 3);
+}
+
+static uint32_t flame_child(struct flame *f, uint32_t parent, const struct flame_node *like,
+			    size_t len)
+{
+	for (uint32_t i = f->nodes[parent].first; i; i = f->nodes[i].next) {
+		const struct flame_node *n = &f->nodes[i];
+
+		if (n->kind == like->kind && n->line == like->line && strlen(n->name) == len &&
+		    !memcmp(n->name, like->name, len) && !strcmp(n->file, like->file))
+			return i;
+	}
+	return new_node(f, parent, like, len);
+}
+
+static void flame_count(struct flame *f, uint32_t at, uint64_t bytes, uint64_t blocks,
+			unsigned category)
+{
+	f->nodes[at].own_bytes += bytes;
+	f->nodes[at].own_blocks += blocks;
+	for (;; at = f->nodes[at].parent) {
+		struct flame_node *n = &f->nodes[at];
+
+		n->category = n->blocks && n->category != category ? CATEGORIES : category;
+		n->bytes += bytes;
+		n->blocks += blocks;
+		if (!at)
+			break;
+	}
+}
+
+/* Children from the largest to the smallest: insertion, for there are few. */
+static void sort_children(struct flame *f, uint32_t parent)
+{
+	uint32_t sorted = 0, next;
+
+	for (uint32_t i = f->nodes[parent].first; i; i = next) {
+		uint32_t *at = &sorted;
+
+		next = f->nodes[i].next;
+		while (*at && f->nodes[*at].bytes >= f->nodes[i].bytes)
+			at = &f->nodes[*at].next;
+		f->nodes[i].next = *at;
+		*at = i;
+	}
+	f->nodes[parent].first = sorted;
+}
+
+static void flame_sort(struct flame *f)
+{
+	for (uint32_t i = 0; i < f->count; i++)
+		sort_children(f, i);
+}
+
+void flame_free(struct flame *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		free(f->nodes[i].name);
+	free(f->nodes);
+	*f = (struct flame){ 0 };
+}
+
+static bool is_call(const struct frame *f)
+{
+	return ending_is(f->file, "torch/nn/modules/module.py");
+}
+
+/* From the outermost frame inwards: a call of nn.Module, then the forward that it calls, whatever
+ * wrappers lie between. */
+static uint32_t place_module(struct flame *m, const struct stacks *s)
+{
+	const struct frame *forward = NULL;
+	bool called = false;
+	uint32_t at = 0;
+
+	for (size_t i = s->count; i-- > 0;) {
+		const struct frame *f = &s->frames[i];
+		size_t len = 0;
+		const char *class = called && !is_call(f) ? owners_module(f->function, &len) : NULL;
+
+		if (is_call(f)) {
+			called = true;
+			continue;
+		}
+		if (!class)
+			continue;
+		at = flame_child(m, at,
+				 &(struct flame_node){ .name = (char *)class,
+						       .file = f->file,
+						       .kind = FLAME_MODULE },
+				 len);
+		forward = f;
+		called = false;
+	}
+	if (forward)
+		at = flame_child(m, at,
+				 &(struct flame_node){ .name = (char *)forward->function,
+						       .file = forward->file,
+						       .line = forward->line ? forward->line : 1,
+						       .kind = FLAME_PYTHON },
+				 strlen(forward->function));
+	return at;
+}
+
+void modules_find(struct flame *out, const struct snapshot *s, int category, struct stacks *stacks)
+{
+	flame_begin(out);
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		if (category >= 0 && s->classes[i] != category)
+			continue;
+		stacks_read_python(stacks, b->stack);
+		flame_count(out, place_module(out, stacks), b->size, 1, s->classes[i]);
+	}
+	flame_sort(out);
+}
 
 #define NAME 512
 

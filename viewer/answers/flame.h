@@ -13,7 +13,7 @@ enum flame_frames { FRAMES_PYTHON, FRAMES_NATIVE, FRAMES_BOTH };
 
 struct flame_node {
 	char *name;
-	const char *file; /* of module_tree.h; "" = none */
+	const char *file; /* of a module or its line; "" = none */
 	unsigned line;
 	uint64_t bytes, blocks;		/* including children */
 	uint64_t own_bytes, own_blocks; /* excluding children */
@@ -40,11 +40,14 @@ void flame_build(struct flame *f, const struct snapshot *s, struct owners *owner
 		 const struct flame_how *how);
 void flame_free(struct flame *f);
 
-/* Builds a tree: makes the root, finds or makes a child (the name ends after len bytes), adds bytes
- * to a node, sorts at the end. */
-void flame_begin(struct flame *f);
-uint32_t flame_child(struct flame *f, uint32_t parent, const struct flame_node *like, size_t len);
-void flame_count(struct flame *f, uint32_t at, uint64_t bytes, uint64_t blocks, unsigned category);
-void flame_sort(struct flame *f);
+/*
+ * The blocks of a moment as a tree of the modules in whose forward they were made: nn.Module
+ * classes as shown by the Python frames, and in each the lines of its own forward. Instances of one
+ * class that are called from one line are one node.
+ */
+
+/* Nodes are modules, with the file of their forward, and lines in them. nodes[0] is the root;
+ * blocks that end there were made outside of all modules. category < 0: all classes. */
+void modules_find(struct flame *out, const struct snapshot *s, int category, struct stacks *stacks);
 
 #endif

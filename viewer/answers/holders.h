@@ -4,7 +4,7 @@
 #define VIEWER_HOLDERS_H
 
 #include "../moments/snapshot.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 
 struct holder {
 	enum category category; /* if classes are distinguished */

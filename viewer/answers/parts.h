@@ -6,7 +6,7 @@
 #include "../base/emit.h"
 #include "../classes/classify.h"
 #include "../model/model.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 /* The classes with any bytes, the largest first; returns how many. */
 size_t classes_by_bytes(const uint64_t bytes[CATEGORIES], unsigned order[CATEGORIES]);

@@ -3,8 +3,8 @@
 #ifndef VIEWER_PEAK_H
 #define VIEWER_PEAK_H
 
-#include "../documents/document.h"
 #include "../moments/snapshot.h"
+#include "document.h"
 #include "holders.h"
 
 struct peak_answer {

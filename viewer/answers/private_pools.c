@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../base/human.h"
-#include "../documents/document.h"
+#include "document.h"
 #include "holders.h"
 #include "parts.h"
 

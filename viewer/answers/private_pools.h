@@ -5,10 +5,10 @@
 #define VIEWER_PRIVATE_POOLS_H
 
 #include "../moments/room.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 
 struct emit;
-struct rows_private_pool; /* documents/document.h */
+struct rows_private_pool; /* document.h */
 
 enum pool_kind {
 #define KIND(name, label, text, advice) POOL_##name,

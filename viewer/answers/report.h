@@ -5,10 +5,10 @@
 
 #include "../base/human.h"
 #include "../classes/classify.h"
-#include "../documents/document.h"
 #include "../moments/instant.h"
 #include "../moments/moments.h"
 #include "../moments/timeline.h"
+#include "document.h"
 #include "engine.h"
 #include "holders.h"
 #include "private_pools.h"
@@ -33,11 +33,7 @@ struct report {
 };
 
 void report_text(struct report *r, struct emit *out); /* all but its head */
-/* Most of the device in one piece. */
-void report_arena(struct report *r, const struct moment *mo, struct emit *out);
 void report_find_pools(struct report *r, size_t i);
-/* Prints the memory of the framework's cache outside of blocks. */
-void report_cache(struct report *r, const struct moment *mo, struct emit *out);
 void report_classes(struct report *r, const struct moment *mo, struct emit *out);
 /* Bytes of each class at that moment; valid until the next call. */
 const uint64_t *report_by_class(struct report *r, const struct moment *mo);

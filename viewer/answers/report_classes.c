@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../documents/columns.h"
+#include "columns.h"
 #include "parts.h"
 #include "report.h"
 

@@ -7,7 +7,7 @@
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../base/sorted.h"
-#include "../documents/columns.h"
+#include "columns.h"
 #include "../moments/series.h"
 #include "report.h"
 

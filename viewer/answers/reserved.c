@@ -2,7 +2,7 @@
 #include "reserved.h"
 
 #include "../base/human.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 static struct owner asking_line(struct timeline *t, const struct gmt_event *e)
 {

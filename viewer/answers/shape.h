@@ -44,20 +44,13 @@ struct sizes {
 	size_t count, room;
 };
 
-void sizes_add(struct sizes *s, uint64_t size);
-
 /* forward: the pass of that step whose saves count, end: what was there after it. rest: a moment
  * when nothing is gathered that lies in shards. state: bytes of that class. given: 0 = not given.
  */
 void shape_find(struct shape *out, const struct step *step, const struct extent *forward,
 		const struct snapshot *end, const struct snapshot *rest, uint64_t state,
 		const double given[SHAPE_FIGURES]);
-/* From sizes that are at hand: of whole parameters, of what is saved at the end of forward; bytes
- * of all parameters. The shards are known. */
-void shape_infer(struct shape *out, const struct sizes *leaves, const struct sizes *saved,
-		 uint64_t parameters, uint64_t state);
 
-void shape_set(struct shape *s, enum shape_figure f, double value, enum figure_source source);
 bool shape_has(const struct shape *s, enum shape_figure f);
 double shape_get(const struct shape *s, enum shape_figure f); /* 0 if unknown */
 const char *shape_name(enum shape_figure f);		      /* "layers" */

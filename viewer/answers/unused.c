@@ -5,7 +5,7 @@
 
 #include "../base/human.h"
 #include "../base/need.h"
-#include "../model/optimizer_names.h"
+#include "../model/optimizers.h"
 
 /* A block at whose weights gradients arrived. */
 struct weight {

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 /* The device's assumption about a value, by the state that it reports: simgpu/core/core.h. */
 static const struct {

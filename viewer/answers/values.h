@@ -6,9 +6,9 @@
 #ifndef VIEWER_VALUES_H
 #define VIEWER_VALUES_H
 
-#include "../documents/document.h"
-#include "../model/reads.h"
-#include "../stacks/owners.h"
+#include "../model/side_tables.h"
+#include "../recording/owners.h"
+#include "document.h"
 
 #define VALUES_SENTENCE 600
 

@@ -14,8 +14,8 @@
 #include "../diff/diff.h"
 #include "../moments/highest.h"
 #include "../moments/snapshot.h"
-#include "../recording/run_state.h"
-#include "../stacks/owner_words.h"
+#include "../recording/running.h"
+#include "../recording/owner_words.h"
 
 /* State while the limits of one recording are checked. */
 struct look {

@@ -4,7 +4,7 @@
 #define VIEWER_BOUNDS_H
 
 #include "../classes/classify.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 #include "options.h"
 
 struct bounds_wanted {

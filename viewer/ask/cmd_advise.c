@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../advise/advise.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 #include "command.h"
 
 static const char *const known[] = {

@@ -6,9 +6,8 @@
 
 #include "../page/page_redact.h"
 #include "../recording/recording.h"
-#include "../recording/tally.h"
-#include "../stacks/owners.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owners.h"
+#include "../recording/owner_words.h"
 #include "command.h"
 
 /* Data for the lists of the document. */

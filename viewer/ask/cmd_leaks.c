@@ -6,7 +6,7 @@
 #include "../answers/leaks.h"
 #include "../answers/reserved.h"
 #include "../answers/unused.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 #include "command.h"
 
 static struct row_leaks_block leaked_block(const struct block *b, size_t step)

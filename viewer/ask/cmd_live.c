@@ -7,7 +7,7 @@
 #include "../base/machine.h"
 #include "../classes/classify.h"
 #include "../answers/parts.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 #include "command.h"
 
 #define BEFORE 59 /* columns in front of the line of code, at most */

@@ -2,9 +2,9 @@
 /* modules: which modules' forward passes made what is alive at a moment. */
 #include <stdlib.h>
 
-#include "../answers/module_tree.h"
+#include "../answers/flame.h"
 #include "../base/need.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 #include "command.h"
 
 #define WHO 46

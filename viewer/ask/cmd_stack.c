@@ -7,9 +7,9 @@
 
 #include "../base/need.h"
 #include "../recording/recording.h"
-#include "../stacks/demangle.h"
-#include "../stacks/owners.h"
-#include "../stacks/stacks.h"
+#include "../recording/symbols.h"
+#include "../recording/owners.h"
+#include "../recording/stacks.h"
 #include "command.h"
 
 /* The statement, "" if the recording does not have it. */

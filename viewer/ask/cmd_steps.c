@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../answers/parts.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 #include "command.h"
 
 #define WHAT 22 /* columns for what the peak was for */

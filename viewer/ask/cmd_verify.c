@@ -7,7 +7,6 @@
 #include "../recording/recording.h"
 #include "../base/ending.h"
 #include "../recording/running.h"
-#include "../recording/tally.h"
 #include "command.h"
 
 /* A member of the document that should be 0, and the sentence for when it is not. */

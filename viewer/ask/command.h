@@ -6,7 +6,7 @@
 #include "../answers/account.h"
 #include "../base/human.h"
 #include "../base/say.h"
-#include "../documents/columns.h"
+#include "../answers/columns.h"
 #include "../moments/timeline.h"
 #include "options.h"
 
@@ -20,7 +20,7 @@ enum command_ranks {
 	COMMAND_PAIRS, /* of two runs, `file` and `other`, a row for each rank */
 };
 
-/* How a command reports that its recording is incomplete (recording/run_state.h). */
+/* How a command reports that its recording is incomplete (recording/running.h). */
 enum command_part {
 	PART_LINE, /* a line after its text; a note on stderr with JSON */
 	PART_NOTE, /* always a note, because other programs read its stdout */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "../base/amount.h"
+#include "../base/human.h"
 #include "../moments/moments.h"
 
 enum option_kind {

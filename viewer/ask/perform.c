@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens the data that a command needs: a recording, a device of it, a moment. */
-#include "../recording/run_state.h"
+#include "../recording/running.h"
 #include "command.h"
 
 static int of_device(const struct command *c, const void *options, struct emit *out,

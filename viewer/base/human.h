@@ -3,6 +3,7 @@
 #ifndef VIEWER_HUMAN_H
 #define VIEWER_HUMAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HUMAN_MAX 32
@@ -17,5 +18,17 @@ const char *human_count(char buf[HUMAN_MAX], uint64_t n);		   /* "12,345" */
 #define HUMAN_MANY (HUMAN_MAX + 32)
 /* "1 block", "12,345 blocks" */
 const char *human_many(char buf[HUMAN_MANY], uint64_t n, const char *one);
+
+/* A limit as people write it: "2%", "64MiB", "1.5 GB", "4096". */
+
+struct amount {
+	bool percent;
+	double value; /* percent, or bytes */
+};
+
+bool amount_parse(const char *text, struct amount *a);
+
+/* In bytes, a share being of `all`. */
+uint64_t amount_bytes(const struct amount *a, uint64_t all);
 
 #endif

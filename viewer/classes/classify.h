@@ -7,7 +7,7 @@
 #define VIEWER_CLASSIFY_H
 
 #include "../model/model.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 
 enum category {
 #define CATEGORY(name, words, colour, letter) CATEGORY_##name,

@@ -22,12 +22,11 @@
 #include "../base/machine.h"
 #include "../base/need.h"
 #include "../base/now.h"
-#include "../handover/lake_cells.h"
+#include "../handover/lake.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
-#include "../recording/run_state.h"
 #include "../recording/running.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 /*
  * The terminal while a command owns it: its other page, keys without return. Given back when the

@@ -5,7 +5,7 @@
 
 #include "../base/outfile.h"
 #include "../recording/import.h"
-#include "../recording/tally.h"
+#include "../recording/recording.h"
 
 int import_make(const char *snapshot, const char *output)
 {

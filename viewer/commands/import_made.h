@@ -3,7 +3,7 @@
 #ifndef VIEWER_IMPORT_MADE_H
 #define VIEWER_IMPORT_MADE_H
 
-#include "../documents/document.h"
+#include "../answers/document.h"
 #include "../recording/recording.h"
 
 /* Returns 0, or an exit code after one error message. */

@@ -12,7 +12,7 @@
 #include "../handover/lake_work.h"
 #include "../handover/search_facts.h"
 #include "../ask/command.h"
-#include "advise_runs.h"
+#include "searches.h"
 #include "completions.h"
 #include "of_ranks.h"
 #include "pager.h"

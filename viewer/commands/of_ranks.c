@@ -11,7 +11,7 @@
 #include "../classes/classify.h"
 #include "../ranks/ranks_find.h"
 #include "../ranks/ranks_print.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 #include "of_pairs.h"
 #include "rank_choice.h"
 

@@ -8,7 +8,20 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "run_ranks.h"
+/* Whether the recordings that `run` found are the ranks of one run, so that it can suggest their
+ * folder. */
+
+#define RUN_RANKS_MOST 4096 /* ranks are counted up to there */
+
+struct run_ranks {
+	char folder[PATH_MAX]; /* of all recordings so far, "" before the first */
+	bool several_folders;
+	unsigned count; /* of different ranks */
+	unsigned char seen[RUN_RANKS_MOST / 8];
+};
+
+/* The folder, if there are several ranks and all recordings lie in it; else NULL. */
+const char *run_ranks_folder(const struct run_ranks *r);
 
 struct run_result {
 	char path[PATH_MAX]; /* the recording with most events */

@@ -67,9 +67,6 @@ bool diff_like_work(const struct diff_place *a, uint64_t largest_a, const struct
 		    uint64_t largest_b);
 void diff_pair_rows(struct diff *d);
 void diff_find(struct diff *d);
-/* The cache of the framework changed by more than the blocks in it did: bytes that they do not
- * explain; 0: by no more than requests in another order may make of it. */
-int64_t diff_reserved(const struct diff *d);
 
 /* Shared by the files that make findings. */
 /* A large block may exceed its request by up to this much, if the remainder is too small to be
@@ -131,7 +128,6 @@ struct diff_groups {
 
 struct diff_groups diff_group(const struct diff *d, enum diff_by by);
 void diff_groups_free(struct diff_groups *g);
-const struct owner *diff_group_owner(const struct diff_group *g);
 
 /* Optional parts of a recording. */
 enum diff_setting { DIFF_PYTHON, DIFF_NATIVE, DIFF_TAGS, DIFF_SETTINGS };

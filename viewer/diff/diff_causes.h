@@ -22,14 +22,10 @@ static inline bool diff_is_result(const struct diff_pair *p)
 
 void diff_find_precision(struct diff *d, const struct diff_sums *s);
 void diff_find_casts(struct diff *d, const struct diff_sums *s);
-void diff_find_cleared(struct diff *d);
 void diff_find_recorded(struct diff *d);
 void diff_find_reach(struct diff *d);
 void diff_find_passes(struct diff *d);
 void diff_find_backwards(struct diff *d);
-/* Pairs that changed places, before what is left becomes findings; then those that cancel out. */
-size_t diff_find_moves(struct diff *d);
-void diff_find_cancelling(struct diff *d, size_t moved);
 void diff_find_scale(struct diff *d, const struct diff_sums *sums);
 
 #endif

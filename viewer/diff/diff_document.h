@@ -3,8 +3,8 @@
 #ifndef VIEWER_DIFF_DOCUMENT_H
 #define VIEWER_DIFF_DOCUMENT_H
 
-#include "../documents/columns.h"
-#include "../stacks/owner_words.h"
+#include "../answers/columns.h"
+#include "../recording/owner_words.h"
 #include "diff.h"
 
 #define DIFF_NAME 38 /* columns of the first column of a table */

@@ -1,12 +1,191 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A finding as one sentence: the change, its bytes, its place (diff_causes.def). */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/human.h"
 #include "../base/need.h"
-#include "../model/optimizer_names.h"
-#include "diff_sentence.h"
+#include "../model/optimizers.h"
+#include "../recording/owner_words.h"
+#include "diff.h"
+
+/* Parts of the findings' sentences. */
+
+#define SENTENCE 1200 /* bytes of a part */
+
+/* Parts, each in a buffer that lasts as long as the block it stands in. */
+#define PART ((char[SENTENCE]){ 0 })
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+#define B_TO_B(n, m) \
+	human_apart((char[HUMAN_MAX]){ 0 }, n, m), human_apart((char[HUMAN_MAX]){ 0 }, m, n)
+
+#define S(n) ((n) == 1 ? "" : "s")
+
+#define CHANGE(f) diff_change((char[48]){ 0 }, (f)->bytes_old, (f)->bytes_new)
+
+#define SENTENCE_TIMES (HUMAN_MAX + 8)
+
+#define TIMES(x) sentence_times((char[SENTENCE_TIMES]){ 0 }, x)
+
+#define WHO(o) sentence_owner(PART, o)
+
+#define CALLER sentence_caller(PART, d, f)
+
+#define CLASSES sentence_classes(PART, d, f)
+
+#define PLACES sentence_places(PART, d, f)
+
+#define BACKWARDS sentence_passes(PART, d)
+
+#define MOST "%s; most of it %s" /* how each class changed; the line to read */
+
+#define MOST_WORDS CLASSES, WHO(&f->owner)
+
+/* "2 times", "1/8". */
+static const char *sentence_times(char buf[SENTENCE_TIMES], double factor)
+{
+	char n[HUMAN_MAX];
+	double inverse = factor > 0 ? 1 / factor : 0;
+	bool part = inverse > 1.9 && fabs(inverse - round(inverse)) < 0.005;
+
+	if (factor >= 99.95)
+		snprintf(buf, SENTENCE_TIMES, "%s times", human_count(n, (uint64_t)(factor + 0.5)));
+	else if (inverse > 100 || part)
+		snprintf(buf, SENTENCE_TIMES, "1/%s", human_count(n, (uint64_t)(inverse + 0.5)));
+	else
+		snprintf(buf, SENTENCE_TIMES, "%.3g times", factor);
+	return buf;
+}
+
+static const char *sentence_owner(char buf[SENTENCE], const struct owner *o)
+{
+	char place[OWNER_WORDS], name[256];
+
+	if (o->file[0] && o->line)
+		snprintf(buf, SENTENCE, "%.120s %s", owner_name(o, name, sizeof(name)),
+			 owner_place(o, place, sizeof(place), 0));
+	else
+		snprintf(buf, SENTENCE, "%.120s%s",
+			 o->function[0] ? owner_name(o, name, sizeof(name)) : "(no stack)",
+			 o->backward ? " (backward)" : "");
+	return buf;
+}
+
+/* The changes of the finding's classes, the greatest first: "activations +3.0 MiB, ..." */
+static const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
+				    const struct diff_finding *f)
+{
+	int64_t by_class[CATEGORIES] = { 0 };
+	size_t len = 0;
+
+	for (size_t i = 0; i < d->pair_count; i++)
+		if (d->pairs[i].finding == f->id)
+			by_class[d->pairs[i].category] += diff_delta(&d->pairs[i]);
+	for (;;) {
+		unsigned best = 0;
+
+		for (unsigned c = 1; c < CATEGORIES; c++)
+			if (llabs(by_class[c]) > llabs(by_class[best]))
+				best = c;
+		if (!by_class[best])
+			return buf;
+		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%s %c%s", len ? ", " : "",
+					category_words(best), by_class[best] < 0 ? '-' : '+',
+					B((uint64_t)llabs(by_class[best])));
+		by_class[best] = 0;
+	}
+}
+
+#define PLACES_MOST 4
+
+static bool is_before(const struct diff_pair *a, const struct diff_pair *b)
+{
+	return diff_size(a) != diff_size(b) ? diff_size(a) > diff_size(b) : a < b;
+}
+
+/* The changes of the finding's lines, the greatest first. */
+static const char *sentence_places(char buf[SENTENCE], const struct diff *d,
+				   const struct diff_finding *f)
+{
+	const struct diff_pair *last = NULL, *next;
+	size_t len = 0;
+
+	for (size_t n = 0; n < PLACES_MOST; n++, last = next) {
+		next = NULL;
+		for (size_t i = 0; i < d->pair_count; i++) {
+			const struct diff_pair *p = &d->pairs[i];
+
+			if (p->finding == f->id && diff_size(p) && (!last || is_before(last, p)) &&
+			    (!next || is_before(p, next)))
+				next = p;
+		}
+		if (!next)
+			break;
+		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%c%s %s of %.200s",
+					n ? ", " : "", diff_delta(next) < 0 ? '-' : '+',
+					B(diff_size(next)), category_words(next->category),
+					WHO(diff_owner(next)));
+	}
+	return buf;
+}
+
+/* How many lines of code a finding has; its pair of that class with the greatest change, NULL =
+ * none. */
+static size_t sentence_lines(const struct diff *d, const struct diff_finding *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		bool again = d->pairs[i].finding != f->id;
+
+		for (size_t j = 0; j < i && !again; j++)
+			again = d->pairs[j].finding == f->id &&
+				owners_same(diff_owner(&d->pairs[i]), diff_owner(&d->pairs[j]));
+		n += !again;
+	}
+	return n;
+}
+
+static const struct diff_pair *sentence_greatest(const struct diff *d, const struct diff_finding *f,
+						 unsigned category)
+{
+	const struct diff_pair *best = NULL;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+
+		if (p->finding == f->id && p->category == category &&
+		    (!best || llabs(diff_delta(p)) > llabs(diff_delta(best))))
+			best = p;
+	}
+	return best;
+}
+
+/* ", called at train train.py:12", for what a module made: its own line does not say it. */
+static const char *sentence_caller(char buf[SENTENCE], const struct diff *d,
+				   const struct diff_finding *f)
+{
+	const struct diff_site *site = diff_site_of(&d->pairs[f->pair]);
+
+	if (site->caller.file[0])
+		snprintf(buf, SENTENCE, ", called at %.1000s", WHO(&site->caller));
+	return buf;
+}
+
+/* "; a step has 4 backward passes instead of 1" */
+static const char *sentence_passes(char buf[SENTENCE], const struct diff *d)
+{
+	unsigned before = diff_backwards(&d->old), after = diff_backwards(&d->new);
+
+	if (before && after && before != after)
+		snprintf(buf, SENTENCE, "; a step has %u backward pass%s instead of %u", after,
+			 after == 1 ? "" : "es", before);
+	return buf;
+}
 
 /* An average of the weights, a teacher, a snapshot. */
 static bool is_copy_of_all(const struct diff *d, const struct diff_finding *f)

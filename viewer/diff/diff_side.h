@@ -100,15 +100,12 @@ void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq);
 void diff_shot_at(struct diff_side *s, uint64_t seq); /* fills s->shot */
 void diff_shot_free(struct diff_shot *shot);
 
-/* The call path of a block. */
-uint32_t diff_site_find(struct diff_side *s, const struct block *b);
-/* Its innermost line; NULL: it has none. */
+/* The innermost line of a call path; NULL: it has none. */
 static inline const struct diff_place *diff_innermost(const struct diff_side *s,
 						      const struct diff_site *site)
 {
 	return site->depth ? &s->places[site->places[site->depth - 1]] : NULL;
 }
-void diff_sites_free(struct diff_side *s);
 
 enum phase diff_phase_at(const struct diff_side *s, uint64_t seq);
 /* diff_moments.c: the span of that phase with the highest peak, NULL = none. */

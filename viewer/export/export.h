@@ -12,7 +12,7 @@
 #include "../moments/moments.h"
 #include "../moments/series.h"
 #include "../recording/recording.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 
 struct export
 {

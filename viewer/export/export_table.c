@@ -1,7 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export_table.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+#include "../base/emit_json.h"
+#include "../base/ending.h"
+
+/* Comma-separated values (RFC 4180): texts in quotes where they need them, null as nothing. */
+
+/* Control characters and what is no UTF-8 as \xNN, so that a row is a line. */
+static void put_text(FILE *f, const char *s, size_t len)
+{
+	bool quotes = memchr(s, ',', len) || memchr(s, '"', len) || memchr(s, ' ', len);
+
+	if (quotes)
+		fputc('"', f);
+	if (begins_formula(s, len))
+		fputc('\'', f);
+	while (len) {
+		const char *quote = memchr(s, '"', len);
+		size_t n = quote ? (size_t)(quote - s) : len;
+
+		emit_plain_string(f, s, n);
+		if (quote)
+			fputs("\"\"", f);
+		n += quote != NULL;
+		s += n;
+		len -= n;
+	}
+	if (quotes)
+		fputc('"', f);
+}
+
+static void csv_row(void *ctx, const struct export_cell *cells)
+{
+	FILE *f = ctx;
+
+	for (unsigned i = 0; i < COLUMNS; i++) {
+		if (i)
+			fputc(',', f);
+		if (cells[i].null)
+			continue;
+		if (export_columns[i].type == ARROW_TEXT)
+			put_text(f, cells[i].text, cells[i].len);
+		else
+			fprintf(f, "%" PRIu64, cells[i].number);
+	}
+	fputs("\r\n", f);
+}
+
+int export_csv(struct export *x)
+{
+	for (unsigned i = 0; i < COLUMNS; i++)
+		fprintf(x->f, "%s%s", i ? "," : "", export_columns[i].name);
+	fputs("\r\n", x->f);
+	export_table(x, csv_row, x->f);
+	return 0;
+}
+
+/* One JSON object a line, all columns in each. */
+
+static void jsonl_row(void *ctx, const struct export_cell *cells)
+{
+	FILE *f = ctx;
+
+	for (unsigned i = 0; i < COLUMNS; i++) {
+		fprintf(f, "%s\"%s\":", i ? "," : "{", export_columns[i].name);
+		if (cells[i].null)
+			fputs("null", f);
+		else if (export_columns[i].type == ARROW_TEXT)
+			emit_json_string(f, cells[i].text, cells[i].len);
+		else
+			fprintf(f, "%" PRIu64, cells[i].number);
+	}
+	fputs("}\n", f);
+}
+
+int export_jsonl(struct export *x)
+{
+	export_table(x, jsonl_row, x->f);
+	return 0;
+}
+
+/* The table of blocks as an Arrow IPC file: numbers are uint64, texts utf8. */
+
+bool export_arrow_row(struct arrow_batch *b, const struct export_cell *cells)
+{
+	for (unsigned c = 0; c < b->count; c++) {
+		if (cells[c].null)
+			continue;
+		if (b->columns[c].type == ARROW_TEXT)
+			arrow_text(b, c, cells[c].text, cells[c].len);
+		else
+			arrow_number(b, c, cells[c].number);
+	}
+	return arrow_row(b);
+}
+
+static void arrow_block(void *ctx, const struct export_cell *cells)
+{
+	if (export_arrow_row(arrow_rows(ctx), cells))
+		arrow_flush(ctx);
+}
+
+int export_arrow(struct export *x)
+{
+	struct arrow *a = arrow_open(x->f, export_columns, COLUMNS);
+
+	export_table(x, arrow_block, a);
+	arrow_close(a);
+	return 0;
+}
 
 const struct arrow_column export_columns[COLUMNS] = {
 #define COLUMN(name, kind, unit, meaning) { #name, COLUMN_##kind, unit, meaning },

@@ -14,7 +14,7 @@
 #include "../base/plain_file.h"
 #include "../base/say.h"
 #include "../ranks/ranks_runs.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 
 /* ---- files ---- */
 

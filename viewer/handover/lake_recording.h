@@ -25,12 +25,7 @@ struct lake_rows {
 /* Classes and modules around the innermost forward methods: "Net/Block", or "" outside of all. */
 const char *lake_module(struct lake_rows *x, uint32_t stack);
 
-void lake_device_rows(struct lake_rows *x); /* devices, classes */
-void lake_step_rows(struct lake_rows *x);
-void lake_refusal_rows(struct lake_rows *x);
+void lake_device_rows(struct lake_rows *x);			   /* devices, classes */
 void lake_rank_row(struct lake_rows *x, struct peak_answer *peak); /* and the rows of growth */
-/* Rows of the large tables. */
-int lake_allocation_rows(struct lake_writer *w, struct recording *r);
-int lake_event_rows(struct lake_writer *w, struct recording *r);
 
 #endif

@@ -5,16 +5,40 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "../../format/version.h"
+#include "../answers/columns.h"
 #include "../base/asset.h"
 #include "../base/need.h"
 #include "../base/proc.h"
 #include "../base/say.h"
-#include "../documents/columns.h"
 #include "../page/page_write.h"
-#include "../stacks/owners.h"
-#include "../../format/version.h"
+#include "../recording/owners.h"
 #include "handover.h"
+
+ASSET_FILE(world, "python/gpumemtrace/_world.py");
+
+void search_begin(struct question *q, const char *what, const struct card *cards, size_t count)
+{
+	question_begin(q, QUESTION_SEARCH, what);
+	question_text(q, "world", asset_world);
+	question_list(q, "environment", environ);
+	question_list(q, "command", q->command);
+	emit_array(q->request, "cards");
+	for (size_t i = 0; i < count; i++) {
+		emit_object(q->request, NULL);
+		emit_text(q->request, "name", cards[i].name);
+		emit_number(q->request, "memory", cards[i].memory);
+		emit_number(q->request, "context", cards[i].context);
+		emit_signed(q->request, "major", cards[i].major);
+		emit_signed(q->request, "minor", cards[i].minor);
+		emit_signed(q->request, "code", cards[i].code);
+		emit_signed(q->request, "processors", cards[i].processors);
+		emit_end(q->request);
+	}
+	emit_end(q->request);
+}
 
 #define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
 #define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");

@@ -36,4 +36,16 @@ void question_number(struct question *q, const char *key, double n);
 /* Asks it, frees the request and returns the exit code. */
 int question_ask(struct question *q);
 
+/* Questions of runs of a program on simulated cards (python/gpumemtrace/search). */
+
+/* A simulated card. */
+struct card {
+	char name[96]; /* as SIMGPU_CARD has it */
+	uint64_t memory, context;
+	int major, minor, code, processors;
+};
+
+/* As question_begin, with the program, its environment and the cards. */
+void search_begin(struct question *q, const char *what, const struct card *cards, size_t count);
+
 #endif

@@ -14,7 +14,7 @@
 #include "../ranks/ranks_look.h"
 #include "../recording/copying.h"
 #include "../recording/running.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 /* Recorded as soon as an optimizer is made. */
 #define OPTIMIZER "torch.optimizer"

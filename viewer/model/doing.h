@@ -23,23 +23,6 @@ static inline bool doing_drives(const struct spans *s)
 	return !s->driver || s->driver == s->now.thread->id + 1ull;
 }
 
-/* hints.c */
-/* What an event says of the phase that it is in. */
-enum hint {
-	HINT_SAME,   /* nothing */
-	HINT_NONE,   /* a block of the thread that drives, of no known phase */
-	HINT_SAVED,  /* saved for backward outside of any module: a loss */
-	HINT_MODULE, /* a module's forward */
-	HINT_BACKWARD,
-	HINT_OPTIMIZER,
-	HINT_ZERO_GRAD,
-};
-
-enum hint hints_of(struct spans *s, const struct gmt_event *e, enum act act);
-
-/* passes.c: counts passes through the network. */
-void passes_note(struct spans *s, const struct gmt_event *e, enum act act);
-
 /* levels.c: what the curves did since the latest span began goes to that span. */
 void levels_end(struct spans *s);
 void levels_begin(struct spans *s, const struct gmt_event *e);

@@ -7,6 +7,44 @@
 #include "../base/need.h"
 #include "model_parts.h"
 
+/*
+ * What stands for events that a bounded recording left out: they came and went, so nothing is alive
+ * of them afterwards; how high they were counts for peaks, of the run and of each step.
+ */
+
+static void touch(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e)
+{
+	uint64_t was = c->now;
+
+	if (bytes <= was)
+		return;
+	model_set(m, c, bytes, e);
+	c->now = was;
+}
+
+static void model_thinned(struct model *m, const struct gmt_event *e)
+{
+	struct model_device *d = model_device(m, e->device);
+
+	m->events += e->size ? e->size - 1 : 0;
+	m->left_out += e->size;
+	if (!d)
+		return;
+	touch(m, d->framework ? &d->blocks : &d->driver, e->arg0, e);
+	if (d->framework)
+		touch(m, &d->reserved, e->arg1, e);
+	*(d->framework ? &d->block_allocs : &d->driver_allocs) += e->stream;
+	*(d->framework ? &d->block_frees : &d->driver_frees) += e->stream;
+}
+
+/* Events that change no life, and are shown all the same. */
+
+static bool model_is_mark(uint16_t kind)
+{
+	return kind == GMT_RANGE_BEGIN || kind == GMT_RANGE_END || kind == GMT_MARK ||
+	       kind == GMT_BLOCK_OOM || kind == GMT_MEM_FAIL || kind == GMT_CTX_DESTROY;
+}
+
 static void dropped(struct model *m, const struct gmt_event *e)
 {
 	m->dropped += e->arg0;

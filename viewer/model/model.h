@@ -11,14 +11,12 @@
 
 #include "../base/map.h"
 #include "../base/tree.h"
-#include "private_pool.h"
-#include "reads.h"
-#include "tensors.h"
-#include "waits.h"
-#include "spans.h"
-#include "../stacks/defs.h"
-#include "../stacks/signs.h"
+#include "../recording/defs.h"
+#include "../recording/signs.h"
 #include "history.h"
+#include "private_pool.h"
+#include "side_tables.h"
+#include "spans.h"
 
 #define MODEL_DEVICES LEVEL_DEVICES
 

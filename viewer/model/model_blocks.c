@@ -2,6 +2,17 @@
 /* The framework's blocks: what its allocator hands out and takes back. */
 #include "model_parts.h"
 
+void model_note_mark(struct model *m, const struct gmt_event *e)
+{
+	const struct model_device *d = e->kind == GMT_BLOCK_OOM ? model_device(m, e->device) : NULL;
+	struct lives_mark *mark = lives_add_mark(&m->lives, e, m->spans.now.stage);
+
+	if (e->kind == GMT_BLOCK_OOM)
+		mark->number = m->spans.now.thread->step;
+	if (d)
+		mark->pool = (uint16_t)pools_of(&d->pools, e);
+}
+
 /* What the framework itself says it holds is the truth at that moment. */
 static void say_reserved(struct model *m, struct model_device *d, const struct gmt_event *e)
 {

@@ -23,7 +23,7 @@ model_handler model_mem_alloc, model_mem_free, model_mem_fail, model_ctx_create,
 model_handler model_phys_create, model_phys_release, model_phys_retain, model_map, model_unmap;
 model_handler model_tag_leaf, model_tag_moved, model_tag_saved, model_tag_released, model_tag_grad,
 	model_tag_held;
-model_handler model_range_begin, model_thinned;
+model_handler model_range_begin;
 model_handler model_va_release, model_graph, model_segment_pool, model_reuse;
 
 void model_row_born(struct model *m, struct history *b, enum life_layer layer);
@@ -40,7 +40,6 @@ void model_place_block(struct model *m, struct model_device *d, const struct gmt
 void model_expect_block(struct model_device *d, struct history *segment);
 void model_drop_segment(struct model_device *d, const struct history *segment);
 void model_note_mark(struct model *m, const struct gmt_event *e);
-bool model_is_mark(uint16_t kind);
 void model_look_at_buckets(struct model *m, const struct gmt_event *e);
 
 #endif

@@ -11,7 +11,7 @@
 #ifndef VIEWER_OPTIMIZERS_H
 #define VIEWER_OPTIMIZERS_H
 
-#include "../stacks/stacks.h"
+#include "../recording/stacks.h"
 #include "spans.h"
 
 #define OPTIMIZERS_MAX 64 /* of one run; a bit each */
@@ -40,5 +40,21 @@ void optimizers_free(struct optimizers *o);
 unsigned optimizers_of(const struct optimizers *o, size_t span);
 /* Whether the two may take their steps in one step of the run. */
 bool optimizers_in_turn(const struct optimizers *o, unsigned a, unsigned b);
+
+/* Optimizers by their names: "AdamW" of the range "Optimizer.step#AdamW.step". */
+
+#define OPTIMIZER_NAME 64
+#define OPTIMIZERS     4 /* of one program that are named */
+
+/* Of a range, or of a frame ("AdamW.step"); "" if it is neither. Returns buf. */
+const char *optimizer_name(const char *of, char buf[OPTIMIZER_NAME]);
+/* The one that made the latest step, up to that span; "" = no range names one. Returns buf. */
+const char *optimizer_of_spans(const struct spans *s, size_t last, const struct defs *defs,
+			       char buf[OPTIMIZER_NAME]);
+/* All that made steps, in the order of their first ones: "SparseAdam, Adagrad". Returns buf. */
+const char *optimizers_of_spans(const struct spans *s, const struct defs *defs, char *buf,
+				size_t room);
+/* Tensors of a parameter's size that it keeps; negative: not known, or smaller ones. */
+int optimizer_tensors(const char *name);
 
 #endif

@@ -7,6 +7,143 @@
 #include "../base/need.h"
 #include "doing.h"
 
+/* What an event says of the phase that it is in. */
+enum hint {
+	HINT_SAME,   /* nothing */
+	HINT_NONE,   /* a block of the thread that drives, of no known phase */
+	HINT_SAVED,  /* saved for backward outside of any module: a loss */
+	HINT_MODULE, /* a module's forward */
+	HINT_BACKWARD,
+	HINT_OPTIMIZER,
+	HINT_ZERO_GRAD,
+};
+
+/* A range's begin or end: what the phase is from here on. */
+static enum hint range_hint(const struct spans *s, const struct gmt_event *e, enum range_kind kind)
+{
+	enum hint after = s->now.thread->engine && !doing_drives(s) ? HINT_SAME : HINT_NONE;
+
+	if (kind == RANGE_OTHER)
+		return HINT_SAME;
+	if (kind == RANGE_PROFILER)
+		return HINT_NONE;
+	if (e->kind == GMT_RANGE_END)
+		return kind == RANGE_STEP && s->now.thread->outer_step ? HINT_OPTIMIZER : after;
+	return kind == RANGE_STEP || after == HINT_SAME ? HINT_OPTIMIZER : HINT_ZERO_GRAD;
+}
+
+/* In a closure nothing is optimized between a forward pass and its backward pass: a loss. */
+static bool is_loss(const struct spans *s)
+{
+	const struct span *last = &s->items[s->count - 1];
+
+	return last->phase == PHASE_FORWARD && last->number &&
+	       last->number == s->now.thread->outer_step;
+}
+
+/* What hooks do inside the backward pass is of the optimizer that they call. */
+static enum hint stage_hint(const struct spans *s, const struct gmt_event *e, bool frees)
+{
+	const struct span_thread *t = s->now.thread;
+
+	if (s->now.stage == STAGE_OPTIMIZER && is_loss(s))
+		return HINT_SAME;
+	if (s->now.stage == STAGE_OPTIMIZER || (t->zero_grad && t->engine && !doing_drives(s)))
+		return HINT_OPTIMIZER;
+	if (s->now.stage == STAGE_ZERO_GRAD)
+		return HINT_ZERO_GRAD;
+	if (stage_is_backward(s->now.stage))
+		return e->scope || e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_MEM_ALLOC ||
+				       e->kind == GMT_TAG_GRAD || e->kind == GMT_THINNED
+			       ? HINT_BACKWARD
+			       : HINT_SAME;
+	if (s->now.stage == STAGE_FORWARD)
+		return frees ? HINT_SAME : HINT_MODULE;
+	if (e->kind == GMT_TAG_SAVED)
+		return HINT_SAVED;
+	return doing_drives(s) ? HINT_NONE : HINT_SAME;
+}
+
+/* Calls of CUDA count where no framework says what its blocks are. */
+static enum hint hints_of(struct spans *s, const struct gmt_event *e, enum act act)
+{
+	if (e->seq <= s->state_seq)
+		return HINT_SAME;
+	if (act == ACT_RANGE)
+		return range_hint(s, e, spans_range_kind(s, e->name));
+	switch (e->kind) {
+	case GMT_BLOCK_ALLOC:
+		s->framework = true;
+		return stage_hint(s, e, false);
+	case GMT_BLOCK_FREE:
+		return stage_hint(s, e, true);
+	case GMT_BLOCK_OOM:
+	case GMT_THINNED:
+	case GMT_TAG_SAVED:
+	case GMT_TAG_GRAD:
+		return stage_hint(s, e, false);
+	case GMT_MEM_ALLOC:
+	case GMT_MEM_FREE:
+		return s->framework ? HINT_SAME : stage_hint(s, e, e->kind == GMT_MEM_FREE);
+	default:
+		return HINT_SAME;
+	}
+}
+
+/* Passes through the network, counted: calls of the outermost module, and backward passes. */
+
+/* A call that follows another one begins with its first gradients, which the caller makes. */
+static bool is_called(struct spans *s, const struct gmt_event *e, enum act act)
+{
+	bool engine = s->now.thread->engine;
+	bool first = act == ACT_BIRTH && !e->scope && !engine && s->now.signs & STACK_CALLED;
+	bool called = first && s->nodes;
+
+	s->nodes = !first && (s->nodes || e->scope || engine);
+	return called;
+}
+
+static void end_backward(struct spans *s)
+{
+	s->now.backward_over = s->in_backward;
+	s->in_backward = s->asked = false;
+}
+
+static void begin_backward(struct spans *s, const struct gmt_event *e, enum act act)
+{
+	s->now.called = is_called(s, e, act);
+	if (s->now.called && s->in_backward) {
+		s->forwards_before = s->forwards;
+		end_backward(s);
+	}
+	s->backwards += !s->in_backward;
+	s->in_forward &= s->in_backward;
+	if (act == ACT_BIRTH && !s->now.thread->engine)
+		s->asked = s->now.signs & STACK_ASKED;
+	s->stepped &= s->in_backward;
+	s->in_backward = true;
+}
+
+/* A pass begins with its first block, and ends with one from outside of it on a thread that is no
+ * thread of autograd's (those also run the hooks of optimizers inside the backward pass). */
+static void passes_note(struct spans *s, const struct gmt_event *e, enum act act)
+{
+	enum block_stage stage = s->now.stage;
+
+	if (stage_is_backward(stage)) {
+		begin_backward(s, e, act);
+		return;
+	}
+	if (act != ACT_BIRTH || s->now.thread->engine)
+		return;
+	s->forwards += stage == STAGE_FORWARD && !s->in_forward;
+	s->in_forward = stage == STAGE_FORWARD;
+	s->stepped |= stage == STAGE_OPTIMIZER;
+	if (stage == STAGE_OPTIMIZER || s->in_backward)
+		s->forwards_before = s->forwards;
+	end_backward(s);
+}
+
 void spans_init(struct spans *s, const struct defs *defs, struct signs *signs)
 {
 	*s = (struct spans){ .defs = defs, .signs = signs };

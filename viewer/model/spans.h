@@ -13,9 +13,9 @@
 #define VIEWER_SPANS_H
 
 #include "../base/map.h"
+#include "../recording/defs.h"
+#include "../recording/signs.h"
 #include "lives.h"
-#include "../stacks/defs.h"
-#include "../stacks/signs.h"
 
 #define SPAN_RANGES 16
 #define SPAN_RECENT 1024

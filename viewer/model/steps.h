@@ -12,7 +12,7 @@
 #ifndef VIEWER_STEPS_H
 #define VIEWER_STEPS_H
 
-#include "../stacks/stacks.h"
+#include "../recording/stacks.h"
 #include "spans.h"
 
 enum steps_basis {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../model/optimizer_names.h"
-#include "../stacks/owner_words.h"
+#include "../model/optimizers.h"
+#include "../recording/owner_words.h"
 
 #define OPS    "at::_ops::"
 #define BEFORE "before the first step"

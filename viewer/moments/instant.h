@@ -4,7 +4,7 @@
 #define VIEWER_INSTANT_H
 
 #include "../model/steps.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 
 #define INSTANT_MAX 1200
 

@@ -5,7 +5,7 @@
 
 #include "../base/need.h"
 #include "../classes/study.h"
-#include "../stacks/symbols.h"
+#include "../recording/symbols.h"
 
 #define PART 65536
 

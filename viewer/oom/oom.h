@@ -11,14 +11,14 @@
 #include "../answers/leaks.h"
 #include "../answers/unused.h"
 #include "../base/human.h"
-#include "../documents/document.h"
+#include "../answers/document.h"
 #include "../moments/refusals.h"
 #include "../moments/room.h"
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
 #include "../replay/replay_refusal.h"
 #include "../answers/private_pools.h"
-#include "../stacks/owner_words.h"
+#include "../recording/owner_words.h"
 
 /* Blocks that stand out: the largest of what the passes made, and those like it. */
 struct oom_spike {
@@ -88,7 +88,7 @@ struct oom {
 		uint64_t bytes, from;
 		size_t count;
 		struct block largest;
-	} attempts;	   /* that ran out of memory, see oom_attempts.c */
+	} attempts;	   /* that ran out of memory, see oom_passes.c */
 	struct block root; /* the last tensor of an earlier step's forward pass that is kept */
 	struct holders holders;
 	struct oom_spike spike;
@@ -152,7 +152,7 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal);
 void oom_close(struct oom *o);
 void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
 const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
-void oom_attempts(struct oom *o);			  /* oom_attempts.c */
+void oom_attempts(struct oom *o);			  /* oom_passes.c */
 /* oom_steps.c: the step that it belongs to, 0 = before the first. */
 size_t oom_step(const struct oom *o);
 /* Calls of a model before any backward pass, which no graph holds: memory is compared by call. */
@@ -196,16 +196,6 @@ uint64_t oom_spared_all(const struct oom *o); /* 0: too few */
 /* oom_settings.c: what replays say, and the sentences on what does not help, behind a text. */
 void oom_settings(struct oom_settings *all, const struct oom *o);
 void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT]);
-
-/* oom_devices.c: the other devices of this process; replicas: one model copied to all of them. */
-struct oom_devices {
-	size_t count; /* 0 = there is no other */
-	bool replicas;
-	uint64_t least, most; /* bytes of their peaks */
-	int lowest, highest;
-};
-
-struct oom_devices oom_devices(const struct oom *o);
 
 bool oom_is_passing(enum category c);
 /* How much more was needed. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../model/optimizer_names.h"
+#include "../model/optimizers.h"
 #include "oom.h"
 
 #define MIB (1ull << 20)

@@ -2,10 +2,48 @@
 /* An out-of-memory failure as JSON and as text for people who never saw this tool. */
 #include <inttypes.h>
 
+#include "../answers/columns.h"
 #include "../answers/parts.h"
 #include "../base/shell.h"
-#include "../documents/columns.h"
 #include "oom.h"
+
+/*
+ * The other devices of the process that ran out of memory. nn.DataParallel copies the model to each
+ * before every pass and gathers all results on the first, which so holds far more than the others.
+ */
+
+struct oom_devices {
+	size_t count;	      /* 0 = there is no other */
+	bool replicas;	      /* one model copied to all of them */
+	uint64_t least, most; /* bytes of their peaks */
+	int lowest, highest;
+};
+
+static struct oom_devices oom_devices(const struct oom *o)
+{
+	struct oom_devices out = { .least = UINT64_MAX };
+
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		const struct model_device *device = &o->timeline->model.devices[d];
+		uint64_t peak = model_curve(device)->peak.bytes;
+
+		if (d == o->timeline->device || !device->seen || !peak)
+			continue;
+		out.count++;
+		if (peak < out.least) {
+			out.least = peak;
+			out.lowest = d;
+		}
+		if (peak > out.most) {
+			out.most = peak;
+			out.highest = d;
+		}
+	}
+	if (out.count)
+		out.replicas =
+			defs_has_file(o->timeline->stacks.defs, "torch/nn/parallel/replicate.py");
+	return out;
+}
 
 #define LINE   28 /* columns for a line of code */
 #define FIGURE 29 /* and for the name of a figure */

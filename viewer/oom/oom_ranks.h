@@ -3,7 +3,7 @@
 #ifndef VIEWER_OOM_RANKS_H
 #define VIEWER_OOM_RANKS_H
 
-#include "../recording/run_state.h"
+#include "../recording/running.h"
 #include "oom.h"
 
 struct oom_rank {

@@ -12,7 +12,7 @@
 #include "../base/need.h"
 #include "../base/sorted.h"
 #include "../base/shell.h"
-#include "../recording/run_state.h"
+#include "../recording/running.h"
 
 #define LEAST	  (32u << 20) /* fewer bytes than this, or than a part of the peak, do not matter */
 #define PART	  50

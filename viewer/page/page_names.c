@@ -7,7 +7,7 @@
 #include "../base/emit.h"
 #include "../base/need.h"
 #include "../base/ending.h"
-#include "../stacks/demangle.h"
+#include "../recording/symbols.h"
 
 enum {
 	TEXT_MAX = 600,		 /* bytes of one text */

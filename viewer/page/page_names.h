@@ -8,7 +8,7 @@
 #ifndef VIEWER_PAGE_NAMES_H
 #define VIEWER_PAGE_NAMES_H
 
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 #include "page_column.h"
 #include "page_redact.h"
 

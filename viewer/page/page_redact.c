@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 
 enum { SHORTEST = 3 /* of an argument that is looked for: "4" says nothing of anybody */ };
 

@@ -14,7 +14,7 @@
 #include "../base/say.h"
 #include "../base/ending.h"
 #include "../recording/import.h"
-#include "../stacks/owners.h"
+#include "../recording/owners.h"
 #include "ranks_runs.h"
 
 #define LIVE ".live"

@@ -47,7 +47,15 @@ struct rank_file {
 void ranks_look(struct rank_file *f, char *path);
 void ranks_look_free(struct rank_file *f);
 bool ranks_is_local(const char *address); /* whether MASTER_ADDR means the host itself */
-const char *ranks_job_key(size_t fact);	  /* "WORLD_SIZE" */
 void ranks_name(struct rank_file *f);
+
+/* The sign by which two recordings are of different runs. */
+
+/* Between the starts of two ranks of a run. */
+#define RANKS_LONGEST_START (600 * 1000000000LL)
+
+/* "WORLD_SIZE is 2 in a.gmt and 4 in b.gmt"; false: nothing says that they are of different runs.
+ */
+bool ranks_differ(const struct rank_file *a, const struct rank_file *b, char *why, size_t room);
 
 #endif

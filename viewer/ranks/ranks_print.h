@@ -3,8 +3,8 @@
 #ifndef VIEWER_RANKS_PRINT_H
 #define VIEWER_RANKS_PRINT_H
 
-#include "../documents/document.h"
-#include "ranks_elsewhere.h"
+#include "../answers/document.h"
+#include "ranks_table.h"
 #include "ranks_stray.h"
 
 /* JSON, in the array "ranks", as soon as a row is there: what the command says, whole. */

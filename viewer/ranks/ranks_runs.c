@@ -9,8 +9,8 @@
 
 #include "../base/need.h"
 #include "../base/say.h"
-#include "../stacks/owners.h"
-#include "ranks_differ.h"
+#include "../recording/owners.h"
+#include "ranks_look.h"
 
 void ranks_leave(struct ranks_run *run, char *path)
 {

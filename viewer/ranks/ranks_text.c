@@ -6,8 +6,8 @@
 
 #include "../base/human.h"
 #include "../base/need.h"
-#include "../documents/columns.h"
-#include "../stacks/owner_words.h"
+#include "../answers/columns.h"
+#include "../recording/owner_words.h"
 #include "ranks_print.h"
 
 #define EACH	16 /* ranks that have a row each */

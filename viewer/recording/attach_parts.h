@@ -39,9 +39,6 @@ void target_close(struct target *t);
 bool target_read(const struct target *t, uint64_t at, void *into, size_t len);
 bool target_write(const struct target *t, uint64_t at, const void *from, size_t len);
 
-/* Address of a symbol that the ELF image at `base` defines; 0 = not defined. */
-uint64_t image_symbol(const struct target *t, uint64_t base, const char *name);
-
 /* A stopped thread that holds no lock of the C library. */
 struct stopped {
 	pid_t tid;
@@ -49,14 +46,5 @@ struct stopped {
 };
 
 enum stop { STOP_READY, STOP_BUSY, STOP_FORBIDDEN };
-
-/* Tries once to stop a thread. STOP_BUSY: it was in code that must not be interrupted, and
- * continues. */
-enum stop thread_stop(const struct target *t, pid_t tid, struct stopped *s);
-/* Calls a function of the target in the stopped thread. */
-bool thread_call(const struct target *t, struct stopped *s, uint64_t function,
-		 const uint64_t arguments[6], uint64_t *result);
-/* Lets the thread continue with its registers restored. */
-void thread_release(struct stopped *s);
 
 #endif

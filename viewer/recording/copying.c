@@ -14,7 +14,7 @@
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
-#include "../stacks/symbols.h"
+#include "symbols.h"
 #include "running.h"
 
 struct copy {

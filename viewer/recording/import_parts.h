@@ -111,10 +111,6 @@ void import_meta_bytes(struct import *im, const char *key, const char *value, si
 void import_note(struct import *im, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint64_t import_hash(uint64_t h, const void *bytes, size_t len);
 
-/* import_process.c */
-void import_process_facts(struct import *im);
-void import_process_held(struct import *im);
-
 /* import_frames.c: NULL or no list gives no stack. */
 struct import_stack import_stack(struct import *im, const struct pickle_value *frames);
 void import_frames_free(struct import_frames *f);
@@ -125,7 +121,7 @@ void import_rewind(struct import *im, struct import_device *d);
 bool import_visit(struct import *im); /* false: im->error is set */
 void import_add_item(struct import *im, struct import_item item);
 
-/* import_ranges.c: reserved addresses. */
+/* import_marks.c: reserved addresses. */
 void ranges_add(struct tree *t, uint64_t addr, uint64_t size, bool expandable);
 void ranges_cut(struct tree *t, uint64_t addr, uint64_t size);
 

@@ -4,13 +4,240 @@
  * here follows a value into others, so that no nesting is too deep. Every length is compared with
  * what is left of the input before it is believed.
  */
-#include "pickle_machine.h"
+#include "pickle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/need.h"
+
+/* What every opcode of a pickle does: takes bytes of the input, pushes a value, or fails. */
+
+#define PICKLE_VALUES (UINT32_MAX - 1)
+
+#define PICKLE_INTS 16 /* bits of a hash */
+
+struct refs {
+	uint32_t *v;
+	size_t count, room;
+};
+
+struct machine;
+
+typedef bool operation(struct machine *m);
+
+/* n: bytes of a number or a length that follows, a type, a count. */
+struct opcode {
+	const char *name; /* NULL: there is none of that code */
+	operation *run;	  /* NULL: it is refused */
+	unsigned n, form;
+};
+
+struct machine {
+	struct pickle *p;
+	const uint8_t *start, *at, *end;
+	struct refs stack, marks, memo;
+	uint32_t *ints; /* the latest value of some numbers, by their hash: its place + 1 */
+	const struct opcode *op; /* that is carried out */
+	bool stopped;
+};
+
+/* false */
+static bool machine_fail(struct machine *m, const char *what)
+{
+	snprintf(m->p->error, sizeof(m->p->error), "%s at byte %td of the pickle", what,
+		 m->at - m->start - 1);
+	return false;
+}
+
+static void machine_push_ref(struct refs *r, uint32_t ref)
+{
+	*need_item(r->v, r->count, r->room) = ref;
+}
+
+/* `n` bytes little-endian. */
+static bool machine_take(struct machine *m, unsigned n, uint64_t *out)
+{
+	*out = 0;
+	if ((size_t)(m->end - m->at) < n)
+		return machine_fail(m, "it ends too early");
+	for (unsigned i = 0; i < n; i++)
+		*out |= (uint64_t)m->at[i] << 8 * i;
+	m->at += n;
+	return true;
+}
+
+static bool machine_push(struct machine *m, struct pickle_value v)
+{
+	struct pickle *p = m->p;
+
+	if (p->count >= PICKLE_VALUES)
+		return machine_fail(m, "too many values");
+	machine_push_ref(&m->stack, (uint32_t)p->count);
+	if (p->count == p->room) {
+		p->room += p->room / 4 + 64;
+		p->values = need_resize(p->values, p->room * sizeof(v));
+	}
+	p->values[p->count++] = v;
+	return true;
+}
+
+/* Questions to what a pickle held: answered with nothing where the question does not fit. */
+
+#define LOOK_BACK 64
+
+const struct pickle_value *pickle_at(const struct pickle *p, uint32_t ref)
+{
+	return &p->values[ref];
+}
+
+const struct pickle_value *pickle_item(const struct pickle *p, const struct pickle_value *v,
+				       uint32_t i)
+{
+	return v && v->type == PICKLE_LIST && i < v->count ? &p->values[v->items[i]] : NULL;
+}
+
+bool pickle_is(const struct pickle_value *text, const char *s)
+{
+	size_t len = strlen(s);
+
+	return text && text->type == PICKLE_TEXT && text->count == len &&
+	       !memcmp(text->text, s, len);
+}
+
+const struct pickle_value *pickle_get(const struct pickle *p, const struct pickle_value *dict,
+				      const char *key)
+{
+	uint32_t least;
+
+	if (!dict || dict->type != PICKLE_DICT)
+		return NULL;
+	least = dict->count > LOOK_BACK ? dict->count - LOOK_BACK : 0;
+	for (size_t i = dict->count; i-- > least;)
+		if (pickle_is(&p->values[dict->items[2 * i]], key))
+			return &p->values[dict->items[2 * i + 1]];
+	return NULL;
+}
+
+static const struct pickle_value *typed(const struct pickle_value *v, unsigned type)
+{
+	return v && v->type == type ? v : NULL;
+}
+
+uint64_t pickle_number(const struct pickle *p, const struct pickle_value *dict, const char *key)
+{
+	const struct pickle_value *v = pickle_get(p, dict, key);
+
+	return v && (v->type == PICKLE_INT || v->type == PICKLE_BOOL) ? (uint64_t)v->number : 0;
+}
+
+const struct pickle_value *pickle_text(const struct pickle *p, const struct pickle_value *dict,
+				       const char *key)
+{
+	return typed(pickle_get(p, dict, key), PICKLE_TEXT);
+}
+
+const struct pickle_value *pickle_list(const struct pickle *p, const struct pickle_value *dict,
+				       const char *key)
+{
+	return typed(pickle_get(p, dict, key), PICKLE_LIST);
+}
+
+/* The opcodes of a pickle that make a value which holds no others. */
+
+static bool pickle_do_value(struct machine *m)
+{
+	return machine_push(m, (struct pickle_value){ .type = (uint16_t)m->op->n,
+						      .form = (uint16_t)m->op->form });
+}
+
+static bool pickle_do_bool(struct machine *m)
+{
+	return machine_push(m, (struct pickle_value){ .type = PICKLE_BOOL, .number = m->op->n });
+}
+
+/* Sizes, streams and addresses come again and again: one value is enough for them. */
+static bool push_int(struct machine *m, int64_t n)
+{
+	struct pickle_value v = { .type = PICKLE_INT, .number = n };
+	uint32_t *known = &m->ints[(uint64_t)n * 0x9e3779b97f4a7c15u >> (64 - PICKLE_INTS)];
+
+	if (*known && m->p->values[*known - 1].number == n) {
+		machine_push_ref(&m->stack, *known - 1);
+		return true;
+	}
+	*known = (uint32_t)m->p->count + 1;
+	return machine_push(m, v);
+}
+
+static bool push_beyond(struct machine *m, uint64_t n)
+{
+	return machine_push(m, (struct pickle_value){ .type = PICKLE_INT,
+						      .form = PICKLE_BEYOND,
+						      .number = (int64_t)n });
+}
+
+/* Only the longest has a sign. */
+static bool pickle_do_int(struct machine *m)
+{
+	uint64_t n;
+
+	return machine_take(m, m->op->n, &n) &&
+	       push_int(m, m->op->n == 4 ? (int32_t)n : (int64_t)n);
+}
+
+/* Two's complement of any length: at most 64 bits of it, signed or not. */
+static bool long_of(struct machine *m, uint64_t len)
+{
+	uint64_t low, top = 0;
+	unsigned kept = len < 8 ? (unsigned)len : 8;
+
+	if (len > 9)
+		return machine_fail(m, "a number of more than 64 bits");
+	if (!machine_take(m, kept, &low) || !machine_take(m, (unsigned)(len - kept), &top))
+		return false;
+	if (top && (top != 0xff || !(low >> 63)))
+		return machine_fail(m, "a number of more than 64 bits");
+	if (kept && kept < 8 && low >> (8 * kept - 1) & 1)
+		low |= UINT64_MAX << 8 * kept;
+	return len > 8 && !top && low >> 63 ? push_beyond(m, low) : push_int(m, (int64_t)low);
+}
+
+static bool pickle_do_long(struct machine *m)
+{
+	uint64_t len;
+
+	return machine_take(m, m->op->n, &len) && long_of(m, len);
+}
+
+/* The only number that is big-endian. */
+static bool pickle_do_float(struct machine *m)
+{
+	struct pickle_value v = { .type = PICKLE_FLOAT };
+	uint64_t bits;
+
+	if (!machine_take(m, 8, &bits))
+		return false;
+	bits = __builtin_bswap64(bits);
+	memcpy(&v.real, &bits, sizeof(bits));
+	return machine_push(m, v);
+}
+
+static bool pickle_do_text(struct machine *m)
+{
+	struct pickle_value v = { .type = PICKLE_TEXT, .form = (uint16_t)m->op->form };
+	uint64_t len;
+
+	if (!machine_take(m, m->op->n, &len))
+		return false;
+	if (len > (uint64_t)(m->end - m->at) || len > UINT32_MAX)
+		return machine_fail(m, "a text that is longer than the rest of the file");
+	v.text = (const char *)m->at;
+	v.count = (uint32_t)len;
+	m->at += len;
+	return machine_push(m, v);
+}
 
 #define UNSET UINT32_MAX
 

@@ -8,7 +8,7 @@
 #define VIEWER_RECORDING_H
 
 #include "../../format/reader.h"
-#include "../stacks/defs.h"
+#include "defs.h"
 
 struct recording {
 	const char *path;
@@ -46,5 +46,24 @@ const char *recording_other_kind(const char *path);
  */
 int recording_run(struct recording *r, uint64_t until,
 		  int (*event)(void *, const struct gmt_event *), void *ctx);
+
+/* Counts of a recording's events, and whether what they refer to is there. */
+
+#define TALLY_KINDS 64
+
+struct tally {
+	const struct defs *defs;
+	uint64_t events;
+	uint64_t kinds[TALLY_KINDS];		 /* unknown kinds are in kinds[0] */
+	uint64_t dropped;			 /* events that the program could not keep */
+	uint64_t left_out;			 /* of them on purpose, to stay within a bound */
+	uint64_t missing;			 /* numbers in the sequence that no event has */
+	uint64_t disorder;			 /* events out of order */
+	uint64_t no_stack, no_string, no_thread; /* references to what is not defined */
+	uint64_t last_seq;
+	uint64_t first_ns, last_ns;
+};
+
+int tally_event(void *ctx, const struct gmt_event *e);
 
 #endif

@@ -2,6 +2,8 @@
 /* One replay: performs every request in order and records the reserved bytes after each. */
 #include "replay.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +11,35 @@
 #include "../base/need.h"
 #include "../base/say.h"
 #include "replay_parts.h"
+
+/* Reserved bytes at that event; lowers *next to the next event that changes them. */
+static uint64_t reserved_at(const struct replay_outcome *o, size_t *at, uint64_t event,
+			    uint64_t *next)
+{
+	while (*at < o->level_count && o->levels[*at].event <= event)
+		++*at;
+	if (*at < o->level_count && o->levels[*at].event < *next)
+		*next = o->levels[*at].event;
+	return *at ? o->levels[*at - 1].reserved : 0;
+}
+
+void replay_curve(FILE *f, const struct replay_try *tries, size_t count)
+{
+	size_t *at = need_new((count + 1) * sizeof(*at));
+
+	fputs("request", f);
+	for (size_t i = 0; i < count; i++)
+		fprintf(f, ",\"%s\"", tries[i].conf);
+	for (uint64_t event = 0, next; event != UINT64_MAX; event = next) {
+		next = UINT64_MAX;
+		fprintf(f, "\n%" PRIu64, event);
+		for (size_t i = 0; i < count; i++)
+			fprintf(f, ",%" PRIu64,
+				reserved_at(&tries[i].outcome, &at[i], event, &next));
+	}
+	fputc('\n', f);
+	free(at);
+}
 
 void pass_init(struct replay_pass *p, const struct requests *r, const struct alloc_settings *s,
 	       const struct replay_limits *limits)

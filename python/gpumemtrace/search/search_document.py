@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a search as the document that `fit --json` prints and the search's page shows (viewer/documents/documents.def)."""
+"""The result of a search as the document that `fit --json` prints and the search's page shows (viewer/answers/documents.def)."""
 from __future__ import annotations
 
 import os

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The documents that commands print, from documents.def: each object is a struct of its members, so
+ * that a command cannot write what is not described there. A command fills the struct;
+ * emit_document makes JSON of it, and text_columns (columns.h) lines of text from its lists.
+ *
+ * A member that may be absent has a flag has_NAME before it. The rows of a list are made one by
+ * one, while they are written.
+ */
+#ifndef VIEWER_DOCUMENT_H
+#define VIEWER_DOCUMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/emit.h"
+#include "../recording/defs.h"
+#include "../recording/owners.h"
+
+/* Strings of a list; NULL is left out. */
+struct words {
+	size_t count;
+	const char *(*get)(const void *ctx, size_t i);
+	const void *ctx;
+};
+
+/* Numbers of a list, or members by their names; false leaves one out. */
+struct figures {
+	size_t count;
+	bool (*get)(const void *ctx, size_t i, const char **name, int64_t *n);
+	const void *ctx;
+};
+
+/* The C types of members. */
+#define C_NUMBER   uint64_t
+#define C_COUNT	   uint64_t
+#define C_BYTES	   uint64_t
+#define C_NS	   uint64_t
+#define C_DURATION uint64_t
+#define C_ADDRESS  uint64_t
+#define C_SIGNED   int64_t
+#define C_CHANGE   int64_t
+#define C_WALL	   int64_t
+#define C_DECIMAL  double
+#define C_FLAG	   bool
+#define C_TEXT	   const char *
+#define C_RAW	   struct defs_text
+#define C_CLASS	   unsigned
+#define C_CLASSES  const uint64_t *
+#define C_WORDS	   struct words
+#define C_NUMBERS  struct figures
+#define C_FIGURES  struct figures   /* a member for each */
+#define C_WHOLE	   struct defs_text /* JSON of an object, its members stand here */
+#define C_FACTS	   struct rows_fact
+#define C_OWNER	   struct owner
+#define C_LIST(t)  struct rows_##t
+#define C_PART(t)  struct row_##t
+#define C_MAP(t)   struct rows_##t
+
+/* row_NAME: an object. rows_NAME: a list of them; fill makes the ith, false leaves it out. */
+#define TABLE(table, meaning)                                               \
+	struct row_##table;                                                 \
+	struct rows_##table {                                               \
+		size_t count;                                               \
+		bool (*fill)(void *ctx, size_t i, struct row_##table *row); \
+		void *ctx;                                                  \
+	};                                                                  \
+	struct row_##table {
+#define MEMBER(table, name, type, meaning) C_##type name;
+#define MAYBE(table, name, type, when, meaning) \
+	bool has_##name;                        \
+	C_##type name;
+#define OWNER(table, meaning)	 struct owner owner;
+#define ASIDE(table, name, type) C_##type name;
+#define END(table) \
+	}          \
+	;
+#include "documents.def"
+
+/* AT_live_block_size: which member that is. */
+#define TABLE(table, meaning)			enum {
+#define MEMBER(table, name, type, meaning)	AT_##table##_##name,
+#define MAYBE(table, name, type, when, meaning) AT_##table##_##name,
+#define OWNER(table, meaning)			AT_##table##_owner, AT_##table##_file, AT_##table##_line,
+#define ASIDE(table, name, type)		AT_##table##_##name,
+#define END(table)     \
+	ALL_OF_##table \
+	}              \
+	;
+#include "documents.def"
+
+enum member_type {
+#define TYPE(name, json, unit) MEMBER_##name,
+#include "member_types.def"
+#undef TYPE
+	MEMBER_FUNCTION, /* of a struct owner, with */
+	MEMBER_LINE,	 /* its line */
+};
+
+#define ROW_MOST 1024 /* bytes of a row */
+
+struct document;
+
+struct member {
+	const char *name; /* NULL: only in text */
+	enum member_type type;
+	size_t offset, has; /* has: 1 + the offset of its flag, 0 = always there */
+	const struct document *part;
+};
+
+enum rows_next { ROWS_END, ROWS_ROW, ROWS_SKIPPED };
+
+struct document {
+	const char *name;
+	const struct member *members;
+	size_t count;
+	/* The ith row of a struct rows_NAME. */
+	enum rows_next (*next)(const void *rows, size_t i, void *row);
+};
+
+#define TABLE(table, meaning) extern const struct document document_##table;
+#define MEMBER(table, name, type, meaning)
+#define MAYBE(table, name, type, when, meaning)
+#define OWNER(table, meaning)
+#define ASIDE(table, name, type)
+#define END(table)
+#include "documents.def"
+
+/* JSON only: nothing in text. */
+#define emit_document(out, table, row) \
+	document_write(out, NULL, &document_##table, 1 ? (row) : (const struct row_##table *)NULL)
+
+/* JSON only: the members from that one on, in the object that is open. */
+#define emit_rest(out, table, row, from) \
+	document_rest(out, &document_##table, 1 ? (row) : (const struct row_##table *)NULL, from)
+
+void document_rest(struct emit *out, const struct document *d, const void *row, const char *from);
+void document_write(struct emit *out, const char *key, const struct document *d, const void *row);
+
+/* Text only: a line "name  value" for each member from the first to the last that are named (NULL:
+ * from the first, to the last of all), but for lists, facts and objects. */
+#define emit_lines(out, table, row, first, last)                                             \
+	document_lines(out, &document_##table, 1 ? (row) : (const struct row_##table *)NULL, \
+		       first, last)
+
+void document_lines(struct emit *out, const struct document *d, const void *row, const char *first,
+		    const char *last);
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Open recordings and questions about them. A recording's lock is held while it is asked, so that
+ * its tables are lent to one question at a time.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../format/version.h"
+#include "../base/machine.h"
+#include "../base/need.h"
+#include "arrow_abi.h"
+#include "gpumemtrace.h"
+#include "library_parts.h"
+#include "questions.h"
+
+/*
+ * Streams and schemas in Python's capsules (the Arrow PyCapsule interface), without a header of an
+ * interpreter, so that one library serves all versions. A capsule that nobody took the struct out
+ * of ends it; the interpreter calls that with its lock held.
+ */
+
+#define OFFERED __attribute__((visibility("default")))
+
+OFFERED const char gpumemtrace_stream_name[] = "arrow_array_stream";
+OFFERED const char gpumemtrace_schema_name[] = "arrow_schema";
+
+static void *(*pointer_of)(void *capsule, const char *name);
+
+OFFERED void gpumemtrace_capsule_getter(void *(*getter)(void *capsule, const char *name))
+{
+	pointer_of = getter;
+}
+
+OFFERED void gpumemtrace_stream_free(struct ArrowArrayStream *stream)
+{
+	if (stream && stream->release)
+		stream->release(stream);
+	free(stream);
+}
+
+OFFERED void gpumemtrace_stream_end(void *capsule)
+{
+	gpumemtrace_stream_free(pointer_of(capsule, gpumemtrace_stream_name));
+}
+
+OFFERED void gpumemtrace_schema_end(void *capsule)
+{
+	struct ArrowSchema *s = pointer_of(capsule, gpumemtrace_schema_name);
+
+	if (s && s->release)
+		s->release(s);
+	free(s);
+}
+
+OFFERED int gpumemtrace_interface(void)
+{
+	return GPUMEMTRACE_INTERFACE;
+}
+
+OFFERED const char *gpumemtrace_version(void)
+{
+	return GMT_TOOL_VERSION;
+}
+
+OFFERED void gpumemtrace_answer_free(struct gpumemtrace_answer *a)
+{
+	free(a->json);
+	free(a->sentence);
+	free(a->notes);
+	*a = (struct gpumemtrace_answer){ 0 };
+}
+
+/* ---- open recordings ---- */
+
+/* After a lack of memory its tables are in no known state and stay as they are. */
+static void free_recording(struct gpumemtrace *r)
+{
+	if (!r->lost) {
+		if (r->recording.kept)
+			kept_free(&r->kept);
+		if (r->recording.reader)
+			recording_close(&r->recording);
+	}
+	if (r->bytes >= 0)
+		close(r->bytes);
+	pthread_mutex_destroy(&r->lock);
+	free(r->name);
+	free(r);
+}
+
+void library_hold(struct gpumemtrace *r)
+{
+	__atomic_add_fetch(&r->users, 1, __ATOMIC_RELAXED);
+}
+
+OFFERED void gpumemtrace_close(struct gpumemtrace *r)
+{
+	if (r && !__atomic_sub_fetch(&r->users, 1, __ATOMIC_ACQ_REL))
+		free_recording(r);
+}
+
+/* A name that begins with a dash would be taken for an option. */
+static struct gpumemtrace *new_recording(const char *name, int bytes)
+{
+	struct gpumemtrace *r = calloc(1, sizeof(*r));
+
+	if (r && asprintf(&r->name, "%s%s", *name == '-' ? "./" : "", name) < 0) {
+		free(r);
+		r = NULL;
+	}
+	if (r) {
+		r->users = 1;
+		r->bytes = bytes;
+		pthread_mutex_init(&r->lock, NULL);
+	} else if (bytes >= 0) {
+		close(bytes);
+	}
+	return r;
+}
+
+static int open_recording(struct gpumemtrace *r, const char *path)
+{
+	int rc = recording_read(&r->recording, path, r->name);
+
+	if (rc) {
+		r->recording.reader = NULL;
+		return rc;
+	}
+	return kept_read(&r->kept, &r->recording);
+}
+
+static int read_recording(struct gpumemtrace *r, const char *path, struct gpumemtrace **out,
+			  struct gpumemtrace_answer *a)
+{
+	struct asked asked;
+	volatile int code = EXIT_UNREADABLE;
+
+	*out = NULL;
+	asked_begin(&asked, a);
+	asked.lost = !r;
+	if (r && asked_try(&asked))
+		code = open_recording(r, path);
+	code = asked_end(&asked, code);
+	if (r)
+		r->lost = asked.lost;
+	if (!code)
+		*out = r;
+	else
+		gpumemtrace_close(r);
+	return code;
+}
+
+OFFERED int gpumemtrace_open(const char *path, struct gpumemtrace **out,
+			     struct gpumemtrace_answer *a)
+{
+	struct gpumemtrace *r = new_recording(path, -1);
+
+	return read_recording(r, r ? r->name : path, out, a);
+}
+
+static int keep_bytes(const void *bytes, size_t length)
+{
+	int fd = memfd_create("recording", MFD_CLOEXEC);
+	size_t done = 0;
+	ssize_t n = 1;
+
+	while (fd >= 0 && done < length && (n > 0 || errno == EINTR)) {
+		n = write(fd, (const char *)bytes + done, length - done);
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0 && done < length) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+OFFERED int gpumemtrace_open_bytes(const void *bytes, size_t length, const char *name,
+				   struct gpumemtrace **out, struct gpumemtrace_answer *a)
+{
+	int fd = keep_bytes(bytes, length);
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return read_recording(fd < 0 ? NULL : new_recording(name, fd), path, out, a);
+}
+
+/* ---- questions ---- */
+
+struct question {
+	struct gpumemtrace *const *recordings;
+	size_t count;
+	const struct command *command;
+	char **words;
+};
+
+static bool takes(const struct command *c, size_t count)
+{
+	if (c->ranks == COMMAND_ALL)
+		return count >= 1;
+	return count == (c->ranks == COMMAND_PAIRS ? 2 : 1);
+}
+
+/* Recordings, arguments, and that JSON is wanted. */
+static char **command_line(const struct question *q, const char *const *arguments)
+{
+	size_t n = need_count((char *const *)arguments), at = 0;
+	char **words = need_new((q->count + n + 2) * sizeof(*words));
+
+	words[at++] = (char *)"--json";
+	for (size_t i = 0; i < q->count; i++)
+		words[at++] = q->recordings[i]->name;
+	for (size_t i = 0; i < n; i++)
+		words[at++] = (char *)arguments[i];
+	return words;
+}
+
+static int perform(const struct question *q, void *options, struct options_common *common,
+		   struct gpumemtrace_answer *a)
+{
+	const struct command *c = q->command;
+	FILE *f;
+	struct emit *out;
+	int rc = options_parse(c, q->words, options, common);
+
+	if (!rc && (common->help || common->rank || need_count(common->files) > 1))
+		rc = say_error(EXIT_USAGE,
+			       "--help, --rank and more files are for the command line");
+	if (!rc && c->check)
+		rc = c->check(options);
+	if (rc)
+		return rc;
+	f = need_stream(&a->json, &a->length);
+	out = emit_open(f, true);
+	rc = command_perform(c, options, out);
+	if (emit_close(out))
+		machine_out_of_memory();
+	fclose(f);
+	return rc;
+}
+
+static int answer(struct question *q, const char *name, const char *const *arguments,
+		  struct gpumemtrace_answer *a)
+{
+	struct options_common common = { 0 };
+	void *options;
+	int rc;
+
+	q->command = question_find(name);
+	if (!q->command)
+		return say_error(EXIT_USAGE, "there is no question \"%s\"", name);
+	if (!takes(q->command, q->count))
+		return say_error(EXIT_USAGE, "%s is not asked of %zu recordings", name, q->count);
+	q->words = command_line(q, arguments);
+	options = options_new(q->command);
+	rc = perform(q, options, &common, a);
+	options_free(q->command, options, &common);
+	free(q->words);
+	return rc;
+}
+
+/* Lower addresses first, so that two questions never wait for each other. */
+static int by_address(const void *a, const void *b)
+{
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Copies of the list: sorted, without those that come again; and as the recordings' own. */
+struct held {
+	struct gpumemtrace **all;
+	struct recording **open;
+	size_t count;
+};
+
+/* Not inlined where setjmp is. */
+__attribute__((noinline)) static void hold_all(struct held *h,
+					       struct gpumemtrace *const *recordings, size_t count)
+{
+	size_t kept = 0;
+
+	h->all = need_new((count + 1) * sizeof(struct gpumemtrace *));
+	h->open = need_new((count + 1) * sizeof(struct recording *));
+	for (size_t i = 0; i < count; i++) {
+		h->all[i] = recordings[i];
+		h->open[i] = &recordings[i]->recording;
+	}
+	qsort(h->all, count, sizeof(struct gpumemtrace *), by_address);
+	for (size_t i = 0; i < count; i++)
+		if (!i || h->all[i] != h->all[kept - 1])
+			h->all[kept++] = h->all[i];
+	h->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		pthread_mutex_lock(&h->all[i]->lock);
+}
+
+static void let_all_go(struct held *h, bool lost)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		h->all[i]->lost |= lost;
+		pthread_mutex_unlock(&h->all[i]->lock);
+	}
+	free(h->all);
+	free(h->open);
+}
+
+static bool any_lost(const struct held *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (h->all[i]->lost)
+			return true;
+	return false;
+}
+
+OFFERED int gpumemtrace_ask(struct gpumemtrace *const *recordings, size_t count,
+			    const char *question, const char *const *arguments,
+			    struct gpumemtrace_answer *a)
+{
+	struct question q = { .recordings = recordings, .count = count };
+	struct held held = { 0 };
+	struct asked asked;
+	volatile int code = EXIT_UNREADABLE;
+
+	asked_begin(&asked, a);
+	if (asked_try(&asked)) {
+		hold_all(&held, recordings, count);
+		recording_lend(held.open, count);
+		asked.lost = any_lost(&held);
+		if (!asked.lost)
+			code = answer(&q, question, arguments, a);
+	}
+	recording_lend(NULL, 0);
+	let_all_go(&held, asked.lost);
+	code = asked_end(&asked, code);
+	if (code > EXIT_CHECK || !a->length) {
+		free(a->json);
+		a->json = NULL;
+		a->length = 0;
+	}
+	return code;
+}

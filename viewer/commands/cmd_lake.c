@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A lake, the tables of many recordings: collect, compact, regressions, dashboard, sql. */
+#include <ctype.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../format/version.h"
+#include "../ask/command.h"
+#include "../base/asset.h"
+#include "../base/emit_json.h"
+#include "../base/need.h"
+#include "../base/outfile.h"
+#include "../handover/lake.h"
+#include "../handover/lake_files.h"
+#include "../handover/question.h"
+#include "../page/page_write.h"
+#include "../recording/defs.h"
+#include "../recording/owner_words.h"
+
+/* collect: recordings of many runs become tables that queries ask together. */
+
+/* An address: what lies in a store is not a folder. */
+static const char *elsewhere(const struct collect_options *o)
+{
+	if (strstr(o->output, "://"))
+		return o->output;
+	for (char **file = o->files; *file; file++)
+		if (strstr(*file, "://"))
+			return *file;
+	return NULL;
+}
+
+/* Letters, digits, and . _ - */
+static bool is_good_name(const char *name)
+{
+	if (!*name || name[0] == '.' || strlen(name) > 100)
+		return false;
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && !strchr("._-", *name))
+			return false;
+	return true;
+}
+
+static int check_places(const struct collect_options *o)
+{
+	struct stat st;
+
+	if (elsewhere(o))
+		return say_error(EXIT_USAGE,
+				 "%s: collect reads and writes folders of this machine; copy "
+				 "recordings here, and the lake there (aws s3 sync, for instance)",
+				 elsewhere(o));
+	if (o->project && !is_good_name(o->project))
+		return say_error(EXIT_USAGE,
+				 "--project needs a name of letters, digits, . _ and -, not \"%s\"",
+				 o->project);
+	if (!stat(o->output, &st) && !S_ISDIR(st.st_mode))
+		return say_error(EXIT_USAGE, "%s exists and is no folder; choose another name",
+				 o->output);
+	return 0;
+}
+
+int run_collect(const struct collect_options *o, struct emit *out)
+{
+	struct lake_files files = { 0 };
+	struct question q = { .out = out };
+	int rc = check_places(o);
+
+	if (!rc)
+		rc = lake_files_find(&files, o->files);
+	if (!rc) {
+		question_begin(&q, QUESTION_LAKE, "collect");
+		question_text(&q, "lake", o->output);
+		question_text(&q, "project", o->project);
+		question_number(&q, "large", o->tables != 0);
+		lake_files_emit(&files, q.request);
+		rc = question_ask(&q);
+	}
+	lake_files_free(&files);
+	return rc;
+}
+
+/* compact: a lake's many files become one a table and month. */
+
+int run_compact(const struct compact_options *o, struct emit *out)
+{
+	struct question q = { .out = out };
+
+	if (!lake_may_be(o->lake))
+		return EXIT_UNREADABLE;
+	question_begin(&q, QUESTION_LAKE, "compact");
+	question_text(&q, "lake", o->lake);
+	return question_ask(&q);
+}
+
+/* regressions: commits of a lake whose peak is higher than before. */
+
+int run_regressions(const struct regressions_options *o, struct emit *out)
+{
+	struct question q = { .out = out };
+	char limit[32];
+
+	if (!lake_may_be(o->lake))
+		return EXIT_UNREADABLE;
+	question_begin(&q, QUESTION_LAKE, "regressions");
+	question_text(&q, "lake", o->lake);
+	question_text(&q, "against", o->against);
+	question_text(&q, "since", o->since);
+	snprintf(limit, sizeof(limit), "%.17g", o->fail_above.amount.value);
+	question_text(&q, "limit", limit);
+	question_number(&q, "percent", o->fail_above.amount.percent);
+	question_number(&q, "fail", o->fail_above.given);
+	return question_ask(&q);
+}
+
+/* dashboard: a lake's ready questions on one page. */
+
+struct panels {
+	FILE *f;
+	size_t count;
+};
+
+static void put_panel(void *ctx, struct json panel)
+{
+	struct panels *p = ctx;
+
+	fputs(p->count++ ? ",\n" : "\n", p->f);
+	fwrite(panel.s, 1, (size_t)(panel.end - panel.s), p->f);
+}
+
+static int fill_page(struct page_text *text, const struct dashboard_options *o, struct emit *out)
+{
+	struct panels p = { .f = need_stream(&text->first, &text->first_len) };
+	struct question q = { .out = out, .result = put_panel, .ctx = &p };
+	int rc;
+
+	fputs("{\"tool\":\"" GMT_TOOL_VERSION "\",\"lake\":", p.f);
+	emit_json_string(p.f, o->lake, strlen(o->lake));
+	fputs(",\"panels\":[", p.f);
+	question_begin(&q, QUESTION_LAKE, "dashboard");
+	question_text(&q, "lake", o->lake);
+	question_text(&q, "output", o->output);
+	rc = question_ask(&q);
+	fputs("]}", p.f);
+	fclose(p.f);
+	text->rest = need_copy("{}", 2);
+	text->rest_len = 2;
+	return rc;
+}
+
+static int write_dashboard(struct emit *out, struct outfile *file, const struct page_text *text)
+{
+	char size[HUMAN_MAX];
+	struct row_dashboard row = { .file = file->path };
+	int rc = page_commit(file, text, &row.bytes);
+
+	if (rc)
+		return rc;
+	emit_document(out, dashboard, &row);
+	emit_line(out, "%s: %s", file->path, human_bytes(size, row.bytes));
+	return 0;
+}
+
+int run_dashboard(const struct dashboard_options *o, struct emit *out)
+{
+	struct page_text text = { .kind = PAGE_LAKE, .title = o->lake };
+	struct outfile file;
+	int rc;
+
+	if (!lake_may_be(o->lake))
+		return EXIT_UNREADABLE;
+	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
+	if (rc)
+		return rc;
+	rc = fill_page(&text, o, out);
+	if (!rc)
+		rc = write_dashboard(out, &file, &text);
+	else
+		outfile_drop(&file);
+	page_text_free(&text);
+	return rc;
+}
+
+/* sql: a query over a lake or over recordings. Ready questions are in views.sql. */
+
+struct lake_view {
+	char name[64];
+	struct defs_text meaning, sql;
+};
+
+ASSET_FILE(views, "viewer/handover/views.sql");
+
+#define VIEW "\n-- view "
+
+/* Ready question i; false: there are no more. */
+static bool lake_view(size_t i, struct lake_view *v)
+{
+	const char *at = asset_views, *end = asset_end_views, *colon, *line, *next;
+
+	do {
+		at = memmem(at, (size_t)(end - at), VIEW, strlen(VIEW));
+		if (!at)
+			return false;
+		at += strlen(VIEW);
+	} while (i--);
+	colon = memchr(at, ':', (size_t)(end - at));
+	line = memchr(at, '\n', (size_t)(end - at));
+	next = memmem(at, (size_t)(end - at), VIEW, strlen(VIEW));
+	next = next ? next : end;
+	if (!colon || !line || colon > line)
+		return false;
+	snprintf(v->name, sizeof(v->name), "%.*s", (int)(colon - at), at);
+	v->meaning = (struct defs_text){ colon + 2, (size_t)(line - colon - 2) };
+	while (next > line && isspace((unsigned char)next[-1]))
+		next--;
+	v->sql = (struct defs_text){ line + 1, (size_t)(next - line - 1) };
+	return true;
+}
+
+/* ---- what there is ---- */
+
+/* Columns of all tables, of all partitions first: i counts through them. */
+static bool column_row(void *ctx, size_t i, struct row_sql_column *row)
+{
+	const struct lake_table *t = ctx;
+	const struct lake_column *c =
+		i < LAKE_PARTITIONS ? &lake_partitions[i] : &t->columns[i - LAKE_PARTITIONS];
+
+	*row = (struct row_sql_column){
+		.name = c->name, .type = lake_sql_type(c), .unit = c->unit, .meaning = c->meaning
+	};
+	return true;
+}
+
+static bool lake_table_row(void *ctx, size_t i, struct row_sql_table *row)
+{
+	const struct lake_table *t = &lake_tables[i];
+
+	(void)ctx;
+	*row = (struct row_sql_table){ .name = t->name,
+				       .meaning = t->meaning,
+				       .columns = { LAKE_PARTITIONS + t->count, column_row,
+						    (void *)t } };
+	return true;
+}
+
+static bool view_row(void *ctx, size_t i, struct row_sql_view *row)
+{
+	static struct lake_view v;
+
+	(void)ctx;
+	if (!lake_view(i, &v))
+		return false;
+	*row = (struct row_sql_view){ .name = v.name, .meaning = v.meaning, .sql = v.sql };
+	return true;
+}
+
+static size_t view_count(void)
+{
+	struct lake_view v;
+	size_t n = 0;
+
+	while (lake_view(n, &v))
+		n++;
+	return n;
+}
+
+static int print_schema(struct emit *out)
+{
+	const struct row_sql_schema row = { .tables = { LAKE_TABLES, lake_table_row, NULL },
+					    .views = { view_count(), view_row, NULL } };
+	struct lake_view v;
+
+	emit_document(out, sql_schema, &row);
+	emit_title(out, "Tables (each has project, day, run, rank, month and process)");
+	for (int t = 0; t < LAKE_TABLES; t++) {
+		emit_line(out, "%s", "");
+		emit_line(out, "%s: %s", lake_tables[t].name, lake_tables[t].meaning);
+		for (unsigned c = 0; c < lake_tables[t].count; c++) {
+			const struct lake_column *x = &lake_tables[t].columns[c];
+
+			emit_line(out, "  %-24s%-10s%s%s%s", x->name, lake_sql_type(x), x->meaning,
+				  x->unit[0] ? ", " : "", x->unit);
+		}
+	}
+	emit_line(out, "%s", "");
+	emit_title(out, "Ready questions: gpumemtrace sql \"from NAME\" LAKE");
+	emit_line(out, "%s", "");
+	for (size_t i = 0; lake_view(i, &v); i++)
+		emit_line(out, "  %-18s%.*s", v.name, (int)v.meaning.len, v.meaning.s);
+	return 0;
+}
+
+/* ---- a query ---- */
+
+/* files: the lake is made of these; NULL: it is that of the operand. */
+static int ask_query(const struct sql_options *o, const struct lake_files *files, struct emit *out)
+{
+	struct question q = { .out = out };
+
+	question_begin(&q, QUESTION_LAKE, "query");
+	question_text(&q, "query", o->query);
+	question_text(&q, "form", o->csv ? "csv" : emit_json(out) ? "json" : "text");
+	question_number(&q, "cut", words_are_cut());
+	if (files)
+		lake_files_emit(files, q.request);
+	else
+		question_text(&q, "lake", o->lake[0]);
+	return question_ask(&q);
+}
+
+static int ask_recordings(const struct sql_options *o, struct emit *out)
+{
+	struct lake_files files;
+	int rc = lake_files_find(&files, o->lake);
+
+	if (!rc)
+		rc = ask_query(o, &files, out);
+	lake_files_free(&files);
+	return rc;
+}
+
+int run_sql(const struct sql_options *o, struct emit *out)
+{
+	if (o->schema)
+		return print_schema(out);
+	if (!o->query)
+		return say_error(
+			EXIT_USAGE,
+			"a query and a lake are needed: gpumemtrace sql \"from runs\" lake/; "
+			"--schema lists what there is");
+	if (strstr(o->lake[0], "://") || lake_is_one(o->lake[0])) {
+		if (o->lake[1])
+			return say_error(EXIT_USAGE, "%s is a lake; a query is about one lake",
+					 o->lake[0]);
+		return ask_query(o, NULL, out);
+	}
+	return ask_recordings(o, out);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "searches.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../advise/advise.h"
+#include "../ask/command.h"
+#include "../base/folder.h"
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../handover/question.h"
+#include "preload.h"
+#include "run_program.h"
+
+/* The simulated device's cards, as its library says them. */
+
+#define TEXT 8192
+
+typedef int said(const char *spec, char *text, size_t room);
+
+static int add_card(said *cards_of, const char *spec, struct card **cards, size_t *count)
+{
+	char text[TEXT], *line = text;
+	size_t room = *count;
+	int n = cards_of(spec, text, sizeof(text));
+
+	for (; n > 0; n--, line = strchr(line, '\n') + 1) {
+		struct card c = { .memory = 0 };
+		unsigned long long memory, context;
+
+		if (sscanf(line, "%95s %d.%d %d %d %llu %llu", c.name, &c.major, &c.minor, &c.code,
+			   &c.processors, &memory, &context) != 7)
+			return 0;
+		if (spec)
+			snprintf(c.name, sizeof(c.name), "%s", spec);
+		c.memory = memory;
+		c.context = context;
+		*need_item(*cards, *count, room) = c;
+	}
+	return 1;
+}
+
+static int unknown_card(said *cards_of, const char *spec)
+{
+	char text[TEXT], known[1024] = "";
+	size_t n = 0;
+	int lines = cards_of(NULL, text, sizeof(text));
+
+	for (char *line = text; lines > 0; lines--, line = strchr(line, '\n') + 1)
+		n += (size_t)snprintf(known + n, sizeof(known) - n, "%.*s, ",
+				      (int)strcspn(line, " "), line);
+	return say_error(EXIT_USAGE,
+			 "unknown card \"%s\"; known are %sor NAME=SIZE such as "
+			 "mycard=24GiB",
+			 spec, known);
+}
+
+/* names: "h100-80g,mycard=24GiB", "all" or NULL: all of the table. 0, or a sentence was said and
+ * the exit code; to be freed. */
+static int simcards_find(const char *names, struct card **cards, size_t *count)
+{
+	char spec[96];
+	void *device = preload_simulator();
+	said *cards_of = device ? (said *)dlsym(device, "simgpuCards") : NULL;
+	int rc = 0;
+
+	*cards = NULL;
+	*count = 0;
+	if (!cards_of)
+		return say_error(EXIT_UNREADABLE,
+				 "libsimgpu.so was not found beside this program or in ../lib: "
+				 "install gpumemtrace again (a build with SIMGPU=no has no "
+				 "simulated device)");
+	if (!names || !strcmp(names, "all"))
+		return add_card(cards_of, NULL, cards, count) ? 0 : EXIT_UNREADABLE;
+	while (!rc && *names) {
+		size_t len = strcspn(names, ",");
+		size_t before = *count;
+
+		snprintf(spec, sizeof(spec), "%.*s", (int)len, names);
+		if (len >= sizeof(spec) || !len)
+			return say_error(EXIT_USAGE, "--cards %s: give names with a comma between",
+					 names);
+		add_card(cards_of, spec, cards, count);
+		if (*count == before)
+			rc = unknown_card(cards_of, spec);
+		for (size_t i = 0; !rc && i + 1 < *count; i++)
+			if (!strcmp((*cards)[i].name, spec))
+				rc = say_error(EXIT_USAGE, "--cards: %s is named twice", spec);
+		names += len + (names[len] == ',');
+	}
+	return rc;
+}
+
+/* fit: which cards a program fits, with which settings, by running it on simulated ones. */
+
+int check_fit(struct fit_options *o)
+{
+	if (o->output && (!*o->output || strlen(o->output) > 3000))
+		return say_error(EXIT_USAGE, "-o takes a folder");
+	return 0;
+}
+
+int run_fit(const struct fit_options *o, struct emit *out)
+{
+	struct question q = { .out = out, .command = run_program_python(o->command) };
+	char why[PATH_MAX + 256];
+	struct card *cards = NULL;
+	size_t count;
+	int rc = simcards_find(o->cards, &cards, &count);
+
+	if (!rc) {
+		search_begin(&q, "fit", cards, count);
+		question_list(&q, "vary", o->vary);
+		question_text(&q, "folder", o->output);
+		question_number(&q, "steps", (double)o->steps);
+		question_number(&q, "to_end", o->to_end);
+		question_number(&q, "max_time", (double)o->max_time);
+		question_number(&q, "jobs", (double)o->jobs);
+		if (o->ranks)
+			question_text(&q, "ranks", o->ranks);
+		if (run_program_fails(q.command[0], why, sizeof(why)))
+			question_text(&q, "obstacle", why);
+		rc = question_ask(&q);
+	}
+	free(cards);
+	return rc;
+}
+
+/* bisect: the commit that raised the peak. */
+
+static int check_limits(const struct bisect_options *o)
+{
+	if (o->max_peak.given && o->fail_above.given)
+		return say_error(EXIT_USAGE, "--max-peak and --fail-above exclude each other");
+	if (strlen(o->sim ? o->sim : "") > 90 || (o->sim && strchr(o->sim, ',')))
+		return say_error(EXIT_USAGE, "--sim takes one card, such as h100-80g");
+	return 0;
+}
+
+int run_bisect(const struct bisect_options *o, struct emit *out)
+{
+	bool absolute = o->max_peak.text;
+	const struct amount *limit = absolute ? &o->max_peak.amount : &o->fail_above.amount;
+	struct question q = { .out = out, .command = run_program_python(o->command) };
+	char value[32];
+	struct card *cards = NULL;
+	size_t count;
+	int rc = check_limits(o);
+
+	if (!rc)
+		rc = simcards_find(o->sim ? o->sim : "h100-80g", &cards, &count);
+	if (!rc) {
+		search_begin(&q, "bisect", cards, 1);
+		question_text(&q, "good", o->good);
+		question_text(&q, "bad", o->bad);
+		question_text(&q, "folder", o->output);
+		question_number(&q, "steps", (double)o->steps);
+		snprintf(value, sizeof(value), "%.17g", limit->value);
+		question_text(&q, "limit", value);
+		question_number(&q, "percent", limit->percent);
+		question_number(&q, "absolute", absolute);
+		rc = question_ask(&q);
+	}
+	free(cards);
+	return rc;
+}
+
+/* Runs of a program on a simulated card for `advise`: unchanged, and with each change that needs no
+ * edit of the program. */
+
+#define ALLOCATOR "PYTORCH_CUDA_ALLOC_CONF"
+#define CARD	  "h100-80g"
+
+/* Settings that are tried with every program. */
+static char *const always[] = { (char *)"env:CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8" };
+#define ALWAYS (sizeof(always) / sizeof(*always))
+
+struct advise_runs {
+	char **command, **tries; /* tries: each NAME=VALUE or env:NAME=VALUE, or NULL */
+	const char *card;
+	long steps;
+	/* Set here: */
+	char folder[PATH_MAX];
+	char *recording; /* of the program as it is */
+};
+
+/* ---- runs ---- */
+
+/* With each of the changes; or unchanged, with the recordings in that folder. */
+static int perform_runs(const struct advise_runs *r, char *const *tries, const char *folder,
+			void (*run)(void *ctx, struct json run), void *ctx)
+{
+	struct question q = { .result = run, .ctx = ctx, .command = r->command };
+	struct card *cards = NULL;
+	size_t count;
+	int rc = simcards_find(r->card ? r->card : CARD, &cards, &count);
+
+	if (!rc) {
+		search_begin(&q, "runs", cards, 1);
+		question_list(&q, "tries", tries);
+		question_text(&q, "folder", folder);
+		question_number(&q, "steps", (double)r->steps);
+		rc = question_ask(&q);
+	}
+	free(cards);
+	return rc;
+}
+
+static void take_recording(void *ctx, struct json run)
+{
+	struct advise_runs *r = ctx;
+	char path[PATH_MAX];
+
+	json_string(json_member(run, "recording"), path, sizeof(path));
+	r->recording = need_copy(path, strlen(path));
+}
+
+static int run_unchanged(struct advise_runs *r)
+{
+	char why[PATH_MAX + 256];
+	int rc;
+
+	r->command = run_program_python(r->command);
+	if (run_program_fails(r->command[0], why, sizeof(why)))
+		return say_error(EXIT_USAGE, "%s", why);
+	rc = folder_make(r->folder, "advise");
+	return rc ? rc : perform_runs(r, NULL, r->folder, take_recording, r);
+}
+
+/* ---- changes ---- */
+
+struct tries {
+	const struct advise_runs *runs;
+	struct advise *advise;
+	char **texts; /* ending with NULL */
+	size_t count, room;
+	size_t found; /* the first so many are of findings, */
+	size_t *of;   /* these */
+	size_t of_room;
+	size_t done;
+};
+
+static void note_run(struct tries *t, struct finding *f, struct json run)
+{
+	uint64_t before = f->reserved ? t->advise->reserved : t->advise->peak;
+	uint64_t after =
+		json_unsigned(json_member(run, f->reserved ? "peak_reserved_bytes" : "peak_bytes"));
+
+	f->known = KNOWN_run;
+	f->saves = f->least = before > after ? before - after : 0;
+	f->peak = after;
+	advise_put(f->how, "Run on a simulated %s: %s with it, %s without",
+		   t->runs->card ? t->runs->card : CARD, human_bytes((char[HUMAN_MAX]){ 0 }, after),
+		   human_bytes((char[HUMAN_MAX]){ 0 }, before));
+}
+
+static void note_new(struct tries *t, const char *text, struct json run)
+{
+	struct finding f = { .kind = "option", .order = t->advise->count };
+
+	advise_put(f.what, "Run it with %s", strncmp(text, "env:", 4) ? text : text + 4);
+	note_run(t, &f, run);
+	*advise_add(t->advise, f.kind) = f;
+}
+
+static void take_try(void *ctx, struct json run)
+{
+	struct tries *t = ctx;
+	size_t i = t->done++;
+
+	if (!json_number(json_member(run, "finished")))
+		say_note("With %s the program did not finish: nothing is known of that change.",
+			 t->texts[i]);
+	else if (i < t->found)
+		note_run(t, &t->advise->items[t->of[i]], run);
+	else
+		note_new(t, t->texts[i], run);
+}
+
+static void add_try(struct tries *t, const char *text)
+{
+	t->texts = need_grow(t->texts, &t->room, t->count + 1, sizeof(*t->texts));
+	t->texts[t->count++] = need_copy(text, strlen(text));
+	t->texts[t->count] = NULL;
+}
+
+static void add_findings(struct tries *t)
+{
+	char text[ADVISE_TEXT + 40];
+
+	for (size_t i = 0; i < t->advise->count; i++) {
+		if (!t->advise->items[i].setting[0])
+			continue;
+		snprintf(text, sizeof(text), "env:" ALLOCATOR "=%s", t->advise->items[i].setting);
+		*need_item(t->of, t->found, t->of_room) = i;
+		add_try(t, text);
+	}
+}
+
+/* Runs each requested change and each environment setting of a finding; the findings get the
+ * measured savings. */
+static int try_changes(void *ctx, struct advise *a)
+{
+	struct advise_runs *r = ctx;
+	struct tries t = { .runs = r, .advise = a };
+	int rc;
+
+	add_findings(&t);
+	for (size_t i = 0; i < ALWAYS; i++)
+		add_try(&t, always[i]);
+	for (char **text = r->tries; text && *text; text++)
+		add_try(&t, *text);
+	rc = perform_runs(r, t.texts, "", take_try, &t);
+	advise_choose(a);
+	while (t.count)
+		free(t.texts[--t.count]);
+	free(t.texts);
+	free(t.of);
+	return rc;
+}
+
+int advise_runs(const struct advise_options *o, struct emit *out)
+{
+	struct advise_runs runs = {
+		.command = o->command, .tries = o->tries, .card = o->card, .steps = o->steps
+	};
+	int rc = run_unchanged(&runs);
+
+	if (!rc)
+		rc = advise_recording(o, runs.recording, try_changes, &runs, out);
+	free(runs.recording);
+	if (runs.folder[0])
+		folder_remove(runs.folder);
+	return rc;
+}

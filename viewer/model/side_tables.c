@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "side_tables.h"
+
+#include <stdlib.h>
+
+#include "../base/need.h"
+
+void tensors_note(struct tensors *t, const struct gmt_event *e, bool leaf)
+{
+	bool fresh;
+	uint32_t *at = e->size ? map_put(&t->places, e->addr, &fresh) : NULL;
+	struct tensor *before = at && !fresh ? &t->items[*at] : NULL;
+
+	if (!at || (before && before->leaf && !leaf))
+		return;
+	if (before && before->size == e->size) {
+		before->leaf |= leaf;
+		before->seq = e->seq;
+		return;
+	}
+	if (before)
+		before->latest = false;
+	*at = (uint32_t)t->count;
+	*need_item(t->items, t->count, t->room) =
+		(struct tensor){ e->addr, e->size, e->seq, e->device, leaf, true };
+}
+
+void tensors_free(struct tensors *t)
+{
+	free(t->items);
+	map_free(&t->places);
+	*t = (struct tensors){ 0 };
+}
+
+void waits_init(struct waits *w)
+{
+	*w = (struct waits){ 0 };
+	rows_init(&w->rows, sizeof(struct wait_row), NULL);
+}
+
+void waits_event(struct waits *w, const struct gmt_event *e, uint64_t freed)
+{
+	uint32_t *place = map_get(&w->open, e->addr);
+	struct wait_row *row = place ? rows_at(&w->rows, *place) : NULL;
+
+	if (e->kind == GMT_REUSE_WAIT && row) {
+		row->streams++;
+	} else if (e->kind == GMT_REUSE_WAIT) {
+		*map_put(&w->open, e->addr, NULL) = w->rows.count;
+		*(struct wait_row *)rows_add(&w->rows) =
+			(struct wait_row){ e->addr, e->size, freed, 0, e->device, 1 };
+	} else if (row && !--row->streams) {
+		row->to = e->seq;
+		map_remove(&w->open, e->addr);
+	}
+}
+
+void waits_free(struct waits *w)
+{
+	rows_free(&w->rows);
+	map_free(&w->open);
+}
+
+void reads_note(struct reads *r, const struct gmt_event *e)
+{
+	uint64_t width = e->size == 1 || e->size == 8 ? e->size : 0;
+	struct read_place *p =
+		map_item(&r->known, (uint64_t)e->stack << 4 | width, r->items, r->count, r->room);
+
+	if (!p->seq) {
+		p->stack = e->stack;
+		p->seq = e->seq;
+		p->size = e->size;
+	}
+	p->states[e->arg0 < READ_STATES ? e->arg0 : 0]++;
+}
+
+void reads_free(struct reads *r)
+{
+	free(r->items);
+	map_free(&r->known);
+	*r = (struct reads){ 0 };
+}

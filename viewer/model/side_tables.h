@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables beside that of the lives: values that were read, exact sizes, waits for other streams. */
+#ifndef VIEWER_SIDE_TABLES_H
+#define VIEWER_SIDE_TABLES_H
+
+#include "../../format/record.h"
+#include "../base/map.h"
+#include "rows.h"
+
+/*
+ * Values that a simulated device had not computed and the program read: a row for each stack and
+ * width that read some, with how often the device gave each of its states.
+ */
+
+#define READ_STATES 5 /* as the event has them; any other is 0 */
+
+struct read_place {
+	uint32_t stack;
+	uint64_t seq; /* of the first read there */
+	uint64_t size;
+	uint64_t states[READ_STATES]; /* reads */
+};
+
+struct reads {
+	struct read_place *items; /* in the order of the first reads */
+	size_t count, room;
+	struct map known;
+};
+
+void reads_note(struct reads *r, const struct gmt_event *e);
+void reads_free(struct reads *r);
+
+/*
+ * Exact sizes, where blocks are rounded: of the storages of leaves, and of those that autograd
+ * saved in a later pass than they were made in, weights that need no gradient for one. A row for
+ * each address and size.
+ */
+struct tensor {
+	uint64_t addr, size, seq; /* seq: when it was seen last */
+	int32_t device;
+	bool leaf, latest; /* latest: no other came to that address */
+};
+
+struct tensors {
+	struct tensor *items;
+	size_t count, room;
+	struct map places; /* address -> index of the latest tensor there */
+};
+
+void tensors_note(struct tensors *t, const struct gmt_event *e, bool leaf);
+void tensors_free(struct tensors *t);
+
+/* Freed blocks that could not be handed out again, because other streams still used them
+ * (record_stream): from which event to which. */
+struct wait_row {
+	uint64_t addr, size;
+	uint64_t from, to; /* events; to: 0 = it still waits */
+	int32_t device;
+	uint32_t streams; /* that are not done with it */
+};
+
+struct waits {
+	struct row_store rows;
+	struct map open; /* address -> row */
+};
+
+void waits_init(struct waits *w);
+/* reuse_wait, reuse_ready; freed: the event with which the block was freed. */
+void waits_event(struct waits *w, const struct gmt_event *e, uint64_t freed);
+
+/* It waited after that event. */
+static inline bool waits_at(const struct wait_row *row, uint64_t seq)
+{
+	return row->from <= seq && (!row->to || row->to > seq);
+}
+
+void waits_free(struct waits *w);
+
+#endif

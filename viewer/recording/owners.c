@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "owners.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../base/ending.h"
+
+void owners_init(struct owners *o, struct stacks *stacks)
+{
+	*o = (struct owners){ .stacks = stacks };
+}
+
+void owners_free(struct owners *o)
+{
+	for (size_t i = 0; i < o->text_count; i++)
+		free(o->texts[i]);
+	free(o->texts);
+	free(o->found);
+	map_free(&o->known);
+}
+
+void owners_open(struct owners *o, struct stacks *stacks, struct defs *d)
+{
+	stacks_init(stacks, d, d->names ? d->names : symbols_new(d));
+	owners_init(o, stacks);
+}
+
+void owners_close(struct owners *o)
+{
+	owners_free(o);
+	if (o->stacks->symbols != o->stacks->defs->names)
+		symbols_free(o->stacks->symbols);
+	stacks_free(o->stacks);
+}
+
+const char *owners_base(const char *path)
+{
+	return ending_behind(path, '/');
+}
+
+/* A file that PyTorch's compiler wrote, no line of which is in the program:
+ * torchinductor_me/ab/cab..., the name is "c" and 51 digits of base 32. */
+static bool is_generated(const char *file)
+{
+	const char *base = owners_base(file);
+	size_t len = strspn(base, "abcdefghijklmnopqrstuvwxyz234567");
+
+	return base[0] == 'c' && len >= 50 && !strcmp(base + len, ".py");
+}
+
+/* C:/Users/a/Python311/Lib/threading.py, C:/miniconda3/envs/a/lib/threading.py */
+static bool is_windows_stdlib(const char *file)
+{
+	const char *lib = file[0] && file[1] == ':' ? strcasestr(file, "/lib/") : NULL;
+	const char *python = lib ? strcasestr(file, "python") : NULL;
+	const char *conda = lib ? strcasestr(file, "conda") : NULL;
+
+	return (python && python < lib) || (conda && conda < lib);
+}
+
+bool owners_is_stdlib(const char *file)
+{
+	return !strstr(file, "-packages/") &&
+	       (strstr(file, "/lib/python3") || is_windows_stdlib(file));
+}
+
+/* Installed packages, or parts of one, that only carry out what a model or a script wants. */
+bool owners_is_plumbing(const char *file)
+{
+	static const char *const packages[] = {
+		"torch/",
+		"triton/",
+		"functorch/",
+		"transformers/modeling_utils.py",
+		"accelerate/",
+		"lightning/",
+		"pytorch_lightning/",
+		"transformers/trainer.py",
+		"numba/",
+		"numba_cuda/",
+		"cupy/",
+		"cupyx/",
+		"cuda/",
+		"pycuda/",
+		"rmm/",
+		"jax/",
+		"jaxlib/",
+		"tensorflow/",
+		"keras/",
+	};
+	const char *package = strstr(file, "-packages/");
+
+	if (file[0] == '<' || !file[0])
+		return true;
+	for (size_t i = 0; package && i < sizeof(packages) / sizeof(packages[0]); i++)
+		if (!strncmp(package + 10, packages[i], strlen(packages[i])))
+			return true;
+	return owners_is_stdlib(file);
+}
+
+static struct owner of_frame(const struct frame *f)
+{
+	return (struct owner){ f->function, f->file, f->line, false, false };
+}
+
+/* Objects that only pass a request on. */
+static bool is_messenger(const char *module)
+{
+	static const char *const names[] = { "libgpumemtrace.so", "libsimgpu.so",   "libcuda.so",
+					     "libcudart.so",	  "libc10_cuda.so", "libc10.so",
+					     "libc.so",		  "libstdc++.so" };
+	const char *base = owners_base(module);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(base, names[i], strlen(names[i])))
+			return true;
+	return !base[0];
+}
+
+/* "AddmmBackward0" of "torch::autograd::generated::AddmmBackward0::apply(...)", kept for ever. */
+static const char *backward_node(struct owners *o, const char *function)
+{
+	static const char space[] = "torch::autograd::generated::";
+	const char *name = function + sizeof(space) - 1, *end;
+
+	if (strncmp(function, space, sizeof(space) - 1) || !(end = strstr(name, "::apply")))
+		return NULL;
+	return *need_item(o->texts, o->text_count, o->text_room) = need_copy(name, end - name);
+}
+
+/* The backward node if one is on the stack, else the first that is no messenger. */
+static struct owner of_native(struct owners *o, uint64_t seq)
+{
+	struct stacks *s = o->stacks;
+	const struct symbol *first = NULL;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct symbol *sym = symbols_find(s->symbols, s->frames[i].ip, seq);
+		const char *node = backward_node(o, sym->function);
+
+		if (node)
+			return (struct owner){ .function = node, .file = "", .backward = true };
+		if ((!first || !first->module[0]) && !is_messenger(s->frames[i].module))
+			first = sym;
+	}
+	if (!first)
+		return (struct owner){ .function = "", .file = "" };
+	symbols_place(first);
+	return (struct owner){ .function = first->function,
+			       .file = first->file[0] ? first->file : first->module,
+			       .line = first->line };
+}
+
+static struct owner of_stack(struct owners *o, uint32_t stack, uint64_t seq)
+{
+	struct stacks *s = o->stacks;
+
+	const struct frame *generated = NULL;
+	struct owner found;
+
+	stacks_read_python(s, stack);
+	for (size_t i = 0; i < s->count; i++) {
+		if (is_generated(s->frames[i].file)) {
+			generated = &s->frames[i];
+		} else if (!owners_is_plumbing(s->frames[i].file)) {
+			found = of_frame(&s->frames[i]);
+			found.compiled = generated;
+			return found;
+		}
+	}
+	if (generated)
+		return (struct owner){ .function = "compiled code",
+				       .file = generated->file,
+				       .compiled = true };
+	if (s->count)
+		return of_frame(&s->frames[0]);
+	stacks_read_native(s, stack, seq);
+	return of_native(o, seq);
+}
+
+/* The engine's threads run no Python but compiled code: what the block was made for is the backward
+ * node. */
+static bool of_backward(struct owners *o, const struct block *b, struct owner *out)
+{
+	bool compiled = false;
+
+	if (b->memory || !b->name)
+		return false;
+	stacks_read_python(o->stacks, b->stack);
+	for (size_t i = 0; i < o->stacks->count; i++) {
+		const char *file = o->stacks->frames[i].file;
+
+		compiled |= is_generated(file);
+		if (!is_generated(file) && (!compiled || !owners_is_plumbing(file)))
+			return false;
+	}
+	*out = (struct owner){ .function = compiled ? "compiled code"
+						    : defs_string(o->stacks->defs, b->name).s,
+			       .file = "",
+			       .backward = true,
+			       .compiled = compiled };
+	return true;
+}
+
+struct owner owners_find(struct owners *o, const struct block *b)
+{
+	uint64_t key = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
+	uint32_t at = map_number(&o->known, key, o->count);
+	struct owner found;
+
+	if (at < o->count)
+		return o->found[at];
+	if (!of_backward(o, b, &found))
+		found = of_stack(o, b->stack, b->seq);
+	*need_item(o->found, o->count, o->room) = found;
+	return found;
+}
+
+bool owners_is_forward(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot && !strcmp(dot, ".forward");
+}
+
+const char *owners_module(const char *function, size_t *len)
+{
+	const char *dot = strrchr(function, '.'), *start = function;
+
+	if (!owners_is_forward(function))
+		return NULL;
+	for (const char *p = function; p < dot; p++)
+		if (*p == '.')
+			start = p + 1;
+	*len = (size_t)(dot - start);
+	return start;
+}
+
+struct owner owners_caller(struct owners *o, uint32_t stack)
+{
+	struct owner caller = { .function = "", .file = "" };
+	struct stacks *s = o->stacks;
+
+	stacks_read_python(s, stack);
+	for (size_t i = s->count; i-- > 0;) {
+		if (owners_is_forward(s->frames[i].function))
+			return caller;
+		if (!owners_is_plumbing(s->frames[i].file))
+			caller = of_frame(&s->frames[i]);
+	}
+	return (struct owner){ .function = "", .file = "" };
+}
+
+bool owners_same(const struct owner *a, const struct owner *b)
+{
+	return a->line == b->line && !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
+}
+
+const char *owners_library(struct owners *o, const struct block *b)
+{
+	static const struct {
+		const char *prefix, *name;
+	} known[] = { { "libnccl", "NCCL" },	     { "libcublas", "cuBLAS" },
+		      { "libcudnn", "cuDNN" },	     { "libcufft", "cuFFT" },
+		      { "libcusolver", "cuSOLVER" }, { "libcusparse", "cuSPARSE" },
+		      { "libcurand", "cuRAND" },     { "libnvshmem", "NVSHMEM" } };
+	struct stacks *s = o->stacks;
+	const char *base = "";
+
+	stacks_read_native(s, b->stack, b->seq);
+	for (size_t i = 0; i < s->count && !base[0]; i++)
+		if (!is_messenger(s->frames[i].module))
+			base = owners_base(s->frames[i].module);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strncmp(base, known[i].prefix, strlen(known[i].prefix)))
+			return known[i].name;
+	return base[0] ? base : "(unknown)";
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The line that holds a block: the innermost frame of the user's or the model's own code, which is
+ * Python outside of torch and the standard library. If there is none (backward threads run no
+ * Python): the backward node, the innermost Python frame, or the library that allocated.
+ */
+#ifndef VIEWER_OWNERS_H
+#define VIEWER_OWNERS_H
+
+#include "../base/tree.h"
+#include "stacks.h"
+
+struct owner {
+	const char *function;
+	const char *file;
+	unsigned line;
+	bool backward; /* function is a backward node, there is no file */
+	bool compiled; /* allocated by code that the framework's compiler generated for this line */
+};
+
+struct owners {
+	struct stacks *stacks;
+	struct map known; /* stack id -> index in found */
+	struct owner *found;
+	size_t count, room;
+	char **texts;
+	size_t text_count, text_room;
+};
+
+void owners_init(struct owners *o, struct stacks *stacks);
+void owners_free(struct owners *o);
+/* The same with its own stacks and symbols, those of a whole recording. */
+void owners_open(struct owners *o, struct stacks *stacks, struct defs *d);
+void owners_close(struct owners *o);
+
+struct owner owners_find(struct owners *o, const struct block *b);
+/* The line that called the outermost forward method on the stack; no file if there is none. */
+struct owner owners_caller(struct owners *o, uint32_t stack);
+/* "Net.forward" */
+bool owners_is_forward(const char *function);
+/* "MLP" of "MLP.forward" and of "build.<locals>.MLP.forward"; NULL: no forward method. */
+const char *owners_module(const char *function, size_t *len);
+bool owners_same(const struct owner *a, const struct owner *b);
+
+/* The origin of an allocation from CUDA: the name of the library that called it ("NCCL"), or of the
+ * program. */
+const char *owners_library(struct owners *o, const struct block *b);
+
+/* Whether the file belongs to Python's standard library. */
+bool owners_is_stdlib(const char *file);
+/* Whether the file only carries out calls of a model or a script. */
+bool owners_is_plumbing(const char *file);
+
+/* A file's name in reports: the last part of its path. */
+const char *owners_base(const char *path);
+
+#endif

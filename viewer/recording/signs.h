@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signs of a block's purpose in the Python frames of its stack, as bits. They are derived from
+ * names of functions and files, once per node of the stack tree. The recording shows which classes
+ * are modules or optimizers: nn.Module calls their `forward`, or the optimizers' wrapper their
+ * `step`.
+ */
+#ifndef VIEWER_SIGNS_H
+#define VIEWER_SIGNS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "defs.h"
+
+/* A number for each id, where ids are assigned in sequence; 0 = none. Ids beyond the maximum have
+ * none, and the caller must find theirs in another way. */
+
+#define DENSE_MOST (1u << 22)
+
+struct dense {
+	uint32_t *items;
+	size_t room;
+};
+
+static inline uint32_t dense_get(const struct dense *d, uint32_t id)
+{
+	return id < d->room ? d->items[id] : 0;
+}
+
+enum stack_sign {
+	STACK_PYTHON = 1 << 0,	    /* there are Python frames at all */
+	STACK_FORWARD = 1 << 1,	    /* inside a module's call */
+	STACK_PARAM = 1 << 2,	    /* a module is made, moved, copied or filled */
+	STACK_STEP = 1 << 3,	    /* inside an optimizer's step */
+	STACK_STATE = 1 << 4,	    /* an optimizer makes or loads its state */
+	STACK_ZERO_GRAD = 1 << 5,   /* gradients are cleared */
+	STACK_RECOMPUTE = 1 << 6,   /* checkpointing runs a forward pass again */
+	STACK_DATA = 1 << 7,	    /* data loading */
+	STACK_CACHE = 1 << 8,	    /* a class of keys and values kept between passes */
+	STACK_BUCKET = 1 << 9,	    /* gradient buckets of data parallelism */
+	STACK_COLLECTIVE = 1 << 10, /* collective communication */
+	STACK_UNSHARDED = 1 << 11,  /* a sharded parameter is gathered */
+	STACK_REDUCED = 1 << 12,    /* gradients are reduced and scattered */
+	STACK_COPY = 1 << 13,	    /* copy.deepcopy of a tensor that is no parameter */
+	STACK_CLIP = 1 << 14,	    /* between backward and the optimizer: clipping, unscaling */
+	STACK_LOAD = 1 << 15,	    /* a file's tensors */
+	STACK_BACKWARD = 1 << 16,   /* a backward pass is being started */
+	STACK_CAPTURE = 1 << 17,    /* a graph of kernels is captured */
+	STACK_ASKED = 1 << 18,	    /* gradients are requested, and go to no parameter */
+	STACK_METHOD = 1 << 19,	    /* a module's method that neither makes nor fills it */
+	STACK_REMADE = 1 << 20,	    /* copy.deepcopy: the innermost thing around the tensor is an */
+	STACK_DICT = 1 << 21,	    /* object, an ordered dictionary too; or a plain dictionary */
+	STACK_FUNCTION = 1 << 22,   /* inside a Function of Python */
+	STACK_CALLED = 1 << 23,	    /* a call of backward() makes its first gradients */
+	STACK_GRADS = 1 << 24,	    /* memory for gradients is made, by the function's name */
+	STACK_NODE = 1 << 25,	    /* inside the backward of a Function of Python */
+};
+
+struct signs {
+	const struct defs *defs;
+	struct map codes;	 /* code id -> bits to set */
+	struct map nodes;	 /* stack node -> bits */
+	struct map module_paths; /* stack node -> see signs_module_path */
+	struct map learned;	 /* hash of file and class -> what it is */
+	struct map leading;	 /* code id -> it leads to a forward or backward pass */
+	struct map led;		 /* stack node -> the same for it and all frames outside of it */
+	struct dense found;	 /* stack -> its bits, and SIGNS_FOUND */
+	bool ready;
+};
+
+void signs_init(struct signs *s, const struct defs *defs);
+void signs_free(struct signs *s);
+uint32_t signs_find(struct signs *s, uint32_t stack); /* enum stack_sign, 0 for no stack */
+/* The innermost line of Python as one number, independent of its callers; 0 = none. */
+uint64_t signs_line(const struct signs *s, uint32_t stack);
+/* The frames inside a module's call as one number, independent of the callers; 0 = none. */
+uint32_t signs_module_path(struct signs *s, uint32_t stack);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Maps addresses of the traced process to functions, files, lines. The recording has the address
+ * and the build-id of each object, and the names of functions that objects export. All other names
+ * come from the object's file on this machine, if its build-id is the same.
+ */
+#ifndef VIEWER_SYMBOLS_H
+#define VIEWER_SYMBOLS_H
+
+#include <stddef.h>
+
+#include "defs.h"
+
+struct symbols;
+
+/* All strings live as long as the table; "" where unknown. */
+struct symbol {
+	const char *function; /* demangled */
+	const char *raw;      /* as in the object's symbol table */
+	const char *module;   /* path of the object */
+	const char *file;     /* this and the line are set by symbols_place */
+	unsigned line;
+	uint64_t offset; /* of the address in the object's file, for addresses without a name */
+};
+
+struct symbols *symbols_new(const struct defs *defs);
+void symbols_free(struct symbols *s);
+
+/* ip: a return address, so the byte before it is looked up. seq: the event with this stack, because
+ * the address may have belonged to another object before. */
+const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq);
+
+/* Also looks up file and line; returns its argument. */
+const struct symbol *symbols_place(const struct symbol *symbol);
+
+/* The object alone, without opening a file; NULL if unknown. */
+const struct defs_module *symbols_module(const struct symbols *s, uint64_t ip, uint64_t seq);
+
+/* C++ names as they were written. */
+
+/* A new string (free it), or NULL: not a C++ name, or no C++ library on this machine. */
+char *demangle(const char *name);
+
+/* The name for a narrow column, in buf: no parameters, what stands in <> as "<>". */
+const char *demangle_brief(const char *name, char *buf, size_t room);
+
+#endif
