@@ -11,6 +11,7 @@
 
 #include "../base/human.h"
 #include "../answers/document.h"
+#include "../recording/owner_words.h"
 #include "plan.h"
 
 #define ADVISE_TEXT 600
@@ -102,6 +103,9 @@ void advise_block(const struct advise *a, const struct advised *l, struct block 
 	for (size_t known_ = 0; known_ < (a)->known_count; known_++)     \
 		if ((a)->classes[(a)->known[known_]] & (unsigned)(of) && \
 		    advise_life(a, (a)->known[known_], of, &(l)))
+
+/* "forward net.py:12", the line that a finding is about. */
+#define ADVISE_LINE(f) owner_words(&(f)->owner, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
 
 #define CLASS_BIT(name) (1u << CATEGORY_##name)
 

@@ -301,9 +301,9 @@ void advise_overlap(struct advise *a)
 static void say_late(struct advise *a, struct finding *f, const struct line_plan *p)
 {
 	advise_put(f->what,
-		   "Delete the variables that hold the results of this line%s before backward, "
-		   "or as soon as they have been read: no graph needs them any more",
-		   f->range ? " and of others" : "");
+		   "Delete the variables that hold the results of %s%s before backward, or as "
+		   "soon as they have been read: no graph needs them any more",
+		   ADVISE_LINE(f), f->range ? " and of others" : "");
 	advise_put(f->how,
 		   "%s in %s %s that no graph held%s. A result that the program reads later "
 		   "has to stay",

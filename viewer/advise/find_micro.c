@@ -8,7 +8,6 @@
 
 #include "../base/need.h"
 #include "advise.h"
-#include "../recording/owner_words.h"
 
 #define B(n)	     human_bytes((char[HUMAN_MAX]){ 0 }, n)
 #define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)

@@ -284,8 +284,8 @@ static void find_reserved(struct search *s)
 	put_moment(m, most.seq, most.time_ns);
 	m->owner = most.owner;
 	known = most.owner.function[0];
-	put_text(m->text, "Of %s that PyTorch had reserved, %s were not in use%s%s.", B(most.bytes),
-		 B(free_bytes), known ? "; " : "",
+	put_text(m->text, "Reserved memory reached %s, of which %s were not in use%s%s.",
+		 B(most.bytes), B(free_bytes), known ? "; " : "",
 		 known ? reserved_words(&most, words, sizeof(words)) : "");
 	if (most.pools.bytes >= most.bytes / 2)
 		put_text(m->action, "%s", pool_advice(most.pools.items[0].kind));
