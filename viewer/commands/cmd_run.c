@@ -105,7 +105,6 @@ static void engine_settings_set(char *const *command, bool quiet)
  * file that we name in its environment (simgpu/README.md).
  */
 
-#define RUNTIME "runtime "
 #define INSIDE                                                                \
 	"has NVIDIA's own CUDA runtime inside, which needs NVIDIA's driver: " \
 	"it found no GPU on the simulated device"
@@ -148,20 +147,27 @@ static void simnotes_open(void)
 	open_notes();
 }
 
-/* After its end, and after run_result_find. */
-static void simnotes_close(struct run_result *r)
+/* Copies the rest of the first notice that begins with the word; "" if there is none. */
+static bool simnotes_find(const char *word, char rest[PATH_MAX])
 {
 	FILE *f = notes_path[0] ? fopen(notes_path, "r") : NULL;
 	char line[PATH_MAX];
 
-	r->runtime[0] = 0;
-	while (f && fgets(line, sizeof(line), f)) {
+	rest[0] = 0;
+	while (f && !rest[0] && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = 0;
-		if (!strncmp(line, RUNTIME, strlen(RUNTIME)) && !r->runtime[0])
-			snprintf(r->runtime, sizeof(r->runtime), "%s", line + strlen(RUNTIME));
+		if (!strncmp(line, word, strlen(word)))
+			strcpy(rest, line + strlen(word));
 	}
 	if (f)
 		fclose(f);
+	return rest[0];
+}
+
+/* After its end, and after run_result_find. */
+static void simnotes_close(struct run_result *r)
+{
+	simnotes_find("runtime ", r->runtime);
 	if (notes_path[0])
 		unlink(notes_path);
 	/* Replaces the misleading "it allocated no memory": the device did not run this program. */
@@ -417,14 +423,39 @@ static void tell_run(const struct run_result *f, int code, const struct values *
 	tell_failure(code, values);
 }
 
+/* What is needed to look at a program that still runs. */
+struct watched {
+	char **command;
+	struct timespec start;
+	bool told;
+};
+
+/* Tells of a program that makes no progress, once. Its memory is freed at the end. */
+static void watch_run(void *ctx)
+{
+	struct watched *w = ctx;
+	char process[PATH_MAX], text[VALUES_SENTENCE];
+	static struct run_result f;
+	static struct read_values read;
+
+	if (w->told || !simnotes_find("repeats ", process))
+		return;
+	w->told = true;
+	run_result_find(&f, w->command, getenv(OUTPUT), &w->start);
+	if (f.files)
+		find_values(&read, &f);
+	if (*values_waiting(&read.values, text))
+		say_note("the program makes no progress: %s", text);
+}
+
 int run_run(const struct run_options *o, struct emit *out)
 {
 	struct read_values read = { 0 };
 	const struct values *values = &read.values;
-	struct timespec start;
 	struct run_result f = { .files = 0 };
 	struct run_end end;
 	char **command = run_program_python(o->command);
+	struct watched w = { .command = command, .told = o->quiet || emit_json(out) };
 	int code = set_up(o);
 
 	if (code)
@@ -432,9 +463,9 @@ int run_run(const struct run_options *o, struct emit *out)
 	if (o->sim)
 		simnotes_open();
 	run_result_listen();
-	clock_gettime(CLOCK_REALTIME_COARSE, &start);
-	code = child_run(command);
-	run_result_find(&f, command, getenv(OUTPUT), &start);
+	clock_gettime(CLOCK_REALTIME_COARSE, &w.start);
+	code = child_run(command, watch_run, &w);
+	run_result_find(&f, command, getenv(OUTPUT), &w.start);
 	if (o->sim)
 		simnotes_close(&f);
 	if (o->quiet || ((code == 126 || code == 127) && !f.files))
