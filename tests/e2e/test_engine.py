@@ -121,6 +121,19 @@ for _ in range(4):
         for gate in gates:
             kept.append(model(gate))
 """,
+    "unused": """
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+config = LlamaConfig(vocab_size=1000, hidden_size=512, intermediate_size=1024, num_hidden_layers=4, num_attention_heads=8)
+policy, reference = LlamaForCausalLM(config).cuda(), LlamaForCausalLM(config).cuda()
+def scores(model, ids):
+    return model(input_ids=ids).logits.log_softmax(-1)
+for _ in range(4):
+    ids = torch.randint(0, 1000, (4, 256)).cuda()
+    with torch.no_grad():
+        wanted = scores(reference, ids)
+    (scores(policy, ids) - wanted).square().mean().backward()
+""",
     "constants": """
 import torch
 from torch import nn

@@ -144,22 +144,24 @@ static void sorting_free(struct sorting *s)
 struct kept {
 	uint64_t bytes;		 /* of the cache, */
 	uint64_t passing;	 /* and of that class, but not kept */
+	bool used;		 /* some of the class was there in the next pass */
 	uint64_t first, last;	 /* events: births of the cache */
 	uint64_t died, died_ns;	 /* the first death of anything kept */
 	const struct block *one; /* the first one */
 };
 
-static bool outlives_passes(const struct model *m, const struct block *b)
+static bool outlives(const struct model *m, const struct block *b, uint32_t passes)
 {
 	uint32_t end = b->died_seq ? model_died(m, b)->forwards : m->spans.forwards;
 
-	return end >= model_born(m, b)->forwards + PASSES_LEAST;
+	return end >= model_born(m, b)->forwards + passes;
 }
 
 static void look_at_kept(struct kept *k, const struct model *m, const struct block *b,
 			 enum engine_part part)
 {
-	if (part == ENGINE_kv_cache && !outlives_passes(m, b)) {
+	k->used |= part == ENGINE_kv_cache && outlives(m, b, 1);
+	if (part == ENGINE_kv_cache && !outlives(m, b, PASSES_LEAST)) {
 		k->passing += b->size;
 		return;
 	}
@@ -246,31 +248,6 @@ static void take_last_pass(struct timeline *t, struct moment *mo)
 	model_take(&t->model, mo);
 }
 
-static void make_account(struct engine *e, struct timeline *t, struct classifier *c,
-			 const struct moment *pass)
-{
-	struct kept k = find_kept(&t->model, c, pass);
-	struct sorting now = { .timeline = t, .classifier = c };
-
-	if (!k.bytes || k.passing > k.bytes)
-		return;
-	sort_moment(&now, k.died - 1);
-	e->time_ns = k.died_ns ? k.died_ns : t->model.last_ns;
-	if (now.bytes[ENGINE_kv_cache] < k.bytes) { /* it sleeps */
-		sorting_free(&now);
-		now = (struct sorting){ .timeline = t, .classifier = c };
-		sort_moment(&now, pass->seq);
-		e->time_ns = pass->time_ns;
-	}
-	e->total = now.moment.total_bytes;
-	memcpy(e->now, now.bytes, sizeof(e->now));
-	find_owners(e, &now.lines);
-	look_at_plan(e, t, c, &k);
-	sorting_free(&now);
-}
-
-/* ---- of a program that trains, too ---- */
-
 /* A moment by part, with the lines that hold most. */
 static uint64_t sort_into(struct engine *e, struct timeline *t, struct classifier *c, uint64_t seq,
 			  uint64_t bytes[ENGINE_PARTS])
@@ -286,6 +263,22 @@ static uint64_t sort_into(struct engine *e, struct timeline *t, struct classifie
 	sorting_free(&s);
 	return time_ns;
 }
+
+static void make_account(struct engine *e, struct timeline *t, struct classifier *c,
+			 const struct moment *pass)
+{
+	struct kept k = find_kept(&t->model, c, pass);
+
+	if (!k.bytes || k.passing > k.bytes)
+		return;
+	sort_into(e, t, c, k.died - 1, e->now);
+	e->time_ns = k.died_ns ? k.died_ns : t->model.last_ns;
+	if (e->now[ENGINE_kv_cache] < k.bytes) /* it sleeps */
+		e->time_ns = sort_into(e, t, c, pass->seq, e->now);
+	look_at_plan(e, t, c, &k);
+}
+
+/* ---- of a program that trains, too ---- */
 
 static bool span_serves(const struct span *s)
 {
@@ -312,7 +305,8 @@ static uint64_t highest_of(const struct spans *s, bool (*fits)(const struct span
 	return most ? most->peak_seq : 0;
 }
 
-/* Bytes of KV caches at a moment, and of all. */
+/* Bytes of KV caches at a moment, and of all. A pass of which no other one uses the keys and values
+ * serves nobody. */
 static uint64_t cache_at(struct timeline *t, struct classifier *c, uint64_t seq, uint64_t *all)
 {
 	struct moment mo = { .device = t->device, .seq = seq, .framework = true };
@@ -322,7 +316,7 @@ static uint64_t cache_at(struct timeline *t, struct classifier *c, uint64_t seq,
 	k = find_kept(&t->model, c, &mo);
 	*all = mo.bytes;
 	moment_free(&mo);
-	return k.bytes + k.passing;
+	return k.used ? k.bytes + k.passing : 0;
 }
 
 /* The highest pass has all of a cache of fixed size. If it has little of one that grows, the
@@ -336,7 +330,7 @@ static uint64_t serving_moment(struct timeline *t, struct classifier *c)
 	if (!seq)
 		return 0;
 	highest_find(highest, t);
-	if (!cache->bytes || (cache_at(t, c, cache->seq, &all), CACHE_SHARE * cache->bytes < all))
+	if (!cache->bytes || CACHE_SHARE * cache_at(t, c, cache->seq, &all) < all)
 		return 0;
 	return 2 * cache_at(t, c, seq, &all) < cache->bytes ? cache->seq : seq;
 }

@@ -14,6 +14,7 @@
 #include "../../format/environment.h"
 #include "../answers/values.h"
 #include "../ask/command.h"
+#include "../base/need.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
 #include "../base/shell.h"
@@ -352,9 +353,9 @@ static int note_value(void *ctx, const struct gmt_event *e)
 
 /* Finds sizes that depend on values which a simulated device does not compute, so that the peak may
  * be too low. */
-static void find_values(struct read_values *r, const struct run_result *f)
+static void find_values(struct read_values *r, const char *path)
 {
-	if (recording_open(&r->recording, f->path) ||
+	if (recording_open(&r->recording, path) ||
 	    recording_run(&r->recording, UINT64_MAX, note_value, r))
 		return;
 	owners_open(&r->owners, &r->stacks, &r->recording.defs);
@@ -430,21 +431,24 @@ struct watched {
 	bool told;
 };
 
-/* Tells of a program that makes no progress, once. Its memory is freed at the end. */
+/* Tells of a program that makes no progress, once. What it reads is never freed. */
 static void watch_run(void *ctx)
 {
 	struct watched *w = ctx;
-	char process[PATH_MAX], text[VALUES_SENTENCE];
-	static struct run_result f;
-	static struct read_values read;
+	char process[PATH_MAX], text[VALUES_SENTENCE] = "";
+	struct run_result f;
 
 	if (w->told || !simnotes_find("repeats ", process))
 		return;
 	w->told = true;
 	run_result_find(&f, w->command, getenv(OUTPUT), &w->start);
-	if (f.files)
-		find_values(&read, &f);
-	if (*values_waiting(&read.values, text))
+	for (size_t i = 0; i < f.files && !text[0]; i++) {
+		struct read_values *read = need_new(sizeof(*read));
+
+		find_values(read, f.paths[i]);
+		values_waiting(&read->values, text);
+	}
+	if (text[0])
 		say_note("the program makes no progress: %s", text);
 }
 
@@ -471,7 +475,7 @@ int run_run(const struct run_options *o, struct emit *out)
 	if (o->quiet || ((code == 126 || code == 127) && !f.files))
 		return code;
 	if (o->sim && f.files)
-		find_values(&read, &f);
+		find_values(&read, f.path);
 	if (!emit_json(out))
 		tell_run(&f, code, values);
 	run_end_find(&end, &f, code);
