@@ -176,12 +176,13 @@ class PrivatePool(Row):
 class EnginePart(Row):
     """A part of the device of a program that serves a model; all together are the device.
 
-    part: `weights`, `lora` (adapters), `kv_cache`, `work` (activations, temporaries, workspaces), `cuda_graphs` (their pools), `communication`, `other` (tensors), `cached` (not in use), `libraries` (their own allocations), `context` (and modules), `free`
+    part: `trained` (weights, of a program that trains as well), `weights`, `gradients`, `optimizer_state`, `lora` (adapters), `kv_cache`, `work` (activations, temporaries, workspaces), `cuda_graphs` (their pools), `communication`, `other` (tensors), `cached` (not in use), `libraries` (their own allocations), `context` (and modules), `free`
     bytes: its bytes at `time_ns` (bytes)
     function: function of the line that holds most of its tensors; empty if none does; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
     planned_bytes: with `planned_ns`: its bytes then; of `work` the most that a pass before took (bytes)
+    training_bytes: with `training_ns`: its bytes then (bytes)
     """
 
     part: str
@@ -190,8 +191,9 @@ class EnginePart(Row):
     file: str
     line: int
     planned_bytes: Optional[int] = None
+    training_bytes: Optional[int] = None
 
-    _types: ClassVar[str] = "TEXT BYTES TEXT TEXT NUMBER BYTES"
+    _types: ClassVar[str] = "TEXT BYTES TEXT TEXT NUMBER BYTES BYTES"
 
 
 @dataclass(frozen=True)
@@ -199,10 +201,11 @@ class Engine(Row):
     """The account of a program that serves a model.
 
     total_bytes: the device (bytes)
-    time_ns: the last moment with all weights and the whole KV cache (ns, of the clock of `dump`)
+    time_ns: the last moment with all weights and the whole KV cache; with `training_ns` the highest one that has the KV cache, without gradients (ns, of the clock of `dump`)
     parts: those that have any bytes
     planned_ns: if a pass ran before the KV cache was made: when it was made (ns, of the clock of `dump`)
     planned_share: with `planned_ns`: of the device, what was in use then and set aside for passes (compare `gpu_memory_utilization`)
+    training_ns: if the program trains as well: the highest moment of its passes with gradients, their backward passes and optimizer (ns, of the clock of `dump`)
     """
 
     total_bytes: int
@@ -210,8 +213,9 @@ class Engine(Row):
     parts: Table[EnginePart]
     planned_ns: Optional[int] = None
     planned_share: Optional[float] = None
+    training_ns: Optional[int] = None
 
-    _types: ClassVar[str] = "BYTES NS LIST NS DECIMAL"
+    _types: ClassVar[str] = "BYTES NS LIST NS DECIMAL NS"
 
 
 @dataclass(frozen=True)
@@ -233,7 +237,7 @@ class ReportDevice(Row):
     file: its file; empty if not known
     line: its number, 0 if not known
     uuid: if it is known: its UUID, the same in every process that uses it
-    engine: if the program trains nothing and keeps a KV cache of fixed size: its account
+    engine: if the program keeps a KV cache of fixed size, or trains and has any KV cache: its account
     state_only: true for a snapshot without a trace: only one moment is known
     """
 

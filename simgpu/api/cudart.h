@@ -33,7 +33,7 @@
 	} while (0)
 
 /* uncomputed.c: a copy to the host was made; counted if not all of it was known. */
-void value_read(const void *src, size_t bytes);
+void value_read(const void *dst, const void *src, size_t bytes);
 /* A kernel that may be one of those that are computed, and takes so long (0: by its threads);
  * rt_launch.c. */
 int launch_known(const void *fn, const unsigned int blocks[3], unsigned int threads, void **args,

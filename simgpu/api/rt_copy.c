@@ -15,7 +15,7 @@ static int copy(void *dst, const void *src, size_t bytes, int kind)
 		return cudaErrorInvalidMemcpyDirection;
 	result = sim_copy(dst, src, bytes);
 	if (!result && bytes && sim_is_device_ptr(src) && !sim_is_device_ptr(dst))
-		value_read(src, bytes);
+		value_read(dst, src, bytes);
 	return result;
 }
 

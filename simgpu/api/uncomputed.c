@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include "cudart.h"
 
+#define REPEATED CONTENTS_KNOWN /* in place of the state: the program makes no progress */
+
 typedef int notice(const void *address, size_t bytes, int state);
 
 static void *noticed;
@@ -36,16 +38,17 @@ static notice *find(void)
 	return f ? (notice *)f : simgpuValueNotComputed;
 }
 
-void value_read(const void *src, size_t bytes)
+void value_read(const void *dst, const void *src, size_t bytes)
 {
 	int state = contents_least((uintptr_t)src, bytes);
 
+	progress_data(dst, bytes);
 	if (state == CONTENTS_KNOWN)
 		return;
 	__atomic_fetch_add(&reads, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&small, bytes == 1 || bytes == 8, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&guesses, state == CONTENTS_GUESS, __ATOMIC_RELAXED);
-	find()(src, bytes, state);
+	find()(src, bytes, progress_none(src) ? REPEATED : state);
 }
 
 __attribute__((destructor)) static void say_counts(void)

@@ -203,6 +203,8 @@ void contents_write(void *dst, const void *src, size_t bytes, bool known)
 
 	for (size_t i = 0; i < bytes; i++)
 		zero = zero && !data[i];
+	if (known)
+		progress_data(src, bytes);
 	pending_write(dst, bytes);
 	pthread_mutex_lock(&lock);
 	if (zero && !known)
@@ -359,6 +361,7 @@ void contents_from_host(uintptr_t dst, const void *src, size_t bytes)
 
 	if (keep && (e.store = store_new(bytes, false)))
 		memcpy(e.store->data, src, bytes);
+	progress_data(src, bytes);
 	pending_write((void *)dst, bytes);
 	pthread_mutex_lock(&lock);
 	if (bytes <= CELL) {

@@ -47,6 +47,12 @@ void contents_drop(uintptr_t base, size_t bytes); /* memory was freed */
 /* The next stretch of [base + *at, base + bytes) in which something may be known: sets its offset
  * and length; false if there is none. */
 bool contents_next(const void *base, size_t bytes, size_t *at, size_t *length);
+/* progress.c: work that the device was given; data that it was given, that it computed or that was
+ * read. */
+void progress_work(uint64_t what);
+void progress_data(const void *data, size_t bytes);
+/* A value that is not computed was read. True if the program has only repeated itself for long. */
+bool progress_none(const void *src);
 /* kept_counts.c: a kernel of which nothing is known got this address. */
 void counts_may_write(uintptr_t addr);
 void counts_launch(void); /* a kernel was launched */

@@ -15,6 +15,7 @@ bool stream_work(void *stream, enum node_type type, uint64_t ns)
 	struct sim_stream *s = stream_find(stream);
 
 	usage_work();
+	progress_work((uint64_t)type << 56 ^ ns);
 	if (type == NODE_KERNEL) {
 		ctx_load(s ? s->device : sim_device(), CTX_KERNELS, NULL);
 		counts_launch();

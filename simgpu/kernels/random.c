@@ -128,6 +128,7 @@ static bool read_state(struct random *r, const char *state)
 	memcpy(&within, state + 16, sizeof(within));
 	r->seed = at[0];
 	r->offset = at[1];
+	progress_work(at[1]);
 	if (!sim_is_device_ptr((void *)at[0]) || !sim_is_device_ptr((void *)at[1]))
 		return true;
 	if (!contents_look(&r->seed, (void *)at[0], 0, 8) ||

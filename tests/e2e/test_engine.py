@@ -29,6 +29,60 @@ with torch.inference_mode():
 print("KV cache:", kv_cache.numel() * 4, "bytes")
 """
 
+# A policy that learns from its own answers, and a frozen reference: keys and values in one piece of fixed size, or appended to. The
+# figures are the program's own.
+LEARNS = """
+import sys, torch
+from torch import nn
+grows = sys.argv[1] == "grows"
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.key = nn.Linear(2048, 2048)
+    def forward(self, x, past, at):
+        k = self.key(x)
+        if past is not None and grows:
+            k = torch.cat([past, k], 1)
+        elif past is not None:
+            past[:, at:at + x.shape[1]] = k
+        return x + k[:, -x.shape[1]:], k
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(Layer() for _ in range(6))
+    def forward(self, x, past=None, at=0):
+        new = []
+        for n, layer in enumerate(self.layers):
+            x, k = layer(x, None if past is None else past[n], at)
+            new.append(k)
+        return x, new
+policy, reference = (Model().cuda() for _ in range(2))
+reference.requires_grad_(False)
+optimizer = torch.optim.AdamW(policy.parameters())
+size = lambda tensors: sum(t.untyped_storage().nbytes() for t in tensors)
+most, kv_cache = 0, None if grows else torch.zeros(6, 8, 256, 2048, device="cuda")
+def answer(x):
+    global most
+    past, at = kv_cache, 0
+    for _ in range(5):
+        x, new = policy(x, past, at)
+        past, at = new if grows else kv_cache, at + x.shape[1]
+        most, x = max(most, size(past) if grows else size([past])), x[:, -1:].softmax(-1)
+    return x
+for _ in range(3):
+    with torch.no_grad():
+        y, _ = reference(answer(torch.zeros(8, 128, 2048, device="cuda")), None)
+    x, _ = policy(torch.zeros(8, 1, 2048, device="cuda"))
+    (x - y).square().mean().backward()
+    optimizer.step()
+    print("gradients", size(p.grad for p in policy.parameters()))
+    optimizer.zero_grad()
+print("trained", size(policy.parameters()))
+print("weights", size(reference.parameters()))
+print("optimizer_state", size(s for state in optimizer.state.values() for s in state.values() if s.is_cuda))
+print("kv_cache", most)
+"""
+
 # The same tensors, and not a cache: batches that are used again, a queue of results that grows, a training.
 OTHERS = {
     "benchmark": """
@@ -55,6 +109,41 @@ model = nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(6))).cuda()
 queue = [torch.zeros(1024, 1024, device="cuda") for _ in range(6)]
 for _ in range(4):
     model(queue[0]).sum().backward()
+""",
+    "evaluation": """
+import torch
+from torch import nn
+model = nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(6))).cuda()
+gates, kept = [torch.zeros(1024, 1024, device="cuda") for _ in range(6)], []
+for _ in range(4):
+    model(torch.zeros(1024, 1024, device="cuda")).sum().backward()
+    with torch.no_grad():
+        for gate in gates:
+            kept.append(model(gate))
+""",
+    "unused": """
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+config = LlamaConfig(vocab_size=1000, hidden_size=512, intermediate_size=1024, num_hidden_layers=4, num_attention_heads=8)
+policy, reference = LlamaForCausalLM(config).cuda(), LlamaForCausalLM(config).cuda()
+def scores(model, ids):
+    return model(input_ids=ids).logits.log_softmax(-1)
+for _ in range(4):
+    ids = torch.randint(0, 1000, (4, 256)).cuda()
+    with torch.no_grad():
+        wanted = scores(reference, ids)
+    (scores(policy, ids) - wanted).square().mean().backward()
+""",
+    "constants": """
+import torch
+from torch import nn
+layers = nn.ModuleList(nn.Linear(1024, 1024) for _ in range(6)).cuda()
+biases = [torch.full((1024, 1024), -1.0, device="cuda") for _ in layers]
+with torch.inference_mode():
+    for _ in range(6):
+        x = torch.zeros(1024, 1024, device="cuda")
+        for layer, bias in zip(layers, biases):
+            x = layer(x) + bias
 """,
 }
 
@@ -93,6 +182,24 @@ def test_a_cache_without_a_plan(tool, programs):
     account, parts = engine(tool, programs.traced(programs.folder / "named.py"))
     assert parts["lora"]["bytes"] == 6 * 16 * 4096 * 2 and parts["weights"]["bytes"] == 6 * (1024 * 1024 + 1024) * 2
     assert parts["kv_cache"]["bytes"] == 2 * 6 * 4 * 1024 * 1024 * 4 and "planned_bytes" not in parts["kv_cache"] and "planned_share" not in account
+
+
+@pytest.mark.parametrize("how", ["fixed", "grows"])
+def test_training_and_serving_in_one_process(tool, programs, how):
+    (programs.folder / "learns.py").write_text(LEARNS)
+    done = programs(programs.folder / "learns.py", how, GPUMEMTRACE_OUTPUT="run.gmt")
+    assert done.returncode == 0, done.stderr
+    own = dict(line.split() for line in done.stdout.splitlines())
+    account, parts = engine(tool, programs.folder / "run.gmt")
+    assert account["total_bytes"] == sum(p["bytes"] for p in parts.values()) == sum(p["training_bytes"] for p in parts.values())
+    for name in ("trained", "weights", "optimizer_state"):
+        assert parts[name]["bytes"] == parts[name]["training_bytes"] == pytest.approx(int(own[name]), rel=0.01)
+    assert (parts["gradients"]["bytes"], parts["gradients"]["training_bytes"]) == (0, pytest.approx(int(own["gradients"]), rel=0.01))
+    # While it is appended to, the old one of 131 tokens is there beside the new one of 132.
+    assert parts["kv_cache"]["bytes"] == pytest.approx(int(own["kv_cache"]) * (263 / 132 if how == "grows" else 1), rel=0.01)
+    assert parts["kv_cache"]["training_bytes"] == (0 if how == "grows" else int(own["kv_cache"]))
+    text = tool("report", programs.folder / "run.gmt")
+    assert "Serving beside training on device 0" in text and re.search(r"serving +share +training", text)
 
 
 @pytest.mark.parametrize("name", OTHERS)

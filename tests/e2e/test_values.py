@@ -4,6 +4,7 @@ which lines read one to decide by it is known from the program itself."""
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -113,6 +114,37 @@ EXPERTS = """
 """
 
 
+# A loop that waits for a result of the device, as engines do; and a training that looks at its loss, whose batches differ.
+WAITS = """
+    import sys, time, torch
+    w = torch.randn(256, 256, device="cuda")
+    m = torch.nn.Linear(256, 256).cuda()
+    o = torch.optim.SGD(m.parameters(), lr=0.1)
+    here = torch.zeros(8, dtype=torch.int32).pin_memory()
+    turns, end = 0, 0
+
+    def finished():
+        x = w @ w
+        here.copy_(x[0, :8].to(torch.int32), non_blocking=True)    # waits
+        torch.cuda.current_stream().synchronize()
+        return sum(here.tolist())
+
+    def trained():
+        global end
+        x = torch.randn(16, 256, device="cuda") if sys.argv[1] == "draws" else torch.full((16, 256), float(turns)).cuda()
+        loss = m(x).square().mean()
+        loss.backward()
+        o.step()
+        o.zero_grad()
+        end = end or (time.monotonic() + 7 if turns == 1200 else 0)
+        return bool(torch.isnan(loss)) or (end and time.monotonic() > end)
+
+    while not (finished() if sys.argv[1] == "waits" else trained()):
+        turns += 1
+    print("ended")
+"""
+
+
 def write(folder, text):
     path = folder / "program.py"
     path.write_text(textwrap.dedent(text))
@@ -163,6 +195,23 @@ def test_run_says_so(programs, tool):
     done = subprocess.run([*command, "--", sys.executable, str(quiet)], env=env, cwd=programs.folder,
                           capture_output=True, text=True, timeout=240)
     assert "rested" not in done.stderr and done.stdout == "3.0\n"
+
+
+@pytest.mark.parametrize("how", ["waits", "draws", "loads"])
+def test_a_program_that_waits_for_ever_is_said_to(programs, tool, how):
+    """While it runs, with the line that reads, also through pinned memory."""
+    program = write(programs.folder, WAITS)
+    env = {k: v for k, v in programs.environment(traced=False).items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+    process = subprocess.Popen([BUILD / "gpumemtrace", "run", "--sim", "h100-80g", "-o", "x.gmt", "--", sys.executable, program, how],
+                               env=env, cwd=programs.folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    said = next((line for line in process.stderr if "progress" in line), "")
+    process.send_signal(signal.SIGTERM)
+    assert ("ended" in process.communicate(timeout=60)[0]) == (how != "waits") == (not said)
+    found = tool.json("report", programs.folder / "x.gmt")["values_not_computed"]
+    if how == "waits":
+        assert f"program.py:{min(lines_of(program, 'waits'))} copy_, " in said
+        assert {p["line"] for p in found["places"] if p["decides"]} == lines_of(program, "waits")
+    assert ("makes no progress" in tool("report", programs.folder / "x.gmt")) == (how == "waits")
 
 
 def test_what_is_likely_is_assumed(programs, tool):

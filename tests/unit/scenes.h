@@ -68,6 +68,7 @@ void *moves(void) __asm__("_ZN5torch8autograd16THPVariable_cudaEv");
 void *rectifies(void) __asm__("_ZN5torch8autograd16THPVariable_reluEv");
 void *squares(void) __asm__("_ZN5torch8autograd18THPVariable_squareEv");
 void *maker(void) __asm__("_ZN5torch8autograd17THPVariable_randnEv");
+void *zeros(void) __asm__("_ZN5torch8autograd17THPVariable_zerosEv");
 void *clones(void) __asm__("_ZN5torch8autograd17THPVariable_cloneEv");
 void *appends(void) __asm__("_ZN5torch8autograd15THPVariable_catEv");
 void *makes_storage(void) __asm__("THPStorage_pynew");

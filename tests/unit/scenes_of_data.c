@@ -173,10 +173,10 @@ static void gathered(void)
 }
 
 /* As many as there are weights of a size; autograd saves nothing, and passes come and go. */
-static void keys_and_values(bool trained)
+static void keys_and_values(void *(*makes)(void), bool trained)
 {
 	uint32_t made = frame(script(), TORCH "nn/modules/module.py", "Module._apply");
-	uint32_t line = join(native_frame(maker), script());
+	uint32_t line = join(native_frame(makes), script());
 
 	for (uint64_t i = 0; i < 4; i++)
 		born(0x8000 + i * 0x1000, made);
@@ -196,17 +196,23 @@ static void keys_and_values(bool trained)
 
 static void served(void)
 {
-	keys_and_values(false);
+	keys_and_values(zeros, false);
+}
+
+static void constants_for_layers(void)
+{
+	keys_and_values(maker, false);
 }
 
 static void batches_for_layers(void)
 {
-	keys_and_values(true);
+	keys_and_values(zeros, true);
 }
 
 static const struct scene scenes[] = {
 	{ "cache-layers", "kv_cache", "made-outside", served },
 	{ "made-outside", "inputs", "prepared", batches_for_layers },
+	{ "made-outside", "inputs", "prepared", constants_for_layers },
 	{ "made-outside", "inputs", "prepared", batches_as_large_as_weights },
 	{ "weights-loaded", "parameters", "made-outside", loaded_by_a_line },
 	{ "weights-loaded", "parameters", "prepared", model_read_late },

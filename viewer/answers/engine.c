@@ -6,11 +6,14 @@
 
 #include "../base/human.h"
 #include "../base/need.h"
+#include "../moments/highest.h"
 #include "columns.h"
 #include "holders.h"
 #include "parts.h"
 
 #define PASSES_LEAST 2 /* that a cache of fixed size outlives */
+#define CACHE_SHARE \
+	100 /* of a training program: 1 / so much of what is in use is a cache at least */
 
 static const struct {
 	const char *name, *label;
@@ -20,19 +23,26 @@ static const struct {
 #undef PART
 };
 
-static enum engine_part part_of(struct classifier *c, const struct block *b)
+static enum engine_part part_of(struct classifier *c, const struct block *b, bool trains)
 {
 	static const unsigned of[CATEGORIES] = {
 		[CATEGORY_parameters] = 1 + ENGINE_weights,
 		[CATEGORY_buffers] = 1 + ENGINE_weights,
+		[CATEGORY_gradients] = 1 + ENGINE_gradients,
+		[CATEGORY_optimizer_state] = 1 + ENGINE_optimizer_state,
 		[CATEGORY_kv_cache] = 1 + ENGINE_kv_cache,
 		[CATEGORY_activations] = 1 + ENGINE_work,
 		[CATEGORY_forward_temporaries] = 1 + ENGINE_work,
+		[CATEGORY_backward_temporaries] = 1 + ENGINE_work,
+		[CATEGORY_optimizer_temporaries] = 1 + ENGINE_work,
 		[CATEGORY_workspace] = 1 + ENGINE_work,
 		[CATEGORY_communication] = 1 + ENGINE_communication,
 	};
-	unsigned part = of[classify(c, b).category];
+	struct verdict v = classify(c, b);
+	unsigned part = of[v.category];
 
+	if (trains && !strncmp(verdict_rule(v), "leaf", 4)) /* autograd saw a gradient of it */
+		return ENGINE_trained;
 	return part ? part - 1 : ENGINE_other;
 }
 
@@ -75,7 +85,7 @@ static bool is_of_graphs(const struct sorting *s, const struct block *b)
 static void add_block(struct sorting *s, const struct block *b)
 {
 	struct owner owner = owners_find(&s->timeline->owners, b);
-	enum engine_part part = part_of(s->classifier, b);
+	enum engine_part part = part_of(s->classifier, b, s->timeline->model.spans.trains);
 
 	if (is_of_graphs(s, b))
 		return;
@@ -134,22 +144,24 @@ static void sorting_free(struct sorting *s)
 struct kept {
 	uint64_t bytes;		 /* of the cache, */
 	uint64_t passing;	 /* and of that class, but not kept */
+	bool used;		 /* some of the class was there in the next pass */
 	uint64_t first, last;	 /* events: births of the cache */
 	uint64_t died, died_ns;	 /* the first death of anything kept */
 	const struct block *one; /* the first one */
 };
 
-static bool outlives_passes(const struct model *m, const struct block *b)
+static bool outlives(const struct model *m, const struct block *b, uint32_t passes)
 {
 	uint32_t end = b->died_seq ? model_died(m, b)->forwards : m->spans.forwards;
 
-	return end >= model_born(m, b)->forwards + PASSES_LEAST;
+	return end >= model_born(m, b)->forwards + passes;
 }
 
 static void look_at_kept(struct kept *k, const struct model *m, const struct block *b,
 			 enum engine_part part)
 {
-	if (part == ENGINE_kv_cache && !outlives_passes(m, b)) {
+	k->used |= part == ENGINE_kv_cache && outlives(m, b, 1);
+	if (part == ENGINE_kv_cache && !outlives(m, b, PASSES_LEAST)) {
 		k->passing += b->size;
 		return;
 	}
@@ -172,7 +184,7 @@ static struct kept find_kept(const struct model *m, struct classifier *c, const 
 	struct kept k = { .first = UINT64_MAX, .died = m->last_seq + 1 };
 
 	for (size_t i = 0; i < pass->count; i++) {
-		enum engine_part part = part_of(c, &pass->blocks[i]);
+		enum engine_part part = part_of(c, &pass->blocks[i], false);
 
 		if (part == ENGINE_kv_cache || part == ENGINE_weights)
 			look_at_kept(&k, m, &pass->blocks[i], part);
@@ -192,7 +204,7 @@ static uint64_t highest_pass(const struct timeline *t, const struct sorting *the
 			most = spans->items[i].extent.peak;
 	for (size_t i = 0; i < then->moment.count; i++)
 		if (then->moment.blocks[i].seq < first &&
-		    part_of(then->classifier, &then->moment.blocks[i]) != ENGINE_work)
+		    part_of(then->classifier, &then->moment.blocks[i], false) != ENGINE_work)
 			stays += then->moment.blocks[i].size;
 	return less(most, stays);
 }
@@ -218,7 +230,8 @@ static void look_at_plan(struct engine *e, struct timeline *t, struct classifier
 static void find_owners(struct engine *e, const struct holders *lines)
 {
 	for (unsigned p = 0; p < ENGINE_PARTS; p++)
-		e->owners[p] = (struct owner){ .function = "", .file = "" };
+		if (!e->now[p] || !e->owners[p].function)
+			e->owners[p] = (struct owner){ .function = "", .file = "" };
 	for (size_t i = lines->count; i-- > 0;)
 		e->owners[lines->items[i].category] = lines->items[i].owner;
 }
@@ -235,27 +248,103 @@ static void take_last_pass(struct timeline *t, struct moment *mo)
 	model_take(&t->model, mo);
 }
 
+/* A moment by part, with the lines that hold most. */
+static uint64_t sort_into(struct engine *e, struct timeline *t, struct classifier *c, uint64_t seq,
+			  uint64_t bytes[ENGINE_PARTS])
+{
+	struct sorting s = { .timeline = t, .classifier = c };
+	uint64_t time_ns;
+
+	sort_moment(&s, seq);
+	memcpy(bytes, s.bytes, sizeof(s.bytes));
+	find_owners(e, &s.lines);
+	e->total = s.moment.total_bytes;
+	time_ns = s.moment.time_ns;
+	sorting_free(&s);
+	return time_ns;
+}
+
 static void make_account(struct engine *e, struct timeline *t, struct classifier *c,
 			 const struct moment *pass)
 {
 	struct kept k = find_kept(&t->model, c, pass);
-	struct sorting now = { .timeline = t, .classifier = c };
 
 	if (!k.bytes || k.passing > k.bytes)
 		return;
-	sort_moment(&now, k.died - 1);
+	sort_into(e, t, c, k.died - 1, e->now);
 	e->time_ns = k.died_ns ? k.died_ns : t->model.last_ns;
-	if (now.bytes[ENGINE_kv_cache] < k.bytes) { /* it sleeps */
-		sorting_free(&now);
-		now = (struct sorting){ .timeline = t, .classifier = c };
-		sort_moment(&now, pass->seq);
-		e->time_ns = pass->time_ns;
-	}
-	e->total = now.moment.total_bytes;
-	memcpy(e->now, now.bytes, sizeof(e->now));
-	find_owners(e, &now.lines);
+	if (e->now[ENGINE_kv_cache] < k.bytes) /* it sleeps */
+		e->time_ns = sort_into(e, t, c, pass->seq, e->now);
 	look_at_plan(e, t, c, &k);
-	sorting_free(&now);
+}
+
+/* ---- of a program that trains, too ---- */
+
+static bool span_serves(const struct span *s)
+{
+	return span_is_forward(s) && !s->kept;
+}
+
+static bool span_learns(const struct span *s)
+{
+	return s->phase == PHASE_BACKWARD || s->phase == PHASE_OPTIMIZER ||
+	       (s->phase == PHASE_FORWARD && s->kept);
+}
+
+/* The highest moment of spans of one kind; 0: there are none. */
+static uint64_t highest_of(const struct spans *s, bool (*fits)(const struct span *))
+{
+	const struct extent *most = NULL;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct extent *x = &s->items[i].extent;
+
+		if (fits(&s->items[i]) && (!most || x->peak > most->peak))
+			most = x;
+	}
+	return most ? most->peak_seq : 0;
+}
+
+/* Bytes of KV caches at a moment, and of all. A pass of which no other one uses the keys and values
+ * serves nobody. */
+static uint64_t cache_at(struct timeline *t, struct classifier *c, uint64_t seq, uint64_t *all)
+{
+	struct moment mo = { .device = t->device, .seq = seq, .framework = true };
+	struct kept k;
+
+	model_take(&t->model, &mo);
+	k = find_kept(&t->model, c, &mo);
+	*all = mo.bytes;
+	moment_free(&mo);
+	return k.used ? k.bytes + k.passing : 0;
+}
+
+/* The highest pass has all of a cache of fixed size. If it has little of one that grows, the
+ * account is of the moment at which that was largest. 0: there is none worth naming. */
+static uint64_t serving_moment(struct timeline *t, struct classifier *c)
+{
+	struct highest highest[CATEGORIES];
+	const struct highest *cache = &highest[CATEGORY_kv_cache];
+	uint64_t seq = highest_of(&t->model.spans, span_serves), all;
+
+	if (!seq)
+		return 0;
+	highest_find(highest, t);
+	if (!cache->bytes || CACHE_SHARE * cache_at(t, c, cache->seq, &all) < all)
+		return 0;
+	return 2 * cache_at(t, c, seq, &all) < cache->bytes ? cache->seq : seq;
+}
+
+static void find_both(struct engine *e, struct timeline *t, struct classifier *c)
+{
+	uint64_t learns = highest_of(&t->model.spans, span_learns);
+	uint64_t serves = learns ? serving_moment(t, c) : 0;
+
+	if (!serves)
+		return;
+	e->trains = true;
+	e->training_ns = sort_into(e, t, c, learns, e->training);
+	e->time_ns = sort_into(e, t, c, serves, e->now);
 }
 
 void engine_find(struct engine *e, struct timeline *t, struct classifier *c)
@@ -263,8 +352,12 @@ void engine_find(struct engine *e, struct timeline *t, struct classifier *c)
 	struct moment pass;
 
 	*e = (struct engine){ 0 };
-	if (t->model.spans.trains || !t->framework || !steps_number(&t->steps))
+	if (!t->framework || !steps_number(&t->steps))
 		return;
+	if (t->model.spans.trains) {
+		find_both(e, t, c);
+		return;
+	}
 	take_last_pass(t, &pass);
 	make_account(e, t, c, &pass);
 	moment_free(&pass);
@@ -279,10 +372,13 @@ static bool part_row(void *ctx, size_t i, struct row_engine_part *row)
 					 .has_planned_bytes = e->planned,
 					 .planned_bytes = e->then[i],
 					 .owner = e->owners[i],
+					 .has_training_bytes = e->trains,
+					 .training_bytes = e->training[i],
 					 .label = parts[i].label,
 					 .planned = e->planned,
+					 .trains = e->trains,
 					 .held = e->owners[i].function[0] };
-	return e->now[i] || e->then[i];
+	return e->now[i] || e->then[i] || e->training[i];
 }
 
 /* The share of the device that was taken when the cache was there. */
@@ -297,6 +393,8 @@ bool engine_document(const struct engine *e, struct row_engine *row)
 				    .time_ns = e->time_ns,
 				    .has_planned_ns = e->planned,
 				    .planned_ns = e->cache_ns,
+				    .has_training_ns = e->trains,
+				    .training_ns = e->training_ns,
 				    .has_planned_share = e->planned,
 				    .planned_share = share_of_plan(e),
 				    .parts = { ENGINE_PARTS, part_row, (void *)e } };
@@ -309,9 +407,14 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 		TEXT_COLUMN("part of the device", engine_part_label, 2, -24),
 		TEXT_COLUMN(e->planned ? "planned" : "", engine_part_planned_bytes, 1, 9,
 			    .when = AT_engine_part_planned),
-		TEXT_COLUMN(e->planned ? "later" : "bytes", engine_part_bytes, 1, 9),
+		TEXT_COLUMN(e->trains	 ? "serving"
+			    : e->planned ? "later"
+					 : "bytes",
+			    engine_part_bytes, 1, 9),
 		TEXT_COLUMN("share", engine_part_bytes, 1, 5, .style = COLUMN_SHARE,
 			    .all = e->total),
+		TEXT_COLUMN(e->trains ? "training" : "", engine_part_training_bytes, 1, 9,
+			    .when = AT_engine_part_trains),
 		TEXT_COLUMN("held mostly by", engine_part_owner, 2, -22, .room = 22,
 			    .when = AT_engine_part_held),
 	};
@@ -320,14 +423,19 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 
 	if (!e->total)
 		return;
-	emit_title(out, "A serving engine on device %d, %s%s", t->device, human_bytes(a, e->total),
+	emit_title(out, "%s on device %d, %s%s",
+		   e->trains ? "Serving beside training" : "A serving engine", t->device,
+		   human_bytes(a, e->total),
 		   moments_when(&t->model, t->model.state_seq + 1, e->time_ns, when, sizeof(when)));
 	emit_columns(out, engine_part, &rows, columns, 0);
 	snprintf(note, sizeof(note),
 		 "planned: in use when the KV cache was made, and the most that a pass before it "
 		 "took. That is %s, %.1f %% of the device (compare gpu_memory_utilization).",
 		 human_bytes(a, e->total - e->then[ENGINE_free]), 100 * share_of_plan(e));
-	if (e->planned)
+	if (e->trains)
+		strcpy(note, "serving: with its KV cache, the most in a pass without gradients. "
+			     "training: the most in the others.");
+	if (e->planned || e->trains)
 		emit_paragraph(out, "  ", "  ", note);
 	emit_line(out, "%s", "");
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The account of a program that serves a model: what takes the device, when room for keys and
- * values was made, and later. Such a program trains nothing and keeps a KV cache of fixed size for
- * pass after pass, whoever wrote it.
+ * values was made, and later. Such a program keeps a KV cache of fixed size for pass after pass,
+ * whoever wrote it. One that trains as well, and has any KV cache in passes without gradients, has
+ * an account of both: the most while it serves, and the most while it trains.
  */
 #ifndef VIEWER_ENGINE_H
 #define VIEWER_ENGINE_H
@@ -20,10 +21,13 @@ enum engine_part {
 };
 
 struct engine {
-	uint64_t total;	   /* of the device; 0: no such program */
-	uint64_t time_ns;  /* of the account: the last moment with all weights and all cache */
-	uint64_t cache_ns; /* when the cache was there, */
-	bool planned;	   /* and a pass had run before it, from which its size may be */
+	uint64_t total;	      /* of the device; 0: no such program */
+	uint64_t time_ns;     /* of the account: the last moment with all weights and all cache */
+	uint64_t cache_ns;    /* when the cache was there, */
+	bool planned;	      /* and a pass had run before it, from which its size may be */
+	bool trains;	      /* too: */
+	uint64_t training_ns; /* the highest moment with gradients, */
+	uint64_t training[ENGINE_PARTS];
 	uint64_t then[ENGINE_PARTS]; /* at that time; work: the most of any pass before */
 	uint64_t now[ENGINE_PARTS];
 	struct owner owners[ENGINE_PARTS]; /* of most of it; no function: not of one line */

@@ -3,7 +3,8 @@
  * The purpose of a read value follows from the calls between the program's line and the copy. An
  * operation that reads a value itself depends on it: nonzero() needs its count, a mask the length
  * of its result. A copy that the program requested, by item() or cpu(), is only a read, unless it
- * is a flag or a whole number of 8 bytes, or the statement shows its purpose.
+ * is a flag, a count or a whole number of 8 bytes, or the statement shows its purpose. A program
+ * that only repeats itself waits for the value.
  */
 #include "values.h"
 
@@ -13,8 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/human.h"
 #include "../base/need.h"
 #include "../recording/owner_words.h"
+
+#define COUNTS 4
 
 /* The device's assumption about a value, by the state that it reports: simgpu/core/core.h. */
 static const struct {
@@ -23,7 +27,7 @@ static const struct {
 } assumptions[] = {
 	{ 2, "masks are all true" },
 	{ 3, "topk, argmax and sort choose evenly (tokens over experts)" },
-	{ 4, "counts stay as they were before a kernel that is not computed" },
+	{ COUNTS, "counts stay as they were before a kernel that is not computed" },
 };
 
 #define ASSUMPTIONS (sizeof(assumptions) / sizeof(assumptions[0]))
@@ -127,8 +131,8 @@ static void look_at_calls(struct value_place *p, struct owners *owners)
 	if (p->owner.file && p->owner.line)
 		source = defs_source(s->defs, p->owner.file, p->owner.line);
 	p->decides = p->decides || !only_reads(p->operation) || r->size == 1 ||
-		     (r->size == 8 && is_item(p->operation)) ||
-		     (source && says_decision(source->text.s));
+		     (r->size == 8 && is_item(p->operation)) || r->states[COUNTS] ||
+		     r->states[READ_REPEATS] || (source && says_decision(source->text.s));
 	p->sizes = p->decides && r->size != 1 && strcmp(p->operation, "equal") != 0;
 }
 
@@ -138,6 +142,8 @@ static void add_line(struct values *v, const struct value_place *p)
 	unsigned assumed = assumed_of(p->read, &bare);
 
 	v->reads += reads;
+	if (p->read->states[READ_REPEATS] > (v->again ? v->again->read->states[READ_REPEATS] : 0))
+		v->again = p;
 	if (!p->decides)
 		return;
 	v->decisions += reads;
@@ -181,21 +187,45 @@ static const char *assumed_words(const struct values *v, char text[ASSUMED_WORDS
 	return text;
 }
 
+/* "train.py:12 nonzero" */
+static void place_words(const struct value_place *p, char place[OWNER_WORDS])
+{
+	size_t n;
+
+	place[0] = 0;
+	if (p->owner.file && p->owner.file[0])
+		owner_place(&p->owner, place, OWNER_WORDS, OWNER_WORDS);
+	n = strlen(place);
+	snprintf(place + n, OWNER_WORDS - n, "%s%s", n && p->operation[0] ? " " : "", p->operation);
+}
+
+const char *values_waiting(const struct values *v, char text[VALUES_SENTENCE])
+{
+	char place[OWNER_WORDS], reads[HUMAN_MANY];
+
+	text[0] = 0;
+	if (!v->again)
+		return text;
+	place_words(v->again, place);
+	snprintf(text, VALUES_SENTENCE,
+		 "it repeats the same work and reads values that are not computed (%s%s%s). If it "
+		 "waits for one of them to change, it never ends",
+		 place, place[0] ? ", " : "", human_many(reads, reads_of(v->again->read), "time"));
+	return text;
+}
+
 const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE])
 {
-	char place[OWNER_WORDS] = "", assumed[ASSUMED_WORDS];
+	char place[OWNER_WORDS], assumed[ASSUMED_WORDS];
+	const char *many = v->decisions == 1 ? "" : "s";
 
 	text[0] = 0;
 	if (!v->decisions)
 		return text;
-	if (v->first->owner.file && v->first->owner.file[0])
-		owner_place(&v->first->owner, place, sizeof(place), sizeof(place));
+	place_words(v->first, place);
 	snprintf(text, VALUES_SENTENCE,
-		 "%" PRIu64
-		 " size%s or decision%s rested on values that are not computed%s%s%s%s%s",
-		 v->decisions, v->decisions == 1 ? "" : "s", v->decisions == 1 ? "" : "s",
-		 place[0] || v->first->operation[0] ? "; first: " : "", place,
-		 place[0] && v->first->operation[0] ? " " : "", v->first->operation,
+		 "%" PRIu64 " size%s or decision%s rested on values that are not computed%s%s%s",
+		 v->decisions, many, many, place[0] ? "; first: " : "", place,
 		 assumed_words(v, assumed));
 	return text;
 }
@@ -220,6 +250,8 @@ void values_text(const struct values *v, struct emit *out)
 		: v->sizes ? "Sizes that depend on them may differ on a card, and so may the peak"
 			   : "All of them were decisions, yes or no: on a card the program may "
 			     "take another path");
+	if (*values_waiting(v, text))
+		emit_sentence(out, "  ", "  The program makes no progress: %s.", text);
 }
 
 static bool place_row(void *ctx, size_t i, struct row_value_place *row)

@@ -10,7 +10,7 @@
 #include "../recording/owners.h"
 #include "document.h"
 
-#define VALUES_SENTENCE 600
+#define VALUES_SENTENCE 700
 
 struct value_place {
 	const struct read_place *read;
@@ -27,6 +27,7 @@ struct values {
 	uint64_t bare;			  /* of the sizes */
 	unsigned assumed;		  /* for a decision: bits, by the device's state */
 	const struct value_place *first;  /* of a size, else any; or NULL */
+	const struct value_place *again;  /* read most by a program that repeats itself; or NULL */
 };
 
 /* v uses the reads, which must outlive it. */
@@ -37,6 +38,8 @@ void values_free(struct values *v);
 const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE]);
 /* The effect on the figures that depend on such values. */
 const char *values_effect(const struct values *v);
+/* "it repeats the same work and reads ...": "" if no program did. */
+const char *values_waiting(const struct values *v, char text[VALUES_SENTENCE]);
 void values_text(const struct values *v, struct emit *out);
 /* Fills its part of a document; false: no such value was read. */
 bool values_document(const struct values *v, struct row_values *row);

@@ -102,8 +102,10 @@ static const struct {
 	const char *begin;
 	uint32_t place;
 } ops[] = {
-	{ "empty", PLACE_MAKER },
-	{ "zeros", PLACE_MAKER },
+	{ "empty", PLACE_MAKER | PLACE_ROOM },
+	{ "zeros", PLACE_MAKER | PLACE_ROOM },
+	{ "new_empty", PLACE_ROOM },
+	{ "new_zeros", PLACE_ROOM },
 	{ "ones", PLACE_MAKER },
 	{ "full", PLACE_MAKER },
 	{ "rand", PLACE_MAKER },

@@ -87,14 +87,14 @@ bool set_loaded(struct classifier *c, const struct history *h)
 	       is_copied(c, h);
 }
 
-/* Room for what passes write into, and later ones read. */
+/* Room for what passes write into, and later ones read. What is made with its values is none. */
 bool set_cache(struct classifier *c, const struct history *h)
 {
 	return !c->m->spans.trains && is_of_the_script(h) &&
 	       life_last_forward(c, h) > life_first_forward(h) + 1 &&
 	       study_is_for_each_layer(c->study, life_stack(h)) &&
 	       !(place_of_script(c, h) & PLACE_ADAPTER) &&
-	       (place_of_native(c, h) & (PLACE_MAKER | PLACE_MOVED)) == PLACE_MAKER;
+	       (place_of_native(c, h) & (PLACE_ROOM | PLACE_MOVED)) == PLACE_ROOM;
 }
 
 /* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or

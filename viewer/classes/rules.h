@@ -69,6 +69,7 @@ enum place {
 	PLACE_CAST = 1 << 20,	    /* autocast converts what it is given */
 	PLACE_OF_GRAD = 1 << 16,    /* and its statement speaks of gradients */
 	PLACE_BUCKET = 1 << 24,	    /* the statement assigns to a name of buckets */
+	PLACE_ROOM = 1 << 26,	    /* made empty or of zeros: whoever reads it has written it */
 	PLACE_ADAPTER = 1 << 25,    /* the function's name contains "lora" */
 };
 /* statements.c */

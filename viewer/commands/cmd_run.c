@@ -14,6 +14,7 @@
 #include "../../format/environment.h"
 #include "../answers/values.h"
 #include "../ask/command.h"
+#include "../base/need.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
 #include "../base/shell.h"
@@ -105,7 +106,6 @@ static void engine_settings_set(char *const *command, bool quiet)
  * file that we name in its environment (simgpu/README.md).
  */
 
-#define RUNTIME "runtime "
 #define INSIDE                                                                \
 	"has NVIDIA's own CUDA runtime inside, which needs NVIDIA's driver: " \
 	"it found no GPU on the simulated device"
@@ -148,20 +148,27 @@ static void simnotes_open(void)
 	open_notes();
 }
 
-/* After its end, and after run_result_find. */
-static void simnotes_close(struct run_result *r)
+/* Copies the rest of the first notice that begins with the word; "" if there is none. */
+static bool simnotes_find(const char *word, char rest[PATH_MAX])
 {
 	FILE *f = notes_path[0] ? fopen(notes_path, "r") : NULL;
 	char line[PATH_MAX];
 
-	r->runtime[0] = 0;
-	while (f && fgets(line, sizeof(line), f)) {
+	rest[0] = 0;
+	while (f && !rest[0] && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = 0;
-		if (!strncmp(line, RUNTIME, strlen(RUNTIME)) && !r->runtime[0])
-			snprintf(r->runtime, sizeof(r->runtime), "%s", line + strlen(RUNTIME));
+		if (!strncmp(line, word, strlen(word)))
+			strcpy(rest, line + strlen(word));
 	}
 	if (f)
 		fclose(f);
+	return rest[0];
+}
+
+/* After its end, and after run_result_find. */
+static void simnotes_close(struct run_result *r)
+{
+	simnotes_find("runtime ", r->runtime);
 	if (notes_path[0])
 		unlink(notes_path);
 	/* Replaces the misleading "it allocated no memory": the device did not run this program. */
@@ -346,9 +353,9 @@ static int note_value(void *ctx, const struct gmt_event *e)
 
 /* Finds sizes that depend on values which a simulated device does not compute, so that the peak may
  * be too low. */
-static void find_values(struct read_values *r, const struct run_result *f)
+static void find_values(struct read_values *r, const char *path)
 {
-	if (recording_open(&r->recording, f->path) ||
+	if (recording_open(&r->recording, path) ||
 	    recording_run(&r->recording, UINT64_MAX, note_value, r))
 		return;
 	owners_open(&r->owners, &r->stacks, &r->recording.defs);
@@ -417,14 +424,42 @@ static void tell_run(const struct run_result *f, int code, const struct values *
 	tell_failure(code, values);
 }
 
+/* What is needed to look at a program that still runs. */
+struct watched {
+	char **command;
+	struct timespec start;
+	bool told;
+};
+
+/* Tells of a program that makes no progress, once. What it reads is never freed. */
+static void watch_run(void *ctx)
+{
+	struct watched *w = ctx;
+	char process[PATH_MAX], text[VALUES_SENTENCE] = "";
+	struct run_result f;
+
+	if (w->told || !simnotes_find("repeats ", process))
+		return;
+	w->told = true;
+	run_result_find(&f, w->command, getenv(OUTPUT), &w->start);
+	for (size_t i = 0; i < f.files && !text[0]; i++) {
+		struct read_values *read = need_new(sizeof(*read));
+
+		find_values(read, f.paths[i]);
+		values_waiting(&read->values, text);
+	}
+	if (text[0])
+		say_note("the program makes no progress: %s", text);
+}
+
 int run_run(const struct run_options *o, struct emit *out)
 {
 	struct read_values read = { 0 };
 	const struct values *values = &read.values;
-	struct timespec start;
 	struct run_result f = { .files = 0 };
 	struct run_end end;
 	char **command = run_program_python(o->command);
+	struct watched w = { .command = command, .told = o->quiet || emit_json(out) };
 	int code = set_up(o);
 
 	if (code)
@@ -432,15 +467,15 @@ int run_run(const struct run_options *o, struct emit *out)
 	if (o->sim)
 		simnotes_open();
 	run_result_listen();
-	clock_gettime(CLOCK_REALTIME_COARSE, &start);
-	code = child_run(command);
-	run_result_find(&f, command, getenv(OUTPUT), &start);
+	clock_gettime(CLOCK_REALTIME_COARSE, &w.start);
+	code = child_run(command, watch_run, &w);
+	run_result_find(&f, command, getenv(OUTPUT), &w.start);
 	if (o->sim)
 		simnotes_close(&f);
 	if (o->quiet || ((code == 126 || code == 127) && !f.files))
 		return code;
 	if (o->sim && f.files)
-		find_values(&read, &f);
+		find_values(&read, f.path);
 	if (!emit_json(out))
 		tell_run(&f, code, values);
 	run_end_find(&end, &f, code);

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -68,7 +70,19 @@ static int not_started(const char *name, int why)
 			 strerror(why));
 }
 
-int child_run(char **argv)
+/* Until the child ends, calls `watch` every second. */
+static void watch_child(void (*watch)(void *ctx), void *ctx)
+{
+	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN };
+	int n = 0;
+
+	while (p.fd >= 0 && ((n = poll(&p, 1, 1000)) == 0 || (n < 0 && errno == EINTR)))
+		watch(ctx);
+	if (p.fd >= 0)
+		close(p.fd);
+}
+
+int child_run(char **argv, void (*watch)(void *ctx), void *ctx)
 {
 	struct sigaction old[PASSED];
 	sigset_t all, mask;
@@ -89,6 +103,8 @@ int child_run(char **argv)
 	if (child > 0 && read(report[0], &why, sizeof(why)) != sizeof(why))
 		why = 0;
 	close(report[0]);
+	if (child > 0 && !why)
+		watch_child(watch, ctx);
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (why)

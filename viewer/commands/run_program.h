@@ -20,8 +20,8 @@ char **run_program_python(char **command);
 /* Starts a program, passes signals on to it, waits for it. */
 
 /* Runs a program and returns a shell's exit code: the program's own, 128 + n if signal n ended it,
- * 127 or 126 (after an error message) if it could not be started. */
-int child_run(char **argv);
+ * 127 or 126 (after an error message) if it could not be started. Calls `watch` every second. */
+int child_run(char **argv, void (*watch)(void *ctx), void *ctx);
 int child_signal(void); /* that ended it; 0 = it ended by itself */
 
 #endif

@@ -12,7 +12,8 @@
  * width that read some, with how often the device gave each of its states.
  */
 
-#define READ_STATES 5 /* as the event has them; any other is 0 */
+#define READ_STATES  6 /* as the event has them; any other is 0 */
+#define READ_REPEATS 5 /* the program has only repeated itself for long: simgpu/core/progress.c */
 
 struct read_place {
 	uint32_t stack;
