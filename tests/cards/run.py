@@ -24,7 +24,7 @@ ROOT = HERE.parents[1]
 TOOL = str(ROOT / "build/gpumemtrace")
 RESULTS = HERE / "results.json"
 WITH_SOURCE = ("peft_images.py", "titan.py")  # they find it in SOURCE
-FORKED = ("{here}/litgpt_tune.py",)  # its imports do not ask for a device, which a forked process cannot do again
+FORKED = ("{here}/litgpt_tune.py", "{here}/peft_images.py")  # their imports do not ask for a device, which a forked process cannot do again
 LIMIT = 3600  # seconds
 SAID = 3000  # bytes of a failure that are shown
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """peft_images.py EXPERIMENT: the training loop of PEFT's comparison of methods for images, unchanged, with FLUX.2-klein 4B. In place of
-the downloads: weights that are not set, noise for the 20 pictures, embeddings of the right shape for their texts. A few steps are run;
-the rest of the 100 whose mean is published repeats the last."""
+the downloads: weights that are not set, noise for the 20 pictures, a tokenizer without words. A few steps are run; the rest of the 100
+whose mean is published repeats the last."""
 import inspect
 import os
 import sys
-from types import SimpleNamespace
 
 import torch
 
@@ -17,38 +16,59 @@ import run  # noqa: E402
 import utils  # noqa: E402
 from diffusers import AutoencoderKLFlux2, FlowMatchEulerDiscreteScheduler, Flux2KleinPipeline, Flux2Transformer2DModel  # noqa: E402
 from peft import PeftConfig, get_peft_model  # noqa: E402
-from transformers import Dinov2Config, Dinov2Model, set_seed  # noqa: E402
+from transformers import BatchEncoding, Dinov2Config, Dinov2Model, Qwen3Config, Qwen3ForCausalLM, set_seed  # noqa: E402
 
 STEPS, PUBLISHED = 5, 100
 KLEIN = dict(num_layers=5, num_single_layers=20, num_attention_heads=24, joint_attention_dim=7680, guidance_embeds=False)
-PICTURES, TOKENS = 14, 512
-METHODS = ("_patchify_latents", "_prepare_latent_ids", "_pack_latents", "_unpack_latents_with_ids", "_prepare_text_ids")
+TEXTS = dict(hidden_size=2560, intermediate_size=9728, num_hidden_layers=36, num_attention_heads=32, num_key_value_heads=8, head_dim=128, vocab_size=151936,
+             tie_word_embeddings=True)
+PICTURES = 14
 
 
-def transformer_of(config, given):
-    """As get_pipeline makes it: the adapter is added on the device, then all goes to the host and comes back."""
+class Tokenizer:
+    def apply_chat_template(self, messages, **settings):
+        return messages[0]["content"]
+
+    def __call__(self, text, max_length, **settings):
+        row = torch.ones(1, max_length, dtype=torch.int64)
+        return BatchEncoding({"input_ids": row, "attention_mask": row.clone()})
+
+
+def on_host(model):
+    """On the meta device in place of the host: as large where it goes next, and no copy."""
+    def move(where):
+        made = {}
+
+        def place(t):
+            if id(t) not in made:
+                made[id(t)] = t, t if t.device.type == torch.device(where).type else torch.empty_like(t, device=where)
+            return made[id(t)][1]
+        return model._apply(place)
+    model.to = move
+    move("meta")
+    return model
+
+
+def in_bf16(where, make, *words, **settings):
     torch.set_default_dtype(torch.bfloat16)
-    with torch.device("cuda"):
-        model = Flux2Transformer2DModel(**KLEIN)
+    with torch.device(where):
+        model = make(*words, **settings)
     torch.set_default_dtype(torch.float32)
-    if given.use_gc:
-        model.enable_gradient_checkpointing()
-    model = get_peft_model(model, config, autocast_adapter_dtype=given.autocast_adapter_dtype) if config else model.requires_grad_(True)
-    move = model.to
-    move("meta")  # as large on the device as on the host, and no copy
-    torch.cuda.empty_cache()
-    model.to = lambda where: model.to_empty(device=where)
-    return model.train()
+    return model
 
 
 def pipeline_of(config, given):
-    vae = AutoencoderKLFlux2().to(torch.bfloat16).requires_grad_(False).eval()
-
-    def encode(prompt, **settings):
-        embeddings = torch.zeros(1, TOKENS, KLEIN["joint_attention_dim"], dtype=torch.bfloat16, device="cuda")
-        return embeddings, Flux2KleinPipeline._prepare_text_ids(embeddings).to("cuda")
-    return SimpleNamespace(transformer=transformer_of(config, given), vae=vae, text_encoder=torch.nn.Linear(1, 1), scheduler=FlowMatchEulerDiscreteScheduler(),
-                           encode_prompt=encode, **{name: getattr(Flux2KleinPipeline, name) for name in METHODS})
+    """As get_pipeline makes it; the adapter is added on the device, which computes nothing, in place of the host."""
+    transformer = in_bf16("cuda", Flux2Transformer2DModel, **KLEIN)
+    if given.use_gc:
+        transformer.enable_gradient_checkpointing()
+    pipeline = Flux2KleinPipeline(scheduler=FlowMatchEulerDiscreteScheduler(), vae=AutoencoderKLFlux2().to(torch.bfloat16).requires_grad_(False).eval(),
+                                  text_encoder=on_host(in_bf16("meta", Qwen3ForCausalLM, Qwen3Config(**TEXTS)).requires_grad_(False).eval()),
+                                  tokenizer=Tokenizer(), transformer=transformer)
+    model = get_peft_model(transformer, config, autocast_adapter_dtype=given.autocast_adapter_dtype) if config else transformer.requires_grad_(True)
+    pipeline.transformer = on_host(model).train()
+    torch.cuda.empty_cache()
+    return pipeline
 
 
 def data(train_config, print_fn):
