@@ -105,7 +105,9 @@ void advise_block(const struct advise *a, const struct advised *l, struct block 
 		    advise_life(a, (a)->known[known_], of, &(l)))
 
 /* "forward net.py:12", the line that a finding is about. */
-#define ADVISE_LINE(f) owner_words(&(f)->owner, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
+#define ADVISE_LINE(f)                                                                            \
+	((f)->owner.function ? owner_words(&(f)->owner, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0) \
+			     : "this line")
 
 #define CLASS_BIT(name) (1u << CATEGORY_##name)
 

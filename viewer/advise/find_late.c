@@ -173,9 +173,9 @@ static void say_overlap(struct advise *a, struct finding *f, const struct line_p
 	const char *turn = p->of_step ? "pass" : "step";
 
 	advise_put(f->what,
-		   "At the end of each %s delete the variables that hold the results of this "
-		   "line%s: they are still there while the next %s runs",
-		   turn, f->range ? " and of others" : "", turn);
+		   "At the end of each %s delete the variables that hold the results of %s%s: "
+		   "they are still there while the next %s runs",
+		   turn, ADVISE_LINE(f), f->range ? " and of others" : "", turn);
 	advise_put(f->how,
 		   "%s in %s of %s before %s. No graph of the later "
 		   "%s saved them",
@@ -308,7 +308,7 @@ static void say_late(struct advise *a, struct finding *f, const struct line_plan
 		   "%s in %s %s that no graph held%s. A result that the program reads later "
 		   "has to stay",
 		   B(p->bytes), MANY(p->blocks, "block"), a->when,
-		   f->range ? ", at least those of this line" : "");
+		   f->range ? ", at least those of that line" : "");
 }
 
 /* Since when no graph needs it; PLAN_END = one does to the end: the latest that saved it has not
