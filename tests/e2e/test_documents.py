@@ -10,6 +10,7 @@ import pytest
 
 import json_page
 from conftest import ROOT, TABLES, Tool
+from test_engine import LEARNS
 
 DATA = ROOT / "tests/data"
 
@@ -135,6 +136,7 @@ def test_all_documents(folder, monkeypatch):
     assert [c["device"] for c in documents.look("report", phases)["contexts"]] == [1]
     assert [p["bytes"] for p in documents.look("report", phases)["devices"][0]["pools"]] == [16 << 20]
     documents.look("report", run(documents, folder, "serves", (ROOT / "docs/questions/serve.py").read_text(), "a100-40g"))
+    documents.look("report", run(documents, folder, "learns", LEARNS.replace("sys.argv[1]", "'fixed'"), "h100-80g"))
     unused = documents.look("leaks", phases)
     assert [u["class"] for u in unused["unused"]] == ["optimizer_state", "parameters"]
     assert unused["unused_bytes"] == sum(u["bytes"] for u in unused["unused"]) >= 3 * 4 * (1024 * 1024 + 1024) and unused["unused_since_step"] == 5
