@@ -275,6 +275,9 @@ int unpack_file(const char *path, struct unpacked *u)
 		o.limit = ALWAYS;
 	packing->unpack(&packed, &o);
 	unpack_free(&packed);
+	if (!o.error && o.len > 8 && !memcmp(o.data, "\x89GMTREC", 7))
+		o.error = "is a packed recording; unpack it first (gzip -dk, xz -dk, zstd -d, "
+			  "unzip)";
 	*u = (struct unpacked){ o.data, o.len, false };
 	if (!o.error)
 		return 0;
