@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchtune_recipe.py RECIPE CONFIG [NAME=VALUE...]: a recipe of torchtune with a config of its own, ended after three updates. In place
 of the downloads: weights as torchtune makes them, random tokens in rows as long as the config allows."""
+import importlib.util
+import re
 import runpy
 import sys
 from pathlib import Path
 
-import recipes
 import torch
 from omegaconf import OmegaConf
 
 sys.modules["stand_in"] = sys.modules["__main__"]  # what the config names
-PLACE = Path(recipes.__file__).parent
+PLACE = Path(importlib.util.find_spec("recipes").origin).parent  # it may not be imported
 UPDATES = 3
 
 
@@ -69,9 +70,13 @@ def main(recipe, config, *settings):
     given.epochs, given.max_steps_per_epoch = 1, UPDATES
     OmegaConf.save(given, "config.yaml")
     sys.argv = [recipe, "--config", "config.yaml", *settings]
-    runpy.run_path(str(PLACE / (recipe + ".py")), run_name="__main__")
-    found = torch.cuda.memory_stats()
-    print("peak active: %.4f GiB" % (found["active_bytes.all.peak"] / 2**30))
+    try:
+        runpy.run_path(str(PLACE / (recipe + ".py")), run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise
+    logged = [float(n) for log in Path("out/logs").glob("log_*") for n in re.findall(r"peak_memory_active:([\d.]+)", log.read_text())]
+    print("peak active: %.4f GiB" % max(logged))
 
 
 if __name__ == "__main__":
