@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Programs that wait for a value which is not computed. Such a program gives the device the same
- * work again and again and reads back the same bytes. If that goes on for seconds, whoever started
- * the program is told (notices.c). Any thread; one lock for reads.
+ * work again and again and reads back the same bytes. If that goes on for seconds, a notice
+ * (notices.c) says so, and `run` prints it. Any thread may call; a lock keeps the latest reads.
  */
 #include <stdio.h>
 #include <string.h>

@@ -18,7 +18,7 @@ def record(name, command, folder, card="h100-80g", timeout=300):
         return path
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
     env.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", TRUTH=str(path) + ".truth")
-    work = path.parent / "work" / path.stem  # programs that run at the same time write files of the same names
+    work = path.parent / "work" / path.stem  # a folder each, because programs that run at the same time write files of the same names
     work.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")
     try:

@@ -139,7 +139,7 @@ static void note_change(void *ctx, const struct series_change *c)
 	said->of_category[c->category]++;
 }
 
-/* All changes of class, with and without what twins tell. */
+/* The changes of class are equal with and without the classes of twins. */
 static void is_same_series(void)
 {
 	struct classifier *c = classifier_new(&m, NULL);

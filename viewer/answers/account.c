@@ -298,7 +298,7 @@ static void oom_rows(struct account *a, struct timeline *t, const struct snapsho
 	put_row(a, s, "outside", "free outside of the cache", UNIT_BYTES, outside, NONE);
 }
 
-/* What was measured beside the formula, row by row. */
+/* Measured bytes beside the formula, row by row. */
 static void account_rows(struct account *a, struct timeline *t, const struct snapshot *peak,
 			 const struct snapshot *oom)
 {

@@ -424,7 +424,7 @@ static void tell_run(const struct run_result *f, int code, const struct values *
 	tell_failure(code, values);
 }
 
-/* What is needed to look at a program that still runs. */
+/* A program that still runs, and whether its line was printed. */
 struct watched {
 	char **command;
 	struct timespec start;

@@ -23,7 +23,7 @@ static int by_change(const void *a, const void *b)
 	return names ? names : x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* One key for all pairs of one class and line, independent of the callers. */
+/* The key of a class and line, independent of the callers. */
 static uint64_t line_key(const struct diff *d, const struct diff_pair *p,
 			 const struct diff_site *site)
 {

@@ -45,7 +45,7 @@ struct card {
 	int major, minor, code, processors;
 };
 
-/* As question_begin, with the program, its environment and the cards. */
+/* Like question_begin, with the program, its environment and the cards. */
 void search_begin(struct question *q, const char *what, const struct card *cards, size_t count);
 
 #endif

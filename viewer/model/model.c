@@ -8,8 +8,8 @@
 #include "model_parts.h"
 
 /*
- * What stands for events that a bounded recording left out: they came and went, so nothing is alive
- * of them afterwards; how high they were counts for peaks, of the run and of each step.
+ * Totals in the place of events that a bounded recording left out: those blocks were freed again,
+ * so none is alive afterwards; their highest sum counts for peaks, of the run and of each step.
  */
 
 static void touch(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e)

@@ -7,7 +7,7 @@
 #include "../base/need.h"
 #include "doing.h"
 
-/* What an event says of the phase that it is in. */
+/* The phase that an event is evidence of. */
 enum hint {
 	HINT_SAME,   /* nothing */
 	HINT_NONE,   /* a block of the thread that drives, of no known phase */

@@ -10,7 +10,7 @@
 
 enum { EXPANDABLE = 1 };
 
-static void put(struct tree *t, uint64_t addr, uint64_t size, bool expandable)
+static void range_put(struct tree *t, uint64_t addr, uint64_t size, bool expandable)
 {
 	struct block *b = tree_find(t, addr);
 
@@ -38,7 +38,7 @@ void ranges_add(struct tree *t, uint64_t addr, uint64_t size, bool expandable)
 			tree_remove(t, after->addr);
 		}
 	}
-	put(t, addr, size, expandable);
+	range_put(t, addr, size, expandable);
 }
 
 /* What of the range [addr, addr + size) is there goes; what lies beside it stays. */
@@ -55,9 +55,9 @@ void ranges_cut(struct tree *t, uint64_t addr, uint64_t size)
 
 		tree_remove(t, was.addr);
 		if (was.addr < addr)
-			put(t, was.addr, addr - was.addr, was.mark & EXPANDABLE);
+			range_put(t, was.addr, addr - was.addr, was.mark & EXPANDABLE);
 		if (was_end > end) {
-			put(t, end, was_end - end, was.mark & EXPANDABLE);
+			range_put(t, end, was_end - end, was.mark & EXPANDABLE);
 			break;
 		}
 		b = tree_from(t, end > was_end ? was_end : end);

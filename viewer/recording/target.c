@@ -88,7 +88,7 @@ static bool open_image(struct image *im, uint64_t base)
 }
 
 /* Its address, if symbol number `index` has the name and is defined here. */
-static uint64_t check(const struct image *im, uint32_t index, const char *name)
+static uint64_t symbol_address(const struct image *im, uint32_t index, const char *name)
 {
 	size_t len = strlen(name) + 1;
 	char own[64];
@@ -121,7 +121,7 @@ static uint64_t by_gnu_hash(const struct image *im, const char *name)
 				 sizeof(own)))
 			return 0;
 		if ((own | 1) == (hash | 1))
-			found = check(im, index, name);
+			found = symbol_address(im, index, name);
 	}
 	return found;
 }
@@ -134,7 +134,7 @@ static uint64_t by_scan(const struct image *im, const char *name)
 	if (!target_read(im->t, im->hash, head, sizeof(head)))
 		return 0;
 	for (uint32_t i = 1; i < head[1] && i < CHAIN_MAX && !found; i++)
-		found = check(im, i, name);
+		found = symbol_address(im, i, name);
 	return found;
 }
 

@@ -14,7 +14,7 @@
 struct replay_own {
 	char *conf; /* "default" where there is none */
 	struct alloc_settings settings;
-	char why[SETTINGS_WHY]; /* why the default stands in for it; "": it does not */
+	char why[SETTINGS_WHY]; /* why the default is used instead; "": it is not */
 	unsigned release;	/* of PyTorch: 206 = 2.6, 0 = not known */
 	bool whole_pools;	/* see struct replay_limits */
 };
