@@ -535,10 +535,19 @@ def test_traces_of_the_profiler(tool, tmp_path):
     refused(tmp_path / "none.json", "a trace without memory of a GPU: torch.profiler records it with profile_memory=True")
 
 
+RECORDING = b"\x89GMTREC\n" + bytes(99)
+
+
 @pytest.mark.parametrize("name, data, says", [
     ("run.gmt", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a Git LFS pointer; git lfs pull"),
-    ("s.pickle.xz", lzma.compress(b"x", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 29}]), "large xz dictionary; unpack it first: xz -dk"), *((f"run.gmt.{kind}", pack(b"\x89GMTREC\n" + bytes(99)), "is a packed recording; unpack it first") for kind, pack in (("gz", gzip.compress), ("xz", lzma.compress))), ("s.bz2", bz2.compress(b"x"), "packed with bzip2"),
-    ("run.nsys-rep", b"x" * 99, "a report of Nsight Systems"), ("trace.json", b'{"traceEvents": []}', "a trace without memory"), ("x.json", b'{"a": 1}', "JSON")])
+    ("s.pickle.xz", lzma.compress(b"x", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 29}]), "large xz dictionary; unpack it first: xz -dk"),
+    ("run.gmt.gz", gzip.compress(RECORDING, mtime=0), "is a packed recording; unpack it first"),
+    ("run.gmt.xz", lzma.compress(RECORDING), "is a packed recording; unpack it first"),
+    ("s.bz2", bz2.compress(b"x"), "packed with bzip2"),
+    ("run.nsys-rep", b"x" * 99, "a report of Nsight Systems"),
+    ("trace.json", b'{"traceEvents": []}', "a trace without memory"),
+    ("x.json", b'{"a": 1}', "JSON"),
+], ids=lambda value: value if isinstance(value, str) and "." in value and " " not in value else "")
 def test_other_kinds_are_named(tmp_path, name, data, says):
     (tmp_path / name).write_bytes(data)
     refused(tmp_path / name, says)
