@@ -115,6 +115,43 @@ def first_step(m, doc):
     return so > 0, f"{so >> 20} MiB of state come"
 
 
+def lasts(m):
+    """What is of the model: it outlives the step, an optimizer makes it, or it was made before the first pass."""
+    span = m.run.in_optimizer(m.seq) or (0, 0)
+    end = next((end for end in m.run.step_ends if end > m.seq), 0)
+    first = min(m.run.saves, default=0)
+    is_setup = m.seq < first
+    return lambda b: b.grads or b.trained or m.by_optimizer(b) or span[0] < b.seq < span[1] or b.end > end or (is_setup and b.seq < first)
+
+
+def cause(m, doc):
+    """What the model takes, or what the batches do."""
+    if not m.run.optimizers or doc["cause"] not in ("model_too_large", "batch_too_large"):
+        return None
+    said = amounts(doc["text"].split(" that PyTorch could use")[0].split(" in total")[0])
+    if doc["cause"] == "model_too_large":
+        so = m.bytes(lasts(m))
+        return at_most(said[-2], so, ROUNDED), f"{said[-2] / 2**20:.0f} MiB of the model, {so >> 20} so"
+    so = max(made_in_step(m, doc), m.wanted.size + m.bytes(lambda b: b.seq > min(m.run.saves) and not b.grads and not m.by_optimizer(b)))
+    return at_most(said[-1], so, ROUNDED), f"{said[-1] / 2**20:.0f} MiB of batches, {so >> 20} so"
+
+
+def sharded(m, r, doc):
+    if not m.run.optimizers:
+        return None
+    so = m.bytes(lasts(m)) + m.wanted.size
+    return at_most(r["saves_bytes"], so), so
+
+
+def state(m, r, doc):
+    """Also that of an optimizer of the program's own."""
+    is_lasting = lasts(m)
+    so = m.bytes(lambda b: is_lasting(b) and not b.trained and not b.grads) + m.wanted.size
+    span = m.run.in_optimizer(m.seq)
+    so += sum(b.size for b in m.run.blocks if m.seq <= b.seq <= span[1] < b.end) if span else 0
+    return at_most(r["saves_bytes"], so), so
+
+
 def let_go(m, r, doc):
     passes = "earlier passes" in r["what"] or not m.run.optimizers
     so = m.bytes(lambda b: not m.is_needed(b) and not b.grads if passes else m.is_older(b) and not m.is_needed(b))
@@ -143,11 +180,15 @@ def saved(m, r, doc):
     return at_most(r["saves_bytes"], so), so
 
 
-def smaller_batch(m, r, doc):
+def made_in_step(m, doc):
     # Behind an optimizer's step it may be of that step: no batch has come since.
     begin = m.run.step_begins(m.begin) if m.run.is_one_a_step and doc["step"] == m.number - 1 and step(m, doc)[0] else m.begin
-    so = (m.bytes(lambda b: b.seq >= begin and not m.by_optimizer(b)) + m.wanted.size) / 2
-    return at_most(r["saves_bytes"], so), int(so)
+    return m.bytes(lambda b: b.seq >= begin and not m.by_optimizer(b)) + m.wanted.size
+
+
+def smaller_batch(m, r, doc):
+    so = made_in_step(m, doc) // 2
+    return at_most(r["saves_bytes"], so), so
 
 
 def in_pieces(m, r, doc):
@@ -236,9 +277,39 @@ def nobody_else(m, r, doc):
 
 
 REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved, "frozen_graph": saved,
-            "smaller_batch": smaller_batch, "in_pieces": in_pieces, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
+            "smaller_batch": smaller_batch, "shard": sharded, "shard_state": state, "state_in_8_bits": state, "in_pieces": in_pieces, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
             "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "kept_results": kept_results, "backward_each": backward_each, "results_on_host": results_on_host, "loaded": loaded}
-SENTENCES = {"step": step, "older": older, "cause": kept, "first_step": first_step}
+SENTENCES = {"step": step, "older": older, "kept": kept, "cause": cause, "first_step": first_step}
+
+
+def outlives_its_step(m):
+    return m.bytes(lambda b: m.is_older(b) and b.seq > m.run.step_ends[0] and not m.is_needed(b) and not b.trained) if m.still_grows() else 0
+
+
+def made_and_freed(m):
+    span = m.run.in_optimizer(m.seq)
+    return m.bytes(lambda b: span[0] <= b.seq and b.end <= span[1]) if span else 0
+
+
+# Where a tenth of the memory is so, one of these answers is expected.
+EXPECTED = {
+    "growing": (outlives_its_step, {"retained_graph", "growing", "let_go", "overlap", "late_del", "refused_attempts", "kept_results", "results_on_host"}),
+    "no_grad": (lambda m: m.bytes(m.is_for_nothing), {"no_grad", "let_go", "frozen_graph", "retained_graph", "growing", "kept_results"}),
+    "checkpoint": (lambda m: m.bytes(lambda b: b.is_held_by_graph(m.seq) and b.is_used_by_backward(m.seq)),
+                   {"checkpoint", "offload_activations", "smaller_batch", "backward_each", "fused_attention", "loss_in_pieces"}),
+    "foreach_off": (made_and_freed, {"foreach_off", "fused_optimizer", "one_by_one", "in_pieces", "state_elsewhere", "shard_state"}),
+}
+
+
+def missed(run, seq, doc):
+    """Kinds of which a tenth of the memory and more is, and no expected answer to it; the bytes."""
+    m = Moment(run, seq)
+    names = {doc["cause"], *(r["name"] for r in doc["remedies"])}
+    if run.optimizers and run.is_one_a_step and m.has_begun() and doc["step"] is None:
+        yield "step", 0
+    for kind, (so, answers) in EXPECTED.items():
+        if not names & answers and (n := so(m)) > doc["allocated_bytes"] / 10:
+            yield kind, n
 
 
 def claims(run, seq, doc):
@@ -247,8 +318,8 @@ def claims(run, seq, doc):
     for kind, test in SENTENCES.items():
         found = test(m, doc)
         if found:
-            yield (doc["cause"] if kind == "cause" else kind), *found
-    if not SENTENCES["cause"](m, doc):
+            yield (doc["cause"] if test in (kept, cause) else kind), *found
+    if not kept(m, doc) and not cause(m, doc):
         yield doc["cause"], None, ""
     for r in doc["remedies"]:
         found = REMEDIES[r["name"]](m, r, doc) if r["name"] in REMEDIES else None

@@ -20,6 +20,7 @@ from programs import ROOT  # noqa: E402
 
 CUT = str(Path(TOOL).parent / "data/cut")
 AT_ONCE = 40
+MISSED = "missed"
 PAGE, DEF, BEGIN = ROOT / "docs/conclusions.md", ROOT / "viewer/oom/claims.def", "<!-- table -->\n"
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by tests/future/judge.py --write: kind of claim, how often it was right, of how many. */
@@ -56,7 +57,7 @@ def cut(recording, seqs, folder):
 
 
 def judge(name, recording, points):
-    """(kind, verdict, program, phase, seq, words) of all that was said."""
+    """(kind, verdict, program, phase, seq, words) of all that was said, and of what was not: verdict MISSED."""
     run = future.Run(TOOL, recording)
     done = subprocess.run([CUT, recording], check=True, capture_output=True, text=True)
     events = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
@@ -64,18 +65,21 @@ def judge(name, recording, points):
     said = []
     with tempfile.TemporaryDirectory() as folder:
         for seq, path in cut(recording, chosen, folder):
-            said += [(kind, so, name, chosen[seq], seq, words) for kind, so, words in claims.claims(run, seq, ask(path))]
+            answer = ask(path)
+            said += [(kind, so, name, chosen[seq], seq, words) for kind, so, words in claims.claims(run, seq, answer)]
+            said += [(kind, MISSED, name, chosen[seq], seq, f"{n >> 20} MiB") for kind, n in claims.missed(run, seq, answer)]
             os.unlink(path)
     return list(chosen.values()), said
 
 
 def table(said):
-    """kind -> [said, true, false]"""
-    found = collections.defaultdict(lambda: [0, 0, 0])
+    """kind -> [said, true, false, missed]"""
+    found = collections.defaultdict(lambda: [0, 0, 0, 0])
     for kind, so, *_ in said:
-        found[kind][0] += 1
+        found[kind][0] += so != MISSED
         found[kind][1] += so is True
         found[kind][2] += so is False
+        found[kind][3] += so == MISSED
     return dict(sorted(found.items()))
 
 
@@ -85,14 +89,15 @@ def phases(said, cuts):
 
 
 def write(said, cuts, programs):
-    rows = {kind: (n, true, false) for kind, (n, true, false) in table(said).items()}
-    judged = {kind: row for kind, row in rows.items() if row[1] + row[2]}
-    lines = [f'{{ "{kind}", {true}, {true + false} }},' for kind, (_, true, false) in judged.items() if kind in claims.REMEDIES]
+    rows = table(said)
+    judged = {kind: row for kind, row in rows.items() if sum(row[1:])}
+    lines = [f'{{ "{kind}", {true}, {true + false} }},' for kind, (_, true, false, _) in judged.items() if kind in claims.REMEDIES and true + false]
     DEF.write_text(HEAD + "".join(f"{line}\n" for line in lines))
     text = PAGE.read_text().split(BEGIN)[0] + BEGIN
     text += f"\n{sum(map(len, cuts))} staged failures in {programs} programs: " + ", ".join(f"{n} {phase}" for phase, n in phases(said, cuts)) + ".\n\n"
-    text += "| claim | said | true | false |\n|---|---:|---:|---:|\n"
-    text += "".join(f"| {kind} | {n} | {true} | {false} |\n" for kind, (n, true, false) in judged.items())
+    text += "| claim | said | true | false | missed |\n|---|---:|---:|---:|---:|\n"
+    text += "".join(f"| {kind} | {n} | {true} | {false} | {missed if kind in claims.EXPECTED or kind == 'step' else ''} |\n"
+                    for kind, (n, true, false, missed) in judged.items())
     silent = [kind for kind in rows if kind not in judged]
     text += f"\nThe rest of a run does not decide these: {', '.join(f'{kind} ({rows[kind][0]})' for kind in silent)}.\n"
     PAGE.write_text(text)
@@ -118,11 +123,11 @@ def main():
             cuts.append(n)
             all_said += said
     for kind, so, name, phase, seq, words in all_said:
-        if so is False:
-            print(f"FALSE {kind:20} {name} {seq} ({phase}): {words}")
+        if so is False or so == MISSED:
+            print(f"{so or 'FALSE'} {kind:20} {name} {seq} ({phase}): {words}")
     print(f"{sum(map(len, cuts))} staged failures in {len(paths)} programs")
-    for kind, (n, true, false) in table(all_said).items():
-        print(f"{kind:22} said {n:6} true {true:6} false {false:6}")
+    for kind, (n, true, false, missed) in table(all_said).items():
+        print(f"{kind:22} said {n:6} true {true:6} false {false:6} missed {missed:6}")
     if args.write:
         write(all_said, cuts, len(paths))
 
