@@ -19,7 +19,7 @@ RIGHT = {"on": 0.995, "off": 0.95}
 UNKNOWN = 0.005
 ALWAYS = ("adamw", "averages", "bare_tensors", "beams", "checkpoint_reentrant", "closures", "contrast", "ddp_views", "ema",
           "fast_text", "flat", "generate", "handwritten", "kept_function", "kv_cache", "lora", "points", "recommender",
-          "resume", "retained", "sharpness", "static_attributes", "static_cache", "style", "truncated", "weights_loaded")
+          "resume", "resume_on_device", "retained", "sharpness", "static_attributes", "static_cache", "style", "truncated", "weights_loaded")
 CASES = score.cases() if os.environ.get("GPUMEMTRACE_TEST_CLASSES") == "1" else ALWAYS
 
 # A rule that may be left out without harm would be no rule: case, tags, and rules whose absence the score must show.
@@ -44,6 +44,7 @@ MATTERS = {
     ("points", "off"): ("activation-script",),
     ("recommender", "on"): ("cleared",),
     ("resume", "on"): ("state-frames",),
+    ("resume_on_device", "on"): ("state-loaded",),
     ("retained", "off"): ("activation-graph",),
     ("sharpness", "on"): ("replaced-weight",),
     ("static_cache", "on"): ("cache-frames",),

@@ -94,6 +94,7 @@ def test_asking_for_the_end_of_a_collective(programs, rest, reached):
 
 
 @pytest.mark.parametrize("ranks,setting", [(8, {}), (2, {"SIMGPU_RANKS": "alone"})])
+@pytest.mark.plain
 def test_one_rank_of_many(programs, ranks, setting):
     """More ranks than the node has devices, or so asked: it waits for nobody."""
     code = (f"import torch, torch.distributed as dist\n"

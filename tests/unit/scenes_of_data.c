@@ -64,6 +64,23 @@ static void loaded_and_assigned(void)
 	backward_pass();
 }
 
+/* The file has the weights, copied into the model, and two moments of them, of which Adam makes
+ * none. */
+static void moments_from_a_file(void)
+{
+	uint32_t line = frame(script(), TORCH "serialization.py", "load");
+
+	born(0x9000, script());
+	leaf(0x9000, 1);
+	born(0x3000, line);
+	born(0x1000, line);
+	born(0x2000, line);
+	backward_pass();
+	range(GMT_RANGE_BEGIN, 1, "Optimizer.step#AdamW.step");
+	range(GMT_RANGE_END, 1, "Optimizer.step#AdamW.step");
+	now();
+}
+
 /* After each pass the winners' rows of all keys and values. */
 static void rows_of_beams(void)
 {
@@ -215,10 +232,11 @@ static const struct scene scenes[] = {
 	{ "made-outside", "inputs", "prepared", constants_for_layers },
 	{ "made-outside", "inputs", "prepared", batches_as_large_as_weights },
 	{ "weights-loaded", "parameters", "made-outside", loaded_by_a_line },
-	{ "weights-loaded", "parameters", "prepared", model_read_late },
+	{ "weights-read", "parameters", "prepared", model_read_late },
 	{ "prepared", "inputs", "computed-outside", batch_read_late },
 	{ "made-outside", "inputs", "prepared", minibatches_as_large_as_weights },
-	{ "weights-loaded", "parameters", "nothing", loaded_and_assigned },
+	{ "weights-read", "parameters", "nothing", loaded_and_assigned },
+	{ "state-loaded", "optimizer_state", "weights-read", moments_from_a_file },
 	{ "cache-rows", "kv_cache", "computed-outside", rows_of_beams },
 	{ "prepared", "inputs", "computed-outside", rows_of_minibatches },
 	{ "made-outside", "inputs", "prepared", room_as_large_as_weights },

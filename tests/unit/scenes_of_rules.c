@@ -442,7 +442,7 @@ static const struct scene scenes[] = {
 	{ "leaf-statement", "parameters", "nothing", leaf_by_statement },
 	{ "gradient-buckets", "gradients", "communication", buckets },
 	{ "reduced", "gradients", "communication", reduced },
-	{ "weights-loaded", "parameters", "nothing", loaded },
+	{ "weights-read", "parameters", "nothing", loaded },
 	{ "made-outside", "inputs", "nothing", made_outside },
 	{ "made-outside", "inputs", "nothing", made_for_a_model },
 	{ "made-outside", "inputs", "nothing", made_again },

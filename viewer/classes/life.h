@@ -24,6 +24,12 @@ static inline uint32_t life_stack(const struct history *h)
 	return h->block.stack;
 }
 
+/* An optimizer has it from a file. */
+static inline bool life_is_loaded_state(const struct history *h)
+{
+	return h->concluded.loaded_state;
+}
+
 /* Of the block that its thread made next, where a forward pass made this one; 0 = not known. */
 static inline uint32_t life_next_stack(const struct history *h)
 {

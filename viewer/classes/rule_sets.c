@@ -66,7 +66,7 @@ bool set_averages(struct classifier *c, const struct history *h)
 
 /* What is only copied on from a file is soon gone. A batch from a file is there for its pass, a
  * model for at least one. */
-static bool is_read_and_kept(const struct classifier *c, const struct history *h)
+bool set_read(struct classifier *c, const struct history *h)
 {
 	uint32_t passes = life_last_forward(c, h) - life_first_forward(h);
 
@@ -76,11 +76,15 @@ static bool is_read_and_kept(const struct classifier *c, const struct history *h
 	       (passes && study_is_of_a_set(c->study, life_stack(h)));
 }
 
+bool set_loaded_state(struct classifier *c, const struct history *h)
+{
+	(void)c;
+	return life_is_loaded_state(h);
+}
+
 /* No batch: there before the first pass, and used by pass after pass. */
 bool set_loaded(struct classifier *c, const struct history *h)
 {
-	if (is_read_and_kept(c, h))
-		return true;
 	return is_made_by_script(h) && life_last_forward(c, h) > 1 &&
 	       study_is_of_many(c->study, h) &&
 	       !(c->m->spans.backwards && study_is_of_a_set(c->study, life_stack(h))) &&

@@ -34,6 +34,7 @@ rule_fits life_replaced_state, life_replaced_buffer, life_result, life_graph, li
 rule_fits before_state, before_gradient, before_rest, before_weight;
 rule_fits before_workspace;
 /* rule_sets.c: what one line of the script makes for each parameter */
+rule_fits set_read, set_loaded_state;
 rule_fits set_cache, set_loaded, set_averages, set_copies, set_copied_gradients, set_update;
 /* rule_frames.c: the functions on its stack */
 rule_fits frame_parameter, frame_buffer, frame_state, frame_made_outside, frame_cache;

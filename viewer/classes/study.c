@@ -62,16 +62,25 @@ static void born(void *ctx, struct history *h)
 	study_lines_born(ctx, h);
 	study_predecessors_born(ctx, h);
 	study_passes_born(ctx, h);
+	study_loaded_born(ctx, h);
 }
 
 static void died(void *ctx, const struct history *h, const struct gmt_event *e)
 {
+	if (h->signs & STACK_LOAD)
+		study_loaded_over(ctx);
 	note_gradient(ctx, h);
 	study_old_end(ctx, h);
 	study_habits_died(ctx, h);
 	study_passes_died(ctx, h);
 	study_predecessors_died(ctx, h, e);
 	keep_concluded(ctx, h);
+}
+
+static void backward_over(void *ctx, const struct gmt_event *e)
+{
+	study_loaded_over(ctx);
+	study_backward_over(ctx, e);
 }
 
 static void gradient(void *ctx, const struct history *h)
@@ -88,6 +97,7 @@ static void settled(void *ctx)
 		note_gradient(st, h);
 	}
 	study_settle_old(st);
+	study_loaded_over(st);
 	for (int d = 0; d < MODEL_DEVICES; d++) {
 		LIVE_EACH(&st->m->devices[d].live, h)
 		keep_concluded(st, h);
@@ -118,6 +128,7 @@ static void freed(void *ctx)
 	free(st->makers);
 	map_free(&st->reduced_ids);
 	free(st->reduced);
+	free(st->loaded);
 	free(st->passes);
 	map_free(&st->graph_paths);
 	free(st);
@@ -131,7 +142,7 @@ void study_begin(struct model *m)
 		.leaf = study_leaf,
 		.leaf_moved = study_leaf_moved,
 		.gradient = gradient,
-		.backward_over = study_backward_over,
+		.backward_over = backward_over,
 		.settled = settled,
 		.moved = moved,
 		.freed = freed,

@@ -137,8 +137,9 @@ struct study {
 	struct study_swap made[STUDY_SWAPS];
 	uint32_t made_count;	/* in all; the latest are there */
 	struct map reduced_ids; /* stack -> index of the latest that it reduced gradients into */
-	struct study_birth *reduced;
-	size_t reduced_count, reduced_room;
+	struct study_birth *reduced, *loaded; /* loaded: not settled yet */
+	size_t reduced_count, reduced_room, loaded_count, loaded_room;
+	uint32_t loaded_steps;	     /* optimizer steps that had begun at the latest of them */
 	struct forward_pass *passes; /* by their number */
 	size_t pass_count, pass_room;
 	struct map graph_paths;		 /* module path -> 1: backward freed a block made there */
@@ -183,6 +184,10 @@ void study_lines_born(struct study *st, const struct history *h);
 /* Its line made it before the first pass with many others, of some sizes more than of others, and
  * none later. */
 bool study_is_of_many(const struct study *st, const struct history *h);
+
+/* loaded.c */
+void study_loaded_born(struct study *st, const struct history *h);
+void study_loaded_over(struct study *st);
 
 /* predecessors.c */
 void study_predecessors_born(struct study *st, struct history *h);

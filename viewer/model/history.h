@@ -17,7 +17,7 @@ struct concluded {
 	uint32_t next_stack;	   /* of what its thread made next */
 	uint32_t rank;		 /* 1 + its place among those of its size that were always there */
 	uint32_t reduced_beside; /* gradients were reduced into another one beside it */
-	uint32_t none;
+	uint32_t loaded_state;	 /* read from a file for an optimizer */
 };
 
 _Static_assert(sizeof(struct concluded) == 24, "compared by bytes");
