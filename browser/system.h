@@ -3,8 +3,7 @@
  * Declarations that Linux has and WASI lacks. The compiler includes this file before each source of
  * the module, so that no source has to know about it; stand_ins.c has the functions.
  */
-#ifndef BROWSER_SYSTEM_H
-#define BROWSER_SYSTEM_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -39,5 +38,3 @@ void qsort_r(void *rows, size_t count, size_t each,
 					    "\n.size asset_end_" #name ", 1\n.text\n");         \
 	extern const char asset_##name[], asset_end_##name[]
 #define ASSET_SYMBOL(name) ".globl " name "\n.type " name ",@object\n" name ":\n"
-
-#endif

@@ -3,8 +3,7 @@
  * The little of CUPTI's binary interface that is used, the same in CUDA 11, 12 and 13;
  * tests/e2e/test_abi.py compares it with the headers.
  */
-#ifndef GMT_CUPTI_ABI_H
-#define GMT_CUPTI_ABI_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ struct cupti_subscriber {
 	uint8_t allow_others;
 	uint8_t padding[7];
 };
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Meaning of CUPTI's callbacks: the table of callbacks.def, and events made from it.
  */
-#ifndef GMT_CUPTI_CALLS_H
-#define GMT_CUPTI_CALLS_H
+#pragma once
 
 #include "cupti_abi.h"
 
@@ -14,5 +13,3 @@ extern int (*cupti_device_of)(void *context, uint32_t *device);
 
 /* The subscriber's callback. */
 void cupti_call(void *user, int domain, uint32_t id, const struct cupti_data *data);
-
-#endif

@@ -3,8 +3,7 @@
  * Framing: the file header, block headers and their checksums, as they lie in the file (FORMAT.md).
  * Little-endian. Pure; any thread. Shared by the writer and the reader.
  */
-#ifndef GMT_BLOCK_H
-#define GMT_BLOCK_H
+#pragma once
 
 #include "record.h"
 
@@ -86,5 +85,3 @@ void gmt_block_seal(struct gmt_block_header *h, const void *stored);
 /* Magic and checksum fit and no length is out of range; says nothing of the payload. */
 bool gmt_block_header_valid(const struct gmt_block_header *h);
 bool gmt_block_payload_valid(const struct gmt_block_header *h, const void *stored);
-
-#endif

@@ -4,8 +4,7 @@
  * functions over a small state of previous values (for deltas), which is zero wherever a reader may
  * begin.
  */
-#ifndef GMT_CODEC_H
-#define GMT_CODEC_H
+#pragma once
 
 #include "record.h"
 
@@ -77,5 +76,3 @@ bool gmt_columns_open(struct cursor *in, const uint8_t *payload, size_t len);
 size_t gmt_encoded_def_size(const struct gmt_def *d);
 size_t gmt_encode_def(const struct gmt_def *d, uint8_t *out);
 long gmt_decode_def(const uint8_t *in, size_t len, struct gmt_def *out);
-
-#endif

@@ -4,8 +4,7 @@
  * address (FORMAT.md, section 4.6). Shared by the encoder and the decoder of codec.c, in which all
  * of it is compiled.
  */
-#ifndef GMT_CODEC_OBJECTS_H
-#define GMT_CODEC_OBJECTS_H
+#pragma once
 
 #include "codec.h"
 
@@ -56,5 +55,3 @@ static inline void enter_object(struct gmt_codec *c, unsigned kind, uint64_t obj
 		c->last_named = c->objects + 1;
 	c->objects++;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * figures, written by the drain. Its layout is part of the format (FORMAT.md, section 7). All
  * fields are atomic. Whoever writes a request holds a lock (flock) on the live file.
  */
-#ifndef GMT_CONTROL_H
-#define GMT_CONTROL_H
+#pragma once
 
 #include "ring.h"
 
@@ -45,5 +44,3 @@ static inline struct gmt_control *gmt_control_of(void *live_page)
 
 _Static_assert(GMT_CONTROL_AT + sizeof(struct gmt_control) <= GMT_LIVE_PAGE, "in the first page");
 _Static_assert(sizeof(struct gmt_control) == 80 + GMT_CONTROL_TEXT, "part of the format");
-
-#endif

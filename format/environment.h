@@ -3,8 +3,7 @@
  * The settings of the library, GPUMEMTRACE_*, from an environment. The library reads them when it
  * is loaded; `gpumemtrace run` looks at them before it starts a program. No malloc.
  */
-#ifndef GMT_ENVIRONMENT_H
-#define GMT_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ struct gmt_settings {
 
 /* From the environment of this process. */
 void gmt_settings_read(struct gmt_settings *s);
-
-#endif

@@ -4,8 +4,7 @@
  * before it: predictions and compression go on from block to block within a group, and start anew
  * with each group. One thread; all memory is the caller's.
  */
-#ifndef GMT_GROUP_H
-#define GMT_GROUP_H
+#pragma once
 
 #include "block.h"
 #include "codec.h"
@@ -28,5 +27,3 @@ bool gmt_group_pack(struct gmt_group *g, struct gmt_block_header *h, uint8_t *ou
 
 /* The block packed last was not written, so the next block begins a new group. */
 void gmt_group_break(struct gmt_group *g);
-
-#endif

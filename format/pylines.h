@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Maps an instruction of a Python code object to its line, by the raw line table. */
-#ifndef GMT_PYLINES_H
-#define GMT_PYLINES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@
  */
 unsigned gmt_pylines_line(unsigned python, unsigned first_line, const void *table, size_t len,
 			  long lasti);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rank of a process, from the variables that say it: of the one that trains first, launchers
  * after it. Both sides take %r of a recording's name from here. */
-#ifndef GMT_RANK_H
-#define GMT_RANK_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,5 +26,3 @@ static inline const char *gmt_rank(void)
 	}
 	return NULL;
 }
-
-#endif

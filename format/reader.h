@@ -5,8 +5,7 @@
  * definitions' bytes only where the caller keeps them; events are streamed.
  * Never trusts a length or a count before it is checked against what is there.
  */
-#ifndef GMT_READER_H
-#define GMT_READER_H
+#pragma once
 
 #include "record.h"
 
@@ -67,5 +66,3 @@ const struct gmt_reader_info *gmt_reader_info(const struct gmt_reader *r);
  * callback's result, or -GMT_ERR_*. May be called again. */
 int gmt_reader_run(struct gmt_reader *r, uint64_t from_ns, uint64_t to_ns,
 		   const struct gmt_tool *tool, void *ctx);
-
-#endif

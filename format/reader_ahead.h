@@ -4,8 +4,7 @@
  * such threads (reader_ahead.c). The library in the traced program has none (reader_alone.c), nor
  * has a machine without threads: there the reader decodes block by block.
  */
-#ifndef GMT_READER_AHEAD_H
-#define GMT_READER_AHEAD_H
+#pragma once
 
 #include "reader_parts.h"
 
@@ -17,5 +16,3 @@ struct reader_ahead *reader_ahead_begin(struct gmt_reader *r, size_t first,
 /* Block after block. What `out` holds before is used again. */
 void reader_ahead_take(struct reader_ahead *a, size_t block, struct reader_events *out);
 void reader_ahead_end(struct reader_ahead *a);
-
-#endif

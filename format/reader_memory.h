@@ -5,8 +5,7 @@
  * (shim/recording/thin_memory.c), because there a fork may happen while another thread holds the
  * heap's lock.
  */
-#ifndef GMT_READER_MEMORY_H
-#define GMT_READER_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ void *reader_memory(void *p, size_t bytes);
 /* Like qsort, but the order of equal elements is unspecified. */
 void reader_sort(void *array, size_t count, size_t size,
 		 int (*compare)(const void *, const void *));
-
-#endif

@@ -4,8 +4,7 @@
  * reader_live.c reads the live file, reader_merge.c orders events. One thread per reader, but for
  * reader_ahead.c.
  */
-#ifndef GMT_READER_PARTS_H
-#define GMT_READER_PARTS_H
+#pragma once
 
 #include "block.h"
 #include "codec.h"
@@ -122,5 +121,3 @@ void reader_live_free(struct reader_live *l);
 /* Calls tool->event for blocks[first..] and the live events, by seq. */
 int reader_merge(struct gmt_reader *r, size_t first, uint64_t from_ns, uint64_t to_ns,
 		 const struct gmt_tool *tool, void *ctx);
-
-#endif

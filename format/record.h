@@ -4,8 +4,7 @@
  * stands at both ends: what a hook says is what a command hears, all between is storage.
  * No state, no allocation; every function may be called from any thread.
  */
-#ifndef GMT_RECORD_H
-#define GMT_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -217,5 +216,3 @@ const char *gmt_kind_meaning(unsigned kind); /* one line */
 const char *gmt_def_name(unsigned kind);     /* "string"; "?" if unknown */
 const char *gmt_mem_name(unsigned mem);	     /* "device", "pinned host", ... */
 const char *gmt_strerror(int err);	     /* sentence of errors.def for err or -err */
-
-#endif

@@ -8,8 +8,7 @@
  * Live file: one header page, then regions of GMT_RING_REGION bytes, one ring each.
  * The push functions run on the application's threads: no locks, no calls, no allocation.
  */
-#ifndef GMT_RING_H
-#define GMT_RING_H
+#pragma once
 
 #include "record.h"
 
@@ -128,5 +127,3 @@ void gmt_ring_release(struct gmt_ring *r, uint64_t pos);
 
 /* The event at pos, if one is there already; else NULL. */
 const struct gmt_event *gmt_ring_event_at(const struct gmt_ring *r, uint64_t pos);
-
-#endif

@@ -4,8 +4,7 @@
  * names in GMT_NOTES. They are the only source of `run`'s summary. Writers only add; each field is
  * updated by one atomic addition. Not part of a recording.
  */
-#ifndef GMT_RUNNOTES_H
-#define GMT_RUNNOTES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ struct gmt_notes {
 	char failed_path[4096];		       /* of the first that failed */
 	char files[(1u << 18) - 4096 - 40 - 16 * GMT_NOTES_PROGRAMS]; /* paths, each ended by 0 */
 };
-
-#endif

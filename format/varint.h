@@ -3,8 +3,7 @@
  * Numbers of variable length, and a cursor that cannot leave its buffer: a read past the end gives
  * 0 and sets `bad`. Pure; any thread.
  */
-#ifndef GMT_VARINT_H
-#define GMT_VARINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,5 +131,3 @@ static inline uint64_t get_object_step(struct cursor *c)
 
 	return ones ? delta : delta << 4;
 }
-
-#endif

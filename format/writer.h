@@ -4,8 +4,7 @@
  * Runs on one thread (the drain). No malloc: all memory is in struct gmt_writer's workspace, given
  * by the caller. After an error the writer stays usable: it counts what it could not write.
  */
-#ifndef GMT_WRITER_H
-#define GMT_WRITER_H
+#pragma once
 
 #include "record.h"
 
@@ -48,5 +47,3 @@ int gmt_writer_finish(struct gmt_writer *w);
 
 uint64_t gmt_writer_bytes(const struct gmt_writer *w); /* written to the file so far */
 uint64_t gmt_writer_lost(const struct gmt_writer *w);  /* events that could not be written */
-
-#endif

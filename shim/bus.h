@@ -2,9 +2,6 @@
 /*
  * Memory whose file somebody made shorter.
  */
-#ifndef GMT_BUS_H
-#define GMT_BUS_H
+#pragma once
 
 void bus_setup(void); /* before the first page of a file of ours is mapped */
-
-#endif

@@ -7,8 +7,7 @@
  *
  * The only header of shim/ that cupti/ may include.
  */
-#ifndef GMT_CAPTURE_H
-#define GMT_CAPTURE_H
+#pragma once
 
 #include "../format/record.h"
 
@@ -78,5 +77,3 @@ struct gmt_source {
 		       section("gmt_sources"))) static const struct gmt_source gmt_source_##id = { \
 		#id, start_fn, stop_fn, fork_fn                                                    \
 	}
-
-#endif

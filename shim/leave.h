@@ -2,9 +2,6 @@
 /*
  * The ways out of a process that run no destructor.
  */
-#ifndef GMT_LEAVE_H
-#define GMT_LEAVE_H
+#pragma once
 
 void leave_setup(void); /* in the constructor, if anything is to be recorded */
-
-#endif

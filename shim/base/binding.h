@@ -4,8 +4,7 @@
  * it returns, the frames outside it are as they were, Python's and native ones. So of two stacks
  * that are taken within it the second needs to be looked at only from there inward.
  */
-#ifndef GMT_BINDING_H
-#define GMT_BINDING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ struct binding {
 	uintptr_t at;	 /* an address in its frame; 0 = none runs, or it is not known */
 	uint64_t number; /* counts those that began on this thread */
 };
-
-#endif

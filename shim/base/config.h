@@ -2,11 +2,8 @@
 /*
  * The settings, read from the environment once, when the library is loaded. Read-only afterwards.
  */
-#ifndef GMT_CONFIG_H
-#define GMT_CONFIG_H
+#pragma once
 
 #include "../../format/environment.h"
 
 extern struct gmt_settings gmt_config;
-
-#endif

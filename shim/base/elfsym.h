@@ -4,8 +4,7 @@
  * loader's lock, which another thread may hold while it waits for a lock that the caller holds;
  * this takes only the short inner lock of dl_iterate_phdr. Any thread, any lock held.
  */
-#ifndef GMT_ELFSYM_H
-#define GMT_ELFSYM_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ void elfsym_functions(const struct dl_phdr_info *info,
 
 /* Its DT_SONAME or the first of its DT_NEEDED that begins with `prefix`; NULL = none. */
 const char *elfsym_entry(const struct dl_phdr_info *info, int64_t tag, const char *prefix);
-
-#endif

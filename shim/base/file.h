@@ -4,8 +4,7 @@
  * it and given it to a file of its own. So each file is known by what it is, and only that is
  * closed, written or unlinked. Any thread; no cancellation point, errno as system calls leave it.
  */
-#ifndef GMT_FILE_H
-#define GMT_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool file_unlink(int dir, const char *name, const struct file_id *id); /* if it 
 /* Reads this process's memory at any address; false where nothing is mapped. Slow (a system call).
  */
 bool file_peek(void *out, uintptr_t address, size_t bytes);
-
-#endif

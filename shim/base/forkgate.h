@@ -7,8 +7,7 @@
  * it too while it starts (it leaves with NULL), for the locks of allocators that the C library does
  * not know.
  */
-#ifndef GMT_FORKGATE_H
-#define GMT_FORKGATE_H
+#pragma once
 
 #include <link.h>
 
@@ -44,5 +43,3 @@ static inline void forkgate_leave(const sigset_t *mask)
 	if (mask)
 		os_unblock_signals(mask);
 }
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Any thread, hook path included; never blocks, frees or moves anything.
  */
-#ifndef GMT_INTERN_H
-#define GMT_INTERN_H
+#pragma once
 
 #include "os.h"
 
@@ -173,5 +172,3 @@ void intern_forget(struct intern_table *t);
 /* Calls fn for each published entry. */
 void intern_each(struct intern_table *t, void (*fn)(void *ctx, const struct intern_entry *e),
 		 void *ctx);
-
-#endif

@@ -3,8 +3,7 @@
  * What the shim asks of the operating system: memory, time, files, safe reads of its own memory.
  * Any thread, hook path included: no malloc, no stdio, no locks; errno is the caller's to keep.
  */
-#ifndef GMT_OS_H
-#define GMT_OS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -85,5 +84,3 @@ static inline void os_pause(void)
 	__asm__ volatile("yield");
 #endif
 }
-
-#endif

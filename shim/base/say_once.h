@@ -2,9 +2,6 @@
 /*
  * Where sentences for the user go. gmt_say itself is in capture.h.
  */
-#ifndef GMT_SAY_H
-#define GMT_SAY_H
+#pragma once
 
 void say_setup(void); /* in the constructor: number 2 is what it is now */
-
-#endif

@@ -5,8 +5,7 @@
  * many under way. A line from counter to time is drawn anew many times a second by the drain. Where
  * there is none, or an old one, the kernel is asked. Any thread, hook path included: loads only.
  */
-#ifndef GMT_TICKS_H
-#define GMT_TICKS_H
+#pragma once
 
 #include "os.h"
 
@@ -55,5 +54,3 @@ static inline uint64_t ticks_now(void)
 
 	return OS_LIKELY(ticks_by_line(&now)) ? now : os_now();
 }
-
-#endif

@@ -3,8 +3,7 @@
  * One call of CUDA that a hook stands in: who makes it, how deep, and the real functions by their
  * types. Application threads, any lock held.
  */
-#ifndef GMT_CALL_H
-#define GMT_CALL_H
+#pragma once
 
 #include "cuda_abi.h"
 #include "resolve.h"
@@ -32,5 +31,3 @@ struct call {
 #define REAL_CUDNN(caller, name)   ((typeof(&(name)))resolve_cudnn(caller, CUDNN_##name))
 #define REAL_DRIVER(symbol)	   ((typeof(&(symbol)))resolve_driver(DRIVER_##symbol))
 #define MAYBE_DRIVER(symbol)	   ((typeof(&(symbol)))resolve_driver_maybe(DRIVER_##symbol))
-
-#endif

@@ -4,8 +4,7 @@
  * headers. tests/e2e/test_abi.py compares it with the headers of CUDA 11, 12 and 13. Results are
  * int, device addresses uint64_t, handles void *.
  */
-#ifndef GMT_CUDA_ABI_H
-#define GMT_CUDA_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ struct cuda_array3d {
 	unsigned channels;
 	unsigned flags;
 };
-
-#endif

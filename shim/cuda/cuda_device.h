@@ -2,8 +2,7 @@
 /*
  * What a hook asks CUDA about the device. Application threads, inside a hook, any lock held.
  */
-#ifndef GMT_CUDA_DEVICE_H
-#define GMT_CUDA_DEVICE_H
+#pragma once
 
 #include "../capture.h"
 #include "call.h"
@@ -15,5 +14,3 @@ void device_describe(const struct call *c, int device); /* its facts, once */
 /* Devices, `but` that one, on which the process has a context: "device.0.context", once each. */
 void device_tell_contexts(const struct call *c, int but);
 uint64_t driver_range_size(uint64_t address); /* of the allocation around it; 0 = not known */
-
-#endif

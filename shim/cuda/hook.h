@@ -3,8 +3,7 @@
  * What all CUDA hooks share: who calls, how deep, and the event that comes of it. Application
  * threads, any lock held.
  */
-#ifndef GMT_HOOK_H
-#define GMT_HOOK_H
+#pragma once
 
 #include "../capture.h"
 #include "call.h"
@@ -29,5 +28,3 @@ struct gmt_event call_allocated(int rc, enum gmt_mem mem, uint64_t addr, uint64_
 				uint64_t stream);
 struct gmt_event call_did(int rc, enum gmt_kind kind, uint64_t addr, uint64_t size, uint64_t arg0,
 			  uint64_t arg1, int device);
-
-#endif

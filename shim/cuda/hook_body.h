@@ -3,8 +3,7 @@
  * From a row of hooks.def to a function: who calls, the real function, an event before or after it.
  * Included by the files that turn rows into hooks.
  */
-#ifndef GMT_HOOK_BODY_H
-#define GMT_HOOK_BODY_H
+#pragma once
 
 #include "cuda_device.h"
 #include "hook.h"
@@ -76,5 +75,3 @@ static inline uint64_t extent_cells(struct cuda_extent e, unsigned levels)
 			 at_least_1(e.depth >> i);
 	return cells;
 }
-
-#endif

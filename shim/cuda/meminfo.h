@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef GMT_MEMINFO_H
-#define GMT_MEMINFO_H
+#pragma once
 
 #include <stdbool.h>
 
 /* Free and total bytes of the device; not more often than every 10 ms unless `now`. */
 bool meminfo_sample(bool now); /* true: it was asked */
-
-#endif

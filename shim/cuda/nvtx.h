@@ -2,9 +2,6 @@
 /*
  * NVTX ranges and marks as a source of events.
  */
-#ifndef GMT_NVTX_H
-#define GMT_NVTX_H
+#pragma once
 
 void nvtx_setup(void); /* once, in the constructor */
-
-#endif

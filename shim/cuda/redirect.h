@@ -3,8 +3,7 @@
  * Functions that a program looks up by name at run time: our hook in place of what was found, when
  * it is a function that we hook, with the very parameters that our hook has.
  */
-#ifndef GMT_REDIRECT_H
-#define GMT_REDIRECT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ void *redirect_symbol(const char *symbol, void *real, const void *caller);
 
 /* Is it one of our hooks' symbols of CUDA or cuDNN? */
 int redirect_knows(const char *symbol);
-
-#endif

@@ -3,8 +3,7 @@
  * The real functions behind the hooks: whom would the caller have reached without us? Found by
  * reading the loaded objects' tables, never by the loader, whose lock another thread may hold.
  */
-#ifndef GMT_RESOLVE_H
-#define GMT_RESOLVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ void resolve_unloaded(void);
 
 bool resolve_is_ours(const void *address);
 bool resolve_same_object(const void *a, const void *b);
-
-#endif

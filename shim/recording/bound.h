@@ -4,8 +4,7 @@
  * passes; when it is time, the recording is written anew without what came and went in its middle,
  * and takes the place of the old one at once.
  */
-#ifndef GMT_BOUND_H
-#define GMT_BOUND_H
+#pragma once
 
 #include "../../format/writer.h"
 
@@ -30,5 +29,3 @@ uint64_t bound_pause_at(void);	    /* a file of that length takes no events for 
 bool bound_is_full(uint64_t bytes); /* nothing more may be written */
 struct bound_result bound_thin(struct bound_drain *d);
 void bound_forget(void); /* in a forked child */
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Takes what the rings hold, puts it in order, hands it to the writer. On our own thread.
  */
-#ifndef GMT_DRAIN_H
-#define GMT_DRAIN_H
+#pragma once
 
 #include "../../format/record.h"
 
@@ -21,5 +20,3 @@ bool drain_finish(void); /* the last events, the end mark, the index; true = all
 bool drain_goes_on(void);     /* nobody asked it to stop, and the file is there */
 void drain_ask_to_stop(void); /* any thread */
 void drain_forget(void);      /* in a forked child */
-
-#endif

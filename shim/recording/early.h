@@ -3,8 +3,7 @@
  * Ranges and marks from before the first event on a device: kept, so that a range which encloses
  * that event has its beginning; the last EARLY_MOST of them.
  */
-#ifndef GMT_EARLY_H
-#define GMT_EARLY_H
+#pragma once
 
 #include "../rings/thread.h"
 
@@ -13,5 +12,3 @@
 void early_keep(struct thread *t, const struct gmt_event *e);
 void early_replay(struct thread *t); /* the rings are there, no other thread records yet */
 void early_forget(void);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Keys and values about the process. gmt_meta itself is in capture.h.
  */
-#ifndef GMT_FACTS_H
-#define GMT_FACTS_H
+#pragma once
 
 #include "../../format/record.h"
 
@@ -31,5 +30,3 @@ const char *script_path(void);
 /* gitinfo.c: the commit of the script and, where it is another one, of the working directory, by
  * reading .git. */
 void gitinfo_emit(bool (*emit)(const struct gmt_def *d));
-
-#endif

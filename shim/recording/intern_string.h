@@ -2,8 +2,7 @@
 /*
  * Strings <-> ids. gmt_string itself is in capture.h.
  */
-#ifndef GMT_INTERN_STRING_H
-#define GMT_INTERN_STRING_H
+#pragma once
 
 #include "../../format/record.h"
 
@@ -17,5 +16,3 @@ uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def
 
 uint64_t strings_cut(void); /* names that were left out, since there was no room for them */
 void strings_forget(void);
-
-#endif

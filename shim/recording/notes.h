@@ -2,8 +2,7 @@
 /*
  * What this process notes for the `gpumemtrace run` that it runs under, if it does.
  */
-#ifndef GMT_NOTES_H
-#define GMT_NOTES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ void notes_setup(bool enabled); /* in the constructor: the library is loaded her
 void notes_begun(const char *path);
 void notes_failed(const char *path, int error);
 void notes_refused(void); /* any thread: memory of a device */
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The two files of a session: the recording and the live file beside it.
  */
-#ifndef GMT_OUTPUT_H
-#define GMT_OUTPUT_H
+#pragma once
 
 #include "../base/file.h"
 
@@ -29,5 +28,3 @@ bool output_replace(void);
 void output_drop_part(void);
 void output_remove_live(void);
 void output_forget(bool close_them); /* in a forked child */
-
-#endif

@@ -3,12 +3,9 @@
  * What all sources of ranges share: numbers that are unique in the process, and their records. Any
  * thread, any lock held.
  */
-#ifndef GMT_RANGES_H
-#define GMT_RANGES_H
+#pragma once
 
 #include "../capture.h"
 
 uint32_t range_number(void); /* never 0 */
 void range_record(enum gmt_kind kind, enum gmt_range source, uint32_t number, uint32_t name);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests from outside, and the recorder's own figures for those who ask. The drain's thread. */
-#ifndef GMT_REQUESTS_H
-#define GMT_REQUESTS_H
+#pragma once
 
 #include "../../format/record.h"
 
@@ -12,5 +11,3 @@ void requests_open(void); /* from now on requests are taken */
 void requests_look(uint64_t bytes, uint64_t dropped, void (*mark)(const char *name, size_t len));
 
 void requests_dropped(uint64_t n); /* that figure alone, between two looks */
-
-#endif

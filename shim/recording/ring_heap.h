@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rings by the seq of their next event, the lowest first: a binary heap. The drain's thread. */
-#ifndef SHIM_RECORDING_RING_HEAP_H
-#define SHIM_RECORDING_RING_HEAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -62,5 +61,3 @@ static inline void ring_heap_drop(struct ring_heap *h)
 	h->items[0] = h->items[--h->count];
 	ring_heap_sift(h);
 }
-
-#endif

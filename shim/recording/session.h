@@ -2,8 +2,7 @@
 /*
  * One recording of one process: its start at the first event, its end, and what a fork makes of it.
  */
-#ifndef GMT_SESSION_H
-#define GMT_SESSION_H
+#pragma once
 
 #include "../rings/state.h"
 
@@ -27,5 +26,3 @@ bool session_is_here(void); /* this process, not one that shares its memory, is 
 /* In a forked child: all that belongs to the parent is forgotten. `at_once`: nothing but the fork
  * has happened in the child, so that file descriptors still are what they were. */
 void session_fork_child(bool at_once);
-
-#endif

@@ -3,8 +3,7 @@
  * The text of the Python statements that recorded stacks name, so that a recording shows the
  * program's own lines wherever it is read.
  */
-#ifndef GMT_SOURCE_H
-#define GMT_SOURCE_H
+#pragma once
 
 #include "../../format/record.h"
 
@@ -15,5 +14,3 @@ void sources_note(const struct gmt_def *d); /* each definition on its way to the
 /* Reads one file that statements wait for; false if none waits. */
 bool sources_write(bool (*emit)(const struct gmt_def *d));
 void sources_forget(void); /* in a forked child */
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The text of one Python statement in a file's contents.
  */
-#ifndef GMT_SOURCE_TEXT_H
-#define GMT_SOURCE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@
  * together joined by a blank, cut behind `room` bytes (then *cut is 1). Bytes written to out; 0 if
  * the file has no such line. No terminator. */
 size_t source_text(const char *file, size_t len, unsigned line, char *out, size_t room, int *cut);
-
-#endif

@@ -9,8 +9,7 @@
  * Two passes over all events in order: thin_look, then thin_pass. One at a time; the drain's
  * thread; memory by os_map, 32 bytes a block that is alive at a time.
  */
-#ifndef GMT_THIN_H
-#define GMT_THIN_H
+#pragma once
 
 #include "../../format/record.h"
 
@@ -44,5 +43,3 @@ bool thin_turn(void);			   /* all was looked at */
 int thin_pass(const struct gmt_event *e, const struct thin_out *out);
 int thin_finish(const struct thin_out *out, struct thin_sums *sums);
 void thin_end(void);
-
-#endif

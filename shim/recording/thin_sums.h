@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What stands in a thinned recording for the events that were left out. The drain's thread. */
-#ifndef GMT_THIN_SUMS_H
-#define GMT_THIN_SUMS_H
+#pragma once
 
 #include "thin.h"
 
@@ -21,5 +20,3 @@ int sums_flush(const struct thin_out *out); /* records of what was left out sinc
 void sums_end_range(void);		    /* after that: the next event is somewhere else */
 
 void sums_get(struct thin_sums *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A table of numbers by number that grows and gives entries back; one thread. */
-#ifndef GMT_THIN_TABLE_H
-#define GMT_THIN_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ uint64_t *table_get(const struct thin_table *t, uint64_t key);
 void table_remove(struct thin_table *t, uint64_t *value); /* what put or get returned */
 void table_clear(struct thin_table *t);
 void table_free(struct thin_table *t);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Our own thread, from the first event to the end.
  */
-#ifndef GMT_WORKER_H
-#define GMT_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void worker_meet(uint64_t most_ns);
 /* Waits for the end of the recording, but not longer. true = all is in the file. */
 bool worker_stop(uint64_t most_ns);
 void worker_forget(void); /* in a forked child */
-
-#endif

@@ -4,8 +4,7 @@
  * written survives a kill. Rings are taken and given back by application threads without a lock; a
  * ring that was given back is taken again by the next thread, drained or not.
  */
-#ifndef GMT_LIVE_H
-#define GMT_LIVE_H
+#pragma once
 
 #include "../../format/control.h"
 #include "../../format/writer.h"
@@ -49,5 +48,3 @@ bool live_mend(uintptr_t address);
 
 void live_close(void);	/* all is in the recording: say so in the header */
 void live_forget(void); /* in a forked child: the mapping is the parent's */
-
-#endif

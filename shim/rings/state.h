@@ -4,8 +4,7 @@
  * the recording cannot be written. A forked child starts over with a new generation. session.h
  * changes it; here is what all others read.
  */
-#ifndef GMT_STATE_H
-#define GMT_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ void session_count_lost(void); /* an event that has no number and no ring */
 /* A ring is filling up, or there is something else to write. Any thread, hook path. */
 void session_call_drain(void);
 void session_await_call(uint64_t most_ns); /* the drain, between two looks */
-
-#endif

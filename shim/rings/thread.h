@@ -4,8 +4,7 @@
  * All but the small struct in initial-exec TLS is taken at the thread's first events and given back
  * when it ends.
  */
-#ifndef GMT_THREAD_H
-#define GMT_THREAD_H
+#pragma once
 
 #include "../../format/ring.h"
 #include "../base/binding.h"
@@ -111,5 +110,3 @@ static inline bool thread_push(struct thread *t, const struct gmt_event *e)
 }
 
 bool thread_push_def(struct thread *t, const struct gmt_def *d);
-
-#endif

@@ -3,8 +3,7 @@
  * How to leave a function: where its caller's registers are, by the call frame information that
  * compilers write beside the code (.eh_frame).
  */
-#ifndef GMT_CFI_H
-#define GMT_CFI_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ struct cfi_table {
 
 /* Plain loads within the object; any thread. */
 struct cfi_rule cfi_rule(const struct cfi_table *t, uintptr_t pc);
-
-#endif

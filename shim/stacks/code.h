@@ -2,8 +2,7 @@
 /*
  * Python code objects <-> ids.
  */
-#ifndef GMT_CODE_H
-#define GMT_CODE_H
+#pragma once
 
 #include "python.h"
 #include "../rings/thread.h"
@@ -12,5 +11,3 @@
  * buf holds GMT_DEF_MAX bytes. 0 = could not be defined. */
 uint32_t code_id(struct thread *t, const struct python_code *k, uint8_t *buf);
 void codes_forget(void);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The calling thread's native frames, walked anew only where they differ from an earlier walk.
  */
-#ifndef GMT_FRAMES_H
-#define GMT_FRAMES_H
+#pragma once
 
 #include "../base/binding.h"
 #include "repeat.h"
@@ -65,5 +64,3 @@ struct walk *frames_walk(struct frames *f, const struct binding *binding, const 
 
 /* The last walk with all its frames and nodes; for tests. */
 void frames_copy(const struct frames *f, struct walk *out);
-
-#endif

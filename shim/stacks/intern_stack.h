@@ -2,8 +2,7 @@
 /*
  * The stack tree: a stack is the id of its innermost node; a node is an edge (parent, frame).
  */
-#ifndef GMT_INTERN_STACK_H
-#define GMT_INTERN_STACK_H
+#pragma once
 
 #include "../rings/thread.h"
 
@@ -16,5 +15,3 @@ uint64_t stack_nodes_cut(void); /* how often a stack was cut because there was n
 void stack_native_each(void (*fn)(void *ctx, uint64_t address), void *ctx);
 
 void stack_nodes_forget(void);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The map of loaded objects: defined before an address inside one is first used in a stack.
  */
-#ifndef GMT_MODULES_H
-#define GMT_MODULES_H
+#pragma once
 
 #include "cfi.h"
 #include "../rings/thread.h"
@@ -28,5 +27,3 @@ void modules_unload_reset(void); /* in a forked child: who was unloading is not 
 void modules_update(bool (*emit)(const struct gmt_def *d));
 bool modules_have_python(void); /* a libpython was among them */
 void modules_forget(void);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Names of native functions, for readers on machines that do not have the program's libraries.
  */
-#ifndef GMT_NAMES_H
-#define GMT_NAMES_H
+#pragma once
 
 #include "../../format/record.h"
 
@@ -12,5 +11,3 @@
 /* The thread that writes the file, at its end: defines the function of each native frame, as far as
  * objects that are loaded now export it. */
 void names_emit(bool (*emit)(const struct gmt_def *d));
-
-#endif

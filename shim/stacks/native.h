@@ -2,8 +2,7 @@
 /*
  * Native return addresses of the calling thread.
  */
-#ifndef GMT_NATIVE_H
-#define GMT_NATIVE_H
+#pragma once
 
 #include "frames.h"
 
@@ -24,6 +23,4 @@ int native_by_libunwind(uintptr_t *out, int most, int *skip);
 
 #ifdef GMT_CHECK_FRAMES
 void native_compare(const struct walk *w); /* tests/check/compare_walks.c */
-#endif
-
 #endif

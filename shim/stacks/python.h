@@ -3,8 +3,7 @@
  * The calling thread's Python frames, read from the interpreter's own structures without the GIL: a
  * thread's frame chain changes only by that thread's own doing, and frames keep their code alive.
  */
-#ifndef GMT_PYTHON_H
-#define GMT_PYTHON_H
+#pragma once
 
 #include "../base/os.h"
 #include "../base/binding.h"
@@ -80,5 +79,3 @@ uintptr_t python_thread(void);
 
 /* The offsets in use; valid once python_walk gave frames. */
 const struct python_offsets *python_layout(void);
-
-#endif

@@ -5,8 +5,7 @@
  * frames it has. Application threads, any lock held, GIL held or not: loads, and the thread's own
  * memory.
  */
-#ifndef GMT_PYTHON_CODE_H
-#define GMT_PYTHON_CODE_H
+#pragma once
 
 #include "../base/os.h"
 #include "python.h"
@@ -61,5 +60,3 @@ static inline bool python_codes_begin(struct python_codes *t)
 	t->count = 0;
 	return true;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Where the interpreter keeps what we read. One table for released versions (python_offsets.def),
  * the interpreter's own table of offsets from 3.13 on.
  */
-#ifndef GMT_PYTHON_OFFSETS_H
-#define GMT_PYTHON_OFFSETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ struct python_offsets {
  * (NULL: it has none). false = a version that is not verified, or a table that makes no sense.
  */
 bool python_offsets_for(struct python_offsets *out, int minor, const void *runtime);
-
-#endif

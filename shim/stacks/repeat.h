@@ -3,8 +3,7 @@
  * Inner parts of walks that came before: a training step does again what the last one did, so a
  * walk is mostly one that was taken before, and known by the one before it.
  */
-#ifndef GMT_REPEAT_H
-#define GMT_REPEAT_H
+#pragma once
 
 #include "stepping.h"
 
@@ -105,5 +104,3 @@ void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
 		 const struct frame *own, unsigned owns);
 
 void repeat_forget(struct repeats *r);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The stack of the calling thread as one id.
  */
-#ifndef GMT_STACK_H
-#define GMT_STACK_H
+#pragma once
 
 #include "../rings/thread.h"
 
@@ -12,5 +11,3 @@
  * prefer_python: native frames only where there are no Python ones.
  */
 uint32_t stack_capture(struct thread *t, bool prefer_python, uint16_t *flags);
-
-#endif

@@ -4,8 +4,7 @@
  * the stack that the rule names. Application threads, any lock held; loads only, from the memory an
  * unwinder would read.
  */
-#ifndef GMT_STEPPING_H
-#define GMT_STEPPING_H
+#pragma once
 
 #include "cfi.h"
 
@@ -118,5 +117,3 @@ static inline NOT_SANITIZED enum outcome step(struct steps *steps, struct frame 
 	s->ip = load_word(end - 8);
 	return s->ip ? WENT : REACHED_END;
 }
-
-#endif

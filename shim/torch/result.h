@@ -5,8 +5,7 @@
  * A hook of such a function is written in C with that address as its first argument; besides it
  * there are at most seven, each of one word. Any thread; nothing is kept.
  */
-#ifndef GMT_RESULT_H
-#define GMT_RESULT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -41,6 +40,4 @@ static inline void *result_call(result_fn *real, void *address, uint64_t a, uint
 {
 	return real(address, a, b, c, d, e, f, g);
 }
-#endif
-
 #endif

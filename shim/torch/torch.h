@@ -4,8 +4,7 @@
  * node runs on this thread. Application threads, with any lock held: only loads, no calls into the
  * framework but the ones that a hook stands for.
  */
-#ifndef GMT_TORCH_H
-#define GMT_TORCH_H
+#pragma once
 
 #include "../capture.h"
 
@@ -96,5 +95,3 @@ void torch_ranges_start(void);
  * The real function behind a hook, looked up once. `cache` is a static of the hook.
  */
 void *torch_real(void **cache, const char *name);
-
-#endif

@@ -3,8 +3,7 @@
  * For the files that define the public functions of runtime and driver: the headers with every
  * ABI version of the driver declared, and the prologues.
  */
-#ifndef SIMGPU_CUDART_H
-#define SIMGPU_CUDART_H
+#pragma once
 
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
@@ -40,5 +39,3 @@ int launch_known(const void *fn, const unsigned int blocks[3], unsigned int thre
 		 size_t shared, void *stream, uint64_t ns);
 /* A pattern of 1, 2 or 4 bytes; rt_copy.c. */
 int fill_async(void *dst, uint32_t value, unsigned int unit, size_t bytes, void *stream);
-
-#endif

@@ -4,8 +4,7 @@
  * CUPTI's own headers do not bear the older driver ABI beside them; these, which they are made of,
  * do.
  */
-#ifndef SIMGPU_TRACED_H
-#define SIMGPU_TRACED_H
+#pragma once
 
 #include "cudart.h"
 #include <cupti_driver_cbid.h>
@@ -26,5 +25,3 @@
 	TRACED(TOOL_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_##name, name##_params, __VA_ARGS__)
 #define TRACED_DRV(name, ...) \
 	TRACED(TOOL_DRIVER, CUPTI_DRIVER_TRACE_CBID_##name, name##_params, __VA_ARGS__)
-
-#endif

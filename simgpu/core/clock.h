@@ -9,8 +9,7 @@
  *
  * SIMGPU_TIME=off: all work ends when it is asked for.
  */
-#ifndef SIMGPU_CLOCK_H
-#define SIMGPU_CLOCK_H
+#pragma once
 
 #include "stream.h"
 
@@ -58,5 +57,3 @@ struct work work_of_copy(const void *dst, const void *src, size_t bytes);
 /* A copy, and the time that the calling thread waits for it. Memory that is not pinned is staged
  * through the driver's own buffer. */
 void work_copy(void *stream, const void *dst, const void *src, size_t bytes, bool blocking);
-
-#endif

@@ -3,8 +3,7 @@
  * Known values in device memory (contents.c), and the addresses among a kernel's arguments
  * (arguments.c).
  */
-#ifndef SIMGPU_CONTENTS_H
-#define SIMGPU_CONTENTS_H
+#pragma once
 
 #include "core.h"
 
@@ -64,5 +63,3 @@ size_t contents_reach(const void *p); /* bytes to the end of the stack; 0: not o
 /* Declares a copy of a kernel's arguments as part of this thread's stack, until the next call. */
 void contents_kept(const void *from, size_t bytes);
 size_t arguments_addresses(void **args, uintptr_t *out, size_t most); /* in the device's memory */
-
-#endif

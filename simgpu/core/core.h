@@ -2,8 +2,7 @@
  *
  * Shared by all of core/: result codes beyond those of sim.h.
  */
-#ifndef SIMGPU_CORE_H
-#define SIMGPU_CORE_H
+#pragma once
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -35,5 +34,3 @@ static inline pid_t thread_id(void)
 {
 	return (pid_t)syscall(SYS_gettid);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Cards, devices and contexts. Results are the ints of sim.h.
  */
-#ifndef SIMGPU_DEVICES_H
-#define SIMGPU_DEVICES_H
+#pragma once
 
 #include "core.h"
 
@@ -55,5 +54,3 @@ int device_attribute(int *value, int attribute, int device);
 void device_bus_id(char *s, size_t n, int physical);
 void device_uuid(unsigned char *uuid, int physical);
 void device_uuid_text(char *s, size_t n, int physical);
-
-#endif

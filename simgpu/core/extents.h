@@ -4,8 +4,7 @@
  * with one pattern. Extents never overlap, and none crosses a page of 2 MiB. The caller holds the
  * lock of contents.c.
  */
-#ifndef SIMGPU_EXTENTS_H
-#define SIMGPU_EXTENTS_H
+#pragma once
 
 #include "core.h"
 
@@ -53,5 +52,3 @@ void extent_use(struct extent *e);
 const unsigned char *extent_states(const struct extent *e, uintptr_t addr); /* of a mixed store */
 void extent_read(const struct extent *e, uintptr_t addr, unsigned char *data, unsigned char *states,
 		 size_t bytes);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A graph as graph.c, which makes it, and graph_launch.c, which runs it, see it.
  */
-#ifndef SIMGPU_GRAPH_H
-#define SIMGPU_GRAPH_H
+#pragma once
 
 #include "work.h"
 
@@ -25,5 +24,3 @@ struct sim_graph {
 
 bool nodes_append(struct node_list *list, void *node); /* without looking whether it is there */
 bool nodes_has(const struct node_list *list, const void *node);
-
-#endif

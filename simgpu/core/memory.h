@@ -3,8 +3,7 @@
  * Memory of devices, pools of it, addresses that are mapped, and ranges of the host that the
  * device knows. Results are the ints of sim.h.
  */
-#ifndef SIMGPU_MEMORY_H
-#define SIMGPU_MEMORY_H
+#pragma once
 
 #include "core.h"
 #include "slots.h"
@@ -107,5 +106,3 @@ int host_register(void *ptr, size_t bytes, unsigned int flags);
 int host_unregister(void *ptr);
 bool host_find(const void *ptr, struct host_range *out);
 void host_zero(void *dst, size_t bytes); /* many pages stay untouched */
-
-#endif

@@ -2,11 +2,8 @@
  *
  * Notes for whoever started the program: notices.c.
  */
-#ifndef SIMGPU_NOTICES_H
-#define SIMGPU_NOTICES_H
+#pragma once
 
 #include <stdbool.h>
 
 void note_once(bool *said, const char *word, const char *about);
-
-#endif

@@ -4,8 +4,7 @@
  * returns at once, as on a card; whoever reads what it will write, or waits for its stream, waits
  * for it.
  */
-#ifndef SIMGPU_PENDING_H
-#define SIMGPU_PENDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ static inline void pending_write(const void *addr, size_t bytes)
 	if (pending_any())
 		pending_write_slow((uintptr_t)addr, bytes);
 }
-
-#endif

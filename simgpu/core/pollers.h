@@ -2,8 +2,7 @@
  *
  * Threads that only query whether events are reached (pollers.c).
  */
-#ifndef SIMGPU_POLLERS_H
-#define SIMGPU_POLLERS_H
+#pragma once
 
 #include "stream.h"
 
@@ -13,5 +12,3 @@ void pollers_expect(void); /* a collective was put on a stream: they may ask for
 void pollers_end(void);	   /* the program ends: all is done, and they have a moment to see it */
 bool pollers_ended(void);
 void pollers_look(uint64_t seen); /* waits until they have looked at the current state */
-
-#endif

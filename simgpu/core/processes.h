@@ -3,8 +3,7 @@
  * The memory that each process holds of the devices that it shares (processes.c). Devices are
  * physical ones.
  */
-#ifndef SIMGPU_PROCESSES_H
-#define SIMGPU_PROCESSES_H
+#pragma once
 
 #include "sim.h"
 
@@ -31,5 +30,3 @@ unsigned int processes_list(int device, struct process_part *out, unsigned int m
  * start, in ticks; 0: not known. */
 bool process_lives(int pid, uint64_t *used, uint64_t *start);
 uint64_t process_family_used(int pid); /* processor time with that of all its children */
-
-#endif

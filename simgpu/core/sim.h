@@ -19,8 +19,7 @@
  *	TWIN(name, other)	exported second name of another function
  * A driver's row also has the CUDA version from which cuGetProcAddress finds that form.
  */
-#ifndef SIMGPU_SIM_H
-#define SIMGPU_SIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -108,5 +107,3 @@ bool sim_capturing(const void *stream); /* this stream is recording a graph */
 
 /* ---- stubs.c ---- */
 int sim_stub(int row, int result); /* counts the call; SIMGPU_STUBS=1 lists them at exit */
-
-#endif

@@ -4,8 +4,7 @@
  * reservation. One bit a slot says taken, another says that a block begins here.
  * Not locked; the owner is.
  */
-#ifndef SIMGPU_SLOTS_H
-#define SIMGPU_SLOTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool slots_take_at(struct slots *s, size_t at, size_t count, uint64_t bytes);
 size_t slots_give(struct slots *s, size_t at);
 /* The first slot of the block that contains a slot, or SLOTS_NONE. */
 size_t slots_find(const struct slots *s, size_t at);
-
-#endif

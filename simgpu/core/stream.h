@@ -2,8 +2,7 @@
  *
  * Streams, events and recordings as the files of core/ see them.
  */
-#ifndef SIMGPU_STREAM_H
-#define SIMGPU_STREAM_H
+#pragma once
 
 #include "devices.h"
 #include "work.h"
@@ -54,5 +53,3 @@ void capture_note(struct sim_stream *s, struct sim_event *e); /* e is recorded o
 void capture_forget(struct sim_stream *s);		      /* it is being destroyed */
 unsigned long long capture_id(const struct sim_stream *s);    /* 0: not recording */
 bool capture_lives(unsigned long long id);
-
-#endif

@@ -4,8 +4,7 @@
  * runtime and driver, when they begin and when they end. Costs one load where there is no
  * subscriber.
  */
-#ifndef SIMGPU_TOOLS_H
-#define SIMGPU_TOOLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ extern __thread int call_result;
 extern unsigned int tool_active;
 void tool_begin(struct tool_call *call);
 void tool_end(struct tool_call *call);
-
-#endif

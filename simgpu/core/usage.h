@@ -2,8 +2,7 @@
  *
  * How much of each device is and ever was used, for whoever started the program: usage.c.
  */
-#ifndef SIMGPU_USAGE_H
-#define SIMGPU_USAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void usage_nccl(uint64_t taken, uint64_t least, uint64_t most);
 void usage_work(void); /* a device is given some */
 void usage_refused(void);
 void usage_asked(void); /* the program wants to know what is free */
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Work: streams, events, what is recorded into graphs, and launches. Results are the ints of sim.h.
  */
-#ifndef SIMGPU_WORK_H
-#define SIMGPU_WORK_H
+#pragma once
 
 #include "core.h"
 
@@ -131,5 +130,3 @@ int launch_kernel_for(void *stream, void **args, unsigned int grid, unsigned int
 		      size_t shared, uint64_t ns);
 int launch_host(void *stream, void (*fn)(void *), void *data);
 int occupancy(int *blocks, int threads, size_t shared);
-
-#endif

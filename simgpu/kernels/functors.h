@@ -3,8 +3,7 @@
  * The function that an element-wise kernel applies to each element: one row per function, found by
  * the name of the PyTorch function that contains it.
  */
-#ifndef SIMGPU_FUNCTORS_H
-#define SIMGPU_FUNCTORS_H
+#pragma once
 
 #include "kernels.h"
 
@@ -43,5 +42,3 @@ struct functor {
 const struct functor *functor_find(struct text name, int operands);
 /* Reads the values that the functor holds; returns its size in bytes. */
 size_t functor_read(const struct functor *f, struct constants *c, const char *at, char own);
-
-#endif

@@ -3,8 +3,7 @@
  * The input of CUB's kernels: an address, or a structure that computes each element. Its type shows
  * which.
  */
-#ifndef SIMGPU_ITERATOR_H
-#define SIMGPU_ITERATOR_H
+#pragma once
 
 #include "kernels.h"
 #include "numbers.h"
@@ -23,5 +22,3 @@ bool iterator_read(struct iterator *it, const struct call *c, int i);
 struct value *iterator_known(const struct iterator *it, int64_t n);
 /* They are a mask, too large to look at, that is assumed to be true throughout. */
 bool iterator_all_true(const struct iterator *it, int64_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * Kernels by name. A program registers thousands in its constructors; those of PyTorch that are in
  * the table of families.c are computed where they are small, and say what else they write.
  */
-#ifndef SIMGPU_KERNELS_H
-#define SIMGPU_KERNELS_H
+#pragma once
 
 #include "../core/contents.h"
 #include "../core/work.h"
@@ -131,5 +130,3 @@ bool cat_parse(struct kernel *k);
 bool cat_launch(const struct call *c);
 bool scaler_parse(struct kernel *k);
 bool scaler_launch(const struct call *c);
-
-#endif

@@ -3,8 +3,7 @@
  * Numbers of any type, which is named by the letter that C++ mangles it to ("bahstijlmfd"), and
  * H and B for the two floats of 16 bits: the mantissa of a long double holds every 64-bit integer.
  */
-#ifndef SIMGPU_NUMBERS_H
-#define SIMGPU_NUMBERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ bool number_is_real(char type);
 long double number_load(char type, const void *p);
 void number_store(char type, void *p, long double x);
 long double number_cast(char type, long double x); /* as a C cast would */
-
-#endif

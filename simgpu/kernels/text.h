@@ -3,8 +3,7 @@
  * Readable C++ names, taken apart: template arguments, a lambda's parameters, types of numbers.
  * A part is a place in the kernel's name and a length.
  */
-#ifndef SIMGPU_TEXT_H
-#define SIMGPU_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool text_has(struct text t, const char *mark);
 struct text text_after(struct text t, const char *mark); /* what follows it */
 int text_number(struct text t, int otherwise);
 char text_type(struct text t); /* as numbers.h calls it, 0 if it is no number */
-
-#endif

@@ -3,8 +3,7 @@
  * A tensor as a kernel sees it: base address, type, sizes and strides. All of PyTorch's
  * representations are converted to this one, and numbers are read and written through it.
  */
-#ifndef SIMGPU_VIEW_H
-#define SIMGPU_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ void forget_row(const void *base, char type, int64_t n);
 
 /* An OffsetCalculator's length in 4-byte words. */
 size_t steps_words(int pointers);
-
-#endif

@@ -8,8 +8,7 @@
  * (pointers and ints). tests/e2e/test_simgpu_names.py compares names and argument counts with the
  * libraries and headers that are installed.
  */
-#ifndef SIMGPU_LIB_H
-#define SIMGPU_LIB_H
+#pragma once
 
 #include "../core/sim.h"
 
@@ -56,5 +55,3 @@ static inline int lib_round_int(size_t bytes)
 {
 	return bytes > 0x7fffffff ? 0x7fffffff : (int)bytes;
 }
-
-#endif

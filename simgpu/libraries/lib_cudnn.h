@@ -2,8 +2,7 @@
  *
  * Shared by cuDNN's files: descriptors with a shape, and the sizes of workspaces.
  */
-#ifndef SIMGPU_LIB_CUDNN_H
-#define SIMGPU_LIB_CUDNN_H
+#pragma once
 
 #include "lib.h"
 
@@ -47,5 +46,3 @@ struct cudnn_operand {
 size_t cudnn_convolution_workspace(enum cudnn_convolution which, const struct cudnn_operand *x,
 				   const struct cudnn_operand *w, const struct cudnn_operand *y);
 size_t cudnn_batch_norm_workspace(int channels, bool persistent);
-
-#endif

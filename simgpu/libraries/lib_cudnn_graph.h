@@ -3,8 +3,7 @@
  * A graph given to cuDNN: nodes with attributes, and the few attribute numbers that we look at (of
  * cudnnBackendAttributeName_t, cudnnBackendDescriptorType_t and cudnnBackendAttributeType_t).
  */
-#ifndef SIMGPU_LIB_CUDNN_GRAPH_H
-#define SIMGPU_LIB_CUDNN_GRAPH_H
+#pragma once
 
 #include "lib_cudnn.h"
 
@@ -78,5 +77,3 @@ struct cudnn_node *cudnn_graph_of(struct cudnn_node *d);      /* behind a plan; 
 size_t cudnn_graph_workspace(const struct cudnn_node *graph); /* lib_cudnn_graph.c */
 /* Puts what a plan does on a stream; lib_cudnn_time.c. */
 void cudnn_execute(void *stream, void *plan);
-
-#endif

@@ -13,8 +13,7 @@
  *	lib_nccl_split.c	how many ranks a part of a communicator has
  *	lib_nccl_group.c	what belongs together
  */
-#ifndef SIMGPU_LIB_NCCL_H
-#define SIMGPU_LIB_NCCL_H
+#pragma once
 
 #include <pthread.h>
 #include "../core/contents.h"
@@ -161,5 +160,3 @@ struct nccl_later {
 	struct nccl_later *next;
 };
 int nccl_later(struct nccl_later *later);
-
-#endif

@@ -4,8 +4,7 @@
  * processes share. A message is what one rank gives to a lane; lanes keep their order. Sending
  * never waits for a receiver, as long as there is room.
  */
-#ifndef SIMGPU_LIB_NCCL_NODE_H
-#define SIMGPU_LIB_NCCL_NODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ int nccl_node_gone(struct nccl_node *n, uint32_t waited);
 int nccl_node_pid(struct nccl_node *n, int rank);
 /* Whether none of `waited` has used a processor since this was last asked. */
 bool nccl_node_idle(struct nccl_node *n, uint32_t waited);
-
-#endif

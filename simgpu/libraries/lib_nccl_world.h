@@ -2,8 +2,7 @@
  *
  * Ranks of one world that each run by themselves and yet hear from each other: lib_nccl_world.c.
  */
-#ifndef SIMGPU_LIB_NCCL_WORLD_H
-#define SIMGPU_LIB_NCCL_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void nccl_world_sent(void);		       /* another message to a peer, of any size */
 bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes);
 /* Fills what no rank that runs knows with what a program can read. */
 void nccl_world_assume(struct nccl_comm *c, void *to, size_t bytes, struct nccl_topic topic);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Matrix products: how many operations, of what type, over how many bytes. lib_products.c
  */
-#ifndef SIMGPU_LIB_PRODUCTS_H
-#define SIMGPU_LIB_PRODUCTS_H
+#pragma once
 
 #include "lib.h"
 
@@ -15,5 +14,3 @@ struct lib_product {
 void lib_product_of(struct lib_product *p, double m, double n, double k, double count, int type);
 /* From a call's arguments; false if the function is no product. */
 bool lib_product_called(struct lib_product *p, const char *name, const uintptr_t *words, int n);
-
-#endif

@@ -3,8 +3,7 @@
  * For tests of format/: events by chance, a trace that looks like training, files written, damaged
  * and read back. One thread; fails the test by cmocka where something must work.
  */
-#ifndef RECORDINGS_H
-#define RECORDINGS_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,5 +76,3 @@ struct gmt_ring *live_ring(struct bytes live, uint32_t i);
 
 /* Allocations of a GPT-2-like training, `steps` steps: calls back with each event in order. */
 void train(uint32_t steps, void (*event)(void *ctx, const struct gmt_event *e), void *ctx);
-
-#endif

@@ -3,8 +3,7 @@
  * Short lives of blocks, told event by event to a model, with stacks of Python or native frames:
  * for the tests of the classifier's rules.
  */
-#ifndef SCENES_H
-#define SCENES_H
+#pragma once
 
 #include "recordings.h"
 
@@ -75,5 +74,3 @@ void *makes_storage(void) __asm__("THPStorage_pynew");
 void *brings(void) __asm__("_ZN5torch8autograd18THPVariable_tensorEv");
 void *takes_rows(void) __asm__("_ZN5torch8autograd24THPVariable_index_selectEv");
 void *computes(void) __asm__("_ZN5torch8autograd19THPVariable_softmaxEv");
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run made event by event, with the ranges, nodes and frames that real ones have. */
-#ifndef SMALL_RUN_H
-#define SMALL_RUN_H
+#pragma once
 
 #include "recordings.h"
 
@@ -49,5 +48,3 @@ void optimize(uint32_t name, uint32_t stack, uint64_t size, uint32_t thread);
 void zero_grad(uint64_t grad);
 const struct step *step(size_t n); /* of what was found: from 1 on, 0 = before them */
 struct step_phase phase(size_t n, enum phase phase);
-
-#endif

@@ -3,8 +3,7 @@
  * Stack walks of shim/stacks/frames.c beside libunwind's of the same moment, and functions with
  * every kind of frame that call each other at random.
  */
-#ifndef GMT_TEST_WALKS_H
-#define GMT_TEST_WALKS_H
+#pragma once
 
 #include "../../shim/stacks/frames.h"
 
@@ -34,5 +33,3 @@ uint32_t chance(uint32_t of);
 void walk_both_ways(void);
 void any(int depth);
 void expect_right(bool asked_too);
-
-#endif

@@ -6,8 +6,7 @@
  * the promise. For a refusal it is what the plan has less at that event, by what had happened till
  * then; the request is a life that begins there. Findings stand in findings.def.
  */
-#ifndef VIEWER_ADVISE_H
-#define VIEWER_ADVISE_H
+#pragma once
 
 #include "../base/human.h"
 #include "../answers/document.h"
@@ -152,5 +151,3 @@ typedef void advise_find(struct advise *a);
 #define FINDING(name, find, needs) advise_find find;
 #include "findings.def"
 #undef FINDING
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operator that made a block, and the function that called it: each stack is read once. */
-#ifndef VIEWER_OPS_H
-#define VIEWER_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ enum made { MADE_OTHER, MADE_PRODUCT, MADE_SOFTMAX, MADE_BETWEEN };
 enum made scores_made_by(const char *op);
 /* Whether both have the same number of values, in equal precision or in half. */
 bool scores_alike(uint64_t a, uint64_t b);
-
-#endif

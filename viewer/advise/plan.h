@@ -4,8 +4,7 @@
  * that are there in addition. The curve is computed anew at every event, so that the peak found is
  * the peak of that run, wherever it has moved to.
  */
-#ifndef VIEWER_PLAN_H
-#define VIEWER_PLAN_H
+#pragma once
 
 #include "../moments/timeline.h"
 
@@ -42,5 +41,3 @@ void plan_free(struct life_plan *p);
  */
 void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	       const struct repeats *leave);
-
-#endif

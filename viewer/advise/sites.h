@@ -4,8 +4,7 @@
  * what led to its call: of what called the outermost one all functions, and the last line. The
  * layers of a model, which one line calls one after the other, are one place.
  */
-#ifndef VIEWER_SITES_H
-#define VIEWER_SITES_H
+#pragma once
 
 #include "../recording/owners.h"
 #include "advise.h"
@@ -56,5 +55,3 @@ void layers_note(struct layers *s, const struct site_path *p, const struct advis
  * called that layer, too, until the next one is through. PLAN_END = there is none. */
 uint64_t layers_after_next(const struct layers *s, uint64_t seq);
 void layers_free(struct layers *s);
-
-#endif

@@ -3,8 +3,7 @@
  * The published accounts of training memory beside what was measured: rows of one figure each,
  * measured, by formula, or both.
  */
-#ifndef VIEWER_ACCOUNT_H
-#define VIEWER_ACCOUNT_H
+#pragma once
 
 #include "../model/optimizers.h"
 #include "../moments/snapshot.h"
@@ -41,5 +40,3 @@ struct account {
 };
 
 void account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES]);
-
-#endif

@@ -4,8 +4,7 @@
  * held, the classes upon each other. With colours in eighths of a character; without, a letter for
  * each class.
  */
-#ifndef VIEWER_CHART_H
-#define VIEWER_CHART_H
+#pragma once
 
 #include "../base/emit.h"
 #include "../moments/envelope.h"
@@ -29,5 +28,3 @@ bool chart_utf8(void);
 /* Starts the class's colour for what emit_raw prints next; nothing without colours. */
 void chart_colour(struct emit *out, unsigned category, bool background);
 void chart_colour_end(struct emit *out);
-
-#endif

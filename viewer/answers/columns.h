@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of a document as lines of text: the same that are a list in JSON. */
-#ifndef VIEWER_COLUMNS_H
-#define VIEWER_COLUMNS_H
+#pragma once
 
 #include "document.h"
 
@@ -51,4 +50,3 @@ void emit_left_out(struct emit *out, const char *indent, size_t count);
 
 size_t columns_write(struct emit *out, const struct document *d, const struct text_column *columns,
 		     size_t count, const void *rows, size_t most);
-#endif

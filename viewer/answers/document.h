@@ -7,8 +7,7 @@
  * A member that may be absent has a flag has_NAME before it. The rows of a list are made one by
  * one, while they are written.
  */
-#ifndef VIEWER_DOCUMENT_H
-#define VIEWER_DOCUMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -146,5 +145,3 @@ void document_write(struct emit *out, const char *key, const struct document *d,
 
 void document_lines(struct emit *out, const struct document *d, const void *row, const char *first,
 		    const char *last);
-
-#endif

@@ -5,8 +5,7 @@
  * whoever wrote it. One that trains as well, and has any KV cache in passes without gradients, has
  * an account of both: the most while it serves, and the most while it trains.
  */
-#ifndef VIEWER_ENGINE_H
-#define VIEWER_ENGINE_H
+#pragma once
 
 #include "../moments/timeline.h"
 #include "private_pools.h"
@@ -36,5 +35,3 @@ struct engine {
 void engine_find(struct engine *e, struct timeline *t, struct classifier *c);
 bool engine_document(const struct engine *e, struct row_engine *row);
 void engine_text(const struct engine *e, const struct timeline *t, struct emit *out);
-
-#endif

@@ -3,8 +3,7 @@
  * The blocks of a moment as a tree of their stack frames, from the outermost inwards or reversed:
  * the data of flame graphs and folded stacks.
  */
-#ifndef VIEWER_FLAME_H
-#define VIEWER_FLAME_H
+#pragma once
 
 #include "../moments/snapshot.h"
 
@@ -49,5 +48,3 @@ void flame_free(struct flame *f);
 /* Nodes are modules, with the file of their forward, and lines in them. nodes[0] is the root;
  * blocks that end there were made outside of all modules. category < 0: all classes. */
 void modules_find(struct flame *out, const struct snapshot *s, int category, struct stacks *stacks);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The blocks of a moment, summed up by class and line, or by the library that allocated. */
-#ifndef VIEWER_HOLDERS_H
-#define VIEWER_HOLDERS_H
+#pragma once
 
 #include "../moments/snapshot.h"
 #include "../recording/owners.h"
@@ -28,5 +27,3 @@ struct holders holders_by_class(const struct snapshot *s, struct owners *owners)
 struct holders holders_of_blocks(const struct moment *mo, struct owners *owners);
 /* Device memory allocated by libraries other than the framework. */
 struct holders holders_of_libraries(const struct moment *mo, struct owners *owners);
-
-#endif

@@ -4,8 +4,7 @@
  * of each step is compared, after the last of its passes and optimizers. The first quarter of the
  * steps is left out, because programs stabilize in it.
  */
-#ifndef VIEWER_LEAKS_H
-#define VIEWER_LEAKS_H
+#pragma once
 
 #include "../moments/timeline.h"
 
@@ -30,5 +29,3 @@ void leaks_find(struct leaks *out, struct timeline *t);
 void leaks_free(struct leaks *l);
 /* The leak at a line, of one of these classes (bits); NULL = it does not grow. */
 struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owner *o);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts shared by the answers of several commands. */
-#ifndef VIEWER_PARTS_H
-#define VIEWER_PARTS_H
+#pragma once
 
 #include "../base/emit.h"
 #include "../classes/classify.h"
@@ -36,5 +35,3 @@ bool device_is_simulated(const struct defs *d, int device);
 const char *device_words(const struct defs *d, int device, char *buf, size_t room);
 /* Only the name: "h100-80g". Returns buf. */
 const char *device_card(const struct defs *d, int device, char *buf, size_t room);
-
-#endif

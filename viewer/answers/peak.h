@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The highest moment of a device: when, what, and the lines of code that hold it. */
-#ifndef VIEWER_PEAK_H
-#define VIEWER_PEAK_H
+#pragma once
 
 #include "../moments/snapshot.h"
 #include "document.h"
@@ -17,5 +16,3 @@ struct peak_answer {
 void peak_find(struct peak_answer *a, struct timeline *t);
 struct row_peak peak_document(struct peak_answer *a); /* lives as long as a */
 void peak_free(struct peak_answer *a);
-
-#endif

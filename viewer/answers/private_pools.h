@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The private pools of the framework's cache at a moment, by kind, each with the line that most of
  * it was made by. */
-#ifndef VIEWER_PRIVATE_POOLS_H
-#define VIEWER_PRIVATE_POOLS_H
+#pragma once
 
 #include "../moments/room.h"
 #include "../recording/owners.h"
@@ -50,5 +49,3 @@ struct rows_private_pool private_pools_rows(const struct pool_sums *sums);
  * line behind it; and freed blocks that wait. */
 void private_pools_print(const struct pool_sums *sums, const struct room *room, int width,
 			 struct emit *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data of a report, for its text and its JSON. */
-#ifndef VIEWER_REPORT_H
-#define VIEWER_REPORT_H
+#pragma once
 
 #include "../base/human.h"
 #include "../classes/classify.h"
@@ -41,5 +40,3 @@ void report_steps_find(struct report *r); /* fills step_bytes */
 void report_steps(struct report *r, struct emit *out);
 struct rows_report_step report_steps_rows(struct report *r);
 void report_head(const struct report *r, struct emit *out); /* text: the run in one line */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The most that the framework's cache held on a device, whose that was, and how it grew. */
-#ifndef VIEWER_RESERVED_H
-#define VIEWER_RESERVED_H
+#pragma once
 
 #include "../moments/timeline.h"
 #include "private_pools.h"
@@ -26,5 +25,3 @@ uint64_t reserved_varies(uint64_t bytes);
 /* Bytes a step by which the cache grew, in at least half of the steps that are compared: the last
  * three quarters. 0: it did not, or there are too few steps. */
 uint64_t reserved_growth(const struct timeline *t);
-
-#endif

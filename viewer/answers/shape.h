@@ -3,8 +3,7 @@
  * The shape of a trained transformer: given by the user, else inferred from the exact sizes of its
  * parameters and of what it saves for backward. Each figure says where it is from.
  */
-#ifndef VIEWER_SHAPE_H
-#define VIEWER_SHAPE_H
+#pragma once
 
 #include "../moments/snapshot.h"
 
@@ -55,5 +54,3 @@ bool shape_has(const struct shape *s, enum shape_figure f);
 double shape_get(const struct shape *s, enum shape_figure f); /* 0 if unknown */
 const char *shape_name(enum shape_figure f);		      /* "layers" */
 const char *shape_source(enum figure_source s);		      /* "inferred" */
-
-#endif

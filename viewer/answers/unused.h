@@ -8,8 +8,7 @@
  * leaves them out, while weights that were made after their last use train with some that trained
  * with them, shows that a new phase has begun, but not that no later one returns to them.
  */
-#ifndef VIEWER_UNUSED_H
-#define VIEWER_UNUSED_H
+#pragma once
 
 #include "../moments/snapshot.h"
 #include "holders.h"
@@ -28,5 +27,3 @@ void unused_at_end(struct unused *u, struct timeline *t);
 void unused_free(struct unused *u);
 /* "parameters 1.0 GiB, optimizer state 2.0 GiB". Returns buf. */
 const char *unused_words(const struct unused *u, char *buf, size_t room);
-
-#endif

@@ -3,8 +3,7 @@
  * Values that a simulated device had not computed when the program read them: those that decided a
  * size or a branch, and those that were only read (a loss that is logged).
  */
-#ifndef VIEWER_VALUES_H
-#define VIEWER_VALUES_H
+#pragma once
 
 #include "../model/side_tables.h"
 #include "../recording/owners.h"
@@ -43,5 +42,3 @@ const char *values_waiting(const struct values *v, char text[VALUES_SENTENCE]);
 void values_text(const struct values *v, struct emit *out);
 /* Fills its part of a document; false: no such value was read. */
 bool values_document(const struct values *v, struct row_values *row);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits that a recording is checked against, and a sentence for each result. */
-#ifndef VIEWER_BOUNDS_H
-#define VIEWER_BOUNDS_H
+#pragma once
 
 #include "../classes/classify.h"
 #include "../recording/owners.h"
@@ -32,5 +31,3 @@ struct bounds {
 /* 0, or a sentence was said and the exit code; free it either way. */
 int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *w);
 void bounds_free(struct bounds *b);
-
-#endif

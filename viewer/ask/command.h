@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command of the tool. Its options are listed in commands.def, its code is in cmd_NAME.c. */
-#ifndef VIEWER_COMMAND_H
-#define VIEWER_COMMAND_H
+#pragma once
 
 #include "../answers/account.h"
 #include "../base/human.h"
@@ -123,5 +122,3 @@ struct advise;
 /* Advice about one recording; try (NULL: none) first measures what it can of the findings. */
 int advise_recording(const struct advise_options *o, const char *path,
 		     int (*try)(void *ctx, struct advise *a), void *ctx, struct emit *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A question in its thread: where it ends if there is no memory left, and what it says. */
-#ifndef VIEWER_LIBRARY_MACHINE_H
-#define VIEWER_LIBRARY_MACHINE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ int asked_end(struct asked *a, int code);
 
 /* Runs the statement of a question: false if memory ran out in it. What it had allocated stays. */
 #define asked_try(a) (!setjmp((a)->out_of_memory))
-
-#endif

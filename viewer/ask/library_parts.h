@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An open recording, for the files of the library. */
-#ifndef VIEWER_LIBRARY_PARTS_H
-#define VIEWER_LIBRARY_PARTS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -19,5 +18,3 @@ struct gpumemtrace {
 };
 
 void library_hold(struct gpumemtrace *r);
-
-#endif

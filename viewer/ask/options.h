@@ -3,8 +3,7 @@
  * A command's options as a table that fills the command's own struct; the help text is made from
  * the same table.
  */
-#ifndef VIEWER_OPTIONS_H
-#define VIEWER_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ void options_help(const struct command *c, FILE *out);
  * list. */
 const char *options_guess(const char *word, const char *(*next)(const void *ctx, size_t i),
 			  const void *ctx);
-
-#endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions about recordings, found by the command's name. */
-#ifndef VIEWER_QUESTIONS_H
-#define VIEWER_QUESTIONS_H
+#pragma once
 
 #include "command.h"
 
 const struct command *question_find(const char *name); /* or NULL */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small questions about numbers. */
-#ifndef VIEWER_ARITHMETIC_H
-#define VIEWER_ARITHMETIC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ static inline unsigned arithmetic_log2(uint64_t n)
 {
 	return 63 - (unsigned)__builtin_clzll(n | 1);
 }
-
-#endif

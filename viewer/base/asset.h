@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file that the tool carries inside it, from build time on; behind its end stands a zero. */
-#ifndef VIEWER_ASSET_H
-#define VIEWER_ASSET_H
+#pragma once
 
 #ifndef ASSET_FILE /* browser/system.h has that of its assembler */
 #define ASSET_FILE(name, path)                                                        \
@@ -9,6 +8,4 @@
 		"\nasset_" #name ":\n.incbin \"" path "\"\nasset_end_" #name          \
 		":\n.byte 0\n.previous\n");                                           \
 	extern const char asset_##name[], asset_end_##name[]
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes that grow at their end. */
-#ifndef VIEWER_BYTES_H
-#define VIEWER_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ static inline uint64_t bytes_hash(uint64_t hash, const void *bytes, size_t len)
 }
 
 void bytes_free(struct bytes *b);
-
-#endif

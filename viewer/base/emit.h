@@ -7,8 +7,7 @@
  *
  * In JSON each command prints one document (or several, one a line).
  */
-#ifndef VIEWER_EMIT_H
-#define VIEWER_EMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ void emit_escaped(struct emit *e, const char *text);
 
 /* The same without an end of line and as it is: for what is known to hold no foreign text. */
 void emit_raw(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

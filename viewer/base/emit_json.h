@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes strings of any bytes: as JSON, or for a terminal. */
-#ifndef VIEWER_EMIT_JSON_H
-#define VIEWER_EMIT_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ size_t emit_plain_width(const char *s, size_t len); /* columns of what that prin
 
 /* Bytes of the UTF-8 character at s, 0 if there is none; len is not 0. */
 size_t emit_utf8(const char *s, size_t len);
-
-#endif

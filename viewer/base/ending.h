@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ends of texts, and beginnings. */
-#ifndef VIEWER_ENDING_H
-#define VIEWER_ENDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ static inline bool begins_formula(const char *s, size_t len)
 {
 	return len && memchr("=+-@'\t\r", s[0], 7);
 }
-
-#endif

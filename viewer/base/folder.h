@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A folder of a command's own, which goes with it. */
-#ifndef VIEWER_FOLDER_H
-#define VIEWER_FOLDER_H
+#pragma once
 
 #include <limits.h>
 
 /* A new one whose name has that word. 0, or an exit code after one error message. */
 int folder_make(char path[PATH_MAX], const char *word);
 void folder_remove(const char *path); /* and the files in it */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as people read them. Each function writes into the caller's buffer and returns it. */
-#ifndef VIEWER_HUMAN_H
-#define VIEWER_HUMAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ bool amount_parse(const char *text, struct amount *a);
 
 /* In bytes, a share being of `all`. */
 uint64_t amount_bytes(const struct amount *a, uint64_t all);
-
-#endif

@@ -3,8 +3,7 @@
  * Reads JSON in place: a value is a part of the text, and nothing is copied until a caller requests
  * it. Invalid JSON reads as missing values.
  */
-#ifndef VIEWER_JSON_H
-#define VIEWER_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ int64_t json_signed(struct json v);
 /* The text of a string, cut where the room ends; returns buf. */
 const char *json_string(struct json v, char *buf, size_t room);
 bool json_is(struct json v, const char *text); /* a string of exactly this text */
-
-#endif

@@ -5,8 +5,7 @@
  * of its own: the command (machine.c, a terminal) and the library (ask/library_machine.c, no
  * terminal and no environment).
  */
-#ifndef VIEWER_MACHINE_H
-#define VIEWER_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool machine_terminal(FILE *f, unsigned *columns, unsigned *rows);
 bool machine_moves(FILE *f);
 /* A file is written under a temporary name: a signal that ends the process removes it. */
 void machine_unfinished(const char *path, bool begins);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A hash table from 64-bit keys to 32-bit values. Open addressing, grows; 0 is a key like any
  * other. */
-#ifndef VIEWER_MAP_H
-#define VIEWER_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ uint32_t map_number(struct map *m, uint64_t key, size_t next);
 /* Keys from what is longer, going on from another one (or any seed). */
 uint64_t map_hash(uint64_t from, const void *bytes, size_t len);
 uint64_t map_hash_text(uint64_t from, const char *text);
-
-#endif

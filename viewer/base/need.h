@@ -3,8 +3,7 @@
  * Memory that is there, or the command says so and ends with 3 (the library: the question does).
  * Only the viewer may do that; nothing here ever runs inside a traced program.
  */
-#ifndef VIEWER_NEED_H
-#define VIEWER_NEED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -23,5 +22,3 @@ void *need_grow(void *v, size_t *room, size_t count, size_t each);
 /* The place of one more element of v. */
 #define need_item(v, count, room) \
 	((v) = need_grow(v, &(room), count, sizeof(*(v))), &(v)[(count)++])
-
-#endif

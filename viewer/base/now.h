@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A clock that no one sets: for waits, and for the times of events (format/FORMAT.md). */
-#ifndef VIEWER_NOW_H
-#define VIEWER_NOW_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -23,5 +22,3 @@ static inline double now_seconds(void)
 {
 	return (double)now_ns() / 1e9;
 }
-
-#endif

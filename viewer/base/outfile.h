@@ -3,8 +3,7 @@
  * Checks and makes output files. The tool's own earlier output may be replaced, other files may
  * not.
  */
-#ifndef VIEWER_OUTFILE_H
-#define VIEWER_OUTFILE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ int outfile_open(struct outfile *o, const char *path, const char *head, const ch
 int outfile_begin(struct outfile *o, const char *path);
 int outfile_commit(struct outfile *o);
 void outfile_drop(struct outfile *o); /* discards the file */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files for reading, whose names people or recordings gave. */
-#ifndef VIEWER_PLAIN_FILE_H
-#define VIEWER_PLAIN_FILE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,5 +11,3 @@ FILE *file_open_stream(const char *path); /* the same; NULL with errno */
 
 /* A message for a file that could not be opened or read, by its errno. */
 const char *file_trouble(int err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads small files of /proc about processes and the system. */
-#ifndef VIEWER_PROC_H
-#define VIEWER_PROC_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ long proc_status(pid_t pid, const char *name);
 /* The fields of /proc/PID/stat behind the name of the program, beginning with its state, or
  * NULL. */
 const char *proc_stat(char text[PROC_STAT], pid_t pid);
-
-#endif

@@ -3,8 +3,7 @@
  * Messages and exit codes. A command prints its messages on stderr, each behind the name of the
  * command; the library keeps them for its caller (machine.h).
  */
-#ifndef VIEWER_SAY_H
-#define VIEWER_SAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void say_progress_end(void);
 void say_command(const char *name); /* NULL: the program itself */
 void say_before(void (*f)(void));   /* called before each line, or NULL */
 void say_progress_off(void);	    /* for a command that owns the screen */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names in commands that people are to paste into a shell. */
-#ifndef VIEWER_SHELL_H
-#define VIEWER_SHELL_H
+#pragma once
 
 #include <limits.h>
 
@@ -10,5 +9,3 @@
 /* The path as one word: in quotes where it needs them, "./-x" if it would be an option. Bytes that
  * a terminal cannot show stand in $'...', which bash and zsh know. */
 const char *shell_word(const char *path, char buf[SHELL_WORD]);
-
-#endif

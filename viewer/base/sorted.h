@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A place in a sorted row, found by halves. */
-#ifndef VIEWER_SORTED_H
-#define VIEWER_SORTED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ static inline int sorted_numbers(const void *a, const void *b)
 
 	return *x < *y ? -1 : *x > *y;
 }
-
-#endif

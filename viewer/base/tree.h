@@ -5,8 +5,7 @@
  * two short arrays, and no order of insertion makes it slow. A table of the most recent blocks
  * saves most searches. Blocks do not move while they live.
  */
-#ifndef VIEWER_TREE_H
-#define VIEWER_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ void tree_free(struct tree *t);
 #define TREE_EACH(t, b)                              \
 	for (struct block *b = tree_from((t), 0); b; \
 	     b = b->addr == UINT64_MAX ? NULL : tree_from((t), b->addr + 1))
-
-#endif

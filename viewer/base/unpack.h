@@ -3,8 +3,7 @@
  * A whole file in memory, read as it is or unpacked (zstd, gzip, xz, the
  * first file of a zip archive, the snapshot in a page of memory_viz), up to a size limit.
  */
-#ifndef VIEWER_UNPACK_H
-#define VIEWER_UNPACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void unpack_free(struct unpacked *u);
 /* Recognizes packed files by their first bytes; all that matters are the first UNPACK_START. */
 #define UNPACK_START 4096
 bool unpack_recognises(const void *start, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Characters of names in program text. */
-#ifndef VIEWER_WORD_H
-#define VIEWER_WORD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ static inline bool word_has(char c)
 	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
 	       (c >= 'A' && c <= 'Z');
 }
-
-#endif

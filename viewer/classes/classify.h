@@ -3,8 +3,7 @@
  * What a block is for at a moment: the first rule of a table that fits. A verdict keeps the rule
  * and what it rests on, so that the reason can be given.
  */
-#ifndef VIEWER_CLASSIFY_H
-#define VIEWER_CLASSIFY_H
+#pragma once
 
 #include "../model/model.h"
 #include "../recording/owners.h"
@@ -61,5 +60,3 @@ int verdict_percent(const struct classifier *c, struct verdict v);
 /* One or two sentences: what the verdict rests on, and where and when the block was born. */
 void verdict_reason(struct classifier *c, struct verdict v, const struct block *b, char *buf,
 		    size_t room);
-
-#endif

@@ -3,8 +3,7 @@
  * What a rule may ask of a life: where it was born and where it ended, by the passes that had begun
  * then, and what autograd said of it. Rules read no member of a life by themselves.
  */
-#ifndef VIEWER_LIFE_H
-#define VIEWER_LIFE_H
+#pragma once
 
 #define ANY_TAG (~0u)
 
@@ -232,5 +231,3 @@ static inline uint32_t life_rank(const struct history *h)
 {
 	return h->concluded.rank;
 }
-
-#endif

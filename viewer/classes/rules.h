@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files of the classifier only: what a rule may look at, and the rules by their kind of
  * evidence. */
-#ifndef VIEWER_RULES_H
-#define VIEWER_RULES_H
+#pragma once
 
 #include "classify.h"
 #include "study.h"
@@ -84,5 +83,3 @@ uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* 
 bool block_is_gathered(struct classifier *c, const struct history *h);
 bool block_is_bucket(struct classifier *c, const struct history *h);
 bool block_is_of_graph_alone(struct classifier *c, const struct history *h);
-
-#endif

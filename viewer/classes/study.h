@@ -4,8 +4,7 @@
  * that one line makes, blocks that take the place of others, what passes keep. Only what has
  * happened counts, nothing is guessed ahead. Rules ask it; nobody else needs it.
  */
-#ifndef VIEWER_STUDY_H
-#define VIEWER_STUDY_H
+#pragma once
 
 #include "../model/model.h"
 
@@ -218,5 +217,3 @@ void study_settle_old(struct study *st);
 bool study_is_old(const struct study *st, const struct history *h);
 /* NULL: no such block is known. After model_settle. */
 const struct study_size *study_size_of(const struct study *st, uint64_t size);
-
-#endif

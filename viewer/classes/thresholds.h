@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers that rules compare with, each with the reason for its value. */
-#ifndef VIEWER_THRESHOLDS_H
-#define VIEWER_THRESHOLDS_H
+#pragma once
 
 enum {
 	/* What a confidence means: see the manual of `why`. Hundredths of a percent. */
@@ -25,5 +24,3 @@ enum {
 	LAYERS_LEAST = 4,
 	CACHE_LEAST = 64 << 10,
 };
-
-#endif

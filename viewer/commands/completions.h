@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scripts that let a shell complete commands and options, made from the commands' own tables. */
-#ifndef VIEWER_COMPLETIONS_H
-#define VIEWER_COMPLETIONS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -11,5 +10,3 @@
 /* shell: "bash" or "zsh"; else a sentence is said. An exit code. */
 int completions_print(FILE *out, const char *shell, const struct command *const *commands,
 		      size_t count);
-
-#endif

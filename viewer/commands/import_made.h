@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings made from memory snapshots by `import` and `attach`. */
-#ifndef VIEWER_IMPORT_MADE_H
-#define VIEWER_IMPORT_MADE_H
+#pragma once
 
 #include "../answers/document.h"
 #include "../recording/recording.h"
@@ -16,5 +15,3 @@ int import_look(struct recording *r, const char *file, uint64_t *events);
  * row_import_note, for a list whose context is the recording's definitions. */
 bool import_note_row(void *defs, size_t i, struct row_import_note *row);
 size_t import_note_rows(const struct recording *r);
-
-#endif

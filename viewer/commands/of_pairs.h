@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command of two runs: it runs once for each pair of recordings, in a process of its own. */
-#ifndef VIEWER_OF_PAIRS_H
-#define VIEWER_OF_PAIRS_H
+#pragma once
 
 #include "../ask/command.h"
 
 int of_pairs(const struct command *c, void *options, const struct options_common *common,
 	     struct emit *out);
-
-#endif

@@ -3,12 +3,9 @@
  * A command and the recordings it was given: one, all of a run, or that of one rank. A command
  * itself knows of one recording only; it runs once for each, in a process of its own.
  */
-#ifndef VIEWER_OF_RANKS_H
-#define VIEWER_OF_RANKS_H
+#pragma once
 
 #include "../ask/command.h"
 
 int of_ranks(const struct command *c, void *options, const struct options_common *common,
 	     struct emit *out);
-
-#endif

@@ -3,8 +3,7 @@
  * Sends text that is longer than the screen through $PAGER, or less. Only on a terminal, and only
  * once there is more than a screenful. A process has one pager, as it has one stdout.
  */
-#ifndef VIEWER_PAGER_H
-#define VIEWER_PAGER_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,5 +11,3 @@
 FILE *pager_open(void);
 /* Shows buffered text, or waits until the user leaves the pager. */
 void pager_close(FILE *f);
-
-#endif

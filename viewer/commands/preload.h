@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Paths of this installation's libraries, and the environment that loads them. */
-#ifndef VIEWER_PRELOAD_H
-#define VIEWER_PRELOAD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ int preload_set(bool simulated);
 
 /* The simulated device, loaded into this process; NULL if it is not installed. */
 void *preload_simulator(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the recording of a run that a command uses. */
-#ifndef VIEWER_RANK_CHOICE_H
-#define VIEWER_RANK_CHOICE_H
+#pragma once
 
 #include "../ranks/ranks_find.h"
 #include "../ask/command.h"
@@ -15,5 +14,3 @@ int rank_choose_one(const struct ranks_run *run, const char *rank, const char *w
 /* The error that a command needs one recording and none was chosen, with a list of them. Returns
  * the exit code. */
 int rank_needed(const struct command *c, const struct ranks_run *run, const char *where);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where `run` has its program record to, and what lies there from before. */
-#ifndef VIEWER_RUN_OUTPUT_H
-#define VIEWER_RUN_OUTPUT_H
+#pragma once
 
 #include <limits.h>
 
@@ -21,5 +20,3 @@ void run_output_glob(const char *pattern, const char *more, char *out, int room)
 
 /* A path as one reads it here: without the folder that we are in. */
 const char *run_output_short(const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Properties of a program file that matter for the preload. */
-#ifndef VIEWER_RUN_PROGRAM_H
-#define VIEWER_RUN_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ char **run_program_python(char **command);
  * 127 or 126 (after an error message) if it could not be started. Calls `watch` every second. */
 int child_run(char **argv, void (*watch)(void *ctx), void *ctx);
 int child_signal(void); /* that ended it; 0 = it ended by itself */
-
-#endif

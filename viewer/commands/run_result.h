@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The result of a program that `run` started: its recordings, or why there is none. */
-#ifndef VIEWER_RUN_RESULT_H
-#define VIEWER_RUN_RESULT_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ void run_result_listen(void);
  * `start`. */
 void run_result_find(struct run_result *r, char **command, const char *pattern,
 		     const struct timespec *start);
-
-#endif

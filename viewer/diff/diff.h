@@ -4,8 +4,7 @@
  * are paired by class and call path. Differences are summed up as findings, the most important
  * first.
  */
-#ifndef VIEWER_DIFF_H
-#define VIEWER_DIFF_H
+#pragma once
 
 #include "../base/emit.h"
 #include "diff_side.h"
@@ -158,5 +157,3 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room);
 const char *diff_change(char buf[48], uint64_t before, uint64_t after);	 /* "+1.0 MiB" */
 const char *diff_percent(char buf[48], uint64_t before, uint64_t after); /* "+12.5 %" */
 const char *diff_commit(const struct diff_side *s, char *buf, size_t room);
-
-#endif

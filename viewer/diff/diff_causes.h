@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The causes of a comparison, between the files that know them: each looks for its own and makes a
  * finding of what it takes. */
-#ifndef VIEWER_DIFF_CAUSES_H
-#define VIEWER_DIFF_CAUSES_H
+#pragma once
 
 #include "diff.h"
 
@@ -27,5 +26,3 @@ void diff_find_reach(struct diff *d);
 void diff_find_passes(struct diff *d);
 void diff_find_backwards(struct diff *d);
 void diff_find_scale(struct diff *d, const struct diff_sums *sums);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison as a document, and its faces for people. */
-#ifndef VIEWER_DIFF_DOCUMENT_H
-#define VIEWER_DIFF_DOCUMENT_H
+#pragma once
 
 #include "../answers/columns.h"
 #include "../recording/owner_words.h"
@@ -35,5 +34,3 @@ void diff_document_free(struct diff_document *doc);
 
 /* Prints text, or Markdown if out is Markdown. */
 void diff_print(const struct diff_document *doc, struct emit *out, long top);
-
-#endif

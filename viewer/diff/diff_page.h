@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison as a page: the document that page/assets/diff_*.js show. */
-#ifndef VIEWER_DIFF_PAGE_H
-#define VIEWER_DIFF_PAGE_H
+#pragma once
 
 #include "../page/page.h"
 #include "../page/page_redact.h"
@@ -15,5 +14,3 @@ void diff_page(struct diff *d, struct page_text *text, struct redact *redact);
 
 /* The tree of call paths, and the bytes of both sides on them. */
 void diff_stacks_emit(struct page *p, const struct diff *d);
-
-#endif

@@ -3,8 +3,7 @@
  * One of the two recordings: its steps, its call paths in terms that can be compared with the
  * other's, and the blocks alive at a moment, summed up by class and call path.
  */
-#ifndef VIEWER_DIFF_SIDE_H
-#define VIEWER_DIFF_SIDE_H
+#pragma once
 
 #include "../answers/leaks.h"
 #include "../answers/reserved.h"
@@ -125,5 +124,3 @@ struct diff_spans {
 	uint64_t apart; /* 0 = none */
 };
 struct diff_spans diff_furthest_apart(const struct diff_side *old, const struct diff_side *new);
-
-#endif

@@ -4,8 +4,7 @@
  * of them at the end. Everything between the first 8 bytes and the index is an Arrow stream, so
  * that a reader of a pipe can take batches as they come.
  */
-#ifndef VIEWER_ARROW_H
-#define VIEWER_ARROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -63,5 +62,3 @@ void arrow_flush(struct arrow *a);
 
 /* Writes the remaining rows and the index. The file stays open; the caller checks its errors. */
 void arrow_close(struct arrow *a);
-
-#endif

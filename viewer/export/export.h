@@ -4,8 +4,7 @@
  * per format. Every format uses the same tables: those of the whole run, each block with its class,
  * and the blocks alive at a moment.
  */
-#ifndef VIEWER_EXPORT_H
-#define VIEWER_EXPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -67,5 +66,3 @@ uint64_t export_frame_key(const struct frame *f, const char *name);
 
 /* Wall clock, nanoseconds since 1970. */
 uint64_t export_wall(const struct export *x, uint64_t time_ns);
-
-#endif

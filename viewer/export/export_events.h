@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of events: every event of a recording, one row each. */
-#ifndef VIEWER_EXPORT_EVENTS_H
-#define VIEWER_EXPORT_EVENTS_H
+#pragma once
 
 #include "export_table.h"
 
@@ -37,5 +36,3 @@ struct export_event_rows {
 int export_event_row(void *rows, const struct gmt_event *e);
 
 int export_events(struct recording *r, const struct export_events *table);
-
-#endif

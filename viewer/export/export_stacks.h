@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks alive at a moment, summed up by class and stack: the data of profiles. */
-#ifndef VIEWER_EXPORT_STACKS_H
-#define VIEWER_EXPORT_STACKS_H
+#pragma once
 
 #include "export.h"
 
@@ -26,5 +25,3 @@ struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const s
 /* Frames of the kind that --stacks selects, innermost first, in x->stacks; returns their number. */
 size_t stack_sum_frames(const struct stack_sum *s, struct export *x);
 void stack_sums_free(struct stack_sums *s);
-
-#endif

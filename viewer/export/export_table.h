@@ -3,8 +3,7 @@
  * All blocks as rows of a table: first the freed ones in the order of their ends, then the live
  * ones in the order of their births.
  */
-#ifndef VIEWER_EXPORT_TABLE_H
-#define VIEWER_EXPORT_TABLE_H
+#pragma once
 
 #include "arrow.h"
 #include "export.h"
@@ -47,5 +46,3 @@ void export_row(struct export *x, uint32_t life, unsigned wanted,
 /* Calls row(ctx, cells) for each block. */
 void export_table(struct export *x, void (*row)(void *ctx, const struct export_cell *cells),
 		  void *ctx);
-
-#endif

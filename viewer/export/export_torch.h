@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files that write PyTorch's memory snapshots only. */
-#ifndef VIEWER_EXPORT_TORCH_H
-#define VIEWER_EXPORT_TORCH_H
+#pragma once
 
 #include "../recording/pickle_write.h"
 #include "export.h"
@@ -26,5 +25,3 @@ void export_torch_class(struct pickler *p, int class);
  * there.
  */
 void export_torch_category(struct pickler *p, bool *named, const char *action, int class);
-
-#endif

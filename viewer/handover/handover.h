@@ -4,8 +4,7 @@
  * the question, so that any Python will do; the answer comes back line by line. Signals that would
  * end this process are passed on, so that nothing half done stays.
  */
-#ifndef VIEWER_HANDOVER_H
-#define VIEWER_HANDOVER_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -42,5 +41,3 @@ int handover_ask(struct handover *h, const char *python);
 void handover_listen(struct sigaction old[HANDOVER_SIGNALS], bool even_ignored);
 int handover_stop(const struct sigaction old[HANDOVER_SIGNALS]);
 bool handover_interrupted(void);
-
-#endif

@@ -3,8 +3,7 @@
  * The tables of a lake and the rows that a recording has in them. They go out as CSV; Python
  * (python/gpumemtrace/lake) makes Parquet files of them, and knows where these stand.
  */
-#ifndef VIEWER_LAKE_H
-#define VIEWER_LAKE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -114,5 +113,3 @@ struct defs_text lake_identity(const struct defs *d, size_t i, const char **name
 
 /* Takes out of a command what names one run of it. */
 void lake_program(char *command);
-
-#endif

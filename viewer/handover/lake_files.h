@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lakes and recordings that operands name, and which of the recordings are of one run. */
-#ifndef VIEWER_LAKE_FILES_H
-#define VIEWER_LAKE_FILES_H
+#pragma once
 
 #include "../base/emit.h"
 #include "../ranks/ranks_look.h"
@@ -22,5 +21,3 @@ void lake_files_emit(const struct lake_files *files, struct emit *e);
 bool lake_is_one(const char *path);
 /* Or is an address; else an error was said. */
 bool lake_may_be(const char *path);
-
-#endif

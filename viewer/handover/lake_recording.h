@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a recording's rows into every table that the writer has. */
-#ifndef VIEWER_LAKE_RECORDING_H
-#define VIEWER_LAKE_RECORDING_H
+#pragma once
 
 #include "../answers/peak.h"
 #include "../recording/recording.h"
@@ -27,5 +26,3 @@ const char *lake_module(struct lake_rows *x, uint32_t stack);
 
 void lake_device_rows(struct lake_rows *x);			   /* devices, classes */
 void lake_rank_row(struct lake_rows *x, struct peak_answer *peak); /* and the rows of growth */
-
-#endif

@@ -6,11 +6,8 @@
  * order: {"error": ...}, or {"bytes": N} and behind it N bytes: for each table a line "NAME BYTES"
  * and its rows. Those of the large tables go to the file FOLDER/NTH.NAME.
  */
-#ifndef VIEWER_LAKE_WORK_H
-#define VIEWER_LAKE_WORK_H
+#pragma once
 
 #define LAKE_WORK "--lake-rows"
 
 int lake_work(char *const *words); /* behind that; an exit code */
-
-#endif

@@ -3,8 +3,7 @@
  * A question that Python answers: runs of a program on simulated cards (python/gpumemtrace/search)
  * or a lake (python/gpumemtrace/lake). The answer comes back in parts, which are printed here.
  */
-#ifndef VIEWER_QUESTION_H
-#define VIEWER_QUESTION_H
+#pragma once
 
 #include <signal.h>
 #include <stdio.h>
@@ -47,5 +46,3 @@ struct card {
 
 /* Like question_begin, with the program, its environment and the cards. */
 void search_begin(struct question *q, const char *what, const struct card *cards, size_t count);
-
-#endif

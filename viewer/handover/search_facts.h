@@ -10,11 +10,8 @@
  *   written PATH    null unless its process still writes it
  *   complete PATH   the run was ended by gpumemtrace: makes a whole recording of it that says so
  */
-#ifndef VIEWER_SEARCH_FACTS_H
-#define VIEWER_SEARCH_FACTS_H
+#pragma once
 
 #define SEARCH_FACTS "--search-facts" /* in place of a command */
 
 int search_facts(void); /* returns the exit code */
-
-#endif

@@ -5,8 +5,7 @@
  * one step is like another, and what is equal in them takes next to nothing. A piece that is asked
  * for comes back.
  */
-#ifndef VIEWER_CHUNKS_H
-#define VIEWER_CHUNKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ static inline uint8_t *chunks_change(struct chunks *c, size_t i)
 	}
 	return chunk;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * What the framework's cache and the whole device were, from which event on: a row for each change,
  * in order of events. A program may change its cache with every block, so a row holds differences.
  */
-#ifndef VIEWER_DEVICE_LEVELS_H
-#define VIEWER_DEVICE_LEVELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ struct levels_cursor {
 
 void levels_first(struct levels_cursor *c, const struct levels *l);
 void levels_next(struct levels_cursor *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files of spans only. */
-#ifndef VIEWER_DOING_H
-#define VIEWER_DOING_H
+#pragma once
 
 #include "spans.h"
 
@@ -28,5 +27,3 @@ void levels_end(struct spans *s);
 void levels_begin(struct spans *s, const struct gmt_event *e);
 /* The rows of b become rows of a. */
 void levels_join(struct spans *s, struct span *a, struct span *b);
-
-#endif

@@ -4,8 +4,7 @@
  * thread was doing at both ends, and the facts that few lives have. Everybody else has enough of
  * struct block and the class.
  */
-#ifndef VIEWER_HISTORY_H
-#define VIEWER_HISTORY_H
+#pragma once
 
 #include "../base/tree.h"
 #include "lives.h"
@@ -76,5 +75,3 @@ static inline struct history *live_after(const struct tree *t, const struct hist
 }
 
 #define LIVE_EACH(t, b) for (struct history *b = live_from((t), 0); b; b = live_after((t), b))
-
-#endif

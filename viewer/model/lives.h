@@ -8,8 +8,7 @@
  *
  * A question about a moment is a scan: born at or before it, and not dead at it.
  */
-#ifndef VIEWER_LIVES_H
-#define VIEWER_LIVES_H
+#pragma once
 
 #include "../../format/record.h"
 #include "device_levels.h"
@@ -254,5 +253,3 @@ void lives_walk_first(struct lives_walk *w, const struct lives *l);
 void lives_walk_next(struct lives_walk *w);
 /* The births before that life's are left out; changes of theirs still come. */
 void lives_walk_skip(struct lives_walk *w, uint32_t life);
-
-#endif

@@ -6,8 +6,7 @@
  * After one run over the events and model_settle the table of lives knows every block, dead or
  * alive, and a question about a moment is a scan over it.
  */
-#ifndef VIEWER_MODEL_H
-#define VIEWER_MODEL_H
+#pragma once
 
 #include "../base/map.h"
 #include "../base/tree.h"
@@ -212,5 +211,3 @@ bool model_has_memory(const struct model_device *d); /* it had some, or was refu
 /* The device with the highest peak, -1 if there is none. */
 int model_main_device(const struct model *m);
 bool model_is_device_memory(uint64_t memory); /* enum gmt_mem: it takes room on a device */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files of the model only. */
-#ifndef VIEWER_MODEL_PARTS_H
-#define VIEWER_MODEL_PARTS_H
+#pragma once
 
 #include "model.h"
 
@@ -41,5 +40,3 @@ void model_expect_block(struct model_device *d, struct history *segment);
 void model_drop_segment(struct model_device *d, const struct history *segment);
 void model_note_mark(struct model *m, const struct gmt_event *e);
 void model_look_at_buckets(struct model *m, const struct gmt_event *e);
-
-#endif

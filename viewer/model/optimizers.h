@@ -8,8 +8,7 @@
  * A step of which the place is not known (it needed no memory, or the recording was paused) is of
  * one that is known from other steps; a place that is not known makes no optimizer of its own.
  */
-#ifndef VIEWER_OPTIMIZERS_H
-#define VIEWER_OPTIMIZERS_H
+#pragma once
 
 #include "../recording/stacks.h"
 #include "spans.h"
@@ -56,5 +55,3 @@ const char *optimizers_of_spans(const struct spans *s, const struct defs *defs, 
 				size_t room);
 /* Tensors of a parameter's size that it keeps; negative: not known, or smaller ones. */
 int optimizer_tensors(const char *name);
-
-#endif

@@ -5,8 +5,7 @@
  * a block belongs to counts: a capture by its stream, else by its thread; a pool that the program
  * takes from by the thread alone.
  */
-#ifndef VIEWER_PRIVATE_POOL_H
-#define VIEWER_PRIVATE_POOL_H
+#pragma once
 
 #include "../../format/record.h"
 
@@ -36,5 +35,3 @@ uint32_t pools_number(struct pools *p, uint64_t first, uint64_t second);
 /* The pool of a block that is taken now, 0 = the common one. */
 uint32_t pools_of(const struct pools *p, const struct gmt_event *e);
 void pools_free(struct pools *p);
-
-#endif

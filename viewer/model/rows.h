@@ -3,8 +3,7 @@
  * Storage of a table's rows, in pieces. A pointer to a row is good until chunks_rest, and as long
  * as the table if that has no pool.
  */
-#ifndef VIEWER_ROWS_H
-#define VIEWER_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ static inline void *rows_at(const struct row_store *r, uint32_t i)
 {
 	return chunks_at(r->chunks, i >> ROWS_PIECE_BITS) + (i & (ROWS_PIECE - 1)) * r->each;
 }
-
-#endif

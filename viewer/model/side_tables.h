@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables beside that of the lives: values that were read, exact sizes, waits for other streams. */
-#ifndef VIEWER_SIDE_TABLES_H
-#define VIEWER_SIDE_TABLES_H
+#pragma once
 
 #include "../../format/record.h"
 #include "../base/map.h"
@@ -76,5 +75,3 @@ static inline bool waits_at(const struct wait_row *row, uint64_t seq)
 }
 
 void waits_free(struct waits *w);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Phases are of the process; bytes are kept for every curve that was registered.
  */
-#ifndef VIEWER_SPANS_H
-#define VIEWER_SPANS_H
+#pragma once
 
 #include "../base/map.h"
 #include "../recording/defs.h"
@@ -200,5 +199,3 @@ char phase_letter(enum phase phase);	  /* in a chart of characters */
 
 /* a takes in b, which begins where it ended or overlaps it. */
 void extent_join(struct extent *a, const struct extent *b);
-
-#endif

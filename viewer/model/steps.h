@@ -9,8 +9,7 @@
  * Forward passes without gradients (no_grad, inference_mode) that some steps go without are no part
  * of a step's work: a validation loop. Those that each step has, a teacher's say, are.
  */
-#ifndef VIEWER_STEPS_H
-#define VIEWER_STEPS_H
+#pragma once
 
 #include "../recording/stacks.h"
 #include "spans.h"
@@ -69,5 +68,3 @@ const struct span *steps_span(const struct steps *steps, const struct spans *s, 
 
 const char *steps_basis_name(enum steps_basis basis); /* "optimizer" */
 const char *steps_basis_text(enum steps_basis basis); /* "by the optimizer's steps" */
-
-#endif

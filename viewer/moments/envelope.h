@@ -4,8 +4,7 @@
  * last with the event they came with, and the classes at the most and at the last: exact values all
  * of them, so no spike is lost, and the sum of the classes is the total that stands beside it.
  */
-#ifndef VIEWER_ENVELOPE_H
-#define VIEWER_ENVELOPE_H
+#pragma once
 
 #include "series.h"
 
@@ -56,5 +55,3 @@ void envelope_end(struct envelope *e);
 
 /* The bucket with the highest total; the first of them. */
 const struct envelope_bucket *envelope_peak(const struct envelope *e);
-
-#endif

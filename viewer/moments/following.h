@@ -6,8 +6,7 @@
  * passed over are remembered, and where one of them comes all the same, all is read anew. What is
  * defined meanwhile is taken up as it comes; where a library was loaded, names are looked up anew.
  */
-#ifndef VIEWER_FOLLOWING_H
-#define VIEWER_FOLLOWING_H
+#pragma once
 
 #include "timeline.h"
 
@@ -37,5 +36,3 @@ struct following {
 /* 0, or a sentence was said and the exit code, and it is closed. */
 int following_look(struct following *f);
 void following_close(struct following *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The most that each class held, and when: often not at the run's peak. */
-#ifndef VIEWER_HIGHEST_H
-#define VIEWER_HIGHEST_H
+#pragma once
 
 #include "timeline.h"
 
@@ -14,5 +13,3 @@ struct highest {
 void highest_find(struct highest all[CATEGORIES], struct timeline *t);
 /* That moment in words. */
 void highest_instant(struct instant *out, const struct highest *h, struct timeline *t);
-
-#endif

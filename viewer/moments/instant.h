@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A moment in words: "step 2, optimizer step, AdamW _foreach_sqrt". */
-#ifndef VIEWER_INSTANT_H
-#define VIEWER_INSTANT_H
+#pragma once
 
 #include "../model/steps.h"
 #include "../recording/owners.h"
@@ -30,5 +29,3 @@ void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf,
 const char *instant_phrase(const char *text, char *buf, size_t room);
 /* The same as a line of its own: "In step 2, ...". */
 const char *instant_line(const char *text, char *buf, size_t room);
-
-#endif

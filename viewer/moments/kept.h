@@ -3,8 +3,7 @@
  * What the events of a recording came to, kept from question to question while it stays open: the
  * tables, where in the file each part of the events stands, and names of native functions.
  */
-#ifndef VIEWER_KEPT_H
-#define VIEWER_KEPT_H
+#pragma once
 
 #include "../model/model.h"
 #include "../recording/recording.h"
@@ -38,5 +37,3 @@ bool kept_last_until(const struct kept *k, struct recording *r, uint64_t ns,
  * a sentence was said and the exit code. */
 int kept_run(const struct kept *k, struct recording *r, size_t part, size_t count,
 	     int (*event)(void *, const struct gmt_event *), void *ctx);
-
-#endif

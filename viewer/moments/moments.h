@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which event a moment is: what a user writes after --at, found in the first run over the events.
  */
-#ifndef VIEWER_MOMENTS_H
-#define VIEWER_MOMENTS_H
+#pragma once
 
 #include "../model/model.h"
 #include "../recording/recording.h"
@@ -56,5 +55,3 @@ int moments_take(const struct recording *r, struct model *m, struct moment *mo,
  */
 int moments_one(struct recording *r, struct model *m, struct moment *mo, struct moment_query *q,
 		long device);
-
-#endif

@@ -3,8 +3,7 @@
  * Which refusals of memory a recording has, from its marks. A framework that reports them itself is
  * believed; without one, or for a library's own memory, it is the CUDA call that was refused.
  */
-#ifndef VIEWER_REFUSALS_H
-#define VIEWER_REFUSALS_H
+#pragma once
 
 #include "../model/lives.h"
 
@@ -23,5 +22,3 @@ bool refusals_find(struct refusal *out, const struct lives *l, uint64_t nth);
 /* They report them: then its marks alone count. */
 bool refusals_reported(const struct lives *l);
 bool refusals_is_one(const struct lives_mark *m, bool reported);
-
-#endif

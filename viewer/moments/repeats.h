@@ -5,8 +5,7 @@
  * answer about all steps needs none of them, because an event in such a step says nothing that its
  * twin has not said. Short runs have none, so that each of their steps is looked at.
  */
-#ifndef VIEWER_REPEATS_H
-#define VIEWER_REPEATS_H
+#pragma once
 
 #include "../model/lives.h"
 #include "../model/steps.h"
@@ -31,5 +30,3 @@ void repeats_find(struct repeats *r, const struct lives *lives, const struct ste
 void repeats_free(struct repeats *r);
 /* The row of repeated steps that the event is in, or NULL. */
 const struct repeat *repeats_at(const struct repeats *r, uint64_t seq);
-
-#endif

@@ -3,8 +3,7 @@
  * Free memory at a moment: in the framework's cache, in pieces, and on the device. The cache of a
  * private pool serves that pool alone and is not free for other requests.
  */
-#ifndef VIEWER_ROOM_H
-#define VIEWER_ROOM_H
+#pragma once
 
 #include "../model/model.h"
 
@@ -34,5 +33,3 @@ struct room_piece {
 typedef void room_visit(void *ctx, const struct room_piece *piece);
 
 void room_pieces(const struct model *m, const struct moment *mo, room_visit *visit, void *ctx);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * A scan over the tables of a model that has settled; no event is read again.
  */
-#ifndef VIEWER_SERIES_H
-#define VIEWER_SERIES_H
+#pragma once
 
 #include "../classes/classify.h"
 #include "repeats.h"
@@ -72,5 +71,3 @@ bool series_counts(const struct model *m, const struct position *born);
 /* A life as it was after those changes, for the rules; its class. */
 struct verdict series_verdict(struct classifier *c, struct model *m, uint32_t life, unsigned state,
 			      struct block *b);
-
-#endif

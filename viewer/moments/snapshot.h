@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is alive at one moment, with the class of each block and the sum of each class. */
-#ifndef VIEWER_SNAPSHOT_H
-#define VIEWER_SNAPSHOT_H
+#pragma once
 
 #include "../classes/classify.h"
 #include "timeline.h"
@@ -24,5 +23,3 @@ void snapshot_free(struct snapshot *s);
 size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classes);
 /* Bytes of the class of that name ("optimizer_state"); 0 if there is no such class. */
 uint64_t snapshot_bytes(const struct snapshot *s, const char *category);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A recording with its steps: what the commands that speak of steps and modules open. */
-#ifndef VIEWER_TIMELINE_H
-#define VIEWER_TIMELINE_H
+#pragma once
 
 #include "../model/model.h"
 #include "../model/steps.h"
@@ -40,5 +39,3 @@ void timeline_begin(struct timeline *t, struct recording *r);
 
 /* The whole run's highest extent; the index of its item in *step. */
 const struct extent *timeline_peak(const struct timeline *t, size_t *step);
-
-#endif

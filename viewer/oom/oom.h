@@ -4,8 +4,7 @@
  * and what would have made it fit. Facts come from the recording alone; what is concluded from them
  * stands in two tables, oom_causes.def and oom_remedies.def.
  */
-#ifndef VIEWER_OOM_H
-#define VIEWER_OOM_H
+#pragma once
 
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
@@ -215,5 +214,3 @@ void oom_answer(struct oom_answer *a, struct oom *o);
 /* Without what it says of ranks and of values; lives as long as a and its oom. */
 struct row_oom oom_document(struct oom_answer *a);
 void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, struct emit *out);
-
-#endif

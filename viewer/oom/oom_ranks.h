@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings of one run, one of each process, and which of them ran out of memory first. */
-#ifndef VIEWER_OOM_RANKS_H
-#define VIEWER_OOM_RANKS_H
+#pragma once
 
 #include "../recording/running.h"
 #include "oom.h"
@@ -29,5 +28,3 @@ int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth);
 /* It failed so. */
 void oom_ranks_note(struct oom_rank *x, const struct recording *r, const struct refusal *refusal);
 void oom_ranks_free(struct oom_ranks *r);
-
-#endif

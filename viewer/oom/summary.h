@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Findings that matter about a run, most bytes first: one line of each that other commands say at
  * length. */
-#ifndef VIEWER_SUMMARY_H
-#define VIEWER_SUMMARY_H
+#pragma once
 
 #include "../answers/values.h"
 #include "oom.h"
@@ -35,5 +34,3 @@ bool summary_find_end(struct summary *s, struct timeline *t, const char *file);
 void summary_free(struct summary *s);
 struct rows_summary summary_rows(struct summary *s);
 void summary_print(struct summary *s, struct emit *out);
-
-#endif

@@ -6,8 +6,7 @@
  * scripts (page/assets) read nothing else. Every part has a size limit: page_curve.h, page_lives.h
  * and page_names.h describe what is kept and what is summed up.
  */
-#ifndef VIEWER_PAGE_H
-#define VIEWER_PAGE_H
+#pragma once
 
 #include "../base/emit.h"
 #include "../moments/timeline.h"
@@ -90,5 +89,3 @@ void page_oom_emit(struct track *t);
 
 /* The node of a stack of the track's recording. */
 uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq);
-
-#endif

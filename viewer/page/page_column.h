@@ -3,8 +3,7 @@
  * One column of numbers for the page, written into its JSON as one base64 string. bytes_varint
  * appends a number, and the zigzag form of a signed one.
  */
-#ifndef VIEWER_PAGE_COLUMN_H
-#define VIEWER_PAGE_COLUMN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct interned {
 uint32_t interned_put(struct interned *t, const uint32_t *row);
 void interned_emit(const struct interned *t, struct emit *out, const char *key);
 void interned_free(struct interned *t);
-
-#endif

@@ -5,8 +5,7 @@
  * are kept, with all their figures. So every point is exact, every peak is a point, and between two
  * points the curve is never above the higher one. If there are few events, each is a group.
  */
-#ifndef VIEWER_PAGE_CURVE_H
-#define VIEWER_PAGE_CURVE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -44,5 +43,3 @@ struct page_curve page_curve_coarse(const struct page_curve *c, size_t groups);
 void page_curve_emit(const struct page_curve *c, uint64_t first_ns, struct emit *out);
 /* Writes a single point: reserved, used, classes. */
 void page_curve_point(const struct point *p, struct emit *out, const char *key);
-
-#endif

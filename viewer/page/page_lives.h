@@ -4,8 +4,7 @@
  * that live at a key moment, and of the others those that hold most (bytes times the events they
  * lived through). What is left out is counted; the sums of all are the curve's.
  */
-#ifndef VIEWER_PAGE_LIVES_H
-#define VIEWER_PAGE_LIVES_H
+#pragma once
 
 #include "../moments/series.h"
 #include "page_curve.h"
@@ -54,5 +53,3 @@ void page_lives_choose(struct page_lives *l, bool any);
 /* In the order of the series. */
 void lives_change(struct page_lives *l, const struct series_change *c);
 void page_lives_free(struct page_lives *l);
-
-#endif

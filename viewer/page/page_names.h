@@ -5,8 +5,7 @@
  * used up a new one is "(left out)" and a new node is the one that called it. What was left out is
  * counted and said on the page.
  */
-#ifndef VIEWER_PAGE_NAMES_H
-#define VIEWER_PAGE_NAMES_H
+#pragma once
 
 #include "../recording/owners.h"
 #include "page_column.h"
@@ -59,5 +58,3 @@ uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint3
 
 void names_emit(struct names *n, struct emit *out);
 void names_emit_texts(const struct names *n, struct emit *out);
-
-#endif

@@ -5,8 +5,7 @@
  * an argument or the host are removed from names of ranges and threads. The definitions themselves
  * are changed, so that no part of the page can contain the old names.
  */
-#ifndef VIEWER_PAGE_REDACT_H
-#define VIEWER_PAGE_REDACT_H
+#pragma once
 
 #include "../recording/recording.h"
 
@@ -25,5 +24,3 @@ void redact_facts(struct redact *r, struct recording *recording);
 /* The name that replaces a file's name. */
 const char *redact_path(struct redact *r, const char *path);
 void redact_free(struct redact *r);
-
-#endif

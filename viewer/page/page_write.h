@@ -4,8 +4,7 @@
  * JSON documents. The scripts stand between the documents, so that they draw the first before the
  * second is read.
  */
-#ifndef VIEWER_PAGE_WRITE_H
-#define VIEWER_PAGE_WRITE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ struct page_text {
  */
 int page_commit(struct outfile *file, const struct page_text *t, uint64_t *bytes);
 void page_text_free(struct page_text *t); /* the documents */
-
-#endif

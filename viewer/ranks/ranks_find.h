@@ -3,8 +3,7 @@
  * The recordings of one run: those in a folder, or files given by name. A run has one recording per
  * rank. Other files in the folder are ignored and counted.
  */
-#ifndef VIEWER_RANKS_FIND_H
-#define VIEWER_RANKS_FIND_H
+#pragma once
 
 #include "ranks_look.h"
 
@@ -40,5 +39,3 @@ const char *ranks_words_of(const bool *marked, long count, char *buf, size_t roo
 
 /* "0-3, 7" for the marked ranks of this list; for several runs "0-3 of old, 0 of new". */
 const char *ranks_words(const struct ranks_run *r, const bool *marked, char *buf, size_t room);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts about the process that wrote a recording: its rank, its run, its parent. Only recorded
  * facts are read, and a file that cannot be read causes no message. */
-#ifndef VIEWER_RANKS_LOOK_H
-#define VIEWER_RANKS_LOOK_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -57,5 +56,3 @@ void ranks_name(struct rank_file *f);
 /* "WORLD_SIZE is 2 in a.gmt and 4 in b.gmt"; false: nothing says that they are of different runs.
  */
 bool ranks_differ(const struct rank_file *a, const struct rank_file *b, char *why, size_t room);
-
-#endif

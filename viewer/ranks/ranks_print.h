@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run's rows as text, and what stands behind them in JSON. */
-#ifndef VIEWER_RANKS_PRINT_H
-#define VIEWER_RANKS_PRINT_H
+#pragma once
 
 #include "../answers/document.h"
 #include "ranks_table.h"
@@ -24,5 +23,3 @@ struct row_ranks ranks_answer(struct ranks_answer *d); /* table and strays are s
 void ranks_answer_free(struct ranks_answer *d);
 
 void ranks_print_text(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s);
-
-#endif

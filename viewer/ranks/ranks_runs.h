@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides which recordings in one place belong to one run. */
-#ifndef VIEWER_RANKS_RUNS_H
-#define VIEWER_RANKS_RUNS_H
+#pragma once
 
 #include "ranks_find.h"
 
@@ -19,5 +18,3 @@ size_t ranks_run_end(const struct rank_file *items, size_t from, size_t to);
 bool ranks_is_child(const struct rank_file *items, size_t count, const struct rank_file *f);
 
 void ranks_leave(struct ranks_run *run, char *path); /* takes ownership of the path */
-
-#endif

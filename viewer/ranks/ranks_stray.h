@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outlier ranks, and the class and line of code that differ most. */
-#ifndef VIEWER_RANKS_STRAY_H
-#define VIEWER_RANKS_STRAY_H
+#pragma once
 
 #include "ranks_table.h"
 
@@ -36,5 +35,3 @@ size_t ranks_furthest(const struct ranks_strays *s, const struct ranks_table *t)
 
 struct ranks_stray ranks_stray_why(const struct ranks_strays *s, const struct ranks_table *t,
 				   size_t row);
-
-#endif

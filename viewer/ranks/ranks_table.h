@@ -3,8 +3,7 @@
  * One row per rank of a run, from a command's answer for that rank's recording: figures for the
  * columns, and the bytes of each class and line of code at the moment of the answer.
  */
-#ifndef VIEWER_RANKS_TABLE_H
-#define VIEWER_RANKS_TABLE_H
+#pragma once
 
 #include "../base/json.h"
 #include "../base/map.h"
@@ -131,5 +130,3 @@ bool ranks_elsewhere_next(const struct ranks_table *t, struct ranks_elsewhere *l
 uint64_t ranks_elsewhere_context(const struct ranks_table *t);
 /* The most that each rank had reserved on that device, with their contexts, added up. */
 uint64_t ranks_elsewhere_sum(const struct ranks_table *t, const struct ranks_elsewhere *e);
-
-#endif

@@ -4,8 +4,7 @@
  * before the next, and a recording that crashes the reader does not end the others. The results
  * come back in order.
  */
-#ifndef VIEWER_RANKS_WORK_H
-#define VIEWER_RANKS_WORK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ struct ranks_work {
 };
 
 void ranks_work(const struct ranks_work *w);
-
-#endif

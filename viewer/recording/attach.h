@@ -5,8 +5,7 @@
  * another thread there; that one waits for the interpreter's lock as any thread does, runs the
  * source, and ends. All others run on meanwhile.
  */
-#ifndef VIEWER_ATTACH_H
-#define VIEWER_ATTACH_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -20,5 +19,3 @@ bool attach_lives(pid_t pid);
 
 /* Starts the thread; `seconds`: how long to look for a moment to do so. */
 bool attach_start(pid_t pid, const char *source, double seconds, char why[ATTACH_WHY]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files that attach to a process. */
-#ifndef VIEWER_ATTACH_PARTS_H
-#define VIEWER_ATTACH_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ struct stopped {
 };
 
 enum stop { STOP_READY, STOP_BUSY, STOP_FORBIDDEN };
-
-#endif

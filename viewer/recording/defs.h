@@ -4,8 +4,7 @@
  * facts. Each payload is checked when it is added. One that is shorter than its own lengths say is
  * counted and left out.
  */
-#ifndef VIEWER_DEFS_H
-#define VIEWER_DEFS_H
+#pragma once
 
 #include "../../format/reader.h"
 #include "../../format/record.h"
@@ -93,5 +92,3 @@ struct defs_text defs_function(const struct defs *d, uint64_t address);
 struct defs_text defs_meta(const struct defs *d, const char *key);
 /* Whether the recording has code from a file whose path contains that part. */
 bool defs_has_file(const struct defs *d, const char *part);
-
-#endif

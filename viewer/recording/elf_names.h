@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of one ELF file by address, and its line numbers where it has debug information. */
-#ifndef VIEWER_ELF_NAMES_H
-#define VIEWER_ELF_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ void elf_names_close(struct elf_names *n);
 const char *elf_names_function(struct elf_names *n, uint64_t address); /* NULL = unknown */
 const char *elf_names_line(struct elf_names *n, uint64_t address,
 			   unsigned *line); /* file or NULL */
-
-#endif

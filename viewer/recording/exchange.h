@@ -3,8 +3,7 @@
  * The folder in which a target leaves its snapshot, and the source that it runs for that
  * (attach.py). The folder is for the target's user alone; once it is gone the target stops.
  */
-#ifndef VIEWER_EXCHANGE_H
-#define VIEWER_EXCHANGE_H
+#pragma once
 
 #include <limits.h>
 
@@ -25,5 +24,3 @@ struct exchange {
  * early, and the waiting for anything else. */
 bool exchange_run(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY]);
 void exchange_end(struct exchange *x); /* removes the folder */
-
-#endif

@@ -4,8 +4,7 @@
  * takes one as its file. What a snapshot lacks is not made up; what had to be found by a rule is
  * said in the recording's facts ("note.1" and so on).
  */
-#ifndef VIEWER_IMPORT_H
-#define VIEWER_IMPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ int import_file(const char *path, int fd);
 
 /* The same for what is in memory; `error` gets what is wrong with it. */
 bool import_bytes(const void *data, size_t len, int fd, char *error, size_t room);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files of the import only. */
-#ifndef VIEWER_IMPORT_PARTS_H
-#define VIEWER_IMPORT_PARTS_H
+#pragma once
 
 #include "../../format/writer.h"
 #include "../base/json.h"
@@ -152,5 +151,3 @@ void import_trace_begin(struct import *im);
 void import_trace_tell(struct import *im, const struct import_item *item);
 
 enum import_action import_action(const struct import *im, const struct pickle_value *entry);
-
-#endif

@@ -4,8 +4,7 @@
  * room, the function is dropped first, then the beginning of the file's name, the number never. If
  * stdout is not a terminal nothing is cut, because another program or a file gets it.
  */
-#ifndef VIEWER_OWNER_WORDS_H
-#define VIEWER_OWNER_WORDS_H
+#pragma once
 
 #include "defs.h"
 #include "owners.h"
@@ -35,5 +34,3 @@ struct defs_text argv_line(const char *argv, size_t len);
 
 /* The command without the program's folder; of code after -c only its beginning. Returns buf. */
 const char *command_words(const struct defs *d, char *buf, size_t room);
-
-#endif

@@ -4,8 +4,7 @@
  * Python outside of torch and the standard library. If there is none (backward threads run no
  * Python): the backward node, the innermost Python frame, or the library that allocated.
  */
-#ifndef VIEWER_OWNERS_H
-#define VIEWER_OWNERS_H
+#pragma once
 
 #include "../base/tree.h"
 #include "stacks.h"
@@ -53,5 +52,3 @@ bool owners_is_plumbing(const char *file);
 
 /* A file's name in reports: the last part of its path. */
 const char *owners_base(const char *path);
-
-#endif

@@ -5,8 +5,7 @@
  * of the input: no opcode makes more than it takes bytes to ask for. A list may hold itself, so who
  * walks over values must know how deep.
  */
-#ifndef VIEWER_PICKLE_H
-#define VIEWER_PICKLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ const struct pickle_value *pickle_text(const struct pickle *p, const struct pick
 const struct pickle_value *pickle_list(const struct pickle *p, const struct pickle_value *dict,
 				       const char *key);
 bool pickle_is(const struct pickle_value *text, const char *s);
-
-#endif

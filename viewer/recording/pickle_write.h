@@ -3,8 +3,7 @@
  * Writes a pickle of plain data in protocol 2 and with the few opcodes that every reader of memory
  * snapshots knows. Texts are written once each; other values where the caller keeps them.
  */
-#ifndef VIEWER_PICKLE_WRITE_H
-#define VIEWER_PICKLE_WRITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void pickler_again(struct pickler *p, uint32_t kept);
 /* Members of a dictionary. */
 void pickler_int_at(struct pickler *p, const char *key, int64_t n);
 void pickler_text_at(struct pickler *p, const char *key, const char *s, size_t len);
-
-#endif

@@ -4,8 +4,7 @@
  * at hand, its events replayed to a callback with progress shown. A memory snapshot of PyTorch is
  * one too: it is converted in memory, and what is read is the outcome.
  */
-#ifndef VIEWER_RECORDING_H
-#define VIEWER_RECORDING_H
+#pragma once
 
 #include "../../format/reader.h"
 #include "defs.h"
@@ -65,5 +64,3 @@ struct tally {
 };
 
 int tally_event(void *ctx, const struct gmt_event *e);
-
-#endif

@@ -3,8 +3,7 @@
  * Registers of a stopped thread, and how to call a function with them: everything that depends on
  * the processor.
  */
-#ifndef VIEWER_REGISTERS_PARTS_H
-#define VIEWER_REGISTERS_PARTS_H
+#pragma once
 
 #include <sys/user.h>
 
@@ -41,5 +40,3 @@ struct thread_data {
 	uint64_t state; /* returned by PyGILState_Ensure */
 	char source[];
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recording that a running process writes, found by what it has mapped. */
-#ifndef VIEWER_RUNNING_H
-#define VIEWER_RUNNING_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ enum recording_state recording_state(const struct recording *r);
 
 /* A whole sentence that qualifies the figures of an answer; NULL for a whole recording. */
 const char *recording_state_sentence(enum recording_state state);
-
-#endif

@@ -5,8 +5,7 @@
  * are modules or optimizers: nn.Module calls their `forward`, or the optimizers' wrapper their
  * `step`.
  */
-#ifndef VIEWER_SIGNS_H
-#define VIEWER_SIGNS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ uint32_t signs_find(struct signs *s, uint32_t stack); /* enum stack_sign, 0 for 
 uint64_t signs_line(const struct signs *s, uint32_t stack);
 /* The frames inside a module's call as one number, independent of the callers; 0 = none. */
 uint32_t signs_module_path(struct signs *s, uint32_t stack);
-
-#endif

@@ -3,8 +3,7 @@
  * Stack ids -> frames as people know them: Python frames in place of the interpreter's own C
  * frames, innermost first.
  */
-#ifndef VIEWER_STACKS_H
-#define VIEWER_STACKS_H
+#pragma once
 
 #include "defs.h"
 #include "symbols.h"
@@ -42,5 +41,3 @@ void stacks_read_names(struct stacks *s, uint32_t id, uint64_t seq);
 /* Only the Python frames, or only the native ones without names (module and ip): cheap. */
 void stacks_read_python(struct stacks *s, uint32_t id);
 void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq);
-
-#endif

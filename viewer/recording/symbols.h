@@ -4,8 +4,7 @@
  * and the build-id of each object, and the names of functions that objects export. All other names
  * come from the object's file on this machine, if its build-id is the same.
  */
-#ifndef VIEWER_SYMBOLS_H
-#define VIEWER_SYMBOLS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -43,5 +42,3 @@ char *demangle(const char *name);
 
 /* The name for a narrow column, in buf: no parameters, what stands in <> as "<>". */
 const char *demangle_brief(const char *name, char *buf, size_t room);
-
-#endif

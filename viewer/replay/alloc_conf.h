@@ -3,8 +3,7 @@
  * The settings of PyTorch's caching allocator, as in PYTORCH_CUDA_ALLOC_CONF. Independent of any
  * recording.
  */
-#ifndef VIEWER_REPLAY_SETTINGS_H
-#define VIEWER_REPLAY_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ const char *settings_parse_as(struct alloc_settings *s, const char *text, unsign
 uint64_t settings_round(const struct alloc_settings *s, uint64_t bytes);
 /* Size of a new segment for a block of that size, without expandable segments. */
 uint64_t settings_segment(const struct alloc_settings *s, uint64_t bytes);
-
-#endif

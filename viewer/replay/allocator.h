@@ -3,8 +3,7 @@
  * A model of PyTorch's caching allocator on one device: which segments there are after which
  * requests. Its caller says when other streams are done with a block that was freed.
  */
-#ifndef VIEWER_REPLAY_ALLOCATOR_H
-#define VIEWER_REPLAY_ALLOCATOR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ void allocator_empty_pool(struct allocator *a, uint32_t pool); /* a private one'
 bool allocator_would_release(const struct allocator *a); /* whether that gives anything back now */
 /* The graphs of a private pool are gone, so its memory can be released. */
 void allocator_pool_over(struct allocator *a, uint32_t pool);
-
-#endif

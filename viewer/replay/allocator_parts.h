@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files of the allocator's model only. */
-#ifndef VIEWER_REPLAY_ALLOCATOR_PARTS_H
-#define VIEWER_REPLAY_ALLOCATOR_PARTS_H
+#pragma once
 
 #include "allocator.h"
 
@@ -26,5 +25,3 @@ bool release_some(struct allocator *a, struct bin *bin, uint64_t bytes);
 void release_all(struct allocator *a);
 void release_pool(struct allocator *a, uint32_t pool);
 void release_old(struct allocator *a);
-
-#endif

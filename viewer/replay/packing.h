@@ -3,8 +3,7 @@
  * How little memory the same requests could do with, if all were known beforehand: never less than
  * the live peak, and so much with an address planned for every block.
  */
-#ifndef VIEWER_REPLAY_PACKING_H
-#define VIEWER_REPLAY_PACKING_H
+#pragma once
 
 #include "replay_requests.h"
 
@@ -14,5 +13,3 @@ struct packing {
 };
 
 void packing_make(struct packing *p, const struct requests *r);
-
-#endif

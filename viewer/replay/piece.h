@@ -4,8 +4,7 @@
  * address or by address alone. A piece is in one set at most. The sets are treaps whose shape
  * depends on the pieces' numbers only, so that a replay is reproducible.
  */
-#ifndef VIEWER_REPLAY_PIECE_H
-#define VIEWER_REPLAY_PIECE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ struct piece_store {
 struct piece *piece_new(struct piece_store *s);
 void piece_give(struct piece_store *s, struct piece *p);
 void pieces_free(struct piece_store *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests through the model of the allocator, with one setting after the other. */
-#ifndef VIEWER_REPLAY_REPLAY_H
-#define VIEWER_REPLAY_REPLAY_H
+#pragma once
 
 #include <stdio.h>
 
@@ -44,5 +43,3 @@ struct replay_try {
 
 /* Writes CSV: reserved bytes for each setting, a line per change. Needs levels. */
 void replay_curve(FILE *f, const struct replay_try *tries, size_t count);
-
-#endif

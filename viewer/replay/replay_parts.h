@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State of one replay, shared by the files of the replay only. */
-#ifndef VIEWER_REPLAY_REPLAY_PARTS_H
-#define VIEWER_REPLAY_REPLAY_PARTS_H
+#pragma once
 
 #include "replay.h"
 
@@ -20,5 +19,3 @@ void pass_init(struct replay_pass *p, const struct requests *r, const struct all
 /* Performs a request; TAKE with that many bytes. Returns whether it was an event of a block. */
 bool pass_do(struct replay_pass *p, const struct request *request, uint64_t bytes);
 void pass_free(struct replay_pass *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The outcome of a failed allocation with another allocator setting. */
-#ifndef VIEWER_REPLAY_REPLAY_REFUSAL_H
-#define VIEWER_REPLAY_REPLAY_REFUSAL_H
+#pragma once
 
 #include "alloc_conf.h"
 
@@ -22,5 +21,3 @@ struct replay_refusal {
 
 void replay_refusal(struct replay_refusal *out, const struct replay_trial *t,
 		    const struct alloc_settings *s);
-
-#endif

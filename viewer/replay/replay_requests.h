@@ -4,8 +4,7 @@
  * allocator's decisions. An allocator with other settings would have got the same requests. Filled
  * in one pass over a recording. Sizes are in units of 512 bytes.
  */
-#ifndef VIEWER_REPLAY_REQUESTS_H
-#define VIEWER_REPLAY_REQUESTS_H
+#pragma once
 
 #include "../base/map.h"
 #include "../model/private_pool.h"
@@ -122,5 +121,3 @@ int requests_read(struct requests_all *all, struct recording *recording, uint64_
 /* Requests of the device; -1: of the device with the highest peak; NULL: none. */
 struct requests *requests_of(struct requests_all *all, int device);
 void requests_free(struct requests_all *all);
-
-#endif

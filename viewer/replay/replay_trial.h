@@ -3,8 +3,7 @@
  * A recording's requests and its own setting, before others are tried: the common start of `advise`
  * and `oom`. `replay` takes its table of settings from here.
  */
-#ifndef VIEWER_REPLAY_REPLAY_TRIAL_H
-#define VIEWER_REPLAY_REPLAY_TRIAL_H
+#pragma once
 
 #include "../recording/defs.h"
 #include "replay.h"
@@ -41,5 +40,3 @@ void replay_trial_open(struct replay_trial *t, struct recording *recording, int 
 void replay_trial_close(struct replay_trial *t);
 /* False: the recorded PyTorch has no such setting. */
 bool replay_trial_setting(const struct replay_trial *t, const char *conf, struct alloc_settings *s);
-
-#endif

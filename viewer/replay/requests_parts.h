@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files that read requests only. */
-#ifndef VIEWER_REPLAY_REQUESTS_PARTS_H
-#define VIEWER_REPLAY_REQUESTS_PARTS_H
+#pragma once
 
 #include "replay_requests.h"
 
@@ -16,5 +15,3 @@ void requests_limit(struct requests *r);
 void requests_segments_pool(struct requests *r, const struct gmt_event *e);
 /* 1 + the live segment that the address lies in, 0 = none. */
 uint32_t requests_segment(const struct requests *r, uint64_t addr);
-
-#endif
