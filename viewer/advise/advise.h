@@ -138,7 +138,8 @@ struct advise_passes {
 struct advise_passes advise_passes(const struct advise *a);
 /* Autograd asked it, a recorded life, for a gradient. */
 bool advise_leaf(const struct advise *a, const struct advised *l);
-/* The block is of a loaded checkpoint that is partly unneeded on the device (find_loaded.c). */
+/* A checkpoint is partly unneeded on the device, and the block is of it (find_loaded.c). */
+bool advise_file_is_held(const struct advise *a);
 bool advise_is_loaded(const struct advise *a, const struct advised *l);
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */

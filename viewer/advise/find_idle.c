@@ -27,6 +27,12 @@ static bool is_update(const struct span *x)
 	return x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER;
 }
 
+/* Before a pass it is not known what it is for, such as a checkpoint that is being read. */
+static bool has_seen_pass(const struct advise *a, const struct advised *l)
+{
+	return advise_next(a, l->from, PHASE_FORWARD) <= a->peak_seq;
+}
+
 /* An update, and for how long at most such weights are not used around it. */
 struct idle {
 	uint64_t from, until, first, next;
@@ -137,7 +143,8 @@ void advise_idle_weights(struct advise *a)
 	f->range = true;
 	ADVISE_EACH(a, CLASS_BIT(parameters), l)
 	{
-		if (!advise_counts(a, &l) || is_trained(a, &l) || advise_is_loaded(a, &l))
+		if (!advise_counts(a, &l) || is_trained(a, &l) || advise_is_loaded(a, &l) ||
+		    !has_seen_pass(a, &l))
 			continue;
 		without(a, &f->plan, &l, &idles, true);
 		without(a, &f->cautious, &l, &idles, false);

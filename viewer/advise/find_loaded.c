@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A checkpoint that was read onto the device and copied into a model that is other memory. What was
- * read in the sizes of the weights that are trained, and is no optimizer's state, is a second set
- * of weights.
+ * A checkpoint that was read onto the device and copied into a model that is other memory. Blocks
+ * of a file are compared by size with the weights that are trained: what the optimizer needs of
+ * that size and has not made itself may be the file's, the rest of them is a second set of weights.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../base/need.h"
 #include "../model/optimizers.h"
@@ -14,7 +13,8 @@
 #define SMALL 4096 /* of many sizes rounded up to one */
 
 struct size_count {
-	size_t loaded, trained; /* blocks */
+	uint64_t size;
+	size_t loaded, trained, made; /* blocks; made: state, by an optimizer's step */
 };
 
 struct search {
@@ -56,27 +56,35 @@ static void count_sizes(struct search *s)
 		if (!advise_counts(a, &l) || l.size <= SMALL || l.life >= a->lives->rows.count)
 			continue;
 		x = map_item(&s->ids, l.size, s->items, s->count, s->room);
+		x->size = l.size;
 		if (is_loaded(a, &l))
 			x->loaded++;
 		else if (l.classes & CLASS_BIT(parameters) && advise_leaf(a, &l))
 			x->trained++;
+		else if (l.classes & CLASS_BIT(optimizer_state))
+			x->made++;
 	}
 }
 
 /* No more than one set: of others nothing is known. */
-static void plan(struct search *s, struct finding *f, bool may_be_state)
+static size_t surplus_of(const struct size_count *x, size_t tensors)
+{
+	size_t needed = tensors * x->trained;
+	size_t kept = needed > x->made ? needed - x->made : 0;
+	size_t rest = x->loaded > kept ? x->loaded - kept : 0;
+
+	return rest < x->trained ? rest : x->trained;
+}
+
+static void plan(struct search *s, struct finding *f, size_t tensors)
 {
 	struct advise *a = s->advise;
 	uint64_t bytes = 0, largest = 0;
 	struct advised l;
 	struct block b;
 
-	for (struct size_count *x = s->items; x < s->items + s->count; x++) {
-		size_t set = x->loaded < x->trained ? x->loaded : x->trained;
-
-		x->loaded -= may_be_state ? set : 0;
-		x->loaded = x->loaded < set ? x->loaded : set;
-	}
+	for (size_t i = 0; i < s->count; i++)
+		s->items[i].loaded = surplus_of(&s->items[i], tensors);
 	ADVISE_EACH(a, UINT16_MAX, l)
 	{
 		uint32_t *at = map_get(&s->ids, l.size);
@@ -111,16 +119,21 @@ void advise_loaded(struct advise *a)
 
 	if (tensors >= 0 && a->timeline->steps.count > 1 && !has_other_passes(a)) {
 		count_sizes(&s);
-		plan(&s, advise_add(a, "loaded"), strstr(name, "SGD")); /* momentum? */
+		plan(&s, advise_add(a, "loaded"), (size_t)tensors);
 	}
 	free(s.items);
 	map_free(&s.ids);
 }
 
-bool advise_is_loaded(const struct advise *a, const struct advised *l)
+bool advise_file_is_held(const struct advise *a)
 {
 	for (size_t i = 0; i < a->count; i++)
 		if (!strcmp(a->items[i].kind, "loaded") && a->items[i].plan.at_peak > 0)
-			return is_loaded(a, l);
+			return true;
 	return false;
+}
+
+bool advise_is_loaded(const struct advise *a, const struct advised *l)
+{
+	return advise_file_is_held(a) && is_loaded(a, l);
 }

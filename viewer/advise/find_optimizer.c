@@ -128,13 +128,15 @@ static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned pa
 {
 	struct advised l;
 	uint64_t bytes = 0;
+	bool is_held = advise_file_is_held(a); /* with the state that is in it */
 
 	*largest = 0;
 	ADVISE_EACH(a, CLASS_BIT(optimizer_state), l)
 	{
 		uint64_t keeps = left(l.size, parts, each);
 
-		if (keeps >= l.size)
+		if (keeps >= l.size ||
+		    (is_held && model_signs(&a->timeline->model, l.stack) & STACK_LOAD))
 			continue;
 		plan_without(p, l.from, l.until, l.size - keeps, a->peak_seq);
 		*largest = l.size > *largest ? l.size : *largest;
