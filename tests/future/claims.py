@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claims of `oom` that the rest of a run decides. A claim is (kind, True or False, what was said beside what is so); True where
 no more bytes were named than the rest of the run shows to be so."""
+import bisect
+import collections
 import re
 
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -116,12 +118,13 @@ def first_step(m, doc):
 
 
 def lasts(m):
-    """What is of the model: it outlives the step, an optimizer makes it, or it was made before the first pass."""
+    """What is of the model: it outlives the step, an optimizer makes it, or it was made before the first pass, or of the step at work."""
     span = m.run.in_optimizer(m.seq) or (0, 0)
     end = next((end for end in m.run.step_ends if end > m.seq), 0)
     first = min(m.run.saves, default=0)
-    is_setup = m.seq < first
-    return lambda b: b.grads or b.trained or m.by_optimizer(b) or span[0] < b.seq < span[1] or b.end > end or (is_setup and b.seq < first)
+    is_setup = not any(m.begin < save < m.seq for save in m.run.saves)
+    return lambda b: (b.grads or b.trained or m.by_optimizer(b) or span[0] < b.seq < span[1] or b.end > end or b.seq < first
+                      or (is_setup and b.seq > m.begin))
 
 
 def cause(m, doc):
@@ -283,7 +286,12 @@ SENTENCES = {"step": step, "older": older, "kept": kept, "cause": cause, "first_
 
 
 def outlives_its_step(m):
-    return m.bytes(lambda b: m.is_older(b) and b.seq > m.run.step_ends[0] and not m.is_needed(b) and not b.trained) if m.still_grows() else 0
+    """Of several steps: what one alone left may be a new model, or state."""
+    by_step = collections.Counter()
+    for b in m.blocks if m.still_grows() else []:
+        if m.is_older(b) and b.seq > m.run.step_ends[0] and not m.is_needed(b) and not b.trained:
+            by_step[bisect.bisect(m.run.step_ends, b.seq)] += b.size
+    return sum(by_step.values()) - max(by_step.values(), default=0)
 
 
 def made_and_freed(m):
