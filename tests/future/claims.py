@@ -134,7 +134,8 @@ def cause(m, doc):
     said = amounts(doc["text"].split(" that PyTorch could use")[0].split(" in total")[0])
     if doc["cause"] == "model_too_large":
         so = m.bytes(lasts(m))
-        return at_most(said[-2], so, ROUNDED), f"{said[-2] / 2**20:.0f} MiB of the model, {so >> 20} so"
+        model = said[-2] if len(said) > 1 else 0
+        return at_most(model, so, ROUNDED), f"{model / 2**20:.0f} MiB of the model, {so >> 20} so"
     so = max(made_in_step(m, doc), m.wanted.size + m.bytes(lambda b: b.seq > min(m.run.saves) and not b.grads and not m.by_optimizer(b)))
     return at_most(said[-1], so, ROUNDED), f"{said[-1] / 2**20:.0f} MiB of batches, {so >> 20} so"
 

@@ -248,11 +248,13 @@ static bool is_workspace(const struct oom *o, char *text)
 	if (!is_share(all, o->capacity + o->libraries, asked ? 10 : 3) ||
 	    (asked && o->block < o->passing / 2))
 		return false;
+	if (!asked)
+		return oom_say(text, "Workspaces and libraries hold %s of the %s in use.", B(held),
+			       B(o->allocated + o->libraries));
 	return oom_say(text,
-		       "Workspaces of libraries: %s%s for the workspace of an operator, and %s are "
-		       "held by workspaces and libraries.",
-		       asked ? B(o->block) : "nothing",
-		       asked ? " were requested" : " was requested", B(held));
+		       "The workspace of an operator does not fit: %s were requested for it, and "
+		       "other workspaces and libraries hold %s.",
+		       B(o->block), B(held));
 }
 
 static bool say_model(const struct oom *o, char *text, const char *what)
@@ -260,13 +262,26 @@ static bool say_model(const struct oom *o, char *text, const char *what)
 	const uint64_t *b = o->shot.bytes;
 	uint64_t weights = b[CATEGORY_parameters] + b[CATEGORY_buffers];
 	uint64_t kept = weights + b[CATEGORY_gradients] + b[CATEGORY_optimizer_state];
+	const struct {
+		const char *name;
+		uint64_t bytes;
+	} parts[] = { { "parameters", weights },
+		      { "gradients", b[CATEGORY_gradients] },
+		      { "optimizer state", b[CATEGORY_optimizer_state] },
+		      { "temporaries of the optimizer's step", o->lasting - kept } };
+	size_t n = (size_t)snprintf(text, OOM_TEXT, "%s.", what), shown = 0;
 
-	return oom_say(
-		text,
-		"%s: parameters %s, gradients %s, optimizer state %s and the temporaries of the "
-		"optimizer's step %s are %s of the %s that PyTorch could use, before any batch.",
-		what, B(weights), B(b[CATEGORY_gradients]), B(b[CATEGORY_optimizer_state]),
-		B(o->lasting - kept), B(o->lasting), B(o->capacity));
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i].bytes)
+			n += (size_t)snprintf(text + n, OOM_TEXT - n, "%s %s %s",
+					      shown++ ? "," : " Before any batch:", parts[i].name,
+					      B(parts[i].bytes));
+	if (shown > 1)
+		n += (size_t)snprintf(text + n, OOM_TEXT - n, ", in all %s", B(o->lasting));
+	snprintf(text + n, OOM_TEXT - n,
+		 shown ? " of the %s that PyTorch could use." : " PyTorch could use %s.",
+		 B(o->capacity));
+	return true;
 }
 
 static bool is_model_too_large(const struct oom *o, char *text)
@@ -277,12 +292,12 @@ static bool is_model_too_large(const struct oom *o, char *text)
 
 	if (setup && is_share(o->lasting + o->block, all, 2))
 		return say_model(o, text,
-				 "The model does not fit: memory ran out while it was created or "
-				 "moved to the device");
+				 "The model does not fit (memory ran out while it was created or "
+				 "moved to the device)");
 	if (o->phase == PHASE_OPTIMIZER && o->lasting + o->block >= all / 10 * 6)
 		return say_model(o, text,
-				 o->projected ? "The optimizer's state does not fit: its first "
-						"step makes it"
+				 o->projected ? "The optimizer's state does not fit (its first "
+						"step makes it)"
 					      : "The optimizer's step does not fit");
 	return o->lasting >= all / 4 * 3 && say_model(o, text, "The model alone fills the device");
 }
