@@ -2,19 +2,23 @@
 """litgpt_tune.py CONFIG.yaml MODEL: litgpt's own finetuning, called with the settings of one of its config files and ended after two
 updates of two batches each at most. In place of the downloads: weights as litgpt makes them, a tokenizer without words, rows of random
 tokens as long as the config
-allows (the longest texts of Alpaca2k are)."""
+allows (the longest texts of Alpaca2k are). SOURCE is litgpt of any time: what it does not know is not given."""
 import dataclasses
 import importlib
 import inspect
+import os
 import sys
 from pathlib import Path
 
 import torch
 import yaml
-from litgpt.args import EvalArgs, TrainArgs
-from litgpt.config import Config
-from litgpt.data import DataModule
-from litgpt.utils import save_config
+
+sys.path.insert(0, os.environ["SOURCE"])
+
+from litgpt.args import EvalArgs, TrainArgs  # noqa: E402
+from litgpt.config import Config  # noqa: E402
+from litgpt.data import DataModule  # noqa: E402
+from litgpt.utils import save_config  # noqa: E402
 
 FINETUNING = {"full": "full", "lora": "lora", "qlora": "lora"}
 STEPS = 2
@@ -62,12 +66,13 @@ class Texts(DataModule):
 def known(kind, given, **more):
     """The settings of a dataclass that a config file gives."""
     fields = {f.name for f in dataclasses.fields(kind)}
-    return kind(**{**{k: v for k, v in given.items() if k in fields}, **more})
+    return kind(**{k: v for k, v in {**given, **more}.items() if k in fields})
 
 
 def optimizer(given):
-    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in given["init_args"].items()}
-    return {"class_path": given["class_path"], "init_args": settings}
+    """Before it was a setting, it was AdamW."""
+    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in given["init_args"].items()} if given else {}
+    return given and {"class_path": given["class_path"], "init_args": settings}
 
 
 def nothing(*words, **settings):
@@ -85,13 +90,13 @@ def without_downloads(module):
 
 
 def main(path, name):
-    config, folder = yaml.safe_load(open(path)), Path("checkpoint")
+    config, folder = yaml.safe_load(open(path)), Path("checkpoint") / name
     module = importlib.import_module("litgpt.finetune." + FINETUNING[Path(path).stem])
     without_downloads(module)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     model = Config.from_name(name)
     save_config(model, folder)
-    given = {**config, "checkpoint_dir": folder, "out_dir": Path("out"), "devices": 1, "data": Texts(model.vocab_size), "optimizer": optimizer(config["optimizer"]),
+    given = {**config, "checkpoint_dir": folder, "out_dir": Path("out"), "devices": 1, "data": Texts(model.vocab_size), "optimizer": optimizer(config.get("optimizer")),
              "train": known(TrainArgs, config["train"], max_steps=STEPS, save_interval=None,
                             global_batch_size=min(config["train"]["global_batch_size"], 2 * config["train"]["micro_batch_size"])),
              "eval": known(EvalArgs, config["eval"], final_validation=False)}

@@ -57,6 +57,13 @@ def in_bf16(where, make, *words, **settings):
     return model
 
 
+def first_weights(layer, r, **settings):
+    """SHiRA's mask, whose random choice the device does not compute."""
+    mask = torch.zeros(layer.weight.shape, dtype=torch.bool)
+    mask.view(-1)[:r * sum(layer.weight.shape)] = True
+    return mask
+
+
 def pipeline_of(config, given):
     """As get_pipeline makes it; the adapter is added on the device, which computes nothing, in place of the host."""
     transformer = in_bf16("cuda", Flux2Transformer2DModel, **KLEIN)
@@ -81,6 +88,8 @@ def main(experiment):
     config = None if experiment.startswith("full-finetuning/") else PeftConfig.from_pretrained(folder)
     given = run.get_train_config(folder + "/" + utils.FILE_NAME_TRAIN_PARAMS)
     given.max_steps = STEPS
+    if hasattr(config, "mask_fn"):
+        config.mask_fn = first_weights
     before = run.init_accelerator()
     set_seed(given.seed)
     run.get_dino_encoder = lambda model, size: (None, Dinov2Model(Dinov2Config(image_size=518)).to("cuda").eval())
