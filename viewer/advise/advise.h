@@ -141,6 +141,8 @@ struct advise_passes advise_passes(const struct advise *a);
 bool advise_leaf(const struct advise *a, const struct advised *l);
 /* The block is of a loaded checkpoint that is partly unneeded on the device (find_loaded.c). */
 bool advise_is_loaded(const struct advise *a, const struct advised *l);
+/* Autocast made it of what an operator was given; known: what was found of stacks before. */
+bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b);
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */
 bool advise_in_shards(struct advise *a);
