@@ -519,6 +519,62 @@ def averaged_weights():
             a.lerp_(p.detach(), 0.1)
 
 
+@case("one_by_one")
+def norm_of_a_flat_copy():
+    """All gradients in one tensor, whose name keeps it until the next step makes another."""
+    model = mlp(1024, 6)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(4):
+        model(torch.randn(16, 1024, device="cuda")).square().mean().backward()
+        if AFTER:
+            norm = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
+        else:
+            flat = torch.cat([p.grad.flatten() for p in model.parameters()])
+            norm = flat.norm()
+        print(norm.shape)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("kept")
+def snapshots_of_weights():
+    model, kept = mlp(1024, 4), []
+    optimizer = torch.optim.AdamW(model.parameters())
+    for epoch in range(6):
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(64, 1024, device="cuda")).square().mean().backward()
+            optimizer.step()
+        kept.append({k: v.cpu() if AFTER else v.clone() for k, v in model.state_dict().items()})
+
+
+@case("autocast_cache")
+def evaluation_in_autocast():
+    """One autocast around all passes without gradients: it keeps what it converted."""
+    model = mlp(2048, 8)
+    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16, cache_enabled=not AFTER):
+        for _ in range(4):
+            print(model(torch.randn(64, 2048, device="cuda")).float().square().mean().shape)
+
+
+@case("no_grad")
+def rollouts_with_graphs():
+    """Old probabilities with the graphs of their passes, of which the update takes but the values; those of the last are held at the end."""
+    model = mlp(512, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        seen, old = [], []
+        for _ in range(8):
+            seen.append(torch.randn(4096, 512, device="cuda"))
+            with torch.set_grad_enabled(not AFTER):
+                old.append(model(seen[-1]).log_softmax(-1))
+        goal = torch.cat(old).detach()
+        for x, y in zip(seen, goal.chunk(8)):
+            (model(x).log_softmax(-1) - y).exp().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
 @case("idle_gradients")
 def evaluated_with_gradients():
     model = mlp()

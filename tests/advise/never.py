@@ -40,6 +40,43 @@ def shifted_logits():
 
 
 @case("unused_results")
+def a_part_beside_the_whole():
+    """A slice has a use, and so has all of the result."""
+    model = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 256)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = F.normalize(model(torch.randn(8192, 512, device="cuda")))
+        ((x * torch.randn_like(x)).sum(1).mean() + x[:512].mean()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("checkpoint")
+def activations_in_turn():
+    """What an activation returns is saved by the next layer, too."""
+    first, second = (nn.Sequential(*[m for _ in range(3) for m in (nn.Linear(512, 512), nn.ReLU())]).cuda() for _ in range(2))
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8192, 512, device="cuda")
+        second(torch.cat([first(x), x])).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("set_to_none")
+def flat_copy_of_gradients():
+    """No gradient stays, but a copy of all of them does."""
+    model = nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(6)]).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(4):
+        model(torch.randn(16, 1024, device="cuda")).square().mean().backward()
+        flat = torch.cat([p.grad.flatten() for p in model.parameters()])
+        print(flat.norm().shape)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("unused_results")
 def losses_of_chunks():
     """Each chunk of the positions has its loss."""
     embed, head = nn.Embedding(16384, 256).cuda(), nn.Linear(256, 16384).cuda()

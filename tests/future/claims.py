@@ -197,8 +197,8 @@ def smaller_batch(m, r, doc):
 
 def in_pieces(m, r, doc):
     """What backward needs stays, in however many pieces it was computed."""
-    largest = amounts(r["how_known"])[-2 if " to " in r["how_known"] else 0]
-    so = sum(b.size for b in [*m.blocks, m.wanted] if b.size >= largest / 2 / ROUNDED and b.size <= largest * ROUNDED and not b.saves)
+    least, largest = amounts(r["how_known"])[:2] if " to " in r["how_known"] else amounts(r["how_known"])[:1] * 2
+    so = sum(b.size for b in [*m.blocks, m.wanted] if b.size >= least / ROUNDED and b.size <= largest * ROUNDED and not b.saves)
     return at_most(r["saves_bytes"], so, ROUNDED), so
 
 

@@ -141,6 +141,8 @@ bool advise_leaf(const struct advise *a, const struct advised *l);
 /* A checkpoint is partly unneeded on the device, and the block is of it (find_loaded.c). */
 bool advise_file_is_held(const struct advise *a);
 bool advise_is_loaded(const struct advise *a, const struct advised *l);
+/* Autocast made it of what an operator was given; known: what was found of stacks before. */
+bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b);
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */
 bool advise_in_shards(struct advise *a);

@@ -13,8 +13,6 @@
 #include "ops.h"
 #include "sites.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 #define SCORES \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
 

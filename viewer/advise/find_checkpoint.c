@@ -15,8 +15,6 @@
 #include "advise.h"
 #include "sites.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 #define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
 
 enum { LOOK_BACK = 64, LOOK_AHEAD = 4096, SMALL = 4096 };
@@ -176,10 +174,12 @@ static size_t calls_of(struct search *s, const struct site *site)
 }
 
 /* It calls no other module, and of each call stay but one or two large results: checkpointed, it
- * would keep as much. */
+ * would keep as much. Several of one stack may be of several calls. */
 static bool is_operator(const struct search *s, const struct site *site)
 {
 	size_t calls = 0, large = 0;
+	struct map stacks = { 0 };
+	bool fresh;
 
 	for (size_t i = 0, next; i < site->count && !site->calls; i = next) {
 		uint64_t most = 0;
@@ -188,7 +188,9 @@ static bool is_operator(const struct search *s, const struct site *site)
 		     next++)
 			most = arithmetic_most(most, of(s, site->items[next].life).size);
 		for (size_t k = i; k < next; k++)
-			large += of(s, site->items[k].life).size >= most / 8;
+			if (of(s, site->items[k].life).size >= most / 8)
+				large += (map_put(&stacks, site->items[k].stack, &fresh), fresh);
+		map_free(&stacks);
 		calls++;
 	}
 	return large < 3 * calls;

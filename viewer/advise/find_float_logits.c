@@ -8,8 +8,6 @@
 
 #include "ops.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 #define LOGITS \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
 

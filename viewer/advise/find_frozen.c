@@ -13,8 +13,6 @@
 #include "advise.h"
 #include "sites.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 enum { FOR_NOTHING = 1, FOR_WEIGHTS = 2 };
 
 struct search {

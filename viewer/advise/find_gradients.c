@@ -95,21 +95,34 @@ static bool is_held(const struct advise *a, const struct advised *l)
 	size_t step = steps_at(s, l->from);
 	struct step_phase forward;
 
-	if (l->from >= a->peak_seq || step + 1 >= s->count || !advise_knows_steps(a))
+	/* A copy of the script's own is none. */
+	if (l->from >= a->peak_seq || step + 1 >= s->count || !advise_knows_steps(a) ||
+	    (a->timeline->model.spans.tags && l->life < a->lives->rows.count &&
+	     !(lives_facts(a->lives, lives_at(a->lives, l->life)).tags & BLOCK_GRAD)))
 		return false;
 	forward = steps_phase(&a->timeline->model.spans, &s->items[step + 1], PHASE_FORWARD);
 	return forward.times && l->until > forward.extent.last_seq;
+}
+
+/* Given up between two steps: the optimizer's zero_grad() gives up its own. */
+static bool is_freed(const struct advise *a, const struct advised *l)
+{
+	return a->timeline->model.spans.tags && l->until != PLAN_END &&
+	       advise_next(a, l->from, PHASE_OPTIMIZER) < l->until &&
+	       advise_next(a, l->until, PHASE_BACKWARD) != PLAN_END;
 }
 
 void advise_set_to_none(struct advise *a)
 {
 	struct search s = { .advise = a };
 	uint64_t bytes = 0;
+	bool freed = false;
 	struct finding *f;
 	struct advised l;
 
 	ADVISE_EACH(a, CLASS_BIT(gradients), l)
 	{
+		freed |= is_freed(a, &l) && !is_held(a, &l);
 		if (!is_held(a, &l))
 			continue;
 		*need_item(s.items, s.count, s.room) =
@@ -124,11 +137,15 @@ void advise_set_to_none(struct advise *a)
 				bytes += s.items[i].size;
 				clear(&s, &s.items[i], s.items[i].until);
 			}
-		advise_put(f->what, "Free the gradients before the forward pass: "
-				    "zero_grad(set_to_none=True), unless they are accumulated");
+		advise_put(f->what,
+			   freed ? "Free the gradients that the optimizer's zero_grad() leaves, or "
+				   "make none: set requires_grad_(False) on weights that no "
+				   "optimizer updates, and run frozen modules under no_grad()"
+				 : "Free the gradients before the forward pass: "
+				   "zero_grad(set_to_none=True), unless they are accumulated");
 		advise_put(f->how,
-			   "%s of gradients lived through the forward passes of later steps",
-			   human_bytes((char[HUMAN_MAX]){ 0 }, bytes));
+			   "%s of gradients lived through the forward passes of later steps%s",
+			   B(bytes), freed ? ", where others were freed in each step" : "");
 	}
 	free(s.items);
 }

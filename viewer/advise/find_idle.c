@@ -12,9 +12,6 @@
 
 enum { SETTLED = 3 }; /* steps, after which every network had its turn */
 
-#define B(n)	     human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)
-
 /* A graph that is trained asks its leaves for gradients and takes its weights. */
 static bool is_trained(const struct advise *a, const struct advised *l)
 {

@@ -107,9 +107,6 @@ static void lines_add_all(struct line_plans *p, struct advise *a, const char *ki
 	(CLASS_BIT(parameters) | CLASS_BIT(gradients) | CLASS_BIT(optimizer_state) | \
 	 CLASS_BIT(buffers) | CLASS_BIT(kv_cache))
 
-#define B(n)	     human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)
-
 static bool is_of_a_pass(const struct advise *a, const struct advised *l)
 {
 	return !(l->classes & LASTING) &&
@@ -141,6 +138,13 @@ static bool is_leak(const struct leaks *leaks, struct advise *a, const struct ad
 	return leaks_at(leaks, l->classes, &owner);
 }
 
+/* Weights that are not trained: copies of some, or of another model. */
+static bool is_copy(const struct advise *a, const struct advised *l)
+{
+	return (l->classes & LASTING) == CLASS_BIT(parameters) && a->timeline->model.spans.tags &&
+	       !advise_leaf(a, l) && !a->saved[l->life];
+}
+
 /* Of a refusal it is known by what was there then, see oom/. */
 void advise_kept(struct advise *a)
 {
@@ -153,15 +157,16 @@ void advise_kept(struct advise *a)
 		return;
 	leaks_find(&leaks, a->timeline);
 	if (leaks.count) {
-		ADVISE_EACH(a, ~LASTING, l)
+		ADVISE_EACH(a, ~LASTING | CLASS_BIT(parameters), l)
 		{
 			size_t step = steps_at(s, l.from);
 
-			if (l.classes & LASTING || step < 1 || step + 1 >= s->count ||
-			    l.until <= s->items[step + 1].extent.last_seq ||
+			if ((l.classes & LASTING && !is_copy(a, &l)) || step < 1 ||
+			    step + 1 >= s->count || l.until <= s->items[step + 1].extent.last_seq ||
 			    !is_leak(&leaks, a, &l))
 				continue;
-			lines_without(&lines, a, &l, s->items[step].extent.last_seq);
+			lines_without(&lines, a, &l,
+				      is_copy(a, &l) ? l.from : s->items[step].extent.last_seq);
 		}
 	}
 	lines_add_all(&lines, a, "kept", say_kept);

@@ -107,7 +107,7 @@ static void plan(struct search *s, struct finding *f, size_t tensors)
 	advise_put(f->how,
 		   "%s %s, read from a file in the sizes of the trained weights, besides the "
 		   "weights themselves and the optimizer's state",
-		   human_bytes((char[HUMAN_MAX]){ 0 }, bytes), a->when);
+		   B(bytes), a->when);
 }
 
 void advise_loaded(struct advise *a)

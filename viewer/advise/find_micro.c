@@ -9,9 +9,6 @@
 #include "../base/need.h"
 #include "advise.h"
 
-#define B(n)	     human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)
-
 #define RESULTS (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
 #define OTHERS	(~(RESULTS | CLASS_BIT(backward_temporaries)))
 

@@ -14,9 +14,8 @@
 #include "advise.h"
 #include "sites.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
-enum { BY_BACKWARD = 1, BEFORE_BACKWARD = 2, HELD = 4, PASSES = 4, TIMES = 3, SETTLED = 3 };
+enum { BY_BACKWARD = 1, BEFORE_BACKWARD = 2, HELD = 4, PERHAPS = 8 };
+enum { PASSES = 4, TIMES = 3, SETTLED = 3 };
 
 struct search {
 	struct advise *advise;
@@ -146,7 +145,7 @@ static bool is_for_nothing(const struct search *s, uint64_t key)
 	const uint32_t *at = map_get(&s->places, key);
 	const struct place *p = at ? &s->items[*at] : NULL;
 
-	return p && !(p->ends & BY_BACKWARD) &&
+	return p && !(p->ends & BY_BACKWARD) && (p->dropped || !(p->ends & PERHAPS)) &&
 	       (is_dropped(a, p) || is_many(s, p->held) ||
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
 }
@@ -155,14 +154,14 @@ static bool is_for_nothing(const struct search *s, uint64_t key)
 static unsigned end_of_graphs(const struct advise *a, const struct advised *l)
 {
 	if (l->until == PLAN_END && advise_in_graph(a, l))
-		return comes_backward(a, l) ? BY_BACKWARD | HELD : HELD;
+		return comes_backward(a, l) ? PERHAPS : HELD;
 	return advise_by_backward(a, l) ? BY_BACKWARD : BEFORE_BACKWARD;
 }
 
 /* The latest pass is over: another one began. */
 static void end_pass(const struct search *s, struct place *p)
 {
-	p->held += p->pass_ends & HELD && !(p->pass_ends & BY_BACKWARD);
+	p->held += p->pass_ends & HELD && !(p->pass_ends & (BY_BACKWARD | PERHAPS));
 	p->dropped += p->pass_ends == BEFORE_BACKWARD && end_of_pass(s, p->latest) != PLAN_END;
 	p->pass_ends = 0;
 }

@@ -9,8 +9,6 @@
 #include "../base/need.h"
 #include "sites.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 #define SAVED (CLASS_BIT(activations) | CLASS_BIT(inputs))
 
 /* Autograd had it at the peak, made in a forward pass. */

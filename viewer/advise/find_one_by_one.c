@@ -11,8 +11,6 @@
 #include "../base/need.h"
 #include "advise.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 enum { FEWEST = 3, SMALL = 8 }; /* an eighth of the largest: smaller than a mask of it */
 
 /* Blocks of one stack; the latest turn begins at `first`. */
@@ -20,11 +18,13 @@ struct line {
 	uint32_t *lives;
 	size_t count, room, first;
 	bool once, never; /* a turn was as it should be; one was not */
+	bool flat;	  /* each is all gradients in one */
 };
 
 struct search {
 	struct advise *advise;
-	struct map ids; /* stack -> index */
+	uint64_t all, largest; /* bytes of the gradients, and of the largest */
+	struct map ids;	       /* stack -> index */
 	struct line *items;
 	size_t count, room;
 };
@@ -53,10 +53,23 @@ static struct turn read_turn(const struct advise *a, const struct line *x, size_
 	return t;
 }
 
+/* Of any kind. */
+static uint64_t next_pass(const struct advise *a, uint64_t seq)
+{
+	uint64_t forward = advise_next(a, seq, PHASE_FORWARD);
+	uint64_t other = advise_next(a, seq, PHASE_EVALUATION);
+	uint64_t backward = advise_next(a, seq, PHASE_BACKWARD);
+
+	forward = forward < other ? forward : other;
+	return forward < backward ? forward : backward;
+}
+
 static bool makes_small(const struct advise *a, const struct turn *t)
 {
 	uint32_t end = lives_born_by(a->lives, t->end);
 
+	if (next_pass(a, t->complete) < t->end)
+		end = lives_born_by(a->lives, next_pass(a, t->complete));
 	for (uint32_t i = lives_born_by(a->lives, t->complete); i < end; i++) {
 		const struct life *row = lives_at(a->lives, i);
 		const struct position *born = lives_position(a->lives, row->born.position);
@@ -68,20 +81,26 @@ static bool makes_small(const struct advise *a, const struct turn *t)
 	return true;
 }
 
-static bool is_before_next_pass(const struct advise *a, const struct turn *t)
+/* The block that came last, of the same line, took its place: nobody reads it any more. */
+static bool is_replaced(const struct search *s, const struct line *x, const struct turn *t)
 {
-	return t->end < advise_next(a, t->begin, PHASE_FORWARD) &&
-	       t->end < advise_next(a, t->begin, PHASE_EVALUATION) &&
-	       t->end < advise_next(a, t->begin, PHASE_BACKWARD);
+	const struct lives *l = s->advise->lives;
+	uint32_t last = lives_born_by(l, t->end) - 1;
+
+	return x->flat && lives_request(l, lives_at(l, last))->stack ==
+				  lives_request(l, lives_at(l, x->lives[x->first]))->stack;
 }
 
-static void end_turn(const struct advise *a, struct line *x)
+static void end_turn(const struct search *s, struct line *x)
 {
+	const struct advise *a = s->advise;
 	struct turn t = read_turn(a, x, x->first, x->count);
 
+	x->flat = t.blocks == 1 && t.bytes >= s->all / 20 * 19 && t.bytes <= 2 * s->all;
 	if (t.end == PLAN_END) /* not over, at a refusal */
-		x->never |= !a->wanted_count;
-	else if (t.blocks < FEWEST || !is_before_next_pass(a, &t) || !makes_small(a, &t))
+		x->never |= !a->wanted_count && !x->flat;
+	else if ((t.blocks < FEWEST && !x->flat) || !makes_small(a, &t) ||
+		 (t.end >= next_pass(a, t.begin) && !is_replaced(s, x, &t)))
 		x->never = true;
 	else
 		x->once = true;
@@ -110,15 +129,17 @@ static void collect(struct search *s)
 		if (x->count > x->first &&
 		    advise_life(a, x->lives[x->count - 1], UINT16_MAX, &before) &&
 		    before.born->backwards != l.born->backwards)
-			end_turn(a, x);
+			end_turn(s, x);
 		*need_item(x->lives, x->count, x->room) = l.life;
 	}
 }
 
 /* In each turn the largest is there all the time. */
-static void look_at(struct advise *a, const struct line *x)
+static void look_at(const struct search *s, const struct line *x)
 {
+	struct advise *a = s->advise;
 	struct finding *f = advise_add(a, "one_by_one");
+	uint64_t bytes = 0, blocks = 0;
 	struct advised l, next;
 	struct turn t;
 	struct block b;
@@ -133,31 +154,45 @@ static void look_at(struct advise *a, const struct line *x)
 		if (!last && next.born->backwards == l.born->backwards)
 			continue;
 		t = read_turn(a, x, first, i + 1);
-		plan_with(&f->plan, t.begin, t.end, t.largest, a->peak_seq);
-		if (t.begin <= a->peak_seq && a->peak_seq < t.end)
-			advise_put(
-				f->how,
-				"%s in %zu blocks %s. Once all are there, nothing larger than an "
-				"eighth of the largest is made. The saving is all but the largest",
-				B(t.bytes), t.blocks, a->when);
+		plan_with(&f->plan, t.begin, x->flat ? t.begin + 1 : t.end,
+			  x->flat ? s->largest : t.largest, a->peak_seq);
+		if (t.begin <= a->peak_seq && a->peak_seq < t.end) {
+			bytes += t.bytes;
+			blocks += t.blocks;
+		}
 		first = i + 1;
 	}
+	advise_put(f->how,
+		   "%s in %s %s%s. Once all are there, nothing larger than an eighth of the "
+		   "largest is made. The saving is all but the largest%s",
+		   B(bytes), MANY(blocks, "block"), a->when,
+		   x->flat ? ", each as large as all gradients" : "", x->flat ? " gradient" : "");
 	advise_block(a, &l, &b);
 	f->owner = owners_find(&a->timeline->owners, &b);
-	advise_put(f->what, "Make these tensors of the gradients one at a time, and free each "
-			    "before the next, unless all are needed together");
+	advise_put(f->what,
+		   "%s one at a time, and free each before the next, unless all are "
+		   "needed together",
+		   x->flat ? "Take the gradients" : "Make these tensors of the gradients");
 }
 
 void advise_one_by_one(struct advise *a)
 {
 	struct search s = { .advise = a };
+	struct advised l;
 
+	ADVISE_EACH(a, CLASS_BIT(gradients), l)
+	{
+		if (!advise_counts(a, &l) || is_of_gradient(a, &l))
+			continue;
+		s.all += l.size;
+		s.largest = arithmetic_most(s.largest, l.size);
+	}
 	if (a->timeline->steps.basis == STEPS_OPTIMIZER)
 		collect(&s);
 	for (struct line *x = s.items; x < s.items + s.count; x++) {
-		end_turn(a, x);
+		end_turn(&s, x);
 		if (x->once && !x->never)
-			look_at(a, x);
+			look_at(&s, x);
 		free(x->lives);
 	}
 	free(s.items);

@@ -8,8 +8,6 @@
 #include "../model/optimizers.h"
 #include "advise.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 enum { STEP_COUNTER = 512, SMALLEST_8BIT = 4096, BLOCK_8BIT = 256, ROUND = 512 };
 
 /* In the recording's optimizer steps. */

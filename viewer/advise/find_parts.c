@@ -12,8 +12,6 @@
 #include "../base/sorted.h"
 #include "ops.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 #define RESULTS (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
 #define LARGE	(8 * LIVES_SMALL)
 

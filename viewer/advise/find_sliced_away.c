@@ -10,8 +10,6 @@
 
 #include "ops.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 #define RESULTS \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
 
@@ -45,6 +43,33 @@ static uint64_t part_of(const struct advise *a, const struct advised *zeros)
 	return 0;
 }
 
+/* Another gradient as large waits with it, for the sum that a tensor with other uses gets: it was
+ * there before, or came while the zeros wait for a further node. */
+static bool is_added(struct ops *ops, const struct advised *zeros)
+{
+	uint32_t first = zeros->life > LOOK_BACK ? zeros->life - LOOK_BACK : 0;
+	const char *node = NULL;
+	struct advised l;
+
+	for (uint32_t i = first; i < zeros->life + LOOK_BACK && i < advise_lives(ops->advise);
+	     i++) {
+		const char *name;
+
+		if (!advise_life(ops->advise, i, RESULTS, &l) || l.from >= zeros->until ||
+		    l.until <= zeros->from || !stage_is_backward(l.born->stage))
+			continue;
+		name = ops_find(ops, &l)->name;
+		if (node && strcmp(name, node))
+			return true;
+		if (l.size != zeros->size || is_slice(name))
+			continue;
+		if (l.from < zeros->from)
+			return true;
+		node = name;
+	}
+	return false;
+}
+
 /* The largest result that is mostly sliced away, if each of its slices is the only one. */
 static bool find_cut(struct ops *ops, struct cut *found)
 {
@@ -60,7 +85,7 @@ static bool find_cut(struct ops *ops, struct cut *found)
 		if (l.size < found->whole || l.size < SCORES_MIN ||
 		    !stage_is_backward(l.born->stage) || !is_slice(ops_find(ops, &l)->name))
 			continue;
-		if (l.size == found->whole && l.born->forwards == pass)
+		if ((l.size == found->whole && l.born->forwards == pass) || is_added(ops, &l))
 			return false;
 		part = part_of(a, &l);
 		pass = l.born->forwards;

@@ -19,6 +19,7 @@ struct group {
 	/* Live blocks by the first sample after their birth; gave_up: one died long after it. */
 	uint32_t born[SAMPLES + 1];
 	bool gave_up;
+	bool of_weights; /* gradients, or made by an optimizer's step */
 };
 
 struct search {
@@ -126,8 +127,7 @@ static size_t sample_after(const struct search *s, uint64_t seq)
 	return SORTED_FIRST(s->samples, i, s->seqs[i] < seq);
 }
 
-/* Counts blocks that appear only now and then. Gradients and the optimizer's memory are left out,
- * because they come late for other reasons. */
+/* Counts blocks that appear only now and then. */
 static void count_birth(const struct search *s, struct group *g, const struct series_change *c,
 			uint64_t born)
 {
@@ -135,8 +135,8 @@ static void count_birth(const struct search *s, struct group *g, const struct se
 	const struct lives *l = &s->model->lives;
 	uint32_t stack = lives_request(l, lives_at(l, c->life))->stack;
 
-	if (c->category == CATEGORY_gradients || model_signs(s->model, stack) & STACK_STEP)
-		return;
+	g->of_weights |=
+		c->category == CATEGORY_gradients || model_signs(s->model, stack) & STACK_STEP;
 	g->born[sample] += c->bytes < 0 ? -1 : 1;
 	g->gave_up |= c->bytes < 0 && sample + 1 < s->taken;
 }
@@ -209,12 +209,18 @@ static uint64_t per_step(const struct search *s, const struct group *g)
 	return (g->at[s->samples] - g->at[first] + steps / 2) / steps;
 }
 
+/* Gradients and the optimizer's memory come late for other reasons, too: unless models are added.
+ */
 static void collect_steps(struct leaks *out, const struct search *s)
 {
+	bool models = false;
+
+	for (size_t i = CATEGORY_parameters; i < s->found_count * CATEGORIES; i += CATEGORIES)
+		models |= grows_at_times(s, &s->groups[i / CATEGORIES][CATEGORY_parameters]);
 	for (size_t i = 0; i < s->found_count * CATEGORIES; i++) {
 		const struct group *g = &s->groups[i / CATEGORIES][i % CATEGORIES];
 
-		if (!grows(s, g) && !grows_at_times(s, g))
+		if (!grows(s, g) && ((g->of_weights && !models) || !grows_at_times(s, g)))
 			continue;
 		*need_item(out->items, out->count, out->room) =
 			(struct leak){ .category = (enum category)(i % CATEGORIES),

@@ -13,8 +13,7 @@
 #include "private_pools.h"
 #include "values.h"
 
-#define FIGURE	     22 /* columns for the name of a figure */
-#define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)
+#define FIGURE 22 /* columns for the name of a figure */
 
 struct report {
 	struct timeline timeline;	       /* of the device with the highest peak */

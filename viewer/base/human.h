@@ -17,6 +17,9 @@ const char *human_count(char buf[HUMAN_MAX], uint64_t n);		   /* "12,345" */
 #define HUMAN_MANY (HUMAN_MAX + 32)
 /* "1 block", "12,345 blocks" */
 const char *human_many(char buf[HUMAN_MANY], uint64_t n, const char *one);
+/* The same, in a buffer that lasts as long as its block. */
+#define B(n)	     human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)
 
 /* A limit as people write it: "2%", "64MiB", "1.5 GB", "4096". */
 

@@ -255,8 +255,7 @@ static void note_run(struct tries *t, struct finding *f, struct json run)
 	f->saves = f->least = before > after ? before - after : 0;
 	f->peak = after;
 	advise_put(f->how, "Run on a simulated %s: %s with it, %s without",
-		   t->runs->card ? t->runs->card : CARD, human_bytes((char[HUMAN_MAX]){ 0 }, after),
-		   human_bytes((char[HUMAN_MAX]){ 0 }, before));
+		   t->runs->card ? t->runs->card : CARD, B(after), B(before));
 }
 
 static void note_new(struct tries *t, const char *text, struct json run)

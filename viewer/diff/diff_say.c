@@ -18,8 +18,6 @@
 /* Parts, each in a buffer that lasts as long as the block it stands in. */
 #define PART ((char[SENTENCE]){ 0 })
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 #define B_TO_B(n, m) \
 	human_apart((char[HUMAN_MAX]){ 0 }, n, m), human_apart((char[HUMAN_MAX]){ 0 }, m, n)
 

@@ -159,7 +159,7 @@ static int not_found(const struct moment_query *q)
 		return say_error(EXIT_USAGE, "--at oom: memory did not run out in this recording");
 	if (q->kind == AT_MARK && q->seen)
 		return say_error(EXIT_USAGE, "--at %s: that mark occurs only %s", q->text,
-				 human_many((char[HUMAN_MANY]){ 0 }, q->seen, "time"));
+				 MANY(q->seen, "time"));
 	return say_error(EXIT_USAGE, "--at %s: no range or mark of that name in this recording",
 			 q->text);
 }

@@ -22,7 +22,7 @@
 /* Blocks that stand out: the largest of what the passes made, and those like it. */
 struct oom_spike {
 	uint64_t largest, next; /* bytes of one block; next: the largest of the others */
-	uint64_t bytes;		/* of all that stand out, with what was asked for */
+	uint64_t bytes, least;	/* of all that stand out, with what was asked for, and of one */
 	uint64_t unsaved;	/* of these: that no graph ever takes; not counted for many */
 	size_t count, others;
 	struct owner owner;
@@ -77,12 +77,14 @@ struct oom {
 	uint64_t lasting; /* parameters, gradients, optimizer state, buffers, its temporaries */
 	uint64_t batch[CATEGORIES]; /* inputs, activations, temporaries that grow with the batch */
 	uint64_t passing;	    /* their sum */
+	struct map copies;	    /* events: blocks that autocast made of weights */
 	uint64_t trainable;	    /* parameters that a leaf was seen in */
 	uint64_t state;	      /* made in an optimizer's step: no copy that the program keeps */
 	uint64_t projected;   /* what the optimizer will keep, by its kind; 0 = not known */
 	uint64_t unsharded;   /* gathered parameters, and buffers of collectives */
 	uint64_t grown;	      /* kept from earlier steps at lines that grow */
-	uint64_t grown_graph; /* of that: graphs and outputs of modules */
+	uint64_t grown_graph; /* of that: graphs and outputs of modules, */
+	uint64_t grown_saved; /* and what graphs hold, where that is known */
 	struct oom_held {
 		uint64_t bytes, from;
 		size_t count;
@@ -100,7 +102,7 @@ struct oom {
 	bool by_call;	      /* or in earlier calls of the model: no backward pass has come yet */
 	size_t passes;	      /* forward passes of this step whose results are held */
 	uint64_t evaluation;  /* it ran out in or right behind one, which begins there; 0 = none */
-	uint64_t of_passes;   /* bytes that its forward passes made and that are held */
+	uint64_t of_pass;     /* bytes that its latest forward pass made and that are held */
 	size_t step;	      /* 0 = before the first */
 	size_t compared_step; /* an earlier one that ended; 0 = none */
 	uint64_t compared[CATEGORIES];
@@ -119,7 +121,6 @@ enum oom_cause {
 
 /* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
 bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 /* Growth is told from pass to pass, or from step to step. */
 #define BY_PASS(o)	((o)->by_pass || (o)->by_call)
 #define PASS_OR_STEP(o) (BY_PASS(o) ? "pass" : "step")
@@ -169,6 +170,8 @@ uint64_t oom_batch_begin(const struct oom *o, size_t step);
 size_t oom_passes(const struct snapshot *s, uint64_t since);
 /* The first event of the evaluation that memory ran out in, or right behind; 0 = in none. */
 uint64_t oom_evaluation(const struct oom *o);
+/* Copies of weights: of half the bytes of one, made by autocast's casts. */
+void oom_find_copies(struct oom *o);
 /* A block of that class, made in that stage: half the batch would take half of it. */
 bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum category c,
 			  enum block_stage stage);

@@ -2,10 +2,33 @@
 /* Memory that goes with the batch: half of it would take half as much. */
 #include <string.h>
 
+#include "../advise/advise.h"
 #include "oom.h"
 
 #define FEWEST 4	  /* passes that are many */
 #define LATEST (1u << 16) /* lives that are looked at for them */
+
+void oom_find_copies(struct oom *o)
+{
+	const struct snapshot *s = &o->shot;
+	struct map halves = { 0 }, known = { 0 };
+	uint32_t *left;
+
+	for (size_t i = 0; i < s->moment.count; i++)
+		if (s->classes[i] == CATEGORY_parameters)
+			++*map_put(&halves, (s->moment.blocks[i].size / 2 + 511) / 512, NULL);
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		left = oom_is_passing(s->classes[i]) ? map_get(&halves, b->size / 512) : NULL;
+		if (!left || !*left || !advise_is_cast(o->timeline, &known, b))
+			continue;
+		--*left;
+		*map_put(&o->copies, b->seq, NULL) = 1;
+	}
+	map_free(&halves);
+	map_free(&known);
+}
 
 bool oom_is_passing(enum category c)
 {
@@ -66,14 +89,14 @@ static uint32_t latest_of(const struct oom *o, const struct block *b)
 /* An input of one pass is saved before its backward pass, or gone in the next ones: what is there
  * through them and was never saved is what they take rows of, or write their results to. What the
  * script computes in an evaluation may be of the results of all passes, if it is larger than those
- * that are held. */
+ * of the latest pass. */
 bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum category c,
 			  enum block_stage stage)
 {
 	uint32_t life;
 
-	if (o->evaluation && c != CATEGORY_inputs && stage == STAGE_OUTSIDE &&
-	    b->size / 2 > o->of_passes)
+	if (map_get(&o->copies, b->seq) || (o->evaluation && c != CATEGORY_inputs &&
+					    stage == STAGE_OUTSIDE && b->size / 2 > o->of_pass))
 		return false;
 	if (c != CATEGORY_inputs || !o->shot.model->spans.tags || b->size < o->allocated / 100)
 		return oom_is_passing(c);

@@ -152,8 +152,7 @@ static bool is_in_pools(const struct oom *o, char *text)
 	return oom_say(text,
 		       "Memory is in private pools, where only their owners can use it: %s of "
 		       "the %s that PyTorch had reserved, most of it in %s of %s (%s). %s",
-		       B(o->room.apart), B(o->room.reserved),
-		       human_many((char[HUMAN_MANY]){ 0 }, most->pools, "pool"),
+		       B(o->room.apart), B(o->room.reserved), MANY(most->pools, "pool"),
 		       pool_words(most->kind), WHO(&most->owner), pool_advice(most->kind));
 }
 

@@ -153,13 +153,17 @@ static void sum_up(struct oom *o)
 {
 	const struct snapshot *s = &o->shot;
 
+	oom_find_copies(o);
 	for (unsigned c = 0; c < CATEGORIES; c++)
 		o->lasting += is_lasting(o, c) ? s->bytes[c] : 0;
 	for (size_t i = 0; o->evaluation && i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
 
-		if (b->seq >= o->evaluation && model_born(s->model, b)->stage == STAGE_FORWARD)
-			o->of_passes += b->size;
+		const struct position *born = model_born(s->model, b);
+
+		if (b->seq >= o->evaluation && born->stage == STAGE_FORWARD &&
+		    born->forwards == s->model->spans.forwards)
+			o->of_pass += b->size;
 	}
 	for (size_t i = 0; i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
@@ -296,6 +300,7 @@ int oom_open(struct oom *o, struct recording *r, uint64_t nth)
 void oom_close(struct oom *o)
 {
 	free(o->holders.items);
+	map_free(&o->copies);
 	leaks_free(&o->leaks);
 	unused_free(&o->unused);
 	snapshot_free(&o->shot);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who held the memory when it ran out: by class and line, what is left from earlier steps, and the
  * few blocks that stand out among what the passes made. */
+#include <string.h>
+
 #include "oom.h"
 
 #define LATEST (1u << 16) /* lives: what a line does shows in so many before a refusal */
@@ -10,7 +12,7 @@ static bool is_old(const struct oom *o, const struct block *b, enum category c)
 {
 	const struct step *steps = o->timeline->steps.items;
 
-	if (c == CATEGORY_inputs && b->seq > o->batch_from)
+	if ((c == CATEGORY_inputs && b->seq > o->batch_from) || map_get(&o->copies, b->seq))
 		return false;
 	return (o->step > 1 || o->by_call) && b->seq >= steps[1].extent.first_seq &&
 	       b->seq < o->since;
@@ -61,6 +63,8 @@ static void add_growth(struct oom *o, const struct block *b, enum category c,
 	o->grown += b->size;
 	if (is_of_graph(o->shot.model, b, c))
 		o->grown_graph += b->size;
+	if (c == CATEGORY_activations || b->state & LIFE_SAVED || !o->shot.model->spans.tags)
+		o->grown_saved += b->size;
 	if (is_result(c) && model_born(o->shot.model, b)->stage <= STAGE_FORWARD &&
 	    b->seq > o->root.seq)
 		o->root = *b;
@@ -107,6 +111,7 @@ static void find_largest(struct oom *o)
 	if (wanted_by_pass(o)) {
 		p->largest = p->bytes = o->block;
 		p->count = 1;
+		p->least = o->block;
 		p->owner = o->wanted_owner;
 	}
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
@@ -118,7 +123,7 @@ static void find_largest(struct oom *o)
 		p->owner = owners_find(&o->timeline->owners, b);
 	}
 	if (p->count && p->bytes < p->largest / 2)
-		p->bytes = p->count = 0;
+		p->bytes = p->count = p->least = 0;
 }
 
 /* Earlier calls are looked for in earlier forward passes, or between earlier backward passes. */
@@ -185,7 +190,22 @@ static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 	return u.gone && !u.saved ? b->size : 0;
 }
 
-/* Half as large as the largest, or more, belongs to it: a copy, a gradient, another precision. */
+/* Half as large as the largest, or more, belongs to it: a copy, a gradient, another precision. So
+ * does a quarter, of the same function of the script: a mask, or numbers beside indices. */
+static bool is_like_largest(const struct oom *o, const struct block *b)
+{
+	const struct oom_spike *p = &o->spike;
+	struct owner owner;
+
+	if (b->size >= p->largest / 2)
+		return true;
+	if (b->size < p->largest / 4 || model_born(o->shot.model, b)->stage != STAGE_OUTSIDE)
+		return false;
+	owner = owners_find(&o->timeline->owners, b);
+	return owner.file && !strcmp(owner.function, p->owner.function) &&
+	       !strcmp(owner.file, p->owner.file);
+}
+
 static void find_spike(struct oom *o)
 {
 	struct oom_spike *p = &o->spike;
@@ -200,8 +220,9 @@ static void find_spike(struct oom *o)
 
 		if (!is_computed(o->shot.classes[i]))
 			continue;
-		if (b->size >= p->largest / 2) {
+		if (is_like_largest(o, b)) {
 			p->bytes += b->size;
+			p->least = p->least && p->least < b->size ? p->least : b->size;
 			if (++p->count <= OOM_SPIKE_MOST)
 				p->unsaved += unsaved_bytes(o, b);
 		} else if (b->size >= p->largest / 10000) {

@@ -60,7 +60,8 @@ static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 			"Limit the cache of keys and values that grows in %s: fewer tokens, a "
 			"window, smaller elements, or host memory",
 			WHO(&h->owner));
-	else if (o->root.seq && o->grown_graph > o->grown / 2 && !owners_same(&root, &h->owner))
+	else if (o->root.seq && o->grown_graph > o->grown / 2 && o->grown_saved &&
+		 !owners_same(&root, &h->owner))
 		oom_say(what,
 			"Free the tensors of %s from earlier %s: their graph is kept alive, most "
 			"likely by the tensor of %s, the last of each %s (keep loss.item() or "
@@ -93,9 +94,8 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 			one, oom_number(o), B(o->leaks.bytes_per_step), one, one,
 			o->leaks.from_step, one, o->leaks.to_step);
 	else
-		oom_say(how, "Blocks that were made %s %s %zu and lived",
-			o->by_pass ? "by passes before the latest, in" : "before", one,
-			oom_number(o));
+		oom_say(how, "Blocks that were made %s %s %zu, and that are still held",
+			o->by_pass ? "by earlier passes of" : "before", one, oom_number(o));
 	return o->grown;
 }
 
@@ -143,13 +143,7 @@ static uint64_t gather_less(const struct oom *o, char *what, char *how)
 
 static bool is_of_cublas(const struct oom *o, const struct block *b)
 {
-	struct stacks *s = &o->timeline->stacks;
-
-	stacks_read_names(s, b->stack, b->seq);
-	for (size_t i = 0; i < s->count && !s->frames[i].python; i++)
-		if (strstr(s->frames[i].function, "Blas"))
-			return true;
-	return false;
+	return stacks_have(&o->timeline->stacks, b->stack, b->seq, "Blas");
 }
 
 /* The library decides, and whether it can do without is not known. */
@@ -205,7 +199,7 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 		oom_say(how,
 			"%zu tensors of %s to %s, of which %s are not saved for backward. All but "
 			"one piece is saved",
-			p->count, B(p->largest / 2), B(p->largest), B(p->unsaved));
+			p->count, B(p->least), B(p->largest), B(p->unsaved));
 	return p->unsaved - p->unsaved / PIECES;
 }
 
@@ -250,7 +244,8 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards ||
 	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
 		return 0;
-	oom_say(what, "Halve the batch (and accumulate gradients over two)");
+	oom_say(what, "Halve the batch%s",
+		o->shot.model->spans.backwards ? " (and accumulate gradients over two)" : "");
 	oom_say(how,
 		"Half of the inputs, activations and temporaries of this step%s (%s), which grow "
 		"with the batch",

@@ -16,10 +16,10 @@
 
 #define LEAST	  (32u << 20) /* fewer bytes than this, or than a part of the peak, do not matter */
 #define PART	  50
-#define MUCH	  10	     /* a tenth of what is reserved, or of a usual peak, is much */
-#define SOON	  4	     /* events */
-#define FEW_STEPS 4	     /* say nothing about a usual one */
-#define MANY	  (1u << 20) /* allocations: what they can do without takes longer than all the rest */
+#define MUCH	  10 /* a tenth of what is reserved, or of a usual peak, is much */
+#define FEW_STEPS 4  /* say nothing about a usual one */
+#define MANY_LIVES \
+	(1u << 20) /* allocations: what they can do without takes longer than all the rest */
 
 /* Findings, and all that is asked for them. */
 struct search {
@@ -234,57 +234,25 @@ static void find_spike(struct search *s)
 	say_more(s, m, "live", " --at peak");
 }
 
-static uint64_t bytes_at(struct search *s, uint64_t seq)
-{
-	struct moment mo = { .device = s->timeline->device,
-			     .seq = seq,
-			     .framework = s->timeline->framework };
-	uint64_t bytes;
-
-	model_take(&s->timeline->model, &mo);
-	bytes = mo.bytes;
-	moment_free(&mo);
-	return bytes;
-}
-
-static bool is_much(const struct search *s, uint64_t unused, uint64_t reserved)
-{
-	return unused >= s->least && unused >= reserved / MUCH;
-}
-
-/* The cache when it was largest. The block that it grew for comes some events after its memory,
- * and is no larger than that, unless the memory came in pieces. */
-static uint64_t unused_cache(struct search *s, const struct reserved_peak *most)
-{
-	const struct model_device *d = &s->timeline->model.devices[s->timeline->device];
-	uint64_t used = bytes_at(s, most->seq) + d->reserved.peak.event.size, later;
-
-	for (unsigned i = 1;
-	     i <= SOON && used < most->bytes && is_much(s, most->bytes - used, most->bytes); i++) {
-		later = bytes_at(s, most->seq + i);
-		used = arithmetic_most(used, later);
-	}
-	return used < most->bytes ? most->bytes - used : 0;
-}
-
-/* The cache, when it was largest. */
+/* What was reserved beyond all that was ever in use at once. */
 static void find_reserved(struct search *s)
 {
 	struct reserved_peak most;
 	struct matter *m;
-	uint64_t free_bytes;
+	uint64_t free_bytes, used;
 	char words[RESERVED_WORDS];
 	bool known;
 
 	reserved_find(&most, s->timeline, s->timeline->device);
-	free_bytes = most.bytes ? unused_cache(s, &most) : 0;
-	if (!is_much(s, free_bytes, most.bytes) || !free_bytes)
+	used = model_curve(&s->timeline->model.devices[s->timeline->device])->peak.bytes;
+	free_bytes = most.bytes > used ? most.bytes - used : 0;
+	if (!free_bytes || free_bytes < s->least || free_bytes < most.bytes / MUCH)
 		return;
 	m = add_matter(s, most.pools.bytes >= most.bytes / 2 ? "pools" : "reserved", free_bytes);
 	put_moment(m, most.seq, most.time_ns);
 	m->owner = most.owner;
 	known = most.owner.function[0];
-	put_text(m->text, "Reserved memory reached %s, of which %s were not in use%s%s.",
+	put_text(m->text, "Reserved memory reached %s, %s more than was ever in use%s%s.",
 		 B(most.bytes), B(free_bytes), known ? "; " : "",
 		 known ? reserved_words(&most, words, sizeof(words)) : "");
 	if (most.pools.bytes >= most.bytes / 2)
@@ -325,7 +293,7 @@ static void find_advice(struct search *s)
 	struct advise a;
 	size_t i = 0;
 
-	if (s->ended || peak->bytes < least * MUCH || m->lives.rows.count > MANY)
+	if (s->ended || peak->bytes < least * MUCH || m->lives.rows.count > MANY_LIVES)
 		return;
 	advise_open(&a, s->timeline, false);
 	while (i < a.count && (a.items[i].least < least || is_said(s, a.items[i].kind)))

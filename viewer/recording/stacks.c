@@ -149,3 +149,12 @@ void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq)
 		f->module = m ? m->path.s : "";
 	}
 }
+
+bool stacks_have(struct stacks *s, uint32_t id, uint64_t seq, const char *part)
+{
+	stacks_read_names(s, id, seq);
+	for (size_t i = 0; i < s->count && !s->frames[i].python; i++)
+		if (strstr(s->frames[i].function, part))
+			return true;
+	return false;
+}

@@ -41,3 +41,5 @@ void stacks_read_names(struct stacks *s, uint32_t id, uint64_t seq);
 /* Only the Python frames, or only the native ones without names (module and ip): cheap. */
 void stacks_read_python(struct stacks *s, uint32_t id);
 void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq);
+/* A native function with that in its name called the allocator, without Python between them. */
+bool stacks_have(struct stacks *s, uint32_t id, uint64_t seq, const char *part);
