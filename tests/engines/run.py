@@ -54,9 +54,15 @@ def run(name, folder):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "VLLM_"))}
     env.update(HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1", VLLM_LOGGING_LEVEL="DEBUG")
     begin = time.monotonic()
-    done = subprocess.run([TOOL, "run", "--sim", f"{CARD},{devices}", "-o", folder / "run.gmt", "--", sys.executable, HERE / "vllm_generate.py",
-                           folder, *(f"{k}={json.dumps(v)}" for k, v in arguments.items())], env=env, capture_output=True, text=True, timeout=1500)
-    (folder / "output").write_text(done.stdout + done.stderr)
+    with open(folder / "output", "w") as output:
+        process = subprocess.Popen([TOOL, "run", "--sim", f"{CARD},{devices}", "-o", folder / "run.gmt", "--", sys.executable, HERE / "vllm_generate.py",
+                                    folder, *(f"{k}={json.dumps(v)}" for k, v in arguments.items())], env=env, stdout=output, stderr=output, start_new_session=True)
+        try:
+            code = process.wait(timeout=1500)
+        except subprocess.TimeoutExpired:
+            code = "none, its time ran out"
+        with contextlib.suppress(ProcessLookupError):  # an engine's workers outlive what started them
+            os.killpg(process.pid, signal.SIGKILL)
     reports = [json.loads(subprocess.run([TOOL, "report", path, "--json"], capture_output=True, text=True, check=True).stdout)
                for path in sorted(folder.glob("run*.gmt"))]
     return done, time.monotonic() - begin, reports
