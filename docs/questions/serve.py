@@ -63,7 +63,9 @@ def profile_run(model, o):
 def make_kv_cache(room, o):
     page = 2 * PAGE * o.kv_heads * (o.width // o.heads) * 2
     pages = room // (page * o.layers)
-    print(f"KV cache: {pages * page * o.layers} bytes, {pages * PAGE} tokens")
+    print(f"KV cache: {pages * page * o.layers} bytes\nKV cache size: {pages * PAGE:,} tokens")
+    if o.max_model_len > pages * PAGE:
+        raise ValueError(f"a request of {o.max_model_len} tokens is larger than the KV cache, which has room for {pages * PAGE}")
     return [torch.zeros(2, pages, PAGE, o.kv_heads, o.width // o.heads, dtype=torch.half, device="cuda") for _ in range(o.layers)]
 
 
@@ -82,7 +84,7 @@ def capture(model, cache, sizes):
 @torch.inference_mode()
 def main():
     parser = argparse.ArgumentParser()
-    for name, value in {"layers": 12, "width": 1024, "heads": 16, "kv_heads": 4, "words": 32000, "batch_tokens": 4096}.items():
+    for name, value in {"layers": 12, "width": 1024, "heads": 16, "kv_heads": 4, "words": 32000, "batch_tokens": 4096, "max_model_len": 4096}.items():
         parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
     parser.add_argument("--utilization", type=float, default=0.9)
     parser.add_argument("--requests", type=int, nargs="*", default=[512] * 3)

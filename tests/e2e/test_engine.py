@@ -177,6 +177,21 @@ def test_account_is_the_programs_own(tool, programs, arguments, conf):
     assert text.index("A serving engine on device 0") < text.index("Device 0: peak")
 
 
+def test_the_pool_of_a_class_that_says_so(tool, programs):
+    """SGLang's names: the pool is the cache, what hands its places out is not."""
+    (programs.folder / "pools.py").write_text(NAMED.replace("kv_cache = torch.zeros(2, 6, 4, 1024, 1024, device=\"cuda\")", """
+class MHATokenToKVPool:
+    def _create_buffers(self):
+        return [torch.zeros(6, 4, 1024, 1024, device="cuda") for _ in range(2)]
+class TokenToKVPoolAllocator:
+    def clear(self):
+        self.free = torch.arange(1 << 20, device="cuda")
+pages, allocator = MHATokenToKVPool()._create_buffers(), TokenToKVPoolAllocator()
+allocator.clear()""").replace("kv_cache[0, n, :, i] = x", "pages[0][n, :, i] = x").replace("kv_cache.numel() * 4", "8 * pages[0].numel()"))
+    account, parts = engine(tool, programs.traced(programs.folder / "pools.py"))
+    assert parts["kv_cache"]["bytes"] == 2 * 6 * 4 * 1024 * 1024 * 4 and parts["other"]["bytes"] >= 8 << 20
+
+
 def test_a_cache_without_a_plan(tool, programs):
     (programs.folder / "named.py").write_text(NAMED)
     account, parts = engine(tool, programs.traced(programs.folder / "named.py"))

@@ -523,5 +523,6 @@ def test_an_engine_says_what_it_has_room_for(fit, fit_json, tmp_path):
     assert (fits["verdict"], fits["kv_cache_tokens"]) == ("fits", truth) and 4096 < truth < 40960
     assert (refused["verdict"], refused["cause"]) == ("does not fit", "kv_cache")
     assert refused["text"] == "ValueError: 40960 tokens are needed, larger than the available KV cache memory."
-    assert document["largest"] == [{"card": "card=2GiB", "vary": {"max-model-len": truth}, "bounded": True}] and not document["unused"]
+    assert document["largest"] == [{"card": "card=2GiB", "vary": {"max-model-len": truth}, "bounded": True}]
+    assert not document["unused"] and not document["lines"] and document["runs"] <= 4  # its capacity is tried first
     assert re.search(rf"KV tokens.*\n.* {truth:,} ", fit("-o", "found", *command))

@@ -23,6 +23,8 @@ static uint32_t look_at_function(const struct frame *f)
 	for (const char *at = f->function; (at = strstr(at, "kv")); at += 2)
 		if ((at == f->function || strchr("_.", at[-1])) && strchr("_.", at[2]))
 			return PLACE_CACHE;
+	if (strstr(f->function, "KVPool.")) /* SGLang */
+		return PLACE_CACHE;
 	return strcasestr(f->function, "lora") ? PLACE_ADAPTER : 0;
 }
 

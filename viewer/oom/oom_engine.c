@@ -38,7 +38,7 @@ static const char *phase_of(const struct frame *f, bool caches)
 /* By the line alone: at a failure no pass may have used it yet. SGLang: MHATokenToKVPool. */
 static bool makes_cache(const struct owner *owner)
 {
-	return strcasestr(owner->function, "kv_cache") || strcasestr(owner->function, "KVPool");
+	return strcasestr(owner->function, "kv_cache") || strstr(owner->function, "KVPool.");
 }
 
 static void add_cache(struct oom *o)

@@ -23,7 +23,7 @@ NAME = "gpumemtrace"  # begins the lines that the tool itself prints
 LINE = 2000  # most characters of the last words
 PREFIX = re.compile(r"(\([^)]*\) )?(ERROR [^\]]*\] )?")  # an engine's, before each line of a process
 ERROR = re.compile(r"([\w.]+\.)?\w*(Error|Exception): (?!.*root cause)")
-TOKENS = re.compile(r"KV cache size: ([\d,]+) tokens|max_total_num_tokens=(\d+)")  # vLLM's, SGLang's capacity
+TOKENS = re.compile(r"KV cache size: ([\d,]+) tokens|KV Cache is allocated. #tokens: (\d+)")  # vLLM's, SGLang's capacity
 TOO_LITTLE = re.compile(r"KV cache|cache blocks|memory utilization|mem-fraction-static|Not enough memory")  # errors of engines
 
 
