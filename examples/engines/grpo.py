@@ -3,7 +3,7 @@
 import os
 import sys
 
-os.environ.update({"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29577"})
+os.environ.update({"VLLM_USE_V2_MODEL_RUNNER": "0", "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29577"})
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
