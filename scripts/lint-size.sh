@@ -19,7 +19,7 @@ done <<-end
 	16098 shim
 	4533 format
 	483 cupti
-	8257 python
+	8240 python
 end
 
 awk '

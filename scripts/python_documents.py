@@ -54,7 +54,7 @@ def class_of(found, kinds, table):
     lines = ["", "", "@dataclass(frozen=True)", f"class {name}(Row):", f'    """{found[table][0]}', ""]
     lines += [f"    {says(kinds, m)}" for m in members] + ['    """', ""]
     lines += [f"    {attribute(m.name)}: {python_type(m)}" for m in members]
-    lines += ["", f'    _types: ClassVar[str] = "{" ".join(m.kind for m in members)}"']
+    lines += [f'    _types: ClassVar[str] = "{" ".join(m.kind for m in members)}"']
     return lines
 
 

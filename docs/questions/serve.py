@@ -48,7 +48,7 @@ class Model(nn.Module):
         return self.head(x)
 
 
-def left_for_cache(model, o):
+def profile_run(model, o):
     """Bytes of the device that the engine may take, less what it has and what the largest pass needs."""
     torch.cuda.reset_peak_memory_stats()
     begin = torch.cuda.memory_allocated()
@@ -60,10 +60,12 @@ def left_for_cache(model, o):
     return int(o.utilization * total) - (total - free) - work
 
 
-def make_cache(room, o):
+def make_kv_cache(room, o):
     page = 2 * PAGE * o.kv_heads * (o.width // o.heads) * 2
     pages = room // (page * o.layers)
-    print(f"KV cache: {pages * page * o.layers} bytes, {pages * PAGE} tokens")
+    print(f"KV cache: {pages * page * o.layers} bytes\nKV cache size: {pages * PAGE:,} tokens")
+    if o.max_model_len > pages * PAGE:
+        raise ValueError(f"a request of {o.max_model_len} tokens is larger than the KV cache, which has room for {pages * PAGE}")
     return [torch.zeros(2, pages, PAGE, o.kv_heads, o.width // o.heads, dtype=torch.half, device="cuda") for _ in range(o.layers)]
 
 
@@ -82,18 +84,19 @@ def capture(model, cache, sizes):
 @torch.inference_mode()
 def main():
     parser = argparse.ArgumentParser()
-    for name, value in {"layers": 12, "width": 1024, "heads": 16, "kv_heads": 4, "words": 32000, "batch_tokens": 4096}.items():
+    for name, value in {"layers": 12, "width": 1024, "heads": 16, "kv_heads": 4, "words": 32000, "batch_tokens": 4096, "max_model_len": 4096}.items():
         parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
     parser.add_argument("--utilization", type=float, default=0.9)
+    parser.add_argument("--requests", type=int, nargs="*", default=[512] * 3)
     parser.add_argument("--graphs", type=int, nargs="*", default=[64, 32, 16, 8, 4, 2, 1])
     o = parser.parse_args()
     with torch.device("cuda"):
         model = Model(o).half()
     print(f"weights: {sum(p.numel() * p.element_size() for p in model.parameters())} bytes")
-    cache = make_cache(left_for_cache(model, o), o)
+    cache = make_kv_cache(profile_run(model, o), o)
     graphs = capture(model, cache, o.graphs)
-    for _ in range(3):
-        model(torch.zeros(512, dtype=torch.long, device="cuda"), cache, torch.arange(512, device="cuda"))
+    for n in o.requests:
+        model(torch.zeros(n, dtype=torch.long, device="cuda"), cache, torch.arange(n, device="cuda"))
     for graph, *_ in graphs.values():
         graph.replay()
     segments = torch.cuda.memory_snapshot()

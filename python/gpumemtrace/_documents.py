@@ -28,7 +28,6 @@ class InfoDefinitions(Row):
     modules: int
     codes: int
     stack_nodes: int
-
     _types: ClassVar[str] = "COUNT COUNT COUNT COUNT COUNT"
 
 
@@ -42,7 +41,6 @@ class InfoKind(Row):
 
     kind: str
     count: int
-
     _types: ClassVar[str] = "TEXT COUNT"
 
 
@@ -60,7 +58,6 @@ class InfoModule(Row):
     end: int
     build_id: str
     path: str
-
     _types: ClassVar[str] = "ADDRESS ADDRESS TEXT RAW"
 
 
@@ -110,7 +107,6 @@ class Info(Row):
     meta: Mapping[str, str]
     kinds: Table[InfoKind]
     modules: Table[InfoModule]
-
     _types: ClassVar[str] = "TEXT NUMBER NUMBER TEXT DURATION BYTES NS NS COUNT COUNT COUNT COUNT BYTES COUNT FLAG FLAG PART FACTS LIST LIST"
 
 
@@ -130,7 +126,6 @@ class StackFrame(Row):
     file: str
     line: int
     text: Optional[str] = None
-
     _types: ClassVar[str] = "TEXT TEXT TEXT NUMBER TEXT"
 
 
@@ -144,7 +139,6 @@ class Stack(Row):
 
     frames: Table[StackFrame]
     stack: Optional[int] = None
-
     _types: ClassVar[str] = "LIST NUMBER"
 
 
@@ -168,7 +162,6 @@ class PrivatePool(Row):
     function: str
     file: str
     line: int
-
     _types: ClassVar[str] = "TEXT BYTES BYTES COUNT TEXT TEXT NUMBER"
 
 
@@ -183,6 +176,7 @@ class EnginePart(Row):
     line: its number, 0 if not known
     planned_bytes: with `planned_ns`: its bytes then; of `work` the most that a pass before took (bytes)
     training_bytes: with `training_ns`: its bytes then (bytes)
+    asleep_bytes: with `asleep_ns`: its bytes on the device then (bytes)
     """
 
     part: str
@@ -192,8 +186,8 @@ class EnginePart(Row):
     line: int
     planned_bytes: Optional[int] = None
     training_bytes: Optional[int] = None
-
-    _types: ClassVar[str] = "TEXT BYTES TEXT TEXT NUMBER BYTES BYTES"
+    asleep_bytes: Optional[int] = None
+    _types: ClassVar[str] = "TEXT BYTES TEXT TEXT NUMBER BYTES BYTES BYTES"
 
 
 @dataclass(frozen=True)
@@ -206,6 +200,7 @@ class Engine(Row):
     planned_ns: if a pass ran before the KV cache was made: when it was made (ns, of the clock of `dump`)
     planned_share: with `planned_ns`: of the device, what was in use then and set aside for passes (compare `gpu_memory_utilization`)
     training_ns: if the program trains as well: the highest moment of its passes with gradients, their backward passes and optimizer (ns, of the clock of `dump`)
+    asleep_ns: if memory of a program that does not train was asleep: when most of it was (ns, of the clock of `dump`)
     """
 
     total_bytes: int
@@ -214,8 +209,8 @@ class Engine(Row):
     planned_ns: Optional[int] = None
     planned_share: Optional[float] = None
     training_ns: Optional[int] = None
-
-    _types: ClassVar[str] = "BYTES NS LIST NS DECIMAL NS"
+    asleep_ns: Optional[int] = None
+    _types: ClassVar[str] = "BYTES NS LIST NS DECIMAL NS NS"
 
 
 @dataclass(frozen=True)
@@ -258,7 +253,6 @@ class ReportDevice(Row):
     uuid: Optional[str] = None
     engine: Optional[Engine] = None
     state_only: Optional[bool] = None
-
     _types: ClassVar[str] = "SIGNED BYTES NS BYTES BYTES BYTES BYTES BYTES CLASSES COUNT LIST TEXT TEXT NUMBER TEXT PART FLAG"
 
 
@@ -278,7 +272,6 @@ class ReportContext(Row):
     file: str
     line: int
     uuid: Optional[str] = None
-
     _types: ClassVar[str] = "SIGNED TEXT TEXT NUMBER TEXT"
 
 
@@ -304,7 +297,6 @@ class Summary(Row):
     file: str
     line: int
     time_ns: int
-
     _types: ClassVar[str] = "TEXT BYTES TEXT TEXT TEXT TEXT NUMBER NS"
 
 
@@ -326,7 +318,6 @@ class ReportStep(Row):
     peak_phase: str
     peak_at: str
     categories_at_peak: Mapping[str, int]
-
     _types: ClassVar[str] = "NUMBER BYTES NS TEXT TEXT CLASSES"
 
 
@@ -350,7 +341,6 @@ class ValuePlace(Row):
     decides: bool
     reads: int
     stack: int
-
     _types: ClassVar[str] = "TEXT TEXT NUMBER TEXT FLAG COUNT NUMBER"
 
 
@@ -370,7 +360,6 @@ class Values(Row):
     sizes: int
     assumed: Tuple[str, ...]
     places: Table[ValuePlace]
-
     _types: ClassVar[str] = "COUNT COUNT COUNT WORDS LIST"
 
 
@@ -402,7 +391,6 @@ class Report(Row):
     file_bytes: int
     steps: Optional[Table[ReportStep]] = None
     values_not_computed: Optional[Values] = None
-
     _types: ClassVar[str] = "COUNT COUNT COUNT COUNT FLAG LIST LIST LIST BYTES LIST PART"
 
 
@@ -424,7 +412,6 @@ class LiveBlock(Row):
     stack: int
     born_ns: int
     rules: Optional[str] = None
-
     _types: ClassVar[str] = "ADDRESS BYTES CLASS NUMBER NS TEXT"
 
 
@@ -450,7 +437,6 @@ class Live(Row):
     waiting_bytes: int
     pools: Table[PrivatePool]
     blocks: Table[LiveBlock]
-
     _types: ClassVar[str] = "SIGNED NS BYTES BYTES BYTES BYTES LIST LIST"
 
 
@@ -492,7 +478,6 @@ class Why(Row):
     died_ns: int
     confidence_percent: Optional[int] = None
     text: Optional[str] = None
-
     _types: ClassVar[str] = "SIGNED NS ADDRESS BYTES CLASS TEXT TEXT TEXT TEXT TEXT NUMBER NUMBER NS NS NUMBER TEXT"
 
 
@@ -514,7 +499,6 @@ class ClassLine(Row):
     line: int
     bytes: int
     blocks: int
-
     _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES COUNT"
 
 
@@ -546,7 +530,6 @@ class Peak(Row):
     total_bytes: int
     categories: Mapping[str, int]
     lines: Table[ClassLine]
-
     _types: ClassVar[str] = "SIGNED BYTES NS NUMBER NUMBER TEXT TEXT BYTES BYTES CLASSES LIST"
 
 
@@ -568,7 +551,6 @@ class StepsPeak(Row):
     phase: str
     what: str
     text: str
-
     _types: ClassVar[str] = "BYTES NS NUMBER TEXT TEXT TEXT"
 
 
@@ -602,7 +584,6 @@ class StepsRow(Row):
     growth_bytes: int
     peak_phase: str
     peak_at: str
-
     _types: ClassVar[str] = "NUMBER TEXT COUNT NS NS BYTES BYTES NS BYTES CHANGE TEXT TEXT"
 
 
@@ -624,7 +605,6 @@ class Steps(Row):
     at_least: bool
     peak: StepsPeak
     rows: Table[StepsRow]
-
     _types: ClassVar[str] = "SIGNED TEXT COUNT FLAG PART LIST"
 
 
@@ -640,7 +620,6 @@ class LeaksModule(Row):
     function: str
     file: str
     line: int
-
     _types: ClassVar[str] = "TEXT TEXT NUMBER"
 
 
@@ -660,7 +639,6 @@ class LeaksBlock(Row):
     stack: int
     born_ns: int
     step: int
-
     _types: ClassVar[str] = "ADDRESS BYTES NUMBER NS NUMBER"
 
 
@@ -688,7 +666,6 @@ class LeaksOwner(Row):
     blocks: int
     first: Optional[LeaksBlock] = None
     latest: Optional[LeaksBlock] = None
-
     _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES BYTES COUNT PART PART"
 
 
@@ -710,7 +687,6 @@ class LeaksIdle(Row):
     line: int
     bytes: int
     blocks: int
-
     _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES COUNT"
 
 
@@ -744,7 +720,6 @@ class Leaks(Row):
     unused_since_step: int
     unused: Table[LeaksIdle]
     step_is: Optional[LeaksModule] = None
-
     _types: ClassVar[str] = "SIGNED COUNT NUMBER NUMBER BYTES BYTES TEXT LIST BYTES NUMBER LIST PART"
 
 
@@ -760,7 +735,6 @@ class AccountFigure(Row):
     name: str
     value: float
     source: str
-
     _types: ClassVar[str] = "TEXT DECIMAL TEXT"
 
 
@@ -782,7 +756,6 @@ class AccountRow(Row):
     measured: Optional[float] = None
     formula: Optional[float] = None
     note: Optional[str] = None
-
     _types: ClassVar[str] = "TEXT TEXT TEXT DECIMAL DECIMAL TEXT"
 
 
@@ -802,7 +775,6 @@ class Account(Row):
     optimizer: str
     shape: Mapping[str, AccountFigure]
     rows: Table[AccountRow]
-
     _types: ClassVar[str] = "SIGNED NUMBER TEXT MAP LIST"
 
 
@@ -828,7 +800,6 @@ class ModulesNode(Row):
     bytes: int
     blocks: int
     line: Optional[int] = None
-
     _types: ClassVar[str] = "NUMBER NUMBER TEXT TEXT TEXT BYTES COUNT NUMBER"
 
 
@@ -850,7 +821,6 @@ class Modules(Row):
     bytes: int
     outside_bytes: int
     modules: Table[ModulesNode]
-
     _types: ClassVar[str] = "SIGNED NS TEXT BYTES BYTES LIST"
 
 
@@ -866,7 +836,6 @@ class TimelinePoint(Row):
     bytes: int
     time_ns: int
     seq: int
-
     _types: ClassVar[str] = "BYTES NS NUMBER"
 
 
@@ -896,7 +865,6 @@ class TimelineBucket(Row):
     categories_at_last: Mapping[str, int]
     reserved_bytes: int
     device_bytes: int
-
     _types: ClassVar[str] = "NS NS COUNT PART PART PART CLASSES CLASSES BYTES BYTES"
 
 
@@ -914,7 +882,6 @@ class TimelinePhase(Row):
     phase: str
     first_ns: int
     last_ns: int
-
     _types: ClassVar[str] = "NUMBER TEXT NS NS"
 
 
@@ -940,7 +907,6 @@ class Timeline(Row):
     peak_text: str
     buckets: Table[TimelineBucket]
     phases: Table[TimelinePhase]
-
     _types: ClassVar[str] = "SIGNED NS NS BYTES NS TEXT LIST LIST"
 
 
@@ -960,7 +926,6 @@ class Line(Row):
     line: int
     bytes: int
     blocks: int
-
     _types: ClassVar[str] = "TEXT TEXT NUMBER BYTES COUNT"
 
 
@@ -998,7 +963,6 @@ class Top(Row):
     categories: Mapping[str, int]
     lines: Table[Line]
     run: Mapping[str, str]
-
     _types: ClassVar[str] = "NUMBER FLAG SIGNED NS COUNT BYTES BYTES BYTES BYTES NUMBER TEXT CLASSES LIST FACTS"
 
 
@@ -1022,7 +986,6 @@ class OomHolder(Row):
     bytes: int
     blocks: int
     earlier_bytes: int
-
     _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES COUNT BYTES"
 
 
@@ -1048,7 +1011,6 @@ class OomRemedy(Row):
     claim: str
     right: int
     of: int
-
     _types: ClassVar[str] = "TEXT TEXT BYTES FLAG TEXT TEXT COUNT COUNT"
 
 
@@ -1068,7 +1030,6 @@ class OomSetting(Row):
     earlier: bool
     spare_bytes: Optional[int] = None
     lacking_bytes: Optional[int] = None
-
     _types: ClassVar[str] = "TEXT FLAG FLAG BYTES BYTES"
 
 
@@ -1082,7 +1043,6 @@ class OomDevice(Row):
 
     device: int
     peak_bytes: int
-
     _types: ClassVar[str] = "SIGNED BYTES"
 
 
@@ -1100,7 +1060,6 @@ class OomGrown(Row):
     bytes_before: int
     bytes: int
     delta: int
-
     _types: ClassVar[str] = "CLASS BYTES BYTES CHANGE"
 
 
@@ -1120,7 +1079,6 @@ class OomRank(Row):
     failed: bool
     wall_ns: Optional[int] = None
     block_bytes: Optional[int] = None
-
     _types: ClassVar[str] = "TEXT TEXT FLAG WALL BYTES"
 
 
@@ -1131,7 +1089,7 @@ class Oom(Row):
     asked_bytes: size of the framework's request to the device (bytes)
     free_bytes: free on the device (bytes)
     largest_hole: largest block that could be made from cached memory (bytes)
-    cause: `batch_too_large`, `retained_graph`, `unused`, `refused_attempts`, `growing`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `workspace` or `unknown`
+    cause: `batch_too_large`, `retained_graph`, `unused`, `refused_attempts`, `growing`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `kv_cache`, `workspace` or `unknown`
     text: the cause in words
     holders: lines of code by class, the largest first
     remedies: changes that would have made room, those for this cause first
@@ -1164,6 +1122,7 @@ class Oom(Row):
     recording: the recording that is explained
     rank: `rank N`, or its process
     ranks: all recordings, the first to fail first
+    engine_phase: of a serving engine: what it was doing: profile run, making the KV cache, CUDA graph capture, warm-up or serving
     replicas: if other devices had memory: whether the model runs as replicas on them
     other_devices: if other devices had memory: the other devices
     values_not_computed: if there are any: values that the program read and a simulated device had not computed
@@ -1205,11 +1164,11 @@ class Oom(Row):
     recording: str
     rank: str
     ranks: Table[OomRank]
+    engine_phase: Optional[str] = None
     replicas: Optional[bool] = None
     other_devices: Optional[Table[OomDevice]] = None
     values_not_computed: Optional[Values] = None
-
-    _types: ClassVar[str] = "BYTES BYTES BYTES TEXT TEXT LIST LIST LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST TEXT TEXT LIST FLAG LIST PART"
+    _types: ClassVar[str] = "BYTES BYTES BYTES TEXT TEXT LIST LIST LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST TEXT TEXT LIST TEXT FLAG LIST PART"
 
 
 @dataclass(frozen=True)
@@ -1226,7 +1185,6 @@ class DiffMoment(Row):
     step: int
     phase: str
     bytes: int
-
     _types: ClassVar[str] = "NS NUMBER TEXT BYTES"
 
 
@@ -1252,7 +1210,6 @@ class DiffSide(Row):
     steps: int
     peak_bytes: int
     compared: DiffMoment
-
     _types: ClassVar[str] = "TEXT RAW RAW RAW SIGNED COUNT BYTES PART"
 
 
@@ -1268,7 +1225,6 @@ class DiffBesides(Row):
     what: str
     old: str
     new: str
-
     _types: ClassVar[str] = "TEXT TEXT TEXT"
 
 
@@ -1298,7 +1254,6 @@ class DiffPart(Row):
     delta: int
     blocks_old: int
     blocks_new: int
-
     _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER TEXT BYTES BYTES CHANGE COUNT COUNT"
 
 
@@ -1330,7 +1285,6 @@ class DiffFinding(Row):
     text: str
     cause: str
     parts: Table[DiffPart]
-
     _types: ClassVar[str] = "TEXT CLASS TEXT TEXT NUMBER BYTES BYTES CHANGE TEXT TEXT LIST"
 
 
@@ -1348,7 +1302,6 @@ class DiffClass(Row):
     bytes_old: int
     bytes_new: int
     delta: int
-
     _types: ClassVar[str] = "CLASS BYTES BYTES CHANGE"
 
 
@@ -1366,7 +1319,6 @@ class DiffPhase(Row):
     bytes_old: int
     bytes_new: int
     delta: int
-
     _types: ClassVar[str] = "TEXT BYTES BYTES CHANGE"
 
 
@@ -1384,7 +1336,6 @@ class DiffModule(Row):
     bytes_old: int
     bytes_new: int
     delta: int
-
     _types: ClassVar[str] = "TEXT BYTES BYTES CHANGE"
 
 
@@ -1412,7 +1363,6 @@ class DiffLine(Row):
     delta: int
     blocks_old: int
     blocks_new: int
-
     _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES BYTES CHANGE COUNT COUNT"
 
 
@@ -1454,7 +1404,6 @@ class Diff(Row):
     phases: Table[DiffPhase]
     modules: Table[DiffModule]
     lines: Table[DiffLine]
-
     _types: ClassVar[str] = "BYTES BYTES CHANGE BYTES BYTES TEXT TEXT PART PART LIST TEXT LIST LIST LIST LIST LIST"
 
 
@@ -1484,7 +1433,6 @@ class CheckBound(Row):
     file: str
     line: int
     class_: Optional[str] = None
-
     _types: ClassVar[str] = "TEXT FLAG FLAG BYTES BYTES TEXT TEXT TEXT NUMBER CLASS"
 
 
@@ -1500,7 +1448,6 @@ class CheckRecording(Row):
     file: str
     ok: bool
     bounds: Table[CheckBound]
-
     _types: ClassVar[str] = "TEXT FLAG LIST"
 
 
@@ -1518,7 +1465,6 @@ class Check(Row):
     bounds: int
     broken: int
     recordings: Table[CheckRecording]
-
     _types: ClassVar[str] = "FLAG COUNT COUNT LIST"
 
 
@@ -1556,7 +1502,6 @@ class AdviseFinding(Row):
     evidence: str
     right: int
     tried: int
-
     _types: ClassVar[str] = "TEXT BYTES TEXT TEXT TEXT NUMBER TEXT TEXT BYTES FLAG BYTES TEXT COUNT COUNT"
 
 
@@ -1578,5 +1523,4 @@ class Advise(Row):
     peak_when: str
     graphs_known: bool
     findings: Table[AdviseFinding]
-
     _types: ClassVar[str] = "SIGNED BYTES BYTES TEXT FLAG LIST"

@@ -58,7 +58,7 @@ def definitions(table):
     rows = ["{ \"%s\", { %s }, { %s } }," % (rule, *(", ".join(str(got[t][i]) for i in (0, 1, 3)) for t in ("on", "off")))
             for rule, got in sorted(table.items())]
     return ("/* SPDX-License-Identifier: Apache-2.0 */\n/*\n * Written by tests/classes/precision.py: bytes that each rule classed rightly and wrongly, and in\n"
-            " * how many programs, with autograd's tags and without.\n */\n/* clang-format off */\n" + "\n".join(rows) + "\n/* clang-format on */\n")
+            " * how many programs, with autograd's tags and without.\n */\n/* clang-format off */\n" + "\n".join(" ".join(rows[i:i + 2]) for i in range(0, len(rows), 2)) + "\n/* clang-format on */\n")
 
 
 def main():

@@ -54,6 +54,9 @@ def test_pages_show_what_commands_print(source):
     assert "rank 0: " in pages["many-ranks"] and "parameters +444.3 MiB" in pages["many-ranks"]
     cache = [float(x) for x in re.findall(r"KV cache +([\d.]+) GiB", pages["kv-cache"])]
     assert len(cache) == 2 and cache[0] > cache[1] + 0.5 and "context and modules" in pages["not-pytorch"]
+    assert "The engine's phase: serving" in pages["engine-oom"] and "* Make the KV cache smaller" in pages["engine-oom"]
+    for card, tokens in re.findall(r" (\S+) +max-model-len 65536 +yes .* ([\d,]+)  run", pages["max-model-len"]):
+        assert f"{card} " in pages["max-model-len"] and re.search(rf"{card} +max-model-len {tokens.replace(',', '')}  the next does not fit", pages["max-model-len"])
     one, of_one = re.findall(r"CUDA graphs +0 B +([\d.]+) MiB", pages["cuda-graphs"])
     assert float(one) >= float(of_one) > 10 and "graphs only" in pages["cuda-graphs"]
     assert re.search(r"\(certain|\(likely|\(a guess", pages["classes"])

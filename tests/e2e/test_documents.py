@@ -55,7 +55,7 @@ for step in range(6):
 # ctl asks a running process: test_ctl.py.
 # `fit` and `bisect`: test_fit.py, test_bisect.py. `replay`: test_replay.py. Settings that `oom` replays: test_oom_settings.py.
 # Queries and dashboards, which need DuckDB: test_lake.py.
-ELSEWHERE = {("run", "runtime_inside"), ("run", "folder"), ("run", "out_of_memory")}
+ELSEWHERE = {("run", "runtime_inside"), ("run", "folder"), ("run", "out_of_memory"), ("engine", "asleep_ns"), ("engine_part", "asleep_bytes"), ("oom", "engine_phase")}
 
 
 class Documents:

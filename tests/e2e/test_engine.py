@@ -177,6 +177,21 @@ def test_account_is_the_programs_own(tool, programs, arguments, conf):
     assert text.index("A serving engine on device 0") < text.index("Device 0: peak")
 
 
+def test_the_pool_of_a_class_that_says_so(tool, programs):
+    """SGLang's names: the pool is the cache, what hands its places out is not."""
+    (programs.folder / "pools.py").write_text(NAMED.replace("kv_cache = torch.zeros(2, 6, 4, 1024, 1024, device=\"cuda\")", """
+class MHATokenToKVPool:
+    def _create_buffers(self):
+        return [torch.zeros(6, 4, 1024, 1024, device="cuda") for _ in range(2)]
+class TokenToKVPoolAllocator:
+    def clear(self):
+        self.free = torch.arange(1 << 20, device="cuda")
+pages, allocator = MHATokenToKVPool()._create_buffers(), TokenToKVPoolAllocator()
+allocator.clear()""").replace("kv_cache[0, n, :, i] = x", "pages[0][n, :, i] = x").replace("kv_cache.numel() * 4", "8 * pages[0].numel()"))
+    account, parts = engine(tool, programs.traced(programs.folder / "pools.py"))
+    assert parts["kv_cache"]["bytes"] == 2 * 6 * 4 * 1024 * 1024 * 4 and parts["other"]["bytes"] >= 8 << 20
+
+
 def test_a_cache_without_a_plan(tool, programs):
     (programs.folder / "named.py").write_text(NAMED)
     account, parts = engine(tool, programs.traced(programs.folder / "named.py"))
@@ -206,3 +221,45 @@ def test_training_and_serving_in_one_process(tool, programs, how):
 def test_others_have_none(tool, programs, name):
     (programs.folder / "other.py").write_text(OTHERS[name])
     assert engine(tool, programs.traced(programs.folder / "other.py"))[0] is None
+
+
+# docs/questions/serve.py on cards that are too small: utilization, what else runs out, the phase, whether the cache is the cause.
+REFUSALS = {
+    "profile": (["--batch-tokens", "400000"], "profile run", False),
+    "cache": (["--utilization", "1.3"], "making the KV cache", True),
+    "capture": (["--utilization", "0.99", "--graphs", "65536"], "CUDA graph capture", True),
+    "serving": (["--utilization", "0.99", "--graphs", "--requests", "131072"], "serving", True),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_an_engine_runs_out_of_memory(tool, programs, name):
+    arguments, phase, cache = REFUSALS[name]
+    done = programs(SERVE, *arguments, GPUMEMTRACE_OUTPUT="run.gmt", card="card=8GiB")
+    assert done.returncode and "OutOfMemoryError" in done.stderr, done.stderr
+    found = tool.json("oom", programs.folder / "run.gmt")
+    assert found["engine_phase"] == phase and (found["cause"] == "kv_cache") == cache, found
+    assert f"The engine's phase: {phase} (" in tool("oom", programs.folder / "run.gmt")
+    smaller = [r for r in found["remedies"] if r["name"] == "smaller_cache"]
+    assert bool(smaller) == cache and all("accumulate" not in r["what"] for r in found["remedies"])
+    if cache and name != "cache":  # what it says makes room for this request, so that the program comes further; of a cache other pieces follow
+        lower = float(re.search(r"lower by (\d\.\d\d)", smaller[0]["what"])[1])
+        arguments[1] = str(float(arguments[1]) - lower)
+        again = programs(SERVE, *arguments, GPUMEMTRACE_OUTPUT="again.gmt", card="card=8GiB")
+        if again.returncode:
+            later = tool.json("oom", programs.folder / "again.gmt")
+            assert (later["stack"], later["asked_bytes"]) != (found["stack"], found["asked_bytes"])
+
+
+def test_trainings_have_no_phase(tool, programs):
+    (programs.folder / "train.py").write_text("""
+import torch
+from torch import nn
+model = nn.Sequential(*(nn.Linear(4096, 4096) for _ in range(4))).cuda()
+def warmup(n):
+    model(torch.zeros(n, 4096, device="cuda")).sum().backward()
+for n in (64, 64, 1 << 20):
+    warmup(n)
+""")
+    done = programs(programs.folder / "train.py", GPUMEMTRACE_OUTPUT="run.gmt", card="card=4GiB")
+    assert done.returncode and "engine_phase" not in tool.json("oom", programs.folder / "run.gmt")

@@ -493,3 +493,36 @@ def test_a_kernel_that_the_card_cannot_run(tmp_path):
     assert "(as on the card: that is what a block of rtx4090-24g has)" in said
     subprocess.run([toy.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, os.path.join(toy.ROOT, "tests/workloads/triton_shared.py")],
                    check=True, timeout=200)
+
+
+# As an engine says it: what it has room for, and that a request does not fit, from a process whose last words are another library's.
+ENGINE = """
+import sys, torch
+torch.cuda.mem_get_info()
+kept = torch.zeros(300 << 20, dtype=torch.uint8, device="cuda")
+length = int(sys.argv[sys.argv.index("--max-model-len") + 1])
+tokens = (torch.cuda.mem_get_info()[0] - (200 << 20)) // (1 << 16)
+print(f"(EngineCore pid=7) INFO [kv_cache_utils.py:21] GPU KV cache size: {tokens:,} tokens", flush=True)
+if length > tokens:
+    print("(EngineCore pid=7) ERROR 11-27 [core.py:12] Traceback (most recent call last):\\n(EngineCore pid=7) ERROR 11-27 [core.py:12]   File \\"c.py\\", line 1"
+          f"\\n(EngineCore pid=7) ERROR 11-27 [core.py:12] ValueError: {length} tokens are needed, larger than the available KV cache memory.\\n"
+          "Traceback (most recent call last):\\n  File \\"d.py\\", line 2\\nRuntimeError: Engine core initialization failed. See root cause above.\\n"
+          "[rank0]:[W1] Warning: destroy_process_group() was not called", file=sys.stderr)
+    sys.exit(1)
+print(tokens)
+"""
+
+
+def test_an_engine_says_what_it_has_room_for(fit, fit_json, tmp_path):
+    (tmp_path / "engine.py").write_text(ENGINE)
+    command = ["--cards", "card=2GiB", "--vary", "max-model-len=4096,40960", "--", sys.executable, "engine.py", "--max-model-len", "1"]
+    document = fit_json("-o", "found", *command)
+    fits, refused = document["cards"]
+    log, = (tmp_path / "found").glob("*max-model-len-4096.log")
+    truth = int(re.search(r"^\d+$", log.read_text(), re.M)[0])
+    assert (fits["verdict"], fits["kv_cache_tokens"]) == ("fits", truth) and 4096 < truth < 40960
+    assert (refused["verdict"], refused["cause"]) == ("does not fit", "kv_cache")
+    assert refused["text"] == "ValueError: 40960 tokens are needed, larger than the available KV cache memory."
+    assert document["largest"] == [{"card": "card=2GiB", "vary": {"max-model-len": truth}, "bounded": True}]
+    assert not document["unused"] and not document["lines"] and document["runs"] <= 4  # its capacity is tried first
+    assert re.search(rf"KV tokens.*\n.* {truth:,} ", fit("-o", "found", *command))

@@ -170,3 +170,42 @@ def test_what_sleeps_takes_no_room(tool, programs, program):
     assert awake["reserved_bytes"] == awake["bytes"] + awake["cached_bytes"] + sum(p["bytes"] - p["allocated_bytes"] for p in awake["pools"])
     assert awake["bytes"] == truth["peak"]
     assert "asleep" in tool("report", file) and "of 4.0 GiB" in tool("report", file)
+
+
+# An engine in its own words: weights and a cache that sleep, what stays, and the account of both moments.
+ACCOUNT = """
+lib.use_group(1)
+with torch.cuda.use_mem_pool(pool):
+    model = torch.nn.Sequential(*(torch.nn.Linear(4096, 4096, bias=False, device="cuda") for _ in range(8)))
+stays = torch.zeros(64 << 20, dtype=torch.uint8, device="cuda")
+with torch.inference_mode():
+    model(torch.zeros(64, 4096, device="cuda"))
+    lib.use_group(2)
+    with torch.cuda.use_mem_pool(pool):
+        kv_cache = torch.zeros(2, GB // 2, dtype=torch.uint8, device="cuda")
+    for i in range(4):
+        kv_cache[0, i] = model(torch.zeros(64, 4096, device="cuda"))[0, 0] > 0
+    for level in range(2):
+        lib.sleep_group(1); lib.sleep_group(2)
+        torch.cuda.empty_cache()
+        free, total = torch.cuda.mem_get_info()
+        lib.wake_group(1); lib.wake_group(2)
+        model(torch.zeros(64, 4096, device="cuda"))
+json.dump({"used": total - free, "weights": sum(p.numel() * 4 for p in model.parameters()), "cache": kv_cache.numel()}, open("truth.json", "w"))
+"""
+
+
+def test_the_account_of_an_engine_asleep(tool, programs):
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-o", programs.folder / "own.so", "-x", "c", "-"], input=ALLOCATOR, text=True, check=True)
+    script = programs.folder / "engine.py"
+    script.write_text(SETUP + ACCOUNT)
+    file = programs.traced(script, card="card=4GiB")
+    truth = json.loads((programs.folder / "truth.json").read_text())
+    account = tool.json("report", file)["devices"][0]["engine"]
+    parts = {part["part"]: part for part in account["parts"]}
+    assert (parts["weights"]["bytes"], parts["kv_cache"]["bytes"]) == (truth["weights"], truth["cache"])
+    assert parts["weights"]["asleep_bytes"] == parts["kv_cache"]["asleep_bytes"] == 0
+    assert parts["other"]["asleep_bytes"] >= 64 << 20 and "engine.py" in parts["other"]["file"]
+    assert account["total_bytes"] == sum(part["asleep_bytes"] for part in parts.values())
+    assert account["total_bytes"] - parts["free"]["asleep_bytes"] == pytest.approx(truth["used"], rel=0.01)
+    assert " asleep  held" in tool("report", file)

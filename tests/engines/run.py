@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--case NAME]... [--keep FOLDER] [--table FILE]: starts serving engines, unchanged, on a simulated card. Compares the account in
+"""run.py [--case NAME]... [--seconds N] [--keep FOLDER] [--table FILE]: starts serving engines, unchanged, on a simulated card. Compares the account in
 `report` with the engine's own figures: the weights of its model, the tokens that its KV cache holds, what it logs."""
 import argparse
+import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,20 +48,27 @@ def cache(shape, tokens, width):
     return tokens * 2 * shape["num_hidden_layers"] * shape["num_key_value_heads"] * shape["head_dim"] * width
 
 
-def run(name, folder):
-    """The engine's output, seconds, and the report of each of its processes."""
+def run(name, folder, seconds):
+    """Exit code, the engine's output, seconds, and the report of each of its processes."""
     shape, devices, arguments = CASES[name]
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps({**LLAMA, **SHAPES[shape]}))
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "VLLM_"))}
     env.update(HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1", VLLM_LOGGING_LEVEL="DEBUG")
     begin = time.monotonic()
-    done = subprocess.run([TOOL, "run", "--sim", f"{CARD},{devices}", "-o", folder / "run.gmt", "--", sys.executable, HERE / "vllm_generate.py",
-                           folder, *(f"{k}={json.dumps(v)}" for k, v in arguments.items())], env=env, capture_output=True, text=True, timeout=1500)
-    (folder / "output").write_text(done.stdout + done.stderr)
+    with open(folder / "output", "w") as output:
+        process = subprocess.Popen([TOOL, "run", "--sim", f"{CARD},{devices}", "-o", folder / "run.gmt", "--", sys.executable, HERE / "vllm_generate.py",
+                                    folder, *(f"{k}={json.dumps(v)}" for k, v in arguments.items())], env=env, stdout=output, stderr=output, start_new_session=True)
+        try:
+            code = process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            code = "none, its time ran out"
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # an engine's workers outlive what started them
+                os.killpg(process.pid, signal.SIGKILL)
     reports = [json.loads(subprocess.run([TOOL, "report", path, "--json"], capture_output=True, text=True, check=True).stdout)
                for path in sorted(folder.glob("run*.gmt"))]
-    return done, time.monotonic() - begin, reports
+    return code, (folder / "output").read_text(), time.monotonic() - begin, reports
 
 
 def logged(text, pattern):
@@ -78,13 +87,12 @@ def own_figures(text, shape, devices, width):
             ("work", "`torch peak memory increase` of the profile run", "planned_bytes", logged(text, "torch peak memory increase:"))]
 
 
-def judge(name, folder):
+def judge(name, folder, limit):
     """Rows of the table, and what is wrong."""
     shape, devices, arguments = CASES[name]
-    done, seconds, reports = run(name, folder)
-    text = done.stdout + done.stderr
-    if done.returncode or "answered [8, 8, 8, 8]" not in text:
-        return [f"| {name} | | did not answer in {seconds:.0f} s | | |"], [f"{name}: exit code {done.returncode}: {folder / 'output'}"]
+    code, text, seconds, reports = run(name, folder, limit)
+    if code or "answered [8, 8, 8, 8]" not in text:
+        return [f"| {name} | | did not answer in {seconds:.0f} s | | |"], [f"{name}: exit code {code}: {folder / 'output'}"]
     accounts = [device["engine"] for report in reports for device in report["devices"] if "engine" in device]
     if len(accounts) != devices:
         return [f"| {name} | | {len(accounts)} accounts of {devices} | | |"], [f"{name}: {len(accounts)} accounts of {devices}"]
@@ -105,13 +113,14 @@ def judge(name, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--case", action="append", choices=CASES)
+    parser.add_argument("--seconds", type=float, default=1500, help="that a case may take")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
     rows, wrong = [], []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.case or CASES:
-            found, faults = judge(name, (options.keep or Path(folder)) / name)
+            found, faults = judge(name, (options.keep or Path(folder)) / name, options.seconds)
             print(*found, *faults, sep="\n", flush=True)
             rows += found
             wrong += faults

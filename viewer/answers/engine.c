@@ -264,9 +264,28 @@ static uint64_t sort_into(struct engine *e, struct timeline *t, struct classifie
 	return time_ns;
 }
 
+/* The context grows with code that is loaded, and is known when the device is sampled next. */
+static void sample_next(struct engine *e, const struct timeline *t, uint64_t seq)
+{
+	struct levels_cursor c;
+	uint64_t was = 0, more;
+
+	for (levels_first(&c, &t->model.lives.levels); c.now; levels_next(&c)) {
+		if (c.now->device != t->device)
+			continue;
+		if (c.now->seq > seq && c.now->free_bytes != was)
+			break;
+		was = c.now->free_bytes;
+	}
+	more = c.now ? less(c.now->context, e->beside[ENGINE_context]) : 0;
+	e->beside[ENGINE_context] += more;
+	e->beside[ENGINE_free] = less(e->beside[ENGINE_free], more);
+}
+
 static void make_account(struct engine *e, struct timeline *t, struct classifier *c,
 			 const struct moment *pass)
 {
+	const struct model_device *asleep = &t->model.devices[t->device];
 	struct kept k = find_kept(&t->model, c, pass);
 
 	if (!k.bytes || k.passing > k.bytes)
@@ -276,6 +295,11 @@ static void make_account(struct engine *e, struct timeline *t, struct classifier
 	if (e->now[ENGINE_kv_cache] < k.bytes) /* it sleeps */
 		e->time_ns = sort_into(e, t, c, pass->seq, e->now);
 	look_at_plan(e, t, c, &k);
+	e->sleeps = asleep->asleep_most;
+	if (e->sleeps) {
+		e->beside_ns = sort_into(e, t, c, asleep->asleep_seq, e->beside);
+		sample_next(e, t, asleep->asleep_seq);
+	}
 }
 
 /* ---- of a program that trains, too ---- */
@@ -343,7 +367,7 @@ static void find_both(struct engine *e, struct timeline *t, struct classifier *c
 	if (!serves)
 		return;
 	e->trains = true;
-	e->training_ns = sort_into(e, t, c, learns, e->training);
+	e->beside_ns = sort_into(e, t, c, learns, e->beside);
 	e->time_ns = sort_into(e, t, c, serves, e->now);
 }
 
@@ -373,12 +397,15 @@ static bool part_row(void *ctx, size_t i, struct row_engine_part *row)
 					 .planned_bytes = e->then[i],
 					 .owner = e->owners[i],
 					 .has_training_bytes = e->trains,
-					 .training_bytes = e->training[i],
+					 .training_bytes = e->beside[i],
+					 .has_asleep_bytes = e->sleeps,
+					 .asleep_bytes = e->beside[i],
 					 .label = parts[i].label,
 					 .planned = e->planned,
-					 .trains = e->trains,
+					 .beside = e->trains || e->sleeps,
+					 .beside_bytes = e->beside[i],
 					 .held = e->owners[i].function[0] };
-	return e->now[i] || e->then[i] || e->training[i];
+	return e->now[i] || e->then[i] || e->beside[i];
 }
 
 /* The share of the device that was taken when the cache was there. */
@@ -394,7 +421,9 @@ bool engine_document(const struct engine *e, struct row_engine *row)
 				    .has_planned_ns = e->planned,
 				    .planned_ns = e->cache_ns,
 				    .has_training_ns = e->trains,
-				    .training_ns = e->training_ns,
+				    .training_ns = e->beside_ns,
+				    .has_asleep_ns = e->sleeps,
+				    .asleep_ns = e->beside_ns,
 				    .has_planned_share = e->planned,
 				    .planned_share = share_of_plan(e),
 				    .parts = { ENGINE_PARTS, part_row, (void *)e } };
@@ -413,8 +442,10 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 			    engine_part_bytes, 1, 9),
 		TEXT_COLUMN("share", engine_part_bytes, 1, 5, .style = COLUMN_SHARE,
 			    .all = e->total),
-		TEXT_COLUMN(e->trains ? "training" : "", engine_part_training_bytes, 1, 9,
-			    .when = AT_engine_part_trains),
+		TEXT_COLUMN(e->trains	? "training"
+			    : e->sleeps ? "asleep"
+					: "",
+			    engine_part_beside_bytes, 1, 9, .when = AT_engine_part_beside),
 		TEXT_COLUMN("held mostly by", engine_part_owner, 2, -22, .room = 22,
 			    .when = AT_engine_part_held),
 	};

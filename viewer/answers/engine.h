@@ -20,13 +20,14 @@ enum engine_part {
 };
 
 struct engine {
-	uint64_t total;	      /* of the device; 0: no such program */
-	uint64_t time_ns;     /* of the account: the last moment with all weights and all cache */
-	uint64_t cache_ns;    /* when the cache was there, */
-	bool planned;	      /* and a pass had run before it, from which its size may be */
-	bool trains;	      /* too: */
-	uint64_t training_ns; /* the highest moment with gradients, */
-	uint64_t training[ENGINE_PARTS];
+	uint64_t total;	    /* of the device; 0: no such program */
+	uint64_t time_ns;   /* of the account: the last moment with all weights and all cache */
+	uint64_t cache_ns;  /* when the cache was there, */
+	bool planned;	    /* and a pass had run before it, from which its size may be */
+	bool trains;	    /* too: */
+	bool sleeps;	    /* or gave memory back that it kept the addresses of: */
+	uint64_t beside_ns; /* the highest moment with gradients, or with most asleep, */
+	uint64_t beside[ENGINE_PARTS];
 	uint64_t then[ENGINE_PARTS]; /* at that time; work: the most of any pass before */
 	uint64_t now[ENGINE_PARTS];
 	struct owner owners[ENGINE_PARTS]; /* of most of it; no function: not of one line */

@@ -16,15 +16,15 @@ static uint32_t look_at_statement(const struct stacks *s, const struct frame *f)
 	return found && found->text.len ? statement_places(found->text.s) : 0;
 }
 
-/* "_allocate_kv_cache", "create_kv_buffers": a function's name has the word "kv".
+/* "_allocate_kv_cache", "create_kv_buffers.<locals>.<listcomp>": the name has the word "kv".
  * "LinearWithLoRA.create_lora_weights" makes as many, and no cache. */
 static uint32_t look_at_function(const struct frame *f)
 {
-	const char *name = ending_behind(f->function, '.');
-
-	for (const char *at = name; (at = strstr(at, "kv")); at += 2)
-		if ((at == name || at[-1] == '_') && (!at[2] || at[2] == '_'))
+	for (const char *at = f->function; (at = strstr(at, "kv")); at += 2)
+		if ((at == f->function || strchr("_.", at[-1])) && strchr("_.", at[2]))
 			return PLACE_CACHE;
+	if (strstr(f->function, "KVPool.")) /* SGLang */
+		return PLACE_CACHE;
 	return strcasestr(f->function, "lora") ? PLACE_ADAPTER : 0;
 }
 

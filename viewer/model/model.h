@@ -67,6 +67,8 @@ struct model_device {
 	struct tree live;		  /* framework blocks */
 	struct pools pools;		  /* private ones of the framework's allocator */
 	uint64_t asleep, asleep_most;	  /* bytes of blocks that sleep: lives.h */
+	uint64_t asleep_seq;		  /* when most was asleep, */
+	uint64_t asleep_least;		  /* and the driver's bytes then */
 	uint64_t reserved_asleep;	  /* of segments */
 	uint32_t unplaced; /* its segments and mappings whose pool is not known yet */
 };

@@ -18,6 +18,16 @@ static void note_release(struct model_device *d, unsigned flags)
 		d->retry = RETRY_FREED;
 }
 
+/* The state in which most is asleep, when it has settled: what woke none of it yet takes no more.
+ */
+static void note_asleep(struct model_device *d, const struct gmt_event *e, uint64_t least)
+{
+	if (!d->asleep || d->asleep < d->asleep_most || d->driver.now > least)
+		return;
+	d->asleep_seq = e->seq;
+	d->asleep_least = d->driver.now;
+}
+
 /* Takes a block off the books: its curves fall. */
 static void forget(struct model *m, struct tree *t, struct history *b, const struct gmt_event *e)
 {
@@ -28,6 +38,7 @@ static void forget(struct model *m, struct tree *t, struct history *b, const str
 	else if (d && model_is_device_memory(b->block.memory)) {
 		model_fall(&d->driver, b->block.size);
 		d->driver_frees++;
+		note_asleep(d, e, d->driver.now); /* their pages go one by one */
 		if (is_segment_call(b->block.memory, b->block.flags))
 			model_fall(&d->reserved, b->block.size);
 		note_release(d, b->block.flags);
@@ -135,6 +146,7 @@ void model_meminfo(struct model *m, const struct gmt_event *e)
 		return;
 	d->free_bytes = e->arg0;
 	d->total_bytes = e->arg1;
+	note_asleep(d, e, d->asleep_least);
 	d->context = e->arg1 > e->arg0 + d->driver.now ? e->arg1 - e->arg0 - d->driver.now : 0;
 }
 

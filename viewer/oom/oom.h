@@ -110,6 +110,14 @@ struct oom {
 	bool sharded;		      /* gradients of shards were reduced at some time */
 	bool collective;	      /* what was asked for is a collective's */
 	struct oom_settings settings; /* by oom_answer */
+	struct oom_engine {
+		const char *phase;  /* NULL: no serving engine */
+		struct owner owner; /* the function that says so, or the request's */
+		uint64_t cache;	    /* bytes of its KV cache, with what was asked for it, */
+		size_t pieces;	    /* and its blocks */
+		bool wanted;	    /* for it memory ran out */
+		bool samples;	    /* it computed logits or chose tokens from them */
+	} engine;
 };
 
 enum oom_cause {
@@ -119,6 +127,7 @@ enum oom_cause {
 	OOM_CAUSES
 };
 
+void oom_engine(struct oom *o); /* oom_engine.c */
 /* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
 bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Growth is told from pass to pass, or from step to step. */

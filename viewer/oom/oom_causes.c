@@ -176,6 +176,23 @@ static bool is_fragmentation(const struct oom *o, char *text)
 		B(o->room.cached), B(o->room.cached + o->room.free), B(o->room.hole), B(o->block));
 }
 
+static bool is_kv_cache(const struct oom *o, char *text)
+{
+	const struct oom_engine *e = &o->engine;
+
+	if (!e->phase || !is_share(e->cache, o->capacity, 4))
+		return false;
+	if (e->wanted)
+		return oom_say(text,
+			       "The KV cache does not fit: %s were requested for it, with %s that "
+			       "it has, and %s were free.",
+			       B(o->block), B(e->cache - o->block), B(o->room.free));
+	return oom_say(text,
+		       "The KV cache left too little for %s of the engine: it takes %s of the %s "
+		       "that PyTorch could use, and %s were requested beside it.",
+		       e->phase, B(e->cache), B(o->capacity), B(o->block));
+}
+
 /* Pieces as large as a parameter, of one line, one for each rank. */
 static uint64_t piece_bytes(const struct oom *o, uint64_t size)
 {

@@ -259,6 +259,7 @@ static void gather(struct oom *o, struct recording *r)
 	unused_find(&o->unused, t, &o->shot);
 	oom_attempts(o);
 	oom_holders(o);
+	oom_engine(o);
 }
 
 void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)

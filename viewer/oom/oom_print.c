@@ -151,6 +151,8 @@ struct row_oom oom_document(struct oom_answer *a)
 		.went_on = o->refusal.later_allocs,
 		.step = o->step,
 		.phase = phase_name(o->phase),
+		.has_engine_phase = o->engine.phase,
+		.engine_phase = o->engine.phase,
 		.stack = o->refusal.event.stack,
 		.class = o->wanted_category,
 		.owner = o->wanted_owner,
@@ -183,6 +185,9 @@ static void text_head(const struct oom *o, struct emit *out)
 		   B(o->asked), owner_words(&o->wanted_owner, who, sizeof(who), 34));
 	if (where[0])
 		emit_paragraph(out, "", "  ", where);
+	if (o->engine.phase)
+		emit_line(out, "The engine's phase: %s (%s)", o->engine.phase,
+			  WHO(&o->engine.owner));
 	if (o->refusal.count > 1)
 		emit_line(out, "Refusal %" PRIu64 " of %" PRIu64 " in this recording (--nth)",
 			  o->refusal.nth, o->refusal.count);

@@ -15,6 +15,8 @@
 
 enum { PIECES = 8 };
 
+#define SEGMENT_BYTES (2ull << 20) /* that PyTorch rounds large ones up to */
+
 typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
 
 static bool is_limited(const struct oom *o)
@@ -217,6 +219,21 @@ static uint64_t shard(const struct oom *o, char *what, char *how)
 	return all / 2;
 }
 
+static uint64_t smaller_cache(const struct oom *o, char *what, char *how)
+{
+	uint64_t lacks = oom_missing(o) + SEGMENT_BYTES * o->engine.pieces;
+
+	if (!o->engine.phase || o->engine.cache < lacks || !o->room.total)
+		return 0;
+	oom_say(what,
+		"Make the KV cache smaller by %s or more: gpu_memory_utilization (or "
+		"mem_fraction_static) lower by %.2f",
+		B(lacks), (double)(100 * lacks / o->room.total + 1) / 100);
+	oom_say(how, "This request lacks %s, and pieces of the cache are rounded up; it takes %s",
+		B(oom_missing(o)), B(o->engine.cache));
+	return lacks;
+}
+
 /* "--batch-size=1", "train.batch 1", "-b 1": of one, by the command's last such option. */
 static bool batch_of_one(const struct defs *defs)
 {
@@ -241,11 +258,15 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 {
 	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked;
 
-	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards ||
+	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || !o->shot.model->spans.forwards ||
 	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
 		return 0;
 	oom_say(what, "Halve the batch%s",
-		o->shot.model->spans.backwards ? " (and accumulate gradients over two)" : "");
+		!o->engine.phase
+			? (o->shot.model->spans.backwards ? " (and accumulate gradients over two)"
+							  : "")
+		: o->engine.samples ? " (max_num_seqs of the engine)"
+				    : " (max_num_batched_tokens of the engine)");
 	oom_say(how,
 		"Half of the inputs, activations and temporaries of this step%s (%s), which grow "
 		"with the batch",
@@ -299,6 +320,8 @@ static const struct remedy_row *row_of(const char *kind)
 /* A library asks for what fits, so that with another setting it may have asked for more before. */
 static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
 {
+	if (test == smaller_cache && o->engine.wanted) /* more pieces may have followed */
+		return false;
 	if (test == less_workspace)
 		return o->settings.less_workspace;
 	if (saves && test == allocator && is_up_to_the_library(o))

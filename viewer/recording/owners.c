@@ -258,23 +258,33 @@ bool owners_same(const struct owner *a, const struct owner *b)
 	return a->line == b->line && !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
 }
 
+/* The library whose call the simulated device received: its functions stand in one file. */
+static const char *simulated_library(struct owners *o, size_t count, uint64_t seq)
+{
+	const struct frame *call = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(owners_base(o->stacks->frames[i].module), "libsimgpu.so"))
+			call = &o->stacks->frames[i];
+	return call ? symbols_find(o->stacks->symbols, call->ip, seq)->function : "";
+}
+
 const char *owners_library(struct owners *o, const struct block *b)
 {
-	static const struct {
-		const char *prefix, *name;
-	} known[] = { { "libnccl", "NCCL" },	     { "libcublas", "cuBLAS" },
-		      { "libcudnn", "cuDNN" },	     { "libcufft", "cuFFT" },
-		      { "libcusolver", "cuSOLVER" }, { "libcusparse", "cuSPARSE" },
-		      { "libcurand", "cuRAND" },     { "libnvshmem", "NVSHMEM" } };
+	static const char *const known[] = { "NCCL",	 "cuBLAS",   "cuDNN",  "cuFFT",
+					     "cuSOLVER", "cuSPARSE", "cuRAND", "NVSHMEM" };
 	struct stacks *s = o->stacks;
-	const char *base = "";
+	const char *base = "", *call;
 
 	stacks_read_native(s, b->stack, b->seq);
+	call = simulated_library(o, s->count, b->seq);
 	for (size_t i = 0; i < s->count && !base[0]; i++)
 		if (!is_messenger(s->frames[i].module))
 			base = owners_base(s->frames[i].module);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strncmp(base, known[i].prefix, strlen(known[i].prefix)))
-			return known[i].name;
+		if (!strncasecmp(call, known[i], strlen(known[i])) ||
+		    (!strncmp(base, "lib", 3) &&
+		     !strncasecmp(base + 3, known[i], strlen(known[i]))))
+			return known[i];
 	return base[0] ? base : "(unknown)";
 }

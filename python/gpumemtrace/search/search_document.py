@@ -10,6 +10,7 @@ from typing import Any, Dict, List
 from .search_answer import decimal, in_units, many
 from .search_cells import Cell
 from .search_largest import Largest, Line
+from .search_measure import TOO_LITTLE
 from .search_runs import Runs
 from .search_trial import REFUSED, UNSTABLE, Trial
 from .search_vary import same_but
@@ -40,6 +41,8 @@ def why_refused(trial: Trial) -> Dict[str, Any]:
     remedies = [{m: r.get(m) for m in members} for r in trial.oom("remedies") or ()]
     if trial.oom("cause"):
         return {"cause": trial.oom("cause"), "text": trial.oom("text") or "", "remedies": remedies}
+    if TOO_LITTLE.search(trial.text("last_words")):
+        return {"cause": "kv_cache", "text": trial.text("last_words"), "remedies": remedies}
     return {"cause": "unknown", "text": f"A library was refused memory, and the program failed: {trial.text('last_words')}", "remedies": remedies}
 
 
@@ -59,6 +62,8 @@ def card_of(found: Found, cell: Cell) -> Dict[str, Any]:
         "context_bytes": max(device - t.number("peak_reserved_bytes"), 0), "run_on": t.card.name, "steps": t.number("steps"),
         "to_end": not t.number("early"), "refusals": t.number("refusals"), "peak_text": t.text("peak_text"), "peak_class": t.text("peak_class"),
         "peak_line": t.text("peak_line"), **ranks_of(t), **rises(cell)}
+    if t.number("kv_cache_tokens"):
+        row["kv_cache_tokens"] = t.number("kv_cache_tokens")
     if cell.verdict == REFUSED:
         row.update(why_refused(t))
     for member, has in (("idle", cell.fits), ("late", not cell.failed), ("ended", True)):
@@ -72,11 +77,11 @@ def card_of(found: Found, cell: Cell) -> Dict[str, Any]:
 
 
 def without_effect(found: Found) -> List[Dict[str, str]]:
-    """Names with all of whose values the same memory is needed, whatever the other values are."""
+    """Names with all of whose values the same memory is needed, whatever the other values are. An engine fills what it may take."""
     rows = []
     for at, vary in enumerate(found.runs.plan.varied.items):
         pairs = [(a, b) for i, a in enumerate(found.cells) for b in found.cells[:i] if a.card == b.card and same_but(a.setting, b.setting, at)]
-        if pairs and all(a.fits and b.fits and same_figures(a.trial, b.trial) for a, b in pairs):
+        if pairs and not found.cells[0].trial.number("kv_cache_tokens") and all(a.fits and b.fits and same_figures(a.trial, b.trial) for a, b in pairs):
             rows.append({"name": vary.name,
                          "text": f"With all values of {vary.name} the peak is the same to the byte: does the program use it?"})
     return rows

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The largest value that fits each card, for the first numeric name. The next value to try lies between the largest known to fit and the
-smallest known not to. It is where a straight line through the needs of the last two runs meets the card's memory. After a few tries that
-did not close the gap it is the middle. The search ends when the two are one apart and both were run on that very card. If a value makes the
+smallest known not to. It is where a straight line through the needs of the last two runs meets the card's memory, or the capacity that an engine
+printed. After a few tries that did not close the gap it is the middle. The search ends when the two are one apart and both were run on that very card. If a value makes the
 program fail for another reason (a length that does not divide), only multiples of the common divisor of the given values are tried from
 then on. Cards are searched in parallel.
 
@@ -74,6 +74,10 @@ class Largest:
             if each > 0:
                 meets = (x + (self.card.memory - y) / each) / self.step
                 value = int(min(max(meets, low + 1), high - 1))
+        for trial in (self.low_trial, self.high_trial):
+            room = trial.number("kv_cache_tokens") // self.step if trial else 0
+            if self.probes <= BY_LINE and low <= room < high:
+                value = max(room, low + 1)
         return value * self.step
 
 
@@ -136,7 +140,7 @@ def lines_of(runs: Runs) -> List[Line]:
     at = runs.plan.varied.counted()
     lines: List[Line] = []
     for t in runs.trials.values() if at >= 0 else ():
-        if any(line.card == t.card and same_but(line.setting, t.setting, at) for line in lines):
+        if t.number("kv_cache_tokens") or any(line.card == t.card and same_but(line.setting, t.setting, at) for line in lines):
             continue
         points = [(int(other.setting[at]), device_on(other, other.card)) for other in runs.trials.values()
                   if other.card == t.card and other.verdict == FITS and same_but(other.setting, t.setting, at)]

@@ -6,9 +6,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from .search_answer import many
 from .search_facts import Facts
@@ -20,6 +21,10 @@ from .search_watched import rise_of
 
 NAME = "gpumemtrace"  # begins the lines that the tool itself prints
 LINE = 2000  # most characters of the last words
+PREFIX = re.compile(r"(\([^)]*\) )?(ERROR [^\]]*\] )?")  # an engine's, before each line of a process
+ERROR = re.compile(r"([\w.]+\.)?\w*(Error|Exception): (?!.*root cause)")
+TOKENS = re.compile(r"KV cache size: ([\d,]+) tokens|KV Cache is allocated. #tokens: (\d+)")  # vLLM's, SGLang's capacity
+TOO_LITTLE = re.compile(r"KV cache|cache blocks|memory utilization|mem-fraction-static|Not enough memory")  # errors of engines
 
 
 @dataclass
@@ -44,29 +49,34 @@ class Measured:
             if self.first is None or facts["refused_ns"] < self.first["refused_ns"]:
                 self.first = facts
 
-    def verdict(self, end: End, usage: Usage) -> str:
+    def verdict(self, end: End, usage: Usage, words: str) -> str:
         """A failed allocation that the program did not recover from is the reason, however it ended. A library may only report that a call
-        failed. Then only the device's counts show the failed allocation."""
+        failed. Then only the device's counts show the failed allocation. An engine says that it has too little."""
         failed = bool(end.code) and not end.early
-        if self.refused or (failed and self.refusals and not self.caught) or (failed and usage.refused > self.fails):
+        if self.refused or (failed and TOO_LITTLE.search(words)) or (failed and self.refusals and not self.caught) or (failed and usage.refused > self.fails):
             return REFUSED
         if failed or self.main is None or end.hangs or (end.late and not end.partly):
             return FAILED
         return UNSTABLE if end.early and end.stable != STABLE else FITS
 
 
-def last_words(path: str) -> str:
-    """The program's last line of output, or the tool's if the program printed nothing; before them what Triton says of a limit of the card."""
-    words, own, limit = "", False, ""
+def last_words(path: str) -> Tuple[str, int]:
+    """The error of the last traceback, else the last line of the program's output, or the tool's if the program printed nothing; before them
+    what Triton says of a limit of the card. And the tokens that an engine has room for."""
+    words, own, limit, error, traced, tokens = "", False, "", "", False, 0
     with contextlib.suppress(OSError), open(path, "rb") as f:
         for piece in iter(lambda: f.readline(LINE), b""):
             line = os.fsdecode(piece.rstrip(b"\n"))
             ours = line.startswith(NAME)
             limit = line.strip() if SHARED_LIMIT in line else limit
+            text, room = PREFIX.sub("", line, 1), TOKENS.search(line)
+            error = text if traced and ERROR.match(text) else error
+            traced = text.startswith("  ")
+            tokens = int((room[1] or room[2]).replace(",", "")) if room else tokens
             if line.strip(" \t\r") and not (ours and own):
                 words = line.lstrip(" \t\r")
                 own |= not ours
-    return limit or words
+    return limit or (words if ERROR.match(words) else error or words), tokens
 
 
 def figures(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:
@@ -103,11 +113,12 @@ def document_of(trial: Trial, command: str, path: str) -> Dict[str, Any]:
 
 
 def result_of(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:
-    result: Dict[str, Any] = {"fingerprint": trial.fingerprint, "card": trial.card.name, "verdict": m.verdict(end, usage)}
+    words, tokens = last_words(trial.path(".log"))
+    result: Dict[str, Any] = {"fingerprint": trial.fingerprint, "card": trial.card.name, "verdict": m.verdict(end, usage, words)}
     numbers = figures(trial, m, end, usage)
     if end.early and not (end.hangs or end.idle or end.late):
         result["ended"] = ended(numbers["units"], bool(numbers["by_steps"]))
-    result.update(numbers, last_words=last_words(trial.path(".log")))
+    result.update(numbers, last_words=words, kv_cache_tokens=tokens)
     result.update((name, text) for name, text in (("hangs", end.hangs), ("idle", end.idle), ("late", end.late)) if text)
     if m.main:
         result["recording"] = os.path.basename(m.main["path"])

@@ -13,7 +13,7 @@ REMEDIES = 3
 RUNS, MEDIAN = 84, "0.10 %"  # written by tests/cards/page.py
 LINES = 8  # a table of more is left out
 CARDS: List[Column] = [("card", 2, -16), ("setting", 2, -8), ("fits", 2, -4), ("capacity", 1, 9), ("allocated", 1, 9), ("reserved", 1, 9),
-                       ("besides", 1, 9), ("free", 1, 9), ("how known", 2, -3)]
+                       ("besides", 1, 9), ("free", 1, 9), ("KV tokens", 1, 11), ("how known", 2, -3)]
 
 
 def verdict_word(cell: Cell) -> str:
@@ -23,14 +23,15 @@ def verdict_word(cell: Cell) -> str:
 
 
 def cards_table(found: Found, rows: List[Dict[str, Any]], answer: Answer) -> None:
-    """The column of settings exists only if there are some."""
+    """The columns of settings and of an engine's capacity exist only if there are some."""
     varied = found.runs.plan.varied
     table = []
     for cell, row in zip(found.cells, rows):
         sizes = [row["capacity_bytes"], row["peak_bytes"], row["peak_reserved_bytes"], row["context_bytes"], max(row["margin_bytes"], 0)]
-        table.append([row["card"], varied.words(cell.setting), verdict_word(cell), *map(in_units, sizes),
+        tokens = row.get("kv_cache_tokens")
+        table.append([row["card"], varied.words(cell.setting), verdict_word(cell), *map(in_units, sizes), f"{tokens:,}" if tokens else "",
                       "run" if cell.measured else f"from {cell.trial.card.name}"])
-    kept = [i for i in range(len(CARDS)) if varied.items or i != 1]
+    kept = [i for i in range(len(CARDS)) if (varied.items or i != 1) and (i != 8 or any(row[8] for row in table))]
     answer.table([CARDS[i] for i in kept], [[row[i] for i in kept] for row in table])
 
 

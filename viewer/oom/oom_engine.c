@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A serving engine that runs out of memory: what it was doing, by the names of functions on the
+ * stack, and what its KV cache, which takes a share of the device for good, left for the rest. Only
+ * a program without backward passes is one. It has made a cache outside of its passes, or runs its
+ * largest pass to find out how large a cache may be.
+ */
+#include <string.h>
+
+#include "oom.h"
+
+/* The innermost function with such a name decides. `caches`: only of a request for the cache. */
+static const struct {
+	const char *words, *phase;
+	bool caches;
+} phases[] = {
+	{ "profile_run", "profile run", false },
+	{ "determine_available_memory", "profile run", false },
+	{ "profile_max_num_token", "profile run", false },
+	{ "capture", "CUDA graph capture", false },
+	{ "warmup", "warm-up", false },
+	{ "warm_up", "warm-up", false },
+	{ "cache", "making the KV cache", true },
+	{ "buffers", "making the KV cache", true }, /* SGLang: MHATokenToKVPool._create_buffers */
+};
+
+static const char *phase_of(const struct frame *f, bool caches)
+{
+	const char *name = strrchr(f->function, '.');
+
+	name = name ? name + 1 : f->function;
+	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++)
+		if (phases[i].caches <= caches && strstr(name, phases[i].words))
+			return phases[i].phase;
+	return NULL;
+}
+
+/* By the line alone: at a failure no pass may have used it yet. SGLang: MHATokenToKVPool. */
+static bool makes_cache(const struct owner *owner)
+{
+	return strcasestr(owner->function, "kv_cache") || strstr(owner->function, "KVPool.");
+}
+
+static void add_cache(struct oom *o)
+{
+	for (size_t i = 0; i < o->shot.moment.count; i++) {
+		const struct block *b = &o->shot.moment.blocks[i];
+		struct owner owner = owners_find(&o->timeline->owners, b);
+
+		if (model_born(o->shot.model, b)->stage != STAGE_OUTSIDE ||
+		    (o->shot.classes[i] != CATEGORY_kv_cache && !makes_cache(&owner)))
+			continue;
+		o->engine.cache += b->size;
+		o->engine.pieces++;
+	}
+}
+
+void oom_engine(struct oom *o)
+{
+	struct stacks *s = &o->timeline->stacks;
+	bool caches = o->wanted_category == CATEGORY_kv_cache || makes_cache(&o->wanted_owner);
+	struct oom_engine *e = &o->engine;
+
+	if (o->shot.model->spans.trains)
+		return;
+	e->wanted = caches;
+	e->cache = caches ? o->block : 0;
+	add_cache(o);
+	stacks_read_python(s, o->refusal.event.stack);
+	for (size_t i = 0; i < s->count && !e->phase; i++) {
+		e->phase = owners_is_plumbing(s->frames[i].file) ? NULL
+								 : phase_of(&s->frames[i], caches);
+		e->owner = (struct owner){ .function = s->frames[i].function,
+					   .file = s->frames[i].file,
+					   .line = s->frames[i].line };
+		e->samples |= strstr(s->frames[i].function, "Sampler") ||
+			      strstr(s->frames[i].function, "compute_logits");
+	}
+	if (!e->cache && (!e->phase || strcmp(e->phase, "profile run") != 0))
+		*e = (struct oom_engine){ 0 };
+	else if (!e->phase) {
+		e->phase = o->shot.model->spans.forwards ? "serving" : "making the KV cache";
+		e->owner = o->wanted_owner;
+	}
+}
