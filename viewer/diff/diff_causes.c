@@ -385,11 +385,11 @@ void diff_causes(struct diff *d)
 	find_kept(d);
 	diff_find_cleared(d);
 	find_compiled(d);
+	find_recompute(d);
 	diff_find_passes(d);
 	diff_find_backwards(d);
 	diff_find_recorded(d);
 	diff_find_precision(d, &s);
-	find_recompute(d);
 	diff_find_casts(d, &s);
 	diff_find_scale(d, &s);
 	diff_find_reach(d);
