@@ -291,11 +291,13 @@ test-frameworks: setup  ## programs of frameworks: do they end, are classes righ
 test-versions: setup  ## released versions of packages: is the first finding of `diff` the reason; writes docs/diff.md
 	@$(MAKE) --no-print-directory all
 	@.venv/bin/python tests/versions/run.py $(B)/versions --table docs/diff.md
-test-conclusions: setup  ## is what `oom` and `advise` say so in the rest of the run, and with the change made; writes docs/conclusions.md (three hours)
+test-conclusions: setup  ## is what `oom`, `advise`, `leaks` and `diff` say so in the rest of the run, and with the change made; writes docs/conclusions.md (three hours)
 	@scripts/setup.sh frameworks
 	@$(MAKE) --no-print-directory all $(B)/data/cut
 	@.venv-frameworks/bin/python tests/future/judge.py $(B)/future --write
 	@.venv-frameworks/bin/python tests/remedies/ended_early.py $(B)/future
+	@.venv-frameworks/bin/python tests/future/growth.py $(B)/future --write
+	@.venv-frameworks/bin/python tests/remedies/known_changes.py $(B)/future --write
 	@.venv-frameworks/bin/python tests/remedies/try_remedies.py $(B)/future --write
 	@.venv-frameworks/bin/python tests/reports/run.py $(B)/reports --write docs/conclusions.md
 test-cards: setup  ## published memory figures of real cards, made again on simulated ones; writes docs/accuracy.md (many hours)

@@ -694,12 +694,12 @@ class LeaksIdle(Row):
 class Leaks(Row):
     """What grows from step to step.
 
-    device: CUDA ordinal
+    device: CUDA ordinal; without `--device` the one that grows most, else the one with the highest peak
     steps: steps (count)
     from_step: first of the compared steps
     to_step: last of the compared steps; the same as the first if there are too few
     growth_per_step: growth with each step, of all lines (bytes)
-    reserved_growth_per_step: growth of the reserved memory with each step, if it grew in at least half of the steps (bytes)
+    reserved_growth_per_step: growth of the reserved memory with each step, if it grew in each third of the steps (bytes)
     step_basis: how steps are recognized, as in `steps`
     owners: lines of code that hold the growth, the largest first
     unused_bytes: of models that are no longer trained, with their gradients and optimizers, still in memory at the end of the last step (bytes)
@@ -1270,7 +1270,7 @@ class DiffFinding(Row):
     bytes_new: in the new one (bytes)
     delta: the difference (bytes)
     text: in words
-    cause: its cause: `line`, `function`, `kept`, `precision`, `casts`, `scale`, `model`, `trained`, `optimizer`, `gradients`, `recompute`, `compiled`, `recorded`, `reach`, `passes`, `backwards`, `rounding`, `moved`, `peak` or `reserved`
+    cause: its cause: `line`, `function`, `kept`, `idle`, `precision`, `casts`, `scale`, `model`, `trained`, `optimizer`, `gradients`, `recompute`, `compiled`, `recorded`, `reach`, `passes`, `backwards`, `rounding`, `moved`, `peak` or `reserved`
     parts: the parts that it sums up
     """
 

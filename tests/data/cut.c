@@ -4,7 +4,8 @@
  *the device had had no room for it.
  *
  *	cut IN.gmt                    prints the events at which that can be staged: "SEQ SIZE"
- *	cut IN.gmt SEQ OUT.gmt ...    writes the recording until that event, once for each pair
+ *	cut IN.gmt SEQ OUT.gmt ...    writes the recording until that event, once for each pair;
+ *	                              SEQ with a minus sign: it only ends there, without a failure
  *
  * Recorded is what PyTorch does then: cudaMalloc fails, the segments that nothing lies in go back
  *to the device, cudaMalloc fails again, the allocator reports it. The card is as large as what was
@@ -230,7 +231,7 @@ static uint64_t card_of(const struct scene *s, const struct gmt_event *e)
 	       (room < 10 * MIB ? room : 10 * MIB);
 }
 
-static void write_cut(const struct heard *h, uint64_t seq, const char *path)
+static void write_cut(const struct heard *h, uint64_t seq, bool refused, const char *path)
 {
 	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
 	struct copy c = { .writer = open_writer(fd, h->info.pid) };
@@ -249,13 +250,14 @@ static void write_cut(const struct heard *h, uint64_t seq, const char *path)
 	for (size_t i = 0; i < h->defs_used; i++)
 		assert_int_equal(gmt_writer_def(c.writer, &h->defs[i]), 0);
 	for (size_t i = 0; i < end; i++) {
-		struct gmt_event e = on_card(h->events[i], total);
+		struct gmt_event e = refused ? on_card(h->events[i], total) : h->events[i];
 
 		assert_int_equal(gmt_writer_event(c.writer, &e), 0);
 	}
 	c.seq = seq - 1;
 	c.time = h->events[end].time_ns;
-	put_refusal(&c, &s, &h->events[end]);
+	if (refused)
+		put_refusal(&c, &s, &h->events[end]);
 	assert_int_equal(gmt_writer_finish(c.writer), 0);
 	close_writer(c.writer);
 	close(fd);
@@ -293,7 +295,8 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		print_events(&h);
 	for (int i = 2; i < argc; i += 2)
-		write_cut(&h, strtoull(argv[i], NULL, 10), argv[i + 1]);
+		write_cut(&h, strtoull(argv[i] + (*argv[i] == '-'), NULL, 10), *argv[i] != '-',
+			  argv[i + 1]);
 	heard_free(&h);
 	return 0;
 }

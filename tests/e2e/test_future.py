@@ -10,6 +10,7 @@ from conftest import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "tests/future"))
 
+import growth  # noqa: E402
 import judge  # noqa: E402
 
 POINTS = 3
@@ -102,6 +103,17 @@ def test_before_every_network_had_its_turn(programs, cut, tool, case, kind):
     said = judge.judge(case, recording, 20 if case == "checkpoint" else 8)[1]
     assert [claim for claim in said if claim[0] == kind and claim[1] is False] == []
     assert (kind in {k for k, *_ in said}) == (case == "kept_function")
+
+
+@pytest.mark.parametrize("file, name, kinds", [
+    ("future/loops", "kept_losses", {"growth", "line", "bytes a step"}),
+    ("future/loops", "bounded_memory", {"growth", "nothing grows"}),  # it grows until it is full
+    ("future/held", "trials_in_a_log", {"unused"}),
+])
+def test_what_grows_goes_on(programs, cut, tool, file, name, kinds):
+    _, said = growth.judge_program(name, str(programs.traced(ROOT / f"tests/{file}.py", name)), 4)
+    assert [claim for claim in said if claim[1] is False and claim[0] != "bytes a step"] == []
+    assert kinds <= {kind for kind, *_ in said}
 
 
 def test_a_graph_that_backward_makes(programs, cut, tool):

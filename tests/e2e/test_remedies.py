@@ -12,6 +12,7 @@ from conftest import BUILD, REAL, ROOT
 sys.path.insert(0, str(ROOT / "tests/remedies"))
 
 import ended_early  # noqa: E402
+import known_changes  # noqa: E402
 import try_remedies  # noqa: E402
 
 pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
@@ -48,6 +49,20 @@ def test_a_recording_that_ends_early(programs, tool):
     subprocess.run(["make", "-C", ROOT, "-s", f"{BUILD.name}/data/cut"], check=True)
     said = ended_early.judge_program("two_players", programs.traced(ROOT / "tests/future/loops.py", "two_players"), 2)
     assert len(said) > 10 and [claim for claim in said if not claim[4]] == []
+
+
+def test_a_known_change_is_named(tmp_path):
+    """Of a program with a teacher, whose weights get no gradient; nothing is said of the same program twice."""
+    changes = {"again": set(), "fused": {"line"}, "autocast": {"casts"}, "twice_the_layers": {"model"}}
+    name = "future/teacher"
+    (tmp_path / "changes").mkdir()
+    known_changes.run_all([name], tmp_path, ["unchanged", *changes])
+    for changed, causes in changes.items():
+        pair = [known_changes.changed_at(tmp_path, name, x) for x in ("unchanged", changed)]
+        for old, new in pair, pair[::-1]:
+            found = [*known_changes.judge_pair(old, new, known_changes.CHANGES[changed], changed == "again")]
+            assert [x for x in found if x[1] in ("false", "missed")] == []
+            assert causes <= {kind for kind, *_ in found} and (found or not causes)
 
 
 def test_no_kind_that_is_often_wrong_is_said():

@@ -236,7 +236,7 @@ def unused(m, r, doc):
     so = m.bytes(lambda b: (b.trained or b.grads) and not is_later(b))
     weights = m.bytes(lambda b: any(s < m.begin for s in b.trained))
     state = m.bytes(lambda b: (weights or b.seq < m.begin) and m.by_optimizer(b) and b.end > m.run.in_optimizer(b.seq)[1])
-    tensors = min(2, -(-state // weights)) if weights else 0  # that the optimizer keeps of a weight, at most
+    tensors = m.run.tensors_of_state()
     so += max(0, state - tensors * m.bytes(lambda b: is_later(b) and any(s < m.begin for s in b.trained)))
     return at_most(r["saves_bytes"], so), so
 

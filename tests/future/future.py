@@ -9,6 +9,8 @@ import subprocess
 SETUP, FORWARD, BACKWARD, BETWEEN, OPTIMIZER, REST, CAUGHT = PHASES = (
     "set-up and first forward", "forward and loss", "backward", "after backward", "optimizer", "passes without backward", "after a caught failure")
 
+OF_FRAMEWORK = 2  # among the flags of an event
+
 
 class Block:
     __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads", "trained", "is_packed")
@@ -36,6 +38,7 @@ class Run:
 
     def __init__(self, tool, path):
         self.blocks, self.optimizers, self.backwards, self.zeroed, self.ooms = [], [], [], [], []
+        self.reserved = []  # (event, bytes more) of the allocator's segments
         self.engine, self.saves = set(), []
         self.read(tool, path)
         self.closures = [c for span in self.optimizers for c in self.passes_inside(*span)]
@@ -59,6 +62,8 @@ class Run:
             elif kind == "block_free" and e["device"] == 0 and e["addr"] in live:
                 live.pop(e["addr"]).end = e["seq"]
                 addresses.pop(bisect.bisect_left(addresses, e["addr"]))
+            elif kind in ("mem_alloc", "mem_free") and e["device"] == 0 and e.get("flags", 0) & OF_FRAMEWORK:
+                self.reserved.append((e["seq"], e["size"] if kind == "mem_alloc" else -e["size"]))
             elif kind in ("tag_saved", "tag_grad", "tag_leaf", "tag_moved"):
                 at = bisect.bisect(addresses, e["addr"]) - 1
                 block = live.get(addresses[at]) if at >= 0 else None
@@ -138,6 +143,13 @@ class Run:
         if any(a <= seq <= b for a, b in self.closures):
             return None
         return next(((a, b) for a, b in self.optimizers if a <= seq <= b), None)
+
+    def tensors_of_state(self):
+        """That an optimizer keeps of a weight, as the first one did in its first step; at most two."""
+        begin, end = next(iter(self.optimizers), (0, 0))
+        weights = sum(b.size for b in self.blocks if any(s < begin for s in b.trained))
+        state = sum(b.size for b in self.blocks if begin <= b.seq <= end < b.end)
+        return min(2, round(state / weights)) if weights else 0
 
     def next_backward(self, seq):
         return next((a for a, b in self.backwards if b >= seq), float("inf"))

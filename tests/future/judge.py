@@ -103,20 +103,24 @@ def write(said, cuts, programs):
     PAGE.write_text(text)
 
 
-def main():
+def arguments(points):
+    """What a judge of recordings is asked, and name -> recording."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--points", type=int, default=20)
+    parser.add_argument("--points", type=int, default=points)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--there", action="store_true", help="only what is recorded already")
     args = parser.parse_args()
     Path(args.folder).mkdir(parents=True, exist_ok=True)
-    if args.there:
-        paths = {p.stem.replace("+", "/"): p for p in sorted(Path(args.folder).glob("*.gmt"))}
-        paths = {n: p for n, p in paths.items() if not args.names or any(n.startswith(x) for x in args.names)}
-    else:
-        paths = record_all(args.names, args.folder)
+    if not args.there:
+        return args, record_all(args.names, args.folder)
+    paths = {p.stem.replace("+", "/"): p for p in sorted(Path(args.folder).glob("*.gmt"))}
+    return args, {n: p for n, p in paths.items() if not args.names or any(n.startswith(x) for x in args.names)}
+
+
+def main():
+    args, paths = arguments(points=20)
     all_said, cuts = [], []
     with ProcessPoolExecutor(2) as pool:
         for n, said in pool.map(judge, paths, map(str, paths.values()), [args.points] * len(paths)):

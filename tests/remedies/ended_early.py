@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ended_early.py FOLDER [--points N] [NAME...]: what `advise` says of a recording that ends in the middle of its program, beside the rest
 of the run: recordings of tests/future that end in every phase. FOLDER: recordings, made where they are missing."""
-import argparse
 import collections
 import subprocess
 import sys
@@ -15,7 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "future")]
 import claims  # noqa: E402
 import future  # noqa: E402
 import judge  # noqa: E402
-from record import TOOL, record_all  # noqa: E402
+from record import TOOL  # noqa: E402
 from try_remedies import ask  # noqa: E402
 
 
@@ -68,17 +67,7 @@ def judge_program(name, recording, points):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder")
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--points", type=int, default=5)
-    parser.add_argument("--there", action="store_true", help="only what is recorded already")
-    args = parser.parse_args()
-    if args.there:
-        paths = {p.stem.replace("+", "/"): p for p in sorted(Path(args.folder).glob("*.gmt"))}
-        paths = {n: p for n, p in paths.items() if not args.names or any(n.startswith(x) for x in args.names)}
-    else:
-        paths = record_all(args.names, args.folder)
+    args, paths = judge.arguments(points=5)
     found = collections.defaultdict(lambda: [0, 0])
     with ProcessPoolExecutor(2) as pool:
         for said in pool.map(judge_program, paths, map(str, paths.values()), [args.points] * len(paths)):

@@ -7,6 +7,7 @@
 #include "../base/need.h"
 #include "../base/sorted.h"
 #include "../moments/snapshot.h"
+#include "../recording/running.h"
 
 enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3 };
 
@@ -20,6 +21,7 @@ struct group {
 	uint32_t born[SAMPLES + 1];
 	bool gave_up;
 	bool of_weights; /* gradients, or made by an optimizer's step */
+	bool goes;	 /* one that was there for long died since the last sample but one */
 };
 
 struct search {
@@ -50,16 +52,22 @@ static uint64_t work_end(const struct timeline *t, const struct step *step)
 	return step->extent.last_seq;
 }
 
-/* Memory ran out in a pass of the last one, which counts as a step as soon as it has begun: it
- * stands at another place than those before did. */
-static bool is_broken_off(const struct timeline *t, size_t step)
+/* A step may be one of several passes of a real one: these differ. */
+static bool counts_passes(const struct timeline *t)
 {
-	bool by_passes = t->steps.basis == STEPS_FORWARD || t->steps.basis == STEPS_BACKWARD;
-
-	return by_passes && step && t->model.spans.items[t->steps.items[step].last].refused;
+	return t->steps.basis == STEPS_FORWARD || t->steps.basis == STEPS_BACKWARD;
 }
 
-static size_t ended_steps(const struct timeline *t)
+/* Memory ran out in a pass of the last one, or the recording ends in it. Such a step counts as soon
+ * as it has begun: it stands at another place than those before did. */
+static bool is_broken_off(const struct timeline *t, size_t step)
+{
+	return counts_passes(t) && step &&
+	       (t->model.spans.items[t->steps.items[step].last].refused ||
+		recording_state(t->recording) != STATE_WHOLE);
+}
+
+size_t leaks_last_step(const struct timeline *t)
 {
 	const struct steps *s = &t->steps;
 	size_t n = steps_number(s);
@@ -74,7 +82,7 @@ static size_t ended_steps(const struct timeline *t)
  * first ones. */
 static void choose_steps_to_compare(struct search *s, const struct timeline *t)
 {
-	size_t last = ended_steps(t), first = last / 4 ? last / 4 : 1;
+	size_t last = leaks_last_step(t), first = last / 4 ? last / 4 : 1;
 	size_t all = last > first ? last - first : 0;
 
 	s->samples = all < SAMPLES ? all : SAMPLES;
@@ -149,6 +157,7 @@ static void take_samples(struct search *s, uint64_t seq)
 			struct group *g = &s->groups[i / CATEGORIES][i % CATEGORIES];
 
 			g->at[s->taken] = g->bytes;
+			g->goes &= s->taken == s->samples;
 		}
 }
 
@@ -164,30 +173,59 @@ static void note_leak_change(void *ctx, const struct series_change *c)
 	g = group_of(s, c->life, c->category);
 	g->bytes += (uint64_t)c->bytes;
 	g->blocks[window_of(s, born)] += c->bytes < 0 ? -1 : 1;
+	g->goes |= c->bytes < 0 && sample_after(s, born) + 1 < s->taken;
 	count_birth(s, g, c, born);
 }
 
-/* Grows: more bytes after each window than before it. In addition, either blocks of every window
- * stay (a list that grows), or the bytes never decrease (a buffer that is replaced by a larger
- * one). */
+/* Bytes that are there from a sample on: of memory that goes up and down, its lows. Returns whether
+ * it does, by more than remainders in large blocks. */
+static bool find_lows(const struct search *s, const struct group *g, uint64_t low[SAMPLES + 1])
+{
+	uint64_t most = 0;
+
+	for (size_t i = s->samples + 1; i-- > 0;) {
+		low[i] = i == s->samples || g->at[i] < low[i + 1] ? g->at[i] : low[i + 1];
+		most = g->at[i] - low[i] > most ? g->at[i] - low[i] : most;
+	}
+	return 8 * most > low[s->samples] - low[0];
+}
+
+/* It has not grown for much longer than ever before; or as many blocks go as come, as of a buffer
+ * that is full. */
+static bool is_over(const struct search *s, const struct group *g, const uint64_t *low)
+{
+	size_t last = 0, longest = 1;
+
+	for (size_t i = 1; i <= s->samples; i++) {
+		if (low[i] == low[i - 1])
+			continue;
+		longest = last && i - last > longest ? i - last : longest;
+		last = i;
+	}
+	return s->samples - last > 2 * longest || (s->samples > last && g->goes);
+}
+
+/* Grows: after each window more bytes stay than before it. In addition, either blocks of every
+ * window stay (a list that grows), or the bytes hardly ever decrease (a buffer that is replaced by
+ * a larger one). */
 static bool grows(const struct search *s, const struct group *g)
 {
-	bool stays = true, falls = false;
+	uint64_t low[SAMPLES + 1];
+	bool saws = find_lows(s, g, low), stays = true;
 
 	for (size_t w = 0; w < s->windows; w++) {
-		if (g->at[(w + 1) * s->samples / s->windows] <= g->at[w * s->samples / s->windows])
+		if (low[(w + 1) * s->samples / s->windows] <= low[w * s->samples / s->windows])
 			return false;
 		stays &= g->blocks[w + 1] > 0;
 	}
-	for (size_t i = 0; i < s->samples; i++)
-		falls |= g->at[i + 1] < g->at[i];
-	return stays || (!falls && s->samples > FEWEST);
+	return !is_over(s, g, low) && (stays || (!saws && s->samples > FEWEST));
 }
 
 /* Grows less often than every step, for instance once per epoch: blocks from several moments are
  * alive, some from the later half, and none was ever freed. */
 static bool grows_at_times(const struct search *s, const struct group *g)
 {
+	uint64_t low[SAMPLES + 1];
 	unsigned times = 0;
 	bool late = false;
 
@@ -195,18 +233,23 @@ static bool grows_at_times(const struct search *s, const struct group *g)
 		times += g->born[i] > 0;
 		late |= g->born[i] && 2 * i >= s->samples;
 	}
-	return times >= TIMES && late && !g->gave_up && g->at[s->samples] > g->at[0];
+	find_lows(s, g, low);
+	return times >= TIMES && late && !g->gave_up && g->at[s->samples] > g->at[0] &&
+	       !is_over(s, g, low);
 }
 
-/* Counted from the first sample with any bytes, because a line may start late. */
+/* Counted from the first sample with any bytes, because a line may start late, and between lows. */
 static uint64_t per_step(const struct search *s, const struct group *g)
 {
-	size_t first = 0, steps;
+	size_t first = 0, last = s->samples, steps;
+	uint64_t low[SAMPLES + 1];
 
-	while (first + 1 < s->samples && !g->at[first])
+	if (find_lows(s, g, low) && low[last - last / WINDOWS] > low[0])
+		last -= last / WINDOWS;
+	while (first + 1 < last && !g->at[first])
 		first++;
-	steps = s->steps[s->samples] - s->steps[first];
-	return (g->at[s->samples] - g->at[first] + steps / 2) / steps;
+	steps = s->steps[last] - s->steps[first];
+	return (low[last] - low[first] + steps / 2) / steps;
 }
 
 /* Gradients and the optimizer's memory come late for other reasons, too: unless models are added.
@@ -292,7 +335,7 @@ void leaks_find(struct leaks *out, struct timeline *t)
 
 	*out = (struct leaks){ 0 };
 	choose_steps_to_compare(&s, t);
-	if (s.samples >= FEWEST) {
+	if (s.samples >= (size_t)FEWEST + counts_passes(t)) {
 		out->from_step = s.steps[0];
 		out->to_step = s.steps[s.samples];
 		compare_growth(out, &s, t);

@@ -3,6 +3,7 @@
 
 #include "../base/human.h"
 #include "../recording/owner_words.h"
+#include "leaks.h"
 
 static struct owner asking_line(struct timeline *t, const struct gmt_event *e)
 {
@@ -64,26 +65,26 @@ uint64_t reserved_varies(uint64_t bytes)
 	return bytes / 20 > VARIES_LEAST ? bytes / 20 : VARIES_LEAST;
 }
 
-#define FEWEST 3 /* intervals between steps */
+#define THIRDS 3
 
+/* More after each third of the steps than before it: a cache that fills up does not. */
 uint64_t reserved_growth(const struct timeline *t)
 {
-	size_t last = steps_number(&t->steps), first, grew = 0;
-	uint64_t now = 0, before = 0, start = 0;
+	size_t last = leaks_last_step(t), first = last / 4 ? last / 4 : 1, thirds = 0;
+	uint64_t now = 0, start = 0, before = 0;
 	struct levels_cursor c;
 
-	while (last && !t->steps.items[last].ended)
-		last--;
-	first = last / 4 ? last / 4 : 1;
-	if (last < first + FEWEST)
+	if (last < first + THIRDS)
 		return 0;
 	levels_first(&c, &t->model.lives.levels);
-	for (size_t i = first; i <= last; i++) {
-		for (; c.now && c.now->seq <= t->steps.items[i].extent.last_seq; levels_next(&c))
+	for (size_t i = 0; i <= THIRDS; i++) {
+		const struct step *step = &t->steps.items[first + i * (last - first) / THIRDS];
+
+		for (; c.now && c.now->seq <= step->extent.last_seq; levels_next(&c))
 			now = c.now->device == t->device ? c.now->reserved : now;
-		start = i == first ? now : start;
-		grew += i > first && now > before;
+		start = i ? start : now;
+		thirds += i && now > before;
 		before = now;
 	}
-	return now > start && 2 * grew >= last - first ? (now - start) / (last - first) : 0;
+	return thirds == THIRDS ? (now - start) / (last - first) : 0;
 }

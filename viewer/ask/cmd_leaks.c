@@ -66,6 +66,7 @@ static void text_step(struct emit *out, struct timeline *t)
 
 struct leaks_view {
 	const struct leaks *leaks;
+	uint64_t growth[MODEL_DEVICES]; /* if none was asked for */
 	struct unused unused;
 	char which[200]; /* blocks of the row that is being written */
 };
@@ -155,7 +156,8 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 
 	text_step(out, t);
 	if (l->from_step == l->to_step) {
-		emit_line(out, "Too few steps: %zu found, three complete ones are needed", n);
+		emit_line(out, "Too few steps: %zu found, %s complete ones are needed", n,
+			  row->has_step_is ? "four" : "three");
 		emit_line(out, "(%s)", steps_basis_text(t->steps.basis));
 		return;
 	}
@@ -194,12 +196,38 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 	emit_top(out, leaks_idle, &row->unused, columns, top, "  ");
 }
 
+/* One device may train while another grows. */
+static void look_where_it_grows(struct timeline *t, uint64_t growth[MODEL_DEVICES])
+{
+	int most = t->device;
+
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		struct leaks leaks;
+
+		if (!model_has_memory(&t->model.devices[d]))
+			continue;
+		timeline_look(t, d);
+		leaks_find(&leaks, t);
+		growth[d] = leaks.bytes_per_step;
+		most = growth[d] > growth[most] ? d : most;
+		leaks_free(&leaks);
+	}
+	if (most != t->device)
+		timeline_look(t, most);
+}
+
 int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *t)
 {
 	struct leaks leaks = { 0 };
 	struct leaks_view view = { .leaks = &leaks };
 	struct row_leaks row;
+	char bytes[HUMAN_MAX];
+	int used = 0;
 
+	for (int d = 0; d < MODEL_DEVICES; d++)
+		used += model_has_memory(&t->model.devices[d]);
+	if (o->device < 0 && used > 1)
+		look_where_it_grows(t, view.growth);
 	leaks_find(&leaks, t);
 	unused_at_end(&view.unused, t);
 	row = leaks_row(t, &view);
@@ -207,6 +235,10 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	print_growth(out, t, &leaks, &row, o->top);
 	if (!emit_json(out))
 		print_reserved(out, t, row.reserved_growth_per_step);
+	for (int d = 0; d < MODEL_DEVICES && !emit_json(out); d++)
+		if (view.growth[d] && d != t->device)
+			emit_sentence(out, "", "Device %d grows, too: %s more with each step.", d,
+				      human_bytes(bytes, view.growth[d]));
 	print_unused(out, &view.unused, &row, o->top);
 	leaks_free(&leaks);
 	unused_free(&view.unused);

@@ -24,9 +24,10 @@ struct diff_pair {
 	const uint64_t *old_sizes, *new_sizes;	     /* of its blocks, the smallest first */
 	uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
 	uint64_t unused_old, unused_new; /* as of rows */
-	uint32_t finding;		 /* 1 + index, 0 = none yet */
-	bool remainders;		 /* differs only by rounding remainders */
-	double at;			 /* when it was made, relative to all blocks: 0 to 1 */
+	uint64_t idle_old, idle_new;
+	uint32_t finding; /* 1 + index, 0 = none yet */
+	bool remainders;  /* differs only by rounding remainders */
+	double at;	  /* when it was made, relative to all blocks: 0 to 1 */
 };
 
 struct diff_finding {

@@ -7,7 +7,9 @@
  */
 #include "diff_causes.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../base/ending.h"
@@ -115,18 +117,12 @@ static bool same_way(const struct diff_pair *p, bool more)
 
 /* ---- growth from step to step on one side only */
 
-static const struct leak *leak_at(const struct leaks *all, const struct diff_site *site)
-{
-	for (size_t i = 0; site && i < all->count; i++)
-		if (owners_same(&all->items[i].owner, &site->owner))
-			return &all->items[i];
-	return NULL;
-}
-
 static bool takes_kept(const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	const struct leak *new = leak_at(&d->new.leaks, p->new_site);
-	const struct leak *old = leak_at(&d->old.leaks, p->old_site);
+	const struct leak *new =
+		p->new_site ? leaks_at(&d->new.leaks, UINT_MAX, &p->new_site->owner) : NULL;
+	const struct leak *old =
+		p->old_site ? leaks_at(&d->old.leaks, UINT_MAX, &p->old_site->owner) : NULL;
 	const bool *gained = ctx;
 	uint64_t before = old ? old->bytes_per_step : 0, after = new ? new->bytes_per_step : 0;
 
@@ -142,6 +138,17 @@ static void find_kept(struct diff *d)
 
 	diff_collect(d, CAUSE_KEPT, 0, takes_kept, &gained);
 	diff_collect(d, CAUSE_KEPT, 0, takes_kept, &lost);
+}
+
+/* ---- models that are no longer trained */
+
+static bool takes_idle(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	int64_t idle = (int64_t)(p->idle_new - p->idle_old), change = diff_delta(p);
+
+	(void)d;
+	(void)ctx;
+	return idle * change > 0 && 2 * llabs(idle) > llabs(change);
 }
 
 /* ---- checkpointing */
@@ -175,7 +182,13 @@ static void find_compiled(struct diff *d)
 
 /* ---- fewer or more of the same parameters are trained */
 
-/* The trained share changed by itself, not with the parameters. */
+static double trained_share(const struct diff_shot *s)
+{
+	return (double)s->trained / (double)s->bytes[CATEGORY_parameters];
+}
+
+/* The trained share changed by itself, not with the parameters. Autocast's copies make leaves of
+ * weights that get no gradient. */
 static void find_trained(struct diff *d)
 {
 	double before = (double)d->old.shot.trained, after = (double)d->new.shot.trained;
@@ -188,7 +201,9 @@ static void find_trained(struct diff *d)
 					    change > 0 ? 1 : -1 };
 
 	if (before <= 0 || after <= 0 || fabs(change) < 0.05 * fmax(before, after) ||
-	    fabs(change - parameters) < 0.5 * fabs(change))
+	    fabs(change - parameters) < 0.5 * fabs(change) ||
+	    fabs(trained_share(&d->new.shot) - trained_share(&d->old.shot)) < 0.02 ||
+	    diff_gradients(&d->old) == diff_gradients(&d->new))
 		return;
 	diff_collect(d, CAUSE_TRAINED, 0, diff_takes_classes, &taken);
 }
@@ -366,14 +381,15 @@ void diff_causes(struct diff *d)
 
 	mark_remainders(d);
 	sum_up_pairs(d, &s);
+	diff_collect(d, CAUSE_IDLE, BIT(parameters), takes_idle, NULL);
 	find_kept(d);
 	diff_find_cleared(d);
 	find_compiled(d);
+	find_recompute(d);
 	diff_find_passes(d);
 	diff_find_backwards(d);
 	diff_find_recorded(d);
 	diff_find_precision(d, &s);
-	find_recompute(d);
 	diff_find_casts(d, &s);
 	diff_find_scale(d, &s);
 	diff_find_reach(d);

@@ -104,6 +104,12 @@ static double sum_sizes(const struct sizes *s)
 	return sum;
 }
 
+static double factor_of_sizes(const struct sizes *a, const struct sizes *b)
+{
+	return a->count && a->count == b->count ? diff_power_of_two(a->items, b->items, a->count)
+						: 0;
+}
+
 static struct elements elements_of(const struct diff *d)
 {
 	struct sizes old = { 0 }, new = { 0 };
@@ -121,10 +127,12 @@ static struct elements elements_of(const struct diff *d)
 	}
 	sort_sizes(&old);
 	sort_sizes(&new);
-	leave_different(&old, &new);
+	e.factor = factor_of_sizes(&old, &new);
+	if (!e.factor) { /* of some: half of a large one may be as large as another */
+		leave_different(&old, &new);
+		e.factor = factor_of_sizes(&old, &new);
+	}
 	e.count = old.count;
-	if (old.count && old.count == new.count)
-		e.factor = diff_power_of_two(old.items, new.items, old.count);
 	e.old = sum_sizes(&old);
 	e.new = sum_sizes(&new);
 	free(old.items);

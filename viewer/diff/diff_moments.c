@@ -265,7 +265,8 @@ uint64_t diff_moment_like(struct diff_side *s, const struct span *span, struct d
 {
 	const struct span *theirs =
 		steps_span(&other->timeline.steps, &other->timeline.model.spans, seq);
-	const double window = 0.1;
+	/* An optimizer makes its state on the way, fused or not: at another place less of it. */
+	const double window = theirs && theirs->phase == PHASE_OPTIMIZER ? 1 : 0.1;
 	struct search search = { .side = s };
 	const struct extent *x, *y;
 	double at, length;

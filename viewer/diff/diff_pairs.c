@@ -255,6 +255,7 @@ static void join_row(struct diff *d, bool old, struct diff_row *row)
 	*(old ? &p->bytes_old : &p->bytes_new) += row->bytes;
 	*(old ? &p->blocks_old : &p->blocks_new) += row->blocks;
 	*(old ? &p->unused_old : &p->unused_new) += row->unused;
+	*(old ? &p->idle_old : &p->idle_new) += row->idle;
 	*(old ? &p->old_site : &p->new_site) = site_of(s, row);
 	*(old ? &p->old_sizes : &p->new_sizes) = sizes_of(s, row);
 	p->at = row->at;

@@ -20,28 +20,17 @@
 
 #define B_TO_B(n, m) \
 	human_apart((char[HUMAN_MAX]){ 0 }, n, m), human_apart((char[HUMAN_MAX]){ 0 }, m, n)
-
-#define S(n) ((n) == 1 ? "" : "s")
-
-#define CHANGE(f) diff_change((char[48]){ 0 }, (f)->bytes_old, (f)->bytes_new)
-
+#define S(n)	       ((n) == 1 ? "" : "s")
+#define CHANGE(f)      diff_change((char[48]){ 0 }, (f)->bytes_old, (f)->bytes_new)
 #define SENTENCE_TIMES (HUMAN_MAX + 8)
-
-#define TIMES(x) sentence_times((char[SENTENCE_TIMES]){ 0 }, x)
-
-#define WHO(o) sentence_owner(PART, o)
-
-#define CALLER sentence_caller(PART, d, f)
-
-#define CLASSES sentence_classes(PART, d, f)
-
-#define PLACES sentence_places(PART, d, f)
-
-#define BACKWARDS sentence_passes(PART, d)
-
-#define MOST "%s; most of it %s" /* how each class changed; the line to read */
-
-#define MOST_WORDS CLASSES, WHO(&f->owner)
+#define TIMES(x)       sentence_times((char[SENTENCE_TIMES]){ 0 }, x)
+#define WHO(o)	       sentence_owner(PART, o)
+#define CALLER	       sentence_caller(PART, d, f)
+#define CLASSES	       sentence_classes(PART, d, f)
+#define PLACES	       sentence_places(PART, d, f)
+#define BACKWARDS      sentence_passes(PART, d)
+#define MOST	       "%s; most of it %s" /* how each class changed; the line to read */
+#define MOST_WORDS     CLASSES, WHO(&f->owner)
 
 /* "2 times", "1/8". */
 static const char *sentence_times(char buf[SENTENCE_TIMES], double factor)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../answers/unused.h"
 #include "../base/need.h"
 #include "../base/sorted.h"
 #include "../moments/instant.h"
@@ -324,7 +325,7 @@ static struct owner latest_of(struct diff_side *s, const struct snapshot *snap)
 }
 
 static void add_block(struct diff_shot *out, struct diff_side *s, const struct block *b,
-		      unsigned category)
+		      unsigned category, bool is_idle)
 {
 	const struct model *m = &s->timeline.model;
 	struct diff_row *row = row_of_site(out, category, diff_site_find(s, b));
@@ -333,6 +334,7 @@ static void add_block(struct diff_shot *out, struct diff_side *s, const struct b
 		out->trained += b->size;
 	row->bytes += b->size;
 	row->unused += is_unused(m, b, category) ? b->size : 0;
+	row->idle += is_idle ? b->size : 0;
 	row->blocks++;
 	row->first_seq = row->first_seq && row->first_seq < b->seq ? row->first_seq : b->seq;
 }
@@ -364,8 +366,10 @@ static void take_sizes(struct diff_shot *out, struct diff_side *s, const struct 
 void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 {
 	struct snapshot snap;
+	struct unused idle;
 
 	snapshot_take(&snap, &s->timeline, seq);
+	unused_find(&idle, &s->timeline, &snap);
 	*out = (struct diff_shot){ .seq = seq };
 	out->time_ns = snap.moment.time_ns;
 	out->total = snap.moment.bytes;
@@ -373,11 +377,12 @@ void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	out->step = steps_at(&s->timeline.steps, seq);
 	memcpy(out->bytes, snap.bytes, sizeof(out->bytes));
 	for (size_t i = 0; i < snap.moment.count; i++)
-		add_block(out, s, &snap.moment.blocks[i], snap.classes[i]);
+		add_block(out, s, &snap.moment.blocks[i], snap.classes[i], idle.since[i]);
 	take_sizes(out, s, &snap);
 	out->latest = latest_of(s, &snap);
 	out->passes = snapshot_passes(&snap, 0, 1u << CATEGORY_activations);
 	out->dropped = dropped_of(&snap);
+	unused_free(&idle);
 	snapshot_free(&snap);
 }
 

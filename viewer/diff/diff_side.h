@@ -47,6 +47,7 @@ struct diff_row {
 	uint32_t site;
 	uint64_t bytes, blocks;
 	uint64_t unused; /* bytes saved for a backward pass that never came */
+	uint64_t idle;	 /* bytes of models that are no longer trained, and of their state */
 	uint64_t first_seq;
 	double at;     /* its place in the order of birth, 0 to 1 */
 	size_t sizes;  /* sizes of its blocks, ascending: index in the shot's sizes */
