@@ -2,7 +2,8 @@
  *
  * cuFFT: plans and their work areas. AN APPROXIMATION: a work area holds one complex copy of the
  * data where each length has no prime factor above 127, four where one has (it is then done by a
- * convolution of more than twice the length). Any thread.
+ * convolution of more than twice the length), none for one short power of two, which one kernel does
+ * in shared memory (seen on a card with 256). Any thread.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 enum { FFT_OK = 0, FFT_INVALID_PLAN = 1, FFT_ALLOC_FAILED = 2, FFT_INVALID = 4, FFT_BAD_SIZE = 8 };
 
 #define LARGEST_PRIME 127
+#define LARGEST_IN_SHARED 4096
+#define NO_SIZE ((size_t)-1)
 #define UNUSED	      __attribute__((unused))
 
 struct plan {
@@ -110,21 +113,23 @@ static bool smooth(long long n)
 	return n == 1;
 }
 
-/* 0 where a size is wrong. */
+/* NO_SIZE where a size is wrong. */
 static size_t work(int rank, const long long *n, long long batch, size_t complex_bytes)
 {
 	size_t elements = batch;
 	int copies = 1;
 
-	if (rank < 1 || rank > 3 || !n || batch < 1)
-		return 0;
+	if (rank < 1 || rank > 3 || !n || batch < 1 || !complex_bytes)
+		return NO_SIZE;
 	for (int i = 0; i < rank; i++) {
 		if (n[i] < 1)
-			return 0;
+			return NO_SIZE;
 		elements *= n[i];
 		if (!smooth(n[i]))
 			copies = 4;
 	}
+	if (rank == 1 && n[0] <= LARGEST_IN_SHARED && !(n[0] & (n[0] - 1)))
+		return 0;
 	return elements * copies * complex_bytes;
 }
 
@@ -133,7 +138,7 @@ static int estimate(size_t *out, size_t bytes)
 	if (!out)
 		return FFT_INVALID;
 	*out = bytes;
-	return bytes ? FFT_OK : FFT_BAD_SIZE;
+	return bytes == NO_SIZE ? FFT_BAD_SIZE : FFT_OK;
 }
 
 /* Fixes a plan's work area, and takes it where the caller does not bring one. */
@@ -143,7 +148,7 @@ static int make(int handle, size_t bytes, size_t *out)
 	bool by_caller;
 	void *area = NULL;
 
-	if (!bytes)
+	if (bytes == NO_SIZE)
 		return FFT_BAD_SIZE;
 	p = enter(handle);
 	if (!p)
@@ -151,9 +156,9 @@ static int make(int handle, size_t bytes, size_t *out)
 	p->bytes = bytes;
 	by_caller = p->by_caller;
 	pthread_mutex_unlock(&lock);
-	if (!by_caller)
+	if (!by_caller && bytes)
 		area = lib_alloc(bytes);
-	if (!by_caller && !area)
+	if (!by_caller && bytes && !area)
 		return FFT_ALLOC_FAILED;
 	if (area)
 		plans[handle].area = area;
@@ -185,7 +190,7 @@ static size_t work_int(int rank, const int *n, long long batch, int type)
 	long long wide[3];
 
 	if (rank < 1 || rank > 3 || !n)
-		return 0;
+		return NO_SIZE;
 	for (int i = 0; i < rank; i++)
 		wide[i] = n[i];
 	return work(rank, wide, batch, complex_of(type));
