@@ -15,7 +15,7 @@ while read -r most folder; do
 done <<-end
 	70579 viewer
 	1050 browser
-	27824 simgpu
+	27829 simgpu
 	15927 shim
 	4482 format
 	477 cupti

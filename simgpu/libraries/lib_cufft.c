@@ -2,8 +2,8 @@
  *
  * cuFFT: plans and their work areas. AN APPROXIMATION: a work area holds one complex copy of the
  * data where each length has no prime factor above 127, four where one has (it is then done by a
- * convolution of more than twice the length), none for one short power of two, which one kernel does
- * in shared memory (seen on a card with 256). Any thread.
+ * convolution of more than twice the length), none for one short power of two, which one kernel
+ * does in shared memory (seen on a card with 256). Any thread.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 
 enum { FFT_OK = 0, FFT_INVALID_PLAN = 1, FFT_ALLOC_FAILED = 2, FFT_INVALID = 4, FFT_BAD_SIZE = 8 };
 
-#define LARGEST_PRIME 127
+#define LARGEST_PRIME	  127
 #define LARGEST_IN_SHARED 4096
-#define NO_SIZE ((size_t)-1)
-#define UNUSED	      __attribute__((unused))
+#define NO_SIZE		  ((size_t)-1)
+#define UNUSED		  __attribute__((unused))
 
 struct plan {
 	bool used, by_caller;
