@@ -115,6 +115,7 @@ struct oom {
 		struct owner owner; /* the function that says so, or the request's */
 		uint64_t cache;	    /* bytes of its KV cache, with what was asked for it, */
 		size_t pieces;	    /* and its blocks */
+		bool named;	    /* functions say that it is one */
 		bool wanted;	    /* for it memory ran out */
 		bool samples;	    /* it computed logits or chose tokens from them */
 	} engine;

@@ -273,29 +273,58 @@ static bool is_workspace(const struct oom *o, char *text)
 		       B(o->block), B(held));
 }
 
+struct term {
+	const char *name;
+	uint64_t bytes;
+};
+
+/* ": a 1 KiB, b 2 KiB and c 3 KiB", without those of 0 bytes. Returns how many. */
+static unsigned add_terms(char *text, const struct term *terms, unsigned count)
+{
+	size_t n = strlen(text);
+	unsigned left = 0, shown = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		left += terms[i].bytes > 0;
+	for (unsigned i = 0; i < count && shown < left; i++)
+		if (terms[i].bytes) {
+			const char *join = !shown ? ":" : shown + 1 == left ? " and" : ",";
+
+			n += (size_t)snprintf(text + n, OOM_TEXT - n, "%s %s %s", join,
+					      terms[i].name, B(terms[i].bytes));
+			shown++;
+		}
+	return left;
+}
+
+#define TERMS(text, ...)                                      \
+	add_terms(text, (const struct term[]){ __VA_ARGS__ }, \
+		  sizeof((const struct term[]){ __VA_ARGS__ }) / sizeof(struct term))
+
+static void add_text(char *text, const char *format, ...)
+{
+	size_t n = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + n, OOM_TEXT - n, format, args);
+	va_end(args);
+}
+
 static bool say_model(const struct oom *o, char *text, const char *what)
 {
 	const uint64_t *b = o->shot.bytes;
 	uint64_t weights = b[CATEGORY_parameters] + b[CATEGORY_buffers];
 	uint64_t kept = weights + b[CATEGORY_gradients] + b[CATEGORY_optimizer_state];
-	const struct {
-		const char *name;
-		uint64_t bytes;
-	} parts[] = { { "parameters", weights },
-		      { "gradients", b[CATEGORY_gradients] },
-		      { "optimizer state", b[CATEGORY_optimizer_state] },
-		      { "temporaries of the optimizer's step", o->lasting - kept } };
-	size_t n = (size_t)snprintf(text, OOM_TEXT, "%s.", what), shown = 0;
+	unsigned shown;
 
-	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (parts[i].bytes)
-			n += (size_t)snprintf(text + n, OOM_TEXT - n, "%s %s %s",
-					      shown++ ? "," : " Before any batch:", parts[i].name,
-					      B(parts[i].bytes));
+	oom_say(text, "%s. %s", what, o->lasting ? "Before any batch" : "");
+	shown = TERMS(text, { "parameters", weights }, { "gradients", b[CATEGORY_gradients] },
+		      { "optimizer state", b[CATEGORY_optimizer_state] },
+		      { "temporaries of the optimizer's step", o->lasting - kept });
 	if (shown > 1)
-		n += (size_t)snprintf(text + n, OOM_TEXT - n, ", in all %s", B(o->lasting));
-	snprintf(text + n, OOM_TEXT - n,
-		 shown ? " of the %s that PyTorch could use." : " PyTorch could use %s.",
+		add_text(text, ", in all %s", B(o->lasting));
+	add_text(text, shown ? " of the %s that PyTorch could use." : "PyTorch could use %s.",
 		 B(o->capacity));
 	return true;
 }
@@ -342,11 +371,9 @@ static bool is_activation_spike(const struct oom *o, char *text)
 /* Calls of a model before the first backward pass: a rollout, or an evaluation. */
 static void say_calls(const struct oom *o, char *text)
 {
-	size_t n = strlen(text);
-
 	if (o->timeline->steps.basis == STEPS_FORWARD && o->passes > 1 &&
 	    o->shot.bytes[CATEGORY_activations])
-		snprintf(text + n, OOM_TEXT - n,
+		add_text(text,
 			 " %zu forward passes hold them, and there was no backward pass. If none "
 			 "follows, run them under torch.no_grad(). Otherwise call backward after "
 			 "fewer passes.",
@@ -361,15 +388,13 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
-	oom_say(text,
-		"The batch is too large: inputs %s, activations %s and temporaries %s grow with "
-		"it, %s in total%s. PyTorch could use %s, of which the model takes %s.",
-		B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
-		B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]), B(all),
-		!asked	? ""
-		: input ? " with the new batch"
-			: " with the request",
-		B(o->capacity), B(o->lasting));
+	oom_say(text, "The batch is too large. With it grow");
+	TERMS(text, { "inputs", b[CATEGORY_inputs] }, { "activations", b[CATEGORY_activations] },
+	      { "temporaries", b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries] },
+	      { "KV cache", b[CATEGORY_kv_cache] },
+	      { input ? "the new batch" : "the request", asked });
+	add_text(text, ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
+		 B(o->capacity), B(o->lasting));
 	say_calls(o, text);
 	return true;
 }

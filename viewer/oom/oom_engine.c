@@ -2,8 +2,9 @@
 /*
  * A serving engine that runs out of memory: what it was doing, by the names of functions on the
  * stack, and what its KV cache, which takes a share of the device for good, left for the rest. Only
- * a program without backward passes is one. It has made a cache outside of its passes, or runs its
- * largest pass to find out how large a cache may be.
+ * a program without backward passes is one. A function whose name says so has made a cache outside
+ * of its passes, or it runs its largest pass to find out how large a cache may be. A cache that
+ * grows with each pass is that of a program which calls a model by itself.
  */
 #include <string.h>
 
@@ -43,13 +44,18 @@ static bool makes_cache(const struct owner *owner)
 
 static void add_cache(struct oom *o)
 {
+	uint32_t passes = o->shot.model->spans.forwards;
+
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
 		const struct block *b = &o->shot.moment.blocks[i];
+		const struct position *born = model_born(o->shot.model, b);
 		struct owner owner = owners_find(&o->timeline->owners, b);
+		bool is_named = makes_cache(&owner), stays = passes > born->forwards + 1;
 
-		if (model_born(o->shot.model, b)->stage != STAGE_OUTSIDE ||
-		    (o->shot.classes[i] != CATEGORY_kv_cache && !makes_cache(&owner)))
+		if (born->stage != STAGE_OUTSIDE ||
+		    (!is_named && !(stays && o->shot.classes[i] == CATEGORY_kv_cache)))
 			continue;
+		o->engine.named |= is_named;
 		o->engine.cache += b->size;
 		o->engine.pieces++;
 	}
@@ -64,6 +70,7 @@ void oom_engine(struct oom *o)
 	if (o->shot.model->spans.trains)
 		return;
 	e->wanted = caches;
+	e->named = makes_cache(&o->wanted_owner);
 	e->cache = caches ? o->block : 0;
 	add_cache(o);
 	stacks_read_python(s, o->refusal.event.stack);
@@ -76,7 +83,7 @@ void oom_engine(struct oom *o)
 		e->samples |= strstr(s->frames[i].function, "Sampler") ||
 			      strstr(s->frames[i].function, "compute_logits");
 	}
-	if (!e->cache && (!e->phase || strcmp(e->phase, "profile run") != 0))
+	if (!(e->named && e->cache) && (!e->phase || strcmp(e->phase, "profile run") != 0))
 		*e = (struct oom_engine){ 0 };
 	else if (!e->phase) {
 		e->phase = o->shot.model->spans.forwards ? "serving" : "making the KV cache";

@@ -226,8 +226,8 @@ static uint64_t smaller_cache(const struct oom *o, char *what, char *how)
 	if (!o->engine.phase || o->engine.cache < lacks || !o->room.total)
 		return 0;
 	oom_say(what,
-		"Make the KV cache smaller by %s or more: gpu_memory_utilization (or "
-		"mem_fraction_static) lower by %.2f",
+		"Make the KV cache smaller by %s or more (vLLM: gpu_memory_utilization, SGLang: "
+		"mem_fraction_static, lower by %.2f)",
 		B(lacks), (double)(100 * lacks / o->room.total + 1) / 100);
 	oom_say(how, "This request lacks %s, and pieces of the cache are rounded up; it takes %s",
 		B(oom_missing(o)), B(o->engine.cache));
@@ -265,8 +265,8 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 		!o->engine.phase
 			? (o->shot.model->spans.backwards ? " (and accumulate gradients over two)"
 							  : "")
-		: o->engine.samples ? " (max_num_seqs of the engine)"
-				    : " (max_num_batched_tokens of the engine)");
+		: o->engine.samples ? " (vLLM: max_num_seqs)"
+				    : " (vLLM: max_num_batched_tokens)");
 	oom_say(how,
 		"Half of the inputs, activations and temporaries of this step%s (%s), which grow "
 		"with the batch",
