@@ -12,7 +12,7 @@ NEAR = 1.02
 
 
 def amounts(text):
-    return [float(n) * UNITS[u] for n, u in re.findall(r"([\d.,]+) (B|KiB|MiB|GiB)", text.replace(",", ""))]
+    return [float(n) * UNITS[u] for n, u in re.findall(r"(\d[\d.,]*) (B|KiB|MiB|GiB)\b", text.replace(",", ""))]
 
 
 class Moment:
@@ -134,7 +134,7 @@ def cause(m, doc):
     said = amounts(doc["text"].split(" that PyTorch could use")[0].split(" in total")[0])
     if doc["cause"] == "model_too_large":
         so = m.bytes(lasts(m))
-        model = said[-2] if len(said) > 1 else 0
+        model = said[-2] if " that PyTorch could use" in doc["text"] else 0
         return at_most(model, so, ROUNDED), f"{model / 2**20:.0f} MiB of the model, {so >> 20} so"
     so = max(made_in_step(m, doc), m.wanted.size + m.bytes(lambda b: b.seq > min(m.run.saves) and not b.grads and not m.by_optimizer(b)))
     return at_most(said[-1], so, ROUNDED), f"{said[-1] / 2**20:.0f} MiB of batches, {so >> 20} so"

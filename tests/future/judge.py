@@ -56,8 +56,8 @@ def cut(recording, seqs, folder):
     return pairs
 
 
-def judge(name, recording, points):
-    """(kind, verdict, program, phase, seq, words) of all that was said, and of what was not: verdict MISSED."""
+def judge(name, recording, points, with_missed=False):
+    """(kind, verdict, program, phase, seq, words) of all that was said; with_missed: and of what was not, verdict MISSED."""
     run = future.Run(TOOL, recording)
     done = subprocess.run([CUT, recording], check=True, capture_output=True, text=True)
     events = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
@@ -67,7 +67,7 @@ def judge(name, recording, points):
         for seq, path in cut(recording, chosen, folder):
             answer = ask(path)
             said += [(kind, so, name, chosen[seq], seq, words) for kind, so, words in claims.claims(run, seq, answer)]
-            said += [(kind, MISSED, name, chosen[seq], seq, f"{n >> 20} MiB") for kind, n in claims.missed(run, seq, answer)]
+            said += [(kind, MISSED, name, chosen[seq], seq, f"{n >> 20} MiB") for kind, n in (claims.missed(run, seq, answer) if with_missed else ())]
             os.unlink(path)
     return list(chosen.values()), said
 
@@ -123,7 +123,7 @@ def main():
     args, paths = arguments(points=20)
     all_said, cuts = [], []
     with ProcessPoolExecutor(2) as pool:
-        for n, said in pool.map(judge, paths, map(str, paths.values()), [args.points] * len(paths)):
+        for n, said in pool.map(judge, paths, map(str, paths.values()), [args.points] * len(paths), [True] * len(paths)):
             cuts.append(n)
             all_said += said
     for kind, so, name, phase, seq, words in all_said:
