@@ -151,8 +151,8 @@ def state(m, r, doc):
     """Also that of an optimizer of the program's own."""
     is_lasting = lasts(m)
     so = m.bytes(lambda b: is_lasting(b) and not b.trained and not b.grads) + m.wanted.size
-    span = m.run.in_optimizer(m.seq)
-    so += sum(b.size for b in m.run.blocks if m.seq <= b.seq <= span[1] < b.end) if span else 0
+    end = next((end for end in m.run.step_ends if end >= m.seq), 0)
+    so += sum(b.size for b in m.run.blocks if m.seq <= b.seq <= end < b.end and m.by_optimizer(b))
     return at_most(r["saves_bytes"], so), so
 
 
