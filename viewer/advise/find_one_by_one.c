@@ -53,7 +53,7 @@ static struct turn read_turn(const struct advise *a, const struct line *x, size_
 	return t;
 }
 
-/* Of any kind. */
+/* The next pass of any kind: forward, without gradients, or backward. */
 static uint64_t next_pass(const struct advise *a, uint64_t seq)
 {
 	uint64_t forward = advise_next(a, seq, PHASE_FORWARD);

@@ -196,7 +196,7 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 	emit_top(out, leaks_idle, &row->unused, columns, top, "  ");
 }
 
-/* One device may train while another grows. */
+/* Memory may grow on another device than the one that trains. */
 static void look_where_it_grows(struct timeline *t, uint64_t growth[MODEL_DEVICES])
 {
 	int most = t->device;

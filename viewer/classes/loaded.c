@@ -19,7 +19,8 @@ void study_loaded_born(struct study *st, const struct history *h)
 	st->loaded_steps = h->born_steps;
 }
 
-/* As large as a weight. SGD keeps one only with momentum, which the recording does not say. */
+/* Tensors as large as a weight that the optimizer keeps for each. SGD keeps one only with momentum,
+ * which the recording does not say. */
 static uint32_t tensors_of(const struct study *st)
 {
 	char name[OPTIMIZER_NAME];
@@ -57,7 +58,7 @@ static void count_needed(struct study *st, struct map *needed)
 	}
 }
 
-/* Of a size that is still needed; NULL: none. */
+/* The count of blocks of its size that the optimizer still needs; NULL: none. */
 static uint32_t *needed_like(struct map *needed, const struct history *h)
 {
 	uint32_t *n = map_get(needed, size_on_device(h));

@@ -158,7 +158,6 @@ static void sum_up(struct oom *o)
 		o->lasting += is_lasting(o, c) ? s->bytes[c] : 0;
 	for (size_t i = 0; o->evaluation && i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
-
 		const struct position *born = model_born(s->model, b);
 
 		if (b->seq >= o->evaluation && born->stage == STAGE_FORWARD &&

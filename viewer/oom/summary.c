@@ -234,7 +234,7 @@ static void find_spike(struct search *s)
 	say_more(s, m, "live", " --at peak");
 }
 
-/* What was reserved beyond all that was ever in use at once. */
+/* Reserved memory beyond all that was ever in use at once. */
 static void find_reserved(struct search *s)
 {
 	struct reserved_peak most;
