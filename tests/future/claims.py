@@ -136,7 +136,8 @@ def cause(m, doc):
         so = m.bytes(lasts(m))
         model = said[-2] if " that PyTorch could use" in doc["text"] else 0
         return at_most(model, so, ROUNDED), f"{model / 2**20:.0f} MiB of the model, {so >> 20} so"
-    so = max(made_in_step(m, doc), m.wanted.size + m.bytes(lambda b: b.seq > min(m.run.saves) and not b.grads and not m.by_optimizer(b)))
+    soon = m.run.step_ends[:4][-1]  # the first batches were made before a graph saved anything
+    so = max(made_in_step(m, doc), m.wanted.size + m.bytes(lambda b: (b.seq > min(m.run.saves) or b.end < soon) and not b.grads and not m.by_optimizer(b)))
     return at_most(said[-1], so, ROUNDED), f"{said[-1] / 2**20:.0f} MiB of batches, {so >> 20} so"
 
 

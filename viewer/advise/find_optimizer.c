@@ -182,6 +182,18 @@ static void shard(struct advise *a)
 		   B(bytes));
 }
 
+/* Its first step does: state to come would be said to be in 32 bits. */
+static bool asks_for_8_bits(struct advise *a)
+{
+	struct stacks *s = &a->timeline->stacks;
+
+	stacks_read_python(s, a->wanted_count ? a->wanted[0].stack : 0);
+	for (size_t i = 0; i < s->count; i++)
+		if (strstr(s->frames[i].function, "8bit"))
+			return true;
+	return false;
+}
+
 /* Adam keeps two values for each of a trained weight. Less than the bytes of the weights and half
  * as much: they are in 8 bits. */
 static bool is_in_8_bits(struct advise *a, uint64_t state)
@@ -205,7 +217,7 @@ static void eight_bits(struct advise *a)
 	uint64_t largest, bytes;
 
 	optimizer_of_spans(&a->timeline->model.spans, SIZE_MAX, a->timeline->model.defs, name);
-	if (!strstr(name, "Adam") || strstr(name, "bit"))
+	if (!strstr(name, "Adam") || strcasestr(name, "bit") || asks_for_8_bits(a))
 		return;
 	f = advise_add(a, "state_in_8_bits");
 	bytes = without_state(a, &f->plan, 0, 4, &largest);

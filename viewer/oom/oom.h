@@ -78,7 +78,8 @@ struct oom {
 	uint64_t batch[CATEGORIES]; /* inputs, activations, temporaries that grow with the batch */
 	uint64_t passing;	    /* their sum */
 	struct map copies;	    /* events: blocks that autocast made of weights */
-	uint64_t trainable;	    /* parameters that a leaf was seen in */
+	uint64_t computed;    /* gradients that the script made of others, no part of the model */
+	uint64_t trainable;   /* parameters that a leaf was seen in */
 	uint64_t state;	      /* made in an optimizer's step: no copy that the program keeps */
 	uint64_t projected;   /* what the optimizer will keep, by its kind; 0 = not known */
 	uint64_t unsharded;   /* gathered parameters, and buffers of collectives */

@@ -85,7 +85,7 @@ static bool is_refused_attempts(const struct oom *o, char *text)
 	if (!is_share(x->bytes, o->allocated, 4))
 		return false;
 	return oom_say(text,
-		       "Results of an earlier attempt that ran out of memory are still held: %s of "
+		       "Tensors of an earlier attempt that ran out of memory are still held: %s of "
 		       "the %s in use, most of it allocated by %s. A caught exception keeps the "
 		       "frames of its traceback, and with them their tensors.",
 		       B(x->bytes), B(o->allocated), WHO(&owner));
@@ -315,11 +315,12 @@ static bool say_model(const struct oom *o, char *text, const char *what)
 {
 	const uint64_t *b = o->shot.bytes;
 	uint64_t weights = b[CATEGORY_parameters] + b[CATEGORY_buffers];
-	uint64_t kept = weights + b[CATEGORY_gradients] + b[CATEGORY_optimizer_state];
+	uint64_t gradients = b[CATEGORY_gradients] - o->computed;
+	uint64_t kept = weights + gradients + b[CATEGORY_optimizer_state];
 	unsigned shown;
 
 	oom_say(text, "%s. %s", what, o->lasting ? "Before any batch" : "");
-	shown = TERMS(text, { "parameters", weights }, { "gradients", b[CATEGORY_gradients] },
+	shown = TERMS(text, { "parameters", weights }, { "gradients", gradients },
 		      { "optimizer state", b[CATEGORY_optimizer_state] },
 		      { "temporaries of the optimizer's step", o->lasting - kept });
 	if (shown > 1)

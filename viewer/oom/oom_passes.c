@@ -27,13 +27,30 @@ static bool is_result(const struct oom *o, size_t i)
 	return b->state & LIFE_SAVED || model_born(o->shot.model, b)->stage == STAGE_FORWARD;
 }
 
+/* The input of the attempt: the next one has its own, made by the same stack. */
+static bool is_replaced_input(const struct oom *o, size_t i, uint64_t refused)
+{
+	const struct moment *m = &o->shot.moment;
+	const struct block *b = &m->blocks[i];
+
+	if (o->shot.classes[i] != CATEGORY_inputs || b->size < o->allocated / 100)
+		return false;
+	for (size_t k = 0; k < m->count; k++)
+		if (m->blocks[k].stack == b->stack && m->blocks[k].seq > refused &&
+		    o->shot.classes[k] == CATEGORY_inputs)
+			return true;
+	return false;
+}
+
 /* Another pass has begun, or gradients were cleared: nothing goes backward through it any more. */
 static bool is_given_up(const struct oom *o, const struct lives_mark *refused, uint32_t pass,
 			uint32_t now)
 {
 	struct row_store *marks = &o->timeline->model.lives.marks;
 
-	for (uint32_t i = 0; i < marks->count && pass >= now; i++) {
+	if (pass < now && (pass || refused->stage == STAGE_FORWARD))
+		return true;
+	for (uint32_t i = 0; i < marks->count; i++) {
 		const struct lives_mark *m = rows_at(marks, i);
 
 		if (m->seq > refused->seq && m->seq < o->refusal.event.seq &&
@@ -41,7 +58,7 @@ static bool is_given_up(const struct oom *o, const struct lives_mark *refused, u
 		    spans_range_kind(&o->timeline->model.spans, m->name) == RANGE_ZERO_GRAD)
 			return true;
 	}
-	return pass && pass < now;
+	return false;
 }
 
 static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_t now)
@@ -54,8 +71,9 @@ static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
 		const struct block *b = &o->shot.moment.blocks[i];
 
-		if (b->seq >= refused->seq || b->seq < o->attempts.from || !is_result(o, i) ||
-		    model_born(o->shot.model, b)->forwards != pass)
+		if (b->seq >= refused->seq || b->seq < o->attempts.from ||
+		    !((is_result(o, i) && model_born(o->shot.model, b)->forwards == pass) ||
+		      is_replaced_input(o, i, refused->seq)))
 			continue;
 		bytes += b->size;
 		if (b->size > o->attempts.largest.size)

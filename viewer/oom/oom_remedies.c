@@ -105,7 +105,7 @@ static uint64_t refused_attempts(const struct oom *o, char *what, char *how)
 {
 	oom_say(what, "Keep no caught exception (keep str(error) instead), leave the except block "
 		      "before the next attempt, and delete the tensors of the failed attempt");
-	oom_say(how, "Results of earlier forward passes that ran out of memory");
+	oom_say(how, "Inputs and results of earlier forward passes that ran out of memory");
 	return o->attempts.bytes;
 }
 
