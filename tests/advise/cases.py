@@ -607,6 +607,43 @@ def predictions_of_micro_batches():
         [x.argmax(-1) for x in seen]
 
 
+@case("gathered")
+def scores_of_an_evaluation():
+    """All logits in a list, and then in one tensor, for a figure of the whole set."""
+    model = nn.Sequential(nn.Linear(1024, 2048), nn.ReLU(), nn.Linear(2048, 1024)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for _ in range(3):
+            model(torch.randn(1024, 1024, device="cuda")).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        with torch.no_grad():
+            scores = []
+            for _ in range(24):
+                out = model(torch.randn(4096, 1024, device="cuda")).softmax(-1)
+                scores.append(out.cpu() if AFTER else out)
+            torch.cat(scores).amax(-1)
+        del scores, out
+
+
+@case("gathered")
+def predictions_that_grow():
+    """As trainers gather what an evaluation predicts: each pass makes one tensor of all so far."""
+    model = Gpt(depth=2).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        t = tokens(batch=2)
+        next_token(model(t), t).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        seen = None
+        with torch.no_grad():
+            for _ in range(12):
+                logits = model(tokens(batch=2))
+                logits = logits.cpu() if AFTER else logits
+                seen = logits if seen is None else torch.cat([seen, logits])
+
+
 @case("kept_results")
 def losses_of_adapters():
     """Small losses, but their graphs hold the embeddings, which were made to require a gradient, and it."""

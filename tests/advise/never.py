@@ -106,6 +106,31 @@ def results_that_are_used_again():
         optimizer.zero_grad()
 
 
+@case("gathered")
+def features_for_a_head():
+    """What passes without gradients made is what the training takes."""
+    body = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 1024)).cuda()
+    head = nn.Sequential(nn.Linear(1024, 512), nn.ReLU(), nn.Linear(512, 10)).cuda()
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(2):
+        with torch.no_grad():
+            features = torch.cat([body(torch.randn(2048, 512, device="cuda")) for _ in range(16)])
+        head(features).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("gathered")
+def text_that_grows():
+    """Each pass takes all that was made so far."""
+    model = nn.Sequential(nn.Linear(1024, 2048), nn.ReLU(), nn.Linear(2048, 1024)).cuda()
+    with torch.no_grad():
+        for _ in range(3):
+            x = torch.randn(2048, 1024, device="cuda")
+            for _ in range(12):
+                x = torch.cat([x, model(x)[-2048:]])
+
+
 @case("kept_results")
 def stage_of_a_pipeline():
     """Several micro-batches wait for their backward passes while others have theirs."""

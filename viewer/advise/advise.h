@@ -136,6 +136,8 @@ struct advise_passes {
 	size_t count;
 };
 struct advise_passes advise_passes(const struct advise *a);
+/* When the next pass begins after the one that a block is for: a batch is made before its own. */
+uint64_t advise_next_pass(const struct advise_passes *p, const struct advised *l);
 /* Autograd asked it, a recorded life, for a gradient. */
 bool advise_leaf(const struct advise *a, const struct advised *l);
 /* A checkpoint is partly unneeded on the device, and the block is of it (find_loaded.c). */

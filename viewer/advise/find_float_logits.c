@@ -59,6 +59,24 @@ static bool find_original(const struct advise *a, const struct advised *copy, st
 	return false;
 }
 
+/* No layer takes it: what comes next of its size is a loss's. */
+static bool is_for_loss(struct ops *ops, const struct advised *copy)
+{
+	struct advised l;
+
+	for (uint32_t i = copy->life + 1; i <= copy->life + LOOK_BACK; i++) {
+		if (i >= advise_lives(ops->advise))
+			return false;
+		if (!advise_life(ops->advise, i, LOGITS, &l) || l.size < SCORES_MIN)
+			continue;
+		if (ops_is_loss(ops_find(ops, &l)))
+			return true;
+		if (stage_is_backward(l.born->stage) || ops_is_product(ops_find(ops, &l)->name))
+			return false;
+	}
+	return false;
+}
+
 /* A cast; or the loss's own, of what the same call of it made before. */
 static bool is_copy(struct ops *ops, const struct advised *l, struct advised *original)
 {
@@ -68,7 +86,9 @@ static bool is_copy(struct ops *ops, const struct advised *l, struct advised *or
 	    !find_original(ops->advise, l, original))
 		return false;
 	of = ops_find(ops, original);
-	return is_cast(op->name) || (ops_is_loss(of) && of->at == op->at);
+	if (is_cast(op->name))
+		return is_for_loss(ops, l);
+	return ops_is_loss(of) && of->at == op->at;
 }
 
 /* The copies go; what each was made of stays in its place. The size of one, 0 = there is none. */

@@ -7,100 +7,7 @@
 #include <stdlib.h>
 
 #include "../answers/leaks.h"
-#include "../base/need.h"
-#include "advise.h"
-
-/* Plans by the line of code that made the blocks. */
-
-struct line_plan {
-	struct owner owner;
-	struct life_plan plan;
-	uint64_t bytes, blocks; /* gone at the peak */
-	uint64_t of_step;	/* bytes of these that were made in the step of the peak */
-};
-
-struct line_plans {
-	struct map ids; /* stack and backward node -> index */
-	struct line_plan *items;
-	size_t count, room;
-};
-
-static struct line_plan *line_of(struct line_plans *p, struct advise *a, const struct advised *l)
-{
-	struct owner owner;
-	struct block b;
-	uint32_t *at;
-	bool fresh;
-
-	advise_block(a, l, &b);
-	at = map_put(&p->ids, (uint64_t)b.stack << 32 | b.name, &fresh);
-	if (!fresh)
-		return &p->items[*at];
-	owner = owners_find(&a->timeline->owners, &b);
-	for (*at = 0; *at < p->count; ++*at)
-		if (owners_same(&p->items[*at].owner, &owner))
-			return &p->items[*at];
-	*need_item(p->items, p->count, p->room) = (struct line_plan){ .owner = owner };
-	return &p->items[p->count - 1];
-}
-
-/* Leaves the life out from the event on. */
-static void lines_without(struct line_plans *p, struct advise *a, const struct advised *l,
-			  uint64_t from)
-{
-	struct line_plan *line = line_of(p, a, l);
-
-	plan_without(&line->plan, from, l->until, l->size, a->peak_seq);
-	if (from > a->peak_seq || !advise_counts(a, l))
-		return;
-	line->bytes += l->size;
-	line->blocks++;
-	if (steps_at(&a->timeline->steps, l->from) == steps_at(&a->timeline->steps, a->peak_seq))
-		line->of_step += l->size;
-}
-
-static void join(struct life_plan *to, struct line_plan *sum, const struct line_plan *line)
-{
-	for (size_t i = 0; i < line->plan.count; i++)
-		plan_add(to, line->plan.items[i]);
-	to->at_peak += line->plan.at_peak;
-	sum->bytes += line->bytes;
-	sum->of_step += line->of_step;
-	sum->blocks += line->blocks;
-}
-
-/* Adds a finding of all lines that held something at the peak, named by the largest: one variable
- * may hold what several lines made. At least what the largest line's blocks save. say: its words.
- * Frees the lines. */
-static void lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
-			  void (*say)(struct advise *a, struct finding *f,
-				      const struct line_plan *p))
-{
-	struct line_plan *largest = NULL, sum = { 0 };
-	struct finding *f;
-	size_t lines = 0;
-
-	for (size_t i = 0; i < p->count; i++) {
-		lines += p->items[i].bytes > 0;
-		if (p->items[i].bytes && (!largest || p->items[i].bytes > largest->bytes))
-			largest = &p->items[i];
-	}
-	if (largest) {
-		f = advise_add(a, kind);
-		f->owner = largest->owner;
-		f->range = lines > 1;
-		for (size_t i = 0; i < p->count; i++)
-			if (p->items[i].bytes)
-				join(&f->plan, &sum, &p->items[i]);
-		say(a, f, &sum);
-		f->cautious = largest->plan;
-		largest->plan = (struct life_plan){ 0 };
-	}
-	for (size_t i = 0; i < p->count; i++)
-		plan_free(&p->items[i].plan);
-	map_free(&p->ids);
-	free(p->items);
-}
+#include "lines.h"
 
 #define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
 #define LASTING                                                                      \
@@ -202,19 +109,6 @@ static bool is_used_later(const struct advise *a, const struct advised *l, uint6
 	       (l->classes & CLASS_BIT(inputs) && !a->saved[l->life]);
 }
 
-/* The pass that a block is for. A batch is made before its pass. */
-static uint64_t next_pass(const struct advise_passes *p, const struct advised *l)
-{
-	bool ahead = l->classes & CLASS_BIT(inputs) && l->born->stage != STAGE_FORWARD;
-
-	for (size_t i = l->born->forwards + 1u; i < p->count; i++) {
-		if (p->items[i].begin && !ahead)
-			return p->items[i].begin;
-		ahead &= !p->items[i].begin;
-	}
-	return PLAN_END;
-}
-
 /* Backward has yet to go through the graph of its pass, and may begin at it. */
 static bool is_awaited(const struct advise *a, const struct advise_passes *p,
 		       const struct advised *l, uint64_t end)
@@ -246,7 +140,7 @@ static void note_later(const struct advise *a, const struct advise_passes *passe
 
 	ADVISE_EACH(a, PASSING, l)
 	{
-		uint64_t end = next_pass(passes, &l);
+		uint64_t end = advise_next_pass(passes, &l);
 
 		if (!is_of_a_pass(a, &l) || l.until <= end)
 			continue;
@@ -284,22 +178,25 @@ static bool is_over(const struct advise *a, const struct map *stacks, const stru
 void advise_overlap(struct advise *a)
 {
 	struct advise_passes passes = advise_passes(a);
+	struct map stacks = { 0 }, sums = advise_sums(a);
 	struct line_plans lines = { 0 };
-	struct map stacks = { 0 };
 	struct advised l;
 
 	note_later(a, &passes, &stacks);
 	ADVISE_EACH(a, PASSING, l)
 	{
-		uint64_t end = next_pass(&passes, &l);
+		uint64_t end = advise_next_pass(&passes, &l);
 
-		if (is_of_a_pass(a, &l) && l.until > end && !is_used_later(a, &l, end) &&
-		    !is_awaited(a, &passes, &l, end) && is_one_turn(a, &l) &&
-		    is_over(a, &stacks, &l))
+		const uint32_t *sum = map_get(&sums, l.stack);
+
+		if (!(sum && *sum) && is_of_a_pass(a, &l) && l.until > end &&
+		    !is_used_later(a, &l, end) && !is_awaited(a, &passes, &l, end) &&
+		    is_one_turn(a, &l) && is_over(a, &stacks, &l))
 			lines_without(&lines, a, &l, end);
 	}
 	free(passes.items);
 	map_free(&stacks);
+	map_free(&sums);
 	lines_add_all(&lines, a, "overlap", say_overlap);
 }
 

@@ -25,11 +25,6 @@ static bool is_slice(const char *node)
 	       !strncmp(node, "Select", 6);
 }
 
-static bool is_product(const char *op)
-{
-	return strstr(op, "linear") || strstr(op, "mm") || strstr(op, "matmul");
-}
-
 /* The gradient of the part: what the node before it made. */
 static uint64_t part_of(const struct advise *a, const struct advised *zeros)
 {
@@ -109,7 +104,8 @@ static bool find_taken(struct ops *ops, struct cut *found)
 			    whole.until > l.from)
 				return false;
 			if (scores_alike(l.size, copy.size) && l.size <= product.size / 2 &&
-			    product.until > l.from && is_product(ops_find(ops, &product)->name)) {
+			    product.until > l.from &&
+			    ops_is_product(ops_find(ops, &product)->name)) {
 				*found = (struct cut){ .whole = product.size, .part = l.size };
 				whole = product;
 			}
@@ -138,7 +134,7 @@ static uint64_t plan(struct ops *ops, struct finding *f, const struct cut *cut)
 		bool backward = stage_is_backward(l.born->stage);
 		const struct op *op = l.size == cut->whole ? ops_find(ops, &l) : NULL;
 
-		if (!op || !(backward ? is_slice(op->name) : is_product(op->name)))
+		if (!op || !(backward ? is_slice(op->name) : ops_is_product(op->name)))
 			continue;
 		if (backward || (last.size && last.born->forwards != l.born->forwards))
 			leave_out(ops->advise, f, backward ? &l : &last, cut, &bytes);

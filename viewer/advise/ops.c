@@ -60,6 +60,11 @@ const struct op *ops_find(struct ops *o, const struct advised *l)
 	return op;
 }
 
+bool ops_is_product(const char *name)
+{
+	return strstr(name, "linear") || strstr(name, "mm") || strstr(name, "matmul");
+}
+
 bool ops_is_loss(const struct op *op)
 {
 	return strstr(op->name, "log_softmax") || strstr(op->name, "cross_entropy");

@@ -157,6 +157,18 @@ struct advise_passes advise_passes(const struct advise *a)
 	return p;
 }
 
+uint64_t advise_next_pass(const struct advise_passes *p, const struct advised *l)
+{
+	bool ahead = l->classes & CLASS_BIT(inputs) && l->born->stage != STAGE_FORWARD;
+
+	for (size_t i = l->born->forwards + 1u; i < p->count; i++) {
+		if (p->items[i].begin && !ahead)
+			return p->items[i].begin;
+		ahead &= !p->items[i].begin;
+	}
+	return PLAN_END;
+}
+
 static const char *read_foreach(struct stacks *s, uint32_t stack)
 {
 	stacks_read_python(s, stack);

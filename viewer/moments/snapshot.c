@@ -87,7 +87,7 @@ size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classe
 		const struct block *b = &s->moment.blocks[i];
 		const struct position *born = model_born(s->model, b);
 
-		if (born->stage == STAGE_FORWARD && b->seq >= since &&
+		if (born->stage <= STAGE_FORWARD && b->seq >= since &&
 		    classes & 1u << s->classes[i])
 			add_to_pass(&p, b, born->forwards);
 	}

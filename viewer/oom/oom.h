@@ -181,6 +181,8 @@ uint64_t oom_batch_begin(const struct oom *o, size_t step);
 size_t oom_passes(const struct snapshot *s, uint64_t since);
 /* The first event of the evaluation that memory ran out in, or right behind; 0 = in none. */
 uint64_t oom_evaluation(const struct oom *o);
+/* An evaluation, or a program of which no backward pass was seen. */
+bool oom_only_forward(const struct oom *o);
 /* Copies of weights: of half the bytes of one, made by autocast's casts. */
 void oom_find_copies(struct oom *o);
 /* A block of that class, made in that stage: half the batch would take half of it. */

@@ -30,6 +30,11 @@ void oom_find_copies(struct oom *o)
 	map_free(&known);
 }
 
+bool oom_only_forward(const struct oom *o)
+{
+	return o->evaluation || o->timeline->steps.basis == STEPS_FORWARD;
+}
+
 bool oom_is_passing(enum category c)
 {
 	return c == CATEGORY_inputs || c == CATEGORY_activations || c == CATEGORY_kv_cache ||
@@ -95,7 +100,7 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum categ
 {
 	uint32_t life;
 
-	if (map_get(&o->copies, b->seq) || (o->evaluation && c != CATEGORY_inputs &&
+	if (map_get(&o->copies, b->seq) || (oom_only_forward(o) && c != CATEGORY_inputs &&
 					    stage == STAGE_OUTSIDE && b->size / 2 > o->of_pass))
 		return false;
 	if (c != CATEGORY_inputs || !o->shot.model->spans.tags || b->size < o->allocated / 100)

@@ -167,7 +167,7 @@ static void sum_up(struct oom *o)
 	oom_find_copies(o);
 	for (unsigned c = 0; c < CATEGORIES; c++)
 		o->lasting += is_lasting(o, c) ? s->bytes[c] : 0;
-	for (size_t i = 0; o->evaluation && i < s->moment.count; i++) {
+	for (size_t i = 0; oom_only_forward(o) && i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
 		const struct position *born = model_born(s->model, b);
 
@@ -244,7 +244,7 @@ static void compare(struct oom *o, struct timeline *t)
 	o->compared_step = n - 1;
 	memcpy(o->compared, before.bytes, sizeof(o->compared));
 	passes = oom_passes(&before, t->steps.items[n - 1].extent.first_seq);
-	oom_find_since(o, passes);
+	oom_find_since(o, passes || !t->model.spans.tags ? passes : 1);
 	snapshot_free(&before);
 }
 

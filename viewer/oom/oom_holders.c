@@ -81,7 +81,7 @@ static void collect(struct oom *o)
 		struct holder *h = holders_add(
 			&o->holders, (struct holder){ .category = c, .owner = owner }, b->size);
 
-		if (b->seq >= o->begin && b->seq >= o->attempts.from &&
+		if (b->seq >= (o->by_pass ? o->since : o->begin) && b->seq >= o->attempts.from &&
 		    oom_grows_with_batch(o, b, c, model_born(s->model, b)->stage))
 			o->current += b->size;
 		if (!is_old(o, b, c))

@@ -262,9 +262,9 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
 		return 0;
 	oom_say(what, "Halve the batch%s",
-		!o->engine.phase
-			? (o->shot.model->spans.backwards ? " (and accumulate gradients over two)"
-							  : "")
+		!o->engine.phase    ? (o->shot.model->spans.backwards && !o->evaluation
+					       ? " (and accumulate gradients over two)"
+					       : "")
 		: o->engine.samples ? " (vLLM: max_num_seqs)"
 				    : " (vLLM: max_num_batched_tokens)");
 	oom_say(how,

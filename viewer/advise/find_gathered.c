@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Results of passes without gradients that a script gathers: a list of what an evaluation predicts,
+ * and one tensor of all at its end; or one that each pass makes larger.
+ */
+#include <stdlib.h>
+
+#include "../base/need.h"
+#include "lines.h"
+
+enum { PASSES = 3, FEWEST = 4 }; /* that a result stays through; results of a line */
+
+#define PASSING (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries))
+
+/* Nothing that backward would need was saved in its pass, and a script has it into a later one.
+ * What layers hand on to later passes (a cache) is no result: something of its pass came after it
+ * and stayed, too. */
+static bool is_result(const struct advise *a, const struct advise_passes *passes,
+		      const uint32_t *last, const struct advised *l)
+{
+	uint32_t pass = l->born->forwards;
+
+	return !a->open && pass && pass < passes->count && !passes->items[pass].kept &&
+	       !a->saved[l->life] && (l->born->stage == STAGE_OUTSIDE || last[pass] == l->life) &&
+	       l->until > advise_next_pass(passes, l);
+}
+
+/* A variable of a loop has the result of one pass until the next one's is there. */
+static bool is_gathered(const struct advise *a, const struct advised *l)
+{
+	uint32_t all = a->timeline->model.spans.forwards;
+
+	return (l->until == PLAN_END ? all : l->died->forwards) >= l->born->forwards + PASSES;
+}
+
+/* Of each pass: the last life that was made in it and stays into the next one. */
+static uint32_t *last_results(const struct advise *a, const struct advise_passes *passes)
+{
+	uint32_t *last = need_new(passes->count * sizeof(*last));
+	struct advised l;
+
+	ADVISE_EACH(a, PASSING, l)
+	{
+		if (l.born->stage == STAGE_FORWARD && l.born->forwards < passes->count &&
+		    l.until > advise_next_pass(passes, &l))
+			last[l.born->forwards] = l.life;
+	}
+	return last;
+}
+
+/* What was gathered before, with that of one more pass. Before any training the results may be for
+ * it, and a program that only generates takes them in its next pass. */
+static bool is_sum(const struct advise *a, const struct advise_passes *passes,
+		   const struct map *sums, const struct advised *l)
+{
+	enum steps_basis basis = a->timeline->steps.basis;
+	const uint32_t *sum = map_get(sums, l->stack);
+
+	return sum && *sum && (basis == STEPS_OPTIMIZER || basis == STEPS_PROFILER) &&
+	       l->born->forwards < passes->count && !passes->items[l->born->forwards].kept &&
+	       (l->life >= a->lives->rows.count || !a->saved[l->life]);
+}
+
+/* All results in one, made behind the last pass: on the host, too. None of them go if a graph takes
+ * it. */
+static void without_whole(struct line_plans *lines, struct advise *a, const struct map *sums)
+{
+	struct advised l;
+
+	ADVISE_EACH(a, PASSING, l)
+	{
+		const uint32_t *sum = map_get(sums, l.stack);
+
+		if (l.born->stage != STAGE_OUTSIDE || (sum && *sum))
+			continue;
+		for (size_t i = 0; i < lines->count; i++) {
+			struct line_plan *line = &lines->items[i];
+
+			if (l.size < line->bytes / 10 * 9 || l.size > line->bytes / 10 * 11)
+				continue;
+			if (a->saved[l.life])
+				line->bytes = 0;
+			else
+				plan_without(&line->plan, l.from, l.until, l.size, a->peak_seq);
+		}
+	}
+}
+
+static void say_gathered(struct advise *a, struct finding *f, const struct line_plan *p)
+{
+	advise_put(f->what,
+		   "Move the results of each pass to the host (.cpu(), in transformers' "
+		   "Trainer eval_accumulation_steps=1), or keep only what is read of them");
+	advise_put(f->how,
+		   "%s in %s %s, kept through later passes without gradients, and what was "
+		   "made of all of them. No graph took them. Whether a later pass reads them is "
+		   "not recorded",
+		   B(p->bytes), MANY(p->blocks, "block"), a->when);
+}
+
+/* Of a refusal it is known by what was there then, see oom/; and where the rest of a run is not
+ * known a graph may take them. */
+void advise_gathered(struct advise *a)
+{
+	struct advise_passes passes = advise_passes(a);
+	uint32_t *last = last_results(a, &passes);
+	struct line_plans found = { 0 }, lines = { 0 };
+	struct map sums = advise_sums(a), summed = { 0 }; /* passes */
+	struct advised l, largest = { 0 };
+
+	ADVISE_EACH(a, PASSING, l)
+	{
+		if (is_sum(a, &passes, &sums, &l)) {
+			largest = l.size > largest.size ? l : largest;
+			map_put(&summed, l.born->forwards, NULL);
+			map_put(&summed, l.born->forwards - 1, NULL); /* the first has none yet */
+		} else if (is_result(a, &passes, last, &l) && is_gathered(a, &l)) {
+			lines_without(&found, a, &l, l.from);
+		}
+	}
+	ADVISE_EACH(a, PASSING, l)
+	{
+		uint64_t next = advise_next_pass(&passes, &l);
+
+		if (is_sum(a, &passes, &sums, &l))
+			lines_without(&lines, a, &l, l.from);
+		else if (!is_result(a, &passes, last, &l))
+			continue;
+		else if (lines_of(&found, a, &l)->blocks >= FEWEST)
+			lines_without(&lines, a, &l, next);
+		else if (map_get(&summed, l.born->forwards))
+			plan_without(&lines_of(&lines, a, &largest)->plan, next, l.until, l.size,
+				     a->peak_seq);
+	}
+	without_whole(&lines, a, &sums);
+	lines_add_all(&lines, a, "gathered", say_gathered);
+	lines_free(&found);
+	map_free(&sums);
+	map_free(&summed);
+	free(passes.items);
+	free(last);
+}

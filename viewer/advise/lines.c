@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lines.h"
+
+#include <stdlib.h>
+
+#include "../base/need.h"
+
+#define PASSING (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries))
+
+enum { FEWEST = 4 }; /* passes that make a sum larger */
+
+struct growth {
+	uint64_t size, until; /* of the latest block, */
+	uint32_t ups;	      /* of how many that are larger than the one before, made beside it */
+	bool other;
+};
+
+/* Each is larger than the one before, or the first of another sum, at most half of it. */
+static void note_growth(struct growth *g, const struct advised *l)
+{
+	if (l->size > g->size && l->from < g->until)
+		g->ups++;
+	else if (g->size && l->size > g->size / 2)
+		g->other = true;
+	g->size = l->size;
+	g->until = l->until;
+}
+
+struct map advise_sums(const struct advise *a)
+{
+	struct map ids = { 0 }, sums = { 0 };
+	struct growth *items = NULL, *g;
+	size_t count = 0, room = 0;
+	struct advised l;
+
+	ADVISE_EACH(a, PASSING, l)
+	{
+		if (l.born->stage != STAGE_OUTSIDE)
+			continue;
+		g = map_item(&ids, l.stack, items, count, room);
+		note_growth(g, &l);
+		*map_put(&sums, l.stack, NULL) = g->ups >= FEWEST && !g->other;
+	}
+	map_free(&ids);
+	free(items);
+	return sums;
+}
+
+struct line_plan *lines_of(struct line_plans *p, struct advise *a, const struct advised *l)
+{
+	struct owner owner;
+	struct block b;
+	uint32_t *at;
+	bool fresh;
+
+	advise_block(a, l, &b);
+	at = map_put(&p->ids, (uint64_t)b.stack << 32 | b.name, &fresh);
+	if (!fresh)
+		return &p->items[*at];
+	owner = owners_find(&a->timeline->owners, &b);
+	for (*at = 0; *at < p->count; ++*at)
+		if (owners_same(&p->items[*at].owner, &owner))
+			return &p->items[*at];
+	*need_item(p->items, p->count, p->room) = (struct line_plan){ .owner = owner };
+	return &p->items[p->count - 1];
+}
+
+void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from)
+{
+	struct line_plan *line = lines_of(p, a, l);
+
+	plan_without(&line->plan, from, l->until, l->size, a->peak_seq);
+	if (from > a->peak_seq || !advise_counts(a, l))
+		return;
+	line->bytes += l->size;
+	line->blocks++;
+	if (steps_at(&a->timeline->steps, l->from) == steps_at(&a->timeline->steps, a->peak_seq))
+		line->of_step += l->size;
+}
+
+static void join(struct life_plan *to, struct line_plan *sum, const struct line_plan *line)
+{
+	for (size_t i = 0; i < line->plan.count; i++)
+		plan_add(to, line->plan.items[i]);
+	to->at_peak += line->plan.at_peak;
+	sum->bytes += line->bytes;
+	sum->of_step += line->of_step;
+	sum->blocks += line->blocks;
+}
+
+void lines_free(struct line_plans *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		plan_free(&p->items[i].plan);
+	map_free(&p->ids);
+	free(p->items);
+}
+
+void lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
+		   void (*say)(struct advise *a, struct finding *f, const struct line_plan *p))
+{
+	struct line_plan *largest = NULL, sum = { 0 };
+	struct finding *f;
+	size_t lines = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		lines += p->items[i].bytes > 0;
+		if (p->items[i].bytes && (!largest || p->items[i].bytes > largest->bytes))
+			largest = &p->items[i];
+	}
+	if (largest) {
+		f = advise_add(a, kind);
+		f->owner = largest->owner;
+		f->range = lines > 1;
+		for (size_t i = 0; i < p->count; i++)
+			if (p->items[i].bytes)
+				join(&f->plan, &sum, &p->items[i]);
+		say(a, f, &sum);
+		f->cautious = largest->plan;
+		largest->plan = (struct life_plan){ 0 };
+	}
+	lines_free(p);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans by the line of code that made the blocks. */
+#pragma once
+
+#include "advise.h"
+
+struct line_plan {
+	struct owner owner;
+	struct life_plan plan;
+	uint64_t bytes, blocks; /* gone at the peak */
+	uint64_t of_step;	/* bytes of these that were made in the step of the peak */
+};
+
+struct line_plans {
+	struct map ids; /* stack and backward node -> index */
+	struct line_plan *items;
+	size_t count, room;
+};
+
+struct line_plan *lines_of(struct line_plans *p, struct advise *a, const struct advised *l);
+/* Leaves the life out from the event on. */
+void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from);
+/* Adds a finding of all lines that held something at the peak, named by the largest: one variable
+ * may hold what several lines made. At least what the largest line's blocks save. say: its words.
+ * Frees the lines. */
+void lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
+		   void (*say)(struct advise *a, struct finding *f, const struct line_plan *p));
+void lines_free(struct line_plans *p);
+/* Stacks that make what was gathered anew in each pass, with more (value 1); to be freed. */
+struct map advise_sums(const struct advise *a);
