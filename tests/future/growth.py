@@ -117,7 +117,7 @@ def judge_program(name, recording, points):
 def write(said, cuts):
     page = judge.PAGE.read_text()
     text = f"\n{sum(map(len, cuts))} recordings of {sum(map(bool, cuts))} programs, each ended in the middle.\n\n| claim | said | true | false |\n|---|---:|---:|---:|\n"
-    text += "".join(f"| {kind} | {n} | {true} | {false} |\n" for kind, (n, true, false) in judge.table(said).items())
+    text += "".join(f"| {kind} | {n} | {true} | {false} |\n" for kind, (n, true, false, _) in judge.table(said).items())
     judge.PAGE.write_text(page[:page.index(BEGIN)] + BEGIN + text + "\n" + page[page.index(END):])
 
 
@@ -129,7 +129,7 @@ def main():
     for kind, so, name, phase, seq, words in said:
         if so is False:
             print(f"FALSE {kind:14} {name} {seq} ({phase}): {words}")
-    for kind, (n, true, false) in judge.table(said).items():
+    for kind, (n, true, false, _) in judge.table(said).items():
         print(f"{kind:14} said {n:6} true {true:6} false {false:6}")
     if args.write:
         write(said, [cuts for cuts, _ in found])
