@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small tensors put together (PyTorch's cat and stack): sizes, flags and boxes are, before they are
+ * Tensors put together (PyTorch's cat and stack): sizes, flags and boxes are, before they are
  * sent to other ranks or decided by. A kernel's name says how its arguments are laid out; what does
  * not fit is not computed. Any thread.
  */
@@ -141,11 +141,20 @@ static void copy_input(const struct cat *c, const struct input *in)
 	}
 }
 
-static bool is_small(const struct cat *c)
+/* What is large is worth it if it may be whole numbers or flags, and is known. */
+static bool is_worth(const struct cat *c)
 {
-	for (uint32_t i = 0; i < c->n; i++)
-		if (input_at(c, i).elements / c->form.vector > SMALL_MOST)
+	char value[16];
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct input in = input_at(c, i);
+		uint32_t n = in.elements / c->form.vector;
+
+		if (n > SMALL_MOST &&
+		    ((c->form.bytes != sizeof(bool) && c->form.bytes != sizeof(int64_t)) ||
+		     n > WHOLE_MOST || !contents_look(value, in.data, 0, c->form.bytes)))
 			return false;
+	}
 	return true;
 }
 
@@ -162,7 +171,7 @@ bool cat_launch(const struct call *launch)
 
 	if (!read_call(&c, launch->k->name, launch->grid[1], launch->args))
 		return false;
-	if (!is_small(&c)) {
+	if (!is_worth(&c)) {
 		sim_forget(c.result);
 		return true;
 	}

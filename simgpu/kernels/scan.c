@@ -65,10 +65,11 @@ static bool scan_all(const struct call *c, void *const at[3], int64_t outer, int
 		     int64_t n)
 {
 	char type = c->k->types[0];
+	struct view all = row_at(at[1], type ? type : 'l', 0, outer * inner * n, 1);
 
 	if (!type || !at[0] || !at[1])
 		return false;
-	if (outer * inner * n > SMALL_MOST || c->k->form == OTHER) {
+	if (!view_worth(&all) || c->k->form == OTHER) {
 		sim_forget(at[0]);
 		if (at[2])
 			sim_forget(at[2]);

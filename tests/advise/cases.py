@@ -607,6 +607,29 @@ def predictions_of_micro_batches():
         [x.argmax(-1) for x in seen]
 
 
+class Adapted(nn.Module):
+    """A frozen layer in 16 bits with a small trained one beside it."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.base = nn.Linear(d, d).bfloat16().requires_grad_(False)
+        self.down, self.up = (nn.Linear(*shape, bias=False, dtype=torch.bfloat16 if AFTER else torch.float32) for shape in ((d, 8), (8, d)))
+
+    def forward(self, x):
+        return self.base(x) + self.up(self.down(x.to(self.down.weight.dtype))).to(x.dtype)
+
+
+@case("wide_copies")
+def adapters_in_float32():
+    model = nn.Sequential(*[m for _ in range(8) for m in (Adapted(1024), nn.GELU())]).cuda()
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8192, 1024, device="cuda", dtype=torch.bfloat16)
+        model(x).float().square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("gathered")
 def scores_of_an_evaluation():
     """All logits in a list, and then in one tensor, for a figure of the whole set."""

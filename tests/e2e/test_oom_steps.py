@@ -32,6 +32,20 @@ def votes():
             mean = found / 2  # here
             del mean, found, rows
 
+def bank():
+    net, optimizer = made(D, D)
+    for epoch in range(2):
+        for step in range(2):
+            net(torch.randn(2048, D, device="cuda")).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        with torch.no_grad():
+            found = []
+            for at in range(16):
+                found.append(nn.functional.normalize(net(torch.randn(2048, D, device="cuda"))))  # pass
+            every = torch.cat(found)  # here
+            del every, found
+
 def batches():
     net, optimizer = made(8 * D, D, 8 * D)
     for step in range(3):
@@ -183,6 +197,16 @@ def test_in_a_pass_of_the_evaluation_its_results_are_no_batch(programs, tool):
     for said in last:
         assert said["phase"] == "evaluation" and said["cause"] != "batch_too_large"
         assert sum(r["saves_bytes"] for r in said["remedies"] if r["name"] == "smaller_batch") <= 24 << 20
+
+
+@pytest.mark.parametrize("mark", ["pass", "here"])
+def test_what_is_gathered_is_no_batch(programs, tool, mark):
+    """With half of the batch there are twice as many."""
+    last = [s[-1] for s in staged(programs, tool, "bank", mark).values()]
+    assert len(last) == 2
+    for said in last:
+        saves = {r["name"]: r["saves_bytes"] >> 20 for r in said["remedies"]}
+        assert said["cause"] in ("growing", "retained_graph") and saves["let_go"] >= 100 and saves.get("smaller_batch", 0) <= 24
 
 
 def test_the_batch_comes_before_zero_grad(programs, tool):

@@ -29,6 +29,9 @@ KEPT = """
     g = torch.empty(1000, 1000, dtype=torch.int64, device="cuda")
     g.copy_(torch.arange(1000000).view(1000, 1000))
     assert g[500, 3].item() == 500003 and g[999].tolist()[-1] == 999999
+    p = torch.arange(5000, device="cuda").expand(4, -1)  # whether rows are packed sequences
+    d = torch.diff(p, prepend=p[:, :1] - 1, dim=-1)
+    assert (d == 1).all() and d[3, -1] == 1 and (p % 2).cumsum(-1)[:, -1].tolist() == [2500] * 4
     z = torch.zeros(1 << 28, device="cuda")
     assert z[12345].item() == 0 and z[-5:].tolist() == [0.0] * 5
     # Memory that held something else: a result that is not computed reads as zero.

@@ -26,11 +26,6 @@ static bool is_named(const char *name, const char *const *words)
 	return false;
 }
 
-static bool is_cast(const char *op)
-{
-	return !strncmp(op, "to_", 3) || strstr(op, "_to_copy");
-}
-
 /* The log-softmax of a loss at the peak, or its copy: the largest. */
 static uint64_t find_loss(struct ops *ops)
 {
@@ -82,11 +77,11 @@ static bool is_copy(struct ops *ops, const struct advised *l, struct advised *or
 {
 	const struct op *op = ops_find(ops, l), *of;
 
-	if (stage_is_backward(l->born->stage) || (!is_cast(op->name) && !ops_is_loss(op)) ||
+	if (stage_is_backward(l->born->stage) || (!ops_is_cast(op->name) && !ops_is_loss(op)) ||
 	    !find_original(ops->advise, l, original))
 		return false;
 	of = ops_find(ops, original);
-	if (is_cast(op->name))
+	if (ops_is_cast(op->name))
 		return is_for_loss(ops, l);
 	return ops_is_loss(of) && of->at == op->at;
 }
@@ -143,7 +138,8 @@ static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size
 			bytes += l.size;
 		if (is_named(op->name, cast))
 			plan_without(&f->plan, l.from, copied_until(a, &l), l.size, a->peak_seq);
-		else if (near(l.size, size) && !is_cast(op->name) && !is_copy(ops, &l, &original))
+		else if (near(l.size, size) && !ops_is_cast(op->name) &&
+			 !is_copy(ops, &l, &original))
 			plan_without(&f->plan, l.from, l.until, l.size - l.size / 2, a->peak_seq);
 	}
 	return bytes;

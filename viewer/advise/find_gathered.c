@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "../base/need.h"
-#include "lines.h"
+#include "line_plans.h"
 
 enum { PASSES = 3, FEWEST = 4 }; /* that a result stays through; results of a line */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "../answers/leaks.h"
-#include "lines.h"
+#include "line_plans.h"
 
 #define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
 #define LASTING                                                                      \

@@ -60,6 +60,11 @@ const struct op *ops_find(struct ops *o, const struct advised *l)
 	return op;
 }
 
+bool ops_is_cast(const char *name)
+{
+	return !strncmp(name, "to_", 3) || strstr(name, "_to_copy");
+}
+
 bool ops_is_product(const char *name)
 {
 	return strstr(name, "linear") || strstr(name, "mm") || strstr(name, "matmul");

@@ -23,6 +23,7 @@ struct ops {
 const struct op *ops_find(struct ops *o, const struct advised *l);
 bool ops_is_loss(const struct op *op);
 bool ops_is_product(const char *name);
+bool ops_is_cast(const char *name);
 void ops_free(struct ops *o);
 
 /* An operator's role in unfused attention, by its name. Scores are the product and its softmax, of

@@ -8,6 +8,7 @@ struct line_plan {
 	struct owner owner;
 	struct life_plan plan;
 	uint64_t bytes, blocks; /* gone at the peak */
+	size_t lines;		/* of a sum of some */
 	uint64_t of_step;	/* bytes of these that were made in the step of the peak */
 };
 
@@ -22,9 +23,10 @@ struct line_plan *lines_of(struct line_plans *p, struct advise *a, const struct 
 void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from);
 /* Adds a finding of all lines that held something at the peak, named by the largest: one variable
  * may hold what several lines made. At least what the largest line's blocks save. say: its words.
- * Frees the lines. */
-void lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
-		   void (*say)(struct advise *a, struct finding *f, const struct line_plan *p));
+ * Frees the lines. Returns NULL if there are none. */
+struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
+			      void (*say)(struct advise *a, struct finding *f,
+					  const struct line_plan *p));
 void lines_free(struct line_plans *p);
 /* Stacks that make what was gathered anew in each pass, with more (value 1); to be freed. */
 struct map advise_sums(const struct advise *a);

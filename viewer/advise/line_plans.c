@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lines.h"
+#include "line_plans.h"
 
 #include <stdlib.h>
 
@@ -83,6 +83,7 @@ static void join(struct life_plan *to, struct line_plan *sum, const struct line_
 	for (size_t i = 0; i < line->plan.count; i++)
 		plan_add(to, line->plan.items[i]);
 	to->at_peak += line->plan.at_peak;
+	sum->lines++;
 	sum->bytes += line->bytes;
 	sum->of_step += line->of_step;
 	sum->blocks += line->blocks;
@@ -96,11 +97,12 @@ void lines_free(struct line_plans *p)
 	free(p->items);
 }
 
-void lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
-		   void (*say)(struct advise *a, struct finding *f, const struct line_plan *p))
+struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
+			      void (*say)(struct advise *a, struct finding *f,
+					  const struct line_plan *p))
 {
 	struct line_plan *largest = NULL, sum = { 0 };
-	struct finding *f;
+	struct finding *f = NULL;
 	size_t lines = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
@@ -120,4 +122,5 @@ void lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
 		largest->plan = (struct life_plan){ 0 };
 	}
 	lines_free(p);
+	return f;
 }
