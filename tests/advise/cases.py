@@ -607,6 +607,27 @@ def predictions_of_micro_batches():
         [x.argmax(-1) for x in seen]
 
 
+class Words(nn.Module):
+    def __init__(self, d=512, words=16384):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(words, d), nn.Linear(d, words, bias=False)
+        self.layers = nn.Sequential(*[m for _ in range(4) for m in (nn.Linear(d, d), nn.GELU())])
+
+    def forward(self, t):
+        x = self.layers(self.embed(t))
+        return self.head(x[:, -1:] if AFTER else x)
+
+
+@case("prompt_logits")
+def next_words():
+    """Of a prompt's logits only the last position's are read."""
+    model = Words().cuda().half()
+    with torch.no_grad():
+        for length in (1024, 3072, 2048):
+            logits = model(torch.randint(16384, (2, length), device="cuda"))
+            torch.multinomial((logits[:, -1].float() / 0.7).softmax(-1), 1)
+
+
 class Adapted(nn.Module):
     """A frozen layer in 16 bits with a small trained one beside it."""
 

@@ -106,6 +106,18 @@ def results_that_are_used_again():
         optimizer.zero_grad()
 
 
+@case("prompt_logits")
+def words_at_all_positions():
+    """The best word of each position is counted; of the last one some are drawn, too."""
+    words = nn.Sequential(nn.Embedding(16384, 512), nn.Linear(512, 512), nn.Linear(512, 16384)).cuda().half()
+    with torch.no_grad():
+        for length in (1024, 3072, 2048):
+            t = torch.randint(16384, (2, length), device="cuda")
+            logits = words(t)
+            (logits.argmax(-1) == t).float().mean()
+            torch.multinomial((logits[:, -1].float() / 0.7).softmax(-1), 1)
+
+
 @case("gathered")
 def features_for_a_head():
     """What passes without gradients made is what the training takes."""

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Logits of all positions of a prompt, in a pass without gradients, of which only those of the last
+ * position are read: while they are there, nothing else is made than tensors as large as a few rows
+ * of them. What has a number for each position (the tokens chosen at all of them) says otherwise.
+ */
+#include <string.h>
+
+#include "line_plans.h"
+#include "ops.h"
+
+#define RESULTS (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(inputs))
+
+enum { PART = 64, LEAST_ROW = 8 << 10, LOOK_BACK = 4096, LEAST_TOKENS = 1024 };
+
+/* The tokens: the latest input before the pass, 8 bytes each. */
+static uint64_t tokens_of(const struct advise *a, const struct advised *logits)
+{
+	struct advised l;
+
+	for (uint32_t i = 1; i <= LOOK_BACK && i <= logits->life; i++)
+		if (advise_life(a, logits->life - i, CLASS_BIT(inputs), &l) &&
+		    l.from < logits->from && logits->from < l.until && l.size >= 512)
+			return l.size / sizeof(int64_t);
+	return 0;
+}
+
+static bool is_logits(struct ops *ops, const struct advised *l)
+{
+	return l->size >= SCORES_MIN && l->born->stage == STAGE_FORWARD &&
+	       l->life < ops->advise->lives->rows.count && !ops->advise->saved[l->life] &&
+	       ops_is_product(ops_find(ops, l)->name);
+}
+
+/* In its pass: rows of it, and nothing that is as large as a number for each token or more. */
+static bool is_read_by_rows(const struct advise *a, const struct advised *logits)
+{
+	uint64_t tokens = tokens_of(a, logits);
+	bool rows = false;
+	struct advised l;
+
+	if (tokens < LEAST_TOKENS || logits->size / tokens < LEAST_ROW ||
+	    (a->open && logits->until == PLAN_END))
+		return false;
+	for (uint32_t i = logits->life + 1; i < a->lives->rows.count; i++) {
+		if (!advise_life(a, i, (unsigned)~CLASS_BIT(inputs), &l))
+			continue; /* or it is the next prompt */
+		if (l.from >= logits->until || l.born->forwards != logits->born->forwards)
+			break;
+		if (l.size > logits->size / PART ||
+		    (l.size >= tokens && l.size <= tokens * 2 * sizeof(int64_t)))
+			return false;
+		rows |= l.size >= LEAST_ROW && l.born->stage == STAGE_OUTSIDE;
+	}
+	return rows;
+}
+
+static void say_prompt(struct advise *a, struct finding *f, const struct line_plan *p)
+{
+	advise_put(f->what, "Compute only the logits of the last position (in transformers "
+			    "logits_to_keep=1), or send the prompt in parts");
+	advise_put(f->how,
+		   "%s in logits of all positions %s. Only tensors as large as a few of their "
+		   "rows were made of them",
+		   B(p->bytes), a->when);
+}
+
+/* Lines whose products are always read so; of a refused one the passes before tell. */
+void advise_prompt_logits(struct advise *a)
+{
+	struct line_plans known = { 0 },
+			  lines = { 0 }; /* known: blocks, and (bytes) those read so */
+	struct ops ops = { .advise = a };
+	struct advised l;
+
+	ADVISE_EACH(a, RESULTS, l)
+	{
+		struct line_plan *line = is_logits(&ops, &l) ? lines_of(&known, a, &l) : NULL;
+
+		if (line) {
+			line->blocks++;
+			line->bytes += is_read_by_rows(a, &l);
+		}
+	}
+	ADVISE_EACH(a, RESULTS, l)
+	{
+		const struct line_plan *line =
+			l.size >= SCORES_MIN ? lines_of(&known, a, &l) : NULL;
+
+		if (line && line->blocks && line->bytes == line->blocks &&
+		    ops_is_product(ops_find(&ops, &l)->name))
+			lines_without(&lines, a, &l, l.from);
+	}
+	lines_add_all(&lines, a, "prompt_logits", say_prompt);
+	lines_free(&known);
+	ops_free(&ops);
+}
