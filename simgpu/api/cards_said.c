@@ -3,7 +3,6 @@
  * The cards, for a tool that loads this library without being a program of the device: no device is
  * opened. Any thread.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include "../core/devices.h"
 

@@ -2,7 +2,6 @@
  *
  * The driver's functions that allocate and free memory, and its queries about memory.
  */
-#include <string.h>
 #include "../core/clock.h"
 #include "traced.h"
 

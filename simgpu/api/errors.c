@@ -2,7 +2,6 @@
  *
  * Names and sentences of the error codes, and the runtime's last error of each thread.
  */
-#include <string.h>
 #include "cudart.h"
 
 static const struct error {

@@ -2,7 +2,6 @@
  *
  * The runtime's functions for devices: count, choice, versions, limits, peers.
  */
-#include <stdio.h>
 #include <string.h>
 #include "cudart.h"
 

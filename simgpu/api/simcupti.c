@@ -4,7 +4,6 @@
  * the functions that give and take memory (tools.h), on the thread that calls them. Kernels do
  * nothing here, so activity records never come, and a profiler ends with an empty device side.
  */
-#include <string.h>
 #include <time.h>
 #include <cupti.h>
 #include "../core/devices.h"

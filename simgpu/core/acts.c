@@ -5,7 +5,6 @@
  * Any thread.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "contents.h"
 #include "work.h"
 

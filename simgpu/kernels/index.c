@@ -3,7 +3,6 @@
  * Elements by their index: PyTorch's index, index_put, take, flip, gather, scatter and their like,
  * whose kernels hold one structure: how to step, then addresses and sizes. Any thread.
  */
-#include <string.h>
 #include "kernels.h"
 #include "numbers.h"
 #include "view.h"

@@ -4,7 +4,6 @@
  */
 #include "iterator.h"
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const asks_for_zero[] = { "NonZeroOp<", "MapNumberOfTrueValues", "LoadBoolOp",
 					     "CountMaskOp", "countMask" };

@@ -5,7 +5,6 @@
  * the host in the middle of nonzero, unique and masked operations. Any thread.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "iterator.h"
 
 bool select_parse(struct kernel *k)
