@@ -106,7 +106,7 @@ def litgpt():
 
 
 def peft(commit, date, version):
-    return Source("peft method_comparison/image-gen/results", date, "huggingface/peft", commit, "1 L40S", version, "l40s-48g", "cards211",
+    return Source("peft method_comparison/image-gen/results", date, "huggingface/peft", commit, "1 L40S", version, "l40s-48g", "cards212",
                   "reserved, mean of steps 1 to 100")
 
 
@@ -146,10 +146,6 @@ vblora/flux2-klein-default 10.554 b2d61f5
 vera/flux2-klein-default 10.498 b2d61f5
 waveft/flux2-klein-default 12.983 b2d61f5
 """
-OF_2_12 = "with PyTorch 2.12, as published, the same program comes to {} GB"
-LATER = {"c3a": OF_2_12.format("11.486") + " where cuFFT takes no work area for its transforms of 256 numbers; here it takes one copy",
-         "delora": OF_2_12.format("10.386"), "ia3": OF_2_12.format("9.557"), "lily": OF_2_12.format("10.624"),
-         "oft": OF_2_12.format("9.649")}
 FULL_CARD = {"hra": "l40s-48g=45GiB"}  # it fills the published card to 0.3 GiB, which is less than a context takes here
 
 
@@ -158,8 +154,7 @@ def images():
         experiment, figure, commit = line.split()
         method, _, variant = experiment.replace("flux2-klein-", "").partition("/")
         yield Row("flux-" + (method if variant == "default" else f"{method}-{variant}"), PEFT[commit], f"FLUX.2-klein 4B, {experiment}, 2 x 512 x 512, bf16",
-                  float(figure), "GB", ("{here}/peft_images.py", experiment), printed=r"mem reserved avg: ([\d.]+) GB", simulated=FULL_CARD.get(method, ""),
-                  cause=LATER.get(method, ""))
+                  float(figure), "GB", ("{here}/peft_images.py", experiment), printed=r"mem reserved avg: ([\d.]+) GB", simulated=FULL_CARD.get(method, ""))
 
 
 TITAN = Source("torchtitan benchmarks/llama3_h100_202412_torchtitan.md", "2024-12-26", "pytorch/torchtitan", "9dec370ad26b5f8e9a7333a0e36165018262644b",
