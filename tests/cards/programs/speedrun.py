@@ -31,6 +31,7 @@ def main(log):
     text = text.replace("subprocess.run([\"nvidia-smi\"]", "subprocess.run([\"true\"]")
     for name, tokens in SHARDS.items():
         shard(Path(f"data/fineweb10B/fineweb_{name}.bin"), tokens)
+    Path("logs").mkdir(exist_ok=True)
     program = Path(f"speedrun_{os.environ['RANK']}.py").resolve()
     program.write_text(text)
     sys.argv = [str(program)]
