@@ -301,7 +301,7 @@ test-conclusions: setup  ## is what `oom`, `advise`, `leaks` and `diff` say so i
 	@.venv-frameworks/bin/python tests/remedies/try_remedies.py $(B)/future --write
 	@.venv-frameworks/bin/python tests/reports/run.py $(B)/reports --write docs/conclusions.md
 test-cards: setup  ## published memory figures of real cards, made again on simulated ones; writes docs/accuracy.md (many hours)
-	@scripts/setup.sh frameworks cards25 cards26 cards211
+	@scripts/setup.sh frameworks cards25 cards26 cards212
 	@$(MAKE) --no-print-directory all
 	@.venv/bin/python tests/cards/run.py --missing --write
 test-engines: setup  ## serving engines start unchanged on the simulated device: classes beside their own figures; writes docs/engines.md (10 minutes)

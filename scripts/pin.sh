@@ -5,7 +5,7 @@
 # For maintainers, by hand; needs `uv` on the PATH. Usage: scripts/pin.sh [NAME...]
 set -eu
 cd "$(dirname "$0")/../tests/requirements"
-[ $# -gt 0 ] || set -- cu13 newest cu12 tools browser frameworks wheel docs loggers spark engines cards25 cards26 cards211
+[ $# -gt 0 ] || set -- cu13 newest cu12 tools browser frameworks wheel docs loggers spark engines cards25 cards26 cards212
 for name; do
 	before=$(sed -n "s/^# as of /--exclude-newer /p" "$name.in")
 	how='--universal --python-version 3.10'
@@ -19,7 +19,7 @@ for name; do
 			    -e "s/ ; sys_platform [!=]= '[a-z0-9]*'//" -e "s/ ; platform_machine == .*//"
 	} >"$name.txt"
 	rm "$name.new"
-	[ "$name" != frameworks ] && [ "$name" != cards211 ] || { # laid over the main environment
+	[ "$name" != frameworks ] || { # laid over the main environment
 		grep -vxFf cu13.txt "$name.txt" >"$name.new"
 		mv "$name.new" "$name.txt"
 	}

@@ -3,14 +3,14 @@
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
 # Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [driver] [tools] [browser] [frameworks] [wheel] [docs]
-#        [loggers] [spark] [cuda] [trainers] [engines] [cards25] [cards26] [cards211]
+#        [loggers] [spark] [cuda] [trainers] [engines] [cards25] [cards26] [cards212]
 #        (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
 # cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .venv-tools
 # (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium), .venv-frameworks (laid
 # over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-spark (1 GB, Spark on lakes, here and in object storage), .venv-wheel (compiler of `make wheel` and `make viewer`),
-# .venv-cards25, .venv-cards26 and .venv-cards211 (packages of the time of published figures, for `make test-cards`),
+# .venv-cards25, .venv-cards26 and .venv-cards212 (packages of the time of published figures, for `make test-cards`),
 # .venv-docs (builds the site of docs/), .venv-loggers (W&B, MLflow, Ray; 0.5 GB), .venv-trainers (Lightning), .cuda
 # (headers of CUDA 13, all that `make` needs of .venv) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is ready at once.
 # An interrupted set-up leaves no `complete` file and is made anew.
@@ -184,10 +184,7 @@ for part; do
 	docs) setup_part venv-docs .venv-docs make_small $PINS/docs.txt ;;
 	cards25) setup_part venv-cards25 .venv-cards25 make_env $PINS/cards25.txt ;;
 	cards26) setup_part venv-cards26 .venv-cards26 make_env $PINS/cards26.txt ;;
-	cards211)
-		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
-		setup_part venv-cards211 .venv-cards211 make_frameworks $PINS/cards211.txt $PINS/cu13.txt
-		;;
+	cards212) setup_part venv-cards212 .venv-cards212 make_env $PINS/cards212.txt ;;
 	loggers) setup_part venv-loggers .venv-loggers make_small $PINS/loggers.txt ;;
 	spark) setup_java; setup_part venv-spark .venv-spark make_spark $PINS/spark.txt $PINS/spark-jars.txt ;;
 	browser) setup_browsers; setup_part venv-browser .venv-browser make_small $PINS/browser.txt ;;
@@ -195,6 +192,6 @@ for part; do
 		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
 		setup_part venv-frameworks .venv-frameworks make_frameworks $PINS/frameworks.txt $PINS/cu13.txt
 		;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers, spark, cuda, trainers, engines, cards25, cards26, cards211" ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers, spark, cuda, trainers, engines, cards25, cards26, cards212" ;;
 	esac
 done

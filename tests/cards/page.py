@@ -7,7 +7,7 @@ import statistics
 import subprocess
 from pathlib import Path
 
-from rows import ROWS, UNITS
+from rows import CAUSES, ROWS, UNITS
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -92,7 +92,7 @@ def causes():
     yield "| Row | Difference | Cause |"
     yield "| --- | ---: | --- |"
     for row, result in missed:
-        yield f"| {row.name} | {difference(row, result)} | {row.cause or 'not known'} |"
+        yield f"| {row.name} | {difference(row, result)} | {CAUSES.get(row.name, 'not known')} |"
 
 
 def summary():

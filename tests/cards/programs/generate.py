@@ -4,7 +4,10 @@ set. The benchmark had the package flash-attn, which needs a compiler for CUDA; 
 import sys
 
 import torch
-from transformers import AttentionInterface, AutoModelForCausalLM, GenerationConfig, Qwen3Config
+
+sys.modules["torchao"] = None  # older in this environment than transformers asks for
+
+from transformers import AttentionInterface, AutoModelForCausalLM, GenerationConfig, Qwen3Config  # noqa: E402
 
 NEW = 2048
 SIZES = {"0.6B": dict(hidden_size=1024, intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, tie_word_embeddings=True),

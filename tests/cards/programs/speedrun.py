@@ -28,9 +28,10 @@ def main(log):
     text = Path(log).read_text().split("=" * 100)[0]
     text, changed = re.subn(r"(num_iterations\s*(?::\s*int)?\s*=\s*)\d+", rf"\g<1>{UPDATES}", text)
     assert changed, "no num_iterations"
-    text = text.replace("subprocess.run([\"nvidia-smi\"]", "subprocess.run([\"true\"]")
+    text = re.sub("([\"'])nvidia-smi\\1", "'true'", text)
     for name, tokens in SHARDS.items():
         shard(Path(f"data/fineweb10B/fineweb_{name}.bin"), tokens)
+    Path("logs").mkdir(exist_ok=True)
     program = Path(f"speedrun_{os.environ['RANK']}.py").resolve()
     program.write_text(text)
     sys.argv = [str(program)]
