@@ -3,9 +3,6 @@
 #include "account.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/human.h"
 #include "../moments/refusals.h"

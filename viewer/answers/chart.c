@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chart.h"
 
-#include <string.h>
-
 #include "../base/human.h"
 #include "../base/machine.h"
 

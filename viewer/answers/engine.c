@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../moments/highest.h"

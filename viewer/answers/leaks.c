@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "leaks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/need.h"
 #include "../base/sorted.h"
 #include "../moments/snapshot.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "parts.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "../base/human.h"
 #include "../moments/instant.h"
 #include "../moments/moments.h"

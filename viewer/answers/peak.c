@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peak.h"
 
-#include <stdlib.h>
-
 void peak_find(struct peak_answer *a, struct timeline *t)
 {
 	const struct peak *peak = &model_curve(&t->model.devices[t->device])->peak;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "private_pools.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
 #include "document.h"
 #include "holders.h"

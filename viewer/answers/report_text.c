@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report as text in 80 columns: the peak first, then its moment, then the owners. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
 #include "../base/shell.h"
 #include "../moments/room.h"

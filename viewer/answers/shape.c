@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shape.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/need.h"
 
 #define HEAD_WIDTH 64 /* the width in most models */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* account: published formulas of training memory beside the measured figures. */
-#include <string.h>
-
 #include "../answers/account.h"
 #include "command.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* advise: what would lower the peak, and by how much. */
-#include <stdio.h>
-#include <string.h>
-
 #include "../advise/advise.h"
 #include "../recording/owner_words.h"
 #include "command.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leaks: what grows from step to step, and which lines hold it. */
-#include <inttypes.h>
-#include <string.h>
-
 #include "../answers/leaks.h"
 #include "../answers/reserved.h"
 #include "../answers/unused.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* live: every block that is alive at a moment. */
-#include <stdlib.h>
-
 #include "../answers/chart.h"
 #include "../answers/private_pools.h"
 #include "../base/machine.h"

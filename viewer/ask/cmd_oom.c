@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oom: why memory ran out, who held it, and what would have made it fit. */
-#include <inttypes.h>
-
 #include "../answers/values.h"
 #include "../oom/oom_ranks.h"
 #include "command.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peak: the highest moment in a few lines: when, what, and the lines of code that hold it. */
-#include <string.h>
-
 #include "../answers/parts.h"
 #include "../answers/peak.h"
 #include "command.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replay: the recorded requests through PyTorch's allocator with other settings. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../replay/packing.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps: the training steps and their phases, with the peak of each and the bytes that stay after
  * it. */
-#include <string.h>
-
 #include "../answers/parts.h"
 #include "../recording/owner_words.h"
 #include "command.h"

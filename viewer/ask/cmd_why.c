@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* why: what one block is for, and what says so. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "../classes/classify.h"
 #include "command.h"
 

@@ -3,11 +3,7 @@
  * Open recordings and questions about them. A recording's lock is held while it is asked, so that
  * its tables are lent to one question at a time.
  */
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -5,9 +5,6 @@
  */
 #include "library_machine.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/emit_json.h"
 #include "../base/machine.h"
 #include "../base/say.h"

@@ -4,11 +4,6 @@
  * question of its own, so that others may come between two of them. Consumers call it from any
  * thread, one at a time.
  */
-#include <errno.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../export/export_events.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bytes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../format/varint.h"
 #include "emit_json.h"
 #include "need.h"

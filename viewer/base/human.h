@@ -2,8 +2,7 @@
 /* Numbers as people read them. Each function writes into the caller's buffer and returns it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "usual.h"
 
 #define HUMAN_MAX 32
 

@@ -6,8 +6,6 @@
 #include "machine.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

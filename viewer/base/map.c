@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "map.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "bytes.h"
 #include "need.h"
 

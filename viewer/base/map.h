@@ -3,11 +3,6 @@
  * other. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "need.h"
 
 struct map {

@@ -5,8 +5,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdio.h>
+#include "usual.h"
 
 void *need_new(size_t bytes);			/* zeroed */
 char *need_copy(const void *bytes, size_t len); /* with a terminating zero */

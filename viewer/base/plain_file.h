@@ -2,7 +2,7 @@
 /* Files for reading, whose names people or recordings gave. */
 #pragma once
 
-#include <stdio.h>
+#include "usual.h"
 
 /* A plain file's descriptor, else -1 with errno. Pipes and devices fail with EINVAL, because a pipe
  * would block and a device may have no end. */

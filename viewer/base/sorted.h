@@ -2,8 +2,7 @@
 /* A place in a sorted row, found by halves. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "usual.h"
 
 /* How many of `count` items, `i` being the number of one, are of the first kind, that `is_first`
  * says: those of the other kind stand behind them all. */

@@ -5,11 +5,7 @@
  */
 #include "unpack.h"
 
-#include <errno.h>
 #include <lzma.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

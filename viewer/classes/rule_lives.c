@@ -3,8 +3,6 @@
  * Rules on how long a block lived and where it ended. Where autograd's tags are there they only
  * fill gaps; without tags they carry the answer, with less confidence.
  */
-#include <string.h>
-
 #include "rules.h"
 #include "thresholds.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attach: what a process holds that was started without us, from PyTorch's own snapshot. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../recording/exchange.h"
 #include "../base/outfile.h"

@@ -3,13 +3,7 @@
  * ctl: controls a process that is being recorded. Requests go through its live file. A copy and
  * figures are read from its files, so that they work for a stopped process too.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

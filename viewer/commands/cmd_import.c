@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import: a memory snapshot of PyTorch as a recording, and what the snapshot lacks. */
-#include <errno.h>
 #include <unistd.h>
 
 #include "../base/plain_file.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lake, the tables of many recordings: collect, compact, regressions, dashboard, sql. */
-#include <ctype.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "../../format/version.h"

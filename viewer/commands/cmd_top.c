@@ -3,14 +3,8 @@
  * top: the memory that a running process holds now, refreshed repeatedly. Each frame reads on in
  * the recording; a frame that took long is followed by a longer wait.
  */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "completions.h"
 
-#include <string.h>
-
 #include "../base/say.h"
 
 struct shell {

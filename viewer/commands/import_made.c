@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import_made.h"
 
-#include <string.h>
-
 #include "../base/outfile.h"
 #include "../recording/import.h"
 #include "../recording/recording.h"

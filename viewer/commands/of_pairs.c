@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison of two runs. Ranks are matched by number, each pair is compared like two recordings,
  * and the pair whose memory grew most is shown in full. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/bytes.h"
 #include "../base/need.h"
 #include "../ranks/ranks_print.h"

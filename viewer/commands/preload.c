@@ -2,10 +2,6 @@
 #include "preload.h"
 
 #include <dlfcn.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/proc.h"
 #include "../base/say.h"

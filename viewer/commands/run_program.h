@@ -2,8 +2,7 @@
 /* Properties of a program file that matter for the preload. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "../base/usual.h"
 
 /* Whether the loader would ignore the preload for this program (a name as in a shell); if so, why,
  * as a sentence. */

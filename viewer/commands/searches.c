@@ -2,10 +2,6 @@
 #include "searches.h"
 
 #include <dlfcn.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../advise/advise.h"
 #include "../ask/command.h"

@@ -5,9 +5,6 @@
  * matched functions keep their order: the alignment with the most in common is used, by the calls
  * of each line.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/need.h"
 #include "diff.h"
 

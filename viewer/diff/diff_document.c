@@ -2,9 +2,6 @@
 /* A comparison as a document: what JSON, text and Markdown print. */
 #include "diff_document.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/need.h"
 #include "diff.h"
 

@@ -4,8 +4,6 @@
  * sequence.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/need.h"
 #include "../base/sorted.h"

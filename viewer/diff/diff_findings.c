@@ -5,8 +5,6 @@
  * another phase.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/need.h"
 #include "diff_causes.h"

@@ -6,8 +6,6 @@
  * which side is the old one. If classes cannot be compared, a pair is a line with all its classes.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/need.h"
 #include "diff.h"

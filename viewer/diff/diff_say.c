@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A finding as one sentence: the change, its bytes, its place (diff_causes.def). */
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/human.h"
 #include "../base/need.h"

@@ -3,10 +3,6 @@
  * moment. */
 #include "diff_side.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../answers/unused.h"
 #include "../base/need.h"
 #include "../base/sorted.h"

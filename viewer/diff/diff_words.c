@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words shared by all forms of a comparison: names, changes, the sides, the peak in one
  * sentence. */
-#include <string.h>
-
 #include "../answers/parts.h"
 #include "../base/human.h"
 #include "diff.h"

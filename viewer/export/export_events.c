@@ -3,8 +3,6 @@
  * keep them. One pass, without classes. */
 #include "export_events.h"
 
-#include <string.h>
-
 #include "../base/say.h"
 #include "arrow.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export_table.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "../base/emit_json.h"
 #include "../base/ending.h"
 

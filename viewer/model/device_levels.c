@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device_levels.h"
 
-#include <stdlib.h>
-
 #include "../../format/varint.h"
 #include "../base/need.h"
 

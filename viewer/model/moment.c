@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was alive after one event: a scan over the table of lives, and over their changes. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/need.h"
 #include "model_parts.h"
 

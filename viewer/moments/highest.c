@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "highest.h"
 
-#include <string.h>
-
 struct scan {
 	struct highest *all;
 	const struct model *model;

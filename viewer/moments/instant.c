@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "timeline.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "../model/optimizers.h"
 #include "../recording/owner_words.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "snapshot.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/need.h"
 
 void snapshot_sort(struct snapshot *s, struct owners *owners)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of a track, its phases as bands, and the published account beside what was measured. */
-#include <string.h>
-
 #include "../answers/account.h"
 #include "../moments/instant.h"
 #include "page.h"

@@ -2,8 +2,6 @@
 #include "ranks_stray.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/need.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as text: a row per rank, or per group of similar ranks if there are many; then the
  * outliers, and why they differ. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../answers/columns.h"

@@ -2,9 +2,6 @@
 /* Everything that can be read of a recording, written anew as a whole one. */
 #include "copying.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "defs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/bytes.h"
 #include "../base/need.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the import writes: events in order, and the definitions they need. */
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "../base/bytes.h"
 #include "import_parts.h"
 

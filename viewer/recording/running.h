@@ -2,9 +2,6 @@
 /* The recording that a running process writes, found by what it has mapped. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-
 #include "recording.h"
 
 /* what: a file, or a process id if there is no file of that name. Fills path. 0, or a sentence was

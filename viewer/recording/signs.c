@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/bytes.h"
 #include "../base/ending.h"
 #include "defs.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stacks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../format/pylines.h"
 #include "../base/need.h"
 

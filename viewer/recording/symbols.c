@@ -2,10 +2,6 @@
 #include "symbols.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/need.h"
 #include "elf_names.h"

@@ -4,11 +4,7 @@
  * interpreter. Changes nothing in it.
  */
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../base/proc.h"

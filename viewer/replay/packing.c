@@ -6,8 +6,6 @@
  */
 #include "packing.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "../base/need.h"

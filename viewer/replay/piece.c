@@ -2,8 +2,6 @@
 /* Ordered sets of pieces, and their storage. */
 #include "piece.h"
 
-#include <stdlib.h>
-
 #include "../base/need.h"
 
 #define CHUNK 1024

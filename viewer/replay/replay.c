@@ -2,10 +2,6 @@
 /* One replay: performs every request in order and records the reserved bytes after each. */
 #include "replay.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "../base/need.h"

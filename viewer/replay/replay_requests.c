@@ -4,9 +4,6 @@
  * block. */
 #include "replay_requests.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/need.h"
 #include "requests_parts.h"
 
