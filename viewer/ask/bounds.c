@@ -83,7 +83,7 @@ static const struct owner *largest_line(struct look *l, const struct snapshot *s
 static void say_bytes(const struct look *l, struct bound *b, const char *what, const char *per,
 		      const char *where)
 {
-	char is[HUMAN_MAX], over[HUMAN_MAX], most[HUMAN_MAX];
+	char is[HUMAN_MAX], most[HUMAN_MAX];
 
 	human_bytes(is, b->measured);
 	human_bytes(most, b->limit);
@@ -91,7 +91,7 @@ static void say_bytes(const struct look *l, struct bound *b, const char *what, c
 		say(b, "%s %s%s%s: at most %s are allowed", what, is, per, l->where, most);
 	else
 		say(b, "%s %s%s%s: %s more than the %s that are allowed%s", what, is, per, l->where,
-		    human_bytes(over, b->measured - b->limit), most, where);
+		    B(b->measured - b->limit), most, where);
 }
 
 /* Outside of steps the moment is named by a line, often the one that holds most. */
@@ -240,7 +240,7 @@ static void check_reserved_since(struct bounds *all, const struct bounds_wanted 
 	uint64_t more = amount_bytes(&w->baseline_above.amount, old);
 	uint64_t varies = reserved_varies(old);
 	struct bound b = { .name = "baseline", .category = -1, .known = true }, *at;
-	char a[HUMAN_MAX], c[HUMAN_MAX], most[HUMAN_MAX], words[RESERVED_WORDS];
+	char words[RESERVED_WORDS];
 
 	if (!old || !new)
 		return;
@@ -248,15 +248,14 @@ static void check_reserved_since(struct bounds *all, const struct bounds_wanted 
 	b.limit = old + (more > varies ? more : varies);
 	b.ok = b.measured <= b.limit;
 	at = add_bound(all, b, &d->new.reserved.owner);
-	say(at, "reserved %s -> %s since %s, %s the %s that are allowed%s%s",
-	    human_apart(a, old, new), human_apart(c, new, old), w->baseline,
-	    b.ok ? "within" : "above", human_bytes(most, b.limit), b.ok ? "" : "; ",
+	say(at, "reserved %s -> %s since %s, %s the %s that are allowed%s%s", B_APART(old, new),
+	    B_APART(new, old), w->baseline, b.ok ? "within" : "above", B(b.limit), b.ok ? "" : "; ",
 	    b.ok ? "" : reserved_words(&d->new.reserved, words, sizeof(words)));
 }
 
 static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 {
-	char old[HUMAN_MAX], new[HUMAN_MAX], most[HUMAN_MAX], change[48], percent[48];
+	char change[48], percent[48];
 	struct bound b = { .name = "baseline", .category = -1, .known = true }, *at;
 	struct diff d;
 	int rc = diff_make(&d, w->baseline, all->file, w->device);
@@ -267,10 +266,10 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 	b.limit = d.old.peak + amount_bytes(&w->baseline_above.amount, d.old.peak);
 	b.ok = b.measured <= b.limit;
 	at = add_bound(all, b, d.count ? &d.findings[0].owner : NULL);
-	say(at, "peak %s -> %s: %s (%s) since %s, %s%s%s", human_apart(old, d.old.peak, d.new.peak),
-	    human_apart(new, d.new.peak, d.old.peak), diff_change(change, d.old.peak, d.new.peak),
+	say(at, "peak %s -> %s: %s (%s) since %s, %s%s%s", B_APART(d.old.peak, d.new.peak),
+	    B_APART(d.new.peak, d.old.peak), diff_change(change, d.old.peak, d.new.peak),
 	    d.old.peak ? diff_percent(percent, d.old.peak, d.new.peak) : "from nothing",
-	    w->baseline, b.ok ? "within the " : "above the ", human_bytes(most, b.limit),
+	    w->baseline, b.ok ? "within the " : "above the ", B(b.limit),
 	    b.ok ? " that are allowed" : " that are allowed. ");
 	if (!b.ok && d.count)
 		say_more(at, d.findings[0].text);
@@ -317,10 +316,10 @@ static void qualify(struct bounds *all, enum recording_state state)
 /* Lost events may have been allocations, so every limit counts as failed. */
 static void qualify_dropped(struct bounds *all, uint64_t dropped)
 {
-	char more[HUMAN_MANY + 64], n[HUMAN_MANY];
+	char more[HUMAN_MANY + 64];
 
 	snprintf(more, sizeof(more), "; not known: %s %s lost while recording",
-		 human_many(n, dropped, "event"), dropped == 1 ? "was" : "were");
+		 MANY(dropped, "event"), dropped == 1 ? "was" : "were");
 	for (size_t i = 0; dropped && i < all->count; i++) {
 		struct bound *b = &all->items[i];
 

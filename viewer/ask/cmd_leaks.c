@@ -72,16 +72,14 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 {
 	struct leaks_view *v = ctx;
 	const struct leak *l = &v->leaks->items[i];
-	char all[HUMAN_MAX], blocks[HUMAN_MANY];
 
 	v->which[0] = 0;
 	if (l->blocks)
 		snprintf(v->which, sizeof(v->which),
 			 "%s in %s, from step %zu (0x%" PRIx64 ") to step %zu (0x%" PRIx64
 			 ", stack %u)",
-			 human_bytes(all, l->bytes), human_many(blocks, l->blocks, "block"),
-			 l->first_step, l->first.addr, l->latest_step, l->latest.addr,
-			 l->latest.stack);
+			 B(l->bytes), MANY(l->blocks, "block"), l->first_step, l->first.addr,
+			 l->latest_step, l->latest.addr, l->latest.stack);
 	*row = (struct row_leaks_owner){ .class = l->category,
 					 .owner = l->owner,
 					 .bytes_per_step = l->bytes_per_step,
@@ -128,14 +126,14 @@ static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 /* The cache grows without its blocks: pools of graphs, say, or pieces that fit no request. */
 static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth)
 {
-	char bytes[HUMAN_MAX], words[RESERVED_WORDS];
+	char words[RESERVED_WORDS];
 	struct reserved_peak peak;
 
 	if (!growth)
 		return;
 	reserved_find(&peak, t, t->device);
-	emit_sentence(out, "", "Reserved memory grows by %s a step; %s.",
-		      human_bytes(bytes, growth), reserved_words(&peak, words, sizeof(words)));
+	emit_sentence(out, "", "Reserved memory grows by %s a step; %s.", B(growth),
+		      reserved_words(&peak, words, sizeof(words)));
 }
 
 static void print_growth(struct emit *out, struct timeline *t, const struct leaks *l,
@@ -149,7 +147,6 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 		TEXT_COLUMN("", leaks_owner_which, 14, 0, .style = COLUMN_BELOW),
 	};
 	size_t n = steps_number(&t->steps);
-	char bytes[HUMAN_MAX];
 
 	text_step(out, t);
 	if (l->from_step == l->to_step) {
@@ -165,7 +162,7 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 		return;
 	}
 	emit_title(out, "Device %d: %s more with each step, from step %zu to step %zu of %zu",
-		   t->device, human_bytes(bytes, l->bytes_per_step), l->from_step, l->to_step, n);
+		   t->device, B(l->bytes_per_step), l->from_step, l->to_step, n);
 	emit_line(out, "%s", "");
 	emit_top(out, leaks_owner, &row->owners, columns, top, "  ");
 }
@@ -218,7 +215,6 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	struct leaks leaks = { 0 };
 	struct leaks_view view = { .leaks = &leaks };
 	struct row_leaks row;
-	char bytes[HUMAN_MAX];
 	int used = 0;
 
 	for (int d = 0; d < MODEL_DEVICES; d++)
@@ -235,7 +231,7 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	for (int d = 0; d < MODEL_DEVICES && !emit_json(out); d++)
 		if (view.growth[d] && d != t->device)
 			emit_sentence(out, "", "Device %d grows, too: %s more with each step.", d,
-				      human_bytes(bytes, view.growth[d]));
+				      B(view.growth[d]));
 	print_unused(out, &view.unused, &row, o->top);
 	leaks_free(&leaks);
 	unused_free(&view.unused);

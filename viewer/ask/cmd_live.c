@@ -67,16 +67,16 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 		TEXT_COLUMN("stack", live_block_stack, 2, 0),
 		TEXT_COLUMN("held by", live_block_held_by, 2, -1, .room = columns_left()),
 	};
-	char bytes[HUMAN_MAX], when[MOMENTS_WHEN], used[HUMAN_MAX];
+	char when[MOMENTS_WHEN];
 
 	if (mo->count)
 		qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
-	emit_title(out, "%s in %zu block%s on device %d%s", human_bytes(bytes, mo->bytes),
-		   mo->count, mo->count == 1 ? "" : "s", mo->device,
+	emit_title(out, "%s in %zu block%s on device %d%s", B(mo->bytes), mo->count,
+		   mo->count == 1 ? "" : "s", mo->device,
 		   moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
 	if (row->bytes != mo->bytes)
 		emit_line(out, "In use were %s: the recording does not have the other blocks",
-			  human_bytes(used, row->bytes));
+			  B(row->bytes));
 	if (v->pools.count || v->room.waiting)
 		emit_figure(out, 22, "cached, not in use", v->room.cached, "");
 	private_pools_print(&v->pools, &v->room, 22, out);

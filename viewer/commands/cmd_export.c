@@ -155,7 +155,6 @@ static void print_written(struct emit *out, const struct export_options *o)
 {
 	struct row_export row;
 	struct stat st;
-	char n[HUMAN_MAX];
 
 	if (stat(o->output, &st))
 		return;
@@ -163,7 +162,7 @@ static void print_written(struct emit *out, const struct export_options *o)
 				   .format = o->to,
 				   .file_bytes = (uint64_t)st.st_size };
 	emit_document(out, export, &row);
-	emit_line(out, "%s: %s for %s", o->output, human_bytes(n, (uint64_t)st.st_size), o->to);
+	emit_line(out, "%s: %s for %s", o->output, B((uint64_t)st.st_size), o->to);
 }
 
 int run_export(const struct export_options *o, struct emit *out, struct recording *r)

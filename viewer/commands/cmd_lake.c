@@ -148,14 +148,13 @@ static int fill_page(struct page_text *text, const struct dashboard_options *o, 
 
 static int write_dashboard(struct emit *out, struct outfile *file, const struct page_text *text)
 {
-	char size[HUMAN_MAX];
 	struct row_dashboard row = { .file = file->path };
 	int rc = page_commit(file, text, &row.bytes);
 
 	if (rc)
 		return rc;
 	emit_document(out, dashboard, &row);
-	emit_line(out, "%s: %s", file->path, human_bytes(size, row.bytes));
+	emit_line(out, "%s: %s", file->path, B(row.bytes));
 	return 0;
 }
 

@@ -390,20 +390,20 @@ static void emit_run(const struct run_result *f, int code, const struct values *
 static void tell_files(const struct run_result *f)
 {
 	const char *folder = run_ranks_folder(&f->ranks);
-	char n[HUMAN_MANY], more[64] = "", word[SHELL_WORD];
+	char more[64] = "", word[SHELL_WORD];
 
 	if (folder) {
 		say_note("%" PRIu64 " recordings of %u ranks in %s, %s has the most events (%s); "
 			 "next: gpumemtrace report %s",
-			 f->files, f->ranks.count, folder, f->path, human_count(n, f->events),
+			 f->files, f->ranks.count, folder, f->path, N(f->events),
 			 shell_word(folder, word));
 		return;
 	}
 	if (f->files > 1)
 		snprintf(more, sizeof(more), " and %" PRIu64 " more file%s", f->files - 1,
 			 f->files > 2 ? "s" : "");
-	say_note("%s%s, %s; next: gpumemtrace report %s", f->path, more,
-		 human_many(n, f->events, "event"), shell_word(f->path, word));
+	say_note("%s%s, %s; next: gpumemtrace report %s", f->path, more, MANY(f->events, "event"),
+		 shell_word(f->path, word));
 }
 
 static void tell_run(const struct run_result *f, int code, const struct values *values)

@@ -237,7 +237,7 @@ static void print_steps(struct emit *out, const struct top_view *v)
 	static const char *const heights[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 	const struct step *steps = v->f.timeline.steps.items;
 	size_t n = step_now(v), from = n > CURVE ? n - CURVE + 1 : 1, whole = n;
-	char curve[CURVE * 4] = "", left[HUMAN_MAX], low[HUMAN_MAX], high[HUMAN_MAX];
+	char curve[CURVE * 4] = "", left[HUMAN_MAX];
 	uint64_t most = 0, least = UINT64_MAX;
 
 	while (whole && !steps[whole].ended)
@@ -250,8 +250,7 @@ static void print_steps(struct emit *out, const struct top_view *v)
 		strcat(curve, heights[7 * (steps[i].extent.peak - least) / (most - least + 1)]);
 	if (whole > 1)
 		emit_line(out, "Peaks since step %zu %s %s to %s, step %zu left %s%s", from, curve,
-			  human_bytes(low, least), human_bytes(high, most), whole,
-			  steps[whole].extent.growth < 0 ? "-" : "+",
+			  B(least), B(most), whole, steps[whole].extent.growth < 0 ? "-" : "+",
 			  human_bytes(left, (uint64_t)llabs(steps[whole].extent.growth)));
 }
 
@@ -297,19 +296,18 @@ static void bar(struct emit *out, unsigned category, uint64_t bytes, uint64_t al
 static void classes(struct emit *out, const struct top_view *v)
 {
 	const struct snapshot *s = &v->shot;
-	char b[HUMAN_MAX], p[HUMAN_MAX];
 
 	for (unsigned c = 0; c < CATEGORIES; c++) {
 		if (!s->bytes[c])
 			continue;
-		emit_raw(out, "  %-21s %10s %5s  ", category_words(c), human_bytes(b, s->bytes[c]),
-			 human_share(p, s->bytes[c], s->moment.bytes));
+		emit_raw(out, "  %-21s %10s %5s  ", category_words(c), B(s->bytes[c]),
+			 PERCENT(s->bytes[c], s->moment.bytes));
 		bar(out, c, s->bytes[c], s->moment.bytes);
 		emit_raw(out, "\n");
 	}
 	if (s->moment.reserved > s->moment.bytes)
 		emit_line(out, "  %-21s %10s", "cached, not in use",
-			  human_bytes(b, s->moment.reserved - s->moment.bytes));
+			  B(s->moment.reserved - s->moment.bytes));
 	emit_line(out, "%s", "");
 }
 

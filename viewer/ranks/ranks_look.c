@@ -209,14 +209,12 @@ static bool other_host(const struct rank_file *a, const struct rank_file *b, cha
 /* Ranks wait for each other before they begin. */
 static bool other_time(const struct rank_file *a, const struct rank_file *b, char *why, size_t room)
 {
-	char later[HUMAN_MAX];
-
 	if (a->rank < 0 || b->rank < 0 || !a->pid || !b->pid || (a->by_itself && b->by_itself) ||
 	    llabs(a->start_ns - b->start_ns) <= RANKS_LONGEST_START)
 		return false;
 	snprintf(why, room, "%.200s began %s after %.200s",
 		 a->start_ns > b->start_ns ? a->path : b->path,
-		 human_seconds(later, (uint64_t)llabs(a->start_ns - b->start_ns)),
+		 SECONDS((uint64_t)llabs(a->start_ns - b->start_ns)),
 		 a->start_ns > b->start_ns ? b->path : a->path);
 	return true;
 }

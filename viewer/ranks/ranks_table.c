@@ -262,14 +262,13 @@ static char *copy(const char *text)
 
 static char *largest_class(const struct ranks_row *row)
 {
-	char text[96] = "", b[HUMAN_MAX];
+	char text[96] = "";
 	unsigned best = 0;
 
 	for (unsigned c = 1; c < CATEGORIES; c++)
 		best = row->classes[c] > row->classes[best] ? c : best;
 	if (row->classes[best])
-		snprintf(text, sizeof(text), "%s %s", category_words(best),
-			 human_bytes(b, row->classes[best]));
+		snprintf(text, sizeof(text), "%s %s", category_words(best), B(row->classes[best]));
 	return copy(text);
 }
 

@@ -134,7 +134,7 @@ static uint64_t fact(const struct recording *r, const char *key)
 static void say_thinned(const struct recording *r)
 {
 	uint64_t events = fact(r, "thinned.events"), first = fact(r, "thinned.first_ns");
-	char n[HUMAN_MAX], from[HUMAN_MAX], length[HUMAN_MAX];
+	char from[HUMAN_MAX], length[HUMAN_MAX];
 
 	if (!events)
 		return;
@@ -142,29 +142,25 @@ static void say_thinned(const struct recording *r)
 	human_seconds(length, fact(r, "thinned.last_ns") - first);
 	say_note("%s is bounded: %s events within %s from %s on, all of blocks that were freed "
 		 "again, are left out%s",
-		 r->path, human_count(n, events), length, from,
+		 r->path, N(events), length, from,
 		 r->dropped ? "" : "; totals, peaks by step and later live blocks are exact");
 }
 
 static void say_dropped(const struct recording *r)
 {
-	char n[HUMAN_MANY];
-
 	if (r->dropped)
 		say_note("%s: %s %s lost while recording: figures may be too low or too high",
-			 r->path, human_many(n, r->dropped, "event"),
-			 r->dropped == 1 ? "was" : "were");
+			 r->path, MANY(r->dropped, "event"), r->dropped == 1 ? "was" : "were");
 }
 
 static void say_names_cut(const struct recording *r)
 {
 	uint64_t cut = fact(r, "recorder.names_cut");
-	char n[HUMAN_MANY];
 
 	if (cut)
 		say_note("%s: %s of ranges and functions stand without their name: the recorder "
 			 "has room for about 650,000 names, at most 64 MiB",
-			 r->path, human_many(n, cut, "event"));
+			 r->path, MANY(cut, "event"));
 }
 
 static __thread struct recording *const *lent;
