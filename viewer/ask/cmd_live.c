@@ -3,6 +3,7 @@
 #include "../answers/chart.h"
 #include "../answers/private_pools.h"
 #include "../base/machine.h"
+#include "../base/sorted.h"
 #include "../classes/classify.h"
 #include "../answers/parts.h"
 #include "../recording/owners.h"
@@ -14,9 +15,7 @@ static int by_size(const void *a, const void *b)
 {
 	const struct block *x = a, *y = b;
 
-	if (x->size != y->size)
-		return x->size < y->size ? 1 : -1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return ORDER(y->size, x->size) ?: ORDER(x->addr, y->addr);
 }
 
 /* Columns for the line of code that holds a block: what the screen has left. */
@@ -69,8 +68,7 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 	};
 	char when[MOMENTS_WHEN];
 
-	if (mo->count)
-		qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
+	SORT(mo->blocks, mo->count, by_size);
 	emit_title(out, "%s in %zu block%s on device %d%s", B(mo->bytes), mo->count,
 		   mo->count == 1 ? "" : "s", mo->device,
 		   moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));

@@ -16,6 +16,7 @@
 #include "../base/machine.h"
 #include "../base/need.h"
 #include "../base/now.h"
+#include "../base/sorted.h"
 #include "../handover/lake.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
@@ -120,8 +121,7 @@ static int more_blocks(const void *a, const void *b)
 {
 	const struct holder *x = a, *y = b;
 
-	return x->blocks != y->blocks ? (x->blocks < y->blocks ? 1 : -1)
-				      : (x->bytes < y->bytes) - (x->bytes > y->bytes);
+	return ORDER(y->blocks, x->blocks) ?: ORDER(y->bytes, x->bytes);
 }
 
 static void open_view(const struct emit *out, struct top_view *v)

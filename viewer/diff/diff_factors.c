@@ -68,8 +68,7 @@ static void add_sizes(struct sizes *s, const uint64_t *items, uint64_t count)
 
 static void sort_sizes(struct sizes *s)
 {
-	if (s->count)
-		qsort(s->items, s->count, sizeof(*s->items), sorted_numbers);
+	SORT(s->items, s->count, sorted_numbers);
 }
 
 /* Removes sizes that occur on both sides, wherever those parameters were made. */

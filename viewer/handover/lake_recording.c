@@ -2,6 +2,7 @@
 #include "lake_recording.h"
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 #include "../export/export_events.h"
 #include "../oom/oom.h"
 
@@ -222,9 +223,7 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct held *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return x->category < y->category ? -1 : x->category > y->category;
+	return ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category);
 }
 
 static void held_rows(struct lake_rows *x, const struct all_held *all)
@@ -247,8 +246,7 @@ static void peak_rows(struct lake_rows *x, struct peak_answer *peak)
 
 	for (size_t i = 0; i < mo->count; i++)
 		hold(x, &all, &mo->blocks[i], peak->shot.classes[i]);
-	if (all.count)
-		qsort(all.items, all.count, sizeof(*all.items), by_bytes);
+	SORT(all.items, all.count, by_bytes);
 	held_rows(x, &all);
 	for (size_t i = 0; i < all.count; i++)
 		free(all.items[i].module);

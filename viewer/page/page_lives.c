@@ -2,13 +2,14 @@
 #include "page_lives.h"
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 
 static int by_seq(const void *a, const void *b)
 {
 	const struct key_moment *x = *(struct key_moment *const *)a;
 	const struct key_moment *y = *(struct key_moment *const *)b;
 
-	return x->seq < y->seq ? -1 : x->seq > y->seq;
+	return ORDER(x->seq, y->seq);
 }
 
 static void order_keys(struct page_lives *l)
@@ -34,16 +35,14 @@ static int by_area(const void *a, const void *b)
 {
 	const struct rank *x = a, *y = b;
 
-	if (x->area != y->area)
-		return x->area < y->area ? 1 : -1;
-	return x->life < y->life ? -1 : x->life > y->life;
+	return ORDER(y->area, x->area) ?: ORDER(x->life, y->life);
 }
 
 static int by_life(const void *a, const void *b)
 {
 	const struct rank *x = a, *y = b;
 
-	return x->life < y->life ? -1 : x->life > y->life;
+	return ORDER(x->life, y->life);
 }
 
 static void cut(struct best *b)
@@ -160,7 +159,7 @@ static int by_number(const void *a, const void *b)
 {
 	const struct page_life *x = a, *y = b;
 
-	return x->life < y->life ? -1 : x->life > y->life;
+	return ORDER(x->life, y->life);
 }
 
 static void add_stretch(struct page_lives *l, struct page_life *life, const struct stretch *s)

@@ -75,9 +75,7 @@ static int in_order(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
 
-	if (x->stack != y->stack)
-		return x->stack < y->stack ? -1 : 1;
-	return (x->units > y->units) - (x->units < y->units);
+	return ORDER(x->stack, y->stack) ?: ORDER(x->units, y->units);
 }
 
 /* Known sizes, one entry per request; stack 0 stands for all of them. */
@@ -93,8 +91,7 @@ static void known_sizes(struct known_list *k, const struct requests *r)
 				(struct known){ all ? 0 : life->stack, life->asked };
 		}
 	}
-	if (k->count)
-		qsort(k->items, k->count, sizeof(*k->items), in_order);
+	SORT(k->items, k->count, in_order);
 }
 
 static size_t first_from(const struct known_list *k, struct known from)
