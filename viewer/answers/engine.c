@@ -3,7 +3,7 @@
 
 #include "../base/human.h"
 #include "../base/need.h"
-#include "../moments/highest.h"
+#include "../moments/snapshot.h"
 #include "columns.h"
 #include "holders.h"
 #include "parts.h"

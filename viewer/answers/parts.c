@@ -2,7 +2,7 @@
 #include "parts.h"
 
 #include "../base/human.h"
-#include "../moments/instant.h"
+#include "../moments/timeline.h"
 #include "../moments/moments.h"
 
 struct defs_text device_fact(const struct defs *d, int device, const char *what)

@@ -7,7 +7,6 @@
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../diff/diff.h"
-#include "../moments/highest.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
 #include "../recording/owner_words.h"

@@ -6,7 +6,7 @@
 #include "../answers/unused.h"
 #include "../base/need.h"
 #include "../base/sorted.h"
-#include "../moments/instant.h"
+#include "../moments/timeline.h"
 
 /*
  * Call paths of one recording: functions, lines and paths, each once. Frames of the framework are

@@ -4,7 +4,7 @@
 
 #include "../answers/parts.h"
 #include "../answers/private_pools.h"
-#include "../moments/instant.h"
+#include "../moments/timeline.h"
 #include "page.h"
 
 enum how { SHOW, HIDE /* where paths, arguments and hosts are left out */ };
