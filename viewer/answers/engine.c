@@ -2,7 +2,6 @@
 #include "engine.h"
 
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../moments/snapshot.h"
 #include "columns.h"
 #include "holders.h"

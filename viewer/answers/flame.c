@@ -2,7 +2,6 @@
 #include "flame.h"
 
 #include "../base/ending.h"
-#include "../base/need.h"
 #include "../recording/symbols.h"
 
 /* The tree that a flame graph draws: nodes, what they hold, their order. */

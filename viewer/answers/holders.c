@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "holders.h"
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 
 /* Finds the holder equal to h, or makes it. A scan of the most recent ones would not help, because

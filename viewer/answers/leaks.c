@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "leaks.h"
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"

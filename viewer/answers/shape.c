@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shape.h"
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 
 #define HEAD_WIDTH 64 /* the width in most models */

@@ -2,7 +2,6 @@
 #include "unused.h"
 
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../model/optimizers.h"
 
 /* A block at whose weights gradients arrived. */

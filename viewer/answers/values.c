@@ -9,7 +9,6 @@
 #include "values.h"
 
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../recording/owner_words.h"
 
 #define COUNTS 4

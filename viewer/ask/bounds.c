@@ -5,7 +5,6 @@
 #include "../answers/leaks.h"
 #include "../answers/reserved.h"
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../diff/diff.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"

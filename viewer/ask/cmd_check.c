@@ -4,7 +4,6 @@
 
 #include "../base/emit.h"
 #include "../base/emit_json.h"
-#include "../base/need.h"
 #include "../base/outfile.h"
 #include "bounds.h"
 #include "command.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* modules: which modules' forward passes made what is alive at a moment. */
 #include "../answers/flame.h"
-#include "../base/need.h"
 #include "../recording/owner_words.h"
 #include "command.h"
 

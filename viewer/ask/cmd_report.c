@@ -3,7 +3,6 @@
 #include "../answers/parts.h"
 #include "../answers/peak.h"
 #include "../answers/report.h"
-#include "../base/need.h"
 #include "../classes/classify.h"
 #include "../oom/summary.h"
 #include "command.h"

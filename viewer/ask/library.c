@@ -9,7 +9,6 @@
 
 #include "../../format/version.h"
 #include "../base/machine.h"
-#include "../base/need.h"
 #include "arrow_abi.h"
 #include "gpumemtrace.h"
 #include "library_parts.h"

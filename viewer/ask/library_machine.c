@@ -7,7 +7,6 @@
 
 #include "../base/emit_json.h"
 #include "../base/machine.h"
-#include "../base/say.h"
 
 static __thread struct asked *asked;
 

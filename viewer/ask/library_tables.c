@@ -4,8 +4,6 @@
  * question of its own, so that others may come between two of them. Consumers call it from any
  * thread, one at a time.
  */
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../export/export_events.h"
 #include "arrow_abi.h"
 #include "library_parts.h"

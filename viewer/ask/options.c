@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/shell.h"
 #include "../classes/classify.h"
 #include "command.h"

@@ -3,7 +3,6 @@
 
 #include "../../format/varint.h"
 #include "emit_json.h"
-#include "need.h"
 
 static void make_room(struct bytes *b, size_t more)
 {

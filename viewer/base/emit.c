@@ -3,7 +3,6 @@
 
 #include "emit_json.h"
 #include "machine.h"
-#include "need.h"
 
 #define LABEL 18 /* columns of a key in text */
 

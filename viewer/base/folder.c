@@ -4,8 +4,6 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "say.h"
-
 int folder_make(char path[PATH_MAX], const char *word)
 {
 	const char *place = getenv("TMPDIR");

@@ -11,7 +11,6 @@
 
 #include "emit_json.h"
 #include "now.h"
-#include "say.h"
 
 /* ---- sentences ---- */
 

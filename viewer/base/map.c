@@ -2,7 +2,6 @@
 #include "map.h"
 
 #include "bytes.h"
-#include "need.h"
 
 static size_t home(const struct map *m, uint64_t key)
 {

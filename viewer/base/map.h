@@ -3,7 +3,7 @@
  * other. */
 #pragma once
 
-#include "need.h"
+#include "usual.h"
 
 struct map {
 	struct map_slot {

@@ -9,7 +9,6 @@
 #include "ending.h"
 #include "machine.h"
 #include "plain_file.h"
-#include "say.h"
 #include "shell.h"
 
 /* Opens a recording; returns 0, or the reason why it cannot be read. */

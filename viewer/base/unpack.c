@@ -13,8 +13,6 @@
 #include <zstd.h>
 
 #include "plain_file.h"
-#include "need.h"
-#include "say.h"
 
 #define ALWAYS	      (64ull << 20)
 #define NEVER	      (4ull << 30)

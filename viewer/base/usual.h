@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The standard headers that most files use. What a file includes besides is what it asks of the
- * machine. */
+/* What most files use: the standard headers, memory and messages. What a file includes besides says
+ * what it asks of the machine and of other files. */
 #pragma once
 
 #include <ctype.h>
@@ -14,3 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "need.h"
+#include "say.h"

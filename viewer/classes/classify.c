@@ -3,7 +3,6 @@
 
 #include "../base/human.h"
 #include "../base/machine.h"
-#include "../base/need.h"
 #include "rules.h"
 
 /* Whose time belongs into the reason. */

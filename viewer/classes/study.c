@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "study.h"
 
-#include "../base/need.h"
-
 static void note_left(struct study_left *l, const struct history *h)
 {
 	enum { WORKSPACES = 2 };

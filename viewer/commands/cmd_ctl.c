@@ -13,7 +13,6 @@
 #include "../../format/control.h"
 #include "../ask/command.h"
 #include "../base/proc.h"
-#include "../base/say.h"
 #include "../recording/copying.h"
 #include "../recording/running.h"
 

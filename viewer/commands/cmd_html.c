@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* html: one page that explains a run, and needs nothing but a browser. */
-#include "../base/need.h"
 #include "../base/outfile.h"
 #include "../page/page.h"
 #include "../page/page_write.h"

@@ -6,7 +6,6 @@
 #include "../ask/command.h"
 #include "../base/asset.h"
 #include "../base/emit_json.h"
-#include "../base/need.h"
 #include "../base/outfile.h"
 #include "../handover/lake.h"
 #include "../handover/lake_files.h"

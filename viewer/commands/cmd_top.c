@@ -14,7 +14,6 @@
 #include "../base/arithmetic.h"
 #include "../base/emit_json.h"
 #include "../base/machine.h"
-#include "../base/need.h"
 #include "../base/now.h"
 #include "../base/sorted.h"
 #include "../handover/lake.h"

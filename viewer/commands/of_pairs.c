@@ -2,7 +2,6 @@
 /* A comparison of two runs. Ranks are matched by number, each pair is compared like two recordings,
  * and the pair whose memory grew most is shown in full. */
 #include "../base/bytes.h"
-#include "../base/need.h"
 #include "../ranks/ranks_print.h"
 #include "of_pairs.h"
 #include "rank_choice.h"

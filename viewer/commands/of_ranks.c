@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 
-#include "../base/need.h"
 #include "../base/shell.h"
 #include "../classes/classify.h"
 #include "../ranks/ranks_find.h"

@@ -8,8 +8,6 @@
 
 #include "../base/emit_json.h"
 #include "../base/machine.h"
-#include "../base/need.h"
-#include "../base/say.h"
 
 static struct {
 	FILE *file;

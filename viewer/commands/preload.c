@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 
 #include "../base/proc.h"
-#include "../base/say.h"
 
 /* Relative to the folder of this program: a build folder, an installation. */
 static const char *const places[] = { "", "../lib/", "../lib/gpumemtrace/", "build/" };

@@ -7,7 +7,6 @@
 #include "../../format/rank.h"
 #include "../../format/reader.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
 #include "../recording/running.h"
 
 #define GMT    ".gmt"

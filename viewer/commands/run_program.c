@@ -11,9 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/plain_file.h"
-#include "../base/say.h"
 
 static const int passed_on[] = { SIGINT,  SIGTERM, SIGHUP,   SIGQUIT,
 				 SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT };

@@ -9,7 +9,6 @@
 
 #include "../../format/reader.h"
 #include "../../format/runnotes.h"
-#include "../base/need.h"
 #include "../ranks/ranks_look.h"
 #include "run_output.h"
 #include "run_program.h"

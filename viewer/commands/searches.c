@@ -6,8 +6,6 @@
 #include "../advise/advise.h"
 #include "../ask/command.h"
 #include "../base/folder.h"
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../handover/question.h"
 #include "preload.h"
 #include "run_program.h"

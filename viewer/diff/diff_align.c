@@ -5,7 +5,6 @@
  * matched functions keep their order: the alignment with the most in common is used, by the calls
  * of each line.
  */
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "diff.h"
 

@@ -2,7 +2,6 @@
 /* A comparison as a document: what JSON, text and Markdown print. */
 #include "diff_document.h"
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "diff.h"
 

@@ -6,7 +6,6 @@
  */
 #include <math.h>
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "diff_causes.h"
 

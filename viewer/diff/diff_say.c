@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../model/optimizers.h"
 #include "../recording/owner_words.h"
 #include "diff.h"

@@ -4,7 +4,6 @@
 #include "diff_side.h"
 
 #include "../answers/unused.h"
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "../moments/timeline.h"
 

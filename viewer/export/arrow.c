@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arrow.h"
 
-#include "../base/need.h"
-
 /* of a number, or of a text's offset */
 static unsigned arrow_bytes(enum arrow_type type)
 {

@@ -3,7 +3,6 @@
  * keep them. One pass, without classes. */
 #include "export_events.h"
 
-#include "../base/say.h"
 #include "arrow.h"
 
 static const struct arrow_column all[EVENT_COLUMNS] = {

@@ -5,7 +5,6 @@
  * since the first event, with nanosecond precision.
  */
 #include "../base/emit_json.h"
-#include "../base/need.h"
 #include "export.h"
 
 struct range {

@@ -5,7 +5,6 @@
  * functions and locations stand in tables of their own.
  */
 #include "../base/bytes.h"
-#include "../base/need.h"
 #include "export_stacks.h"
 
 struct pprof {

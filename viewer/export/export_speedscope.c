@@ -4,7 +4,6 @@
  * frame), then one for each class. Frames stand once, in `shared`.
  */
 #include "../base/emit_json.h"
-#include "../base/need.h"
 #include "../../format/version.h"
 #include "export_stacks.h"
 

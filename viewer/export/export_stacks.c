@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export_stacks.h"
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 
 /*

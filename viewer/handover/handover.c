@@ -10,7 +10,6 @@
 
 #include "../base/asset.h"
 #include "../base/ending.h"
-#include "../base/say.h"
 
 ASSET_FILE(handover, "viewer/handover/handover.py");
 

@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include "../base/map.h"
-#include "../base/need.h"
 #include "../base/plain_file.h"
-#include "../base/say.h"
 #include "../base/sorted.h"
 #include "../ranks/ranks_runs.h"
 #include "../recording/owners.h"

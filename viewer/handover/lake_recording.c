@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lake_recording.h"
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "../export/export_events.h"
 #include "../oom/oom.h"

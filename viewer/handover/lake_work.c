@@ -5,8 +5,6 @@
 #include <sys/prctl.h>
 
 #include "../base/emit_json.h"
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../ranks/ranks_work.h"
 #include "lake_recording.h"
 

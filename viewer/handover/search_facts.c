@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include "../answers/peak.h"
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../moments/following.h"
 #include "../moments/refusals.h"
 #include "../ranks/ranks_look.h"

@@ -5,8 +5,6 @@
 
 #include <zstd.h>
 
-#include "../base/need.h"
-
 #ifndef CHUNKS_LIMIT
 #define CHUNKS_LIMIT (128ul << 20) /* bytes */
 #endif

@@ -2,7 +2,6 @@
 #include "device_levels.h"
 
 #include "../../format/varint.h"
-#include "../base/need.h"
 
 #ifndef PIECE
 #define PIECE (1u << 18)

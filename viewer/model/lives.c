@@ -2,7 +2,6 @@
 #include "lives.h"
 
 #include "../../format/varint.h"
-#include "../base/need.h"
 #include "../base/sorted.h"
 
 /* Births, from their rows, and changes, from theirs, side by side. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model.h"
 
-#include "../base/need.h"
 #include "model_parts.h"
 
 /*

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was alive after one event: a scan over the table of lives, and over their changes. */
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "model_parts.h"
 

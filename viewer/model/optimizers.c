@@ -2,7 +2,6 @@
 #include "optimizers.h"
 
 #include "../base/bytes.h"
-#include "../base/need.h"
 #include "../recording/owners.h"
 
 const char *optimizer_name(const char *of, char buf[OPTIMIZER_NAME])

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "private_pool.h"
 
-#include "../base/need.h"
 #include "model_parts.h"
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "spans.h"
 
-#include "../base/need.h"
 #include "doing.h"
 
 /* The phase that an event is evidence of. */

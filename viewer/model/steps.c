@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "steps.h"
 
-#include "../base/need.h"
 #include "optimizers.h"
 
 static const struct {

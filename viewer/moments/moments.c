@@ -2,7 +2,6 @@
 #include "moments.h"
 
 #include "../base/human.h"
-#include "../base/say.h"
 #include "../classes/study.h"
 #include "kept.h"
 #include "refusals.h"

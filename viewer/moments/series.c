@@ -3,9 +3,6 @@
 
 #include <sys/mman.h>
 
-#include "../base/need.h"
-#include "../base/say.h"
-
 /* Of each life: 1 + its class, and its state in the upper bits. */
 enum { CLASS = 15, STATE_SHIFT = 4 };
 #define OUT 0 /* no class: it is not wanted, or gone. Nothing is written for most lives */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "snapshot.h"
 
-#include "../base/need.h"
-
 void snapshot_sort(struct snapshot *s, struct owners *owners)
 {
 	struct classifier *c = classifier_new(s->model, owners);

@@ -2,7 +2,6 @@
 #include "page_column.h"
 
 #include "../base/emit.h"
-#include "../base/need.h"
 
 void column_put_all(struct bytes *c, const uint64_t *numbers, size_t count)
 {

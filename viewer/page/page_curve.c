@@ -2,7 +2,6 @@
 #include "page_curve.h"
 
 #include "../base/emit.h"
-#include "../base/need.h"
 #include "page_column.h"
 
 void page_curve_init(struct page_curve *c, size_t limit)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_lives.h"
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 
 static int by_seq(const void *a, const void *b)

@@ -2,7 +2,6 @@
 #include "page_names.h"
 
 #include "../base/emit.h"
-#include "../base/need.h"
 #include "../base/ending.h"
 #include "../recording/symbols.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_redact.h"
 
-#include "../base/need.h"
 #include "../recording/owners.h"
 
 enum { SHORTEST = 3 /* of an argument that is looked for: "4" says nothing of anybody */ };

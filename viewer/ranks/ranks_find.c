@@ -5,9 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
 #include "../base/ending.h"
 #include "../recording/import.h"
 #include "../recording/owners.h"

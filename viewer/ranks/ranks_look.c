@@ -3,7 +3,6 @@
 
 #include "../../format/rank.h"
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../recording/defs.h"
 #include "../recording/import.h"
 #include "../recording/owner_words.h"

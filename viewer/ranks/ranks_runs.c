@@ -3,8 +3,6 @@
 
 #include <time.h>
 
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../recording/owners.h"
 #include "ranks_look.h"
 

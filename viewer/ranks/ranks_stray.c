@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 
 #define ALIKE 10 /* outliers are alike if they differ by less than 1/ALIKE */

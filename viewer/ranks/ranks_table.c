@@ -2,7 +2,6 @@
 #include "ranks_table.h"
 
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../recording/owner_words.h"
 
 /* The device that a rank works on: the one on which it has most. NULL: it has memory on none. */

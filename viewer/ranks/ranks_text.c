@@ -2,7 +2,6 @@
 /* A run as text: a row per rank, or per group of similar ranks if there are many; then the
  * outliers, and why they differ. */
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../answers/columns.h"
 #include "../recording/owner_words.h"
 #include "ranks_print.h"

@@ -8,8 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../base/ending.h"
 #include "../recording/recording.h"
 

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/now.h"
 #include "../base/proc.h"
 #include "registers_parts.h"

@@ -8,9 +8,7 @@
 #include "../../format/block.h"
 #include "../../format/writer.h"
 #include "../base/ending.h"
-#include "../base/need.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
 #include "symbols.h"
 #include "running.h"
 

@@ -2,7 +2,6 @@
 #include "defs.h"
 
 #include "../base/bytes.h"
-#include "../base/need.h"
 
 /* The unread rest of a payload. */
 struct rest {

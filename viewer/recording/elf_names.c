@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/plain_file.h"
 #include "../base/sorted.h"
 

@@ -7,8 +7,6 @@
 
 #include "../base/asset.h"
 #include "../base/now.h"
-#include "../base/need.h"
-#include "../base/say.h"
 
 #define ENTRIES 4000000 /* of the history, about 1 GB in the target; the oldest go first */
 

@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include "../base/machine.h"
-#include "../base/need.h"
 #include "../base/plain_file.h"
-#include "../base/say.h"
 #include "../base/unpack.h"
 #include "../base/sorted.h"
 #include "import_parts.h"

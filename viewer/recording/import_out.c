@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the import writes: events in order, and the definitions they need. */
 #include "../base/bytes.h"
-#include "../base/need.h"
 #include "import_parts.h"
 
 #define TEXT_MAX (16u * 1024)

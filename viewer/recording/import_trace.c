@@ -6,7 +6,6 @@
  * for a category, and its name for a stack.
  */
 #include "../base/json.h"
-#include "../base/need.h"
 #include "../base/unpack.h"
 #include "import_parts.h"
 

@@ -2,7 +2,6 @@
 #include "owner_words.h"
 
 #include "../base/emit.h"
-#include "../base/need.h"
 #include "symbols.h"
 
 #define CODE	 40 /* columns for the code behind -c */

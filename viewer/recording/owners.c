@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "owners.h"
 
-#include "../base/need.h"
 #include "../base/ending.h"
 
 void owners_init(struct owners *o, struct stacks *stacks)

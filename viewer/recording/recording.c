@@ -8,7 +8,6 @@
 #include "../base/ending.h"
 #include "../base/human.h"
 #include "../base/plain_file.h"
-#include "../base/say.h"
 #include "import.h"
 
 int tally_event(void *ctx, const struct gmt_event *e)

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "../base/proc.h"
-#include "../base/say.h"
 #include "copying.h"
 
 enum recording_state recording_state(const struct recording *r)

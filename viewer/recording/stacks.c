@@ -2,7 +2,6 @@
 #include "stacks.h"
 
 #include "../../format/pylines.h"
-#include "../base/need.h"
 
 void stacks_init(struct stacks *s, const struct defs *defs, struct symbols *symbols)
 {

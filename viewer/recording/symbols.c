@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 
-#include "../base/need.h"
 #include "elf_names.h"
 
 /*

@@ -8,8 +8,6 @@
 
 #include <sys/mman.h>
 
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../base/arithmetic.h"
 #include "../base/sorted.h"
 #include "piece.h"

@@ -4,8 +4,6 @@
 
 #include <sys/mman.h>
 
-#include "../base/need.h"
-#include "../base/say.h"
 #include "replay_parts.h"
 
 /* Reserved bytes at that event; lowers *next to the next event that changes them. */

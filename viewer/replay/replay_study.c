@@ -8,7 +8,6 @@
  * torch.cuda.graph empties the cache before a capture. A release there is recorded. If there was
  * something to release and nothing was released, the program did not empty the cache.
  */
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "replay_parts.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay_trial.h"
 
-#include "../base/need.h"
-
 void replay_own(struct replay_own *own, const struct defs *defs)
 {
 	static const char *const keys[] = { "env.PYTORCH_ALLOC_CONF", "env.PYTORCH_CUDA_ALLOC_CONF",
