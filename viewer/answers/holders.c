@@ -3,6 +3,13 @@
 
 #include "../base/sorted.h"
 
+struct row_class_line holder_line(const struct holder *h)
+{
+	return (struct row_class_line){
+		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
+	};
+}
+
 /* Finds the holder equal to h, or makes it. A scan of the most recent ones would not help, because
  * there are some hundreds of holders, one per line that allocates. */
 static struct holder *place_holder(struct holders *all, const struct holder *h)

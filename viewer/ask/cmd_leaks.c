@@ -93,13 +93,9 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 	return true;
 }
 
-static bool unused_row(void *ctx, size_t i, struct row_leaks_idle *row)
+static bool unused_row(void *ctx, size_t i, struct row_class_line *row)
 {
-	const struct holder *h = &((struct leaks_view *)ctx)->unused.holders.items[i];
-
-	*row = (struct row_leaks_idle){
-		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
-	};
+	*row = holder_line(&((struct leaks_view *)ctx)->unused.holders.items[i]);
 	return true;
 }
 
@@ -171,9 +167,9 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 			 long top)
 {
 	static const struct text_column columns[] = {
-		TEXT_COLUMN("bytes", leaks_idle_bytes, 2, 10),
-		TEXT_COLUMN("class", leaks_idle_class, 2, -21),
-		TEXT_COLUMN("allocated by", leaks_idle_owner, 1, -1, .room = 44,
+		TEXT_COLUMN("bytes", class_line_bytes, 2, 10),
+		TEXT_COLUMN("class", class_line_class, 2, -21),
+		TEXT_COLUMN("allocated by", class_line_owner, 1, -1, .room = 44,
 			    .style = COLUMN_CUT),
 	};
 	char bytes[HUMAN_MAX], classes[200];
@@ -187,7 +183,7 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 		      human_bytes(bytes, u->bytes), u->step,
 		      unused_words(u, classes, sizeof(classes)));
 	emit_line(out, "%s", "");
-	emit_top(out, leaks_idle, &row->unused, columns, top, "  ");
+	emit_top(out, class_line, &row->unused, columns, top, "  ");
 }
 
 /* Memory may grow on another device than the one that trains. */

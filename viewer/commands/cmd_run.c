@@ -45,28 +45,13 @@ static bool folder_has(const char *folder, size_t len, const char *package)
 	return has;
 }
 
-/* The first folder of the PATH that has the program. */
-static bool path_has(const char *program, const char *package)
-{
-	char file[PATH_MAX];
-	const char *path = getenv("PATH");
-
-	for (size_t n; path && *path; path += n + (path[n] == ':')) {
-		n = strcspn(path, ":");
-		snprintf(file, sizeof(file), "%.*s/%s", (int)n, path, program);
-		if (!access(file, X_OK))
-			return folder_has(path, n, package);
-	}
-	return false;
-}
-
 static bool has_package(const char *program, const char *package)
 {
 	static const char *const roots[] = { "VIRTUAL_ENV", "CONDA_PREFIX" };
-	const char *slash = strrchr(program, '/');
 	char bin[PATH_MAX];
 
-	if (slash ? folder_has(program, slash - program, package) : path_has(program, package))
+	if (run_program_path(program, bin) &&
+	    folder_has(bin, (size_t)(strrchr(bin, '/') - bin), package))
 		return true;
 	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
 		if (getenv(roots[i])) {

@@ -171,11 +171,8 @@ static bool top_line_row(void *ctx, size_t i, struct row_line *row)
 static bool top_class_row(void *ctx, size_t i, struct row_class_line *row)
 {
 	const struct top_view *v = ctx;
-	const struct holder *h = &v->holders.items[v->from + i];
 
-	*row = (struct row_class_line){
-		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
-	};
+	*row = holder_line(&v->holders.items[v->from + i]);
 	return true;
 }
 

@@ -117,7 +117,7 @@ int child_signal(void)
 #define OWN_MACHINE EM_AARCH64
 #endif
 
-static bool find_in_path(const char *name, char path[PATH_MAX])
+bool run_program_path(const char *name, char path[PATH_MAX])
 {
 	const char *folders = getenv("PATH");
 
@@ -198,7 +198,7 @@ static bool is_missing(const char *name, char *text, size_t room)
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (!find_in_path(name, path))
+	if (!run_program_path(name, path))
 		errno = ENOENT;
 	else if (stat(path, &st) || access(path, X_OK))
 		;
@@ -215,7 +215,7 @@ bool run_program_obstacle(const char *name, char *text, size_t room)
 	char path[PATH_MAX];
 	const char *why;
 
-	if (!find_in_path(name, path))
+	if (!run_program_path(name, path))
 		return false;
 	follow_script(path);
 	why = look_at_rights(path);

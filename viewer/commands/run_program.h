@@ -4,6 +4,9 @@
 
 #include "../base/usual.h"
 
+/* Where a shell finds the program; false: nowhere in the PATH. */
+bool run_program_path(const char *name, char path[PATH_MAX]);
+
 /* Whether the loader would ignore the preload for this program (a name as in a shell); if so, why,
  * as a sentence. */
 bool run_program_obstacle(const char *name, char *text, size_t room);
