@@ -5,7 +5,6 @@
 #include "../moments/snapshot.h"
 #include "columns.h"
 #include "holders.h"
-#include "parts.h"
 
 #define PASSES_LEAST 2 /* that a cache of fixed size outlives */
 #define CACHE_SHARE \

@@ -12,7 +12,6 @@
 #include "../answers/holders.h"
 #include "../ask/command.h"
 #include "../base/arithmetic.h"
-#include "../base/emit_json.h"
 #include "../base/machine.h"
 #include "../base/now.h"
 #include "../base/sorted.h"

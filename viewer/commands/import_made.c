@@ -3,7 +3,6 @@
 
 #include "../base/outfile.h"
 #include "../recording/import.h"
-#include "../recording/recording.h"
 
 int import_make(const char *snapshot, const char *output)
 {

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/emit_json.h"
 #include "../base/machine.h"
 
 static struct {

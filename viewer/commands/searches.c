@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 
 #include "../advise/advise.h"
-#include "../ask/command.h"
 #include "../base/folder.h"
 #include "../handover/question.h"
 #include "preload.h"

@@ -3,7 +3,6 @@
 #include "diff_document.h"
 
 #include "../base/sorted.h"
-#include "diff.h"
 
 /* Bytes alive at the compared moments by module and by line, the greatest change first. */
 

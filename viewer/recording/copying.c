@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../format/block.h"
 #include "../../format/writer.h"
 #include "../base/ending.h"
 #include "../base/outfile.h"

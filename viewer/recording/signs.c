@@ -3,7 +3,6 @@
 
 #include "../base/bytes.h"
 #include "../base/ending.h"
-#include "defs.h"
 
 static void dense_put(struct dense *d, uint32_t id, uint32_t number)
 {
