@@ -17,11 +17,6 @@ struct look {
 	char where[24]; /* " on device 1" if there are several, else "" */
 };
 
-static const char *own(const char *s)
-{
-	return need_copy(s ? s : "", s ? strlen(s) : 0);
-}
-
 static struct row_check_bound *add_bound(struct bounds *all, struct row_check_bound b,
 					 const struct owner *o)
 {
@@ -29,8 +24,8 @@ static struct row_check_bound *add_bound(struct bounds *all, struct row_check_bo
 
 	o = o ? o : &none;
 	b.owner = *o;
-	b.owner.function = own(o->function);
-	b.owner.file = own(o->file);
+	b.owner.function = need_text(o->function);
+	b.owner.file = need_text(o->file);
 	all->broken += !b.ok;
 	*need_item(all->items, all->count, all->room) = b;
 	return &all->items[all->count - 1];
@@ -43,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct row_check_bound *b,
 	char *text;
 
 	va_start(args, format);
-	b->text = vasprintf(&text, format, args) < 0 ? need_copy("", 0) : text;
+	b->text = vasprintf(&text, format, args) < 0 ? need_text("") : text;
 	va_end(args);
 }
 

@@ -28,6 +28,11 @@ char *need_copy(const void *bytes, size_t len)
 	return copy;
 }
 
+char *need_text(const char *text)
+{
+	return need_copy(text, text ? strlen(text) : 0);
+}
+
 void *need_pages(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

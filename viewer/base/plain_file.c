@@ -24,6 +24,13 @@ FILE *file_open_stream(const char *path)
 	return fd < 0 ? NULL : fdopen(fd, "r");
 }
 
+bool file_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 const char *file_trouble(int err)
 {
 	return err == EINVAL ? "a pipe or a device, not a file; write it to a file first"

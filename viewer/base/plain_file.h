@@ -9,5 +9,7 @@
 int file_open(const char *path);
 FILE *file_open_stream(const char *path); /* the same; NULL with errno */
 
+bool file_same(const char *a, const char *b); /* both exist, and are one file or folder */
+
 /* A message for a file that could not be opened or read, by its errno. */
 const char *file_trouble(int err);

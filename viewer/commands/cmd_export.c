@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "../base/outfile.h"
+#include "../base/plain_file.h"
 #include "../export/export_events.h"
 #include "../ask/command.h"
 
@@ -60,10 +61,9 @@ static int check_table(const struct export_options *o, const struct export_forma
 
 static int check_output(const struct export_options *o)
 {
-	struct stat in, out;
+	struct stat out;
 
-	if (!stat(o->output, &out) && !stat(o->file, &in) && in.st_dev == out.st_dev &&
-	    in.st_ino == out.st_ino)
+	if (file_same(o->output, o->file))
 		return say_error(EXIT_USAGE, "the output must be another file than %s", o->file);
 	if (!lstat(o->output, &out) && !S_ISREG(out.st_mode))
 		return say_error(EXIT_USAGE,

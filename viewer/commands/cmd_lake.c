@@ -140,7 +140,7 @@ static int fill_page(struct page_text *text, const struct dashboard_options *o, 
 	rc = question_ask(&q);
 	fputs("]}", p.f);
 	fclose(p.f);
-	text->rest = need_copy("{}", 2);
+	text->rest = need_text("{}");
 	text->rest_len = 2;
 	return rc;
 }

@@ -91,7 +91,7 @@ static void note_pair(void *ctx, size_t i, const struct ranks_result *result)
 		ranks_print_row(p->out, &p->table.rows[i], result);
 	if (p->table.rows[i].fine && result->rc) {
 		free(p->table.rows[i].error);
-		p->table.rows[i].error = need_copy(result->error, strlen(result->error));
+		p->table.rows[i].error = need_text(result->error);
 	}
 }
 

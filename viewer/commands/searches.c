@@ -210,7 +210,7 @@ static void take_recording(void *ctx, struct json run)
 	char path[PATH_MAX];
 
 	json_string(json_member(run, "recording"), path, sizeof(path));
-	r->recording = need_copy(path, strlen(path));
+	r->recording = need_text(path);
 }
 
 static int run_unchanged(struct advise_runs *r)
@@ -277,7 +277,7 @@ static void take_try(void *ctx, struct json run)
 static void add_try(struct tries *t, const char *text)
 {
 	t->texts = need_grow(t->texts, &t->room, t->count + 1, sizeof(*t->texts));
-	t->texts[t->count++] = need_copy(text, strlen(text));
+	t->texts[t->count++] = need_text(text);
 	t->texts[t->count] = NULL;
 }
 

@@ -15,8 +15,7 @@
 
 static void add_path(struct lake_files *files, const char *path)
 {
-	ranks_look(need_item(files->items, files->count, files->room),
-		   need_copy(path, strlen(path)));
+	ranks_look(need_item(files->items, files->count, files->room), need_text(path));
 }
 
 static bool is_recording_name(const char *name)

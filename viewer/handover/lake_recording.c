@@ -201,7 +201,7 @@ static uint32_t same_line(struct all_held *all, const struct held *h)
 			return (uint32_t)i;
 	}
 	*need_item(all->items, all->count, all->room) = *h;
-	all->items[all->count - 1].module = need_copy(h->module, strlen(h->module));
+	all->items[all->count - 1].module = need_text(h->module);
 	return (uint32_t)all->count - 1;
 }
 

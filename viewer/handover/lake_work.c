@@ -99,7 +99,7 @@ static void read_paths(struct lake_job *j)
 	size_t room = 0;
 
 	while (getdelim(&path, &room, 0, stdin) > 0)
-		*need_item(j->paths, j->count, j->room) = need_copy(path, strlen(path));
+		*need_item(j->paths, j->count, j->room) = need_text(path);
 	free(path);
 }
 

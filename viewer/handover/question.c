@@ -222,7 +222,7 @@ static void take_page(struct answer *a, struct json v)
 	} else {
 		page.first_len = (size_t)(document.end - document.s);
 		page.first = need_copy(document.s, page.first_len);
-		page.rest = need_copy("{}", 2);
+		page.rest = need_text("{}");
 		page.rest_len = 2;
 		if (page_commit(&file, &page, &bytes))
 			a->code = EXIT_UNREADABLE;

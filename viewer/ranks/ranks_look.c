@@ -72,12 +72,12 @@ static void find_job(struct rank_file *f, const struct defs *d)
 		struct defs_text t = defs_meta(d, job_facts[i].key);
 		const char *s = t.len ? t.s : "";
 
-		f->facts[i] = need_copy(s, strlen(s));
+		f->facts[i] = need_text(s);
 		n += (size_t)snprintf(words + n, sizeof(words) - n, "%.100s ", s);
 		if (job_facts[i].of_launch && *s && !ranks_is_local(s))
 			f->job_is_local = false;
 	}
-	f->job = need_copy(words, strlen(words));
+	f->job = need_text(words);
 }
 
 /* A rank of a simulated world may run alone. Its port is then that of its stand-in for the other
@@ -116,7 +116,7 @@ static void facts(struct rank_file *f, const struct defs *d)
 	f->start_ns = start.len ? strtoll(start.s, NULL, 10) : f->start_ns;
 	find_job(f, d);
 	command_words(d, command, sizeof(command));
-	f->command = need_copy(command, strlen(command));
+	f->command = need_text(command);
 	f->world_job = world_words(f, d);
 	root = root.len ? root : cwd;
 	f->folder = need_copy(root.len ? root.s : "", root.len);
@@ -150,10 +150,10 @@ void ranks_look(struct rank_file *f, char *path)
 		gmt_reader_close(reader);
 	}
 	for (size_t i = 0; i < JOB_FACTS; i++)
-		f->facts[i] = f->facts[i] ? f->facts[i] : need_copy("", 0);
-	f->job = f->job ? f->job : need_copy("", 0);
-	f->command = f->command ? f->command : need_copy("", 0);
-	f->folder = f->folder ? f->folder : need_copy("", 0);
+		f->facts[i] = f->facts[i] ? f->facts[i] : need_text("");
+	f->job = f->job ? f->job : need_text("");
+	f->command = f->command ? f->command : need_text("");
+	f->folder = f->folder ? f->folder : need_text("");
 	ranks_name(f);
 }
 

@@ -207,7 +207,7 @@ const struct symbol *symbols_place(const struct symbol *symbol)
 	if (!k->placed && k->object && k->object->names)
 		file = elf_names_line(k->object->names, symbol->offset, &k->symbol.line);
 	if (file && *file)
-		k->symbol.file = need_copy(file, strlen(file));
+		k->symbol.file = need_text(file);
 	k->placed = true;
 	return symbol;
 }
