@@ -73,14 +73,14 @@ bool before_gradient(struct classifier *c, const struct history *h)
 /* Gradients of the block's size that one backward pass left behind. */
 static uint32_t gradients_of(const struct classifier *c, const struct history *h)
 {
-	const struct study_size *s = study_size_of(c->study, life_size(h));
+	const struct study_size *s = study_size_of(c->study, h->block.size);
 
 	return s ? s->most : 0;
 }
 
 static bool stands(const struct classifier *c, const struct history *h)
 {
-	return !c->m->tags && study_is_old(c->study, h) && life_rank(h);
+	return !c->m->tags && study_is_old(c->study, h) && h->concluded.rank;
 }
 
 /* It was there when the program was asked what it holds: its parameters are known. Of its gradients
@@ -95,16 +95,17 @@ bool before_rest(struct classifier *c, const struct history *h)
 {
 	uint32_t n = gradients_of(c, h);
 
-	return stands(c, h) && n && life_rank(h) > n && life_rank(h) <= (1 + STATES_MOST) * n;
+	return stands(c, h) && n && h->concluded.rank > n &&
+	       h->concluded.rank <= (1 + STATES_MOST) * n;
 }
 
 /* The first of them: where nothing counts them, old blocks stay unknown. */
 bool before_weight(struct classifier *c, const struct history *h)
 {
-	return stands(c, h) && !was_asked_for(c, h) && life_rank(h) <= gradients_of(c, h);
+	return stands(c, h) && !was_asked_for(c, h) && h->concluded.rank <= gradients_of(c, h);
 }
 
 bool before_workspace(struct classifier *c, const struct history *h)
 {
-	return stands(c, h) && life_size(h) == CUBLAS_BYTES;
+	return stands(c, h) && h->block.size == CUBLAS_BYTES;
 }
