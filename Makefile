@@ -121,7 +121,7 @@ $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 # The command for a browser (browser/README.md), without what starts processes or reaches into them.
 # WASM= is the folder of its libraries.
 WASM_OUT := format/reader_ahead.c $(wildcard viewer/handover/*.c) $(addprefix viewer/,ranks/ranks_work.c recording/elf_names.c \
-            $(patsubst %,recording/%.c,attach exchange registers target target_memory) \
+            $(patsubst %,recording/%.c,attach exchange registers target) \
             $(patsubst %,commands/%.c,pager preload run_output run_program run_result searches \
             $(addprefix cmd_,attach ctl lake open run top)))
 WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(filter-out $(WASM_OUT),$(FORMAT) $(VIEWER)))

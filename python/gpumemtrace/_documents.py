@@ -670,27 +670,6 @@ class LeaksOwner(Row):
 
 
 @dataclass(frozen=True)
-class LeaksIdle(Row):
-    """A line of code that allocated memory that is no longer trained.
-
-    class_: the class of the blocks (a class)
-    function: function of the line that allocated the blocks; empty if not known
-    file: its file; empty if not known
-    line: its number, 0 if not known
-    bytes: of its blocks (bytes)
-    blocks: its blocks (count)
-    """
-
-    class_: str
-    function: str
-    file: str
-    line: int
-    bytes: int
-    blocks: int
-    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES COUNT"
-
-
-@dataclass(frozen=True)
 class Leaks(Row):
     """What grows from step to step.
 
@@ -718,7 +697,7 @@ class Leaks(Row):
     owners: Table[LeaksOwner]
     unused_bytes: int
     unused_since_step: int
-    unused: Table[LeaksIdle]
+    unused: Table[ClassLine]
     step_is: Optional[LeaksModule] = None
     _types: ClassVar[str] = "SIGNED COUNT NUMBER NUMBER BYTES BYTES TEXT LIST BYTES NUMBER LIST PART"
 

@@ -3,9 +3,6 @@
 #include "account.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/human.h"
 #include "../moments/refusals.h"
@@ -253,7 +250,6 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 	struct room room = room_at(&t->model, mo, NULL);
 	uint64_t bytes = 0;
 	struct account_row *row;
-	char b[HUMAN_MAX];
 
 	for (size_t i = 0; i < sizeof(temporary) / sizeof(temporary[0]); i++)
 		bytes += snapshot_bytes(peak, temporary[i]);
@@ -268,8 +264,7 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 		row = put_row(a, s, "cached_unused", "cached, not in use", UNIT_BYTES, room.cached,
 			      NONE);
 		if (room.cached)
-			snprintf(row->note, sizeof(row->note), "largest hole %s",
-				 human_bytes(b, room.hole));
+			snprintf(row->note, sizeof(row->note), "largest hole %s", B(room.hole));
 	}
 	put_row(a, s, "context", "context, modules, others", UNIT_BYTES, mo->context, NONE);
 }

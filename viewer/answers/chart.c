@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chart.h"
 
-#include <string.h>
-
 #include "../base/human.h"
 #include "../base/machine.h"
 
@@ -243,7 +241,6 @@ static void print_legend(const struct chart *c, struct emit *out)
 {
 	const struct envelope_bucket *peak = envelope_peak(c->envelope);
 	bool used[CATEGORIES] = { 0 }, colour = emit_colour(out);
-	char b[HUMAN_MAX];
 	unsigned n = 0;
 
 	for (size_t i = 0; i < c->envelope->count; i++)
@@ -259,7 +256,7 @@ static void print_legend(const struct chart *c, struct emit *out)
 		emit_raw(out, colour && c->blocks ? "█" : "%c", letters[k]);
 		chart_colour_end(out);
 		emit_raw(out, n++ % 2 ? " %-21s %9s" : " %-21s %9s  ", category_words(k),
-			 human_bytes(b, peak->at_max[k]));
+			 B(peak->at_max[k]));
 	}
 	emit_raw(out, "\n");
 }

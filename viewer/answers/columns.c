@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "columns.h"
 
-#include <inttypes.h>
 #include <stdalign.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../base/emit_json.h"
 #include "../base/human.h"

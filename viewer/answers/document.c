@@ -2,7 +2,6 @@
 #include "document.h"
 
 #include <stdalign.h>
-#include <string.h>
 
 #include "../classes/classify.h"
 

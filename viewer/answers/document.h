@@ -9,10 +9,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "../base/emit.h"
 #include "../recording/defs.h"
 #include "../recording/owners.h"

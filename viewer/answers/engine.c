@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
-#include "../base/need.h"
-#include "../moments/highest.h"
+#include "../moments/snapshot.h"
 #include "columns.h"
 #include "holders.h"
-#include "parts.h"
 
 #define PASSES_LEAST 2 /* that a cache of fixed size outlives */
 #define CACHE_SHARE \

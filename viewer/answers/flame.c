@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "flame.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/ending.h"
-#include "../base/need.h"
 #include "../recording/symbols.h"
 
 /* The tree that a flame graph draws: nodes, what they hold, their order. */

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "holders.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "../base/sorted.h"
 
-#include "../base/need.h"
+struct row_class_line holder_line(const struct holder *h)
+{
+	return (struct row_class_line){
+		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
+	};
+}
 
 /* Finds the holder equal to h, or makes it. A scan of the most recent ones would not help, because
  * there are some hundreds of holders, one per line that allocates. */
@@ -40,24 +44,16 @@ static int by_text(const char *a, const char *b)
 static int by_bytes(const void *a, const void *b)
 {
 	const struct holder *x = a, *y = b;
-	int function = by_text(x->owner.function, y->owner.function);
-	int file = by_text(x->owner.file, y->owner.file);
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	if (x->category != y->category)
-		return x->category < y->category ? -1 : 1;
-	if (function || file)
-		return function ? function : file;
-	if (x->owner.line != y->owner.line)
-		return x->owner.line < y->owner.line ? -1 : 1;
-	return by_text(x->library, y->library);
+	return ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category) ?:
+	       by_text(x->owner.function, y->owner.function) ?:
+	       by_text(x->owner.file, y->owner.file) ?:
+	       ORDER(x->owner.line, y->owner.line) ?: by_text(x->library, y->library);
 }
 
 void holders_sort(struct holders *all)
 {
-	if (all->count)
-		qsort(all->items, all->count, sizeof(*all->items), by_bytes);
+	SORT(all->items, all->count, by_bytes);
 }
 
 struct holders holders_by_class(const struct snapshot *s, struct owners *owners)

@@ -4,6 +4,7 @@
 
 #include "../moments/snapshot.h"
 #include "../recording/owners.h"
+#include "document.h"
 
 struct holder {
 	enum category category; /* if classes are distinguished */
@@ -12,6 +13,8 @@ struct holder {
 	uint64_t bytes, blocks;
 	uint64_t before; /* bytes of these that were allocated in earlier steps, if requested */
 };
+
+struct row_class_line holder_line(const struct holder *h); /* as documents have it */
 
 struct holders {
 	struct holder *items; /* the largest first */

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "leaks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
@@ -276,9 +272,8 @@ static int by_growth(const void *a, const void *b)
 {
 	const struct leak *x = a, *y = b;
 
-	if (x->bytes_per_step != y->bytes_per_step)
-		return x->bytes_per_step < y->bytes_per_step ? 1 : -1;
-	return strcmp(x->owner.function, y->owner.function);
+	return ORDER(y->bytes_per_step, x->bytes_per_step)
+		       ?: strcmp(x->owner.function, y->owner.function);
 }
 
 struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owner *o)
@@ -321,8 +316,7 @@ static void compare_growth(struct leaks *out, struct search *s, struct timeline 
 			s->samples + 1);
 	take_samples(s, UINT64_MAX);
 	collect_steps(out, s);
-	if (out->count)
-		qsort(out->items, out->count, sizeof(*out->items), by_growth);
+	SORT(out->items, out->count, by_growth);
 	for (size_t i = 0; i < out->count; i++)
 		out->bytes_per_step += out->items[i].bytes_per_step;
 	if (out->count)

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "parts.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "../base/human.h"
-#include "../moments/instant.h"
+#include "../moments/timeline.h"
 #include "../moments/moments.h"
 
 struct defs_text device_fact(const struct defs *d, int device, const char *what)
@@ -58,19 +55,17 @@ size_t classes_by_bytes(const uint64_t bytes[CATEGORIES], unsigned order[CATEGOR
 
 void emit_figure(struct emit *out, int width, const char *what, uint64_t bytes, const char *note)
 {
-	char b[HUMAN_MAX];
-
-	emit_line(out, "  %-*s%10s  %s", width, what, human_bytes(b, bytes), note);
+	emit_line(out, "  %-*s%10s  %s", width, what, B(bytes), note);
 }
 
 const char *peak_title(const struct peak_words *p, char *buf, size_t room)
 {
-	char b[HUMAN_MAX], total[HUMAN_MAX], of[HUMAN_MAX + 8] = "", when[MOMENTS_WHEN];
+	char of[HUMAN_MAX + 8] = "", when[MOMENTS_WHEN];
 
 	if (p->total_bytes)
-		snprintf(of, sizeof(of), " of %s", human_bytes(total, p->total_bytes));
+		snprintf(of, sizeof(of), " of %s", B(p->total_bytes));
 	snprintf(buf, room, "Device %d: %s%s%s%s", p->device,
-		 moments_state_only(p->model) ? "" : "peak ", human_bytes(b, p->bytes), of,
+		 moments_state_only(p->model) ? "" : "peak ", B(p->bytes), of,
 		 moments_when(p->model, p->seq, p->time_ns, when, sizeof(when)));
 	return buf;
 }

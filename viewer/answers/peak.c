@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peak.h"
 
-#include <stdlib.h>
-
 void peak_find(struct peak_answer *a, struct timeline *t)
 {
 	const struct peak *peak = &model_curve(&t->model.devices[t->device])->peak;
@@ -16,11 +14,8 @@ void peak_find(struct peak_answer *a, struct timeline *t)
 static bool peak_line_row(void *ctx, size_t i, struct row_class_line *row)
 {
 	const struct peak_answer *a = ctx;
-	const struct holder *h = &a->lines.items[i];
 
-	*row = (struct row_class_line){
-		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
-	};
+	*row = holder_line(&a->lines.items[i]);
 	return true;
 }
 

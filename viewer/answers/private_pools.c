@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "private_pools.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
 #include "document.h"
 #include "holders.h"
@@ -159,10 +156,9 @@ struct rows_private_pool private_pools_rows(const struct pool_sums *sums)
 
 const char *pool_note(const struct pool_sum *sum, char *buf, size_t room)
 {
-	char bytes[HUMAN_MAX], many[HUMAN_MANY], who[OWNER_WORDS];
+	char who[OWNER_WORDS];
 
-	snprintf(buf, room, "of %s in %s, %s", human_bytes(bytes, sum->bytes),
-		 human_many(many, sum->pools, "pool"),
+	snprintf(buf, room, "of %s in %s, %s", B(sum->bytes), MANY(sum->pools, "pool"),
 		 owner_words(&sum->owner, who, sizeof(who), 22));
 	return buf;
 }

@@ -4,7 +4,6 @@
 
 #include "../base/human.h"
 #include "../classes/classify.h"
-#include "../moments/instant.h"
 #include "../moments/moments.h"
 #include "../moments/timeline.h"
 #include "document.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The classes of a peak's blocks: for each its bytes, and the lines that hold most of it. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "columns.h"
 #include "parts.h"
 #include "report.h"

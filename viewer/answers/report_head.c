@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first line of a report: program, duration, commit, framework and device. */
-#include <string.h>
-
 #include "../base/human.h"
 #include "parts.h"
 #include "report.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The classes of memory at the peak of each step, side by side: does a step hold more than the one
  * before, and of what. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "columns.h"
 #include "../moments/series.h"

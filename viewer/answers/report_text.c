@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report as text in 80 columns: the peak first, then its moment, then the owners. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
 #include "../base/shell.h"
 #include "../moments/room.h"
@@ -49,7 +45,6 @@ static void report_arena(struct report *r, const struct moment *mo, struct emit 
 	uint64_t total = r->timeline.model.devices[mo->device].total_bytes;
 	const struct block *most = NULL;
 	const struct arena *arena;
-	char n[HUMAN_MAX];
 
 	for (size_t i = 0; i < mo->count; i++)
 		if (!most || mo->blocks[i].size > most->size)
@@ -60,7 +55,7 @@ static void report_arena(struct report *r, const struct moment *mo, struct emit 
 	emit_line(out,
 		  "  %s are one block, %.0f %% of the device; its contents are not "
 		  "recorded.",
-		  human_bytes(n, most->size), 100.0 * (double)most->size / (double)total);
+		  B(most->size), 100.0 * (double)most->size / (double)total);
 	if (arena)
 		emit_line(out, "  It is %s own allocator; %s lets it take memory as it needs it.",
 			  arena->whose, arena->setting);
@@ -116,19 +111,18 @@ static void report_cache(struct report *r, const struct moment *mo, struct emit 
 	const struct model_device *d = &m->devices[mo->device];
 	struct room room = room_at(m, mo, NULL);
 	struct pool_sums pools = private_pools(m, mo, &r->timeline.owners);
-	char a[HUMAN_MAX], b[HUMAN_MAX], note[128];
+	char b[HUMAN_MAX], note[128];
 
 	if (!mo->framework || !d->self_reported)
 		return;
 	if (d->asleep_most) {
 		snprintf(note, sizeof(note), "allocated without physical memory, %s at most",
-			 human_bytes(a, d->asleep_most));
+			 B(d->asleep_most));
 		emit_figure(out, FIGURE, "asleep", mo->asleep, note);
 	}
 	human_bytes(b, mo->reserved);
 	if (room.hole)
-		snprintf(note, sizeof(note), "largest hole %s (reserved %s)",
-			 human_bytes(a, room.hole), b);
+		snprintf(note, sizeof(note), "largest hole %s (reserved %s)", B(room.hole), b);
 	else
 		snprintf(note, sizeof(note), "reserved %s", b);
 	emit_figure(out, FIGURE, "cached, not in use", room.cached, note);
@@ -260,7 +254,7 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	const struct peak *p = &model_curve(d)->peak;
 	bool state = moments_state_only(&r->timeline.model),
 	     early = p->event.seq <= r->timeline.model.state_seq;
-	char b[HUMAN_MAX], phase[INSTANT_MAX + 8] = "", title[INSTANT_MAX + 8], who[OWNER_WORDS];
+	char phase[INSTANT_MAX + 8] = "", title[INSTANT_MAX + 8], who[OWNER_WORDS];
 	const struct peak_words words = {
 		&r->timeline.model, mo->device,	      p->bytes, d->total_bytes,
 		p->event.seq,	    p->event.time_ns, ""
@@ -284,7 +278,7 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 		emit_line(out, "%s",
 			  "The snapshot has no trace: whether there was ever more is not known.");
 	if (owner.function[0] && !early)
-		emit_line(out, "Last allocation: %s for %s", human_bytes(b, p->event.size),
+		emit_line(out, "Last allocation: %s for %s", B(p->event.size),
 			  owner_words(&owner, who, sizeof(who), 48));
 	emit_line(out, "%s", "");
 }
@@ -292,7 +286,6 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 static void device_part(struct report *r, const struct moment *mo, struct emit *out)
 {
 	const struct model_device *d = &r->timeline.model.devices[mo->device];
-	char b[HUMAN_MAX];
 
 	peak_lines(r, mo, out);
 	if (mo->framework)
@@ -308,7 +301,7 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s", model_ooms(d),
 			   model_ooms(d) == 1 ? "" : "s",
 			   model_ooms(d) == 1 ? "for a tensor of " : "the last time for one of ",
-			   human_bytes(b, d->oom_asked));
+			   B(d->oom_asked));
 	emit_line(out, "%s", "");
 }
 

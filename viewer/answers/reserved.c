@@ -46,12 +46,11 @@ void reserved_find(struct reserved_peak *out, struct timeline *t, int device)
 const char *reserved_words(const struct reserved_peak *p, char *buf, size_t room)
 {
 	const struct pool_sum *most = p->pools.items;
-	char bytes[HUMAN_MAX], who[OWNER_WORDS];
+	char who[OWNER_WORDS];
 
 	if (p->pools.bytes >= p->bytes / 2)
-		snprintf(buf, room, "%s of it lie in private pools of %s (%s)",
-			 human_bytes(bytes, most->bytes), pool_words(most->kind),
-			 owner_words(&most->owner, who, sizeof(who), 0));
+		snprintf(buf, room, "%s of it lie in private pools of %s (%s)", B(most->bytes),
+			 pool_words(most->kind), owner_words(&most->owner, who, sizeof(who), 0));
 	else
 		snprintf(buf, room, "it was largest when %s allocated",
 			 owner_words(&p->owner, who, sizeof(who), 0));

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shape.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
+#include "../base/sorted.h"
 
 #define HEAD_WIDTH 64 /* the width in most models */
 #define HEAD_LEAST 16
@@ -311,8 +308,7 @@ static void take_tensors(struct collect *c, const struct tensors *all)
 	for (size_t i = 0; i < all->count; i++)
 		if (all->items[i].device == c->device)
 			c->tensors[c->count++] = all->items[i];
-	if (c->count)
-		qsort(c->tensors, c->count, sizeof(*c->tensors), by_addr);
+	SORT(c->tensors, c->count, by_addr);
 }
 
 /* Kept tensors were made in the step, saved in the forward pass, and are alive at its end. */

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unused.h"
 
-#include <stdlib.h>
-
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../model/optimizers.h"
 
 /* A block at whose weights gradients arrived. */

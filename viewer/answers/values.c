@@ -8,14 +8,7 @@
  */
 #include "values.h"
 
-#include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../recording/owner_words.h"
 
 #define COUNTS 4

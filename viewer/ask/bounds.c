@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bounds.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
 #include "../answers/reserved.h"
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../diff/diff.h"
-#include "../moments/highest.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
 #include "../recording/owner_words.h"
@@ -24,37 +17,34 @@ struct look {
 	char where[24]; /* " on device 1" if there are several, else "" */
 };
 
-static const char *own(const char *s)
-{
-	return need_copy(s ? s : "", s ? strlen(s) : 0);
-}
-
-static struct bound *add_bound(struct bounds *all, struct bound b, const struct owner *o)
+static struct row_check_bound *add_bound(struct bounds *all, struct row_check_bound b,
+					 const struct owner *o)
 {
 	static const struct owner none = { .function = "", .file = "" };
 
 	o = o ? o : &none;
 	b.owner = *o;
-	b.owner.function = own(o->function);
-	b.owner.file = own(o->file);
+	b.owner.function = need_text(o->function);
+	b.owner.file = need_text(o->file);
 	all->broken += !b.ok;
 	*need_item(all->items, all->count, all->room) = b;
 	return &all->items[all->count - 1];
 }
 
-__attribute__((format(printf, 2, 3))) static void say(struct bound *b, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(struct row_check_bound *b, const char *format,
+						      ...)
 {
 	va_list args;
+	char *text;
 
 	va_start(args, format);
-	if (vasprintf(&b->text, format, args) < 0)
-		b->text = need_copy("", 0);
+	b->text = vasprintf(&text, format, args) < 0 ? need_text("") : text;
 	va_end(args);
 }
 
-static void say_more(struct bound *b, const char *more)
+static void say_more(struct row_check_bound *b, const char *more)
 {
-	char *before = b->text;
+	char *before = (char *)b->text;
 
 	say(b, "%s%s", before, more);
 	free(before);
@@ -85,23 +75,23 @@ static const struct owner *largest_line(struct look *l, const struct snapshot *s
 
 /* "peak 43.8 GiB: 3.8 GiB more than the 40.0 GiB that are allowed", or that it is within the
  * limit. */
-static void say_bytes(const struct look *l, struct bound *b, const char *what, const char *per,
-		      const char *where)
+static void say_bytes(const struct look *l, struct row_check_bound *b, const char *what,
+		      const char *per, const char *where)
 {
-	char is[HUMAN_MAX], over[HUMAN_MAX], most[HUMAN_MAX];
+	char is[HUMAN_MAX], most[HUMAN_MAX];
 
-	human_bytes(is, b->measured);
-	human_bytes(most, b->limit);
+	human_bytes(is, b->measured_bytes);
+	human_bytes(most, b->limit_bytes);
 	if (b->ok)
 		say(b, "%s %s%s%s: at most %s are allowed", what, is, per, l->where, most);
 	else
 		say(b, "%s %s%s%s: %s more than the %s that are allowed%s", what, is, per, l->where,
-		    human_bytes(over, b->measured - b->limit), most, where);
+		    B(b->measured_bytes - b->limit_bytes), most, where);
 }
 
 /* Outside of steps the moment is named by a line, often the one that holds most. */
-static void say_held(const struct look *l, struct bound *b, const char *what, const char *per,
-		     const char *when, const struct owner *o)
+static void say_held(const struct look *l, struct row_check_bound *b, const char *what,
+		     const char *per, const char *when, const struct owner *o)
 {
 	char who[OWNER_WORDS] = "", at[INSTANT_MAX + 8], where[OWNER_WORDS + INSTANT_MAX + 40];
 
@@ -114,17 +104,18 @@ static void say_held(const struct look *l, struct bound *b, const char *what, co
 	say_bytes(l, b, what, per, where);
 }
 
-static struct bound measured_bound(const char *name, int category, uint64_t n,
-				   const struct option_amount *most)
+static struct row_check_bound measured_bound(const char *name, int category, uint64_t n,
+					     const struct option_amount *most)
 {
 	uint64_t limit = amount_bytes(&most->amount, 0);
 
-	return (struct bound){ .name = name,
-			       .category = category,
-			       .known = true,
-			       .ok = n <= limit,
-			       .limit = limit,
-			       .measured = n };
+	return (struct row_check_bound){ .name = name,
+					 .has_class = category >= 0,
+					 .class = category < 0 ? 0 : (unsigned)category,
+					 .known = true,
+					 .ok = n <= limit,
+					 .limit_bytes = limit,
+					 .measured_bytes = n };
 }
 
 static void check_peak(struct look *l, const struct option_amount *most)
@@ -135,7 +126,7 @@ static void check_peak(struct look *l, const struct option_amount *most)
 	struct snapshot shot;
 	struct owner line;
 	const struct owner *o;
-	struct bound *b;
+	struct row_check_bound *b;
 
 	snapshot_take(&shot, t, peak->event.seq);
 	instant_of_highest(&instant, t);
@@ -150,7 +141,7 @@ static void check_reserved(struct look *l, const struct option_amount *most)
 	const struct model_device *d = &l->timeline.model.devices[l->timeline.device];
 	char words[RESERVED_WORDS + 2] = "; ";
 	struct reserved_peak peak;
-	struct bound *b;
+	struct row_check_bound *b;
 
 	reserved_find(&peak, &l->timeline, l->timeline.device);
 	b = add_bound(l->bounds, measured_bound("max-reserved", -1, model_peak_reserved(d), most),
@@ -164,7 +155,7 @@ static void check_reserved(struct look *l, const struct option_amount *most)
 static void check_class(struct look *l, const struct highest *h, int category,
 			const struct option_amount *most)
 {
-	struct bound b = measured_bound("max-class", category, h->bytes, most);
+	struct row_check_bound b = measured_bound("max-class", category, h->bytes, most);
 	char what[64];
 	struct instant instant = { 0 };
 	struct snapshot shot = { 0 };
@@ -213,7 +204,7 @@ static void check_growth(struct look *l, const struct option_amount *most)
 {
 	struct leaks leaks = { 0 };
 	const struct owner *o;
-	struct bound b, *at;
+	struct row_check_bound b, *at;
 	uint64_t reserved;
 
 	leaks_find(&leaks, &l->timeline);
@@ -222,7 +213,7 @@ static void check_growth(struct look *l, const struct option_amount *most)
 	b.known = leaks.from_step != leaks.to_step;
 	b.ok &= b.known;
 	reserved = b.ok ? reserved_growth(&l->timeline) : 0;
-	if (reserved > b.limit) {
+	if (reserved > b.limit_bytes) {
 		reserved_grows(l, most, reserved);
 		leaks_free(&leaks);
 		return;
@@ -244,38 +235,37 @@ static void check_reserved_since(struct bounds *all, const struct bounds_wanted 
 	uint64_t old = d->old.reserved.bytes, new = d->new.reserved.bytes;
 	uint64_t more = amount_bytes(&w->baseline_above.amount, old);
 	uint64_t varies = reserved_varies(old);
-	struct bound b = { .name = "baseline", .category = -1, .known = true }, *at;
-	char a[HUMAN_MAX], c[HUMAN_MAX], most[HUMAN_MAX], words[RESERVED_WORDS];
+	struct row_check_bound b = { .name = "baseline", .known = true }, *at;
+	char words[RESERVED_WORDS];
 
 	if (!old || !new)
 		return;
-	b.measured = new;
-	b.limit = old + (more > varies ? more : varies);
-	b.ok = b.measured <= b.limit;
+	b.measured_bytes = new;
+	b.limit_bytes = old + (more > varies ? more : varies);
+	b.ok = b.measured_bytes <= b.limit_bytes;
 	at = add_bound(all, b, &d->new.reserved.owner);
-	say(at, "reserved %s -> %s since %s, %s the %s that are allowed%s%s",
-	    human_apart(a, old, new), human_apart(c, new, old), w->baseline,
-	    b.ok ? "within" : "above", human_bytes(most, b.limit), b.ok ? "" : "; ",
-	    b.ok ? "" : reserved_words(&d->new.reserved, words, sizeof(words)));
+	say(at, "reserved %s -> %s since %s, %s the %s that are allowed%s%s", B_APART(old, new),
+	    B_APART(new, old), w->baseline, b.ok ? "within" : "above", B(b.limit_bytes),
+	    b.ok ? "" : "; ", b.ok ? "" : reserved_words(&d->new.reserved, words, sizeof(words)));
 }
 
 static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 {
-	char old[HUMAN_MAX], new[HUMAN_MAX], most[HUMAN_MAX], change[48], percent[48];
-	struct bound b = { .name = "baseline", .category = -1, .known = true }, *at;
+	char change[48], percent[48];
+	struct row_check_bound b = { .name = "baseline", .known = true }, *at;
 	struct diff d;
 	int rc = diff_make(&d, w->baseline, all->file, w->device);
 
 	if (rc)
 		return rc;
-	b.measured = d.new.peak;
-	b.limit = d.old.peak + amount_bytes(&w->baseline_above.amount, d.old.peak);
-	b.ok = b.measured <= b.limit;
+	b.measured_bytes = d.new.peak;
+	b.limit_bytes = d.old.peak + amount_bytes(&w->baseline_above.amount, d.old.peak);
+	b.ok = b.measured_bytes <= b.limit_bytes;
 	at = add_bound(all, b, d.count ? &d.findings[0].owner : NULL);
-	say(at, "peak %s -> %s: %s (%s) since %s, %s%s%s", human_apart(old, d.old.peak, d.new.peak),
-	    human_apart(new, d.new.peak, d.old.peak), diff_change(change, d.old.peak, d.new.peak),
+	say(at, "peak %s -> %s: %s (%s) since %s, %s%s%s", B_APART(d.old.peak, d.new.peak),
+	    B_APART(d.new.peak, d.old.peak), diff_change(change, d.old.peak, d.new.peak),
 	    d.old.peak ? diff_percent(percent, d.old.peak, d.new.peak) : "from nothing",
-	    w->baseline, b.ok ? "within the " : "above the ", human_bytes(most, b.limit),
+	    w->baseline, b.ok ? "within the " : "above the ", B(b.limit_bytes),
 	    b.ok ? " that are allowed" : " that are allowed. ");
 	if (!b.ok && d.count)
 		say_more(at, d.findings[0].text);
@@ -295,10 +285,24 @@ static void look_at_bounds(struct look *l, const struct bounds_wanted *w)
 		check_growth(l, &w->growth);
 }
 
+/* Adds to each limit that is kept what qualifies it; known: it can be kept nevertheless. */
+static void qualify(struct bounds *all, const char *more, bool known)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		struct row_check_bound *b = &all->items[i];
+
+		if (!b->ok)
+			continue;
+		say_more(b, more);
+		b->ok = b->known = known;
+		all->broken += !known;
+	}
+}
+
 /* Adds the recording's state to each result. A damaged file fails every limit, because a part with
  * a higher peak may be missing. A recording without the run's end is checked as far as it goes, and
  * the sentence says so. */
-static void qualify(struct bounds *all, enum recording_state state)
+static void qualify_state(struct bounds *all, enum recording_state state)
 {
 	static const char *const words[] = {
 		[STATE_DAMAGED] = "; not known: the file is damaged (see gpumemtrace verify)",
@@ -308,63 +312,42 @@ static void qualify(struct bounds *all, enum recording_state state)
 		[STATE_SEARCH] = "; up to where gpumemtrace ended the run",
 	};
 
-	for (size_t i = 0; state != STATE_WHOLE && i < all->count; i++) {
-		struct bound *b = &all->items[i];
-
-		if (!b->ok)
-			continue;
-		say_more(b, words[state]);
-		b->ok = b->known = state != STATE_DAMAGED;
-		all->broken += !b->ok;
-	}
+	if (state != STATE_WHOLE)
+		qualify(all, words[state], state != STATE_DAMAGED);
 }
 
 /* Lost events may have been allocations, so every limit counts as failed. */
 static void qualify_dropped(struct bounds *all, uint64_t dropped)
 {
-	char more[HUMAN_MANY + 64], n[HUMAN_MANY];
+	char more[HUMAN_MANY + 64];
 
 	snprintf(more, sizeof(more), "; not known: %s %s lost while recording",
-		 human_many(n, dropped, "event"), dropped == 1 ? "was" : "were");
-	for (size_t i = 0; dropped && i < all->count; i++) {
-		struct bound *b = &all->items[i];
-
-		if (!b->ok)
-			continue;
-		say_more(b, more);
-		b->ok = b->known = false;
-		all->broken++;
-	}
-}
-
-/* For a snapshot without a history. */
-static void qualify_moment(struct bounds *all)
-{
-	for (size_t i = 0; i < all->count; i++)
-		if (all->items[i].ok)
-			say_more(&all->items[i], "; at the one moment that is recorded");
+		 MANY(dropped, "event"), dropped == 1 ? "was" : "were");
+	if (dropped)
+		qualify(all, more, false);
 }
 
 /* A limit that fails on one device fails. Otherwise the device that comes closest is named. */
-static bool is_worse(const struct bound *a, const struct bound *than)
+static bool is_worse(const struct row_check_bound *a, const struct row_check_bound *than)
 {
 	if (a->known != than->known)
 		return a->known;
-	return a->measured > than->measured;
+	return a->measured_bytes > than->measured_bytes;
 }
 
-static void free_bound(struct bound *b)
+static void free_bound(struct row_check_bound *b)
 {
 	free((char *)b->owner.function);
 	free((char *)b->owner.file);
-	free(b->text);
+	free((char *)b->text);
 }
 
 /* Takes those of another device's results, in the same order, that are worse. */
 static void merge_device(struct bounds *all, struct bounds *of_device)
 {
 	for (size_t i = 0; i < of_device->count; i++) {
-		struct bound *kept = &all->items[i], *it = &of_device->items[i], before = *kept;
+		struct row_check_bound *kept = &all->items[i], *it = &of_device->items[i],
+				       before = *kept;
 
 		if (!is_worse(it, kept))
 			continue;
@@ -421,7 +404,7 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 	if (!rc) {
 		look_at_devices(&l, w);
 		if (moments_state_only(&l.timeline.model))
-			qualify_moment(b);
+			qualify(b, "; at the one moment that is recorded", true);
 		state = recording_state(&r);
 		dropped = l.timeline.model.dropped;
 		timeline_close(&l.timeline);
@@ -429,7 +412,7 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 	recording_close(&r);
 	if (!rc && w->baseline)
 		rc = check_baseline(b, w);
-	qualify(b, state);
+	qualify_state(b, state);
 	qualify_dropped(b, dropped);
 	return rc;
 }

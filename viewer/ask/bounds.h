@@ -2,8 +2,8 @@
 /* Limits that a recording is checked against, and a sentence for each result. */
 #pragma once
 
+#include "../answers/document.h"
 #include "../classes/classify.h"
-#include "../recording/owners.h"
 #include "options.h"
 
 struct bounds_wanted {
@@ -12,19 +12,11 @@ struct bounds_wanted {
 	long device;
 };
 
-struct bound {
-	const char *name; /* of its option */
-	int category;	  /* of max-class, else -1 */
-	bool ok, known;	  /* known: it could be measured; if not, ok is false */
-	uint64_t limit, measured;
-	char *text;	    /* a sentence without its full stop */
-	struct owner owner; /* the line that holds most of it; its strings are the bound's own */
-};
-
-/* Results for one recording. */
+/* Results for one recording. Texts and names of a row are its own; a text is a sentence without its
+ * full stop. */
 struct bounds {
 	const char *file;
-	struct bound *items;
+	struct row_check_bound *items;
 	size_t count, room, broken;
 };
 

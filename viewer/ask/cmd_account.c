@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* account: published formulas of training memory beside the measured figures. */
-#include <string.h>
-
 #include "../answers/account.h"
 #include "command.h"
 
@@ -33,7 +31,6 @@ static const char *value_text(char buf[HUMAN_MAX], const struct account_row *r, 
 /* "parameters 1,555,972,800, layers 48": the figures with one source. */
 static void figures_of(const struct shape *s, enum figure_source source, char *buf, size_t room)
 {
-	char value[HUMAN_MAX];
 	size_t n = 0;
 
 	buf[0] = 0;
@@ -44,7 +41,7 @@ static void figures_of(const struct shape *s, enum figure_source source, char *b
 			continue;
 		n += snprintf(buf + n, room - n, "%s%s", n ? ", " : "", shape_name(f));
 		if (n < room && source != FIGURE_UNKNOWN)
-			n += snprintf(buf + n, room - n, " %s", human_count(value, x->value + 0.5));
+			n += snprintf(buf + n, room - n, " %s", N(x->value + 0.5));
 	}
 	for (char *p = buf; *p; p++)
 		*p = *p == '_' ? '-' : *p;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* advise: what would lower the peak, and by how much. */
-#include <stdio.h>
-#include <string.h>
-
 #include "../advise/advise.h"
 #include "../recording/owner_words.h"
 #include "command.h"
@@ -35,7 +32,7 @@ static bool finding_row(void *ctx, size_t i, struct row_advise_finding *row)
 
 static void text_finding(struct emit *out, const struct advise *a, const struct finding *f)
 {
-	char saves[HUMAN_MAX], least[HUMAN_MAX], peak[HUMAN_MAX], share[HUMAN_MAX];
+	char saves[HUMAN_MAX], least[HUMAN_MAX], peak[HUMAN_MAX];
 	char line[ADVISE_TEXT + 300], place[OWNER_WORDS], right[60] = "";
 	uint64_t all = f->reserved ? a->reserved : a->peak;
 	const char *about = f->about ? "About " : "";
@@ -43,10 +40,10 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 	human_bytes(saves, f->saves);
 	if (!strcmp(saves, human_bytes(least, f->least)))
 		snprintf(line, sizeof(line), "%s%s less (%s): %s", about, saves,
-			 human_share(share, f->saves, all), f->what);
+			 PERCENT(f->saves, all), f->what);
 	else
 		snprintf(line, sizeof(line), "%s%s to %s less (%s%s): %s", about, least, saves,
-			 f->about ? "" : "at most ", human_share(share, f->saves, all), f->what);
+			 f->about ? "" : "at most ", PERCENT(f->saves, all), f->what);
 	emit_paragraph(out, "- ", "  ", line);
 	if (f->owner.function)
 		emit_line(out, "    %s", owner_words(&f->owner, place, sizeof(place), 0));
@@ -66,12 +63,12 @@ static void print_findings(struct emit *out, const struct advise *a, const struc
 			   long top)
 {
 	size_t most = top > 0 && (size_t)top < a->count ? (size_t)top : a->count;
-	char peak[HUMAN_MAX], reserved[HUMAN_MAX], line[INSTANT_MAX + 8];
+	char reserved[HUMAN_MAX], line[INSTANT_MAX + 8];
 	bool apart = emit_screen() && strlen(row->peak_when) + 52 > emit_screen();
 
-	emit_title(out, "Peak %s on device %d (%s reserved)%s%s", human_bytes(peak, a->peak),
-		   a->timeline->device, human_bytes(reserved, a->reserved),
-		   *row->peak_when && !apart ? ": " : "", apart ? "" : row->peak_when);
+	emit_title(out, "Peak %s on device %d (%s reserved)%s%s", B(a->peak), a->timeline->device,
+		   human_bytes(reserved, a->reserved), *row->peak_when && !apart ? ": " : "",
+		   apart ? "" : row->peak_when);
 	if (apart)
 		emit_title(out, "%s", instant_line(row->peak_when, line, sizeof(line)));
 	emit_line(out, "%s", "");

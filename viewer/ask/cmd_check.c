@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check: whether recordings keep within bounds, for tests and pull requests. */
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../base/emit.h"
 #include "../base/emit_json.h"
-#include "../base/need.h"
 #include "../base/outfile.h"
 #include "bounds.h"
 #include "command.h"
@@ -47,14 +42,14 @@ static void put_attribute(FILE *f, const char *name, const char *value)
 }
 
 /* "max-class activations" */
-static const char *test_name(const struct bound *b, char *buf, size_t room)
+static const char *test_name(const struct row_check_bound *b, char *buf, size_t room)
 {
-	snprintf(buf, room, "%s%s%s", b->name, b->category < 0 ? "" : " ",
-		 b->category < 0 ? "" : category_name((unsigned)b->category));
+	snprintf(buf, room, "%s%s%s", b->name, b->has_class ? " " : "",
+		 b->has_class ? category_name(b->class) : "");
 	return buf;
 }
 
-static void put_test(FILE *f, const char *file, const struct bound *b)
+static void put_test(FILE *f, const char *file, const struct row_check_bound *b)
 {
 	char name[64];
 
@@ -120,7 +115,7 @@ static const char *in_tree(const char *file)
 	return !strncmp(file, here, n) && file[n] == '/' ? file + n + 1 : NULL;
 }
 
-static void put_annotation(FILE *f, const char *recording, const struct bound *b)
+static void put_annotation(FILE *f, const char *recording, const struct row_check_bound *b)
 {
 	const char *file = in_tree(b->owner.file);
 	char name[64];
@@ -208,17 +203,7 @@ static int parse_bounds(const struct check_options *o, struct bounds_wanted *w)
 
 static bool bound_row(void *ctx, size_t i, struct row_check_bound *row)
 {
-	const struct bound *b = &((const struct bounds *)ctx)->items[i];
-
-	*row = (struct row_check_bound){ .name = b->name,
-					 .has_class = b->category >= 0,
-					 .class = b->category < 0 ? 0 : (unsigned)b->category,
-					 .ok = b->ok,
-					 .known = b->known,
-					 .limit_bytes = b->limit,
-					 .measured_bytes = b->measured,
-					 .text = b->text,
-					 .owner = b->owner };
+	*row = ((const struct bounds *)ctx)->items[i];
 	return true;
 }
 

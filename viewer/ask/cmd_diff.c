@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff: what makes the memory of two runs differ; a check for a pull request. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/outfile.h"
 #include "../diff/diff_document.h"
 #include "../diff/diff_page.h"
@@ -14,7 +11,7 @@ static int check_limit(const struct diff *d, const struct diff_options *o)
 	const struct option_amount *limit = &o->fail_above;
 	uint64_t before = o->category < 0 ? d->old.peak : d->old.at_peak.bytes[o->category];
 	uint64_t after = o->category < 0 ? d->new.peak : d->new.at_peak.bytes[o->category];
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[48], p[48];
+	char c[48], p[48];
 
 	if (!limit->given || after <= before ||
 	    after - before <= amount_bytes(&limit->amount, before))
@@ -22,8 +19,8 @@ static int check_limit(const struct diff *d, const struct diff_options *o)
 	return say_error(EXIT_CHECK,
 			 "%s%s went from %s to %s, %s (%s): more than the %s that is allowed%s%s",
 			 o->category < 0 ? "the peak" : category_words((unsigned)o->category),
-			 o->category < 0 ? "" : " at the peak", human_apart(a, before, after),
-			 human_apart(b, after, before), diff_change(c, before, after),
+			 o->category < 0 ? "" : " at the peak", B_APART(before, after),
+			 B_APART(after, before), diff_change(c, before, after),
 			 before ? diff_percent(p, before, after) : "from nothing", limit->text,
 			 d->count ? ". First finding: " : "", d->count ? d->findings[0].text : "");
 }
@@ -48,7 +45,7 @@ static int write_comparison(const struct diff_options *o, struct diff *d, struct
 {
 	struct page_text text = { .kind = PAGE_DIFF };
 	struct redact redact = { 0 };
-	char title[200], size[HUMAN_MAX];
+	char title[200];
 	uint64_t bytes;
 	int rc;
 
@@ -61,7 +58,7 @@ static int write_comparison(const struct diff_options *o, struct diff *d, struct
 	if (rc || o->markdown)
 		return rc;
 	emit_line(out, "%s", "");
-	emit_line(out, "%s: %s, opens in any browser", o->output, human_bytes(size, bytes));
+	emit_line(out, "%s: %s, opens in any browser", o->output, B(bytes));
 	return 0;
 }
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dump: every event as one line, with every member that its kind carries, by name. */
-#include <inttypes.h>
-#include <string.h>
-
 #include "../recording/recording.h"
 #include "command.h"
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flame: the blocks of a moment by the frames that led to them, as folded stacks. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../answers/flame.h"
-#include "../base/need.h"
 #include "command.h"
 
 static bool has_value(const char *value, const char *word)

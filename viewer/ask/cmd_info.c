@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* info: a summary of a recording: the program, the machine, the events. */
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "../page/page_redact.h"

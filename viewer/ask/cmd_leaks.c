@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leaks: what grows from step to step, and which lines hold it. */
-#include <inttypes.h>
-#include <string.h>
-
 #include "../answers/leaks.h"
 #include "../answers/reserved.h"
 #include "../answers/unused.h"
@@ -75,16 +72,14 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 {
 	struct leaks_view *v = ctx;
 	const struct leak *l = &v->leaks->items[i];
-	char all[HUMAN_MAX], blocks[HUMAN_MANY];
 
 	v->which[0] = 0;
 	if (l->blocks)
 		snprintf(v->which, sizeof(v->which),
 			 "%s in %s, from step %zu (0x%" PRIx64 ") to step %zu (0x%" PRIx64
 			 ", stack %u)",
-			 human_bytes(all, l->bytes), human_many(blocks, l->blocks, "block"),
-			 l->first_step, l->first.addr, l->latest_step, l->latest.addr,
-			 l->latest.stack);
+			 B(l->bytes), MANY(l->blocks, "block"), l->first_step, l->first.addr,
+			 l->latest_step, l->latest.addr, l->latest.stack);
 	*row = (struct row_leaks_owner){ .class = l->category,
 					 .owner = l->owner,
 					 .bytes_per_step = l->bytes_per_step,
@@ -98,13 +93,9 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 	return true;
 }
 
-static bool unused_row(void *ctx, size_t i, struct row_leaks_idle *row)
+static bool unused_row(void *ctx, size_t i, struct row_class_line *row)
 {
-	const struct holder *h = &((struct leaks_view *)ctx)->unused.holders.items[i];
-
-	*row = (struct row_leaks_idle){
-		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
-	};
+	*row = holder_line(&((struct leaks_view *)ctx)->unused.holders.items[i]);
 	return true;
 }
 
@@ -131,14 +122,14 @@ static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 /* The cache grows without its blocks: pools of graphs, say, or pieces that fit no request. */
 static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth)
 {
-	char bytes[HUMAN_MAX], words[RESERVED_WORDS];
+	char words[RESERVED_WORDS];
 	struct reserved_peak peak;
 
 	if (!growth)
 		return;
 	reserved_find(&peak, t, t->device);
-	emit_sentence(out, "", "Reserved memory grows by %s a step; %s.",
-		      human_bytes(bytes, growth), reserved_words(&peak, words, sizeof(words)));
+	emit_sentence(out, "", "Reserved memory grows by %s a step; %s.", B(growth),
+		      reserved_words(&peak, words, sizeof(words)));
 }
 
 static void print_growth(struct emit *out, struct timeline *t, const struct leaks *l,
@@ -152,7 +143,6 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 		TEXT_COLUMN("", leaks_owner_which, 14, 0, .style = COLUMN_BELOW),
 	};
 	size_t n = steps_number(&t->steps);
-	char bytes[HUMAN_MAX];
 
 	text_step(out, t);
 	if (l->from_step == l->to_step) {
@@ -168,7 +158,7 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 		return;
 	}
 	emit_title(out, "Device %d: %s more with each step, from step %zu to step %zu of %zu",
-		   t->device, human_bytes(bytes, l->bytes_per_step), l->from_step, l->to_step, n);
+		   t->device, B(l->bytes_per_step), l->from_step, l->to_step, n);
 	emit_line(out, "%s", "");
 	emit_top(out, leaks_owner, &row->owners, columns, top, "  ");
 }
@@ -177,9 +167,9 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 			 long top)
 {
 	static const struct text_column columns[] = {
-		TEXT_COLUMN("bytes", leaks_idle_bytes, 2, 10),
-		TEXT_COLUMN("class", leaks_idle_class, 2, -21),
-		TEXT_COLUMN("allocated by", leaks_idle_owner, 1, -1, .room = 44,
+		TEXT_COLUMN("bytes", class_line_bytes, 2, 10),
+		TEXT_COLUMN("class", class_line_class, 2, -21),
+		TEXT_COLUMN("allocated by", class_line_owner, 1, -1, .room = 44,
 			    .style = COLUMN_CUT),
 	};
 	char bytes[HUMAN_MAX], classes[200];
@@ -193,7 +183,7 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 		      human_bytes(bytes, u->bytes), u->step,
 		      unused_words(u, classes, sizeof(classes)));
 	emit_line(out, "%s", "");
-	emit_top(out, leaks_idle, &row->unused, columns, top, "  ");
+	emit_top(out, class_line, &row->unused, columns, top, "  ");
 }
 
 /* Memory may grow on another device than the one that trains. */
@@ -221,7 +211,6 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	struct leaks leaks = { 0 };
 	struct leaks_view view = { .leaks = &leaks };
 	struct row_leaks row;
-	char bytes[HUMAN_MAX];
 	int used = 0;
 
 	for (int d = 0; d < MODEL_DEVICES; d++)
@@ -238,7 +227,7 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	for (int d = 0; d < MODEL_DEVICES && !emit_json(out); d++)
 		if (view.growth[d] && d != t->device)
 			emit_sentence(out, "", "Device %d grows, too: %s more with each step.", d,
-				      human_bytes(bytes, view.growth[d]));
+				      B(view.growth[d]));
 	print_unused(out, &view.unused, &row, o->top);
 	leaks_free(&leaks);
 	unused_free(&view.unused);

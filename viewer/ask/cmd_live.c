@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* live: every block that is alive at a moment. */
-#include <stdlib.h>
-
 #include "../answers/chart.h"
 #include "../answers/private_pools.h"
 #include "../base/machine.h"
+#include "../base/sorted.h"
 #include "../classes/classify.h"
 #include "../answers/parts.h"
 #include "../recording/owners.h"
@@ -16,9 +15,7 @@ static int by_size(const void *a, const void *b)
 {
 	const struct block *x = a, *y = b;
 
-	if (x->size != y->size)
-		return x->size < y->size ? 1 : -1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return ORDER(y->size, x->size) ?: ORDER(x->addr, y->addr);
 }
 
 /* Columns for the line of code that holds a block: what the screen has left. */
@@ -69,16 +66,15 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 		TEXT_COLUMN("stack", live_block_stack, 2, 0),
 		TEXT_COLUMN("held by", live_block_held_by, 2, -1, .room = columns_left()),
 	};
-	char bytes[HUMAN_MAX], when[MOMENTS_WHEN], used[HUMAN_MAX];
+	char when[MOMENTS_WHEN];
 
-	if (mo->count)
-		qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
-	emit_title(out, "%s in %zu block%s on device %d%s", human_bytes(bytes, mo->bytes),
-		   mo->count, mo->count == 1 ? "" : "s", mo->device,
+	SORT(mo->blocks, mo->count, by_size);
+	emit_title(out, "%s in %zu block%s on device %d%s", B(mo->bytes), mo->count,
+		   mo->count == 1 ? "" : "s", mo->device,
 		   moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
 	if (row->bytes != mo->bytes)
 		emit_line(out, "In use were %s: the recording does not have the other blocks",
-			  human_bytes(used, row->bytes));
+			  B(row->bytes));
 	if (v->pools.count || v->room.waiting)
 		emit_figure(out, 22, "cached, not in use", v->room.cached, "");
 	private_pools_print(&v->pools, &v->room, 22, out);

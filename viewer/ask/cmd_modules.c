@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* modules: which modules' forward passes made what is alive at a moment. */
-#include <stdlib.h>
-
 #include "../answers/flame.h"
-#include "../base/need.h"
 #include "../recording/owner_words.h"
 #include "command.h"
 
@@ -88,13 +85,13 @@ static void print_module_lines(struct emit *out, struct nodes *nodes, const stru
 			    .all = all->bytes),
 		TEXT_COLUMN("blocks", modules_node_blocks, 2, 8),
 	};
-	char b[HUMAN_MAX], w[MOMENTS_WHEN], n[HUMAN_MANY];
+	char w[MOMENTS_WHEN];
 
 	emit_title(out, "Device %d%s: %s of %s in %s", s->moment.device,
 		   moments_when(&t->model, s->moment.seq, s->moment.time_ns, w, sizeof(w)),
-		   human_bytes(b, all->bytes),
+		   B(all->bytes),
 		   o->category < 0 ? "all classes" : category_words((unsigned)o->category),
-		   human_many(n, all->blocks, "block"));
+		   MANY(all->blocks, "block"));
 	if (!all->blocks) {
 		emit_sentence(out, "",
 			      "No such block is alive then: --at names another moment, --class "

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oom: why memory ran out, who held it, and what would have made it fit. */
-#include <inttypes.h>
-
 #include "../answers/values.h"
 #include "../oom/oom_ranks.h"
 #include "command.h"
@@ -27,7 +25,6 @@ static bool oom_rank_row(void *ctx, size_t i, struct row_oom_rank *row)
 static void text_ranks(struct emit *out, const struct oom_ranks *all)
 {
 	const struct oom_rank *first = &all->items[0];
-	char t[HUMAN_MAX];
 
 	if (all->count == 1)
 		return;
@@ -35,7 +32,7 @@ static void text_ranks(struct emit *out, const struct oom_ranks *all)
 		   all->count, all->failed);
 	for (size_t i = 1; i < all->failed && i < 8; i++)
 		emit_line(out, "  %s %s later", all->items[i].name,
-			  human_seconds(t, all->items[i].wall_ns - first->wall_ns));
+			  SECONDS(all->items[i].wall_ns - first->wall_ns));
 	emit_line(out, "%s", "");
 }
 
@@ -74,13 +71,13 @@ static const char *const missing_parts[] = {
 
 static int none_in_one(const struct oom_options *o, const struct oom_rank *x)
 {
-	char times[64] = "did not run out", lost[128] = "", n[HUMAN_MANY];
+	char times[64] = "did not run out", lost[128] = "";
 
 	if (o->nth > 1)
 		snprintf(times, sizeof(times), "ran out fewer than %ld times", o->nth);
 	if (x->dropped)
 		snprintf(lost, sizeof(lost), "; lost while recording: %s",
-			 human_many(n, x->dropped, "event"));
+			 MANY(x->dropped, "event"));
 	return say_error(EXIT_CHECK, "%s: memory %s in this recording%s%s", o->files[0], times,
 			 missing_parts[x->state], lost);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peak: the highest moment in a few lines: when, what, and the lines of code that hold it. */
-#include <string.h>
-
 #include "../answers/parts.h"
 #include "../answers/peak.h"
 #include "command.h"
@@ -11,12 +9,12 @@
 /* "26.4 GiB activations, 11.5 GiB optimizer state", the largest first, in lines of 78. */
 static void text_classes(struct emit *out, const struct peak_answer *a, uint64_t bytes)
 {
-	char line[80] = "", one[64], b[HUMAN_MAX];
+	char line[80] = "", one[64];
 	unsigned order[CATEGORIES];
 	size_t count = classes_by_bytes(a->shot.bytes, order);
 
 	for (size_t i = 0; i < count; i++) {
-		snprintf(one, sizeof(one), "%s %s", human_bytes(b, a->shot.bytes[order[i]]),
+		snprintf(one, sizeof(one), "%s %s", B(a->shot.bytes[order[i]]),
 			 category_words(order[i]));
 		if (line[0] && strlen(line) + strlen(one) > 74) {
 			emit_line(out, "  %s,", line);
@@ -29,7 +27,7 @@ static void text_classes(struct emit *out, const struct peak_answer *a, uint64_t
 		emit_line(out, "  %s", line);
 	if (bytes > a->shot.moment.bytes)
 		emit_line(out, "  %s in blocks that the recording does not have",
-			  human_bytes(b, bytes - a->shot.moment.bytes));
+			  B(bytes - a->shot.moment.bytes));
 }
 
 static void print_peak_lines(struct emit *out, const struct peak_answer *a,

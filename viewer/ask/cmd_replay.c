@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replay: the recorded requests through PyTorch's allocator with other settings. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "../base/outfile.h"
 #include "../replay/packing.h"
 #include "../replay/replay_trial.h"
@@ -130,20 +125,17 @@ static void text_best(struct emit *out, const struct replay_view *v)
 {
 	const struct replay_try *best = &v->tries[v->best];
 	uint64_t own = v->own.outcome.peak_reserved_bytes, now = best->outcome.peak_reserved_bytes;
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], n[HUMAN_MANY];
 
 	if (best->outcome.ooms < v->own.outcome.ooms)
 		emit_sentence(out, "",
 			      "Best: %s. %s would fail; with the recording's "
 			      "settings %" PRIu64 ".",
-			      best->conf, human_many(n, best->outcome.ooms, "request"),
-			      v->own.outcome.ooms);
+			      best->conf, MANY(best->outcome.ooms, "request"), v->own.outcome.ooms);
 	else if (now < own)
 		emit_sentence(out, "",
 			      "Best: %s. It reserves %s less than the recording's settings: %s, "
 			      "not %s.",
-			      best->conf, human_bytes(a, own - now), human_apart(b, now, own),
-			      human_apart(c, own, now));
+			      best->conf, B(own - now), B_APART(now, own), B_APART(own, now));
 	else
 		emit_sentence(out, "",
 			      "None of them reserves less than the recording's settings (%s).",
@@ -153,13 +145,12 @@ static void text_best(struct emit *out, const struct replay_view *v)
 static void text_trust(struct emit *out, const struct replay_view *v)
 {
 	const struct replay_outcome *o = &v->own.outcome;
-	char a[HUMAN_MAX], b[HUMAN_MANY];
 
 	emit_sentence(
 		out, "",
 		"With the recording's settings (%s) the model reserves the recorded bytes after "
 		"%s of %s.",
-		v->own.conf, human_count(a, o->agree), human_many(b, o->events, "request"));
+		v->own.conf, N(o->agree), MANY(o->events, "request"));
 }
 
 static void print_settings(struct emit *out, struct replay_view *v, struct row_replay *row)
@@ -172,7 +163,7 @@ static void print_settings(struct emit *out, struct replay_view *v, struct row_r
 		TEXT_COLUMN("retries", replay_setting_retries, 2, 7),
 		TEXT_COLUMN("failed", replay_setting_ooms, 2, 7),
 	};
-	char a[HUMAN_MANY], b[HUMAN_MAX];
+	char a[HUMAN_MANY];
 
 	emit_title(out, "%s on device %d, at most reserved with each setting",
 		   human_many(a, row->requests, "request"), v->requests->device);
@@ -184,7 +175,7 @@ static void print_settings(struct emit *out, struct replay_view *v, struct row_r
 	emit_line(out, "%s", "");
 	emit_sentence(out, "  ",
 		      "  Lower bounds: %s for a planner that knows the future, %s alive at once.",
-		      human_bytes(a, row->packed_bytes), human_bytes(b, row->lower_bound_bytes));
+		      human_bytes(a, row->packed_bytes), B(row->lower_bound_bytes));
 	if (row->recorded_ooms)
 		emit_line(out, "  %s requests fail in the recording.",
 			  human_count(a, row->recorded_ooms));

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report: how high was the peak, when, and what held it. */
-#include <stdlib.h>
-
 #include "../answers/parts.h"
 #include "../answers/peak.h"
 #include "../answers/report.h"
-#include "../base/need.h"
 #include "../classes/classify.h"
 #include "../oom/summary.h"
 #include "command.h"

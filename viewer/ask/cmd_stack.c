@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stack: the frames of one stack id, Python and native merged, innermost first. Any event may have
  * the stack, also those that leave no row in a table: it reads up to the first that has it. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-
-#include "../base/need.h"
 #include "../recording/recording.h"
 #include "../recording/symbols.h"
 #include "../recording/owners.h"

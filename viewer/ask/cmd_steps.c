@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps: the training steps and their phases, with the peak of each and the bytes that stay after
  * it. */
-#include <string.h>
-
 #include "../answers/parts.h"
 #include "../recording/owner_words.h"
 #include "command.h"
@@ -29,14 +27,13 @@ static bool is_step_shown(const struct steps_view *v, size_t i)
 /* A row for the steps that are left out before a shown one. */
 static bool gap_row(struct steps_view *v, size_t n, struct row_steps_row *row)
 {
-	char many[HUMAN_MANY];
 	size_t hidden = 0;
 
 	if (!v->lines || !is_step_shown(v, n))
 		return false;
 	while (hidden < n && !is_step_shown(v, n - hidden - 1))
 		hidden++;
-	snprintf(v->words, sizeof(v->words), "... %s", human_many(many, hidden, "step"));
+	snprintf(v->words, sizeof(v->words), "... %s", MANY(hidden, "step"));
 	*row = (struct row_steps_row){ .words = v->words };
 	return hidden;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline: memory by class over the time of the run, as a chart or as a reduced series. */
-#include <string.h>
-
 #include "../answers/chart.h"
 #include "../answers/parts.h"
 #include "command.h"

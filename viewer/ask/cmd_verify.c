@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verify: reads the whole file and reports every error; exit code 1 if there is one. */
-#include <inttypes.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "../recording/recording.h"

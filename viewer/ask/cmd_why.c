@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* why: what one block is for, and what says so. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "../classes/classify.h"
 #include "command.h"
 
@@ -30,12 +26,12 @@ static int no_block(const struct why_options *o, const struct command_moment *m)
 
 static void print_reason(struct emit *out, const struct row_why *w)
 {
-	char bytes[HUMAN_MAX], sure[24] = "";
+	char sure[24] = "";
 
 	if (w->category != CATEGORY_unknown)
 		snprintf(sure, sizeof(sure), "%s%s, ", *w->confidence == 'g' ? "a " : "",
 			 w->confidence);
-	emit_line(out, "%s at 0x%" PRIx64 ": %s (%srule %s)", human_bytes(bytes, w->size), w->addr,
+	emit_line(out, "%s at 0x%" PRIx64 ": %s (%srule %s)", B(w->size), w->addr,
 		  category_words(w->category), sure, w->rule);
 	emit_paragraph(out, "", "", w->evidence);
 	if (w->owner.file[0])

@@ -4,7 +4,6 @@
 
 #include "../answers/account.h"
 #include "../base/human.h"
-#include "../base/say.h"
 #include "../answers/columns.h"
 #include "../moments/timeline.h"
 #include "options.h"

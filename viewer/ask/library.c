@@ -3,17 +3,12 @@
  * Open recordings and questions about them. A recording's lock is held while it is asked, so that
  * its tables are lent to one question at a time.
  */
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "../../format/version.h"
 #include "../base/machine.h"
-#include "../base/need.h"
 #include "arrow_abi.h"
 #include "gpumemtrace.h"
 #include "library_parts.h"

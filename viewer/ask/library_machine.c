@@ -5,12 +5,8 @@
  */
 #include "library_machine.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/emit_json.h"
 #include "../base/machine.h"
-#include "../base/say.h"
 
 static __thread struct asked *asked;
 

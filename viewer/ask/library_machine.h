@@ -2,8 +2,9 @@
 /* A question in its thread: where it ends if there is no memory left, and what it says. */
 #pragma once
 
+#include "../base/usual.h"
+
 #include <setjmp.h>
-#include <stdbool.h>
 
 #include "gpumemtrace.h"
 

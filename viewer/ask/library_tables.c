@@ -4,13 +4,6 @@
  * question of its own, so that others may come between two of them. Consumers call it from any
  * thread, one at a time.
  */
-#include <errno.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../export/export_events.h"
 #include "arrow_abi.h"
 #include "library_parts.h"
@@ -460,8 +453,8 @@ static void copy_columns(const struct gpumemtrace_column *columns, size_t count,
 		const struct gpumemtrace_column *c = &columns[s->count];
 		struct table_cells *to = &cells[s->count];
 
-		s->names[s->count].name = need_copy(c->name, strlen(c->name));
-		s->names[s->count].format = need_copy(c->format, strlen(c->format));
+		s->names[s->count].name = need_text(c->name);
+		s->names[s->count].format = need_text(c->format);
 		to->nulls = c->nulls;
 		for (int k = 0; k < 3; k++)
 			to->buffers[k] = need_copy(c->buffers[k], c->lengths[k]);

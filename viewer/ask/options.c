@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/shell.h"
 #include "../classes/classify.h"
 #include "command.h"

@@ -5,10 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-
 #include "../base/human.h"
 #include "../moments/moments.h"
 

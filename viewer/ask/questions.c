@@ -2,8 +2,6 @@
 /* The table of questions about recordings. */
 #include "questions.h"
 
-#include <string.h>
-
 #define QUESTIONS_ALONE
 #include "command_tables.h"
 

@@ -2,7 +2,7 @@
 /* Small questions about numbers. */
 #pragma once
 
-#include <stdint.h>
+#include "usual.h"
 
 static inline uint64_t arithmetic_least(uint64_t a, uint64_t b)
 {

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bytes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../format/varint.h"
 #include "emit_json.h"
-#include "need.h"
 
 static void make_room(struct bytes *b, size_t more)
 {

@@ -2,8 +2,7 @@
 /* Bytes that grow at their end. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "usual.h"
 
 struct bytes {
 	uint8_t *p;

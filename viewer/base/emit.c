@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emit.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "emit_json.h"
 #include "machine.h"
-#include "need.h"
 
 #define LABEL 18 /* columns of a key in text */
 

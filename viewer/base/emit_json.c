@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emit_json.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Bytes of the UTF-8 character at s, 0 if there is none (overlong forms, surrogates and values
  * beyond U+10FFFF are none). */
 static size_t utf8(const unsigned char *s, size_t len)

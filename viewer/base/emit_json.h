@@ -2,9 +2,7 @@
 /* Writes strings of any bytes: as JSON, or for a terminal. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
+#include "usual.h"
 
 void emit_json_string(FILE *f, const char *s, size_t len); /* with its quotes */
 /* Control characters and bytes that are no UTF-8 as \xNN, what is not seen (marks of direction,

@@ -2,9 +2,7 @@
 /* Ends of texts, and beginnings. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
+#include "usual.h"
 
 static inline bool ending_is(const char *s, const char *end)
 {

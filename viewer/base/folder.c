@@ -2,13 +2,7 @@
 #include "folder.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include "say.h"
 
 int folder_make(char path[PATH_MAX], const char *word)
 {

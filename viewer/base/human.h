@@ -2,8 +2,7 @@
 /* Numbers as people read them. Each function writes into the caller's buffer and returns it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "usual.h"
 
 #define HUMAN_MAX 32
 
@@ -18,8 +17,12 @@ const char *human_count(char buf[HUMAN_MAX], uint64_t n);		   /* "12,345" */
 /* "1 block", "12,345 blocks" */
 const char *human_many(char buf[HUMAN_MANY], uint64_t n, const char *one);
 /* The same, in a buffer that lasts as long as its block. */
-#define B(n)	     human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)
+#define B(n)		   human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define B_APART(n, other)  human_apart((char[HUMAN_MAX]){ 0 }, n, other)
+#define SECONDS(ns)	   human_seconds((char[HUMAN_MAX]){ 0 }, ns)
+#define PERCENT(part, all) human_share((char[HUMAN_MAX]){ 0 }, part, all)
+#define N(n)		   human_count((char[HUMAN_MAX]){ 0 }, n)
+#define MANY(n, one)	   human_many((char[HUMAN_MANY]){ 0 }, n, one)
 
 /* A limit as people write it: "2%", "64MiB", "1.5 GB", "4096". */
 

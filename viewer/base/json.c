@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const struct json none;
 
 static const char *skip_space(const char *p, const char *end)

@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "usual.h"
 
 struct json {
 	const char *s, *end; /* s NULL: not there */

@@ -6,14 +6,11 @@
 #include "machine.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "emit_json.h"
 #include "now.h"
-#include "say.h"
 
 /* ---- sentences ---- */
 

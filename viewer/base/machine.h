@@ -7,10 +7,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "usual.h"
 
 /* One sentence, an error or a note. */
 void machine_say(bool error, const char *text, size_t len);

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "map.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "bytes.h"
-#include "need.h"
 
 static size_t home(const struct map *m, uint64_t key)
 {

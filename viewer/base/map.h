@@ -3,12 +3,7 @@
  * other. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "need.h"
+#include "usual.h"
 
 struct map {
 	struct map_slot {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "need.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 
@@ -28,6 +26,11 @@ char *need_copy(const void *bytes, size_t len)
 		memcpy(copy, bytes, len);
 	copy[len] = 0;
 	return copy;
+}
+
+char *need_text(const char *text)
+{
+	return need_copy(text, text ? strlen(text) : 0);
 }
 
 void *need_pages(size_t bytes)

@@ -5,11 +5,11 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdio.h>
+#include "usual.h"
 
 void *need_new(size_t bytes);			/* zeroed */
 char *need_copy(const void *bytes, size_t len); /* with a terminating zero */
+char *need_text(const char *text);		/* a copy; NULL: of "" */
 void *need_pages(size_t bytes); /* zeroed, for munmap; what is not written to takes none */
 void *need_resize(void *v, size_t bytes);    /* not zeroed */
 FILE *need_stream(char **text, size_t *len); /* as open_memstream; they are set by fclose */

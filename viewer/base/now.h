@@ -2,7 +2,8 @@
 /* A clock that no one sets: for waits, and for the times of events (format/FORMAT.md). */
 #pragma once
 
-#include <stdint.h>
+#include "usual.h"
+
 #include <time.h>
 
 static inline uint64_t now_ns(void)

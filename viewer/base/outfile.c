@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "outfile.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +9,6 @@
 #include "ending.h"
 #include "machine.h"
 #include "plain_file.h"
-#include "say.h"
 #include "shell.h"
 
 /* Opens a recording; returns 0, or the reason why it cannot be read. */

@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include "usual.h"
 
 /* Returns 0 if path is free, empty or a recording, in a writable folder; else an exit code after
  * one error message. */

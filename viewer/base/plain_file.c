@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plain_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +22,13 @@ FILE *file_open_stream(const char *path)
 	int fd = file_open(path);
 
 	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
+bool file_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 const char *file_trouble(int err)

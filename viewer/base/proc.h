@@ -2,10 +2,8 @@
 /* Reads small files of /proc about processes and the system. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
+#include "usual.h"
+
 #include <sys/types.h>
 
 /* Opens a file whose name is made as by printf. NULL: it cannot be read. */

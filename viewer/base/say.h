@@ -5,8 +5,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "usual.h"
 
 enum exit_code {
 	EXIT_OK = 0,

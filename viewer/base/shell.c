@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shell.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "emit_json.h"
 
 static bool is_plain_text(const char *s)

@@ -2,7 +2,7 @@
 /* Names in commands that people are to paste into a shell. */
 #pragma once
 
-#include <limits.h>
+#include "usual.h"
 
 #define SHELL_WORD (4 * PATH_MAX + 8)
 

@@ -2,8 +2,7 @@
 /* A place in a sorted row, found by halves. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "usual.h"
 
 /* How many of `count` items, `i` being the number of one, are of the first kind, that `is_first`
  * says: those of the other kind stand behind them all. */
@@ -22,10 +21,17 @@
 		from_;                                        \
 	})
 
+/* For a comparison of qsort: whether a stands before b (-1), beside or behind it. In a row of them,
+ * with ?: between two, each decides where those before it do not. */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* qsort of a list that may be empty. */
+#define SORT(items, count, by) ((count) ? qsort(items, count, sizeof(*(items)), by) : (void)0)
+
 /* Ascending 64-bit numbers, for qsort. */
 static inline int sorted_numbers(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return ORDER(*x, *y);
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "need.h"
-
 #define CHUNK	    1024u
 #define GROUP	    128u
 #define RECENT_BITS 12

@@ -7,9 +7,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "usual.h"
 
 /* One allocation of any layer, from birth to death, with the data of its two events. */
 struct block {

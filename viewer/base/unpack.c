@@ -5,11 +5,7 @@
  */
 #include "unpack.h"
 
-#include <errno.h>
 #include <lzma.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +13,6 @@
 #include <zstd.h>
 
 #include "plain_file.h"
-#include "need.h"
-#include "say.h"
 
 #define ALWAYS	      (64ull << 20)
 #define NEVER	      (4ull << 30)

@@ -5,8 +5,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "usual.h"
 
 struct unpacked {
 	const void *data;

@@ -2,7 +2,7 @@
 /* Characters of names in program text. */
 #pragma once
 
-#include <stdbool.h>
+#include "usual.h"
 
 static inline bool word_has(char c)
 {

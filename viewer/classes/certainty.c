@@ -4,8 +4,6 @@
  * truth is known, with or without autograd's tags as the recording has them. precision.def is
  * written by tests/classes/precision.py; no figure in it is chosen by hand.
  */
-#include <string.h>
-
 #include "rules.h"
 #include "thresholds.h"
 

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "classify.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
 #include "../base/machine.h"
-#include "../base/need.h"
 #include "rules.h"
 
 /* Whose time belongs into the reason. */
@@ -141,7 +136,6 @@ static void time_of(const struct classifier *c, const struct rule *r, const stru
 		    char *buf, size_t room)
 {
 	uint64_t ns = 0;
-	char t[HUMAN_MAX];
 
 	if (r->when == WHEN_LEAF)
 		ns = h->facts.leaf_ns;
@@ -154,7 +148,7 @@ static void time_of(const struct classifier *c, const struct rule *r, const stru
 	buf[0] = 0;
 	if (ns)
 		snprintf(buf, room, " (%s %s)", r->when == WHEN_DIED ? "at" : "first at",
-			 human_seconds(t, ns - c->m->first_ns));
+			 SECONDS(ns - c->m->first_ns));
 }
 
 static const char *const stage_words[STAGES] = {
@@ -186,13 +180,12 @@ static void place_words(struct classifier *c, const struct history *h, char *buf
  * time is known, and nothing at all without a stack. */
 static void birth(struct classifier *c, const struct history *h, char *buf, size_t room)
 {
-	char time[HUMAN_MAX], place[512];
+	char place[512];
 
 	place_words(c, h, place, sizeof(place));
 	if (h->block.seq > c->m->state_seq)
 		snprintf(buf, room, "allocated at %s %s%s",
-			 human_seconds(time, h->block.born_ns - c->m->first_ns),
-			 stage_words[h->stage], place);
+			 SECONDS(h->block.born_ns - c->m->first_ns), stage_words[h->stage], place);
 	else if (h->block.stack)
 		snprintf(buf, room, "there from the start, made %s%s", stage_words[h->stage],
 			 place);

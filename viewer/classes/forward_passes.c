@@ -4,7 +4,6 @@
  * when it was over (a graph keeps most of it, no graph next to nothing), and which backward pass
  * freed it.
  */
-#include "../base/need.h"
 #include "study.h"
 
 static struct forward_pass *pass_of(struct study *st, uint32_t number)

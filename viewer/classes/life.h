@@ -1,55 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a rule may ask of a life: where it was born and where it ended, by the passes that had begun
- * then, and what autograd said of it. Rules read no member of a life by themselves.
+ * What a rule asks of a life that takes more than one member of it: where it was born and where it
+ * ended, by the passes that had begun then, and what autograd said of it.
  */
 #pragma once
 
 #define ANY_TAG (~0u)
 
-static inline uint64_t life_size(const struct history *h)
-{
-	return h->block.size;
-}
-
-/* Number of the event of its birth. */
-static inline uint64_t life_seq(const struct history *h)
-{
-	return h->block.seq;
-}
-
-static inline uint32_t life_stack(const struct history *h)
-{
-	return h->block.stack;
-}
-
-/* An optimizer has it from a file. */
-static inline bool life_is_loaded_state(const struct history *h)
-{
-	return h->concluded.loaded_state;
-}
-
-/* Of the block that its thread made next, where a forward pass made this one; 0 = not known. */
-static inline uint32_t life_next_stack(const struct history *h)
-{
-	return h->concluded.next_stack;
-}
-
-/* Of its frames inside of modules, where a forward pass made it; 0 = not known. */
-static inline uint32_t life_module_path(const struct history *h)
-{
-	return h->module_path;
-}
-
 /* Functions of its stack: enum stack_sign, any of them. */
 static inline bool life_made_by(const struct history *h, uint32_t signs)
 {
 	return h->signs & signs;
-}
-
-static inline bool life_born_in(const struct history *h, enum block_stage stage)
-{
-	return h->stage == stage;
 }
 
 static inline bool life_born_in_backward(const struct history *h)
@@ -72,18 +33,7 @@ static inline bool life_ended_in_backward(const struct history *h)
 	return life_ended(h) && stage_is_backward(h->died_stage);
 }
 
-/* How many passes had begun at its birth. */
-static inline uint32_t life_first_forward(const struct history *h)
-{
-	return h->born_forward;
-}
-
-static inline uint32_t life_first_backward(const struct history *h)
-{
-	return h->born_backward;
-}
-
-/* How many had when it ended; or in the whole recording, if it did not. */
+/* How many passes had begun when it ended; or in the whole recording, if it did not. */
 static inline uint32_t life_last_forward(const struct classifier *c, const struct history *h)
 {
 	return life_ended(h) ? h->died_forward : c->m->spans.forwards;
@@ -135,22 +85,6 @@ static inline bool life_is_early(const struct history *h)
 	return !h->born_forward && !h->born_backward;
 }
 
-static inline bool life_born_after_forward(const struct history *h)
-{
-	return h->after_forward;
-}
-
-static inline bool life_born_after_step(const struct history *h)
-{
-	return h->after_step;
-}
-
-/* Number of the Optimizer.step range that it was born in, 0 = none. */
-static inline uint64_t life_step(const struct history *h)
-{
-	return h->step;
-}
-
 /* enum block_tag, any of them */
 static inline bool life_tagged(const struct history *h, unsigned tags)
 {
@@ -186,48 +120,8 @@ static inline bool life_backward_since_saved(const struct classifier *c, const s
 	return h->born_backward + h->facts.save_backwards != c->m->spans.backwards;
 }
 
-/* Passes that used it as a leaf, or that a gradient for it came from. */
-static inline uint32_t life_leaf_passes(const struct history *h)
-{
-	return h->facts.leaf_passes;
-}
-
-static inline uint32_t life_gradients_for(const struct history *h)
-{
-	return h->facts.arrivals;
-}
-
-/* Without tags: the backward pass is over that the pass it was made in led to. */
-static inline bool life_backward_over(const struct history *h)
-{
-	return h->backward_over;
-}
-
 /* What it took the place of was made by one of these. */
 static inline bool life_replaced(const struct history *h, uint32_t signs)
 {
 	return h->concluded.predecessor_signs & signs;
-}
-
-static inline uint32_t life_predecessor_stack(const struct history *h)
-{
-	return h->concluded.predecessor_stack;
-}
-
-/* A bucket, at this moment: gradients have arrived in it. */
-static inline bool life_holds_gradients(const struct history *h)
-{
-	return h->holds_gradients;
-}
-
-/* Gradients were reduced into another one beside it. */
-static inline bool life_reduced_beside(const struct history *h)
-{
-	return h->concluded.reduced_beside;
-}
-
-/* 1 + its place, by address, among those of its size that were there before the recording began. */
-static inline uint32_t life_rank(const struct history *h)
-{
-	return h->concluded.rank;
 }

@@ -4,9 +4,6 @@
  * it for weights of some size, has it from the file: the last blocks of that size, because a
  * checkpoint begins with its model.
  */
-#include <string.h>
-
-#include "../base/need.h"
 #include "../model/optimizers.h"
 #include "study.h"
 

@@ -3,8 +3,6 @@
  * What needs a line of source or the name of a native function: asked once for each stack, and only
  * when a rule comes to it, because names of native functions are slow.
  */
-#include <string.h>
-
 #include "rules.h"
 
 #include "../base/ending.h"

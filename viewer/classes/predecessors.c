@@ -3,7 +3,6 @@
  * Blocks that take the place of what a module or an optimizer made: one for one, or one for many.
  * Only what has happened counts, nothing is guessed ahead.
  */
-#include "../base/need.h"
 #include "study.h"
 
 /* What a module or an optimizer made, or what took the place of that. */

@@ -5,6 +5,59 @@
  */
 #include "rules.h"
 #include "thresholds.h"
+#include "study.h"
+
+static struct study_size *size_of(struct study *st, uint64_t size)
+{
+	return map_item(&st->before_ids, size, st->before, st->before_count, st->before_room);
+}
+
+bool study_is_old(const struct study *st, const struct history *b)
+{
+	return b->block.seq <= st->m->state_seq && !b->block.stack && !b->block.memory;
+}
+
+/* A block of a backward pass has died, or is there at the end: one more that the pass left. */
+static void note_end(struct study *st, const struct history *b)
+{
+	struct study_size *s;
+
+	if (b->stage != STAGE_BACKWARD || b->block.memory ||
+	    (b->block.died_seq && b->died_stage == STAGE_BACKWARD))
+		return;
+	s = size_of(st, b->block.size);
+	s->now = s->backward == b->born_backward ? s->now + 1 : 1;
+	s->backward = b->born_backward;
+	if (s->now > s->most)
+		s->most = s->now;
+}
+
+void study_old_end(struct study *st, const struct history *b)
+{
+	if (st->m->state_seq && !st->m->tags)
+		note_end(st, b);
+}
+
+void study_settle_old(struct study *st)
+{
+	for (int d = 0; st->m->state_seq && !st->m->tags && !st->settled && d < MODEL_DEVICES;
+	     d++) {
+		LIVE_EACH(&st->m->devices[d].live, b)
+		{
+			note_end(st, b);
+			if (study_is_old(st, b))
+				b->concluded.rank = ++size_of(st, b->block.size)->standing;
+		}
+	}
+	st->settled = true;
+}
+
+const struct study_size *study_size_of(const struct study *st, uint64_t size)
+{
+	const uint32_t *at = map_get(&st->before_ids, size);
+
+	return at ? &st->before[*at] : NULL;
+}
 
 /* An optimizer that makes its state anew at each step gives up the old one in it. */
 bool before_state(struct classifier *c, const struct history *h)
@@ -20,14 +73,14 @@ bool before_gradient(struct classifier *c, const struct history *h)
 /* Gradients of the block's size that one backward pass left behind. */
 static uint32_t gradients_of(const struct classifier *c, const struct history *h)
 {
-	const struct study_size *s = study_size_of(c->study, life_size(h));
+	const struct study_size *s = study_size_of(c->study, h->block.size);
 
 	return s ? s->most : 0;
 }
 
 static bool stands(const struct classifier *c, const struct history *h)
 {
-	return !c->m->tags && study_is_old(c->study, h) && life_rank(h);
+	return !c->m->tags && study_is_old(c->study, h) && h->concluded.rank;
 }
 
 /* It was there when the program was asked what it holds: its parameters are known. Of its gradients
@@ -42,16 +95,17 @@ bool before_rest(struct classifier *c, const struct history *h)
 {
 	uint32_t n = gradients_of(c, h);
 
-	return stands(c, h) && n && life_rank(h) > n && life_rank(h) <= (1 + STATES_MOST) * n;
+	return stands(c, h) && n && h->concluded.rank > n &&
+	       h->concluded.rank <= (1 + STATES_MOST) * n;
 }
 
 /* The first of them: where nothing counts them, old blocks stay unknown. */
 bool before_weight(struct classifier *c, const struct history *h)
 {
-	return stands(c, h) && !was_asked_for(c, h) && life_rank(h) <= gradients_of(c, h);
+	return stands(c, h) && !was_asked_for(c, h) && h->concluded.rank <= gradients_of(c, h);
 }
 
 bool before_workspace(struct classifier *c, const struct history *h)
 {
-	return stands(c, h) && life_size(h) == CUBLAS_BYTES;
+	return stands(c, h) && h->block.size == CUBLAS_BYTES;
 }

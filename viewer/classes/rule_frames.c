@@ -6,7 +6,7 @@
 static bool is_module_memory(const struct history *h)
 {
 	return life_made_by(h, STACK_PARAM | STACK_COPY) && !life_made_by(h, STACK_BUCKET) &&
-	       !life_born_in_backward(h) && !life_born_in(h, STAGE_OPTIMIZER);
+	       !life_born_in_backward(h) && h->stage != STAGE_OPTIMIZER;
 }
 
 /* A plain attribute of a module is a buffer in all but name. */
@@ -27,7 +27,7 @@ static bool is_set_up(struct classifier *c, const struct history *h)
 /* Angles and masks that a module computes for itself while it is made. */
 static bool is_table(struct classifier *c, const struct history *h)
 {
-	return place_of_python(c, life_stack(h)) & PLACE_TABLE &&
+	return place_of_python(c, h->block.stack) & PLACE_TABLE &&
 	       place_of_native(c, h) & PLACE_COMPUTED;
 }
 
@@ -36,19 +36,18 @@ bool frame_buffer(struct classifier *c, const struct history *h)
 	if (life_tagged(h, BLOCK_LEAF))
 		return false;
 	if (!is_module_memory(h))
-		return life_born_in(h, STAGE_OUTSIDE) &&
+		return h->stage == STAGE_OUTSIDE &&
 		       (place_of_script(c, h) & PLACE_BUFFER || is_set_up(c, h));
 	return (life_made_by(h, STACK_COPY) && !life_made_by(h, STACK_PARAM)) ||
-	       place_of_python(c, life_stack(h)) & PLACE_BUFFER || is_attribute(c, h) ||
+	       place_of_python(c, h->block.stack) & PLACE_BUFFER || is_attribute(c, h) ||
 	       is_table(c, h);
 }
 
 /* A forward pass makes room once, and the later ones find it there. */
 static bool is_room_for_passes(struct classifier *c, const struct history *h)
 {
-	return life_born_in(h, STAGE_FORWARD) && !life_ever_saved(h) &&
-	       life_last_forward(c, h) > life_first_forward(h) + 1 &&
-	       place_of_native(c, h) & PLACE_MAKER;
+	return h->stage == STAGE_FORWARD && !life_ever_saved(h) &&
+	       life_last_forward(c, h) > h->born_forward + 1 && place_of_native(c, h) & PLACE_MAKER;
 }
 
 /* Keys and values kept as plain attributes of a module, made with it or in its first pass; or by
@@ -56,12 +55,12 @@ static bool is_room_for_passes(struct classifier *c, const struct history *h)
 bool frame_named_cache(struct classifier *c, const struct history *h)
 {
 	if (life_tagged(h, ANY_TAG) || !(place_of_script(c, h) & PLACE_CACHE) ||
-	    place_of_python(c, life_stack(h)) & PLACE_BUFFER)
+	    place_of_python(c, h->block.stack) & PLACE_BUFFER)
 		return false;
 	if (is_room_for_passes(c, h))
 		return true;
 	return is_module_memory(h) ? is_attribute(c, h)
-				   : life_born_in(h, STAGE_OUTSIDE) && life_lived_on(c, h) &&
+				   : h->stage == STAGE_OUTSIDE && life_lived_on(c, h) &&
 					     place_of_native(c, h) & PLACE_MAKER;
 }
 
@@ -69,7 +68,7 @@ bool frame_named_cache(struct classifier *c, const struct history *h)
 bool frame_gradient(struct classifier *c, const struct history *h)
 {
 	if (life_tagged(h, BLOCK_LEAF) || life_made_by(h, STACK_PARAM) ||
-	    (!life_born_in(h, STAGE_OUTSIDE) && !life_born_in(h, STAGE_OPTIMIZER)))
+	    (h->stage != STAGE_OUTSIDE && h->stage != STAGE_OPTIMIZER))
 		return false;
 	return place_of_script(c, h) & PLACE_GRAD;
 }
@@ -77,7 +76,7 @@ bool frame_gradient(struct classifier *c, const struct history *h)
 /* In a step around that of another optimizer: gradients for its copies of the weights. */
 static bool is_wider_gradient(struct classifier *c, const struct history *h)
 {
-	return !life_step(h) && place_of_script(c, h) & PLACE_NAMED_GRAD &&
+	return !h->step && place_of_script(c, h) & PLACE_NAMED_GRAD &&
 	       place_of_native(c, h) & (PLACE_CONVERTED | PLACE_CAT);
 }
 
@@ -85,26 +84,25 @@ static bool is_wider_gradient(struct classifier *c, const struct history *h)
  * or by hooks in backward. */
 bool frame_gradient_partition(struct classifier *c, const struct history *h)
 {
-	if (life_born_in(h, STAGE_OPTIMIZER))
+	if (h->stage == STAGE_OPTIMIZER)
 		return is_wider_gradient(c, h);
-	if (life_born_in(h, STAGE_FORWARD) || life_made_by(h, STACK_PARAM) ||
+	if (h->stage == STAGE_FORWARD || life_made_by(h, STACK_PARAM) ||
 	    life_tagged(h, ~BLOCK_GRAD) || !life_lived_past_backward(h))
 		return false;
 	if (life_made_by(h, STACK_GRADS))
 		return life_born_in_backward(h) || life_lived_on(c, h);
-	return life_made_by(h, STACK_STATE) && life_born_in(h, STAGE_OUTSIDE) &&
-	       life_lived_on(c, h) && place_of_script(c, h) & PLACE_NAMED_GRAD;
+	return life_made_by(h, STACK_STATE) && h->stage == STAGE_OUTSIDE && life_lived_on(c, h) &&
+	       place_of_script(c, h) & PLACE_NAMED_GRAD;
 }
 
 /* Without tags: the script asks for a gradient of what it makes before any backward pass, or
  * calls it a parameter, and keeps it. */
 bool frame_leaf(struct classifier *c, const struct history *h)
 {
-	uint32_t wanted = life_first_backward(h) ? PLACE_PARAMETER : PLACE_LEAF;
-	uint32_t least = life_first_backward(h) ? life_first_backward(h) : LEAF_PASSES;
+	uint32_t wanted = h->born_backward ? PLACE_PARAMETER : PLACE_LEAF;
+	uint32_t least = h->born_backward ? h->born_backward : LEAF_PASSES;
 
-	if (c->m->tags || !life_born_in(h, STAGE_OUTSIDE) ||
-	    life_made_by(h, STACK_DATA | STACK_STATE))
+	if (c->m->tags || h->stage != STAGE_OUTSIDE || life_made_by(h, STACK_DATA | STACK_STATE))
 		return false;
 	return (!life_ended(h) || life_last_backward(c, h) > least) &&
 	       place_of_script(c, h) & wanted;
@@ -125,10 +123,10 @@ bool frame_unsharded(struct classifier *c, const struct history *h)
 /* What its other methods make and give up at once is a step on the way. */
 bool frame_state(struct classifier *c, const struct history *h)
 {
-	return life_made_by(h, STACK_STATE) && !life_born_in(h, STAGE_FORWARD) &&
-	       !life_born_in(h, STAGE_OPTIMIZER) && !block_is_bucket(c, h) &&
-	       !(life_born_in(h, STAGE_BACKWARD) && life_tagged(h, BLOCK_GRAD)) &&
-	       (!life_born_in(h, STAGE_OUTSIDE) || life_lived_on(c, h));
+	return life_made_by(h, STACK_STATE) && h->stage != STAGE_FORWARD &&
+	       h->stage != STAGE_OPTIMIZER && !block_is_bucket(c, h) &&
+	       !(h->stage == STAGE_BACKWARD && life_tagged(h, BLOCK_GRAD)) &&
+	       (h->stage != STAGE_OUTSIDE || life_lived_on(c, h));
 }
 
 /* A pass began while it was there, as it did for others of its line; or it comes from the host; or
@@ -137,7 +135,7 @@ static bool is_for_a_pass(struct classifier *c, const struct history *h)
 {
 	if (life_saw_forward(c, h) || life_saw_backward(c, h) || life_made_by(h, STACK_DATA) ||
 	    place_of_native(c, h) & PLACE_MOVED ||
-	    study_has_habit(c->study, life_stack(h), HABIT_READ))
+	    study_has_habit(c->study, h->block.stack, HABIT_READ))
 		return true;
 	return !c->m->spans.forwards && !c->m->spans.backwards && study_has_model(c->study);
 }
@@ -145,7 +143,7 @@ static bool is_for_a_pass(struct classifier *c, const struct history *h)
 /* Made or copied to the device by the script itself, not computed. */
 bool frame_made_outside(struct classifier *c, const struct history *h)
 {
-	if (!life_born_in(h, STAGE_OUTSIDE) || life_tagged(h, BLOCK_GRAPH) ||
+	if (h->stage != STAGE_OUTSIDE || life_tagged(h, BLOCK_GRAPH) ||
 	    life_made_by(h, STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE))
 		return false;
 	if (block_is_gathered(c, h))
@@ -158,7 +156,7 @@ bool frame_made_outside(struct classifier *c, const struct history *h)
 bool frame_cache(struct classifier *c, const struct history *h)
 {
 	return life_made_by(h, STACK_CACHE) && !life_ever_saved(h) &&
-	       (!life_born_in(h, STAGE_FORWARD) || !life_saw_backward(c, h));
+	       (h->stage != STAGE_FORWARD || !life_saw_backward(c, h));
 }
 
 bool frame_workspace(struct classifier *c, const struct history *h)

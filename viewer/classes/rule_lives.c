@@ -3,8 +3,6 @@
  * Rules on how long a block lived and where it ended. Where autograd's tags are there they only
  * fill gaps; without tags they carry the answer, with less confidence.
  */
-#include <string.h>
-
 #include "rules.h"
 #include "thresholds.h"
 
@@ -17,7 +15,7 @@ bool block_is_of_graph_alone(struct classifier *c, const struct history *h)
 	if (!life_ended_in_backward(h))
 		return false;
 	place = place_of_native(c, h);
-	return place & PLACE_COMPUTED || (life_born_after_forward(h) && !(place & PLACE_MOVED));
+	return place & PLACE_COMPUTED || (h->after_forward && !(place & PLACE_MOVED));
 }
 
 /* Born in backward and kept when it was over: what else stays is a gradient, save for what a later
@@ -25,7 +23,7 @@ bool block_is_of_graph_alone(struct classifier *c, const struct history *h)
  * another forward pass. */
 bool life_gradient(struct classifier *c, const struct history *h)
 {
-	return !c->m->tags && life_born_in(h, STAGE_BACKWARD) && !life_made_by(h, STACK_ASKED) &&
+	return !c->m->tags && h->stage == STAGE_BACKWARD && !life_made_by(h, STACK_ASKED) &&
 	       life_lived_past_backward(h) &&
 	       !(life_ended_in_backward(h) && !life_saw_forward(c, h));
 }
@@ -34,24 +32,25 @@ bool life_gradient(struct classifier *c, const struct history *h)
  * are cleared; or of a stack whose blocks are. */
 bool life_cleared(struct classifier *c, const struct history *h)
 {
-	if (life_saved(h) || (life_born_in(h, STAGE_BACKWARD) && !life_lived_past_backward(h)))
+	if (life_saved(h) || (h->stage == STAGE_BACKWARD && !life_lived_past_backward(h)))
 		return false;
 	return study_was_cleared(c->study, h) ||
-	       (!life_ended(h) && study_has_habit(c->study, life_stack(h), HABIT_CLEARED));
+	       (!life_ended(h) && study_has_habit(c->study, h->block.stack, HABIT_CLEARED));
 }
 
 /* It took the place of what a module made: a buffer if that was one. */
 bool life_replaced_weight(struct classifier *c, const struct history *h)
 {
 	return life_replaced(h, STACK_PARAM) && !life_tagged(h, BLOCK_GRAD) &&
-	       !(place_of_python(c, life_predecessor_stack(h)) & PLACE_BUFFER);
+	       !(place_of_python(c, h->concluded.predecessor_stack) & PLACE_BUFFER);
 }
 
 /* The same in a forward pass: moving averages, queues. What a graph saves of them stays one. */
 bool life_replaced_buffer(struct classifier *c, const struct history *h)
 {
 	return life_replaced(h, STACK_PARAM) && !life_tagged(h, ~BLOCK_PLAIN) &&
-	       life_lived_on(c, h) && place_of_python(c, life_predecessor_stack(h)) & PLACE_BUFFER;
+	       life_lived_on(c, h) &&
+	       place_of_python(c, h->concluded.predecessor_stack) & PLACE_BUFFER;
 }
 
 /* Born in forward, given up by backward. Of tensors around others, as those of tensor parallelism
@@ -61,33 +60,33 @@ bool life_activation(struct classifier *c, const struct history *h)
 	if (!life_ended_in_backward(h))
 		return false;
 	if (c->m->tags &&
-	    (!life_born_in(h, STAGE_FORWARD) || life_ever_saved(h) || !life_saw_backward(c, h)))
+	    (h->stage != STAGE_FORWARD || life_ever_saved(h) || !life_saw_backward(c, h)))
 		return false;
-	return life_born_in(h, STAGE_FORWARD) || life_born_in(h, STAGE_OUTSIDE) ||
-	       life_born_in(h, STAGE_RECOMPUTE) || life_saw_backward(c, h);
+	return h->stage == STAGE_FORWARD || h->stage == STAGE_OUTSIDE ||
+	       h->stage == STAGE_RECOMPUTE || life_saw_backward(c, h);
 }
 
 /* Backward went through its pass, and freed it or left it as it is: these frames' blocks are
  * never freed in backward. */
 static bool is_gone_through(struct classifier *c, const struct history *h)
 {
-	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
+	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
 
 	if (!p || p->backward)
 		return p;
-	return pass_takes_graph_on(p) && !study_path_is_of_graph(c->study, life_module_path(h));
+	return pass_takes_graph_on(p) && !study_path_is_of_graph(c->study, h->module_path);
 }
 
 /* A variable holds it past the backward pass: others of its kind show that the graph held it too.
  */
 bool life_result(struct classifier *c, const struct history *h)
 {
-	if (c->m->tags || !life_born_in(h, STAGE_FORWARD) || life_backward_over(h) ||
-	    !is_gone_through(c, h) || !life_saw_backward(c, h))
+	if (c->m->tags || h->stage != STAGE_FORWARD || h->backward_over || !is_gone_through(c, h) ||
+	    !life_saw_backward(c, h))
 		return false;
-	return study_has_habit(c->study, life_stack(h), HABIT_OF_GRAPH) ||
+	return study_has_habit(c->study, h->block.stack, HABIT_OF_GRAPH) ||
 	       place_of_native(c, h) & PLACE_RESULT ||
-	       place_of_stack(c, life_next_stack(h), life_seq(h)) & PLACE_TAKES;
+	       place_of_stack(c, h->concluded.next_stack, h->block.seq) & PLACE_TAKES;
 }
 
 static bool outlived_its_pass(const struct classifier *c, const struct history *h)
@@ -105,25 +104,23 @@ static bool says_nothing(const struct model *m)
  * before any. */
 bool life_graph(struct classifier *c, const struct history *h)
 {
-	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
+	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
 
-	if (!says_nothing(c->m) || !life_born_in(h, STAGE_FORWARD) || !p ||
-	    !outlived_its_pass(c, h))
+	if (!says_nothing(c->m) || h->stage != STAGE_FORWARD || !p || !outlived_its_pass(c, h))
 		return false;
 	if (!c->m->spans.backwards)
 		return pass_keeps_much(p);
-	return pass_keeps_graph(p) && study_path_is_of_graph(c->study, life_module_path(h));
+	return pass_keeps_graph(p) && study_path_is_of_graph(c->study, h->module_path);
 }
 
 bool life_script_graph(struct classifier *c, const struct history *h)
 {
-	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
+	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
 
-	if (c->m->tags || !life_born_in(h, STAGE_OUTSIDE) || life_backward_over(h) || !p ||
+	if (c->m->tags || h->stage != STAGE_OUTSIDE || h->backward_over || !p ||
 	    !life_saw_backward(c, h))
 		return false;
-	return (study_is_of_graph(c->study, h) ||
-		(life_born_after_forward(h) && pass_takes_graph_on(p))) &&
+	return (study_is_of_graph(c->study, h) || (h->after_forward && pass_takes_graph_on(p))) &&
 	       place_of_native(c, h) & PLACE_COMPUTED;
 }
 
@@ -131,11 +128,11 @@ bool life_script_graph(struct classifier *c, const struct history *h)
  * values lie in what computed them. */
 static bool is_appended_to(struct classifier *c, const struct history *h)
 {
-	const struct forward_pass *next = study_pass_of(c->study, life_first_forward(h) + 1);
+	const struct forward_pass *next = study_pass_of(c->study, h->born_forward + 1);
 
 	for (int i = 0; next && i < STUDY_MADE && next->kept[i]; i++)
-		if (next->largest_kept[i] >= life_size(h) / APPENDED_PARTS &&
-		    place_of_stack(c, next->kept[i], life_seq(h)) & PLACE_CAT)
+		if (next->largest_kept[i] >= h->block.size / APPENDED_PARTS &&
+		    place_of_stack(c, next->kept[i], h->block.seq) & PLACE_CAT)
 			return true;
 	return false;
 }
@@ -145,14 +142,14 @@ static bool is_appended_to(struct classifier *c, const struct history *h)
  */
 bool life_cache(struct classifier *c, const struct history *h)
 {
-	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
+	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
 
-	if (!life_born_in(h, STAGE_FORWARD) || life_ever_saved(h) || life_saw_backward(c, h) ||
-	    !p || p->last == life_seq(h))
+	if (h->stage != STAGE_FORWARD || life_ever_saved(h) || life_saw_backward(c, h) || !p ||
+	    p->last == h->block.seq)
 		return false;
 	if (!life_went_on(h) && !life_was_kept(h) &&
 	    (life_ended_in(h, STAGE_FORWARD) ||
-	     !study_has_habit(c->study, life_stack(h), HABIT_KEPT)))
+	     !study_has_habit(c->study, h->block.stack, HABIT_KEPT)))
 		return false;
 	return place_of_native(c, h) & PLACE_CAT || is_appended_to(c, h);
 }
@@ -160,9 +157,9 @@ bool life_cache(struct classifier *c, const struct history *h)
 /* Beams that win take over the keys and values of those that they grew from. */
 bool life_rows(struct classifier *c, const struct history *h)
 {
-	return life_born_in(h, STAGE_OUTSIDE) && !life_tagged(h, ANY_TAG) &&
-	       life_born_after_forward(h) && !life_saw_backward(c, h) &&
-	       study_makes_many(c->study, life_stack(h)) && place_of_native(c, h) & PLACE_ROWS;
+	return h->stage == STAGE_OUTSIDE && !life_tagged(h, ANY_TAG) && h->after_forward &&
+	       !life_saw_backward(c, h) && study_makes_many(c->study, h->block.stack) &&
+	       place_of_native(c, h) & PLACE_ROWS;
 }
 
 /* It took the place of what an optimizer kept: state that grows with its parameter. */
@@ -174,10 +171,10 @@ bool life_replaced_state(struct classifier *c, const struct history *h)
 /* The script brought something to the device since the latest forward pass, before it made this. */
 static bool is_after_move(struct classifier *c, const struct history *h)
 {
-	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
+	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
 
-	for (int i = 0; p && i < STUDY_MADE && p->made[i] && p->made[i] != life_stack(h); i++)
-		if (place_of_stack(c, p->made[i], life_seq(h)) & PLACE_MOVED)
+	for (int i = 0; p && i < STUDY_MADE && p->made[i] && p->made[i] != h->block.stack; i++)
+		if (place_of_stack(c, p->made[i], h->block.seq) & PLACE_MOVED)
 			return true;
 	return false;
 }
@@ -186,15 +183,14 @@ static bool is_after_move(struct classifier *c, const struct history *h)
  * that a tensor came to the device between them. */
 static bool is_of_another_pass(struct classifier *c, const struct history *h)
 {
-	return life_born_after_forward(h) && (c->m->spans.backwards || !is_after_move(c, h));
+	return h->after_forward && (c->m->spans.backwards || !is_after_move(c, h));
 }
 
 /* A result that the script keeps, with those of the passes before. */
 bool block_is_gathered(struct classifier *c, const struct history *h)
 {
-	return life_born_in(h, STAGE_OUTSIDE) &&
-	       (life_first_forward(h) || life_first_backward(h)) &&
-	       study_gathers(c->study, life_stack(h)) &&
+	return h->stage == STAGE_OUTSIDE && (h->born_forward || h->born_backward) &&
+	       study_gathers(c->study, h->block.stack) &&
 	       place_of_native(c, h) & (PLACE_COMPUTED | PLACE_CONVERTED);
 }
 
@@ -202,9 +198,9 @@ bool block_is_gathered(struct classifier *c, const struct history *h)
  * the batch in another form. */
 bool life_prepared(struct classifier *c, const struct history *h)
 {
-	if (!life_born_in(h, STAGE_OUTSIDE) || is_of_another_pass(c, h) ||
-	    life_tagged(h, BLOCK_GRAPH) || study_is_of_graph(c->study, h) ||
-	    !life_made_by(h, STACK_PYTHON) || block_is_gathered(c, h) ||
+	if (h->stage != STAGE_OUTSIDE || is_of_another_pass(c, h) || life_tagged(h, BLOCK_GRAPH) ||
+	    study_is_of_graph(c->study, h) || !life_made_by(h, STACK_PYTHON) ||
+	    block_is_gathered(c, h) ||
 	    life_made_by(h, STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE | STACK_BUCKET))
 		return false;
 	return life_saw_forward(c, h) && !life_ended_in_backward(h) &&
@@ -214,8 +210,8 @@ bool life_prepared(struct classifier *c, const struct history *h)
 /* There before anything was computed, never freed, by no module. */
 bool life_parameter(struct classifier *c, const struct history *h)
 {
-	return !c->m->tags && !study_is_old(c->study, h) && life_born_in(h, STAGE_OUTSIDE) &&
-	       !life_ended(h) && !life_first_backward(h) && !life_born_after_forward(h) &&
+	return !c->m->tags && !study_is_old(c->study, h) && h->stage == STAGE_OUTSIDE &&
+	       !life_ended(h) && !h->born_backward && !h->after_forward &&
 	       c->m->spans.backwards > 1;
 }
 
@@ -223,7 +219,7 @@ bool life_parameter(struct classifier *c, const struct history *h)
 bool block_is_bucket(struct classifier *c, const struct history *h)
 {
 	return life_made_by(h, STACK_BUCKET) ||
-	       (life_made_by(h, STACK_STATE) && life_born_in(h, STAGE_OUTSIDE) &&
+	       (life_made_by(h, STACK_STATE) && h->stage == STAGE_OUTSIDE &&
 		place_of_script(c, h) & PLACE_BUCKET);
 }
 
@@ -237,7 +233,7 @@ static bool holds_gradients(const struct study *st)
 /* Buckets hold the gradients themselves from the first that arrives until they are cleared. */
 bool life_bucket(struct classifier *c, const struct history *h)
 {
-	return block_is_bucket(c, h) && life_holds_gradients(h) &&
+	return block_is_bucket(c, h) && h->holds_gradients &&
 	       !life_tagged(h, ANY_TAG & ~BLOCK_GRAD) && holds_gradients(c->study);
 }
 
@@ -245,5 +241,5 @@ bool life_reduced(struct classifier *c, const struct history *h)
 {
 	(void)c;
 	return life_made_by(h, STACK_REDUCED) &&
-	       (life_reduced_beside(h) || life_lived_past_backward(h));
+	       (h->concluded.reduced_beside || life_lived_past_backward(h));
 }

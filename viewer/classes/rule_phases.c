@@ -7,13 +7,13 @@
  * ended, or if memory ran out in it, it lived into the next pass. */
 bool phase_state(struct classifier *c, const struct history *h)
 {
-	struct step_end end = spans_step_end(&c->m->spans, life_step(h));
+	struct step_end end = spans_step_end(&c->m->spans, h->step);
 
-	if (!life_born_in(h, STAGE_OPTIMIZER))
+	if (h->stage != STAGE_OPTIMIZER)
 		return false;
 	if (end.refused)
 		return life_saw_forward(c, h);
-	if (!life_step(h))
+	if (!h->step)
 		return life_lived_on(c, h);
 	return end.seq && life_lived_past(h, end.seq);
 }
@@ -23,10 +23,10 @@ bool phase_state(struct classifier *c, const struct history *h)
  * computed is not. */
 bool phase_state_begun(struct classifier *c, const struct history *h)
 {
-	struct step_end end = spans_step_end(&c->m->spans, life_step(h));
+	struct step_end end = spans_step_end(&c->m->spans, h->step);
 
-	if (!life_born_in(h, STAGE_OPTIMIZER) || !life_step(h) ||
-	    study_has_habit(c->study, life_stack(h), HABIT_OF_STEP))
+	if (h->stage != STAGE_OPTIMIZER || !h->step ||
+	    study_has_habit(c->study, h->block.stack, HABIT_OF_STEP))
 		return false;
 	if (end.seq ? !end.refused || !life_lived_past(h, end.seq) : life_ended(h))
 		return false;
@@ -36,8 +36,8 @@ bool phase_state_begun(struct classifier *c, const struct history *h)
 bool phase_optimizer(struct classifier *c, const struct history *h)
 {
 	(void)c;
-	return life_born_in(h, STAGE_OPTIMIZER) || life_made_by(h, STACK_CLIP) ||
-	       (life_made_by(h, STACK_STATE) && life_born_in(h, STAGE_OUTSIDE) &&
+	return h->stage == STAGE_OPTIMIZER || life_made_by(h, STACK_CLIP) ||
+	       (life_made_by(h, STACK_STATE) && h->stage == STAGE_OUTSIDE &&
 		!life_tagged(h, BLOCK_GRAPH));
 }
 
@@ -50,7 +50,7 @@ bool phase_backward(struct classifier *c, const struct history *h)
 bool phase_forward(struct classifier *c, const struct history *h)
 {
 	(void)c;
-	return life_born_in(h, STAGE_FORWARD);
+	return h->stage == STAGE_FORWARD;
 }
 
 /* Computed by the script itself: it was part of a graph, or soon gone, or its stack says so. */
@@ -58,12 +58,12 @@ bool phase_outside(struct classifier *c, const struct history *h)
 {
 	if (life_made_by(h, STACK_CAPTURE))
 		return true;
-	if (!life_born_in(h, STAGE_OUTSIDE) || !life_made_by(h, STACK_PYTHON) ||
+	if (h->stage != STAGE_OUTSIDE || !life_made_by(h, STACK_PYTHON) ||
 	    !(c->m->spans.forwards || c->m->spans.backwards))
 		return false;
 	return life_tagged(h, BLOCK_GRAPH) || study_is_of_graph(c->study, h) ||
-	       (life_ended(h) && life_last_backward(c, h) <= life_first_backward(h) + 1) ||
+	       (life_ended(h) && life_last_backward(c, h) <= h->born_backward + 1) ||
 	       block_is_gathered(c, h) ||
-	       ((life_born_after_forward(h) || !c->m->spans.forwards) &&
+	       ((h->after_forward || !c->m->spans.forwards) &&
 		place_of_native(c, h) & (PLACE_COMPUTED | PLACE_CONVERTED));
 }

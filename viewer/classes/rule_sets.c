@@ -9,7 +9,7 @@
 
 static bool is_made_by_script(const struct history *h)
 {
-	return life_born_in(h, STAGE_OUTSIDE) &&
+	return h->stage == STAGE_OUTSIDE &&
 	       !life_made_by(h, STACK_PARAM | STACK_COPY | STACK_BUCKET | STACK_COLLECTIVE |
 					STACK_DATA | STACK_CLIP | STACK_LOAD | STACK_STATE |
 					STACK_CAPTURE);
@@ -25,8 +25,7 @@ static bool is_batch(struct classifier *c, const struct history *h)
 {
 	uint32_t until = life_last_backward(c, h);
 
-	return place_of_native(c, h) & PLACE_MOVED &&
-	       until <= life_first_backward(h) + BATCH_PASSES;
+	return place_of_native(c, h) & PLACE_MOVED && until <= h->born_backward + BATCH_PASSES;
 }
 
 /* Kept over at least one whole step, or for good. */
@@ -35,10 +34,10 @@ bool set_copies(struct classifier *c, const struct history *h)
 	uint32_t until = life_last_backward(c, h);
 
 	return c->m->spans.backwards && is_of_the_script(h) &&
-	       study_is_of_a_set(c->study, life_stack(h)) &&
-	       (until > life_first_backward(h) + !life_born_after_step(h) ||
-		(!life_ended(h) && (!life_first_backward(h) ||
-				    study_has_habit(c->study, life_stack(h), HABIT_KEPT_ON)))) &&
+	       study_is_of_a_set(c->study, h->block.stack) &&
+	       (until > h->born_backward + !h->after_step ||
+		(!life_ended(h) && (!h->born_backward ||
+				    study_has_habit(c->study, h->block.stack, HABIT_KEPT_ON)))) &&
 	       !(place_of_native(c, h) & (PLACE_WORKSPACE | PLACE_CAST)) && !is_batch(c, h);
 }
 
@@ -58,7 +57,7 @@ bool set_averages(struct classifier *c, const struct history *h)
 {
 	uint32_t place;
 
-	if (!study_size_is_of_weight(c->study, life_size(h)) || !set_copies(c, h))
+	if (!study_size_is_of_weight(c->study, h->block.size) || !set_copies(c, h))
 		return false;
 	place = place_of_native(c, h);
 	return is_copied(c, h) && (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
@@ -68,18 +67,18 @@ bool set_averages(struct classifier *c, const struct history *h)
  * model for at least one. */
 bool set_read(struct classifier *c, const struct history *h)
 {
-	uint32_t passes = life_last_forward(c, h) - life_first_forward(h);
+	uint32_t passes = life_last_forward(c, h) - h->born_forward;
 
-	if (!life_made_by(h, STACK_LOAD) || !life_born_in(h, STAGE_OUTSIDE) || life_ever_saved(h))
+	if (!life_made_by(h, STACK_LOAD) || h->stage != STAGE_OUTSIDE || life_ever_saved(h))
 		return false;
 	return !life_ended(h) || passes > 1 ||
-	       (passes && study_is_of_a_set(c->study, life_stack(h)));
+	       (passes && study_is_of_a_set(c->study, h->block.stack));
 }
 
 bool set_loaded_state(struct classifier *c, const struct history *h)
 {
 	(void)c;
-	return life_is_loaded_state(h);
+	return h->concluded.loaded_state;
 }
 
 /* No batch: there before the first pass, and used by pass after pass. */
@@ -87,7 +86,7 @@ bool set_loaded(struct classifier *c, const struct history *h)
 {
 	return is_made_by_script(h) && life_last_forward(c, h) > 1 &&
 	       study_is_of_many(c->study, h) &&
-	       !(c->m->spans.backwards && study_is_of_a_set(c->study, life_stack(h))) &&
+	       !(c->m->spans.backwards && study_is_of_a_set(c->study, h->block.stack)) &&
 	       is_copied(c, h);
 }
 
@@ -95,8 +94,8 @@ bool set_loaded(struct classifier *c, const struct history *h)
 bool set_cache(struct classifier *c, const struct history *h)
 {
 	return !c->m->spans.trains && is_of_the_script(h) &&
-	       life_last_forward(c, h) > life_first_forward(h) + 1 &&
-	       study_is_for_each_layer(c->study, life_stack(h)) &&
+	       life_last_forward(c, h) > h->born_forward + 1 &&
+	       study_is_for_each_layer(c->study, h->block.stack) &&
 	       !(place_of_script(c, h) & PLACE_ADAPTER) &&
 	       (place_of_native(c, h) & (PLACE_ROOM | PLACE_MOVED)) == PLACE_ROOM;
 }
@@ -108,15 +107,15 @@ bool set_copied_gradients(struct classifier *c, const struct history *h)
 {
 	uint32_t place;
 
-	if (!is_of_the_script(h) || !life_first_backward(h) || life_born_after_step(h))
+	if (!is_of_the_script(h) || !h->born_backward || h->after_step)
 		return false;
 	if (place_of_native(c, h) & (PLACE_TAKES | PLACE_RESULT))
 		return false;
 	place = place_of_script(c, h);
-	if (place & PLACE_OF_GRAD && !life_born_after_forward(h) &&
-	    life_size(h) >= c->study->largest_gradient)
+	if (place & PLACE_OF_GRAD && !h->after_forward &&
+	    h->block.size >= c->study->largest_gradient)
 		return true;
-	return study_is_of_a_set(c->study, life_stack(h)) &&
+	return study_is_of_a_set(c->study, h->block.stack) &&
 	       (place & PLACE_OF_GRAD ||
 		!(place & PLACE_READ || place_of_native(c, h) & PLACE_MOVED));
 }
@@ -124,7 +123,7 @@ bool set_copied_gradients(struct classifier *c, const struct history *h)
 /* The arithmetic of an update that the script does by itself. */
 bool set_update(struct classifier *c, const struct history *h)
 {
-	return is_of_the_script(h) && life_first_backward(h) && !life_born_after_forward(h) &&
-	       !life_ended_in_backward(h) && study_is_of_a_set(c->study, life_stack(h)) &&
+	return is_of_the_script(h) && h->born_backward && !h->after_forward &&
+	       !life_ended_in_backward(h) && study_is_of_a_set(c->study, h->block.stack) &&
 	       !(place_of_native(c, h) & PLACE_MOVED);
 }

@@ -14,11 +14,11 @@ bool tag_parameter(struct classifier *c, const struct history *h)
 		return false;
 	if (life_made_by(h, STACK_PARAM | STACK_UNSHARDED))
 		return true;
-	if (life_born_in(h, STAGE_FORWARD) || life_born_in_backward(h))
+	if (h->stage == STAGE_FORWARD || life_born_in_backward(h))
 		return false;
-	return life_leaf_passes(h) > 1 || c->m->spans.backwards <= 1 ||
+	return h->facts.leaf_passes > 1 || c->m->spans.backwards <= 1 ||
 	       place_of_script(c, h) & PLACE_PARAMETER ||
-	       (life_gradients_for(h) > 1 && life_lived_for_backwards(h, LEAF_PASSES + 1));
+	       (h->facts.arrivals > 1 && life_lived_for_backwards(h, LEAF_PASSES + 1));
 }
 
 /* What the program's own objects hold; it was asked for that while it ran (`attach`). */
@@ -47,14 +47,14 @@ bool tag_gradient(struct classifier *c, const struct history *h)
  */
 bool tag_input(struct classifier *c, const struct history *h)
 {
-	if (!life_born_in(h, STAGE_OUTSIDE) || life_made_by(h, STACK_PARAM | STACK_CACHE))
+	if (h->stage != STAGE_OUTSIDE || life_made_by(h, STACK_PARAM | STACK_CACHE))
 		return false;
 	if (life_tagged(h, BLOCK_LEAF))
 		return true;
 	if (!life_tagged(h, BLOCK_PLAIN) || life_tagged(h, BLOCK_GRAPH) ||
 	    block_is_of_graph_alone(c, h) || place_of_native(c, h) & PLACE_CAST)
 		return false;
-	return !life_born_after_forward(h) || !(place_of_native(c, h) & PLACE_COMPUTED);
+	return !h->after_forward || !(place_of_native(c, h) & PLACE_COMPUTED);
 }
 
 bool tag_saved(struct classifier *c, const struct history *h)
@@ -69,7 +69,7 @@ bool tag_packed(struct classifier *c, const struct history *h)
 {
 	if (!life_tagged(h, BLOCK_PACKED))
 		return false;
-	if (life_born_in(h, STAGE_RECOMPUTE))
+	if (h->stage == STAGE_RECOMPUTE)
 		return true;
 	return life_ended(h) ? life_ended_in_backward(h) : !life_backward_since_saved(c, h);
 }

@@ -3,9 +3,6 @@
  * What the text of a statement says of the tensor that it makes. The text is the recording's own:
  * one that has none answers without it.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "../base/word.h"
 #include "rules.h"
 

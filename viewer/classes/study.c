@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "study.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
-
 static void note_left(struct study_left *l, const struct history *h)
 {
 	enum { WORKSPACES = 2 };

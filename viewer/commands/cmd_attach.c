@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attach: what a process holds that was started without us, from PyTorch's own snapshot. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../recording/exchange.h"
 #include "../base/outfile.h"
@@ -71,15 +68,13 @@ static int show_attached(const struct exchange *x, const char *file, struct emit
 {
 	struct recording r;
 	struct row_attach row = { .file = file, .pid = (uint64_t)x->pid, .history = x->recorded };
-	char n[HUMAN_MANY];
 	int rc = import_look(&r, file, &row.events);
 
 	if (rc)
 		return rc;
 	row.notes = (struct rows_import_note){ import_note_rows(&r), import_note_row, &r.defs };
 	emit_document(out, attach, &row);
-	emit_line(out, "Process %d, %s in %s", (int)x->pid, human_many(n, row.events, "event"),
-		  file);
+	emit_line(out, "Process %d, %s in %s", (int)x->pid, MANY(row.events, "event"), file);
 	recording_close(&r);
 	return emit_json(out) ? 0 : show_report(file, out);
 }

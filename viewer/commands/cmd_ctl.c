@@ -3,13 +3,7 @@
  * ctl: controls a process that is being recorded. Requests go through its live file. A copy and
  * figures are read from its files, so that they work for a stopped process too.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,7 +13,6 @@
 #include "../../format/control.h"
 #include "../ask/command.h"
 #include "../base/proc.h"
-#include "../base/say.h"
 #include "../recording/copying.h"
 #include "../recording/running.h"
 
@@ -303,20 +296,19 @@ int check_ctl(struct ctl_options *o)
 
 static void print_stats(struct emit *out, const struct row_ctl_stats *s)
 {
-	char n[HUMAN_MAX], bytes[HUMAN_MAX], more[HUMAN_MAX];
+	char more[HUMAN_MAX];
 
-	emit_line(out, "events        %s, %.0f a second", human_count(n, s->events),
-		  s->events_per_second);
-	emit_line(out, "recording     %s, %s a second", human_bytes(bytes, s->file_bytes),
+	emit_line(out, "events        %s, %.0f a second", N(s->events), s->events_per_second);
+	emit_line(out, "recording     %s, %s a second", B(s->file_bytes),
 		  human_bytes(more, (uint64_t)s->bytes_per_second));
-	emit_line(out, "dropped       %s", human_count(n, s->dropped));
-	emit_line(out, "recorder      %s of memory, %s stack nodes",
-		  human_bytes(bytes, s->recorder_bytes), human_count(n, s->stack_nodes));
+	emit_line(out, "dropped       %s", N(s->dropped));
+	emit_line(out, "recorder      %s of memory, %s stack nodes", B(s->recorder_bytes),
+		  N(s->stack_nodes));
 	if (s->stacks_cut)
 		emit_line(out, "stacks cut    %s, as there is no room for more nodes",
-			  human_count(n, s->stacks_cut));
-	emit_line(out, "rings         %s for %s threads, the fullest at %.0f %%",
-		  human_count(n, s->rings), human_count(more, s->threads), s->fullest_ring * 100);
+			  N(s->stacks_cut));
+	emit_line(out, "rings         %s for %s threads, the fullest at %.0f %%", N(s->rings),
+		  human_count(more, s->threads), s->fullest_ring * 100);
 	if (!s->answers)
 		emit_line(out,
 			  "The process is stopped or busy: its recorder wrote nothing within a "
@@ -325,16 +317,14 @@ static void print_stats(struct emit *out, const struct row_ctl_stats *s)
 
 static void print_answer(struct emit *out, const struct request *q, const struct what *w)
 {
-	char n[HUMAN_MANY];
-
 	emit_document(out, ctl, &q->row);
 	if (emit_json(out))
 		return;
 	if (w->said)
 		emit_line(out, "Process %u: %s", q->control.pid, w->said);
 	if (q->row.has_events)
-		emit_line(out, "%s: %s of process %u", q->o->argument,
-			  human_many(n, q->row.events, "event"), q->control.pid);
+		emit_line(out, "%s: %s of process %u", q->o->argument, MANY(q->row.events, "event"),
+			  q->control.pid);
 	if (w->act == resume_it && q->row.paused)
 		emit_line(out,
 			  "The program itself has paused: there will be stacks when it resumes.");

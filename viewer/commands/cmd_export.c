@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export: a recording in the format of another tool. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/outfile.h"
+#include "../base/plain_file.h"
 #include "../export/export_events.h"
 #include "../ask/command.h"
 
@@ -63,10 +61,9 @@ static int check_table(const struct export_options *o, const struct export_forma
 
 static int check_output(const struct export_options *o)
 {
-	struct stat in, out;
+	struct stat out;
 
-	if (!stat(o->output, &out) && !stat(o->file, &in) && in.st_dev == out.st_dev &&
-	    in.st_ino == out.st_ino)
+	if (file_same(o->output, o->file))
 		return say_error(EXIT_USAGE, "the output must be another file than %s", o->file);
 	if (!lstat(o->output, &out) && !S_ISREG(out.st_mode))
 		return say_error(EXIT_USAGE,
@@ -158,7 +155,6 @@ static void print_written(struct emit *out, const struct export_options *o)
 {
 	struct row_export row;
 	struct stat st;
-	char n[HUMAN_MAX];
 
 	if (stat(o->output, &st))
 		return;
@@ -166,7 +162,7 @@ static void print_written(struct emit *out, const struct export_options *o)
 				   .format = o->to,
 				   .file_bytes = (uint64_t)st.st_size };
 	emit_document(out, export, &row);
-	emit_line(out, "%s: %s for %s", o->output, human_bytes(n, (uint64_t)st.st_size), o->to);
+	emit_line(out, "%s: %s for %s", o->output, B((uint64_t)st.st_size), o->to);
 }
 
 int run_export(const struct export_options *o, struct emit *out, struct recording *r)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* html: one page that explains a run, and needs nothing but a browser. */
-#include <stdlib.h>
-
-#include "../base/need.h"
 #include "../base/outfile.h"
 #include "../page/page.h"
 #include "../page/page_write.h"
@@ -127,13 +124,12 @@ int html_page(const struct html_options *o, uint64_t *bytes)
 
 int run_html(const struct html_options *o, struct emit *out)
 {
-	char size[HUMAN_MAX];
 	struct row_html row = { .file = o->output };
 	int rc = html_page(o, &row.bytes);
 
 	if (rc)
 		return rc;
 	emit_document(out, html, &row);
-	emit_line(out, "%s: %s, opens in any browser", row.file, human_bytes(size, row.bytes));
+	emit_line(out, "%s: %s, opens in any browser", row.file, B(row.bytes));
 	return EXIT_OK;
 }

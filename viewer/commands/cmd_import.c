@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import: a memory snapshot of PyTorch as a recording, and what the snapshot lacks. */
-#include <errno.h>
 #include <unistd.h>
 
 #include "../base/plain_file.h"
@@ -15,14 +14,13 @@ static int print_import(struct emit *out, const struct import_options *o)
 	static const struct text_column columns[] = { TEXT_COLUMN("", import_note_text, 2, -1) };
 	struct recording r;
 	struct row_import row = { .file = o->output };
-	char n[HUMAN_MANY];
 	int rc = import_look(&r, o->output, &row.events);
 
 	if (rc)
 		return rc;
 	row.notes = (struct rows_import_note){ import_note_rows(&r), import_note_row, &r.defs };
 	emit_document(out, import, &row);
-	emit_line(out, "%s: %s", o->output, human_many(n, row.events, "event"));
+	emit_line(out, "%s: %s", o->output, MANY(row.events, "event"));
 	emit_columns(out, import_note, &row.notes, columns, 0);
 	recording_close(&r);
 	return rc;

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lake, the tables of many recordings: collect, compact, regressions, dashboard, sql. */
-#include <ctype.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "../../format/version.h"
 #include "../ask/command.h"
 #include "../base/asset.h"
 #include "../base/emit_json.h"
-#include "../base/need.h"
 #include "../base/outfile.h"
 #include "../handover/lake.h"
 #include "../handover/lake_files.h"
@@ -143,21 +140,20 @@ static int fill_page(struct page_text *text, const struct dashboard_options *o, 
 	rc = question_ask(&q);
 	fputs("]}", p.f);
 	fclose(p.f);
-	text->rest = need_copy("{}", 2);
+	text->rest = need_text("{}");
 	text->rest_len = 2;
 	return rc;
 }
 
 static int write_dashboard(struct emit *out, struct outfile *file, const struct page_text *text)
 {
-	char size[HUMAN_MAX];
 	struct row_dashboard row = { .file = file->path };
 	int rc = page_commit(file, text, &row.bytes);
 
 	if (rc)
 		return rc;
 	emit_document(out, dashboard, &row);
-	emit_line(out, "%s: %s", file->path, human_bytes(size, row.bytes));
+	emit_line(out, "%s: %s", file->path, B(row.bytes));
 	return 0;
 }
 

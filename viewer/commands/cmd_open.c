@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open: the page of html in a folder of its own, and the browser on it. */
-#include <stdlib.h>
-
 #include "../base/folder.h"
 #include "../ask/command.h"
 

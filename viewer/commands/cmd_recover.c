@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recover: what can be read of a recording, and of the live file beside it, as a new whole file. */
-#include <inttypes.h>
-
 #include "../recording/copying.h"
 #include "../ask/command.h"
 
@@ -13,11 +11,10 @@ static void print_copy(struct emit *out, const struct recording *r, uint64_t eve
 					 .live_events = r->info->live_events,
 					 .damaged_blocks = r->info->damaged_blocks,
 					 .skipped_bytes = r->info->skipped_bytes };
-	char n[HUMAN_MANY];
 
 	emit_document(out, recover, &row);
 	emit_line(out, "%s: %s, %" PRIu64 " of them from the live file", o->output,
-		  human_many(n, events, "event"), r->info->live_events);
+		  MANY(events, "event"), r->info->live_events);
 	if (r->info->damaged_blocks || r->info->skipped_bytes)
 		emit_line(out,
 			  "lost: damaged blocks: %" PRIu64 ", bytes that belong to none: %" PRIu64,

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run: starts a program with the recording library preloaded, on a simulated device if wanted. */
 #include <glob.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,9 +8,7 @@
 #include "../../format/environment.h"
 #include "../answers/values.h"
 #include "../ask/command.h"
-#include "../base/need.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
 #include "../base/shell.h"
 #include "../oom/oom_ranks.h"
 #include "../oom/summary.h"
@@ -53,28 +45,13 @@ static bool folder_has(const char *folder, size_t len, const char *package)
 	return has;
 }
 
-/* The first folder of the PATH that has the program. */
-static bool path_has(const char *program, const char *package)
-{
-	char file[PATH_MAX];
-	const char *path = getenv("PATH");
-
-	for (size_t n; path && *path; path += n + (path[n] == ':')) {
-		n = strcspn(path, ":");
-		snprintf(file, sizeof(file), "%.*s/%s", (int)n, path, program);
-		if (!access(file, X_OK))
-			return folder_has(path, n, package);
-	}
-	return false;
-}
-
 static bool has_package(const char *program, const char *package)
 {
 	static const char *const roots[] = { "VIRTUAL_ENV", "CONDA_PREFIX" };
-	const char *slash = strrchr(program, '/');
 	char bin[PATH_MAX];
 
-	if (slash ? folder_has(program, slash - program, package) : path_has(program, package))
+	if (run_program_path(program, bin) &&
+	    folder_has(bin, (size_t)(strrchr(bin, '/') - bin), package))
 		return true;
 	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
 		if (getenv(roots[i])) {
@@ -396,20 +373,20 @@ static void emit_run(const struct run_result *f, int code, const struct values *
 static void tell_files(const struct run_result *f)
 {
 	const char *folder = run_ranks_folder(&f->ranks);
-	char n[HUMAN_MANY], more[64] = "", word[SHELL_WORD];
+	char more[64] = "", word[SHELL_WORD];
 
 	if (folder) {
 		say_note("%" PRIu64 " recordings of %u ranks in %s, %s has the most events (%s); "
 			 "next: gpumemtrace report %s",
-			 f->files, f->ranks.count, folder, f->path, human_count(n, f->events),
+			 f->files, f->ranks.count, folder, f->path, N(f->events),
 			 shell_word(folder, word));
 		return;
 	}
 	if (f->files > 1)
 		snprintf(more, sizeof(more), " and %" PRIu64 " more file%s", f->files - 1,
 			 f->files > 2 ? "s" : "");
-	say_note("%s%s, %s; next: gpumemtrace report %s", f->path, more,
-		 human_many(n, f->events, "event"), shell_word(f->path, word));
+	say_note("%s%s, %s; next: gpumemtrace report %s", f->path, more, MANY(f->events, "event"),
+		 shell_word(f->path, word));
 }
 
 static void tell_run(const struct run_result *f, int code, const struct values *values)

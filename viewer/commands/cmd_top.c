@@ -3,14 +3,8 @@
  * top: the memory that a running process holds now, refreshed repeatedly. Each frame reads on in
  * the recording; a frame that took long is followed by a longer wait.
  */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -18,10 +12,9 @@
 #include "../answers/holders.h"
 #include "../ask/command.h"
 #include "../base/arithmetic.h"
-#include "../base/emit_json.h"
 #include "../base/machine.h"
-#include "../base/need.h"
 #include "../base/now.h"
+#include "../base/sorted.h"
 #include "../handover/lake.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
@@ -126,8 +119,7 @@ static int more_blocks(const void *a, const void *b)
 {
 	const struct holder *x = a, *y = b;
 
-	return x->blocks != y->blocks ? (x->blocks < y->blocks ? 1 : -1)
-				      : (x->bytes < y->bytes) - (x->bytes > y->bytes);
+	return ORDER(y->blocks, x->blocks) ?: ORDER(y->bytes, x->bytes);
 }
 
 static void open_view(const struct emit *out, struct top_view *v)
@@ -178,11 +170,8 @@ static bool top_line_row(void *ctx, size_t i, struct row_line *row)
 static bool top_class_row(void *ctx, size_t i, struct row_class_line *row)
 {
 	const struct top_view *v = ctx;
-	const struct holder *h = &v->holders.items[v->from + i];
 
-	*row = (struct row_class_line){
-		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
-	};
+	*row = holder_line(&v->holders.items[v->from + i]);
 	return true;
 }
 
@@ -243,7 +232,7 @@ static void print_steps(struct emit *out, const struct top_view *v)
 	static const char *const heights[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 	const struct step *steps = v->f.timeline.steps.items;
 	size_t n = step_now(v), from = n > CURVE ? n - CURVE + 1 : 1, whole = n;
-	char curve[CURVE * 4] = "", left[HUMAN_MAX], low[HUMAN_MAX], high[HUMAN_MAX];
+	char curve[CURVE * 4] = "", left[HUMAN_MAX];
 	uint64_t most = 0, least = UINT64_MAX;
 
 	while (whole && !steps[whole].ended)
@@ -256,8 +245,7 @@ static void print_steps(struct emit *out, const struct top_view *v)
 		strcat(curve, heights[7 * (steps[i].extent.peak - least) / (most - least + 1)]);
 	if (whole > 1)
 		emit_line(out, "Peaks since step %zu %s %s to %s, step %zu left %s%s", from, curve,
-			  human_bytes(low, least), human_bytes(high, most), whole,
-			  steps[whole].extent.growth < 0 ? "-" : "+",
+			  B(least), B(most), whole, steps[whole].extent.growth < 0 ? "-" : "+",
 			  human_bytes(left, (uint64_t)llabs(steps[whole].extent.growth)));
 }
 
@@ -303,19 +291,18 @@ static void bar(struct emit *out, unsigned category, uint64_t bytes, uint64_t al
 static void classes(struct emit *out, const struct top_view *v)
 {
 	const struct snapshot *s = &v->shot;
-	char b[HUMAN_MAX], p[HUMAN_MAX];
 
 	for (unsigned c = 0; c < CATEGORIES; c++) {
 		if (!s->bytes[c])
 			continue;
-		emit_raw(out, "  %-21s %10s %5s  ", category_words(c), human_bytes(b, s->bytes[c]),
-			 human_share(p, s->bytes[c], s->moment.bytes));
+		emit_raw(out, "  %-21s %10s %5s  ", category_words(c), B(s->bytes[c]),
+			 PERCENT(s->bytes[c], s->moment.bytes));
 		bar(out, c, s->bytes[c], s->moment.bytes);
 		emit_raw(out, "\n");
 	}
 	if (s->moment.reserved > s->moment.bytes)
 		emit_line(out, "  %-21s %10s", "cached, not in use",
-			  human_bytes(b, s->moment.reserved - s->moment.bytes));
+			  B(s->moment.reserved - s->moment.bytes));
 	emit_line(out, "%s", "");
 }
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "completions.h"
 
-#include <string.h>
-
-#include "../base/say.h"
-
 struct shell {
 	const char *name;
 	void (*print)(FILE *out, const struct command *const *commands, size_t count);

@@ -2,9 +2,6 @@
 /* Scripts that let a shell complete commands and options, made from the commands' own tables. */
 #pragma once
 
-#include <stddef.h>
-#include <stdio.h>
-
 #include "../ask/command.h"
 
 /* shell: "bash" or "zsh"; else a sentence is said. An exit code. */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import_made.h"
 
-#include <string.h>
-
 #include "../base/outfile.h"
 #include "../recording/import.h"
-#include "../recording/recording.h"
 
 int import_make(const char *snapshot, const char *output)
 {

@@ -4,9 +4,6 @@
  * there are stands in commands.def; what each one does, in its own cmd_NAME.c.
  */
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../format/version.h"
 #include "../handover/lake_work.h"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison of two runs. Ranks are matched by number, each pair is compared like two recordings,
  * and the pair whose memory grew most is shown in full. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/bytes.h"
-#include "../base/need.h"
 #include "../ranks/ranks_print.h"
 #include "of_pairs.h"
 #include "rank_choice.h"
@@ -96,7 +91,7 @@ static void note_pair(void *ctx, size_t i, const struct ranks_result *result)
 		ranks_print_row(p->out, &p->table.rows[i], result);
 	if (p->table.rows[i].fine && result->rc) {
 		free(p->table.rows[i].error);
-		p->table.rows[i].error = need_copy(result->error, strlen(result->error));
+		p->table.rows[i].error = need_text(result->error);
 	}
 }
 

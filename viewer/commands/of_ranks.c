@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "of_ranks.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "../base/need.h"
 #include "../base/shell.h"
 #include "../classes/classify.h"
 #include "../ranks/ranks_find.h"

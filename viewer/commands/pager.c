@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pager.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/emit_json.h"
 #include "../base/machine.h"
-#include "../base/need.h"
-#include "../base/say.h"
 
 static struct {
 	FILE *file;

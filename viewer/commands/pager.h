@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include <stdio.h>
+#include "../base/usual.h"
 
 /* The file for output: stdout itself if nothing is to be paged. */
 FILE *pager_open(void);

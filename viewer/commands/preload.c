@@ -2,13 +2,8 @@
 #include "preload.h"
 
 #include <dlfcn.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/proc.h"
-#include "../base/say.h"
 
 /* Relative to the folder of this program: a build folder, an installation. */
 static const char *const places[] = { "", "../lib/", "../lib/gpumemtrace/", "build/" };

@@ -2,7 +2,7 @@
 /* Paths of this installation's libraries, and the environment that loads them. */
 #pragma once
 
-#include <stdbool.h>
+#include "../base/usual.h"
 
 /* Prepends to LD_PRELOAD and, for the simulated device, to LD_LIBRARY_PATH. Returns 0, or
  * EXIT_UNREADABLE after an error message. */

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank_choice.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
-
 /* "ranks 0-3", or the names of files. */
 static const char *all_words(const struct ranks_run *run, char *buf, size_t room)
 {

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run_output.h"
 
-#include <ctype.h>
 #include <glob.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../../format/rank.h"
-#include "../../format/reader.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
 #include "../recording/running.h"
 
 #define GMT    ".gmt"
@@ -154,35 +147,14 @@ static bool matches(const char *names, size_t length, const char *s, long *pid)
 
 /* ---- clearing ---- */
 
-struct old {
-	bool recording, running;
-	long pid;
-};
-
-static struct old look_at_old_file(const char *path)
-{
-	struct old old = { .pid = 0 };
-	int err = 0;
-	struct gmt_reader *r = gmt_reader_open(path, &err);
-
-	if (!r)
-		return old;
-	old.recording = true;
-	old.pid = (long)gmt_reader_info(r)->pid;
-	old.running = !gmt_reader_info(r)->clean_end && running_maps(old.pid, path);
-	gmt_reader_close(r);
-	return old;
-}
-
 static int clear_own(const char *names, const char *path)
 {
-	struct old old;
+	struct gmt_reader_info old;
 	long pid;
 
 	if (!matches(names, length_of_name(names), path, &pid))
 		return 0;
-	old = look_at_old_file(path);
-	if (old.running || (pid && (!old.recording || old.pid != pid)))
+	if (running_writer(path) || (pid && (!running_info(path, &old) || old.pid != pid)))
 		return 0;
 	return outfile_clear(path);
 }
@@ -238,6 +210,6 @@ int run_output_clear(const char *absolute)
 	if (strchr(names, DIGITS))
 		rc = check_folder(names);
 	else
-		rc = look_at_old_file(names).running ? 0 : outfile_clear(names);
+		rc = running_writer(names) ? 0 : outfile_clear(names);
 	return rc ? rc : clear_all(absolute, names);
 }

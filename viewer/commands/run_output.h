@@ -2,7 +2,7 @@
 /* Where `run` has its program record to, and what lies there from before. */
 #pragma once
 
-#include <limits.h>
+#include "../base/usual.h"
 
 #define RUN_OUTPUT "gpumemtrace.%p.gmt" /* where it is not said */
 

@@ -2,23 +2,16 @@
 #include "run_program.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/plain_file.h"
-#include "../base/say.h"
 
 static const int passed_on[] = { SIGINT,  SIGTERM, SIGHUP,   SIGQUIT,
 				 SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT };
@@ -124,7 +117,7 @@ int child_signal(void)
 #define OWN_MACHINE EM_AARCH64
 #endif
 
-static bool find_in_path(const char *name, char path[PATH_MAX])
+bool run_program_path(const char *name, char path[PATH_MAX])
 {
 	const char *folders = getenv("PATH");
 
@@ -205,7 +198,7 @@ static bool is_missing(const char *name, char *text, size_t room)
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (!find_in_path(name, path))
+	if (!run_program_path(name, path))
 		errno = ENOENT;
 	else if (stat(path, &st) || access(path, X_OK))
 		;
@@ -222,7 +215,7 @@ bool run_program_obstacle(const char *name, char *text, size_t room)
 	char path[PATH_MAX];
 	const char *why;
 
-	if (!find_in_path(name, path))
+	if (!run_program_path(name, path))
 		return false;
 	follow_script(path);
 	why = look_at_rights(path);

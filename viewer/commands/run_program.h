@@ -2,8 +2,10 @@
 /* Properties of a program file that matter for the preload. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "../base/usual.h"
+
+/* Where a shell finds the program; false: nowhere in the PATH. */
+bool run_program_path(const char *name, char path[PATH_MAX]);
 
 /* Whether the loader would ignore the preload for this program (a name as in a shell); if so, why,
  * as a sentence. */

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run_result.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../format/reader.h"
 #include "../../format/runnotes.h"
-#include "../base/need.h"
 #include "../ranks/ranks_look.h"
+#include "../recording/running.h"
 #include "run_output.h"
 #include "run_program.h"
 
@@ -43,7 +36,7 @@ static void run_ranks_note(struct run_ranks *r, const char *path)
 {
 	struct rank_file f;
 
-	ranks_look(&f, need_copy(path, strlen(path)));
+	ranks_look(&f, need_text(path));
 	if (f.rank >= 0 && f.rank < RUN_RANKS_MOST)
 		note_rank(r, f.rank);
 	ranks_look_free(&f);
@@ -83,25 +76,21 @@ void run_result_listen(void)
 static void add_path(struct run_result *r, const char *path)
 {
 	r->paths = need_grow(r->paths, &r->path_room, r->files + 1, sizeof(*r->paths));
-	r->paths[r->files++] = need_copy(path, strlen(path));
+	r->paths[r->files++] = need_text(path);
 	r->paths[r->files] = NULL;
 }
 
 static void look_at_noted(struct run_result *r, const char *path)
 {
-	int err;
-	struct gmt_reader *reader = gmt_reader_open(path, &err);
-	uint64_t events;
+	struct gmt_reader_info info;
 
-	if (!reader)
+	if (!running_info(path, &info))
 		return;
-	events = gmt_reader_info(reader)->last_seq;
-	gmt_reader_close(reader);
 	path = run_output_short(path);
 	run_ranks_note(&r->ranks, path);
 	add_path(r, path);
-	if (r->files == 1 || events > r->events) {
-		r->events = events;
+	if (r->files == 1 || info.last_seq > r->events) {
+		r->events = info.last_seq;
 		snprintf(r->path, sizeof(r->path), "%s", path);
 	}
 }

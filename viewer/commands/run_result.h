@@ -2,9 +2,8 @@
 /* The result of a program that `run` started: its recordings, or why there is none. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "../base/usual.h"
+
 #include <time.h>
 
 /* Whether the recordings that `run` found are the ranks of one run, so that it can suggest their

@@ -2,16 +2,9 @@
 #include "searches.h"
 
 #include <dlfcn.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../advise/advise.h"
-#include "../ask/command.h"
 #include "../base/folder.h"
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../handover/question.h"
 #include "preload.h"
 #include "run_program.h"
@@ -96,6 +89,22 @@ static int simcards_find(const char *names, struct card **cards, size_t *count)
 	return rc;
 }
 
+#define CARD "h100-80g" /* where none is named */
+
+/* Begins a question about these cards, or the first of them. Returns 0, or an exit code after one
+ * error message. */
+static int begin_search(struct question *q, const char *what, const char *names, bool all)
+{
+	struct card *cards;
+	size_t count;
+	int rc = simcards_find(names, &cards, &count);
+
+	if (!rc)
+		search_begin(q, what, cards, all ? count : 1);
+	free(cards);
+	return rc;
+}
+
 /* fit: which cards a program fits, with which settings, by running it on simulated ones. */
 
 int check_fit(struct fit_options *o)
@@ -109,26 +118,21 @@ int run_fit(const struct fit_options *o, struct emit *out)
 {
 	struct question q = { .out = out, .command = run_program_python(o->command) };
 	char why[PATH_MAX + 256];
-	struct card *cards = NULL;
-	size_t count;
-	int rc = simcards_find(o->cards, &cards, &count);
+	int rc = begin_search(&q, "fit", o->cards, true);
 
-	if (!rc) {
-		search_begin(&q, "fit", cards, count);
-		question_list(&q, "vary", o->vary);
-		question_text(&q, "folder", o->output);
-		question_number(&q, "steps", (double)o->steps);
-		question_number(&q, "to_end", o->to_end);
-		question_number(&q, "max_time", (double)o->max_time);
-		question_number(&q, "jobs", (double)o->jobs);
-		if (o->ranks)
-			question_text(&q, "ranks", o->ranks);
-		if (run_program_fails(q.command[0], why, sizeof(why)))
-			question_text(&q, "obstacle", why);
-		rc = question_ask(&q);
-	}
-	free(cards);
-	return rc;
+	if (rc)
+		return rc;
+	question_list(&q, "vary", o->vary);
+	question_text(&q, "folder", o->output);
+	question_number(&q, "steps", (double)o->steps);
+	question_number(&q, "to_end", o->to_end);
+	question_number(&q, "max_time", (double)o->max_time);
+	question_number(&q, "jobs", (double)o->jobs);
+	if (o->ranks)
+		question_text(&q, "ranks", o->ranks);
+	if (run_program_fails(q.command[0], why, sizeof(why)))
+		question_text(&q, "obstacle", why);
+	return question_ask(&q);
 }
 
 /* bisect: the commit that raised the peak. */
@@ -148,33 +152,27 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 	const struct amount *limit = absolute ? &o->max_peak.amount : &o->fail_above.amount;
 	struct question q = { .out = out, .command = run_program_python(o->command) };
 	char value[32];
-	struct card *cards = NULL;
-	size_t count;
 	int rc = check_limits(o);
 
 	if (!rc)
-		rc = simcards_find(o->sim ? o->sim : "h100-80g", &cards, &count);
-	if (!rc) {
-		search_begin(&q, "bisect", cards, 1);
-		question_text(&q, "good", o->good);
-		question_text(&q, "bad", o->bad);
-		question_text(&q, "folder", o->output);
-		question_number(&q, "steps", (double)o->steps);
-		snprintf(value, sizeof(value), "%.17g", limit->value);
-		question_text(&q, "limit", value);
-		question_number(&q, "percent", limit->percent);
-		question_number(&q, "absolute", absolute);
-		rc = question_ask(&q);
-	}
-	free(cards);
-	return rc;
+		rc = begin_search(&q, "bisect", o->sim ? o->sim : CARD, false);
+	if (rc)
+		return rc;
+	question_text(&q, "good", o->good);
+	question_text(&q, "bad", o->bad);
+	question_text(&q, "folder", o->output);
+	question_number(&q, "steps", (double)o->steps);
+	snprintf(value, sizeof(value), "%.17g", limit->value);
+	question_text(&q, "limit", value);
+	question_number(&q, "percent", limit->percent);
+	question_number(&q, "absolute", absolute);
+	return question_ask(&q);
 }
 
 /* Runs of a program on a simulated card for `advise`: unchanged, and with each change that needs no
  * edit of the program. */
 
 #define ALLOCATOR "PYTORCH_CUDA_ALLOC_CONF"
-#define CARD	  "h100-80g"
 
 /* Settings that are tried with every program. */
 static char *const always[] = { (char *)"env:CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8" };
@@ -196,19 +194,14 @@ static int perform_runs(const struct advise_runs *r, char *const *tries, const c
 			void (*run)(void *ctx, struct json run), void *ctx)
 {
 	struct question q = { .result = run, .ctx = ctx, .command = r->command };
-	struct card *cards = NULL;
-	size_t count;
-	int rc = simcards_find(r->card ? r->card : CARD, &cards, &count);
+	int rc = begin_search(&q, "runs", r->card ? r->card : CARD, false);
 
-	if (!rc) {
-		search_begin(&q, "runs", cards, 1);
-		question_list(&q, "tries", tries);
-		question_text(&q, "folder", folder);
-		question_number(&q, "steps", (double)r->steps);
-		rc = question_ask(&q);
-	}
-	free(cards);
-	return rc;
+	if (rc)
+		return rc;
+	question_list(&q, "tries", tries);
+	question_text(&q, "folder", folder);
+	question_number(&q, "steps", (double)r->steps);
+	return question_ask(&q);
 }
 
 static void take_recording(void *ctx, struct json run)
@@ -217,7 +210,7 @@ static void take_recording(void *ctx, struct json run)
 	char path[PATH_MAX];
 
 	json_string(json_member(run, "recording"), path, sizeof(path));
-	r->recording = need_copy(path, strlen(path));
+	r->recording = need_text(path);
 }
 
 static int run_unchanged(struct advise_runs *r)
@@ -284,7 +277,7 @@ static void take_try(void *ctx, struct json run)
 static void add_try(struct tries *t, const char *text)
 {
 	t->texts = need_grow(t->texts, &t->room, t->count + 1, sizeof(*t->texts));
-	t->texts[t->count++] = need_copy(text, strlen(text));
+	t->texts[t->count++] = need_text(text);
 	t->texts[t->count] = NULL;
 }
 

@@ -6,8 +6,6 @@
  */
 #include "diff.h"
 
-#include <stdlib.h>
-
 /* Nothing grows if the last step ends like the first one. */
 static void find_leaks(struct diff_side *s)
 {

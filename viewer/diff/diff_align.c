@@ -5,10 +5,7 @@
  * matched functions keep their order: the alignment with the most in common is used, by the calls
  * of each line.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
+#include "../base/sorted.h"
 #include "diff.h"
 
 #define LINES_MOST 1500 /* of one function; lines beyond are paired by number */
@@ -36,9 +33,7 @@ static int by_line(const void *a, const void *b, void *ctx)
 	const struct diff_place *x = &sorting->places[*(const uint32_t *)a];
 	const struct diff_place *y = &sorting->places[*(const uint32_t *)b];
 
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	return x->line < y->line ? -1 : x->line > y->line;
+	return ORDER(x->function, y->function) ?: ORDER(x->line, y->line);
 }
 
 static void shelf_make(struct shelf *s, struct diff_side *side)
@@ -160,11 +155,7 @@ static int by_score(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
-	if (x->score != y->score)
-		return x->score < y->score ? 1 : -1;
-	if (x->old != y->old)
-		return x->old < y->old ? -1 : 1;
-	return x->new < y->new ? -1 : x->new > y->new;
+	return ORDER(y->score, x->score) ?: ORDER(x->old, y->old) ?: ORDER(x->new, y->new);
 }
 
 static void match_functions(struct shelf *o, struct shelf *n)
@@ -180,8 +171,7 @@ static void match_functions(struct shelf *o, struct shelf *n)
 				continue;
 			*need_item(all, count, room) = (struct candidate){ i, j, s };
 		}
-	if (count)
-		qsort(all, count, sizeof(*all), by_score);
+	SORT(all, count, by_score);
 	for (size_t k = 0; k < count; k++) {
 		if (o->partner[all[k].old] || n->partner[all[k].new])
 			continue;

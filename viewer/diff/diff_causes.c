@@ -7,10 +7,7 @@
  */
 #include "diff_causes.h"
 
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/ending.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pairs that differ are put together to one finding, which is named after one of them. */
-#include <stdlib.h>
-
-#include "../base/need.h"
 #include "diff.h"
 
 int64_t diff_delta(const struct diff_pair *p)

@@ -2,11 +2,7 @@
 /* A comparison as a document: what JSON, text and Markdown print. */
 #include "diff_document.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
-#include "diff.h"
+#include "../base/sorted.h"
 
 /* Bytes alive at the compared moments by module and by line, the greatest change first. */
 
@@ -16,11 +12,8 @@ static int by_change(const void *a, const void *b)
 	const struct diff_group *x = a, *y = b;
 	uint64_t v = diff_apart(x->bytes_old, x->bytes_new);
 	uint64_t w = diff_apart(y->bytes_old, y->bytes_new);
-	int names = strcmp(x->module, y->module);
 
-	if (v != w)
-		return v < w ? 1 : -1;
-	return names ? names : x->order < y->order ? -1 : x->order > y->order;
+	return ORDER(w, v) ?: strcmp(x->module, y->module) ?: ORDER(x->order, y->order);
 }
 
 /* The key of a class and line, independent of the callers. */
@@ -92,8 +85,7 @@ struct diff_groups diff_group(const struct diff *d, enum diff_by by)
 	for (size_t i = 0; i < d->pair_count; i++)
 		add_pair(&g, d, &d->pairs[i]);
 	map_free(&g.known);
-	if (g.out.count)
-		qsort(g.out.items, g.out.count, sizeof(*g.out.items), by_change);
+	SORT(g.out.items, g.out.count, by_change);
 	return g.out;
 }
 

@@ -4,10 +4,7 @@
  * sequence.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "diff_causes.h"
 
@@ -70,8 +67,7 @@ static void add_sizes(struct sizes *s, const uint64_t *items, uint64_t count)
 
 static void sort_sizes(struct sizes *s)
 {
-	if (s->count)
-		qsort(s->items, s->count, sizeof(*s->items), sorted_numbers);
+	SORT(s->items, s->count, sorted_numbers);
 }
 
 /* Removes sizes that occur on both sides, wherever those parameters were made. */

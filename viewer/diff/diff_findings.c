@@ -5,10 +5,8 @@
  * another phase.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/need.h"
+#include "../base/sorted.h"
 #include "diff_causes.h"
 
 /*
@@ -51,9 +49,7 @@ static int by_score(const void *a, const void *b)
 {
 	const struct move *x = a, *y = b;
 
-	if (x->score != y->score)
-		return x->score < y->score ? 1 : -1;
-	return x->gone + x->new < y->gone + y->new ? -1 : x->gone + x->new > y->gone + y->new;
+	return ORDER(y->score, x->score) ?: ORDER(x->gone + x->new, y->gone + y->new);
 }
 
 static double score_of(const struct diff *d, const struct diff_pair *gone,
@@ -86,8 +82,7 @@ static struct diff_finding *find_moves(struct diff *d)
 				*need_item(all, count, room) =
 					(struct move){ i, j,
 						       score_of(d, &d->pairs[i], &d->pairs[j]) };
-	if (count)
-		qsort(all, count, sizeof(*all), by_score);
+	SORT(all, count, by_score);
 	for (size_t k = 0; k < count; k++) {
 		if (d->pairs[all[k].gone].finding || d->pairs[all[k].new].finding)
 			continue;
@@ -270,13 +265,8 @@ static int by_weight(const void *a, const void *b, void *ctx)
 {
 	const struct diff_finding *x = a, *y = b;
 	double v = weight(ctx, x), w = weight(ctx, y);
-	unsigned first = rank(x), second = rank(y);
 
-	if (first != second)
-		return first < second ? -1 : 1;
-	if (v != w)
-		return v < w ? 1 : -1;
-	return x->pair < y->pair ? -1 : 1;
+	return ORDER(rank(x), rank(y)) ?: ORDER(w, v) ?: x->pair < y->pair ? -1 : 1;
 }
 
 /* Placed second, because the first finding is the reason for the move. */

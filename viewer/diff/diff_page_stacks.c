@@ -4,9 +4,6 @@
  * one node, even if they moved. Paired blocks are at the path of the new version, so that only new
  * or gone paths have nodes of one side.
  */
-#include <stdlib.h>
-
-#include "../base/need.h"
 #include "diff_page.h"
 
 enum { NODES = 40000, ROWS = 40000 };

@@ -6,10 +6,8 @@
  * which side is the old one. If classes cannot be compared, a pair is a line with all its classes.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/need.h"
+#include "../base/sorted.h"
 #include "diff.h"
 
 #define TRIED_MOST (1u << 20) /* candidate pairs per key; beyond that rows are paired in order */
@@ -276,11 +274,7 @@ static int by_score(const void *a, const void *b)
 	const struct choice *x = a, *y = b;
 	size_t low = x->old < x->new ? x->old : x->new, other = y->old < y->new ? y->old : y->new;
 
-	if (x->score != y->score)
-		return x->score < y->score ? 1 : -1;
-	if (low != other)
-		return low < other ? -1 : 1;
-	return x->old + x->new < y->old + y->new ? -1 : x->old + x->new > y->old + y->new;
+	return ORDER(y->score, x->score) ?: ORDER(low, other) ?: ORDER(x->old + x->new, y->old + y->new);
 }
 
 static void pair_in_order(struct diff *d, const struct group *g, unsigned like)
@@ -342,16 +336,14 @@ static int by_time(const void *a, const void *b, void *ctx)
 	const struct free_row *x = a, *y = b;
 	uint64_t v = rows[x->row].first_seq, w = rows[y->row].first_seq;
 
-	return v < w ? -1 : v > w;
+	return ORDER(v, w);
 }
 
 static int by_key(const void *a, const void *b)
 {
 	const struct free_row *x = a, *y = b;
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->nth < y->nth ? -1 : x->nth > y->nth;
+	return ORDER(x->key, y->key) ?: ORDER(x->nth, y->nth);
 }
 
 static void put_in_order(struct free_rows *out, struct diff_side *s)
@@ -381,8 +373,7 @@ static void keep_free(struct free_rows *f, const struct diff *d, unsigned like,
 		out->items[out->count] = f->items[i];
 		out->items[out->count++].key = key_of(d, f->side, row, like);
 	}
-	if (out->count)
-		qsort(out->items, out->count, sizeof(*out->items), by_key);
+	SORT(out->items, out->count, by_key);
 }
 
 static size_t same_key(const struct free_rows *f, size_t at)

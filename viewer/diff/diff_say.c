@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A finding as one sentence: the change, its bytes, its place (diff_causes.def). */
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../model/optimizers.h"
 #include "../recording/owner_words.h"
 #include "diff.h"
@@ -35,14 +31,13 @@
 /* "2 times", "1/8". */
 static const char *sentence_times(char buf[SENTENCE_TIMES], double factor)
 {
-	char n[HUMAN_MAX];
 	double inverse = factor > 0 ? 1 / factor : 0;
 	bool part = inverse > 1.9 && fabs(inverse - round(inverse)) < 0.005;
 
 	if (factor >= 99.95)
-		snprintf(buf, SENTENCE_TIMES, "%s times", human_count(n, (uint64_t)(factor + 0.5)));
+		snprintf(buf, SENTENCE_TIMES, "%s times", N((uint64_t)(factor + 0.5)));
 	else if (inverse > 100 || part)
-		snprintf(buf, SENTENCE_TIMES, "1/%s", human_count(n, (uint64_t)(inverse + 0.5)));
+		snprintf(buf, SENTENCE_TIMES, "1/%s", N((uint64_t)(inverse + 0.5)));
 	else
 		snprintf(buf, SENTENCE_TIMES, "%.3g times", factor);
 	return buf;

@@ -3,9 +3,6 @@
  * Recording settings of the two sides. If only one has stacks, or autograd's tags, a difference of
  * classes or lines may come from the recordings and not from the programs.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "diff.h"
 
 enum recorded { UNKNOWN, RECORDED, NOT_RECORDED };

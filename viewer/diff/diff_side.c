@@ -3,14 +3,9 @@
  * moment. */
 #include "diff_side.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../answers/unused.h"
-#include "../base/need.h"
 #include "../base/sorted.h"
-#include "../moments/instant.h"
+#include "../moments/timeline.h"
 
 /*
  * Call paths of one recording: functions, lines and paths, each once. Frames of the framework are

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison as text: the peak, the findings, tables, the two sides. On a terminal the sides come
  * first. In Markdown, for a comment on a pull request, they are folded together with the tables. */
-
-#include <ctype.h>
-
 #include "diff_document.h"
 
 #define WIDTH 79

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words shared by all forms of a comparison: names, changes, the sides, the peak in one
  * sentence. */
-#include <string.h>
-
 #include "../answers/parts.h"
 #include "../base/human.h"
 #include "diff.h"
@@ -36,12 +34,10 @@ const char *diff_change(char buf[48], uint64_t before, uint64_t after)
 
 const char *diff_percent(char buf[48], uint64_t before, uint64_t after)
 {
-	char b[HUMAN_MAX];
-
 	if (!before || before == after)
 		return "";
 	if (after / before >= 100)
-		snprintf(buf, 48, "%s times", human_count(b, after / before));
+		snprintf(buf, 48, "%s times", N(after / before));
 	else
 		snprintf(buf, 48, "%+.1f %%",
 			 100 * ((double)after - (double)before) / (double)before);
@@ -73,12 +69,12 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 {
 	enum phase before = diff_phase_at(&d->old, d->old.peak_seq);
 	enum phase after = diff_phase_at(&d->new, d->new.peak_seq);
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[48], p[48] = "";
+	char c[48], p[48] = "";
 	const char *percent = diff_percent(p, d->old.peak, d->new.peak);
 
 	size_t n = (size_t)snprintf(
-		buf, room, "Peak %s -> %s: %s%s%s%s", human_apart(a, d->old.peak, d->new.peak),
-		human_apart(b, d->new.peak, d->old.peak), diff_change(c, d->old.peak, d->new.peak),
+		buf, room, "Peak %s -> %s: %s%s%s%s", B_APART(d->old.peak, d->new.peak),
+		B_APART(d->new.peak, d->old.peak), diff_change(c, d->old.peak, d->new.peak),
 		percent[0] ? " (" : "", percent, percent[0] ? ")" : "");
 
 	if (before != after)

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arrow.h"
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
-
 /* of a number, or of a text's offset */
 static unsigned arrow_bytes(enum arrow_type type)
 {
@@ -135,58 +128,46 @@ bool arrow_row(struct arrow_batch *b)
 
 #define FLATBUFFER_FIELDS 8
 
-struct flatbuffer {
-	uint8_t *p;
-	size_t len, room;
-};
-
 /* Positions of a table's fields. */
 struct flatbuffer_table {
 	size_t field[FLATBUFFER_FIELDS];
 };
 
-static void flatbuffer_add_number(struct flatbuffer *b, uint64_t value, unsigned bytes)
+static void flatbuffer_add_number(struct bytes *b, uint64_t value, unsigned bytes)
 {
-	for (unsigned i = 0; i < bytes; i++)
-		*need_item(b->p, b->len, b->room) =
-			i < sizeof(value) ? (uint8_t)(value >> 8 * i) : 0;
+	bytes_add(b, &value, bytes);
 }
 
-static void flatbuffer_pad(struct flatbuffer *b, unsigned align)
+static void flatbuffer_pad(struct bytes *b, unsigned align)
 {
 	while (b->len % align)
 		flatbuffer_add_number(b, 0, 1);
 }
 
-static void flatbuffer_set(struct flatbuffer *b, size_t at, uint64_t value, unsigned bytes)
+static void flatbuffer_set(struct bytes *b, size_t at, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		b->p[at + i] = (uint8_t)(value >> 8 * i);
 }
 
 /* References count from where they stand. */
-static void refer(struct flatbuffer *b, size_t at, size_t to)
+static void refer(struct bytes *b, size_t at, size_t to)
 {
 	flatbuffer_set(b, at, to - at, 4);
 }
 
 /* The first table becomes the root. */
-static void flatbuffer_start(struct flatbuffer *b)
+static void flatbuffer_start(struct bytes *b)
 {
-	*b = (struct flatbuffer){ 0 };
+	*b = (struct bytes){ 0 };
 	flatbuffer_add_number(b, 0, 4);
-}
-
-static void flatbuffer_free(struct flatbuffer *b)
-{
-	free(b->p);
 }
 
 /* bytes[i]: size of a field, 1, 2, 4 or 8; 0 leaves it out. `at` is the reference to the table,
  * 0 for the root. The table of offsets, then the table: a reference to the former, then the
  * fields, the widest first, so that each is aligned if the first stands at a multiple of 8. */
-static struct flatbuffer_table flatbuffer_table(struct flatbuffer *b, size_t at,
-						const uint8_t *bytes, unsigned count)
+static struct flatbuffer_table flatbuffer_table(struct bytes *b, size_t at, const uint8_t *bytes,
+						unsigned count)
 {
 	struct flatbuffer_table t = { { 0 } };
 	unsigned size = 4;
@@ -196,7 +177,7 @@ static struct flatbuffer_table flatbuffer_table(struct flatbuffer *b, size_t at,
 	while ((b->len + 4 + 2 * count) % 8 != 4)
 		flatbuffer_add_number(b, 0, 2);
 	offsets = b->len;
-	flatbuffer_add_number(b, 0, 4 + 2 * count);
+	bytes_add(b, (const uint8_t[4 + 2 * FLATBUFFER_FIELDS]){ 0 }, 4 + 2 * count);
 	start = b->len;
 	refer(b, at, start);
 	flatbuffer_add_number(b, start - offsets, 4);
@@ -214,19 +195,18 @@ static struct flatbuffer_table flatbuffer_table(struct flatbuffer *b, size_t at,
 	return t;
 }
 
-static void flatbuffer_string(struct flatbuffer *b, size_t at, const char *s)
+static void flatbuffer_string(struct bytes *b, size_t at, const char *s)
 {
 	size_t len = strlen(s);
 
 	flatbuffer_pad(b, 4);
 	refer(b, at, b->len);
 	flatbuffer_add_number(b, len, 4);
-	for (size_t i = 0; i <= len; i++)
-		flatbuffer_add_number(b, (uint8_t)s[i], 1);
+	bytes_add(b, s, len + 1);
 }
 
 /* Returns the position of the first element; each takes `each` bytes, all zero. */
-static size_t flatbuffer_vector(struct flatbuffer *b, size_t at, uint32_t count, unsigned each,
+static size_t flatbuffer_vector(struct bytes *b, size_t at, uint32_t count, unsigned each,
 				unsigned align)
 {
 	size_t first;
@@ -270,7 +250,7 @@ static void pad(struct arrow *a)
 	arrow_write_bytes(a, zeros, (8 - a->at % 8) % 8);
 }
 
-static void write_meta(struct flatbuffer *b, size_t at, const struct arrow_column *c)
+static void write_meta(struct bytes *b, size_t at, const struct arrow_column *c)
 {
 	const char *rows[][2] = { { "unit", c->unit }, { "meaning", c->meaning } };
 	size_t first = flatbuffer_vector(b, at, 2, 4, 4);
@@ -284,7 +264,7 @@ static void write_meta(struct flatbuffer *b, size_t at, const struct arrow_colum
 	}
 }
 
-static void write_field(struct flatbuffer *b, size_t at, const struct arrow_column *c)
+static void write_field(struct bytes *b, size_t at, const struct arrow_column *c)
 {
 	bool number = c->type != ARROW_TEXT;
 	struct flatbuffer_table t = flatbuffer_table(b, at,
@@ -303,7 +283,7 @@ static void write_field(struct flatbuffer *b, size_t at, const struct arrow_colu
 	write_meta(b, t.field[6], c);
 }
 
-static void write_schema(const struct arrow *a, struct flatbuffer *b, size_t at)
+static void write_schema(const struct arrow *a, struct bytes *b, size_t at)
 {
 	struct flatbuffer_table t = flatbuffer_table(b, at, (const uint8_t[]){ 2, 4 }, 2);
 	size_t first = flatbuffer_vector(b, t.field[1], a->rows.count, 4, 4);
@@ -313,7 +293,7 @@ static void write_schema(const struct arrow *a, struct flatbuffer *b, size_t at)
 }
 
 /* Returns the position of the reference to the header, where the caller continues. */
-static size_t message(struct flatbuffer *b, unsigned header, uint64_t body)
+static size_t message(struct bytes *b, unsigned header, uint64_t body)
 {
 	struct flatbuffer_table t;
 
@@ -326,7 +306,7 @@ static size_t message(struct flatbuffer *b, unsigned header, uint64_t body)
 }
 
 /* Writes the message without its body; returns its length. */
-static uint32_t put_message(struct arrow *a, struct flatbuffer *b)
+static uint32_t put_message(struct arrow *a, struct bytes *b)
 {
 	uint32_t head[2] = { UINT32_MAX };
 
@@ -334,7 +314,7 @@ static uint32_t put_message(struct arrow *a, struct flatbuffer *b)
 	head[1] = (uint32_t)b->len;
 	arrow_write_bytes(a, head, sizeof(head));
 	arrow_write_bytes(a, b->p, b->len);
-	flatbuffer_free(b);
+	bytes_free(b);
 	return head[1] + 8;
 }
 
@@ -353,7 +333,7 @@ static struct bytes *buffer_of(struct arrow *a, unsigned column, unsigned i)
 }
 
 /* Visits every buffer of the body, each padded: describes them in the header, or writes them. */
-static uint64_t each_buffer(struct arrow *a, struct flatbuffer *b, size_t at)
+static uint64_t each_buffer(struct arrow *a, struct bytes *b, size_t at)
 {
 	uint64_t offset = 0;
 
@@ -385,7 +365,7 @@ static void put_body(struct arrow *a)
 static void put_batch(struct arrow *a)
 {
 	struct batch batch = { .offset = a->at };
-	struct flatbuffer b;
+	struct bytes b;
 	struct flatbuffer_table t;
 	uint32_t buffers = 0;
 	size_t nodes, at;
@@ -412,7 +392,7 @@ static void put_batch(struct arrow *a)
 struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned count)
 {
 	struct arrow *a = need_new(sizeof(*a));
-	struct flatbuffer b;
+	struct bytes b;
 
 	*a = (struct arrow){ .f = f };
 	arrow_batch_init(&a->rows, columns, count);
@@ -426,7 +406,7 @@ struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned c
 static void put_footer(struct arrow *a)
 {
 	static const uint32_t end[2] = { UINT32_MAX, 0 };
-	struct flatbuffer b;
+	struct bytes b;
 	struct flatbuffer_table t;
 	size_t first;
 	uint32_t len;
@@ -447,7 +427,7 @@ static void put_footer(struct arrow *a)
 	arrow_write_bytes(a, b.p, b.len);
 	arrow_write_bytes(a, &len, sizeof(len));
 	arrow_write_bytes(a, "ARROW1", 6);
-	flatbuffer_free(&b);
+	bytes_free(&b);
 }
 
 struct arrow_batch *arrow_rows(struct arrow *a)

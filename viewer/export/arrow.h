@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "../base/bytes.h"
 
 /* Rows of a table on their way into Arrow's buffers, up to ARROW_ROWS at a time. */

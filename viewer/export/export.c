@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
-
 void export_series(struct export *x, const struct series_sink *sink)
 {
 	const struct series s = { .model = &x->facts, .classifier = x->classifier, .device = -1 };

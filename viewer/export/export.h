@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "../moments/moments.h"
 #include "../moments/series.h"
 #include "../recording/recording.h"

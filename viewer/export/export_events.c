@@ -3,9 +3,6 @@
  * keep them. One pass, without classes. */
 #include "export_events.h"
 
-#include <string.h>
-
-#include "../base/say.h"
 #include "arrow.h"
 
 static const struct arrow_column all[EVENT_COLUMNS] = {
@@ -144,15 +141,9 @@ const struct arrow_column *export_event_column(enum event_column column)
 
 /* ---- as Arrow ---- */
 
-static void arrow_event(void *ctx, const struct export_cell *cells)
-{
-	if (export_arrow_row(arrow_rows(ctx), cells))
-		arrow_flush(ctx);
-}
-
 int export_event_table(struct export *x)
 {
-	struct export_events table = { .row = arrow_event };
+	struct export_events table = { .row = export_arrow_add };
 	struct arrow_column columns[EVENT_COLUMNS];
 	struct arrow *a;
 	int rc = export_event_choose(&table, x->columns);

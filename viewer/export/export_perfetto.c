@@ -4,12 +4,7 @@
  * reserved memory, ranges on their threads, instants for failed allocations. Times are microseconds
  * since the first event, with nanosecond precision.
  */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/emit_json.h"
-#include "../base/need.h"
 #include "export.h"
 
 struct range {

@@ -4,11 +4,7 @@
  * in use at the moment, and what was allocated in the whole run; the class is a label. Strings,
  * functions and locations stand in tables of their own.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/bytes.h"
-#include "../base/need.h"
 #include "export_stacks.h"
 
 struct pprof {

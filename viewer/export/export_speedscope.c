@@ -3,12 +3,7 @@
  * speedscope's own format: one profile of bytes with all classes (the class is the outermost
  * frame), then one for each class. Frames stand once, in `shared`.
  */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/emit_json.h"
-#include "../base/need.h"
 #include "../../format/version.h"
 #include "export_stacks.h"
 

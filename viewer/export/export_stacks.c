@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export_stacks.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
+#include "../base/sorted.h"
 
 /*
  * Folded stacks: the class, then frames from the outermost to the innermost, between semicolons,
@@ -72,11 +68,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct stack_sum *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	if (x->category != y->category)
-		return x->category < y->category ? -1 : 1;
-	return x->stack < y->stack ? -1 : x->stack > y->stack;
+	return ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category) ?: ORDER(x->stack, y->stack);
 }
 
 int stack_sums_take(struct stack_sums *s, struct export *x)
@@ -95,8 +87,7 @@ int stack_sums_take(struct stack_sums *s, struct export *x)
 	}
 	s->time_ns = m.moment.time_ns;
 	s->device = m.moment.device;
-	if (s->count)
-		qsort(s->items, s->count, sizeof(*s->items), compare);
+	SORT(s->items, s->count, compare);
 	export_moment_free(&m);
 	return 0;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export_table.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "../base/emit_json.h"
 #include "../base/ending.h"
 
@@ -98,17 +95,17 @@ bool export_arrow_row(struct arrow_batch *b, const struct export_cell *cells)
 	return arrow_row(b);
 }
 
-static void arrow_block(void *ctx, const struct export_cell *cells)
+void export_arrow_add(void *arrow, const struct export_cell *cells)
 {
-	if (export_arrow_row(arrow_rows(ctx), cells))
-		arrow_flush(ctx);
+	if (export_arrow_row(arrow_rows(arrow), cells))
+		arrow_flush(arrow);
 }
 
 int export_arrow(struct export *x)
 {
 	struct arrow *a = arrow_open(x->f, export_columns, COLUMNS);
 
-	export_table(x, arrow_block, a);
+	export_table(x, export_arrow_add, a);
 	arrow_close(a);
 	return 0;
 }

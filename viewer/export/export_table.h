@@ -29,6 +29,7 @@ struct export_cell {
 };
 
 bool export_arrow_row(struct arrow_batch *b, const struct export_cell *cells); /* as arrow_row */
+void export_arrow_add(void *arrow, const struct export_cell *cells);
 
 /* The blocks, one by one. */
 struct export_walk {

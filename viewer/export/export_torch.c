@@ -4,10 +4,6 @@
  * and the class of every block as its metadata. Sizes are those of blocks, because requested sizes
  * are not recorded. Memory without a known segment becomes a segment of its own.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "export_torch.h"
 
 enum { OWN_SEGMENT = 1, EXPANDABLE = 2 };

@@ -5,11 +5,6 @@
  * its own. An allocation of the trace is the event of the same number, a free is known by its
  * address.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../recording/pickle.h"
 #include "../recording/pickle_write.h"
 #include "export_torch.h"

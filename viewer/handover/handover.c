@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "handover.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -13,7 +10,6 @@
 
 #include "../base/asset.h"
 #include "../base/ending.h"
-#include "../base/say.h"
 
 ASSET_FILE(handover, "viewer/handover/handover.py");
 

@@ -7,9 +7,6 @@
 #pragma once
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
 
 #include "../base/bytes.h"
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row of a recording: who, where, what, and how it went. */
-#include <ctype.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../format/version.h"
 #include "../answers/leaks.h"
 #include "../answers/parts.h"

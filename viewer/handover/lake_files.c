@@ -2,17 +2,12 @@
 #include "lake_files.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/map.h"
-#include "../base/need.h"
 #include "../base/plain_file.h"
-#include "../base/say.h"
+#include "../base/sorted.h"
 #include "../ranks/ranks_runs.h"
 #include "../recording/owners.h"
 
@@ -20,8 +15,7 @@
 
 static void add_path(struct lake_files *files, const char *path)
 {
-	ranks_look(need_item(files->items, files->count, files->room),
-		   need_copy(path, strlen(path)));
+	ranks_look(need_item(files->items, files->count, files->room), need_text(path));
 }
 
 static bool is_recording_name(const char *name)
@@ -87,14 +81,8 @@ static bool same_job(const struct rank_file *a, const struct rank_file *b)
 static int by_job(const void *a, const void *b)
 {
 	const struct rank_file *x = a, *y = b;
-	int n = strcmp(x->job, y->job);
 
-	n = n ? n : strcmp(x->host, y->host) * (same_job(x, y) ? 0 : 1);
-	if (n)
-		return n;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return strcmp(x->path, y->path);
+	return strcmp(x->job, y->job) ?: strcmp(x->host, y->host) * !same_job(x, y) ?: ORDER(x->start_ns, y->start_ns) ?: strcmp(x->path, y->path);
 }
 
 int lake_files_find(struct lake_files *files, char *const *paths)

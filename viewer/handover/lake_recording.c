@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lake_recording.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
+#include "../base/sorted.h"
 #include "../export/export_events.h"
 #include "../oom/oom.h"
 
@@ -205,7 +201,7 @@ static uint32_t same_line(struct all_held *all, const struct held *h)
 			return (uint32_t)i;
 	}
 	*need_item(all->items, all->count, all->room) = *h;
-	all->items[all->count - 1].module = need_copy(h->module, strlen(h->module));
+	all->items[all->count - 1].module = need_text(h->module);
 	return (uint32_t)all->count - 1;
 }
 
@@ -226,9 +222,7 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct held *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return x->category < y->category ? -1 : x->category > y->category;
+	return ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category);
 }
 
 static void held_rows(struct lake_rows *x, const struct all_held *all)
@@ -251,8 +245,7 @@ static void peak_rows(struct lake_rows *x, struct peak_answer *peak)
 
 	for (size_t i = 0; i < mo->count; i++)
 		hold(x, &all, &mo->blocks[i], peak->shot.classes[i]);
-	if (all.count)
-		qsort(all.items, all.count, sizeof(*all.items), by_bytes);
+	SORT(all.items, all.count, by_bytes);
 	held_rows(x, &all);
 	for (size_t i = 0; i < all.count; i++)
 		free(all.items[i].module);

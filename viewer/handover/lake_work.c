@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lake_work.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 
 #include "../base/emit_json.h"
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../ranks/ranks_work.h"
 #include "lake_recording.h"
 
@@ -105,7 +99,7 @@ static void read_paths(struct lake_job *j)
 	size_t room = 0;
 
 	while (getdelim(&path, &room, 0, stdin) > 0)
-		*need_item(j->paths, j->count, j->room) = need_copy(path, strlen(path));
+		*need_item(j->paths, j->count, j->room) = need_text(path);
 	free(path);
 }
 

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include <string.h>
-
 #include "lake.h"
 
 #define TABLE(name, meaning)			 static const struct lake_column columns_##name[] = {

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "question.h"
 
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../format/version.h"
 #include "../answers/columns.h"
 #include "../base/asset.h"
-#include "../base/need.h"
 #include "../base/proc.h"
-#include "../base/say.h"
 #include "../page/page_write.h"
 #include "../recording/owners.h"
 #include "handover.h"
@@ -227,7 +222,7 @@ static void take_page(struct answer *a, struct json v)
 	} else {
 		page.first_len = (size_t)(document.end - document.s);
 		page.first = need_copy(document.s, page.first_len);
-		page.rest = need_copy("{}", 2);
+		page.rest = need_text("{}");
 		page.rest_len = 2;
 		if (page_commit(&file, &page, &bytes))
 			a->code = EXIT_UNREADABLE;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <signal.h>
-#include <stdio.h>
 
 #include "../base/emit.h"
 #include "../base/json.h"

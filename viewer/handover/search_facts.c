@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "search_facts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../answers/peak.h"
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../moments/following.h"
 #include "../moments/refusals.h"
 #include "../ranks/ranks_look.h"
@@ -162,17 +157,6 @@ static void emit_look(struct emit *out, struct followed *w)
 	emit_end(out);
 }
 
-/* Whether it can be read already. */
-static bool can_be_read(const char *path)
-{
-	int err;
-	struct gmt_reader *r = gmt_reader_open(path, &err);
-	bool some = r && gmt_reader_info(r)->last_seq > 0;
-
-	gmt_reader_close(r);
-	return some;
-}
-
 static struct followed *find_followed(const char *path)
 {
 	static struct followed **all;
@@ -183,7 +167,7 @@ static struct followed *find_followed(const char *path)
 		if (!strcmp(all[i]->path, path))
 			return all[i];
 	w = need_new(sizeof(*w));
-	w->path = need_copy(path, strlen(path));
+	w->path = need_text(path);
 	w->follow = (struct following){ .path = w->path, .device = -1 };
 	return *need_item(all, count, room) = w;
 }
@@ -191,8 +175,9 @@ static struct followed *find_followed(const char *path)
 static bool answer_look(struct emit *out, const char *path)
 {
 	struct followed *w = find_followed(path);
+	struct gmt_reader_info info;
 
-	if (!can_be_read(path) || following_look(&w->follow))
+	if (!running_info(path, &info) || !info.last_seq || following_look(&w->follow))
 		return false;
 	emit_look(out, w);
 	return true;
@@ -302,7 +287,7 @@ static long rank_of(const char *path)
 	struct rank_file f;
 	long rank;
 
-	ranks_look(&f, need_copy(path, strlen(path)));
+	ranks_look(&f, need_text(path));
 	rank = f.rank;
 	ranks_look_free(&f);
 	return rank;
@@ -351,12 +336,9 @@ static bool answer_complete(struct emit *out, const char *path)
 
 static bool answer_written(struct emit *out, const char *path)
 {
-	int err;
-	struct gmt_reader *r = gmt_reader_open(path, &err);
-	bool is = r && running_maps((long)gmt_reader_info(r)->pid, path);
+	struct gmt_reader_info info;
 
-	gmt_reader_close(r);
-	if (!is)
+	if (!running_info(path, &info) || !running_maps(info.pid, path))
 		return false;
 	emit_object(out, NULL);
 	emit_end(out);

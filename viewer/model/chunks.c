@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chunks.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include <zstd.h>
-
-#include "../base/need.h"
 
 #ifndef CHUNKS_LIMIT
 #define CHUNKS_LIMIT (128ul << 20) /* bytes */

@@ -7,9 +7,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "../base/usual.h"
 
 /* The tables of one recording that share a limit. */
 struct chunk_pool;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device_levels.h"
 
-#include <stdlib.h>
-
 #include "../../format/varint.h"
-#include "../base/need.h"
 
 #ifndef PIECE
 #define PIECE (1u << 18)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads with their open ranges, and what the thread of an event is doing. */
-#include <string.h>
-
-#include "../base/need.h"
 #include "doing.h"
 
 /* Autograd names its threads "pt_autograd_0". */

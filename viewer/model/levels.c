@@ -3,9 +3,6 @@
  * The bytes of spans. While a span is the latest one each curve keeps where it began and its
  * highest point; when another span comes, what changed becomes a row of the span that was.
  */
-#include <stdlib.h>
-
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "doing.h"
 

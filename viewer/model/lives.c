@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lives.h"
 
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../format/varint.h"
-#include "../base/need.h"
 #include "../base/sorted.h"
 
 /* Births, from their rows, and changes, from theirs, side by side. */

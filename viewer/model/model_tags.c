@@ -4,7 +4,6 @@
  * address lies in; said after a moment it still counts for the block's copy there, save for what is
  * a fact of the moment only (saved for backward).
  */
-#include "../base/need.h"
 #include "model_parts.h"
 
 /* Buckets of gradients that live, in order of birth, and which of them hold gradients by now. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was alive after one event: a scan over the table of lives, and over their changes. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
+#include "../base/sorted.h"
 #include "model_parts.h"
 
 struct list {
@@ -145,8 +142,7 @@ static int by_address(const void *a, const void *b)
 
 static struct block *in_order_of_address(struct list *list, size_t *count)
 {
-	if (list->count)
-		qsort(list->items, list->count, sizeof(*list->items), by_address);
+	SORT(list->items, list->count, by_address);
 	*count = list->count;
 	return list->items;
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "optimizers.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/bytes.h"
-#include "../base/need.h"
 #include "../recording/owners.h"
 
 const char *optimizer_name(const char *of, char buf[OPTIMIZER_NAME])

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "private_pool.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "model_parts.h"
 
 /*

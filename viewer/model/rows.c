@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows.h"
 
-#include <string.h>
-
 void rows_init(struct row_store *r, size_t each, struct chunk_pool *pool)
 {
 	size_t words = each % sizeof(uint32_t) ? 0 : each / sizeof(uint32_t);

@@ -5,10 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "chunks.h"
 
 #define ROWS_RECENT 16384 /* rows that are looked at for one of the same content */

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "side_tables.h"
 
-#include <stdlib.h>
-
-#include "../base/need.h"
-
 void tensors_note(struct tensors *t, const struct gmt_event *e, bool leaf)
 {
 	bool fresh;

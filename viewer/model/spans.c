@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "spans.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "doing.h"
 
 /* The phase that an event is evidence of. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "steps.h"
 
-#include <stdlib.h>
-
-#include "../base/need.h"
 #include "optimizers.h"
 
 static const struct {

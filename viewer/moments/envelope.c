@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "envelope.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
-
 /* The bucket's edge: where place * span / count first is i. */
 static uint64_t edge(const struct envelope *e, size_t i)
 {

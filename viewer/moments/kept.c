@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kept.h"
 
-#include <stdlib.h>
-
-#include "../base/need.h"
 #include "../classes/study.h"
 #include "../recording/symbols.h"
 

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "moments.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
-#include "../base/say.h"
 #include "../classes/study.h"
 #include "kept.h"
 #include "refusals.h"
@@ -237,13 +230,11 @@ bool moments_state_only(const struct model *m)
 const char *moments_when(const struct model *m, uint64_t seq, uint64_t time_ns, char *buf,
 			 size_t room)
 {
-	char t[HUMAN_MAX];
-
 	if (moments_state_only(m))
 		snprintf(buf, room, ", a state at one moment");
 	else if (seq && seq <= m->state_seq)
 		snprintf(buf, room, ", when the trace began");
 	else
-		snprintf(buf, room, " at %s", human_seconds(t, time_ns - m->first_ns));
+		snprintf(buf, room, " at %s", SECONDS(time_ns - m->first_ns));
 	return buf;
 }

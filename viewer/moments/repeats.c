@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "repeats.h"
 
-#include <stdlib.h>
-
-#include "../base/need.h"
 #include "../base/sorted.h"
 
 #define LONG_RUN (1u << 18) /* lives: answers about fewer take less than a second */

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "series.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-
-#include "../base/need.h"
-#include "../base/say.h"
 
 /* Of each life: 1 + its class, and its state in the upper bits. */
 enum { CLASS = 15, STATE_SHIFT = 4 };

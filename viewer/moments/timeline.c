@@ -2,6 +2,8 @@
 #include "timeline.h"
 
 #include "../classes/study.h"
+#include "../model/optimizers.h"
+#include "../recording/owner_words.h"
 
 static void begin_names(struct timeline *t, struct recording *r)
 {
@@ -107,4 +109,125 @@ const struct extent *timeline_peak(const struct timeline *t, size_t *step)
 		*step = i;
 	}
 	return best;
+}
+
+#define OPS    "at::_ops::"
+#define BEFORE "before the first step"
+#define AFTER  "after the last step"
+
+/* The operator that the program called: the outermost one below Python. */
+void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room)
+{
+	buf[0] = 0;
+	stacks_read_names(s, stack, seq);
+	for (size_t i = 0; i < s->count && !s->frames[i].python; i++) {
+		const char *f = s->frames[i].function, *end;
+
+		if (strncmp(f, OPS, sizeof(OPS) - 1))
+			continue;
+		f += sizeof(OPS) - 1;
+		end = strstr(f, "::");
+		if (end)
+			snprintf(buf, room, "%.*s", (int)(end - f), f);
+	}
+}
+
+static const char *optimizer_at(struct stacks *s, const struct span *span, const struct extent *x,
+				char buf[OPTIMIZER_NAME])
+{
+	const char *name = defs_string(s->defs, span->name).s;
+	bool range = strchr(name, '#');
+
+	if (!range)
+		stacks_read_python(s, x->peak_stack);
+	for (size_t i = 0; !range && i < s->count; i++)
+		if (strstr(s->frames[i].file, "/torch/optim/") &&
+		    strstr(s->frames[i].function, ".step"))
+			name = s->frames[i].function;
+	return optimizer_name(name, buf);
+}
+
+static void line_text(const struct owner *o, char *buf, size_t room)
+{
+	char place[OWNER_WORDS], name[256];
+	const char *function = owner_name(o, name, sizeof(name));
+
+	if (o->file[0] && o->line)
+		snprintf(buf, room, "%.100s %s", function, owner_place(o, place, sizeof(place), 0));
+	else
+		snprintf(buf, room, "%.200s", function);
+}
+
+static void what_of(struct instant *out, const struct span *span, const struct extent *x,
+		    struct owners *owners)
+{
+	struct block b = { .stack = x->peak_stack, .name = x->peak_node, .seq = x->peak_seq };
+	struct owner o = owners_find(owners, &b);
+	char first[OPTIMIZER_NAME], op[100], line[OWNER_WORDS];
+
+	line_text(&o, line, sizeof(line));
+	instant_operator(owners->stacks, x->peak_stack, x->peak_seq, op, sizeof(op));
+	if (out->phase == PHASE_OPTIMIZER) {
+		optimizer_at(owners->stacks, span, x, first);
+		snprintf(out->what, sizeof(out->what), "%s%s%s", first,
+			 first[0] && op[0] ? " " : "", op);
+	} else if (o.backward || !op[0]) {
+		snprintf(out->what, sizeof(out->what), "%s", line);
+	} else if (!line[0]) {
+		snprintf(out->what, sizeof(out->what), "%s", op);
+	} else {
+		snprintf(out->what, sizeof(out->what), "%s (%.460s)", op, line);
+	}
+}
+
+/* "step 2", "pass 2": a function may have the name "step" too. */
+static bool is_step(const char *text)
+{
+	return (!strncmp(text, "step ", 5) || !strncmp(text, "pass ", 5)) &&
+	       isdigit((unsigned char)text[5]);
+}
+
+const char *instant_phrase(const char *text, char *buf, size_t room)
+{
+	const char *with = is_step(text) ? "in " : text[0] ? "at " : "";
+
+	if (!strncmp(text, BEFORE, sizeof(BEFORE) - 1) || !strncmp(text, AFTER, sizeof(AFTER) - 1))
+		with = "";
+	snprintf(buf, room, "%s%s", with, text);
+	return buf;
+}
+
+const char *instant_line(const char *text, char *buf, size_t room)
+{
+	instant_phrase(text, buf, room);
+	buf[0] = (char)toupper((unsigned char)buf[0]);
+	return buf;
+}
+
+void instant_of_peak(struct instant *out, const struct timeline *t, const struct extent *x)
+{
+	const struct steps *steps = &t->steps;
+	const struct span *span = steps_span(steps, &t->model.spans, x->peak_seq);
+	char head[64] = "";
+
+	*out = (struct instant){ .step = steps_at(steps, x->peak_seq) };
+	if (!span)
+		return;
+	out->phase = span->phase;
+	what_of(out, span, x, (struct owners *)&t->owners);
+	if (steps->tail && out->step == steps->count - 1)
+		snprintf(head, sizeof(head), AFTER);
+	else if (out->step)
+		snprintf(head, sizeof(head), "step %zu, %s", out->step, phase_text(out->phase));
+	else if (steps->count > 1)
+		snprintf(head, sizeof(head), BEFORE);
+	snprintf(out->text, sizeof(out->text), "%s%s%s", head, head[0] && out->what[0] ? ", " : "",
+		 out->what);
+}
+
+void instant_of_highest(struct instant *out, const struct timeline *t)
+{
+	size_t step;
+
+	instant_of_peak(out, t, timeline_peak(t, &step));
 }

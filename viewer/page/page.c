@@ -6,7 +6,6 @@
  */
 #include "page.h"
 
-#include "../base/need.h"
 #include "../../format/version.h"
 
 #define PAGE_ROOM 4700000 /* of 5 MB; the rest is what shows it */

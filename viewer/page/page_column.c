@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_column.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/emit.h"
-#include "../base/need.h"
 
 void column_put_all(struct bytes *c, const uint64_t *numbers, size_t count)
 {

@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "../../format/varint.h"
 #include "../base/bytes.h"
 #include "../base/map.h"

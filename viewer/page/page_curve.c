@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_curve.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/emit.h"
-#include "../base/need.h"
 #include "page_column.h"
 
 void page_curve_init(struct page_curve *c, size_t limit)

@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "../classes/classify.h"
 
 struct emit;

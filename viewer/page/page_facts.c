@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The description of a track: the program, the device, and the figures of `report`. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "../answers/parts.h"
 #include "../answers/private_pools.h"
-#include "../moments/instant.h"
+#include "../moments/timeline.h"
 #include "page.h"
 
 enum how { SHOW, HIDE /* where paths, arguments and hosts are left out */ };

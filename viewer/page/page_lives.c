@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_lives.h"
 
-#include <stdlib.h>
-
-#include "../base/need.h"
+#include "../base/sorted.h"
 
 static int by_seq(const void *a, const void *b)
 {
 	const struct key_moment *x = *(struct key_moment *const *)a;
 	const struct key_moment *y = *(struct key_moment *const *)b;
 
-	return x->seq < y->seq ? -1 : x->seq > y->seq;
+	return ORDER(x->seq, y->seq);
 }
 
 static void order_keys(struct page_lives *l)
@@ -36,16 +34,7 @@ static int by_area(const void *a, const void *b)
 {
 	const struct rank *x = a, *y = b;
 
-	if (x->area != y->area)
-		return x->area < y->area ? 1 : -1;
-	return x->life < y->life ? -1 : x->life > y->life;
-}
-
-static int by_life(const void *a, const void *b)
-{
-	const struct rank *x = a, *y = b;
-
-	return x->life < y->life ? -1 : x->life > y->life;
+	return ORDER(y->area, x->area) ?: ORDER(x->life, y->life);
 }
 
 static void cut(struct best *b)
@@ -106,6 +95,13 @@ static bool next(struct choice *c)
 	return false;
 }
 
+static int by_life(const void *a, const void *b)
+{
+	const struct page_life *x = a, *y = b;
+
+	return ORDER(x->life, y->life);
+}
+
 static void lives_keep(struct page_lives *l, uint32_t life)
 {
 	l->items[l->count++] = (struct page_life){ .life = life };
@@ -138,11 +134,11 @@ void page_lives_choose(struct page_lives *l, bool any)
 	cut(&best);
 	for (size_t i = 0; i < kept; i++)
 		best.ranks[best.count++] = at_keys[i];
-	qsort(best.ranks, best.count, sizeof(*best.ranks), by_life);
 	l->items = need_new((best.count + 1) * sizeof(*l->items));
 	l->chosen = need_new(l->model->lives.rows.count / 8 + 8);
 	for (size_t i = 0; i < best.count; i++)
 		lives_keep(l, best.ranks[i].life);
+	SORT(l->items, l->count, by_life);
 	l->left_out = all - l->count;
 	free(best.ranks);
 	free(at_keys);
@@ -156,13 +152,6 @@ static bool says_more(const struct stretch *last, const struct series_change *c)
 
 	return (last->state ^ c->state) & saved &&
 	       (c->state & LIFE_SAVED || !(last->state & LIFE_SAVED_BEFORE));
-}
-
-static int by_number(const void *a, const void *b)
-{
-	const struct page_life *x = a, *y = b;
-
-	return x->life < y->life ? -1 : x->life > y->life;
 }
 
 static void add_stretch(struct page_lives *l, struct page_life *life, const struct stretch *s)
@@ -181,7 +170,7 @@ void lives_change(struct page_lives *l, const struct series_change *c)
 	if (!(l->chosen[c->life / 64] >> c->life % 64 & 1) || c->kind == SERIES_LEFT ||
 	    c->kind == SERIES_DIED)
 		return;
-	life = bsearch(&key, l->items, l->count, sizeof(*l->items), by_number);
+	life = bsearch(&key, l->items, l->count, sizeof(*l->items), by_life);
 	if (c->kind == SERIES_STATE && !says_more(&l->stretches[life->last], c))
 		return;
 	add_stretch(l, life,

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Marks in a chart: out of memory, emptied caches, the user's ranges. */
-#include <string.h>
-
-#include "../base/need.h"
 #include "../moments/refusals.h"
 #include "page.h"
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_names.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/emit.h"
-#include "../base/need.h"
 #include "../base/ending.h"
 #include "../recording/symbols.h"
 

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_redact.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "../recording/owners.h"
 
 enum { SHORTEST = 3 /* of an argument that is looked for: "4" says nothing of anybody */ };
@@ -33,8 +27,8 @@ static struct redact_file *add_file(struct redact *r, const char *path)
 	struct redact_file *f = need_item(r->files, r->count, r->room);
 
 	snprintf(alias, sizeof(alias), "local%zu%.8s", r->count, dot ? dot : "");
-	f->path = need_copy(path, strlen(path));
-	f->alias = need_copy(alias, strlen(alias));
+	f->path = need_text(path);
+	f->alias = need_text(alias);
 	return f;
 }
 

@@ -3,9 +3,6 @@
  * stack. */
 #include "page.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/sorted.h"
 #include "../ranks/ranks_stray.h"
 

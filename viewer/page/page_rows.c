@@ -3,9 +3,6 @@
  * The lives of a track as columns, and the two tables that they refer to: origins (stack of birth
  * and the line that holds the block) and evidence (why it is of its class).
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
 #include "page.h"
 

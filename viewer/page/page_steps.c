@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of a track, its phases as bands, and the published account beside what was measured. */
-#include <string.h>
-
 #include "../answers/account.h"
-#include "../moments/instant.h"
+#include "../moments/timeline.h"
 #include "page.h"
 
 enum { STEP_ROWS = 4000, SPAN_ROWS = 30000 };

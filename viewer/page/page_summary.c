@@ -44,3 +44,82 @@ void page_summary_emit(struct track *t)
 	}
 	emit_end(out);
 }
+
+/* Growth from step to step, as reported by `leaks`. */
+
+enum { LINES = 40 };
+
+static void emit_leak(struct track *t, const struct leak *l)
+{
+	struct emit *out = t->page->out;
+
+	emit_object(out, NULL);
+	emit_number(out, "category", l->category);
+	names_owner(&t->page->names, out, &l->owner);
+	emit_number(out, "bytes_per_step", l->bytes_per_step);
+	emit_number(out, "bytes", l->bytes);
+	emit_number(out, "blocks", l->blocks);
+	if (l->blocks) {
+		emit_number(out, "first_step", l->first_step);
+		emit_number(out, "latest_step", l->latest_step);
+		emit_number(out, "latest", l->latest.seq);
+	}
+	emit_end(out);
+}
+
+void page_leaks_emit(struct track *t)
+{
+	struct emit *out = t->page->out;
+	const struct leaks *leaks = t->summary.leaks;
+
+	if (!leaks || t->timeline->steps.count < 4)
+		return;
+	emit_object(out, "leaks");
+	emit_number(out, "from_step", leaks->from_step);
+	emit_number(out, "to_step", leaks->to_step);
+	emit_number(out, "bytes_per_step", leaks->bytes_per_step);
+	emit_number(out, "left_out", leaks->count > LINES ? leaks->count - LINES : 0);
+	emit_array(out, "lines");
+	for (size_t i = 0; i < leaks->count && i < LINES; i++)
+		emit_leak(t, &leaks->items[i]);
+	emit_end(out);
+	emit_end(out);
+}
+
+/* The last time that memory ran out, and what would have made room, as `oom` says it. */
+
+static void emit_remedies(struct track *t, const struct oom_answer *a)
+{
+	struct emit *out = t->page->out;
+
+	emit_array(out, "remedies");
+	for (size_t i = 0; i < a->count; i++) {
+		const struct oom_remedy *r = &a->remedies[i];
+
+		emit_object(out, NULL);
+		emit_number(out, "what", names_word(&t->page->names, r->what));
+		emit_number(out, "how", names_word(&t->page->names, r->how));
+		emit_number(out, "saves", r->saves);
+		emit_flag(out, "enough", r->enough);
+		emit_end(out);
+	}
+	emit_end(out);
+}
+
+void page_oom_emit(struct track *t)
+{
+	const struct oom_answer *a = &t->summary.answer;
+	const struct oom *o = a->oom;
+	struct emit *out = t->page->out;
+
+	if (!o)
+		return;
+	emit_object(out, "oom");
+	emit_number(out, "seq", o->refusal.event.seq);
+	emit_text(out, "cause", oom_cause_name(a->cause));
+	emit_number(out, "asked", o->asked);
+	emit_number(out, "block", o->block);
+	page_apart_emit(out, &t->page->names, &o->pools, &o->room);
+	emit_remedies(t, a);
+	emit_end(out);
+}

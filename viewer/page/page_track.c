@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the recording of a track once, with everything that collects data, then writes it. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "page.h"
 
 enum { CURVE_GROUPS = 24000, CURVE_MOST = 8000, CURVE_FIRST = 500, LIFE_ROWS = 60000 };

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_write.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/asset.h"
 
 #define ASSET(name, path) ASSET_FILE(name, path);

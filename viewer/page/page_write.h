@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "../base/outfile.h"
 
 enum page_kind {

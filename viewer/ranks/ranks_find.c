@@ -2,16 +2,11 @@
 #include "ranks_find.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
+#include "../base/plain_file.h"
 #include "../base/ending.h"
 #include "../recording/import.h"
 #include "../recording/owners.h"
@@ -164,19 +159,11 @@ static void count_readable(struct ranks_run *run)
 	}
 }
 
-static bool same_folder(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) && S_ISDIR(x.st_mode) && x.st_dev == y.st_dev &&
-	       x.st_ino == y.st_ino;
-}
-
 /* A folder that is named twice is one. */
 static bool was_given(char *const *paths, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
-		if (same_folder(paths[k], paths[i]))
+		if (file_same(paths[k], paths[i]))
 			return true;
 	return false;
 }
@@ -187,7 +174,7 @@ static int list_operand(struct ranks_run *run, char *const *paths, size_t i)
 	int rc = 0;
 
 	if (!is_folder(paths[i]))
-		add_recording(run, need_copy(paths[i], strlen(paths[i])));
+		add_recording(run, need_text(paths[i]));
 	else if (!was_given(paths, i))
 		rc = list_folder(run, paths[i]);
 	for (; first < run->count; first++)

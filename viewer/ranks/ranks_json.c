@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The answers of a run's ranks as a document. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "ranks_print.h"
 
 #define LEFT_MAX 32 /* names of other files */

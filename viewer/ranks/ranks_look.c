@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks_look.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../format/rank.h"
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../recording/defs.h"
 #include "../recording/import.h"
 #include "../recording/owner_words.h"
@@ -77,12 +72,12 @@ static void find_job(struct rank_file *f, const struct defs *d)
 		struct defs_text t = defs_meta(d, job_facts[i].key);
 		const char *s = t.len ? t.s : "";
 
-		f->facts[i] = need_copy(s, strlen(s));
+		f->facts[i] = need_text(s);
 		n += (size_t)snprintf(words + n, sizeof(words) - n, "%.100s ", s);
 		if (job_facts[i].of_launch && *s && !ranks_is_local(s))
 			f->job_is_local = false;
 	}
-	f->job = need_copy(words, strlen(words));
+	f->job = need_text(words);
 }
 
 /* A rank of a simulated world may run alone. Its port is then that of its stand-in for the other
@@ -121,7 +116,7 @@ static void facts(struct rank_file *f, const struct defs *d)
 	f->start_ns = start.len ? strtoll(start.s, NULL, 10) : f->start_ns;
 	find_job(f, d);
 	command_words(d, command, sizeof(command));
-	f->command = need_copy(command, strlen(command));
+	f->command = need_text(command);
 	f->world_job = world_words(f, d);
 	root = root.len ? root : cwd;
 	f->folder = need_copy(root.len ? root.s : "", root.len);
@@ -155,10 +150,10 @@ void ranks_look(struct rank_file *f, char *path)
 		gmt_reader_close(reader);
 	}
 	for (size_t i = 0; i < JOB_FACTS; i++)
-		f->facts[i] = f->facts[i] ? f->facts[i] : need_copy("", 0);
-	f->job = f->job ? f->job : need_copy("", 0);
-	f->command = f->command ? f->command : need_copy("", 0);
-	f->folder = f->folder ? f->folder : need_copy("", 0);
+		f->facts[i] = f->facts[i] ? f->facts[i] : need_text("");
+	f->job = f->job ? f->job : need_text("");
+	f->command = f->command ? f->command : need_text("");
+	f->folder = f->folder ? f->folder : need_text("");
 	ranks_name(f);
 }
 
@@ -213,14 +208,12 @@ static bool other_host(const struct rank_file *a, const struct rank_file *b, cha
 /* Ranks wait for each other before they begin. */
 static bool other_time(const struct rank_file *a, const struct rank_file *b, char *why, size_t room)
 {
-	char later[HUMAN_MAX];
-
 	if (a->rank < 0 || b->rank < 0 || !a->pid || !b->pid || (a->by_itself && b->by_itself) ||
 	    llabs(a->start_ns - b->start_ns) <= RANKS_LONGEST_START)
 		return false;
 	snprintf(why, room, "%.200s began %s after %.200s",
 		 a->start_ns > b->start_ns ? a->path : b->path,
-		 human_seconds(later, (uint64_t)llabs(a->start_ns - b->start_ns)),
+		 SECONDS((uint64_t)llabs(a->start_ns - b->start_ns)),
 		 a->start_ns > b->start_ns ? b->path : a->path);
 	return true;
 }

@@ -3,10 +3,7 @@
  * facts are read, and a file that cannot be read causes no message. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../base/usual.h"
 
 /* Variables that a launcher sets to the same value in every process of a run. */
 enum {

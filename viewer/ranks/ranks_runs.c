@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks_runs.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../recording/owners.h"
 #include "ranks_look.h"
 

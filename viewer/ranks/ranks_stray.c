@@ -2,10 +2,8 @@
 #include "ranks_stray.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/need.h"
+#include "../base/sorted.h"
 
 #define ALIKE 10 /* outliers are alike if they differ by less than 1/ALIKE */
 
@@ -18,9 +16,7 @@ static int by_number(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->n != y->n)
-		return x->n < y->n ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+	return ORDER(x->n, y->n) ?: ORDER(x->row, y->row);
 }
 
 static double value_of_row(const struct ranks_table *t, size_t row)

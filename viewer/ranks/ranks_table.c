@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks_table.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../recording/owner_words.h"
 
 /* The device that a rank works on: the one on which it has most. NULL: it has memory on none. */
@@ -204,8 +199,7 @@ static uint32_t place_id(struct ranks_table *t, struct json v)
 	if (id < t->place_count)
 		return id;
 	*need_item(t->places, t->place_count, t->place_room) =
-		(struct ranks_place){ need_copy(function, strlen(function)),
-				      need_copy(file, strlen(file)), line };
+		(struct ranks_place){ need_text(function), need_text(file), line };
 	return id;
 }
 
@@ -259,22 +253,16 @@ static void read_devices(struct ranks_table *t, struct ranks_row *row, struct js
 	}
 }
 
-static char *copy(const char *text)
-{
-	return need_copy(text, strlen(text));
-}
-
 static char *largest_class(const struct ranks_row *row)
 {
-	char text[96] = "", b[HUMAN_MAX];
+	char text[96] = "";
 	unsigned best = 0;
 
 	for (unsigned c = 1; c < CATEGORIES; c++)
 		best = row->classes[c] > row->classes[best] ? c : best;
 	if (row->classes[best])
-		snprintf(text, sizeof(text), "%s %s", category_words(best),
-			 human_bytes(b, row->classes[best]));
-	return copy(text);
+		snprintf(text, sizeof(text), "%s %s", category_words(best), B(row->classes[best]));
+	return need_text(text);
 }
 
 static char *place_words(struct json v)
@@ -285,7 +273,7 @@ static char *place_words(struct json v)
 			   .file = json_string(json_member(v, "file"), file, sizeof(file)),
 			   .line = (unsigned)json_unsigned(json_member(v, "line")) };
 
-	return copy(v.s ? owner_words(&o, words, sizeof(words), 44) : "");
+	return need_text(v.s ? owner_words(&o, words, sizeof(words), 44) : "");
 }
 
 static void read_value(struct ranks_value *v, const struct ranks_column *c, struct ranks_row *row,
@@ -296,11 +284,11 @@ static void read_value(struct ranks_value *v, const struct ranks_column *c, stru
 
 	switch (c->kind) {
 	case RANKS_WORDS:
-		v->words = copy(json_string(json_at(doc, c->path), text, sizeof(text)));
+		v->words = need_text(json_string(json_at(doc, c->path), text, sizeof(text)));
 		break;
 	case RANKS_CATEGORY:
 		category = category_at(json_at(doc, c->path));
-		v->words = copy(category < 0 ? "" : category_words((unsigned)category));
+		v->words = need_text(category < 0 ? "" : category_words((unsigned)category));
 		break;
 	case RANKS_PLACE:
 		v->words = place_words(json_at(doc, c->path));
@@ -326,7 +314,7 @@ void ranks_table_add(struct ranks_table *t, size_t i, const struct ranks_result 
 	row->part |= r->a_part;
 	row->fine = documents[0].s;
 	if (!row->fine) {
-		row->error = copy(r->error[0] ? r->error : "nothing was found");
+		row->error = need_text(r->error[0] ? r->error : "nothing was found");
 		return;
 	}
 	row->values = need_new((t->count + 1) * sizeof(*row->values));

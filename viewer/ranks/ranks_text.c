@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as text: a row per rank, or per group of similar ranks if there are many; then the
  * outliers, and why they differ. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../answers/columns.h"
 #include "../recording/owner_words.h"
 #include "ranks_print.h"
@@ -19,11 +15,9 @@
 
 static const char *growth_words(char buf[ROOM], double n)
 {
-	char b[HUMAN_MAX];
-
 	if (n == 0)
 		return "0";
-	snprintf(buf, ROOM, "%c%s", n < 0 ? '-' : '+', human_bytes(b, (uint64_t)(n < 0 ? -n : n)));
+	snprintf(buf, ROOM, "%c%s", n < 0 ? '-' : '+', B((uint64_t)(n < 0 ? -n : n)));
 	return buf;
 }
 
@@ -317,7 +311,7 @@ static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 {
 	const struct ranks_place *p = &t->places[e->device->place];
 	const struct owner o = { .function = p->function, .file = p->file, .line = p->line };
-	char b[HUMAN_MAX], all[HUMAN_MAX], one[HUMAN_MAX], place[OWNER_WORDS], made[ROOM] = "";
+	char one[HUMAN_MAX], place[OWNER_WORDS], made[ROOM] = "";
 	char context[ROOM], line[4 * ROOM];
 
 	human_bytes(one, ranks_elsewhere_context(t));
@@ -329,11 +323,10 @@ static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 	snprintf(line, sizeof(line),
 		 "%s: %s%s on device %d, where %s works%s%s%s. All ranks together have up to %s "
 		 "there",
-		 t->rows[e->row].file->name,
-		 e->device->reserved ? human_bytes(b, e->device->reserved) : context,
+		 t->rows[e->row].file->name, e->device->reserved ? B(e->device->reserved) : context,
 		 e->device->reserved ? " reserved" : "", e->device->number,
 		 t->rows[e->of].file->name, made, e->device->reserved ? ", and " : "",
-		 e->device->reserved ? context : "", human_bytes(all, ranks_elsewhere_sum(t, e)));
+		 e->device->reserved ? context : "", B(ranks_elsewhere_sum(t, e)));
 	emit_paragraph(out, "  ", "    ", line);
 }
 

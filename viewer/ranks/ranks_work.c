@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks_work.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../base/ending.h"
 #include "../recording/recording.h"
 
@@ -89,7 +84,7 @@ static char *last_words(FILE *f)
 	line = ending_behind(text, '\n');
 	words = strncmp(line, "gpumemtrace", 11) ? NULL : strstr(line, ": ");
 	line = words ? words + 2 : line;
-	return need_copy(line, strlen(line));
+	return need_text(line);
 }
 
 static char *ended_by(int status)
@@ -98,7 +93,7 @@ static char *ended_by(int status)
 
 	snprintf(text, sizeof(text), "reading it was ended by signal %d (%s)", WTERMSIG(status),
 		 strsignal(WTERMSIG(status)));
-	return need_copy(text, strlen(text));
+	return need_text(text);
 }
 
 static void pass_on_result(const struct ranks_work *w, size_t i, struct ranks_result *r, FILE *out)
@@ -132,7 +127,7 @@ static void finish_worker(const struct ranks_work *w, size_t i, struct worker *x
 	while (x->pid > 0 && waitpid(x->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (x->pid < 0)
-		error = need_copy(strerror(x->why), strlen(strerror(x->why)));
+		error = need_text(strerror(x->why));
 	else if (WIFSIGNALED(status))
 		error = ended_by(status);
 	else

@@ -6,9 +6,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
+#include "../base/usual.h"
 
 struct ranks_result {
 	int rc;		  /* its exit code */

@@ -2,12 +2,8 @@
 #include "attach.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -15,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/now.h"
 #include "../base/proc.h"
 #include "registers_parts.h"

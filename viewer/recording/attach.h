@@ -7,7 +7,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
+#include "../base/usual.h"
+
 #include <sys/types.h>
 
 enum { ATTACH_WHY = 320 };

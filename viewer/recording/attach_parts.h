@@ -2,9 +2,6 @@
 /* Shared by the files that attach to a process. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "attach.h"

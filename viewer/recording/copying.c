@@ -2,18 +2,12 @@
 /* Everything that can be read of a recording, written anew as a whole one. */
 #include "copying.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../format/block.h"
 #include "../../format/writer.h"
 #include "../base/ending.h"
-#include "../base/need.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
+#include "../base/plain_file.h"
 #include "symbols.h"
 #include "running.h"
 
@@ -143,13 +137,6 @@ static int write_copy(const struct recording *r, const char *path, const char *m
 			 rc == -GMT_ERR_SYS ? strerror(why) : gmt_strerror(rc));
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* A recording is read with the live file beside it; either may be named. */
 static bool is_source(const struct recording *r, const char *path)
 {
@@ -161,7 +148,7 @@ static bool is_source(const struct recording *r, const char *path)
 		snprintf(other, sizeof(other), "%.*s", (int)(len - strlen(live)), r->path);
 	else
 		snprintf(other, sizeof(other), "%s%s", r->path, live);
-	return same_file(r->path, path) || same_file(other, path) || !strcmp(other, path);
+	return file_same(r->path, path) || file_same(other, path) || !strcmp(other, path);
 }
 
 int copying_write(const struct recording *r, const char *path, const char *why, uint64_t *events)

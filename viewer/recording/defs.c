@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "defs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/bytes.h"
-#include "../base/need.h"
 
 /* The unread rest of a payload. */
 struct rest {

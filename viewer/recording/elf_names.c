@@ -5,17 +5,11 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/plain_file.h"
+#include "../base/sorted.h"
 
 /*
  * Functions of one object by address. A library's table has about 100,000 of them, and a recording
@@ -127,9 +121,7 @@ static int by_start(const void *a, const void *b, void *functions)
 	const Elf64_Sym *x = &f->table.symbols[*(const uint32_t *)a];
 	const Elf64_Sym *y = &f->table.symbols[*(const uint32_t *)b];
 
-	if (x->st_value != y->st_value)
-		return x->st_value < y->st_value ? -1 : 1;
-	return strcmp(name_of(f, x), name_of(f, y));
+	return ORDER(x->st_value, y->st_value) ?: strcmp(name_of(f, x), name_of(f, y));
 }
 
 static void sort_page(struct functions *f, size_t page)

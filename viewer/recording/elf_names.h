@@ -2,9 +2,7 @@
 /* The functions of one ELF file by address, and its line numbers where it has debug information. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../base/usual.h"
 
 struct elf_names;
 

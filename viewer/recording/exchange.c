@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exchange.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../base/asset.h"
 #include "../base/now.h"
-#include "../base/need.h"
-#include "../base/say.h"
+#include "../base/plain_file.h"
 
 #define ENTRIES 4000000 /* of the history, about 1 GB in the target; the oldest go first */
 
@@ -39,12 +34,12 @@ static bool there(const struct exchange *x, const char *name)
  * container, or a service with a /tmp of its own). False: it has no such place. */
 static bool place_of(const struct exchange *x, const char *place, char path[64])
 {
-	struct stat own, its;
+	struct stat its;
 
 	snprintf(path, 64, "/proc/%d/root%s", (int)x->pid, place);
 	if (stat(path, &its))
 		return false;
-	if (!stat(place, &own) && own.st_dev == its.st_dev && own.st_ino == its.st_ino)
+	if (file_same(place, path))
 		snprintf(path, 64, "%s", place);
 	return true;
 }

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <limits.h>
-
 #include "attach.h"
 
 struct exchange {

@@ -5,18 +5,12 @@
  */
 #include "import.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../base/machine.h"
-#include "../base/need.h"
 #include "../base/plain_file.h"
-#include "../base/say.h"
 #include "../base/unpack.h"
+#include "../base/sorted.h"
 #include "import_parts.h"
 
 /*
@@ -137,13 +131,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct import_item *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	if (x->what != y->what)
-		return x->what < y->what ? -1 : 1;
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return x->index < y->index ? -1 : 1;
+	return ORDER(x->time, y->time) ?: ORDER(x->what, y->what) ?: ORDER(x->device, y->device) ?: x->index < y->index ? -1 : 1;
 }
 
 static bool collect(struct import *im)
@@ -344,8 +332,7 @@ static bool write_recording(struct import *im, int fd, const void *data, size_t 
 
 	if (!workspace)
 		machine_out_of_memory();
-	if (im->item_count)
-		qsort(im->items, im->item_count, sizeof(*im->items), compare);
+	SORT(im->items, im->item_count, compare);
 	if (im->times)
 		info.realtime_minus_monotonic_ns = (int64_t)im->items[0].time * 1000 - IMPORT_START;
 	im->w = gmt_writer_open(workspace, bytes, fd, &info, &im->err);

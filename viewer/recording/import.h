@@ -6,8 +6,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "../base/usual.h"
 
 /* The file begins like a pickle, or like a packed one (base/unpack.h). */
 bool import_recognises(const char *path);

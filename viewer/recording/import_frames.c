@@ -5,11 +5,6 @@
  * loop. So one frame of that name stands for each run of Python frames. A list, a frame and a node
  * are made once; hashes of 64 bits tell them apart.
  */
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "import_parts.h"
 
 #define NAME_MAX_BYTES (16u * 1024)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the import writes: events in order, and the definitions they need. */
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "../base/bytes.h"
 #include "import_parts.h"
 
@@ -92,4 +88,21 @@ void import_note(struct import *im, const char *format, ...)
 	va_start(args, format);
 	format_meta(im, key, format, args);
 	va_end(args);
+}
+
+/* One list of a pickle may stand in it at many places: how much is read in all is bounded. */
+
+bool import_visit(struct import *im)
+{
+	if (im->budget) {
+		im->budget--;
+		return true;
+	}
+	im->error = "the same lists stand in it again and again";
+	return false;
+}
+
+void import_add_item(struct import *im, struct import_item item)
+{
+	*need_item(im->items, im->item_count, im->item_room) = item;
 }

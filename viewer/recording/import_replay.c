@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events of a device: what was there before the trace, then each entry of it. */
-#include <string.h>
-
 #include "import_parts.h"
 
 static uint32_t call_name(struct import *im, const char *name)

@@ -3,8 +3,6 @@
  * A snapshot has the state at the end and the latest entries of a trace whose beginning may be
  * lost. Undoing the entries from the last to the first leaves what was there before them.
  */
-
-#include "../base/need.h"
 #include "import_parts.h"
 
 enum import_action import_action(const struct import *im, const struct pickle_value *entry)

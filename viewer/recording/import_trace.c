@@ -5,12 +5,7 @@
  * stacks. Or its memory timeline: times, and the bytes of each category at each; one block stands
  * for a category, and its name for a stack.
  */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/json.h"
-#include "../base/need.h"
 #include "../base/unpack.h"
 #include "import_parts.h"
 

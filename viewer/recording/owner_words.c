@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "owner_words.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "../base/emit.h"
-#include "../base/need.h"
 #include "symbols.h"
 
 #define CODE	 40 /* columns for the code behind -c */

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "owners.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "../base/ending.h"
 
 void owners_init(struct owners *o, struct stacks *stacks)

@@ -6,12 +6,6 @@
  */
 #include "pickle.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
-
 /* What every opcode of a pickle does: takes bytes of the input, pushes a value, or fails. */
 
 #define PICKLE_VALUES (UINT32_MAX - 1)

@@ -7,9 +7,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../base/usual.h"
 
 enum pickle_type {
 	PICKLE_NONE = 1,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pickle_write.h"
 
-#include <string.h>
-
 #include "../base/bytes.h"
 #include "../base/emit_json.h"
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recording.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +8,6 @@
 #include "../base/ending.h"
 #include "../base/human.h"
 #include "../base/plain_file.h"
-#include "../base/say.h"
 #include "import.h"
 
 int tally_event(void *ctx, const struct gmt_event *e)
@@ -138,7 +133,7 @@ static uint64_t fact(const struct recording *r, const char *key)
 static void say_thinned(const struct recording *r)
 {
 	uint64_t events = fact(r, "thinned.events"), first = fact(r, "thinned.first_ns");
-	char n[HUMAN_MAX], from[HUMAN_MAX], length[HUMAN_MAX];
+	char from[HUMAN_MAX], length[HUMAN_MAX];
 
 	if (!events)
 		return;
@@ -146,29 +141,25 @@ static void say_thinned(const struct recording *r)
 	human_seconds(length, fact(r, "thinned.last_ns") - first);
 	say_note("%s is bounded: %s events within %s from %s on, all of blocks that were freed "
 		 "again, are left out%s",
-		 r->path, human_count(n, events), length, from,
+		 r->path, N(events), length, from,
 		 r->dropped ? "" : "; totals, peaks by step and later live blocks are exact");
 }
 
 static void say_dropped(const struct recording *r)
 {
-	char n[HUMAN_MANY];
-
 	if (r->dropped)
 		say_note("%s: %s %s lost while recording: figures may be too low or too high",
-			 r->path, human_many(n, r->dropped, "event"),
-			 r->dropped == 1 ? "was" : "were");
+			 r->path, MANY(r->dropped, "event"), r->dropped == 1 ? "was" : "were");
 }
 
 static void say_names_cut(const struct recording *r)
 {
 	uint64_t cut = fact(r, "recorder.names_cut");
-	char n[HUMAN_MANY];
 
 	if (cut)
 		say_note("%s: %s of ranges and functions stand without their name: the recorder "
 			 "has room for about 650,000 names, at most 64 MiB",
-			 r->path, human_many(n, cut, "event"));
+			 r->path, MANY(cut, "event"));
 }
 
 static __thread struct recording *const *lent;

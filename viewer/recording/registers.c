@@ -2,7 +2,6 @@
 #include "registers_parts.h"
 
 #include <elf.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "running.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/plain_file.h"
 #include "../base/proc.h"
-#include "../base/say.h"
 #include "copying.h"
 
 enum recording_state recording_state(const struct recording *r)
@@ -112,24 +107,38 @@ bool running_recording(long pid, char path[PATH_MAX])
 bool running_maps(long pid, const char *recording)
 {
 	char path[PATH_MAX];
-	struct stat mapped, own;
 	FILE *f = proc_open("/proc/%ld/maps", pid);
 
-	return f && read_maps(f, path) && !stat(path, &mapped) && !stat(recording, &own) &&
-	       mapped.st_dev == own.st_dev && mapped.st_ino == own.st_ino;
+	return f && read_maps(f, path) && file_same(path, recording);
+}
+
+bool running_info(const char *path, struct gmt_reader_info *info)
+{
+	int err;
+	struct gmt_reader *r = gmt_reader_open(path, &err);
+
+	*info = r ? *gmt_reader_info(r) : (struct gmt_reader_info){ 0 };
+	gmt_reader_close(r);
+	return r;
+}
+
+long running_writer(const char *path)
+{
+	struct gmt_reader_info info;
+
+	return running_info(path, &info) && !info.clean_end && running_maps(info.pid, path)
+		       ? info.pid
+		       : 0;
 }
 
 int running_refuse(const char *path)
 {
-	int err = 0;
-	struct gmt_reader *r = gmt_reader_open(path, &err);
-	long pid = r && !gmt_reader_info(r)->clean_end ? (long)gmt_reader_info(r)->pid : 0;
+	long pid = running_writer(path);
 
-	gmt_reader_close(r);
-	if (!pid || !running_maps(pid, path))
-		return 0;
-	return say_error(EXIT_USAGE, "process %ld writes its recording to %s; choose another name",
-			 pid, path);
+	return !pid ? 0
+		    : say_error(EXIT_USAGE,
+				"process %ld writes its recording to %s; choose another name", pid,
+				path);
 }
 
 bool running_writes(const struct recording *r)

@@ -2,9 +2,6 @@
 /* The recording that a running process writes, found by what it has mapped. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-
 #include "recording.h"
 
 /* what: a file, or a process id if there is no file of that name. Fills path. 0, or a sentence was
@@ -13,6 +10,10 @@ int running_find(const char *what, char path[PATH_MAX], long *pid);
 bool running_lives(long pid);
 bool running_recording(long pid, char path[PATH_MAX]); /* that it writes; false: none */
 bool running_maps(long pid, const char *recording);    /* does the process write it? */
+
+/* What its blocks say; false, and zeros, if it cannot be read. */
+bool running_info(const char *path, struct gmt_reader_info *info);
+long running_writer(const char *path); /* the process that writes there; 0: none */
 
 /* 0 if no process writes a recording there; else a sentence was said and the exit code. */
 int running_refuse(const char *path);

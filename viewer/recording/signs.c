@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/bytes.h"
 #include "../base/ending.h"
-#include "defs.h"
-#include "../base/need.h"
 
 static void dense_put(struct dense *d, uint32_t id, uint32_t number)
 {

@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "defs.h"
 
 /* A number for each id, where ids are assigned in sequence; 0 = none. Ids beyond the maximum have

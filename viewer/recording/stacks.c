@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stacks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../format/pylines.h"
-#include "../base/need.h"
 
 void stacks_init(struct stacks *s, const struct defs *defs, struct symbols *symbols)
 {

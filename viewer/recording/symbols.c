@@ -2,12 +2,7 @@
 #include "symbols.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/need.h"
 #include "elf_names.h"
 
 /*
@@ -212,7 +207,7 @@ const struct symbol *symbols_place(const struct symbol *symbol)
 	if (!k->placed && k->object && k->object->names)
 		file = elf_names_line(k->object->names, symbol->offset, &k->symbol.line);
 	if (file && *file)
-		k->symbol.file = need_copy(file, strlen(file));
+		k->symbol.file = need_text(file);
 	k->placed = true;
 	return symbol;
 }

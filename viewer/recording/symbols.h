@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "defs.h"
 
 struct symbols;

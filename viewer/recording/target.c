@@ -4,11 +4,7 @@
  * interpreter. Changes nothing in it.
  */
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../base/proc.h"
@@ -289,4 +285,16 @@ void target_close(struct target *t)
 	if (t->memory >= 0)
 		close(t->memory);
 	t->memory = -1;
+}
+
+/* The memory of the process to attach to. */
+
+bool target_read(const struct target *t, uint64_t at, void *into, size_t len)
+{
+	return pread(t->memory, into, len, (off_t)at) == (ssize_t)len;
+}
+
+bool target_write(const struct target *t, uint64_t at, const void *from, size_t len)
+{
+	return pwrite(t->memory, from, len, (off_t)at) == (ssize_t)len;
 }

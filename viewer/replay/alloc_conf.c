@@ -2,11 +2,6 @@
 /* Reads PYTORCH_CUDA_ALLOC_CONF, and the sizes that follow from it alone. */
 #include "alloc_conf.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/arithmetic.h"
 
 #define SMALL	    MIB

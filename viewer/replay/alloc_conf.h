@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../base/usual.h"
 
 #define MIB	  (1ull << 20)
 #define INTERVALS 16 /* size intervals from 1 MiB on, each twice the one before */

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocation of blocks: the best fit among cached pieces, else a new segment, else after releasing
  * cached memory. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "allocator_parts.h"
 
 void allocator_init(struct allocator *a, const struct alloc_settings *s)

@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "alloc_conf.h"
 #include "piece.h"
 

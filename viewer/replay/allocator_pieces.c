@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of segments are cut, merged and put among the free ones; what is reserved is counted. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "allocator_parts.h"
 
 #define PAGE 0x200000ull

@@ -6,13 +6,10 @@
  */
 #include "packing.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../base/arithmetic.h"
+#include "../base/sorted.h"
 #include "piece.h"
 
 #define PLANNED 16384 /* most blocks that are planned, because the work is quadratic */
@@ -57,9 +54,7 @@ static int larger_first(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
-	if (x->size != y->size)
-		return x->size < y->size ? 1 : -1;
-	return (x->born > y->born) - (x->born < y->born);
+	return ORDER(y->size, x->size) ?: ORDER(x->born, y->born);
 }
 
 /* The smallest planned size, so that at most PLANNED blocks are planned. */
@@ -119,8 +114,7 @@ static uint64_t plan(const struct requests *r, uint64_t least)
 			continue;
 		*need_item(items, count, room) = item_of(r, i);
 	}
-	if (count)
-		qsort(items, count, sizeof(*items), larger_first);
+	SORT(items, count, larger_first);
 	placed = need_new((count + 1) * sizeof(*placed));
 	for (size_t i = 0; i < count; i++) {
 		place = find_gap(placed, i, &items[i]);

@@ -2,10 +2,6 @@
 /* Ordered sets of pieces, and their storage. */
 #include "piece.h"
 
-#include <stdlib.h>
-
-#include "../base/need.h"
-
 #define CHUNK 1024
 
 static bool below(const struct piece_set *s, const struct piece *p, uint64_t size, uint64_t addr)

@@ -6,9 +6,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../base/usual.h"
 
 struct bin;
 

@@ -2,14 +2,8 @@
 /* One replay: performs every request in order and records the reserved bytes after each. */
 #include "replay.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include "../base/need.h"
-#include "../base/say.h"
 #include "replay_parts.h"
 
 /* Reserved bytes at that event; lowers *next to the next event that changes them. */

@@ -2,8 +2,6 @@
 /* Requests through the model of the allocator, with one setting after the other. */
 #pragma once
 
-#include <stdio.h>
-
 #include "allocator.h"
 #include "replay_requests.h"
 

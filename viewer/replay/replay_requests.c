@@ -4,10 +4,6 @@
  * block. */
 #include "replay_requests.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "requests_parts.h"
 
 static uint16_t stream_index(struct requests *r, uint64_t stream)

@@ -8,10 +8,6 @@
  * torch.cuda.graph empties the cache before a capture. A release there is recorded. If there was
  * something to release and nothing was released, the program did not empty the cache.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "replay_parts.h"
 
@@ -78,9 +74,7 @@ static int in_order(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
 
-	if (x->stack != y->stack)
-		return x->stack < y->stack ? -1 : 1;
-	return (x->units > y->units) - (x->units < y->units);
+	return ORDER(x->stack, y->stack) ?: ORDER(x->units, y->units);
 }
 
 /* Known sizes, one entry per request; stack 0 stands for all of them. */
@@ -96,8 +90,7 @@ static void known_sizes(struct known_list *k, const struct requests *r)
 				(struct known){ all ? 0 : life->stack, life->asked };
 		}
 	}
-	if (k->count)
-		qsort(k->items, k->count, sizeof(*k->items), in_order);
+	SORT(k->items, k->count, in_order);
 }
 
 static size_t first_from(const struct known_list *k, struct known from)

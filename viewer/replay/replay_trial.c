@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay_trial.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
-
 void replay_own(struct replay_own *own, const struct defs *defs)
 {
 	static const char *const keys[] = { "env.PYTORCH_ALLOC_CONF", "env.PYTORCH_CUDA_ALLOC_CONF",
@@ -17,7 +11,7 @@ void replay_own(struct replay_own *own, const struct defs *defs)
 	*own = (struct replay_own){ 0 };
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !text.len; i++)
 		text = defs_meta(defs, keys[i]);
-	own->conf = text.len ? need_copy(text.s, text.len) : need_copy("default", 7);
+	own->conf = text.len ? need_copy(text.s, text.len) : need_text("default");
 	if (version.len && sscanf(version.s, "%ld.%ld", &major, &minor) == 2)
 		own->release = (unsigned)(major * 100 + minor);
 	if (settings_parse_as(&own->settings, text.len ? own->conf : "", own->release, own->why))

@@ -3,9 +3,6 @@
  * Device memory taken by CUDA calls: segments of the framework's cache, and other memory that is
  * therefore not available to it.
  */
-#include <string.h>
-
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "requests_parts.h"
 
