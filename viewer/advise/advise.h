@@ -130,6 +130,7 @@ bool advise_held(const struct advise *a, const struct advised *l);
 struct advise_passes {
 	struct advise_pass {
 		uint64_t begin;	 /* by the first block that was made after it; 0: none was */
+		uint64_t end;	 /* behind the latest block that was made in it */
 		uint64_t walked; /* when backward let go of the last block of its graph; 0: never */
 		bool kept;	 /* autograd saved something of it */
 	} * items;

@@ -40,22 +40,29 @@ struct idles {
 	size_t count, room;
 };
 
-/* Since when only passes came that autograd saved something of: where others came since the last
- * optimizer's step, such weights are used in those. Else, or where such a pass is the latest, since
- * the update. at: passes that began before the update; since: PLAN_END behind a pass of the others.
- */
-static uint64_t trained_since(const struct advise_passes *p, size_t *at, uint64_t *since,
-			      uint64_t update)
-{
-	for (; *at < p->count && p->items[*at].begin < update; ++*at) {
-		const struct advise_pass *x = &p->items[*at];
+/* Passes that began before an update. Once there were passes of which autograd saved nothing, such
+ * weights are used in those, to their end, and idle in the others. */
+struct walk {
+	size_t at;
+	uint64_t since; /* idle, since the latest optimizer's step; 0: or not, PLAN_END: in use */
+	uint64_t end;	/* of the latest pass without graphs; 0: there was none */
+};
 
-		if (x->begin && !x->kept)
-			*since = PLAN_END;
-		else if (x->begin && *since == PLAN_END)
-			*since = x->begin;
+static uint64_t trained_since(const struct advise_passes *p, struct walk *w, uint64_t update)
+{
+	for (; w->at < p->count && p->items[w->at].begin < update; ++w->at) {
+		const struct advise_pass *x = &p->items[w->at];
+
+		if (!x->begin)
+			continue;
+		if (!x->kept) {
+			w->since = PLAN_END;
+			w->end = x->end;
+		} else if (w->since == PLAN_END || (!w->since && w->end)) {
+			w->since = w->since ? w->end : x->begin;
+		}
 	}
-	return *since && *since != PLAN_END ? *since : update;
+	return w->since && w->since != PLAN_END ? w->since : update;
 }
 
 /* What comes between an update and the next pass (gradients are let go, an average is updated) may
@@ -66,8 +73,8 @@ static struct idles find_idles(const struct advise *a)
 	const struct spans *s = &a->timeline->model.spans;
 	struct advise_passes passes = advise_passes(a);
 	struct idles found = { 0 };
-	size_t at = 0, open = 0; /* open: the first whose next pass has not come yet */
-	uint64_t since = 0;
+	size_t open = 0; /* the first whose next pass has not come yet */
+	struct walk w = { 0 };
 	bool trains = false;
 
 	for (const struct span *x = s->items; x < s->items + s->count; x++) {
@@ -81,9 +88,8 @@ static struct idles find_idles(const struct advise *a)
 		if (trains && is_update(x))
 			*need_item(found.items, found.count, found.room) =
 				(struct idle){ e->first_seq, e->last_seq + 1,
-					       trained_since(&passes, &at, &since, e->first_seq),
-					       PLAN_END };
-		since = x->phase == PHASE_OPTIMIZER ? 0 : since;
+					       trained_since(&passes, &w, e->first_seq), PLAN_END };
+		w.since = x->phase == PHASE_OPTIMIZER ? 0 : w.since;
 	}
 	free(passes.items);
 	return found;

@@ -31,8 +31,9 @@ struct search {
 	size_t count, room;
 	struct layers layers;
 	struct advise_passes of_run;
-	uint64_t *keys; /* of passes: of their outermost calls, 0 = none */
-	uint32_t most;	/* passes that one backward pass came after */
+	struct map walked; /* first events of backward passes that let go of something */
+	uint64_t *keys;	   /* of passes: of their outermost calls, 0 = none */
+	uint32_t most;	   /* passes that one backward pass came after */
 };
 
 static size_t next_pass(const struct search *s, size_t pass)
@@ -150,12 +151,29 @@ static bool is_for_nothing(const struct search *s, uint64_t key)
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
 }
 
-/* How the graphs that took it ended. */
-static unsigned end_of_graphs(const struct advise *a, const struct advised *l)
+static void note_walked(struct search *s, const struct advised *l)
 {
+	const struct timeline *t = s->advise->timeline;
+	uint64_t released =
+		l->life < s->advise->lives->rows.count ? s->advise->released[l->life] : 0;
+	const struct span *at = released ? steps_span(&t->steps, &t->model.spans, released) : NULL;
+
+	if (at && at->phase == PHASE_BACKWARD)
+		map_put(&s->walked, at->extent.first_seq, NULL);
+}
+
+/* How the graphs that took it ended. A backward pass that lets go of nothing keeps its graph. */
+static unsigned end_of_graphs(const struct search *s, const struct advised *l)
+{
+	const struct advise *a = s->advise;
+
 	if (l->until == PLAN_END && advise_in_graph(a, l))
 		return comes_backward(a, l) ? PERHAPS : HELD;
-	return advise_by_backward(a, l) ? BY_BACKWARD : BEFORE_BACKWARD;
+	if (advise_by_backward(a, l))
+		return BY_BACKWARD;
+	return comes_backward(a, l) && !map_get(&s->walked, advise_next(a, l->from, PHASE_BACKWARD))
+		       ? PERHAPS
+		       : BEFORE_BACKWARD;
 }
 
 /* The latest pass is over: another one began. */
@@ -168,7 +186,7 @@ static void end_pass(const struct search *s, struct place *p)
 
 static void note_saved(struct search *s, struct place *p, const struct advised *l)
 {
-	unsigned ends = end_of_graphs(s->advise, l);
+	unsigned ends = end_of_graphs(s, l);
 
 	if (l->born->forwards != p->latest)
 		end_pass(s, p);
@@ -183,6 +201,8 @@ static void collect(struct search *s)
 	struct advise *a = s->advise;
 	struct advised l;
 
+	ADVISE_EACH(a, UINT16_MAX, l)
+	note_walked(s, &l);
 	ADVISE_EACH(a, UINT16_MAX, l)
 	{
 		struct site_path p = { 0 };
@@ -270,5 +290,6 @@ void advise_no_grad(struct advise *a)
 	free(s.keys);
 	free(s.items);
 	map_free(&s.places);
+	map_free(&s.walked);
 	sites_free(&s.sites);
 }

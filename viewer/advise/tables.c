@@ -146,6 +146,7 @@ struct advise_passes advise_passes(const struct advise *a)
 			continue;
 		x = &p.items[l.born->forwards];
 		x->begin = x->begin ? x->begin : l.from;
+		x->end = l.born->stage == STAGE_FORWARD ? l.from + 1 : x->end;
 		if (l.born->stage != STAGE_FORWARD || l.life >= a->lives->rows.count ||
 		    !a->saved[l.life])
 			continue;
