@@ -2,12 +2,8 @@
 /* All findings, what their plans come to, and their order. */
 #include "advise.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include "../base/need.h"
-#include "../base/say.h"
 #include "../moments/refusals.h"
 
 #define SHARE  100	  /* less than this part of the peak is not worth a word */

@@ -3,7 +3,6 @@
  * Other settings of PyTorch's allocator, by a replay of the recorded requests: what the cache would
  * hold at most. Only where a replay with the recording's own setting holds what was recorded.
  */
-#include <stdio.h>
 
 #include "../replay/replay_trial.h"
 #include "advise.h"

@@ -6,10 +6,7 @@
  * gradients. The product that the softmax is of is known by its line: of a longer sequence the
  * softmax may be to come.
  */
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/need.h"
 #include "ops.h"
 #include "sites.h"
 

@@ -4,7 +4,6 @@
  * needs it: what no graph holds, and is there when the next pass begins, is held by the cache,
  * which is emptied when the outermost autocast is left.
  */
-#include <stdlib.h>
 
 #include "advise.h"
 

@@ -6,11 +6,8 @@
  * stays longer then. The largest saving of all such modules is shown. Where a method only hands on
  * to one other, again and again, its calls cannot be told from turns of a loop in it.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/arithmetic.h"
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "advise.h"
 #include "sites.h"

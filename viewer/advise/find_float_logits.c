@@ -4,7 +4,6 @@
  * into the loss, whose log-softmax and gradients are then as large as the copy. Under autocast the
  * copy may be made inside the loss, of the log-softmax.
  */
-#include <string.h>
 
 #include "ops.h"
 

@@ -7,7 +7,6 @@
  * they are not recorded again. Whether the program wants the gradient of such a result is not
  * known. In checkpointing and other Functions leaves are used that are not recorded there.
  */
-#include <string.h>
 
 #include "../base/sorted.h"
 #include "advise.h"

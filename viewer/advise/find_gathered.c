@@ -3,9 +3,7 @@
  * Results of passes without gradients that a script gathers: a list of what an evaluation predicts,
  * and one tensor of all at its end; or one that each pass makes larger.
  */
-#include <stdlib.h>
 
-#include "../base/need.h"
 #include "line_plans.h"
 
 enum { PASSES = 3, FEWEST = 4 }; /* that a result stays through; results of a line */

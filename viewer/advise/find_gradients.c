@@ -4,9 +4,7 @@
  * set_to_none=True each is gone from zero_grad on, until its next gradient arrives: the event after
  * which the block that brought it is gone (it becomes the gradient itself then).
  */
-#include <stdlib.h>
 
-#include "../base/need.h"
 #include "advise.h"
 
 struct held {

@@ -5,9 +5,7 @@
  * gradients while an evaluation runs. A recording does not show reads: these are uses that the
  * phase rules out.
  */
-#include <stdlib.h>
 
-#include "../base/need.h"
 #include "advise.h"
 
 enum { SETTLED = 3 }; /* steps, after which every network had its turn */

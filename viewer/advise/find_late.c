@@ -4,7 +4,6 @@
  * (kept), into the next step (overlap), past the last graph that held them (late). What the program
  * itself does with them is not in a recording: a result that it reads later cannot be let go of.
  */
-#include <stdlib.h>
 
 #include "../answers/leaks.h"
 #include "line_plans.h"

@@ -4,9 +4,7 @@
  * of a file are compared by size with the weights that are trained: what the optimizer needs of
  * that size and has not made itself may be the file's, the rest of them is a second set of weights.
  */
-#include <stdlib.h>
 
-#include "../base/need.h"
 #include "../model/optimizers.h"
 #include "advise.h"
 

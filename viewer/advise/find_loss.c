@@ -4,7 +4,6 @@
  * layer to the loss, and their gradients until another size comes. Where the loss is computed for a
  * part of the positions at a time, each part checkpointed, only one part of each is there.
  */
-#include <string.h>
 
 #include "ops.h"
 

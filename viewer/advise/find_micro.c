@@ -4,9 +4,7 @@
  * backward pass is over, while later ones run. A list of results that were not detached holds the
  * graph of each, and with it the tensors that require grad and their gradients.
  */
-#include <stdlib.h>
 
-#include "../base/need.h"
 #include "advise.h"
 
 #define RESULTS (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))

@@ -7,10 +7,7 @@
  * its turn. A graph that is let go within a pass may be a branch of it, such as that of an argmax.
  * A tensor that a hook packs is no graph's: checkpointing computes it again.
  */
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/need.h"
 #include "advise.h"
 #include "sites.h"
 

@@ -3,10 +3,8 @@
  * What autograd saved, on the host until backward wants it (save_on_cpu): a copy goes when it is
  * saved, and comes back while its node runs.
  */
-#include <stdlib.h>
 
 #include "../base/arithmetic.h"
-#include "../base/need.h"
 #include "sites.h"
 
 #define SAVED (CLASS_BIT(activations) | CLASS_BIT(inputs))

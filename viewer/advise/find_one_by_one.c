@@ -5,10 +5,8 @@
  * before the next pass: each could go before the next one is made. That an optimizer makes the
  * update shows that they are not its arithmetic; what is done in place is not recorded.
  */
-#include <stdlib.h>
 
 #include "../base/arithmetic.h"
-#include "../base/need.h"
 #include "advise.h"
 
 enum { FEWEST = 3, SMALL = 8 }; /* an eighth of the largest: smaller than a mask of it */

@@ -3,7 +3,6 @@
  * The optimizer's own: temporaries that its foreach implementation makes of all parameters at once,
  * and its state, which is used in its step only.
  */
-#include <string.h>
 
 #include "../model/optimizers.h"
 #include "advise.h"

@@ -5,10 +5,7 @@
  * begins. Parts end where one line made a scalar again and again; no graph of a later part takes
  * what an earlier one made (layers, steps of a recurrent network), nor a weight of its own.
  */
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "ops.h"
 

@@ -4,7 +4,6 @@
  * position are read: while they are there, nothing else is made than tensors as large as a few rows
  * of them. What has a number for each position (the tokens chosen at all of them) says otherwise.
  */
-#include <string.h>
 
 #include "line_plans.h"
 #include "ops.h"

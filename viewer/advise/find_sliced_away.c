@@ -6,7 +6,6 @@
  * exist. A result that several slices are taken of is used up. Before any backward pass: what a
  * loss takes is a copy of a part of the product before it, because a slice has gaps.
  */
-#include <string.h>
 
 #include "ops.h"
 

@@ -4,7 +4,6 @@
  * its weights are (adapters of a frozen model) or for its sums (a norm in parts). In 16 bits there
  * is no copy, and what it was made of is saved in its place.
  */
-#include <string.h>
 
 #include "line_plans.h"
 #include "ops.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "line_plans.h"
 
-#include <stdlib.h>
-
-#include "../base/need.h"
-
 #define PASSING (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries))
 
 enum { FEWEST = 4 }; /* passes that make a sum larger */

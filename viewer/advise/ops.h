@@ -2,9 +2,6 @@
 /* The operator that made a block, and the function that called it: each stack is read once. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "advise.h"
 
 struct op {

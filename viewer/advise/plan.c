@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan.h"
 
-#include <stdlib.h>
-
-#include "../base/need.h"
-#include "../base/say.h"
-
 void plan_add(struct life_plan *p, struct plan_change change)
 {
 	*need_item(p->items, p->count, p->room) = change;

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sites.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/bytes.h"
-#include "../base/need.h"
 #include "../base/sorted.h"
 
 bool layers_is_container(const char *function)

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What findings ask of the tables: lives, spans, stacks. */
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "../base/need.h"
 #include "advise.h"
 
 void advise_put(char text[ADVISE_TEXT], const char *format, ...)

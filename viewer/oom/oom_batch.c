@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that goes with the batch: half of it would take half as much. */
-#include <string.h>
 
 #include "../advise/advise.h"
 #include "oom.h"

@@ -3,9 +3,6 @@
  * A test for each cause: whether the facts show it, and the sentence that says by which. Shares are
  * of the memory that the framework could have had.
  */
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "oom.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How often each kind of claim was right where the rest of a run shows it: see docs/conclusions.md.
  */
-#include <string.h>
 
 #include "oom.h"
 

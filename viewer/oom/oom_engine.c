@@ -6,7 +6,6 @@
  * of its passes, or it runs its largest pass to find out how large a cache may be. A cache that
  * grows with each pass is that of a program which calls a model by itself.
  */
-#include <string.h>
 
 #include "oom.h"
 

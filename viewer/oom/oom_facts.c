@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was true when memory was refused. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../model/optimizers.h"
 #include "oom.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who held the memory when it ran out: by class and line, what is left from earlier steps, and the
  * few blocks that stand out among what the passes made. */
-#include <string.h>
 
 #include "oom.h"
 

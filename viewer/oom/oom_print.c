@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An out-of-memory failure as JSON and as text for people who never saw this tool. */
-#include <inttypes.h>
 
 #include "../answers/columns.h"
 #include "../answers/parts.h"

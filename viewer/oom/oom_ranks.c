@@ -3,11 +3,6 @@
  * long, and only those of the first to fail are asked for more. */
 #include "oom_ranks.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "../ranks/ranks_look.h"
 
 static void add(struct oom_ranks *all, char *path)

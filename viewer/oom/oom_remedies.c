@@ -5,10 +5,6 @@
  * words for what to do and how the figure is known. No figure is a guess: it is a sum of blocks
  * that lived, or a share of one that the words state.
  */
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../advise/advise.h"
 #include "oom.h"

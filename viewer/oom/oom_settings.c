@@ -4,10 +4,7 @@
  * device: whether it would have been granted, and by how much. Only where blocks left room enough,
  * so that a setting may help, or where so much is cached that people would try one.
  */
-#include <stdio.h>
-#include <string.h>
 
-#include "../base/say.h"
 #include "../replay/replay_trial.h"
 #include "oom.h"
 

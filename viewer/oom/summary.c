@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summary.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../advise/advise.h"
 #include "../answers/reserved.h"
 #include "../base/arithmetic.h"
-#include "../base/need.h"
 #include "../base/sorted.h"
 #include "../base/shell.h"
 #include "../recording/running.h"
