@@ -37,6 +37,7 @@ HELD = {  # "": what looks the same and is needed
     "long_turns": "",
     "checkpoint_in_an_object": "loaded",
     "kept_errors": "refused_attempts",
+    "halved_batches": "refused_attempts",
     "scores_of_all_rows": "",
     "rows_on_the_device": "",
 }
@@ -97,7 +98,8 @@ def test_what_a_graph_takes_or_lets_go(programs, cut, tool, file, name, kind, sa
     assert bool(found) == said
 
 
-@pytest.mark.parametrize("case, kind", [("vqgan", "no_grad"), ("checkpoint", "no_grad"), ("kept_function", "no_grad"), ("resume", "idle_weights")])
+@pytest.mark.parametrize("case, kind", [("vqgan", "no_grad"), ("checkpoint", "no_grad"), ("kept_function", "no_grad"), ("resume", "idle_weights"),
+                                        ("surgery", "no_grad")])  # its backward passes keep their graph
 def test_before_every_network_had_its_turn(programs, cut, tool, case, kind):
     recording = programs.traced(ROOT / f"tests/classes/case_{case}.py", TRUTH=str(programs.folder / "truth.json"))
     said = judge.judge(case, recording, 20 if case == "checkpoint" else 8)[1]

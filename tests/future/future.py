@@ -13,11 +13,12 @@ OF_FRAMEWORK = 2  # among the flags of an event
 
 
 class Block:
-    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads", "trained", "is_packed")
+    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads", "trained", "walks", "is_packed")
 
     def __init__(self, e):
         self.seq, self.addr, self.size, self.stack, self.node, self.end = e["seq"], e["addr"], e["size"], e["stack"], e["scope"], float("inf")
         self.trained = []  # events: a gradient arrived for a weight in it
+        self.walks = []  # ends of backward passes that kept its graph
         self.saves, self.releases, self.grads = [], [], []  # events; releases: (event, whether the backward pass did it)
         self.is_packed = False  # by a hook, as checkpointing does: no release is recorded
 
@@ -26,7 +27,7 @@ class Block:
 
     def is_used_by_backward(self, seq):
         """A graph that has it now, or takes it later, is gone through later."""
-        return any(after > seq and by_engine for after, by_engine in self.releases)
+        return any(after > seq and by_engine for after, by_engine in self.releases) or any(after > seq for after in self.walks)
 
     def is_held_by_graph(self, seq):
         """Saved more often than released."""
@@ -44,6 +45,7 @@ class Run:
         self.closures = [c for span in self.optimizers for c in self.passes_inside(*span)]
         self.step_ends = [self.end_of_step(*span) for span in self.optimizers]
         self.starts = [b.seq for b in self.blocks]
+        self.note_walks()
         steps = json.loads(subprocess.run([tool, "steps", str(path), "--json"], capture_output=True, text=True).stdout)
         self.is_one_a_step = steps["basis"] == "optimizer" and steps["steps"] == len(self.optimizers)  # each ends with one optimizer's
 
@@ -115,6 +117,16 @@ class Run:
             self.optimizers.append((begin["seq"], end["seq"]))
         elif name.startswith("Optimizer.zero_grad"):
             self.zeroed.append((begin["seq"], end["seq"]))
+
+    def note_walks(self):
+        """A backward pass in which nothing is let go keeps its graph (retain_graph=True): what the step's passes saved."""
+        let_go = sorted(at for b in self.blocks for at, by_engine in b.releases if by_engine)
+        for first, last in self.backwards:
+            if bisect.bisect_left(let_go, first) == bisect.bisect_right(let_go, last):
+                begin = self.step_begins(first)
+                for b in self.alive(first):
+                    if b.is_held_by_graph(first) and b.saves[-1] > begin:
+                        b.walks.append(last)
 
     def passes_inside(self, begin, end):
         """A closure's forward and backward passes in an optimizer's step. The first begins with the step; those after it with what they
