@@ -159,18 +159,24 @@ static void note_walked(struct search *s, const struct advised *l)
 		map_put(&s->walked, at->extent.first_seq, NULL);
 }
 
-/* How the graphs that took it ended. A backward pass that lets go of nothing keeps its graph. */
+/* The next backward pass lets go of nothing: it keeps its graph, and this may be of it. */
+static bool is_kept_by_backward(const struct search *s, const struct advised *l)
+{
+	uint64_t back = advise_next(s->advise, l->from, PHASE_BACKWARD);
+
+	return back <= s->advise->until && back < l->until && !map_get(&s->walked, back);
+}
+
+/* How the graphs that took it ended. */
 static unsigned end_of_graphs(const struct search *s, const struct advised *l)
 {
 	const struct advise *a = s->advise;
 
 	if (l->until == PLAN_END && advise_in_graph(a, l))
-		return comes_backward(a, l) ? PERHAPS : HELD;
+		return comes_backward(a, l) || is_kept_by_backward(s, l) ? PERHAPS : HELD;
 	if (advise_by_backward(a, l))
 		return BY_BACKWARD;
-	return comes_backward(a, l) && !map_get(&s->walked, advise_next(a, l->from, PHASE_BACKWARD))
-		       ? PERHAPS
-		       : BEFORE_BACKWARD;
+	return is_kept_by_backward(s, l) ? PERHAPS : BEFORE_BACKWARD;
 }
 
 /* The latest pass is over: another one began. */
