@@ -54,6 +54,44 @@ def transformers_trainer():
     Trainer(model, args, train_dataset=rows).train()
 
 
+@case("gathered")
+def trainer_evaluates():
+    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+    model = GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=256, n_head=4, vocab_size=16384))
+    rows = [{"input_ids": torch.randint(16384, (128,)), "labels": torch.randint(16384, (128,))} for _ in range(96)]
+    args = TrainingArguments("out", per_device_train_batch_size=4, per_device_eval_batch_size=8, max_steps=4, eval_strategy="steps", eval_steps=2, report_to=[],
+                             save_strategy="no", logging_steps=100, eval_accumulation_steps=1 if AFTER else None)
+    Trainer(model, args, train_dataset=rows, eval_dataset=rows, compute_metrics=lambda p: {"right": float((p.predictions.argmax(-1) == p.label_ids).mean())}).train()
+
+
+@case("wide_copies")
+def peft_in_float32():
+    from peft import LoraConfig, get_peft_model
+    from transformers import LlamaConfig, LlamaForCausalLM
+    config = LlamaConfig(num_hidden_layers=6, hidden_size=1024, intermediate_size=2816, num_attention_heads=16, num_key_value_heads=4, vocab_size=4096,
+                         use_cache=False)
+    model = get_peft_model(LlamaForCausalLM(config).to(torch.bfloat16), LoraConfig(r=16, target_modules="all-linear"), autocast_adapter_dtype=not AFTER).cuda()
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+    for _ in range(3):
+        t = tokens(4, 1024, 4096)
+        model(input_ids=t, labels=t).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("prompt_logits")
+def llama_draws_words():
+    from transformers import LlamaConfig, LlamaForCausalLM
+    config = LlamaConfig(num_hidden_layers=2, hidden_size=512, intermediate_size=1024, num_attention_heads=8, num_key_value_heads=2, vocab_size=32768)
+    model = LlamaForCausalLM(config).cuda().half()
+    with torch.no_grad():
+        for length in (2048, 6144, 4096):
+            t, past = tokens(1, length, 32768), None
+            for _ in range(4):
+                out = model(t, past_key_values=past, use_cache=True, logits_to_keep=1 if AFTER else 0)
+                t, past = torch.multinomial((out.logits[:, -1].float() / 0.7).softmax(-1), 1), out.past_key_values
+
+
 @case("checkpoint")
 def timm_vit():
     import timm
