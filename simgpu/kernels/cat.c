@@ -141,7 +141,7 @@ static void copy_input(const struct cat *c, const struct input *in)
 	}
 }
 
-/* What is large is worth it if it may be whole numbers or flags, and is known. */
+/* A large tensor is computed only if it may be of whole numbers or flags, and is known. */
 static bool is_worth(const struct cat *c)
 {
 	char value[16];

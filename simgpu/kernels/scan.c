@@ -65,7 +65,7 @@ static bool scan_all(const struct call *c, void *const at[3], int64_t outer, int
 		     int64_t n)
 {
 	char type = c->k->types[0];
-	struct view all = row_at(at[1], type ? type : 'l', 0, outer * inner * n, 1);
+	struct view all = row_at(at[1], type, 0, outer * inner * n, 1);
 
 	if (!type || !at[0] || !at[1])
 		return false;

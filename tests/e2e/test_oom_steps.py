@@ -17,13 +17,16 @@ def made(*sizes):
     net = nn.Sequential(*[m for a, b in zip(sizes, sizes[1:]) for m in (nn.Linear(a, b), nn.ReLU())]).cuda()
     return net, torch.optim.AdamW(net.parameters())
 
+def train(net, optimizer):
+    for step in range(2):
+        net(torch.randn(2048, D, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
 def votes():
     net, optimizer = made(D, D)
     for epoch in range(2):
-        for step in range(2):
-            net(torch.randn(2048, D, device="cuda")).square().mean().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+        train(net, optimizer)
         with torch.no_grad():
             rows = torch.randn(32768, D, device="cuda")
             found = torch.zeros(32768, D, device="cuda")
@@ -35,10 +38,7 @@ def votes():
 def bank():
     net, optimizer = made(D, D)
     for epoch in range(2):
-        for step in range(2):
-            net(torch.randn(2048, D, device="cuda")).square().mean().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+        train(net, optimizer)
         with torch.no_grad():
             found = []
             for at in range(16):

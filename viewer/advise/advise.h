@@ -98,6 +98,7 @@ uint32_t advise_lives(const struct advise *a); /* their numbers are below it */
 /* It is there at the peak. */
 bool advise_counts(const struct advise *a, const struct advised *l);
 void advise_block(const struct advise *a, const struct advised *l, struct block *b);
+struct owner advise_owner(struct advise *a, const struct advised *l);
 #define ADVISE_EACH(a, of, l)                                            \
 	for (size_t known_ = 0; known_ < (a)->known_count; known_++)     \
 		if ((a)->classes[(a)->known[known_]] & (unsigned)(of) && \
@@ -139,6 +140,9 @@ struct advise_passes {
 struct advise_passes advise_passes(const struct advise *a);
 /* When the next pass begins after the one that a block is for: a batch is made before its own. */
 uint64_t advise_next_pass(const struct advise_passes *p, const struct advised *l);
+/* Stacks of the script that make a tensor of all results so far, larger in each pass; to be freed.
+ */
+struct map advise_sums(const struct advise *a);
 /* Autograd asked it, a recorded life, for a gradient. */
 bool advise_leaf(const struct advise *a, const struct advised *l);
 /* A checkpoint is partly unneeded on the device, and the block is of it (find_loaded.c). */

@@ -43,16 +43,6 @@ static uint64_t find_loss(struct ops *ops)
 	return largest;
 }
 
-/* What it is a copy of: the latest tensor of half the size that was there. */
-static bool find_original(const struct advise *a, const struct advised *copy, struct advised *found)
-{
-	for (uint32_t i = 1; i <= LOOK_BACK && i <= copy->life; i++)
-		if (advise_life(a, copy->life - i, LOGITS | CLASS_BIT(inputs), found) &&
-		    near(2 * found->size, copy->size) && copy->from < found->until)
-			return true;
-	return false;
-}
-
 /* No layer takes it: what comes next of its size is a loss's. */
 static bool is_for_loss(struct ops *ops, const struct advised *copy)
 {
@@ -77,7 +67,7 @@ static bool is_copy(struct ops *ops, const struct advised *l, struct advised *or
 	const struct op *op = ops_find(ops, l), *of;
 
 	if (stage_is_backward(l->born->stage) || (!ops_is_cast(op->name) && !ops_is_loss(op)) ||
-	    !find_original(ops->advise, l, original))
+	    !ops_original(ops->advise, l, LOOK_BACK, SLACK - 1, original))
 		return false;
 	of = ops_find(ops, original);
 	if (ops_is_cast(op->name))

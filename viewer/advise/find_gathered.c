@@ -11,7 +11,7 @@ enum { PASSES = 3, FEWEST = 4 }; /* that a result stays through; results of a li
 #define PASSING (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries))
 
 /* Nothing that backward would need was saved in its pass, and a script has it into a later one.
- * What layers hand on to later passes (a cache) is no result: something of its pass came after it
+ * A cache, which layers hand on to later passes, is no result: something of its pass came after it
  * and stayed, too. */
 static bool is_result(const struct advise *a, const struct advise_passes *passes,
 		      const uint32_t *last, const struct advised *l)
@@ -31,7 +31,7 @@ static bool is_gathered(const struct advise *a, const struct advised *l)
 	return (l->until == PLAN_END ? all : l->died->forwards) >= l->born->forwards + PASSES;
 }
 
-/* Of each pass: the last life that was made in it and stays into the next one. */
+/* For each pass the last life that was made in it and stays into the next one. */
 static uint32_t *last_results(const struct advise *a, const struct advise_passes *passes)
 {
 	uint32_t *last = need_new(passes->count * sizeof(*last));
@@ -46,30 +46,27 @@ static uint32_t *last_results(const struct advise *a, const struct advise_passes
 	return last;
 }
 
-/* What was gathered before, with that of one more pass. Before any training the results may be for
- * it, and a program that only generates takes them in its next pass. */
+/* A tensor of all results so far. Before any training they may be for it, and a program that only
+ * generates takes them in its next pass. */
 static bool is_sum(const struct advise *a, const struct advise_passes *passes,
 		   const struct map *sums, const struct advised *l)
 {
 	enum steps_basis basis = a->timeline->steps.basis;
-	const uint32_t *sum = map_get(sums, l->stack);
 
-	return sum && *sum && (basis == STEPS_OPTIMIZER || basis == STEPS_PROFILER) &&
+	return map_get(sums, l->stack) && (basis == STEPS_OPTIMIZER || basis == STEPS_PROFILER) &&
 	       l->born->forwards < passes->count && !passes->items[l->born->forwards].kept &&
 	       (l->life >= a->lives->rows.count || !a->saved[l->life]);
 }
 
-/* All results in one, made behind the last pass: on the host, too. None of them go if a graph takes
- * it. */
+/* The tensor of all results that is made behind the last pass is on the host, too. If a graph takes
+ * it, none of them go. */
 static void without_whole(struct line_plans *lines, struct advise *a, const struct map *sums)
 {
 	struct advised l;
 
 	ADVISE_EACH(a, PASSING, l)
 	{
-		const uint32_t *sum = map_get(sums, l.stack);
-
-		if (l.born->stage != STAGE_OUTSIDE || (sum && *sum))
+		if (l.born->stage != STAGE_OUTSIDE || map_get(sums, l.stack))
 			continue;
 		for (size_t i = 0; i < lines->count; i++) {
 			struct line_plan *line = &lines->items[i];
@@ -96,8 +93,8 @@ static void say_gathered(struct advise *a, struct finding *f, const struct line_
 		   B(p->bytes), MANY(p->blocks, "block"), a->when);
 }
 
-/* Of a refusal it is known by what was there then, see oom/; and where the rest of a run is not
- * known a graph may take them. */
+/* Lists only of whole runs: later a graph may take them (oom/ finds what a refused run has
+ * gathered). Sums of refused ones, too. */
 void advise_gathered(struct advise *a)
 {
 	struct advise_passes passes = advise_passes(a);

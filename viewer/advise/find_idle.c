@@ -134,7 +134,6 @@ void advise_idle_weights(struct advise *a)
 	struct finding *f;
 	struct idles idles;
 	struct advised l;
-	struct block b;
 
 	if (advise_in_shards(a) || (a->open && !a->wanted_count && a->steps < SETTLED) ||
 	    are_hidden(a))
@@ -154,8 +153,7 @@ void advise_idle_weights(struct advise *a)
 		if (l.size <= largest)
 			continue;
 		largest = l.size;
-		advise_block(a, &l, &b);
-		f->owner = owners_find(&a->timeline->owners, &b);
+		f->owner = advise_owner(a, &l);
 	}
 	free(idles.items);
 	advise_put(f->what,

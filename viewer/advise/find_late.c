@@ -37,10 +37,8 @@ static void say_kept(struct advise *a, struct finding *f, const struct line_plan
 static bool is_leak(const struct leaks *leaks, struct advise *a, const struct advised *l)
 {
 	struct owner owner;
-	struct block b;
 
-	advise_block(a, l, &b);
-	owner = owners_find(&a->timeline->owners, &b);
+	owner = advise_owner(a, l);
 	return leaks_at(leaks, l->classes, &owner);
 }
 
@@ -186,9 +184,7 @@ void advise_overlap(struct advise *a)
 	{
 		uint64_t end = advise_next_pass(&passes, &l);
 
-		const uint32_t *sum = map_get(&sums, l.stack);
-
-		if (!(sum && *sum) && is_of_a_pass(a, &l) && l.until > end &&
+		if (!map_get(&sums, l.stack) && is_of_a_pass(a, &l) && l.until > end &&
 		    !is_used_later(a, &l, end) && !is_awaited(a, &passes, &l, end) &&
 		    is_one_turn(a, &l) && is_over(a, &stacks, &l))
 			lines_without(&lines, a, &l, end);

@@ -79,7 +79,6 @@ static void plan(struct search *s, struct finding *f, size_t tensors)
 	struct advise *a = s->advise;
 	uint64_t bytes = 0, largest = 0;
 	struct advised l;
-	struct block b;
 
 	for (size_t i = 0; i < s->count; i++)
 		s->items[i].loaded = surplus_of(&s->items[i], tensors);
@@ -96,8 +95,7 @@ static void plan(struct search *s, struct finding *f, size_t tensors)
 		if (l.size <= largest)
 			continue;
 		largest = l.size;
-		advise_block(a, &l, &b);
-		f->owner = owners_find(&a->timeline->owners, &b);
+		f->owner = advise_owner(a, &l);
 	}
 	advise_put(f->what, "Read the checkpoint into host memory (torch.load(..., "
 			    "map_location=\"cpu\")), or delete it once it has been copied into the "

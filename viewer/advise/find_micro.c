@@ -155,7 +155,6 @@ static void take_results(struct search *s, struct finding *f)
 {
 	struct advise *a = s->advise;
 	struct advised l;
-	struct block b;
 
 	ADVISE_EACH(a, RESULTS, l)
 	{
@@ -166,8 +165,7 @@ static void take_results(struct search *s, struct finding *f)
 			continue;
 		without(s, &l, since);
 		*map_put(&s->kept, l.life, NULL) = 1;
-		advise_block(a, &l, &b);
-		f->owner = owners_find(&a->timeline->owners, &b);
+		f->owner = advise_owner(a, &l);
 		if (l.size > s->largest)
 			s->most = f->owner;
 		s->largest = l.size > s->largest ? l.size : s->largest;

@@ -140,7 +140,6 @@ static void look_at(const struct search *s, const struct line *x)
 	uint64_t bytes = 0, blocks = 0;
 	struct advised l, next;
 	struct turn t;
-	struct block b;
 
 	for (size_t first = 0, i = 0; i < x->count; i++) {
 		bool last = i + 1 == x->count;
@@ -165,8 +164,7 @@ static void look_at(const struct search *s, const struct line *x)
 		   "largest is made. The saving is all but the largest%s",
 		   B(bytes), MANY(blocks, "block"), a->when,
 		   x->flat ? ", each as large as all gradients" : "", x->flat ? " gradient" : "");
-	advise_block(a, &l, &b);
-	f->owner = owners_find(&a->timeline->owners, &b);
+	f->owner = advise_owner(a, &l);
 	advise_put(f->what,
 		   "%s one at a time, and free each before the next, unless all are "
 		   "needed together",

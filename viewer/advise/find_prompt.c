@@ -2,7 +2,8 @@
 /*
  * Logits of all positions of a prompt, in a pass without gradients, of which only those of the last
  * position are read: while they are there, nothing else is made than tensors as large as a few rows
- * of them. What has a number for each position (the tokens chosen at all of them) says otherwise.
+ * of them. A tensor with a number for each position (the tokens chosen at all of them) shows that
+ * all are read.
  */
 
 #include "line_plans.h"
@@ -64,17 +65,17 @@ static void say_prompt(struct advise *a, struct finding *f, const struct line_pl
 		   B(p->bytes), a->when);
 }
 
-/* Lines whose products are always read so; of a refused one the passes before tell. */
+/* Lines whose products are always read so. For a refused one the passes before it tell. */
 void advise_prompt_logits(struct advise *a)
 {
-	struct line_plans known = { 0 },
-			  lines = { 0 }; /* known: blocks, and (bytes) those read so */
+	/* products: of a line, as blocks; of these the ones that are read so, as bytes */
+	struct line_plans products = { 0 }, lines = { 0 };
 	struct ops ops = { .advise = a };
 	struct advised l;
 
 	ADVISE_EACH(a, RESULTS, l)
 	{
-		struct line_plan *line = is_logits(&ops, &l) ? lines_of(&known, a, &l) : NULL;
+		struct line_plan *line = is_logits(&ops, &l) ? lines_of(&products, a, &l) : NULL;
 
 		if (line) {
 			line->blocks++;
@@ -84,13 +85,13 @@ void advise_prompt_logits(struct advise *a)
 	ADVISE_EACH(a, RESULTS, l)
 	{
 		const struct line_plan *line =
-			l.size >= SCORES_MIN ? lines_of(&known, a, &l) : NULL;
+			l.size >= SCORES_MIN ? lines_of(&products, a, &l) : NULL;
 
 		if (line && line->blocks && line->bytes == line->blocks &&
 		    ops_is_product(ops_find(&ops, &l)->name))
 			lines_without(&lines, a, &l, l.from);
 	}
 	lines_add_all(&lines, a, "prompt_logits", say_prompt);
-	lines_free(&known);
+	lines_free(&products);
 	ops_free(&ops);
 }

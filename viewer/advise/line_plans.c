@@ -1,47 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "line_plans.h"
 
-#define PASSING (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries))
-
-enum { FEWEST = 4 }; /* passes that make a sum larger */
-
-struct growth {
-	uint64_t size, until; /* of the latest block, */
-	uint32_t ups;	      /* of how many that are larger than the one before, made beside it */
-	bool other;
-};
-
-/* Each is larger than the one before, or the first of another sum, at most half of it. */
-static void note_growth(struct growth *g, const struct advised *l)
-{
-	if (l->size > g->size && l->from < g->until)
-		g->ups++;
-	else if (g->size && l->size > g->size / 2)
-		g->other = true;
-	g->size = l->size;
-	g->until = l->until;
-}
-
-struct map advise_sums(const struct advise *a)
-{
-	struct map ids = { 0 }, sums = { 0 };
-	struct growth *items = NULL, *g;
-	size_t count = 0, room = 0;
-	struct advised l;
-
-	ADVISE_EACH(a, PASSING, l)
-	{
-		if (l.born->stage != STAGE_OUTSIDE)
-			continue;
-		g = map_item(&ids, l.stack, items, count, room);
-		note_growth(g, &l);
-		*map_put(&sums, l.stack, NULL) = g->ups >= FEWEST && !g->other;
-	}
-	map_free(&ids);
-	free(items);
-	return sums;
-}
-
 struct line_plan *lines_of(struct line_plans *p, struct advise *a, const struct advised *l)
 {
 	struct owner owner;

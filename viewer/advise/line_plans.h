@@ -8,7 +8,7 @@ struct line_plan {
 	struct owner owner;
 	struct life_plan plan;
 	uint64_t bytes, blocks; /* gone at the peak */
-	size_t lines;		/* of a sum of some */
+	size_t lines;		/* that were joined in it */
 	uint64_t of_step;	/* bytes of these that were made in the step of the peak */
 };
 
@@ -28,5 +28,3 @@ struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char
 			      void (*say)(struct advise *a, struct finding *f,
 					  const struct line_plan *p));
 void lines_free(struct line_plans *p);
-/* Stacks that make what was gathered anew in each pass, with more (value 1); to be freed. */
-struct map advise_sums(const struct advise *a);

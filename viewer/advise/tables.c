@@ -76,6 +76,14 @@ void advise_block(const struct advise *a, const struct advised *l, struct block 
 		};
 }
 
+struct owner advise_owner(struct advise *a, const struct advised *l)
+{
+	struct block b;
+
+	advise_block(a, l, &b);
+	return owners_find(&a->timeline->owners, &b);
+}
+
 /* The first span that begins after the event. */
 static const struct span *span_after(const struct advise *a, uint64_t seq)
 {
@@ -164,6 +172,48 @@ uint64_t advise_next_pass(const struct advise_passes *p, const struct advised *l
 		ahead &= !p->items[i].begin;
 	}
 	return PLAN_END;
+}
+
+enum { GROWTHS = 4 }; /* that make a sum */
+
+struct growth {
+	uint64_t size, until; /* of the latest block, */
+	uint32_t ups; /* blocks that are larger than the one before and were made beside it */
+	bool other;   /* a block was neither that nor the first of a sum */
+};
+
+/* Each is larger than the one before, or the first of another sum, at most half of it. */
+static void note_growth(struct growth *g, const struct advised *l)
+{
+	if (l->size > g->size && l->from < g->until)
+		g->ups++;
+	else if (g->size && l->size > g->size / 2)
+		g->other = true;
+	g->size = l->size;
+	g->until = l->until;
+}
+
+struct map advise_sums(const struct advise *a)
+{
+	struct map ids = { 0 }, sums = { 0 };
+	struct growth *items = NULL, *g;
+	size_t count = 0, room = 0;
+	struct advised l;
+
+	ADVISE_EACH(a, CLASS_BIT(activations) | CLASS_BIT(forward_temporaries), l)
+	{
+		if (l.born->stage != STAGE_OUTSIDE)
+			continue;
+		g = map_item(&ids, l.stack, items, count, room);
+		note_growth(g, &l);
+		if (g->ups >= GROWTHS && !g->other)
+			map_put(&sums, l.stack, NULL);
+		else
+			map_remove(&sums, l.stack);
+	}
+	map_free(&ids);
+	free(items);
+	return sums;
 }
 
 static const char *read_foreach(struct stacks *s, uint32_t stack)

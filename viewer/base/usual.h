@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What most files use: the standard headers, memory and messages. What a file includes besides says
+/* The standard headers, memory and messages, which most files use. Other includes of a file show
  * what it asks of the machine and of other files. */
 #pragma once
 

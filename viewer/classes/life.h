@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a rule asks of a life that takes more than one member of it: where it was born and where it
- * ended, by the passes that had begun then, and what autograd said of it.
+ * Questions of rules about a life that take more than one member of it: where it was born and where
+ * it ended, by the passes that had begun then, and what autograd said of it.
  */
 #pragma once
 

@@ -241,6 +241,7 @@ static void compare(struct oom *o, struct timeline *t)
 	o->compared_step = n - 1;
 	memcpy(o->compared, before.bytes, sizeof(o->compared));
 	passes = oom_passes(&before, t->steps.items[n - 1].extent.first_seq);
+	/* In the peak of an optimizer's step results of no pass are held. */
 	oom_find_since(o, passes || !t->model.spans.tags ? passes : 1);
 	snapshot_free(&before);
 }
