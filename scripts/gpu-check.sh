@@ -5,9 +5,9 @@
 #
 # Usage: scripts/gpu-check.sh [OUTPUT.md]                         (default: standard output)
 #   PYTHON=...   the python with torch (default: .venv/bin/python, else python3)
-# 1. the exactness tests of tests/e2e on the real device (GPUMEMTRACE_TEST_DEVICE=real; needs pytest)
-# 2. the same scripts on the real and on the simulated card: peaks side by side
-# 3. context, library and CUPTI figures that only a card can tell
+# 1. what only a card can tell: memory outside the framework, cuDNN's workspaces, cost, other tools (gpu_figures.py)
+# 2. the exactness tests of tests/e2e on the real device (GPUMEMTRACE_TEST_DEVICE=real; needs pytest), and beside them
+# 3. the same scripts on the real and on the simulated card: peaks side by side (gpu_peaks.py)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -41,13 +41,18 @@ exactness() {
 	fi
 	local parallel=()
 	"$PYTHON" -c 'import xdist' 2>/dev/null && parallel=(-n 6)
-	GPUMEMTRACE_TEST_DEVICE=real timeout 300 "$PYTHON" -m pytest -q -c tests/pytest.ini -p no:cacheprovider "${parallel[@]}" -m real \
+	GPUMEMTRACE_TEST_DEVICE=real timeout 200 "$PYTHON" -m pytest -q -c tests/pytest.ini -p no:cacheprovider "${parallel[@]}" -m real \
 		tests/e2e >"$work/pytest.log" 2>&1
 	local rc=$?
-	[ $rc != 124 ] || echo 'Stopped after 300 s; what follows is what was done until then.'
+	[ $rc != 124 ] || echo 'Stopped after 200 s; what follows is what was done until then.'
 	echo '```'
 	tail -25 "$work/pytest.log"
 	echo '```'
+}
+
+figures() {
+	printf '\n## What only a card can tell\n'
+	timeout 330 "$PYTHON" scripts/gpu_figures.py "$work" || echo 'This part was stopped.'
 }
 
 peaks() {
@@ -67,6 +72,10 @@ open_questions() {
 
 # Each part is there when it is done: a machine may be taken away before the last one.
 : >"$out" || exit 2
-for part in about exactness peaks open_questions; do
-	$part >>"$out"
-done
+about >>"$out"
+figures >>"$out"
+exactness >"$work/exactness" &
+peaks >>"$out"
+wait
+cat "$work/exactness" >>"$out"
+open_questions >>"$out"
