@@ -101,20 +101,46 @@ void ctx_deactivate(int device)
 		memory_uncharge(device, primary[device].loaded[i]);
 		primary[device].loaded[i] = 0;
 	}
+	primary[device].streams = 0;
 	primary[device].active = false;
 }
 
+static size_t whole_pages(size_t bytes)
+{
+	return (bytes + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
+}
+
+/* Of 128 streams, which PyTorch makes when it first needs one: 70 MiB on an H100. */
+#define OF_STREAM ((size_t)560 << 10)
+
+bool ctx_stream(int device)
+{
+	struct sim_ctx *ctx = &primary[device];
+	size_t more;
+	bool done;
+
+	pthread_mutex_lock(&memory_lock);
+	more = whole_pages((ctx->streams + 1) * OF_STREAM) - ctx->loaded[CTX_STREAMS];
+	done = !more || memory_charge(device, more);
+	if (done) {
+		ctx->streams++;
+		ctx->loaded[CTX_STREAMS] += more;
+	}
+	pthread_mutex_unlock(&memory_lock);
+	return done;
+}
+
 /* Stacks are as many as threads can run. On an H100 a program's first kernel takes 91 to 95 MiB,
- * and NCCL's kernels 362. */
+ * and NCCL's kernels and PyTorch's streams 362. */
 static size_t code_bytes(enum ctx_code what)
 {
-	static const size_t of_thread[] = { [CTX_KERNELS] = 361, [CTX_NCCL] = 1404 };
+	static const size_t of_thread[] = { [CTX_KERNELS] = 361, [CTX_NCCL] = 1132 };
 	const struct sim_card *card = sim_card();
 	size_t bytes = card->sms * card->threads_per_sm * of_thread[what];
 
 	if (what == CTX_KERNELS && card->context_whole)
 		return 0;
-	return (bytes + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
+	return whole_pages(bytes);
 }
 
 bool ctx_load(int device, enum ctx_code what, size_t *bytes)
@@ -158,7 +184,12 @@ struct sim_ctx *ctx_create(int device, unsigned int flags)
 		return NULL;
 	pthread_mutex_lock(&memory_lock);
 	charged = memory_charge(device, sim_card()->context);
-	*ctx = (struct sim_ctx){ CTX_KIND, device, false, true, flags, 1, next_id++, 0, { 0 } };
+	*ctx = (struct sim_ctx){ .kind = CTX_KIND,
+				 .device = device,
+				 .active = true,
+				 .flags = flags,
+				 .refs = 1,
+				 .id = next_id++ };
 	pthread_mutex_unlock(&memory_lock);
 	if (!charged) {
 		sim_handle_free(ctx);
@@ -174,7 +205,12 @@ struct sim_ctx *ctx_create_part(int device, unsigned int sms)
 	if (!ctx)
 		return NULL;
 	pthread_mutex_lock(&memory_lock);
-	*ctx = (struct sim_ctx){ CTX_KIND, device, false, true, 0, 1, next_id++, sms, { 0 } };
+	*ctx = (struct sim_ctx){ .kind = CTX_KIND,
+				 .device = device,
+				 .active = true,
+				 .refs = 1,
+				 .id = next_id++,
+				 .sms = sms };
 	pthread_mutex_unlock(&memory_lock);
 	return ctx;
 }

@@ -14,7 +14,7 @@ bool card_has_nvlink(void);
 bool card_find(const char *spec, size_t i, struct sim_card *out);
 
 /* ---- device.c: initialisation, contexts, the thread's current one ---- */
-enum ctx_code { CTX_KERNELS, CTX_NCCL, CTX_CODES };
+enum ctx_code { CTX_KERNELS, CTX_NCCL, CTX_STREAMS, CTX_CODES };
 struct sim_ctx {
 	uint32_t kind;
 	int device;
@@ -23,6 +23,7 @@ struct sim_ctx {
 	uint64_t id;
 	unsigned int sms; /* multiprocessors of a partition without memory; 0: whole card */
 	size_t loaded[CTX_CODES];
+	unsigned int streams; /* ever made in the primary context */
 };
 
 int device_physical_count(void);		 /* whatever CUDA_VISIBLE_DEVICES says */
@@ -46,6 +47,7 @@ void ctx_deactivate(int device); /* and frees it; memory_lock held */
 /* Code and stack that the driver loads into the primary context once. *bytes, if it is not NULL:
  * what this call has taken. False if there is no room. */
 bool ctx_load(int device, enum ctx_code what, size_t *bytes);
+bool ctx_stream(int device); /* room for one more stream; false if there is none */
 void ctx_set(struct sim_ctx *ctx);
 int ctx_push(struct sim_ctx *ctx);
 int ctx_pop(struct sim_ctx **ctx);

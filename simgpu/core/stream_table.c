@@ -43,7 +43,7 @@ int stream_create(void **out, unsigned int flags, int priority)
 
 	if (!out || flags & ~1u)
 		return SIM_INVALID;
-	s = sim_handle(STREAM_KIND, sizeof(*s));
+	s = ctx_stream(sim_device()) ? sim_handle(STREAM_KIND, sizeof(*s)) : NULL;
 	if (!s)
 		return SIM_NOMEM;
 	s->ctx = ctx_current();

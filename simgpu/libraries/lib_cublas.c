@@ -7,21 +7,40 @@
 
 enum { CUBLAS_OK = 0, CUBLAS_NOT_INITIALIZED = 1, CUBLAS_NO_ROOM = 3, CUBLAS_INVALID = 7 };
 
+#define BLAS_BLOCKS 3
+
 struct blas {
 	void *stream;
 	int pointer_mode, atomics_mode, math_mode, sm_target;
 	int emulation_strategy, special_values, mantissa_control, mantissa_bits, mantissa_offset;
 	void *mantissa_pointer;
-	void *workspace;
+	void *own[BLAS_BLOCKS];
 };
 
 #define KIND LIB_BLAS
 
-/* The library's default workspace, made with the handle: documented as 32 MiB from compute
- * capability 9.0 on, 4 MiB before. */
-static size_t default_workspace(void)
+/* What a handle has from its beginning: two small blocks, and the library's default workspace. On
+ * an H100 version 13 takes 64 MiB for it; documented are 32 MiB from compute capability 9.0 on, 4
+ * before. */
+static size_t own_bytes(int block)
 {
-	return lib_capability() >= 90 ? 32 * MIB : 4 * MIB;
+	static const size_t small[] = { 1 << 10, 128 << 10 };
+
+	if (block)
+		return small[block - 1];
+	if (lib_capability() < 90)
+		return 4 * MIB;
+	return lib_version("cublas", 0) >= 13 ? 64 * MIB : 32 * MIB;
+}
+
+API(int, cublasDestroy_v2, struct blas *b)
+{
+	if (!sim_handle_check(b, KIND))
+		return CUBLAS_NOT_INITIALIZED;
+	for (int i = 0; i < BLAS_BLOCKS; i++)
+		lib_free(b->own[i]);
+	sim_handle_free(b);
+	return CUBLAS_OK;
 }
 
 API(int, cublasCreate_v2, struct blas **out)
@@ -33,21 +52,14 @@ API(int, cublasCreate_v2, struct blas **out)
 	b = sim_handle(KIND, sizeof(*b));
 	if (!b)
 		return CUBLAS_NO_ROOM;
-	b->workspace = lib_alloc(default_workspace());
-	if (!b->workspace) {
-		sim_handle_free(b);
-		return CUBLAS_NO_ROOM;
+	for (int i = 0; i < BLAS_BLOCKS; i++) {
+		b->own[i] = lib_alloc(own_bytes(i));
+		if (!b->own[i]) {
+			cublasDestroy_v2(b);
+			return CUBLAS_NO_ROOM;
+		}
 	}
 	*out = b;
-	return CUBLAS_OK;
-}
-
-API(int, cublasDestroy_v2, struct blas *b)
-{
-	if (!sim_handle_check(b, KIND))
-		return CUBLAS_NOT_INITIALIZED;
-	lib_free(b->workspace);
-	sim_handle_free(b);
 	return CUBLAS_OK;
 }
 

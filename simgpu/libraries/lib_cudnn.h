@@ -40,7 +40,7 @@ enum cudnn_convolution { CONVOLUTION_FORWARD, CONVOLUTION_DATA, CONVOLUTION_FILT
 struct cudnn_operand {
 	size_t bytes, elements;
 	bool channels_last;
-	int64_t channels; /* size of the second dimension */
+	int64_t first, channels; /* sizes of the first two dimensions */
 };
 
 size_t cudnn_convolution_workspace(enum cudnn_convolution which, const struct cudnn_operand *x,

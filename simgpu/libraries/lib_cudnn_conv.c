@@ -106,6 +106,7 @@ static bool operand(const struct cudnn_shape *s, bool filter, struct cudnn_opera
 	for (int i = 0; i < s->rank; i++)
 		o->elements *= s->dims[i];
 	o->bytes = o->elements * cudnn_type_bytes(s->type);
+	o->first = s->dims[0];
 	o->channels = s->dims[1];
 	o->channels_last = filter ? s->format == 1 : s->strides[1] == 1;
 	return true;

@@ -40,6 +40,7 @@ static bool read_tensor(const struct cudnn_node *tensor, struct cudnn_operand *o
 	for (int64_t i = 0; i < dims->count; i++)
 		o->elements *= d[i];
 	o->bytes = o->elements * cudnn_type_bytes(*(const int *)type->data);
+	o->first = d[0];
 	o->channels = d[1];
 	o->channels_last = s[1] == 1;
 	return true;

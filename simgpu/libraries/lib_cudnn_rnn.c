@@ -2,8 +2,8 @@
  *
  * cuDNN: recurrent networks. Where each matrix and bias lies in the weight space is exact: all
  * matrices first, a pseudo-layer (a layer in one direction) after the other: input matrices of each
- * gate, recurrent ones, the projection; then the biases in the same order. Workspace and reserve
- * are approximations: what must be kept of each gate, cell and output for the way back. Any thread.
+ * gate, recurrent ones, the projection; then the biases in the same order. The reserve is exact
+ * (docs/gpu-results.md), the workspace is an approximation. Any thread.
  */
 #include "lib_cudnn.h"
 
@@ -136,16 +136,19 @@ static size_t all_matrices(const struct rnn *r)
 	return n;
 }
 
+static size_t weight_bytes(const struct rnn *r)
+{
+	size_t n = all_matrices(r) + (size_t)r->layers * directions(r) * biases(r) * r->hidden;
+
+	return n * cudnn_type_bytes(r->type);
+}
+
 API(int, cudnnGetRNNWeightSpaceSize, void *handle, void *d, size_t *bytes)
 {
 	struct rnn *r = check(d);
-	size_t n;
 
 	(void)handle;
-	if (!r)
-		return CUDNN_BAD_PARAM;
-	n = all_matrices(r) + (size_t)r->layers * directions(r) * biases(r) * r->hidden;
-	return cudnn_size(bytes, n * cudnn_type_bytes(r->type));
+	return r ? cudnn_size(bytes, weight_bytes(r)) : CUDNN_BAD_PARAM;
 }
 
 /* A matrix by its number: the input matrices of the gates, the recurrent ones, the projection. */
@@ -221,25 +224,38 @@ API(int, cudnnGetRNNWeightParams, void *handle, void *d, int pseudo_layer, size_
 
 /* ---- workspace ---- */
 
+#define OF_LAYER (8 * MIB) /* for the products of a layer in one direction */
+
+/* What a layer keeps of an output for the way back, and what it works with beside it (twice the
+ * figure that was fitted to an H100's). */
+static int kept(const struct rnn *r)
+{
+	return r->mode == MODE_LSTM ? 5 : r->mode == MODE_GRU ? 6 : 1;
+}
+
+static int used_twice(const struct rnn *r)
+{
+	return r->mode == MODE_LSTM ? 12 : r->mode == MODE_GRU ? 10 : 9;
+}
+
 API(int, cudnnGetRNNTempSpaceSizes, void *handle, void *d, int mode, void *x, size_t *workspace,
     size_t *reserve)
 {
 	struct rnn *r = check(d);
 	struct rnn_data *data = sim_handle_check(x, RNN_DATA);
-	size_t cell, layers;
+	size_t outputs;
 
 	(void)handle;
 	if (!r || !data)
 		return CUDNN_BAD_PARAM;
-	cell = (size_t)data->steps * data->batch * r->hidden * cudnn_type_bytes(r->type);
-	layers = (size_t)r->layers * directions(r);
-	/* The gates of one layer before their activation, and its output. */
+	outputs = (size_t)data->steps * data->batch * r->hidden * cudnn_type_bytes(r->type) *
+		  directions(r);
 	if (workspace)
-		*workspace = cell * directions(r) * (gates(r) + 1);
-	/* The gates of every layer, its cell where it has one, and its output. */
+		*workspace = r->layers * directions(r) * OF_LAYER + weight_bytes(r) +
+			     outputs * used_twice(r) / 2;
+	/* Of every layer, and the outputs between two. */
 	if (reserve)
-		*reserve = mode == TRAINING
-				   ? cell * layers * (gates(r) + 1 + (r->mode == MODE_LSTM))
-				   : 0;
+		*reserve = mode == TRAINING ? outputs * (r->layers * kept(r) + r->layers - 1) + 256
+					    : 0;
 	return CUDNN_OK;
 }

@@ -8,12 +8,16 @@
 
 enum { SOLVER_OK = 0, SOLVER_ALLOC_FAILED = 2, SOLVER_INVALID = 3 };
 
+int cublasCreate_v2(void **out); /* lib_cublas.c */
+int cublasDestroy_v2(void *handle);
+
 #define KIND  LIB_SOLVER
 #define BLOCK 32
 
 struct solver {
 	void *stream;
 	int deterministic, math, emulation;
+	void *blas, *own; /* of a handle for dense matrices */
 };
 
 static int create(void **out)
@@ -40,7 +44,32 @@ static int destroy(void *handle)
 		return destroy(handle); \
 	}
 
-OBJECT(cusolverDnCreate, cusolverDnDestroy)
+/* A handle for dense matrices has one of cuBLAS, and as much again as cuBLAS documents for it: seen
+ * on an H100. */
+API(int, cusolverDnDestroy, struct solver *s)
+{
+	if (!sim_handle_check(s, KIND))
+		return SOLVER_OK;
+	lib_free(s->own);
+	if (s->blas)
+		cublasDestroy_v2(s->blas);
+	return destroy(s);
+}
+
+API(int, cusolverDnCreate, void **out)
+{
+	int result = create(out);
+	struct solver *s = result ? NULL : *out;
+
+	if (!s)
+		return result;
+	s->own = lib_alloc(lib_capability() >= 90 ? 32 * MIB : 4 * MIB);
+	if (s->own && !cublasCreate_v2(&s->blas))
+		return SOLVER_OK;
+	cusolverDnDestroy(s);
+	return SOLVER_ALLOC_FAILED;
+}
+
 OBJECT(cusolverSpCreate, cusolverSpDestroy)
 OBJECT(cusolverDnCreateParams, cusolverDnDestroyParams)
 OBJECT(cusolverDnCreateSyevjInfo, cusolverDnDestroySyevjInfo)
