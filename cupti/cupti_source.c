@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUPTI as a second source of the same events, for calls that no hook sees. Off unless
- * GPUMEMTRACE_CUPTI is on: a subscription keeps the framework's own profiler from the device.
- * Begins where the driver starts (CUDA_INJECTION64_PATH names this library then) or with the first
- * event, whichever is first. A refusal is said once, and all else goes on.
+ * GPUMEMTRACE_CUPTI is on. Begins where the driver starts (CUDA_INJECTION64_PATH names this library
+ * then) or with the first event, whichever is first. A refusal is said once, and all else goes on.
+ * Before 13.2 CUPTI has one subscriber: when the program's own tool, as torch.profiler, wants to be
+ * it, we leave.
  */
 #include "cupti_calls.h"
 
@@ -17,14 +18,17 @@
 
 #define LOADER		  "CUDA_INJECTION64_PATH"
 #define CUPTI_ERROR_TAKEN 39 /* ..._MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
+#define CUPTI_ERROR_NONE  15 /* ..._NOT_INITIALIZED */
 
 int InitializeInjection(void) __attribute__((visibility("default")));
+int cuptiSubscribe(void **, void *, void *) __attribute__((visibility("default")));
 
 struct functions {
 	int (*version)(uint32_t *version);
 	int (*subscribe)(void **subscriber, void *callback, void *user);
 	int (*subscribe_v2)(void **subscriber, void *callback, void *user,
 			    struct cupti_subscriber *params);
+	int (*unsubscribe)(void *subscriber);
 	int (*enable)(uint32_t on, void *subscriber, int domain, uint32_t id);
 	int (*name_of)(int result, const char **name);
 };
@@ -35,34 +39,38 @@ struct enabling {
 	unsigned refused;
 };
 
+/* Ours as long as it must not be shared; NULL: none, or left to another tool. */
+static void *sole_subscriber;
+
 static const char *const libraries[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
 					 "libcupti.so" };
 
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
 
 /* Uses a copy of CUPTI that is already loaded, because a second copy in a process causes errors. */
-static void *library(void)
+static void *library(bool may_load)
 {
 	void *handle = NULL;
 
-	if (dlsym(RTLD_DEFAULT, "cuptiSubscribe"))
-		return dlopen(NULL, RTLD_LAZY);
+	if (dlsym(RTLD_NEXT, "cuptiSubscribe"))
+		return RTLD_NEXT;
 	for (size_t i = 0; i < LIBRARIES && !handle; i++)
 		handle = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-	for (size_t i = 0; i < LIBRARIES && !handle; i++)
+	for (size_t i = 0; i < LIBRARIES && !handle && may_load; i++)
 		handle = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL);
 	return handle;
 }
 
-static bool load(struct functions *f)
+static bool load(struct functions *f, bool may_load)
 {
-	void *handle = library();
+	void *handle = library(may_load);
 
 	if (!handle)
 		return false;
 	*(void **)&f->version = dlsym(handle, "cuptiGetVersion");
 	*(void **)&f->subscribe = dlsym(handle, "cuptiSubscribe");
 	*(void **)&f->subscribe_v2 = dlsym(handle, "cuptiSubscribe_v2");
+	*(void **)&f->unsubscribe = dlsym(handle, "cuptiUnsubscribe");
 	*(void **)&f->enable = dlsym(handle, "cuptiEnableCallback");
 	*(void **)&f->name_of = dlsym(handle, "cuptiGetResultString");
 	*(void **)&cupti_device_of = dlsym(handle, "cuptiGetDeviceId");
@@ -76,10 +84,14 @@ static int subscribe(const struct functions *f, void **subscriber)
 					   .name = "gpumemtrace",
 					   .allow_others = 1 };
 	uint32_t version = 0;
+	int result;
 
 	if (f->subscribe_v2 && f->version && !f->version(&version) && version >= CUPTI_SHARED_SINCE)
 		return f->subscribe_v2(subscriber, (void *)cupti_call, NULL, &params);
-	return f->subscribe(subscriber, (void *)cupti_call, NULL);
+	result = f->subscribe(subscriber, (void *)cupti_call, NULL);
+	if (!result)
+		__atomic_store_n(&sole_subscriber, *subscriber, __ATOMIC_RELEASE);
+	return result;
 }
 
 static void enable(int domain, uint32_t id, void *ctx)
@@ -108,7 +120,7 @@ static bool start(char *text, size_t room)
 	struct enabling e = { .f = &f };
 	int result;
 
-	if (!load(&f)) {
+	if (!load(&f, true)) {
 		snprintf(text, room, "there is no libcupti to load");
 		return false;
 	}
@@ -142,6 +154,21 @@ int InitializeInjection(void)
 {
 	begin();
 	return 1;
+}
+
+/* Called by the program's own tool. The library that it was linked with, or that is loaded. */
+int cuptiSubscribe(void **subscriber, void *callback, void *user)
+{
+	static const char state[] = "left to another tool of the program";
+	struct functions f = { 0 };
+	void *ours;
+
+	if (!load(&f, false))
+		return CUPTI_ERROR_NONE;
+	ours = __atomic_exchange_n(&sole_subscriber, NULL, __ATOMIC_ACQ_REL);
+	if (ours && f.unsubscribe && !f.unsubscribe(ours))
+		gmt_meta("cupti", state, sizeof(state) - 1);
+	return f.subscribe(subscriber, callback, user);
 }
 
 /* LD_PRELOAD may name the library from the directory that the program starts in. */

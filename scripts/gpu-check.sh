@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Every check that needs a real GPU, in under ten minutes, on a machine that has build/ (from `make`
-# anywhere) and a python with torch; nothing is installed or downloaded. Writes Markdown.
+# anywhere) and a python with torch; nothing is installed or downloaded. Writes Markdown. A machine without the
+# packages of elfutils and libunwind needs their libraries in a folder of LD_LIBRARY_PATH: libdw.so.1, libelf.so.1, libunwind.so.8.
 #
 # Usage: scripts/gpu-check.sh [OUTPUT.md]                         (default: standard output)
 #   PYTHON=...   the python with torch (default: .venv/bin/python, else python3)
@@ -14,6 +15,9 @@ cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)}
 out=${1:-/dev/stdout}
 [ -x build/gpumemtrace ] || { echo 'gpu-check: build/gpumemtrace is not there: run make first' >&2; exit 2; }
+build/gpumemtrace --version >/dev/null || { echo 'gpu-check: the tool does not start: carry the libraries that it lacks, too' >&2; exit 2; }
+ldconfig -p | grep -q libunwind.so.8 || ls ${LD_LIBRARY_PATH//:/ } 2>/dev/null | grep -q libunwind.so.8 ||
+	echo 'gpu-check: there is no libunwind.so.8: no native stacks, and the tests of them fail' >&2
 "$PYTHON" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null ||
 	{ echo "gpu-check: $PYTHON has no torch that sees a GPU; name another: PYTHON=/path $0" >&2; exit 2; }
 

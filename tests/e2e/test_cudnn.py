@@ -7,6 +7,7 @@ import os
 
 import pytest
 import toy
+from conftest import ROOT
 from test_hooks import cc, events, number, run
 
 NO_TENSOR = 128  # of the flags: a block of no new tensor
@@ -37,6 +38,28 @@ def test_what_every_block_was_asked_for(programs, tool):
         assert units(asked or event["size"]) == units(size), event
         workspaces += bool(event["flags"] & NO_TENSOR) and event["size"] >= size + UNIT
     assert workspaces > 10
+
+
+def rows_of(text, kind):
+    return [line.split() for line in text.splitlines() if line.startswith(kind)]
+
+
+def test_as_much_as_on_a_card(programs):
+    """Beside an H100: what convolutions ask for, together and one by one; reserves of recurrent networks to the byte, their workspaces nearly."""
+    there = (ROOT / "tests/data/cudnn-h100.txt").read_text()
+    here = programs("workspaces.py").stdout
+    convolutions = list(zip(rows_of(there, "conv"), rows_of(here, "conv")))
+    assert len(convolutions) == 264 and all(a[:10] == b[:10] for a, b in convolutions)
+    for numbers in ("tf32", "bf16"):
+        for column, most in ((10, 0.1), (11, 0.2), (12, 0.3)):  # forward, gradient of the input, of the filter
+            pairs = [(int(a[column]), int(b[column])) for a, b in convolutions if a[1:3] == [numbers, "first"]]
+            assert sum(abs(a - b) for a, b in pairs) <= most * sum(a for a, _ in pairs), (numbers, column)
+    networks = list(zip(rows_of(there, "rnn"), rows_of(here, "rnn")))
+    assert len(networks) == 24
+    for a, b in networks:
+        (asked, kept), (ours, ours_kept) = ([int(n) for n in row[row.index("backward") - 2:][:2]] for row in (a, b))
+        assert kept == ours_kept and a[:9] == b[:9]
+        assert 0.8 * asked <= ours <= 1.1 * asked or a[3:9] == "64 128 1 128 200 True".split(), a
 
 
 # ---- without PyTorch and cuDNN ----

@@ -30,6 +30,7 @@ MAIN = """
         if (strstr(v[1], "taken")) cuptiSubscribe(&s, nothing, 0);
         driver_starts();
         if (strstr(v[1], "hooked")) { if (cudaMalloc(&p, 4444)) return 9; printf("%lu\\n", (unsigned long)p); cudaFree(p); }
+        if (strstr(v[1], "later")) printf("%d\\n", cuptiSubscribe(&s, nothing, 0));
         if (!strstr(v[1], "deep")) return 0;
         lib = dlopen("deepbind.so", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
         int rc = ((int (*)(unsigned long *))dlsym(lib, "deepbind_work"))(given);
@@ -104,6 +105,15 @@ def test_a_refusal_is_said_once_and_changes_nothing_else(place):
     first = int(done.stdout.split()[0])
     assert told(place) == [("mem_alloc", "cudaMalloc", first, 4444), ("mem_free", "cudaFree", first, 0)]
     assert toy.facts(place / "run.gmt")["cupti"].startswith("cuptiSubscribe: 39 ")
+
+
+def test_a_tool_of_the_program_gets_cupti(place):
+    """As torch.profiler, which saw none of 28 kernels on a card as long as we held the one subscription."""
+    done = simulated(place / "main", "hooked, later, deep", folder=place, GPUMEMTRACE_CUPTI="1")
+    first, result = map(int, done.stdout.split()[:2])
+    assert result == 0 and done.stderr == ""
+    assert told(place) == [("mem_alloc", "cudaMalloc", first, 4444), ("mem_free", "cudaFree", first, 0)]
+    assert toy.facts(place / "run.gmt")["cupti"] == "left to another tool of the program"
 
 
 def test_the_drivers_slot_is_left_to_who_has_it(place):

@@ -185,9 +185,9 @@ def test_ranks(programs, how, ranks):
         else:
             assert mine <= full / ranks + 64 * 1024 and states == 2 * mine
         shards += mine
-        # Outside of the allocator: code and stacks, NCCL's channels of all ranks and their ring; for the first two a ring and a pair.
+        # Outside of the allocator: code and stacks, NCCL's channels of all ranks and their ring; for the first two a ring and a pair. And cuBLAS.
         known = 94 + 362 + 196 + (48 if ranks > 2 else 0) + 24 * 12 + ((1 if at_once else 2) * 196 + (24 + 32) * 12 if rank < 2 else 0)
-        assert 0 <= outside - known * MIB <= 128 * MIB, (rank, outside)
+        assert 0 <= outside - known * MIB <= 136 * MIB, (rank, outside)
     assert shards == (full * ranks if how == "ddp" else full)
 
 
