@@ -15,10 +15,10 @@ while read -r most folder; do
 done <<-end
 	69851 viewer
 	1050 browser
-	27829 simgpu
-	15927 shim
+	27971 simgpu
+	15928 shim
 	4482 format
-	477 cupti
+	504 cupti
 	8222 python
 end
 

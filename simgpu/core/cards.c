@@ -107,8 +107,8 @@ static bool own_card(const char *spec, struct sim_card *card)
 		card->model = chosen_name;
 	card->name = chosen_name;
 	card->memory = bytes;
-	card->context_whole = card->context > bytes / 8;
-	if (card->context_whole)
+	card->small = card->context_whole = card->context > bytes / 8;
+	if (card->small)
 		card->context = bytes / 8 & ~(SIM_PAGE - 1);
 	return true;
 }

@@ -120,7 +120,9 @@ bool ctx_stream(int device)
 	bool done;
 
 	pthread_mutex_lock(&memory_lock);
-	more = whole_pages((ctx->streams + 1) * OF_STREAM) - ctx->loaded[CTX_STREAMS];
+	more = sim_card()->small
+		       ? 0
+		       : whole_pages((ctx->streams + 1) * OF_STREAM) - ctx->loaded[CTX_STREAMS];
 	done = !more || memory_charge(device, more);
 	if (done) {
 		ctx->streams++;

@@ -19,18 +19,19 @@ struct blas {
 
 #define KIND LIB_BLAS
 
-/* What a handle has from its beginning: two small blocks, and the library's default workspace. On
- * an H100 version 13 takes 64 MiB for it; documented are 32 MiB from compute capability 9.0 on, 4
- * before. */
+/* What a handle has from its beginning: the library's default workspace, and two small blocks. On
+ * an H100 version 13 takes 64 MiB for the workspace. Documented are 32 MiB from compute
+ * capability 9.0 on and 4 MiB before, and a card that is smaller than real ones has no more. */
 static size_t own_bytes(int block)
 {
-	static const size_t small[] = { 1 << 10, 128 << 10 };
+	static const size_t small[] = { 0, 128 << 10, 1 << 10 };
+	const bool whole = !sim_card()->small;
 
 	if (block)
-		return small[block - 1];
+		return whole ? small[block] : 0;
 	if (lib_capability() < 90)
 		return 4 * MIB;
-	return lib_version("cublas", 0) >= 13 ? 64 * MIB : 32 * MIB;
+	return whole && lib_version("cublas", 0) >= 13 ? 64 * MIB : 32 * MIB;
 }
 
 API(int, cublasDestroy_v2, struct blas *b)
@@ -53,8 +54,10 @@ API(int, cublasCreate_v2, struct blas **out)
 	if (!b)
 		return CUBLAS_NO_ROOM;
 	for (int i = 0; i < BLAS_BLOCKS; i++) {
-		b->own[i] = lib_alloc(own_bytes(i));
-		if (!b->own[i]) {
+		const size_t bytes = own_bytes(i);
+
+		b->own[i] = bytes ? lib_alloc(bytes) : NULL;
+		if (bytes && !b->own[i]) {
 			cublasDestroy_v2(b);
 			return CUBLAS_NO_ROOM;
 		}

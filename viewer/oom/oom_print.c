@@ -313,7 +313,9 @@ static void text_remedies(const struct row_oom *row, struct emit *out)
 	for (size_t i = 0; i < row->remedies.count && !any; i++)
 		any = row->remedies.fill(row->remedies.ctx, i, &one) && one.mark[0];
 	if (any)
-		emit_line(out, "%s", "  * enough for this request");
+		emit_line(out, "  * enough for this request%s",
+			  row->compared_step ? ""
+					     : ". No step ended before it: the rest may need more");
 	emit_line(out, "%s", "");
 }
 
