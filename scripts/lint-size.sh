@@ -15,7 +15,7 @@ while read -r most folder; do
 done <<-end
 	69851 viewer
 	1050 browser
-	27971 simgpu
+	27979 simgpu
 	15928 shim
 	4482 format
 	504 cupti

@@ -35,7 +35,8 @@
 	  (mclock)*1000,                                                                         \
 	  bus,                                                                                   \
 	  { bandwidth, f64, f32, tf32, f16, f8, host, card },                                    \
-	  0 },
+	  0,                                                                                     \
+	  false },
 
 static const struct sim_card cards[] = {
 #include "cards.def"

@@ -65,10 +65,10 @@ struct sim_card {
 	size_t context; /* used by a context before the first allocation */
 	size_t context_least, context_most;
 	bool context_whole; /* what the first kernel takes is in it */
-	bool small;	    /* than any real one: libraries and streams take little */
 	int clock_khz, memory_clock_khz, bus_width;
 	struct sim_speed speed;
 	size_t taken; /* of memory, by programs that are not there (SIMGPU_TAKEN) */
+	bool small;   /* than any real one: libraries and streams take little */
 };
 
 /* ---- device.c, identity.c, cuda_version.c: who we are ---- */

@@ -6,8 +6,8 @@
  * - Kernels for tensor cores want the channels last, in whole 16 bytes. Tensors that come in
  * another order are copied into the workspace: input, filter and output of the convolution.
  * - A filter of one pixel is a plain product: no copies.
- * - A first layer, whose input has few channels, has a kernel that reads it as it is, for 16 bits
- * and for small filters.
+ * - A first layer, whose input has few channels, has kernels that need no copies: forward for 16
+ * bits and for small filters, for the gradient of its input in fp32.
  * - The gradient of a filter is summed by many thread blocks, in fp32 and beside the copies: as
  * many partial sums as keep the card busy. A filter of one pixel has one for each image where the
  * channels come first, and one for some 1,365 pixels where they come last.
@@ -49,11 +49,12 @@ static size_t copy_of(const struct cudnn_operand *o)
 static size_t copies(enum cudnn_convolution which, const struct cudnn_operand *x,
 		     const struct cudnn_operand *w, const struct cudnn_operand *y)
 {
-	const bool small =
-		element(x) == 2 || (int64_t)w->elements <= SMALL_FILTER * w->first * w->channels;
+	const bool wide = element(x) == 4;
+	const bool small = (int64_t)w->elements <= SMALL_FILTER * w->first * w->channels;
+	const bool as_it_is =
+		which == CONVOLUTION_FORWARD ? small || !wide : which == CONVOLUTION_DATA && wide;
 
-	if (lib_capability() < 80 ||
-	    (which == CONVOLUTION_FORWARD && x->channels <= FEW_CHANNELS && small))
+	if (lib_capability() < 80 || (x->channels <= FEW_CHANNELS && as_it_is))
 		return 0;
 	return copy_of(x) + copy_of(w) + copy_of(y);
 }

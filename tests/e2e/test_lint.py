@@ -26,7 +26,7 @@ OFFENCES = [
     ("layers", "cupti/a.c", SPDX + '#include "../shim/ring.h"\n', "cupti/ must not include shim/ring.h"),
     ("layers", "format/reader.c", SPDX + '#include "writer.h"\n', "siblings"),
     ("size", "shim/a.c", LONG, "at most 500"),
-    ("size", "cupti/a.def", LONG, "cupti: "),
+    ("size", "cupti/a.def", 2 * LONG, "cupti: "),
     ("headers", "shim/a.c", "int x;\n", "no SPDX line"),
     ("manual", "viewer/man/gpumemtrace-sleep.1.md", "# gpumemtrace-sleep(1)\n", "gpumemtrace-sleep.1.md"),
     ("documents", "viewer/commands/a.c", SPDX + "void emit_number(int n);\nvoid a(void);\nvoid a(void)\n{\n\temit_number(1);\n}\n",
