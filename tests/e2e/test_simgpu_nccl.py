@@ -22,6 +22,7 @@ def used():
 class Id(ctypes.Structure): _fields_ = [("bytes", ctypes.c_char * 128)]
 def reduce(count): return L.ncclAllReduce(ctypes.c_void_p(p), ctypes.c_void_p(p), ctypes.c_size_t(count), 7, 0, comm, None)
 L.cudaSetDevice(0); used()
+for _ in range(128): L.cudaStreamCreate(ctypes.byref(ctypes.c_void_p()))  # PyTorch's pool, of which its process group takes one
 buffer = (ctypes.c_double * (1 << 19))(); p = ctypes.addressof(buffer)
 id = Id(); L.ncclGetUniqueId(ctypes.byref(id))
 assert not L.ncclCommInitRank(ctypes.byref(comm), n, id, rank)
