@@ -21,6 +21,8 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
                                                ("one_by_one", "squares_for_a_log", 0), pytest.param("one_by_one", "clipped_in_float", 0, marks=pytest.mark.more),
                                                ("unused_results", "answer_positions", 0.002), pytest.param("unused_results", "pooled_token", 0.002, marks=pytest.mark.more),
                                                ("kept_results", "losses_of_adapters", 0.005), ("gathered", "predictions_that_grow", 0), ("wide_copies", "adapters_in_float32", 0.005), ("prompt_logits", "next_words", 0.005),
+                                               ("mask_copies", "mask_of_booleans", 0), ("mask_copies", "mask_compared_in_each_layer", 0.005), ("in_rows", "nearest_neighbours", 0.02), ("in_rows", "ranks_of_a_retrieval", 0.005),
+                                               pytest.param("mask_copies", "mask_in_another_type", 0.005, marks=pytest.mark.more), pytest.param("in_rows", "recall_of_classes", 0.005, marks=pytest.mark.more),
                                                pytest.param("gathered", "scores_of_an_evaluation", 0.02, marks=pytest.mark.more),
                                                ("kept", "snapshots_of_weights", 0), ("autocast_cache", "evaluation_in_autocast", 0), ("no_grad", "rollouts_with_graphs", 0.02),
                                                ("backward_each", "chunks_of_positions", 0.003), pytest.param("backward_each", "views_of_one_batch", 0.003, marks=pytest.mark.more)])
@@ -47,7 +49,8 @@ def test_at_least_the_flat_copies(tmp_path):
 
 
 NEVER = ["halves_that_are_both_used", "shifted_logits", "results_that_are_used_again", "stage_of_a_pipeline", "losses_of_a_recurrent_network",
-         "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "features_for_a_head", "text_that_grows", "words_at_all_positions"]
+         "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "features_for_a_head", "text_that_grows", "words_at_all_positions",
+         "windows_of_layers", "masks_of_layers", "parts_of_one_mask", "masks_in_another_type", "balanced_assignment", "both_directions", "above_the_mean", "ranking_that_is_kept", "distances_in_a_loss"]
 
 
 @simulated
