@@ -13,12 +13,13 @@
 	(CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(buffers) | \
 	 CLASS_BIT(forward_temporaries))
 
-enum { FEWEST = 3, AHEAD = 8, ORIGINALS = 2, WIDEST = 8, ROUNDED = 512 };
+enum { FEWEST = 3, AHEAD = 8, ORIGINALS = 2, WIDEST = 8, UNSPLIT = 1 << 20 };
 
 /* Copies of a line in the pass that the peak is of. */
 struct copies {
 	struct advised first, last;
 	size_t count, originals;
+	uint64_t size, bytes; /* size: of the smallest */
 	bool same, differ;
 	uint32_t pass, of_pass; /* the latest pass, and how many it has made so far */
 };
@@ -59,15 +60,13 @@ static bool is_copy(struct masks *m, const struct advised *l)
 	return false;
 }
 
-/* Whether one can be of the other: both have as many values, of 1 to 8 bytes. A padded one is not.
- */
-static bool is_as_many(uint64_t a, uint64_t b)
+/* Whether a block has room for as many values of 1 to 8 bytes, and is no larger than the allocator
+ * may make it. */
+static bool is_as_many(uint64_t block, uint64_t copy)
 {
-	uint64_t most = a > b ? a : b, least = a > b ? b : a;
-
 	for (unsigned width = 1; width <= WIDEST; width *= 2)
-		if ((most > width * least ? most - width * least : width * least - most) <
-		    ROUNDED * width)
+		if ((block >= copy * width && block < copy * width + UNSPLIT) ||
+		    (block >= copy / width && block < copy / width + UNSPLIT))
 			return true;
 	return false;
 }
@@ -87,19 +86,21 @@ static struct copies *copies_of(struct masks *m, const struct advised *l)
 {
 	size_t before = m->lines.count;
 	struct line_plan *line = lines_of(&m->lines, m->advise, l);
-	struct copies *c;
 
 	if (m->lines.count > before)
-		*need_item(m->items, before, m->room) = (struct copies){ .first = *l };
-	c = &m->items[line - m->lines.items];
-	return c;
+		*need_item(m->items, before, m->room) =
+			(struct copies){ .first = *l, .size = l->size };
+	return &m->items[line - m->lines.items];
 }
 
 static void note_copy(struct masks *m, struct copies *c, const struct advised *l)
 {
 	struct advised x;
 
-	c->differ |= l->size != c->first.size || l->born->forwards != c->first.born->forwards;
+	c->size = l->size < c->size ? l->size : c->size;
+	c->bytes += l->size;
+	c->differ |= l->size >= c->size + UNSPLIT || c->first.size >= c->size + UNSPLIT ||
+		     l->born->forwards != c->first.born->forwards;
 	for (uint32_t i = c->count++ ? c->last.life + 1 : l->life; i < l->life; i++)
 		c->differ |= advise_life(m->advise, i, UINT16_MAX, &x) && x.until > l->from &&
 			     is_as_many(x.size, l->size) && !is_of_layer(m, l, &x);
@@ -116,11 +117,11 @@ static void find_originals(struct masks *m, struct copies *c)
 	ADVISE_EACH(a, MASKS, l)
 	{
 		if (l.life >= c->first.life || l.until <= c->last.from ||
-		    !is_as_many(l.size, c->first.size) || is_of_layer(m, &c->first, &l))
+		    !is_as_many(l.size, c->size) || is_of_layer(m, &c->first, &l))
 			continue;
 		c->originals++;
-		c->differ |= l.size >= c->count * c->first.size ||
-			     (l.size == c->first.size && !strstr(op, "eq_") && !strstr(op, "ne_"));
+		c->differ |= l.size >= c->count * c->size ||
+			     (l.size / c->size == 1 && !strstr(op, "eq_") && !strstr(op, "ne_"));
 	}
 	c->same = !c->differ && c->count >= FEWEST && c->originals && c->originals <= ORIGINALS;
 }
@@ -153,8 +154,9 @@ static void say_masks(struct masks *m, struct finding *f, const struct copies *c
 			  "them the result");
 	advise_put(f->how,
 		   "%s in %s %s: every layer makes its own copy of the mask, and its graph keeps "
-		   "it. All but one are saved%s",
-		   B(c->count * c->first.size), MANY(c->count, "block"), m->advise->when,
+		   "it. All but one are saved%s. Whether a layer changes the mask in place is not "
+		   "recorded",
+		   B(c->bytes), MANY(c->count, "block"), m->advise->when,
 		   c->originals > 1 ? ", or one for each of two masks" : "");
 }
 
@@ -172,7 +174,7 @@ void advise_mask_copies(struct advise *a)
 	}
 	for (struct copies *c = m.items; c < m.items + m.lines.count; c++) {
 		find_originals(&m, c);
-		if (c->same && (!most || c->count * c->first.size > most->count * most->first.size))
+		if (c->same && (!most || c->bytes > most->bytes))
 			most = c;
 	}
 	if (most) {
