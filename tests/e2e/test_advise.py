@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`advise`: what it promises is what the same program needs with the advice followed; all pairs are in tests/advise."""
 import json
+import subprocess
 import sys
 
 import pytest
@@ -59,6 +60,21 @@ def test_what_would_be_wrong(tmp_path, monkeypatch, kind, name):
     monkeypatch.setitem(table.FILES, "never", sys.executable)
     path = table.record(tmp_path / "x.gmt", "never", name)
     assert kind not in {f["kind"] for f in table.ask("advise", path, "--top", "0")["findings"]}
+
+
+@simulated
+@pytest.mark.parametrize("before, said", [(4096, True), (0, False)])
+def test_pairs_that_were_refused(tool, tmp_path, before, said):
+    """That a metric needs only rows shows in its calls before: in the first one all of the ranking may be kept."""
+    program = tmp_path / "evaluate.py"
+    program.write_text(f"import sys\nsys.argv = sys.argv[:1]\nsys.path.insert(0, {str(ROOT / 'tests/advise')!r})\n"
+                       "from cases import evaluated\n"
+                       "def measure(e):\n    scores = e @ e.T\n    return scores.argsort(-1, descending=True)[:, :10].clone()\n"
+                       f"for n in ({before}, 12288):\n    evaluated(measure, n) if n else None\n")
+    subprocess.run([table.TOOL, "run", "-q", "--sim", "mine=2200MiB", "-o", tmp_path / "x.gmt", "--", sys.executable, program], capture_output=True)
+    answer = tool.json("oom", tmp_path / "x.gmt")
+    assert answer["cause"] == "activation_spike"
+    assert said == ("in_rows" in [r["name"] for r in answer["remedies"] if r["enough"]])
 
 
 @simulated
