@@ -1492,7 +1492,7 @@ class Advise(Row):
     peak_bytes: the peak of blocks as recorded (bytes)
     peak_reserved_bytes: the peak of the reserved memory (bytes)
     peak_when: the moment of the peak in words
-    graphs_known: whether the recording has autograd's tags; without them `overlap`, `late_del`, `kept_results`, `gathered`, `backward_each`, `wide_copies`, `prompt_logits` and `idle_weights` are not searched for
+    graphs_known: whether the recording has autograd's tags; without them `overlap`, `late_del`, `kept_results`, `gathered`, `backward_each`, `wide_copies`, `mask_copies`, `prompt_logits`, `in_rows` and `idle_weights` are not searched for
     findings: changes, the largest saving first; each saving is for one change alone, and they do not add up
     """
 

@@ -688,6 +688,122 @@ def predictions_that_grow():
                 seen = logits if seen is None else torch.cat([seen, logits])
 
 
+class Masked(nn.Module):
+    """A layer with attention: by hand, as in "The Annotated Transformer", or in one call."""
+
+    def __init__(self, width, own=None):
+        super().__init__()
+        self.norm, self.qkv, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.own = own  # of this layer: a function of the mask that all are given
+
+    def forward(self, x, mask):
+        b, s, w = x.shape
+        q, k, v = (t.view(b, s, 8, w // 8).transpose(1, 2) for t in self.qkv(self.norm(x)).chunk(3, -1))
+        mask = self.own(mask) if self.own else mask
+        if self.fused:
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        else:
+            y = (q @ k.transpose(-2, -1) / (w // 8) ** 0.5).masked_fill(mask, -1e9).softmax(-1) @ v
+        return x + self.out(y.transpose(1, 2).reshape(b, s, w))
+
+
+def masked(make, layers, once=None, fused=False, width=256, batch=8, length=512):
+    """Trains with a mask of each batch; once: made of it for all layers."""
+    Masked.fused = fused
+    embed, layers = nn.Embedding(1000, width).cuda(), nn.ModuleList(layers).cuda()
+
+    class Net(nn.Module):
+        def forward(self, t, mask):
+            x, mask = embed(t), once(mask) if once else mask
+            for layer in layers:
+                x = layer(x, mask)
+            return x
+
+    model, optimizer = Net(), torch.optim.SGD([*embed.parameters(), *layers.parameters()], lr=0.1)
+    for _ in range(3):
+        t = torch.randint(1000, (batch, length), device="cuda")
+        model(t, make(batch, length)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def causal(batch, length, kind=torch.bool):
+    return torch.ones(batch, 1, length, length, device="cuda", dtype=kind).tril()
+
+
+@case("mask_copies")
+def mask_compared_in_each_layer():
+    def compare(mask):
+        return mask == 0
+
+    masked(lambda *shape: causal(*shape, torch.int64), [Masked(256, None if AFTER else compare) for _ in range(12)], compare if AFTER else None, length=768)
+
+
+@case("mask_copies")
+def mask_of_booleans():
+    """scaled_dot_product_attention makes numbers of it in each call."""
+    once = (lambda mask: torch.zeros(mask.shape, device="cuda").masked_fill(~mask, -torch.inf)) if AFTER else None
+    masked(causal, [Masked(256) for _ in range(6)], once, fused=True)
+
+
+@case("mask_copies")
+def mask_in_another_type():
+    def convert(mask):
+        return mask.to(torch.float32)
+
+    masked(lambda *shape: torch.zeros(*shape, shape[1], device="cuda", dtype=torch.float16)[:, None],
+           [Masked(256, None if AFTER else convert) for _ in range(6)], convert if AFTER else None, fused=True)
+
+
+def evaluated(measure, n=8192):
+    """Trains, and measures all pairs of an evaluation's embeddings."""
+    net = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 256)).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        for _ in range(3):
+            net(torch.randn(1024, 512, device="cuda")).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        with torch.no_grad():
+            measure(F.normalize(torch.cat([net(torch.randn(2048, 512, device="cuda")) for _ in range(n // 2048)]), dim=-1))
+
+
+def in_parts(x):
+    return x.chunk(8) if AFTER else [x]
+
+
+@case("in_rows")
+def nearest_neighbours():
+    evaluated(lambda e: torch.cat([torch.cdist(part, e).topk(5, largest=False).indices for part in in_parts(e)]))
+
+
+@case("in_rows")
+def recall_of_classes():
+    """Positives of the same class among the nearest ten."""
+    def measure(e):
+        labels, hits = torch.randint(100, (len(e),), device="cuda"), 0
+        for part, own in zip(in_parts(e), in_parts(labels)):
+            similar = torch.matmul(part, e.t()) / 0.07
+            same = own[:, None] == labels
+            near = similar.topk(10, dim=1).indices
+            hits = hits + same.gather(1, near).any(1).float().sum()
+            del similar, same, near
+
+    evaluated(measure)
+
+
+@case("in_rows")
+def ranks_of_a_retrieval():
+    """How many are nearer than the one that is sought."""
+    def measure(e):
+        for part in in_parts(e):
+            scores = part @ e.T
+            (scores > (part * part).sum(1, keepdim=True)).sum(1)
+            del scores
+
+    evaluated(measure)
+
+
 @case("kept_results")
 def losses_of_adapters():
     """Small losses, but their graphs hold the embeddings, which were made to require a gradient, and it."""

@@ -90,6 +90,96 @@ def losses_of_chunks():
         optimizer.zero_grad()
 
 
+@case("mask_copies")
+def windows_of_layers():
+    """Each layer looks back as far as its own window."""
+    from cases import Masked, masked
+    masked(lambda batch, length: (torch.arange(length, device="cuda")[:, None] - torch.arange(length, device="cuda")).expand(batch, 1, length, length).contiguous(),
+           [Masked(256, lambda far, i=i: (far < 0) | (far > 32 * i)) for i in range(12)])
+
+
+@case("mask_copies")
+def masks_of_layers():
+    """One for each layer, sparse in its own way."""
+    from cases import Masked, masked
+    masked(lambda batch, length: [torch.rand(batch, 1, length, length, device="cuda") > 0.1 for _ in range(8)], [Masked(256, lambda all, i=i: all[i]) for i in range(8)], fused=True)
+
+
+@case("mask_copies")
+def parts_of_one_mask():
+    from cases import Masked, masked
+    masked(lambda batch, length: torch.ones(8, batch, 1, length, length, device="cuda", dtype=torch.bool).tril(), [Masked(256, lambda all, i=i: all[i] == 0) for i in range(8)], length=768)
+
+
+@case("wide_copies")
+def masks_in_another_type():
+    """They are no activations: no weights are there whose type they would need."""
+    from cases import Masked, masked
+    masked(lambda *shape: torch.zeros(*shape, shape[1], device="cuda", dtype=torch.float16)[:, None], [Masked(256, lambda mask: mask.float()) for _ in range(6)], fused=True)
+
+
+@case("in_rows")
+def balanced_assignment():
+    """Sinkhorn: rows are divided by sums of columns, again and again."""
+    from cases import evaluated
+
+    def measure(e):
+        scores = torch.exp(e @ e.T / 0.1)
+        for _ in range(3):
+            scores = scores / scores.sum(1, keepdim=True)
+            scores = scores / scores.sum(0, keepdim=True)
+        scores.argmax(1)
+
+    evaluated(measure)
+
+
+@case("in_rows")
+def both_directions():
+    """A row's scores are weighed by a softmax over the column."""
+    from cases import evaluated
+
+    def measure(e):
+        scores = e @ e.T
+        (scores * (scores / 0.1).softmax(0)).argsort(1)[:, :3].clone()
+
+    evaluated(measure)
+
+
+@case("in_rows")
+def above_the_mean():
+    from cases import evaluated
+
+    def measure(e):
+        scores = e @ e.T
+        (scores > scores.mean()).sum()
+
+    evaluated(measure)
+
+
+@case("in_rows")
+def ranking_that_is_kept():
+    from cases import evaluated
+    kept = []
+    evaluated(lambda e: kept.append((e @ e.T).argsort()), n=4096)
+
+
+@case("in_rows")
+def distances_in_a_loss():
+    net = nn.Linear(512, 256).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(4096, 512, device="cuda")
+        y = net(x)
+        with torch.no_grad():
+            far = torch.cdist(x, x)
+            far.topk(8, largest=False)
+        loss = ((y @ y.T) * far).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del far, loss, y
+
+
 @case("kept_results")
 def results_that_are_used_again():
     model, head = (nn.Sequential(nn.Linear(1024, 2048), nn.ReLU(), nn.Linear(2048, 1024)).cuda() for _ in range(2))

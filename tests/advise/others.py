@@ -79,6 +79,39 @@ def peft_in_float32():
         optimizer.zero_grad()
 
 
+@case("mask_copies")
+def transformers_padded():
+    """Texts of different lengths: transformers gives scaled_dot_product_attention booleans, or what it is given in 4 dimensions."""
+    from transformers import BertConfig, BertForSequenceClassification
+    model = BertForSequenceClassification(BertConfig(vocab_size=4096, hidden_size=256, num_hidden_layers=8, num_attention_heads=8, intermediate_size=512)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        t, mask = tokens(8, 512, 4096), torch.ones(8, 512, dtype=torch.long, device="cuda")
+        mask[:, 400:] = 0
+        if AFTER:
+            mask = torch.zeros(8, 1, 512, 512, device="cuda").masked_fill(mask[:, None, None] == 0, -torch.inf)
+        model(input_ids=t, attention_mask=mask, labels=torch.zeros(8, dtype=torch.long, device="cuda")).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("mask_copies")
+def llama_padded():
+    from transformers import LlamaConfig, LlamaForCausalLM
+    model = LlamaForCausalLM(LlamaConfig(hidden_size=256, intermediate_size=512, num_hidden_layers=8, num_attention_heads=8, vocab_size=1024)).cuda().bfloat16()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        t, mask = tokens(8, 512, 1024), torch.ones(8, 512, dtype=torch.long, device="cuda")
+        mask[:, 400:] = 0
+        if AFTER:
+            seen = mask.bool()[:, None, None] & torch.ones(512, 512, dtype=torch.bool, device="cuda").tril()
+            mask = torch.zeros(8, 1, 512, 512, device="cuda", dtype=torch.bfloat16).masked_fill(~seen, -torch.inf)
+            del seen
+        model(input_ids=t, attention_mask=mask, labels=t).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("prompt_logits")
 def llama_draws_words():
     from transformers import LlamaConfig, LlamaForCausalLM

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`advise`: what it promises is what the same program needs with the advice followed; all pairs are in tests/advise."""
 import json
+import subprocess
 import sys
 
 import pytest
@@ -21,6 +22,8 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
                                                ("one_by_one", "squares_for_a_log", 0), pytest.param("one_by_one", "clipped_in_float", 0, marks=pytest.mark.more),
                                                ("unused_results", "answer_positions", 0.002), pytest.param("unused_results", "pooled_token", 0.002, marks=pytest.mark.more),
                                                ("kept_results", "losses_of_adapters", 0.005), ("gathered", "predictions_that_grow", 0), ("wide_copies", "adapters_in_float32", 0.005), ("prompt_logits", "next_words", 0.005),
+                                               ("mask_copies", "mask_of_booleans", 0), ("mask_copies", "mask_compared_in_each_layer", 0.005), ("in_rows", "nearest_neighbours", 0.02), ("in_rows", "ranks_of_a_retrieval", 0.005),
+                                               pytest.param("mask_copies", "mask_in_another_type", 0.005, marks=pytest.mark.more), pytest.param("in_rows", "recall_of_classes", 0.005, marks=pytest.mark.more),
                                                pytest.param("gathered", "scores_of_an_evaluation", 0.02, marks=pytest.mark.more),
                                                ("kept", "snapshots_of_weights", 0), ("autocast_cache", "evaluation_in_autocast", 0), ("no_grad", "rollouts_with_graphs", 0.02),
                                                ("backward_each", "chunks_of_positions", 0.003), pytest.param("backward_each", "views_of_one_batch", 0.003, marks=pytest.mark.more)])
@@ -47,7 +50,8 @@ def test_at_least_the_flat_copies(tmp_path):
 
 
 NEVER = ["halves_that_are_both_used", "shifted_logits", "results_that_are_used_again", "stage_of_a_pipeline", "losses_of_a_recurrent_network",
-         "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "features_for_a_head", "text_that_grows", "words_at_all_positions"]
+         "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "features_for_a_head", "text_that_grows", "words_at_all_positions",
+         "windows_of_layers", "masks_of_layers", "parts_of_one_mask", "masks_in_another_type", "balanced_assignment", "both_directions", "above_the_mean", "ranking_that_is_kept", "distances_in_a_loss"]
 
 
 @simulated
@@ -56,6 +60,21 @@ def test_what_would_be_wrong(tmp_path, monkeypatch, kind, name):
     monkeypatch.setitem(table.FILES, "never", sys.executable)
     path = table.record(tmp_path / "x.gmt", "never", name)
     assert kind not in {f["kind"] for f in table.ask("advise", path, "--top", "0")["findings"]}
+
+
+@simulated
+@pytest.mark.parametrize("before, said", [(4096, True), (0, False)])
+def test_pairs_that_were_refused(tool, tmp_path, before, said):
+    """That a metric needs only rows shows in its calls before: in the first one all of the ranking may be kept."""
+    program = tmp_path / "evaluate.py"
+    program.write_text(f"import sys\nsys.argv = sys.argv[:1]\nsys.path.insert(0, {str(ROOT / 'tests/advise')!r})\n"
+                       "from cases import evaluated\n"
+                       "def measure(e):\n    scores = e @ e.T\n    return scores.argsort(-1, descending=True)[:, :10].clone()\n"
+                       f"for n in ({before}, 12288):\n    evaluated(measure, n) if n else None\n")
+    subprocess.run([table.TOOL, "run", "-q", "--sim", "mine=2200MiB", "-o", tmp_path / "x.gmt", "--", sys.executable, program], capture_output=True)
+    answer = tool.json("oom", tmp_path / "x.gmt")
+    assert answer["cause"] == "activation_spike"
+    assert said == bool({"in_rows", "in_pieces"} & {r["name"] for r in answer["remedies"] if r["enough"]})
 
 
 @simulated

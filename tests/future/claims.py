@@ -277,12 +277,18 @@ def loaded(m, r, doc):
     return at_most(r["saves_bytes"], so), so
 
 
+def in_rows(m, r, doc):
+    """No graph takes them, nor what is made of them."""
+    so = m.bytes(lambda b: not b.saves and not b.grads and not b.trained) + m.wanted.size
+    return at_most(r["saves_bytes"], so), so
+
+
 def nobody_else(m, r, doc):
     return False, 0
 
 
 REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved, "frozen_graph": saved,
-            "smaller_batch": smaller_batch, "shard": sharded, "shard_state": state, "state_in_8_bits": state, "in_pieces": in_pieces, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
+            "smaller_batch": smaller_batch, "shard": sharded, "shard_state": state, "state_in_8_bits": state, "in_pieces": in_pieces, "in_rows": in_rows, "mask_copies": saved, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
             "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "kept_results": kept_results, "backward_each": backward_each, "results_on_host": results_on_host, "loaded": loaded}
 SENTENCES = {"step": step, "older": older, "kept": kept, "cause": cause, "first_step": first_step}
 

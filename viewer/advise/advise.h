@@ -143,7 +143,9 @@ uint64_t advise_next_pass(const struct advise_passes *p, const struct advised *l
 /* Stacks of the script that make a tensor of all results so far, larger in each pass; to be freed.
  */
 struct map advise_sums(const struct advise *a);
-/* Autograd asked it, a recorded life, for a gradient. */
+/* enum block_tag: what autograd says of it. */
+unsigned advise_tags(const struct advise *a, const struct advised *l);
+/* Autograd asked it for a gradient. */
 bool advise_leaf(const struct advise *a, const struct advised *l);
 /* A checkpoint is partly unneeded on the device, and the block is of it (find_loaded.c). */
 bool advise_file_is_held(const struct advise *a);

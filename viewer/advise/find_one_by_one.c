@@ -108,8 +108,7 @@ static void end_turn(const struct search *s, struct line *x)
 static bool is_of_gradient(const struct advise *a, const struct advised *l)
 {
 	return l->born->stage == STAGE_OUTSIDE && l->born->backwards && l->stack &&
-	       (l->life >= a->lives->rows.count ||
-		!lives_facts(a->lives, lives_at(a->lives, l->life)).tags);
+	       !advise_tags(a, l);
 }
 
 static void collect(struct search *s)

@@ -16,7 +16,8 @@ static bool is_kept_copy(struct ops *ops, const struct advised *l, struct advise
 	const struct advise *a = ops->advise;
 
 	return l->size >= SCORES_MIN / 16 && l->life < a->lives->rows.count && a->saved[l->life] &&
-	       !stage_is_backward(l->born->stage) && ops_is_cast(ops_find(ops, l)->name) &&
+	       advise_tags(a, l) & BLOCK_GRAPH && !stage_is_backward(l->born->stage) &&
+	       ops_is_cast(ops_find(ops, l)->name) &&
 	       ops_original(a, l, LOOK_BACK, l->size / 16, narrow);
 }
 

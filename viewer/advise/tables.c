@@ -268,7 +268,14 @@ bool advise_in_shards(struct advise *a)
 	return found;
 }
 
+unsigned advise_tags(const struct advise *a, const struct advised *l)
+{
+	return l->life < a->lives->rows.count
+		       ? lives_facts(a->lives, lives_at(a->lives, l->life)).tags
+		       : 0;
+}
+
 bool advise_leaf(const struct advise *a, const struct advised *l)
 {
-	return lives_facts(a->lives, lives_at(a->lives, l->life)).tags & BLOCK_LEAF;
+	return advise_tags(a, l) & BLOCK_LEAF;
 }

@@ -374,6 +374,14 @@ static uint64_t state_to_come(const struct oom *o, const struct finding *f)
 		       : 0;
 }
 
+static bool has_remedy(const struct remedy_list *list, const char *name)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->items[i].name, name))
+			return true;
+	return false;
+}
+
 static void insert_found(struct remedy_list *list, const struct finding *f)
 {
 	uint64_t missing = oom_missing(list->oom) + list->oom->block + state_to_come(list->oom, f);
@@ -393,7 +401,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 		oom_say(r.how, "%s. Saves at least %s", f->how, B(f->least));
 	else
 		oom_say(r.how, "%s", f->how);
-	if (!attempt)
+	if (!attempt && !(has_remedy(list, "in_pieces") && !strcmp(f->kind, "in_rows")))
 		insert(list, &r, row ? row->causes : 0);
 }
 

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All pairs at once: a product of a script, such as the similarities of a whole evaluation, which
+ * no graph takes, and of which only small results are left: sorted, compared, summed up. Computed
+ * for a part of the rows at a time it is as much smaller. Work on it comes in an order in which a
+ * row needs no other one: arithmetic, then a sort, then comparisons, then sums.
+ */
+
+#include "../base/arithmetic.h"
+#include "line_plans.h"
+#include "ops.h"
+
+#define RESULTS (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries))
+
+enum { PIECES = 8, LIKE = 4, SMALL = 32, AHEAD = 8 };
+enum work { WORK_ANY, WORK_ARITHMETIC, WORK_ORDER, WORK_SUM, WORK_OTHER };
+
+static enum work work_of(const char *op)
+{
+	static const char *const names[] = {
+		[WORK_ANY] = " masked_ to_ where_",
+		[WORK_ARITHMETIC] = " add_ sub_ rsub_ mul_ div_ neg exp clamp_ sqrt abs",
+		[WORK_ORDER] = " sort_ argsort topk eq_ ne_ gt_ ge_ lt_ le_ gather",
+		[WORK_SUM] = " sum_ any_",
+	};
+	char word[32];
+	enum work work = WORK_ANY;
+
+	snprintf(word, sizeof(word), " %.*s", (int)strcspn(op, "_") + 1, op);
+	while (work < WORK_OTHER && !strstr(names[work], word))
+		work++;
+	return op[0] ? work : WORK_OTHER;
+}
+
+struct pairs {
+	struct advise *advise;
+	struct ops ops;
+	struct line_plans lines;
+	struct line_plans calls; /* blocks; lines: those by rows; bytes: pass of the latest */
+	struct advised first;
+	uint64_t until; /* the last large one is gone */
+	enum work done;
+};
+
+/* Not what cdist makes of its operands. */
+static bool is_first(struct pairs *p, const struct advised *l)
+{
+	const struct op *op;
+	struct advised next;
+
+	if (l->size < p->advise->least || l->size < SCORES_MIN || l->born->stage != STAGE_OUTSIDE)
+		return false;
+	op = ops_find(&p->ops, l);
+	if (!strstr(op->name, "cdist"))
+		return ops_is_product(op->name);
+	for (uint32_t i = l->life + 1; i <= l->life + AHEAD && i < advise_lives(p->advise); i++)
+		if (advise_life(p->advise, i, RESULTS, &next) && next.size > l->size &&
+		    ops_find(&p->ops, &next)->at == op->at)
+			return false;
+	return true;
+}
+
+static bool is_large(const struct pairs *p, const struct advised *l)
+{
+	return l->size >= p->first.size / LIKE;
+}
+
+/* One row goes on as another does. What is compared with a figure of all rows does not. */
+static bool goes_on(struct pairs *p, const struct advised *l)
+{
+	const struct advise *a = p->advise;
+	const struct op *op = ops_find(&p->ops, l);
+	enum work work = work_of(op->name);
+
+	if (l->born->stage != STAGE_OUTSIDE ||
+	    (l->life < a->lives->rows.count && a->saved[l->life]))
+		return false;
+	if (is_large(p, l) && (work == WORK_OTHER || (work && work < p->done) ||
+			       (l->until == PLAN_END && !a->wanted_count)))
+		return false;
+	if (!is_large(p, l) && !p->done && op->at == ops_find(&p->ops, &p->first)->at)
+		return true; /* the product's own */
+	if (work == WORK_SUM && !is_large(p, l) && l->size > LIVES_SMALL)
+		work = WORK_ORDER; /* of each row */
+	work = work == WORK_OTHER ? WORK_SUM : work;
+	p->done = work > p->done ? work : p->done;
+	return is_large(p, l) || (l->size <= p->first.size / SMALL && !ops_is_product(op->name));
+}
+
+/* All that is made while they, or results as large, are there, row by row. take: seven eighths of
+ * these go. */
+static bool follow(struct pairs *p, const struct advised *first, bool take)
+{
+	struct advise *a = p->advise;
+	struct advised l, part = *first;
+
+	p->first = *first;
+	p->until = first->until;
+	p->done = WORK_ANY;
+	for (uint32_t i = first->life; i < advise_lives(a); i++) {
+		if (!advise_life(a, i, (unsigned)~CLASS_BIT(workspace), &l))
+			continue;
+		if (l.from >= p->until)
+			break;
+		if (i == first->life ? a->saved[i] != 0 : !goes_on(p, &l))
+			return false;
+		if (!is_large(p, &l))
+			continue;
+		p->until = arithmetic_most(p->until, l.until);
+		part.from = l.from;
+		part.until = l.until;
+		part.size = l.size - l.size / PIECES;
+		if (take)
+			lines_without(&p->lines, a, &part, l.from);
+	}
+	return true;
+}
+
+static void say_pairs(struct advise *a, struct finding *f, const struct line_plan *p)
+{
+	advise_put(f->what, "Compute %s and what is made of it for an eighth of the rows at a time",
+		   ADVISE_LINE(f));
+	advise_put(f->how,
+		   "%s in %s %s: a value for each pair of rows, which no graph takes. They are "
+		   "compared and sorted, and only small results are left",
+		   B(p->bytes / (PIECES - 1) * PIECES), MANY(p->blocks, "block"), a->when);
+}
+
+/* A line that is called again for the same pass works in pieces already. */
+static void note_call(struct line_plan *line, const struct advised *l, bool rows)
+{
+	line->blocks += 1 + (line->bytes == l->born->forwards);
+	line->lines += rows;
+	line->bytes = l->born->forwards;
+}
+
+/* Lines whose calls are all so. Those before it tell of one that was refused. */
+void advise_pairs(struct advise *a)
+{
+	struct pairs p = { .advise = a, .ops = { .advise = a } };
+	struct line_plan *line;
+	struct advised l;
+
+	ADVISE_EACH(a, RESULTS, l)
+	{
+		if (is_first(&p, &l) && l.until != PLAN_END)
+			note_call(lines_of(&p.calls, a, &l), &l,
+				  follow(&p, &l, false) && p.done >= WORK_ORDER);
+	}
+	ADVISE_EACH(a, RESULTS, l)
+	{
+		if (!is_first(&p, &l))
+			continue;
+		line = lines_of(&p.calls, a, &l);
+		if (line->blocks && line->lines == line->blocks && follow(&p, &l, false))
+			follow(&p, &l, true);
+	}
+	lines_add_all(&p.lines, a, "in_rows", say_pairs);
+	lines_free(&p.calls);
+	ops_free(&p.ops);
+}
