@@ -63,7 +63,8 @@ def test_what_is_said_is_so(programs, cut, tool, name):
 def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
     recording = programs.traced(ROOT / "tests/future/held.py", name)
     _, said = judge.judge(name, recording, POINTS)
-    assert [claim for claim in said if claim[1] is False and claim[0] in HELD.values()] == []
+    assert [claim for claim in said if claim[1] is False and claim[0] in {*HELD.values(), "smaller_batch"}] == []
+    assert name != "rows_on_the_device" or max(int(words.split()[0]) for k, *_, words in said if k == "smaller_batch") <= 32  # not half of all rows
     assert {k for k, *_ in said} & {*HELD.values()} == {kind} - {""}
 
 

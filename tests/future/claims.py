@@ -188,7 +188,7 @@ def saved(m, r, doc):
 def made_in_step(m, doc):
     # Behind an optimizer's step it may be of that step: no batch has come since.
     begin = m.run.step_begins(m.begin) if m.run.is_one_a_step and doc["step"] == m.number - 1 and step(m, doc)[0] else m.begin
-    return m.bytes(lambda b: b.seq >= begin and not m.by_optimizer(b)) + m.wanted.size
+    return m.bytes(lambda b: b.seq >= begin and not m.by_optimizer(b)) + (0 if m.wanted.grads else m.wanted.size)
 
 
 def smaller_batch(m, r, doc):

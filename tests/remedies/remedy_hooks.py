@@ -420,7 +420,7 @@ def half_batch(finding):
     is_loaded = halved_loaders(batches)
 
     def halve(func, args, kwargs):
-        if depth or is_loaded and func.__name__ not in made or any(f.f_code.co_name in ("__init__", "_apply") for f in frames()):
+        if depth or is_loaded and func.__name__ not in made or any(is_of_module(f) for f in frames()):
             return None
         out = func(*args, **kwargs)
         is_new = func.__name__ in made or isinstance(args[0], torch.Tensor) and not args[0].is_cuda
@@ -434,7 +434,12 @@ def half_batch(finding):
         return func(*(half(a, rows) for a in args), **{k: half(v, rows) if k == "size" else v for k, v in kwargs.items()})
 
     around_calls(lambda module, call, args, kwargs: call(*args, **kwargs))
-    AtLine(halve, lambda func: func.__name__ in made | {"cuda", "to"}).__enter__()
+    AtLine(halve, lambda func: func.__name__ in made | {"cuda", "to"}, tell=False).__enter__()
+
+
+def is_of_module(frame):
+    """A module's weights are made, or moved."""
+    return frame.f_code.co_name in ("__init__", "_apply") and isinstance(frame.f_locals.get("self"), nn.Module)
 
 
 def halved_loaders(batches):

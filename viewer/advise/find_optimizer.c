@@ -4,6 +4,7 @@
  * and its state, which is used in its step only.
  */
 
+#include "../base/sorted.h"
 #include "../model/optimizers.h"
 #include "advise.h"
 
@@ -47,11 +48,6 @@ static void without_temporaries(struct advise *a, struct life_plan *p, struct te
 	}
 }
 
-static bool has_fused(const char *function)
-{
-	return strstr(function, "_adam") || strstr(function, "_sgd");
-}
-
 /* Its step counters come onto the device. */
 static void with_counters(struct advise *a, struct life_plan *p)
 {
@@ -85,7 +81,7 @@ void advise_optimizers(struct advise *a)
 		return;
 	advise_put(f->how, "%s of temporaries of the optimizer's step %s, allocated by %s",
 		   B(t.at_peak), a->when, t.function);
-	if (has_fused(t.function)) {
+	if (strstr(t.function, "_adam") || strstr(t.function, "_sgd")) {
 		if (strstr(t.function, "_adam"))
 			with_counters(a, &f->plan);
 		advise_put(f->what,
@@ -114,29 +110,20 @@ static uint64_t in_8_bits(uint64_t bytes, unsigned each)
 	       (values / BLOCK_8BIT * sizeof(float) + ROUND - 1) / ROUND * ROUND;
 }
 
-/* What is left of each block of the state. */
-static uint64_t left(uint64_t size, unsigned parts, unsigned each)
-{
-	return each ? in_8_bits(size, each) : parts ? size / parts : 0;
-}
-
-static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned parts, unsigned each,
-			      uint64_t *largest)
+static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned parts, unsigned each)
 {
 	struct advised l;
 	uint64_t bytes = 0;
 	bool is_held = advise_file_is_held(a); /* with the state that is in it */
 
-	*largest = 0;
 	ADVISE_EACH(a, CLASS_BIT(optimizer_state), l)
 	{
-		uint64_t keeps = left(l.size, parts, each);
+		uint64_t keeps = each ? in_8_bits(l.size, each) : parts ? l.size / parts : 0;
 
 		if (keeps >= l.size ||
 		    (is_held && model_signs(&a->timeline->model, l.stack) & STACK_LOAD))
 			continue;
 		plan_without(p, l.from, l.until, l.size - keeps, a->peak_seq);
-		*largest = l.size > *largest ? l.size : *largest;
 		bytes += advise_counts(a, &l) ? l.size : 0;
 	}
 	return bytes;
@@ -146,9 +133,9 @@ static void offload(struct advise *a)
 {
 	struct finding *f = advise_add(a, "offload_state");
 	struct temporaries t;
-	uint64_t largest, bytes = without_state(a, &f->cautious, 0, 0, &largest);
+	uint64_t bytes = without_state(a, &f->cautious, 0, 0);
 
-	without_state(a, &f->plan, 0, 0, &largest);
+	without_state(a, &f->plan, 0, 0);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	f->range = t.largest;
 	advise_put(f->what,
@@ -158,21 +145,46 @@ static void offload(struct advise *a)
 		   t.largest ? ". The step's temporaries may move to the host too" : "");
 }
 
+/* Parameters stay whole: the largest first to the rank that has less. Returns what one of two ranks
+ * has more than half of the state. */
+static uint64_t unevenness(struct advise *a)
+{
+	char name[OPTIMIZER_NAME];
+	int tensors = optimizer_tensors(optimizer_of_spans(&a->timeline->model.spans, SIZE_MAX,
+							   a->timeline->model.defs, name));
+	uint64_t *sizes = NULL, shares[2] = { 0 };
+	size_t count = 0, room = 0;
+	struct advised l;
+
+	ADVISE_EACH(a, CLASS_BIT(optimizer_state), l)
+	{
+		if (advise_counts(a, &l))
+			*need_item(sizes, count, room) = l.size;
+	}
+	SORT(sizes, count, sorted_numbers);
+	for (int i = 0, less = 0; count; i++) {
+		less = tensors > 0 && i % tensors ? less : shares[0] > shares[1];
+		shares[less] += sizes[--count];
+	}
+	free(sizes);
+	return (shares[0] > shares[1] ? shares[0] - shares[1] : shares[1] - shares[0]) / 2;
+}
+
 static void shard(struct advise *a)
 {
 	struct temporaries t;
-	uint64_t largest, bytes;
+	uint64_t bytes;
 	struct finding *f;
 
 	if (advise_in_shards(a))
 		return;
 	f = advise_add(a, "shard_state");
-	bytes = without_state(a, &f->plan, 2, 0, &largest);
+	bytes = without_state(a, &f->plan, 2, 0);
 
-	without_state(a, &f->cautious, 2, 0, &largest);
+	without_state(a, &f->cautious, 2, 0);
 	without_temporaries(a, &f->plan, &t, false, 2);
 	f->range = true;
-	plan_with(&f->cautious, 0, PLAN_END, largest / 2, a->peak_seq);
+	plan_with(&f->cautious, 0, PLAN_END, unevenness(a), a->peak_seq);
 	advise_put(f->what, "Shard the optimizer's state over two devices (ZeRO stage 1, "
 			    "ZeroRedundancyOptimizer). N devices save all but one Nth");
 	advise_put(f->how,
@@ -213,18 +225,18 @@ static void eight_bits(struct advise *a)
 	char name[OPTIMIZER_NAME];
 	struct finding *f;
 	struct temporaries t;
-	uint64_t largest, bytes;
+	uint64_t bytes;
 
 	optimizer_of_spans(&a->timeline->model.spans, SIZE_MAX, a->timeline->model.defs, name);
 	if (!strstr(name, "Adam") || strcasestr(name, "bit") || asks_for_8_bits(a))
 		return;
 	f = advise_add(a, "state_in_8_bits");
-	bytes = without_state(a, &f->plan, 0, 4, &largest);
+	bytes = without_state(a, &f->plan, 0, 4);
 	if (is_in_8_bits(a, bytes)) {
 		plan_free(&f->plan);
 		return;
 	}
-	without_state(a, &f->cautious, 0, 2, &largest);
+	without_state(a, &f->cautious, 0, 2);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	without_temporaries(a, &f->cautious, &t, false, 0);
 	f->range = true;

@@ -147,7 +147,7 @@ struct oom_remedy {
 
 #define OOM_REMEDIES 16
 
-/* oom_claims.c: how often tests found a kind of claim right, of the times that the rest of a run
+/* docs/conclusions.md: how often a kind of claim was right, of the times that the rest of a run
  * decided it; zeros where it never does. */
 struct oom_claim {
 	const char *name;
@@ -183,6 +183,7 @@ size_t oom_passes(const struct snapshot *s, uint64_t since);
 uint64_t oom_evaluation(const struct oom *o);
 /* An evaluation, or a program of which no backward pass was seen. */
 bool oom_only_forward(const struct oom *o);
+uint64_t oom_latest_backward(const struct oom *o); /* its first event, 0 = none */
 /* Copies of weights: of half the bytes of one, made by autocast's casts. */
 void oom_find_copies(struct oom *o);
 /* A block of that class, made in that stage: half the batch would take half of it. */

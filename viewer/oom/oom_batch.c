@@ -2,6 +2,7 @@
 /* Memory that goes with the batch: half of it would take half as much. */
 
 #include "../advise/advise.h"
+#include "../classes/study.h"
 #include "oom.h"
 
 #define FEWEST 4	  /* passes that are many */
@@ -40,18 +41,16 @@ bool oom_is_passing(enum category c)
 	       c == CATEGORY_forward_temporaries || c == CATEGORY_backward_temporaries;
 }
 
-static bool is_followed_by_backward(const struct oom *o, uint64_t seq)
+uint64_t oom_latest_backward(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
+	uint64_t latest = 0;
 
-	for (size_t i = 0; i < s->count; i++) {
-		uint64_t begin = s->items[i].extent.first_seq;
-
-		if (s->items[i].phase == PHASE_BACKWARD && begin > seq &&
-		    begin < o->refusal.event.seq)
-			return true;
-	}
-	return false;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].phase == PHASE_BACKWARD &&
+		    s->items[i].extent.first_seq < o->refusal.event.seq)
+			latest = s->items[i].extent.first_seq;
+	return latest;
 }
 
 /* No graph saved it, and backward began while it lived, or calls of the model, by the first line
@@ -66,7 +65,7 @@ static bool is_there_through_passes(const struct oom *o, uint32_t life)
 
 	if (lives_facts(l, row).save_ns)
 		return false;
-	if (end >= o->refusal.event.seq && is_followed_by_backward(o, lives_seq(l, &row->born)))
+	if (end >= o->refusal.event.seq && oom_latest_backward(o) > lives_seq(l, &row->born))
 		return true;
 	for (uint32_t i = life + 1; i < n && i - life < LATEST && times < FEWEST; i++) {
 		row = lives_at(l, i);
@@ -78,16 +77,21 @@ static bool is_there_through_passes(const struct oom *o, uint32_t life)
 	return times == FEWEST;
 }
 
-/* Returns the block's own life, or the latest that the same stack asked for; UINT32_MAX = none. */
-static uint32_t latest_of(const struct oom *o, const struct block *b)
+/* Returns the latest life before it that the same stack asked for; UINT32_MAX = none. */
+static uint32_t before(const struct oom *o, const struct block *b)
 {
 	const struct lives *l = &o->timeline->model.lives;
-	uint32_t n = lives_born_by(l, b->seq);
 
-	for (uint32_t i = n; i-- > 0 && n - i < LATEST;)
+	for (uint32_t i = lives_born_by(l, b->seq - 1); i-- > 0;)
 		if (lives_request(l, lives_at(l, i))->stack == b->stack)
 			return i;
 	return UINT32_MAX;
+}
+
+/* Behind the first step: it may be the rows of many batches. */
+static bool is_new(const struct oom *o, const struct block *b)
+{
+	return o->step > 1 && before(o, b) == UINT32_MAX;
 }
 
 /* An input of one pass is saved before its backward pass, or gone in the next ones: what is there
@@ -104,8 +108,8 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum categ
 		return false;
 	if (c != CATEGORY_inputs || !o->shot.model->spans.tags || b->size < o->allocated / 100)
 		return oom_is_passing(c);
-	life = latest_of(o, b);
-	return life == UINT32_MAX || !is_there_through_passes(o, life);
+	life = b->life ? b->life - 1 : before(o, b);
+	return !is_new(o, b) && (life == UINT32_MAX || !is_there_through_passes(o, life));
 }
 
 /* Nobody computed it: an operator made room for what is yet to come. */
@@ -129,8 +133,7 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 		const struct block *b = &s->moment.blocks[i];
 
 		if (s->classes[i] != CATEGORY_inputs || b->seq < o->evaluation ||
-		    oom_grows_with_batch(o, b, s->classes[i], STAGE_OUTSIDE) ||
-		    !is_room_for_results(o, b))
+		    !is_there_through_passes(o, b->life - 1) || !is_room_for_results(o, b))
 			continue;
 		bytes += b->size;
 		asked |= b->size == o->block;
@@ -140,8 +143,20 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 	return asked ? bytes : 0;
 }
 
+/* Not what may be the gradient of a weight or, between a backward pass and the next forward pass,
+ * an update of it or all rows. */
 uint64_t oom_asked_for_batch(const struct oom *o)
 {
-	return oom_grows_with_batch(o, &o->wanted, o->wanted_category, o->wanted_stage) ? o->block
-											: 0;
+	const struct lives *l = &o->timeline->model.lives;
+	uint32_t n = lives_born_by(l, o->refusal.event.seq);
+	bool between = o->wanted_stage == STAGE_OUTSIDE && n &&
+		       !lives_position(l, lives_at(l, n - 1)->born.position)->after_forward;
+	bool weight = o->wanted_category != CATEGORY_inputs &&
+		      study_size_is_of_weight(o->shot.model->watcher, o->block);
+
+	if ((weight && (between || o->wanted_stage == STAGE_BACKWARD)) ||
+	    (between && is_new(o, &o->wanted)) ||
+	    !oom_grows_with_batch(o, &o->wanted, o->wanted_category, o->wanted_stage))
+		return 0;
+	return o->block;
 }

@@ -146,20 +146,10 @@ static bool is_lasting(const struct oom *o, enum category c)
 	       (c == CATEGORY_optimizer_temporaries && o->phase == PHASE_OPTIMIZER);
 }
 
-static uint64_t latest_backward(const struct spans *s)
-{
-	uint64_t latest = UINT64_MAX;
-
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].phase == PHASE_BACKWARD)
-			latest = s->items[i].extent.first_seq;
-	return latest;
-}
-
 static void sum_up(struct oom *o)
 {
 	const struct snapshot *s = &o->shot;
-	uint64_t backward = latest_backward(&s->model->spans);
+	uint64_t backward = oom_latest_backward(o);
 
 	oom_find_copies(o);
 	for (unsigned c = 0; c < CATEGORIES; c++)
@@ -180,7 +170,7 @@ static void sum_up(struct oom *o)
 			o->batch[s->classes[i]] += b->size;
 			o->passing += b->size;
 		}
-		if (s->classes[i] == CATEGORY_gradients && b->seq > backward &&
+		if (s->classes[i] == CATEGORY_gradients && backward && b->seq > backward &&
 		    model_born(s->model, b)->stage == STAGE_OUTSIDE)
 			o->computed += b->size;
 		if (s->classes[i] == CATEGORY_parameters && model_is_leaf(s->model, b))

@@ -332,6 +332,19 @@ struct remedy_list {
 	size_t count;
 };
 
+static const struct oom_claim claims[] = {
+#include "claims.def"
+	{ "", 0, 0 },
+};
+
+struct oom_claim oom_claim(const char *name)
+{
+	for (size_t i = 0; i < sizeof(claims) / sizeof(*claims); i++)
+		if (!strcmp(claims[i].name, name))
+			return claims[i];
+	return (struct oom_claim){ .name = name };
+}
+
 /* Where it is not nearly always right. */
 static void say_measured(struct oom_remedy *r)
 {
