@@ -133,16 +133,15 @@ bool ctx_stream(int device)
 }
 
 /* Stacks are as many as threads can run. On an H100 a program's first kernel takes 91 to 95 MiB,
- * and NCCL's kernels and PyTorch's streams 362. */
+ * and NCCL's kernels and PyTorch's streams 362, which a small card has in one. */
 static size_t code_bytes(enum ctx_code what)
 {
-	static const size_t of_thread[] = { [CTX_KERNELS] = 361, [CTX_NCCL] = 1132 };
 	const struct sim_card *card = sim_card();
-	size_t bytes = card->sms * card->threads_per_sm * of_thread[what];
+	size_t of_thread = what == CTX_KERNELS ? 361 : card->small ? 1404 : 1132;
 
 	if (what == CTX_KERNELS && card->context_whole)
 		return 0;
-	return whole_pages(bytes);
+	return whole_pages(card->sms * card->threads_per_sm * of_thread);
 }
 
 bool ctx_load(int device, enum ctx_code what, size_t *bytes)

@@ -48,7 +48,7 @@ PROGRAMS = [
     Program("k8_stored_error", "caught errors are kept, and their tracebacks keep frames",
             [oom("cause: refused_attempts", "exception|traceback", r"broken\.py:13", never=["late_del", "no graph needs them"])], "1700MiB"),
     Program("frozen_tower", "a frozen tower keeps a graph", [oom("remedy frozen_graph", r"Tower|broken\.py:42", "no_grad")], "8GiB"),
-    Program("trl_logps", "logits of all positions are computed and sliced away", [oom("remedy unused_results", r"LlamaForCausalLM\.forward", "logits_to_keep"), of("advise", r"2\.9 GiB less \([\d ]+%\): Give this layer only what is used")], "5GiB"),
+    Program("trl_logps", "logits of all positions are computed and sliced away", [oom("remedy unused_results", r"LlamaForCausalLM\.forward", "logits_to_keep"), of("advise", r"2\.9 GiB less \([\d ]+%\): Compute only the part of the result")], "5GiB"),
     Program("bge_sparse", "one operator's result stands out", [oom("cause: activation_spike", r"broken\.py:(19|20)")], "4500MiB"),
     Program("densify_graph", "statistics keep graphs from step to step", [of("leaks", r"broken\.py:23", "each step")]),
     Program("graph_pools", "a private pool for each captured graph", [oom("private pool|captured graph", never=["batch_too_large"])], "8GiB"),

@@ -210,12 +210,13 @@ static uint64_t piece_bytes(const struct oom *o, uint64_t size)
 	return bytes;
 }
 
-/* The whole is as large as a parameter on all ranks, or piece after piece is as large as one. */
+/* The whole is as large as a parameter on all ranks, or piece after piece is as large as one. A
+ * backward pass makes the whole gradient of a parameter that forward gathered. */
 uint64_t oom_gathered_by_hand(const struct oom *o)
 {
 	uint64_t pieces;
 
-	if (o->world == 1 || o->phase == PHASE_OPTIMIZER)
+	if (o->world == 1 || o->phase == PHASE_OPTIMIZER || o->phase == PHASE_BACKWARD)
 		return 0;
 	pieces = piece_bytes(o, o->block);
 	for (size_t i = 0; i < o->shot.moment.count; i++) {

@@ -125,9 +125,28 @@ static uint64_t allocator(const struct oom *o, char *what, char *how)
 	return o->settings.own.bytes + x->outcome.bytes;
 }
 
+/* The parameters that the ranks have in all. */
+static uint64_t whole_model(const struct oom *o)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < o->shot.moment.count; i++) {
+		const struct block *b = &o->shot.moment.blocks[i];
+
+		if (o->shot.classes[i] == CATEGORY_parameters &&
+		    !(model_signs(o->shot.model, b->stack) & STACK_UNSHARDED))
+			bytes += b->size;
+	}
+	return bytes * o->world;
+}
+
+/* Where less than half of the model is gathered at once, its layers are sharded by themselves. */
 static uint64_t gather_less(const struct oom *o, char *what, char *how)
 {
-	if (!o->unsharded && !o->collective && !oom_gathered_by_hand(o))
+	bool asked = o->collective || oom_gathered_by_hand(o);
+
+	if ((!o->unsharded && !asked) ||
+	    2 * (o->unsharded + (asked ? o->block : 0)) < whole_model(o))
 		return 0;
 	oom_say(what,
 		"Gather less at a time: shard each layer by itself (fully_shard on the layers, "
