@@ -51,6 +51,14 @@ for step in range(6):
     with torch.no_grad():
         kept.append(net(torch.randn(256, 512, device="cuda")))
 """
+REFUSED = NET + """
+net = Net().cuda()
+for batch in 64, 64, 8192:
+    try:
+        sum(net(torch.randn(batch, 512, device="cuda")).sum() for _ in range(8)).backward()
+    except torch.cuda.OutOfMemoryError:
+        break
+"""
 # A library with a CUDA runtime of its own inside: test_run.py has one. Several recordings: test_ranks.py.
 # ctl asks a running process: test_ctl.py.
 # `fit` and `bisect`: test_fit.py, test_bisect.py. `replay`: test_replay.py. Settings that `oom` replays: test_oom_settings.py.
@@ -143,6 +151,7 @@ def test_all_documents(folder, monkeypatch):
     for file in (trains, evaluates):
         one_recording(documents, file, folder, monkeypatch)
     documents.look("oom", trains)
+    assert documents.look("oom", run(documents, folder, "refused", REFUSED, "card=640MiB"))["remedies"]
     documents.look("advise", trains)
     documents.look("diff", evaluates, trains)
     documents.look("check", evaluates, "--max-peak", "1", "--max-class", "parameters=1", code=1)

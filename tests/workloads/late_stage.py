@@ -33,3 +33,4 @@ elif rank == size - 1:
 objects = [rank, rank]
 dist.broadcast_object_list(objects, src=size // 2, device=device)
 print("objects", objects, flush=True)
+dist.destroy_process_group()  # PyTorch's watchdog may end a process that is ending
