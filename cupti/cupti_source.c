@@ -3,8 +3,8 @@
  * CUPTI as a second source of the same events, for calls that no hook sees. Off unless
  * GPUMEMTRACE_CUPTI is on. Begins where the driver starts (CUDA_INJECTION64_PATH names this library
  * then) or with the first event, whichever is first. A refusal is said once, and all else goes on.
- * Before 13.2 CUPTI has one subscriber: when the program's own tool, as torch.profiler, wants to be
- * it, we leave.
+ * CUPTI before 13.2 allows one subscriber. When a tool of the program such as torch.profiler
+ * subscribes, our subscription ends.
  */
 #include "cupti_calls.h"
 
@@ -28,7 +28,6 @@ struct functions {
 	int (*subscribe)(void **subscriber, void *callback, void *user);
 	int (*subscribe_v2)(void **subscriber, void *callback, void *user,
 			    struct cupti_subscriber *params);
-	int (*unsubscribe)(void *subscriber);
 	int (*enable)(uint32_t on, void *subscriber, int domain, uint32_t id);
 	int (*name_of)(int result, const char **name);
 };
@@ -39,7 +38,7 @@ struct enabling {
 	unsigned refused;
 };
 
-/* Ours as long as it must not be shared; NULL: none, or left to another tool. */
+/* Our subscription where CUPTI allows only one; NULL: none, or it was left to another tool. */
 static void *sole_subscriber;
 
 static const char *const libraries[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
@@ -47,13 +46,23 @@ static const char *const libraries[] = { "libcupti.so.13", "libcupti.so.12", "li
 
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
 
+/* Whether a look-up through `handle` finds CUPTI itself and not the function below. */
+static bool has_cupti(void *handle)
+{
+	void *found = dlsym(handle, "cuptiSubscribe");
+
+	return found && found != (void *)cuptiSubscribe;
+}
+
 /* Uses a copy of CUPTI that is already loaded, because a second copy in a process causes errors. */
 static void *library(bool may_load)
 {
 	void *handle = NULL;
 
-	if (dlsym(RTLD_NEXT, "cuptiSubscribe"))
+	if (has_cupti(RTLD_NEXT))
 		return RTLD_NEXT;
+	if (has_cupti(RTLD_DEFAULT))
+		return dlopen(NULL, RTLD_LAZY);
 	for (size_t i = 0; i < LIBRARIES && !handle; i++)
 		handle = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
 	for (size_t i = 0; i < LIBRARIES && !handle && may_load; i++)
@@ -61,16 +70,30 @@ static void *library(bool may_load)
 	return handle;
 }
 
-static bool load(struct functions *f, bool may_load)
+/* The caller, through which the loader would find its CUPTI behind the global scope; NULL where it
+ * finds none. */
+static void *linked_with(const void *caller)
 {
-	void *handle = library(may_load);
+	void *handle = NULL;
+	Dl_info where;
+
+	if (dladdr(caller, &where) && where.dli_fname)
+		handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!handle || has_cupti(handle))
+		return handle;
+	dlclose(handle);
+	return NULL;
+}
+
+static bool load(struct functions *f)
+{
+	void *handle = library(true);
 
 	if (!handle)
 		return false;
 	*(void **)&f->version = dlsym(handle, "cuptiGetVersion");
 	*(void **)&f->subscribe = dlsym(handle, "cuptiSubscribe");
 	*(void **)&f->subscribe_v2 = dlsym(handle, "cuptiSubscribe_v2");
-	*(void **)&f->unsubscribe = dlsym(handle, "cuptiUnsubscribe");
 	*(void **)&f->enable = dlsym(handle, "cuptiEnableCallback");
 	*(void **)&f->name_of = dlsym(handle, "cuptiGetResultString");
 	*(void **)&cupti_device_of = dlsym(handle, "cuptiGetDeviceId");
@@ -120,7 +143,7 @@ static bool start(char *text, size_t room)
 	struct enabling e = { .f = &f };
 	int result;
 
-	if (!load(&f, true)) {
+	if (!load(&f)) {
 		snprintf(text, room, "there is no libcupti to load");
 		return false;
 	}
@@ -156,19 +179,28 @@ int InitializeInjection(void)
 	return 1;
 }
 
-/* Called by the program's own tool. The library that it was linked with, or that is loaded. */
+/* Called by a tool of the program, which reaches the CUPTI that it was linked with. */
 int cuptiSubscribe(void **subscriber, void *callback, void *user)
 {
 	static const char state[] = "left to another tool of the program";
-	struct functions f = { 0 };
+	void *linked = has_cupti(RTLD_NEXT) ? NULL : linked_with(__builtin_return_address(0));
+	void *handle = linked ? linked : library(false);
+	int (*real)(void **, void *, void *) = NULL;
+	int (*unsubscribe)(void *) = NULL;
 	void *ours;
 
-	if (!load(&f, false))
+	if (handle) {
+		*(void **)&real = dlsym(handle, "cuptiSubscribe");
+		*(void **)&unsubscribe = dlsym(handle, "cuptiUnsubscribe");
+	}
+	if (linked)
+		dlclose(linked); /* the caller keeps it */
+	if (!real)
 		return CUPTI_ERROR_NONE;
-	ours = __atomic_exchange_n(&sole_subscriber, NULL, __ATOMIC_ACQ_REL);
-	if (ours && f.unsubscribe && !f.unsubscribe(ours))
+	ours = unsubscribe ? __atomic_exchange_n(&sole_subscriber, NULL, __ATOMIC_ACQ_REL) : NULL;
+	if (ours && !unsubscribe(ours))
 		gmt_meta("cupti", state, sizeof(state) - 1);
-	return f.subscribe(subscriber, callback, user);
+	return real(subscriber, callback, user);
 }
 
 /* LD_PRELOAD may name the library from the directory that the program starts in. */

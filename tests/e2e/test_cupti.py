@@ -5,6 +5,7 @@ import glob
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 import toy
@@ -114,6 +115,16 @@ def test_a_tool_of_the_program_gets_cupti(place):
     assert result == 0 and done.stderr == ""
     assert told(place) == [("mem_alloc", "cudaMalloc", first, 4444), ("mem_free", "cudaFree", first, 0)]
     assert toy.facts(place / "run.gmt")["cupti"] == "left to another tool of the program"
+
+
+def test_each_tool_reaches_the_cupti_that_it_was_linked_with(tmp_path):
+    for version in 12, 13:
+        cc(tmp_path, f"libcupti.so.{version}", "int cuptiSubscribe(void **s, void *f, void *u) { *s = f; return %d + !u; }\n" % (10 * version),
+           f"-Wl,-soname,libcupti.so.{version}")
+        cc(tmp_path, f"tool{version}.so", "int cuptiSubscribe(void **, void *, void *); int go(void) { void *s; return cuptiSubscribe(&s, &s, 0); }\n",
+           str(tmp_path / f"libcupti.so.{version}"), f"-Wl,-rpath,{tmp_path}")
+    both = ["-c", f"import ctypes; print([ctypes.CDLL('{tmp_path}/tool%d.so' % v).go() for v in (12, 13)])"]
+    assert run(sys.executable, *both, folder=tmp_path).stdout == run(sys.executable, *both, preload=[toy.SHIM], folder=tmp_path).stdout == "[121, 131]\n"
 
 
 def test_the_drivers_slot_is_left_to_who_has_it(place):
