@@ -48,7 +48,7 @@ static int open_shared(void **ptr, const void *handle64)
 		return SIM_INVALID;
 	if (s.pid == getpid())
 		return ERR_INVALID_CONTEXT; /* a process may not open its own */
-	bytes = (s.bytes + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
+	bytes = sim_whole_pages(s.bytes);
 	result = vmm_create(&physical, bytes, s.device, true, &prop);
 	if (result)
 		return result;

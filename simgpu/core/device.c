@@ -105,24 +105,19 @@ void ctx_deactivate(int device)
 	primary[device].active = false;
 }
 
-static size_t whole_pages(size_t bytes)
-{
-	return (bytes + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
-}
-
-/* Of 128 streams, which PyTorch makes when it first needs one: 70 MiB on an H100. */
-#define OF_STREAM ((size_t)560 << 10)
+/* A stream's share of 70 MiB, which an H100 takes for the 128 that PyTorch makes when it first
+ * needs one. The memory stays when a stream is destroyed, and serves the next one. */
+#define STREAM_BYTES ((size_t)560 << 10)
 
 bool ctx_stream(int device)
 {
 	struct sim_ctx *ctx = &primary[device];
-	size_t more;
+	size_t all, more;
 	bool done;
 
 	pthread_mutex_lock(&memory_lock);
-	more = sim_card()->small
-		       ? 0
-		       : whole_pages((ctx->streams + 1) * OF_STREAM) - ctx->loaded[CTX_STREAMS];
+	all = sim_card()->small ? 0 : sim_whole_pages((ctx->streams + 1) * STREAM_BYTES);
+	more = all > ctx->loaded[CTX_STREAMS] ? all - ctx->loaded[CTX_STREAMS] : 0;
 	done = !more || memory_charge(device, more);
 	if (done) {
 		ctx->streams++;
@@ -132,8 +127,15 @@ bool ctx_stream(int device)
 	return done;
 }
 
-/* Stacks are as many as threads can run. On an H100 a program's first kernel takes 91 to 95 MiB,
- * and NCCL's kernels and PyTorch's streams 362, which a small card has in one. */
+void ctx_stream_gone(int device)
+{
+	pthread_mutex_lock(&memory_lock);
+	primary[device].streams -= primary[device].streams > 0;
+	pthread_mutex_unlock(&memory_lock);
+}
+
+/* Stacks are as many as threads can run. On an H100 a program's first kernel takes 91 to 95 MiB;
+ * NCCL's kernels and PyTorch's streams take 362 together, on a small card the kernels all of it. */
 static size_t code_bytes(enum ctx_code what)
 {
 	const struct sim_card *card = sim_card();
@@ -141,7 +143,7 @@ static size_t code_bytes(enum ctx_code what)
 
 	if (what == CTX_KERNELS && card->context_whole)
 		return 0;
-	return whole_pages(card->sms * card->threads_per_sm * of_thread);
+	return sim_whole_pages(card->sms * card->threads_per_sm * of_thread);
 }
 
 bool ctx_load(int device, enum ctx_code what, size_t *bytes)

@@ -23,7 +23,7 @@ struct sim_ctx {
 	uint64_t id;
 	unsigned int sms; /* multiprocessors of a partition without memory; 0: whole card */
 	size_t loaded[CTX_CODES];
-	unsigned int streams; /* ever made in the primary context */
+	unsigned int streams; /* that exist in the primary context */
 };
 
 int device_physical_count(void);		 /* whatever CUDA_VISIBLE_DEVICES says */
@@ -47,7 +47,8 @@ void ctx_deactivate(int device); /* and frees it; memory_lock held */
 /* Code and stack that the driver loads into the primary context once. *bytes, if it is not NULL:
  * what this call has taken. False if there is no room. */
 bool ctx_load(int device, enum ctx_code what, size_t *bytes);
-bool ctx_stream(int device); /* room for one more stream; false if there is none */
+bool ctx_stream(int device); /* takes room for one more stream; false if there is none */
+void ctx_stream_gone(int device);
 void ctx_set(struct sim_ctx *ctx);
 int ctx_push(struct sim_ctx *ctx);
 int ctx_pop(struct sim_ctx **ctx);

@@ -45,8 +45,8 @@ static bool hold(int device, size_t more, size_t less)
 	bool done = true;
 
 	pthread_mutex_lock(&memory_lock);
-	before = (held[device] + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
-	after = (held[device] + more - less + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
+	before = sim_whole_pages(held[device]);
+	after = sim_whole_pages(held[device] + more - less);
 	if (after > before)
 		done = memory_charge(device, after - before);
 	else

@@ -114,7 +114,7 @@ int host_alloc(void **ptr, size_t bytes, unsigned int flags, enum host_kind kind
 		return SIM_NOMEM;
 	r.base = (uintptr_t)m;
 	if (kind == HOST_MANAGED)
-		r.charged = charge_managed(r.device, (bytes + SIM_PAGE - 1) & ~(SIM_PAGE - 1));
+		r.charged = charge_managed(r.device, sim_whole_pages(bytes));
 	result = add(r);
 	if (result)
 		munmap(m, length);

@@ -31,6 +31,11 @@
 #define SIM_PAGE	((size_t)2 << 20) /* physical granularity */
 #define SIM_SMALL	4096		  /* bytes that count as small */
 
+static inline size_t sim_whole_pages(size_t bytes)
+{
+	return (bytes + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
+}
+
 enum sim_result {
 	SIM_OK = 0,
 	SIM_INVALID = 1,

@@ -29,6 +29,8 @@ void lib_unmap(void *ptr, size_t bytes);
 
 /* SIMGPU_CARD's compute capability as 80, 86, 89, 90, 100. */
 int lib_capability(void);
+/* cuBLAS's default workspace, as NVIDIA documents it; lib_cublas.c */
+size_t lib_blas_workspace(void);
 size_t lib_type_bytes(int cuda_type); /* cudaDataType_t; 4 where unknown */
 
 /* Version of a library, by its short name ("cublas", "cudnn", "nccl"...): part 0, 1, 2 is major,

@@ -19,9 +19,14 @@ struct blas {
 
 #define KIND LIB_BLAS
 
-/* What a handle has from its beginning: the library's default workspace, and two small blocks. On
- * an H100 version 13 takes 64 MiB for the workspace. Documented are 32 MiB from compute
- * capability 9.0 on and 4 MiB before, and a card that is smaller than real ones has no more. */
+size_t lib_blas_workspace(void)
+{
+	return lib_capability() >= 90 ? 32 * MIB : 4 * MIB;
+}
+
+/* Blocks of a new handle: the default workspace, and two small ones. On an H100 version 13 takes
+ * twice the documented workspace. A card that is smaller than real ones has the documented one
+ * alone. */
 static size_t own_bytes(int block)
 {
 	static const size_t small[] = { 0, 128 << 10, 1 << 10 };
@@ -29,9 +34,9 @@ static size_t own_bytes(int block)
 
 	if (block)
 		return whole ? small[block] : 0;
-	if (lib_capability() < 90)
-		return 4 * MIB;
-	return whole && lib_version("cublas", 0) >= 13 ? 64 * MIB : 32 * MIB;
+	if (whole && lib_capability() >= 90 && lib_version("cublas", 0) >= 13)
+		return 2 * lib_blas_workspace();
+	return lib_blas_workspace();
 }
 
 API(int, cublasDestroy_v2, struct blas *b)

@@ -224,16 +224,16 @@ API(int, cudnnGetRNNWeightParams, void *handle, void *d, int pseudo_layer, size_
 
 /* ---- workspace ---- */
 
-#define OF_LAYER (8 * MIB) /* for the products of a layer in one direction */
+#define LAYER_BYTES (8 * MIB) /* for the products of a layer in one direction */
 
-/* What a layer keeps of an output for the way back, and what it works with beside it (twice the
- * figure that was fitted to an H100's). */
+/* Tensors as large as a layer's output that training keeps for the backward pass. */
 static int kept(const struct rnn *r)
 {
 	return r->mode == MODE_LSTM ? 5 : r->mode == MODE_GRU ? 6 : 1;
 }
 
-static int used_twice(const struct rnn *r)
+/* Halves of such tensors in the workspace: fitted to an H100's. */
+static int halves_used(const struct rnn *r)
 {
 	return r->mode == MODE_LSTM ? 12 : r->mode == MODE_GRU ? 10 : 9;
 }
@@ -251,9 +251,9 @@ API(int, cudnnGetRNNTempSpaceSizes, void *handle, void *d, int mode, void *x, si
 	outputs = (size_t)data->steps * data->batch * r->hidden * cudnn_type_bytes(r->type) *
 		  directions(r);
 	if (workspace)
-		*workspace = r->layers * directions(r) * OF_LAYER + weight_bytes(r) +
-			     outputs * used_twice(r) / 2;
-	/* Of every layer, and the outputs between two. */
+		*workspace = r->layers * directions(r) * LAYER_BYTES + weight_bytes(r) +
+			     outputs * halves_used(r) / 2;
+	/* Every layer's own, and the outputs between two layers. */
 	if (reserve)
 		*reserve = mode == TRAINING ? outputs * (r->layers * kept(r) + r->layers - 1) + 256
 					    : 0;

@@ -44,8 +44,8 @@ static int destroy(void *handle)
 		return destroy(handle); \
 	}
 
-/* A handle for dense matrices has one of cuBLAS, and as much again as cuBLAS documents for it: seen
- * on an H100. */
+/* A handle for dense matrices has a handle of cuBLAS and a block as large as cuBLAS's documented
+ * workspace, on an H100. */
 API(int, cusolverDnDestroy, struct solver *s)
 {
 	if (!sim_handle_check(s, KIND))
@@ -63,7 +63,7 @@ API(int, cusolverDnCreate, void **out)
 
 	if (!s)
 		return result;
-	s->own = lib_alloc(lib_capability() >= 90 ? 32 * MIB : 4 * MIB);
+	s->own = lib_alloc(lib_blas_workspace());
 	if (s->own && !cublasCreate_v2(&s->blas))
 		return SOLVER_OK;
 	cusolverDnDestroy(s);

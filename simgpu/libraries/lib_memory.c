@@ -105,7 +105,7 @@ void *lib_map(size_t bytes)
 	unsigned long long handle = 0;
 	uintptr_t addr = 0;
 
-	bytes = (bytes + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
+	bytes = sim_whole_pages(bytes);
 	pthread_once(&once, find_driver);
 	if (!have_driver)
 		return lib_alloc(bytes);
@@ -130,7 +130,7 @@ void lib_unmap(void *ptr, size_t bytes)
 		lib_free(ptr);
 		return;
 	}
-	bytes = (bytes + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
+	bytes = sim_whole_pages(bytes);
 	if (!driver.retain(&handle, ptr))
 		driver.release(handle);
 	driver.unmap((uintptr_t)ptr, bytes);

@@ -358,6 +358,10 @@ def test_memory_of_kernels_and_graphs():
         x = torch.empty(1 << 20, device="cuda"); before = used()
         x.add_(1); first = used(); x.add_(1); print(first - before, used() - first)
         torch.cuda.Stream(); print(used() - first); first = used()
+        import ctypes
+        lib, stream = ctypes.CDLL(None), ctypes.c_void_p()
+        for _ in range(500): lib.cudaStreamCreate(ctypes.byref(stream)); lib.cudaStreamDestroy(stream)
+        print(used() - first); first = used()
         graphs = []
         for i in range(20):
             graphs.append(torch.cuda.CUDAGraph())
@@ -368,8 +372,8 @@ def test_memory_of_kernels_and_graphs():
         for g in graphs: g.reset()
         print(used() - first)
         """)
-    (first, more), (streams,), (graphs,), (left,) = ([float(n) for n in line.split()] for line in lines)
-    assert 91 <= first <= 95 and more == 0 and streams == 70
+    (first, more), (streams,), (again,), (graphs,), (left,) = ([float(n) for n in line.split()] for line in lines)
+    assert 91 <= first <= 95 and more == 0 and streams == 70 and again <= 2
     assert 20 * 200 * 10 / 1024 <= graphs <= 20 * 200 * 10 / 1024 + 4 and left == 0
 
 
