@@ -69,8 +69,8 @@ open_questions() {
 
 		## What this run does not tell
 
-		Several cards at once, NCCL traffic, MIG, cards of other generations than the one above, and how a
-		CUPTI subscription behaves beside other tools. See docs/gpu-results.md for what is still open.
+		Several cards at once, NCCL traffic, MIG, and cards of other generations than the one above. See
+		docs/gpu-results.md for what is still open.
 	EOF
 }
 

@@ -9,21 +9,16 @@ refused      a request that the card refuses: what oom says, beside the simulate
 tools        other tools that use CUPTI or inject code, with the recorder there
 """
 import json
-import os
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gpu_peaks import HF, ROOT, TOOL, card
+from gpu_peaks import HF, ROOT, TOOL, card, environment
 
 SECONDS = 60  # for one program
 ROUNDS = 3
-
-
-def environment(**more):
-    return {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_"))} | more
 
 
 def run(*command, **settings):

@@ -141,6 +141,11 @@ def card():
     return f"card={name.total_memory >> 20}MiB"
 
 
+def environment(**more):
+    """This program's, without settings of the recorder and of the simulated device."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_"))} | more
+
+
 def record(work, name, simulated):
     """One recorded run: what PyTorch says, and what the recording says."""
     script = work / f"{list(SCRIPTS).index(name)}{'-simulated' if simulated else ''}.py"
@@ -148,9 +153,8 @@ def record(work, name, simulated):
     out = script.with_suffix(".gmt")
     out.unlink(missing_ok=True)
     sim = ["--sim", card()] if simulated else []
-    env = {k: v for k, v in os.environ.items() if not k.startswith("GPUMEMTRACE_")}
     done = subprocess.run([TOOL, "run", *sim, "-o", str(out), "--", sys.executable, str(script)],
-                          capture_output=True, text=True, env=env, timeout=120)
+                          capture_output=True, text=True, env=environment(), timeout=120)
     line = [x for x in done.stdout.splitlines() if x.startswith("PEAK")]
     if not line:
         raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}")

@@ -112,13 +112,17 @@ RANKS = {
 }
 
 
-@pytest.mark.parametrize("case", RANKS)
-def test_ranks(programs, tool, case):
-    ranks, card, cause = RANKS[case]
+def run_ranks(programs, case, ranks, card):
     done = programs("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}",
                     programs.workload("oom.py"), case, "truth.json", count=ranks, card=card,
                     GPUMEMTRACE_OUTPUT="run.%r.gmt")
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("case", RANKS)
+def test_ranks(programs, tool, case):
+    ranks, card, cause = RANKS[case]
+    run_ranks(programs, case, ranks, card)
     said = tool.json("oom", programs.folder)
     first = min((r for r in said["ranks"] if r["failed"]), key=lambda r: r["wall_ns"])
     assert said["ranks"][0] == first and said["rank"] == first["rank"] and len(said["ranks"]) == ranks
@@ -128,6 +132,21 @@ def test_ranks(programs, tool, case):
     assert said["cause"] == cause, said["text"]
     check_numbers(said, truth)
     assert first["rank"] in tool("oom", programs.folder)
+
+
+@pytest.mark.parametrize("card", ["card=2GiB", "card=2400MiB", "card=3GiB"])
+def test_layers_that_are_sharded_by_themselves(programs, tool, card):
+    """Memory runs out in a backward pass, which makes whole gradients, or in the optimizer: nothing is left to shard."""
+    run_ranks(programs, "sharded_layers", 2, card)
+    said = tool.json("oom", programs.folder)
+    assert said["cause"] != "unsharded" and "gather_less" not in {r["name"] for r in said["remedies"]}, said["text"]
+
+
+# A step had ended where a case trains more than one.
+@pytest.mark.parametrize("case, ended", [("batch_too_large", False), ("batch_grows", True)])
+def test_what_may_come_after_the_request(programs, tool, case, ended):
+    _, _, recording = staged(programs, tool, case)
+    assert ("No step had ended" in tool("oom", recording, "--nth", 1)) != ended
 
 
 # case: the remedy's name, as it is called in the script or as an environment

@@ -212,6 +212,20 @@ def fsdp():
     train(2, 1, fully_shard(model).to_empty(device="cuda"))
 
 
+def sharded_layers():
+    """A unit for each layer: what is gathered at once is a small part of the model."""
+    from torch.distributed.fsdp import fully_shard
+    join_group()
+    model = nn.Sequential(*[nn.Linear(4096, 4096) for _ in range(12)]).cuda()
+    for layer in model:
+        fully_shard(layer)
+    fully_shard(model)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(2):
+        model(torch.randn(16, 4096, device="cuda")).square().mean().backward()
+        optimizer.step()
+
+
 def all_gather():
     from torch.distributed._functional_collectives import all_gather_tensor
     join_group()
