@@ -143,7 +143,7 @@ uint64_t advise_next_pass(const struct advise_passes *p, const struct advised *l
 /* Stacks of the script that make a tensor of all results so far, larger in each pass; to be freed.
  */
 struct map advise_sums(const struct advise *a);
-/* enum block_tag: what autograd says of it. */
+/* A life's tags (enum block_tag); 0 where the life is not recorded. */
 unsigned advise_tags(const struct advise *a, const struct advised *l);
 /* Autograd asked it for a gradient. */
 bool advise_leaf(const struct advise *a, const struct advised *l);

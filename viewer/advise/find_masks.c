@@ -51,10 +51,11 @@ static bool is_copy(struct masks *m, const struct advised *l)
 	struct advised next;
 
 	if (l->size < SCORES_MIN || l->life >= a->lives->rows.count || !a->saved[l->life] ||
-	    l->born->stage != STAGE_FORWARD || !is_made_of_mask(ops_find(&m->ops, l)->name))
+	    advise_tags(a, l) & BLOCK_GRAPH || l->born->stage != STAGE_FORWARD ||
+	    !is_made_of_mask(ops_find(&m->ops, l)->name))
 		return false;
 	for (uint32_t i = l->life + 1; i <= l->life + AHEAD && i < advise_lives(a); i++)
-		if (!(advise_tags(a, l) & BLOCK_GRAPH) && advise_life(a, i, UINT16_MAX, &next) &&
+		if (advise_life(a, i, UINT16_MAX, &next) &&
 		    is_attention(ops_find(&m->ops, &next)->name))
 			return true;
 	return false;
@@ -126,7 +127,7 @@ static void find_originals(struct masks *m, struct copies *c)
 	c->same = !c->differ && c->count >= FEWEST && c->originals && c->originals <= ORIGINALS;
 }
 
-/* All but one go; at least all but as many as there are originals. */
+/* Removes every copy of a pass but the first; the cautious plan keeps one for each original. */
 static void without_copies(struct masks *m, struct finding *f, struct copies *c,
 			   const struct advised *l)
 {
@@ -154,7 +155,7 @@ static void say_masks(struct masks *m, struct finding *f, const struct copies *c
 			  "them the result");
 	advise_put(f->how,
 		   "%s in %s %s: every layer makes its own copy of the mask, and its graph keeps "
-		   "it. All but one are saved%s. Whether a layer changes the mask in place is not "
+		   "it. One is enough%s. Whether a layer changes the mask in place is not "
 		   "recorded",
 		   B(c->bytes), MANY(c->count, "block"), m->advise->when,
 		   c->originals > 1 ? ", or one for each of two masks" : "");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All pairs at once: a product of a script, such as the similarities of a whole evaluation, which
- * no graph takes, and of which only small results are left: sorted, compared, summed up. Computed
- * for a part of the rows at a time it is as much smaller. Work on it comes in an order in which a
- * row needs no other one: arithmetic, then a sort, then comparisons, then sums.
+ * Products of all pairs in a script, such as the similarities of a whole evaluation: no graph takes
+ * them, and only small results of theirs are left, after sorts, comparisons and sums. Computed for
+ * an eighth of the rows at a time they need an eighth of the memory. Each row can do without the
+ * others as long as the work comes in this order: arithmetic, sorts and comparisons, sums.
  */
 
 #include "../base/arithmetic.h"
@@ -65,7 +65,8 @@ static bool is_large(const struct pairs *p, const struct advised *l)
 	return l->size >= p->first.size / LIKE;
 }
 
-/* One row goes on as another does. What is compared with a figure of all rows does not. */
+/* Whether the next operator still needs each row alone. A comparison with a figure of all rows does
+ * not. */
 static bool goes_on(struct pairs *p, const struct advised *l)
 {
 	const struct advise *a = p->advise;
@@ -87,8 +88,8 @@ static bool goes_on(struct pairs *p, const struct advised *l)
 	return is_large(p, l) || (l->size <= p->first.size / SMALL && !ops_is_product(op->name));
 }
 
-/* All that is made while they, or results as large, are there, row by row. take: seven eighths of
- * these go. */
+/* Whether everything that is made while the product or large results of it exist is made row by
+ * row. take: plans these without seven eighths of their bytes. */
 static bool follow(struct pairs *p, const struct advised *first, bool take)
 {
 	struct advise *a = p->advise;

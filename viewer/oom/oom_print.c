@@ -315,7 +315,7 @@ static void text_remedies(const struct row_oom *row, struct emit *out)
 	if (any)
 		emit_line(out, "  * enough for this request%s",
 			  row->compared_step ? ""
-					     : ". No step ended before it: the rest may need more");
+					     : ". No step had ended: later requests may need more");
 	emit_line(out, "%s", "");
 }
 
