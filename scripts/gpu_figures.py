@@ -125,6 +125,85 @@ def workspaces(work):
     print("\n".join(line for line in said if line not in set(kept)) + "\n```")
 
 
+# ---- cost ----
+
+def cost(work):
+    training = ROOT / "tests/bench/training.py"
+    out, snapshot = work / "cost.gmt", work / "cost.pickle"
+    mine = {"LD_PRELOAD": str(ROOT / "build/libgpumemtrace.so"), "GPUMEMTRACE_OUTPUT": str(out)}
+    variants = {"nothing": ([], {}), "gpumemtrace": ([], mine), "gpumemtrace and CUPTI": ([], mine | {"GPUMEMTRACE_CUPTI": "1"}), "PyTorch's recorder": ([snapshot], {})}
+    best = {}
+    for _ in range(ROUNDS):
+        for name, (arguments, settings) in variants.items():
+            out.unlink(missing_ok=True)
+            done = run(sys.executable, training, "gpt2", 40, *arguments, **settings)
+            if done.returncode:
+                best[name] = float("nan")
+                print(f"{name}: {done.stderr[-200:]}")
+                continue
+            best[name] = min(best.get(name, 1e9), float(done.stdout.split()[-1]))
+    table("GPT-2, 4 x 512 tokens, float32", "ms a step, best", "to nothing")
+    for name, ms in best.items():
+        row(name, f"{ms:.2f}", f"{ms / best['nothing']:.4f}")
+
+
+# ---- tools ----
+
+PROFILED = '''
+import torch
+from torch.profiler import profile, ProfilerActivity
+m = torch.nn.Linear(512, 512, device="cuda")
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], profile_memory=True) as p:
+    for _ in range(3): m(torch.randn(64, 512, device="cuda")).sum().backward()
+    torch.cuda.synchronize()
+print("kernels", sum(e.device_type == torch.autograd.DeviceType.CUDA for e in p.events()), "peak", torch.cuda.max_memory_allocated())
+'''
+JAX = '''
+import os
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+import jax, jax.numpy as jnp
+x = jnp.ones((4096, 4096), jnp.float32); y = (x @ x).sum().block_until_ready()
+print("jax", jax.devices()[0].memory_stats())
+'''
+CUPY = '''
+import cupy
+x = cupy.random.rand(4096, 4096); y = x @ x; cupy.cuda.Device().synchronize()
+print("cupy", cupy.get_default_memory_pool().total_bytes(), cupy.get_default_memory_pool().used_bytes())
+'''
+
+
+def attempt(name, work, text, prefix=(), **settings):
+    program = work / f"with_{name.split()[0]}.py"
+    program.write_text(text)
+    out = work / "tools.gmt"
+    out.unlink(missing_ok=True)
+    try:
+        done = run(TOOL, "run", "-q", "-o", out, "--", *prefix, sys.executable, program, **settings)
+    except subprocess.TimeoutExpired:
+        row(name, "no end", "", "")
+        return
+    said = [x for x in done.stdout.splitlines() if x.split()[:1] and x.split()[0] in ("kernels", "jax", "cupy")]
+    noted = [x for x in done.stderr.splitlines() if "gpumemtrace" in x]
+    held = ""
+    if out.exists():
+        held = ", ".join(f"{d['peak_bytes']} allocated, {d.get('peak_reserved_bytes')} reserved" for d in report(out)["devices"])
+    row(name, done.returncode, " ".join(said)[:300], held, " ".join(noted)[:200] or (done.stderr.strip().splitlines() or [""])[-1][:200] if done.returncode else "")
+
+
+def tools(work):
+    table("program", "exit code", "it says", "peak of the recording", "messages")
+    attempt("profiler of PyTorch", work, PROFILED)
+    attempt("profiler of PyTorch, recorder with CUPTI", work, PROFILED, GPUMEMTRACE_CUPTI="1")
+    attempt("jax", work, JAX)
+    attempt("jax, CUPTI", work, JAX, GPUMEMTRACE_CUPTI="1")
+    attempt("cupy", work, CUPY)
+    for tool, flags in (("ncu", ("--target-processes", "all", "-c", "2")), ("compute-sanitizer", ())):
+        path = shutil.which(tool) or next(iter(Path("/opt").glob(f"nvidia/*/*/{tool}")), None)
+        if path:
+            attempt(f"cupy under {tool}", work, CUPY, (path, *flags))
+            attempt(f"cupy under {tool}, CUPTI", work, CUPY, (path, *flags), GPUMEMTRACE_CUPTI="1")
+
+
 # ---- refused ----
 
 # The card is full at this batch. Arguments: what is changed, by the name of oom's remedy.
