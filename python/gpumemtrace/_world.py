@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import fcntl
 import functools
+import os
 import re
 import resource
 import selectors
@@ -103,6 +105,48 @@ def as_of_rank(rank: bytes, value: bytes) -> bytes:
     return struct.pack("<i", 1000 + int(rank)) + value[4:] if len(value) > 16 else value
 
 
+def file_of(key: bytes, value: bytes) -> Optional[SharedFile]:
+    """PyTorch 2.5 and 2.6 ask for symmetric memory through a file: rank 0 of a group sets HOST/NAME, and all of them open /tmp/NAME."""
+    found = re.search(rb"symmetric_memory-([\d_]+)/init$", key)
+    return SharedFile(b"/tmp/" + value.rpartition(b"/")[2], found[1].count(b"_") + 1) if found else None
+
+
+def made_file(key: bytes) -> Optional[bytes]:
+    """A name for the file, where rank 0 of the group does not run."""
+    name = b"%s/%s" % (socket.gethostname().encode(), os.urandom(16).hex().encode())
+    return name if file_of(key, name) else None
+
+
+class SharedFile:
+    """A store of PyTorch in a file: keys and values, each behind its length. Each rank that runs has a file of its own, so that its requests for
+    symmetric memory can be answered there as the store answers them."""
+
+    def __init__(self, path: bytes, size: int) -> None:
+        self.path, self.size, self.read = path, size, 0
+
+    def texts(self, data: bytes) -> Generator[bytes, None, None]:
+        """The new ones; the last may not be whole yet."""
+        while len(data) >= self.read + 4 and len(data) >= (end := self.read + 4 + int.from_bytes(data[self.read:self.read + 4], "little")):
+            yield data[self.read + 4:end]
+            self.read = end
+
+    def answer(self) -> None:
+        with contextlib.suppress(FileNotFoundError), open(self.path, "r+b") as file:
+            if os.fstat(file.fileno()).st_size == self.read:
+                return
+            fcntl.flock(file, fcntl.LOCK_EX)
+            found = list(self.texts(file.read()))
+            for key, value in zip(found[::2], found[1::2]):
+                rank = symmetric_rank(key)
+                for other in {b"%d" % n for n in range(self.size)} - {rank} if rank else ():
+                    for part in (key[:-len(rank)] + other, as_of_rank(other, value)):
+                        self.read += file.write(struct.pack("<I", len(part)) + part)
+
+    def remove(self) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+
+
 def wrapped(number: int) -> int:
     """A rank may add any number, so sums wrap around."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
@@ -126,6 +170,7 @@ class Store:
         self.entries: Dict[bytes, Entry] = {}
         self.kinds: Dict[bytes, List[Entry]] = collections.defaultdict(list)
         self.often: Counter[Tuple[int, bytes]] = collections.Counter()  # uses of a kind of key by a rank
+        self.files: Dict[Tuple[int, bytes], SharedFile] = {}  # by rank and key
 
     def use(self, who: int, key: bytes) -> None:
         self.often[who, kind_of(key)] += 1
@@ -149,7 +194,21 @@ class Store:
         for key, value in zip(pairs[::2], pairs[1::2]):
             self.use(who, key)
             self.put(who, key, value)
+            self.share(who, key, value)
         return b""
+
+    def share(self, who: int, key: bytes, value: bytes) -> bool:
+        """Whether the key names a file, which is then the rank's."""
+        file, known = file_of(key, value), self.files.get((who, key))
+        if file and (known is None or known.path != file.path):
+            self.files[who, key] = file
+        return file is not None
+
+    def end(self, who: int) -> None:
+        """The rank has gone."""
+        for rank, key in list(self.files):
+            if rank == who:
+                self.files.pop((rank, key)).remove()
 
     def append(self, who: int, key: bytes, value: bytes) -> bytes:
         entry = self.entry(key)
@@ -183,6 +242,8 @@ class Store:
             return b"%d" % self.total(entry, who)
         if (entry.made or entry.who != who) and (rank := symmetric_rank(key)):
             return as_of_rank(rank, self.like(who, key) or entry.value)
+        if (entry.made or entry.who != who) and self.share(who, key, own := b"%s-%d" % (entry.value, who)):
+            return own
         if self.ports[who] and (entry.made or entry.who != who):
             return gloo_address(entry.value, self.ports[who]) or entry.value
         return entry.value
@@ -242,7 +303,7 @@ class Store:
         entry = self.entries.get(key)
         if entry and (entry.value is not None or entry.queue):
             return True
-        value = self.like(who, key)
+        value = made_file(key) or self.like(who, key)
         if may_be_set() and not (value and (symmetric_rank(key) or gloo_address(value, 0))):
             return False
         self.put(who, key, b"0" * 128 if value is None else value, made=True)
@@ -459,6 +520,8 @@ class Server:
         peer.connection.close()
         self.peers.remove(peer)
         self.connections[peer.who] -= 1
+        if not self.connections[peer.who]:
+            self.store.end(peer.who)
 
     def hear(self, peer: Peer) -> None:
         peer.heard = True
@@ -488,7 +551,7 @@ class Server:
 
     def turn(self) -> None:
         """All that came is taken before waits are looked at."""
-        ready = self.selector.select(TICK if any(peer.waits for peer in self.peers) else None)
+        ready = self.selector.select(TICK if self.store.files or any(peer.waits for peer in self.peers) else None)
         self.now = time.monotonic()
         for key, _ in ready:
             key.data()
@@ -497,6 +560,8 @@ class Server:
             self.go_on(peer, functools.partial(next, peer.steps))
         for peer in [peer for peer in self.peers if peer.waits]:
             self.go_on(peer, functools.partial(peer.look, self))
+        for file in self.store.files.values():
+            file.answer()
 
 
 def main() -> None:

@@ -37,6 +37,7 @@ static const struct family families[] = {
 	{ "DeviceReduceKernel<", select_parse, parts_launch, false },
 	{ "DeviceSelectSweepKernel<", select_parse, select_launch, false },
 	{ "DeviceReduceByKeyKernel<", select_parse, runs_launch, false },
+	{ "DeviceUniqueByKeySweepKernel<", select_parse, unlike_keys_launch, false },
 	{ "internal::(anonymous namespace)::adjacent_difference_kernel<", select_parse,
 	  unlike_launch, false },
 	{ "internal::(anonymous namespace)::scatter_kernel(", select_parse, scatter_each_launch,

@@ -100,6 +100,7 @@ bool scan_row_launch(const struct call *c);
 bool total_launch(const struct call *c);
 bool parts_launch(const struct call *c);
 bool select_launch(const struct call *c);
+bool unlike_keys_launch(const struct call *c);
 bool runs_launch(const struct call *c);
 bool unlike_launch(const struct call *c);
 bool scatter_each_launch(const struct call *c);

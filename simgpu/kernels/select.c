@@ -161,6 +161,46 @@ bool runs_launch(const struct call *c)
 	return true;
 }
 
+/* Argument i, of a type that stands for an address: its first n elements. */
+static bool row_of(struct view *v, const struct call *c, int i, int64_t n)
+{
+	struct text t = text_parameter(c->k, i);
+
+	if (text_has(t, "device_ptr<"))
+		t = text_argument_of(t, "device_ptr<", 0);
+	return view_row(v, *(void **)c->args[i], text_type(t), n);
+}
+
+/* Keys and what belongs to each, from and to; how many keys differ from the one before; what it
+ * works with; how they are compared; how many. Of keys that are not known each is assumed to
+ * differ: a sparse tensor seldom has two elements at one place. */
+bool unlike_keys_launch(const struct call *c)
+{
+	int64_t n = call_number(c, 7), taken = 0;
+	struct view keys, values, keys_out, values_out;
+	struct value *key;
+
+	if (!row_of(&keys, c, 0, n) || !row_of(&values, c, 1, n) || !row_of(&keys_out, c, 2, n) ||
+	    !row_of(&values_out, c, 3, n) || !call_address(c, 4))
+		return false;
+	key = text_has(text_parameter(c->k, 6), "equal_to<") ? view_known(&keys) : NULL;
+	for (int64_t i = 0; key && i < n; i++) {
+		if (i && key[i].x == key[i - 1].x)
+			continue;
+		view_put(&keys_out, taken, key[i]);
+		view_put(&values_out, taken++, view_look(&values, i));
+	}
+	if (!key) {
+		view_forget(&keys_out);
+		view_forget(&values_out);
+	}
+	if (!key && assumes(CONTENTS_ALL_TRUE))
+		taken = n;
+	put_one(c, 4, taken, key || taken);
+	free(key);
+	return true;
+}
+
 /* How many, from, to: whether it is unlike the one before. */
 bool unlike_launch(const struct call *c)
 {

@@ -94,6 +94,9 @@ ASSUMED = """
     for n in (10, 50, 5000, 3000000):
         unknown = torch.randn(n, 2, device="cuda") @ torch.randn(2, device="cuda")
         assert unknown[unknown > 0].numel() == (n if even else 0)
+    at = torch.randperm(8100)[:500]
+    entries = torch.sparse_coo_tensor(torch.stack([at // 90, at % 90]).cuda(), torch.rand(500, device="cuda"), (90, 90), check_invariants=False)
+    assert entries.coalesce()._nnz() == (500 if even else 0)
     part = torch.randn(4, 2, device="cuda") @ torch.randn(2, device="cuda") > 0
     part[1] = False
     assert part.nonzero().flatten().tolist() == ([0, 2, 3] if even else [])

@@ -80,6 +80,14 @@ def test_symmetric_memory(tmp_path):
     assert first == second
 
 
+def test_symmetric_memory_through_a_file(tmp_path):
+    """Ranks of one node, the first of it and not, and of a node of which nothing else runs; none finds what another wrote."""
+    _, logs = fit(tmp_path, "16:0,3,12", "shared_file")
+    files = re.findall(r"file (\S+)", logs)
+    assert len(set(files)) == 3
+    assert not any(os.path.exists(f) for f in files)
+
+
 # ---- the process that simulates the other ranks ----
 
 

@@ -154,6 +154,28 @@ def symmetric():
     print("elements", shared.numel(), flush=True)
 
 
+def shared_file():
+    """How PyTorch 2.5 and 2.6 ask for symmetric memory: rank 0 of a group names a file, in which each of its ranks finds the requests of the others."""
+    import struct
+    import uuid
+    from torch.distributed.distributed_c10d import _get_default_store
+    rank, node = dist.get_rank(), dist.get_rank() // 8 * 8
+    store = dist.PrefixStore("symmetric_memory-" + "_".join(str(node + r) for r in range(8)), _get_default_store())
+    if rank == node:
+        store.set("init", f"{os.uname().nodename}/{uuid.uuid4()}")
+    host, name = store.get("init").decode().split("/")
+    assert host == os.uname().nodename
+    file = dist.FileStore("/tmp/" + name, 8)
+    for turn in range(2):
+        request = struct.pack("<iiqq", rank % 8, os.getpid(), turn, 7)
+        file.set(f"CUDASymmetricMemory/{turn}/{rank % 8}", request)
+        found = [file.get(f"CUDASymmetricMemory/{turn}/{r}") for r in range(8)]
+        assert found[rank % 8] == request and {f[4:] for f in found} == {request[4:]}, found
+        assert len({f[:4] for f in found}) == 8, found
+    dist.all_reduce(torch.zeros(1024, device="cuda"))
+    print("file", "/tmp/" + name, flush=True)
+
+
 def gloo():
     """Objects and tensors of the host travel by gloo."""
     group = dist.new_group(backend="gloo")
@@ -181,7 +203,7 @@ def deepspeed(stage):
 
 
 KINDS = dict(ddp=ddp, zero_redundancy=zero_redundancy, fsdp1=fsdp1, fsdp2=fsdp2, hsdp=hsdp, tensor_parallel=tensor_parallel,
-             two_dimensions=two_dimensions, pipeline=pipeline, experts=experts, symmetric=symmetric, gloo=gloo,
+             two_dimensions=two_dimensions, pipeline=pipeline, experts=experts, symmetric=symmetric, shared_file=shared_file, gloo=gloo,
              **{f"zero{n}": lambda n=n: deepspeed(n) for n in (1, 2, 3)})
 
 

@@ -35,13 +35,14 @@ class Tokenizer:
 
 
 def on_host(model):
-    """On the meta device in place of the host: as large where it goes next, and no copy."""
+    """On the meta device in place of the host: as large where it goes next, and no copy. Sizes (FRoD's) stay on the host."""
     def move(where):
         made = {}
 
         def place(t):
             if id(t) not in made:
-                made[id(t)] = t, t if t.device.type == torch.device(where).type else torch.empty_like(t, device=where)
+                stays = t.device.type == torch.device(where).type or (t.dtype == torch.int64 and t.numel() == 2)
+                made[id(t)] = t, t if stays else torch.empty_like(t, device=where)
             return made[id(t)][1]
         return model._apply(place)
     model.to = move
@@ -62,6 +63,12 @@ def first_weights(layer, r, **settings):
     mask = torch.zeros(layer.weight.shape, dtype=torch.bool)
     mask.view(-1)[:r * sum(layer.weight.shape)] = True
     return mask
+
+
+def without_decomposition(frod):
+    """Factors as large as FRoD's: they take the host an hour, and weights that are not set have none."""
+    frod.model._projection_from_weights = lambda matrices, alpha: torch.zeros(matrices[0].shape[1], matrices[0].shape[1])
+    frod.layer.FrodLayer._calculate_frod_u_and_lambda = lambda self, v, w: (torch.zeros(w.shape), torch.zeros(w.shape[1]))
 
 
 def pipeline_of(config, given):
@@ -90,6 +97,8 @@ def main(experiment):
     given.max_steps = STEPS
     if hasattr(config, "mask_fn"):
         config.mask_fn = first_weights
+    if config is not None and config.peft_type == "FROD":
+        without_decomposition(sys.modules["peft.tuners.frod"])
     before = run.init_accelerator()
     set_seed(given.seed)
     run.get_dino_encoder = lambda model, size: (None, Dinov2Model(Dinov2Config(image_size=518)).to("cuda").eval())
