@@ -86,10 +86,8 @@ SIM_API CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice device)
 	return DRV(result);
 }
 
-SIM_API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
-{
-	return DRV(cudaDeviceGetByPCIBusId(device, id));
-}
+DRV_PLAIN(cuDeviceGetByPCIBusId, cudaDeviceGetByPCIBusId(device, id), CUdevice *device,
+	  const char *id)
 
 SIM_API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 {
@@ -199,29 +197,14 @@ static int create(CUcontext *out, unsigned int flags, CUdevice device)
 	return ctx_push(ctx);
 }
 
-SIM_API CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
-{
-	return DRV(create(out, flags, device));
-}
-
-SIM_API CUresult cuCtxCreate_v3(CUcontext *out, CUexecAffinityParam *params, int n,
-				unsigned int flags, CUdevice device)
-{
-	(void)params, (void)n;
-	return DRV(create(out, flags, device));
-}
-
-SIM_API CUresult cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *params, unsigned int flags,
-				CUdevice device)
-{
-	(void)params;
-	return DRV(create(out, flags, device));
-}
-
-SIM_API CUresult cuCtxCreate(CUcontext *out, unsigned int flags, CUdevice device)
-{
-	return DRV(create(out, flags, device));
-}
+DRV_PLAIN(cuCtxCreate_v2, create(out, flags, device), CUcontext *out, unsigned int flags,
+	  CUdevice device)
+DRV_PLAIN(cuCtxCreate_v3, create(out, flags, device), CUcontext *out,
+	  UNUSED CUexecAffinityParam *params, UNUSED int n, unsigned int flags, CUdevice device)
+DRV_PLAIN(cuCtxCreate_v4, create(out, flags, device), CUcontext *out,
+	  UNUSED CUctxCreateParams *params, unsigned int flags, CUdevice device)
+DRV_PLAIN(cuCtxCreate, create(out, flags, device), CUcontext *out, unsigned int flags,
+	  CUdevice device)
 
 SIM_API CUresult cuCtxDestroy_v2(CUcontext handle)
 {
@@ -327,11 +310,7 @@ SIM_API CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 	return CUDA_SUCCESS;
 }
 
-SIM_API CUresult cuCtxSynchronize(void)
-{
-	DRV_ENTER();
-	return DRV(device_sync(sim_device()));
-}
+DRV_CALL(cuCtxSynchronize, device_sync(sim_device()), void)
 
 SIM_API CUresult cuCtxSynchronize_v2(CUcontext handle)
 {

@@ -121,17 +121,8 @@ static int unload(void *module)
 
 /* ---- modules ---- */
 
-SIM_API CUresult cuModuleLoad(CUmodule *module, const char *path)
-{
-	DRV_ENTER();
-	return DRV(load((void **)module, path));
-}
-
-SIM_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
-{
-	DRV_ENTER();
-	return DRV(load((void **)module, image));
-}
+DRV_CALL(cuModuleLoad, load((void **)module, path), CUmodule *module, const char *path)
+DRV_CALL(cuModuleLoadData, load((void **)module, image), CUmodule *module, const void *image)
 
 SIM_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
 				    CUjit_option *options, void **values)
@@ -145,16 +136,9 @@ SIM_API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 	return cuModuleLoadData(module, image);
 }
 
-SIM_API CUresult cuModuleUnload(CUmodule module)
-{
-	return DRV(unload(module));
-}
-
-SIM_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
-{
-	DRV_ENTER();
-	return DRV(get_function((void **)function, module, name));
-}
+DRV_PLAIN(cuModuleUnload, unload(module), CUmodule module)
+DRV_CALL(cuModuleGetFunction, get_function((void **)function, module, name), CUfunction *function,
+	 CUmodule module, const char *name)
 
 SIM_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
@@ -194,12 +178,8 @@ SIM_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule 
 
 /* ---- linking: the result is a few bytes that load ---- */
 
-SIM_API CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values,
-				 CUlinkState *state)
-{
-	(void)n, (void)options, (void)values;
-	return DRV(load((void **)state, state));
-}
+DRV_PLAIN(cuLinkCreate_v2, load((void **)state, state), UNUSED unsigned int n,
+	  UNUSED CUjit_option *options, UNUSED void **values, CUlinkState *state)
 
 SIM_API CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *bytes)
 {
@@ -208,20 +188,13 @@ SIM_API CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *bytes)
 	return CUDA_SUCCESS;
 }
 
-SIM_API CUresult cuLinkDestroy(CUlinkState state)
-{
-	return DRV(unload(state));
-}
+DRV_PLAIN(cuLinkDestroy, unload(state), CUlinkState state)
 
 /* ---- libraries and their kernels ---- */
 
-SIM_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
-				   void **jit_values, unsigned int n_jit, CUlibraryOption *options,
-				   void **values, unsigned int n)
-{
-	(void)jit, (void)jit_values, (void)n_jit, (void)options, (void)values, (void)n;
-	return DRV(load((void **)library, code));
-}
+DRV_PLAIN(cuLibraryLoadData, load((void **)library, code), CUlibrary *library, const void *code,
+	  UNUSED CUjit_option *jit, UNUSED void **jit_values, UNUSED unsigned int n_jit,
+	  UNUSED CUlibraryOption *options, UNUSED void **values, UNUSED unsigned int n)
 
 SIM_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
 				       void **jit_values, unsigned int n_jit,
@@ -230,15 +203,9 @@ SIM_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUj
 	return cuLibraryLoadData(library, path, jit, jit_values, n_jit, options, values, n);
 }
 
-SIM_API CUresult cuLibraryUnload(CUlibrary library)
-{
-	return DRV(unload(library));
-}
-
-SIM_API CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
-{
-	return DRV(get_function((void **)kernel, library, name));
-}
+DRV_PLAIN(cuLibraryUnload, unload(library), CUlibrary library)
+DRV_PLAIN(cuLibraryGetKernel, get_function((void **)kernel, library, name), CUkernel *kernel,
+	  CUlibrary library, const char *name)
 
 SIM_API CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
@@ -253,13 +220,8 @@ SIM_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary library)
 	return CUDA_SUCCESS;
 }
 
-SIM_API CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
-				    const char *name)
-{
-	(void)library, (void)name;
-	DRV_ENTER();
-	return DRV(get_global(ptr, bytes));
-}
+DRV_CALL(cuLibraryGetGlobal, get_global(ptr, bytes), CUdeviceptr *ptr, size_t *bytes,
+	 UNUSED CUlibrary library, UNUSED const char *name)
 
 SIM_API CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 {
@@ -400,12 +362,8 @@ SIM_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gx,
 
 /* ---- occupancy ---- */
 
-SIM_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
-							     int threads, size_t shared)
-{
-	(void)function;
-	return DRV(occupancy(blocks, threads, shared));
-}
+DRV_PLAIN(cuOccupancyMaxActiveBlocksPerMultiprocessor, occupancy(blocks, threads, shared),
+	  int *blocks, UNUSED CUfunction function, int threads, size_t shared)
 
 SIM_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
 								      CUfunction function,
@@ -435,11 +393,9 @@ SIM_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block
 	return cuOccupancyMaxPotentialBlockSize(grid, block, function, sizes, shared, limit);
 }
 
-SIM_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction function,
-							 int blocks, int threads)
-{
-	return DRV(cudaOccupancyAvailableDynamicSMemPerBlock(bytes, function, blocks, threads));
-}
+DRV_PLAIN(cuOccupancyAvailableDynamicSMemPerBlock,
+	  cudaOccupancyAvailableDynamicSMemPerBlock(bytes, function, blocks, threads),
+	  size_t *bytes, CUfunction function, int blocks, int threads)
 
 SIM_API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
 					      const CUlaunchConfig *config)

@@ -27,10 +27,7 @@ SIM_API cudaError_t cudaGetDevice(int *device)
 	return RT(SIM_OK);
 }
 
-SIM_API cudaError_t cudaSetDevice(int device)
-{
-	return RT(sim_set_device(device));
-}
+RT_PLAIN(cudaSetDevice, sim_set_device(device), int device)
 
 SIM_API cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags)
 {
@@ -76,11 +73,7 @@ SIM_API cudaError_t cudaDeviceReset(void)
 	return RT(result);
 }
 
-SIM_API cudaError_t cudaDeviceSynchronize(void)
-{
-	RT_ENTER();
-	return RT(device_sync(sim_device()));
-}
+RT_CALL(cudaDeviceSynchronize, device_sync(sim_device()), void)
 
 SIM_API cudaError_t cudaDriverGetVersion(int *version)
 {
@@ -211,17 +204,9 @@ SIM_API cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 	return RT(result ? result : can_access(can, device, peer));
 }
 
-SIM_API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
-{
-	RT_ENTER();
-	return RT(flags ? SIM_INVALID : change_peer(peer, true));
-}
-
-SIM_API cudaError_t cudaDeviceDisablePeerAccess(int peer)
-{
-	RT_ENTER();
-	return RT(change_peer(peer, false));
-}
+RT_CALL(cudaDeviceEnablePeerAccess, flags ? SIM_INVALID : change_peer(peer, true), int peer,
+	unsigned int flags)
+RT_CALL(cudaDeviceDisablePeerAccess, change_peer(peer, false), int peer)
 
 static int p2p_attribute(int *value, int attribute, int a, int b)
 {
@@ -240,16 +225,10 @@ SIM_API cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr
 	return RT(result ? result : p2p_attribute(value, attribute, a, b));
 }
 
-SIM_API CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice a,
-					 CUdevice b)
-{
-	return DRV(p2p_attribute(value, attribute, a, b));
-}
-
-SIM_API CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
-{
-	return DRV(can_access(can, device, peer));
-}
+DRV_PLAIN(cuDeviceGetP2PAttribute, p2p_attribute(value, attribute, a, b), int *value,
+	  CUdevice_P2PAttribute attribute, CUdevice a, CUdevice b)
+DRV_PLAIN(cuDeviceCanAccessPeer, can_access(can, device, peer), int *can, CUdevice device,
+	  CUdevice peer)
 
 SIM_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {

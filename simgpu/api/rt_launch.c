@@ -111,17 +111,9 @@ static int find_variable(const void *symbol, uintptr_t *addr, size_t *size)
 	return result;
 }
 
-SIM_API cudaError_t cudaGetSymbolAddress(void **ptr, const void *symbol)
-{
-	RT_ENTER();
-	return RT(find_variable(symbol, (uintptr_t *)ptr, NULL));
-}
-
-SIM_API cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol)
-{
-	RT_ENTER();
-	return RT(find_variable(symbol, NULL, size));
-}
+RT_CALL(cudaGetSymbolAddress, find_variable(symbol, (uintptr_t *)ptr, NULL), void **ptr,
+	const void *symbol)
+RT_CALL(cudaGetSymbolSize, find_variable(symbol, NULL, size), size_t *size, const void *symbol)
 
 SIM_API cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t bytes,
 				       size_t offset, enum cudaMemcpyKind kind)
@@ -307,13 +299,8 @@ SIM_API cudaError_t cudaFuncSetAttribute(const void *fn, enum cudaFuncAttribute 
 	return RT(SIM_OK);
 }
 
-SIM_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *fn,
-								  int threads, size_t shared)
-{
-	(void)fn;
-	RT_ENTER();
-	return RT(occupancy(blocks, threads, shared));
-}
+RT_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, occupancy(blocks, threads, shared),
+	int *blocks, UNUSED const void *fn, int threads, size_t shared)
 
 SIM_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 	int *blocks, const void *fn, int threads, size_t shared, unsigned int flags)

@@ -14,7 +14,6 @@ enum { FFT_OK = 0, FFT_INVALID_PLAN = 1, FFT_ALLOC_FAILED = 2, FFT_INVALID = 4, 
 #define LARGEST_PRIME	  127
 #define LARGEST_IN_SHARED 4096
 #define NO_SIZE		  ((size_t)-1)
-#define UNUSED		  __attribute__((unused))
 
 struct plan {
 	bool used, by_caller;

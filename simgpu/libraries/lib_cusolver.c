@@ -161,7 +161,6 @@ static int tell_bytes(size_t *device, size_t *host, int type, int64_t elements)
 	return SOLVER_OK;
 }
 
-#define UNUSED __attribute__((unused))
 #define SIZE(name, elements, ...)                                                 \
 	API(int, cusolverDn##name##_bufferSize, UNUSED void *handle, __VA_ARGS__) \
 	{                                                                         \

@@ -8,8 +8,7 @@
 
 enum { SPARSE_OK = 0, SPARSE_ALLOC_FAILED = 2, SPARSE_INVALID = 3 };
 
-#define KIND   LIB_SPARSE
-#define UNUSED __attribute__((unused))
+#define KIND LIB_SPARSE
 
 /* Any of the library's objects: a handle, a matrix, a vector, the state of a solver. */
 struct sparse {

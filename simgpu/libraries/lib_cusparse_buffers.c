@@ -5,7 +5,6 @@
  */
 #include "lib.h"
 
-#define UNUSED	__attribute__((unused))
 #define INVALID 3
 #define LEAST	512
 

@@ -7,7 +7,6 @@
 #include "lib.h"
 
 #define INVALID 3
-#define UNUSED	__attribute__((unused))
 
 struct matrix {
 	int64_t rows, columns;
