@@ -103,11 +103,6 @@ SIM_API cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array,
 	return cudaMalloc3DArray((cudaArray_t *)array, desc, extent, flags);
 }
 
-SIM_API cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array)
-{
-	return cudaFreeArray((cudaArray_t)array);
-}
-
 SIM_API cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *level, cudaMipmappedArray_const_t array,
 					       unsigned int n)
 {
@@ -147,9 +142,6 @@ RT_CALL(cudaCreateTextureObject, texture(object), cudaTextureObject_t *object,
 	UNUSED const struct cudaResourceDesc *resource, UNUSED const struct cudaTextureDesc *desc,
 	UNUSED const struct cudaResourceViewDesc *view)
 RT_PLAIN(cudaDestroyTextureObject, drop_texture(object), cudaTextureObject_t object)
-RT_CALL(cudaCreateSurfaceObject, texture(object), cudaSurfaceObject_t *object,
-	UNUSED const struct cudaResourceDesc *resource)
-RT_PLAIN(cudaDestroySurfaceObject, drop_texture(object), cudaSurfaceObject_t object)
 
 /* ---- driver ---- */
 
@@ -187,13 +179,6 @@ SIM_API CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTO
 }
 
 DRV_TRACED_PLAIN(cuArrayDestroy, (array), destroy(array), CUarray array)
-
-SIM_API CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *d,
-					unsigned int levels)
-{
-	(void)levels;
-	return cuArray3DCreate_v2((CUarray *)array, d);
-}
 
 DRV_PLAIN(cuMipmappedArrayDestroy, destroy(array), CUmipmappedArray array)
 DRV_CALL(cuTexObjectCreate, texture(object), CUtexObject *object,

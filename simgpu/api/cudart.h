@@ -32,7 +32,8 @@
 	} while (0)
 
 /* A public function as one row: its name, its result, its arguments. CALL is for functions that
- * need a device (the driver's: a context), PLAIN for those that answer without one. */
+ * need a device (the driver's: a context), PLAIN for those that answer without one, ANSWER for
+ * those that write something and never fail. */
 #define RT_CALL(name, result, ...)            \
 	SIM_API cudaError_t name(__VA_ARGS__) \
 	{                                     \
@@ -49,6 +50,12 @@
 	{                                  \
 		DRV_ENTER();               \
 		return DRV(result);        \
+	}
+#define DRV_ANSWER(name, write, ...)       \
+	SIM_API CUresult name(__VA_ARGS__) \
+	{                                  \
+		write;                     \
+		return CUDA_SUCCESS;       \
 	}
 #define DRV_PLAIN(name, result, ...)       \
 	SIM_API CUresult name(__VA_ARGS__) \

@@ -10,7 +10,6 @@ DRV_CALL(cuStreamCreate, stream_create((void **)stream, flags, 0), CUstream *str
 DRV_CALL(cuStreamCreateWithPriority, stream_create((void **)stream, flags, priority),
 	 CUstream *stream, unsigned int flags, int priority)
 DRV_PLAIN(cuStreamDestroy_v2, stream_destroy(stream), CUstream stream)
-DRV_PLAIN(cuStreamDestroy, stream_destroy(stream), CUstream stream)
 DRV_PLAIN(cuStreamSynchronize, stream_sync(stream), CUstream stream)
 DRV_PLAIN(cuStreamQuery, stream_query(stream), CUstream stream)
 DRV_PLAIN(cuStreamWaitEvent, stream_wait(stream, event), CUstream stream, CUevent event,
@@ -97,7 +96,6 @@ DRV_PLAIN(cuThreadExchangeStreamCaptureMode, capture_thread_mode((int *)mode),
 
 DRV_CALL(cuEventCreate, event_create((void **)event, flags), CUevent *event, unsigned int flags)
 DRV_PLAIN(cuEventDestroy_v2, event_destroy(event), CUevent event)
-DRV_PLAIN(cuEventDestroy, event_destroy(event), CUevent event)
 DRV_PLAIN(cuEventRecord, event_record(event, stream), CUevent event, CUstream stream)
 DRV_PLAIN(cuEventRecordWithFlags,
 	  flags & 1 ? event_record_external(event, stream) : event_record(event, stream),
@@ -105,8 +103,6 @@ DRV_PLAIN(cuEventRecordWithFlags,
 DRV_PLAIN(cuEventQuery, event_query(event), CUevent event)
 DRV_PLAIN(cuEventSynchronize, event_sync(event), CUevent event)
 DRV_PLAIN(cuEventElapsedTime, event_elapsed(ms, start, end), float *ms, CUevent start, CUevent end)
-DRV_PLAIN(cuEventElapsedTime_v2, event_elapsed(ms, start, end), float *ms, CUevent start,
-	  CUevent end)
 DRV_PLAIN(cuIpcGetEventHandle, event_share(event, handle), CUipcEventHandle *handle, CUevent event)
 DRV_PLAIN(cuIpcOpenEventHandle, event_open((void **)event, &handle), CUevent *event,
 	  CUipcEventHandle handle)

@@ -84,9 +84,4 @@ DRV_CALL(cuIpcGetMemHandle, get(handle, ptr), CUipcMemHandle *handle, CUdevicept
 DRV_TRACED(cuIpcOpenMemHandle_v2, (ptr, handle, flags), open_shared((void **)ptr, &handle),
 	   CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
 
-SIM_API CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
-{
-	return cuIpcOpenMemHandle_v2(ptr, handle, flags);
-}
-
 DRV_TRACED(cuIpcCloseMemHandle, (ptr), close_shared(ptr), CUdeviceptr ptr)

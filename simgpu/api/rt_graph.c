@@ -14,12 +14,6 @@ RT_PLAIN(cudaGraphDestroy, graph_destroy(GRAPH(graph)), cudaGraph_t graph)
 RT_PLAIN(cudaGraphInstantiate, graph_instantiate((void **)exec, GRAPH(graph)),
 	 cudaGraphExec_t *exec, cudaGraph_t graph, UNUSED unsigned long long flags)
 
-SIM_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
-						  unsigned long long flags)
-{
-	return cudaGraphInstantiate(exec, graph, flags);
-}
-
 SIM_API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
 						   cudaGraphInstantiateParams *params)
 {
