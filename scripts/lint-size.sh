@@ -15,7 +15,7 @@ while read -r most folder; do
 done <<-end
 	70246 viewer
 	1050 browser
-	27993 simgpu
+	26399 simgpu
 	15928 shim
 	4482 format
 	536 cupti

@@ -15,24 +15,27 @@ functions() { # header, what its functions return, how their names begin: the na
 		grep -oE '\w+ *\($' | tr -d ' ('
 }
 
-rows() { # row, what has none of those, then header, result, prefix...
-	local row=$1 but=$2 names=''
-	shift 2
+rows() { # row, grep's option and pattern for its names, then header, result, prefix...
+	local row=$1 option=$2 pattern=$3 names=''
+	shift 3
 	while [ $# -gt 0 ]; do
 		names+=$(functions "$1" "$2" "$3" || true)$'\n'
 		shift 3
 	done
-	sort -u <<<"$names" | grep -vE "^$|$but" | comm -23 - <(echo "$known") | sed "s/.*/${row%NAME*}&${row#*NAME}/" |
+	sort -u <<<"$names" | grep . | grep "$option" "$pattern" | comm -23 - <(echo "$known") | sed "s/.*/${row%NAME*}&${row#*NAME}/" |
 		awk 'line && length(line " " $0) > 120 { print line; line = "" } { line = line ? line " " $0 : $0 } END { print line }'
 }
 
 echo '/* SPDX-License-Identifier: Apache-2.0 */'
 echo '/* Made by `make simgpu-rows` from the pinned headers: functions without a row of their own. */'
 blas='void|cublasStatus|cublasStatus_t|float|double|int|cuComplex|cuDoubleComplex'
-# NVML: what is not written out is refused. Mathematics: it takes the time that its name says and returns 0;
-# what asks for a size is never made here, as its answer must be.
-rows 'DENY(NAME, 3)' '^-$' nvml.h nvmlReturn_t nvml
-rows 'WORK(NAME)' '^-$' cublas_v2.h cublasStatus_t cublas cublasXt.h cublasStatus_t cublas cublas.h "$blas" cublas
-rows 'WORK(NAME)' 'Logger|_bufferSize' cusolverDn.h cusolverStatus_t cusolver cusolverSp.h cusolverStatus_t cusolver \
-	cusolverRf.h cusolverStatus_t cusolver
-rows 'WORK(NAME)' '_bufferSize|^cusparseXgebsr2csr$' cusparse.h cusparseStatus_t cusparse
+# NVML: what is not written out is refused. Mathematics: it takes the time that its name says and returns 0,
+# unless it asks for the size of a buffer, which is refused: the caller would read a size that nobody wrote.
+rows 'DENY(NAME, 3)' -E . nvml.h nvmlReturn_t nvml
+rows 'WORK(NAME)' -E . cublas_v2.h cublasStatus_t cublas cublasXt.h cublasStatus_t cublas cublas.h "$blas" cublas
+solver=(cusolverDn.h cusolverStatus_t cusolver cusolverSp.h cusolverStatus_t cusolver cusolverRf.h cusolverStatus_t cusolver
+	cusolverSp_LOWLEVEL_PREVIEW.h cusolverStatus_t cusolver)
+rows 'WORK(NAME)' -vE 'Logger|_bufferSize' "${solver[@]}"
+rows 'DENY(NAME, 9)' -E _bufferSize "${solver[@]}"
+rows 'WORK(NAME)' -vE '_bufferSize|^cusparseXgebsr2csr$' cusparse.h cusparseStatus_t cusparse
+rows 'DENY(NAME, 10)' -E '_bufferSize$' cusparse.h cusparseStatus_t cusparse

@@ -76,13 +76,9 @@ static int drop_texture(unsigned long long object)
 
 /* ---- runtime ---- */
 
-SIM_API cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
-				      struct cudaExtent extent, unsigned int flags)
-{
-	TRACED_RT(cudaMalloc3DArray_v3020, array, desc, extent, flags);
-	RT_ENTER();
-	return RT(desc ? create((void **)array, *desc, extent, flags) : SIM_INVALID);
-}
+RT_TRACED(cudaMalloc3DArray, v3020, (array, desc, extent, flags),
+	  desc ? create((void **)array, *desc, extent, flags) : SIM_INVALID, cudaArray_t *array,
+	  const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned int flags)
 
 SIM_API cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
 				    size_t width, size_t height, unsigned int flags)
@@ -94,12 +90,7 @@ SIM_API cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannel
 	return RT(desc ? create((void **)array, *desc, extent, flags) : SIM_INVALID);
 }
 
-SIM_API cudaError_t cudaFreeArray(cudaArray_t array)
-{
-	TRACED_RT(cudaFreeArray_v3020, array);
-	RT_ENTER();
-	return RT(array ? destroy(array) : SIM_OK);
-}
+RT_TRACED(cudaFreeArray, v3020, (array), array ? destroy(array) : SIM_OK, cudaArray_t array)
 
 /* A pyramid of levels takes a third more than its base. */
 SIM_API cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array,
@@ -110,11 +101,6 @@ SIM_API cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array,
 	if (levels > 1)
 		extent.width += extent.width / 3;
 	return cudaMalloc3DArray((cudaArray_t *)array, desc, extent, flags);
-}
-
-SIM_API cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array)
-{
-	return cudaFreeArray((cudaArray_t)array);
 }
 
 SIM_API cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *level, cudaMipmappedArray_const_t array,
@@ -152,33 +138,10 @@ SIM_API struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, 
 	return (struct cudaChannelFormatDesc){ x, y, z, w, kind };
 }
 
-SIM_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *object,
-					    const struct cudaResourceDesc *resource,
-					    const struct cudaTextureDesc *desc,
-					    const struct cudaResourceViewDesc *view)
-{
-	(void)resource, (void)desc, (void)view;
-	RT_ENTER();
-	return RT(texture(object));
-}
-
-SIM_API cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object)
-{
-	return RT(drop_texture(object));
-}
-
-SIM_API cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *object,
-					    const struct cudaResourceDesc *resource)
-{
-	(void)resource;
-	RT_ENTER();
-	return RT(texture(object));
-}
-
-SIM_API cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object)
-{
-	return RT(drop_texture(object));
-}
+RT_CALL(cudaCreateTextureObject, texture(object), cudaTextureObject_t *object,
+	UNUSED const struct cudaResourceDesc *resource, UNUSED const struct cudaTextureDesc *desc,
+	UNUSED const struct cudaResourceViewDesc *view)
+RT_PLAIN(cudaDestroyTextureObject, drop_texture(object), cudaTextureObject_t object)
 
 /* ---- driver ---- */
 
@@ -215,34 +178,10 @@ SIM_API CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTO
 			  (struct cudaExtent){ d->Width, d->Height, d->Depth }, d->Flags));
 }
 
-SIM_API CUresult cuArrayDestroy(CUarray array)
-{
-	TRACED_DRV(cuArrayDestroy, array);
-	return DRV(destroy(array));
-}
+DRV_TRACED_PLAIN(cuArrayDestroy, (array), destroy(array), CUarray array)
 
-SIM_API CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *d,
-					unsigned int levels)
-{
-	(void)levels;
-	return cuArray3DCreate_v2((CUarray *)array, d);
-}
-
-SIM_API CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
-{
-	return DRV(destroy(array));
-}
-
-SIM_API CUresult cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *resource,
-				   const CUDA_TEXTURE_DESC *desc,
-				   const CUDA_RESOURCE_VIEW_DESC *view)
-{
-	(void)resource, (void)desc, (void)view;
-	DRV_ENTER();
-	return DRV(texture(object));
-}
-
-SIM_API CUresult cuTexObjectDestroy(CUtexObject object)
-{
-	return DRV(drop_texture(object));
-}
+DRV_PLAIN(cuMipmappedArrayDestroy, destroy(array), CUmipmappedArray array)
+DRV_CALL(cuTexObjectCreate, texture(object), CUtexObject *object,
+	 UNUSED const CUDA_RESOURCE_DESC *resource, UNUSED const CUDA_TEXTURE_DESC *desc,
+	 UNUSED const CUDA_RESOURCE_VIEW_DESC *view)
+DRV_PLAIN(cuTexObjectDestroy, drop_texture(object), CUtexObject object)

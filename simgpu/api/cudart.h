@@ -31,6 +31,38 @@
 			return DRV(entered);      \
 	} while (0)
 
+/* A public function as one row: its name, its result, its arguments. CALL is for functions that
+ * need a device (the driver's: a context), PLAIN for those that answer without one, ANSWER for
+ * those that write something and never fail. */
+#define RT_CALL(name, result, ...)            \
+	SIM_API cudaError_t name(__VA_ARGS__) \
+	{                                     \
+		RT_ENTER();                   \
+		return RT(result);            \
+	}
+#define RT_PLAIN(name, result, ...)           \
+	SIM_API cudaError_t name(__VA_ARGS__) \
+	{                                     \
+		return RT(result);            \
+	}
+#define DRV_CALL(name, result, ...)        \
+	SIM_API CUresult name(__VA_ARGS__) \
+	{                                  \
+		DRV_ENTER();               \
+		return DRV(result);        \
+	}
+#define DRV_ANSWER(name, write, ...)       \
+	SIM_API CUresult name(__VA_ARGS__) \
+	{                                  \
+		write;                     \
+		return CUDA_SUCCESS;       \
+	}
+#define DRV_PLAIN(name, result, ...)       \
+	SIM_API CUresult name(__VA_ARGS__) \
+	{                                  \
+		return DRV(result);        \
+	}
+
 /* uncomputed.c: a copy to the host was made; counted if not all of it was known. */
 void value_read(const void *dst, const void *src, size_t bytes);
 /* A kernel that may be one of those that are computed, and takes so long (0: by its threads);

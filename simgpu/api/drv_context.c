@@ -13,6 +13,17 @@ static int check(CUdevice device)
 	return device >= 0 && device < sim_device_count() ? SIM_OK : SIM_BAD_DEVICE;
 }
 
+/* A function of a device that exists, as one row. */
+#define DEVICE_CALL(name, then, ...)        \
+	SIM_API CUresult name(__VA_ARGS__)  \
+	{                                   \
+		int result = check(device); \
+                                            \
+		if (!result)                \
+			then;               \
+		return DRV(result);         \
+	}
+
 SIM_API CUresult cuInit(unsigned int flags)
 {
 	return flags ? CUDA_ERROR_INVALID_VALUE : DRV(sim_init());
@@ -45,51 +56,15 @@ SIM_API CUresult cuDeviceGet(CUdevice *device, int ordinal)
 	return DRV(result);
 }
 
-SIM_API CUresult cuDeviceGetName(char *name, int len, CUdevice device)
-{
-	int result = check(device);
-
-	if (!result)
-		snprintf(name, len, "%s", sim_card()->model);
-	return DRV(result);
-}
-
-SIM_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
-{
-	int result = check(device);
-
-	if (!result)
-		*bytes = sim_card()->memory;
-	return DRV(result);
-}
-
-SIM_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
-{
-	int result = check(device);
-
-	if (!result)
-		device_uuid((unsigned char *)uuid, device_physical(device));
-	return DRV(result);
-}
-
-SIM_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
-{
-	return cuDeviceGetUuid_v2(uuid, device);
-}
-
-SIM_API CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice device)
-{
-	int result = check(device);
-
-	if (!result)
-		device_bus_id(id, len, device_physical(device));
-	return DRV(result);
-}
-
-SIM_API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
-{
-	return DRV(cudaDeviceGetByPCIBusId(device, id));
-}
+DEVICE_CALL(cuDeviceGetName, snprintf(name, len, "%s", sim_card()->model), char *name, int len,
+	    CUdevice device)
+DEVICE_CALL(cuDeviceTotalMem_v2, *bytes = sim_card()->memory, size_t *bytes, CUdevice device)
+DEVICE_CALL(cuDeviceGetUuid_v2, device_uuid((unsigned char *)uuid, device_physical(device)),
+	    CUuuid *uuid, CUdevice device)
+DEVICE_CALL(cuDeviceGetPCIBusId, device_bus_id(id, len, device_physical(device)), char *id, int len,
+	    CUdevice device)
+DRV_PLAIN(cuDeviceGetByPCIBusId, cudaDeviceGetByPCIBusId(device, id), CUdevice *device,
+	  const char *id)
 
 SIM_API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 {
@@ -139,25 +114,7 @@ SIM_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-SIM_API CUresult cuDevicePrimaryCtxRelease(CUdevice device)
-{
-	return cuDevicePrimaryCtxRelease_v2(device);
-}
-
-SIM_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
-{
-	int result = check(device);
-
-	if (!result)
-		memory_reset(device);
-	return DRV(result);
-}
-
-SIM_API CUresult cuDevicePrimaryCtxReset(CUdevice device)
-{
-	return cuDevicePrimaryCtxReset_v2(device);
-}
-
+DEVICE_CALL(cuDevicePrimaryCtxReset_v2, memory_reset(device), CUdevice device)
 SIM_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
 {
 	int result = check(device);
@@ -169,19 +126,8 @@ SIM_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags
 	return DRV(result);
 }
 
-SIM_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
-{
-	int result = check(device);
-
-	if (!result)
-		ctx_primary(device)->flags = flags;
-	return DRV(result);
-}
-
-SIM_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
-{
-	return cuDevicePrimaryCtxSetFlags_v2(device, flags);
-}
+DEVICE_CALL(cuDevicePrimaryCtxSetFlags_v2, ctx_primary(device)->flags = flags, CUdevice device,
+	    unsigned int flags)
 
 /* ---- contexts of the program's own ---- */
 
@@ -199,29 +145,12 @@ static int create(CUcontext *out, unsigned int flags, CUdevice device)
 	return ctx_push(ctx);
 }
 
-SIM_API CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
-{
-	return DRV(create(out, flags, device));
-}
-
-SIM_API CUresult cuCtxCreate_v3(CUcontext *out, CUexecAffinityParam *params, int n,
-				unsigned int flags, CUdevice device)
-{
-	(void)params, (void)n;
-	return DRV(create(out, flags, device));
-}
-
-SIM_API CUresult cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *params, unsigned int flags,
-				CUdevice device)
-{
-	(void)params;
-	return DRV(create(out, flags, device));
-}
-
-SIM_API CUresult cuCtxCreate(CUcontext *out, unsigned int flags, CUdevice device)
-{
-	return DRV(create(out, flags, device));
-}
+DRV_PLAIN(cuCtxCreate_v2, create(out, flags, device), CUcontext *out, unsigned int flags,
+	  CUdevice device)
+DRV_PLAIN(cuCtxCreate_v3, create(out, flags, device), CUcontext *out,
+	  UNUSED CUexecAffinityParam *params, UNUSED int n, unsigned int flags, CUdevice device)
+DRV_PLAIN(cuCtxCreate_v4, create(out, flags, device), CUcontext *out,
+	  UNUSED CUctxCreateParams *params, unsigned int flags, CUdevice device)
 
 SIM_API CUresult cuCtxDestroy_v2(CUcontext handle)
 {
@@ -231,11 +160,6 @@ SIM_API CUresult cuCtxDestroy_v2(CUcontext handle)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	ctx_destroy(ctx);
 	return CUDA_SUCCESS;
-}
-
-SIM_API CUresult cuCtxDestroy(CUcontext handle)
-{
-	return cuCtxDestroy_v2(handle);
 }
 
 /* ---- the current one ---- */
@@ -269,21 +193,11 @@ SIM_API CUresult cuCtxPushCurrent_v2(CUcontext handle)
 	return ctx ? DRV(ctx_push(ctx)) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-SIM_API CUresult cuCtxPushCurrent(CUcontext handle)
-{
-	return cuCtxPushCurrent_v2(handle);
-}
-
 SIM_API CUresult cuCtxPopCurrent_v2(CUcontext *out)
 {
 	if (!sim_is_init())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	return DRV(ctx_pop((struct sim_ctx **)out));
-}
-
-SIM_API CUresult cuCtxPopCurrent(CUcontext *out)
-{
-	return cuCtxPopCurrent_v2(out);
 }
 
 SIM_API CUresult cuCtxGetDevice(CUdevice *device)
@@ -320,18 +234,9 @@ SIM_API CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
 	return CUDA_SUCCESS;
 }
 
-SIM_API CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
-{
-	(void)handle;
-	*version = 3020;
-	return CUDA_SUCCESS;
-}
+DRV_ANSWER(cuCtxGetApiVersion, *version = 3020, UNUSED CUcontext handle, unsigned int *version)
 
-SIM_API CUresult cuCtxSynchronize(void)
-{
-	DRV_ENTER();
-	return DRV(device_sync(sim_device()));
-}
+DRV_CALL(cuCtxSynchronize, device_sync(sim_device()), void)
 
 SIM_API CUresult cuCtxSynchronize_v2(CUcontext handle)
 {

@@ -97,11 +97,6 @@ SIM_API CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *copy)
 	return copy ? DRV(copy_2d(copy, NULL, false)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-SIM_API CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *copy)
-{
-	return cuMemcpy2D_v2(copy);
-}
-
 SIM_API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream)
 {
 	DRV_ENTER();

@@ -18,12 +18,7 @@ static int alloc(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-SIM_API CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
-{
-	TRACED_DRV(cuMemAlloc_v2, ptr, bytes);
-	DRV_ENTER();
-	return DRV(alloc(ptr, bytes));
-}
+DRV_TRACED(cuMemAlloc_v2, (ptr, bytes), alloc(ptr, bytes), CUdeviceptr *ptr, size_t bytes)
 
 SIM_API CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height,
 				    unsigned int element)
@@ -58,19 +53,10 @@ static int release(void *ptr)
 	return memory_free((uintptr_t)ptr);
 }
 
-SIM_API CUresult cuMemFree_v2(CUdeviceptr ptr)
-{
-	TRACED_DRV(cuMemFree_v2, ptr);
-	DRV_ENTER();
-	return DRV(release((void *)ptr));
-}
-
-SIM_API CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
-{
-	TRACED_DRV(cuMemAllocManaged, ptr, bytes, flags);
-	DRV_ENTER();
-	return DRV(host_alloc((void **)ptr, bytes, flags, HOST_MANAGED));
-}
+DRV_TRACED(cuMemFree_v2, (ptr), release((void *)ptr), CUdeviceptr ptr)
+DRV_TRACED(cuMemAllocManaged, (ptr, bytes, flags),
+	   host_alloc((void **)ptr, bytes, flags, HOST_MANAGED), CUdeviceptr *ptr, size_t bytes,
+	   unsigned int flags)
 
 SIM_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
@@ -89,12 +75,8 @@ SIM_API CUresult cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
 	return DRV(flags & ~7u ? SIM_INVALID : host_alloc(ptr, bytes, flags, HOST_PINNED));
 }
 
-SIM_API CUresult cuMemAllocHost_v2(void **ptr, size_t bytes)
-{
-	TRACED_DRV(cuMemAllocHost_v2, ptr, bytes);
-	DRV_ENTER();
-	return DRV(host_alloc(ptr, bytes, 0, HOST_PINNED));
-}
+DRV_TRACED(cuMemAllocHost_v2, (ptr, bytes), host_alloc(ptr, bytes, 0, HOST_PINNED), void **ptr,
+	   size_t bytes)
 
 SIM_API CUresult cuMemFreeHost(void *ptr)
 {
@@ -104,19 +86,9 @@ SIM_API CUresult cuMemFreeHost(void *ptr)
 	return DRV(host_free(ptr, HOST_PINNED));
 }
 
-SIM_API CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
-{
-	TRACED_DRV(cuMemHostRegister_v2, ptr, bytes, flags);
-	DRV_ENTER();
-	return DRV(host_register(ptr, bytes, flags));
-}
-
-SIM_API CUresult cuMemHostUnregister(void *ptr)
-{
-	TRACED_DRV(cuMemHostUnregister, ptr);
-	DRV_ENTER();
-	return DRV(host_unregister(ptr));
-}
+DRV_TRACED(cuMemHostRegister_v2, (ptr, bytes, flags), host_register(ptr, bytes, flags), void *ptr,
+	   size_t bytes, unsigned int flags)
+DRV_TRACED(cuMemHostUnregister, (ptr), host_unregister(ptr), void *ptr)
 
 SIM_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned int flags)
 {

@@ -121,53 +121,15 @@ static int unload(void *module)
 
 /* ---- modules ---- */
 
-SIM_API CUresult cuModuleLoad(CUmodule *module, const char *path)
-{
-	DRV_ENTER();
-	return DRV(load((void **)module, path));
-}
+DRV_CALL(cuModuleLoad, load((void **)module, path), CUmodule *module, const char *path)
+DRV_CALL(cuModuleLoadData, load((void **)module, image), CUmodule *module, const void *image)
 
-SIM_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
-{
-	DRV_ENTER();
-	return DRV(load((void **)module, image));
-}
+DRV_PLAIN(cuModuleUnload, unload(module), CUmodule module)
+DRV_CALL(cuModuleGetFunction, get_function((void **)function, module, name), CUfunction *function,
+	 CUmodule module, const char *name)
 
-SIM_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
-				    CUjit_option *options, void **values)
-{
-	(void)n, (void)options, (void)values;
-	return cuModuleLoadData(module, image);
-}
-
-SIM_API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
-{
-	return cuModuleLoadData(module, image);
-}
-
-SIM_API CUresult cuModuleUnload(CUmodule module)
-{
-	return DRV(unload(module));
-}
-
-SIM_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
-{
-	DRV_ENTER();
-	return DRV(get_function((void **)function, module, name));
-}
-
-SIM_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
-{
-	*mode = CU_MODULE_LAZY_LOADING;
-	return CUDA_SUCCESS;
-}
-
-SIM_API CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
-{
-	(void)module;
-	*count = 1;
-	return CUDA_SUCCESS;
-}
+DRV_ANSWER(cuModuleGetLoadingMode, *mode = CU_MODULE_LAZY_LOADING, CUmoduleLoadingMode *mode)
+DRV_ANSWER(cuModuleGetFunctionCount, *count = 1, unsigned int *count, UNUSED CUmodule module)
 
 static int get_global(CUdeviceptr *ptr, size_t *bytes)
 {
@@ -194,12 +156,8 @@ SIM_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule 
 
 /* ---- linking: the result is a few bytes that load ---- */
 
-SIM_API CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values,
-				 CUlinkState *state)
-{
-	(void)n, (void)options, (void)values;
-	return DRV(load((void **)state, state));
-}
+DRV_PLAIN(cuLinkCreate_v2, load((void **)state, state), UNUSED unsigned int n,
+	  UNUSED CUjit_option *options, UNUSED void **values, CUlinkState *state)
 
 SIM_API CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *bytes)
 {
@@ -208,64 +166,24 @@ SIM_API CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *bytes)
 	return CUDA_SUCCESS;
 }
 
-SIM_API CUresult cuLinkDestroy(CUlinkState state)
-{
-	return DRV(unload(state));
-}
+DRV_PLAIN(cuLinkDestroy, unload(state), CUlinkState state)
 
 /* ---- libraries and their kernels ---- */
 
-SIM_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
-				   void **jit_values, unsigned int n_jit, CUlibraryOption *options,
-				   void **values, unsigned int n)
-{
-	(void)jit, (void)jit_values, (void)n_jit, (void)options, (void)values, (void)n;
-	return DRV(load((void **)library, code));
-}
+DRV_PLAIN(cuLibraryLoadData, load((void **)library, code), CUlibrary *library, const void *code,
+	  UNUSED CUjit_option *jit, UNUSED void **jit_values, UNUSED unsigned int n_jit,
+	  UNUSED CUlibraryOption *options, UNUSED void **values, UNUSED unsigned int n)
 
-SIM_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
-				       void **jit_values, unsigned int n_jit,
-				       CUlibraryOption *options, void **values, unsigned int n)
-{
-	return cuLibraryLoadData(library, path, jit, jit_values, n_jit, options, values, n);
-}
+DRV_PLAIN(cuLibraryUnload, unload(library), CUlibrary library)
+DRV_PLAIN(cuLibraryGetKernel, get_function((void **)kernel, library, name), CUkernel *kernel,
+	  CUlibrary library, const char *name)
 
-SIM_API CUresult cuLibraryUnload(CUlibrary library)
-{
-	return DRV(unload(library));
-}
+DRV_ANSWER(cuLibraryGetModule, *module = (CUmodule)library, CUmodule *module, CUlibrary library)
+DRV_CALL(cuLibraryGetGlobal, get_global(ptr, bytes), CUdeviceptr *ptr, size_t *bytes,
+	 UNUSED CUlibrary library, UNUSED const char *name)
 
-SIM_API CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
-{
-	return DRV(get_function((void **)kernel, library, name));
-}
-
-SIM_API CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
-{
-	*module = (CUmodule)library;
-	return CUDA_SUCCESS;
-}
-
-SIM_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary library)
-{
-	(void)library;
-	*count = 1;
-	return CUDA_SUCCESS;
-}
-
-SIM_API CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
-				    const char *name)
-{
-	(void)library, (void)name;
-	DRV_ENTER();
-	return DRV(get_global(ptr, bytes));
-}
-
-SIM_API CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
-{
-	*function = (CUfunction)kernel;
-	return CUDA_SUCCESS;
-}
+DRV_ANSWER(cuKernelGetFunction, *function = (CUfunction)kernel, CUfunction *function,
+	   CUkernel kernel)
 
 SIM_API CUresult cuFuncGetName(const char **name, CUfunction function)
 {
@@ -273,11 +191,6 @@ SIM_API CUresult cuFuncGetName(const char **name, CUfunction function)
 
 	*name = f ? f->name : "kernel";
 	return CUDA_SUCCESS;
-}
-
-SIM_API CUresult cuKernelGetName(const char **name, CUkernel kernel)
-{
-	return cuFuncGetName(name, (CUfunction)kernel);
 }
 
 SIM_API CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
@@ -312,13 +225,6 @@ SIM_API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, 
 	return function ? DRV(attribute_of(value, attribute)) : CUDA_ERROR_INVALID_HANDLE;
 }
 
-SIM_API CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel,
-				      CUdevice device)
-{
-	(void)device;
-	return kernel ? DRV(attribute_of(value, attribute)) : CUDA_ERROR_INVALID_HANDLE;
-}
-
 SIM_API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
 	(void)function;
@@ -328,12 +234,8 @@ SIM_API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute at
 	return CUDA_SUCCESS;
 }
 
-SIM_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
-{
-	(void)function;
-	*state = CU_FUNCTION_LOADING_STATE_LOADED;
-	return CUDA_SUCCESS;
-}
+DRV_ANSWER(cuFuncIsLoaded, *state = CU_FUNCTION_LOADING_STATE_LOADED, CUfunctionLoadingState *state,
+	   UNUSED CUfunction function)
 
 /* ---- launches ---- */
 
@@ -400,21 +302,8 @@ SIM_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gx,
 
 /* ---- occupancy ---- */
 
-SIM_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
-							     int threads, size_t shared)
-{
-	(void)function;
-	return DRV(occupancy(blocks, threads, shared));
-}
-
-SIM_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
-								      CUfunction function,
-								      int threads, size_t shared,
-								      unsigned int flags)
-{
-	(void)flags;
-	return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
-}
+DRV_PLAIN(cuOccupancyMaxActiveBlocksPerMultiprocessor, occupancy(blocks, threads, shared),
+	  int *blocks, UNUSED CUfunction function, int threads, size_t shared)
 
 SIM_API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
 						  CUoccupancyB2DSize sizes, size_t shared,
@@ -426,33 +315,11 @@ SIM_API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunct
 	return CUDA_SUCCESS;
 }
 
-SIM_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
-							   CUfunction function,
-							   CUoccupancyB2DSize sizes, size_t shared,
-							   int limit, unsigned int flags)
-{
-	(void)flags;
-	return cuOccupancyMaxPotentialBlockSize(grid, block, function, sizes, shared, limit);
-}
+DRV_PLAIN(cuOccupancyAvailableDynamicSMemPerBlock,
+	  cudaOccupancyAvailableDynamicSMemPerBlock(bytes, function, blocks, threads),
+	  size_t *bytes, CUfunction function, int blocks, int threads)
 
-SIM_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction function,
-							 int blocks, int threads)
-{
-	return DRV(cudaOccupancyAvailableDynamicSMemPerBlock(bytes, function, blocks, threads));
-}
-
-SIM_API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
-					      const CUlaunchConfig *config)
-{
-	(void)function, (void)config;
-	*clusters = sim_card()->sms / 2;
-	return CUDA_SUCCESS;
-}
-
-SIM_API CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
-						    const CUlaunchConfig *config)
-{
-	(void)function, (void)config;
-	*size = 8;
-	return CUDA_SUCCESS;
-}
+DRV_ANSWER(cuOccupancyMaxActiveClusters, *clusters = sim_card()->sms / 2, int *clusters,
+	   UNUSED CUfunction function, UNUSED const CUlaunchConfig *config)
+DRV_ANSWER(cuOccupancyMaxPotentialClusterSize, *size = 8, int *size, UNUSED CUfunction function,
+	   UNUSED const CUlaunchConfig *config)

@@ -70,36 +70,16 @@ static int get_access(int *flags, void *pool)
 
 /* ---- driver ---- */
 
-SIM_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *p)
-{
-	TRACED_DRV(cuMemPoolCreate, pool, p);
-	return DRV(p ? create((void **)pool, p->location.type, p->location.id, p->maxSize)
-		     : SIM_INVALID);
-}
-
-SIM_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
-{
-	TRACED_DRV(cuMemPoolDestroy, pool);
-	return DRV(destroy(pool));
-}
-
-SIM_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
-{
-	TRACED_DRV(cuMemPoolTrimTo, pool, keep);
-	return DRV(trim(pool, keep));
-}
-
-SIM_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
-				       void *value)
-{
-	return DRV(get(pool, attribute, value));
-}
-
-SIM_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
-				       void *value)
-{
-	return DRV(set(pool, attribute, value));
-}
+DRV_TRACED_PLAIN(cuMemPoolCreate, (pool, p),
+		 p ? create((void **)pool, p->location.type, p->location.id, p->maxSize)
+		   : SIM_INVALID,
+		 CUmemoryPool *pool, const CUmemPoolProps *p)
+DRV_TRACED_PLAIN(cuMemPoolDestroy, (pool), destroy(pool), CUmemoryPool pool)
+DRV_TRACED_PLAIN(cuMemPoolTrimTo, (pool, keep), trim(pool, keep), CUmemoryPool pool, size_t keep)
+DRV_PLAIN(cuMemPoolGetAttribute, get(pool, attribute, value), CUmemoryPool pool,
+	  CUmemPool_attribute attribute, void *value)
+DRV_PLAIN(cuMemPoolSetAttribute, set(pool, attribute, value), CUmemoryPool pool,
+	  CUmemPool_attribute attribute, void *value)
 
 SIM_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t n)
 {
@@ -107,27 +87,13 @@ SIM_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
 	return pool_check(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-SIM_API CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool,
-				    CUmemLocation *location)
-{
-	(void)location;
-	return DRV(get_access((int *)flags, pool));
-}
-
-SIM_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
-{
-	return DRV(get_pool((void **)pool, device, true));
-}
-
-SIM_API CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
-{
-	return DRV(get_pool((void **)pool, device, false));
-}
-
-SIM_API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
-{
-	return DRV(set_pool(pool, device));
-}
+DRV_PLAIN(cuMemPoolGetAccess, get_access((int *)flags, pool), CUmemAccess_flags *flags,
+	  CUmemoryPool pool, UNUSED CUmemLocation *location)
+DRV_PLAIN(cuDeviceGetDefaultMemPool, get_pool((void **)pool, device, true), CUmemoryPool *pool,
+	  CUdevice device)
+DRV_PLAIN(cuDeviceGetMemPool, get_pool((void **)pool, device, false), CUmemoryPool *pool,
+	  CUdevice device)
+DRV_PLAIN(cuDeviceSetMemPool, set_pool(pool, device), CUdevice device, CUmemoryPool pool)
 
 SIM_API CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
 					CUmemAllocationType type)
@@ -181,13 +147,9 @@ static int free_async(CUdeviceptr ptr, void *stream)
 	return memory_free(ptr);
 }
 
-SIM_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
-					 CUstream stream)
-{
-	TRACED_DRV(cuMemAllocFromPoolAsync, ptr, bytes, pool, stream);
-	DRV_ENTER();
-	return DRV(alloc_async(ptr, bytes, POOL(pool), stream));
-}
+DRV_TRACED(cuMemAllocFromPoolAsync, (ptr, bytes, pool, stream),
+	   alloc_async(ptr, bytes, POOL(pool), stream), CUdeviceptr *ptr, size_t bytes,
+	   CUmemoryPool pool, CUstream stream)
 
 SIM_API CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream)
 {
@@ -200,59 +162,25 @@ SIM_API CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream
 	return DRV(alloc_async(ptr, bytes, pool_current(device), stream));
 }
 
-SIM_API CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
-{
-	TRACED_DRV(cuMemFreeAsync, ptr, stream);
-	DRV_ENTER();
-	return DRV(free_async(ptr, stream));
-}
+DRV_TRACED(cuMemFreeAsync, (ptr, stream), free_async(ptr, stream), CUdeviceptr ptr, CUstream stream)
 
 /* ---- runtime ---- */
 
-SIM_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *p)
-{
-	TRACED_RT(cudaMemPoolCreate_v11020, pool, p);
-	return RT(p ? create((void **)pool, p->location.type, p->location.id, p->maxSize)
-		    : SIM_INVALID);
-}
-
-SIM_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
-{
-	TRACED_RT(cudaMemPoolDestroy_v11020, pool);
-	return RT(destroy(pool));
-}
-
-SIM_API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
-{
-	TRACED_RT(cudaMemPoolTrimTo_v11020, pool, keep);
-	return RT(trim(pool, keep));
-}
-
-SIM_API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
-					    void *value)
-{
-	return RT(get(pool, attribute, value));
-}
-
-SIM_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
-					    void *value)
-{
-	return RT(set(pool, attribute, value));
-}
-
-SIM_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *map,
-					 size_t n)
-{
-	(void)map, (void)n;
-	return RT(pool_check(pool) ? SIM_OK : SIM_INVALID);
-}
-
-SIM_API cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
-					 struct cudaMemLocation *location)
-{
-	(void)location;
-	return RT(get_access((int *)flags, pool));
-}
+RT_TRACED_PLAIN(cudaMemPoolCreate, v11020, (pool, p),
+		p ? create((void **)pool, p->location.type, p->location.id, p->maxSize)
+		  : SIM_INVALID,
+		cudaMemPool_t *pool, const struct cudaMemPoolProps *p)
+RT_TRACED_PLAIN(cudaMemPoolDestroy, v11020, (pool), destroy(pool), cudaMemPool_t pool)
+RT_TRACED_PLAIN(cudaMemPoolTrimTo, v11020, (pool, keep), trim(pool, keep), cudaMemPool_t pool,
+		size_t keep)
+RT_PLAIN(cudaMemPoolGetAttribute, get(pool, attribute, value), cudaMemPool_t pool,
+	 enum cudaMemPoolAttr attribute, void *value)
+RT_PLAIN(cudaMemPoolSetAttribute, set(pool, attribute, value), cudaMemPool_t pool,
+	 enum cudaMemPoolAttr attribute, void *value)
+RT_PLAIN(cudaMemPoolSetAccess, pool_check(pool) ? SIM_OK : SIM_INVALID, cudaMemPool_t pool,
+	 UNUSED const struct cudaMemAccessDesc *map, UNUSED size_t n)
+RT_PLAIN(cudaMemPoolGetAccess, get_access((int *)flags, pool), enum cudaMemAccessFlags *flags,
+	 cudaMemPool_t pool, UNUSED struct cudaMemLocation *location)
 
 SIM_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
 {

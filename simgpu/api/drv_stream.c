@@ -5,63 +5,19 @@
 #include <string.h>
 #include "cudart.h"
 
-SIM_API CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
-{
-	DRV_ENTER();
-	return DRV(stream_create((void **)stream, flags, 0));
-}
-
-SIM_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
-{
-	DRV_ENTER();
-	return DRV(stream_create((void **)stream, flags, priority));
-}
-
-SIM_API CUresult cuStreamDestroy_v2(CUstream stream)
-{
-	return DRV(stream_destroy(stream));
-}
-
-SIM_API CUresult cuStreamDestroy(CUstream stream)
-{
-	return DRV(stream_destroy(stream));
-}
-
-SIM_API CUresult cuStreamSynchronize(CUstream stream)
-{
-	return DRV(stream_sync(stream));
-}
-
-SIM_API CUresult cuStreamQuery(CUstream stream)
-{
-	return DRV(stream_query(stream));
-}
-
-SIM_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
-{
-	(void)flags;
-	return DRV(stream_wait(stream, event));
-}
-
-SIM_API CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags)
-{
-	return DRV(stream_flags(stream, flags));
-}
-
-SIM_API CUresult cuStreamGetPriority(CUstream stream, int *priority)
-{
-	return DRV(stream_priority(stream, priority));
-}
-
-SIM_API CUresult cuStreamGetId(CUstream stream, unsigned long long *id)
-{
-	return DRV(stream_id(stream, id));
-}
-
-SIM_API CUresult cuStreamGetDevice(CUstream stream, CUdevice *device)
-{
-	return DRV(stream_device(stream, device));
-}
+DRV_CALL(cuStreamCreate, stream_create((void **)stream, flags, 0), CUstream *stream,
+	 unsigned int flags)
+DRV_CALL(cuStreamCreateWithPriority, stream_create((void **)stream, flags, priority),
+	 CUstream *stream, unsigned int flags, int priority)
+DRV_PLAIN(cuStreamDestroy_v2, stream_destroy(stream), CUstream stream)
+DRV_PLAIN(cuStreamSynchronize, stream_sync(stream), CUstream stream)
+DRV_PLAIN(cuStreamQuery, stream_query(stream), CUstream stream)
+DRV_PLAIN(cuStreamWaitEvent, stream_wait(stream, event), CUstream stream, CUevent event,
+	  UNUSED unsigned int flags)
+DRV_PLAIN(cuStreamGetFlags, stream_flags(stream, flags), CUstream stream, unsigned int *flags)
+DRV_PLAIN(cuStreamGetPriority, stream_priority(stream, priority), CUstream stream, int *priority)
+DRV_PLAIN(cuStreamGetId, stream_id(stream, id), CUstream stream, unsigned long long *id)
+DRV_PLAIN(cuStreamGetDevice, stream_device(stream, device), CUstream stream, CUdevice *device)
 
 SIM_API CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx)
 {
@@ -76,10 +32,7 @@ SIM_API CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *ctx, CUgreenCtx *
 	return cuStreamGetCtx(stream, ctx);
 }
 
-SIM_API CUresult cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *data)
-{
-	return DRV(launch_host(stream, fn, data));
-}
+DRV_PLAIN(cuLaunchHostFunc, launch_host(stream, fn, data), CUstream stream, CUhostFn fn, void *data)
 
 SIM_API CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback fn, void *data,
 				     unsigned int flags)
@@ -92,25 +45,14 @@ SIM_API CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback fn, void 
 
 /* ---- recordings ---- */
 
-SIM_API CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
-{
-	return DRV(capture_begin(stream, NULL, mode));
-}
-
-SIM_API CUresult cuStreamBeginCapture(CUstream stream)
-{
-	return DRV(capture_begin(stream, NULL, 0));
-}
-
-SIM_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
-{
-	return DRV(capture_end(stream, (struct sim_graph **)graph));
-}
-
-SIM_API CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
-{
-	return DRV(cudaStreamIsCapturing(stream, (enum cudaStreamCaptureStatus *)status));
-}
+DRV_PLAIN(cuStreamBeginCapture_v2, capture_begin(stream, NULL, mode), CUstream stream,
+	  CUstreamCaptureMode mode)
+DRV_PLAIN(cuStreamBeginCapture, capture_begin(stream, NULL, 0), CUstream stream)
+DRV_PLAIN(cuStreamEndCapture, capture_end(stream, (struct sim_graph **)graph), CUstream stream,
+	  CUgraph *graph)
+DRV_PLAIN(cuStreamIsCapturing,
+	  cudaStreamIsCapturing(stream, (enum cudaStreamCaptureStatus *)status), CUstream stream,
+	  CUstreamCaptureStatus *status)
 
 SIM_API CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status,
 					cuuint64_t *id)
@@ -147,88 +89,31 @@ SIM_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatu
 	return cuStreamGetCaptureInfo_v3(stream, status, id, graph, deps, NULL, n);
 }
 
-SIM_API CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-	return DRV(capture_thread_mode((int *)mode));
-}
+DRV_PLAIN(cuThreadExchangeStreamCaptureMode, capture_thread_mode((int *)mode),
+	  CUstreamCaptureMode *mode)
 
 /* ---- events ---- */
 
-SIM_API CUresult cuEventCreate(CUevent *event, unsigned int flags)
-{
-	DRV_ENTER();
-	return DRV(event_create((void **)event, flags));
-}
-
-SIM_API CUresult cuEventDestroy_v2(CUevent event)
-{
-	return DRV(event_destroy(event));
-}
-
-SIM_API CUresult cuEventDestroy(CUevent event)
-{
-	return DRV(event_destroy(event));
-}
-
-SIM_API CUresult cuEventRecord(CUevent event, CUstream stream)
-{
-	return DRV(event_record(event, stream));
-}
-
-SIM_API CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
-{
-	return DRV(flags & 1 ? event_record_external(event, stream) : event_record(event, stream));
-}
-
-SIM_API CUresult cuEventQuery(CUevent event)
-{
-	return DRV(event_query(event));
-}
-
-SIM_API CUresult cuEventSynchronize(CUevent event)
-{
-	return DRV(event_sync(event));
-}
-
-SIM_API CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
-{
-	return DRV(event_elapsed(ms, start, end));
-}
-
-SIM_API CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
-{
-	return DRV(event_elapsed(ms, start, end));
-}
-
-SIM_API CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
-{
-	return DRV(event_share(event, handle));
-}
-
-SIM_API CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
-{
-	return DRV(event_open((void **)event, &handle));
-}
+DRV_CALL(cuEventCreate, event_create((void **)event, flags), CUevent *event, unsigned int flags)
+DRV_PLAIN(cuEventDestroy_v2, event_destroy(event), CUevent event)
+DRV_PLAIN(cuEventRecord, event_record(event, stream), CUevent event, CUstream stream)
+DRV_PLAIN(cuEventRecordWithFlags,
+	  flags & 1 ? event_record_external(event, stream) : event_record(event, stream),
+	  CUevent event, CUstream stream, unsigned int flags)
+DRV_PLAIN(cuEventQuery, event_query(event), CUevent event)
+DRV_PLAIN(cuEventSynchronize, event_sync(event), CUevent event)
+DRV_PLAIN(cuEventElapsedTime, event_elapsed(ms, start, end), float *ms, CUevent start, CUevent end)
+DRV_PLAIN(cuIpcGetEventHandle, event_share(event, handle), CUipcEventHandle *handle, CUevent event)
+DRV_PLAIN(cuIpcOpenEventHandle, event_open((void **)event, &handle), CUevent *event,
+	  CUipcEventHandle handle)
 
 /* ---- graphs ---- */
 
-SIM_API CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
-{
-	(void)flags;
-	return DRV(graph ? graph_create((struct sim_graph **)graph) : SIM_INVALID);
-}
-
-SIM_API CUresult cuGraphDestroy(CUgraph graph)
-{
-	return DRV(graph_destroy((struct sim_graph *)graph));
-}
-
-SIM_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
-					     unsigned long long flags)
-{
-	(void)flags;
-	return DRV(graph_instantiate((void **)exec, (struct sim_graph *)graph));
-}
+DRV_PLAIN(cuGraphCreate, graph ? graph_create((struct sim_graph **)graph) : SIM_INVALID,
+	  CUgraph *graph, UNUSED unsigned int flags)
+DRV_PLAIN(cuGraphDestroy, graph_destroy((struct sim_graph *)graph), CUgraph graph)
+DRV_PLAIN(cuGraphInstantiateWithFlags, graph_instantiate((void **)exec, (struct sim_graph *)graph),
+	  CUgraphExec *exec, CUgraph graph, UNUSED unsigned long long flags)
 
 SIM_API CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 					      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
@@ -237,37 +122,16 @@ SIM_API CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 	return cuGraphInstantiateWithFlags(exec, graph, 0);
 }
 
-SIM_API CUresult cuGraphExecDestroy(CUgraphExec exec)
-{
-	return DRV(graph_exec_destroy(exec));
-}
-
-SIM_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
-{
-	DRV_ENTER();
-	return DRV(cudaGraphLaunch(exec, stream));
-}
-
-SIM_API CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *n)
-{
-	return DRV(graph_nodes((struct sim_graph *)graph, (void **)nodes, n));
-}
-
-SIM_API CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *n)
-{
-	return DRV(graph_roots((struct sim_graph *)graph, (void **)nodes, n));
-}
-
-SIM_API CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
-{
-	return DRV(graph_node_type(node, (int *)type));
-}
-
-SIM_API CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
-				     size_t n)
-{
-	return DRV(cudaGraphAddEmptyNode(node, graph, deps, n));
-}
+DRV_PLAIN(cuGraphExecDestroy, graph_exec_destroy(exec), CUgraphExec exec)
+DRV_CALL(cuGraphLaunch, cudaGraphLaunch(exec, stream), CUgraphExec exec, CUstream stream)
+DRV_PLAIN(cuGraphGetNodes, graph_nodes((struct sim_graph *)graph, (void **)nodes, n), CUgraph graph,
+	  CUgraphNode *nodes, size_t *n)
+DRV_PLAIN(cuGraphGetRootNodes, graph_roots((struct sim_graph *)graph, (void **)nodes, n),
+	  CUgraph graph, CUgraphNode *nodes, size_t *n)
+DRV_PLAIN(cuGraphNodeGetType, graph_node_type(node, (int *)type), CUgraphNode node,
+	  CUgraphNodeType *type)
+DRV_PLAIN(cuGraphAddEmptyNode, cudaGraphAddEmptyNode(node, graph, deps, n), CUgraphNode *node,
+	  CUgraph graph, const CUgraphNode *deps, size_t n)
 
 /* ---- edges ---- */
 
@@ -287,38 +151,18 @@ static int nodes_of(int (*which)(void *, void **, size_t *), CUgraphNode node, C
 	return which(node, (void **)nodes, n);
 }
 
-SIM_API CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *n)
-{
-	return DRV(edges_of(graph, from, to, NULL, n));
-}
-
-SIM_API CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
-				    CUgraphEdgeData *edges, size_t *n)
-{
-	return DRV(edges_of(graph, from, to, edges, n));
-}
-
-SIM_API CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *n)
-{
-	return DRV(nodes_of(graph_before, node, nodes, NULL, n));
-}
-
-SIM_API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes,
-					       CUgraphEdgeData *edges, size_t *n)
-{
-	return DRV(nodes_of(graph_before, node, nodes, edges, n));
-}
-
-SIM_API CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *n)
-{
-	return DRV(nodes_of(graph_after, node, nodes, NULL, n));
-}
-
-SIM_API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
-						 CUgraphEdgeData *edges, size_t *n)
-{
-	return DRV(nodes_of(graph_after, node, nodes, edges, n));
-}
+DRV_PLAIN(cuGraphGetEdges, edges_of(graph, from, to, NULL, n), CUgraph graph, CUgraphNode *from,
+	  CUgraphNode *to, size_t *n)
+DRV_PLAIN(cuGraphGetEdges_v2, edges_of(graph, from, to, edges, n), CUgraph graph, CUgraphNode *from,
+	  CUgraphNode *to, CUgraphEdgeData *edges, size_t *n)
+DRV_PLAIN(cuGraphNodeGetDependencies, nodes_of(graph_before, node, nodes, NULL, n),
+	  CUgraphNode node, CUgraphNode *nodes, size_t *n)
+DRV_PLAIN(cuGraphNodeGetDependencies_v2, nodes_of(graph_before, node, nodes, edges, n),
+	  CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *n)
+DRV_PLAIN(cuGraphNodeGetDependentNodes, nodes_of(graph_after, node, nodes, NULL, n),
+	  CUgraphNode node, CUgraphNode *nodes, size_t *n)
+DRV_PLAIN(cuGraphNodeGetDependentNodes_v2, nodes_of(graph_after, node, nodes, edges, n),
+	  CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *n)
 
 SIM_API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
 					   const CUgraphNode *to, const CUgraphEdgeData *edges,
@@ -338,11 +182,8 @@ SIM_API CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from,
 	return cuGraphAddDependencies_v2(graph, from, to, NULL, n);
 }
 
-SIM_API CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
-{
-	(void)flags;
-	return DRV(graph_draw((struct sim_graph *)graph, path));
-}
+DRV_PLAIN(cuGraphDebugDotPrint, graph_draw((struct sim_graph *)graph, path), CUgraph graph,
+	  const char *path, UNUSED unsigned int flags)
 
 SIM_API CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *nodes, size_t n,
 						   unsigned int flags)

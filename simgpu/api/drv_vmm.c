@@ -38,11 +38,9 @@ SIM_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 	return DRV(vmm_release((void *)handle));
 }
 
-SIM_API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
-{
-	TRACED_DRV(cuMemRetainAllocationHandle, handle, addr);
-	return DRV(vmm_retain((void **)handle, (uintptr_t)addr));
-}
+DRV_TRACED_PLAIN(cuMemRetainAllocationHandle, (handle, addr),
+		 vmm_retain((void **)handle, (uintptr_t)addr), CUmemGenericAllocationHandle *handle,
+		 void *addr)
 
 SIM_API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 							CUmemGenericAllocationHandle handle)
@@ -64,24 +62,13 @@ SIM_API CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t bytes, size_t alig
 	return DRV(flags ? SIM_INVALID : vmm_reserve((uintptr_t *)ptr, bytes, align, addr));
 }
 
-SIM_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t bytes)
-{
-	TRACED_DRV(cuMemAddressFree, ptr, bytes);
-	return DRV(vmm_unreserve(ptr, bytes));
-}
-
-SIM_API CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset,
-			  CUmemGenericAllocationHandle handle, unsigned long long flags)
-{
-	TRACED_DRV(cuMemMap, ptr, bytes, offset, handle, flags);
-	return DRV(flags ? SIM_INVALID : vmm_map(ptr, bytes, offset, (void *)handle));
-}
-
-SIM_API CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
-{
-	TRACED_DRV(cuMemUnmap, ptr, bytes);
-	return DRV(vmm_unmap(ptr, bytes));
-}
+DRV_TRACED_PLAIN(cuMemAddressFree, (ptr, bytes), vmm_unreserve(ptr, bytes), CUdeviceptr ptr,
+		 size_t bytes)
+DRV_TRACED_PLAIN(cuMemMap, (ptr, bytes, offset, handle, flags),
+		 flags ? SIM_INVALID : vmm_map(ptr, bytes, offset, (void *)handle), CUdeviceptr ptr,
+		 size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+		 unsigned long long flags)
+DRV_TRACED_PLAIN(cuMemUnmap, (ptr, bytes), vmm_unmap(ptr, bytes), CUdeviceptr ptr, size_t bytes)
 
 SIM_API CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *desc,
 				size_t n)

@@ -75,47 +75,13 @@ static int close_shared(uintptr_t addr)
 	return result ? result : vmm_unreserve(addr, b.bytes);
 }
 
-SIM_API cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *ptr)
-{
-	RT_ENTER();
-	return RT(get(handle, (uintptr_t)ptr));
-}
+RT_CALL(cudaIpcGetMemHandle, get(handle, (uintptr_t)ptr), cudaIpcMemHandle_t *handle, void *ptr)
+RT_TRACED(cudaIpcOpenMemHandle, v4010, (ptr, handle, flags),
+	  cuIpcOpenMemHandle_v2((CUdeviceptr *)ptr, *(CUipcMemHandle *)&handle, flags), void **ptr,
+	  cudaIpcMemHandle_t handle, unsigned int flags)
+RT_TRACED(cudaIpcCloseMemHandle, v4010, (ptr), cuIpcCloseMemHandle((CUdeviceptr)ptr), void *ptr)
+DRV_CALL(cuIpcGetMemHandle, get(handle, ptr), CUipcMemHandle *handle, CUdeviceptr ptr)
+DRV_TRACED(cuIpcOpenMemHandle_v2, (ptr, handle, flags), open_shared((void **)ptr, &handle),
+	   CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
 
-SIM_API cudaError_t cudaIpcOpenMemHandle(void **ptr, cudaIpcMemHandle_t handle, unsigned int flags)
-{
-	TRACED_RT(cudaIpcOpenMemHandle_v4010, ptr, handle, flags);
-	RT_ENTER();
-	return RT(cuIpcOpenMemHandle_v2((CUdeviceptr *)ptr, *(CUipcMemHandle *)&handle, flags));
-}
-
-SIM_API cudaError_t cudaIpcCloseMemHandle(void *ptr)
-{
-	TRACED_RT(cudaIpcCloseMemHandle_v4010, ptr);
-	RT_ENTER();
-	return RT(cuIpcCloseMemHandle((CUdeviceptr)ptr));
-}
-
-SIM_API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
-{
-	DRV_ENTER();
-	return DRV(get(handle, ptr));
-}
-
-SIM_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
-{
-	TRACED_DRV(cuIpcOpenMemHandle_v2, ptr, handle, flags);
-	DRV_ENTER();
-	return DRV(open_shared((void **)ptr, &handle));
-}
-
-SIM_API CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
-{
-	return cuIpcOpenMemHandle_v2(ptr, handle, flags);
-}
-
-SIM_API CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
-{
-	TRACED_DRV(cuIpcCloseMemHandle, ptr);
-	DRV_ENTER();
-	return DRV(close_shared(ptr));
-}
+DRV_TRACED(cuIpcCloseMemHandle, (ptr), close_shared(ptr), CUdeviceptr ptr)

@@ -25,35 +25,28 @@ static int ordinal(nvmlDevice_t device)
 
 /* Every query about a device begins with this. */
 #define DEVICE(i, device)                        \
-	int i = ordinal(device);                 \
+	UNUSED int i = ordinal(device);          \
 	if (!users)                              \
 		return NVML_ERROR_UNINITIALIZED; \
 	if (i < 0)                               \
 	return NVML_ERROR_INVALID_ARGUMENT
 
-static nvmlReturn_t open_library(void)
+/* A query that always has an answer, as one row. */
+#define ANSWER(name, write, ...)                                    \
+	SIM_API nvmlReturn_t name(nvmlDevice_t device, __VA_ARGS__) \
+	{                                                           \
+		DEVICE(i, device);                                  \
+		write;                                              \
+		return NVML_SUCCESS;                                \
+	}
+
+SIM_API nvmlReturn_t nvmlInit_v2(void)
 {
 	if (!device_physical_count())
 		return NVML_ERROR_DRIVER_NOT_LOADED;
 	usage_open();
 	__atomic_add_fetch(&users, 1, __ATOMIC_RELAXED);
 	return NVML_SUCCESS;
-}
-
-SIM_API nvmlReturn_t nvmlInit_v2(void)
-{
-	return open_library();
-}
-
-SIM_API nvmlReturn_t nvmlInit(void)
-{
-	return open_library();
-}
-
-SIM_API nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
-{
-	(void)flags;
-	return open_library();
 }
 
 SIM_API nvmlReturn_t nvmlShutdown(void)
@@ -87,11 +80,6 @@ SIM_API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
 	return NVML_SUCCESS;
 }
 
-SIM_API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
-{
-	return nvmlSystemGetCudaDriverVersion(version);
-}
-
 SIM_API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int len)
 {
 	snprintf(version, len, "%s", sim_cuda_major() >= 13 ? "580.00.00" : "550.00.00");
@@ -115,11 +103,6 @@ SIM_API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
 	return NVML_SUCCESS;
 }
 
-SIM_API nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
-{
-	return nvmlDeviceGetCount_v2(count);
-}
-
 SIM_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
 {
 	if (!users)
@@ -128,11 +111,6 @@ SIM_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevic
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*device = (nvmlDevice_t)&devices[index];
 	return NVML_SUCCESS;
-}
-
-SIM_API nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
-{
-	return nvmlDeviceGetHandleByIndex_v2(index, device);
 }
 
 /* Both "0000:10:00.0" and NVML's own "00000000:10:00.0". */
@@ -146,11 +124,6 @@ SIM_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice
 			return nvmlDeviceGetHandleByIndex_v2(i, device);
 	}
 	return NVML_ERROR_NOT_FOUND;
-}
-
-SIM_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *device)
-{
-	return nvmlDeviceGetHandleByPciBusId_v2(id, device);
 }
 
 SIM_API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
@@ -167,32 +140,10 @@ SIM_API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *d
 
 /* ---- one device ---- */
 
-SIM_API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
-{
-	DEVICE(i, device);
-	*index = i;
-	return NVML_SUCCESS;
-}
-
-SIM_API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *number)
-{
-	return nvmlDeviceGetIndex(device, number);
-}
-
-SIM_API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len)
-{
-	DEVICE(i, device);
-	(void)i;
-	snprintf(name, len, "%s", sim_card()->model);
-	return NVML_SUCCESS;
-}
-
-SIM_API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int len)
-{
-	DEVICE(i, device);
-	device_uuid_text(uuid, len, i);
-	return NVML_SUCCESS;
-}
+ANSWER(nvmlDeviceGetIndex, *index = i, unsigned int *index)
+ANSWER(nvmlDeviceGetName, snprintf(name, len, "%s", sim_card()->model), char *name,
+       unsigned int len)
+ANSWER(nvmlDeviceGetUUID, device_uuid_text(uuid, len, i), char *uuid, unsigned int len)
 
 SIM_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
@@ -207,7 +158,6 @@ SIM_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t 
 SIM_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
 {
 	DEVICE(i, device);
-	(void)i;
 	*major = sim_card()->major;
 	*minor = sim_card()->minor;
 	return NVML_SUCCESS;
@@ -234,47 +184,14 @@ SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_
 	return NVML_SUCCESS;
 }
 
-SIM_API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates)
-{
-	DEVICE(i, device);
-	(void)i;
-	*rates = (nvmlUtilization_t){ 0, 0 };
-	return NVML_SUCCESS;
-}
-
-SIM_API nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor,
-					      unsigned int *celsius)
-{
-	(void)sensor;
-	DEVICE(i, device);
-	(void)i;
-	*celsius = 30;
-	return NVML_SUCCESS;
-}
-
-SIM_API nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *milliwatts)
-{
-	DEVICE(i, device);
-	(void)i;
-	*milliwatts = 70000;
-	return NVML_SUCCESS;
-}
-
-SIM_API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type,
-					    unsigned int *mhz)
-{
-	DEVICE(i, device);
-	(void)i;
-	*mhz = (type == NVML_CLOCK_MEM ? sim_card()->memory_clock_khz : sim_card()->clock_khz) /
-	       1000;
-	return NVML_SUCCESS;
-}
-
-SIM_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type,
-					       unsigned int *mhz)
-{
-	return nvmlDeviceGetClockInfo(device, type, mhz);
-}
+ANSWER(nvmlDeviceGetUtilizationRates, *rates = (nvmlUtilization_t){ 0 }, nvmlUtilization_t *rates)
+ANSWER(nvmlDeviceGetTemperature, *celsius = 30, UNUSED nvmlTemperatureSensors_t sensor,
+       unsigned int *celsius)
+ANSWER(nvmlDeviceGetPowerUsage, *milliwatts = 70000, unsigned int *milliwatts)
+ANSWER(nvmlDeviceGetClockInfo,
+       *mhz = (type == NVML_CLOCK_MEM ? sim_card()->memory_clock_khz : sim_card()->clock_khz) /
+	      1000,
+       nvmlClockType_t type, unsigned int *mhz)
 
 /* ---- links between devices ---- */
 
@@ -285,7 +202,6 @@ SIM_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFab
 	size_t bytes = version & 0xffffff; /* a version has the size in its low bytes */
 
 	DEVICE(i, device);
-	(void)i;
 	if (!info)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (bytes < sizeof(nvmlGpuFabricInfo_v2_t) || bytes > sizeof(*info))
@@ -299,7 +215,6 @@ SIM_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFab
 SIM_API nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *info)
 {
 	DEVICE(i, device);
-	(void)i;
 	if (!info)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*info = (nvmlGpuFabricInfo_t){ .state = NVML_GPU_FABRIC_STATE_NOT_SUPPORTED };
@@ -359,18 +274,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device
 	return processes(device, n, infos, sizeof(*infos));
 }
 
-#define NO_PROCESSES(name, type)                                                     \
-	SIM_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *n, type *infos) \
-	{                                                                            \
-		DEVICE(i, device);                                                   \
-		(void)i, (void)infos;                                                \
-		*n = 0;                                                              \
-		return NVML_SUCCESS;                                                 \
-	}
-
-NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t)
-NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t)
-NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t)
-NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t)
-NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t)
-NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t)
+/* No process uses a device for graphics or through MPS, so infos of any version are never written.
+ */
+ANSWER(nvmlDeviceGetGraphicsRunningProcesses_v3, *n = 0, unsigned int *n,
+       UNUSED nvmlProcessInfo_t *infos)

@@ -172,29 +172,12 @@ SIM_API cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, enum cu
 	return RT(result ? result : copy_now(dst, src, bytes, kind));
 }
 
-SIM_API cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes,
-				    enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-	RT_ENTER();
-	return RT(copy_async(dst, src, bytes, kind, stream));
-}
-
-SIM_API cudaError_t cudaMemcpyPeer(void *dst, int to, const void *src, int from, size_t bytes)
-{
-	(void)to;
-	(void)from;
-	RT_ENTER();
-	return RT(copy_now(dst, src, bytes, cudaMemcpyDefault));
-}
-
-SIM_API cudaError_t cudaMemcpyPeerAsync(void *dst, int to, const void *src, int from, size_t bytes,
-					cudaStream_t stream)
-{
-	(void)to;
-	(void)from;
-	RT_ENTER();
-	return RT(copy_async(dst, src, bytes, cudaMemcpyDefault, stream));
-}
+RT_CALL(cudaMemcpyAsync, copy_async(dst, src, bytes, kind, stream), void *dst, const void *src,
+	size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+RT_CALL(cudaMemcpyPeer, copy_now(dst, src, bytes, cudaMemcpyDefault), void *dst, UNUSED int to,
+	const void *src, UNUSED int from, size_t bytes)
+RT_CALL(cudaMemcpyPeerAsync, copy_async(dst, src, bytes, cudaMemcpyDefault, stream), void *dst,
+	UNUSED int to, const void *src, UNUSED int from, size_t bytes, cudaStream_t stream)
 
 SIM_API cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch,
 				 size_t width, size_t height, enum cudaMemcpyKind kind)
@@ -230,27 +213,11 @@ SIM_API cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src,
 	return RT(result);
 }
 
-SIM_API cudaError_t cudaMemset(void *dst, int value, size_t bytes)
-{
-	RT_ENTER();
-	return RT(fill_async(dst, (unsigned char)value, 1, bytes, NULL));
-}
-
-SIM_API cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t stream)
-{
-	RT_ENTER();
-	return RT(fill_async(dst, (unsigned char)value, 1, bytes, stream));
-}
-
-SIM_API cudaError_t cudaMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
-{
-	RT_ENTER();
-	return RT(fill_2d(dst, pitch, value, width, height, NULL));
-}
-
-SIM_API cudaError_t cudaMemset2DAsync(void *dst, size_t pitch, int value, size_t width,
-				      size_t height, cudaStream_t stream)
-{
-	RT_ENTER();
-	return RT(fill_2d(dst, pitch, value, width, height, stream));
-}
+RT_CALL(cudaMemset, fill_async(dst, (unsigned char)value, 1, bytes, NULL), void *dst, int value,
+	size_t bytes)
+RT_CALL(cudaMemsetAsync, fill_async(dst, (unsigned char)value, 1, bytes, stream), void *dst,
+	int value, size_t bytes, cudaStream_t stream)
+RT_CALL(cudaMemset2D, fill_2d(dst, pitch, value, width, height, NULL), void *dst, size_t pitch,
+	int value, size_t width, size_t height)
+RT_CALL(cudaMemset2DAsync, fill_2d(dst, pitch, value, width, height, stream), void *dst,
+	size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)

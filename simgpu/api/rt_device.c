@@ -27,10 +27,7 @@ SIM_API cudaError_t cudaGetDevice(int *device)
 	return RT(SIM_OK);
 }
 
-SIM_API cudaError_t cudaSetDevice(int device)
-{
-	return RT(sim_set_device(device));
-}
+RT_PLAIN(cudaSetDevice, sim_set_device(device), int device)
 
 SIM_API cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags)
 {
@@ -61,12 +58,6 @@ SIM_API cudaError_t cudaGetDeviceFlags(unsigned int *flags)
 	return RT(result);
 }
 
-SIM_API cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *prop)
-{
-	(void)prop;
-	return cudaGetDevice(device);
-}
-
 SIM_API cudaError_t cudaDeviceReset(void)
 {
 	int result = sim_init();
@@ -76,11 +67,7 @@ SIM_API cudaError_t cudaDeviceReset(void)
 	return RT(result);
 }
 
-SIM_API cudaError_t cudaDeviceSynchronize(void)
-{
-	RT_ENTER();
-	return RT(device_sync(sim_device()));
-}
+RT_CALL(cudaDeviceSynchronize, device_sync(sim_device()), void)
 
 SIM_API cudaError_t cudaDriverGetVersion(int *version)
 {
@@ -88,11 +75,6 @@ SIM_API cudaError_t cudaDriverGetVersion(int *version)
 		return RT(SIM_INVALID);
 	*version = sim_cuda_version();
 	return RT(SIM_OK);
-}
-
-SIM_API cudaError_t cudaRuntimeGetVersion(int *version)
-{
-	return cudaDriverGetVersion(version);
 }
 
 SIM_API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
@@ -140,41 +122,26 @@ SIM_API cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id)
 #define LIMITS 8
 static size_t limits[LIMITS] = { 1024, 1 << 20, 8 << 20, 0, 2048, 128, 0, 0 };
 
-SIM_API cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
+static int limit_get(size_t *value, unsigned int limit)
 {
-	RT_ENTER();
-	if (!value || (unsigned int)limit >= LIMITS)
-		return RT(!value ? SIM_INVALID : cudaErrorUnsupportedLimit);
+	if (!value || limit >= LIMITS)
+		return !value ? SIM_INVALID : cudaErrorUnsupportedLimit;
 	*value = limits[limit];
-	return RT(SIM_OK);
+	return SIM_OK;
 }
 
-SIM_API cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
+static int limit_set(unsigned int limit, size_t value)
 {
-	RT_ENTER();
-	if ((unsigned int)limit >= LIMITS)
-		return RT(cudaErrorUnsupportedLimit);
+	if (limit >= LIMITS)
+		return cudaErrorUnsupportedLimit;
 	limits[limit] = value;
-	return RT(SIM_OK);
+	return SIM_OK;
 }
 
-SIM_API CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
-{
-	DRV_ENTER();
-	if (!value || (unsigned int)limit >= LIMITS)
-		return !value ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_UNSUPPORTED_LIMIT;
-	*value = limits[limit];
-	return CUDA_SUCCESS;
-}
-
-SIM_API CUresult cuCtxSetLimit(CUlimit limit, size_t value)
-{
-	DRV_ENTER();
-	if ((unsigned int)limit >= LIMITS)
-		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	limits[limit] = value;
-	return CUDA_SUCCESS;
-}
+RT_CALL(cudaDeviceGetLimit, limit_get(value, limit), size_t *value, enum cudaLimit limit)
+RT_CALL(cudaDeviceSetLimit, limit_set(limit, value), enum cudaLimit limit, size_t value)
+DRV_CALL(cuCtxGetLimit, limit_get(value, limit), size_t *value, CUlimit limit)
+DRV_CALL(cuCtxSetLimit, limit_set(limit, value), CUlimit limit, size_t value)
 
 /* ---- peers: every pair of data-centre cards, no pair of GeForce cards ---- */
 
@@ -211,17 +178,9 @@ SIM_API cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 	return RT(result ? result : can_access(can, device, peer));
 }
 
-SIM_API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
-{
-	RT_ENTER();
-	return RT(flags ? SIM_INVALID : change_peer(peer, true));
-}
-
-SIM_API cudaError_t cudaDeviceDisablePeerAccess(int peer)
-{
-	RT_ENTER();
-	return RT(change_peer(peer, false));
-}
+RT_CALL(cudaDeviceEnablePeerAccess, flags ? SIM_INVALID : change_peer(peer, true), int peer,
+	unsigned int flags)
+RT_CALL(cudaDeviceDisablePeerAccess, change_peer(peer, false), int peer)
 
 static int p2p_attribute(int *value, int attribute, int a, int b)
 {
@@ -240,16 +199,10 @@ SIM_API cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr
 	return RT(result ? result : p2p_attribute(value, attribute, a, b));
 }
 
-SIM_API CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice a,
-					 CUdevice b)
-{
-	return DRV(p2p_attribute(value, attribute, a, b));
-}
-
-SIM_API CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
-{
-	return DRV(can_access(can, device, peer));
-}
+DRV_PLAIN(cuDeviceGetP2PAttribute, p2p_attribute(value, attribute, a, b), int *value,
+	  CUdevice_P2PAttribute attribute, CUdevice a, CUdevice b)
+DRV_PLAIN(cuDeviceCanAccessPeer, can_access(can, device, peer), int *can, CUdevice device,
+	  CUdevice peer)
 
 SIM_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {

@@ -8,29 +8,11 @@
 
 #define GRAPH(g) ((struct sim_graph *)(g))
 
-SIM_API cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags)
-{
-	(void)flags;
-	return RT(graph ? graph_create((struct sim_graph **)graph) : SIM_INVALID);
-}
-
-SIM_API cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-{
-	return RT(graph_destroy(GRAPH(graph)));
-}
-
-SIM_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
-					 unsigned long long flags)
-{
-	(void)flags;
-	return RT(graph_instantiate((void **)exec, GRAPH(graph)));
-}
-
-SIM_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
-						  unsigned long long flags)
-{
-	return cudaGraphInstantiate(exec, graph, flags);
-}
+RT_PLAIN(cudaGraphCreate, graph ? graph_create((struct sim_graph **)graph) : SIM_INVALID,
+	 cudaGraph_t *graph, UNUSED unsigned int flags)
+RT_PLAIN(cudaGraphDestroy, graph_destroy(GRAPH(graph)), cudaGraph_t graph)
+RT_PLAIN(cudaGraphInstantiate, graph_instantiate((void **)exec, GRAPH(graph)),
+	 cudaGraphExec_t *exec, cudaGraph_t graph, UNUSED unsigned long long flags)
 
 SIM_API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
 						   cudaGraphInstantiateParams *params)
@@ -40,10 +22,7 @@ SIM_API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGr
 	return cudaGraphInstantiate(exec, graph, 0);
 }
 
-SIM_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
-{
-	return RT(graph_exec_destroy(exec));
-}
+RT_PLAIN(cudaGraphExecDestroy, graph_exec_destroy(exec), cudaGraphExec_t exec)
 
 SIM_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
@@ -64,20 +43,12 @@ SIM_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 	return RT(graph_check(graph) ? SIM_OK : SIM_INVALID);
 }
 
-SIM_API cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *n)
-{
-	return RT(graph_nodes(GRAPH(graph), (void **)nodes, n));
-}
-
-SIM_API cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *n)
-{
-	return RT(graph_roots(GRAPH(graph), (void **)nodes, n));
-}
-
-SIM_API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type)
-{
-	return RT(graph_node_type(node, (int *)type));
-}
+RT_PLAIN(cudaGraphGetNodes, graph_nodes(GRAPH(graph), (void **)nodes, n), cudaGraph_t graph,
+	 cudaGraphNode_t *nodes, size_t *n)
+RT_PLAIN(cudaGraphGetRootNodes, graph_roots(GRAPH(graph), (void **)nodes, n), cudaGraph_t graph,
+	 cudaGraphNode_t *nodes, size_t *n)
+RT_PLAIN(cudaGraphNodeGetType, graph_node_type(node, (int *)type), cudaGraphNode_t node,
+	 enum cudaGraphNodeType *type)
 
 /* ---- edges: the first forms of CUDA 12 have no edge data before the count ---- */
 
@@ -99,23 +70,14 @@ cudaError_t cudaGraphGetEdges_v2(cudaGraph_t, cudaGraphNode_t *, cudaGraphNode_t
 cudaError_t cudaGraphAddDependencies_v2(cudaGraph_t, const cudaGraphNode_t *,
 					const cudaGraphNode_t *, const cudaGraphEdgeData *, size_t);
 
-SIM_API cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes,
-						 cudaGraphEdgeData *edges, size_t *n)
-{
-	return RT(graph_before(node, (void **)nodes, plain_edges(edges, n)));
-}
-
-SIM_API cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *nodes,
-						   cudaGraphEdgeData *edges, size_t *n)
-{
-	return RT(graph_after(node, (void **)nodes, plain_edges(edges, n)));
-}
-
-SIM_API cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
-				      cudaGraphEdgeData *edges, size_t *n)
-{
-	return RT(graph_edges(GRAPH(graph), (void **)from, (void **)to, plain_edges(edges, n)));
-}
+RT_PLAIN(cudaGraphNodeGetDependencies, graph_before(node, (void **)nodes, plain_edges(edges, n)),
+	 cudaGraphNode_t node, cudaGraphNode_t *nodes, cudaGraphEdgeData *edges, size_t *n)
+RT_PLAIN(cudaGraphNodeGetDependentNodes, graph_after(node, (void **)nodes, plain_edges(edges, n)),
+	 cudaGraphNode_t node, cudaGraphNode_t *nodes, cudaGraphEdgeData *edges, size_t *n)
+RT_PLAIN(cudaGraphGetEdges,
+	 graph_edges(GRAPH(graph), (void **)from, (void **)to, plain_edges(edges, n)),
+	 cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *edges,
+	 size_t *n)
 
 static int depend(void *graph, void *const *from, void *const *to, size_t n)
 {
@@ -159,13 +121,9 @@ SIM_API cudaError_t cudaGraphGetEdges_v2(cudaGraph_t graph, cudaGraphNode_t *fro
 	return RT(graph_edges(GRAPH(graph), (void **)from, (void **)to, n));
 }
 
-SIM_API cudaError_t cudaGraphAddDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t *from,
-						const cudaGraphNode_t *to,
-						const cudaGraphEdgeData *edges, size_t n)
-{
-	(void)edges;
-	return RT(depend(graph, (void *const *)from, (void *const *)to, n));
-}
+RT_PLAIN(cudaGraphAddDependencies_v2, depend(graph, (void *const *)from, (void *const *)to, n),
+	 cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+	 UNUSED const cudaGraphEdgeData *edges, size_t n)
 
 /* ---- nodes that programs add themselves ---- */
 
@@ -175,11 +133,9 @@ static int add(cudaGraph_t graph, const struct node_spec *spec, const cudaGraphN
 	return graph_add(GRAPH(graph), spec, (void *const *)deps, n, (void **)node);
 }
 
-SIM_API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
-					  const cudaGraphNode_t *deps, size_t n)
-{
-	return RT(add(graph, &(struct node_spec){ .type = NODE_EMPTY }, deps, n, node));
-}
+RT_PLAIN(cudaGraphAddEmptyNode,
+	 add(graph, &(struct node_spec){ .type = NODE_EMPTY }, deps, n, node),
+	 cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n)
 
 SIM_API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
 					   const cudaGraphNode_t *deps, size_t n,
@@ -205,8 +161,5 @@ SIM_API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t grap
 		      deps, n, node));
 }
 
-SIM_API cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int flags)
-{
-	(void)flags;
-	return RT(graph_draw(GRAPH(graph), path));
-}
+RT_PLAIN(cudaGraphDebugDotPrint, graph_draw(GRAPH(graph), path), cudaGraph_t graph,
+	 const char *path, UNUSED unsigned int flags)

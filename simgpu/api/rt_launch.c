@@ -13,7 +13,6 @@
 /* ---- modules: programs register them in their constructors ---- */
 
 void **__cudaRegisterFatBinary(void *binary);
-void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
 char __cudaInitModule(void **handle);
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
@@ -29,11 +28,6 @@ SIM_API void **__cudaRegisterFatBinary(void *binary)
 {
 	(void)binary;
 	return module_handle;
-}
-
-SIM_API void __cudaRegisterFatBinaryEnd(void **handle)
-{
-	(void)handle;
 }
 
 SIM_API void __cudaUnregisterFatBinary(void **handle)
@@ -111,17 +105,9 @@ static int find_variable(const void *symbol, uintptr_t *addr, size_t *size)
 	return result;
 }
 
-SIM_API cudaError_t cudaGetSymbolAddress(void **ptr, const void *symbol)
-{
-	RT_ENTER();
-	return RT(find_variable(symbol, (uintptr_t *)ptr, NULL));
-}
-
-SIM_API cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol)
-{
-	RT_ENTER();
-	return RT(find_variable(symbol, NULL, size));
-}
+RT_CALL(cudaGetSymbolAddress, find_variable(symbol, (uintptr_t *)ptr, NULL), void **ptr,
+	const void *symbol)
+RT_CALL(cudaGetSymbolSize, find_variable(symbol, NULL, size), size_t *size, const void *symbol)
 
 SIM_API cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t bytes,
 				       size_t offset, enum cudaMemcpyKind kind)
@@ -147,29 +133,10 @@ SIM_API cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t b
 	return RT(result ? result : sim_copy(dst, (void *)(addr + offset), bytes));
 }
 
-SIM_API cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t bytes,
-					    size_t offset, enum cudaMemcpyKind kind,
-					    cudaStream_t stream)
-{
-	(void)stream;
-	return cudaMemcpyToSymbol(symbol, src, bytes, offset, kind);
-}
-
-SIM_API cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t bytes,
-					      size_t offset, enum cudaMemcpyKind kind,
-					      cudaStream_t stream)
-{
-	(void)stream;
-	return cudaMemcpyFromSymbol(dst, symbol, bytes, offset, kind);
-}
-
 /* ---- launches ---- */
 
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void *stream);
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
-cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *fn);
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
-			       size_t shared, cudaStream_t stream);
 
 static __thread struct configuration {
 	dim3 grid, block;
@@ -243,12 +210,6 @@ SIM_API cudaError_t cudaLaunchKernel(const void *fn, dim3 grid, dim3 block, void
 	return RT(launch(fn, grid, block, args, shared, stream));
 }
 
-SIM_API cudaError_t cudaLaunchCooperativeKernel(const void *fn, dim3 grid, dim3 block, void **args,
-						size_t shared, cudaStream_t stream)
-{
-	return cudaLaunchKernel(fn, grid, block, args, shared, stream);
-}
-
 SIM_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *fn, void **args)
 {
 	if (!c)
@@ -256,26 +217,9 @@ SIM_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void 
 	return cudaLaunchKernel(fn, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream);
 }
 
-SIM_API cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *fn)
-{
-	*kernel = (cudaKernel_t)fn;
-	return cudaSuccess;
-}
-
-SIM_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
-				       size_t shared, cudaStream_t stream)
-{
-	return cudaLaunchKernel(kernel, grid, block, args, shared, stream);
-}
-
 SIM_API cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *fn)
 {
-	return __cudaGetKernel(kernel, fn);
-}
-
-SIM_API cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *fn)
-{
-	*function = (cudaFunction_t)fn;
+	*kernel = (cudaKernel_t)fn;
 	return cudaSuccess;
 }
 
@@ -307,20 +251,8 @@ SIM_API cudaError_t cudaFuncSetAttribute(const void *fn, enum cudaFuncAttribute 
 	return RT(SIM_OK);
 }
 
-SIM_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *fn,
-								  int threads, size_t shared)
-{
-	(void)fn;
-	RT_ENTER();
-	return RT(occupancy(blocks, threads, shared));
-}
-
-SIM_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-	int *blocks, const void *fn, int threads, size_t shared, unsigned int flags)
-{
-	(void)flags;
-	return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, fn, threads, shared);
-}
+RT_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, occupancy(blocks, threads, shared),
+	int *blocks, UNUSED const void *fn, int threads, size_t shared)
 
 SIM_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *fn,
 							      int blocks, int threads)

@@ -21,26 +21,11 @@ static int alloc(void **ptr, size_t bytes)
 	return result;
 }
 
-SIM_API cudaError_t cudaMalloc(void **ptr, size_t bytes)
-{
-	TRACED_RT(cudaMalloc_v3020, ptr, bytes);
-	RT_ENTER();
-	return RT(alloc(ptr, bytes));
-}
-
-SIM_API cudaError_t cudaFree(void *ptr)
-{
-	TRACED_RT(cudaFree_v3020, ptr);
-	RT_ENTER();
-	return RT(ptr ? (int)cuMemFree_v2((CUdeviceptr)ptr) : SIM_OK);
-}
-
-SIM_API cudaError_t cudaMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height)
-{
-	TRACED_RT(cudaMallocPitch_v3020, ptr, pitch, width, height);
-	RT_ENTER();
-	return RT(cuMemAllocPitch_v2((CUdeviceptr *)ptr, pitch, width, height, 4));
-}
+RT_TRACED(cudaMalloc, v3020, (ptr, bytes), alloc(ptr, bytes), void **ptr, size_t bytes)
+RT_TRACED(cudaFree, v3020, (ptr), ptr ? (int)cuMemFree_v2((CUdeviceptr)ptr) : SIM_OK, void *ptr)
+RT_TRACED(cudaMallocPitch, v3020, (ptr, pitch, width, height),
+	  cuMemAllocPitch_v2((CUdeviceptr *)ptr, pitch, width, height, 4), void **ptr,
+	  size_t *pitch, size_t width, size_t height)
 
 SIM_API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ptr, struct cudaExtent extent)
 {
@@ -79,52 +64,17 @@ SIM_API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 
 /* ---- host memory ---- */
 
-SIM_API cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned int flags)
-{
-	TRACED_RT(cudaHostAlloc_v3020, ptr, bytes, flags);
-	RT_ENTER();
-	return RT(cuMemHostAlloc(ptr, bytes, flags));
-}
-
-SIM_API cudaError_t cudaMallocHost(void **ptr, size_t bytes)
-{
-	TRACED_RT(cudaMallocHost_v3020, ptr, bytes);
-	RT_ENTER();
-	return RT(cuMemHostAlloc(ptr, bytes, 0));
-}
-
-SIM_API cudaError_t cudaFreeHost(void *ptr)
-{
-	TRACED_RT(cudaFreeHost_v3020, ptr);
-	RT_ENTER();
-	return RT(ptr ? (int)cuMemFreeHost(ptr) : SIM_OK);
-}
-
-SIM_API cudaError_t cudaHostRegister(void *ptr, size_t bytes, unsigned int flags)
-{
-	TRACED_RT(cudaHostRegister_v4000, ptr, bytes, flags);
-	RT_ENTER();
-	return RT(cuMemHostRegister_v2(ptr, bytes, flags));
-}
-
-SIM_API cudaError_t cudaHostUnregister(void *ptr)
-{
-	TRACED_RT(cudaHostUnregister_v4000, ptr);
-	RT_ENTER();
-	return RT(cuMemHostUnregister(ptr));
-}
-
-SIM_API cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
-{
-	RT_ENTER();
-	return RT(cuMemHostGetDevicePointer_v2((CUdeviceptr *)device, host, flags));
-}
-
-SIM_API cudaError_t cudaHostGetFlags(unsigned int *flags, void *host)
-{
-	RT_ENTER();
-	return RT(cuMemHostGetFlags(flags, host));
-}
+RT_TRACED(cudaHostAlloc, v3020, (ptr, bytes, flags), cuMemHostAlloc(ptr, bytes, flags), void **ptr,
+	  size_t bytes, unsigned int flags)
+RT_TRACED(cudaMallocHost, v3020, (ptr, bytes), cuMemHostAlloc(ptr, bytes, 0), void **ptr,
+	  size_t bytes)
+RT_TRACED(cudaFreeHost, v3020, (ptr), ptr ? (int)cuMemFreeHost(ptr) : SIM_OK, void *ptr)
+RT_TRACED(cudaHostRegister, v4000, (ptr, bytes, flags), cuMemHostRegister_v2(ptr, bytes, flags),
+	  void *ptr, size_t bytes, unsigned int flags)
+RT_TRACED(cudaHostUnregister, v4000, (ptr), cuMemHostUnregister(ptr), void *ptr)
+RT_CALL(cudaHostGetDevicePointer, cuMemHostGetDevicePointer_v2((CUdeviceptr *)device, host, flags),
+	void **device, void *host, unsigned int flags)
+RT_CALL(cudaHostGetFlags, cuMemHostGetFlags(flags, host), unsigned int *flags, void *host)
 
 /* ---- what is this address? ---- */
 
@@ -177,9 +127,6 @@ SIM_API cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t bytes, cudaMemPoo
 	return RT(stream_valid(stream));
 }
 
-SIM_API cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
-{
-	TRACED_RT(cudaFreeAsync_v11020, ptr, stream);
-	RT_ENTER();
-	return RT(ptr ? (int)cuMemFreeAsync((CUdeviceptr)ptr, stream) : stream_valid(stream));
-}
+RT_TRACED(cudaFreeAsync, v11020, (ptr, stream),
+	  ptr ? (int)cuMemFreeAsync((CUdeviceptr)ptr, stream) : stream_valid(stream), void *ptr,
+	  cudaStream_t stream)

@@ -4,81 +4,26 @@
  */
 #include "cudart.h"
 
-SIM_API cudaError_t cudaStreamCreate(cudaStream_t *stream)
-{
-	RT_ENTER();
-	return RT(stream_create((void **)stream, 0, 0));
-}
-
-SIM_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
-{
-	RT_ENTER();
-	return RT(stream_create((void **)stream, flags, 0));
-}
-
-SIM_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags,
-						 int priority)
-{
-	RT_ENTER();
-	return RT(stream_create((void **)stream, flags, priority));
-}
-
-SIM_API cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
-	RT_ENTER();
-	return RT(stream_destroy(stream));
-}
-
-SIM_API cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-	RT_ENTER();
-	return RT(stream_sync(stream));
-}
-
-SIM_API cudaError_t cudaStreamQuery(cudaStream_t stream)
-{
-	RT_ENTER();
-	return RT(stream_query(stream));
-}
-
-SIM_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
-{
-	(void)flags;
-	RT_ENTER();
-	return RT(stream_wait(stream, event));
-}
-
-SIM_API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
-{
-	RT_ENTER();
-	return RT(stream_device(stream, device));
-}
-
-SIM_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags)
-{
-	RT_ENTER();
-	return RT(stream_flags(stream, flags));
-}
-
-SIM_API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
-{
-	RT_ENTER();
-	return RT(stream_priority(stream, priority));
-}
-
-SIM_API cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id)
-{
-	RT_ENTER();
-	return RT(stream_id(stream, id));
-}
+RT_CALL(cudaStreamCreate, stream_create((void **)stream, 0, 0), cudaStream_t *stream)
+RT_CALL(cudaStreamCreateWithFlags, stream_create((void **)stream, flags, 0), cudaStream_t *stream,
+	unsigned int flags)
+RT_CALL(cudaStreamCreateWithPriority, stream_create((void **)stream, flags, priority),
+	cudaStream_t *stream, unsigned int flags, int priority)
+RT_CALL(cudaStreamDestroy, stream_destroy(stream), cudaStream_t stream)
+RT_CALL(cudaStreamSynchronize, stream_sync(stream), cudaStream_t stream)
+RT_CALL(cudaStreamQuery, stream_query(stream), cudaStream_t stream)
+RT_CALL(cudaStreamWaitEvent, stream_wait(stream, event), cudaStream_t stream, cudaEvent_t event,
+	UNUSED unsigned int flags)
+RT_CALL(cudaStreamGetDevice, stream_device(stream, device), cudaStream_t stream, int *device)
+RT_CALL(cudaStreamGetFlags, stream_flags(stream, flags), cudaStream_t stream, unsigned int *flags)
+RT_CALL(cudaStreamGetPriority, stream_priority(stream, priority), cudaStream_t stream,
+	int *priority)
+RT_CALL(cudaStreamGetId, stream_id(stream, id), cudaStream_t stream, unsigned long long *id)
 
 /* ---- recordings ---- */
 
-SIM_API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
-{
-	RT_ENTER();
-	return RT(capture_begin(stream, NULL, mode));
-}
+RT_CALL(cudaStreamBeginCapture, capture_begin(stream, NULL, mode), cudaStream_t stream,
+	enum cudaStreamCaptureMode mode)
 
 SIM_API cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
 						  const cudaGraphNode_t *deps,
@@ -93,11 +38,8 @@ SIM_API cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph
 	return RT(result || !n ? result : capture_depend(stream, (void *const *)deps, n, true));
 }
 
-SIM_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
-{
-	RT_ENTER();
-	return RT(capture_end(stream, (struct sim_graph **)graph));
-}
+RT_CALL(cudaStreamEndCapture, capture_end(stream, (struct sim_graph **)graph), cudaStream_t stream,
+	cudaGraph_t *graph)
 
 SIM_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
 {
@@ -146,20 +88,11 @@ cudaError_t cudaStreamGetCaptureInfo_v2(void *, int *, unsigned long long *, voi
 cudaError_t cudaStreamGetCaptureInfo_v3(void *, int *, unsigned long long *, void **, const void **,
 					const void **, size_t *);
 
-SIM_API cudaError_t cudaStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id,
-						void **graph, const void **deps, size_t *n)
-{
-	RT_ENTER();
-	return RT(info(stream, status, id, graph, deps, NULL, n));
-}
-
-SIM_API cudaError_t cudaStreamGetCaptureInfo_v3(void *stream, int *status, unsigned long long *id,
-						void **graph, const void **deps, const void **edges,
-						size_t *n)
-{
-	RT_ENTER();
-	return RT(info(stream, status, id, graph, deps, edges, n));
-}
+RT_CALL(cudaStreamGetCaptureInfo_v2, info(stream, status, id, graph, deps, NULL, n), void *stream,
+	int *status, unsigned long long *id, void **graph, const void **deps, size_t *n)
+RT_CALL(cudaStreamGetCaptureInfo_v3, info(stream, status, id, graph, deps, edges, n), void *stream,
+	int *status, unsigned long long *id, void **graph, const void **deps, const void **edges,
+	size_t *n)
 
 cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t, cudaGraphNode_t *,
 						   const cudaGraphEdgeData *, size_t, unsigned int);
@@ -181,91 +114,35 @@ SIM_API cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cud
 	return RT(depend(stream, nodes, n, flags));
 }
 
-SIM_API cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream,
-							   cudaGraphNode_t *nodes,
-							   const cudaGraphEdgeData *edges, size_t n,
-							   unsigned int flags)
-{
-	(void)edges;
-	RT_ENTER();
-	return RT(depend(stream, nodes, n, flags));
-}
-
-SIM_API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
-{
-	return RT(capture_thread_mode((int *)mode));
-}
+RT_CALL(cudaStreamUpdateCaptureDependencies_v2, depend(stream, nodes, n, flags),
+	cudaStream_t stream, cudaGraphNode_t *nodes, UNUSED const cudaGraphEdgeData *edges,
+	size_t n, unsigned int flags)
+RT_PLAIN(cudaThreadExchangeStreamCaptureMode, capture_thread_mode((int *)mode),
+	 enum cudaStreamCaptureMode *mode)
 
 /* ---- events ---- */
 
-SIM_API cudaError_t cudaEventCreate(cudaEvent_t *event)
-{
-	RT_ENTER();
-	return RT(event_create((void **)event, 0));
-}
-
-SIM_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
-{
-	RT_ENTER();
-	return RT(event_create((void **)event, flags));
-}
-
-SIM_API cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-	RT_ENTER();
-	return RT(event_destroy(event));
-}
-
-SIM_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
-	RT_ENTER();
-	return RT(event_record(event, stream));
-}
-
-SIM_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
-					     unsigned int flags)
-{
-	RT_ENTER();
-	return RT(flags & 1 ? event_record_external(event, stream) : event_record(event, stream));
-}
-
-SIM_API cudaError_t cudaEventQuery(cudaEvent_t event)
-{
-	RT_ENTER();
-	return RT(event_query(event));
-}
-
-SIM_API cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
-	RT_ENTER();
-	return RT(event_sync(event));
-}
-
-SIM_API cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
-{
-	RT_ENTER();
-	return RT(event_elapsed(ms, start, end));
-}
-
-SIM_API cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event)
-{
-	RT_ENTER();
-	return RT(event_share(event, handle));
-}
-
-SIM_API cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle)
-{
-	RT_ENTER();
-	return RT(event_open((void **)event, &handle));
-}
+RT_CALL(cudaEventCreate, event_create((void **)event, 0), cudaEvent_t *event)
+RT_CALL(cudaEventCreateWithFlags, event_create((void **)event, flags), cudaEvent_t *event,
+	unsigned int flags)
+RT_CALL(cudaEventDestroy, event_destroy(event), cudaEvent_t event)
+RT_CALL(cudaEventRecord, event_record(event, stream), cudaEvent_t event, cudaStream_t stream)
+RT_CALL(cudaEventRecordWithFlags,
+	flags & 1 ? event_record_external(event, stream) : event_record(event, stream),
+	cudaEvent_t event, cudaStream_t stream, unsigned int flags)
+RT_CALL(cudaEventQuery, event_query(event), cudaEvent_t event)
+RT_CALL(cudaEventSynchronize, event_sync(event), cudaEvent_t event)
+RT_CALL(cudaEventElapsedTime, event_elapsed(ms, start, end), float *ms, cudaEvent_t start,
+	cudaEvent_t end)
+RT_CALL(cudaIpcGetEventHandle, event_share(event, handle), cudaIpcEventHandle_t *handle,
+	cudaEvent_t event)
+RT_CALL(cudaIpcOpenEventHandle, event_open((void **)event, &handle), cudaEvent_t *event,
+	cudaIpcEventHandle_t handle)
 
 /* ---- host functions ---- */
 
-SIM_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *data)
-{
-	RT_ENTER();
-	return RT(launch_host(stream, fn, data));
-}
+RT_CALL(cudaLaunchHostFunc, launch_host(stream, fn, data), cudaStream_t stream, cudaHostFn_t fn,
+	void *data)
 
 SIM_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t fn, void *data,
 					  unsigned int flags)

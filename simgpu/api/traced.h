@@ -25,3 +25,33 @@
 	TRACED(TOOL_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_##name, name##_params, __VA_ARGS__)
 #define TRACED_DRV(name, ...) \
 	TRACED(TOOL_DRIVER, CUPTI_DRIVER_TRACE_CBID_##name, name##_params, __VA_ARGS__)
+
+/* The rows of cudart.h with the arguments that a subscriber gets, and the version in the name that
+ * CUPTI has for a function of the runtime. */
+#define RT_TRACED(name, version, given, result, ...)       \
+	SIM_API cudaError_t name(__VA_ARGS__)              \
+	{                                                  \
+		TRACED_RT(name##_##version, UNPACK given); \
+		RT_ENTER();                                \
+		return RT(result);                         \
+	}
+#define RT_TRACED_PLAIN(name, version, given, result, ...) \
+	SIM_API cudaError_t name(__VA_ARGS__)              \
+	{                                                  \
+		TRACED_RT(name##_##version, UNPACK given); \
+		return RT(result);                         \
+	}
+#define DRV_TRACED(name, given, result, ...)    \
+	SIM_API CUresult name(__VA_ARGS__)      \
+	{                                       \
+		TRACED_DRV(name, UNPACK given); \
+		DRV_ENTER();                    \
+		return DRV(result);             \
+	}
+#define DRV_TRACED_PLAIN(name, given, result, ...) \
+	SIM_API CUresult name(__VA_ARGS__)         \
+	{                                          \
+		TRACED_DRV(name, UNPACK given);    \
+		return DRV(result);                \
+	}
+#define UNPACK(...) __VA_ARGS__

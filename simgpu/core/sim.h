@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #define SIM_API __attribute__((visibility("default")))
+#define UNUSED	__attribute__((unused))
 
 #define SIM_MAX_DEVICES 16
 #define SIM_PAGE	((size_t)2 << 20) /* physical granularity */

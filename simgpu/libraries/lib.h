@@ -16,6 +16,43 @@
 	SIM_API type name(__VA_ARGS__); \
 	SIM_API type name(__VA_ARGS__)
 
+/* A function as one row: the type of its result, its name, its result, its arguments. */
+#define API_CALL(type, name, result, ...) \
+	API(type, name, __VA_ARGS__)      \
+	{                                 \
+		return result;            \
+	}
+
+/* An object of a library, with its codes for no place to write the handle to and for no memory. */
+#define API_OBJECT(make, unmake, kind, bytes, no_place, no_room)                         \
+	API_CALL(int, make, lib_create(out, kind, bytes, no_place, no_room), void **out) \
+	API(int, unmake, void *handle)                                                   \
+	{                                                                                \
+		sim_handle_free(sim_handle_check(handle, kind));                         \
+		return 0;                                                                \
+	}
+int lib_create(void **out, uint32_t kind, size_t bytes, int no_place, int no_room);
+
+/* Functions that set and get a field of an object, with the codes for another object and for no
+ * place to write the value to. */
+#define API_SETTING(set, get, kind, object, type, field, no_object, no_place) \
+	API(int, set, struct object *o, type value)                           \
+	{                                                                     \
+		if (!sim_handle_check(o, kind))                               \
+			return no_object;                                     \
+		o->field = value;                                             \
+		return 0;                                                     \
+	}                                                                     \
+	API(int, get, struct object *o, type *value)                          \
+	{                                                                     \
+		if (!sim_handle_check(o, kind))                               \
+			return no_object;                                     \
+		if (!value)                                                   \
+			return no_place;                                      \
+		*value = o->field;                                            \
+		return 0;                                                     \
+	}
+
 #define MIB ((size_t)1 << 20)
 
 /* A library's own device memory, allocated through the driver's public entry point because the real
@@ -37,6 +74,25 @@ size_t lib_type_bytes(int cuda_type); /* cudaDataType_t; 4 where unknown */
  * minor, patch. It is the version of the real library if the program has loaded one behind us, else
  * a common one. lib_versions.c */
 int lib_version(const char *library, int part);
+/* All three parts as one number: major * scale + minor * 100 + patch. */
+int lib_version_number(const char *library, int scale);
+/* Functions that write a part of a version, or all of it, and the code for wrong arguments. */
+#define API_PROPERTY(name, library, invalid)       \
+	API(int, name, int part, int *out)         \
+	{                                          \
+		if (!out || part < 0 || part > 2)  \
+			return invalid;            \
+		*out = lib_version(library, part); \
+		return 0;                          \
+	}
+#define API_VERSION(name, library, scale, invalid, ...)    \
+	API(int, name, __VA_ARGS__)                        \
+	{                                                  \
+		if (!out)                                  \
+			return invalid;                    \
+		*out = lib_version_number(library, scale); \
+		return 0;                                  \
+	}
 
 /* Handles that carry a stream, which is their first member. */
 #define LIB_BLAS   SIM_KIND('b', 'l', 'a', 's')

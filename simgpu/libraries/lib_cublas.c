@@ -71,24 +71,8 @@ API(int, cublasCreate_v2, struct blas **out)
 	return CUBLAS_OK;
 }
 
-/* cublasSetX and cublasGetX of a field. */
-#define SETTING(set, get, type, field)                 \
-	API(int, set, struct blas *b, type value)      \
-	{                                              \
-		if (!sim_handle_check(b, KIND))        \
-			return CUBLAS_NOT_INITIALIZED; \
-		b->field = value;                      \
-		return CUBLAS_OK;                      \
-	}                                              \
-	API(int, get, struct blas *b, type *value)     \
-	{                                              \
-		if (!sim_handle_check(b, KIND))        \
-			return CUBLAS_NOT_INITIALIZED; \
-		if (!value)                            \
-			return CUBLAS_INVALID;         \
-		*value = b->field;                     \
-		return CUBLAS_OK;                      \
-	}
+#define SETTING(set, get, type, field) \
+	API_SETTING(set, get, KIND, blas, type, field, CUBLAS_NOT_INITIALIZED, CUBLAS_INVALID)
 
 SETTING(cublasSetStream_v2, cublasGetStream_v2, void *, stream)
 SETTING(cublasSetPointerMode_v2, cublasGetPointerMode_v2, int, pointer_mode)
@@ -107,28 +91,9 @@ SETTING(cublasSetFixedPointEmulationMantissaBitOffset,
 SETTING(cublasSetFixedPointEmulationMantissaBitCountPointer,
 	cublasGetFixedPointEmulationMantissaBitCountPointer, void *, mantissa_pointer)
 
-API(int, cublasGetVersion_v2, struct blas *b, int *out)
-{
-	(void)b;
-	if (!out)
-		return CUBLAS_INVALID;
-	*out = lib_version("cublas", 0) * 10000 + lib_version("cublas", 1) * 100 +
-	       lib_version("cublas", 2);
-	return CUBLAS_OK;
-}
-
-API(int, cublasGetProperty, int part, int *out)
-{
-	if (!out || part < 0 || part > 2)
-		return CUBLAS_INVALID;
-	*out = lib_version("cublas", part);
-	return CUBLAS_OK;
-}
-
-API(size_t, cublasGetCudartVersion, void)
-{
-	return sim_cuda_version();
-}
+API_VERSION(cublasGetVersion_v2, "cublas", 10000, CUBLAS_INVALID, UNUSED struct blas *b, int *out)
+API_PROPERTY(cublasGetProperty, "cublas", CUBLAS_INVALID)
+API_CALL(size_t, cublasGetCudartVersion, sim_cuda_version(), void)
 
 API(int, cublasGetLoggerCallback, void **callback)
 {
@@ -164,22 +129,7 @@ static const char *status_string(int status, bool name)
 	return "unknown cuBLAS status";
 }
 
-API(const char *, cublasGetStatusName, int status)
-{
-	return status_string(status, true);
-}
-
-API(const char *, cublasGetStatusString, int status)
-{
-	return status_string(status, false);
-}
-
-API(const char *, cublasLtGetStatusName, int status)
-{
-	return status_string(status, true);
-}
-
-API(const char *, cublasLtGetStatusString, int status)
-{
-	return status_string(status, false);
-}
+API_CALL(const char *, cublasGetStatusName, status_string(status, true), int status)
+API_CALL(const char *, cublasGetStatusString, status_string(status, false), int status)
+API_CALL(const char *, cublasLtGetStatusName, status_string(status, true), int status)
+API_CALL(const char *, cublasLtGetStatusString, status_string(status, false), int status)

@@ -128,15 +128,8 @@ static int init(void *memory, size_t size)
 	return LT_OK;
 }
 
-API(int, cublasLtCreate, void **handle)
-{
-	return create(handle);
-}
-
-API(int, cublasLtDestroy, void *handle)
-{
-	return destroy(handle);
-}
+API_CALL(int, cublasLtCreate, create(handle), void **handle)
+API_CALL(int, cublasLtDestroy, destroy(handle), void *handle)
 
 /* Create, Destroy, Set, Get and Init of one sort of descriptor. */
 #define DESCRIPTOR(sort, created, create_args, init_args, unused)                                \
@@ -178,12 +171,8 @@ DESCRIPTOR(MatrixTransformDesc, create(out), ARGS(void **out, int scale),
 DESCRIPTOR(EmulationDesc, create(out), ARGS(void **out), ARGS(void *out, size_t size), )
 DESCRIPTOR(MatmulPreference, create(out), ARGS(void **out), ARGS(void *out, size_t size), )
 
-API(int, cublasLtGroupedMatrixLayoutCreate, void **out, int type, int groups, const void *rows,
-    const void *cols, const void *ld)
-{
-	(void)type, (void)groups, (void)rows, (void)cols, (void)ld;
-	return create(out);
-}
+API_CALL(int, cublasLtGroupedMatrixLayoutCreate, create(out), void **out, UNUSED int type,
+	 UNUSED int groups, UNUSED const void *rows, UNUSED const void *cols, UNUSED const void *ld)
 
 /* ---- algorithms ---- */
 
@@ -234,19 +223,12 @@ API(int, cublasLtMatmulAlgoInit, void *handle, int compute, int scale, int a, in
 	return LT_OK;
 }
 
-API(int, cublasLtMatmulAlgoCapGetAttribute, const struct algorithm *algorithm, int attribute,
-    void *value, size_t size, size_t *written)
-{
-	(void)algorithm;
-	return get(NULL, attribute, value, size, written);
-}
-
-API(int, cublasLtMatmulAlgoConfigGetAttribute, const struct algorithm *algorithm, int attribute,
-    void *value, size_t size, size_t *written)
-{
-	(void)algorithm;
-	return get(NULL, attribute, value, size, written);
-}
+API_CALL(int, cublasLtMatmulAlgoCapGetAttribute, get(NULL, attribute, value, size, written),
+	 UNUSED const struct algorithm *algorithm, int attribute, void *value, size_t size,
+	 size_t *written)
+API_CALL(int, cublasLtMatmulAlgoConfigGetAttribute, get(NULL, attribute, value, size, written),
+	 UNUSED const struct algorithm *algorithm, int attribute, void *value, size_t size,
+	 size_t *written)
 
 API(int, cublasLtMatmul, void *handle, void *operation, const void *alpha, const void *a,
     void *a_layout, const void *b, void *b_layout, const void *beta, const void *c, void *c_layout,
@@ -273,21 +255,6 @@ API(int, cublasLtHeuristicsCacheGetCapacity, size_t *capacity)
 	return LT_OK;
 }
 
-API(int, cublasLtGetProperty, int part, int *out)
-{
-	if (!out || part < 0 || part > 2)
-		return LT_INVALID;
-	*out = lib_version("cublas", part);
-	return LT_OK;
-}
-
-API(size_t, cublasLtGetVersion, void)
-{
-	return lib_version("cublas", 0) * 10000 + lib_version("cublas", 1) * 100 +
-	       lib_version("cublas", 2);
-}
-
-API(size_t, cublasLtGetCudartVersion, void)
-{
-	return sim_cuda_version();
-}
+API_PROPERTY(cublasLtGetProperty, "cublas", LT_INVALID)
+API_CALL(size_t, cublasLtGetVersion, lib_version_number("cublas", 10000), void)
+API_CALL(size_t, cublasLtGetCudartVersion, sim_cuda_version(), void)

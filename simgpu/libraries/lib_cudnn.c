@@ -11,65 +11,17 @@ struct dnn {
 	void *stream;
 };
 
-API(int, cudnnCreate, struct dnn **out)
-{
-	if (!out)
-		return CUDNN_NULL_POINTER;
-	*out = sim_handle(HANDLE, sizeof(**out));
-	return *out ? CUDNN_OK : CUDNN_NO_ROOM;
-}
-
-API(int, cudnnDestroy, void *handle)
-{
-	sim_handle_free(sim_handle_check(handle, HANDLE));
-	return CUDNN_OK;
-}
-
-API(int, cudnnSetStream, void *handle, void *stream)
-{
-	struct dnn *d = sim_handle_check(handle, HANDLE);
-
-	if (!d)
-		return CUDNN_BAD_PARAM;
-	d->stream = stream;
-	return CUDNN_OK;
-}
-
-API(int, cudnnGetStream, void *handle, void **stream)
-{
-	struct dnn *d = sim_handle_check(handle, HANDLE);
-
-	if (!d || !stream)
-		return CUDNN_BAD_PARAM;
-	*stream = d->stream;
-	return CUDNN_OK;
-}
+CUDNN_OBJECT(cudnnCreate, cudnnDestroy, HANDLE, sizeof(struct dnn))
+API_SETTING(cudnnSetStream, cudnnGetStream, HANDLE, dnn, void *, stream, CUDNN_BAD_PARAM,
+	    CUDNN_BAD_PARAM)
 
 /* ---- who we are ---- */
 
-API(size_t, cudnnGetVersion, void)
-{
-	return lib_version("cudnn", 0) * 10000 + lib_version("cudnn", 1) * 100 +
-	       lib_version("cudnn", 2);
-}
+API_CALL(size_t, cudnnGetVersion, lib_version_number("cudnn", 10000), void)
+API_CALL(size_t, cudnnGetMaxDeviceVersion, sim_card()->major * 100 + sim_card()->minor * 10, void)
+API_CALL(size_t, cudnnGetCudartVersion, sim_cuda_version(), void)
 
-API(size_t, cudnnGetMaxDeviceVersion, void)
-{
-	return sim_card()->major * 100 + sim_card()->minor * 10;
-}
-
-API(size_t, cudnnGetCudartVersion, void)
-{
-	return sim_cuda_version();
-}
-
-API(int, cudnnGetProperty, int part, int *out)
-{
-	if (!out || part < 0 || part > 2)
-		return CUDNN_BAD_PARAM;
-	*out = lib_version("cudnn", part);
-	return CUDNN_OK;
-}
+API_PROPERTY(cudnnGetProperty, "cudnn", CUDNN_BAD_PARAM)
 
 API(const char *, cudnnGetErrorString, int status)
 {
@@ -107,19 +59,8 @@ API(int, cudnnQueryRuntimeError, void *handle, int *status, int mode, void *tag)
 
 /* ---- descriptors that nothing is ever asked of ---- */
 
-#define PLAIN_DESCRIPTOR(sort)                               \
-	API(int, cudnnCreate##sort##Descriptor, void **out)  \
-	{                                                    \
-		if (!out)                                    \
-			return CUDNN_NULL_POINTER;           \
-		*out = sim_handle(PLAIN, 64);                \
-		return *out ? CUDNN_OK : CUDNN_NO_ROOM;      \
-	}                                                    \
-	API(int, cudnnDestroy##sort##Descriptor, void *d)    \
-	{                                                    \
-		sim_handle_free(sim_handle_check(d, PLAIN)); \
-		return CUDNN_OK;                             \
-	}
+#define PLAIN_DESCRIPTOR(sort) \
+	CUDNN_OBJECT(cudnnCreate##sort##Descriptor, cudnnDestroy##sort##Descriptor, PLAIN, 64)
 
 PLAIN_DESCRIPTOR(Activation)
 PLAIN_DESCRIPTOR(Attn)
@@ -142,26 +83,13 @@ struct dropout {
 	unsigned long long seed;
 };
 
-API(int, cudnnCreateDropoutDescriptor, void **out)
-{
-	if (!out)
-		return CUDNN_NULL_POINTER;
-	*out = sim_handle(DROPOUT, sizeof(struct dropout));
-	return *out ? CUDNN_OK : CUDNN_NO_ROOM;
-}
-
-API(int, cudnnDestroyDropoutDescriptor, void *d)
-{
-	sim_handle_free(sim_handle_check(d, DROPOUT));
-	return CUDNN_OK;
-}
+CUDNN_OBJECT(cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor, DROPOUT,
+	     sizeof(struct dropout))
 
 /* A random generator's state (48 bytes) for each thread that the card holds at once. */
-API(int, cudnnDropoutGetStatesSize, void *handle, size_t *bytes)
-{
-	(void)handle;
-	return cudnn_size(bytes, (size_t)48 * sim_card()->sms * sim_card()->threads_per_sm);
-}
+API_CALL(int, cudnnDropoutGetStatesSize,
+	 cudnn_size(bytes, (size_t)48 * sim_card()->sms * sim_card()->threads_per_sm),
+	 UNUSED void *handle, size_t *bytes)
 
 /* A bit an element. */
 API(int, cudnnDropoutGetReserveSpaceSize, void *x, size_t *bytes)
@@ -185,11 +113,9 @@ API(int, cudnnSetDropoutDescriptor, void *d, void *handle, float rate, void *sta
 	return CUDNN_OK;
 }
 
-API(int, cudnnRestoreDropoutDescriptor, void *d, void *handle, float rate, void *states,
-    size_t bytes, unsigned long long seed)
-{
-	return cudnnSetDropoutDescriptor(d, handle, rate, states, bytes, seed);
-}
+API_CALL(int, cudnnRestoreDropoutDescriptor,
+	 cudnnSetDropoutDescriptor(d, handle, rate, states, bytes, seed), void *d, void *handle,
+	 float rate, void *states, size_t bytes, unsigned long long seed)
 
 API(int, cudnnGetDropoutDescriptor, void *d, void *handle, float *rate, void **states,
     unsigned long long *seed)

@@ -14,6 +14,12 @@ enum {
 	CUDNN_NO_ROOM = 4003,
 };
 
+/* A descriptor that is made and given back; the second form only makes it. */
+#define CUDNN_OBJECT(make, unmake, kind, bytes) \
+	API_OBJECT(make, unmake, kind, bytes, CUDNN_NULL_POINTER, CUDNN_NO_ROOM)
+#define CUDNN_CREATE(out, kind, bytes) \
+	lib_create(out, kind, bytes, CUDNN_NULL_POINTER, CUDNN_NO_ROOM)
+
 #define CUDNN_DIMS 8
 
 /* A tensor's or a filter's shape; strides are 0 for a filter, whose format is kept instead. */

@@ -101,17 +101,13 @@ static int keep(struct cudnn_node *d, int name, int type, int64_t count, const v
 
 API(int, cudnnBackendCreateDescriptor, int type, void **out)
 {
-	struct cudnn_node *d;
+	int result = CUDNN_CREATE(out, CUDNN_NODE, sizeof(struct cudnn_node));
 
-	if (!out)
-		return CUDNN_NULL_POINTER;
-	d = sim_handle(CUDNN_NODE, sizeof(*d));
-	if (!d)
-		return CUDNN_NO_ROOM;
-	d->type = type;
-	d->references = 1;
-	*out = d;
-	return CUDNN_OK;
+	if (!result) {
+		check(*out)->type = type;
+		check(*out)->references = 1;
+	}
+	return result;
 }
 
 API(int, cudnnBackendDestroyDescriptor, void *handle)
@@ -120,10 +116,7 @@ API(int, cudnnBackendDestroyDescriptor, void *handle)
 	return CUDNN_OK;
 }
 
-API(int, cudnnBackendFinalize, void *handle)
-{
-	return check(handle) ? CUDNN_OK : CUDNN_BAD_PARAM;
-}
+API_CALL(int, cudnnBackendFinalize, check(handle) ? CUDNN_OK : CUDNN_BAD_PARAM, void *handle)
 
 API(int, cudnnBackendSetAttribute, void *handle, int name, int type, int64_t count,
     const void *values)

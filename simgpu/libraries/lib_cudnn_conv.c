@@ -29,16 +29,11 @@ static struct convolution *check(void *handle)
 
 API(int, cudnnCreateConvolutionDescriptor, void **out)
 {
-	struct convolution *c;
+	int result = CUDNN_CREATE(out, CONVOLUTION, sizeof(struct convolution));
 
-	if (!out)
-		return CUDNN_NULL_POINTER;
-	c = sim_handle(CONVOLUTION, sizeof(*c));
-	if (!c)
-		return CUDNN_NO_ROOM;
-	c->groups = 1;
-	*out = c;
-	return CUDNN_OK;
+	if (!result)
+		check(*out)->groups = 1;
+	return result;
 }
 
 API(int, cudnnDestroyConvolutionDescriptor, void *d)
@@ -72,25 +67,9 @@ API(int, cudnnSetConvolution2dDescriptor, void *d, int pad_h, int pad_w, int str
 	return cudnnSetConvolutionNdDescriptor(d, 2, pads, strides, dilations, mode, compute);
 }
 
-#define SETTING(what, field)                                     \
-	API(int, cudnnSetConvolution##what, void *d, int value)  \
-	{                                                        \
-		struct convolution *c = check(d);                \
-                                                                 \
-		if (!c)                                          \
-			return CUDNN_BAD_PARAM;                  \
-		c->field = value;                                \
-		return CUDNN_OK;                                 \
-	}                                                        \
-	API(int, cudnnGetConvolution##what, void *d, int *value) \
-	{                                                        \
-		struct convolution *c = check(d);                \
-                                                                 \
-		if (!c || !value)                                \
-			return CUDNN_BAD_PARAM;                  \
-		*value = c->field;                               \
-		return CUDNN_OK;                                 \
-	}
+#define SETTING(what, field)                                                           \
+	API_SETTING(cudnnSetConvolution##what, cudnnGetConvolution##what, CONVOLUTION, \
+		    convolution, int, field, CUDNN_BAD_PARAM, CUDNN_BAD_PARAM)
 
 SETTING(MathType, math)
 SETTING(GroupCount, groups)
@@ -170,23 +149,12 @@ DIRECTION(Forward, CONVOLUTION_FORWARD, x, w, y)
 DIRECTION(BackwardData, CONVOLUTION_DATA, w, y, x)
 DIRECTION(BackwardFilter, CONVOLUTION_FILTER, x, y, w)
 
-API(int, cudnnGetConvolutionForwardWorkspaceSize, void *handle, void *x, void *w, void *conv,
-    void *y, int algorithm, size_t *bytes)
-{
-	(void)handle, (void)conv, (void)algorithm;
-	return workspace(CONVOLUTION_FORWARD, x, w, y, bytes);
-}
-
-API(int, cudnnGetConvolutionBackwardDataWorkspaceSize, void *handle, void *w, void *dy, void *conv,
-    void *dx, int algorithm, size_t *bytes)
-{
-	(void)handle, (void)conv, (void)algorithm;
-	return workspace(CONVOLUTION_DATA, dx, w, dy, bytes);
-}
-
-API(int, cudnnGetConvolutionBackwardFilterWorkspaceSize, void *handle, void *x, void *dy,
-    void *conv, void *dw, int algorithm, size_t *bytes)
-{
-	(void)handle, (void)conv, (void)algorithm;
-	return workspace(CONVOLUTION_FILTER, x, dw, dy, bytes);
-}
+API_CALL(int, cudnnGetConvolutionForwardWorkspaceSize,
+	 workspace(CONVOLUTION_FORWARD, x, w, y, bytes), UNUSED void *handle, void *x, void *w,
+	 UNUSED void *conv, void *y, UNUSED int algorithm, size_t *bytes)
+API_CALL(int, cudnnGetConvolutionBackwardDataWorkspaceSize,
+	 workspace(CONVOLUTION_DATA, dx, w, dy, bytes), UNUSED void *handle, void *w, void *dy,
+	 UNUSED void *conv, void *dx, UNUSED int algorithm, size_t *bytes)
+API_CALL(int, cudnnGetConvolutionBackwardFilterWorkspaceSize,
+	 workspace(CONVOLUTION_FILTER, x, dw, dy, bytes), UNUSED void *handle, void *x, void *dy,
+	 UNUSED void *conv, void *dw, UNUSED int algorithm, size_t *bytes)

@@ -19,6 +19,12 @@ static int norm_workspace(int mode, void *x, size_t *bytes)
 									 s->strides[1] == 1));
 }
 
+/* The newer interface has the algorithm apart from the mode. */
+static int v8_mode(int mode, int algorithm)
+{
+	return mode && algorithm ? MODE_PERSISTENT : 0;
+}
+
 /* The mask of an activation: a bit an element. */
 static int norm_reserve(int ops, void *x, size_t *bytes)
 {
@@ -31,52 +37,28 @@ static int norm_reserve(int ops, void *x, size_t *bytes)
 	return cudnn_size(bytes, cudnn_shape_bytes(s) / cudnn_type_bytes(s->type) / 8);
 }
 
-API(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void *handle, int mode, int ops,
-    void *x, void *z, void *y, void *scale, void *activation, size_t *bytes)
-{
-	(void)handle, (void)ops, (void)z, (void)y, (void)scale, (void)activation;
-	return norm_workspace(mode, x, bytes);
-}
-
-API(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, void *handle, int mode, int ops,
-    void *x, void *y, void *dy, void *dz, void *dx, void *scale, void *activation, size_t *bytes)
-{
-	(void)handle, (void)ops, (void)y, (void)dy, (void)dz, (void)dx, (void)scale,
-		(void)activation;
-	return norm_workspace(mode, x, bytes);
-}
-
-API(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void *handle, int mode, int ops,
-    void *activation, void *x, size_t *bytes)
-{
-	(void)handle, (void)mode, (void)activation;
-	return norm_reserve(ops, x, bytes);
-}
-
-API(int, cudnnGetNormalizationForwardTrainingWorkspaceSize, void *handle, int mode, int ops,
-    int algorithm, void *x, void *z, void *y, void *scale, void *activation, void *mean,
-    size_t *bytes, int groups)
-{
-	(void)handle, (void)ops, (void)z, (void)y, (void)scale, (void)activation, (void)mean,
-		(void)groups;
-	return norm_workspace(mode && algorithm ? MODE_PERSISTENT : 0, x, bytes);
-}
-
-API(int, cudnnGetNormalizationBackwardWorkspaceSize, void *handle, int mode, int ops, int algorithm,
-    void *x, void *y, void *dy, void *dz, void *dx, void *scale, void *activation, void *mean,
-    size_t *bytes, int groups)
-{
-	(void)handle, (void)ops, (void)y, (void)dy, (void)dz, (void)dx, (void)scale,
-		(void)activation, (void)mean, (void)groups;
-	return norm_workspace(mode && algorithm ? MODE_PERSISTENT : 0, x, bytes);
-}
-
-API(int, cudnnGetNormalizationTrainingReserveSpaceSize, void *handle, int mode, int ops,
-    int algorithm, void *activation, void *x, size_t *bytes, int groups)
-{
-	(void)handle, (void)mode, (void)algorithm, (void)activation, (void)groups;
-	return norm_reserve(ops, x, bytes);
-}
+API_CALL(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
+	 norm_workspace(mode, x, bytes), UNUSED void *handle, int mode, UNUSED int ops, void *x,
+	 UNUSED void *z, UNUSED void *y, UNUSED void *scale, UNUSED void *activation, size_t *bytes)
+API_CALL(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, norm_workspace(mode, x, bytes),
+	 UNUSED void *handle, int mode, UNUSED int ops, void *x, UNUSED void *y, UNUSED void *dy,
+	 UNUSED void *dz, UNUSED void *dx, UNUSED void *scale, UNUSED void *activation,
+	 size_t *bytes)
+API_CALL(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, norm_reserve(ops, x, bytes),
+	 UNUSED void *handle, UNUSED int mode, int ops, UNUSED void *activation, void *x,
+	 size_t *bytes)
+API_CALL(int, cudnnGetNormalizationForwardTrainingWorkspaceSize,
+	 norm_workspace(v8_mode(mode, algorithm), x, bytes), UNUSED void *handle, int mode,
+	 UNUSED int ops, int algorithm, void *x, UNUSED void *z, UNUSED void *y, UNUSED void *scale,
+	 UNUSED void *activation, UNUSED void *mean, size_t *bytes, UNUSED int groups)
+API_CALL(int, cudnnGetNormalizationBackwardWorkspaceSize,
+	 norm_workspace(v8_mode(mode, algorithm), x, bytes), UNUSED void *handle, int mode,
+	 UNUSED int ops, int algorithm, void *x, UNUSED void *y, UNUSED void *dy, UNUSED void *dz,
+	 UNUSED void *dx, UNUSED void *scale, UNUSED void *activation, UNUSED void *mean,
+	 size_t *bytes, UNUSED int groups)
+API_CALL(int, cudnnGetNormalizationTrainingReserveSpaceSize, norm_reserve(ops, x, bytes),
+	 UNUSED void *handle, UNUSED int mode, int ops, UNUSED int algorithm,
+	 UNUSED void *activation, void *x, size_t *bytes, UNUSED int groups)
 
 /* Two tables as large as the probabilities: forward and backward sums. */
 static int ctc_workspace(void *probabilities, size_t *bytes)
@@ -86,18 +68,10 @@ static int ctc_workspace(void *probabilities, size_t *bytes)
 	return s ? cudnn_size(bytes, 2 * cudnn_shape_bytes(s)) : CUDNN_BAD_PARAM;
 }
 
-API(int, cudnnGetCTCLossWorkspaceSize, void *handle, void *probabilities, void *gradients,
-    const int *labels, const int *label_lengths, const int *input_lengths, int algorithm, void *ctc,
-    size_t *bytes)
-{
-	(void)handle, (void)gradients, (void)labels, (void)label_lengths, (void)input_lengths,
-		(void)algorithm, (void)ctc;
-	return ctc_workspace(probabilities, bytes);
-}
-
-API(int, cudnnGetCTCLossWorkspaceSize_v8, void *handle, int algorithm, void *ctc,
-    void *probabilities, void *gradients, size_t *bytes)
-{
-	(void)handle, (void)algorithm, (void)ctc, (void)gradients;
-	return ctc_workspace(probabilities, bytes);
-}
+API_CALL(int, cudnnGetCTCLossWorkspaceSize, ctc_workspace(probabilities, bytes),
+	 UNUSED void *handle, void *probabilities, UNUSED void *gradients, UNUSED const int *labels,
+	 UNUSED const int *label_lengths, UNUSED const int *input_lengths, UNUSED int algorithm,
+	 UNUSED void *ctc, size_t *bytes)
+API_CALL(int, cudnnGetCTCLossWorkspaceSize_v8, ctc_workspace(probabilities, bytes),
+	 UNUSED void *handle, UNUSED int algorithm, UNUSED void *ctc, void *probabilities,
+	 UNUSED void *gradients, size_t *bytes)

@@ -32,20 +32,7 @@ static struct rnn *check(void *handle)
 	return sim_handle_check(handle, RNN);
 }
 
-API(int, cudnnCreateRNNDescriptor, void **out)
-{
-	if (!out)
-		return CUDNN_NULL_POINTER;
-	*out = sim_handle(RNN, sizeof(struct rnn));
-	return *out ? CUDNN_OK : CUDNN_NO_ROOM;
-}
-
-API(int, cudnnDestroyRNNDescriptor, void *d)
-{
-	sim_handle_free(check(d));
-	return CUDNN_OK;
-}
-
+CUDNN_OBJECT(cudnnCreateRNNDescriptor, cudnnDestroyRNNDescriptor, RNN, sizeof(struct rnn))
 API(int, cudnnSetRNNDescriptor_v8, void *d, int algorithm, int mode, int bias, int bidirectional,
     int input_mode, int type, int precision, int math, int input, int hidden, int projection,
     int layers, void *dropout, unsigned int flags)
@@ -59,19 +46,8 @@ API(int, cudnnSetRNNDescriptor_v8, void *d, int algorithm, int mode, int bias, i
 	return CUDNN_OK;
 }
 
-API(int, cudnnCreateRNNDataDescriptor, void **out)
-{
-	if (!out)
-		return CUDNN_NULL_POINTER;
-	*out = sim_handle(RNN_DATA, sizeof(struct rnn_data));
-	return *out ? CUDNN_OK : CUDNN_NO_ROOM;
-}
-
-API(int, cudnnDestroyRNNDataDescriptor, void *d)
-{
-	sim_handle_free(sim_handle_check(d, RNN_DATA));
-	return CUDNN_OK;
-}
+CUDNN_OBJECT(cudnnCreateRNNDataDescriptor, cudnnDestroyRNNDataDescriptor, RNN_DATA,
+	     sizeof(struct rnn_data))
 
 API(int, cudnnSetRNNDataDescriptor, void *d, int type, int layout, int steps, int batch, int width,
     const int *lengths, void *fill)

@@ -61,14 +61,6 @@ size_t cudnn_shape_bytes(const struct cudnn_shape *s)
 	return (last + 1) * cudnn_type_bytes(s->type);
 }
 
-static int create(void **out, uint32_t kind)
-{
-	if (!out)
-		return CUDNN_NULL_POINTER;
-	*out = sim_handle(kind, sizeof(struct cudnn_shape));
-	return *out ? CUDNN_OK : CUDNN_NO_ROOM;
-}
-
 static int get(const struct cudnn_shape *s, int wanted, int *type, int *rank, int *dims,
 	       int *strides)
 {
@@ -89,23 +81,12 @@ static int get(const struct cudnn_shape *s, int wanted, int *type, int *rank, in
 
 /* ---- tensors ---- */
 
-API(int, cudnnCreateTensorDescriptor, void **out)
-{
-	return create(out, CUDNN_TENSOR);
-}
+CUDNN_OBJECT(cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor, CUDNN_TENSOR,
+	     sizeof(struct cudnn_shape))
 
-API(int, cudnnDestroyTensorDescriptor, void *d)
-{
-	sim_handle_free(cudnn_tensor(d));
-	return CUDNN_OK;
-}
-
-API(int, cudnnSetTensorNdDescriptor, void *d, int type, int rank, const int *dims,
-    const int *strides)
-{
-	return strides ? cudnn_set_shape(cudnn_tensor(d), type, rank, dims, strides)
-		       : CUDNN_BAD_PARAM;
-}
+API_CALL(int, cudnnSetTensorNdDescriptor,
+	 strides ? cudnn_set_shape(cudnn_tensor(d), type, rank, dims, strides) : CUDNN_BAD_PARAM,
+	 void *d, int type, int rank, const int *dims, const int *strides)
 
 API(int, cudnnSetTensorNdDescriptorEx, void *d, int format, int type, int rank, const int *dims)
 {
@@ -132,11 +113,8 @@ API(int, cudnnSetTensor4dDescriptorEx, void *d, int type, int n, int c, int h, i
 	return cudnn_set_shape(cudnn_tensor(d), type, 4, dims, strides);
 }
 
-API(int, cudnnGetTensorNdDescriptor, void *d, int wanted, int *type, int *rank, int *dims,
-    int *strides)
-{
-	return get(cudnn_tensor(d), wanted, type, rank, dims, strides);
-}
+API_CALL(int, cudnnGetTensorNdDescriptor, get(cudnn_tensor(d), wanted, type, rank, dims, strides),
+	 void *d, int wanted, int *type, int *rank, int *dims, int *strides)
 
 API(int, cudnnGetTensor4dDescriptor, void *d, int *type, int *n, int *c, int *h, int *w, int *ns,
     int *cs, int *hs, int *ws)
@@ -176,16 +154,8 @@ API(int, cudnnDeriveBNTensorDescriptor, void *derived, void *x, int mode)
 
 /* ---- filters ---- */
 
-API(int, cudnnCreateFilterDescriptor, void **out)
-{
-	return create(out, CUDNN_FILTER);
-}
-
-API(int, cudnnDestroyFilterDescriptor, void *d)
-{
-	sim_handle_free(cudnn_filter(d));
-	return CUDNN_OK;
-}
+CUDNN_OBJECT(cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor, CUDNN_FILTER,
+	     sizeof(struct cudnn_shape))
 
 API(int, cudnnSetFilterNdDescriptor, void *d, int type, int format, int rank, const int *dims)
 {

@@ -14,7 +14,6 @@ enum { FFT_OK = 0, FFT_INVALID_PLAN = 1, FFT_ALLOC_FAILED = 2, FFT_INVALID = 4, 
 #define LARGEST_PRIME	  127
 #define LARGEST_IN_SHARED 4096
 #define NO_SIZE		  ((size_t)-1)
-#define UNUSED		  __attribute__((unused))
 
 struct plan {
 	bool used, by_caller;
@@ -236,11 +235,8 @@ SHAPE(3d, 3, 1, LENGTHS(x, y, z), int x, int y, int z, int type)
 	UNUSED T *in, UNUSED T in_step, UNUSED T in_next, UNUSED T *to, UNUSED T to_step, \
 		UNUSED T to_next
 
-API(int, cufftMakePlanMany, int handle, int rank, int *n, LAYOUT(int), int type, int batch,
-    size_t *out)
-{
-	return make(handle, work_int(rank, n, batch, type), out);
-}
+API_CALL(int, cufftMakePlanMany, make(handle, work_int(rank, n, batch, type), out), int handle,
+	 int rank, int *n, LAYOUT(int), int type, int batch, size_t *out)
 
 API(int, cufftPlanMany, int *plan, int rank, int *n, LAYOUT(int), int type, int batch)
 {
@@ -249,59 +245,27 @@ API(int, cufftPlanMany, int *plan, int rank, int *n, LAYOUT(int), int type, int 
 	return result ? result : make(*plan, work_int(rank, n, batch, type), NULL);
 }
 
-API(int, cufftGetSizeMany, UNUSED int handle, int rank, int *n, LAYOUT(int), int type, int batch,
-    size_t *out)
-{
-	return estimate(out, work_int(rank, n, batch, type));
-}
-
-API(int, cufftEstimateMany, int rank, int *n, LAYOUT(int), int type, int batch, size_t *out)
-{
-	return estimate(out, work_int(rank, n, batch, type));
-}
-
-API(int, cufftMakePlanMany64, int handle, int rank, long long *n, LAYOUT(long long), int type,
-    long long batch, size_t *out)
-{
-	return make(handle, work(rank, n, batch, complex_of(type)), out);
-}
-
-API(int, cufftGetSizeMany64, UNUSED int handle, int rank, long long *n, LAYOUT(long long), int type,
-    long long batch, size_t *out)
-{
-	return estimate(out, work(rank, n, batch, complex_of(type)));
-}
+API_CALL(int, cufftGetSizeMany, estimate(out, work_int(rank, n, batch, type)), UNUSED int handle,
+	 int rank, int *n, LAYOUT(int), int type, int batch, size_t *out)
+API_CALL(int, cufftEstimateMany, estimate(out, work_int(rank, n, batch, type)), int rank, int *n,
+	 LAYOUT(int), int type, int batch, size_t *out)
+API_CALL(int, cufftMakePlanMany64, make(handle, work(rank, n, batch, complex_of(type)), out),
+	 int handle, int rank, long long *n, LAYOUT(long long), int type, long long batch,
+	 size_t *out)
+API_CALL(int, cufftGetSizeMany64, estimate(out, work(rank, n, batch, complex_of(type))),
+	 UNUSED int handle, int rank, long long *n, LAYOUT(long long), int type, long long batch,
+	 size_t *out)
 
 #define XT_LAYOUT                                                                   \
 	UNUSED long long *in, UNUSED long long in_step, UNUSED long long in_next,   \
 		UNUSED int in_type, UNUSED long long *to, UNUSED long long to_step, \
 		UNUSED long long to_next, UNUSED int to_type
 
-API(int, cufftXtMakePlanMany, int handle, int rank, long long *n, XT_LAYOUT, long long batch,
-    size_t *out, int type)
-{
-	return make(handle, work(rank, n, batch, lib_type_bytes(type)), out);
-}
+API_CALL(int, cufftXtMakePlanMany, make(handle, work(rank, n, batch, lib_type_bytes(type)), out),
+	 int handle, int rank, long long *n, XT_LAYOUT, long long batch, size_t *out, int type)
+API_CALL(int, cufftXtGetSizeMany, estimate(out, work(rank, n, batch, lib_type_bytes(type))),
+	 UNUSED int handle, int rank, long long *n, XT_LAYOUT, long long batch, size_t *out,
+	 int type)
 
-API(int, cufftXtGetSizeMany, UNUSED int handle, int rank, long long *n, XT_LAYOUT, long long batch,
-    size_t *out, int type)
-{
-	return estimate(out, work(rank, n, batch, lib_type_bytes(type)));
-}
-
-API(int, cufftGetProperty, int part, int *out)
-{
-	if (!out || part < 0 || part > 2)
-		return FFT_INVALID;
-	*out = lib_version("cufft", part);
-	return FFT_OK;
-}
-
-API(int, cufftGetVersion, int *out)
-{
-	if (!out)
-		return FFT_INVALID;
-	*out = lib_version("cufft", 0) * 1000 + lib_version("cufft", 1) * 100 +
-	       lib_version("cufft", 2);
-	return FFT_OK;
-}
+API_PROPERTY(cufftGetProperty, "cufft", FFT_INVALID)
+API_VERSION(cufftGetVersion, "cufft", 1000, FFT_INVALID, int *out)

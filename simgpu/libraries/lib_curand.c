@@ -32,17 +32,9 @@ static int create(struct generator **out, bool on_device)
 	return RAND_OK;
 }
 
-API(int, curandCreateGenerator, struct generator **out, int type)
-{
-	(void)type;
-	return create(out, true);
-}
-
-API(int, curandCreateGeneratorHost, struct generator **out, int type)
-{
-	(void)type;
-	return create(out, false);
-}
+API_CALL(int, curandCreateGenerator, create(out, true), struct generator **out, UNUSED int type)
+API_CALL(int, curandCreateGeneratorHost, create(out, false), struct generator **out,
+	 UNUSED int type)
 
 API(int, curandDestroyGenerator, struct generator *g)
 {
@@ -53,19 +45,5 @@ API(int, curandDestroyGenerator, struct generator *g)
 	return RAND_OK;
 }
 
-API(int, curandGetProperty, int part, int *out)
-{
-	if (!out || part < 0 || part > 2)
-		return RAND_RANGE;
-	*out = lib_version("curand", part);
-	return RAND_OK;
-}
-
-API(int, curandGetVersion, int *out)
-{
-	if (!out)
-		return RAND_RANGE;
-	*out = lib_version("curand", 0) * 1000 + lib_version("curand", 1) * 100 +
-	       lib_version("curand", 2);
-	return RAND_OK;
-}
+API_PROPERTY(curandGetProperty, "curand", RAND_RANGE)
+API_VERSION(curandGetVersion, "curand", 1000, RAND_RANGE, int *out)

@@ -20,29 +20,8 @@ struct solver {
 	void *blas, *own; /* of a handle for dense matrices */
 };
 
-static int create(void **out)
-{
-	if (!out)
-		return SOLVER_INVALID;
-	*out = sim_handle(KIND, sizeof(struct solver));
-	return *out ? SOLVER_OK : SOLVER_ALLOC_FAILED;
-}
-
-static int destroy(void *handle)
-{
-	sim_handle_free(sim_handle_check(handle, KIND));
-	return SOLVER_OK;
-}
-
-#define OBJECT(make, unmake)            \
-	API(int, make, void **out)      \
-	{                               \
-		return create(out);     \
-	}                               \
-	API(int, unmake, void *handle)  \
-	{                               \
-		return destroy(handle); \
-	}
+#define OBJECT(make, unmake) \
+	API_OBJECT(make, unmake, KIND, sizeof(struct solver), SOLVER_INVALID, SOLVER_ALLOC_FAILED)
 
 /* A handle for dense matrices has a handle of cuBLAS and a block as large as cuBLAS's documented
  * workspace, on an H100. */
@@ -53,12 +32,14 @@ API(int, cusolverDnDestroy, struct solver *s)
 	lib_free(s->own);
 	if (s->blas)
 		cublasDestroy_v2(s->blas);
-	return destroy(s);
+	sim_handle_free(s);
+	return SOLVER_OK;
 }
 
 API(int, cusolverDnCreate, void **out)
 {
-	int result = create(out);
+	int result =
+		lib_create(out, KIND, sizeof(struct solver), SOLVER_INVALID, SOLVER_ALLOC_FAILED);
 	struct solver *s = result ? NULL : *out;
 
 	if (!s)
@@ -77,25 +58,8 @@ OBJECT(cusolverDnCreateGesvdjInfo, cusolverDnDestroyGesvdjInfo)
 OBJECT(cusolverDnIRSParamsCreate, cusolverDnIRSParamsDestroy)
 OBJECT(cusolverDnIRSInfosCreate, cusolverDnIRSInfosDestroy)
 
-#define SETTING(set, get, type, field)                             \
-	API(int, set, void *handle, type value)                    \
-	{                                                          \
-		struct solver *s = sim_handle_check(handle, KIND); \
-                                                                   \
-		if (!s)                                            \
-			return SOLVER_INVALID;                     \
-		s->field = value;                                  \
-		return SOLVER_OK;                                  \
-	}                                                          \
-	API(int, get, void *handle, type *value)                   \
-	{                                                          \
-		struct solver *s = sim_handle_check(handle, KIND); \
-                                                                   \
-		if (!s || !value)                                  \
-			return SOLVER_INVALID;                     \
-		*value = s->field;                                 \
-		return SOLVER_OK;                                  \
-	}
+#define SETTING(set, get, type, field) \
+	API_SETTING(set, get, KIND, solver, type, field, SOLVER_INVALID, SOLVER_INVALID)
 
 SETTING(cusolverDnSetStream, cusolverDnGetStream, void *, stream)
 SETTING(cusolverSpSetStream, cusolverSpGetStream, void *, stream)
@@ -103,22 +67,8 @@ SETTING(cusolverDnSetDeterministicMode, cusolverDnGetDeterministicMode, int, det
 SETTING(cusolverDnSetMathMode, cusolverDnGetMathMode, int, math)
 SETTING(cusolverDnSetEmulationStrategy, cusolverDnGetEmulationStrategy, int, emulation)
 
-API(int, cusolverGetVersion, int *out)
-{
-	if (!out)
-		return SOLVER_INVALID;
-	*out = lib_version("cusolver", 0) * 1000 + lib_version("cusolver", 1) * 100 +
-	       lib_version("cusolver", 2);
-	return SOLVER_OK;
-}
-
-API(int, cusolverGetProperty, int part, int *out)
-{
-	if (!out || part < 0 || part > 2)
-		return SOLVER_INVALID;
-	*out = lib_version("cusolver", part);
-	return SOLVER_OK;
-}
+API_VERSION(cusolverGetVersion, "cusolver", 1000, SOLVER_INVALID, int *out)
+API_PROPERTY(cusolverGetProperty, "cusolver", SOLVER_INVALID)
 
 /* ---- workspaces, in elements ---- */
 
@@ -161,7 +111,6 @@ static int tell_bytes(size_t *device, size_t *host, int type, int64_t elements)
 	return SOLVER_OK;
 }
 
-#define UNUSED __attribute__((unused))
 #define SIZE(name, elements, ...)                                                 \
 	API(int, cusolverDn##name##_bufferSize, UNUSED void *handle, __VA_ARGS__) \
 	{                                                                         \
@@ -265,17 +214,10 @@ XSIZE(Xlarft, type, panel(n, k), PARAMS, UNUSED int direct, UNUSED int stored, i
 
 /* ---- what an iterative solver reports ---- */
 
-API(int, cusolverDnXsyevjGetSweeps, void *handle, void *info, int *sweeps)
-{
-	(void)handle, (void)info;
-	return tell(sweeps, 1);
-}
-
-API(int, cusolverDnXgesvdjGetSweeps, void *handle, void *info, int *sweeps)
-{
-	(void)handle, (void)info;
-	return tell(sweeps, 1);
-}
+API_CALL(int, cusolverDnXsyevjGetSweeps, tell(sweeps, 1), UNUSED void *handle, UNUSED void *info,
+	 int *sweeps)
+API_CALL(int, cusolverDnXgesvdjGetSweeps, tell(sweeps, 1), UNUSED void *handle, UNUSED void *info,
+	 int *sweeps)
 
 static int tell_residual(double *residual)
 {
@@ -285,14 +227,7 @@ static int tell_residual(double *residual)
 	return SOLVER_OK;
 }
 
-API(int, cusolverDnXsyevjGetResidual, void *handle, void *info, double *residual)
-{
-	(void)handle, (void)info;
-	return tell_residual(residual);
-}
-
-API(int, cusolverDnXgesvdjGetResidual, void *handle, void *info, double *residual)
-{
-	(void)handle, (void)info;
-	return tell_residual(residual);
-}
+API_CALL(int, cusolverDnXsyevjGetResidual, tell_residual(residual), UNUSED void *handle,
+	 UNUSED void *info, double *residual)
+API_CALL(int, cusolverDnXgesvdjGetResidual, tell_residual(residual), UNUSED void *handle,
+	 UNUSED void *info, double *residual)

@@ -8,8 +8,7 @@
 
 enum { SPARSE_OK = 0, SPARSE_ALLOC_FAILED = 2, SPARSE_INVALID = 3 };
 
-#define KIND   LIB_SPARSE
-#define UNUSED __attribute__((unused))
+#define KIND LIB_SPARSE
 
 /* Any of the library's objects: a handle, a matrix, a vector, the state of a solver. */
 struct sparse {
@@ -40,21 +39,20 @@ static int create(void **out, int64_t rows, int64_t columns, int64_t entries, in
 	return SPARSE_OK;
 }
 
+static int create_dense(void **out, int64_t rows, int64_t columns, int value_type)
+{
+	return create(out, rows, columns, rows * columns, value_type);
+}
+
 static int destroy(const void *handle)
 {
 	sim_handle_free(check(handle));
 	return SPARSE_OK;
 }
 
-#define OBJECT(make, unmake)                    \
-	API(int, make, void **out)              \
-	{                                       \
-		return create(out, 0, 0, 0, 0); \
-	}                                       \
-	API(int, unmake, void *object)          \
-	{                                       \
-		return destroy(object);         \
-	}
+#define OBJECT(make, unmake)                                     \
+	API_CALL(int, make, create(out, 0, 0, 0, 0), void **out) \
+	API_CALL(int, unmake, destroy(object), void *object)
 
 OBJECT(cusparseCreate, cusparseDestroy)
 OBJECT(cusparseCreateMatDescr, cusparseDestroyMatDescr)
@@ -65,6 +63,9 @@ OBJECT(cusparseSpSM_createDescr, cusparseSpSM_destroyDescr)
 OBJECT(cusparseSpSV_createDescr, cusparseSpSV_destroyDescr)
 
 /* ---- settings ---- */
+
+#define SETTING(set, get, type, field) \
+	API_SETTING(set, get, KIND, sparse, type, field, SPARSE_INVALID, SPARSE_INVALID)
 
 #define SETTER(name, field)                       \
 	API(int, name, void *object, int value)   \
@@ -85,7 +86,6 @@ OBJECT(cusparseSpSV_createDescr, cusparseSpSV_destroyDescr)
 		return s ? s->field : 0;          \
 	}
 
-SETTER(cusparseSetPointerMode, pointer_mode)
 SETTER(cusparseSetMatType, type)
 SETTER(cusparseSetMatFillMode, fill)
 SETTER(cusparseSetMatDiagType, diagonal)
@@ -95,52 +95,10 @@ GETTER(cusparseGetMatFillMode, fill)
 GETTER(cusparseGetMatDiagType, diagonal)
 GETTER(cusparseGetMatIndexBase, base)
 
-API(int, cusparseGetPointerMode, void *handle, int *mode)
-{
-	struct sparse *s = check(handle);
-
-	if (!s || !mode)
-		return SPARSE_INVALID;
-	*mode = s->pointer_mode;
-	return SPARSE_OK;
-}
-
-API(int, cusparseSetStream, void *handle, void *stream)
-{
-	struct sparse *s = check(handle);
-
-	if (!s)
-		return SPARSE_INVALID;
-	s->stream = stream;
-	return SPARSE_OK;
-}
-
-API(int, cusparseGetStream, void *handle, void **stream)
-{
-	struct sparse *s = check(handle);
-
-	if (!s || !stream)
-		return SPARSE_INVALID;
-	*stream = s->stream;
-	return SPARSE_OK;
-}
-
-API(int, cusparseGetProperty, int part, int *out)
-{
-	if (!out || part < 0 || part > 2)
-		return SPARSE_INVALID;
-	*out = lib_version("cusparse", part);
-	return SPARSE_OK;
-}
-
-API(int, cusparseGetVersion, UNUSED void *handle, int *out)
-{
-	if (!out)
-		return SPARSE_INVALID;
-	*out = lib_version("cusparse", 0) * 1000 + lib_version("cusparse", 1) * 100 +
-	       lib_version("cusparse", 2);
-	return SPARSE_OK;
-}
+SETTING(cusparseSetPointerMode, cusparseGetPointerMode, int, pointer_mode)
+SETTING(cusparseSetStream, cusparseGetStream, void *, stream)
+API_PROPERTY(cusparseGetProperty, "cusparse", SPARSE_INVALID)
+API_VERSION(cusparseGetVersion, "cusparse", 1000, SPARSE_INVALID, UNUSED void *handle, int *out)
 
 API(const char *, cusparseGetErrorString, int status)
 {
@@ -156,56 +114,31 @@ API(const char *, cusparseGetErrorString, int status)
 	return texts[status];
 }
 
-API(const char *, cusparseGetErrorName, int status)
-{
-	return cusparseGetErrorString(status);
-}
+API_CALL(const char *, cusparseGetErrorName, cusparseGetErrorString(status), int status)
 
 /* ---- matrices and vectors ---- */
 
-API(int, cusparseCreateCsr, void **out, int64_t rows, int64_t columns, int64_t entries,
-    UNUSED void *offsets, UNUSED void *indices, UNUSED void *values, UNUSED int offset_type,
-    UNUSED int index_type, UNUSED int base, int value_type)
-{
-	return create(out, rows, columns, entries, value_type);
-}
+API_CALL(int, cusparseCreateCsr, create(out, rows, columns, entries, value_type), void **out,
+	 int64_t rows, int64_t columns, int64_t entries, UNUSED void *offsets, UNUSED void *indices,
+	 UNUSED void *values, UNUSED int offset_type, UNUSED int index_type, UNUSED int base,
+	 int value_type)
+API_CALL(int, cusparseCreateCsc, create(out, rows, columns, entries, value_type), void **out,
+	 int64_t rows, int64_t columns, int64_t entries, UNUSED void *offsets, UNUSED void *indices,
+	 UNUSED void *values, UNUSED int offset_type, UNUSED int index_type, UNUSED int base,
+	 int value_type)
+API_CALL(int, cusparseCreateCoo, create(out, rows, columns, entries, value_type), void **out,
+	 int64_t rows, int64_t columns, int64_t entries, UNUSED void *row, UNUSED void *column,
+	 UNUSED void *values, UNUSED int index_type, UNUSED int base, int value_type)
+API_CALL(int, cusparseCreateDnMat, create_dense(out, rows, columns, value_type), void **out,
+	 int64_t rows, int64_t columns, UNUSED int64_t ld, UNUSED void *values, int value_type,
+	 UNUSED int order)
+API_CALL(int, cusparseCreateDnVec, create_dense(out, size, 1, value_type), void **out, int64_t size,
+	 UNUSED void *values, int value_type)
+API_CALL(int, cusparseCreateSpVec, create(out, size, 1, entries, value_type), void **out,
+	 int64_t size, int64_t entries, UNUSED void *indices, UNUSED void *values,
+	 UNUSED int index_type, UNUSED int base, int value_type)
 
-API(int, cusparseCreateCsc, void **out, int64_t rows, int64_t columns, int64_t entries,
-    UNUSED void *offsets, UNUSED void *indices, UNUSED void *values, UNUSED int offset_type,
-    UNUSED int index_type, UNUSED int base, int value_type)
-{
-	return create(out, rows, columns, entries, value_type);
-}
-
-API(int, cusparseCreateCoo, void **out, int64_t rows, int64_t columns, int64_t entries,
-    UNUSED void *row, UNUSED void *column, UNUSED void *values, UNUSED int index_type,
-    UNUSED int base, int value_type)
-{
-	return create(out, rows, columns, entries, value_type);
-}
-
-API(int, cusparseCreateDnMat, void **out, int64_t rows, int64_t columns, UNUSED int64_t ld,
-    UNUSED void *values, int value_type, UNUSED int order)
-{
-	return create(out, rows, columns, rows * columns, value_type);
-}
-
-API(int, cusparseCreateDnVec, void **out, int64_t size, UNUSED void *values, int value_type)
-{
-	return create(out, size, 1, size, value_type);
-}
-
-API(int, cusparseCreateSpVec, void **out, int64_t size, int64_t entries, UNUSED void *indices,
-    UNUSED void *values, UNUSED int index_type, UNUSED int base, int value_type)
-{
-	return create(out, size, 1, entries, value_type);
-}
-
-#define GONE(name)                         \
-	API(int, name, const void *object) \
-	{                                  \
-		return destroy(object);    \
-	}
+#define GONE(name) API_CALL(int, name, destroy(object), const void *object)
 
 GONE(cusparseDestroySpMat)
 GONE(cusparseDestroyDnMat)

@@ -5,7 +5,6 @@
  */
 #include "lib.h"
 
-#define UNUSED	__attribute__((unused))
 #define INVALID 3
 #define LEAST	512
 
@@ -42,65 +41,40 @@ static int tell_matrix(size_t *out, const void *matrix, size_t of_row, size_t of
 #define ANY(x)	  UNUSED const void *x
 #define NUMBER(x) UNUSED int x
 
-API(int, cusparseSpMV_bufferSize, ANY(handle), NUMBER(op), ANY(alpha), SPARSE(a), ANY(x), ANY(beta),
-    ANY(y), int type, NUMBER(algorithm), size_t *out)
-{
-	return tell_matrix(out, a, lib_type_bytes(type), 0);
-}
-
-API(int, cusparseSpMM_bufferSize, ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a),
-    ANY(b), ANY(beta), ANY(c), int type, NUMBER(algorithm), size_t *out)
-{
-	return tell_matrix(out, a, lib_type_bytes(type), 0);
-}
-
-API(int, cusparseSDDMM_bufferSize, ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha), ANY(a),
-    ANY(b), ANY(beta), SPARSE(c), int type, NUMBER(algorithm), size_t *out)
-{
-	return tell_matrix(out, c, lib_type_bytes(type), 0);
-}
-
-API(int, cusparseSpSV_bufferSize, ANY(handle), NUMBER(op), ANY(alpha), SPARSE(a), ANY(x), ANY(y),
-    int type, NUMBER(algorithm), ANY(state), size_t *out)
-{
-	return tell_matrix(out, a, 4 * sizeof(int) + lib_type_bytes(type), sizeof(int));
-}
-
-API(int, cusparseSpSM_bufferSize, ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a),
-    ANY(b), ANY(c), int type, NUMBER(algorithm), ANY(state), size_t *out)
-{
-	return tell_matrix(out, a, 4 * sizeof(int) + lib_type_bytes(type), sizeof(int));
-}
+API_CALL(int, cusparseSpMV_bufferSize, tell_matrix(out, a, lib_type_bytes(type), 0), ANY(handle),
+	 NUMBER(op), ANY(alpha), SPARSE(a), ANY(x), ANY(beta), ANY(y), int type, NUMBER(algorithm),
+	 size_t *out)
+API_CALL(int, cusparseSpMM_bufferSize, tell_matrix(out, a, lib_type_bytes(type), 0), ANY(handle),
+	 NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a), ANY(b), ANY(beta), ANY(c), int type,
+	 NUMBER(algorithm), size_t *out)
+API_CALL(int, cusparseSDDMM_bufferSize, tell_matrix(out, c, lib_type_bytes(type), 0), ANY(handle),
+	 NUMBER(op_a), NUMBER(op_b), ANY(alpha), ANY(a), ANY(b), ANY(beta), SPARSE(c), int type,
+	 NUMBER(algorithm), size_t *out)
+API_CALL(int, cusparseSpSV_bufferSize,
+	 tell_matrix(out, a, 4 * sizeof(int) + lib_type_bytes(type), sizeof(int)), ANY(handle),
+	 NUMBER(op), ANY(alpha), SPARSE(a), ANY(x), ANY(y), int type, NUMBER(algorithm), ANY(state),
+	 size_t *out)
+API_CALL(int, cusparseSpSM_bufferSize,
+	 tell_matrix(out, a, 4 * sizeof(int) + lib_type_bytes(type), sizeof(int)), ANY(handle),
+	 NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a), ANY(b), ANY(c), int type,
+	 NUMBER(algorithm), ANY(state), size_t *out)
 
 /* Both are called twice: without a buffer for its size, then with one. */
-API(int, cusparseSpGEMM_workEstimation, ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha),
-    SPARSE(a), ANY(b), ANY(beta), ANY(c), int type, NUMBER(algorithm), ANY(state), size_t *out,
-    const void *buffer)
-{
-	return buffer ? 0 : tell_matrix(out, a, sizeof(int), lib_type_bytes(type));
-}
-
-API(int, cusparseSpGEMM_compute, ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a),
-    ANY(b), ANY(beta), ANY(c), int type, NUMBER(algorithm), ANY(state), size_t *out,
-    const void *buffer)
-{
-	return buffer ? 0
-		      : tell_matrix(out, a, sizeof(int), 2 * (sizeof(int) + lib_type_bytes(type)));
-}
+API_CALL(int, cusparseSpGEMM_workEstimation,
+	 buffer ? 0 : tell_matrix(out, a, sizeof(int), lib_type_bytes(type)), ANY(handle),
+	 NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a), ANY(b), ANY(beta), ANY(c), int type,
+	 NUMBER(algorithm), ANY(state), size_t *out, const void *buffer)
+API_CALL(int, cusparseSpGEMM_compute,
+	 buffer ? 0 : tell_matrix(out, a, sizeof(int), 2 * (sizeof(int) + lib_type_bytes(type))),
+	 ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a), ANY(b), ANY(beta), ANY(c),
+	 int type, NUMBER(algorithm), ANY(state), size_t *out, const void *buffer)
 
 /* ---- sorting and conversion ---- */
 
-API(int, cusparseXcoosort_bufferSizeExt, ANY(handle), NUMBER(m), NUMBER(n), int entries, ANY(rows),
-    ANY(columns), size_t *out)
-{
-	return tell(out, 4 * sizeof(int) * (size_t)entries);
-}
-
-API(int, cusparseXcsrsort_bufferSizeExt, ANY(handle), NUMBER(m), NUMBER(n), int entries, ANY(rows),
-    ANY(columns), size_t *out)
-{
-	return tell(out, 4 * sizeof(int) * (size_t)entries);
-}
+API_CALL(int, cusparseXcoosort_bufferSizeExt, tell(out, 4 * sizeof(int) * (size_t)entries),
+	 ANY(handle), NUMBER(m), NUMBER(n), int entries, ANY(rows), ANY(columns), size_t *out)
+API_CALL(int, cusparseXcsrsort_bufferSizeExt, tell(out, 4 * sizeof(int) * (size_t)entries),
+	 ANY(handle), NUMBER(m), NUMBER(n), int entries, ANY(rows), ANY(columns), size_t *out)
 
 /* The number of entries of a sum is not known: as many as both have is the most it could be, but
  * what is computed here is nothing. */

@@ -7,7 +7,6 @@
 #include "lib.h"
 
 #define INVALID 3
-#define UNUSED	__attribute__((unused))
 
 struct matrix {
 	int64_t rows, columns;
@@ -22,18 +21,12 @@ static int describe(struct matrix *m, int64_t rows, int64_t columns, int type)
 	return 0;
 }
 
-API(int, cusparseLtDenseDescriptorInit, UNUSED void *handle, void *m, int64_t rows, int64_t columns,
-    UNUSED int64_t ld, UNUSED uint32_t alignment, int type, UNUSED int order)
-{
-	return describe(m, rows, columns, type);
-}
-
-API(int, cusparseLtStructuredDescriptorInit, UNUSED void *handle, void *m, int64_t rows,
-    int64_t columns, UNUSED int64_t ld, UNUSED uint32_t alignment, int type, UNUSED int order,
-    UNUSED int sparsity)
-{
-	return describe(m, rows, columns, type);
-}
+API_CALL(int, cusparseLtDenseDescriptorInit, describe(m, rows, columns, type), UNUSED void *handle,
+	 void *m, int64_t rows, int64_t columns, UNUSED int64_t ld, UNUSED uint32_t alignment,
+	 int type, UNUSED int order)
+API_CALL(int, cusparseLtStructuredDescriptorInit, describe(m, rows, columns, type),
+	 UNUSED void *handle, void *m, int64_t rows, int64_t columns, UNUSED int64_t ld,
+	 UNUSED uint32_t alignment, int type, UNUSED int order, UNUSED int sparsity)
 
 /* Half of the values, and two bits for each that says where it was. */
 API(int, cusparseLtSpMMACompressedSize2, UNUSED void *handle, const void *descriptor,

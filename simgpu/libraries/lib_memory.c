@@ -139,6 +139,14 @@ void lib_unmap(void *ptr, size_t bytes)
 	driver.unreserve((uintptr_t)ptr, bytes);
 }
 
+int lib_create(void **out, uint32_t kind, size_t bytes, int no_place, int no_room)
+{
+	if (!out)
+		return no_place;
+	*out = sim_handle(kind, bytes);
+	return *out ? 0 : no_room;
+}
+
 int lib_capability(void)
 {
 	return sim_card()->major * 10 + sim_card()->minor;

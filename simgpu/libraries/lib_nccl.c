@@ -119,16 +119,10 @@ static int open_and_meet(void **out, int ranks, int rank, int device, const stru
 	return nccl_later(&m->later);
 }
 
-API(int, ncclCommInitRank, void **comm, int ranks, struct nccl_id id, int rank)
-{
-	return open_and_meet(comm, ranks, rank, sim_device(), &id);
-}
-
-API(int, ncclCommInitRankConfig, void **comm, int ranks, struct nccl_id id, int rank, void *config)
-{
-	(void)config;
-	return open_and_meet(comm, ranks, rank, sim_device(), &id);
-}
+API_CALL(int, ncclCommInitRank, open_and_meet(comm, ranks, rank, sim_device(), &id), void **comm,
+	 int ranks, struct nccl_id id, int rank)
+API_CALL(int, ncclCommInitRankConfig, open_and_meet(comm, ranks, rank, sim_device(), &id),
+	 void **comm, int ranks, struct nccl_id id, int rank, UNUSED void *config)
 
 API(int, ncclCommInitRankScalable, void **comm, int ranks, int rank, int ids, struct nccl_id *id,
     void *config)
@@ -365,15 +359,8 @@ static int end_comm(void *handle)
 	return NCCL_OK;
 }
 
-API(int, ncclCommDestroy, void *comm)
-{
-	return end_comm(comm);
-}
-
-API(int, ncclCommAbort, void *comm)
-{
-	return end_comm(comm);
-}
+API_CALL(int, ncclCommDestroy, end_comm(comm), void *comm)
+API_CALL(int, ncclCommAbort, end_comm(comm), void *comm)
 
 API(int, ncclCommSuspend, void *comm, int flags)
 {
@@ -435,15 +422,9 @@ API(int, ncclGetVersion, int *out)
 	return NCCL_OK;
 }
 
-API(int, ncclGetUniqueId, struct nccl_id *id)
-{
-	return id ? nccl_id_make(id) : NCCL_INVALID;
-}
-
-API(int, ncclCommGetUniqueId, void *comm, struct nccl_id *id)
-{
-	return nccl_check(comm) ? ncclGetUniqueId(id) : NCCL_INVALID;
-}
+API_CALL(int, ncclGetUniqueId, id ? nccl_id_make(id) : NCCL_INVALID, struct nccl_id *id)
+API_CALL(int, ncclCommGetUniqueId, nccl_check(comm) ? ncclGetUniqueId(id) : NCCL_INVALID,
+	 void *comm, struct nccl_id *id)
 
 API(const char *, ncclGetErrorString, int result)
 {

@@ -86,40 +86,19 @@ static int collective(enum nccl_kind kind, const struct nccl_call *call)
 #define CALL(...) (&(struct nccl_call){ .comm = comm, .stream = stream, __VA_ARGS__ })
 #define WHAT	  .from = from, .to = to, .count = count, .type = type
 
-API(int, ncclAllReduce, const void *from, void *to, size_t count, int type, int op, void *comm,
-    void *stream)
-{
-	return collective(NCCL_REDUCE, CALL(WHAT, .op = op, .root = -1));
-}
-
-API(int, ncclReduce, const void *from, void *to, size_t count, int type, int op, int root,
-    void *comm, void *stream)
-{
-	return collective(NCCL_REDUCE, CALL(WHAT, .op = op, .root = root));
-}
-
-API(int, ncclBroadcast, const void *from, void *to, size_t count, int type, int root, void *comm,
-    void *stream)
-{
-	return collective(NCCL_BROADCAST, CALL(WHAT, .root = root));
-}
-
-API(int, ncclBcast, void *buffer, size_t count, int type, int root, void *comm, void *stream)
-{
-	return ncclBroadcast(buffer, buffer, count, type, root, comm, stream);
-}
-
-API(int, ncclReduceScatter, const void *from, void *to, size_t count, int type, int op, void *comm,
-    void *stream)
-{
-	return collective(NCCL_SCATTER_REDUCED, CALL(WHAT, .op = op, .root = -1));
-}
-
-API(int, ncclAllGather, const void *from, void *to, size_t count, int type, void *comm,
-    void *stream)
-{
-	return collective(NCCL_GATHER, CALL(WHAT, .root = -1));
-}
+API_CALL(int, ncclAllReduce, collective(NCCL_REDUCE, CALL(WHAT, .op = op, .root = -1)),
+	 const void *from, void *to, size_t count, int type, int op, void *comm, void *stream)
+API_CALL(int, ncclReduce, collective(NCCL_REDUCE, CALL(WHAT, .op = op, .root = root)),
+	 const void *from, void *to, size_t count, int type, int op, int root, void *comm,
+	 void *stream)
+API_CALL(int, ncclBroadcast, collective(NCCL_BROADCAST, CALL(WHAT, .root = root)), const void *from,
+	 void *to, size_t count, int type, int root, void *comm, void *stream)
+API_CALL(int, ncclBcast, ncclBroadcast(buffer, buffer, count, type, root, comm, stream),
+	 void *buffer, size_t count, int type, int root, void *comm, void *stream)
+API_CALL(int, ncclReduceScatter, collective(NCCL_SCATTER_REDUCED, CALL(WHAT, .op = op, .root = -1)),
+	 const void *from, void *to, size_t count, int type, int op, void *comm, void *stream)
+API_CALL(int, ncclAllGather, collective(NCCL_GATHER, CALL(WHAT, .root = -1)), const void *from,
+	 void *to, size_t count, int type, void *comm, void *stream)
 
 /* ---- messages ---- */
 
@@ -330,7 +309,4 @@ API(int, ncclRedOpDestroy, int op, void *comm)
 	return NCCL_OK;
 }
 
-API(int, ncclGroupSimulateEnd, void *info)
-{
-	return info ? NCCL_OK : NCCL_INVALID;
-}
+API_CALL(int, ncclGroupSimulateEnd, info ? NCCL_OK : NCCL_INVALID, void *info)

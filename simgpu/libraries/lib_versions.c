@@ -101,3 +101,9 @@ int lib_version(const char *library, int part)
 	}
 	return 0;
 }
+
+int lib_version_number(const char *library, int scale)
+{
+	return lib_version(library, 0) * scale + lib_version(library, 1) * 100 +
+	       lib_version(library, 2);
+}
