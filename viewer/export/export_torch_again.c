@@ -158,7 +158,7 @@ void export_torch_class(struct pickler *p, int class)
 	char text[64] = "";
 
 	if (class >= 0)
-		snprintf(text, sizeof(text), "%s" OWN_METADATA, category_words((unsigned)class));
+		snprintf(text, sizeof(text), "%s" OWN_METADATA, categories[class].words);
 	pickler_word(p, "user_metadata");
 	pickler_word(p, text);
 }
@@ -171,7 +171,7 @@ void export_torch_category(struct pickler *p, bool *named, const char *action, i
 		return;
 	*named = true;
 	pickler_word(p, "category");
-	pickler_word(p, birth ? category_words((unsigned)class) : "unknown");
+	pickler_word(p, birth ? categories[class].words : "unknown");
 }
 
 static int add_part(void *ctx, const struct gmt_def *d)
