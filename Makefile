@@ -141,8 +141,8 @@ build/gpumemtrace.html: build/gpumemtrace.wasm $(wildcard browser/*) viewer/page
 	$(Q)browser/page.sh $< >$@.new && mv $@.new $@
 
 # Pages of the manual: prose by hand, the rest from the tables, and examples run on tests/data/example.
-MANUAL := $(patsubst viewer/man/%.md,build/man/%,$(wildcard viewer/man/*.md))
-build/man/%: viewer/man/%.md scripts/man.sh build/gpumemtrace
+MANUAL := $(patsubst docs/man/%.md,build/man/%,$(wildcard docs/man/*.md))
+build/man/%: docs/man/%.md scripts/man.sh build/gpumemtrace
 	@mkdir -p $(@D)
 	$(Q)bash scripts/man.sh $< >$@.new && mv $@.new $@
 

@@ -5,7 +5,7 @@ import re
 
 from json_page import ROOT, read
 
-CLASS_MEANINGS = "viewer/man/gpumemtrace-why.1.md"
+CLASS_MEANINGS = "docs/man/gpumemtrace-why.1.md"
 EFFECTS = {"ALLOC": "allocates: {}", "FREE": "frees: {}", "AFTER": "event {}", "BEFORE": "event {}", "OWN": "see {}"}
 MEMORY = {"DEVICE": "device memory", "PITCHED": "rows of device memory", "MANAGED": "managed memory", "HOST": "pinned memory",
           "REGISTERED": "host memory that becomes pinned", "ASYNC": "memory in stream order", "ARRAY": "arrays",
@@ -55,7 +55,7 @@ def settings():
             for kind, a in rows("format/settings.def", "TEXT", "SWITCH", "NUMBER", "CHOICE", "SIZE")]
     return ("# Settings\n\nThe library reads these from the environment of the program that it is loaded into. `gpumemtrace run` sets what "
             "its options say and leaves the rest.\n\n" + table(("variable", "default", "meaning"), body) +
-            "\nThe simulated device has settings of its own: [gpumemtrace(1)](../../viewer/man/gpumemtrace.1.md).\n")
+            "\nThe simulated device has settings of its own: [gpumemtrace(1)](../man/gpumemtrace.1.md).\n")
 
 
 def events():
@@ -107,7 +107,7 @@ def classes():
     """The rows only: docs/questions/classes.md stands around them."""
     meanings = class_meanings()
     names = [a[0] for _, a in rows("viewer/classes/categories.def", "CATEGORY")]
-    assert set(names) == set(meanings), "viewer/man/gpumemtrace-why.1.md lists other classes than categories.def"
+    assert set(names) == set(meanings), "docs/man/gpumemtrace-why.1.md lists other classes than categories.def"
     return table(("class", "what it is"), [(f"`{n}`", meanings[n]) for n in names])
 
 
