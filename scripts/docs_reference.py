@@ -137,7 +137,7 @@ def cards():
 
 def owner_columns(of):
     """What OWNER_COLUMNS stands for."""
-    for name, type, unit, meaning in re.findall(r'COLUMN\(table, (\w+), (\w+), "([^"]*)", (.*)\)', read("viewer/handover/tables.def")):
+    for name, type, unit, meaning in re.findall(r'COLUMN\(table, (\w+), (\w+), "([^"]*)", (.*)\)', read("viewer/commands/lake_tables.def")):
         yield table_row(f"`{name}`", type.lower(), unit, literal(meaning) + (literal(of) if meaning.endswith(" of") else ""))
 
 
@@ -146,7 +146,7 @@ def tables():
     parts = ["# Tables\n\nThe tables that `gpumemtrace collect` writes and `gpumemtrace sql` asks. Each has the names of its folders besides: "
              "`project`, `day`, `run`, `rank`. The tables of blocks and of events, which `export` writes and Python has, are in "
              "[JSON of the commands](../json.md).\n"]
-    for kind, a in rows("viewer/handover/tables.def", "TABLE", "COLUMN", "OWNER_COLUMNS"):
+    for kind, a in rows("viewer/commands/lake_tables.def", "TABLE", "COLUMN", "OWNER_COLUMNS"):
         if kind == "TABLE":
             parts.append(f"\n## {a[0]}\n\n{literal(a[1])}\n\n" + table(("column", "type", "unit", "meaning"), []))
         elif kind == "COLUMN":
@@ -158,7 +158,7 @@ def tables():
 
 # The page, and the table that it is made from: documents link to the table, which stands in the repository; the site leads
 # such a link to the page.
-PAGES = {"settings": (settings, "format/settings.def"), "tables": (tables, "viewer/handover/tables.def"), "events": (events, "format/records.def"),
+PAGES = {"settings": (settings, "format/settings.def"), "tables": (tables, "viewer/commands/lake_tables.def"), "events": (events, "format/records.def"),
          "hooks": (hooks, "shim/hooks.def"), "rules": (rules, "viewer/classes/rules.def"), "cards": (cards, "simgpu/core/cards.def")}
 
 

@@ -76,7 +76,7 @@ def no_device():
 
 
 def lake_tables():
-    return [docs_reference.literal(a[0]) or a[0] for _, a in docs_reference.rows("viewer/handover/tables.def", "TABLE")]
+    return [docs_reference.literal(a[0]) or a[0] for _, a in docs_reference.rows("viewer/commands/lake_tables.def", "TABLE")]
 
 
 def off_by():
@@ -205,7 +205,7 @@ def wrong_options(all_pages):
 
 def lists():
     """A page, what its list begins with, the mark around each name, and the names in the table's order (or in any: a set)."""
-    questions = re.findall(r"^-- view (\w+):", text("viewer/handover/views.sql"), re.M)
+    questions = re.findall(r"^-- view (\w+):", text("viewer/commands/views.sql"), re.M)
     settings = set(re.findall(r'getenv\("(SIMGPU_\w+)"\)', tables.sources("simgpu"))) - INTERNAL
     findings = {a[0] for _, a in docs_reference.rows("viewer/advise/findings.def", "FINDING")} - {"optimizer_state"} | OPTIMIZER | {"option"}
     return [

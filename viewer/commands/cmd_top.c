@@ -15,7 +15,7 @@
 #include "../base/machine.h"
 #include "../base/now.h"
 #include "../base/sorted.h"
-#include "../handover/lake.h"
+#include "lake.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
