@@ -108,11 +108,11 @@ $(B)/libgpumemtrace_core.so: $(call objs,$(LIBRARY)) $(B)/parts.a $(B)/core.map
 
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o build/wasm/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
-$(O)/viewer/handover/question.o: viewer/handover/modules.def $(wildcard python/gpumemtrace/lake/*.py python/gpumemtrace/search/*.py)
-$(O)/viewer/commands/cmd_lake.o: viewer/handover/views.sql
+$(O)/viewer/commands/question.o: viewer/commands/python_modules.def $(wildcard python/gpumemtrace/lake/*.py python/gpumemtrace/search/*.py)
+$(O)/viewer/commands/cmd_lake.o: viewer/commands/views.sql
 $(O)/viewer/recording/exchange.o: viewer/recording/attach.py
-$(O)/viewer/handover/question.o: python/gpumemtrace/_world.py
-$(O)/viewer/handover/handover.o: viewer/handover/handover.py
+$(O)/viewer/commands/question.o: python/gpumemtrace/_world.py
+$(O)/viewer/commands/handover.o: viewer/commands/handover.py
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 	$(call say,LINK,$@)
@@ -120,9 +120,9 @@ $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 
 # The command for a browser (browser/README.md), without what starts processes or reaches into them.
 # WASM= is the folder of its libraries.
-WASM_OUT := format/reader_ahead.c $(wildcard viewer/handover/*.c) $(addprefix viewer/,ranks/ranks_work.c recording/elf_names.c \
+WASM_OUT := format/reader_ahead.c $(addprefix viewer/,ranks/ranks_work.c recording/elf_names.c \
             $(patsubst %,recording/%.c,attach exchange registers target) \
-            $(patsubst %,commands/%.c,pager preload run_output run_program run_result searches \
+            $(patsubst %,commands/%.c,handover lake_facts lake_files lake_recording lake_work lake_writer pager preload question run_output run_program run_result search_facts searches \
             $(addprefix cmd_,attach ctl lake open run top)))
 WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(filter-out $(WASM_OUT),$(FORMAT) $(VIEWER)))
 WASM_FLAGS := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(patsubst %,-D_WASI_EMULATED_%,MMAN SIGNAL PROCESS_CLOCKS GETPID) -O2 -g0 -w -MMD -MP "-DCHUNKS_LIMIT=(384ul<<20)" \
@@ -141,8 +141,8 @@ build/gpumemtrace.html: build/gpumemtrace.wasm $(wildcard browser/*) viewer/page
 	$(Q)browser/page.sh $< >$@.new && mv $@.new $@
 
 # Pages of the manual: prose by hand, the rest from the tables, and examples run on tests/data/example.
-MANUAL := $(patsubst viewer/man/%.md,build/man/%,$(wildcard viewer/man/*.md))
-build/man/%: viewer/man/%.md scripts/man.sh build/gpumemtrace
+MANUAL := $(patsubst docs/man/%.md,build/man/%,$(wildcard docs/man/*.md))
+build/man/%: docs/man/%.md scripts/man.sh build/gpumemtrace
 	@mkdir -p $(@D)
 	$(Q)bash scripts/man.sh $< >$@.new && mv $@.new $@
 

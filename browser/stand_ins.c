@@ -15,10 +15,10 @@
 #include "../viewer/commands/searches.h"
 #include "../viewer/ask/command.h"
 #include "../viewer/commands/pager.h"
-#include "../viewer/handover/lake_work.h"
+#include "../viewer/commands/lake_work.h"
 #include "../viewer/ranks/ranks_work.h"
 #include "../viewer/recording/recording.h"
-#include "../viewer/handover/search_facts.h"
+#include "../viewer/commands/search_facts.h"
 #include "../viewer/recording/elf_names.h"
 
 static int say_left_out(void)

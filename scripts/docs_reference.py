@@ -5,7 +5,7 @@ import re
 
 from json_page import ROOT, read
 
-CLASS_MEANINGS = "viewer/man/gpumemtrace-why.1.md"
+CLASS_MEANINGS = "docs/man/gpumemtrace-why.1.md"
 EFFECTS = {"ALLOC": "allocates: {}", "FREE": "frees: {}", "AFTER": "event {}", "BEFORE": "event {}", "OWN": "see {}"}
 MEMORY = {"DEVICE": "device memory", "PITCHED": "rows of device memory", "MANAGED": "managed memory", "HOST": "pinned memory",
           "REGISTERED": "host memory that becomes pinned", "ASYNC": "memory in stream order", "ARRAY": "arrays",
@@ -55,7 +55,7 @@ def settings():
             for kind, a in rows("format/settings.def", "TEXT", "SWITCH", "NUMBER", "CHOICE", "SIZE")]
     return ("# Settings\n\nThe library reads these from the environment of the program that it is loaded into. `gpumemtrace run` sets what "
             "its options say and leaves the rest.\n\n" + table(("variable", "default", "meaning"), body) +
-            "\nThe simulated device has settings of its own: [gpumemtrace(1)](../../viewer/man/gpumemtrace.1.md).\n")
+            "\nThe simulated device has settings of its own: [gpumemtrace(1)](../man/gpumemtrace.1.md).\n")
 
 
 def events():
@@ -107,7 +107,7 @@ def classes():
     """The rows only: docs/questions/classes.md stands around them."""
     meanings = class_meanings()
     names = [a[0] for _, a in rows("viewer/classes/categories.def", "CATEGORY")]
-    assert set(names) == set(meanings), "viewer/man/gpumemtrace-why.1.md lists other classes than categories.def"
+    assert set(names) == set(meanings), "docs/man/gpumemtrace-why.1.md lists other classes than categories.def"
     return table(("class", "what it is"), [(f"`{n}`", meanings[n]) for n in names])
 
 
@@ -137,7 +137,7 @@ def cards():
 
 def owner_columns(of):
     """What OWNER_COLUMNS stands for."""
-    for name, type, unit, meaning in re.findall(r'COLUMN\(table, (\w+), (\w+), "([^"]*)", (.*)\)', read("viewer/handover/tables.def")):
+    for name, type, unit, meaning in re.findall(r'COLUMN\(table, (\w+), (\w+), "([^"]*)", (.*)\)', read("viewer/commands/lake_tables.def")):
         yield table_row(f"`{name}`", type.lower(), unit, literal(meaning) + (literal(of) if meaning.endswith(" of") else ""))
 
 
@@ -146,7 +146,7 @@ def tables():
     parts = ["# Tables\n\nThe tables that `gpumemtrace collect` writes and `gpumemtrace sql` asks. Each has the names of its folders besides: "
              "`project`, `day`, `run`, `rank`. The tables of blocks and of events, which `export` writes and Python has, are in "
              "[JSON of the commands](../json.md).\n"]
-    for kind, a in rows("viewer/handover/tables.def", "TABLE", "COLUMN", "OWNER_COLUMNS"):
+    for kind, a in rows("viewer/commands/lake_tables.def", "TABLE", "COLUMN", "OWNER_COLUMNS"):
         if kind == "TABLE":
             parts.append(f"\n## {a[0]}\n\n{literal(a[1])}\n\n" + table(("column", "type", "unit", "meaning"), []))
         elif kind == "COLUMN":
@@ -158,7 +158,7 @@ def tables():
 
 # The page, and the table that it is made from: documents link to the table, which stands in the repository; the site leads
 # such a link to the page.
-PAGES = {"settings": (settings, "format/settings.def"), "tables": (tables, "viewer/handover/tables.def"), "events": (events, "format/records.def"),
+PAGES = {"settings": (settings, "format/settings.def"), "tables": (tables, "viewer/commands/lake_tables.def"), "events": (events, "format/records.def"),
          "hooks": (hooks, "shim/hooks.def"), "rules": (rules, "viewer/classes/rules.def"), "cards": (cards, "simgpu/core/cards.def")}
 
 

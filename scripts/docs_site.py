@@ -24,14 +24,14 @@ QUESTIONS = ["out-of-memory", "what-grew", "will-it-fit", "who-holds", "reserved
 PARTS = {
     "Questions": [f"docs/questions/{name}" for name in QUESTIONS],
     "Use": ["README", "docs/python", "docs/ci"],
-    "Reference": ["viewer/man/gpumemtrace", "docs/json", *(f"docs/reference/{name}" for name in docs_reference.PAGES),
+    "Reference": ["docs/man/gpumemtrace", "docs/json", *(f"docs/reference/{name}" for name in docs_reference.PAGES),
                   "format/FORMAT", "docs/glossary"],
     "How good it is": ["docs/benchmarks", "docs/cost", "docs/fit", "docs/accuracy", "docs/engines", "docs/conclusions", "docs/frameworks", "docs/other-programs", "docs/reliability", "docs/driver-lookups", "docs/pytorch-versions", "docs/format-versions",
                        "docs/gpu-results"],
     "Inside": ["viewer/README", "browser/README", "shim/README", "simgpu/README", "python/README", "packaging/README", "tests/README",
                "tests/classes/README", "tests/frameworks/README", "CONTRIBUTING", "SECURITY", "CHANGELOG"],
 }
-TITLES = {"README": "First steps", "examples/README": "Examples", "viewer/man/gpumemtrace": "Commands", "viewer/README": "viewer/", "browser/README": "browser/", "shim/README": "shim/",
+TITLES = {"README": "First steps", "examples/README": "Examples", "docs/man/gpumemtrace": "Commands", "viewer/README": "viewer/", "browser/README": "browser/", "shim/README": "shim/",
           "simgpu/README": "simgpu/", "python/README": "python/", "packaging/README": "packaging/", "tests/README": "tests/",
           "tests/classes/README": "tests/classes/", "tests/frameworks/README": "tests/frameworks/"}
 # Documents that no list names have their place too.
@@ -108,9 +108,9 @@ def pictures(text, depth, examples, made, wanted):
 
 def manual(name):
     """A page of the manual with the output of its examples."""
-    done = subprocess.run(["bash", ROOT / "scripts/man.sh", "--markdown", ROOT / "viewer/man" / name], capture_output=True, text=True, check=True)
+    done = subprocess.run(["bash", ROOT / "scripts/man.sh", "--markdown", ROOT / "docs/man" / name], capture_output=True, text=True, check=True)
     text = re.sub(r"^# (GPUMEMTRACE[\w-]*)\(1\)", lambda m: f"# {m[1].lower()}", done.stdout)
-    known = sorted(p.name.removesuffix(".1.md") for p in (ROOT / "viewer/man").glob("*.1.md"))
+    known = sorted(p.name.removesuffix(".1.md") for p in (ROOT / "docs/man").glob("*.1.md"))
     return re.sub(r"(?<![\w`-])(gpumemtrace-[a-z]+)\(1\)", lambda m: f"[{m[0]}]({m[1]}.1.md)" if m[1] in known else m[0], text)
 
 
@@ -120,10 +120,10 @@ def sources():
         for name in part:
             if name.startswith("docs/reference/"):
                 yield f"{name}.md", docs_reference.page(Path(name).name)
-            elif name != "viewer/man/gpumemtrace":
+            elif name != "docs/man/gpumemtrace":
                 yield f"{name}.md", (ROOT / f"{name}.md").read_text()
-    for path in sorted((ROOT / "viewer/man").glob("*.1.md")):
-        yield f"viewer/man/{path.name}", manual(path.name)
+    for path in sorted((ROOT / "docs/man").glob("*.1.md")):
+        yield f"docs/man/{path.name}", manual(path.name)
 
 
 def take_along(page, text, src):
@@ -152,7 +152,7 @@ def to_pages(page, text):
 def trees():
     """The side bar."""
     for caption, pages in PARTS.items():
-        names = [n + (".1" if n == "viewer/man/gpumemtrace" else "") for n in pages]
+        names = [n + (".1" if n == "docs/man/gpumemtrace" else "") for n in pages]
         names = [f"{TITLES[p]} <{n}>" if p in TITLES else n for p, n in zip(pages, names)]
         yield f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
 
@@ -168,8 +168,8 @@ def assemble(src, examples, with_pictures):
         take_along(page, text, src)
         if page == "docs/index.md":  # stands at the top
             page, text = "index.md", LINK.sub(lambda m: os.path.normpath(f"docs/{m[1]}") + m[2], text) + "\n" + "\n".join(trees())
-        if page == "viewer/man/gpumemtrace.1.md":
-            commands = sorted(p.name.removesuffix(".md") for p in (ROOT / "viewer/man").glob("gpumemtrace-*.md"))
+        if page == "docs/man/gpumemtrace.1.md":
+            commands = sorted(p.name.removesuffix(".md") for p in (ROOT / "docs/man").glob("gpumemtrace-*.md"))
             text += "\n```{toctree}\n:hidden:\n\n" + "\n".join(commands) + "\n```\n"
         (src / page).parent.mkdir(parents=True, exist_ok=True)
         (src / page).write_text(text)

@@ -18,7 +18,7 @@ WORDS = re.compile(r"\b(" + "|".join(INSTEAD) + r")\b")
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`)', re.S)
 SOURCES = [f for top in ("viewer", "shim", "cupti", "format", "simgpu") for end in ("c", "h", "def", "js")
            for f in glob.glob(f"{top}/**/*.{end}", recursive=True)]
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", *glob.glob("docs/*.md"), *glob.glob("viewer/man/*.md")]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", *glob.glob("docs/*.md"), *glob.glob("docs/man/*.md")]
 
 
 def sentences(path):

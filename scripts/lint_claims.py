@@ -76,7 +76,7 @@ def no_device():
 
 
 def lake_tables():
-    return [docs_reference.literal(a[0]) or a[0] for _, a in docs_reference.rows("viewer/handover/tables.def", "TABLE")]
+    return [docs_reference.literal(a[0]) or a[0] for _, a in docs_reference.rows("viewer/commands/lake_tables.def", "TABLE")]
 
 
 def off_by():
@@ -147,9 +147,9 @@ def once():
         ("simgpu/README.md", r"many of them on up to ([\d,]+) elements", (constant("simgpu/kernels/kernels.h", "WHOLE_MOST"),)),
         ("simgpu/README.md", r"More than ([\d,]+)\s+choices at once", (constant("simgpu/kernels/kernels.h", "CHOICE_MOST"),)),
         ("simgpu/README.md", r"After (\d+) s \(`SIMGPU_WAIT`\)", (constant("simgpu/libraries/lib_nccl_world.c", "SILENT_S"),)),
-        ("viewer/man/gpumemtrace.1.md", r"at most (\w+) at a time", (word(int(constant("viewer/ranks/ranks_work.c", "AT_ONCE"))),)),
-        ("viewer/man/gpumemtrace-ctl.1.md", r"does not answer for (\d+) seconds", (constant("viewer/commands/cmd_ctl.c", "PATIENCE_MS", 1000),)),
-        ("viewer/man/gpumemtrace-dashboard.1.md", r"at most ([\d,]+) rows", (constant("python/gpumemtrace/lake/lake_duckdb.py", "ROWS"),)),
+        ("docs/man/gpumemtrace.1.md", r"at most (\w+) at a time", (word(int(constant("viewer/ranks/ranks_work.c", "AT_ONCE"))),)),
+        ("docs/man/gpumemtrace-ctl.1.md", r"does not answer for (\d+) seconds", (constant("viewer/commands/cmd_ctl.c", "PATIENCE_MS", 1000),)),
+        ("docs/man/gpumemtrace-dashboard.1.md", r"at most ([\d,]+) rows", (constant("python/gpumemtrace/lake/lake_duckdb.py", "ROWS"),)),
         ("docs/python.md", r"with all (\w+) columns", (word(len(columns)),)),
         ("docs/lake.md", r"each of the (\w+) tables", (word(len([t for t in lake_tables() if t not in ("allocations", "events")])),)),
         ("docs/reliability.md", r"Driver libraries ([\d., and]+\d) \(", (joined(driver),)),
@@ -159,7 +159,7 @@ def once():
         ("docs/advise.md", r"are off by up to (\d+\.\d) % of the peak", (str(errors[2][0]),)),
         ("docs/replay.md", r"(\d+) of (\d+) with another setting", replayed()),
         ("tests/README.md", r"every PyTorch version from (2\.\d+),", (torches()[0],)),
-        ("viewer/man/gpumemtrace-run.1.md", r"Cards: ((?:\*[\w-]+\*[,.]\s*)+)", (", ".join(f"*{docs_reference.literal(a[0])}*" for _, a in
+        ("docs/man/gpumemtrace-run.1.md", r"Cards: ((?:\*[\w-]+\*[,.]\s*)+)", (", ".join(f"*{docs_reference.literal(a[0])}*" for _, a in
                                                                                        docs_reference.rows("simgpu/core/cards.def", "CARD")) + ".",)),
     ]
 
@@ -193,7 +193,7 @@ def wrong_once(all_pages):
 def wrong_options(all_pages):
     """Rows of options that a page of the manual has by hand."""
     for name, command in tables.commands().items():
-        page = f"viewer/man/gpumemtrace-{name}.1.md"
+        page = f"docs/man/gpumemtrace-{name}.1.md"
         for m in re.finditer(r"^- `(--[a-z-]+)`: (.*(?:\n  .*)*)", all_pages[page], re.M):
             option, row, line = command.options.get(m[1]), " ".join(m[2].split()), all_pages[page].count("\n", 0, m.start()) + 1
             default = re.search(r"[Dd]efault \*?(\d+)(?![\d%]|\w)", row)
@@ -205,16 +205,16 @@ def wrong_options(all_pages):
 
 def lists():
     """A page, what its list begins with, the mark around each name, and the names in the table's order (or in any: a set)."""
-    questions = re.findall(r"^-- view (\w+):", text("viewer/handover/views.sql"), re.M)
+    questions = re.findall(r"^-- view (\w+):", text("viewer/commands/views.sql"), re.M)
     settings = set(re.findall(r'getenv\("(SIMGPU_\w+)"\)', tables.sources("simgpu"))) - INTERNAL
     findings = {a[0] for _, a in docs_reference.rows("viewer/advise/findings.def", "FINDING")} - {"optimizer_state"} | OPTIMIZER | {"option"}
     return [
-        ("viewer/man/gpumemtrace-oom.1.md", "## CAUSES", "*", [a[0] for _, a in docs_reference.rows("viewer/oom/oom_causes.def", "CAUSE")]),
-        ("viewer/man/gpumemtrace-diff.1.md", "## CAUSES", "*", {docs_reference.literal(a[1]) for _, a in docs_reference.rows("viewer/diff/diff_causes.def", "CAUSE")}),
-        ("viewer/man/gpumemtrace-advise.1.md", "## FINDINGS", "*", findings),
-        ("viewer/man/gpumemtrace-export.1.md", "## FORMATS", "*", list(tables.formats())),
-        ("viewer/man/gpumemtrace-sql.1.md", "ready questions that are tables too:", "*", questions),
-        ("viewer/man/gpumemtrace.1.md", "The simulated device reads these", "`", settings),
+        ("docs/man/gpumemtrace-oom.1.md", "## CAUSES", "*", [a[0] for _, a in docs_reference.rows("viewer/oom/oom_causes.def", "CAUSE")]),
+        ("docs/man/gpumemtrace-diff.1.md", "## CAUSES", "*", {docs_reference.literal(a[1]) for _, a in docs_reference.rows("viewer/diff/diff_causes.def", "CAUSE")}),
+        ("docs/man/gpumemtrace-advise.1.md", "## FINDINGS", "*", findings),
+        ("docs/man/gpumemtrace-export.1.md", "## FORMATS", "*", list(tables.formats())),
+        ("docs/man/gpumemtrace-sql.1.md", "ready questions that are tables too:", "*", questions),
+        ("docs/man/gpumemtrace.1.md", "The simulated device reads these", "`", settings),
         ("docs/lake.md", "| Table | A row is |", "`", {*lake_tables(), "allocations"}),
         ("docs/lake.md", "| Ready question | It answers |", "`", questions),
     ]

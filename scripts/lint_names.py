@@ -298,7 +298,7 @@ def import_faults(text):
 def member_faults(page, text):
     """Members of JSON that a page of the manual names."""
     section = re.search(r"^## JSON\n(.*?)(?=^## |\Z)", text, re.M | re.S)
-    if section and str(page).startswith("viewer/man/"):
+    if section and str(page).startswith("docs/man/"):
         first = text.count("\n", 0, section.start(1)) + 1
         for i, row in enumerate(section[1].split("\n")):
             yield from ((first + i, f"no document has a member {n}") for n in re.findall(r"\*([a-z]+_[a-z_]+)\*", row) if n not in tables.members())
@@ -312,7 +312,7 @@ def check(page, text):
 
 
 def pages():
-    globs = ("*.md", "docs/**/*.md", "viewer/man/*.md", "viewer/*.md", "simgpu/*.md", "shim/*.md", "format/*.md", "examples/**/*.md", "python/*.md",
+    globs = ("*.md", "docs/**/*.md", "viewer/*.md", "simgpu/*.md", "shim/*.md", "format/*.md", "examples/**/*.md", "python/*.md",
              "packaging/*.md", "tests/**/README.md")
     return sorted({p.relative_to(ROOT) for g in globs for p in ROOT.glob(g)} - {Path("CHANGELOG.md")})
 

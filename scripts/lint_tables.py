@@ -133,7 +133,7 @@ def variables():
 @functools.lru_cache(maxsize=None)
 def members():
     """Members of JSON documents, and the names and words that stand in them as values."""
-    return set(re.findall(r"\b[a-z]\w*\b", text("viewer/answers/documents.def", "viewer/model/phases.c"))) | classes()
+    return set(re.findall(r"\b[a-z]\w*\b", text("viewer/answers/documents.def", "viewer/model/spans.c"))) | classes()
 
 
 @functools.lru_cache(maxsize=None)

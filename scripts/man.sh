@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A page of the manual in roff: man.sh [--markdown] viewer/man/PAGE.1.md. The prose is the file's. Names, the
+# A page of the manual in roff: man.sh [--markdown] docs/man/PAGE.1.md. The prose is the file's. Names, the
 # synopsis and the options come from the built tool, settings and columns from their .def, and what each
 # ```example prints from a run on tests/data/example; one that ends with a code above 1 is an error. A row of OPTIONS by hand replaces the table's words.
 set -euo pipefail

@@ -605,7 +605,7 @@ PAGES = ["gpumemtrace", *(f"gpumemtrace-{c}" for c in COMMANDS)]
 
 
 def man(page, *words):
-    source = os.path.join(ROOT, "viewer/man", f"{page}.1.md")
+    source = os.path.join(ROOT, "docs/man", f"{page}.1.md")
     return subprocess.run(["bash", os.path.join(ROOT, "scripts/man.sh"), *words, source], capture_output=True, text=True, check=True).stdout
 
 

@@ -101,8 +101,8 @@ def test_the_site_is_whole(site):
     pages = {str(p.relative_to(site)) for p in site.rglob("*.html")}
     assert 'href="gpumemtrace.html"' in (site / "index.html").read_text() and "gpumemtrace.html" in pages
     assert {"index.html", "README.html", "docs/json.html", "docs/questions/reserved.html", "docs/reference/hooks.html", "format/FORMAT.html",
-            "viewer/man/gpumemtrace-oom.1.html", "docs/glossary.html"} <= pages
-    manuals = {f"viewer/man/{p.stem}.html" for p in (ROOT / "viewer/man").glob("*.md")}
+            "docs/man/gpumemtrace-oom.1.html", "docs/glossary.html"} <= pages
+    manuals = {f"docs/man/{p.stem}.html" for p in (ROOT / "docs/man").glob("*.md")}
     assert len(manuals) > 20 and manuals <= pages
     assert {f"docs/{p.stem}.html" for p in (ROOT / "docs").glob("*.md")} - {"docs/index.html"} <= pages
 

@@ -377,7 +377,7 @@ def test_arrow(run):
 
 def test_the_manual_names_every_column_and_format():
     import re
-    manual = subprocess.run(["bash", ROOT / "scripts/man.sh", "--markdown", ROOT / "viewer/man/gpumemtrace-export.1.md"],
+    manual = subprocess.run(["bash", ROOT / "scripts/man.sh", "--markdown", ROOT / "docs/man/gpumemtrace-export.1.md"],
                             capture_output=True, text=True, check=True).stdout
     columns = re.findall(r'^COLUMN\((\w+), \w+, "(.*?)", "(.*?)"\)', (ROOT / "viewer/export/export_columns.def").read_text(), re.M)
     assert len(columns) == 16

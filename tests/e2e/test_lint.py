@@ -28,7 +28,7 @@ OFFENCES = [
     ("size", "shim/a.c", LONG, "at most 500"),
     ("size", "cupti/a.def", 2 * LONG, "cupti: "),
     ("headers", "shim/a.c", "int x;\n", "no SPDX line"),
-    ("manual", "viewer/man/gpumemtrace-sleep.1.md", "# gpumemtrace-sleep(1)\n", "gpumemtrace-sleep.1.md"),
+    ("manual", "docs/man/gpumemtrace-sleep.1.md", "# gpumemtrace-sleep(1)\n", "gpumemtrace-sleep.1.md"),
     ("documents", "viewer/commands/a.c", SPDX + "void emit_number(int n);\nvoid a(void);\nvoid a(void)\n{\n\temit_number(1);\n}\n",
      "documents.def"),
     ("words", "viewer/base/a.c", SPDX + "/* told */\nconst char *a = \"nobody's call\";\n", "a.c:3: \"nobody's\": say no recorded allocation"),
@@ -68,9 +68,9 @@ def compiled(tree):
 
 @pytest.fixture
 def tree(tmp_path):
-    for folder in ("scripts", "shim", "format", "viewer/base", "viewer/model", "viewer/man", "viewer/commands", "cupti", "simgpu"):
+    for folder in ("scripts", "shim", "format", "viewer/base", "viewer/model", "docs/man", "viewer/commands", "cupti", "simgpu"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "viewer/README.md").write_text("| `base/` | x |\n| `model/` | x |\n| `man/` | x |\n| `commands/` | x |\n")
+    (tmp_path / "viewer/README.md").write_text("| `base/` | x |\n| `model/` | x |\n| `commands/` | x |\n")
     for script in (ROOT / "scripts").glob("lint*"):
         shutil.copy(script, tmp_path / "scripts")
     (tmp_path / "scripts/lint-hookpath.allow").write_text("")
@@ -163,22 +163,22 @@ CLAIMS = [  # a page, what it says, what it might say
     ("docs/lake.md", "each of the seven tables", "each of the eight tables"),
     ("docs/reliability.md", "535.216, 535.261", "535.261"),
     ("docs/advise.md", "up to 1.9 %", "up to 1.2 %"),
-    ("viewer/man/gpumemtrace.1.md", "- `SIMGPU_TAKEN`", "- SIMGPU_TAKEN"),
-    ("viewer/man/gpumemtrace-sql.1.md", "- *stray_ranks*", "- *far_ranks*"),
-    ("viewer/man/gpumemtrace-diff.1.md", "- *casts*", "- *cast*"),
-    ("viewer/man/gpumemtrace-advise.1.md", "- *late_del*", "- *late*"),
+    ("docs/man/gpumemtrace.1.md", "- `SIMGPU_TAKEN`", "- SIMGPU_TAKEN"),
+    ("docs/man/gpumemtrace-sql.1.md", "- *stray_ranks*", "- *far_ranks*"),
+    ("docs/man/gpumemtrace-diff.1.md", "- *casts*", "- *cast*"),
+    ("docs/man/gpumemtrace-advise.1.md", "- *late_del*", "- *late*"),
     ("docs/lake.md", "| `growth` |", "| `grown` |"),
     ("docs/cost.md", "GPT-2 3.1, Qwen2 3.1", "GPT-2 3.0, Qwen2 3.0"),
     ("README.md", "gave 5, 8 and 12 %", "gave 5, 8 and 13 %"),
     ("simgpu/README.md", "up to 4,096 elements", "up to 2,048 elements"),
-    ("viewer/man/gpumemtrace.1.md", "at most four at a time", "at most two at a time"),
+    ("docs/man/gpumemtrace.1.md", "at most four at a time", "at most two at a time"),
     ("docs/replay.md", "120 of 120", "119 of 120"),
-    ("viewer/man/gpumemtrace-run.1.md", "*l4-24g*, ", ""),
-    ("viewer/man/gpumemtrace-live.1.md", "default 40", "default 50"),
-    ("viewer/man/gpumemtrace-flame.1.md", "*native*, or *both*", "or *native*"),
-    ("viewer/man/gpumemtrace-oom.1.md", "- *growing*", "- *growth*"),
-    ("viewer/man/gpumemtrace-export.1.md", "- *torch*", "- *memory_viz*"),
-    ("viewer/man/gpumemtrace.1.md", "more than 2 % and more than 2 MiB", "more than 3 % and more than 2 MiB"),
+    ("docs/man/gpumemtrace-run.1.md", "*l4-24g*, ", ""),
+    ("docs/man/gpumemtrace-live.1.md", "default 40", "default 50"),
+    ("docs/man/gpumemtrace-flame.1.md", "*native*, or *both*", "or *native*"),
+    ("docs/man/gpumemtrace-oom.1.md", "- *growing*", "- *growth*"),
+    ("docs/man/gpumemtrace-export.1.md", "- *torch*", "- *memory_viz*"),
+    ("docs/man/gpumemtrace.1.md", "more than 2 % and more than 2 MiB", "more than 3 % and more than 2 MiB"),
 ]
 
 

@@ -579,7 +579,7 @@ def test_documents_say_what_takes_a_folder():
     """Each command that takes recordings stands where the documents say what it makes of several."""
     table = dict(re.findall(r"^COMMAND\((\w+), \w+, (\w+),", (ROOT / "viewer/ask/commands.def").read_text(), re.M))
     of = {kind: sorted(c for c, k in table.items() if k in kinds) for kind, kinds in (("rows", ["ROWS"]), ("one", ["ONE", "FILES"]))}
-    for page in ("docs/questions/many-ranks.md", "viewer/man/gpumemtrace.1.md"):
+    for page in ("docs/questions/many-ranks.md", "docs/man/gpumemtrace.1.md"):
         text = " ".join((ROOT / page).read_text().split())
         rows = re.search(r"- ((?:`\w+`(?:, | and )?)+)(?:: a row| print a row) for each rank", text)[1]
         one = re.search(r"- ((?:`\w+`(?:, | and )?)+) (?:answer for|work on) one (?:rank|recording)", text)[1]

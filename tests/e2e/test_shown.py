@@ -22,7 +22,7 @@ TOOLS = ROOT / ".venv-tools/bin/python"
 PROGRAM = (ROOT / "tests/wheel/program.py").read_text()
 LONG = r"(make|scripts/|\.venv|kubectl|GPUMEMTRACE_TEST_|pip )"  # builds, installs, asks a cluster, or takes minutes: `make lint` checks what it names
 ELSEWHERE = {"docs/lake.md": "test_lake.py", "docs/ci.md": "test_python_docs.py", "docs/fit.md": "make", "README.md": "test_readme.py: those with train.py",
-             "viewer/man/gpumemtrace-fit.1.md": "not compared"}
+             "docs/man/gpumemtrace-fit.1.md": "not compared"}
 PAGES = sorted(str(p.relative_to(ROOT)) for g in ("*.md", "docs/**/*.md", "examples/**/*.md", "viewer/**/*.md", "packaging/*.md", "python/*.md", "tests/**/README.md")
                for p in ROOT.glob(g))
 TRAINS = """
@@ -177,12 +177,12 @@ def begin_open(place):
 
 
 # A page that shows output by hand, what has to run meanwhile, and words of the page that are others here.
-HAND = {"viewer/man/gpumemtrace-attach.1.md": begin_attach, "viewer/man/gpumemtrace-bisect.1.md": nothing,
-        "viewer/man/gpumemtrace-collect.1.md": begin_collect, "viewer/man/gpumemtrace-ctl.1.md": begin_ctl, "viewer/man/gpumemtrace-open.1.md": begin_open,
-        "viewer/man/gpumemtrace-compact.1.md": begin_lake, "viewer/man/gpumemtrace-regressions.1.md": begin_lake,
-        "viewer/man/gpumemtrace-dashboard.1.md": begin_lake, "viewer/man/gpumemtrace-run.1.md": nothing, "viewer/man/gpumemtrace-sql.1.md": begin_lake}
+HAND = {"docs/man/gpumemtrace-attach.1.md": begin_attach, "docs/man/gpumemtrace-bisect.1.md": nothing,
+        "docs/man/gpumemtrace-collect.1.md": begin_collect, "docs/man/gpumemtrace-ctl.1.md": begin_ctl, "docs/man/gpumemtrace-open.1.md": begin_open,
+        "docs/man/gpumemtrace-compact.1.md": begin_lake, "docs/man/gpumemtrace-regressions.1.md": begin_lake,
+        "docs/man/gpumemtrace-dashboard.1.md": begin_lake, "docs/man/gpumemtrace-run.1.md": nothing, "docs/man/gpumemtrace-sql.1.md": begin_lake}
 COMPARED = {"README.md": "test_readme.py", "examples/ray/README.md": "test_examples.py", "examples/torchrun/README.md": "test_examples.py"}
-NOT_COMPARED = {"viewer/man/gpumemtrace-fit.1.md", "docs/questions/sleep.md"}  # minutes and vLLM: its account is compared in tests/engines
+NOT_COMPARED = {"docs/man/gpumemtrace-fit.1.md", "docs/questions/sleep.md"}  # minutes and vLLM: its account is compared in tests/engines
 
 
 def shows_output(page):

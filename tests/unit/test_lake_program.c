@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../viewer/handover/lake.h"
+#include "../../viewer/commands/lake.h"
 
 static void what_is_left(void **state)
 {

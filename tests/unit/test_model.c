@@ -288,7 +288,7 @@ static void range(unsigned kind, uint64_t number, uint32_t name)
 static const char *class_of(const struct block *b)
 {
 	struct classifier *c = classifier_new(&m, NULL);
-	const char *name = category_name(classify(c, b).category);
+	const char *name = categories[classify(c, b).category].name;
 
 	classifier_free(c);
 	return name;

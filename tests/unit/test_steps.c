@@ -188,7 +188,7 @@ static void unseen_steps(void **state)
 	end();
 	assert_int_equal(steps_number(&steps), 3);
 	assert_string_equal(
-		steps_basis_text(steps.basis),
+		steps_bases[steps.basis].text,
 		"no optimizer's step was seen: a step is a forward and a backward pass");
 	clean();
 }

@@ -29,7 +29,7 @@ bool chart_utf8(void)
 
 void chart_colour(struct emit *out, unsigned category, bool background)
 {
-	uint32_t c = category_colour(category);
+	uint32_t c = categories[category].colour;
 	unsigned r = c >> 16, g = c >> 8 & 255, b = c & 255;
 	const char *can = machine_setting("COLORTERM");
 
@@ -197,7 +197,7 @@ static void print_phases(const struct chart *c, struct emit *out, bool used[PHAS
 	for (size_t i = 0; i < c->envelope->count; i++) {
 		const struct span *s = span_of(c->timeline, &c->envelope->buckets[i], &from);
 
-		emit_raw(out, "%c", s ? phase_letter(s->phase) : ' ');
+		emit_raw(out, "%c", s ? phases[s->phase].letter : ' ');
 		used[s ? s->phase : PHASE_OTHER] = true;
 	}
 	emit_raw(out, "\n");
@@ -210,7 +210,7 @@ static void print_letters(struct emit *out, const bool used[PHASES])
 	for (unsigned p = 0, n = 0; p < PHASES; p++)
 		if (used[p])
 			n += (unsigned)snprintf(text + n, sizeof(text) - n, "%s%c %s",
-						n ? ", " : "", phase_letter(p), phase_text(p));
+						n ? ", " : "", phases[p].letter, phases[p].text);
 	emit_paragraph(out, "     phases ", "            ", text);
 }
 
@@ -255,7 +255,7 @@ static void print_legend(const struct chart *c, struct emit *out)
 		chart_colour(out, k, false);
 		emit_raw(out, colour && c->blocks ? "█" : "%c", letters[k]);
 		chart_colour_end(out);
-		emit_raw(out, n++ % 2 ? " %-21s %9s" : " %-21s %9s  ", category_words(k),
+		emit_raw(out, n++ % 2 ? " %-21s %9s" : " %-21s %9s  ", categories[k].words,
 			 B(peak->at_max[k]));
 	}
 	emit_raw(out, "\n");

@@ -98,7 +98,7 @@ static const char *cell_text(const struct printer *p, const struct text_column *
 	case MEMBER_WORDS:
 		return words->get(words->ctx, c->item);
 	case MEMBER_CLASS:
-		return category_words(*(const unsigned *)at);
+		return categories[*(const unsigned *)at].words;
 	default:
 		return number_cell(c, m->type, *(const uint64_t *)at, buf);
 	}

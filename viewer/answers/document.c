@@ -111,7 +111,7 @@ static void write_classes(struct emit *out, const struct member *m, const uint64
 	emit_object(out, m->name);
 	for (unsigned c = 0; c < CATEGORIES; c++)
 		if (bytes[c])
-			emit_number(out, category_name(c), bytes[c]);
+			emit_number(out, categories[c].name, bytes[c]);
 	emit_end(out);
 }
 
@@ -169,7 +169,7 @@ static void write_scalar(struct emit *out, const struct member *m, const void *a
 		emit_bytes(out, m->name, raw->s ? raw->s : "", raw->len);
 		break;
 	case MEMBER_CLASS:
-		emit_text(out, m->name, category_name(*(const unsigned *)at));
+		emit_text(out, m->name, categories[*(const unsigned *)at].name);
 		break;
 	case MEMBER_LINE:
 		emit_number(out, m->name, *(const unsigned *)at);

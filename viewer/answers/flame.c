@@ -188,7 +188,7 @@ static void add_node(struct flame *f, const struct path *p, const struct flame_h
 	uint32_t at = 0;
 
 	if (how->classes)
-		at = child_of_frame(f, at, FLAME_CLASS, category_words(category));
+		at = child_of_frame(f, at, FLAME_CLASS, categories[category].words);
 	for (size_t i = 0; i < p->count; i++) {
 		const struct path_frame *one = &p->frames[how->inverted ? p->count - 1 - i : i];
 

@@ -28,7 +28,7 @@ struct row_peak peak_document(struct peak_answer *a)
 				  .time_ns = mo->time_ns,
 				  .seq = mo->seq,
 				  .step = a->instant.step,
-				  .phase = phase_name(a->instant.phase),
+				  .phase = phases[a->instant.phase].name,
 				  .text = a->instant.text,
 				  .reserved_bytes = mo->reserved,
 				  .total_bytes = mo->total_bytes,

@@ -6,28 +6,11 @@
 #include "holders.h"
 #include "parts.h"
 
-static const struct {
-	const char *name, *label, *text, *advice;
-} kinds[] = {
+const struct pool_words pool_kinds[POOL_KINDS] = {
 #define KIND(name, label, text, advice) { #name, label, text, advice },
 #include "pool_kinds.def"
 #undef KIND
 };
-
-const char *pool_words(enum pool_kind kind)
-{
-	return kinds[kind].text;
-}
-
-const char *pool_label(enum pool_kind kind)
-{
-	return kinds[kind].label;
-}
-
-const char *pool_advice(enum pool_kind kind)
-{
-	return kinds[kind].advice;
-}
 
 /* The graph was captured by torch.compile, not by the program. */
 static bool is_compiled(struct stacks *s, uint32_t stack)
@@ -141,7 +124,7 @@ static bool pool_row(void *ctx, size_t i, struct row_private_pool *row)
 {
 	const struct pool_sum *sum = &((const struct pool_sums *)ctx)->items[i];
 
-	*row = (struct row_private_pool){ .kind = kinds[sum->kind].name,
+	*row = (struct row_private_pool){ .kind = pool_kinds[sum->kind].name,
 					  .bytes = sum->bytes,
 					  .allocated_bytes = sum->used,
 					  .pools = sum->pools,
@@ -171,7 +154,7 @@ void private_pools_print(const struct pool_sums *sums, const struct room *room, 
 	for (size_t i = 0; i < sums->count; i++) {
 		const struct pool_sum *sum = &sums->items[i];
 
-		emit_figure(out, width, kinds[sum->kind].label, sum->bytes - sum->used,
+		emit_figure(out, width, pool_kinds[sum->kind].label, sum->bytes - sum->used,
 			    pool_note(sum, note, sizeof(note)));
 	}
 	if (room->waiting)

@@ -35,9 +35,9 @@ struct pool_sums private_pools(const struct model *m, const struct moment *mo,
 enum pool_kind pool_kind(const struct pool *p, struct owners *owners, uint32_t stack);
 /* The line that a segment of a pool is from. */
 struct owner pool_owner(struct owners *owners, const struct block *segment);
-const char *pool_words(enum pool_kind kind);
-const char *pool_label(enum pool_kind kind);  /* their free memory, in a table */
-const char *pool_advice(enum pool_kind kind); /* a sentence */
+extern const struct pool_words {
+	const char *name, *label, *text, *advice; /* as in pool_kinds.def */
+} pool_kinds[POOL_KINDS];
 /* "of 7.5 GiB in 7 pools, main train.py:35" */
 const char *pool_note(const struct pool_sum *sum, char *buf, size_t room);
 #define POOL_NOTE    400

@@ -138,7 +138,7 @@ static bool class_by_step_row(void *ctx, size_t category, struct row_report_by_s
 	for (unsigned c = 0; c < v->count; c++)
 		any |= bytes_of(v, c);
 	*row = (struct row_report_by_step){
-		.class = category == CATEGORIES ? "all" : category_words((unsigned)category),
+		.class = category == CATEGORIES ? "all" : categories[category].words,
 		.steps = { v->count, step_cell, v },
 	};
 	return any;
@@ -172,7 +172,7 @@ static bool step_row(void *ctx, size_t i, struct row_report_step *row)
 		.step = r->timeline.steps.tail && i == r->timeline.steps.count - 1 ? 0 : i,
 		.peak_bytes = x->peak,
 		.peak_time_ns = x->peak_ns,
-		.peak_phase = phase_name(r->at.phase),
+		.peak_phase = phases[r->at.phase].name,
 		.peak_at = r->at.text,
 		.categories_at_peak = r->step_bytes[i],
 	};

@@ -87,7 +87,7 @@ static void most_line(struct report *r, const struct moment *mo, struct emit *ou
 	for (size_t i = 0; i < pools->count; i++) {
 		const struct pool_sum *s = &pools->items[i];
 
-		snprintf(note, sizeof(note), "of %s, %s", pool_words(s->kind),
+		snprintf(note, sizeof(note), "of %s, %s", pool_kinds[s->kind].text,
 			 owner_words(&s->owner, who, sizeof(who), 20));
 		emit_figure(out, FIGURE, "  in private pools", s->bytes, note);
 	}

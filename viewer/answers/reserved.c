@@ -50,7 +50,8 @@ const char *reserved_words(const struct reserved_peak *p, char *buf, size_t room
 
 	if (p->pools.bytes >= p->bytes / 2)
 		snprintf(buf, room, "%s of it lie in private pools of %s (%s)", B(most->bytes),
-			 pool_words(most->kind), owner_words(&most->owner, who, sizeof(who), 0));
+			 pool_kinds[most->kind].text,
+			 owner_words(&most->owner, who, sizeof(who), 0));
 	else
 		snprintf(buf, room, "it was largest when %s allocated",
 			 owner_words(&p->owner, who, sizeof(who), 0));

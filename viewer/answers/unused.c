@@ -491,6 +491,6 @@ const char *unused_words(const struct unused *u, char *buf, size_t room)
 	for (unsigned c = 0; c < CATEGORIES && n < room; c++)
 		if (u->classes[c])
 			n += (size_t)snprintf(buf + n, room - n, "%s%s %s", n ? ", " : "",
-					      category_words(c), B(u->classes[c]));
+					      categories[c].words, B(u->classes[c]));
 	return buf;
 }

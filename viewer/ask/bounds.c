@@ -167,7 +167,7 @@ static void check_class(struct look *l, const struct highest *h, int category,
 		highest_instant(&instant, h, &l->timeline);
 	}
 	o = largest_line(l, &shot, category, &line);
-	snprintf(what, sizeof(what), "peak of %s", category_words((unsigned)category));
+	snprintf(what, sizeof(what), "peak of %s", categories[category].words);
 	say_held(l, add_bound(l->bounds, b, o), what, "", instant.text, o);
 	snapshot_free(&shot);
 }

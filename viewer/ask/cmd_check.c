@@ -45,7 +45,7 @@ static void put_attribute(FILE *f, const char *name, const char *value)
 static const char *test_name(const struct row_check_bound *b, char *buf, size_t room)
 {
 	snprintf(buf, room, "%s%s%s", b->name, b->has_class ? " " : "",
-		 b->has_class ? category_name(b->class) : "");
+		 b->has_class ? categories[b->class].name : "");
 	return buf;
 }
 

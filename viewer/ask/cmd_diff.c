@@ -18,7 +18,7 @@ static int check_limit(const struct diff *d, const struct diff_options *o)
 		return 0;
 	return say_error(EXIT_CHECK,
 			 "%s%s went from %s to %s, %s (%s): more than the %s that is allowed%s%s",
-			 o->category < 0 ? "the peak" : category_words((unsigned)o->category),
+			 o->category < 0 ? "the peak" : categories[o->category].words,
 			 o->category < 0 ? "" : " at the peak", B_APART(before, after),
 			 B_APART(after, before), diff_change(c, before, after),
 			 before ? diff_percent(p, before, after) : "from nothing", limit->text,

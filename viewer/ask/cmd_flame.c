@@ -118,7 +118,7 @@ int run_flame(const struct flame_options *o, struct emit *out, struct recording 
 	if (!f.nodes[0].blocks)
 		say_note("%s: nothing%s%s is alive at that moment; --at names another", o->file,
 			 o->category < 0 ? "" : " of class ",
-			 o->category < 0 ? "" : category_name((unsigned)o->category));
+			 o->category < 0 ? "" : categories[o->category].name);
 	print_stacks(out, &f, &s);
 	flame_free(&f);
 	owners_close(&owners);

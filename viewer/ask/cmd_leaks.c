@@ -108,7 +108,7 @@ static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 				 .to_step = l->to_step,
 				 .growth_per_step = l->bytes_per_step,
 				 .reserved_growth_per_step = reserved_growth(t),
-				 .step_basis = steps_basis_name(t->steps.basis),
+				 .step_basis = steps_bases[t->steps.basis].name,
 				 .owners = { l->count, owner_row, v },
 				 .unused_bytes = v->unused.bytes,
 				 .unused_since_step = v->unused.step,
@@ -148,7 +148,7 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 	if (l->from_step == l->to_step) {
 		emit_line(out, "Too few steps: %zu found, %s complete ones are needed", n,
 			  row->has_step_is ? "four" : "three");
-		emit_line(out, "(%s)", steps_basis_text(t->steps.basis));
+		emit_line(out, "(%s)", steps_bases[t->steps.basis].text);
 		return;
 	}
 	if (!l->count) {

@@ -89,8 +89,7 @@ static void print_module_lines(struct emit *out, struct nodes *nodes, const stru
 
 	emit_title(out, "Device %d%s: %s of %s in %s", s->moment.device,
 		   moments_when(&t->model, s->moment.seq, s->moment.time_ns, w, sizeof(w)),
-		   B(all->bytes),
-		   o->category < 0 ? "all classes" : category_words((unsigned)o->category),
+		   B(all->bytes), o->category < 0 ? "all classes" : categories[o->category].words,
 		   MANY(all->blocks, "block"));
 	if (!all->blocks) {
 		emit_sentence(out, "",
@@ -115,8 +114,7 @@ static void print_modules(struct emit *out, const struct flame *m, const struct 
 	struct nodes nodes = { m, need_new(m->count * sizeof(*nodes.order)), 0, 0, "" };
 	struct row_modules row = { .device = s->moment.device,
 				   .time_ns = s->moment.time_ns,
-				   .class = o->category < 0 ? "all"
-							    : category_name((unsigned)o->category),
+				   .class = o->category < 0 ? "all" : categories[o->category].name,
 				   .bytes = m->nodes[0].bytes,
 				   .outside_bytes = m->nodes[0].own_bytes };
 

@@ -15,7 +15,7 @@ static void text_classes(struct emit *out, const struct peak_answer *a, uint64_t
 
 	for (size_t i = 0; i < count; i++) {
 		snprintf(one, sizeof(one), "%s %s", B(a->shot.bytes[order[i]]),
-			 category_words(order[i]));
+			 categories[order[i]].words);
 		if (line[0] && strlen(line) + strlen(one) > 74) {
 			emit_line(out, "  %s,", line);
 			line[0] = 0;

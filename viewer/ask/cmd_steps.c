@@ -63,9 +63,9 @@ static const char *step_words(struct steps_view *v, size_t n, bool tail)
 static const char *phase_words(struct steps_view *v, int p, unsigned times)
 {
 	if (times > 1)
-		snprintf(v->words, sizeof(v->words), "  %s x %u", phase_text(p), times);
+		snprintf(v->words, sizeof(v->words), "  %s x %u", phases[p].text, times);
 	else
-		snprintf(v->words, sizeof(v->words), "  %s", phase_text(p));
+		snprintf(v->words, sizeof(v->words), "  %s", phases[p].text);
 	return v->words;
 }
 
@@ -94,7 +94,7 @@ static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 	}
 	*row = (struct row_steps_row){
 		.step = real ? n : 0,
-		.phase = p >= 0 ? phase_name(p)
+		.phase = p >= 0 ? phases[p].name
 			 : real ? "step"
 			 : tail ? "after"
 				: "setup",
@@ -106,7 +106,7 @@ static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 		.peak_ns = x->peak_ns,
 		.end_bytes = x->end_bytes,
 		.growth_bytes = x->growth,
-		.peak_phase = phase_name(view->at.phase),
+		.peak_phase = phases[view->at.phase].name,
 		.peak_at = view->at.text,
 		.words = p >= 0 ? phase_words(view, p, phase.times) : step_words(view, n, tail),
 		.note = p < 0				? view->of_step.what
@@ -133,7 +133,7 @@ static void print_step_lines(struct emit *out, const struct row_steps *row,
 						   peak->peak_seq, peak->peak_ns, row->peak.text });
 	emit_line(out, "%s%zu step%s; %s", t->steps.at_least ? "at least " : "",
 		  steps_number(&t->steps), steps_number(&t->steps) == 1 ? "" : "s",
-		  steps_basis_text(t->steps.basis));
+		  steps_bases[t->steps.basis].text);
 	if (t->steps.at_least)
 		emit_line(out, "Part of the run was paused: steps there cannot be counted");
 	emit_line(out, "%s", "");
@@ -152,13 +152,13 @@ int run_steps(const struct steps_options *o, struct emit *out, struct timeline *
 	instant_of_peak(&at, v, peak);
 	row = (struct row_steps){
 		.device = v->device,
-		.basis = steps_basis_name(v->steps.basis),
+		.basis = steps_bases[v->steps.basis].name,
 		.steps = steps_number(&v->steps),
 		.at_least = v->steps.at_least,
 		.peak = { .bytes = peak->peak,
 			  .time_ns = peak->peak_ns,
 			  .step = at.step,
-			  .phase = phase_name(at.phase),
+			  .phase = phases[at.phase].name,
 			  .what = at.what,
 			  .text = at.text },
 		.rows = { v->steps.count * (PHASES + 2), step_or_phase_row, &view },

@@ -52,7 +52,7 @@ static bool phase_row(void *ctx, size_t i, struct row_timeline_phase *row)
 		return false;
 	tail = t->steps.tail && v->step == t->steps.count - 1;
 	*row = (struct row_timeline_phase){ .step = tail ? 0 : v->step,
-					    .phase = phase_name(span->phase),
+					    .phase = phases[span->phase].name,
 					    .first_ns = span->extent.first_ns,
 					    .last_ns = span->extent.last_ns };
 	return true;

@@ -32,7 +32,7 @@ static void print_reason(struct emit *out, const struct row_why *w)
 		snprintf(sure, sizeof(sure), "%s%s, ", *w->confidence == 'g' ? "a " : "",
 			 w->confidence);
 	emit_line(out, "%s at 0x%" PRIx64 ": %s (%srule %s)", B(w->size), w->addr,
-		  category_words(w->category), sure, w->rule);
+		  categories[w->category].words, sure, w->rule);
 	emit_paragraph(out, "", "", w->evidence);
 	if (w->owner.file[0])
 		emit_line(out, "allocated by %s (%s:%u)%s%s", w->owner.function, w->owner.file,

@@ -162,7 +162,7 @@ struct table_stream {
 	struct gpumemtrace *recording; /* NULL: the columns are the caller's */
 	struct arrow_column columns[MOST_COLUMNS];
 	struct table_column *names;
-	size_t count;
+	unsigned which[MOST_COLUMNS], count;
 	struct arrow_batch batch;
 	struct ArrowArray *ready; /* batches that nobody has taken yet: from `given` on */
 	size_t ready_count, ready_room, given;
@@ -170,7 +170,6 @@ struct table_stream {
 	bool ended, failed;
 
 	/* allocations */
-	unsigned which[MOST_COLUMNS], wanted;
 	bool begun;
 	struct export export;
 	struct export_walk walk;
@@ -205,29 +204,6 @@ static void flush_batch(struct table_stream *s)
 
 /* ---- allocations ---- */
 
-static int choose_allocations(struct table_stream *s, const char *list)
-{
-	for (; list && *list; list += strspn(list, ",")) {
-		size_t len = strcspn(list, ","), i = 0;
-
-		while (i < COLUMNS &&
-		       (strncmp(export_columns[i].name, list, len) || export_columns[i].name[len]))
-			i++;
-		if (i == COLUMNS || s->wanted & 1u << i)
-			return say_error(EXIT_USAGE, "\"%.*s\" is %s", (int)len, list,
-					 i == COLUMNS ? "no column of allocations" : "named twice");
-		s->wanted |= 1u << i;
-		s->which[s->count++] = (unsigned)i;
-		list += len;
-	}
-	if (list)
-		return s->count ? 0 : say_error(EXIT_USAGE, "no column is named");
-	s->wanted = UINT32_MAX;
-	for (; s->count < COLUMNS; s->count++)
-		s->which[s->count] = (unsigned)s->count;
-	return 0;
-}
-
 static void begin_allocations(struct table_stream *s)
 {
 	struct export *x = &s->export;
@@ -242,14 +218,17 @@ static void begin_allocations(struct table_stream *s)
 static int fill_allocations(struct table_stream *s)
 {
 	struct export_cell cells[COLUMNS], chosen[COLUMNS];
+	unsigned wanted = 0;
 	bool full = false;
 	uint32_t life;
 
 	kept_lend(&s->recording->kept, &s->export.facts);
 	if (!s->begun)
 		begin_allocations(s);
+	for (unsigned i = 0; i < s->count; i++)
+		wanted |= 1u << s->which[i];
 	while (!full && export_walk_next(&s->walk, &life)) {
-		export_row(&s->export, life, s->wanted, cells);
+		export_row(&s->export, life, wanted, cells);
 		for (unsigned i = 0; i < s->count; i++)
 			chosen[i] = cells[s->which[i]];
 		full = export_arrow_row(&s->batch, chosen);
@@ -276,8 +255,8 @@ static int fill_events(struct table_stream *s)
 	struct gpumemtrace *r = s->recording;
 	int rc = 0;
 
-	s->events.row = take_event;
-	s->events.ctx = s;
+	s->events = (struct export_events){ .count = s->count, .row = take_event, .ctx = s };
+	memcpy(s->events.what, s->which, sizeof(s->events.what));
 	s->rows.defs = &r->recording.defs;
 	s->rows.table = &s->events;
 	if (s->part < r->kept.part_count)
@@ -290,37 +269,35 @@ static int fill_events(struct table_stream *s)
 
 /* ---- streams ---- */
 
-static const struct {
+static const struct table {
 	const char *name;
 	int (*fill)(struct table_stream *s);
-} tables[] = { { "allocations", fill_allocations }, { "events", fill_events } };
+	const struct arrow_column *columns;
+	unsigned count;
+} tables[] = { { "allocations", fill_allocations, export_columns, COLUMNS },
+	       { "events", fill_events, export_event_columns, EVENT_COLUMNS } };
 
-static int choose_table(struct table_stream *s, const char *table, const char *columns)
+static int choose_table(struct table_stream *s, const char *name, const char *columns)
 {
 	static const char *const formats[] = { [ARROW_UINT64] = "L",
 					       [ARROW_UINT32] = "I",
 					       [ARROW_UINT16] = "S",
 					       [ARROW_INT32] = "i",
 					       [ARROW_TEXT] = "u" };
+	const struct table *t = tables;
 	int rc;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		if (!strcmp(tables[i].name, table))
-			s->fill = tables[i].fill;
-	if (!s->fill)
-		return say_error(EXIT_USAGE, "there is no table \"%s\"", table);
-	if (s->fill == fill_events) {
-		rc = export_event_choose(&s->events, columns);
-		s->count = s->events.count;
-	} else {
-		rc = choose_allocations(s, columns);
-	}
+	while (t < tables + sizeof(tables) / sizeof(tables[0]) && strcmp(t->name, name))
+		t++;
+	if (t == tables + sizeof(tables) / sizeof(tables[0]))
+		return say_error(EXIT_USAGE, "there is no table \"%s\"", name);
+	s->fill = t->fill;
+	rc = arrow_choose(t->columns, t->count, columns, s->which, &s->count);
 	s->names = need_new(s->count * sizeof(*s->names));
 	for (unsigned i = 0; !rc && i < s->count; i++) {
-		struct arrow_column *c = &s->columns[i];
+		const struct arrow_column *c = &s->columns[i];
 
-		*c = s->fill == fill_events ? *export_event_column(s->events.what[i])
-					    : export_columns[s->which[i]];
+		s->columns[i] = t->columns[s->which[i]];
 		s->names[i] =
 			(struct table_column){ c->name, formats[c->type], c->unit, c->meaning };
 	}

@@ -82,48 +82,21 @@ void classify_all(struct classifier *c, const struct block *b, char *buf, size_t
 	for (size_t i = 0; i < RULES && n < room; i++)
 		if (i == RULES - 1 || rules[i].fits(c, &h))
 			n += snprintf(buf + n, room - n, "%s%s:%s", n ? " " : "", rules[i].name,
-				      category_name(rules[i].category));
+				      categories[rules[i].category].name);
 }
 
-const char *category_name(unsigned category)
-{
-	static const char *const names[] = {
-#define CATEGORY(name, words, colour, letter) #name,
+const struct category_words categories[CATEGORIES] = {
+#define CATEGORY(name, words, colour, letter) { #name, words, colour },
 #include "categories.def"
 #undef CATEGORY
-	};
-
-	return names[category];
-}
-
-const char *category_words(unsigned category)
-{
-	static const char *const all[] = {
-#define CATEGORY(name, words, colour, letter) words,
-#include "categories.def"
-#undef CATEGORY
-	};
-
-	return all[category];
-}
+};
 
 int category_by_name(const char *name)
 {
 	for (unsigned i = 0; i < CATEGORIES; i++)
-		if (!strcmp(name, category_name(i)))
+		if (!strcmp(name, categories[i].name))
 			return (int)i;
 	return -1;
-}
-
-uint32_t category_colour(unsigned category)
-{
-	static const uint32_t all[] = {
-#define CATEGORY(name, words, colour, letter) colour,
-#include "categories.def"
-#undef CATEGORY
-	};
-
-	return all[category];
 }
 
 const char *verdict_rule(struct verdict v)

@@ -49,6 +49,8 @@ static bool is_events(const struct export_options *o)
 
 static int check_table(const struct export_options *o, const struct export_format *format)
 {
+	unsigned which[EVENT_COLUMNS], count;
+
 	if (!o->table && !o->columns)
 		return 0;
 	if (strcmp(format->name, "arrow"))
@@ -56,7 +58,9 @@ static int check_table(const struct export_options *o, const struct export_forma
 				 format->name);
 	if (!is_events(o) && o->columns)
 		return say_error(EXIT_USAGE, "--columns is for --table events");
-	return is_events(o) ? export_event_choose(&(struct export_events){ 0 }, o->columns) : 0;
+	return is_events(o) ? arrow_choose(export_event_columns, EVENT_COLUMNS, o->columns, which,
+					   &count)
+			    : 0;
 }
 
 static int check_output(const struct export_options *o)

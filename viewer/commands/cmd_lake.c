@@ -7,9 +7,9 @@
 #include "../base/asset.h"
 #include "../base/emit_json.h"
 #include "../base/outfile.h"
-#include "../handover/lake.h"
-#include "../handover/lake_files.h"
-#include "../handover/question.h"
+#include "lake.h"
+#include "lake_files.h"
+#include "question.h"
 #include "../page/page_write.h"
 #include "../recording/defs.h"
 #include "../recording/owner_words.h"
@@ -184,7 +184,7 @@ struct lake_view {
 	struct defs_text meaning, sql;
 };
 
-ASSET_FILE(views, "viewer/handover/views.sql");
+ASSET_FILE(views, "viewer/commands/views.sql");
 
 #define VIEW "\n-- view "
 

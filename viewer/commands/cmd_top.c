@@ -15,7 +15,7 @@
 #include "../base/machine.h"
 #include "../base/now.h"
 #include "../base/sorted.h"
-#include "../handover/lake.h"
+#include "lake.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
@@ -196,7 +196,7 @@ static struct row_top top_row(struct top_view *v)
 				 .reserved_bytes = mo->reserved,
 				 .total_bytes = mo->total_bytes,
 				 .step = step_now(v),
-				 .phase = phase_name(phase_now(v)),
+				 .phase = phases[phase_now(v)].name,
 				 .categories = v->shot.bytes,
 				 .lines = { v->holders.count, top_line_row, &v->holders },
 				 .run = { LAKE_IDENTITY, top_run_row, &v->f.recording.defs } };
@@ -271,7 +271,7 @@ static void print_top_head(struct emit *out, const struct top_view *v)
 		  human_seconds(at, peak->event.time_ns - m->first_ns));
 	if (step_now(v))
 		snprintf(step, sizeof(step), "Step %zu, ", step_now(v));
-	emit_line(out, "%s%s, after %s and %s events", step, phase_text(phase_now(v)),
+	emit_line(out, "%s%s, after %s and %s events", step, phases[phase_now(v)].text,
 		  human_seconds(a, m->last_ns - m->first_ns), human_count(b, m->events));
 	print_steps(out, v);
 	emit_line(out, "%s", "");
@@ -295,7 +295,7 @@ static void classes(struct emit *out, const struct top_view *v)
 	for (unsigned c = 0; c < CATEGORIES; c++) {
 		if (!s->bytes[c])
 			continue;
-		emit_raw(out, "  %-21s %10s %5s  ", category_words(c), B(s->bytes[c]),
+		emit_raw(out, "  %-21s %10s %5s  ", categories[c].words, B(s->bytes[c]),
 			 PERCENT(s->bytes[c], s->moment.bytes));
 		bar(out, c, s->bytes[c], s->moment.bytes);
 		emit_raw(out, "\n");

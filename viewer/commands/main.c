@@ -6,8 +6,8 @@
 #include <malloc.h>
 
 #include "../../format/version.h"
-#include "../handover/lake_work.h"
-#include "../handover/search_facts.h"
+#include "lake_work.h"
+#include "search_facts.h"
 #include "../ask/command.h"
 #include "searches.h"
 #include "completions.h"

@@ -5,7 +5,7 @@
 
 #include "../advise/advise.h"
 #include "../base/folder.h"
-#include "../handover/question.h"
+#include "question.h"
 #include "preload.h"
 #include "run_program.h"
 

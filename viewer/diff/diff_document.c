@@ -121,7 +121,7 @@ static struct row_diff_side side_row(const struct diff_side *s)
 				       .peak_bytes = s->peak,
 				       .compared = { .time_ns = shot->time_ns,
 						     .step = shot->step,
-						     .phase = phase_name(shot->phase),
+						     .phase = phases[shot->phase].name,
 						     .bytes = shot->total } };
 }
 
@@ -177,9 +177,9 @@ static bool phase_row(void *ctx, size_t p, struct row_diff_phase *row)
 	const struct span *new = diff_highest(&doc->diff->new, (int)p);
 	uint64_t before = old ? old->extent.peak : 0, after = new ? new->extent.peak : 0;
 
-	*row = (struct row_diff_phase){ .phase = phase_name((int)p),
+	*row = (struct row_diff_phase){ .phase = phases[p].name,
 					BYTES(before, after),
-					.words = diff_has_phases(doc->diff) ? phase_text((int)p)
+					.words = diff_has_phases(doc->diff) ? phases[p].text
 									    : "the whole run" };
 	return old || new;
 }
@@ -220,7 +220,7 @@ static bool diff_line_row(void *ctx, size_t i, struct row_diff_line *row)
 		.blocks_old = x->blocks_old,
 		.blocks_new = x->blocks_new,
 		.words = line_words(doc->words, sizeof(doc->words), o,
-				    doc->diff->no_classes ? "" : category_words(x->category))
+				    doc->diff->no_classes ? "" : categories[x->category].words)
 	};
 	return x->bytes_old != x->bytes_new;
 }
@@ -259,8 +259,8 @@ void diff_document(struct diff_document *doc, const struct diff *d)
 		.delta = (int64_t)(d->new.peak - d->old.peak),
 		.reserved_old = d->old.reserved.bytes,
 		.reserved_new = d->new.reserved.bytes,
-		.peak_phase_old = phase_name(diff_phase_at(&d->old, d->old.peak_seq)),
-		.peak_phase_new = phase_name(diff_phase_at(&d->new, d->new.peak_seq)),
+		.peak_phase_old = phases[diff_phase_at(&d->old, d->old.peak_seq)].name,
+		.peak_phase_new = phases[diff_phase_at(&d->new, d->new.peak_seq)].name,
 		.old = side_row(&d->old),
 		.new = side_row(&d->new),
 		.besides = { count_grounds(d), besides_row, doc },

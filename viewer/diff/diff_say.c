@@ -76,7 +76,7 @@ static const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
 		if (!by_class[best])
 			return buf;
 		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%s %c%s", len ? ", " : "",
-					category_words(best), by_class[best] < 0 ? '-' : '+',
+					categories[best].words, by_class[best] < 0 ? '-' : '+',
 					B((uint64_t)llabs(by_class[best])));
 		by_class[best] = 0;
 	}
@@ -109,7 +109,7 @@ static const char *sentence_places(char buf[SENTENCE], const struct diff *d,
 			break;
 		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%c%s %s of %.200s",
 					n ? ", " : "", diff_delta(next) < 0 ? '-' : '+',
-					B(diff_size(next)), category_words(next->category),
+					B(diff_size(next)), categories[next->category].words,
 					WHO(diff_owner(next)));
 	}
 	return buf;
@@ -236,7 +236,7 @@ static const char *optimizer(const struct diff_side *side, char buf[SENTENCE])
 static const char *class_words(const struct diff *d, const struct diff_finding *f)
 {
 	return d->no_classes || f->category == CATEGORY_unknown ? "memory"
-								: category_words(f->category);
+								: categories[f->category].words;
 }
 
 static bool same_state(const struct diff *d)
@@ -287,7 +287,7 @@ void diff_say(struct diff *d, struct diff_finding *f)
 	s = need_stream(&f->text, &len);
 	say_cause(s, d, f);
 	if (d->below_peak && f->cause != CAUSE_RESERVED)
-		fprintf(s, "; not at the peak but in the %s", phase_noun(d->new.shot.phase));
+		fprintf(s, "; not at the peak but in the %s", phases[d->new.shot.phase].noun);
 	fputc('.', s);
 	fclose(s);
 }

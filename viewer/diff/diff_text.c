@@ -66,7 +66,7 @@ static void sum(const struct diff *d, struct emit *out)
 		return;
 	snprintf(text, sizeof(text), "These findings add up to %s, the change %s%s.",
 		 diff_change(change, compared_old, compared_new), peaks ? "of the peak" : "in the ",
-		 peaks ? "" : phase_noun(d->new.shot.phase));
+		 peaks ? "" : phases[d->new.shot.phase].noun);
 	emit_line(out, "%s", "");
 	emit_paragraph(out, "", "", text);
 }
@@ -75,12 +75,13 @@ static void tables_by_time(const struct row_diff *row, struct emit *out)
 {
 	static const struct text_column classes[] =
 		DIFF_COLUMNS("class, each at its own peak", diff_class, class);
-	static const struct text_column phases[] = DIFF_COLUMNS("highest in", diff_phase, words);
+	static const struct text_column highest_in[] =
+		DIFF_COLUMNS("highest in", diff_phase, words);
 
 	emit_line(out, "%s", "");
 	emit_columns(out, diff_class, &row->classes, classes, 0);
 	emit_line(out, "%s", "");
-	emit_columns(out, diff_phase, &row->phases, phases, 0);
+	emit_columns(out, diff_phase, &row->phases, highest_in, 0);
 }
 
 /* Tables of the greatest changes; none if nothing changed. */

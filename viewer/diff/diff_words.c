@@ -78,9 +78,9 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 		percent[0] ? " (" : "", percent, percent[0] ? ")" : "");
 
 	if (before != after)
-		snprintf(buf + n, room - n, ", %s -> %s", phase_text(before), phase_text(after));
+		snprintf(buf + n, room - n, ", %s -> %s", phases[before].text, phases[after].text);
 	else if (diff_has_phases(d))
-		snprintf(buf + n, room - n, ", in the %s", phase_noun(before));
+		snprintf(buf + n, room - n, ", in the %s", phases[before].noun);
 	return buf;
 }
 

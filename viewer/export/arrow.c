@@ -28,6 +28,40 @@ static void new_buffers(struct arrow_batch *b, unsigned i)
 		c->values.room = 0;
 }
 
+static int unknown_column(const struct arrow_column *all, unsigned total, const char *name,
+			  size_t len)
+{
+	char names[512] = "";
+
+	for (size_t i = 0, n = 0; i < total && n < sizeof(names); i++)
+		n += (size_t)snprintf(names + n, sizeof(names) - n, ", %s", all[i].name);
+	return say_error(EXIT_USAGE, "--columns \"%.*s\" is not one of %s", (int)len, name,
+			 names + 2);
+}
+
+int arrow_choose(const struct arrow_column *all, unsigned total, const char *list, unsigned *which,
+		 unsigned *count)
+{
+	uint64_t taken = 0;
+
+	for (*count = 0; !list && *count < total; ++*count)
+		which[*count] = *count;
+	for (; list && *list; list += strspn(list, ",")) {
+		size_t len = strcspn(list, ",");
+		unsigned i = 0;
+
+		while (i < total && (strncmp(all[i].name, list, len) || all[i].name[len]))
+			i++;
+		if (i == total)
+			return unknown_column(all, total, list, len);
+		if (!(taken >> i & 1))
+			which[(*count)++] = i;
+		taken |= 1ull << i;
+		list += len;
+	}
+	return *count ? 0 : unknown_column(all, total, "", 0);
+}
+
 void arrow_batch_init(struct arrow_batch *b, const struct arrow_column *columns, unsigned count)
 {
 	*b = (struct arrow_batch){ .columns = columns, .count = count };

@@ -20,6 +20,11 @@ struct arrow_column {
 	const char *unit, *meaning; /* its metadata */
 };
 
+/* Chooses of `total` columns those of a list with commas, each once; NULL = all. 0, or EXIT_USAGE
+ * after an error message. */
+int arrow_choose(const struct arrow_column *all, unsigned total, const char *list, unsigned *which,
+		 unsigned *count);
+
 /* `given` cells of the batch have a value, the others are null. Numbers stand in `values` by row;
  * texts follow each other, with their ends in `offsets`. `valid` has one bit per row. */
 struct arrow_cells {

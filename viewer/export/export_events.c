@@ -5,7 +5,7 @@
 
 #include "arrow.h"
 
-static const struct arrow_column all[EVENT_COLUMNS] = {
+const struct arrow_column export_event_columns[EVENT_COLUMNS] = {
 #define EVENT_COLUMN(name, member, type, bit, unit, meaning) { #name, ARROW_##type, unit, meaning },
 #include "export_event_columns.def"
 #undef EVENT_COLUMN
@@ -74,7 +74,7 @@ int export_event_row(void *ctx, const struct gmt_event *e)
 		cell->null = (members[c].bit & has) != members[c].bit || is_null(e, c);
 		if (cell->null)
 			continue;
-		if (all[c].type == ARROW_TEXT) {
+		if (export_event_columns[c].type == ARROW_TEXT) {
 			struct defs_text t = text_of(x, e, c);
 
 			cell->text = t.s;
@@ -94,51 +94,6 @@ int export_events(struct recording *r, const struct export_events *table)
 	return recording_run(r, UINT64_MAX, export_event_row, &x);
 }
 
-static int unknown_column(const char *name, size_t len)
-{
-	static const char names[] =
-#define EVENT_COLUMN(name, member, type, bit, unit, meaning) ", " #name
-#include "export_event_columns.def"
-#undef EVENT_COLUMN
-		;
-
-	return say_error(EXIT_USAGE, "--columns \"%.*s\" is not one of %s", (int)len, name,
-			 names + 2);
-}
-
-static int choose_listed(struct export_events *x, const char *list)
-{
-	bool taken[EVENT_COLUMNS] = { false };
-
-	for (; *list; list += strspn(list, ",")) {
-		size_t len = strcspn(list, ","), i = 0;
-
-		while (i < EVENT_COLUMNS && (strncmp(all[i].name, list, len) || all[i].name[len]))
-			i++;
-		if (i == EVENT_COLUMNS)
-			return unknown_column(list, len);
-		if (!taken[i])
-			x->what[x->count++] = (enum event_column)i;
-		taken[i] = true;
-		list += len;
-	}
-	return x->count ? 0 : unknown_column("", 0);
-}
-
-int export_event_choose(struct export_events *x, const char *columns)
-{
-	if (columns)
-		return choose_listed(x, columns);
-	for (; x->count < EVENT_COLUMNS; x->count++)
-		x->what[x->count] = (enum event_column)x->count;
-	return 0;
-}
-
-const struct arrow_column *export_event_column(enum event_column column)
-{
-	return &all[column];
-}
-
 /* ---- as Arrow ---- */
 
 int export_event_table(struct export *x)
@@ -146,12 +101,13 @@ int export_event_table(struct export *x)
 	struct export_events table = { .row = export_arrow_add };
 	struct arrow_column columns[EVENT_COLUMNS];
 	struct arrow *a;
-	int rc = export_event_choose(&table, x->columns);
+	int rc = arrow_choose(export_event_columns, EVENT_COLUMNS, x->columns, table.what,
+			      &table.count);
 
 	if (rc)
 		return rc;
 	for (unsigned i = 0; i < table.count; i++)
-		columns[i] = all[table.what[i]];
+		columns[i] = export_event_columns[table.what[i]];
 	table.ctx = a = arrow_open(x->f, columns, table.count);
 	rc = export_events(x->recording, &table);
 	arrow_close(a);

@@ -12,18 +12,14 @@ enum event_column {
 };
 
 struct export_events {
-	enum event_column what[EVENT_COLUMNS]; /* these columns, in this order */
+	unsigned what[EVENT_COLUMNS]; /* these columns, in this order */
 	unsigned count;
 	/* A cell for each of them; numbers are as wide as their column in the exports. */
 	void (*row)(void *ctx, const struct export_cell *cells);
 	void *ctx;
 };
 
-/* 0, or a sentence was said and the exit code. */
-/* Chooses the columns by a list with commas, NULL = all. 0, or EXIT_USAGE after an error message.
- */
-int export_event_choose(struct export_events *x, const char *columns);
-const struct arrow_column *export_event_column(enum event_column column);
+extern const struct arrow_column export_event_columns[EVENT_COLUMNS];
 
 /* One row for each event that is passed to export_event_row. */
 struct export_event_rows {

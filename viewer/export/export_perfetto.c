@@ -73,7 +73,7 @@ static void write_counters(struct trace *t, const struct series_event *e)
 	for (int d = t->low; d <= t->high; d++)
 		for (unsigned c = 0; c < CATEGORIES; c++) {
 			if (t->changed[d][c])
-				counter(t, d, category_words(c), (uint64_t)t->bytes[d][c],
+				counter(t, d, categories[c].words, (uint64_t)t->bytes[d][c],
 					e->time_ns);
 			t->changed[d][c] = false;
 		}

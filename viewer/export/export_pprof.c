@@ -100,7 +100,7 @@ static void put_class(struct pprof *p, struct bytes *sample, unsigned category)
 	struct bytes label = { 0 };
 
 	put_number(&label, 1, p->class_key);
-	put_number(&label, 2, string_id(p, category_words(category)));
+	put_number(&label, 2, string_id(p, categories[category].words));
 	put_message(sample, 3, &label);
 }
 

@@ -46,7 +46,7 @@ static uint32_t frame_index(struct speedscope *s, const struct frame *f)
 static uint32_t class_index(struct speedscope *s, unsigned category)
 {
 	if (!s->classes[category]) {
-		frame_begin(s, category_words(category));
+		frame_begin(s, categories[category].words);
 		fputc('}', s->f);
 		s->classes[category] = s->frames;
 	}
@@ -113,7 +113,7 @@ static void write_all(struct speedscope *s)
 	for (unsigned c = 0; c < CATEGORIES; c++)
 		if (s->classes[c]) {
 			fputs(",\n", s->f);
-			write_profile(s, category_words(c), (int)c);
+			write_profile(s, categories[c].words, (int)c);
 		}
 	fputs("]}\n", s->f);
 }

@@ -20,7 +20,7 @@ static void line(struct export *x, const struct stack_sum *s)
 	char unnamed[256];
 	size_t n = stack_sum_frames(s, x);
 
-	folded_write_name(x->f, category_words(s->category));
+	folded_write_name(x->f, categories[s->category].words);
 	for (size_t i = n; i-- > 0;) {
 		const struct frame *f = &x->stacks.frames[i];
 

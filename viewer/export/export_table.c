@@ -149,7 +149,7 @@ static void set_class(struct export *x, uint32_t life, struct block *b, struct e
 {
 	struct verdict v = export_verdict(x, life, b);
 
-	cells[COLUMN_class] = text(category_name(v.category));
+	cells[COLUMN_class] = text(categories[v.category].name);
 	cells[COLUMN_rule] = text(verdict_rule(v));
 }
 

@@ -151,6 +151,9 @@ struct again {
 	struct classes *devices;
 	struct map births; /* seq -> class + 1 */
 	bool named;
+	/* Of the trace or segment that is being written: */
+	struct classes *device;
+	uint64_t addr; /* of its next block */
 };
 
 void export_torch_class(struct pickler *p, int class)
@@ -158,7 +161,7 @@ void export_torch_class(struct pickler *p, int class)
 	char text[64] = "";
 
 	if (class >= 0)
-		snprintf(text, sizeof(text), "%s" OWN_METADATA, category_words((unsigned)class));
+		snprintf(text, sizeof(text), "%s" OWN_METADATA, categories[class].words);
 	pickler_word(p, "user_metadata");
 	pickler_word(p, text);
 }
@@ -171,7 +174,7 @@ void export_torch_category(struct pickler *p, bool *named, const char *action, i
 		return;
 	*named = true;
 	pickler_word(p, "category");
-	pickler_word(p, birth ? category_words((unsigned)class) : "unknown");
+	pickler_word(p, birth ? categories[class].words : "unknown");
 }
 
 static int add_part(void *ctx, const struct gmt_def *d)
@@ -238,9 +241,10 @@ static int class_at(const struct map *m, uint64_t key)
 	return at ? (int)*at - 1 : -1;
 }
 
-static int class_of_entry(struct again *a, struct classes *c, const struct pickle_value *e)
+static int class_of_entry(struct again *a, const struct pickle_value *action,
+			  const struct pickle_value *e)
 {
-	const struct pickle_value *action = pickle_text(&a->from, e, "action");
+	struct classes *c = a->device;
 	uint64_t addr = pickle_number(&a->from, e, "addr");
 	int class;
 
@@ -262,158 +266,134 @@ static bool is_free_text(const struct pickle_value *v)
 		(!v->count || (v->count >= n && !memcmp(v->text + v->count - n, OWN_METADATA, n))));
 }
 
-/* The members of a dictionary but those that say our classes. */
-static void members(struct again *a, const struct pickle_value *v, bool *own, bool *category)
+/* A dictionary with its class, if it has no metadata of its own. action: of an entry, or NULL. */
+static void write_with_class(struct again *a, const struct pickle_value *v, int class,
+			     const char *action)
 {
-	*own = *category = false;
-	for (size_t i = 0; i < v->count; i++) {
-		const struct pickle_value *key = pickle_at(&a->from, v->items[2 * i]);
-		const struct pickle_value *value = pickle_at(&a->from, v->items[2 * i + 1]);
-
-		if (pickle_is(key, "user_metadata") && is_free_text(value))
-			continue;
-		*own |= pickle_is(key, "user_metadata");
-		*category |= pickle_is(key, "category");
-		pickle_copy(&a->copy, key);
-		pickle_copy(&a->copy, value);
-	}
-}
-
-static void write_entry(struct again *a, struct classes *c, const struct pickle_value *e)
-{
-	const struct pickle_value *action = pickle_text(&a->from, e, "action");
-	int class = class_of_entry(a, c, e);
-	bool own, category;
-
-	if (e->type != PICKLE_DICT) {
-		pickle_copy(&a->copy, e);
-		return;
-	}
-	pickler_dict(&a->p);
-	members(a, e, &own, &category);
-	if (!own)
-		export_torch_class(&a->p, class);
-	if (!category)
-		export_torch_category(&a->p, &a->named, pickle_is(action, "alloc") ? "alloc" : "",
-				      class);
-	pickler_dict_end(&a->p);
-}
-
-static void write_block(struct again *a, const struct classes *c, const struct pickle_value *v,
-			uint64_t addr)
-{
-	const struct pickle_value *state = pickle_text(&a->from, v, "state");
-	bool live = pickle_is(state, "active_allocated"), own, category;
+	bool own = false, category = !action;
 
 	if (v->type != PICKLE_DICT) {
 		pickle_copy(&a->copy, v);
 		return;
 	}
 	pickler_dict(&a->p);
-	members(a, v, &own, &category);
+	for (size_t i = 0; i < v->count; i++) {
+		const struct pickle_value *key = pickle_at(&a->from, v->items[2 * i]);
+		const struct pickle_value *value = pickle_at(&a->from, v->items[2 * i + 1]);
+
+		if (pickle_is(key, "user_metadata") && is_free_text(value))
+			continue;
+		own |= pickle_is(key, "user_metadata");
+		category |= pickle_is(key, "category");
+		pickle_copy(&a->copy, key);
+		pickle_copy(&a->copy, value);
+	}
 	if (!own)
-		export_torch_class(&a->p, live ? class_at(&c->end, addr) : -1);
+		export_torch_class(&a->p, class);
+	if (!category)
+		export_torch_category(&a->p, &a->named, action, class);
 	pickler_dict_end(&a->p);
 }
 
-static void write_blocks(struct again *a, const struct pickle_value *s,
-			 const struct pickle_value *blocks)
+/* Writes a value with its classes; i: its place in the list that it is in. */
+typedef void write_value(struct again *a, const struct pickle_value *v, uint32_t i);
+
+static void write_each(struct again *a, const struct pickle_value *list, write_value *write)
 {
-	uint64_t device = pickle_number(&a->from, s, "device");
-	uint64_t addr = pickle_number(&a->from, s, "address");
-
-	pickler_list(&a->p);
-	for (uint32_t i = 0; i < blocks->count; i++) {
-		const struct pickle_value *v = pickle_item(&a->from, blocks, i);
-
-		if (pickle_get(&a->from, v, "address"))
-			addr = pickle_number(&a->from, v, "address");
-		pickler_next(&a->p, i);
-		write_block(a, &a->devices[device < MODEL_DEVICES ? device : 0], v, addr);
-		addr += pickle_number(&a->from, v, "size");
-	}
-	pickler_list_end(&a->p, blocks->count);
-}
-
-static void write_segment(struct again *a, const struct pickle_value *s)
-{
-	if (s->type != PICKLE_DICT) {
-		pickle_copy(&a->copy, s);
+	if (list->type != PICKLE_LIST) {
+		pickle_copy(&a->copy, list);
 		return;
 	}
-	pickler_dict(&a->p);
-	for (size_t i = 0; i < s->count; i++) {
-		const struct pickle_value *key = pickle_at(&a->from, s->items[2 * i]);
-		const struct pickle_value *value = pickle_at(&a->from, s->items[2 * i + 1]);
+	pickler_list(&a->p);
+	for (uint32_t i = 0; i < list->count; i++) {
+		pickler_next(&a->p, i);
+		write(a, pickle_item(&a->from, list, i), i);
+	}
+	pickler_list_end(&a->p, list->count);
+}
+
+static void write_entry(struct again *a, const struct pickle_value *v, uint32_t i)
+{
+	const struct pickle_value *action = pickle_text(&a->from, v, "action");
+
+	(void)i;
+	write_with_class(a, v, class_of_entry(a, action, v),
+			 pickle_is(action, "alloc") ? "alloc" : "");
+}
+
+static void write_block(struct again *a, const struct pickle_value *v, uint32_t i)
+{
+	bool live = pickle_is(pickle_text(&a->from, v, "state"), "active_allocated");
+
+	(void)i;
+	if (pickle_get(&a->from, v, "address"))
+		a->addr = pickle_number(&a->from, v, "address");
+	write_with_class(a, v, live ? class_at(&a->device->end, a->addr) : -1, NULL);
+	a->addr += pickle_number(&a->from, v, "size");
+}
+
+static void choose_device(struct again *a, uint64_t device)
+{
+	a->device = &a->devices[device < MODEL_DEVICES ? device : 0];
+}
+
+static void write_trace(struct again *a, const struct pickle_value *v, uint32_t i)
+{
+	choose_device(a, i);
+	write_each(a, v, write_entry);
+}
+
+struct list {
+	const char *name;
+	write_value *write; /* an element of it */
+};
+
+/* The members of a dictionary, and those lists of it with classes. */
+static void write_members(struct again *a, const struct pickle_value *v, const struct list lists[2])
+{
+	for (size_t i = 0; i < v->count; i++) {
+		const struct pickle_value *key = pickle_at(&a->from, v->items[2 * i]);
+		const struct pickle_value *value = pickle_at(&a->from, v->items[2 * i + 1]);
+		const struct list *list = pickle_is(key, lists->name) ? lists : &lists[1];
 
 		pickle_copy(&a->copy, key);
-		if (pickle_is(key, "blocks") && value->type == PICKLE_LIST)
-			write_blocks(a, s, value);
+		if (list->name && pickle_is(key, list->name))
+			write_each(a, value, list->write);
 		else
 			pickle_copy(&a->copy, value);
 	}
-	pickler_dict_end(&a->p);
 }
 
-static void write_segments(struct again *a, const struct pickle_value *segments)
+static void write_segment(struct again *a, const struct pickle_value *v, uint32_t i)
 {
-	pickler_list(&a->p);
-	for (uint32_t i = 0; i < segments->count; i++) {
-		pickler_next(&a->p, i);
-		write_segment(a, pickle_item(&a->from, segments, i));
-	}
-	pickler_list_end(&a->p, segments->count);
-}
+	static const struct list lists[2] = { { "blocks", write_block } };
 
-static void write_trace(struct again *a, struct classes *c, const struct pickle_value *trace)
-{
-	if (trace->type != PICKLE_LIST) {
-		pickle_copy(&a->copy, trace);
+	(void)i;
+	if (v->type != PICKLE_DICT) {
+		pickle_copy(&a->copy, v);
 		return;
 	}
-	pickler_list(&a->p);
-	for (uint32_t i = 0; i < trace->count; i++) {
-		pickler_next(&a->p, i);
-		write_entry(a, c, pickle_item(&a->from, trace, i));
-	}
-	pickler_list_end(&a->p, trace->count);
-}
-
-static void write_traces(struct again *a, const struct pickle_value *traces)
-{
-	pickler_list(&a->p);
-	for (uint32_t d = 0; d < traces->count; d++) {
-		pickler_next(&a->p, d);
-		write_trace(a, &a->devices[d < MODEL_DEVICES ? d : 0],
-			    pickle_item(&a->from, traces, d));
-	}
-	pickler_list_end(&a->p, traces->count);
+	choose_device(a, pickle_number(&a->from, v, "device"));
+	a->addr = pickle_number(&a->from, v, "address");
+	pickler_dict(&a->p);
+	write_members(a, v, lists);
+	pickler_dict_end(&a->p);
 }
 
 /* The oldest snapshots were the list of segments alone; readers of files want the dictionary. */
 static void write_root(struct again *a, const struct pickle_value *root)
 {
-	bool traces = false;
+	static const struct list lists[2] = { { "segments", write_segment },
+					      { "device_traces", write_trace } };
 
 	pickler_dict(&a->p);
-	for (size_t i = 0; root->type == PICKLE_DICT && i < root->count; i++) {
-		const struct pickle_value *key = pickle_at(&a->from, root->items[2 * i]);
-		const struct pickle_value *value = pickle_at(&a->from, root->items[2 * i + 1]);
-
-		traces |= pickle_is(key, "device_traces");
-		pickle_copy(&a->copy, key);
-		if (pickle_is(key, "segments") && value->type == PICKLE_LIST)
-			write_segments(a, value);
-		else if (pickle_is(key, "device_traces") && value->type == PICKLE_LIST)
-			write_traces(a, value);
-		else
-			pickle_copy(&a->copy, value);
-	}
-	if (root->type == PICKLE_LIST) {
+	if (root->type == PICKLE_DICT) {
+		write_members(a, root, lists);
+	} else if (root->type == PICKLE_LIST) {
 		pickler_word(&a->p, "segments");
-		write_segments(a, root);
+		write_each(a, root, write_segment);
 	}
-	if (!traces) {
+	if (!pickle_get(&a->from, root, "device_traces")) {
 		pickler_word(&a->p, "device_traces");
 		pickler_list(&a->p);
 		pickler_list_end(&a->p, 0);

@@ -3,6 +3,16 @@
 
 #include "doing.h"
 
+const struct phase_words phases[PHASES] = {
+	[PHASE_SETUP] = { "setup", "setup", "setup", 's' },
+	[PHASE_FORWARD] = { "forward", "forward", "forward pass", 'F' },
+	[PHASE_BACKWARD] = { "backward", "backward", "backward pass", 'B' },
+	[PHASE_OTHER] = { "other", "between passes", "time between passes", '-' },
+	[PHASE_OPTIMIZER] = { "optimizer", "optimizer step", "optimizer step", 'O' },
+	[PHASE_ZERO_GRAD] = { "zero_grad", "zero_grad", "call of zero_grad", 'z' },
+	[PHASE_EVALUATION] = { "evaluation", "evaluation", "evaluation", 'E' },
+};
+
 /* The phase that an event is evidence of. */
 enum hint {
 	HINT_SAME,   /* nothing */

@@ -192,10 +192,12 @@ uint32_t spans_range(const struct span_thread *t);
 /* The end of the Optimizer.step range `number`. */
 struct step_end spans_step_end(const struct spans *s, uint64_t number);
 
-const char *phase_name(enum phase phase); /* "zero_grad" */
-const char *phase_text(enum phase phase); /* "optimizer step" */
-const char *phase_noun(enum phase phase); /* "backward pass": after "the" */
-char phase_letter(enum phase phase);	  /* in a chart of characters */
+extern const struct phase_words {
+	const char *name; /* "zero_grad" */
+	const char *text; /* "optimizer step" */
+	const char *noun; /* "backward pass": after "the" */
+	char letter;	  /* in a chart of characters */
+} phases[PHASES];
 
 /* a takes in b, which begins where it ended or overlaps it. */
 void extent_join(struct extent *a, const struct extent *b);

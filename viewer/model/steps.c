@@ -3,9 +3,7 @@
 
 #include "optimizers.h"
 
-static const struct {
-	const char *name, *text;
-} bases[] = {
+const struct steps_basis_words steps_bases[] = {
 	[STEPS_NONE] = { "none", "no step was found" },
 	[STEPS_PROFILER] = { "profiler", "steps as torch.profiler counts them" },
 	[STEPS_OPTIMIZER] = { "optimizer", "a step ends with the optimizer" },
@@ -13,16 +11,6 @@ static const struct {
 					 "backward pass" },
 	[STEPS_FORWARD] = { "forward", "no backward pass: a step is one call of the model" },
 };
-
-const char *steps_basis_name(enum steps_basis basis)
-{
-	return bases[basis].name;
-}
-
-const char *steps_basis_text(enum steps_basis basis)
-{
-	return bases[basis].text;
-}
 
 /* The grouping while it walks over the spans. */
 struct walk {

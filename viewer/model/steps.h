@@ -66,5 +66,7 @@ size_t steps_number(const struct steps *steps); /* of real ones */
 size_t steps_at(const struct steps *steps, uint64_t seq);
 const struct span *steps_span(const struct steps *steps, const struct spans *s, uint64_t seq);
 
-const char *steps_basis_name(enum steps_basis basis); /* "optimizer" */
-const char *steps_basis_text(enum steps_basis basis); /* "by the optimizer's steps" */
+extern const struct steps_basis_words {
+	const char *name; /* "optimizer" */
+	const char *text; /* "a step ends with the optimizer" */
+} steps_bases[];

@@ -218,7 +218,7 @@ void instant_of_peak(struct instant *out, const struct timeline *t, const struct
 	if (steps->tail && out->step == steps->count - 1)
 		snprintf(head, sizeof(head), AFTER);
 	else if (out->step)
-		snprintf(head, sizeof(head), "step %zu, %s", out->step, phase_text(out->phase));
+		snprintf(head, sizeof(head), "step %zu, %s", out->step, phases[out->phase].text);
 	else if (steps->count > 1)
 		snprintf(head, sizeof(head), BEFORE);
 	snprintf(out->text, sizeof(out->text), "%s%s%s", head, head[0] && out->what[0] ? ", " : "",

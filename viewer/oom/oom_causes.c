@@ -150,7 +150,8 @@ static bool is_in_pools(const struct oom *o, char *text)
 		       "Memory is in private pools, where only their owners can use it: %s of "
 		       "the %s that PyTorch had reserved, most of it in %s of %s (%s). %s",
 		       B(o->room.apart), B(o->room.reserved), MANY(most->pools, "pool"),
-		       pool_words(most->kind), WHO(&most->owner), pool_advice(most->kind));
+		       pool_kinds[most->kind].text, WHO(&most->owner),
+		       pool_kinds[most->kind].advice);
 }
 
 /* All that was free would have been enough, but not in one piece. */

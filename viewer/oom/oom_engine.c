@@ -13,7 +13,7 @@
 static const struct {
 	const char *words, *phase;
 	bool caches;
-} phases[] = {
+} engine_phases[] = {
 	{ "profile_run", "profile run", false },
 	{ "determine_available_memory", "profile run", false },
 	{ "profile_max_num_token", "profile run", false },
@@ -29,9 +29,9 @@ static const char *phase_of(const struct frame *f, bool caches)
 	const char *name = strrchr(f->function, '.');
 
 	name = name ? name + 1 : f->function;
-	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++)
-		if (phases[i].caches <= caches && strstr(name, phases[i].words))
-			return phases[i].phase;
+	for (size_t i = 0; i < sizeof(engine_phases) / sizeof(engine_phases[0]); i++)
+		if (engine_phases[i].caches <= caches && strstr(name, engine_phases[i].words))
+			return engine_phases[i].phase;
 	return NULL;
 }
 

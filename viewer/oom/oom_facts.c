@@ -134,7 +134,7 @@ static void find_place(struct oom *o)
 	o->by_call = oom_by_call(o);
 	if (o->step != o->instant.step)
 		snprintf(o->instant.text, sizeof(o->instant.text), "%s %zu, %s%s%s",
-			 PASS_OR_STEP(o), oom_number(o), phase_text(o->phase),
+			 PASS_OR_STEP(o), oom_number(o), phases[o->phase].text,
 			 o->instant.what[0] ? ", " : "", o->instant.what);
 }
 

@@ -52,9 +52,9 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 	struct oom_answer *a = ctx;
 	const struct holder *h = &a->oom->holders.items[i];
 
-	snprintf(a->note, sizeof(a->note), "%s", category_words(h->category));
+	snprintf(a->note, sizeof(a->note), "%s", categories[h->category].words);
 	if (h->before && oom_is_passing(h->category))
-		snprintf(a->note, sizeof(a->note), "%s, %s %s", category_words(h->category),
+		snprintf(a->note, sizeof(a->note), "%s, %s %s", categories[h->category].words,
 			 B(h->before), BY_PASS(a->oom) ? "of earlier passes" : "older");
 	*row = (struct row_oom_holder){ .class = h->category,
 					.owner = h->owner,
@@ -149,7 +149,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.ooms = o->refusal.count,
 		.went_on = o->refusal.later_allocs,
 		.step = o->step,
-		.phase = phase_name(o->phase),
+		.phase = phases[o->phase].name,
 		.has_engine_phase = o->engine.phase,
 		.engine_phase = o->engine.phase,
 		.stack = o->refusal.event.stack,

@@ -149,7 +149,7 @@ static void say_growth(struct search *s)
 	put_text(m->text,
 		 "Memory grows by %s with each step (step %zu to %zu: %s), most of it %s of %s.",
 		 B(l->bytes_per_step), l->from_step, l->to_step, B(bytes),
-		 category_words(most->category), WHO(&most->owner));
+		 categories[most->category].words, WHO(&most->owner));
 	say_more(s, m, "leaks", "");
 }
 
@@ -250,7 +250,7 @@ static void find_reserved(struct search *s)
 		 B(most.bytes), B(free_bytes), known ? "; " : "",
 		 known ? reserved_words(&most, words, sizeof(words)) : "");
 	if (most.pools.bytes >= most.bytes / 2)
-		put_text(m->action, "%s", pool_advice(most.pools.items[0].kind));
+		put_text(m->action, "%s", pool_kinds[most.pools.items[0].kind].advice);
 	else
 		say_more(s, m, "replay", "");
 }

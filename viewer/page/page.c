@@ -12,27 +12,21 @@
 
 static void emit_classes(struct emit *out)
 {
-	static const unsigned colours[] = {
-#define CATEGORY(name, words, colour, letter) colour,
-#include "../classes/categories.def"
-#undef CATEGORY
-	};
-
 	emit_array(out, "classes");
 	for (unsigned i = 0; i < CATEGORIES; i++) {
 		char colour[8];
 
-		snprintf(colour, sizeof(colour), "#%06x", colours[i] & 0xffffff);
+		snprintf(colour, sizeof(colour), "#%06x", categories[i].colour & 0xffffff);
 		emit_object(out, NULL);
-		emit_text(out, "name", category_name(i));
-		emit_text(out, "words", category_words(i));
+		emit_text(out, "name", categories[i].name);
+		emit_text(out, "words", categories[i].words);
 		emit_text(out, "colour", colour);
 		emit_end(out);
 	}
 	emit_end(out);
 	emit_array(out, "phases");
 	for (int i = 0; i < PHASES; i++)
-		emit_text(out, NULL, phase_text(i));
+		emit_text(out, NULL, phases[i].text);
 	emit_end(out);
 }
 

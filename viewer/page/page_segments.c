@@ -63,7 +63,7 @@ void segments_emit(struct track *t)
 	emit_number(out, "left_out", count < room ? 0 : count - room);
 	emit_array(out, "pools");
 	for (unsigned k = 0; k < POOL_KINDS; k++)
-		emit_text(out, NULL, pool_words(k));
+		emit_text(out, NULL, pool_kinds[k].text);
 	emit_end(out);
 	column_emit(&r.column, out, "rows");
 	emit_end(out);
@@ -88,7 +88,7 @@ void page_apart_emit(struct emit *out, struct names *names, const struct pool_su
 	for (size_t i = 0; i < pools->count; i++) {
 		const struct pool_sum *p = &pools->items[i];
 
-		apart(out, names, pool_label(p->kind), p->bytes - p->used,
+		apart(out, names, pool_kinds[p->kind].label, p->bytes - p->used,
 		      pool_note(p, note, sizeof(note)));
 	}
 	if (room->waiting)

@@ -101,7 +101,7 @@ void page_steps_emit(struct track *t)
 	emit_number(out, "count", s->count);
 	emit_number(out, "left_out", s->count - rows);
 	emit_flag(out, "tail", s->tail);
-	emit_text(out, "basis", steps_basis_text(s->basis));
+	emit_text(out, "basis", steps_bases[s->basis].text);
 	column_emit(&c, out, "rows");
 	emit_spans(t);
 	emit_end(out);

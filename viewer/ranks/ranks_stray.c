@@ -32,7 +32,7 @@ static bool is_compared(const struct ranks_row *row, int main)
 }
 
 /* The median. For an even number of rows it is the lower of the two in the middle, so that it is
- * the figure of an existing rank, as in the view stray_ranks (viewer/handover/views.sql). */
+ * the figure of an existing rank, as in the view stray_ranks (viewer/commands/views.sql). */
 static void find_median(struct ranks_strays *s, const struct ranks_table *t)
 {
 	struct entry *all = need_new((t->run->count + 1) * sizeof(*all));

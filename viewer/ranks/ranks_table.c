@@ -261,7 +261,8 @@ static char *largest_class(const struct ranks_row *row)
 	for (unsigned c = 1; c < CATEGORIES; c++)
 		best = row->classes[c] > row->classes[best] ? c : best;
 	if (row->classes[best])
-		snprintf(text, sizeof(text), "%s %s", category_words(best), B(row->classes[best]));
+		snprintf(text, sizeof(text), "%s %s", categories[best].words,
+			 B(row->classes[best]));
 	return need_text(text);
 }
 
@@ -288,7 +289,7 @@ static void read_value(struct ranks_value *v, const struct ranks_column *c, stru
 		break;
 	case RANKS_CATEGORY:
 		category = category_at(json_at(doc, c->path));
-		v->words = need_text(category < 0 ? "" : category_words((unsigned)category));
+		v->words = need_text(category < 0 ? "" : categories[category].words);
 		break;
 	case RANKS_PLACE:
 		v->words = place_words(json_at(doc, c->path));

@@ -269,7 +269,7 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 	}
 	if (w.category >= 0 && len < sizeof(line))
 		len += (size_t)snprintf(line + len, sizeof(line) - len, "; %s %s",
-					category_words((unsigned)w.category),
+					categories[w.category].words,
 					growth_words(more, (double)w.category_more));
 	for (size_t k = 0; !t->classes && k < t->count && len < sizeof(line); k++)
 		if ((t->columns[k].kind == RANKS_CATEGORY || t->columns[k].kind == RANKS_PLACE) &&

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer on descriptor 3, which the command prints (viewer/handover/question.c): a line of JSON for each part, an object with one
+"""The answer on descriptor 3, which the command prints (viewer/commands/question.c): a line of JSON for each part, an object with one
 member. The last line has an exit code. And numbers as the command prints them."""
 from __future__ import annotations
 

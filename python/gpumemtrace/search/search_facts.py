@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of recordings, asked of the tool: one process of it reads them all (viewer/handover/search_facts.c)."""
+"""Facts of recordings, asked of the tool: one process of it reads them all (viewer/commands/search_facts.c)."""
 from __future__ import annotations
 
 import contextlib

@@ -23,7 +23,7 @@ static void lake_step_rows(struct lake_rows *x)
 		put_int(x->w, steps, begin_bytes, s->extent.begin_bytes);
 		put_int(x->w, steps, peak_bytes, s->extent.peak);
 		put_int(x->w, steps, peak_ns, s->extent.peak_ns);
-		put_text(x->w, steps, peak_phase, phase_name(at.phase));
+		put_text(x->w, steps, peak_phase, phases[at.phase].name);
 		put_int(x->w, steps, end_bytes, s->extent.end_bytes);
 		put_int(x->w, steps, growth_bytes, s->extent.growth);
 		put_flag(x->w, steps, ended, s->ended);
@@ -73,7 +73,7 @@ static void refusal_row(struct lake_rows *x, const struct lives_mark *e, uint64_
 			((int64_t)e->ns + x->recording->info->realtime_minus_monotonic_ns) / 1000);
 	put_int(x->w, refusals, step, tail ? 0 : item);
 	if (span)
-		put_text(x->w, refusals, phase, phase_name(span->phase));
+		put_text(x->w, refusals, phase, phases[span->phase].name);
 	put_int(x->w, refusals, block_bytes, e->size);
 	put_owner(x->w, refusals, &owner, lake_module(x, e->stack));
 	if (e->seq == last->event.seq)
@@ -171,7 +171,7 @@ static int lake_event_rows(struct lake_writer *w, struct recording *r)
 
 	for (unsigned c = 0; c < EVENT_COLUMNS; c++)
 		if (lake_wants(w, LAKE_events, c))
-			x.events.what[x.events.count++] = (enum event_column)c;
+			x.events.what[x.events.count++] = c;
 	return export_events(r, &x.events);
 }
 
@@ -230,7 +230,7 @@ static void held_rows(struct lake_rows *x, const struct all_held *all)
 	for (size_t i = 0; i < all->count; i++) {
 		const struct held *h = &all->items[i];
 
-		put_text(x->w, lines, class, category_name(h->category));
+		put_text(x->w, lines, class, categories[h->category].name);
 		put_owner(x->w, lines, &h->owner, h->module);
 		put_int(x->w, lines, bytes, h->bytes);
 		put_int(x->w, lines, blocks, h->blocks);

@@ -19,7 +19,7 @@ enum lake_table_id {
 #define TABLE(name, meaning) LAKE_##name,
 #define COLUMN(...)
 #define END(name)
-#include "tables.def"
+#include "lake_tables.def"
 	LAKE_allocations, /* every block; large, and only if requested */
 	LAKE_events,	  /* every event; for queries on recordings */
 	LAKE_TABLES
@@ -32,7 +32,7 @@ enum lake_table_id {
 	LAKE_COLUMNS_##name \
 	}                   \
 	;
-#include "tables.def"
+#include "lake_tables.def"
 
 #define LAKE_COLUMNS_MOST 64
 

@@ -6,7 +6,7 @@
 #define END(name) \
 	}         \
 	;
-#include "tables.def"
+#include "lake_tables.def"
 
 /* The same columns as in the exports. */
 #define LAKE_NUMBER LAKE_INT
@@ -33,7 +33,7 @@ const struct lake_table lake_tables[LAKE_TABLES] = {
 #define TABLE(name, meaning) { #name, meaning, columns_##name, COUNT(name) },
 #define COLUMN(...)
 #define END(name)
-#include "tables.def"
+#include "lake_tables.def"
 	{ "allocations", "A block that ever was: with --tables allocations, and of recordings.",
 	  columns_allocations, COUNT(allocations) },
 	{ "events", "An event, in order: of recordings only, not in a lake.", columns_events,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Starts the parts of the tool that are written in Python (viewer/handover/handover.c). Their modules lie inside the tool and come on
+# Starts the parts of the tool that are written in Python (viewer/commands/handover.c). Their modules lie inside the tool and come on
 # stdin with the question, so that any Python will do, gpumemtrace installed or not.
 from __future__ import annotations
 

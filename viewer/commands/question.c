@@ -37,7 +37,7 @@ void search_begin(struct question *q, const char *what, const struct card *cards
 
 #define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
 #define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");
-#include "modules.def"
+#include "python_modules.def"
 #undef LAKE
 #undef SEARCH
 
@@ -47,7 +47,7 @@ static const struct {
 } modules[] = {
 #define LAKE(name)   { QUESTION_LAKE, #name, asset_##name },
 #define SEARCH(name) { QUESTION_SEARCH, #name, asset_##name },
-#include "modules.def"
+#include "python_modules.def"
 #undef LAKE
 #undef SEARCH
 };

@@ -11,7 +11,7 @@
 #include "../base/asset.h"
 #include "../base/ending.h"
 
-ASSET_FILE(handover, "viewer/handover/handover.py");
+ASSET_FILE(handover, "viewer/commands/handover.py");
 
 enum { ANSWER = 3, TERMINAL = 4, FLAGS = 6 };
 #define BEGUN "{\"begun\": true}\n"

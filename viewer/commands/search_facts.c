@@ -253,7 +253,7 @@ static void emit_description(struct emit *out, struct timeline *t)
 	emit_object(out, "description");
 	emit_text(out, "peak_text", a.instant.text);
 	if (a.lines.count) {
-		emit_text(out, "peak_class", category_name(a.lines.items[0].category));
+		emit_text(out, "peak_class", categories[a.lines.items[0].category].name);
 		emit_number(out, "peak_class_bytes", a.shot.bytes[a.lines.items[0].category]);
 		emit_text(out, "peak_line",
 			  owner_words(&a.lines.items[0].owner, words, sizeof(words), 0));
@@ -262,7 +262,7 @@ static void emit_description(struct emit *out, struct timeline *t)
 	emit_object(out, "categories");
 	for (unsigned c = 0; c < CATEGORIES; c++)
 		if (a.shot.bytes[c])
-			emit_number(out, category_name(c), a.shot.bytes[c]);
+			emit_number(out, categories[c].name, a.shot.bytes[c]);
 	emit_end(out);
 	emit_end(out);
 	peak_free(&a);

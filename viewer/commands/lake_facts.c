@@ -215,7 +215,7 @@ static void growth_rows(struct lake_rows *x)
 	for (size_t i = 0; i < leaks.count; i++) {
 		const struct leak *l = &leaks.items[i];
 
-		put_text(x->w, growth, class, category_name(l->category));
+		put_text(x->w, growth, class, categories[l->category].name);
 		put_owner(x->w, growth, &l->owner, lake_module(x, l->blocks ? l->latest.stack : 0));
 		put_int(x->w, growth, bytes_per_step, l->bytes_per_step);
 		put_int(x->w, growth, bytes, l->bytes);
@@ -247,7 +247,7 @@ static void device_cells(struct lake_rows *x, const struct peak_answer *peak)
 	put_int(x->w, ranks, peak_bytes, mo->bytes);
 	put_int(x->w, ranks, peak_time_ns, mo->time_ns);
 	put_int(x->w, ranks, peak_step, peak->instant.step);
-	put_text(x->w, ranks, peak_phase, phase_name(peak->instant.phase));
+	put_text(x->w, ranks, peak_phase, phases[peak->instant.phase].name);
 	put_text(x->w, ranks, peak_at, peak->instant.text);
 	put_int(x->w, ranks, peak_reserved_bytes, model_peak_reserved(d));
 	put_int(x->w, ranks, reserved_at_peak_bytes, mo->reserved);
@@ -258,7 +258,7 @@ static void device_cells(struct lake_rows *x, const struct peak_answer *peak)
 	put_int(x->w, ranks, frees, model_frees(d));
 	put_int(x->w, ranks, retries, d->retries);
 	put_int(x->w, ranks, steps, steps_number(&t->steps));
-	put_text(x->w, ranks, step_basis, steps_basis_name(t->steps.basis));
+	put_text(x->w, ranks, step_basis, steps_bases[t->steps.basis].name);
 	growth_rows(x);
 }
 
@@ -284,7 +284,7 @@ static void class_rows(struct lake_rows *x, const struct snapshot *s)
 		if (!s->blocks[c])
 			continue;
 		put_int(x->w, classes, device, s->moment.device);
-		put_text(x->w, classes, class, category_name(c));
+		put_text(x->w, classes, class, categories[c].name);
 		put_int(x->w, classes, bytes, s->bytes[c]);
 		put_int(x->w, classes, blocks, s->blocks[c]);
 		lake_row(x->w, LAKE_classes);
