@@ -15,11 +15,11 @@ while read -r most folder; do
 done <<-end
 	70117 viewer
 	1050 browser
-	26399 simgpu
+	26441 simgpu
 	15928 shim
 	4482 format
 	536 cupti
-	8222 python
+	8266 python
 end
 
 awk '

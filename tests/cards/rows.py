@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of published figures: by whom, on which card, and the program that made them. A row is chosen before it is run, and none is
 left out because it is off."""
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 GB, GIB, MIB = 10**9, 2**30, 2**20
 UNITS = {"GB": GB, "GiB": GIB, "MiB": MIB, "MB": 10**6}
@@ -154,8 +154,10 @@ def images():
                   float(figure), "GB", ("{here}/peft_images.py", experiment), printed=r"mem reserved avg: ([\d.]+) GB", simulated=FULL_CARD.get(method, ""))
 
 
+STARTED = "expandable_segments:True"  # by torchtitan's run_llama_train.sh; figures of FSDP and of tensor parallelism come out without it
 TITAN = Source("torchtitan benchmarks/llama3_h100_202412_torchtitan.md", "2024-12-26", "pytorch/torchtitan", "9dec370ad26b5f8e9a7333a0e36165018262644b",
                "H100 96GB", "2.6 nightly", "h100-96g=95GiB", "cards26", "reserved, most of all ranks")
+CONTEXT_PARALLEL = replace(TITAN, allocator=STARTED)
 FLOAT8 = ("--float8.enable_float8_linear", "--float8.enable_fsdp_float8_all_gather", "--float8.precompute_float8_dynamic_scale_for_fsdp")
 COMPILE = ("--training.compile",)
 FULL = ("--activation_checkpoint.mode", "full")
@@ -176,14 +178,13 @@ def titans():
             yield titan(f"titan-8b-{ranks}{name}", TITAN, f"Llama 3.1 8B, FSDP {ranks}, 2 x 8192, selective checkpointing"
                         + {"": "", "c": ", compile", "cf8": ", compile, float8"}[name], figure, "GiB", f"{ranks}:0", "8B", 2, 8192, *BY_OPERATION, *options)
     for cp, length, figure in ((1, 32768, 83.9), (2, 65536, 84.2), (4, 131072, 84.0), (8, 262144, 84.5)):
-        yield titan(f"titan-8b-cp{cp}", TITAN, f"Llama 3.1 8B, FSDP {8 // cp}, CP {cp}, 1 x {length}, full checkpointing, compile, float8", figure, "GiB", "8:0", "8B", 1,
+        yield titan(f"titan-8b-cp{cp}", CONTEXT_PARALLEL, f"Llama 3.1 8B, FSDP {8 // cp}, CP {cp}, 1 x {length}, full checkpointing, compile, float8", figure, "GiB", "8:0", "8B", 1,
                     length, *FULL, *COMPILE, *FLOAT8, "--experimental.context_parallel_degree", str(cp))
     for name, figure, options in (("", 71.9, ()), ("-async", 67.6, ("--experimental.enable_async_tensor_parallel",))):
         yield titan("titan-70b" + name, TITAN, f"Llama 3.1 70B, FSDP 32, TP 8{', asynchronous' if name else ''}, 16 x 8192, full checkpointing, compile, float8", figure, "GiB",
                     "256:0", "70B", 16, 8192, "--training.tensor_parallel_degree", "8", *FULL, *COMPILE, *FLOAT8, *options)
 
 
-STARTED = "expandable_segments:True"  # by torchtitan's run_llama_train.sh; the figures of its own table come out without it
 NOCOMPILE = Source("torchao torchao/prototype/float8nocompile/README.md", "2025-02-11", "pytorch/torchtitan", TITAN.commit, "8 H100", "nightly", "h100-96g=95GiB", "cards26",
                    "reserved, given as GB", STARTED)
 TORCHAO = Source("torchao docs/source/workflows/training.md", "2025-03", "pytorch/torchtitan", TITAN.commit, "8 H100", "2.7.0a0", "h100-96g=95GiB", "cards26",
@@ -261,6 +262,7 @@ def qwen():
 ROWS = {row.name: row for row in [*litgpt(), *images(), *titans(), *torchao(), *torchtune(), *speedruns(), *few(), *qwen()]}
 
 STATES = "{} GB are weights, gradients and the two states of AdamW alone, in bf16: the run that was published had another optimizer than the published file"
+RANK = "torchtune's file of that time has rank 64; with rank 8, as its files for 8B have, LoRA comes to 8.47 GiB and QLoRA to 4.58, with rank 16 to 8.53 and 4.65"
 CAUSES = {  # of a difference above 1 %, and the experiment that shows it
     "litgpt-gemma-7b-qlora": "the loop holds the logits of the text before: 16.68 GB after a text of 256 tokens, 17.18 after 424, 17.44 after 512 as here; "
                              "the published texts and their order are not known here",
@@ -268,4 +270,6 @@ CAUSES = {  # of a difference above 1 %, and the experiment that shows it
     "flux-waveft": "a convolution from one channel to four, whose workspace in cuDNN is not known here: 11.813 GB with copies of its tensors, 13.512 GB with copies "
                    "whose channels fill 16 bytes",
     "tune-3b-ac": "with optimizer.fused=True the same program comes to 24.93 GiB: the published run had no temporaries of a foreach step",
+    "tune-3b-lora": RANK, "tune-3b-qlora": RANK,
+    "qwen3-8b-30720": "the published figures grow by 4320 MiB from 1 to 30720 tokens, which is the KV cache of those tokens alone: nothing of the prefill is in them",
     "zero-zero": "PyTorch 1.8 shared the parameters out in the order of the model and not by their size: so, the same program comes to 1366 MB"}
