@@ -15,7 +15,7 @@ while read -r most folder; do
 done <<-end
 	70117 viewer
 	1050 browser
-	26441 simgpu
+	26479 simgpu
 	15928 shim
 	4482 format
 	536 cupti

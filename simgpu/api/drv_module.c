@@ -4,8 +4,12 @@
  * of a kernel's parameters: any image loads, any name in it is a kernel.
  */
 #include <elf.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "../core/clock.h"
 #include "../kernels/kernels.h"
 #include "cudart.h"
@@ -56,17 +60,24 @@ static void read_parameters(struct parameters *p, const unsigned char *at, size_
 	}
 }
 
-/* An image is an ELF file, or something else that is not looked at. */
-static void read_image(struct parameters *p, const unsigned char *image)
+/* An image is an ELF file, or something else that is not looked at. `most`: its bytes, if known. */
+static void read_image(struct parameters *p, const unsigned char *image, size_t most)
 {
 	const Elf64_Ehdr *head = (const Elf64_Ehdr *)image;
 	const Elf64_Shdr *sections;
 	const char *names;
 
-	if (strncmp((const char *)image, ELFMAG, SELFMAG) != 0 ||
-	    head->e_shentsize != sizeof(*sections))
+	if (most < sizeof(*head) || strncmp((const char *)image, ELFMAG, SELFMAG) != 0 ||
+	    head->e_shentsize != sizeof(*sections) || head->e_shoff > most ||
+	    head->e_shnum > (most - head->e_shoff) / sizeof(*sections) ||
+	    head->e_shstrndx >= head->e_shnum)
 		return;
 	sections = (const Elf64_Shdr *)(image + head->e_shoff);
+	for (int i = 0; i < head->e_shnum; i++)
+		if (sections[i].sh_type != SHT_NOBITS &&
+		    (sections[i].sh_offset > most ||
+		     sections[i].sh_size > most - sections[i].sh_offset))
+			return;
 	names = (const char *)image + sections[head->e_shstrndx].sh_offset;
 	for (int i = 0; !p->n && i < head->e_shnum; i++) {
 		const char *name = names + sections[i].sh_name;
@@ -78,7 +89,7 @@ static void read_image(struct parameters *p, const unsigned char *image)
 	}
 }
 
-static int load(void **out, const void *image)
+static int load_image(void **out, const void *image, size_t most)
 {
 	struct module *m;
 
@@ -86,9 +97,31 @@ static int load(void **out, const void *image)
 		return SIM_INVALID;
 	m = sim_handle(MODULE_KIND, sizeof(struct module));
 	if (m)
-		read_image(&m->parameters, image);
+		read_image(&m->parameters, image, most);
 	*out = m;
 	return m ? SIM_OK : SIM_NOMEM;
+}
+
+static int load(void **out, const void *image)
+{
+	return load_image(out, image, SIZE_MAX);
+}
+
+static int load_file(void **out, const char *path)
+{
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, result = CUDA_ERROR_FILE_NOT_FOUND;
+	void *image = MAP_FAILED;
+	struct stat file;
+
+	if (fd >= 0 && !fstat(fd, &file) && file.st_size > 0)
+		image = mmap(NULL, file.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (image != MAP_FAILED) {
+		result = load_image(out, image, file.st_size);
+		munmap(image, file.st_size);
+	}
+	if (fd >= 0)
+		close(fd);
+	return result;
 }
 
 static int get_function(void **out, void *module, const char *name)
@@ -121,7 +154,7 @@ static int unload(void *module)
 
 /* ---- modules ---- */
 
-DRV_CALL(cuModuleLoad, load((void **)module, path), CUmodule *module, const char *path)
+DRV_CALL(cuModuleLoad, load_file((void **)module, path), CUmodule *module, const char *path)
 DRV_CALL(cuModuleLoadData, load((void **)module, image), CUmodule *module, const void *image)
 
 DRV_PLAIN(cuModuleUnload, unload(module), CUmodule module)
@@ -173,6 +206,11 @@ DRV_PLAIN(cuLinkDestroy, unload(state), CUlinkState state)
 DRV_PLAIN(cuLibraryLoadData, load((void **)library, code), CUlibrary *library, const void *code,
 	  UNUSED CUjit_option *jit, UNUSED void **jit_values, UNUSED unsigned int n_jit,
 	  UNUSED CUlibraryOption *options, UNUSED void **values, UNUSED unsigned int n)
+
+DRV_PLAIN(cuLibraryLoadFromFile, load_file((void **)library, path), CUlibrary *library,
+	  const char *path, UNUSED CUjit_option *jit, UNUSED void **jit_values,
+	  UNUSED unsigned int n_jit, UNUSED CUlibraryOption *options, UNUSED void **values,
+	  UNUSED unsigned int n)
 
 DRV_PLAIN(cuLibraryUnload, unload(library), CUlibrary library)
 DRV_PLAIN(cuLibraryGetKernel, get_function((void **)kernel, library, name), CUkernel *kernel,
