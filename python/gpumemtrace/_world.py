@@ -137,10 +137,10 @@ class SharedFile:
             fcntl.flock(file, fcntl.LOCK_EX)
             found = list(self.texts(file.read()))
             for key, value in zip(found[::2], found[1::2]):
-                rank = symmetric_rank(key)
-                for other in {b"%d" % n for n in range(self.size)} - {rank} if rank else ():
-                    for part in (key[:-len(rank)] + other, as_of_rank(other, value)):
-                        self.read += file.write(struct.pack("<I", len(part)) + part)
+                if rank := symmetric_rank(key):
+                    for other in {b"%d" % n for n in range(self.size)} - {rank}:
+                        for part in (key[:-len(rank)] + other, as_of_rank(other, value)):
+                            self.read += file.write(struct.pack("<I", len(part)) + part)
 
     def remove(self) -> None:
         with contextlib.suppress(OSError):
