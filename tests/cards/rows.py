@@ -231,10 +231,13 @@ SPEEDRUNS = (("2412", "track_1_short/2024-12-17_SparsifyEmbeds/165384d5-5a41-4fb
              ("medium", "track_2_medium/2025-01-18/241dd7a7-3d76-4dce-85a4-7df60387f32a.txt", 56828))
 
 
+UNCHECKED = {"TORCHINDUCTOR_SIZE_ASSERTS": "0"}  # later versions of PyTorch check the strides that an operator of the script declares, and they are wrong
+
+
 def speedruns():
     for name, log, figure in SPEEDRUNS:
         yield Row("nano-" + name, SPEEDRUN, log.rpartition("/")[0], figure, "MiB", ("{here}/speedrun.py", "{source}/records/" + log),
-                  printed=r"peak memory allocated: (\d+) MiB", ranks="8:0")
+                  printed=r"peak memory allocated: (\d+) MiB", ranks="8:0", environment=UNCHECKED if name in ("2501b", "medium") else {})
 
 
 BARRIER = Source("modded-nanogpt records/track_1_short/2025-05-24_StableTorch", "2025-05-24", SPEEDRUN.repository, SPEEDRUN.commit, "8 H100 80GB, driver 570", "2.8 nightly",
