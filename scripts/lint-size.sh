@@ -19,7 +19,7 @@ done <<-end
 	15928 shim
 	4482 format
 	536 cupti
-	8266 python
+	8278 python
 end
 
 awk '

@@ -5,7 +5,7 @@ and for the peers in gloo groups. The tool carries this file and starts it by
     python3 -I -S - SIZE COUNT    a world of SIZE ranks, of which COUNT run
 
 It needs the standard library of Python 3.9 only. It prints one port for each rank that runs, the MASTER_PORT of that
-rank, then serves until it is killed. Ranks have ports of their own so that the server knows the sender.
+rank, then serves until it is ended (SIGTERM: it removes its files). Ranks have ports of their own so that the server knows the sender.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import os
 import re
 import resource
 import selectors
+import signal
 import socket
 import struct
 import sys
@@ -105,16 +106,16 @@ def as_of_rank(rank: bytes, value: bytes) -> bytes:
     return struct.pack("<i", 1000 + int(rank)) + value[4:] if len(value) > 16 else value
 
 
-def file_of(key: bytes, value: bytes) -> Optional[SharedFile]:
-    """PyTorch 2.5 and 2.6 ask for symmetric memory through a file: rank 0 of a group sets HOST/NAME, and all of them open /tmp/NAME."""
+def sharing_ranks(key: bytes) -> int:
+    """How many ranks share a file that the key names. PyTorch 2.5 and 2.6 ask for symmetric memory through it: rank 0 of a group sets HOST/NAME, and
+    all of them open /tmp/NAME. 0 for other keys."""
     found = re.search(rb"symmetric_memory-([\d_]+)/init$", key)
-    return SharedFile(b"/tmp/" + value.rpartition(b"/")[2], found[1].count(b"_") + 1) if found else None
+    return found[1].count(b"_") + 1 if found else 0
 
 
-def made_file(key: bytes) -> Optional[bytes]:
-    """A name for the file, where rank 0 of the group does not run."""
-    name = b"%s/%s" % (socket.gethostname().encode(), os.urandom(16).hex().encode())
-    return name if file_of(key, name) else None
+def made_name() -> bytes:
+    """HOST/NAME, where rank 0 of the group does not run."""
+    return b"%s/%s" % (socket.gethostname().encode(), os.urandom(16).hex().encode())
 
 
 class SharedFile:
@@ -199,10 +200,10 @@ class Store:
 
     def share(self, who: int, key: bytes, value: bytes) -> bool:
         """Whether the key names a file, which is then the rank's."""
-        file, known = file_of(key, value), self.files.get((who, key))
-        if file and (known is None or known.path != file.path):
-            self.files[who, key] = file
-        return file is not None
+        size, path, known = sharing_ranks(key), b"/tmp/" + value.rpartition(b"/")[2], self.files.get((who, key))
+        if size and (known is None or known.path != path):
+            self.files[who, key] = SharedFile(path, size)
+        return size > 0
 
     def end(self, who: int) -> None:
         """The rank has gone."""
@@ -240,13 +241,13 @@ class Store:
             return b""
         if entry.counter:
             return b"%d" % self.total(entry, who)
-        if (entry.made or entry.who != who) and (rank := symmetric_rank(key)):
+        if entry.who == who and not entry.made:
+            return entry.value
+        if rank := symmetric_rank(key):
             return as_of_rank(rank, self.like(who, key) or entry.value)
-        if (entry.made or entry.who != who) and self.share(who, key, own := b"%s-%d" % (entry.value, who)):
+        if self.share(who, key, own := b"%s-%d" % (entry.value, who)):
             return own
-        if self.ports[who] and (entry.made or entry.who != who):
-            return gloo_address(entry.value, self.ports[who]) or entry.value
-        return entry.value
+        return (gloo_address(entry.value, self.ports[who]) if self.ports[who] else None) or entry.value
 
     def get(self, who: int, *keys: bytes) -> bytes:
         return b"".join(text(self.value(who, key)) for key in keys)
@@ -303,7 +304,7 @@ class Store:
         entry = self.entries.get(key)
         if entry and (entry.value is not None or entry.queue):
             return True
-        value = made_file(key) or self.like(who, key)
+        value = made_name() if sharing_ranks(key) else self.like(who, key)
         if may_be_set() and not (value and (symmetric_rank(key) or gloo_address(value, 0))):
             return False
         self.put(who, key, b"0" * 128 if value is None else value, made=True)
@@ -569,10 +570,15 @@ def main() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     server = Server(size, running)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     print(*server.ports)
     sys.stdout.close()
-    while True:
-        server.turn()
+    try:
+        while True:
+            server.turn()
+    finally:
+        for who in range(running):
+            server.store.end(who)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@
 	} while (0)
 
 /* A public function as one row: its name, its result, its arguments. CALL is for functions that
- * need a device (the driver's: a context), PLAIN for those that answer without one, ANSWER for
- * those that write something and never fail. */
+ * need a device (the driver's: a context), PLAIN for functions that need none, ANSWER for functions
+ * that write a value and never fail. */
 #define RT_CALL(name, result, ...)            \
 	SIM_API cudaError_t name(__VA_ARGS__) \
 	{                                     \

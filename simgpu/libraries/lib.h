@@ -74,7 +74,7 @@ size_t lib_type_bytes(int cuda_type); /* cudaDataType_t; 4 where unknown */
  * minor, patch. It is the version of the real library if the program has loaded one behind us, else
  * a common one. lib_versions.c */
 int lib_version(const char *library, int part);
-/* All three parts as one number: major * scale + minor * 100 + patch. */
+/* A library's version as one number: major * scale + minor * 100 + patch. */
 int lib_version_number(const char *library, int scale);
 /* Functions that write a part of a version, or all of it, and the code for wrong arguments. */
 #define API_PROPERTY(name, library, invalid)       \

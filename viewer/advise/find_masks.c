@@ -153,12 +153,13 @@ static void say_masks(struct masks *m, struct finding *f, const struct copies *c
 			  "booleans in each call"
 			: "Convert the attention mask once, before the layers, and give all of "
 			  "them the result");
-	advise_put(f->how,
-		   "%s in %s %s: every layer makes its own copy of the mask, and its graph keeps "
-		   "it. One is enough%s. Whether a layer changes the mask in place is not "
-		   "recorded",
-		   B(c->bytes), MANY(c->count, "block"), m->advise->when,
-		   c->originals > 1 ? ", or one for each of two masks" : "");
+	advise_put(
+		f->how,
+		"%s in %s %s: every layer makes its own copy of the mask, and its graph keeps "
+		"it. A single copy is enough%s. Whether a layer changes the mask in place is not "
+		"recorded",
+		B(c->bytes), MANY(c->count, "block"), m->advise->when,
+		c->originals > 1 ? ", or one for each of two masks" : "");
 }
 
 void advise_mask_copies(struct advise *a)

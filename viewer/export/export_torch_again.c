@@ -151,9 +151,8 @@ struct again {
 	struct classes *devices;
 	struct map births; /* seq -> class + 1 */
 	bool named;
-	/* Of the trace or segment that is being written: */
-	struct classes *device;
-	uint64_t addr; /* of its next block */
+	struct classes *device; /* that the trace or segment which is being written belongs to */
+	uint64_t addr;		/* of the next block of that segment */
 };
 
 void export_torch_class(struct pickler *p, int class)

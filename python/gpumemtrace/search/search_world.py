@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from typing import Dict, List, Mapping, Optional, Sequence, Set
 
@@ -18,6 +19,7 @@ from .search_process import become, fork
 MOST = 1 << 20
 MOST_RUN = 8  # ranks of a larger world
 HERE = 16  # a world up to that size runs whole
+PATIENCE = 1  # seconds in which the stand-in removes its files
 NODE, MOST_NODE = 8, 16  # devices of a node, if LOCAL_WORLD_SIZE does not say
 FORM = "--ranks takes a number, or one with the ranks to run: 512, 512:0,64,511"
 # Launchers, which start ranks themselves.
@@ -104,7 +106,11 @@ class StandIn:
 
     def end(self) -> None:
         if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(self.pid, 0)
+                os.kill(self.pid, signal.SIGTERM)
+                until = time.monotonic() + PATIENCE
+                while not os.waitpid(self.pid, os.WNOHANG)[0]:
+                    if time.monotonic() > until:
+                        os.kill(self.pid, signal.SIGKILL)
+                    time.sleep(0.01)
         self.pid = 0
