@@ -176,6 +176,18 @@ void contents_assume(int state)
 	made_of = state < made_of ? state : made_of;
 }
 
+void contents_computed(unsigned char *states, size_t bytes, bool known)
+{
+	for (size_t i = 0; i < bytes; i++) {
+		if (!known)
+			states[i] = UNKNOWN;
+		if (states[i] <= GUESS)
+			continue;
+		contents_assume(states[i]);
+		states[i] = (unsigned char)made_of;
+	}
+}
+
 bool contents_look(void *dst, const void *base, size_t offset, size_t bytes)
 {
 	unsigned char states[NUMBER_MOST];

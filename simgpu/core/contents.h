@@ -30,6 +30,9 @@ void contents_write(void *dst, const void *src, size_t bytes, bool known);
 /* Reads any range: data (zero where unknown), and the state of each byte. */
 void contents_read(const void *src, void *data, unsigned char *states, size_t bytes);
 void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes);
+/* Makes the states that were read those of a result, of which no byte is known better than what the
+ * kernel has read. */
+void contents_computed(unsigned char *states, size_t bytes, bool known);
 struct pending;
 /* Stores the part of a pending result (pending.h) that nothing has overwritten since; `at` is an
  * offset from its base. */

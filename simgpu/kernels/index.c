@@ -3,6 +3,7 @@
  * Elements by their index: PyTorch's index, index_put, take, flip, gather, scatter and their like,
  * whose kernels hold one structure: how to step, then addresses and sizes. Any thread.
  */
+#include <stdlib.h>
 #include "kernels.h"
 #include "numbers.h"
 #include "view.h"
@@ -115,41 +116,92 @@ static bool to_index(struct value value, int64_t size, int64_t *index)
 
 #define INDICES 25
 
+struct indexing {
+	struct view to, from, index[INDICES];
+	int64_t count; /* of indices: of each its dimension's size and stride in bytes */
+	char *const *sizes, *const *strides;
+};
+
+/* Elements behind one another that have the same indices, in both tensors: at least one. */
+static int64_t run_of(const struct indexing *x)
+{
+	int64_t run = 1;
+
+	for (int d = 0; d < x->to.dims; d++) {
+		int64_t row = run * number_size(x->to.type);
+
+		if (x->to.strides[d] != row || x->from.strides[d] != row)
+			return run;
+		for (int64_t i = 0; i < x->count; i++)
+			if (x->index[i].strides[d])
+				return run;
+		run *= x->to.sizes[d];
+	}
+	return run;
+}
+
+/* The offset of an element's indices; false if one of them is not known. */
+static bool offset_of(const struct indexing *x, int64_t e, int64_t *offset)
+{
+	int64_t at;
+
+	*offset = 0;
+	for (int64_t i = 0; i < x->count; i++) {
+		if (!to_index(view_look(&x->index[i], e), number(x->sizes + i), &at))
+			return false;
+		*offset += at * number(x->strides + i);
+	}
+	return true;
+}
+
 /* The result, the source, how many indices; of each its address, its dimension's size and stride in
  * bytes. */
-static bool do_index(const struct call *c, int64_t n)
+static bool indexing_read(struct indexing *x, const struct call *c)
 {
 	char *const *w = words_of(c->args[1], 3);
 	char type = c->k->types[0];
-	bool puts = c->k->form == FORM_INDEX_PUT;
-	int64_t count = number(w + 2), at, offset;
-	struct view to, from, index[INDICES];
 
-	if (!view_steps(&to, w[0], type, c->args[1], 3, 0) ||
-	    !view_steps(&from, w[1], type, c->args[1], 3, 1) || count < 1 || count > INDICES)
+	x->count = number(w + 2);
+	x->sizes = w + 3 + INDICES;
+	x->strides = x->sizes + INDICES;
+	if (!view_steps(&x->to, w[0], type, c->args[1], 3, 0) ||
+	    !view_steps(&x->from, w[1], type, c->args[1], 3, 1) || x->count < 1 ||
+	    x->count > INDICES)
 		return false;
-	for (int64_t i = 0; i < count; i++)
-		if (!view_steps(&index[i], w[3 + i], 'l', c->args[1], 3, 2) ||
-		    !view_worth(&index[i]))
+	for (int64_t i = 0; i < x->count; i++)
+		if (!view_steps(&x->index[i], w[3 + i], 'l', c->args[1], 3, 2) ||
+		    !view_worth(&x->index[i]))
 			return false;
-	for (int64_t e = 0; e < n; e++) {
-		bool known = true;
-
-		offset = 0;
-		for (int64_t i = 0; known && i < count; i++) {
-			known = to_index(view_look(&index[i], e), number(w + 3 + INDICES + i), &at);
-			offset += at * number(w + 3 + 2 * INDICES + i);
-		}
-		if (!known && puts)
-			return false;
-		if (puts)
-			element_store(&to, view_offset(&to, e) + offset, view_look(&from, e));
-		else
-			view_put(&to, e,
-				 known ? element_load(&from, view_offset(&from, e) + offset)
-				       : (struct value){ 0, false });
-	}
 	return true;
+}
+
+static bool do_index(const struct call *c, int64_t n)
+{
+	bool puts = c->k->form == FORM_INDEX_PUT, known;
+	unsigned char *data, *states;
+	int64_t run, offset, e;
+	struct indexing x;
+	size_t bytes;
+
+	if (!indexing_read(&x, c))
+		return false;
+	run = run_of(&x);
+	bytes = (size_t)(run * number_size(x.to.type));
+	data = malloc(2 * bytes + 1);
+	states = data + bytes;
+	for (e = 0; data && e < n; e += run) {
+		char *to = x.to.base + view_offset(&x.to, e);
+
+		known = offset_of(&x, e, &offset);
+		if (!known && puts)
+			break;
+		contents_read(x.from.base + view_offset(&x.from, e) + (puts ? 0 : offset), data,
+			      states, bytes);
+		contents_computed(states, bytes, known);
+		contents_store(to + (puts ? offset : 0), data, states, bytes);
+	}
+	free(data);
+	return e >= n;
 }
 
 static bool do_flip(const struct call *c, int64_t n)

@@ -166,8 +166,23 @@ static void *column(const struct advise *a, size_t width)
 	return need_pages((advise_lives(a) + 1) * width);
 }
 
+/* Lives ask for the next span of a phase, which may be the last one of many thousands. */
+static void find_next(struct advise *a)
+{
+	const struct spans *s = &a->timeline->model.spans;
+
+	a->next = need_new((s->count + 1) * sizeof(*a->next));
+	for (int p = 0; p < PHASES; p++)
+		a->next[s->count][p] = (uint32_t)s->count;
+	for (size_t i = s->count; i-- > 0;) {
+		memcpy(a->next[i], a->next[i + 1], sizeof(*a->next));
+		a->next[i][s->items[i].phase] = (uint32_t)i;
+	}
+}
+
 static void begin(struct advise *a, uint64_t since)
 {
+	find_next(a);
 	a->classes = column(a, sizeof(*a->classes));
 	a->released = column(a, sizeof(*a->released));
 	a->saved = column(a, sizeof(*a->saved));
@@ -280,6 +295,7 @@ void advise_close(struct advise *a)
 	free(a->items);
 	free(a->known);
 	free(a->foreach);
+	free(a->next);
 	repeats_free(&a->repeats);
 	map_free(&a->stacks);
 	munmap(a->classes, n * sizeof(*a->classes));

@@ -64,11 +64,12 @@ struct advise {
 			      not count on this device */
 	uint32_t *known;   /* the lives that have classes, in order */
 	size_t known_count, known_room;
-	uint64_t *released;   /* of each life: when the latest graph let it go, 0 = never */
-	uint64_t *saved;      /* and when the latest one took it */
-	uint64_t reserved;    /* the most that the framework's cache held */
-	struct map stacks;    /* stack -> index in foreach */
-	const char **foreach; /* see advise_foreach */
+	uint64_t *released;	  /* of each life: when the latest graph let it go, 0 = never */
+	uint64_t *saved;	  /* and when the latest one took it */
+	uint32_t (*next)[PHASES]; /* of each span: the first of each phase from it on */
+	uint64_t reserved;	  /* the most that the framework's cache held */
+	struct map stacks;	  /* stack -> index in foreach */
+	const char **foreach;	  /* see advise_foreach */
 	size_t foreach_count, foreach_room;
 	struct finding *items; /* the largest first */
 	size_t count, room;

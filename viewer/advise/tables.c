@@ -85,30 +85,25 @@ struct owner advise_owner(struct advise *a, const struct advised *l)
 }
 
 /* The first span that begins after the event. */
-static const struct span *span_after(const struct advise *a, uint64_t seq)
+static size_t span_after(const struct spans *s, uint64_t seq)
 {
-	const struct spans *s = &a->timeline->model.spans;
-
-	if (!s->count)
-		return s->items;
-	return s->items + extents_begun(&s->items->extent, sizeof(*s->items), s->count, seq);
+	return s->count ? extents_begun(&s->items->extent, sizeof(*s->items), s->count, seq) : 0;
 }
 
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase)
 {
 	const struct spans *s = &a->timeline->model.spans;
+	size_t next = a->next[span_after(s, seq)][phase];
 
-	for (const struct span *x = span_after(a, seq); x < s->items + s->count; x++)
-		if (x->phase == phase)
-			return x->extent.first_seq;
-	return PLAN_END;
+	return next < s->count ? s->items[next].extent.first_seq : PLAN_END;
 }
 
 bool advise_in(const struct advise *a, uint64_t seq, enum phase phase)
 {
-	const struct span *x = span_after(a, seq);
+	const struct spans *s = &a->timeline->model.spans;
+	size_t next = span_after(s, seq);
 
-	return x > a->timeline->model.spans.items && x[-1].phase == phase;
+	return next && s->items[next - 1].phase == phase;
 }
 
 bool advise_by_backward(const struct advise *a, const struct advised *l)
