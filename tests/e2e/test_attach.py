@@ -91,7 +91,7 @@ def test_what_it_holds_whatever_it_does(target, tool, tmp_path):
     t.go()
     t.end("sleep")
     truth = t.do("train")
-    for word in ("sleep", "spin", "asyncio", "thread", "c"):
+    for word in ("sleep", "spin", "asyncio", "thread", "frozen", "c"):
         t.begin(word)
         said = tool.json("attach", t.pid, "-o", file)
         assert said["pid"] == t.pid and said["history"] is False, word

@@ -3,6 +3,7 @@
 the file `go` is there."""
 import asyncio
 import ctypes
+import gc
 import json
 import os
 import sys
@@ -26,8 +27,8 @@ async def awaits():
     os.unlink(GO)
 
 
-def in_a_thread():
-    thread = threading.Thread(target=until_go, args=(lambda: time.sleep(0.01),))
+def in_a_thread(wait):
+    thread = threading.Thread(target=until_go, args=(wait,))
     thread.start()
     thread.join()
 
@@ -72,6 +73,9 @@ class Training:
             if device == "cpu":
                 self.losses.append(loss.item())
 
+    def wait(self):
+        time.sleep(0.01)
+
     def held(self):
         _, model, optimizer = self.models[1]
         tensors = {"parameters": list(model.parameters()), "buffers": list(model.buffers()),
@@ -102,7 +106,11 @@ def main():
         elif word == "asyncio":
             asyncio.run(awaits())
         elif word == "thread":
-            in_a_thread()
+            in_a_thread(lambda: time.sleep(0.01))
+        elif word == "frozen":
+            gc.freeze()
+            in_a_thread(training.wait)
+            gc.unfreeze()
         elif word == "c":
             in_c()
         elif word == "gil":

@@ -9,6 +9,7 @@ def attach(folder, seconds, entries):
     import opcode
     import os
     import pickle
+    import signal
     import sys
     import threading
     import time
@@ -75,11 +76,24 @@ def attach(folder, seconds, entries):
         finally:
             sys.setswitchinterval(interval)
 
+    # Engines put all that they have made away from the collector (gc.freeze), which does not list it then. Of that, what running
+    # threads, handlers of signals and the script lead to is found; long containers are queues, not models.
+    def reached():
+        apart, containers = (type(sys), type, type(alone), type(len)), (dict, list, tuple, set)
+        new, found, seen = [vars(t) for t in threading.enumerate()] + [vars(sys.modules["__main__"])], [], set()
+        new += [signal.getsignal(number) for number in signal.valid_signals()]
+        while new and len(found) < 300000:
+            new = {id(o): o for o in gc.get_referents(*new) if gc.is_tracked(o) and id(o) not in seen}
+            seen.update(new)
+            new = [o for o in new.values() if not issubclass(type(o), apart) and not (type(o) in containers and len(o) > 2000)]
+            found += new
+        return found
+
     # What is no module and no optimizer is known by a weak reference only.
     def objects():
         found, kinds = {"owner": [], "tensor": [], "cache": []}, {}
         with torch._C.DisableTorchFunctionSubclass():
-            for o in gc.get_objects():
+            for o in gc.get_objects() + (reached() if gc.get_freeze_count() else []):
                 kind = kinds.get(type(o))
                 if kind is None:
                     kind = kinds[type(o)] = kind_of(type(o))
