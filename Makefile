@@ -55,7 +55,7 @@ PROGRAMS := $(patsubst tests/programs/%.c,$(B)/programs/%,$(wildcard tests/progr
 objs     = $(patsubst %.c,$(O)/%.o,$(1))
 
 PRODUCTS := $(B)/libgpumemtrace.so $(B)/gpumemtrace $(B)/libgpumemtrace_core.so \
-            $(if $(DEVICE),$(B)/libsimgpu.so $(B)/simgpu/libcuda.so.1 $(B)/simgpu/libnvidia-ml.so.1,)
+            $(if $(DEVICE),$(B)/libsimgpu.so $(B)/simgpu/libcuda.so.1 $(B)/simgpu/libnvidia-ml.so.1 $(B)/simgpu/link/libcudart.so,)
 
 .SECONDARY:
 .PHONY: all
@@ -155,6 +155,11 @@ $(B)/simgpu/%.so.1: simgpu/lookup.c $(B)/libsimgpu.so
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -nostdlib -Wl,-soname,$(notdir $@) -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN/..' -fPIC -O2 -o $@ $^
 	$(Q)ln -sf $(notdir $@) $(@:.1=)
+
+# For programs that link what they compile: only a linker looks there.
+$(B)/simgpu/link/libcudart.so:
+	@mkdir -p $(@D)
+	$(Q)echo 'INPUT(-l:libcudart.so.13)' >$@
 
 # Unit tests: one binary a file. Each may use all of format/ and viewer/ (an archive, so that only what
 # it names is linked); objects of other folders by a line ` * links: shim/base/ shim/cuda/nvtx.c` in the test.
@@ -354,6 +359,7 @@ install: all $(MANUAL)  ## under PREFIX (default /usr/local), below DESTDIR
 	install -m 755 build/libgpumemtrace_core.so $(LIB)/libgpumemtrace_core.so
 	$(if $(DEVICE),install -m 755 build/libsimgpu.so $(LIB)/libsimgpu.so)
 	$(if $(DEVICE),install -D -m 755 -t $(LIB)/simgpu build/simgpu/*.so*)
+	$(if $(DEVICE),install -D -m 755 -t $(LIB)/simgpu/link build/simgpu/link/*.so)
 	install -D -m 644 -t $(MAN) $(MANUAL)
 	@mkdir -p $(BASHC) $(ZSHC)
 	build/gpumemtrace --completions bash >$(BASHC)/gpumemtrace

@@ -6,6 +6,7 @@
 """
 
 import base64
+import glob
 import hashlib
 import os
 import re
@@ -90,8 +91,8 @@ def contents(tag, build, libraries):
         yield f"{PACKAGE}/lib/libunwind.so.8", read(f"{libraries}/lib/libunwind.so.8", "rb"), True
     if os.path.exists(f"{build}/libsimgpu.so"):  # else SIMGPU=no
         yield f"{PACKAGE}/lib/libsimgpu.so", read(f"{build}/libsimgpu.so", "rb"), True
-        for name in sorted(os.listdir(f"{build}/simgpu")):  # links become files: a wheel has none
-            yield f"{PACKAGE}/lib/simgpu/{name}", read(f"{build}/simgpu/{name}", "rb"), True
+        for path in sorted(glob.glob(f"{build}/simgpu/**/*.so*", recursive=True)):  # links become files: a wheel has none
+            yield f"{PACKAGE}/lib/{os.path.relpath(path, build)}", read(path, "rb"), True
     for page in sorted(os.listdir("build/man")):
         yield f"{data}/man/man1/{page}", read(f"build/man/{page}", "rb"), False
     yield f"{data}/bash-completion/completions/gpumemtrace", shell_completion("bash"), False

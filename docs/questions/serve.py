@@ -88,6 +88,8 @@ def main():
         parser.add_argument("--" + name.replace("_", "-"), type=int, default=value)
     parser.add_argument("--utilization", type=float, default=0.9)
     parser.add_argument("--requests", type=int, nargs="*", default=[512] * 3)
+    parser.add_argument("--repeat", type=int, default=1, help="times that all requests are answered")
+    parser.add_argument("--keep-logits", action="store_true", help="of the last token of each answer, for a log")
     parser.add_argument("--graphs", type=int, nargs="*", default=[64, 32, 16, 8, 4, 2, 1])
     o = parser.parse_args()
     with torch.device("cuda"):
@@ -95,8 +97,12 @@ def main():
     print(f"weights: {sum(p.numel() * p.element_size() for p in model.parameters())} bytes")
     cache = make_kv_cache(profile_run(model, o), o)
     graphs = capture(model, cache, o.graphs)
-    for n in o.requests:
-        model(torch.zeros(n, dtype=torch.long, device="cuda"), cache, torch.arange(n, device="cuda"))
+    log = []
+    for n in o.repeat * o.requests:
+        logits = model(torch.zeros(n, dtype=torch.long, device="cuda"), cache, torch.arange(n, device="cuda"))
+        if o.keep_logits:
+            log.append(logits[-1])
+        del logits
     for graph, *_ in graphs.values():
         graph.replay()
     segments = torch.cuda.memory_snapshot()

@@ -157,7 +157,9 @@ def engine(tool, file):
 @pytest.mark.parametrize("conf", ["", "expandable_segments:True"])
 @pytest.mark.parametrize("arguments", [[], ["--graphs"], ["--utilization", "0.5", "--layers", "6", "--width", "2048"]], ids=["graphs", "eager", "half"])
 def test_account_is_the_programs_own(tool, programs, arguments, conf):
-    done = programs(SERVE, *arguments, GPUMEMTRACE_OUTPUT="run.gmt", PYTORCH_CUDA_ALLOC_CONF=conf)
+    waits = programs.folder / "serve.py"  # the device is sampled at most once in 10 ms, and what follows takes less than that here
+    waits.write_text(SERVE.read_text().replace("        graph = ", "        __import__('time').sleep(0.02)\n        graph = "))
+    done = programs(waits, *arguments, GPUMEMTRACE_OUTPUT="run.gmt", PYTORCH_CUDA_ALLOC_CONF=conf)
     assert done.returncode == 0, done.stderr
     own = {line.split(":")[0]: int(re.search(r": (\d+)", line)[1]) for line in done.stdout.splitlines()}
     account, parts = engine(tool, programs.folder / "run.gmt")
@@ -172,7 +174,7 @@ def test_account_is_the_programs_own(tool, programs, arguments, conf):
     assert 0 <= own["device"] - (total - parts["free"]["bytes"]) <= 8 << 20
     utilization = float(arguments[1]) if "--utilization" in arguments else 0.9
     assert account["planned_share"] == pytest.approx(utilization, abs=0.002)
-    assert {p["file"] for p in parts.values() if p["part"] in ("weights", "kv_cache")} == {str(SERVE)}
+    assert {p["file"] for p in parts.values() if p["part"] in ("weights", "kv_cache")} == {str(waits)}
     text = tool("report", programs.folder / "run.gmt")
     assert text.index("A serving engine on device 0") < text.index("Device 0: peak")
 
@@ -249,6 +251,28 @@ def test_an_engine_runs_out_of_memory(tool, programs, name):
         if again.returncode:
             later = tool.json("oom", programs.folder / "again.gmt")
             assert (later["stack"], later["asked_bytes"]) != (found["stack"], found["asked_bytes"])
+
+
+def test_an_engine_that_leaks_until_memory_is_gone(tool, programs):
+    """Its KV cache holds most, but what it keeps of each request is why: without that the same requests pass."""
+    arguments = ["--graphs", "--requests", "1", "4", "64", "--repeat", "300"]
+    done = programs(SERVE, *arguments, "--keep-logits", GPUMEMTRACE_OUTPUT="leak.gmt", card="card=8GiB")
+    assert "OutOfMemoryError" in done.stderr
+    found = tool.json("oom", programs.folder / "leak.gmt")
+    assert found["cause"] == "retained_graph" and found["remedies"][0]["name"] == "let_go" and found["remedies"][0]["enough"], found
+    assert {"growth", "out_of_memory"} >= {m["kind"] for m in tool.json("report", programs.folder / "leak.gmt")["summary"]}
+    done = programs(SERVE, *arguments, GPUMEMTRACE_OUTPUT="clean.gmt", card="card=8GiB")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_server_that_grows_by_little(tool, programs, keeps):
+    """Much less than a hundredth of what the KV cache has, pass after pass."""
+    log = ["--keep-logits"] if keeps else []
+    done = programs(SERVE, "--graphs", "--requests", "1", "8", "--repeat", "150", *log, GPUMEMTRACE_OUTPUT="run.gmt", card="a100-40g")
+    assert done.returncode == 0, done.stderr
+    summary = {m["kind"]: m for m in tool.json("report", programs.folder / "run.gmt")["summary"]}
+    assert set(summary) == ({"growth"} if keeps else set()), summary
 
 
 NO_ENGINES = {

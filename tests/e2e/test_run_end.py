@@ -3,6 +3,7 @@
 one that went on, ended well, or failed for another reason it says no more than always."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -78,6 +79,42 @@ def test_settings_of_engines(run, tmp_path, monkeypatch):
     monkeypatch.delenv("VLLM_USE_FLASHINFER_SAMPLER")
     monkeypatch.setenv("PATH", f"{tmp_path}/env/bin:{os.environ['PATH']}")
     assert start("--sim", "h100-80g", command="python")[0] == "sampler=0 norm="
+
+
+def test_compiler_of_an_engine(run, tmp_path, monkeypatch):
+    """SGLang needs nvcc: that of Python's packages is named, and a linker finds CUDA's libraries with it. Without one a line says which
+    packages bring it; one in the PATH is left to find itself."""
+    packages = tmp_path / "env/lib/python3.11/site-packages"
+    (packages / "sglang").mkdir(parents=True)
+    (tmp_path / "env/bin").mkdir()
+    says = tmp_path / "env/bin/python"
+    says.write_text('#!/bin/sh\necho "$CUDA_HOME|$LIBRARY_PATH"\n')
+    says.chmod(0o755)
+    for name in ("CUDA_HOME", "LIBRARY_PATH"):
+        monkeypatch.delenv(name, raising=False)
+
+    def start(*options):
+        done = subprocess.run([BUILD / "gpumemtrace", "run", "--sim", "h100-80g", *options, "-o", "y.gmt", "--", says], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        return done.stdout.strip(), [line for line in done.stderr.splitlines() if "sglang" in line]
+
+    said, lines = start()
+    assert said == "|" and len(lines) == 1 and "cuda-toolkit[nvcc,cccl]" in lines[0]
+    home = packages / "nvidia/cu13"
+    for name in ("bin/nvcc", "lib/libcudart.so.13"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(BUILD / "simgpu/libcuda.so.1", home / name)
+        (home / name).chmod(0o755)
+    said, lines = start()
+    assert said.split("|")[0] == str(home) and len(lines) == 1 and f"CUDA_HOME={home} is set for sglang" in lines[0]
+    (tmp_path / "empty.c").write_text("")
+    link = subprocess.run(["cc", "-shared", "-o", "linked.so", "empty.c", "-lcudart", "-lcuda"], cwd=tmp_path, env={**os.environ, "LIBRARY_PATH": said.split("|")[1]})
+    assert link.returncode == 0
+    assert start("--as-is") == ("|", [])
+    monkeypatch.setenv("CUDA_HOME", "/usr/local/cuda")
+    assert start() == ("/usr/local/cuda|", [])
+    monkeypatch.delenv("CUDA_HOME")
+    monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
+    assert start() == ("|", [])
 
 
 @pytest.mark.parametrize("how,code", [("survives", 7), ("well", 0), ("other", 7)])

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run: starts a program with the recording library preloaded, on a simulated device if wanted. */
-#include <glob.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,70 +12,11 @@
 #include "../oom/oom_ranks.h"
 #include "../oom/summary.h"
 #include "../recording/recording.h"
+#include "engine_settings.h"
 #include "preload.h"
 #include "run_output.h"
 #include "run_program.h"
 #include "run_result.h"
-
-/*
- * Engines compile kernels with nvcc when they start, or load libraries with NVIDIA's runtime
- * inside. Neither runs on the simulated device. Their own settings choose the other path.
- */
-
-static const struct setting {
-	const char *package, *name, *value, *why;
-} settings[] = {
-	{ "vllm", "VLLM_USE_FLASHINFER_SAMPLER", "0", "that sampler is compiled by nvcc" },
-	{ "flashinfer", "FLASHINFER_USE_CUDA_NORM", "1",
-	  "the other one has NVIDIA's runtime inside" },
-};
-
-/* Whether a Python whose programs are in this folder has the package. */
-static bool folder_has(const char *folder, size_t len, const char *package)
-{
-	char pattern[PATH_MAX + 80];
-	glob_t found;
-	bool has;
-
-	snprintf(pattern, sizeof(pattern), "%.*s/../lib/python3*/{site,dist}-packages/%s", (int)len,
-		 folder, package);
-	has = !glob(pattern, GLOB_BRACE | GLOB_NOSORT, NULL, &found);
-	globfree(&found);
-	return has;
-}
-
-static bool has_package(const char *program, const char *package)
-{
-	static const char *const roots[] = { "VIRTUAL_ENV", "CONDA_PREFIX" };
-	char bin[PATH_MAX];
-
-	if (run_program_path(program, bin) &&
-	    folder_has(bin, (size_t)(strrchr(bin, '/') - bin), package))
-		return true;
-	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
-		if (getenv(roots[i])) {
-			snprintf(bin, sizeof(bin), "%s/bin", getenv(roots[i]));
-			if (folder_has(bin, strlen(bin), package))
-				return true;
-		}
-	return false;
-}
-
-/* Sets those of the packages that the command's Python has, unless the environment has them, and
- * prints each (not if quiet). */
-static void engine_settings_set(char *const *command, bool quiet)
-{
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-		const struct setting *s = &settings[i];
-
-		if (getenv(s->name) || !has_package(command[0], s->package))
-			continue;
-		setenv(s->name, s->value, 1);
-		if (!quiet)
-			say_note("%s=%s is set for %s on the simulated device: %s", s->name,
-				 s->value, s->package, s->why);
-	}
-}
 
 /*
  * Notices from the simulated device about the program that ran on it. The device writes them to a

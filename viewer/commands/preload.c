@@ -86,3 +86,15 @@ int preload_set(bool simulated)
 		rc = load("LD_LIBRARY_PATH", "simgpu");
 	return rc ? rc : load("LD_PRELOAD", "libgpumemtrace.so");
 }
+
+int preload_link(const char *cuda)
+{
+	char lib[PATH_MAX + 8];
+	int rc;
+
+	snprintf(lib, sizeof(lib), "%s/lib", cuda);
+	rc = prepend("LIBRARY_PATH", lib);
+	if (!rc)
+		rc = load("LIBRARY_PATH", "simgpu");
+	return rc ? rc : load("LIBRARY_PATH", "simgpu/link");
+}

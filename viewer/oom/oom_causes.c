@@ -52,9 +52,16 @@ static bool is_other_process(const struct oom *o, char *text)
 		B(o->asked));
 }
 
+/* Much of all that is held; or, where the model or a KV cache of fixed size holds most, of the rest,
+ * so that without it the request would have fit. */
 static bool has_grown(const struct oom *o)
 {
-	return is_share(o->grown, o->allocated, 4) && o->grown >= o->room.cached + o->room.apart;
+	uint64_t fixed = o->lasting + o->engine.cache;
+	uint64_t rest = o->allocated > fixed ? o->allocated - fixed : 0;
+
+	return o->grown >= o->room.cached + o->room.apart &&
+	       (is_share(o->grown, o->allocated, 4) ||
+		(is_share(o->grown, rest, 4) && o->grown >= o->asked));
 }
 
 static bool is_unused(const struct oom *o, char *text)

@@ -10,8 +10,10 @@
 
 #define LEAST	  (32u << 20) /* fewer bytes than this, or than a part of the peak, do not matter */
 #define PART	  50
-#define MUCH	  10 /* a tenth of what is reserved, or of a usual peak, is much */
-#define FEW_STEPS 4  /* say nothing about a usual one */
+#define MUCH	  10   /* a tenth of what is reserved, or of a usual peak, is much */
+#define FEW_STEPS 4    /* say nothing about a usual one */
+#define LONG_RUN  100  /* steps: growth over so many matters */
+#define FILLS	  1000 /* if so many such runs fill the device */
 #define MANY_LIVES \
 	(1u << 20) /* allocations: what they can do without takes longer than all the rest */
 
@@ -133,6 +135,16 @@ static uint64_t grown(const struct search *s)
 	return l->bytes_per_step * (l->to_step - l->from_step);
 }
 
+/* Much of the peak, or little in a long run, as of a server that runs for weeks. */
+static bool growth_matters(const struct search *s)
+{
+	const struct leaks *l = s->found->leaks;
+	uint64_t all = s->timeline->model.devices[s->timeline->device].total_bytes;
+
+	return grown(s) >= s->least ||
+	       (l->to_step - l->from_step >= LONG_RUN && all && grown(s) >= all / FILLS);
+}
+
 static void say_growth(struct search *s)
 {
 	const struct leaks *l = s->found->leaks;
@@ -140,7 +152,7 @@ static void say_growth(struct search *s)
 	const struct leak *most = l->items;
 	struct matter *m;
 
-	if (!l->count || bytes < s->least || s->cause == CAUSE_growing ||
+	if (!l->count || !growth_matters(s) || s->cause == CAUSE_growing ||
 	    s->cause == CAUSE_retained_graph)
 		return;
 	m = add_matter(s, "growth", bytes);
