@@ -5,11 +5,13 @@
 # For maintainers, by hand; needs `uv` on the PATH. Usage: scripts/pin.sh [NAME...]
 set -eu
 cd "$(dirname "$0")/../tests/requirements"
-[ $# -gt 0 ] || set -- cu13 newest cu12 tools browser frameworks wheel docs loggers spark engines cards25 cards26 cards212
+[ $# -gt 0 ] || set -- cu13 newest cu12 tools browser frameworks wheel docs loggers spark engines sglang cards25 cards26 cards212
 for name; do
 	before=$(sed -n "s/^# as of /--exclude-newer /p" "$name.in")
 	how='--universal --python-version 3.10'
-	[ "$name" != engines ] || how='--python-platform x86_64-manylinux_2_28 --python-version 3.11' # macOS has no vLLM with CUDA
+	case $name in # macOS has no engine with CUDA
+	engines | sglang) how='--python-platform x86_64-manylinux_2_34 --python-version 3.11' ;;
+	esac
 	uv pip compile --quiet $before $how --no-header --no-annotate \
 		-o "$name.new" "$name.in" >/dev/null
 	{

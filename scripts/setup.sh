@@ -3,7 +3,7 @@
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
 # Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [driver] [tools] [browser] [frameworks] [wheel] [docs]
-#        [loggers] [spark] [cuda] [trainers] [engines] [cards25] [cards26] [cards212]
+#        [loggers] [spark] [cuda] [trainers] [engines] [sglang] [cards25] [cards26] [cards212]
 #        (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
@@ -77,8 +77,8 @@ make_env() { # folder requirements
 }
 
 make_engines() { # folder requirements
-	room 10
-	say "making $1 (9 GB, once for all clones)"
+	room 11
+	say "making $1 (10 GB, once for all clones)"
 	venv "$@"
 }
 
@@ -180,6 +180,7 @@ for part; do
 	cuda) setup_part venv-cuda .cuda make_small $PINS/cuda.txt ;;
 	trainers) setup_part venv-trainers .venv-trainers make_small $PINS/trainers.txt ;;
 	engines) setup_part venv-engines .venv-engines make_engines $PINS/engines.txt ;;
+	sglang) setup_part venv-sglang .venv-sglang make_engines $PINS/sglang.txt ;;
 	wheel) setup_part venv-wheel .venv-wheel make_small $PINS/wheel.txt ;;
 	docs) setup_part venv-docs .venv-docs make_small $PINS/docs.txt ;;
 	cards25) setup_part venv-cards25 .venv-cards25 make_env $PINS/cards25.txt ;;
@@ -192,6 +193,6 @@ for part; do
 		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
 		setup_part venv-frameworks .venv-frameworks make_frameworks $PINS/frameworks.txt $PINS/cu13.txt
 		;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers, spark, cuda, trainers, engines, cards25, cards26, cards212" ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers, spark, cuda, trainers, engines, sglang, cards25, cards26, cards212" ;;
 	esac
 done

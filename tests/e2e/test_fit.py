@@ -502,13 +502,13 @@ torch.cuda.mem_get_info()
 kept = torch.zeros(300 << 20, dtype=torch.uint8, device="cuda")
 length = int(sys.argv[sys.argv.index("--max-model-len") + 1])
 tokens = (torch.cuda.mem_get_info()[0] - (200 << 20)) // (1 << 16)
-print(f"(EngineCore pid=7) INFO [kv_cache_utils.py:21] GPU KV cache size: {tokens:,} tokens", flush=True)
 if length > tokens:
     print("(EngineCore pid=7) ERROR 11-27 [core.py:12] Traceback (most recent call last):\\n(EngineCore pid=7) ERROR 11-27 [core.py:12]   File \\"c.py\\", line 1"
           f"\\n(EngineCore pid=7) ERROR 11-27 [core.py:12] ValueError: {length} tokens are needed, larger than the available KV cache memory.\\n"
           "Traceback (most recent call last):\\n  File \\"d.py\\", line 2\\nRuntimeError: Engine core initialization failed. See root cause above.\\n"
           "[rank0]:[W1] Warning: destroy_process_group() was not called", file=sys.stderr)
     sys.exit(1)
+print(f"(EngineCore pid=7) INFO [kv_cache_utils.py:21] GPU KV cache size: {tokens:,} tokens", flush=True)
 print(tokens)
 """
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,12 +27,26 @@ SHAPES = {
     "8B": {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
            "vocab_size": 128256, "head_dim": 128},
 }
-CASES = {  # name: shape, devices, arguments of the engine
-    "eager": ("1B", 1, {"enforce_eager": True, "max_model_len": 2048, "max_num_seqs": 16}),
-    "graphs": ("1B", 1, {"max_model_len": 2048, "max_num_seqs": 16}),
-    "graphs-8b": ("8B", 1, {"max_model_len": 4096, "max_num_seqs": 32}),
-    "tensor-parallel": ("1B", 2, {"tensor_parallel_size": 2, "enforce_eager": True, "max_model_len": 2048, "max_num_seqs": 16}),
-    "fp8-cache": ("1B", 1, {"enforce_eager": True, "kv_cache_dtype": "fp8", "max_model_len": 2048, "max_num_seqs": 16}),
+CASES = {  # name: engine, shape, devices, its arguments
+    "eager": ("vllm", "1B", 1, {"enforce_eager": True, "max_model_len": 2048, "max_num_seqs": 16}),
+    "graphs": ("vllm", "1B", 1, {"max_model_len": 2048, "max_num_seqs": 16}),
+    "graphs-8b": ("vllm", "8B", 1, {"max_model_len": 4096, "max_num_seqs": 32}),
+    "tensor-parallel": ("vllm", "1B", 2, {"tensor_parallel_size": 2, "enforce_eager": True, "max_model_len": 2048, "max_num_seqs": 16}),
+    "fp8-cache": ("vllm", "1B", 1, {"enforce_eager": True, "kv_cache_dtype": "fp8", "max_model_len": 2048, "max_num_seqs": 16}),
+    "sglang": ("sglang", "8B", 1, {}),
+    "sglang-eager": ("sglang", "1B", 1, {"disable_cuda_graph": True, "disable_piecewise_cuda_graph": True}),
+    "sglang-tensor-parallel": ("sglang", "1B", 2, {"tp_size": 2}),
+}
+PYTHONS = {"vllm": ROOT / ".venv-engines/bin/python", "sglang": ROOT / ".venv-sglang/bin/python"}
+# What an engine logs: its tokens; part of the account, words for the table, its key there, patterns in front of figures in GiB.
+LOGS = {
+    "vllm": (r"GPU KV cache size: ([\d,]+) tokens", [
+        ("weights", "`Model loading took`", "bytes", "Model loading took"),
+        ("kv_cache", "`Available KV cache memory`", "bytes", "Available KV cache memory:"),
+        ("work", "`torch peak memory increase` of the profile run", "planned_bytes", "torch peak memory increase:")]),
+    "sglang": (r"#tokens: (\d+)", [
+        ("weights", "`mem usage` of `Load weight end`", "bytes", "Load weight end.*mem usage="),
+        ("kv_cache", "`K size` and `V size`", "bytes", "K size:", "V size:")]),
 }
 
 
@@ -50,14 +65,16 @@ def cache(shape, tokens, width):
 
 def run(name, folder, seconds):
     """Exit code, the engine's output, seconds, and the report of each of its processes."""
-    shape, devices, arguments = CASES[name]
+    kind, shape, devices, arguments = CASES[name]
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps({**LLAMA, **SHAPES[shape]}))
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "VLLM_"))}
-    env.update(HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1", VLLM_LOGGING_LEVEL="DEBUG")
+    env.update(HF_HUB_OFFLINE="1", VLLM_NO_USAGE_STATS="1", VLLM_LOGGING_LEVEL="DEBUG", PATH=f"{PYTHONS[kind].parent}:{env['PATH']}")
+    if shutil.which("g++-11"):  # g++ 12 does not compile a kernel of SGLang 0.5.12
+        env.setdefault("NVCC_CCBIN", "g++-11")
     begin = time.monotonic()
     with open(folder / "output", "w") as output:
-        process = subprocess.Popen([TOOL, "run", "--sim", f"{CARD},{devices}", "-o", folder / "run.gmt", "--", sys.executable, HERE / "vllm_generate.py",
+        process = subprocess.Popen([TOOL, "run", "--sim", f"{CARD},{devices}", "-o", folder / "run.gmt", "--", PYTHONS[kind], HERE / f"{kind}_generate.py",
                                     folder, *(f"{k}={json.dumps(v)}" for k, v in arguments.items())], env=env, stdout=output, stderr=output, start_new_session=True)
         try:
             code = process.wait(timeout=seconds)
@@ -71,25 +88,25 @@ def run(name, folder, seconds):
     return code, (folder / "output").read_text(), time.monotonic() - begin, reports
 
 
-def logged(text, pattern):
-    """Bytes, and how far a figure of two decimals may be off."""
-    found = re.search(pattern + r" ?([\d.]+) ?GiB", text)
-    return (float(found[1]) * 2**30, 0.005 * 2**30) if found else None
+def logged(text, *patterns):
+    """The sum of the first figure behind each pattern in bytes, and how far it may be off: they have two decimals."""
+    found = [re.search(pattern + r" ?([\d.]+) ?(?:GiB|GB)", text) for pattern in patterns]
+    found = [float(match[1]) for match in found if match]
+    return (sum(found) * 2**30, 0.005 * 2**30 * len(found)) if found else None
 
 
-def own_figures(text, shape, devices, width):
+def own_figures(text, kind, shape, devices, width):
     """Part of the account, words, its key there, bytes by the engine, and how exact they are."""
-    tokens = int(re.search(r"GPU KV cache size: ([\d,]+) tokens", text)[1].replace(",", ""))
+    pattern, figures = LOGS[kind]
+    tokens = int(re.search(pattern, text)[1].replace(",", ""))
     return [("weights", "by the model's shape", "bytes", (weights(shape) / devices, 0)),
-            ("weights", "`Model loading took`", "bytes", logged(text, "Model loading took")),
             ("kv_cache", f"by its {tokens:,} tokens", "bytes", (cache(shape, tokens, width) / devices, 0)),
-            ("kv_cache", "`Available KV cache memory`", "bytes", logged(text, "Available KV cache memory:")),
-            ("work", "`torch peak memory increase` of the profile run", "planned_bytes", logged(text, "torch peak memory increase:"))]
+            *((part, words, key, logged(text, *before)) for part, words, key, *before in figures)]
 
 
 def judge(name, folder, limit):
     """Rows of the table, and what is wrong."""
-    shape, devices, arguments = CASES[name]
+    kind, shape, devices, arguments = CASES[name]
     code, text, seconds, reports = run(name, folder, limit)
     if code or "answered [8, 8, 8, 8]" not in text:
         return [f"| {name} | | did not answer in {seconds:.0f} s | | |"], [f"{name}: exit code {code}: {folder / 'output'}"]
@@ -97,16 +114,16 @@ def judge(name, folder, limit):
     if len(accounts) != devices:
         return [f"| {name} | | {len(accounts)} accounts of {devices} | | |"], [f"{name}: {len(accounts)} accounts of {devices}"]
     parts, rows, wrong = {part["part"]: part for part in accounts[0]["parts"]}, [], []
-    for part, words, key, own in own_figures(text, SHAPES[shape], devices, 1 if arguments.get("kv_cache_dtype") == "fp8" else 2):
+    for part, words, key, own in own_figures(text, kind, SHAPES[shape], devices, 1 if arguments.get("kv_cache_dtype") == "fp8" else 2):
         ours = parts.get(part, {}).get(key, 0)
         if own is None:
             continue
         rows.append(f"| {name} ({devices} x {shape}) | {part}, {words} | {own[0] / 2**30:.3f} GiB | {ours / 2**30:.3f} GiB | {100 * (ours / own[0] - 1):+.2f} % |")
         if abs(ours - own[0]) > own[0] / 100 + own[1]:
             wrong.append(f"{name}: {part} {ours} bytes, {words}: {own[0]:.0f}")
-    took = logged(text, "Graph capturing finished.*took")
-    if took:
-        rows.append(f"| {name} ({devices} x {shape}) | cuda_graphs, `Graph capturing took` | {took[0] / 2**30:.3f} GiB | {parts['cuda_graphs']['bytes'] / 2**30:.3f} GiB | (see below) |")
+    took = logged(text, "Graph capturing finished.*took", "Capture cuda graph end.*mem usage=", "Capture piecewise CUDA graph end.*mem usage=")
+    if took and "cuda_graphs" in parts:
+        rows.append(f"| {name} ({devices} x {shape}) | cuda_graphs, growth of the device during the capture | {took[0] / 2**30:.3f} GiB | {parts['cuda_graphs']['bytes'] / 2**30:.3f} GiB | (see below) |")
     return rows, wrong
 
 

@@ -140,10 +140,11 @@ def lines_of(runs: Runs) -> List[Line]:
     at = runs.plan.varied.counted()
     lines: List[Line] = []
     for t in runs.trials.values() if at >= 0 else ():
-        if t.number("kv_cache_tokens") or any(line.card == t.card and same_but(line.setting, t.setting, at) for line in lines):
+        if any(line.card == t.card and same_but(line.setting, t.setting, at) for line in lines):
             continue
         points = [(int(other.setting[at]), device_on(other, other.card)) for other in runs.trials.values()
-                  if other.card == t.card and other.verdict == FITS and same_but(other.setting, t.setting, at)]
+                  if other.card == t.card and other.verdict == FITS and same_but(other.setting, t.setting, at)
+                  and not other.number("kv_cache_tokens")]  # an engine takes what there is
         if len(points) > 1:
             lines.append(Line(t.card, t.setting, points))
     return lines
