@@ -309,8 +309,8 @@ test-cards: setup  ## published memory figures of real cards, made again on simu
 	@scripts/setup.sh frameworks cards25 cards26 cards212
 	@$(MAKE) --no-print-directory all
 	@.venv/bin/python tests/cards/run.py --missing --write
-test-engines: setup  ## serving engines start unchanged on the simulated device: classes beside their own figures; writes docs/engines.md (10 minutes)
-	@scripts/setup.sh engines
+test-engines: setup  ## serving engines start unchanged on the simulated device: classes beside their own figures; writes docs/engines.md (15 minutes)
+	@scripts/setup.sh engines sglang
 	@$(MAKE) --no-print-directory all
 	@.venv-engines/bin/python tests/engines/run.py --table docs/engines.md
 bench: setup  ## costs and sizes, beside PyTorch's own recorder

@@ -62,7 +62,8 @@ static bool find_compiler(const char *program, const char *package, char path[PA
 		return false;
 	if (!packages_have(program, NVCC, path)) {
 		say_note("%s compiles kernels with nvcc, and there is none: install the packages "
-			 "of PyTorch's version, such as \"cuda-toolkit[nvcc,crt,nvvm,cccl]==13.0.2\"",
+			 "of PyTorch's version, such as "
+			 "\"cuda-toolkit[nvcc,crt,nvvm,cccl]==13.0.2\"",
 			 package);
 		return false;
 	}

@@ -52,8 +52,8 @@ static bool is_other_process(const struct oom *o, char *text)
 		B(o->asked));
 }
 
-/* Much of all that is held; or, where the model or a KV cache of fixed size holds most, of the rest,
- * so that without it the request would have fit. */
+/* Much of all that is held; or, where the model or a KV cache of fixed size holds most, of the
+ * rest, so that without it the request would have fit. */
 static bool has_grown(const struct oom *o)
 {
 	uint64_t fixed = o->lasting + o->engine.cache;
