@@ -275,6 +275,38 @@ def test_a_server_that_grows_by_little(tool, programs, keeps):
     assert set(summary) == ({"growth"} if keeps else set()), summary
 
 
+# In SGLang's way: a layer makes its weights in a method, a pool its buffers, and memory ends before the first pass.
+STARTS = """
+import torch
+from torch import nn
+class QKVLinear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.create_weights()
+    def create_weights(self):
+        self.weight = nn.Parameter(torch.empty(3 << 10, 1 << 12, device="cuda"), requires_grad=False)
+class TokenToKVPool:
+    def __init__(self):
+        self.buffers = [torch.zeros(1 << 28, dtype=torch.uint8, device="cuda") for _ in range(6)]
+class Backend:
+    def __init__(self):
+        self.workspace = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+model = nn.Sequential(*(QKVLinear() for _ in range(4)))
+pool = TokenToKVPool()
+print(torch.cuda.memory_allocated(), flush=True)
+backend = Backend()
+"""
+
+
+def test_an_engine_that_ends_before_its_first_pass(tool, programs):
+    (programs.folder / "starts.py").write_text(STARTS)
+    done = programs(programs.folder / "starts.py", GPUMEMTRACE_OUTPUT="run.gmt", card="card=3GiB")
+    found = tool.json("oom", programs.folder / "run.gmt")
+    assert "OutOfMemoryError" in done.stderr and found["engine_phase"] == "start-up" and found["cause"] == "kv_cache", found
+    held = found["categories"]
+    assert held["parameters"] == 4 * 48 << 20 and held["kv_cache"] == 6 << 28 and sum(held.values()) == int(done.stdout), held
+
+
 NO_ENGINES = {
     "trains": """
 import torch

@@ -85,7 +85,9 @@ void oom_engine(struct oom *o)
 	if (!(e->named && e->cache) && (!e->phase || strcmp(e->phase, "profile run") != 0))
 		*e = (struct oom_engine){ 0 };
 	else if (!e->phase) {
-		e->phase = o->shot.model->spans.forwards ? "serving" : "making the KV cache";
+		e->phase = o->shot.model->spans.forwards ? "serving"
+			   : caches			 ? "making the KV cache"
+							 : "start-up";
 		e->owner = o->wanted_owner;
 	}
 }

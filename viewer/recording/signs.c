@@ -48,6 +48,7 @@ static const struct row {
 	{ "/copy.py", NULL, "_reconstruct", STACK_REMADE },
 	{ "/copy.py", NULL, "_deepcopy_dict", STACK_DICT },
 	{ "transformers/modeling_utils.py", NULL, "from_pretrained", STACK_PARAM },
+	{ NULL, NULL, "create_weights", STACK_PARAM }, /* vLLM, SGLang: of a layer */
 	{ "torch/distributed/tensor/_api.py", NULL, "distribute_module", STACK_PARAM },
 	{ "torch/distributed/tensor/parallel/api.py", NULL, "parallelize_module", STACK_PARAM },
 	{ "torch/nn/parallel/replicate.py", NULL, NULL, STACK_UNSHARDED },
@@ -103,15 +104,17 @@ static bool has_part(const char *name, size_t len, const char *const *parts)
 }
 
 /* Classes that keep keys and values: "StaticCache", "PagedKVPool". Those that begin so cache
- * something else ("CacheCompiledArtifact", "CachedLoss"), and so do PyTorch's own. */
+ * something else ("CacheCompiledArtifact", "CachedLoss"), and so do PyTorch's own. "QKVLinear"
+ * makes keys and values, but keeps none. */
 static bool is_cache(const struct defs_code *c, const char *last)
 {
-	static const char *const classes[] = { "KV", "KeyValue", NULL };
+	static const char *const keep[] = { "KV", "KeyValue", NULL }, *const make[] = { "QKV",
+											NULL };
 	size_t n = last - c->name.s;
 
 	if (n >= 6 && !memcmp(last - 6, "Cache.", 6) && !strstr(c->file.s, "/torch/"))
 		return true;
-	return has_part(c->name.s, n, classes);
+	return has_part(c->name.s, n, keep) && !has_part(c->name.s, n, make);
 }
 
 /* Partitions, buckets and buffers of gradients: "copy_grads_in_partition". */
