@@ -52,8 +52,8 @@ static bool is_other_process(const struct oom *o, char *text)
 		B(o->asked));
 }
 
-/* Much of all that is held; or, where the model or a KV cache of fixed size holds most, of the
- * rest, so that without it the request would have fit. */
+/* Much of all that is held; or, where the model or a KV cache of fixed size holds most and lines
+ * grow with each step, much of the rest, so that without it the request would have fit. */
 static bool has_grown(const struct oom *o)
 {
 	uint64_t fixed = o->lasting + o->engine.cache;
@@ -61,7 +61,8 @@ static bool has_grown(const struct oom *o)
 
 	return o->grown >= o->room.cached + o->room.apart &&
 	       (is_share(o->grown, o->allocated, 4) ||
-		(is_share(o->grown, rest, 4) && o->grown >= o->asked));
+		(is_share(o->grown, rest, 4) && o->grown >= o->asked && !o->by_pass &&
+		 o->leaks.bytes_per_step));
 }
 
 static bool is_unused(const struct oom *o, char *text)
