@@ -268,7 +268,8 @@ def backward_each(m, r, doc):
 
 
 def results_on_host(m, r, doc):
-    so = m.bytes(lambda b: not b.saves and not b.grads and not b.trained)
+    """With the request, if it is for results of several passes in one tensor."""
+    so = m.bytes(lambda b: not b.saves and not b.grads and not b.trained) + (m.wanted.size if not m.is_needed(m.wanted) else 0)
     return at_most(r["saves_bytes"], so), so
 
 

@@ -103,7 +103,7 @@ class Run:
             else:
                 self.backwards.append([e["seq"], e["seq"]])
             self.outside = False
-        elif e["kind"] == "block_alloc":
+        elif e["kind"] == "block_alloc" or (e["kind"] == "range_begin" and e.get("name", "").startswith("Optimizer.")):
             self.outside = True
 
     outside = True
