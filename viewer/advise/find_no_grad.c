@@ -258,7 +258,8 @@ static void look_at(struct search *s)
 			    : layers_after_next(&s->layers, l.from);
 		plan_without(&f->plan, batch ? end : a->saved[l.life] + 1, l.until, l.size,
 			     a->peak_seq);
-		plan_without(&f->cautious, end, l.until, l.size, a->peak_seq);
+		if (!batch) /* of which the program may hold a batch itself */
+			plan_without(&f->cautious, end, l.until, l.size, a->peak_seq);
 		if (!advise_counts(a, &l))
 			continue;
 		bytes += l.size;
