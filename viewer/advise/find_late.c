@@ -22,9 +22,8 @@ static bool is_of_a_pass(const struct advise *a, const struct advised *l)
 		l->classes & CLASS_BIT(forward_temporaries));
 }
 
-static void say_kept(struct advise *a, struct finding *f, const struct line_plan *p)
+static void say_kept(UNUSED struct advise *a, struct finding *f, const struct line_plan *p)
 {
-	(void)a;
 	advise_put(f->what,
 		   "Keep no tensors of earlier steps: keep loss.item() or x.detach().cpu() "
 		   "instead, or limit how many are kept");

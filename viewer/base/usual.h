@@ -17,3 +17,5 @@
 
 #include "need.h"
 #include "say.h"
+
+#define UNUSED __attribute__((unused)) /* a parameter that only others of its kind need */

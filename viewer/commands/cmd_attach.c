@@ -11,9 +11,8 @@
 
 static volatile sig_atomic_t asked_to_stop;
 
-static void on_signal(int signal)
+static void on_signal(UNUSED int signal)
 {
-	(void)signal;
 	asked_to_stop = 1;
 }
 

@@ -16,9 +16,8 @@ static const struct export_format formats[] = {
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-static const char *format_name(const void *ctx, size_t i)
+static const char *format_name(UNUSED const void *ctx, size_t i)
 {
-	(void)ctx;
 	return i < FORMATS ? formats[i].name : NULL;
 }
 

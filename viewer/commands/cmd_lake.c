@@ -228,11 +228,10 @@ static bool column_row(void *ctx, size_t i, struct row_sql_column *row)
 	return true;
 }
 
-static bool lake_table_row(void *ctx, size_t i, struct row_sql_table *row)
+static bool lake_table_row(UNUSED void *ctx, size_t i, struct row_sql_table *row)
 {
 	const struct lake_table *t = &lake_tables[i];
 
-	(void)ctx;
 	*row = (struct row_sql_table){ .name = t->name,
 				       .meaning = t->meaning,
 				       .columns = { LAKE_PARTITIONS + t->count, column_row,
@@ -240,11 +239,10 @@ static bool lake_table_row(void *ctx, size_t i, struct row_sql_table *row)
 	return true;
 }
 
-static bool view_row(void *ctx, size_t i, struct row_sql_view *row)
+static bool view_row(UNUSED void *ctx, size_t i, struct row_sql_view *row)
 {
 	static struct lake_view v;
 
-	(void)ctx;
 	if (!lake_view(i, &v))
 		return false;
 	*row = (struct row_sql_view){ .name = v.name, .meaning = v.meaning, .sql = v.sql };

@@ -79,10 +79,8 @@ static int write_rows(void *ctx, size_t i, FILE *out)
 
 /* ---- all of them ---- */
 
-static void pass_on(void *ctx, size_t i, const struct ranks_result *result)
+static void pass_on(UNUSED void *ctx, UNUSED size_t i, const struct ranks_result *result)
 {
-	(void)ctx;
-	(void)i;
 	if (result->rc) {
 		fputs("{\"error\": ", stdout);
 		emit_json_string(stdout, result->error, strlen(result->error));

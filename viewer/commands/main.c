@@ -42,9 +42,8 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static const char *command_name(const void *ctx, size_t i)
+static const char *command_name(UNUSED const void *ctx, size_t i)
 {
-	(void)ctx;
 	return i < COMMANDS ? commands[i]->name : NULL;
 }
 
@@ -153,9 +152,8 @@ static int check_output(int rc)
 	return rc;
 }
 
-int main(int argc, char **argv)
+int main(UNUSED int argc, char **argv)
 {
-	(void)argc;
 	mallopt(M_MMAP_THRESHOLD, 1 << 17); /* large arrays go back as soon as they are freed */
 	return check_output(run_words(argv));
 }

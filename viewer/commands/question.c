@@ -135,38 +135,31 @@ void question_begin(struct question *q, enum question_kind kind, const char *wha
 
 /* ---- parts of the answer: a number and a text ---- */
 
-static void show_doing(struct answer *a, int number, const char *text)
+static void show_doing(UNUSED struct answer *a, UNUSED int number, const char *text)
 {
-	(void)a;
-	(void)number;
 	if (*text)
 		say_doing(text);
 	else
 		say_progress_end();
 }
 
-static void print_note(struct answer *a, int number, const char *text)
+static void print_note(UNUSED struct answer *a, UNUSED int number, const char *text)
 {
-	(void)a;
-	(void)number;
 	say_note("%s", text);
 }
 
-static void print_title(struct answer *a, int number, const char *text)
+static void print_title(struct answer *a, UNUSED int number, const char *text)
 {
-	(void)number;
 	emit_title(a->question->out, "%s", text);
 }
 
-static void print_text_line(struct answer *a, int number, const char *text)
+static void print_text_line(struct answer *a, UNUSED int number, const char *text)
 {
-	(void)number;
 	emit_line(a->question->out, "%s", text);
 }
 
-static void print_unchanged(struct answer *a, int number, const char *text)
+static void print_unchanged(struct answer *a, UNUSED int number, const char *text)
 {
-	(void)number;
 	emit_raw(a->question->out, "%s", text);
 }
 

@@ -22,11 +22,10 @@ static int ended_by;
 
 /* Signals from the terminal are not passed on, because the child is in the same group and gets them
  * itself. */
-static void pass_on_signal(int signal, siginfo_t *info, void *context)
+static void pass_on_signal(int signal, siginfo_t *info, UNUSED void *context)
 {
 	int keep = errno;
 
-	(void)context;
 	if (info->si_code != SI_KERNEL && child > 0)
 		kill(child, signal);
 	errno = keep;

@@ -47,11 +47,10 @@ bool diff_same_place(const struct diff *d, const struct diff_pair *a, const stru
 	return false;
 }
 
-bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx)
+bool diff_takes_classes(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct diff_classes *c = ctx;
 
-	(void)d;
 	return 1u << p->category & c->classes && diff_delta(p) * c->more >= 0;
 }
 

@@ -34,9 +34,8 @@ static double factor_of(const struct diff_pair *p)
 
 /* ---- elements of another size */
 
-static bool takes_factor(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_factor(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	(void)d;
 	return scaled(p, *(const double *)ctx);
 }
 
@@ -295,9 +294,8 @@ static bool is_general(const struct diff *d, const struct scale *s)
 	return results && is_most(&old, s->by_inputs) && is_most(&new, s->by_inputs);
 }
 
-static bool takes_scale(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_scale(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	(void)d;
 	if (1u << p->category & (BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)))
 		return false;
 	return goes_with(p, ctx);

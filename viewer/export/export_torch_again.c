@@ -311,20 +311,18 @@ static void write_each(struct again *a, const struct pickle_value *list, write_v
 	pickler_list_end(&a->p, list->count);
 }
 
-static void write_entry(struct again *a, const struct pickle_value *v, uint32_t i)
+static void write_entry(struct again *a, const struct pickle_value *v, UNUSED uint32_t i)
 {
 	const struct pickle_value *action = pickle_text(&a->from, v, "action");
 
-	(void)i;
 	write_with_class(a, v, class_of_entry(a, action, v),
 			 pickle_is(action, "alloc") ? "alloc" : "");
 }
 
-static void write_block(struct again *a, const struct pickle_value *v, uint32_t i)
+static void write_block(struct again *a, const struct pickle_value *v, UNUSED uint32_t i)
 {
 	bool live = pickle_is(pickle_text(&a->from, v, "state"), "active_allocated");
 
-	(void)i;
 	if (pickle_get(&a->from, v, "address"))
 		a->addr = pickle_number(&a->from, v, "address");
 	write_with_class(a, v, live ? class_at(&a->device->end, a->addr) : -1, NULL);
@@ -363,11 +361,10 @@ static void write_members(struct again *a, const struct pickle_value *v, const s
 	}
 }
 
-static void write_segment(struct again *a, const struct pickle_value *v, uint32_t i)
+static void write_segment(struct again *a, const struct pickle_value *v, UNUSED uint32_t i)
 {
 	static const struct list lists[2] = { { "blocks", write_block } };
 
-	(void)i;
 	if (v->type != PICKLE_DICT) {
 		pickle_copy(&a->copy, v);
 		return;

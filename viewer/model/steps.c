@@ -174,10 +174,8 @@ static void by_forward(struct walk *w, size_t i)
 	current(w)->ended = true;
 }
 
-static void by_nothing(struct walk *w, size_t i)
+static void by_nothing(UNUSED struct walk *w, UNUSED size_t i)
 {
-	(void)w;
-	(void)i;
 }
 
 struct step_phase steps_phase(const struct spans *s, const struct step *step, enum phase phase)

@@ -79,12 +79,11 @@ static bool add_string(struct defs *d, uint32_t id, struct rest r)
 	return true;
 }
 
-static bool add_meta(struct defs *d, uint32_t id, struct rest r)
+static bool add_meta(struct defs *d, UNUSED uint32_t id, struct rest r)
 {
 	struct gmt_def_meta h;
 	struct defs_meta m;
 
-	(void)id;
 	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.key_len, &m.key) ||
 	    !take_text(d, &r, r.len, &m.value))
 		return false;
@@ -160,12 +159,11 @@ static bool add_symbol(struct defs *d, uint32_t id, struct rest r)
 	return true;
 }
 
-static bool add_function(struct defs *d, uint32_t id, struct rest r)
+static bool add_function(struct defs *d, UNUSED uint32_t id, struct rest r)
 {
 	struct gmt_def_function h;
 	struct defs_text t;
 
-	(void)id;
 	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, r.len, &t))
 		return false;
 	*(struct defs_text *)kind_entry(&d->functions, h.address, sizeof(t)) = t;
@@ -187,12 +185,11 @@ static uint64_t source_key(const struct defs *d, const char *file, unsigned line
 	return key;
 }
 
-static bool add_source(struct defs *d, uint32_t id, struct rest r)
+static bool add_source(struct defs *d, UNUSED uint32_t id, struct rest r)
 {
 	struct gmt_def_source h;
 	struct defs_source s = { 0 };
 
-	(void)id;
 	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &s.file) ||
 	    !take_text(d, &r, r.len, &s.text))
 		return false;
@@ -228,10 +225,8 @@ int defs_add(void *ctx, const struct gmt_def *def)
 	return 0;
 }
 
-static int stop(void *ctx, const struct gmt_event *e)
+static int stop(UNUSED void *ctx, UNUSED const struct gmt_event *e)
 {
-	(void)ctx;
-	(void)e;
 	return 1;
 }
 
