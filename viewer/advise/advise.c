@@ -41,9 +41,7 @@ static void run_plans(struct advise *a)
 	struct life_plan **plans = need_new((2 * a->count + 1) * sizeof(struct life_plan *));
 	size_t n = 0;
 
-	for (size_t i = 0; i < a->count; i++) {
-		struct finding *f = &a->items[i];
-
+	FOR_EACH (struct finding, f, a->items, a->count) {
 		if (f->known == KNOWN_computed && f->plan.at_peak > 0)
 			plans[n++] = &f->plan;
 		if (f->range && f->cautious.at_peak > 0)

@@ -149,15 +149,12 @@ static size_t calls_of(struct search *s, const struct site *site)
 	size_t calls = 0;
 	bool alone;
 
-	for (size_t i = 0; i < site->count; i++) {
-		const struct inside *l = &site->items[i];
-
+	FOR_EACH (const struct inside, l, site->items, site->count) {
 		++*map_put(&counts, l->stack, NULL);
 		*map_put(&begins, l->outside, NULL) += l->begins;
 		calls += l->begins;
 	}
-	for (size_t i = 0; i < site->count; i++) {
-		const struct inside *l = &site->items[i];
+	FOR_EACH (const struct inside, l, site->items, site->count) {
 		uint64_t size = of(s, l->life).size;
 
 		all += size;

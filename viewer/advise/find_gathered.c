@@ -68,9 +68,7 @@ static void without_whole(struct line_plans *lines, struct advise *a, const stru
 	{
 		if (l.born->stage != STAGE_OUTSIDE || map_get(sums, l.stack))
 			continue;
-		for (size_t i = 0; i < lines->count; i++) {
-			struct line_plan *line = &lines->items[i];
-
+		FOR_EACH (struct line_plan, line, lines->items, lines->count) {
 			if (l.size < line->bytes / 10 * 9 || l.size > line->bytes / 10 * 11)
 				continue;
 			if (a->saved[l.life])

@@ -107,8 +107,7 @@ static void find_repeated(struct window *w)
 	struct map latest = { 0 };
 
 	map_free(&w->repeated);
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
+	FOR_EACH (const struct item, x, w->items, w->count) {
 		uint32_t *part = map_put(&latest, x->l.stack, NULL);
 
 		if (x->l.size > LARGE && x->part < w->parts && *part <= x->part) {
@@ -148,13 +147,10 @@ static bool is_taken_later(const struct search *s)
 	const struct row_store *rows = &s->advise->lives->retaken;
 	const struct window *w = &s->w;
 
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
-
+	FOR_EACH (const struct item, x, w->items, w->count)
 		if (x->part < w->parts && s->advise->saved[x->l.life] > w->ends[x->part] &&
 		    is_repeated(w, x))
 			return true;
-	}
 	for (uint32_t i = row_since(rows, w->from); i < rows->count; i++) {
 		const struct lives_retaken *r = rows_at(rows, i);
 		const struct item *x;
@@ -212,14 +208,11 @@ static bool goes_on(const struct search *s)
 	struct map seen = { 0 };
 	bool found = false;
 
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
-
+	FOR_EACH (const struct item, x, w->items, w->count)
 		if (x->part < w->parts)
 			map_put(&seen, x->l.stack, NULL);
 		else
 			found |= s->advise->saved[x->l.life] && !map_get(&seen, x->l.stack);
-	}
 	map_free(&seen);
 	return found;
 }
@@ -229,13 +222,10 @@ static bool holds_graphs(const struct search *s)
 	const struct window *w = &s->w;
 	uint32_t parts = 0;
 
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
-
+	FOR_EACH (const struct item, x, w->items, w->count)
 		if (x->part == parts && s->advise->saved[x->l.life] && is_repeated(w, x) &&
 		    x->gone > w->ends[w->parts - 1])
 			parts++;
-	}
 	return parts >= w->parts;
 }
 
@@ -260,13 +250,10 @@ static bool keeps_results(const struct search *s)
 {
 	const struct window *w = &s->w;
 
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
-
+	FOR_EACH (const struct item, x, w->items, w->count)
 		if (x->part + 1 < w->parts && x->l.until >= w->until && is_repeated(w, x) &&
 		    !advise_in_graph(s->advise, &x->l))
 			return true;
-	}
 	return false;
 }
 
@@ -309,12 +296,9 @@ static struct map_slot *rarest(const struct map *times)
 {
 	struct map_slot *best = NULL;
 
-	for (size_t i = 0; i < times->room; i++) {
-		struct map_slot *x = &times->slots[i];
-
+	FOR_EACH (struct map_slot, x, times->slots, times->room)
 		if (x->used && x->value >= FEWEST && (!best || x->value < best->value))
 			best = x;
-	}
 	return best;
 }
 
@@ -349,12 +333,9 @@ static uint64_t *find_done(const struct search *s)
 	const struct window *w = &s->w;
 	uint64_t *done = need_new((w->parts + 2) * sizeof(*done));
 
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
-
+	FOR_EACH (const struct item, x, w->items, w->count)
 		if (s->advise->saved[x->l.life] && x->gone > done[x->part])
 			done[x->part] = x->gone;
-	}
 	return done;
 }
 
@@ -397,8 +378,7 @@ static void take_away(struct search *s, struct finding *f)
 	uint64_t *done = find_done(s), largest = 0;
 	bool latest = w->items[w->count - 1].part == w->parts && !w->after;
 
-	for (size_t i = 0; i < w->count; i++) {
-		struct item *x = &w->items[i];
+	FOR_EACH (struct item, x, w->items, w->count) {
 		uint64_t until = done[x->part + 1], from;
 
 		if (x->part >= w->parts || !a->saved[x->l.life] || !is_repeated(w, x) ||

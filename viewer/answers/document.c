@@ -245,8 +245,7 @@ void document_lines(struct emit *out, const struct document *d, const void *row,
 
 	if (emit_json(out))
 		return;
-	for (size_t i = 0; i < d->count; i++) {
-		const struct member *m = &d->members[i];
+	FOR_EACH (const struct member, m, d->members, d->count) {
 		const char *base = row;
 
 		if (!m->name)

@@ -14,14 +14,11 @@ struct row_class_line holder_line(const struct holder *h)
  * there are some hundreds of holders, one per line that allocates. */
 static struct holder *place_holder(struct holders *all, const struct holder *h)
 {
-	for (size_t i = 0; i < all->count; i++) {
-		struct holder *other = &all->items[i];
-
+	FOR_EACH (struct holder, other, all->items, all->count)
 		if (h->library ? other->library && !strcmp(h->library, other->library)
 			       : h->category == other->category &&
 					 owners_same(&other->owner, &h->owner))
 			return other;
-	}
 	*need_item(all->items, all->count, all->room) = *h;
 	return &all->items[all->count - 1];
 }
@@ -96,9 +93,7 @@ struct holders holders_of_libraries(const struct moment *mo, struct owners *owne
 	struct holders all = { 0 };
 	struct map cache = behind_cache(mo);
 
-	for (size_t i = 0; i < mo->memory_count; i++) {
-		const struct block *b = &mo->memory[i];
-
+	FOR_EACH (const struct block, b, mo->memory, mo->memory_count) {
 		if (b->memory == GMT_MEM_PHYSICAL && map_get(&cache, b->addr))
 			continue;
 		if (b->flags & GMT_FLAG_FRAMEWORK || b->device != mo->device ||

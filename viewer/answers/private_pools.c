@@ -80,9 +80,7 @@ static void add_piece(void *ctx, const struct room_piece *p)
 
 static void find_owner(struct pool_sum *sum, const struct holders *lines)
 {
-	for (size_t i = 0; i < lines->count; i++) {
-		const struct holder *h = &lines->items[i];
-
+	FOR_EACH (const struct holder, h, lines->items, lines->count) {
 		if ((enum pool_kind)h->category != sum->kind)
 			continue;
 		if (!sum->owner.function)
@@ -151,12 +149,9 @@ void private_pools_print(const struct pool_sums *sums, const struct room *room, 
 {
 	char note[POOL_NOTE];
 
-	for (size_t i = 0; i < sums->count; i++) {
-		const struct pool_sum *sum = &sums->items[i];
-
+	FOR_EACH (const struct pool_sum, sum, sums->items, sums->count)
 		emit_figure(out, width, pool_kinds[sum->kind].label, sum->bytes - sum->used,
 			    pool_note(sum, note, sizeof(note)));
-	}
 	if (room->waiting)
 		emit_figure(out, width, WAITING, room->waiting, WAITING_NOTE);
 }

@@ -16,8 +16,7 @@ struct report_classes_view {
 
 static void sum_up_classes(struct report_classes_view *v, struct report *r, const struct moment *mo)
 {
-	for (size_t i = 0; i < mo->count; i++) {
-		const struct block *b = &mo->blocks[i];
+	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
 		enum category c = classify(r->classifier, b).category;
 
 		v->bytes[c] += b->size;

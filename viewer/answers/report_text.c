@@ -84,9 +84,7 @@ static void most_line(struct report *r, const struct moment *mo, struct emit *ou
 		return;
 	moments_when(m, p->event.seq, p->event.time_ns, when, sizeof(when));
 	emit_figure(out, FIGURE, "reserved at most", p->bytes, when + 1);
-	for (size_t i = 0; i < pools->count; i++) {
-		const struct pool_sum *s = &pools->items[i];
-
+	FOR_EACH (const struct pool_sum, s, pools->items, pools->count) {
 		snprintf(note, sizeof(note), "of %s, %s", pool_kinds[s->kind].text,
 			 owner_words(&s->owner, who, sizeof(who), 20));
 		emit_figure(out, FIGURE, "  in private pools", s->bytes, note);

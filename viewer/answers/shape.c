@@ -86,9 +86,7 @@ static void infer_width(struct shape *s, const struct sizes *leaves)
 	uint64_t largest = leaves->count ? leaves->items[leaves->count - 1].size : 0;
 	const struct size_count *best = NULL;
 
-	for (size_t i = 0; i < leaves->count; i++) {
-		const struct size_count *c = &leaves->items[i];
-
+	FOR_EACH (const struct size_count, c, leaves->items, leaves->count) {
 		if (c->count < 2 || c->size / bytes < 16 ||
 		    c->size * (c->size / bytes) > largest * 4.0)
 			continue;
@@ -315,8 +313,7 @@ static void take_tensors(struct collect *c, const struct tensors *all)
 static void take_saved(struct collect *c, const struct snapshot *end, const struct step *step,
 		       const struct extent *forward)
 {
-	for (size_t i = 0; i < end->moment.count; i++) {
-		const struct block *b = &end->moment.blocks[i];
+	FOR_EACH (const struct block, b, end->moment.blocks, end->moment.count) {
 		uint64_t saved;
 
 		if (b->seq < step->extent.first_seq)

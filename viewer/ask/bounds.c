@@ -288,9 +288,7 @@ static void look_at_bounds(struct look *l, const struct bounds_wanted *w)
 /* Adds to each limit that is kept what qualifies it; known: it can be kept nevertheless. */
 static void qualify(struct bounds *all, const char *more, bool known)
 {
-	for (size_t i = 0; i < all->count; i++) {
-		struct row_check_bound *b = &all->items[i];
-
+	FOR_EACH (struct row_check_bound, b, all->items, all->count) {
 		if (!b->ok)
 			continue;
 		say_more(b, more);

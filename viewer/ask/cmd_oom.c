@@ -88,9 +88,7 @@ static void name_parts(char *text, size_t room, const struct oom_ranks *all)
 	size_t parts = 0, used = 0;
 
 	*text = 0;
-	for (size_t i = 0; i < all->count; i++) {
-		const struct oom_rank *x = &all->items[i];
-
+	FOR_EACH (const struct oom_rank, x, all->items, all->count) {
 		if (x->state == STATE_WHOLE && !x->dropped)
 			continue;
 		if (parts++ < PARTS_NAMED)

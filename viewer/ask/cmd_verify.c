@@ -67,16 +67,13 @@ static void places(struct emit *out, const struct recording *r)
 {
 	const struct gmt_reader_info *i = r->info;
 
-	for (size_t n = 0; n < i->damages_used; n++) {
-		const struct gmt_damage *d = &i->damages[n];
-
+	FOR_EACH (const struct gmt_damage, d, i->damages, i->damages_used)
 		emit_line(out,
 			  d->block ? "%s: at byte %" PRIu64 "%s: a damaged block of %" PRIu64
 				     " bytes"
 				   : "%s: at byte %" PRIu64 "%s: %" PRIu64
 				     " bytes that belong to no block",
 			  r->path, d->offset, d->live ? " of the .live file" : "", d->bytes);
-	}
 	if (i->damages_used == GMT_DAMAGES)
 		emit_line(out, "%s: there may be more; these are the first %d places", r->path,
 			  GMT_DAMAGES);

@@ -19,3 +19,7 @@
 #include "say.h"
 
 #define UNUSED __attribute__((unused)) /* a parameter that only others of its kind need */
+
+/* Each item of an array, of which there are `count` before the loop. */
+#define FOR_EACH(type, x, array, count) \
+	for (type *x = (array), *x##_end = x ? x + (count) : x; x < x##_end; x++)

@@ -79,10 +79,7 @@ void classify_graph_stacks(const struct model *m, void (*each)(void *ctx, uint32
 {
 	const struct study *st = m->watcher;
 
-	for (size_t i = 0; i < st->habits.room; i++) {
-		const struct map_slot *slot = &st->habits.slots[i];
-
+	FOR_EACH (const struct map_slot, slot, st->habits.slots, st->habits.room)
 		if (slot->used && slot->value & HABIT_OF_GRAPH)
 			each(ctx, (uint32_t)slot->key);
-	}
 }

@@ -66,9 +66,7 @@ static bool has_package(const char *program, const char *package)
  * prints each (not if quiet). */
 static void engine_settings_set(char *const *command, bool quiet)
 {
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-		const struct setting *s = &settings[i];
-
+	FOR_EACH (const struct setting, s, settings, sizeof(settings) / sizeof(settings[0])) {
 		if (getenv(s->name) || !has_package(command[0], s->package))
 			continue;
 		setenv(s->name, s->value, 1);

@@ -227,9 +227,7 @@ static int by_bytes(const void *a, const void *b)
 
 static void held_rows(struct lake_rows *x, const struct all_held *all)
 {
-	for (size_t i = 0; i < all->count; i++) {
-		const struct held *h = &all->items[i];
-
+	FOR_EACH (const struct held, h, all->items, all->count) {
 		put_text(x->w, lines, class, categories[h->category].name);
 		put_owner(x->w, lines, &h->owner, h->module);
 		put_int(x->w, lines, bytes, h->bytes);

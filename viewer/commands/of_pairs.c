@@ -30,14 +30,11 @@ struct pairs {
 /* The recording of the same rank; without ranks, the one with the same file name. */
 static const char *partner_of(const struct ranks_run *old, const struct rank_file *f)
 {
-	for (size_t i = 0; i < old->count; i++) {
-		const struct rank_file *g = &old->items[i];
-
+	FOR_EACH (const struct rank_file, g, old->items, old->count)
 		if (f->rank >= 0
 			    ? g->rank == f->rank
 			    : g->rank < 0 && !strcmp(owners_base(g->path), owners_base(f->path)))
 			return g->path;
-	}
 	return NULL;
 }
 

@@ -212,9 +212,7 @@ static int worst_code(const struct rows *r, bool *any)
 	int rc = EXIT_OK;
 
 	*any = false;
-	for (size_t i = 0; i < t->run->count; i++) {
-		const struct ranks_row *row = &t->rows[i];
-
+	FOR_EACH (const struct ranks_row, row, t->rows, t->run->count) {
 		*any |= row->fine;
 		if (row->fine ? row->rc > rc : check && !rc)
 			rc = row->fine ? row->rc : EXIT_CHECK;

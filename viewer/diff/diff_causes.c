@@ -259,9 +259,7 @@ static double change_of_parameters(const struct diff *d)
 {
 	double change = 0, unknown = 0;
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		if (!diff_differs(p))
 			continue;
 		change += p->category == CATEGORY_parameters ? (double)diff_delta(p) : 0;

@@ -119,9 +119,7 @@ struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_
 {
 	struct diff_finding *f = NULL;
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		struct diff_pair *p = &d->pairs[i];
-
+	FOR_EACH (struct diff_pair, p, d->pairs, d->pair_count) {
 		if (!diff_differs(p) || !takes(d, p, ctx))
 			continue;
 		f = f ? f : diff_new_finding(d, cause);

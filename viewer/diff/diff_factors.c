@@ -110,9 +110,7 @@ static struct elements elements_of(const struct diff *d)
 	struct sizes old = { 0 }, new = { 0 };
 	struct elements e = { 0 };
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		if (p->category != CATEGORY_parameters)
 			continue;
 		add_sizes(&old, p->old_sizes, p->blocks_old);
@@ -207,8 +205,7 @@ static double heaviest_factor(const struct diff *d, double *weight)
 	double best = 1;
 
 	*weight = 0;
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		double w;
 
 		if (!diff_is_result(p) || !diff_differs(p) || !p->bytes_old || !p->bytes_new ||
@@ -226,13 +223,10 @@ static double heaviest_factor(const struct diff *d, double *weight)
 /* The inputs are the best evidence, if they are large enough to measure. */
 static double factor_of_inputs(const struct diff *d)
 {
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
 		if (p->category == CATEGORY_inputs && diff_differs(p) && p->bytes_old &&
 		    p->blocks_old == p->blocks_new && p->bytes_old >= 2048 * p->blocks_old)
 			return factor_of(p);
-	}
 	return 0;
 }
 
@@ -281,8 +275,7 @@ static bool is_general(const struct diff *d, const struct scale *s)
 	struct share old = { 0 }, new = { 0 };
 	bool results = false;
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		bool goes = diff_differs(p) && goes_with(p, s);
 
 		if (!diff_is_result(p) || p->finding)

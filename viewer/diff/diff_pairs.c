@@ -406,9 +406,7 @@ static void pair_level(struct diff *d, struct free_rows *old, struct free_rows *
 
 static void leftovers(struct diff *d, struct diff_side *s)
 {
-	for (size_t i = 0; i < s->shot.count; i++) {
-		struct diff_row *row = &s->shot.rows[i];
-
+	FOR_EACH (struct diff_row, row, s->shot.rows, s->shot.count) {
 		if (row->pair)
 			continue;
 		new_pair(d, row->category);

@@ -133,8 +133,7 @@ void diff_find_passes(struct diff *d)
 	w.factor = w.more ? (double)after / (double)before : (double)before / (double)after;
 	if (!may_be_passes(d, &w))
 		return;
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		double bytes = (double)(w.more ? p->bytes_old : p->bytes_new);
 
 		if (p->finding || p->category != CATEGORY_activations)

@@ -98,13 +98,10 @@ static const char *sentence_places(char buf[SENTENCE], const struct diff *d,
 
 	for (size_t n = 0; n < PLACES_MOST; n++, last = next) {
 		next = NULL;
-		for (size_t i = 0; i < d->pair_count; i++) {
-			const struct diff_pair *p = &d->pairs[i];
-
+		FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
 			if (p->finding == f->id && diff_size(p) && (!last || is_before(last, p)) &&
 			    (!next || is_before(p, next)))
 				next = p;
-		}
 		if (!next)
 			break;
 		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%c%s %s of %.200s",
@@ -137,13 +134,10 @@ static const struct diff_pair *sentence_greatest(const struct diff *d, const str
 {
 	const struct diff_pair *best = NULL;
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
 		if (p->finding == f->id && p->category == category &&
 		    (!best || llabs(diff_delta(p)) > llabs(diff_delta(best))))
 			best = p;
-	}
 	return best;
 }
 

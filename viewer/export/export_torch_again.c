@@ -29,8 +29,7 @@ static void pickle_copy_start(struct pickle_copy *c, const struct pickle *from, 
 {
 	*c = (struct pickle_copy){ .from = from, .to = to };
 	c->uses = need_new((from->count + 1) * sizeof(*c->uses));
-	for (size_t i = 0; i < from->count; i++) {
-		const struct pickle_value *v = &from->values[i];
+	FOR_EACH (const struct pickle_value, v, from->values, from->count) {
 		size_t n = v->type == PICKLE_LIST   ? v->count
 			   : v->type == PICKLE_DICT ? 2 * (size_t)v->count
 						    : 0;
@@ -399,9 +398,7 @@ static void write_root(struct again *a, const struct pickle_value *root)
 
 static void release(struct again *a)
 {
-	for (int d = 0; d < MODEL_DEVICES; d++) {
-		struct classes *c = &a->devices[d];
-
+	FOR_EACH (struct classes, c, a->devices, MODEL_DEVICES) {
 		free(c->seqs);
 		map_free(&c->end);
 		map_free(&c->now);

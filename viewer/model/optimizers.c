@@ -76,9 +76,7 @@ static uint32_t read_caller(struct stacks *stacks, uint32_t stack)
 	uint64_t hash = BYTES_HASH;
 
 	stacks_read_python(stacks, stack);
-	for (size_t i = 0; i < stacks->count; i++) {
-		const struct frame *f = &stacks->frames[i];
-
+	FOR_EACH (const struct frame, f, stacks->frames, stacks->count) {
 		if (strstr(f->function, "profile_hook_step"))
 			hash = BYTES_HASH; /* an optimizer's own lines do not tell who called it */
 		if (!owners_is_plumbing(f->file))
@@ -215,8 +213,7 @@ static void join_places(struct optimizers *o)
 /* After all places have been joined: those that were keep their own beginning and end. */
 static void join_times(struct optimizers *o)
 {
-	for (unsigned i = 0; i < o->count; i++) {
-		const struct optimizer *x = &o->items[i];
+	FOR_EACH (const struct optimizer, x, o->items, o->count) {
 		struct optimizer *to = &o->items[x->same];
 
 		if (x == to)

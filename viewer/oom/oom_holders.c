@@ -28,8 +28,7 @@ const struct holder *oom_grown_most(const struct oom *o)
 {
 	const struct holder *best = NULL;
 
-	for (size_t i = 0; i < o->holders.count; i++) {
-		const struct holder *h = &o->holders.items[i];
+	FOR_EACH (const struct holder, h, o->holders.items, o->holders.count) {
 		bool counts = o->by_pass
 				      ? oom_is_passing(h->category)
 				      : may_grow(h->category) &&

@@ -112,8 +112,7 @@ static uint64_t latest_pass(const struct oom *o, uint64_t since)
 	const struct snapshot *s = &o->shot;
 	uint64_t first = UINT64_MAX;
 
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		const struct position *born = model_born(s->model, b);
 
 		if (born->stage == STAGE_FORWARD && born->forwards == s->model->spans.forwards &&

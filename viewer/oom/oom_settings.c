@@ -117,9 +117,7 @@ void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT])
 			 " Whether another setting of the allocator would have helped is not "
 			 "known: %s.",
 			 all->why);
-	for (size_t i = 0; i < all->count; i++) {
-		const struct oom_setting *x = &all->tried[i];
-
+	FOR_EACH (const struct oom_setting, x, all->tried, all->count) {
 		if (strcmp(x->conf, "expandable_segments:True") || x == all->fits)
 			continue;
 		snprintf(text + n, OOM_TEXT - n, " %s would not help: %s, %s lacking (replayed).",

@@ -82,8 +82,7 @@ void marks_emit(struct track *t)
 	struct emit *out = t->page->out;
 
 	emit_array(out, "marks");
-	for (size_t i = 0; i < t->mark_count; i++) {
-		const struct track_mark *k = &t->marks[i];
+	FOR_EACH (const struct track_mark, k, t->marks, t->mark_count) {
 		struct defs_text name = defs_string(&t->recording->defs, k->name);
 
 		emit_object(out, NULL);

@@ -70,13 +70,10 @@ static void drop_equal_numbers(struct ranks_run *run)
  * process, for instance. */
 bool ranks_is_child(const struct rank_file *items, size_t count, const struct rank_file *f)
 {
-	for (size_t i = 0; i < count; i++) {
-		const struct rank_file *g = &items[i];
-
+	FOR_EACH (const struct rank_file, g, items, count)
 		if (g != f && f->rank >= 0 && g->rank == f->rank && g->pid == f->parent &&
 		    same_host(f, g))
 			return true;
-	}
 	return false;
 }
 
@@ -165,8 +162,7 @@ static int by_job_and_start(const void *a, const void *b)
  * was simulated alone; the port is taken out of its job. */
 void ranks_join_worlds(struct rank_file *items, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct rank_file *f = &items[i];
+	FOR_EACH (struct rank_file, f, items, count) {
 		bool single = f->world_job;
 
 		for (size_t k = 0; k < count && single; k++)
@@ -390,9 +386,7 @@ static void name_runs(struct ranks_run *run, char *const *paths)
 	for (size_t i = 0; i < common; i++)
 		if (paths[0][i] == '/' && i + 1 < strlen(paths[0]))
 			slash = i + 1;
-	for (size_t i = 0; i < run->count; i++) {
-		struct rank_file *f = &run->items[i];
-
+	FOR_EACH (struct rank_file, f, run->items, run->count) {
 		f->of = paths[f->operand] + (slash < strlen(paths[f->operand]) ? slash : 0);
 		f->of_is_folder = strcmp(f->path, paths[f->operand]) != 0;
 	}

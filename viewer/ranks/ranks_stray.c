@@ -178,8 +178,7 @@ static int64_t held(const struct ranks_row *row, uint32_t category, uint32_t pla
 static void greatest(struct ranks_stray *w, const struct ranks_row *of, const struct ranks_row *row,
 		     const struct ranks_row *middle, int sign)
 {
-	for (size_t i = 0; i < of->line_count; i++) {
-		const struct ranks_line *l = &of->lines[i];
+	FOR_EACH (const struct ranks_line, l, of->lines, of->line_count) {
 		int64_t more;
 
 		if ((int)l->category != w->category)

@@ -84,9 +84,7 @@ static size_t find_gap(const struct item *placed, size_t count, struct item *it)
 	uint64_t end = 0, best = UINT64_MAX;
 
 	it->at = UINT64_MAX;
-	for (size_t i = 0; i < count; i++) {
-		const struct item *other = &placed[i];
-
+	FOR_EACH (const struct item, other, placed, count) {
 		if (other->died <= it->born || other->born >= it->died)
 			continue;
 		if (other->at > end && other->at - end >= it->size && other->at - end < best) {

@@ -242,21 +242,16 @@ struct requests *requests_of(struct requests_all *all, int device)
 {
 	struct requests *found = NULL;
 
-	for (size_t i = 0; i < all->count; i++) {
-		struct requests *r = &all->devices[i];
-
+	FOR_EACH (struct requests, r, all->devices, all->count)
 		if ((device < 0 && r->asks && (!found || r->peak > found->peak)) ||
 		    (r->device == device && r->asks))
 			found = r;
-	}
 	return found;
 }
 
 void requests_free(struct requests_all *all)
 {
-	for (size_t i = 0; i < all->count; i++) {
-		struct requests *r = &all->devices[i];
-
+	FOR_EACH (struct requests, r, all->devices, all->count) {
 		rows_free(&r->list);
 		rows_free(&r->lives);
 		map_free(&r->live);
