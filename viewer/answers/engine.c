@@ -63,9 +63,7 @@ static void add_pool_of_graphs(void *ctx, const struct room_piece *p)
 	*need_item(s->graphs, s->count, s->room) =
 		(struct block){ .addr = p->segment->addr, .size = p->bytes };
 	s->bytes[ENGINE_cuda_graphs] += p->bytes;
-	holders_add(&s->lines,
-		    (struct holder){ .category = (enum category)ENGINE_cuda_graphs,
-				     .owner = pool_owner(&s->timeline->owners, p->segment) },
+	holders_add(&s->lines, ENGINE_cuda_graphs, pool_owner(&s->timeline->owners, p->segment),
 		    p->bytes);
 }
 
@@ -88,8 +86,7 @@ static void add_block(struct sorting *s, const struct block *b)
 	    strcasestr(owner.function, "lora"))
 		part = ENGINE_lora;
 	s->bytes[part] += b->size;
-	holders_add(&s->lines, (struct holder){ .category = (enum category)part, .owner = owner },
-		    b->size);
+	holders_add(&s->lines, part, owner, b->size);
 }
 
 static uint64_t less(uint64_t n, uint64_t by)

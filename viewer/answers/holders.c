@@ -23,13 +23,19 @@ static struct holder *place_holder(struct holders *all, const struct holder *h)
 	return &all->items[all->count - 1];
 }
 
-struct holder *holders_add(struct holders *all, struct holder h, uint64_t bytes)
+static struct holder *add_to_holder(struct holders *all, struct holder h, uint64_t bytes)
 {
 	struct holder *at = place_holder(all, &h);
 
 	at->bytes += bytes;
 	at->blocks++;
 	return at;
+}
+
+struct holder *holders_add(struct holders *all, unsigned category, struct owner owner,
+			   uint64_t bytes)
+{
+	return add_to_holder(all, (struct holder){ .category = category, .owner = owner }, bytes);
 }
 
 static int by_text(const char *a, const char *b)
@@ -57,11 +63,8 @@ struct holders holders_by_class(const struct snapshot *s, struct owners *owners)
 {
 	struct holders all = { 0 };
 
-	for (size_t i = 0; i < s->moment.count; i++)
-		holders_add(&all,
-			    (struct holder){ .category = s->classes[i],
-					     .owner = owners_find(owners, &s->moment.blocks[i]) },
-			    s->moment.blocks[i].size);
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
+		holders_add(&all, b->category, owners_find(owners, b), b->size);
 	holders_sort(&all);
 	return all;
 }
@@ -70,9 +73,8 @@ struct holders holders_of_blocks(const struct moment *mo, struct owners *owners)
 {
 	struct holders all = { 0 };
 
-	for (size_t i = 0; i < mo->count; i++)
-		holders_add(&all, (struct holder){ .owner = owners_find(owners, &mo->blocks[i]) },
-			    mo->blocks[i].size);
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		holders_add(&all, 0, owners_find(owners, b), b->size);
 	holders_sort(&all);
 	return all;
 }
@@ -99,7 +101,8 @@ struct holders holders_of_libraries(const struct moment *mo, struct owners *owne
 		if (b->flags & GMT_FLAG_FRAMEWORK || b->device != mo->device ||
 		    b->memory == GMT_MEM_HOST || b->memory == GMT_MEM_REGISTERED)
 			continue;
-		holders_add(&all, (struct holder){ .library = owners_library(owners, b) }, b->size);
+		add_to_holder(&all, (struct holder){ .library = owners_library(owners, b) },
+			      b->size);
 	}
 	map_free(&cache);
 	holders_sort(&all);

@@ -21,8 +21,10 @@ struct holders {
 	size_t count, room;
 };
 
-/* Adds a block to h. After the last one, holders_sort orders by size, the largest first. */
-struct holder *holders_add(struct holders *all, struct holder h, uint64_t bytes);
+/* Adds a block to a line, and to its class if classes are distinguished. After the last one,
+ * holders_sort orders by size, the largest first. */
+struct holder *holders_add(struct holders *all, unsigned category, struct owner owner,
+			   uint64_t bytes);
 void holders_sort(struct holders *all);
 
 /* By class and line. */

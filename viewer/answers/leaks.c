@@ -290,10 +290,9 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 	struct snapshot shot;
 
 	snapshot_take(&shot, t, s->seqs[s->samples]);
-	for (size_t i = 0; i < shot.moment.count; i++) {
-		const struct block *b = &shot.moment.blocks[i];
+	FOR_EACH (const struct block, b, shot.moment.blocks, shot.moment.count) {
 		struct owner o = owners_find(s->owners, b);
-		struct leak *leak = leaks_at(out, 1u << shot.classes[i], &o);
+		struct leak *leak = leaks_at(out, 1u << b->category, &o);
 
 		if (!leak || b->seq <= s->seqs[0])
 			continue;
@@ -307,7 +306,7 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 		out->items[i].first_step = steps_at(&t->steps, out->items[i].first.seq);
 		out->items[i].latest_step = steps_at(&t->steps, out->items[i].latest.seq);
 	}
-	snapshot_free(&shot);
+	moment_free(&shot.moment);
 }
 
 static void compare_growth(struct leaks *out, struct search *s, struct timeline *t)

@@ -72,10 +72,7 @@ static void add_piece(void *ctx, const struct room_piece *p)
 	sum->bytes += p->bytes;
 	sum->used += p->used;
 	s->sums->bytes += p->bytes;
-	holders_add(&s->lines,
-		    (struct holder){ .category = (enum category)kind,
-				     .owner = pool_owner(s->owners, p->segment) },
-		    p->bytes);
+	holders_add(&s->lines, kind, pool_owner(s->owners, p->segment), p->bytes);
 }
 
 static void find_owner(struct pool_sum *sum, const struct holders *lines)

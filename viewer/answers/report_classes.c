@@ -21,10 +21,7 @@ static void sum_up_classes(struct report_classes_view *v, struct report *r, cons
 
 		v->bytes[c] += b->size;
 		v->blocks[c]++;
-		holders_add(&v->lines,
-			    (struct holder){ .category = c,
-					     .owner = owners_find(&r->timeline.owners, b) },
-			    b->size);
+		holders_add(&v->lines, c, owners_find(&r->timeline.owners, b), b->size);
 	}
 	holders_sort(&v->lines);
 }

@@ -350,11 +350,10 @@ static void match(struct shape *out, struct collect *c, const struct snapshot *r
 {
 	size_t i = 0;
 
-	for (size_t n = 0; n < rest->moment.count; n++) {
-		const struct block *b = &rest->moment.blocks[n];
+	FOR_EACH (const struct block, b, rest->moment.blocks, rest->moment.count) {
 		uint64_t sum;
 
-		if (rest->classes[n] != CATEGORY_parameters)
+		if (b->category != CATEGORY_parameters)
 			continue;
 		sum = tensors_in(c, &i, b, &out->trainable);
 		out->exact += sum;

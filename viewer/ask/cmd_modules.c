@@ -157,7 +157,7 @@ int run_modules(const struct modules_options *o, struct emit *out, struct record
 		modules_find(&m, &s, o->category, &t.stacks);
 		print_modules(out, &m, &t, &s, o);
 		flame_free(&m);
-		snapshot_free(&s);
+		moment_free(&s.moment);
 	}
 	timeline_close(&t);
 	return rc;

@@ -141,7 +141,6 @@ static void open_view(const struct emit *out, struct top_view *v)
 static void close_view(struct top_view *v)
 {
 	free(v->holders.items);
-	free(v->shot.classes);
 	moment_free(&v->shot.moment);
 }
 

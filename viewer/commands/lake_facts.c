@@ -319,6 +319,6 @@ void lake_device_rows(struct lake_rows *x)
 		timeline_look(t, i);
 		snapshot_take(&s, t, model_curve(&t->model.devices[i])->peak.event.seq);
 		class_rows(x, &s);
-		snapshot_free(&s);
+		moment_free(&s.moment);
 	}
 }

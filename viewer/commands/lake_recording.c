@@ -205,12 +205,12 @@ static uint32_t same_line(struct all_held *all, const struct held *h)
 	return (uint32_t)all->count - 1;
 }
 
-static void hold(struct lake_rows *x, struct all_held *all, const struct block *b, unsigned class)
+static void hold(struct lake_rows *x, struct all_held *all, const struct block *b)
 {
 	uint64_t site = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
 	uint32_t at = map_known(
-		&all->ids, site * CATEGORIES + class,
-		same_line(all, &(struct held){ .category = class,
+		&all->ids, site * CATEGORIES + b->category,
+		same_line(all, &(struct held){ .category = b->category,
 					       .owner = owners_find(&x->timeline->owners, b),
 					       .module = (char *)lake_module(x, b->stack) }));
 
@@ -241,8 +241,8 @@ static void peak_rows(struct lake_rows *x, struct peak_answer *peak)
 	const struct moment *mo = &peak->shot.moment;
 	struct all_held all = { 0 };
 
-	for (size_t i = 0; i < mo->count; i++)
-		hold(x, &all, &mo->blocks[i], peak->shot.classes[i]);
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		hold(x, &all, b);
 	SORT(all.items, all.count, by_bytes);
 	held_rows(x, &all);
 	for (size_t i = 0; i < all.count; i++)

@@ -73,22 +73,22 @@ static int compare(const void *a, const void *b)
 
 int stack_sums_take(struct stack_sums *s, struct export *x)
 {
-	struct export_moment m;
-	int rc = export_moment(x, &m);
+	struct moment mo = { 0 };
+	int rc = export_moment(x, &mo);
 
 	*s = (struct stack_sums){ 0 };
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < m.moment.count; i++) {
-		struct stack_sum *one = stack_sums_at(s, m.classes[i], &m.moment.blocks[i]);
+	FOR_EACH (const struct block, b, mo.blocks, mo.count) {
+		struct stack_sum *one = stack_sums_at(s, b->category, b);
 
-		one->bytes += m.moment.blocks[i].size;
+		one->bytes += b->size;
 		one->blocks++;
 	}
-	s->time_ns = m.moment.time_ns;
-	s->device = m.moment.device;
+	s->time_ns = mo.time_ns;
+	s->device = mo.device;
 	SORT(s->items, s->count, compare);
-	export_moment_free(&m);
+	moment_free(&mo);
 	return 0;
 }
 

@@ -197,12 +197,10 @@ static uint64_t piece_bytes(const struct oom *o, uint64_t size)
 	struct owners *owners = (struct owners *)&o->timeline->owners;
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		const struct block *b = &o->shot.moment.blocks[i];
-
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
 		struct owner owner;
 
-		if (b->size != size || o->shot.classes[i] == CATEGORY_parameters)
+		if (b->size != size || b->category == CATEGORY_parameters)
 			continue;
 		owner = owners_find(owners, b);
 		if (owners_same(&owner, &o->wanted_owner))
@@ -220,15 +218,11 @@ uint64_t oom_gathered_by_hand(const struct oom *o)
 	if (o->world == 1 || o->phase == PHASE_OPTIMIZER || o->phase == PHASE_BACKWARD)
 		return 0;
 	pieces = piece_bytes(o, o->block);
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		uint64_t size = o->shot.moment.blocks[i].size;
-
-		if (o->shot.classes[i] != CATEGORY_parameters)
-			continue;
-		if ((size == o->block && pieces) ||
-		    (size * o->world >= o->block && (size - 512) * o->world < o->block))
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
+		if (b->category == CATEGORY_parameters &&
+		    ((b->size == o->block && pieces) ||
+		     (b->size * o->world >= o->block && (b->size - 512) * o->world < o->block)))
 			return pieces + o->block;
-	}
 	return 0;
 }
 
@@ -255,7 +249,7 @@ static bool is_unsharded(const struct oom *o, char *text)
  * of them; that is the cause only where it is large beside what the batch made. */
 static bool is_workspace(const struct oom *o, char *text)
 {
-	bool asked = o->wanted_category == CATEGORY_workspace ||
+	bool asked = o->wanted.category == CATEGORY_workspace ||
 		     (o->refusal.event.kind == GMT_MEM_FAIL && o->timeline->framework);
 	uint64_t held = o->shot.bytes[CATEGORY_workspace] + o->libraries;
 	uint64_t all = held + (asked ? o->block : 0);
@@ -333,7 +327,7 @@ static bool is_model_too_large(const struct oom *o, char *text)
 {
 	uint64_t all = o->allocated + o->block;
 	bool setup = o->wanted_signs & STACK_PARAM ||
-		     (o->wanted_category == CATEGORY_parameters && !o->shot.model->spans.forwards);
+		     (o->wanted.category == CATEGORY_parameters && !o->shot.model->spans.forwards);
 
 	if (setup && is_share(o->lasting + o->block, all, 2))
 		return say_model(o, text,
@@ -382,7 +376,7 @@ static void say_calls(const struct oom *o, char *text)
 
 static bool is_batch_too_large(const struct oom *o, char *text)
 {
-	bool input = o->wanted_category == CATEGORY_inputs;
+	bool input = o->wanted.category == CATEGORY_inputs;
 	uint64_t asked = oom_asked_for_batch(o), all = o->passing + asked;
 	const uint64_t *b = o->batch;
 
