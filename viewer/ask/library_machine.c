@@ -3,7 +3,7 @@
  * The library's machine: no terminal, no environment, no signals. Sentences go into the answer to
  * the question that this thread asks.
  */
-#include "library_machine.h"
+#include "library_parts.h"
 
 #include "../base/emit_json.h"
 #include "../base/machine.h"

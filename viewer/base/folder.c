@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "folder.h"
+#include "plain_file.h"
 
 #include <dirent.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /* attach: what a process holds that was started without us, from PyTorch's own snapshot. */
 #include <signal.h>
 
-#include "../recording/exchange.h"
+#include "../recording/attach.h"
 #include "../base/outfile.h"
 #include "../base/shell.h"
 #include "../recording/running.h"

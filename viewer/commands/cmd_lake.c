@@ -8,7 +8,6 @@
 #include "../base/emit_json.h"
 #include "../base/outfile.h"
 #include "lake.h"
-#include "lake_files.h"
 #include "question.h"
 #include "../page/page_write.h"
 #include "../recording/defs.h"

@@ -13,10 +13,7 @@
 #include "../oom/oom_ranks.h"
 #include "../oom/summary.h"
 #include "../recording/recording.h"
-#include "preload.h"
-#include "run_output.h"
 #include "run_program.h"
-#include "run_result.h"
 
 /*
  * Engines compile kernels with nvcc when they start, or load libraries with NVIDIA's runtime

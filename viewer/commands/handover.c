@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "handover.h"
+#include "question.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -5,7 +5,7 @@
 #include "../answers/parts.h"
 #include "../moments/room.h"
 #include "../recording/running.h"
-#include "lake_recording.h"
+#include "lake.h"
 
 /*
  * A command without what names one run of it ("--run-name exp-17", "output_dir=out/3"), so that

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lake_files.h"
+#include "lake.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include "../base/map.h"
 #include "../base/plain_file.h"
 #include "../base/sorted.h"
-#include "../ranks/ranks_runs.h"
+#include "../ranks/ranks_find.h"
 #include "../recording/owners.h"
 
 /* ---- files ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lake_recording.h"
+#include "lake.h"
 
 #include "../base/sorted.h"
 #include "../export/export_events.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lake_work.h"
+#include "lake.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
 
 #include "../base/emit_json.h"
 #include "../ranks/ranks_work.h"
-#include "lake_recording.h"
 
 struct lake_job {
 	const char *folder;

@@ -6,10 +6,9 @@
 #include <malloc.h>
 
 #include "../../format/version.h"
-#include "lake_work.h"
-#include "search_facts.h"
+#include "lake.h"
+#include "question.h"
 #include "../ask/command.h"
-#include "searches.h"
 #include "completions.h"
 #include "of_ranks.h"
 #include "pager.h"

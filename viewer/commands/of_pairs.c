@@ -3,8 +3,7 @@
  * and the pair whose memory grew most is shown in full. */
 #include "../base/bytes.h"
 #include "../ranks/ranks_print.h"
-#include "of_pairs.h"
-#include "rank_choice.h"
+#include "of_ranks.h"
 
 #define FINDINGS 3 /* findings that are looked up in all ranks */
 

@@ -8,8 +8,6 @@
 #include "../ranks/ranks_find.h"
 #include "../ranks/ranks_print.h"
 #include "../recording/owners.h"
-#include "of_pairs.h"
-#include "rank_choice.h"
 
 /* The names of the files that a command writes into a folder, one for each recording: no two are
  * alike, so that none is written over. */

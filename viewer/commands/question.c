@@ -10,7 +10,6 @@
 #include "../base/proc.h"
 #include "../page/page_write.h"
 #include "../recording/owners.h"
-#include "handover.h"
 
 ASSET_FILE(world, "python/gpumemtrace/_world.py");
 

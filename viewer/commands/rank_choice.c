@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rank_choice.h"
+#include "of_ranks.h"
 
 /* "ranks 0-3", or the names of files. */
 static const char *all_words(const struct ranks_run *run, char *buf, size_t room)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run_output.h"
+#include "run_program.h"
 
 #include <glob.h>
 #include <unistd.h>

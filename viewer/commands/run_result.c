@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run_result.h"
+#include "run_program.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -10,8 +10,6 @@
 #include "../../format/runnotes.h"
 #include "../ranks/ranks_look.h"
 #include "../recording/running.h"
-#include "run_output.h"
-#include "run_program.h"
 
 static void note_rank(struct run_ranks *r, long rank)
 {

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "searches.h"
+#include "question.h"
 
 #include <dlfcn.h>
 
 #include "../advise/advise.h"
-#include "../base/folder.h"
-#include "question.h"
-#include "preload.h"
+#include "../base/plain_file.h"
 #include "run_program.h"
 
 /* The simulated device's cards, as its library says them. */

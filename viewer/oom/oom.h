@@ -15,7 +15,7 @@
 #include "../moments/room.h"
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
-#include "../replay/replay_refusal.h"
+#include "../replay/replay_trial.h"
 #include "../answers/private_pools.h"
 #include "../recording/owner_words.h"
 

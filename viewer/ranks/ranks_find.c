@@ -10,7 +10,6 @@
 #include "../base/ending.h"
 #include "../recording/import.h"
 #include "../recording/owners.h"
-#include "ranks_runs.h"
 
 #define LIVE ".live"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ranks_runs.h"
+#include "ranks_find.h"
 
 #include <time.h>
 

@@ -3,8 +3,6 @@
 
 #include <dlfcn.h>
 
-#include "elf_names.h"
-
 /*
  * The demangler is the C++ library's own, loaded when the first C++ name comes: a machine without
  * it gets the names as they are in the object.

@@ -4,8 +4,6 @@
  * block. */
 #include "replay_requests.h"
 
-#include "requests_parts.h"
-
 static uint16_t stream_index(struct requests *r, uint64_t stream)
 {
 	size_t i = 0;
