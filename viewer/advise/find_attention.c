@@ -73,10 +73,7 @@ static void note_product(struct search *s, const struct advised *l, const struct
 
 static void collect(struct search *s)
 {
-	struct advised l;
-
-	ADVISE_EACH(s->advise, SCORES, l)
-	{
+	ADVISE_EACH (s->advise, SCORES, l) {
 		bool look = l.size >= SCORES_MIN || s->module; /* what the scores end in is small */
 		const struct op *op = look ? ops_find(&s->ops, &l) : NULL;
 		enum made made = op ? scores_made_by(op->name) : MADE_OTHER;
@@ -126,7 +123,6 @@ static void look_at(struct search *s, struct function *f)
 {
 	struct advise *a = s->advise;
 	struct finding *x;
-	struct advised l;
 
 	if (f->lines.count < 2 || !f->scores)
 		return;
@@ -135,8 +131,7 @@ static void look_at(struct search *s, struct function *f)
 	x = advise_add(a, "attention");
 	x->owner = f->owner;
 	x->range = x->about = true;
-	ADVISE_EACH(a, SCORES, l)
-	{
+	ADVISE_EACH (a, SCORES, l) {
 		if (l.size < SCORES_MIN || !is_score(s, f, &l))
 			continue;
 		plan_without(&x->plan, l.from, l.until, l.size, a->peak_seq);

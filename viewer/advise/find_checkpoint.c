@@ -83,10 +83,8 @@ static void add_inside(struct search *s, struct site *site, const struct advised
 static void collect(struct search *s)
 {
 	struct advise *a = s->advise;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		struct site_path p = { 0 };
 
 		if (is_inside(a, &l))
@@ -371,10 +369,8 @@ static int by_death(const void *x, const void *y)
 static void collect_walked(struct search *s)
 {
 	struct advise *a = s->advise;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		if (!is_inside(a, &l) || l.until == PLAN_END)
 			continue;
 		*need_item(s->in_order, s->in_order_count, s->in_order_room) = l.life;

@@ -30,10 +30,8 @@ static uint64_t find_loss(struct ops *ops)
 {
 	const struct advise *a = ops->advise;
 	uint64_t largest = 0;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		if (l.size <= largest || l.size < SCORES_MIN || !advise_counts(a, &l) ||
 		    stage_is_backward(l.born->stage))
 			continue;
@@ -79,11 +77,10 @@ static bool is_copy(struct ops *ops, const struct advised *l, struct advised *or
 static uint64_t without_copies(struct ops *ops, struct finding *f, uint64_t size)
 {
 	struct advise *a = ops->advise;
-	struct advised l, original;
+	struct advised original;
 	uint64_t found = 0;
 
-	ADVISE_EACH(a, LOGITS | CLASS_BIT(inputs), l)
-	{
+	ADVISE_EACH (a, LOGITS | CLASS_BIT(inputs), l) {
 		if (!near(l.size, size) || !is_copy(ops, &l, &original))
 			continue;
 		plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
@@ -112,11 +109,10 @@ static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size
 {
 	static const char *const cast[] = { "ToCopy", NULL };
 	struct advise *a = ops->advise;
-	struct advised l, original;
+	struct advised original;
 	uint64_t bytes = 0;
 
-	ADVISE_EACH(a, LOGITS, l)
-	{
+	ADVISE_EACH (a, LOGITS, l) {
 		const struct op *op = NULL;
 
 		if (near(l.size, size) || near(2 * l.size, size))

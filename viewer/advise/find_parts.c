@@ -347,11 +347,11 @@ static void with_gradients(struct search *s, struct finding *f)
 	const struct row_store *arrivals = &a->lives->arrivals;
 	uint64_t begin = s->w.ends[0], until = s->w.until;
 	struct map have = { 0 };
-	struct advised l;
 
 	for (uint32_t i = a->wanted_count ? 0 : row_since(arrivals, until); i < arrivals->count;
 	     i++) {
 		const struct lives_arrival *x = rows_at(arrivals, i);
+		struct advised l;
 
 		if (s->w.after && x->seq > s->w.after->extent.last_seq)
 			break;
@@ -362,12 +362,10 @@ static void with_gradients(struct search *s, struct finding *f)
 			plan_with(&f->cautious, begin, l.from, l.size, a->peak_seq);
 		*map_put(&have, x->leaf - 1, NULL) = 1;
 	}
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l)
 		if (a->wanted_count && l.life < a->lives->rows.count && advise_leaf(a, &l) &&
 		    advise_counts(a, &l) && l.from <= begin && !map_get(&have, l.life))
 			plan_with(&f->cautious, begin, PLAN_END, l.size, a->peak_seq);
-	}
 	map_free(&have);
 }
 

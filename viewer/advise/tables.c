@@ -61,6 +61,16 @@ bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct
 	return true;
 }
 
+bool advise_following(const struct advise *a, unsigned classes, struct advised *l)
+{
+	for (size_t nth = l->nth; nth < a->known_count; nth++)
+		if (advise_life(a, a->known[nth], classes, l)) {
+			l->nth = nth + 1;
+			return true;
+		}
+	return false;
+}
+
 bool advise_counts(const struct advise *a, const struct advised *l)
 {
 	return l->from <= a->peak_seq && a->peak_seq < l->until;
@@ -139,11 +149,9 @@ bool advise_held(const struct advise *a, const struct advised *l)
 struct advise_passes advise_passes(const struct advise *a)
 {
 	struct advise_passes p = { .count = a->timeline->model.spans.forwards + 2u };
-	struct advised l;
 
 	p.items = need_new(p.count * sizeof(*p.items));
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l) {
 		struct advise_pass *x;
 
 		if (l.born->forwards >= p.count)
@@ -198,10 +206,8 @@ struct map advise_sums(const struct advise *a)
 	struct map ids = { 0 }, sums = { 0 };
 	struct growth *items = NULL, *g;
 	size_t count = 0, room = 0;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(activations) | CLASS_BIT(forward_temporaries), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(forward_temporaries), l) {
 		if (l.born->stage != STAGE_OUTSIDE)
 			continue;
 		g = map_item(&ids, l.stack, items, count, room);
@@ -253,10 +259,8 @@ bool advise_in_shards(struct advise *a)
 {
 	struct map read = { 0 };
 	bool found = false, fresh;
-	struct advised l;
 
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l) {
 		if (found || !l.stack)
 			continue;
 		found = model_signs(&a->timeline->model, l.stack) & STACK_UNSHARDED;

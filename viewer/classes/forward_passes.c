@@ -153,8 +153,7 @@ void study_backward_over(void *ctx, const struct gmt_event *e)
 		return;
 	st->backward_over = st->m->spans.backwards;
 	for (int d = 0; d < MODEL_DEVICES; d++) {
-		LIVE_EACH(&st->m->devices[d].live, b)
-		{
+		LIVE_EACH (&st->m->devices[d].live, b) {
 			if (!is_over(st, b))
 				continue;
 			b->backward_over = true;

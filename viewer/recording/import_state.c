@@ -211,8 +211,7 @@ static void count_actions(struct import *im, struct import_device *d)
 /* Blocks that were there before and freed later: their size, from the lowest address on. */
 static void find_sizes(struct import *im, struct import_device *d)
 {
-	TREE_EACH(&d->blocks, b)
-	{
+	TREE_EACH (&d->blocks, b) {
 		if (b->size)
 			continue;
 		b->size = import_block_size(im, d, b->addr, b->handle);
