@@ -7,6 +7,7 @@
  * softmax may be to come.
  */
 
+#include "../base/ending.h"
 #include "ops.h"
 #include "sites.h"
 
@@ -97,13 +98,9 @@ static void collect(struct search *s)
 /* What autograd makes on its way back through them. */
 static bool is_of_scores(const char *node)
 {
-	static const char *const nodes[] = { "Softmax", "Bmm", "Div",  "Mul",	"Add",
-					     "Dropout", "To",  "Mask", "Where", "View" };
-
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++)
-		if (!strncmp(node, nodes[i], strlen(nodes[i])) || strstr(node, "Dropout"))
-			return true;
-	return false;
+	return strstr(node, "Dropout") ||
+	       words_begin(node, ONE_OF("Softmax", "Bmm", "Div", "Mul", "Add", "To", "Mask",
+					"Where", "View"));
 }
 
 static bool is_score(struct search *s, const struct function *f, const struct advised *l)

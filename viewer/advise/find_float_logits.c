@@ -17,14 +17,6 @@ static bool near(uint64_t a, uint64_t b)
 	return (a > b ? a - b : b - a) < SLACK;
 }
 
-static bool is_named(const char *name, const char *const *words)
-{
-	for (; *words; words++)
-		if (strstr(name, *words))
-			return true;
-	return false;
-}
-
 /* The log-softmax of a loss at the peak, or its copy: the largest. */
 static uint64_t find_loss(struct ops *ops)
 {
@@ -107,7 +99,6 @@ static uint64_t copied_until(const struct advise *a, const struct advised *to)
 /* What the loss makes of them is half as large; of the gradient and its copy only one is made. */
 static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size)
 {
-	static const char *const cast[] = { "ToCopy", NULL };
 	struct advise *a = ops->advise;
 	struct advised original;
 	uint64_t bytes = 0;
@@ -121,7 +112,7 @@ static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size
 			continue;
 		if (near(l.size, size) && advise_counts(a, &l))
 			bytes += l.size;
-		if (is_named(op->name, cast))
+		if (strstr(op->name, "ToCopy"))
 			plan_without(&f->plan, l.from, copied_until(a, &l), l.size, a->peak_seq);
 		else if (near(l.size, size) && !ops_is_cast(op->name) &&
 			 !is_copy(ops, &l, &original))

@@ -6,6 +6,7 @@
  * what an earlier one made (layers, steps of a recurrent network), nor a weight of its own.
  */
 
+#include "../base/ending.h"
 #include "../base/sorted.h"
 #include "ops.h"
 
@@ -73,13 +74,9 @@ static bool is_small(const struct search *s, const struct advised *l)
 
 static bool is_reduction(struct search *s, const struct advised *l)
 {
-	static const char *const names[] = { "loss", "entropy", "mean", "sum", "kl_div" };
 	const char *op = ops_find(&s->ops, l)->name;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strstr(op, names[i]))
-			return true;
-	return false;
+	return words_in(op, strlen(op), ONE_OF("loss", "entropy", "mean", "sum", "kl_div"));
 }
 
 static bool is_sum(struct search *s, const struct advised *l)

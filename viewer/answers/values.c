@@ -8,6 +8,7 @@
  */
 #include "values.h"
 
+#include "../base/ending.h"
 #include "../base/human.h"
 #include "../recording/owner_words.h"
 
@@ -52,15 +53,10 @@ static unsigned assumed_of(const struct read_place *r, uint64_t *bare)
 /* Operations of PyTorch that copy a value because the program requested it. */
 static bool only_reads(const char *operation)
 {
-	static const char *const names[] = {
-		"item",	 "_local_scalar_dense", "copy_",       "to", "_to_copy", "_copy_from",
-		"clone", "contiguous",		"resolve_conj"
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(operation, names[i]))
-			return true;
-	return !operation[0] || !strncmp(operation, "to_", 3);
+	return !operation[0] || !strncmp(operation, "to_", 3) ||
+	       words_equal(operation, strlen(operation),
+			   ONE_OF("item", "_local_scalar_dense", "copy_", "to", "_to_copy",
+				  "_copy_from", "clone", "contiguous", "resolve_conj"));
 }
 
 static bool is_item(const char *operation)
@@ -87,7 +83,7 @@ static void operation_of(const char *function, char *out, size_t room)
 static bool holds_word(const char *text, const char *word)
 {
 	for (const char *at = text; (at = strstr(at, word)); at++)
-		if (at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_'))
+		if (at == text || !word_has(at[-1]))
 			return true;
 	return false;
 }

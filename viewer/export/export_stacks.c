@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export_stacks.h"
 
+#include "../base/ending.h"
 #include "../base/sorted.h"
 
 /*
@@ -95,14 +96,9 @@ int stack_sums_take(struct stack_sums *s, struct export *x)
 /* Frames that PyTorch's own recorder put on top of the stacks of a snapshot. */
 static bool is_recorder(const struct frame *f)
 {
-	static const char *const names[] = { "torch::unwind::unwind",
-					     "torch::CapturedTraceback::gather",
-					     "torch::cuda::(anonymous namespace)::gather" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strncmp(f->function, names[i], strlen(names[i])))
-			return true;
-	return false;
+	return words_begin(f->function,
+			   ONE_OF("torch::unwind::unwind", "torch::CapturedTraceback::gather",
+				  "torch::cuda::(anonymous namespace)::gather"));
 }
 
 size_t stack_sum_frames(const struct stack_sum *s, struct export *x)
