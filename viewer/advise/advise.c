@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include "../base/sorted.h"
 #include "../moments/refusals.h"
 
 #define SHARE  100	  /* less than this part of the peak is not worth a word */
@@ -92,14 +93,7 @@ static void conclude(const struct advise *a, struct finding *f)
 	f->peak = a->peak - f->saves;
 }
 
-static int by_saving(const void *x, const void *y)
-{
-	const struct finding *a = x, *b = y;
-
-	if (a->saves != b->saves)
-		return a->saves < b->saves ? 1 : -1;
-	return (a->order > b->order) - (a->order < b->order);
-}
+COMPARE(by_saving, struct finding, ORDER(y->saves, x->saves) ?: ORDER(x->order, y->order))
 
 static void drop(struct finding *f)
 {

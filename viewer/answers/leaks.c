@@ -268,13 +268,8 @@ static void collect_steps(struct leaks *out, const struct search *s)
 	}
 }
 
-static int by_growth(const void *a, const void *b)
-{
-	const struct leak *x = a, *y = b;
-
-	return ORDER(y->bytes_per_step, x->bytes_per_step)
-		       ?: strcmp(x->owner.function, y->owner.function);
-}
+COMPARE(by_growth, struct leak,
+	ORDER(y->bytes_per_step, x->bytes_per_step) ?: strcmp(x->owner.function, y->owner.function))
 
 struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owner *o)
 {

@@ -2,6 +2,7 @@
 #include "private_pools.h"
 
 #include "../base/human.h"
+#include "../base/sorted.h"
 #include "document.h"
 #include "holders.h"
 #include "parts.h"
@@ -89,12 +90,7 @@ static void find_owner(struct pool_sum *sum, const struct holders *lines)
 	}
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct pool_sum *x = a, *y = b;
-
-	return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : (int)x->kind - (int)y->kind;
-}
+COMPARE(by_bytes, struct pool_sum, ORDER(y->bytes, x->bytes) ?: ORDER(x->kind, y->kind))
 
 struct pool_sums private_pools(const struct model *m, const struct moment *mo,
 			       struct owners *owners)

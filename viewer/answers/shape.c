@@ -292,12 +292,7 @@ struct collect {
 	struct sizes gathered; /* leaves in no parameter block */
 };
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct tensor *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+COMPARE(by_addr, struct tensor, ORDER(x->addr, y->addr))
 
 static void take_tensors(struct collect *c, const struct tensors *all)
 {

@@ -218,12 +218,7 @@ static void hold(struct lake_rows *x, struct all_held *all, const struct block *
 	all->items[at].blocks++;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct held *x = a, *y = b;
-
-	return ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category);
-}
+COMPARE(by_bytes, struct held, ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category))
 
 static void held_rows(struct lake_rows *x, const struct all_held *all)
 {

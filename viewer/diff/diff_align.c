@@ -151,12 +151,8 @@ static double score(const struct shelf *o, uint32_t i, const struct shelf *n, ui
 	       2 * calls + 0.5 * (a->first_line == b->first_line);
 }
 
-static int by_score(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	return ORDER(y->score, x->score) ?: ORDER(x->old, y->old) ?: ORDER(x->new, y->new);
-}
+COMPARE(by_score, struct candidate,
+	ORDER(y->score, x->score) ?: ORDER(x->old, y->old) ?: ORDER(x->new, y->new))
 
 static void match_functions(struct shelf *o, struct shelf *n)
 {

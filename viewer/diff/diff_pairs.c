@@ -339,12 +339,7 @@ static int by_time(const void *a, const void *b, void *ctx)
 	return ORDER(v, w);
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const struct free_row *x = a, *y = b;
-
-	return ORDER(x->key, y->key) ?: ORDER(x->nth, y->nth);
-}
+COMPARE(by_key, struct free_row, ORDER(x->key, y->key) ?: ORDER(x->nth, y->nth))
 
 static void put_in_order(struct free_rows *out, struct diff_side *s)
 {

@@ -322,12 +322,7 @@ static void find_doubts(struct search *s, const struct values *v)
 		put_text(m->text, "%s", state);
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct matter *x = a, *y = b;
-
-	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
-}
+COMPARE(by_bytes, struct matter, ORDER(y->bytes, x->bytes))
 
 /* The smallest, but none of the doubts, which have no bytes and stand last. */
 static void leave_out(struct summary *s)

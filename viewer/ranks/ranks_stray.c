@@ -12,12 +12,7 @@ struct entry {
 	size_t row;
 };
 
-static int by_number(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	return ORDER(x->n, y->n) ?: ORDER(x->row, y->row);
-}
+COMPARE(by_number, struct entry, ORDER(x->n, y->n) ?: ORDER(x->row, y->row))
 
 static double value_of_row(const struct ranks_table *t, size_t row)
 {

@@ -50,12 +50,7 @@ static uint64_t live_peak(const struct requests *r)
 	return peak;
 }
 
-static int larger_first(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-
-	return ORDER(y->size, x->size) ?: ORDER(x->born, y->born);
-}
+COMPARE(larger_first, struct item, ORDER(y->size, x->size) ?: ORDER(x->born, y->born))
 
 /* The smallest planned size, so that at most PLANNED blocks are planned. */
 static uint64_t least_planned(const struct requests *r)
