@@ -104,7 +104,7 @@ static void add_rest(struct sorting *s)
 	for (unsigned p = 0; p < ENGINE_PARTS; p++)
 		blocks += s->bytes[p];
 	for (size_t i = 0; i < libraries.count; i++)
-		if (strcasestr(libraries.items[i].library, "nccl"))
+		if (strcasestr(libraries.items[i].inside, "nccl"))
 			network += libraries.items[i].bytes;
 	s->bytes[ENGINE_communication] += network;
 	s->bytes[ENGINE_cached] = less(mo->reserved, blocks);

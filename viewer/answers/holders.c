@@ -10,22 +10,30 @@ struct row_class_line holder_line(const struct holder *h)
 	};
 }
 
-/* Finds the holder equal to h, or makes it. A scan of the most recent ones would not help, because
- * there are some hundreds of holders, one per line that allocates. */
-static struct holder *place_holder(struct holders *all, const struct holder *h)
+static int by_text(const char *a, const char *b)
 {
-	FOR_EACH (struct holder, other, all->items, all->count)
-		if (h->library ? other->library && !strcmp(h->library, other->library)
-			       : h->category == other->category &&
-					 owners_same(&other->owner, &h->owner))
-			return other;
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+/* A scan of the most recent ones would not help, because there are some hundreds of holders, one
+ * per line that allocates. */
+uint32_t holders_place(struct holders *all, const struct holder *h)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		const struct holder *other = &all->items[i];
+
+		if (h->category == other->category && !by_text(h->inside, other->inside) &&
+		    (!h->owner.function || owners_same(&other->owner, &h->owner)))
+			return (uint32_t)i;
+	}
 	*need_item(all->items, all->count, all->room) = *h;
-	return &all->items[all->count - 1];
+	return (uint32_t)all->count - 1;
 }
 
 static struct holder *add_to_holder(struct holders *all, struct holder h, uint64_t bytes)
 {
-	struct holder *at = place_holder(all, &h);
+	uint32_t i = holders_place(all, &h);
+	struct holder *at = &all->items[i];
 
 	at->bytes += bytes;
 	at->blocks++;
@@ -38,11 +46,6 @@ struct holder *holders_add(struct holders *all, unsigned category, struct owner 
 	return add_to_holder(all, (struct holder){ .category = category, .owner = owner }, bytes);
 }
 
-static int by_text(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "");
-}
-
 /* Holders of equal size are ordered by their text, so that the order is always the same. */
 static int by_bytes(const void *a, const void *b)
 {
@@ -51,7 +54,7 @@ static int by_bytes(const void *a, const void *b)
 	return ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category) ?:
 	       by_text(x->owner.function, y->owner.function) ?:
 	       by_text(x->owner.file, y->owner.file) ?:
-	       ORDER(x->owner.line, y->owner.line) ?: by_text(x->library, y->library);
+	       ORDER(x->owner.line, y->owner.line) ?: by_text(x->inside, y->inside);
 }
 
 void holders_sort(struct holders *all)
@@ -101,7 +104,7 @@ struct holders holders_of_libraries(const struct moment *mo, struct owners *owne
 		if (b->flags & GMT_FLAG_FRAMEWORK || b->device != mo->device ||
 		    b->memory == GMT_MEM_HOST || b->memory == GMT_MEM_REGISTERED)
 			continue;
-		add_to_holder(&all, (struct holder){ .library = owners_library(owners, b) },
+		add_to_holder(&all, (struct holder){ .inside = owners_library(owners, b) },
 			      b->size);
 	}
 	map_free(&cache);

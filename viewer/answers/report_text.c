@@ -215,7 +215,7 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 	if (mo->framework)
 		all = holders_of_libraries(mo, &r->timeline.owners);
 	for (size_t i = 0; i < all.count; i++) {
-		snprintf(what, sizeof(what), "%.60s", all.items[i].library);
+		snprintf(what, sizeof(what), "%.60s", all.items[i].inside);
 		emit_figure(out, FIGURE, what, all.items[i].bytes,
 			    "allocated by that library itself");
 	}

@@ -95,12 +95,11 @@ static const char *verdict(const struct row_verify *v)
 
 static void print_faults(struct emit *out, const struct recording *r, const struct row_verify *v)
 {
-	for (const struct finding *f = findings; f < findings + FINDINGS; f++) {
+	for (const struct finding *f = findings; f < findings + FINDINGS; f++)
 		if (number_of(v, f) && f->counted)
 			emit_line(out, "%s: %s: %" PRIu64, r->path, f->text, number_of(v, f));
 		else if (number_of(v, f))
 			emit_line(out, "%s: %s", r->path, f->text);
-	}
 	places(out, r);
 	emit_line(out, "%s: %s, events: %" PRIu64 ", blocks: %" PRIu64 "%s", r->path, verdict(v),
 		  v->events, v->blocks,

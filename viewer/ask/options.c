@@ -329,7 +329,7 @@ void *options_new(const struct command *c)
 {
 	char *into = need_new(c->size);
 
-	for (const struct option_row *r = c->options; r && r->name; r++) {
+	for (const struct option_row *r = c->options; r && r->name; r++)
 		if (r->kind == OPTION_NUMBER)
 			*(long *)(into + r->offset) = r->initial;
 		else if (r->kind == OPTION_CLASS)
@@ -339,7 +339,6 @@ void *options_new(const struct command *c)
 				(struct option_amount){ .amount = { true, (double)r->initial } };
 		else if (r->kind == OPTION_MOMENT && r->initial == AT_PEAK)
 			moments_parse("peak", (struct moment_query *)(into + r->offset));
-	}
 	return into;
 }
 
@@ -421,14 +420,13 @@ static const char *before_rest(const struct command *c, const struct operand_row
 void options_help(const struct command *c, FILE *out)
 {
 	fprintf(out, "usage: gpumemtrace %s [OPTION...]", c->name);
-	for (const struct operand_row *o = c->operands; o && o->name; o++) {
+	for (const struct operand_row *o = c->operands; o && o->name; o++)
 		if (o->kind == OPERAND_REST)
 			fprintf(out, " %s %s...", before_rest(c, o), o->name);
 		else if (o->kind == OPERAND_MANY || o->kind == OPERAND_RUN)
 			fprintf(out, " %s...", o->name);
 		else
 			fprintf(out, o->kind == OPERAND_OPTIONAL ? " [%s]" : " %s", o->name);
-	}
 	fputs("\n\n", out);
 	wrapped(c->text, out);
 	fputc('\n', out);

@@ -80,10 +80,9 @@ static void known_sizes(struct known_list *k, const struct requests *r)
 
 		if (!life->exact || life->asked <= SLACK)
 			continue;
-		for (int all = 0; all < 2; all++) {
+		for (int all = 0; all < 2; all++)
 			*need_item(k->items, k->count, k->room) =
 				(struct known){ all ? 0 : life->stack, life->asked };
-		}
 	}
 	SORT(k->items, k->count, in_order);
 }
