@@ -115,8 +115,7 @@ bool advise_following(const struct advise *a, unsigned classes, struct advised *
 /* A finding of that kind without any plan. */
 struct finding *advise_add(struct advise *a, const char *kind);
 /* A text in the manner of printf. */
-void advise_put(char text[ADVISE_TEXT], const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+#define advise_put(text, ...) text_put((text), ADVISE_TEXT, __VA_ARGS__)
 
 /* The first event of the next span of that phase that begins after the event; PLAN_END = none. */
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);

@@ -3,15 +3,6 @@
 
 #include "advise.h"
 
-void advise_put(char text[ADVISE_TEXT], const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, ADVISE_TEXT, format, args);
-	va_end(args);
-}
-
 struct finding *advise_add(struct advise *a, const char *kind)
 {
 	struct finding *f = need_item(a->items, a->count, a->room);

@@ -157,20 +157,15 @@ struct path {
 	size_t count, room;
 };
 
-static void push_frame(struct path *p, enum flame_kind kind, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void push_frame(struct path *p, enum flame_kind kind, const char *format, ...)
+static char *new_frame(struct path *p, enum flame_kind kind)
 {
 	struct path_frame *f = need_item(p->frames, p->count, p->room);
-	va_list args;
 
 	f->kind = kind;
-	va_start(args, format);
-	if (vsnprintf(f->name, NAME, format, args) < 0)
-		f->name[0] = 0;
-	va_end(args);
+	return f->name;
 }
+
+#define push_frame(p, kind, ...) text_put(new_frame((p), (kind)), NAME, __VA_ARGS__)
 
 static uint32_t child_of_frame(struct flame *f, uint32_t parent, enum flame_kind kind,
 			       const char *name)

@@ -477,12 +477,10 @@ void unused_free(struct unused *u)
 
 const char *unused_words(const struct unused *u, char *buf, size_t room)
 {
-	size_t n = 0;
-
 	buf[0] = 0;
-	for (unsigned c = 0; c < CATEGORIES && n < room; c++)
+	for (unsigned c = 0; c < CATEGORIES; c++)
 		if (u->classes[c])
-			n += (size_t)snprintf(buf + n, room - n, "%s%s %s", n ? ", " : "",
-					      categories[c].words, B(u->classes[c]));
+			text_add(buf, room, "%s%s %s", buf[0] ? ", " : "", categories[c].words,
+				 B(u->classes[c]));
 	return buf;
 }

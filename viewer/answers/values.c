@@ -166,13 +166,11 @@ void values_free(struct values *v)
 /* "; assumed: masks are all true"; "" if nothing was. */
 static const char *assumed_words(const struct values *v, char text[ASSUMED_WORDS])
 {
-	size_t n = 0;
-
 	text[0] = 0;
 	for (size_t i = 0; i < ASSUMPTIONS; i++)
 		if (v->assumed & 1u << assumptions[i].state)
-			n += (size_t)snprintf(text + n, ASSUMED_WORDS - n, "%s%s",
-					      n ? ", " : "; assumed: ", assumptions[i].text);
+			text_add(text, ASSUMED_WORDS, "%s%s",
+				 text[0] ? ", " : "; assumed: ", assumptions[i].text);
 	return text;
 }
 

@@ -30,8 +30,7 @@ static int find_format(const struct export_options *o, const struct export_forma
 			*found = &formats[i];
 			return 0;
 		}
-		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
-			 i ? ", " : "", formats[i].name);
+		text_add(names, sizeof(names), "%s%s", i ? ", " : "", formats[i].name);
 	}
 	if (!o->to)
 		return say_error(EXIT_USAGE, "--to FORMAT is missing; there are %s", names);

@@ -38,12 +38,10 @@ static int add_card(said *cards_of, const char *spec, struct card **cards, size_
 static int unknown_card(said *cards_of, const char *spec)
 {
 	char text[TEXT], known[1024] = "";
-	size_t n = 0;
 	int lines = cards_of(NULL, text, sizeof(text));
 
 	for (char *line = text; lines > 0; lines--, line = strchr(line, '\n') + 1)
-		n += (size_t)snprintf(known + n, sizeof(known) - n, "%.*s, ",
-				      (int)strcspn(line, " "), line);
+		text_add(known, sizeof(known), "%.*s, ", (int)strcspn(line, " "), line);
 	return say_error(EXIT_USAGE,
 			 "unknown card \"%s\"; known are %sor NAME=SIZE such as "
 			 "mycard=24GiB",

@@ -62,7 +62,6 @@ static const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
 				    const struct diff_finding *f)
 {
 	int64_t by_class[CATEGORIES] = { 0 };
-	size_t len = 0;
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		if (d->pairs[i].finding == f->id)
@@ -75,9 +74,8 @@ static const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
 				best = c;
 		if (!by_class[best])
 			return buf;
-		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%s %c%s", len ? ", " : "",
-					categories[best].words, by_class[best] < 0 ? '-' : '+',
-					B((uint64_t)llabs(by_class[best])));
+		text_add(buf, SENTENCE, "%s%s %c%s", buf[0] ? ", " : "", categories[best].words,
+			 by_class[best] < 0 ? '-' : '+', B((uint64_t)llabs(by_class[best])));
 		by_class[best] = 0;
 	}
 }
@@ -94,7 +92,6 @@ static const char *sentence_places(char buf[SENTENCE], const struct diff *d,
 				   const struct diff_finding *f)
 {
 	const struct diff_pair *last = NULL, *next;
-	size_t len = 0;
 
 	for (size_t n = 0; n < PLACES_MOST; n++, last = next) {
 		next = NULL;
@@ -104,10 +101,9 @@ static const char *sentence_places(char buf[SENTENCE], const struct diff *d,
 				next = p;
 		if (!next)
 			break;
-		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%c%s %s of %.200s",
-					n ? ", " : "", diff_delta(next) < 0 ? '-' : '+',
-					B(diff_size(next)), categories[next->category].words,
-					WHO(diff_owner(next)));
+		text_add(buf, SENTENCE, "%s%c%s %s of %.200s", n ? ", " : "",
+			 diff_delta(next) < 0 ? '-' : '+', B(diff_size(next)),
+			 categories[next->category].words, WHO(diff_owner(next)));
 	}
 	return buf;
 }

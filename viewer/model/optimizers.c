@@ -30,10 +30,10 @@ const char *optimizers_of_spans(const struct spans *s, const struct defs *defs, 
 {
 	uint32_t seen[OPTIMIZERS];
 	char name[OPTIMIZER_NAME];
-	size_t count = 0, n = 0, known;
+	size_t count = 0, known;
 
 	buf[0] = 0;
-	for (size_t i = 0; i < s->count && count < OPTIMIZERS && n < room; i++) {
+	for (size_t i = 0; i < s->count && count < OPTIMIZERS; i++) {
 		const struct span *x = &s->items[i];
 		const char *text = defs_string(defs, x->name).s;
 
@@ -42,8 +42,7 @@ const char *optimizers_of_spans(const struct spans *s, const struct defs *defs, 
 		if (x->phase != PHASE_OPTIMIZER || known < count || !strchr(text, '#'))
 			continue;
 		seen[count++] = x->name;
-		n += (size_t)snprintf(buf + n, room - n, "%s%s", n ? ", " : "",
-				      optimizer_name(text, name));
+		text_add(buf, room, "%s%s", buf[0] ? ", " : "", optimizer_name(text, name));
 	}
 	return buf;
 }

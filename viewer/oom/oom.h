@@ -130,7 +130,7 @@ enum oom_cause {
 
 void oom_engine(struct oom *o); /* oom_engine.c */
 /* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
-bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define oom_say(text, ...) text_put((text), OOM_TEXT, __VA_ARGS__)
 /* Growth is told from pass to pass, or from step to step. */
 #define BY_PASS(o)	((o)->by_pass || (o)->by_call)
 #define PASS_OR_STEP(o) (BY_PASS(o) ? "pass" : "step")

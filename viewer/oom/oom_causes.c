@@ -6,16 +6,6 @@
 
 #include "oom.h"
 
-bool oom_say(char text[OOM_TEXT], const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, OOM_TEXT, format, args);
-	va_end(args);
-	return true;
-}
-
 /* Is part at least one `of`th of all? */
 static bool is_share(uint64_t part, uint64_t all, unsigned of)
 {
@@ -274,7 +264,6 @@ struct term {
 /* ": a 1 KiB, b 2 KiB and c 3 KiB", without those of 0 bytes. Returns how many. */
 static unsigned add_terms(char *text, const struct term *terms, unsigned count)
 {
-	size_t n = strlen(text);
 	unsigned left = 0, shown = 0;
 
 	for (unsigned i = 0; i < count; i++)
@@ -283,8 +272,8 @@ static unsigned add_terms(char *text, const struct term *terms, unsigned count)
 		if (terms[i].bytes) {
 			const char *join = !shown ? ":" : shown + 1 == left ? " and" : ",";
 
-			n += (size_t)snprintf(text + n, OOM_TEXT - n, "%s %s %s", join,
-					      terms[i].name, B(terms[i].bytes));
+			text_add(text, OOM_TEXT, "%s %s %s", join, terms[i].name,
+				 B(terms[i].bytes));
 			shown++;
 		}
 	return left;
@@ -293,16 +282,6 @@ static unsigned add_terms(char *text, const struct term *terms, unsigned count)
 #define TERMS(text, ...)                                      \
 	add_terms(text, (const struct term[]){ __VA_ARGS__ }, \
 		  sizeof((const struct term[]){ __VA_ARGS__ }) / sizeof(struct term))
-
-static void add_text(char *text, const char *format, ...)
-{
-	size_t n = strlen(text);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text + n, OOM_TEXT - n, format, args);
-	va_end(args);
-}
 
 static bool say_model(const struct oom *o, char *text, const char *what)
 {
@@ -317,8 +296,9 @@ static bool say_model(const struct oom *o, char *text, const char *what)
 		      { "optimizer state", b[CATEGORY_optimizer_state] },
 		      { "temporaries of the optimizer's step", o->lasting - kept });
 	if (shown > 1)
-		add_text(text, ", in all %s", B(o->lasting));
-	add_text(text, shown ? " of the %s that PyTorch could use." : "PyTorch could use %s.",
+		text_add(text, OOM_TEXT, ", in all %s", B(o->lasting));
+	text_add(text, OOM_TEXT,
+		 shown ? " of the %s that PyTorch could use." : "PyTorch could use %s.",
 		 B(o->capacity));
 	return true;
 }
@@ -367,7 +347,7 @@ static void say_calls(const struct oom *o, char *text)
 {
 	if (o->timeline->steps.basis == STEPS_FORWARD && o->passes > 1 &&
 	    o->shot.bytes[CATEGORY_activations])
-		add_text(text,
+		text_add(text, OOM_TEXT,
 			 " %zu forward passes hold them, and there was no backward pass. If none "
 			 "follows, run them under torch.no_grad(). Otherwise call backward after "
 			 "fewer passes.",
@@ -387,7 +367,8 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 	      { "temporaries", b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries] },
 	      { "KV cache", b[CATEGORY_kv_cache] },
 	      { input ? "the new batch" : "the request", asked });
-	add_text(text, ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
+	text_add(text, OOM_TEXT,
+		 ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
 		 B(o->capacity), B(o->lasting));
 	say_calls(o, text);
 	return true;
@@ -448,8 +429,8 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 		return c;
 	if (c == CAUSE_unknown) /* whose text says it */
 		return CAUSE_activation_spike;
-	snprintf(text + strlen(text), OOM_TEXT - strlen(text),
-		 " The request alone is larger than the device (%s).", B(o->room.total));
+	text_add(text, OOM_TEXT, " The request alone is larger than the device (%s).",
+		 B(o->room.total));
 	return c;
 }
 

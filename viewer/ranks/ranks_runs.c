@@ -13,18 +13,7 @@ void ranks_leave(struct ranks_run *run, char *path)
 
 #define SHOWN 3 /* runs and files that a note names */
 
-static void add_note(struct ranks_run *run, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void add_note(struct ranks_run *run, const char *format, ...)
-{
-	size_t n = strlen(run->note);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(run->note + n, sizeof(run->note) - n, format, args);
-	va_end(args);
-}
+#define add_note(run, ...) text_add((run)->note, sizeof((run)->note), __VA_ARGS__)
 
 static void take_out(struct ranks_run *run, size_t i)
 {
