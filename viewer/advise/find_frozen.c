@@ -55,13 +55,7 @@ static bool early_read(const struct advise *a, uint32_t i, struct early *e)
 /* The leaf of a distributed tensor has no memory of its own, and is not recorded. */
 static bool is_distributed(const struct advise *a, uint32_t stack)
 {
-	struct stacks *s = &a->timeline->stacks;
-
-	stacks_read_python(s, stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].file, "/torch/distributed/"))
-			return true;
-	return false;
+	return stacks_in_file(&a->timeline->stacks, stack, ONE_OF("/torch/distributed/"));
 }
 
 /* A weight that is trained later only may lie before such modules then. */

@@ -188,13 +188,8 @@ static void shard(struct advise *a)
 /* Its first step does: state to come would be said to be in 32 bits. */
 static bool asks_for_8_bits(struct advise *a)
 {
-	struct stacks *s = &a->timeline->stacks;
-
-	stacks_read_python(s, a->wanted_count ? a->wanted[0].stack : 0);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].function, "8bit"))
-			return true;
-	return false;
+	return stacks_in_function(&a->timeline->stacks, a->wanted_count ? a->wanted[0].stack : 0,
+				  ONE_OF("8bit"));
 }
 
 /* Adam keeps two values for each of a trained weight. Less than the bytes of the weights and half

@@ -215,11 +215,9 @@ struct map advise_sums(const struct advise *a)
 
 static const char *read_foreach(struct stacks *s, uint32_t stack)
 {
-	stacks_read_python(s, stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].function, "_multi_tensor"))
-			return s->frames[i].function;
-	return NULL;
+	const struct frame *f = stacks_in_function(s, stack, ONE_OF("_multi_tensor"));
+
+	return f ? f->function : NULL;
 }
 
 const char *advise_foreach(struct advise *a, uint32_t stack)
@@ -235,15 +233,9 @@ const char *advise_foreach(struct advise *a, uint32_t stack)
 /* Made by what keeps a share of it only. */
 static bool is_share(struct stacks *s, uint32_t stack)
 {
-	static const char *const files[] = { "zero_redundancy_optimizer.py", "/runtime/zero/",
-					     "/distrib_optimizer.py", "/fsdp/" };
-
-	stacks_read_python(s, stack);
-	for (size_t i = 0; i < s->count; i++)
-		for (size_t k = 0; k < sizeof(files) / sizeof(*files); k++)
-			if (s->frames[i].file && strstr(s->frames[i].file, files[k]))
-				return true;
-	return false;
+	return stacks_in_file(s, stack,
+			      ONE_OF("zero_redundancy_optimizer.py", "/runtime/zero/",
+				     "/distrib_optimizer.py", "/fsdp/"));
 }
 
 bool advise_in_shards(struct advise *a)

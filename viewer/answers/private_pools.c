@@ -16,11 +16,7 @@ const struct pool_words pool_kinds[POOL_KINDS] = {
 /* The graph was captured by torch.compile, not by the program. */
 static bool is_compiled(struct stacks *s, uint32_t stack)
 {
-	stacks_read_python(s, stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].file, "torch/_inductor/cudagraph_"))
-			return true;
-	return false;
+	return stacks_in_file(s, stack, ONE_OF("torch/_inductor/cudagraph_"));
 }
 
 /* A graph makes a pool with a first number, a program one with a second number. */

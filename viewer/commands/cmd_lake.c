@@ -78,15 +78,21 @@ int run_collect(const struct collect_options *o, struct emit *out)
 
 /* compact: a lake's many files become one a table and month. */
 
+/* False: it is no lake, and a sentence said so. */
+static bool begin_about_lake(struct question *q, const char *what, const char *lake)
+{
+	if (!lake_may_be(lake))
+		return false;
+	question_begin(q, QUESTION_LAKE, what);
+	question_text(q, "lake", lake);
+	return true;
+}
+
 int run_compact(const struct compact_options *o, struct emit *out)
 {
 	struct question q = { .out = out };
 
-	if (!lake_may_be(o->lake))
-		return EXIT_UNREADABLE;
-	question_begin(&q, QUESTION_LAKE, "compact");
-	question_text(&q, "lake", o->lake);
-	return question_ask(&q);
+	return begin_about_lake(&q, "compact", o->lake) ? question_ask(&q) : EXIT_UNREADABLE;
 }
 
 /* regressions: commits of a lake whose peak is higher than before. */
@@ -96,10 +102,8 @@ int run_regressions(const struct regressions_options *o, struct emit *out)
 	struct question q = { .out = out };
 	char limit[32];
 
-	if (!lake_may_be(o->lake))
+	if (!begin_about_lake(&q, "regressions", o->lake))
 		return EXIT_UNREADABLE;
-	question_begin(&q, QUESTION_LAKE, "regressions");
-	question_text(&q, "lake", o->lake);
 	question_text(&q, "against", o->against);
 	question_text(&q, "since", o->since);
 	snprintf(limit, sizeof(limit), "%.17g", o->fail_above.amount.value);

@@ -106,17 +106,10 @@ static void imagine(struct oom *o)
 /* Sharding gathers or reduces, or a collective makes its own result. */
 static bool is_collective(struct oom *o)
 {
-	static const char file[] = "torch/distributed/_functional_collectives.py";
-	struct stacks *s = &o->timeline->stacks;
-
-	if (o->wanted_signs & (STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE) ||
-	    o->wanted.category == CATEGORY_communication)
-		return true;
-	stacks_read_python(s, o->refusal.event.stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].file, file))
-			return true;
-	return false;
+	return o->wanted_signs & (STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE) ||
+	       o->wanted.category == CATEGORY_communication ||
+	       stacks_in_file(&o->timeline->stacks, o->refusal.event.stack,
+			      ONE_OF("torch/distributed/_functional_collectives.py"));
 }
 
 static void find_place(struct oom *o)
