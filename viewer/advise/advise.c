@@ -184,7 +184,6 @@ static void find_all(struct advise *a)
 	} table[] = {
 #define FINDING(name, find, needs) { find, needs },
 #include "findings.def"
-#undef FINDING
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {

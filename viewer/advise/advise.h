@@ -162,4 +162,3 @@ const char *advise_foreach(struct advise *a, uint32_t stack);
 typedef void advise_find(struct advise *a);
 #define FINDING(name, find, needs) advise_find find;
 #include "findings.def"
-#undef FINDING

@@ -11,7 +11,6 @@
 enum {
 #define TYPE(name, json, unit) PART_##name = 0,
 #include "member_types.def"
-#undef TYPE
 };
 #define PART_FACTS     (&document_fact)
 #define PART_LIST(t)   (&document_##t)

@@ -15,7 +15,6 @@ static const struct {
 } parts[] = {
 #define PART(name, label) { #name, label },
 #include "engine_parts.def"
-#undef PART
 };
 
 static enum engine_part part_of(struct classifier *c, const struct block *b, bool trains)

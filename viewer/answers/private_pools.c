@@ -10,7 +10,6 @@
 const struct pool_words pool_kinds[POOL_KINDS] = {
 #define KIND(name, label, text, advice) { #name, label, text, advice },
 #include "pool_kinds.def"
-#undef KIND
 };
 
 /* The graph was captured by torch.compile, not by the program. */

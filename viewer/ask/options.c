@@ -36,7 +36,6 @@ static const struct option_row none[] = { { 0 } };
 const char options_classes[] =
 #define CATEGORY(name, words, colour, letter) #name " "
 #include "../classes/categories.def"
-#undef CATEGORY
 	;
 
 static const struct option_row *rank_rows(const struct command *c)

@@ -11,7 +11,6 @@
 static const struct export_format formats[] = {
 #define EXPORT(name, moment, summary) { #name, summary, moment, export_##name },
 #include "../export/export_formats.def"
-#undef EXPORT
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))

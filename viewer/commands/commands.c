@@ -7,7 +7,6 @@
 static const char export_words[] =
 #define EXPORT(name, ...) #name " "
 #include "../export/export_formats.def"
-#undef EXPORT
 	;
 
 #define OTHERS_ALONE

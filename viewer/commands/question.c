@@ -37,8 +37,6 @@ void search_begin(struct question *q, const char *what, const struct card *cards
 #define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
 #define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");
 #include "python_modules.def"
-#undef LAKE
-#undef SEARCH
 
 static const struct {
 	enum question_kind kind;
@@ -47,8 +45,6 @@ static const struct {
 #define LAKE(name)   { QUESTION_LAKE, #name, asset_##name },
 #define SEARCH(name) { QUESTION_SEARCH, #name, asset_##name },
 #include "python_modules.def"
-#undef LAKE
-#undef SEARCH
 };
 
 #define MOST_COLUMNS 16

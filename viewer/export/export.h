@@ -32,7 +32,6 @@ struct export_format {
 
 #define EXPORT(name, moment, summary) int export_##name(struct export *x);
 #include "export_formats.def"
-#undef EXPORT
 
 /* The table of events, which needs only the recording. `columns`: a list with commas, NULL = all.
  * Returns 0, or an exit code after one error message. */

@@ -124,7 +124,6 @@ struct oom {
 enum oom_cause {
 #define CAUSE(name) CAUSE_##name,
 #include "oom_causes.def"
-#undef CAUSE
 	OOM_CAUSES
 };
 

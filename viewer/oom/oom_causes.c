@@ -410,13 +410,11 @@ static bool is_unknown(const struct oom *o, char *text)
 static bool (*const tests[OOM_CAUSES])(const struct oom *, char *) = {
 #define CAUSE(name) is_##name,
 #include "oom_causes.def"
-#undef CAUSE
 };
 
 static const char *const names[OOM_CAUSES] = {
 #define CAUSE(name) #name,
 #include "oom_causes.def"
-#undef CAUSE
 };
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])

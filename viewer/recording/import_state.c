@@ -11,7 +11,6 @@ enum import_action import_action(const struct import *im, const struct pickle_va
 		"",
 #define ACTION(name) #name,
 #include "import_actions.def"
-#undef ACTION
 	};
 	const struct pickle_value *v = pickle_text(&im->p, entry, "action");
 
