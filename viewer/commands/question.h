@@ -5,11 +5,8 @@
  */
 #pragma once
 
-#include <signal.h>
-
 #include "../base/emit.h"
 #include "../base/json.h"
-#include "../base/bytes.h"
 #include "../ask/command.h"
 
 enum question_kind { QUESTION_SEARCH, QUESTION_LAKE };
@@ -33,8 +30,6 @@ void question_begin(struct question *q, enum question_kind kind, const char *wha
 void question_list(struct question *q, const char *key, char *const *words); /* ends with NULL */
 void question_text(struct question *q, const char *key, const char *text);   /* NULL = "" */
 void question_number(struct question *q, const char *key, double n);
-/* Asks it, frees the request and returns the exit code. */
-int question_ask(struct question *q);
 
 /* Questions of runs of a program on simulated cards (python/gpumemtrace/search). */
 
@@ -48,40 +43,26 @@ struct card {
 /* Like question_begin, with the program, its environment and the cards. */
 void search_begin(struct question *q, const char *what, const struct card *cards, size_t count);
 
-/*
- * Hands a question over to Python. The modules that answer it lie inside the tool and go along with
- * the question, so that any Python will do; the answer comes back line by line. Signals that would
- * end this process are passed on, so that nothing half done stays.
- */
-
-#define PYTHON_LEAST   "3.9"
-#define HANDOVER_WORDS 512
-enum { HANDOVER_NOT_STARTED = 97, HANDOVER_SIGNALS = 3 };
-
-struct handover {
-	const char *const *flags; /* of Python, ending with NULL */
-	const struct bytes *request;
-	bool (*take)(void *ctx, const char *line, size_t len); /* false: no part of an answer */
-	void *ctx;
-	/* The result: */
-	bool begun;		    /* this Python ran the question's first lines */
-	bool foreign;		    /* a line came that is no part of an answer */
-	int status;		    /* as of waitpid */
-	char words[HANDOVER_WORDS]; /* ": " and the last line of what it wrote besides, or "" */
+/* The answer, as far as it has come. */
+#define ANSWER_COLUMNS 16
+struct answer {
+	struct question *question;
+	int code;	     /* -1 before the end */
+	bool any, ended;     /* a part came, the last one came */
+	bool begun, foreign; /* Python ran the request's first lines; a line is no part of it */
+	struct json rows;    /* of the table that is printed */
+	char *cells[ANSWER_COLUMNS];
 };
 
-/* Where a Python is looked for, in order: GPUMEMTRACE_PYTHON if it is set, python3, python; then
- * NULL. */
-const char *python_place(size_t i);
+/* Prints the next part; false: it is none. */
+bool answer_take(struct answer *a, const char *line, size_t len);
 
-/* Returns 0 when that Python has ended, else an exit code after one error message. */
-int handover_ask(struct handover *h, const char *python);
-
-/* While questions are asked signals are passed on: those that would end this process, or even those
- * that it ignores. handover_stop returns the one that came, or 0. */
-void handover_listen(struct sigaction old[HANDOVER_SIGNALS], bool even_ignored);
-int handover_stop(const struct sigaction old[HANDOVER_SIGNALS]);
-bool handover_interrupted(void);
+/*
+ * Hands the question over to Python (handover.c). The modules that answer it lie inside the tool
+ * and go along with the question, so that any Python will do. Signals that would end this process
+ * are passed on, so that nothing half done stays. Frees the request and returns the exit code.
+ */
+int question_ask(struct question *q);
 
 /* Searches that run a program on simulated cards: fit, bisect, and the runs of `advise`. */
 
