@@ -22,7 +22,7 @@
 
 static int say_left_out(void)
 {
-	return say_error(EXIT_USAGE, "not possible in a browser: install gpumemtrace for it");
+	return say_usage("not possible in a browser: install gpumemtrace for it");
 }
 
 /* ---- of the system ---- */

@@ -42,17 +42,14 @@ static int check_places(const struct collect_options *o)
 	struct stat st;
 
 	if (elsewhere(o))
-		return say_error(EXIT_USAGE,
-				 "%s: collect reads and writes folders of this machine; copy "
+		return say_usage("%s: collect reads and writes folders of this machine; copy "
 				 "recordings here, and the lake there (aws s3 sync, for instance)",
 				 elsewhere(o));
 	if (o->project && !is_good_name(o->project))
-		return say_error(EXIT_USAGE,
-				 "--project needs a name of letters, digits, . _ and -, not \"%s\"",
+		return say_usage("--project needs a name of letters, digits, . _ and -, not \"%s\"",
 				 o->project);
 	if (!stat(o->output, &st) && !S_ISDIR(st.st_mode))
-		return say_error(EXIT_USAGE, "%s exists and is no folder; choose another name",
-				 o->output);
+		return say_usage("%s exists and is no folder; choose another name", o->output);
 	return 0;
 }
 
@@ -322,14 +319,11 @@ int run_sql(const struct sql_options *o, struct emit *out)
 	if (o->schema)
 		return print_schema(out);
 	if (!o->query)
-		return say_error(
-			EXIT_USAGE,
-			"a query and a lake are needed: gpumemtrace sql \"from runs\" lake/; "
-			"--schema lists what there is");
+		return say_usage("a query and a lake are needed: gpumemtrace sql \"from runs\" "
+				 "lake/; --schema lists what there is");
 	if (strstr(o->lake[0], "://") || lake_is_one(o->lake[0])) {
 		if (o->lake[1])
-			return say_error(EXIT_USAGE, "%s is a lake; a query is about one lake",
-					 o->lake[0]);
+			return say_usage("%s is a lake; a query is about one lake", o->lake[0]);
 		return ask_query(o, NULL, out);
 	}
 	return ask_recordings(o, out);

@@ -207,14 +207,13 @@ static int judge(const struct answer *a, int status, const char *python, const c
 	if (interrupted)
 		return INTERRUPTED;
 	if (a->foreign)
-		return say_error(EXIT_UNREADABLE, "the answer of %s in %s cannot be read%s", who,
-				 python, words);
+		return say_unreadable("the answer of %s in %s cannot be read%s", who, python,
+				      words);
 	if (WIFSIGNALED(status))
-		return say_error(EXIT_UNREADABLE, "%s in %s was ended by signal %d (%s)", who,
-				 python, WTERMSIG(status), strsignal(WTERMSIG(status)));
-	return say_error(EXIT_UNREADABLE,
-			 "%s ended with code %d before the answer of %s was complete%s", python,
-			 code, who, words);
+		return say_unreadable("%s in %s was ended by signal %d (%s)", who, python,
+				      WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return say_unreadable("%s ended with code %d before the answer of %s was complete%s",
+			      python, code, who, words);
 }
 
 static int finish(struct answer *a, const char *python, int out, int err)
@@ -240,8 +239,7 @@ static int ask_python(struct question *q, const char *python)
 
 	if (err < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) ||
 	    pipe2(out, O_CLOEXEC) || start(python, kinds[q->kind].flags, in[0], out[1], err) < 0) {
-		rc = say_error(EXIT_UNREADABLE, "%s cannot be started: %s", python,
-			       strerror(errno));
+		rc = say_unreadable("%s cannot be started: %s", python, strerror(errno));
 		close(in[1]);
 		close(out[0]);
 	} else {
@@ -292,5 +290,5 @@ int question_ask(struct question *q)
 	fclose(q->f);
 	rc = ask_pythons(q);
 	free(q->text);
-	return rc >= 0 ? rc : say_error(EXIT_USAGE, "%s", kinds[q->kind].missing);
+	return rc >= 0 ? rc : say_usage("%s", kinds[q->kind].missing);
 }

@@ -51,10 +51,8 @@ static int unknown_command(const char *name)
 	const char *guess = options_guess(name, command_name, NULL);
 
 	if (guess)
-		return say_error(EXIT_USAGE, "unknown command \"%s\"; did you mean %s?", name,
-				 guess);
-	return say_error(EXIT_USAGE, "unknown command \"%s\"; gpumemtrace --help lists them all",
-			 name);
+		return say_usage("unknown command \"%s\"; did you mean %s?", name, guess);
+	return say_usage("unknown command \"%s\"; gpumemtrace --help lists them all", name);
 }
 
 static int help_on(const char *name)
@@ -89,7 +87,7 @@ static int print_answer_of(const struct command *c, void *options,
 		rc = perform(c, options, common, out);
 	say_progress_end();
 	if ((emit_close(out) || emit_close(terminal)) && rc == EXIT_OK)
-		rc = say_error(EXIT_UNREADABLE, "the output cannot be written");
+		rc = say_unreadable("the output cannot be written");
 	pager_close(f);
 	return rc;
 }
@@ -138,7 +136,7 @@ static int run_words(char **argv)
 	if (!strcmp(argv[1], SEARCH_FACTS))
 		return search_facts();
 	if (argv[1][0] == '-')
-		return say_error(EXIT_USAGE, "unknown option %s; see gpumemtrace --help", argv[1]);
+		return say_usage("unknown option %s; see gpumemtrace --help", argv[1]);
 	c = find_command(argv[1]);
 	return c ? run_command(c, argv + 2) : unknown_command(argv[1]);
 }
@@ -147,7 +145,7 @@ static int run_words(char **argv)
 static int check_output(int rc)
 {
 	if ((fflush(stdout) || ferror(stdout)) && rc == EXIT_OK)
-		return say_error(EXIT_UNREADABLE, "the output cannot be written");
+		return say_unreadable("the output cannot be written");
 	return rc;
 }
 

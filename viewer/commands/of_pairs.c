@@ -50,7 +50,7 @@ static int compare_pair(void *ctx, size_t i, FILE *f)
 	int rc;
 
 	if (!p->partner[i])
-		return say_error(EXIT_UNREADABLE, "the old run has no recording of this rank");
+		return say_unreadable("the old run has no recording of this rank");
 	out = emit_open(f, true);
 	set_files(p->command, p->plain, p->partner[i], p->new->items[i].path);
 	rc = command_perform(p->command, p->plain, out);
@@ -222,7 +222,7 @@ static int write_besides(struct pairs *p)
 	int rc;
 
 	if (!out)
-		return say_error(EXIT_UNREADABLE, "/dev/null: %s", strerror(errno));
+		return say_unreadable("/dev/null: %s", strerror(errno));
 	set_files(p->command, p->options, p->partner[p->worst], p->new->items[p->worst].path);
 	rc = command_perform(p->command, p->options, out);
 	emit_close(out);
@@ -326,8 +326,7 @@ int of_pairs(const struct command *c, void *options, const struct options_common
 	if (!common->rank && !ranks_is_run(old) && !ranks_is_run(new))
 		return command_perform(c, options, out);
 	if (!common->rank && ranks_is_run(old) != ranks_is_run(new))
-		return say_error(EXIT_USAGE,
-				 "%s is a folder and %s is not: name two folders, two recordings, "
+		return say_usage("%s is a folder and %s is not: name two folders, two recordings, "
 				 "or a rank with --rank N",
 				 ranks_is_run(old) ? old[0] : new[0],
 				 ranks_is_run(old) ? new[0] : old[0]);

@@ -336,8 +336,7 @@ static int whole_list(const struct command *c, void *options, const struct ranks
 
 static int refuse_runs(const struct command *c, const struct ranks_run *run, char *const *paths)
 {
-	return say_error(EXIT_USAGE,
-			 "%s explains one run, and %zu are named (%s, %s%s): name one of them",
+	return say_usage("%s explains one run, and %zu are named (%s, %s%s): name one of them",
 			 c->name, run->runs, paths[0], paths[1], paths[2] ? ", .." : "");
 }
 

@@ -283,11 +283,10 @@ static int prepend(const char *variable, const char *path)
 	char *value;
 
 	if (strpbrk(path, " :"))
-		return say_error(EXIT_UNREADABLE,
-				 "%s: a path with a space or a colon cannot be preloaded; move it",
-				 path);
+		return say_unreadable(
+			"%s: a path with a space or a colon cannot be preloaded; move it", path);
 	if (asprintf(&value, "%s%s%s", path, old && *old ? ":" : "", old ? old : "") < 0)
-		return say_error(EXIT_UNREADABLE, "out of memory");
+		return say_unreadable("out of memory");
 	setenv(variable, value, 1);
 	free(value);
 	return 0;
@@ -298,11 +297,10 @@ static int load(const char *variable, const char *name)
 	char path[PATH_MAX];
 
 	if (!find_library(name, path))
-		return say_error(EXIT_UNREADABLE,
-				 "%s was not found beside this program or in ../lib: "
-				 "install gpumemtrace again (a build with SIMGPU=no has no "
-				 "simulated device)",
-				 name);
+		return say_unreadable(
+			"%s was not found beside this program or in ../lib: install gpumemtrace "
+			"again (a build with SIMGPU=no has no simulated device)",
+			name);
 	return prepend(variable, path);
 }
 

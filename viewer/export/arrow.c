@@ -35,8 +35,7 @@ static int unknown_column(const struct arrow_column *all, unsigned total, const 
 
 	FOR_EACH (const struct arrow_column, c, all, total)
 		text_add(names, sizeof(names), ", %s", c->name);
-	return say_error(EXIT_USAGE, "--columns \"%.*s\" is not one of %s", (int)len, name,
-			 names + 2);
+	return say_usage("--columns \"%.*s\" is not one of %s", (int)len, name, names + 2);
 }
 
 int arrow_choose(const struct arrow_column *all, unsigned total, const char *list, unsigned *which,

@@ -414,8 +414,8 @@ int export_torch_again(struct export *x, const struct torch_source *s)
 	int rc;
 
 	if (!pickle_read(&a.from, s->bytes, s->len)) {
-		rc = say_error(EXIT_UNREADABLE, "%s: the snapshot in it cannot be read: %s",
-			       x->recording->path, a.from.error);
+		rc = say_unreadable("%s: the snapshot in it cannot be read: %s", x->recording->path,
+				    a.from.error);
 		pickle_free(&a.from);
 		return rc;
 	}

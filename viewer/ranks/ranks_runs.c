@@ -351,9 +351,8 @@ static int look_at_files(struct ranks_run *run, enum ranks_meant meant)
 			 two[1].path, two[0].rank);
 		run->runs = 2;
 	} else {
-		return say_error(EXIT_USAGE,
-				 "%s and %s are both of rank %ld: two runs. Name the files "
-				 "of one, or compare them: gpumemtrace diff OLD NEW",
+		return say_usage("%s and %s are both of rank %ld: two runs. Name the files of one, "
+				 "or compare them: gpumemtrace diff OLD NEW",
 				 two[0].path, two[1].path, two[0].rank);
 	}
 	return 0;

@@ -406,7 +406,7 @@ int import_file(const char *path, int fd)
 	if (rc)
 		return rc;
 	if (!import_bytes(u.data, u.len, fd, error, sizeof(error)))
-		rc = say_error(EXIT_UNREADABLE, "%s: %s", path, error);
+		rc = say_unreadable("%s: %s", path, error);
 	unpack_free(&u);
 	return rc;
 }
