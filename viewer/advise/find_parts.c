@@ -234,11 +234,9 @@ static bool is_proven(const struct search *s)
 
 	if (goes_on(s))
 		return false;
-	for (size_t i = 0; i < w->count; i++)
-		if (s->advise->saved[w->items[i].l.life] && is_repeated(w, &w->items[i]) &&
-		    w->items[i].gone > end && end < s->advise->until)
-			return false;
-	return true;
+	return !ANY_OF(x, w->items, w->count,
+		       s->advise->saved[x->l.life] && is_repeated(w, x) && x->gone > end &&
+			       end < s->advise->until);
 }
 
 /* The program has results of parts, a loss of all of them may come. Variables of a loop have those
@@ -247,11 +245,9 @@ static bool keeps_results(const struct search *s)
 {
 	const struct window *w = &s->w;
 
-	FOR_EACH (const struct item, x, w->items, w->count)
-		if (x->part + 1 < w->parts && x->l.until >= w->until && is_repeated(w, x) &&
-		    !advise_in_graph(s->advise, &x->l))
-			return true;
-	return false;
+	return ANY_OF(x, w->items, w->count,
+		      x->part + 1 < w->parts && x->l.until >= w->until && is_repeated(w, x) &&
+			      !advise_in_graph(s->advise, &x->l));
 }
 
 /* Nothing shows yet whether a backward pass comes: results that were made leaves tell so, and

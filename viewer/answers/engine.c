@@ -68,10 +68,7 @@ static void add_pool_of_graphs(void *ctx, const struct room_piece *p)
 
 static bool is_of_graphs(const struct sorting *s, const struct block *b)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (b->addr - s->graphs[i].addr < s->graphs[i].size)
-			return true;
-	return false;
+	return ANY_OF(x, s->graphs, s->count, b->addr - x->addr < x->size);
 }
 
 static void add_block(struct sorting *s, const struct block *b)

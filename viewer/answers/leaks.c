@@ -273,10 +273,8 @@ COMPARE(by_growth, struct leak,
 
 struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owner *o)
 {
-	for (size_t i = 0; i < l->count; i++)
-		if (classes >> l->items[i].category & 1 && owners_same(&l->items[i].owner, o))
-			return &l->items[i];
-	return NULL;
+	return FIRST_OF(x, l->items, l->count,
+			classes >> x->category & 1 && owners_same(&x->owner, o));
 }
 
 /* Finds the blocks behind the figures, in the snapshot after the last step. */

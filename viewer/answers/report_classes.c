@@ -30,10 +30,7 @@ static void sum_up_classes(struct report_classes_view *v, struct report *r, cons
 static const struct holder *nth_line_of_class(const struct holders *lines, enum category c,
 					      size_t nth)
 {
-	for (size_t i = 0; i < lines->count; i++)
-		if (lines->items[i].category == c && !nth--)
-			return &lines->items[i];
-	return NULL;
+	return FIRST_OF(x, lines->items, lines->count, x->category == c && !nth--);
 }
 
 /* A line below the first is left out if it says next to nothing. */

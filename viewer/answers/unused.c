@@ -177,11 +177,9 @@ static const struct span *span_at(const struct search *s, uint64_t seq)
 /* Weights that the one trained go on being trained by the other. */
 static bool takes_over(const struct search *s, const struct site *from, const struct site *to)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].there && s->items[i].first <= from->last &&
-		    s->items[i].to_step >= steps_at(&s->timeline->steps, to->first))
-			return true;
-	return false;
+	return ANY_OF(x, s->items, s->count,
+		      x->there && x->first <= from->last &&
+			      x->to_step >= steps_at(&s->timeline->steps, to->first));
 }
 
 /* It made the state of all weights that were trained then: of none of them another keeps it. */

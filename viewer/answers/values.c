@@ -93,10 +93,7 @@ static bool says_decision(const char *text)
 	static const char *const words[] = { "if ",    "elif ", "while ", "assert ",
 					     "range(", "int(",	"bool(",  "split(" };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (holds_word(text, words[i]))
-			return true;
-	return false;
+	return ANY_OF(x, words, sizeof(words) / sizeof(words[0]), holds_word(text, *x));
 }
 
 /* Finds the operation that Python called, and whether Python converts to a whole number or a truth

@@ -307,10 +307,7 @@ static void let_all_go(struct held *h, bool lost)
 
 static bool any_lost(const struct held *h)
 {
-	for (size_t i = 0; i < h->count; i++)
-		if (h->all[i]->lost)
-			return true;
-	return false;
+	return ANY_OF(x, h->all, h->count, (*x)->lost);
 }
 
 OFFERED int gpumemtrace_ask(struct gpumemtrace *const *recordings, size_t count,

@@ -54,10 +54,8 @@ static bool remakes_buffer(const char *text)
 					     "buffer.cuda(",  "buf.cuda(",     "buffer.clone(",
 					     "buf.clone(" };
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (parts[i][0] == '_' ? strstr(text, parts[i]) : find_part(text, parts[i]))
-			return true;
-	return false;
+	return ANY_OF(x, parts, sizeof(parts) / sizeof(parts[0]),
+		      *x[0] == '_' ? strstr(text, *x) : find_part(text, *x));
 }
 
 /* "grad", "grads", "flat_grad", "gradients", but not what only has to do with them. */

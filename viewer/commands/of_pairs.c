@@ -117,10 +117,7 @@ static size_t find_worst(const struct ranks_table *t)
 
 static bool has_found(const struct found *f, uint64_t finding)
 {
-	for (size_t i = 0; i < f->count; i++)
-		if (f->items[i] == finding)
-			return true;
-	return false;
+	return ANY_OF(x, f->items, f->count, *x == finding);
 }
 
 static size_t mark_sharing(const struct pairs *p, uint64_t finding, bool *marked)

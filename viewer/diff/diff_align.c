@@ -67,10 +67,7 @@ static void shelf_free(struct shelf *s)
 
 static bool has_token(const struct diff_place *p, uint64_t token)
 {
-	for (unsigned i = 0; i < p->token_count; i++)
-		if (p->tokens[i] == token)
-			return true;
-	return false;
+	return ANY_OF(x, p->tokens, p->token_count, *x == token);
 }
 
 /* Shared calls as a part of all calls of two lines. */

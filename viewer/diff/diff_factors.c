@@ -145,11 +145,8 @@ static bool shows_cast(const struct diff_pair *p, double factor)
 
 static bool in_function_that_casts(const struct diff *d, const struct diff_pair *p, double factor)
 {
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (diff_differs(&d->pairs[i]) && shows_cast(&d->pairs[i], factor) &&
-		    diff_same_place(d, &d->pairs[i], p, false))
-			return true;
-	return false;
+	return ANY_OF(x, d->pairs, d->pair_count,
+		      diff_differs(x) && shows_cast(x, factor) && diff_same_place(d, x, p, false));
 }
 
 static bool takes_cast(const struct diff *d, const struct diff_pair *p, const void *ctx)

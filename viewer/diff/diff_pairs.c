@@ -411,10 +411,7 @@ static void leftovers(struct diff *d, struct diff_side *s)
 
 static bool has_operators(const struct diff_side *s)
 {
-	for (size_t i = 0; i < s->site_count; i++)
-		if (s->sites[i].operator[0])
-			return true;
-	return false;
+	return ANY_OF(x, s->sites, s->site_count, x->operator[0]);
 }
 
 void diff_pair_rows(struct diff *d)

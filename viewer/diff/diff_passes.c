@@ -114,12 +114,9 @@ static bool may_be_passes(const struct diff *d, const struct passes *w)
 		return false;
 	if (diff_backwards(&d->old) != diff_backwards(&d->new))
 		return true;
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].category == CATEGORY_inputs &&
-		    d->pairs[i].blocks_old != d->pairs[i].blocks_new &&
-		    is_repeated(&d->pairs[i], w))
-			return true;
-	return false;
+	return ANY_OF(x, d->pairs, d->pair_count,
+		      x->category == CATEGORY_inputs && x->blocks_old != x->blocks_new &&
+			      is_repeated(x, w));
 }
 
 void diff_find_passes(struct diff *d)

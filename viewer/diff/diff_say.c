@@ -200,11 +200,9 @@ static uint64_t leaks_per_step(const struct diff *d, const struct diff_finding *
 
 static bool inputs_stayed(const struct diff *d)
 {
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].category == CATEGORY_inputs && d->pairs[i].bytes_old > 4096 &&
-		    d->pairs[i].bytes_old == d->pairs[i].bytes_new)
-			return true;
-	return false;
+	return ANY_OF(x, d->pairs, d->pair_count,
+		      x->category == CATEGORY_inputs && x->bytes_old > 4096 &&
+			      x->bytes_old == x->bytes_new);
 }
 
 /* Larger blocks, not more of them. */

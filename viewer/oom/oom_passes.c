@@ -29,11 +29,9 @@ static bool is_replaced_input(const struct oom *o, const struct block *b, uint64
 {
 	if (b->category != CATEGORY_inputs || b->size < o->allocated / 100)
 		return false;
-	FOR_EACH (const struct block, other, o->shot.moment.blocks, o->shot.moment.count)
-		if (other->stack == b->stack && other->seq > refused &&
-		    other->category == CATEGORY_inputs)
-			return true;
-	return false;
+	return ANY_OF(other, o->shot.moment.blocks, o->shot.moment.count,
+		      other->stack == b->stack && other->seq > refused &&
+			      other->category == CATEGORY_inputs);
 }
 
 /* Another pass has begun, or gradients were cleared: nothing goes backward through it any more. */

@@ -40,10 +40,7 @@ static size_t by_gradients(const struct oom *o, size_t step)
 
 static bool holds_graph(const struct snapshot *s)
 {
-	for (size_t i = 0; i < s->moment.count; i++)
-		if (s->moment.blocks[i].state & LIFE_SAVED)
-			return true;
-	return false;
+	return ANY_OF(x, s->moment.blocks, s->moment.count, x->state & LIFE_SAVED);
 }
 
 uint64_t oom_batch_begin(const struct oom *o, size_t step)

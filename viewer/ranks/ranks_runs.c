@@ -59,11 +59,9 @@ static void drop_equal_numbers(struct ranks_run *run)
  * process, for instance. */
 bool ranks_is_child(const struct rank_file *items, size_t count, const struct rank_file *f)
 {
-	FOR_EACH (const struct rank_file, g, items, count)
-		if (g != f && f->rank >= 0 && g->rank == f->rank && g->pid == f->parent &&
-		    same_host(f, g))
-			return true;
-	return false;
+	return ANY_OF(g, items, count,
+		      g != f && f->rank >= 0 && g->rank == f->rank && g->pid == f->parent &&
+			      same_host(f, g));
 }
 
 static void leave_children(struct ranks_run *run)
@@ -83,18 +81,12 @@ static void leave_children(struct ranks_run *run)
 
 static bool any_rank(const struct ranks_run *run)
 {
-	for (size_t i = 0; i < run->count; i++)
-		if (run->items[i].rank >= 0)
-			return true;
-	return false;
+	return ANY_OF(x, run->items, run->count, x->rank >= 0);
 }
 
 static bool has_rank(const struct ranks_run *run, size_t operand)
 {
-	for (size_t i = 0; i < run->count; i++)
-		if (run->items[i].rank >= 0 && run->items[i].operand == operand)
-			return true;
-	return false;
+	return ANY_OF(x, run->items, run->count, x->rank >= 0 && x->operand == operand);
 }
 
 /* each: compares only recordings of the same path. */
@@ -384,11 +376,8 @@ static void name_runs(struct ranks_run *run, char *const *paths)
 
 static bool is_taken(const struct ranks_run *run, long rank, size_t operand)
 {
-	for (size_t i = 0; i < run->count; i++)
-		if (run->items[i].rank == rank &&
-		    (run->runs == 1 || run->items[i].operand == operand))
-			return true;
-	return false;
+	return ANY_OF(x, run->items, run->count,
+		      x->rank == rank && (run->runs == 1 || x->operand == operand));
 }
 
 /* The number in the name `of` at the position where `like` has its rank, or -1. */

@@ -149,19 +149,13 @@ void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq)
 const struct frame *stacks_in_file(struct stacks *s, uint32_t id, const char *const *words)
 {
 	stacks_read_python(s, id);
-	FOR_EACH (const struct frame, f, s->frames, s->count)
-		if (words_in(f->file, strlen(f->file), words))
-			return f;
-	return NULL;
+	return FIRST_OF(f, s->frames, s->count, words_in(f->file, strlen(f->file), words));
 }
 
 const struct frame *stacks_in_function(struct stacks *s, uint32_t id, const char *const *words)
 {
 	stacks_read_python(s, id);
-	FOR_EACH (const struct frame, f, s->frames, s->count)
-		if (words_in(f->function, strlen(f->function), words))
-			return f;
-	return NULL;
+	return FIRST_OF(f, s->frames, s->count, words_in(f->function, strlen(f->function), words));
 }
 
 bool stacks_have(struct stacks *s, uint32_t id, uint64_t seq, const char *part)
