@@ -12,18 +12,17 @@
 
 #include "../format/reader_ahead.h"
 #include "../viewer/base/need.h"
-#include "../viewer/commands/searches.h"
+#include "../viewer/commands/question.h"
 #include "../viewer/ask/command.h"
 #include "../viewer/commands/pager.h"
-#include "../viewer/commands/lake_work.h"
+#include "../viewer/commands/lake.h"
 #include "../viewer/ranks/ranks_work.h"
 #include "../viewer/recording/recording.h"
-#include "../viewer/commands/search_facts.h"
-#include "../viewer/recording/elf_names.h"
+#include "../viewer/recording/symbols.h"
 
 static int say_left_out(void)
 {
-	return say_error(EXIT_USAGE, "not possible in a browser: install gpumemtrace for it");
+	return say_usage("not possible in a browser: install gpumemtrace for it");
 }
 
 /* ---- of the system ---- */

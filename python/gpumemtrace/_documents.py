@@ -1101,7 +1101,7 @@ class Oom(Row):
     recording: the recording that is explained
     rank: `rank N`, or its process
     ranks: all recordings, the first to fail first
-    engine_phase: of a serving engine: what it was doing: profile run, making the KV cache, CUDA graph capture, warm-up or serving
+    engine_phase: of a serving engine: what it was doing: profile run, making the KV cache, start-up (what an engine makes before its first pass), CUDA graph capture, warm-up or serving
     replicas: if other devices had memory: whether the model runs as replicas on them
     other_devices: if other devices had memory: the other devices
     values_not_computed: if there are any: values that the program read and a simulated device had not computed

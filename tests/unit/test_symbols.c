@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "../../viewer/recording/symbols.h"
-#include "../../viewer/recording/elf_names.h"
 #include "../../viewer/recording/stacks.h"
 
 struct object {

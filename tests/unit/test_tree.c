@@ -80,8 +80,7 @@ static void tree_walks_in_order(void **state)
 	for (uint64_t i = 0; i < 5000; i++)
 		tree_insert(&t, (i * 2654435761u) % 1000003)->size = 1;
 	tree_insert(&t, UINT64_MAX)->size = 1;
-	TREE_EACH(&t, b)
-	{
+	TREE_EACH (&t, b) {
 		assert_true(n == 0 || b->addr > before);
 		before = b->addr;
 		n++;

@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include "../base/sorted.h"
 #include "../moments/refusals.h"
 
 #define SHARE  100	  /* less than this part of the peak is not worth a word */
@@ -41,9 +42,7 @@ static void run_plans(struct advise *a)
 	struct life_plan **plans = need_new((2 * a->count + 1) * sizeof(struct life_plan *));
 	size_t n = 0;
 
-	for (size_t i = 0; i < a->count; i++) {
-		struct finding *f = &a->items[i];
-
+	FOR_EACH (struct finding, f, a->items, a->count) {
 		if (f->known == KNOWN_computed && f->plan.at_peak > 0)
 			plans[n++] = &f->plan;
 		if (f->range && f->cautious.at_peak > 0)
@@ -94,14 +93,7 @@ static void conclude(const struct advise *a, struct finding *f)
 	f->peak = a->peak - f->saves;
 }
 
-static int by_saving(const void *x, const void *y)
-{
-	const struct finding *a = x, *b = y;
-
-	if (a->saves != b->saves)
-		return a->saves < b->saves ? 1 : -1;
-	return (a->order > b->order) - (a->order < b->order);
-}
+COMPARE(by_saving, struct finding, ORDER(y->saves, x->saves) ?: ORDER(x->order, y->order))
 
 static void drop(struct finding *f)
 {
@@ -207,7 +199,6 @@ static void find_all(struct advise *a)
 	} table[] = {
 #define FINDING(name, find, needs) { find, needs },
 #include "findings.def"
-#undef FINDING
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {

@@ -43,6 +43,7 @@ struct advised {
 	const struct position *born, *died; /* died: the empty one if it did not end */
 	uint64_t size, from, until;	    /* events; until: PLAN_END = it did not end */
 	unsigned classes;
+	size_t nth; /* for ADVISE_EACH: lives up to this one, in the list of those with classes */
 };
 
 #define ADVISE_WANTED 2
@@ -100,10 +101,10 @@ uint32_t advise_lives(const struct advise *a); /* their numbers are below it */
 bool advise_counts(const struct advise *a, const struct advised *l);
 void advise_block(const struct advise *a, const struct advised *l, struct block *b);
 struct owner advise_owner(struct advise *a, const struct advised *l);
-#define ADVISE_EACH(a, of, l)                                            \
-	for (size_t known_ = 0; known_ < (a)->known_count; known_++)     \
-		if ((a)->classes[(a)->known[known_]] & (unsigned)(of) && \
-		    advise_life(a, (a)->known[known_], of, &(l)))
+/* Each life of one of these classes, in order. */
+#define ADVISE_EACH(a, of, l) \
+	for (struct advised l = { 0 }; advise_following((a), (unsigned)(of), &l);)
+bool advise_following(const struct advise *a, unsigned classes, struct advised *l);
 
 /* "forward net.py:12", the line that a finding is about. */
 #define ADVISE_LINE(f)                                                                            \
@@ -115,8 +116,7 @@ struct owner advise_owner(struct advise *a, const struct advised *l);
 /* A finding of that kind without any plan. */
 struct finding *advise_add(struct advise *a, const char *kind);
 /* A text in the manner of printf. */
-void advise_put(char text[ADVISE_TEXT], const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+#define advise_put(text, ...) text_put((text), ADVISE_TEXT, __VA_ARGS__)
 
 /* The first event of the next span of that phase that begins after the event; PLAN_END = none. */
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
@@ -163,4 +163,3 @@ const char *advise_foreach(struct advise *a, uint32_t stack);
 typedef void advise_find(struct advise *a);
 #define FINDING(name, find, needs) advise_find find;
 #include "findings.def"
-#undef FINDING

@@ -7,6 +7,7 @@
  * softmax may be to come.
  */
 
+#include "../base/ending.h"
 #include "ops.h"
 #include "sites.h"
 
@@ -73,10 +74,7 @@ static void note_product(struct search *s, const struct advised *l, const struct
 
 static void collect(struct search *s)
 {
-	struct advised l;
-
-	ADVISE_EACH(s->advise, SCORES, l)
-	{
+	ADVISE_EACH (s->advise, SCORES, l) {
 		bool look = l.size >= SCORES_MIN || s->module; /* what the scores end in is small */
 		const struct op *op = look ? ops_find(&s->ops, &l) : NULL;
 		enum made made = op ? scores_made_by(op->name) : MADE_OTHER;
@@ -100,13 +98,9 @@ static void collect(struct search *s)
 /* What autograd makes on its way back through them. */
 static bool is_of_scores(const char *node)
 {
-	static const char *const nodes[] = { "Softmax", "Bmm", "Div",  "Mul",	"Add",
-					     "Dropout", "To",  "Mask", "Where", "View" };
-
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++)
-		if (!strncmp(node, nodes[i], strlen(nodes[i])) || strstr(node, "Dropout"))
-			return true;
-	return false;
+	return strstr(node, "Dropout") ||
+	       words_begin(node, ONE_OF("Softmax", "Bmm", "Div", "Mul", "Add", "To", "Mask",
+					"Where", "View"));
 }
 
 static bool is_score(struct search *s, const struct function *f, const struct advised *l)
@@ -126,7 +120,6 @@ static void look_at(struct search *s, struct function *f)
 {
 	struct advise *a = s->advise;
 	struct finding *x;
-	struct advised l;
 
 	if (f->lines.count < 2 || !f->scores)
 		return;
@@ -135,8 +128,7 @@ static void look_at(struct search *s, struct function *f)
 	x = advise_add(a, "attention");
 	x->owner = f->owner;
 	x->range = x->about = true;
-	ADVISE_EACH(a, SCORES, l)
-	{
+	ADVISE_EACH (a, SCORES, l) {
 		if (l.size < SCORES_MIN || !is_score(s, f, &l))
 			continue;
 		plan_without(&x->plan, l.from, l.until, l.size, a->peak_seq);

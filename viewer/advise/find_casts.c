@@ -52,12 +52,10 @@ void advise_cached_casts(struct advise *a)
 	uint64_t bytes = 0, largest = 0, first = PLAN_END, last = 0;
 	struct finding *f = advise_add(a, "autocast_cache");
 	struct map known = { 0 };
-	struct advised l;
 	struct block b;
 
 	f->range = true;
-	ADVISE_EACH(a, CLASS_BIT(forward_temporaries) | CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(forward_temporaries) | CLASS_BIT(activations), l) {
 		uint64_t since;
 
 		if (l.life >= a->lives->rows.count)

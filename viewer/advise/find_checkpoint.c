@@ -83,10 +83,8 @@ static void add_inside(struct search *s, struct site *site, const struct advised
 static void collect(struct search *s)
 {
 	struct advise *a = s->advise;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		struct site_path p = { 0 };
 
 		if (is_inside(a, &l))
@@ -149,15 +147,12 @@ static size_t calls_of(struct search *s, const struct site *site)
 	size_t calls = 0;
 	bool alone;
 
-	for (size_t i = 0; i < site->count; i++) {
-		const struct inside *l = &site->items[i];
-
+	FOR_EACH (const struct inside, l, site->items, site->count) {
 		++*map_put(&counts, l->stack, NULL);
 		*map_put(&begins, l->outside, NULL) += l->begins;
 		calls += l->begins;
 	}
-	for (size_t i = 0; i < site->count; i++) {
-		const struct inside *l = &site->items[i];
+	FOR_EACH (const struct inside, l, site->items, site->count) {
 		uint64_t size = of(s, l->life).size;
 
 		all += size;
@@ -374,10 +369,8 @@ static int by_death(const void *x, const void *y)
 static void collect_walked(struct search *s)
 {
 	struct advise *a = s->advise;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		if (!is_inside(a, &l) || l.until == PLAN_END)
 			continue;
 		*need_item(s->in_order, s->in_order_count, s->in_order_room) = l.life;

@@ -17,23 +17,13 @@ static bool near(uint64_t a, uint64_t b)
 	return (a > b ? a - b : b - a) < SLACK;
 }
 
-static bool is_named(const char *name, const char *const *words)
-{
-	for (; *words; words++)
-		if (strstr(name, *words))
-			return true;
-	return false;
-}
-
 /* The log-softmax of a loss at the peak, or its copy: the largest. */
 static uint64_t find_loss(struct ops *ops)
 {
 	const struct advise *a = ops->advise;
 	uint64_t largest = 0;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		if (l.size <= largest || l.size < SCORES_MIN || !advise_counts(a, &l) ||
 		    stage_is_backward(l.born->stage))
 			continue;
@@ -79,11 +69,10 @@ static bool is_copy(struct ops *ops, const struct advised *l, struct advised *or
 static uint64_t without_copies(struct ops *ops, struct finding *f, uint64_t size)
 {
 	struct advise *a = ops->advise;
-	struct advised l, original;
+	struct advised original;
 	uint64_t found = 0;
 
-	ADVISE_EACH(a, LOGITS | CLASS_BIT(inputs), l)
-	{
+	ADVISE_EACH (a, LOGITS | CLASS_BIT(inputs), l) {
 		if (!near(l.size, size) || !is_copy(ops, &l, &original))
 			continue;
 		plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
@@ -110,13 +99,11 @@ static uint64_t copied_until(const struct advise *a, const struct advised *to)
 /* What the loss makes of them is half as large; of the gradient and its copy only one is made. */
 static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size)
 {
-	static const char *const cast[] = { "ToCopy", NULL };
 	struct advise *a = ops->advise;
-	struct advised l, original;
+	struct advised original;
 	uint64_t bytes = 0;
 
-	ADVISE_EACH(a, LOGITS, l)
-	{
+	ADVISE_EACH (a, LOGITS, l) {
 		const struct op *op = NULL;
 
 		if (near(l.size, size) || near(2 * l.size, size))
@@ -125,7 +112,7 @@ static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size
 			continue;
 		if (near(l.size, size) && advise_counts(a, &l))
 			bytes += l.size;
-		if (is_named(op->name, cast))
+		if (strstr(op->name, "ToCopy"))
 			plan_without(&f->plan, l.from, copied_until(a, &l), l.size, a->peak_seq);
 		else if (near(l.size, size) && !ops_is_cast(op->name) &&
 			 !is_copy(ops, &l, &original))

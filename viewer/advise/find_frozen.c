@@ -55,27 +55,18 @@ static bool early_read(const struct advise *a, uint32_t i, struct early *e)
 /* The leaf of a distributed tensor has no memory of its own, and is not recorded. */
 static bool is_distributed(const struct advise *a, uint32_t stack)
 {
-	struct stacks *s = &a->timeline->stacks;
-
-	stacks_read_python(s, stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].file, "/torch/distributed/"))
-			return true;
-	return false;
+	return stacks_in_file(&a->timeline->stacks, stack, ONE_OF("/torch/distributed/"));
 }
 
 /* A weight that is trained later only may lie before such modules then. */
 static bool is_trained_later(const struct search *s)
 {
 	const struct advise *a = s->advise;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(parameters), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(parameters), l)
 		if (l.life < a->lives->rows.count &&
 		    lives_facts(a->lives, lives_at(a->lives, l.life)).leaf_ns > s->backward)
 			return true;
-	}
 	return false;
 }
 
@@ -133,10 +124,7 @@ static bool is_for_nothing(const struct search *s, const struct advised *l)
 
 static void find_calls(struct search *s)
 {
-	struct advised l;
-
-	ADVISE_EACH(s->advise, UINT16_MAX, l)
-	{
+	ADVISE_EACH (s->advise, UINT16_MAX, l) {
 		struct site_path p = { 0 };
 
 		if (l.born->stage == STAGE_FORWARD)
@@ -186,13 +174,9 @@ static bool goes_back(const struct advise *a, const struct advised *l)
 
 static void without_backward(struct advise *a, struct life_plan *p)
 {
-	struct advised l;
-
-	ADVISE_EACH(a, CLASS_BIT(backward_temporaries), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(backward_temporaries), l)
 		if (l.born->stage == STAGE_BACKWARD && goes_back(a, &l))
 			plan_without(p, l.from, l.until, l.size, a->peak_seq);
-	}
 }
 
 static void look_at(struct search *s)
@@ -200,12 +184,10 @@ static void look_at(struct search *s)
 	struct advise *a = s->advise;
 	struct finding *f = advise_add(a, "frozen_graph");
 	uint64_t bytes = 0;
-	struct advised l;
 
 	f->range = true;
 	f->owner = s->owner;
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		if (!is_for_nothing(s, &l) || !is_saved_inside(s, &l, true))
 			continue;
 		plan_without(&f->plan, a->saved[l.life] + 1, l.until, l.size, a->peak_seq);

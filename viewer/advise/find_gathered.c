@@ -35,14 +35,11 @@ static bool is_gathered(const struct advise *a, const struct advised *l)
 static uint32_t *last_results(const struct advise *a, const struct advise_passes *passes)
 {
 	uint32_t *last = need_new(passes->count * sizeof(*last));
-	struct advised l;
 
-	ADVISE_EACH(a, PASSING, l)
-	{
+	ADVISE_EACH (a, PASSING, l)
 		if (l.born->stage == STAGE_FORWARD && l.born->forwards < passes->count &&
 		    l.until > advise_next_pass(passes, &l))
 			last[l.born->forwards] = l.life;
-	}
 	return last;
 }
 
@@ -62,15 +59,10 @@ static bool is_sum(const struct advise *a, const struct advise_passes *passes,
  * it, none of them go. */
 static void without_whole(struct line_plans *lines, struct advise *a, const struct map *sums)
 {
-	struct advised l;
-
-	ADVISE_EACH(a, PASSING, l)
-	{
+	ADVISE_EACH (a, PASSING, l) {
 		if (l.born->stage != STAGE_OUTSIDE || map_get(sums, l.stack))
 			continue;
-		for (size_t i = 0; i < lines->count; i++) {
-			struct line_plan *line = &lines->items[i];
-
+		FOR_EACH (struct line_plan, line, lines->items, lines->count) {
 			if (l.size < line->bytes / 10 * 9 || l.size > line->bytes / 10 * 11)
 				continue;
 			if (a->saved[l.life])
@@ -101,10 +93,9 @@ void advise_gathered(struct advise *a)
 	uint32_t *last = last_results(a, &passes);
 	struct line_plans found = { 0 }, lines = { 0 };
 	struct map sums = advise_sums(a), summed = { 0 }; /* passes */
-	struct advised l, largest = { 0 };
+	struct advised largest = { 0 };
 
-	ADVISE_EACH(a, PASSING, l)
-	{
+	ADVISE_EACH (a, PASSING, l)
 		if (is_sum(a, &passes, &sums, &l)) {
 			largest = l.size > largest.size ? l : largest;
 			map_put(&summed, l.born->forwards, NULL);
@@ -112,9 +103,7 @@ void advise_gathered(struct advise *a)
 		} else if (is_result(a, &passes, last, &l) && is_gathered(a, &l)) {
 			lines_without(&found, a, &l, l.from);
 		}
-	}
-	ADVISE_EACH(a, PASSING, l)
-	{
+	ADVISE_EACH (a, PASSING, l) {
 		uint64_t next = advise_next_pass(&passes, &l);
 
 		if (is_sum(a, &passes, &sums, &l))

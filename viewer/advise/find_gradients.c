@@ -116,10 +116,8 @@ void advise_set_to_none(struct advise *a)
 	uint64_t bytes = 0;
 	bool freed = false;
 	struct finding *f;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(gradients), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(gradients), l) {
 		freed |= is_freed(a, &l) && !is_held(a, &l);
 		if (!is_held(a, &l))
 			continue;

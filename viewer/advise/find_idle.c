@@ -114,17 +114,13 @@ static void without(struct advise *a, struct life_plan *p, const struct advised 
  * weights its backward will take. */
 static bool are_hidden(struct advise *a)
 {
-	struct advised l;
-
 	if (!a->open || a->steps > 1)
 		return false;
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l)
 		if (l.born->stage == STAGE_RECOMPUTE ||
 		    (l.born->stage == STAGE_FORWARD &&
 		     model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION))
 			return true;
-	}
 	return false;
 }
 
@@ -133,7 +129,6 @@ void advise_idle_weights(struct advise *a)
 	uint64_t bytes = 0, blocks = 0, largest = 0;
 	struct finding *f;
 	struct idles idles;
-	struct advised l;
 
 	if (advise_in_shards(a) || (a->open && !a->wanted_count && a->steps < SETTLED) ||
 	    are_hidden(a))
@@ -141,8 +136,7 @@ void advise_idle_weights(struct advise *a)
 	idles = find_idles(a);
 	f = advise_add(a, "idle_weights");
 	f->range = true;
-	ADVISE_EACH(a, CLASS_BIT(parameters), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
 		if (!advise_counts(a, &l) || is_trained(a, &l) || advise_is_loaded(a, &l) ||
 		    !has_seen_pass(a, &l))
 			continue;
@@ -191,15 +185,12 @@ void advise_idle_gradients(struct advise *a)
 {
 	struct finding *f;
 	uint64_t bytes = 0;
-	struct advised l;
 
 	if (!advise_in(a, a->peak_seq, PHASE_EVALUATION))
 		return;
 	f = advise_add(a, "idle_gradients");
-	ADVISE_EACH(a, CLASS_BIT(gradients), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(gradients), l)
 		bytes += without_in_evaluations(a, &f->plan, &l);
-	}
 	advise_put(f->what,
 		   "Call optimizer.zero_grad() right after the optimizer's step, before an "
 		   "evaluation begins, because it uses no gradient");

@@ -22,9 +22,8 @@ static bool is_of_a_pass(const struct advise *a, const struct advised *l)
 		l->classes & CLASS_BIT(forward_temporaries));
 }
 
-static void say_kept(struct advise *a, struct finding *f, const struct line_plan *p)
+static void say_kept(UNUSED struct advise *a, struct finding *f, const struct line_plan *p)
 {
-	(void)a;
 	advise_put(f->what,
 		   "Keep no tensors of earlier steps: keep loss.item() or x.detach().cpu() "
 		   "instead, or limit how many are kept");
@@ -55,14 +54,12 @@ void advise_kept(struct advise *a)
 	const struct steps *s = &a->timeline->steps;
 	struct line_plans lines = { 0 };
 	struct leaks leaks;
-	struct advised l;
 
 	if (a->wanted_count)
 		return;
 	leaks_find(&leaks, a->timeline);
 	if (leaks.count) {
-		ADVISE_EACH(a, ~LASTING | CLASS_BIT(parameters), l)
-		{
+		ADVISE_EACH (a, ~LASTING | CLASS_BIT(parameters), l) {
 			size_t step = steps_at(s, l.from);
 
 			if ((l.classes & LASTING && !is_copy(a, &l)) || step < 1 ||
@@ -133,10 +130,7 @@ enum { NEEDED = 1, NOT_NEEDED = 2, KEPT = 4 };
 static void note_later(const struct advise *a, const struct advise_passes *passes,
 		       struct map *stacks)
 {
-	struct advised l;
-
-	ADVISE_EACH(a, PASSING, l)
-	{
+	ADVISE_EACH (a, PASSING, l) {
 		uint64_t end = advise_next_pass(passes, &l);
 
 		if (!is_of_a_pass(a, &l) || l.until <= end)
@@ -177,11 +171,9 @@ void advise_overlap(struct advise *a)
 	struct advise_passes passes = advise_passes(a);
 	struct map stacks = { 0 }, sums = advise_sums(a);
 	struct line_plans lines = { 0 };
-	struct advised l;
 
 	note_later(a, &passes, &stacks);
-	ADVISE_EACH(a, PASSING, l)
-	{
+	ADVISE_EACH (a, PASSING, l) {
 		uint64_t end = advise_next_pass(&passes, &l);
 
 		if (!map_get(&sums, l.stack) && is_of_a_pass(a, &l) && l.until > end &&
@@ -226,26 +218,18 @@ static bool is_taken_again(const struct advise *a, const struct advised *l)
 /* Stacks of what a further graph of its step took. */
 static void note_taken_again(const struct advise *a, struct map *stacks)
 {
-	struct advised l;
-
-	ADVISE_EACH(a, PASSING, l)
-	{
+	ADVISE_EACH (a, PASSING, l)
 		if (is_taken_again(a, &l))
 			map_put(stacks, l.stack, NULL);
-	}
 }
 
 /* Backward made a graph: another pass goes through it, and what comes before is not known. */
 static bool has_graph_of_backward(const struct advise *a)
 {
-	struct advised l;
-
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l)
 		if (l.born->stage == STAGE_BACKWARD && l.until == PLAN_END &&
 		    advise_in_graph(a, &l))
 			return true;
-	}
 	return false;
 }
 
@@ -277,14 +261,12 @@ void advise_late(struct advise *a)
 	bool graph = a->open && a->steps <= 1 && has_graph_of_backward(a);
 	struct map again = { 0 }, stacks = { 0 };
 	struct line_plans lines = { 0 };
-	struct advised l;
 
 	if (a->open)
 		note_taken_again(a, &again);
 	else
 		note_kept(a, &stacks);
-	ADVISE_EACH(a, PASSING, l)
-	{
+	ADVISE_EACH (a, PASSING, l) {
 		uint64_t use;
 
 		if (l.born->stage != STAGE_FORWARD || !is_of_a_pass(a, &l))

@@ -45,10 +45,8 @@ static bool has_other_passes(const struct advise *a)
 static void count_sizes(struct search *s)
 {
 	struct advise *a = s->advise;
-	struct advised l;
 
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l) {
 		struct size_count *x;
 
 		if (!advise_counts(a, &l) || l.size <= SMALL || l.life >= a->lives->rows.count)
@@ -78,12 +76,10 @@ static void plan(struct search *s, struct finding *f, size_t tensors)
 {
 	struct advise *a = s->advise;
 	uint64_t bytes = 0, largest = 0;
-	struct advised l;
 
 	for (size_t i = 0; i < s->count; i++)
 		s->items[i].loaded = surplus_of(&s->items[i], tensors);
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l) {
 		uint32_t *at = map_get(&s->ids, l.size);
 
 		if (!at || !advise_counts(a, &l) || !is_loaded(a, &l) || !s->items[*at].loaded)

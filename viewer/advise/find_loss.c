@@ -18,10 +18,8 @@ static uint64_t find_logits(struct ops *ops, struct owner *owner)
 {
 	const struct advise *a = ops->advise;
 	uint64_t largest = 0;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		const struct op *op;
 
 		if (l.size <= largest || l.size < SCORES_MIN || l.from > a->peak_seq ||
@@ -39,12 +37,9 @@ static uint64_t find_logits(struct ops *ops, struct owner *owner)
 static uint64_t largest_parameter(const struct advise *a)
 {
 	uint64_t largest = 0;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(parameters), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(parameters), l)
 		largest = l.size > largest ? l.size : largest;
-	}
 	return largest;
 }
 
@@ -88,11 +83,9 @@ static uint64_t end_row(struct advise *a, struct finding *f, struct row *r)
 static struct map find_layers(const struct advise *a)
 {
 	struct map latest = { 0 }, layers = { 0 };
-	struct advised l;
 	bool fresh;
 
-	ADVISE_EACH(a, LOGITS, l)
-	{
+	ADVISE_EACH (a, LOGITS, l) {
 		uint32_t *pass;
 
 		if (l.size < SCORES_MIN || stage_is_backward(l.born->stage))
@@ -128,10 +121,8 @@ static uint64_t without_logits(struct ops *ops, struct finding *f, uint64_t size
 	struct map layers = find_layers(a);
 	struct row row = { 0 };
 	uint64_t bytes = 0;
-	struct advised l;
 
-	ADVISE_EACH(a, LOGITS, l)
-	{
+	ADVISE_EACH (a, LOGITS, l) {
 		bool backward = stage_is_backward(l.born->stage);
 
 		if (l.size < size / 64)

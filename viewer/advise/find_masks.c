@@ -113,10 +113,8 @@ static void find_originals(struct masks *m, struct copies *c)
 {
 	const char *op = ops_find(&m->ops, &c->first)->name;
 	const struct advise *a = m->advise;
-	struct advised l;
 
-	ADVISE_EACH(a, MASKS, l)
-	{
+	ADVISE_EACH (a, MASKS, l) {
 		if (l.life >= c->first.life || l.until <= c->last.from ||
 		    !is_as_many(l.size, c->size) || is_of_layer(m, &c->first, &l))
 			continue;
@@ -167,13 +165,10 @@ void advise_mask_copies(struct advise *a)
 	struct masks m = { .advise = a, .ops = { .advise = a } };
 	const struct copies *most = NULL;
 	struct finding *f;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations), l)
 		if (advise_counts(a, &l) && is_copy(&m, &l))
 			note_copy(&m, copies_of(&m, &l), &l);
-	}
 	for (struct copies *c = m.items; c < m.items + m.lines.count; c++) {
 		find_originals(&m, c);
 		if (c->same && (!most || c->bytes > most->bytes))
@@ -182,11 +177,9 @@ void advise_mask_copies(struct advise *a)
 	if (most) {
 		f = advise_add(a, "mask_copies");
 		say_masks(&m, f, most);
-		ADVISE_EACH(a, CLASS_BIT(activations), l)
-		{
+		ADVISE_EACH (a, CLASS_BIT(activations), l)
 			if (is_copy(&m, &l) && copies_of(&m, &l)->same)
 				without_copies(&m, f, copies_of(&m, &l), &l);
-		}
 	}
 	lines_free(&m.lines);
 	free(m.items);

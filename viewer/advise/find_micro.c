@@ -48,10 +48,8 @@ static bool is_of_pass(const struct search *s, const struct advised *l)
 static void find_over(struct search *s)
 {
 	const struct advise *a = s->advise;
-	struct advised l;
 
-	ADVISE_EACH(a, RESULTS, l)
-	{
+	ADVISE_EACH (a, RESULTS, l) {
 		uint64_t *over = &s->over[l.born->forwards], end;
 
 		if (!is_of_pass(s, &l) || !a->saved[l.life] || *over == PLAN_END ||
@@ -123,11 +121,9 @@ static void count_passes(struct search *s)
 {
 	uint64_t since = first_of_step(s->advise);
 	struct map latest = { 0 };
-	struct advised l;
 	bool fresh;
 
-	ADVISE_EACH(s->advise, RESULTS, l)
-	{
+	ADVISE_EACH (s->advise, RESULTS, l) {
 		uint32_t *pass;
 
 		if (l.from < since || !is_at_peak(s->advise, &l, kept_since(s, &l)))
@@ -154,10 +150,8 @@ static void without(struct search *s, const struct advised *l, uint64_t since)
 static void take_results(struct search *s, struct finding *f)
 {
 	struct advise *a = s->advise;
-	struct advised l;
 
-	ADVISE_EACH(a, RESULTS, l)
-	{
+	ADVISE_EACH (a, RESULTS, l) {
 		const uint32_t *times = map_get(&s->counts, l.stack);
 		uint64_t since = times && *times >= FEWEST ? kept_since(s, &l) : PLAN_END;
 

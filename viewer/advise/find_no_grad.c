@@ -202,12 +202,10 @@ static void note_saved(struct search *s, struct place *p, const struct advised *
 static void collect(struct search *s)
 {
 	struct advise *a = s->advise;
-	struct advised l;
 
-	ADVISE_EACH(a, UINT16_MAX, l)
-	note_walked(s, &l);
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l)
+		note_walked(s, &l);
+	ADVISE_EACH (a, UINT16_MAX, l) {
 		struct site_path p = { 0 };
 
 		if (l.born->stage == STAGE_FORWARD)
@@ -243,11 +241,9 @@ static void look_at(struct search *s)
 	struct advise *a = s->advise;
 	struct finding *f = advise_add(a, "no_grad");
 	uint64_t bytes = 0, largest = 0;
-	struct advised l;
 
 	f->range = true;
-	ADVISE_EACH(a, CLASS_BIT(activations) | CLASS_BIT(inputs), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(inputs), l) {
 		uint64_t end;
 		bool batch;
 

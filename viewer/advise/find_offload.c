@@ -32,10 +32,8 @@ static uint64_t most_of_node(struct advise *a)
 {
 	uint32_t births = advise_lives(a) + 1;
 	uint64_t *nodes = need_new(births * sizeof(*nodes)), most = 0;
-	struct advised l;
 
-	ADVISE_EACH(a, SAVED | CLASS_BIT(parameters), l)
-	{
+	ADVISE_EACH (a, SAVED | CLASS_BIT(parameters), l) {
 		uint64_t *node = &nodes[lives_born_by(a->lives, a->saved[l.life])];
 
 		*node += a->saved[l.life] ? l.size : 0;
@@ -49,22 +47,17 @@ static uint64_t most_of_node(struct advise *a)
 static bool is_twice(struct advise *a)
 {
 	bool found = false;
-	struct advised l;
 
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l)
 		found |= l.born->stage == STAGE_BACKWARD && a->saved[l.life];
-	}
 	return found;
 }
 
 static void note_layers(struct advise *a, struct layers *layers)
 {
 	struct sites sites = { .stacks = &a->timeline->stacks };
-	struct advised l;
 
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l) {
 		struct site_path p = { 0 };
 
 		if (l.born->stage == STAGE_FORWARD)
@@ -80,14 +73,12 @@ void advise_offload(struct advise *a)
 	uint64_t bytes = 0, largest = 0;
 	struct layers layers = { 0 };
 	struct finding *f;
-	struct advised l;
 
 	if (is_twice(a))
 		return;
 	f = advise_add(a, "offload_activations");
 	note_layers(a, &layers);
-	ADVISE_EACH(a, SAVED, l)
-	{
+	ADVISE_EACH (a, SAVED, l) {
 		uint64_t back = is_saved(a, &l) ? advise_next(a, a->saved[l.life], PHASE_BACKWARD)
 						: PLAN_END;
 

@@ -114,10 +114,9 @@ static bool is_of_gradient(const struct advise *a, const struct advised *l)
 static void collect(struct search *s)
 {
 	struct advise *a = s->advise;
-	struct advised l, before;
+	struct advised before;
 
-	ADVISE_EACH(a, CLASS_BIT(optimizer_temporaries) | CLASS_BIT(gradients), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(optimizer_temporaries) | CLASS_BIT(gradients), l) {
 		struct line *x;
 
 		if (!is_of_gradient(a, &l))
@@ -173,10 +172,8 @@ static void look_at(const struct search *s, const struct line *x)
 void advise_one_by_one(struct advise *a)
 {
 	struct search s = { .advise = a };
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(gradients), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(gradients), l) {
 		if (!advise_counts(a, &l) || is_of_gradient(a, &l))
 			continue;
 		s.all += l.size;

@@ -28,11 +28,8 @@ static bool is_temporary(const struct advise *a, const struct advised *l)
 static void without_temporaries(struct advise *a, struct life_plan *p, struct temporaries *t,
 				bool foreach, unsigned parts)
 {
-	struct advised l;
-
 	*t = (struct temporaries){ 0 };
-	ADVISE_EACH(a, CLASS_BIT(optimizer_temporaries), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(optimizer_temporaries), l) {
 		const char *function;
 
 		if (!is_temporary(a, &l))
@@ -112,12 +109,10 @@ static uint64_t in_8_bits(uint64_t bytes, unsigned each)
 
 static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned parts, unsigned each)
 {
-	struct advised l;
 	uint64_t bytes = 0;
 	bool is_held = advise_file_is_held(a); /* with the state that is in it */
 
-	ADVISE_EACH(a, CLASS_BIT(optimizer_state), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
 		uint64_t keeps = each ? in_8_bits(l.size, each) : parts ? l.size / parts : 0;
 
 		if (keeps >= l.size ||
@@ -154,13 +149,10 @@ static uint64_t unevenness(struct advise *a)
 							   a->timeline->model.defs, name));
 	uint64_t *sizes = NULL, shares[2] = { 0 };
 	size_t count = 0, room = 0;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(optimizer_state), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l)
 		if (advise_counts(a, &l))
 			*need_item(sizes, count, room) = l.size;
-	}
 	SORT(sizes, count, sorted_numbers);
 	for (int i = 0, less = 0; count; i++) {
 		less = tensors > 0 && i % tensors ? less : shares[0] > shares[1];
@@ -196,13 +188,8 @@ static void shard(struct advise *a)
 /* Its first step does: state to come would be said to be in 32 bits. */
 static bool asks_for_8_bits(struct advise *a)
 {
-	struct stacks *s = &a->timeline->stacks;
-
-	stacks_read_python(s, a->wanted_count ? a->wanted[0].stack : 0);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].function, "8bit"))
-			return true;
-	return false;
+	return stacks_in_function(&a->timeline->stacks, a->wanted_count ? a->wanted[0].stack : 0,
+				  ONE_OF("8bit"));
 }
 
 /* Adam keeps two values for each of a trained weight. Less than the bytes of the weights and half
@@ -210,13 +197,10 @@ static bool asks_for_8_bits(struct advise *a)
 static bool is_in_8_bits(struct advise *a, uint64_t state)
 {
 	uint64_t trained = 0;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(parameters), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(parameters), l)
 		if (advise_counts(a, &l) && advise_leaf(a, &l))
 			trained += l.size;
-	}
 	return state < trained + trained / 2 && !a->wanted_count && !advise_in_shards(a);
 }
 

@@ -140,16 +140,12 @@ void advise_pairs(struct advise *a)
 {
 	struct pairs p = { .advise = a, .ops = { .advise = a } };
 	struct line_plan *line;
-	struct advised l;
 
-	ADVISE_EACH(a, RESULTS, l)
-	{
+	ADVISE_EACH (a, RESULTS, l)
 		if (is_first(&p, &l) && l.until != PLAN_END)
 			note_call(lines_of(&p.calls, a, &l), &l,
 				  follow(&p, &l, false) && p.done >= WORK_ORDER);
-	}
-	ADVISE_EACH(a, RESULTS, l)
-	{
+	ADVISE_EACH (a, RESULTS, l) {
 		if (!is_first(&p, &l))
 			continue;
 		line = lines_of(&p.calls, a, &l);

@@ -6,6 +6,7 @@
  * what an earlier one made (layers, steps of a recurrent network), nor a weight of its own.
  */
 
+#include "../base/ending.h"
 #include "../base/sorted.h"
 #include "ops.h"
 
@@ -73,13 +74,9 @@ static bool is_small(const struct search *s, const struct advised *l)
 
 static bool is_reduction(struct search *s, const struct advised *l)
 {
-	static const char *const names[] = { "loss", "entropy", "mean", "sum", "kl_div" };
 	const char *op = ops_find(&s->ops, l)->name;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strstr(op, names[i]))
-			return true;
-	return false;
+	return words_in(op, strlen(op), ONE_OF("loss", "entropy", "mean", "sum", "kl_div"));
 }
 
 static bool is_sum(struct search *s, const struct advised *l)
@@ -107,8 +104,7 @@ static void find_repeated(struct window *w)
 	struct map latest = { 0 };
 
 	map_free(&w->repeated);
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
+	FOR_EACH (const struct item, x, w->items, w->count) {
 		uint32_t *part = map_put(&latest, x->l.stack, NULL);
 
 		if (x->l.size > LARGE && x->part < w->parts && *part <= x->part) {
@@ -148,13 +144,10 @@ static bool is_taken_later(const struct search *s)
 	const struct row_store *rows = &s->advise->lives->retaken;
 	const struct window *w = &s->w;
 
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
-
+	FOR_EACH (const struct item, x, w->items, w->count)
 		if (x->part < w->parts && s->advise->saved[x->l.life] > w->ends[x->part] &&
 		    is_repeated(w, x))
 			return true;
-	}
 	for (uint32_t i = row_since(rows, w->from); i < rows->count; i++) {
 		const struct lives_retaken *r = rows_at(rows, i);
 		const struct item *x;
@@ -212,14 +205,11 @@ static bool goes_on(const struct search *s)
 	struct map seen = { 0 };
 	bool found = false;
 
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
-
+	FOR_EACH (const struct item, x, w->items, w->count)
 		if (x->part < w->parts)
 			map_put(&seen, x->l.stack, NULL);
 		else
 			found |= s->advise->saved[x->l.life] && !map_get(&seen, x->l.stack);
-	}
 	map_free(&seen);
 	return found;
 }
@@ -229,13 +219,10 @@ static bool holds_graphs(const struct search *s)
 	const struct window *w = &s->w;
 	uint32_t parts = 0;
 
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
-
+	FOR_EACH (const struct item, x, w->items, w->count)
 		if (x->part == parts && s->advise->saved[x->l.life] && is_repeated(w, x) &&
 		    x->gone > w->ends[w->parts - 1])
 			parts++;
-	}
 	return parts >= w->parts;
 }
 
@@ -247,11 +234,9 @@ static bool is_proven(const struct search *s)
 
 	if (goes_on(s))
 		return false;
-	for (size_t i = 0; i < w->count; i++)
-		if (s->advise->saved[w->items[i].l.life] && is_repeated(w, &w->items[i]) &&
-		    w->items[i].gone > end && end < s->advise->until)
-			return false;
-	return true;
+	return !ANY_OF(x, w->items, w->count,
+		       s->advise->saved[x->l.life] && is_repeated(w, x) && x->gone > end &&
+			       end < s->advise->until);
 }
 
 /* The program has results of parts, a loss of all of them may come. Variables of a loop have those
@@ -260,14 +245,9 @@ static bool keeps_results(const struct search *s)
 {
 	const struct window *w = &s->w;
 
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
-
-		if (x->part + 1 < w->parts && x->l.until >= w->until && is_repeated(w, x) &&
-		    !advise_in_graph(s->advise, &x->l))
-			return true;
-	}
-	return false;
+	return ANY_OF(x, w->items, w->count,
+		      x->part + 1 < w->parts && x->l.until >= w->until && is_repeated(w, x) &&
+			      !advise_in_graph(s->advise, &x->l));
 }
 
 /* Nothing shows yet whether a backward pass comes: results that were made leaves tell so, and
@@ -309,12 +289,9 @@ static struct map_slot *rarest(const struct map *times)
 {
 	struct map_slot *best = NULL;
 
-	for (size_t i = 0; i < times->room; i++) {
-		struct map_slot *x = &times->slots[i];
-
+	FOR_EACH (struct map_slot, x, times->slots, times->room)
 		if (x->used && x->value >= FEWEST && (!best || x->value < best->value))
 			best = x;
-	}
 	return best;
 }
 
@@ -349,12 +326,9 @@ static uint64_t *find_done(const struct search *s)
 	const struct window *w = &s->w;
 	uint64_t *done = need_new((w->parts + 2) * sizeof(*done));
 
-	for (size_t i = 0; i < w->count; i++) {
-		const struct item *x = &w->items[i];
-
+	FOR_EACH (const struct item, x, w->items, w->count)
 		if (s->advise->saved[x->l.life] && x->gone > done[x->part])
 			done[x->part] = x->gone;
-	}
 	return done;
 }
 
@@ -366,11 +340,11 @@ static void with_gradients(struct search *s, struct finding *f)
 	const struct row_store *arrivals = &a->lives->arrivals;
 	uint64_t begin = s->w.ends[0], until = s->w.until;
 	struct map have = { 0 };
-	struct advised l;
 
 	for (uint32_t i = a->wanted_count ? 0 : row_since(arrivals, until); i < arrivals->count;
 	     i++) {
 		const struct lives_arrival *x = rows_at(arrivals, i);
+		struct advised l;
 
 		if (s->w.after && x->seq > s->w.after->extent.last_seq)
 			break;
@@ -381,12 +355,10 @@ static void with_gradients(struct search *s, struct finding *f)
 			plan_with(&f->cautious, begin, l.from, l.size, a->peak_seq);
 		*map_put(&have, x->leaf - 1, NULL) = 1;
 	}
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l)
 		if (a->wanted_count && l.life < a->lives->rows.count && advise_leaf(a, &l) &&
 		    advise_counts(a, &l) && l.from <= begin && !map_get(&have, l.life))
 			plan_with(&f->cautious, begin, PLAN_END, l.size, a->peak_seq);
-	}
 	map_free(&have);
 }
 
@@ -397,8 +369,7 @@ static void take_away(struct search *s, struct finding *f)
 	uint64_t *done = find_done(s), largest = 0;
 	bool latest = w->items[w->count - 1].part == w->parts && !w->after;
 
-	for (size_t i = 0; i < w->count; i++) {
-		struct item *x = &w->items[i];
+	FOR_EACH (struct item, x, w->items, w->count) {
 		uint64_t until = done[x->part + 1], from;
 
 		if (x->part >= w->parts || !a->saved[x->l.life] || !is_repeated(w, x) ||

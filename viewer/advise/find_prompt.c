@@ -71,10 +71,8 @@ void advise_prompt_logits(struct advise *a)
 	/* products: of a line, as blocks; of these the ones that are read so, as bytes */
 	struct line_plans products = { 0 }, lines = { 0 };
 	struct ops ops = { .advise = a };
-	struct advised l;
 
-	ADVISE_EACH(a, RESULTS, l)
-	{
+	ADVISE_EACH (a, RESULTS, l) {
 		struct line_plan *line = is_logits(&ops, &l) ? lines_of(&products, a, &l) : NULL;
 
 		if (line) {
@@ -82,8 +80,7 @@ void advise_prompt_logits(struct advise *a)
 			line->bytes += is_read_by_rows(a, &l);
 		}
 	}
-	ADVISE_EACH(a, RESULTS, l)
-	{
+	ADVISE_EACH (a, RESULTS, l) {
 		const struct line_plan *line =
 			l.size >= SCORES_MIN ? lines_of(&products, a, &l) : NULL;
 

@@ -69,11 +69,9 @@ static bool find_cut(struct ops *ops, struct cut *found)
 {
 	const struct advise *a = ops->advise;
 	uint64_t pass = 0;
-	struct advised l;
 
 	*found = (struct cut){ 0 };
-	ADVISE_EACH(a, CLASS_BIT(backward_temporaries), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(backward_temporaries), l) {
 		uint64_t part;
 
 		if (l.size < found->whole || l.size < SCORES_MIN ||
@@ -92,10 +90,9 @@ static bool find_cut(struct ops *ops, struct cut *found)
 /* The latest product, the copy and what the loss makes of it follow each other. */
 static bool find_taken(struct ops *ops, struct cut *found)
 {
-	struct advised product = { 0 }, copy = { 0 }, whole = { 0 }, l;
+	struct advised product = { 0 }, copy = { 0 }, whole = { 0 };
 
-	ADVISE_EACH(ops->advise, RESULTS, l)
-	{
+	ADVISE_EACH (ops->advise, RESULTS, l) {
 		if (l.size < SCORES_MIN || stage_is_backward(l.born->stage))
 			continue;
 		if (ops_is_loss(ops_find(ops, &l))) {
@@ -125,11 +122,10 @@ static void leave_out(const struct advise *a, struct finding *f, const struct ad
 /* The last result of that size in a pass: earlier layers use theirs. */
 static uint64_t plan(struct ops *ops, struct finding *f, const struct cut *cut)
 {
-	struct advised l, last = { 0 };
+	struct advised last = { 0 };
 	uint64_t bytes = 0;
 
-	ADVISE_EACH(ops->advise, RESULTS, l)
-	{
+	ADVISE_EACH (ops->advise, RESULTS, l) {
 		bool backward = stage_is_backward(l.born->stage);
 		const struct op *op = l.size == cut->whole ? ops_find(ops, &l) : NULL;
 

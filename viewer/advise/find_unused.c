@@ -47,5 +47,5 @@ void advise_unused(struct advise *a)
 		unused_say(a, f, &u);
 	}
 	unused_free(&u);
-	snapshot_free(&shot);
+	moment_free(&shot.moment);
 }

@@ -57,20 +57,17 @@ void advise_wide_copies(struct advise *a)
 	struct ops ops = { .advise = a };
 	struct line_plans lines = { 0 };
 	struct map latest = { 0 };
-	struct advised l, narrow;
+	struct advised narrow;
 	struct finding *f;
 	struct owner owner;
 
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations), l)
 		if (is_kept_copy(&ops, &l, &narrow))
 			lines_without(&lines, a, &l, l.from);
-	}
 	f = lines_add_all(&lines, a, "wide_copies", say_wide);
 	if (f) {
 		f->range = true;
-		ADVISE_EACH(a, CLASS_BIT(activations), l)
-		{
+		ADVISE_EACH (a, CLASS_BIT(activations), l) {
 			if (!is_kept_copy(&ops, &l, &narrow))
 				continue;
 			owner = advise_owner(a, &l);

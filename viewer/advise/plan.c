@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan.h"
 
+#include "../base/sorted.h"
+
 void plan_add(struct life_plan *p, struct plan_change change)
 {
 	*need_item(p->items, p->count, p->room) = change;
@@ -36,12 +38,7 @@ void plan_free(struct life_plan *p)
 	*p = (struct life_plan){ 0 };
 }
 
-static int in_order(const void *a, const void *b)
-{
-	const struct plan_change *x = a, *y = b;
-
-	return (x->seq > y->seq) - (x->seq < y->seq);
-}
+COMPARE(in_order, struct plan_change, ORDER(x->seq, y->seq))
 
 static void measure(struct life_plan *p, uint64_t recorded, uint64_t seq,
 		    const struct repeats *leave)

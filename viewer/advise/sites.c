@@ -85,10 +85,7 @@ bool sites_has(struct sites *s, uint32_t stack, uint64_t key)
 {
 	struct site_path p = sites_find(s, stack);
 
-	for (size_t i = 0; i < p.count; i++)
-		if (p.items[i].key == key)
-			return true;
-	return false;
+	return ANY_OF(x, p.items, p.count, x->key == key);
 }
 
 void sites_free(struct sites *s)

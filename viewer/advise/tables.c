@@ -3,15 +3,6 @@
 
 #include "advise.h"
 
-void advise_put(char text[ADVISE_TEXT], const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, ADVISE_TEXT, format, args);
-	va_end(args);
-}
-
 struct finding *advise_add(struct advise *a, const char *kind)
 {
 	struct finding *f = need_item(a->items, a->count, a->room);
@@ -59,6 +50,16 @@ bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct
 				 .until = died,
 				 .classes = a->classes[life] };
 	return true;
+}
+
+bool advise_following(const struct advise *a, unsigned classes, struct advised *l)
+{
+	for (size_t nth = l->nth; nth < a->known_count; nth++)
+		if (advise_life(a, a->known[nth], classes, l)) {
+			l->nth = nth + 1;
+			return true;
+		}
+	return false;
 }
 
 bool advise_counts(const struct advise *a, const struct advised *l)
@@ -134,11 +135,9 @@ bool advise_held(const struct advise *a, const struct advised *l)
 struct advise_passes advise_passes(const struct advise *a)
 {
 	struct advise_passes p = { .count = a->timeline->model.spans.forwards + 2u };
-	struct advised l;
 
 	p.items = need_new(p.count * sizeof(*p.items));
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l) {
 		struct advise_pass *x;
 
 		if (l.born->forwards >= p.count)
@@ -193,10 +192,8 @@ struct map advise_sums(const struct advise *a)
 	struct map ids = { 0 }, sums = { 0 };
 	struct growth *items = NULL, *g;
 	size_t count = 0, room = 0;
-	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(activations) | CLASS_BIT(forward_temporaries), l)
-	{
+	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(forward_temporaries), l) {
 		if (l.born->stage != STAGE_OUTSIDE)
 			continue;
 		g = map_item(&ids, l.stack, items, count, room);
@@ -213,11 +210,9 @@ struct map advise_sums(const struct advise *a)
 
 static const char *read_foreach(struct stacks *s, uint32_t stack)
 {
-	stacks_read_python(s, stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].function, "_multi_tensor"))
-			return s->frames[i].function;
-	return NULL;
+	const struct frame *f = stacks_in_function(s, stack, ONE_OF("_multi_tensor"));
+
+	return f ? f->function : NULL;
 }
 
 const char *advise_foreach(struct advise *a, uint32_t stack)
@@ -233,25 +228,17 @@ const char *advise_foreach(struct advise *a, uint32_t stack)
 /* Made by what keeps a share of it only. */
 static bool is_share(struct stacks *s, uint32_t stack)
 {
-	static const char *const files[] = { "zero_redundancy_optimizer.py", "/runtime/zero/",
-					     "/distrib_optimizer.py", "/fsdp/" };
-
-	stacks_read_python(s, stack);
-	for (size_t i = 0; i < s->count; i++)
-		for (size_t k = 0; k < sizeof(files) / sizeof(*files); k++)
-			if (s->frames[i].file && strstr(s->frames[i].file, files[k]))
-				return true;
-	return false;
+	return stacks_in_file(s, stack,
+			      ONE_OF("zero_redundancy_optimizer.py", "/runtime/zero/",
+				     "/distrib_optimizer.py", "/fsdp/"));
 }
 
 bool advise_in_shards(struct advise *a)
 {
 	struct map read = { 0 };
 	bool found = false, fresh;
-	struct advised l;
 
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
+	ADVISE_EACH (a, UINT16_MAX, l) {
 		if (found || !l.stack)
 			continue;
 		found = model_signs(&a->timeline->model, l.stack) & STACK_UNSHARDED;

@@ -377,10 +377,8 @@ static void look_at_activations(struct account *a, struct timeline *t, const str
 	int category = category_by_name("activations");
 
 	a->activations = snapshot_bytes(s, "activations");
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
-
-		if (s->classes[i] != category || b->size <= a->largest_activation)
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+		if (b->category != category || b->size <= a->largest_activation)
 			continue;
 		a->largest_activation = b->size;
 		a->largest_owner = owners_find(&t->owners, b);
@@ -402,7 +400,7 @@ static void measure_forward(struct account *a, struct timeline *t, const struct 
 		a->parameters = snapshot_bytes(&s, "parameters");
 	shape_find(&a->shape, step, &f->extent, &s, rest ? rest : &s, a->state, given);
 	look_at_activations(a, t, &s);
-	snapshot_free(&s);
+	moment_free(&s.moment);
 }
 
 static void measure_backward(struct account *a, struct timeline *t, const struct step *step)
@@ -414,7 +412,7 @@ static void measure_backward(struct account *a, struct timeline *t, const struct
 		return;
 	snapshot_take(&s, t, b->extent.last_seq);
 	a->gradients = snapshot_bytes(&s, "gradients");
-	snapshot_free(&s);
+	moment_free(&s.moment);
 }
 
 static void look_at_update(struct account *a, const struct snapshot *s, const struct extent *x)
@@ -438,7 +436,7 @@ static void measure_step(struct account *a, struct timeline *t, const struct ste
 	}
 	measure_forward(a, t, step, o ? &rest : NULL, given);
 	if (o)
-		snapshot_free(&rest);
+		moment_free(&rest.moment);
 }
 
 static void add_rows(struct account *a, struct timeline *t)
@@ -453,9 +451,9 @@ static void add_rows(struct account *a, struct timeline *t)
 	if (ran_out)
 		snapshot_take(&oom, t, refusal.event.seq);
 	account_rows(a, t, &peak, ran_out ? &oom : NULL);
-	snapshot_free(&peak);
+	moment_free(&peak.moment);
 	if (ran_out)
-		snapshot_free(&oom);
+		moment_free(&oom.moment);
 }
 
 void account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES])

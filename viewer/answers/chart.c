@@ -51,7 +51,6 @@ void chart_colour_end(struct emit *out)
 static const char letters[] = {
 #define CATEGORY(name, words, colour, letter) letter,
 #include "../classes/categories.def"
-#undef CATEGORY
 };
 
 /* The upper end of each class, in eighths of a character from the bottom. A class with any bytes is

@@ -188,10 +188,7 @@ static void add_cell(struct printer *p, size_t i, const char *text)
 
 static bool has_titles(const struct printer *p)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (p->columns[i].title[0])
-			return true;
-	return false;
+	return ANY_OF(x, p->columns, p->count, x->title[0]);
 }
 
 /* Printed behind the other columns, or below them. */

@@ -11,7 +11,6 @@
 enum {
 #define TYPE(name, json, unit) PART_##name = 0,
 #include "member_types.def"
-#undef TYPE
 };
 #define PART_FACTS     (&document_fact)
 #define PART_LIST(t)   (&document_##t)
@@ -245,8 +244,7 @@ void document_lines(struct emit *out, const struct document *d, const void *row,
 
 	if (emit_json(out))
 		return;
-	for (size_t i = 0; i < d->count; i++) {
-		const struct member *m = &d->members[i];
+	FOR_EACH (const struct member, m, d->members, d->count) {
 		const char *base = row;
 
 		if (!m->name)

@@ -88,7 +88,6 @@ struct figures {
 enum member_type {
 #define TYPE(name, json, unit) MEMBER_##name,
 #include "member_types.def"
-#undef TYPE
 	MEMBER_FUNCTION, /* of a struct owner, with */
 	MEMBER_LINE,	 /* its line */
 };

@@ -15,7 +15,6 @@ static const struct {
 } parts[] = {
 #define PART(name, label) { #name, label },
 #include "engine_parts.def"
-#undef PART
 };
 
 static enum engine_part part_of(struct classifier *c, const struct block *b, bool trains)
@@ -63,18 +62,13 @@ static void add_pool_of_graphs(void *ctx, const struct room_piece *p)
 	*need_item(s->graphs, s->count, s->room) =
 		(struct block){ .addr = p->segment->addr, .size = p->bytes };
 	s->bytes[ENGINE_cuda_graphs] += p->bytes;
-	holders_add(&s->lines,
-		    (struct holder){ .category = (enum category)ENGINE_cuda_graphs,
-				     .owner = pool_owner(&s->timeline->owners, p->segment) },
+	holders_add(&s->lines, ENGINE_cuda_graphs, pool_owner(&s->timeline->owners, p->segment),
 		    p->bytes);
 }
 
 static bool is_of_graphs(const struct sorting *s, const struct block *b)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (b->addr - s->graphs[i].addr < s->graphs[i].size)
-			return true;
-	return false;
+	return ANY_OF(x, s->graphs, s->count, b->addr - x->addr < x->size);
 }
 
 static void add_block(struct sorting *s, const struct block *b)
@@ -88,8 +82,7 @@ static void add_block(struct sorting *s, const struct block *b)
 	    strcasestr(owner.function, "lora"))
 		part = ENGINE_lora;
 	s->bytes[part] += b->size;
-	holders_add(&s->lines, (struct holder){ .category = (enum category)part, .owner = owner },
-		    b->size);
+	holders_add(&s->lines, part, owner, b->size);
 }
 
 static uint64_t less(uint64_t n, uint64_t by)
@@ -107,7 +100,7 @@ static void add_rest(struct sorting *s)
 	for (unsigned p = 0; p < ENGINE_PARTS; p++)
 		blocks += s->bytes[p];
 	for (size_t i = 0; i < libraries.count; i++)
-		if (strcasestr(libraries.items[i].library, "nccl"))
+		if (strcasestr(libraries.items[i].inside, "nccl"))
 			network += libraries.items[i].bytes;
 	s->bytes[ENGINE_communication] += network;
 	s->bytes[ENGINE_cached] = less(mo->reserved, blocks);

@@ -15,7 +15,6 @@ struct row_engine; /* document.h */
 enum engine_part {
 #define PART(name, label) ENGINE_##name,
 #include "engine_parts.def"
-#undef PART
 	ENGINE_PARTS
 };
 

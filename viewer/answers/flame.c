@@ -137,13 +137,11 @@ static uint32_t place_module(struct flame *m, const struct stacks *s)
 void modules_find(struct flame *out, const struct snapshot *s, int category, struct stacks *stacks)
 {
 	flame_begin(out);
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
-
-		if (category >= 0 && s->classes[i] != category)
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+		if (category >= 0 && b->category != category)
 			continue;
 		stacks_read_python(stacks, b->stack);
-		flame_count(out, place_module(out, stacks), b->size, 1, s->classes[i]);
+		flame_count(out, place_module(out, stacks), b->size, 1, b->category);
 	}
 	flame_sort(out);
 }
@@ -159,20 +157,15 @@ struct path {
 	size_t count, room;
 };
 
-static void push_frame(struct path *p, enum flame_kind kind, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void push_frame(struct path *p, enum flame_kind kind, const char *format, ...)
+static char *new_frame(struct path *p, enum flame_kind kind)
 {
 	struct path_frame *f = need_item(p->frames, p->count, p->room);
-	va_list args;
 
 	f->kind = kind;
-	va_start(args, format);
-	if (vsnprintf(f->name, NAME, format, args) < 0)
-		f->name[0] = 0;
-	va_end(args);
+	return f->name;
 }
+
+#define push_frame(p, kind, ...) text_put(new_frame((p), (kind)), NAME, __VA_ARGS__)
 
 static uint32_t child_of_frame(struct flame *f, uint32_t parent, enum flame_kind kind,
 			       const char *name)
@@ -238,13 +231,11 @@ static void add_stacks(struct flame *f, const struct snapshot *s, struct stacks 
 {
 	struct path p = { 0 };
 
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
-
-		if (how->category >= 0 && s->classes[i] != how->category)
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+		if (how->category >= 0 && b->category != how->category)
 			continue;
 		read_frames(&p, stacks, b, how->frames);
-		add_node(f, &p, how, b->size, 1, s->classes[i]);
+		add_node(f, &p, how, b->size, 1, b->category);
 	}
 	free(p.frames);
 }

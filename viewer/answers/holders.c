@@ -10,34 +10,40 @@ struct row_class_line holder_line(const struct holder *h)
 	};
 }
 
-/* Finds the holder equal to h, or makes it. A scan of the most recent ones would not help, because
- * there are some hundreds of holders, one per line that allocates. */
-static struct holder *place_holder(struct holders *all, const struct holder *h)
+static int by_text(const char *a, const char *b)
 {
-	for (size_t i = 0; i < all->count; i++) {
-		struct holder *other = &all->items[i];
-
-		if (h->library ? other->library && !strcmp(h->library, other->library)
-			       : h->category == other->category &&
-					 owners_same(&other->owner, &h->owner))
-			return other;
-	}
-	*need_item(all->items, all->count, all->room) = *h;
-	return &all->items[all->count - 1];
+	return strcmp(a ? a : "", b ? b : "");
 }
 
-struct holder *holders_add(struct holders *all, struct holder h, uint64_t bytes)
+/* A scan of the most recent ones would not help, because there are some hundreds of holders, one
+ * per line that allocates. */
+uint32_t holders_place(struct holders *all, const struct holder *h)
 {
-	struct holder *at = place_holder(all, &h);
+	for (size_t i = 0; i < all->count; i++) {
+		const struct holder *other = &all->items[i];
+
+		if (h->category == other->category && !by_text(h->inside, other->inside) &&
+		    (!h->owner.function || owners_same(&other->owner, &h->owner)))
+			return (uint32_t)i;
+	}
+	*need_item(all->items, all->count, all->room) = *h;
+	return (uint32_t)all->count - 1;
+}
+
+static struct holder *add_to_holder(struct holders *all, struct holder h, uint64_t bytes)
+{
+	uint32_t i = holders_place(all, &h);
+	struct holder *at = &all->items[i];
 
 	at->bytes += bytes;
 	at->blocks++;
 	return at;
 }
 
-static int by_text(const char *a, const char *b)
+struct holder *holders_add(struct holders *all, unsigned category, struct owner owner,
+			   uint64_t bytes)
 {
-	return strcmp(a ? a : "", b ? b : "");
+	return add_to_holder(all, (struct holder){ .category = category, .owner = owner }, bytes);
 }
 
 /* Holders of equal size are ordered by their text, so that the order is always the same. */
@@ -48,7 +54,7 @@ static int by_bytes(const void *a, const void *b)
 	return ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category) ?:
 	       by_text(x->owner.function, y->owner.function) ?:
 	       by_text(x->owner.file, y->owner.file) ?:
-	       ORDER(x->owner.line, y->owner.line) ?: by_text(x->library, y->library);
+	       ORDER(x->owner.line, y->owner.line) ?: by_text(x->inside, y->inside);
 }
 
 void holders_sort(struct holders *all)
@@ -60,11 +66,8 @@ struct holders holders_by_class(const struct snapshot *s, struct owners *owners)
 {
 	struct holders all = { 0 };
 
-	for (size_t i = 0; i < s->moment.count; i++)
-		holders_add(&all,
-			    (struct holder){ .category = s->classes[i],
-					     .owner = owners_find(owners, &s->moment.blocks[i]) },
-			    s->moment.blocks[i].size);
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
+		holders_add(&all, b->category, owners_find(owners, b), b->size);
 	holders_sort(&all);
 	return all;
 }
@@ -73,9 +76,8 @@ struct holders holders_of_blocks(const struct moment *mo, struct owners *owners)
 {
 	struct holders all = { 0 };
 
-	for (size_t i = 0; i < mo->count; i++)
-		holders_add(&all, (struct holder){ .owner = owners_find(owners, &mo->blocks[i]) },
-			    mo->blocks[i].size);
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		holders_add(&all, 0, owners_find(owners, b), b->size);
 	holders_sort(&all);
 	return all;
 }
@@ -96,15 +98,14 @@ struct holders holders_of_libraries(const struct moment *mo, struct owners *owne
 	struct holders all = { 0 };
 	struct map cache = behind_cache(mo);
 
-	for (size_t i = 0; i < mo->memory_count; i++) {
-		const struct block *b = &mo->memory[i];
-
+	FOR_EACH (const struct block, b, mo->memory, mo->memory_count) {
 		if (b->memory == GMT_MEM_PHYSICAL && map_get(&cache, b->addr))
 			continue;
 		if (b->flags & GMT_FLAG_FRAMEWORK || b->device != mo->device ||
 		    b->memory == GMT_MEM_HOST || b->memory == GMT_MEM_REGISTERED)
 			continue;
-		holders_add(&all, (struct holder){ .library = owners_library(owners, b) }, b->size);
+		add_to_holder(&all, (struct holder){ .inside = owners_library(owners, b) },
+			      b->size);
 	}
 	map_free(&cache);
 	holders_sort(&all);

@@ -9,7 +9,7 @@
 struct holder {
 	enum category category; /* if classes are distinguished */
 	struct owner owner;
-	const char *library; /* for memory outside the framework */
+	const char *inside; /* the library, for memory outside the framework; or its modules */
 	uint64_t bytes, blocks;
 	uint64_t before; /* bytes of these that were allocated in earlier steps, if requested */
 };
@@ -21,8 +21,12 @@ struct holders {
 	size_t count, room;
 };
 
-/* Adds a block to h. After the last one, holders_sort orders by size, the largest first. */
-struct holder *holders_add(struct holders *all, struct holder h, uint64_t bytes);
+/* Adds a block to a line, and to its class if classes are distinguished. After the last one,
+ * holders_sort orders by size, the largest first. */
+struct holder *holders_add(struct holders *all, unsigned category, struct owner owner,
+			   uint64_t bytes);
+/* The number of the holder that is equal to h, or of a new one. */
+uint32_t holders_place(struct holders *all, const struct holder *h);
 void holders_sort(struct holders *all);
 
 /* By class and line. */

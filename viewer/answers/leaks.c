@@ -268,20 +268,13 @@ static void collect_steps(struct leaks *out, const struct search *s)
 	}
 }
 
-static int by_growth(const void *a, const void *b)
-{
-	const struct leak *x = a, *y = b;
-
-	return ORDER(y->bytes_per_step, x->bytes_per_step)
-		       ?: strcmp(x->owner.function, y->owner.function);
-}
+COMPARE(by_growth, struct leak,
+	ORDER(y->bytes_per_step, x->bytes_per_step) ?: strcmp(x->owner.function, y->owner.function))
 
 struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owner *o)
 {
-	for (size_t i = 0; i < l->count; i++)
-		if (classes >> l->items[i].category & 1 && owners_same(&l->items[i].owner, o))
-			return &l->items[i];
-	return NULL;
+	return FIRST_OF(x, l->items, l->count,
+			classes >> x->category & 1 && owners_same(&x->owner, o));
 }
 
 /* Finds the blocks behind the figures, in the snapshot after the last step. */
@@ -290,10 +283,9 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 	struct snapshot shot;
 
 	snapshot_take(&shot, t, s->seqs[s->samples]);
-	for (size_t i = 0; i < shot.moment.count; i++) {
-		const struct block *b = &shot.moment.blocks[i];
+	FOR_EACH (const struct block, b, shot.moment.blocks, shot.moment.count) {
 		struct owner o = owners_find(s->owners, b);
-		struct leak *leak = leaks_at(out, 1u << shot.classes[i], &o);
+		struct leak *leak = leaks_at(out, 1u << b->category, &o);
 
 		if (!leak || b->seq <= s->seqs[0])
 			continue;
@@ -307,7 +299,7 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 		out->items[i].first_step = steps_at(&t->steps, out->items[i].first.seq);
 		out->items[i].latest_step = steps_at(&t->steps, out->items[i].latest.seq);
 	}
-	snapshot_free(&shot);
+	moment_free(&shot.moment);
 }
 
 static void compare_growth(struct leaks *out, struct search *s, struct timeline *t)

@@ -39,5 +39,5 @@ struct row_peak peak_document(struct peak_answer *a)
 void peak_free(struct peak_answer *a)
 {
 	free(a->lines.items);
-	snapshot_free(&a->shot);
+	moment_free(&a->shot.moment);
 }

@@ -2,6 +2,7 @@
 #include "private_pools.h"
 
 #include "../base/human.h"
+#include "../base/sorted.h"
 #include "document.h"
 #include "holders.h"
 #include "parts.h"
@@ -9,17 +10,12 @@
 const struct pool_words pool_kinds[POOL_KINDS] = {
 #define KIND(name, label, text, advice) { #name, label, text, advice },
 #include "pool_kinds.def"
-#undef KIND
 };
 
 /* The graph was captured by torch.compile, not by the program. */
 static bool is_compiled(struct stacks *s, uint32_t stack)
 {
-	stacks_read_python(s, stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].file, "torch/_inductor/cudagraph_"))
-			return true;
-	return false;
+	return stacks_in_file(s, stack, ONE_OF("torch/_inductor/cudagraph_"));
 }
 
 /* A graph makes a pool with a first number, a program one with a second number. */
@@ -72,17 +68,12 @@ static void add_piece(void *ctx, const struct room_piece *p)
 	sum->bytes += p->bytes;
 	sum->used += p->used;
 	s->sums->bytes += p->bytes;
-	holders_add(&s->lines,
-		    (struct holder){ .category = (enum category)kind,
-				     .owner = pool_owner(s->owners, p->segment) },
-		    p->bytes);
+	holders_add(&s->lines, kind, pool_owner(s->owners, p->segment), p->bytes);
 }
 
 static void find_owner(struct pool_sum *sum, const struct holders *lines)
 {
-	for (size_t i = 0; i < lines->count; i++) {
-		const struct holder *h = &lines->items[i];
-
+	FOR_EACH (const struct holder, h, lines->items, lines->count) {
 		if ((enum pool_kind)h->category != sum->kind)
 			continue;
 		if (!sum->owner.function)
@@ -94,12 +85,7 @@ static void find_owner(struct pool_sum *sum, const struct holders *lines)
 	}
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct pool_sum *x = a, *y = b;
-
-	return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : (int)x->kind - (int)y->kind;
-}
+COMPARE(by_bytes, struct pool_sum, ORDER(y->bytes, x->bytes) ?: ORDER(x->kind, y->kind))
 
 struct pool_sums private_pools(const struct model *m, const struct moment *mo,
 			       struct owners *owners)
@@ -151,12 +137,9 @@ void private_pools_print(const struct pool_sums *sums, const struct room *room, 
 {
 	char note[POOL_NOTE];
 
-	for (size_t i = 0; i < sums->count; i++) {
-		const struct pool_sum *sum = &sums->items[i];
-
+	FOR_EACH (const struct pool_sum, sum, sums->items, sums->count)
 		emit_figure(out, width, pool_kinds[sum->kind].label, sum->bytes - sum->used,
 			    pool_note(sum, note, sizeof(note)));
-	}
 	if (room->waiting)
 		emit_figure(out, width, WAITING, room->waiting, WAITING_NOTE);
 }

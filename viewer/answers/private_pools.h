@@ -12,7 +12,6 @@ struct rows_private_pool; /* document.h */
 enum pool_kind {
 #define KIND(name, label, text, advice) POOL_##name,
 #include "pool_kinds.def"
-#undef KIND
 	POOL_KINDS
 };
 

@@ -16,16 +16,12 @@ struct report_classes_view {
 
 static void sum_up_classes(struct report_classes_view *v, struct report *r, const struct moment *mo)
 {
-	for (size_t i = 0; i < mo->count; i++) {
-		const struct block *b = &mo->blocks[i];
+	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
 		enum category c = classify(r->classifier, b).category;
 
 		v->bytes[c] += b->size;
 		v->blocks[c]++;
-		holders_add(&v->lines,
-			    (struct holder){ .category = c,
-					     .owner = owners_find(&r->timeline.owners, b) },
-			    b->size);
+		holders_add(&v->lines, c, owners_find(&r->timeline.owners, b), b->size);
 	}
 	holders_sort(&v->lines);
 }
@@ -34,10 +30,7 @@ static void sum_up_classes(struct report_classes_view *v, struct report *r, cons
 static const struct holder *nth_line_of_class(const struct holders *lines, enum category c,
 					      size_t nth)
 {
-	for (size_t i = 0; i < lines->count; i++)
-		if (lines->items[i].category == c && !nth--)
-			return &lines->items[i];
-	return NULL;
+	return FIRST_OF(x, lines->items, lines->count, x->category == c && !nth--);
 }
 
 /* A line below the first is left out if it says next to nothing. */

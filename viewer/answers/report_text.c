@@ -84,9 +84,7 @@ static void most_line(struct report *r, const struct moment *mo, struct emit *ou
 		return;
 	moments_when(m, p->event.seq, p->event.time_ns, when, sizeof(when));
 	emit_figure(out, FIGURE, "reserved at most", p->bytes, when + 1);
-	for (size_t i = 0; i < pools->count; i++) {
-		const struct pool_sum *s = &pools->items[i];
-
+	FOR_EACH (const struct pool_sum, s, pools->items, pools->count) {
 		snprintf(note, sizeof(note), "of %s, %s", pool_kinds[s->kind].text,
 			 owner_words(&s->owner, who, sizeof(who), 20));
 		emit_figure(out, FIGURE, "  in private pools", s->bytes, note);
@@ -217,7 +215,7 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 	if (mo->framework)
 		all = holders_of_libraries(mo, &r->timeline.owners);
 	for (size_t i = 0; i < all.count; i++) {
-		snprintf(what, sizeof(what), "%.60s", all.items[i].library);
+		snprintf(what, sizeof(what), "%.60s", all.items[i].inside);
 		emit_figure(out, FIGURE, what, all.items[i].bytes,
 			    "allocated by that library itself");
 	}

@@ -86,9 +86,7 @@ static void infer_width(struct shape *s, const struct sizes *leaves)
 	uint64_t largest = leaves->count ? leaves->items[leaves->count - 1].size : 0;
 	const struct size_count *best = NULL;
 
-	for (size_t i = 0; i < leaves->count; i++) {
-		const struct size_count *c = &leaves->items[i];
-
+	FOR_EACH (const struct size_count, c, leaves->items, leaves->count) {
 		if (c->count < 2 || c->size / bytes < 16 ||
 		    c->size * (c->size / bytes) > largest * 4.0)
 			continue;
@@ -294,12 +292,7 @@ struct collect {
 	struct sizes gathered; /* leaves in no parameter block */
 };
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct tensor *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+COMPARE(by_addr, struct tensor, ORDER(x->addr, y->addr))
 
 static void take_tensors(struct collect *c, const struct tensors *all)
 {
@@ -315,8 +308,7 @@ static void take_tensors(struct collect *c, const struct tensors *all)
 static void take_saved(struct collect *c, const struct snapshot *end, const struct step *step,
 		       const struct extent *forward)
 {
-	for (size_t i = 0; i < end->moment.count; i++) {
-		const struct block *b = &end->moment.blocks[i];
+	FOR_EACH (const struct block, b, end->moment.blocks, end->moment.count) {
 		uint64_t saved;
 
 		if (b->seq < step->extent.first_seq)
@@ -353,11 +345,10 @@ static void match(struct shape *out, struct collect *c, const struct snapshot *r
 {
 	size_t i = 0;
 
-	for (size_t n = 0; n < rest->moment.count; n++) {
-		const struct block *b = &rest->moment.blocks[n];
+	FOR_EACH (const struct block, b, rest->moment.blocks, rest->moment.count) {
 		uint64_t sum;
 
-		if (rest->classes[n] != CATEGORY_parameters)
+		if (b->category != CATEGORY_parameters)
 			continue;
 		sum = tensors_in(c, &i, b, &out->trainable);
 		out->exact += sum;

@@ -73,12 +73,11 @@ static void add_weight(struct search *s, struct weight *w, uint32_t life)
 /* Gradients also arrive at inputs and at what checkpointing cuts a graph at. */
 static void find_parameters(struct search *s)
 {
-	for (size_t i = 0; i < s->shot->moment.count; i++) {
-		uint32_t life = s->shot->moment.blocks[i].life;
-		const uint32_t *at = life ? map_get(&s->weights, life) : NULL;
+	FOR_EACH (const struct block, b, s->shot->moment.blocks, s->shot->moment.count) {
+		const uint32_t *at = b->life ? map_get(&s->weights, b->life) : NULL;
 
 		if (at)
-			s->items[*at].there = s->shot->classes[i] == CATEGORY_parameters;
+			s->items[*at].there = b->category == CATEGORY_parameters;
 	}
 }
 
@@ -178,11 +177,9 @@ static const struct span *span_at(const struct search *s, uint64_t seq)
 /* Weights that the one trained go on being trained by the other. */
 static bool takes_over(const struct search *s, const struct site *from, const struct site *to)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].there && s->items[i].first <= from->last &&
-		    s->items[i].to_step >= steps_at(&s->timeline->steps, to->first))
-			return true;
-	return false;
+	return ANY_OF(x, s->items, s->count,
+		      x->there && x->first <= from->last &&
+			      x->to_step >= steps_at(&s->timeline->steps, to->first));
 }
 
 /* It made the state of all weights that were trained then: of none of them another keeps it. */
@@ -197,13 +194,10 @@ static bool makes_all_state(const struct search *s, const struct site *site)
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].there && s->items[i].to_step >= step)
 			trained += s->items[i].size;
-	for (size_t i = 0; i < s->shot->moment.count; i++) {
-		uint64_t seq = s->shot->moment.blocks[i].seq;
-
-		if (s->shot->classes[i] == CATEGORY_optimizer_state && seq >= site->first &&
-		    seq <= site->first_end)
-			made += s->shot->moment.blocks[i].size;
-	}
+	FOR_EACH (const struct block, b, s->shot->moment.blocks, s->shot->moment.count)
+		if (b->category == CATEGORY_optimizer_state && b->seq >= site->first &&
+		    b->seq <= site->first_end)
+			made += b->size;
 	return tensors > 0 && trained && made >= (uint64_t)tensors * trained / 20 * 19;
 }
 
@@ -382,10 +376,9 @@ static uint64_t state_left(struct search *s, const struct block *b)
 	}
 	if (tensors <= 0 || !left)
 		return 0;
-	for (size_t i = 0; i < s->shot->moment.count; i++)
-		kept += s->shot->classes[i] == CATEGORY_optimizer_state &&
-			s->shot->moment.blocks[i].size == b->size &&
-			span_at(s, s->shot->moment.blocks[i].seq) == span;
+	FOR_EACH (const struct block, other, s->shot->moment.blocks, s->shot->moment.count)
+		kept += other->category == CATEGORY_optimizer_state && other->size == b->size &&
+			span_at(s, other->seq) == span;
 	if (kept != (size_t)tensors * of ||
 	    (*map_put(&s->state, step << 44 ^ b->size, NULL))++ >= (size_t)tensors * left)
 		return 0;
@@ -404,7 +397,7 @@ static uint64_t over_since(struct search *s, size_t i, bool *left)
 	*left = of ? s->items[of - 1].left : false;
 	if (of)
 		return s->items[of - 1].over ? s->items[of - 1].last : 0;
-	if (s->shot->classes[i] != CATEGORY_optimizer_state)
+	if (b->category != CATEGORY_optimizer_state)
 		return 0;
 	since = state_over(s, b);
 	*left = !since;
@@ -417,7 +410,6 @@ static void collect(struct search *s)
 
 	for (size_t i = 0; i < s->shot->moment.count; i++) {
 		const struct block *b = &s->shot->moment.blocks[i];
-		enum category c = s->shot->classes[i];
 		size_t step;
 		bool left;
 
@@ -428,10 +420,8 @@ static void collect(struct search *s)
 		step = steps_at(&s->timeline->steps, u->since[i]);
 		u->step = step > u->step ? step : u->step;
 		u->bytes += b->size;
-		u->classes[c] += b->size;
-		holders_add(&u->holders,
-			    (struct holder){ .category = c,
-					     .owner = owners_find(&s->timeline->owners, b) },
+		u->classes[b->category] += b->size;
+		holders_add(&u->holders, b->category, owners_find(&s->timeline->owners, b),
 			    b->size);
 	}
 	holders_sort(&u->holders);
@@ -473,7 +463,7 @@ void unused_at_end(struct unused *u, struct timeline *t)
 		return;
 	snapshot_take(&shot, t, t->steps.items[n].extent.last_seq);
 	unused_find(u, t, &shot);
-	snapshot_free(&shot);
+	moment_free(&shot.moment);
 }
 
 void unused_free(struct unused *u)
@@ -485,12 +475,10 @@ void unused_free(struct unused *u)
 
 const char *unused_words(const struct unused *u, char *buf, size_t room)
 {
-	size_t n = 0;
-
 	buf[0] = 0;
-	for (unsigned c = 0; c < CATEGORIES && n < room; c++)
+	for (unsigned c = 0; c < CATEGORIES; c++)
 		if (u->classes[c])
-			n += (size_t)snprintf(buf + n, room - n, "%s%s %s", n ? ", " : "",
-					      categories[c].words, B(u->classes[c]));
+			text_add(buf, room, "%s%s %s", buf[0] ? ", " : "", categories[c].words,
+				 B(u->classes[c]));
 	return buf;
 }

@@ -8,6 +8,7 @@
  */
 #include "values.h"
 
+#include "../base/ending.h"
 #include "../base/human.h"
 #include "../recording/owner_words.h"
 
@@ -52,15 +53,10 @@ static unsigned assumed_of(const struct read_place *r, uint64_t *bare)
 /* Operations of PyTorch that copy a value because the program requested it. */
 static bool only_reads(const char *operation)
 {
-	static const char *const names[] = {
-		"item",	 "_local_scalar_dense", "copy_",       "to", "_to_copy", "_copy_from",
-		"clone", "contiguous",		"resolve_conj"
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(operation, names[i]))
-			return true;
-	return !operation[0] || !strncmp(operation, "to_", 3);
+	return !operation[0] || !strncmp(operation, "to_", 3) ||
+	       words_equal(operation, strlen(operation),
+			   ONE_OF("item", "_local_scalar_dense", "copy_", "to", "_to_copy",
+				  "_copy_from", "clone", "contiguous", "resolve_conj"));
 }
 
 static bool is_item(const char *operation)
@@ -87,7 +83,7 @@ static void operation_of(const char *function, char *out, size_t room)
 static bool holds_word(const char *text, const char *word)
 {
 	for (const char *at = text; (at = strstr(at, word)); at++)
-		if (at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_'))
+		if (at == text || !word_has(at[-1]))
 			return true;
 	return false;
 }
@@ -97,10 +93,7 @@ static bool says_decision(const char *text)
 	static const char *const words[] = { "if ",    "elif ", "while ", "assert ",
 					     "range(", "int(",	"bool(",  "split(" };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (holds_word(text, words[i]))
-			return true;
-	return false;
+	return ANY_OF(x, words, sizeof(words) / sizeof(words[0]), holds_word(text, *x));
 }
 
 /* Finds the operation that Python called, and whether Python converts to a whole number or a truth
@@ -170,13 +163,11 @@ void values_free(struct values *v)
 /* "; assumed: masks are all true"; "" if nothing was. */
 static const char *assumed_words(const struct values *v, char text[ASSUMED_WORDS])
 {
-	size_t n = 0;
-
 	text[0] = 0;
 	for (size_t i = 0; i < ASSUMPTIONS; i++)
 		if (v->assumed & 1u << assumptions[i].state)
-			n += (size_t)snprintf(text + n, ASSUMED_WORDS - n, "%s%s",
-					      n ? ", " : "; assumed: ", assumptions[i].text);
+			text_add(text, ASSUMED_WORDS, "%s%s",
+				 text[0] ? ", " : "; assumed: ", assumptions[i].text);
 	return text;
 }
 

@@ -59,12 +59,9 @@ static const struct owner *largest_line(struct look *l, const struct snapshot *s
 	struct holders h = { 0 };
 	bool any;
 
-	for (size_t i = 0; i < mo->count; i++)
-		if (category < 0 || shot->classes[i] == category)
-			holders_add(&h,
-				    (struct holder){ .owner = owners_find(&l->timeline.owners,
-									  &mo->blocks[i]) },
-				    mo->blocks[i].size);
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		if (category < 0 || b->category == category)
+			holders_add(&h, 0, owners_find(&l->timeline.owners, b), b->size);
 	holders_sort(&h);
 	any = h.count;
 	if (any)
@@ -133,7 +130,7 @@ static void check_peak(struct look *l, const struct option_amount *most)
 	o = largest_line(l, &shot, -1, &line);
 	b = add_bound(l->bounds, measured_bound("max-peak", -1, peak->bytes, most), o);
 	say_held(l, b, "peak", "", instant.text, o);
-	snapshot_free(&shot);
+	moment_free(&shot.moment);
 }
 
 static void check_reserved(struct look *l, const struct option_amount *most)
@@ -169,7 +166,7 @@ static void check_class(struct look *l, const struct highest *h, int category,
 	o = largest_line(l, &shot, category, &line);
 	snprintf(what, sizeof(what), "peak of %s", categories[category].words);
 	say_held(l, add_bound(l->bounds, b, o), what, "", instant.text, o);
-	snapshot_free(&shot);
+	moment_free(&shot.moment);
 }
 
 static void check_classes(struct look *l, const struct bounds_wanted *w)
@@ -288,9 +285,7 @@ static void look_at_bounds(struct look *l, const struct bounds_wanted *w)
 /* Adds to each limit that is kept what qualifies it; known: it can be kept nevertheless. */
 static void qualify(struct bounds *all, const char *more, bool known)
 {
-	for (size_t i = 0; i < all->count; i++) {
-		struct row_check_bound *b = &all->items[i];
-
+	FOR_EACH (struct row_check_bound, b, all->items, all->count) {
 		if (!b->ok)
 			continue;
 		say_more(b, more);

@@ -135,25 +135,22 @@ int advise_recording(const struct advise_options *o, const char *path,
 int run_advise(const struct advise_options *o, struct emit *out)
 {
 	if (o->command)
-		return say_error(EXIT_USAGE, "-- COMMAND is for gpumemtrace advise alone: name a "
-					     "recording");
+		return say_usage("-- COMMAND is for gpumemtrace advise alone: name a recording");
 	return advise_recording(o, o->file, NULL, NULL, out);
 }
 
 int check_advise(struct advise_options *o)
 {
 	if (!o->file == !o->command)
-		return say_error(EXIT_USAGE, "advise takes either a recording or -- COMMAND; see "
-					     "gpumemtrace advise --help");
+		return say_usage("advise takes either a recording or -- COMMAND; see gpumemtrace "
+				 "advise --help");
 	if (o->file && (o->tries || o->card))
-		return say_error(EXIT_USAGE,
-				 "--try and --card are for -- COMMAND: a recording is not "
-				 "run again");
+		return say_usage(
+			"--try and --card are for -- COMMAND: a recording is not run again");
 	for (char **t = o->tries; t && *t; t++)
 		if (!strchr(*t, '='))
-			return say_error(EXIT_USAGE,
-					 "--try %s: give a name and its value, such as "
-					 "batch=4 or env:NAME=VALUE",
+			return say_usage("--try %s: give a name and its value, such as batch=4 or "
+					 "env:NAME=VALUE",
 					 *t);
 	return 0;
 }

@@ -166,17 +166,15 @@ static int parse_class(const char *text, struct bounds_wanted *w)
 	snprintf(name, sizeof(name), "%.*s", (int)len, text);
 	c = category_by_name(name);
 	if (c < 0)
-		return say_error(EXIT_USAGE, "--max-class \"%s\": %s is not one of: %s", text, name,
+		return say_usage("--max-class \"%s\": %s is not one of: %s", text, name,
 				 options_classes);
 	if (!text[len])
-		return say_error(EXIT_USAGE,
-				 "--max-class \"%s\" needs a size: --max-class %s=20GiB", text,
+		return say_usage("--max-class \"%s\" needs a size: --max-class %s=20GiB", text,
 				 name);
 	w->classes[c].given = true;
 	if (amount_parse(text + len + 1, &w->classes[c].amount) && !w->classes[c].amount.percent)
 		return 0;
-	return say_error(EXIT_USAGE, "--max-class needs a size such as 40GiB, not \"%s\"",
-			 text + len + 1);
+	return say_usage("--max-class needs a size such as 40GiB, not \"%s\"", text + len + 1);
 }
 
 static int parse_bounds(const struct check_options *o, struct bounds_wanted *w)
@@ -192,11 +190,10 @@ static int parse_bounds(const struct check_options *o, struct bounds_wanted *w)
 	for (char **c = o->max_class; !rc && c && *c; c++)
 		rc = parse_class(*c, w);
 	if (!rc && o->fail_above.given && !o->baseline)
-		rc = say_error(EXIT_USAGE, "--fail-above is for --baseline; give both");
+		rc = say_usage("--fail-above is for --baseline; give both");
 	if (!rc && !w->peak.given && !w->reserved.given && !w->growth.given && !o->max_class &&
 	    !o->baseline)
-		rc = say_error(EXIT_USAGE,
-			       "no bound was given; there are --max-peak, --max-reserved, "
+		rc = say_usage("no bound was given; there are --max-peak, --max-reserved, "
 			       "--max-growth, --max-class and --baseline");
 	return rc;
 }

@@ -30,13 +30,12 @@ int check_diff(struct diff_options *o)
 	size_t len = o->output ? strlen(o->output) : 0;
 
 	if (o->output && (len < 6 || strcmp(o->output + len - 5, ".html")))
-		return say_error(EXIT_USAGE,
-				 "-o \"%s\": diff writes a page; give a name that ends with .html",
+		return say_usage("-o \"%s\": diff writes a page; give a name that ends with .html",
 				 o->output);
 	if (o->redact && !o->output)
-		return say_error(EXIT_USAGE, "--redact is for the page; name it with -o");
+		return say_usage("--redact is for the page; name it with -o");
 	if (o->category >= 0 && !o->fail_above.given)
-		return say_error(EXIT_USAGE, "--class is for --fail-above; give both");
+		return say_usage("--class is for --fail-above; give both");
 	return 0;
 }
 

@@ -125,25 +125,19 @@ static void dump_nodes(struct emit *out, const struct defs *d)
 {
 	const struct defs_node *nodes = d->nodes.items;
 
-	for (size_t i = 0; i < d->nodes.ids.room; i++) {
-		const struct map_slot *s = &d->nodes.ids.slots[i];
-
+	FOR_EACH (const struct map_slot, s, d->nodes.ids.slots, d->nodes.ids.room)
 		if (s->used)
 			EMIT(out, dump_node, .def = gmt_def_name(GMT_DEF_STACK), .id = s->key,
 			     .parent = nodes[s->value].parent, .frame = nodes[s->value].frame,
 			     .value = nodes[s->value].value);
-	}
 }
 
 static void dump_strings(struct emit *out, const struct defs *d)
 {
-	for (size_t i = 0; i < d->strings.ids.room; i++) {
-		const struct map_slot *s = &d->strings.ids.slots[i];
-
+	FOR_EACH (const struct map_slot, s, d->strings.ids.slots, d->strings.ids.room)
 		if (s->used)
 			EMIT(out, dump_string, .def = gmt_def_name(GMT_DEF_STRING), .id = s->key,
 			     .text = defs_string(d, s->key));
-	}
 }
 
 /* Every definition of a list, in the order in which they came. */

@@ -122,7 +122,7 @@ int run_flame(const struct flame_options *o, struct emit *out, struct recording 
 	print_stacks(out, &f, &s);
 	flame_free(&f);
 	owners_close(&owners);
-	snapshot_free(&s);
+	moment_free(&s.moment);
 	model_free(&model);
 	return rc;
 }

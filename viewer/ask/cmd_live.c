@@ -11,12 +11,7 @@
 
 #define BEFORE 59 /* columns in front of the line of code, at most */
 
-static int by_size(const void *a, const void *b)
-{
-	const struct block *x = a, *y = b;
-
-	return ORDER(y->size, x->size) ?: ORDER(x->addr, y->addr);
-}
+COMPARE(by_size, struct block, ORDER(y->size, x->size) ?: ORDER(x->addr, y->addr))
 
 /* Columns for the line of code that holds a block: what the screen has left. */
 static size_t columns_left(void)

@@ -131,13 +131,10 @@ static uint64_t highest_pass(const struct timeline *t)
 {
 	const struct extent *best = NULL;
 
-	for (size_t i = 0; i < t->model.spans.count; i++) {
-		const struct span *s = &t->model.spans.items[i];
-
+	FOR_EACH (const struct span, s, t->model.spans.items, t->model.spans.count)
 		if ((s->phase == PHASE_FORWARD || s->phase == PHASE_BACKWARD) &&
 		    (!best || s->extent.peak > best->peak))
 			best = &s->extent;
-	}
 	return best ? best->peak_seq : t->model.devices[t->device].blocks.peak.event.seq;
 }
 
@@ -160,7 +157,7 @@ int run_modules(const struct modules_options *o, struct emit *out, struct record
 		modules_find(&m, &s, o->category, &t.stacks);
 		print_modules(out, &m, &t, &s, o);
 		flame_free(&m);
-		snapshot_free(&s);
+		moment_free(&s.moment);
 	}
 	timeline_close(&t);
 	return rc;

@@ -85,20 +85,17 @@ static int none_in_one(const struct oom_options *o, const struct oom_rank *x)
 /* "; not whole (see gpumemtrace verify): rank 1, rank 3 and 2 more", or "" */
 static void name_parts(char *text, size_t room, const struct oom_ranks *all)
 {
-	size_t parts = 0, used = 0;
+	size_t parts = 0;
 
 	*text = 0;
-	for (size_t i = 0; i < all->count; i++) {
-		const struct oom_rank *x = &all->items[i];
-
+	FOR_EACH (const struct oom_rank, x, all->items, all->count) {
 		if (x->state == STATE_WHOLE && !x->dropped)
 			continue;
 		if (parts++ < PARTS_NAMED)
-			used += (size_t)snprintf(text + used, room - used, "%s%s",
-						 parts == 1 ? NOT_WHOLE : ", ", x->name);
+			text_add(text, room, "%s%s", parts == 1 ? NOT_WHOLE : ", ", x->name);
 	}
 	if (parts > PARTS_NAMED)
-		snprintf(text + used, room - used, " and %zu more", parts - PARTS_NAMED);
+		text_add(text, room, " and %zu more", parts - PARTS_NAMED);
 }
 
 static int none_in_several(const struct oom_options *o, const struct oom_ranks *all)

@@ -20,8 +20,7 @@ static void text_classes(struct emit *out, const struct peak_answer *a, uint64_t
 			emit_line(out, "  %s,", line);
 			line[0] = 0;
 		}
-		snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s%s",
-			 line[0] ? ", " : "", one);
+		text_add(line, sizeof(line), "%s%s", line[0] ? ", " : "", one);
 	}
 	if (line[0])
 		emit_line(out, "  %s", line);

@@ -25,7 +25,7 @@ static int parse_setting(struct replay_try *t, const char *conf, unsigned releas
 	*t = (struct replay_try){ .conf = conf };
 	if (!settings_parse_as(&t->settings, text, release, why))
 		return 0;
-	return say_error(EXIT_USAGE, "%s %s: %s", whose, conf, why);
+	return say_usage("%s %s: %s", whose, conf, why);
 }
 
 static int add_setting(struct replay_view *v, const char *conf)
@@ -217,10 +217,9 @@ static bool is_state(const struct requests *r)
 static int no_requests(const struct replay_options *o)
 {
 	if (o->device < 0)
-		return say_error(EXIT_UNREADABLE,
-				 "%s: no request to PyTorch's allocator was recorded", o->file);
-	return say_error(EXIT_USAGE,
-			 "%s: no request to PyTorch's allocator was recorded for device %ld",
+		return say_unreadable("%s: no request to PyTorch's allocator was recorded",
+				      o->file);
+	return say_usage("%s: no request to PyTorch's allocator was recorded for device %ld",
 			 o->file, o->device);
 }
 
@@ -239,10 +238,9 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	if (!rc && !v.requests)
 		rc = no_requests(o);
 	if (!rc && is_state(v.requests))
-		rc = say_error(
-			EXIT_UNREADABLE,
-			"%s: it has only the state at one moment and no history of requests, so "
-			"it cannot be replayed. Record the run, or the snapshot's history",
+		rc = say_unreadable(
+			"%s: it has only the state at one moment and no history of requests, so it "
+			"cannot be replayed. Record the run, or the snapshot's history",
 			o->file);
 	if (!rc)
 		rc = show_settings(&v, o, out);

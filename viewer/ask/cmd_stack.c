@@ -123,7 +123,7 @@ static int answer_stacks(struct emit *out, struct recording *r, const struct sta
 	int rc;
 
 	if (!o->all && !defs_node(&r->defs, o->number))
-		return say_error(EXIT_USAGE, "%s has no stack %u", o->file, o->number);
+		return say_usage("%s has no stack %u", o->file, o->number);
 	if (!o->all) {
 		w.stacks = need_grow(NULL, &w.room, 0, sizeof(*w.stacks));
 		w.stacks[w.count++] = (struct wanted_stack){ o->number, UINT64_MAX };
@@ -143,7 +143,7 @@ int run_stack(const struct stack_options *o, struct emit *out)
 	int rc;
 
 	if (!o->id && !o->all)
-		return say_error(EXIT_USAGE, "ID is missing; see gpumemtrace stack --help");
+		return say_usage("ID is missing; see gpumemtrace stack --help");
 	rc = recording_open(&r, o->file);
 	if (rc)
 		return rc;
@@ -158,17 +158,16 @@ int check_stack(struct stack_options *o)
 	char *end;
 
 	if (o->id && o->all)
-		return say_error(EXIT_USAGE, "an ID or --all, not both");
+		return say_usage("an ID or --all, not both");
 	if (!o->id)
 		return 0;
 	errno = 0;
 	value = strtoul(o->id, &end, 0);
 	if (errno || end == o->id || *end || o->id[0] == '-' || value > UINT32_MAX)
-		return say_error(EXIT_USAGE,
-				 "a stack's id is a number (see gpumemtrace live), not \"%s\"",
+		return say_usage("a stack's id is a number (see gpumemtrace live), not \"%s\"",
 				 o->id);
 	if (!value)
-		return say_error(EXIT_USAGE, "stack 0 means that no stack was recorded");
+		return say_usage("stack 0 means that no stack was recorded");
 	o->number = (uint32_t)value;
 	return 0;
 }

@@ -67,16 +67,13 @@ static void places(struct emit *out, const struct recording *r)
 {
 	const struct gmt_reader_info *i = r->info;
 
-	for (size_t n = 0; n < i->damages_used; n++) {
-		const struct gmt_damage *d = &i->damages[n];
-
+	FOR_EACH (const struct gmt_damage, d, i->damages, i->damages_used)
 		emit_line(out,
 			  d->block ? "%s: at byte %" PRIu64 "%s: a damaged block of %" PRIu64
 				     " bytes"
 				   : "%s: at byte %" PRIu64 "%s: %" PRIu64
 				     " bytes that belong to no block",
 			  r->path, d->offset, d->live ? " of the .live file" : "", d->bytes);
-	}
 	if (i->damages_used == GMT_DAMAGES)
 		emit_line(out, "%s: there may be more; these are the first %d places", r->path,
 			  GMT_DAMAGES);
@@ -98,12 +95,11 @@ static const char *verdict(const struct row_verify *v)
 
 static void print_faults(struct emit *out, const struct recording *r, const struct row_verify *v)
 {
-	for (const struct finding *f = findings; f < findings + FINDINGS; f++) {
+	for (const struct finding *f = findings; f < findings + FINDINGS; f++)
 		if (number_of(v, f) && f->counted)
 			emit_line(out, "%s: %s: %" PRIu64, r->path, f->text, number_of(v, f));
 		else if (number_of(v, f))
 			emit_line(out, "%s: %s", r->path, f->text);
-	}
 	places(out, r);
 	emit_line(out, "%s: %s, events: %" PRIu64 ", blocks: %" PRIu64 "%s", r->path, verdict(v),
 		  v->events, v->blocks,
@@ -143,11 +139,10 @@ static int report(struct emit *out, const struct recording *r, const struct tall
 	return v.ok ? EXIT_OK : EXIT_CHECK;
 }
 
-int run_verify(const struct verify_options *o, struct emit *out, struct recording *r)
+int run_verify(UNUSED const struct verify_options *o, struct emit *out, struct recording *r)
 {
 	struct tally t = { .defs = &r->defs };
 	int rc = recording_run(r, UINT64_MAX, tally_event, &t);
 
-	(void)o;
 	return rc ? rc : report(out, r, &t);
 }

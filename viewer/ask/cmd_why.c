@@ -17,9 +17,8 @@ static int no_block(const struct why_options *o, const struct command_moment *m)
 	const struct moment *mo = &m->moment;
 	char when[MOMENTS_WHEN];
 
-	return say_error(EXIT_USAGE,
-			 "%s: no block holds address %s on device %d%s; gpumemtrace live "
-			 "lists those that are alive, and --at names another moment",
+	return say_usage("%s: no block holds address %s on device %d%s; gpumemtrace live lists "
+			 "those that are alive, and --at names another moment",
 			 o->file, o->addr, mo->device,
 			 moments_when(&m->model, mo->seq, mo->time_ns, when, sizeof(when)));
 }
@@ -86,6 +85,5 @@ int check_why(struct why_options *o)
 	o->address = strtoull(o->addr, &end, 0);
 	if (!errno && end != o->addr && !*end && o->addr[0] != '-')
 		return 0;
-	return say_error(EXIT_USAGE, "\"%s\" is not an address: give it as 0x7f12... or in decimal",
-			 o->addr);
+	return say_usage("\"%s\" is not an address: give it as 0x7f12... or in decimal", o->addr);
 }

@@ -225,8 +225,7 @@ static int perform(const struct question *q, void *options, struct options_commo
 	int rc = options_parse(c, q->words, options, common);
 
 	if (!rc && (common->help || common->rank || need_count(common->files) > 1))
-		rc = say_error(EXIT_USAGE,
-			       "--help, --rank and more files are for the command line");
+		rc = say_usage("--help, --rank and more files are for the command line");
 	if (!rc && c->check)
 		rc = c->check(options);
 	if (rc)
@@ -249,9 +248,9 @@ static int answer(struct question *q, const char *name, const char *const *argum
 
 	q->command = question_find(name);
 	if (!q->command)
-		return say_error(EXIT_USAGE, "there is no question \"%s\"", name);
+		return say_usage("there is no question \"%s\"", name);
 	if (!takes(q->command, q->count))
-		return say_error(EXIT_USAGE, "%s is not asked of %zu recordings", name, q->count);
+		return say_usage("%s is not asked of %zu recordings", name, q->count);
 	q->words = command_line(q, arguments);
 	options = options_new(q->command);
 	rc = perform(q, options, &common, a);
@@ -308,10 +307,7 @@ static void let_all_go(struct held *h, bool lost)
 
 static bool any_lost(const struct held *h)
 {
-	for (size_t i = 0; i < h->count; i++)
-		if (h->all[i]->lost)
-			return true;
-	return false;
+	return ANY_OF(x, h->all, h->count, (*x)->lost);
 }
 
 OFFERED int gpumemtrace_ask(struct gpumemtrace *const *recordings, size_t count,

@@ -3,7 +3,7 @@
  * The library's machine: no terminal, no environment, no signals. Sentences go into the answer to
  * the question that this thread asks.
  */
-#include "library_machine.h"
+#include "library_parts.h"
 
 #include "../base/emit_json.h"
 #include "../base/machine.h"
@@ -81,15 +81,13 @@ void machine_out_of_memory(void)
 	longjmp(asked->out_of_memory, 1);
 }
 
-const char *machine_setting(const char *name)
+const char *machine_setting(UNUSED const char *name)
 {
-	(void)name;
 	return NULL;
 }
 
-bool machine_terminal(FILE *f, unsigned *columns, unsigned *rows)
+bool machine_terminal(UNUSED FILE *f, unsigned *columns, unsigned *rows)
 {
-	(void)f;
 	if (columns)
 		*columns = 0;
 	if (rows)
@@ -97,9 +95,8 @@ bool machine_terminal(FILE *f, unsigned *columns, unsigned *rows)
 	return false;
 }
 
-bool machine_moves(FILE *f)
+bool machine_moves(UNUSED FILE *f)
 {
-	(void)f;
 	return false;
 }
 

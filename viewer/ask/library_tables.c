@@ -290,7 +290,7 @@ static int choose_table(struct table_stream *s, const char *name, const char *co
 	while (t < tables + sizeof(tables) / sizeof(tables[0]) && strcmp(t->name, name))
 		t++;
 	if (t == tables + sizeof(tables) / sizeof(tables[0]))
-		return say_error(EXIT_USAGE, "there is no table \"%s\"", name);
+		return say_usage("there is no table \"%s\"", name);
 	s->fill = t->fill;
 	rc = arrow_choose(t->columns, t->count, columns, s->which, &s->count);
 	s->names = need_new(s->count * sizeof(*s->names));
@@ -307,7 +307,7 @@ static int choose_table(struct table_stream *s, const char *name, const char *co
 static int next_batch(struct table_stream *s, struct ArrowArray *out)
 {
 	bool lost = s->recording && s->recording->lost;
-	int rc = lost ? say_error(EXIT_UNREADABLE, "out of memory") : 0;
+	int rc = lost ? say_unreadable("out of memory") : 0;
 
 	while (!rc && !s->ended && s->given == s->ready_count) {
 		s->given = s->ready_count = 0;

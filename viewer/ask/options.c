@@ -36,7 +36,6 @@ static const struct option_row none[] = { { 0 } };
 const char options_classes[] =
 #define CATEGORY(name, words, colour, letter) #name " "
 #include "../classes/categories.def"
-#undef CATEGORY
 	;
 
 static const struct option_row *rank_rows(const struct command *c)
@@ -103,12 +102,11 @@ static int unknown_option(const struct parse *p, const char *word)
 	const char *guess = options_guess(word + strspn(word, "-"), option_name, p->command);
 
 	if (!access(word, F_OK))
-		return say_error(EXIT_USAGE, "unknown option %s; the file of that name is %s", word,
+		return say_usage("unknown option %s; the file of that name is %s", word,
 				 shell_word(word, path));
 	if (guess)
-		return say_error(EXIT_USAGE, "unknown option %s; did you mean --%s?", word, guess);
-	return say_error(EXIT_USAGE, "unknown option %s; see gpumemtrace %s --help", word,
-			 p->command->name);
+		return say_usage("unknown option %s; did you mean --%s?", word, guess);
+	return say_usage("unknown option %s; see gpumemtrace %s --help", word, p->command->name);
 }
 
 /* The row for the word at `name` (len bytes; a single letter if `letter`), and the struct it fills.
@@ -131,7 +129,7 @@ static const struct option_row *find_option(const struct parse *p, const char *n
 
 static int out_of_range(const struct option_row *r)
 {
-	return say_error(EXIT_USAGE, "--%s takes %ld to %ld", r->name, r->least, r->most);
+	return say_usage("--%s takes %ld to %ld", r->name, r->least, r->most);
 }
 
 static int set_number_option(const struct option_row *r, const char *value, long *out)
@@ -141,7 +139,7 @@ static int set_number_option(const struct option_row *r, const char *value, long
 	errno = 0;
 	*out = strtol(value, &end, 0);
 	if (errno || end == value || *end || *out < 0)
-		return say_error(EXIT_USAGE, "--%s needs a number%s, not \"%s\"", r->name,
+		return say_usage("--%s needs a number%s, not \"%s\"", r->name,
 				 *out < 0 ? " from 0 up" : "", value);
 	return r->most && (*out < r->least || *out > r->most) ? out_of_range(r) : 0;
 }
@@ -154,7 +152,7 @@ static int set_figure(const struct option_row *r, const char *value, double *out
 	*out = strtod(value, &end);
 	if (!errno && end != value && !*end && *out > 0 && *out < 1e18)
 		return r->most && *out > r->most ? out_of_range(r) : 0;
-	return say_error(EXIT_USAGE, "--%s needs a number above zero, not \"%s\"", r->name, value);
+	return say_usage("--%s needs a number above zero, not \"%s\"", r->name, value);
 }
 
 static int set_amount(const struct option_row *r, const char *value, struct option_amount *out)
@@ -164,7 +162,7 @@ static int set_amount(const struct option_row *r, const char *value, struct opti
 	if (amount_parse(value, &out->amount) && out->amount.value >= r->least &&
 	    (r->kind == OPTION_LIMIT || !out->amount.percent))
 		return 0;
-	return say_error(EXIT_USAGE, "--%s needs %s, not \"%s\"", r->name,
+	return say_usage("--%s needs %s, not \"%s\"", r->name,
 			 r->kind == OPTION_LIMIT ? "a share (2%) or a size (64MiB)"
 						 : "a size such as 40GiB",
 			 value);
@@ -185,7 +183,7 @@ static int set_word(const struct option_row *r, const char *value, const char **
 	*out = value;
 	if (has_word(r->words, value))
 		return 0;
-	return say_error(EXIT_USAGE, "--%s \"%s\" is not one of: %s", r->name, value, r->words);
+	return say_usage("--%s \"%s\" is not one of: %s", r->name, value, r->words);
 }
 
 static int set_class(const struct option_row *r, const char *value, int *out)
@@ -193,8 +191,8 @@ static int set_class(const struct option_row *r, const char *value, int *out)
 	*out = category_by_name(value);
 	if (*out >= 0 || has_word(r->words, value))
 		return 0;
-	return say_error(EXIT_USAGE, "--%s \"%s\" is not one of: %s%s%s", r->name, value,
-			 options_classes, r->words ? " " : "", r->words ? r->words : "");
+	return say_usage("--%s \"%s\" is not one of: %s%s%s", r->name, value, options_classes,
+			 r->words ? " " : "", r->words ? r->words : "");
 }
 
 /* Appends to a list that ends with NULL. */
@@ -236,14 +234,14 @@ static int set_option(struct parse *p, const struct option_row *r, char *into, c
 {
 	if (r->kind == OPTION_SWITCH) {
 		if (value)
-			return say_error(EXIT_USAGE, "--%s takes no value", r->name);
+			return say_usage("--%s takes no value", r->name);
 		*(bool *)(into + r->offset) = true;
 		return 0;
 	}
 	if (!value && *p->next && strcmp(*p->next, "--"))
 		value = *p->next++;
 	if (!value)
-		return say_error(EXIT_USAGE, "--%s needs a value: %s", r->name, r->argument);
+		return say_usage("--%s needs a value: %s", r->name, r->argument);
 	return set_value(r, value, into + r->offset);
 }
 
@@ -275,8 +273,7 @@ static int parse_operand(struct parse *p, char **word)
 	void *at = o ? p->into + o->offset : NULL;
 
 	if (!o || !o->name)
-		return say_error(EXIT_USAGE,
-				 "one argument too many: \"%s\"; see gpumemtrace %s --help", *word,
+		return say_usage("one argument too many: \"%s\"; see gpumemtrace %s --help", *word,
 				 p->command->name);
 	if (o->kind == OPERAND_MANY || o->kind == OPERAND_RUN) {
 		if (o->kind == OPERAND_RUN && !p->many)
@@ -304,7 +301,7 @@ static int missing_operand(const struct parse *p)
 		return 0;
 	if (o->kind == OPERAND_REST && o > p->command->operands && o[-1].kind == OPERAND_OPTIONAL)
 		return 0; /* FILE or -- COMMAND: the file was given */
-	return say_error(EXIT_USAGE, "%s is missing; see gpumemtrace %s --help",
+	return say_usage("%s is missing; see gpumemtrace %s --help",
 			 o->kind == OPERAND_REST ? "the command to run (after --)" : o->name,
 			 p->command->name);
 }
@@ -316,11 +313,10 @@ static int check_given(const struct parse *p)
 		const char *at = p->into + r->offset;
 
 		if (r->needed && !*(const char *const *)at)
-			return say_error(EXIT_USAGE, "-%c %s is missing: %s", r->letter,
-					 r->argument, r->needed);
+			return say_usage("-%c %s is missing: %s", r->letter, r->argument,
+					 r->needed);
 		if (r->no_json && *(const bool *)at && p->common->json)
-			return say_error(EXIT_USAGE,
-					 "--%s and --json exclude each other; choose one", r->name);
+			return say_usage("--%s and --json exclude each other; choose one", r->name);
 	}
 	return 0;
 }
@@ -329,7 +325,7 @@ void *options_new(const struct command *c)
 {
 	char *into = need_new(c->size);
 
-	for (const struct option_row *r = c->options; r && r->name; r++) {
+	for (const struct option_row *r = c->options; r && r->name; r++)
 		if (r->kind == OPTION_NUMBER)
 			*(long *)(into + r->offset) = r->initial;
 		else if (r->kind == OPTION_CLASS)
@@ -339,7 +335,6 @@ void *options_new(const struct command *c)
 				(struct option_amount){ .amount = { true, (double)r->initial } };
 		else if (r->kind == OPTION_MOMENT && r->initial == AT_PEAK)
 			moments_parse("peak", (struct moment_query *)(into + r->offset));
-	}
 	return into;
 }
 
@@ -421,14 +416,13 @@ static const char *before_rest(const struct command *c, const struct operand_row
 void options_help(const struct command *c, FILE *out)
 {
 	fprintf(out, "usage: gpumemtrace %s [OPTION...]", c->name);
-	for (const struct operand_row *o = c->operands; o && o->name; o++) {
+	for (const struct operand_row *o = c->operands; o && o->name; o++)
 		if (o->kind == OPERAND_REST)
 			fprintf(out, " %s %s...", before_rest(c, o), o->name);
 		else if (o->kind == OPERAND_MANY || o->kind == OPERAND_RUN)
 			fprintf(out, " %s...", o->name);
 		else
 			fprintf(out, o->kind == OPERAND_OPTIONAL ? " [%s]" : " %s", o->name);
-	}
 	fputs("\n\n", out);
 	wrapped(c->text, out);
 	fputc('\n', out);

@@ -46,10 +46,7 @@ static bool is_unseen(uint32_t c)
 		       { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
 		       { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f } };
 
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
-		if (c >= ranges[i].first && c <= ranges[i].last)
-			return true;
-	return false;
+	return ANY_OF(x, ranges, sizeof(ranges) / sizeof(ranges[0]), c >= x->first && c <= x->last);
 }
 
 /* Bytes of what a terminal can be given, 0 for anything that may move its cursor or worse: C0, C1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends of texts, and beginnings. */
+/* Ends of texts, their beginnings, and words in them. */
 #pragma once
 
 #include "usual.h"
@@ -18,6 +18,39 @@ static inline const char *ending_behind(const char *s, char c)
 	const char *last = strrchr(s, c);
 
 	return last ? last + 1 : s;
+}
+
+/* A list of words for the questions below. */
+#define ONE_OF(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+/* A text of n characters is one of the words. */
+static inline bool words_equal(const char *s, size_t n, const char *const *words)
+{
+	while (*words && (strlen(*words) != n || memcmp(s, *words, n)))
+		words++;
+	return *words;
+}
+
+/* It begins with one. */
+static inline bool words_begin(const char *s, const char *const *words)
+{
+	while (*words && strncmp(s, *words, strlen(*words)))
+		words++;
+	return *words;
+}
+
+/* One stands somewhere in it. */
+static inline bool words_in(const char *s, size_t n, const char *const *words)
+{
+	while (*words && !memmem(s, n, *words, strlen(*words)))
+		words++;
+	return *words;
+}
+
+/* Of names in program text. */
+static inline bool word_has(char c)
+{
+	return c == '_' || isalnum((unsigned char)c);
 }
 
 /* A spreadsheet takes such a cell for a formula, which may run a program: an apostrophe in front

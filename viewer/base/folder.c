@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "folder.h"
+#include "plain_file.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ int folder_make(char path[PATH_MAX], const char *word)
 		 word);
 	if (mkdtemp(path))
 		return 0;
-	say_error(EXIT_UNREADABLE, "%s cannot be made: %s", path, strerror(errno));
+	say_unreadable("%s cannot be made: %s", path, strerror(errno));
 	path[0] = 0;
 	return EXIT_UNREADABLE;
 }

@@ -42,9 +42,8 @@ static void end_progress(void)
 }
 
 /* Names in it (files, marks) may contain any bytes, so control characters are escaped. */
-void machine_say(bool error, const char *text, size_t len)
+void machine_say(UNUSED bool error, const char *text, size_t len)
 {
-	(void)error;
 	end_progress();
 	if (before)
 		before();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything that reading a recording takes from its surroundings, apart from files, memory and the
- * names in ELF files (recording/elf_names.h, recording/symbols.h). Each face has an implementation
+ * names in ELF files (recording/symbols.h). Each face has an implementation
  * of its own: the command (machine.c, a terminal) and the library (ask/library_machine.c, no
  * terminal and no environment).
  */

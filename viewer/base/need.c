@@ -108,3 +108,24 @@ void *need_grow(void *v, size_t *room, size_t count, size_t each)
 	*room = *room ? *room * 2 : 16;
 	return check(reallocarray(v, *room, each));
 }
+
+bool text_put(char *text, size_t room, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, room, format, args);
+	va_end(args);
+	return true;
+}
+
+bool text_add(char *text, size_t room, const char *format, ...)
+{
+	size_t n = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + n, room - n, format, args);
+	va_end(args);
+	return true;
+}

@@ -22,3 +22,10 @@ void *need_grow(void *v, size_t *room, size_t count, size_t each);
 /* The place of one more element of v. */
 #define need_item(v, count, room) \
 	((v) = need_grow(v, &(room), count, sizeof(*(v))), &(v)[(count)++])
+
+/* A text in the manner of printf, cut where it does not fit; or put behind the text that is there.
+ * Both return true. */
+bool text_put(char *text, size_t room, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+bool text_add(char *text, size_t room, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));

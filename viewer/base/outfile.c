@@ -44,11 +44,9 @@ static bool is_recording(const char *path)
 static int check_name(const char *path)
 {
 	if (!strcmp(path, "-"))
-		return say_error(EXIT_USAGE,
-				 "-o -: this cannot go to standard output; give a name");
+		return say_usage("-o -: this cannot go to standard output; give a name");
 	if (ending_is(path, ".live"))
-		return say_error(EXIT_USAGE,
-				 "%s is the name of a live file, which a running process writes "
+		return say_usage("%s is the name of a live file, which a running process writes "
 				 "beside its recording; choose another name",
 				 path);
 	return 0;
@@ -65,11 +63,10 @@ int outfile_check_folder(const char *path)
 	if (!access(folder, W_OK | X_OK))
 		return 0;
 	if (errno == ENOENT)
-		return say_error(EXIT_UNREADABLE,
-				 "there is no folder %s; make it first: mkdir -p %s", folder,
-				 shell_word(folder, word));
-	return say_error(EXIT_UNREADABLE, "nothing can be written to the folder %s: %s", folder,
-			 strerror(errno));
+		return say_unreadable("there is no folder %s; make it first: mkdir -p %s", folder,
+				      shell_word(folder, word));
+	return say_unreadable("nothing can be written to the folder %s: %s", folder,
+			      strerror(errno));
 }
 
 int outfile_check(const char *path)
@@ -82,11 +79,9 @@ int outfile_check(const char *path)
 	if (lstat(path, &st))
 		return outfile_check_folder(path);
 	if (!S_ISREG(st.st_mode))
-		return say_error(EXIT_USAGE,
-				 "%s exists and is not a plain file; choose another name", path);
+		return say_usage("%s exists and is not a plain file; choose another name", path);
 	if (st.st_size && !is_recording(path))
-		return say_error(
-			EXIT_USAGE,
+		return say_usage(
 			"%s exists and is not a recording; remove it or choose another name", path);
 	return outfile_check_folder(path);
 }
@@ -99,8 +94,7 @@ int outfile_clear(const char *path)
 	if (rc)
 		return rc;
 	if (unlink(path) && errno != ENOENT)
-		return say_error(EXIT_UNREADABLE, "%s cannot be removed: %s", path,
-				 strerror(errno));
+		return say_unreadable("%s cannot be removed: %s", path, strerror(errno));
 	if (snprintf(live, sizeof(live), "%s.live", path) < (int)sizeof(live) && is_recording(live))
 		unlink(live);
 	return 0;
@@ -124,14 +118,14 @@ static int outfile_open_part(struct outfile *o, const char *path, mode_t mode)
 	*o = (struct outfile){ .path = path };
 	if (snprintf(o->part, sizeof(o->part), "%s.%d.part", path, (int)getpid()) >=
 	    (int)sizeof(o->part))
-		return say_error(EXIT_USAGE, "the name of the output is too long");
+		return say_usage("the name of the output is too long");
 	machine_unfinished(o->part, true);
 	fd = open(o->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	o->f = fd < 0 ? NULL : fdopen(fd, "w+");
 	if (o->f)
 		return 0;
 	machine_unfinished(o->part, false);
-	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path, strerror(errno));
+	return say_unreadable("%s cannot be written: %s", path, strerror(errno));
 }
 
 int outfile_begin(struct outfile *o, const char *path)
@@ -146,11 +140,9 @@ int outfile_open(struct outfile *o, const char *path, const char *head, const ch
 	if (check_name(path))
 		return EXIT_USAGE;
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
-		return say_error(EXIT_USAGE,
-				 "%s exists and is not a plain file; choose another name", path);
+		return say_usage("%s exists and is not a plain file; choose another name", path);
 	if (!access(path, F_OK) && !begins_with(path, head))
-		return say_error(EXIT_USAGE,
-				 "%s exists and is not %s; remove it or choose another name", path,
+		return say_usage("%s exists and is not %s; remove it or choose another name", path,
 				 what);
 	return outfile_open_part(o, path, 0666);
 }
@@ -167,7 +159,7 @@ int outfile_commit(struct outfile *o)
 	machine_unfinished(o->part, false);
 	if (!why)
 		return 0;
-	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", o->path, strerror(why));
+	return say_unreadable("%s cannot be written: %s", o->path, strerror(why));
 }
 
 void outfile_drop(struct outfile *o)

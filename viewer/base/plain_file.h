@@ -13,3 +13,9 @@ bool file_same(const char *a, const char *b); /* both exist, and are one file or
 
 /* A message for a file that could not be opened or read, by its errno. */
 const char *file_trouble(int err);
+
+/* A folder of a command's own, which goes with it. */
+
+/* A new one whose name has that word. 0, or an exit code after one error message. */
+int folder_make(char path[PATH_MAX], const char *word);
+void folder_remove(const char *path); /* and the files in it */

@@ -16,6 +16,8 @@ enum exit_code {
 
 /* Says one sentence and returns code, so that `return say_error(...)` reports the reason. */
 int say_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define say_usage(...)	    say_error(EXIT_USAGE, __VA_ARGS__)
+#define say_unreadable(...) say_error(EXIT_UNREADABLE, __VA_ARGS__)
 void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A progress line, only on a terminal and only after two seconds; say_progress_end removes it. */

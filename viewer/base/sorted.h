@@ -25,6 +25,15 @@
  * with ?: between two, each decides where those before it do not. */
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
+/* A comparison of items x and y for qsort. */
+#define COMPARE(name, type, order)                      \
+	static int name(const void *a_, const void *b_) \
+	{                                               \
+		const type *x = a_, *y = b_;            \
+                                                        \
+		return order;                           \
+	}
+
 /* qsort of a list that may be empty. */
 #define SORT(items, count, by) ((count) ? qsort(items, count, sizeof(*(items)), by) : (void)0)
 

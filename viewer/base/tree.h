@@ -20,10 +20,11 @@ struct block {
 	uint32_t name; /* of its event: backward node of a framework block, else API function */
 	uint32_t life; /* 1 + its row in the table of lives, 0 = none */
 	int32_t device;
-	uint16_t flags;	 /* enum gmt_flag */
-	uint16_t memory; /* enum gmt_mem, 0 = framework block */
-	uint16_t state;	 /* at a moment: enum life_state */
-	uint16_t mark;	 /* for the owner of the tree */
+	uint16_t flags;	   /* enum gmt_flag */
+	uint16_t memory;   /* enum gmt_mem, 0 = framework block */
+	uint16_t state;	   /* at a moment: enum life_state */
+	uint16_t mark;	   /* for the owner of the tree */
+	uint16_t category; /* in a snapshot: enum category */
 };
 
 struct tree_group;

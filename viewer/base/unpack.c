@@ -247,8 +247,7 @@ static int map_file(const char *path, struct unpacked *u)
 		close(fd);
 	if (u->mapped)
 		return 0;
-	return say_error(EXIT_UNREADABLE, "%s: %s", path,
-			 fd < 0 ? file_trouble(why) : "cannot be read");
+	return say_unreadable("%s: %s", path, fd < 0 ? file_trouble(why) : "cannot be read");
 }
 
 int unpack_file(const char *path, struct unpacked *u)
@@ -276,7 +275,7 @@ int unpack_file(const char *path, struct unpacked *u)
 	if (!o.error)
 		return 0;
 	unpack_free(u);
-	return say_error(EXIT_UNREADABLE, "%s %s", path, o.error);
+	return say_unreadable("%s %s", path, o.error);
 }
 
 void unpack_free(struct unpacked *u)

@@ -17,3 +17,23 @@
 
 #include "need.h"
 #include "say.h"
+
+#define UNUSED __attribute__((unused)) /* a parameter that only others of its kind need */
+
+/* Each item of an array, of which there are `count` before the loop. */
+#define FOR_EACH(type, x, array, count) \
+	for (type *x = (array), *x##_end = x ? x + (count) : x; x < x##_end; x++)
+
+/* The first item x of an array for which the condition is true; NULL: there is none. */
+#define FIRST_OF(x, array, count, condition)                     \
+	__extension__({                                          \
+		__typeof__(*(array)) *first_##x = NULL;          \
+                                                                 \
+		FOR_EACH (__typeof__(*(array)), x, array, count) \
+			if (condition) {                         \
+				first_##x = x;                   \
+				break;                           \
+			}                                        \
+		first_##x;                                       \
+	})
+#define ANY_OF(x, array, count, condition) (FIRST_OF(x, array, count, condition) != NULL)

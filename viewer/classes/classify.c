@@ -88,7 +88,6 @@ void classify_all(struct classifier *c, const struct block *b, char *buf, size_t
 const struct category_words categories[CATEGORIES] = {
 #define CATEGORY(name, words, colour, letter) { #name, words, colour },
 #include "categories.def"
-#undef CATEGORY
 };
 
 int category_by_name(const char *name)

@@ -11,7 +11,6 @@
 enum category {
 #define CATEGORY(name, words, colour, letter) CATEGORY_##name,
 #include "categories.def"
-#undef CATEGORY
 	CATEGORIES
 };
 

@@ -8,9 +8,8 @@
 
 static struct forward_pass *pass_of(struct study *st, uint32_t number)
 {
-	while (number >= st->pass_count) {
+	while (number >= st->pass_count)
 		*need_item(st->passes, st->pass_count, st->pass_room) = (struct forward_pass){ 0 };
-	}
 	return &st->passes[number];
 }
 
@@ -152,13 +151,11 @@ void study_backward_over(void *ctx, const struct gmt_event *e)
 	if (st->m->tags || st->backward_over == st->m->spans.backwards)
 		return;
 	st->backward_over = st->m->spans.backwards;
-	for (int d = 0; d < MODEL_DEVICES; d++) {
-		LIVE_EACH(&st->m->devices[d].live, b)
-		{
+	for (int d = 0; d < MODEL_DEVICES; d++)
+		LIVE_EACH (&st->m->devices[d].live, b) {
 			if (!is_over(st, b))
 				continue;
 			b->backward_over = true;
 			model_change(st->m, b, CHANGE_BACKWARD_OVER, e);
 		}
-	}
 }

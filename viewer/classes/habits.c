@@ -68,10 +68,7 @@ bool classify_clears_gradients(const struct model *m)
 {
 	const struct study *st = m->watcher;
 
-	for (size_t i = 0; i < st->habits.room; i++)
-		if (st->habits.slots[i].used && st->habits.slots[i].value & HABIT_CLEARED)
-			return true;
-	return false;
+	return ANY_OF(x, st->habits.slots, st->habits.room, x->used && x->value & HABIT_CLEARED);
 }
 
 void classify_graph_stacks(const struct model *m, void (*each)(void *ctx, uint32_t stack),
@@ -79,10 +76,7 @@ void classify_graph_stacks(const struct model *m, void (*each)(void *ctx, uint32
 {
 	const struct study *st = m->watcher;
 
-	for (size_t i = 0; i < st->habits.room; i++) {
-		const struct map_slot *slot = &st->habits.slots[i];
-
+	FOR_EACH (const struct map_slot, slot, st->habits.slots, st->habits.room)
 		if (slot->used && slot->value & HABIT_OF_GRAPH)
 			each(ctx, (uint32_t)slot->key);
-	}
 }

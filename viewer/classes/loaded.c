@@ -39,13 +39,10 @@ static void count_needed(struct study *st, struct map *needed)
 	uint32_t tensors = tensors_of(st), *n;
 
 	for (int d = 0; d < MODEL_DEVICES; d++) {
-		LIVE_EACH(&st->m->devices[d].live, h)
-		{
+		LIVE_EACH (&st->m->devices[d].live, h)
 			if (st->m->tags ? h->facts.tags & BLOCK_LEAF : h->signs & STACK_PARAM)
 				*map_put(needed, size_on_device(h), NULL) += tensors;
-		}
-		LIVE_EACH(&st->m->devices[d].live, h)
-		{
+		LIVE_EACH (&st->m->devices[d].live, h) {
 			if (h->stage != STAGE_OPTIMIZER && !(h->signs & STACK_STATE))
 				continue;
 			n = map_get(needed, size_on_device(h));

@@ -212,12 +212,9 @@ static const char *op_of(struct stacks *s, size_t i, uint64_t seq, const char *i
 /* x.half() and its like are one function within another. */
 static uint32_t place_of_conversion(const char *outer)
 {
-	static const char *const narrow[] = { "half(", "bfloat16(", "byte(" };
+	bool narrows = outer && words_begin(outer, ONE_OF("half(", "bfloat16(", "byte("));
 
-	for (size_t i = 0; outer && i < sizeof(narrow) / sizeof(narrow[0]); i++)
-		if (!strncmp(outer, narrow[i], strlen(narrow[i])))
-			return PLACE_CONVERTED | PLACE_NARROWED;
-	return PLACE_CONVERTED;
+	return PLACE_CONVERTED | (narrows ? PLACE_NARROWED : 0);
 }
 
 static void pass(struct passed *p, const char *function)

@@ -55,9 +55,8 @@ void study_leaf(void *ctx, uint32_t leaf, const struct history *b)
 {
 	struct study *st = ctx;
 
-	while (leaf >= st->maker_count) {
+	while (leaf >= st->maker_count)
 		*need_item(st->makers, st->maker_count, st->maker_room) = (struct study_maker){ 0 };
-	}
 	st->makers[leaf] = (struct study_maker){ 0 };
 	if (b)
 		st->makers[leaf] = (struct study_maker){ b->concluded.predecessor_stack

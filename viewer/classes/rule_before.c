@@ -42,8 +42,7 @@ void study_settle_old(struct study *st)
 {
 	for (int d = 0; st->m->state_seq && !st->m->tags && !st->settled && d < MODEL_DEVICES;
 	     d++) {
-		LIVE_EACH(&st->m->devices[d].live, b)
-		{
+		LIVE_EACH (&st->m->devices[d].live, b) {
 			note_end(st, b);
 			if (study_is_old(st, b))
 				b->concluded.rank = ++size_of(st, b->block.size)->standing;

@@ -114,9 +114,8 @@ bool frame_parameter(struct classifier *c, const struct history *h)
 	return is_module_memory(h) && !frame_buffer(c, h);
 }
 
-bool frame_unsharded(struct classifier *c, const struct history *h)
+bool frame_unsharded(UNUSED struct classifier *c, const struct history *h)
 {
-	(void)c;
 	return life_made_by(h, STACK_UNSHARDED);
 }
 

@@ -237,9 +237,8 @@ bool life_bucket(struct classifier *c, const struct history *h)
 	       !life_tagged(h, ANY_TAG & ~BLOCK_GRAD) && holds_gradients(c->study);
 }
 
-bool life_reduced(struct classifier *c, const struct history *h)
+bool life_reduced(UNUSED struct classifier *c, const struct history *h)
 {
-	(void)c;
 	return life_made_by(h, STACK_REDUCED) &&
 	       (h->concluded.reduced_beside || life_lived_past_backward(h));
 }

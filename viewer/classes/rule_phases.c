@@ -33,23 +33,20 @@ bool phase_state_begun(struct classifier *c, const struct history *h)
 	return place_of_native(c, h) & (PLACE_MAKER | PLACE_ROWS);
 }
 
-bool phase_optimizer(struct classifier *c, const struct history *h)
+bool phase_optimizer(UNUSED struct classifier *c, const struct history *h)
 {
-	(void)c;
 	return h->stage == STAGE_OPTIMIZER || life_made_by(h, STACK_CLIP) ||
 	       (life_made_by(h, STACK_STATE) && h->stage == STAGE_OUTSIDE &&
 		!life_tagged(h, BLOCK_GRAPH));
 }
 
-bool phase_backward(struct classifier *c, const struct history *h)
+bool phase_backward(UNUSED struct classifier *c, const struct history *h)
 {
-	(void)c;
 	return life_born_in_backward(h);
 }
 
-bool phase_forward(struct classifier *c, const struct history *h)
+bool phase_forward(UNUSED struct classifier *c, const struct history *h)
 {
-	(void)c;
 	return h->stage == STAGE_FORWARD;
 }
 

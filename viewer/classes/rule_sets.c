@@ -75,9 +75,8 @@ bool set_read(struct classifier *c, const struct history *h)
 	       (passes && study_is_of_a_set(c->study, h->block.stack));
 }
 
-bool set_loaded_state(struct classifier *c, const struct history *h)
+bool set_loaded_state(UNUSED struct classifier *c, const struct history *h)
 {
-	(void)c;
 	return h->concluded.loaded_state;
 }
 

@@ -23,9 +23,8 @@ bool tag_parameter(struct classifier *c, const struct history *h)
 
 /* What the program's own objects hold; it was asked for that while it ran (`attach`). */
 #define HELD(rule, as)                                                   \
-	bool rule(struct classifier *c, const struct history *h)         \
+	bool rule(UNUSED struct classifier *c, const struct history *h)  \
 	{                                                                \
-		(void)c;                                                 \
 		return life_tagged(h, (unsigned)BLOCK_HELD << (as - 1)); \
 	}
 HELD(held_parameter, GMT_HELD_PARAMETER)
@@ -35,9 +34,8 @@ HELD(held_buffer, GMT_HELD_BUFFER)
 HELD(held_cache, GMT_HELD_CACHE)
 #undef HELD
 
-bool tag_gradient(struct classifier *c, const struct history *h)
+bool tag_gradient(UNUSED struct classifier *c, const struct history *h)
 {
-	(void)c;
 	return life_tagged(h, BLOCK_GRAD);
 }
 
@@ -57,9 +55,8 @@ bool tag_input(struct classifier *c, const struct history *h)
 	return !h->after_forward || !(place_of_native(c, h) & PLACE_COMPUTED);
 }
 
-bool tag_saved(struct classifier *c, const struct history *h)
+bool tag_saved(UNUSED struct classifier *c, const struct history *h)
 {
-	(void)c;
 	return life_saved(h);
 }
 
@@ -75,8 +72,7 @@ bool tag_packed(struct classifier *c, const struct history *h)
 }
 
 /* Just born: the operation that made it saves it in a moment, in the same pass. */
-bool tag_saved_soon(struct classifier *c, const struct history *h)
+bool tag_saved_soon(UNUSED struct classifier *c, const struct history *h)
 {
-	(void)c;
 	return life_saved_later(h) && !life_tagged(h, BLOCK_PACKED) && life_saved_in_its_pass(h);
 }

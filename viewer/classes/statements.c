@@ -3,7 +3,7 @@
  * What the text of a statement says of the tensor that it makes. The text is the recording's own:
  * one that has none answers without it.
  */
-#include "../base/word.h"
+#include "../base/ending.h"
 #include "rules.h"
 
 /* Where the part begins in the line and is not the end of a longer word: "nn.Buffer(" holds
@@ -27,33 +27,21 @@ static size_t target_of(const char *text)
 	return n;
 }
 
-static bool has(const char *s, size_t n, const char *part)
-{
-	return memmem(s, n, part, strlen(part)) != NULL;
-}
-
 /* Tables of angles and masks are cached too, but are no keys or values. */
 static bool names_cache(const char *s, size_t n)
 {
-	static const char *const others[] = { "cos", "sin", "rope", "freq", "mask", "pos" };
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (has(s, n, others[i]))
-			return false;
-	return has(s, n, "cache") || has(s, n, "past");
+	return words_in(s, n, ONE_OF("cache", "past")) &&
+	       !words_in(s, n, ONE_OF("cos", "sin", "rope", "freq", "mask", "pos"));
 }
 
 /* "inv_freq", "freqs_cis", "cos_cached": part of the name between underscores. */
 static bool names_table(const char *s, size_t n)
 {
-	static const char *const parts[] = { "freq", "freqs", "cos", "sin", "mask" };
-
 	for (size_t i = 0, end; i < n; i = end + 1) {
 		for (end = i; end < n && word_has(s[end]) && s[end] != '_';)
 			end++;
-		for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++)
-			if (end - i == strlen(parts[k]) && !memcmp(s + i, parts[k], end - i))
-				return true;
+		if (words_equal(s + i, end - i, ONE_OF("freq", "freqs", "cos", "sin", "mask")))
+			return true;
 	}
 	return false;
 }
@@ -66,26 +54,22 @@ static bool remakes_buffer(const char *text)
 					     "buffer.cuda(",  "buf.cuda(",     "buffer.clone(",
 					     "buf.clone(" };
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (parts[i][0] == '_' ? strstr(text, parts[i]) : find_part(text, parts[i]))
-			return true;
-	return false;
+	return ANY_OF(x, parts, sizeof(parts) / sizeof(parts[0]),
+		      *x[0] == '_' ? strstr(text, *x) : find_part(text, *x));
 }
 
 /* "grad", "grads", "flat_grad", "gradients", but not what only has to do with them. */
 static bool is_gradient(const char *word, size_t n)
 {
-	static const char *const others[] = { "no_grad",       "enable_grad",	 "zero_grad",
-					      "requires_grad", "requires_grad_", "grad_fn",
-					      "retain_grad",   "grad_norm" };
 	const char *at = memmem(word, n, "grad", 4);
 	const char *behind = at ? at + 4 : NULL;
 
 	if (!at || (at > word && at[-1] != '_') || (n > 5 && !memcmp(word, "clip_", 5)))
 		return false;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (n == strlen(others[i]) && !memcmp(word, others[i], n))
-			return false;
+	if (words_equal(word, n,
+			ONE_OF("no_grad", "enable_grad", "zero_grad", "requires_grad",
+			       "requires_grad_", "grad_fn", "retain_grad", "grad_norm")))
+		return false;
 	return behind == word + n || *behind == 's' || *behind == '_' ||
 	       !strncmp(behind, "ient", 4);
 }
@@ -93,11 +77,8 @@ static bool is_gradient(const char *word, size_t n)
 /* "self.grad_partitions = ...", and not what is made of gradients: "grad_avg". */
 static bool names_gradients(const char *s, size_t n)
 {
-	static const char *const others[] = { "avg", "norm", "mean", "sq", "mom", "ema" };
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (has(s, n, others[i]))
-			return false;
+	if (words_in(s, n, ONE_OF("avg", "norm", "mean", "sq", "mom", "ema")))
+		return false;
 	for (size_t i = 0; i < n; i++) {
 		size_t start = i;
 
@@ -112,19 +93,16 @@ static bool names_gradients(const char *s, size_t n)
 /* "bucket.buffer = ...", and not what an optimizer keeps in buckets: "bucket.exp_avg". */
 static bool names_bucket(const char *s, size_t n)
 {
-	static const char *const others[] = { "avg",   "mom",	 "ema",	   "sq",
-					      "param", "weight", "master", "state" };
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (has(s, n, others[i]))
-			return false;
-	return has(s, n, "bucket");
+	return words_in(s, n, ONE_OF("bucket")) &&
+	       !words_in(s, n,
+			 ONE_OF("avg", "mom", "ema", "sq", "param", "weight", "master", "state"));
 }
 
 /* "p.grad = ...", "p.main_grad = ...", "self.cache_k = ..." */
 static uint32_t places_of_target(const char *t)
 {
 	size_t n = target_of(t);
+	bool is_data = words_in(t, n, ONE_OF(".data"));
 	uint32_t found = 0;
 
 	if (n > 5 && !memcmp(t + n - 4, "grad", 4) && (t[n - 5] == '.' || t[n - 5] == '_'))
@@ -133,9 +111,9 @@ static uint32_t places_of_target(const char *t)
 		found |= PLACE_NAMED_GRAD;
 	if (names_bucket(t, n))
 		found |= PLACE_BUCKET;
-	if (n > 5 && !memcmp(t, "self.", 5) && !has(t, n, ".data"))
+	if (n > 5 && !memcmp(t, "self.", 5) && !is_data)
 		found |= PLACE_ATTRIBUTE;
-	if (n && !has(t, n, ".data") && names_cache(t, n))
+	if (n && !is_data && names_cache(t, n))
 		found |= PLACE_CACHE;
 	if (names_table(t, n))
 		found |= PLACE_TABLE;

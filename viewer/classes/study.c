@@ -87,16 +87,14 @@ static void settled(void *ctx)
 {
 	struct study *st = ctx;
 
-	for (int d = 0; d < MODEL_DEVICES && !st->settled; d++) {
-		LIVE_EACH(&st->m->devices[d].live, h)
-		note_gradient(st, h);
-	}
+	for (int d = 0; d < MODEL_DEVICES && !st->settled; d++)
+		LIVE_EACH (&st->m->devices[d].live, h)
+			note_gradient(st, h);
 	study_settle_old(st);
 	study_loaded_over(st);
-	for (int d = 0; d < MODEL_DEVICES; d++) {
-		LIVE_EACH(&st->m->devices[d].live, h)
-		keep_concluded(st, h);
-	}
+	for (int d = 0; d < MODEL_DEVICES; d++)
+		LIVE_EACH (&st->m->devices[d].live, h)
+			keep_concluded(st, h);
 }
 
 static void moved(void *ctx, struct model *to)

@@ -2,7 +2,7 @@
 /* attach: what a process holds that was started without us, from PyTorch's own snapshot. */
 #include <signal.h>
 
-#include "../recording/exchange.h"
+#include "../recording/attach.h"
 #include "../base/outfile.h"
 #include "../base/shell.h"
 #include "../recording/running.h"
@@ -11,9 +11,8 @@
 
 static volatile sig_atomic_t asked_to_stop;
 
-static void on_signal(int signal)
+static void on_signal(UNUSED int signal)
 {
-	(void)signal;
 	asked_to_stop = 1;
 }
 
@@ -38,12 +37,11 @@ static int find_process(const char *text, long *id)
 	long pid = *id = strtol(text, &end, 10);
 
 	if (end == text || *end || pid < 1 || pid > INT_MAX)
-		return say_error(EXIT_USAGE, "%s is not a process id", text);
+		return say_usage("%s is not a process id", text);
 	if (!attach_allowed((pid_t)pid, why))
-		return say_error(EXIT_USAGE, "process %ld: %s", pid, why);
+		return say_usage("process %ld: %s", pid, why);
 	if (running_recording(pid, recording))
-		return say_error(EXIT_USAGE,
-				 "process %ld is being recorded already: gpumemtrace report %s",
+		return say_usage("process %ld is being recorded already: gpumemtrace report %s",
 				 pid, shell_word(recording, word));
 	return 0;
 }
@@ -88,7 +86,7 @@ static int attach(struct exchange *x, const char *output, struct emit *out)
 	if (exchange_run(x, stopped, why))
 		rc = import_make(x->snapshot, output);
 	else
-		rc = say_error(EXIT_USAGE, "process %d: %s", (int)x->pid, why);
+		rc = say_usage("process %d: %s", (int)x->pid, why);
 	exchange_end(x);
 	return rc ? rc : show_attached(x, output, out);
 }

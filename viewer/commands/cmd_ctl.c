@@ -48,21 +48,20 @@ static int map(struct asking *k, const char *path)
 
 	k->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (k->fd < 0 && errno == ENOENT)
-		return say_error(EXIT_USAGE,
-				 "%s is not there: the program has ended, or its "
-				 "recording is in another place",
+		return say_usage("%s is not there: the program has ended, or its recording is in "
+				 "another place",
 				 path);
 	if (k->fd < 0)
-		return say_error(EXIT_UNREADABLE, "%s: %s%s", path, strerror(errno),
-				 errno == EACCES ? "; it belongs to another user" : "");
+		return say_unreadable("%s: %s%s", path, strerror(errno),
+				      errno == EACCES ? "; it belongs to another user" : "");
 	if (fstat(k->fd, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size < GMT_LIVE_PAGE)
-		return say_error(EXIT_UNREADABLE, "%s is not a live file", path);
+		return say_unreadable("%s is not a live file", path);
 	k->bytes = (uint64_t)st.st_size;
 	k->page = mmap(NULL, k->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, k->fd, 0);
 	if (k->page != MAP_FAILED)
 		return 0;
 	k->page = NULL;
-	return say_error(EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+	return say_unreadable("%s: %s", path, strerror(errno));
 }
 
 static int check_live_page(struct asking *k, const char *path)
@@ -70,15 +69,13 @@ static int check_live_page(struct asking *k, const char *path)
 	const struct gmt_live_header *h = (const struct gmt_live_header *)k->page;
 
 	if (h->magic != GMT_LIVE_MAGIC || h->page != GMT_LIVE_PAGE)
-		return say_error(EXIT_UNREADABLE, "%s is not a live file", path);
+		return say_unreadable("%s is not a live file", path);
 	k->pid = h->pid;
 	k->c = gmt_control_of(k->page);
 	if (h->closed || !running_lives(h->pid))
-		return say_error(EXIT_USAGE, "process %u has ended; its recording can be read",
-				 h->pid);
+		return say_usage("process %u has ended; its recording can be read", h->pid);
 	if (k->c->version != GMT_CONTROL_VERSION)
-		return say_error(EXIT_USAGE,
-				 "process %u is recorded by %s version of the library, which takes "
+		return say_usage("process %u is recorded by %s version of the library, which takes "
 				 "no requests from this one",
 				 h->pid, k->c->version ? "another" : "an older");
 	return 0;
@@ -111,8 +108,7 @@ static int no_answer(const struct asking *k)
 
 	state = stat ? *stat : 'Z';
 	if (state == 'Z')
-		return say_error(EXIT_USAGE, "process %u has ended; its recording can be read",
-				 k->pid);
+		return say_usage("process %u has ended; its recording can be read", k->pid);
 	if (state == 'T' || state == 't')
 		return say_error(EXIT_CHECK,
 				 "process %u is stopped and does not answer; nothing was changed "
@@ -283,14 +279,13 @@ int check_ctl(struct ctl_options *o)
 	const struct what *w = find_request(o->what);
 
 	if (!w)
-		return say_error(EXIT_USAGE,
-				 "\"%s\" is not a request: pause, resume, mark NAME, snapshot FILE "
-				 "or stats",
-				 o->what);
+		return say_usage(
+			"\"%s\" is not a request: pause, resume, mark NAME, snapshot FILE or stats",
+			o->what);
 	if (w->argument && (!o->argument || !*o->argument))
-		return say_error(EXIT_USAGE, "%s needs a %s", w->name, w->argument);
+		return say_usage("%s needs a %s", w->name, w->argument);
 	if (!w->argument && o->argument)
-		return say_error(EXIT_USAGE, "%s takes nothing more", w->name);
+		return say_usage("%s takes nothing more", w->name);
 	return 0;
 }
 

@@ -11,14 +11,12 @@
 static const struct export_format formats[] = {
 #define EXPORT(name, moment, summary) { #name, summary, moment, export_##name },
 #include "../export/export_formats.def"
-#undef EXPORT
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-static const char *format_name(const void *ctx, size_t i)
+static const char *format_name(UNUSED const void *ctx, size_t i)
 {
-	(void)ctx;
 	return i < FORMATS ? formats[i].name : NULL;
 }
 
@@ -31,15 +29,14 @@ static int find_format(const struct export_options *o, const struct export_forma
 			*found = &formats[i];
 			return 0;
 		}
-		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
-			 i ? ", " : "", formats[i].name);
+		text_add(names, sizeof(names), "%s%s", i ? ", " : "", formats[i].name);
 	}
 	if (!o->to)
-		return say_error(EXIT_USAGE, "--to FORMAT is missing; there are %s", names);
+		return say_usage("--to FORMAT is missing; there are %s", names);
 	if (options_guess(o->to, format_name, NULL))
-		return say_error(EXIT_USAGE, "unknown format %s; did you mean %s?", o->to,
+		return say_usage("unknown format %s; did you mean %s?", o->to,
 				 options_guess(o->to, format_name, NULL));
-	return say_error(EXIT_USAGE, "unknown format %s; there are %s", o->to, names);
+	return say_usage("unknown format %s; there are %s", o->to, names);
 }
 
 static bool is_events(const struct export_options *o)
@@ -54,10 +51,10 @@ static int check_table(const struct export_options *o, const struct export_forma
 	if (!o->table && !o->columns)
 		return 0;
 	if (strcmp(format->name, "arrow"))
-		return say_error(EXIT_USAGE, "--table and --columns are not for %s, only for arrow",
+		return say_usage("--table and --columns are not for %s, only for arrow",
 				 format->name);
 	if (!is_events(o) && o->columns)
-		return say_error(EXIT_USAGE, "--columns is for --table events");
+		return say_usage("--columns is for --table events");
 	return is_events(o) ? arrow_choose(export_event_columns, EVENT_COLUMNS, o->columns, which,
 					   &count)
 			    : 0;
@@ -68,13 +65,12 @@ static int check_output(const struct export_options *o)
 	struct stat out;
 
 	if (file_same(o->output, o->file))
-		return say_error(EXIT_USAGE, "the output must be another file than %s", o->file);
+		return say_usage("the output must be another file than %s", o->file);
 	if (!lstat(o->output, &out) && !S_ISREG(out.st_mode))
-		return say_error(EXIT_USAGE,
-				 "%s exists and is not a plain file; choose another name",
+		return say_usage("%s exists and is not a plain file; choose another name",
 				 o->output);
 	if (outfile_holds_recording(o->output))
-		return say_error(EXIT_USAGE, "%s is a recording; choose another name", o->output);
+		return say_usage("%s is a recording; choose another name", o->output);
 	return 0;
 }
 
@@ -84,15 +80,13 @@ static int check_export_options(const struct export_options *o, const struct exp
 	int rc;
 
 	if (!o->output)
-		return say_error(EXIT_USAGE, "-o OUT is missing: where to write, - for stdout");
+		return say_usage("-o OUT is missing: where to write, - for stdout");
 	if (o->at && !format->moment)
-		return say_error(EXIT_USAGE, "--at is not for %s, which has the whole run",
-				 format->name);
+		return say_usage("--at is not for %s, which has the whole run", format->name);
 	if (o->device >= 0 && !format->moment)
-		return say_error(EXIT_USAGE, "--device is not for %s, which has all devices",
-				 format->name);
+		return say_usage("--device is not for %s, which has all devices", format->name);
 	if (o->stacks && !format->moment)
-		return say_error(EXIT_USAGE, "--stacks is not for %s", format->name);
+		return say_usage("--stacks is not for %s", format->name);
 	rc = check_table(o, format);
 	if (rc)
 		return rc;
@@ -135,7 +129,7 @@ static int write_stdout(struct export *x, const struct export_options *o,
 	x->f = stdout;
 	rc = write_format(x, o, format);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = say_error(EXIT_UNREADABLE, "- cannot be written: %s", strerror(errno));
+		rc = say_unreadable("- cannot be written: %s", strerror(errno));
 	return rc;
 }
 

@@ -65,8 +65,7 @@ static int write_source(struct page *p, struct job *j, size_t number)
 	if (rc)
 		return rc;
 	if (p->written + s->count > PAGE_TRACKS)
-		return say_error(EXIT_USAGE, "more than %d devices; a page shows at most so many",
-				 PAGE_TRACKS);
+		return say_usage("more than %d devices; a page shows at most so many", PAGE_TRACKS);
 	if (number == 1) /* the other ranks most likely have as many */
 		p->tracks = s->count ? j->files * s->count : 1;
 	for (size_t i = 0; i < s->count; i++) {
@@ -102,7 +101,7 @@ static int make_html(struct job *j, struct outfile *file, uint64_t *bytes)
 	page_make(&text, o->redact ? &j->redact : NULL, write_tracks, j);
 	say_progress_end();
 	if (!j->rc && !j->tracks)
-		j->rc = say_error(EXIT_USAGE, "%s: the program used no device memory", o->files[0]);
+		j->rc = say_usage("%s: the program used no device memory", o->files[0]);
 	if (j->rc)
 		outfile_drop(file);
 	else

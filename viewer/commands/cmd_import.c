@@ -32,16 +32,16 @@ int run_import(const struct import_options *o, struct emit *out)
 	int fd = file_open(o->file), rc;
 
 	if (fd < 0)
-		return say_error(EXIT_UNREADABLE, "%s: %s", o->file, file_trouble(errno));
+		return say_unreadable("%s: %s", o->file, file_trouble(errno));
 	close(fd);
 	if (!import_recognises(o->file))
-		return say_error(
-			EXIT_UNREADABLE, "%s: %s", o->file,
+		return say_unreadable(
+			"%s: %s", o->file,
 			(other = recording_other_kind(o->file))
 				? other
 				: "not a memory snapshot of PyTorch (a pickle of protocol 2 to 5)");
 	if (!o->output)
-		return say_error(EXIT_USAGE, "-o OUT is missing: where to write the recording");
+		return say_usage("-o OUT is missing: where to write the recording");
 	rc = outfile_check(o->output);
 	if (!rc)
 		rc = running_refuse(o->output);

@@ -8,7 +8,6 @@
 #include "../base/emit_json.h"
 #include "../base/outfile.h"
 #include "lake.h"
-#include "lake_files.h"
 #include "question.h"
 #include "../page/page_write.h"
 #include "../recording/defs.h"
@@ -43,17 +42,14 @@ static int check_places(const struct collect_options *o)
 	struct stat st;
 
 	if (elsewhere(o))
-		return say_error(EXIT_USAGE,
-				 "%s: collect reads and writes folders of this machine; copy "
+		return say_usage("%s: collect reads and writes folders of this machine; copy "
 				 "recordings here, and the lake there (aws s3 sync, for instance)",
 				 elsewhere(o));
 	if (o->project && !is_good_name(o->project))
-		return say_error(EXIT_USAGE,
-				 "--project needs a name of letters, digits, . _ and -, not \"%s\"",
+		return say_usage("--project needs a name of letters, digits, . _ and -, not \"%s\"",
 				 o->project);
 	if (!stat(o->output, &st) && !S_ISDIR(st.st_mode))
-		return say_error(EXIT_USAGE, "%s exists and is no folder; choose another name",
-				 o->output);
+		return say_usage("%s exists and is no folder; choose another name", o->output);
 	return 0;
 }
 
@@ -79,15 +75,21 @@ int run_collect(const struct collect_options *o, struct emit *out)
 
 /* compact: a lake's many files become one a table and month. */
 
+/* False: it is no lake, and a sentence said so. */
+static bool begin_about_lake(struct question *q, const char *what, const char *lake)
+{
+	if (!lake_may_be(lake))
+		return false;
+	question_begin(q, QUESTION_LAKE, what);
+	question_text(q, "lake", lake);
+	return true;
+}
+
 int run_compact(const struct compact_options *o, struct emit *out)
 {
 	struct question q = { .out = out };
 
-	if (!lake_may_be(o->lake))
-		return EXIT_UNREADABLE;
-	question_begin(&q, QUESTION_LAKE, "compact");
-	question_text(&q, "lake", o->lake);
-	return question_ask(&q);
+	return begin_about_lake(&q, "compact", o->lake) ? question_ask(&q) : EXIT_UNREADABLE;
 }
 
 /* regressions: commits of a lake whose peak is higher than before. */
@@ -97,10 +99,8 @@ int run_regressions(const struct regressions_options *o, struct emit *out)
 	struct question q = { .out = out };
 	char limit[32];
 
-	if (!lake_may_be(o->lake))
+	if (!begin_about_lake(&q, "regressions", o->lake))
 		return EXIT_UNREADABLE;
-	question_begin(&q, QUESTION_LAKE, "regressions");
-	question_text(&q, "lake", o->lake);
 	question_text(&q, "against", o->against);
 	question_text(&q, "since", o->since);
 	snprintf(limit, sizeof(limit), "%.17g", o->fail_above.amount.value);
@@ -228,11 +228,10 @@ static bool column_row(void *ctx, size_t i, struct row_sql_column *row)
 	return true;
 }
 
-static bool lake_table_row(void *ctx, size_t i, struct row_sql_table *row)
+static bool lake_table_row(UNUSED void *ctx, size_t i, struct row_sql_table *row)
 {
 	const struct lake_table *t = &lake_tables[i];
 
-	(void)ctx;
 	*row = (struct row_sql_table){ .name = t->name,
 				       .meaning = t->meaning,
 				       .columns = { LAKE_PARTITIONS + t->count, column_row,
@@ -240,11 +239,10 @@ static bool lake_table_row(void *ctx, size_t i, struct row_sql_table *row)
 	return true;
 }
 
-static bool view_row(void *ctx, size_t i, struct row_sql_view *row)
+static bool view_row(UNUSED void *ctx, size_t i, struct row_sql_view *row)
 {
 	static struct lake_view v;
 
-	(void)ctx;
 	if (!lake_view(i, &v))
 		return false;
 	*row = (struct row_sql_view){ .name = v.name, .meaning = v.meaning, .sql = v.sql };
@@ -321,14 +319,11 @@ int run_sql(const struct sql_options *o, struct emit *out)
 	if (o->schema)
 		return print_schema(out);
 	if (!o->query)
-		return say_error(
-			EXIT_USAGE,
-			"a query and a lake are needed: gpumemtrace sql \"from runs\" lake/; "
-			"--schema lists what there is");
+		return say_usage("a query and a lake are needed: gpumemtrace sql \"from runs\" "
+				 "lake/; --schema lists what there is");
 	if (strstr(o->lake[0], "://") || lake_is_one(o->lake[0])) {
 		if (o->lake[1])
-			return say_error(EXIT_USAGE, "%s is a lake; a query is about one lake",
-					 o->lake[0]);
+			return say_usage("%s is a lake; a query is about one lake", o->lake[0]);
 		return ask_query(o, NULL, out);
 	}
 	return ask_recordings(o, out);

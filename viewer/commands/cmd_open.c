@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open: the page of html in a folder of its own, and the browser on it. */
-#include "../base/folder.h"
+#include "../base/plain_file.h"
 #include "../ask/command.h"
 
 /* The browser goes on when the command ends, and says nothing here. False: there is none. Without a

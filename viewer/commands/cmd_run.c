@@ -12,11 +12,7 @@
 #include "../oom/oom_ranks.h"
 #include "../oom/summary.h"
 #include "../recording/recording.h"
-#include "engine_settings.h"
-#include "preload.h"
-#include "run_output.h"
 #include "run_program.h"
-#include "run_result.h"
 
 /*
  * Notices from the simulated device about the program that ran on it. The device writes them to a
@@ -173,14 +169,13 @@ static int set_card(const char *sim)
 	if (comma) {
 		count = strtol(comma + 1, &end, 10);
 		if (*end || end == comma + 1 || count < 1 || count > 64)
-			return say_error(
-				EXIT_USAGE,
+			return say_usage(
 				"--sim %s: the comma needs a number of devices behind it, 1 to 64",
 				sim);
 	}
 	snprintf(card, sizeof(card), "%.*s", comma ? (int)(comma - sim) : (int)strlen(sim), sim);
 	if (!card[0])
-		return say_error(EXIT_USAGE, "--sim needs the name of a card, such as h100-80g");
+		return say_usage("--sim needs the name of a card, such as h100-80g");
 	setenv("SIMGPU_CARD", card, 1);
 	snprintf(card, sizeof(card), "%ld", count);
 	setenv("SIMGPU_COUNT", card, 1);
@@ -213,9 +208,9 @@ static int check_settings(void)
 
 	gmt_settings_read(&s);
 	if (s.misread[0])
-		return say_error(EXIT_USAGE, "%s; nothing was started", s.misread);
+		return say_usage("%s; nothing was started", s.misread);
 	if (time && *time && strcmp(time, "on") && strcmp(time, "off"))
-		return say_error(EXIT_USAGE, "SIMGPU_TIME=%.40s is neither on nor off", time);
+		return say_usage("SIMGPU_TIME=%.40s is neither on nor off", time);
 	return 0;
 }
 

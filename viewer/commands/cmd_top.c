@@ -115,12 +115,7 @@ struct top_view {
 	size_t from; /* the first line shown */
 };
 
-static int more_blocks(const void *a, const void *b)
-{
-	const struct holder *x = a, *y = b;
-
-	return ORDER(y->blocks, x->blocks) ?: ORDER(y->bytes, x->bytes);
-}
+COMPARE(more_blocks, struct holder, ORDER(y->blocks, x->blocks) ?: ORDER(y->bytes, x->bytes))
 
 static void open_view(const struct emit *out, struct top_view *v)
 {
@@ -141,7 +136,6 @@ static void open_view(const struct emit *out, struct top_view *v)
 static void close_view(struct top_view *v)
 {
 	free(v->holders.items);
-	free(v->shot.classes);
 	moment_free(&v->shot.moment);
 }
 

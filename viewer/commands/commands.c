@@ -2,12 +2,11 @@
 /* The tables of the commands that are no question (ask/questions.c has those of the others). */
 #include "../ask/command.h"
 #include "../export/export.h"
-#include "run_output.h"
+#include "run_program.h"
 
 static const char export_words[] =
 #define EXPORT(name, ...) #name " "
 #include "../export/export_formats.def"
-#undef EXPORT
 	;
 
 #define OTHERS_ALONE

@@ -165,5 +165,5 @@ int completions_print(FILE *out, const char *shell, const struct command *const 
 		shells[i].print(out, commands, count);
 		return EXIT_OK;
 	}
-	return say_error(EXIT_USAGE, "--completions takes bash or zsh");
+	return say_usage("--completions takes bash or zsh");
 }

@@ -5,12 +5,9 @@
  * setting chooses that. Where it has none, nvcc is needed: the one of Python's packages is found,
  * which knows neither its folder nor where to find the driver's library.
  */
-#include "engine_settings.h"
+#include "run_program.h"
 
 #include <glob.h>
-
-#include "preload.h"
-#include "run_program.h"
 
 #define NVCC "nvidia/cu13/bin/nvcc" /* in Python's packages since CUDA 13 */
 
@@ -73,8 +70,7 @@ static bool find_compiler(const char *program, const char *package, char path[PA
 
 void engine_settings_set(char *const *command, bool quiet)
 {
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-		const struct setting *s = &settings[i];
+	FOR_EACH (const struct setting, s, settings, sizeof(settings) / sizeof(settings[0])) {
 		const char *value = s->value;
 		char path[PATH_MAX];
 

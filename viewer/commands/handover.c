@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "handover.h"
+#include "question.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -10,15 +11,36 @@
 
 #include "../base/asset.h"
 #include "../base/ending.h"
+#include "../recording/owners.h"
 
 ASSET_FILE(handover, "viewer/commands/handover.py");
 
-enum { ANSWER = 3, TERMINAL = 4, FLAGS = 6 };
-#define BEGUN "{\"begun\": true}\n"
+#define PYTHON_LEAST "3.9"
+#define BEGUN	     "{\"begun\": true}\n"
+
+enum { ANSWER = 3, TERMINAL = 4 }; /* descriptors */
+/* Exit codes: of a Python that lacks a package, of none, and of a search that was interrupted. */
+enum { UNFIT = 96, NOT_STARTED = 97, INTERRUPTED = 130 };
+enum { ENDINGS = 3, WORDS = 512 };
+
+static const struct {
+	const char *flags;   /* of Python, or NULL */
+	const char *who;     /* answers, in sentences */
+	const char *missing; /* the sentence where no Python will do */
+} kinds[] = {
+	[QUESTION_SEARCH] = { "-ISXutf8", "the search",
+			      "the runs are started by Python " PYTHON_LEAST
+			      " or later, and neither python3 nor python on the PATH is that (name "
+			      "another: GPUMEMTRACE_PYTHON=PATH)" },
+	[QUESTION_LAKE] = { NULL, "DuckDB",
+			    "this runs in DuckDB, and neither python3 nor python on the PATH has "
+			    "it: pip install duckdb (or name a Python that has it: "
+			    "GPUMEMTRACE_PYTHON=PATH)" },
+};
 
 /* ---- signals ---- */
 
-static const int ending[HANDOVER_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
+static const int ending[ENDINGS] = { SIGINT, SIGTERM, SIGHUP };
 
 static volatile sig_atomic_t interrupted;
 static volatile pid_t child;
@@ -30,31 +52,29 @@ static void pass_signal_on(int signal)
 		kill(child, signal);
 }
 
-void handover_listen(struct sigaction old[HANDOVER_SIGNALS], bool even_ignored)
+/* Those that would end this process, or even those that it ignores. */
+static void listen_to_signals(struct sigaction old[ENDINGS], bool even_ignored)
 {
 	struct sigaction pass = { .sa_handler = pass_signal_on, .sa_flags = SA_RESTART };
 
-	for (size_t i = 0; i < HANDOVER_SIGNALS; i++)
+	for (size_t i = 0; i < ENDINGS; i++)
 		if (!sigaction(ending[i], NULL, &old[i]) &&
 		    (even_ignored || old[i].sa_handler != SIG_IGN))
 			sigaction(ending[i], &pass, NULL);
 }
 
-int handover_stop(const struct sigaction old[HANDOVER_SIGNALS])
+/* Returns the one that came, or 0. */
+static int stop_listening(const struct sigaction old[ENDINGS])
 {
-	for (size_t i = 0; i < HANDOVER_SIGNALS; i++)
+	for (size_t i = 0; i < ENDINGS; i++)
 		sigaction(ending[i], &old[i], NULL);
-	return interrupted;
-}
-
-bool handover_interrupted(void)
-{
 	return interrupted;
 }
 
 /* ---- the process ---- */
 
-const char *python_place(size_t i)
+/* In this order; then NULL. */
+static const char *python_place(size_t i)
 {
 	static const char *const names[] = { "python3", "python" };
 	const char *named = getenv("GPUMEMTRACE_PYTHON");
@@ -66,7 +86,7 @@ const char *python_place(size_t i)
 
 static void set_default_signals(void)
 {
-	for (size_t i = 0; i < HANDOVER_SIGNALS; i++) {
+	for (size_t i = 0; i < ENDINGS; i++) {
 		struct sigaction now;
 
 		if (!sigaction(ending[i], NULL, &now) && now.sa_handler != SIG_IGN)
@@ -76,16 +96,13 @@ static void set_default_signals(void)
 
 /* Its answer has a descriptor of its own: what a package or the start of Python writes on standard
  * output is kept beside the errors. */
-static void become(const char *python, const char *const *flags, int in, int out, int err)
+static void become(const char *python, const char *flags, int in, int out, int err)
 {
-	const char *argv[FLAGS + 4] = { python };
+	const char *argv[] = { python, flags, "-c", asset_handover, NULL };
+	const char **from = flags ? argv : argv + 1;
 	int terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, TERMINAL + 1);
-	size_t n = 1;
 
-	for (; *flags && n <= FLAGS; flags++)
-		argv[n++] = *flags;
-	argv[n++] = "-c";
-	argv[n] = asset_handover;
+	from[0] = python;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);	       /* it may have files to remove */
 	unsetenv("LD_PRELOAD");			       /* nothing is to be recorded here */
 	in = fcntl(in, F_DUPFD_CLOEXEC, TERMINAL + 1); /* out of the way of the five below */
@@ -96,17 +113,17 @@ static void become(const char *python, const char *const *flags, int in, int out
 	dup2(err, STDERR_FILENO);
 	dup2(out, ANSWER);
 	dup2(terminal, TERMINAL);
-	execvp(python, (char **)argv);
-	_exit(HANDOVER_NOT_STARTED);
+	execvp(python, (char **)from);
+	_exit(NOT_STARTED);
 }
 
 /* Starts it with signals blocked, so that none is lost between the fork and its own handlers. */
-static pid_t start(const char *python, const char *const *flags, int in, int out, int err)
+static pid_t start(const char *python, const char *flags, int in, int out, int err)
 {
 	sigset_t signals, before;
 
 	sigemptyset(&signals);
-	for (size_t i = 0; i < HANDOVER_SIGNALS; i++)
+	for (size_t i = 0; i < ENDINGS; i++)
 		sigaddset(&signals, ending[i]);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	child = fork();
@@ -120,13 +137,13 @@ static pid_t start(const char *python, const char *const *flags, int in, int out
 }
 
 /* It reads all of it before it does anything; one that ended has closed its end. */
-static void send_request(int fd, const struct bytes *request)
+static void send_request(int fd, const char *text, size_t len)
 {
 	size_t sent = 0;
 	ssize_t n = 1;
 
-	while (sent < request->len && (n > 0 || errno == EINTR)) {
-		n = send(fd, request->p + sent, request->len - sent, MSG_NOSIGNAL);
+	while (sent < len && (n > 0 || errno == EINTR)) {
+		n = send(fd, text + sent, len - sent, MSG_NOSIGNAL);
 		sent += n > 0 ? (size_t)n : 0;
 	}
 	close(fd);
@@ -135,7 +152,7 @@ static void send_request(int fd, const struct bytes *request)
 /* ---- the answer ---- */
 
 /* False: a signal is to end this process. */
-static bool read_answer(struct handover *h, int fd)
+static bool read_answer(struct answer *a, int fd)
 {
 	FILE *f = fdopen(fd, "r");
 	char *line = NULL;
@@ -143,11 +160,11 @@ static bool read_answer(struct handover *h, int fd)
 	bool goes_on;
 	ssize_t n;
 
-	while (f && !h->foreign && (n = getline(&line, &room, f)) > 0) {
-		if (!h->begun && !strcmp(line, BEGUN))
-			h->begun = true;
+	while (f && !a->foreign && (n = getline(&line, &room, f)) > 0) {
+		if (!a->begun && !strcmp(line, BEGUN))
+			a->begun = true;
 		else
-			h->foreign = !h->take(h->ctx, line, (size_t)n);
+			a->foreign = !answer_take(a, line, (size_t)n);
 	}
 	goes_on = f && !ferror(f);
 	free(line);
@@ -159,7 +176,7 @@ static bool read_answer(struct handover *h, int fd)
 }
 
 /* The last line of what was written beside the answer. */
-static void last_line(int err, char text[HANDOVER_WORDS])
+static void last_line(int err, char text[WORDS])
 {
 	char all[4096];
 	off_t size = lseek(err, 0, SEEK_END), from = size > 4095 ? size - 4095 : 0;
@@ -171,41 +188,107 @@ static void last_line(int err, char text[HANDOVER_WORDS])
 		n--;
 	all[n] = 0;
 	line = ending_behind(all, '\n');
-	snprintf(text, HANDOVER_WORDS, "%s%.*s", n ? ": " : "", HANDOVER_WORDS - 4, line);
+	snprintf(text, WORDS, "%s%.*s", n ? ": " : "", WORDS - 4, line);
 }
 
-static void finish(struct handover *h, int out, int err)
+/* How it went, as an exit code; -1: another Python may do, because this one is not there, too old,
+ * or lacks a package. */
+static int judge(const struct answer *a, int status, const char *python, const char *words)
 {
-	if (!read_answer(h, out) || h->foreign)
+	const char *who = kinds[a->question->kind].who;
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+
+	if (!a->any && !a->foreign && !interrupted &&
+	    (code == UNFIT || code == NOT_STARTED ||
+	     (!a->begun && a->question->kind == QUESTION_SEARCH)))
+		return -1;
+	if (a->code >= 0 && !a->foreign)
+		return a->code;
+	if (interrupted)
+		return INTERRUPTED;
+	if (a->foreign)
+		return say_unreadable("the answer of %s in %s cannot be read%s", who, python,
+				      words);
+	if (WIFSIGNALED(status))
+		return say_unreadable("%s in %s was ended by signal %d (%s)", who, python,
+				      WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return say_unreadable("%s ended with code %d before the answer of %s was complete%s",
+			      python, code, who, words);
+}
+
+static int finish(struct answer *a, const char *python, int out, int err)
+{
+	char words[WORDS];
+	int status = 0;
+
+	if (!read_answer(a, out) || a->foreign)
 		kill(child, SIGKILL);
-	while (waitpid(child, &h->status, 0) < 0 && errno == EINTR)
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	child = 0;
-	last_line(err, h->words);
+	last_line(err, words);
+	say_progress_end();
+	return judge(a, status, python, words);
 }
 
-int handover_ask(struct handover *h, const char *python)
+static int ask_python(struct question *q, const char *python)
 {
+	struct answer a = { .question = q, .code = -1 };
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err = memfd_create("errors", MFD_CLOEXEC);
-	int rc = 0;
+	int rc;
 
-	h->begun = h->foreign = false;
-	h->status = 0;
 	if (err < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) ||
-	    pipe2(out, O_CLOEXEC) || start(python, h->flags, in[0], out[1], err) < 0) {
-		rc = say_error(EXIT_UNREADABLE, "%s cannot be started: %s", python,
-			       strerror(errno));
+	    pipe2(out, O_CLOEXEC) || start(python, kinds[q->kind].flags, in[0], out[1], err) < 0) {
+		rc = say_unreadable("%s cannot be started: %s", python, strerror(errno));
 		close(in[1]);
 		close(out[0]);
 	} else {
 		close(in[0]);
 		close(out[1]);
 		in[0] = out[1] = -1;
-		send_request(in[1], h->request);
-		finish(h, out[0], err);
+		send_request(in[1], q->text, q->len);
+		rc = finish(&a, python, out[0], err);
 	}
 	close(in[0]);
 	close(out[1]);
 	close(err);
 	return rc;
+}
+
+/* The Python of the program itself is the last choice. */
+static const char *own_python(const struct question *q)
+{
+	bool is_python = q->command && !strncmp(owners_base(q->command[0]), "python", 6);
+
+	return is_python ? q->command[0] : NULL;
+}
+
+/* A search notes what it found before it ends; a lake has removed what was half done, and the
+ * command ends by the signal. */
+static int ask_pythons(struct question *q)
+{
+	struct sigaction old[ENDINGS];
+	const char *python;
+	int rc = -1, signal;
+
+	listen_to_signals(old, q->kind == QUESTION_SEARCH);
+	for (size_t i = 0; rc < 0 && (python = python_place(i)); i++)
+		rc = ask_python(q, python);
+	if (rc < 0 && own_python(q))
+		rc = ask_python(q, own_python(q));
+	signal = stop_listening(old);
+	if (signal && q->kind == QUESTION_LAKE)
+		raise(signal);
+	return rc;
+}
+
+int question_ask(struct question *q)
+{
+	int rc;
+
+	emit_close(q->request);
+	fclose(q->f);
+	rc = ask_pythons(q);
+	free(q->text);
+	return rc >= 0 ? rc : say_usage("%s", kinds[q->kind].missing);
 }

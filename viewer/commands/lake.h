@@ -7,6 +7,10 @@
 
 #include "../base/bytes.h"
 #include "../recording/owners.h"
+#include "../answers/peak.h"
+#include "../recording/recording.h"
+#include "../base/emit.h"
+#include "../ranks/ranks_look.h"
 
 enum lake_type {
 	LAKE_INT,  /* 64 bits, with a sign */
@@ -109,3 +113,57 @@ struct defs_text lake_identity(const struct defs *d, size_t i, const char **name
 
 /* Takes out of a command what names one run of it. */
 void lake_program(char *command);
+
+/* Writes a recording's rows into every table that the writer has. */
+
+/* 0, or an exit code after one error message; the rows are not whole then. */
+int lake_recording_rows(struct lake_writer *w, const char *path);
+
+/* ---- parts ---- */
+
+struct lake_rows {
+	struct lake_writer *w;
+	struct recording *recording;
+	struct timeline
+		*timeline;  /* of the device with the highest peak; its device -1: none had */
+	bool out_of_memory; /* and no later allocation succeeded */
+	uint64_t refusals;
+	char module[512]; /* result for the last stack */
+};
+
+/* Classes and modules around the innermost forward methods: "Net/Block", or "" outside of all. */
+const char *lake_module(struct lake_rows *x, uint32_t stack);
+
+void lake_device_rows(struct lake_rows *x);			   /* devices, classes */
+void lake_rank_row(struct lake_rows *x, struct peak_answer *peak); /* and the rows of growth */
+
+/* Lakes and recordings that operands name, and which of the recordings are of one run. */
+
+struct lake_files {
+	struct rank_file *items; /* the recordings of a run together, in order of their starts */
+	size_t count, room;
+};
+
+/* Finds all recordings. Returns 0, or an exit code after one error message; free it in any case. */
+int lake_files_find(struct lake_files *files, char *const *paths);
+void lake_files_free(struct lake_files *files);
+
+/* The process and the run of each recording: a member "files". */
+void lake_files_emit(const struct lake_files *files, struct emit *e);
+
+/* Whether a folder is a lake: it has the table of recordings. */
+bool lake_is_one(const char *path);
+/* Or is an address; else an error was said. */
+bool lake_may_be(const char *path);
+
+/*
+ * The rows of many recordings for Python, which starts this: `gpumemtrace --lake-rows FOLDER TABLES
+ * ALLOCATIONS EVENTS`. The three numbers are bits: which tables, and which columns of the two large
+ * ones. Paths come on stdin, a zero behind each. On stdout a line of JSON for each recording, in
+ * order: {"error": ...}, or {"bytes": N} and behind it N bytes: for each table a line "NAME BYTES"
+ * and its rows. Those of the large tables go to the file FOLDER/NTH.NAME.
+ */
+
+#define LAKE_WORK "--lake-rows"
+
+int lake_work(char *const *words); /* behind that; an exit code */

@@ -5,7 +5,7 @@
 #include "../answers/parts.h"
 #include "../moments/room.h"
 #include "../recording/running.h"
-#include "lake_recording.h"
+#include "lake.h"
 
 /*
  * A command without what names one run of it ("--run-name exp-17", "output_dir=out/3"), so that
@@ -146,8 +146,7 @@ struct defs_text lake_identity(const struct defs *d, size_t i, const char **name
 
 static void fact_cells(struct lake_rows *x)
 {
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		const struct fact *f = &facts[i];
+	FOR_EACH (const struct fact, f, facts, sizeof(facts) / sizeof(facts[0])) {
 		struct defs_text v = fact_value(&x->recording->defs, f);
 
 		if (!v.len)
@@ -212,9 +211,7 @@ static void growth_rows(struct lake_rows *x)
 	leaks_find(&leaks, x->timeline);
 	if (leaks.from_step != leaks.to_step)
 		put_int(x->w, ranks, growth_bytes, leaks.bytes_per_step);
-	for (size_t i = 0; i < leaks.count; i++) {
-		const struct leak *l = &leaks.items[i];
-
+	FOR_EACH (const struct leak, l, leaks.items, leaks.count) {
 		put_text(x->w, growth, class, categories[l->category].name);
 		put_owner(x->w, growth, &l->owner, lake_module(x, l->blocks ? l->latest.stack : 0));
 		put_int(x->w, growth, bytes_per_step, l->bytes_per_step);
@@ -322,6 +319,6 @@ void lake_device_rows(struct lake_rows *x)
 		timeline_look(t, i);
 		snapshot_take(&s, t, model_curve(&t->model.devices[i])->peak.event.seq);
 		class_rows(x, &s);
-		snapshot_free(&s);
+		moment_free(&s.moment);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lake_files.h"
+#include "lake.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include "../base/map.h"
 #include "../base/plain_file.h"
 #include "../base/sorted.h"
-#include "../ranks/ranks_runs.h"
+#include "../ranks/ranks_find.h"
 #include "../recording/owners.h"
 
 /* ---- files ---- */
@@ -36,7 +36,7 @@ static int walk(struct lake_files *files, const char *folder)
 	int rc = 0;
 
 	if (!d)
-		return say_error(EXIT_UNREADABLE, "%s: %s", folder, strerror(errno));
+		return say_unreadable("%s: %s", folder, strerror(errno));
 	while (!rc && (e = readdir(d))) {
 		if (e->d_name[0] == '.' ||
 		    snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) >= PATH_MAX ||
@@ -58,14 +58,13 @@ static int add_operand(struct lake_files *files, const char *path)
 	int rc = 0;
 
 	if (stat(path, &st))
-		return say_error(EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+		return say_unreadable("%s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-		return say_error(EXIT_UNREADABLE, "%s: %s", path, file_trouble(EINVAL));
+		return say_unreadable("%s: %s", path, file_trouble(EINVAL));
 	if (!S_ISDIR(st.st_mode))
 		add_path(files, path);
 	else if (!(rc = walk(files, path)) && files->count == before)
-		rc = say_error(EXIT_UNREADABLE, "%s: no recording (*.gmt) in this folder or below",
-			       path);
+		rc = say_unreadable("%s: no recording (*.gmt) in this folder or below", path);
 	return rc;
 }
 
@@ -215,6 +214,5 @@ bool lake_is_one(const char *path)
 bool lake_may_be(const char *path)
 {
 	return strstr(path, "://") || lake_is_one(path) ||
-	       !say_error(EXIT_UNREADABLE,
-			  "%s is no lake: gpumemtrace collect RUNS -o LAKE makes one", path);
+	       !say_unreadable("%s is no lake: gpumemtrace collect RUNS -o LAKE makes one", path);
 }

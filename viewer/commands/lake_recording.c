@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lake_recording.h"
+#include "lake.h"
 
-#include "../base/sorted.h"
+#include "../answers/holders.h"
 #include "../export/export_events.h"
 #include "../oom/oom.h"
 
@@ -177,80 +177,45 @@ static int lake_event_rows(struct lake_writer *w, struct recording *r)
 
 /* ---- lines at the peak ---- */
 
-/* Blocks of one class, line and modules. */
-struct held {
-	enum category category;
-	struct owner owner;
-	char *module;
-	uint64_t bytes, blocks;
-};
-
-struct all_held {
-	struct held *items;
-	size_t count, room;
-	struct map ids; /* class, stack and node -> item */
-};
-
-static uint32_t same_line(struct all_held *all, const struct held *h)
+static void held_rows(struct lake_rows *x, const struct holders *all)
 {
-	for (size_t i = 0; i < all->count; i++) {
-		const struct held *old = &all->items[i];
-
-		if (old->category == h->category && owners_same(&old->owner, &h->owner) &&
-		    !strcmp(old->module, h->module))
-			return (uint32_t)i;
-	}
-	*need_item(all->items, all->count, all->room) = *h;
-	all->items[all->count - 1].module = need_text(h->module);
-	return (uint32_t)all->count - 1;
-}
-
-static void hold(struct lake_rows *x, struct all_held *all, const struct block *b, unsigned class)
-{
-	uint64_t site = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
-	uint32_t at = map_known(
-		&all->ids, site * CATEGORIES + class,
-		same_line(all, &(struct held){ .category = class,
-					       .owner = owners_find(&x->timeline->owners, b),
-					       .module = (char *)lake_module(x, b->stack) }));
-
-	all->items[at].bytes += b->size;
-	all->items[at].blocks++;
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-	const struct held *x = a, *y = b;
-
-	return ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category);
-}
-
-static void held_rows(struct lake_rows *x, const struct all_held *all)
-{
-	for (size_t i = 0; i < all->count; i++) {
-		const struct held *h = &all->items[i];
-
+	FOR_EACH (const struct holder, h, all->items, all->count) {
 		put_text(x->w, lines, class, categories[h->category].name);
-		put_owner(x->w, lines, &h->owner, h->module);
+		put_owner(x->w, lines, &h->owner, h->inside);
 		put_int(x->w, lines, bytes, h->bytes);
 		put_int(x->w, lines, blocks, h->blocks);
 		lake_row(x->w, LAKE_lines);
 	}
 }
 
+/* By class, line and modules; the names of modules stay until this process ends. */
+static uint32_t place_line(struct lake_rows *x, struct holders *all, const struct block *b)
+{
+	const struct holder h = { .category = b->category,
+				  .owner = owners_find(&x->timeline->owners, b),
+				  .inside = need_text(lake_module(x, b->stack)) };
+
+	return holders_place(all, &h);
+}
+
 static void peak_rows(struct lake_rows *x, struct peak_answer *peak)
 {
 	const struct moment *mo = &peak->shot.moment;
-	struct all_held all = { 0 };
+	struct holders all = { 0 };
+	struct map ids = { 0 }; /* class, stack and node -> item */
 
-	for (size_t i = 0; i < mo->count; i++)
-		hold(x, &all, &mo->blocks[i], peak->shot.classes[i]);
-	SORT(all.items, all.count, by_bytes);
+	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
+		uint64_t site = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
+		uint32_t at =
+			map_known(&ids, site * CATEGORIES + b->category, place_line(x, &all, b));
+
+		all.items[at].bytes += b->size;
+		all.items[at].blocks++;
+	}
+	holders_sort(&all);
 	held_rows(x, &all);
-	for (size_t i = 0; i < all.count; i++)
-		free(all.items[i].module);
 	free(all.items);
-	map_free(&all.ids);
+	map_free(&ids);
 }
 
 /* ---- all of them ---- */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lake_work.h"
+#include "lake.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
 
 #include "../base/emit_json.h"
 #include "../ranks/ranks_work.h"
-#include "lake_recording.h"
 
 struct lake_job {
 	const char *folder;
@@ -44,8 +43,8 @@ static int close_rows(struct lake_writer *w, int t, const struct text *text, con
 
 	bad |= fclose(w->files[t]) != 0;
 	if (bad)
-		return say_error(EXIT_UNREADABLE, "%s/%s cannot be written: %s", folder,
-				 lake_tables[t].name, strerror(errno));
+		return say_unreadable("%s/%s cannot be written: %s", folder, lake_tables[t].name,
+				      strerror(errno));
 	if (text->len) {
 		fprintf(out, "%s %zu\n", lake_tables[t].name, text->len);
 		fwrite(text->s, 1, text->len, out);
@@ -67,8 +66,8 @@ static int write_rows(void *ctx, size_t i, FILE *out)
 			continue;
 		w->files[t] = open_rows(j, i, t, &texts[t]);
 		if (!w->files[t])
-			return say_error(EXIT_UNREADABLE, "%s/%s cannot be written: %s", j->folder,
-					 lake_tables[t].name, strerror(errno));
+			return say_unreadable("%s/%s cannot be written: %s", j->folder,
+					      lake_tables[t].name, strerror(errno));
 	}
 	rc = lake_recording_rows(w, j->paths[i]);
 	for (int t = 0; t < LAKE_TABLES && !rc; t++)
@@ -79,10 +78,8 @@ static int write_rows(void *ctx, size_t i, FILE *out)
 
 /* ---- all of them ---- */
 
-static void pass_on(void *ctx, size_t i, const struct ranks_result *result)
+static void pass_on(UNUSED void *ctx, UNUSED size_t i, const struct ranks_result *result)
 {
-	(void)ctx;
-	(void)i;
 	if (result->rc) {
 		fputs("{\"error\": ", stdout);
 		emit_json_string(stdout, result->error, strlen(result->error));
@@ -111,7 +108,7 @@ int lake_work(char *const *words)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	say_command("collect");
 	if (!words[0] || !words[1] || !words[2] || !words[3])
-		return say_error(EXIT_USAGE, LAKE_WORK " is for gpumemtrace collect and sql");
+		return say_usage(LAKE_WORK " is for gpumemtrace collect and sql");
 	j.folder = words[0];
 	j.tables = strtoul(words[1], NULL, 10);
 	j.wanted[LAKE_allocations] = strtoull(words[2], NULL, 10);

@@ -18,13 +18,11 @@
 static const struct lake_column columns_allocations[] = {
 #define COLUMN(name, kind, unit, meaning) { #name, LAKE_##kind, unit, meaning },
 #include "../export/export_columns.def"
-#undef COLUMN
 };
 
 static const struct lake_column columns_events[] = {
 #define EVENT_COLUMN(name, member, type, bit, unit, meaning) { #name, LAKE_##type, unit, meaning },
 #include "../export/export_event_columns.def"
-#undef EVENT_COLUMN
 };
 
 #define COUNT(name) (sizeof(columns_##name) / sizeof(columns_##name[0]))

@@ -6,10 +6,9 @@
 #include <malloc.h>
 
 #include "../../format/version.h"
-#include "lake_work.h"
-#include "search_facts.h"
+#include "lake.h"
+#include "question.h"
 #include "../ask/command.h"
-#include "searches.h"
 #include "completions.h"
 #include "of_ranks.h"
 #include "pager.h"
@@ -42,9 +41,8 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static const char *command_name(const void *ctx, size_t i)
+static const char *command_name(UNUSED const void *ctx, size_t i)
 {
-	(void)ctx;
 	return i < COMMANDS ? commands[i]->name : NULL;
 }
 
@@ -53,10 +51,8 @@ static int unknown_command(const char *name)
 	const char *guess = options_guess(name, command_name, NULL);
 
 	if (guess)
-		return say_error(EXIT_USAGE, "unknown command \"%s\"; did you mean %s?", name,
-				 guess);
-	return say_error(EXIT_USAGE, "unknown command \"%s\"; gpumemtrace --help lists them all",
-			 name);
+		return say_usage("unknown command \"%s\"; did you mean %s?", name, guess);
+	return say_usage("unknown command \"%s\"; gpumemtrace --help lists them all", name);
 }
 
 static int help_on(const char *name)
@@ -91,7 +87,7 @@ static int print_answer_of(const struct command *c, void *options,
 		rc = perform(c, options, common, out);
 	say_progress_end();
 	if ((emit_close(out) || emit_close(terminal)) && rc == EXIT_OK)
-		rc = say_error(EXIT_UNREADABLE, "the output cannot be written");
+		rc = say_unreadable("the output cannot be written");
 	pager_close(f);
 	return rc;
 }
@@ -140,7 +136,7 @@ static int run_words(char **argv)
 	if (!strcmp(argv[1], SEARCH_FACTS))
 		return search_facts();
 	if (argv[1][0] == '-')
-		return say_error(EXIT_USAGE, "unknown option %s; see gpumemtrace --help", argv[1]);
+		return say_usage("unknown option %s; see gpumemtrace --help", argv[1]);
 	c = find_command(argv[1]);
 	return c ? run_command(c, argv + 2) : unknown_command(argv[1]);
 }
@@ -149,13 +145,12 @@ static int run_words(char **argv)
 static int check_output(int rc)
 {
 	if ((fflush(stdout) || ferror(stdout)) && rc == EXIT_OK)
-		return say_error(EXIT_UNREADABLE, "the output cannot be written");
+		return say_unreadable("the output cannot be written");
 	return rc;
 }
 
-int main(int argc, char **argv)
+int main(UNUSED int argc, char **argv)
 {
-	(void)argc;
 	mallopt(M_MMAP_THRESHOLD, 1 << 17); /* large arrays go back as soon as they are freed */
 	return check_output(run_words(argv));
 }

@@ -3,8 +3,7 @@
  * and the pair whose memory grew most is shown in full. */
 #include "../base/bytes.h"
 #include "../ranks/ranks_print.h"
-#include "of_pairs.h"
-#include "rank_choice.h"
+#include "of_ranks.h"
 
 #define FINDINGS 3 /* findings that are looked up in all ranks */
 
@@ -30,14 +29,11 @@ struct pairs {
 /* The recording of the same rank; without ranks, the one with the same file name. */
 static const char *partner_of(const struct ranks_run *old, const struct rank_file *f)
 {
-	for (size_t i = 0; i < old->count; i++) {
-		const struct rank_file *g = &old->items[i];
-
+	FOR_EACH (const struct rank_file, g, old->items, old->count)
 		if (f->rank >= 0
 			    ? g->rank == f->rank
 			    : g->rank < 0 && !strcmp(owners_base(g->path), owners_base(f->path)))
 			return g->path;
-	}
 	return NULL;
 }
 
@@ -54,7 +50,7 @@ static int compare_pair(void *ctx, size_t i, FILE *f)
 	int rc;
 
 	if (!p->partner[i])
-		return say_error(EXIT_UNREADABLE, "the old run has no recording of this rank");
+		return say_unreadable("the old run has no recording of this rank");
 	out = emit_open(f, true);
 	set_files(p->command, p->plain, p->partner[i], p->new->items[i].path);
 	rc = command_perform(p->command, p->plain, out);
@@ -121,10 +117,7 @@ static size_t find_worst(const struct ranks_table *t)
 
 static bool has_found(const struct found *f, uint64_t finding)
 {
-	for (size_t i = 0; i < f->count; i++)
-		if (f->items[i] == finding)
-			return true;
-	return false;
+	return ANY_OF(x, f->items, f->count, *x == finding);
 }
 
 static size_t mark_sharing(const struct pairs *p, uint64_t finding, bool *marked)
@@ -226,7 +219,7 @@ static int write_besides(struct pairs *p)
 	int rc;
 
 	if (!out)
-		return say_error(EXIT_UNREADABLE, "/dev/null: %s", strerror(errno));
+		return say_unreadable("/dev/null: %s", strerror(errno));
 	set_files(p->command, p->options, p->partner[p->worst], p->new->items[p->worst].path);
 	rc = command_perform(p->command, p->options, out);
 	emit_close(out);
@@ -330,8 +323,7 @@ int of_pairs(const struct command *c, void *options, const struct options_common
 	if (!common->rank && !ranks_is_run(old) && !ranks_is_run(new))
 		return command_perform(c, options, out);
 	if (!common->rank && ranks_is_run(old) != ranks_is_run(new))
-		return say_error(EXIT_USAGE,
-				 "%s is a folder and %s is not: name two folders, two recordings, "
+		return say_usage("%s is a folder and %s is not: name two folders, two recordings, "
 				 "or a rank with --rank N",
 				 ranks_is_run(old) ? old[0] : new[0],
 				 ranks_is_run(old) ? new[0] : old[0]);

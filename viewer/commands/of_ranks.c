@@ -8,8 +8,6 @@
 #include "../ranks/ranks_find.h"
 #include "../ranks/ranks_print.h"
 #include "../recording/owners.h"
-#include "of_pairs.h"
-#include "rank_choice.h"
 
 /* The names of the files that a command writes into a folder, one for each recording: no two are
  * alike, so that none is written over. */
@@ -212,9 +210,7 @@ static int worst_code(const struct rows *r, bool *any)
 	int rc = EXIT_OK;
 
 	*any = false;
-	for (size_t i = 0; i < t->run->count; i++) {
-		const struct ranks_row *row = &t->rows[i];
-
+	FOR_EACH (const struct ranks_row, row, t->rows, t->run->count) {
 		*any |= row->fine;
 		if (row->fine ? row->rc > rc : check && !rc)
 			rc = row->fine ? row->rc : EXIT_CHECK;
@@ -340,8 +336,7 @@ static int whole_list(const struct command *c, void *options, const struct ranks
 
 static int refuse_runs(const struct command *c, const struct ranks_run *run, char *const *paths)
 {
-	return say_error(EXIT_USAGE,
-			 "%s explains one run, and %zu are named (%s, %s%s): name one of them",
+	return say_usage("%s explains one run, and %zu are named (%s, %s%s): name one of them",
 			 c->name, run->runs, paths[0], paths[1], paths[2] ? ", .." : "");
 }
 

@@ -100,9 +100,8 @@ static void hold_text(const char *s, size_t len)
 	}
 }
 
-static ssize_t take_output(void *cookie, const char *s, size_t len)
+static ssize_t take_output(UNUSED void *cookie, const char *s, size_t len)
 {
-	(void)cookie;
 	if (pager.fd < 0) {
 		hold_text(s, len);
 		if (pager.lines < pager.screen.ws_row)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "question.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../format/version.h"
@@ -9,8 +8,6 @@
 #include "../base/asset.h"
 #include "../base/proc.h"
 #include "../page/page_write.h"
-#include "../recording/owners.h"
-#include "handover.h"
 
 ASSET_FILE(world, "python/gpumemtrace/_world.py");
 
@@ -38,8 +35,6 @@ void search_begin(struct question *q, const char *what, const struct card *cards
 #define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
 #define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");
 #include "python_modules.def"
-#undef LAKE
-#undef SEARCH
 
 static const struct {
 	enum question_kind kind;
@@ -48,39 +43,11 @@ static const struct {
 #define LAKE(name)   { QUESTION_LAKE, #name, asset_##name },
 #define SEARCH(name) { QUESTION_SEARCH, #name, asset_##name },
 #include "python_modules.def"
-#undef LAKE
-#undef SEARCH
 };
 
-#define MOST_COLUMNS 16
-#define INTERRUPTED  130
-#define UNFIT	     96 /* exit code of a Python that lacks a package */
-
-static const char *const alone[] = { "-I", "-S", "-X", "utf8", NULL }, *const usual[] = { NULL };
-
-static const struct {
-	const char *package;
-	const char *const *flags; /* of Python */
-	const char *who;	  /* answers, in sentences */
-	const char *missing;	  /* the sentence where no Python will do */
-} kinds[] = {
-	[QUESTION_SEARCH] = { "gpumemtrace_search", alone, "the search",
-			      "the runs are started by Python " PYTHON_LEAST
-			      " or later, and neither python3 nor python on the PATH is that (name "
-			      "another: GPUMEMTRACE_PYTHON=PATH)" },
-	[QUESTION_LAKE] = { "gpumemtrace_lake", usual, "DuckDB",
-			    "this runs in DuckDB, and neither python3 nor python on the PATH has "
-			    "it: pip install duckdb (or name a Python that has it: "
-			    "GPUMEMTRACE_PYTHON=PATH)" },
-};
-
-/* code: -1 before the end. */
-struct answer {
-	struct question *question;
-	int code;
-	bool any, ended;  /* a part came, the last one came */
-	struct json rows; /* of the table that is printed */
-	char *cells[MOST_COLUMNS];
+static const char *const packages[] = {
+	[QUESTION_SEARCH] = "gpumemtrace_search",
+	[QUESTION_LAKE] = "gpumemtrace_lake",
 };
 
 /* ---- the request ---- */
@@ -105,7 +72,7 @@ void question_number(struct question *q, const char *key, double n)
 
 static void put_modules(struct question *q)
 {
-	emit_text(q->request, "package", kinds[q->kind].package);
+	emit_text(q->request, "package", packages[q->kind]);
 	emit_array(q->request, "modules");
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
 		if (modules[i].kind != q->kind)
@@ -135,39 +102,17 @@ void question_begin(struct question *q, enum question_kind kind, const char *wha
 
 /* ---- parts of the answer: a number and a text ---- */
 
-static void show_doing(struct answer *a, int number, const char *text)
+static void show_doing(UNUSED struct answer *a, UNUSED int number, const char *text)
 {
-	(void)a;
-	(void)number;
 	if (*text)
 		say_doing(text);
 	else
 		say_progress_end();
 }
 
-static void print_note(struct answer *a, int number, const char *text)
+static void print_note(UNUSED struct answer *a, UNUSED int number, const char *text)
 {
-	(void)a;
-	(void)number;
 	say_note("%s", text);
-}
-
-static void print_title(struct answer *a, int number, const char *text)
-{
-	(void)number;
-	emit_title(a->question->out, "%s", text);
-}
-
-static void print_text_line(struct answer *a, int number, const char *text)
-{
-	(void)number;
-	emit_line(a->question->out, "%s", text);
-}
-
-static void print_unchanged(struct answer *a, int number, const char *text)
-{
-	(void)number;
-	emit_raw(a->question->out, "%s", text);
 }
 
 static void print_sentence(struct answer *a, int indent, const char *text)
@@ -266,7 +211,7 @@ static const char *cell_word(const void *ctx, size_t i)
 
 static void free_cells(struct answer *a)
 {
-	for (size_t i = 0; i < MOST_COLUMNS; i++) {
+	for (size_t i = 0; i < ANSWER_COLUMNS; i++) {
 		free(a->cells[i]);
 		a->cells[i] = NULL;
 	}
@@ -283,7 +228,7 @@ static enum rows_next next_cells(const void *rows, size_t i, void *row)
 	if (!cells.s)
 		return ROWS_END;
 	free_cells(a);
-	for (cell = json_first(cells, NULL); cell.s && n < MOST_COLUMNS;
+	for (cell = json_first(cells, NULL); cell.s && n < ANSWER_COLUMNS;
 	     cell = json_next(cells, cell, NULL))
 		a->cells[n++] = text_of(cell);
 	((struct row_cells *)row)->cells = (struct words){ n, cell_word, a };
@@ -295,12 +240,12 @@ static void take_table(struct answer *a, struct json v)
 {
 	static const struct member member = { NULL, MEMBER_WORDS, 0, 0, NULL };
 	static const struct document table = { "table", &member, 1, next_cells };
-	struct text_column columns[MOST_COLUMNS];
-	char *titles[MOST_COLUMNS];
+	struct text_column columns[ANSWER_COLUMNS];
+	char *titles[ANSWER_COLUMNS];
 	struct json all = json_member(v, "columns"), c;
 	size_t n = 0;
 
-	for (c = json_first(all, NULL); c.s && n < MOST_COLUMNS; c = json_next(all, c, NULL)) {
+	for (c = json_first(all, NULL); c.s && n < ANSWER_COLUMNS; c = json_next(all, c, NULL)) {
 		titles[n] = text_of(json_at(c, "0"));
 		columns[n] = (struct text_column){ .title = titles[n],
 						   .gap = (unsigned)json_unsigned(json_at(c, "1")),
@@ -317,37 +262,41 @@ static void take_table(struct answer *a, struct json v)
 
 /* ---- line by line ---- */
 
+/* print: a text as it is. */
 static const struct {
 	const char *name;
+	void (*print)(struct emit *e, const char *format, ...);
 	void (*say)(struct answer *a, int number, const char *text);
 	void (*take)(struct answer *a, struct json v);
 } parts[] = {
-	{ "doing", show_doing, NULL },	  { "note", print_note, NULL },
-	{ "title", print_title, NULL },	  { "line", print_text_line, NULL },
-	{ "raw", print_unchanged, NULL }, { "sentence", print_sentence, NULL },
-	{ "item", print_item, NULL },	  { "error", end_with_error, NULL },
-	{ "table", NULL, take_table },	  { "document", NULL, take_document },
-	{ "page", NULL, take_page },	  { "result", NULL, take_result },
-	{ "end", NULL, take_end },
+	{ "doing", .say = show_doing },	  { "note", .say = print_note },
+	{ "title", .print = emit_title }, { "line", .print = emit_line },
+	{ "raw", .print = emit_raw },	  { "sentence", .say = print_sentence },
+	{ "item", .say = print_item },	  { "error", .say = end_with_error },
+	{ "table", .take = take_table },  { "document", .take = take_document },
+	{ "page", .take = take_page },	  { "result", .take = take_result },
+	{ "end", .take = take_end },
 };
 
 static void take_part_of(struct answer *a, size_t i, struct json v)
 {
 	char *text;
 
-	if (!parts[i].say) {
+	if (parts[i].take) {
 		parts[i].take(a, v);
 		return;
 	}
 	text = text_of(json_at(v, "1"));
-	parts[i].say(a, (int)json_unsigned(json_at(v, "0")), text);
+	if (parts[i].print)
+		parts[i].print(a->question->out, "%s", text);
+	else
+		parts[i].say(a, (int)json_unsigned(json_at(v, "0")), text);
 	free(text);
 }
 
 /* A line is an object with one member. */
-static bool take_part(void *ctx, const char *line, size_t len)
+bool answer_take(struct answer *a, const char *line, size_t len)
 {
-	struct answer *a = ctx;
 	struct json key, v = json_text(line, len), value = json_first(v, &key);
 
 	if (v.s != line || v.end != line + len - 1 || *v.end != '\n' || a->ended)
@@ -359,92 +308,4 @@ static bool take_part(void *ctx, const char *line, size_t len)
 			return a->any = true;
 		}
 	return false;
-}
-
-/* ---- the process ---- */
-
-static int judge(const struct answer *a, const struct handover *h, const char *python)
-{
-	const char *who = kinds[a->question->kind].who;
-
-	if (a->code >= 0 && !h->foreign)
-		return a->code;
-	if (handover_interrupted())
-		return INTERRUPTED;
-	if (h->foreign)
-		return say_error(EXIT_UNREADABLE, "the answer of %s in %s cannot be read%s", who,
-				 python, h->words);
-	if (WIFSIGNALED(h->status))
-		return say_error(EXIT_UNREADABLE, "%s in %s was ended by signal %d (%s)", who,
-				 python, WTERMSIG(h->status), strsignal(WTERMSIG(h->status)));
-	return say_error(EXIT_UNREADABLE,
-			 "%s ended with code %d before the answer of %s was complete%s", python,
-			 WEXITSTATUS(h->status), who, h->words);
-}
-
-/* Whether another Python may do: this one is not there, too old, or lacks a package. */
-static bool is_unfit(const struct answer *a, const struct handover *h)
-{
-	int code = WIFEXITED(h->status) ? WEXITSTATUS(h->status) : -1;
-
-	if (a->any || h->foreign || handover_interrupted())
-		return false;
-	return code == UNFIT || code == HANDOVER_NOT_STARTED ||
-	       (!h->begun && a->question->kind == QUESTION_SEARCH);
-}
-
-/* -1: it is no Python that will do. */
-static int ask_python(struct question *q, const struct bytes *request, const char *python)
-{
-	struct answer a = { .question = q, .code = -1 };
-	struct handover h = {
-		.flags = kinds[q->kind].flags, .request = request, .take = take_part, .ctx = &a
-	};
-	int rc = handover_ask(&h, python);
-
-	say_progress_end();
-	if (rc)
-		return rc;
-	return is_unfit(&a, &h) ? -1 : judge(&a, &h, python);
-}
-
-/* The Python of the program itself is the last choice. */
-static const char *own_python(const struct question *q)
-{
-	bool is_python = q->command && !strncmp(owners_base(q->command[0]), "python", 6);
-
-	return is_python ? q->command[0] : NULL;
-}
-
-/* A search notes what it found before it ends; a lake has removed what was half done, and the
- * command ends by the signal. */
-static int ask_pythons(struct question *q, const struct bytes *request)
-{
-	struct sigaction old[HANDOVER_SIGNALS];
-	const char *python;
-	int rc = -1, signal;
-
-	handover_listen(old, q->kind == QUESTION_SEARCH);
-	for (size_t i = 0; rc < 0 && (python = python_place(i)); i++)
-		rc = ask_python(q, request, python);
-	if (rc < 0 && own_python(q))
-		rc = ask_python(q, request, own_python(q));
-	signal = handover_stop(old);
-	if (signal && q->kind == QUESTION_LAKE)
-		raise(signal);
-	return rc;
-}
-
-int question_ask(struct question *q)
-{
-	struct bytes request = { 0 };
-	int rc;
-
-	emit_close(q->request);
-	fclose(q->f);
-	bytes_add(&request, q->text, q->len);
-	free(q->text);
-	rc = ask_pythons(q, &request);
-	bytes_free(&request);
-	return rc >= 0 ? rc : say_error(EXIT_USAGE, "%s", kinds[q->kind].missing);
 }

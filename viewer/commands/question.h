@@ -5,10 +5,9 @@
  */
 #pragma once
 
-#include <signal.h>
-
 #include "../base/emit.h"
 #include "../base/json.h"
+#include "../ask/command.h"
 
 enum question_kind { QUESTION_SEARCH, QUESTION_LAKE };
 
@@ -31,8 +30,6 @@ void question_begin(struct question *q, enum question_kind kind, const char *wha
 void question_list(struct question *q, const char *key, char *const *words); /* ends with NULL */
 void question_text(struct question *q, const char *key, const char *text);   /* NULL = "" */
 void question_number(struct question *q, const char *key, double n);
-/* Asks it, frees the request and returns the exit code. */
-int question_ask(struct question *q);
 
 /* Questions of runs of a program on simulated cards (python/gpumemtrace/search). */
 
@@ -45,3 +42,45 @@ struct card {
 
 /* Like question_begin, with the program, its environment and the cards. */
 void search_begin(struct question *q, const char *what, const struct card *cards, size_t count);
+
+/* The answer, as far as it has come. */
+#define ANSWER_COLUMNS 16
+struct answer {
+	struct question *question;
+	int code;	     /* -1 before the end */
+	bool any, ended;     /* a part came, the last one came */
+	bool begun, foreign; /* Python ran the request's first lines; a line is no part of it */
+	struct json rows;    /* of the table that is printed */
+	char *cells[ANSWER_COLUMNS];
+};
+
+/* Prints the next part; false: it is none. */
+bool answer_take(struct answer *a, const char *line, size_t len);
+
+/*
+ * Hands the question over to Python (handover.c). The modules that answer it lie inside the tool
+ * and go along with the question, so that any Python will do. Signals that would end this process
+ * are passed on, so that nothing half done stays. Frees the request and returns the exit code.
+ */
+int question_ask(struct question *q);
+
+/* Searches that run a program on simulated cards: fit, bisect, and the runs of `advise`. */
+
+/* advise -- COMMAND. Returns an exit code. */
+int advise_runs(const struct advise_options *o, struct emit *out);
+
+/*
+ * Facts of the recordings of a run that python/gpumemtrace/search follows and measures: a process
+ * that reads a line for each question and answers with a line of JSON, null if the recording cannot
+ * be read.
+ *
+ *   look PATH       of a run that goes on; reads on where the last look ended, and of the steps
+ *                   only those that changed are sent
+ *   whole PATH      of a run that ended
+ *   written PATH    null unless its process still writes it
+ *   complete PATH   the run was ended by gpumemtrace: makes a whole recording of it that says so
+ */
+
+#define SEARCH_FACTS "--search-facts" /* in place of a command */
+
+int search_facts(void); /* returns the exit code */

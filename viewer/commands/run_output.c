@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run_output.h"
+#include "run_program.h"
 
 #include <glob.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ int run_output_absolute(const char *pattern, char absolute[PATH_MAX])
 			absolute[n++] = '/';
 	}
 	if (n + length >= PATH_MAX)
-		return say_error(EXIT_USAGE, "-o %.60s...: the name is too long", pattern);
+		return say_usage("-o %.60s...: the name is too long", pattern);
 	memcpy(absolute + n, pattern, length + 1);
 	return 0;
 }
@@ -204,7 +204,7 @@ int run_output_clear(const char *absolute)
 	int rc;
 
 	if (!names_of(absolute, names))
-		return say_error(EXIT_USAGE, "-o %.60s...: the name is too long", absolute);
+		return say_usage("-o %.60s...: the name is too long", absolute);
 	if (has_process(absolute))
 		return check_folder(names);
 	if (strchr(names, DIGITS))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run_result.h"
+#include "run_program.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -10,8 +10,6 @@
 #include "../../format/runnotes.h"
 #include "../ranks/ranks_look.h"
 #include "../recording/running.h"
-#include "run_output.h"
-#include "run_program.h"
 
 static void note_rank(struct run_ranks *r, long rank)
 {
@@ -144,7 +142,6 @@ static const char *programs(char *text, size_t room)
 	uint32_t most = notes->loaded < GMT_NOTES_PROGRAMS ? notes->loaded : GMT_NOTES_PROGRAMS;
 	uint32_t different = 0, named = 0, last = 0;
 	bool again[GMT_NOTES_PROGRAMS] = { false };
-	size_t n = 0;
 
 	for (uint32_t i = 0; i < most; i++) {
 		notes->programs[i][15] = 0;
@@ -154,16 +151,16 @@ static const char *programs(char *text, size_t room)
 		last = again[i] ? last : i;
 	}
 	text[0] = 0;
-	for (uint32_t i = 0; i < most && named < 5 && n < room; i++) {
+	for (uint32_t i = 0; i < most && named < 5; i++) {
 		const char *before = !named ? "" : i == last ? " and " : ", ";
 
 		if (again[i])
 			continue;
-		n += (size_t)snprintf(text + n, room - n, "%s%s", before, notes->programs[i]);
+		text_add(text, room, "%s%s", before, notes->programs[i]);
 		named++;
 	}
-	if (different > named && n < room)
-		snprintf(text + n, room - n, " and %" PRIu32 " more", different - named);
+	if (different > named)
+		text_add(text, room, " and %" PRIu32 " more", different - named);
 	return text;
 }
 
@@ -186,19 +183,15 @@ static bool has_card(void)
 
 static void tell_missing_card(struct run_result *r)
 {
-	size_t n = strlen(r->why);
-
 	if (!has_card())
-		snprintf(r->why + n, sizeof(r->why) - n,
+		text_add(r->why, sizeof(r->why),
 			 "; this machine has no NVIDIA GPU, --sim h100-80g simulates one");
 }
 
 static void tell_ending(struct run_result *r)
 {
-	size_t n = strlen(r->why);
-
 	if (child_signal())
-		snprintf(r->why + n, sizeof(r->why) - n, "; signal %d (%s) ended the program",
+		text_add(r->why, sizeof(r->why), "; signal %d (%s) ended the program",
 			 child_signal(), strsignal(child_signal()));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "search_facts.h"
+#include "question.h"
 
 #include <unistd.h>
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "searches.h"
+#include "question.h"
 
 #include <dlfcn.h>
 
 #include "../advise/advise.h"
-#include "../base/folder.h"
-#include "question.h"
-#include "preload.h"
+#include "../base/plain_file.h"
 #include "run_program.h"
 
 /* The simulated device's cards, as its library says them. */
@@ -40,16 +38,12 @@ static int add_card(said *cards_of, const char *spec, struct card **cards, size_
 static int unknown_card(said *cards_of, const char *spec)
 {
 	char text[TEXT], known[1024] = "";
-	size_t n = 0;
 	int lines = cards_of(NULL, text, sizeof(text));
 
 	for (char *line = text; lines > 0; lines--, line = strchr(line, '\n') + 1)
-		n += (size_t)snprintf(known + n, sizeof(known) - n, "%.*s, ",
-				      (int)strcspn(line, " "), line);
-	return say_error(EXIT_USAGE,
-			 "unknown card \"%s\"; known are %sor NAME=SIZE such as "
-			 "mycard=24GiB",
-			 spec, known);
+		text_add(known, sizeof(known), "%.*s, ", (int)strcspn(line, " "), line);
+	return say_usage("unknown card \"%s\"; known are %sor NAME=SIZE such as mycard=24GiB", spec,
+			 known);
 }
 
 /* names: "h100-80g,mycard=24GiB", "all" or NULL: all of the table. 0, or a sentence was said and
@@ -64,10 +58,9 @@ static int simcards_find(const char *names, struct card **cards, size_t *count)
 	*cards = NULL;
 	*count = 0;
 	if (!cards_of)
-		return say_error(EXIT_UNREADABLE,
-				 "libsimgpu.so was not found beside this program or in ../lib: "
-				 "install gpumemtrace again (a build with SIMGPU=no has no "
-				 "simulated device)");
+		return say_unreadable(
+			"libsimgpu.so was not found beside this program or in ../lib: install "
+			"gpumemtrace again (a build with SIMGPU=no has no simulated device)");
 	if (!names || !strcmp(names, "all"))
 		return add_card(cards_of, NULL, cards, count) ? 0 : EXIT_UNREADABLE;
 	while (!rc && *names) {
@@ -76,14 +69,13 @@ static int simcards_find(const char *names, struct card **cards, size_t *count)
 
 		snprintf(spec, sizeof(spec), "%.*s", (int)len, names);
 		if (len >= sizeof(spec) || !len)
-			return say_error(EXIT_USAGE, "--cards %s: give names with a comma between",
-					 names);
+			return say_usage("--cards %s: give names with a comma between", names);
 		add_card(cards_of, spec, cards, count);
 		if (*count == before)
 			rc = unknown_card(cards_of, spec);
 		for (size_t i = 0; !rc && i + 1 < *count; i++)
 			if (!strcmp((*cards)[i].name, spec))
-				rc = say_error(EXIT_USAGE, "--cards: %s is named twice", spec);
+				rc = say_usage("--cards: %s is named twice", spec);
 		names += len + (names[len] == ',');
 	}
 	return rc;
@@ -110,7 +102,7 @@ static int begin_search(struct question *q, const char *what, const char *names,
 int check_fit(struct fit_options *o)
 {
 	if (o->output && (!*o->output || strlen(o->output) > 3000))
-		return say_error(EXIT_USAGE, "-o takes a folder");
+		return say_usage("-o takes a folder");
 	return 0;
 }
 
@@ -140,9 +132,9 @@ int run_fit(const struct fit_options *o, struct emit *out)
 static int check_limits(const struct bisect_options *o)
 {
 	if (o->max_peak.given && o->fail_above.given)
-		return say_error(EXIT_USAGE, "--max-peak and --fail-above exclude each other");
+		return say_usage("--max-peak and --fail-above exclude each other");
 	if (strlen(o->sim ? o->sim : "") > 90 || (o->sim && strchr(o->sim, ',')))
-		return say_error(EXIT_USAGE, "--sim takes one card, such as h100-80g");
+		return say_usage("--sim takes one card, such as h100-80g");
 	return 0;
 }
 
@@ -220,7 +212,7 @@ static int run_unchanged(struct advise_runs *r)
 
 	r->command = run_program_python(r->command);
 	if (run_program_fails(r->command[0], why, sizeof(why)))
-		return say_error(EXIT_USAGE, "%s", why);
+		return say_usage("%s", why);
 	rc = folder_make(r->folder, "advise");
 	return rc ? rc : perform_runs(r, NULL, r->folder, take_recording, r);
 }

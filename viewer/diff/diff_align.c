@@ -67,10 +67,7 @@ static void shelf_free(struct shelf *s)
 
 static bool has_token(const struct diff_place *p, uint64_t token)
 {
-	for (unsigned i = 0; i < p->token_count; i++)
-		if (p->tokens[i] == token)
-			return true;
-	return false;
+	return ANY_OF(x, p->tokens, p->token_count, *x == token);
 }
 
 /* Shared calls as a part of all calls of two lines. */
@@ -151,12 +148,8 @@ static double score(const struct shelf *o, uint32_t i, const struct shelf *n, ui
 	       2 * calls + 0.5 * (a->first_line == b->first_line);
 }
 
-static int by_score(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	return ORDER(y->score, x->score) ?: ORDER(x->old, y->old) ?: ORDER(x->new, y->new);
-}
+COMPARE(by_score, struct candidate,
+	ORDER(y->score, x->score) ?: ORDER(x->old, y->old) ?: ORDER(x->new, y->new))
 
 static void match_functions(struct shelf *o, struct shelf *n)
 {

@@ -72,11 +72,11 @@ bool diff_keeps_gradients(const struct diff *d)
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }
 
-static bool takes_kept_gradients(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_kept_gradients(UNUSED const struct diff *d, const struct diff_pair *p,
+				 const void *ctx)
 {
 	const bool *more = ctx;
 
-	(void)d;
 	if (*more ? diff_delta(p) < 0 : diff_delta(p) > 0)
 		return false;
 	return p->category == CATEGORY_gradients ||
@@ -139,23 +139,22 @@ static void find_kept(struct diff *d)
 
 /* ---- models that are no longer trained */
 
-static bool takes_idle(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_idle(UNUSED const struct diff *d, const struct diff_pair *p,
+		       UNUSED const void *ctx)
 {
 	int64_t idle = (int64_t)(p->idle_new - p->idle_old), change = diff_delta(p);
 
-	(void)d;
-	(void)ctx;
 	return idle * change > 0 && 2 * llabs(idle) > llabs(change);
 }
 
 /* ---- checkpointing */
 
-static bool takes_recomputed(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_recomputed(const struct diff *d, const struct diff_pair *p,
+			     UNUSED const void *ctx)
 {
 	const struct diff_site *site = p->old_site ? p->old_site : p->new_site;
 	bool less = diff_delta(p) < 0;
 
-	(void)ctx;
 	return p->category == CATEGORY_activations && site->module[0] && less == d->new.recomputes;
 }
 
@@ -240,11 +239,10 @@ static bool is_result(const struct diff_pair *p, bool more)
 	return diff_is_result(p) && same_way(p, more) && p->category != CATEGORY_inputs;
 }
 
-static bool takes_model(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_model(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct model_change *m = ctx;
 
-	(void)d;
 	if (!same_way(p, m->more))
 		return false;
 	return p->category == CATEGORY_parameters || p->category == CATEGORY_buffers ||
@@ -261,9 +259,7 @@ static double change_of_parameters(const struct diff *d)
 {
 	double change = 0, unknown = 0;
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		if (!diff_differs(p))
 			continue;
 		change += p->category == CATEGORY_parameters ? (double)diff_delta(p) : 0;
@@ -299,9 +295,8 @@ static bool is_copy(const struct diff_pair *p)
 	return (!p->old_site || !p->new_site) && !(diff_site_of(p)->signs & STACK_STEP);
 }
 
-static bool takes_state(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_state(const struct diff *d, const struct diff_pair *p, UNUSED const void *ctx)
 {
-	(void)ctx;
 	return p->category == CATEGORY_optimizer_state &&
 	       !(d->old.shot.bytes[p->category] && d->new.shot.bytes[p->category] && is_copy(p));
 }
@@ -357,9 +352,9 @@ static bool is_beside(const struct diff *d)
 	return d->count || sure > 8 * chance;
 }
 
-static bool takes_remainders(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_remainders(UNUSED const struct diff *d, const struct diff_pair *p,
+			     const void *ctx)
 {
-	(void)d;
 	return *(const bool *)ctx ? may_be_remainders(p) : has_remainders(p);
 }
 

@@ -47,11 +47,10 @@ bool diff_same_place(const struct diff *d, const struct diff_pair *a, const stru
 	return false;
 }
 
-bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx)
+bool diff_takes_classes(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct diff_classes *c = ctx;
 
-	(void)d;
 	return 1u << p->category & c->classes && diff_delta(p) * c->more >= 0;
 }
 
@@ -120,9 +119,7 @@ struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_
 {
 	struct diff_finding *f = NULL;
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		struct diff_pair *p = &d->pairs[i];
-
+	FOR_EACH (struct diff_pair, p, d->pairs, d->pair_count) {
 		if (!diff_differs(p) || !takes(d, p, ctx))
 			continue;
 		f = f ? f : diff_new_finding(d, cause);

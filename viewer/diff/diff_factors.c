@@ -34,9 +34,8 @@ static double factor_of(const struct diff_pair *p)
 
 /* ---- elements of another size */
 
-static bool takes_factor(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_factor(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	(void)d;
 	return scaled(p, *(const double *)ctx);
 }
 
@@ -111,9 +110,7 @@ static struct elements elements_of(const struct diff *d)
 	struct sizes old = { 0 }, new = { 0 };
 	struct elements e = { 0 };
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		if (p->category != CATEGORY_parameters)
 			continue;
 		add_sizes(&old, p->old_sizes, p->blocks_old);
@@ -148,11 +145,8 @@ static bool shows_cast(const struct diff_pair *p, double factor)
 
 static bool in_function_that_casts(const struct diff *d, const struct diff_pair *p, double factor)
 {
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (diff_differs(&d->pairs[i]) && shows_cast(&d->pairs[i], factor) &&
-		    diff_same_place(d, &d->pairs[i], p, false))
-			return true;
-	return false;
+	return ANY_OF(x, d->pairs, d->pair_count,
+		      diff_differs(x) && shows_cast(x, factor) && diff_same_place(d, x, p, false));
 }
 
 static bool takes_cast(const struct diff *d, const struct diff_pair *p, const void *ctx)
@@ -208,8 +202,7 @@ static double heaviest_factor(const struct diff *d, double *weight)
 	double best = 1;
 
 	*weight = 0;
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		double w;
 
 		if (!diff_is_result(p) || !diff_differs(p) || !p->bytes_old || !p->bytes_new ||
@@ -227,13 +220,10 @@ static double heaviest_factor(const struct diff *d, double *weight)
 /* The inputs are the best evidence, if they are large enough to measure. */
 static double factor_of_inputs(const struct diff *d)
 {
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
 		if (p->category == CATEGORY_inputs && diff_differs(p) && p->bytes_old &&
 		    p->blocks_old == p->blocks_new && p->bytes_old >= 2048 * p->blocks_old)
 			return factor_of(p);
-	}
 	return 0;
 }
 
@@ -282,8 +272,7 @@ static bool is_general(const struct diff *d, const struct scale *s)
 	struct share old = { 0 }, new = { 0 };
 	bool results = false;
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		bool goes = diff_differs(p) && goes_with(p, s);
 
 		if (!diff_is_result(p) || p->finding)
@@ -295,9 +284,8 @@ static bool is_general(const struct diff *d, const struct scale *s)
 	return results && is_most(&old, s->by_inputs) && is_most(&new, s->by_inputs);
 }
 
-static bool takes_scale(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_scale(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	(void)d;
 	if (1u << p->category & (BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)))
 		return false;
 	return goes_with(p, ctx);

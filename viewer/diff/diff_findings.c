@@ -45,12 +45,8 @@ struct move {
 	double score;
 };
 
-static int by_score(const void *a, const void *b)
-{
-	const struct move *x = a, *y = b;
-
-	return ORDER(y->score, x->score) ?: ORDER(x->gone + x->new, y->gone + y->new);
-}
+COMPARE(by_score, struct move,
+	ORDER(y->score, x->score) ?: ORDER(x->gone + x->new, y->gone + y->new))
 
 static double score_of(const struct diff *d, const struct diff_pair *gone,
 		       const struct diff_pair *new)

@@ -49,9 +49,7 @@ static void emit_findings(struct page *p, const struct diff *d)
 	size_t rows = d->count < DIFF_PAGE_FINDINGS ? d->count : DIFF_PAGE_FINDINGS;
 
 	emit_array(p->first, "findings");
-	for (size_t i = 0; i < rows; i++) {
-		const struct diff_finding *f = &d->findings[i];
-
+	FOR_EACH (const struct diff_finding, f, d->findings, rows) {
 		emit_object(p->first, NULL);
 		emit_text(p->first, "kind", diff_kind_name(f->kind));
 		emit_number(p->first, "category", f->category);
@@ -133,9 +131,7 @@ static void emit_all_lines(struct page *p, const struct diff *d)
 	size_t room = page_room(p, LINE_ROWS, 100), rows = l.count < room ? l.count : room;
 	struct bytes c = { 0 };
 
-	for (size_t i = 0; i < rows; i++) {
-		const struct diff_group *x = &l.items[i];
-
+	FOR_EACH (const struct diff_group, x, l.items, rows) {
 		bytes_varint(&c, x->category);
 		put_owner(p, &c, x->old_site);
 		put_owner(p, &c, x->new_site);

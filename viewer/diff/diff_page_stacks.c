@@ -156,8 +156,7 @@ static void add_shot(struct stacks_page *s, struct weights *all, bool new, bool 
 	const struct diff_side *side = new ? &d->new : &d->old;
 	const struct diff_shot *shot = peak ? &side->at_peak : &side->shot;
 
-	for (size_t i = 0; i < shot->count; i++) {
-		const struct diff_row *row = &shot->rows[i];
+	FOR_EACH (const struct diff_row, row, shot->rows, shot->count) {
 		const struct diff_pair *pair = peak ? NULL : &d->pairs[row->pair - 1];
 		bool follows = !new &&pair && pair->new_site;
 		uint32_t node = path_node(s, follows ? &d->new : side,
@@ -187,12 +186,9 @@ static void emit_weights(const struct stacks_page *s, struct weights *all, const
 {
 	struct bytes rows = { 0 };
 
-	for (size_t i = 0; i < all->count; i++) {
-		const struct weight *w = &all->rows[i];
-
+	FOR_EACH (const struct weight, w, all->rows, all->count)
 		column_row(&rows, w->node, w->category, w->finding, w->bytes[0], w->blocks[0],
 			   w->bytes[1], w->blocks[1]);
-	}
 	column_emit(&rows, s->page->out, key);
 	free(all->rows);
 	map_free(&all->ids);

@@ -339,12 +339,7 @@ static int by_time(const void *a, const void *b, void *ctx)
 	return ORDER(v, w);
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const struct free_row *x = a, *y = b;
-
-	return ORDER(x->key, y->key) ?: ORDER(x->nth, y->nth);
-}
+COMPARE(by_key, struct free_row, ORDER(x->key, y->key) ?: ORDER(x->nth, y->nth))
 
 static void put_in_order(struct free_rows *out, struct diff_side *s)
 {
@@ -406,9 +401,7 @@ static void pair_level(struct diff *d, struct free_rows *old, struct free_rows *
 
 static void leftovers(struct diff *d, struct diff_side *s)
 {
-	for (size_t i = 0; i < s->shot.count; i++) {
-		struct diff_row *row = &s->shot.rows[i];
-
+	FOR_EACH (struct diff_row, row, s->shot.rows, s->shot.count) {
 		if (row->pair)
 			continue;
 		new_pair(d, row->category);
@@ -418,10 +411,7 @@ static void leftovers(struct diff *d, struct diff_side *s)
 
 static bool has_operators(const struct diff_side *s)
 {
-	for (size_t i = 0; i < s->site_count; i++)
-		if (s->sites[i].operator[0])
-			return true;
-	return false;
+	return ANY_OF(x, s->sites, s->site_count, x->operator[0]);
 }
 
 void diff_pair_rows(struct diff *d)

@@ -8,9 +8,8 @@
 
 /* ---- recorded for nothing, as without torch.no_grad() */
 
-static bool takes_recorded(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_recorded(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	(void)d;
 	return *(const bool *)ctx ? p->unused_new > p->unused_old && diff_delta(p) > 0
 				  : p->unused_new < p->unused_old && diff_delta(p) < 0;
 }
@@ -97,11 +96,10 @@ static bool is_repeated(const struct diff_pair *p, const struct passes *w)
 	return after > before * (0.5 + w->factor / 2) && after < before * (w->factor + 0.5);
 }
 
-static bool takes_repeated(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_repeated(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct passes *w = ctx;
 
-	(void)d;
 	return diff_is_result(p) && (diff_delta(p) > 0) == w->more &&
 	       (!p->bytes_old || !p->bytes_new || is_repeated(p, w));
 }
@@ -116,12 +114,9 @@ static bool may_be_passes(const struct diff *d, const struct passes *w)
 		return false;
 	if (diff_backwards(&d->old) != diff_backwards(&d->new))
 		return true;
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].category == CATEGORY_inputs &&
-		    d->pairs[i].blocks_old != d->pairs[i].blocks_new &&
-		    is_repeated(&d->pairs[i], w))
-			return true;
-	return false;
+	return ANY_OF(x, d->pairs, d->pair_count,
+		      x->category == CATEGORY_inputs && x->blocks_old != x->blocks_new &&
+			      is_repeated(x, w));
 }
 
 void diff_find_passes(struct diff *d)
@@ -135,8 +130,7 @@ void diff_find_passes(struct diff *d)
 	w.factor = w.more ? (double)after / (double)before : (double)before / (double)after;
 	if (!may_be_passes(d, &w))
 		return;
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		double bytes = (double)(w.more ? p->bytes_old : p->bytes_new);
 
 		if (p->finding || p->category != CATEGORY_activations)
@@ -154,11 +148,10 @@ struct backwards {
 	bool more; /* more memory, with fewer passes */
 };
 
-static bool takes_waiting(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_waiting(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct backwards *b = ctx;
 
-	(void)d;
 	return (diff_is_result(p) || p->category == CATEGORY_backward_temporaries) &&
 	       p->category != CATEGORY_inputs && (diff_delta(p) > 0) == b->more &&
 	       p->blocks_old != p->blocks_new;

@@ -62,7 +62,6 @@ static const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
 				    const struct diff_finding *f)
 {
 	int64_t by_class[CATEGORIES] = { 0 };
-	size_t len = 0;
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		if (d->pairs[i].finding == f->id)
@@ -75,9 +74,8 @@ static const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
 				best = c;
 		if (!by_class[best])
 			return buf;
-		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%s %c%s", len ? ", " : "",
-					categories[best].words, by_class[best] < 0 ? '-' : '+',
-					B((uint64_t)llabs(by_class[best])));
+		text_add(buf, SENTENCE, "%s%s %c%s", buf[0] ? ", " : "", categories[best].words,
+			 by_class[best] < 0 ? '-' : '+', B((uint64_t)llabs(by_class[best])));
 		by_class[best] = 0;
 	}
 }
@@ -94,23 +92,18 @@ static const char *sentence_places(char buf[SENTENCE], const struct diff *d,
 				   const struct diff_finding *f)
 {
 	const struct diff_pair *last = NULL, *next;
-	size_t len = 0;
 
 	for (size_t n = 0; n < PLACES_MOST; n++, last = next) {
 		next = NULL;
-		for (size_t i = 0; i < d->pair_count; i++) {
-			const struct diff_pair *p = &d->pairs[i];
-
+		FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
 			if (p->finding == f->id && diff_size(p) && (!last || is_before(last, p)) &&
 			    (!next || is_before(p, next)))
 				next = p;
-		}
 		if (!next)
 			break;
-		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%c%s %s of %.200s",
-					n ? ", " : "", diff_delta(next) < 0 ? '-' : '+',
-					B(diff_size(next)), categories[next->category].words,
-					WHO(diff_owner(next)));
+		text_add(buf, SENTENCE, "%s%c%s %s of %.200s", n ? ", " : "",
+			 diff_delta(next) < 0 ? '-' : '+', B(diff_size(next)),
+			 categories[next->category].words, WHO(diff_owner(next)));
 	}
 	return buf;
 }
@@ -137,13 +130,10 @@ static const struct diff_pair *sentence_greatest(const struct diff *d, const str
 {
 	const struct diff_pair *best = NULL;
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-
+	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
 		if (p->finding == f->id && p->category == category &&
 		    (!best || llabs(diff_delta(p)) > llabs(diff_delta(best))))
 			best = p;
-	}
 	return best;
 }
 
@@ -210,11 +200,9 @@ static uint64_t leaks_per_step(const struct diff *d, const struct diff_finding *
 
 static bool inputs_stayed(const struct diff *d)
 {
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].category == CATEGORY_inputs && d->pairs[i].bytes_old > 4096 &&
-		    d->pairs[i].bytes_old == d->pairs[i].bytes_new)
-			return true;
-	return false;
+	return ANY_OF(x, d->pairs, d->pair_count,
+		      x->category == CATEGORY_inputs && x->bytes_old > 4096 &&
+			      x->bytes_old == x->bytes_new);
 }
 
 /* Larger blocks, not more of them. */

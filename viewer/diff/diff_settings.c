@@ -98,19 +98,19 @@ const char *diff_not_compared(const struct diff *d, char *buf, size_t room)
 		[DIFF_NATIVE] = "native stacks",
 		[DIFF_TAGS] = "autograd's tags",
 	};
-	size_t n = 0;
+	bool many = false;
 
 	buf[0] = 0;
 	if (!d->no_classes)
 		return buf;
-	n = (size_t)snprintf(buf, room, "The recordings were made with different settings: ");
-	for (int i = 0, many = 0; i < DIFF_SETTINGS; i++)
+	text_put(buf, room, "The recordings were made with different settings: ");
+	for (int i = 0; i < DIFF_SETTINGS; i++)
 		if (differs(d, i))
-			n += (size_t)snprintf(
-				buf + n, room - n, "%s%s are recorded in the %s one only",
-				many++ ? ", " : "", names[i],
-				recorded(&d->old.recording.defs, i) == RECORDED ? "old" : "new");
-	snprintf(buf + n, room - n, "%s",
+			many = text_add(buf, room, "%s%s are recorded in the %s one only",
+					many ? ", " : "", names[i],
+					recorded(&d->old.recording.defs, i) == RECORDED ? "old"
+											: "new");
+	text_add(buf, room, "%s",
 		 d->no_lines ? ". Classes and lines of code cannot be compared, so no causes are "
 			       "named: compare the sums and the phases."
 			     : ". Classes cannot be compared: what follows is by line of code.");

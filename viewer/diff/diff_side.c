@@ -266,9 +266,9 @@ static struct diff_row *row_of_site(struct diff_shot *shot, unsigned category, u
 }
 
 /* Whether it was saved for a backward pass, and freed before any came. */
-static bool is_unused(const struct model *m, const struct block *b, unsigned category)
+static bool is_unused(const struct model *m, const struct block *b)
 {
-	return category == CATEGORY_activations && b->died_seq &&
+	return b->category == CATEGORY_activations && b->died_seq &&
 	       model_died(m, b)->backwards == model_born(m, b)->backwards;
 }
 
@@ -283,15 +283,14 @@ static uint64_t dropped_of(const struct snapshot *snap)
 	struct map ids = { 0 };
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < snap->moment.count; i++) {
-		const struct block *b = &snap->moment.blocks[i];
+	FOR_EACH (const struct block, b, snap->moment.blocks, snap->moment.count) {
 		struct pass *of;
 
-		if (snap->classes[i] != CATEGORY_activations)
+		if (b->category != CATEGORY_activations)
 			continue;
 		of = map_item(&ids, model_born(snap->model, b)->forwards, passes, count, room);
 		of->all += b->size;
-		of->unused += is_unused(snap->model, b, snap->classes[i]) ? b->size : 0;
+		of->unused += is_unused(snap->model, b) ? b->size : 0;
 	}
 	for (size_t i = 0; i < count; i++)
 		sum += 2 * passes[i].unused > passes[i].all ? passes[i].unused : 0;
@@ -306,13 +305,10 @@ static struct owner latest_of(struct diff_side *s, const struct snapshot *snap)
 	const struct block *latest = NULL;
 	const struct diff_site *site;
 
-	for (size_t i = 0; i < snap->moment.count; i++) {
-		const struct block *b = &snap->moment.blocks[i];
-
-		if (snap->classes[i] == CATEGORY_activations &&
-		    !model_born(snap->model, b)->in_node && (!latest || b->seq > latest->seq))
+	FOR_EACH (const struct block, b, snap->moment.blocks, snap->moment.count)
+		if (b->category == CATEGORY_activations && !model_born(snap->model, b)->in_node &&
+		    (!latest || b->seq > latest->seq))
 			latest = b;
-	}
 	if (!latest)
 		return (struct owner){ .function = "", .file = "" };
 	site = &s->sites[diff_site_find(s, latest)];
@@ -320,15 +316,15 @@ static struct owner latest_of(struct diff_side *s, const struct snapshot *snap)
 }
 
 static void add_block(struct diff_shot *out, struct diff_side *s, const struct block *b,
-		      unsigned category, bool is_idle)
+		      bool is_idle)
 {
 	const struct model *m = &s->timeline.model;
-	struct diff_row *row = row_of_site(out, category, diff_site_find(s, b));
+	struct diff_row *row = row_of_site(out, b->category, diff_site_find(s, b));
 
-	if (category == CATEGORY_parameters && model_is_leaf(m, b))
+	if (b->category == CATEGORY_parameters && model_is_leaf(m, b))
 		out->trained += b->size;
 	row->bytes += b->size;
-	row->unused += is_unused(m, b, category) ? b->size : 0;
+	row->unused += is_unused(m, b) ? b->size : 0;
 	row->idle += is_idle ? b->size : 0;
 	row->blocks++;
 	row->first_seq = row->first_seq && row->first_seq < b->seq ? row->first_seq : b->seq;
@@ -344,10 +340,8 @@ static void take_sizes(struct diff_shot *out, struct diff_side *s, const struct 
 		out->rows[i].sizes = next[i] = at;
 		at += out->rows[i].blocks;
 	}
-	for (size_t i = 0; i < out->blocks; i++) {
-		const struct block *b = &snap->moment.blocks[i];
-		const struct diff_row *row =
-			row_of_site(out, snap->classes[i], diff_site_find(s, b));
+	FOR_EACH (const struct block, b, snap->moment.blocks, snap->moment.count) {
+		const struct diff_row *row = row_of_site(out, b->category, diff_site_find(s, b));
 
 		out->sizes[next[row - out->rows]++] = b->size;
 	}
@@ -372,13 +366,13 @@ void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	out->step = steps_at(&s->timeline.steps, seq);
 	memcpy(out->bytes, snap.bytes, sizeof(out->bytes));
 	for (size_t i = 0; i < snap.moment.count; i++)
-		add_block(out, s, &snap.moment.blocks[i], snap.classes[i], idle.since[i]);
+		add_block(out, s, &snap.moment.blocks[i], idle.since[i]);
 	take_sizes(out, s, &snap);
 	out->latest = latest_of(s, &snap);
 	out->passes = snapshot_passes(&snap, 0, 1u << CATEGORY_activations);
 	out->dropped = dropped_of(&snap);
 	unused_free(&idle);
-	snapshot_free(&snap);
+	moment_free(&snap.moment);
 }
 
 void diff_shot_at(struct diff_side *s, uint64_t seq)

@@ -56,12 +56,9 @@ static void sum(const struct diff *d, struct emit *out)
 	char text[160], change[48];
 	size_t n = 0;
 
-	for (size_t i = 0; i < d->count; i++) {
-		const struct diff_finding *f = &d->findings[i];
-
+	FOR_EACH (const struct diff_finding, f, d->findings, d->count)
 		n += f->cause != CAUSE_PEAK && f->cause != CAUSE_RESERVED &&
 		     f->bytes_old != f->bytes_new;
-	}
 	if (n < 2)
 		return;
 	snprintf(text, sizeof(text), "These findings add up to %s, the change %s%s.",

@@ -72,15 +72,14 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 	char c[48], p[48] = "";
 	const char *percent = diff_percent(p, d->old.peak, d->new.peak);
 
-	size_t n = (size_t)snprintf(
-		buf, room, "Peak %s -> %s: %s%s%s%s", B_APART(d->old.peak, d->new.peak),
-		B_APART(d->new.peak, d->old.peak), diff_change(c, d->old.peak, d->new.peak),
-		percent[0] ? " (" : "", percent, percent[0] ? ")" : "");
+	text_put(buf, room, "Peak %s -> %s: %s%s%s%s", B_APART(d->old.peak, d->new.peak),
+		 B_APART(d->new.peak, d->old.peak), diff_change(c, d->old.peak, d->new.peak),
+		 percent[0] ? " (" : "", percent, percent[0] ? ")" : "");
 
 	if (before != after)
-		snprintf(buf + n, room - n, ", %s -> %s", phases[before].text, phases[after].text);
+		text_add(buf, room, ", %s -> %s", phases[before].text, phases[after].text);
 	else if (diff_has_phases(d))
-		snprintf(buf + n, room - n, ", in the %s", phases[before].noun);
+		text_add(buf, room, ", in the %s", phases[before].noun);
 	return buf;
 }
 

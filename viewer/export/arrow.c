@@ -33,10 +33,9 @@ static int unknown_column(const struct arrow_column *all, unsigned total, const 
 {
 	char names[512] = "";
 
-	for (size_t i = 0, n = 0; i < total && n < sizeof(names); i++)
-		n += (size_t)snprintf(names + n, sizeof(names) - n, ", %s", all[i].name);
-	return say_error(EXIT_USAGE, "--columns \"%.*s\" is not one of %s", (int)len, name,
-			 names + 2);
+	FOR_EACH (const struct arrow_column, c, all, total)
+		text_add(names, sizeof(names), ", %s", c->name);
+	return say_usage("--columns \"%.*s\" is not one of %s", (int)len, name, names + 2);
 }
 
 int arrow_choose(const struct arrow_column *all, unsigned total, const char *list, unsigned *which,

@@ -20,25 +20,15 @@ struct verdict export_verdict(struct export *x, uint32_t life, struct block *b)
 	return series_verdict(x->classifier, &x->facts, life, 0, b);
 }
 
-int export_moment(struct export *x, struct export_moment *m)
+int export_moment(struct export *x, struct moment *mo)
 {
-	struct moment *mo = &m->moment;
-	int rc;
+	int rc = moments_take(x->recording, &x->facts, mo, &x->query, x->device);
 
-	*m = (struct export_moment){ 0 };
-	rc = moments_take(x->recording, &x->facts, mo, &x->query, x->device);
 	if (rc)
 		return rc;
-	m->classes = need_new(mo->count + 1);
-	for (size_t i = 0; i < mo->count; i++)
-		m->classes[i] = classify(x->classifier, &mo->blocks[i]).category;
+	FOR_EACH (struct block, b, mo->blocks, mo->count)
+		b->category = (uint16_t)classify(x->classifier, b).category;
 	return 0;
-}
-
-void export_moment_free(struct export_moment *m)
-{
-	free(m->classes);
-	moment_free(&m->moment);
 }
 
 size_t export_frames(struct export *x, uint32_t stack, uint64_t seq)

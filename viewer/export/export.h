@@ -32,7 +32,6 @@ struct export_format {
 
 #define EXPORT(name, moment, summary) int export_##name(struct export *x);
 #include "export_formats.def"
-#undef EXPORT
 
 /* The table of events, which needs only the recording. `columns`: a list with commas, NULL = all.
  * Returns 0, or an exit code after one error message. */
@@ -46,14 +45,8 @@ bool export_counts(const struct export *x, uint32_t life);
 /* Its class at birth, which tables show, and the rule. */
 struct verdict export_verdict(struct export *x, uint32_t life, struct block *b);
 
-/* The blocks alive at the moment of --at, with classes. */
-struct export_moment {
-	struct moment moment;
-	uint8_t *classes; /* of moment.blocks */
-};
-
-int export_moment(struct export *x, struct export_moment *m);
-void export_moment_free(struct export_moment *m);
+/* The blocks alive at the moment of --at, with their categories. */
+int export_moment(struct export *x, struct moment *mo);
 
 /* The frames of a stack, innermost first, in x->stacks until the next call. seq: the event with
  * this stack. */

@@ -8,7 +8,6 @@
 const struct arrow_column export_event_columns[EVENT_COLUMNS] = {
 #define EVENT_COLUMN(name, member, type, bit, unit, meaning) { #name, ARROW_##type, unit, meaning },
 #include "export_event_columns.def"
-#undef EVENT_COLUMN
 };
 
 /* Offset of a column in an event, and the bit that its kind must have; 0 = every kind has it. */
@@ -19,7 +18,6 @@ static const struct {
 #define EVENT_COLUMN(name, member, type, bit, unit, meaning) \
 	{ offsetof(struct gmt_event, member), sizeof(((struct gmt_event *)0)->member), bit },
 #include "export_event_columns.def"
-#undef EVENT_COLUMN
 };
 
 static uint64_t tid_of(struct export_event_rows *x, uint32_t thread)

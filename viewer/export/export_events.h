@@ -7,7 +7,6 @@
 enum event_column {
 #define EVENT_COLUMN(name, member, type, bit, unit, meaning) EVENT_##name,
 #include "export_event_columns.def"
-#undef EVENT_COLUMN
 	EVENT_COLUMNS
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export_stacks.h"
 
+#include "../base/ending.h"
 #include "../base/sorted.h"
 
 /*
@@ -73,36 +74,31 @@ static int compare(const void *a, const void *b)
 
 int stack_sums_take(struct stack_sums *s, struct export *x)
 {
-	struct export_moment m;
-	int rc = export_moment(x, &m);
+	struct moment mo = { 0 };
+	int rc = export_moment(x, &mo);
 
 	*s = (struct stack_sums){ 0 };
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < m.moment.count; i++) {
-		struct stack_sum *one = stack_sums_at(s, m.classes[i], &m.moment.blocks[i]);
+	FOR_EACH (const struct block, b, mo.blocks, mo.count) {
+		struct stack_sum *one = stack_sums_at(s, b->category, b);
 
-		one->bytes += m.moment.blocks[i].size;
+		one->bytes += b->size;
 		one->blocks++;
 	}
-	s->time_ns = m.moment.time_ns;
-	s->device = m.moment.device;
+	s->time_ns = mo.time_ns;
+	s->device = mo.device;
 	SORT(s->items, s->count, compare);
-	export_moment_free(&m);
+	moment_free(&mo);
 	return 0;
 }
 
 /* Frames that PyTorch's own recorder put on top of the stacks of a snapshot. */
 static bool is_recorder(const struct frame *f)
 {
-	static const char *const names[] = { "torch::unwind::unwind",
-					     "torch::CapturedTraceback::gather",
-					     "torch::cuda::(anonymous namespace)::gather" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strncmp(f->function, names[i], strlen(names[i])))
-			return true;
-	return false;
+	return words_begin(f->function,
+			   ONE_OF("torch::unwind::unwind", "torch::CapturedTraceback::gather",
+				  "torch::cuda::(anonymous namespace)::gather"));
 }
 
 size_t stack_sum_frames(const struct stack_sum *s, struct export *x)

@@ -113,7 +113,6 @@ int export_arrow(struct export *x)
 const struct arrow_column export_columns[COLUMNS] = {
 #define COLUMN(name, kind, unit, meaning) { #name, COLUMN_##kind, unit, meaning },
 #include "export_columns.def"
-#undef COLUMN
 };
 
 #define IN(column) (1u << COLUMN_##column)

@@ -11,7 +11,6 @@
 enum column {
 #define COLUMN(name, kind, unit, meaning) COLUMN_##name,
 #include "export_columns.def"
-#undef COLUMN
 	COLUMNS
 };
 

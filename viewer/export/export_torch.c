@@ -391,8 +391,8 @@ static bool write_all_segments(struct torch *t, struct torch_device *devices, in
 	for (t->device = 0; t->device < count; t->device++) {
 		t->now = &devices[t->device];
 		segments = write_segments(t, segments);
-		TREE_EACH(&t->now->segments, s)
-		expandable |= s->mark & EXPANDABLE;
+		TREE_EACH (&t->now->segments, s)
+			expandable |= s->mark & EXPANDABLE;
 		tree_free(&t->now->segments);
 		tree_free(&t->now->live);
 	}

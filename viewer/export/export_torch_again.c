@@ -29,8 +29,7 @@ static void pickle_copy_start(struct pickle_copy *c, const struct pickle *from, 
 {
 	*c = (struct pickle_copy){ .from = from, .to = to };
 	c->uses = need_new((from->count + 1) * sizeof(*c->uses));
-	for (size_t i = 0; i < from->count; i++) {
-		const struct pickle_value *v = &from->values[i];
+	FOR_EACH (const struct pickle_value, v, from->values, from->count) {
 		size_t n = v->type == PICKLE_LIST   ? v->count
 			   : v->type == PICKLE_DICT ? 2 * (size_t)v->count
 						    : 0;
@@ -311,20 +310,18 @@ static void write_each(struct again *a, const struct pickle_value *list, write_v
 	pickler_list_end(&a->p, list->count);
 }
 
-static void write_entry(struct again *a, const struct pickle_value *v, uint32_t i)
+static void write_entry(struct again *a, const struct pickle_value *v, UNUSED uint32_t i)
 {
 	const struct pickle_value *action = pickle_text(&a->from, v, "action");
 
-	(void)i;
 	write_with_class(a, v, class_of_entry(a, action, v),
 			 pickle_is(action, "alloc") ? "alloc" : "");
 }
 
-static void write_block(struct again *a, const struct pickle_value *v, uint32_t i)
+static void write_block(struct again *a, const struct pickle_value *v, UNUSED uint32_t i)
 {
 	bool live = pickle_is(pickle_text(&a->from, v, "state"), "active_allocated");
 
-	(void)i;
 	if (pickle_get(&a->from, v, "address"))
 		a->addr = pickle_number(&a->from, v, "address");
 	write_with_class(a, v, live ? class_at(&a->device->end, a->addr) : -1, NULL);
@@ -363,11 +360,10 @@ static void write_members(struct again *a, const struct pickle_value *v, const s
 	}
 }
 
-static void write_segment(struct again *a, const struct pickle_value *v, uint32_t i)
+static void write_segment(struct again *a, const struct pickle_value *v, UNUSED uint32_t i)
 {
 	static const struct list lists[2] = { { "blocks", write_block } };
 
-	(void)i;
 	if (v->type != PICKLE_DICT) {
 		pickle_copy(&a->copy, v);
 		return;
@@ -402,9 +398,7 @@ static void write_root(struct again *a, const struct pickle_value *root)
 
 static void release(struct again *a)
 {
-	for (int d = 0; d < MODEL_DEVICES; d++) {
-		struct classes *c = &a->devices[d];
-
+	FOR_EACH (struct classes, c, a->devices, MODEL_DEVICES) {
 		free(c->seqs);
 		map_free(&c->end);
 		map_free(&c->now);
@@ -420,8 +414,8 @@ int export_torch_again(struct export *x, const struct torch_source *s)
 	int rc;
 
 	if (!pickle_read(&a.from, s->bytes, s->len)) {
-		rc = say_error(EXIT_UNREADABLE, "%s: the snapshot in it cannot be read: %s",
-			       x->recording->path, a.from.error);
+		rc = say_unreadable("%s: the snapshot in it cannot be read: %s", x->recording->path,
+				    a.from.error);
 		pickle_free(&a.from);
 		return rc;
 	}

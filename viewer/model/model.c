@@ -51,9 +51,8 @@ static void note_read(struct model *m, const struct gmt_event *e)
 	reads_note(&m->reads, e);
 }
 
-static void note_last_event(struct model *m, const struct gmt_event *e)
+static void note_last_event(struct model *m, UNUSED const struct gmt_event *e)
 {
-	(void)e;
 	m->ended = true;
 }
 

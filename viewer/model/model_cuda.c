@@ -98,8 +98,7 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 
 static bool free_framework_block(struct model *m, const struct gmt_event *e)
 {
-	for (int i = 0; i < MODEL_DEVICES; i++) {
-		struct model_device *d = &m->devices[i];
+	FOR_EACH (struct model_device, d, m->devices, MODEL_DEVICES) {
 		struct history *b = d->live.count ? live_find(&d->live, e->addr) : NULL;
 
 		if (!b || b->block.memory != GMT_MEM_ASYNC)

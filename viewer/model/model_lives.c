@@ -114,9 +114,9 @@ void model_row_died(struct model *m, struct history *b, const struct gmt_event *
 
 static void settle_lives(struct model *m, struct tree *t)
 {
-	LIVE_EACH(t, b)
-	if (b->block.life)
-		write_facts_of_life(m, b);
+	LIVE_EACH (t, b)
+		if (b->block.life)
+			write_facts_of_life(m, b);
 }
 
 void model_rows_settle(struct model *m)

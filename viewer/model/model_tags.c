@@ -44,13 +44,10 @@ static bool is_filled(const struct model *m, const struct model_bucket *b)
 {
 	uint64_t before = 0;
 
-	for (size_t k = 0; k < m->bucket_count; k++) {
-		const struct model_bucket *o = &m->bucket_list[k];
-
+	FOR_EACH (const struct model_bucket, o, m->bucket_list, m->bucket_count)
 		if (o->block->block.device == b->block->block.device &&
 		    o->framework == b->framework && is_filled_before(o, b))
 			before += o->block->block.size;
-	}
 	if (!m->tags) /* no bytes of gradients are known */
 		return m->grads_live && b->generation == m->bucket_generation;
 	return m->grads_live && m->grad_bytes > before;

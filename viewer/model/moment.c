@@ -115,8 +115,7 @@ static void put_states(struct taking *t)
 	struct moment *mo = t->moment;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < t->blocks.count; i++) {
-		struct block *b = &t->blocks.items[i];
+	FOR_EACH (struct block, b, t->blocks.items, t->blocks.count) {
 		const uint32_t *at = map_get(&t->states, b->life - 1);
 
 		b->state = at ? (uint16_t)*at : 0;

@@ -30,10 +30,10 @@ const char *optimizers_of_spans(const struct spans *s, const struct defs *defs, 
 {
 	uint32_t seen[OPTIMIZERS];
 	char name[OPTIMIZER_NAME];
-	size_t count = 0, n = 0, known;
+	size_t count = 0, known;
 
 	buf[0] = 0;
-	for (size_t i = 0; i < s->count && count < OPTIMIZERS && n < room; i++) {
+	for (size_t i = 0; i < s->count && count < OPTIMIZERS; i++) {
 		const struct span *x = &s->items[i];
 		const char *text = defs_string(defs, x->name).s;
 
@@ -42,8 +42,7 @@ const char *optimizers_of_spans(const struct spans *s, const struct defs *defs, 
 		if (x->phase != PHASE_OPTIMIZER || known < count || !strchr(text, '#'))
 			continue;
 		seen[count++] = x->name;
-		n += (size_t)snprintf(buf + n, room - n, "%s%s", n ? ", " : "",
-				      optimizer_name(text, name));
+		text_add(buf, room, "%s%s", buf[0] ? ", " : "", optimizer_name(text, name));
 	}
 	return buf;
 }
@@ -76,9 +75,7 @@ static uint32_t read_caller(struct stacks *stacks, uint32_t stack)
 	uint64_t hash = BYTES_HASH;
 
 	stacks_read_python(stacks, stack);
-	for (size_t i = 0; i < stacks->count; i++) {
-		const struct frame *f = &stacks->frames[i];
-
+	FOR_EACH (const struct frame, f, stacks->frames, stacks->count) {
 		if (strstr(f->function, "profile_hook_step"))
 			hash = BYTES_HASH; /* an optimizer's own lines do not tell who called it */
 		if (!owners_is_plumbing(f->file))
@@ -215,8 +212,7 @@ static void join_places(struct optimizers *o)
 /* After all places have been joined: those that were keep their own beginning and end. */
 static void join_times(struct optimizers *o)
 {
-	for (unsigned i = 0; i < o->count; i++) {
-		const struct optimizer *x = &o->items[i];
+	FOR_EACH (const struct optimizer, x, o->items, o->count) {
 		struct optimizer *to = &o->items[x->same];
 
 		if (x == to)

@@ -174,10 +174,8 @@ static void by_forward(struct walk *w, size_t i)
 	current(w)->ended = true;
 }
 
-static void by_nothing(struct walk *w, size_t i)
+static void by_nothing(UNUSED struct walk *w, UNUSED size_t i)
 {
-	(void)w;
-	(void)i;
 }
 
 struct step_phase steps_phase(const struct spans *s, const struct step *step, enum phase phase)
@@ -350,10 +348,7 @@ void steps_find_plain(struct steps *out, struct spans *s, struct stacks *stacks)
 
 bool steps_evaluate(const struct steps *steps)
 {
-	for (size_t i = 0; i < steps->count; i++)
-		if (step_has(&steps->items[i], PHASE_EVALUATION))
-			return true;
-	return false;
+	return ANY_OF(x, steps->items, steps->count, step_has(x, PHASE_EVALUATION));
 }
 
 void steps_find(struct steps *out, struct spans *s, struct stacks *stacks)

@@ -59,10 +59,7 @@ static void note_gap(struct following *f, uint64_t first, uint64_t last)
 
 static bool was_missing(const struct following *f, uint64_t seq)
 {
-	for (size_t i = 0; i < f->gap_count; i++)
-		if (seq >= f->gaps[i].first && seq <= f->gaps[i].last)
-			return true;
-	return false;
+	return ANY_OF(x, f->gaps, f->gap_count, seq >= x->first && seq <= x->last);
 }
 
 static int follow_event(void *ctx, const struct gmt_event *e)

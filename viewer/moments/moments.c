@@ -60,8 +60,7 @@ int moments_parse(const char *text, struct moment_query *q)
 		}
 	if (!strncmp(text, "mark:", 5) ? parse_mark(text + 5, q) : parse_time(text, q))
 		return 0;
-	return say_error(EXIT_USAGE,
-			 "--at \"%s\" is not one of peak, end, oom, nanoseconds, seconds (1.5s), "
+	return say_usage("--at \"%s\" is not one of peak, end, oom, nanoseconds, seconds (1.5s), "
 			 "mark:NAME, mark:NAME#K",
 			 text);
 }
@@ -149,12 +148,11 @@ int moments_read(struct recording *r, struct model *m, struct moment_query *q)
 static int not_found(const struct moment_query *q)
 {
 	if (q->kind == AT_OOM)
-		return say_error(EXIT_USAGE, "--at oom: memory did not run out in this recording");
+		return say_usage("--at oom: memory did not run out in this recording");
 	if (q->kind == AT_MARK && q->seen)
-		return say_error(EXIT_USAGE, "--at %s: that mark occurs only %s", q->text,
+		return say_usage("--at %s: that mark occurs only %s", q->text,
 				 MANY(q->seen, "time"));
-	return say_error(EXIT_USAGE, "--at %s: no range or mark of that name in this recording",
-			 q->text);
+	return say_usage("--at %s: no range or mark of that name in this recording", q->text);
 }
 
 int moments_resolve(const struct model *m, int device, const struct moment_query *q, uint64_t *seq)
@@ -174,10 +172,9 @@ int moments_device(const struct recording *r, const struct model *m, long wanted
 {
 	*device = wanted < 0 ? model_main_device(m) : (int)wanted;
 	if (*device < 0)
-		return say_error(EXIT_USAGE, "%s: no use of device memory was recorded", r->path);
+		return say_usage("%s: no use of device memory was recorded", r->path);
 	if (wanted >= MODEL_DEVICES || !m->devices[*device].seen)
-		return say_error(EXIT_USAGE, "%s: nothing was recorded for device %ld", r->path,
-				 wanted);
+		return say_usage("%s: nothing was recorded for device %ld", r->path, wanted);
 	return 0;
 }
 

@@ -55,8 +55,7 @@ static void segments(const struct model *m, const struct moment *mo, const struc
 {
 	struct taken at = { 0 };
 
-	for (size_t i = 0; i < mo->memory_count; i++) {
-		const struct block *b = &mo->memory[i];
+	FOR_EACH (const struct block, b, mo->memory, mo->memory_count) {
 		struct room_piece p = { .segment = b, .bytes = b->size };
 
 		if (!is_segment_of_cache(b, mo->device))

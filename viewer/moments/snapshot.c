@@ -5,14 +5,10 @@ void snapshot_sort(struct snapshot *s, struct owners *owners)
 {
 	struct classifier *c = classifier_new(s->model, owners);
 
-	s->classes = need_new(s->moment.count + 1);
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
-		unsigned class = classify(c, b).category;
-
-		s->classes[i] = class;
-		s->bytes[class] += b->size;
-		s->blocks[class]++;
+	FOR_EACH (struct block, b, s->moment.blocks, s->moment.count) {
+		b->category = (uint16_t)classify(c, b).category;
+		s->bytes[b->category] += b->size;
+		s->blocks[b->category]++;
 	}
 	classifier_free(c);
 }
@@ -44,12 +40,6 @@ void snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq)
 	snapshot_sort(s, &t->owners);
 }
 
-void snapshot_free(struct snapshot *s)
-{
-	free(s->classes);
-	moment_free(&s->moment);
-}
-
 uint64_t snapshot_bytes(const struct snapshot *s, const char *category)
 {
 	int c = category_by_name(category);
@@ -78,12 +68,10 @@ size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classe
 	struct passes p = { .count = 0 };
 	size_t held = 0;
 
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		const struct position *born = model_born(s->model, b);
 
-		if (born->stage <= STAGE_FORWARD && b->seq >= since &&
-		    classes & 1u << s->classes[i])
+		if (born->stage <= STAGE_FORWARD && b->seq >= since && classes & 1u << b->category)
 			add_to_pass(&p, b, born->forwards);
 	}
 	for (size_t i = 0; i < p.count; i++)

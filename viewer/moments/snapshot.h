@@ -6,9 +6,8 @@
 #include "timeline.h"
 
 struct snapshot {
-	struct model *model; /* of the whole recording */
-	struct moment moment;
-	uint8_t *classes; /* of moment.blocks */
+	struct model *model;  /* of the whole recording */
+	struct moment moment; /* its blocks know their category */
 	uint64_t bytes[CATEGORIES], blocks[CATEGORIES];
 };
 
@@ -16,7 +15,6 @@ struct snapshot {
 void snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq);
 /* Fills the classes and sums where the model and the moment are there already. */
 void snapshot_sort(struct snapshot *s, struct owners *owners);
-void snapshot_free(struct snapshot *s);
 
 /* Forward passes since that event that hold blocks of these classes (a set of bits), those left out
  * that hold next to nothing of them, a loss say. */

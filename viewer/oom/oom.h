@@ -15,7 +15,7 @@
 #include "../moments/room.h"
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
-#include "../replay/replay_refusal.h"
+#include "../replay/replay_trial.h"
 #include "../answers/private_pools.h"
 #include "../recording/owner_words.h"
 
@@ -61,7 +61,6 @@ struct oom {
 	struct block wanted;	       /* as the block that it would have become, */
 	uint32_t wanted_signs;	       /* its stack's, */
 	enum block_stage wanted_stage; /* and what its thread was doing */
-	enum category wanted_category;
 	struct owner wanted_owner;
 	struct instant instant;
 	enum phase phase;
@@ -125,13 +124,12 @@ struct oom {
 enum oom_cause {
 #define CAUSE(name) CAUSE_##name,
 #include "oom_causes.def"
-#undef CAUSE
 	OOM_CAUSES
 };
 
 void oom_engine(struct oom *o); /* oom_engine.c */
 /* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
-bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define oom_say(text, ...) text_put((text), OOM_TEXT, __VA_ARGS__)
 /* Growth is told from pass to pass, or from step to step. */
 #define BY_PASS(o)	((o)->by_pass || (o)->by_call)
 #define PASS_OR_STEP(o) (BY_PASS(o) ? "pass" : "step")
@@ -187,8 +185,7 @@ uint64_t oom_latest_backward(const struct oom *o); /* its first event, 0 = none 
 /* Copies of weights: of half the bytes of one, made by autocast's casts. */
 void oom_find_copies(struct oom *o);
 /* A block of that class, made in that stage: half the batch would take half of it. */
-bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum category c,
-			  enum block_stage stage);
+bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block_stage stage);
 /* Tensors that the evaluation made for the results of all its passes, if something as large as one
  * of them, its owner, was asked for behind a pass; 0 = none. */
 uint64_t oom_results(const struct oom *o, struct owner *owner);
@@ -205,8 +202,8 @@ const char *oom_cause_name(enum oom_cause cause);
 size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
 
 #define OOM_CUBLAS_LEFT (8ull << 20) /* of a workspace of cuBLAS, with :4096:2 */
-/* Bytes less of a block of that class; 0: it is no such workspace. */
-uint64_t oom_spared(const struct oom *o, const struct block *b, enum category c);
+/* Bytes less of a block; 0: it is no such workspace. */
+uint64_t oom_spared(const struct oom *o, const struct block *b);
 uint64_t oom_spared_all(const struct oom *o); /* 0: too few */
 
 /* oom_settings.c: what replays say, and the sentences on what does not help, behind a text. */

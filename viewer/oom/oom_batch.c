@@ -14,13 +14,11 @@ void oom_find_copies(struct oom *o)
 	struct map halves = { 0 }, known = { 0 };
 	uint32_t *left;
 
-	for (size_t i = 0; i < s->moment.count; i++)
-		if (s->classes[i] == CATEGORY_parameters)
-			++*map_put(&halves, (s->moment.blocks[i].size / 2 + 511) / 512, NULL);
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
-
-		left = oom_is_passing(s->classes[i]) ? map_get(&halves, b->size / 512) : NULL;
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
+		if (b->category == CATEGORY_parameters)
+			++*map_put(&halves, (b->size / 2 + 511) / 512, NULL);
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+		left = oom_is_passing(b->category) ? map_get(&halves, b->size / 512) : NULL;
 		if (!left || !*left || !advise_is_cast(o->timeline, &known, b))
 			continue;
 		--*left;
@@ -98,9 +96,9 @@ static bool is_new(const struct oom *o, const struct block *b)
  * through them and was never saved is what they take rows of, or write their results to. What the
  * script computes in an evaluation may be of the results of all passes, if it is larger than those
  * of the latest pass. */
-bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum category c,
-			  enum block_stage stage)
+bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block_stage stage)
 {
+	enum category c = b->category;
 	uint32_t life;
 
 	if (map_get(&o->copies, b->seq) || (oom_only_forward(o) && c != CATEGORY_inputs &&
@@ -129,10 +127,8 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 
 	if (!o->evaluation || o->wanted_stage != STAGE_OUTSIDE)
 		return 0;
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
-
-		if (s->classes[i] != CATEGORY_inputs || b->seq < o->evaluation ||
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+		if (b->category != CATEGORY_inputs || b->seq < o->evaluation ||
 		    !is_there_through_passes(o, b->life - 1) || !is_room_for_results(o, b))
 			continue;
 		bytes += b->size;
@@ -151,12 +147,12 @@ uint64_t oom_asked_for_batch(const struct oom *o)
 	uint32_t n = lives_born_by(l, o->refusal.event.seq);
 	bool between = o->wanted_stage == STAGE_OUTSIDE && n &&
 		       !lives_position(l, lives_at(l, n - 1)->born.position)->after_forward;
-	bool weight = o->wanted_category != CATEGORY_inputs &&
+	bool weight = o->wanted.category != CATEGORY_inputs &&
 		      study_size_is_of_weight(o->shot.model->watcher, o->block);
 
 	if ((weight && (between || o->wanted_stage == STAGE_BACKWARD)) ||
 	    (between && is_new(o, &o->wanted)) ||
-	    !oom_grows_with_batch(o, &o->wanted, o->wanted_category, o->wanted_stage))
+	    !oom_grows_with_batch(o, &o->wanted, o->wanted_stage))
 		return 0;
 	return o->block;
 }

@@ -6,16 +6,6 @@
 
 #include "oom.h"
 
-bool oom_say(char text[OOM_TEXT], const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, OOM_TEXT, format, args);
-	va_end(args);
-	return true;
-}
-
 /* Is part at least one `of`th of all? */
 static bool is_share(uint64_t part, uint64_t all, unsigned of)
 {
@@ -205,12 +195,10 @@ static uint64_t piece_bytes(const struct oom *o, uint64_t size)
 	struct owners *owners = (struct owners *)&o->timeline->owners;
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		const struct block *b = &o->shot.moment.blocks[i];
-
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
 		struct owner owner;
 
-		if (b->size != size || o->shot.classes[i] == CATEGORY_parameters)
+		if (b->size != size || b->category == CATEGORY_parameters)
 			continue;
 		owner = owners_find(owners, b);
 		if (owners_same(&owner, &o->wanted_owner))
@@ -228,15 +216,11 @@ uint64_t oom_gathered_by_hand(const struct oom *o)
 	if (o->world == 1 || o->phase == PHASE_OPTIMIZER || o->phase == PHASE_BACKWARD)
 		return 0;
 	pieces = piece_bytes(o, o->block);
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		uint64_t size = o->shot.moment.blocks[i].size;
-
-		if (o->shot.classes[i] != CATEGORY_parameters)
-			continue;
-		if ((size == o->block && pieces) ||
-		    (size * o->world >= o->block && (size - 512) * o->world < o->block))
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
+		if (b->category == CATEGORY_parameters &&
+		    ((b->size == o->block && pieces) ||
+		     (b->size * o->world >= o->block && (b->size - 512) * o->world < o->block)))
 			return pieces + o->block;
-	}
 	return 0;
 }
 
@@ -263,7 +247,7 @@ static bool is_unsharded(const struct oom *o, char *text)
  * of them; that is the cause only where it is large beside what the batch made. */
 static bool is_workspace(const struct oom *o, char *text)
 {
-	bool asked = o->wanted_category == CATEGORY_workspace ||
+	bool asked = o->wanted.category == CATEGORY_workspace ||
 		     (o->refusal.event.kind == GMT_MEM_FAIL && o->timeline->framework);
 	uint64_t held = o->shot.bytes[CATEGORY_workspace] + o->libraries;
 	uint64_t all = held + (asked ? o->block : 0);
@@ -288,7 +272,6 @@ struct term {
 /* ": a 1 KiB, b 2 KiB and c 3 KiB", without those of 0 bytes. Returns how many. */
 static unsigned add_terms(char *text, const struct term *terms, unsigned count)
 {
-	size_t n = strlen(text);
 	unsigned left = 0, shown = 0;
 
 	for (unsigned i = 0; i < count; i++)
@@ -297,8 +280,8 @@ static unsigned add_terms(char *text, const struct term *terms, unsigned count)
 		if (terms[i].bytes) {
 			const char *join = !shown ? ":" : shown + 1 == left ? " and" : ",";
 
-			n += (size_t)snprintf(text + n, OOM_TEXT - n, "%s %s %s", join,
-					      terms[i].name, B(terms[i].bytes));
+			text_add(text, OOM_TEXT, "%s %s %s", join, terms[i].name,
+				 B(terms[i].bytes));
 			shown++;
 		}
 	return left;
@@ -307,16 +290,6 @@ static unsigned add_terms(char *text, const struct term *terms, unsigned count)
 #define TERMS(text, ...)                                      \
 	add_terms(text, (const struct term[]){ __VA_ARGS__ }, \
 		  sizeof((const struct term[]){ __VA_ARGS__ }) / sizeof(struct term))
-
-static void add_text(char *text, const char *format, ...)
-{
-	size_t n = strlen(text);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text + n, OOM_TEXT - n, format, args);
-	va_end(args);
-}
 
 static bool say_model(const struct oom *o, char *text, const char *what)
 {
@@ -331,8 +304,9 @@ static bool say_model(const struct oom *o, char *text, const char *what)
 		      { "optimizer state", b[CATEGORY_optimizer_state] },
 		      { "temporaries of the optimizer's step", o->lasting - kept });
 	if (shown > 1)
-		add_text(text, ", in all %s", B(o->lasting));
-	add_text(text, shown ? " of the %s that PyTorch could use." : "PyTorch could use %s.",
+		text_add(text, OOM_TEXT, ", in all %s", B(o->lasting));
+	text_add(text, OOM_TEXT,
+		 shown ? " of the %s that PyTorch could use." : "PyTorch could use %s.",
 		 B(o->capacity));
 	return true;
 }
@@ -341,7 +315,7 @@ static bool is_model_too_large(const struct oom *o, char *text)
 {
 	uint64_t all = o->allocated + o->block;
 	bool setup = o->wanted_signs & STACK_PARAM ||
-		     (o->wanted_category == CATEGORY_parameters && !o->shot.model->spans.forwards);
+		     (o->wanted.category == CATEGORY_parameters && !o->shot.model->spans.forwards);
 
 	if (setup && is_share(o->lasting + o->block, all, 2))
 		return say_model(o, text,
@@ -381,7 +355,7 @@ static void say_calls(const struct oom *o, char *text)
 {
 	if (o->timeline->steps.basis == STEPS_FORWARD && o->passes > 1 &&
 	    o->shot.bytes[CATEGORY_activations])
-		add_text(text,
+		text_add(text, OOM_TEXT,
 			 " %zu forward passes hold them, and there was no backward pass. If none "
 			 "follows, run them under torch.no_grad(). Otherwise call backward after "
 			 "fewer passes.",
@@ -390,7 +364,7 @@ static void say_calls(const struct oom *o, char *text)
 
 static bool is_batch_too_large(const struct oom *o, char *text)
 {
-	bool input = o->wanted_category == CATEGORY_inputs;
+	bool input = o->wanted.category == CATEGORY_inputs;
 	uint64_t asked = oom_asked_for_batch(o), all = o->passing + asked;
 	const uint64_t *b = o->batch;
 
@@ -401,7 +375,8 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 	      { "temporaries", b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries] },
 	      { "KV cache", b[CATEGORY_kv_cache] },
 	      { input ? "the new batch" : "the request", asked });
-	add_text(text, ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
+	text_add(text, OOM_TEXT,
+		 ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
 		 B(o->capacity), B(o->lasting));
 	say_calls(o, text);
 	return true;
@@ -443,13 +418,11 @@ static bool is_unknown(const struct oom *o, char *text)
 static bool (*const tests[OOM_CAUSES])(const struct oom *, char *) = {
 #define CAUSE(name) is_##name,
 #include "oom_causes.def"
-#undef CAUSE
 };
 
 static const char *const names[OOM_CAUSES] = {
 #define CAUSE(name) #name,
 #include "oom_causes.def"
-#undef CAUSE
 };
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
@@ -462,8 +435,8 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 		return c;
 	if (c == CAUSE_unknown) /* whose text says it */
 		return CAUSE_activation_spike;
-	snprintf(text + strlen(text), OOM_TEXT - strlen(text),
-		 " The request alone is larger than the device (%s).", B(o->room.total));
+	text_add(text, OOM_TEXT, " The request alone is larger than the device (%s).",
+		 B(o->room.total));
 	return c;
 }
 

@@ -45,14 +45,13 @@ static void add_cache(struct oom *o)
 {
 	uint32_t passes = o->shot.model->spans.forwards;
 
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		const struct block *b = &o->shot.moment.blocks[i];
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
 		const struct position *born = model_born(o->shot.model, b);
 		struct owner owner = owners_find(&o->timeline->owners, b);
 		bool is_named = makes_cache(&owner), stays = passes > born->forwards + 1;
 
 		if (born->stage != STAGE_OUTSIDE ||
-		    (!is_named && !(stays && o->shot.classes[i] == CATEGORY_kv_cache)))
+		    (!is_named && !(stays && b->category == CATEGORY_kv_cache)))
 			continue;
 		o->engine.named |= is_named;
 		o->engine.cache += b->size;
@@ -63,7 +62,7 @@ static void add_cache(struct oom *o)
 void oom_engine(struct oom *o)
 {
 	struct stacks *s = &o->timeline->stacks;
-	bool caches = o->wanted_category == CATEGORY_kv_cache || makes_cache(&o->wanted_owner);
+	bool caches = o->wanted.category == CATEGORY_kv_cache || makes_cache(&o->wanted_owner);
 	struct oom_engine *e = &o->engine;
 
 	if (o->shot.model->spans.trains)

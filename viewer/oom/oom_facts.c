@@ -96,9 +96,9 @@ static void imagine(struct oom *o)
 				    .flags = e->flags };
 	o->wanted_signs = model_signs(m, e->stack);
 	o->wanted_stage = e->stage;
-	o->wanted_category =
-		classify_request(c, &o->wanted, e->stage, e->kind == GMT_BLOCK_OOM ? e->number : 0)
-			.category;
+	o->wanted.category = (uint16_t)classify_request(c, &o->wanted, e->stage,
+							e->kind == GMT_BLOCK_OOM ? e->number : 0)
+				     .category;
 	classifier_free(c);
 	o->wanted_owner = owners_find(&o->timeline->owners, &o->wanted);
 }
@@ -106,17 +106,10 @@ static void imagine(struct oom *o)
 /* Sharding gathers or reduces, or a collective makes its own result. */
 static bool is_collective(struct oom *o)
 {
-	static const char file[] = "torch/distributed/_functional_collectives.py";
-	struct stacks *s = &o->timeline->stacks;
-
-	if (o->wanted_signs & (STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE) ||
-	    o->wanted_category == CATEGORY_communication)
-		return true;
-	stacks_read_python(s, o->refusal.event.stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].file, file))
-			return true;
-	return false;
+	return o->wanted_signs & (STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE) ||
+	       o->wanted.category == CATEGORY_communication ||
+	       stacks_in_file(&o->timeline->stacks, o->refusal.event.stack,
+			      ONE_OF("torch/distributed/_functional_collectives.py"));
 }
 
 static void find_place(struct oom *o)
@@ -162,25 +155,24 @@ static void sum_up(struct oom *o)
 		    born->forwards == s->model->spans.forwards)
 			o->of_pass += b->size;
 	}
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		uint32_t signs = model_signs(s->model, b->stack);
 
-		if (oom_grows_with_batch(o, b, s->classes[i], model_born(s->model, b)->stage)) {
-			o->batch[s->classes[i]] += b->size;
+		if (oom_grows_with_batch(o, b, model_born(s->model, b)->stage)) {
+			o->batch[b->category] += b->size;
 			o->passing += b->size;
 		}
-		if (s->classes[i] == CATEGORY_gradients && backward && b->seq > backward &&
+		if (b->category == CATEGORY_gradients && backward && b->seq > backward &&
 		    model_born(s->model, b)->stage == STAGE_OUTSIDE)
 			o->computed += b->size;
-		if (s->classes[i] == CATEGORY_parameters && model_is_leaf(s->model, b))
+		if (b->category == CATEGORY_parameters && model_is_leaf(s->model, b))
 			o->trainable += b->size;
-		if (s->classes[i] == CATEGORY_optimizer_state &&
+		if (b->category == CATEGORY_optimizer_state &&
 		    (model_born(s->model, b)->stage == STAGE_OPTIMIZER ||
 		     signs & (STACK_STEP | STACK_STATE)))
 			o->state += b->size;
 		if (signs & STACK_UNSHARDED ||
-		    (s->classes[i] == CATEGORY_communication && !(signs & STACK_BUCKET)))
+		    (b->category == CATEGORY_communication && !(signs & STACK_BUCKET)))
 			o->unsharded += b->size;
 	}
 	o->lasting -= o->computed;
@@ -208,7 +200,7 @@ static void project_state(struct oom *o)
 	char name[OPTIMIZER_NAME];
 	uint64_t all;
 
-	if (o->phase != PHASE_OPTIMIZER || !span || o->wanted_category != CATEGORY_optimizer_state)
+	if (o->phase != PHASE_OPTIMIZER || !span || o->wanted.category != CATEGORY_optimizer_state)
 		return;
 	optimizer_name(defs_string(o->timeline->model.defs, span->name).s, name);
 	all = optimizer_tensors(name) > 0 ? (uint64_t)optimizer_tensors(name) * o->trainable : 0;
@@ -233,7 +225,7 @@ static void compare(struct oom *o, struct timeline *t)
 	passes = oom_passes(&before, t->steps.items[n - 1].extent.first_seq);
 	/* In the peak of an optimizer's step results of no pass are held. */
 	oom_find_since(o, passes || !t->model.spans.tags ? passes : 1);
-	snapshot_free(&before);
+	moment_free(&before.moment);
 }
 
 static unsigned world_of(const struct recording *r)
@@ -306,7 +298,7 @@ void oom_close(struct oom *o)
 	map_free(&o->copies);
 	leaks_free(&o->leaks);
 	unused_free(&o->unused);
-	snapshot_free(&o->shot);
+	moment_free(&o->shot.moment);
 	if (o->timeline == &o->own)
 		timeline_close(&o->own);
 }

@@ -7,11 +7,12 @@
 #define LATEST (1u << 16) /* lives: what a line does shows in so many before a refusal */
 
 /* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
-static bool is_old(const struct oom *o, const struct block *b, enum category c)
+static bool is_old(const struct oom *o, const struct block *b)
 {
 	const struct step *steps = o->timeline->steps.items;
 
-	if ((c == CATEGORY_inputs && b->seq > o->batch_from) || map_get(&o->copies, b->seq))
+	if ((b->category == CATEGORY_inputs && b->seq > o->batch_from) ||
+	    map_get(&o->copies, b->seq))
 		return false;
 	return (o->step > 1 || o->by_call) && b->seq >= steps[1].extent.first_seq &&
 	       b->seq < o->since;
@@ -28,8 +29,7 @@ const struct holder *oom_grown_most(const struct oom *o)
 {
 	const struct holder *best = NULL;
 
-	for (size_t i = 0; i < o->holders.count; i++) {
-		const struct holder *h = &o->holders.items[i];
+	FOR_EACH (const struct holder, h, o->holders.items, o->holders.count) {
 		bool counts = o->by_pass
 				      ? oom_is_passing(h->category)
 				      : may_grow(h->category) &&
@@ -42,8 +42,10 @@ const struct holder *oom_grown_most(const struct oom *o)
 }
 
 /* Graphs, what they hold of the inputs, and what modules returned. */
-static bool is_of_graph(const struct model *m, const struct block *b, enum category c)
+static bool is_of_graph(const struct model *m, const struct block *b)
 {
+	enum category c = b->category;
+
 	return c == CATEGORY_activations || (oom_is_passing(c) && b->state & LIFE_SAVED) ||
 	       (c == CATEGORY_forward_temporaries && model_signs(m, b->stack) & STACK_FORWARD);
 }
@@ -54,13 +56,14 @@ static bool is_result(enum category c)
 }
 
 /* Where few steps were seen, what is there of an earlier one may go in the next. */
-static void add_growth(struct oom *o, const struct block *b, enum category c,
-		       const struct owner *owner)
+static void add_growth(struct oom *o, const struct block *b, const struct owner *owner)
 {
+	enum category c = b->category;
+
 	if (o->by_pass ? !oom_is_passing(c) : !may_grow(c) || !leaks_at(&o->leaks, 1u << c, owner))
 		return;
 	o->grown += b->size;
-	if (is_of_graph(o->shot.model, b, c))
+	if (is_of_graph(o->shot.model, b))
 		o->grown_graph += b->size;
 	if (c == CATEGORY_activations || b->state & LIFE_SAVED || !o->shot.model->spans.tags)
 		o->grown_saved += b->size;
@@ -73,20 +76,17 @@ static void collect(struct oom *o)
 {
 	struct snapshot *s = &o->shot;
 
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
-		enum category c = s->classes[i];
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		struct owner owner = owners_find(&o->timeline->owners, b);
-		struct holder *h = holders_add(
-			&o->holders, (struct holder){ .category = c, .owner = owner }, b->size);
+		struct holder *h = holders_add(&o->holders, b->category, owner, b->size);
 
 		if (b->seq >= (o->by_pass ? o->since : o->begin) && b->seq >= o->attempts.from &&
-		    oom_grows_with_batch(o, b, c, model_born(s->model, b)->stage))
+		    oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
 			o->current += b->size;
-		if (!is_old(o, b, c))
+		if (!is_old(o, b))
 			continue;
 		h->before += b->size;
-		add_growth(o, b, c, &owner);
+		add_growth(o, b, &owner);
 	}
 	holders_sort(&o->holders);
 }
@@ -94,7 +94,7 @@ static void collect(struct oom *o)
 static bool wanted_by_pass(const struct oom *o)
 {
 	return o->phase != PHASE_OPTIMIZER && !(o->wanted_signs & STACK_PARAM) &&
-	       (oom_is_passing(o->wanted_category) || o->wanted_stage == STAGE_FORWARD ||
+	       (oom_is_passing(o->wanted.category) || o->wanted_stage == STAGE_FORWARD ||
 		o->wanted_stage == STAGE_BACKWARD || o->wanted_stage == STAGE_RECOMPUTE);
 }
 
@@ -113,10 +113,8 @@ static void find_largest(struct oom *o)
 		p->least = o->block;
 		p->owner = o->wanted_owner;
 	}
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		const struct block *b = &o->shot.moment.blocks[i];
-
-		if (!is_computed(o->shot.classes[i]) || b->size <= p->largest)
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
+		if (!is_computed(b->category) || b->size <= p->largest)
 			continue;
 		p->largest = b->size;
 		p->owner = owners_find(&o->timeline->owners, b);
@@ -214,10 +212,8 @@ static void find_spike(struct oom *o)
 	wanted.life = lives_born_by(&o->timeline->model.lives, o->refusal.event.seq) + 1;
 	if (p->bytes)
 		p->unsaved = unsaved_bytes(o, &wanted);
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		const struct block *b = &o->shot.moment.blocks[i];
-
-		if (!is_computed(o->shot.classes[i]))
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
+		if (!is_computed(b->category))
 			continue;
 		if (is_like_largest(o, b)) {
 			p->bytes += b->size;

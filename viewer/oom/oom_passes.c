@@ -17,29 +17,21 @@ static uint32_t forwards_at(const struct lives *l, uint64_t seq)
 	return n ? lives_position(l, lives_at(l, n - 1)->born.position)->forwards : 0;
 }
 
-static bool is_result(const struct oom *o, size_t i)
+static bool is_result(const struct oom *o, const struct block *b)
 {
-	const struct block *b = &o->shot.moment.blocks[i];
-	enum category c = o->shot.classes[i];
-
-	if (!oom_is_passing(c) || c == CATEGORY_kv_cache)
+	if (!oom_is_passing(b->category) || b->category == CATEGORY_kv_cache)
 		return false;
 	return b->state & LIFE_SAVED || model_born(o->shot.model, b)->stage == STAGE_FORWARD;
 }
 
 /* The input of the attempt: the next one has its own, made by the same stack. */
-static bool is_replaced_input(const struct oom *o, size_t i, uint64_t refused)
+static bool is_replaced_input(const struct oom *o, const struct block *b, uint64_t refused)
 {
-	const struct moment *m = &o->shot.moment;
-	const struct block *b = &m->blocks[i];
-
-	if (o->shot.classes[i] != CATEGORY_inputs || b->size < o->allocated / 100)
+	if (b->category != CATEGORY_inputs || b->size < o->allocated / 100)
 		return false;
-	for (size_t k = 0; k < m->count; k++)
-		if (m->blocks[k].stack == b->stack && m->blocks[k].seq > refused &&
-		    o->shot.classes[k] == CATEGORY_inputs)
-			return true;
-	return false;
+	return ANY_OF(other, o->shot.moment.blocks, o->shot.moment.count,
+		      other->stack == b->stack && other->seq > refused &&
+			      other->category == CATEGORY_inputs);
 }
 
 /* Another pass has begun, or gradients were cleared: nothing goes backward through it any more. */
@@ -68,12 +60,10 @@ static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_
 
 	if (!is_given_up(o, refused, pass, now))
 		return;
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		const struct block *b = &o->shot.moment.blocks[i];
-
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
 		if (b->seq >= refused->seq || b->seq < o->attempts.from ||
-		    !((is_result(o, i) && model_born(o->shot.model, b)->forwards == pass) ||
-		      is_replaced_input(o, i, refused->seq)))
+		    !((is_result(o, b) && model_born(o->shot.model, b)->forwards == pass) ||
+		      is_replaced_input(o, b, refused->seq)))
 			continue;
 		bytes += b->size;
 		if (b->size > o->attempts.largest.size)
@@ -112,8 +102,7 @@ static uint64_t latest_pass(const struct oom *o, uint64_t since)
 	const struct snapshot *s = &o->shot;
 	uint64_t first = UINT64_MAX;
 
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		const struct position *born = model_born(s->model, b);
 
 		if (born->stage == STAGE_FORWARD && born->forwards == s->model->spans.forwards &&
@@ -173,13 +162,10 @@ static uint64_t results(const struct snapshot *s, uint64_t since, bool of_graphs
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
-
-		if (b->seq >= since && RESULTS >> s->classes[i] & 1 &&
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
+		if (b->seq >= since && RESULTS >> b->category & 1 &&
 		    (!of_graphs || b->state & LIFE_SAVED))
 			bytes += b->size;
-	}
 	return bytes;
 }
 
@@ -196,7 +182,7 @@ static bool has_used(struct timeline *t, const struct span *backward, uint64_t b
 	snapshot_take(&before, t, backward->extent.first_seq);
 	used = bytes <= 2 * results(&before, step->extent.first_seq, true) ||
 	       passes <= 2 * oom_passes(&before, step->extent.first_seq);
-	snapshot_free(&before);
+	moment_free(&before.moment);
 	return used;
 }
 

@@ -153,7 +153,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.has_engine_phase = o->engine.phase,
 		.engine_phase = o->engine.phase,
 		.stack = o->refusal.event.stack,
-		.class = o->wanted_category,
+		.class = o->wanted.category,
 		.owner = o->wanted_owner,
 		.has_replicas = d.count,
 		.replicas = d.replicas,

@@ -130,13 +130,10 @@ static uint64_t whole_model(const struct oom *o)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		const struct block *b = &o->shot.moment.blocks[i];
-
-		if (o->shot.classes[i] == CATEGORY_parameters &&
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
+		if (b->category == CATEGORY_parameters &&
 		    !(model_signs(o->shot.model, b->stack) & STACK_UNSHARDED))
 			bytes += b->size;
-	}
 	return bytes * o->world;
 }
 
@@ -166,23 +163,24 @@ static bool is_of_cublas(const struct oom *o, const struct block *b)
 /* The library decides, and whether it can do without is not known. */
 static bool is_up_to_the_library(const struct oom *o)
 {
-	return o->wanted_category == CATEGORY_workspace && !is_of_cublas(o, &o->wanted);
+	return o->wanted.category == CATEGORY_workspace && !is_of_cublas(o, &o->wanted);
 }
 
-uint64_t oom_spared(const struct oom *o, const struct block *b, enum category c)
+uint64_t oom_spared(const struct oom *o, const struct block *b)
 {
-	bool spared = c == CATEGORY_workspace && b->size > OOM_CUBLAS_LEFT && is_of_cublas(o, b);
+	bool spared = b->category == CATEGORY_workspace && b->size > OOM_CUBLAS_LEFT &&
+		      is_of_cublas(o, b);
 
 	return spared ? b->size - OOM_CUBLAS_LEFT : 0;
 }
 
 uint64_t oom_spared_all(const struct oom *o)
 {
-	uint64_t all = oom_spared(o, &o->wanted, o->wanted_category);
+	uint64_t all = oom_spared(o, &o->wanted);
 
-	for (size_t i = 0; i < o->shot.moment.count; i++)
-		all += oom_spared(o, &o->shot.moment.blocks[i], o->shot.classes[i]);
-	return all < o->capacity / 20 && o->wanted_category != CATEGORY_workspace ? 0 : all;
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
+		all += oom_spared(o, b);
+	return all < o->capacity / 20 && o->wanted.category != CATEGORY_workspace ? 0 : all;
 }
 
 static uint64_t less_workspace(const struct oom *o, char *what, char *how)
@@ -441,14 +439,14 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 static void ask(struct advise *a, const struct oom *o, struct position *born)
 {
 	const uint64_t state = o->shot.bytes[CATEGORY_optimizer_state] +
-			       (o->wanted_category == CATEGORY_optimizer_state ? o->block : 0);
+			       (o->wanted.category == CATEGORY_optimizer_state ? o->block : 0);
 	struct advised wanted[] = {
 		{ .stack = o->wanted.stack,
 		  .name = o->wanted.name,
 		  .born = &born[0],
 		  .size = o->block,
 		  .from = o->wanted.seq,
-		  .classes = 1u << o->wanted_category },
+		  .classes = 1u << o->wanted.category },
 		{ .born = &born[1],
 		  .size = o->projected > state ? o->projected - state : 0,
 		  .from = o->wanted.seq,

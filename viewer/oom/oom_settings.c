@@ -70,14 +70,14 @@ static bool fits_with_less(const struct replay_trial *t, const struct oom *o)
 	const struct snapshot *s = &o->shot;
 	struct replay_refusal outcome;
 
-	if (oom_spared(o, &o->wanted, o->wanted_category))
+	if (oom_spared(o, &o->wanted))
 		requests_life(r, r->lives.count - 1)->asked = OOM_CUBLAS_LEFT / UNIT;
-	else if (o->wanted_category == CATEGORY_workspace)
+	else if (o->wanted.category == CATEGORY_workspace)
 		return false; /* another library's: what that does with less is not known */
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const uint32_t *life = map_get(&r->live, s->moment.blocks[i].addr);
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+		const uint32_t *life = map_get(&r->live, b->addr);
 
-		if (life && oom_spared(o, &s->moment.blocks[i], s->classes[i]))
+		if (life && oom_spared(o, b))
 			requests_life(r, *life)->asked = OOM_CUBLAS_LEFT / UNIT;
 	}
 	replay_refusal(&outcome, t, &t->own.settings);
@@ -117,9 +117,7 @@ void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT])
 			 " Whether another setting of the allocator would have helped is not "
 			 "known: %s.",
 			 all->why);
-	for (size_t i = 0; i < all->count; i++) {
-		const struct oom_setting *x = &all->tried[i];
-
+	FOR_EACH (const struct oom_setting, x, all->tried, all->count) {
 		if (strcmp(x->conf, "expandable_segments:True") || x == all->fits)
 			continue;
 		snprintf(text + n, OOM_TEXT - n, " %s would not help: %s, %s lacking (replayed).",

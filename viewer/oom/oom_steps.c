@@ -12,9 +12,9 @@ static uint64_t first_gradient(const struct snapshot *s)
 {
 	uint64_t first = UINT64_MAX;
 
-	for (size_t i = 0; i < s->moment.count; i++)
-		if (s->classes[i] == CATEGORY_gradients && s->moment.blocks[i].seq < first)
-			first = s->moment.blocks[i].seq;
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
+		if (b->category == CATEGORY_gradients && b->seq < first)
+			first = b->seq;
 	return first;
 }
 
@@ -40,10 +40,7 @@ static size_t by_gradients(const struct oom *o, size_t step)
 
 static bool holds_graph(const struct snapshot *s)
 {
-	for (size_t i = 0; i < s->moment.count; i++)
-		if (s->moment.blocks[i].state & LIFE_SAVED)
-			return true;
-	return false;
+	return ANY_OF(x, s->moment.blocks, s->moment.count, x->state & LIFE_SAVED);
 }
 
 uint64_t oom_batch_begin(const struct oom *o, size_t step)
@@ -70,10 +67,10 @@ static bool has_begun(const struct oom *o, size_t step)
 		    (s->items[i].left_out ||
 		     (s->items[i].phase != PHASE_OTHER && s->items[i].phase != PHASE_ZERO_GRAD)))
 			return true;
-	for (size_t i = 0; i < o->shot.moment.count; i++)
-		if (o->shot.classes[i] == CATEGORY_inputs && o->shot.moment.blocks[i].seq >= begin)
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
+		if (b->category == CATEGORY_inputs && b->seq >= begin)
 			return true;
-	return o->wanted_category == CATEGORY_inputs;
+	return o->wanted.category == CATEGORY_inputs;
 }
 
 bool oom_by_call(const struct oom *o)

@@ -70,17 +70,7 @@ static void put_end(struct matter *m, const struct steps *all, size_t step)
 	put_moment(m, e->last_seq, e->last_ns);
 }
 
-/* A longer text is cut. */
-static void put_text(char text[SUMMARY_TEXT], const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-static void put_text(char text[SUMMARY_TEXT], const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, SUMMARY_TEXT, format, args);
-	va_end(args);
-}
+#define put_text(text, ...) text_put((text), SUMMARY_TEXT, __VA_ARGS__)
 
 static void say_more(struct search *s, struct matter *m, const char *command, const char *options)
 {
@@ -334,12 +324,7 @@ static void find_doubts(struct search *s, const struct values *v)
 		put_text(m->text, "%s", state);
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct matter *x = a, *y = b;
-
-	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
-}
+COMPARE(by_bytes, struct matter, ORDER(y->bytes, x->bytes))
 
 /* The smallest, but none of the doubts, which have no bytes and stand last. */
 static void leave_out(struct summary *s)

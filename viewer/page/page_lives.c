@@ -30,12 +30,7 @@ struct best {
 	double least; /* smallest area that can still be added */
 };
 
-static int by_area(const void *a, const void *b)
-{
-	const struct rank *x = a, *y = b;
-
-	return ORDER(y->area, x->area) ?: ORDER(x->life, y->life);
-}
+COMPARE(by_area, struct rank, ORDER(y->area, x->area) ?: ORDER(x->life, y->life))
 
 static void cut(struct best *b)
 {
@@ -95,12 +90,7 @@ static bool next(struct choice *c)
 	return false;
 }
 
-static int by_life(const void *a, const void *b)
-{
-	const struct page_life *x = a, *y = b;
-
-	return ORDER(x->life, y->life);
-}
+COMPARE(by_life, struct page_life, ORDER(x->life, y->life))
 
 static void lives_keep(struct page_lives *l, uint32_t life)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Marks in a chart: out of memory, emptied caches, the user's ranges. */
+#include "../base/ending.h"
 #include "../moments/refusals.h"
 #include "page.h"
 
@@ -35,13 +36,8 @@ static void add_key(struct track *t, const struct lives_mark *e)
 /* Leaves out ranges that the steps already show, and internal ranges of CUDA's C++ libraries. */
 static bool is_users(const struct track *t, const struct lives_mark *e)
 {
-	static const char *const own[] = { "Optimizer.", "ProfilerStep#", "cub::", "thrust::" };
-	const char *name = defs_string(&t->recording->defs, e->name).s;
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (!strncmp(name, own[i], strlen(own[i])))
-			return false;
-	return true;
+	return !words_begin(defs_string(&t->recording->defs, e->name).s,
+			    ONE_OF("Optimizer.", "ProfilerStep#", "cub::", "thrust::"));
 }
 
 static void look_at(struct track *t, const struct lives_mark *e, bool reported)
@@ -82,8 +78,7 @@ void marks_emit(struct track *t)
 	struct emit *out = t->page->out;
 
 	emit_array(out, "marks");
-	for (size_t i = 0; i < t->mark_count; i++) {
-		const struct track_mark *k = &t->marks[i];
+	FOR_EACH (const struct track_mark, k, t->marks, t->mark_count) {
 		struct defs_text name = defs_string(&t->recording->defs, k->name);
 
 		emit_object(out, NULL);

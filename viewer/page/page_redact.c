@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_redact.h"
 
+#include "../base/ending.h"
 #include "../recording/owners.h"
 
 enum { SHORTEST = 3 /* of an argument that is looked for: "4" says nothing of anybody */ };
@@ -10,14 +11,9 @@ static const char left_out[] = "(left out)";
 /* Packages, the standard library, the system's libraries; <string> and the like are no files. */
 static bool is_public(const char *path)
 {
-	static const char *const starts[] = {
-		"/usr/lib", "/usr/local/lib", "/usr/local/cuda", "/lib", "<", "[", "??"
-	};
-
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (!strncmp(path, starts[i], strlen(starts[i])))
-			return true;
-	return !*path || strstr(path, "-packages/") || owners_is_stdlib(path);
+	return !*path || strstr(path, "-packages/") || owners_is_stdlib(path) ||
+	       words_begin(path, ONE_OF("/usr/lib", "/usr/local/lib", "/usr/local/cuda", "/lib",
+					"<", "[", "??"));
 }
 
 static struct redact_file *add_file(struct redact *r, const char *path)

@@ -85,12 +85,9 @@ void page_apart_emit(struct emit *out, struct names *names, const struct pool_su
 	char note[POOL_NOTE];
 
 	emit_array(out, "apart");
-	for (size_t i = 0; i < pools->count; i++) {
-		const struct pool_sum *p = &pools->items[i];
-
+	FOR_EACH (const struct pool_sum, p, pools->items, pools->count)
 		apart(out, names, pool_kinds[p->kind].label, p->bytes - p->used,
 		      pool_note(p, note, sizeof(note)));
-	}
 	if (room->waiting)
 		apart(out, names, WAITING, room->waiting, WAITING_NOTE);
 	emit_end(out);

@@ -29,9 +29,7 @@ void page_summary_emit(struct track *t)
 	struct emit *out = t->page->first;
 
 	emit_array(out, "summary");
-	for (size_t i = 0; i < t->summary.count; i++) {
-		const struct matter *m = &t->summary.items[i];
-
+	FOR_EACH (const struct matter, m, t->summary.items, t->summary.count) {
 		emit_object(out, NULL);
 		emit_text(out, "kind", m->kind);
 		emit_number(out, "bytes", m->bytes);
@@ -93,9 +91,7 @@ static void emit_remedies(struct track *t, const struct oom_answer *a)
 	struct emit *out = t->page->out;
 
 	emit_array(out, "remedies");
-	for (size_t i = 0; i < a->count; i++) {
-		const struct oom_remedy *r = &a->remedies[i];
-
+	FOR_EACH (const struct oom_remedy, r, a->remedies, a->count) {
 		emit_object(out, NULL);
 		emit_number(out, "what", names_word(&t->page->names, r->what));
 		emit_number(out, "how", names_word(&t->page->names, r->how));

@@ -114,9 +114,7 @@ static void emit_moments(struct track *t)
 	struct emit *out = t->page->first;
 
 	emit_array(out, "moments");
-	for (size_t i = 0; i < t->blocks.key_count; i++) {
-		const struct key_moment *k = &t->blocks.keys[i];
-
+	FOR_EACH (const struct key_moment, k, t->blocks.keys, t->blocks.key_count) {
 		emit_object(out, NULL);
 		emit_text(out, "name", k->name);
 		emit_number(out, "number", k->number);

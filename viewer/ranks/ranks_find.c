@@ -10,7 +10,6 @@
 #include "../base/ending.h"
 #include "../recording/import.h"
 #include "../recording/owners.h"
-#include "ranks_runs.h"
 
 #define LIVE ".live"
 
@@ -114,12 +113,10 @@ static int nothing_here(const char *folder)
 	if (d)
 		closedir(d);
 	if (!below)
-		return say_error(EXIT_UNREADABLE, "%s: no recording (*.gmt) in this folder",
-				 folder);
-	say_error(EXIT_UNREADABLE,
-		  "%s: no recording (*.gmt) in this folder, but in a folder in it: name %s, or "
-		  "several of them",
-		  folder, below);
+		return say_unreadable("%s: no recording (*.gmt) in this folder", folder);
+	say_unreadable("%s: no recording (*.gmt) in this folder, but in a folder in it: name %s, "
+		       "or several of them",
+		       folder, below);
 	free(below);
 	return EXIT_UNREADABLE;
 }
@@ -131,7 +128,7 @@ static int list_folder(struct ranks_run *run, const char *folder)
 	struct dirent *e;
 
 	if (!d)
-		return say_error(EXIT_UNREADABLE, "%s: %s", folder, strerror(errno));
+		return say_unreadable("%s: %s", folder, strerror(errno));
 	while ((e = readdir(d)))
 		if (e->d_name[0] != '.')
 			sort_out(run, path_in(folder, e->d_name), false);

@@ -57,12 +57,11 @@ static bool host_row(void *ctx, size_t i, struct row_ranks_host *row)
 }
 
 /* A row's figure in the main column. */
-static bool main_of(const void *ctx, size_t i, const char **name, int64_t *n)
+static bool main_of(const void *ctx, UNUSED size_t i, const char **name, int64_t *n)
 {
 	const struct ranks_answer *d = ctx;
 	const struct ranks_table *t = d->table;
 
-	(void)i;
 	*name = t->columns[t->main].key;
 	*n = (int64_t)t->rows[d->row].values[t->main].n;
 	return true;
@@ -131,11 +130,10 @@ static size_t count_elsewhere(const struct ranks_table *t)
 	return n;
 }
 
-static bool missing_rank(const void *ctx, size_t rank, const char **name, int64_t *n)
+static bool missing_rank(const void *ctx, size_t rank, UNUSED const char **name, int64_t *n)
 {
 	const struct ranks_answer *d = ctx;
 
-	(void)name;
 	*n = (int64_t)rank;
 	return d->missing[rank];
 }

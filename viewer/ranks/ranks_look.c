@@ -65,7 +65,6 @@ bool ranks_is_local(const char *address)
 static void find_job(struct rank_file *f, const struct defs *d)
 {
 	char words[768] = "";
-	size_t n = 0;
 
 	f->job_is_local = true;
 	for (size_t i = 0; i < JOB_FACTS; i++) {
@@ -73,7 +72,7 @@ static void find_job(struct rank_file *f, const struct defs *d)
 		const char *s = t.len ? t.s : "";
 
 		f->facts[i] = need_text(s);
-		n += (size_t)snprintf(words + n, sizeof(words) - n, "%.100s ", s);
+		text_add(words, sizeof(words), "%.100s ", s);
 		if (job_facts[i].of_launch && *s && !ranks_is_local(s))
 			f->job_is_local = false;
 	}

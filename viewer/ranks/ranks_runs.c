@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ranks_runs.h"
+#include "ranks_find.h"
 
 #include <time.h>
 
@@ -13,18 +13,7 @@ void ranks_leave(struct ranks_run *run, char *path)
 
 #define SHOWN 3 /* runs and files that a note names */
 
-static void add_note(struct ranks_run *run, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void add_note(struct ranks_run *run, const char *format, ...)
-{
-	size_t n = strlen(run->note);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(run->note + n, sizeof(run->note) - n, format, args);
-	va_end(args);
-}
+#define add_note(run, ...) text_add((run)->note, sizeof((run)->note), __VA_ARGS__)
 
 static void take_out(struct ranks_run *run, size_t i)
 {
@@ -70,14 +59,9 @@ static void drop_equal_numbers(struct ranks_run *run)
  * process, for instance. */
 bool ranks_is_child(const struct rank_file *items, size_t count, const struct rank_file *f)
 {
-	for (size_t i = 0; i < count; i++) {
-		const struct rank_file *g = &items[i];
-
-		if (g != f && f->rank >= 0 && g->rank == f->rank && g->pid == f->parent &&
-		    same_host(f, g))
-			return true;
-	}
-	return false;
+	return ANY_OF(g, items, count,
+		      g != f && f->rank >= 0 && g->rank == f->rank && g->pid == f->parent &&
+			      same_host(f, g));
 }
 
 static void leave_children(struct ranks_run *run)
@@ -97,18 +81,12 @@ static void leave_children(struct ranks_run *run)
 
 static bool any_rank(const struct ranks_run *run)
 {
-	for (size_t i = 0; i < run->count; i++)
-		if (run->items[i].rank >= 0)
-			return true;
-	return false;
+	return ANY_OF(x, run->items, run->count, x->rank >= 0);
 }
 
 static bool has_rank(const struct ranks_run *run, size_t operand)
 {
-	for (size_t i = 0; i < run->count; i++)
-		if (run->items[i].rank >= 0 && run->items[i].operand == operand)
-			return true;
-	return false;
+	return ANY_OF(x, run->items, run->count, x->rank >= 0 && x->operand == operand);
 }
 
 /* each: compares only recordings of the same path. */
@@ -165,8 +143,7 @@ static int by_job_and_start(const void *a, const void *b)
  * was simulated alone; the port is taken out of its job. */
 void ranks_join_worlds(struct rank_file *items, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct rank_file *f = &items[i];
+	FOR_EACH (struct rank_file, f, items, count) {
 		bool single = f->world_job;
 
 		for (size_t k = 0; k < count && single; k++)
@@ -366,9 +343,8 @@ static int look_at_files(struct ranks_run *run, enum ranks_meant meant)
 			 two[1].path, two[0].rank);
 		run->runs = 2;
 	} else {
-		return say_error(EXIT_USAGE,
-				 "%s and %s are both of rank %ld: two runs. Name the files "
-				 "of one, or compare them: gpumemtrace diff OLD NEW",
+		return say_usage("%s and %s are both of rank %ld: two runs. Name the files of one, "
+				 "or compare them: gpumemtrace diff OLD NEW",
 				 two[0].path, two[1].path, two[0].rank);
 	}
 	return 0;
@@ -390,9 +366,7 @@ static void name_runs(struct ranks_run *run, char *const *paths)
 	for (size_t i = 0; i < common; i++)
 		if (paths[0][i] == '/' && i + 1 < strlen(paths[0]))
 			slash = i + 1;
-	for (size_t i = 0; i < run->count; i++) {
-		struct rank_file *f = &run->items[i];
-
+	FOR_EACH (struct rank_file, f, run->items, run->count) {
 		f->of = paths[f->operand] + (slash < strlen(paths[f->operand]) ? slash : 0);
 		f->of_is_folder = strcmp(f->path, paths[f->operand]) != 0;
 	}
@@ -402,11 +376,8 @@ static void name_runs(struct ranks_run *run, char *const *paths)
 
 static bool is_taken(const struct ranks_run *run, long rank, size_t operand)
 {
-	for (size_t i = 0; i < run->count; i++)
-		if (run->items[i].rank == rank &&
-		    (run->runs == 1 || run->items[i].operand == operand))
-			return true;
-	return false;
+	return ANY_OF(x, run->items, run->count,
+		      x->rank == rank && (run->runs == 1 || x->operand == operand));
 }
 
 /* The number in the name `of` at the position where `like` has its rank, or -1. */

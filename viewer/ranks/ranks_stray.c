@@ -12,12 +12,7 @@ struct entry {
 	size_t row;
 };
 
-static int by_number(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	return ORDER(x->n, y->n) ?: ORDER(x->row, y->row);
-}
+COMPARE(by_number, struct entry, ORDER(x->n, y->n) ?: ORDER(x->row, y->row))
 
 static double value_of_row(const struct ranks_table *t, size_t row)
 {
@@ -178,8 +173,7 @@ static int64_t held(const struct ranks_row *row, uint32_t category, uint32_t pla
 static void greatest(struct ranks_stray *w, const struct ranks_row *of, const struct ranks_row *row,
 		     const struct ranks_row *middle, int sign)
 {
-	for (size_t i = 0; i < of->line_count; i++) {
-		const struct ranks_line *l = &of->lines[i];
+	FOR_EACH (const struct ranks_line, l, of->lines, of->line_count) {
 		int64_t more;
 
 		if ((int)l->category != w->category)

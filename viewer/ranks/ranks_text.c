@@ -254,31 +254,28 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 	struct ranks_stray w = ranks_stray_why(s, t, i);
 	const struct ranks_column *c = &t->columns[t->main];
 	char who[ROOM], a[ROOM], b[ROOM], line[3 * ROOM], more[ROOM], place[OWNER_WORDS] = "";
-	size_t len;
 
-	len = (size_t)snprintf(line, sizeof(line), "%s: %s, %s %s than the median",
-			       whom(t->run, of, n, who),
-			       number_words(c->kind, t->rows[i].values[t->main].n, a),
-			       human_bytes(b, (uint64_t)(w.more < 0 ? -w.more : w.more)),
-			       w.more < 0 ? "less" : "more");
+	text_put(line, sizeof(line), "%s: %s, %s %s than the median", whom(t->run, of, n, who),
+		 number_words(c->kind, t->rows[i].values[t->main].n, a),
+		 human_bytes(b, (uint64_t)(w.more < 0 ? -w.more : w.more)),
+		 w.more < 0 ? "less" : "more");
 	if (w.place >= 0) {
 		const struct ranks_place *p = &t->places[w.place];
 		struct owner o = { .function = p->function, .file = p->file, .line = p->line };
 
 		owner_words(&o, place, sizeof(place), 0);
 	}
-	if (w.category >= 0 && len < sizeof(line))
-		len += (size_t)snprintf(line + len, sizeof(line) - len, "; %s %s",
-					categories[w.category].words,
-					growth_words(more, (double)w.category_more));
-	for (size_t k = 0; !t->classes && k < t->count && len < sizeof(line); k++)
+	if (w.category >= 0)
+		text_add(line, sizeof(line), "; %s %s", categories[w.category].words,
+			 growth_words(more, (double)w.category_more));
+	for (size_t k = 0; !t->classes && k < t->count; k++)
 		if ((t->columns[k].kind == RANKS_CATEGORY || t->columns[k].kind == RANKS_PLACE) &&
 		    t->rows[i].values[k].known)
-			len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%s",
-						t->columns[k].kind == RANKS_PLACE ? " of " : "; ",
-						t->rows[i].values[k].words);
-	if (place[0] && len < sizeof(line))
-		snprintf(line + len, sizeof(line) - len, ", most of it %s (%s)", place,
+			text_add(line, sizeof(line), "%s%s",
+				 t->columns[k].kind == RANKS_PLACE ? " of " : "; ",
+				 t->rows[i].values[k].words);
+	if (place[0])
+		text_add(line, sizeof(line), ", most of it %s (%s)", place,
 			 growth_words(more, (double)w.place_more));
 	emit_paragraph(out, "  ", "    ", line);
 }

@@ -47,7 +47,7 @@ static void become_worker(const struct ranks_work *w, size_t i, struct worker *x
 	dup2(fileno(x->err), STDERR_FILENO);
 	rc = w->work(w->ctx, i, x->out);
 	if (fflush(x->out) || ferror(x->out)) {
-		rc = say_error(EXIT_UNREADABLE, "the answer cannot be kept: %s", strerror(errno));
+		rc = say_unreadable("the answer cannot be kept: %s", strerror(errno));
 		/* A part could pass for the answer: its first document may be complete. */
 		if (ftruncate(fileno(x->out), 0))
 			raise(SIGKILL);

@@ -72,10 +72,7 @@ static bool waits_without_locks(long number, const uint64_t arguments[3])
 
 	if (number == SYS_futex)
 		return !is_lock(arguments);
-	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-		if (number == waits[i])
-			return true;
-	return false;
+	return ANY_OF(x, waits, sizeof(waits) / sizeof(waits[0]), number == *x);
 }
 
 enum where { WHERE_UNFIT, WHERE_WAITS, WHERE_RUNS };

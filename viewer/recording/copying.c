@@ -133,8 +133,8 @@ static int write_copy(const struct recording *r, const char *path, const char *m
 	outfile_drop(&file);
 	if (rc == -GMT_ERR_UNKNOWN_KIND)
 		return recording_refused(r->path, rc);
-	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path,
-			 rc == -GMT_ERR_SYS ? strerror(why) : gmt_strerror(rc));
+	return say_unreadable("%s cannot be written: %s", path,
+			      rc == -GMT_ERR_SYS ? strerror(why) : gmt_strerror(rc));
 }
 
 /* A recording is read with the live file beside it; either may be named. */
@@ -156,7 +156,7 @@ int copying_write(const struct recording *r, const char *path, const char *why, 
 	int rc;
 
 	if (is_source(r, path))
-		return say_error(EXIT_USAGE, "the output must be another file than %s", r->path);
+		return say_usage("the output must be another file than %s", r->path);
 	rc = outfile_check(path);
 	if (!rc)
 		rc = running_refuse(path);

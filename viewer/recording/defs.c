@@ -70,106 +70,81 @@ static void *kind_entry(struct defs_kind *k, uint64_t id, size_t each)
 	return (char *)k->items + at * each;
 }
 
-static bool add_string(struct defs *d, uint32_t id, struct rest r)
+static bool add(struct defs_kind *k, uint64_t id, const void *def, size_t each)
 {
-	struct defs_text t;
-
-	take_text(d, &r, r.len, &t);
-	*(struct defs_text *)kind_entry(&d->strings, id, sizeof(t)) = t;
+	memcpy(kind_entry(k, id, each), def, each);
 	return true;
 }
 
-static bool add_meta(struct defs *d, uint32_t id, struct rest r)
+static bool add_string(struct defs *d, uint32_t id, UNUSED const void *head, struct rest r)
 {
-	struct gmt_def_meta h;
+	struct defs_text t;
+
+	return take_text(d, &r, r.len, &t) && add(&d->strings, id, &t, sizeof(t));
+}
+
+static bool add_meta(struct defs *d, UNUSED uint32_t id, const void *head, struct rest r)
+{
+	const struct gmt_def_meta *h = head;
 	struct defs_meta m;
 
-	(void)id;
-	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.key_len, &m.key) ||
-	    !take_text(d, &r, r.len, &m.value))
-		return false;
-	*(struct defs_meta *)kind_entry(&d->metas, d->metas.count, sizeof(m)) = m;
-	return true;
+	return take_text(d, &r, h->key_len, &m.key) && take_text(d, &r, r.len, &m.value) &&
+	       add(&d->metas, d->metas.count, &m, sizeof(m));
 }
 
-static bool add_thread(struct defs *d, uint32_t id, struct rest r)
+static bool add_thread(struct defs *d, uint32_t id, const void *head, struct rest r)
 {
-	struct gmt_def_thread h;
-	struct defs_thread t = { .id = id };
+	const struct gmt_def_thread *h = head;
+	struct defs_thread t = { .id = id, .tid = h->tid };
 
-	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.name_len, &t.name))
-		return false;
-	t.tid = h.tid;
-	*(struct defs_thread *)kind_entry(&d->threads, id, sizeof(t)) = t;
-	return true;
+	return take_text(d, &r, h->name_len, &t.name) && add(&d->threads, id, &t, sizeof(t));
 }
 
-static bool add_module(struct defs *d, uint32_t id, struct rest r)
+static bool add_module(struct defs *d, uint32_t id, const void *head, struct rest r)
 {
-	struct gmt_def_module h;
-	struct defs_module m = { .id = id };
+	const struct gmt_def_module *h = head;
+	struct defs_module m = {
+		.id = id, .start = h->start, .end = h->end, .bias = h->bias, .seq = h->seq
+	};
 
-	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.build_id_len, &m.build_id) ||
-	    !take_text(d, &r, h.path_len, &m.path))
-		return false;
-	m.start = h.start;
-	m.end = h.end;
-	m.bias = h.bias;
-	m.seq = h.seq;
-	*(struct defs_module *)kind_entry(&d->modules, id, sizeof(m)) = m;
-	return true;
+	return take_text(d, &r, h->build_id_len, &m.build_id) &&
+	       take_text(d, &r, h->path_len, &m.path) && add(&d->modules, id, &m, sizeof(m));
 }
 
-static bool add_code(struct defs *d, uint32_t id, struct rest r)
+static bool add_code(struct defs *d, uint32_t id, const void *head, struct rest r)
 {
-	struct gmt_def_code h;
-	struct defs_code c = { .id = id };
+	const struct gmt_def_code *h = head;
+	struct defs_code c = {
+		.id = id, .first_line = h->first_line, .python = h->python, .flags = h->flags
+	};
 
-	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &c.file) ||
-	    !take_text(d, &r, h.name_len, &c.name) || !take_text(d, &r, h.table_len, &c.table))
-		return false;
-	c.first_line = h.first_line;
-	c.python = h.python;
-	c.flags = h.flags;
-	*(struct defs_code *)kind_entry(&d->codes, id, sizeof(c)) = c;
-	return true;
+	return take_text(d, &r, h->file_len, &c.file) && take_text(d, &r, h->name_len, &c.name) &&
+	       take_text(d, &r, h->table_len, &c.table) && add(&d->codes, id, &c, sizeof(c));
 }
 
-static bool add_stack(struct defs *d, uint32_t id, struct rest r)
+static bool add_stack(struct defs *d, uint32_t id, const void *head, UNUSED struct rest r)
 {
-	struct gmt_def_stack h;
+	const struct gmt_def_stack *h = head;
 
-	if (!rest_read(&r, &h, sizeof(h)))
-		return false;
-	*(struct defs_node *)kind_entry(&d->nodes, id, sizeof(struct defs_node)) =
-		(struct defs_node){ h.value, h.parent, h.frame };
-	return true;
+	return add(&d->nodes, id, &(struct defs_node){ h->value, h->parent, h->frame },
+		   sizeof(struct defs_node));
 }
 
-static bool add_symbol(struct defs *d, uint32_t id, struct rest r)
+static bool add_symbol(struct defs *d, uint32_t id, const void *head, struct rest r)
 {
-	struct gmt_def_symbol h;
-	struct defs_symbol s = { .id = id };
+	const struct gmt_def_symbol *h = head;
+	struct defs_symbol s = { .id = id, .address = h->address, .line = h->line };
 
-	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &s.file) ||
-	    !take_text(d, &r, h.name_len, &s.name))
-		return false;
-	s.address = h.address;
-	s.line = h.line;
-	*(struct defs_symbol *)kind_entry(&d->symbols, id, sizeof(s)) = s;
-	return true;
+	return take_text(d, &r, h->file_len, &s.file) && take_text(d, &r, h->name_len, &s.name) &&
+	       add(&d->symbols, id, &s, sizeof(s));
 }
 
-static bool add_function(struct defs *d, uint32_t id, struct rest r)
+static bool add_function(struct defs *d, UNUSED uint32_t id, const void *head, struct rest r)
 {
-	struct gmt_def_function h;
+	const struct gmt_def_function *h = head;
 	struct defs_text t;
 
-	(void)id;
-	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, r.len, &t))
-		return false;
-	*(struct defs_text *)kind_entry(&d->functions, h.address, sizeof(t)) = t;
-	return true;
+	return take_text(d, &r, r.len, &t) && add(&d->functions, h->address, &t, sizeof(t));
 }
 
 /* Sources are found by file and line, not by id. Two of them may have the same hash. Then the key
@@ -187,20 +162,13 @@ static uint64_t source_key(const struct defs *d, const char *file, unsigned line
 	return key;
 }
 
-static bool add_source(struct defs *d, uint32_t id, struct rest r)
+static bool add_source(struct defs *d, UNUSED uint32_t id, const void *head, struct rest r)
 {
-	struct gmt_def_source h;
-	struct defs_source s = { 0 };
+	const struct gmt_def_source *h = head;
+	struct defs_source s = { .line = h->line, .flags = h->flags };
 
-	(void)id;
-	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &s.file) ||
-	    !take_text(d, &r, r.len, &s.text))
-		return false;
-	s.line = h.line;
-	s.flags = h.flags;
-	*(struct defs_source *)kind_entry(&d->sources, source_key(d, s.file.s, s.line), sizeof(s)) =
-		s;
-	return true;
+	return take_text(d, &r, h->file_len, &s.file) && take_text(d, &r, r.len, &s.text) &&
+	       add(&d->sources, source_key(d, s.file.s, s.line), &s, sizeof(s));
 }
 
 const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line)
@@ -210,28 +178,38 @@ const struct defs_source *defs_source(const struct defs *d, const char *file, un
 	return at ? (const struct defs_source *)d->sources.items + *at : NULL;
 }
 
+/* The head of each kind of definition, and what adds it. */
+static const struct {
+	size_t head;
+	bool (*add)(struct defs *d, uint32_t id, const void *head, struct rest r);
+} def_kinds[] = {
+	[GMT_DEF_STRING] = { 0, add_string },
+	[GMT_DEF_META] = { sizeof(struct gmt_def_meta), add_meta },
+	[GMT_DEF_THREAD] = { sizeof(struct gmt_def_thread), add_thread },
+	[GMT_DEF_MODULE] = { sizeof(struct gmt_def_module), add_module },
+	[GMT_DEF_CODE] = { sizeof(struct gmt_def_code), add_code },
+	[GMT_DEF_STACK] = { sizeof(struct gmt_def_stack), add_stack },
+	[GMT_DEF_SYMBOL] = { sizeof(struct gmt_def_symbol), add_symbol },
+	[GMT_DEF_SOURCE] = { sizeof(struct gmt_def_source), add_source },
+	[GMT_DEF_FUNCTION] = { sizeof(struct gmt_def_function), add_function },
+};
+
 int defs_add(void *ctx, const struct gmt_def *def)
 {
-	static bool (*const add[])(struct defs *, uint32_t, struct rest) = {
-		[GMT_DEF_STRING] = add_string,	   [GMT_DEF_META] = add_meta,
-		[GMT_DEF_THREAD] = add_thread,	   [GMT_DEF_MODULE] = add_module,
-		[GMT_DEF_CODE] = add_code,	   [GMT_DEF_STACK] = add_stack,
-		[GMT_DEF_SYMBOL] = add_symbol,	   [GMT_DEF_SOURCE] = add_source,
-		[GMT_DEF_FUNCTION] = add_function,
-	};
 	struct defs *d = ctx;
+	struct rest r = { def->payload, def->len };
+	uint64_t head[8]; /* larger than any */
 
-	if (def->kind >= sizeof(add) / sizeof(add[0]) || !add[def->kind])
+	if (def->kind >= sizeof(def_kinds) / sizeof(def_kinds[0]) || !def_kinds[def->kind].add)
 		return 0;
-	if (!add[def->kind](d, def->id, (struct rest){ def->payload, def->len }))
+	if (!rest_read(&r, head, def_kinds[def->kind].head) ||
+	    !def_kinds[def->kind].add(d, def->id, head, r))
 		d->bad++;
 	return 0;
 }
 
-static int stop(void *ctx, const struct gmt_event *e)
+static int stop(UNUSED void *ctx, UNUSED const struct gmt_event *e)
 {
-	(void)ctx;
-	(void)e;
 	return 1;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "elf_names.h"
+#include "symbols.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

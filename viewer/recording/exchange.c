@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exchange.h"
+#include "attach.h"
 
 #include <sys/stat.h>
 #include <time.h>

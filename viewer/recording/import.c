@@ -351,9 +351,7 @@ static bool write_recording(struct import *im, int fd, const void *data, size_t 
 
 static void release(struct import *im)
 {
-	for (int i = 0; i < IMPORT_DEVICES; i++) {
-		struct import_device *d = &im->devices[i];
-
+	FOR_EACH (struct import_device, d, im->devices, IMPORT_DEVICES) {
 		if (!d->seen)
 			continue;
 		tree_free(&d->segments);
@@ -408,7 +406,7 @@ int import_file(const char *path, int fd)
 	if (rc)
 		return rc;
 	if (!import_bytes(u.data, u.len, fd, error, sizeof(error)))
-		rc = say_error(EXIT_UNREADABLE, "%s: %s", path, error);
+		rc = say_unreadable("%s: %s", path, error);
 	unpack_free(&u);
 	return rc;
 }

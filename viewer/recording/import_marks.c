@@ -108,8 +108,7 @@ void import_marks_early(struct import *im)
 	struct map seen = { 0 };
 	bool fresh;
 
-	for (size_t i = 0; i < im->item_count; i++) {
-		const struct import_item *item = &im->items[i];
+	FOR_EACH (const struct import_item, item, im->items, im->item_count) {
 		const struct pickle_value *a, *name;
 
 		if (item->what == ITEM_ENTRY)

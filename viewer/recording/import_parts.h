@@ -15,7 +15,6 @@ enum import_action {
 	ACTION_OTHER,
 #define ACTION(name) ACTION_##name,
 #include "import_actions.def"
-#undef ACTION
 	ACTIONS
 };
 enum import_block { BLOCK_FREED = 1, BLOCK_WAITS };	   /* marks of blocks that were freed */

@@ -138,12 +138,11 @@ void import_begin_device(struct import *im, int device)
 {
 	struct import_device *d = &im->devices[device];
 
-	TREE_EACH(&d->segments, s)
-	reserve(im, device, s->addr, s->size, s->mark,
-		(struct gmt_event){
-			.stream = s->stream, .stack = s->stack, .flags = GMT_FLAG_LATE });
-	TREE_EACH(&d->blocks, b)
-	{
+	TREE_EACH (&d->segments, s)
+		reserve(im, device, s->addr, s->size, s->mark,
+			(struct gmt_event){
+				.stream = s->stream, .stack = s->stack, .flags = GMT_FLAG_LATE });
+	TREE_EACH (&d->blocks, b) {
 		if (b->mark) {
 			b->mark = BLOCK_WAITS;
 			reuse_event(im, GMT_REUSE_WAIT, device, b);
@@ -317,23 +316,22 @@ void import_finish_device(struct import *im, int device)
 	struct import_device *d = &im->devices[device];
 	const struct gmt_event more = { .thread = THREAD_MAIN, .flags = GMT_FLAG_LATE };
 
-	TREE_EACH(&d->pools, s)
-	import_event(im, (struct gmt_event){ .kind = GMT_SEGMENT_POOL,
-					     .thread = THREAD_MAIN,
-					     .device = device,
-					     .addr = s->addr,
-					     .size = s->size,
-					     .arg0 = s->seq,
-					     .arg1 = s->handle });
+	TREE_EACH (&d->pools, s)
+		import_event(im, (struct gmt_event){ .kind = GMT_SEGMENT_POOL,
+						     .thread = THREAD_MAIN,
+						     .device = device,
+						     .addr = s->addr,
+						     .size = s->size,
+						     .arg0 = s->seq,
+						     .arg1 = s->handle });
 	if (!d->written)
 		return;
-	TREE_EACH(&d->blocks, b)
-	if (!b->mark && !tree_find(&d->end, b->addr)) {
-		block_event(im, GMT_BLOCK_FREE, device, b, more);
-		im->free_missing++;
-	}
-	TREE_EACH(&d->end, b)
-	{
+	TREE_EACH (&d->blocks, b)
+		if (!b->mark && !tree_find(&d->end, b->addr)) {
+			block_event(im, GMT_BLOCK_FREE, device, b, more);
+			im->free_missing++;
+		}
+	TREE_EACH (&d->end, b) {
 		const struct block *now = tree_find(&d->blocks, b->addr);
 
 		if (now && !now->mark)

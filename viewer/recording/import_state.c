@@ -11,7 +11,6 @@ enum import_action import_action(const struct import *im, const struct pickle_va
 		"",
 #define ACTION(name) #name,
 #include "import_actions.def"
-#undef ACTION
 	};
 	const struct pickle_value *v = pickle_text(&im->p, entry, "action");
 
@@ -211,8 +210,7 @@ static void count_actions(struct import *im, struct import_device *d)
 /* Blocks that were there before and freed later: their size, from the lowest address on. */
 static void find_sizes(struct import *im, struct import_device *d)
 {
-	TREE_EACH(&d->blocks, b)
-	{
+	TREE_EACH (&d->blocks, b) {
 		if (b->size)
 			continue;
 		b->size = import_block_size(im, d, b->addr, b->handle);

@@ -130,8 +130,7 @@ static void tell_block(struct import *im, uint16_t device, uint64_t addr, int64_
 /* Before the first event of a device. */
 void import_trace_begin(struct import *im)
 {
-	for (size_t i = 0; i < im->item_count; i++) {
-		const struct import_item *item = &im->items[i];
+	FOR_EACH (const struct import_item, item, im->items, im->item_count) {
 		struct import_device *d = &im->devices[item->device];
 		struct json args = json_member(im->trace[item->index], "args");
 		int64_t before = json_signed(json_member(args, "Total Allocated")) -

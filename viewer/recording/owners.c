@@ -85,15 +85,12 @@ bool owners_is_plumbing(const char *file)
 		"jaxlib/",
 		"tensorflow/",
 		"keras/",
+		NULL,
 	};
 	const char *package = strstr(file, "-packages/");
 
-	if (file[0] == '<' || !file[0])
-		return true;
-	for (size_t i = 0; package && i < sizeof(packages) / sizeof(packages[0]); i++)
-		if (!strncmp(package + 10, packages[i], strlen(packages[i])))
-			return true;
-	return owners_is_stdlib(file);
+	return file[0] == '<' || !file[0] || (package && words_begin(package + 10, packages)) ||
+	       owners_is_stdlib(file);
 }
 
 static struct owner of_frame(const struct frame *f)
@@ -104,15 +101,11 @@ static struct owner of_frame(const struct frame *f)
 /* Objects that only pass a request on. */
 static bool is_messenger(const char *module)
 {
-	static const char *const names[] = { "libgpumemtrace.so", "libsimgpu.so",   "libcuda.so",
-					     "libcudart.so",	  "libc10_cuda.so", "libc10.so",
-					     "libc.so",		  "libstdc++.so" };
 	const char *base = owners_base(module);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strncmp(base, names[i], strlen(names[i])))
-			return true;
-	return !base[0];
+	return !base[0] || words_begin(base, ONE_OF("libgpumemtrace.so", "libsimgpu.so",
+						    "libcuda.so", "libcudart.so", "libc10_cuda.so",
+						    "libc10.so", "libc.so", "libstdc++.so"));
 }
 
 /* "AddmmBackward0" of "torch::autograd::generated::AddmmBackward0::apply(...)", kept for ever. */

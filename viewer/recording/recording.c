@@ -80,11 +80,9 @@ static int refused_as_newer(const char *path)
 	char writer[GMT_WRITER_TEXT + 1];
 
 	gmt_reader_writer(path, writer);
-	return say_error(
-		EXIT_UNREADABLE,
-		"%s: written by %s%s, which records kinds that this version does not know; "
-		"update to read it",
-		path, *writer ? "gpumemtrace " : "a newer gpumemtrace", writer);
+	return say_unreadable("%s: written by %s%s, which records kinds that this version does not "
+			      "know; update to read it",
+			      path, *writer ? "gpumemtrace " : "a newer gpumemtrace", writer);
 }
 
 int recording_refused(const char *path, int err)
@@ -96,14 +94,14 @@ int recording_refused(const char *path, int err)
 	if (err == -GMT_ERR_NEWER_VERSION || err == -GMT_ERR_UNKNOWN_KIND)
 		return refused_as_newer(path);
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		return say_error(EXIT_UNREADABLE, "%s is a folder: name a recording in it", path);
+		return say_unreadable("%s is a folder: name a recording in it", path);
 	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return say_error(EXIT_UNREADABLE, "%s: %s", path, file_trouble(EINVAL));
+		return say_unreadable("%s: %s", path, file_trouble(EINVAL));
 	if (err == -GMT_ERR_SYS || err == GMT_ERR_SYS)
-		return say_error(EXIT_UNREADABLE, "%s: %s", path, strerror(why));
+		return say_unreadable("%s: %s", path, strerror(why));
 	if (err == -GMT_ERR_NOT_A_RECORDING && (other = recording_other_kind(path)))
-		return say_error(EXIT_UNREADABLE, "%s: %s", path, other);
-	return say_error(EXIT_UNREADABLE, "%s: %s%s", path, gmt_strerror(err), advice(err));
+		return say_unreadable("%s: %s", path, other);
+	return say_unreadable("%s: %s%s", path, gmt_strerror(err), advice(err));
 }
 
 /* The converted snapshot needs no name: it lives as long as the reader has it open. */
@@ -113,8 +111,7 @@ static int open_snapshot(struct recording *r, int *err)
 	int fd = memfd_create("snapshot", MFD_CLOEXEC), rc;
 
 	if (fd < 0)
-		return say_error(EXIT_UNREADABLE, "%s cannot be converted: %s", r->path,
-				 strerror(errno));
+		return say_unreadable("%s cannot be converted: %s", r->path, strerror(errno));
 	rc = import_file(r->path, fd);
 	if (!rc) {
 		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);

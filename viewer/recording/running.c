@@ -82,17 +82,14 @@ static int find_mapped(long pid, char path[PATH_MAX])
 	FILE *f = proc_open("/proc/%ld/maps", pid);
 
 	if (!f && !running_lives(pid))
-		return say_error(EXIT_USAGE, "there is no process %ld, and no file of that name",
-				 pid);
+		return say_usage("there is no process %ld, and no file of that name", pid);
 	if (!f)
-		return say_error(EXIT_UNREADABLE,
-				 "process %ld: %s, as it belongs to another user; name its "
-				 "recording instead",
-				 pid, strerror(errno));
+		return say_unreadable("process %ld: %s, as it belongs to another user; name its "
+				      "recording instead",
+				      pid, strerror(errno));
 	if (read_maps(f, path))
 		return 0;
-	return say_error(EXIT_USAGE,
-			 "process %ld writes no recording: it was not started by gpumemtrace run, "
+	return say_usage("process %ld writes no recording: it was not started by gpumemtrace run, "
 			 "or has not used a device yet",
 			 pid);
 }
@@ -136,8 +133,7 @@ int running_refuse(const char *path)
 	long pid = running_writer(path);
 
 	return !pid ? 0
-		    : say_error(EXIT_USAGE,
-				"process %ld writes its recording to %s; choose another name", pid,
+		    : say_usage("process %ld writes its recording to %s; choose another name", pid,
 				path);
 }
 
@@ -158,6 +154,6 @@ int running_find(const char *what, char path[PATH_MAX], long *pid)
 		return find_mapped(n, path);
 	}
 	if (snprintf(path, PATH_MAX, "%s", what) >= PATH_MAX)
-		return say_error(EXIT_USAGE, "the name of the file is too long");
+		return say_usage("the name of the file is too long");
 	return 0;
 }

@@ -94,46 +94,35 @@ static bool starts(const char *s, size_t len, const char *with)
 	return len >= n && !memcmp(s, with, n);
 }
 
-/* Whether the name contains one of the parts, a list that ends with NULL. */
-static bool has_part(const char *name, size_t len, const char *const *parts)
-{
-	for (; *parts; parts++)
-		if (memmem(name, len, *parts, strlen(*parts)))
-			return true;
-	return false;
-}
-
 /* Classes that keep keys and values: "StaticCache", "PagedKVPool". Those that begin so cache
  * something else ("CacheCompiledArtifact", "CachedLoss"), and so do PyTorch's own. "QKVLinear"
  * makes keys and values, but keeps none. */
 static bool is_cache(const struct defs_code *c, const char *last)
 {
-	static const char *const keep[] = { "KV", "KeyValue", NULL }, *const make[] = { "QKV",
-											NULL };
 	size_t n = last - c->name.s;
 
 	if (n >= 6 && !memcmp(last - 6, "Cache.", 6) && !strstr(c->file.s, "/torch/"))
 		return true;
-	return has_part(c->name.s, n, keep) && !has_part(c->name.s, n, make);
+	return words_in(c->name.s, n, ONE_OF("KV", "KeyValue")) &&
+	       !words_in(c->name.s, n, ONE_OF("QKV"));
 }
 
 /* Partitions, buckets and buffers of gradients: "copy_grads_in_partition". */
 static bool is_for_gradients(const char *last)
 {
-	static const char *const of[] = { "grads", "gradient", "grad_", NULL };
-	static const char *const what[] = { "partition", "bucket", "buffer", NULL };
 	size_t n = strlen(last);
 
-	return has_part(last, n, of) && has_part(last, n, what);
+	return words_in(last, n, ONE_OF("grads", "gradient", "grad_")) &&
+	       words_in(last, n, ONE_OF("partition", "bucket", "buffer"));
 }
 
 /* "all_gather_coalesced" in a file about parameters: a shard becomes the whole parameter. */
 static bool is_gathering(const struct defs_code *c)
 {
-	static const char *const names[] = { "gather", "Gather", NULL };
 	const char *base = strrchr(c->file.s, '/');
 
-	return strstr(base ? base : c->file.s, "param") && has_part(c->name.s, c->name.len, names);
+	return strstr(base ? base : c->file.s, "param") &&
+	       words_in(c->name.s, c->name.len, ONE_OF("gather", "Gather"));
 }
 
 static bool fits(const struct row *r, const struct defs_code *c, const char *last)
@@ -283,14 +272,12 @@ static void learn_caller(struct signs *s, const struct defs_node *n)
 /* Whether the class or its file is named like an optimizer. */
 static bool is_named_optimizer(const struct defs_code *c)
 {
-	static const char *const names[] = { "Optim", "Adam",	 "SGD",	    "Lion",   "Lamb",
-					     "Muon",  "RMSprop", "Adagrad", "Shampoo" };
 	size_t n = ending_behind(c->name.s, '.') - c->name.s;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (memmem(c->name.s, n, names[i], strlen(names[i])))
-			return true;
-	return strstr(c->file.s, "optim") && !strstr(c->file.s, "torch/optim/");
+	return words_in(c->name.s, n,
+			ONE_OF("Optim", "Adam", "SGD", "Lion", "Lamb", "Muon", "RMSprop", "Adagrad",
+			       "Shampoo")) ||
+	       (strstr(c->file.s, "optim") && !strstr(c->file.s, "torch/optim/"));
 }
 
 /* A `step` alone does not make a class an optimizer: schedulers, averages of weights, simulations
@@ -325,13 +312,9 @@ static void learn_all(struct signs *s)
 
 static bool makes_a_module(const char *method)
 {
-	static const char *const names[] = { "__init__", "reset_parameters", "init_weights",
-					     "_init_weights", "__deepcopy__" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(method, names[i]))
-			return true;
-	return false;
+	return words_equal(method, strlen(method),
+			   ONE_OF("__init__", "reset_parameters", "init_weights", "_init_weights",
+				  "__deepcopy__"));
 }
 
 /* Whether memory allocated by the class may be optimizer state. Code that drives the training may

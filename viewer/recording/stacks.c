@@ -146,6 +146,18 @@ void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq)
 	}
 }
 
+const struct frame *stacks_in_file(struct stacks *s, uint32_t id, const char *const *words)
+{
+	stacks_read_python(s, id);
+	return FIRST_OF(f, s->frames, s->count, words_in(f->file, strlen(f->file), words));
+}
+
+const struct frame *stacks_in_function(struct stacks *s, uint32_t id, const char *const *words)
+{
+	stacks_read_python(s, id);
+	return FIRST_OF(f, s->frames, s->count, words_in(f->function, strlen(f->function), words));
+}
+
 bool stacks_have(struct stacks *s, uint32_t id, uint64_t seq, const char *part)
 {
 	stacks_read_names(s, id, seq);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "../base/ending.h"
 #include "defs.h"
 #include "symbols.h"
 
@@ -41,5 +42,8 @@ void stacks_read_names(struct stacks *s, uint32_t id, uint64_t seq);
 /* Only the Python frames, or only the native ones without names (module and ip): cheap. */
 void stacks_read_python(struct stacks *s, uint32_t id);
 void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq);
+/* The innermost Python frame whose file or function has one of these words in it; NULL: none. */
+const struct frame *stacks_in_file(struct stacks *s, uint32_t id, const char *const *words);
+const struct frame *stacks_in_function(struct stacks *s, uint32_t id, const char *const *words);
 /* A native function with that in its name called the allocator, without Python between them. */
 bool stacks_have(struct stacks *s, uint32_t id, uint64_t seq, const char *part);

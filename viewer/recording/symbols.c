@@ -3,8 +3,6 @@
 
 #include <dlfcn.h>
 
-#include "elf_names.h"
-
 /*
  * The demangler is the C++ library's own, loaded when the first C++ name comes: a machine without
  * it gets the names as they are in the object.
@@ -141,9 +139,7 @@ static struct object *object_at(const struct symbols *s, uint64_t ip, uint64_t s
 {
 	struct object *best = NULL;
 
-	for (size_t i = 0; i < s->count; i++) {
-		struct object *o = &s->objects[i];
-
+	FOR_EACH (struct object, o, s->objects, s->count) {
 		if (ip < o->module->start || ip >= o->module->end)
 			continue;
 		if (!best ||

@@ -48,10 +48,7 @@ static bool gives_back(const struct allocator *a, const struct bin *bin)
 
 bool allocator_would_release(const struct allocator *a)
 {
-	for (size_t i = 0; i < a->bin_count; i++)
-		if (may_release(a, a->bins[i]) && gives_back(a, a->bins[i]))
-			return true;
-	return false;
+	return ANY_OF(x, a->bins, a->bin_count, may_release(a, *x) && gives_back(a, *x));
 }
 
 void release_all(struct allocator *a)

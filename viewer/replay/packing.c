@@ -50,12 +50,7 @@ static uint64_t live_peak(const struct requests *r)
 	return peak;
 }
 
-static int larger_first(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-
-	return ORDER(y->size, x->size) ?: ORDER(x->born, y->born);
-}
+COMPARE(larger_first, struct item, ORDER(y->size, x->size) ?: ORDER(x->born, y->born))
 
 /* The smallest planned size, so that at most PLANNED blocks are planned. */
 static uint64_t least_planned(const struct requests *r)
@@ -84,9 +79,7 @@ static size_t find_gap(const struct item *placed, size_t count, struct item *it)
 	uint64_t end = 0, best = UINT64_MAX;
 
 	it->at = UINT64_MAX;
-	for (size_t i = 0; i < count; i++) {
-		const struct item *other = &placed[i];
-
+	FOR_EACH (const struct item, other, placed, count) {
 		if (other->died <= it->born || other->born >= it->died)
 			continue;
 		if (other->at > end && other->at - end >= it->size && other->at - end < best) {

@@ -72,32 +72,15 @@ void pieces_erase(struct piece_set *s, struct piece *p)
 	s->count--;
 }
 
-struct piece *pieces_from(const struct piece_set *s, uint64_t size, uint64_t addr)
+struct piece *pieces_beside(const struct piece_set *s, uint64_t size, uint64_t addr, bool lower)
 {
-	struct piece *t = s->root, *found = NULL;
+	struct piece *found = NULL;
 
-	while (t) {
-		if (below(s, t, size, addr)) {
-			t = t->right;
-		} else {
-			found = t;
-			t = t->left;
-		}
-	}
-	return found;
-}
+	for (struct piece *t = s->root, *next; t; t = next) {
+		bool is_below = below(s, t, size, addr);
 
-struct piece *pieces_below(const struct piece_set *s, uint64_t size, uint64_t addr)
-{
-	struct piece *t = s->root, *found = NULL;
-
-	while (t) {
-		if (below(s, t, size, addr)) {
-			found = t;
-			t = t->right;
-		} else {
-			t = t->left;
-		}
+		found = is_below == lower ? t : found;
+		next = is_below ? t->right : t->left;
 	}
 	return found;
 }

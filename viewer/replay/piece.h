@@ -28,10 +28,10 @@ struct piece_set {
 
 void pieces_insert(struct piece_set *s, struct piece *p);
 void pieces_erase(struct piece_set *s, struct piece *p);
-/* The first piece that is not below; NULL: none. */
-struct piece *pieces_from(const struct piece_set *s, uint64_t size, uint64_t addr);
-/* The last piece that is below. */
-struct piece *pieces_below(const struct piece_set *s, uint64_t size, uint64_t addr);
+/* lower: the last piece that is below, else the first one that is not; NULL: none. */
+struct piece *pieces_beside(const struct piece_set *s, uint64_t size, uint64_t addr, bool lower);
+#define pieces_from(s, size, addr)  pieces_beside((s), (size), (addr), false)
+#define pieces_below(s, size, addr) pieces_beside((s), (size), (addr), true)
 
 static inline struct piece *pieces_first(const struct piece_set *s)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Would the request for which the recorded device had no memory have succeeded? */
-#include "replay_refusal.h"
+#include "replay_trial.h"
 
 #include "replay_parts.h"
-#include "replay_trial.h"
 
 static uint64_t room(const struct allocator *a)
 {

@@ -4,8 +4,6 @@
  * block. */
 #include "replay_requests.h"
 
-#include "requests_parts.h"
-
 static uint16_t stream_index(struct requests *r, uint64_t stream)
 {
 	size_t i = 0;
@@ -242,21 +240,16 @@ struct requests *requests_of(struct requests_all *all, int device)
 {
 	struct requests *found = NULL;
 
-	for (size_t i = 0; i < all->count; i++) {
-		struct requests *r = &all->devices[i];
-
+	FOR_EACH (struct requests, r, all->devices, all->count)
 		if ((device < 0 && r->asks && (!found || r->peak > found->peak)) ||
 		    (r->device == device && r->asks))
 			found = r;
-	}
 	return found;
 }
 
 void requests_free(struct requests_all *all)
 {
-	for (size_t i = 0; i < all->count; i++) {
-		struct requests *r = &all->devices[i];
-
+	FOR_EACH (struct requests, r, all->devices, all->count) {
 		rows_free(&r->list);
 		rows_free(&r->lives);
 		map_free(&r->live);

@@ -121,3 +121,17 @@ int requests_read(struct requests_all *all, struct recording *recording, uint64_
 /* Requests of the device; -1: of the device with the highest peak; NULL: none. */
 struct requests *requests_of(struct requests_all *all, int device);
 void requests_free(struct requests_all *all);
+
+/* Shared by the files that read requests only. */
+
+struct requests *requests_device(struct requests_all *all, int device); /* or NULL */
+void requests_add(struct requests *r, enum request_kind kind, uint64_t value);
+
+/* Reads events of CUDA calls: segments of the cache, and other memory of the device. */
+void requests_memory(struct requests_all *all, const struct gmt_event *e);
+/* Adds the memory available to the allocator, if it is known and has changed. */
+void requests_limit(struct requests *r);
+/* The recording says which pool the segments of a range lie in. */
+void requests_segments_pool(struct requests *r, const struct gmt_event *e);
+/* 1 + the live segment that the address lies in, 0 = none. */
+uint32_t requests_segment(const struct requests *r, uint64_t addr);

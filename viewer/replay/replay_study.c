@@ -70,12 +70,7 @@ struct known_list {
 	size_t count, room;
 };
 
-static int in_order(const void *a, const void *b)
-{
-	const struct known *x = a, *y = b;
-
-	return ORDER(x->stack, y->stack) ?: ORDER(x->units, y->units);
-}
+COMPARE(in_order, struct known, ORDER(x->stack, y->stack) ?: ORDER(x->units, y->units))
 
 /* Known sizes, one entry per request; stack 0 stands for all of them. */
 static void known_sizes(struct known_list *k, const struct requests *r)
@@ -85,10 +80,9 @@ static void known_sizes(struct known_list *k, const struct requests *r)
 
 		if (!life->exact || life->asked <= SLACK)
 			continue;
-		for (int all = 0; all < 2; all++) {
+		for (int all = 0; all < 2; all++)
 			*need_item(k->items, k->count, k->room) =
 				(struct known){ all ? 0 : life->stack, life->asked };
-		}
 	}
 	SORT(k->items, k->count, in_order);
 }

@@ -7,6 +7,7 @@
 
 #include "../recording/defs.h"
 #include "replay.h"
+#include "alloc_conf.h"
 
 /* The recorded run's own allocator: its settings, and the features of its PyTorch. */
 
@@ -40,3 +41,23 @@ void replay_trial_open(struct replay_trial *t, struct recording *recording, int 
 void replay_trial_close(struct replay_trial *t);
 /* False: the recorded PyTorch has no such setting. */
 bool replay_trial_setting(const struct replay_trial *t, const char *conf, struct alloc_settings *s);
+
+/* The outcome of a failed allocation with another allocator setting. */
+
+struct replay_trial;
+
+/* Outcome of the last request, for which the device had no memory. */
+struct replay_refusal {
+	enum {
+		REFUSAL_UNKNOWN, /* an earlier failure would succeed: later requests would differ */
+		REFUSAL_FITS,
+		REFUSAL_STAYS,
+		REFUSAL_EARLIER, /* an earlier request would already fail */
+	} what;
+	uint64_t bytes; /* a further request of that size would succeed, or: missing bytes */
+	uint64_t error; /* greatest difference from the recorded reserved bytes */
+	bool agrees;	/* at the end, the reserved bytes are as recorded */
+};
+
+void replay_refusal(struct replay_refusal *out, const struct replay_trial *t,
+		    const struct alloc_settings *s);

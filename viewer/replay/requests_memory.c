@@ -4,7 +4,7 @@
  * therefore not available to it.
  */
 #include "../base/sorted.h"
-#include "requests_parts.h"
+#include "replay_requests.h"
 
 /* The list of requests of each device. */
 

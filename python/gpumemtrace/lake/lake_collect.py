@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collecting: the tool gives the rows of many recordings (viewer/commands/lake_work.h), DuckDB takes many at a time, and puts them into files
+"""Collecting: the tool gives the rows of many recordings (viewer/commands/lake.h), DuckDB takes many at a time, and puts them into files
 of the lake (lake_store.py)."""
 from __future__ import annotations
 
