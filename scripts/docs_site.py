@@ -20,7 +20,7 @@ import docs_reference
 from json_page import ROOT
 
 OUT = ROOT / "build/site"
-QUESTIONS = ["out-of-memory", "what-grew", "will-it-fit", "who-holds", "reserved", "in-ci", "many-ranks", "classes", "kv-cache", "not-pytorch", "cuda-graphs", "engine-oom", "max-model-len", "sleep"]
+QUESTIONS = ["out-of-memory", "what-grew", "will-it-fit", "who-holds", "reserved", "in-ci", "many-ranks", "classes", "kv-cache", "not-pytorch", "cuda-graphs", "server-grows", "engine-oom", "max-model-len", "sleep"]
 PARTS = {
     "Questions": [f"docs/questions/{name}" for name in QUESTIONS],
     "Use": ["README", "docs/python", "docs/ci"],
