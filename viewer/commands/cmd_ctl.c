@@ -255,10 +255,7 @@ static const struct what {
 
 static const struct what *find_request(const char *name)
 {
-	for (size_t i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
-		if (!strcmp(whats[i].name, name))
-			return &whats[i];
-	return NULL;
+	return FIRST_OF(x, whats, sizeof(whats) / sizeof(whats[0]), !strcmp(x->name, name));
 }
 
 int check_ctl(struct ctl_options *o)
