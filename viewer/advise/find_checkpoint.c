@@ -423,10 +423,7 @@ static void look_at(struct search *s, const char *function)
 
 static bool is_first(const struct search *s, size_t at)
 {
-	for (size_t i = 0; i < at; i++)
-		if (!strcmp(s->items[i].function, s->items[at].function))
-			return false;
-	return true;
+	return !ANY_OF(x, s->items, at, !strcmp(x->function, s->items[at].function));
 }
 
 void advise_checkpoint(struct advise *a)

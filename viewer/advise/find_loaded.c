@@ -119,10 +119,7 @@ void advise_loaded(struct advise *a)
 
 bool advise_file_is_held(const struct advise *a)
 {
-	for (size_t i = 0; i < a->count; i++)
-		if (!strcmp(a->items[i].kind, "loaded") && a->items[i].plan.at_peak > 0)
-			return true;
-	return false;
+	return ANY_OF(x, a->items, a->count, !strcmp(x->kind, "loaded") && x->plan.at_peak > 0);
 }
 
 bool advise_is_loaded(const struct advise *a, const struct advised *l)

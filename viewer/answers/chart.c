@@ -206,10 +206,10 @@ static void print_letters(struct emit *out, const bool used[PHASES])
 {
 	char text[160] = "";
 
-	for (unsigned p = 0, n = 0; p < PHASES; p++)
+	for (unsigned p = 0; p < PHASES; p++)
 		if (used[p])
-			n += (unsigned)snprintf(text + n, sizeof(text) - n, "%s%c %s",
-						n ? ", " : "", phases[p].letter, phases[p].text);
+			text_add(text, sizeof(text), "%s%c %s", text[0] ? ", " : "",
+				 phases[p].letter, phases[p].text);
 	emit_paragraph(out, "     phases ", "            ", text);
 }
 

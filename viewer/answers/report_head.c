@@ -53,9 +53,8 @@ static void git_part(struct line *l, const struct defs *d)
 
 	if (!commit.len && !folder.len)
 		return;
-	snprintf(text, sizeof(text), "%s%.7s%s%.7s", commit.len ? "commit " : "no commit",
-		 commit.len ? commit.s : "", folder.len ? ", folder at " : "",
-		 folder.len ? folder.s : "");
+	snprintf(text, sizeof(text), "%s%.7s%s%.7s", commit.len ? "commit " : "no commit", commit.s,
+		 folder.len ? ", folder at " : "", folder.s);
 	put_part(l, text);
 }
 

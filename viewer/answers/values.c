@@ -174,13 +174,10 @@ static const char *assumed_words(const struct values *v, char text[ASSUMED_WORDS
 /* "train.py:12 nonzero" */
 static void place_words(const struct value_place *p, char place[OWNER_WORDS])
 {
-	size_t n;
-
 	place[0] = 0;
 	if (p->owner.file && p->owner.file[0])
 		owner_place(&p->owner, place, OWNER_WORDS, OWNER_WORDS);
-	n = strlen(place);
-	snprintf(place + n, OWNER_WORDS - n, "%s%s", n && p->operation[0] ? " " : "", p->operation);
+	text_add(place, OWNER_WORDS, "%s%s", place[0] && p->operation[0] ? " " : "", p->operation);
 }
 
 const char *values_waiting(const struct values *v, char text[VALUES_SENTENCE])

@@ -31,17 +31,15 @@ static const char *value_text(char buf[HUMAN_MAX], const struct account_row *r, 
 /* "parameters 1,555,972,800, layers 48": the figures with one source. */
 static void figures_of(const struct shape *s, enum figure_source source, char *buf, size_t room)
 {
-	size_t n = 0;
-
 	buf[0] = 0;
-	for (int f = 0; f < SHAPE_FIGURES && n < room; f++) {
+	for (int f = 0; f < SHAPE_FIGURES; f++) {
 		const struct figure *x = &s->figures[f];
 
 		if (x->source != source || (f == SHAPE_SHARDS && x->value < 2))
 			continue;
-		n += snprintf(buf + n, room - n, "%s%s", n ? ", " : "", shape_name(f));
-		if (n < room && source != FIGURE_UNKNOWN)
-			n += snprintf(buf + n, room - n, " %s", N(x->value + 0.5));
+		text_add(buf, room, "%s%s", buf[0] ? ", " : "", shape_name(f));
+		if (source != FIGURE_UNKNOWN)
+			text_add(buf, room, " %s", N(x->value + 0.5));
 	}
 	for (char *p = buf; *p; p++)
 		*p = *p == '_' ? '-' : *p;

@@ -72,13 +72,11 @@ static const char *flag_names(unsigned flags, char *buf, size_t room)
 	static const char *const names[] = { "nested",	  "framework", "cupti",
 					     "capturing", "truncated", "no_python",
 					     "late",	  "no_tensor", "own_pool" };
-	size_t len = 0;
 
 	buf[0] = 0;
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]) && len < room; i++)
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (flags & 1u << i)
-			len += snprintf(buf + len, room - len, "%s%s",
-					len ? "|" : " flags=", names[i]);
+			text_add(buf, room, "%s%s", buf[0] ? "|" : " flags=", names[i]);
 	return buf;
 }
 

@@ -76,13 +76,13 @@ struct verdict classify_request(struct classifier *c, const struct block *b, enu
 void classify_all(struct classifier *c, const struct block *b, char *buf, size_t room)
 {
 	struct history h;
-	size_t n = 0;
 
+	buf[0] = 0;
 	study_history(c->study, b, &h);
-	for (size_t i = 0; i < RULES && n < room; i++)
+	for (size_t i = 0; i < RULES; i++)
 		if (i == RULES - 1 || rules[i].fits(c, &h))
-			n += snprintf(buf + n, room - n, "%s%s:%s", n ? " " : "", rules[i].name,
-				      categories[rules[i].category].name);
+			text_add(buf, room, "%s%s:%s", buf[0] ? " " : "", rules[i].name,
+				 categories[rules[i].category].name);
 }
 
 const struct category_words categories[CATEGORIES] = {

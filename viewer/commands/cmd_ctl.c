@@ -182,21 +182,6 @@ struct request {
 	struct row_ctl row;
 };
 
-static int pause_it(struct request *q)
-{
-	return asking_ask(&q->control, GMT_REQUEST_PAUSE, NULL);
-}
-
-static int resume_it(struct request *q)
-{
-	return asking_ask(&q->control, GMT_REQUEST_RESUME, NULL);
-}
-
-static int mark_it(struct request *q)
-{
-	return asking_ask(&q->control, GMT_REQUEST_MARK, q->o->argument);
-}
-
 static int copy_it(struct request *q)
 {
 	struct recording r;
@@ -256,22 +241,21 @@ static int measure_rates(struct request *q)
 
 static const struct what {
 	const char *name, *argument; /* NULL: it takes none */
-	int (*act)(struct request *q);
+	enum gmt_request request;    /* to the process, */
 	const char *said;
+	int (*act)(struct request *q); /* or what is done without it */
 } whats[] = {
-	{ "pause", NULL, pause_it, "paused: events are recorded without stacks" },
-	{ "resume", NULL, resume_it, "stacks are recorded again" },
-	{ "mark", "NAME", mark_it, "marked" },
-	{ "snapshot", "FILE", copy_it, NULL },
-	{ "stats", NULL, measure_rates, NULL },
+	{ "pause", .request = GMT_REQUEST_PAUSE,
+	  .said = "paused: events are recorded without stacks" },
+	{ "resume", .request = GMT_REQUEST_RESUME, .said = "stacks are recorded again" },
+	{ "mark", "NAME", .request = GMT_REQUEST_MARK, .said = "marked" },
+	{ "snapshot", "FILE", .act = copy_it },
+	{ "stats", .act = measure_rates },
 };
 
 static const struct what *find_request(const char *name)
 {
-	for (size_t i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
-		if (!strcmp(whats[i].name, name))
-			return &whats[i];
-	return NULL;
+	return FIRST_OF(x, whats, sizeof(whats) / sizeof(whats[0]), !strcmp(x->name, name));
 }
 
 int check_ctl(struct ctl_options *o)
@@ -320,7 +304,7 @@ static void print_answer(struct emit *out, const struct request *q, const struct
 	if (q->row.has_events)
 		emit_line(out, "%s: %s of process %u", q->o->argument, MANY(q->row.events, "event"),
 			  q->control.pid);
-	if (w->act == resume_it && q->row.paused)
+	if (w->request == GMT_REQUEST_RESUME && q->row.paused)
 		emit_line(out,
 			  "The program itself has paused: there will be stacks when it resumes.");
 	if (q->row.has_stats)
@@ -340,7 +324,7 @@ int run_ctl(const struct ctl_options *o, struct emit *out)
 	q.recording = path;
 	rc = asking_open(&q.control, path);
 	if (!rc)
-		rc = w->act(&q);
+		rc = w->act ? w->act(&q) : asking_ask(&q.control, w->request, o->argument);
 	if (!rc) {
 		q.row.pid = q.control.pid;
 		q.row.recording = path;

@@ -24,10 +24,7 @@ static bool has_frames(const struct defs *d, bool python)
 {
 	const struct defs_node *nodes = d->nodes.items;
 
-	for (size_t i = 0; i < d->nodes.count; i++)
-		if ((nodes[i].frame == GMT_FRAME_PYTHON) == python)
-			return true;
-	return false;
+	return ANY_OF(x, nodes, d->nodes.count, (x->frame == GMT_FRAME_PYTHON) == python);
 }
 
 static enum recorded stacks_of(const struct defs *d, const char *key, bool python)

@@ -214,10 +214,8 @@ static bool find_casts(const struct diff_side *s)
 {
 	const struct defs_text *strings = s->recording.defs.strings.items;
 
-	for (size_t i = 0; i < s->recording.defs.strings.count; i++)
-		if (!strcmp(strings[i].s, "ToCopyBackward0"))
-			return true;
-	return false;
+	return ANY_OF(x, strings, s->recording.defs.strings.count,
+		      !strcmp(x->s, "ToCopyBackward0"));
 }
 
 int diff_side_open(struct diff_side *s, const char *path, long device)

@@ -102,17 +102,12 @@ static const struct {
 static const char *ground(const struct diff_side *s, size_t at, char *buf, size_t room)
 {
 	const char *key = grounds[at].key;
-	struct defs_text t;
 
-	if (grounds[at].setting) {
-		snprintf(buf, room, "%s",
-			 diff_recorded(&s->recording.defs, grounds[at].setting - 1));
-		return buf;
-	}
-	if (!key)
+	if (!grounds[at].setting && !key)
 		return device_words(&s->recording.defs, s->timeline.device, buf, room);
-	t = defs_meta(&s->recording.defs, key);
-	snprintf(buf, room, "%s", t.len ? t.s : "");
+	snprintf(buf, room, "%s",
+		 grounds[at].setting ? diff_recorded(&s->recording.defs, grounds[at].setting - 1)
+				     : defs_meta(&s->recording.defs, key).s);
 	return buf;
 }
 

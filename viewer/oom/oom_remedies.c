@@ -324,10 +324,7 @@ static const struct remedy_row table[] = {
 
 static const struct remedy_row *row_of(const char *kind)
 {
-	for (size_t i = 0; i < ROWS; i++)
-		if (table[i].kind && !strcmp(table[i].kind, kind))
-			return &table[i];
-	return NULL;
+	return FIRST_OF(x, table, ROWS, x->kind && !strcmp(x->kind, kind));
 }
 
 /* A library asks for what fits, so that with another setting it may have asked for more before. */
@@ -406,10 +403,7 @@ static uint64_t state_to_come(const struct oom *o, const struct finding *f)
 
 static bool has_remedy(const struct remedy_list *list, const char *name)
 {
-	for (size_t i = 0; i < list->count; i++)
-		if (!strcmp(list->items[i].name, name))
-			return true;
-	return false;
+	return ANY_OF(x, list->items, list->count, !strcmp(x->name, name));
 }
 
 static void insert_found(struct remedy_list *list, const struct finding *f)

@@ -262,10 +262,8 @@ static bool is_said(const struct search *s, const char *kind)
 {
 	const struct summary *found = s->found;
 
-	for (size_t i = 0; i < found->count; i++)
-		if (!strcmp(found->items[i].kind, !strcmp(kind, "kept") ? "growth" : kind))
-			return true;
-	return false;
+	return ANY_OF(x, found->items, found->count,
+		      !strcmp(x->kind, !strcmp(kind, "kept") ? "growth" : kind));
 }
 
 static void say_advice(struct search *s, const struct finding *f, const struct peak *peak)

@@ -159,10 +159,7 @@ static void count_readable(struct ranks_run *run)
 /* A folder that is named twice is one. */
 static bool was_given(char *const *paths, size_t i)
 {
-	for (size_t k = 0; k < i; k++)
-		if (file_same(paths[k], paths[i]))
-			return true;
-	return false;
+	return ANY_OF(x, paths, i, file_same(*x, paths[i]));
 }
 
 static int list_operand(struct ranks_run *run, char *const *paths, size_t i)

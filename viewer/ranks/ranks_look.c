@@ -68,8 +68,7 @@ static void find_job(struct rank_file *f, const struct defs *d)
 
 	f->job_is_local = true;
 	for (size_t i = 0; i < JOB_FACTS; i++) {
-		struct defs_text t = defs_meta(d, job_facts[i].key);
-		const char *s = t.len ? t.s : "";
+		const char *s = defs_meta(d, job_facts[i].key).s;
 
 		f->facts[i] = need_text(s);
 		text_add(words, sizeof(words), "%.100s ", s);
@@ -83,27 +82,25 @@ static void find_job(struct rank_file *f, const struct defs *d)
  * ranks, and the world is identified by the other facts. NULL for a rank that meets the others. */
 static char *world_words(const struct rank_file *f, const struct defs *d)
 {
-	struct defs_text alone = defs_meta(d, "env.SIMGPU_RANKS"), world;
+	struct defs_text alone = defs_meta(d, "env.SIMGPU_RANKS");
 	size_t len;
 	char *words = NULL;
 	FILE *out;
 
 	if (!defs_meta(d, "env.SIMGPU_CARD").len ||
-	    ((!alone.len || strcmp(alone.s, "alone")) &&
-	     f->world <= number_fact(d, "env.SIMGPU_COUNT", 1)))
+	    (strcmp(alone.s, "alone") && f->world <= number_fact(d, "env.SIMGPU_COUNT", 1)))
 		return NULL;
 	out = need_stream(&words, &len);
 	for (size_t i = 0; i < JOB_FACTS; i++)
 		fprintf(out, "%s ", i == JOB_MASTER_PORT ? "" : f->facts[i]);
-	world = defs_meta(d, "env.SIMGPU_WORLD");
-	fprintf(out, "%s %s", world.len ? world.s : "", f->command);
+	fprintf(out, "%s %s", defs_meta(d, "env.SIMGPU_WORLD").s, f->command);
 	fclose(out);
 	return words;
 }
 
 static void facts(struct rank_file *f, const struct defs *d)
 {
-	struct defs_text host = defs_meta(d, "host"), start = defs_meta(d, "start_unix_ns");
+	struct defs_text start = defs_meta(d, "start_unix_ns");
 	struct defs_text remote = defs_meta(d, "git.remote"), cwd = defs_meta(d, "cwd");
 	struct defs_text root = remote.len ? remote : defs_meta(d, "git.root");
 	char command[1024];
@@ -111,14 +108,14 @@ static void facts(struct rank_file *f, const struct defs *d)
 	find_rank(f, d);
 	f->world = number_fact(d, "env.WORLD_SIZE", 0);
 	f->parent = (uint32_t)number_fact(d, "ppid", 0);
-	snprintf(f->host, sizeof(f->host), "%.60s", host.len ? host.s : "");
+	snprintf(f->host, sizeof(f->host), "%.60s", defs_meta(d, "host").s);
 	f->start_ns = start.len ? strtoll(start.s, NULL, 10) : f->start_ns;
 	find_job(f, d);
 	command_words(d, command, sizeof(command));
 	f->command = need_text(command);
 	f->world_job = world_words(f, d);
 	root = root.len ? root : cwd;
-	f->folder = need_copy(root.len ? root.s : "", root.len);
+	f->folder = need_copy(root.s, root.len);
 }
 
 void ranks_name(struct rank_file *f)

@@ -110,10 +110,7 @@ static bool is_column_shown(const struct ranks_table *t, size_t column)
 
 static bool any_sum(const struct ranks_table *t)
 {
-	for (size_t c = 0; c < t->count; c++)
-		if (t->columns[c].flags & RANKS_SUM && !(t->columns[c].flags & RANKS_QUIET))
-			return true;
-	return false;
+	return ANY_OF(x, t->columns, t->count, x->flags & RANKS_SUM && !(x->flags & RANKS_QUIET));
 }
 
 /* Marks the rows of a group. With few rows each is a group. */

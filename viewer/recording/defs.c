@@ -270,10 +270,7 @@ bool defs_has_file(const struct defs *d, const char *part)
 {
 	const struct defs_code *codes = d->codes.items;
 
-	for (size_t i = 0; i < d->codes.count; i++)
-		if (strstr(codes[i].file.s, part))
-			return true;
-	return false;
+	return ANY_OF(x, codes, d->codes.count, strstr(x->file.s, part));
 }
 
 static void free_kind(struct defs_kind *k)
