@@ -15,7 +15,7 @@ while read -r most folder; do
 done <<-end
 	69187 viewer
 	1050 browser
-	26546 simgpu
+	26597 simgpu
 	15928 shim
 	4482 format
 	536 cupti

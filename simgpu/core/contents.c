@@ -374,6 +374,7 @@ void contents_from_host(uintptr_t dst, const void *src, size_t bytes)
 	if (keep && (e.store = store_new(bytes, false)))
 		memcpy(e.store->data, src, bytes);
 	progress_data(src, bytes);
+	counts_copied(dst, src, bytes);
 	pending_write((void *)dst, bytes);
 	pthread_mutex_lock(&lock);
 	if (bytes <= CELL) {

@@ -57,7 +57,8 @@ void progress_data(const void *data, size_t bytes);
 bool progress_none(const void *src);
 /* kept_counts.c: a kernel of which nothing is known got this address. */
 void counts_may_write(uintptr_t addr);
-void counts_launch(void); /* a kernel was launched */
+void counts_copied(uintptr_t addr, const void *data, size_t bytes); /* the host did */
+void counts_launch(void);					    /* a kernel was launched */
 /* arguments.c */
 void contents_launch(void **args);		    /* a kernel takes these arguments */
 void contents_scan(const void *data, size_t bytes); /* or these packed ones */

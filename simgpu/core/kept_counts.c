@@ -3,8 +3,9 @@
  * Counts that a kernel of which nothing is known, such as Triton's, may have changed. Engines fill
  * them with ones ("tokens per request"), let such a kernel correct them in place, and read them
  * back: with zeros they would wait for ever. So memory that holds one small positive number
- * throughout keeps it, as an assumption, through the few kernels that follow. Later the memory has
- * probably been given to other tensors. Any thread.
+ * throughout keeps it, as an assumption, through the few kernels that follow. So do small numbers
+ * that the host copied there a moment ago, such as lengths and positions: kernels read them. Later
+ * the memory has probably been given to other tensors. Any thread.
  */
 #include "contents.h"
 #include "extents.h"
@@ -13,16 +14,62 @@
 #define COUNT_MOST    65535
 #define SLOTS	      16
 #define LAUNCHES_MOST 16 /* from the first such kernel to the last */
+#define COPIES	      32
+#define COPY_LAUNCHES 64 /* from the copy to the last such kernel */
 
 static uint32_t launches;
 static __thread struct slot { /* of this thread */
 	uintptr_t addr;
 	uint32_t launch;
 } slots[SLOTS];
+static __thread struct copy { /* from the host, by this thread */
+	uintptr_t addr;
+	size_t bytes;
+	uint32_t launch;
+} copies[COPIES];
+static __thread unsigned copy_next;
 
 void counts_launch(void)
 {
 	__atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
+}
+
+static bool are_small(const uint32_t *data, size_t bytes)
+{
+	for (size_t i = 0; i < bytes / sizeof(*data); i++)
+		if (data[i] > COUNT_MOST)
+			return false;
+	return bytes && bytes % sizeof(*data) == 0;
+}
+
+void counts_copied(uintptr_t addr, const void *data, size_t bytes)
+{
+	if (bytes <= BYTES_MOST - addr % BYTES_MOST && !((uintptr_t)data % sizeof(uint32_t)) &&
+	    are_small(data, bytes))
+		copies[copy_next++ % COPIES] =
+			(struct copy){ addr, bytes, __atomic_load_n(&launches, __ATOMIC_RELAXED) };
+}
+
+/* Length of the small numbers that came from the host a moment ago, the latest copy. */
+static size_t copied_numbers(uintptr_t addr, uint32_t *data, unsigned char *states)
+{
+	const uint32_t now = __atomic_load_n(&launches, __ATOMIC_RELAXED);
+
+	for (unsigned i = 1; i <= COPIES; i++) {
+		const struct copy *c = &copies[(copy_next - i) % COPIES];
+		size_t known = 0;
+
+		if (c->addr != addr)
+			continue;
+		contents_read((void *)addr, data, states, c->bytes);
+		while (known < c->bytes && states[known] > CONTENTS_GUESS)
+			known++;
+		return known == c->bytes && now - c->launch <= COPY_LAUNCHES &&
+				       are_small(data, known)
+			       ? known
+			       : 0;
+	}
+	return 0;
 }
 
 /* Length of the numbers at addr, of 4 or of 8 bytes, that are all the same; 0 if they are no
@@ -73,14 +120,16 @@ void counts_may_write(uintptr_t addr)
 {
 	uint32_t data[BYTES_MOST / sizeof(uint32_t)];
 	unsigned char states[BYTES_MOST];
-	size_t n = 0;
+	size_t n = 0, copied = 0;
 
 	if (!contents_any())
 		return;
-	if (extents_near(addr) && addr % sizeof(*data) == 0 && assumes_anything())
-		n = same_numbers(addr, data, states);
+	if (extents_near(addr) && addr % sizeof(*data) == 0 && assumes_anything()) {
+		copied = copied_numbers(addr, data, states);
+		n = copied ? copied : same_numbers(addr, data, states);
+	}
 	sim_forget((const void *)addr);
-	if (!n || !is_recent(addr, states[0] != CONTENTS_KEPT))
+	if (!n || (!copied && !is_recent(addr, states[0] != CONTENTS_KEPT)))
 		return;
 	for (size_t i = 0; i < n; i++)
 		states[i] = CONTENTS_KEPT;

@@ -72,7 +72,7 @@ class Place:
                 shutil.copy(recording, self.folder / to)
         self.run("git init -q")
         for size, message in ((48, "Shuffle the data"), (48, "A comment"), (96, "A wider layer")):
-            for name in ("train.py", "finetune.py", "serve.py", "grpo.py"):
+            for name in ("train.py", "finetune.py", "serve.py", "serve_sglang.py", "grpo.py"):
                 (self.folder / name).write_text(PROGRAM.replace("32 * MIB", f"{size} * MIB") + f"# {message}\n")
             self.run(f"git add *.py && git commit -qm '{message}' && (git tag v1.2 2>/dev/null || true)")
 

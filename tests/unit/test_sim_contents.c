@@ -77,14 +77,14 @@ static void counts_are_kept_for_a_while(void **state)
 	int *p;
 	int64_t *q;
 	void *args[] = { &p, &q }, *none[] = { NULL };
-	int ones[3] = { 1, 1, 1 }, other[3] = { 1, 1, 2 }, out[3];
+	int ones[3] = { 1, 1, 1 }, out[3];
 	int64_t wide[2] = { 5, 5 }, wide_out[2];
 
 	(void)state;
 	sim_alloc((void **)&p, 1 << 20);
 	sim_alloc((void **)&q, 1 << 20);
-	sim_copy(p, ones, sizeof(ones));
-	sim_copy(q, wide, sizeof(wide));
+	contents_write(p, ones, sizeof(ones), true); /* as a computed kernel does */
+	contents_write(q, wide, sizeof(wide), true);
 	for (int i = 0; i < 40; i++) {
 		launch_kernel(NULL, i < 4 || i == 39 ? args : none, 1, 1, 0);
 		sim_copy(out, p, sizeof(out));
@@ -94,13 +94,28 @@ static void counts_are_kept_for_a_while(void **state)
 		assert_int_equal(contents_least((uintptr_t)p, sizeof(out)),
 				 i < 39 ? CONTENTS_KEPT : CONTENTS_UNKNOWN);
 	}
-	sim_copy(p, other, sizeof(other));
-	launch_kernel(NULL, args, 1, 1, 0);
-	sim_copy(out, p, sizeof(out));
-	assert_int_equal(out[1], 1); /* and what comes next is of an earlier tensor */
-	assert_int_equal(out[2], 0);
 	sim_free(p);
 	sim_free(q);
+}
+
+/* Lengths that the host copied: other numbers, and zeros. Large numbers are no lengths. */
+static void copied_lengths_are_kept_for_a_while(void **state)
+{
+	int *p, lengths[4] = { 50, 0, 51, 65535 }, large[4] = { 50, 70000, 1, 1 }, out[4];
+	void *args[] = { &p }, *none[] = { NULL };
+
+	(void)state;
+	sim_alloc((void **)&p, 1 << 20);
+	for (int i = 0; i < 200; i++) {
+		if (i % 100 == 0)
+			sim_copy(p, i ? large : lengths, sizeof(lengths));
+		launch_kernel(NULL, i % 20 ? none : args, 1, 1, 0);
+		sim_copy(out, p, sizeof(out));
+		assert_int_equal(out[2], i < 80 ? 51 : 0);
+		assert_int_equal(contents_least((uintptr_t)p, sizeof(out)),
+				 i < 80 ? CONTENTS_KEPT : CONTENTS_UNKNOWN);
+	}
+	sim_free(p);
 }
 
 static void freed_memory_forgets(void **state)
@@ -384,6 +399,7 @@ int main(void)
 		cmocka_unit_test(small_things_come_back),
 		cmocka_unit_test(what_a_kernel_was_given_reads_as_zero),
 		cmocka_unit_test(counts_are_kept_for_a_while),
+		cmocka_unit_test(copied_lengths_are_kept_for_a_while),
 		cmocka_unit_test(freed_memory_forgets),
 		cmocka_unit_test(a_generators_state_comes_back),
 		cmocka_unit_test(indices_of_many_pages_come_back),

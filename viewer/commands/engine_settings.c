@@ -2,8 +2,8 @@
 /*
  * Engines compile kernels with nvcc when they start, or load libraries with NVIDIA's runtime
  * inside, which does not run on the simulated device. Where an engine has another path, its own
- * setting chooses that. Where it has none, nvcc is needed: the one of Python's packages is found,
- * which knows neither its folder nor where to find the driver's library.
+ * setting chooses that. Where it has none, nvcc is needed: programs find that of Python's packages,
+ * and the libraries to link with, only if the environment names the folders.
  */
 #include "run_program.h"
 
@@ -12,7 +12,7 @@
 #define NVCC "nvidia/cu13/bin/nvcc" /* in Python's packages since CUDA 13 */
 
 static const struct setting {
-	const char *package, *name, *value, *why; /* value: NULL: the folder of nvcc */
+	const char *package, *name, *value, *why; /* value: NULL is the folder above bin/nvcc */
 } settings[] = {
 	{ "vllm", "VLLM_USE_FLASHINFER_SAMPLER", "0", "that sampler is compiled by nvcc" },
 	{ "flashinfer", "FLASHINFER_USE_CUDA_NORM", "1",
