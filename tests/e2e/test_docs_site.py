@@ -135,7 +135,7 @@ with sync_playwright() as driver:
     title = page.text_content("h1")
     page.fill("input[name=q]", "expandable_segments")
     page.press("input[name=q]", "Enter")
-    page.wait_for_selector(".search li", timeout=20000)
+    page.wait_for_selector(".search li a:has-text('reserved above allocated')", timeout=20000)  # they come one by one
     found = page.eval_on_selector_all(".search li a", "all => all.map(a => a.textContent)")
     print(json.dumps({"title": title, "found": found, "asked": asked, "said": said}))
 """
