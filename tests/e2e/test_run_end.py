@@ -99,6 +99,7 @@ def test_compiler_of_an_engine(run, tmp_path, monkeypatch):
 
     said, lines = start()
     assert said == "|" and len(lines) == 1 and "cuda-toolkit[nvcc,crt,nvvm,cccl]" in lines[0]
+    assert start("--quiet") == ("|", [])
     home = packages / "nvidia/cu13"
     for name in ("bin/nvcc", "lib/libcudart.so.13"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)

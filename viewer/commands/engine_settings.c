@@ -53,15 +53,17 @@ static bool packages_have(const char *program, const char *name, char path[PATH_
 }
 
 /* The folder above bin/nvcc; false: there is none, or one that is found without help. */
-static bool find_compiler(const char *program, const char *package, char path[PATH_MAX])
+static bool find_compiler(const char *program, const char *package, bool quiet, char path[PATH_MAX])
 {
 	if (run_program_path("nvcc", path))
 		return false;
 	if (!packages_have(program, NVCC, path)) {
-		say_note("%s compiles kernels with nvcc, and there is none: install the packages "
-			 "of PyTorch's version, such as "
-			 "\"cuda-toolkit[nvcc,crt,nvvm,cccl]==13.0.2\"",
-			 package);
+		if (!quiet)
+			say_note("%s compiles kernels with nvcc, and there is none: install the "
+				 "packages "
+				 "of PyTorch's version, such as "
+				 "\"cuda-toolkit[nvcc,crt,nvvm,cccl]==13.0.2\"",
+				 package);
 		return false;
 	}
 	path[strlen(path) - strlen("/bin/nvcc")] = 0;
@@ -76,7 +78,7 @@ void engine_settings_set(char *const *command, bool quiet)
 
 		if (getenv(s->name) || !packages_have(command[0], s->package, path))
 			continue;
-		if (!value && find_compiler(command[0], s->package, path))
+		if (!value && find_compiler(command[0], s->package, quiet, path))
 			value = path;
 		if (!value)
 			continue;
