@@ -299,8 +299,8 @@ def test_a_lack_of_memory_does_not_end_the_program(question):
         done = subprocess.run([sys.executable, "-c", SMALL, PYTHON, NEW, str(kib << 10), question], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0 and done.stdout.endswith("True\n"), done.stderr[-2000:]
         answers.add(done.stdout.splitlines()[0])
-    refusals = [answer for answer in answers if answer.startswith("3 ")]  # some name the file that was read
-    assert refusals and all(answer.endswith("out of memory") for answer in refusals)
+    errors = [answer for answer in answers if answer.startswith("3 ")]  # some name the file that was read
+    assert errors and all(answer.endswith("out of memory") for answer in errors)
     assert any(answer.isdigit() for answer in answers)
 
 

@@ -38,7 +38,7 @@ CASES = {  # name: engine, shape, devices, its arguments
     "sglang-tensor-parallel": ("sglang", "1B", 2, {"tp_size": 2}),
 }
 PYTHONS = {"vllm": ROOT / ".venv-engines/bin/python", "sglang": ROOT / ".venv-sglang/bin/python"}
-# What an engine logs: its tokens; part of the account, words for the table, its key there, patterns in front of figures in GiB.
+# Log lines of an engine: the pattern of its tokens; then part of the account, words for the table, its key there, patterns in front of figures in GiB.
 LOGS = {
     "vllm": (r"GPU KV cache size: ([\d,]+) tokens", [
         ("weights", "`Model loading took`", "bytes", "Model loading took"),

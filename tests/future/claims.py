@@ -69,12 +69,6 @@ class Moment:
         return None
 
 
-def least(r):
-    """Of a range, what is certain."""
-    said = re.search(r"Saves at least ([\d.,]+ [KMG]?i?B)", r["how_known"])
-    return amounts(said[1])[0] if said else r["saves_bytes"]
-
-
 def at_most(said, so, room=NEAR):
     return said <= so * room + 4096
 
@@ -183,7 +177,7 @@ def late_del(m, r, doc):
 
 def no_grad(m, r, doc):
     so = m.bytes(m.is_for_nothing) + (m.wanted.size if not m.is_needed(m.wanted) else 0)
-    return at_most(least(r), so), so
+    return at_most(r["saves_bytes"], so), so
 
 
 def saved(m, r, doc):

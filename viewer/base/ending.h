@@ -23,7 +23,7 @@ static inline const char *ending_behind(const char *s, char c)
 /* A list of words for the questions below. */
 #define ONE_OF(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* A text of n characters is one of the words. */
+/* Whether a text of n characters is one of the words, */
 static inline bool words_equal(const char *s, size_t n, const char *const *words)
 {
 	while (*words && (strlen(*words) != n || memcmp(s, *words, n)))
@@ -31,7 +31,7 @@ static inline bool words_equal(const char *s, size_t n, const char *const *words
 	return *words;
 }
 
-/* It begins with one. */
+/* begins with one, */
 static inline bool words_begin(const char *s, const char *const *words)
 {
 	while (*words && strncmp(s, *words, strlen(*words)))
@@ -39,7 +39,7 @@ static inline bool words_begin(const char *s, const char *const *words)
 	return *words;
 }
 
-/* One stands somewhere in it. */
+/* or contains one. */
 static inline bool words_in(const char *s, size_t n, const char *const *words)
 {
 	while (*words && !memmem(s, n, *words, strlen(*words)))
@@ -47,7 +47,7 @@ static inline bool words_in(const char *s, size_t n, const char *const *words)
 	return *words;
 }
 
-/* Of names in program text. */
+/* Whether the character can be part of a name in program text. */
 static inline bool word_has(char c)
 {
 	return c == '_' || isalnum((unsigned char)c);

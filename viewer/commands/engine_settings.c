@@ -60,8 +60,7 @@ static bool find_compiler(const char *program, const char *package, bool quiet, 
 	if (!packages_have(program, NVCC, path)) {
 		if (!quiet)
 			say_note("%s compiles kernels with nvcc, and there is none: install the "
-				 "packages "
-				 "of PyTorch's version, such as "
+				 "packages of PyTorch's version, such as "
 				 "\"cuda-toolkit[nvcc,crt,nvvm,cccl]==13.0.2\"",
 				 package);
 		return false;

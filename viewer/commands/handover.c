@@ -52,7 +52,7 @@ static void pass_signal_on(int signal)
 		kill(child, signal);
 }
 
-/* Those that would end this process, or even those that it ignores. */
+/* Signals that would end this process, even if it ignores them. */
 static void listen_to_signals(struct sigaction old[ENDINGS], bool even_ignored)
 {
 	struct sigaction pass = { .sa_handler = pass_signal_on, .sa_flags = SA_RESTART };

@@ -70,7 +70,7 @@ static void *kind_entry(struct defs_kind *k, uint64_t id, size_t each)
 	return (char *)k->items + at * each;
 }
 
-static bool add(struct defs_kind *k, uint64_t id, const void *def, size_t each)
+static bool kind_add(struct defs_kind *k, uint64_t id, const void *def, size_t each)
 {
 	memcpy(kind_entry(k, id, each), def, each);
 	return true;
@@ -80,7 +80,7 @@ static bool add_string(struct defs *d, uint32_t id, UNUSED const void *head, str
 {
 	struct defs_text t;
 
-	return take_text(d, &r, r.len, &t) && add(&d->strings, id, &t, sizeof(t));
+	return take_text(d, &r, r.len, &t) && kind_add(&d->strings, id, &t, sizeof(t));
 }
 
 static bool add_meta(struct defs *d, UNUSED uint32_t id, const void *head, struct rest r)
@@ -89,7 +89,7 @@ static bool add_meta(struct defs *d, UNUSED uint32_t id, const void *head, struc
 	struct defs_meta m;
 
 	return take_text(d, &r, h->key_len, &m.key) && take_text(d, &r, r.len, &m.value) &&
-	       add(&d->metas, d->metas.count, &m, sizeof(m));
+	       kind_add(&d->metas, d->metas.count, &m, sizeof(m));
 }
 
 static bool add_thread(struct defs *d, uint32_t id, const void *head, struct rest r)
@@ -97,7 +97,7 @@ static bool add_thread(struct defs *d, uint32_t id, const void *head, struct res
 	const struct gmt_def_thread *h = head;
 	struct defs_thread t = { .id = id, .tid = h->tid };
 
-	return take_text(d, &r, h->name_len, &t.name) && add(&d->threads, id, &t, sizeof(t));
+	return take_text(d, &r, h->name_len, &t.name) && kind_add(&d->threads, id, &t, sizeof(t));
 }
 
 static bool add_module(struct defs *d, uint32_t id, const void *head, struct rest r)
@@ -108,7 +108,7 @@ static bool add_module(struct defs *d, uint32_t id, const void *head, struct res
 	};
 
 	return take_text(d, &r, h->build_id_len, &m.build_id) &&
-	       take_text(d, &r, h->path_len, &m.path) && add(&d->modules, id, &m, sizeof(m));
+	       take_text(d, &r, h->path_len, &m.path) && kind_add(&d->modules, id, &m, sizeof(m));
 }
 
 static bool add_code(struct defs *d, uint32_t id, const void *head, struct rest r)
@@ -119,15 +119,15 @@ static bool add_code(struct defs *d, uint32_t id, const void *head, struct rest 
 	};
 
 	return take_text(d, &r, h->file_len, &c.file) && take_text(d, &r, h->name_len, &c.name) &&
-	       take_text(d, &r, h->table_len, &c.table) && add(&d->codes, id, &c, sizeof(c));
+	       take_text(d, &r, h->table_len, &c.table) && kind_add(&d->codes, id, &c, sizeof(c));
 }
 
 static bool add_stack(struct defs *d, uint32_t id, const void *head, UNUSED struct rest r)
 {
 	const struct gmt_def_stack *h = head;
 
-	return add(&d->nodes, id, &(struct defs_node){ h->value, h->parent, h->frame },
-		   sizeof(struct defs_node));
+	return kind_add(&d->nodes, id, &(struct defs_node){ h->value, h->parent, h->frame },
+			sizeof(struct defs_node));
 }
 
 static bool add_symbol(struct defs *d, uint32_t id, const void *head, struct rest r)
@@ -136,7 +136,7 @@ static bool add_symbol(struct defs *d, uint32_t id, const void *head, struct res
 	struct defs_symbol s = { .id = id, .address = h->address, .line = h->line };
 
 	return take_text(d, &r, h->file_len, &s.file) && take_text(d, &r, h->name_len, &s.name) &&
-	       add(&d->symbols, id, &s, sizeof(s));
+	       kind_add(&d->symbols, id, &s, sizeof(s));
 }
 
 static bool add_function(struct defs *d, UNUSED uint32_t id, const void *head, struct rest r)
@@ -144,7 +144,7 @@ static bool add_function(struct defs *d, UNUSED uint32_t id, const void *head, s
 	const struct gmt_def_function *h = head;
 	struct defs_text t;
 
-	return take_text(d, &r, r.len, &t) && add(&d->functions, h->address, &t, sizeof(t));
+	return take_text(d, &r, r.len, &t) && kind_add(&d->functions, h->address, &t, sizeof(t));
 }
 
 /* Sources are found by file and line, not by id. Two of them may have the same hash. Then the key
@@ -168,7 +168,7 @@ static bool add_source(struct defs *d, UNUSED uint32_t id, const void *head, str
 	struct defs_source s = { .line = h->line, .flags = h->flags };
 
 	return take_text(d, &r, h->file_len, &s.file) && take_text(d, &r, r.len, &s.text) &&
-	       add(&d->sources, source_key(d, s.file.s, s.line), &s, sizeof(s));
+	       kind_add(&d->sources, source_key(d, s.file.s, s.line), &s, sizeof(s));
 }
 
 const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line)
