@@ -2,6 +2,7 @@
 """`gpumemtrace run`: where the recording lies, what is cleared before, and what is said when there is none."""
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -50,6 +51,14 @@ def test_the_program_goes_elsewhere(run, tmp_path):
     assert said.startswith("gpumemtrace: x.gmt, 4 events;") and names(tmp_path) == ["x.gmt"]
     said = run("--", "sh", "-c", f"cd sub && {PROGRAM} plain")
     assert said.startswith("gpumemtrace: gpumemtrace.") and len(names(tmp_path)) == 2 and not list((tmp_path / "sub").iterdir())
+
+
+def test_a_sentence_is_one_write():
+    """Several runs print into one log, as those of `fit --ranks` do: what one says is not torn by the others."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # each write is a message
+    with ours, theirs:
+        subprocess.run([toy.TOOL, "report", "no/such/file.gmt"], stderr=theirs, timeout=60)
+        assert ours.recv(4096) == b"gpumemtrace report: no/such/file.gmt: No such file or directory\n"
 
 
 def test_a_folder_with_percent_signs(run, tmp_path):

@@ -37,7 +37,7 @@ void say_progress_off(void)
 static void end_progress(void)
 {
 	if (progress_shown)
-		fprintf(stderr, "\r\033[K");
+		fputs("\r\033[K", stderr);
 	progress_shown = false;
 }
 
@@ -76,6 +76,7 @@ void machine_progress(const char *what, uint64_t done, uint64_t all)
 
 	if (!what) {
 		end_progress();
+		fflush(stderr);
 		return;
 	}
 	if (!progress_due())

@@ -151,6 +151,10 @@ static int check_output(int rc)
 
 int main(UNUSED int argc, char **argv)
 {
+	static char line[4096];
+
 	mallopt(M_MMAP_THRESHOLD, 1 << 17); /* large arrays go back as soon as they are freed */
+	/* A sentence is one write: runs of several ranks print into one log. */
+	setvbuf(stderr, line, _IOLBF, sizeof(line));
 	return check_output(run_words(argv));
 }
