@@ -33,6 +33,19 @@ REAL = os.environ.get("GPUMEMTRACE_TEST_DEVICE") == "real"
 NO_CARD = "" if glob.glob("/dev/nvidia[0-9]*") else "; this machine has no NVIDIA GPU, --sim h100-80g simulates one"
 
 
+RAN = set()
+
+
+@pytest.fixture(autouse=True)
+def ran(request):
+    RAN.add(request.node.nodeid)
+
+
+def all_ran(request):
+    """Whether all tests of the file ran in this process (of several workers)."""
+    return all(item.nodeid in RAN for item in request.session.items if item.path == request.path)
+
+
 def once(pairs):
     """An object of JSON in which no key stands twice."""
     assert len(dict(pairs)) == len(pairs), [key for key, _ in pairs]

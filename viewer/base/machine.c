@@ -48,10 +48,7 @@ void machine_say(UNUSED bool error, const char *text, size_t len)
 	if (before)
 		before();
 	fflush(stdout);
-	if (command)
-		fprintf(stderr, "gpumemtrace %s: ", command);
-	else
-		fprintf(stderr, "gpumemtrace: ");
+	fprintf(stderr, "gpumemtrace%s%s: ", command ? " " : "", command ? command : "");
 	emit_plain_string(stderr, text, len);
 	fputc('\n', stderr);
 }

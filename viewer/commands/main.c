@@ -100,11 +100,10 @@ static int run_command(const struct command *c, char **argv)
 
 	say_command(c->name);
 	rc = options_parse(c, argv, options, &common);
-	if (rc == EXIT_OK && common.help) {
+	if (rc == EXIT_OK && common.help)
 		options_help(c, stdout);
-	} else if (rc == EXIT_OK) {
+	else if (rc == EXIT_OK)
 		rc = print_answer_of(c, options, &common);
-	}
 	options_free(c, options, &common);
 	return rc;
 }
@@ -154,7 +153,6 @@ int main(UNUSED int argc, char **argv)
 	static char line[4096];
 
 	mallopt(M_MMAP_THRESHOLD, 1 << 17); /* large arrays go back as soon as they are freed */
-	/* A sentence is one write: runs of several ranks print into one log. */
-	setvbuf(stderr, line, _IOLBF, sizeof(line));
+	setvbuf(stderr, line, _IOLBF, sizeof(line)); /* runs of several ranks print into one log */
 	return check_output(run_words(argv));
 }
