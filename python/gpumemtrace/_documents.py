@@ -974,7 +974,7 @@ class OomRemedy(Row):
 
     name: its name
     what: the change in words
-    saves_bytes: bytes that it saves (bytes)
+    saves_bytes: bytes that it saves; of a range the lower end (bytes)
     enough: whether that is enough: at least the missing bytes, plus the request again if memory is freed in pieces
     how_known: how the figure was found, in words
     claim: its kind, in the table of docs/conclusions.md

@@ -73,6 +73,8 @@ def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
     ("advise/never", "adapters_under_reentrant_checkpoints", {"idle_weights"}),  # backward takes what forward hid
     ("advise/cases", "held_outputs", {"late_del"}),  # results of a step that the next one holds
     ("advise/cases", "overlapping_steps", {"late_del"}),  # one is read behind its backward pass
+    ("advise/cases", "rollouts_with_graphs", {"no_grad"}),  # the program holds the batches of the passes itself
+    ("advise/never", "features_for_a_head", {"smaller_batch"}),  # passes without gradients are held, and then trained on
     ("future/held", "second_optimizer", {"first_step", "unused"}),  # state of a line that made none before
     ("future/held", "tied_weights", {"state_elsewhere"}),  # a copy for a weight that gets its first gradient late
     ("classes/case_lbfgs", None, {"smaller_batch"}),  # passes inside of the optimizer's step

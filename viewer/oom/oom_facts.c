@@ -208,11 +208,29 @@ static void project_state(struct oom *o)
 		o->projected = all;
 }
 
+/* Of how many forward passes the step held results at once before it went backward: just before
+ * the peak, which may be one tensor of all of them. */
+static size_t passes_held(struct timeline *t, const struct step *step)
+{
+	const struct span *x = &t->model.spans.items[step->first],
+			  *end = x - step->first + step->last;
+	const struct span *most = x;
+	struct snapshot s;
+	size_t n;
+
+	for (; x <= end && x->phase != PHASE_BACKWARD; x++)
+		most = x->extent.peak > most->extent.peak ? x : most;
+	snapshot_take(&s, t, most->extent.peak_seq - 1);
+	n = oom_passes(&s, step->extent.first_seq);
+	moment_free(&s.moment);
+	return n;
+}
+
 /* The peak of an earlier step that ended, the latest that is no later than this one. */
 static void compare(struct oom *o, struct timeline *t)
 {
 	struct snapshot before;
-	size_t n = o->step, passes;
+	size_t n = o->step, passes, held;
 
 	while (n > 1 && !t->steps.items[n - 1].ended)
 		n--;
@@ -223,6 +241,8 @@ static void compare(struct oom *o, struct timeline *t)
 	o->compared_step = n - 1;
 	memcpy(o->compared, before.bytes, sizeof(o->compared));
 	passes = oom_passes(&before, t->steps.items[n - 1].extent.first_seq);
+	if (!o->evaluation && passes && (held = passes_held(t, &t->steps.items[n - 1])) > passes)
+		passes = held;
 	/* In the peak of an optimizer's step results of no pass are held. */
 	oom_find_since(o, passes || !t->model.spans.tags ? passes : 1);
 	moment_free(&before.moment);

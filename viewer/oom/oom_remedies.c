@@ -413,8 +413,10 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	/* They say that a pass holds it: the attempt is over. */
 	bool attempt = list->oom->attempts.bytes &&
 		       (!strcmp(f->kind, "late_del") || !strcmp(f->kind, "overlap"));
+	/* Of a range that is one: what is sure. */
+	bool least = f->least && f->least < f->saves && !f->about;
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
-				.saves = f->saves,
+				.saves = least ? f->least : f->saves,
 				.enough = f->least >= missing };
 
 	if (f->owner.function)
@@ -422,7 +424,8 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	else
 		oom_say(r.what, "%s", f->what);
 	if (strcmp(B(f->least), B(f->saves)))
-		oom_say(r.how, "%s. Saves at least %s", f->how, B(f->least));
+		oom_say(r.how, "%s. Saves %s %s", f->how, least ? "up to" : "at least",
+			B(least ? f->saves : f->least));
 	else
 		oom_say(r.how, "%s", f->how);
 	if (!attempt && !(has_remedy(list, "in_pieces") && !strcmp(f->kind, "in_rows")))

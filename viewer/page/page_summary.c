@@ -2,15 +2,6 @@
 /* What matters about the run, as `report` says it first: on top of the page. */
 #include "page.h"
 
-/* The blocks of such a moment are on the page. */
-static void add_key(struct page_lives *l, const struct matter *m)
-{
-	if (m->seq)
-		l->keys[l->key_count++] = (struct key_moment){ .seq = m->seq,
-							       .time_ns = m->time_ns,
-							       .name = "finding" };
-}
-
 void page_summary_find(struct track *t)
 {
 	const char *file = t->page->redact ? "FILE" : t->recording->path;
@@ -19,8 +10,11 @@ void page_summary_find(struct track *t)
 	values_find(&v, &t->timeline->model.reads, &t->timeline->owners);
 	summary_find(&t->summary, t->timeline, &v, file);
 	values_free(&v);
-	for (size_t i = 0; i < t->summary.count; i++)
-		add_key(&t->blocks, &t->summary.items[i]);
+	FOR_EACH (const struct matter, m, t->summary.items, t->summary.count)
+		if (m->seq) /* the blocks of such a moment are on the page */
+			t->blocks.keys[t->blocks.key_count++] = (struct key_moment){
+				.seq = m->seq, .time_ns = m->time_ns, .name = "finding"
+			};
 }
 
 /* Texts of their own: these are never cut. */

@@ -165,6 +165,22 @@ static void takes_from(struct requests *r, const struct gmt_event *e)
 		requests_add(r, REQUEST_CAPTURE, 1);
 }
 
+/* But for an allocation. */
+static void (*const of_device[])(struct requests *, const struct gmt_event *) = {
+	[GMT_BLOCK_FREE] = block_freed,
+	[GMT_BLOCK_OOM] = refused,
+	[GMT_REUSE_WAIT] = used,
+	[GMT_REUSE_READY] = ready,
+	[GMT_GRAPH_BEGIN] = takes_from,
+	[GMT_GRAPH_END] = takes_from,
+	[GMT_SEGMENT_POOL] = requests_segments_pool,
+	[GMT_TAG_LEAF] = storage,
+	[GMT_TAG_SAVED] = storage,
+	[GMT_TAG_GRAD] = storage,
+	[GMT_TAG_MOVED] = storage,
+	[GMT_TAG_ASKED] = storage,
+};
+
 static int event(void *ctx, const struct gmt_event *e)
 {
 	struct requests_all *all = ctx;
@@ -172,51 +188,14 @@ static int event(void *ctx, const struct gmt_event *e)
 
 	if (e->seq > all->until || (all->leave && repeats_at(all->leave, e->seq)))
 		return 0;
-	switch (e->kind) {
-	case GMT_BLOCK_ALLOC:
-		if (r)
-			block_allocated(all, r, e);
-		break;
-	case GMT_BLOCK_FREE:
-		if (r)
-			block_freed(r, e);
-		break;
-	case GMT_BLOCK_OOM:
-		if (r)
-			refused(r, e);
-		break;
-	case GMT_REUSE_WAIT:
-		if (r)
-			used(r, e);
-		break;
-	case GMT_REUSE_READY:
-		if (r)
-			ready(r, e);
-		break;
-	case GMT_GRAPH_BEGIN:
-	case GMT_GRAPH_END:
-		if (r)
-			takes_from(r, e);
-		break;
-	case GMT_SEGMENT_POOL:
-		if (r)
-			requests_segments_pool(r, e);
-		break;
-	case GMT_TAG_LEAF:
-	case GMT_TAG_SAVED:
-	case GMT_TAG_GRAD:
-	case GMT_TAG_MOVED:
-	case GMT_TAG_ASKED:
-		if (r)
-			storage(r, e);
-		break;
-	case GMT_DROPPED:
-	case GMT_THINNED:
+	if (e->kind == GMT_DROPPED || e->kind == GMT_THINNED)
 		all->incomplete = true;
-		break;
-	default:
+	else if (e->kind == GMT_BLOCK_ALLOC && r)
+		block_allocated(all, r, e);
+	else if (e->kind < sizeof(of_device) / sizeof(*of_device) && of_device[e->kind] && r)
+		of_device[e->kind](r, e);
+	else
 		requests_memory(all, e);
-	}
 	return 0;
 }
 
