@@ -10,10 +10,9 @@ _BUILD = os.path.join(os.path.dirname(os.path.dirname(_HERE)), "build")
 
 def _file(folder: str, name: str) -> str:
     path, built = os.path.join(_HERE, folder, name), os.path.join(_BUILD, name)
-    if os.path.exists(path):
-        return path
-    if os.path.exists(built):
-        return built
+    for there in (path, built):
+        if os.path.exists(there):
+            return there
     raise FileNotFoundError(f"{path} is missing: install gpumemtrace again from its wheel (pip install --force-reinstall gpumemtrace-*.whl)")
 
 

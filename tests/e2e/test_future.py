@@ -113,7 +113,7 @@ def test_before_every_network_had_its_turn(programs, cut, tool, case, kind):
 
 @pytest.mark.parametrize("file, name, kinds", [
     ("future/loops", "kept_losses", {"growth", "line", "bytes a step"}),
-    ("future/loops", "bounded_memory", {"growth", "nothing grows"}),  # it grows until it is full
+    ("future/loops", "bounded_memory", {"growth", "no line grows"}),  # it grows until it is full
     ("future/held", "trials_in_a_log", {"unused"}),
 ])
 def test_what_grows_goes_on(programs, cut, tool, file, name, kinds):

@@ -86,7 +86,7 @@ def claims_of(run, ends, doc, seq):
     if doc["from_step"] < doc["to_step"] and not said and not doc["unused_bytes"]:
         past = whole.rise(before[len(before) // 4:])
         grows = past is not None and past > small and rest > small
-        yield "nothing grows", not grows if whole.rise(after) is not None else None, f"{(past or 0) / 1024:.0f} KiB a step until here, {rest / 1024:.0f} in the rest"
+        yield "no line grows", not grows if whole.rise(after) is not None else None, f"{(past or 0) / 1024:.0f} KiB a step until here, {rest / 1024:.0f} in the rest"
     if doc["reserved_growth_per_step"]:
         yield "reserved", reserved.goes_on(before, after), f"{doc['reserved_growth_per_step'] >> 10} KiB a step said"
     if doc["unused_bytes"]:

@@ -135,7 +135,6 @@ static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth
 static void print_growth(struct emit *out, struct timeline *t, const struct leaks *l,
 			 const struct row_leaks *row, long top)
 {
-	bool unused = row->unused_bytes;
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("per step", leaks_owner_bytes_per_step, 2, 10),
 		TEXT_COLUMN("class", leaks_owner_class, 2, -21),
@@ -152,9 +151,10 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 		return;
 	}
 	if (!l->count) {
-		emit_title(out, "Device %d: %s from step %zu to step %zu", t->device,
-			   unused ? "no line holds more with each step" : "nothing grows",
-			   l->from_step, l->to_step);
+		emit_title(
+			out,
+			"Device %d: no line holds more with each step, from step %zu to step %zu",
+			t->device, l->from_step, l->to_step);
 		return;
 	}
 	emit_title(out, "Device %d: %s more with each step, from step %zu to step %zu of %zu",
@@ -172,7 +172,7 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 		TEXT_COLUMN("allocated by", class_line_owner, 1, -1, .room = 44,
 			    .style = COLUMN_CUT),
 	};
-	char bytes[HUMAN_MAX], classes[200];
+	char classes[200];
 
 	if (!u->bytes)
 		return;
@@ -180,8 +180,7 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 	emit_sentence(out, "",
 		      "Earlier models or their optimizers are still in memory: %s have not been "
 		      "trained since step %zu (%s).",
-		      human_bytes(bytes, u->bytes), u->step,
-		      unused_words(u, classes, sizeof(classes)));
+		      B(u->bytes), u->step, unused_words(u, classes, sizeof(classes)));
 	emit_line(out, "%s", "");
 	emit_top(out, class_line, &row->unused, columns, top, "  ");
 }

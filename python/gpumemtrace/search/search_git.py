@@ -35,12 +35,11 @@ class Git:
         while True:
             try:
                 out, errors = process.communicate(timeout=0.1)
-                break
+                return Done(process.returncode, os.fsdecode(out).rstrip("\n"), os.fsdecode(errors).rstrip("\n"))
             except subprocess.TimeoutExpired:
                 if interrupt.came and not before:
                     with contextlib.suppress(ProcessLookupError):
                         os.killpg(process.pid, signal.SIGTERM)
-        return Done(process.returncode, os.fsdecode(out).rstrip("\n"), os.fsdecode(errors).rstrip("\n"))
 
     def ask(self, folder: Optional[str], *words: str) -> Optional[str]:
         """None: it failed."""
