@@ -169,7 +169,7 @@ class PrivatePool(Row):
 class EnginePart(Row):
     """A part of the device of a program that serves a model; all together are the device.
 
-    part: `trained` (weights, of a program that trains as well), `weights`, `gradients`, `optimizer_state`, `lora` (adapters), `kv_cache`, `work` (activations, temporaries, workspaces), `cuda_graphs` (their pools), `communication`, `other` (tensors), `cached` (not in use), `libraries` (their own allocations), `context` (and modules), `free`
+    part: `trained` (weights, of a program that trains as well), `weights`, `gradients`, `optimizer_state`, `lora` (adapters), `kv_cache`, `work` (activations, temporaries, workspaces), `cuda_graphs` (their pools), `graphs_of_pieces` (the same, where a forward pass is captured in several), `communication`, `other` (tensors), `cached` (not in use), `libraries` (their own allocations), `context` (and modules), `free`
     bytes: its bytes at `time_ns` (bytes)
     function: function of the line that holds most of its tensors; empty if none does; empty if not known
     file: its file; empty if not known

@@ -29,6 +29,43 @@ with torch.inference_mode():
 print("KV cache:", kv_cache.numel() * 4, "bytes")
 """
 
+# Graphs of each piece of a pass, of several lengths, and then of whole passes, in one pool; what the program saw each of both take.
+PIECES = """
+import torch
+from torch import nn
+pool, graphs = torch.cuda.graph_pool_handle(), []
+class Piece(nn.Linear):
+    def forward(self, x):
+        if not captures or whole:
+            return super().forward(x)
+        return captured(super().forward, x)
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(Piece(2048, 2048) for _ in range(4))
+    def forward(self, x, cache):
+        for n, layer in enumerate(self.layers):
+            x = layer(x)
+            cache[n, :len(x)] = x
+        return x
+def captured(call, *args):
+    graphs.append(torch.cuda.CUDAGraph())
+    with torch.cuda.graph(graphs[-1], pool=pool, stream=stream):
+        return call(*args)
+model = Model().cuda()
+kv_cache = torch.zeros(4, 1 << 16, 2048, device="cuda")
+kept, stream = [], torch.cuda.Stream()
+with torch.inference_mode():
+    for whole in (False, True):
+        for n in (2048, 1024, 512):
+            x = torch.zeros(2 * n if whole else n, 2048, device="cuda")
+            captures = False
+            model(x, kv_cache)
+            captures = True
+            kept.append(captured(model, x, kv_cache) if whole else model(x, kv_cache))
+        print("whole" if whole else "pieces", sum(s["total_size"] for s in torch.cuda.memory_snapshot() if s["segment_pool_id"] == pool))
+"""
+
 # A policy that learns from its own answers, and a frozen reference: keys and values in one piece of fixed size, or appended to. The
 # figures are the program's own.
 LEARNS = """
@@ -177,6 +214,17 @@ def test_account_is_the_programs_own(tool, programs, arguments, conf):
     assert {p["file"] for p in parts.values() if p["part"] in ("weights", "kv_cache")} == {str(waits)}
     text = tool("report", programs.folder / "run.gmt")
     assert text.index("A serving engine on device 0") < text.index("Device 0: peak")
+
+
+def test_graphs_of_pieces_and_of_whole_passes(tool, programs):
+    """As vLLM and SGLang capture them: of each part of a compiled model, and of all of it."""
+    (programs.folder / "pieces.py").write_text(PIECES)
+    done = programs(programs.folder / "pieces.py", GPUMEMTRACE_OUTPUT="run.gmt")
+    assert done.returncode == 0, done.stderr
+    own = {kind: int(n) for kind, n in map(str.split, done.stdout.splitlines())}
+    _, parts = engine(tool, programs.folder / "run.gmt")
+    assert parts["graphs_of_pieces"]["bytes"] == own["pieces"] > 30 << 20
+    assert parts["cuda_graphs"]["bytes"] == own["whole"] - own["pieces"] > 30 << 20
 
 
 def test_the_pool_of_a_class_that_says_so(tool, programs):

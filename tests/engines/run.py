@@ -122,8 +122,9 @@ def judge(name, folder, limit):
         if abs(ours - own[0]) > own[0] / 100 + own[1]:
             wrong.append(f"{name}: {part} {ours} bytes, {words}: {own[0]:.0f}")
     took = logged(text, "Graph capturing finished.*took", "Capture cuda graph end.*mem usage=", "Capture piecewise CUDA graph end.*mem usage=")
-    if took and "cuda_graphs" in parts:
-        rows.append(f"| {name} ({devices} x {shape}) | cuda_graphs, growth of the device during the capture | {took[0] / 2**30:.3f} GiB | {parts['cuda_graphs']['bytes'] / 2**30:.3f} GiB | (see below) |")
+    graphs = sum(parts[p]["bytes"] for p in ("cuda_graphs", "graphs_of_pieces") if p in parts)
+    if took and graphs:
+        rows.append(f"| {name} ({devices} x {shape}) | cuda_graphs, growth of the device during the capture | {took[0] / 2**30:.3f} GiB | {graphs / 2**30:.3f} GiB | (see below) |")
     return rows, wrong
 
 

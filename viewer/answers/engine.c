@@ -51,19 +51,33 @@ struct sorting {
 	struct holders lines; /* a part stands in the place of the class */
 };
 
+/* It was made for a pass of which each piece is captured, not for one that is captured whole. */
+static bool is_for_pieces(const struct model *m, const struct block *segment)
+{
+	const struct model_device *d = &m->devices[segment->device];
+	uint32_t pass = model_born(m, segment)->forwards;
+	size_t pieces = 0;
+
+	for (size_t i = 0; i < d->capture_count; i++)
+		pieces += d->captures[i] == pass;
+	return pieces > 1;
+}
+
 static void add_pool_of_graphs(void *ctx, const struct room_piece *p)
 {
 	struct sorting *s = ctx;
+	enum engine_part part;
 	enum pool_kind kind = p->pool ? pool_kind(p->pool, &s->timeline->owners, p->segment->stack)
 				      : POOL_unknown;
 
 	if (kind != POOL_cuda_graphs && kind != POOL_compiled_graphs)
 		return;
+	part = is_for_pieces(&s->timeline->model, p->segment) ? ENGINE_graphs_of_pieces
+							      : ENGINE_cuda_graphs;
 	*need_item(s->graphs, s->count, s->room) =
 		(struct block){ .addr = p->segment->addr, .size = p->bytes };
-	s->bytes[ENGINE_cuda_graphs] += p->bytes;
-	holders_add(&s->lines, ENGINE_cuda_graphs, pool_owner(&s->timeline->owners, p->segment),
-		    p->bytes);
+	s->bytes[part] += p->bytes;
+	holders_add(&s->lines, part, pool_owner(&s->timeline->owners, p->segment), p->bytes);
 }
 
 static bool is_of_graphs(const struct sorting *s, const struct block *b)

@@ -185,6 +185,7 @@ void model_free(struct model *m)
 	for (int d = 0; d < MODEL_DEVICES; d++) {
 		tree_free(&m->devices[d].live);
 		pools_free(&m->devices[d].pools);
+		free(m->devices[d].captures);
 	}
 	free(m->devices);
 	tree_free(&m->memory);

@@ -66,11 +66,13 @@ struct model_device {
 	uint64_t free_bytes, total_bytes; /* latest sample */
 	struct tree live;		  /* framework blocks */
 	struct pools pools;		  /* private ones of the framework's allocator */
-	uint64_t asleep, asleep_most;	  /* bytes of blocks that sleep: lives.h */
-	uint64_t asleep_seq;		  /* when most was asleep, */
-	uint64_t asleep_least;		  /* and the driver's bytes then */
-	uint64_t reserved_asleep;	  /* of segments */
-	uint32_t unplaced; /* its segments and mappings whose pool is not known yet */
+	uint32_t *captures;		  /* in which forward pass each CUDA graph was captured */
+	size_t capture_count, capture_room;
+	uint64_t asleep, asleep_most; /* bytes of blocks that sleep: lives.h */
+	uint64_t asleep_seq;	      /* when most was asleep, */
+	uint64_t asleep_least;	      /* and the driver's bytes then */
+	uint64_t reserved_asleep;     /* of segments */
+	uint32_t unplaced;	      /* its segments and mappings whose pool is not known yet */
 };
 
 /* The first time that a context was made or retained, by a call that was seen; seq 0: never. */

@@ -48,8 +48,11 @@ void model_graph(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, e->device);
 
-	if (d)
-		pools_event(&d->pools, e);
+	if (!d)
+		return;
+	pools_event(&d->pools, e);
+	if (e->kind == GMT_GRAPH_BEGIN && !(e->flags & GMT_FLAG_OWN_POOL))
+		*need_item(d->captures, d->capture_count, d->capture_room) = m->spans.forwards;
 }
 
 void model_segment_pool(struct model *m, const struct gmt_event *e)

@@ -55,7 +55,7 @@ static uint64_t address(const struct image *im, uint64_t value)
 
 static bool open_image(struct image *im, uint64_t base)
 {
-	uint64_t at;
+	uint64_t at, *to;
 	Elf64_Dyn d;
 
 	if (!find_dynamic(im, base, &at))
@@ -63,22 +63,13 @@ static bool open_image(struct image *im, uint64_t base)
 	for (unsigned i = 0; i < 200; i++, at += sizeof(d)) {
 		if (!target_read(im->t, at, &d, sizeof(d)) || d.d_tag == DT_NULL)
 			break;
-		switch (d.d_tag) {
-		case DT_SYMTAB:
-			im->symbols = address(im, d.d_un.d_ptr);
-			break;
-		case DT_STRTAB:
-			im->strings = address(im, d.d_un.d_ptr);
-			break;
-		case DT_GNU_HASH:
-			im->gnu_hash = address(im, d.d_un.d_ptr);
-			break;
-		case DT_HASH:
-			im->hash = address(im, d.d_un.d_ptr);
-			break;
-		default:
-			break;
-		}
+		to = d.d_tag == DT_SYMTAB     ? &im->symbols
+		     : d.d_tag == DT_STRTAB   ? &im->strings
+		     : d.d_tag == DT_GNU_HASH ? &im->gnu_hash
+		     : d.d_tag == DT_HASH     ? &im->hash
+					      : NULL;
+		if (to)
+			*to = address(im, d.d_un.d_ptr);
 	}
 	return im->symbols && im->strings && (im->gnu_hash || im->hash);
 }

@@ -216,35 +216,16 @@ void requests_memory(struct requests_all *all, const struct gmt_event *e)
 {
 	struct requests *r = requests_device(all, e->device);
 
-	switch (e->kind) {
-	case GMT_MEM_ALLOC:
-		taken(all, e, e->addr);
-		break;
-	case GMT_MEM_FREE:
-		release(all, e->addr);
-		break;
-	case GMT_PHYS_CREATE:
-		taken(all, e, e->addr | OF_HANDLE);
-		break;
-	case GMT_PHYS_RETAIN:
+	if (e->kind == GMT_MEM_ALLOC || e->kind == GMT_PHYS_CREATE)
+		taken(all, e, e->kind == GMT_MEM_ALLOC ? e->addr : e->addr | OF_HANDLE);
+	else if (e->kind == GMT_MEM_FREE || e->kind == GMT_PHYS_RELEASE)
+		release(all, e->kind == GMT_MEM_FREE ? e->addr : e->addr | OF_HANDLE);
+	else if (e->kind == GMT_PHYS_RETAIN)
 		retain(all, e->addr | OF_HANDLE);
-		break;
-	case GMT_PHYS_RELEASE:
-		release(all, e->addr | OF_HANDLE);
-		break;
-	case GMT_MAP:
-		map_memory(all, e);
-		break;
-	case GMT_UNMAP:
-		unmap_memory(all, e);
-		break;
-	case GMT_MEM_FAIL:
-		if (r && e->flags & GMT_FLAG_FRAMEWORK)
-			r->failed = true;
-		break;
-	case GMT_MEMINFO:
-		if (r)
-			sampled(r, e);
-		break;
-	}
+	else if (e->kind == GMT_MAP || e->kind == GMT_UNMAP)
+		(e->kind == GMT_MAP ? map_memory : unmap_memory)(all, e);
+	else if (r && e->kind == GMT_MEM_FAIL)
+		r->failed |= e->flags & GMT_FLAG_FRAMEWORK;
+	else if (r && e->kind == GMT_MEMINFO)
+		sampled(r, e);
 }
