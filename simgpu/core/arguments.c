@@ -30,13 +30,6 @@ __attribute__((no_sanitize("address"))) static bool scan(const void *from, size_
 	return true;
 }
 
-static bool forget(uintptr_t address, void *data)
-{
-	(void)data;
-	sim_forget((void *)address);
-	return true;
-}
-
 static bool may_write(uintptr_t address, void *data)
 {
 	(void)data;
@@ -47,7 +40,7 @@ static bool may_write(uintptr_t address, void *data)
 void contents_scan(const void *data, size_t bytes)
 {
 	if (contents_any())
-		scan(data, bytes, forget, NULL);
+		scan(data, bytes, may_write, NULL);
 }
 
 static uintptr_t find_stack_top(void)

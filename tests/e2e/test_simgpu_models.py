@@ -274,6 +274,23 @@ def test_checks_of_what_kernels_compute_pass(programs):
     assert script(programs, CHECKS).splitlines()[-1] == "300"
 
 
+JAGGED = """
+import torch
+rows = torch.nested.nested_tensor([torch.arange(n) for n in (5, 4, 11)], layout=torch.jagged).to("cuda")
+padded = torch.nested.to_padded_tensor(rows, 0)
+lengths = rows.offsets().diff()
+logits = torch.randn(*padded.shape, 7, device="cuda")
+parts = torch.nested.narrow(logits, 1, torch.zeros_like(lengths), lengths, layout=torch.jagged).unbind()
+print(tuple(padded.shape), [len(p) for p in parts], torch.cat(list(parts)).numel())
+"""
+
+
+@pytest.mark.matrix
+def test_lengths_of_rows_stay_known(programs):
+    """As trainers of policies keep answers: rows of several lengths, filled up for the model by a kernel that is not computed; results are cut by them."""
+    assert script(programs, JAGGED).splitlines()[-1] == "(3, 11) [5, 4, 11] 140"
+
+
 COUNTERS = """
 import json, torch
 said = {}
