@@ -186,11 +186,6 @@ static void add_cell(struct printer *p, size_t i, const char *text)
 	p->gap += c->width < 0 ? pad : 0;
 }
 
-static bool has_titles(const struct printer *p)
-{
-	return ANY_OF(x, p->columns, p->count, x->title[0]);
-}
-
 /* Printed behind the other columns, or below them. */
 static void print_apart(struct printer *p, const struct text_column *c, const char *text)
 {
@@ -225,7 +220,7 @@ static void print_row_of_text(struct printer *p, const char *row)
 	char buf[CELL], cut[CELL];
 	size_t i = 0;
 
-	if (!row && !has_titles(p))
+	if (!row && !ANY_OF(x, p->columns, p->count, x->title[0]))
 		return;
 	p->len = p->gap = 0;
 	p->line[0] = 0;

@@ -305,11 +305,6 @@ static void let_all_go(struct held *h, bool lost)
 	free(h->open);
 }
 
-static bool any_lost(const struct held *h)
-{
-	return ANY_OF(x, h->all, h->count, (*x)->lost);
-}
-
 OFFERED int gpumemtrace_ask(struct gpumemtrace *const *recordings, size_t count,
 			    const char *question, const char *const *arguments,
 			    struct gpumemtrace_answer *a)
@@ -323,7 +318,7 @@ OFFERED int gpumemtrace_ask(struct gpumemtrace *const *recordings, size_t count,
 	if (asked_try(&asked)) {
 		hold_all(&held, recordings, count);
 		recording_lend(held.open, count);
-		asked.lost = any_lost(&held);
+		asked.lost = ANY_OF(x, held.all, held.count, (*x)->lost);
 		if (!asked.lost)
 			code = answer(&q, question, arguments, a);
 	}

@@ -322,11 +322,6 @@ static const struct remedy_row table[] = {
 
 #define ROWS (sizeof(table) / sizeof(table[0]))
 
-static const struct remedy_row *row_of(const char *kind)
-{
-	return FIRST_OF(x, table, ROWS, x->kind && !strcmp(x->kind, kind));
-}
-
 /* A library asks for what fits, so that with another setting it may have asked for more before. */
 static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
 {
@@ -401,15 +396,11 @@ static uint64_t state_to_come(const struct oom *o, const struct finding *f)
 		       : 0;
 }
 
-static bool has_remedy(const struct remedy_list *list, const char *name)
-{
-	return ANY_OF(x, list->items, list->count, !strcmp(x->name, name));
-}
-
 static void insert_found(struct remedy_list *list, const struct finding *f)
 {
 	uint64_t missing = oom_missing(list->oom) + list->oom->block + state_to_come(list->oom, f);
-	const struct remedy_row *row = row_of(f->kind);
+	const struct remedy_row *row =
+		FIRST_OF(x, table, ROWS, x->kind && !strcmp(x->kind, f->kind));
 	/* They say that a pass holds it: the attempt is over. */
 	bool attempt = list->oom->attempts.bytes &&
 		       (!strcmp(f->kind, "late_del") || !strcmp(f->kind, "overlap"));
@@ -417,6 +408,9 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 				.saves = f->saves,
 				.enough = f->least >= missing };
 
+	if (attempt || (!strcmp(f->kind, "in_rows") &&
+			ANY_OF(x, list->items, list->count, !strcmp(x->name, "in_pieces"))))
+		return;
 	if (f->owner.function)
 		oom_say(r.what, "%s (%s)", f->what, WHO(&f->owner));
 	else
@@ -425,8 +419,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 		oom_say(r.how, "%s. Saves at least %s", f->how, B(f->least));
 	else
 		oom_say(r.how, "%s", f->how);
-	if (!attempt && !(has_remedy(list, "in_pieces") && !strcmp(f->kind, "in_rows")))
-		insert(list, &r, row ? row->causes : 0);
+	insert(list, &r, row ? row->causes : 0);
 }
 
 /* The block that was wanted, and what the optimizer's first step would have made after it. */
