@@ -79,11 +79,6 @@ static void leave_children(struct ranks_run *run)
 	}
 }
 
-static bool any_rank(const struct ranks_run *run)
-{
-	return ANY_OF(x, run->items, run->count, x->rank >= 0);
-}
-
 static bool has_rank(const struct ranks_run *run, size_t operand)
 {
 	return ANY_OF(x, run->items, run->count, x->rank >= 0 && x->operand == operand);
@@ -417,7 +412,7 @@ int ranks_one_run(struct ranks_run *run, char *const *paths, bool folders, enum 
 	int rc = 0;
 
 	drop_equal_numbers(run);
-	if (folders && any_rank(run)) {
+	if (folders && ANY_OF(x, run->items, run->count, x->rank >= 0)) {
 		leave_children(run);
 		leave_unranked(run, meant == RANKS_EVERY);
 		ranks_join_worlds(run->items, run->count);
