@@ -15,14 +15,10 @@ enum { PIECES = 8 };
 
 typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
 
-static bool is_limited(const struct oom *o)
-{
-	return o->refusal.event.kind == GMT_BLOCK_OOM && !o->refusal.fail.kind;
-}
-
 static uint64_t raise_limit(const struct oom *o, char *what, char *how)
 {
-	if (!is_limited(o) || o->room.free < o->asked)
+	if (o->refusal.event.kind != GMT_BLOCK_OOM || o->refusal.fail.kind ||
+	    o->room.free < o->asked)
 		return 0;
 	oom_say(what,
 		"Raise the program's own limit (set_per_process_memory_fraction) by %s or more",
