@@ -684,7 +684,7 @@ class Leaks(Row):
     unused_bytes: of models that are no longer trained, with their gradients and optimizers, still in memory at the end of the last step (bytes)
     unused_since_step: the latest step that trained some of it, 0 = none
     unused: lines of code that allocated it, the largest first
-    step_is: if each call of the outermost module counts as a step: that module
+    step_is: if each call of the outermost module counts as a step: that module; of several the last
     """
 
     device: int

@@ -85,19 +85,19 @@ static void complete(const struct call *c, struct gmt_event *e)
 
 static void record_after(const struct call *c, struct gmt_event *e)
 {
-	bool nested = gmt_had_nested(), ask;
+	bool nested = gmt_had_nested(), fails = e->kind == GMT_MEM_FAIL, ask, asked;
 
 	complete(c, e);
 	if (nested)
 		e->flags |= GMT_FLAG_NESTED;
 	ask = e->device >= 0 && !(e->flags & GMT_FLAG_CAPTURING);
+	asked = ask && fails && meminfo_sample(true); /* before the failure: what it found free */
 	gmt_capture(e);
-	if (e->kind == GMT_MEM_FAIL)
+	if (fails)
 		notes_refused();
 	if (e->device >= 0)
 		device_describe(c, e->device);
-	ask &= is_growth(e) || e->kind == GMT_MEM_FAIL;
-	if (ask && meminfo_sample(e->kind == GMT_MEM_FAIL))
+	if (asked || (ask && is_growth(e) && meminfo_sample(false)))
 		device_tell_contexts(c, e->device);
 }
 

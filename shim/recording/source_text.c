@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define LINES_MOST 8
+#define LINES_MOST 20
 
 struct text {
 	char *out;

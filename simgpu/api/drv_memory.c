@@ -143,11 +143,6 @@ SIM_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdev
 	return CUDA_SUCCESS;
 }
 
-static uint64_t buffer_id(uintptr_t base)
-{
-	return base >> 9;
-}
-
 SIM_API CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
 	struct host_range r = { 0 };
@@ -173,7 +168,7 @@ SIM_API CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute
 		*(CUdeviceptr *)data = ptr;
 		break;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-		*(uint64_t *)data = buffer_id(b.base);
+		*(uint64_t *)data = b.base >> 9;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
 		*(int *)data = host && r.kind == HOST_MANAGED;

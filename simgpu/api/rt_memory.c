@@ -48,6 +48,19 @@ SIM_API cudaError_t cudaMallocManaged(void **ptr, size_t bytes, unsigned int fla
 	return RT(cuMemAllocManaged((CUdeviceptr *)ptr, bytes, flags));
 }
 
+/* Before CUDA 13 the location is a device, -1 for the host. */
+SIM_API cudaError_t cudaMemAdvise(const void *ptr, UNUSED size_t bytes,
+				  enum cudaMemoryAdvise advice, struct cudaMemLocation location)
+{
+	int where = (int)location.type;
+	bool on_host = where < 0 || (where > cudaMemLocationTypeDevice && sim_cuda_major() >= 13);
+
+	RT_ENTER();
+	if (advice == cudaMemAdviseSetPreferredLocation && on_host)
+		host_prefer(ptr);
+	return RT(SIM_OK);
+}
+
 SIM_API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
 	size_t f, t;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Host memory known to the device: pinned, registered and managed ranges, sorted by address. All of
- * these ranges are real memory. Managed memory also takes room on the device while there is some,
- * as if kernels had touched all of it. Zeros that are copied to the host take no memory there until
- * somebody writes to them. Any thread; one lock.
+ * these ranges are real memory. Managed memory also takes room on the device, as if kernels had
+ * touched all of it, until somebody else needs the room or the program prefers it on the host.
+ * Zeros that are copied to the host take no memory there until somebody writes to them. Any thread;
+ * one lock, inside memory_lock.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,34 @@ int host_free(void *ptr, enum host_kind kind)
 	}
 	munmap(ptr, (r.bytes + PAGE - 1) & ~(PAGE - 1));
 	return SIM_OK;
+}
+
+bool host_evict(int device, uintptr_t only)
+{
+	size_t bytes = 0;
+
+	pthread_mutex_lock(&lock);
+	for (struct host_range *r = ranges; r < ranges + n; r++) {
+		if (r->device != device || (only && r->base != only))
+			continue;
+		bytes += r->charged;
+		r->charged = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	if (bytes)
+		memory_uncharge(device, bytes);
+	return bytes;
+}
+
+void host_prefer(const void *ptr)
+{
+	struct host_range r;
+
+	if (!host_find(ptr, &r))
+		return;
+	pthread_mutex_lock(&memory_lock);
+	host_evict(r.device, r.base);
+	pthread_mutex_unlock(&memory_lock);
 }
 
 int host_register(void *ptr, size_t bytes, unsigned int flags)

@@ -102,6 +102,9 @@ struct host_range {
 };
 int host_alloc(void **ptr, size_t bytes, unsigned int flags, enum host_kind kind);
 int host_free(void *ptr, enum host_kind kind);
+/* memory_lock held: managed pages leave the device, all of them or those of one range. */
+bool host_evict(int device, uintptr_t only);
+void host_prefer(const void *ptr); /* the program wants that range on the host */
 int host_register(void *ptr, size_t bytes, unsigned int flags);
 int host_unregister(void *ptr);
 bool host_find(const void *ptr, struct host_range *out);

@@ -22,7 +22,7 @@ static struct pending *first, **last = &first;
 static uint64_t numbers;
 static __thread bool inside; /* what is stored by pending work is not written by the program */
 
-static uint64_t now_ms(void)
+uint64_t pending_now_ms(void)
 {
 	struct timespec t;
 
@@ -62,7 +62,7 @@ static void poll_all(void)
 		if (p->state == PENDING_WAITS)
 			p->state = p->poll(p);
 		if (p->state == PENDING_FAILED && !p->failed_ms)
-			p->failed_ms = now_ms();
+			p->failed_ms = pending_now_ms();
 		if (p->state == PENDING_DONE)
 			take_out(at);
 		else
@@ -137,7 +137,7 @@ bool pending_busy(uint64_t number)
  */
 static int wait_for(uint64_t number, bool host)
 {
-	uint64_t idle_since = 0, asked = now_ms(), t;
+	uint64_t idle_since = 0, asked = pending_now_ms(), t;
 	struct pending *p;
 
 	for (;;) {
@@ -145,7 +145,7 @@ static int wait_for(uint64_t number, bool host)
 		p = by_number(number);
 		if (!p || (p->late && !host))
 			return SIM_OK;
-		t = now_ms();
+		t = pending_now_ms();
 		if (p->state == PENDING_FAILED && t - p->failed_ms > FAILED_WAIT_MS)
 			return ERR_LAUNCH;
 		if (!host && p->state == PENDING_WAITS && t - asked >= LOOK_MS) {
@@ -175,7 +175,7 @@ int pending_wait(uint64_t number)
 /* The other ranks may be behind by the clock on the wall, and are not by the device's. */
 bool pending_overdue(uint64_t number)
 {
-	uint64_t asked = now_ms();
+	uint64_t asked = pending_now_ms();
 	unsigned int idle = 0;
 	struct pending *p;
 
@@ -186,9 +186,9 @@ bool pending_overdue(uint64_t number)
 		p->sleep(p);
 		poll_all();
 		p = by_number(number);
-		if (!p || now_ms() - asked < LOOK_MS)
+		if (!p || pending_now_ms() - asked < LOOK_MS)
 			continue;
-		asked = now_ms();
+		asked = pending_now_ms();
 		idle = p->idle(p) ? idle + 1 : 0;
 		p->overdue = idle == LOOKS_IDLE;
 	}

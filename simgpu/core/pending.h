@@ -55,6 +55,7 @@ void pending_give_up(bool (*mine)(struct pending *p, void *what), void *what);
  * end; false if there is none. */
 bool pending_wants(const struct pending *p, uintptr_t *from, uintptr_t to, uintptr_t *end);
 
+uint64_t pending_now_ms(void); /* by the clock on the wall: how long others take */
 void pending_poll(void);
 bool pending_busy(uint64_t number);
 /* Waits in real time for work that has ended by the device's clock, as long as its peers are

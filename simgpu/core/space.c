@@ -103,8 +103,11 @@ bool memory_charge(int device, size_t bytes)
 {
 	const size_t room = sim_card()->memory - sim_card()->taken;
 	struct device_memory *m = &devices[device];
+	bool held = bytes <= room && usage_hold(device_physical(device), m->used + bytes, room);
 
-	if (bytes > room || !usage_hold(device_physical(device), m->used + bytes, room)) {
+	if (!held && bytes <= room && host_evict(device, 0))
+		held = usage_hold(device_physical(device), m->used + bytes, room);
+	if (!held) {
 		processes_hold(device_physical(device), m->used);
 		usage_refused();
 		return false;

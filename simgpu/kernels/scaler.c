@@ -9,12 +9,6 @@
 
 /* args: where the scale is, the good steps, how many gradients overflowed; then growth and backoff
  * factors, and after how many steps it grows. */
-bool scaler_parse(struct kernel *k)
-{
-	(void)k;
-	return true;
-}
-
 bool scaler_launch(const struct call *c)
 {
 	void **args = c->args;

@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include "iterator.h"
 
-bool select_parse(struct kernel *k)
-{
-	(void)k;
-	return true;
-}
-
 /* A single number of an argument's own type. */
 static void put_one(const struct call *c, int i, int64_t number, bool known)
 {
@@ -123,11 +117,6 @@ bool select_launch(const struct call *c)
 	return true;
 }
 
-static bool counts_ones(struct text t)
-{
-	return text_has(t, "constant_iterator<") || text_has(t, "ConstantInputIterator<");
-}
-
 /* From, each one's first of a run to, ones, each run's length to, how many runs; three that it
  * works with and the operation; how many. */
 bool runs_launch(const struct call *c)
@@ -137,11 +126,12 @@ bool runs_launch(const struct call *c)
 	struct value *values = NULL;
 	struct iterator in;
 	struct view out, lengths;
+	bool ones = text_has(text_parameter(c->k, 2), "constant_iterator<") ||
+		    text_has(text_parameter(c->k, 2), "ConstantInputIterator<");
 
 	if (!call_address(c, 4) || !type || !count)
 		return false;
-	if (counts_ones(text_parameter(c->k, 2)) && iterator_read(&in, c, 0) &&
-	    view_row(&out, *(void **)c->args[1], type, n) &&
+	if (ones && iterator_read(&in, c, 0) && view_row(&out, *(void **)c->args[1], type, n) &&
 	    view_row(&lengths, *(void **)c->args[3], count, n))
 		values = iterator_known(&in, n);
 	for (int64_t i = 0, start = 0; values && i < n; i++) {

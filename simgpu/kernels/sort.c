@@ -416,12 +416,6 @@ bool radix_pass_launch(const struct call *c)
 }
 
 /* Kernels that only prepare work which the simulated sort does at once. */
-bool prepare_parse(struct kernel *k)
-{
-	(void)k;
-	return true;
-}
-
 bool prepare_launch(const struct call *c)
 {
 	(void)c;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "lib_nccl.h"
 
 #define CHUNK	 16384
@@ -27,14 +26,6 @@ struct exchange {
 	uint64_t checked_ms;
 	struct nccl_message *messages[NCCL_HERE];
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- the result ---- */
 
@@ -174,9 +165,9 @@ static enum pending_state poll_exchange(struct pending *p)
 	int gone;
 
 	if (none) {
-		if (now_ms() - x->checked_ms < CHECK_MS)
+		if (pending_now_ms() - x->checked_ms < CHECK_MS)
 			return PENDING_WAITS;
-		x->checked_ms = now_ms();
+		x->checked_ms = pending_now_ms();
 		gone = nccl_node_gone(x->node, none);
 		none = missing(x); /* its last message may have arrived meanwhile */
 		if (gone >= 0 && none & 1u << gone) {
@@ -254,7 +245,7 @@ static int exchange_begin(struct nccl_comm *c, struct exchange what, void *to, s
 	*x = what;
 	x->comm = c;
 	x->node = nccl_node_keep(c->node);
-	x->checked_ms = now_ms();
+	x->checked_ms = pending_now_ms();
 	x->pending = (struct pending){
 		.device = c->device,
 		.base = (uintptr_t)to,

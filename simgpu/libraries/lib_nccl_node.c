@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -69,14 +68,6 @@ struct nccl_node {
 
 /* ---- processes ---- */
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static bool is_here(const struct member *m, uint64_t *used)
 {
 	uint64_t started;
@@ -106,7 +97,7 @@ int nccl_node_pid(struct nccl_node *n, int rank)
 /* Several threads may call this. A second passes between two looks at a rank. */
 bool nccl_node_idle(struct nccl_node *n, uint32_t waited)
 {
-	uint64_t now = now_ms();
+	uint64_t now = pending_now_ms();
 	bool idle = true;
 
 	for (int r = 0; r < n->ranks; r++) {
@@ -243,15 +234,15 @@ static bool same_device(const struct nccl_node *n, char *text, size_t size)
 /* Waits without limit, as on a real card, but reports which ranks are missing. */
 int nccl_node_meet(struct nccl_node *n, char *text, size_t size)
 {
-	uint64_t since = now_ms(), asked = since;
+	uint64_t since = pending_now_ms(), asked = since;
 	bool said = false;
 	int32_t no = 0;
 
 	for (uint32_t bell = nccl_node_bell(n); arrived(n) < n->ranks; bell = nccl_node_bell(n)) {
 		nccl_node_sleep(n, bell);
-		if (now_ms() - asked < 200)
+		if (pending_now_ms() - asked < 200)
 			continue;
-		asked = now_ms();
+		asked = pending_now_ms();
 		if (lost(n) && arrived(n) < n->ranks) {
 			snprintf(text, size, "a rank has ended before all had come");
 			return NCCL_REMOTE_ERROR;
@@ -348,7 +339,7 @@ static bool remember(struct nccl_node *n, struct nccl_message *m, uint64_t end)
  * wait is limited: false means that there is no room. */
 static bool wait_for_room(struct nccl_node *n, struct nccl_message *m, uint64_t bytes)
 {
-	uint64_t since = now_ms();
+	uint64_t since = pending_now_ms();
 
 	for (;;) {
 		uint32_t bell = nccl_node_bell(n);
@@ -356,13 +347,13 @@ static bool wait_for_room(struct nccl_node *n, struct nccl_message *m, uint64_t 
 
 		tidy(n);
 		room = n->end + bytes <= STRETCH;
-		if (taken(n, m) && (room || now_ms() - since > ROOM_WAIT_MS))
+		if (taken(n, m) && (room || pending_now_ms() - since > ROOM_WAIT_MS))
 			return room;
 		pthread_mutex_unlock(&n->lock);
 		pending_poll(); /* the others may wait for messages that we have not taken */
 		nccl_node_sleep(n, bell);
 		pthread_mutex_lock(&n->lock);
-		if (now_ms() - since > 1000 && nccl_node_gone(n, m->readers) >= 0)
+		if (pending_now_ms() - since > 1000 && nccl_node_gone(n, m->readers) >= 0)
 			return room;
 	}
 }

@@ -61,14 +61,6 @@ struct world {
 static struct world *world;
 static int ranks[RANKS], rank_count, own;
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* ---- the file ---- */
 
 static void map_world(void)
@@ -277,7 +269,7 @@ static bool somebody_works(struct look *l, unsigned waited, uint64_t ms)
 
 static void look_at(struct look *l, unsigned waited)
 {
-	uint64_t now = now_ms(), ms = now - l->at;
+	uint64_t now = pending_now_ms(), ms = now - l->at;
 
 	if (l->at && ms < LOOK_MS)
 		return;
@@ -338,7 +330,7 @@ static const struct sent *look_taken(struct nccl_topic topic, unsigned may, stru
 	sends = __atomic_load_n(&world->sends[__builtin_ctz(may)], __ATOMIC_ACQUIRE);
 	t = message_find((struct nccl_topic){ .key = topic.taken, .from = topic.from }, &passed);
 	if (!t || (!(__atomic_load_n(&twins, __ATOMIC_RELAXED) & may) && sends == t->sends &&
-		   now_ms() - l->busy < TWIN_MS))
+		   pending_now_ms() - l->busy < TWIN_MS))
 		return NULL;
 	if (message_find(topic, &passed)) /* sent meanwhile */
 		return message_find(topic, &passed);
@@ -369,7 +361,7 @@ static uint64_t silent_ms(void)
 /* Waits until it is there, nobody may send it, or nobody works on it. */
 static const struct sent *wait_for(struct nccl_topic topic)
 {
-	uint64_t began = now_ms(), heard = began, used = 0;
+	uint64_t began = pending_now_ms(), heard = began, used = 0;
 	const struct sent *t = NULL;
 	struct look look = { 0 };
 	uint64_t silent = silent_ms();
@@ -386,7 +378,7 @@ static const struct sent *wait_for(struct nccl_topic topic)
 		t = look_taken(topic, may, &look);
 		if (t)
 			break;
-		now = now_ms();
+		now = pending_now_ms();
 		if (used != __atomic_load_n(&world->used, __ATOMIC_RELAXED)) {
 			used = __atomic_load_n(&world->used, __ATOMIC_RELAXED);
 			heard = now;

@@ -328,6 +328,37 @@ def adapters():
         optimizer.zero_grad()
 
 
+class Adapted(torch.autograd.Function):
+    """A frozen weight that is kept as an attribute, as fused adapters do; autograd is told of the others."""
+
+    @staticmethod
+    def forward(ctx, x, weight, down, up):
+        ctx.weight = weight
+        ctx.save_for_backward(x, down, up)
+        return x @ weight + x @ down @ up
+
+    @staticmethod
+    def backward(ctx, g):
+        x, down, up = ctx.saved_tensors
+        below = g @ up.T
+        return g @ ctx.weight.T + below @ down.T, None, x.T @ below, (x @ down).T @ g
+
+
+@case("idle_weights")
+def adapters_of_one_function():
+    """Backward multiplies by the frozen weights, which no graph holds."""
+    network = nn.ParameterList(nn.Parameter(torch.randn(2048, 2048), requires_grad=False) for _ in range(6)).cuda()
+    adapters = [(torch.randn(2048, 8, device="cuda", requires_grad=True), torch.zeros(8, 2048, device="cuda", requires_grad=True)) for _ in network]
+    optimizer = torch.optim.AdamW([p for pair in adapters for p in pair])
+    for _ in range(3):
+        x = torch.randn(512, 2048, device="cuda")
+        for weight, pair in zip(network, adapters):
+            x = F.silu(Adapted.apply(x, weight, *pair))
+        x.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("frozen_graph")
 def soft_prompt():
     """A trained prompt before a frozen model, whose embeddings were made to require grad too."""

@@ -107,8 +107,8 @@ def test_every_call(every_call, tmp_path, how):
             assert e["device"] == (-1 if "Host" in e["name"] else 0), e
     [failed] = [e for e in noted if e["kind"] == "mem_fail"]
     assert failed["arg1"] == 2 and failed["device"] == 0
-    after = noted[noted.index(failed) + 1]
-    assert after["kind"] == "meminfo" and 0 < after["arg0"] < after["arg1"]
+    before = noted[noted.index(failed) - 1]  # what was free when the call failed
+    assert before["kind"] == "meminfo" and 0 < before["arg0"] < before["arg1"]
 
 
 def test_the_program_sees_no_difference(every_call, tmp_path):

@@ -87,3 +87,11 @@ def test_what_was_taken_for_a_step_is_said(programs, tool):
     assert "no optimizer's step was seen" in text
     trained = tool.json("leaks", programs.traced("steps.py", "gan", output="gan.gmt"))
     assert "step_is" not in trained and trained["step_basis"] == "optimizer"
+
+
+def test_steps_of_several_modules_are_not_said_to_be_of_one(programs, tool):
+    """An encoder, a network in a loop and a decoder, as a pipeline of diffusion calls them."""
+    (programs.folder / "layers.py").write_text(LAYERS.replace("class Layer", "class Other(torch.nn.Linear):\n    def forward(self, x):\n        return super().forward(x)\n\nclass Layer")
+                                               .replace("    kept.append(x)", "        x = other(x)\n    kept.append(x)").replace("layers, kept", "other = Other(256, 256).cuda()\nlayers, kept"))
+    text = " ".join(tool("leaks", programs.traced(str(programs.folder / "layers.py"))).split())
+    assert "A step here is one call of Other.forward layers.py:" in text and ", or of another module: " in text

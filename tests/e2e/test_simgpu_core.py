@@ -188,6 +188,19 @@ def test_managed_and_pinned_memory_is_real():
     assert lines == ["0", "0 0", "7", "0 1 0 1"]
 
 
+def test_managed_memory_gives_way():
+    """On a card its pages go to the host where others need the room, and at once if the program prefers them there."""
+    lines = ask("""
+        class Location(ctypes.Structure): _fields_ = [("type", c_int), ("id", c_int)]
+        start = free(); print(L.cudaMallocManaged(byref(p), c_size_t(1 << 30), 1), start - free())
+        print(L.cudaMemAdvise(p, c_size_t(1 << 30), 3, Location(1, 0)), start - free())
+        print(L.cudaMemAdvise(p, c_size_t(1 << 30), 3, Location(2, 0)), start - free())
+        print(L.cudaMallocManaged(byref(q), c_size_t(1 << 30), 1), start - free(), alloc(start - (1 << 29))[0], free() >> 20)
+        print(alloc(1 << 30)[0], L.cudaFree(p), L.cudaFree(q), free() >> 20)
+        """, SIMGPU_CUDA="13.0")
+    assert lines == [f"0 {GIB}", f"0 {GIB}", "0 0", f"0 {GIB} 0 512", "2 0 0 512"]
+
+
 def test_devices_are_apart():
     lines = ask("""
         L.cudaGetDeviceCount(byref(i)); print(i.value)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from conftest import blocks_of
+from conftest import REAL, blocks_of
 
 OF_A_HANDLE = [1 << 10, 128 << 10]  # libcublas 13 on an H100, beside 64 MiB
 
@@ -40,3 +40,45 @@ def test_async_backend(programs, tool):
     lives, truth = run(programs, tool, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
     for live, said in zip(lives, truth):
         assert live["bytes"] <= said["allocated"] <= live["bytes"] + 512 * len(live["blocks"])
+
+
+POOL = """
+import torch
+kept = [torch.empty(28 << 20, dtype=torch.uint8, device="cuda") for _ in range(20)]
+assert torch.cuda.memory_reserved() - torch.cuda.memory_allocated() >= 20 * (4 << 20)
+try:
+    while FULL:
+        kept.append(torch.empty(28 << 20, dtype=torch.uint8, device="cuda"))
+except torch.OutOfMemoryError:
+    pass
+"""
+
+
+@pytest.mark.skipif(REAL, reason="for the simulated device")
+def test_free_memory_of_the_drivers_pool(programs, tool):
+    """The recorder does not see how much the pool keeps: the report names it with the context, and a failure says what was free then."""
+    program = programs.folder / "pool.py"
+    program.write_text(POOL.replace("FULL", "False"))
+    recording = programs.traced(str(program), PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
+    assert "context, free in pool" in tool("report", recording) and "context and modules" not in tool("report", recording)
+    program.write_text(POOL.replace("FULL", "True"))
+    full = programs.traced(str(program), output="full.gmt", card="small=2GiB", PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
+    assert tool.json("oom", full)["free_bytes"] < 28 << 20
+    assert "context, free in pool" in tool("oom", full) and "cached, not in use" not in tool("oom", full)
+
+
+MANAGED = """
+import ctypes, torch
+kept = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+address = ctypes.c_void_p()
+assert ctypes.CDLL(None).cudaMallocManaged(ctypes.byref(address), ctypes.c_size_t(1 << 30), 1) == 0
+more = torch.empty(32 << 20, dtype=torch.uint8, device="cuda")
+"""
+
+
+@pytest.mark.skipif(REAL, reason="for the simulated device")
+def test_managed_memory_has_a_row_of_its_own(programs, tool):
+    """It is on the device as far as it is used there, so that no library holds it on the device."""
+    (programs.folder / "managed.py").write_text(MANAGED)
+    text = tool("report", programs.traced(str(programs.folder / "managed.py")))
+    assert "  managed memory           1.0 GiB  on the device or the host" in text and "allocated by that library itself" not in text

@@ -226,7 +226,46 @@ static void batches_for_layers(void)
 	keys_and_values(zeros, true);
 }
 
+/* A table of embeddings that is updated in backward keeps the optimizer's state itself. */
+static void state_of_a_table(void)
+{
+	uint32_t made = statement(frame(script(), TORCH "nn/modules/sparse.py", "Table.__init__"),
+				  "make_state", "make_state(self.register, prefix=\"momentum1\")");
+
+	some_tags();
+	born(0x1000, join(native_frame(zeros), made));
+	saved(0x1000, 1, GMT_SAVED_PLAIN);
+	now();
+}
+
+/* A module of that name has a setting which is called momentum. */
+static void weight_with_momentum(void)
+{
+	uint32_t made = statement(frame(script(), TORCH "nn/modules/norm.py", "Norm.__init__"),
+				  "make_norm", "make_norm(momentum=c[\"momentum\"])");
+
+	born(0x1000, join(native_frame(zeros), made));
+	now();
+}
+
+/* Each gradient is added to its part of one buffer, by a hook. */
+static void buffer_of_gradients(void)
+{
+	some_tags();
+	born(0x1000, join(native_frame(zeros), statement(script(), "Buffer.__init__",
+							 "self.grad_data = torch.zeros(16)")));
+	for (unsigned i = 0; i < 3; i++) {
+		born(0x9000, forward());
+		backward_pass();
+		died(0x9000, script());
+	}
+	now();
+}
+
 static const struct scene scenes[] = {
+	{ "fused-state", "optimizer_state", "module-frames", state_of_a_table },
+	{ "module-frames", "parameters", "nothing", weight_with_momentum },
+	{ "gradient-partition", "gradients", "made-outside", buffer_of_gradients },
 	{ "cache-layers", "kv_cache", "made-outside", served },
 	{ "made-outside", "inputs", "prepared", batches_for_layers },
 	{ "made-outside", "inputs", "prepared", constants_for_layers },

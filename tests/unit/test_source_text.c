@@ -69,7 +69,12 @@ static void test_cuts(void **state)
 	assert_true(cut);
 	assert_string_equal(text("ab\xc3\xa4", 1, 4, &cut), "ab\xc3\xa4");
 	assert_false(cut);
-	assert_string_equal(text("(\n\n\n\n\n\n\n\n\nx)", 1, 100, &cut), "(");
+	assert_string_equal(text("(\n\n\n\n\n\n\n\n\nx)", 1, 100, &cut), "(x)");
+	assert_false(cut);
+	assert_string_equal(text("(\n\n\n\n\n\n\n\n\n\n"
+				 "\n\n\n\n\n\n\n\n\n\n\nx)",
+				 1, 100, &cut),
+			    "(");
 	assert_true(cut);
 }
 

@@ -6,7 +6,7 @@
  * phase rules out.
  */
 
-#include "advise.h"
+#include "ops.h"
 
 enum { SETTLED = 3 }; /* steps, after which every network had its turn */
 
@@ -110,18 +110,38 @@ static void without(struct advise *a, struct life_plan *p, const struct advised 
 	}
 }
 
-/* In the first step: a Function of a forward pass, such as a checkpoint, hides from autograd which
- * weights its backward will take. */
+/* The innermost Function of the stack calls no module: what is computed there is its own. */
+static bool is_of_function(struct advise *a, const struct advised *l)
+{
+	struct stacks *s = &a->timeline->stacks;
+
+	stacks_read_python(s, l->stack);
+	for (size_t i = 0; i < s->count; i++) {
+		if (strstr(s->frames[i].file, "torch/nn/modules/module.py"))
+			return false;
+		if (strstr(s->frames[i].file, "torch/autograd/function.py"))
+			return true;
+	}
+	return false;
+}
+
+/* A Function of a forward pass hides from autograd which weights its backward will take: a
+ * checkpoint in the first step, one that multiplies by itself in all (ctx.weight = weight). */
 static bool are_hidden(struct advise *a)
 {
-	if (!a->open || a->steps > 1)
-		return false;
-	ADVISE_EACH (a, UINT16_MAX, l)
-		if (l.born->stage == STAGE_RECOMPUTE ||
-		    (l.born->stage == STAGE_FORWARD &&
-		     model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION))
-			return true;
-	return false;
+	bool first = a->open && a->steps <= 1, hidden = false;
+	struct ops ops = { .advise = a };
+
+	ADVISE_EACH (a, UINT16_MAX, l) {
+		if (l.born->stage == STAGE_RECOMPUTE)
+			hidden |= first;
+		else if (!stage_is_backward(l.born->stage) &&
+			 model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION)
+			hidden |= first || (ops_is_product(ops_find(&ops, &l)->name) &&
+					    is_of_function(a, &l));
+	}
+	ops_free(&ops);
+	return hidden;
 }
 
 void advise_idle_weights(struct advise *a)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine.h"
 
+#include "../base/arithmetic.h"
 #include "../base/human.h"
 #include "../moments/snapshot.h"
 #include "columns.h"
@@ -99,11 +100,6 @@ static void add_block(struct sorting *s, const struct block *b)
 	holders_add(&s->lines, part, owner, b->size);
 }
 
-static uint64_t less(uint64_t n, uint64_t by)
-{
-	return n > by ? n - by : 0;
-}
-
 /* What is not in blocks: the rest of the cache, and of the device. */
 static void add_rest(struct sorting *s)
 {
@@ -117,10 +113,10 @@ static void add_rest(struct sorting *s)
 		if (strcasestr(libraries.items[i].inside, "nccl"))
 			network += libraries.items[i].bytes;
 	s->bytes[ENGINE_communication] += network;
-	s->bytes[ENGINE_cached] = less(mo->reserved, blocks);
-	s->bytes[ENGINE_libraries] = less(mo->driver, mo->reserved + network);
+	s->bytes[ENGINE_cached] = arithmetic_beyond(mo->reserved, blocks);
+	s->bytes[ENGINE_libraries] = arithmetic_beyond(mo->driver, mo->reserved + network);
 	s->bytes[ENGINE_context] = mo->context;
-	s->bytes[ENGINE_free] = less(mo->total_bytes, mo->driver + mo->context);
+	s->bytes[ENGINE_free] = arithmetic_beyond(mo->total_bytes, mo->driver + mo->context);
 	free(libraries.items);
 }
 
@@ -208,7 +204,7 @@ static uint64_t highest_pass(const struct timeline *t, const struct sorting *the
 		if (then->moment.blocks[i].seq < first &&
 		    part_of(then->classifier, &then->moment.blocks[i], false) != ENGINE_work)
 			stays += then->moment.blocks[i].size;
-	return less(most, stays);
+	return arithmetic_beyond(most, stays);
 }
 
 static void look_at_plan(struct engine *e, struct timeline *t, struct classifier *c,
@@ -224,8 +220,8 @@ static void look_at_plan(struct engine *e, struct timeline *t, struct classifier
 	memcpy(e->then, then.bytes, sizeof(e->then));
 	e->cache_ns = then.moment.time_ns;
 	e->then[ENGINE_work] = highest_pass(t, &then, k->first);
-	e->then[ENGINE_free] =
-		less(e->then[ENGINE_free] + then.bytes[ENGINE_work], e->then[ENGINE_work]);
+	e->then[ENGINE_free] = arithmetic_beyond(e->then[ENGINE_free] + then.bytes[ENGINE_work],
+						 e->then[ENGINE_work]);
 	sorting_free(&then);
 }
 
@@ -279,9 +275,9 @@ static void sample_next(struct engine *e, const struct timeline *t, uint64_t seq
 			break;
 		was = c.now->free_bytes;
 	}
-	more = c.now ? less(c.now->context, e->beside[ENGINE_context]) : 0;
+	more = c.now ? arithmetic_beyond(c.now->context, e->beside[ENGINE_context]) : 0;
 	e->beside[ENGINE_context] += more;
-	e->beside[ENGINE_free] = less(e->beside[ENGINE_free], more);
+	e->beside[ENGINE_free] = arithmetic_beyond(e->beside[ENGINE_free], more);
 }
 
 static void make_account(struct engine *e, struct timeline *t, struct classifier *c,

@@ -102,7 +102,7 @@ struct holders holders_of_libraries(const struct moment *mo, struct owners *owne
 		if (b->memory == GMT_MEM_PHYSICAL && map_get(&cache, b->addr))
 			continue;
 		if (b->flags & GMT_FLAG_FRAMEWORK || b->device != mo->device ||
-		    b->memory == GMT_MEM_HOST || b->memory == GMT_MEM_REGISTERED)
+		    !(model_is_device_memory(b->memory) || b->memory == GMT_MEM_IMPORTED))
 			continue;
 		add_to_holder(&all, (struct holder){ .inside = owners_library(owners, b) },
 			      b->size);

@@ -12,16 +12,10 @@ const struct pool_words pool_kinds[POOL_KINDS] = {
 #include "pool_kinds.def"
 };
 
-/* The graph was captured by torch.compile, not by the program. */
-static bool is_compiled(struct stacks *s, uint32_t stack)
-{
-	return stacks_in_file(s, stack, ONE_OF("torch/_inductor/cudagraph_"));
-}
-
 /* A graph makes a pool with a first number, a program one with a second number. */
 enum pool_kind pool_kind(const struct pool *p, struct owners *owners, uint32_t stack)
 {
-	if (is_compiled(owners->stacks, stack))
+	if (stacks_in_file(owners->stacks, stack, ONE_OF("torch/_inductor/cudagraph_")))
 		return POOL_compiled_graphs;
 	if (p->graph || p->first)
 		return POOL_cuda_graphs;

@@ -26,19 +26,14 @@ static void sum_up_classes(struct report_classes_view *v, struct report *r, cons
 	holders_sort(&v->lines);
 }
 
-/* The nth largest line of a class, NULL = it has fewer. */
-static const struct holder *nth_line_of_class(const struct holders *lines, enum category c,
-					      size_t nth)
-{
-	return FIRST_OF(x, lines->items, lines->count, x->category == c && !nth--);
-}
-
 /* A line below the first is left out if it says next to nothing. */
 static bool class_row(void *ctx, size_t i, struct row_report_class *row)
 {
 	const struct report_classes_view *v = ctx;
 	enum category c = v->order[i / HOLDERS];
-	const struct holder *h = nth_line_of_class(&v->lines, c, i % HOLDERS);
+	size_t nth = i % HOLDERS;
+	const struct holder *h =
+		FIRST_OF(x, v->lines.items, v->lines.count, x->category == c && !nth--);
 	bool first = i % HOLDERS == 0;
 
 	if (!h)

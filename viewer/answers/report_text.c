@@ -210,6 +210,7 @@ static void rounding_line(const struct report *r, const struct moment *mo, struc
 static void library_lines(struct report *r, const struct moment *mo, struct emit *out)
 {
 	struct holders all = { 0 };
+	uint64_t managed = 0;
 	char what[64];
 
 	if (mo->framework)
@@ -220,9 +221,16 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 			    "allocated by that library itself");
 	}
 	free(all.items);
+	FOR_EACH (const struct block, b, mo->memory, mo->memory_count)
+		managed += b->memory == GMT_MEM_MANAGED && b->device == mo->device ? b->size : 0;
+	if (managed)
+		emit_figure(out, FIGURE, "managed memory", managed, "on the device or the host");
 	if (mo->context)
-		emit_figure(out, FIGURE, "context and modules", mo->context,
-			    "in use, but not by recorded allocations");
+		emit_figure(out, FIGURE,
+			    moment_is_pooled(mo) ? "context, free in pool" : "context and modules",
+			    mo->context,
+			    managed ? "in use, with managed memory that is there"
+				    : "in use, but not by recorded allocations");
 	if (mo->host >= HOST_LEAST)
 		emit_figure(out, FIGURE, "pinned host memory", mo->host, "not on the device");
 }

@@ -59,11 +59,6 @@ static bool only_reads(const char *operation)
 				  "_copy_from", "clone", "contiguous", "resolve_conj"));
 }
 
-static bool is_item(const char *operation)
-{
-	return !strcmp(operation, "item") || !strcmp(operation, "_local_scalar_dense");
-}
-
 /* "at::_ops::nonzero::call(...)" becomes "nonzero"; the overload's name is dropped. */
 static void operation_of(const char *function, char *out, size_t room)
 {
@@ -117,8 +112,10 @@ static void look_at_calls(struct value_place *p, struct owners *owners)
 	if (p->owner.file && p->owner.line)
 		source = defs_source(s->defs, p->owner.file, p->owner.line);
 	p->decides = p->decides || !only_reads(p->operation) || r->size == 1 ||
-		     (r->size == 8 && is_item(p->operation)) || r->states[COUNTS] ||
-		     r->states[READ_REPEATS] || (source && says_decision(source->text.s));
+		     (r->size == 8 && words_equal(p->operation, strlen(p->operation),
+						  ONE_OF("item", "_local_scalar_dense"))) ||
+		     r->states[COUNTS] || r->states[READ_REPEATS] ||
+		     (source && says_decision(source->text.s));
 	p->sizes = p->decides && r->size != 1 && strcmp(p->operation, "equal") != 0;
 }
 

@@ -15,48 +15,68 @@ static struct row_leaks_block leaked_block(const struct block *b, size_t step)
 					 .step = step };
 }
 
-/* Without an optimizer a call of the outermost module is a step: which one that is. The module is
- * named by its method, the place by the line that calls it. */
-static bool module_of(struct timeline *t, struct owner *module, struct owner *caller)
+struct called {
+	struct owner module, caller;
+	bool others; /* other steps call other modules */
+};
+
+/* The module that a step calls is named by its method, the place by the line that calls it. */
+static bool module_of_step(struct timeline *t, size_t step, struct called *found)
 {
 	struct stacks *s = &t->stacks;
-	uint32_t stack;
+	uint32_t stack = steps_phase(&t->model.spans, &t->steps.items[step], PHASE_FORWARD)
+				 .extent.peak_stack;
+
+	stacks_read_python(s, stack);
+	for (size_t k = s->count; k-- > 0;) {
+		const struct frame *f = &s->frames[k];
+
+		if (!owners_is_forward(f->function) && strcmp(f->function, "forward"))
+			continue;
+		found->module = (struct owner){ .function = f->function,
+						.file = f->file,
+						.line = f->first_line ? f->first_line : f->line };
+		found->caller = owners_caller(&t->owners, stack);
+		return true;
+	}
+	return false;
+}
+
+/* Without an optimizer a call of the outermost module is a step: which one that is. */
+static bool module_of(struct timeline *t, struct called *c)
+{
+	bool any = false;
 
 	if (t->steps.basis != STEPS_FORWARD && t->steps.basis != STEPS_BACKWARD)
 		return false;
-	for (size_t i = steps_number(&t->steps); i; i--) {
-		stack = steps_phase(&t->model.spans, &t->steps.items[i], PHASE_FORWARD)
-				.extent.peak_stack;
-		stacks_read_python(s, stack);
-		for (size_t k = s->count; k-- > 0;) {
-			const struct frame *f = &s->frames[k];
+	for (size_t i = steps_number(&t->steps); i && !c->others; i--) {
+		struct called other = { 0 };
 
-			if (!owners_is_forward(f->function) && strcmp(f->function, "forward"))
-				continue;
-			*module = (struct owner){ .function = f->function,
-						  .file = f->file,
-						  .line = f->first_line ? f->first_line : f->line };
-			*caller = owners_caller(&t->owners, stack);
-			return true;
-		}
+		if (!module_of_step(t, i, &other))
+			continue;
+		c->others = any && strcmp(other.module.function, c->module.function);
+		if (!any)
+			*c = other;
+		any = true;
 	}
-	return false;
+	return any;
 }
 
 static void text_step(struct emit *out, struct timeline *t)
 {
 	char a[OWNER_WORDS], b[OWNER_WORDS];
-	struct owner module, caller;
+	struct called c = { 0 };
 
-	if (!module_of(t, &module, &caller))
+	if (!module_of(t, &c))
 		return;
 	emit_sentence(
 		out, "",
-		"A step here is one call of %s%s%s: the outermost module's, as no optimizer's "
+		"A step here is one call of %s%s%s%s: the outermost module's, as no optimizer's "
 		"step was seen%s. If that is one layer of a model, or one of several calls, these "
 		"steps are those calls.",
-		owner_words(&module, a, sizeof(a), 0), caller.file[0] ? ", made at " : "",
-		caller.file[0] ? owner_place(&caller, b, sizeof(b), 0) : "",
+		owner_words(&c.module, a, sizeof(a), 0), c.caller.file[0] ? ", made at " : "",
+		c.caller.file[0] ? owner_place(&c.caller, b, sizeof(b), 0) : "",
+		c.others ? ", or of another module" : "",
 		t->steps.basis == STEPS_FORWARD ? ", and no backward pass" : "");
 	emit_line(out, "%s", "");
 }
@@ -113,9 +133,10 @@ static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 				 .unused_bytes = v->unused.bytes,
 				 .unused_since_step = v->unused.step,
 				 .unused = { v->unused.holders.count, unused_row, v } };
-	struct owner caller;
+	struct called called = { 0 };
 
-	row.has_step_is = module_of(t, &row.step_is.owner, &caller);
+	row.has_step_is = module_of(t, &called);
+	row.step_is.owner = called.module;
 	return row;
 }
 

@@ -6,11 +6,6 @@
  */
 #include "rules.h"
 
-static struct study_line *line_of(struct study *st, uint64_t line)
-{
-	return map_item(&st->line_ids, line, st->lines, st->line_count, st->line_room);
-}
-
 static struct study_line *find_line(const struct study *st, const struct history *b)
 {
 	uint64_t line = b->stage == STAGE_OUTSIDE ? signs_line(&st->m->signs, b->block.stack) : 0;
@@ -47,7 +42,8 @@ void study_lines_born(struct study *st, const struct history *b)
 	}
 	line = signs_line(&st->m->signs, b->block.stack);
 	if (line)
-		add(line_of(st, line), b->block.size);
+		add(map_item(&st->line_ids, line, st->lines, st->line_count, st->line_room),
+		    b->block.size);
 }
 
 bool study_is_of_many(const struct study *st, const struct history *b)

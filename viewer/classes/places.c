@@ -52,7 +52,7 @@ static uint32_t look_at_python(struct stacks *s, uint32_t stack)
 		const struct frame *f = &s->frames[i];
 		const char *name = ending_behind(f->function, '.');
 
-		found |= look_at_statement(s, f) & (PLACE_BUFFER | PLACE_TABLE);
+		found |= look_at_statement(s, f) & (PLACE_BUFFER | PLACE_TABLE | PLACE_STATE);
 		if (found & PLACE_BUFFER || !strcmp(name, "_apply") || !strcmp(name, "__init__"))
 			break;
 	}

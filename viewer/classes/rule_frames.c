@@ -80,19 +80,27 @@ static bool is_wider_gradient(struct classifier *c, const struct history *h)
 	       place_of_native(c, h) & (PLACE_CONVERTED | PLACE_CAT);
 }
 
+/* Room that an object keeps for gradients: "self.grad_data = torch.zeros(...)". */
+static bool is_room_for_gradients(struct classifier *c, const struct history *h)
+{
+	return place_of_script(c, h) & PLACE_ATTRIBUTE && place_of_native(c, h) & PLACE_ROOM;
+}
+
 /* Partitions and buffers that gradients are copied or reduced into, by an optimizer around another
  * or by hooks in backward. */
 bool frame_gradient_partition(struct classifier *c, const struct history *h)
 {
 	if (h->stage == STAGE_OPTIMIZER)
 		return is_wider_gradient(c, h);
-	if (h->stage == STAGE_FORWARD || life_made_by(h, STACK_PARAM) ||
-	    life_tagged(h, ~BLOCK_GRAD) || !life_lived_past_backward(h))
+	if (h->stage == STAGE_FORWARD || life_tagged(h, ~BLOCK_GRAD) ||
+	    !life_lived_past_backward(h))
 		return false;
-	if (life_made_by(h, STACK_GRADS))
+	if (life_made_by(h, STACK_GRADS) && !life_made_by(h, STACK_PARAM))
 		return life_born_in_backward(h) || life_lived_on(c, h);
-	return life_made_by(h, STACK_STATE) && h->stage == STAGE_OUTSIDE && life_lived_on(c, h) &&
-	       place_of_script(c, h) & PLACE_NAMED_GRAD;
+	return h->stage == STAGE_OUTSIDE && life_lived_on(c, h) &&
+	       place_of_script(c, h) & PLACE_NAMED_GRAD &&
+	       (is_room_for_gradients(c, h) ||
+		(life_made_by(h, STACK_STATE) && !life_made_by(h, STACK_PARAM)));
 }
 
 /* Without tags: the script asks for a gradient of what it makes before any backward pass, or
@@ -112,6 +120,15 @@ bool frame_leaf(struct classifier *c, const struct history *h)
 bool frame_parameter(struct classifier *c, const struct history *h)
 {
 	return is_module_memory(h) && !frame_buffer(c, h);
+}
+
+/* A module whose backward updates its weights, such as a table of embeddings, keeps the state of
+ * its optimizer beside them. */
+bool frame_fused_state(struct classifier *c, const struct history *h)
+{
+	return is_module_memory(h) && !life_tagged(h, BLOCK_LEAF | BLOCK_GRAPH) &&
+	       place_of_python(c, h->block.stack) & PLACE_STATE &&
+	       place_of_native(c, h) & PLACE_ROOM;
 }
 
 bool frame_unsharded(UNUSED struct classifier *c, const struct history *h)

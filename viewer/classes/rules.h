@@ -37,7 +37,7 @@ rule_fits set_read, set_loaded_state;
 rule_fits set_cache, set_loaded, set_averages, set_copies, set_copied_gradients, set_update;
 /* rule_frames.c: the functions on its stack */
 rule_fits frame_parameter, frame_buffer, frame_state, frame_made_outside, frame_cache;
-rule_fits frame_gradient, frame_leaf;
+rule_fits frame_gradient, frame_leaf, frame_fused_state;
 rule_fits frame_gradient_partition;
 rule_fits frame_named_cache;
 rule_fits frame_workspace, frame_communication, frame_unsharded;
@@ -70,6 +70,7 @@ enum place {
 	PLACE_OF_GRAD = 1 << 16,    /* and its statement speaks of gradients */
 	PLACE_BUCKET = 1 << 24,	    /* the statement assigns to a name of buckets */
 	PLACE_ROOM = 1 << 26,	    /* made empty or of zeros: whoever reads it has written it */
+	PLACE_STATE = 1 << 27,	    /* the statement has a name of an optimizer's state */
 	PLACE_ADAPTER = 1 << 25,    /* the function's name contains "lora" */
 };
 /* statements.c */

@@ -134,10 +134,23 @@ static bool mentions_gradients(const char *c)
 	return false;
 }
 
+/* prefix="momentum1", register_buffer("exp_avg", ...): not "momentum", a setting of other modules.
+ */
+static bool has_state_literal(const char *text)
+{
+	for (const char *at = text; (at = strpbrk(at, "'\"")); at++)
+		if (!strncmp(at + 1, "exp_avg", 7) || !strncmp(at + 1, "momentum_buffer", 15) ||
+		    (!strncmp(at + 1, "momentum", 8) && at[9] >= '0' && at[9] <= '9'))
+			return true;
+	return false;
+}
+
 uint32_t statement_places(const char *text)
 {
 	uint32_t found = places_of_target(text) | PLACE_READ;
 
+	if (has_state_literal(text))
+		found |= PLACE_STATE;
 	if (mentions_gradients(text))
 		found |= PLACE_OF_GRAD;
 	if (find_part(text, "requires_grad=True") || find_part(text, "requires_grad_("))

@@ -65,18 +65,13 @@ static void shelf_free(struct shelf *s)
 	free(s->partner);
 }
 
-static bool has_token(const struct diff_place *p, uint64_t token)
-{
-	return ANY_OF(x, p->tokens, p->token_count, *x == token);
-}
-
 /* Shared calls as a part of all calls of two lines. */
 static double calls_alike(const struct diff_place *a, const struct diff_place *b)
 {
 	unsigned common = 0;
 
 	for (unsigned i = 0; i < a->token_count; i++)
-		common += has_token(b, a->tokens[i]);
+		common += ANY_OF(x, b->tokens, b->token_count, *x == a->tokens[i]);
 	return (double)common / (a->token_count + b->token_count - common + 1e-9);
 }
 

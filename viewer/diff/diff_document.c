@@ -94,11 +94,6 @@ void diff_groups_free(struct diff_groups *g)
 	free(g->items);
 }
 
-static const struct owner *diff_group_owner(const struct diff_group *g)
-{
-	return g->new_site ? &g->new_site->owner : &g->old_site->owner;
-}
-
 static struct defs_text command(const struct diff_side *s)
 {
 	struct defs_text argv = defs_meta(&s->recording.defs, "argv");
@@ -211,7 +206,7 @@ static bool diff_line_row(void *ctx, size_t i, struct row_diff_line *row)
 {
 	struct diff_document *doc = ctx;
 	const struct diff_group *x = &doc->lines.items[i];
-	const struct owner *o = diff_group_owner(x);
+	const struct owner *o = x->new_site ? &x->new_site->owner : &x->old_site->owner;
 
 	*row = (struct row_diff_line){
 		.class = x->category,

@@ -7,11 +7,6 @@
 
 enum recorded { UNKNOWN, RECORDED, NOT_RECORDED };
 
-static bool starts_with(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
 /* For a PyTorch snapshot its contents decide. A recording without the fact is unknown. */
 static enum recorded by_what_is_there(const struct defs *d, bool any)
 {
@@ -35,7 +30,7 @@ static enum recorded stacks_of(const struct defs *d, const char *key, bool pytho
 		return by_what_is_there(d, has_frames(d, python));
 	if (strstr(fact, "there is no Python")) /* a property of the program, not a setting */
 		return UNKNOWN;
-	return starts_with(fact, "yes") ? RECORDED : NOT_RECORDED;
+	return !strncmp(fact, "yes", 3) ? RECORDED : NOT_RECORDED;
 }
 
 static enum recorded tags_of(const struct defs *d)

@@ -57,17 +57,13 @@ static void note_gap(struct following *f, uint64_t first, uint64_t last)
 	f->gaps[f->gap_count++] = (struct gap){ first, last };
 }
 
-static bool was_missing(const struct following *f, uint64_t seq)
-{
-	return ANY_OF(x, f->gaps, f->gap_count, seq >= x->first && seq <= x->last);
-}
-
 static int follow_event(void *ctx, const struct gmt_event *e)
 {
 	struct following *f = ctx;
 
 	f->waiting |= e->time_ns >= f->wait_ns;
-	f->stale |= e->seq <= f->seq && was_missing(f, e->seq);
+	f->stale |= e->seq <= f->seq &&
+		    ANY_OF(x, f->gaps, f->gap_count, e->seq >= x->first && e->seq <= x->last);
 	if (f->waiting || e->seq <= f->seq)
 		return 0;
 	if (e->seq > f->seq + 1)

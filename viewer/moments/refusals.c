@@ -20,11 +20,6 @@ bool refusals_reported(const struct lives *l)
 	return false;
 }
 
-static bool is_block_of_framework(const struct position *p)
-{
-	return p->layer == LIFE_BLOCK && !p->memory;
-}
-
 /* Its thread got a block in between: that call was refused for something else. */
 static bool went_on(const struct lives *l, const struct lives_mark *fail, uint64_t until)
 {
@@ -33,7 +28,7 @@ static bool went_on(const struct lives *l, const struct lives_mark *fail, uint64
 	for (uint32_t i = lives_born_by(l, fail->seq); i < end; i++) {
 		const struct position *p = lives_position(l, lives_at(l, i)->born.position);
 
-		if (is_block_of_framework(p) && p->thread == fail->thread)
+		if (p->layer == LIFE_BLOCK && !p->memory && p->thread == fail->thread)
 			return true;
 	}
 	return false;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "room.h"
 
+#include "../base/arithmetic.h"
+
 /* Blocks and those that wait, in order of address. */
 struct taken {
 	const struct block *lists[2];
@@ -101,11 +103,6 @@ static void look_at(void *ctx, const struct room_piece *p)
 		l->room->hole = p->hole;
 }
 
-static uint64_t less(uint64_t n, uint64_t by)
-{
-	return n > by ? n - by : 0;
-}
-
 struct room room_at(const struct model *m, const struct moment *mo, const struct pool *pool)
 {
 	struct room r = { .total = mo->total_bytes,
@@ -115,12 +112,12 @@ struct room room_at(const struct model *m, const struct moment *mo, const struct
 
 	r.sampled = r.total || r.free;
 	if (r.total)
-		r.free = less(r.total, mo->driver + mo->context);
+		r.free = arithmetic_beyond(r.total, mo->driver + mo->context);
 	if (r.reserved <= mo->bytes)
 		return r;
 	for (size_t i = 0; i < mo->waiting_count; i++)
 		r.waiting += mo->waiting[i].size;
 	room_pieces(m, mo, look_at, &l);
-	r.cached = less(r.reserved, mo->bytes + r.waiting + r.apart);
+	r.cached = arithmetic_beyond(r.reserved, mo->bytes + r.waiting + r.apart);
 	return r;
 }

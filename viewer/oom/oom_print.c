@@ -223,6 +223,7 @@ static void text_devices(const struct oom *o, struct emit *out)
 
 static void text_room(const struct oom *o, struct emit *out)
 {
+	bool pooled = moment_is_pooled(&o->shot.moment);
 	char note[96];
 
 	if (o->block != o->asked) {
@@ -237,7 +238,7 @@ static void text_room(const struct oom *o, struct emit *out)
 			    o->room.total ? note : "");
 	}
 	emit_figure(out, FIGURE, "allocated", o->allocated, "");
-	if (o->timeline->framework) {
+	if (o->timeline->framework && !pooled) {
 		snprintf(note, sizeof(note), "in pieces; largest hole %s", B(o->room.hole));
 		emit_figure(out, FIGURE, "cached, not in use", o->room.cached,
 			    o->room.cached ? note : "");
@@ -246,7 +247,8 @@ static void text_room(const struct oom *o, struct emit *out)
 	if (o->libraries)
 		emit_figure(out, FIGURE, "other libraries", o->libraries, "");
 	if (o->context > o->others)
-		emit_figure(out, FIGURE, "context and modules", o->context - o->others, "");
+		emit_figure(out, FIGURE, pooled ? "context, free in pool" : "context and modules",
+			    o->context - o->others, "");
 	if (o->others)
 		emit_figure(out, FIGURE, "other processes", o->others, "at least");
 	emit_line(out, "%s", "");

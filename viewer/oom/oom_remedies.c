@@ -15,14 +15,10 @@ enum { PIECES = 8 };
 
 typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
 
-static bool is_limited(const struct oom *o)
-{
-	return o->refusal.event.kind == GMT_BLOCK_OOM && !o->refusal.fail.kind;
-}
-
 static uint64_t raise_limit(const struct oom *o, char *what, char *how)
 {
-	if (!is_limited(o) || o->room.free < o->asked)
+	if (o->refusal.event.kind != GMT_BLOCK_OOM || o->refusal.fail.kind ||
+	    o->room.free < o->asked)
 		return 0;
 	oom_say(what,
 		"Raise the program's own limit (set_per_process_memory_fraction) by %s or more",
@@ -322,11 +318,6 @@ static const struct remedy_row table[] = {
 
 #define ROWS (sizeof(table) / sizeof(table[0]))
 
-static const struct remedy_row *row_of(const char *kind)
-{
-	return FIRST_OF(x, table, ROWS, x->kind && !strcmp(x->kind, kind));
-}
-
 /* A library asks for what fits, so that with another setting it may have asked for more before. */
 static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
 {
@@ -401,15 +392,11 @@ static uint64_t state_to_come(const struct oom *o, const struct finding *f)
 		       : 0;
 }
 
-static bool has_remedy(const struct remedy_list *list, const char *name)
-{
-	return ANY_OF(x, list->items, list->count, !strcmp(x->name, name));
-}
-
 static void insert_found(struct remedy_list *list, const struct finding *f)
 {
 	uint64_t missing = oom_missing(list->oom) + list->oom->block + state_to_come(list->oom, f);
-	const struct remedy_row *row = row_of(f->kind);
+	const struct remedy_row *row =
+		FIRST_OF(x, table, ROWS, x->kind && !strcmp(x->kind, f->kind));
 	/* They say that a pass holds it: the attempt is over. */
 	bool attempt = list->oom->attempts.bytes &&
 		       (!strcmp(f->kind, "late_del") || !strcmp(f->kind, "overlap"));
@@ -419,6 +406,9 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 				.saves = least ? f->least : f->saves,
 				.enough = f->least >= missing };
 
+	if (attempt || (!strcmp(f->kind, "in_rows") &&
+			ANY_OF(x, list->items, list->count, !strcmp(x->name, "in_pieces"))))
+		return;
 	if (f->owner.function)
 		oom_say(r.what, "%s (%s)", f->what, WHO(&f->owner));
 	else
@@ -428,8 +418,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 			B(least ? f->saves : f->least));
 	else
 		oom_say(r.how, "%s", f->how);
-	if (!attempt && !(has_remedy(list, "in_pieces") && !strcmp(f->kind, "in_rows")))
-		insert(list, &r, row ? row->causes : 0);
+	insert(list, &r, row ? row->causes : 0);
 }
 
 /* The block that was wanted, and what the optimizer's first step would have made after it. */

@@ -391,11 +391,6 @@ struct rows_summary summary_rows(struct summary *s)
 	return (struct rows_summary){ s->count, summary_row, s };
 }
 
-static bool is_command(const char *action)
-{
-	return !strncmp(action, "gpumemtrace ", strlen("gpumemtrace "));
-}
-
 void summary_print(struct summary *s, struct emit *out)
 {
 	char text[SUMMARY_TEXT + 32];
@@ -405,7 +400,7 @@ void summary_print(struct summary *s, struct emit *out)
 		snprintf(text, sizeof(text), " %zu. %s", i + 1, s->items[i].text);
 		emit_paragraph(out, "", "    ", text);
 		snprintf(text, sizeof(text), "Next: %s", s->items[i].action);
-		if (is_command(s->items[i].action)) /* can be pasted */
+		if (!strncmp(s->items[i].action, "gpumemtrace ", 12)) /* can be pasted */
 			emit_line(out, "    %s", text);
 		else
 			emit_paragraph(out, "    ", "          ", text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_curve.h"
 
+#include "../base/arithmetic.h"
 #include "../base/emit.h"
 #include "page_column.h"
 
@@ -14,11 +15,6 @@ void page_curve_free(struct page_curve *c)
 	free(c->groups);
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void join(struct group *a, const struct group *b)
 {
 	if (b->high.bytes > a->high.bytes)
@@ -27,9 +23,9 @@ static void join(struct group *a, const struct group *b)
 		a->low = b->low;
 	a->last = b->last;
 	for (unsigned i = 0; i < CATEGORIES; i++)
-		a->most[i] = greater(a->most[i], b->most[i]);
-	a->most_reserved = greater(a->most_reserved, b->most_reserved);
-	a->most_used = greater(a->most_used, b->most_used);
+		a->most[i] = arithmetic_most(a->most[i], b->most[i]);
+	a->most_reserved = arithmetic_most(a->most_reserved, b->most_reserved);
+	a->most_used = arithmetic_most(a->most_used, b->most_used);
 }
 
 /* Two groups become one. */
@@ -151,9 +147,9 @@ static void put_most(struct columns *o, const struct group *g)
 
 	for (int k = 0; k < 3; k++) {
 		for (unsigned i = 0; i < CATEGORIES; i++)
-			most[i] = greater(most[i], p[k]->classes[i]);
-		most[CATEGORIES] = greater(most[CATEGORIES], p[k]->reserved);
-		most[CATEGORIES + 1] = greater(most[CATEGORIES + 1], p[k]->used);
+			most[i] = arithmetic_most(most[i], p[k]->classes[i]);
+		most[CATEGORIES] = arithmetic_most(most[CATEGORIES], p[k]->reserved);
+		most[CATEGORIES + 1] = arithmetic_most(most[CATEGORIES + 1], p[k]->used);
 	}
 	for (unsigned i = 0; i < CATEGORIES; i++)
 		more[i] = g->most[i] - most[i];

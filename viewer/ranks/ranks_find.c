@@ -156,12 +156,6 @@ static void count_readable(struct ranks_run *run)
 	}
 }
 
-/* A folder that is named twice is one. */
-static bool was_given(char *const *paths, size_t i)
-{
-	return ANY_OF(x, paths, i, file_same(*x, paths[i]));
-}
-
 static int list_operand(struct ranks_run *run, char *const *paths, size_t i)
 {
 	size_t first = run->count;
@@ -169,7 +163,7 @@ static int list_operand(struct ranks_run *run, char *const *paths, size_t i)
 
 	if (!is_folder(paths[i]))
 		add_recording(run, need_text(paths[i]));
-	else if (!was_given(paths, i))
+	else if (!ANY_OF(x, paths, i, file_same(*x, paths[i]))) /* named twice it is one */
 		rc = list_folder(run, paths[i]);
 	for (; first < run->count; first++)
 		run->items[first].operand = i;

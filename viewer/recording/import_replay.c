@@ -2,11 +2,6 @@
 /* The events of a device: what was there before the trace, then each entry of it. */
 #include "import_parts.h"
 
-static uint32_t call_name(struct import *im, const char *name)
-{
-	return import_string(im, name, strlen(name));
-}
-
 static void cuda_event(struct import *im, unsigned kind, int device, uint64_t addr, uint64_t size,
 		       const char *name, struct gmt_event more)
 {
@@ -14,7 +9,7 @@ static void cuda_event(struct import *im, unsigned kind, int device, uint64_t ad
 	more.device = device;
 	more.addr = addr;
 	more.size = size;
-	more.name = call_name(im, name);
+	more.name = import_string(im, name, strlen(name));
 	more.flags |= GMT_FLAG_FRAMEWORK;
 	if (!more.thread)
 		more.thread = THREAD_MAIN;
