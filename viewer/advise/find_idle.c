@@ -16,12 +16,6 @@ static bool is_trained(const struct advise *a, const struct advised *l)
 	return l->life >= a->lives->rows.count || a->saved[l->life] || advise_leaf(a, l);
 }
 
-/* From the beginning of a backward pass to the end of the optimizer's step after it. */
-static bool is_update(const struct span *x)
-{
-	return x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER;
-}
-
 /* Before a pass it is not known what it is for, such as a checkpoint that is being read. */
 static bool has_seen_pass(const struct advise *a, const struct advised *l)
 {
@@ -83,7 +77,7 @@ static struct idles find_idles(const struct advise *a)
 		     open++)
 			found.items[open].next = e->first_seq;
 		trains |= x->phase == PHASE_BACKWARD;
-		if (trains && is_update(x))
+		if (trains && (x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER))
 			*need_item(found.items, found.count, found.room) =
 				(struct idle){ e->first_seq, e->last_seq + 1,
 					       trained_since(&passes, &w, e->first_seq), PLAN_END };

@@ -87,13 +87,6 @@ static struct history *enclosing(struct model *m, const struct gmt_event *e,
 	return b;
 }
 
-/* A leaf that a graph has saved meanwhile, in backward: an activation that checkpointing cut off.
- */
-static bool is_cut(const struct model *m, const struct history *b)
-{
-	return b->saved && m->spans.now.thread->engine;
-}
-
 static struct model_leaf *leaf_of(struct model *m, uint64_t node)
 {
 	return map_item(&m->leaf_ids, node, m->leaves, m->leaf_count, m->leaf_room);
@@ -130,7 +123,9 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 
 	m->tags++;
 	tensors_note(&m->tensors, e, true);
-	*leaf = (struct model_leaf){ .used = e->seq, .cut = b && is_cut(m, b) };
+	/* Saved by a graph meanwhile, in backward: an activation that checkpointing cut off. */
+	*leaf = (struct model_leaf){ .used = e->seq,
+				     .cut = b && b->saved && m->spans.now.thread->engine };
 	if (m->watch)
 		m->watch->leaf(m->watcher, (uint32_t)(leaf - m->leaves), NULL);
 	note_leaf(m, leaf, e, b);

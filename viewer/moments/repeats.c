@@ -40,11 +40,6 @@ static struct signature *sign_steps(const struct lives *l, const struct steps *s
 	return found;
 }
 
-static bool is_same(const struct signature *a, const struct signature *b)
-{
-	return a->there == b->there && a->done == b->done;
-}
-
 static uint32_t born_before(const struct lives *lives, const struct step *step)
 {
 	uint64_t first = step->extent.first_seq;
@@ -84,7 +79,7 @@ void repeats_find(struct repeats *r, const struct lives *lives, const struct ste
 		return;
 	s = sign_steps(lives, steps);
 	for (size_t i = 1; i <= steps->count; i++)
-		if (i == steps->count || !is_same(&s[i], &s[from])) {
+		if (i == steps->count || s[i].there != s[from].there || s[i].done != s[from].done) {
 			add_row(r, lives, steps->items, from, i - 1);
 			from = i;
 		}

@@ -50,11 +50,6 @@ static bool is_of_graph(const struct model *m, const struct block *b)
 	       (c == CATEGORY_forward_temporaries && model_signs(m, b->stack) & STACK_FORWARD);
 }
 
-static bool is_result(enum category c)
-{
-	return c == CATEGORY_activations || c == CATEGORY_forward_temporaries;
-}
-
 /* Where few steps were seen, what is there of an earlier one may go in the next. */
 static void add_growth(struct oom *o, const struct block *b, const struct owner *owner)
 {
@@ -67,8 +62,8 @@ static void add_growth(struct oom *o, const struct block *b, const struct owner 
 		o->grown_graph += b->size;
 	if (c == CATEGORY_activations || b->state & LIFE_SAVED || !o->shot.model->spans.tags)
 		o->grown_saved += b->size;
-	if (is_result(c) && model_born(o->shot.model, b)->stage <= STAGE_FORWARD &&
-	    b->seq > o->root.seq)
+	if ((c == CATEGORY_activations || c == CATEGORY_forward_temporaries) &&
+	    model_born(o->shot.model, b)->stage <= STAGE_FORWARD && b->seq > o->root.seq)
 		o->root = *b;
 }
 
