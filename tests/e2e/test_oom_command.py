@@ -204,3 +204,29 @@ def test_no_refusal_in_ranks_that_are_not_whole(tool, tmp_path):
     done = subprocess.run([tool.path, "oom", tmp_path], capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr == (
         "gpumemtrace oom: memory did not run out in any of these recordings; not whole (see gpumemtrace verify): process 4242, process 4242\n")
+
+
+ALONE = """
+import os
+import torch
+import torch.distributed as dist
+kept = [torch.empty(8 << 20, dtype=torch.uint8, device="cuda")]
+if NCCL:
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+    dist.all_reduce(torch.ones(4, device="cuda"))
+try:
+    while True:
+        kept.append(torch.empty(EACH << 20, dtype=torch.uint8, device="cuda"))
+except torch.OutOfMemoryError:
+    pass
+if dist.is_initialized():
+    dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("nccl, each, conf", [(True, 64, ""), (False, 17, "backend:cudaMallocAsync")])
+def test_no_other_process(programs, tool, nccl, each, conf):
+    """A single rank loads NCCL's kernels too, and a pool of the driver keeps what its pieces do not fill: nobody else is on the device."""
+    (programs.folder / "alone.py").write_text(ALONE.replace("NCCL", str(nccl), 1).replace("EACH", str(each)))
+    said = tool.json("oom", programs.traced(str(programs.folder / "alone.py"), card="small=2GiB", PYTORCH_CUDA_ALLOC_CONF=conf))
+    assert said["context_bytes"] > 600 << 20 and said["other_bytes"] == 0 and said["cause"] != "other_process"

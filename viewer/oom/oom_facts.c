@@ -50,17 +50,20 @@ static uint64_t first_context(const struct oom *o)
 /*
  * What of the memory that no known call gave must be others'. At the first sample: all but the most
  * that a context takes. Since then: all, if it is more than loaded code and the buffers of
- * libraries (of NCCL too, where there are ranks) may have come to.
+ * libraries (of NCCL too, where it is in use) may have come to, and if no pool of the driver may
+ * keep it.
  */
 static uint64_t others_of(const struct oom *o)
 {
 	uint64_t own = within(GIB / 2, o->room.total / 8, GIB);
 	uint64_t libraries = within(GIB / 4, o->room.total / 8, GIB / 2);
 	uint64_t first = within(0, first_context(o), o->context);
-	uint64_t since = o->context - first, others;
+	uint64_t since = moment_is_pooled(&o->shot.moment) ? 0 : o->context - first, others;
+	struct holders inside = holders_of_libraries(&o->shot.moment, &o->timeline->owners);
 
-	if (o->world > 1)
+	if (o->world > 1 || ANY_OF(x, inside.items, inside.count, !strcmp(x->inside, "NCCL")))
 		libraries *= 2;
+	free(inside.items);
 	others = (first > own ? first - own : 0) + (since > libraries ? since : 0);
 	return others >= o->room.total / FEW ? others : 0;
 }

@@ -28,11 +28,6 @@ static struct item item_of(const struct requests *r, uint32_t i)
 			      .died = life->died ? life->died : UINT32_MAX };
 }
 
-static bool is_life(const struct requests *r, uint32_t i)
-{
-	return requests_at(r, requests_life(r, i)->born)->kind == REQUEST_TAKE;
-}
-
 static uint64_t live_peak(const struct requests *r)
 {
 	uint64_t now = 0, peak = 0;
@@ -103,7 +98,8 @@ static uint64_t plan(const struct requests *r, uint64_t least)
 	uint64_t top = 0;
 
 	for (uint32_t i = 0; i < r->lives.count; i++) {
-		if (!is_life(r, i) || (uint64_t)requests_life(r, i)->asked * UNIT < least)
+		if (requests_at(r, requests_life(r, i)->born)->kind != REQUEST_TAKE ||
+		    (uint64_t)requests_life(r, i)->asked * UNIT < least)
 			continue;
 		*need_item(items, count, room) = item_of(r, i);
 	}
