@@ -105,14 +105,17 @@ def own_figures(text, kind, shape, devices, width):
 
 
 def judge(name, folder, limit):
-    """Rows of the table, and what is wrong."""
+    """A row of the first table, rows of the second, and what is wrong."""
     kind, shape, devices, arguments = CASES[name]
     code, text, seconds, reports = run(name, folder, limit)
     if code or "answered [8, 8, 8, 8]" not in text:
-        return [f"| {name} | | did not answer in {seconds:.0f} s | | |"], [f"{name}: exit code {code}: {folder / 'output'}"]
-    accounts = [device["engine"] for report in reports for device in report["devices"] if "engine" in device]
+        return f"| {name} | not in {seconds:.0f} s | |", [], [f"{name}: exit code {code}: {folder / 'output'}"]
+    engines = [device for report in reports for device in report["devices"] if "engine" in device]
+    accounts = [device["engine"] for device in engines]
+    unknown = sum(device["categories_at_peak"].get("unknown", 0) for device in engines)
+    first = f"| {name} ({devices} x {shape}) | {seconds:.0f} s | {100 * unknown / sum(device['peak_bytes'] for device in engines):.3f} % |" if engines else ""
     if len(accounts) != devices:
-        return [f"| {name} | | {len(accounts)} accounts of {devices} | | |"], [f"{name}: {len(accounts)} accounts of {devices}"]
+        return first, [], [f"{name}: {len(accounts)} accounts of {devices}"]
     parts, rows, wrong = {part["part"]: part for part in accounts[0]["parts"]}, [], []
     for part, words, key, own in own_figures(text, kind, SHAPES[shape], devices, 1 if arguments.get("kv_cache_dtype") == "fp8" else 2):
         ours = parts.get(part, {}).get(key, 0)
@@ -125,7 +128,7 @@ def judge(name, folder, limit):
     graphs = sum(parts[p]["bytes"] for p in ("cuda_graphs", "graphs_of_pieces") if p in parts)
     if took and graphs:
         rows.append(f"| {name} ({devices} x {shape}) | cuda_graphs, growth of the device during the capture | {took[0] / 2**30:.3f} GiB | {graphs / 2**30:.3f} GiB | (see below) |")
-    return rows, wrong
+    return first, rows, wrong
 
 
 def main():
@@ -135,17 +138,19 @@ def main():
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--table", type=Path)
     options = parser.parse_args()
-    rows, wrong = [], []
+    rows, wrong, cases = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.case or CASES:
-            found, faults = judge(name, (options.keep or Path(folder)) / name, options.seconds)
-            print(*found, *faults, sep="\n", flush=True)
+            first, found, faults = judge(name, (options.keep or Path(folder)) / name, options.seconds)
+            print(first, *found, *faults, sep="\n", flush=True)
+            cases.append(first)
             rows += found
             wrong += faults
     if options.table and not options.case:
         before, rest = options.table.read_text().split(MARK)
+        above = f"| case | four answers after, on {os.cpu_count()} cores | of the peak, without a class |\n|---|---:|---:|\n"
         head = "| case | part of the account, and the engine's figure | the engine's | ours | difference |\n|---|---|---:|---:|---:|\n"
-        options.table.write_text(before + MARK + head + "\n".join(rows) + "\n" + END + rest.split(END)[1])
+        options.table.write_text(before + MARK + above + "\n".join(cases) + "\n\n" + head + "\n".join(rows) + "\n" + END + rest.split(END)[1])
     return bool(wrong)
 
 
