@@ -329,7 +329,7 @@ def adapters():
 
 
 class Adapted(torch.autograd.Function):
-    """A frozen weight that is kept as an attribute, as fused adapters do; autograd is told of the others."""
+    """Keeps a frozen weight in ctx and not with save_for_backward, as fused LoRA kernels do."""
 
     @staticmethod
     def forward(ctx, x, weight, down, up):

@@ -299,7 +299,7 @@ def test_a_lack_of_memory_does_not_end_the_program(question):
         done = subprocess.run([sys.executable, "-c", SMALL, PYTHON, NEW, str(kib << 10), question], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0 and done.stdout.endswith("True\n"), done.stderr[-2000:]
         answers.add(done.stdout.splitlines()[0])
-    errors = [answer for answer in answers if answer.startswith("3 ")]  # some name the file that was read
+    errors = [answer for answer in answers if answer.startswith("3 ")]  # of reading a file: they begin with its path
     assert errors and all(answer.endswith("out of memory") for answer in errors)
     assert any(answer.isdigit() for answer in answers)
 

@@ -148,7 +148,7 @@ def main():
             wrong += faults
     if options.table and not options.case:
         before, rest = options.table.read_text().split(MARK)
-        above = f"| case | four answers after, on {os.cpu_count()} cores | of the peak, without a class |\n|---|---:|---:|\n"
+        above = f"| case | four answers after, on {os.cpu_count()} cores | `unknown` bytes at the peak |\n|---|---:|---:|\n"
         head = "| case | part of the account, and the engine's figure | the engine's | ours | difference |\n|---|---|---:|---:|---:|\n"
         options.table.write_text(before + MARK + above + "\n".join(cases) + "\n\n" + head + "\n".join(rows) + "\n" + END + rest.split(END)[1])
     return bool(wrong)

@@ -52,16 +52,16 @@ struct sorting {
 	struct holders lines; /* a part stands in the place of the class */
 };
 
-/* It was made for a pass of which each piece is captured, not for one that is captured whole. */
+/* Whether several graphs were captured in the forward pass in which the segment was made. */
 static bool is_for_pieces(const struct model *m, const struct block *segment)
 {
 	const struct model_device *d = &m->devices[segment->device];
-	uint32_t pass = model_born(m, segment)->forwards;
+	const struct position *born = model_born(m, segment);
 	size_t pieces = 0;
 
 	for (size_t i = 0; i < d->capture_count; i++)
-		pieces += d->captures[i] == pass;
-	return pieces > 1;
+		pieces += d->captures[i] == born->forwards;
+	return born->stage == STAGE_FORWARD && pieces > 1;
 }
 
 static void add_pool_of_graphs(void *ctx, const struct room_piece *p)

@@ -62,21 +62,18 @@ static bool module_of(struct timeline *t, struct called *c)
 	return any;
 }
 
-static void text_step(struct emit *out, struct timeline *t)
+static void text_step(struct emit *out, const struct timeline *t, const struct called *c)
 {
 	char a[OWNER_WORDS], b[OWNER_WORDS];
-	struct called c = { 0 };
 
-	if (!module_of(t, &c))
-		return;
 	emit_sentence(
 		out, "",
 		"A step here is one call of %s%s%s%s: the outermost module's, as no optimizer's "
 		"step was seen%s. If that is one layer of a model, or one of several calls, these "
 		"steps are those calls.",
-		owner_words(&c.module, a, sizeof(a), 0), c.caller.file[0] ? ", made at " : "",
-		c.caller.file[0] ? owner_place(&c.caller, b, sizeof(b), 0) : "",
-		c.others ? ", or of another module" : "",
+		owner_words(&c->module, a, sizeof(a), 0), c->caller.file[0] ? ", made at " : "",
+		c->caller.file[0] ? owner_place(&c->caller, b, sizeof(b), 0) : "",
+		c->others ? ", or of another module" : "",
 		t->steps.basis == STEPS_FORWARD ? ", and no backward pass" : "");
 	emit_line(out, "%s", "");
 }
@@ -85,7 +82,8 @@ struct leaks_view {
 	const struct leaks *leaks;
 	uint64_t growth[MODEL_DEVICES]; /* if none was asked for */
 	struct unused unused;
-	char which[200]; /* blocks of the row that is being written */
+	struct called called; /* the module that a step calls, if row.has_step_is */
+	char which[200];      /* blocks of the row that is being written */
 };
 
 static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
@@ -133,10 +131,9 @@ static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 				 .unused_bytes = v->unused.bytes,
 				 .unused_since_step = v->unused.step,
 				 .unused = { v->unused.holders.count, unused_row, v } };
-	struct called called = { 0 };
 
-	row.has_step_is = module_of(t, &called);
-	row.step_is.owner = called.module;
+	row.has_step_is = module_of(t, &v->called);
+	row.step_is.owner = v->called.module;
 	return row;
 }
 
@@ -153,9 +150,10 @@ static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth
 		      reserved_words(&peak, words, sizeof(words)));
 }
 
-static void print_growth(struct emit *out, struct timeline *t, const struct leaks *l,
+static void print_growth(struct emit *out, const struct timeline *t, const struct leaks_view *v,
 			 const struct row_leaks *row, long top)
 {
+	const struct leaks *l = v->leaks;
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("per step", leaks_owner_bytes_per_step, 2, 10),
 		TEXT_COLUMN("class", leaks_owner_class, 2, -21),
@@ -164,7 +162,8 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 	};
 	size_t n = steps_number(&t->steps);
 
-	text_step(out, t);
+	if (row->has_step_is)
+		text_step(out, t, &v->called);
 	if (l->from_step == l->to_step) {
 		emit_line(out, "Too few steps: %zu found, %s complete ones are needed", n,
 			  row->has_step_is ? "four" : "three");
@@ -241,7 +240,7 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	unused_at_end(&view.unused, t);
 	row = leaks_row(t, &view);
 	emit_document(out, leaks, &row);
-	print_growth(out, t, &leaks, &row, o->top);
+	print_growth(out, t, &view, &row, o->top);
 	if (!emit_json(out))
 		print_reserved(out, t, row.reserved_growth_per_step);
 	for (int d = 0; d < MODEL_DEVICES && !emit_json(out); d++)

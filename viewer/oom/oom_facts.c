@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was true when memory was refused. */
 
+#include "../base/arithmetic.h"
 #include "../model/optimizers.h"
 #include "oom.h"
 
@@ -61,7 +62,7 @@ static uint64_t others_of(const struct oom *o)
 	uint64_t since = moment_is_pooled(&o->shot.moment) ? 0 : o->context - first, others;
 	struct holders inside = holders_of_libraries(&o->shot.moment, &o->timeline->owners);
 
-	if (o->world > 1 || ANY_OF(x, inside.items, inside.count, !strcmp(x->inside, "NCCL")))
+	if (o->world > 1 || ANY_OF(x, inside.items, inside.count, strcasestr(x->inside, "nccl")))
 		libraries *= 2;
 	free(inside.items);
 	others = (first > own ? first - own : 0) + (since > libraries ? since : 0);
@@ -211,18 +212,16 @@ static void project_state(struct oom *o)
 		o->projected = all;
 }
 
-/* Of how many forward passes the step held results at once before it went backward: just before
- * the peak, which may be one tensor of all of them. */
+/* How many forward passes had results in memory at once, before the step's backward pass. Counted
+ * just before the peak, which may be one tensor that joins all of them. */
 static size_t passes_held(struct timeline *t, const struct step *step)
 {
-	const struct span *x = &t->model.spans.items[step->first],
-			  *end = x - step->first + step->last;
-	const struct span *most = x;
+	const struct span *items = t->model.spans.items, *most = &items[step->first];
 	struct snapshot s;
 	size_t n;
 
-	for (; x <= end && x->phase != PHASE_BACKWARD; x++)
-		most = x->extent.peak > most->extent.peak ? x : most;
+	for (size_t i = step->first; i <= step->last && items[i].phase != PHASE_BACKWARD; i++)
+		most = items[i].extent.peak > most->extent.peak ? &items[i] : most;
 	snapshot_take(&s, t, most->extent.peak_seq - 1);
 	n = oom_passes(&s, step->extent.first_seq);
 	moment_free(&s.moment);
@@ -233,7 +232,7 @@ static size_t passes_held(struct timeline *t, const struct step *step)
 static void compare(struct oom *o, struct timeline *t)
 {
 	struct snapshot before;
-	size_t n = o->step, passes, held;
+	size_t n = o->step, passes;
 
 	while (n > 1 && !t->steps.items[n - 1].ended)
 		n--;
@@ -244,8 +243,8 @@ static void compare(struct oom *o, struct timeline *t)
 	o->compared_step = n - 1;
 	memcpy(o->compared, before.bytes, sizeof(o->compared));
 	passes = oom_passes(&before, t->steps.items[n - 1].extent.first_seq);
-	if (!o->evaluation && passes && (held = passes_held(t, &t->steps.items[n - 1])) > passes)
-		passes = held;
+	if (!o->evaluation && passes)
+		passes = arithmetic_most(passes, passes_held(t, &t->steps.items[n - 1]));
 	/* In the peak of an optimizer's step results of no pass are held. */
 	oom_find_since(o, passes || !t->model.spans.tags ? passes : 1);
 	moment_free(&before.moment);

@@ -400,7 +400,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	/* They say that a pass holds it: the attempt is over. */
 	bool attempt = list->oom->attempts.bytes &&
 		       (!strcmp(f->kind, "late_del") || !strcmp(f->kind, "overlap"));
-	/* Of a range that is one: what is sure. */
+	/* The lower end of a range, where that end is a bound. */
 	bool least = f->least && f->least < f->saves && !f->about;
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
 				.saves = least ? f->least : f->saves,

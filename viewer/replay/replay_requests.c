@@ -165,7 +165,7 @@ static void takes_from(struct requests *r, const struct gmt_event *e)
 		requests_add(r, REQUEST_CAPTURE, 1);
 }
 
-/* But for an allocation. */
+/* Handlers by kind of event; an allocation has one with more arguments. */
 static void (*const of_device[])(struct requests *, const struct gmt_event *) = {
 	[GMT_BLOCK_FREE] = block_freed,
 	[GMT_BLOCK_OOM] = refused,

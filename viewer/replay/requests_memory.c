@@ -222,8 +222,10 @@ void requests_memory(struct requests_all *all, const struct gmt_event *e)
 		release(all, e->kind == GMT_MEM_FREE ? e->addr : e->addr | OF_HANDLE);
 	else if (e->kind == GMT_PHYS_RETAIN)
 		retain(all, e->addr | OF_HANDLE);
-	else if (e->kind == GMT_MAP || e->kind == GMT_UNMAP)
-		(e->kind == GMT_MAP ? map_memory : unmap_memory)(all, e);
+	else if (e->kind == GMT_MAP)
+		map_memory(all, e);
+	else if (e->kind == GMT_UNMAP)
+		unmap_memory(all, e);
 	else if (r && e->kind == GMT_MEM_FAIL)
 		r->failed |= e->flags & GMT_FLAG_FRAMEWORK;
 	else if (r && e->kind == GMT_MEMINFO)
