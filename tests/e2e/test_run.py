@@ -95,7 +95,7 @@ def test_several_ranks_are_named_by_their_folder(run, tmp_path):
     (tmp_path / "ranks").mkdir()
     for pattern, folder in [("ranks/%r.gmt", "ranks/"), ("x.%r.gmt", "./")]:
         said = run("-o", pattern, "--", "sh", "-c", ranks)
-        assert said.startswith(f"gpumemtrace: 3 recordings of 3 ranks in {folder}, ") and said.endswith(f"next: gpumemtrace report {folder}\n"), said
+        assert said.startswith(f"gpumemtrace: 3 recordings of 3 ranks in {folder}; ") and said.endswith(f"next: gpumemtrace report {folder}\n"), said
         report = subprocess.run([toy.TOOL, *said.rsplit("gpumemtrace ", 1)[1].split()], cwd=tmp_path, capture_output=True, text=True)
         assert report.returncode == 0 and "3 ranks" in report.stdout, report.stderr
     document = json.loads(run("--json", "-o", "ranks/%r.gmt", "--", "sh", "-c", ranks))

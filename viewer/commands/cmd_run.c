@@ -311,10 +311,8 @@ static void tell_files(const struct run_result *f)
 	char more[64] = "", word[SHELL_WORD];
 
 	if (folder) {
-		say_note("%" PRIu64 " recordings of %u ranks in %s, %s has the most events (%s); "
-			 "next: gpumemtrace report %s",
-			 f->files, f->ranks.count, folder, f->path, N(f->events),
-			 shell_word(folder, word));
+		say_note("%" PRIu64 " recordings of %u ranks in %s; next: gpumemtrace report %s",
+			 f->files, f->ranks.count, folder, shell_word(folder, word));
 		return;
 	}
 	if (f->files > 1)
