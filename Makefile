@@ -271,7 +271,7 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
-.PHONY: test test-page test-matrix test-driver test-frameworks test-versions test-conclusions test-cards test-engines bench lint
+.PHONY: test test-page test-rule test-matrix test-driver test-frameworks test-versions test-conclusions test-cards test-engines bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
 	@scripts/setup.sh newest headers tools browser docs trainers wheel
 	@scripts/test.sh
@@ -280,6 +280,11 @@ test-page: setup  ## pages in Chromium and Firefox, with axe-core; pictures of t
 	@$(MAKE) --no-print-directory all viewer
 	@.venv/bin/python -m pytest -q -c tests/pytest.ini tests/e2e/test_page_pictures.py tests/e2e/test_page_looks.py tests/e2e/test_html.py tests/e2e/test_diff_page.py \
 	  tests/e2e/test_summary.py tests/e2e/test_wasm.py
+test-rule: setup  ## how often a new rule for classes is right, RULE=NAME: writes its row of viewer/classes/precision.def (15 minutes)
+	@$(MAKE) --no-print-directory all
+	@.venv/bin/python tests/classes/score.py --json >$(B)/on.json
+	@.venv/bin/python tests/classes/score.py --tags off --json >$(B)/off.json
+	@.venv/bin/python tests/classes/precision.py $(B)/on.json $(B)/off.json --write viewer/classes/precision.def --only $(RULE)
 test-matrix: setup  ## the same, with CUDA 12's torch too; every PyTorch from 2.1 and every earlier format: writes docs/pytorch-versions.md, docs/format-versions.md
 	@scripts/setup.sh newest headers tools browser docs trainers cu12 wheel
 	@scripts/test.sh cu12

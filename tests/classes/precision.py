@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""precision.py RESULTS.json... [--write FILE]: what each rule of the classifier decides, right and wrong, over the results
-that score.py --json and tests/frameworks/run.py --json wrote. --write makes viewer/classes/precision.def of them."""
+"""precision.py RESULTS.json... [--write FILE [--only RULE...]]: what each rule of the classifier decides, right and wrong, over the
+results that score.py --json and tests/frameworks/run.py --json wrote. --write makes viewer/classes/precision.def of them; --only: the
+rows of other rules stay as they are."""
 import argparse
 import collections
 import json
+import re
 from pathlib import Path
 
 MIB = 1 << 20
@@ -54,9 +56,13 @@ def show(table):
     return "\n".join(lines)
 
 
-def definitions(table):
-    rows = ["{ \"%s\", { %s }, { %s } }," % (rule, *(", ".join(str(got[t][i]) for i in (0, 1, 3)) for t in ("on", "off")))
-            for rule, got in sorted(table.items())]
+def rows_of(table):
+    return {rule: "{ \"%s\", { %s }, { %s } }," % (rule, *(", ".join(str(got[t][i]) for i in (0, 1, 3)) for t in ("on", "off")))
+            for rule, got in table.items()}
+
+
+def definitions(by_rule):
+    rows = [row for _, row in sorted(by_rule.items())]
     return ("/* SPDX-License-Identifier: Apache-2.0 */\n/*\n * Written by tests/classes/precision.py: bytes that each rule classed rightly and wrongly, and in\n"
             " * how many programs, with autograd's tags and without.\n */\n/* clang-format off */\n" + "\n".join(" ".join(rows[i:i + 2]) for i in range(0, len(rows), 2)) + "\n/* clang-format on */\n")
 
@@ -65,11 +71,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--write", type=Path, metavar="FILE")
+    parser.add_argument("--only", nargs="+", metavar="RULE")
     options = parser.parse_args()
     table = gather(result for file in options.results for result in json.loads(file.read_text()))
     print(show(table))
     if options.write:
-        options.write.write_text(definitions(table))
+        rows = rows_of(table)
+        if options.only:
+            had = {rule: row for row, rule in re.findall(r'(\{ "(.*?)", .*?\} \},)', options.write.read_text())}
+            rows = {**had, **{rule: rows[rule] for rule in options.only}}
+        options.write.write_text(definitions(rows))
 
 
 if __name__ == "__main__":

@@ -60,11 +60,11 @@ def test_free_memory_of_the_drivers_pool(programs, tool):
     program = programs.folder / "pool.py"
     program.write_text(POOL.replace("FULL", "False"))
     recording = programs.traced(str(program), PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
-    assert "context, free in pool" in tool("report", recording) and "context and modules" not in tool("report", recording)
+    assert "context and free pool" in tool("report", recording) and "context and modules" not in tool("report", recording)
     program.write_text(POOL.replace("FULL", "True"))
     full = programs.traced(str(program), output="full.gmt", card="small=2GiB", PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
     assert tool.json("oom", full)["free_bytes"] < 28 << 20
-    assert "context, free in pool" in tool("oom", full) and "cached, not in use" not in tool("oom", full)
+    assert "context and free pool" in tool("oom", full) and "cached, not in use" not in tool("oom", full)
 
 
 MANAGED = """

@@ -92,46 +92,30 @@ void flame_free(struct flame *f)
 	*f = (struct flame){ 0 };
 }
 
-static bool is_call(const struct frame *f)
-{
-	return ending_is(f->file, "torch/nn/modules/module.py");
-}
-
-/* From the outermost frame inwards: a call of nn.Module, then the forward that it calls, whatever
- * wrappers lie between. */
 static uint32_t place_module(struct flame *m, const struct stacks *s)
 {
-	const struct frame *forward = NULL;
-	bool called = false;
+	const struct frame *forward[OWNER_MODULES], *last;
+	size_t count = owners_modules(s, forward);
 	uint32_t at = 0;
 
-	for (size_t i = s->count; i-- > 0;) {
-		const struct frame *f = &s->frames[i];
-		size_t len = 0;
-		const char *class = called && !is_call(f) ? owners_module(f->function, &len) : NULL;
+	for (size_t i = 0; i < count; i++) {
+		struct defs_text class = owners_module_class(forward[i]);
 
-		if (is_call(f)) {
-			called = true;
-			continue;
-		}
-		if (!class)
-			continue;
 		at = flame_child(m, at,
-				 &(struct flame_node){ .name = (char *)class,
-						       .file = f->file,
+				 &(struct flame_node){ .name = (char *)class.s,
+						       .file = forward[i]->file,
 						       .kind = FLAME_MODULE },
-				 len);
-		forward = f;
-		called = false;
+				 class.len);
 	}
-	if (forward)
-		at = flame_child(m, at,
-				 &(struct flame_node){ .name = (char *)forward->function,
-						       .file = forward->file,
-						       .line = forward->line ? forward->line : 1,
-						       .kind = FLAME_PYTHON },
-				 strlen(forward->function));
-	return at;
+	if (!count)
+		return at;
+	last = forward[count - 1];
+	return flame_child(m, at,
+			   &(struct flame_node){ .name = (char *)last->function,
+						 .file = last->file,
+						 .line = last->line ? last->line : 1,
+						 .kind = FLAME_PYTHON },
+			   strlen(last->function));
 }
 
 void modules_find(struct flame *out, const struct snapshot *s, int category, struct stacks *stacks)

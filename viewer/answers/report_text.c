@@ -225,10 +225,11 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 		managed += b->memory == GMT_MEM_MANAGED && b->device == mo->device ? b->size : 0;
 	if (managed)
 		emit_figure(out, FIGURE, "managed memory", managed, "on the device or the host");
-	if (mo->context)
-		emit_figure(out, FIGURE,
-			    moment_is_pooled(mo) ? "context, free in pool" : "context and modules",
-			    mo->context,
+	if (mo->context && moment_is_pooled(mo))
+		emit_figure(out, FIGURE, "context and free pool", mo->context,
+			    "CUDA's own, and what the driver's pool keeps");
+	else if (mo->context)
+		emit_figure(out, FIGURE, "context and modules", mo->context,
 			    managed ? "in use, with managed memory that is there"
 				    : "in use, but not by recorded allocations");
 	if (mo->host >= HOST_LEAST)

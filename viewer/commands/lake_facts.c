@@ -72,25 +72,11 @@ void lake_program(char *command)
 
 const char *lake_module(struct lake_rows *x, uint32_t stack)
 {
-	struct stacks *s = &x->timeline->stacks;
-	size_t n = 0;
-
 	x->module[0] = 0;
 	if (!stack)
 		return x->module;
-	stacks_read_python(s, stack);
-	for (size_t i = s->count; i-- > 0;) {
-		size_t len;
-		const char *name = owners_module(s->frames[i].function, &len);
-
-		if (!name)
-			continue;
-		if (n + len + 2 > sizeof(x->module))
-			break;
-		n += (size_t)snprintf(x->module + n, sizeof(x->module) - n, "%s%.*s", n ? "/" : "",
-				      (int)len, name);
-	}
-	return x->module;
+	stacks_read_python(&x->timeline->stacks, stack);
+	return owners_module_path(&x->timeline->stacks, false, x->module, sizeof(x->module));
 }
 
 /* Columns that are what was recorded of the process; the first key that it has. Those that say

@@ -68,26 +68,6 @@ static void add_token(struct diff_place *p, const char *name)
 		p->tokens[p->token_count++] = token;
 }
 
-/* "Net/Block" of the forward methods on the path. */
-static char *module_path(const struct diff_side *s, const struct diff_site *site)
-{
-	char text[512];
-	size_t len = 0, n;
-
-	for (unsigned i = 0; i < site->depth; i++) {
-		const char *name = s->functions[s->places[site->places[i]].function].name;
-		const char *module = owners_module(name, &n);
-
-		if (!module)
-			continue;
-		len += snprintf(text + len, sizeof(text) - len, "%s%.*s", len ? "/" : "",
-				(int)(n > 60 ? 60 : n), module);
-		if (len > sizeof(text) - 80)
-			break;
-	}
-	return need_copy(text, len);
-}
-
 /* Every line calls the next one; the innermost calls the framework. */
 static void learn_calls(struct diff_side *s, const struct diff_site *site)
 {
@@ -146,13 +126,15 @@ static uint32_t make_site(struct diff_side *s, const struct block *b)
 {
 	struct diff_site site = read_path(s, b);
 	uint32_t at = map_number(&s->site_ids, hash_site(&site), s->site_count);
+	char module[512];
 
 	if (at < s->site_count) {
 		free(site.places);
 		free(site.operator);
 		return at;
 	}
-	site.module = module_path(s, &site);
+	site.module =
+		need_text(owners_module_path(&s->timeline.stacks, true, module, sizeof(module)));
 	site.caller = owners_caller(&s->timeline.owners, b->stack);
 	learn_calls(s, &site);
 	*need_item(s->sites, s->site_count, s->site_room) = site;

@@ -247,7 +247,7 @@ static void text_room(const struct oom *o, struct emit *out)
 	if (o->libraries)
 		emit_figure(out, FIGURE, "other libraries", o->libraries, "");
 	if (o->context > o->others)
-		emit_figure(out, FIGURE, pooled ? "context, free in pool" : "context and modules",
+		emit_figure(out, FIGURE, pooled ? "context and free pool" : "context and modules",
 			    o->context - o->others, "");
 	if (o->others)
 		emit_figure(out, FIGURE, "other processes", o->others, "at least");

@@ -214,17 +214,48 @@ bool owners_is_forward(const char *function)
 	return dot && !strcmp(dot, ".forward");
 }
 
-const char *owners_module(const char *function, size_t *len)
+/* From the outermost frame inwards: a call of nn.Module, then the forward that it calls, whatever
+ * wrappers lie between. */
+size_t owners_modules(const struct stacks *s, const struct frame *forward[OWNER_MODULES])
 {
-	const char *dot = strrchr(function, '.'), *start = function;
+	bool called = false;
+	size_t n = 0;
 
-	if (!owners_is_forward(function))
-		return NULL;
-	for (const char *p = function; p < dot; p++)
-		if (*p == '.')
-			start = p + 1;
-	*len = (size_t)(dot - start);
-	return start;
+	for (size_t i = s->count; i-- > 0 && n < OWNER_MODULES;) {
+		const struct frame *f = &s->frames[i];
+
+		if (ending_is(f->file, "torch/nn/modules/module.py")) {
+			called = true;
+		} else if (called && owners_is_forward(f->function)) {
+			forward[n++] = f;
+			called = false;
+		}
+	}
+	return n;
+}
+
+struct defs_text owners_module_class(const struct frame *forward)
+{
+	const char *dot = strrchr(forward->function, '.'), *start = dot;
+
+	while (start > forward->function && start[-1] != '.')
+		start--;
+	return (struct defs_text){ start, (size_t)(dot - start) };
+}
+
+const char *owners_module_path(const struct stacks *s, bool own, char *buf, size_t room)
+{
+	const struct frame *forward[OWNER_MODULES];
+	size_t count = owners_modules(s, forward);
+
+	buf[0] = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct defs_text class = owners_module_class(forward[i]);
+
+		if (!own || !owners_is_plumbing(forward[i]->file))
+			text_add(buf, room, "%s%.*s", buf[0] ? "/" : "", (int)class.len, class.s);
+	}
+	return buf;
 }
 
 struct owner owners_caller(struct owners *o, uint32_t stack)

@@ -37,8 +37,15 @@ struct owner owners_find(struct owners *o, const struct block *b);
 struct owner owners_caller(struct owners *o, uint32_t stack);
 /* "Net.forward" */
 bool owners_is_forward(const char *function);
-/* "MLP" of "MLP.forward" and of "build.<locals>.MLP.forward"; NULL: no forward method. */
-const char *owners_module(const char *function, size_t *len);
+
+/* The modules around the frames of the latest stack, outermost first: forward methods that
+ * nn.Module calls. A Function's forward, which it does not call, is none. Their number. */
+#define OWNER_MODULES 128
+size_t owners_modules(const struct stacks *s, const struct frame *forward[OWNER_MODULES]);
+/* "MLP" of "MLP.forward" and of "build.<locals>.MLP.forward". */
+struct defs_text owners_module_class(const struct frame *forward);
+/* "Net/Block", without those of packages that only carry out calls if `own`. Returns buf. */
+const char *owners_module_path(const struct stacks *s, bool own, char *buf, size_t room);
 bool owners_same(const struct owner *a, const struct owner *b);
 
 /* The origin of an allocation from CUDA: the name of the library that called it ("NCCL"), or of the
