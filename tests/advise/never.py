@@ -7,6 +7,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from more import bert, gpt2, llama, sentences, trainer, words
 from pairs import case, of_ranks, run
@@ -355,6 +356,31 @@ def adapters_of_one_function():
         for weight, pair in zip(network, adapters):
             x = F.silu(Adapted.apply(x, weight, *pair))
         x.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Linear(2048, 2048, bias=False).requires_grad_(False)
+        self.down, self.up = nn.Linear(2048, 8, bias=False), nn.Linear(8, 2048, bias=False)
+
+    def forward(self, x):
+        return F.silu(self.weight(x) + self.up(self.down(x)))
+
+
+@case("idle_weights")
+def adapters_in_a_checkpoint():
+    """Weights in float32 under autocast: graphs hold copies of them in 16 bits, which a checkpoint makes again."""
+    network = nn.ModuleList(Layer() for _ in range(6)).cuda()
+    optimizer = torch.optim.AdamW([p for p in network.parameters() if p.requires_grad])
+    for _ in range(4):
+        x = torch.randn(512, 2048, device="cuda", requires_grad=True)
+        with torch.autocast("cuda", torch.bfloat16):
+            for layer in network:
+                x = checkpoint(layer, x, use_reentrant=True)
+        x.float().square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()
 

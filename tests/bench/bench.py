@@ -125,6 +125,19 @@ def bench_answers(folder):
         show(*row)
 
 
+def bench_month(folder):
+    """A billion events, 300,000 steps: seconds on the wall, because blocks are decoded on a second thread."""
+    run = page.make_long(folder, folder / "gpt2.gmt", of=10**9)
+    show("month.events", page.events(run), "events")
+    show("month.size", f"{run.stat().st_size / 1e6:.0f}", "MB")
+    for name, command in (("report", ("report", "--json", run)), ("page", ("html", "-o", folder / "month.html", run))):
+        start = time.perf_counter()
+        _, memory = answers.cost(command)
+        show(f"month.{name}", f"{time.perf_counter() - start:.0f}", "s")
+        show(f"month.{name}.memory", f"{memory:.0f}", "MB")
+    run.unlink()
+
+
 def bench_page(folder):
     """Only where there is a browser to open it."""
     if not page.BROWSER.exists() or not shutil.which("chromium"):
@@ -171,6 +184,7 @@ def main():
         bench_answers(Path(name))
         bench_page(Path(name))
         bench_lake(Path(name))
+        bench_month(Path(name))
 
 
 if __name__ == "__main__":

@@ -82,11 +82,12 @@ def events(recording):
     return json.loads(told.stdout)["events"]
 
 
-def make_long(folder, recording):
+def make_long(folder, recording, of=EVENTS):
+    """One of its steps so often that there are so many events, between its own beginning and end."""
     told = subprocess.run([TOOL, "steps", recording, "--json"], capture_output=True, text=True, check=True)
     steps = [r for r in json.loads(told.stdout)["rows"] if r["phase"] == "step"]
     count = events(recording)
-    times = EVENTS * len(steps) // count * 5 // 4  # a step has less than its share: there is a beginning and an end
+    times = of * len(steps) // count * 5 // 4  # a step has less than its share: there is a beginning and an end
     long = folder / f"long-{recording.name}"
     subprocess.run([MAKER, recording, long, str(steps[1]["begin_ns"]), str(steps[2]["begin_ns"]), str(times)], check=True)
     return long

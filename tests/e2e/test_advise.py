@@ -52,7 +52,7 @@ def test_at_least_the_flat_copies(tmp_path):
 NEVER = ["halves_that_are_both_used", "shifted_logits", "results_that_are_used_again", "stage_of_a_pipeline", "losses_of_a_recurrent_network",
          "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "features_for_a_head", "text_that_grows", "words_at_all_positions",
          "windows_of_layers", "masks_of_layers", "parts_of_one_mask", "masks_in_another_type", "balanced_assignment", "both_directions", "above_the_mean", "ranking_that_is_kept", "distances_in_a_loss",
-         "adapters_of_one_function"]
+         "adapters_of_one_function", "adapters_in_a_checkpoint"]
 
 
 @simulated

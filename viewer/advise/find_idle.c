@@ -120,17 +120,19 @@ static bool is_of_function(struct advise *a, const struct advised *l)
 }
 
 /* A Function of a forward pass hides from autograd which weights its backward will take: a
- * checkpoint in the first step, one that multiplies by itself in all (ctx.weight = weight). */
-static bool are_hidden(struct advise *a)
+ * checkpoint in the first step, one that multiplies by itself in all (ctx.weight = weight). `again`
+ * gets the sizes of what checkpoints compute again. */
+static bool are_hidden(struct advise *a, struct map *again)
 {
 	bool first = a->open && a->steps <= 1, hidden = false;
 	struct ops ops = { .advise = a };
 
 	ADVISE_EACH (a, UINT16_MAX, l) {
-		if (l.born->stage == STAGE_RECOMPUTE)
+		if (l.born->stage == STAGE_RECOMPUTE) {
 			hidden |= first;
-		else if (!stage_is_backward(l.born->stage) &&
-			 model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION)
+			*map_put(again, l.size, NULL) = 1;
+		} else if (!stage_is_backward(l.born->stage) &&
+			   model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION)
 			hidden |= first || (ops_is_product(ops_find(&ops, &l)->name) &&
 					    is_of_function(a, &l));
 	}
@@ -138,21 +140,30 @@ static bool are_hidden(struct advise *a)
 	return hidden;
 }
 
+/* A checkpoint that computes again converts such a weight again (autocast), and saves the copy. */
+static bool is_converted(const struct map *again, const struct advised *l)
+{
+	return map_get(again, (l->size / 2 + 511) & ~511ull) || map_get(again, 2 * l->size);
+}
+
 void advise_idle_weights(struct advise *a)
 {
 	uint64_t bytes = 0, blocks = 0, largest = 0;
+	struct map again = { 0 };
 	struct finding *f;
 	struct idles idles;
 
 	if (advise_in_shards(a) || (a->open && !a->wanted_count && a->steps < SETTLED) ||
-	    are_hidden(a))
+	    are_hidden(a, &again)) {
+		map_free(&again);
 		return;
+	}
 	idles = find_idles(a);
 	f = advise_add(a, "idle_weights");
 	f->range = true;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
 		if (!advise_counts(a, &l) || is_trained(a, &l) || advise_is_loaded(a, &l) ||
-		    !has_seen_pass(a, &l))
+		    !has_seen_pass(a, &l) || is_converted(&again, &l))
 			continue;
 		without(a, &f->plan, &l, &idles, true);
 		without(a, &f->cautious, &l, &idles, false);
@@ -164,6 +175,7 @@ void advise_idle_weights(struct advise *a)
 		f->owner = advise_owner(a, &l);
 	}
 	free(idles.items);
+	map_free(&again);
 	advise_put(f->what,
 		   "Move weights that are not trained (a reference or teacher model, an "
 		   "average) to the host after their pass, at the latest before backward, and back "

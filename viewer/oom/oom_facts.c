@@ -3,20 +3,22 @@
 
 #include "../base/arithmetic.h"
 #include "../model/optimizers.h"
+#include "../replay/replay_trial.h"
 #include "oom.h"
 
-#define MIB (1ull << 20)
 #define GIB (1ull << 30)
 #define FEW 50 /* less than this part of a device may be a larger context */
 
 /* What PyTorch's allocator asks the device for to hold a block: it says this number itself. */
-static uint64_t segment_of(uint64_t block)
+static uint64_t segment_of(const struct oom *o)
 {
-	if (block <= MIB)
-		return 2 * MIB;
-	if (block < 10 * MIB)
-		return 20 * MIB;
-	return (block + 2 * MIB - 1) & ~(2 * MIB - 1);
+	struct replay_own own;
+	uint64_t bytes;
+
+	replay_own(&own, o->timeline->model.defs);
+	bytes = settings_segment(&own.settings, o->block);
+	replay_own_free(&own);
+	return bytes;
 }
 
 static void find_asked(struct oom *o)
@@ -28,7 +30,7 @@ static void find_asked(struct oom *o)
 	if (r->event.kind != GMT_BLOCK_OOM)
 		o->asked = o->block;
 	else
-		o->asked = whole ? r->fail.size : segment_of(o->block);
+		o->asked = whole ? r->fail.size : segment_of(o);
 }
 
 static uint64_t within(uint64_t least, uint64_t n, uint64_t most)
