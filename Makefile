@@ -153,7 +153,7 @@ $(B)/libsimgpu.so: $(call objs,$(DEVICE))
 # The driver's and NVML's names: libraries that need libsimgpu.so, so that dlsym on them finds its functions.
 $(B)/simgpu/%.so.1: simgpu/lookup.c $(B)/libsimgpu.so
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -nostdlib -Wl,-soname,$(notdir $@) -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN/..' -fPIC -O2 -o $@ $^
+	$(Q)$(CC) -shared -Wl,-soname,$(notdir $@) -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN/..' -fPIC -O2 -o $@ $^ -ldl
 	$(Q)ln -sf $(notdir $@) $(@:.1=)
 
 # For programs that link what they compile: only a linker looks there.
