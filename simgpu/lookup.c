@@ -5,7 +5,8 @@
  * with the driver. A recorder takes what an object looks up of its own for its own business, so
  * they look up the driver through this function, from another object, as on a card.
  */
-void *dlsym(void *handle, const char *name); /* zig has no <dlfcn.h> with -nostdlib */
+#include <dlfcn.h>
+
 void *simgpu_lookup(void *handle, const char *name);
 
 void *simgpu_lookup(void *handle, const char *name)
