@@ -280,7 +280,7 @@ test-page: setup  ## pages in Chromium and Firefox, with axe-core; pictures of t
 	@$(MAKE) --no-print-directory all viewer
 	@.venv/bin/python -m pytest -q -c tests/pytest.ini tests/e2e/test_page_pictures.py tests/e2e/test_page_looks.py tests/e2e/test_html.py tests/e2e/test_diff_page.py \
 	  tests/e2e/test_summary.py tests/e2e/test_wasm.py
-test-rule: setup  ## how often a new rule for classes is right, RULE=NAME: writes its row of viewer/classes/precision.def (15 minutes)
+test-rule: setup  ## how often a new rule for classes is right, RULE=NAME: writes its row of viewer/classes/precision.def (20 minutes)
 	@$(MAKE) --no-print-directory all
 	@.venv/bin/python tests/classes/score.py --json >$(B)/on.json
 	@.venv/bin/python tests/classes/score.py --tags off --json >$(B)/off.json

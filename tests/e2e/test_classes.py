@@ -18,7 +18,7 @@ import score  # noqa: E402
 RIGHT = {"on": 0.995, "off": 0.95}
 UNKNOWN = 0.005
 ALWAYS = ("adamw", "averages", "bare_tensors", "beams", "checkpoint_reentrant", "closures", "contrast", "ddp_views", "ema",
-          "fast_text", "flat", "fused_tables", "generate", "handwritten", "kept_function", "kv_cache", "lora", "points", "recommender",
+          "fast_text", "flat", "fused_tables", "generate", "handwritten", "kept_function", "kv_cache", "loaded_in_part", "lora", "points", "recommender",
           "resume", "resume_on_device", "retained", "sharpness", "static_attributes", "static_cache", "style", "truncated", "weights_loaded")
 CASES = score.cases() if os.environ.get("GPUMEMTRACE_TEST_CLASSES") == "1" else ALWAYS
 

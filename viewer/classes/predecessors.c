@@ -58,11 +58,13 @@ void study_leaf(void *ctx, uint32_t leaf, const struct history *b)
 	while (leaf >= st->maker_count)
 		*need_item(st->makers, st->maker_count, st->maker_room) = (struct study_maker){ 0 };
 	st->makers[leaf] = (struct study_maker){ 0 };
-	if (b)
-		st->makers[leaf] = (struct study_maker){ b->concluded.predecessor_stack
-								 ? b->concluded.predecessor_stack
-								 : b->block.stack,
-							 maker_signs(b) & STACK_PARAM };
+	if (!b)
+		return;
+	st->makers[leaf] = (struct study_maker){ b->concluded.predecessor_stack
+							 ? b->concluded.predecessor_stack
+							 : b->block.stack,
+						 maker_signs(b) & STACK_PARAM };
+	study_sets_leaf(st, b);
 }
 
 /* `p.data = kept`, whoever made that, and however long ago. */

@@ -28,13 +28,18 @@ static bool is_batch(struct classifier *c, const struct history *h)
 	return place_of_native(c, h) & PLACE_MOVED && until <= h->born_backward + BATCH_PASSES;
 }
 
+static bool is_of_copies(struct classifier *c, const struct history *h)
+{
+	return study_is_of_a_set(c->study, h->block.stack) &&
+	       study_size_is_of_copy(c->study, h->block.size);
+}
+
 /* Kept over at least one whole step, or for good. */
 bool set_copies(struct classifier *c, const struct history *h)
 {
 	uint32_t until = life_last_backward(c, h);
 
-	return c->m->spans.backwards && is_of_the_script(h) &&
-	       study_is_of_a_set(c->study, h->block.stack) &&
+	return c->m->spans.backwards && is_of_the_script(h) && is_of_copies(c, h) &&
 	       (until > h->born_backward + !h->after_step ||
 		(!life_ended(h) && (!h->born_backward ||
 				    study_has_habit(c->study, h->block.stack, HABIT_KEPT_ON)))) &&
@@ -57,7 +62,7 @@ bool set_averages(struct classifier *c, const struct history *h)
 {
 	uint32_t place;
 
-	if (!study_size_is_of_weight(c->study, h->block.size) || !set_copies(c, h))
+	if (!set_copies(c, h) || !study_size_is_of_weight(c->study, h->block.size))
 		return false;
 	place = place_of_native(c, h);
 	return is_copied(c, h) && (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
@@ -84,8 +89,7 @@ bool set_loaded_state(UNUSED struct classifier *c, const struct history *h)
 bool set_loaded(struct classifier *c, const struct history *h)
 {
 	return is_made_by_script(h) && life_last_forward(c, h) > 1 &&
-	       study_is_of_many(c->study, h) &&
-	       !(c->m->spans.backwards && study_is_of_a_set(c->study, h->block.stack)) &&
+	       study_is_of_many(c->study, h) && !(c->m->spans.backwards && is_of_copies(c, h)) &&
 	       is_copied(c, h);
 }
 

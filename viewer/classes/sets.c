@@ -26,6 +26,15 @@ void study_gradient_size(struct study *st, uint64_t size)
 		st->largest_gradient = size;
 }
 
+/* Of a large gradient's block a rest may not have been split off. */
+static bool is_as_large(const struct study *st, uint64_t size, unsigned times)
+{
+	for (size_t i = 0; i < st->sizes.room; i++)
+		if (st->sizes.slots[i].used && study_as_large(times * st->sizes.slots[i].key, size))
+			return true;
+	return false;
+}
+
 bool study_size_is_of_weight(const struct study *st, uint64_t size)
 {
 	return map_get(&st->sizes, size) != NULL;
@@ -85,6 +94,17 @@ void study_sets_born(struct study *st, const struct history *b)
 		note_in_set(st, set_of(st, b->block.stack), b);
 }
 
+void study_sets_leaf(struct study *st, const struct history *h)
+{
+	const uint32_t *at = h->block.stack ? map_get(&st->set_ids, h->block.stack) : NULL;
+
+	if (!at || h->stage != STAGE_OUTSIDE)
+		return;
+	if (!h->facts.leaf_ns)
+		note_size(st, h->block.size);
+	st->sets[*at].trained = true;
+}
+
 /* As large as a parameter, or twice as large: a copy in twice the precision. Blocks are multiples
  * of 512 bytes. */
 static bool is_alike(const struct study *st, uint64_t size)
@@ -102,6 +122,11 @@ static const struct study_set *find_set(const struct study *st, uint32_t stack)
 	return at ? &st->sets[*at] : NULL;
 }
 
+bool study_size_is_of_copy(const struct study *st, uint64_t size)
+{
+	return is_alike(st, size) || is_as_large(st, size, 1) || is_as_large(st, size, 2);
+}
+
 /* Small blocks are as large as a bias by chance, so bytes count as well; of those less is asked,
  * since a large block may have a rest that was not split off. */
 bool study_is_of_a_set(const struct study *st, uint32_t stack)
@@ -109,7 +134,7 @@ bool study_is_of_a_set(const struct study *st, uint32_t stack)
 	const struct study_set *s = find_set(st, stack);
 	uint64_t blocks = 0, bytes = 0, alike = 0, alike_bytes = 0;
 
-	if (!s || s->changes <= 1)
+	if (!s || s->changes <= 1 || s->trained)
 		return false;
 	for (unsigned i = 0; i < STUDY_SIZES && s->sizes[i].blocks; i++) {
 		uint64_t n = s->sizes[i].blocks, size = s->sizes[i].bytes;

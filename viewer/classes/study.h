@@ -85,6 +85,7 @@ struct study_set {
 	uint64_t last;
 	struct study_birth firsts[2]; /* of the pass before the latest, and of that one */
 	bool gathers;		      /* what it made two passes before was still there */
+	bool trained; /* weights are of it: the line makes a model, and no copies of one */
 };
 
 /* What one line of Python made outside of modules before the first pass. */
@@ -164,11 +165,13 @@ bool life_went_on(const struct history *h);
 bool life_was_kept(const struct history *h); /* or after that pass */
 
 /* sets.c */
+void study_sets_leaf(struct study *st, const struct history *h); /* it is a leaf */
 void study_sets_born(struct study *st, const struct history *h);
 void study_gradient_size(struct study *st, uint64_t size);
 /* A large block may keep a rest of up to 1 MiB that was not worth splitting off. */
 bool study_as_large(uint64_t a, uint64_t b);
 bool study_size_is_of_weight(const struct study *st, uint64_t size); /* or of a gradient */
+bool study_size_is_of_copy(const struct study *st, uint64_t size);   /* or in twice the precision */
 bool study_has_model(const struct study *st);			     /* modules made some */
 /* Most blocks that this stack made outside are as large as a parameter each, and not all alike. */
 bool study_is_of_a_set(const struct study *st, uint32_t stack);
