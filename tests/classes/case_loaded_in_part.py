@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader puts the weights of two models onto the device, one by one: of the policy only the last layers are trained, the reference is
-frozen. Sizes of frozen weights are those of no gradient."""
+frozen, and converted once it is there. Sizes of frozen weights are those of no gradient."""
 import copy
 
 import torch
@@ -42,13 +42,18 @@ optimizer = torch.optim.AdamW(trained)
 truth.holds("parameters", "weights", lambda: [*policy.parameters(), *reference.parameters()])
 truth.holds("gradients", "gradients", lambda: [p.grad for p in trained])
 truth.holds("optimizer_state", "AdamW", lambda: [t for s in optimizer.state.values() for t in s.values() if t.is_cuda])
+with truth.phase("setup"):
+    truth.mark("loaded")
+    for module in reference.modules():
+        for name, p in module._parameters.items():
+            module._parameters[name] = None if p is None else nn.Parameter(p.data.to(torch.bfloat16), requires_grad=False)
 batch = []
 truth.holds("inputs", "tokens", lambda: batch)
 for i in range(4):
     batch[:] = [torch.randint(0, WORDS, (4, 64), device="cuda")]
     with truth.phase("forward"):
         with torch.no_grad():
-            wanted = reference(batch[0]).log_softmax(-1)
+            wanted = reference(batch[0]).float().log_softmax(-1)
         loss = F.kl_div(policy(batch[0]).log_softmax(-1), wanted, log_target=True, reduction="batchmean")
     truth.mark("forward")
     with truth.phase("backward"):

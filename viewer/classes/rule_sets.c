@@ -85,12 +85,14 @@ bool set_loaded_state(UNUSED struct classifier *c, const struct history *h)
 	return h->concluded.loaded_state;
 }
 
-/* No batch: there before the first pass, and used by pass after pass. */
+/* No batch: there before the first pass, and used by pass after pass, or converted before it. */
 bool set_loaded(struct classifier *c, const struct history *h)
 {
-	return is_made_by_script(h) && life_last_forward(c, h) > 1 &&
-	       study_is_of_many(c->study, h) && !(c->m->spans.backwards && is_of_copies(c, h)) &&
-	       is_copied(c, h);
+	bool before = c->m->spans.forwards && life_ended(h) && !h->died_forward;
+
+	return is_made_by_script(h) && (before || life_last_forward(c, h) > 1) &&
+	       study_is_of_many(c->study, h) && is_copied(c, h) &&
+	       (before || !c->m->spans.backwards || !is_of_copies(c, h));
 }
 
 /* Room for what passes write into, and later ones read. What is made with its values is none. */
