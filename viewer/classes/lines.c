@@ -5,6 +5,7 @@
  * that wait on the device come as often in each of their sizes.
  */
 #include "rules.h"
+#include "thresholds.h"
 
 static struct study_line *find_line(const struct study *st, const struct history *b)
 {
@@ -57,4 +58,15 @@ bool study_is_of_many(const struct study *st, const struct history *b)
 		if (l->sizes[i].blocks != l->sizes[0].blocks)
 			return true;
 	return false;
+}
+
+bool study_is_of_layers(const struct study *st, const struct history *b)
+{
+	enum { NETWORK = 16 }; /* tensors; a batch has fewer */
+	const struct study_line *l = study_is_of_many(st, b) ? find_line(st, b) : NULL;
+	uint32_t alike = 0;
+
+	for (unsigned i = 0; l && i < STUDY_SIZES; i++)
+		alike += l->sizes[i].blocks >= LAYERS_LEAST ? l->sizes[i].blocks : 0;
+	return l && l->blocks >= NETWORK && alike >= l->blocks / 2;
 }

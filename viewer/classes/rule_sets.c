@@ -86,13 +86,23 @@ bool set_loaded_state(UNUSED struct classifier *c, const struct history *h)
 }
 
 /* No batch: there before the first pass, and used by pass after pass, or converted before it. */
+static bool is_for_passes(struct classifier *c, const struct history *h)
+{
+	uint32_t forwards = c->m->spans.forwards;
+
+	if (life_ended(h) && forwards && !h->died_forward)
+		return true;
+	return life_last_forward(c, h) > 1 ||
+	       (!life_ended(h) && forwards <= 1 && study_is_of_layers(c->study, h));
+}
+
 bool set_loaded(struct classifier *c, const struct history *h)
 {
-	bool before = c->m->spans.forwards && life_ended(h) && !h->died_forward;
+	bool copies =
+		c->m->spans.backwards && !(life_ended(h) && !h->died_forward) && is_of_copies(c, h);
 
-	return is_made_by_script(h) && (before || life_last_forward(c, h) > 1) &&
-	       study_is_of_many(c->study, h) && is_copied(c, h) &&
-	       (before || !c->m->spans.backwards || !is_of_copies(c, h));
+	return is_made_by_script(h) && is_for_passes(c, h) && study_is_of_many(c->study, h) &&
+	       is_copied(c, h) && !copies;
 }
 
 /* Room for what passes write into, and later ones read. What is made with its values is none. */

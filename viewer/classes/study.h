@@ -186,6 +186,9 @@ void study_lines_born(struct study *st, const struct history *h);
 /* Its line made it before the first pass with many others, of some sizes more than of others, and
  * none later. */
 bool study_is_of_many(const struct study *st, const struct history *h);
+/* And so many of some sizes as a network has layers: before a second pass nothing else tells its
+ * weights from a batch. */
+bool study_is_of_layers(const struct study *st, const struct history *b);
 
 /* loaded.c */
 void study_loaded_born(struct study *st, const struct history *h);
