@@ -35,6 +35,11 @@ class Moment:
         """Of an earlier step: no state of the optimizer, and no gradients that were kept."""
         return b.seq < self.begin and not self.by_optimizer(b) and not b.grads
 
+    def is_for_good(self, b):
+        """There before the first graph, and past two steps: no batch."""
+        ends = self.run.step_ends
+        return len(ends) > 1 and bool(self.run.saves) and b.seq < self.run.saves[0] and b.end > ends[1]
+
     def is_needed(self, b):
         return b.is_used_by_backward(self.seq) or any(s > self.seq for s in b.saves)
 
@@ -188,7 +193,7 @@ def saved(m, r, doc):
 def made_in_step(m, doc):
     # Behind an optimizer's step it may be of that step: no batch has come since.
     begin = m.run.step_begins(m.begin) if m.run.is_one_a_step and doc["step"] == m.number - 1 and step(m, doc)[0] else m.begin
-    return m.bytes(lambda b: b.seq >= begin and not m.by_optimizer(b)) + (0 if m.wanted.grads else m.wanted.size)
+    return m.bytes(lambda b: b.seq >= begin and not m.by_optimizer(b) and not m.is_for_good(b)) + (0 if m.wanted.grads else m.wanted.size)
 
 
 def smaller_batch(m, r, doc):

@@ -92,6 +92,15 @@ static bool is_new(const struct oom *o, const struct block *b)
 	return o->step > 1 && before(o, b) == UINT32_MAX;
 }
 
+/* Weights that are being loaded are not told from a batch then. */
+static bool nothing_ran(const struct oom *o)
+{
+	const struct spans *s = &o->timeline->model.spans;
+
+	return !s->forwards && !s->backwards && !o->shot.bytes[CATEGORY_activations] &&
+	       !o->shot.bytes[CATEGORY_forward_temporaries];
+}
+
 /* An input of one pass is saved before its backward pass, or gone in the next ones: what is there
  * through them and was never saved is what they take rows of, or write their results to. What the
  * script computes in an evaluation may be of the results of all passes, if it is larger than those
@@ -103,6 +112,8 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 
 	if (map_get(&o->copies, b->seq) || (oom_only_forward(o) && c != CATEGORY_inputs &&
 					    stage == STAGE_OUTSIDE && b->size / 2 > o->of_pass))
+		return false;
+	if (c == CATEGORY_inputs && nothing_ran(o))
 		return false;
 	if (c != CATEGORY_inputs || !o->shot.model->spans.tags || b->size < o->allocated / 100)
 		return oom_is_passing(c);
