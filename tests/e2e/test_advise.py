@@ -35,6 +35,30 @@ def test_the_promise_holds(tmp_path, kind, name, error):
     assert finding["peak_bytes"] == before["peak_bytes"] - finding["saves_bytes"]
 
 
+ADAPTERS = """
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import LlamaConfig, LlamaForCausalLM
+config = LlamaConfig(vocab_size=512, hidden_size=768, intermediate_size=2048, num_hidden_layers=8, num_attention_heads=12, num_key_value_heads=4)
+net = get_peft_model(LlamaForCausalLM(config).cuda(), LoraConfig(r=8, target_modules="all-linear"))
+for _ in range(2):
+    t = torch.randint(0, 512, (1, 512), device="cuda")
+    with torch.autocast("cuda", torch.bfloat16):
+        loss = net(input_ids=t, labels=t).loss
+    loss.backward()
+"""
+
+
+@simulated
+def test_a_layer_in_another_of_its_name(tool, tmp_path):
+    """What is saved inside of PEFT's Linear and of nn.Linear in it is counted once."""
+    program = tmp_path / "adapters.py"
+    program.write_text(ADAPTERS)
+    subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, program], check=True, capture_output=True)
+    (finding,) = (f for f in tool.json("advise", tmp_path / "x.gmt", "--top", "0")["findings"] if f["kind"] == "checkpoint")
+    assert finding["what"].startswith("Checkpoint LlamaDecoderLayer ")
+
+
 @simulated
 def test_at_least_the_unused_results(tmp_path):
     """The weights' gradient lies in the rest of a large block beside them, and that goes too."""

@@ -80,6 +80,12 @@ static void add_inside(struct search *s, struct site *site, const struct advised
 		(struct inside){ l->life, l->stack, outside, begins };
 }
 
+/* Inside of another of its class, as PEFT's Linear around nn.Linear: that one is checkpointed. */
+static bool is_nested(const struct site_path *p, size_t i)
+{
+	return ANY_OF(x, p->items, i, !strcmp(x->function, p->items[i].function));
+}
+
 static void collect(struct search *s)
 {
 	struct advise *a = s->advise;
@@ -90,8 +96,10 @@ static void collect(struct search *s)
 		if (is_inside(a, &l))
 			p = sites_find(&s->sites, l.stack);
 		for (size_t i = 0; i < p.count; i++) {
-			struct site *site = site_of(s, &p, i);
+			struct site *site = is_nested(&p, i) ? NULL : site_of(s, &p, i);
 
+			if (!site)
+				continue;
 			add_inside(s, site, &l, p.items[i].outside);
 			if (advise_counts(a, &l))
 				site->bytes += l.size;
