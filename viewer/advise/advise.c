@@ -43,9 +43,9 @@ static void run_plans(struct advise *a)
 	size_t n = 0;
 
 	FOR_EACH (struct finding, f, a->items, a->count) {
-		if (f->known == KNOWN_computed && f->plan.at_peak > 0)
+		if (f->known == KNOWN_computed && plan_less(&f->plan, a->peak_seq) > 0)
 			plans[n++] = &f->plan;
-		if (f->range && f->cautious.at_peak > 0)
+		if (f->range && plan_less(&f->cautious, a->peak_seq) > 0)
 			plans[n++] = &f->cautious;
 	}
 	if (n && !a->wanted_count)
@@ -55,8 +55,10 @@ static void run_plans(struct advise *a)
 
 static uint64_t saved_by(const struct advise *a, const struct life_plan *p)
 {
-	if (p->at_peak <= 0 || a->wanted_count)
-		return p->at_peak > 0 ? (uint64_t)p->at_peak : 0;
+	int64_t less = plan_less(p, a->peak_seq);
+
+	if (less <= 0 || a->wanted_count)
+		return less > 0 ? (uint64_t)less : 0;
 	return a->peak > p->peak ? a->peak - p->peak : 0;
 }
 
@@ -183,6 +185,7 @@ static void begin(struct advise *a, uint64_t since)
 		a->classes[a->wanted[i].life] = (uint16_t)a->wanted[i].classes;
 		know(a, a->wanted[i].life);
 	}
+	advise_find_passes(a);
 }
 
 bool advise_knows_graphs(const struct advise *a)
@@ -287,6 +290,11 @@ void advise_close(struct advise *a)
 	free(a->known);
 	free(a->foreach);
 	free(a->next);
+	free(a->layers.begins);
+	free(a->passes.items);
+	ops_free(&a->ops);
+	sites_free(&a->sites);
+	map_free(&a->sums);
 	repeats_free(&a->repeats);
 	map_free(&a->stacks);
 	munmap(a->classes, n * sizeof(*a->classes));

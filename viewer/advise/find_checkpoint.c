@@ -10,7 +10,6 @@
 #include "../base/arithmetic.h"
 #include "../base/sorted.h"
 #include "advise.h"
-#include "sites.h"
 
 #define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
 
@@ -35,7 +34,6 @@ struct site {
 
 struct search {
 	struct advise *advise;
-	struct sites sites;
 	struct map ids;	   /* key -> index */
 	struct map firsts; /* a site and what is outside of it -> the stack of its first block */
 	struct site *items;
@@ -88,7 +86,7 @@ static void collect(struct search *s)
 		struct site_path p = { 0 };
 
 		if (is_inside(a, &l))
-			p = sites_find(&s->sites, l.stack);
+			p = sites_find(a, l.stack);
 		for (size_t i = 0; i < p.count; i++) {
 			struct site *site = site_of(s, &p, i);
 
@@ -109,7 +107,7 @@ static struct advised of(const struct search *s, uint32_t life)
 
 static unsigned own_line(struct search *s, const struct site *site, size_t i)
 {
-	struct site_path p = sites_find(&s->sites, site->items[i].stack);
+	struct site_path p = sites_find(s->advise, site->items[i].stack);
 
 	for (size_t k = 0; k < p.count; k++)
 		if (p.items[k].key == site->key)
@@ -209,7 +207,7 @@ static uint64_t most_inside(struct search *s, const struct call *c)
 		struct advised l;
 
 		if (!advise_life(s->advise, i, UINT16_MAX, &l) ||
-		    !sites_has(&s->sites, l.stack, c->site->key))
+		    !sites_has(s->advise, l.stack, c->site->key))
 			continue;
 		*need_item(list, n, room) = (struct plan_change){ l.until, (int64_t)l.size };
 		now += (int64_t)l.size;
@@ -253,7 +251,6 @@ static uint64_t after_use(const struct search *s, const struct advised *l)
  * let go, with all its temporaries; else when its own first block is. */
 static void checkpoint_call(struct search *s, struct life_plan *p, const struct call *c, bool early)
 {
-	const struct advise *a = s->advise;
 	uint64_t again = PLAN_END, inside = 0, most = most_inside(s, c);
 
 	if (c->first_gone != PLAN_END && early)
@@ -266,13 +263,13 @@ static void checkpoint_call(struct search *s, struct life_plan *p, const struct 
 		if (is_output(s, c, &l))
 			continue;
 		plan_without(p, early ? c->end : arithmetic_least(c->end, after_use(s, &l)),
-			     arithmetic_least(again, l.until), l.size, a->peak_seq);
+			     arithmetic_least(again, l.until), l.size);
 		inside += l.until > again ? l.size : 0;
 	}
 	if (c->input.size && c->input.until < c->let_go)
-		plan_with(p, c->input.until, c->let_go, c->input.size, a->peak_seq);
+		plan_with(p, c->input.until, c->let_go, c->input.size);
 	if (early && again != PLAN_END && most > inside)
-		plan_with(p, again, again + 1, most - inside, a->peak_seq);
+		plan_with(p, again, again + 1, most - inside);
 }
 
 /* What was refused was asked for inside of the latest call: its inside has to be there. */
@@ -281,7 +278,7 @@ static bool is_running(struct search *s, const struct site *site)
 	const struct advised *w = s->advise->wanted;
 
 	return s->advise->wanted_count && w->born->stage == STAGE_FORWARD &&
-	       sites_has(&s->sites, w->stack, site->key);
+	       sites_has(s->advise, w->stack, site->key);
 }
 
 /* The call's input: the latest block that a pass made before it and that is alive then. */
@@ -310,7 +307,7 @@ static uint64_t end_of(struct search *s, const struct site *site, const struct c
 			continue;
 		if (l.born->stage != STAGE_FORWARD || l.born->forwards != pass)
 			break;
-		end = sites_has(&s->sites, l.stack, site->key) ? l.from : end;
+		end = sites_has(s->advise, l.stack, site->key) ? l.from : end;
 	}
 	return end + 1;
 }
@@ -428,7 +425,7 @@ static bool is_first(const struct search *s, size_t at)
 
 void advise_checkpoint(struct advise *a)
 {
-	struct search s = { .advise = a, .sites = { .stacks = &a->timeline->stacks } };
+	struct search s = { .advise = a };
 
 	collect(&s);
 	collect_walked(&s);
@@ -441,5 +438,4 @@ void advise_checkpoint(struct advise *a)
 	free(s.in_order);
 	map_free(&s.ids);
 	map_free(&s.firsts);
-	sites_free(&s.sites);
 }

@@ -35,9 +35,8 @@ static void say_kept(UNUSED struct advise *a, struct finding *f, const struct li
 
 static bool is_leak(const struct leaks *leaks, struct advise *a, const struct advised *l)
 {
-	struct owner owner;
+	struct owner owner = advise_owner(a, l);
 
-	owner = advise_owner(a, l);
 	return leaks_at(leaks, l->classes, &owner);
 }
 
@@ -104,10 +103,9 @@ static bool is_used_later(const struct advise *a, const struct advised *l, uint6
 }
 
 /* Backward has yet to go through the graph of its pass, and may begin at it. */
-static bool is_awaited(const struct advise *a, const struct advise_passes *p,
-		       const struct advised *l, uint64_t end)
+static bool is_awaited(const struct advise *a, const struct advised *l, uint64_t end)
 {
-	const struct advise_pass *x = &p->items[l->born->forwards];
+	const struct advise_pass *x = &a->passes.items[l->born->forwards];
 
 	return x->walked > end || (a->open && x->kept && !x->walked);
 }
@@ -127,11 +125,10 @@ static bool is_one_turn(const struct advise *a, const struct advised *l)
 /* What became of a stack's blocks in the steps after their own. */
 enum { NEEDED = 1, NOT_NEEDED = 2, KEPT = 4 };
 
-static void note_later(const struct advise *a, const struct advise_passes *passes,
-		       struct map *stacks)
+static void note_later(const struct advise *a, struct map *stacks)
 {
 	ADVISE_EACH (a, PASSING, l) {
-		uint64_t end = advise_next_pass(passes, &l);
+		uint64_t end = advise_next_pass(a, &l);
 
 		if (!is_of_a_pass(a, &l) || l.until <= end)
 			continue;
@@ -168,22 +165,19 @@ static bool is_over(const struct advise *a, const struct map *stacks, const stru
 /* From one forward pass into the next, and no longer than a turn of the loop. */
 void advise_overlap(struct advise *a)
 {
-	struct advise_passes passes = advise_passes(a);
-	struct map stacks = { 0 }, sums = advise_sums(a);
+	struct map stacks = { 0 };
 	struct line_plans lines = { 0 };
 
-	note_later(a, &passes, &stacks);
+	note_later(a, &stacks);
 	ADVISE_EACH (a, PASSING, l) {
-		uint64_t end = advise_next_pass(&passes, &l);
+		uint64_t end = advise_next_pass(a, &l);
 
-		if (!map_get(&sums, l.stack) && is_of_a_pass(a, &l) && l.until > end &&
-		    !is_used_later(a, &l, end) && !is_awaited(a, &passes, &l, end) &&
-		    is_one_turn(a, &l) && is_over(a, &stacks, &l))
+		if (!map_get(&a->sums, l.stack) && is_of_a_pass(a, &l) && l.until > end &&
+		    !is_used_later(a, &l, end) && !is_awaited(a, &l, end) && is_one_turn(a, &l) &&
+		    is_over(a, &stacks, &l))
 			lines_without(&lines, a, &l, end);
 	}
-	free(passes.items);
 	map_free(&stacks);
-	map_free(&sums);
 	lines_add_all(&lines, a, "overlap", say_overlap);
 }
 
@@ -248,14 +242,6 @@ static bool may_be_used(const struct advise *a, const struct advised *l, const s
 	return map_get(again, l->stack) || (graph && !a->saved[l->life]);
 }
 
-static void note_kept(const struct advise *a, struct map *stacks)
-{
-	struct advise_passes passes = advise_passes(a);
-
-	note_later(a, &passes, stacks);
-	free(passes.items);
-}
-
 void advise_late(struct advise *a)
 {
 	bool graph = a->open && a->steps <= 1 && has_graph_of_backward(a);
@@ -265,7 +251,7 @@ void advise_late(struct advise *a)
 	if (a->open)
 		note_taken_again(a, &again);
 	else
-		note_kept(a, &stacks);
+		note_later(a, &stacks);
 	ADVISE_EACH (a, PASSING, l) {
 		uint64_t use;
 

@@ -40,8 +40,7 @@ static void without_temporaries(struct advise *a, struct life_plan *p, struct te
 		t->function = function ? function : t->function;
 		t->largest = l.size > t->largest ? l.size : t->largest;
 		t->at_peak += advise_counts(a, &l) ? l.size : 0;
-		plan_without(p, l.from, l.until, l.size - (parts ? l.size / parts : 0),
-			     a->peak_seq);
+		plan_without(p, l.from, l.until, l.size - (parts ? l.size / parts : 0));
 	}
 }
 
@@ -54,18 +53,7 @@ static void with_counters(struct advise *a, struct life_plan *p)
 	for (size_t i = 0; i < all->count; i++)
 		leaves += all->items[i].leaf && all->items[i].latest &&
 			  all->items[i].device == a->timeline->device;
-	plan_with(p, first, PLAN_END, leaves * STEP_COUNTER, a->peak_seq);
-}
-
-/* While the optimizer works some temporaries of one parameter are there. */
-static void with_largest(struct advise *a, struct life_plan *p, uint64_t bytes)
-{
-	const struct spans *s = &a->timeline->model.spans;
-
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].phase == PHASE_OPTIMIZER)
-			plan_with(p, s->items[i].extent.first_seq, s->items[i].extent.last_seq,
-				  bytes, a->peak_seq);
+	plan_with(p, first, PLAN_END, leaves * STEP_COUNTER);
 }
 
 void advise_optimizers(struct advise *a)
@@ -88,9 +76,9 @@ void advise_optimizers(struct advise *a)
 	}
 	f->kind = "foreach_off";
 	without_temporaries(a, &f->cautious, &t, true, 0);
-	f->range = true;
-	with_largest(a, &f->plan, t.largest);
-	with_largest(a, &f->cautious, 3 * t.largest);
+	f->range = true; /* some temporaries of one parameter are there */
+	advise_with_in(a, &f->plan, PHASE_OPTIMIZER, t.largest);
+	advise_with_in(a, &f->cautious, PHASE_OPTIMIZER, 3 * t.largest);
 	advise_put(f->what,
 		   "Make the optimizer with foreach=False: temporaries of one parameter "
 		   "at a time, at most three of %s",
@@ -110,15 +98,14 @@ static uint64_t in_8_bits(uint64_t bytes, unsigned each)
 static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned parts, unsigned each)
 {
 	uint64_t bytes = 0;
-	bool is_held = advise_file_is_held(a); /* with the state that is in it */
 
 	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
 		uint64_t keeps = each ? in_8_bits(l.size, each) : parts ? l.size / parts : 0;
 
 		if (keeps >= l.size ||
-		    (is_held && model_signs(&a->timeline->model, l.stack) & STACK_LOAD))
+		    (a->file_is_held && model_signs(&a->timeline->model, l.stack) & STACK_LOAD))
 			continue;
-		plan_without(p, l.from, l.until, l.size - keeps, a->peak_seq);
+		plan_without(p, l.from, l.until, l.size - keeps);
 		bytes += advise_counts(a, &l) ? l.size : 0;
 	}
 	return bytes;
@@ -176,7 +163,7 @@ static void shard(struct advise *a)
 	without_state(a, &f->cautious, 2, 0);
 	without_temporaries(a, &f->plan, &t, false, 2);
 	f->range = true;
-	plan_with(&f->cautious, 0, PLAN_END, unevenness(a), a->peak_seq);
+	plan_with(&f->cautious, 0, PLAN_END, unevenness(a));
 	advise_put(f->what, "Shard the optimizer's state over two devices (ZeRO stage 1, "
 			    "ZeroRedundancyOptimizer). N devices save all but one Nth");
 	advise_put(f->how,

@@ -24,7 +24,7 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
 {
 	struct line_plan *line = lines_of(p, a, l);
 
-	plan_without(&line->plan, from, l->until, l->size, a->peak_seq);
+	plan_without(&line->plan, from, l->until, l->size);
 	if (from > a->peak_seq || !advise_counts(a, l))
 		return;
 	line->bytes += l->size;
@@ -37,7 +37,6 @@ static void join(struct life_plan *to, struct line_plan *sum, const struct line_
 {
 	for (size_t i = 0; i < line->plan.count; i++)
 		plan_add(to, line->plan.items[i]);
-	to->at_peak += line->plan.at_peak;
 	sum->lines++;
 	sum->bytes += line->bytes;
 	sum->of_step += line->of_step;
