@@ -88,18 +88,16 @@ bool diff_same_place(const struct diff *d, const struct diff_pair *a, const stru
 		     bool line);
 bool diff_differs(const struct diff_pair *p); /* and is not part of a finding yet */
 /* Makes a finding from the pairs that takes() accepts. Its name comes from the largest of the
- * naming classes (bits; 0 = any). NULL if there are none. */
-struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by,
-				  bool (*takes)(const struct diff *, const struct diff_pair *,
-						const void *),
-				  const void *ctx);
-/* Context of diff_takes_classes: selects pairs by class and direction. */
-struct diff_classes {
-	uint32_t classes; /* a set of bits */
-	int more;	  /* 1: only what grew, -1: only what shrank, 0 = both */
-};
+ * naming classes (bits; 0 = any). more: 1: only pairs that grew, -1: that shrank, 0 = both. NULL if
+ * there are none. */
+struct diff_finding *
+diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by, int more,
+	     bool (*takes)(const struct diff *, const struct diff_pair *, const void *),
+	     const void *ctx);
 /* Makes a finding without pairs. */
 struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause);
+void diff_add_pair(struct diff_finding *f, struct diff_pair *p);
+/* ctx: a set of classes, uint32_t. */
 bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx);
 void diff_causes(struct diff *d);
 /* diff_passes.c, maximum over the steps: gradients that arrived at parameters, backward passes. */

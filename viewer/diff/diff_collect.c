@@ -49,9 +49,7 @@ bool diff_same_place(const struct diff *d, const struct diff_pair *a, const stru
 
 bool diff_takes_classes(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	const struct diff_classes *c = ctx;
-
-	return 1u << p->category & c->classes && diff_delta(p) * c->more >= 0;
+	return 1u << p->category & *(const uint32_t *)ctx;
 }
 
 bool diff_differs(const struct diff_pair *p)
@@ -77,8 +75,9 @@ struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause)
 	return &d->findings[id - 1];
 }
 
-static void add_pair(struct diff_finding *f, const struct diff_pair *p)
+void diff_add_pair(struct diff_finding *f, struct diff_pair *p)
 {
+	p->finding = f->id;
 	f->bytes_old += p->bytes_old;
 	f->bytes_new += p->bytes_new;
 	f->blocks_old += p->blocks_old;
@@ -112,19 +111,18 @@ static size_t naming_pair(const struct diff *d, uint32_t finding, uint32_t named
 	return best;
 }
 
-struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by,
-				  bool (*takes)(const struct diff *, const struct diff_pair *,
-						const void *),
-				  const void *ctx)
+struct diff_finding *
+diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by, int more,
+	     bool (*takes)(const struct diff *, const struct diff_pair *, const void *),
+	     const void *ctx)
 {
 	struct diff_finding *f = NULL;
 
 	FOR_EACH (struct diff_pair, p, d->pairs, d->pair_count) {
-		if (!diff_differs(p) || !takes(d, p, ctx))
+		if (!diff_differs(p) || diff_delta(p) * more < 0 || !takes(d, p, ctx))
 			continue;
 		f = f ? f : diff_new_finding(d, cause);
-		p->finding = (uint32_t)d->count;
-		add_pair(f, p);
+		diff_add_pair(f, p);
 	}
 	if (!f)
 		return NULL;

@@ -171,8 +171,8 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 
 	if (!e.factor || (!all && !e.cast))
 		return;
-	f = all ? diff_collect(d, CAUSE_PRECISION, 0, takes_factor, &e.factor)
-		: diff_collect(d, CAUSE_ELEMENTS, BIT(parameters) | BIT(activations), takes_cast,
+	f = all ? diff_collect(d, CAUSE_PRECISION, 0, 0, takes_factor, &e.factor)
+		: diff_collect(d, CAUSE_ELEMENTS, BIT(parameters) | BIT(activations), 0, takes_cast,
 			       &e);
 	f->factor = e.factor;
 	f->count = e.count;
@@ -332,7 +332,7 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	s.by_inputs = factor_of_inputs(d) > 0;
 	if (!is_general(d, &s) || is_wider(d, sums, s.base))
 		return;
-	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, takes_scale, &s);
+	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, 0, takes_scale, &s);
 	if (!made)
 		return;
 	made->factor = s.base;
@@ -346,13 +346,12 @@ void diff_find_casts(struct diff *d, const struct diff_sums *s)
 {
 	double before = s->old[CATEGORY_activations], after = s->new[CATEGORY_activations];
 	double parameters = s->old[CATEGORY_parameters];
-	static const struct diff_classes taken = { .classes = BIT(activations) |
-							      BIT(forward_temporaries) |
-							      BIT(backward_temporaries) };
+	static const uint32_t taken =
+		BIT(activations) | BIT(forward_temporaries) | BIT(backward_temporaries);
 
 	if (d->old.casts == d->new.casts || factor_of_inputs(d) > 0 ||
 	    fabs(s->new[CATEGORY_parameters] - parameters) > 0.01 * parameters)
 		return;
 	if (d->new.casts ? after < 0.9 * before : before < 0.9 * after)
-		diff_collect(d, CAUSE_CASTS, BIT(activations), diff_takes_classes, &taken);
+		diff_collect(d, CAUSE_CASTS, BIT(activations), 0, diff_takes_classes, &taken);
 }

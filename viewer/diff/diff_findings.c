@@ -58,11 +58,7 @@ static double score_of(const struct diff *d, const struct diff_pair *gone,
 static void take_move(struct diff *d, struct diff_finding **f, struct diff_pair *p)
 {
 	*f = *f ? *f : diff_new_finding(d, CAUSE_MOVED);
-	p->finding = (*f)->id;
-	(*f)->bytes_old += p->bytes_old;
-	(*f)->bytes_new += p->bytes_new;
-	(*f)->blocks_old += p->blocks_old;
-	(*f)->blocks_new += p->blocks_new;
+	diff_add_pair(*f, p);
 }
 
 static struct diff_finding *find_moves(struct diff *d)
@@ -236,7 +232,7 @@ static void find_rest(struct diff *d)
 				first = &d->pairs[i];
 		if (!first)
 			return;
-		diff_collect(d, diff_site_of(first)->module[0] ? CAUSE_FUNCTION : CAUSE_LINE, 0,
+		diff_collect(d, diff_site_of(first)->module[0] ? CAUSE_FUNCTION : CAUSE_LINE, 0, 0,
 			     takes_like, first);
 	}
 }
