@@ -25,8 +25,8 @@ static void take_shots(struct diff *d, bool new_leads, uint64_t seq, const struc
 		at_old = diff_moment_like(&d->old, like, &d->new, seq);
 	else
 		at_new = diff_moment_like(&d->new, like, &d->old, seq);
-	diff_shot_at(&d->old, at_old);
-	diff_shot_at(&d->new, at_new);
+	diff_shot_take(&d->old.shot, &d->old, at_old);
+	diff_shot_take(&d->new.shot, &d->new, at_new);
 }
 
 static void drop_findings(struct diff *d)

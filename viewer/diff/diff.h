@@ -65,6 +65,13 @@ void diff_free(struct diff *d);
 void diff_align(struct diff_side *old, struct diff_side *new);
 bool diff_like_work(const struct diff_place *a, uint64_t largest_a, const struct diff_place *b,
 		    uint64_t largest_b);
+/* Candidates to be paired. */
+struct diff_match {
+	size_t old, new;
+	double score;
+};
+/* The best first, independent of which side is the old one. */
+void diff_sort_matches(struct diff_match *all, size_t count);
 void diff_pair_rows(struct diff *d);
 void diff_find(struct diff *d);
 
@@ -143,8 +150,8 @@ struct diff_ground {
 	char old[160], new[160];
 };
 
-/* The next difference from *at on; false: there is none. */
-bool diff_ground(const struct diff *d, size_t *at, struct diff_ground *out);
+#define DIFF_GROUNDS 9
+size_t diff_grounds(const struct diff *d, struct diff_ground out[DIFF_GROUNDS]);
 
 const char *diff_kind_name(enum diff_kind kind);
 const char *diff_cause_name(enum diff_cause cause);

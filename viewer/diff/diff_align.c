@@ -22,11 +22,6 @@ struct shelf {
 	uint32_t *partner; /* 1 + function on the other side */
 };
 
-struct candidate {
-	uint32_t old, new;
-	double score;
-};
-
 static int by_line(const void *a, const void *b, void *ctx)
 {
 	const struct diff_side *sorting = ctx;
@@ -143,12 +138,9 @@ static double score(const struct shelf *o, uint32_t i, const struct shelf *n, ui
 	       2 * calls + 0.5 * (a->first_line == b->first_line);
 }
 
-COMPARE(by_score, struct candidate,
-	ORDER(y->score, x->score) ?: ORDER(x->old, y->old) ?: ORDER(x->new, y->new))
-
 static void match_functions(struct shelf *o, struct shelf *n)
 {
-	struct candidate *all = NULL;
+	struct diff_match *all = NULL;
 	size_t count = 0, room = 0;
 
 	for (uint32_t i = 0; i < o->side->function_count; i++)
@@ -157,14 +149,14 @@ static void match_functions(struct shelf *o, struct shelf *n)
 
 			if (s <= 0)
 				continue;
-			*need_item(all, count, room) = (struct candidate){ i, j, s };
+			*need_item(all, count, room) = (struct diff_match){ i, j, s };
 		}
-	SORT(all, count, by_score);
+	diff_sort_matches(all, count);
 	for (size_t k = 0; k < count; k++) {
 		if (o->partner[all[k].old] || n->partner[all[k].new])
 			continue;
-		o->partner[all[k].old] = all[k].new + 1;
-		n->partner[all[k].new] = all[k].old + 1;
+		o->partner[all[k].old] = (uint32_t)all[k].new + 1;
+		n->partner[all[k].new] = (uint32_t)all[k].old + 1;
 	}
 	free(all);
 }

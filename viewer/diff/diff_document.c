@@ -222,25 +222,10 @@ static bool diff_line_row(void *ctx, size_t i, struct row_diff_line *row)
 
 static bool besides_row(void *ctx, size_t i, struct row_diff_besides *row)
 {
-	struct diff_document *doc = ctx;
+	const struct diff_ground *g = &((const struct diff_document *)ctx)->grounds[i];
 
-	doc->ground_at = i ? doc->ground_at : 0;
-	if (!diff_ground(doc->diff, &doc->ground_at, &doc->ground))
-		return false;
-	*row = (struct row_diff_besides){ .what = doc->ground.what,
-					  .old = doc->ground.old,
-					  .new = doc->ground.new };
+	*row = (struct row_diff_besides){ .what = g->what, .old = g->old, .new = g->new };
 	return true;
-}
-
-static size_t count_grounds(const struct diff *d)
-{
-	struct diff_ground g;
-	size_t n = 0;
-
-	for (size_t at = 0; diff_ground(d, &at, &g);)
-		n++;
-	return n;
 }
 
 void diff_document(struct diff_document *doc, const struct diff *d)
@@ -258,7 +243,7 @@ void diff_document(struct diff_document *doc, const struct diff *d)
 		.peak_phase_new = phases[diff_phase_at(&d->new, d->new.peak_seq)].name,
 		.old = side_row(&d->old),
 		.new = side_row(&d->new),
-		.besides = { count_grounds(d), besides_row, doc },
+		.besides = { diff_grounds(d, doc->grounds), besides_row, doc },
 		.not_compared = diff_not_compared(d, doc->not_compared, sizeof(doc->not_compared)),
 		.findings = { d->count, finding_row, doc },
 		.classes = { CATEGORIES, diff_class_row, doc },

@@ -40,14 +40,6 @@ static bool may_be_moved(const struct diff *d, const struct diff_pair *gone,
 	return true;
 }
 
-struct move {
-	size_t gone, new;
-	double score;
-};
-
-COMPARE(by_score, struct move,
-	ORDER(y->score, x->score) ?: ORDER(x->gone + x->new, y->gone + y->new))
-
 static double score_of(const struct diff *d, const struct diff_pair *gone,
 		       const struct diff_pair *new)
 {
@@ -64,21 +56,21 @@ static void take_move(struct diff *d, struct diff_finding **f, struct diff_pair 
 static struct diff_finding *find_moves(struct diff *d)
 {
 	struct diff_finding *f = NULL;
-	struct move *all = NULL;
+	struct diff_match *all = NULL;
 	size_t count = 0, room = 0;
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		for (size_t j = 0;
 		     one_sided(d, &d->pairs[i]) && !d->pairs[i].new_site && j < d->pair_count; j++)
 			if (may_be_moved(d, &d->pairs[i], &d->pairs[j]))
-				*need_item(all, count, room) =
-					(struct move){ i, j,
-						       score_of(d, &d->pairs[i], &d->pairs[j]) };
-	SORT(all, count, by_score);
+				*need_item(all, count, room) = (struct diff_match){
+					i, j, score_of(d, &d->pairs[i], &d->pairs[j])
+				};
+	diff_sort_matches(all, count);
 	for (size_t k = 0; k < count; k++) {
-		if (d->pairs[all[k].gone].finding || d->pairs[all[k].new].finding)
+		if (d->pairs[all[k].old].finding || d->pairs[all[k].new].finding)
 			continue;
-		take_move(d, &f, &d->pairs[all[k].gone]);
+		take_move(d, &f, &d->pairs[all[k].old]);
 		take_move(d, &f, &d->pairs[all[k].new]);
 	}
 	free(all);

@@ -71,38 +71,28 @@ static struct range counterpart_of(const struct steps *ours, const struct steps 
 	return (struct range){ 1, steps + 1 };
 }
 
-/* Among the spans at that place of a step that reach `least`, the one whose step is nearest. */
+/* Among the spans at that place of a step that are nearly as high as the highest one, the one whose
+ * step is nearest. */
 static const struct span *nearest(const struct diff_side *s, enum phase phase, struct place p,
-				  struct range in, size_t step, uint64_t least)
+				  struct range in, size_t step)
 {
-	size_t best_step = 0;
-	const struct span *best = NULL;
-
-	for (size_t i = in.first; i < in.end; i++) {
-		const struct span *span = nth_of(s, &s->timeline.steps.items[i], phase, p);
-		size_t far = i < step ? step - i : i - step;
-
-		if (!span || span->extent.peak < least ||
-		    (best && far >= (best_step < step ? step - best_step : best_step - step)))
-			continue;
-		best = span;
-		best_step = i;
-	}
-	return best;
-}
-
-static uint64_t highest_of(const struct diff_side *s, enum phase phase, struct place p,
-			   struct range in)
-{
+	const struct span *span, *best = NULL;
+	size_t least = SIZE_MAX;
 	uint64_t most = 0;
 
+	for (size_t i = in.first; i < in.end; i++)
+		if ((span = nth_of(s, &s->timeline.steps.items[i], phase, p)))
+			most = span->extent.peak > most ? span->extent.peak : most;
 	for (size_t i = in.first; i < in.end; i++) {
-		const struct span *span = nth_of(s, &s->timeline.steps.items[i], phase, p);
+		size_t far = i < step ? step - i : i - step;
 
-		if (span && span->extent.peak > most)
-			most = span->extent.peak;
+		span = nth_of(s, &s->timeline.steps.items[i], phase, p);
+		if (!span || span->extent.peak < most / 50 * 49 || far >= least)
+			continue;
+		best = span;
+		least = far;
 	}
-	return most;
+	return best;
 }
 
 const struct span *diff_span_like(const struct diff_side *s, const struct diff_side *other,
@@ -117,8 +107,7 @@ const struct span *diff_span_like(const struct diff_side *s, const struct diff_s
 	if (!theirs)
 		return NULL;
 	p = place_of_moment(other, &t->steps.items[step], theirs);
-	found = nearest(s, theirs->phase, p, in, step,
-			highest_of(s, theirs->phase, p, in) / 50 * 49);
+	found = nearest(s, theirs->phase, p, in, step);
 	return found ? found : diff_highest(s, theirs->phase);
 }
 

@@ -31,14 +31,14 @@ static uint64_t early_word(struct page *p, const char *text)
 
 static void emit_besides(struct page *p, const struct diff *d)
 {
-	struct diff_ground g;
+	struct diff_ground grounds[DIFF_GROUNDS];
 
 	emit_array(p->first, "besides");
-	for (size_t at = 0; diff_ground(d, &at, &g);) {
+	FOR_EACH (const struct diff_ground, g, grounds, diff_grounds(d, grounds)) {
 		emit_array(p->first, NULL);
-		emit_text(p->first, NULL, g.what);
-		emit_number(p->first, NULL, early_word(p, g.old));
-		emit_number(p->first, NULL, early_word(p, g.new));
+		emit_text(p->first, NULL, g->what);
+		emit_number(p->first, NULL, early_word(p, g->old));
+		emit_number(p->first, NULL, early_word(p, g->new));
 		emit_end(p->first);
 	}
 	emit_end(p->first);

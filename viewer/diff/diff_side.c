@@ -332,8 +332,7 @@ static void take_sizes(struct diff_shot *out, struct diff_side *s, const struct 
 {
 	size_t *next = need_new((out->count + 1) * sizeof(*next)), at = 0;
 
-	out->blocks = snap->moment.count;
-	out->sizes = need_new((out->blocks + 1) * sizeof(*out->sizes));
+	out->sizes = need_new((snap->moment.count + 1) * sizeof(*out->sizes));
 	for (size_t i = 0; i < out->count; i++) {
 		out->rows[i].sizes = next[i] = at;
 		at += out->rows[i].blocks;
@@ -371,22 +370,6 @@ void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	out->dropped = dropped_of(&snap);
 	unused_free(&idle);
 	moment_free(&snap.moment);
-}
-
-void diff_shot_at(struct diff_side *s, uint64_t seq)
-{
-	const struct diff_shot *known = &s->at_peak;
-
-	if (seq != known->seq) {
-		diff_shot_take(&s->shot, s, seq);
-		return;
-	}
-	s->shot = *known;
-	s->shot.ids = (struct map){ 0 };
-	s->shot.rows = need_new((known->count + 1) * sizeof(*known->rows));
-	memcpy(s->shot.rows, known->rows, known->count * sizeof(*known->rows));
-	s->shot.sizes = need_new((known->blocks + 1) * sizeof(*known->sizes));
-	memcpy(s->shot.sizes, known->sizes, known->blocks * sizeof(*known->sizes));
 }
 
 void diff_shot_free(struct diff_shot *shot)

@@ -67,8 +67,7 @@ struct diff_shot {
 	struct diff_row *rows;
 	size_t count, room;
 	uint64_t *sizes; /* of all blocks, row by row, ascending in each row */
-	size_t blocks;
-	struct map ids; /* class and site -> row */
+	struct map ids;	 /* class and site -> row */
 };
 
 struct diff_side {
@@ -95,9 +94,7 @@ struct diff_side {
 int diff_side_open(struct diff_side *s, const char *path, long device);
 void diff_side_close(struct diff_side *s);
 
-/* Returns 0, or an exit code after one error message. */
 void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq);
-void diff_shot_at(struct diff_side *s, uint64_t seq); /* fills s->shot */
 void diff_shot_free(struct diff_shot *shot);
 
 /* The innermost line of a call path; NULL: it has none. */

@@ -20,13 +20,13 @@ static void side(struct emit *out, const char *name, const struct diff_side *s)
 static void sides(const struct diff *d, struct emit *out)
 {
 	const char *indent = emit_is_markdown(out) ? "" : "     ";
-	struct diff_ground g;
+	struct diff_ground grounds[DIFF_GROUNDS];
 
 	side(out, "old", &d->old);
 	side(out, "new", &d->new);
-	for (size_t at = 0; diff_ground(d, &at, &g);)
-		emit_point(out, "%sbesides: %s %.30s -> %.30s", indent, g.what,
-			   g.old[0] ? g.old : "none", g.new[0] ? g.new : "none");
+	FOR_EACH (const struct diff_ground, g, grounds, diff_grounds(d, grounds))
+		emit_point(out, "%sbesides: %s %.30s -> %.30s", indent, g->what,
+			   g->old[0] ? g->old : "none", g->new[0] ? g->new : "none");
 	emit_line(out, "%s", "");
 }
 

@@ -87,7 +87,7 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 static const struct {
 	const char *key, *what;
 	int setting; /* 1 + of enum diff_setting, in place of a key */
-} grounds[] = {
+} grounds[DIFF_GROUNDS] = {
 	{ "torch.version", "torch", 0 },
 	{ "python.version", "Python", 0 },
 	{ "driver.version", "CUDA driver", 0 },
@@ -99,28 +99,30 @@ static const struct {
 	{ NULL, "autograd's tags", 1 + DIFF_TAGS },
 };
 
-static const char *ground(const struct diff_side *s, size_t at, char *buf, size_t room)
+static void ground(const struct diff_side *s, size_t at, char *buf, size_t room)
 {
 	const char *key = grounds[at].key;
 
 	if (!grounds[at].setting && !key)
-		return device_words(&s->recording.defs, s->timeline.device, buf, room);
-	snprintf(buf, room, "%s",
-		 grounds[at].setting ? diff_recorded(&s->recording.defs, grounds[at].setting - 1)
-				     : defs_meta(&s->recording.defs, key).s);
-	return buf;
+		device_words(&s->recording.defs, s->timeline.device, buf, room);
+	else
+		snprintf(buf, room, "%s",
+			 grounds[at].setting
+				 ? diff_recorded(&s->recording.defs, grounds[at].setting - 1)
+				 : defs_meta(&s->recording.defs, key).s);
 }
 
-bool diff_ground(const struct diff *d, size_t *at, struct diff_ground *out)
+size_t diff_grounds(const struct diff *d, struct diff_ground out[DIFF_GROUNDS])
 {
-	for (; *at < sizeof(grounds) / sizeof(grounds[0]); ++*at) {
-		ground(&d->old, *at, out->old, sizeof(out->old));
-		ground(&d->new, *at, out->new, sizeof(out->new));
-		if (!strcmp(out->old, out->new) ||
-		    (grounds[*at].setting && (!out->old[0] || !out->new[0])))
-			continue;
-		out->what = grounds[(*at)++].what;
-		return true;
+	size_t n = 0;
+
+	for (size_t i = 0; i < DIFF_GROUNDS; i++) {
+		struct diff_ground *g = &out[n];
+
+		g->what = grounds[i].what;
+		ground(&d->old, i, g->old, sizeof(g->old));
+		ground(&d->new, i, g->new, sizeof(g->new));
+		n += strcmp(g->old, g->new) && !(grounds[i].setting && (!g->old[0] || !g->new[0]));
 	}
-	return false;
+	return n;
 }
