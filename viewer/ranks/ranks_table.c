@@ -59,24 +59,26 @@ uint64_t ranks_elsewhere_sum(const struct ranks_table *t, const struct ranks_els
 	return sum;
 }
 
-bool ranks_elsewhere_next(const struct ranks_table *t, struct ranks_elsewhere *e)
+struct ranks_elsewhere *ranks_elsewhere(const struct ranks_table *t, size_t *count)
 {
-	size_t k = e->device ? (size_t)(e->device - t->rows[e->row].devices) + 1 : 0;
+	struct ranks_elsewhere *all = NULL;
+	size_t room = 0;
 
-	for (; e->row < t->run->count; e->row++, k = 0) {
-		const struct ranks_row *row = &t->rows[e->row];
-		const struct ranks_device *own = home(row);
+	*count = 0;
+	for (size_t i = 0; i < t->run->count; i++) {
+		const struct ranks_device *own = home(&t->rows[i]);
 
-		for (; k < row->device_count; k++) {
-			e->device = &row->devices[k];
-			if (!strcmp(e->device->uuid, own->uuid))
-				continue;
-			e->of = who_works_there(t, e->row, e->device);
-			if (e->of < t->run->count)
-				return true;
+		FOR_EACH (const struct ranks_device, d, t->rows[i].devices,
+			  t->rows[i].device_count) {
+			size_t of = strcmp(d->uuid, own->uuid) ? who_works_there(t, i, d)
+							       : t->run->count;
+
+			if (of < t->run->count)
+				*need_item(all, *count, room) =
+					(struct ranks_elsewhere){ i, of, d };
 		}
 	}
-	return false;
+	return all;
 }
 
 #define MAIN  RANKS_MAIN
@@ -140,8 +142,8 @@ void ranks_table_free(struct ranks_table *t)
 	for (size_t i = 0; i < t->run->count; i++)
 		free_row(t, &t->rows[i]);
 	for (size_t i = 0; i < t->place_count; i++) {
-		free(t->places[i].function);
-		free(t->places[i].file);
+		free((char *)t->places[i].function);
+		free((char *)t->places[i].file);
 	}
 	free(t->places);
 	free(t->rows);
@@ -198,8 +200,9 @@ static uint32_t place_id(struct ranks_table *t, struct json v)
 			t->place_count);
 	if (id < t->place_count)
 		return id;
-	*need_item(t->places, t->place_count, t->place_room) =
-		(struct ranks_place){ need_text(function), need_text(file), line };
+	*need_item(t->places, t->place_count, t->place_room) = (struct owner){
+		.function = need_text(function), .file = need_text(file), .line = line
+	};
 	return id;
 }
 
@@ -266,21 +269,11 @@ static char *largest_class(const struct ranks_row *row)
 	return need_text(text);
 }
 
-static char *place_words(struct json v)
+static void read_value(struct ranks_table *t, struct ranks_value *v, const struct ranks_column *c,
+		       struct ranks_row *row, struct json doc)
 {
-	char function[256], file[512], words[OWNER_WORDS];
-	struct owner o = { .function = json_string(json_member(v, "function"), function,
-						   sizeof(function)),
-			   .file = json_string(json_member(v, "file"), file, sizeof(file)),
-			   .line = (unsigned)json_unsigned(json_member(v, "line")) };
-
-	return need_text(v.s ? owner_words(&o, words, sizeof(words), 44) : "");
-}
-
-static void read_value(struct ranks_value *v, const struct ranks_column *c, struct ranks_row *row,
-		       struct json doc)
-{
-	char text[512];
+	char text[OWNER_WORDS];
+	struct json at;
 	int category;
 
 	switch (c->kind) {
@@ -292,7 +285,10 @@ static void read_value(struct ranks_value *v, const struct ranks_column *c, stru
 		v->words = need_text(category < 0 ? "" : categories[category].words);
 		break;
 	case RANKS_PLACE:
-		v->words = place_words(json_at(doc, c->path));
+		at = json_at(doc, c->path);
+		v->words = need_text(
+			at.s ? owner_words(&t->places[place_id(t, at)], text, sizeof(text), 44)
+			     : "");
 		break;
 	case RANKS_CLASS:
 		read_classes(row, json_at(doc, c->path));
@@ -320,7 +316,8 @@ void ranks_table_add(struct ranks_table *t, size_t i, const struct ranks_result 
 	}
 	row->values = need_new((t->count + 1) * sizeof(*row->values));
 	for (size_t c = 0; c < t->count; c++)
-		read_value(&row->values[c], &t->columns[c], row, documents[t->columns[c].document]);
+		read_value(t, &row->values[c], &t->columns[c], row,
+			   documents[t->columns[c].document]);
 	if (t->classes)
 		read_lines(t, row, json_member(documents[documents[1].s ? 1 : 0], "lines"));
 	if (!strcmp(t->columns[0].command, "report")) {

@@ -256,12 +256,8 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 		 number_words(c->kind, t->rows[i].values[t->main].n, a),
 		 human_bytes(b, (uint64_t)(w.more < 0 ? -w.more : w.more)),
 		 w.more < 0 ? "less" : "more");
-	if (w.place >= 0) {
-		const struct ranks_place *p = &t->places[w.place];
-		struct owner o = { .function = p->function, .file = p->file, .line = p->line };
-
-		owner_words(&o, place, sizeof(place), 0);
-	}
+	if (w.place >= 0)
+		owner_words(&t->places[w.place], place, sizeof(place), 0);
 	if (w.category >= 0)
 		text_add(line, sizeof(line), "; %s %s", categories[w.category].words,
 			 growth_words(more, (double)w.category_more));
@@ -303,8 +299,7 @@ static void print_strays(struct emit *out, const struct ranks_table *t,
 static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 			  const struct ranks_elsewhere *e)
 {
-	const struct ranks_place *p = &t->places[e->device->place];
-	const struct owner o = { .function = p->function, .file = p->file, .line = p->line };
+	const struct owner *o = &t->places[e->device->place];
 	char one[HUMAN_MAX], place[OWNER_WORDS], made[ROOM] = "";
 	char context[ROOM], line[4 * ROOM];
 
@@ -312,8 +307,8 @@ static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 	snprintf(context, sizeof(context), "a context%s%s",
 		 ranks_elsewhere_context(t) ? " of about " : "",
 		 ranks_elsewhere_context(t) ? one : "");
-	if (o.function[0])
-		snprintf(made, sizeof(made), " (%s)", owner_words(&o, place, sizeof(place), 0));
+	if (o->function[0])
+		snprintf(made, sizeof(made), " (%s)", owner_words(o, place, sizeof(place), 0));
 	snprintf(line, sizeof(line),
 		 "%s: %s%s on device %d, where %s works%s%s%s. All ranks together have up to %s "
 		 "there",
@@ -326,17 +321,16 @@ static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 
 static void print_elsewhere(struct emit *out, const struct ranks_table *t)
 {
-	struct ranks_elsewhere e = { 0 };
-	size_t n = 0;
+	size_t n;
+	struct ranks_elsewhere *all = ranks_elsewhere(t, &n);
 
-	for (; ranks_elsewhere_next(t, &e); n++) {
-		if (!n) {
-			emit_line(out, "%s", "");
-			emit_title(out, "Memory on another rank's device");
-		}
-		if (n < STRAYS)
-			say_elsewhere(out, t, &e);
+	if (n) {
+		emit_line(out, "%s", "");
+		emit_title(out, "Memory on another rank's device");
 	}
+	for (size_t i = 0; i < n && i < STRAYS; i++)
+		say_elsewhere(out, t, &all[i]);
+	free(all);
 	if (n > STRAYS)
 		emit_line(out, "  ... and %zu more (--json names all)", n - STRAYS);
 }
