@@ -68,16 +68,16 @@ void report_find_pools(struct report *r, size_t i)
 {
 	struct reserved_peak peak;
 
-	reserved_find(&peak, &r->timeline, r->moments[i].device);
+	reserved_find(&peak, &r->timeline, r->shots[i].moment.device);
 	r->pools[i] = peak.pools;
 }
 
 /* The cache was larger at another moment, by more than a tenth. */
-static void most_line(struct report *r, const struct moment *mo, struct emit *out)
+static void most_line(struct report *r, const struct moment *mo, const struct pool_sums *pools,
+		      struct emit *out)
 {
 	const struct model *m = &r->timeline.model;
 	const struct peak *p = &m->devices[mo->device].reserved.peak;
-	const struct pool_sums *pools = &r->pools[mo - r->moments];
 	char when[MOMENTS_WHEN], who[OWNER_WORDS], note[OWNER_WORDS + 60];
 
 	if (p->bytes <= mo->reserved + mo->reserved / 10)
@@ -103,7 +103,8 @@ static void retry_line(const struct model_device *d, struct emit *out)
 }
 
 /* Prints the memory of the framework's cache outside of blocks. */
-static void report_cache(struct report *r, const struct moment *mo, struct emit *out)
+static void report_cache(struct report *r, const struct moment *mo, const struct pool_sums *most,
+			 struct emit *out)
 {
 	struct model *m = &r->timeline.model;
 	const struct model_device *d = &m->devices[mo->device];
@@ -125,7 +126,7 @@ static void report_cache(struct report *r, const struct moment *mo, struct emit 
 		snprintf(note, sizeof(note), "reserved %s", b);
 	emit_figure(out, FIGURE, "cached, not in use", room.cached, note);
 	private_pools_print(&pools, &room, FIGURE, out);
-	most_line(r, mo, out);
+	most_line(r, mo, most, out);
 	retry_line(d, out);
 }
 
@@ -162,7 +163,7 @@ static bool holder_row(void *ctx, size_t i, struct row_line *row)
 
 static void holders_table(struct report *r, const struct moment *mo, struct emit *out)
 {
-	struct holders_view v = { .all = holders_of_blocks(mo, &r->timeline.owners),
+	struct holders_view v = { .all = holders_of_blocks(mo, &r->timeline.owners, false),
 				  .most = r->top > 0 ? (size_t)r->top : SIZE_MAX };
 	struct rows_line rows = { v.all.count > v.most ? v.most + 1 : v.all.count, holder_row, &v };
 	const char *bytes = moments_state_only(&r->timeline.model) ? "bytes" : "at peak";
@@ -289,16 +290,17 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	emit_line(out, "%s", "");
 }
 
-static void device_part(struct report *r, const struct moment *mo, struct emit *out)
+static void device_part(struct report *r, size_t i, struct emit *out)
 {
+	const struct moment *mo = &r->shots[i].moment;
 	const struct model_device *d = &r->timeline.model.devices[mo->device];
 
 	peak_lines(r, mo, out);
 	if (mo->framework)
-		report_classes(r, mo, out);
+		report_classes(r, &r->shots[i], out);
 	holders_table(r, mo, out);
 	report_arena(r, mo, out);
-	report_cache(r, mo, out);
+	report_cache(r, mo, &r->pools[i], out);
 	rounding_line(r, mo, out);
 	library_lines(r, mo, out);
 	if (!moments_state_only(&r->timeline.model))
@@ -331,12 +333,12 @@ static void trouble_lines(const struct report *r, struct emit *out)
 /* At the highest peak, where `why` also looks. NULL: there was none. */
 static const struct block *largest_block(const struct report *r)
 {
-	const struct moment *highest = r->moments;
+	const struct moment *highest = &r->shots[0].moment;
 	const struct block *largest = NULL;
 
 	for (size_t i = 1; i < r->count; i++)
-		if (r->moments[i].bytes > highest->bytes)
-			highest = &r->moments[i];
+		if (r->shots[i].moment.bytes > highest->bytes)
+			highest = &r->shots[i].moment;
 	for (size_t i = 0; i < highest->count; i++)
 		if (!largest || highest->blocks[i].size > largest->size)
 			largest = &highest->blocks[i];
@@ -352,7 +354,7 @@ static void next_lines(const struct report *r, struct emit *out)
 	uint64_t ooms = 0;
 
 	for (size_t i = 0; i < r->count; i++)
-		ooms += model_ooms(&r->timeline.model.devices[r->moments[i].device]);
+		ooms += model_ooms(&r->timeline.model.devices[r->shots[i].moment.device]);
 	if (!r->count)
 		return;
 	emit_line(out, "Where next: gpumemtrace html %s -o run.html", path);
@@ -368,7 +370,7 @@ void report_text(struct report *r, struct emit *out)
 {
 	engine_text(&r->engine, &r->timeline, out);
 	for (size_t i = 0; i < r->count; i++)
-		device_part(r, &r->moments[i], out);
+		device_part(r, i, out);
 	if (r->each_step)
 		report_steps(r, out);
 	values_text(&r->values, out);
