@@ -74,7 +74,7 @@ static void without_whole(struct line_plans *lines, struct advise *a)
 	}
 }
 
-static void say_gathered(struct advise *a, struct finding *f, const struct line_plan *p)
+static void say_gathered(struct advise *a, struct finding *f)
 {
 	advise_put(f->what,
 		   "Move the results of each pass to the host (.cpu(), in transformers' "
@@ -83,7 +83,7 @@ static void say_gathered(struct advise *a, struct finding *f, const struct line_
 		   "%s in %s %s, kept through later passes without gradients, and what was "
 		   "made of all of them. No graph took them. Whether a later pass reads them is "
 		   "not recorded",
-		   B(p->bytes), MANY(p->blocks, "block"), a->when);
+		   B(f->bytes), MANY(f->blocks, "block"), a->when);
 }
 
 /* Lists only of whole runs: later a graph may take them (oom/ finds what a refused run has
@@ -116,7 +116,7 @@ void advise_gathered(struct advise *a)
 			plan_without(&lines_of(&lines, a, &largest)->plan, next, l.until, l.size);
 	}
 	without_whole(&lines, a);
-	lines_add_all(&lines, a, "gathered", say_gathered);
+	say_gathered(a, lines_add_all(&lines, a, "gathered"));
 	lines_free(&found);
 	map_free(&summed);
 	free(last);

@@ -115,16 +115,6 @@ static bool follow(struct pairs *p, const struct advised *first, bool take)
 	return true;
 }
 
-static void say_pairs(struct advise *a, struct finding *f, const struct line_plan *p)
-{
-	advise_put(f->what, "Compute %s and what is made of it for an eighth of the rows at a time",
-		   ADVISE_LINE(f));
-	advise_put(f->how,
-		   "%s in %s %s: a value for each pair of rows, which no graph takes. They are "
-		   "compared and sorted, and only small results are left",
-		   B(p->bytes / (PIECES - 1) * PIECES), MANY(p->blocks, "block"), a->when);
-}
-
 /* A line that is called again for the same pass works in pieces already. */
 static void note_call(struct line_plan *line, const struct advised *l, bool rows)
 {
@@ -138,6 +128,7 @@ void advise_pairs(struct advise *a)
 {
 	struct pairs p = { .advise = a };
 	struct line_plan *line;
+	struct finding *f;
 
 	ADVISE_EACH (a, RESULTS, l)
 		if (is_first(&p, &l) && l.until != PLAN_END)
@@ -150,6 +141,12 @@ void advise_pairs(struct advise *a)
 		if (line->blocks && line->lines == line->blocks && follow(&p, &l, false))
 			follow(&p, &l, true);
 	}
-	lines_add_all(&p.lines, a, "in_rows", say_pairs);
+	f = lines_add_all(&p.lines, a, "in_rows");
+	advise_put(f->what, "Compute %s and what is made of it for an eighth of the rows at a time",
+		   ADVISE_LINE(f));
+	advise_put(f->how,
+		   "%s in %s %s: a value for each pair of rows, which no graph takes. They are "
+		   "compared and sorted, and only small results are left",
+		   B(f->bytes / (PIECES - 1) * PIECES), MANY(f->blocks, "block"), a->when);
 	lines_free(&p.calls);
 }

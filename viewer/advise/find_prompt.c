@@ -54,21 +54,12 @@ static bool is_read_by_rows(const struct advise *a, const struct advised *logits
 	return rows;
 }
 
-static void say_prompt(struct advise *a, struct finding *f, const struct line_plan *p)
-{
-	advise_put(f->what, "Compute only the logits of the last position (in transformers "
-			    "logits_to_keep=1), or send the prompt in parts");
-	advise_put(f->how,
-		   "%s in logits of all positions %s. Only tensors as large as a few of their "
-		   "rows were made of them",
-		   B(p->bytes), a->when);
-}
-
 /* Lines whose products are always read so. For a refused one the passes before it tell. */
 void advise_prompt_logits(struct advise *a)
 {
 	/* products: of a line, as blocks; of these the ones that are read so, as bytes */
 	struct line_plans products = { 0 }, lines = { 0 };
+	struct finding *f;
 
 	ADVISE_EACH (a, RESULTS, l) {
 		struct line_plan *line = is_logits(a, &l) ? lines_of(&products, a, &l) : NULL;
@@ -86,6 +77,12 @@ void advise_prompt_logits(struct advise *a)
 		    ops_is_product(ops_find(a, &l)->name))
 			lines_without(&lines, a, &l, l.from);
 	}
-	lines_add_all(&lines, a, "prompt_logits", say_prompt);
+	f = lines_add_all(&lines, a, "prompt_logits");
+	advise_put(f->what, "Compute only the logits of the last position (in transformers "
+			    "logits_to_keep=1), or send the prompt in parts");
+	advise_put(f->how,
+		   "%s in logits of all positions %s. Only tensors as large as a few of their "
+		   "rows were made of them",
+		   B(f->bytes), a->when);
 	lines_free(&products);
 }

@@ -36,18 +36,6 @@ static void with_narrow(struct advise *a, struct life_plan *p, struct map *lates
 		  narrow->size);
 }
 
-static void say_wide(struct advise *a, struct finding *f, const struct line_plan *p)
-{
-	advise_put(f->what,
-		   "Compute %s%s in 16 bits: give its weights the type of its input (in PEFT "
-		   "autocast_adapter_dtype=False), or use a fused kernel for a norm",
-		   ADVISE_LINE(f), p->lines > 1 ? " and others" : "");
-	advise_put(f->how,
-		   "%s in %s %s: copies in twice the width (float32 of 16 bits) that are saved for "
-		   "backward. Their originals may then be saved in their place",
-		   B(p->bytes), MANY(p->blocks, "block"), a->when);
-}
-
 /* The lowest saving: the originals stay. A fused norm keeps one of them anyway. */
 void advise_wide_copies(struct advise *a)
 {
@@ -60,9 +48,17 @@ void advise_wide_copies(struct advise *a)
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
 		if (is_kept_copy(a, &l, &narrow))
 			lines_without(&lines, a, &l, l.from);
-	f = lines_add_all(&lines, a, "wide_copies", say_wide);
-	if (f) {
-		f->range = true;
+	f = lines_add_all(&lines, a, "wide_copies");
+	advise_put(f->what,
+		   "Compute %s%s in 16 bits: give its weights the type of its input (in PEFT "
+		   "autocast_adapter_dtype=False), or use a fused kernel for a norm",
+		   ADVISE_LINE(f), f->range ? " and others" : "");
+	advise_put(f->how,
+		   "%s in %s %s: copies in twice the width (float32 of 16 bits) that are saved for "
+		   "backward. Their originals may then be saved in their place",
+		   B(f->bytes), MANY(f->blocks, "block"), a->when);
+	f->range = true;
+	if (f->bytes)
 		ADVISE_EACH (a, CLASS_BIT(activations), l) {
 			if (!is_kept_copy(a, &l, &narrow))
 				continue;
@@ -70,6 +66,5 @@ void advise_wide_copies(struct advise *a)
 			if (owners_same(&owner, &f->owner))
 				with_narrow(a, &f->cautious, &latest, &l, &narrow);
 		}
-	}
 	map_free(&latest);
 }

@@ -29,18 +29,14 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
 		return;
 	line->bytes += l->size;
 	line->blocks++;
-	if (steps_at(&a->timeline->steps, l->from) == steps_at(&a->timeline->steps, a->peak_seq))
-		line->of_step += l->size;
 }
 
-static void join(struct life_plan *to, struct line_plan *sum, const struct line_plan *line)
+static void join(struct finding *f, const struct line_plan *line)
 {
 	for (size_t i = 0; i < line->plan.count; i++)
-		plan_add(to, line->plan.items[i]);
-	sum->lines++;
-	sum->bytes += line->bytes;
-	sum->of_step += line->of_step;
-	sum->blocks += line->blocks;
+		plan_add(&f->plan, line->plan.items[i]);
+	f->bytes += line->bytes;
+	f->blocks += line->blocks;
 }
 
 void lines_free(struct line_plans *p)
@@ -51,12 +47,10 @@ void lines_free(struct line_plans *p)
 	free(p->items);
 }
 
-struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
-			      void (*say)(struct advise *a, struct finding *f,
-					  const struct line_plan *p))
+struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind)
 {
-	struct line_plan *largest = NULL, sum = { 0 };
-	struct finding *f = NULL;
+	struct line_plan *largest = NULL;
+	struct finding *f = advise_add(a, kind);
 	size_t lines = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
@@ -65,13 +59,11 @@ struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char
 			largest = &p->items[i];
 	}
 	if (largest) {
-		f = advise_add(a, kind);
 		f->owner = largest->owner;
 		f->range = lines > 1;
 		for (size_t i = 0; i < p->count; i++)
 			if (p->items[i].bytes)
-				join(&f->plan, &sum, &p->items[i]);
-		say(a, f, &sum);
+				join(f, &p->items[i]);
 		f->cautious = largest->plan;
 		largest->plan = (struct life_plan){ 0 };
 	}
