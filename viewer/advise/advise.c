@@ -118,8 +118,7 @@ void advise_choose(struct advise *a)
 {
 	size_t n = 0;
 
-	if (a->count)
-		qsort(a->items, a->count, sizeof(*a->items), by_saving);
+	SORT(a->items, a->count, by_saving);
 	for (size_t i = 0; i < a->count; i++) {
 		struct finding f = a->items[i];
 		uint64_t least = f.reserved ? a->reserved / SHARE : a->least;

@@ -38,8 +38,8 @@ struct search {
 	struct map firsts; /* a site and what is outside of it -> the stack of its first block */
 	struct site *items;
 	size_t count, room;
-	uint32_t *in_order; /* saved blocks in order of their deaths in backward passes */
-	size_t in_order_count, in_order_room;
+	uint64_t *deaths; /* of saved blocks, in order */
+	size_t death_count, death_room;
 	struct map inputs; /* of calls: lives that stay */
 };
 
@@ -225,9 +225,9 @@ static uint64_t most_inside(struct search *s, const struct call *c)
 /* When backward came to it: when the last saved block before its own was let go. */
 static uint64_t begins_again(const struct search *s, uint64_t first_gone)
 {
-	size_t n = SORTED_FIRST(s->in_order_count, i, of(s, s->in_order[i]).until < first_gone);
+	size_t n = SORTED_FIRST(s->death_count, i, s->deaths[i] < first_gone);
 
-	return n ? of(s, s->in_order[n - 1]).until : 0;
+	return n ? s->deaths[n - 1] : 0;
 }
 
 /* It stays: the next call, something behind the call, or the program has it. */
@@ -352,29 +352,12 @@ static void checkpoint_site(struct search *s, const struct site *site, struct li
 	map_free(&s->inputs);
 }
 
-static const struct advise *sorting;
-
-static int by_death(const void *x, const void *y)
+static void collect_deaths(struct search *s)
 {
-	const struct lives *l = sorting->lives;
-	uint64_t a = lives_seq(l, &lives_at(l, *(const uint32_t *)x)->died);
-	uint64_t b = lives_seq(l, &lives_at(l, *(const uint32_t *)y)->died);
-
-	return (a > b) - (a < b);
-}
-
-static void collect_walked(struct search *s)
-{
-	struct advise *a = s->advise;
-
-	ADVISE_EACH (a, CLASS_BIT(activations), l) {
-		if (!is_inside(a, &l) || l.until == PLAN_END)
-			continue;
-		*need_item(s->in_order, s->in_order_count, s->in_order_room) = l.life;
-	}
-	sorting = a;
-	if (s->in_order_count)
-		qsort(s->in_order, s->in_order_count, sizeof(*s->in_order), by_death);
+	ADVISE_EACH (s->advise, CLASS_BIT(activations), l)
+		if (is_inside(s->advise, &l) && l.until != PLAN_END)
+			*need_item(s->deaths, s->death_count, s->death_room) = l.until;
+	SORT(s->deaths, s->death_count, sorted_numbers);
 }
 
 /* A class of modules is checkpointed wherever it is called. */
@@ -428,14 +411,14 @@ void advise_checkpoint(struct advise *a)
 	struct search s = { .advise = a };
 
 	collect(&s);
-	collect_walked(&s);
+	collect_deaths(&s);
 	for (size_t i = 0; i < s.count; i++)
 		if (is_first(&s, i))
 			look_at(&s, s.items[i].function);
 	for (size_t i = 0; i < s.count; i++)
 		free(s.items[i].items);
 	free(s.items);
-	free(s.in_order);
+	free(s.deaths);
 	map_free(&s.ids);
 	map_free(&s.firsts);
 }

@@ -86,8 +86,7 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	struct lives_walk w;
 
 	for (size_t i = 0; i < count; i++)
-		if (plans[i]->count)
-			qsort(plans[i]->items, plans[i]->count, sizeof(*plans[i]->items), in_order);
+		SORT(plans[i]->items, plans[i]->count, in_order);
 	for (lives_walk_first(&w, l); w.change;) {
 		uint64_t seq = w.now.seq;
 
