@@ -399,9 +399,6 @@ static bool part_row(void *ctx, size_t i, struct row_engine_part *row)
 					 .has_asleep_bytes = e->sleeps,
 					 .asleep_bytes = e->beside[i],
 					 .label = parts[i].label,
-					 .planned = e->planned,
-					 .beside = e->trains || e->sleeps,
-					 .beside_bytes = e->beside[i],
 					 .held = e->owners[i].function[0] };
 	return e->now[i] || e->then[i] || e->beside[i];
 }
@@ -430,10 +427,9 @@ bool engine_document(const struct engine *e, struct row_engine *row)
 
 void engine_text(const struct engine *e, const struct timeline *t, struct emit *out)
 {
-	const struct text_column columns[] = {
+	struct text_column columns[] = {
 		TEXT_COLUMN("part of the device", engine_part_label, 2, -24),
-		TEXT_COLUMN(e->planned ? "planned" : "", engine_part_planned_bytes, 1, 9,
-			    .when = AT_engine_part_planned),
+		TEXT_COLUMN(e->planned ? "planned" : "", engine_part_planned_bytes, 1, 9),
 		TEXT_COLUMN(e->trains	 ? "serving"
 			    : e->planned ? "later"
 					 : "bytes",
@@ -443,7 +439,7 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 		TEXT_COLUMN(e->trains	? "training"
 			    : e->sleeps ? "asleep"
 					: "",
-			    engine_part_beside_bytes, 1, 9, .when = AT_engine_part_beside),
+			    engine_part_asleep_bytes, 1, 9),
 		TEXT_COLUMN("held mostly by", engine_part_owner, 2, -22, .room = 22,
 			    .when = AT_engine_part_held),
 	};
@@ -452,6 +448,8 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 
 	if (!e->total)
 		return;
+	if (e->trains)
+		columns[4].member = AT_engine_part_training_bytes;
 	emit_title(out, "%s on device %d, %s%s",
 		   e->trains ? "Serving beside training" : "A serving engine", t->device,
 		   human_bytes(a, e->total),

@@ -84,19 +84,20 @@ static int64_t change(const struct diff_finding *f)
 	return (int64_t)(f->bytes_new - f->bytes_old);
 }
 
-/* Whether they are of the same part of the model and for the same purpose, in other pieces. */
-static bool goes_with(const struct diff *d, const struct diff_finding *a,
-		      const struct diff_finding *b)
-{
-	return a->category == b->category && (change(a) > 0) != (change(b) > 0) &&
-	       !strcmp(diff_site_of(&d->pairs[a->pair])->module,
-		       diff_site_of(&d->pairs[b->pair])->module);
-}
-
 static bool may_cancel(const struct diff *d, const struct diff_finding *f)
 {
 	return (f->cause == CAUSE_LINE || f->cause == CAUSE_FUNCTION) &&
 	       (uint64_t)llabs(change(f)) > d->new.shot.total / TELLING;
+}
+
+/* Whether they are of the same part of the model and for the same purpose, in other pieces. */
+static bool goes_with(const struct diff *d, const struct diff_finding *a,
+		      const struct diff_finding *b)
+{
+	return may_cancel(d, b) && a->category == b->category &&
+	       (change(a) > 0) != (change(b) > 0) &&
+	       !strcmp(diff_site_of(&d->pairs[a->pair])->module,
+		       diff_site_of(&d->pairs[b->pair])->module);
 }
 
 /* Apart from the allocator's rounding. */
@@ -105,31 +106,22 @@ static bool cancels(int64_t a, int64_t b)
 	return llabs(a + b) <= llabs(a) / 50;
 }
 
-/* The findings that cancel `first`, as few as possible; 0 = there are none. */
-static size_t find_partners(const struct diff *d, size_t first, size_t found[PARTNERS])
+/* The findings that cancel `first`, one or else two; 0 = there are none. */
+static size_t find_partners(const struct diff *d, const struct diff_finding *f,
+			    size_t found[PARTNERS])
 {
-	const struct diff_finding *f = &d->findings[first];
-	int64_t all = change(f);
-	size_t n = 0;
+	for (size_t more = 0; more < PARTNERS; more++)
+		for (found[0] = 0; found[0] < d->count; found[0]++)
+			for (found[1] = found[0] + more;
+			     found[1] < (more ? d->count : found[0] + 1); found[1]++) {
+				const struct diff_finding *a = &d->findings[found[0]];
+				const struct diff_finding *b = &d->findings[found[1]];
 
-	for (size_t i = 0; i < d->count && !n; i++) {
-		int64_t a = change(&d->findings[i]);
-
-		found[0] = i;
-		if (may_cancel(d, &d->findings[i]) && goes_with(d, f, &d->findings[i]))
-			n = cancels(all, a);
-	}
-	for (size_t i = 0; i < d->count && !n; i++)
-		for (size_t j = i + 1; j < d->count && !n; j++) {
-			int64_t a = change(&d->findings[i]), b = change(&d->findings[j]);
-
-			found[0] = i;
-			found[1] = j;
-			if (may_cancel(d, &d->findings[i]) && goes_with(d, f, &d->findings[i]) &&
-			    may_cancel(d, &d->findings[j]) && goes_with(d, f, &d->findings[j]))
-				n = cancels(all, a + b) ? 2 : 0;
-		}
-	return n;
+				if (goes_with(d, f, a) && goes_with(d, f, b) &&
+				    cancels(change(f), change(a) + (more ? change(b) : 0)))
+					return 1 + more;
+			}
+	return 0;
 }
 
 static void merge(struct diff *d, struct diff_finding *into, struct diff_finding *f)
@@ -187,7 +179,7 @@ static void diff_find_cancelling(struct diff *d, size_t moved)
 
 	while ((i = heaviest(d, tried)) < d->count) {
 		tried[i] = true;
-		n = find_partners(d, i, found);
+		n = find_partners(d, &d->findings[i], found);
 		if (n && !moved) {
 			moved = i + 1;
 			d->findings[i].cause = CAUSE_MOVED;

@@ -160,25 +160,20 @@ void ranks_documents(const struct ranks_result *r, struct json out[2])
 		out[1] = json_text(out[0].end, (size_t)(end - out[0].end));
 }
 
-/* "devices.*.ooms" is a sum, "blocks.#" a count, "last_ns - first_ns" a difference. */
+/* "devices.*.ooms" is a sum, "last_ns - first_ns" a difference, a list counts its items. */
 static double number_at(struct json doc, const char *path, bool *known)
 {
 	const char *every = strstr(path, ".*."), *minus = strstr(path, " - ");
-	size_t len = strlen(path);
 	char head[64];
 	struct json v;
 	double sum = 0;
 
-	if (every || minus) {
-		snprintf(head, sizeof(head), "%.*s", (int)((every ? every : minus) - path), path);
-	} else {
-		bool number = len > 2 && !strcmp(path + len - 2, ".#");
-
-		snprintf(head, sizeof(head), "%.*s", (int)(number ? len - 2 : len), path);
-		v = json_at(doc, head);
+	if (!every && !minus) {
+		v = json_at(doc, path);
 		*known = v.s && strncmp(v.s, "null", 4);
-		return number ? (double)json_count(v) : json_number(v);
+		return v.s && *v.s == '[' ? (double)json_count(v) : json_number(v);
 	}
+	snprintf(head, sizeof(head), "%.*s", (int)((every ? every : minus) - path), path);
 	v = json_at(doc, head);
 	*known = v.s;
 	if (minus)
