@@ -49,18 +49,12 @@ void lines_free(struct line_plans *p)
 
 struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind)
 {
-	struct line_plan *largest = NULL;
+	struct line_plan *largest = GREATEST_OF(x, p->items, p->count, x->bytes, x->bytes);
 	struct finding *f = advise_add(a, kind);
-	size_t lines = 0;
 
-	for (size_t i = 0; i < p->count; i++) {
-		lines += p->items[i].bytes > 0;
-		if (p->items[i].bytes && (!largest || p->items[i].bytes > largest->bytes))
-			largest = &p->items[i];
-	}
 	if (largest) {
 		f->owner = largest->owner;
-		f->range = lines > 1;
+		f->range = SUM_OF(x, p->items, p->count, x->bytes > 0) > 1;
 		for (size_t i = 0; i < p->count; i++)
 			if (p->items[i].bytes)
 				join(f, &p->items[i]);

@@ -354,14 +354,14 @@ static void layer_bytes(struct account *a, struct timeline *t, const struct snap
 
 static void look_at_activations(struct account *a, struct timeline *t, const struct snapshot *s)
 {
-	int category = category_by_name("activations");
+	int category = CATEGORY_activations;
+	const struct block *largest =
+		GREATEST_OF(b, s->moment.blocks, s->moment.count, b->category == category, b->size);
 
 	a->activations = snapshot_bytes(s, "activations");
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		if (b->category != category || b->size <= a->largest_activation)
-			continue;
-		a->largest_activation = b->size;
-		a->largest_owner = owners_find(&t->owners, b);
+	if (largest) {
+		a->largest_activation = largest->size;
+		a->largest_owner = owners_find(&t->owners, largest);
 	}
 	layer_bytes(a, t, s, category);
 }

@@ -57,11 +57,9 @@ static bool is_for_pieces(const struct model *m, const struct block *segment)
 {
 	const struct model_device *d = &m->devices[segment->device];
 	const struct position *born = model_born(m, segment);
-	size_t pieces = 0;
 
-	for (size_t i = 0; i < d->capture_count; i++)
-		pieces += d->captures[i] == born->forwards;
-	return born->stage == STAGE_FORWARD && pieces > 1;
+	return born->stage == STAGE_FORWARD &&
+	       SUM_OF(x, d->captures, d->capture_count, *x == born->forwards) > 1;
 }
 
 static void add_pool_of_graphs(void *ctx, const struct room_piece *p)
@@ -105,13 +103,10 @@ static void add_rest(struct sorting *s)
 {
 	const struct moment *mo = &s->moment;
 	struct holders libraries = holders_of_libraries(mo, &s->timeline->owners);
-	uint64_t blocks = 0, network = 0;
+	uint64_t blocks = SUM_OF(x, s->bytes, ENGINE_PARTS, *x);
+	uint64_t network = SUM_OF(x, libraries.items, libraries.count,
+				  strcasestr(x->inside, "nccl") ? x->bytes : 0);
 
-	for (unsigned p = 0; p < ENGINE_PARTS; p++)
-		blocks += s->bytes[p];
-	for (size_t i = 0; i < libraries.count; i++)
-		if (strcasestr(libraries.items[i].inside, "nccl"))
-			network += libraries.items[i].bytes;
 	s->bytes[ENGINE_communication] += network;
 	s->bytes[ENGINE_cached] = arithmetic_beyond(mo->reserved, blocks);
 	s->bytes[ENGINE_libraries] = arithmetic_beyond(mo->driver, mo->reserved + network);
@@ -193,18 +188,14 @@ static struct kept find_kept(const struct model *m, struct classifier *c, const 
 /* The most that passes before the cache took, with workspaces that stayed. */
 static uint64_t highest_pass(const struct timeline *t, const struct sorting *then, uint64_t first)
 {
-	const struct spans *spans = &t->model.spans;
-	uint64_t most = 0, stays = 0;
+	const struct span *most =
+		GREATEST_OF(x, t->model.spans.items, t->model.spans.count,
+			    x->extent.peak_seq < first && span_is_forward(x), x->extent.peak);
+	uint64_t stays = SUM_OF(
+		b, then->moment.blocks, then->moment.count,
+		b->seq < first && part_of(then->classifier, b, false) != ENGINE_work ? b->size : 0);
 
-	for (size_t i = 0; i < spans->count; i++)
-		if (spans->items[i].extent.peak_seq < first && spans->items[i].extent.peak > most &&
-		    span_is_forward(&spans->items[i]))
-			most = spans->items[i].extent.peak;
-	for (size_t i = 0; i < then->moment.count; i++)
-		if (then->moment.blocks[i].seq < first &&
-		    part_of(then->classifier, &then->moment.blocks[i], false) != ENGINE_work)
-			stays += then->moment.blocks[i].size;
-	return arithmetic_beyond(most, stays);
+	return most ? arithmetic_beyond(most->extent.peak, stays) : 0;
 }
 
 static void look_at_plan(struct engine *e, struct timeline *t, struct classifier *c,
@@ -316,15 +307,9 @@ static bool span_learns(const struct span *s)
 /* The highest moment of spans of one kind; 0: there are none. */
 static uint64_t highest_of(const struct spans *s, bool (*fits)(const struct span *))
 {
-	const struct extent *most = NULL;
+	const struct span *most = GREATEST_OF(x, s->items, s->count, fits(x), x->extent.peak);
 
-	for (size_t i = 0; i < s->count; i++) {
-		const struct extent *x = &s->items[i].extent;
-
-		if (fits(&s->items[i]) && (!most || x->peak > most->peak))
-			most = x;
-	}
-	return most ? most->peak_seq : 0;
+	return most ? most->extent.peak_seq : 0;
 }
 
 /* Bytes of KV caches at a moment, and of all. A pass of which no other one uses the keys and values

@@ -43,12 +43,9 @@ static const struct arena *arena_of(struct report *r, const struct block *b)
 static void report_arena(struct report *r, const struct moment *mo, struct emit *out)
 {
 	uint64_t total = r->timeline.model.devices[mo->device].total_bytes;
-	const struct block *most = NULL;
+	const struct block *most = GREATEST_OF(b, mo->blocks, mo->count, true, b->size);
 	const struct arena *arena;
 
-	for (size_t i = 0; i < mo->count; i++)
-		if (!most || mo->blocks[i].size > most->size)
-			most = &mo->blocks[i];
 	if (mo->framework || !most || !total || most->size < total / 2)
 		return;
 	arena = arena_of(r, most);
@@ -211,7 +208,9 @@ static void rounding_line(const struct report *r, const struct moment *mo, struc
 static void library_lines(struct report *r, const struct moment *mo, struct emit *out)
 {
 	struct holders all = { 0 };
-	uint64_t managed = 0;
+	uint64_t managed =
+		SUM_OF(b, mo->memory, mo->memory_count,
+		       b->memory == GMT_MEM_MANAGED && b->device == mo->device ? b->size : 0);
 	char what[64];
 
 	if (mo->framework)
@@ -222,8 +221,6 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 			    "allocated by that library itself");
 	}
 	free(all.items);
-	FOR_EACH (const struct block, b, mo->memory, mo->memory_count)
-		managed += b->memory == GMT_MEM_MANAGED && b->device == mo->device ? b->size : 0;
 	if (managed)
 		emit_figure(out, FIGURE, "managed memory", managed, "on the device or the host");
 	if (mo->context)
@@ -333,16 +330,9 @@ static void trouble_lines(const struct report *r, struct emit *out)
 /* At the highest peak, where `why` also looks. NULL: there was none. */
 static const struct block *largest_block(const struct report *r)
 {
-	const struct moment *highest = &r->shots[0].moment;
-	const struct block *largest = NULL;
+	const struct snapshot *s = GREATEST_OF(x, r->shots, r->count, true, x->moment.bytes);
 
-	for (size_t i = 1; i < r->count; i++)
-		if (r->shots[i].moment.bytes > highest->bytes)
-			highest = &r->shots[i].moment;
-	for (size_t i = 0; i < highest->count; i++)
-		if (!largest || highest->blocks[i].size > largest->size)
-			largest = &highest->blocks[i];
-	return largest;
+	return GREATEST_OF(b, s->moment.blocks, s->moment.count, true, b->size);
 }
 
 /* Suggests further commands, for a recording with any data. */
@@ -351,10 +341,9 @@ static void next_lines(const struct report *r, struct emit *out)
 	const struct block *largest;
 	char word[SHELL_WORD];
 	const char *path = shell_word(r->timeline.recording->path, word);
-	uint64_t ooms = 0;
+	uint64_t ooms = SUM_OF(x, r->shots, r->count,
+			       model_ooms(&r->timeline.model.devices[x->moment.device]));
 
-	for (size_t i = 0; i < r->count; i++)
-		ooms += model_ooms(&r->timeline.model.devices[r->shots[i].moment.device]);
 	if (!r->count)
 		return;
 	emit_line(out, "Where next: gpumemtrace html %s -o run.html", path);

@@ -90,7 +90,7 @@ static size_t naming_pair(const struct diff *d, uint32_t finding, uint32_t named
 {
 	int64_t by_class[CATEGORIES] = { 0 }, most = -1;
 	uint32_t may = 0; /* classes that are there at all: their changes may sum up to nothing */
-	size_t best = SIZE_MAX;
+	const struct diff_pair *best;
 	unsigned class = 0;
 
 	for (size_t i = 0; i < d->pair_count; i++)
@@ -104,11 +104,9 @@ static size_t naming_pair(const struct diff *d, uint32_t finding, uint32_t named
 			most = llabs(by_class[c]);
 			class = c;
 		}
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].finding == finding && d->pairs[i].category == class &&
-		    (best == SIZE_MAX || diff_size(&d->pairs[i]) > diff_size(&d->pairs[best])))
-			best = i;
-	return best;
+	best = GREATEST_OF(p, d->pairs, d->pair_count,
+			   p->finding == finding && p->category == class, diff_size(p));
+	return best ? (size_t)(best - d->pairs) : SIZE_MAX;
 }
 
 struct diff_finding *

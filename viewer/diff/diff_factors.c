@@ -90,15 +90,6 @@ static void leave_different(struct sizes *a, struct sizes *b)
 	b->count = kept_b;
 }
 
-static double sum_sizes(const struct sizes *s)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < s->count; i++)
-		sum += (double)s->items[i];
-	return sum;
-}
-
 static double factor_of_sizes(const struct sizes *a, const struct sizes *b)
 {
 	return a->count && a->count == b->count ? diff_power_of_two(a->items, b->items, a->count)
@@ -126,8 +117,8 @@ static struct elements elements_of(const struct diff *d)
 		e.factor = factor_of_sizes(&old, &new);
 	}
 	e.count = old.count;
-	e.old = sum_sizes(&old);
-	e.new = sum_sizes(&new);
+	e.old = (double)SUM_OF(x, old.items, old.count, *x);
+	e.new = (double)SUM_OF(x, new.items, new.count, *x);
 	free(old.items);
 	free(new.items);
 	return e;
@@ -188,13 +179,9 @@ struct scale {
 
 static double weight_of(const struct diff *d, double factor)
 {
-	double w = 0;
-
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (diff_is_result(&d->pairs[i]) && diff_differs(&d->pairs[i]) &&
-		    fits(&d->pairs[i], factor, false))
-			w += fabs((double)diff_delta(&d->pairs[i]));
-	return w;
+	return (double)SUM_OF(
+		p, d->pairs, d->pair_count,
+		diff_is_result(p) && diff_differs(p) && fits(p, factor, false) ? diff_size(p) : 0);
 }
 
 static double heaviest_factor(const struct diff *d, double *weight)

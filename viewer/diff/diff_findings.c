@@ -138,24 +138,18 @@ static void merge(struct diff *d, struct diff_finding *into, struct diff_finding
 
 static size_t heaviest(const struct diff *d, const bool *tried)
 {
-	size_t most = d->count;
+	const struct diff_finding *most =
+		GREATEST_OF(f, d->findings, d->count, !tried[f - d->findings] && may_cancel(d, f),
+			    (uint64_t)llabs(change(f)));
 
-	for (size_t i = 0; i < d->count; i++)
-		if (!tried[i] && may_cancel(d, &d->findings[i]) &&
-		    (most == d->count ||
-		     llabs(change(&d->findings[i])) > llabs(change(&d->findings[most]))))
-			most = i;
-	return most;
+	return most ? (size_t)(most - d->findings) : d->count;
 }
 
 static void name_moved(struct diff *d, struct diff_finding *f)
 {
-	const struct diff_pair *most = NULL;
+	const struct diff_pair *most =
+		GREATEST_OF(p, d->pairs, d->pair_count, p->finding == f->id, diff_size(p));
 
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].finding == f->id &&
-		    (!most || diff_size(&d->pairs[i]) > diff_size(most)))
-			most = &d->pairs[i];
 	f->pair = (size_t)(most - d->pairs);
 	f->category = most->category;
 	f->owner = *diff_owner(most);
@@ -208,12 +202,9 @@ static bool takes_like(const struct diff *d, const struct diff_pair *p, const vo
 static void find_rest(struct diff *d)
 {
 	for (;;) {
-		const struct diff_pair *first = NULL;
+		const struct diff_pair *first =
+			GREATEST_OF(p, d->pairs, d->pair_count, diff_differs(p), diff_size(p));
 
-		for (size_t i = 0; i < d->pair_count; i++)
-			if (diff_differs(&d->pairs[i]) &&
-			    (!first || diff_size(&d->pairs[i]) > diff_size(first)))
-				first = &d->pairs[i];
 		if (!first)
 			return;
 		diff_collect(d, diff_site_of(first)->module[0] ? CAUSE_FUNCTION : CAUSE_LINE, 0, 0,

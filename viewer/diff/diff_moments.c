@@ -10,13 +10,8 @@
 const struct span *diff_highest(const struct diff_side *s, enum phase phase)
 {
 	const struct spans *all = &s->timeline.model.spans;
-	const struct span *best = NULL;
 
-	for (size_t i = 0; i < all->count; i++)
-		if (all->items[i].phase == phase &&
-		    (!best || all->items[i].extent.peak > best->extent.peak))
-			best = &all->items[i];
-	return best;
+	return GREATEST_OF(x, all->items, all->count, x->phase == phase, x->extent.peak);
 }
 
 /* Index of a span among the step's spans of that phase, from 0, and their number. */

@@ -155,16 +155,15 @@ void diff_find_backwards(struct diff *d)
 {
 	unsigned before = diff_backwards(&d->old), after = diff_backwards(&d->new);
 	int more = after < before ? 1 : -1; /* memory, with fewer passes */
-	int64_t change = 0;
+	int64_t change;
 
 	if (!before || !after || before == after)
 		return;
-	for (size_t i = 0; i < d->count; i++)
-		if (d->findings[i].cause == CAUSE_PASSES)
-			return;
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (diff_differs(&d->pairs[i]) && d->pairs[i].category == CATEGORY_activations)
-			change += diff_delta(&d->pairs[i]);
+	if (ANY_OF(x, d->findings, d->count, x->cause == CAUSE_PASSES))
+		return;
+	change = (int64_t)SUM_OF(
+		p, d->pairs, d->pair_count,
+		diff_differs(p) && p->category == CATEGORY_activations ? diff_delta(p) : 0);
 	if (change * more > 0)
 		diff_collect(d, CAUSE_BACKWARDS, BIT(activations), more, takes_waiting, NULL);
 }

@@ -128,13 +128,8 @@ static size_t sentence_lines(const struct diff *d, const struct diff_finding *f)
 static const struct diff_pair *sentence_greatest(const struct diff *d, const struct diff_finding *f,
 						 unsigned category)
 {
-	const struct diff_pair *best = NULL;
-
-	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
-		if (p->finding == f->id && p->category == category &&
-		    (!best || llabs(diff_delta(p)) > llabs(diff_delta(best))))
-			best = p;
-	return best;
+	return GREATEST_OF(p, d->pairs, d->pair_count,
+			   p->finding == f->id && p->category == category, diff_size(p));
 }
 
 /* ", called at train train.py:12", for what a module made: its own line does not say it. */

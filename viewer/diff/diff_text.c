@@ -54,12 +54,10 @@ static void sum(const struct diff *d, struct emit *out)
 	uint64_t compared_old = d->old.shot.total, compared_new = d->new.shot.total;
 	bool peaks = compared_old == d->old.peak && compared_new == d->new.peak;
 	char text[160], change[48];
-	size_t n = 0;
 
-	FOR_EACH (const struct diff_finding, f, d->findings, d->count)
-		n += f->cause != CAUSE_PEAK && f->cause != CAUSE_RESERVED &&
-		     f->bytes_old != f->bytes_new;
-	if (n < 2)
+	if (SUM_OF(f, d->findings, d->count,
+		   f->cause != CAUSE_PEAK && f->cause != CAUSE_RESERVED &&
+			   f->bytes_old != f->bytes_new) < 2)
 		return;
 	snprintf(text, sizeof(text), "These findings add up to %s, the change %s%s.",
 		 diff_change(change, compared_old, compared_new), peaks ? "of the peak" : "in the ",

@@ -7,12 +7,7 @@
 /* The device that a rank works on: the one on which it has most. NULL: it has memory on none. */
 static const struct ranks_device *home(const struct ranks_row *row)
 {
-	const struct ranks_device *best = NULL;
-
-	for (size_t i = 0; i < row->device_count; i++)
-		if (!best || row->devices[i].peak > best->peak)
-			best = &row->devices[i];
-	return best;
+	return GREATEST_OF(x, row->devices, row->device_count, true, x->peak);
 }
 
 /* The other rank that works on that device; the number of rows if there is none. UUIDs of
