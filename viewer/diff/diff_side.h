@@ -15,7 +15,10 @@
 struct diff_function {
 	const char *file, *name;
 	unsigned first_line;
-	uint32_t common; /* equal for matching functions of both sides */
+	uint32_t common;  /* equal for matching functions of both sides */
+	uint32_t *places; /* its lines */
+	size_t count, room;
+	uint32_t partner; /* 1 + function on the other side, in diff_align */
 };
 
 /* A line of a function, and hashes of the names that it calls. */
