@@ -65,19 +65,17 @@ static uint64_t saved_by(const struct advise *a, const struct life_plan *p)
 /* A kind that a test which applies it finds wrong in more than one of ten cases is not said. */
 static bool is_measured(struct finding *f)
 {
-	static const struct {
+	static const struct measured {
 		const char *kind;
 		unsigned right, tried;
 	} table[] = {
 #include "measured.def"
-		{ "", 0, 0 },
 	};
+	const struct measured *m =
+		FIRST_OF(x, table, sizeof(table) / sizeof(*table), !strcmp(x->kind, f->kind));
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-		if (!strcmp(table[i].kind, f->kind)) {
-			f->right = table[i].right;
-			f->tried = table[i].tried;
-		}
+	f->right = m ? m->right : 0;
+	f->tried = m ? m->tried : 0;
 	return 10 * f->right >= 9 * f->tried;
 }
 

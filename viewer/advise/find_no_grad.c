@@ -65,11 +65,7 @@ static bool comes_backward(const struct advise *a, const struct advised *l)
 
 static struct place *place_of(struct search *s, uint64_t key)
 {
-	uint32_t at = map_number(&s->places, key, s->count);
-
-	if (at == s->count)
-		*need_item(s->items, s->count, s->room) = (struct place){ 0 };
-	return &s->items[at];
+	return map_item(&s->places, key, s->items, s->count, s->room);
 }
 
 /* Backward went through such a pass at some time, even if it kept the graph. */

@@ -337,15 +337,14 @@ struct remedy_list {
 
 static const struct oom_claim claims[] = {
 #include "claims.def"
-	{ "", 0, 0 },
 };
 
 struct oom_claim oom_claim(const char *name)
 {
-	for (size_t i = 0; i < sizeof(claims) / sizeof(*claims); i++)
-		if (!strcmp(claims[i].name, name))
-			return claims[i];
-	return (struct oom_claim){ .name = name };
+	const struct oom_claim *c =
+		FIRST_OF(x, claims, sizeof(claims) / sizeof(*claims), !strcmp(x->name, name));
+
+	return c ? *c : (struct oom_claim){ .name = name };
 }
 
 /* Where it is not nearly always right. */
