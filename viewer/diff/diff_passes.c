@@ -30,15 +30,14 @@ void diff_find_recorded(struct diff *d)
 
 uint64_t diff_gradients(const struct diff_side *s)
 {
-	const struct timeline *t = &s->timeline;
+	const struct steps *steps = &s->timeline.steps;
+	const struct spans *spans = &s->timeline.model.spans;
 	uint64_t most = 0;
 
-	for (size_t n = 1; n <= steps_number(&t->steps); n++) {
-		const struct step *step = &t->steps.items[n];
-		uint64_t sum = 0;
+	for (size_t n = 1; n <= steps_number(steps); n++) {
+		uint64_t sum = SUM_OF(x, &spans->items[steps->items[n].first],
+				      step_spans(spans, &steps->items[n]), x->gradients);
 
-		for (size_t i = step->first; i <= step->last && i < t->model.spans.count; i++)
-			sum += t->model.spans.items[i].gradients;
 		most = sum > most ? sum : most;
 	}
 	return most;

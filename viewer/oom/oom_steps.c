@@ -18,12 +18,9 @@ static uint64_t first_gradient(const struct snapshot *s)
 	return first;
 }
 
-static bool has_gradients(const struct timeline *t, const struct step *step)
+static bool has_gradients(const struct spans *s, const struct step *step)
 {
-	for (size_t i = step->first; i <= step->last && i < t->model.spans.count; i++)
-		if (t->model.spans.items[i].gradients)
-			return true;
-	return false;
+	return ANY_OF(x, &s->items[step->first], step_spans(s, step), x->gradients);
 }
 
 /* Steps that are backward passes: one is over if gradients arrived in it and none of them lives. */
@@ -33,7 +30,7 @@ static size_t by_gradients(const struct oom *o, size_t step)
 	size_t first = steps_at(&t->steps, first_gradient(&o->shot));
 
 	step = first && first < step ? first : step;
-	while (step > 1 && !has_gradients(t, &t->steps.items[step - 1]))
+	while (step > 1 && !has_gradients(&t->model.spans, &t->steps.items[step - 1]))
 		step--;
 	return step;
 }

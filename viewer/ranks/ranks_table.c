@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks_table.h"
 
+#include "../answers/parts.h"
 #include "../base/human.h"
 #include "../recording/owner_words.h"
 
@@ -248,14 +249,12 @@ static void read_devices(struct ranks_table *t, struct ranks_row *row, struct js
 
 static char *largest_class(const struct ranks_row *row)
 {
+	unsigned order[CATEGORIES];
 	char text[96] = "";
-	unsigned best = 0;
 
-	for (unsigned c = 1; c < CATEGORIES; c++)
-		best = row->classes[c] > row->classes[best] ? c : best;
-	if (row->classes[best])
-		snprintf(text, sizeof(text), "%s %s", categories[best].words,
-			 B(row->classes[best]));
+	if (classes_by_bytes(row->classes, order))
+		snprintf(text, sizeof(text), "%s %s", categories[*order].words,
+			 B(row->classes[*order]));
 	return need_text(text);
 }
 
