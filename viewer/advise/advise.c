@@ -285,7 +285,6 @@ void advise_close(struct advise *a)
 		drop(&a->items[i]);
 	free(a->items);
 	free(a->known);
-	free(a->foreach);
 	free(a->next);
 	free(a->layers.begins);
 	free(a->passes.items);
@@ -293,7 +292,6 @@ void advise_close(struct advise *a)
 	sites_free(&a->sites);
 	map_free(&a->sums);
 	repeats_free(&a->repeats);
-	map_free(&a->stacks);
 	munmap(a->classes, n * sizeof(*a->classes));
 	munmap(a->released, n * sizeof(*a->released));
 	munmap(a->saved, n * sizeof(*a->saved));

@@ -73,9 +73,6 @@ struct advise {
 	uint64_t *saved;	  /* and when the latest one took it */
 	uint32_t (*next)[PHASES]; /* of each span: the first of each phase from it on */
 	uint64_t reserved;	  /* the most that the framework's cache held */
-	struct map stacks;	  /* stack -> index in foreach */
-	const char **foreach;	  /* see advise_foreach */
-	size_t foreach_count, foreach_room;
 	bool file_is_held; /* a checkpoint is partly unneeded on the device (find_loaded.c) */
 	struct ops ops;
 	struct sites sites;
@@ -176,8 +173,6 @@ bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */
 bool advise_in_shards(struct advise *a);
-/* Inside of an optimizer's function for all parameters at once; its name, or NULL. */
-const char *advise_foreach(struct advise *a, uint32_t stack);
 
 /* Each looks for what it is about and adds what it finds. */
 typedef void advise_find(struct advise *a);

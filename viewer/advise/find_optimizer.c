@@ -16,6 +16,12 @@ struct temporaries {
 	const char *function; /* "_multi_tensor_adam" */
 };
 
+/* The optimizer's function for all parameters at once that a stack is inside of. */
+static const struct frame *foreach_of(struct advise *a, uint32_t stack)
+{
+	return stacks_in_function(&a->timeline->stacks, stack, ONE_OF("_multi_tensor"));
+}
+
 /* At a refusal the step is not over, and none of it has ended. */
 static bool is_temporary(const struct advise *a, const struct advised *l)
 {
@@ -28,20 +34,23 @@ static bool is_temporary(const struct advise *a, const struct advised *l)
 static void without_temporaries(struct advise *a, struct life_plan *p, struct temporaries *t,
 				bool foreach, unsigned parts)
 {
+	struct map known = { 0 }; /* stack -> it is inside of one */
+	uint32_t latest = 0;
+
 	*t = (struct temporaries){ 0 };
 	ADVISE_EACH (a, CLASS_BIT(optimizer_temporaries), l) {
-		const char *function;
-
 		if (!is_temporary(a, &l))
 			continue;
-		function = advise_foreach(a, l.stack);
-		if (foreach && !function)
+		if (map_known(&known, l.stack, foreach_of(a, l.stack) != NULL))
+			latest = l.stack;
+		else if (foreach)
 			continue;
-		t->function = function ? function : t->function;
 		t->largest = l.size > t->largest ? l.size : t->largest;
 		t->at_peak += advise_counts(a, &l) ? l.size : 0;
 		plan_without(p, l.from, l.until, l.size - (parts ? l.size / parts : 0));
 	}
+	t->function = latest ? foreach_of(a, latest)->function : NULL;
+	map_free(&known);
 }
 
 /* Its step counters come onto the device. */

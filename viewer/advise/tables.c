@@ -251,23 +251,6 @@ void advise_find_passes(struct advise *a)
 	find_sums(a);
 }
 
-static const char *read_foreach(struct stacks *s, uint32_t stack)
-{
-	const struct frame *f = stacks_in_function(s, stack, ONE_OF("_multi_tensor"));
-
-	return f ? f->function : NULL;
-}
-
-const char *advise_foreach(struct advise *a, uint32_t stack)
-{
-	uint32_t at = map_number(&a->stacks, stack, a->foreach_count);
-
-	if (at == a->foreach_count)
-		*need_item(a->foreach, a->foreach_count, a->foreach_room) =
-			read_foreach(&a->timeline->stacks, stack);
-	return a->foreach[at];
-}
-
 /* Made by what keeps a share of it only. */
 static bool is_share(struct stacks *s, uint32_t stack)
 {
