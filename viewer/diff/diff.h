@@ -155,7 +155,6 @@ size_t diff_grounds(const struct diff *d, struct diff_ground out[DIFF_GROUNDS]);
 
 const char *diff_kind_name(enum diff_kind kind);
 const char *diff_cause_name(enum diff_cause cause);
-uint64_t diff_apart(uint64_t a, uint64_t b);
 /* Passes or steps were seen, so the run has phases. */
 bool diff_has_phases(const struct diff *d);
 /* "Peak 1.0 GiB -> 1.1 GiB: +102.4 MiB (+10.0 %), in the backward" */

@@ -102,6 +102,19 @@ static double score(const struct diff_side *o, const struct diff_function *a,
 	       2 * calls + 0.5 * (a->first_line == b->first_line);
 }
 
+static int by_score(const void *a, const void *b)
+{
+	const struct diff_match *x = a, *y = b;
+	size_t low = x->old < x->new ? x->old : x->new, other = y->old < y->new ? y->old : y->new;
+
+	return ORDER(y->score, x->score) ?: ORDER(low, other) ?: ORDER(x->old + x->new, y->old + y->new);
+}
+
+void diff_sort_matches(struct diff_match *all, size_t count)
+{
+	SORT(all, count, by_score);
+}
+
 static void match_functions(struct diff_side *o, struct diff_side *n)
 {
 	struct diff_match *all = NULL;

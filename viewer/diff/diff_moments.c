@@ -5,7 +5,7 @@
  * length. Also finds the passes that differ most.
  */
 
-#include "diff.h"
+#include "diff_side.h"
 
 const struct span *diff_highest(const struct diff_side *s, enum phase phase)
 {

@@ -264,19 +264,6 @@ static void join(struct diff *d, const struct free_row *a, const struct free_row
 	join_row(d, false, new);
 }
 
-static int by_score(const void *a, const void *b)
-{
-	const struct diff_match *x = a, *y = b;
-	size_t low = x->old < x->new ? x->old : x->new, other = y->old < y->new ? y->old : y->new;
-
-	return ORDER(y->score, x->score) ?: ORDER(low, other) ?: ORDER(x->old + x->new, y->old + y->new);
-}
-
-void diff_sort_matches(struct diff_match *all, size_t count)
-{
-	SORT(all, count, by_score);
-}
-
 static void pair_in_order(struct diff *d, const struct group *g, unsigned like)
 {
 	for (size_t i = 0; i < g->old_count && i < g->new_count; i++)

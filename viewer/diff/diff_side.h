@@ -93,6 +93,11 @@ struct diff_side {
 	struct map function_ids, place_ids, site_ids, stack_ids;
 };
 
+static inline uint64_t diff_apart(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
 /* Returns 0; or an exit code after one error message, with nothing to close. */
 int diff_side_open(struct diff_side *s, const char *path, long device);
 void diff_side_close(struct diff_side *s);

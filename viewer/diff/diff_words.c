@@ -52,11 +52,6 @@ const char *diff_commit(const struct diff_side *s, char *buf, size_t room)
 	return buf;
 }
 
-uint64_t diff_apart(uint64_t a, uint64_t b)
-{
-	return a < b ? b - a : a - b;
-}
-
 bool diff_has_phases(const struct diff *d)
 {
 	for (int p = 0; p < PHASES; p++)
