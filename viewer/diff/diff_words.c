@@ -21,17 +21,6 @@ const char *diff_cause_name(enum diff_cause cause)
 	return names[cause];
 }
 
-const char *diff_change(char buf[48], uint64_t before, uint64_t after)
-{
-	char b[HUMAN_MAX];
-
-	if (before == after)
-		return "0";
-	human_bytes(b, before < after ? after - before : before - after);
-	snprintf(buf, 48, "%c%s", before < after ? '+' : '-', b);
-	return buf;
-}
-
 const char *diff_percent(char buf[48], uint64_t before, uint64_t after)
 {
 	if (!before || before == after)
@@ -64,11 +53,11 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 {
 	enum phase before = diff_phase_at(&d->old, d->old.peak_seq);
 	enum phase after = diff_phase_at(&d->new, d->new.peak_seq);
-	char c[48], p[48] = "";
+	char p[48] = "";
 	const char *percent = diff_percent(p, d->old.peak, d->new.peak);
 
 	text_put(buf, room, "Peak %s -> %s: %s%s%s%s", B_APART(d->old.peak, d->new.peak),
-		 B_APART(d->new.peak, d->old.peak), diff_change(c, d->old.peak, d->new.peak),
+		 B_APART(d->new.peak, d->old.peak), CHANGE(d->new.peak - d->old.peak),
 		 percent[0] ? " (" : "", percent, percent[0] ? ")" : "");
 
 	if (before != after)

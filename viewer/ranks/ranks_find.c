@@ -67,21 +67,6 @@ static void sort_out(struct ranks_run *run, char *path, bool snapshots)
 		ranks_leave(run, path);
 }
 
-/* Memory snapshots of PyTorch are looked for only where there is no recording. */
-static void second_look(struct ranks_run *run, size_t first)
-{
-	size_t count = run->left_count;
-	char **left = run->left;
-
-	if (run->count > first)
-		return;
-	run->left = NULL;
-	run->left_count = run->left_room = 0;
-	for (size_t i = 0; i < count; i++)
-		sort_out(run, left[i], true);
-	free(left);
-}
-
 static bool has_recordings(const char *folder)
 {
 	DIR *d = opendir(folder);
@@ -121,19 +106,24 @@ static int nothing_here(const char *folder)
 	return EXIT_UNREADABLE;
 }
 
+/* Memory snapshots of PyTorch are looked for only where there is no recording. */
 static int list_folder(struct ranks_run *run, const char *folder)
 {
-	size_t first = run->count;
-	DIR *d = opendir(folder);
-	struct dirent *e;
+	size_t first = run->count, left = run->left_count;
 
-	if (!d)
-		return say_unreadable("%s: %s", folder, strerror(errno));
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.')
-			sort_out(run, path_in(folder, e->d_name), false);
-	closedir(d);
-	second_look(run, first);
+	for (int snapshots = 0; snapshots < 2 && run->count == first; snapshots++) {
+		DIR *d = opendir(folder);
+		struct dirent *e;
+
+		if (!d)
+			return say_unreadable("%s: %s", folder, strerror(errno));
+		while (run->left_count > left)
+			free(run->left[--run->left_count]);
+		while ((e = readdir(d)))
+			if (e->d_name[0] != '.')
+				sort_out(run, path_in(folder, e->d_name), snapshots);
+		closedir(d);
+	}
 	return run->count == first ? nothing_here(folder) : 0;
 }
 

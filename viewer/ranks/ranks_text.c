@@ -13,14 +13,6 @@
 #define WIDE	44 /* columns of a text in a row */
 #define ROOM	300
 
-static const char *growth_words(char buf[ROOM], double n)
-{
-	if (n == 0)
-		return "0";
-	snprintf(buf, ROOM, "%c%s", n < 0 ? '-' : '+', B((uint64_t)(n < 0 ? -n : n)));
-	return buf;
-}
-
 static const char *number_words(enum ranks_kind kind, double n, char buf[ROOM])
 {
 	uint64_t count = n > 0 ? (uint64_t)n : 0;
@@ -33,7 +25,7 @@ static const char *number_words(enum ranks_kind kind, double n, char buf[ROOM])
 	case RANKS_COUNT:
 		return human_count(buf, count);
 	case RANKS_GROWTH:
-		return growth_words(buf, n);
+		return human_change(buf, (int64_t)n);
 	case RANKS_FLAG:
 		return n != 0 ? "yes" : "no";
 	case RANKS_DECIMAL:
@@ -250,7 +242,7 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 {
 	struct ranks_stray w = ranks_stray_why(s, t, i);
 	const struct ranks_column *c = &t->columns[t->main];
-	char who[ROOM], a[ROOM], b[ROOM], line[3 * ROOM], more[ROOM], place[OWNER_WORDS] = "";
+	char who[ROOM], a[ROOM], b[ROOM], line[3 * ROOM], place[OWNER_WORDS] = "";
 
 	text_put(line, sizeof(line), "%s: %s, %s %s than the median", whom(t->run, of, n, who),
 		 number_words(c->kind, t->rows[i].values[t->main].n, a),
@@ -260,7 +252,7 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 		owner_words(&t->places[w.place], place, sizeof(place), 0);
 	if (w.category >= 0)
 		text_add(line, sizeof(line), "; %s %s", categories[w.category].words,
-			 growth_words(more, (double)w.category_more));
+			 CHANGE(w.category_more));
 	for (size_t k = 0; !t->classes && k < t->count; k++)
 		if ((t->columns[k].kind == RANKS_CATEGORY || t->columns[k].kind == RANKS_PLACE) &&
 		    t->rows[i].values[k].known)
@@ -268,8 +260,7 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 				 t->columns[k].kind == RANKS_PLACE ? " of " : "; ",
 				 t->rows[i].values[k].words);
 	if (place[0])
-		text_add(line, sizeof(line), ", most of it %s (%s)", place,
-			 growth_words(more, (double)w.place_more));
+		text_add(line, sizeof(line), ", most of it %s (%s)", place, CHANGE(w.place_more));
 	emit_paragraph(out, "  ", "    ", line);
 }
 
