@@ -289,12 +289,6 @@ static bool has_remainders(const struct diff_pair *p)
 			(int64_t)(p->new_sizes[last] - p->old_sizes[last]));
 }
 
-static void mark_remainders(struct diff *d)
-{
-	for (size_t i = 0; i < d->pair_count; i++)
-		d->pairs[i].remainders = has_remainders(&d->pairs[i]);
-}
-
 /* Whether possible remainders are unimportant, beside a far larger change or another cause. Alone
  * they are the only answer. */
 static bool is_beside(const struct diff *d)
@@ -330,7 +324,8 @@ void diff_causes(struct diff *d)
 		PASS_RESULTS | BIT(gradients) | BIT(backward_temporaries) | BIT(workspace);
 	struct diff_sums s;
 
-	mark_remainders(d);
+	for (size_t i = 0; i < d->pair_count; i++)
+		d->pairs[i].remainders = has_remainders(&d->pairs[i]);
 	sum_up_pairs(d, &s);
 	diff_collect(d, CAUSE_IDLE, BIT(parameters), 0, takes_idle, NULL);
 	diff_collect(d, CAUSE_KEPT, 0, 1, takes_kept, NULL);

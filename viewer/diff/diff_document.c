@@ -29,20 +29,6 @@ static uint64_t line_key(const struct diff *d, const struct diff_pair *p,
 		     : map_hash_text(h, site->owner.function);
 }
 
-static void add_old(struct diff_group *g, const struct diff_pair *p)
-{
-	g->old_site = g->old_site ? g->old_site : p->old_site;
-	g->bytes_old += p->bytes_old;
-	g->blocks_old += p->blocks_old;
-}
-
-static void add_new(struct diff_group *g, const struct diff_pair *p)
-{
-	g->new_site = g->new_site ? g->new_site : p->new_site;
-	g->bytes_new += p->bytes_new;
-	g->blocks_new += p->blocks_new;
-}
-
 /* The groups so far, and an index by key. */
 struct grouping {
 	struct diff_groups out;
@@ -70,12 +56,19 @@ static struct diff_group *group_of(struct grouping *g, const struct diff *d,
 /* Adds each side's bytes to the group of that side's path. */
 static void add_pair(struct grouping *g, const struct diff *d, const struct diff_pair *p)
 {
-	struct diff_group *x;
+	struct diff_group *x = p->new_site ? group_of(g, d, p, p->new_site) : NULL;
 
-	if (p->new_site && (x = group_of(g, d, p, p->new_site)))
-		add_new(x, p);
-	if (p->old_site && (x = group_of(g, d, p, p->old_site)))
-		add_old(x, p);
+	if (x) {
+		x->new_site = x->new_site ? x->new_site : p->new_site;
+		x->bytes_new += p->bytes_new;
+		x->blocks_new += p->blocks_new;
+	}
+	x = p->old_site ? group_of(g, d, p, p->old_site) : NULL;
+	if (x) {
+		x->old_site = x->old_site ? x->old_site : p->old_site;
+		x->bytes_old += p->bytes_old;
+		x->blocks_old += p->blocks_old;
+	}
 }
 
 struct diff_groups diff_group(const struct diff *d, enum diff_by by)
