@@ -197,7 +197,7 @@ static void find_all(struct advise *a)
 		advise_find *find;
 		int needs;
 	} table[] = {
-#define FINDING(name, find, needs) { find, needs },
+#define FINDING(kind, find, needs, what) { find, needs },
 #include "findings.def"
 	};
 

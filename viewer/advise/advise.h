@@ -130,7 +130,7 @@ bool advise_following(const struct advise *a, unsigned classes, struct advised *
 
 #define CLASS_BIT(name) (1u << CATEGORY_##name)
 
-/* A finding of that kind without any plan. */
+/* A finding of that kind, with the words of findings.def, without any plan. */
 struct finding *advise_add(struct advise *a, const char *kind);
 /* Leaves the life out from the event on. Counts it, if it is there at the peak. */
 void advise_without(const struct advise *a, struct finding *f, const struct advised *l,
@@ -176,5 +176,5 @@ bool advise_in_shards(struct advise *a);
 
 /* Each looks for what it is about and adds what it finds. */
 typedef void advise_find(struct advise *a);
-#define FINDING(name, find, needs) advise_find find;
+#define FINDING(kind, find, needs, what) advise_find find;
 #include "findings.def"

@@ -65,9 +65,6 @@ void advise_cached_casts(struct advise *a)
 		advise_name(a, f, &l);
 	}
 	plan_with(&f->cautious, first, last, f->largest);
-	advise_put(f->what, "Turn off autocast's cache of converted weights where no backward pass "
-			    "follows: torch.autocast(..., cache_enabled=False), or convert the "
-			    "model once");
 	advise_put(f->how,
 		   "%s %s in copies of weights that no graph held, and that stayed until a later "
 		   "pass. Without the cache each pass converts a weight when it is used",

@@ -352,14 +352,6 @@ static void checkpoint_site(struct search *s, const struct site *site, struct li
 	map_free(&s->inputs);
 }
 
-static void collect_deaths(struct search *s)
-{
-	ADVISE_EACH (s->advise, CLASS_BIT(activations), l)
-		if (is_inside(s->advise, &l) && l.until != PLAN_END)
-			*need_item(s->deaths, s->death_count, s->death_room) = l.until;
-	SORT(s->deaths, s->death_count, sorted_numbers);
-}
-
 /* A class of modules is checkpointed wherever it is called. */
 static bool is_of_class(struct search *s, const struct site *site, const char *function)
 {
@@ -411,7 +403,10 @@ void advise_checkpoint(struct advise *a)
 	struct search s = { .advise = a };
 
 	collect(&s);
-	collect_deaths(&s);
+	ADVISE_EACH (a, CLASS_BIT(activations), l)
+		if (is_inside(a, &l) && l.until != PLAN_END)
+			*need_item(s.deaths, s.death_count, s.death_room) = l.until;
+	SORT(s.deaths, s.death_count, sorted_numbers);
 	for (size_t i = 0; i < s.count; i++)
 		if (is_first(&s, i))
 			look_at(&s, s.items[i].function);

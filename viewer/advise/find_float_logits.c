@@ -108,10 +108,6 @@ void advise_float_logits(struct advise *a)
 	if (!f || !without_copies(a, f, size))
 		return;
 	without_halves(a, f, size);
-	advise_put(f->what,
-		   "Give the loss logits in 16 bits, without .float(): the loss computes in "
-		   "float32 anyway (autocast makes the copy too, unless it is off around the "
-		   "loss)");
 	advise_put(f->how,
 		   "%s %s in float32 logits, their log-softmax and their gradients, %s each, "
 		   "copied from "

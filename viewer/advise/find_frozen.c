@@ -119,13 +119,6 @@ static bool is_for_nothing(const struct search *s, const struct advised *l)
 	return of && *of == FOR_NOTHING && l->born->stage == STAGE_FORWARD;
 }
 
-static void find_ends(struct search *s)
-{
-	ADVISE_EACH (s->advise, UINT16_MAX, l)
-		if (is_for_nothing(s, &l))
-			*map_put(&s->ends, l.born->forwards, NULL) = l.life;
-}
-
 /* Later modules save some of them too, which keeps those. most: the next operator may be theirs. */
 static bool is_saved_inside(const struct search *s, const struct advised *l, bool most)
 {
@@ -207,7 +200,9 @@ void advise_frozen_graph(struct advise *a)
 	/* Where nothing is trained, the gradient of such a result is what is wanted. */
 	trains = s.until != UINT64_MAX || !a->timeline->model.spans.backwards;
 	if (trains && s.from < s.until && find_stacks(&s) && !is_trained_later(&s)) {
-		find_ends(&s);
+		ADVISE_EACH (a, UINT16_MAX, l)
+			if (is_for_nothing(&s, &l))
+				*map_put(&s.ends, l.born->forwards, NULL) = l.life;
 		look_at(&s);
 	}
 	map_free(&s.stacks);

@@ -76,9 +76,6 @@ static void without_whole(struct line_plans *lines, struct advise *a)
 
 static void say_gathered(struct advise *a, struct finding *f)
 {
-	advise_put(f->what,
-		   "Move the results of each pass to the host (.cpu(), in transformers' "
-		   "Trainer eval_accumulation_steps=1), or keep only what is read of them");
 	advise_put(f->how,
 		   "%s in %s %s, kept through later passes without gradients, and what was "
 		   "made of all of them. No graph took them. Whether a later pass reads them is "

@@ -157,10 +157,6 @@ void advise_idle_weights(struct advise *a)
 		advise_name(a, f, &l);
 	}
 	free(idles.items);
-	advise_put(f->what,
-		   "Move weights that are not trained (a reference or teacher model, an "
-		   "average) to the host after their pass, at the latest before backward, and back "
-		   "before their next pass");
 	advise_put(f->how,
 		   "%s of weights in %s %s that get no gradient and that autograd never "
 		   "saved. They are copied to the device once a step. The saving is lower if they "
@@ -198,8 +194,5 @@ void advise_idle_gradients(struct advise *a)
 	f = advise_add(a, "idle_gradients");
 	ADVISE_EACH (a, CLASS_BIT(gradients), l)
 		bytes += without_in_evaluations(a, &f->plan, &l);
-	advise_put(f->what,
-		   "Call optimizer.zero_grad() right after the optimizer's step, before an "
-		   "evaluation begins, because it uses no gradient");
 	advise_put(f->how, "%s of gradients %s, in an evaluation", B(bytes), a->when);
 }

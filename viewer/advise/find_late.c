@@ -60,9 +60,6 @@ void advise_kept(struct advise *a)
 		}
 	}
 	f = lines_add_all(&lines, a, "kept");
-	advise_put(f->what,
-		   "Keep no tensors of earlier steps: keep loss.item() or x.detach().cpu() "
-		   "instead, or limit how many are kept");
 	advise_put(f->how,
 		   "%s in %s of earlier steps at the peak, allocated by a line that holds "
 		   "more with each step",
@@ -195,14 +192,6 @@ static bool is_taken_again(const struct advise *a, const struct advised *l)
 	return a->saved[l->life] && a->saved[l->life] >= advise_next(a, l->from, PHASE_BACKWARD);
 }
 
-/* Stacks of what a further graph of its step took. */
-static void note_taken_again(const struct advise *a, struct map *stacks)
-{
-	ADVISE_EACH (a, PASSING, l)
-		if (is_taken_again(a, &l))
-			map_put(stacks, l.stack, NULL);
-}
-
 /* Backward made a graph: another pass goes through it, and what comes before is not known. */
 static bool has_graph_of_backward(const struct advise *a)
 {
@@ -235,10 +224,11 @@ void advise_late(struct advise *a)
 	struct line_plans lines = { 0 };
 	struct finding *f;
 
-	if (a->open)
-		note_taken_again(a, &again);
-	else
+	if (!a->open)
 		note_later(a, &stacks);
+	ADVISE_EACH (a, PASSING, l) /* what a further graph of its step took */
+		if (a->open && is_taken_again(a, &l))
+			map_put(&again, l.stack, NULL);
 	ADVISE_EACH (a, PASSING, l) {
 		uint64_t use;
 

@@ -88,9 +88,6 @@ static void plan(struct search *s, struct finding *f, size_t tensors)
 		advise_name(a, f, &l);
 	}
 	a->file_is_held = plan_less(&f->plan, a->peak_seq) > 0;
-	advise_put(f->what, "Read the checkpoint into host memory (torch.load(..., "
-			    "map_location=\"cpu\")), or delete it once it has been copied into the "
-			    "model");
 	advise_put(f->how,
 		   "%s %s, read from a file in the sizes of the trained weights, besides the "
 		   "weights themselves and the optimizer's state",

@@ -133,9 +133,6 @@ void advise_loss(struct advise *a)
 	/* The gradient of the last layer's weight is summed up over the parts: twice while one
 	 * comes. */
 	advise_with_in(a, &f->cautious, PHASE_BACKWARD, 2 * largest_parameter(a));
-	advise_put(f->what,
-		   "Compute logits and loss for an eighth of the positions at a time, each part "
-		   "checkpointed (or with a fused loss such as Liger's)");
 	advise_put(f->how,
 		   "%s %s in logits, their log-softmax and their gradients, %s each or half of "
 		   "that. The "

@@ -174,8 +174,6 @@ static void take_gradients(struct search *s, struct finding *f)
 
 static void say_kept(struct search *s, struct finding *f)
 {
-	advise_put(f->what, "Detach the results that are kept of each micro-batch: x.detach(), or "
-			    "x.detach().cpu() for large ones. This line makes the last of them");
 	advise_put(f->how,
 		   "%s in %s of earlier micro-batches %s, most of it made by %s. Their "
 		   "backward passes are over, and no graph needs them",

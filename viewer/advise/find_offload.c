@@ -64,8 +64,6 @@ void advise_offload(struct advise *a)
 	f->range = f->about = f->sure = true;
 	/* What a node had saved is there again while it runs: a tensor and its weight. */
 	advise_with_in(a, &f->cautious, PHASE_BACKWARD, largest + most_of_node(a));
-	advise_put(f->what, "Run the forward pass and the loss under "
-			    "torch.autograd.graph.save_on_cpu(): saved tensors wait on the host");
 	advise_put(f->how,
 		   "%s saved for backward %s, the largest tensor %s. Each step copies all of it to "
 		   "the host and back",

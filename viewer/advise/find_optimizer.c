@@ -120,7 +120,7 @@ static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned pa
 	return bytes;
 }
 
-static void offload(struct advise *a)
+void advise_offload_state(struct advise *a)
 {
 	struct finding *f = advise_add(a, "offload_state");
 	struct temporaries t;
@@ -129,9 +129,6 @@ static void offload(struct advise *a)
 	without_state(a, &f->plan, 0, 0);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	f->range = t.largest;
-	advise_put(f->what,
-		   "Keep the optimizer's state on the host and compute its step there (CPU "
-		   "offload)");
 	advise_put(f->how, "%s of optimizer state %s%s", B(bytes), a->when,
 		   t.largest ? ". The step's temporaries may move to the host too" : "");
 }
@@ -158,7 +155,7 @@ static uint64_t unevenness(struct advise *a)
 	return (shares[0] > shares[1] ? shares[0] - shares[1] : shares[1] - shares[0]) / 2;
 }
 
-static void shard(struct advise *a)
+void advise_shard_state(struct advise *a)
 {
 	struct temporaries t;
 	uint64_t bytes;
@@ -173,8 +170,6 @@ static void shard(struct advise *a)
 	without_temporaries(a, &f->plan, &t, false, 2);
 	f->range = true;
 	plan_with(&f->cautious, 0, PLAN_END, unevenness(a));
-	advise_put(f->what, "Shard the optimizer's state over two devices (ZeRO stage 1, "
-			    "ZeroRedundancyOptimizer). N devices save all but one Nth");
 	advise_put(f->how,
 		   "Half of %s of optimizer state. Shares of whole parameters may be unequal, and "
 		   "the step's temporaries may be halved too",
@@ -200,7 +195,7 @@ static bool is_in_8_bits(struct advise *a, uint64_t state)
 	return state < trained + trained / 2 && !a->wanted_count && !advise_in_shards(a);
 }
 
-static void eight_bits(struct advise *a)
+void advise_state_in_8_bits(struct advise *a)
 {
 	char name[OPTIMIZER_NAME];
 	struct finding *f;
@@ -220,16 +215,8 @@ static void eight_bits(struct advise *a)
 	without_temporaries(a, &f->plan, &t, false, 0);
 	without_temporaries(a, &f->cautious, &t, false, 0);
 	f->range = true;
-	advise_put(f->what, "Use an optimizer with 8-bit state (bitsandbytes AdamW8bit)");
 	advise_put(f->how,
 		   "%s of optimizer state would take one byte per value and a scale per 256 "
 		   "values. The saving is lower if the state is in 16 bits already",
 		   B(bytes));
-}
-
-void advise_state(struct advise *a)
-{
-	offload(a);
-	shard(a);
-	eight_bits(a);
 }

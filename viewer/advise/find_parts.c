@@ -431,11 +431,6 @@ void advise_backward_each(struct advise *a)
 	f->range = true;
 	look_at_all(&s, NULL);
 	look_at_all(&s, f);
-	advise_put(f->what,
-		   "Call backward() on the loss of each part as soon as it is computed, "
-		   "instead of one backward pass for their sum. Detach results that parts "
-		   "share (leaf = x.detach().requires_grad_()), and pass their gradient on "
-		   "at the end (x.backward(leaf.grad))");
 	advise_put(f->how,
 		   "%s %s in the graphs of %zu parts that no later part uses. The gradients "
 		   "that then come with the first part are counted",

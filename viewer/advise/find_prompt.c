@@ -78,8 +78,6 @@ void advise_prompt_logits(struct advise *a)
 			lines_without(&lines, a, &l, l.from);
 	}
 	f = lines_add_all(&lines, a, "prompt_logits");
-	advise_put(f->what, "Compute only the logits of the last position (in transformers "
-			    "logits_to_keep=1), or send the prompt in parts");
 	advise_put(f->how,
 		   "%s in logits of all positions %s. Only tensors as large as a few of their "
 		   "rows were made of them",

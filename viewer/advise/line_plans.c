@@ -31,14 +31,6 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
 	line->blocks++;
 }
 
-static void join(struct finding *f, const struct line_plan *line)
-{
-	for (size_t i = 0; i < line->plan.count; i++)
-		plan_add(&f->plan, line->plan.items[i]);
-	f->bytes += line->bytes;
-	f->blocks += line->blocks;
-}
-
 void lines_free(struct line_plans *p)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -55,9 +47,12 @@ struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char
 	if (largest) {
 		f->owner = largest->owner;
 		f->range = SUM_OF(x, p->items, p->count, x->bytes > 0) > 1;
-		for (size_t i = 0; i < p->count; i++)
-			if (p->items[i].bytes)
-				join(f, &p->items[i]);
+		FOR_EACH (const struct line_plan, x, p->items, p->count) {
+			for (size_t i = 0; x->bytes && i < x->plan.count; i++)
+				plan_add(&f->plan, x->plan.items[i]);
+			f->bytes += x->bytes;
+			f->blocks += x->bytes ? x->blocks : 0;
+		}
 		f->cautious = largest->plan;
 		largest->plan = (struct life_plan){ 0 };
 	}
