@@ -263,6 +263,7 @@ static void read_value(struct ranks_table *t, struct ranks_value *v, const struc
 {
 	char text[OWNER_WORDS];
 	struct json at;
+	uint32_t place;
 	int category;
 
 	switch (c->kind) {
@@ -275,9 +276,9 @@ static void read_value(struct ranks_table *t, struct ranks_value *v, const struc
 		break;
 	case RANKS_PLACE:
 		at = json_at(doc, c->path);
-		v->words = need_text(
-			at.s ? owner_words(&t->places[place_id(t, at)], text, sizeof(text), 44)
-			     : "");
+		place = at.s ? place_id(t, at) : 0; /* the places may move */
+		v->words = need_text(at.s ? owner_words(&t->places[place], text, sizeof(text), 44)
+					  : "");
 		break;
 	case RANKS_CLASS:
 		read_classes(row, json_at(doc, c->path));
