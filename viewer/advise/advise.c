@@ -10,17 +10,12 @@
 #define SHARE  100	  /* less than this part of the peak is not worth a word */
 #define LATEST (1u << 16) /* lives: what programs do shows in so many before a refusal */
 
-static void know(struct advise *a, uint32_t life)
-{
-	*need_item(a->known, a->known_count, a->known_room) = life;
-}
-
 static void note_class(void *ctx, const struct series_change *c)
 {
 	struct advise *a = ctx;
 
 	if (c->kind == SERIES_BORN)
-		know(a, c->life);
+		*need_item(a->known, a->known_count, a->known_room) = c->life;
 	if (c->kind == SERIES_BORN || c->kind == SERIES_JOINED)
 		a->classes[c->life] |= (uint16_t)(1u << c->category);
 }
@@ -180,7 +175,7 @@ static void begin(struct advise *a, uint64_t since)
 	note_classes(a, since);
 	for (size_t i = 0; i < a->wanted_count; i++) {
 		a->classes[a->wanted[i].life] = (uint16_t)a->wanted[i].classes;
-		know(a, a->wanted[i].life);
+		*need_item(a->known, a->known_count, a->known_room) = a->wanted[i].life;
 	}
 	advise_find_passes(a);
 }

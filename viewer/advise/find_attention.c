@@ -44,11 +44,6 @@ static struct function *function_of(struct search *s, const struct owner *owner)
 	return &s->items[s->count - 1];
 }
 
-static bool is_forward(const struct advised *l, const struct op *op)
-{
-	return !stage_is_backward(l->born->stage) && op->owner.file && op->owner.file[0];
-}
-
 /* The innermost module at work; 0: none. */
 static uint64_t module_of(struct search *s, const struct advised *l)
 {
@@ -76,7 +71,8 @@ static void collect(struct search *s)
 		enum made made = op ? scores_made_by(op->name) : MADE_OTHER;
 		struct function *f;
 
-		if (!op || !is_forward(&l, op) || (made != MADE_PRODUCT && made != MADE_SOFTMAX))
+		if (!op || stage_is_backward(l.born->stage) || !op->owner.file ||
+		    !op->owner.file[0] || (made != MADE_PRODUCT && made != MADE_SOFTMAX))
 			continue;
 		if (made == MADE_PRODUCT)
 			note_product(s, &l, op);

@@ -393,11 +393,6 @@ static void look_at(struct search *s, const char *function)
 		   B(bytes), a->when);
 }
 
-static bool is_first(const struct search *s, size_t at)
-{
-	return !ANY_OF(x, s->items, at, !strcmp(x->function, s->items[at].function));
-}
-
 void advise_checkpoint(struct advise *a)
 {
 	struct search s = { .advise = a };
@@ -408,7 +403,7 @@ void advise_checkpoint(struct advise *a)
 			*need_item(s.deaths, s.death_count, s.death_room) = l.until;
 	SORT(s.deaths, s.death_count, sorted_numbers);
 	for (size_t i = 0; i < s.count; i++)
-		if (is_first(&s, i))
+		if (!ANY_OF(x, s.items, i, !strcmp(x->function, s.items[i].function)))
 			look_at(&s, s.items[i].function);
 	for (size_t i = 0; i < s.count; i++)
 		free(s.items[i].items);

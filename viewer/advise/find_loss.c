@@ -78,18 +78,14 @@ static struct map find_layers(const struct advise *a)
 	return layers;
 }
 
-static bool is_product(const char *node)
-{
-	return strstr(node, "mm") || strstr(node, "Linear");
-}
-
 static bool is_of_logits(struct advise *a, const struct map *layers, const struct advised *l,
 			 uint64_t size)
 {
 	if (l->born->stage == STAGE_OPTIMIZER || !scores_alike(l->size, size))
 		return false;
 	if (stage_is_backward(l->born->stage))
-		return !is_product(ops_find(a, l)->name);
+		return !strstr(ops_find(a, l)->name, "mm") &&
+		       !strstr(ops_find(a, l)->name, "Linear"); /* a product */
 	return !map_get(layers, l->stack);
 }
 

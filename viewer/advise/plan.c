@@ -73,11 +73,6 @@ static bool counts(const struct timeline *t, const struct life *life)
 	return born->device == t->device && series_counts(&t->model, born);
 }
 
-static uint64_t size_of(const struct lives *l, const struct life *life)
-{
-	return lives_request(l, life)->size;
-}
-
 void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	       const struct repeats *leave)
 {
@@ -97,8 +92,8 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 			const struct life *life = lives_at(l, w.now.life);
 
 			if ((w.change == CHANGE_BORN || w.change == CHANGE_DIED) && counts(t, life))
-				now += w.change == CHANGE_BORN ? size_of(l, life)
-							       : -size_of(l, life);
+				now += w.change == CHANGE_BORN ? lives_request(l, life)->size
+							       : -lives_request(l, life)->size;
 		}
 		for (size_t i = 0; i < count; i++) {
 			follow(plans[i], seq, before, leave);

@@ -226,11 +226,6 @@ void document_rest(struct emit *out, const struct document *d, const void *row, 
 
 /* ---- text ---- */
 
-static bool is_scalar(const struct member *m)
-{
-	return m->type < MEMBER_CLASSES || m->type > MEMBER_MAP;
-}
-
 void document_lines(struct emit *out, const struct document *d, const void *row, const char *first,
 		    const char *last)
 {
@@ -244,7 +239,8 @@ void document_lines(struct emit *out, const struct document *d, const void *row,
 		if (!m->name)
 			continue;
 		on |= first && !strcmp(m->name, first);
-		if (on && is_scalar(m) && (!m->has || *(const bool *)(base + m->has - 1)))
+		if (on && (m->type < MEMBER_CLASSES || m->type > MEMBER_MAP) &&
+		    (!m->has || *(const bool *)(base + m->has - 1)))
 			write_scalar(out, m, base + m->offset);
 		if (last && !strcmp(m->name, last))
 			return;

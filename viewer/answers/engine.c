@@ -79,17 +79,12 @@ static void add_pool_of_graphs(void *ctx, const struct room_piece *p)
 	holders_add(&s->lines, part, pool_owner(&s->timeline->owners, p->segment), p->bytes);
 }
 
-static bool is_of_graphs(const struct sorting *s, const struct block *b)
-{
-	return ANY_OF(x, s->graphs, s->count, b->addr - x->addr < x->size);
-}
-
 static void add_block(struct sorting *s, const struct block *b)
 {
 	struct owner owner = owners_find(&s->timeline->owners, b);
 	enum engine_part part = part_of(s->classifier, b, s->timeline->model.spans.trains);
 
-	if (is_of_graphs(s, b))
+	if (ANY_OF(x, s->graphs, s->count, b->addr - x->addr < x->size))
 		return;
 	if ((part == ENGINE_weights || part == ENGINE_other) && owner.function &&
 	    strcasestr(owner.function, "lora"))

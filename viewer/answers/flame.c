@@ -91,11 +91,6 @@ void flame_free(struct flame *f)
 	*f = (struct flame){ 0 };
 }
 
-static bool is_call(const struct frame *f)
-{
-	return ending_is(f->file, "torch/nn/modules/module.py");
-}
-
 /* The next forward method of a module, from the frame before *i inwards: behind a call of
  * nn.Module, whatever wrappers lie between. class: its class's name, of so many bytes. NULL: there
  * is none. */
@@ -107,7 +102,7 @@ static const struct frame *next_module(const struct stacks *s, size_t *i, const 
 	while (*i > 0) {
 		const struct frame *f = &s->frames[--*i];
 
-		if (is_call(f))
+		if (ending_is(f->file, "torch/nn/modules/module.py"))
 			called = true;
 		else if (called && (*class = owners_module(f->function, len)))
 			return f;

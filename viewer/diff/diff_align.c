@@ -51,11 +51,6 @@ static bool same_statement(const struct diff_place *a, const struct diff_place *
 	return a->text && a->text == b->text;
 }
 
-static bool like_lines(const struct diff_place *a, const struct diff_place *b)
-{
-	return same_statement(a, b) || calls_alike(a, b) > 0.6;
-}
-
 /* Share of lines with a counterpart in the other function. */
 static double functions_alike(const struct diff_side *o, const struct diff_function *a,
 			      const struct diff_side *n, const struct diff_function *b)
@@ -63,11 +58,11 @@ static double functions_alike(const struct diff_side *o, const struct diff_funct
 	size_t found = 0, most = a->count > b->count ? a->count : b->count;
 
 	for (size_t i = 0; i < a->count; i++) {
-		bool any = false;
+		const struct diff_place *x = &o->places[a->places[i]];
 
-		for (size_t j = 0; j < b->count && !any; j++)
-			any = like_lines(&o->places[a->places[i]], &n->places[b->places[j]]);
-		found += any;
+		found += ANY_OF(at, b->places, b->count,
+				same_statement(x, &n->places[*at]) ||
+					calls_alike(x, &n->places[*at]) > 0.6);
 	}
 	return (double)found / (double)most;
 }

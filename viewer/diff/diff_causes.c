@@ -20,11 +20,6 @@
 
 #define FEWEST 2 /* steps before which nothing had to be cleared */
 
-static bool clears(const struct diff_side *s)
-{
-	return classify_clears_gradients(&s->timeline.model);
-}
-
 static bool is_zero_grad(const struct frame *f)
 {
 	return !strcmp(ending_behind(f->function, '.'), "zero_grad") &&
@@ -67,7 +62,8 @@ bool diff_has_gradients(const struct diff_side *s)
 bool diff_keeps_gradients(const struct diff *d)
 {
 	return diff_has_gradients(&d->old) && diff_has_gradients(&d->new) &&
-	       clears(&d->old) != clears(&d->new) &&
+	       classify_clears_gradients(&d->old.timeline.model) !=
+		       classify_clears_gradients(&d->new.timeline.model) &&
 	       steps_number(&d->old.timeline.steps) >= FEWEST &&
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }
@@ -86,7 +82,8 @@ static void diff_find_cleared(struct diff *d)
 
 	if (!diff_keeps_gradients(d))
 		return;
-	f = diff_collect(d, CAUSE_GRADIENTS, BIT(gradients), clears(&d->old) ? 1 : -1,
+	f = diff_collect(d, CAUSE_GRADIENTS, BIT(gradients),
+			 classify_clears_gradients(&d->old.timeline.model) ? 1 : -1,
 			 takes_kept_gradients, NULL);
 	if (f && (find_line(&d->new, &line) || find_line(&d->old, &line)))
 		f->owner = line;
@@ -101,11 +98,6 @@ static void sum_up_pairs(const struct diff *d, struct diff_sums *s)
 			(double)(d->pairs[i].remainders ? d->pairs[i].bytes_old
 							: d->pairs[i].bytes_new);
 	}
-}
-
-static bool same_way(const struct diff_pair *p, bool more)
-{
-	return more ? diff_delta(p) > 0 : diff_delta(p) < 0;
 }
 
 /* ---- growth from step to step on one side only */
@@ -201,7 +193,8 @@ struct model_change {
 /* Results of more or wider layers. Changes by another batch were selected before. */
 static bool is_result(const struct diff_pair *p, bool more)
 {
-	return diff_is_result(p) && same_way(p, more) && p->category != CATEGORY_inputs;
+	return diff_is_result(p) && diff_delta(p) * (more ? 1 : -1) > 0 &&
+	       p->category != CATEGORY_inputs;
 }
 
 static bool takes_model(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)

@@ -22,11 +22,6 @@ static bool fits(const struct diff_pair *p, double factor, bool spare)
 	       fabs((double)p->bytes_new - want) <= slack;
 }
 
-static bool scaled(const struct diff_pair *p, double factor)
-{
-	return fits(p, factor, true);
-}
-
 static double factor_of(const struct diff_pair *p)
 {
 	return (double)p->bytes_new / (double)p->bytes_old;
@@ -36,7 +31,7 @@ static double factor_of(const struct diff_pair *p)
 
 static bool takes_factor(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	return scaled(p, *(const double *)ctx);
+	return fits(p, *(const double *)ctx, true);
 }
 
 /* Parameters that all became larger by the same power of two. */
@@ -62,11 +57,6 @@ static void add_sizes(struct sizes *s, const uint64_t *items, uint64_t count)
 {
 	for (uint64_t i = 0; items && i < count; i++)
 		*need_item(s->items, s->count, s->room) = items[i];
-}
-
-static void sort_sizes(struct sizes *s)
-{
-	SORT(s->items, s->count, sorted_numbers);
 }
 
 /* Removes sizes that occur on both sides, wherever those parameters were made. */
@@ -109,8 +99,8 @@ static struct elements elements_of(const struct diff *d)
 		e.cast |= diff_differs(p) && ((p->old_site && is_cast(p->old_site)) ||
 					      (p->new_site && is_cast(p->new_site)));
 	}
-	sort_sizes(&old);
-	sort_sizes(&new);
+	SORT(old.items, old.count, sorted_numbers);
+	SORT(new.items, new.count, sorted_numbers);
 	e.factor = factor_of_sizes(&old, &new);
 	if (!e.factor) { /* of some: half of a large one may be as large as another */
 		leave_different(&old, &new);
@@ -131,7 +121,7 @@ static bool shows_cast(const struct diff_pair *p, double factor)
 
 	if (!diff_is_result(p) || (diff_delta(p) > 0) != (factor > 1))
 		return false;
-	return one_sided ? is_cast(diff_site_of(p)) : scaled(p, factor);
+	return one_sided ? is_cast(diff_site_of(p)) : fits(p, factor, true);
 }
 
 static bool in_function_that_casts(const struct diff *d, const struct diff_pair *p, double factor)
@@ -226,7 +216,7 @@ static bool repeats(const struct diff_pair *p, double factor)
 
 static bool goes_with(const struct diff_pair *p, const struct scale *s)
 {
-	return scaled(p, s->base) || (s->square && scaled(p, s->base * s->base)) ||
+	return fits(p, s->base, true) || (s->square && fits(p, s->base * s->base, true)) ||
 	       (s->by_inputs && repeats(p, s->base));
 }
 

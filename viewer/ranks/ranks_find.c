@@ -36,11 +36,6 @@ static char *path_in(const char *folder, const char *name)
 	return path;
 }
 
-static void add_recording(struct ranks_run *run, char *path)
-{
-	ranks_look(need_item(run->items, run->count, run->room), path);
-}
-
 /* The rings of a recording lie beside it and are read with it. */
 static bool is_beside(const char *path)
 {
@@ -62,7 +57,7 @@ static void sort_out(struct ranks_run *run, char *path, bool snapshots)
 		free(path);
 	else if (ending_is(path, ".gmt") ||
 		 (snapshots ? import_recognises(path) : outfile_holds_recording(path)))
-		add_recording(run, path);
+		ranks_look(need_item(run->items, run->count, run->room), path);
 	else
 		ranks_leave(run, path);
 }
@@ -152,7 +147,7 @@ static int list_operand(struct ranks_run *run, char *const *paths, size_t i)
 	int rc = 0;
 
 	if (!is_folder(paths[i]))
-		add_recording(run, need_text(paths[i]));
+		ranks_look(need_item(run->items, run->count, run->room), need_text(paths[i]));
 	else if (!ANY_OF(x, paths, i, file_same(*x, paths[i]))) /* named twice it is one */
 		rc = list_folder(run, paths[i]);
 	for (; first < run->count; first++)

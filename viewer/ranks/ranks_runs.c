@@ -203,18 +203,15 @@ static void say_run(struct ranks_run *run, const struct part *p)
 		add_note(run, " (%.60s)", f->command);
 }
 
-static bool is_in(const struct ranks_run *run, const struct part *p, size_t operand)
-{
-	return ANY_OF(x, &run->items[p->from], p->to - p->from, x->operand == operand);
-}
-
 #define ANY_PATH SIZE_MAX
 
 /* The run that began last, among those with a recording of this path. */
 static struct part *last_of(const struct ranks_run *run, struct part *parts, size_t count,
 			    size_t operand)
 {
-	return GREATEST_OF(x, parts, count, operand == ANY_PATH || is_in(run, x, operand),
+	return GREATEST_OF(x, parts, count,
+			   operand == ANY_PATH || ANY_OF(f, &run->items[x->from], x->to - x->from,
+							 f->operand == operand),
 			   (uint64_t)run->items[x->from].start_ns);
 }
 

@@ -100,11 +100,6 @@ static bool is_column_shown(const struct ranks_table *t, size_t column)
 	return false;
 }
 
-static bool any_sum(const struct ranks_table *t)
-{
-	return ANY_OF(x, t->columns, t->count, x->flags & RANKS_SUM && !(x->flags & RANKS_QUIET));
-}
-
 /* Marks the rows of a group. With few rows each is a group. */
 static size_t mark_group(const struct ranks_strays *s, size_t count, size_t first, bool each,
 			 bool *of)
@@ -148,7 +143,9 @@ static bool sum_row(struct rows *r, size_t i)
 
 	r->sum = (struct ranks_sums){ r->table, all ? NULL : run->items[i].host };
 	snprintf(r->who, sizeof(r->who), "%s%s", all ? "sum" : "on ", all ? "" : r->sum.host);
-	return run->count > 1 && any_sum(r->table) && (all || (r->hosts && ranks_new_host(run, i)));
+	return run->count > 1 && (all || (r->hosts && ranks_new_host(run, i))) &&
+	       ANY_OF(x, r->table->columns, r->table->count,
+		      x->flags & RANKS_SUM && !(x->flags & RANKS_QUIET));
 }
 
 static bool group_row(struct rows *r, size_t i)
