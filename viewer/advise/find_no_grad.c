@@ -63,11 +63,6 @@ static bool comes_backward(const struct advise *a, const struct advised *l)
 	return back <= a->until && back < advise_next(a, l->from, PHASE_FORWARD);
 }
 
-static struct place *place_of(struct search *s, uint64_t key)
-{
-	return map_item(&s->places, key, s->items, s->count, s->room);
-}
-
 /* Backward went through such a pass at some time, even if it kept the graph. */
 static void note_used(void *ctx, uint32_t stack)
 {
@@ -75,7 +70,8 @@ static void note_used(void *ctx, uint32_t stack)
 	struct site_path p = sites_find(s->advise, stack);
 
 	if (p.count)
-		place_of(s, p.items[0].key)->ends |= BY_BACKWARD;
+		map_item(&s->places, p.items[0].key, s->items, s->count, s->room)->ends |=
+			BY_BACKWARD;
 }
 
 /* The most forward passes that autograd saved of and that one backward pass came after, of those
@@ -194,7 +190,10 @@ static void collect(struct search *s)
 		if (l.born->forwards < s->advise->passes.count && !s->keys[l.born->forwards])
 			s->keys[l.born->forwards] = p.items[0].key;
 		if (is_saved_in_pass(s, &l))
-			note_saved(s, place_of(s, p.items[0].key), &l);
+			note_saved(
+				s,
+				map_item(&s->places, p.items[0].key, s->items, s->count, s->room),
+				&l);
 	}
 	for (struct place *p = s->items; p < s->items + s->count; p++)
 		end_pass(s, p);
