@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = {"NUMBER", "COUNT", "BYTES", "NS", "DURATION", "ADDRESS"}
 SIGNED = {"SIGNED", "CHANGE", "WALL"}
-ENTRY = re.compile(r"^(TABLE|MEMBER|MAYBE|OWNER)\((.*)\)$", re.M)
+ENTRY = re.compile(r'^(TABLE|MEMBER|MAYBE|OWNER)\((.*")\)*,?$', re.M)
 INTRO = """\
 # JSON of the commands
 

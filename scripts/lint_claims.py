@@ -17,7 +17,6 @@ from lint_tables import ROOT, text
 NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()
 MIB = 1 << 20
 INTERNAL = {"SIMGPU_NOTES", "SIMGPU_USAGE", "SIMGPU_STUBS"}  # how processes of the tool speak with each other; a list for who adds functions
-OPTIMIZER = {"foreach_off", "offload_state", "shard_state", "state_in_8_bits"}  # kinds that two rows of findings.def find
 SUITES = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "jammy": "Ubuntu 22.04", "noble": "Ubuntu 24.04"}
 DATED = {"docs/reliability.md", "docs/cost.md", "docs/replay.md", "docs/fit.md"}  # say what one run, on one machine, was
 
@@ -207,7 +206,7 @@ def lists():
     """A page, what its list begins with, the mark around each name, and the names in the table's order (or in any: a set)."""
     questions = re.findall(r"^-- view (\w+):", text("viewer/commands/views.sql"), re.M)
     settings = set(re.findall(r'getenv\("(SIMGPU_\w+)"\)', tables.sources("simgpu"))) - INTERNAL
-    findings = {a[0] for _, a in docs_reference.rows("viewer/advise/findings.def", "FINDING")} - {"optimizer_state"} | OPTIMIZER | {"option"}
+    findings = {a[0] for _, a in docs_reference.rows("viewer/advise/findings.def", "FINDING")} | {"foreach_off", "option"}
     return [
         ("docs/man/gpumemtrace-oom.1.md", "## CAUSES", "*", [a[0] for _, a in docs_reference.rows("viewer/oom/oom_causes.def", "CAUSE")]),
         ("docs/man/gpumemtrace-diff.1.md", "## CAUSES", "*", {docs_reference.literal(a[1]) for _, a in docs_reference.rows("viewer/diff/diff_causes.def", "CAUSE")}),

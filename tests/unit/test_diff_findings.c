@@ -66,7 +66,7 @@ static void is_named_by_the_greatest_change(void **state)
 
 	(void)state;
 	set_up(&s, (int64_t[]){ 100, -500, 200 });
-	f = diff_collect(&s.d, CAUSE_FUNCTION, 0, takes_all, NULL);
+	f = diff_collect(&s.d, CAUSE_FUNCTION, 0, 0, takes_all, NULL);
 	assert_int_equal(f->pair, 1);
 	assert_int_equal(f->category, CATEGORY_activations);
 	assert_int_equal(f->owner.line, 3);
@@ -82,7 +82,7 @@ static void has_a_name_where_changes_cancel(void **state)
 
 	(void)state;
 	set_up(&s, (int64_t[]){ 300, -500, 200 });
-	f = diff_collect(&s.d, CAUSE_FUNCTION, 0, takes_all, NULL);
+	f = diff_collect(&s.d, CAUSE_FUNCTION, 0, 0, takes_all, NULL);
 	assert_int_equal(f->pair, 1);
 	assert_int_equal(f->category, CATEGORY_activations);
 	assert_int_equal(f->bytes_old, f->bytes_new);

@@ -10,17 +10,12 @@
 #define SHARE  100	  /* less than this part of the peak is not worth a word */
 #define LATEST (1u << 16) /* lives: what programs do shows in so many before a refusal */
 
-static void know(struct advise *a, uint32_t life)
-{
-	*need_item(a->known, a->known_count, a->known_room) = life;
-}
-
 static void note_class(void *ctx, const struct series_change *c)
 {
 	struct advise *a = ctx;
 
 	if (c->kind == SERIES_BORN)
-		know(a, c->life);
+		*need_item(a->known, a->known_count, a->known_room) = c->life;
 	if (c->kind == SERIES_BORN || c->kind == SERIES_JOINED)
 		a->classes[c->life] |= (uint16_t)(1u << c->category);
 }
@@ -43,9 +38,9 @@ static void run_plans(struct advise *a)
 	size_t n = 0;
 
 	FOR_EACH (struct finding, f, a->items, a->count) {
-		if (f->known == KNOWN_computed && f->plan.at_peak > 0)
+		if (f->known == KNOWN_computed && plan_less(&f->plan, a->peak_seq) > 0)
 			plans[n++] = &f->plan;
-		if (f->range && f->cautious.at_peak > 0)
+		if (f->range && plan_less(&f->cautious, a->peak_seq) > 0)
 			plans[n++] = &f->cautious;
 	}
 	if (n && !a->wanted_count)
@@ -55,27 +50,27 @@ static void run_plans(struct advise *a)
 
 static uint64_t saved_by(const struct advise *a, const struct life_plan *p)
 {
-	if (p->at_peak <= 0 || a->wanted_count)
-		return p->at_peak > 0 ? (uint64_t)p->at_peak : 0;
+	int64_t less = plan_less(p, a->peak_seq);
+
+	if (less <= 0 || a->wanted_count)
+		return less > 0 ? (uint64_t)less : 0;
 	return a->peak > p->peak ? a->peak - p->peak : 0;
 }
 
 /* A kind that a test which applies it finds wrong in more than one of ten cases is not said. */
 static bool is_measured(struct finding *f)
 {
-	static const struct {
+	static const struct measured {
 		const char *kind;
 		unsigned right, tried;
 	} table[] = {
 #include "measured.def"
-		{ "", 0, 0 },
 	};
+	const struct measured *m =
+		FIRST_OF(x, table, sizeof(table) / sizeof(*table), !strcmp(x->kind, f->kind));
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-		if (!strcmp(table[i].kind, f->kind)) {
-			f->right = table[i].right;
-			f->tried = table[i].tried;
-		}
+	f->right = m ? m->right : 0;
+	f->tried = m ? m->tried : 0;
 	return 10 * f->right >= 9 * f->tried;
 }
 
@@ -116,8 +111,7 @@ void advise_choose(struct advise *a)
 {
 	size_t n = 0;
 
-	if (a->count)
-		qsort(a->items, a->count, sizeof(*a->items), by_saving);
+	SORT(a->items, a->count, by_saving);
 	for (size_t i = 0; i < a->count; i++) {
 		struct finding f = a->items[i];
 		uint64_t least = f.reserved ? a->reserved / SHARE : a->least;
@@ -181,8 +175,9 @@ static void begin(struct advise *a, uint64_t since)
 	note_classes(a, since);
 	for (size_t i = 0; i < a->wanted_count; i++) {
 		a->classes[a->wanted[i].life] = (uint16_t)a->wanted[i].classes;
-		know(a, a->wanted[i].life);
+		*need_item(a->known, a->known_count, a->known_room) = a->wanted[i].life;
 	}
+	advise_find_passes(a);
 }
 
 bool advise_knows_graphs(const struct advise *a)
@@ -197,7 +192,7 @@ static void find_all(struct advise *a)
 		advise_find *find;
 		int needs;
 	} table[] = {
-#define FINDING(name, find, needs) { find, needs },
+#define FINDING(kind, find, needs, what) { find, needs },
 #include "findings.def"
 	};
 
@@ -285,10 +280,13 @@ void advise_close(struct advise *a)
 		drop(&a->items[i]);
 	free(a->items);
 	free(a->known);
-	free(a->foreach);
 	free(a->next);
+	free(a->layers.begins);
+	free(a->passes.items);
+	ops_free(&a->ops);
+	sites_free(&a->sites);
+	map_free(&a->sums);
 	repeats_free(&a->repeats);
-	map_free(&a->stacks);
 	munmap(a->classes, n * sizeof(*a->classes));
 	munmap(a->released, n * sizeof(*a->released));
 	munmap(a->saved, n * sizeof(*a->saved));

@@ -11,7 +11,9 @@
 #include "../base/human.h"
 #include "../answers/document.h"
 #include "../recording/owner_words.h"
+#include "ops.h"
 #include "plan.h"
+#include "sites.h"
 
 #define ADVISE_TEXT 600
 
@@ -32,9 +34,11 @@ struct finding {
 	bool sure;     /* it is not said if it may save nothing */
 	bool reserved; /* it is about what the framework's cache holds, not about blocks */
 
-	unsigned right, tried; /* in measured.def */
-	uint64_t saves, least; /* least: as much as saves where it is exact */
-	uint64_t peak;	       /* that is left */
+	uint64_t bytes, blocks; /* that it is about, there at the peak */
+	uint64_t largest;	/* block: its line is the owner, see advise_name */
+	unsigned right, tried;	/* in measured.def */
+	uint64_t saves, least;	/* least: as much as saves where it is exact */
+	uint64_t peak;		/* that is left */
 };
 
 /* A life as findings ask of it. */
@@ -69,9 +73,22 @@ struct advise {
 	uint64_t *saved;	  /* and when the latest one took it */
 	uint32_t (*next)[PHASES]; /* of each span: the first of each phase from it on */
 	uint64_t reserved;	  /* the most that the framework's cache held */
-	struct map stacks;	  /* stack -> index in foreach */
-	const char **foreach;	  /* see advise_foreach */
-	size_t foreach_count, foreach_room;
+	bool file_is_held; /* a checkpoint is partly unneeded on the device (find_loaded.c) */
+	struct ops ops;
+	struct sites sites;
+	struct layers layers;
+	struct advise_passes {
+		struct advise_pass {
+			uint64_t begin; /* by the first block that was made after it; 0: none was */
+			uint64_t end;	/* behind the latest block that was made in it */
+			uint64_t walked; /* when backward let go of the last block of its graph; 0:
+					    never */
+			bool kept;	 /* autograd saved something of it */
+		} * items;
+		size_t count;
+	} passes;	 /* forward passes by their numbers */
+	struct map sums; /* stacks of the script that make a tensor of all results so far, larger in
+			    each pass */
 	struct finding *items; /* the largest first */
 	size_t count, room;
 };
@@ -113,8 +130,15 @@ bool advise_following(const struct advise *a, unsigned classes, struct advised *
 
 #define CLASS_BIT(name) (1u << CATEGORY_##name)
 
-/* A finding of that kind without any plan. */
+/* A finding of that kind, with the words of findings.def, without any plan. */
 struct finding *advise_add(struct advise *a, const char *kind);
+/* Leaves the life out from the event on. Counts it, if it is there at the peak. */
+void advise_without(const struct advise *a, struct finding *f, const struct advised *l,
+		    uint64_t from);
+/* Names the finding after the largest of these. */
+void advise_name(struct advise *a, struct finding *f, const struct advised *l);
+/* Adds those bytes while a phase is at work. */
+void advise_with_in(const struct advise *a, struct life_plan *p, enum phase phase, uint64_t bytes);
 /* A text in the manner of printf. */
 #define advise_put(text, ...) text_put((text), ADVISE_TEXT, __VA_ARGS__)
 
@@ -128,38 +152,29 @@ bool advise_by_backward(const struct advise *a, const struct advised *l);
 bool advise_in_graph(const struct advise *a, const struct advised *l);
 /* The program has it for longer than any graph: it stays, whatever is done about those. */
 bool advise_held(const struct advise *a, const struct advised *l);
-/* Forward passes by their numbers; items are to be freed. */
-struct advise_passes {
-	struct advise_pass {
-		uint64_t begin;	 /* by the first block that was made after it; 0: none was */
-		uint64_t end;	 /* behind the latest block that was made in it */
-		uint64_t walked; /* when backward let go of the last block of its graph; 0: never */
-		bool kept;	 /* autograd saved something of it */
-	} * items;
-	size_t count;
-};
-struct advise_passes advise_passes(const struct advise *a);
+/* Fills passes and sums. */
+void advise_find_passes(struct advise *a);
+/* The next pass that began; the number of passes if there is none. */
+size_t advise_pass_after(const struct advise *a, size_t pass);
+/* When that one begins; PLAN_END if there is none. */
+uint64_t advise_pass_end(const struct advise *a, size_t pass);
 /* When the next pass begins after the one that a block is for: a batch is made before its own. */
-uint64_t advise_next_pass(const struct advise_passes *p, const struct advised *l);
-/* Stacks of the script that make a tensor of all results so far, larger in each pass; to be freed.
- */
-struct map advise_sums(const struct advise *a);
+uint64_t advise_next_pass(const struct advise *a, const struct advised *l);
+/* The largest result of a log-softmax that is there at the peak, 0 = none; its line, if asked. */
+uint64_t advise_logits(struct advise *a, struct owner *owner);
 /* A life's tags (enum block_tag); 0 where the life is not recorded. */
 unsigned advise_tags(const struct advise *a, const struct advised *l);
 /* Autograd asked it for a gradient. */
 bool advise_leaf(const struct advise *a, const struct advised *l);
-/* A checkpoint is partly unneeded on the device, and the block is of it (find_loaded.c). */
-bool advise_file_is_held(const struct advise *a);
+/* The block is of a checkpoint that is partly unneeded on the device (find_loaded.c). */
 bool advise_is_loaded(const struct advise *a, const struct advised *l);
 /* Autocast made it of what an operator was given; known: what was found of stacks before. */
 bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b);
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */
 bool advise_in_shards(struct advise *a);
-/* Inside of an optimizer's function for all parameters at once; its name, or NULL. */
-const char *advise_foreach(struct advise *a, uint32_t stack);
 
 /* Each looks for what it is about and adds what it finds. */
 typedef void advise_find(struct advise *a);
-#define FINDING(name, find, needs) advise_find find;
+#define FINDING(kind, find, needs, what) advise_find find;
 #include "findings.def"

@@ -8,8 +8,7 @@
  */
 
 #include "../base/ending.h"
-#include "ops.h"
-#include "sites.h"
+#include "advise.h"
 
 #define SCORES \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
@@ -25,13 +24,10 @@ struct function {
 	} product;	 /* the latest one; before it a line may copy what it takes */
 	uint64_t scores; /* the instruction of those that a softmax came of */
 	uint64_t largest;
-	uint64_t bytes; /* of scores at the peak */
 };
 
 struct search {
 	struct advise *advise;
-	struct ops ops;
-	struct sites sites;
 	struct function *items;
 	size_t count, room;
 	uint64_t module; /* that the latest softmax was made in; 0: a product came after it */
@@ -48,15 +44,10 @@ static struct function *function_of(struct search *s, const struct owner *owner)
 	return &s->items[s->count - 1];
 }
 
-static bool is_forward(const struct advised *l, const struct op *op)
-{
-	return !stage_is_backward(l->born->stage) && op->owner.file && op->owner.file[0];
-}
-
 /* The innermost module at work; 0: none. */
 static uint64_t module_of(struct search *s, const struct advised *l)
 {
-	struct site_path p = sites_find(&s->sites, l->stack);
+	struct site_path p = sites_find(s->advise, l->stack);
 
 	return p.count ? p.items[p.count - 1].key : 0;
 }
@@ -76,11 +67,12 @@ static void collect(struct search *s)
 {
 	ADVISE_EACH (s->advise, SCORES, l) {
 		bool look = l.size >= SCORES_MIN || s->module; /* what the scores end in is small */
-		const struct op *op = look ? ops_find(&s->ops, &l) : NULL;
+		const struct op *op = look ? ops_find(s->advise, &l) : NULL;
 		enum made made = op ? scores_made_by(op->name) : MADE_OTHER;
 		struct function *f;
 
-		if (!op || !is_forward(&l, op) || (made != MADE_PRODUCT && made != MADE_SOFTMAX))
+		if (!op || stage_is_backward(l.born->stage) || !op->owner.file ||
+		    !op->owner.file[0] || (made != MADE_PRODUCT && made != MADE_SOFTMAX))
 			continue;
 		if (made == MADE_PRODUCT)
 			note_product(s, &l, op);
@@ -109,7 +101,7 @@ static bool is_score(struct search *s, const struct function *f, const struct ad
 
 	if (!scores_alike(l->size, f->largest))
 		return false;
-	op = ops_find(&s->ops, l);
+	op = ops_find(s->advise, l);
 	if (stage_is_backward(l->born->stage) && l->born->stage != STAGE_RECOMPUTE)
 		return is_of_scores(op->name);
 	return op->owner.function && !strcmp(op->owner.function, f->owner.function) &&
@@ -131,9 +123,8 @@ static void look_at(struct search *s, struct function *f)
 	ADVISE_EACH (a, SCORES, l) {
 		if (l.size < SCORES_MIN || !is_score(s, f, &l))
 			continue;
-		plan_without(&x->plan, l.from, l.until, l.size, a->peak_seq);
-		plan_without(&x->cautious, l.from, l.until, l.size - l.size / KEYS, a->peak_seq);
-		f->bytes += advise_counts(a, &l) ? l.size : 0;
+		advise_without(a, x, &l, l.from);
+		plan_without(&x->cautious, l.from, l.until, l.size - l.size / KEYS);
 	}
 	advise_put(
 		x->what,
@@ -143,14 +134,12 @@ static void look_at(struct search *s, struct function *f)
 	advise_put(x->how,
 		   "%s of attention scores, their softmax and their gradients %s, with one "
 		   "value for each pair of positions",
-		   B(f->bytes), a->when);
+		   B(x->bytes), a->when);
 }
 
 void advise_attention(struct advise *a)
 {
-	struct search s = { .advise = a,
-			    .ops = { .advise = a },
-			    .sites = { .stacks = &a->timeline->stacks } };
+	struct search s = { .advise = a };
 
 	collect(&s);
 	for (size_t i = 0; i < s.count; i++) {
@@ -158,6 +147,4 @@ void advise_attention(struct advise *a)
 		map_free(&s.items[i].lines);
 	}
 	free(s.items);
-	sites_free(&s.sites);
-	ops_free(&s.ops);
 }

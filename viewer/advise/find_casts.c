@@ -20,36 +20,30 @@ bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b
 }
 
 /* The event since which only the cache holds it, PLAN_END if an operator or a graph may. */
-static uint64_t cached_since(const struct advise *a, const struct advise_passes *p,
-			     const struct advised *l)
+static uint64_t cached_since(const struct advise *a, const struct advised *l)
 {
-	size_t next = l->born->forwards + 1u;
 	uint64_t since = a->released[l->life] ? a->released[l->life] : l->from;
 
-	while (next < p->count && !p->items[next].begin)
-		next++;
-	return next < p->count && p->items[next].begin < l->until && !advise_in_graph(a, l)
+	return advise_pass_end(a, l->born->forwards) < l->until && !advise_in_graph(a, l)
 		       ? since
 		       : PLAN_END;
 }
 
-static void without(const struct advise *a, struct life_plan *p, const struct advised *l,
-		    uint64_t since, uint32_t blocks)
+/* So many blocks were made after it; or since the event, if that is later. */
+static uint64_t done_at(const struct advise *a, const struct advised *l, uint64_t since,
+			uint32_t blocks)
 {
 	uint32_t life = l->life + blocks;
 	uint64_t done = life < a->lives->rows.count
 				? lives_seq(a->lives, &lives_at(a->lives, life)->born)
 				: PLAN_END;
 
-	since = since > done ? since : done;
-	if (since < l->until)
-		plan_without(p, since, l->until, l->size, a->peak_seq);
+	return since > done ? since : done;
 }
 
 void advise_cached_casts(struct advise *a)
 {
-	struct advise_passes passes = advise_passes(a);
-	uint64_t bytes = 0, largest = 0, first = PLAN_END, last = 0;
+	uint64_t first = PLAN_END, last = 0;
 	struct finding *f = advise_add(a, "autocast_cache");
 	struct map known = { 0 };
 	struct block b;
@@ -60,28 +54,20 @@ void advise_cached_casts(struct advise *a)
 
 		if (l.life >= a->lives->rows.count)
 			continue;
-		since = cached_since(a, &passes, &l);
+		since = cached_since(a, &l);
 		advise_block(a, &l, &b);
 		if (since == PLAN_END || !advise_is_cast(a->timeline, &known, &b))
 			continue;
-		without(a, &f->plan, &l, since, SOON);
-		without(a, &f->cautious, &l, since, LATER);
-		bytes += advise_counts(a, &l) ? l.size : 0;
+		advise_without(a, f, &l, done_at(a, &l, since, SOON));
+		plan_without(&f->cautious, done_at(a, &l, since, LATER), l.until, l.size);
 		first = first < since ? first : since;
 		last = last > l.until ? last : l.until;
-		if (l.size <= largest)
-			continue;
-		largest = l.size;
-		f->owner = owners_find(&a->timeline->owners, &b);
+		advise_name(a, f, &l);
 	}
-	plan_with(&f->cautious, first, last, largest, a->peak_seq);
-	advise_put(f->what, "Turn off autocast's cache of converted weights where no backward pass "
-			    "follows: torch.autocast(..., cache_enabled=False), or convert the "
-			    "model once");
+	plan_with(&f->cautious, first, last, f->largest);
 	advise_put(f->how,
 		   "%s %s in copies of weights that no graph held, and that stayed until a later "
 		   "pass. Without the cache each pass converts a weight when it is used",
-		   B(bytes), a->when);
-	free(passes.items);
+		   B(f->bytes), a->when);
 	map_free(&known);
 }

@@ -10,7 +10,6 @@
 #include "../base/arithmetic.h"
 #include "../base/sorted.h"
 #include "advise.h"
-#include "sites.h"
 
 #define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
 
@@ -35,13 +34,12 @@ struct site {
 
 struct search {
 	struct advise *advise;
-	struct sites sites;
 	struct map ids;	   /* key -> index */
 	struct map firsts; /* a site and what is outside of it -> the stack of its first block */
 	struct site *items;
 	size_t count, room;
-	uint32_t *in_order; /* saved blocks in order of their deaths in backward passes */
-	size_t in_order_count, in_order_room;
+	uint64_t *deaths; /* of saved blocks, in order */
+	size_t death_count, death_room;
 	struct map inputs; /* of calls: lives that stay */
 };
 
@@ -94,7 +92,7 @@ static void collect(struct search *s)
 		struct site_path p = { 0 };
 
 		if (is_inside(a, &l))
-			p = sites_find(&s->sites, l.stack);
+			p = sites_find(a, l.stack);
 		for (size_t i = 0; i < p.count; i++) {
 			struct site *site = is_nested(&p, i) ? NULL : site_of(s, &p, i);
 
@@ -117,7 +115,7 @@ static struct advised of(const struct search *s, uint32_t life)
 
 static unsigned own_line(struct search *s, const struct site *site, size_t i)
 {
-	struct site_path p = sites_find(&s->sites, site->items[i].stack);
+	struct site_path p = sites_find(s->advise, site->items[i].stack);
 
 	for (size_t k = 0; k < p.count; k++)
 		if (p.items[k].key == site->key)
@@ -217,7 +215,7 @@ static uint64_t most_inside(struct search *s, const struct call *c)
 		struct advised l;
 
 		if (!advise_life(s->advise, i, UINT16_MAX, &l) ||
-		    !sites_has(&s->sites, l.stack, c->site->key))
+		    !sites_has(s->advise, l.stack, c->site->key))
 			continue;
 		*need_item(list, n, room) = (struct plan_change){ l.until, (int64_t)l.size };
 		now += (int64_t)l.size;
@@ -235,9 +233,9 @@ static uint64_t most_inside(struct search *s, const struct call *c)
 /* When backward came to it: when the last saved block before its own was let go. */
 static uint64_t begins_again(const struct search *s, uint64_t first_gone)
 {
-	size_t n = SORTED_FIRST(s->in_order_count, i, of(s, s->in_order[i]).until < first_gone);
+	size_t n = SORTED_FIRST(s->death_count, i, s->deaths[i] < first_gone);
 
-	return n ? of(s, s->in_order[n - 1]).until : 0;
+	return n ? s->deaths[n - 1] : 0;
 }
 
 /* It stays: the next call, something behind the call, or the program has it. */
@@ -261,7 +259,6 @@ static uint64_t after_use(const struct search *s, const struct advised *l)
  * let go, with all its temporaries; else when its own first block is. */
 static void checkpoint_call(struct search *s, struct life_plan *p, const struct call *c, bool early)
 {
-	const struct advise *a = s->advise;
 	uint64_t again = PLAN_END, inside = 0, most = most_inside(s, c);
 
 	if (c->first_gone != PLAN_END && early)
@@ -274,13 +271,13 @@ static void checkpoint_call(struct search *s, struct life_plan *p, const struct 
 		if (is_output(s, c, &l))
 			continue;
 		plan_without(p, early ? c->end : arithmetic_least(c->end, after_use(s, &l)),
-			     arithmetic_least(again, l.until), l.size, a->peak_seq);
+			     arithmetic_least(again, l.until), l.size);
 		inside += l.until > again ? l.size : 0;
 	}
 	if (c->input.size && c->input.until < c->let_go)
-		plan_with(p, c->input.until, c->let_go, c->input.size, a->peak_seq);
+		plan_with(p, c->input.until, c->let_go, c->input.size);
 	if (early && again != PLAN_END && most > inside)
-		plan_with(p, again, again + 1, most - inside, a->peak_seq);
+		plan_with(p, again, again + 1, most - inside);
 }
 
 /* What was refused was asked for inside of the latest call: its inside has to be there. */
@@ -289,7 +286,7 @@ static bool is_running(struct search *s, const struct site *site)
 	const struct advised *w = s->advise->wanted;
 
 	return s->advise->wanted_count && w->born->stage == STAGE_FORWARD &&
-	       sites_has(&s->sites, w->stack, site->key);
+	       sites_has(s->advise, w->stack, site->key);
 }
 
 /* The call's input: the latest block that a pass made before it and that is alive then. */
@@ -318,7 +315,7 @@ static uint64_t end_of(struct search *s, const struct site *site, const struct c
 			continue;
 		if (l.born->stage != STAGE_FORWARD || l.born->forwards != pass)
 			break;
-		end = sites_has(&s->sites, l.stack, site->key) ? l.from : end;
+		end = sites_has(s->advise, l.stack, site->key) ? l.from : end;
 	}
 	return end + 1;
 }
@@ -363,31 +360,6 @@ static void checkpoint_site(struct search *s, const struct site *site, struct li
 	map_free(&s->inputs);
 }
 
-static const struct advise *sorting;
-
-static int by_death(const void *x, const void *y)
-{
-	const struct lives *l = sorting->lives;
-	uint64_t a = lives_seq(l, &lives_at(l, *(const uint32_t *)x)->died);
-	uint64_t b = lives_seq(l, &lives_at(l, *(const uint32_t *)y)->died);
-
-	return (a > b) - (a < b);
-}
-
-static void collect_walked(struct search *s)
-{
-	struct advise *a = s->advise;
-
-	ADVISE_EACH (a, CLASS_BIT(activations), l) {
-		if (!is_inside(a, &l) || l.until == PLAN_END)
-			continue;
-		*need_item(s->in_order, s->in_order_count, s->in_order_room) = l.life;
-	}
-	sorting = a;
-	if (s->in_order_count)
-		qsort(s->in_order, s->in_order_count, sizeof(*s->in_order), by_death);
-}
-
 /* A class of modules is checkpointed wherever it is called. */
 static bool is_of_class(struct search *s, const struct site *site, const char *function)
 {
@@ -429,25 +401,22 @@ static void look_at(struct search *s, const char *function)
 		   B(bytes), a->when);
 }
 
-static bool is_first(const struct search *s, size_t at)
-{
-	return !ANY_OF(x, s->items, at, !strcmp(x->function, s->items[at].function));
-}
-
 void advise_checkpoint(struct advise *a)
 {
-	struct search s = { .advise = a, .sites = { .stacks = &a->timeline->stacks } };
+	struct search s = { .advise = a };
 
 	collect(&s);
-	collect_walked(&s);
+	ADVISE_EACH (a, CLASS_BIT(activations), l)
+		if (is_inside(a, &l) && l.until != PLAN_END)
+			*need_item(s.deaths, s.death_count, s.death_room) = l.until;
+	SORT(s.deaths, s.death_count, sorted_numbers);
 	for (size_t i = 0; i < s.count; i++)
-		if (is_first(&s, i))
+		if (!ANY_OF(x, s.items, i, !strcmp(x->function, s.items[i].function)))
 			look_at(&s, s.items[i].function);
 	for (size_t i = 0; i < s.count; i++)
 		free(s.items[i].items);
 	free(s.items);
-	free(s.in_order);
+	free(s.deaths);
 	map_free(&s.ids);
 	map_free(&s.firsts);
-	sites_free(&s.sites);
 }

@@ -5,7 +5,7 @@
  * copy may be made inside the loss, of the log-softmax.
  */
 
-#include "ops.h"
+#include "advise.h"
 
 #define LOGITS \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
@@ -17,68 +17,51 @@ static bool near(uint64_t a, uint64_t b)
 	return (a > b ? a - b : b - a) < SLACK;
 }
 
-/* The log-softmax of a loss at the peak, or its copy: the largest. */
-static uint64_t find_loss(struct ops *ops)
-{
-	const struct advise *a = ops->advise;
-	uint64_t largest = 0;
-
-	ADVISE_EACH (a, CLASS_BIT(activations), l) {
-		if (l.size <= largest || l.size < SCORES_MIN || !advise_counts(a, &l) ||
-		    stage_is_backward(l.born->stage))
-			continue;
-		if (ops_is_loss(ops_find(ops, &l)))
-			largest = l.size;
-	}
-	return largest;
-}
-
 /* No layer takes it: what comes next of its size is a loss's. */
-static bool is_for_loss(struct ops *ops, const struct advised *copy)
+static bool is_for_loss(struct advise *a, const struct advised *copy)
 {
 	struct advised l;
 
 	for (uint32_t i = copy->life + 1; i <= copy->life + LOOK_BACK; i++) {
-		if (i >= advise_lives(ops->advise))
+		if (i >= advise_lives(a))
 			return false;
-		if (!advise_life(ops->advise, i, LOGITS, &l) || l.size < SCORES_MIN)
+		if (!advise_life(a, i, LOGITS, &l) || l.size < SCORES_MIN)
 			continue;
-		if (ops_is_loss(ops_find(ops, &l)))
+		if (ops_is_loss(ops_find(a, &l)))
 			return true;
-		if (stage_is_backward(l.born->stage) || ops_is_product(ops_find(ops, &l)->name))
+		if (stage_is_backward(l.born->stage) || ops_is_product(ops_find(a, &l)->name))
 			return false;
 	}
 	return false;
 }
 
 /* A cast; or the loss's own, of what the same call of it made before. */
-static bool is_copy(struct ops *ops, const struct advised *l, struct advised *original)
+static bool is_copy(struct advise *a, const struct advised *l, struct advised *original)
 {
-	const struct op *op = ops_find(ops, l), *of;
+	const struct op *op = ops_find(a, l), *of;
 
 	if (stage_is_backward(l->born->stage) || (!ops_is_cast(op->name) && !ops_is_loss(op)) ||
-	    !ops_original(ops->advise, l, LOOK_BACK, SLACK - 1, original))
+	    !ops_original(a, l, LOOK_BACK, SLACK - 1, original))
 		return false;
-	of = ops_find(ops, original);
+	of = ops_find(a, original);
 	if (ops_is_cast(op->name))
-		return is_for_loss(ops, l);
+		return is_for_loss(a, l);
 	return ops_is_loss(of) && of->at == op->at;
 }
 
-/* The copies go; what each was made of stays in its place. The size of one, 0 = there is none. */
-static uint64_t without_copies(struct ops *ops, struct finding *f, uint64_t size)
+/* The copies go; what each was made of stays in its place. False: there is none. */
+static bool without_copies(struct advise *a, struct finding *f, uint64_t size)
 {
-	struct advise *a = ops->advise;
 	struct advised original;
-	uint64_t found = 0;
+	bool found = false;
 
 	ADVISE_EACH (a, LOGITS | CLASS_BIT(inputs), l) {
-		if (!near(l.size, size) || !is_copy(ops, &l, &original))
+		if (!near(l.size, size) || !is_copy(a, &l, &original))
 			continue;
-		plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
-		plan_with(&f->plan, original.until, l.until, original.size, a->peak_seq);
-		f->owner = ops_find(ops, &l)->owner;
-		found = l.size;
+		plan_without(&f->plan, l.from, l.until, l.size);
+		plan_with(&f->plan, original.until, l.until, original.size);
+		f->owner = ops_find(a, &l)->owner;
+		found = true;
 	}
 	return found;
 }
@@ -97,51 +80,37 @@ static uint64_t copied_until(const struct advise *a, const struct advised *to)
 }
 
 /* What the loss makes of them is half as large; of the gradient and its copy only one is made. */
-static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size)
+static void without_halves(struct advise *a, struct finding *f, uint64_t size)
 {
-	struct advise *a = ops->advise;
 	struct advised original;
-	uint64_t bytes = 0;
 
 	ADVISE_EACH (a, LOGITS, l) {
 		const struct op *op = NULL;
 
 		if (near(l.size, size) || near(2 * l.size, size))
-			op = ops_find(ops, &l);
+			op = ops_find(a, &l);
 		if (!op || l.born->stage == STAGE_OPTIMIZER)
 			continue;
 		if (near(l.size, size) && advise_counts(a, &l))
-			bytes += l.size;
+			f->bytes += l.size;
 		if (strstr(op->name, "ToCopy"))
-			plan_without(&f->plan, l.from, copied_until(a, &l), l.size, a->peak_seq);
-		else if (near(l.size, size) && !ops_is_cast(op->name) &&
-			 !is_copy(ops, &l, &original))
-			plan_without(&f->plan, l.from, l.until, l.size - l.size / 2, a->peak_seq);
+			plan_without(&f->plan, l.from, copied_until(a, &l), l.size);
+		else if (near(l.size, size) && !ops_is_cast(op->name) && !is_copy(a, &l, &original))
+			plan_without(&f->plan, l.from, l.until, l.size - l.size / 2);
 	}
-	return bytes;
 }
 
 void advise_float_logits(struct advise *a)
 {
-	struct ops ops = { .advise = a };
-	uint64_t size = find_loss(&ops), bytes;
-	struct finding *f;
+	uint64_t size = advise_logits(a, NULL);
+	struct finding *f = size ? advise_add(a, "logits_in_float32") : NULL;
 
-	if (size) {
-		f = advise_add(a, "logits_in_float32");
-		if (without_copies(&ops, f, size)) {
-			bytes = without_halves(&ops, f, size);
-			advise_put(f->what,
-				   "Give the loss logits in 16 bits, without .float(): the loss "
-				   "computes in float32 anyway (autocast makes the copy too, "
-				   "unless it is off around the loss)");
-			advise_put(
-				f->how,
-				"%s %s in float32 logits, their log-softmax and their gradients, "
-				"%s each, copied from logits of half the size. The loss's "
-				"gradient is then rounded to 16 bits",
-				B(bytes), a->when, B(size));
-		}
-	}
-	ops_free(&ops);
+	if (!f || !without_copies(a, f, size))
+		return;
+	without_halves(a, f, size);
+	advise_put(f->how,
+		   "%s %s in float32 logits, their log-softmax and their gradients, %s each, "
+		   "copied from "
+		   "logits of half the size. The loss's gradient is then rounded to 16 bits",
+		   B(f->bytes), a->when, B(size));
 }

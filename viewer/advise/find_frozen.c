@@ -10,14 +10,11 @@
 
 #include "../base/sorted.h"
 #include "advise.h"
-#include "sites.h"
 
 enum { FOR_NOTHING = 1, FOR_WEIGHTS = 2 };
 
 struct search {
 	struct advise *advise;
-	struct sites sites;
-	struct layers layers;
 	uint64_t from, until; /* ns: the first such result, the first other leaf, */
 	uint64_t backward;    /* the first block of the first backward pass */
 	struct map stacks;    /* what is saved of theirs: enum */
@@ -122,20 +119,6 @@ static bool is_for_nothing(const struct search *s, const struct advised *l)
 	return of && *of == FOR_NOTHING && l->born->stage == STAGE_FORWARD;
 }
 
-static void find_calls(struct search *s)
-{
-	ADVISE_EACH (s->advise, UINT16_MAX, l) {
-		struct site_path p = { 0 };
-
-		if (l.born->stage == STAGE_FORWARD)
-			p = sites_find(&s->sites, l.stack);
-		if (p.count)
-			layers_note(&s->layers, &p, &l);
-		if (is_for_nothing(s, &l))
-			*map_put(&s->ends, l.born->forwards, NULL) = l.life;
-	}
-}
-
 /* Later modules save some of them too, which keeps those. most: the next operator may be theirs. */
 static bool is_saved_inside(const struct search *s, const struct advised *l, bool most)
 {
@@ -176,27 +159,24 @@ static void without_backward(struct advise *a, struct life_plan *p)
 {
 	ADVISE_EACH (a, CLASS_BIT(backward_temporaries), l)
 		if (l.born->stage == STAGE_BACKWARD && goes_back(a, &l))
-			plan_without(p, l.from, l.until, l.size, a->peak_seq);
+			plan_without(p, l.from, l.until, l.size);
 }
 
 static void look_at(struct search *s)
 {
 	struct advise *a = s->advise;
 	struct finding *f = advise_add(a, "frozen_graph");
-	uint64_t bytes = 0;
 
 	f->range = true;
 	f->owner = s->owner;
 	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		if (!is_for_nothing(s, &l) || !is_saved_inside(s, &l, true))
 			continue;
-		plan_without(&f->plan, a->saved[l.life] + 1, l.until, l.size, a->peak_seq);
+		advise_without(a, f, &l, a->saved[l.life] + 1);
 		if (is_saved_inside(s, &l, false))
-			plan_without(&f->cautious, layers_after_next(&s->layers, l.from), l.until,
-				     l.size, a->peak_seq);
-		bytes += advise_counts(a, &l) ? l.size : 0;
+			plan_without(&f->cautious, layers_after_next(a, l.from), l.until, l.size);
 	}
-	if (bytes)
+	if (f->bytes)
 		without_backward(a, &f->plan);
 	advise_put(
 		f->what,
@@ -208,23 +188,23 @@ static void look_at(struct search *s)
 		   "%s saved for backward %s, from that result to the first weight that requires a "
 		   "gradient. The saving depends on how long each layer's results stay, and on the "
 		   "gradients that no longer go back into these layers",
-		   B(bytes), a->when);
+		   B(f->bytes), a->when);
 }
 
 void advise_frozen_graph(struct advise *a)
 {
-	struct search s = { .advise = a, .sites = { .stacks = &a->timeline->stacks } };
+	struct search s = { .advise = a };
 	bool trains;
 
 	find_leaves(&s);
 	/* Where nothing is trained, the gradient of such a result is what is wanted. */
 	trains = s.until != UINT64_MAX || !a->timeline->model.spans.backwards;
 	if (trains && s.from < s.until && find_stacks(&s) && !is_trained_later(&s)) {
-		find_calls(&s);
+		ADVISE_EACH (a, UINT16_MAX, l)
+			if (is_for_nothing(&s, &l))
+				*map_put(&s.ends, l.born->forwards, NULL) = l.life;
 		look_at(&s);
 	}
-	layers_free(&s.layers);
-	sites_free(&s.sites);
 	map_free(&s.stacks);
 	map_free(&s.ends);
 }

@@ -13,14 +13,14 @@ enum { PASSES = 3, FEWEST = 4 }; /* that a result stays through; results of a li
 /* Nothing that backward would need was saved in its pass, and a script has it into a later one.
  * A cache, which layers hand on to later passes, is no result: something of its pass came after it
  * and stayed, too. */
-static bool is_result(const struct advise *a, const struct advise_passes *passes,
-		      const uint32_t *last, const struct advised *l)
+static bool is_result(const struct advise *a, const uint32_t *last, const struct advised *l)
 {
+	const struct advise_passes *passes = &a->passes;
 	uint32_t pass = l->born->forwards;
 
 	return !a->open && pass && pass < passes->count && !passes->items[pass].kept &&
 	       !a->saved[l->life] && (l->born->stage == STAGE_OUTSIDE || last[pass] == l->life) &&
-	       l->until > advise_next_pass(passes, l);
+	       l->until > advise_next_pass(a, l);
 }
 
 /* A variable of a loop has the result of one pass until the next one's is there. */
@@ -32,35 +32,36 @@ static bool is_gathered(const struct advise *a, const struct advised *l)
 }
 
 /* For each pass the last life that was made in it and stays into the next one. */
-static uint32_t *last_results(const struct advise *a, const struct advise_passes *passes)
+static uint32_t *last_results(const struct advise *a)
 {
-	uint32_t *last = need_new(passes->count * sizeof(*last));
+	uint32_t *last = need_new(a->passes.count * sizeof(*last));
 
 	ADVISE_EACH (a, PASSING, l)
-		if (l.born->stage == STAGE_FORWARD && l.born->forwards < passes->count &&
-		    l.until > advise_next_pass(passes, &l))
+		if (l.born->stage == STAGE_FORWARD && l.born->forwards < a->passes.count &&
+		    l.until > advise_next_pass(a, &l))
 			last[l.born->forwards] = l.life;
 	return last;
 }
 
 /* A tensor of all results so far. Before any training they may be for it, and a program that only
  * generates takes them in its next pass. */
-static bool is_sum(const struct advise *a, const struct advise_passes *passes,
-		   const struct map *sums, const struct advised *l)
+static bool is_sum(const struct advise *a, const struct advised *l)
 {
+	const struct advise_passes *passes = &a->passes;
 	enum steps_basis basis = a->timeline->steps.basis;
 
-	return map_get(sums, l->stack) && (basis == STEPS_OPTIMIZER || basis == STEPS_PROFILER) &&
+	return map_get(&a->sums, l->stack) &&
+	       (basis == STEPS_OPTIMIZER || basis == STEPS_PROFILER) &&
 	       l->born->forwards < passes->count && !passes->items[l->born->forwards].kept &&
 	       (l->life >= a->lives->rows.count || !a->saved[l->life]);
 }
 
 /* The tensor of all results that is made behind the last pass is on the host, too. If a graph takes
  * it, none of them go. */
-static void without_whole(struct line_plans *lines, struct advise *a, const struct map *sums)
+static void without_whole(struct line_plans *lines, struct advise *a)
 {
 	ADVISE_EACH (a, PASSING, l) {
-		if (l.born->stage != STAGE_OUTSIDE || map_get(sums, l.stack))
+		if (l.born->stage != STAGE_OUTSIDE || map_get(&a->sums, l.stack))
 			continue;
 		FOR_EACH (struct line_plan, line, lines->items, lines->count) {
 			if (l.size < line->bytes / 10 * 9 || l.size > line->bytes / 10 * 11)
@@ -68,59 +69,52 @@ static void without_whole(struct line_plans *lines, struct advise *a, const stru
 			if (a->saved[l.life])
 				line->bytes = 0;
 			else
-				plan_without(&line->plan, l.from, l.until, l.size, a->peak_seq);
+				plan_without(&line->plan, l.from, l.until, l.size);
 		}
 	}
 }
 
-static void say_gathered(struct advise *a, struct finding *f, const struct line_plan *p)
+static void say_gathered(struct advise *a, struct finding *f)
 {
-	advise_put(f->what,
-		   "Move the results of each pass to the host (.cpu(), in transformers' "
-		   "Trainer eval_accumulation_steps=1), or keep only what is read of them");
 	advise_put(f->how,
 		   "%s in %s %s, kept through later passes without gradients, and what was "
 		   "made of all of them. No graph took them. Whether a later pass reads them is "
 		   "not recorded",
-		   B(p->bytes), MANY(p->blocks, "block"), a->when);
+		   B(f->bytes), MANY(f->blocks, "block"), a->when);
 }
 
 /* Lists only of whole runs: later a graph may take them (oom/ finds what a refused run has
  * gathered). Sums of refused ones, too. */
 void advise_gathered(struct advise *a)
 {
-	struct advise_passes passes = advise_passes(a);
-	uint32_t *last = last_results(a, &passes);
+	uint32_t *last = last_results(a);
 	struct line_plans found = { 0 }, lines = { 0 };
-	struct map sums = advise_sums(a), summed = { 0 }; /* passes */
+	struct map summed = { 0 }; /* passes */
 	struct advised largest = { 0 };
 
 	ADVISE_EACH (a, PASSING, l)
-		if (is_sum(a, &passes, &sums, &l)) {
+		if (is_sum(a, &l)) {
 			largest = l.size > largest.size ? l : largest;
 			map_put(&summed, l.born->forwards, NULL);
 			map_put(&summed, l.born->forwards - 1, NULL); /* the first has none yet */
-		} else if (is_result(a, &passes, last, &l) && is_gathered(a, &l)) {
+		} else if (is_result(a, last, &l) && is_gathered(a, &l)) {
 			lines_without(&found, a, &l, l.from);
 		}
 	ADVISE_EACH (a, PASSING, l) {
-		uint64_t next = advise_next_pass(&passes, &l);
+		uint64_t next = advise_next_pass(a, &l);
 
-		if (is_sum(a, &passes, &sums, &l))
+		if (is_sum(a, &l))
 			lines_without(&lines, a, &l, l.from);
-		else if (!is_result(a, &passes, last, &l))
+		else if (!is_result(a, last, &l))
 			continue;
 		else if (lines_of(&found, a, &l)->blocks >= FEWEST)
 			lines_without(&lines, a, &l, next);
 		else if (map_get(&summed, l.born->forwards))
-			plan_without(&lines_of(&lines, a, &largest)->plan, next, l.until, l.size,
-				     a->peak_seq);
+			plan_without(&lines_of(&lines, a, &largest)->plan, next, l.until, l.size);
 	}
-	without_whole(&lines, a, &sums);
-	lines_add_all(&lines, a, "gathered", say_gathered);
+	without_whole(&lines, a);
+	say_gathered(a, lines_add_all(&lines, a, "gathered"));
 	lines_free(&found);
-	map_free(&sums);
 	map_free(&summed);
-	free(passes.items);
 	free(last);
 }

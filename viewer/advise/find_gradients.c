@@ -55,7 +55,7 @@ static void begin_steps(struct search *s, uint64_t seq)
 static void clear(struct search *s, struct held *h, uint64_t until)
 {
 	if (h->gone)
-		plan_without(s->plan, h->gone, until, h->size, s->advise->peak_seq);
+		plan_without(s->plan, h->gone, until, h->size);
 	h->added |= h->gone != 0;
 	h->gone = 0;
 }

@@ -6,7 +6,7 @@
  * phase rules out.
  */
 
-#include "ops.h"
+#include "advise.h"
 
 enum { SETTLED = 3 }; /* steps, after which every network had its turn */
 
@@ -63,7 +63,6 @@ static uint64_t trained_since(const struct advise_passes *p, struct walk *w, uin
 static struct idles find_idles(const struct advise *a)
 {
 	const struct spans *s = &a->timeline->model.spans;
-	struct advise_passes passes = advise_passes(a);
 	struct idles found = { 0 };
 	size_t open = 0; /* the first whose next pass has not come yet */
 	struct walk w = { 0 };
@@ -80,15 +79,15 @@ static struct idles find_idles(const struct advise *a)
 		if (trains && (x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER))
 			*need_item(found.items, found.count, found.room) =
 				(struct idle){ e->first_seq, e->last_seq + 1,
-					       trained_since(&passes, &w, e->first_seq), PLAN_END };
+					       trained_since(&a->passes, &w, e->first_seq),
+					       PLAN_END };
 		w.since = x->phase == PHASE_OPTIMIZER ? 0 : w.since;
 	}
-	free(passes.items);
 	return found;
 }
 
-static void without(struct advise *a, struct life_plan *p, const struct advised *l,
-		    const struct idles *idles, bool most)
+static void without(struct life_plan *p, const struct advised *l, const struct idles *idles,
+		    bool most)
 {
 	uint64_t done = l->from; /* gone up to there */
 
@@ -99,7 +98,7 @@ static void without(struct advise *a, struct life_plan *p, const struct advised 
 		until = until < l->until ? until : l->until;
 		if (until <= from)
 			continue;
-		plan_without(p, from, until, l->size, a->peak_seq);
+		plan_without(p, from, until, l->size);
 		done = until;
 	}
 }
@@ -125,18 +124,17 @@ static bool is_of_function(struct advise *a, const struct advised *l)
 static bool are_hidden(struct advise *a, struct map *again)
 {
 	bool first = a->open && a->steps <= 1, hidden = false;
-	struct ops ops = { .advise = a };
 
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		if (l.born->stage == STAGE_RECOMPUTE) {
 			hidden |= first;
 			*map_put(again, l.size, NULL) = 1;
 		} else if (!stage_is_backward(l.born->stage) &&
-			   model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION)
-			hidden |= first || (ops_is_product(ops_find(&ops, &l)->name) &&
-					    is_of_function(a, &l));
+			   model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION) {
+			hidden |= first ||
+				  (ops_is_product(ops_find(a, &l)->name) && is_of_function(a, &l));
+		}
 	}
-	ops_free(&ops);
 	return hidden;
 }
 
@@ -148,7 +146,6 @@ static bool is_converted(const struct map *again, const struct advised *l)
 
 void advise_idle_weights(struct advise *a)
 {
-	uint64_t bytes = 0, blocks = 0, largest = 0;
 	struct map again = { 0 };
 	struct finding *f;
 	struct idles idles;
@@ -165,27 +162,20 @@ void advise_idle_weights(struct advise *a)
 		if (!advise_counts(a, &l) || is_trained(a, &l) || advise_is_loaded(a, &l) ||
 		    !has_seen_pass(a, &l) || is_converted(&again, &l))
 			continue;
-		without(a, &f->plan, &l, &idles, true);
-		without(a, &f->cautious, &l, &idles, false);
-		bytes += l.size;
-		blocks++;
-		if (l.size <= largest)
-			continue;
-		largest = l.size;
-		f->owner = advise_owner(a, &l);
+		without(&f->plan, &l, &idles, true);
+		without(&f->cautious, &l, &idles, false);
+		f->bytes += l.size;
+		f->blocks++;
+		advise_name(a, f, &l);
 	}
 	free(idles.items);
 	map_free(&again);
-	advise_put(f->what,
-		   "Move weights that are not trained (a reference or teacher model, an "
-		   "average) to the host after their pass, at the latest before backward, and back "
-		   "before their next pass");
 	advise_put(f->how,
 		   "%s of weights in %s %s that get no gradient and that autograd never "
 		   "saved. They are copied to the device once a step. The saving is lower if they "
 		   "stay until backward and come back before the optimizer's step ends, and higher "
 		   "if their pass comes before those that are trained",
-		   B(bytes), MANY(blocks, "block"), a->when);
+		   B(f->bytes), MANY(f->blocks, "block"), a->when);
 }
 
 /* The gradient's next use is the backward pass after the evaluation. */
@@ -200,7 +190,7 @@ static uint64_t without_in_evaluations(struct advise *a, struct life_plan *p,
 			break;
 		until = advise_next(a, begin, PHASE_BACKWARD);
 		until = until < l->until ? until : l->until;
-		plan_without(p, begin, until, l->size, a->peak_seq);
+		plan_without(p, begin, until, l->size);
 		if (begin <= a->peak_seq && a->peak_seq < until)
 			bytes = l->size;
 	}
@@ -217,8 +207,5 @@ void advise_idle_gradients(struct advise *a)
 	f = advise_add(a, "idle_gradients");
 	ADVISE_EACH (a, CLASS_BIT(gradients), l)
 		bytes += without_in_evaluations(a, &f->plan, &l);
-	advise_put(f->what,
-		   "Call optimizer.zero_grad() right after the optimizer's step, before an "
-		   "evaluation begins, because it uses no gradient");
 	advise_put(f->how, "%s of gradients %s, in an evaluation", B(bytes), a->when);
 }

@@ -22,22 +22,10 @@ static bool is_of_a_pass(const struct advise *a, const struct advised *l)
 		l->classes & CLASS_BIT(forward_temporaries));
 }
 
-static void say_kept(UNUSED struct advise *a, struct finding *f, const struct line_plan *p)
-{
-	advise_put(f->what,
-		   "Keep no tensors of earlier steps: keep loss.item() or x.detach().cpu() "
-		   "instead, or limit how many are kept");
-	advise_put(f->how,
-		   "%s in %s of earlier steps at the peak, allocated by a line that holds "
-		   "more with each step",
-		   B(p->bytes), MANY(p->blocks, "block"));
-}
-
 static bool is_leak(const struct leaks *leaks, struct advise *a, const struct advised *l)
 {
-	struct owner owner;
+	struct owner owner = advise_owner(a, l);
 
-	owner = advise_owner(a, l);
 	return leaks_at(leaks, l->classes, &owner);
 }
 
@@ -53,6 +41,7 @@ void advise_kept(struct advise *a)
 {
 	const struct steps *s = &a->timeline->steps;
 	struct line_plans lines = { 0 };
+	struct finding *f;
 	struct leaks leaks;
 
 	if (a->wanted_count)
@@ -70,23 +59,12 @@ void advise_kept(struct advise *a)
 				      is_copy(a, &l) ? l.from : s->items[step].extent.last_seq);
 		}
 	}
-	lines_add_all(&lines, a, "kept", say_kept);
-	leaks_free(&leaks);
-}
-
-static void say_overlap(struct advise *a, struct finding *f, const struct line_plan *p)
-{
-	const char *turn = p->of_step ? "pass" : "step";
-
-	advise_put(f->what,
-		   "At the end of each %s delete the variables that hold the results of %s%s: "
-		   "they are still there while the next %s runs",
-		   turn, ADVISE_LINE(f), f->range ? " and of others" : "", turn);
+	f = lines_add_all(&lines, a, "kept");
 	advise_put(f->how,
-		   "%s in %s of %s before %s. No graph of the later "
-		   "%s saved them",
-		   B(p->bytes), MANY(p->blocks, "block"), p->of_step ? "passes" : "the step",
-		   a->when, turn);
+		   "%s in %s of earlier steps at the peak, allocated by a line that holds "
+		   "more with each step",
+		   B(f->bytes), MANY(f->blocks, "block"));
+	leaks_free(&leaks);
 }
 
 /* By a graph of the step after it: made, or gone through (where the rest is not known it may be yet
@@ -104,10 +82,9 @@ static bool is_used_later(const struct advise *a, const struct advised *l, uint6
 }
 
 /* Backward has yet to go through the graph of its pass, and may begin at it. */
-static bool is_awaited(const struct advise *a, const struct advise_passes *p,
-		       const struct advised *l, uint64_t end)
+static bool is_awaited(const struct advise *a, const struct advised *l, uint64_t end)
 {
-	const struct advise_pass *x = &p->items[l->born->forwards];
+	const struct advise_pass *x = &a->passes.items[l->born->forwards];
 
 	return x->walked > end || (a->open && x->kept && !x->walked);
 }
@@ -127,11 +104,10 @@ static bool is_one_turn(const struct advise *a, const struct advised *l)
 /* What became of a stack's blocks in the steps after their own. */
 enum { NEEDED = 1, NOT_NEEDED = 2, KEPT = 4 };
 
-static void note_later(const struct advise *a, const struct advise_passes *passes,
-		       struct map *stacks)
+static void note_later(const struct advise *a, struct map *stacks)
 {
 	ADVISE_EACH (a, PASSING, l) {
-		uint64_t end = advise_next_pass(passes, &l);
+		uint64_t end = advise_next_pass(a, &l);
 
 		if (!is_of_a_pass(a, &l) || l.until <= end)
 			continue;
@@ -168,36 +144,37 @@ static bool is_over(const struct advise *a, const struct map *stacks, const stru
 /* From one forward pass into the next, and no longer than a turn of the loop. */
 void advise_overlap(struct advise *a)
 {
-	struct advise_passes passes = advise_passes(a);
-	struct map stacks = { 0 }, sums = advise_sums(a);
+	const struct steps *steps = &a->timeline->steps;
+	struct map stacks = { 0 };
 	struct line_plans lines = { 0 };
+	bool of_step = false; /* some of it was made in the step of the peak */
+	const char *turn;
+	struct finding *f;
 
-	note_later(a, &passes, &stacks);
+	note_later(a, &stacks);
 	ADVISE_EACH (a, PASSING, l) {
-		uint64_t end = advise_next_pass(&passes, &l);
+		uint64_t end = advise_next_pass(a, &l);
 
-		if (!map_get(&sums, l.stack) && is_of_a_pass(a, &l) && l.until > end &&
-		    !is_used_later(a, &l, end) && !is_awaited(a, &passes, &l, end) &&
-		    is_one_turn(a, &l) && is_over(a, &stacks, &l))
+		if (!map_get(&a->sums, l.stack) && is_of_a_pass(a, &l) && l.until > end &&
+		    !is_used_later(a, &l, end) && !is_awaited(a, &l, end) && is_one_turn(a, &l) &&
+		    is_over(a, &stacks, &l)) {
 			lines_without(&lines, a, &l, end);
+			of_step |= end <= a->peak_seq && advise_counts(a, &l) &&
+				   steps_at(steps, l.from) == steps_at(steps, a->peak_seq);
+		}
 	}
-	free(passes.items);
+	turn = of_step ? "pass" : "step";
 	map_free(&stacks);
-	map_free(&sums);
-	lines_add_all(&lines, a, "overlap", say_overlap);
-}
-
-static void say_late(struct advise *a, struct finding *f, const struct line_plan *p)
-{
+	f = lines_add_all(&lines, a, "overlap");
 	advise_put(f->what,
-		   "Delete the variables that hold the results of %s%s before backward, or as "
-		   "soon as they have been read: no graph needs them any more",
-		   ADVISE_LINE(f), f->range ? " and of others" : "");
+		   "At the end of each %s delete the variables that hold the results of %s%s: "
+		   "they are still there while the next %s runs",
+		   turn, ADVISE_LINE(f), f->range ? " and of others" : "", turn);
 	advise_put(f->how,
-		   "%s in %s %s that no graph held%s. A result that the program reads later "
-		   "has to stay",
-		   B(p->bytes), MANY(p->blocks, "block"), a->when,
-		   f->range ? ", at least those of that line" : "");
+		   "%s in %s of %s before %s. No graph of the later "
+		   "%s saved them",
+		   B(f->bytes), MANY(f->blocks, "block"), of_step ? "passes" : "the step", a->when,
+		   turn);
 }
 
 /* Since when no graph needs it; PLAN_END = one does to the end: the latest that saved it has not
@@ -213,14 +190,6 @@ static uint64_t last_use(const struct advise *a, const struct advised *l)
 static bool is_taken_again(const struct advise *a, const struct advised *l)
 {
 	return a->saved[l->life] && a->saved[l->life] >= advise_next(a, l->from, PHASE_BACKWARD);
-}
-
-/* Stacks of what a further graph of its step took. */
-static void note_taken_again(const struct advise *a, struct map *stacks)
-{
-	ADVISE_EACH (a, PASSING, l)
-		if (is_taken_again(a, &l))
-			map_put(stacks, l.stack, NULL);
 }
 
 /* Backward made a graph: another pass goes through it, and what comes before is not known. */
@@ -248,24 +217,18 @@ static bool may_be_used(const struct advise *a, const struct advised *l, const s
 	return map_get(again, l->stack) || (graph && !a->saved[l->life]);
 }
 
-static void note_kept(const struct advise *a, struct map *stacks)
-{
-	struct advise_passes passes = advise_passes(a);
-
-	note_later(a, &passes, stacks);
-	free(passes.items);
-}
-
 void advise_late(struct advise *a)
 {
 	bool graph = a->open && a->steps <= 1 && has_graph_of_backward(a);
 	struct map again = { 0 }, stacks = { 0 };
 	struct line_plans lines = { 0 };
+	struct finding *f;
 
-	if (a->open)
-		note_taken_again(a, &again);
-	else
-		note_kept(a, &stacks);
+	if (!a->open)
+		note_later(a, &stacks);
+	ADVISE_EACH (a, PASSING, l) /* what a further graph of its step took */
+		if (a->open && is_taken_again(a, &l))
+			map_put(&again, l.stack, NULL);
 	ADVISE_EACH (a, PASSING, l) {
 		uint64_t use;
 
@@ -278,5 +241,14 @@ void advise_late(struct advise *a)
 	}
 	map_free(&again);
 	map_free(&stacks);
-	lines_add_all(&lines, a, "late_del", say_late);
+	f = lines_add_all(&lines, a, "late_del");
+	advise_put(f->what,
+		   "Delete the variables that hold the results of %s%s before backward, or as "
+		   "soon as they have been read: no graph needs them any more",
+		   ADVISE_LINE(f), f->range ? " and of others" : "");
+	advise_put(f->how,
+		   "%s in %s %s that no graph held%s. A result that the program reads later "
+		   "has to stay",
+		   B(f->bytes), MANY(f->blocks, "block"), a->when,
+		   f->range ? ", at least those of that line" : "");
 }

@@ -75,7 +75,6 @@ static size_t surplus_of(const struct size_count *x, size_t tensors)
 static void plan(struct search *s, struct finding *f, size_t tensors)
 {
 	struct advise *a = s->advise;
-	uint64_t bytes = 0, largest = 0;
 
 	for (size_t i = 0; i < s->count; i++)
 		s->items[i].loaded = surplus_of(&s->items[i], tensors);
@@ -85,21 +84,14 @@ static void plan(struct search *s, struct finding *f, size_t tensors)
 		if (!at || !advise_counts(a, &l) || !is_loaded(a, &l) || !s->items[*at].loaded)
 			continue;
 		s->items[*at].loaded--;
-		plan_without(&f->plan, advise_next(a, l.from, PHASE_FORWARD), l.until, l.size,
-			     a->peak_seq);
-		bytes += l.size;
-		if (l.size <= largest)
-			continue;
-		largest = l.size;
-		f->owner = advise_owner(a, &l);
+		advise_without(a, f, &l, advise_next(a, l.from, PHASE_FORWARD));
+		advise_name(a, f, &l);
 	}
-	advise_put(f->what, "Read the checkpoint into host memory (torch.load(..., "
-			    "map_location=\"cpu\")), or delete it once it has been copied into the "
-			    "model");
+	a->file_is_held = plan_less(&f->plan, a->peak_seq) > 0;
 	advise_put(f->how,
 		   "%s %s, read from a file in the sizes of the trained weights, besides the "
 		   "weights themselves and the optimizer's state",
-		   B(bytes), a->when);
+		   B(f->bytes), a->when);
 }
 
 void advise_loaded(struct advise *a)
@@ -117,12 +109,7 @@ void advise_loaded(struct advise *a)
 	map_free(&s.ids);
 }
 
-bool advise_file_is_held(const struct advise *a)
-{
-	return ANY_OF(x, a->items, a->count, !strcmp(x->kind, "loaded") && x->plan.at_peak > 0);
-}
-
 bool advise_is_loaded(const struct advise *a, const struct advised *l)
 {
-	return advise_file_is_held(a) && is_loaded(a, l);
+	return a->file_is_held && is_loaded(a, l);
 }

@@ -5,7 +5,7 @@
  * part of the positions at a time, each part checkpointed, only one part of each is there.
  */
 
-#include "ops.h"
+#include "advise.h"
 
 #define LOGITS                                                                         \
 	(CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries) | \
@@ -13,23 +13,17 @@
 
 enum { PIECES = 8, ROW = 64 };
 
-/* The largest result of a log-softmax that was there at the peak. */
-static uint64_t find_logits(struct ops *ops, struct owner *owner)
+uint64_t advise_logits(struct advise *a, struct owner *owner)
 {
-	const struct advise *a = ops->advise;
 	uint64_t largest = 0;
 
 	ADVISE_EACH (a, CLASS_BIT(activations), l) {
-		const struct op *op;
-
-		if (l.size <= largest || l.size < SCORES_MIN || l.from > a->peak_seq ||
-		    l.until <= a->peak_seq || stage_is_backward(l.born->stage))
-			continue;
-		op = ops_find(ops, &l);
-		if (!ops_is_loss(op))
+		if (l.size <= largest || l.size < SCORES_MIN || !advise_counts(a, &l) ||
+		    stage_is_backward(l.born->stage) || !ops_is_loss(ops_find(a, &l)))
 			continue;
 		largest = l.size;
-		*owner = op->owner;
+		if (owner)
+			*owner = ops_find(a, &l)->owner;
 	}
 	return largest;
 }
@@ -43,18 +37,6 @@ static uint64_t largest_parameter(const struct advise *a)
 	return largest;
 }
 
-/* The gradient of the last layer's weight is summed up over the parts: twice while one comes. */
-static void with_sums(struct advise *a, struct life_plan *p)
-{
-	const struct spans *s = &a->timeline->model.spans;
-	uint64_t weight = largest_parameter(a);
-
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].phase == PHASE_BACKWARD)
-			plan_with(p, s->items[i].extent.first_seq, s->items[i].extent.last_seq,
-				  2 * weight, a->peak_seq);
-}
-
 /* Results of that size, one after the other; one of them is of the loss. */
 struct row {
 	struct advised items[ROW];
@@ -62,21 +44,18 @@ struct row {
 	bool loss, backward;
 };
 
-static uint64_t end_row(struct advise *a, struct finding *f, struct row *r)
+static void end_row(struct advise *a, struct finding *f, struct row *r)
 {
-	uint64_t bytes = 0;
-
 	for (size_t i = 0; i < r->count && r->loss; i++) {
 		const struct advised *l = &r->items[i];
 		uint64_t gone = l->size - l->size / PIECES;
 
-		plan_without(&f->plan, l->from, l->until, gone, a->peak_seq);
+		plan_without(&f->plan, l->from, l->until, gone);
 		if (!advise_held(a, l))
-			plan_without(&f->cautious, l->from, l->until, gone, a->peak_seq);
-		bytes += advise_counts(a, l) ? l->size : 0;
+			plan_without(&f->cautious, l->from, l->until, gone);
+		f->bytes += advise_counts(a, l) ? l->size : 0;
 	}
 	*r = (struct row){ 0 };
-	return bytes;
 }
 
 /* Stacks that come more than once in a pass: of layers. */
@@ -99,28 +78,22 @@ static struct map find_layers(const struct advise *a)
 	return layers;
 }
 
-static bool is_product(const char *node)
-{
-	return strstr(node, "mm") || strstr(node, "Linear");
-}
-
-static bool is_of_logits(struct ops *ops, const struct map *layers, const struct advised *l,
+static bool is_of_logits(struct advise *a, const struct map *layers, const struct advised *l,
 			 uint64_t size)
 {
 	if (l->born->stage == STAGE_OPTIMIZER || !scores_alike(l->size, size))
 		return false;
 	if (stage_is_backward(l->born->stage))
-		return !is_product(ops_find(ops, l)->name);
+		return !strstr(ops_find(a, l)->name, "mm") &&
+		       !strstr(ops_find(a, l)->name, "Linear"); /* a product */
 	return !map_get(layers, l->stack);
 }
 
 /* From the last layer's result on, and back to its product. */
-static uint64_t without_logits(struct ops *ops, struct finding *f, uint64_t size)
+static void without_logits(struct advise *a, struct finding *f, uint64_t size)
 {
-	struct advise *a = ops->advise;
 	struct map layers = find_layers(a);
 	struct row row = { 0 };
-	uint64_t bytes = 0;
 
 	ADVISE_EACH (a, LOGITS, l) {
 		bool backward = stage_is_backward(l.born->stage);
@@ -128,41 +101,37 @@ static uint64_t without_logits(struct ops *ops, struct finding *f, uint64_t size
 		if (l.size < size / 64)
 			continue;
 		if (row.count == ROW || (row.backward && !backward))
-			bytes += end_row(a, f, &row);
-		if (!is_of_logits(ops, &layers, &l, size)) {
-			bytes += end_row(a, f, &row);
+			end_row(a, f, &row);
+		if (!is_of_logits(a, &layers, &l, size)) {
+			end_row(a, f, &row);
 			continue;
 		}
-		row.loss |= !backward && ops_is_loss(ops_find(ops, &l));
+		row.loss |= !backward && ops_is_loss(ops_find(a, &l));
 		row.backward |= backward;
 		row.items[row.count++] = l;
 	}
 	map_free(&layers);
-	return bytes + end_row(a, f, &row);
+	end_row(a, f, &row);
 }
 
 void advise_loss(struct advise *a)
 {
-	struct ops ops = { .advise = a };
-	struct owner owner = { 0 };
-	uint64_t size = find_logits(&ops, &owner), bytes;
+	struct owner owner;
+	uint64_t size = advise_logits(a, &owner);
 	struct finding *f;
 
-	if (size) {
-		f = advise_add(a, "loss_in_pieces");
-		f->owner = owner;
-		f->range = true;
-		bytes = without_logits(&ops, f, size);
-		with_sums(a, &f->cautious);
-		advise_put(f->what,
-			   "Compute logits and loss for an eighth of the positions at a time, each "
-			   "part checkpointed (or with a fused loss such as Liger's)");
-		advise_put(
-			f->how,
-			"%s %s in logits, their log-softmax and their gradients, %s each "
-			"or half of that. The last layer's gradient is there twice while parts are "
-			"added up",
-			B(bytes), a->when, B(size));
-	}
-	ops_free(&ops);
+	if (!size)
+		return;
+	f = advise_add(a, "loss_in_pieces");
+	f->owner = owner;
+	f->range = true;
+	without_logits(a, f, size);
+	/* The gradient of the last layer's weight is summed up over the parts: twice while one
+	 * comes. */
+	advise_with_in(a, &f->cautious, PHASE_BACKWARD, 2 * largest_parameter(a));
+	advise_put(f->how,
+		   "%s %s in logits, their log-softmax and their gradients, %s each or half of "
+		   "that. The "
+		   "last layer's gradient is there twice while parts are added up",
+		   B(f->bytes), a->when, B(size));
 }

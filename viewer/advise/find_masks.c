@@ -7,7 +7,6 @@
  */
 
 #include "line_plans.h"
-#include "ops.h"
 
 #define MASKS                                                              \
 	(CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(buffers) | \
@@ -26,7 +25,6 @@ struct copies {
 
 struct masks {
 	struct advise *advise;
-	struct ops ops;
 	struct line_plans lines;
 	struct copies *items; /* of each line */
 	size_t room;
@@ -47,16 +45,15 @@ static bool is_made_of_mask(const char *op)
 /* Saved, without a gradient, and attention comes next. */
 static bool is_copy(struct masks *m, const struct advised *l)
 {
-	const struct advise *a = m->advise;
+	struct advise *a = m->advise;
 	struct advised next;
 
 	if (l->size < SCORES_MIN || l->life >= a->lives->rows.count || !a->saved[l->life] ||
 	    advise_tags(a, l) & BLOCK_GRAPH || l->born->stage != STAGE_FORWARD ||
-	    !is_made_of_mask(ops_find(&m->ops, l)->name))
+	    !is_made_of_mask(ops_find(a, l)->name))
 		return false;
 	for (uint32_t i = l->life + 1; i <= l->life + AHEAD && i < advise_lives(a); i++)
-		if (advise_life(a, i, UINT16_MAX, &next) &&
-		    is_attention(ops_find(&m->ops, &next)->name))
+		if (advise_life(a, i, UINT16_MAX, &next) && is_attention(ops_find(a, &next)->name))
 			return true;
 	return false;
 }
@@ -76,11 +73,11 @@ static bool is_as_many(uint64_t block, uint64_t copy)
  */
 static bool is_of_layer(struct masks *m, const struct advised *copy, const struct advised *l)
 {
-	const char *op = ops_find(&m->ops, l)->name;
+	const char *op = ops_find(m->advise, l)->name;
 
 	return advise_tags(m->advise, l) & (BLOCK_GRAPH | BLOCK_LEAF) || ops_is_product(op) ||
 	       strstr(op, "norm") || strstr(op, "embedding") ||
-	       (is_attention(ops_find(&m->ops, copy)->name) && strstr(op, "add_"));
+	       (is_attention(ops_find(m->advise, copy)->name) && strstr(op, "add_"));
 }
 
 static struct copies *copies_of(struct masks *m, const struct advised *l)
@@ -111,7 +108,7 @@ static void note_copy(struct masks *m, struct copies *c, const struct advised *l
 /* There are so many, or none if a layer's own part of one may be what it copies. */
 static void find_originals(struct masks *m, struct copies *c)
 {
-	const char *op = ops_find(&m->ops, &c->first)->name;
+	const char *op = ops_find(m->advise, &c->first)->name;
 	const struct advise *a = m->advise;
 
 	ADVISE_EACH (a, MASKS, l) {
@@ -126,17 +123,14 @@ static void find_originals(struct masks *m, struct copies *c)
 }
 
 /* Removes every copy of a pass but the first; the cautious plan keeps one for each original. */
-static void without_copies(struct masks *m, struct finding *f, struct copies *c,
-			   const struct advised *l)
+static void without_copies(struct finding *f, struct copies *c, const struct advised *l)
 {
-	uint64_t peak = m->advise->peak_seq;
-
 	c->of_pass = c->pass == l->born->forwards ? c->of_pass + 1 : 1;
 	c->pass = l->born->forwards;
 	if (c->of_pass > 1)
-		plan_without(&f->plan, l->from, l->until, l->size, peak);
+		plan_without(&f->plan, l->from, l->until, l->size);
 	if (c->of_pass > c->originals)
-		plan_without(&f->cautious, l->from, l->until, l->size, peak);
+		plan_without(&f->cautious, l->from, l->until, l->size);
 }
 
 static void say_masks(struct masks *m, struct finding *f, const struct copies *c)
@@ -145,7 +139,7 @@ static void say_masks(struct masks *m, struct finding *f, const struct copies *c
 	f->range = true;
 	advise_put(
 		f->what, "%s",
-		is_attention(ops_find(&m->ops, &c->first)->name)
+		is_attention(ops_find(m->advise, &c->first)->name)
 			? "Give scaled_dot_product_attention a mask of 0 and -inf in the type of "
 			  "the query, made once before the layers: it converts a mask of "
 			  "booleans in each call"
@@ -162,7 +156,7 @@ static void say_masks(struct masks *m, struct finding *f, const struct copies *c
 
 void advise_mask_copies(struct advise *a)
 {
-	struct masks m = { .advise = a, .ops = { .advise = a } };
+	struct masks m = { .advise = a };
 	const struct copies *most = NULL;
 	struct finding *f;
 
@@ -179,9 +173,8 @@ void advise_mask_copies(struct advise *a)
 		say_masks(&m, f, most);
 		ADVISE_EACH (a, CLASS_BIT(activations), l)
 			if (is_copy(&m, &l) && copies_of(&m, &l)->same)
-				without_copies(&m, f, copies_of(&m, &l), &l);
+				without_copies(f, copies_of(&m, &l), &l);
 	}
 	lines_free(&m.lines);
 	free(m.items);
-	ops_free(&m.ops);
 }

@@ -14,29 +14,18 @@ enum { FEWEST = 3 }; /* micro-batches that show a habit */
 
 struct search {
 	struct advise *advise;
-	struct advise_passes passes;
 	uint64_t *over; /* of each pass: the event that ended its backward pass; PLAN_END = none */
 	struct map counts; /* stack -> passes that left something of it at the peak */
 	struct map kept;   /* life -> it is one of those */
-	struct life_plan *plan;
-	uint64_t bytes, blocks, largest;
-	struct owner most;
+	struct owner most; /* line that made the largest */
 };
-
-static uint64_t next_begin(const struct search *s, size_t pass)
-{
-	while (++pass < s->passes.count)
-		if (s->passes.items[pass].begin)
-			return s->passes.items[pass].begin;
-	return PLAN_END;
-}
 
 static bool is_of_pass(const struct search *s, const struct advised *l)
 {
 	uint32_t pass = l->born->forwards;
 
 	if (l->classes & OTHERS || l->life >= s->advise->lives->rows.count ||
-	    pass >= s->passes.count)
+	    pass >= s->advise->passes.count)
 		return false;
 	return l->born->stage == STAGE_FORWARD ||
 	       (l->born->stage == STAGE_OUTSIDE &&
@@ -53,7 +42,7 @@ static void find_over(struct search *s)
 		uint64_t *over = &s->over[l.born->forwards], end;
 
 		if (!is_of_pass(s, &l) || !a->saved[l.life] || *over == PLAN_END ||
-		    a->saved[l.life] >= next_begin(s, l.born->forwards))
+		    a->saved[l.life] >= advise_pass_end(a, l.born->forwards))
 			continue;
 		end = advise_in_graph(a, &l) ? l.until : a->released[l.life];
 		if (end == PLAN_END || !advise_in(a, end, PHASE_BACKWARD))
@@ -136,14 +125,13 @@ static void count_passes(struct search *s)
 	map_free(&latest);
 }
 
-static void without(struct search *s, const struct advised *l, uint64_t since)
+static void without(struct search *s, struct finding *f, const struct advised *l, uint64_t since)
 {
-	plan_without(s->plan, since > l->from ? since : l->from, l->until, l->size,
-		     s->advise->peak_seq);
+	plan_without(&f->plan, since > l->from ? since : l->from, l->until, l->size);
 	if (!is_at_peak(s->advise, l, since))
 		return;
-	s->bytes += l->size;
-	s->blocks++;
+	f->bytes += l->size;
+	f->blocks++;
 }
 
 /* The last result of a micro-batch that is kept is what the program has most likely kept. */
@@ -157,17 +145,17 @@ static void take_results(struct search *s, struct finding *f)
 
 		if (since == PLAN_END)
 			continue;
-		without(s, &l, since);
+		without(s, f, &l, since);
 		*map_put(&s->kept, l.life, NULL) = 1;
 		f->owner = advise_owner(a, &l);
-		if (l.size > s->largest)
+		if (l.size > f->largest)
 			s->most = f->owner;
-		s->largest = l.size > s->largest ? l.size : s->largest;
+		f->largest = l.size > f->largest ? l.size : f->largest;
 	}
 }
 
 /* Gradients of those that are leaves. */
-static void take_gradients(struct search *s)
+static void take_gradients(struct search *s, struct finding *f)
 {
 	const struct row_store *arrivals = &s->advise->lives->arrivals;
 	struct advised leaf, l;
@@ -180,36 +168,32 @@ static void take_gradients(struct search *s)
 		    !advise_life(s->advise, x->life, CLASS_BIT(gradients), &l))
 			continue;
 		l.until = l.until < leaf.until ? l.until : leaf.until;
-		without(s, &l, kept_since(s, &leaf));
+		without(s, f, &l, kept_since(s, &leaf));
 	}
 }
 
 static void say_kept(struct search *s, struct finding *f)
 {
-	advise_put(f->what, "Detach the results that are kept of each micro-batch: x.detach(), or "
-			    "x.detach().cpu() for large ones. This line makes the last of them");
 	advise_put(f->how,
 		   "%s in %s of earlier micro-batches %s, most of it made by %s. Their "
 		   "backward passes are over, and no graph needs them",
-		   B(s->bytes), MANY(s->blocks, "block"), s->advise->when,
+		   B(f->bytes), MANY(f->blocks, "block"), s->advise->when,
 		   owner_words(&s->most, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0));
 }
 
 void advise_kept_results(struct advise *a)
 {
-	struct search s = { .advise = a, .passes = advise_passes(a) };
+	struct search s = { .advise = a };
 	struct finding *f = advise_add(a, "kept_results");
 
-	s.over = need_new((s.passes.count + 1) * sizeof(*s.over));
-	s.plan = &f->plan;
+	s.over = need_new((a->passes.count + 1) * sizeof(*s.over));
 	find_over(&s);
 	count_passes(&s);
 	take_results(&s, f);
-	take_gradients(&s);
-	if (s.bytes)
+	take_gradients(&s, f);
+	if (f->bytes)
 		say_kept(&s, f);
 	map_free(&s.counts);
 	map_free(&s.kept);
 	free(s.over);
-	free(s.passes.items);
 }

@@ -9,14 +9,12 @@
  */
 
 #include "advise.h"
-#include "sites.h"
 
 enum { BY_BACKWARD = 1, BEFORE_BACKWARD = 2, HELD = 4, PERHAPS = 8 };
 enum { PASSES = 4, TIMES = 3, SETTLED = 3 };
 
 struct search {
 	struct advise *advise;
-	struct sites sites;
 	struct map places; /* key of the outermost call -> index */
 	struct place {
 		unsigned ends;		/* what became of graphs, or HELD, */
@@ -26,33 +24,17 @@ struct search {
 		bool earlier;		/* some of it was made in a step that is over */
 	} * items;
 	size_t count, room;
-	struct layers layers;
-	struct advise_passes of_run;
 	struct map walked; /* first events of backward passes that let go of something */
 	uint64_t *keys;	   /* of passes: of their outermost calls, 0 = none */
 	uint32_t most;	   /* passes that one backward pass came after */
 };
 
-static size_t next_pass(const struct search *s, size_t pass)
-{
-	while (++pass < s->of_run.count && !s->of_run.items[pass].begin)
-		;
-	return pass;
-}
-
-/* Who calls a pass has its batch until then. */
-static uint64_t end_of_pass(const struct search *s, size_t pass)
-{
-	pass = next_pass(s, pass);
-	return pass < s->of_run.count ? s->of_run.items[pass].begin : PLAN_END;
-}
-
 /* The pass that a life is of: what a script made before a pass is for that one. */
-static size_t pass_of(const struct search *s, const struct advised *l)
+static size_t pass_of(const struct advise *a, const struct advised *l)
 {
 	size_t pass = l->born->forwards;
 
-	return l->born->stage == STAGE_FORWARD ? pass : next_pass(s, pass);
+	return l->born->stage == STAGE_FORWARD ? pass : advise_pass_after(a, pass);
 }
 
 /* Saved while its pass was at work: a later one may take the result of one without gradients. */
@@ -61,7 +43,7 @@ static bool is_saved_in_pass(const struct search *s, const struct advised *l)
 	const struct lives *lives = s->advise->lives;
 	uint64_t saved = s->advise->saved[l->life];
 
-	return saved && saved < end_of_pass(s, pass_of(s, l)) &&
+	return saved && saved < advise_pass_end(s->advise, pass_of(s->advise, l)) &&
 	       !(lives_facts(lives, lives_at(lives, l->life)).tags & BLOCK_PACKED);
 }
 
@@ -81,23 +63,15 @@ static bool comes_backward(const struct advise *a, const struct advised *l)
 	return back <= a->until && back < advise_next(a, l->from, PHASE_FORWARD);
 }
 
-static struct place *place_of(struct search *s, uint64_t key)
-{
-	uint32_t at = map_number(&s->places, key, s->count);
-
-	if (at == s->count)
-		*need_item(s->items, s->count, s->room) = (struct place){ 0 };
-	return &s->items[at];
-}
-
 /* Backward went through such a pass at some time, even if it kept the graph. */
 static void note_used(void *ctx, uint32_t stack)
 {
 	struct search *s = ctx;
-	struct site_path p = sites_find(&s->sites, stack);
+	struct site_path p = sites_find(s->advise, stack);
 
 	if (p.count)
-		place_of(s, p.items[0].key)->ends |= BY_BACKWARD;
+		map_item(&s->places, p.items[0].key, s->items, s->count, s->room)->ends |=
+			BY_BACKWARD;
 }
 
 /* The most forward passes that autograd saved of and that one backward pass came after, of those
@@ -183,7 +157,8 @@ static unsigned end_of_graphs(const struct search *s, const struct advised *l)
 static void end_pass(const struct search *s, struct place *p)
 {
 	p->held += p->pass_ends & HELD && !(p->pass_ends & (BY_BACKWARD | PERHAPS));
-	p->dropped += p->pass_ends == BEFORE_BACKWARD && end_of_pass(s, p->latest) != PLAN_END;
+	p->dropped += p->pass_ends == BEFORE_BACKWARD &&
+		      advise_pass_end(s->advise, p->latest) != PLAN_END;
 	p->pass_ends = 0;
 }
 
@@ -209,14 +184,16 @@ static void collect(struct search *s)
 		struct site_path p = { 0 };
 
 		if (l.born->stage == STAGE_FORWARD)
-			p = sites_find(&s->sites, l.stack);
+			p = sites_find(s->advise, l.stack);
 		if (!p.count)
 			continue;
-		layers_note(&s->layers, &p, &l);
-		if (l.born->forwards < s->of_run.count && !s->keys[l.born->forwards])
+		if (l.born->forwards < s->advise->passes.count && !s->keys[l.born->forwards])
 			s->keys[l.born->forwards] = p.items[0].key;
 		if (is_saved_in_pass(s, &l))
-			note_saved(s, place_of(s, p.items[0].key), &l);
+			note_saved(
+				s,
+				map_item(&s->places, p.items[0].key, s->items, s->count, s->room),
+				&l);
 	}
 	for (struct place *p = s->items; p < s->items + s->count; p++)
 		end_pass(s, p);
@@ -225,14 +202,14 @@ static void collect(struct search *s)
 /* Without a graph it goes as soon as it has been used: only the graph of such a pass held it. */
 static bool is_let_go(struct search *s, const struct advised *l)
 {
-	size_t pass = pass_of(s, l);
+	size_t pass = pass_of(s->advise, l);
 	struct site_path p = { 0 };
 
-	if (!is_saved_in_pass(s, l) || pass >= s->of_run.count || advise_held(s->advise, l))
+	if (!is_saved_in_pass(s, l) || pass >= s->advise->passes.count || advise_held(s->advise, l))
 		return false;
 	if (l->born->stage != STAGE_FORWARD)
 		return is_for_nothing(s, s->keys[pass]);
-	p = sites_find(&s->sites, l->stack);
+	p = sites_find(s->advise, l->stack);
 	return p.count && is_for_nothing(s, p.items[0].key);
 }
 
@@ -240,7 +217,6 @@ static void look_at(struct search *s)
 {
 	struct advise *a = s->advise;
 	struct finding *f = advise_add(a, "no_grad");
-	uint64_t bytes = 0, largest = 0;
 
 	f->range = true;
 	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(inputs), l) {
@@ -250,18 +226,13 @@ static void look_at(struct search *s)
 		if (!is_let_go(s, &l))
 			continue;
 		batch = l.born->stage != STAGE_FORWARD;
-		end = batch ? end_of_pass(s, pass_of(s, &l))
-			    : layers_after_next(&s->layers, l.from);
-		plan_without(&f->plan, batch ? end : a->saved[l.life] + 1, l.until, l.size,
-			     a->peak_seq);
+		end = batch ? advise_pass_end(a, pass_of(a, &l)) : layers_after_next(a, l.from);
+		advise_without(a, f, &l, batch ? end : a->saved[l.life] + 1);
 		if (!batch) /* of which the program may hold a batch itself */
-			plan_without(&f->cautious, end, l.until, l.size, a->peak_seq);
-		if (!advise_counts(a, &l))
+			plan_without(&f->cautious, end, l.until, l.size);
+		if (!advise_counts(a, &l) || l.size <= f->largest || batch)
 			continue;
-		bytes += l.size;
-		if (l.size <= largest || l.born->stage != STAGE_FORWARD)
-			continue;
-		largest = l.size;
+		f->largest = l.size;
 		f->owner = owners_caller(&a->timeline->owners, l.stack);
 	}
 	advise_put(f->what,
@@ -271,25 +242,19 @@ static void look_at(struct search *s)
 	advise_put(f->how,
 		   "%s saved for backward in such passes %s. Each layer's results may stay "
 		   "until the next two layers are done",
-		   B(bytes), a->when);
+		   B(f->bytes), a->when);
 }
 
 void advise_no_grad(struct advise *a)
 {
-	struct search s = { .advise = a,
-			    .sites = { .stacks = &a->timeline->stacks },
-			    .of_run = advise_passes(a),
-			    .most = most_before_backward(a) };
+	struct search s = { .advise = a, .most = most_before_backward(a) };
 
-	s.keys = need_new((s.of_run.count + 1) * sizeof(*s.keys));
+	s.keys = need_new((a->passes.count + 1) * sizeof(*s.keys));
 	collect(&s);
 	classify_graph_stacks(&a->timeline->model, note_used, &s);
 	look_at(&s);
-	layers_free(&s.layers);
-	free(s.of_run.items);
 	free(s.keys);
 	free(s.items);
 	map_free(&s.places);
 	map_free(&s.walked);
-	sites_free(&s.sites);
 }

@@ -5,7 +5,7 @@
  */
 
 #include "../base/arithmetic.h"
-#include "sites.h"
+#include "advise.h"
 
 #define SAVED (CLASS_BIT(activations) | CLASS_BIT(inputs))
 
@@ -14,17 +14,6 @@ static bool is_saved(const struct advise *a, const struct advised *l)
 {
 	return a->saved[l->life] && !stage_is_backward(l->born->stage) &&
 	       l->born->stage != STAGE_OPTIMIZER && !advise_held(a, l);
-}
-
-/* While backward runs, what a node had saved is there again: a tensor and its weight. */
-static void with_copies(struct advise *a, struct life_plan *p, uint64_t bytes)
-{
-	const struct spans *s = &a->timeline->model.spans;
-
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].phase == PHASE_BACKWARD)
-			plan_with(p, s->items[i].extent.first_seq, s->items[i].extent.last_seq + 1,
-				  bytes, a->peak_seq);
 }
 
 /* The most that one operator saved: its node has all of that at once. */
@@ -53,51 +42,30 @@ static bool is_twice(struct advise *a)
 	return found;
 }
 
-static void note_layers(struct advise *a, struct layers *layers)
-{
-	struct sites sites = { .stacks = &a->timeline->stacks };
-
-	ADVISE_EACH (a, UINT16_MAX, l) {
-		struct site_path p = { 0 };
-
-		if (l.born->stage == STAGE_FORWARD)
-			p = sites_find(&sites, l.stack);
-		if (p.count)
-			layers_note(layers, &p, &l);
-	}
-	sites_free(&sites);
-}
-
 void advise_offload(struct advise *a)
 {
-	uint64_t bytes = 0, largest = 0;
-	struct layers layers = { 0 };
+	uint64_t largest = 0;
 	struct finding *f;
 
 	if (is_twice(a))
 		return;
 	f = advise_add(a, "offload_activations");
-	note_layers(a, &layers);
 	ADVISE_EACH (a, SAVED, l) {
 		uint64_t back = is_saved(a, &l) ? advise_next(a, a->saved[l.life], PHASE_BACKWARD)
 						: PLAN_END;
 
 		if (back == PLAN_END)
 			continue;
-		plan_without(&f->plan, a->saved[l.life] + 1, l.until, l.size, a->peak_seq);
-		plan_without(&f->cautious,
-			     arithmetic_least(back, layers_after_next(&layers, l.from)), l.until,
-			     l.size, a->peak_seq);
-		bytes += advise_counts(a, &l) ? l.size : 0;
+		advise_without(a, f, &l, a->saved[l.life] + 1);
+		plan_without(&f->cautious, arithmetic_least(back, layers_after_next(a, l.from)),
+			     l.until, l.size);
 		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;
 	}
 	f->range = f->about = f->sure = true;
-	with_copies(a, &f->cautious, largest + most_of_node(a));
-	layers_free(&layers);
-	advise_put(f->what, "Run the forward pass and the loss under "
-			    "torch.autograd.graph.save_on_cpu(): saved tensors wait on the host");
+	/* What a node had saved is there again while it runs: a tensor and its weight. */
+	advise_with_in(a, &f->cautious, PHASE_BACKWARD, largest + most_of_node(a));
 	advise_put(f->how,
 		   "%s saved for backward %s, the largest tensor %s. Each step copies all of it to "
 		   "the host and back",
-		   B(bytes), a->when, B(largest));
+		   B(f->bytes), a->when, B(largest));
 }

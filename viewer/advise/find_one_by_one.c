@@ -143,14 +143,14 @@ static void look_at(const struct search *s, const struct line *x)
 		bool last = i + 1 == x->count;
 
 		advise_life(a, x->lives[i], UINT16_MAX, &l);
-		plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
+		plan_without(&f->plan, l.from, l.until, l.size);
 		if (!last)
 			advise_life(a, x->lives[i + 1], UINT16_MAX, &next);
 		if (!last && next.born->backwards == l.born->backwards)
 			continue;
 		t = read_turn(a, x, first, i + 1);
 		plan_with(&f->plan, t.begin, x->flat ? t.begin + 1 : t.end,
-			  x->flat ? s->largest : t.largest, a->peak_seq);
+			  x->flat ? s->largest : t.largest);
 		if (t.begin <= a->peak_seq && a->peak_seq < t.end) {
 			bytes += t.bytes;
 			blocks += t.blocks;

@@ -16,6 +16,12 @@ struct temporaries {
 	const char *function; /* "_multi_tensor_adam" */
 };
 
+/* The optimizer's function for all parameters at once that a stack is inside of. */
+static const struct frame *foreach_of(struct advise *a, uint32_t stack)
+{
+	return stacks_in_function(&a->timeline->stacks, stack, ONE_OF("_multi_tensor"));
+}
+
 /* At a refusal the step is not over, and none of it has ended. */
 static bool is_temporary(const struct advise *a, const struct advised *l)
 {
@@ -28,21 +34,23 @@ static bool is_temporary(const struct advise *a, const struct advised *l)
 static void without_temporaries(struct advise *a, struct life_plan *p, struct temporaries *t,
 				bool foreach, unsigned parts)
 {
+	struct map known = { 0 }; /* stack -> it is inside of one */
+	uint32_t latest = 0;
+
 	*t = (struct temporaries){ 0 };
 	ADVISE_EACH (a, CLASS_BIT(optimizer_temporaries), l) {
-		const char *function;
-
 		if (!is_temporary(a, &l))
 			continue;
-		function = advise_foreach(a, l.stack);
-		if (foreach && !function)
+		if (map_known(&known, l.stack, foreach_of(a, l.stack) != NULL))
+			latest = l.stack;
+		else if (foreach)
 			continue;
-		t->function = function ? function : t->function;
 		t->largest = l.size > t->largest ? l.size : t->largest;
 		t->at_peak += advise_counts(a, &l) ? l.size : 0;
-		plan_without(p, l.from, l.until, l.size - (parts ? l.size / parts : 0),
-			     a->peak_seq);
+		plan_without(p, l.from, l.until, l.size - (parts ? l.size / parts : 0));
 	}
+	t->function = latest ? foreach_of(a, latest)->function : NULL;
+	map_free(&known);
 }
 
 /* Its step counters come onto the device. */
@@ -54,18 +62,7 @@ static void with_counters(struct advise *a, struct life_plan *p)
 	for (size_t i = 0; i < all->count; i++)
 		leaves += all->items[i].leaf && all->items[i].latest &&
 			  all->items[i].device == a->timeline->device;
-	plan_with(p, first, PLAN_END, leaves * STEP_COUNTER, a->peak_seq);
-}
-
-/* While the optimizer works some temporaries of one parameter are there. */
-static void with_largest(struct advise *a, struct life_plan *p, uint64_t bytes)
-{
-	const struct spans *s = &a->timeline->model.spans;
-
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].phase == PHASE_OPTIMIZER)
-			plan_with(p, s->items[i].extent.first_seq, s->items[i].extent.last_seq,
-				  bytes, a->peak_seq);
+	plan_with(p, first, PLAN_END, leaves * STEP_COUNTER);
 }
 
 void advise_optimizers(struct advise *a)
@@ -88,9 +85,9 @@ void advise_optimizers(struct advise *a)
 	}
 	f->kind = "foreach_off";
 	without_temporaries(a, &f->cautious, &t, true, 0);
-	f->range = true;
-	with_largest(a, &f->plan, t.largest);
-	with_largest(a, &f->cautious, 3 * t.largest);
+	f->range = true; /* some temporaries of one parameter are there */
+	advise_with_in(a, &f->plan, PHASE_OPTIMIZER, t.largest);
+	advise_with_in(a, &f->cautious, PHASE_OPTIMIZER, 3 * t.largest);
 	advise_put(f->what,
 		   "Make the optimizer with foreach=False: temporaries of one parameter "
 		   "at a time, at most three of %s",
@@ -110,21 +107,20 @@ static uint64_t in_8_bits(uint64_t bytes, unsigned each)
 static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned parts, unsigned each)
 {
 	uint64_t bytes = 0;
-	bool is_held = advise_file_is_held(a); /* with the state that is in it */
 
 	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
 		uint64_t keeps = each ? in_8_bits(l.size, each) : parts ? l.size / parts : 0;
 
 		if (keeps >= l.size ||
-		    (is_held && model_signs(&a->timeline->model, l.stack) & STACK_LOAD))
+		    (a->file_is_held && model_signs(&a->timeline->model, l.stack) & STACK_LOAD))
 			continue;
-		plan_without(p, l.from, l.until, l.size - keeps, a->peak_seq);
+		plan_without(p, l.from, l.until, l.size - keeps);
 		bytes += advise_counts(a, &l) ? l.size : 0;
 	}
 	return bytes;
 }
 
-static void offload(struct advise *a)
+void advise_offload_state(struct advise *a)
 {
 	struct finding *f = advise_add(a, "offload_state");
 	struct temporaries t;
@@ -133,9 +129,6 @@ static void offload(struct advise *a)
 	without_state(a, &f->plan, 0, 0);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	f->range = t.largest;
-	advise_put(f->what,
-		   "Keep the optimizer's state on the host and compute its step there (CPU "
-		   "offload)");
 	advise_put(f->how, "%s of optimizer state %s%s", B(bytes), a->when,
 		   t.largest ? ". The step's temporaries may move to the host too" : "");
 }
@@ -162,7 +155,7 @@ static uint64_t unevenness(struct advise *a)
 	return (shares[0] > shares[1] ? shares[0] - shares[1] : shares[1] - shares[0]) / 2;
 }
 
-static void shard(struct advise *a)
+void advise_shard_state(struct advise *a)
 {
 	struct temporaries t;
 	uint64_t bytes;
@@ -176,9 +169,7 @@ static void shard(struct advise *a)
 	without_state(a, &f->cautious, 2, 0);
 	without_temporaries(a, &f->plan, &t, false, 2);
 	f->range = true;
-	plan_with(&f->cautious, 0, PLAN_END, unevenness(a), a->peak_seq);
-	advise_put(f->what, "Shard the optimizer's state over two devices (ZeRO stage 1, "
-			    "ZeroRedundancyOptimizer). N devices save all but one Nth");
+	plan_with(&f->cautious, 0, PLAN_END, unevenness(a));
 	advise_put(f->how,
 		   "Half of %s of optimizer state. Shares of whole parameters may be unequal, and "
 		   "the step's temporaries may be halved too",
@@ -204,7 +195,7 @@ static bool is_in_8_bits(struct advise *a, uint64_t state)
 	return state < trained + trained / 2 && !a->wanted_count && !advise_in_shards(a);
 }
 
-static void eight_bits(struct advise *a)
+void advise_state_in_8_bits(struct advise *a)
 {
 	char name[OPTIMIZER_NAME];
 	struct finding *f;
@@ -224,16 +215,8 @@ static void eight_bits(struct advise *a)
 	without_temporaries(a, &f->plan, &t, false, 0);
 	without_temporaries(a, &f->cautious, &t, false, 0);
 	f->range = true;
-	advise_put(f->what, "Use an optimizer with 8-bit state (bitsandbytes AdamW8bit)");
 	advise_put(f->how,
 		   "%s of optimizer state would take one byte per value and a scale per 256 "
 		   "values. The saving is lower if the state is in 16 bits already",
 		   B(bytes));
-}
-
-void advise_state(struct advise *a)
-{
-	offload(a);
-	shard(a);
-	eight_bits(a);
 }

@@ -8,7 +8,6 @@
 
 #include "../base/arithmetic.h"
 #include "line_plans.h"
-#include "ops.h"
 
 #define RESULTS (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries))
 
@@ -34,7 +33,6 @@ static enum work work_of(const char *op)
 
 struct pairs {
 	struct advise *advise;
-	struct ops ops;
 	struct line_plans lines;
 	struct line_plans calls; /* blocks; lines: those by rows; bytes: pass of the latest */
 	struct advised first;
@@ -50,12 +48,12 @@ static bool is_first(struct pairs *p, const struct advised *l)
 
 	if (l->size < p->advise->least || l->size < SCORES_MIN || l->born->stage != STAGE_OUTSIDE)
 		return false;
-	op = ops_find(&p->ops, l);
+	op = ops_find(p->advise, l);
 	if (!strstr(op->name, "cdist"))
 		return ops_is_product(op->name);
 	for (uint32_t i = l->life + 1; i <= l->life + AHEAD && i < advise_lives(p->advise); i++)
 		if (advise_life(p->advise, i, RESULTS, &next) && next.size > l->size &&
-		    ops_find(&p->ops, &next)->at == op->at)
+		    ops_find(p->advise, &next)->at == op->at)
 			return false;
 	return true;
 }
@@ -69,8 +67,8 @@ static bool is_large(const struct pairs *p, const struct advised *l)
  * not. */
 static bool goes_on(struct pairs *p, const struct advised *l)
 {
-	const struct advise *a = p->advise;
-	const struct op *op = ops_find(&p->ops, l);
+	struct advise *a = p->advise;
+	const struct op *op = ops_find(a, l);
 	enum work work = work_of(op->name);
 
 	if (l->born->stage != STAGE_OUTSIDE ||
@@ -79,7 +77,7 @@ static bool goes_on(struct pairs *p, const struct advised *l)
 	if (is_large(p, l) && (work == WORK_OTHER || (work && work < p->done) ||
 			       (l->until == PLAN_END && !a->wanted_count)))
 		return false;
-	if (!is_large(p, l) && !p->done && op->at == ops_find(&p->ops, &p->first)->at)
+	if (!is_large(p, l) && !p->done && op->at == ops_find(p->advise, &p->first)->at)
 		return true; /* the product's own */
 	if (work == WORK_SUM && !is_large(p, l) && l->size > LIVES_SMALL)
 		work = WORK_ORDER; /* of each row */
@@ -117,16 +115,6 @@ static bool follow(struct pairs *p, const struct advised *first, bool take)
 	return true;
 }
 
-static void say_pairs(struct advise *a, struct finding *f, const struct line_plan *p)
-{
-	advise_put(f->what, "Compute %s and what is made of it for an eighth of the rows at a time",
-		   ADVISE_LINE(f));
-	advise_put(f->how,
-		   "%s in %s %s: a value for each pair of rows, which no graph takes. They are "
-		   "compared and sorted, and only small results are left",
-		   B(p->bytes / (PIECES - 1) * PIECES), MANY(p->blocks, "block"), a->when);
-}
-
 /* A line that is called again for the same pass works in pieces already. */
 static void note_call(struct line_plan *line, const struct advised *l, bool rows)
 {
@@ -138,8 +126,9 @@ static void note_call(struct line_plan *line, const struct advised *l, bool rows
 /* Lines whose calls are all so. Those before it tell of one that was refused. */
 void advise_pairs(struct advise *a)
 {
-	struct pairs p = { .advise = a, .ops = { .advise = a } };
+	struct pairs p = { .advise = a };
 	struct line_plan *line;
+	struct finding *f;
 
 	ADVISE_EACH (a, RESULTS, l)
 		if (is_first(&p, &l) && l.until != PLAN_END)
@@ -152,7 +141,12 @@ void advise_pairs(struct advise *a)
 		if (line->blocks && line->lines == line->blocks && follow(&p, &l, false))
 			follow(&p, &l, true);
 	}
-	lines_add_all(&p.lines, a, "in_rows", say_pairs);
+	f = lines_add_all(&p.lines, a, "in_rows");
+	advise_put(f->what, "Compute %s and what is made of it for an eighth of the rows at a time",
+		   ADVISE_LINE(f));
+	advise_put(f->how,
+		   "%s in %s %s: a value for each pair of rows, which no graph takes. They are "
+		   "compared and sorted, and only small results are left",
+		   B(f->bytes / (PIECES - 1) * PIECES), MANY(f->blocks, "block"), a->when);
 	lines_free(&p.calls);
-	ops_free(&p.ops);
 }

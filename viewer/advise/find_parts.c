@@ -8,7 +8,7 @@
 
 #include "../base/ending.h"
 #include "../base/sorted.h"
-#include "ops.h"
+#include "advise.h"
 
 #define RESULTS (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
 #define LARGE	(8 * LIVES_SMALL)
@@ -32,11 +32,10 @@ struct window {
 
 struct search {
 	struct advise *advise;
-	struct ops ops;
 	struct window w;
 	struct map lines; /* stacks of scalars -> PARTS, as a backward pass proved, or LAYERS */
 	struct row_store taken; /* struct lives_retaken: when graphs took weights */
-	uint64_t bytes, parts;
+	uint64_t parts;
 };
 
 static uint64_t gone_at(const struct advise *a, const struct advised *l)
@@ -74,14 +73,14 @@ static bool is_small(const struct search *s, const struct advised *l)
 
 static bool is_reduction(struct search *s, const struct advised *l)
 {
-	const char *op = ops_find(&s->ops, l)->name;
+	const char *op = ops_find(s->advise, l)->name;
 
 	return words_in(op, strlen(op), ONE_OF("loss", "entropy", "mean", "sum", "kl_div"));
 }
 
 static bool is_sum(struct search *s, const struct advised *l)
 {
-	return strstr(ops_find(&s->ops, l)->name, "add");
+	return strstr(ops_find(s->advise, l)->name, "add");
 }
 
 static void cut(struct search *s, uint32_t stack)
@@ -352,13 +351,13 @@ static void with_gradients(struct search *s, struct finding *f)
 		    x->seq > a->until || l.until < until)
 			continue;
 		if (l.from >= until)
-			plan_with(&f->cautious, begin, l.from, l.size, a->peak_seq);
+			plan_with(&f->cautious, begin, l.from, l.size);
 		*map_put(&have, x->leaf - 1, NULL) = 1;
 	}
 	ADVISE_EACH (a, UINT16_MAX, l)
 		if (a->wanted_count && l.life < a->lives->rows.count && advise_leaf(a, &l) &&
 		    advise_counts(a, &l) && l.from <= begin && !map_get(&have, l.life))
-			plan_with(&f->cautious, begin, PLAN_END, l.size, a->peak_seq);
+			plan_with(&f->cautious, begin, PLAN_END, l.size);
 	map_free(&have);
 }
 
@@ -366,7 +365,7 @@ static void take_away(struct search *s, struct finding *f)
 {
 	struct advise *a = s->advise;
 	struct window *w = &s->w;
-	uint64_t *done = find_done(s), largest = 0;
+	uint64_t *done = find_done(s);
 	bool latest = w->items[w->count - 1].part == w->parts && !w->after;
 
 	FOR_EACH (struct item, x, w->items, w->count) {
@@ -377,15 +376,13 @@ static void take_away(struct search *s, struct finding *f)
 			continue;
 		from = w->ends[x->part];
 		until = latest || until > x->l.until ? x->l.until : until;
-		plan_without(&f->plan, from, until, x->l.size, a->peak_seq);
-		plan_without(&f->cautious, from, until, x->l.size, a->peak_seq);
+		plan_without(&f->plan, from, until, x->l.size);
+		plan_without(&f->cautious, from, until, x->l.size);
 		if (from > a->peak_seq || a->peak_seq >= until)
 			continue;
-		s->bytes += x->l.size;
+		f->bytes += x->l.size;
 		s->parts = w->parts;
-		if (x->l.size > largest)
-			f->owner = ops_find(&s->ops, &x->l)->owner;
-		largest = x->l.size > largest ? x->l.size : largest;
+		advise_name(a, f, &x->l);
 	}
 	with_gradients(s, f);
 	free(done);
@@ -428,26 +425,20 @@ static void look_at_all(struct search *s, struct finding *f)
 
 void advise_backward_each(struct advise *a)
 {
-	struct search s = { .advise = a, .ops = { .advise = a } };
+	struct search s = { .advise = a };
 	struct finding *f = advise_add(a, "backward_each");
 
 	f->range = true;
 	look_at_all(&s, NULL);
 	look_at_all(&s, f);
-	advise_put(f->what,
-		   "Call backward() on the loss of each part as soon as it is computed, "
-		   "instead of one backward pass for their sum. Detach results that parts "
-		   "share (leaf = x.detach().requires_grad_()), and pass their gradient on "
-		   "at the end (x.backward(leaf.grad))");
 	advise_put(f->how,
 		   "%s %s in the graphs of %zu parts that no later part uses. The gradients "
 		   "that then come with the first part are counted",
-		   B(s.bytes), a->when, (size_t)s.parts);
+		   B(f->bytes), a->when, (size_t)s.parts);
 	map_free(&s.w.repeated);
 	map_free(&s.lines);
 	if (s.taken.each)
 		rows_free(&s.taken);
 	free(s.w.items);
 	free(s.w.ends);
-	ops_free(&s.ops);
 }

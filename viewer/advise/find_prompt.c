@@ -7,7 +7,6 @@
  */
 
 #include "line_plans.h"
-#include "ops.h"
 
 #define RESULTS (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(inputs))
 
@@ -25,11 +24,11 @@ static uint64_t tokens_of(const struct advise *a, const struct advised *logits)
 	return 0;
 }
 
-static bool is_logits(struct ops *ops, const struct advised *l)
+static bool is_logits(struct advise *a, const struct advised *l)
 {
 	return l->size >= SCORES_MIN && l->born->stage == STAGE_FORWARD &&
-	       l->life < ops->advise->lives->rows.count && !ops->advise->saved[l->life] &&
-	       ops_is_product(ops_find(ops, l)->name);
+	       l->life < a->lives->rows.count && !a->saved[l->life] &&
+	       ops_is_product(ops_find(a, l)->name);
 }
 
 /* In its pass: rows of it, and nothing that is as large as a number for each token or more. */
@@ -55,25 +54,15 @@ static bool is_read_by_rows(const struct advise *a, const struct advised *logits
 	return rows;
 }
 
-static void say_prompt(struct advise *a, struct finding *f, const struct line_plan *p)
-{
-	advise_put(f->what, "Compute only the logits of the last position (in transformers "
-			    "logits_to_keep=1), or send the prompt in parts");
-	advise_put(f->how,
-		   "%s in logits of all positions %s. Only tensors as large as a few of their "
-		   "rows were made of them",
-		   B(p->bytes), a->when);
-}
-
 /* Lines whose products are always read so. For a refused one the passes before it tell. */
 void advise_prompt_logits(struct advise *a)
 {
 	/* products: of a line, as blocks; of these the ones that are read so, as bytes */
 	struct line_plans products = { 0 }, lines = { 0 };
-	struct ops ops = { .advise = a };
+	struct finding *f;
 
 	ADVISE_EACH (a, RESULTS, l) {
-		struct line_plan *line = is_logits(&ops, &l) ? lines_of(&products, a, &l) : NULL;
+		struct line_plan *line = is_logits(a, &l) ? lines_of(&products, a, &l) : NULL;
 
 		if (line) {
 			line->blocks++;
@@ -85,10 +74,13 @@ void advise_prompt_logits(struct advise *a)
 			l.size >= SCORES_MIN ? lines_of(&products, a, &l) : NULL;
 
 		if (line && line->blocks && line->bytes == line->blocks &&
-		    ops_is_product(ops_find(&ops, &l)->name))
+		    ops_is_product(ops_find(a, &l)->name))
 			lines_without(&lines, a, &l, l.from);
 	}
-	lines_add_all(&lines, a, "prompt_logits", say_prompt);
+	f = lines_add_all(&lines, a, "prompt_logits");
+	advise_put(f->how,
+		   "%s in logits of all positions %s. Only tensors as large as a few of their "
+		   "rows were made of them",
+		   B(f->bytes), a->when);
 	lines_free(&products);
-	ops_free(&ops);
 }

@@ -7,7 +7,7 @@
  * loss takes is a copy of a part of the product before it, because a slice has gaps.
  */
 
-#include "ops.h"
+#include "advise.h"
 
 #define RESULTS \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
@@ -39,20 +39,19 @@ static uint64_t part_of(const struct advise *a, const struct advised *zeros)
 
 /* Another gradient as large waits with it, for the sum that a tensor with other uses gets: it was
  * there before, or came while the zeros wait for a further node. */
-static bool is_added(struct ops *ops, const struct advised *zeros)
+static bool is_added(struct advise *a, const struct advised *zeros)
 {
 	uint32_t first = zeros->life > LOOK_BACK ? zeros->life - LOOK_BACK : 0;
 	const char *node = NULL;
 	struct advised l;
 
-	for (uint32_t i = first; i < zeros->life + LOOK_BACK && i < advise_lives(ops->advise);
-	     i++) {
+	for (uint32_t i = first; i < zeros->life + LOOK_BACK && i < advise_lives(a); i++) {
 		const char *name;
 
-		if (!advise_life(ops->advise, i, RESULTS, &l) || l.from >= zeros->until ||
+		if (!advise_life(a, i, RESULTS, &l) || l.from >= zeros->until ||
 		    l.until <= zeros->from || !stage_is_backward(l.born->stage))
 			continue;
-		name = ops_find(ops, &l)->name;
+		name = ops_find(a, &l)->name;
 		if (node && strcmp(name, node))
 			return true;
 		if (l.size != zeros->size || is_slice(name))
@@ -65,9 +64,8 @@ static bool is_added(struct ops *ops, const struct advised *zeros)
 }
 
 /* The largest result that is mostly sliced away, if each of its slices is the only one. */
-static bool find_cut(struct ops *ops, struct cut *found)
+static bool find_cut(struct advise *a, struct cut *found)
 {
-	const struct advise *a = ops->advise;
 	uint64_t pass = 0;
 
 	*found = (struct cut){ 0 };
@@ -75,9 +73,9 @@ static bool find_cut(struct ops *ops, struct cut *found)
 		uint64_t part;
 
 		if (l.size < found->whole || l.size < SCORES_MIN ||
-		    !stage_is_backward(l.born->stage) || !is_slice(ops_find(ops, &l)->name))
+		    !stage_is_backward(l.born->stage) || !is_slice(ops_find(a, &l)->name))
 			continue;
-		if ((l.size == found->whole && l.born->forwards == pass) || is_added(ops, &l))
+		if ((l.size == found->whole && l.born->forwards == pass) || is_added(a, &l))
 			return false;
 		part = part_of(a, &l);
 		pass = l.born->forwards;
@@ -88,20 +86,19 @@ static bool find_cut(struct ops *ops, struct cut *found)
 }
 
 /* The latest product, the copy and what the loss makes of it follow each other. */
-static bool find_taken(struct ops *ops, struct cut *found)
+static bool find_taken(struct advise *a, struct cut *found)
 {
 	struct advised product = { 0 }, copy = { 0 }, whole = { 0 };
 
-	ADVISE_EACH (ops->advise, RESULTS, l) {
+	ADVISE_EACH (a, RESULTS, l) {
 		if (l.size < SCORES_MIN || stage_is_backward(l.born->stage))
 			continue;
-		if (ops_is_loss(ops_find(ops, &l))) {
+		if (ops_is_loss(ops_find(a, &l))) {
 			if (found->whole && scores_alike(l.size, found->part) &&
 			    whole.until > l.from)
 				return false;
 			if (scores_alike(l.size, copy.size) && l.size <= product.size / 2 &&
-			    product.until > l.from &&
-			    ops_is_product(ops_find(ops, &product)->name)) {
+			    product.until > l.from && ops_is_product(ops_find(a, &product)->name)) {
 				*found = (struct cut){ .whole = product.size, .part = l.size };
 				whole = product;
 			}
@@ -113,47 +110,43 @@ static bool find_taken(struct ops *ops, struct cut *found)
 }
 
 static void leave_out(const struct advise *a, struct finding *f, const struct advised *l,
-		      const struct cut *cut, uint64_t *bytes)
+		      const struct cut *cut)
 {
-	plan_without(&f->plan, l->from, l->until, l->size - cut->part, a->peak_seq);
-	*bytes += advise_counts(a, l) ? l->size : 0;
+	plan_without(&f->plan, l->from, l->until, l->size - cut->part);
+	f->bytes += advise_counts(a, l) ? l->size : 0;
 }
 
 /* The last result of that size in a pass: earlier layers use theirs. */
-static uint64_t plan(struct ops *ops, struct finding *f, const struct cut *cut)
+static void plan(struct advise *a, struct finding *f, const struct cut *cut)
 {
 	struct advised last = { 0 };
-	uint64_t bytes = 0;
 
-	ADVISE_EACH (ops->advise, RESULTS, l) {
+	ADVISE_EACH (a, RESULTS, l) {
 		bool backward = stage_is_backward(l.born->stage);
-		const struct op *op = l.size == cut->whole ? ops_find(ops, &l) : NULL;
+		const struct op *op = l.size == cut->whole ? ops_find(a, &l) : NULL;
 
 		if (!op || !(backward ? is_slice(op->name) : ops_is_product(op->name)))
 			continue;
 		if (backward || (last.size && last.born->forwards != l.born->forwards))
-			leave_out(ops->advise, f, backward ? &l : &last, cut, &bytes);
+			leave_out(a, f, backward ? &l : &last, cut);
 		if (!backward) {
 			f->owner = op->owner;
 			last = l;
 		}
 	}
 	if (last.size)
-		leave_out(ops->advise, f, &last, cut, &bytes);
-	return bytes;
+		leave_out(a, f, &last, cut);
 }
 
 void advise_unused_results(struct advise *a)
 {
-	struct ops ops = { .advise = a };
 	struct finding *f;
-	uint64_t bytes;
 	struct cut cut;
-	bool sliced = find_cut(&ops, &cut);
+	bool sliced = find_cut(a, &cut);
 
-	if (sliced || (!cut.whole && find_taken(&ops, &cut))) {
+	if (sliced || (!cut.whole && find_taken(a, &cut))) {
 		f = advise_add(a, "unused_results");
-		bytes = plan(&ops, f, &cut);
+		plan(a, f, &cut);
 		advise_put(f->what,
 			   "Compute only the part of the result of %s that is used: slice its "
 			   "input (in transformers logits_to_keep=)",
@@ -161,8 +154,7 @@ void advise_unused_results(struct advise *a)
 		advise_put(f->how,
 			   "%s %s in its results and their gradients, %s each. Only a slice "
 			   "of %s %s",
-			   B(bytes), a->when, B(cut.whole), B(cut.part),
+			   B(f->bytes), a->when, B(cut.whole), B(cut.part),
 			   sliced ? "gets a gradient" : "is used until then");
 	}
-	ops_free(&ops);
 }

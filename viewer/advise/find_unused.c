@@ -42,7 +42,7 @@ void advise_unused(struct advise *a)
 				plan_without(&f->plan, u.since[i] + 1,
 					     died && died->position ? lives_seq(a->lives, died)
 								    : PLAN_END,
-					     b->size, a->peak_seq);
+					     b->size);
 		}
 		unused_say(a, f, &u);
 	}

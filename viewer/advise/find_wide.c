@@ -6,18 +6,15 @@
  */
 
 #include "line_plans.h"
-#include "ops.h"
 
 enum { LOOK_BACK = 16 };
 
 /* Saved; narrow: what it was made of. */
-static bool is_kept_copy(struct ops *ops, const struct advised *l, struct advised *narrow)
+static bool is_kept_copy(struct advise *a, const struct advised *l, struct advised *narrow)
 {
-	const struct advise *a = ops->advise;
-
 	return l->size >= SCORES_MIN / 16 && l->life < a->lives->rows.count && a->saved[l->life] &&
 	       advise_tags(a, l) & BLOCK_GRAPH && !stage_is_backward(l->born->stage) &&
-	       ops_is_cast(ops_find(ops, l)->name) &&
+	       ops_is_cast(ops_find(a, l)->name) &&
 	       ops_original(a, l, LOOK_BACK, l->size / 16, narrow);
 }
 
@@ -36,25 +33,12 @@ static void with_narrow(struct advise *a, struct life_plan *p, struct map *lates
 		return;
 	*at = copy->life;
 	plan_with(p, before.until > narrow->until ? before.until : narrow->until, copy->until,
-		  narrow->size, a->peak_seq);
-}
-
-static void say_wide(struct advise *a, struct finding *f, const struct line_plan *p)
-{
-	advise_put(f->what,
-		   "Compute %s%s in 16 bits: give its weights the type of its input (in PEFT "
-		   "autocast_adapter_dtype=False), or use a fused kernel for a norm",
-		   ADVISE_LINE(f), p->lines > 1 ? " and others" : "");
-	advise_put(f->how,
-		   "%s in %s %s: copies in twice the width (float32 of 16 bits) that are saved for "
-		   "backward. Their originals may then be saved in their place",
-		   B(p->bytes), MANY(p->blocks, "block"), a->when);
+		  narrow->size);
 }
 
 /* The lowest saving: the originals stay. A fused norm keeps one of them anyway. */
 void advise_wide_copies(struct advise *a)
 {
-	struct ops ops = { .advise = a };
 	struct line_plans lines = { 0 };
 	struct map latest = { 0 };
 	struct advised narrow;
@@ -62,19 +46,25 @@ void advise_wide_copies(struct advise *a)
 	struct owner owner;
 
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
-		if (is_kept_copy(&ops, &l, &narrow))
+		if (is_kept_copy(a, &l, &narrow))
 			lines_without(&lines, a, &l, l.from);
-	f = lines_add_all(&lines, a, "wide_copies", say_wide);
-	if (f) {
-		f->range = true;
+	f = lines_add_all(&lines, a, "wide_copies");
+	advise_put(f->what,
+		   "Compute %s%s in 16 bits: give its weights the type of its input (in PEFT "
+		   "autocast_adapter_dtype=False), or use a fused kernel for a norm",
+		   ADVISE_LINE(f), f->range ? " and others" : "");
+	advise_put(f->how,
+		   "%s in %s %s: copies in twice the width (float32 of 16 bits) that are saved for "
+		   "backward. Their originals may then be saved in their place",
+		   B(f->bytes), MANY(f->blocks, "block"), a->when);
+	f->range = true;
+	if (f->bytes)
 		ADVISE_EACH (a, CLASS_BIT(activations), l) {
-			if (!is_kept_copy(&ops, &l, &narrow))
+			if (!is_kept_copy(a, &l, &narrow))
 				continue;
 			owner = advise_owner(a, &l);
 			if (owners_same(&owner, &f->owner))
 				with_narrow(a, &f->cautious, &latest, &l, &narrow);
 		}
-	}
 	map_free(&latest);
-	ops_free(&ops);
 }

@@ -24,24 +24,11 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
 {
 	struct line_plan *line = lines_of(p, a, l);
 
-	plan_without(&line->plan, from, l->until, l->size, a->peak_seq);
+	plan_without(&line->plan, from, l->until, l->size);
 	if (from > a->peak_seq || !advise_counts(a, l))
 		return;
 	line->bytes += l->size;
 	line->blocks++;
-	if (steps_at(&a->timeline->steps, l->from) == steps_at(&a->timeline->steps, a->peak_seq))
-		line->of_step += l->size;
-}
-
-static void join(struct life_plan *to, struct line_plan *sum, const struct line_plan *line)
-{
-	for (size_t i = 0; i < line->plan.count; i++)
-		plan_add(to, line->plan.items[i]);
-	to->at_peak += line->plan.at_peak;
-	sum->lines++;
-	sum->bytes += line->bytes;
-	sum->of_step += line->of_step;
-	sum->blocks += line->blocks;
 }
 
 void lines_free(struct line_plans *p)
@@ -52,27 +39,20 @@ void lines_free(struct line_plans *p)
 	free(p->items);
 }
 
-struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
-			      void (*say)(struct advise *a, struct finding *f,
-					  const struct line_plan *p))
+struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind)
 {
-	struct line_plan *largest = NULL, sum = { 0 };
-	struct finding *f = NULL;
-	size_t lines = 0;
+	struct line_plan *largest = GREATEST_OF(x, p->items, p->count, x->bytes, x->bytes);
+	struct finding *f = advise_add(a, kind);
 
-	for (size_t i = 0; i < p->count; i++) {
-		lines += p->items[i].bytes > 0;
-		if (p->items[i].bytes && (!largest || p->items[i].bytes > largest->bytes))
-			largest = &p->items[i];
-	}
 	if (largest) {
-		f = advise_add(a, kind);
 		f->owner = largest->owner;
-		f->range = lines > 1;
-		for (size_t i = 0; i < p->count; i++)
-			if (p->items[i].bytes)
-				join(&f->plan, &sum, &p->items[i]);
-		say(a, f, &sum);
+		f->range = SUM_OF(x, p->items, p->count, x->bytes > 0) > 1;
+		FOR_EACH (const struct line_plan, x, p->items, p->count) {
+			for (size_t i = 0; x->bytes && i < x->plan.count; i++)
+				plan_add(&f->plan, x->plan.items[i]);
+			f->bytes += x->bytes;
+			f->blocks += x->bytes ? x->blocks : 0;
+		}
 		f->cautious = largest->plan;
 		largest->plan = (struct life_plan){ 0 };
 	}

@@ -8,8 +8,7 @@ struct line_plan {
 	struct owner owner;
 	struct life_plan plan;
 	uint64_t bytes, blocks; /* gone at the peak */
-	size_t lines;		/* that were joined in it */
-	uint64_t of_step;	/* bytes of these that were made in the step of the peak */
+	size_t lines;		/* see find_pairs.c */
 };
 
 struct line_plans {
@@ -22,9 +21,7 @@ struct line_plan *lines_of(struct line_plans *p, struct advise *a, const struct 
 /* Leaves the life out from the event on. */
 void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from);
 /* Adds a finding of all lines that held something at the peak, named by the largest: one variable
- * may hold what several lines made. At least what the largest line's blocks save. say: its words.
- * Frees the lines. Returns NULL if there are none. */
-struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
-			      void (*say)(struct advise *a, struct finding *f,
-					  const struct line_plan *p));
+ * may hold what several lines made. At least what the largest line's blocks save. Frees the lines.
+ */
+struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind);
 void lines_free(struct line_plans *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops.h"
+#include "advise.h"
 
 enum made scores_made_by(const char *op)
 {
@@ -28,15 +28,16 @@ bool scores_alike(uint64_t a, uint64_t b)
 	       (b > 2 * a ? b - 2 * a : 2 * a - b) < near;
 }
 
-const struct op *ops_find(struct ops *o, const struct advised *l)
+const struct op *ops_find(struct advise *a, const struct advised *l)
 {
-	struct timeline *t = o->advise->timeline;
+	struct timeline *t = a->timeline;
+	struct ops *o = &a->ops;
 	struct block b;
 	struct op *op;
 	uint32_t *at;
 	bool fresh;
 
-	advise_block(o->advise, l, &b);
+	advise_block(a, l, &b);
 	at = map_put(&o->known, (uint64_t)b.stack << 32 | b.name, &fresh);
 	if (!fresh)
 		return o->items[*at];

@@ -2,7 +2,10 @@
 /* The operator that made a block, and the function that called it: each stack is read once. */
 #pragma once
 
-#include "advise.h"
+#include "../base/map.h"
+
+struct advise;
+struct advised;
 
 struct op {
 	char name[64];	    /* "softmax"; of a backward pass its node: "SoftmaxBackward0" */
@@ -10,14 +13,15 @@ struct op {
 	uint64_t at;	    /* the instruction that called it, 0 = not known */
 };
 
+/* Those that were asked for. */
 struct ops {
-	struct advise *advise;
 	struct map known; /* stack and backward node -> index */
 	struct op **items;
 	size_t count, room;
 };
 
-const struct op *ops_find(struct ops *o, const struct advised *l);
+/* It lives as long as a. */
+const struct op *ops_find(struct advise *a, const struct advised *l);
 bool ops_is_loss(const struct op *op);
 bool ops_is_product(const char *name);
 bool ops_is_cast(const char *name);

@@ -8,28 +8,27 @@ void plan_add(struct life_plan *p, struct plan_change change)
 	*need_item(p->items, p->count, p->room) = change;
 }
 
-static void between(struct life_plan *p, uint64_t from, uint64_t until, int64_t bytes,
-		    uint64_t peak_seq)
+void plan_with(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes)
 {
 	if (from >= until || !bytes)
 		return;
-	plan_add(p, (struct plan_change){ from, bytes });
+	plan_add(p, (struct plan_change){ from, (int64_t)bytes });
 	if (until != PLAN_END)
-		plan_add(p, (struct plan_change){ until, -bytes });
-	if (from <= peak_seq && peak_seq < until)
-		p->at_peak -= bytes;
+		plan_add(p, (struct plan_change){ until, -(int64_t)bytes });
 }
 
-void plan_without(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes,
-		  uint64_t peak_seq)
+void plan_without(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes)
 {
-	between(p, from, until, -(int64_t)bytes, peak_seq);
+	plan_with(p, from, until, -bytes);
 }
 
-void plan_with(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes,
-	       uint64_t peak_seq)
+int64_t plan_less(const struct life_plan *p, uint64_t seq)
 {
-	between(p, from, until, (int64_t)bytes, peak_seq);
+	int64_t less = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		less -= p->items[i].seq <= seq ? p->items[i].bytes : 0;
+	return less;
 }
 
 void plan_free(struct life_plan *p)
@@ -74,11 +73,6 @@ static bool counts(const struct timeline *t, const struct life *life)
 	return born->device == t->device && series_counts(&t->model, born);
 }
 
-static uint64_t size_of(const struct lives *l, const struct life *life)
-{
-	return lives_request(l, life)->size;
-}
-
 void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	       const struct repeats *leave)
 {
@@ -87,8 +81,7 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	struct lives_walk w;
 
 	for (size_t i = 0; i < count; i++)
-		if (plans[i]->count)
-			qsort(plans[i]->items, plans[i]->count, sizeof(*plans[i]->items), in_order);
+		SORT(plans[i]->items, plans[i]->count, in_order);
 	for (lives_walk_first(&w, l); w.change;) {
 		uint64_t seq = w.now.seq;
 
@@ -99,8 +92,8 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 			const struct life *life = lives_at(l, w.now.life);
 
 			if ((w.change == CHANGE_BORN || w.change == CHANGE_DIED) && counts(t, life))
-				now += w.change == CHANGE_BORN ? size_of(l, life)
-							       : -size_of(l, life);
+				now += w.change == CHANGE_BORN ? lives_request(l, life)->size
+							       : -lives_request(l, life)->size;
 		}
 		for (size_t i = 0; i < count; i++) {
 			follow(plans[i], seq, before, leave);

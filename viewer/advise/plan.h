@@ -19,7 +19,6 @@ struct plan_change {
 struct life_plan {
 	struct plan_change *items;
 	size_t count, room;
-	int64_t at_peak; /* of the recording: bytes less there; nothing is saved without any */
 
 	/* Of plans_run: */
 	uint64_t peak, peak_seq;
@@ -27,13 +26,12 @@ struct life_plan {
 	size_t next;
 };
 
-/* Those bytes are gone from the event `from` on, until that of `until`. peak_seq: the recording's.
- */
-void plan_without(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes,
-		  uint64_t peak_seq);
-/* Those bytes are there in addition. */
-void plan_with(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes,
-	       uint64_t peak_seq);
+/* Those bytes are there in addition, from the event `from` on, until that of `until`. */
+void plan_with(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes);
+/* Those bytes are gone. */
+void plan_without(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes);
+/* Bytes less after that event; below 0: more. */
+int64_t plan_less(const struct life_plan *p, uint64_t seq);
 void plan_add(struct life_plan *p, struct plan_change change);
 void plan_free(struct life_plan *p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sites.h"
+#include "advise.h"
 
 #include "../base/bytes.h"
 #include "../base/sorted.h"
@@ -18,7 +18,7 @@ static uint64_t layer_of(const struct site_path *p)
 	return p->items[i].key;
 }
 
-void layers_note(struct layers *s, const struct site_path *p, const struct advised *l)
+static void note_layer(struct layers *s, const struct site_path *p, const struct advised *l)
 {
 	uint64_t key = layer_of(p);
 
@@ -30,17 +30,29 @@ void layers_note(struct layers *s, const struct site_path *p, const struct advis
 	s->pass = l->born->forwards;
 }
 
-uint64_t layers_after_next(const struct layers *s, uint64_t seq)
+/* Lives of forward passes are in order of birth. */
+static void find_layers(struct advise *a)
 {
-	size_t next = SORTED_FIRST(s->count, i, s->begins[i] <= seq);
+	a->layers.found = true;
+	ADVISE_EACH (a, UINT16_MAX, l) {
+		struct site_path p = { 0 };
 
-	return next + 2 < s->count ? s->begins[next + 2] : PLAN_END;
+		if (l.born->stage == STAGE_FORWARD)
+			p = sites_find(a, l.stack);
+		if (p.count)
+			note_layer(&a->layers, &p, &l);
+	}
 }
 
-void layers_free(struct layers *s)
+uint64_t layers_after_next(struct advise *a, uint64_t seq)
 {
-	free(s->begins);
-	*s = (struct layers){ 0 };
+	const struct layers *s = &a->layers;
+	size_t next;
+
+	if (!s->found)
+		find_layers(a);
+	next = SORTED_FIRST(s->count, i, s->begins[i] <= seq);
+	return next + 2 < s->count ? s->begins[next + 2] : PLAN_END;
 }
 
 static uint64_t mix(uint64_t h, const char *s)
@@ -72,18 +84,19 @@ static struct site_path read_path(struct stacks *s, uint32_t stack)
 	return (struct site_path){ items, count };
 }
 
-struct site_path sites_find(struct sites *s, uint32_t stack)
+struct site_path sites_find(struct advise *a, uint32_t stack)
 {
+	struct sites *s = &a->sites;
 	uint32_t at = map_number(&s->known, stack, s->count);
 
 	if (at == s->count)
-		*need_item(s->paths, s->count, s->room) = read_path(s->stacks, stack);
+		*need_item(s->paths, s->count, s->room) = read_path(&a->timeline->stacks, stack);
 	return s->paths[at];
 }
 
-bool sites_has(struct sites *s, uint32_t stack, uint64_t key)
+bool sites_has(struct advise *a, uint32_t stack, uint64_t key)
 {
-	struct site_path p = sites_find(s, stack);
+	struct site_path p = sites_find(a, stack);
 
 	return ANY_OF(x, p.items, p.count, x->key == key);
 }

@@ -7,7 +7,8 @@
 #pragma once
 
 #include "../recording/owners.h"
-#include "advise.h"
+
+struct advise;
 
 struct site_of_stack {
 	uint64_t key;
@@ -21,16 +22,16 @@ struct site_path {
 	size_t count;
 };
 
+/* Those of stacks that were asked for. */
 struct sites {
-	struct stacks *stacks;
 	struct map known; /* stack -> index in paths */
 	struct site_path *paths;
 	size_t count, room;
 };
 
-/* Lives as long as s. */
-struct site_path sites_find(struct sites *s, uint32_t stack);
-bool sites_has(struct sites *s, uint32_t stack, uint64_t key);
+/* Lives as long as a. */
+struct site_path sites_find(struct advise *a, uint32_t stack);
+bool sites_has(struct advise *a, uint32_t stack, uint64_t key);
 void sites_free(struct sites *s);
 /* "Block" of "Block.forward"; returns buf. */
 const char *sites_class(const char *function, char *buf, size_t room);
@@ -43,15 +44,14 @@ const char *sites_class(const char *function, char *buf, size_t room);
 struct layers {
 	uint64_t *begins;
 	size_t count, room;
+	bool found;
+	/* Of the latest: */
 	uint64_t key;
 	uint32_t stack, pass;
 };
 
 /* A container's call is not a layer's. */
 bool layers_is_container(const char *function);
-/* Each life of a forward pass, in order of birth, with the forward methods that it is inside of. */
-void layers_note(struct layers *s, const struct site_path *p, const struct advised *l);
 /* The beginning of the third layer after the one that the event is in: a result is held by whoever
  * called that layer, too, until the next one is through. PLAN_END = there is none. */
-uint64_t layers_after_next(const struct layers *s, uint64_t seq);
-void layers_free(struct layers *s);
+uint64_t layers_after_next(struct advise *a, uint64_t seq);

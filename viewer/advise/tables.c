@@ -5,10 +5,47 @@
 
 struct finding *advise_add(struct advise *a, const char *kind)
 {
+	static const struct {
+		const char *kind, *what;
+	} words[] = {
+#define FINDING(kind, find, needs, what) { #kind, what },
+#include "findings.def"
+	};
 	struct finding *f = need_item(a->items, a->count, a->room);
 
 	*f = (struct finding){ .kind = kind, .order = a->count - 1 };
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(words[i].kind, kind))
+			advise_put(f->what, "%s", words[i].what);
 	return f;
+}
+
+void advise_without(const struct advise *a, struct finding *f, const struct advised *l,
+		    uint64_t from)
+{
+	plan_without(&f->plan, from, l->until, l->size);
+	if (!advise_counts(a, l))
+		return;
+	f->bytes += l->size;
+	f->blocks++;
+}
+
+void advise_name(struct advise *a, struct finding *f, const struct advised *l)
+{
+	if (l->size <= f->largest)
+		return;
+	f->largest = l->size;
+	f->owner = advise_owner(a, l);
+}
+
+void advise_with_in(const struct advise *a, struct life_plan *p, enum phase phase, uint64_t bytes)
+{
+	const struct spans *s = &a->timeline->model.spans;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].phase == phase)
+			plan_with(p, s->items[i].extent.first_seq, s->items[i].extent.last_seq + 1,
+				  bytes);
 }
 
 bool advise_knows_steps(const struct advise *a)
@@ -132,17 +169,18 @@ bool advise_held(const struct advise *a, const struct advised *l)
 								   lives_born_by(a->lives, done));
 }
 
-struct advise_passes advise_passes(const struct advise *a)
+static void find_passes(struct advise *a)
 {
-	struct advise_passes p = { .count = a->timeline->model.spans.forwards + 2u };
+	struct advise_passes *p = &a->passes;
 
-	p.items = need_new(p.count * sizeof(*p.items));
+	p->count = a->timeline->model.spans.forwards + 2u;
+	p->items = need_new(p->count * sizeof(*p->items));
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		struct advise_pass *x;
 
-		if (l.born->forwards >= p.count)
+		if (l.born->forwards >= p->count)
 			continue;
-		x = &p.items[l.born->forwards];
+		x = &p->items[l.born->forwards];
 		x->begin = x->begin ? x->begin : l.from;
 		x->end = l.born->stage == STAGE_FORWARD ? l.from + 1 : x->end;
 		if (l.born->stage != STAGE_FORWARD || l.life >= a->lives->rows.count ||
@@ -153,19 +191,28 @@ struct advise_passes advise_passes(const struct advise *a)
 		    advise_in(a, a->released[l.life], PHASE_BACKWARD))
 			x->walked = a->released[l.life];
 	}
-	return p;
 }
 
-uint64_t advise_next_pass(const struct advise_passes *p, const struct advised *l)
+size_t advise_pass_after(const struct advise *a, size_t pass)
+{
+	while (++pass < a->passes.count && !a->passes.items[pass].begin)
+		;
+	return pass;
+}
+
+uint64_t advise_pass_end(const struct advise *a, size_t pass)
+{
+	size_t next = advise_pass_after(a, pass);
+
+	return next < a->passes.count ? a->passes.items[next].begin : PLAN_END;
+}
+
+uint64_t advise_next_pass(const struct advise *a, const struct advised *l)
 {
 	bool ahead = l->classes & CLASS_BIT(inputs) && l->born->stage != STAGE_FORWARD;
+	size_t pass = l->born->forwards;
 
-	for (size_t i = l->born->forwards + 1u; i < p->count; i++) {
-		if (p->items[i].begin && !ahead)
-			return p->items[i].begin;
-		ahead &= !p->items[i].begin;
-	}
-	return PLAN_END;
+	return advise_pass_end(a, ahead ? advise_pass_after(a, pass) : pass);
 }
 
 enum { GROWTHS = 4 }; /* that make a sum */
@@ -187,9 +234,9 @@ static void note_growth(struct growth *g, const struct advised *l)
 	g->until = l->until;
 }
 
-struct map advise_sums(const struct advise *a)
+static void find_sums(struct advise *a)
 {
-	struct map ids = { 0 }, sums = { 0 };
+	struct map ids = { 0 };
 	struct growth *items = NULL, *g;
 	size_t count = 0, room = 0;
 
@@ -199,30 +246,18 @@ struct map advise_sums(const struct advise *a)
 		g = map_item(&ids, l.stack, items, count, room);
 		note_growth(g, &l);
 		if (g->ups >= GROWTHS && !g->other)
-			map_put(&sums, l.stack, NULL);
+			map_put(&a->sums, l.stack, NULL);
 		else
-			map_remove(&sums, l.stack);
+			map_remove(&a->sums, l.stack);
 	}
 	map_free(&ids);
 	free(items);
-	return sums;
 }
 
-static const char *read_foreach(struct stacks *s, uint32_t stack)
+void advise_find_passes(struct advise *a)
 {
-	const struct frame *f = stacks_in_function(s, stack, ONE_OF("_multi_tensor"));
-
-	return f ? f->function : NULL;
-}
-
-const char *advise_foreach(struct advise *a, uint32_t stack)
-{
-	uint32_t at = map_number(&a->stacks, stack, a->foreach_count);
-
-	if (at == a->foreach_count)
-		*need_item(a->foreach, a->foreach_count, a->foreach_room) =
-			read_foreach(&a->timeline->stacks, stack);
-	return a->foreach[at];
+	find_passes(a);
+	find_sums(a);
 }
 
 /* Made by what keeps a share of it only. */

@@ -19,6 +19,8 @@
 
 #define NONE -1.0
 
+#define put_note(row, ...) text_put((row)->note, sizeof((row)->note), __VA_ARGS__)
+
 static struct account_row *put_row(struct account *a, const char *section, const char *key,
 				   const char *title, enum account_unit unit, double measured,
 				   double formula)
@@ -68,7 +70,7 @@ static void shard_row(struct account *a, const struct account_row *sum, double s
 		a, "parameters", "whole", "the same, of the whole model's", UNIT_PER_PARAMETER,
 		sum->measured / shards, sum->has_formula ? sum->formula / shards : NONE);
 
-	snprintf(row->note, sizeof(row->note), "each device holds one of %.0f parts", shards);
+	put_note(row, "each device holds one of %.0f parts", shards);
 }
 
 static void parameter_rows(struct account *a)
@@ -86,11 +88,10 @@ static void parameter_rows(struct account *a)
 	row = put_row(a, s, "gradients", "gradients", UNIT_PER_PARAMETER, a->gradients / n,
 		      a->trains ? bytes * trained : NONE);
 	if (trained < 1)
-		snprintf(row->note, sizeof(row->note), "%.2f %% of the parameters are trained",
-			 trained * 100);
+		put_note(row, "%.2f %% of the parameters are trained", trained * 100);
 	row = put_row(a, s, "optimizer_state", "optimizer state", UNIT_PER_PARAMETER, a->state / n,
 		      state < 0 ? NONE : state * trained);
-	snprintf(row->note, sizeof(row->note), "%s%s", a->optimizer,
+	put_note(row, "%s%s", a->optimizer,
 		 state > 8 ? ", with a copy of the parameters in 32 bits" : "");
 	row = put_row(a, s, "sum", "together", UNIT_PER_PARAMETER,
 		      ((double)a->parameters + a->gradients + a->state) / n,
@@ -152,7 +153,7 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 			      UNIT_BYTES, measured, formulas[w]);
 		row->repeats = true;
 		if (w == SCORES && formulas[w] < 0 && !all)
-			snprintf(row->note, sizeof(row->note), "give %s",
+			put_note(row, "give %s",
 				 with(a, SHAPE_SEQUENCE) ? "--heads" : "--sequence");
 		if (row->has_formula && (w != SCORES || !flash) &&
 		    (!nearest || apart(measured, row->formula) < apart(measured, nearest->formula)))
@@ -161,8 +162,7 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 	if (formulas[SCORES] < 0 && !flash && nearest && measured > 1.25 * nearest->formula)
 		nearest = NULL; /* the unknown one may be nearer */
 	if (nearest && measured > 0)
-		snprintf(nearest->note, sizeof(nearest->note), "nearest: %.2f x",
-			 measured / nearest->formula);
+		put_note(nearest, "nearest: %.2f x", measured / nearest->formula);
 }
 
 static void layer_rows(struct account *a)
@@ -174,7 +174,7 @@ static void layer_rows(struct account *a)
 		return;
 	row = put_row(a, "activations", "layer", "of one layer", UNIT_BYTES,
 		      all < 0 ? NONE : all / layers, NONE);
-	snprintf(row->note, sizeof(row->note), "%s%.60s", all < 0 ? "" : "module ",
+	put_note(row, "%s%.60s", all < 0 ? "" : "module ",
 		 all < 0 ? "no module was found that repeats" : a->layer_class);
 	way_rows(a, 1, all < 0 ? NONE : all / layers, false);
 	if (layers < 2)
@@ -192,20 +192,19 @@ static void activation_rows(struct account *a)
 
 	row = put_row(a, s, "total", "at the end of forward", UNIT_BYTES, a->activations, NONE);
 	if (!with(a, SHAPE_TOKENS) || !with(a, SHAPE_WIDTH))
-		snprintf(row->note, sizeof(row->note),
+		put_note(row,
 			 "no formula: width, batch and sequence of a transformer are not known");
 	layer_rows(a);
 	if (t > 0 && p > 0) {
 		row = put_row(a, s, "per_token", "elements for each token", UNIT_COUNT,
 			      a->activations / t / p, n > 0 ? 4.6894e-4 * n + 1.8494e6 : NONE);
-		snprintf(row->note, sizeof(row->note),
-			 "the formula counts the outputs of all modules, kept or not");
+		put_note(row, "the formula counts the outputs of all modules, kept or not");
 	}
 	if (!a->largest_activation)
 		return;
 	row = put_row(a, s, "largest", "largest single one", UNIT_BYTES, a->largest_activation,
 		      NONE);
-	snprintf(row->note, sizeof(row->note), "%.60s %.40s:%u", a->largest_owner.function,
+	put_note(row, "%.60s %.40s:%u", a->largest_owner.function,
 		 owners_base(a->largest_owner.file), a->largest_owner.line);
 }
 
@@ -223,22 +222,22 @@ static void peak_rows(struct account *a, struct timeline *t)
 	peak = timeline_peak(t, &step);
 	instant_of_peak(&at, t, peak);
 	row = put_row(a, s, "peak", "the peak", UNIT_BYTES, peak->peak, a->trains ? sum : NONE);
-	snprintf(row->note, sizeof(row->note), "%.127s", at.text);
+	put_note(row, "%.127s", at.text);
 	if (!a->trains)
 		return;
 	put_row(a, s, "parameters", "  parameters", UNIT_BYTES, a->parameters, NONE);
 	put_row(a, s, "optimizer_state", "  + optimizer state", UNIT_BYTES, a->state, NONE);
 	row = put_row(a, s, "update", "  + gradients, temporaries of update", UNIT_BYTES, update,
 		      NONE);
-	snprintf(row->note, sizeof(row->note), "%s", updates ? counts : "");
+	put_note(row, "%s", updates ? counts : "");
 	row = put_row(a, s, "activations", "    or activations", UNIT_BYTES, a->activations, NONE);
-	snprintf(row->note, sizeof(row->note), "%s", updates ? "" : counts);
+	put_note(row, "%s", updates ? "" : counts);
 	if (!a->optimizer[0])
 		return;
 	row = put_row(a, s, "optimizer_temporaries", "temporaries of the optimizer", UNIT_BYTES,
 		      a->temporaries, a->shape.trainable ? (double)a->shape.trainable : NONE);
 	if (row->has_formula)
-		snprintf(row->note, sizeof(row->note), "formula: at most");
+		put_note(row, "formula: at most");
 }
 
 static void residual_rows(struct account *a, struct timeline *t, const struct snapshot *peak)
@@ -264,7 +263,7 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 		row = put_row(a, s, "cached_unused", "cached, not in use", UNIT_BYTES, room.cached,
 			      NONE);
 		if (room.cached)
-			snprintf(row->note, sizeof(row->note), "largest hole %s", B(room.hole));
+			put_note(row, "largest hole %s", B(room.hole));
 	}
 	put_row(a, s, "context", "context, modules, others", UNIT_BYTES, mo->context, NONE);
 }
@@ -281,31 +280,14 @@ static void oom_rows(struct account *a, struct timeline *t, const struct snapsho
 
 	row = put_row(a, s, "asked", "the requested tensor", UNIT_BYTES, asked, NONE);
 	if (available >= asked && hole < asked && outside < asked)
-		snprintf(row->note, sizeof(row->note),
-			 "enough was free, but not in one piece: see oom");
+		put_note(row, "enough was free, but not in one piece: see oom");
 	row = put_row(a, s, "free", "free: cached without use, outside", UNIT_BYTES, available,
 		      NONE);
 	if (room.total)
-		snprintf(row->note, sizeof(row->note), "%.0f %% of the device",
-			 100 * available / room.total);
+		put_note(row, "%.0f %% of the device", 100 * available / room.total);
 	put_row(a, s, "largest_hole", "the largest piece of it in the cache", UNIT_BYTES, hole,
 		NONE);
 	put_row(a, s, "outside", "free outside of the cache", UNIT_BYTES, outside, NONE);
-}
-
-/* Measured bytes beside the formula, row by row. */
-static void account_rows(struct account *a, struct timeline *t, const struct snapshot *peak,
-			 const struct snapshot *oom)
-{
-	if (!a->parameters)
-		a->parameters = snapshot_bytes(peak, "parameters");
-	parameter_rows(a);
-	if (a->step)
-		activation_rows(a);
-	peak_rows(a, t);
-	residual_rows(a, t, peak);
-	if (oom)
-		oom_rows(a, t, oom);
 }
 
 /* The last step that ended and has both passes: its predecessors made all the state. Without one,
@@ -325,17 +307,15 @@ static size_t steady_step(const struct timeline *t)
 	return forward;
 }
 
+/* The last of that phase. */
 static const struct span *span_of(const struct timeline *t, const struct step *step,
-				  enum phase phase, bool last)
+				  enum phase phase)
 {
 	const struct span *found = NULL;
 
-	for (size_t i = step->first; i <= step->last && i < t->model.spans.count; i++) {
-		const struct span *s = &t->model.spans.items[i];
-
-		if (s->phase == phase && (!found || last))
-			found = s;
-	}
+	for (size_t i = step->first; i <= step->last && i < t->model.spans.count; i++)
+		if (t->model.spans.items[i].phase == phase)
+			found = &t->model.spans.items[i];
 	return found;
 }
 
@@ -374,14 +354,14 @@ static void layer_bytes(struct account *a, struct timeline *t, const struct snap
 
 static void look_at_activations(struct account *a, struct timeline *t, const struct snapshot *s)
 {
-	int category = category_by_name("activations");
+	int category = CATEGORY_activations;
+	const struct block *largest =
+		GREATEST_OF(b, s->moment.blocks, s->moment.count, b->category == category, b->size);
 
 	a->activations = snapshot_bytes(s, "activations");
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		if (b->category != category || b->size <= a->largest_activation)
-			continue;
-		a->largest_activation = b->size;
-		a->largest_owner = owners_find(&t->owners, b);
+	if (largest) {
+		a->largest_activation = largest->size;
+		a->largest_owner = owners_find(&t->owners, largest);
 	}
 	layer_bytes(a, t, s, category);
 }
@@ -390,7 +370,7 @@ static void look_at_activations(struct account *a, struct timeline *t, const str
 static void measure_forward(struct account *a, struct timeline *t, const struct step *step,
 			    const struct snapshot *rest, const double given[SHAPE_FIGURES])
 {
-	const struct span *f = span_of(t, step, PHASE_FORWARD, true);
+	const struct span *f = span_of(t, step, PHASE_FORWARD);
 	struct snapshot s;
 
 	if (!f)
@@ -405,7 +385,7 @@ static void measure_forward(struct account *a, struct timeline *t, const struct 
 
 static void measure_backward(struct account *a, struct timeline *t, const struct step *step)
 {
-	const struct span *b = span_of(t, step, PHASE_BACKWARD, true);
+	const struct span *b = span_of(t, step, PHASE_BACKWARD);
 	struct snapshot s;
 
 	if (!b)
@@ -427,7 +407,7 @@ static void look_at_update(struct account *a, const struct snapshot *s, const st
 static void measure_step(struct account *a, struct timeline *t, const struct step *step,
 			 const double given[SHAPE_FIGURES])
 {
-	const struct span *o = span_of(t, step, PHASE_OPTIMIZER, true);
+	const struct span *o = span_of(t, step, PHASE_OPTIMIZER);
 	struct snapshot rest;
 
 	if (o) {
@@ -439,21 +419,27 @@ static void measure_step(struct account *a, struct timeline *t, const struct ste
 		moment_free(&rest.moment);
 }
 
+/* Measured bytes beside the formula, row by row. */
 static void add_rows(struct account *a, struct timeline *t)
 {
-	struct snapshot peak, oom;
+	struct snapshot s;
 	struct refusal refusal;
-	bool ran_out =
-		refusals_find(&refusal, &t->model.lives, 0) && refusal.event.device == t->device;
 	size_t step;
 
-	snapshot_take(&peak, t, timeline_peak(t, &step)->peak_seq);
-	if (ran_out)
-		snapshot_take(&oom, t, refusal.event.seq);
-	account_rows(a, t, &peak, ran_out ? &oom : NULL);
-	moment_free(&peak.moment);
-	if (ran_out)
-		moment_free(&oom.moment);
+	snapshot_take(&s, t, timeline_peak(t, &step)->peak_seq);
+	if (!a->parameters)
+		a->parameters = snapshot_bytes(&s, "parameters");
+	parameter_rows(a);
+	if (a->step)
+		activation_rows(a);
+	peak_rows(a, t);
+	residual_rows(a, t, &s);
+	moment_free(&s.moment);
+	if (!refusals_find(&refusal, &t->model.lives, 0) || refusal.event.device != t->device)
+		return;
+	snapshot_take(&s, t, refusal.event.seq);
+	oom_rows(a, t, &s);
+	moment_free(&s.moment);
 }
 
 void account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES])

@@ -38,14 +38,6 @@ static const char *owner_cell(const struct text_column *c, const struct owner *o
 	return owner_words_within(o, buf, CELL, room);
 }
 
-static void change_text(char buf[CELL], int64_t n)
-{
-	char b[HUMAN_MAX];
-
-	human_bytes(b, (uint64_t)(n < 0 ? -n : n));
-	snprintf(buf, CELL, n ? "%c%s" : "0", n < 0 ? '-' : '+', b);
-}
-
 static const char *number_cell(const struct text_column *c, enum member_type type, uint64_t n,
 			       char buf[CELL])
 {
@@ -56,7 +48,7 @@ static const char *number_cell(const struct text_column *c, enum member_type typ
 	else if (type == MEMBER_BYTES && c->style != COLUMN_PLAIN)
 		human_bytes(buf, n);
 	else if (type == MEMBER_CHANGE)
-		change_text(buf, (int64_t)n);
+		human_change(buf, (int64_t)n);
 	else if (type == MEMBER_COUNT && c->style != COLUMN_PLAIN)
 		human_count(buf, n);
 	else

@@ -22,7 +22,6 @@ enum {
 #define MEMBER_MAP(t)  MEMBER_MAP
 
 /* clang-format off */
-#define TABLE(table, meaning) static const struct member members_of_##table[] = {
 #define MEMBER(table, name, type, meaning) \
 	{ #name, MEMBER_##type, offsetof(struct row_##table, name), 0, PART_##type },
 #define MAYBE(table, name, type, when, meaning)                       \
@@ -34,10 +33,8 @@ enum {
 	{ "line", MEMBER_LINE, offsetof(struct row_##table, owner.line), 0, NULL },
 #define ASIDE(table, name, type)\
 	{ NULL, MEMBER_##type, offsetof(struct row_##table, name), 0, NULL },
-#define END(table) };
-#include "documents.def"
-
-#define TABLE(table, meaning)                                                              \
+#define TABLE(table, meaning, ...)                                                         \
+	static const struct member members_of_##table[] = { __VA_ARGS__ };                 \
 	static enum rows_next next_##table(const void *rows, size_t i, void *row)          \
 	{                                                                                  \
 		const struct rows_##table *r = rows;                                       \
@@ -47,13 +44,10 @@ enum {
 		memset(row, 0, sizeof(struct row_##table));                                \
 		return r->fill(r->ctx, i, row) ? ROWS_ROW : ROWS_SKIPPED;                  \
 	}                                                                                  \
-	const struct document document_##table = { #table, members_of_##table, ALL_OF_##table, \
-						   next_##table };
-#define MEMBER(table, name, type, meaning)
-#define MAYBE(table, name, type, when, meaning)
-#define OWNER(table, meaning)
-#define ASIDE(table, name, type)
-#define END(table)
+	const struct document document_##table = {                                         \
+		#table, members_of_##table,                                                \
+		sizeof(members_of_##table) / sizeof(struct member), next_##table           \
+	};
 #include "documents.def"
 /* clang-format on */
 
@@ -232,11 +226,6 @@ void document_rest(struct emit *out, const struct document *d, const void *row, 
 
 /* ---- text ---- */
 
-static bool is_scalar(const struct member *m)
-{
-	return m->type < MEMBER_CLASSES || m->type > MEMBER_MAP;
-}
-
 void document_lines(struct emit *out, const struct document *d, const void *row, const char *first,
 		    const char *last)
 {
@@ -250,7 +239,8 @@ void document_lines(struct emit *out, const struct document *d, const void *row,
 		if (!m->name)
 			continue;
 		on |= first && !strcmp(m->name, first);
-		if (on && is_scalar(m) && (!m->has || *(const bool *)(base + m->has - 1)))
+		if (on && (m->type < MEMBER_CLASSES || m->type > MEMBER_MAP) &&
+		    (!m->has || *(const bool *)(base + m->has - 1)))
 			write_scalar(out, m, base + m->offset);
 		if (last && !strcmp(m->name, last))
 			return;

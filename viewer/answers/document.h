@@ -54,35 +54,31 @@ struct figures {
 #define C_MAP(t)   struct rows_##t
 
 /* row_NAME: an object. rows_NAME: a list of them; fill makes the ith, false leaves it out. */
-#define TABLE(table, meaning)                                               \
+#define TABLE(table, meaning, ...)                                          \
 	struct row_##table;                                                 \
 	struct rows_##table {                                               \
 		size_t count;                                               \
 		bool (*fill)(void *ctx, size_t i, struct row_##table *row); \
 		void *ctx;                                                  \
 	};                                                                  \
-	struct row_##table {
+	struct row_##table {                                                \
+		__VA_ARGS__                                                 \
+	};                                                                  \
+	extern const struct document document_##table;
 #define MEMBER(table, name, type, meaning) C_##type name;
 #define MAYBE(table, name, type, when, meaning) \
 	bool has_##name;                        \
 	C_##type name;
 #define OWNER(table, meaning)	 struct owner owner;
 #define ASIDE(table, name, type) C_##type name;
-#define END(table) \
-	}          \
-	;
 #include "documents.def"
 
 /* AT_live_block_size: which member that is. */
-#define TABLE(table, meaning)			enum {
+#define TABLE(table, meaning, ...)		enum { __VA_ARGS__ };
 #define MEMBER(table, name, type, meaning)	AT_##table##_##name,
 #define MAYBE(table, name, type, when, meaning) AT_##table##_##name,
 #define OWNER(table, meaning)			AT_##table##_owner, AT_##table##_file, AT_##table##_line,
 #define ASIDE(table, name, type)		AT_##table##_##name,
-#define END(table)     \
-	ALL_OF_##table \
-	}              \
-	;
 #include "documents.def"
 
 enum member_type {
@@ -93,8 +89,6 @@ enum member_type {
 };
 
 #define ROW_MOST 1024 /* bytes of a row */
-
-struct document;
 
 struct member {
 	const char *name; /* NULL: only in text */
@@ -112,14 +106,6 @@ struct document {
 	/* The ith row of a struct rows_NAME. */
 	enum rows_next (*next)(const void *rows, size_t i, void *row);
 };
-
-#define TABLE(table, meaning) extern const struct document document_##table;
-#define MEMBER(table, name, type, meaning)
-#define MAYBE(table, name, type, when, meaning)
-#define OWNER(table, meaning)
-#define ASIDE(table, name, type)
-#define END(table)
-#include "documents.def"
 
 /* JSON only: nothing in text. */
 #define emit_document(out, table, row) \

@@ -57,11 +57,9 @@ static bool is_for_pieces(const struct model *m, const struct block *segment)
 {
 	const struct model_device *d = &m->devices[segment->device];
 	const struct position *born = model_born(m, segment);
-	size_t pieces = 0;
 
-	for (size_t i = 0; i < d->capture_count; i++)
-		pieces += d->captures[i] == born->forwards;
-	return born->stage == STAGE_FORWARD && pieces > 1;
+	return born->stage == STAGE_FORWARD &&
+	       SUM_OF(x, d->captures, d->capture_count, *x == born->forwards) > 1;
 }
 
 static void add_pool_of_graphs(void *ctx, const struct room_piece *p)
@@ -81,17 +79,12 @@ static void add_pool_of_graphs(void *ctx, const struct room_piece *p)
 	holders_add(&s->lines, part, pool_owner(&s->timeline->owners, p->segment), p->bytes);
 }
 
-static bool is_of_graphs(const struct sorting *s, const struct block *b)
-{
-	return ANY_OF(x, s->graphs, s->count, b->addr - x->addr < x->size);
-}
-
 static void add_block(struct sorting *s, const struct block *b)
 {
 	struct owner owner = owners_find(&s->timeline->owners, b);
 	enum engine_part part = part_of(s->classifier, b, s->timeline->model.spans.trains);
 
-	if (is_of_graphs(s, b))
+	if (ANY_OF(x, s->graphs, s->count, b->addr - x->addr < x->size))
 		return;
 	if ((part == ENGINE_weights || part == ENGINE_other) && owner.function &&
 	    strcasestr(owner.function, "lora"))
@@ -105,13 +98,10 @@ static void add_rest(struct sorting *s)
 {
 	const struct moment *mo = &s->moment;
 	struct holders libraries = holders_of_libraries(mo, &s->timeline->owners);
-	uint64_t blocks = 0, network = 0;
+	uint64_t blocks = SUM_OF(x, s->bytes, ENGINE_PARTS, *x);
+	uint64_t network = SUM_OF(x, libraries.items, libraries.count,
+				  strcasestr(x->inside, "nccl") ? x->bytes : 0);
 
-	for (unsigned p = 0; p < ENGINE_PARTS; p++)
-		blocks += s->bytes[p];
-	for (size_t i = 0; i < libraries.count; i++)
-		if (strcasestr(libraries.items[i].inside, "nccl"))
-			network += libraries.items[i].bytes;
 	s->bytes[ENGINE_communication] += network;
 	s->bytes[ENGINE_cached] = arithmetic_beyond(mo->reserved, blocks);
 	s->bytes[ENGINE_libraries] = arithmetic_beyond(mo->driver, mo->reserved + network);
@@ -193,18 +183,14 @@ static struct kept find_kept(const struct model *m, struct classifier *c, const 
 /* The most that passes before the cache took, with workspaces that stayed. */
 static uint64_t highest_pass(const struct timeline *t, const struct sorting *then, uint64_t first)
 {
-	const struct spans *spans = &t->model.spans;
-	uint64_t most = 0, stays = 0;
+	const struct span *most =
+		GREATEST_OF(x, t->model.spans.items, t->model.spans.count,
+			    x->extent.peak_seq < first && span_is_forward(x), x->extent.peak);
+	uint64_t stays = SUM_OF(
+		b, then->moment.blocks, then->moment.count,
+		b->seq < first && part_of(then->classifier, b, false) != ENGINE_work ? b->size : 0);
 
-	for (size_t i = 0; i < spans->count; i++)
-		if (spans->items[i].extent.peak_seq < first && spans->items[i].extent.peak > most &&
-		    span_is_forward(&spans->items[i]))
-			most = spans->items[i].extent.peak;
-	for (size_t i = 0; i < then->moment.count; i++)
-		if (then->moment.blocks[i].seq < first &&
-		    part_of(then->classifier, &then->moment.blocks[i], false) != ENGINE_work)
-			stays += then->moment.blocks[i].size;
-	return arithmetic_beyond(most, stays);
+	return most ? arithmetic_beyond(most->extent.peak, stays) : 0;
 }
 
 static void look_at_plan(struct engine *e, struct timeline *t, struct classifier *c,
@@ -316,15 +302,9 @@ static bool span_learns(const struct span *s)
 /* The highest moment of spans of one kind; 0: there are none. */
 static uint64_t highest_of(const struct spans *s, bool (*fits)(const struct span *))
 {
-	const struct extent *most = NULL;
+	const struct span *most = GREATEST_OF(x, s->items, s->count, fits(x), x->extent.peak);
 
-	for (size_t i = 0; i < s->count; i++) {
-		const struct extent *x = &s->items[i].extent;
-
-		if (fits(&s->items[i]) && (!most || x->peak > most->peak))
-			most = x;
-	}
-	return most ? most->peak_seq : 0;
+	return most ? most->extent.peak_seq : 0;
 }
 
 /* Bytes of KV caches at a moment, and of all. A pass of which no other one uses the keys and values
@@ -399,9 +379,6 @@ static bool part_row(void *ctx, size_t i, struct row_engine_part *row)
 					 .has_asleep_bytes = e->sleeps,
 					 .asleep_bytes = e->beside[i],
 					 .label = parts[i].label,
-					 .planned = e->planned,
-					 .beside = e->trains || e->sleeps,
-					 .beside_bytes = e->beside[i],
 					 .held = e->owners[i].function[0] };
 	return e->now[i] || e->then[i] || e->beside[i];
 }
@@ -430,10 +407,9 @@ bool engine_document(const struct engine *e, struct row_engine *row)
 
 void engine_text(const struct engine *e, const struct timeline *t, struct emit *out)
 {
-	const struct text_column columns[] = {
+	struct text_column columns[] = {
 		TEXT_COLUMN("part of the device", engine_part_label, 2, -24),
-		TEXT_COLUMN(e->planned ? "planned" : "", engine_part_planned_bytes, 1, 9,
-			    .when = AT_engine_part_planned),
+		TEXT_COLUMN(e->planned ? "planned" : "", engine_part_planned_bytes, 1, 9),
 		TEXT_COLUMN(e->trains	 ? "serving"
 			    : e->planned ? "later"
 					 : "bytes",
@@ -443,7 +419,7 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 		TEXT_COLUMN(e->trains	? "training"
 			    : e->sleeps ? "asleep"
 					: "",
-			    engine_part_beside_bytes, 1, 9, .when = AT_engine_part_beside),
+			    engine_part_asleep_bytes, 1, 9),
 		TEXT_COLUMN("held mostly by", engine_part_owner, 2, -22, .room = 22,
 			    .when = AT_engine_part_held),
 	};
@@ -452,6 +428,8 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 
 	if (!e->total)
 		return;
+	if (e->trains)
+		columns[4].member = AT_engine_part_training_bytes;
 	emit_title(out, "%s on device %d, %s%s",
 		   e->trains ? "Serving beside training" : "A serving engine", t->device,
 		   human_bytes(a, e->total),

@@ -45,17 +45,16 @@ static uint32_t flame_child(struct flame *f, uint32_t parent, const struct flame
 	return new_node(f, parent, like, len);
 }
 
-static void flame_count(struct flame *f, uint32_t at, uint64_t bytes, uint64_t blocks,
-			unsigned category)
+static void flame_count(struct flame *f, uint32_t at, const struct block *b)
 {
-	f->nodes[at].own_bytes += bytes;
-	f->nodes[at].own_blocks += blocks;
+	f->nodes[at].own_bytes += b->size;
+	f->nodes[at].own_blocks++;
 	for (;; at = f->nodes[at].parent) {
 		struct flame_node *n = &f->nodes[at];
 
-		n->category = n->blocks && n->category != category ? CATEGORIES : category;
-		n->bytes += bytes;
-		n->blocks += blocks;
+		n->category = n->blocks && n->category != b->category ? CATEGORIES : b->category;
+		n->bytes += b->size;
+		n->blocks++;
 		if (!at)
 			break;
 	}
@@ -125,7 +124,7 @@ void modules_find(struct flame *out, const struct snapshot *s, int category, str
 		if (category >= 0 && b->category != category)
 			continue;
 		stacks_read_python(stacks, b->stack);
-		flame_count(out, place_module(out, stacks), b->size, 1, b->category);
+		flame_count(out, place_module(out, stacks), b);
 	}
 	flame_sort(out);
 }
@@ -160,18 +159,18 @@ static uint32_t child_of_frame(struct flame *f, uint32_t parent, enum flame_kind
 }
 
 static void add_node(struct flame *f, const struct path *p, const struct flame_how *how,
-		     uint64_t bytes, uint64_t blocks, unsigned category)
+		     const struct block *b)
 {
 	uint32_t at = 0;
 
 	if (how->classes)
-		at = child_of_frame(f, at, FLAME_CLASS, categories[category].words);
+		at = child_of_frame(f, at, FLAME_CLASS, categories[b->category].words);
 	for (size_t i = 0; i < p->count; i++) {
 		const struct path_frame *one = &p->frames[how->inverted ? p->count - 1 - i : i];
 
 		at = child_of_frame(f, at, one->kind, one->name);
 	}
-	flame_count(f, at, bytes, blocks, category);
+	flame_count(f, at, b);
 }
 
 static void push_native(struct path *p, const struct frame *f)
@@ -210,63 +209,43 @@ static void read_frames(struct path *p, struct stacks *s, const struct block *b,
 			   which == FRAMES_PYTHON ? "Python" : "recorded");
 }
 
-static void add_stacks(struct flame *f, const struct snapshot *s, struct stacks *stacks,
-		       const struct flame_how *how)
+static void read_modules(struct path *p, const struct stacks *s)
 {
-	struct path p = { 0 };
+	const struct frame *forward[OWNER_MODULES], *last;
+	size_t count = owners_modules(s, forward);
 
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		if (how->category >= 0 && b->category != how->category)
-			continue;
-		read_frames(&p, stacks, b, how->frames);
-		add_node(f, &p, how, b->size, 1, b->category);
+	p->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct defs_text class = owners_module_class(forward[i]);
+
+		push_frame(p, FLAME_MODULE, "%.*s", (int)class.len, class.s);
 	}
-	free(p.frames);
-}
-
-/* Root to node. */
-static void module_path(struct path *p, const struct flame *m, uint32_t at)
-{
-	const struct flame_node *x = &m->nodes[at];
-
-	if (!at)
+	if (!count) {
+		push_frame(p, FLAME_MODULE, "(outside of modules)");
 		return;
-	module_path(p, m, x->parent);
-	if (x->line)
-		push_frame(p, FLAME_PYTHON, "%s (%s:%u)", x->name, owners_base(x->file), x->line);
-	else
-		push_frame(p, FLAME_MODULE, "%s", x->name);
-}
-
-static void add_modules_of(struct flame *f, const struct snapshot *s, struct stacks *stacks,
-			   const struct flame_how *how, int category)
-{
-	struct path p = { 0 };
-	struct flame m;
-
-	modules_find(&m, s, category, stacks);
-	for (uint32_t i = 1; i <= m.count; i++) { /* the root at last */
-		const struct flame_node *n = &m.nodes[i % m.count];
-
-		p.count = 0;
-		module_path(&p, &m, (uint32_t)(i % m.count));
-		if (!p.count)
-			push_frame(&p, FLAME_MODULE, "(outside of modules)");
-		if (n->own_blocks)
-			add_node(f, &p, how, n->own_bytes, n->own_blocks, (unsigned)category);
 	}
-	flame_free(&m);
-	free(p.frames);
+	last = forward[count - 1];
+	push_frame(p, FLAME_PYTHON, "%s (%s:%u)", last->function, owners_base(last->file),
+		   last->line ? last->line : 1);
 }
 
 void flame_build(struct flame *f, const struct snapshot *s, struct owners *owners,
 		 const struct flame_how *how)
 {
+	struct path p = { 0 };
+
 	flame_begin(f);
-	if (!how->modules)
-		add_stacks(f, s, owners->stacks, how);
-	for (int c = 0; how->modules && c < CATEGORIES; c++)
-		if (s->blocks[c] && (how->category < 0 || how->category == c))
-			add_modules_of(f, s, owners->stacks, how, c);
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+		if (how->category >= 0 && b->category != how->category)
+			continue;
+		if (how->modules) {
+			stacks_read_python(owners->stacks, b->stack);
+			read_modules(&p, owners->stacks);
+		} else {
+			read_frames(&p, owners->stacks, b, how->frames);
+		}
+		add_node(f, &p, how, b);
+	}
+	free(p.frames);
 	flame_sort(f);
 }

@@ -62,22 +62,12 @@ void holders_sort(struct holders *all)
 	SORT(all->items, all->count, by_bytes);
 }
 
-struct holders holders_by_class(const struct snapshot *s, struct owners *owners)
-{
-	struct holders all = { 0 };
-
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
-		holders_add(&all, b->category, owners_find(owners, b), b->size);
-	holders_sort(&all);
-	return all;
-}
-
-struct holders holders_of_blocks(const struct moment *mo, struct owners *owners)
+struct holders holders_of_blocks(const struct moment *mo, struct owners *owners, bool by_class)
 {
 	struct holders all = { 0 };
 
 	FOR_EACH (const struct block, b, mo->blocks, mo->count)
-		holders_add(&all, 0, owners_find(owners, b), b->size);
+		holders_add(&all, by_class ? b->category : 0, owners_find(owners, b), b->size);
 	holders_sort(&all);
 	return all;
 }

@@ -29,8 +29,7 @@ struct holder *holders_add(struct holders *all, unsigned category, struct owner 
 uint32_t holders_place(struct holders *all, const struct holder *h);
 void holders_sort(struct holders *all);
 
-/* By class and line. */
-struct holders holders_by_class(const struct snapshot *s, struct owners *owners);
-struct holders holders_of_blocks(const struct moment *mo, struct owners *owners);
+/* By line; also by class, where the moment is a snapshot's. */
+struct holders holders_of_blocks(const struct moment *mo, struct owners *owners, bool by_class);
 /* Device memory allocated by libraries other than the framework. */
 struct holders holders_of_libraries(const struct moment *mo, struct owners *owners);

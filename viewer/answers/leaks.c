@@ -7,12 +7,10 @@
 
 enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3 };
 
-/* One class of one owner. Live blocks are counted by the window of steps in which they were born;
- * window 0 is everything before. */
+/* One class of one owner. */
 struct group {
 	uint64_t bytes;
 	uint64_t at[SAMPLES + 1];
-	uint32_t blocks[WINDOWS + 1];
 	/* Live blocks by the first sample after their birth; gave_up: one died long after it. */
 	uint32_t born[SAMPLES + 1];
 	bool gave_up;
@@ -115,16 +113,6 @@ static struct group *group_of(struct search *s, uint32_t life, unsigned category
 	return &s->groups[owner][category];
 }
 
-/* Each window begins with a sample. Window 0 is before the first one. */
-static size_t window_of(const struct search *s, uint64_t seq)
-{
-	size_t w = 0;
-
-	while (w < s->windows && seq > s->seqs[w * s->samples / s->windows])
-		w++;
-	return w;
-}
-
 /* The first sample after that event. */
 static size_t sample_after(const struct search *s, uint64_t seq)
 {
@@ -168,7 +156,6 @@ static void note_leak_change(void *ctx, const struct series_change *c)
 		return;
 	g = group_of(s, c->life, c->category);
 	g->bytes += (uint64_t)c->bytes;
-	g->blocks[window_of(s, born)] += c->bytes < 0 ? -1 : 1;
 	g->goes |= c->bytes < 0 && sample_after(s, born) + 1 < s->taken;
 	count_birth(s, g, c, born);
 }
@@ -201,18 +188,20 @@ static bool is_over(const struct search *s, const struct group *g, const uint64_
 	return s->samples - last > 2 * longest || (s->samples > last && g->goes);
 }
 
-/* Grows: after each window more bytes stay than before it. In addition, either blocks of every
- * window stay (a list that grows), or the bytes hardly ever decrease (a buffer that is replaced by
- * a larger one). */
+/* The steps are in windows, each of which begins behind a sample. After each window more bytes stay
+ * than before it. In addition, either blocks of every window stay (a list that grows), or the bytes
+ * hardly ever decrease (a buffer that is replaced by a larger one). */
 static bool grows(const struct search *s, const struct group *g)
 {
 	uint64_t low[SAMPLES + 1];
 	bool saws = find_lows(s, g, low), stays = true;
 
 	for (size_t w = 0; w < s->windows; w++) {
-		if (low[(w + 1) * s->samples / s->windows] <= low[w * s->samples / s->windows])
+		size_t first = w * s->samples / s->windows, end = (w + 1) * s->samples / s->windows;
+
+		if (low[end] <= low[first])
 			return false;
-		stays &= g->blocks[w + 1] > 0;
+		stays &= SUM_OF(x, &g->born[first + 1], end - first, *x) > 0;
 	}
 	return !is_over(s, g, low) && (stays || (!saws && s->samples > FEWEST));
 }

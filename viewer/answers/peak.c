@@ -8,7 +8,7 @@ void peak_find(struct peak_answer *a, struct timeline *t)
 	*a = (struct peak_answer){ .timeline = t };
 	snapshot_take(&a->shot, t, peak->event.seq);
 	instant_of_highest(&a->instant, t);
-	a->lines = holders_by_class(&a->shot, &t->owners);
+	a->lines = holders_of_blocks(&a->shot.moment, &t->owners, true);
 }
 
 static bool peak_line_row(void *ctx, size_t i, struct row_class_line *row)

@@ -3,9 +3,8 @@
 #pragma once
 
 #include "../base/human.h"
-#include "../classes/classify.h"
 #include "../moments/moments.h"
-#include "../moments/timeline.h"
+#include "../moments/snapshot.h"
 #include "document.h"
 #include "engine.h"
 #include "holders.h"
@@ -16,24 +15,21 @@
 
 struct report {
 	struct timeline timeline;	       /* of the device with the highest peak */
-	struct moment moments[MODEL_DEVICES];  /* the peak of each device that was seen */
+	struct snapshot shots[MODEL_DEVICES];  /* the peak of each device that was seen */
 	struct pool_sums pools[MODEL_DEVICES]; /* of each, when most was reserved */
 	size_t count;
 	struct classifier *classifier;
 	struct engine engine;
 	struct values values; /* values that the simulated device did not compute */
 	long top;	      /* lines of a table */
-	uint64_t by_class[CATEGORIES];
-	struct instant at; /* of the peak of the current step */
+	struct instant at;    /* of the peak of the current step */
 	bool each_step;
 	uint64_t (*step_bytes)[CATEGORIES]; /* at the peak of each step; with each_step */
 };
 
 void report_text(struct report *r, struct emit *out); /* all but its head */
 void report_find_pools(struct report *r, size_t i);
-void report_classes(struct report *r, const struct moment *mo, struct emit *out);
-/* Bytes of each class at that moment; valid until the next call. */
-const uint64_t *report_by_class(struct report *r, const struct moment *mo);
+void report_classes(struct report *r, const struct snapshot *s, struct emit *out);
 void report_steps_find(struct report *r); /* fills step_bytes */
 void report_steps(struct report *r, struct emit *out);
 struct rows_report_step report_steps_rows(struct report *r);

@@ -9,22 +9,10 @@
 
 /* A row of each class and line; the class itself stands in the first of its rows. */
 struct report_classes_view {
-	uint64_t bytes[CATEGORIES], blocks[CATEGORIES], all;
+	const struct snapshot *shot;
 	unsigned order[CATEGORIES]; /* the largest class first */
 	struct holders lines;
 };
-
-static void sum_up_classes(struct report_classes_view *v, struct report *r, const struct moment *mo)
-{
-	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
-		enum category c = classify(r->classifier, b).category;
-
-		v->bytes[c] += b->size;
-		v->blocks[c]++;
-		holders_add(&v->lines, c, owners_find(&r->timeline.owners, b), b->size);
-	}
-	holders_sort(&v->lines);
-}
 
 /* A line below the first is left out if it says next to nothing. */
 static bool class_row(void *ctx, size_t i, struct row_report_class *row)
@@ -39,42 +27,36 @@ static bool class_row(void *ctx, size_t i, struct row_report_class *row)
 	if (!h)
 		return false;
 	*row = (struct row_report_class){ .class = c,
-					  .bytes = v->bytes[c],
-					  .blocks = v->blocks[c],
+					  .bytes = v->shot->bytes[c],
+					  .blocks = v->shot->blocks[c],
 					  .first = first,
 					  .holder = h->owner,
 					  .held = h->bytes };
-	return first || (h->bytes >= v->bytes[c] / 10 && h->bytes >= v->all / 50);
+	return first ||
+	       (h->bytes >= v->shot->bytes[c] / 10 && h->bytes >= v->shot->moment.bytes / 50);
 }
 
 #define FIRST .when = AT_report_class_first
 
-void report_classes(struct report *r, const struct moment *mo, struct emit *out)
+void report_classes(struct report *r, const struct snapshot *s, struct emit *out)
 {
 	const char *bytes = moments_state_only(&r->timeline.model) ? "bytes" : "at peak";
 	const struct text_column columns[] = {
 		TEXT_COLUMN("class", report_class_class, 2, -21, FIRST),
 		TEXT_COLUMN(bytes, report_class_bytes, 1, 9, FIRST),
 		TEXT_COLUMN("share", report_class_bytes, 1, 5, FIRST, .style = COLUMN_SHARE,
-			    .all = mo->bytes),
+			    .all = s->moment.bytes),
 		TEXT_COLUMN("blocks", report_class_blocks, 1, 6, FIRST),
 		TEXT_COLUMN("held mostly by", report_class_holder, 2, -WHO, .room = WHO),
 		TEXT_COLUMN("", report_class_held, 1, 9),
 	};
-	struct report_classes_view v = { .all = mo->bytes };
-	struct rows_report_class rows = { 0, class_row, &v };
+	struct report_classes_view v = {
+		.shot = s, .lines = holders_of_blocks(&s->moment, &r->timeline.owners, true)
+	};
+	struct rows_report_class rows = { HOLDERS * classes_by_bytes(s->bytes, v.order), class_row,
+					  &v };
 
-	sum_up_classes(&v, r, mo);
-	rows.count = HOLDERS * classes_by_bytes(v.bytes, v.order);
 	emit_columns(out, report_class, &rows, columns, 0);
 	free(v.lines.items);
 	emit_line(out, "%s", "");
-}
-
-const uint64_t *report_by_class(struct report *r, const struct moment *mo)
-{
-	memset(r->by_class, 0, sizeof(r->by_class));
-	for (size_t i = 0; i < mo->count; i++)
-		r->by_class[classify(r->classifier, &mo->blocks[i]).category] += mo->blocks[i].size;
-	return r->by_class;
 }

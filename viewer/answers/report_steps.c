@@ -64,8 +64,7 @@ static uint64_t *peaks(const struct steps *steps)
 		seqs[2 * i] = seq ? seq - 1 : 0;
 		seqs[2 * i + 1] = seq;
 	}
-	if (steps->count)
-		qsort(seqs, 2 * steps->count, sizeof(*seqs), sorted_numbers);
+	qsort(seqs, 2 * steps->count, sizeof(*seqs), sorted_numbers);
 	return seqs;
 }
 

@@ -43,12 +43,9 @@ static const struct arena *arena_of(struct report *r, const struct block *b)
 static void report_arena(struct report *r, const struct moment *mo, struct emit *out)
 {
 	uint64_t total = r->timeline.model.devices[mo->device].total_bytes;
-	const struct block *most = NULL;
+	const struct block *most = GREATEST_OF(b, mo->blocks, mo->count, true, b->size);
 	const struct arena *arena;
 
-	for (size_t i = 0; i < mo->count; i++)
-		if (!most || mo->blocks[i].size > most->size)
-			most = &mo->blocks[i];
 	if (mo->framework || !most || !total || most->size < total / 2)
 		return;
 	arena = arena_of(r, most);
@@ -68,16 +65,16 @@ void report_find_pools(struct report *r, size_t i)
 {
 	struct reserved_peak peak;
 
-	reserved_find(&peak, &r->timeline, r->moments[i].device);
+	reserved_find(&peak, &r->timeline, r->shots[i].moment.device);
 	r->pools[i] = peak.pools;
 }
 
 /* The cache was larger at another moment, by more than a tenth. */
-static void most_line(struct report *r, const struct moment *mo, struct emit *out)
+static void most_line(struct report *r, const struct moment *mo, const struct pool_sums *pools,
+		      struct emit *out)
 {
 	const struct model *m = &r->timeline.model;
 	const struct peak *p = &m->devices[mo->device].reserved.peak;
-	const struct pool_sums *pools = &r->pools[mo - r->moments];
 	char when[MOMENTS_WHEN], who[OWNER_WORDS], note[OWNER_WORDS + 60];
 
 	if (p->bytes <= mo->reserved + mo->reserved / 10)
@@ -103,7 +100,8 @@ static void retry_line(const struct model_device *d, struct emit *out)
 }
 
 /* Prints the memory of the framework's cache outside of blocks. */
-static void report_cache(struct report *r, const struct moment *mo, struct emit *out)
+static void report_cache(struct report *r, const struct moment *mo, const struct pool_sums *most,
+			 struct emit *out)
 {
 	struct model *m = &r->timeline.model;
 	const struct model_device *d = &m->devices[mo->device];
@@ -125,7 +123,7 @@ static void report_cache(struct report *r, const struct moment *mo, struct emit 
 		snprintf(note, sizeof(note), "reserved %s", b);
 	emit_figure(out, FIGURE, "cached, not in use", room.cached, note);
 	private_pools_print(&pools, &room, FIGURE, out);
-	most_line(r, mo, out);
+	most_line(r, mo, most, out);
 	retry_line(d, out);
 }
 
@@ -162,7 +160,7 @@ static bool holder_row(void *ctx, size_t i, struct row_line *row)
 
 static void holders_table(struct report *r, const struct moment *mo, struct emit *out)
 {
-	struct holders_view v = { .all = holders_of_blocks(mo, &r->timeline.owners),
+	struct holders_view v = { .all = holders_of_blocks(mo, &r->timeline.owners, false),
 				  .most = r->top > 0 ? (size_t)r->top : SIZE_MAX };
 	struct rows_line rows = { v.all.count > v.most ? v.most + 1 : v.all.count, holder_row, &v };
 	const char *bytes = moments_state_only(&r->timeline.model) ? "bytes" : "at peak";
@@ -210,7 +208,9 @@ static void rounding_line(const struct report *r, const struct moment *mo, struc
 static void library_lines(struct report *r, const struct moment *mo, struct emit *out)
 {
 	struct holders all = { 0 };
-	uint64_t managed = 0;
+	uint64_t managed =
+		SUM_OF(b, mo->memory, mo->memory_count,
+		       b->memory == GMT_MEM_MANAGED && b->device == mo->device ? b->size : 0);
 	char what[64];
 
 	if (mo->framework)
@@ -221,8 +221,6 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 			    "allocated by that library itself");
 	}
 	free(all.items);
-	FOR_EACH (const struct block, b, mo->memory, mo->memory_count)
-		managed += b->memory == GMT_MEM_MANAGED && b->device == mo->device ? b->size : 0;
 	if (managed)
 		emit_figure(out, FIGURE, "managed memory", managed, "on the device or the host");
 	if (mo->context && moment_is_pooled(mo))
@@ -290,16 +288,17 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	emit_line(out, "%s", "");
 }
 
-static void device_part(struct report *r, const struct moment *mo, struct emit *out)
+static void device_part(struct report *r, size_t i, struct emit *out)
 {
+	const struct moment *mo = &r->shots[i].moment;
 	const struct model_device *d = &r->timeline.model.devices[mo->device];
 
 	peak_lines(r, mo, out);
 	if (mo->framework)
-		report_classes(r, mo, out);
+		report_classes(r, &r->shots[i], out);
 	holders_table(r, mo, out);
 	report_arena(r, mo, out);
-	report_cache(r, mo, out);
+	report_cache(r, mo, &r->pools[i], out);
 	rounding_line(r, mo, out);
 	library_lines(r, mo, out);
 	if (!moments_state_only(&r->timeline.model))
@@ -332,16 +331,9 @@ static void trouble_lines(const struct report *r, struct emit *out)
 /* At the highest peak, where `why` also looks. NULL: there was none. */
 static const struct block *largest_block(const struct report *r)
 {
-	const struct moment *highest = r->moments;
-	const struct block *largest = NULL;
+	const struct snapshot *s = GREATEST_OF(x, r->shots, r->count, true, x->moment.bytes);
 
-	for (size_t i = 1; i < r->count; i++)
-		if (r->moments[i].bytes > highest->bytes)
-			highest = &r->moments[i];
-	for (size_t i = 0; i < highest->count; i++)
-		if (!largest || highest->blocks[i].size > largest->size)
-			largest = &highest->blocks[i];
-	return largest;
+	return GREATEST_OF(b, s->moment.blocks, s->moment.count, true, b->size);
 }
 
 /* Suggests further commands, for a recording with any data. */
@@ -350,10 +342,9 @@ static void next_lines(const struct report *r, struct emit *out)
 	const struct block *largest;
 	char word[SHELL_WORD];
 	const char *path = shell_word(r->timeline.recording->path, word);
-	uint64_t ooms = 0;
+	uint64_t ooms = SUM_OF(x, r->shots, r->count,
+			       model_ooms(&r->timeline.model.devices[x->moment.device]));
 
-	for (size_t i = 0; i < r->count; i++)
-		ooms += model_ooms(&r->timeline.model.devices[r->moments[i].device]);
 	if (!r->count)
 		return;
 	emit_line(out, "Where next: gpumemtrace html %s -o run.html", path);
@@ -369,7 +360,7 @@ void report_text(struct report *r, struct emit *out)
 {
 	engine_text(&r->engine, &r->timeline, out);
 	for (size_t i = 0; i < r->count; i++)
-		device_part(r, &r->moments[i], out);
+		device_part(r, i, out);
 	if (r->each_step)
 		report_steps(r, out);
 	values_text(&r->values, out);

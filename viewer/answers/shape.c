@@ -84,15 +84,12 @@ static void infer_width(struct shape *s, const struct sizes *leaves)
 {
 	double bytes = shape_get(s, SHAPE_BYTES);
 	uint64_t largest = leaves->count ? leaves->items[leaves->count - 1].size : 0;
-	const struct size_count *best = NULL;
+	const struct size_count *best =
+		GREATEST_OF(c, leaves->items, leaves->count,
+			    c->count > 1 && c->size / bytes >= 16 &&
+				    c->size * (c->size / bytes) <= largest * 4.0,
+			    c->count);
 
-	FOR_EACH (const struct size_count, c, leaves->items, leaves->count) {
-		if (c->count < 2 || c->size / bytes < 16 ||
-		    c->size * (c->size / bytes) > largest * 4.0)
-			continue;
-		if (!best || c->count > best->count)
-			best = c;
-	}
 	if (best)
 		shape_set(s, SHAPE_WIDTH, best->size / bytes, FIGURE_INFERRED);
 }
@@ -382,12 +379,8 @@ static uint64_t part_of(const struct sizes *gathered, uint64_t size, uint64_t sh
 /* Bytes in blocks without a leaf that are parts of gathered leaves. */
 static uint64_t parts(const struct collect *c, uint64_t shards)
 {
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < c->bare.count; i++)
-		if (part_of(&c->gathered, c->bare.items[i].size, shards))
-			bytes += c->bare.items[i].size * c->bare.items[i].count;
-	return bytes;
+	return SUM_OF(x, c->bare.items, c->bare.count,
+		      part_of(&c->gathered, x->size, shards) ? x->size * x->count : 0);
 }
 
 /* The number of shards, if parameters that autograd never sees and leaves that are not kept are
@@ -396,10 +389,8 @@ static uint64_t parts(const struct collect *c, uint64_t shards)
 static uint64_t shards_of(const struct collect *c)
 {
 	const struct sizes *bare = &c->bare, *gathered = &c->gathered;
-	uint64_t all = 0, largest;
+	uint64_t all = SUM_OF(x, bare->items, bare->count, x->size * x->count), largest;
 
-	for (size_t i = 0; i < bare->count; i++)
-		all += bare->items[i].size * bare->items[i].count;
 	if (gathered->count < 2 || !all)
 		return 1;
 	largest = gathered->items[gathered->count - 1].size;

@@ -187,17 +187,16 @@ static bool makes_all_state(const struct search *s, const struct site *site)
 {
 	char name[OPTIMIZER_NAME];
 	size_t step = steps_at(&s->timeline->steps, site->first);
-	uint64_t trained = 0, made = 0;
+	uint64_t trained =
+		SUM_OF(x, s->items, s->count, x->there && x->to_step >= step ? x->size : 0);
+	uint64_t made = SUM_OF(b, s->shot->moment.blocks, s->shot->moment.count,
+			       b->category == CATEGORY_optimizer_state && b->seq >= site->first &&
+					       b->seq <= site->first_end
+				       ? b->size
+				       : 0);
 	int tensors = optimizer_tensors(
 		optimizer_name(defs_string(s->timeline->model.defs, site->name).s, name));
 
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].there && s->items[i].to_step >= step)
-			trained += s->items[i].size;
-	FOR_EACH (const struct block, b, s->shot->moment.blocks, s->shot->moment.count)
-		if (b->category == CATEGORY_optimizer_state && b->seq >= site->first &&
-		    b->seq <= site->first_end)
-			made += b->size;
 	return tensors > 0 && trained && made >= (uint64_t)tensors * trained / 20 * 19;
 }
 

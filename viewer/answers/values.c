@@ -28,11 +28,7 @@ static const struct {
 
 static uint64_t reads_of(const struct read_place *r)
 {
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < READ_STATES; i++)
-		sum += r->states[i];
-	return sum;
+	return SUM_OF(x, r->states, READ_STATES, *x);
 }
 
 /* Assumptions made for some of them, as bits; *bare: reads without any assumption. */

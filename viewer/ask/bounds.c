@@ -248,7 +248,7 @@ static void check_reserved_since(struct bounds *all, const struct bounds_wanted 
 
 static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 {
-	char change[48], percent[48];
+	char percent[48];
 	struct row_check_bound b = { .name = "baseline", .known = true }, *at;
 	struct diff d;
 	int rc = diff_make(&d, w->baseline, all->file, w->device);
@@ -260,7 +260,7 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 	b.ok = b.measured_bytes <= b.limit_bytes;
 	at = add_bound(all, b, d.count ? &d.findings[0].owner : NULL);
 	say(at, "peak %s -> %s: %s (%s) since %s, %s%s%s", B_APART(d.old.peak, d.new.peak),
-	    B_APART(d.new.peak, d.old.peak), diff_change(change, d.old.peak, d.new.peak),
+	    B_APART(d.new.peak, d.old.peak), CHANGE(d.new.peak - d.old.peak),
 	    d.old.peak ? diff_percent(percent, d.old.peak, d.new.peak) : "from nothing",
 	    w->baseline, b.ok ? "within the " : "above the ", B(b.limit_bytes),
 	    b.ok ? " that are allowed" : " that are allowed. ");

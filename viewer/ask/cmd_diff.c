@@ -11,7 +11,7 @@ static int check_limit(const struct diff *d, const struct diff_options *o)
 	const struct option_amount *limit = &o->fail_above;
 	uint64_t before = o->category < 0 ? d->old.peak : d->old.at_peak.bytes[o->category];
 	uint64_t after = o->category < 0 ? d->new.peak : d->new.at_peak.bytes[o->category];
-	char c[48], p[48];
+	char p[48];
 
 	if (!limit->given || after <= before ||
 	    after - before <= amount_bytes(&limit->amount, before))
@@ -20,7 +20,7 @@ static int check_limit(const struct diff *d, const struct diff_options *o)
 			 "%s%s went from %s to %s, %s (%s): more than the %s that is allowed%s%s",
 			 o->category < 0 ? "the peak" : categories[o->category].words,
 			 o->category < 0 ? "" : " at the peak", B_APART(before, after),
-			 B_APART(after, before), diff_change(c, before, after),
+			 B_APART(after, before), CHANGE(after - before),
 			 before ? diff_percent(p, before, after) : "from nothing", limit->text,
 			 d->count ? ". First finding: " : "", d->count ? d->findings[0].text : "");
 }

@@ -12,8 +12,8 @@ static bool oom_rank_row(void *ctx, size_t i, struct row_oom_rank *row)
 	const struct oom_ranks *all = ctx;
 	const struct oom_rank *x = &all->items[i];
 
-	*row = (struct row_oom_rank){ .file = x->path,
-				      .rank = x->name,
+	*row = (struct row_oom_rank){ .file = x->file.path,
+				      .rank = x->file.name,
 				      .failed = x->failed,
 				      .has_wall_ns = x->failed,
 				      .wall_ns = x->wall_ns,
@@ -28,10 +28,10 @@ static void text_ranks(struct emit *out, const struct oom_ranks *all)
 
 	if (all->count == 1)
 		return;
-	emit_title(out, "%s was the first of %zu to run out of memory; %zu did in all", first->name,
-		   all->count, all->failed);
+	emit_title(out, "%s was the first of %zu to run out of memory; %zu did in all",
+		   first->file.name, all->count, all->failed);
 	for (size_t i = 1; i < all->failed && i < 8; i++)
-		emit_line(out, "  %s %s later", all->items[i].name,
+		emit_line(out, "  %s %s later", all->items[i].file.name,
 			  SECONDS(all->items[i].wall_ns - first->wall_ns));
 	emit_line(out, "%s", "");
 }
@@ -46,8 +46,8 @@ static void explain_refusal(struct emit *out, struct oom_ranks *all, struct oom 
 	values_find(&values, &o->timeline->model.reads, &o->timeline->owners);
 	oom_answer(&a, o);
 	row = oom_document(&a);
-	row.recording = first->path;
-	row.rank = first->name;
+	row.recording = first->file.path;
+	row.rank = first->file.name;
 	row.ranks = (struct rows_oom_rank){ all->count, oom_rank_row, all };
 	row.has_values_not_computed = values_document(&values, &row.values_not_computed);
 	emit_document(out, oom, &row);
@@ -92,7 +92,7 @@ static void name_parts(char *text, size_t room, const struct oom_ranks *all)
 		if (x->state == STATE_WHOLE && !x->dropped)
 			continue;
 		if (parts++ < PARTS_NAMED)
-			text_add(text, room, "%s%s", parts == 1 ? NOT_WHOLE : ", ", x->name);
+			text_add(text, room, "%s%s", parts == 1 ? NOT_WHOLE : ", ", x->file.name);
 	}
 	if (parts > PARTS_NAMED)
 		text_add(text, room, " and %zu more", parts - PARTS_NAMED);
@@ -100,7 +100,7 @@ static void name_parts(char *text, size_t room, const struct oom_ranks *all)
 
 static int none_in_several(const struct oom_options *o, const struct oom_ranks *all)
 {
-	char parts[PARTS_NAMED * sizeof(all->items->name) + 128];
+	char parts[PARTS_NAMED * sizeof(all->items->file.name) + 128];
 
 	name_parts(parts, sizeof(parts), all);
 	return say_error(EXIT_CHECK, "memory did not run out in any of these recordings%s%s",
@@ -112,7 +112,7 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 	struct oom_rank *first = &all->items[0];
 	struct recording r;
 	struct oom oom;
-	int rc = recording_open(&r, first->path);
+	int rc = recording_open(&r, first->file.path);
 
 	if (rc)
 		return rc;
@@ -123,7 +123,7 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 		rc = oom.state_only ? say_error(EXIT_CHECK,
 						"%s: a state at one moment does not say whether "
 						"memory ran out",
-						first->path)
+						first->file.path)
 				    : none_in_one(o, first);
 	} else if (!rc) {
 		oom_ranks_note(first, &r, &oom.refusal);

@@ -19,10 +19,10 @@ static struct owner largest_line(const struct holders *all)
 static bool report_device_row(void *ctx, size_t i, struct row_report_device *row)
 {
 	struct report *r = ctx;
-	const struct moment *mo = &r->moments[i];
+	const struct moment *mo = &r->shots[i].moment;
 	const struct model_device *d = &r->timeline.model.devices[mo->device];
 	const struct curve *c = model_curve(d);
-	struct holders all = holders_of_blocks(mo, &r->timeline.owners);
+	struct holders all = holders_of_blocks(mo, &r->timeline.owners, false);
 	struct defs_text uuid = device_fact(&r->timeline.recording->defs, mo->device, "uuid");
 
 	*row = (struct row_report_device){ .device = mo->device,
@@ -35,7 +35,7 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 					   .asleep_bytes = d->asleep_most,
 					   .peak_reserved_bytes = model_peak_reserved(d),
 					   .context_bytes = mo->context,
-					   .categories_at_peak = report_by_class(r, mo),
+					   .categories_at_peak = r->shots[i].bytes,
 					   .ooms = model_ooms(d),
 					   .pools = private_pools_rows(&r->pools[i]),
 					   .has_state_only = moments_state_only(&r->timeline.model),
@@ -84,8 +84,8 @@ static void emit_report(struct report *r, struct summary *s, struct emit *out)
 				  .file_bytes = r->timeline.recording->file_bytes };
 
 	for (size_t i = 0; i < r->count; i++) {
-		row.allocs += model_allocs(&r->timeline.model.devices[r->moments[i].device]);
-		row.frees += model_frees(&r->timeline.model.devices[r->moments[i].device]);
+		row.allocs += model_allocs(&r->timeline.model.devices[r->shots[i].moment.device]);
+		row.frees += model_frees(&r->timeline.model.devices[r->shots[i].moment.device]);
 	}
 	row.has_values_not_computed = values_document(&r->values, &row.values_not_computed);
 	emit_document(out, report, &row);
@@ -97,15 +97,19 @@ static void want_peaks(struct report *r)
 	for (int d = 0; d < MODEL_DEVICES; d++) {
 		const struct model_device *device = &r->timeline.model.devices[d];
 		const struct curve *c = model_curve(device);
+		struct snapshot *s;
 
 		if (!model_has_memory(device))
 			continue;
-		r->moments[r->count++] = (struct moment){ .device = d,
-							  .seq = c->peak.event.seq,
-							  .time_ns = c->peak.event.time_ns,
-							  .framework = device->framework };
-		model_take(&r->timeline.model, &r->moments[r->count - 1]);
-		report_find_pools(r, r->count - 1);
+		s = &r->shots[r->count];
+		s->model = &r->timeline.model;
+		s->moment = (struct moment){ .device = d,
+					     .seq = c->peak.event.seq,
+					     .time_ns = c->peak.event.time_ns,
+					     .framework = device->framework };
+		model_take(&r->timeline.model, &s->moment);
+		snapshot_sort(s, &r->timeline.owners);
+		report_find_pools(r, r->count++);
 	}
 }
 
@@ -141,7 +145,7 @@ static int build_report(struct report *r, struct recording *recording)
 static void take_down(struct report *r)
 {
 	for (size_t i = 0; i < r->count; i++)
-		moment_free(&r->moments[i]);
+		moment_free(&r->shots[i].moment);
 	classifier_free(r->classifier);
 	values_free(&r->values);
 	free(r->step_bytes);

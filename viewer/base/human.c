@@ -92,6 +92,13 @@ static void put_long(char buf[HUMAN_MAX], uint64_t s)
 			 (unsigned)(s / 3600 % 24));
 }
 
+const char *human_change(char buf[HUMAN_MAX], int64_t bytes)
+{
+	snprintf(buf, HUMAN_MAX, bytes ? "%c%.30s" : "0", bytes < 0 ? '-' : '+',
+		 B((uint64_t)llabs(bytes)));
+	return buf;
+}
+
 const char *human_seconds(char buf[HUMAN_MAX], uint64_t ns)
 {
 	double s = ns / 1e9;

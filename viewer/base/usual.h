@@ -37,3 +37,28 @@
 		first_##x;                                       \
 	})
 #define ANY_OF(x, array, count, condition) (FIRST_OF(x, array, count, condition) != NULL)
+
+/* The item x with the greatest value, a uint64_t, of those for which the condition is true; of
+ * several the first. NULL: there is none. */
+#define GREATEST_OF(x, array, count, condition, value)                              \
+	__extension__({                                                             \
+		__typeof__(*(array)) *greatest_##x = NULL;                          \
+		uint64_t most_##x = 0;                                              \
+                                                                                    \
+		FOR_EACH (__typeof__(*(array)), x, array, count)                    \
+			if ((condition) && (!greatest_##x || (value) > most_##x)) { \
+				greatest_##x = x;                                   \
+				most_##x = (value);                                 \
+			}                                                           \
+		greatest_##x;                                                       \
+	})
+
+/* The sum of a value, a uint64_t, over all items x of an array. */
+#define SUM_OF(x, array, count, value)                           \
+	__extension__({                                          \
+		uint64_t sum_##x = 0;                            \
+                                                                 \
+		FOR_EACH (__typeof__(*(array)), x, array, count) \
+			sum_##x += (value);                      \
+		sum_##x;                                         \
+	})

@@ -143,8 +143,8 @@ static void run_end_find(struct run_end *e, const struct run_result *f, int code
 	if (!code || !f->refused || !f->files || oom_ranks_find(&all, f->paths, 0))
 		return;
 	for (size_t i = 0; i < all.count && (all.items[i].failed || alone) && !found; i++) {
-		shell_word(folder ? folder : all.items[i].path, e->file);
-		found = look_at_end(e, alone ? "" : all.items[i].name, all.items[i].path);
+		shell_word(folder ? folder : all.items[i].file.path, e->file);
+		found = look_at_end(e, alone ? "" : all.items[i].file.name, all.items[i].file.path);
 	}
 	oom_ranks_free(&all);
 }

@@ -16,8 +16,8 @@ static void find_leaks(struct diff_side *s)
 		leaks_find(&s->leaks, &s->timeline);
 }
 
-/* Takes both shots, seq being of the side that leads, the span of the other one. */
-static void take_shots(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
+/* seq: of the side that leads, like: the span of the other one. */
+static void compare_sides(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
 {
 	uint64_t at_old = seq, at_new = seq;
 
@@ -25,8 +25,10 @@ static void take_shots(struct diff *d, bool new_leads, uint64_t seq, const struc
 		at_old = diff_moment_like(&d->old, like, &d->new, seq);
 	else
 		at_new = diff_moment_like(&d->new, like, &d->old, seq);
-	diff_shot_at(&d->old, at_old);
-	diff_shot_at(&d->new, at_new);
+	diff_shot_take(&d->old.shot, &d->old, at_old);
+	diff_shot_take(&d->new.shot, &d->new, at_new);
+	diff_pair_rows(d);
+	diff_find(d);
 }
 
 static void drop_findings(struct diff *d)
@@ -40,13 +42,6 @@ static void drop_findings(struct diff *d)
 	d->count = d->room = d->pair_count = d->pair_room = 0;
 	diff_shot_free(&d->old.shot);
 	diff_shot_free(&d->new.shot);
-}
-
-static void compare_sides(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
-{
-	take_shots(d, new_leads, seq, like);
-	diff_pair_rows(d);
-	diff_find(d);
 }
 
 static void compare_peaks(struct diff *d)

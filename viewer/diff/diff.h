@@ -65,6 +65,13 @@ void diff_free(struct diff *d);
 void diff_align(struct diff_side *old, struct diff_side *new);
 bool diff_like_work(const struct diff_place *a, uint64_t largest_a, const struct diff_place *b,
 		    uint64_t largest_b);
+/* Candidates to be paired. */
+struct diff_match {
+	size_t old, new;
+	double score;
+};
+/* The best first, independent of which side is the old one. */
+void diff_sort_matches(struct diff_match *all, size_t count);
 void diff_pair_rows(struct diff *d);
 void diff_find(struct diff *d);
 
@@ -88,18 +95,16 @@ bool diff_same_place(const struct diff *d, const struct diff_pair *a, const stru
 		     bool line);
 bool diff_differs(const struct diff_pair *p); /* and is not part of a finding yet */
 /* Makes a finding from the pairs that takes() accepts. Its name comes from the largest of the
- * naming classes (bits; 0 = any). NULL if there are none. */
-struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by,
-				  bool (*takes)(const struct diff *, const struct diff_pair *,
-						const void *),
-				  const void *ctx);
-/* Context of diff_takes_classes: selects pairs by class and direction. */
-struct diff_classes {
-	uint32_t classes; /* a set of bits */
-	int more;	  /* 1: only what grew, -1: only what shrank, 0 = both */
-};
+ * naming classes (bits; 0 = any). more: 1: only pairs that grew, -1: that shrank, 0 = both. NULL if
+ * there are none. */
+struct diff_finding *
+diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by, int more,
+	     bool (*takes)(const struct diff *, const struct diff_pair *, const void *),
+	     const void *ctx);
 /* Makes a finding without pairs. */
 struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause);
+void diff_add_pair(struct diff_finding *f, struct diff_pair *p);
+/* ctx: a set of classes, uint32_t. */
 bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx);
 void diff_causes(struct diff *d);
 /* diff_passes.c, maximum over the steps: gradients that arrived at parameters, backward passes. */
@@ -145,16 +150,14 @@ struct diff_ground {
 	char old[160], new[160];
 };
 
-/* The next difference from *at on; false: there is none. */
-bool diff_ground(const struct diff *d, size_t *at, struct diff_ground *out);
+#define DIFF_GROUNDS 9
+size_t diff_grounds(const struct diff *d, struct diff_ground out[DIFF_GROUNDS]);
 
 const char *diff_kind_name(enum diff_kind kind);
 const char *diff_cause_name(enum diff_cause cause);
-uint64_t diff_apart(uint64_t a, uint64_t b);
 /* Passes or steps were seen, so the run has phases. */
 bool diff_has_phases(const struct diff *d);
 /* "Peak 1.0 GiB -> 1.1 GiB: +102.4 MiB (+10.0 %), in the backward" */
 const char *diff_headline(const struct diff *d, char *buf, size_t room);
-const char *diff_change(char buf[48], uint64_t before, uint64_t after);	 /* "+1.0 MiB" */
 const char *diff_percent(char buf[48], uint64_t before, uint64_t after); /* "+12.5 %" */
 const char *diff_commit(const struct diff_side *s, char *buf, size_t room);

@@ -10,59 +10,19 @@
 
 #define LINES_MOST 1500 /* of one function; lines beyond are paired by number */
 
-struct lines {
-	uint32_t *places; /* in order of line */
-	size_t count;
-};
-
-/* All functions of a side, with their lines and calls. */
-struct shelf {
-	struct diff_side *side;
-	struct lines *lines;
-	uint32_t *partner; /* 1 + function on the other side */
-};
-
-struct candidate {
-	uint32_t old, new;
-	double score;
-};
-
 static int by_line(const void *a, const void *b, void *ctx)
 {
-	const struct diff_side *sorting = ctx;
-	const struct diff_place *x = &sorting->places[*(const uint32_t *)a];
-	const struct diff_place *y = &sorting->places[*(const uint32_t *)b];
+	const struct diff_place *places = ctx;
 
-	return ORDER(x->function, y->function) ?: ORDER(x->line, y->line);
+	return ORDER(places[*(const uint32_t *)a].line, places[*(const uint32_t *)b].line);
 }
 
-static void shelf_make(struct shelf *s, struct diff_side *side)
+static void sort_lines(struct diff_side *s)
 {
-	uint32_t *all = need_new((side->place_count + 1) * sizeof(*all));
-
-	*s = (struct shelf){ .side = side };
-	s->lines = need_new((side->function_count + 1) * sizeof(*s->lines));
-	s->partner = need_new((side->function_count + 1) * sizeof(*s->partner));
-	for (size_t i = 0; i < side->place_count; i++)
-		all[i] = (uint32_t)i;
-	qsort_r(all, side->place_count, sizeof(*all), by_line, side);
-	for (size_t i = 0; i < side->place_count; i++) {
-		struct lines *l = &s->lines[side->places[all[i]].function];
-
-		if (!l->count++)
-			l->places = &all[i];
+	FOR_EACH (struct diff_function, f, s->functions, s->function_count) {
+		qsort_r(f->places, f->count, sizeof(*f->places), by_line, s->places);
+		f->partner = 0;
 	}
-	if (!side->place_count)
-		free(all);
-	else
-		s->lines[side->function_count].places = all;
-}
-
-static void shelf_free(struct shelf *s)
-{
-	free(s->lines[s->side->function_count].places);
-	free(s->lines);
-	free(s->partner);
 }
 
 /* Shared calls as a part of all calls of two lines. */
@@ -91,24 +51,18 @@ static bool same_statement(const struct diff_place *a, const struct diff_place *
 	return a->text && a->text == b->text;
 }
 
-static bool like_lines(const struct diff_place *a, const struct diff_place *b)
-{
-	return same_statement(a, b) || calls_alike(a, b) > 0.6;
-}
-
 /* Share of lines with a counterpart in the other function. */
-static double functions_alike(const struct shelf *o, const struct lines *a, const struct shelf *n,
-			      const struct lines *b)
+static double functions_alike(const struct diff_side *o, const struct diff_function *a,
+			      const struct diff_side *n, const struct diff_function *b)
 {
 	size_t found = 0, most = a->count > b->count ? a->count : b->count;
 
 	for (size_t i = 0; i < a->count; i++) {
-		bool any = false;
+		const struct diff_place *x = &o->places[a->places[i]];
 
-		for (size_t j = 0; j < b->count && !any; j++)
-			any = like_lines(&o->side->places[a->places[i]],
-					 &n->side->places[b->places[j]]);
-		found += any;
+		found += ANY_OF(at, b->places, b->count,
+				same_statement(x, &n->places[*at]) ||
+					calls_alike(x, &n->places[*at]) > 0.6);
 	}
 	return (double)found / (double)most;
 }
@@ -127,13 +81,13 @@ static unsigned common_tail(const char *a, const char *b)
 	return parts + (!x && !y);
 }
 
-static double score(const struct shelf *o, uint32_t i, const struct shelf *n, uint32_t j)
+static double score(const struct diff_side *o, const struct diff_function *a,
+		    const struct diff_side *n, const struct diff_function *b)
 {
-	const struct diff_function *a = &o->side->functions[i], *b = &n->side->functions[j];
 	bool same_name = !strcmp(a->name, b->name), same_file = !strcmp(a->file, b->file);
 	bool same_base = !strcmp(owners_base(a->file), owners_base(b->file));
 	unsigned tail = common_tail(a->file, b->file);
-	double calls = functions_alike(o, &o->lines[i], n, &n->lines[j]);
+	double calls = functions_alike(o, a, n, b);
 
 	if (!same_name && calls < 0.6)
 		return 0;
@@ -143,38 +97,51 @@ static double score(const struct shelf *o, uint32_t i, const struct shelf *n, ui
 	       2 * calls + 0.5 * (a->first_line == b->first_line);
 }
 
-COMPARE(by_score, struct candidate,
-	ORDER(y->score, x->score) ?: ORDER(x->old, y->old) ?: ORDER(x->new, y->new))
-
-static void match_functions(struct shelf *o, struct shelf *n)
+static int by_score(const void *a, const void *b)
 {
-	struct candidate *all = NULL;
+	const struct diff_match *x = a, *y = b;
+	size_t low = x->old < x->new ? x->old : x->new, other = y->old < y->new ? y->old : y->new;
+
+	return ORDER(y->score, x->score) ?: ORDER(low, other) ?: ORDER(x->old + x->new, y->old + y->new);
+}
+
+void diff_sort_matches(struct diff_match *all, size_t count)
+{
+	SORT(all, count, by_score);
+}
+
+static void match_functions(struct diff_side *o, struct diff_side *n)
+{
+	struct diff_match *all = NULL;
 	size_t count = 0, room = 0;
 
-	for (uint32_t i = 0; i < o->side->function_count; i++)
-		for (uint32_t j = 0; j < n->side->function_count; j++) {
-			double s = score(o, i, n, j);
+	for (uint32_t i = 0; i < o->function_count; i++)
+		for (uint32_t j = 0; j < n->function_count; j++) {
+			double s = score(o, &o->functions[i], n, &n->functions[j]);
 
 			if (s <= 0)
 				continue;
-			*need_item(all, count, room) = (struct candidate){ i, j, s };
+			*need_item(all, count, room) = (struct diff_match){ i, j, s };
 		}
-	SORT(all, count, by_score);
+	diff_sort_matches(all, count);
 	for (size_t k = 0; k < count; k++) {
-		if (o->partner[all[k].old] || n->partner[all[k].new])
+		struct diff_function *a = &o->functions[all[k].old], *b = &n->functions[all[k].new];
+
+		if (a->partner || b->partner)
 			continue;
-		o->partner[all[k].old] = all[k].new + 1;
-		n->partner[all[k].new] = all[k].old + 1;
+		a->partner = (uint32_t)all[k].new + 1;
+		b->partner = (uint32_t)all[k].old + 1;
 	}
 	free(all);
 }
 
 /* Similarity of two lines of matched functions; 0 = no match. */
-static double lines_alike(const struct shelf *o, uint32_t i, const struct shelf *n, uint32_t j)
+static double lines_alike(const struct diff_side *o, uint32_t i, const struct diff_side *n,
+			  uint32_t j)
 {
-	const struct diff_place *a = &o->side->places[i], *b = &n->side->places[j];
-	unsigned from_a = a->line - o->side->functions[a->function].first_line;
-	unsigned from_b = b->line - n->side->functions[b->function].first_line;
+	const struct diff_place *a = &o->places[i], *b = &n->places[j];
+	unsigned from_a = a->line - o->functions[a->function].first_line;
+	unsigned from_b = b->line - n->functions[b->function].first_line;
 	double s = 4 * calls_alike(a, b) + 3 * same_statement(a, b) + (from_a == from_b);
 
 	if (s < 1 || !diff_like_work(a, a->largest, b, b->largest))
@@ -196,8 +163,8 @@ static void fill_gap(struct diff_side *old, const uint32_t *a, size_t count_a,
 }
 
 /* table[i][j]: the best score for the first i and j lines. */
-static void align_lines(const struct shelf *o, const struct lines *a, const struct shelf *n,
-			const struct lines *b)
+static void align_lines(struct diff_side *o, const struct diff_function *a,
+			const struct diff_side *n, const struct diff_function *b)
 {
 	size_t rows = a->count < LINES_MOST ? a->count : LINES_MOST;
 	size_t width = (b->count < LINES_MOST ? b->count : LINES_MOST) + 1;
@@ -222,39 +189,37 @@ static void align_lines(const struct shelf *o, const struct lines *a, const stru
 		} else if (here == t[i * width + j - 1]) {
 			j--;
 		} else {
-			fill_gap(o->side, &a->places[i], to_a - i, n->side, &b->places[j],
-				 to_b - j);
+			fill_gap(o, &a->places[i], to_a - i, n, &b->places[j], to_b - j);
 			i--, j--;
-			o->side->places[a->places[i]].common = b->places[j];
+			o->places[a->places[i]].common = b->places[j];
 			to_a = i;
 			to_b = j;
 		}
 	}
-	fill_gap(o->side, a->places, to_a, n->side, b->places, to_b);
+	fill_gap(o, a->places, to_a, n, b->places, to_b);
 	free(t);
 }
 
 static void align(struct diff_side *old, struct diff_side *new)
 {
-	struct shelf o, n;
-
 	for (size_t j = 0; j < new->place_count; j++)
 		new->places[j].common = (uint32_t)j;
 	for (size_t i = 0; i < old->place_count; i++)
 		old->places[i].common = (uint32_t)(new->place_count + i);
-	shelf_make(&o, old);
-	shelf_make(&n, new);
-	match_functions(&o, &n);
-	for (size_t i = 0; i < old->function_count; i++)
-		if (o.partner[i])
-			align_lines(&o, &o.lines[i], &n, &n.lines[o.partner[i] - 1]);
-	for (size_t i = 0; i < old->function_count; i++)
-		old->functions[i].common =
-			o.partner[i] ? o.partner[i] - 1 : (uint32_t)(new->function_count + i);
 	for (size_t j = 0; j < new->function_count; j++)
 		new->functions[j].common = (uint32_t)j;
-	shelf_free(&o);
-	shelf_free(&n);
+	sort_lines(old);
+	sort_lines(new);
+	match_functions(old, new);
+	for (size_t i = 0; i < old->function_count; i++) {
+		struct diff_function *f = &old->functions[i];
+
+		f->common = (uint32_t)(new->function_count + i);
+		if (!f->partner)
+			continue;
+		f->common = f->partner - 1;
+		align_lines(old, f, new, &new->functions[f->common]);
+	}
 }
 
 static int compare_lines(const struct diff_side *a, const struct diff_side *b)

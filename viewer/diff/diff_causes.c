@@ -20,11 +20,6 @@
 
 #define FEWEST 2 /* steps before which nothing had to be cleared */
 
-static bool clears(const struct diff_side *s)
-{
-	return classify_clears_gradients(&s->timeline.model);
-}
-
 static bool is_zero_grad(const struct frame *f)
 {
 	return !strcmp(ending_behind(f->function, '.'), "zero_grad") &&
@@ -67,31 +62,29 @@ bool diff_has_gradients(const struct diff_side *s)
 bool diff_keeps_gradients(const struct diff *d)
 {
 	return diff_has_gradients(&d->old) && diff_has_gradients(&d->new) &&
-	       clears(&d->old) != clears(&d->new) &&
+	       classify_clears_gradients(&d->old.timeline.model) !=
+		       classify_clears_gradients(&d->new.timeline.model) &&
 	       steps_number(&d->old.timeline.steps) >= FEWEST &&
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }
 
 static bool takes_kept_gradients(UNUSED const struct diff *d, const struct diff_pair *p,
-				 const void *ctx)
+				 UNUSED const void *ctx)
 {
-	const bool *more = ctx;
-
-	if (*more ? diff_delta(p) < 0 : diff_delta(p) > 0)
-		return false;
 	return p->category == CATEGORY_gradients ||
 	       (p->category == CATEGORY_backward_temporaries && p->blocks_old != p->blocks_new);
 }
 
 static void diff_find_cleared(struct diff *d)
 {
-	const bool more = clears(&d->old);
 	struct diff_finding *f;
 	struct owner line;
 
 	if (!diff_keeps_gradients(d))
 		return;
-	f = diff_collect(d, CAUSE_GRADIENTS, BIT(gradients), takes_kept_gradients, &more);
+	f = diff_collect(d, CAUSE_GRADIENTS, BIT(gradients),
+			 classify_clears_gradients(&d->old.timeline.model) ? 1 : -1,
+			 takes_kept_gradients, NULL);
 	if (f && (find_line(&d->new, &line) || find_line(&d->old, &line)))
 		f->owner = line;
 }
@@ -107,34 +100,19 @@ static void sum_up_pairs(const struct diff *d, struct diff_sums *s)
 	}
 }
 
-static bool same_way(const struct diff_pair *p, bool more)
-{
-	return more ? diff_delta(p) > 0 : diff_delta(p) < 0;
-}
-
 /* ---- growth from step to step on one side only */
 
-static bool takes_kept(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_kept(const struct diff *d, const struct diff_pair *p, UNUSED const void *ctx)
 {
 	const struct leak *new =
 		p->new_site ? leaks_at(&d->new.leaks, UINT_MAX, &p->new_site->owner) : NULL;
 	const struct leak *old =
 		p->old_site ? leaks_at(&d->old.leaks, UINT_MAX, &p->old_site->owner) : NULL;
-	const bool *gained = ctx;
 	uint64_t before = old ? old->bytes_per_step : 0, after = new ? new->bytes_per_step : 0;
 
 	if (diff_site_of(p)->signs & STACK_STEP)
 		return false;
-	return *gained ? diff_delta(p) > 0 && after > before + before / 4
-		       : diff_delta(p) < 0 && before > after + after / 4;
-}
-
-static void find_kept(struct diff *d)
-{
-	static const bool gained = true, lost = false;
-
-	diff_collect(d, CAUSE_KEPT, 0, takes_kept, &gained);
-	diff_collect(d, CAUSE_KEPT, 0, takes_kept, &lost);
+	return diff_delta(p) > 0 ? after > before + before / 4 : before > after + after / 4;
 }
 
 /* ---- models that are no longer trained */
@@ -149,31 +127,12 @@ static bool takes_idle(UNUSED const struct diff *d, const struct diff_pair *p,
 
 /* ---- checkpointing */
 
-static bool takes_recomputed(const struct diff *d, const struct diff_pair *p,
+static bool takes_recomputed(UNUSED const struct diff *d, const struct diff_pair *p,
 			     UNUSED const void *ctx)
 {
 	const struct diff_site *site = p->old_site ? p->old_site : p->new_site;
-	bool less = diff_delta(p) < 0;
 
-	return p->category == CATEGORY_activations && site->module[0] && less == d->new.recomputes;
-}
-
-static void find_recompute(struct diff *d)
-{
-	if (d->old.recomputes != d->new.recomputes)
-		diff_collect(d, CAUSE_RECOMPUTE, 0, takes_recomputed, NULL);
-}
-
-/* ---- torch.compile */
-
-static void find_compiled(struct diff *d)
-{
-	static const struct diff_classes taken = { .classes = PASS_RESULTS | BIT(gradients) |
-							      BIT(backward_temporaries) |
-							      BIT(workspace) };
-
-	if (d->old.compiled != d->new.compiled)
-		diff_collect(d, CAUSE_COMPILED, BIT(activations), diff_takes_classes, &taken);
+	return p->category == CATEGORY_activations && site->module[0];
 }
 
 /* ---- fewer or more of the same parameters are trained */
@@ -191,17 +150,15 @@ static void find_trained(struct diff *d)
 	double change = after - before;
 	double parameters = (double)d->new.shot.bytes[CATEGORY_parameters] -
 			    (double)d->old.shot.bytes[CATEGORY_parameters];
-	const struct diff_classes taken = { MODEL_FOLLOWED | BIT(activations) |
-						    BIT(backward_temporaries) |
-						    BIT(optimizer_temporaries),
-					    change > 0 ? 1 : -1 };
+	const uint32_t taken = MODEL_FOLLOWED | BIT(activations) | BIT(backward_temporaries) |
+			       BIT(optimizer_temporaries);
 
 	if (before <= 0 || after <= 0 || fabs(change) < 0.05 * fmax(before, after) ||
 	    fabs(change - parameters) < 0.5 * fabs(change) ||
 	    fabs(trained_share(&d->new.shot) - trained_share(&d->old.shot)) < 0.02 ||
 	    diff_gradients(&d->old) == diff_gradients(&d->new))
 		return;
-	diff_collect(d, CAUSE_TRAINED, 0, diff_takes_classes, &taken);
+	diff_collect(d, CAUSE_TRAINED, 0, change > 0 ? 1 : -1, diff_takes_classes, &taken);
 }
 
 /* ---- parameters, and memory proportional to them */
@@ -236,15 +193,14 @@ struct model_change {
 /* Results of more or wider layers. Changes by another batch were selected before. */
 static bool is_result(const struct diff_pair *p, bool more)
 {
-	return diff_is_result(p) && same_way(p, more) && p->category != CATEGORY_inputs;
+	return diff_is_result(p) && diff_delta(p) * (more ? 1 : -1) > 0 &&
+	       p->category != CATEGORY_inputs;
 }
 
 static bool takes_model(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct model_change *m = ctx;
 
-	if (!same_way(p, m->more))
-		return false;
 	return p->category == CATEGORY_parameters || p->category == CATEGORY_buffers ||
 	       (m->gradients && p->category == CATEGORY_gradients) ||
 	       (m->state && p->category == CATEGORY_optimizer_state) ||
@@ -283,7 +239,8 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 	if ((s->new[CATEGORY_optimizer_state] > 0 && !m.state) ||
 	    (!m.gradients && !m.state && !m.results))
 		return;
-	diff_collect(d, CAUSE_MODEL, BIT(parameters) | BIT(activations), takes_model, &m);
+	diff_collect(d, CAUSE_MODEL, BIT(parameters) | BIT(activations), m.more ? 1 : -1,
+		     takes_model, &m);
 }
 
 /* ---- copies of unchanged parameters */
@@ -299,14 +256,6 @@ static bool takes_state(const struct diff *d, const struct diff_pair *p, UNUSED 
 {
 	return p->category == CATEGORY_optimizer_state &&
 	       !(d->old.shot.bytes[p->category] && d->new.shot.bytes[p->category] && is_copy(p));
-}
-
-static void find_followers(struct diff *d)
-{
-	static const struct diff_classes gradients = { .classes = BIT(gradients) };
-
-	diff_collect(d, CAUSE_OPTIMIZER, 0, takes_state, NULL);
-	diff_collect(d, CAUSE_GRADIENTS, 0, diff_takes_classes, &gradients);
 }
 
 /* ---- remainders in large blocks, which are chance */
@@ -331,12 +280,6 @@ static bool has_remainders(const struct diff_pair *p)
 	       (p->old_sizes[0] == p->new_sizes[0] ||
 		(int64_t)(p->new_sizes[0] - p->old_sizes[0]) !=
 			(int64_t)(p->new_sizes[last] - p->old_sizes[last]));
-}
-
-static void mark_remainders(struct diff *d)
-{
-	for (size_t i = 0; i < d->pair_count; i++)
-		d->pairs[i].remainders = has_remainders(&d->pairs[i]);
 }
 
 /* Whether possible remainders are unimportant, beside a far larger change or another cause. Alone
@@ -364,20 +307,28 @@ static void find_rounding(struct diff *d)
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		d->pairs[i].remainders = false;
-	diff_collect(d, CAUSE_ROUNDING, 0, takes_remainders, &beside);
+	diff_collect(d, CAUSE_ROUNDING, 0, 0, takes_remainders, &beside);
 }
 
 void diff_causes(struct diff *d)
 {
+	static const uint32_t gradients = BIT(gradients);
+	static const uint32_t computed =
+		PASS_RESULTS | BIT(gradients) | BIT(backward_temporaries) | BIT(workspace);
 	struct diff_sums s;
 
-	mark_remainders(d);
+	for (size_t i = 0; i < d->pair_count; i++)
+		d->pairs[i].remainders = has_remainders(&d->pairs[i]);
 	sum_up_pairs(d, &s);
-	diff_collect(d, CAUSE_IDLE, BIT(parameters), takes_idle, NULL);
-	find_kept(d);
+	diff_collect(d, CAUSE_IDLE, BIT(parameters), 0, takes_idle, NULL);
+	diff_collect(d, CAUSE_KEPT, 0, 1, takes_kept, NULL);
+	diff_collect(d, CAUSE_KEPT, 0, -1, takes_kept, NULL);
 	diff_find_cleared(d);
-	find_compiled(d);
-	find_recompute(d);
+	if (d->old.compiled != d->new.compiled)
+		diff_collect(d, CAUSE_COMPILED, BIT(activations), 0, diff_takes_classes, &computed);
+	if (d->old.recomputes != d->new.recomputes)
+		diff_collect(d, CAUSE_RECOMPUTE, 0, d->new.recomputes ? -1 : 1, takes_recomputed,
+			     NULL);
 	diff_find_passes(d);
 	diff_find_backwards(d);
 	diff_find_recorded(d);
@@ -388,5 +339,6 @@ void diff_causes(struct diff *d)
 	find_trained(d);
 	find_model(d, &s);
 	find_rounding(d);
-	find_followers(d);
+	diff_collect(d, CAUSE_OPTIMIZER, 0, 0, takes_state, NULL);
+	diff_collect(d, CAUSE_GRADIENTS, 0, 0, diff_takes_classes, &gradients);
 }

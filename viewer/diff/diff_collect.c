@@ -49,9 +49,7 @@ bool diff_same_place(const struct diff *d, const struct diff_pair *a, const stru
 
 bool diff_takes_classes(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	const struct diff_classes *c = ctx;
-
-	return 1u << p->category & c->classes && diff_delta(p) * c->more >= 0;
+	return 1u << p->category & *(const uint32_t *)ctx;
 }
 
 bool diff_differs(const struct diff_pair *p)
@@ -77,8 +75,9 @@ struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause)
 	return &d->findings[id - 1];
 }
 
-static void add_pair(struct diff_finding *f, const struct diff_pair *p)
+void diff_add_pair(struct diff_finding *f, struct diff_pair *p)
 {
+	p->finding = f->id;
 	f->bytes_old += p->bytes_old;
 	f->bytes_new += p->bytes_new;
 	f->blocks_old += p->blocks_old;
@@ -91,7 +90,7 @@ static size_t naming_pair(const struct diff *d, uint32_t finding, uint32_t named
 {
 	int64_t by_class[CATEGORIES] = { 0 }, most = -1;
 	uint32_t may = 0; /* classes that are there at all: their changes may sum up to nothing */
-	size_t best = SIZE_MAX;
+	const struct diff_pair *best;
 	unsigned class = 0;
 
 	for (size_t i = 0; i < d->pair_count; i++)
@@ -105,26 +104,23 @@ static size_t naming_pair(const struct diff *d, uint32_t finding, uint32_t named
 			most = llabs(by_class[c]);
 			class = c;
 		}
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].finding == finding && d->pairs[i].category == class &&
-		    (best == SIZE_MAX || diff_size(&d->pairs[i]) > diff_size(&d->pairs[best])))
-			best = i;
-	return best;
+	best = GREATEST_OF(p, d->pairs, d->pair_count,
+			   p->finding == finding && p->category == class, diff_size(p));
+	return best ? (size_t)(best - d->pairs) : SIZE_MAX;
 }
 
-struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by,
-				  bool (*takes)(const struct diff *, const struct diff_pair *,
-						const void *),
-				  const void *ctx)
+struct diff_finding *
+diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by, int more,
+	     bool (*takes)(const struct diff *, const struct diff_pair *, const void *),
+	     const void *ctx)
 {
 	struct diff_finding *f = NULL;
 
 	FOR_EACH (struct diff_pair, p, d->pairs, d->pair_count) {
-		if (!diff_differs(p) || !takes(d, p, ctx))
+		if (!diff_differs(p) || diff_delta(p) * more < 0 || !takes(d, p, ctx))
 			continue;
 		f = f ? f : diff_new_finding(d, cause);
-		p->finding = (uint32_t)d->count;
-		add_pair(f, p);
+		diff_add_pair(f, p);
 	}
 	if (!f)
 		return NULL;

@@ -29,20 +29,6 @@ static uint64_t line_key(const struct diff *d, const struct diff_pair *p,
 		     : map_hash_text(h, site->owner.function);
 }
 
-static void add_old(struct diff_group *g, const struct diff_pair *p)
-{
-	g->old_site = g->old_site ? g->old_site : p->old_site;
-	g->bytes_old += p->bytes_old;
-	g->blocks_old += p->blocks_old;
-}
-
-static void add_new(struct diff_group *g, const struct diff_pair *p)
-{
-	g->new_site = g->new_site ? g->new_site : p->new_site;
-	g->bytes_new += p->bytes_new;
-	g->blocks_new += p->blocks_new;
-}
-
 /* The groups so far, and an index by key. */
 struct grouping {
 	struct diff_groups out;
@@ -70,12 +56,19 @@ static struct diff_group *group_of(struct grouping *g, const struct diff *d,
 /* Adds each side's bytes to the group of that side's path. */
 static void add_pair(struct grouping *g, const struct diff *d, const struct diff_pair *p)
 {
-	struct diff_group *x;
+	struct diff_group *x = p->new_site ? group_of(g, d, p, p->new_site) : NULL;
 
-	if (p->new_site && (x = group_of(g, d, p, p->new_site)))
-		add_new(x, p);
-	if (p->old_site && (x = group_of(g, d, p, p->old_site)))
-		add_old(x, p);
+	if (x) {
+		x->new_site = x->new_site ? x->new_site : p->new_site;
+		x->bytes_new += p->bytes_new;
+		x->blocks_new += p->blocks_new;
+	}
+	x = p->old_site ? group_of(g, d, p, p->old_site) : NULL;
+	if (x) {
+		x->old_site = x->old_site ? x->old_site : p->old_site;
+		x->bytes_old += p->bytes_old;
+		x->blocks_old += p->blocks_old;
+	}
 }
 
 struct diff_groups diff_group(const struct diff *d, enum diff_by by)
@@ -222,25 +215,10 @@ static bool diff_line_row(void *ctx, size_t i, struct row_diff_line *row)
 
 static bool besides_row(void *ctx, size_t i, struct row_diff_besides *row)
 {
-	struct diff_document *doc = ctx;
+	const struct diff_ground *g = &((const struct diff_document *)ctx)->grounds[i];
 
-	doc->ground_at = i ? doc->ground_at : 0;
-	if (!diff_ground(doc->diff, &doc->ground_at, &doc->ground))
-		return false;
-	*row = (struct row_diff_besides){ .what = doc->ground.what,
-					  .old = doc->ground.old,
-					  .new = doc->ground.new };
+	*row = (struct row_diff_besides){ .what = g->what, .old = g->old, .new = g->new };
 	return true;
-}
-
-static size_t count_grounds(const struct diff *d)
-{
-	struct diff_ground g;
-	size_t n = 0;
-
-	for (size_t at = 0; diff_ground(d, &at, &g);)
-		n++;
-	return n;
 }
 
 void diff_document(struct diff_document *doc, const struct diff *d)
@@ -258,7 +236,7 @@ void diff_document(struct diff_document *doc, const struct diff *d)
 		.peak_phase_new = phases[diff_phase_at(&d->new, d->new.peak_seq)].name,
 		.old = side_row(&d->old),
 		.new = side_row(&d->new),
-		.besides = { count_grounds(d), besides_row, doc },
+		.besides = { diff_grounds(d, doc->grounds), besides_row, doc },
 		.not_compared = diff_not_compared(d, doc->not_compared, sizeof(doc->not_compared)),
 		.findings = { d->count, finding_row, doc },
 		.classes = { CATEGORIES, diff_class_row, doc },

@@ -14,8 +14,7 @@ struct diff_document {
 	struct diff_groups modules, lines;
 	/* State of the current row. */
 	const struct diff_finding *finding;
-	struct diff_ground ground;
-	size_t ground_at;
+	struct diff_ground grounds[DIFF_GROUNDS];
 	char not_compared[DIFF_NOT_COMPARED];
 	char words[OWNER_WORDS + 48];
 };

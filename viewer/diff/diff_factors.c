@@ -22,11 +22,6 @@ static bool fits(const struct diff_pair *p, double factor, bool spare)
 	       fabs((double)p->bytes_new - want) <= slack;
 }
 
-static bool scaled(const struct diff_pair *p, double factor)
-{
-	return fits(p, factor, true);
-}
-
 static double factor_of(const struct diff_pair *p)
 {
 	return (double)p->bytes_new / (double)p->bytes_old;
@@ -36,7 +31,7 @@ static double factor_of(const struct diff_pair *p)
 
 static bool takes_factor(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	return scaled(p, *(const double *)ctx);
+	return fits(p, *(const double *)ctx, true);
 }
 
 /* Parameters that all became larger by the same power of two. */
@@ -64,11 +59,6 @@ static void add_sizes(struct sizes *s, const uint64_t *items, uint64_t count)
 		*need_item(s->items, s->count, s->room) = items[i];
 }
 
-static void sort_sizes(struct sizes *s)
-{
-	SORT(s->items, s->count, sorted_numbers);
-}
-
 /* Removes sizes that occur on both sides, wherever those parameters were made. */
 static void leave_different(struct sizes *a, struct sizes *b)
 {
@@ -90,15 +80,6 @@ static void leave_different(struct sizes *a, struct sizes *b)
 	b->count = kept_b;
 }
 
-static double sum_sizes(const struct sizes *s)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < s->count; i++)
-		sum += (double)s->items[i];
-	return sum;
-}
-
 static double factor_of_sizes(const struct sizes *a, const struct sizes *b)
 {
 	return a->count && a->count == b->count ? diff_power_of_two(a->items, b->items, a->count)
@@ -118,16 +99,16 @@ static struct elements elements_of(const struct diff *d)
 		e.cast |= diff_differs(p) && ((p->old_site && is_cast(p->old_site)) ||
 					      (p->new_site && is_cast(p->new_site)));
 	}
-	sort_sizes(&old);
-	sort_sizes(&new);
+	SORT(old.items, old.count, sorted_numbers);
+	SORT(new.items, new.count, sorted_numbers);
 	e.factor = factor_of_sizes(&old, &new);
 	if (!e.factor) { /* of some: half of a large one may be as large as another */
 		leave_different(&old, &new);
 		e.factor = factor_of_sizes(&old, &new);
 	}
 	e.count = old.count;
-	e.old = sum_sizes(&old);
-	e.new = sum_sizes(&new);
+	e.old = (double)SUM_OF(x, old.items, old.count, *x);
+	e.new = (double)SUM_OF(x, new.items, new.count, *x);
 	free(old.items);
 	free(new.items);
 	return e;
@@ -140,7 +121,7 @@ static bool shows_cast(const struct diff_pair *p, double factor)
 
 	if (!diff_is_result(p) || (diff_delta(p) > 0) != (factor > 1))
 		return false;
-	return one_sided ? is_cast(diff_site_of(p)) : scaled(p, factor);
+	return one_sided ? is_cast(diff_site_of(p)) : fits(p, factor, true);
 }
 
 static bool in_function_that_casts(const struct diff *d, const struct diff_pair *p, double factor)
@@ -171,8 +152,8 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 
 	if (!e.factor || (!all && !e.cast))
 		return;
-	f = all ? diff_collect(d, CAUSE_PRECISION, 0, takes_factor, &e.factor)
-		: diff_collect(d, CAUSE_ELEMENTS, BIT(parameters) | BIT(activations), takes_cast,
+	f = all ? diff_collect(d, CAUSE_PRECISION, 0, 0, takes_factor, &e.factor)
+		: diff_collect(d, CAUSE_ELEMENTS, BIT(parameters) | BIT(activations), 0, takes_cast,
 			       &e);
 	f->factor = e.factor;
 	f->count = e.count;
@@ -188,13 +169,9 @@ struct scale {
 
 static double weight_of(const struct diff *d, double factor)
 {
-	double w = 0;
-
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (diff_is_result(&d->pairs[i]) && diff_differs(&d->pairs[i]) &&
-		    fits(&d->pairs[i], factor, false))
-			w += fabs((double)diff_delta(&d->pairs[i]));
-	return w;
+	return (double)SUM_OF(
+		p, d->pairs, d->pair_count,
+		diff_is_result(p) && diff_differs(p) && fits(p, factor, false) ? diff_size(p) : 0);
 }
 
 static double heaviest_factor(const struct diff *d, double *weight)
@@ -239,7 +216,7 @@ static bool repeats(const struct diff_pair *p, double factor)
 
 static bool goes_with(const struct diff_pair *p, const struct scale *s)
 {
-	return scaled(p, s->base) || (s->square && scaled(p, s->base * s->base)) ||
+	return fits(p, s->base, true) || (s->square && fits(p, s->base * s->base, true)) ||
 	       (s->by_inputs && repeats(p, s->base));
 }
 
@@ -332,7 +309,7 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	s.by_inputs = factor_of_inputs(d) > 0;
 	if (!is_general(d, &s) || is_wider(d, sums, s.base))
 		return;
-	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, takes_scale, &s);
+	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, 0, takes_scale, &s);
 	if (!made)
 		return;
 	made->factor = s.base;
@@ -346,13 +323,12 @@ void diff_find_casts(struct diff *d, const struct diff_sums *s)
 {
 	double before = s->old[CATEGORY_activations], after = s->new[CATEGORY_activations];
 	double parameters = s->old[CATEGORY_parameters];
-	static const struct diff_classes taken = { .classes = BIT(activations) |
-							      BIT(forward_temporaries) |
-							      BIT(backward_temporaries) };
+	static const uint32_t taken =
+		BIT(activations) | BIT(forward_temporaries) | BIT(backward_temporaries);
 
 	if (d->old.casts == d->new.casts || factor_of_inputs(d) > 0 ||
 	    fabs(s->new[CATEGORY_parameters] - parameters) > 0.01 * parameters)
 		return;
 	if (d->new.casts ? after < 0.9 * before : before < 0.9 * after)
-		diff_collect(d, CAUSE_CASTS, BIT(activations), diff_takes_classes, &taken);
+		diff_collect(d, CAUSE_CASTS, BIT(activations), 0, diff_takes_classes, &taken);
 }

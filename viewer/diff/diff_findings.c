@@ -40,14 +40,6 @@ static bool may_be_moved(const struct diff *d, const struct diff_pair *gone,
 	return true;
 }
 
-struct move {
-	size_t gone, new;
-	double score;
-};
-
-COMPARE(by_score, struct move,
-	ORDER(y->score, x->score) ?: ORDER(x->gone + x->new, y->gone + y->new))
-
 static double score_of(const struct diff *d, const struct diff_pair *gone,
 		       const struct diff_pair *new)
 {
@@ -58,31 +50,27 @@ static double score_of(const struct diff *d, const struct diff_pair *gone,
 static void take_move(struct diff *d, struct diff_finding **f, struct diff_pair *p)
 {
 	*f = *f ? *f : diff_new_finding(d, CAUSE_MOVED);
-	p->finding = (*f)->id;
-	(*f)->bytes_old += p->bytes_old;
-	(*f)->bytes_new += p->bytes_new;
-	(*f)->blocks_old += p->blocks_old;
-	(*f)->blocks_new += p->blocks_new;
+	diff_add_pair(*f, p);
 }
 
 static struct diff_finding *find_moves(struct diff *d)
 {
 	struct diff_finding *f = NULL;
-	struct move *all = NULL;
+	struct diff_match *all = NULL;
 	size_t count = 0, room = 0;
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		for (size_t j = 0;
 		     one_sided(d, &d->pairs[i]) && !d->pairs[i].new_site && j < d->pair_count; j++)
 			if (may_be_moved(d, &d->pairs[i], &d->pairs[j]))
-				*need_item(all, count, room) =
-					(struct move){ i, j,
-						       score_of(d, &d->pairs[i], &d->pairs[j]) };
-	SORT(all, count, by_score);
+				*need_item(all, count, room) = (struct diff_match){
+					i, j, score_of(d, &d->pairs[i], &d->pairs[j])
+				};
+	diff_sort_matches(all, count);
 	for (size_t k = 0; k < count; k++) {
-		if (d->pairs[all[k].gone].finding || d->pairs[all[k].new].finding)
+		if (d->pairs[all[k].old].finding || d->pairs[all[k].new].finding)
 			continue;
-		take_move(d, &f, &d->pairs[all[k].gone]);
+		take_move(d, &f, &d->pairs[all[k].old]);
 		take_move(d, &f, &d->pairs[all[k].new]);
 	}
 	free(all);
@@ -96,19 +84,20 @@ static int64_t change(const struct diff_finding *f)
 	return (int64_t)(f->bytes_new - f->bytes_old);
 }
 
-/* Whether they are of the same part of the model and for the same purpose, in other pieces. */
-static bool goes_with(const struct diff *d, const struct diff_finding *a,
-		      const struct diff_finding *b)
-{
-	return a->category == b->category && (change(a) > 0) != (change(b) > 0) &&
-	       !strcmp(diff_site_of(&d->pairs[a->pair])->module,
-		       diff_site_of(&d->pairs[b->pair])->module);
-}
-
 static bool may_cancel(const struct diff *d, const struct diff_finding *f)
 {
 	return (f->cause == CAUSE_LINE || f->cause == CAUSE_FUNCTION) &&
 	       (uint64_t)llabs(change(f)) > d->new.shot.total / TELLING;
+}
+
+/* Whether they are of the same part of the model and for the same purpose, in other pieces. */
+static bool goes_with(const struct diff *d, const struct diff_finding *a,
+		      const struct diff_finding *b)
+{
+	return may_cancel(d, b) && a->category == b->category &&
+	       (change(a) > 0) != (change(b) > 0) &&
+	       !strcmp(diff_site_of(&d->pairs[a->pair])->module,
+		       diff_site_of(&d->pairs[b->pair])->module);
 }
 
 /* Apart from the allocator's rounding. */
@@ -117,31 +106,22 @@ static bool cancels(int64_t a, int64_t b)
 	return llabs(a + b) <= llabs(a) / 50;
 }
 
-/* The findings that cancel `first`, as few as possible; 0 = there are none. */
-static size_t find_partners(const struct diff *d, size_t first, size_t found[PARTNERS])
+/* The findings that cancel `first`, one or else two; 0 = there are none. */
+static size_t find_partners(const struct diff *d, const struct diff_finding *f,
+			    size_t found[PARTNERS])
 {
-	const struct diff_finding *f = &d->findings[first];
-	int64_t all = change(f);
-	size_t n = 0;
+	for (size_t more = 0; more < PARTNERS; more++)
+		for (found[0] = 0; found[0] < d->count; found[0]++)
+			for (found[1] = found[0] + more;
+			     found[1] < (more ? d->count : found[0] + 1); found[1]++) {
+				const struct diff_finding *a = &d->findings[found[0]];
+				const struct diff_finding *b = &d->findings[found[1]];
 
-	for (size_t i = 0; i < d->count && !n; i++) {
-		int64_t a = change(&d->findings[i]);
-
-		found[0] = i;
-		if (may_cancel(d, &d->findings[i]) && goes_with(d, f, &d->findings[i]))
-			n = cancels(all, a);
-	}
-	for (size_t i = 0; i < d->count && !n; i++)
-		for (size_t j = i + 1; j < d->count && !n; j++) {
-			int64_t a = change(&d->findings[i]), b = change(&d->findings[j]);
-
-			found[0] = i;
-			found[1] = j;
-			if (may_cancel(d, &d->findings[i]) && goes_with(d, f, &d->findings[i]) &&
-			    may_cancel(d, &d->findings[j]) && goes_with(d, f, &d->findings[j]))
-				n = cancels(all, a + b) ? 2 : 0;
-		}
-	return n;
+				if (goes_with(d, f, a) && goes_with(d, f, b) &&
+				    cancels(change(f), change(a) + (more ? change(b) : 0)))
+					return 1 + more;
+			}
+	return 0;
 }
 
 static void merge(struct diff *d, struct diff_finding *into, struct diff_finding *f)
@@ -158,24 +138,18 @@ static void merge(struct diff *d, struct diff_finding *into, struct diff_finding
 
 static size_t heaviest(const struct diff *d, const bool *tried)
 {
-	size_t most = d->count;
+	const struct diff_finding *most =
+		GREATEST_OF(f, d->findings, d->count, !tried[f - d->findings] && may_cancel(d, f),
+			    (uint64_t)llabs(change(f)));
 
-	for (size_t i = 0; i < d->count; i++)
-		if (!tried[i] && may_cancel(d, &d->findings[i]) &&
-		    (most == d->count ||
-		     llabs(change(&d->findings[i])) > llabs(change(&d->findings[most]))))
-			most = i;
-	return most;
+	return most ? (size_t)(most - d->findings) : d->count;
 }
 
 static void name_moved(struct diff *d, struct diff_finding *f)
 {
-	const struct diff_pair *most = NULL;
+	const struct diff_pair *most =
+		GREATEST_OF(p, d->pairs, d->pair_count, p->finding == f->id, diff_size(p));
 
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].finding == f->id &&
-		    (!most || diff_size(&d->pairs[i]) > diff_size(most)))
-			most = &d->pairs[i];
 	f->pair = (size_t)(most - d->pairs);
 	f->category = most->category;
 	f->owner = *diff_owner(most);
@@ -199,7 +173,7 @@ static void diff_find_cancelling(struct diff *d, size_t moved)
 
 	while ((i = heaviest(d, tried)) < d->count) {
 		tried[i] = true;
-		n = find_partners(d, i, found);
+		n = find_partners(d, &d->findings[i], found);
 		if (n && !moved) {
 			moved = i + 1;
 			d->findings[i].cause = CAUSE_MOVED;
@@ -228,15 +202,12 @@ static bool takes_like(const struct diff *d, const struct diff_pair *p, const vo
 static void find_rest(struct diff *d)
 {
 	for (;;) {
-		const struct diff_pair *first = NULL;
+		const struct diff_pair *first =
+			GREATEST_OF(p, d->pairs, d->pair_count, diff_differs(p), diff_size(p));
 
-		for (size_t i = 0; i < d->pair_count; i++)
-			if (diff_differs(&d->pairs[i]) &&
-			    (!first || diff_size(&d->pairs[i]) > diff_size(first)))
-				first = &d->pairs[i];
 		if (!first)
 			return;
-		diff_collect(d, diff_site_of(first)->module[0] ? CAUSE_FUNCTION : CAUSE_LINE, 0,
+		diff_collect(d, diff_site_of(first)->module[0] ? CAUSE_FUNCTION : CAUSE_LINE, 0, 0,
 			     takes_like, first);
 	}
 }

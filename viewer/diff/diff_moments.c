@@ -10,13 +10,8 @@
 const struct span *diff_highest(const struct diff_side *s, enum phase phase)
 {
 	const struct spans *all = &s->timeline.model.spans;
-	const struct span *best = NULL;
 
-	for (size_t i = 0; i < all->count; i++)
-		if (all->items[i].phase == phase &&
-		    (!best || all->items[i].extent.peak > best->extent.peak))
-			best = &all->items[i];
-	return best;
+	return GREATEST_OF(x, all->items, all->count, x->phase == phase, x->extent.peak);
 }
 
 /* Index of a span among the step's spans of that phase, from 0, and their number. */
@@ -24,32 +19,32 @@ struct place {
 	size_t nth, of;
 };
 
+static size_t count_spans(const struct diff_side *s, const struct step *step, enum phase phase)
+{
+	const struct spans *all = &s->timeline.model.spans;
+
+	return SUM_OF(x, &all->items[step->first], step_spans(all, step), x->phase == phase);
+}
+
 static struct place place_of_moment(const struct diff_side *s, const struct step *step,
 				    const struct span *span)
 {
-	const struct span *items = s->timeline.model.spans.items;
-	struct place p = { 0 };
+	const struct spans *all = &s->timeline.model.spans;
 
-	for (size_t i = step->first; i <= step->last && i < s->timeline.model.spans.count; i++) {
-		p.nth += items[i].phase == span->phase && &items[i] < span;
-		p.of += items[i].phase == span->phase;
-	}
-	return p;
+	return (struct place){ SUM_OF(x, &all->items[step->first], step_spans(all, step),
+				      x->phase == span->phase && x < span),
+			       count_spans(s, step, span->phase) };
 }
 
 static const struct span *nth_of(const struct diff_side *s, const struct step *step,
 				 enum phase phase, struct place p)
 {
-	const struct span *items = s->timeline.model.spans.items, *found = NULL;
-	size_t n = 0;
+	const struct spans *all = &s->timeline.model.spans;
 
-	for (size_t i = step->first; i <= step->last && i < s->timeline.model.spans.count; i++) {
-		if (items[i].phase != phase)
-			continue;
-		if (n++ == p.nth)
-			found = &items[i];
-	}
-	return n == p.of ? found : NULL;
+	if (count_spans(s, step, phase) != p.of)
+		return NULL;
+	return FIRST_OF(x, &all->items[step->first], step_spans(all, step),
+			x->phase == phase && !p.nth--);
 }
 
 /* Steps from `first` up to `end`. */
@@ -71,38 +66,28 @@ static struct range counterpart_of(const struct steps *ours, const struct steps 
 	return (struct range){ 1, steps + 1 };
 }
 
-/* Among the spans at that place of a step that reach `least`, the one whose step is nearest. */
+/* Among the spans at that place of a step that are nearly as high as the highest one, the one whose
+ * step is nearest. */
 static const struct span *nearest(const struct diff_side *s, enum phase phase, struct place p,
-				  struct range in, size_t step, uint64_t least)
+				  struct range in, size_t step)
 {
-	size_t best_step = 0;
-	const struct span *best = NULL;
-
-	for (size_t i = in.first; i < in.end; i++) {
-		const struct span *span = nth_of(s, &s->timeline.steps.items[i], phase, p);
-		size_t far = i < step ? step - i : i - step;
-
-		if (!span || span->extent.peak < least ||
-		    (best && far >= (best_step < step ? step - best_step : best_step - step)))
-			continue;
-		best = span;
-		best_step = i;
-	}
-	return best;
-}
-
-static uint64_t highest_of(const struct diff_side *s, enum phase phase, struct place p,
-			   struct range in)
-{
+	const struct span *span, *best = NULL;
+	size_t least = SIZE_MAX;
 	uint64_t most = 0;
 
+	for (size_t i = in.first; i < in.end; i++)
+		if ((span = nth_of(s, &s->timeline.steps.items[i], phase, p)))
+			most = span->extent.peak > most ? span->extent.peak : most;
 	for (size_t i = in.first; i < in.end; i++) {
-		const struct span *span = nth_of(s, &s->timeline.steps.items[i], phase, p);
+		size_t far = i < step ? step - i : i - step;
 
-		if (span && span->extent.peak > most)
-			most = span->extent.peak;
+		span = nth_of(s, &s->timeline.steps.items[i], phase, p);
+		if (!span || span->extent.peak < most / 50 * 49 || far >= least)
+			continue;
+		best = span;
+		least = far;
 	}
-	return most;
+	return best;
 }
 
 const struct span *diff_span_like(const struct diff_side *s, const struct diff_side *other,
@@ -117,15 +102,8 @@ const struct span *diff_span_like(const struct diff_side *s, const struct diff_s
 	if (!theirs)
 		return NULL;
 	p = place_of_moment(other, &t->steps.items[step], theirs);
-	found = nearest(s, theirs->phase, p, in, step,
-			highest_of(s, theirs->phase, p, in) / 50 * 49);
+	found = nearest(s, theirs->phase, p, in, step);
 	return found ? found : diff_highest(s, theirs->phase);
-}
-
-static void count_spans(const struct diff_side *s, const struct step *step, size_t n[PHASES])
-{
-	for (size_t i = step->first; i <= step->last && i < s->timeline.model.spans.count; i++)
-		n[s->timeline.model.spans.items[i].phase]++;
 }
 
 /* The next span of that phase from *at on, which moves behind it. */
@@ -144,17 +122,15 @@ static void compare_step(struct diff_spans *out, const struct diff_side *old,
 {
 	const struct step *theirs = &old->timeline.steps.items[step];
 	const struct step *ours = &new->timeline.steps.items[step];
-	size_t before[PHASES] = { 0 }, after[PHASES] = { 0 };
 
-	count_spans(old, theirs, before);
-	count_spans(new, ours, after);
 	for (unsigned p = 0; p < PHASES; p++) {
-		size_t at = theirs->first, by = ours->first;
+		size_t at = theirs->first, by = ours->first, count = count_spans(new, ours, p);
 
-		for (size_t i = 0; before[p] == after[p] && i < after[p]; i++) {
+		if (count_spans(old, theirs, p) != count)
+			continue;
+		while (count-- > 0) {
 			const struct span *a = next_of(old, p, &at), *b = next_of(new, p, &by);
-			uint64_t x = a->extent.peak, y = b->extent.peak;
-			uint64_t apart = x < y ? y - x : x - y;
+			uint64_t apart = diff_apart(a->extent.peak, b->extent.peak);
 
 			if (apart > out->apart)
 				*out = (struct diff_spans){ a, b, apart };

@@ -8,11 +8,6 @@
 
 enum { MODULE_ROWS = 2000, LINE_ROWS = 5000 };
 
-static uint64_t word(struct page *p, const char *text)
-{
-	return names_word(&p->names, text);
-}
-
 static void emit_shot(struct page *p, const char *key, const struct diff_shot *shot)
 {
 	emit_object(p->out, key);
@@ -24,21 +19,16 @@ static void emit_shot(struct page *p, const char *key, const struct diff_shot *s
 	emit_end(p->out);
 }
 
-static uint64_t early_word(struct page *p, const char *text)
-{
-	return names_word(&p->words, text);
-}
-
 static void emit_besides(struct page *p, const struct diff *d)
 {
-	struct diff_ground g;
+	struct diff_ground grounds[DIFF_GROUNDS];
 
 	emit_array(p->first, "besides");
-	for (size_t at = 0; diff_ground(d, &at, &g);) {
+	FOR_EACH (const struct diff_ground, g, grounds, diff_grounds(d, grounds)) {
 		emit_array(p->first, NULL);
-		emit_text(p->first, NULL, g.what);
-		emit_number(p->first, NULL, early_word(p, g.old));
-		emit_number(p->first, NULL, early_word(p, g.new));
+		emit_text(p->first, NULL, g->what);
+		emit_number(p->first, NULL, names_word(&p->words, g->old));
+		emit_number(p->first, NULL, names_word(&p->words, g->new));
 		emit_end(p->first);
 	}
 	emit_end(p->first);
@@ -53,7 +43,7 @@ static void emit_findings(struct page *p, const struct diff *d)
 		emit_object(p->first, NULL);
 		emit_text(p->first, "kind", diff_kind_name(f->kind));
 		emit_number(p->first, "category", f->category);
-		emit_number(p->first, "text", early_word(p, f->text));
+		emit_number(p->first, "text", names_word(&p->words, f->text));
 		emit_number(p->first, "old", f->bytes_old);
 		emit_number(p->first, "new", f->bytes_new);
 		emit_end(p->first);
@@ -68,9 +58,10 @@ static void emit_head(struct page *p, const struct diff *d)
 	char text[DIFF_NOT_COMPARED];
 
 	emit_object(p->first, "head");
-	emit_number(p->first, "headline", early_word(p, diff_headline(d, text, sizeof(text))));
+	emit_number(p->first, "headline",
+		    names_word(&p->words, diff_headline(d, text, sizeof(text))));
 	emit_number(p->first, "not_compared",
-		    early_word(p, diff_not_compared(d, text, sizeof(text))));
+		    names_word(&p->words, diff_not_compared(d, text, sizeof(text))));
 	emit_besides(p, d);
 	emit_findings(p, d);
 	emit_end(p->first);
@@ -109,7 +100,8 @@ static void emit_modules(struct page *p, const struct diff *d)
 
 	emit_array(p->out, "modules");
 	for (size_t i = 0; i < rows; i++)
-		emit_row(p, word(p, m.items[i].module), m.items[i].bytes_old, m.items[i].bytes_new);
+		emit_row(p, names_word(&p->names, m.items[i].module), m.items[i].bytes_old,
+			 m.items[i].bytes_new);
 	emit_end(p->out);
 	emit_number(p->out, "modules_left_out", m.count - rows);
 	diff_groups_free(&m);
@@ -120,7 +112,7 @@ static void put_owner(struct page *p, struct bytes *c, const struct diff_site *s
 	static const struct owner no_owner = { .function = "", .file = "" };
 	const struct owner *o = site ? &site->owner : &no_owner;
 
-	uint64_t function = word(p, o->function);
+	uint64_t function = names_word(&p->names, o->function);
 
 	column_row(c, function, names_path(&p->names, o->file), o->line, o->backward);
 }

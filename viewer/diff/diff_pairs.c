@@ -74,11 +74,6 @@ struct group {
 	size_t old_count, new_count;
 };
 
-struct choice {
-	size_t old, new;
-	double score;
-};
-
 static const struct diff_site *site_of(const struct diff_side *s, const struct diff_row *row)
 {
 	return &s->sites[row->site];
@@ -269,14 +264,6 @@ static void join(struct diff *d, const struct free_row *a, const struct free_row
 	join_row(d, false, new);
 }
 
-static int by_score(const void *a, const void *b)
-{
-	const struct choice *x = a, *y = b;
-	size_t low = x->old < x->new ? x->old : x->new, other = y->old < y->new ? y->old : y->new;
-
-	return ORDER(y->score, x->score) ?: ORDER(low, other) ?: ORDER(x->old + x->new, y->old + y->new);
-}
-
 static void pair_in_order(struct diff *d, const struct group *g, unsigned like)
 {
 	for (size_t i = 0; i < g->old_count && i < g->new_count; i++)
@@ -287,7 +274,7 @@ static void pair_in_order(struct diff *d, const struct group *g, unsigned like)
 
 static void pair_most_alike(struct diff *d, const struct group *g, unsigned like)
 {
-	struct choice *all = need_new(g->old_count * g->new_count * sizeof(*all));
+	struct diff_match *all = need_new(g->old_count * g->new_count * sizeof(*all));
 	size_t count = 0;
 
 	for (size_t i = 0; i < g->old_count; i++)
@@ -295,9 +282,9 @@ static void pair_most_alike(struct diff *d, const struct group *g, unsigned like
 			if (may_pair(d, &d->old.shot.rows[g->old[i].row],
 				     &d->new.shot.rows[g->new[j].row], like))
 				all[count++] =
-					(struct choice){ i, j,
-							 score_of(d, &g->old[i], &g->new[j]) };
-	qsort(all, count, sizeof(*all), by_score);
+					(struct diff_match){ i, j,
+							     score_of(d, &g->old[i], &g->new[j]) };
+	diff_sort_matches(all, count);
 	for (size_t k = 0; k < count; k++) {
 		const struct free_row *a = &g->old[all[k].old], *b = &g->new[all[k].new];
 

@@ -8,10 +8,10 @@
 
 /* ---- recorded for nothing, as without torch.no_grad() */
 
-static bool takes_recorded(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_recorded(UNUSED const struct diff *d, const struct diff_pair *p,
+			   UNUSED const void *ctx)
 {
-	return *(const bool *)ctx ? p->unused_new > p->unused_old && diff_delta(p) > 0
-				  : p->unused_new < p->unused_old && diff_delta(p) < 0;
+	return diff_delta(p) > 0 ? p->unused_new > p->unused_old : p->unused_new < p->unused_old;
 }
 
 void diff_find_recorded(struct diff *d)
@@ -22,22 +22,22 @@ void diff_find_recorded(struct diff *d)
 	if (diff_backwards(&d->old) != diff_backwards(&d->new))
 		return;
 	if (gained ? before < after / 8 : after < before / 8)
-		diff_collect(d, CAUSE_RECORDED, BIT(activations), takes_recorded, &gained);
+		diff_collect(d, CAUSE_RECORDED, BIT(activations), gained ? 1 : -1, takes_recorded,
+			     NULL);
 }
 
 /* ---- reach of backward: a result that began, or ceased, to be detached */
 
 uint64_t diff_gradients(const struct diff_side *s)
 {
-	const struct timeline *t = &s->timeline;
+	const struct steps *steps = &s->timeline.steps;
+	const struct spans *spans = &s->timeline.model.spans;
 	uint64_t most = 0;
 
-	for (size_t n = 1; n <= steps_number(&t->steps); n++) {
-		const struct step *step = &t->steps.items[n];
-		uint64_t sum = 0;
+	for (size_t n = 1; n <= steps_number(steps); n++) {
+		uint64_t sum = SUM_OF(x, &spans->items[steps->items[n].first],
+				      step_spans(spans, &steps->items[n]), x->gradients);
 
-		for (size_t i = step->first; i <= step->last && i < t->model.spans.count; i++)
-			sum += t->model.spans.items[i].gradients;
 		most = sum > most ? sum : most;
 	}
 	return most;
@@ -62,10 +62,8 @@ void diff_find_reach(struct diff *d)
 {
 	uint64_t before = diff_gradients(&d->old), after = diff_gradients(&d->new);
 	uint64_t most = before > after ? before : after;
-	const struct diff_classes taken = { BIT(activations) | BIT(forward_temporaries) |
-						    BIT(gradients) | BIT(backward_temporaries) |
-						    BIT(workspace),
-					    after > before ? 1 : -1 };
+	const uint32_t taken = BIT(activations) | BIT(forward_temporaries) | BIT(gradients) |
+			       BIT(backward_temporaries) | BIT(workspace);
 	struct diff_finding *f;
 
 	if (!before || !after || diff_apart(before, after) < most / 50 + 1 ||
@@ -74,7 +72,8 @@ void diff_find_reach(struct diff *d)
 	    diff_apart(d->old.shot.bytes[CATEGORY_parameters],
 		       d->new.shot.bytes[CATEGORY_parameters]) > d->old.shot.trained / 100)
 		return;
-	f = diff_collect(d, CAUSE_REACH, BIT(activations), diff_takes_classes, &taken);
+	f = diff_collect(d, CAUSE_REACH, BIT(activations), after > before ? 1 : -1,
+			 diff_takes_classes, &taken);
 	/* Backward nodes have no line, but their pass has one. */
 	if (f && !f->owner.file[0] && d->new.shot.latest.file[0])
 		f->owner = d->new.shot.latest;
@@ -100,8 +99,7 @@ static bool takes_repeated(UNUSED const struct diff *d, const struct diff_pair *
 {
 	const struct passes *w = ctx;
 
-	return diff_is_result(p) && (diff_delta(p) > 0) == w->more &&
-	       (!p->bytes_old || !p->bytes_new || is_repeated(p, w));
+	return diff_is_result(p) && (!p->bytes_old || !p->bytes_new || is_repeated(p, w));
 }
 
 /* Neither a larger model nor a longer sequence: steps have another number of backward passes, or
@@ -139,38 +137,32 @@ void diff_find_passes(struct diff *d)
 		fit += is_repeated(p, &w) ? bytes : 0;
 	}
 	if (fit > 0.5 * all)
-		diff_collect(d, CAUSE_PASSES, BIT(activations), takes_repeated, &w);
+		diff_collect(d, CAUSE_PASSES, BIT(activations), w.more ? 1 : -1, takes_repeated,
+			     &w);
 }
 
 /* ---- one backward pass in place of many, each of which freed its part of the graph */
 
-struct backwards {
-	bool more; /* more memory, with fewer passes */
-};
-
-static bool takes_waiting(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool takes_waiting(UNUSED const struct diff *d, const struct diff_pair *p,
+			  UNUSED const void *ctx)
 {
-	const struct backwards *b = ctx;
-
 	return (diff_is_result(p) || p->category == CATEGORY_backward_temporaries) &&
-	       p->category != CATEGORY_inputs && (diff_delta(p) > 0) == b->more &&
-	       p->blocks_old != p->blocks_new;
+	       p->category != CATEGORY_inputs && p->blocks_old != p->blocks_new;
 }
 
 void diff_find_backwards(struct diff *d)
 {
 	unsigned before = diff_backwards(&d->old), after = diff_backwards(&d->new);
-	struct backwards b = { .more = after < before };
-	int64_t change = 0;
+	int more = after < before ? 1 : -1; /* memory, with fewer passes */
+	int64_t change;
 
 	if (!before || !after || before == after)
 		return;
-	for (size_t i = 0; i < d->count; i++)
-		if (d->findings[i].cause == CAUSE_PASSES)
-			return;
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (diff_differs(&d->pairs[i]) && d->pairs[i].category == CATEGORY_activations)
-			change += diff_delta(&d->pairs[i]);
-	if (b.more ? change > 0 : change < 0)
-		diff_collect(d, CAUSE_BACKWARDS, BIT(activations), takes_waiting, &b);
+	if (ANY_OF(x, d->findings, d->count, x->cause == CAUSE_PASSES))
+		return;
+	change = (int64_t)SUM_OF(
+		p, d->pairs, d->pair_count,
+		diff_differs(p) && p->category == CATEGORY_activations ? diff_delta(p) : 0);
+	if (change * more > 0)
+		diff_collect(d, CAUSE_BACKWARDS, BIT(activations), more, takes_waiting, NULL);
 }

@@ -17,7 +17,6 @@
 #define B_TO_B(n, m) \
 	human_apart((char[HUMAN_MAX]){ 0 }, n, m), human_apart((char[HUMAN_MAX]){ 0 }, m, n)
 #define S(n)	       ((n) == 1 ? "" : "s")
-#define CHANGE(f)      diff_change((char[48]){ 0 }, (f)->bytes_old, (f)->bytes_new)
 #define SENTENCE_TIMES (HUMAN_MAX + 8)
 #define TIMES(x)       sentence_times((char[SENTENCE_TIMES]){ 0 }, x)
 #define WHO(o)	       sentence_owner(PART, o)
@@ -74,8 +73,8 @@ static const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
 				best = c;
 		if (!by_class[best])
 			return buf;
-		text_add(buf, SENTENCE, "%s%s %c%s", buf[0] ? ", " : "", categories[best].words,
-			 by_class[best] < 0 ? '-' : '+', B((uint64_t)llabs(by_class[best])));
+		text_add(buf, SENTENCE, "%s%s %s", buf[0] ? ", " : "", categories[best].words,
+			 CHANGE(by_class[best]));
 		by_class[best] = 0;
 	}
 }
@@ -101,9 +100,9 @@ static const char *sentence_places(char buf[SENTENCE], const struct diff *d,
 				next = p;
 		if (!next)
 			break;
-		text_add(buf, SENTENCE, "%s%c%s %s of %.200s", n ? ", " : "",
-			 diff_delta(next) < 0 ? '-' : '+', B(diff_size(next)),
-			 categories[next->category].words, WHO(diff_owner(next)));
+		text_add(buf, SENTENCE, "%s%s %s of %.200s", n ? ", " : "",
+			 CHANGE(diff_delta(next)), categories[next->category].words,
+			 WHO(diff_owner(next)));
 	}
 	return buf;
 }
@@ -128,13 +127,8 @@ static size_t sentence_lines(const struct diff *d, const struct diff_finding *f)
 static const struct diff_pair *sentence_greatest(const struct diff *d, const struct diff_finding *f,
 						 unsigned category)
 {
-	const struct diff_pair *best = NULL;
-
-	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
-		if (p->finding == f->id && p->category == category &&
-		    (!best || llabs(diff_delta(p)) > llabs(diff_delta(best))))
-			best = p;
-	return best;
+	return GREATEST_OF(p, d->pairs, d->pair_count,
+			   p->finding == f->id && p->category == category, diff_size(p));
 }
 
 /* ", called at train train.py:12", for what a module made: its own line does not say it. */

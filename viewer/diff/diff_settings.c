@@ -5,10 +5,12 @@
  */
 #include "diff.h"
 
-enum recorded { UNKNOWN, RECORDED, NOT_RECORDED };
+#define UNKNOWN	     ""
+#define RECORDED     "recorded"
+#define NOT_RECORDED "not recorded"
 
 /* For a PyTorch snapshot its contents decide. A recording without the fact is unknown. */
-static enum recorded by_what_is_there(const struct defs *d, bool any)
+static const char *by_what_is_there(const struct defs *d, bool any)
 {
 	if (any)
 		return RECORDED;
@@ -22,7 +24,7 @@ static bool has_frames(const struct defs *d, bool python)
 	return ANY_OF(x, nodes, d->nodes.count, (x->frame == GMT_FRAME_PYTHON) == python);
 }
 
-static enum recorded stacks_of(const struct defs *d, const char *key, bool python)
+static const char *stacks_of(const struct defs *d, const char *key, bool python)
 {
 	const char *fact = defs_meta(d, key).s;
 
@@ -33,7 +35,7 @@ static enum recorded stacks_of(const struct defs *d, const char *key, bool pytho
 	return !strncmp(fact, "yes", 3) ? RECORDED : NOT_RECORDED;
 }
 
-static enum recorded tags_of(const struct defs *d)
+static const char *tags_of(const struct defs *d)
 {
 	const char *fact = defs_meta(d, "torch.tags").s;
 
@@ -42,7 +44,7 @@ static enum recorded tags_of(const struct defs *d)
 	return strcmp(fact, "on") ? NOT_RECORDED : RECORDED;
 }
 
-static enum recorded recorded(const struct defs *d, enum diff_setting setting)
+const char *diff_recorded(const struct defs *d, enum diff_setting setting)
 {
 	if (setting == DIFF_TAGS)
 		return tags_of(d);
@@ -50,35 +52,26 @@ static enum recorded recorded(const struct defs *d, enum diff_setting setting)
 				      : stacks_of(d, "native_stacks", false);
 }
 
-const char *diff_recorded(const struct defs *d, enum diff_setting setting)
-{
-	static const char *const words[] = {
-		[UNKNOWN] = "", [RECORDED] = "recorded", [NOT_RECORDED] = "not recorded"
-	};
-
-	return words[recorded(d, setting)];
-}
-
 /* Whether one side has it and the other does not; unknown on either side counts as equal. */
 static bool differs(const struct diff *d, enum diff_setting setting)
 {
-	enum recorded old = recorded(&d->old.recording.defs, setting);
-	enum recorded new = recorded(&d->new.recording.defs, setting);
+	const char *old = diff_recorded(&d->old.recording.defs, setting);
+	const char *new = diff_recorded(&d->new.recording.defs, setting);
 
-	return old && new &&old != new;
+	return *old && *new &&strcmp(old, new);
 }
 
-static bool both_have(const struct diff *d, enum diff_setting setting)
+static bool has(const struct diff_side *s, enum diff_setting setting)
 {
-	return recorded(&d->old.recording.defs, setting) == RECORDED &&
-	       recorded(&d->new.recording.defs, setting) == RECORDED;
+	return !strcmp(diff_recorded(&s->recording.defs, setting), RECORDED);
 }
 
 void diff_find_settings(struct diff *d)
 {
 	bool tags = differs(d, DIFF_TAGS), native = differs(d, DIFF_NATIVE);
 
-	d->no_lines = differs(d, DIFF_PYTHON) || (native && !both_have(d, DIFF_PYTHON));
+	d->no_lines = differs(d, DIFF_PYTHON) ||
+		      (native && !(has(&d->old, DIFF_PYTHON) && has(&d->new, DIFF_PYTHON)));
 	d->no_nodes = tags;
 	d->no_classes = d->no_lines || native || tags;
 }
@@ -100,8 +93,7 @@ const char *diff_not_compared(const struct diff *d, char *buf, size_t room)
 		if (differs(d, i))
 			many = text_add(buf, room, "%s%s are recorded in the %s one only",
 					many ? ", " : "", names[i],
-					recorded(&d->old.recording.defs, i) == RECORDED ? "old"
-											: "new");
+					has(&d->old, i) ? "old" : "new");
 	text_add(buf, room, "%s",
 		 d->no_lines ? ". Classes and lines of code cannot be compared, so no causes are "
 			       "named: compare the sums and the phases."

@@ -20,7 +20,9 @@ static uint32_t function_of_site(struct diff_side *s, const struct frame *f)
 
 	if (at == s->function_count)
 		*need_item(s->functions, s->function_count, s->function_room) =
-			(struct diff_function){ f->file, f->function, f->first_line, 0 };
+			(struct diff_function){ .file = f->file,
+						.name = f->function,
+						.first_line = f->first_line };
 	return at;
 }
 
@@ -48,11 +50,13 @@ static uint32_t place_of_site(struct diff_side *s, const struct frame *f)
 {
 	uint32_t function = function_of_site(s, f);
 	uint32_t at = map_number(&s->place_ids, (uint64_t)function << 32 | f->line, s->place_count);
+	struct diff_function *of = &s->functions[function];
 
 	if (at < s->place_count)
 		return at;
 	*need_item(s->places, s->place_count, s->place_room) =
 		(struct diff_place){ .function = function, .line = f->line };
+	*need_item(of->places, of->count, of->room) = at;
 	learn_statement(s, &s->places[at], f);
 	return at;
 }
@@ -167,6 +171,8 @@ static void diff_sites_free(struct diff_side *s)
 		free(s->sites[i].module);
 		free(s->sites[i].operator);
 	}
+	for (size_t i = 0; i < s->function_count; i++)
+		free(s->functions[i].places);
 	free(s->sites);
 	free(s->places);
 	free(s->functions);
@@ -282,13 +288,12 @@ static uint64_t dropped_of(const struct snapshot *snap)
 /* The script's line with the most recent activation. */
 static struct owner latest_of(struct diff_side *s, const struct snapshot *snap)
 {
-	const struct block *latest = NULL;
+	const struct block *latest = GREATEST_OF(b, snap->moment.blocks, snap->moment.count,
+						 b->category == CATEGORY_activations &&
+							 !model_born(snap->model, b)->in_node,
+						 b->seq);
 	const struct diff_site *site;
 
-	FOR_EACH (const struct block, b, snap->moment.blocks, snap->moment.count)
-		if (b->category == CATEGORY_activations && !model_born(snap->model, b)->in_node &&
-		    (!latest || b->seq > latest->seq))
-			latest = b;
 	if (!latest)
 		return (struct owner){ .function = "", .file = "" };
 	site = &s->sites[diff_site_find(s, latest)];
@@ -314,8 +319,7 @@ static void take_sizes(struct diff_shot *out, struct diff_side *s, const struct 
 {
 	size_t *next = need_new((out->count + 1) * sizeof(*next)), at = 0;
 
-	out->blocks = snap->moment.count;
-	out->sizes = need_new((out->blocks + 1) * sizeof(*out->sizes));
+	out->sizes = need_new((snap->moment.count + 1) * sizeof(*out->sizes));
 	for (size_t i = 0; i < out->count; i++) {
 		out->rows[i].sizes = next[i] = at;
 		at += out->rows[i].blocks;
@@ -353,22 +357,6 @@ void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	out->dropped = dropped_of(&snap);
 	unused_free(&idle);
 	moment_free(&snap.moment);
-}
-
-void diff_shot_at(struct diff_side *s, uint64_t seq)
-{
-	const struct diff_shot *known = &s->at_peak;
-
-	if (seq != known->seq) {
-		diff_shot_take(&s->shot, s, seq);
-		return;
-	}
-	s->shot = *known;
-	s->shot.ids = (struct map){ 0 };
-	s->shot.rows = need_new((known->count + 1) * sizeof(*known->rows));
-	memcpy(s->shot.rows, known->rows, known->count * sizeof(*known->rows));
-	s->shot.sizes = need_new((known->blocks + 1) * sizeof(*known->sizes));
-	memcpy(s->shot.sizes, known->sizes, known->blocks * sizeof(*known->sizes));
 }
 
 void diff_shot_free(struct diff_shot *shot)

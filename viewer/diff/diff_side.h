@@ -15,7 +15,10 @@
 struct diff_function {
 	const char *file, *name;
 	unsigned first_line;
-	uint32_t common; /* equal for matching functions of both sides */
+	uint32_t common;  /* equal for matching functions of both sides */
+	uint32_t *places; /* its lines */
+	size_t count, room;
+	uint32_t partner; /* 1 + function on the other side, in diff_align */
 };
 
 /* A line of a function, and hashes of the names that it calls. */
@@ -67,8 +70,7 @@ struct diff_shot {
 	struct diff_row *rows;
 	size_t count, room;
 	uint64_t *sizes; /* of all blocks, row by row, ascending in each row */
-	size_t blocks;
-	struct map ids; /* class and site -> row */
+	struct map ids;	 /* class and site -> row */
 };
 
 struct diff_side {
@@ -91,13 +93,16 @@ struct diff_side {
 	struct map function_ids, place_ids, site_ids, stack_ids;
 };
 
+static inline uint64_t diff_apart(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
 /* Returns 0; or an exit code after one error message, with nothing to close. */
 int diff_side_open(struct diff_side *s, const char *path, long device);
 void diff_side_close(struct diff_side *s);
 
-/* Returns 0, or an exit code after one error message. */
 void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq);
-void diff_shot_at(struct diff_side *s, uint64_t seq); /* fills s->shot */
 void diff_shot_free(struct diff_shot *shot);
 
 /* The innermost line of a call path; NULL: it has none. */

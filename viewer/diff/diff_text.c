@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison as text: the peak, the findings, tables, the two sides. On a terminal the sides come
  * first. In Markdown, for a comment on a pull request, they are folded together with the tables. */
+#include "../base/human.h"
 #include "diff_document.h"
 
 #define WIDTH 79
@@ -20,13 +21,13 @@ static void side(struct emit *out, const char *name, const struct diff_side *s)
 static void sides(const struct diff *d, struct emit *out)
 {
 	const char *indent = emit_is_markdown(out) ? "" : "     ";
-	struct diff_ground g;
+	struct diff_ground grounds[DIFF_GROUNDS];
 
 	side(out, "old", &d->old);
 	side(out, "new", &d->new);
-	for (size_t at = 0; diff_ground(d, &at, &g);)
-		emit_point(out, "%sbesides: %s %.30s -> %.30s", indent, g.what,
-			   g.old[0] ? g.old : "none", g.new[0] ? g.new : "none");
+	FOR_EACH (const struct diff_ground, g, grounds, diff_grounds(d, grounds))
+		emit_point(out, "%sbesides: %s %.30s -> %.30s", indent, g->what,
+			   g->old[0] ? g->old : "none", g->new[0] ? g->new : "none");
 	emit_line(out, "%s", "");
 }
 
@@ -53,16 +54,14 @@ static void sum(const struct diff *d, struct emit *out)
 {
 	uint64_t compared_old = d->old.shot.total, compared_new = d->new.shot.total;
 	bool peaks = compared_old == d->old.peak && compared_new == d->new.peak;
-	char text[160], change[48];
-	size_t n = 0;
+	char text[160];
 
-	FOR_EACH (const struct diff_finding, f, d->findings, d->count)
-		n += f->cause != CAUSE_PEAK && f->cause != CAUSE_RESERVED &&
-		     f->bytes_old != f->bytes_new;
-	if (n < 2)
+	if (SUM_OF(f, d->findings, d->count,
+		   f->cause != CAUSE_PEAK && f->cause != CAUSE_RESERVED &&
+			   f->bytes_old != f->bytes_new) < 2)
 		return;
 	snprintf(text, sizeof(text), "These findings add up to %s, the change %s%s.",
-		 diff_change(change, compared_old, compared_new), peaks ? "of the peak" : "in the ",
+		 CHANGE(compared_new - compared_old), peaks ? "of the peak" : "in the ",
 		 peaks ? "" : phases[d->new.shot.phase].noun);
 	emit_line(out, "%s", "");
 	emit_paragraph(out, "", "", text);

@@ -21,17 +21,6 @@ const char *diff_cause_name(enum diff_cause cause)
 	return names[cause];
 }
 
-const char *diff_change(char buf[48], uint64_t before, uint64_t after)
-{
-	char b[HUMAN_MAX];
-
-	if (before == after)
-		return "0";
-	human_bytes(b, before < after ? after - before : before - after);
-	snprintf(buf, 48, "%c%s", before < after ? '+' : '-', b);
-	return buf;
-}
-
 const char *diff_percent(char buf[48], uint64_t before, uint64_t after)
 {
 	if (!before || before == after)
@@ -52,11 +41,6 @@ const char *diff_commit(const struct diff_side *s, char *buf, size_t room)
 	return buf;
 }
 
-uint64_t diff_apart(uint64_t a, uint64_t b)
-{
-	return a < b ? b - a : a - b;
-}
-
 bool diff_has_phases(const struct diff *d)
 {
 	for (int p = 0; p < PHASES; p++)
@@ -69,11 +53,11 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 {
 	enum phase before = diff_phase_at(&d->old, d->old.peak_seq);
 	enum phase after = diff_phase_at(&d->new, d->new.peak_seq);
-	char c[48], p[48] = "";
+	char p[48] = "";
 	const char *percent = diff_percent(p, d->old.peak, d->new.peak);
 
 	text_put(buf, room, "Peak %s -> %s: %s%s%s%s", B_APART(d->old.peak, d->new.peak),
-		 B_APART(d->new.peak, d->old.peak), diff_change(c, d->old.peak, d->new.peak),
+		 B_APART(d->new.peak, d->old.peak), CHANGE(d->new.peak - d->old.peak),
 		 percent[0] ? " (" : "", percent, percent[0] ? ")" : "");
 
 	if (before != after)
@@ -87,7 +71,7 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 static const struct {
 	const char *key, *what;
 	int setting; /* 1 + of enum diff_setting, in place of a key */
-} grounds[] = {
+} grounds[DIFF_GROUNDS] = {
 	{ "torch.version", "torch", 0 },
 	{ "python.version", "Python", 0 },
 	{ "driver.version", "CUDA driver", 0 },
@@ -99,28 +83,30 @@ static const struct {
 	{ NULL, "autograd's tags", 1 + DIFF_TAGS },
 };
 
-static const char *ground(const struct diff_side *s, size_t at, char *buf, size_t room)
+static void ground(const struct diff_side *s, size_t at, char *buf, size_t room)
 {
 	const char *key = grounds[at].key;
 
 	if (!grounds[at].setting && !key)
-		return device_words(&s->recording.defs, s->timeline.device, buf, room);
-	snprintf(buf, room, "%s",
-		 grounds[at].setting ? diff_recorded(&s->recording.defs, grounds[at].setting - 1)
-				     : defs_meta(&s->recording.defs, key).s);
-	return buf;
+		device_words(&s->recording.defs, s->timeline.device, buf, room);
+	else
+		snprintf(buf, room, "%s",
+			 grounds[at].setting
+				 ? diff_recorded(&s->recording.defs, grounds[at].setting - 1)
+				 : defs_meta(&s->recording.defs, key).s);
 }
 
-bool diff_ground(const struct diff *d, size_t *at, struct diff_ground *out)
+size_t diff_grounds(const struct diff *d, struct diff_ground out[DIFF_GROUNDS])
 {
-	for (; *at < sizeof(grounds) / sizeof(grounds[0]); ++*at) {
-		ground(&d->old, *at, out->old, sizeof(out->old));
-		ground(&d->new, *at, out->new, sizeof(out->new));
-		if (!strcmp(out->old, out->new) ||
-		    (grounds[*at].setting && (!out->old[0] || !out->new[0])))
-			continue;
-		out->what = grounds[(*at)++].what;
-		return true;
+	size_t n = 0;
+
+	for (size_t i = 0; i < DIFF_GROUNDS; i++) {
+		struct diff_ground *g = &out[n];
+
+		g->what = grounds[i].what;
+		ground(&d->old, i, g->old, sizeof(g->old));
+		ground(&d->new, i, g->new, sizeof(g->new));
+		n += strcmp(g->old, g->new) && !(grounds[i].setting && (!g->old[0] || !g->new[0]));
 	}
-	return false;
+	return n;
 }

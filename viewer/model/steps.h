@@ -53,6 +53,14 @@ bool steps_evaluate(const struct steps *steps); /* some are evaluation */
 /* Of a run of many steps no more than each asks for is kept. */
 struct step_phase steps_phase(const struct spans *s, const struct step *step, enum phase phase);
 
+/* How many spans a step has: from items[step->first] on. */
+static inline size_t step_spans(const struct spans *s, const struct step *step)
+{
+	size_t end = step->last + 1 < s->count ? step->last + 1 : s->count;
+
+	return end > step->first ? end - step->first : 0;
+}
+
 static inline bool step_has(const struct step *step, enum phase phase)
 {
 	return step->phases >> phase & 1;

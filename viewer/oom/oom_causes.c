@@ -415,13 +415,11 @@ static bool is_unknown(const struct oom *o, char *text)
 		       B(o->asked), B(o->room.free), apart);
 }
 
-static bool (*const tests[OOM_CAUSES])(const struct oom *, char *) = {
-#define CAUSE(name) is_##name,
-#include "oom_causes.def"
-};
-
-static const char *const names[OOM_CAUSES] = {
-#define CAUSE(name) #name,
+static const struct {
+	const char *name;
+	bool (*test)(const struct oom *o, char *text);
+} causes[OOM_CAUSES] = {
+#define CAUSE(name) { #name, is_##name },
 #include "oom_causes.def"
 };
 
@@ -429,7 +427,7 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 {
 	unsigned c = 0;
 
-	while (!tests[c](o, text))
+	while (!causes[c].test(o, text))
 		c++;
 	if (!is_larger_than_device(o))
 		return c;
@@ -442,5 +440,5 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 
 const char *oom_cause_name(enum oom_cause cause)
 {
-	return names[cause];
+	return causes[cause].name;
 }

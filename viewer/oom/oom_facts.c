@@ -259,11 +259,12 @@ static unsigned world_of(const struct recording *r)
 	return n > 1 && n < 1000000 ? n : 1;
 }
 
-static void gather(struct oom *o, struct recording *r)
+void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 {
-	struct timeline *t = o->timeline;
-
-	o->world = world_of(r);
+	o->refusal = *refusal;
+	o->timeline = t;
+	snapshot_take(&o->shot, t, refusal->event.seq);
+	o->world = world_of(t->recording);
 	imagine(o);
 	find_place(o);
 	find_asked(o);
@@ -278,14 +279,6 @@ static void gather(struct oom *o, struct recording *r)
 	oom_attempts(o);
 	oom_holders(o);
 	oom_engine(o);
-}
-
-void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
-{
-	o->refusal = *refusal;
-	o->timeline = t;
-	snapshot_take(&o->shot, t, refusal->event.seq);
-	gather(o, t->recording);
 }
 
 int oom_open(struct oom *o, struct recording *r, uint64_t nth)

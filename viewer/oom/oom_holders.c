@@ -24,21 +24,17 @@ static bool may_grow(enum category c)
 	return c != CATEGORY_gradients && c != CATEGORY_optimizer_state;
 }
 
+/* Its blocks may be left from earlier steps. */
+static bool has_left(const struct oom *o, enum category c, const struct owner *owner)
+{
+	return o->by_pass ? oom_is_passing(c) : may_grow(c) && leaks_at(&o->leaks, 1u << c, owner);
+}
+
 /* Of what is left from earlier steps: the line that grows, or that the passes left most of. */
 const struct holder *oom_grown_most(const struct oom *o)
 {
-	const struct holder *best = NULL;
-
-	FOR_EACH (const struct holder, h, o->holders.items, o->holders.count) {
-		bool counts = o->by_pass
-				      ? oom_is_passing(h->category)
-				      : may_grow(h->category) &&
-						leaks_at(&o->leaks, 1u << h->category, &h->owner);
-
-		if (h->before && counts && (!best || h->before > best->before))
-			best = h;
-	}
-	return best;
+	return GREATEST_OF(h, o->holders.items, o->holders.count,
+			   h->before && has_left(o, h->category, &h->owner), h->before);
 }
 
 /* Graphs, what they hold of the inputs, and what modules returned. */
@@ -55,7 +51,7 @@ static void add_growth(struct oom *o, const struct block *b, const struct owner 
 {
 	enum category c = b->category;
 
-	if (o->by_pass ? !oom_is_passing(c) : !may_grow(c) || !leaks_at(&o->leaks, 1u << c, owner))
+	if (!has_left(o, c, owner))
 		return;
 	o->grown += b->size;
 	if (is_of_graph(o->shot.model, b))
@@ -100,6 +96,8 @@ static bool is_computed(enum category c)
 
 static void find_largest(struct oom *o)
 {
+	const struct block *most = GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+					       is_computed(b->category), b->size);
 	struct oom_spike *p = &o->spike;
 
 	if (wanted_by_pass(o)) {
@@ -108,11 +106,9 @@ static void find_largest(struct oom *o)
 		p->least = o->block;
 		p->owner = o->wanted_owner;
 	}
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
-		if (!is_computed(b->category) || b->size <= p->largest)
-			continue;
-		p->largest = b->size;
-		p->owner = owners_find(&o->timeline->owners, b);
+	if (most && most->size > p->largest) {
+		p->largest = most->size;
+		p->owner = owners_find(&o->timeline->owners, most);
 	}
 	if (p->count && p->bytes < p->largest / 2)
 		p->bytes = p->count = p->least = 0;

@@ -160,13 +160,11 @@ static const struct span *longest(const struct spans *s, size_t first, size_t en
 /* Bytes of what the forward passes since that event made, all or what graphs hold of it. */
 static uint64_t results(const struct snapshot *s, uint64_t since, bool of_graphs)
 {
-	uint64_t bytes = 0;
-
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
-		if (b->seq >= since && RESULTS >> b->category & 1 &&
-		    (!of_graphs || b->state & LIFE_SAVED))
-			bytes += b->size;
-	return bytes;
+	return SUM_OF(b, s->moment.blocks, s->moment.count,
+		      b->seq >= since && RESULTS >> b->category & 1 &&
+				      (!of_graphs || b->state & LIFE_SAVED)
+			      ? b->size
+			      : 0);
 }
 
 /* A backward pass found as much when it began, or half of it: steps are not all alike. */

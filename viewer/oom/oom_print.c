@@ -11,37 +11,25 @@
  * before every pass and gathers all results on the first, which so holds far more than the others.
  */
 
-struct oom_devices {
-	size_t count;	      /* 0 = there is no other */
-	bool replicas;	      /* one model copied to all of them */
-	uint64_t least, most; /* bytes of their peaks */
-	int lowest, highest;
-};
-
-static struct oom_devices oom_devices(const struct oom *o)
+static uint64_t peak_of(const struct model_device *d)
 {
-	struct oom_devices out = { .least = UINT64_MAX };
+	return d->seen ? model_curve(d)->peak.bytes : 0;
+}
 
-	for (int d = 0; d < MODEL_DEVICES; d++) {
-		const struct model_device *device = &o->timeline->model.devices[d];
-		uint64_t peak = model_curve(device)->peak.bytes;
+static bool is_other(const struct oom *o, const struct model_device *d)
+{
+	return d != &o->timeline->model.devices[o->timeline->device] && peak_of(d);
+}
 
-		if (d == o->timeline->device || !device->seen || !peak)
-			continue;
-		out.count++;
-		if (peak < out.least) {
-			out.least = peak;
-			out.lowest = d;
-		}
-		if (peak > out.most) {
-			out.most = peak;
-			out.highest = d;
-		}
-	}
-	if (out.count)
-		out.replicas =
-			defs_has_file(o->timeline->stacks.defs, "torch/nn/parallel/replicate.py");
-	return out;
+static size_t count_others(const struct oom *o)
+{
+	return SUM_OF(x, o->timeline->model.devices, MODEL_DEVICES, is_other(o, x));
+}
+
+/* One model is copied to all of them. */
+static bool has_replicas(const struct oom *o)
+{
+	return defs_has_file(o->timeline->stacks.defs, "torch/nn/parallel/replicate.py");
 }
 
 #define LINE   28 /* columns for a line of code */
@@ -115,9 +103,8 @@ static bool device_row(void *ctx, size_t i, struct row_oom_device *row)
 	const struct oom *o = ctx;
 	const struct model_device *d = &o->timeline->model.devices[i];
 
-	*row = (struct row_oom_device){ .device = (int64_t)i,
-					.peak_bytes = model_curve(d)->peak.bytes };
-	return (int)i != o->timeline->device && d->seen && row->peak_bytes;
+	*row = (struct row_oom_device){ .device = (int64_t)i, .peak_bytes = peak_of(d) };
+	return is_other(o, d);
 }
 
 void oom_answer(struct oom_answer *a, struct oom *o)
@@ -132,7 +119,7 @@ void oom_answer(struct oom_answer *a, struct oom *o)
 struct row_oom oom_document(struct oom_answer *a)
 {
 	struct oom *o = a->oom;
-	const struct oom_devices d = oom_devices(o);
+	size_t others = count_others(o);
 
 	return (struct row_oom){
 		.asked_bytes = o->asked,
@@ -155,9 +142,9 @@ struct row_oom oom_document(struct oom_answer *a)
 		.stack = o->refusal.event.stack,
 		.class = o->wanted.category,
 		.owner = o->wanted_owner,
-		.has_replicas = d.count,
-		.replicas = d.replicas,
-		.has_other_devices = d.count,
+		.has_replicas = others,
+		.replicas = others && has_replicas(o),
+		.has_other_devices = others,
 		.other_devices = { MODEL_DEVICES, device_row, o },
 		.block_bytes = o->block,
 		.total_bytes = o->room.total,
@@ -198,25 +185,31 @@ static void text_head(const struct oom *o, struct emit *out)
 /* One card of several ran out: the others say whether the work is spread evenly. */
 static void text_devices(const struct oom *o, struct emit *out)
 {
-	const struct oom_devices d = oom_devices(o);
-	uint64_t here = model_curve(&o->timeline->model.devices[o->timeline->device])->peak.bytes;
-	bool lower = d.most < here / 4 * 3;
+	const struct model_device *all = o->timeline->model.devices;
+	const struct model_device *highest =
+		GREATEST_OF(x, all, MODEL_DEVICES, is_other(o, x), peak_of(x));
+	const struct model_device *lowest =
+		GREATEST_OF(x, all, MODEL_DEVICES, is_other(o, x), UINT64_MAX - peak_of(x));
+	uint64_t here = peak_of(&all[o->timeline->device]);
+	bool lower = highest && peak_of(highest) < here / 4 * 3;
+	bool replicas = highest && has_replicas(o);
 	char text[600], most[48] = "";
 
-	if (!d.count || (!d.replicas && !lower))
+	if (!replicas && !lower)
 		return;
-	if (d.highest != d.lowest)
-		snprintf(most, sizeof(most), " to %s (device %d)", B(d.most), d.highest);
+	if (highest != lowest)
+		snprintf(most, sizeof(most), " to %s (device %d)", B(peak_of(highest)),
+			 (int)(highest - all));
 	snprintf(text, sizeof(text),
 		 "%s. This device peaked at %s, the other%s at %s (device %d)%s%s%s",
-		 d.replicas ? "The model runs as replicas on several devices (nn.DataParallel)"
-			    : "The program uses several devices",
-		 B(here), d.count == 1 ? "" : "s", B(d.least), d.lowest, most,
-		 lower ? ": far lower" : "",
-		 d.replicas && lower ? ". The first one also holds the weights that are copied, "
-				       "their gradients and all results: "
-				       "DistributedDataParallel spreads these."
-				     : ".");
+		 replicas ? "The model runs as replicas on several devices (nn.DataParallel)"
+			  : "The program uses several devices",
+		 B(here), count_others(o) == 1 ? "" : "s", B(peak_of(lowest)), (int)(lowest - all),
+		 most, lower ? ": far lower" : "",
+		 replicas && lower ? ". The first one also holds the weights that are copied, "
+				     "their gradients and all results: "
+				     "DistributedDataParallel spreads these."
+				   : ".");
 	emit_paragraph(out, "", "  ", text);
 	emit_line(out, "%s", "");
 }

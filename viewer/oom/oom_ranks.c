@@ -3,25 +3,6 @@
  * long, and only those of the first to fail are asked for more. */
 #include "oom_ranks.h"
 
-#include "../ranks/ranks_look.h"
-
-static void add(struct oom_ranks *all, char *path)
-{
-	*need_item(all->items, all->count, all->room) = (struct oom_rank){ .path = path };
-}
-
-static void name_rank(struct oom_rank *x, const struct recording *r)
-{
-	struct rank_file f;
-
-	ranks_look(&f, need_copy(x->path, strlen(x->path)));
-	if (f.rank >= 0)
-		snprintf(x->name, sizeof(x->name), "%s", f.name);
-	else
-		snprintf(x->name, sizeof(x->name), "process %u", r->info->pid);
-	ranks_look_free(&f);
-}
-
 void oom_ranks_note(struct oom_rank *x, const struct recording *r, const struct refusal *refusal)
 {
 	x->failed = true;
@@ -64,11 +45,10 @@ static int find_refusal(struct oom_rank *x, struct recording *r, uint64_t nth)
 static int look(struct oom_rank *x, uint64_t nth, bool alone)
 {
 	struct recording r;
-	int rc = recording_open(&r, x->path);
+	int rc = recording_open(&r, x->file.path);
 
 	if (rc)
 		return rc;
-	name_rank(x, &r);
 	if (!alone)
 		rc = find_refusal(x, &r, nth);
 	recording_close(&r);
@@ -83,7 +63,7 @@ static int by_time(const void *a, const void *b)
 		return x->failed ? -1 : 1;
 	if (x->failed && x->wall_ns != y->wall_ns)
 		return x->wall_ns < y->wall_ns ? -1 : 1;
-	return strcmp(x->path, y->path);
+	return strcmp(x->file.path, y->file.path);
 }
 
 int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth)
@@ -92,12 +72,14 @@ int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth)
 	int rc = 0;
 
 	*out = (struct oom_ranks){ 0 };
-	for (; *paths; paths++)
-		add(out, need_copy(*paths, strlen(*paths)));
-	for (size_t i = 0; i < out->count; i++) {
-		int err = look(&out->items[i], nth, out->count == 1);
+	for (size_t i = 0; paths[i]; i++) {
+		struct oom_rank *x = need_item(out->items, out->count, out->room);
+		int err;
 
-		out->failed += out->items[i].failed;
+		*x = (struct oom_rank){ 0 };
+		ranks_look(&x->file, need_text(paths[i]));
+		err = look(x, nth, !paths[1]);
+		out->failed += x->failed;
 		bad += err != 0;
 		rc = err ? err : rc;
 	}
@@ -114,7 +96,7 @@ int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth)
 void oom_ranks_free(struct oom_ranks *r)
 {
 	for (size_t i = 0; i < r->count; i++)
-		free(r->items[i].path);
+		ranks_look_free(&r->items[i].file);
 	free(r->items);
 	*r = (struct oom_ranks){ 0 };
 }

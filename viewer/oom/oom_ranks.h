@@ -2,12 +2,12 @@
 /* Recordings of one run, one of each process, and which of them ran out of memory first. */
 #pragma once
 
+#include "../ranks/ranks_look.h"
 #include "../recording/running.h"
 #include "oom.h"
 
 struct oom_rank {
-	char *path;
-	char name[32]; /* "rank 2", or "process 4711" */
+	struct rank_file file;
 	bool failed;
 	int64_t wall_ns; /* of its refusal, by the clock on the wall */
 	uint64_t asked;	 /* bytes of the block that was wanted */

@@ -124,13 +124,12 @@ static uint64_t allocator(const struct oom *o, char *what, char *how)
 /* The parameters that the ranks have in all. */
 static uint64_t whole_model(const struct oom *o)
 {
-	uint64_t bytes = 0;
-
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
-		if (b->category == CATEGORY_parameters &&
-		    !(model_signs(o->shot.model, b->stack) & STACK_UNSHARDED))
-			bytes += b->size;
-	return bytes * o->world;
+	return o->world *
+	       SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+		      b->category == CATEGORY_parameters &&
+				      !(model_signs(o->shot.model, b->stack) & STACK_UNSHARDED)
+			      ? b->size
+			      : 0);
 }
 
 /* Where less than half of the model is gathered at once, its layers are sharded by themselves. */
@@ -172,10 +171,9 @@ uint64_t oom_spared(const struct oom *o, const struct block *b)
 
 uint64_t oom_spared_all(const struct oom *o)
 {
-	uint64_t all = oom_spared(o, &o->wanted);
+	uint64_t all = oom_spared(o, &o->wanted) +
+		       SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count, oom_spared(o, b));
 
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
-		all += oom_spared(o, b);
 	return all < o->capacity / 20 && o->wanted.category != CATEGORY_workspace ? 0 : all;
 }
 
@@ -339,15 +337,14 @@ struct remedy_list {
 
 static const struct oom_claim claims[] = {
 #include "claims.def"
-	{ "", 0, 0 },
 };
 
 struct oom_claim oom_claim(const char *name)
 {
-	for (size_t i = 0; i < sizeof(claims) / sizeof(*claims); i++)
-		if (!strcmp(claims[i].name, name))
-			return claims[i];
-	return (struct oom_claim){ .name = name };
+	const struct oom_claim *c =
+		FIRST_OF(x, claims, sizeof(claims) / sizeof(*claims), !strcmp(x->name, name));
+
+	return c ? *c : (struct oom_claim){ .name = name };
 }
 
 /* Where it is not nearly always right. */

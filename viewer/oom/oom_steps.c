@@ -18,14 +18,6 @@ static uint64_t first_gradient(const struct snapshot *s)
 	return first;
 }
 
-static bool has_gradients(const struct timeline *t, const struct step *step)
-{
-	for (size_t i = step->first; i <= step->last && i < t->model.spans.count; i++)
-		if (t->model.spans.items[i].gradients)
-			return true;
-	return false;
-}
-
 /* Steps that are backward passes: one is over if gradients arrived in it and none of them lives. */
 static size_t by_gradients(const struct oom *o, size_t step)
 {
@@ -33,14 +25,14 @@ static size_t by_gradients(const struct oom *o, size_t step)
 	size_t first = steps_at(&t->steps, first_gradient(&o->shot));
 
 	step = first && first < step ? first : step;
-	while (step > 1 && !has_gradients(t, &t->steps.items[step - 1]))
-		step--;
-	return step;
-}
+	for (; step > 1; step--) {
+		const struct step *before = &t->steps.items[step - 1];
 
-static bool holds_graph(const struct snapshot *s)
-{
-	return ANY_OF(x, s->moment.blocks, s->moment.count, x->state & LIFE_SAVED);
+		if (ANY_OF(x, &t->model.spans.items[before->first],
+			   step_spans(&t->model.spans, before), x->gradients))
+			break;
+	}
+	return step;
 }
 
 uint64_t oom_batch_begin(const struct oom *o, size_t step)
@@ -78,7 +70,8 @@ bool oom_by_call(const struct oom *o)
 	const struct timeline *t = o->timeline;
 
 	return t->steps.basis == STEPS_FORWARD && t->model.spans.tags && o->instant.step > 1 &&
-	       o->instant.step <= steps_number(&t->steps) && !holds_graph(&o->shot);
+	       o->instant.step <= steps_number(&t->steps) &&
+	       !ANY_OF(x, o->shot.moment.blocks, o->shot.moment.count, x->state & LIFE_SAVED);
 }
 
 size_t oom_step(const struct oom *o)

@@ -46,28 +46,20 @@ static void start_search(struct search *s, struct summary *out, struct timeline 
 	shell_word(file, s->file);
 }
 
-static struct matter *add_matter(struct search *s, const char *kind, uint64_t bytes)
+/* owner: NULL if none is known; seq: of its moment, 0 if it is about the whole run. */
+static struct matter *add_matter(struct search *s, const char *kind, uint64_t bytes,
+				 const struct owner *owner, uint64_t seq, uint64_t time_ns)
 {
+	static const struct owner none = { .function = "", .file = "" };
 	struct summary *all = s->found;
 	struct matter *m = need_item(all->items, all->count, all->room);
 
 	*m = (struct matter){ .kind = kind,
 			      .bytes = bytes,
-			      .owner = { .function = "", .file = "" } };
+			      .owner = owner ? *owner : none,
+			      .seq = seq,
+			      .time_ns = time_ns };
 	return m;
-}
-
-static void put_moment(struct matter *m, uint64_t seq, uint64_t time_ns)
-{
-	m->seq = seq;
-	m->time_ns = time_ns;
-}
-
-static void put_end(struct matter *m, const struct steps *all, size_t step)
-{
-	const struct extent *e = &all->items[step].extent;
-
-	put_moment(m, e->last_seq, e->last_ns);
 }
 
 #define put_text(text, ...) text_put((text), SUMMARY_TEXT, __VA_ARGS__)
@@ -98,8 +90,8 @@ static void find_refusal(struct search *s)
 	if (device < 0)
 		return;
 	m = add_matter(s, "out_of_memory",
-		       model_peak_reserved(&t->model.devices[device]) + refusal.event.size);
-	put_moment(m, refusal.event.seq, refusal.event.ns);
+		       model_peak_reserved(&t->model.devices[device]) + refusal.event.size, NULL,
+		       refusal.event.seq, refusal.event.ns);
 	say_more(s, m, "oom", "");
 	if (device != t->device) {
 		put_text(m->text, "Out of memory on device %d: %s were requested.", device,
@@ -140,14 +132,14 @@ static void say_growth(struct search *s)
 	const struct leaks *l = s->found->leaks;
 	uint64_t bytes = grown(s);
 	const struct leak *most = l->items;
+	const struct extent *end;
 	struct matter *m;
 
 	if (!l->count || !growth_matters(s) || s->cause == CAUSE_growing ||
 	    s->cause == CAUSE_retained_graph)
 		return;
-	m = add_matter(s, "growth", bytes);
-	m->owner = most->owner;
-	put_end(m, &s->timeline->steps, l->to_step);
+	end = &s->timeline->steps.items[l->to_step].extent;
+	m = add_matter(s, "growth", bytes, &most->owner, end->last_seq, end->last_ns);
 	put_text(m->text,
 		 "Memory grows by %s with each step (step %zu to %zu: %s), most of it %s of %s.",
 		 B(l->bytes_per_step), l->from_step, l->to_step, B(bytes),
@@ -157,14 +149,15 @@ static void say_growth(struct search *s)
 
 static void say_unused(struct search *s, const struct unused *u)
 {
+	const struct extent *end;
 	char classes[200];
 	struct matter *m;
 
 	if (u->bytes < s->least || s->cause == CAUSE_unused)
 		return;
-	m = add_matter(s, "unused", u->bytes);
-	m->owner = u->holders.items[0].owner;
-	put_end(m, &s->timeline->steps, u->step);
+	end = &s->timeline->steps.items[u->step].extent;
+	m = add_matter(s, "unused", u->bytes, &u->holders.items[0].owner, end->last_seq,
+		       end->last_ns);
 	put_text(m->text,
 		 "Earlier models or their optimizers are still in memory: %s have not been trained "
 		 "since step %zu (%s).",
@@ -209,6 +202,7 @@ static void find_spike(struct search *s)
 	uint64_t usual = usual_peak(&t->steps);
 	char place[64] = "before the first step";
 	const struct extent *e;
+	struct owner owner;
 	struct matter *m;
 	size_t step;
 
@@ -220,10 +214,9 @@ static void find_spike(struct search *s)
 		snprintf(place, sizeof(place), "in step %zu", step);
 	else if (step)
 		snprintf(place, sizeof(place), "after the last step");
-	m = add_matter(s, "spike", e->peak - usual);
-	put_moment(m, e->peak_seq, e->peak_ns);
-	m->owner = owners_find(&t->owners,
-			       &(struct block){ .stack = e->peak_stack, .seq = e->peak_seq });
+	owner = owners_find(&t->owners,
+			    &(struct block){ .stack = e->peak_stack, .seq = e->peak_seq });
+	m = add_matter(s, "spike", e->peak - usual, &owner, e->peak_seq, e->peak_ns);
 	put_text(m->text, "The peak, %s, is %s, %s above the peak of the median step (%s)%s%s.",
 		 B(e->peak), place, B(m->bytes), B(usual), m->owner.function[0] ? ": " : "",
 		 m->owner.function[0] ? WHO(&m->owner) : "");
@@ -244,9 +237,8 @@ static void find_reserved(struct search *s)
 	free_bytes = most.bytes > used ? most.bytes - used : 0;
 	if (!free_bytes || free_bytes < s->least || free_bytes < most.bytes / MUCH)
 		return;
-	m = add_matter(s, most.pools.bytes >= most.bytes / 2 ? "pools" : "reserved", free_bytes);
-	put_moment(m, most.seq, most.time_ns);
-	m->owner = most.owner;
+	m = add_matter(s, most.pools.bytes >= most.bytes / 2 ? "pools" : "reserved", free_bytes,
+		       &most.owner, most.seq, most.time_ns);
 	known = most.owner.function[0];
 	put_text(m->text, "Reserved memory reached %s, %s more than was ever in use%s%s.",
 		 B(most.bytes), B(free_bytes), known ? "; " : "",
@@ -268,11 +260,9 @@ static bool is_said(const struct search *s, const char *kind)
 
 static void say_advice(struct search *s, const struct finding *f, const struct peak *peak)
 {
-	struct matter *m = add_matter(s, "advice", f->least);
+	struct matter *m = add_matter(s, "advice", f->least, f->owner.function ? &f->owner : NULL,
+				      peak->event.seq, peak->event.time_ns);
 
-	put_moment(m, peak->event.seq, peak->event.time_ns);
-	if (f->owner.function)
-		m->owner = f->owner;
 	put_text(m->text, "The peak can be %s%s lower: %s.", f->least < f->saves ? "at least " : "",
 		 B(f->least), f->what);
 	say_more(s, m, "advise", "");
@@ -306,14 +296,13 @@ static void find_doubts(struct search *s, const struct values *v)
 	struct matter *m;
 
 	if (v->decisions) {
-		m = add_matter(s, "values", 0);
+		m = add_matter(s, "values", 0, v->first ? &v->first->owner : NULL, 0, 0);
 		put_text(m->text, "%s.", values_sentence(v, text));
 		put_text(m->action, "%s", values_effect(v));
-		m->owner = v->first ? v->first->owner : m->owner;
 	}
 	if (!s->timeline->model.dropped && !state)
 		return;
-	m = add_matter(s, "incomplete", 0);
+	m = add_matter(s, "incomplete", 0, NULL, 0, 0);
 	say_more(s, m, "verify", "");
 	if (s->timeline->model.dropped)
 		put_text(m->text, "%s lost while recording: figures may be too low or too high.",
@@ -347,8 +336,7 @@ void summary_find(struct summary *out, struct timeline *t, const struct values *
 		find_advice(&s);
 	}
 	find_doubts(&s, v);
-	if (out->count)
-		qsort(out->items, out->count, sizeof(*out->items), by_bytes);
+	SORT(out->items, out->count, by_bytes);
 	leave_out(out);
 }
 

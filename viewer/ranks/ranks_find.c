@@ -36,11 +36,6 @@ static char *path_in(const char *folder, const char *name)
 	return path;
 }
 
-static void add_recording(struct ranks_run *run, char *path)
-{
-	ranks_look(need_item(run->items, run->count, run->room), path);
-}
-
 /* The rings of a recording lie beside it and are read with it. */
 static bool is_beside(const char *path)
 {
@@ -62,24 +57,9 @@ static void sort_out(struct ranks_run *run, char *path, bool snapshots)
 		free(path);
 	else if (ending_is(path, ".gmt") ||
 		 (snapshots ? import_recognises(path) : outfile_holds_recording(path)))
-		add_recording(run, path);
+		ranks_look(need_item(run->items, run->count, run->room), path);
 	else
 		ranks_leave(run, path);
-}
-
-/* Memory snapshots of PyTorch are looked for only where there is no recording. */
-static void second_look(struct ranks_run *run, size_t first)
-{
-	size_t count = run->left_count;
-	char **left = run->left;
-
-	if (run->count > first)
-		return;
-	run->left = NULL;
-	run->left_count = run->left_room = 0;
-	for (size_t i = 0; i < count; i++)
-		sort_out(run, left[i], true);
-	free(left);
 }
 
 static bool has_recordings(const char *folder)
@@ -121,19 +101,24 @@ static int nothing_here(const char *folder)
 	return EXIT_UNREADABLE;
 }
 
+/* Memory snapshots of PyTorch are looked for only where there is no recording. */
 static int list_folder(struct ranks_run *run, const char *folder)
 {
-	size_t first = run->count;
-	DIR *d = opendir(folder);
-	struct dirent *e;
+	size_t first = run->count, left = run->left_count;
 
-	if (!d)
-		return say_unreadable("%s: %s", folder, strerror(errno));
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.')
-			sort_out(run, path_in(folder, e->d_name), false);
-	closedir(d);
-	second_look(run, first);
+	for (int snapshots = 0; snapshots < 2 && run->count == first; snapshots++) {
+		DIR *d = opendir(folder);
+		struct dirent *e;
+
+		if (!d)
+			return say_unreadable("%s: %s", folder, strerror(errno));
+		while (run->left_count > left)
+			free(run->left[--run->left_count]);
+		while ((e = readdir(d)))
+			if (e->d_name[0] != '.')
+				sort_out(run, path_in(folder, e->d_name), snapshots);
+		closedir(d);
+	}
 	return run->count == first ? nothing_here(folder) : 0;
 }
 
@@ -162,7 +147,7 @@ static int list_operand(struct ranks_run *run, char *const *paths, size_t i)
 	int rc = 0;
 
 	if (!is_folder(paths[i]))
-		add_recording(run, need_text(paths[i]));
+		ranks_look(need_item(run->items, run->count, run->room), need_text(paths[i]));
 	else if (!ANY_OF(x, paths, i, file_same(*x, paths[i]))) /* named twice it is one */
 		rc = list_folder(run, paths[i]);
 	for (; first < run->count; first++)

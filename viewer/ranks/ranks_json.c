@@ -71,7 +71,7 @@ static bool stray_row(void *ctx, size_t i, struct row_ranks_far *row)
 {
 	struct ranks_answer *d = ctx;
 	const struct ranks_table *t = d->table;
-	const struct ranks_place *p = NULL;
+	const struct owner *p = NULL;
 	struct ranks_stray w;
 
 	if (!d->strays->stray[i])
@@ -99,35 +99,21 @@ static bool stray_row(void *ctx, size_t i, struct row_ranks_far *row)
 
 static bool elsewhere_row(void *ctx, size_t i, struct row_ranks_elsewhere *row)
 {
-	struct ranks_answer *d = ctx;
+	const struct ranks_answer *d = ctx;
 	const struct ranks_table *t = d->table;
-	const struct ranks_place *p;
+	const struct ranks_elsewhere *e = &d->elsewhere[i];
 
-	d->elsewhere = i ? d->elsewhere : (struct ranks_elsewhere){ 0 };
-	if (!ranks_elsewhere_next(t, &d->elsewhere))
-		return false;
-	p = &t->places[d->elsewhere.device->place];
 	*row = (struct row_ranks_elsewhere){
-		WHO(t->rows[d->elsewhere.row].file),
-		.recording = t->rows[d->elsewhere.row].file->path,
-		.device = d->elsewhere.device->number,
-		.of = t->rows[d->elsewhere.of].file->path,
-		.bytes = d->elsewhere.device->reserved,
+		WHO(t->rows[e->row].file),
+		.recording = t->rows[e->row].file->path,
+		.device = e->device->number,
+		.of = t->rows[e->of].file->path,
+		.bytes = e->device->reserved,
 		.context_bytes = ranks_elsewhere_context(t),
-		.device_bytes = ranks_elsewhere_sum(t, &d->elsewhere),
-		.owner = { .function = p->function, .file = p->file, .line = p->line },
+		.device_bytes = ranks_elsewhere_sum(t, e),
+		.owner = t->places[e->device->place],
 	};
 	return true;
-}
-
-static size_t count_elsewhere(const struct ranks_table *t)
-{
-	struct ranks_elsewhere e = { 0 };
-	size_t n = 0;
-
-	while (ranks_elsewhere_next(t, &e))
-		n++;
-	return n;
 }
 
 static bool missing_rank(const void *ctx, size_t rank, UNUSED const char **name, int64_t *n)
@@ -150,10 +136,12 @@ struct row_ranks ranks_answer(struct ranks_answer *d)
 	const struct ranks_table *t = d->table;
 	const struct ranks_run *run = t->run;
 	const struct ranks_strays *s = d->strays;
+	size_t elsewhere;
 
 	d->all = (struct ranks_sums){ t, NULL };
 	d->row = s->middle;
 	d->missing = ranks_missing(run);
+	d->elsewhere = ranks_elsewhere(t, &elsewhere);
 	return (struct row_ranks){
 		.totals = { .ranks = ranks_fine(&d->all),
 			    .sums = sums(&d->all),
@@ -161,7 +149,7 @@ struct row_ranks ranks_answer(struct ranks_answer *d)
 		.has_median = s->known,
 		.median = { WHO(t->rows[s->middle].file), .figure = { 1, main_of, d } },
 		.stray = { s->stray ? run->count : 0, stray_row, d },
-		.elsewhere = { count_elsewhere(t), elsewhere_row, d },
+		.elsewhere = { elsewhere, elsewhere_row, d },
 		.missing = { d->missing ? (size_t)run->world : 0, missing_rank, d },
 		.other_files = run->left_count,
 		.left_alone = { run->left_count < LEFT_MAX ? run->left_count : LEFT_MAX, left_name,
@@ -174,4 +162,5 @@ struct row_ranks ranks_answer(struct ranks_answer *d)
 void ranks_answer_free(struct ranks_answer *d)
 {
 	free(d->missing);
+	free(d->elsewhere);
 }

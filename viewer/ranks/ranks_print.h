@@ -15,7 +15,7 @@ struct ranks_answer {
 	const struct ranks_strays *strays;
 	struct ranks_sums all, of_host;
 	size_t row; /* row of the figure that is being written */
-	struct ranks_elsewhere elsewhere;
+	struct ranks_elsewhere *elsewhere;
 	bool *missing;
 };
 

@@ -203,27 +203,16 @@ static void say_run(struct ranks_run *run, const struct part *p)
 		add_note(run, " (%.60s)", f->command);
 }
 
-static bool is_in(const struct ranks_run *run, const struct part *p, size_t operand)
-{
-	for (size_t i = p->from; i < p->to; i++)
-		if (run->items[i].operand == operand)
-			return true;
-	return false;
-}
-
 #define ANY_PATH SIZE_MAX
 
 /* The run that began last, among those with a recording of this path. */
 static struct part *last_of(const struct ranks_run *run, struct part *parts, size_t count,
 			    size_t operand)
 {
-	struct part *last = NULL;
-
-	for (size_t i = 0; i < count; i++)
-		if ((operand == ANY_PATH || is_in(run, &parts[i], operand)) &&
-		    (!last || run->items[parts[i].from].start_ns > run->items[last->from].start_ns))
-			last = &parts[i];
-	return last;
+	return GREATEST_OF(x, parts, count,
+			   operand == ANY_PATH || ANY_OF(f, &run->items[x->from], x->to - x->from,
+							 f->operand == operand),
+			   (uint64_t)run->items[x->from].start_ns);
 }
 
 /* Marks the run that began last in each path; returns how many those are. */

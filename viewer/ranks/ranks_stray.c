@@ -161,12 +161,8 @@ size_t ranks_furthest(const struct ranks_strays *s, const struct ranks_table *t)
 
 static int64_t held(const struct ranks_row *row, uint32_t category, uint32_t place)
 {
-	int64_t bytes = 0;
-
-	for (size_t i = 0; i < row->line_count; i++)
-		if (row->lines[i].category == category && row->lines[i].place == place)
-			bytes += (int64_t)row->lines[i].bytes;
-	return bytes;
+	return (int64_t)SUM_OF(x, row->lines, row->line_count,
+			       x->category == category && x->place == place ? x->bytes : 0);
 }
 
 /* The line with the greatest difference, among the rows in `of`. */

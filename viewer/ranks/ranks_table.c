@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks_table.h"
 
+#include "../answers/parts.h"
 #include "../base/human.h"
 #include "../recording/owner_words.h"
 
 /* The device that a rank works on: the one on which it has most. NULL: it has memory on none. */
 static const struct ranks_device *home(const struct ranks_row *row)
 {
-	const struct ranks_device *best = NULL;
-
-	for (size_t i = 0; i < row->device_count; i++)
-		if (!best || row->devices[i].peak > best->peak)
-			best = &row->devices[i];
-	return best;
+	return GREATEST_OF(x, row->devices, row->device_count, true, x->peak);
 }
 
 /* The other rank that works on that device; the number of rows if there is none. UUIDs of
@@ -59,24 +55,26 @@ uint64_t ranks_elsewhere_sum(const struct ranks_table *t, const struct ranks_els
 	return sum;
 }
 
-bool ranks_elsewhere_next(const struct ranks_table *t, struct ranks_elsewhere *e)
+struct ranks_elsewhere *ranks_elsewhere(const struct ranks_table *t, size_t *count)
 {
-	size_t k = e->device ? (size_t)(e->device - t->rows[e->row].devices) + 1 : 0;
+	struct ranks_elsewhere *all = NULL;
+	size_t room = 0;
 
-	for (; e->row < t->run->count; e->row++, k = 0) {
-		const struct ranks_row *row = &t->rows[e->row];
-		const struct ranks_device *own = home(row);
+	*count = 0;
+	for (size_t i = 0; i < t->run->count; i++) {
+		const struct ranks_device *own = home(&t->rows[i]);
 
-		for (; k < row->device_count; k++) {
-			e->device = &row->devices[k];
-			if (!strcmp(e->device->uuid, own->uuid))
-				continue;
-			e->of = who_works_there(t, e->row, e->device);
-			if (e->of < t->run->count)
-				return true;
+		FOR_EACH (const struct ranks_device, d, t->rows[i].devices,
+			  t->rows[i].device_count) {
+			size_t of = strcmp(d->uuid, own->uuid) ? who_works_there(t, i, d)
+							       : t->run->count;
+
+			if (of < t->run->count)
+				*need_item(all, *count, room) =
+					(struct ranks_elsewhere){ i, of, d };
 		}
 	}
-	return false;
+	return all;
 }
 
 #define MAIN  RANKS_MAIN
@@ -140,8 +138,8 @@ void ranks_table_free(struct ranks_table *t)
 	for (size_t i = 0; i < t->run->count; i++)
 		free_row(t, &t->rows[i]);
 	for (size_t i = 0; i < t->place_count; i++) {
-		free(t->places[i].function);
-		free(t->places[i].file);
+		free((char *)t->places[i].function);
+		free((char *)t->places[i].file);
 	}
 	free(t->places);
 	free(t->rows);
@@ -158,25 +156,20 @@ void ranks_documents(const struct ranks_result *r, struct json out[2])
 		out[1] = json_text(out[0].end, (size_t)(end - out[0].end));
 }
 
-/* "devices.*.ooms" is a sum, "blocks.#" a count, "last_ns - first_ns" a difference. */
+/* "devices.*.ooms" is a sum, "last_ns - first_ns" a difference, a list counts its items. */
 static double number_at(struct json doc, const char *path, bool *known)
 {
 	const char *every = strstr(path, ".*."), *minus = strstr(path, " - ");
-	size_t len = strlen(path);
 	char head[64];
 	struct json v;
 	double sum = 0;
 
-	if (every || minus) {
-		snprintf(head, sizeof(head), "%.*s", (int)((every ? every : minus) - path), path);
-	} else {
-		bool number = len > 2 && !strcmp(path + len - 2, ".#");
-
-		snprintf(head, sizeof(head), "%.*s", (int)(number ? len - 2 : len), path);
-		v = json_at(doc, head);
+	if (!every && !minus) {
+		v = json_at(doc, path);
 		*known = v.s && strncmp(v.s, "null", 4);
-		return number ? (double)json_count(v) : json_number(v);
+		return v.s && *v.s == '[' ? (double)json_count(v) : json_number(v);
 	}
+	snprintf(head, sizeof(head), "%.*s", (int)((every ? every : minus) - path), path);
 	v = json_at(doc, head);
 	*known = v.s;
 	if (minus)
@@ -198,8 +191,9 @@ static uint32_t place_id(struct ranks_table *t, struct json v)
 			t->place_count);
 	if (id < t->place_count)
 		return id;
-	*need_item(t->places, t->place_count, t->place_room) =
-		(struct ranks_place){ need_text(function), need_text(file), line };
+	*need_item(t->places, t->place_count, t->place_room) = (struct owner){
+		.function = need_text(function), .file = need_text(file), .line = line
+	};
 	return id;
 }
 
@@ -255,32 +249,21 @@ static void read_devices(struct ranks_table *t, struct ranks_row *row, struct js
 
 static char *largest_class(const struct ranks_row *row)
 {
+	unsigned order[CATEGORIES];
 	char text[96] = "";
-	unsigned best = 0;
 
-	for (unsigned c = 1; c < CATEGORIES; c++)
-		best = row->classes[c] > row->classes[best] ? c : best;
-	if (row->classes[best])
-		snprintf(text, sizeof(text), "%s %s", categories[best].words,
-			 B(row->classes[best]));
+	if (classes_by_bytes(row->classes, order))
+		snprintf(text, sizeof(text), "%s %s", categories[*order].words,
+			 B(row->classes[*order]));
 	return need_text(text);
 }
 
-static char *place_words(struct json v)
+static void read_value(struct ranks_table *t, struct ranks_value *v, const struct ranks_column *c,
+		       struct ranks_row *row, struct json doc)
 {
-	char function[256], file[512], words[OWNER_WORDS];
-	struct owner o = { .function = json_string(json_member(v, "function"), function,
-						   sizeof(function)),
-			   .file = json_string(json_member(v, "file"), file, sizeof(file)),
-			   .line = (unsigned)json_unsigned(json_member(v, "line")) };
-
-	return need_text(v.s ? owner_words(&o, words, sizeof(words), 44) : "");
-}
-
-static void read_value(struct ranks_value *v, const struct ranks_column *c, struct ranks_row *row,
-		       struct json doc)
-{
-	char text[512];
+	char text[OWNER_WORDS];
+	struct json at;
+	uint32_t place;
 	int category;
 
 	switch (c->kind) {
@@ -292,7 +275,10 @@ static void read_value(struct ranks_value *v, const struct ranks_column *c, stru
 		v->words = need_text(category < 0 ? "" : categories[category].words);
 		break;
 	case RANKS_PLACE:
-		v->words = place_words(json_at(doc, c->path));
+		at = json_at(doc, c->path);
+		place = at.s ? place_id(t, at) : 0; /* the places may move */
+		v->words = need_text(at.s ? owner_words(&t->places[place], text, sizeof(text), 44)
+					  : "");
 		break;
 	case RANKS_CLASS:
 		read_classes(row, json_at(doc, c->path));
@@ -320,7 +306,8 @@ void ranks_table_add(struct ranks_table *t, size_t i, const struct ranks_result 
 	}
 	row->values = need_new((t->count + 1) * sizeof(*row->values));
 	for (size_t c = 0; c < t->count; c++)
-		read_value(&row->values[c], &t->columns[c], row, documents[t->columns[c].document]);
+		read_value(t, &row->values[c], &t->columns[c], row,
+			   documents[t->columns[c].document]);
 	if (t->classes)
 		read_lines(t, row, json_member(documents[documents[1].s ? 1 : 0], "lines"));
 	if (!strcmp(t->columns[0].command, "report")) {

@@ -8,6 +8,7 @@
 #include "../base/json.h"
 #include "../base/map.h"
 #include "../classes/classify.h"
+#include "../recording/owners.h"
 #include "ranks_find.h"
 #include "ranks_work.h"
 
@@ -80,11 +81,6 @@ struct ranks_row {
 	size_t device_count, device_room;
 };
 
-struct ranks_place {
-	char *function, *file;
-	unsigned line;
-};
-
 struct ranks_table {
 	const struct ranks_run *run;
 	const struct ranks_column *columns; /* of the command, `count` of them */
@@ -93,7 +89,7 @@ struct ranks_table {
 	bool classes;		/* rows have them */
 	bool pairs;		/* a row is of two recordings */
 	struct ranks_row *rows; /* run->count */
-	struct ranks_place *places;
+	struct owner *places;
 	size_t place_count, place_room;
 	struct map place_ids;
 };
@@ -124,8 +120,8 @@ struct ranks_elsewhere {
 	const struct ranks_device *device;
 };
 
-/* The first one behind `last`; false: there is no other. Start with a row of 0 and no device. */
-bool ranks_elsewhere_next(const struct ranks_table *t, struct ranks_elsewhere *last);
+/* All of them, to be freed. */
+struct ranks_elsewhere *ranks_elsewhere(const struct ranks_table *t, size_t *count);
 /* Bytes of a context, about; 0 = not known. */
 uint64_t ranks_elsewhere_context(const struct ranks_table *t);
 /* The most that each rank had reserved on that device, with their contexts, added up. */

@@ -13,14 +13,6 @@
 #define WIDE	44 /* columns of a text in a row */
 #define ROOM	300
 
-static const char *growth_words(char buf[ROOM], double n)
-{
-	if (n == 0)
-		return "0";
-	snprintf(buf, ROOM, "%c%s", n < 0 ? '-' : '+', B((uint64_t)(n < 0 ? -n : n)));
-	return buf;
-}
-
 static const char *number_words(enum ranks_kind kind, double n, char buf[ROOM])
 {
 	uint64_t count = n > 0 ? (uint64_t)n : 0;
@@ -33,7 +25,7 @@ static const char *number_words(enum ranks_kind kind, double n, char buf[ROOM])
 	case RANKS_COUNT:
 		return human_count(buf, count);
 	case RANKS_GROWTH:
-		return growth_words(buf, n);
+		return human_change(buf, (int64_t)n);
 	case RANKS_FLAG:
 		return n != 0 ? "yes" : "no";
 	case RANKS_DECIMAL:
@@ -108,11 +100,6 @@ static bool is_column_shown(const struct ranks_table *t, size_t column)
 	return false;
 }
 
-static bool any_sum(const struct ranks_table *t)
-{
-	return ANY_OF(x, t->columns, t->count, x->flags & RANKS_SUM && !(x->flags & RANKS_QUIET));
-}
-
 /* Marks the rows of a group. With few rows each is a group. */
 static size_t mark_group(const struct ranks_strays *s, size_t count, size_t first, bool each,
 			 bool *of)
@@ -156,7 +143,9 @@ static bool sum_row(struct rows *r, size_t i)
 
 	r->sum = (struct ranks_sums){ r->table, all ? NULL : run->items[i].host };
 	snprintf(r->who, sizeof(r->who), "%s%s", all ? "sum" : "on ", all ? "" : r->sum.host);
-	return run->count > 1 && any_sum(r->table) && (all || (r->hosts && ranks_new_host(run, i)));
+	return run->count > 1 && (all || (r->hosts && ranks_new_host(run, i))) &&
+	       ANY_OF(x, r->table->columns, r->table->count,
+		      x->flags & RANKS_SUM && !(x->flags & RANKS_QUIET));
 }
 
 static bool group_row(struct rows *r, size_t i)
@@ -250,21 +239,17 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 {
 	struct ranks_stray w = ranks_stray_why(s, t, i);
 	const struct ranks_column *c = &t->columns[t->main];
-	char who[ROOM], a[ROOM], b[ROOM], line[3 * ROOM], more[ROOM], place[OWNER_WORDS] = "";
+	char who[ROOM], a[ROOM], b[ROOM], line[3 * ROOM], place[OWNER_WORDS] = "";
 
 	text_put(line, sizeof(line), "%s: %s, %s %s than the median", whom(t->run, of, n, who),
 		 number_words(c->kind, t->rows[i].values[t->main].n, a),
 		 human_bytes(b, (uint64_t)(w.more < 0 ? -w.more : w.more)),
 		 w.more < 0 ? "less" : "more");
-	if (w.place >= 0) {
-		const struct ranks_place *p = &t->places[w.place];
-		struct owner o = { .function = p->function, .file = p->file, .line = p->line };
-
-		owner_words(&o, place, sizeof(place), 0);
-	}
+	if (w.place >= 0)
+		owner_words(&t->places[w.place], place, sizeof(place), 0);
 	if (w.category >= 0)
 		text_add(line, sizeof(line), "; %s %s", categories[w.category].words,
-			 growth_words(more, (double)w.category_more));
+			 CHANGE(w.category_more));
 	for (size_t k = 0; !t->classes && k < t->count; k++)
 		if ((t->columns[k].kind == RANKS_CATEGORY || t->columns[k].kind == RANKS_PLACE) &&
 		    t->rows[i].values[k].known)
@@ -272,8 +257,7 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 				 t->columns[k].kind == RANKS_PLACE ? " of " : "; ",
 				 t->rows[i].values[k].words);
 	if (place[0])
-		text_add(line, sizeof(line), ", most of it %s (%s)", place,
-			 growth_words(more, (double)w.place_more));
+		text_add(line, sizeof(line), ", most of it %s (%s)", place, CHANGE(w.place_more));
 	emit_paragraph(out, "  ", "    ", line);
 }
 
@@ -303,8 +287,7 @@ static void print_strays(struct emit *out, const struct ranks_table *t,
 static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 			  const struct ranks_elsewhere *e)
 {
-	const struct ranks_place *p = &t->places[e->device->place];
-	const struct owner o = { .function = p->function, .file = p->file, .line = p->line };
+	const struct owner *o = &t->places[e->device->place];
 	char one[HUMAN_MAX], place[OWNER_WORDS], made[ROOM] = "";
 	char context[ROOM], line[4 * ROOM];
 
@@ -312,8 +295,8 @@ static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 	snprintf(context, sizeof(context), "a context%s%s",
 		 ranks_elsewhere_context(t) ? " of about " : "",
 		 ranks_elsewhere_context(t) ? one : "");
-	if (o.function[0])
-		snprintf(made, sizeof(made), " (%s)", owner_words(&o, place, sizeof(place), 0));
+	if (o->function[0])
+		snprintf(made, sizeof(made), " (%s)", owner_words(o, place, sizeof(place), 0));
 	snprintf(line, sizeof(line),
 		 "%s: %s%s on device %d, where %s works%s%s%s. All ranks together have up to %s "
 		 "there",
@@ -326,17 +309,16 @@ static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 
 static void print_elsewhere(struct emit *out, const struct ranks_table *t)
 {
-	struct ranks_elsewhere e = { 0 };
-	size_t n = 0;
+	size_t n;
+	struct ranks_elsewhere *all = ranks_elsewhere(t, &n);
 
-	for (; ranks_elsewhere_next(t, &e); n++) {
-		if (!n) {
-			emit_line(out, "%s", "");
-			emit_title(out, "Memory on another rank's device");
-		}
-		if (n < STRAYS)
-			say_elsewhere(out, t, &e);
+	if (n) {
+		emit_line(out, "%s", "");
+		emit_title(out, "Memory on another rank's device");
 	}
+	for (size_t i = 0; i < n && i < STRAYS; i++)
+		say_elsewhere(out, t, &all[i]);
+	free(all);
 	if (n > STRAYS)
 		emit_line(out, "  ... and %zu more (--json names all)", n - STRAYS);
 }

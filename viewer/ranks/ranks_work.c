@@ -11,21 +11,14 @@
 #include "../base/ending.h"
 #include "../recording/recording.h"
 
-#define AT_ONCE 4 /* each may need what the largest recording needs */
+#define AT_ONCE 4   /* each may need what the largest recording needs */
+#define A_PART	128 /* in a worker's exit status: what it read was a part */
 
 struct worker {
 	pid_t pid;
 	FILE *out, *err;
 	int why; /* errno if it could not be started */
 };
-
-/* A worker notes here that what it read was a part. NULL: there is no such memory. */
-static bool *shared_parts(size_t count)
-{
-	void *p = mmap(NULL, count + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
 
 /* A file without a name. */
 static FILE *scratch(void)
@@ -39,7 +32,7 @@ static FILE *scratch(void)
 	return fd < 0 ? NULL : fdopen(fd, "w+");
 }
 
-static void become_worker(const struct ranks_work *w, size_t i, struct worker *x, bool *parts)
+static void become_worker(const struct ranks_work *w, size_t i, struct worker *x)
 {
 	int rc;
 
@@ -52,20 +45,18 @@ static void become_worker(const struct ranks_work *w, size_t i, struct worker *x
 		if (ftruncate(fileno(x->out), 0))
 			raise(SIGKILL);
 	}
-	if (parts)
-		parts[i] = recording_any_part();
 	fflush(stderr);
-	_exit(rc);
+	_exit(rc | (recording_any_part() ? A_PART : 0));
 }
 
-static void start_worker(const struct ranks_work *w, size_t i, struct worker *x, bool *parts)
+static void start_worker(const struct ranks_work *w, size_t i, struct worker *x)
 {
 	*x = (struct worker){ .pid = -1, .out = scratch(), .err = scratch() };
 	fflush(NULL); /* or both would write what waits in a buffer */
 	if (x->out && x->err)
 		x->pid = fork();
 	if (x->pid == 0)
-		become_worker(w, i, x, parts);
+		become_worker(w, i, x);
 	if (x->pid < 0)
 		x->why = errno;
 }
@@ -118,7 +109,7 @@ static void pass_on_result(const struct ranks_work *w, size_t i, struct ranks_re
 		munmap(text, r->len);
 }
 
-static void finish_worker(const struct ranks_work *w, size_t i, struct worker *x, const bool *parts)
+static void finish_worker(const struct ranks_work *w, size_t i, struct worker *x)
 {
 	struct ranks_result r = { .rc = EXIT_UNREADABLE };
 	char *error;
@@ -132,10 +123,11 @@ static void finish_worker(const struct ranks_work *w, size_t i, struct worker *x
 		error = ended_by(status);
 	else
 		error = last_words(x->err);
-	if (x->pid > 0 && WIFEXITED(status))
-		r.rc = WEXITSTATUS(status);
+	if (x->pid > 0 && WIFEXITED(status)) {
+		r.rc = WEXITSTATUS(status) & ~A_PART;
+		r.a_part = WEXITSTATUS(status) & A_PART;
+	}
 	r.error = error;
-	r.a_part = parts && parts[i];
 	pass_on_result(w, i, &r, WIFSIGNALED(status) ? NULL : x->out);
 	free(error);
 	if (x->out)
@@ -149,15 +141,12 @@ void ranks_work(const struct ranks_work *w)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t most = cpus < 1 ? 1 : cpus < AT_ONCE ? (size_t)cpus : AT_ONCE, started = 0;
 	struct worker workers[AT_ONCE];
-	bool *parts = shared_parts(w->count);
 
 	for (size_t i = 0; i < w->count; i++) {
 		for (; started < w->count && started < i + most; started++)
-			start_worker(w, started, &workers[started % AT_ONCE], parts);
-		finish_worker(w, i, &workers[i % AT_ONCE], parts);
+			start_worker(w, started, &workers[started % AT_ONCE]);
+		finish_worker(w, i, &workers[i % AT_ONCE]);
 		say_progress("ranks", i + 1, w->count);
 	}
 	say_progress_end();
-	if (parts)
-		munmap(parts, w->count + 1);
 }
