@@ -104,7 +104,7 @@ static struct piece *new_segment(struct allocator *a, struct bin *bin, uint64_t 
 	return allocator_new_piece(a, bin, places_take(&a->places, segment), segment);
 }
 
-static void join(struct allocator *a, struct piece *p)
+void allocator_join(struct allocator *a, struct piece *p)
 {
 	p->taken = false;
 	allocator_merge(a, p, p->prev);
@@ -115,7 +115,7 @@ static void join(struct allocator *a, struct piece *p)
 void allocator_give(struct allocator *a, struct piece *p)
 {
 	a->allocated -= p->size;
-	join(a, p);
+	allocator_join(a, p);
 }
 
 void allocator_give_used(struct allocator *a, struct piece **p)
@@ -130,7 +130,7 @@ static void ready(struct allocator *a, size_t i)
 
 	memmove(a->used + i, a->used + i + 1, (--a->used_count - i) * sizeof(*a->used));
 	a->waited -= i < a->waited;
-	join(a, *p);
+	allocator_join(a, *p);
 	*p = NULL;
 }
 

@@ -94,6 +94,11 @@ static inline struct request_life *requests_life(const struct requests *r, uint3
 	return rows_at(&r->lives, i);
 }
 
+static inline uint64_t requests_asked(const struct requests *r, uint32_t life)
+{
+	return (uint64_t)requests_life(r, life)->asked * UNIT;
+}
+
 /* Requests of all devices in a recording. */
 struct requests_all {
 	struct requests *devices;

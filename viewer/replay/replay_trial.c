@@ -14,8 +14,8 @@ void replay_own(struct replay_own *own, const struct defs *defs)
 	own->conf = text.len ? need_copy(text.s, text.len) : need_text("default");
 	if (version.len && sscanf(version.s, "%ld.%ld", &major, &minor) == 2)
 		own->release = (unsigned)(major * 100 + minor);
-	if (settings_parse_as(&own->settings, text.len ? own->conf : "", own->release, own->why))
-		settings_parse(&own->settings, "", (char[SETTINGS_WHY]){ 0 });
+	if (settings_parse(&own->settings, text.len ? own->conf : "", own->release, own->why))
+		settings_parse(&own->settings, "", 0, (char[SETTINGS_WHY]){ 0 });
 	else
 		own->why[0] = 0;
 	own->whole_pools = major > 2 || (major == 2 && minor >= 6);
@@ -72,6 +72,6 @@ void replay_trial_close(struct replay_trial *t)
 
 bool replay_trial_setting(const struct replay_trial *t, const char *conf, struct alloc_settings *s)
 {
-	return !settings_parse_as(s, strcmp(conf, "default") ? conf : "", t->own.release,
-				  (char[SETTINGS_WHY]){ 0 });
+	return !settings_parse(s, strcmp(conf, "default") ? conf : "", t->own.release,
+			       (char[SETTINGS_WHY]){ 0 });
 }

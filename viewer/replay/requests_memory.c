@@ -3,7 +3,9 @@
  * Device memory taken by CUDA calls: segments of the framework's cache, and other memory that is
  * therefore not available to it.
  */
+#include "../base/arithmetic.h"
 #include "../base/sorted.h"
+#include "../model/model.h"
 #include "replay_requests.h"
 
 /* The list of requests of each device. */
@@ -110,10 +112,10 @@ static void given_back(struct requests *r, const struct memory_row *row)
 	bool own = row->segment && r->segments[row->segment - 1].own;
 
 	if (row->counts)
-		r->driver -= row->bytes < r->driver ? row->bytes : r->driver;
+		r->driver = arithmetic_beyond(r->driver, row->bytes);
 	if (!row->framework)
 		return;
-	r->segments_now -= row->bytes < r->segments_now ? row->bytes : r->segments_now;
+	r->segments_now = arithmetic_beyond(r->segments_now, row->bytes);
 	if (row->segment)
 		drop_segment(r, row->segment - 1);
 	r->retried |= r->failed;
@@ -135,12 +137,6 @@ static void release(struct requests_all *all, uint64_t key)
 	*row = (struct memory_row){ .device = -1 };
 }
 
-static bool takes_room(const struct gmt_event *e)
-{
-	return e->arg0 == GMT_MEM_DEVICE || e->arg0 == GMT_MEM_PITCHED ||
-	       e->arg0 == GMT_MEM_ASYNC || e->arg0 == GMT_MEM_ARRAY || e->arg0 == GMT_MEM_PHYSICAL;
-}
-
 static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t key)
 {
 	struct requests *r = requests_device(all, e->device);
@@ -148,7 +144,7 @@ static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t 
 				  .device = e->device,
 				  .refs = 1,
 				  .framework = e->flags & GMT_FLAG_FRAMEWORK,
-				  .counts = takes_room(e) };
+				  .counts = model_is_device_memory(e->arg0) };
 
 	if (!r)
 		return;
@@ -193,18 +189,16 @@ static void unmap_memory(struct requests_all *all, const struct gmt_event *e)
 
 static void sampled(struct requests *r, const struct gmt_event *e)
 {
-	uint64_t used = e->arg1 > e->arg0 ? e->arg1 - e->arg0 : 0;
-
 	if (!e->arg1)
 		return;
 	r->total = e->arg1;
-	r->context = used > r->driver ? used - r->driver : 0;
+	r->context = arithmetic_beyond(arithmetic_beyond(e->arg1, e->arg0), r->driver);
 }
 
 void requests_limit(struct requests *r)
 {
 	uint64_t others = r->context + r->driver - r->segments_now;
-	uint64_t limit = r->total > others ? r->total - others : 0;
+	uint64_t limit = arithmetic_beyond(r->total, others);
 
 	if (!r->total || limit == r->limit)
 		return;
