@@ -249,6 +249,6 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	replay_outcome_free(&v.own.outcome);
 	requests_free(&v.all);
 	free(v.tries);
-	replay_own_free(&v.recorded);
+	free(v.recorded.conf);
 	return rc;
 }

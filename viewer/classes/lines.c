@@ -14,19 +14,6 @@ static struct study_line *find_line(const struct study *st, const struct history
 	return at ? &st->lines[*at] : NULL;
 }
 
-static void add(struct study_line *l, uint64_t size)
-{
-	unsigned i = 0;
-
-	l->blocks++;
-	while (i < STUDY_SIZES && l->sizes[i].blocks && !study_as_large(l->sizes[i].bytes, size))
-		i++;
-	if (i < STUDY_SIZES) {
-		l->sizes[i].bytes = size;
-		l->sizes[i].blocks++;
-	}
-}
-
 void study_lines_born(struct study *st, const struct history *b)
 {
 	uint64_t line;
@@ -41,9 +28,11 @@ void study_lines_born(struct study *st, const struct history *b)
 		return;
 	}
 	line = signs_line(&st->m->signs, b->block.stack);
-	if (line)
-		add(map_item(&st->line_ids, line, st->lines, st->line_count, st->line_room),
-		    b->block.size);
+	if (!line)
+		return;
+	l = map_item(&st->line_ids, line, st->lines, st->line_count, st->line_room);
+	l->blocks++;
+	study_count_size(&l->sizes, b->block.size, true);
 }
 
 bool study_is_of_many(const struct study *st, const struct history *b)
@@ -53,8 +42,8 @@ bool study_is_of_many(const struct study *st, const struct history *b)
 
 	if (!l || l->later || l->blocks < MANY)
 		return false;
-	for (unsigned i = 1; i < STUDY_SIZES && l->sizes[i].blocks; i++)
-		if (l->sizes[i].blocks != l->sizes[0].blocks)
+	for (unsigned i = 1; i < STUDY_SIZES && l->sizes.of[i].blocks; i++)
+		if (l->sizes.of[i].blocks != l->sizes.of[0].blocks)
 			return true;
 	return false;
 }

@@ -14,6 +14,19 @@ bool study_as_large(uint64_t a, uint64_t b)
 	return a == b || (a > REST && b > REST && (a > b ? a - b : b - a) <= REST);
 }
 
+void study_count_size(struct study_sizes *s, uint64_t size, bool about)
+{
+	unsigned i = 0;
+
+	while (i < STUDY_SIZES && s->of[i].blocks && s->of[i].bytes != size &&
+	       !(about && study_as_large(s->of[i].bytes, size)))
+		i++;
+	if (i == STUDY_SIZES)
+		return;
+	s->of[i].bytes = size;
+	s->of[i].blocks++;
+}
+
 static void note_size(struct study *st, uint64_t size)
 {
 	++*map_put(&st->sizes, size, NULL);
@@ -59,20 +72,13 @@ static void begin_pass(struct study *st, struct study_set *s, const struct histo
 
 static void note_in_set(struct study *st, struct study_set *s, const struct history *b)
 {
-	unsigned i = 0;
-
 	s->changes += !s->passes;
 	if (!s->passes || b->born_forward + b->born_backward != s->pass)
 		begin_pass(st, s, b);
 	s->at_once++;
 	s->changes += s->last != b->block.size;
 	s->last = b->block.size;
-	while (i < STUDY_SIZES && s->sizes[i].blocks && s->sizes[i].bytes != b->block.size)
-		i++;
-	if (i < STUDY_SIZES) {
-		s->sizes[i].bytes = b->block.size;
-		s->sizes[i].blocks++;
-	}
+	study_count_size(&s->sizes, b->block.size, false);
 }
 
 void study_sets_born(struct study *st, const struct history *b)
@@ -111,8 +117,8 @@ bool study_is_of_a_set(const struct study *st, uint32_t stack)
 
 	if (!s || s->changes <= 1)
 		return false;
-	for (unsigned i = 0; i < STUDY_SIZES && s->sizes[i].blocks; i++) {
-		uint64_t n = s->sizes[i].blocks, size = s->sizes[i].bytes;
+	for (unsigned i = 0; i < STUDY_SIZES && s->sizes.of[i].blocks; i++) {
+		uint64_t n = s->sizes.of[i].blocks, size = s->sizes.of[i].bytes;
 		bool fits = is_alike(st, size);
 
 		blocks += n;
@@ -127,8 +133,8 @@ bool study_is_of_a_set(const struct study *st, uint32_t stack)
 bool study_is_for_each_layer(const struct study *st, uint32_t stack)
 {
 	const struct study_set *s = find_set(st, stack);
-	bool even = s && s->sizes[0].bytes >= CACHE_LEAST && !s->sizes[1].blocks;
-	uint32_t n = even ? s->sizes[0].blocks : 1;
+	bool even = s && s->sizes.of[0].bytes >= CACHE_LEAST && !s->sizes.of[1].blocks;
+	uint32_t n = even ? s->sizes.of[0].blocks : 1;
 
 	for (size_t i = 0; n >= LAYERS_LEAST && i < st->sizes.room; i++)
 		if (st->sizes.slots[i].used &&

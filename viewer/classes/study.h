@@ -71,12 +71,17 @@ struct study_maker {
 	uint32_t stack, signs;
 };
 
-/* What one stack made outside of modules. */
-struct study_set {
+/* Blocks by their size, of those sizes that came first. */
+struct study_sizes {
 	struct {
 		uint64_t bytes;
 		uint32_t blocks;
-	} sizes[STUDY_SIZES];  /* those that came first */
+	} of[STUDY_SIZES];
+};
+
+/* What one stack made outside of modules. */
+struct study_set {
+	struct study_sizes sizes;
 	uint32_t changes;      /* 1 + how often the size was another than before in its pass */
 	uint32_t pass, passes; /* the latest that it made some before, and how many */
 	uint32_t in_a_row;     /* of those, how many with no backward pass since the one before */
@@ -89,10 +94,7 @@ struct study_set {
 
 /* What one line of Python made outside of modules before the first pass. */
 struct study_line {
-	struct {
-		uint64_t bytes;
-		uint32_t blocks;
-	} sizes[STUDY_SIZES]; /* those that came first */
+	struct study_sizes sizes;
 	uint32_t blocks;
 	bool later; /* it went on when passes had begun */
 };
@@ -166,6 +168,8 @@ bool life_was_kept(const struct history *h); /* or after that pass */
 /* sets.c */
 void study_sets_born(struct study *st, const struct history *h);
 void study_gradient_size(struct study *st, uint64_t size);
+/* One more; `about`: sizes that study_as_large takes for one are one. */
+void study_count_size(struct study_sizes *s, uint64_t size, bool about);
 /* A large block may keep a rest of up to 1 MiB that was not worth splitting off. */
 bool study_as_large(uint64_t a, uint64_t b);
 bool study_size_is_of_weight(const struct study *st, uint64_t size); /* or of a gradient */

@@ -33,10 +33,6 @@ static void line(struct export *x, const struct stack_sum *s)
 		folded_write_name(x->f, owners_base(f->file));
 		fprintf(x->f, ":%u)", f->line);
 	}
-	if (!n && s->name) {
-		fputc(';', x->f);
-		folded_write_name(x->f, defs_string(&x->recording->defs, s->name).s);
-	}
 	fprintf(x->f, " %" PRIu64 "\n", s->bytes);
 }
 
@@ -104,6 +100,7 @@ static bool is_recorder(const struct frame *f)
 size_t stack_sum_frames(const struct stack_sum *s, struct export *x)
 {
 	const char *which = x->which ? x->which : "all";
+	const char *node = defs_string(&x->recording->defs, s->name).s;
 	size_t n = export_frames(x, s->stack, s->seq), kept = 0;
 	struct frame *frames = x->stacks.frames;
 
@@ -111,7 +108,11 @@ size_t stack_sum_frames(const struct stack_sum *s, struct export *x)
 		if ((which[0] == 'a' || frames[i].python == (which[0] == 'p')) &&
 		    !(kept == 0 && is_recorder(&frames[i])))
 			frames[kept++] = frames[i];
-	return kept;
+	x->stacks.count = kept;
+	if (!kept && node[0])
+		*need_item(x->stacks.frames, x->stacks.count, x->stacks.room) =
+			(struct frame){ .function = node, .file = "", .module = "" };
+	return x->stacks.count;
 }
 
 void stack_sums_free(struct stack_sums *s)

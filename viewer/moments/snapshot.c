@@ -82,7 +82,7 @@ size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classe
 }
 
 struct scan {
-	struct highest *all;
+	struct extent *all;
 	const struct model *model;
 	uint64_t now[CATEGORIES];
 	uint32_t came[CATEGORIES]; /* 1 + the life that came with the last event, else 0 */
@@ -104,18 +104,18 @@ static void note_change_of_class(void *ctx, const struct series_change *c)
 
 static void note_highest(struct scan *s, int c, const struct series_event *e)
 {
-	struct highest *h = &s->all[c];
+	struct extent *h = &s->all[c];
 
-	if (s->now[c] <= h->bytes)
+	if (s->now[c] <= h->peak)
 		return;
-	*h = (struct highest){ .bytes = s->now[c], .seq = e->seq, .time_ns = e->time_ns };
+	*h = (struct extent){ .peak = s->now[c], .peak_seq = e->seq, .peak_ns = e->time_ns };
 	if (s->came[c]) {
 		const struct lives *all = &s->model->lives;
 		const struct life *life = lives_at(all, s->came[c] - 1);
 		const struct life_request *r = lives_request(all, life);
 
-		h->stack = r->stack;
-		h->node = lives_position(all, life->born.position)->memory ? 0 : r->name;
+		h->peak_stack = r->stack;
+		h->peak_node = lives_position(all, life->born.position)->memory ? 0 : r->name;
 	}
 }
 
@@ -134,7 +134,7 @@ static void end_of_highest_event(void *ctx, const struct series_event *e)
 	s->changed = false;
 }
 
-void highest_find(struct highest all[CATEGORIES], struct timeline *t)
+void highest_find(struct extent all[CATEGORIES], struct timeline *t)
 {
 	struct scan s = { .all = all, .model = &t->model };
 	const struct series_sink sink = { .change = note_change_of_class,
@@ -143,15 +143,4 @@ void highest_find(struct highest all[CATEGORIES], struct timeline *t)
 
 	memset(all, 0, CATEGORIES * sizeof(*all));
 	timeline_series(t, &sink, NULL, 0);
-}
-
-void highest_instant(struct instant *out, const struct highest *h, struct timeline *t)
-{
-	const struct extent x = { .peak = h->bytes,
-				  .peak_seq = h->seq,
-				  .peak_ns = h->time_ns,
-				  .peak_stack = h->stack,
-				  .peak_node = h->node };
-
-	instant_of_peak(out, t, &x);
 }

@@ -3,29 +3,19 @@
 
 #include "../base/ending.h"
 
-void owners_init(struct owners *o, struct stacks *stacks)
+void owners_open(struct owners *o, struct stacks *stacks, struct defs *d)
 {
+	stacks_init(stacks, d, d->names ? d->names : symbols_new(d));
 	*o = (struct owners){ .stacks = stacks };
 }
 
-void owners_free(struct owners *o)
+void owners_close(struct owners *o)
 {
 	for (size_t i = 0; i < o->text_count; i++)
 		free(o->texts[i]);
 	free(o->texts);
 	free(o->found);
 	map_free(&o->known);
-}
-
-void owners_open(struct owners *o, struct stacks *stacks, struct defs *d)
-{
-	stacks_init(stacks, d, d->names ? d->names : symbols_new(d));
-	owners_init(o, stacks);
-}
-
-void owners_close(struct owners *o)
-{
-	owners_free(o);
 	if (o->stacks->symbols != o->stacks->defs->names)
 		symbols_free(o->stacks->symbols);
 	stacks_free(o->stacks);

@@ -4,28 +4,6 @@
 #include "../base/bytes.h"
 #include "../base/ending.h"
 
-static void dense_put(struct dense *d, uint32_t id, uint32_t number)
-{
-	size_t room = d->room ? d->room : 1024;
-
-	if (id >= DENSE_MOST)
-		return;
-	while (room <= id)
-		room *= 2;
-	if (room > d->room) {
-		d->items = need_resize(d->items, room * sizeof(*d->items));
-		memset(d->items + d->room, 0, (room - d->room) * sizeof(*d->items));
-		d->room = room;
-	}
-	d->items[id] = number;
-}
-
-static void dense_free(struct dense *d)
-{
-	free(d->items);
-	*d = (struct dense){ 0 };
-}
-
 /* The functions of PyTorch and of well-known libraries that say what a block is for. */
 
 /*
@@ -169,7 +147,6 @@ void signs_init(struct signs *s, const struct defs *defs)
 
 void signs_free(struct signs *s)
 {
-	dense_free(&s->found);
 	map_free(&s->codes);
 	map_free(&s->nodes);
 	map_free(&s->module_paths);
@@ -417,21 +394,11 @@ static uint32_t python_of(const struct signs *s, uint32_t stack)
 	return n && n->frame == GMT_FRAME_JOIN ? (uint32_t)n->value : stack;
 }
 
-#define SIGNS_FOUND (1u << 31)
-
 uint32_t signs_find(struct signs *s, uint32_t stack)
 {
-	uint32_t bits = dense_get(&s->found, stack);
-
-	if (bits)
-		return bits & ~SIGNS_FOUND;
-	if (!stack || !defs_node(s->defs, stack))
-		return 0;
-	if (!s->ready)
+	if (stack && !s->ready)
 		learn_all(s);
-	bits = find_chain(s, python_of(s, stack));
-	dense_put(&s->found, stack, bits | SIGNS_FOUND);
-	return bits;
+	return find_chain(s, python_of(s, stack));
 }
 
 uint32_t signs_module_path(struct signs *s, uint32_t stack)

@@ -21,11 +21,6 @@ void replay_own(struct replay_own *own, const struct defs *defs)
 	own->whole_pools = major > 2 || (major == 2 && minor >= 6);
 }
 
-void replay_own_free(struct replay_own *own)
-{
-	free(own->conf);
-}
-
 const char *const replay_table[] = {
 #define TRY(conf) conf,
 #include "table.def"
@@ -66,7 +61,7 @@ void replay_trial_open(struct replay_trial *t, struct recording *recording, int 
 
 void replay_trial_close(struct replay_trial *t)
 {
-	replay_own_free(&t->own);
+	free(t->own.conf);
 	requests_free(&t->all);
 }
 
