@@ -23,10 +23,7 @@
 struct peak {
 	uint64_t bytes;
 	struct gmt_event event;
-	uint64_t steps; /* optimizer steps that had begun */
-	bool in_step;	/* inside one, on that thread */
 	uint32_t range; /* name of the thread's innermost range, 0 = none */
-	uint64_t reserved;
 };
 
 struct curve {

@@ -79,7 +79,6 @@ struct page_curve page_curve_coarse(const struct page_curve *c, size_t groups)
 struct columns {
 	struct bytes seq, time, reserved, used, classes, groups, most;
 	struct point before;
-	uint64_t most_reserved;
 };
 
 /* Mostly zeros: which are not, as bits, then those. */
