@@ -189,22 +189,21 @@ static void note_growth(struct growth *g, const struct advised *l)
 
 struct map advise_sums(const struct advise *a)
 {
-	struct map ids = { 0 }, sums = { 0 };
-	struct growth *items = NULL, *g;
-	size_t count = 0, room = 0;
+	MAP_OF(struct growth) lines = { .count = 0 };
+	struct map sums = { 0 };
+	struct growth *g;
 
 	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(forward_temporaries), l) {
 		if (l.born->stage != STAGE_OUTSIDE)
 			continue;
-		g = map_item(&ids, l.stack, items, count, room);
+		g = map_item(&lines, l.stack);
 		note_growth(g, &l);
 		if (g->ups >= GROWTHS && !g->other)
 			map_put(&sums, l.stack, NULL);
 		else
 			map_remove(&sums, l.stack);
 	}
-	map_free(&ids);
-	free(items);
+	map_items_free(&lines);
 	return sums;
 }
 

@@ -9,9 +9,8 @@
 static struct study_line *find_line(const struct study *st, const struct history *b)
 {
 	uint64_t line = b->stage == STAGE_OUTSIDE ? signs_line(&st->m->signs, b->block.stack) : 0;
-	const uint32_t *at = line ? map_get(&st->line_ids, line) : NULL;
 
-	return at ? &st->lines[*at] : NULL;
+	return line ? map_find(&st->lines, line) : NULL;
 }
 
 void study_lines_born(struct study *st, const struct history *b)
@@ -30,7 +29,7 @@ void study_lines_born(struct study *st, const struct history *b)
 	line = signs_line(&st->m->signs, b->block.stack);
 	if (!line)
 		return;
-	l = map_item(&st->line_ids, line, st->lines, st->line_count, st->line_room);
+	l = map_item(&st->lines, line);
 	l->blocks++;
 	study_count_size(&l->sizes, b->block.size, true);
 }

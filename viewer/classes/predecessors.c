@@ -79,13 +79,11 @@ void study_leaf_moved(void *ctx, uint32_t leaf, struct history *b)
 
 static struct study_thread *thread_of(struct study *st, uint32_t thread)
 {
-	if (!st->thread_count || thread != st->thread_latest) {
-		st->thread_at = (uint32_t)(map_item(&st->thread_ids, thread, st->threads,
-						    st->thread_count, st->thread_room) -
-					   st->threads);
+	if (!st->threads.count || thread != st->thread_latest) {
+		st->thread_at = (uint32_t)(map_item(&st->threads, thread) - st->threads.items);
 		st->thread_latest = thread;
 	}
-	return &st->threads[st->thread_at];
+	return &st->threads.items[st->thread_at];
 }
 
 /*
@@ -224,11 +222,6 @@ void study_predecessors_died(struct study *st, const struct history *b, const st
 		note_swap(st, b);
 }
 
-static struct study_birth *reduced_by(struct study *st, uint32_t stack)
-{
-	return map_item(&st->reduced_ids, stack, st->reduced, st->reduced_count, st->reduced_room);
-}
-
 /* Where gradients are reduced one line makes a block for each parameter or layer, and they pile up;
  * what it only passes on through is gone when the next one comes. */
 static void note_reduced(struct study *st, struct history *b)
@@ -238,7 +231,7 @@ static void note_reduced(struct study *st, struct history *b)
 
 	if (!(b->signs & STACK_REDUCED))
 		return;
-	at = reduced_by(st, b->block.stack);
+	at = map_item(&st->reduced, b->block.stack);
 	before = study_alive(st, at);
 	if (before)
 		before->concluded.reduced_beside = b->concluded.reduced_beside = true;

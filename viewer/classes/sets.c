@@ -49,11 +49,6 @@ bool study_has_model(const struct study *st)
 	return st->sizes.count;
 }
 
-static struct study_set *set_of(struct study *st, uint32_t stack)
-{
-	return map_item(&st->set_ids, stack, st->sets, st->set_count, st->set_room);
-}
-
 /* Of the passes before the latest two, is the latter's first block still there? */
 static void begin_pass(struct study *st, struct study_set *s, const struct history *b)
 {
@@ -88,7 +83,7 @@ void study_sets_born(struct study *st, const struct history *b)
 	if (b->signs & STACK_PARAM)
 		note_size(st, b->block.size);
 	else if (b->stage == STAGE_OUTSIDE && b->block.stack)
-		note_in_set(st, set_of(st, b->block.stack), b);
+		note_in_set(st, map_item(&st->sets, b->block.stack), b);
 }
 
 /* As large as a parameter, or twice as large: a copy in twice the precision. Blocks are multiples
@@ -103,9 +98,7 @@ static bool is_alike(const struct study *st, uint64_t size)
 
 static const struct study_set *find_set(const struct study *st, uint32_t stack)
 {
-	const uint32_t *at = stack ? map_get(&st->set_ids, stack) : NULL;
-
-	return at ? &st->sets[*at] : NULL;
+	return stack ? map_find(&st->sets, stack) : NULL;
 }
 
 /* Small blocks are as large as a bias by chance, so bytes count as well; of those less is asked,

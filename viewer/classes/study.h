@@ -118,28 +118,21 @@ struct study {
 	struct map habits; /* stack -> enum habit: what became of its blocks */
 	struct map sizes;  /* of modules' blocks and of gradients */
 	uint64_t largest_gradient;
-	struct map set_ids; /* stack -> index in sets */
-	struct study_set *sets;
-	size_t set_count, set_room;
-	struct map line_ids; /* signs_line -> index in lines */
-	struct study_line *lines;
-	size_t line_count, line_room;
-	struct map before_ids; /* size -> index in before */
-	struct study_size *before;
-	size_t before_count, before_room;
+	MAP_OF(struct study_set) sets;	  /* by stack */
+	MAP_OF(struct study_line) lines;  /* by signs_line */
+	MAP_OF(struct study_size) before; /* by size */
 	bool settled;
-	struct map thread_ids;
-	uint32_t thread_latest; /* id of the one that was asked for last, */
-	uint32_t thread_at;	/* and where it is */
-	struct study_thread *threads;
-	size_t thread_count, thread_room;
+	MAP_OF(struct study_thread) threads;
+	uint32_t thread_latest;	    /* id of the one that was asked for last, */
+	uint32_t thread_at;	    /* and where it is */
 	struct study_maker *makers; /* of leaves, by their number */
 	size_t maker_count, maker_room;
 	struct study_swap made[STUDY_SWAPS];
-	uint32_t made_count;	/* in all; the latest are there */
-	struct map reduced_ids; /* stack -> index of the latest that it reduced gradients into */
-	struct study_birth *reduced, *loaded; /* loaded: not settled yet */
-	size_t reduced_count, reduced_room, loaded_count, loaded_room;
+	uint32_t made_count; /* in all; the latest are there */
+	MAP_OF(struct study_birth)
+	reduced;		    /* by stack: the latest that gradients were reduced into */
+	struct study_birth *loaded; /* not settled yet */
+	size_t loaded_count, loaded_room;
 	uint32_t loaded_steps;	     /* optimizer steps that had begun at the latest of them */
 	struct forward_pass *passes; /* by their number */
 	size_t pass_count, pass_room;
@@ -219,5 +212,3 @@ void study_old_end(struct study *st, const struct history *h);
 void study_settle_old(struct study *st);
 /* It was there before the recording began, and nothing says who made it. */
 bool study_is_old(const struct study *st, const struct history *h);
-/* NULL: no such block is known. After model_settle. */
-const struct study_size *study_size_of(const struct study *st, uint64_t size);

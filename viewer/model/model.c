@@ -198,8 +198,7 @@ void model_free(struct model *m)
 	tensors_free(&m->tensors);
 	free(m->bucket_list);
 	map_free(&m->saved_ids);
-	map_free(&m->leaf_ids);
-	free(m->leaves);
+	map_items_free(&m->leaves);
 	spans_free(&m->spans);
 	signs_free(&m->signs);
 	free(m->saved);

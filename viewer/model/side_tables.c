@@ -60,8 +60,7 @@ void waits_free(struct waits *w)
 void reads_note(struct reads *r, const struct gmt_event *e)
 {
 	uint64_t width = e->size == 1 || e->size == 8 ? e->size : 0;
-	struct read_place *p =
-		map_item(&r->known, (uint64_t)e->stack << 4 | width, r->items, r->count, r->room);
+	struct read_place *p = map_item(r, (uint64_t)e->stack << 4 | width);
 
 	if (!p->seq) {
 		p->stack = e->stack;
@@ -73,7 +72,6 @@ void reads_note(struct reads *r, const struct gmt_event *e)
 
 void reads_free(struct reads *r)
 {
-	free(r->items);
-	map_free(&r->known);
+	map_items_free(r);
 	*r = (struct reads){ 0 };
 }

@@ -22,9 +22,9 @@ struct read_place {
 };
 
 struct reads {
+	struct map ids;
 	struct read_place *items; /* in the order of the first reads */
 	size_t count, room;
-	struct map known;
 };
 
 void reads_note(struct reads *r, const struct gmt_event *e);

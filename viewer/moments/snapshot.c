@@ -49,14 +49,13 @@ uint64_t snapshot_bytes(const struct snapshot *s, const char *category)
 
 /* Bytes by pass, the number of the pass as the key; those are not many at a time. */
 struct passes {
-	struct map ids;
-	uint64_t *bytes, most;
-	size_t count, room;
+	MAP_OF(uint64_t) bytes;
+	uint64_t most;
 };
 
 static void add_to_pass(struct passes *p, const struct block *b, uint32_t pass)
 {
-	uint64_t *bytes = map_item(&p->ids, pass, p->bytes, p->count, p->room);
+	uint64_t *bytes = map_item(&p->bytes, pass);
 
 	*bytes += b->size;
 	if (*bytes > p->most)
@@ -65,7 +64,7 @@ static void add_to_pass(struct passes *p, const struct block *b, uint32_t pass)
 
 size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classes)
 {
-	struct passes p = { .count = 0 };
+	struct passes p = { .most = 0 };
 	size_t held = 0;
 
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
@@ -74,10 +73,9 @@ size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classe
 		if (born->stage <= STAGE_FORWARD && b->seq >= since && classes & 1u << b->category)
 			add_to_pass(&p, b, born->forwards);
 	}
-	for (size_t i = 0; i < p.count; i++)
-		held += p.bytes[i] >= p.most / 8;
-	free(p.bytes);
-	map_free(&p.ids);
+	for (size_t i = 0; i < p.bytes.count; i++)
+		held += p.bytes.items[i] >= p.most / 8;
+	map_items_free(&p.bytes);
 	return held;
 }
 

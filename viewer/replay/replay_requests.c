@@ -239,6 +239,5 @@ void requests_free(struct requests_all *all)
 		pools_free(&r->pools);
 	}
 	free(all->devices);
-	free(all->rows);
-	map_free(&all->memory);
+	map_items_free(&all->memory);
 }

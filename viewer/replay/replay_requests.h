@@ -99,23 +99,24 @@ static inline uint64_t requests_asked(const struct requests *r, uint32_t life)
 	return (uint64_t)requests_life(r, life)->asked * UNIT;
 }
 
+/* What a CUDA call gave. */
+struct memory_row {
+	uint64_t bytes;
+	int device;
+	uint32_t refs;
+	uint32_t segment; /* 1 + number, of a segment of the cache */
+	bool framework, counts;
+};
+
 /* Requests of all devices in a recording. */
 struct requests_all {
 	struct requests *devices;
 	size_t count, room;
-	struct map memory; /* address or handle from a CUDA call -> its row */
-	struct memory_row {
-		uint64_t bytes;
-		int device;
-		uint32_t refs;
-		uint32_t segment; /* 1 + number, of a segment of the cache */
-		bool framework, counts;
-	} * rows;
-	size_t row_count, row_room;
-	uint64_t state_seq, until;   /* events up to these */
-	const struct repeats *leave; /* and not those in these steps; NULL: in none */
-	bool incomplete;	     /* some were lost, or omitted from a bounded recording */
-	bool tells;		     /* its tensors show requested sizes */
+	MAP_OF(struct memory_row) memory; /* by address or handle */
+	uint64_t state_seq, until;	  /* events up to these */
+	const struct repeats *leave;	  /* and not those in these steps; NULL: in none */
+	bool incomplete;		  /* some were lost, or omitted from a bounded recording */
+	bool tells;			  /* its tensors show requested sizes */
 	bool tells_pools;
 };
 

@@ -100,11 +100,6 @@ static void drop_segment(struct requests *r, uint32_t number)
 	requests_add(r, REQUEST_RELEASED, number);
 }
 
-static void new_row(struct requests_all *all, uint64_t key, struct memory_row row)
-{
-	*map_item(&all->memory, key, all->rows, all->row_count, all->row_room) = row;
-}
-
 /* A release without a failed allocation before it: the program emptied the cache, or dropped its
  * own pool. */
 static void given_back(struct requests *r, const struct memory_row *row)
@@ -124,8 +119,7 @@ static void given_back(struct requests *r, const struct memory_row *row)
 
 static void release(struct requests_all *all, uint64_t key)
 {
-	const uint32_t *place = map_get(&all->memory, key);
-	struct memory_row *row = place ? &all->rows[*place] : NULL;
+	struct memory_row *row = map_find(&all->memory, key);
 	struct requests *r;
 
 	if (!row || (row->refs && --row->refs))
@@ -159,32 +153,33 @@ static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t 
 			requests_add(r, REQUEST_THERE, row.segment - 1);
 		r->expandable |= e->kind == GMT_PHYS_CREATE;
 	}
-	new_row(all, key, row);
+	*map_item(&all->memory, key) = row;
 }
 
 static void retain(struct requests_all *all, uint64_t key)
 {
-	const uint32_t *place = map_get(&all->memory, key);
+	struct memory_row *row = map_find(&all->memory, key);
 
-	if (place && all->rows[*place].refs)
-		all->rows[*place].refs++;
+	if (row && row->refs)
+		row->refs++;
 }
 
 /* A mapping holds its physical memory. */
 static void map_memory(struct requests_all *all, const struct gmt_event *e)
 {
 	retain(all, e->arg0 | OF_HANDLE);
-	new_row(all, e->addr, (struct memory_row){ .bytes = e->arg0, .device = -2, .refs = 1 });
+	*map_item(&all->memory, e->addr) =
+		(struct memory_row){ .bytes = e->arg0, .device = -2, .refs = 1 };
 }
 
 static void unmap_memory(struct requests_all *all, const struct gmt_event *e)
 {
-	const uint32_t *place = map_get(&all->memory, e->addr);
+	struct memory_row *row = map_find(&all->memory, e->addr);
 
-	if (!place || all->rows[*place].device != -2)
+	if (!row || row->device != -2)
 		return;
-	release(all, all->rows[*place].bytes | OF_HANDLE);
-	all->rows[*place].device = -1;
+	release(all, row->bytes | OF_HANDLE);
+	row->device = -1;
 }
 
 static void sampled(struct requests *r, const struct gmt_event *e)
