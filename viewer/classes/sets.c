@@ -7,6 +7,15 @@
 #include "study.h"
 #include "thresholds.h"
 
+struct history *study_alive(struct study *st, const struct study_birth *at)
+{
+	struct history *h = NULL;
+
+	if (at->seq && at->device >= 0 && at->device < MODEL_DEVICES)
+		h = live_find(&st->m->devices[at->device].live, at->addr);
+	return h && h->block.seq == at->seq ? h : NULL;
+}
+
 bool study_as_large(uint64_t a, uint64_t b)
 {
 	enum { REST = 1 << 20 };

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "study.h"
 
-struct history *study_alive(struct study *st, const struct study_birth *at)
-{
-	struct history *h = NULL;
-
-	if (at->seq && at->device >= 0 && at->device < MODEL_DEVICES)
-		h = live_find(&st->m->devices[at->device].live, at->addr);
-	return h && h->block.seq == at->seq ? h : NULL;
-}
-
 static void note_left(struct study_left *l, const struct history *h)
 {
 	enum { WORKSPACES = 2 };

@@ -145,7 +145,6 @@ struct study {
 
 /* Before the first event: m notes what classes need, and frees it in the end. */
 void study_begin(struct model *m);
-struct history *study_alive(struct study *st, const struct study_birth *at); /* NULL: it is over */
 /* All that is known of a moment's block, and what is concluded. */
 void study_history(const struct study *st, const struct block *b, struct history *h);
 
@@ -159,6 +158,7 @@ bool life_went_on(const struct history *h);
 bool life_was_kept(const struct history *h); /* or after that pass */
 
 /* sets.c */
+struct history *study_alive(struct study *st, const struct study_birth *at); /* NULL: it is over */
 void study_sets_born(struct study *st, const struct history *h);
 void study_gradient_size(struct study *st, uint64_t size);
 /* One more; `about`: sizes that study_as_large takes for one are one. */

@@ -203,8 +203,7 @@ static bool find_recompute(struct diff_side *s)
 	signs_init(&signs, &s->recording.defs);
 	for (size_t i = 0; i < nodes->room && !found; i++)
 		if (nodes->slots[i].used)
-			found = signs_find(&signs, (uint32_t)nodes->slots[i].key) &
-				STACK_RECOMPUTE;
+			found = signs_find(&signs, (uint32_t)nodes->slots[i].key) & STACK_RECOMPUTE;
 	signs_free(&signs);
 	return found;
 }
