@@ -77,15 +77,6 @@ void study_leaf_moved(void *ctx, uint32_t leaf, struct history *b)
 	b->concluded.predecessor_signs = maker->signs;
 }
 
-static struct study_thread *thread_of(struct study *st, uint32_t thread)
-{
-	if (!st->threads.count || thread != st->thread_latest) {
-		st->thread_at = (uint32_t)(map_item(&st->threads, thread) - st->threads.items);
-		st->thread_latest = thread;
-	}
-	return &st->threads.items[st->thread_at];
-}
-
 /*
  * `for p in params: p.data = flat[at:at + p.numel()]`: weights die one behind the other, and a
  * block that was made just before is as large as all of them, but for what each is rounded up by.
@@ -200,7 +191,7 @@ static bool is_at_exit(const struct history *b, const struct gmt_event *e)
  */
 void study_predecessors_died(struct study *st, const struct history *b, const struct gmt_event *e)
 {
-	struct study_thread *t = thread_of(st, e->thread);
+	struct study_thread *t = map_item(&st->threads, e->thread);
 	uint32_t signs = maker_signs(b);
 	struct history *next;
 
@@ -240,7 +231,7 @@ static void note_reduced(struct study *st, struct history *b)
 
 void study_predecessors_born(struct study *st, struct history *b)
 {
-	struct study_thread *t = thread_of(st, b->block.thread);
+	struct study_thread *t = map_item(&st->threads, b->block.thread);
 	struct history *before;
 
 	if (b->block.memory)

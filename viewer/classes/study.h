@@ -123,8 +123,6 @@ struct study {
 	MAP_OF(struct study_size) before; /* by size */
 	bool settled;
 	MAP_OF(struct study_thread) threads;
-	uint32_t thread_latest;	    /* id of the one that was asked for last, */
-	uint32_t thread_at;	    /* and where it is */
 	struct study_maker *makers; /* of leaves, by their number */
 	size_t maker_count, maker_room;
 	struct study_swap made[STUDY_SWAPS];

@@ -136,27 +136,12 @@ uint32_t lives_add(struct lives *l, const struct life_request *r)
 	return l->rows.count - 1;
 }
 
-/* As lives_moment; ends say little, and most say what the one before in the same stage said. */
-static struct life_moment end_moment(struct lives *l, const struct position *as)
-{
-	uint32_t *at = &l->ends[as->stage];
-	const struct position *p = lives_position(l, *at);
-	struct life_moment m;
-
-	if (*at && p->forwards == as->forwards && p->backwards == as->backwards && reaches(p, as))
-		return (struct life_moment){ *at, (uint32_t)(as->seq - p->seq),
-					     (uint32_t)(as->ns - p->ns) };
-	m = lives_moment(l, as);
-	*at = m.position;
-	return m;
-}
-
 void lives_end(struct lives *l, uint32_t life, const struct position *at, uint32_t stack)
 {
 	struct lives_run *run = rows_at(&l->runs, life / LIVES_RUN);
 	struct life *row = rows_change(&l->rows, life);
 
-	row->died = end_moment(l, at);
+	row->died = lives_moment(l, at);
 	row->died_stack = stack;
 	run->last = at->seq;
 	run->ended++;

@@ -178,7 +178,6 @@ struct lives {
 	struct levels levels;
 	struct packed changes;
 	struct lives_writer last; /* of the changes */
-	uint32_t ends[STAGES];	  /* the latest position of an end in each stage */
 };
 
 void lives_init(struct lives *l);

@@ -25,25 +25,20 @@ void allocator_free(struct allocator *a)
 	memset(a, 0, sizeof(*a));
 }
 
-static bool is_bin(const struct bin *b, uint64_t stream, uint32_t pool, bool small)
-{
-	return b && b->stream == stream && b->pool == pool && b->small == small;
-}
-
 static struct bin *find_bin(struct allocator *a, uint64_t stream, uint32_t pool, bool small)
 {
-	struct bin **recent = &a->recent[!small];
+	struct bin *b;
 
-	if (is_bin(*recent, stream, pool, small))
-		return *recent;
-	for (size_t i = 0; i < a->bin_count; i++)
-		if (is_bin(a->bins[i], stream, pool, small))
-			return *recent = a->bins[i];
-	*recent = *need_item(a->bins, a->bin_count, a->bin_room) = need_new(sizeof(**a->bins));
-	**recent = (struct bin){
+	for (size_t i = 0; i < a->bin_count; i++) {
+		b = a->bins[i];
+		if (b->stream == stream && b->pool == pool && b->small == small)
+			return b;
+	}
+	b = *need_item(a->bins, a->bin_count, a->bin_room) = need_new(sizeof(*b));
+	*b = (struct bin){
 		.stream = stream, .pool = pool, .small = small, .unmapped.by_address = true
 	};
-	return *recent;
+	return b;
 }
 
 static uint64_t can_grow_to(const struct piece *p)

@@ -48,8 +48,7 @@ struct allocator {
 
 	struct bin **bins;
 	size_t bin_count, bin_room;
-	struct bin *recent[2]; /* small, large */
-	struct piece ***used;  /* freed, and other streams are not done with them; oldest first */
+	struct piece ***used; /* freed, and other streams are not done with them; oldest first */
 	size_t used_count, used_room;
 	size_t waited; /* of the oldest of these: the device has done all work on them */
 	bool *over;    /* of each private pool: its graphs are gone */

@@ -53,7 +53,6 @@ void pass_init(struct replay_pass *p, const struct requests *r, const struct all
 		a->allowed = (uint64_t)(s->fraction * (double)r->total);
 	p->held = need_pages((r->lives.count + 1) * sizeof(*p->held));
 	p->there = need_new((r->segment_count + 1) * sizeof(*p->there));
-	p->there_addr = need_new((r->segment_count + 1) * sizeof(*p->there_addr));
 }
 
 static uint32_t pool_of(const struct requests *r, const struct request_life *life)
@@ -73,7 +72,7 @@ static struct piece *take_there(struct replay_pass *p, const struct request_life
 	uint32_t s = life->segment - 1;
 	uint64_t offset = life->addr - p->requests->segments[s].addr;
 
-	return allocator_take_at(&p->allocator, p->there[s], p->there_addr[s] + offset, bytes);
+	return allocator_take_at(&p->allocator, p->there[s], p->there[s]->addr + offset, bytes);
 }
 
 static void replay_take(struct replay_pass *p, uint32_t number)
@@ -112,7 +111,6 @@ static void there(struct replay_pass *p, uint32_t number)
 		return;
 	p->there[number] =
 		allocator_there(&p->allocator, s->bytes, stream_of(p->requests, s->stream));
-	p->there_addr[number] = p->there[number]->addr;
 }
 
 bool pass_do(struct replay_pass *p, const struct request *q)
@@ -166,7 +164,6 @@ void pass_free(struct replay_pass *p)
 	allocator_free(&p->allocator);
 	munmap(p->held, (p->requests->lives.count + 1) * sizeof(*p->held));
 	free(p->there);
-	free(p->there_addr);
 }
 
 static void keep_level(struct replay_outcome *o, uint64_t event, uint64_t reserved)

@@ -9,7 +9,6 @@ struct replay_pass {
 	struct allocator allocator;
 	struct piece **held;  /* by life; NULL: freed, or out of memory */
 	struct piece **there; /* by segment from before the recording */
-	uint64_t *there_addr; /* its address in the replay */
 	const struct replay_limits *limits;
 	bool whole_blocks; /* the size of a request is that of its block */
 	uint64_t done;	   /* requests */
