@@ -177,7 +177,7 @@ int export_pprof(struct export *x)
 		count_births(x, &sums);
 		write_profile(&p, &sums);
 	}
-	stack_sums_free(&sums);
+	map_items_free(&sums);
 	bytes_free(&p.out);
 	map_free(&p.strings);
 	map_free(&p.functions);

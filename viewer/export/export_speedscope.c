@@ -123,6 +123,6 @@ int export_speedscope(struct export *x)
 	if (!rc)
 		write_all(&s);
 	map_free(&s.ids);
-	stack_sums_free(&s.sums);
+	map_items_free(&s.sums);
 	return rc;
 }

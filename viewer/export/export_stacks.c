@@ -43,22 +43,22 @@ int export_folded(struct export *x)
 
 	for (size_t i = 0; !rc && i < sums.count; i++)
 		line(x, &sums.items[i]);
-	stack_sums_free(&sums);
+	map_items_free(&sums);
 	return rc;
 }
 
 struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const struct block *b)
 {
 	uint64_t key = (uint64_t)b->stack << 28 | (b->stack ? 0 : b->name & 0xfffffff);
-	uint32_t at = map_number(&s->ids, key * CATEGORIES + category, s->count);
+	struct stack_sum *sum = map_item(s, key * CATEGORIES + category);
 
-	if (at == s->count)
-		*need_item(s->items, s->count, s->room) =
-			(struct stack_sum){ .category = category,
-					    .stack = b->stack,
-					    .name = b->memory ? 0 : b->name,
-					    .seq = b->seq };
-	return &s->items[at];
+	if (!sum->seq) {
+		sum->category = category;
+		sum->stack = b->stack;
+		sum->name = b->memory ? 0 : b->name;
+		sum->seq = b->seq;
+	}
+	return sum;
 }
 
 static int compare(const void *a, const void *b)
@@ -113,10 +113,4 @@ size_t stack_sum_frames(const struct stack_sum *s, struct export *x)
 		*need_item(x->stacks.frames, x->stacks.count, x->stacks.room) =
 			(struct frame){ .function = node, .file = "", .module = "" };
 	return x->stacks.count;
-}
-
-void stack_sums_free(struct stack_sums *s)
-{
-	free(s->items);
-	map_free(&s->ids);
 }

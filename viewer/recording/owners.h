@@ -19,9 +19,7 @@ struct owner {
 
 struct owners {
 	struct stacks *stacks;
-	struct map known; /* stack id -> index in found */
-	struct owner *found;
-	size_t count, room;
+	MAP_OF(struct owner) found; /* by stack and node */
 	char **texts;
 	size_t text_count, text_room;
 };

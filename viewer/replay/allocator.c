@@ -10,6 +10,7 @@ void allocator_init(struct allocator *a, const struct alloc_settings *s)
 				 .allowed = UINT64_MAX,
 				 .device = 1ull << 40,
 				 .whole_pools = true,
+				 .places.free.by_address = true,
 				 .next_place = 1ull << 56 };
 }
 
@@ -21,7 +22,6 @@ void allocator_free(struct allocator *a)
 	free(a->over);
 	free(a->used);
 	pieces_free(&a->store);
-	places_free(&a->places);
 	memset(a, 0, sizeof(*a));
 }
 
@@ -96,7 +96,7 @@ static struct piece *new_segment(struct allocator *a, struct bin *bin, uint64_t 
 	if (!allocator_room(a, segment))
 		return NULL;
 	allocator_reserve(a, segment);
-	return allocator_new_piece(a, bin, places_take(&a->places, segment), segment);
+	return allocator_new_segment(a, bin, segment);
 }
 
 void allocator_join(struct allocator *a, struct piece *p)
@@ -216,7 +216,7 @@ bool allocator_has(struct allocator *a, uint64_t asked, uint64_t stream, uint32_
 struct piece *allocator_there(struct allocator *a, uint64_t bytes, uint64_t stream)
 {
 	struct bin *bin = find_bin(a, stream, 0, bytes <= 2 * SMALL_MOST);
-	struct piece *p = allocator_new_piece(a, bin, places_take(&a->places, bytes), bytes);
+	struct piece *p = allocator_new_segment(a, bin, bytes);
 
 	allocator_reserve(a, bytes);
 	allocator_put_free(a, p);

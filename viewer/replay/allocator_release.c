@@ -13,7 +13,7 @@ static void release_segment(struct allocator *a, struct piece *p)
 	a->waited = a->used_count;
 	pieces_erase(&p->bin->free, p);
 	allocator_release(a, p->size);
-	places_give(&a->places, p->addr, p->size);
+	allocator_join(a, p->place);
 	piece_give(&a->store, p);
 }
 

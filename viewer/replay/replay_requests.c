@@ -234,7 +234,7 @@ void requests_free(struct requests_all *all)
 		map_free(&r->live);
 		map_free(&r->ended);
 		free(r->segments);
-		free(r->placed);
+		tree_free(&r->placed);
 		free(r->streams);
 		pools_free(&r->pools);
 	}

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "../base/map.h"
+#include "../base/tree.h"
 #include "../model/private_pool.h"
 #include "../model/rows.h"
 #include "../moments/repeats.h"
@@ -54,7 +55,6 @@ struct request_segment {
 	uint64_t addr, bytes;
 	uint32_t pool; /* a private one, 0 = none */
 	uint16_t stream;
-	bool live;
 	bool told; /* the recording says its pool */
 	bool own;  /* of a pool that the program made */
 };
@@ -64,8 +64,7 @@ struct requests {
 	struct row_store list, lives;
 	struct request_segment *segments;
 	size_t segment_count, segment_room;
-	uint32_t *placed; /* live segments in order of address */
-	size_t placed_count, placed_room;
+	struct tree placed; /* live segments; handle: the number */
 	uint64_t *streams;
 	size_t stream_count, stream_room;
 	struct map live;    /* address -> life */

@@ -4,7 +4,6 @@
  * therefore not available to it.
  */
 #include "../base/arithmetic.h"
-#include "../base/sorted.h"
 #include "../model/model.h"
 #include "replay_requests.h"
 
@@ -40,63 +39,41 @@ void requests_add(struct requests *r, enum request_kind kind, uint64_t value)
 /* Handles and addresses are keys of one map. */
 #define OF_HANDLE (1ull << 63)
 
-/* The first live segment above the address. */
-static size_t above(const struct requests *r, uint64_t addr)
-{
-	return SORTED_FIRST(r->placed_count, i, r->segments[r->placed[i]].addr <= addr);
-}
-
 uint32_t requests_segment(const struct requests *r, uint64_t addr)
 {
-	size_t i = above(r, addr);
-	uint32_t number;
+	const struct block *b = tree_enclosing(&r->placed, addr);
 
-	if (!i)
-		return 0;
-	number = r->placed[i - 1];
-	return addr - r->segments[number].addr < r->segments[number].bytes ? number + 1 : 0;
+	return b ? (uint32_t)b->handle + 1 : 0;
 }
 
 void requests_segments_pool(struct requests *r, const struct gmt_event *e)
 {
 	uint32_t pool = pools_number(&r->pools, e->arg0, e->arg1);
 
-	for (size_t i = 0; i < r->placed_count; i++) {
-		struct request_segment *s = &r->segments[r->placed[i]];
-
-		if (s->addr - e->addr < e->size) {
-			s->pool = pool;
-			s->told = true;
-		}
+	for (const struct block *b = tree_from(&r->placed, e->addr);
+	     b && b->addr - e->addr < e->size; b = tree_from(&r->placed, b->addr + 1)) {
+		r->segments[b->handle].pool = pool;
+		r->segments[b->handle].told = true;
 	}
 }
 
 static uint32_t add_segment(struct requests *r, const struct gmt_event *e)
 {
-	uint32_t number = (uint32_t)r->segment_count;
-	size_t i = above(r, e->addr);
+	struct block *b = tree_insert(&r->placed, e->addr);
 
-	r->segments =
-		need_grow(r->segments, &r->segment_room, r->segment_count++, sizeof(*r->segments));
-	r->segments[number] = (struct request_segment){
-		.addr = e->addr, .bytes = e->size, .stream = UINT16_MAX, .live = true
-	};
-	r->placed = need_grow(r->placed, &r->placed_room, r->placed_count, sizeof(*r->placed));
-	memmove(r->placed + i + 1, r->placed + i, (r->placed_count++ - i) * sizeof(*r->placed));
-	r->placed[i] = number;
-	return number + 1;
+	b->size = e->size;
+	b->handle = r->segment_count;
+	*need_item(r->segments, r->segment_count, r->segment_room) =
+		(struct request_segment){ .addr = e->addr, .bytes = e->size, .stream = UINT16_MAX };
+	return (uint32_t)r->segment_count;
 }
 
 static void drop_segment(struct requests *r, uint32_t number)
 {
-	size_t i = above(r, r->segments[number].addr);
+	const struct block *b = tree_find(&r->placed, r->segments[number].addr);
 
-	r->segments[number].live = false;
-	if (i && r->placed[i - 1] == number) {
-		memmove(r->placed + i - 1, r->placed + i,
-			(r->placed_count - i) * sizeof(*r->placed));
-		r->placed_count--;
-	}
+	if (b && b->handle == number)
+		tree_remove(&r->placed, b->addr);
 	requests_add(r, REQUEST_RELEASED, number);
 }
 
