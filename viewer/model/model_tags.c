@@ -74,13 +74,11 @@ void model_look_at_buckets(struct model *m, const struct gmt_event *e)
 	}
 }
 
-static struct history *enclosing(struct model *m, const struct gmt_event *e,
-				 struct model_device **d)
+static struct history *enclosing(struct model *m, const struct gmt_event *e)
 {
-	struct history *b;
+	const struct model_device *d = model_device(m, e->device);
+	struct history *b = d ? live_enclosing(&d->live, e->addr) : NULL;
 
-	*d = model_device(m, e->device);
-	b = *d ? live_enclosing(&(*d)->live, e->addr) : NULL;
 	if (b && e->size && e->size <= b->block.size &&
 	    (!b->facts.unused || b->block.size - e->size + 1 < b->facts.unused))
 		b->facts.unused = b->block.size - e->size + 1;
@@ -113,8 +111,7 @@ static void note_leaf(struct model *m, struct model_leaf *leaf, const struct gmt
 void model_tag_leaf(struct model *m, const struct gmt_event *e)
 {
 	struct model_leaf *leaf = map_item(&m->leaves, e->arg0);
-	struct model_device *d;
-	struct history *b = enclosing(m, e, &d);
+	struct history *b = enclosing(m, e);
 
 	m->tags++;
 	tensors_note(&m->tensors, e, true);
@@ -129,8 +126,7 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 void model_tag_moved(struct model *m, const struct gmt_event *e)
 {
 	struct model_leaf *leaf = map_item(&m->leaves, e->arg0);
-	struct model_device *d;
-	struct history *b = enclosing(m, e, &d);
+	struct history *b = enclosing(m, e);
 
 	m->tags++;
 	if (m->watch && b && b->block.seq != leaf->seq && !leaf->cut)
@@ -161,8 +157,7 @@ static uint32_t note_arrival(struct model *m, const struct model_leaf *leaf,
 
 void model_tag_grad(struct model *m, const struct gmt_event *e)
 {
-	struct model_device *d;
-	struct history *b = enclosing(m, e, &d);
+	struct history *b = enclosing(m, e);
 	struct model_leaf *leaf = map_find(&m->leaves, e->arg0);
 	uint32_t of = leaf ? note_arrival(m, leaf, e) : 0;
 
@@ -187,8 +182,7 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 /* No fact of autograd's: it does not count as a tag of the recording. */
 void model_tag_held(struct model *m, const struct gmt_event *e)
 {
-	struct model_device *d;
-	struct history *b = enclosing(m, e, &d);
+	struct history *b = enclosing(m, e);
 
 	m->held = true;
 	if (b && e->arg1 - 1 < GMT_HELD_CACHE)
@@ -257,13 +251,12 @@ static bool is_saved_again(struct model *m, const struct history *b, const struc
 
 void model_tag_saved(struct model *m, const struct gmt_event *e)
 {
-	struct model_device *d;
 	struct history *b;
 	uint32_t place;
 	bool again;
 
 	m->tags++;
-	b = enclosing(m, e, &d);
+	b = enclosing(m, e);
 	again = e->arg0 && is_saved_again(m, b, e);
 	if (!b)
 		return;

@@ -65,13 +65,6 @@ static const struct row {
 	{ "fsdp/_runtime_utils.py", NULL, "_reduce_grad", STACK_REDUCED | STACK_COLLECTIVE },
 };
 
-static bool starts(const char *s, size_t len, const char *with)
-{
-	size_t n = strlen(with);
-
-	return len >= n && !memcmp(s, with, n);
-}
-
 /* Classes that keep keys and values: "StaticCache", "PagedKVPool". Those that begin so cache
  * something else ("CacheCompiledArtifact", "CachedLoss"), and so do PyTorch's own. "QKVLinear"
  * makes keys and values, but keeps none. */
@@ -97,9 +90,7 @@ static bool is_for_gradients(const char *last)
 /* "all_gather_coalesced" in a file about parameters: a shard becomes the whole parameter. */
 static bool is_gathering(const struct defs_code *c)
 {
-	const char *base = strrchr(c->file.s, '/');
-
-	return strstr(base ? base : c->file.s, "param") &&
+	return strstr(ending_behind(c->file.s, '/'), "param") &&
 	       words_in(c->name.s, c->name.len, ONE_OF("gather", "Gather"));
 }
 
@@ -109,7 +100,7 @@ static bool fits(const struct row *r, const struct defs_code *c, const char *las
 
 	return (!r->file || strstr(c->file.s, r->file)) &&
 	       (!r->function || !strcmp(last, r->function)) &&
-	       (!r->of || !qualified || starts(c->name.s, c->name.len, r->of));
+	       (!r->of || !qualified || !strncmp(c->name.s, r->of, strlen(r->of)));
 }
 
 /* Enum stack_sign. */
