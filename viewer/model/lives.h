@@ -90,13 +90,11 @@ struct life_facts {
 
 _Static_assert(sizeof(struct life_facts) == 64, "compared by bytes");
 
-/* Times that are said soon after the birth stand here, so that facts are alike without them. */
-#define NOTE_TIMES 2
-
+/* The times stand here: without them the facts of many lives are alike. */
 struct life_note {
+	uint64_t save_ns, grad_ns, leaf_ns;
 	uint32_t facts;
-	uint32_t after[NOTE_TIMES]; /* ns since the birth */
-};
+} __attribute__((packed, aligned(4)));
 
 enum life_change {
 	CHANGE_NONE,
