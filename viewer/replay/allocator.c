@@ -99,14 +99,6 @@ static struct piece *new_segment(struct allocator *a, struct bin *bin, uint64_t 
 	return allocator_new_segment(a, bin, segment);
 }
 
-void allocator_join(struct allocator *a, struct piece *p)
-{
-	p->taken = false;
-	allocator_merge(a, p, p->prev);
-	allocator_merge(a, p, p->next);
-	allocator_put_free(a, p);
-}
-
 void allocator_give(struct allocator *a, struct piece *p)
 {
 	a->allocated -= p->size;

@@ -104,3 +104,11 @@ void allocator_merge(struct allocator *a, struct piece *p, struct piece *neighbo
 	p->size += neighbour->size;
 	piece_give(&a->store, neighbour);
 }
+
+void allocator_join(struct allocator *a, struct piece *p)
+{
+	p->taken = false;
+	allocator_merge(a, p, p->prev);
+	allocator_merge(a, p, p->next);
+	allocator_put_free(a, p);
+}
