@@ -196,11 +196,6 @@ struct life_facts lives_facts(const struct lives *l, const struct life *life)
 	return f;
 }
 
-void lives_add_arrival(struct lives *l, struct lives_arrival arrival)
-{
-	*(struct lives_arrival *)rows_add(&l->arrivals) = arrival;
-}
-
 struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,
 				  enum block_stage stage)
 {

@@ -203,7 +203,6 @@ uint32_t lives_add(struct lives *l, const struct life_request *r); /* the row's 
 uint32_t lives_born_by(const struct lives *l, uint64_t seq);	   /* how many: the first ones */
 void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts);
 struct life_facts lives_facts(const struct lives *l, const struct life *life);
-void lives_add_arrival(struct lives *l, struct lives_arrival arrival);
 struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,
 				  enum block_stage stage);
 

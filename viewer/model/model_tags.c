@@ -163,8 +163,8 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 
 	m->tags++;
 	if (b && b->block.life)
-		lives_add_arrival(&m->lives,
-				  (struct lives_arrival){ e->seq, b->block.life - 1, of });
+		*(struct lives_arrival *)rows_add(&m->lives.arrivals) =
+			(struct lives_arrival){ e->seq, b->block.life - 1, of };
 	if (!b || (leaf && leaf->cut))
 		return;
 	b->facts.tags |= BLOCK_GRAD;
