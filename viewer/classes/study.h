@@ -205,7 +205,7 @@ bool pass_takes_graph_on(const struct forward_pass *p);
 /* Backward frees what these frames make, whoever called the module. */
 bool study_path_is_of_graph(const struct study *st, uint32_t module_path);
 
-/* before.c */
+/* rule_before.c */
 void study_old_end(struct study *st, const struct history *h);
 void study_settle_old(struct study *st);
 /* It was there before the recording began, and nothing says who made it. */

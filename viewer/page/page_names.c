@@ -53,10 +53,8 @@ static size_t weight(const char *s, size_t len)
 
 static uint32_t new_text(struct names *n, const char *s, size_t len, bool whole)
 {
-	struct names_text *t;
+	struct names_text *t = need_item(n->texts, n->text_count, n->text_room);
 
-	n->texts = need_grow(n->texts, &n->text_room, n->text_count, sizeof(*n->texts));
-	t = &n->texts[n->text_count];
 	t->s = need_new(len + 4);
 	memcpy(t->s, s, len);
 	t->len = len;
@@ -66,7 +64,7 @@ static uint32_t new_text(struct names *n, const char *s, size_t len, bool whole)
 	}
 	n->text_bytes += weight(t->s, t->len);
 	n->cut_texts += !whole;
-	return n->text_count++;
+	return n->text_count - 1;
 }
 
 uint32_t names_text(struct names *n, const char *s, size_t len)

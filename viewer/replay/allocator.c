@@ -19,7 +19,7 @@ void allocator_free(struct allocator *a)
 	for (size_t i = 0; i < a->bin_count; i++)
 		free(a->bins[i]);
 	free(a->bins);
-	free(a->over);
+	map_free(&a->over);
 	free(a->used);
 	pieces_free(&a->store);
 	memset(a, 0, sizeof(*a));
@@ -249,12 +249,5 @@ void allocator_empty_pool(struct allocator *a, uint32_t pool)
 
 void allocator_pool_over(struct allocator *a, uint32_t pool)
 {
-	size_t had = a->over_room;
-
-	if (pool >= had) {
-		a->over_room = pool + 16;
-		a->over = need_resize(a->over, a->over_room * sizeof(*a->over));
-		memset(a->over + had, 0, (a->over_room - had) * sizeof(*a->over));
-	}
-	a->over[pool] = true;
+	map_put(&a->over, pool, NULL);
 }

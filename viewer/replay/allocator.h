@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "../base/map.h"
 #include "alloc_conf.h"
 #include "piece.h"
 
@@ -33,9 +34,8 @@ struct allocator {
 	size_t bin_count, bin_room;
 	struct piece ***used; /* freed, and other streams are not done with them; oldest first */
 	size_t used_count, used_room;
-	size_t waited; /* of the oldest of these: the device has done all work on them */
-	bool *over;    /* of each private pool: its graphs are gone */
-	size_t over_room;
+	size_t waited;	 /* of the oldest of these: the device has done all work on them */
+	struct map over; /* private pools whose graphs are gone */
 	struct piece_store store;
 	struct bin places;   /* addresses of segments, by address */
 	uint64_t next_place; /* of expandable segments */

@@ -19,7 +19,7 @@ static void release_segment(struct allocator *a, struct piece *p)
 
 static bool may_release(const struct allocator *a, const struct bin *bin)
 {
-	return !bin->pool || (bin->pool < a->over_room && a->over[bin->pool]);
+	return !bin->pool || map_get(&a->over, bin->pool);
 }
 
 static void release_bin(struct allocator *a, struct bin *bin)

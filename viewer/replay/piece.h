@@ -24,7 +24,6 @@ struct piece {
 struct piece_set {
 	struct piece *root;
 	bool by_address;
-	size_t count;
 };
 
 void pieces_insert(struct piece_set *s, struct piece *p);

@@ -16,11 +16,9 @@ struct requests *requests_device(struct requests_all *all, int device)
 	if (device < 0 || device >= MOST_DEVICES)
 		return NULL;
 	while (all->count <= (size_t)device) {
-		struct requests *r;
+		struct requests *r = need_item(all->devices, all->count, all->room);
 
-		all->devices = need_grow(all->devices, &all->room, all->count, sizeof(*r));
-		r = &all->devices[all->count];
-		*r = (struct requests){ .device = (int)all->count++,
+		*r = (struct requests){ .device = (int)all->count - 1,
 					.tells_pools = all->tells_pools };
 		rows_init(&r->list, sizeof(struct request), NULL);
 		rows_init(&r->lives, sizeof(struct request_life), NULL);
