@@ -118,8 +118,8 @@ def share(right, wrong, programs):
 def rules():
     counts = r'\{ "([\w-]+)", ' + ", ".join([r"\{ (\d+), (\d+), (\d+) \}"] * 2) + r" \}"
     measured = {m[0]: list(map(int, m[1:])) for m in re.findall(counts, plain("viewer/classes/precision.def"))}
-    found = re.findall(r'\{ "([\w-]+)", CATEGORY_(\w+), \w+, \w+,\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\}', plain("viewer/classes/rules.def"))
-    assert len(found) == plain("viewer/classes/rules.def").count("CATEGORY_"), "rules.def has rows of another shape"
+    found = re.findall(r'RULE\("([\w-]+)", (\w+), \w+, \w+,\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)', plain("viewer/classes/rules.def"))
+    assert len(found) == plain("viewer/classes/rules.def").count("RULE("), "rules.def has rows of another shape"
     body = [(f"`{name}`", f"`{category}`", literal(text), *(share(*measured[name][i:i + 3]) if name in measured else "-" for i in (0, 3)))
             for name, category, text in found]
     return ("# Rules\n\nThe rules that give a block its class, in their order: the first that fits decides. `gpumemtrace why` prints the sentence of "

@@ -90,7 +90,7 @@ def test_reference_has_what_the_tool_has(tool):
     schema = subprocess.run([Tool.path, "sql", "--schema"], capture_output=True, text=True, check=True).stdout
     assert len(rows["tables"]) > 60 and all(re.search(rf"\b{column}\b", schema) for column in rows["tables"])
     compiled = subprocess.run(["cc", "-E", "-P", "-x", "c", ROOT / "viewer/classes/rules.def"], capture_output=True, text=True, check=True).stdout
-    assert rows["rules"] == re.findall(r'^\{ "([\w-]+)"', compiled, re.M) and len(rows["rules"]) > 30
+    assert rows["rules"] == re.findall(r'^RULE\("([\w-]+)"', compiled, re.M) and len(rows["rules"]) > 30
 
 
 @pytest.mark.slow

@@ -19,8 +19,7 @@ static struct verdict judge(const char *without, const struct block **block)
 	struct verdict v = { 0 };
 	char reason[1024];
 
-	stacks_init(&stacks, &defs, symbols_new(&defs));
-	owners_init(&owners, &stacks);
+	owners_open(&owners, &stacks, &defs);
 	if (without)
 		setenv("GPUMEMTRACE_TEST_WITHOUT_RULE", without, 1);
 	else
@@ -36,9 +35,7 @@ static struct verdict judge(const char *without, const struct block **block)
 				    strstr(reason, "It was there from the start"));
 		}
 	classifier_free(c);
-	owners_free(&owners);
-	symbols_free(stacks.symbols);
-	stacks_free(&stacks);
+	owners_close(&owners);
 	assert_non_null(*block);
 	return v;
 }
@@ -67,6 +64,8 @@ static const struct {
 	rule_fits *fits;
 	const char *because;
 } rules[] = {
+#define RULE(name, category, when, fits, because) \
+	{ name, CATEGORY_##category, when, fits, because },
 #include "../../viewer/classes/rules.def"
 };
 

@@ -91,8 +91,7 @@ static void payloads_of_any_bytes(void **state)
 		any_payload(&d, &c);
 	assert_true(d.bad > 100 && d.codes.count > 10 && d.nodes.count > 10 &&
 		    d.modules.count > 10);
-	stacks_init(&stacks, &d, symbols_new(&d));
-	owners_init(&owners, &stacks);
+	owners_open(&owners, &stacks, &d);
 	for (uint32_t id = 0; id < 60; id++) {
 		struct block b = { .stack = id, .name = id % 3, .seq = id, .memory = id % 2 };
 
@@ -100,9 +99,7 @@ static void payloads_of_any_bytes(void **state)
 		owners_find(&owners, &b);
 		assert_non_null(owners_library(&owners, &b));
 	}
-	owners_free(&owners);
-	symbols_free(stacks.symbols);
-	stacks_free(&stacks);
+	owners_close(&owners);
 	defs_free(&d);
 }
 
@@ -149,12 +146,9 @@ static unsigned owner_line(const uint32_t *codes)
 
 		add(&d, GMT_DEF_STACK, ++b.stack, &s, sizeof(s));
 	}
-	stacks_init(&stacks, &d, symbols_new(&d));
-	owners_init(&owners, &stacks);
+	owners_open(&owners, &stacks, &d);
 	line = owners_find(&owners, &b).line;
-	owners_free(&owners);
-	symbols_free(stacks.symbols);
-	stacks_free(&stacks);
+	owners_close(&owners);
 	defs_free(&d);
 	return line;
 }

@@ -14,7 +14,7 @@ static struct allocator start(const char *conf)
 	struct allocator a;
 	char why[SETTINGS_WHY];
 
-	assert_null(settings_parse(&s, conf, why));
+	assert_null(settings_parse(&s, conf, 0, why));
 	allocator_init(&a, &s);
 	return a;
 }
@@ -107,12 +107,12 @@ static void rounded(void **state)
 	char why[SETTINGS_WHY];
 
 	(void)state;
-	assert_null(settings_parse(&s, "roundup_power2_divisions:4", why));
+	assert_null(settings_parse(&s, "roundup_power2_divisions:4", 0, why));
 	assert_int_equal(settings_round(&s, 1200), 1536);
 	assert_int_equal(settings_round(&s, 1200 * 1024), 1280 * 1024);
 	assert_int_equal(settings_round(&s, 5 * MIB + 1), 6 * MIB);
 	assert_int_equal(settings_round(&s, 8 * MIB), 8 * MIB);
-	assert_null(settings_parse(&s, "roundup_power2_divisions:[2:4,8:2,>:0]", why));
+	assert_null(settings_parse(&s, "roundup_power2_divisions:[2:4,8:2,>:0]", 0, why));
 	assert_int_equal(settings_round(&s, MIB + 1), 1280 * 1024);
 	assert_int_equal(settings_round(&s, 9 * MIB), 12 * MIB);
 	assert_int_equal(settings_round(&s, 4 * MIB + 1), 4 * MIB + 512);
@@ -273,7 +273,7 @@ static void wrong_settings(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		assert_non_null(settings_parse(&s, texts[i], why));
+		assert_non_null(settings_parse(&s, texts[i], 0, why));
 }
 
 /* What changed from release to release: keys, and where ">" of a list begins. */
@@ -284,16 +284,16 @@ static void releases(void **state)
 	char why[SETTINGS_WHY];
 
 	(void)state;
-	assert_null(settings_parse_as(&s, list, 206, why));
+	assert_null(settings_parse(&s, list, 206, why));
 	assert_int_equal(settings_round(&s, 18 * MIB), 18 * MIB);
-	assert_null(settings_parse_as(&s, list, 211, why));
+	assert_null(settings_parse(&s, list, 211, why));
 	assert_int_equal(settings_round(&s, 18 * MIB), 20 * MIB);
-	assert_null(settings_parse(&s, list, why));
+	assert_null(settings_parse(&s, list, 0, why));
 	assert_int_equal(settings_round(&s, 18 * MIB), 20 * MIB);
-	assert_non_null(settings_parse_as(&s, "per_process_memory_fraction:0.5", 206, why));
+	assert_non_null(settings_parse(&s, "per_process_memory_fraction:0.5", 206, why));
 	assert_non_null(strstr(why, "PyTorch 2.6"));
-	assert_null(settings_parse_as(&s, "per_process_memory_fraction:0.5", 211, why));
-	assert_null(settings_parse_as(&s, "per_process_memory_fraction:0.5", 0, why));
+	assert_null(settings_parse(&s, "per_process_memory_fraction:0.5", 211, why));
+	assert_null(settings_parse(&s, "per_process_memory_fraction:0.5", 0, why));
 }
 
 int main(void)

@@ -272,8 +272,7 @@ static void open_scene(struct scene *s, uint64_t seed)
 	write_run(path, seed);
 	assert_int_equal(recording_open(&s->recording, path), 0);
 	assert_int_equal(moments_read(&s->recording, &s->facts, NULL), 0);
-	stacks_init(&s->stacks, &s->recording.defs, symbols_new(&s->recording.defs));
-	owners_init(&s->owners, &s->stacks);
+	owners_open(&s->owners, &s->stacks, &s->recording.defs);
 	s->series = (struct series){ .model = &s->facts,
 				     .classifier = classifier_new(&s->facts, &s->owners),
 				     .device = -1 };
@@ -291,9 +290,7 @@ static void close_scene(struct scene *s)
 {
 	free(s->told);
 	classifier_free(s->series.classifier);
-	owners_free(&s->owners);
-	symbols_free(s->stacks.symbols);
-	stacks_free(&s->stacks);
+	owners_close(&s->owners);
 	model_free(&s->facts);
 	recording_close(&s->recording);
 }

@@ -46,7 +46,7 @@ struct search {
 static struct site *site_of(struct search *s, const struct site_path *p, size_t i)
 {
 	const struct site_of_stack *of = &p->items[i];
-	struct site *site = map_item(&s->ids, of->key, s->items, s->count, s->room);
+	struct site *site = map_item(s, of->key);
 	uint64_t next = i + 1 < p->count ? of[1].key : 0;
 
 	site->calls |= next != 0;

@@ -51,7 +51,7 @@ static void count_sizes(struct search *s)
 
 		if (!advise_counts(a, &l) || l.size <= SMALL || l.life >= a->lives->rows.count)
 			continue;
-		x = map_item(&s->ids, l.size, s->items, s->count, s->room);
+		x = map_item(s, l.size);
 		x->size = l.size;
 		if (is_loaded(a, &l))
 			x->loaded++;
@@ -105,8 +105,7 @@ void advise_loaded(struct advise *a)
 		count_sizes(&s);
 		plan(&s, advise_add(a, "loaded"), (size_t)tensors);
 	}
-	free(s.items);
-	map_free(&s.ids);
+	map_items_free(&s);
 }
 
 bool advise_is_loaded(const struct advise *a, const struct advised *l)

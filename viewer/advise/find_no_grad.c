@@ -13,20 +13,20 @@
 enum { BY_BACKWARD = 1, BEFORE_BACKWARD = 2, HELD = 4, PERHAPS = 8 };
 enum { PASSES = 4, TIMES = 3, SETTLED = 3 };
 
+struct place {
+	unsigned ends;		/* what became of graphs, or HELD, */
+	unsigned pass_ends;	/* and of those of its latest pass */
+	uint32_t latest;	/* pass */
+	uint32_t held, dropped; /* passes: that hold something; that let all go */
+	bool earlier;		/* some of it was made in a step that is over */
+};
+
 struct search {
 	struct advise *advise;
-	struct map places; /* key of the outermost call -> index */
-	struct place {
-		unsigned ends;		/* what became of graphs, or HELD, */
-		unsigned pass_ends;	/* and of those of its latest pass */
-		uint32_t latest;	/* pass */
-		uint32_t held, dropped; /* passes: that hold something; that let all go */
-		bool earlier;		/* some of it was made in a step that is over */
-	} * items;
-	size_t count, room;
-	struct map walked; /* first events of backward passes that let go of something */
-	uint64_t *keys;	   /* of passes: of their outermost calls, 0 = none */
-	uint32_t most;	   /* passes that one backward pass came after */
+	MAP_OF(struct place) places; /* by the key of the outermost call */
+	struct map walked;	     /* first events of backward passes that let go of something */
+	uint64_t *keys;		     /* of passes: of their outermost calls, 0 = none */
+	uint32_t most;		     /* passes that one backward pass came after */
 };
 
 /* The pass that a life is of: what a script made before a pass is for that one. */
@@ -70,8 +70,7 @@ static void note_used(void *ctx, uint32_t stack)
 	struct site_path p = sites_find(s->advise, stack);
 
 	if (p.count)
-		map_item(&s->places, p.items[0].key, s->items, s->count, s->room)->ends |=
-			BY_BACKWARD;
+		map_item(&s->places, p.items[0].key)->ends |= BY_BACKWARD;
 }
 
 /* The most forward passes that autograd saved of and that one backward pass came after, of those
@@ -114,8 +113,7 @@ static bool is_dropped(const struct advise *a, const struct place *p)
 static bool is_for_nothing(const struct search *s, uint64_t key)
 {
 	const struct advise *a = s->advise;
-	const uint32_t *at = map_get(&s->places, key);
-	const struct place *p = at ? &s->items[*at] : NULL;
+	const struct place *p = map_find(&s->places, key);
 
 	return p && !(p->ends & BY_BACKWARD) && (p->dropped || !(p->ends & PERHAPS)) &&
 	       (is_dropped(a, p) || is_many(s, p->held) ||
@@ -190,12 +188,9 @@ static void collect(struct search *s)
 		if (l.born->forwards < s->advise->passes.count && !s->keys[l.born->forwards])
 			s->keys[l.born->forwards] = p.items[0].key;
 		if (is_saved_in_pass(s, &l))
-			note_saved(
-				s,
-				map_item(&s->places, p.items[0].key, s->items, s->count, s->room),
-				&l);
+			note_saved(s, map_item(&s->places, p.items[0].key), &l);
 	}
-	for (struct place *p = s->items; p < s->items + s->count; p++)
+	FOR_EACH (struct place, p, s->places.items, s->places.count)
 		end_pass(s, p);
 }
 
@@ -254,7 +249,6 @@ void advise_no_grad(struct advise *a)
 	classify_graph_stacks(&a->timeline->model, note_used, &s);
 	look_at(&s);
 	free(s.keys);
-	free(s.items);
-	map_free(&s.places);
+	map_items_free(&s.places);
 	map_free(&s.walked);
 }

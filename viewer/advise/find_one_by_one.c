@@ -121,7 +121,7 @@ static void collect(struct search *s)
 
 		if (!is_of_gradient(a, &l))
 			continue;
-		x = map_item(&s->ids, l.stack, s->items, s->count, s->room);
+		x = map_item(s, l.stack);
 		if (x->count > x->first &&
 		    advise_life(a, x->lives[x->count - 1], UINT16_MAX, &before) &&
 		    before.born->backwards != l.born->backwards)
@@ -187,6 +187,5 @@ void advise_one_by_one(struct advise *a)
 			look_at(&s, x);
 		free(x->lives);
 	}
-	free(s.items);
-	map_free(&s.ids);
+	map_items_free(&s);
 }

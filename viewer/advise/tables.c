@@ -236,22 +236,20 @@ static void note_growth(struct growth *g, const struct advised *l)
 
 static void find_sums(struct advise *a)
 {
-	struct map ids = { 0 };
-	struct growth *items = NULL, *g;
-	size_t count = 0, room = 0;
+	MAP_OF(struct growth) lines = { .count = 0 };
+	struct growth *g;
 
 	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(forward_temporaries), l) {
 		if (l.born->stage != STAGE_OUTSIDE)
 			continue;
-		g = map_item(&ids, l.stack, items, count, room);
+		g = map_item(&lines, l.stack);
 		note_growth(g, &l);
 		if (g->ups >= GROWTHS && !g->other)
 			map_put(&a->sums, l.stack, NULL);
 		else
 			map_remove(&a->sums, l.stack);
 	}
-	map_free(&ids);
-	free(items);
+	map_items_free(&lines);
 }
 
 void advise_find_passes(struct advise *a)

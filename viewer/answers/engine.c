@@ -325,16 +325,16 @@ static uint64_t cache_at(struct timeline *t, struct classifier *c, uint64_t seq,
  * account is of the moment at which that was largest. 0: there is none worth naming. */
 static uint64_t serving_moment(struct timeline *t, struct classifier *c)
 {
-	struct highest highest[CATEGORIES];
-	const struct highest *cache = &highest[CATEGORY_kv_cache];
+	struct extent highest[CATEGORIES];
+	const struct extent *cache = &highest[CATEGORY_kv_cache];
 	uint64_t seq = highest_of(&t->model.spans, span_serves), all;
 
 	if (!seq)
 		return 0;
 	highest_find(highest, t);
-	if (!cache->bytes || CACHE_SHARE * cache_at(t, c, cache->seq, &all) < all)
+	if (!cache->peak || CACHE_SHARE * cache_at(t, c, cache->peak_seq, &all) < all)
 		return 0;
-	return 2 * cache_at(t, c, seq, &all) < cache->bytes ? cache->seq : seq;
+	return 2 * cache_at(t, c, seq, &all) < cache->peak ? cache->peak_seq : seq;
 }
 
 static void find_both(struct engine *e, struct timeline *t, struct classifier *c)

@@ -36,7 +36,7 @@ struct search {
 	struct timeline *timeline;
 	const struct snapshot *shot;
 	struct unused *out;
-	struct map weights;   /* life -> index */
+	struct map ids;	      /* life -> index */
 	struct map gradients; /* life that is there -> 1 + index of its weight, 0 = none */
 	struct map latest;    /* stack -> index of the weight that it made last */
 	struct map births;    /* event -> index of the weight that was made then */
@@ -45,9 +45,7 @@ struct search {
 	size_t count, room;
 	struct site *sites;
 	size_t site_count, site_room;
-	struct map step_ids; /* step -> index */
-	struct trained *steps;
-	size_t step_count, step_room;
+	MAP_OF(struct trained) steps;
 	size_t step;				    /* of the latest arrival */
 	uint64_t newest, used_first, trained_first; /* of its graph */
 	bool left;				    /* it leaves some out */
@@ -74,7 +72,7 @@ static void add_weight(struct search *s, struct weight *w, uint32_t life)
 static void find_parameters(struct search *s)
 {
 	FOR_EACH (const struct block, b, s->shot->moment.blocks, s->shot->moment.count) {
-		const uint32_t *at = b->life ? map_get(&s->weights, b->life) : NULL;
+		const uint32_t *at = b->life ? map_get(&s->ids, b->life) : NULL;
 
 		if (at)
 			s->items[*at].there = b->category == CATEGORY_parameters;
@@ -96,7 +94,7 @@ static void read_arrivals(struct search *s)
 		s->step = steps_at(steps, a->seq);
 		if (!a->leaf)
 			continue;
-		w = map_item(&s->weights, a->leaf, s->items, s->count, s->room);
+		w = map_item(s, a->leaf);
 		if (!w->first) {
 			add_weight(s, w, a->leaf - 1);
 			w->first = a->seq;
@@ -235,7 +233,7 @@ static bool is_by_old(struct search *s, size_t number)
 
 static struct trained *trained_in(struct search *s, size_t step)
 {
-	struct trained *x = map_item(&s->step_ids, step, s->steps, s->step_count, s->step_room);
+	struct trained *x = map_item(&s->steps, step);
 
 	if (!x->results) {
 		count_results(s, step, x);
@@ -251,13 +249,13 @@ static void find_uses(struct search *s)
 	struct lives_cursor c;
 	const uint32_t *at;
 
-	for (size_t i = 0; i < m->leaf_count; i++) {
-		at = m->leaves[i].seq ? map_get(&s->births, m->leaves[i].seq) : NULL;
-		if (at && m->leaves[i].used > s->items[*at].leaf)
-			s->items[*at].leaf = m->leaves[i].used;
+	FOR_EACH (const struct model_leaf, x, m->leaves.items, m->leaves.count) {
+		at = x->seq ? map_get(&s->births, x->seq) : NULL;
+		if (at && x->used > s->items[*at].leaf)
+			s->items[*at].leaf = x->used;
 	}
 	for (lives_first(&c, lives_of(s)); c.change; lives_next(&c)) {
-		at = c.change == CHANGE_SAVED ? map_get(&s->weights, c.now.life + 1) : NULL;
+		at = c.change == CHANGE_SAVED ? map_get(&s->ids, c.now.life + 1) : NULL;
 		if (at)
 			s->items[*at].saved = c.now.seq;
 	}
@@ -389,7 +387,7 @@ static uint64_t over_since(struct search *s, size_t i, bool *left)
 {
 	const struct block *b = &s->shot->moment.blocks[i];
 	uint32_t life = b->life;
-	const uint32_t *at = life ? map_get(&s->weights, life) : NULL;
+	const uint32_t *at = life ? map_get(&s->ids, life) : NULL;
 	uint32_t of = at ? 1 + *at : life ? *map_get(&s->gradients, life - 1) : 0;
 	uint64_t since;
 
@@ -440,15 +438,13 @@ void unused_find(struct unused *u, struct timeline *t, const struct snapshot *sh
 		find_weights(&s);
 		collect(&s);
 	}
-	map_free(&s.weights);
+	map_items_free(&s);
 	map_free(&s.gradients);
 	map_free(&s.latest);
 	map_free(&s.births);
 	map_free(&s.state);
-	map_free(&s.step_ids);
-	free(s.items);
+	map_items_free(&s.steps);
 	free(s.sites);
-	free(s.steps);
 }
 
 void unused_at_end(struct unused *u, struct timeline *t)

@@ -149,19 +149,19 @@ static void check_reserved(struct look *l, const struct option_amount *most)
 }
 
 /* A class may have its peak at another moment than the run. */
-static void check_class(struct look *l, const struct highest *h, int category,
+static void check_class(struct look *l, const struct extent *h, int category,
 			const struct option_amount *most)
 {
-	struct row_check_bound b = measured_bound("max-class", category, h->bytes, most);
+	struct row_check_bound b = measured_bound("max-class", category, h->peak, most);
 	char what[64];
 	struct instant instant = { 0 };
 	struct snapshot shot = { 0 };
 	struct owner line;
 	const struct owner *o;
 
-	if (h->seq) {
-		snapshot_take(&shot, &l->timeline, h->seq);
-		highest_instant(&instant, h, &l->timeline);
+	if (h->peak_seq) {
+		snapshot_take(&shot, &l->timeline, h->peak_seq);
+		instant_of_peak(&instant, &l->timeline, h);
 	}
 	o = largest_line(l, &shot, category, &line);
 	snprintf(what, sizeof(what), "peak of %s", categories[category].words);
@@ -171,7 +171,7 @@ static void check_class(struct look *l, const struct highest *h, int category,
 
 static void check_classes(struct look *l, const struct bounds_wanted *w)
 {
-	struct highest all[CATEGORIES];
+	struct extent all[CATEGORIES];
 	bool any = false;
 
 	for (int c = 0; c < CATEGORIES; c++)

@@ -23,7 +23,7 @@ static int parse_setting(struct replay_try *t, const char *conf, unsigned releas
 	const char *text = strcmp(conf, "default") ? conf : "";
 
 	*t = (struct replay_try){ .conf = conf };
-	if (!settings_parse_as(&t->settings, text, release, why))
+	if (!settings_parse(&t->settings, text, release, why))
 		return 0;
 	return say_usage("%s %s: %s", whose, conf, why);
 }
@@ -249,6 +249,6 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	replay_outcome_free(&v.own.outcome);
 	requests_free(&v.all);
 	free(v.tries);
-	replay_own_free(&v.recorded);
+	free(v.recorded.conf);
 	return rc;
 }

@@ -176,7 +176,6 @@ struct table_stream {
 	/* events */
 	size_t part;
 	struct export_events events;
-	struct export_event_rows rows;
 };
 
 /* The batch's buffers go to an array. */
@@ -255,12 +254,13 @@ static int fill_events(struct table_stream *s)
 	struct gpumemtrace *r = s->recording;
 	int rc = 0;
 
-	s->events = (struct export_events){ .count = s->count, .row = take_event, .ctx = s };
+	s->events = (struct export_events){
+		.defs = &r->recording.defs, .count = s->count, .row = take_event, .ctx = s
+	};
 	memcpy(s->events.what, s->which, sizeof(s->events.what));
-	s->rows.defs = &r->recording.defs;
-	s->rows.table = &s->events;
 	if (s->part < r->kept.part_count)
-		rc = kept_run(&r->kept, &r->recording, s->part, PARTS, export_event_row, &s->rows);
+		rc = kept_run(&r->kept, &r->recording, s->part, PARTS, export_event_row,
+			      &s->events);
 	flush_batch(s);
 	s->part += PARTS;
 	s->ended = s->part >= r->kept.part_count;

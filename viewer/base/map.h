@@ -35,15 +35,32 @@ uint32_t map_number(struct map *m, uint64_t key, size_t next);
 		known_;                                          \
 	})
 
-/* The item of a key in v, which grows; a new one is zeroed. */
-#define map_item(m, key, v, count, room)                                    \
-	__extension__({                                                     \
-		uint32_t at_ = map_number((m), (key), (count));             \
-                                                                            \
-		if (at_ == (count))                                         \
-			memset(need_item(v, count, room), 0, sizeof(*(v))); \
-		&(v)[at_];                                                  \
+/* Items by their keys, in the order in which they came. Any struct with these members will do. */
+#define MAP_OF(type)                \
+	struct {                    \
+		struct map ids;     \
+		type *items;        \
+		size_t count, room; \
+	}
+
+/* The item of a key; a new one is zeroed. */
+#define map_item(m, key)                                                                          \
+	__extension__({                                                                           \
+		__typeof__(m) m_ = (m);                                                           \
+		uint32_t at_ = map_number(&m_->ids, (key), m_->count);                            \
+                                                                                                  \
+		if (at_ == m_->count)                                                             \
+			memset(need_item(m_->items, m_->count, m_->room), 0, sizeof(*m_->items)); \
+		&m_->items[at_];                                                                  \
 	})
+/* The same, NULL if it is not there. */
+#define map_find(m, key)                                         \
+	__extension__({                                          \
+		const uint32_t *at_ = map_get(&(m)->ids, (key)); \
+                                                                 \
+		at_ ? &(m)->items[*at_] : NULL;                  \
+	})
+#define map_items_free(m) (map_free(&(m)->ids), free((m)->items))
 
 /* Keys from what is longer, going on from another one (or any seed). */
 uint64_t map_hash(uint64_t from, const void *bytes, size_t len);

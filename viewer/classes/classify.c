@@ -18,6 +18,8 @@ struct rule {
 
 /* The first row that fits counts. */
 static const struct rule rules[] = {
+#define RULE(name, category, when, fits, because) \
+	{ name, CATEGORY_##category, when, fits, because },
 #include "rules.def"
 };
 
@@ -38,6 +40,12 @@ void classifier_free(struct classifier *c)
 {
 	map_free(&c->places);
 	free(c);
+}
+
+/* The last rule. */
+bool fits_always(UNUSED struct classifier *c, UNUSED const struct history *h)
+{
+	return true;
 }
 
 static struct verdict decide(struct classifier *c, const struct history *h)
@@ -80,7 +88,7 @@ void classify_all(struct classifier *c, const struct block *b, char *buf, size_t
 	buf[0] = 0;
 	study_history(c->study, b, &h);
 	for (size_t i = 0; i < RULES; i++)
-		if (i == RULES - 1 || rules[i].fits(c, &h))
+		if (rules[i].fits(c, &h))
 			text_add(buf, room, "%s%s:%s", buf[0] ? " " : "", rules[i].name,
 				 categories[rules[i].category].name);
 }

@@ -55,12 +55,6 @@ static inline bool life_saw_backward(const struct classifier *c, const struct hi
 	return life_last_backward(c, h) > h->born_backward;
 }
 
-/* It was not freed before so many backward passes had begun. */
-static inline bool life_lived_for_backwards(const struct history *h, uint32_t n)
-{
-	return !life_ended(h) || h->died_backward >= h->born_backward + n;
-}
-
 /* It saw the end of the backward pass it was born in. */
 static inline bool life_lived_past_backward(const struct history *h)
 {
@@ -101,23 +95,6 @@ static inline bool life_saved(const struct history *h)
 static inline bool life_ever_saved(const struct history *h)
 {
 	return h->facts.save_ns;
-}
-
-/* Not up to this moment: a graph will. */
-static inline bool life_saved_later(const struct history *h)
-{
-	return h->facts.save_ns && !(h->block.state & (LIFE_SAVED | LIFE_SAVED_BEFORE));
-}
-
-/* In the pass and step that it was born in. */
-static inline bool life_saved_in_its_pass(const struct history *h)
-{
-	return !h->facts.save_backwards && !h->facts.save_steps;
-}
-
-static inline bool life_backward_since_saved(const struct classifier *c, const struct history *h)
-{
-	return h->born_backward + h->facts.save_backwards != c->m->spans.backwards;
 }
 
 /* What it took the place of was made by one of these. */

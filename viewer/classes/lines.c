@@ -10,22 +10,8 @@
 static struct study_line *find_line(const struct study *st, const struct history *b)
 {
 	uint64_t line = b->stage == STAGE_OUTSIDE ? signs_line(&st->m->signs, b->block.stack) : 0;
-	const uint32_t *at = line ? map_get(&st->line_ids, line) : NULL;
 
-	return at ? &st->lines[*at] : NULL;
-}
-
-static void add(struct study_line *l, uint64_t size)
-{
-	unsigned i = 0;
-
-	l->blocks++;
-	while (i < STUDY_SIZES && l->sizes[i].blocks && !study_as_large(l->sizes[i].bytes, size))
-		i++;
-	if (i < STUDY_SIZES) {
-		l->sizes[i].bytes = size;
-		l->sizes[i].blocks++;
-	}
+	return line ? map_find(&st->lines, line) : NULL;
 }
 
 void study_lines_born(struct study *st, const struct history *b)
@@ -42,9 +28,11 @@ void study_lines_born(struct study *st, const struct history *b)
 		return;
 	}
 	line = signs_line(&st->m->signs, b->block.stack);
-	if (line)
-		add(map_item(&st->line_ids, line, st->lines, st->line_count, st->line_room),
-		    b->block.size);
+	if (!line)
+		return;
+	l = map_item(&st->lines, line);
+	l->blocks++;
+	study_count_size(&l->sizes, b->block.size, true);
 }
 
 bool study_is_of_many(const struct study *st, const struct history *b)
@@ -54,8 +42,8 @@ bool study_is_of_many(const struct study *st, const struct history *b)
 
 	if (!l || l->later || l->blocks < MANY)
 		return false;
-	for (unsigned i = 1; i < STUDY_SIZES && l->sizes[i].blocks; i++)
-		if (l->sizes[i].blocks != l->sizes[0].blocks)
+	for (unsigned i = 1; i < STUDY_SIZES && l->sizes.of[i].blocks; i++)
+		if (l->sizes.of[i].blocks != l->sizes.of[0].blocks)
 			return true;
 	return false;
 }
@@ -67,6 +55,6 @@ bool study_is_of_layers(const struct study *st, const struct history *b)
 	uint32_t alike = 0;
 
 	for (unsigned i = 0; l && i < STUDY_SIZES; i++)
-		alike += l->sizes[i].blocks >= LAYERS_LEAST ? l->sizes[i].blocks : 0;
+		alike += l->sizes.of[i].blocks >= LAYERS_LEAST ? l->sizes.of[i].blocks : 0;
 	return l && l->blocks >= NETWORK && alike >= l->blocks / 2;
 }

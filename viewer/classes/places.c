@@ -77,85 +77,40 @@ uint32_t place_of_script(struct classifier *c, const struct history *h)
 /* Parts of the names of native functions; the innermost that fits counts. Where the libraries are
  * not on this machine only what they export has names: of those around cuDNN the last two. */
 static const struct {
-	const char *part;
 	uint32_t place;
+	const char *const *parts;
 } functions[] = {
-	{ "CUDABlasLtWorkspace", PLACE_WORKSPACE },
-	{ "getCurrentCUDABlasHandle", PLACE_WORKSPACE },
-	{ "at::native::run_single_conv", PLACE_WORKSPACE },
-	{ "at::native::run_fused_conv", PLACE_WORKSPACE },
-	{ "at::native::run_conv_plan", PLACE_WORKSPACE },
-	{ "at::native::generate_and_filter_plans", PLACE_WORKSPACE },
-	{ "at::native::cudnn_convolution", PLACE_WORKSPACE },
-	{ "at::native::convolution_backward", PLACE_WORKSPACE },
-	{ "c10d::ProcessGroup", PLACE_NETWORK },
-	{ "at::autocast::cached_cast", PLACE_CAST },
-	{ "THPStorage_pynew", PLACE_STORAGE },
+	{ PLACE_WORKSPACE,
+	  ONE_OF("CUDABlasLtWorkspace", "getCurrentCUDABlasHandle", "at::native::run_single_conv",
+		 "at::native::run_fused_conv", "at::native::run_conv_plan",
+		 "at::native::generate_and_filter_plans", "at::native::cudnn_convolution",
+		 "at::native::convolution_backward") },
+	{ PLACE_NETWORK, ONE_OF("c10d::ProcessGroup") },
+	{ PLACE_CAST, ONE_OF("at::autocast::cached_cast") },
+	{ PLACE_STORAGE, ONE_OF("THPStorage_pynew") },
 };
 
 /* How the names of Python's own functions begin: those that make a tensor, bring one to the device,
  * append tensors to one another, take rows of one, compute one that their gradient needs, or need
  * what they are given. */
 static const struct {
-	const char *begin;
 	uint32_t place;
+	const char *const *begin;
 } ops[] = {
-	{ "empty", PLACE_MAKER | PLACE_ROOM },
-	{ "zeros", PLACE_MAKER | PLACE_ROOM },
-	{ "new_empty", PLACE_ROOM },
-	{ "new_zeros", PLACE_ROOM },
-	{ "ones", PLACE_MAKER },
-	{ "full", PLACE_MAKER },
-	{ "rand", PLACE_MAKER },
-	{ "arange", PLACE_MAKER },
-	{ "tensor(", PLACE_MAKER | PLACE_MOVED },
-	{ "as_tensor", PLACE_MAKER | PLACE_MOVED },
-	{ "to_", PLACE_MAKER },
-	{ "new_", PLACE_MAKER },
-	{ "normal", PLACE_MAKER },
-	{ "eye", PLACE_MAKER },
-	{ "linspace", PLACE_MAKER },
-	{ "to(", PLACE_MAKER | PLACE_MOVED },
-	{ "cuda", PLACE_MAKER | PLACE_MOVED },
-	{ "index_select", PLACE_ROWS },
-	{ "gather", PLACE_ROWS },
-	{ "getitem", PLACE_ROWS },
-	{ "repeat_interleave", PLACE_ROWS },
-	{ "contiguous", PLACE_ROWS },
-	{ "clone", PLACE_ROWS },
-	{ "cat(", PLACE_CAT },
-	{ "concat", PLACE_CAT },
-	{ "relu", PLACE_RESULT },
-	{ "sigmoid", PLACE_RESULT },
-	{ "tanh", PLACE_RESULT },
-	{ "softmax", PLACE_RESULT },
-	{ "log_softmax", PLACE_RESULT },
-	{ "exp(", PLACE_RESULT },
-	{ "sqrt", PLACE_RESULT },
-	{ "rsqrt", PLACE_RESULT },
-	{ "elu", PLACE_RESULT },
-	{ "logsumexp", PLACE_RESULT },
-	{ "scaled_dot_product_attention", PLACE_TAKES | PLACE_RESULT },
-	{ "linear(", PLACE_TAKES },
-	{ "conv", PLACE_TAKES },
-	{ "matmul", PLACE_TAKES },
-	{ "mm(", PLACE_TAKES },
-	{ "bmm(", PLACE_TAKES },
-	{ "addmm", PLACE_TAKES },
-	{ "baddbmm", PLACE_TAKES },
-	{ "einsum", PLACE_TAKES },
-	{ "layer_norm", PLACE_TAKES },
-	{ "rms_norm", PLACE_TAKES },
-	{ "group_norm", PLACE_TAKES },
-	{ "batch_norm", PLACE_TAKES },
-	{ "gelu", PLACE_TAKES },
-	{ "silu", PLACE_TAKES },
-	{ "mul(", PLACE_TAKES },
-	{ "abs", PLACE_TAKES },
-	{ "log(", PLACE_TAKES },
-	{ "pow", PLACE_TAKES },
-	{ "square", PLACE_TAKES },
-	{ "mse_loss", PLACE_TAKES },
+	{ PLACE_MAKER | PLACE_ROOM, ONE_OF("empty", "zeros") },
+	{ PLACE_ROOM, ONE_OF("new_empty", "new_zeros") },
+	{ PLACE_MAKER,
+	  ONE_OF("ones", "full", "rand", "arange", "to_", "new_", "normal", "eye", "linspace") },
+	{ PLACE_MAKER | PLACE_MOVED, ONE_OF("tensor(", "as_tensor", "to(", "cuda") },
+	{ PLACE_ROWS,
+	  ONE_OF("index_select", "gather", "getitem", "repeat_interleave", "contiguous", "clone") },
+	{ PLACE_CAT, ONE_OF("cat(", "concat") },
+	{ PLACE_RESULT, ONE_OF("relu", "sigmoid", "tanh", "softmax", "log_softmax", "exp(", "sqrt",
+			       "rsqrt", "elu", "logsumexp") },
+	{ PLACE_TAKES | PLACE_RESULT, ONE_OF("scaled_dot_product_attention") },
+	{ PLACE_TAKES, ONE_OF("linear(", "conv", "matmul", "mm(", "bmm(", "addmm", "baddbmm",
+			      "einsum", "layer_norm", "rms_norm", "group_norm", "batch_norm",
+			      "gelu", "silu", "mul(", "abs", "log(", "pow", "square", "mse_loss") },
 };
 
 /* "mul(" is also how "mul::call" and, with its overload, "mul_Tensor::call" begin. */
@@ -175,8 +130,9 @@ static uint32_t place_of_op(const char *op, bool converts)
 	uint32_t found = 0;
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		if (begins(op, ops[i].begin))
-			found |= ops[i].place;
+		for (const char *const *begin = ops[i].begin; *begin; begin++)
+			if (begins(op, *begin))
+				found |= ops[i].place;
 	if (!(found & PLACE_MAKER))
 		return found | PLACE_COMPUTED;
 	return converts ? found & ~PLACE_MOVED : found;
@@ -228,7 +184,7 @@ static void pass(struct passed *p, const char *function)
 static uint32_t place_of_function(const char *function, const struct passed *p)
 {
 	for (size_t k = 0; k < sizeof(functions) / sizeof(functions[0]); k++)
-		if (strstr(function, functions[k].part))
+		if (words_in(function, strlen(function), functions[k].parts))
 			return p->tensor || p->op ? functions[k].place & ~PLACE_WORKSPACE
 						  : functions[k].place;
 	return 0;

@@ -79,17 +79,6 @@ void study_leaf_moved(void *ctx, uint32_t leaf, struct history *b)
 	b->concluded.predecessor_signs = maker->signs;
 }
 
-static struct study_thread *thread_of(struct study *st, uint32_t thread)
-{
-	if (!st->thread_count || thread != st->thread_latest) {
-		st->thread_at = (uint32_t)(map_item(&st->thread_ids, thread, st->threads,
-						    st->thread_count, st->thread_room) -
-					   st->threads);
-		st->thread_latest = thread;
-	}
-	return &st->threads[st->thread_at];
-}
-
 /*
  * `for p in params: p.data = flat[at:at + p.numel()]`: weights die one behind the other, and a
  * block that was made just before is as large as all of them, but for what each is rounded up by.
@@ -204,7 +193,7 @@ static bool is_at_exit(const struct history *b, const struct gmt_event *e)
  */
 void study_predecessors_died(struct study *st, const struct history *b, const struct gmt_event *e)
 {
-	struct study_thread *t = thread_of(st, e->thread);
+	struct study_thread *t = map_item(&st->threads, e->thread);
 	uint32_t signs = maker_signs(b);
 	struct history *next;
 
@@ -226,11 +215,6 @@ void study_predecessors_died(struct study *st, const struct history *b, const st
 		note_swap(st, b);
 }
 
-static struct study_birth *reduced_by(struct study *st, uint32_t stack)
-{
-	return map_item(&st->reduced_ids, stack, st->reduced, st->reduced_count, st->reduced_room);
-}
-
 /* Where gradients are reduced one line makes a block for each parameter or layer, and they pile up;
  * what it only passes on through is gone when the next one comes. */
 static void note_reduced(struct study *st, struct history *b)
@@ -240,7 +224,7 @@ static void note_reduced(struct study *st, struct history *b)
 
 	if (!(b->signs & STACK_REDUCED))
 		return;
-	at = reduced_by(st, b->block.stack);
+	at = map_item(&st->reduced, b->block.stack);
 	before = study_alive(st, at);
 	if (before)
 		before->concluded.reduced_beside = b->concluded.reduced_beside = true;
@@ -249,7 +233,7 @@ static void note_reduced(struct study *st, struct history *b)
 
 void study_predecessors_born(struct study *st, struct history *b)
 {
-	struct study_thread *t = thread_of(st, b->block.thread);
+	struct study_thread *t = map_item(&st->threads, b->block.thread);
 	struct history *before;
 
 	if (b->block.memory)

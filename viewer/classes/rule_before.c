@@ -7,11 +7,6 @@
 #include "thresholds.h"
 #include "study.h"
 
-static struct study_size *size_of(struct study *st, uint64_t size)
-{
-	return map_item(&st->before_ids, size, st->before, st->before_count, st->before_room);
-}
-
 bool study_is_old(const struct study *st, const struct history *b)
 {
 	return b->block.seq <= st->m->state_seq && !b->block.stack && !b->block.memory;
@@ -25,7 +20,7 @@ static void note_end(struct study *st, const struct history *b)
 	if (b->stage != STAGE_BACKWARD || b->block.memory ||
 	    (b->block.died_seq && b->died_stage == STAGE_BACKWARD))
 		return;
-	s = size_of(st, b->block.size);
+	s = map_item(&st->before, b->block.size);
 	s->now = s->backward == b->born_backward ? s->now + 1 : 1;
 	s->backward = b->born_backward;
 	if (s->now > s->most)
@@ -45,17 +40,11 @@ void study_settle_old(struct study *st)
 		LIVE_EACH (&st->m->devices[d].live, b) {
 			note_end(st, b);
 			if (study_is_old(st, b))
-				b->concluded.rank = ++size_of(st, b->block.size)->standing;
+				b->concluded.rank =
+					++map_item(&st->before, b->block.size)->standing;
 		}
 	}
 	st->settled = true;
-}
-
-const struct study_size *study_size_of(const struct study *st, uint64_t size)
-{
-	const uint32_t *at = map_get(&st->before_ids, size);
-
-	return at ? &st->before[*at] : NULL;
 }
 
 /* An optimizer that makes its state anew at each step gives up the old one in it. */
@@ -72,7 +61,7 @@ bool before_gradient(struct classifier *c, const struct history *h)
 /* Gradients of the block's size that one backward pass left behind. */
 static uint32_t gradients_of(const struct classifier *c, const struct history *h)
 {
-	const struct study_size *s = study_size_of(c->study, h->block.size);
+	const struct study_size *s = map_find(&c->study->before, h->block.size);
 
 	return s ? s->most : 0;
 }

@@ -18,7 +18,8 @@ bool tag_parameter(struct classifier *c, const struct history *h)
 		return false;
 	return h->facts.leaf_passes > 1 || c->m->spans.backwards <= 1 ||
 	       place_of_script(c, h) & PLACE_PARAMETER ||
-	       (h->facts.arrivals > 1 && life_lived_for_backwards(h, LEAF_PASSES + 1));
+	       (h->facts.arrivals > 1 &&
+		(!life_ended(h) || h->died_backward > h->born_backward + LEAF_PASSES));
 }
 
 /* What the program's own objects hold; it was asked for that while it ran (`attach`). */
@@ -68,11 +69,13 @@ bool tag_packed(struct classifier *c, const struct history *h)
 		return false;
 	if (h->stage == STAGE_RECOMPUTE)
 		return true;
-	return life_ended(h) ? life_ended_in_backward(h) : !life_backward_since_saved(c, h);
+	return life_ended(h) ? life_ended_in_backward(h)
+			     : h->born_backward + h->facts.save_backwards == c->m->spans.backwards;
 }
 
 /* Just born: the operation that made it saves it in a moment, in the same pass. */
 bool tag_saved_soon(UNUSED struct classifier *c, const struct history *h)
 {
-	return life_saved_later(h) && !life_tagged(h, BLOCK_PACKED) && life_saved_in_its_pass(h);
+	return life_ever_saved(h) && !(h->block.state & (LIFE_SAVED | LIFE_SAVED_BEFORE)) &&
+	       !life_tagged(h, BLOCK_PACKED) && !h->facts.save_backwards && !h->facts.save_steps;
 }

@@ -16,31 +16,10 @@ struct classifier {
 
 #include "life.h" /* what a rule may ask */
 
+/* The functions of the rules, in rule_*.c by their kind of evidence. */
 typedef bool rule_fits(struct classifier *c, const struct history *h);
-
-/* rule_tags.c: what autograd said */
-rule_fits held_parameter, held_gradient, held_state, held_buffer, held_cache;
-rule_fits tag_parameter, tag_gradient, tag_input, tag_saved, tag_packed;
-rule_fits tag_saved_soon;
-/* rule_phases.c: what ran when it was born and when it died */
-rule_fits phase_state, phase_state_begun, phase_optimizer, phase_backward, phase_forward,
-	phase_outside;
-/* rule_lives.c: how long it lived, and where it ended */
-rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucket;
-rule_fits life_reduced, life_replaced_weight, life_cleared, life_prepared, life_rows;
-rule_fits life_replaced_state, life_replaced_buffer, life_result, life_graph, life_script_graph;
-/* rule_before.c: what was there before the recording began */
-rule_fits before_state, before_gradient, before_rest, before_weight;
-rule_fits before_workspace;
-/* rule_sets.c: what one line of the script makes for each parameter */
-rule_fits set_read, set_loaded_state;
-rule_fits set_cache, set_loaded, set_averages, set_copies, set_copied_gradients, set_update;
-/* rule_frames.c: the functions on its stack */
-rule_fits frame_parameter, frame_buffer, frame_state, frame_made_outside, frame_cache;
-rule_fits frame_gradient, frame_leaf, frame_fused_state;
-rule_fits frame_gradient_partition;
-rule_fits frame_named_cache;
-rule_fits frame_workspace, frame_communication, frame_unsharded;
+#define RULE(name, category, when, fits, because) rule_fits fits;
+#include "rules.def"
 
 /* What the frames of a block's stack say beyond their names (places.c). */
 enum place {

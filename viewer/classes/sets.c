@@ -7,11 +7,33 @@
 #include "study.h"
 #include "thresholds.h"
 
+struct history *study_alive(struct study *st, const struct study_birth *at)
+{
+	struct history *h = NULL;
+
+	if (at->seq && at->device >= 0 && at->device < MODEL_DEVICES)
+		h = live_find(&st->m->devices[at->device].live, at->addr);
+	return h && h->block.seq == at->seq ? h : NULL;
+}
+
 bool study_as_large(uint64_t a, uint64_t b)
 {
 	enum { REST = 1 << 20 };
 
 	return a == b || (a > REST && b > REST && (a > b ? a - b : b - a) <= REST);
+}
+
+void study_count_size(struct study_sizes *s, uint64_t size, bool about)
+{
+	unsigned i = 0;
+
+	while (i < STUDY_SIZES && s->of[i].blocks && s->of[i].bytes != size &&
+	       !(about && study_as_large(s->of[i].bytes, size)))
+		i++;
+	if (i == STUDY_SIZES)
+		return;
+	s->of[i].bytes = size;
+	s->of[i].blocks++;
 }
 
 static void note_size(struct study *st, uint64_t size)
@@ -45,11 +67,6 @@ bool study_has_model(const struct study *st)
 	return st->sizes.count;
 }
 
-static struct study_set *set_of(struct study *st, uint32_t stack)
-{
-	return map_item(&st->set_ids, stack, st->sets, st->set_count, st->set_room);
-}
-
 /* Of the passes before the latest two, is the latter's first block still there? */
 static void begin_pass(struct study *st, struct study_set *s, const struct history *b)
 {
@@ -68,20 +85,13 @@ static void begin_pass(struct study *st, struct study_set *s, const struct histo
 
 static void note_in_set(struct study *st, struct study_set *s, const struct history *b)
 {
-	unsigned i = 0;
-
 	s->changes += !s->passes;
 	if (!s->passes || b->born_forward + b->born_backward != s->pass)
 		begin_pass(st, s, b);
 	s->at_once++;
 	s->changes += s->last != b->block.size;
 	s->last = b->block.size;
-	while (i < STUDY_SIZES && s->sizes[i].blocks && s->sizes[i].bytes != b->block.size)
-		i++;
-	if (i < STUDY_SIZES) {
-		s->sizes[i].bytes = b->block.size;
-		s->sizes[i].blocks++;
-	}
+	study_count_size(&s->sizes, b->block.size, false);
 }
 
 void study_sets_born(struct study *st, const struct history *b)
@@ -91,18 +101,18 @@ void study_sets_born(struct study *st, const struct history *b)
 	if (b->signs & STACK_PARAM)
 		note_size(st, b->block.size);
 	else if (b->stage == STAGE_OUTSIDE && b->block.stack)
-		note_in_set(st, set_of(st, b->block.stack), b);
+		note_in_set(st, map_item(&st->sets, b->block.stack), b);
 }
 
 void study_sets_leaf(struct study *st, const struct history *h)
 {
-	const uint32_t *at = h->block.stack ? map_get(&st->set_ids, h->block.stack) : NULL;
+	struct study_set *s = h->block.stack ? map_find(&st->sets, h->block.stack) : NULL;
 
-	if (!at || h->stage != STAGE_OUTSIDE)
+	if (!s || h->stage != STAGE_OUTSIDE)
 		return;
 	if (!h->facts.leaf_ns)
 		note_size(st, h->block.size);
-	st->sets[*at].trained = true;
+	s->trained = true;
 }
 
 /* As large as a parameter, or twice as large: a copy in twice the precision. Blocks are multiples
@@ -117,9 +127,7 @@ static bool is_alike(const struct study *st, uint64_t size)
 
 static const struct study_set *find_set(const struct study *st, uint32_t stack)
 {
-	const uint32_t *at = stack ? map_get(&st->set_ids, stack) : NULL;
-
-	return at ? &st->sets[*at] : NULL;
+	return stack ? map_find(&st->sets, stack) : NULL;
 }
 
 bool study_size_is_of_copy(const struct study *st, uint64_t size)
@@ -136,8 +144,8 @@ bool study_is_of_a_set(const struct study *st, uint32_t stack)
 
 	if (!s || s->changes <= 1 || s->trained)
 		return false;
-	for (unsigned i = 0; i < STUDY_SIZES && s->sizes[i].blocks; i++) {
-		uint64_t n = s->sizes[i].blocks, size = s->sizes[i].bytes;
+	for (unsigned i = 0; i < STUDY_SIZES && s->sizes.of[i].blocks; i++) {
+		uint64_t n = s->sizes.of[i].blocks, size = s->sizes.of[i].bytes;
 		bool fits = is_alike(st, size);
 
 		blocks += n;
@@ -152,8 +160,8 @@ bool study_is_of_a_set(const struct study *st, uint32_t stack)
 bool study_is_for_each_layer(const struct study *st, uint32_t stack)
 {
 	const struct study_set *s = find_set(st, stack);
-	bool even = s && s->sizes[0].bytes >= CACHE_LEAST && !s->sizes[1].blocks;
-	uint32_t n = even ? s->sizes[0].blocks : 1;
+	bool even = s && s->sizes.of[0].bytes >= CACHE_LEAST && !s->sizes.of[1].blocks;
+	uint32_t n = even ? s->sizes.of[0].blocks : 1;
 
 	for (size_t i = 0; n >= LAYERS_LEAST && i < st->sizes.room; i++)
 		if (st->sizes.slots[i].used &&

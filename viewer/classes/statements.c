@@ -74,11 +74,8 @@ static bool is_gradient(const char *word, size_t n)
 	       !strncmp(behind, "ient", 4);
 }
 
-/* "self.grad_partitions = ...", and not what is made of gradients: "grad_avg". */
-static bool names_gradients(const char *s, size_t n)
+static bool mentions_gradients(const char *s, size_t n)
 {
-	if (words_in(s, n, ONE_OF("avg", "norm", "mean", "sq", "mom", "ema")))
-		return false;
 	for (size_t i = 0; i < n; i++) {
 		size_t start = i;
 
@@ -88,6 +85,13 @@ static bool names_gradients(const char *s, size_t n)
 			return true;
 	}
 	return false;
+}
+
+/* "self.grad_partitions = ...", and not what is made of gradients: "grad_avg". */
+static bool names_gradients(const char *s, size_t n)
+{
+	return mentions_gradients(s, n) &&
+	       !words_in(s, n, ONE_OF("avg", "norm", "mean", "sq", "mom", "ema"));
 }
 
 /* "bucket.buffer = ...", and not what an optimizer keeps in buckets: "bucket.exp_avg". */
@@ -120,20 +124,6 @@ static uint32_t places_of_target(const char *t)
 	return found;
 }
 
-static bool mentions_gradients(const char *c)
-{
-	while (*c) {
-		const char *start = c;
-
-		while (word_has(*c))
-			c++;
-		if (is_gradient(start, c - start))
-			return true;
-		c += c == start;
-	}
-	return false;
-}
-
 /* prefix="momentum1", register_buffer("exp_avg", ...): not "momentum", a setting of other modules.
  */
 static bool has_state_literal(const char *text)
@@ -151,7 +141,7 @@ uint32_t statement_places(const char *text)
 
 	if (has_state_literal(text))
 		found |= PLACE_STATE;
-	if (mentions_gradients(text))
+	if (mentions_gradients(text, strlen(text)))
 		found |= PLACE_OF_GRAD;
 	if (find_part(text, "requires_grad=True") || find_part(text, "requires_grad_("))
 		found |= PLACE_LEAF;

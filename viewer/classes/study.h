@@ -71,12 +71,17 @@ struct study_maker {
 	uint32_t stack, signs;
 };
 
-/* What one stack made outside of modules. */
-struct study_set {
+/* Blocks by their size, of those sizes that came first. */
+struct study_sizes {
 	struct {
 		uint64_t bytes;
 		uint32_t blocks;
-	} sizes[STUDY_SIZES];  /* those that came first */
+	} of[STUDY_SIZES];
+};
+
+/* What one stack made outside of modules. */
+struct study_set {
+	struct study_sizes sizes;
 	uint32_t changes;      /* 1 + how often the size was another than before in its pass */
 	uint32_t pass, passes; /* the latest that it made some before, and how many */
 	uint32_t in_a_row;     /* of those, how many with no backward pass since the one before */
@@ -90,10 +95,7 @@ struct study_set {
 
 /* What one line of Python made outside of modules before the first pass. */
 struct study_line {
-	struct {
-		uint64_t bytes;
-		uint32_t blocks;
-	} sizes[STUDY_SIZES]; /* those that came first */
+	struct study_sizes sizes;
 	uint32_t blocks;
 	bool later; /* it went on when passes had begun */
 };
@@ -117,28 +119,19 @@ struct study {
 	struct map habits; /* stack -> enum habit: what became of its blocks */
 	struct map sizes;  /* of modules' blocks and of gradients */
 	uint64_t largest_gradient;
-	struct map set_ids; /* stack -> index in sets */
-	struct study_set *sets;
-	size_t set_count, set_room;
-	struct map line_ids; /* signs_line -> index in lines */
-	struct study_line *lines;
-	size_t line_count, line_room;
-	struct map before_ids; /* size -> index in before */
-	struct study_size *before;
-	size_t before_count, before_room;
+	MAP_OF(struct study_set) sets;	  /* by stack */
+	MAP_OF(struct study_line) lines;  /* by signs_line */
+	MAP_OF(struct study_size) before; /* by size */
 	bool settled;
-	struct map thread_ids;
-	uint32_t thread_latest; /* id of the one that was asked for last, */
-	uint32_t thread_at;	/* and where it is */
-	struct study_thread *threads;
-	size_t thread_count, thread_room;
+	MAP_OF(struct study_thread) threads;
 	struct study_maker *makers; /* of leaves, by their number */
 	size_t maker_count, maker_room;
 	struct study_swap made[STUDY_SWAPS];
-	uint32_t made_count;	/* in all; the latest are there */
-	struct map reduced_ids; /* stack -> index of the latest that it reduced gradients into */
-	struct study_birth *reduced, *loaded; /* loaded: not settled yet */
-	size_t reduced_count, reduced_room, loaded_count, loaded_room;
+	uint32_t made_count; /* in all; the latest are there */
+	MAP_OF(struct study_birth)
+	reduced;		    /* by stack: the latest that gradients were reduced into */
+	struct study_birth *loaded; /* not settled yet */
+	size_t loaded_count, loaded_room;
 	uint32_t loaded_steps;	     /* optimizer steps that had begun at the latest of them */
 	struct forward_pass *passes; /* by their number */
 	size_t pass_count, pass_room;
@@ -151,7 +144,6 @@ struct study {
 
 /* Before the first event: m notes what classes need, and frees it in the end. */
 void study_begin(struct model *m);
-struct history *study_alive(struct study *st, const struct study_birth *at); /* NULL: it is over */
 /* All that is known of a moment's block, and what is concluded. */
 void study_history(const struct study *st, const struct block *b, struct history *h);
 
@@ -165,9 +157,12 @@ bool life_went_on(const struct history *h);
 bool life_was_kept(const struct history *h); /* or after that pass */
 
 /* sets.c */
-void study_sets_leaf(struct study *st, const struct history *h); /* it is a leaf */
+void study_sets_leaf(struct study *st, const struct history *h);	     /* it is a leaf */
+struct history *study_alive(struct study *st, const struct study_birth *at); /* NULL: it is over */
 void study_sets_born(struct study *st, const struct history *h);
 void study_gradient_size(struct study *st, uint64_t size);
+/* One more; `about`: sizes that study_as_large takes for one are one. */
+void study_count_size(struct study_sizes *s, uint64_t size, bool about);
 /* A large block may keep a rest of up to 1 MiB that was not worth splitting off. */
 bool study_as_large(uint64_t a, uint64_t b);
 bool study_size_is_of_weight(const struct study *st, uint64_t size); /* or of a gradient */
@@ -216,10 +211,8 @@ bool pass_takes_graph_on(const struct forward_pass *p);
 /* Backward frees what these frames make, whoever called the module. */
 bool study_path_is_of_graph(const struct study *st, uint32_t module_path);
 
-/* before.c */
+/* rule_before.c */
 void study_old_end(struct study *st, const struct history *h);
 void study_settle_old(struct study *st);
 /* It was there before the recording began, and nothing says who made it. */
 bool study_is_old(const struct study *st, const struct history *h);
-/* NULL: no such block is known. After model_settle. */
-const struct study_size *study_size_of(const struct study *st, uint64_t size);

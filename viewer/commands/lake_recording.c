@@ -167,12 +167,12 @@ static void event_row(void *ctx, const struct export_cell *cells)
 
 static int lake_event_rows(struct lake_writer *w, struct recording *r)
 {
-	struct large x = { .w = w, .events = { .row = event_row, .ctx = &x } };
+	struct large x = { .w = w, .events = { .defs = &r->defs, .row = event_row, .ctx = &x } };
 
 	for (unsigned c = 0; c < EVENT_COLUMNS; c++)
 		if (lake_wants(w, LAKE_events, c))
 			x.events.what[x.events.count++] = c;
-	return export_events(r, &x.events);
+	return recording_run(r, UINT64_MAX, export_event_row, &x.events);
 }
 
 /* ---- lines at the peak ---- */

@@ -151,7 +151,7 @@ static void emit_look(struct emit *out, struct followed *w)
 	emit_flag(out, "backward", t->steps.basis == STEPS_BACKWARD);
 	emit_flag(out, "trains", m->spans.trains);
 	emit_flag(out, "optimizer", defs_meta(&w->follow.recording.defs, OPTIMIZER).len);
-	emit_flag(out, "passes", m->leaf_count);
+	emit_flag(out, "passes", m->leaves.count);
 	emit_number(out, "refused_seq", w->refused_seq);
 	emit_changed_units(out, w);
 	emit_end(out);

@@ -167,8 +167,8 @@ static void redact_side(struct diff_side *s, struct redact *r)
 	struct owners *known = &s->timeline.owners;
 
 	redact_recording(r, &s->recording);
-	for (size_t i = 0; i < known->count; i++)
-		known->found[i].file = redact_path(r, known->found[i].file);
+	for (size_t i = 0; i < known->found.count; i++)
+		known->found.items[i].file = redact_path(r, known->found.items[i].file);
 	for (size_t i = 0; i < s->function_count; i++)
 		s->functions[i].file = redact_path(r, s->functions[i].file);
 	for (size_t i = 0; i < s->site_count; i++)

@@ -184,15 +184,14 @@ static void diff_sites_free(struct diff_side *s)
 
 static bool find_recompute(struct diff_side *s)
 {
-	const struct defs_kind *nodes = &s->recording.defs.nodes;
+	const struct map *nodes = &s->recording.defs.nodes.ids;
 	struct signs signs;
 	bool found = false;
 
 	signs_init(&signs, &s->recording.defs);
-	for (size_t i = 0; i < nodes->ids.room && !found; i++)
-		if (nodes->ids.slots[i].used)
-			found = signs_find(&signs, (uint32_t)nodes->ids.slots[i].key) &
-				STACK_RECOMPUTE;
+	for (size_t i = 0; i < nodes->room && !found; i++)
+		if (nodes->slots[i].used)
+			found = signs_find(&signs, (uint32_t)nodes->slots[i].key) & STACK_RECOMPUTE;
 	signs_free(&signs);
 	return found;
 }
@@ -264,9 +263,8 @@ static uint64_t dropped_of(const struct snapshot *snap)
 {
 	struct pass {
 		uint64_t all, unused;
-	} *passes = NULL;
-	size_t count = 0, room = 0;
-	struct map ids = { 0 };
+	};
+	MAP_OF(struct pass) passes = { .count = 0 };
 	uint64_t sum = 0;
 
 	FOR_EACH (const struct block, b, snap->moment.blocks, snap->moment.count) {
@@ -274,14 +272,13 @@ static uint64_t dropped_of(const struct snapshot *snap)
 
 		if (b->category != CATEGORY_activations)
 			continue;
-		of = map_item(&ids, model_born(snap->model, b)->forwards, passes, count, room);
+		of = map_item(&passes, model_born(snap->model, b)->forwards);
 		of->all += b->size;
 		of->unused += is_unused(snap->model, b) ? b->size : 0;
 	}
-	for (size_t i = 0; i < count; i++)
-		sum += 2 * passes[i].unused > passes[i].all ? passes[i].unused : 0;
-	free(passes);
-	map_free(&ids);
+	FOR_EACH (const struct pass, x, passes.items, passes.count)
+		sum += 2 * x->unused > x->all ? x->unused : 0;
+	map_items_free(&passes);
 	return sum;
 }
 

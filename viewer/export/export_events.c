@@ -20,29 +20,19 @@ static const struct {
 #include "export_event_columns.def"
 };
 
-static uint64_t tid_of(struct export_event_rows *x, uint32_t thread)
-{
-	if (thread != x->thread) {
-		const struct defs_thread *t = defs_thread(x->defs, thread);
-
-		x->thread = thread;
-		x->tid = t ? t->tid : 0;
-	}
-	return x->tid;
-}
-
-static uint64_t number_of(struct export_event_rows *x, const struct gmt_event *e,
+static uint64_t number_of(const struct export_events *x, const struct gmt_event *e,
 			  enum event_column column)
 {
+	const struct defs_thread *t;
 	uint64_t n = 0;
 
 	if (column == EVENT_thread)
-		return tid_of(x, e->thread);
+		return (t = defs_thread(x->defs, e->thread)) ? t->tid : 0;
 	memcpy(&n, (const char *)e + members[column].offset, members[column].bytes);
 	return n;
 }
 
-static struct defs_text text_of(const struct export_event_rows *x, const struct gmt_event *e,
+static struct defs_text text_of(const struct export_events *x, const struct gmt_event *e,
 				enum event_column column)
 {
 	const char *s = column == EVENT_kind ? gmt_kind_name(e->kind) : gmt_mem_name(e->arg0);
@@ -62,12 +52,13 @@ static bool is_null(const struct gmt_event *e, enum event_column column)
 
 int export_event_row(void *ctx, const struct gmt_event *e)
 {
-	struct export_event_rows *x = ctx;
+	const struct export_events *x = ctx;
+	struct export_cell cells[EVENT_COLUMNS] = { 0 };
 	unsigned has = gmt_kind_fields(e->kind);
 
-	for (unsigned i = 0; i < x->table->count; i++) {
-		enum event_column c = x->table->what[i];
-		struct export_cell *cell = &x->cells[i];
+	for (unsigned i = 0; i < x->count; i++) {
+		enum event_column c = x->what[i];
+		struct export_cell *cell = &cells[i];
 
 		cell->null = (members[c].bit & has) != members[c].bit || is_null(e, c);
 		if (cell->null)
@@ -81,22 +72,15 @@ int export_event_row(void *ctx, const struct gmt_event *e)
 			cell->number = number_of(x, e, c);
 		}
 	}
-	x->table->row(x->table->ctx, x->cells);
+	x->row(x->ctx, cells);
 	return 0;
-}
-
-int export_events(struct recording *r, const struct export_events *table)
-{
-	struct export_event_rows x = { .defs = &r->defs, .table = table };
-
-	return recording_run(r, UINT64_MAX, export_event_row, &x);
 }
 
 /* ---- as Arrow ---- */
 
 int export_event_table(struct export *x)
 {
-	struct export_events table = { .row = export_arrow_add };
+	struct export_events table = { .defs = &x->recording->defs, .row = export_arrow_add };
 	struct arrow_column columns[EVENT_COLUMNS];
 	struct arrow *a;
 	int rc = arrow_choose(export_event_columns, EVENT_COLUMNS, x->columns, table.what,
@@ -107,7 +91,7 @@ int export_event_table(struct export *x)
 	for (unsigned i = 0; i < table.count; i++)
 		columns[i] = export_event_columns[table.what[i]];
 	table.ctx = a = arrow_open(x->f, columns, table.count);
-	rc = export_events(x->recording, &table);
+	rc = recording_run(x->recording, UINT64_MAX, export_event_row, &table);
 	arrow_close(a);
 	return rc;
 }

@@ -11,6 +11,7 @@ enum event_column {
 };
 
 struct export_events {
+	const struct defs *defs;      /* of the recording */
 	unsigned what[EVENT_COLUMNS]; /* these columns, in this order */
 	unsigned count;
 	/* A cell for each of them; numbers are as wide as their column in the exports. */
@@ -20,14 +21,5 @@ struct export_events {
 
 extern const struct arrow_column export_event_columns[EVENT_COLUMNS];
 
-/* One row for each event that is passed to export_event_row. */
-struct export_event_rows {
-	const struct defs *defs;
-	const struct export_events *table;
-	struct export_cell cells[EVENT_COLUMNS];
-	uint32_t thread, tid; /* the last one that was looked up */
-};
-
-int export_event_row(void *rows, const struct gmt_event *e);
-
-int export_events(struct recording *r, const struct export_events *table);
+/* For recording_run: one row for each event; ctx is a struct export_events. */
+int export_event_row(void *ctx, const struct gmt_event *e);

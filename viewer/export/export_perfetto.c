@@ -18,7 +18,6 @@ struct trace {
 	bool any;
 	int64_t bytes[MODEL_DEVICES][CATEGORIES];
 	bool changed[MODEL_DEVICES][CATEGORIES];
-	int low, high; /* devices with changes in this event */
 	uint64_t reserved[MODEL_DEVICES];
 	struct range *open;
 	size_t open_count, open_room;
@@ -64,21 +63,17 @@ static void on_change(void *ctx, const struct series_change *c)
 		return;
 	t->bytes[c->device][c->category] += c->bytes;
 	t->changed[c->device][c->category] = true;
-	t->low = c->device < t->low ? c->device : t->low;
-	t->high = c->device > t->high ? c->device : t->high;
 }
 
 static void write_counters(struct trace *t, const struct series_event *e)
 {
-	for (int d = t->low; d <= t->high; d++)
+	for (int d = 0; d < t->x->facts.device_end; d++)
 		for (unsigned c = 0; c < CATEGORIES; c++) {
 			if (t->changed[d][c])
 				counter(t, d, categories[c].words, (uint64_t)t->bytes[d][c],
 					e->time_ns);
 			t->changed[d][c] = false;
 		}
-	t->low = MODEL_DEVICES;
-	t->high = -1;
 }
 
 static void write_reserved(struct trace *t, const struct series_event *e)
@@ -184,8 +179,6 @@ int export_perfetto(struct export *x)
 
 	t->x = x;
 	t->f = x->f;
-	t->low = MODEL_DEVICES;
-	t->high = -1;
 	fprintf(t->f, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	write_names(t);
 	export_series(x, &(struct series_sink){ .change = on_change, .event = on_event, .ctx = t });

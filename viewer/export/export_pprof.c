@@ -110,15 +110,12 @@ static void put_sample(struct pprof *p, const struct stack_sum *s)
 	const uint64_t values[] = { s->all_blocks, s->all_bytes, s->blocks, s->bytes };
 	struct bytes m = { 0 }, list = { 0 };
 	size_t n = stack_sum_frames(s, p->x);
-	struct frame node = { .function = "", .file = "", .module = "" };
+	const struct frame none = { .function = "(no stack)", .file = "", .module = "" };
 
-	node.function = defs_string(&p->x->recording->defs, s->name).s;
 	for (size_t i = 0; i < n; i++)
 		bytes_varint(&list, location_id(p, &p->x->stacks.frames[i]));
-	if (!n) {
-		node.function = node.function[0] ? node.function : "(no stack)";
-		bytes_varint(&list, location_id(p, &node));
-	}
+	if (!n)
+		bytes_varint(&list, location_id(p, &none));
 	put_message(&m, 1, &list);
 	list = (struct bytes){ 0 };
 	for (size_t i = 0; i < 4; i++)
@@ -180,7 +177,7 @@ int export_pprof(struct export *x)
 		count_births(x, &sums);
 		write_profile(&p, &sums);
 	}
-	stack_sums_free(&sums);
+	map_items_free(&sums);
 	bytes_free(&p.out);
 	map_free(&p.strings);
 	map_free(&p.functions);

@@ -14,8 +14,6 @@ struct speedscope {
 	struct map ids; /* hash of a frame -> its index */
 	uint32_t frames;
 	uint32_t classes[CATEGORIES]; /* 1 + index of the frame that stands for a class */
-	uint32_t **samples;	      /* of each sum: frames from the outermost on, */
-	size_t *lengths;	      /* so many */
 };
 
 static void frame_begin(struct speedscope *s, const char *name)
@@ -55,19 +53,20 @@ static uint32_t class_index(struct speedscope *s, unsigned category)
 
 static void write_frames(struct speedscope *s)
 {
-	for (size_t i = 0; i < s->sums.count; i++) {
-		const struct stack_sum *sum = &s->sums.items[i];
-		size_t n = stack_sum_frames(sum, s->x);
-		struct frame node = { .function = "", .file = "", .module = "" };
-
-		s->samples[i] = need_new((n + 2) * sizeof(uint32_t));
-		s->samples[i][s->lengths[i]++] = class_index(s, sum->category);
-		for (size_t k = n; k-- > 0;)
-			s->samples[i][s->lengths[i]++] = frame_index(s, &s->x->stacks.frames[k]);
-		node.function = defs_string(&s->x->recording->defs, sum->name).s;
-		if (!n && node.function[0])
-			s->samples[i][s->lengths[i]++] = frame_index(s, &node);
+	FOR_EACH (const struct stack_sum, sum, s->sums.items, s->sums.count) {
+		class_index(s, sum->category);
+		for (size_t k = stack_sum_frames(sum, s->x); k-- > 0;)
+			frame_index(s, &s->x->stacks.frames[k]);
 	}
+}
+
+/* Its frames, all written before, from the outermost on. */
+static void write_sample(struct speedscope *s, const struct stack_sum *sum)
+{
+	fprintf(s->f, "[%u", class_index(s, sum->category));
+	for (size_t k = stack_sum_frames(sum, s->x); k-- > 0;)
+		fprintf(s->f, ",%u", frame_index(s, &s->x->stacks.frames[k]));
+	fputc(']', s->f);
 }
 
 /* category < 0: all. */
@@ -79,22 +78,20 @@ static void write_profile(struct speedscope *s, const char *name, int category)
 	fputs("{\"type\":\"sampled\",\"name\":", s->f);
 	emit_json_string(s->f, name, strlen(name));
 	fputs(",\"unit\":\"bytes\",\"startValue\":0,\"samples\":[", s->f);
-	for (size_t i = 0; i < s->sums.count; i++) {
-		if (category >= 0 && s->sums.items[i].category != (unsigned)category)
+	FOR_EACH (const struct stack_sum, one, s->sums.items, s->sums.count) {
+		if (category >= 0 && one->category != (unsigned)category)
 			continue;
-		fprintf(s->f, "%s[", any ? ",\n" : "\n");
-		for (size_t k = 0; k < s->lengths[i]; k++)
-			fprintf(s->f, "%s%u", k ? "," : "", s->samples[i][k]);
-		fputc(']', s->f);
+		fputs(any ? ",\n" : "\n", s->f);
+		write_sample(s, one);
 		any = true;
 	}
 	fputs("],\"weights\":[", s->f);
 	any = false;
-	for (size_t i = 0; i < s->sums.count; i++) {
-		if (category >= 0 && s->sums.items[i].category != (unsigned)category)
+	FOR_EACH (const struct stack_sum, one, s->sums.items, s->sums.count) {
+		if (category >= 0 && one->category != (unsigned)category)
 			continue;
-		fprintf(s->f, "%s%" PRIu64, any ? "," : "", s->sums.items[i].bytes);
-		sum += s->sums.items[i].bytes;
+		fprintf(s->f, "%s%" PRIu64, any ? "," : "", one->bytes);
+		sum += one->bytes;
 		any = true;
 	}
 	fprintf(s->f, "],\"endValue\":%" PRIu64 "}", sum);
@@ -123,16 +120,9 @@ int export_speedscope(struct export *x)
 	struct speedscope s = { .x = x, .f = x->f };
 	int rc = stack_sums_take(&s.sums, x);
 
-	if (rc)
-		return rc;
-	s.samples = need_new(s.sums.count * sizeof(*s.samples));
-	s.lengths = need_new(s.sums.count * sizeof(*s.lengths));
-	write_all(&s);
-	for (size_t i = 0; i < s.sums.count; i++)
-		free(s.samples[i]);
-	free(s.samples);
-	free(s.lengths);
+	if (!rc)
+		write_all(&s);
 	map_free(&s.ids);
-	stack_sums_free(&s.sums);
-	return 0;
+	map_items_free(&s.sums);
+	return rc;
 }

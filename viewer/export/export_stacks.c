@@ -33,10 +33,6 @@ static void line(struct export *x, const struct stack_sum *s)
 		folded_write_name(x->f, owners_base(f->file));
 		fprintf(x->f, ":%u)", f->line);
 	}
-	if (!n && s->name) {
-		fputc(';', x->f);
-		folded_write_name(x->f, defs_string(&x->recording->defs, s->name).s);
-	}
 	fprintf(x->f, " %" PRIu64 "\n", s->bytes);
 }
 
@@ -47,22 +43,22 @@ int export_folded(struct export *x)
 
 	for (size_t i = 0; !rc && i < sums.count; i++)
 		line(x, &sums.items[i]);
-	stack_sums_free(&sums);
+	map_items_free(&sums);
 	return rc;
 }
 
 struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const struct block *b)
 {
 	uint64_t key = (uint64_t)b->stack << 28 | (b->stack ? 0 : b->name & 0xfffffff);
-	uint32_t at = map_number(&s->ids, key * CATEGORIES + category, s->count);
+	struct stack_sum *sum = map_item(s, key * CATEGORIES + category);
 
-	if (at == s->count)
-		*need_item(s->items, s->count, s->room) =
-			(struct stack_sum){ .category = category,
-					    .stack = b->stack,
-					    .name = b->memory ? 0 : b->name,
-					    .seq = b->seq };
-	return &s->items[at];
+	if (!sum->seq) {
+		sum->category = category;
+		sum->stack = b->stack;
+		sum->name = b->memory ? 0 : b->name;
+		sum->seq = b->seq;
+	}
+	return sum;
 }
 
 static int compare(const void *a, const void *b)
@@ -104,6 +100,7 @@ static bool is_recorder(const struct frame *f)
 size_t stack_sum_frames(const struct stack_sum *s, struct export *x)
 {
 	const char *which = x->which ? x->which : "all";
+	const char *node = defs_string(&x->recording->defs, s->name).s;
 	size_t n = export_frames(x, s->stack, s->seq), kept = 0;
 	struct frame *frames = x->stacks.frames;
 
@@ -111,11 +108,9 @@ size_t stack_sum_frames(const struct stack_sum *s, struct export *x)
 		if ((which[0] == 'a' || frames[i].python == (which[0] == 'p')) &&
 		    !(kept == 0 && is_recorder(&frames[i])))
 			frames[kept++] = frames[i];
-	return kept;
-}
-
-void stack_sums_free(struct stack_sums *s)
-{
-	free(s->items);
-	map_free(&s->ids);
+	x->stacks.count = kept;
+	if (!kept && node[0])
+		*need_item(x->stacks.frames, x->stacks.count, x->stacks.room) =
+			(struct frame){ .function = node, .file = "", .module = "" };
+	return x->stacks.count;
 }

@@ -12,9 +12,9 @@ struct stack_sum {
 };
 
 struct stack_sums {
+	struct map ids;
 	struct stack_sum *items; /* most bytes first */
 	size_t count, room;
-	struct map ids;
 	uint64_t time_ns;
 	int device;
 };
@@ -22,6 +22,6 @@ struct stack_sums {
 int stack_sums_take(struct stack_sums *s, struct export *x);
 /* The entry of a class and stack, made if it is missing. */
 struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const struct block *b);
-/* Frames of the kind that --stacks selects, innermost first, in x->stacks; returns their number. */
+/* Frames of the kind that --stacks selects, innermost first, in x->stacks, or the backward node as
+ * one; returns their number. */
 size_t stack_sum_frames(const struct stack_sum *s, struct export *x);
-void stack_sums_free(struct stack_sums *s);

@@ -5,6 +5,7 @@
  * its own. An allocation of the trace is the event of the same number, a free is known by its
  * address.
  */
+#include "../recording/import.h"
 #include "../recording/pickle.h"
 #include "../recording/pickle_write.h"
 #include "export_torch.h"
@@ -133,8 +134,6 @@ static void pickle_copy(struct pickle_copy *c, const struct pickle_value *v)
 	}
 }
 
-#define OWN_METADATA " (gpumemtrace)"
-
 /* The classes of a device's allocations, in the order of its trace. */
 struct classes {
 	uint64_t *seqs; /* of their events */
@@ -257,11 +256,7 @@ static int class_of_entry(struct again *a, const struct pickle_value *action,
 
 static bool is_free_text(const struct pickle_value *v)
 {
-	size_t n = strlen(OWN_METADATA);
-
-	return v->type == PICKLE_NONE ||
-	       (v->type == PICKLE_TEXT &&
-		(!v->count || (v->count >= n && !memcmp(v->text + v->count - n, OWN_METADATA, n))));
+	return v->type == PICKLE_NONE || pickle_is(v, "") || pickle_ends(v, OWN_METADATA);
 }
 
 /* A dictionary with its class, if it has no metadata of its own. action: of an entry, or NULL. */

@@ -78,16 +78,11 @@ static void look_at_ranges(struct spans *s, struct span_thread *t)
 	}
 }
 
-static struct step_end *step_end(struct spans *s, uint64_t number)
-{
-	return map_item(&s->step_ids, number, s->step_ends, s->step_count, s->step_room);
-}
-
 struct step_end spans_step_end(const struct spans *s, uint64_t number)
 {
-	const uint32_t *at = map_get(&s->step_ids, number);
+	const struct step_end *end = map_find(&s->step_ends, number);
 
-	return at ? s->step_ends[*at] : (struct step_end){ 0 };
+	return end ? *end : (struct step_end){ 0 };
 }
 
 static void take_at(struct span_thread *t, unsigned i)
@@ -137,7 +132,7 @@ static void begin_range(struct spans *s, struct span_thread *t, const struct gmt
 		return;
 	s->steps++;
 	s->stepped = true;
-	*step_end(s, e->arg0) = (struct step_end){ 0 };
+	*map_item(&s->step_ends, e->arg0) = (struct step_end){ 0 };
 }
 
 /* Where a range that ends is open: it may have begun on another thread, and ends out of order take
@@ -155,10 +150,10 @@ static struct span_thread *open_on(struct spans *s, struct span_thread *t, uint6
 /* The first of both counts: a step in which memory ran out does not go to its end. */
 static void close_step(struct spans *s, uint64_t number, uint64_t seq, bool refused)
 {
-	const uint32_t *at = map_get(&s->step_ids, number);
+	struct step_end *end = map_find(&s->step_ends, number);
 
-	if (at && !s->step_ends[*at].seq)
-		s->step_ends[*at] = (struct step_end){ seq, refused };
+	if (end && !end->seq)
+		*end = (struct step_end){ seq, refused };
 }
 
 static void end_range(struct spans *s, struct span_thread *t, const struct gmt_event *e)

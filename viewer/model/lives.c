@@ -136,27 +136,12 @@ uint32_t lives_add(struct lives *l, const struct life_request *r)
 	return l->rows.count - 1;
 }
 
-/* As lives_moment; ends say little, and most say what the one before in the same stage said. */
-static struct life_moment end_moment(struct lives *l, const struct position *as)
-{
-	uint32_t *at = &l->ends[as->stage];
-	const struct position *p = lives_position(l, *at);
-	struct life_moment m;
-
-	if (*at && p->forwards == as->forwards && p->backwards == as->backwards && reaches(p, as))
-		return (struct life_moment){ *at, (uint32_t)(as->seq - p->seq),
-					     (uint32_t)(as->ns - p->ns) };
-	m = lives_moment(l, as);
-	*at = m.position;
-	return m;
-}
-
 void lives_end(struct lives *l, uint32_t life, const struct position *at, uint32_t stack)
 {
 	struct lives_run *run = rows_at(&l->runs, life / LIVES_RUN);
 	struct life *row = rows_change(&l->rows, life);
 
-	row->died = end_moment(l, at);
+	row->died = lives_moment(l, at);
 	row->died_stack = stack;
 	run->last = at->seq;
 	run->ended++;
@@ -180,33 +165,6 @@ uint32_t lives_born_by(const struct lives *l, uint64_t seq)
 				      lives_seq(l, &lives_at(l, (uint32_t)i)->born) <= seq);
 }
 
-/* In the place of a time of the facts: it is that one of the note's. */
-static uint64_t time_of_note(unsigned n)
-{
-	return UINT64_MAX - n;
-}
-
-static uint64_t *time_of(struct life_facts *f, unsigned i)
-{
-	return i == 0 ? &f->save_ns : i == 1 ? &f->grad_ns : &f->leaf_ns;
-}
-
-#define TIMES 3
-
-static void take_times(struct life_note *note, struct life_facts *f, uint64_t born)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < TIMES && n < NOTE_TIMES; i++) {
-		uint64_t *ns = time_of(f, i);
-
-		if (!*ns || *ns < born || *ns - born > UINT32_MAX)
-			continue;
-		note->after[n] = (uint32_t)(*ns - born);
-		*ns = time_of_note(n++);
-	}
-}
-
 void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts)
 {
 	static const struct life_facts none;
@@ -220,7 +178,10 @@ void lives_put_facts(struct lives *l, struct life *life, const struct life_facts
 		rows_add(&l->notes);
 	}
 	note = rows_change(&l->notes, life->note);
-	take_times(note, &f, lives_ns(l, &life->born));
+	note->save_ns = f.save_ns;
+	note->grad_ns = f.grad_ns;
+	note->leaf_ns = f.leaf_ns;
+	f.save_ns = f.grad_ns = f.leaf_ns = 0;
 	note->facts = rows_share(&l->facts, l->recent->facts, &f);
 }
 
@@ -229,21 +190,10 @@ struct life_facts lives_facts(const struct lives *l, const struct life *life)
 	const struct life_note *note = rows_at(&l->notes, life->note);
 	struct life_facts f = *(const struct life_facts *)rows_at(&l->facts, note->facts);
 
-	for (unsigned i = 0; life->note && i < TIMES; i++) {
-		uint64_t *ns = time_of(&f, i);
-
-		for (unsigned n = 0; n < NOTE_TIMES; n++)
-			if (*ns == time_of_note(n)) {
-				*ns = lives_ns(l, &life->born) + note->after[n];
-				break;
-			}
-	}
+	f.save_ns = note->save_ns;
+	f.grad_ns = note->grad_ns;
+	f.leaf_ns = note->leaf_ns;
 	return f;
-}
-
-void lives_add_arrival(struct lives *l, struct lives_arrival arrival)
-{
-	*(struct lives_arrival *)rows_add(&l->arrivals) = arrival;
 }
 
 struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,

@@ -90,13 +90,11 @@ struct life_facts {
 
 _Static_assert(sizeof(struct life_facts) == 64, "compared by bytes");
 
-/* Times that are said soon after the birth stand here, so that facts are alike without them. */
-#define NOTE_TIMES 2
-
+/* The times stand here: without them the facts of many lives are alike. */
 struct life_note {
+	uint64_t save_ns, grad_ns, leaf_ns;
 	uint32_t facts;
-	uint32_t after[NOTE_TIMES]; /* ns since the birth */
-};
+} __attribute__((packed, aligned(4)));
 
 enum life_change {
 	CHANGE_NONE,
@@ -178,7 +176,6 @@ struct lives {
 	struct levels levels;
 	struct packed changes;
 	struct lives_writer last; /* of the changes */
-	uint32_t ends[STAGES];	  /* the latest position of an end in each stage */
 };
 
 void lives_init(struct lives *l);
@@ -206,7 +203,6 @@ uint32_t lives_add(struct lives *l, const struct life_request *r); /* the row's 
 uint32_t lives_born_by(const struct lives *l, uint64_t seq);	   /* how many: the first ones */
 void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts);
 struct life_facts lives_facts(const struct lives *l, const struct life *life);
-void lives_add_arrival(struct lives *l, struct lives_arrival arrival);
 struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,
 				  enum block_stage stage);
 

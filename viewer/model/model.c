@@ -100,7 +100,6 @@ void model_init(struct model *m, const struct defs *defs)
 	signs_init(&m->signs, defs);
 	spans_init(&m->spans, defs, &m->signs);
 	lives_init(&m->lives);
-	waits_init(&m->waits);
 }
 
 /* What the cache and the device are, where the event changed it. */
@@ -194,12 +193,11 @@ void model_free(struct model *m)
 	tree_free(&m->away);
 	lives_free(&m->lives);
 	reads_free(&m->reads);
-	waits_free(&m->waits);
+	map_items_free(&m->waits);
 	tensors_free(&m->tensors);
 	free(m->bucket_list);
 	map_free(&m->saved_ids);
-	map_free(&m->leaf_ids);
-	free(m->leaves);
+	map_items_free(&m->leaves);
 	spans_free(&m->spans);
 	signs_free(&m->signs);
 	free(m->saved);

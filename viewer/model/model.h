@@ -23,10 +23,7 @@
 struct peak {
 	uint64_t bytes;
 	struct gmt_event event;
-	uint64_t steps; /* optimizer steps that had begun */
-	bool in_step;	/* inside one, on that thread */
 	uint32_t range; /* name of the thread's innermost range, 0 = none */
-	uint64_t reserved;
 };
 
 struct curve {
@@ -81,6 +78,15 @@ struct model_context {
 	uint32_t stack;
 };
 
+/* A leaf that requires grad. */
+struct model_leaf {
+	uint64_t addr, seq;
+	uint64_t used; /* its latest event */
+	int32_t device;
+	bool cut;	  /* it is a cut in a graph */
+	uint32_t counted; /* in grad_bytes, since that clearing */
+};
+
 struct model {
 	const struct defs *defs;
 	struct model_device *devices; /* MODEL_DEVICES of them */
@@ -132,21 +138,13 @@ struct model {
 	uint32_t saved_free; /* 1 + the first free one; the next is in its addr */
 
 	struct signs signs;
-	struct spans spans;  /* what threads were doing */
-	struct map leaf_ids; /* AccumulateGrad node -> index in leaves */
-	struct model_leaf {
-		uint64_t addr, seq;
-		uint64_t used; /* its latest event */
-		int32_t device;
-		bool cut;	  /* it is a cut in a graph */
-		uint32_t counted; /* in grad_bytes, since that clearing */
-	} * leaves;
-	size_t leaf_count, leaf_room;
-	uint64_t tags;	     /* events of autograd */
-	uint64_t small_seq;  /* of the latest block of LIVES_SMALL bytes or less */
-	bool held;	     /* the program was asked what its objects hold */
-	bool grads_live;     /* gradients arrived since they were last cleared, */
-	uint64_t grad_bytes; /* so many outside of buckets, each leaf's once */
+	struct spans spans;		  /* what threads were doing */
+	MAP_OF(struct model_leaf) leaves; /* by AccumulateGrad node */
+	uint64_t tags;			  /* events of autograd */
+	uint64_t small_seq;		  /* of the latest block of LIVES_SMALL bytes or less */
+	bool held;			  /* the program was asked what its objects hold */
+	bool grads_live;		  /* gradients arrived since they were last cleared, */
+	uint64_t grad_bytes;		  /* so many outside of buckets, each leaf's once */
 	uint32_t clearings;
 };
 
@@ -221,3 +219,5 @@ bool model_has_memory(const struct model_device *d); /* it had some, or was refu
 /* The device with the highest peak, -1 if there is none. */
 int model_main_device(const struct model *m);
 bool model_is_device_memory(uint64_t memory); /* enum gmt_mem: it takes room on a device */
+/* What a CUDA call gave is a segment of the framework's cache. */
+bool model_is_segment(uint64_t memory, unsigned flags);

@@ -111,7 +111,7 @@ static uint64_t freed_with(const struct model *m, const struct gmt_event *e)
 
 	if (m->freed_addr == e->addr)
 		return m->freed_seq;
-	if (m->waits.rows.count > LATE)
+	if (m->waits.count > LATE)
 		return e->seq;
 	for (uint32_t i = l->rows.count; i-- > 0;) {
 		const struct life *life = lives_at(l, i);

@@ -6,7 +6,7 @@
  */
 #include "model_parts.h"
 
-static bool is_segment_call(uint64_t memory, unsigned flags)
+bool model_is_segment(uint64_t memory, unsigned flags)
 {
 	return (memory == GMT_MEM_DEVICE || memory == GMT_MEM_PITCHED) &&
 	       flags & GMT_FLAG_FRAMEWORK;
@@ -39,7 +39,7 @@ static void forget(struct model *m, struct tree *t, struct history *b, const str
 		model_fall(&d->driver, b->block.size);
 		d->driver_frees++;
 		note_asleep(d, e, d->driver.now); /* their pages go one by one */
-		if (is_segment_call(b->block.memory, b->block.flags))
+		if (model_is_segment(b->block.memory, b->block.flags))
 			model_fall(&d->reserved, b->block.size);
 		note_release(d, b->block.flags);
 		model_drop_segment(d, b);
@@ -90,7 +90,7 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 		return;
 	d->driver_allocs++;
 	model_rise(m, &d->driver, e->size, e);
-	if (!is_segment_call(e->arg0, e->flags))
+	if (!model_is_segment(e->arg0, e->flags))
 		return;
 	model_rise(m, &d->reserved, e->size, e);
 	model_expect_block(d, b);

@@ -21,13 +21,7 @@ struct model_device *model_device(struct model *m, int device)
 
 static void note_peak(struct model *m, struct curve *c, const struct gmt_event *e)
 {
-	const struct span_thread *t = m->spans.now.thread;
-
-	c->peak = (struct peak){ .bytes = c->now,
-				 .event = *e,
-				 .steps = m->spans.steps,
-				 .in_step = t->step != 0,
-				 .range = spans_range(t) };
+	c->peak = (struct peak){ c->now, *e, spans_range(m->spans.now.thread) };
 }
 
 /*

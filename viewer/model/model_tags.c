@@ -74,22 +74,15 @@ void model_look_at_buckets(struct model *m, const struct gmt_event *e)
 	}
 }
 
-static struct history *enclosing(struct model *m, const struct gmt_event *e,
-				 struct model_device **d)
+static struct history *enclosing(struct model *m, const struct gmt_event *e)
 {
-	struct history *b;
+	const struct model_device *d = model_device(m, e->device);
+	struct history *b = d ? live_enclosing(&d->live, e->addr) : NULL;
 
-	*d = model_device(m, e->device);
-	b = *d ? live_enclosing(&(*d)->live, e->addr) : NULL;
 	if (b && e->size && e->size <= b->block.size &&
 	    (!b->facts.unused || b->block.size - e->size + 1 < b->facts.unused))
 		b->facts.unused = b->block.size - e->size + 1;
 	return b;
-}
-
-static struct model_leaf *leaf_of(struct model *m, uint64_t node)
-{
-	return map_item(&m->leaf_ids, node, m->leaves, m->leaf_count, m->leaf_room);
 }
 
 static void note_leaf(struct model *m, struct model_leaf *leaf, const struct gmt_event *e,
@@ -107,7 +100,7 @@ static void note_leaf(struct model *m, struct model_leaf *leaf, const struct gmt
 	if (leaf->cut)
 		return;
 	if (m->watch)
-		m->watch->leaf(m->watcher, (uint32_t)(leaf - m->leaves), b);
+		m->watch->leaf(m->watcher, (uint32_t)(leaf - m->leaves.items), b);
 	if (!b->facts.leaf_ns)
 		b->facts.leaf_ns = e->time_ns;
 	if (!b->facts.leaf_passes || b->leaf_backward != backward)
@@ -117,9 +110,8 @@ static void note_leaf(struct model *m, struct model_leaf *leaf, const struct gmt
 
 void model_tag_leaf(struct model *m, const struct gmt_event *e)
 {
-	struct model_leaf *leaf = leaf_of(m, e->arg0);
-	struct model_device *d;
-	struct history *b = enclosing(m, e, &d);
+	struct model_leaf *leaf = map_item(&m->leaves, e->arg0);
+	struct history *b = enclosing(m, e);
 
 	m->tags++;
 	tensors_note(&m->tensors, e, true);
@@ -127,19 +119,18 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 	*leaf = (struct model_leaf){ .used = e->seq,
 				     .cut = b && b->saved && m->spans.now.thread->engine };
 	if (m->watch)
-		m->watch->leaf(m->watcher, (uint32_t)(leaf - m->leaves), NULL);
+		m->watch->leaf(m->watcher, (uint32_t)(leaf - m->leaves.items), NULL);
 	note_leaf(m, leaf, e, b);
 }
 
 void model_tag_moved(struct model *m, const struct gmt_event *e)
 {
-	struct model_leaf *leaf = leaf_of(m, e->arg0);
-	struct model_device *d;
-	struct history *b = enclosing(m, e, &d);
+	struct model_leaf *leaf = map_item(&m->leaves, e->arg0);
+	struct history *b = enclosing(m, e);
 
 	m->tags++;
 	if (m->watch && b && b->block.seq != leaf->seq && !leaf->cut)
-		m->watch->leaf_moved(m->watcher, (uint32_t)(leaf - m->leaves), b);
+		m->watch->leaf_moved(m->watcher, (uint32_t)(leaf - m->leaves.items), b);
 	note_leaf(m, leaf, e, b);
 }
 
@@ -166,27 +157,24 @@ static uint32_t note_arrival(struct model *m, const struct model_leaf *leaf,
 
 void model_tag_grad(struct model *m, const struct gmt_event *e)
 {
-	struct model_device *d;
-	struct history *b = enclosing(m, e, &d);
-	const uint32_t *at = map_get(&m->leaf_ids, e->arg0);
-	uint32_t leaf = 0;
+	struct history *b = enclosing(m, e);
+	struct model_leaf *leaf = map_find(&m->leaves, e->arg0);
+	uint32_t of = leaf ? note_arrival(m, leaf, e) : 0;
 
 	m->tags++;
-	if (at)
-		leaf = note_arrival(m, &m->leaves[*at], e);
 	if (b && b->block.life)
-		lives_add_arrival(&m->lives,
-				  (struct lives_arrival){ e->seq, b->block.life - 1, leaf });
-	if (!b || (at && m->leaves[*at].cut))
+		*(struct lives_arrival *)rows_add(&m->lives.arrivals) =
+			(struct lives_arrival){ e->seq, b->block.life - 1, of };
+	if (!b || (leaf && leaf->cut))
 		return;
 	b->facts.tags |= BLOCK_GRAD;
 	if (m->watch)
 		m->watch->gradient(m->watcher, b);
 	m->grads_live = true;
-	if (!(b->signs & STACK_BUCKET) && (!at || m->leaves[*at].counted != m->clearings + 1))
+	if (!(b->signs & STACK_BUCKET) && (!leaf || leaf->counted != m->clearings + 1))
 		m->grad_bytes += e->size;
-	if (at)
-		m->leaves[*at].counted = m->clearings + 1;
+	if (leaf)
+		leaf->counted = m->clearings + 1;
 	if (!b->facts.grad_ns)
 		b->facts.grad_ns = e->time_ns;
 }
@@ -194,8 +182,7 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 /* No fact of autograd's: it does not count as a tag of the recording. */
 void model_tag_held(struct model *m, const struct gmt_event *e)
 {
-	struct model_device *d;
-	struct history *b = enclosing(m, e, &d);
+	struct history *b = enclosing(m, e);
 
 	m->held = true;
 	if (b && e->arg1 - 1 < GMT_HELD_CACHE)
@@ -264,13 +251,12 @@ static bool is_saved_again(struct model *m, const struct history *b, const struc
 
 void model_tag_saved(struct model *m, const struct gmt_event *e)
 {
-	struct model_device *d;
 	struct history *b;
 	uint32_t place;
 	bool again;
 
 	m->tags++;
-	b = enclosing(m, e, &d);
+	b = enclosing(m, e);
 	again = e->arg0 && is_saved_again(m, b, e);
 	if (!b)
 		return;

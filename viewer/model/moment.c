@@ -77,15 +77,10 @@ static void find_blocks(struct taking *t)
 
 static void find_waiting(struct taking *t)
 {
-	const struct row_store *rows = &t->model->waits.rows;
-
-	for (uint32_t i = 0; i < rows->count; i++) {
-		const struct wait_row *w = rows_at(rows, i);
-
+	FOR_EACH (const struct wait_row, w, t->model->waits.items, t->model->waits.count)
 		if (w->device == t->moment->device && waits_at(w, t->moment->seq))
 			*need_item(t->waiting.items, t->waiting.count, t->waiting.room) =
 				(struct block){ .addr = w->addr, .size = w->size };
-	}
 }
 
 static void note_change(struct taking *t, enum life_change change, uint32_t life)

@@ -28,40 +28,25 @@ void tensors_free(struct tensors *t)
 	*t = (struct tensors){ 0 };
 }
 
-void waits_init(struct waits *w)
-{
-	*w = (struct waits){ 0 };
-	rows_init(&w->rows, sizeof(struct wait_row), NULL);
-}
-
 void waits_event(struct waits *w, const struct gmt_event *e, uint64_t freed)
 {
-	uint32_t *place = map_get(&w->open, e->addr);
-	struct wait_row *row = place ? rows_at(&w->rows, *place) : NULL;
+	struct wait_row *row = map_find(w, e->addr);
 
 	if (e->kind == GMT_REUSE_WAIT && row) {
 		row->streams++;
 	} else if (e->kind == GMT_REUSE_WAIT) {
-		*map_put(&w->open, e->addr, NULL) = w->rows.count;
-		*(struct wait_row *)rows_add(&w->rows) =
+		*map_item(w, e->addr) =
 			(struct wait_row){ e->addr, e->size, freed, 0, e->device, 1 };
 	} else if (row && !--row->streams) {
 		row->to = e->seq;
-		map_remove(&w->open, e->addr);
+		map_remove(&w->ids, e->addr);
 	}
-}
-
-void waits_free(struct waits *w)
-{
-	rows_free(&w->rows);
-	map_free(&w->open);
 }
 
 void reads_note(struct reads *r, const struct gmt_event *e)
 {
 	uint64_t width = e->size == 1 || e->size == 8 ? e->size : 0;
-	struct read_place *p =
-		map_item(&r->known, (uint64_t)e->stack << 4 | width, r->items, r->count, r->room);
+	struct read_place *p = map_item(r, (uint64_t)e->stack << 4 | width);
 
 	if (!p->seq) {
 		p->stack = e->stack;
@@ -73,7 +58,6 @@ void reads_note(struct reads *r, const struct gmt_event *e)
 
 void reads_free(struct reads *r)
 {
-	free(r->items);
-	map_free(&r->known);
+	map_items_free(r);
 	*r = (struct reads){ 0 };
 }

@@ -4,7 +4,6 @@
 
 #include "../../format/record.h"
 #include "../base/map.h"
-#include "rows.h"
 
 /*
  * Values that a simulated device had not computed and the program read: a row for each stack and
@@ -22,9 +21,9 @@ struct read_place {
 };
 
 struct reads {
+	struct map ids;
 	struct read_place *items; /* in the order of the first reads */
 	size_t count, room;
-	struct map known;
 };
 
 void reads_note(struct reads *r, const struct gmt_event *e);
@@ -60,11 +59,11 @@ struct wait_row {
 };
 
 struct waits {
-	struct row_store rows;
-	struct map open; /* address -> row */
+	struct map ids; /* by address, of those that still wait */
+	struct wait_row *items;
+	size_t count, room;
 };
 
-void waits_init(struct waits *w);
 /* reuse_wait, reuse_ready; freed: the event with which the block was freed. */
 void waits_event(struct waits *w, const struct gmt_event *e, uint64_t freed);
 
@@ -73,5 +72,3 @@ static inline bool waits_at(const struct wait_row *row, uint64_t seq)
 {
 	return row->from <= seq && (!row->to || row->to > seq);
 }
-
-void waits_free(struct waits *w);

@@ -163,11 +163,10 @@ void spans_free(struct spans *s)
 		free(s->levels[i]);
 	map_free(&s->thread_ids);
 	map_free(&s->names);
-	map_free(&s->step_ids);
+	map_items_free(&s->step_ends);
 	free(s->threads);
 	free(s->levels);
 	free(s->changes);
-	free(s->step_ends);
 	free(s->items);
 }
 

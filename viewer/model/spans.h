@@ -147,9 +147,7 @@ struct spans {
 	struct map thread_ids, names; /* of ranges -> what they mean */
 	struct span_thread **threads;
 	size_t thread_count, thread_room;
-	struct map step_ids; /* number of an optimizer's range -> index of its end */
-	struct step_end *step_ends;
-	size_t step_count, step_room;
+	MAP_OF(struct step_end) step_ends; /* by number of the optimizer's range */
 };
 
 void spans_init(struct spans *s, const struct defs *defs, struct signs *signs);

@@ -174,10 +174,6 @@ static void by_forward(struct walk *w, size_t i)
 	current(w)->ended = true;
 }
 
-static void by_nothing(UNUSED struct walk *w, UNUSED size_t i)
-{
-}
-
 struct step_phase steps_phase(const struct spans *s, const struct step *step, enum phase phase)
 {
 	struct step_phase out = { 0 };
@@ -277,8 +273,9 @@ static bool may_be_more(enum steps_basis basis, const struct spans *s)
 static void group(struct steps *out, const struct spans *s, struct stacks *stacks)
 {
 	static void (*const meet[])(struct walk *, size_t) = {
-		[STEPS_NONE] = by_nothing,	  [STEPS_PROFILER] = by_profiler,
-		[STEPS_OPTIMIZER] = by_optimizer, [STEPS_BACKWARD] = by_backward,
+		[STEPS_PROFILER] = by_profiler,
+		[STEPS_OPTIMIZER] = by_optimizer,
+		[STEPS_BACKWARD] = by_backward,
 		[STEPS_FORWARD] = by_forward,
 	};
 	struct walk w = { .steps = out, .spans = s };
@@ -286,7 +283,7 @@ static void group(struct steps *out, const struct spans *s, struct stacks *stack
 	optimizers_find(&w.optimizers, s, stacks);
 	*out = (struct steps){ .basis = basis_of(s) };
 	new_step(&w, 0);
-	for (size_t i = 0; i < s->count; i++)
+	for (size_t i = 0; i < s->count && meet[out->basis]; i++)
 		meet[out->basis](&w, i);
 	if (out->basis == STEPS_OPTIMIZER && w.worked && current(&w)->ended && !w.hooked)
 		new_step(&w, w.open);

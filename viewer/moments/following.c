@@ -8,20 +8,11 @@
 #define SLACK	2000000000u /* ns before the last event in which others may come late */
 #define SETTLED 100000000u  /* ns after which an event is where it belongs */
 
-static uint32_t hash_payload(const struct gmt_def *d)
-{
-	const uint8_t *p = d->payload;
-	uint32_t hash = d->len;
-
-	for (uint32_t i = 0; i < d->len; i++)
-		hash = (hash ^ p[i]) * 16777619u;
-	return hash;
-}
-
 /* True: it was not said before. A fact has no number: its text stands in for one. */
 static bool note_def(struct following *f, const struct gmt_def *d)
 {
-	uint32_t hash = hash_payload(d), id = d->kind == GMT_DEF_META ? hash : d->id;
+	uint32_t hash = (uint32_t)map_hash(d->len, d->payload, d->len);
+	uint32_t id = d->kind == GMT_DEF_META ? hash : d->id;
 	bool fresh;
 	uint32_t *at = map_put(&f->defs, (uint64_t)d->kind << 32 | id, &fresh);
 
@@ -49,11 +40,8 @@ static int next_def(void *ctx, const struct gmt_def *d)
 
 static void note_gap(struct following *f, uint64_t first, uint64_t last)
 {
-	if (f->gap_count == FOLLOWING_GAPS) {
-		for (size_t i = 1; i < f->gap_count; i++)
-			f->gaps[i - 1] = f->gaps[i];
-		f->gap_count--;
-	}
+	if (f->gap_count == FOLLOWING_GAPS)
+		memmove(f->gaps, f->gaps + 1, --f->gap_count * sizeof(*f->gaps));
 	f->gaps[f->gap_count++] = (struct gap){ first, last };
 }
 

@@ -46,12 +46,6 @@ static void measure(struct room_piece *p, const struct taken *t, uint64_t start,
 		p->hole = end - free_from;
 }
 
-static bool is_segment_of_cache(const struct block *b, int device)
-{
-	return b->flags & GMT_FLAG_FRAMEWORK && b->device == device &&
-	       (b->memory == GMT_MEM_DEVICE || b->memory == GMT_MEM_PITCHED);
-}
-
 static void segments(const struct model *m, const struct moment *mo, const struct taken *t,
 		     room_visit *visit, void *ctx)
 {
@@ -60,7 +54,7 @@ static void segments(const struct model *m, const struct moment *mo, const struc
 	FOR_EACH (const struct block, b, mo->memory, mo->memory_count) {
 		struct room_piece p = { .segment = b, .bytes = b->size };
 
-		if (!is_segment_of_cache(b, mo->device))
+		if (b->device != mo->device || !model_is_segment(b->memory, b->flags))
 			continue;
 		p.pool = model_pool(m, b);
 		measure(&p, t, b->addr, &at);

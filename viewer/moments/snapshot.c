@@ -49,14 +49,13 @@ uint64_t snapshot_bytes(const struct snapshot *s, const char *category)
 
 /* Bytes by pass, the number of the pass as the key; those are not many at a time. */
 struct passes {
-	struct map ids;
-	uint64_t *bytes, most;
-	size_t count, room;
+	MAP_OF(uint64_t) bytes;
+	uint64_t most;
 };
 
 static void add_to_pass(struct passes *p, const struct block *b, uint32_t pass)
 {
-	uint64_t *bytes = map_item(&p->ids, pass, p->bytes, p->count, p->room);
+	uint64_t *bytes = map_item(&p->bytes, pass);
 
 	*bytes += b->size;
 	if (*bytes > p->most)
@@ -65,7 +64,7 @@ static void add_to_pass(struct passes *p, const struct block *b, uint32_t pass)
 
 size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classes)
 {
-	struct passes p = { .count = 0 };
+	struct passes p = { .most = 0 };
 	size_t held = 0;
 
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
@@ -74,15 +73,14 @@ size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classe
 		if (born->stage <= STAGE_FORWARD && b->seq >= since && classes & 1u << b->category)
 			add_to_pass(&p, b, born->forwards);
 	}
-	for (size_t i = 0; i < p.count; i++)
-		held += p.bytes[i] >= p.most / 8;
-	free(p.bytes);
-	map_free(&p.ids);
+	for (size_t i = 0; i < p.bytes.count; i++)
+		held += p.bytes.items[i] >= p.most / 8;
+	map_items_free(&p.bytes);
 	return held;
 }
 
 struct scan {
-	struct highest *all;
+	struct extent *all;
 	const struct model *model;
 	uint64_t now[CATEGORIES];
 	uint32_t came[CATEGORIES]; /* 1 + the life that came with the last event, else 0 */
@@ -104,18 +102,18 @@ static void note_change_of_class(void *ctx, const struct series_change *c)
 
 static void note_highest(struct scan *s, int c, const struct series_event *e)
 {
-	struct highest *h = &s->all[c];
+	struct extent *h = &s->all[c];
 
-	if (s->now[c] <= h->bytes)
+	if (s->now[c] <= h->peak)
 		return;
-	*h = (struct highest){ .bytes = s->now[c], .seq = e->seq, .time_ns = e->time_ns };
+	*h = (struct extent){ .peak = s->now[c], .peak_seq = e->seq, .peak_ns = e->time_ns };
 	if (s->came[c]) {
 		const struct lives *all = &s->model->lives;
 		const struct life *life = lives_at(all, s->came[c] - 1);
 		const struct life_request *r = lives_request(all, life);
 
-		h->stack = r->stack;
-		h->node = lives_position(all, life->born.position)->memory ? 0 : r->name;
+		h->peak_stack = r->stack;
+		h->peak_node = lives_position(all, life->born.position)->memory ? 0 : r->name;
 	}
 }
 
@@ -134,7 +132,7 @@ static void end_of_highest_event(void *ctx, const struct series_event *e)
 	s->changed = false;
 }
 
-void highest_find(struct highest all[CATEGORIES], struct timeline *t)
+void highest_find(struct extent all[CATEGORIES], struct timeline *t)
 {
 	struct scan s = { .all = all, .model = &t->model };
 	const struct series_sink sink = { .change = note_change_of_class,
@@ -143,15 +141,4 @@ void highest_find(struct highest all[CATEGORIES], struct timeline *t)
 
 	memset(all, 0, CATEGORIES * sizeof(*all));
 	timeline_series(t, &sink, NULL, 0);
-}
-
-void highest_instant(struct instant *out, const struct highest *h, struct timeline *t)
-{
-	const struct extent x = { .peak = h->bytes,
-				  .peak_seq = h->seq,
-				  .peak_ns = h->time_ns,
-				  .peak_stack = h->stack,
-				  .peak_node = h->node };
-
-	instant_of_peak(out, t, &x);
 }

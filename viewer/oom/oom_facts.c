@@ -17,7 +17,7 @@ static uint64_t segment_of(const struct oom *o)
 
 	replay_own(&own, o->timeline->model.defs);
 	bytes = settings_segment(&own.settings, o->block);
-	replay_own_free(&own);
+	free(own.conf);
 	return bytes;
 }
 

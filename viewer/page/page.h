@@ -47,8 +47,7 @@ enum track_parts {
 /* An event that a chart marks. */
 struct track_mark {
 	enum { MARK_OOM, MARK_RETRY, MARK_RANGE } kind;
-	uint64_t seq, time_ns, bytes;
-	uint32_t name, stack; /* name: string of the recording */
+	const struct lives_mark *event;
 };
 
 struct track {

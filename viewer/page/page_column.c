@@ -37,19 +37,10 @@ void column_emit(struct bytes *c, struct emit *out, const char *key)
 	bytes_free(c);
 }
 
-static uint64_t hash_row(const uint32_t *row, unsigned width)
-{
-	uint64_t hash = 0;
-
-	for (unsigned i = 0; i < width; i++)
-		hash = (hash ^ row[i]) * 0x9e3779b97f4a7c15u + (hash >> 31);
-	return hash;
-}
-
 uint32_t interned_put(struct interned *t, const uint32_t *row)
 {
-	uint64_t hash = hash_row(row, t->width);
 	size_t size = t->width * sizeof(*row), used = t->count * t->width;
+	uint64_t hash = map_hash(0, row, size);
 	uint32_t at;
 
 	while ((at = map_number(&t->ids, hash, t->count)) < t->count) {

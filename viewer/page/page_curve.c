@@ -22,10 +22,8 @@ static void join(struct group *a, const struct group *b)
 	if (b->low.bytes < a->low.bytes)
 		a->low = b->low;
 	a->last = b->last;
-	for (unsigned i = 0; i < CATEGORIES; i++)
+	for (unsigned i = 0; i < POINT_FIGURES; i++)
 		a->most[i] = arithmetic_most(a->most[i], b->most[i]);
-	a->most_reserved = arithmetic_most(a->most_reserved, b->most_reserved);
-	a->most_used = arithmetic_most(a->most_used, b->most_used);
 }
 
 /* Two groups become one. */
@@ -51,13 +49,9 @@ static void halve(struct page_curve *c)
 
 void page_curve_add(struct page_curve *c)
 {
-	struct group one = { .high = c->now,
-			     .low = c->now,
-			     .last = c->now,
-			     .most_reserved = c->now.reserved,
-			     .most_used = c->now.used };
+	struct group one = { .high = c->now, .low = c->now, .last = c->now };
 
-	memcpy(one.most, c->now.classes, sizeof(one.most));
+	memcpy(one.most, c->now.figures, sizeof(one.most));
 	c->changes++;
 	if (c->count && c->filled < c->size) {
 		join(&c->groups[c->count - 1], &one);
@@ -85,7 +79,6 @@ struct page_curve page_curve_coarse(const struct page_curve *c, size_t groups)
 struct columns {
 	struct bytes seq, time, reserved, used, classes, groups, most;
 	struct point before;
-	uint64_t most_reserved;
 };
 
 /* Mostly zeros: which are not, as bits, then those. */
@@ -104,14 +97,14 @@ static void put_sparse(struct bytes *c, const uint64_t *values, unsigned count, 
 static void put_point(struct columns *o, const struct point *p)
 {
 	const struct point *b = &o->before;
-	uint64_t more[CATEGORIES];
+	uint64_t more[POINT_FIGURES];
 
+	for (unsigned i = 0; i < POINT_FIGURES; i++)
+		more[i] = p->figures[i] - b->figures[i];
 	bytes_varint(&o->seq, p->seq - b->seq);
 	bytes_varint(&o->time, zigzag(p->time_ns - b->time_ns));
-	bytes_varint(&o->reserved, zigzag(p->reserved - b->reserved));
-	bytes_varint(&o->used, zigzag(p->used - b->used));
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		more[i] = p->classes[i] - b->classes[i];
+	bytes_varint(&o->reserved, zigzag(more[POINT_RESERVED]));
+	bytes_varint(&o->used, zigzag(more[POINT_USED]));
 	put_sparse(&o->classes, more, CATEGORIES, true);
 	o->before = *p;
 }
@@ -142,20 +135,13 @@ static unsigned put_group(struct columns *o, const struct group *g)
  * points. */
 static void put_most(struct columns *o, const struct group *g)
 {
-	const struct point *p[] = { &g->high, &g->low, &g->last };
-	uint64_t most[CATEGORIES + 2] = { 0 }, more[CATEGORIES + 2];
+	uint64_t more[POINT_FIGURES];
 
-	for (int k = 0; k < 3; k++) {
-		for (unsigned i = 0; i < CATEGORIES; i++)
-			most[i] = arithmetic_most(most[i], p[k]->classes[i]);
-		most[CATEGORIES] = arithmetic_most(most[CATEGORIES], p[k]->reserved);
-		most[CATEGORIES + 1] = arithmetic_most(most[CATEGORIES + 1], p[k]->used);
-	}
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		more[i] = g->most[i] - most[i];
-	more[CATEGORIES] = g->most_reserved - most[CATEGORIES];
-	more[CATEGORIES + 1] = g->most_used - most[CATEGORIES + 1];
-	put_sparse(&o->most, more, CATEGORIES + 2, false);
+	for (unsigned i = 0; i < POINT_FIGURES; i++)
+		more[i] = g->most[i] -
+			  arithmetic_most(g->high.figures[i],
+					  arithmetic_most(g->low.figures[i], g->last.figures[i]));
+	put_sparse(&o->most, more, POINT_FIGURES, false);
 }
 
 void page_curve_emit(const struct page_curve *c, uint64_t first_ns, struct emit *out)
@@ -183,7 +169,7 @@ void page_curve_point(const struct point *p, struct emit *out, const char *key)
 {
 	struct bytes c = { 0 };
 
-	column_row(&c, p->reserved, p->used);
-	put_sparse(&c, p->classes, CATEGORIES, false);
+	column_row(&c, p->figures[POINT_RESERVED], p->figures[POINT_USED]);
+	put_sparse(&c, p->figures, CATEGORIES, false);
 	column_emit(&c, out, key);
 }

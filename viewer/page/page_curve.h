@@ -11,16 +11,17 @@
 
 struct emit;
 
+/* Figures of a point: of each class, of the cache, and of the whole device, if known. */
+enum { POINT_RESERVED = CATEGORIES, POINT_USED, POINT_FIGURES };
+
 struct point {
-	uint64_t seq, time_ns;
-	uint64_t bytes, reserved, used; /* used: of the whole device, if known */
-	uint64_t classes[CATEGORIES];
+	uint64_t seq, time_ns, bytes;
+	uint64_t figures[POINT_FIGURES];
 };
 
 struct group {
 	struct point high, low, last;
-	uint64_t most[CATEGORIES]; /* peak of each class */
-	uint64_t most_reserved, most_used;
+	uint64_t most[POINT_FIGURES];
 };
 
 struct page_curve {

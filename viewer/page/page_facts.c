@@ -91,15 +91,6 @@ static void emit_notes(struct track *t)
 	emit_end(t->page->first);
 }
 
-static void emit_libraries(struct track *t)
-{
-	const struct model_device *d = &t->timeline->model.devices[t->timeline->device];
-	struct emit *out = t->page->first;
-
-	emit_number(out, "context", d->context);
-	emit_number(out, "host", t->timeline->model.host.now);
-}
-
 static void emit_apart(struct track *t, uint64_t seq)
 {
 	struct model *m = &t->timeline->model;
@@ -156,6 +147,8 @@ static void emit_figures(struct track *t)
 	emit_number(out, "last_ns", m->last_ns);
 	emit_number(out, "last_seq", m->last_seq);
 	emit_signed(out, "wall", t->recording->info->realtime_minus_monotonic_ns);
+	emit_number(out, "context", d->context);
+	emit_number(out, "host", m->host.now);
 }
 
 static void emit_rank(struct track *t)
@@ -183,5 +176,4 @@ void page_facts_emit(struct track *t)
 	emit_notes(t);
 	emit_peak(t);
 	emit_figures(t);
-	emit_libraries(t);
 }

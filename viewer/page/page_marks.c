@@ -14,8 +14,7 @@ static void marks_add(struct track *t, int kind, const struct lives_mark *e)
 		t->marks_left_out++;
 		return;
 	}
-	*need_item(t->marks, t->mark_count, t->mark_room) =
-		(struct track_mark){ kind, e->seq, e->ns, e->size, e->name, e->stack };
+	*need_item(t->marks, t->mark_count, t->mark_room) = (struct track_mark){ kind, e };
 }
 
 /* Makes an out-of-memory event a key moment, so that its live blocks are kept; only the first ones
@@ -68,7 +67,7 @@ uint64_t marks_first_oom(const struct track *t)
 {
 	for (size_t i = 0; i < t->mark_count; i++)
 		if (t->marks[i].kind == MARK_OOM)
-			return t->marks[i].time_ns;
+			return t->marks[i].event->ns;
 	return 0;
 }
 
@@ -79,16 +78,17 @@ void marks_emit(struct track *t)
 
 	emit_array(out, "marks");
 	FOR_EACH (const struct track_mark, k, t->marks, t->mark_count) {
-		struct defs_text name = defs_string(&t->recording->defs, k->name);
+		const struct lives_mark *e = k->event;
+		struct defs_text name = defs_string(&t->recording->defs, e->name);
 
 		emit_object(out, NULL);
 		emit_text(out, "kind", kinds[k->kind]);
-		emit_number(out, "seq", k->seq);
-		emit_number(out, "time_ns", k->time_ns);
+		emit_number(out, "seq", e->seq);
+		emit_number(out, "time_ns", e->ns);
 		if (k->kind == MARK_OOM)
-			emit_number(out, "asked", k->bytes);
+			emit_number(out, "asked", e->size);
 		if (k->kind == MARK_OOM)
-			emit_number(out, "stack", track_stack(t, k->stack, k->seq));
+			emit_number(out, "stack", track_stack(t, e->stack, e->seq));
 		if (k->kind == MARK_RANGE)
 			emit_number(out, "text", names_text(&t->page->names, name.s, name.len));
 		emit_end(out);

@@ -3,6 +3,7 @@
 
 #include "../base/emit.h"
 #include "../base/ending.h"
+#include "../recording/owner_words.h"
 #include "../recording/symbols.h"
 
 enum {
@@ -39,17 +40,6 @@ void names_free(struct names *n)
 	map_free(&n->node_ids);
 }
 
-/* At most TEXT_MAX bytes, and no character cut in two. */
-static size_t cut(const char *s, size_t len)
-{
-	if (len <= TEXT_MAX)
-		return len;
-	len = TEXT_MAX;
-	while (len > TEXT_MAX - 4 && ((unsigned char)s[len] & 0xc0) == 0x80)
-		len--;
-	return len;
-}
-
 /* Bytes in the page: what is escaped takes six. */
 static size_t weight(const char *s, size_t len)
 {
@@ -63,10 +53,8 @@ static size_t weight(const char *s, size_t len)
 
 static uint32_t new_text(struct names *n, const char *s, size_t len, bool whole)
 {
-	struct names_text *t;
+	struct names_text *t = need_item(n->texts, n->text_count, n->text_room);
 
-	n->texts = need_grow(n->texts, &n->text_room, n->text_count, sizeof(*n->texts));
-	t = &n->texts[n->text_count];
 	t->s = need_new(len + 4);
 	memcpy(t->s, s, len);
 	t->len = len;
@@ -76,13 +64,13 @@ static uint32_t new_text(struct names *n, const char *s, size_t len, bool whole)
 	}
 	n->text_bytes += weight(t->s, t->len);
 	n->cut_texts += !whole;
-	return n->text_count++;
+	return n->text_count - 1;
 }
 
 uint32_t names_text(struct names *n, const char *s, size_t len)
 {
 	uint64_t hash = map_hash(len, s, len);
-	size_t kept = cut(s, len);
+	size_t kept = len <= TEXT_MAX ? len : words_whole(s, TEXT_MAX);
 	bool fresh, whole = kept == len;
 	uint32_t *at;
 

@@ -155,41 +155,19 @@ void redact_recording(struct redact *r, struct recording *recording)
 		clean_text(r, d, &strings[i]);
 }
 
-/* Facts that are of the user or the machine as a whole; '_' at the end: all that begin so. */
+/* Facts that are of the user or the machine as a whole. */
 static bool is_private(const char *key)
 {
-	static const char *const keys[] = { "argv",
-					    "exe",
-					    "cwd",
-					    "host",
-					    "output",
-					    "git.root",
-					    "git.branch",
-					    "git.remote",
-					    "git.cwd_root",
-					    "git.cwd_branch",
-					    "git.cwd_remote",
-					    "env.MASTER_ADDR",
-					    "env.USER",
-					    "env.SLURM_JOB_NAME",
-					    "env.SLURM_CLUSTER_NAME",
-					    "env.RAY_JOB_ID",
-					    "env.LSB_",
-					    "env.PBS_",
-					    "env.POD_",
-					    "env.GITHUB_",
-					    "env.CI_",
-					    "env.WANDB_",
-					    "env.MLFLOW_",
-					    "env.GPUMEMTRACE_LABELS" };
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		size_t n = strlen(keys[i]);
-
-		if (!strncmp(keys[i], key, n) && (!key[n] || keys[i][n - 1] == '_'))
-			return true;
-	}
-	return !strncmp(key, "device.", 7) && strstr(key, ".uuid");
+	if (words_equal(key, strlen(key),
+			ONE_OF("argv", "exe", "cwd", "host", "output", "git.root", "git.branch",
+			       "git.remote", "git.cwd_root", "git.cwd_branch", "git.cwd_remote",
+			       "env.MASTER_ADDR", "env.USER", "env.SLURM_JOB_NAME",
+			       "env.SLURM_CLUSTER_NAME", "env.RAY_JOB_ID",
+			       "env.GPUMEMTRACE_LABELS")))
+		return true;
+	return words_begin(key, ONE_OF("env.LSB_", "env.PBS_", "env.POD_", "env.GITHUB_", "env.CI_",
+				       "env.WANDB_", "env.MLFLOW_")) ||
+	       (!strncmp(key, "device.", 7) && strstr(key, ".uuid"));
 }
 
 void redact_facts(struct redact *r, struct recording *recording)

@@ -7,10 +7,10 @@ enum { ROWS = 20000 };
 
 static bool is_segment(const struct track *t, const struct position *p)
 {
-	return p->device == t->timeline->device && p->flags & GMT_FLAG_FRAMEWORK &&
-	       (p->layer == LIFE_MAPPED ||
-		(p->layer == LIFE_MEMORY &&
-		 (p->memory == GMT_MEM_DEVICE || p->memory == GMT_MEM_PITCHED)));
+	return p->device == t->timeline->device &&
+	       (p->layer == LIFE_MAPPED
+			? p->flags & GMT_FLAG_FRAMEWORK
+			: p->layer == LIFE_MEMORY && model_is_segment(p->memory, p->flags));
 }
 
 struct rows {

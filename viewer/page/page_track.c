@@ -18,7 +18,7 @@ static void change(void *ctx, const struct series_change *c)
 	struct track *t = ctx;
 
 	note_keys(t, c->seq);
-	t->curve.now.classes[c->category] += (uint64_t)c->bytes;
+	t->curve.now.figures[c->category] += (uint64_t)c->bytes;
 	t->curve.now.bytes += (uint64_t)c->bytes;
 	if (t->parts == TRACK_WHOLE)
 		lives_change(&t->blocks, c);
@@ -33,10 +33,9 @@ static void event(void *ctx, const struct series_event *e)
 		t->curve.count ? &t->curve.groups[t->curve.count - 1].last : NULL;
 
 	note_keys(t, e->seq);
-	now->reserved = d->reserved;
-	now->used = d->driver + d->context;
-	if (last && last->bytes == now->bytes && last->reserved == now->reserved &&
-	    last->used == now->used && !memcmp(last->classes, now->classes, sizeof(now->classes)))
+	now->figures[POINT_RESERVED] = d->reserved;
+	now->figures[POINT_USED] = d->driver + d->context;
+	if (last && !memcmp(last->figures, now->figures, sizeof(now->figures)))
 		return;
 	now->seq = e->seq;
 	now->time_ns = e->time_ns;

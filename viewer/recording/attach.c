@@ -13,7 +13,7 @@
 
 #include "../base/now.h"
 #include "../base/proc.h"
-#include "registers_parts.h"
+#include "attach_parts.h"
 
 /*
  * Stops one thread of the target, calls functions in it, lets it run on. The thread must hold no
@@ -210,7 +210,7 @@ static bool thread_call(const struct target *t, struct stopped *s, uint64_t func
 	    registers_set(s->tid, now) && !ptrace(PTRACE_CONT, s->tid, 0, 0)) {
 		status = next_stop(s->tid, CALL_MS);
 		fine = status && WSTOPSIG(status) == SIGTRAP && registers_get(s->tid, now) &&
-		       registers_trapped(now, t->trap);
+		       registers_pc(now) == registers_behind(t->trap);
 		*result = registers_result(now);
 	}
 	free(now);

@@ -60,27 +60,14 @@ static bool take_text(struct defs *d, struct rest *r, size_t n, struct defs_text
 	return true;
 }
 
-/* The entry for an id; an id that occurs again replaces its entry. */
-static void *kind_entry(struct defs_kind *k, uint64_t id, size_t each)
-{
-	uint32_t at = map_number(&k->ids, id, k->count);
-
-	if (at == k->count)
-		k->items = need_grow(k->items, &k->room, k->count++, each);
-	return (char *)k->items + at * each;
-}
-
-static bool kind_add(struct defs_kind *k, uint64_t id, const void *def, size_t each)
-{
-	memcpy(kind_entry(k, id, each), def, each);
-	return true;
-}
+/* An id that occurs again replaces its entry. */
+#define KEEP(kind, id, def) (*map_item(&d->kind, (id)) = (def), true)
 
 static bool add_string(struct defs *d, uint32_t id, UNUSED const void *head, struct rest r)
 {
 	struct defs_text t;
 
-	return take_text(d, &r, r.len, &t) && kind_add(&d->strings, id, &t, sizeof(t));
+	return take_text(d, &r, r.len, &t) && KEEP(strings, id, t);
 }
 
 static bool add_meta(struct defs *d, UNUSED uint32_t id, const void *head, struct rest r)
@@ -89,7 +76,7 @@ static bool add_meta(struct defs *d, UNUSED uint32_t id, const void *head, struc
 	struct defs_meta m;
 
 	return take_text(d, &r, h->key_len, &m.key) && take_text(d, &r, r.len, &m.value) &&
-	       kind_add(&d->metas, d->metas.count, &m, sizeof(m));
+	       KEEP(metas, d->metas.count, m);
 }
 
 static bool add_thread(struct defs *d, uint32_t id, const void *head, struct rest r)
@@ -97,7 +84,7 @@ static bool add_thread(struct defs *d, uint32_t id, const void *head, struct res
 	const struct gmt_def_thread *h = head;
 	struct defs_thread t = { .id = id, .tid = h->tid };
 
-	return take_text(d, &r, h->name_len, &t.name) && kind_add(&d->threads, id, &t, sizeof(t));
+	return take_text(d, &r, h->name_len, &t.name) && KEEP(threads, id, t);
 }
 
 static bool add_module(struct defs *d, uint32_t id, const void *head, struct rest r)
@@ -108,7 +95,7 @@ static bool add_module(struct defs *d, uint32_t id, const void *head, struct res
 	};
 
 	return take_text(d, &r, h->build_id_len, &m.build_id) &&
-	       take_text(d, &r, h->path_len, &m.path) && kind_add(&d->modules, id, &m, sizeof(m));
+	       take_text(d, &r, h->path_len, &m.path) && KEEP(modules, id, m);
 }
 
 static bool add_code(struct defs *d, uint32_t id, const void *head, struct rest r)
@@ -119,15 +106,14 @@ static bool add_code(struct defs *d, uint32_t id, const void *head, struct rest 
 	};
 
 	return take_text(d, &r, h->file_len, &c.file) && take_text(d, &r, h->name_len, &c.name) &&
-	       take_text(d, &r, h->table_len, &c.table) && kind_add(&d->codes, id, &c, sizeof(c));
+	       take_text(d, &r, h->table_len, &c.table) && KEEP(codes, id, c);
 }
 
 static bool add_stack(struct defs *d, uint32_t id, const void *head, UNUSED struct rest r)
 {
 	const struct gmt_def_stack *h = head;
 
-	return kind_add(&d->nodes, id, &(struct defs_node){ h->value, h->parent, h->frame },
-			sizeof(struct defs_node));
+	return KEEP(nodes, id, ((struct defs_node){ h->value, h->parent, h->frame }));
 }
 
 static bool add_symbol(struct defs *d, uint32_t id, const void *head, struct rest r)
@@ -136,7 +122,7 @@ static bool add_symbol(struct defs *d, uint32_t id, const void *head, struct res
 	struct defs_symbol s = { .id = id, .address = h->address, .line = h->line };
 
 	return take_text(d, &r, h->file_len, &s.file) && take_text(d, &r, h->name_len, &s.name) &&
-	       kind_add(&d->symbols, id, &s, sizeof(s));
+	       KEEP(symbols, id, s);
 }
 
 static bool add_function(struct defs *d, UNUSED uint32_t id, const void *head, struct rest r)
@@ -144,7 +130,7 @@ static bool add_function(struct defs *d, UNUSED uint32_t id, const void *head, s
 	const struct gmt_def_function *h = head;
 	struct defs_text t;
 
-	return take_text(d, &r, r.len, &t) && kind_add(&d->functions, h->address, &t, sizeof(t));
+	return take_text(d, &r, r.len, &t) && KEEP(functions, h->address, t);
 }
 
 /* Sources are found by file and line, not by id. Two of them may have the same hash. Then the key
@@ -168,14 +154,12 @@ static bool add_source(struct defs *d, UNUSED uint32_t id, const void *head, str
 	struct defs_source s = { .line = h->line, .flags = h->flags };
 
 	return take_text(d, &r, h->file_len, &s.file) && take_text(d, &r, r.len, &s.text) &&
-	       kind_add(&d->sources, source_key(d, s.file.s, s.line), &s, sizeof(s));
+	       KEEP(sources, source_key(d, s.file.s, s.line), s);
 }
 
 const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line)
 {
-	const uint32_t *at = map_get(&d->sources.ids, source_key(d, file, line));
-
-	return at ? (const struct defs_source *)d->sources.items + *at : NULL;
+	return map_find(&d->sources, source_key(d, file, line));
 }
 
 /* The head of each kind of definition, and what adds it. */
@@ -220,38 +204,31 @@ int defs_read(struct gmt_reader *r, int (*def)(void *ctx, const struct gmt_def *
 	return gmt_reader_run(r, 0, UINT64_MAX, &tool, ctx);
 }
 
-static const void *find_definition(const struct defs_kind *k, uint64_t id, size_t each)
-{
-	const uint32_t *at = map_get(&k->ids, id);
-
-	return at ? (const char *)k->items + *at * each : NULL;
-}
-
 struct defs_text defs_string(const struct defs *d, uint32_t id)
 {
-	const struct defs_text *t = find_definition(&d->strings, id, sizeof(*t));
+	const struct defs_text *t = map_find(&d->strings, id);
 
 	return t ? *t : (struct defs_text){ "", 0 };
 }
 
 const struct defs_thread *defs_thread(const struct defs *d, uint32_t id)
 {
-	return find_definition(&d->threads, id, sizeof(struct defs_thread));
+	return map_find(&d->threads, id);
 }
 
 const struct defs_code *defs_code(const struct defs *d, uint32_t id)
 {
-	return find_definition(&d->codes, id, sizeof(struct defs_code));
+	return map_find(&d->codes, id);
 }
 
 const struct defs_node *defs_node(const struct defs *d, uint32_t id)
 {
-	return find_definition(&d->nodes, id, sizeof(struct defs_node));
+	return map_find(&d->nodes, id);
 }
 
 struct defs_text defs_function(const struct defs *d, uint64_t address)
 {
-	const struct defs_text *t = find_definition(&d->functions, address, sizeof(*t));
+	const struct defs_text *t = map_find(&d->functions, address);
 
 	return t ? *t : (struct defs_text){ "", 0 };
 }
@@ -273,20 +250,17 @@ bool defs_has_file(const struct defs *d, const char *part)
 	return ANY_OF(x, codes, d->codes.count, strstr(x->file.s, part));
 }
 
-static void free_kind(struct defs_kind *k)
-{
-	free(k->items);
-	map_free(&k->ids);
-}
-
 void defs_free(struct defs *d)
 {
-	struct defs_kind *kinds[] = { &d->strings, &d->threads, &d->modules,
-				      &d->codes,   &d->nodes,	&d->metas,
-				      &d->symbols, &d->sources, &d->functions };
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		free_kind(kinds[i]);
+	map_items_free(&d->strings);
+	map_items_free(&d->threads);
+	map_items_free(&d->modules);
+	map_items_free(&d->codes);
+	map_items_free(&d->nodes);
+	map_items_free(&d->metas);
+	map_items_free(&d->symbols);
+	map_items_free(&d->sources);
+	map_items_free(&d->functions);
 	while (d->chunks) {
 		struct defs_chunk *next = d->chunks->next;
 

@@ -56,18 +56,18 @@ struct defs_meta {
 	struct defs_text key, value;
 };
 
-/* One kind of definition: its elements in recorded order, and an index by id. */
-struct defs_kind {
-	void *items;
-	size_t count, room;
-	struct map ids;
-};
-
 struct symbols;
 
+/* Definitions in recorded order, found by their ids. */
 struct defs {
-	struct defs_kind strings, threads, modules, codes, nodes, metas, symbols, sources,
-		functions;
+	MAP_OF(struct defs_text) strings, functions;
+	MAP_OF(struct defs_thread) threads;
+	MAP_OF(struct defs_module) modules;
+	MAP_OF(struct defs_code) codes;
+	MAP_OF(struct defs_node) nodes;
+	MAP_OF(struct defs_meta) metas;
+	MAP_OF(struct defs_symbol) symbols;
+	MAP_OF(struct defs_source) sources;
 	uint64_t bad;		   /* payloads that could not be read */
 	struct defs_chunk *chunks; /* storage of the strings */
 	struct symbols *names;	   /* kept from question to question, or NULL */

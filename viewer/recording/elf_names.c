@@ -17,16 +17,11 @@
  * distributed to pages of addresses. A page is sorted when an address in it is first looked up.
  */
 
-/* Symbols of an ELF file, in its own memory. */
-struct symbol_table {
-	Elf *elf;
-	const Elf64_Sym *symbols;
-	size_t count;
-	size_t names; /* the section with their names */
-};
-
 struct functions {
-	struct symbol_table table;
+	Elf *elf;
+	const Elf64_Sym *symbols; /* of the file, in its own memory */
+	size_t symbol_count;
+	size_t names; /* the section with their names */
 	size_t count;
 	uint32_t *numbers; /* of functions in the table, by page */
 	uint64_t low;	   /* the lowest start */
@@ -51,7 +46,7 @@ static bool is_function(const Elf64_Sym *s)
 /* A damaged table has names outside of its string section. */
 static const char *name_of(const struct functions *f, const Elf64_Sym *s)
 {
-	const char *name = elf_strptr(f->table.elf, f->table.names, s->st_name);
+	const char *name = elf_strptr(f->elf, f->names, s->st_name);
 
 	return name ? name : "";
 }
@@ -66,8 +61,8 @@ static void choose_pages(struct functions *f)
 	uint64_t high = 0;
 
 	f->low = UINT64_MAX;
-	for (size_t i = 0; i < f->table.count; i++) {
-		const Elf64_Sym *s = &f->table.symbols[i];
+	for (size_t i = 0; i < f->symbol_count; i++) {
+		const Elf64_Sym *s = &f->symbols[i];
 
 		if (!is_function(s))
 			continue;
@@ -84,23 +79,22 @@ static void choose_pages(struct functions *f)
 
 /* False: there is no function in the table, and another one may be tried. A counting sort:
  * counts the symbols of each page, computes where each page begins, then distributes them. */
-static bool functions_deal(struct functions *f, const struct symbol_table *table)
+static bool functions_deal(struct functions *f)
 {
-	const Elf64_Sym *s = table->symbols;
+	const Elf64_Sym *s = f->symbols;
 
-	f->table = *table;
 	choose_pages(f);
 	if (!f->count)
 		return false;
 	f->firsts = need_new((f->pages + 2) * sizeof(*f->firsts));
 	f->sorted = need_new(f->pages * sizeof(*f->sorted));
 	f->numbers = need_new(f->count * sizeof(*f->numbers));
-	for (size_t i = 0; i < table->count; i++)
+	for (size_t i = 0; i < f->symbol_count; i++)
 		if (is_function(&s[i]))
 			f->firsts[page_of(f, s[i].st_value) + 2]++;
 	for (size_t p = 2; p < f->pages + 2; p++)
 		f->firsts[p] += f->firsts[p - 1];
-	for (size_t i = 0; i < table->count; i++)
+	for (size_t i = 0; i < f->symbol_count; i++)
 		if (is_function(&s[i]))
 			f->numbers[f->firsts[page_of(f, s[i].st_value) + 1]++] = (uint32_t)i;
 	return true;
@@ -118,8 +112,8 @@ static void functions_free(struct functions *f)
 static int by_start(const void *a, const void *b, void *functions)
 {
 	const struct functions *f = functions;
-	const Elf64_Sym *x = &f->table.symbols[*(const uint32_t *)a];
-	const Elf64_Sym *y = &f->table.symbols[*(const uint32_t *)b];
+	const Elf64_Sym *x = &f->symbols[*(const uint32_t *)a];
+	const Elf64_Sym *y = &f->symbols[*(const uint32_t *)b];
 
 	return ORDER(x->st_value, y->st_value) ?: strcmp(name_of(f, x), name_of(f, y));
 }
@@ -146,12 +140,12 @@ static const char *functions_name(struct functions *f, uint64_t address)
 	for (;; page--) {
 		sort_page(f, page);
 		for (at = f->firsts[page + 1]; at > f->firsts[page]; at--) {
-			const Elf64_Sym *one = &f->table.symbols[f->numbers[at - 1]];
+			const Elf64_Sym *one = &f->symbols[f->numbers[at - 1]];
 
 			if (one->st_value > address)
 				continue;
 			if (address - one->st_value < one->st_size || !one->st_size)
-				return elf_strptr(f->table.elf, f->table.names, one->st_name);
+				return elf_strptr(f->elf, f->names, one->st_name);
 			if (++looked == LOOK_BACK)
 				return NULL;
 		}
@@ -198,13 +192,13 @@ static Elf *open_elf(const char *path, const void *id, size_t len, int *fd)
 static bool deal_table(struct elf_names *n, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
 {
 	const Elf_Data *data = elf_getdata(scn, NULL);
-	struct symbol_table table = { .elf = elf, .names = header->sh_link };
+	struct functions *f = &n->functions;
 
 	if (!data || data->d_type != ELF_T_SYM || gelf_getclass(elf) != ELFCLASS64)
 		return false;
-	table.symbols = data->d_buf;
-	table.count = table.symbols ? data->d_size / sizeof(*table.symbols) : 0;
-	return functions_deal(&n->functions, &table);
+	*f = (struct functions){ .elf = elf, .symbols = data->d_buf, .names = header->sh_link };
+	f->symbol_count = f->symbols ? data->d_size / sizeof(*f->symbols) : 0;
+	return functions_deal(f);
 }
 
 static bool find_symbols(struct elf_names *n, Elf *elf, unsigned type)

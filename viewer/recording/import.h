@@ -11,6 +11,9 @@
 /* The file begins like a pickle, or like a packed one (base/unpack.h). */
 bool import_recognises(const char *path);
 
+/* What an export of a recording writes as metadata ends so: a class, not a phase of the program. */
+#define OWN_METADATA " (gpumemtrace)"
+
 /* Writes the snapshot as a recording to fd. 0, or a sentence was said and EXIT_UNREADABLE. */
 int import_file(const char *path, int fd);
 

@@ -5,6 +5,8 @@
  * loop. So one frame of that name stands for each run of Python frames. A list, a frame and a node
  * are made once; hashes of 64 bits tell them apart.
  */
+#include "../base/arithmetic.h"
+#include "../base/ending.h"
 #include "import_parts.h"
 
 #define NAME_MAX_BYTES (16u * 1024)
@@ -16,132 +18,109 @@ struct import_frame {
 	uint32_t node; /* string, if it runs a backward node */
 };
 
-struct text {
-	const char *s;
-	size_t len;
-};
-
-static struct text text_of(const struct import *im, const struct pickle_value *dict,
-			   const char *key)
+/* A member of a frame, as a text that ends where a zero stands in it; returns text. */
+static char *text_of(const struct import *im, const struct pickle_value *dict, const char *key,
+		     char text[NAME_MAX_BYTES + 1])
 {
 	const struct pickle_value *v = pickle_text(&im->p, dict, key);
 
-	if (!v)
-		return (struct text){ "", 0 };
-	return (struct text){ v->text, v->count < NAME_MAX_BYTES ? v->count : NAME_MAX_BYTES };
+	snprintf(text, NAME_MAX_BYTES + 1, "%.*s", v ? (int)arithmetic_least(v->count, INT_MAX) : 0,
+		 v ? v->text : "");
+	return text;
 }
 
 /* On Windows paths are parted by backslashes; everywhere else one is a letter like any other. */
-static bool is_windows(struct text file)
+static bool is_windows(const char *file)
 {
-	bool drive = file.len > 2 && isalpha((unsigned char)file.s[0]) && file.s[1] == ':' &&
-		     (file.s[2] == '\\' || file.s[2] == '/');
+	bool drive = isalpha((unsigned char)file[0]) && file[1] == ':' &&
+		     (file[2] == '\\' || file[2] == '/');
 
-	return memchr(file.s, '\\', file.len) && (drive || !memchr(file.s, '/', file.len));
+	return strchr(file, '\\') && (drive || !strchr(file, '/'));
 }
 
-/* One form of paths from here on: C:\a\b.py is C:/a/b.py. buf holds NAME_MAX_BYTES. */
-static struct text path_of(struct text file, char *buf)
+/* One form of paths from here on: C:\a\b.py is C:/a/b.py. */
+static void make_plain(char *file)
 {
-	if (!is_windows(file))
-		return file;
-	for (size_t i = 0; i < file.len; i++)
-		buf[i] = file.s[i] == '\\' ? '/' : file.s[i];
-	return (struct text){ buf, file.len };
+	if (is_windows(file))
+		while ((file = strchr(file, '\\')))
+			*file = '/';
 }
 
-static bool begins(struct text t, const char *with)
+static bool begins(const char *text, const char *with)
 {
-	return t.len >= strlen(with) && !memcmp(t.s, with, strlen(with));
-}
-
-static bool ends(struct text t, const char *with)
-{
-	size_t n = strlen(with);
-
-	return t.len >= n && !memcmp(t.s + t.len - n, with, n);
-}
-
-static bool contains(struct text t, const char *what)
-{
-	return memmem(t.s, t.len, what, strlen(what)) != NULL;
+	return !strncmp(text, with, strlen(with));
 }
 
 /* Where a source is not known, the newest PyTorch names the object: a library or the interpreter.
  */
-static bool is_object(struct text file)
+static bool is_object(const char *file)
 {
-	const char *slash = memrchr(file.s, '/', file.len);
+	const char *slash = strrchr(file, '/');
 
-	return ends(file, ".so") || contains(file, ".so.") || ends(file, ".dll") ||
-	       ends(file, ".pyd") ||
-	       (slash && file.s + file.len - slash > 6 && !memcmp(slash + 1, "python", 6));
+	return ending_is(file, ".so") || strstr(file, ".so.") || ending_is(file, ".dll") ||
+	       ending_is(file, ".pyd") || (slash && !strncmp(slash, "/python", 7));
 }
 
 /* C++ names have arguments or scopes, and files of their own kinds, "??" or none. */
-static bool is_native(struct text name, struct text file)
+static bool is_native(const char *name, const char *file)
 {
 	static const char *const kinds[] = { ".c",  ".cc", ".cpp", ".cxx", ".cu",  ".cuh", ".h",
 					     ".hh", ".S",  ".hpp", ".inc", ".inl", ".o",   ".rs" };
 
-	if (ends(file, ".py") || begins(file, "<"))
+	if (ending_is(file, ".py") || file[0] == '<')
 		return false;
-	if (!file.len || (file.len == 2 && !memcmp(file.s, "??", 2)) || is_object(file))
-		return true;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (ends(file, kinds[i]))
-			return true;
-	return contains(name, "(") || contains(name, "::");
+	return !*file || !strcmp(file, "??") || is_object(file) ||
+	       ANY_OF(x, kinds, sizeof(kinds) / sizeof(kinds[0]), ending_is(file, *x)) ||
+	       strchr(name, '(') || strstr(name, "::");
 }
 
 /* A head, then file and name. */
 static void define_names(struct import *im, unsigned kind, uint32_t id, const void *head,
-			 size_t head_len, struct text file, struct text name)
+			 size_t head_len, const char *file, const char *name)
 {
 	char payload[64 + 2 * NAME_MAX_BYTES], *at = mempcpy(payload, head, head_len);
 
-	at = mempcpy(at, file.s, file.len);
-	at = mempcpy(at, name.s, name.len);
+	at = mempcpy(at, file, strlen(file));
+	at = mempcpy(at, name, strlen(name));
 	import_def(im, kind, id, payload, (size_t)(at - payload));
 }
 
-static uint64_t define_code(struct import *im, struct text name, struct text file, uint32_t line)
+static uint64_t define_code(struct import *im, const char *name, const char *file, uint32_t line)
 {
 	struct gmt_def_code head = { .first_line = line,
-				     .file_len = (uint32_t)file.len,
-				     .name_len = (uint32_t)name.len };
+				     .file_len = (uint32_t)strlen(file),
+				     .name_len = (uint32_t)strlen(name) };
 
 	define_names(im, GMT_DEF_CODE, ++im->frames.code_count, &head, sizeof(head), file, name);
 	/* before the first instruction: the line of the code object itself */
 	return (uint64_t)im->frames.code_count << 32 | 0xfffffffe;
 }
 
-static uint64_t define_symbol(struct import *im, struct text name, struct text file, uint32_t line)
+static uint64_t define_symbol(struct import *im, const char *name, const char *file, uint32_t line)
 {
 	struct gmt_def_symbol head = { .address = ++im->frames.symbol_count, .line = line };
 
-	if (file.len == 2 && !memcmp(file.s, "??", 2))
-		file.len = 0;
-	head.file_len = (uint32_t)file.len;
-	head.name_len = (uint32_t)name.len;
+	if (!strcmp(file, "??"))
+		file = "";
+	head.file_len = (uint32_t)strlen(file);
+	head.name_len = (uint32_t)strlen(name);
 	define_names(im, GMT_DEF_SYMBOL, im->frames.symbol_count, &head, sizeof(head), file, name);
 	return head.address;
 }
 
 /* "torch::autograd::generated::AddmmBackward0::apply(..." -> "AddmmBackward0" */
-static uint32_t node_name(struct import *im, struct text name)
+static uint32_t node_name(struct import *im, const char *name)
 {
-	static const char space[] = "torch::autograd::";
-	const char *apply = memmem(name.s, name.len, "::apply(", 8), *from = apply;
+	const char *apply = strstr(name, "::apply("), *from = apply;
 
-	if (!begins(name, space) || !apply || memchr(name.s, '(', apply - name.s))
+	if (!begins(name, "torch::autograd::") || !apply || strchr(name, '(') < apply)
 		return 0;
-	while (from > name.s && from[-1] != ':')
+	while (from > name && from[-1] != ':')
 		from--;
 	return import_string(im, from, apply - from);
 }
 
-static struct import_frame define(struct import *im, struct text name, struct text file,
+static struct import_frame define(struct import *im, const char *name, const char *file,
 				  uint32_t line)
 {
 	struct import_frame f = { .native = is_native(name, file) };
@@ -151,7 +130,7 @@ static struct import_frame define(struct import *im, struct text name, struct te
 		return f;
 	}
 	f.loop = begins(name, LOOP);
-	f.engine = contains(name, "torch::autograd::Engine::thread_init(");
+	f.engine = strstr(name, "torch::autograd::Engine::thread_init(");
 	f.evaluates = begins(name, "torch::autograd::Engine::evaluate_function(");
 	f.node = node_name(im, name);
 	f.value = f.loop ? 0 : define_symbol(im, name, file, line);
@@ -165,12 +144,12 @@ static const struct import_frame *frame_of(struct import *im, const struct pickl
 	uint32_t *at = map_put(&fs->frames, (uint64_t)(dict - im->p.values), &fresh);
 
 	if (fresh) {
-		char path[NAME_MAX_BYTES];
-		struct text name = text_of(im, dict, "name");
-		struct text file = path_of(text_of(im, dict, "filename"), path);
+		char name[NAME_MAX_BYTES + 1], file[NAME_MAX_BYTES + 1];
 		uint32_t line = (uint32_t)pickle_number(&im->p, dict, "line");
-		uint64_t h = import_hash(import_hash(line, name.s, name.len), file.s, file.len);
+		uint64_t h = map_hash_text(line, text_of(im, dict, "name", name));
 
+		make_plain(text_of(im, dict, "filename", file));
+		h = map_hash_text(h, file);
 		*at = map_number(&fs->texts, h, fs->known_count);
 		if (*at == fs->known_count)
 			*need_item(fs->known, fs->known_count, fs->known_room) =
@@ -183,7 +162,7 @@ static uint32_t add_node(struct import *im, uint32_t parent, uint32_t kind, uint
 {
 	struct gmt_def_stack s = { value, parent, kind };
 	bool fresh;
-	uint32_t *at = map_put(&im->frames.nodes, import_hash(0, &s, sizeof(s)), &fresh);
+	uint32_t *at = map_put(&im->frames.nodes, map_hash(0, &s, sizeof(s)), &fresh);
 
 	if (fresh) {
 		*at = ++im->frames.node_count;
@@ -194,10 +173,8 @@ static uint32_t add_node(struct import *im, uint32_t parent, uint32_t kind, uint
 
 static uint64_t interpreter(struct import *im)
 {
-	static const struct text name = { LOOP, sizeof(LOOP) - 1 }, no_file = { "", 0 };
-
 	if (!im->frames.interpreter)
-		im->frames.interpreter = define_symbol(im, name, no_file, 0);
+		im->frames.interpreter = define_symbol(im, LOOP, "", 0);
 	return im->frames.interpreter;
 }
 

@@ -4,6 +4,7 @@
  * texts that the program set as metadata of what it allocates. All on the main thread: a snapshot
  * does not know threads.
  */
+#include "import.h"
 #include "import_parts.h"
 
 /* Which addresses are reserved: segments as they are, expandable ones grown together. */
@@ -64,9 +65,6 @@ void ranges_cut(struct tree *t, uint64_t addr, uint64_t size)
 	}
 }
 
-/* What an export of a recording writes as metadata is a class, not a phase of the program. */
-#define OWN_METADATA " (gpumemtrace)"
-
 static void range(struct import *im, unsigned kind, uint32_t name, uint64_t number)
 {
 	import_event(im, (struct gmt_event){ .kind = kind,
@@ -115,23 +113,16 @@ void import_marks_early(struct import *im)
 			continue;
 		a = pickle_item(&im->p, im->annotations, item->index);
 		name = pickle_text(&im->p, a, "name");
-		map_put(&seen, import_hash(0, name->text, name->count), &fresh);
+		map_put(&seen, map_hash(0, name->text, name->count), &fresh);
 		if (fresh && item->what == ITEM_END)
 			import_mark_begin(im, name->text, name->count);
 	}
 	map_free(&seen);
 }
 
-static bool is_own(const struct pickle_value *t)
-{
-	const size_t n = sizeof(OWN_METADATA) - 1;
-
-	return t->count >= n && !__builtin_memcmp(t->text + t->count - n, OWN_METADATA, n);
-}
-
 void import_metadata(struct import *im, const struct pickle_value *text)
 {
-	uint32_t name = text && text->count && !is_own(text)
+	uint32_t name = text && text->count && !pickle_ends(text, OWN_METADATA)
 				? import_string(im, text->text, text->count)
 				: 0;
 

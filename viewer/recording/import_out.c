@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the import writes: events in order, and the definitions they need. */
-#include "../base/bytes.h"
+#include "../base/arithmetic.h"
 #include "import_parts.h"
 
 #define TEXT_MAX (16u * 1024)
-
-uint64_t import_hash(uint64_t h, const void *bytes, size_t len)
-{
-	return bytes_hash(h ^ (BYTES_HASH + len), bytes, len);
-}
 
 void import_def(struct import *im, uint32_t kind, uint32_t id, const void *payload, size_t len)
 {
@@ -24,9 +19,8 @@ uint32_t import_string(struct import *im, const char *s, size_t len)
 	bool fresh;
 	uint32_t *at;
 
-	if (len > TEXT_MAX)
-		len = TEXT_MAX;
-	at = map_put(&im->strings, import_hash(0, s, len), &fresh);
+	len = arithmetic_least(len, TEXT_MAX);
+	at = map_put(&im->strings, map_hash(len, s, len), &fresh);
 	if (fresh) {
 		*at = ++im->string_count;
 		import_def(im, GMT_DEF_STRING, *at, s, len);
@@ -54,8 +48,7 @@ void import_meta_bytes(struct import *im, const char *key, const char *value, si
 	memcpy(payload, &head, sizeof(head));
 	memcpy(payload + at, key, head.key_len);
 	at += head.key_len;
-	if (len > sizeof(payload) - at)
-		len = sizeof(payload) - at;
+	len = arithmetic_least(len, sizeof(payload) - at);
 	memcpy(payload + at, value, len);
 	import_def(im, GMT_DEF_META, 0, payload, at + len);
 }

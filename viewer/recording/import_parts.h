@@ -107,7 +107,6 @@ void import_meta(struct import *im, const char *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void import_meta_bytes(struct import *im, const char *key, const char *value, size_t len);
 void import_note(struct import *im, const char *format, ...) __attribute__((format(printf, 2, 3)));
-uint64_t import_hash(uint64_t h, const void *bytes, size_t len);
 
 /* import_frames.c: NULL or no list gives no stack. */
 struct import_stack import_stack(struct import *im, const struct pickle_value *frames);

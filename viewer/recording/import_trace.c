@@ -172,7 +172,7 @@ static void tell_memory(struct import *im, const struct import_item *item)
 	uint64_t all = json_unsigned(json_member(args, "Total Allocated"));
 	uint64_t reserved = json_unsigned(json_member(args, "Total Reserved"));
 	int64_t bytes = json_signed(json_member(args, "Bytes"));
-	uint32_t *known = map_put(&im->alive, import_hash(item->device, &addr, sizeof(addr)), NULL);
+	uint32_t *known = map_put(&im->alive, map_hash(item->device, &addr, sizeof(addr)), NULL);
 
 	if (bytes < 0 && !*known)
 		free_early(im, item->device, (uint64_t)-bytes, all, reserved);

@@ -14,10 +14,9 @@ bool words_are_cut(void)
 	return emit_screen() > 0;
 }
 
-/* So many bytes, or fewer: not a part of a character. */
-static size_t whole_characters(const char *text, size_t n)
+size_t words_whole(const char *text, size_t n)
 {
-	return n && (text[n] & 0xc0) == 0x80 ? whole_characters(text, n - 1) : n;
+	return n && (text[n] & 0xc0) == 0x80 ? words_whole(text, n - 1) : n;
 }
 
 const char *words_within(const char *text, char *buf, size_t room, size_t columns)
@@ -25,7 +24,7 @@ const char *words_within(const char *text, char *buf, size_t room, size_t column
 	if (columns < 3 || !words_are_cut() || strlen(text) <= columns)
 		snprintf(buf, room, "%s", text);
 	else
-		snprintf(buf, room, "%.*s..", (int)whole_characters(text, columns - 2), text);
+		snprintf(buf, room, "%.*s..", (int)words_whole(text, columns - 2), text);
 	return buf;
 }
 
@@ -36,7 +35,7 @@ const char *words_end(const char *text, char *buf, size_t room, size_t columns)
 	if (columns < 3 || !words_are_cut() || len <= columns)
 		snprintf(buf, room, "%s", text);
 	else
-		snprintf(buf, room, "..%s", text + whole_characters(text, len - columns + 2));
+		snprintf(buf, room, "..%s", text + words_whole(text, len - columns + 2));
 	return buf;
 }
 

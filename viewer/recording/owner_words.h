@@ -22,6 +22,8 @@ const char *owner_words_within(const struct owner *o, char *buf, size_t room, si
 /* "file.py:12" */
 const char *owner_place(const struct owner *o, char *buf, size_t room, size_t columns);
 
+/* So many bytes of a longer text, or fewer: not a part of a character. */
+size_t words_whole(const char *text, size_t n);
 /* A text, shortened at its end, or at its beginning. Return buf. */
 const char *words_within(const char *text, char *buf, size_t room, size_t columns);
 const char *words_end(const char *text, char *buf, size_t room, size_t columns);

@@ -3,29 +3,18 @@
 
 #include "../base/ending.h"
 
-void owners_init(struct owners *o, struct stacks *stacks)
-{
-	*o = (struct owners){ .stacks = stacks };
-}
-
-void owners_free(struct owners *o)
-{
-	for (size_t i = 0; i < o->text_count; i++)
-		free(o->texts[i]);
-	free(o->texts);
-	free(o->found);
-	map_free(&o->known);
-}
-
 void owners_open(struct owners *o, struct stacks *stacks, struct defs *d)
 {
 	stacks_init(stacks, d, d->names ? d->names : symbols_new(d));
-	owners_init(o, stacks);
+	*o = (struct owners){ .stacks = stacks };
 }
 
 void owners_close(struct owners *o)
 {
-	owners_free(o);
+	for (size_t i = 0; i < o->text_count; i++)
+		free(o->texts[i]);
+	free(o->texts);
+	map_items_free(&o->found);
 	if (o->stacks->symbols != o->stacks->defs->names)
 		symbols_free(o->stacks->symbols);
 	stacks_free(o->stacks);
@@ -196,15 +185,11 @@ static bool of_backward(struct owners *o, const struct block *b, struct owner *o
 struct owner owners_find(struct owners *o, const struct block *b)
 {
 	uint64_t key = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
-	uint32_t at = map_number(&o->known, key, o->count);
-	struct owner found;
+	struct owner *found = map_item(&o->found, key);
 
-	if (at < o->count)
-		return o->found[at];
-	if (!of_backward(o, b, &found))
-		found = of_stack(o, b->stack, b->seq);
-	*need_item(o->found, o->count, o->room) = found;
-	return found;
+	if (!found->function && !of_backward(o, b, found))
+		*found = of_stack(o, b->stack, b->seq);
+	return *found;
 }
 
 bool owners_is_forward(const char *function)

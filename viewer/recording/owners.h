@@ -19,16 +19,12 @@ struct owner {
 
 struct owners {
 	struct stacks *stacks;
-	struct map known; /* stack id -> index in found */
-	struct owner *found;
-	size_t count, room;
+	MAP_OF(struct owner) found; /* by stack and node */
 	char **texts;
 	size_t text_count, text_room;
 };
 
-void owners_init(struct owners *o, struct stacks *stacks);
-void owners_free(struct owners *o);
-/* The same with its own stacks and symbols, those of a whole recording. */
+/* With its own stacks and symbols. */
 void owners_open(struct owners *o, struct stacks *stacks, struct defs *d);
 void owners_close(struct owners *o);
 

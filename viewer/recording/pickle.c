@@ -100,6 +100,14 @@ bool pickle_is(const struct pickle_value *text, const char *s)
 	       !memcmp(text->text, s, len);
 }
 
+bool pickle_ends(const struct pickle_value *text, const char *s)
+{
+	size_t len = strlen(s);
+
+	return text && text->type == PICKLE_TEXT && text->count >= len &&
+	       !memcmp(text->text + text->count - len, s, len);
+}
+
 const struct pickle_value *pickle_get(const struct pickle *p, const struct pickle_value *dict,
 				      const char *key)
 {

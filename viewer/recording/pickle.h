@@ -64,3 +64,4 @@ const struct pickle_value *pickle_text(const struct pickle *p, const struct pick
 const struct pickle_value *pickle_list(const struct pickle *p, const struct pickle_value *dict,
 				       const char *key);
 bool pickle_is(const struct pickle_value *text, const char *s);
+bool pickle_ends(const struct pickle_value *text, const char *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "registers_parts.h"
+#include "attach_parts.h"
 
 #include <elf.h>
 #include <sys/ptrace.h>
@@ -11,10 +11,6 @@
 
 #if defined(__x86_64__)
 enum { VECTORS = NT_X86_XSTATE };
-#define PC	    rip
-#define RESULT	    rax
-#define STACK(g)    ((g)->rsp)
-#define TRAPPED(at) ((at) + 1)
 
 CODE("push %rbx\n"
      "mov %rdi, %rbx\n"
@@ -54,10 +50,6 @@ void registers_call(struct registers *r, uint64_t function, const uint64_t a[6],
 }
 #else
 enum { VECTORS = NT_PRFPREG };
-#define PC	    pc
-#define RESULT	    regs[0]
-#define STACK(g)    ((g)->sp - sizeof(uint64_t)) /* free: the function has not begun */
-#define TRAPPED(at) (at)
 
 CODE("stp x29, x30, [sp, #-32]!\n"
      "str x19, [sp, #16]\n"
@@ -96,26 +88,6 @@ void registers_call(struct registers *r, uint64_t function, const uint64_t a[6],
 	g->pc = function;
 }
 #endif
-
-uint64_t registers_pc(const struct registers *r)
-{
-	return r->general.PC;
-}
-
-uint64_t registers_stack(const struct registers *r)
-{
-	return STACK(&r->general);
-}
-
-uint64_t registers_result(const struct registers *r)
-{
-	return r->general.RESULT;
-}
-
-bool registers_trapped(const struct registers *r, uint64_t trap)
-{
-	return r->general.PC == TRAPPED(trap);
-}
 
 bool registers_get(pid_t tid, struct registers *r)
 {

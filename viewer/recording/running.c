@@ -104,9 +104,8 @@ bool running_recording(long pid, char path[PATH_MAX])
 bool running_maps(long pid, const char *recording)
 {
 	char path[PATH_MAX];
-	FILE *f = proc_open("/proc/%ld/maps", pid);
 
-	return f && read_maps(f, path) && file_same(path, recording);
+	return running_recording(pid, path) && file_same(path, recording);
 }
 
 bool running_info(const char *path, struct gmt_reader_info *info)

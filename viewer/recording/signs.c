@@ -4,28 +4,6 @@
 #include "../base/bytes.h"
 #include "../base/ending.h"
 
-static void dense_put(struct dense *d, uint32_t id, uint32_t number)
-{
-	size_t room = d->room ? d->room : 1024;
-
-	if (id >= DENSE_MOST)
-		return;
-	while (room <= id)
-		room *= 2;
-	if (room > d->room) {
-		d->items = need_resize(d->items, room * sizeof(*d->items));
-		memset(d->items + d->room, 0, (room - d->room) * sizeof(*d->items));
-		d->room = room;
-	}
-	d->items[id] = number;
-}
-
-static void dense_free(struct dense *d)
-{
-	free(d->items);
-	*d = (struct dense){ 0 };
-}
-
 /* The functions of PyTorch and of well-known libraries that say what a block is for. */
 
 /*
@@ -87,13 +65,6 @@ static const struct row {
 	{ "fsdp/_runtime_utils.py", NULL, "_reduce_grad", STACK_REDUCED | STACK_COLLECTIVE },
 };
 
-static bool starts(const char *s, size_t len, const char *with)
-{
-	size_t n = strlen(with);
-
-	return len >= n && !memcmp(s, with, n);
-}
-
 /* Classes that keep keys and values: "StaticCache", "PagedKVPool". Those that begin so cache
  * something else ("CacheCompiledArtifact", "CachedLoss"), and so do PyTorch's own. "QKVLinear"
  * makes keys and values, but keeps none. */
@@ -119,9 +90,7 @@ static bool is_for_gradients(const char *last)
 /* "all_gather_coalesced" in a file about parameters: a shard becomes the whole parameter. */
 static bool is_gathering(const struct defs_code *c)
 {
-	const char *base = strrchr(c->file.s, '/');
-
-	return strstr(base ? base : c->file.s, "param") &&
+	return strstr(ending_behind(c->file.s, '/'), "param") &&
 	       words_in(c->name.s, c->name.len, ONE_OF("gather", "Gather"));
 }
 
@@ -131,7 +100,7 @@ static bool fits(const struct row *r, const struct defs_code *c, const char *las
 
 	return (!r->file || strstr(c->file.s, r->file)) &&
 	       (!r->function || !strcmp(last, r->function)) &&
-	       (!r->of || !qualified || starts(c->name.s, c->name.len, r->of));
+	       (!r->of || !qualified || !strncmp(c->name.s, r->of, strlen(r->of)));
 }
 
 /* Enum stack_sign. */
@@ -169,7 +138,6 @@ void signs_init(struct signs *s, const struct defs *defs)
 
 void signs_free(struct signs *s)
 {
-	dense_free(&s->found);
 	map_free(&s->codes);
 	map_free(&s->nodes);
 	map_free(&s->module_paths);
@@ -417,21 +385,11 @@ static uint32_t python_of(const struct signs *s, uint32_t stack)
 	return n && n->frame == GMT_FRAME_JOIN ? (uint32_t)n->value : stack;
 }
 
-#define SIGNS_FOUND (1u << 31)
-
 uint32_t signs_find(struct signs *s, uint32_t stack)
 {
-	uint32_t bits = dense_get(&s->found, stack);
-
-	if (bits)
-		return bits & ~SIGNS_FOUND;
-	if (!stack || !defs_node(s->defs, stack))
-		return 0;
-	if (!s->ready)
+	if (stack && !s->ready)
 		learn_all(s);
-	bits = find_chain(s, python_of(s, stack));
-	dense_put(&s->found, stack, bits | SIGNS_FOUND);
-	return bits;
+	return find_chain(s, python_of(s, stack));
 }
 
 uint32_t signs_module_path(struct signs *s, uint32_t stack)

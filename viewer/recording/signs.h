@@ -9,21 +9,6 @@
 
 #include "defs.h"
 
-/* A number for each id, where ids are assigned in sequence; 0 = none. Ids beyond the maximum have
- * none, and the caller must find theirs in another way. */
-
-#define DENSE_MOST (1u << 22)
-
-struct dense {
-	uint32_t *items;
-	size_t room;
-};
-
-static inline uint32_t dense_get(const struct dense *d, uint32_t id)
-{
-	return id < d->room ? d->items[id] : 0;
-}
-
 enum stack_sign {
 	STACK_PYTHON = 1 << 0,	    /* there are Python frames at all */
 	STACK_FORWARD = 1 << 1,	    /* inside a module's call */
@@ -61,7 +46,6 @@ struct signs {
 	struct map learned;	 /* hash of file and class -> what it is */
 	struct map leading;	 /* code id -> it leads to a forward or backward pass */
 	struct map led;		 /* stack node -> the same for it and all frames outside of it */
-	struct dense found;	 /* stack -> its bits, and SIGNS_FOUND */
 	bool ready;
 };
 

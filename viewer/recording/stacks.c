@@ -59,7 +59,6 @@ static void add_python(struct stacks *s, uint64_t value)
 	struct frame *f = frame_add(s);
 
 	f->python = true;
-	f->entry = value & 1;
 	if (!c)
 		return;
 	f->function = c->name.s;

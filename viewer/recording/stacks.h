@@ -14,7 +14,6 @@
 
 struct frame {
 	bool python;
-	bool entry;	      /* Python: called from C, by the interpreter frame that it replaces */
 	const char *function; /* "" if unknown */
 	const char *file;     /* source file, "" if unknown */
 	const char *module;   /* native: path of the object */

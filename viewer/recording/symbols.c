@@ -90,13 +90,6 @@ struct symbols {
 	size_t found_count, found_room;
 };
 
-static void index_recorded(struct symbols *s, const struct defs *defs)
-{
-	s->recorded = defs->symbols.items;
-	for (size_t i = 0; i < defs->symbols.count; i++)
-		*map_put(&s->recorded_ids, s->recorded[i].address, NULL) = (uint32_t)i;
-}
-
 struct symbols *symbols_new(const struct defs *defs)
 {
 	struct symbols *s = need_new(sizeof(*s));
@@ -107,7 +100,9 @@ struct symbols *symbols_new(const struct defs *defs)
 	s->objects = need_new(s->count * sizeof(*s->objects));
 	for (size_t i = 0; i < s->count; i++)
 		s->objects[i].module = &m[i];
-	index_recorded(s, defs);
+	s->recorded = defs->symbols.items;
+	for (size_t i = 0; i < defs->symbols.count; i++)
+		*map_put(&s->recorded_ids, s->recorded[i].address, NULL) = (uint32_t)i;
 	return s;
 }
 

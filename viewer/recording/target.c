@@ -19,7 +19,7 @@ enum { CHAIN_MAX = 1 << 20 };
 
 struct image {
 	const struct target *t;
-	uint64_t bias, symbols, strings, gnu_hash, hash;
+	uint64_t bias, symbols, strings, gnu_hash;
 };
 
 static bool find_dynamic(struct image *im, uint64_t base, uint64_t *dynamic)
@@ -66,12 +66,11 @@ static bool open_image(struct image *im, uint64_t base)
 		to = d.d_tag == DT_SYMTAB     ? &im->symbols
 		     : d.d_tag == DT_STRTAB   ? &im->strings
 		     : d.d_tag == DT_GNU_HASH ? &im->gnu_hash
-		     : d.d_tag == DT_HASH     ? &im->hash
 					      : NULL;
 		if (to)
 			*to = address(im, d.d_un.d_ptr);
 	}
-	return im->symbols && im->strings && (im->gnu_hash || im->hash);
+	return im->symbols && im->strings && im->gnu_hash;
 }
 
 /* Its address, if symbol number `index` has the name and is defined here. */
@@ -113,26 +112,12 @@ static uint64_t by_gnu_hash(const struct image *im, const char *name)
 	return found;
 }
 
-static uint64_t by_scan(const struct image *im, const char *name)
-{
-	uint32_t head[2];
-	uint64_t found = 0;
-
-	if (!target_read(im->t, im->hash, head, sizeof(head)))
-		return 0;
-	for (uint32_t i = 1; i < head[1] && i < CHAIN_MAX && !found; i++)
-		found = symbol_address(im, i, name);
-	return found;
-}
-
 /* Address of a symbol that the ELF image at `base` defines; 0 = not defined. */
 static uint64_t image_symbol(const struct target *t, uint64_t base, const char *name)
 {
 	struct image im = { .t = t };
 
-	if (!open_image(&im, base))
-		return 0;
-	return im.gnu_hash ? by_gnu_hash(&im, name) : by_scan(&im, name);
+	return open_image(&im, base) ? by_gnu_hash(&im, name) : 0;
 }
 
 /* One row of /proc/PID/maps. */

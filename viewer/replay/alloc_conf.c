@@ -195,13 +195,8 @@ static const char *parse_value(struct parser *p, struct alloc_settings *s, enum 
 	return NULL;
 }
 
-const char *settings_parse(struct alloc_settings *s, const char *text, char why[SETTINGS_WHY])
-{
-	return settings_parse_as(s, text, 0, why);
-}
-
-const char *settings_parse_as(struct alloc_settings *s, const char *text, unsigned release,
-			      char why[SETTINGS_WHY])
+const char *settings_parse(struct alloc_settings *s, const char *text, unsigned release,
+			   char why[SETTINGS_WHY])
 {
 	struct parser p = { text, why, release ? release : LATEST };
 	const char *error;

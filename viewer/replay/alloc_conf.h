@@ -20,12 +20,11 @@ struct alloc_settings {
 	bool expandable;
 };
 
-/* NULL, or what is wrong with the text and where, in the buffer. */
 #define SETTINGS_WHY 160
-const char *settings_parse(struct alloc_settings *s, const char *text, char why[SETTINGS_WHY]);
-/* Like that release of PyTorch: 206 = 2.6, 0 = the latest known. */
-const char *settings_parse_as(struct alloc_settings *s, const char *text, unsigned release,
-			      char why[SETTINGS_WHY]);
+/* Like that release of PyTorch: 206 = 2.6, 0 = the latest known. NULL, or what is wrong with the
+ * text and where, in the buffer. */
+const char *settings_parse(struct alloc_settings *s, const char *text, unsigned release,
+			   char why[SETTINGS_WHY]);
 
 /* A requested size, rounded as the allocator does. */
 uint64_t settings_round(const struct alloc_settings *s, uint64_t bytes);

@@ -10,6 +10,7 @@ void allocator_init(struct allocator *a, const struct alloc_settings *s)
 				 .allowed = UINT64_MAX,
 				 .device = 1ull << 40,
 				 .whole_pools = true,
+				 .places.free.by_address = true,
 				 .next_place = 1ull << 56 };
 }
 
@@ -18,32 +19,26 @@ void allocator_free(struct allocator *a)
 	for (size_t i = 0; i < a->bin_count; i++)
 		free(a->bins[i]);
 	free(a->bins);
-	free(a->over);
+	map_free(&a->over);
 	free(a->used);
 	pieces_free(&a->store);
-	places_free(&a->places);
 	memset(a, 0, sizeof(*a));
-}
-
-static bool is_bin(const struct bin *b, uint64_t stream, uint32_t pool, bool small)
-{
-	return b && b->stream == stream && b->pool == pool && b->small == small;
 }
 
 static struct bin *find_bin(struct allocator *a, uint64_t stream, uint32_t pool, bool small)
 {
-	struct bin **recent = &a->recent[!small];
+	struct bin *b;
 
-	if (is_bin(*recent, stream, pool, small))
-		return *recent;
-	for (size_t i = 0; i < a->bin_count; i++)
-		if (is_bin(a->bins[i], stream, pool, small))
-			return *recent = a->bins[i];
-	*recent = *need_item(a->bins, a->bin_count, a->bin_room) = need_new(sizeof(**a->bins));
-	**recent = (struct bin){
+	for (size_t i = 0; i < a->bin_count; i++) {
+		b = a->bins[i];
+		if (b->stream == stream && b->pool == pool && b->small == small)
+			return b;
+	}
+	b = *need_item(a->bins, a->bin_count, a->bin_room) = need_new(sizeof(*b));
+	*b = (struct bin){
 		.stream = stream, .pool = pool, .small = small, .unmapped.by_address = true
 	};
-	return *recent;
+	return b;
 }
 
 static uint64_t can_grow_to(const struct piece *p)
@@ -101,21 +96,13 @@ static struct piece *new_segment(struct allocator *a, struct bin *bin, uint64_t 
 	if (!allocator_room(a, segment))
 		return NULL;
 	allocator_reserve(a, segment);
-	return allocator_new_piece(a, bin, places_take(&a->places, segment), segment);
-}
-
-static void join(struct allocator *a, struct piece *p)
-{
-	p->taken = false;
-	allocator_merge(a, p, p->prev);
-	allocator_merge(a, p, p->next);
-	allocator_put_free(a, p);
+	return allocator_new_segment(a, bin, segment);
 }
 
 void allocator_give(struct allocator *a, struct piece *p)
 {
 	a->allocated -= p->size;
-	join(a, p);
+	allocator_join(a, p);
 }
 
 void allocator_give_used(struct allocator *a, struct piece **p)
@@ -130,7 +117,7 @@ static void ready(struct allocator *a, size_t i)
 
 	memmove(a->used + i, a->used + i + 1, (--a->used_count - i) * sizeof(*a->used));
 	a->waited -= i < a->waited;
-	join(a, *p);
+	allocator_join(a, *p);
 	*p = NULL;
 }
 
@@ -221,7 +208,7 @@ bool allocator_has(struct allocator *a, uint64_t asked, uint64_t stream, uint32_
 struct piece *allocator_there(struct allocator *a, uint64_t bytes, uint64_t stream)
 {
 	struct bin *bin = find_bin(a, stream, 0, bytes <= 2 * SMALL_MOST);
-	struct piece *p = allocator_new_piece(a, bin, places_take(&a->places, bytes), bytes);
+	struct piece *p = allocator_new_segment(a, bin, bytes);
 
 	allocator_reserve(a, bytes);
 	allocator_put_free(a, p);
@@ -262,12 +249,5 @@ void allocator_empty_pool(struct allocator *a, uint32_t pool)
 
 void allocator_pool_over(struct allocator *a, uint32_t pool)
 {
-	size_t had = a->over_room;
-
-	if (pool >= had) {
-		a->over_room = pool + 16;
-		a->over = need_resize(a->over, a->over_room * sizeof(*a->over));
-		memset(a->over + had, 0, (a->over_room - had) * sizeof(*a->over));
-	}
-	a->over[pool] = true;
+	map_put(&a->over, pool, NULL);
 }

@@ -5,25 +5,9 @@
  */
 #pragma once
 
+#include "../base/map.h"
 #include "alloc_conf.h"
 #include "piece.h"
-
-/*
- * Addresses of segments: the lowest hole that is large enough, in pages of 2 MiB. The allocator
- * prefers the lower of two blocks of one size, so it matters which segment lies below the other.
- */
-
-struct places {
-	struct hole {
-		uint64_t addr, size;
-	} * holes; /* by address, none beside another */
-	size_t count, room;
-	uint64_t end; /* beyond it all is free */
-};
-
-uint64_t places_take(struct places *p, uint64_t bytes);
-void places_give(struct places *p, uint64_t addr, uint64_t bytes);
-void places_free(struct places *p);
 
 /* Free pieces of one stream for small blocks, or for large ones, of one pool. */
 struct bin {
@@ -48,14 +32,12 @@ struct allocator {
 
 	struct bin **bins;
 	size_t bin_count, bin_room;
-	struct bin *recent[2]; /* small, large */
-	struct piece ***used;  /* freed, and other streams are not done with them; oldest first */
+	struct piece ***used; /* freed, and other streams are not done with them; oldest first */
 	size_t used_count, used_room;
-	size_t waited; /* of the oldest of these: the device has done all work on them */
-	bool *over;    /* of each private pool: its graphs are gone */
-	size_t over_room;
+	size_t waited;	 /* of the oldest of these: the device has done all work on them */
+	struct map over; /* private pools whose graphs are gone */
 	struct piece_store store;
-	struct places places;
+	struct bin places;   /* addresses of segments, by address */
 	uint64_t next_place; /* of expandable segments */
 };
 

@@ -11,7 +11,10 @@ void allocator_reserve(struct allocator *a, uint64_t bytes);
 void allocator_release(struct allocator *a, uint64_t bytes);
 struct piece *allocator_new_piece(struct allocator *a, struct bin *bin, uint64_t addr,
 				  uint64_t size);
+struct piece *allocator_new_segment(struct allocator *a, struct bin *bin, uint64_t bytes);
 void allocator_put_free(struct allocator *a, struct piece *p);
+/* A piece that no block has any more, with free neighbours, is free. */
+void allocator_join(struct allocator *a, struct piece *p);
 /* Takes the neighbour into p where both are free; it may be NULL. */
 void allocator_merge(struct allocator *a, struct piece *p, struct piece *neighbour);
 /* Parts p: the rest, from that many bytes on, is a piece of its own, in no set. */

@@ -1,69 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of segments are cut, merged and put among the free ones; what is reserved is counted. */
+#include "../base/arithmetic.h"
 #include "allocator_parts.h"
 
-#define PAGE 0x200000ull
-
-static uint64_t pages(uint64_t bytes)
-{
-	return (bytes + PAGE - 1) & ~(PAGE - 1);
-}
-
-static void drop(struct places *p, size_t i)
-{
-	memmove(p->holes + i, p->holes + i + 1, (--p->count - i) * sizeof(*p->holes));
-}
-
-uint64_t places_take(struct places *p, uint64_t bytes)
-{
-	uint64_t size = pages(bytes), addr;
-
-	for (size_t i = 0; i < p->count; i++) {
-		if (p->holes[i].size < size)
-			continue;
-		addr = p->holes[i].addr;
-		p->holes[i].addr += size;
-		p->holes[i].size -= size;
-		if (!p->holes[i].size)
-			drop(p, i);
-		return addr;
-	}
-	if (!p->end)
-		p->end = PAGE;
-	addr = p->end;
-	p->end += size;
-	return addr;
-}
-
-void places_give(struct places *p, uint64_t addr, uint64_t bytes)
-{
-	uint64_t size = pages(bytes);
-	size_t i = p->count;
-
-	while (i && p->holes[i - 1].addr > addr)
-		i--;
-	p->holes = need_grow(p->holes, &p->room, p->count, sizeof(*p->holes));
-	memmove(p->holes + i + 1, p->holes + i, (p->count++ - i) * sizeof(*p->holes));
-	p->holes[i] = (struct hole){ addr, size };
-	if (i + 1 < p->count && addr + size == p->holes[i + 1].addr) {
-		p->holes[i].size += p->holes[i + 1].size;
-		drop(p, i + 1);
-	}
-	if (i && p->holes[i - 1].addr + p->holes[i - 1].size == addr) {
-		p->holes[i - 1].size += p->holes[i].size;
-		drop(p, i--);
-	}
-	if (p->holes[i].addr + p->holes[i].size == p->end) {
-		p->end = p->holes[i].addr;
-		p->count--;
-	}
-}
-
-void places_free(struct places *p)
-{
-	free(p->holes);
-	*p = (struct places){ 0 };
-}
+#define PAGE	   0x200000ull
+#define PLACES	   (1ull << 63) /* bytes of addresses for segments, */
+#define PLACE_MOST (1ull << 40) /* and for one: sizes in a damaged file may be anything */
 
 bool allocator_room(const struct allocator *a, uint64_t bytes)
 {
@@ -93,10 +35,40 @@ struct piece *allocator_new_piece(struct allocator *a, struct bin *bin, uint64_t
 	return p;
 }
 
+/* The lowest free addresses that are enough, in whole pages: the allocator prefers the lower of two
+ * blocks of one size, so it matters which segment lies below the other. */
+static struct piece *take_place(struct allocator *a, uint64_t bytes)
+{
+	uint64_t size = (arithmetic_least(bytes, PLACE_MOST) + PAGE - 1) & ~(PAGE - 1);
+	struct bin *all = &a->places;
+	struct piece *p, *next;
+
+	if (!all->free.root)
+		allocator_put_free(a, allocator_new_piece(a, all, PAGE, PLACES));
+	p = pieces_first(&all->free);
+	while (p->size < size && (next = pieces_after(&all->free, p)))
+		p = next;
+	pieces_erase(&all->free, p);
+	if (p->size > size)
+		allocator_put_free(a, allocator_cut(a, p, size));
+	p->taken = true;
+	return p;
+}
+
+struct piece *allocator_new_segment(struct allocator *a, struct bin *bin, uint64_t bytes)
+{
+	struct piece *place = take_place(a, bytes);
+	struct piece *p = allocator_new_piece(a, bin, place->addr, bytes);
+
+	p->place = place;
+	return p;
+}
+
 struct piece *allocator_cut(struct allocator *a, struct piece *p, uint64_t bytes)
 {
 	struct piece *rest = allocator_new_piece(a, p->bin, p->addr + bytes, p->size - bytes);
 
+	rest->place = p->place;
 	rest->expandable = p->expandable;
 	rest->mapped = p->mapped;
 	rest->prev = p;
@@ -131,4 +103,12 @@ void allocator_merge(struct allocator *a, struct piece *p, struct piece *neighbo
 	}
 	p->size += neighbour->size;
 	piece_give(&a->store, neighbour);
+}
+
+void allocator_join(struct allocator *a, struct piece *p)
+{
+	p->taken = false;
+	allocator_merge(a, p, p->prev);
+	allocator_merge(a, p, p->next);
+	allocator_put_free(a, p);
 }

@@ -13,13 +13,13 @@ static void release_segment(struct allocator *a, struct piece *p)
 	a->waited = a->used_count;
 	pieces_erase(&p->bin->free, p);
 	allocator_release(a, p->size);
-	places_give(&a->places, p->addr, p->size);
+	allocator_join(a, p->place);
 	piece_give(&a->store, p);
 }
 
 static bool may_release(const struct allocator *a, const struct bin *bin)
 {
-	return !bin->pool || (bin->pool < a->over_room && a->over[bin->pool]);
+	return !bin->pool || map_get(&a->over, bin->pool);
 }
 
 static void release_bin(struct allocator *a, struct bin *bin)

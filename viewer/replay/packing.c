@@ -10,7 +10,7 @@
 
 #include "../base/arithmetic.h"
 #include "../base/sorted.h"
-#include "piece.h"
+#include "allocator_parts.h"
 
 #define PLANNED 16384 /* most blocks that are planned, because the work is quadratic */
 
@@ -23,7 +23,7 @@ static struct item item_of(const struct requests *r, uint32_t i)
 {
 	const struct request_life *life = requests_life(r, i);
 
-	return (struct item){ .size = (uint64_t)life->asked * UNIT,
+	return (struct item){ .size = requests_asked(r, i),
 			      .born = life->born,
 			      .died = life->died ? life->died : UINT32_MAX };
 }
@@ -36,11 +36,10 @@ static uint64_t live_peak(const struct requests *r)
 		const struct request *q = requests_at(r, i);
 
 		if (q->kind == REQUEST_TAKE)
-			now += (uint64_t)requests_life(r, q->value)->asked * UNIT;
+			now += requests_asked(r, q->value);
 		else if (q->kind == REQUEST_GIVE)
-			now -= (uint64_t)requests_life(r, q->value)->asked * UNIT;
-		if (now > peak)
-			peak = now;
+			now -= requests_asked(r, q->value);
+		peak = arithmetic_most(peak, now);
 	}
 	return peak;
 }
@@ -81,8 +80,7 @@ static size_t find_gap(const struct item *placed, size_t count, struct item *it)
 			best = other->at - end;
 			it->at = end;
 		}
-		if (other->at + other->size > end)
-			end = other->at + other->size;
+		end = arithmetic_most(end, other->at + other->size);
 	}
 	if (it->at == UINT64_MAX)
 		it->at = end;
@@ -98,10 +96,9 @@ static uint64_t plan(const struct requests *r, uint64_t least)
 	uint64_t top = 0;
 
 	for (uint32_t i = 0; i < r->lives.count; i++) {
-		if (requests_at(r, requests_life(r, i)->born)->kind != REQUEST_TAKE ||
-		    (uint64_t)requests_life(r, i)->asked * UNIT < least)
-			continue;
-		*need_item(items, count, room) = item_of(r, i);
+		if (requests_at(r, requests_life(r, i)->born)->kind == REQUEST_TAKE &&
+		    requests_asked(r, i) >= least)
+			*need_item(items, count, room) = item_of(r, i);
 	}
 	SORT(items, count, larger_first);
 	placed = need_new((count + 1) * sizeof(*placed));
@@ -109,79 +106,40 @@ static uint64_t plan(const struct requests *r, uint64_t least)
 		place = find_gap(placed, i, &items[i]);
 		memmove(placed + place + 1, placed + place, (i - place) * sizeof(*placed));
 		placed[place] = items[i];
-		if (items[i].at + items[i].size > top)
-			top = items[i].at + items[i].size;
+		top = arithmetic_most(top, items[i].at + items[i].size);
 	}
 	free(placed);
 	free(items);
 	return top;
 }
 
-/* One row of pieces, the last of which is unbounded. */
+/* One row of an allocator's pieces, the last of which is unbounded. */
 struct row {
-	struct piece_store store;
-	struct piece_set free;
+	struct allocator allocator;
+	struct bin bin;
 	uint64_t top;
 };
 
 static struct piece *row_take(struct row *w, uint64_t size)
 {
-	struct piece *p = pieces_from(&w->free, size, 0), *rest;
+	struct piece *p = pieces_from(&w->bin.free, size, 0);
 
-	pieces_erase(&w->free, p);
-	if (p->size > size) {
-		rest = piece_new(&w->store);
-		rest->addr = p->addr + size;
-		rest->size = p->size - size;
-		rest->prev = p;
-		rest->next = p->next;
-		if (rest->next)
-			rest->next->prev = rest;
-		p->next = rest;
-		p->size = size;
-		pieces_insert(&w->free, rest);
-	}
+	pieces_erase(&w->bin.free, p);
+	if (p->size > size)
+		allocator_put_free(&w->allocator, allocator_cut(&w->allocator, p, size));
 	p->taken = true;
-	if (p->addr + size > w->top)
-		w->top = p->addr + size;
+	w->top = arithmetic_most(w->top, p->addr + size);
 	return p;
-}
-
-static void row_join(struct row *w, struct piece *p, struct piece *next)
-{
-	if (!next || next->taken || p->taken)
-		return;
-	pieces_erase(&w->free, p);
-	pieces_erase(&w->free, next);
-	p->size += next->size;
-	p->next = next->next;
-	if (p->next)
-		p->next->prev = p;
-	piece_give(&w->store, next);
-	pieces_insert(&w->free, p);
-}
-
-static void row_give(struct row *w, struct piece *p)
-{
-	struct piece *before = p->prev;
-
-	p->taken = false;
-	pieces_insert(&w->free, p);
-	row_join(w, p, p->next);
-	if (before)
-		row_join(w, before, p);
 }
 
 /* Peak of the blocks below that size, placed one after the other as they come. */
 static uint64_t follow(const struct requests *r, uint64_t below)
 {
 	size_t bytes = (r->lives.count + 1) * sizeof(struct piece *);
-	struct piece **held = need_pages(bytes), *all;
+	struct piece **held = need_pages(bytes);
 	struct row w = { 0 };
 
-	all = piece_new(&w.store);
-	all->size = 1ull << 60;
-	pieces_insert(&w.free, all);
+	allocator_put_free(&w.allocator, allocator_new_piece(&w.allocator, &w.bin, 0, 1ull << 60));
 	for (uint32_t i = 0; i < r->list.count; i++) {
 		const struct request *q = requests_at(r, i);
 		uint64_t size;
@@ -190,26 +148,24 @@ static uint64_t follow(const struct requests *r, uint64_t below)
 			say_progress("packing", i, r->list.count);
 		if (q->kind != REQUEST_TAKE && q->kind != REQUEST_GIVE)
 			continue;
-		size = (uint64_t)requests_life(r, q->value)->asked * UNIT;
+		size = requests_asked(r, q->value);
 		if (size >= below)
 			continue;
 		if (q->kind == REQUEST_TAKE)
 			held[q->value] = row_take(&w, size);
 		else
-			row_give(&w, held[q->value]);
+			allocator_join(&w.allocator, held[q->value]);
 	}
-	pieces_free(&w.store);
+	allocator_free(&w.allocator);
 	munmap(held, bytes);
 	return w.top;
 }
 
 void packing_make(struct packing *p, const struct requests *r)
 {
-	uint64_t least = least_planned(r), in_order;
+	uint64_t least = least_planned(r);
 
 	p->lower_bound = live_peak(r);
 	p->packed = plan(r, least) + (least ? follow(r, least) : 0);
-	in_order = follow(r, UINT64_MAX);
-	if (in_order < p->packed)
-		p->packed = in_order;
+	p->packed = arithmetic_least(p->packed, follow(r, UINT64_MAX));
 }

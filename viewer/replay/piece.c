@@ -37,7 +37,6 @@ void pieces_insert(struct piece_set *s, struct piece *p)
 		at = below(s, *at, p->size, p->addr) ? &(*at)->right : &(*at)->left;
 	part(s, *at, p, &p->left, &p->right);
 	*at = p;
-	s->count++;
 }
 
 static struct piece *join(struct piece *lower, struct piece *upper)
@@ -69,7 +68,6 @@ void pieces_erase(struct piece_set *s, struct piece *p)
 		return;
 	*at = join(p->left, p->right);
 	p->left = p->right = NULL;
-	s->count--;
 }
 
 struct piece *pieces_beside(const struct piece_set *s, uint64_t size, uint64_t addr, bool lower)

@@ -15,15 +15,15 @@ struct piece {
 	struct piece *prev, *next;  /* in its segment, by address */
 	struct piece *left, *right; /* in a set */
 	struct bin *bin;
-	uint64_t since; /* of a free piece: number of searches when it became free */
-	uint32_t rank;	/* in a set: above all below it */
+	struct piece *place; /* the addresses of its segment; NULL: of an expandable one */
+	uint64_t since;	     /* of a free piece: number of searches when it became free */
+	uint32_t rank;	     /* in a set: above all below it */
 	bool taken, mapped, expandable;
 };
 
 struct piece_set {
 	struct piece *root;
 	bool by_address;
-	size_t count;
 };
 
 void pieces_insert(struct piece_set *s, struct piece *p);

@@ -53,7 +53,6 @@ void pass_init(struct replay_pass *p, const struct requests *r, const struct all
 		a->allowed = (uint64_t)(s->fraction * (double)r->total);
 	p->held = need_pages((r->lives.count + 1) * sizeof(*p->held));
 	p->there = need_new((r->segment_count + 1) * sizeof(*p->there));
-	p->there_addr = need_new((r->segment_count + 1) * sizeof(*p->there_addr));
 }
 
 static uint32_t pool_of(const struct requests *r, const struct request_life *life)
@@ -73,16 +72,18 @@ static struct piece *take_there(struct replay_pass *p, const struct request_life
 	uint32_t s = life->segment - 1;
 	uint64_t offset = life->addr - p->requests->segments[s].addr;
 
-	return allocator_take_at(&p->allocator, p->there[s], p->there_addr[s] + offset, bytes);
+	return allocator_take_at(&p->allocator, p->there[s], p->there[s]->addr + offset, bytes);
 }
 
-static void replay_take(struct replay_pass *p, uint32_t number, uint64_t bytes)
+static void replay_take(struct replay_pass *p, uint32_t number)
 {
 	const struct request_life *life = requests_life(p->requests, number);
+	uint64_t block = (uint64_t)life->units * UNIT;
+	uint64_t bytes = p->whole_blocks ? block : requests_asked(p->requests, number);
 	struct piece **held = &p->held[number];
 
 	if (life->there && life->segment && p->there[life->segment - 1])
-		*held = take_there(p, life, (uint64_t)life->units * UNIT);
+		*held = take_there(p, life, block);
 	if (!*held)
 		*held = allocator_take(&p->allocator, bytes, stream_of(p->requests, life->stream),
 				       pool_of(p->requests, life));
@@ -110,10 +111,9 @@ static void there(struct replay_pass *p, uint32_t number)
 		return;
 	p->there[number] =
 		allocator_there(&p->allocator, s->bytes, stream_of(p->requests, s->stream));
-	p->there_addr[number] = p->there[number]->addr;
 }
 
-bool pass_do(struct replay_pass *p, const struct request *q, uint64_t bytes)
+bool pass_do(struct replay_pass *p, const struct request *q)
 {
 	const struct requests *r = p->requests;
 	uint32_t pool;
@@ -122,10 +122,10 @@ bool pass_do(struct replay_pass *p, const struct request *q, uint64_t bytes)
 		say_progress("replaying requests", p->done, r->list.count);
 	switch (q->kind) {
 	case REQUEST_TAKE:
-		replay_take(p, q->value, bytes);
+		replay_take(p, q->value);
 		return true;
 	case REQUEST_REFUSED: /* its later life is unknown, so it is freed */
-		replay_take(p, q->value, bytes);
+		replay_take(p, q->value);
 		replay_give(p, q->value);
 		return true;
 	case REQUEST_GIVE:
@@ -164,7 +164,6 @@ void pass_free(struct replay_pass *p)
 	allocator_free(&p->allocator);
 	munmap(p->held, (p->requests->lives.count + 1) * sizeof(*p->held));
 	free(p->there);
-	free(p->there_addr);
 }
 
 static void keep_level(struct replay_outcome *o, uint64_t event, uint64_t reserved)
@@ -186,14 +185,12 @@ void replay_run(struct replay_outcome *o, const struct requests *r, const struct
 	pass_init(&p, r, s, limits);
 	for (uint32_t i = 0; i < r->list.count; i++) {
 		const struct request *q = requests_at(r, i);
-		bool takes = q->kind == REQUEST_TAKE || q->kind == REQUEST_REFUSED;
 
 		if (counted && q->kind == REQUEST_AFTER)
 			recorded = (uint64_t)q->value * UNIT;
 		if (counted)
 			o->agree += p.allocator.reserved == recorded;
-		counted = pass_do(&p, q,
-				  takes ? (uint64_t)requests_life(r, q->value)->asked * UNIT : 0);
+		counted = pass_do(&p, q);
 		if (counted && limits->keep_levels)
 			keep_level(o, o->events, p.allocator.reserved);
 		o->events += counted;

@@ -9,13 +9,13 @@ struct replay_pass {
 	struct allocator allocator;
 	struct piece **held;  /* by life; NULL: freed, or out of memory */
 	struct piece **there; /* by segment from before the recording */
-	uint64_t *there_addr; /* its address in the replay */
 	const struct replay_limits *limits;
-	uint64_t done; /* requests */
+	bool whole_blocks; /* the size of a request is that of its block */
+	uint64_t done;	   /* requests */
 };
 
 void pass_init(struct replay_pass *p, const struct requests *r, const struct alloc_settings *s,
 	       const struct replay_limits *limits);
-/* Performs a request; TAKE with that many bytes. Returns whether it was an event of a block. */
-bool pass_do(struct replay_pass *p, const struct request *request, uint64_t bytes);
+/* Performs a request. Returns whether it was an event of a block. */
+bool pass_do(struct replay_pass *p, const struct request *request);
 void pass_free(struct replay_pass *p);

@@ -2,34 +2,30 @@
 /* Would the request for which the recorded device had no memory have succeeded? */
 #include "replay_trial.h"
 
+#include "../base/arithmetic.h"
 #include "replay_parts.h"
 
 static uint64_t room(const struct allocator *a)
 {
-	return a->limit < a->allowed ? a->limit : a->allowed;
-}
-
-static uint64_t above(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
+	return arithmetic_least(a->limit, a->allowed);
 }
 
 /* The rest of the device, once the cache is emptied. */
 static uint64_t to_spare(struct allocator *a)
 {
 	allocator_empty(a);
-	return above(room(a), a->reserved);
+	return arithmetic_beyond(room(a), a->reserved);
 }
 
 /* The request again, on a device that has all it takes. */
-static uint64_t lacking(struct replay_pass *p, const struct request *q, uint64_t bytes)
+static uint64_t lacking(struct replay_pass *p, const struct request *q)
 {
-	uint64_t had = room(&p->allocator);
+	uint64_t had = room(&p->allocator), bytes = requests_asked(p->requests, q->value);
 
 	p->allocator.limit = p->allocator.allowed = UINT64_MAX;
 	p->allocator.device += 2 * bytes; /* an expandable segment has addresses for it */
-	pass_do(p, q, bytes);
-	return above(p->allocator.reserved, had);
+	pass_do(p, q);
+	return arithmetic_beyond(p->allocator.reserved, had);
 }
 
 static uint32_t last_refused(const struct requests *r)
@@ -57,9 +53,9 @@ static void compare(struct walk *w, const struct request *next)
 		return;
 	if (next->kind == REQUEST_AFTER)
 		w->recorded = (uint64_t)next->value * UNIT;
-	error = above(now, w->recorded) + above(w->recorded, now);
+	error = arithmetic_beyond(now, w->recorded) + arithmetic_beyond(w->recorded, now);
 	w->out->agrees = !error;
-	w->out->error = error > w->out->error ? error : w->out->error;
+	w->out->error = arithmetic_most(error, w->out->error);
 }
 
 /* True: what comes later is not known, or does not matter. */
@@ -70,11 +66,9 @@ static bool ask(struct walk *w, uint32_t i)
 	bool refused = q.kind == REQUEST_REFUSED, last = i == w->last, granted;
 	bool asks = refused || q.kind == REQUEST_TAKE;
 	uint64_t ooms = a->ooms;
-	uint64_t bytes =
-		asks ? (uint64_t)requests_life(w->pass.requests, q.value)->asked * UNIT : 0;
 
 	q.kind = last ? REQUEST_TAKE : q.kind;
-	w->counted = pass_do(&w->pass, &q, bytes);
+	w->counted = pass_do(&w->pass, &q);
 	granted = a->ooms == ooms;
 	if (!asks || (!last && granted != refused))
 		return false;
@@ -86,7 +80,7 @@ static bool ask(struct walk *w, uint32_t i)
 				   ? requests_at(w->pass.requests, i + 1)
 				   : &q);
 		w->out->what = last ? REFUSAL_STAYS : REFUSAL_EARLIER;
-		w->out->bytes = lacking(&w->pass, &q, bytes);
+		w->out->bytes = lacking(&w->pass, &q);
 	}
 	return true;
 }

@@ -12,10 +12,8 @@ static uint16_t stream_index(struct requests *r, uint64_t stream)
 		i++;
 	if (i == UINT16_MAX)
 		return 0;
-	if (i == r->stream_count) {
-		r->streams = need_grow(r->streams, &r->stream_room, i, sizeof(*r->streams));
-		r->streams[r->stream_count++] = stream;
-	}
+	if (i == r->stream_count)
+		*need_item(r->streams, r->stream_count, r->stream_room) = stream;
 	return (uint16_t)i;
 }
 
@@ -234,11 +232,10 @@ void requests_free(struct requests_all *all)
 		map_free(&r->live);
 		map_free(&r->ended);
 		free(r->segments);
-		free(r->placed);
+		tree_free(&r->placed);
 		free(r->streams);
 		pools_free(&r->pools);
 	}
 	free(all->devices);
-	free(all->rows);
-	map_free(&all->memory);
+	map_items_free(&all->memory);
 }

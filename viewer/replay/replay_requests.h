@@ -7,6 +7,7 @@
 #pragma once
 
 #include "../base/map.h"
+#include "../base/tree.h"
 #include "../model/private_pool.h"
 #include "../model/rows.h"
 #include "../moments/repeats.h"
@@ -54,7 +55,6 @@ struct request_segment {
 	uint64_t addr, bytes;
 	uint32_t pool; /* a private one, 0 = none */
 	uint16_t stream;
-	bool live;
 	bool told; /* the recording says its pool */
 	bool own;  /* of a pool that the program made */
 };
@@ -64,8 +64,7 @@ struct requests {
 	struct row_store list, lives;
 	struct request_segment *segments;
 	size_t segment_count, segment_room;
-	uint32_t *placed; /* live segments in order of address */
-	size_t placed_count, placed_room;
+	struct tree placed; /* live segments; handle: the number */
 	uint64_t *streams;
 	size_t stream_count, stream_room;
 	struct map live;    /* address -> life */
@@ -94,23 +93,29 @@ static inline struct request_life *requests_life(const struct requests *r, uint3
 	return rows_at(&r->lives, i);
 }
 
+static inline uint64_t requests_asked(const struct requests *r, uint32_t life)
+{
+	return (uint64_t)requests_life(r, life)->asked * UNIT;
+}
+
+/* What a CUDA call gave. */
+struct memory_row {
+	uint64_t bytes;
+	int device;
+	uint32_t refs;
+	uint32_t segment; /* 1 + number, of a segment of the cache */
+	bool framework, counts;
+};
+
 /* Requests of all devices in a recording. */
 struct requests_all {
 	struct requests *devices;
 	size_t count, room;
-	struct map memory; /* address or handle from a CUDA call -> its row */
-	struct memory_row {
-		uint64_t bytes;
-		int device;
-		uint32_t refs;
-		uint32_t segment; /* 1 + number, of a segment of the cache */
-		bool framework, counts;
-	} * rows;
-	size_t row_count, row_room;
-	uint64_t state_seq, until;   /* events up to these */
-	const struct repeats *leave; /* and not those in these steps; NULL: in none */
-	bool incomplete;	     /* some were lost, or omitted from a bounded recording */
-	bool tells;		     /* its tensors show requested sizes */
+	MAP_OF(struct memory_row) memory; /* by address or handle */
+	uint64_t state_seq, until;	  /* events up to these */
+	const struct repeats *leave;	  /* and not those in these steps; NULL: in none */
+	bool incomplete;		  /* some were lost, or omitted from a bounded recording */
+	bool tells;			  /* its tensors show requested sizes */
 	bool tells_pools;
 };
 

@@ -45,7 +45,7 @@ static void study_take(struct study *s, const struct request *q)
 	if (segment && life->fresh && !life->there && !s->requests->tells_pools && !segment->told)
 		segment->pool = pool_of_new(s, life);
 	s->current[life->stream] = segment ? segment->pool : 0;
-	pass_do(&s->pass, q, (uint64_t)life->units * UNIT);
+	pass_do(&s->pass, q);
 	if (life->tells) {
 		life->asked = life->asked ? life->asked : life->units;
 		life->exact = true;
@@ -136,6 +136,7 @@ void replay_study(struct requests *r, const struct alloc_settings *own)
 	struct study s = { .requests = r };
 
 	pass_init(&s.pass, r, own, &limits);
+	s.pass.whole_blocks = true;
 	s.current = need_new((r->stream_count + 1) * sizeof(*s.current));
 	for (uint32_t i = 0; i < r->list.count; i++) {
 		struct request *q = requests_at(r, i);
@@ -145,10 +146,7 @@ void replay_study(struct requests *r, const struct alloc_settings *own)
 		if (q->kind == REQUEST_TAKE)
 			study_take(&s, q);
 		else
-			pass_do(&s.pass, q,
-				q->kind == REQUEST_REFUSED
-					? (uint64_t)requests_life(r, q->value)->units * UNIT
-					: 0);
+			pass_do(&s.pass, q);
 	}
 	pass_free(&s.pass);
 	free(s.current);

@@ -14,16 +14,11 @@ void replay_own(struct replay_own *own, const struct defs *defs)
 	own->conf = text.len ? need_copy(text.s, text.len) : need_text("default");
 	if (version.len && sscanf(version.s, "%ld.%ld", &major, &minor) == 2)
 		own->release = (unsigned)(major * 100 + minor);
-	if (settings_parse_as(&own->settings, text.len ? own->conf : "", own->release, own->why))
-		settings_parse(&own->settings, "", (char[SETTINGS_WHY]){ 0 });
+	if (settings_parse(&own->settings, text.len ? own->conf : "", own->release, own->why))
+		settings_parse(&own->settings, "", 0, (char[SETTINGS_WHY]){ 0 });
 	else
 		own->why[0] = 0;
 	own->whole_pools = major > 2 || (major == 2 && minor >= 6);
-}
-
-void replay_own_free(struct replay_own *own)
-{
-	free(own->conf);
 }
 
 const char *const replay_table[] = {
@@ -66,12 +61,12 @@ void replay_trial_open(struct replay_trial *t, struct recording *recording, int 
 
 void replay_trial_close(struct replay_trial *t)
 {
-	replay_own_free(&t->own);
+	free(t->own.conf);
 	requests_free(&t->all);
 }
 
 bool replay_trial_setting(const struct replay_trial *t, const char *conf, struct alloc_settings *s)
 {
-	return !settings_parse_as(s, strcmp(conf, "default") ? conf : "", t->own.release,
-				  (char[SETTINGS_WHY]){ 0 });
+	return !settings_parse(s, strcmp(conf, "default") ? conf : "", t->own.release,
+			       (char[SETTINGS_WHY]){ 0 });
 }

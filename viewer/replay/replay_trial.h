@@ -12,7 +12,7 @@
 /* The recorded run's own allocator: its settings, and the features of its PyTorch. */
 
 struct replay_own {
-	char *conf; /* "default" where there is none */
+	char *conf; /* "default" where there is none; made by malloc */
 	struct alloc_settings settings;
 	char why[SETTINGS_WHY]; /* why the default is used instead; "": it is not */
 	unsigned release;	/* of PyTorch: 206 = 2.6, 0 = not known */
@@ -20,7 +20,6 @@ struct replay_own {
 };
 
 void replay_own(struct replay_own *own, const struct defs *defs);
-void replay_own_free(struct replay_own *own);
 
 /* The settings that are tried where none is named; the first is "default". */
 extern const char *const replay_table[];

@@ -3,7 +3,8 @@
  * Device memory taken by CUDA calls: segments of the framework's cache, and other memory that is
  * therefore not available to it.
  */
-#include "../base/sorted.h"
+#include "../base/arithmetic.h"
+#include "../model/model.h"
 #include "replay_requests.h"
 
 /* The list of requests of each device. */
@@ -15,11 +16,9 @@ struct requests *requests_device(struct requests_all *all, int device)
 	if (device < 0 || device >= MOST_DEVICES)
 		return NULL;
 	while (all->count <= (size_t)device) {
-		struct requests *r;
+		struct requests *r = need_item(all->devices, all->count, all->room);
 
-		all->devices = need_grow(all->devices, &all->room, all->count, sizeof(*r));
-		r = &all->devices[all->count];
-		*r = (struct requests){ .device = (int)all->count++,
+		*r = (struct requests){ .device = (int)all->count - 1,
 					.tells_pools = all->tells_pools };
 		rows_init(&r->list, sizeof(struct request), NULL);
 		rows_init(&r->lives, sizeof(struct request_life), NULL);
@@ -38,69 +37,42 @@ void requests_add(struct requests *r, enum request_kind kind, uint64_t value)
 /* Handles and addresses are keys of one map. */
 #define OF_HANDLE (1ull << 63)
 
-/* The first live segment above the address. */
-static size_t above(const struct requests *r, uint64_t addr)
-{
-	return SORTED_FIRST(r->placed_count, i, r->segments[r->placed[i]].addr <= addr);
-}
-
 uint32_t requests_segment(const struct requests *r, uint64_t addr)
 {
-	size_t i = above(r, addr);
-	uint32_t number;
+	const struct block *b = tree_enclosing(&r->placed, addr);
 
-	if (!i)
-		return 0;
-	number = r->placed[i - 1];
-	return addr - r->segments[number].addr < r->segments[number].bytes ? number + 1 : 0;
+	return b ? (uint32_t)b->handle + 1 : 0;
 }
 
 void requests_segments_pool(struct requests *r, const struct gmt_event *e)
 {
 	uint32_t pool = pools_number(&r->pools, e->arg0, e->arg1);
 
-	for (size_t i = 0; i < r->placed_count; i++) {
-		struct request_segment *s = &r->segments[r->placed[i]];
-
-		if (s->addr - e->addr < e->size) {
-			s->pool = pool;
-			s->told = true;
-		}
+	for (const struct block *b = tree_from(&r->placed, e->addr);
+	     b && b->addr - e->addr < e->size; b = tree_from(&r->placed, b->addr + 1)) {
+		r->segments[b->handle].pool = pool;
+		r->segments[b->handle].told = true;
 	}
 }
 
 static uint32_t add_segment(struct requests *r, const struct gmt_event *e)
 {
-	uint32_t number = (uint32_t)r->segment_count;
-	size_t i = above(r, e->addr);
+	struct block *b = tree_insert(&r->placed, e->addr);
 
-	r->segments =
-		need_grow(r->segments, &r->segment_room, r->segment_count++, sizeof(*r->segments));
-	r->segments[number] = (struct request_segment){
-		.addr = e->addr, .bytes = e->size, .stream = UINT16_MAX, .live = true
-	};
-	r->placed = need_grow(r->placed, &r->placed_room, r->placed_count, sizeof(*r->placed));
-	memmove(r->placed + i + 1, r->placed + i, (r->placed_count++ - i) * sizeof(*r->placed));
-	r->placed[i] = number;
-	return number + 1;
+	b->size = e->size;
+	b->handle = r->segment_count;
+	*need_item(r->segments, r->segment_count, r->segment_room) =
+		(struct request_segment){ .addr = e->addr, .bytes = e->size, .stream = UINT16_MAX };
+	return (uint32_t)r->segment_count;
 }
 
 static void drop_segment(struct requests *r, uint32_t number)
 {
-	size_t i = above(r, r->segments[number].addr);
+	const struct block *b = tree_find(&r->placed, r->segments[number].addr);
 
-	r->segments[number].live = false;
-	if (i && r->placed[i - 1] == number) {
-		memmove(r->placed + i - 1, r->placed + i,
-			(r->placed_count - i) * sizeof(*r->placed));
-		r->placed_count--;
-	}
+	if (b && b->handle == number)
+		tree_remove(&r->placed, b->addr);
 	requests_add(r, REQUEST_RELEASED, number);
-}
-
-static void new_row(struct requests_all *all, uint64_t key, struct memory_row row)
-{
-	*map_item(&all->memory, key, all->rows, all->row_count, all->row_room) = row;
 }
 
 /* A release without a failed allocation before it: the program emptied the cache, or dropped its
@@ -110,10 +82,10 @@ static void given_back(struct requests *r, const struct memory_row *row)
 	bool own = row->segment && r->segments[row->segment - 1].own;
 
 	if (row->counts)
-		r->driver -= row->bytes < r->driver ? row->bytes : r->driver;
+		r->driver = arithmetic_beyond(r->driver, row->bytes);
 	if (!row->framework)
 		return;
-	r->segments_now -= row->bytes < r->segments_now ? row->bytes : r->segments_now;
+	r->segments_now = arithmetic_beyond(r->segments_now, row->bytes);
 	if (row->segment)
 		drop_segment(r, row->segment - 1);
 	r->retried |= r->failed;
@@ -122,8 +94,7 @@ static void given_back(struct requests *r, const struct memory_row *row)
 
 static void release(struct requests_all *all, uint64_t key)
 {
-	const uint32_t *place = map_get(&all->memory, key);
-	struct memory_row *row = place ? &all->rows[*place] : NULL;
+	struct memory_row *row = map_find(&all->memory, key);
 	struct requests *r;
 
 	if (!row || (row->refs && --row->refs))
@@ -135,12 +106,6 @@ static void release(struct requests_all *all, uint64_t key)
 	*row = (struct memory_row){ .device = -1 };
 }
 
-static bool takes_room(const struct gmt_event *e)
-{
-	return e->arg0 == GMT_MEM_DEVICE || e->arg0 == GMT_MEM_PITCHED ||
-	       e->arg0 == GMT_MEM_ASYNC || e->arg0 == GMT_MEM_ARRAY || e->arg0 == GMT_MEM_PHYSICAL;
-}
-
 static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t key)
 {
 	struct requests *r = requests_device(all, e->device);
@@ -148,7 +113,7 @@ static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t 
 				  .device = e->device,
 				  .refs = 1,
 				  .framework = e->flags & GMT_FLAG_FRAMEWORK,
-				  .counts = takes_room(e) };
+				  .counts = model_is_device_memory(e->arg0) };
 
 	if (!r)
 		return;
@@ -163,48 +128,47 @@ static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t 
 			requests_add(r, REQUEST_THERE, row.segment - 1);
 		r->expandable |= e->kind == GMT_PHYS_CREATE;
 	}
-	new_row(all, key, row);
+	*map_item(&all->memory, key) = row;
 }
 
 static void retain(struct requests_all *all, uint64_t key)
 {
-	const uint32_t *place = map_get(&all->memory, key);
+	struct memory_row *row = map_find(&all->memory, key);
 
-	if (place && all->rows[*place].refs)
-		all->rows[*place].refs++;
+	if (row && row->refs)
+		row->refs++;
 }
 
 /* A mapping holds its physical memory. */
 static void map_memory(struct requests_all *all, const struct gmt_event *e)
 {
 	retain(all, e->arg0 | OF_HANDLE);
-	new_row(all, e->addr, (struct memory_row){ .bytes = e->arg0, .device = -2, .refs = 1 });
+	*map_item(&all->memory, e->addr) =
+		(struct memory_row){ .bytes = e->arg0, .device = -2, .refs = 1 };
 }
 
 static void unmap_memory(struct requests_all *all, const struct gmt_event *e)
 {
-	const uint32_t *place = map_get(&all->memory, e->addr);
+	struct memory_row *row = map_find(&all->memory, e->addr);
 
-	if (!place || all->rows[*place].device != -2)
+	if (!row || row->device != -2)
 		return;
-	release(all, all->rows[*place].bytes | OF_HANDLE);
-	all->rows[*place].device = -1;
+	release(all, row->bytes | OF_HANDLE);
+	row->device = -1;
 }
 
 static void sampled(struct requests *r, const struct gmt_event *e)
 {
-	uint64_t used = e->arg1 > e->arg0 ? e->arg1 - e->arg0 : 0;
-
 	if (!e->arg1)
 		return;
 	r->total = e->arg1;
-	r->context = used > r->driver ? used - r->driver : 0;
+	r->context = arithmetic_beyond(arithmetic_beyond(e->arg1, e->arg0), r->driver);
 }
 
 void requests_limit(struct requests *r)
 {
 	uint64_t others = r->context + r->driver - r->segments_now;
-	uint64_t limit = r->total > others ? r->total - others : 0;
+	uint64_t limit = arithmetic_beyond(r->total, others);
 
 	if (!r->total || limit == r->limit)
 		return;
