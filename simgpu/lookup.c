@@ -7,8 +7,6 @@
  */
 #include <dlfcn.h>
 
-void *simgpu_lookup(void *handle, const char *name);
-
 void *simgpu_lookup(void *handle, const char *name)
 {
 	void *volatile found = dlsym(handle, name); /* not a jump: the caller is this object */

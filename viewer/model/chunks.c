@@ -58,6 +58,8 @@ void chunks_free(struct chunks *c)
 		free(c->kept[i].data);
 	}
 	if (c) {
+		if (c->spare)
+			munmap(c->spare, c->bytes);
 		free(c->items);
 		free(c->kept);
 	}
@@ -69,7 +71,8 @@ static uint8_t *enter_chunk(struct chunks *c, size_t i)
 {
 	struct chunk_pool *pool = c->pool;
 
-	c->items[i] = need_pages(c->bytes);
+	c->items[i] = c->spare ? c->spare : need_pages(c->bytes);
+	c->spare = NULL;
 	if (!pool)
 		return c->items[i];
 	if (pool->count == pool->room && pool->first > pool->room / 2) {
@@ -89,6 +92,8 @@ uint8_t *chunks_add(struct chunks *c)
 	c->kept = need_grow(c->kept, &c->kept_room, i, sizeof(*c->kept));
 	c->kept[i] = (struct chunk_kept){ 0 };
 	*need_item(c->items, c->count, c->room) = NULL;
+	if (c->spare)
+		memset(c->spare, 0, c->bytes);
 	return enter_chunk(c, i);
 }
 
@@ -153,7 +158,10 @@ static void leave_memory(struct chunks *c, size_t i)
 {
 	if (!c->kept[i].data && !pack_chunk(c, i))
 		return;
-	munmap(c->items[i], c->bytes);
+	if (c->spare)
+		munmap(c->items[i], c->bytes);
+	else
+		c->spare = c->items[i];
 	c->items[i] = NULL;
 }
 

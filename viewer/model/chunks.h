@@ -28,6 +28,7 @@ struct chunks {
 		size_t len;
 	} * kept;
 	size_t kept_room;
+	uint8_t *spare; /* memory for one, or NULL */
 };
 
 struct chunks *chunks_new(size_t bytes, size_t words, struct chunk_pool *pool);
