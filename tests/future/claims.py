@@ -36,9 +36,9 @@ class Moment:
         return b.seq < self.begin and not self.by_optimizer(b) and not b.grads
 
     def is_for_good(self, b):
-        """There before the first graph, and past two steps: no batch."""
+        """There before the first graph, and past the last step: no batch."""
         ends = self.run.step_ends
-        return len(ends) > 1 and bool(self.run.saves) and b.seq < self.run.saves[0] and b.end > ends[1]
+        return len(ends) > 1 and bool(self.run.saves) and b.seq < self.run.saves[0] and b.end > ends[-1]
 
     def is_needed(self, b):
         return b.is_used_by_backward(self.seq) or any(s > self.seq for s in b.saves)

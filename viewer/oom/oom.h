@@ -185,6 +185,8 @@ uint64_t oom_latest_backward(const struct oom *o); /* its first event, 0 = none 
 /* Copies of weights: of half the bytes of one, made by autocast's casts. */
 void oom_find_copies(struct oom *o);
 /* A block of that class, made in that stage: half the batch would take half of it. */
+/* Bytes of inputs from before the first pass, in its step: of one batch, or of the whole data. */
+uint64_t oom_first_inputs(const struct oom *o);
 bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block_stage stage);
 /* Tensors that the evaluation made for the results of all its passes, if something as large as one
  * of them, its owner, was asked for behind a pass; 0 = none. */

@@ -121,6 +121,18 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 	return !is_new(o, b) && (life == UINT32_MAX || !is_there_through_passes(o, life));
 }
 
+uint64_t oom_first_inputs(const struct oom *o)
+{
+	const struct moment *mo = &o->shot.moment;
+	uint64_t bytes = 0;
+
+	FOR_EACH (const struct block, b, mo->blocks, o->step > 1 ? 0 : mo->count)
+		bytes += b->category == CATEGORY_inputs && !model_born(o->shot.model, b)->forwards
+				 ? b->size
+				 : 0;
+	return bytes;
+}
+
 /* Nobody computed it: an operator made room for what is yet to come. */
 static bool is_room_for_results(const struct oom *o, const struct block *b)
 {

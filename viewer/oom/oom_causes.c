@@ -4,6 +4,7 @@
  * of the memory that the framework could have had.
  */
 
+#include "../base/arithmetic.h"
 #include "oom.h"
 
 /* Is part at least one `of`th of all? */
@@ -365,13 +366,15 @@ static void say_calls(const struct oom *o, char *text)
 static bool is_batch_too_large(const struct oom *o, char *text)
 {
 	bool input = o->wanted.category == CATEGORY_inputs;
-	uint64_t asked = oom_asked_for_batch(o), all = o->passing + asked;
 	const uint64_t *b = o->batch;
+	uint64_t first = arithmetic_least(oom_first_inputs(o), b[CATEGORY_inputs]);
+	uint64_t asked = oom_asked_for_batch(o), all = o->passing - first + asked;
 
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
 	oom_say(text, "The batch is too large. With it grow");
-	TERMS(text, { "inputs", b[CATEGORY_inputs] }, { "activations", b[CATEGORY_activations] },
+	TERMS(text, { "inputs", b[CATEGORY_inputs] - first },
+	      { "activations", b[CATEGORY_activations] },
 	      { "temporaries", b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries] },
 	      { "KV cache", b[CATEGORY_kv_cache] },
 	      { input ? "the new batch" : "the request", asked });

@@ -7,6 +7,7 @@
  */
 
 #include "../advise/advise.h"
+#include "../base/arithmetic.h"
 #include "oom.h"
 
 enum { PIECES = 8 };
@@ -263,7 +264,8 @@ static bool batch_of_one(const struct defs *defs)
 
 static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 {
-	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked;
+	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked,
+		 inputs = oom_first_inputs(o);
 
 	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || !o->shot.model->spans.forwards ||
 	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
@@ -274,11 +276,17 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 					       : "")
 		: o->engine.samples ? " (vLLM: max_num_seqs)"
 				    : " (vLLM: max_num_batched_tokens)");
+	inputs = arithmetic_least(inputs, all);
 	oom_say(how,
 		"Half of the inputs, activations and temporaries of this step%s (%s), which grow "
 		"with the batch",
 		asked ? " and of the request" : "", B(all));
-	return all / 2;
+	if (inputs >= all / 20)
+		text_add(how, OOM_TEXT,
+			 ". Inputs from before the first pass (%s) may be of more than one batch. "
+			 "Saves up to %s",
+			 B(inputs), B(all / 2));
+	return (all - inputs) / 2;
 }
 
 static uint64_t results_on_host(const struct oom *o, char *what, char *how)
