@@ -50,7 +50,7 @@ def test_recordings_of_other_settings(make, old, new, named, lines):  # noqa: F8
     said, text = answer("diff", *files), " ".join(ok("diff", *files).split())
     assert said["not_compared"].startswith("The recordings were made with different settings: " + named)
     assert said["not_compared"] in text and "Nothing differs" not in text
-    assert [(f["cause"], f["delta"]) for f in said["findings"]] == ([("function", 2 * MIB)] if lines else [])
+    assert [(f["cause"], f["delta"]) for f in said["findings"]] == ([("line", 2 * MIB)] if lines else [])
     assert bool(said["lines"]) == lines and "More activations" not in text
     assert {b["what"] for b in said["besides"]} >= {re.match("(.*) (is|are) ", named).group(1)}
     same = answer("diff", files[0], make(STACKS.format(*old) + MORE, "like.gmt"))

@@ -13,7 +13,7 @@ from test_html import browse, needs_browser
 
 RECORDING = ROOT / "tests/data/example/new.gmt"
 PARTS = ("format", "shim", "cupti", "viewer", "simgpu", "python/gpumemtrace", "tests/future", "tests/unit", "Makefile", "build/obj")
-BLOCK = re.compile(r"^```(?:c|js|python)\n(?:/\*|#) (\S+?), (new|behind|before)(?:: (.*?))?(?: \*/)?\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```(?:c|js|py)\n(?:/\*|#) (\S+?), (new|behind|before)(?:: (.*?))?(?: \*/)?\n(.*?)^```$", re.M | re.S)
 CALLS = """
 import ctypes, os
 runtime = ctypes.CDLL(os.environ["SIMULATED"])

@@ -118,23 +118,45 @@ static bool is_of_function(struct advise *a, const struct advised *l)
 	return false;
 }
 
+/* Converted, by autocast too, or nobody knows by what it was made. */
+static bool may_be_cast(struct advise *a, struct map *known, const struct advised *l)
+{
+	struct stacks *s = &a->timeline->stacks;
+	uint32_t *cast;
+	struct block b;
+	char op[64];
+	bool fresh;
+
+	cast = map_put(known, l->stack, &fresh);
+	if (fresh) {
+		advise_block(a, l, &b);
+		instant_operator(s, b.stack, b.seq, op, sizeof(op));
+		*cast = !op[0] || ops_is_cast(op) ||
+			stacks_have(s, b.stack, b.seq, "autocast::cached_cast");
+	}
+	return *cast;
+}
+
 /* A Function of a forward pass hides from autograd which weights its backward will take: a
  * checkpoint in the first step, one that multiplies by itself in all (ctx.weight = weight). `again`
- * gets the sizes of what checkpoints compute again. */
+ * gets the sizes of what checkpoints convert again. */
 static bool are_hidden(struct advise *a, struct map *again)
 {
 	bool first = a->open && a->steps <= 1, hidden = false;
+	struct map known = { 0 };
 
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		if (l.born->stage == STAGE_RECOMPUTE) {
 			hidden |= first;
-			*map_put(again, l.size, NULL) = 1;
+			if (may_be_cast(a, &known, &l))
+				*map_put(again, l.size, NULL) = 1;
 		} else if (!stage_is_backward(l.born->stage) &&
 			   model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION) {
 			hidden |= first ||
 				  (ops_is_product(ops_find(a, &l)->name) && is_of_function(a, &l));
 		}
 	}
+	map_free(&known);
 	return hidden;
 }
 

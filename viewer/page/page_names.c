@@ -127,7 +127,7 @@ static uint32_t bits_of(const struct frame *f)
 	bits |= NAMES_PYTHON;
 	if (ending_is(f->file, "torch/nn/modules/module.py"))
 		bits |= NAMES_CALL;
-	else if (ending_is(f->function, ".forward"))
+	else if (owners_is_forward(f->function))
 		bits |= NAMES_FORWARD;
 	if (owners_is_plumbing(f->file))
 		bits |= NAMES_PLUMBING;

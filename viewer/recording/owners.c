@@ -194,9 +194,7 @@ struct owner owners_find(struct owners *o, const struct block *b)
 
 bool owners_is_forward(const char *function)
 {
-	const char *dot = strrchr(function, '.');
-
-	return dot && !strcmp(dot, ".forward");
+	return ending_is(function, ".forward") && !ending_is(function, "<locals>.forward");
 }
 
 /* From the outermost frame inwards: a call of nn.Module, then the forward that it calls, whatever
