@@ -151,9 +151,9 @@ $(B)/libsimgpu.so: $(call objs,$(DEVICE))
 	$(Q)$(CC) -shared $(LINK) -Wl,-soname,libsimgpu.so -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm
 
 # The driver's and NVML's names: libraries that need libsimgpu.so, so that dlsym on them finds its functions.
-$(B)/simgpu/%.so.1: simgpu/lookup.c $(B)/libsimgpu.so
+$(B)/simgpu/%.so.1: $(O)/simgpu/lookup.o $(B)/libsimgpu.so
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -Wl,-soname,$(notdir $@) -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN/..' -fPIC -O2 -o $@ $^ -ldl
+	$(Q)$(CC) -shared $(LINK) -Wl,-soname,$(notdir $@) -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ -ldl
 	$(Q)ln -sf $(notdir $@) $(@:.1=)
 
 # For programs that link what they compile: only a linker looks there.

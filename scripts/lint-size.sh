@@ -15,7 +15,7 @@ while read -r most folder; do
 done <<-end
 	67587 viewer
 	1050 browser
-	26589 simgpu
+	26591 simgpu
 	15928 shim
 	4482 format
 	536 cupti

@@ -7,6 +7,8 @@
  */
 #include <dlfcn.h>
 
+__attribute__((visibility("default"))) void *simgpu_lookup(void *handle, const char *name);
+
 void *simgpu_lookup(void *handle, const char *name)
 {
 	void *volatile found = dlsym(handle, name); /* not a jump: the caller is this object */
