@@ -26,9 +26,9 @@ struct life_plan {
 	size_t next;
 };
 
-/* Those bytes are there in addition, from the event `from` on, until that of `until`. */
+/* So many more bytes are there from the event `from` on, until that of `until`. */
 void plan_with(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes);
-/* Those bytes are gone. */
+/* So many bytes are gone then. */
 void plan_without(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes);
 /* Bytes less after that event; below 0: more. */
 int64_t plan_less(const struct life_plan *p, uint64_t seq);

@@ -7,7 +7,7 @@
 
 enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3 };
 
-/* One class of one owner. */
+/* A class and an owner: what both have together. */
 struct group {
 	uint64_t bytes;
 	uint64_t at[SAMPLES + 1];

@@ -85,24 +85,21 @@ bool set_loaded_state(UNUSED struct classifier *c, const struct history *h)
 	return h->concluded.loaded_state;
 }
 
-/* No batch: there before the first pass, and used by pass after pass, or converted before it. */
-static bool is_for_passes(struct classifier *c, const struct history *h)
+/* Let go before the first pass, as weights that are converted are. */
+static bool is_gone_before_passes(const struct classifier *c, const struct history *h)
 {
-	uint32_t forwards = c->m->spans.forwards;
-
-	if (life_ended(h) && forwards && !h->died_forward)
-		return true;
-	return life_last_forward(c, h) > 1 ||
-	       (!life_ended(h) && forwards <= 1 && study_is_of_layers(c->study, h));
+	return c->m->spans.forwards && life_ended(h) && !h->died_forward;
 }
 
+/* No batch: there before the first pass, and used by pass after pass, or converted before it. */
 bool set_loaded(struct classifier *c, const struct history *h)
 {
-	bool copies =
-		c->m->spans.backwards && !(life_ended(h) && !h->died_forward) && is_of_copies(c, h);
+	bool gone = is_gone_before_passes(c, h);
+	bool first = !life_ended(h) && c->m->spans.forwards <= 1 && study_is_of_layers(c->study, h);
 
-	return is_made_by_script(h) && is_for_passes(c, h) && study_is_of_many(c->study, h) &&
-	       is_copied(c, h) && !copies;
+	return is_made_by_script(h) && (gone || first || life_last_forward(c, h) > 1) &&
+	       study_is_of_many(c->study, h) && is_copied(c, h) &&
+	       (gone || !c->m->spans.backwards || !is_of_copies(c, h));
 }
 
 /* Room for what passes write into, and later ones read. What is made with its values is none. */

@@ -48,7 +48,7 @@ void study_gradient_size(struct study *st, uint64_t size)
 		st->largest_gradient = size;
 }
 
-/* Of a large gradient's block a rest may not have been split off. */
+/* A large gradient's block may have a rest that was not split off. */
 static bool is_as_large(const struct study *st, uint64_t size, unsigned times)
 {
 	for (size_t i = 0; i < st->sizes.room; i++)

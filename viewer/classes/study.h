@@ -79,7 +79,7 @@ struct study_sizes {
 	} of[STUDY_SIZES];
 };
 
-/* What one stack made outside of modules. */
+/* Blocks that one stack made outside of modules. */
 struct study_set {
 	struct study_sizes sizes;
 	uint32_t changes;      /* 1 + how often the size was another than before in its pass */

@@ -92,7 +92,8 @@ static bool is_new(const struct oom *o, const struct block *b)
 	return o->step > 1 && before(o, b) == UINT32_MAX;
 }
 
-/* Weights that are being loaded are not told from a batch then. */
+/* No pass has begun and nothing is computed: weights that are being loaded look like a batch then.
+ */
 static bool nothing_ran(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
