@@ -19,6 +19,7 @@ BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
 # Of scripts/test-installed.sh: where the wheel is installed, and the wheel.
 PACKAGE = Path(os.environ.get("GPUMEMTRACE_TEST_PACKAGE", ROOT / "python"))
 WHEEL = os.environ.get("GPUMEMTRACE_TEST_WHEEL")
+sys.path.insert(0, str(PACKAGE))  # one package for all tests of a process
 WORKLOADS = ROOT / "tests/workloads"
 # Makes programs with PyTorch start and end sooner (its sitecustomize.py says how).
 QUICK = ROOT / "tests/quick"

@@ -4,14 +4,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import xml.etree.ElementTree as xml
 
+import gpumemtrace
 import pytest
 from conftest import ROOT, Tool
-
-sys.path.insert(0, str(ROOT / "python"))
-import gpumemtrace  # noqa: E402
 
 OLD, NEW = (ROOT / "tests/data/example" / name for name in ("old.gmt", "new.gmt"))
 

@@ -6,14 +6,12 @@ import os
 import subprocess
 import sys
 
+import gpumemtrace
 import pytest
-from conftest import PACKAGE, ROOT, Tool
+from conftest import ROOT, Tool
+from gpumemtrace import _tool
 from test_pager import on_terminal, run  # noqa: F401
 from test_ranks import run_of
-
-sys.path.insert(0, str(PACKAGE))
-import gpumemtrace  # noqa: E402
-from gpumemtrace import _tool  # noqa: E402
 
 NEW = ROOT / "tests/data/example/new.gmt"
 

@@ -4,9 +4,9 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 
+import gpumemtrace
 import pytest
 from test_cli import GOLDEN, READERS, ROOT, TOOL, make, ok, run  # noqa: F401
 
@@ -163,8 +163,6 @@ def test_any_name_is_a_file(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["-x.gmt", "--json", "-"])
 def test_python_opens_any_name(tmp_path, name, monkeypatch):
-    sys.path.insert(0, os.path.join(ROOT, "python"))
-    import gpumemtrace
     monkeypatch.chdir(tmp_path)
     shutil.copy(OLD, name)
     shutil.copy(OLD, "other.gmt")

@@ -6,9 +6,7 @@ import sys
 
 import pytest
 from conftest import PACKAGE, ROOT, WHEEL
-
-sys.path.insert(0, str(ROOT / "python"))
-import gpumemtrace  # noqa: E402
+from gpumemtrace import open as open_recording  # here: what a test imports, pytester takes out of sys.modules again
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.installed
@@ -258,7 +256,7 @@ def test_every_test_keeps_a_recording_of_its_own(pytester, run):
     done = run("--gpu-memory", "--gpu-memory-keep", "kept", "--gpu-memory-report", "a/test_x.py", "a_test_x.py")
     done.assert_outcomes(passed=len(ids) + 1)
     kept = sorted((pytester.path / "kept").glob("*.gmt"))
-    peaks = sorted(gpumemtrace.open(file).peak >> 20 for file in kept)
+    peaks = sorted(open_recording(file).peak >> 20 for file in kept)
     assert peaks == [*range(1, len(ids) + 1), 64] and len({p.name.casefold() for p in kept}) == len(kept)
     shown = re.findall(r"gpumemtrace report (\S+)", done.stdout.str())
     assert sorted(shown) == [str(k) for k in kept]

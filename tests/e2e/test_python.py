@@ -9,12 +9,10 @@ import sys
 import threading
 from pathlib import Path
 
+import gpumemtrace
 import pytest
 from conftest import BUILD, PACKAGE as PYTHON, ROOT, Tool
-
-sys.path.insert(0, str(PYTHON))
-import gpumemtrace  # noqa: E402
-from gpumemtrace import _core, _documents, _program, _rows  # noqa: E402
+from gpumemtrace import _core, _documents, _program, _rows
 
 pytestmark = pytest.mark.installed
 TOOLS = ROOT / ".venv-tools/bin/python"

@@ -3,15 +3,11 @@
 they do here; which ranks of a world run; how an answer that is cut, or mixed with other output, is received."""
 import os
 import subprocess
-import sys
 
 import pytest
 import toy
-from conftest import PACKAGE
-
-sys.path.insert(0, str(PACKAGE))
-from gpumemtrace.search import search_answer, search_stable, search_world  # noqa: E402
-from gpumemtrace.search.search_stable import NOT_YET, RISES, STABLE, Unit, Wish  # noqa: E402
+from gpumemtrace.search import search_answer, search_stable, search_world
+from gpumemtrace.search.search_stable import NOT_YET, RISES, STABLE, Unit, Wish
 
 MIB, GIB, MOST = 1 << 20, 1 << 30, 20000
 QUICK, MINUTE = Wish(2, 0), Wish(2, 60)
