@@ -6,6 +6,7 @@
  */
 #include "cupti_calls.h"
 
+#include "../format/record.h"
 #include "../shim/capture.h"
 
 #include <string.h>

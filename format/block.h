@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "record.h"
+#include "event.h"
 
 #define GMT_VERSION	     4u
 #define GMT_FILE_MAGIC	     0x0a434552544d4789ULL /* bytes 89 "GMTREC" 0a */

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "codec.h"
+
+#include "record.h"
 #include "codec_objects.h"
 #include "varint.h"
 

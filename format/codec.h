@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "record.h"
+#include "event.h"
 
 #define GMT_EVENT_MAX	  128u /* no event takes more bytes */
 #define GMT_CODEC_GROUPS  64u

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codec.h"
+#include "record.h"
 #include "varint.h"
 
 size_t gmt_encoded_def_size(const struct gmt_def *d)

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "record.h"
 #include "codec.h"
 
 static inline bool names_object(unsigned kind)

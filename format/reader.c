@@ -15,6 +15,7 @@
 #include <zstd.h>
 
 #include "reader_parts.h"
+#include "record.h"
 
 #define LIVE_SUFFIX ".live"
 #define NOT_A_FILE  EINVAL /* a device, a pipe */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "record.h"
+#include "event.h"
 
 struct gmt_reader;
 

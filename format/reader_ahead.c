@@ -7,6 +7,8 @@
  */
 #include "reader_ahead.h"
 
+#include "record.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include "reader_parts.h"
+#include "record.h"
 
 static bool unpack(struct gmt_reader *r, const struct gmt_block_header *h)
 {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "control.h"
+#include "record.h"
 #include "reader_parts.h"
 
 static bool keep_event(struct reader_live *l, const struct gmt_event *e)

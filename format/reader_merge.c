@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "reader_ahead.h"
+#include "record.h"
 
 #define OPEN_MAX 64 /* blocks open at a time; more than that overlap only in a forged file */
 #define LIVE	 OPEN_MAX

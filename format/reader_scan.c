@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "reader_parts.h"
+#include "record.h"
 
 #define HEAD   sizeof(struct gmt_block_header)
 #define FIRST  4096u	      /* searched at first: the next block is mostly near */

@@ -8,6 +8,8 @@
 
 #include "ring.h"
 
+#include "record.h"
+
 _Static_assert(sizeof(struct gmt_event) == 80, "the live file's layout is part of the format");
 _Static_assert(sizeof(struct gmt_slot) == GMT_SLOT_BYTES, "slot layout");
 _Static_assert(sizeof(struct gmt_ring) == 128, "ring layout");

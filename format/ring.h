@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "record.h"
+#include "event.h"
 
 #define GMT_LIVE_MAGIC	0x45564c544d474fULL /* "OGMTLVE" */
 #define GMT_LIVE_PAGE	4096u

@@ -13,6 +13,7 @@
 #include <zstd.h>
 
 #include "block.h"
+#include "record.h"
 #include "codec.h"
 #include "group.h"
 #include "version.h"

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "record.h"
+#include "event.h"
 
 struct gmt_writer;
 struct gmt_block_header;

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "../format/record.h"
+#include "../format/event.h"
 
 /*
  * Nesting. Every hook brackets the real call:

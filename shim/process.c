@@ -5,6 +5,7 @@
  * all.
  */
 #include "capture.h"
+#include "../format/record.h"
 #include "base/config.h"
 #include "base/forkgate.h"
 #include "base/say_once.h"

@@ -4,6 +4,7 @@
  * and a context ends when the last who retained it lets go. Application threads, any lock held.
  */
 #include "hook_body.h"
+#include "../../format/record.h"
 
 int cuMemCreate(uint64_t *handle, size_t n, const struct cuda_phys_props *props,
 		unsigned long long flags)

@@ -7,6 +7,7 @@
 #include "hook.h"
 #include "cuda_device.h"
 #include "meminfo.h"
+#include "../../format/record.h"
 #include "../recording/notes.h"
 
 #include <string.h>

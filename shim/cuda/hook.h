@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "../../format/record.h"
 #include "../capture.h"
 #include "call.h"
 

@@ -4,6 +4,7 @@
  * threads, inside a hook; asks the driver of the context that is there and makes none.
  */
 #include "meminfo.h"
+#include "../../format/record.h"
 #include "../base/os.h"
 #include "cuda_device.h"
 

@@ -6,6 +6,7 @@
  */
 #include "nvtx.h"
 
+#include "../../format/record.h"
 #include "../base/config.h"
 #include "../recording/ranges.h"
 

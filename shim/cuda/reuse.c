@@ -10,6 +10,7 @@
  */
 #include "reuse.h"
 
+#include "../../format/record.h"
 #include "../base/intern.h"
 #include "hook.h"
 

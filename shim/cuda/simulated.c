@@ -3,6 +3,7 @@
  * The simulated device calls this function, by its name, when a program copies to the host what was
  * not computed; its own does nothing. Application threads.
  */
+#include "../../format/record.h"
 #include "../capture.h"
 
 #include <stddef.h>

@@ -13,6 +13,7 @@
 
 #include "../../format/block.h"
 #include "../../format/reader.h"
+#include "../../format/record.h"
 #include "../base/config.h"
 #include "../base/os.h"
 #include "../capture.h"

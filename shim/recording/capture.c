@@ -4,6 +4,7 @@
  * blocks. The stack is taken before the number, so that all that an event refers to is defined
  * before its seq is (the drain relies on it).
  */
+#include "../../format/record.h"
 #include "../capture.h"
 
 #include "../base/config.h"

@@ -12,6 +12,7 @@
  */
 #include "drain.h"
 
+#include "../../format/record.h"
 #include "../../format/writer.h"
 #include "../base/config.h"
 #include "bound.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "../../format/record.h"
+#include "../../format/event.h"
 
 struct gmt_writer_info;
 

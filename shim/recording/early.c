@@ -6,6 +6,8 @@
  */
 #include "early.h"
 
+#include "../../format/record.h"
+
 #include <string.h>
 
 struct early {

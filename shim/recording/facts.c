@@ -5,6 +5,7 @@
  */
 #include "facts.h"
 
+#include "../../format/record.h"
 #include "../capture.h"
 #include "../rings/state.h"
 

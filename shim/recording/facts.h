@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "../../format/record.h"
+#include "../../format/event.h"
 
 /* On the thread that writes the file. */
 void facts_emit_number(bool (*emit)(const struct gmt_def *d), const char *key, uint64_t n);

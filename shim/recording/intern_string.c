@@ -5,6 +5,7 @@
  */
 #include "intern_string.h"
 
+#include "../../format/record.h"
 #include "../capture.h"
 #include "../base/intern.h"
 #include "../rings/thread.h"

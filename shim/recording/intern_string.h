@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "../../format/record.h"
+#include "../../format/event.h"
 
 #define STRING_MAX 4096u /* longer ones are cut */
 

@@ -5,6 +5,7 @@
  * begin a recording, never block, never fail.
  */
 #include "output.h"
+#include "../../format/record.h"
 #include "ranges.h"
 #include "session.h"
 

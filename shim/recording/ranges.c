@@ -4,6 +4,8 @@
  */
 #include "ranges.h"
 
+#include "../../format/record.h"
+
 static uint32_t last;
 
 uint32_t range_number(void)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "../../format/record.h"
 #include "../capture.h"
 
 uint32_t range_number(void); /* never 0 */

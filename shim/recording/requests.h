@@ -2,7 +2,7 @@
 /* Requests from outside, and the recorder's own figures for those who ask. The drain's thread. */
 #pragma once
 
-#include "../../format/record.h"
+#include "../../format/event.h"
 
 void requests_open(void); /* from now on requests are taken */
 

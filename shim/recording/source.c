@@ -11,6 +11,7 @@
 #include "source.h"
 
 #include "../../format/pylines.h"
+#include "../../format/record.h"
 #include "../base/config.h"
 #include "../base/file.h"
 #include "../base/intern.h"

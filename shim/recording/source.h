@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "../../format/record.h"
+#include "../../format/event.h"
 
 void sources_setup(void); /* in the constructor: files that change from now on are not read */
 

@@ -5,6 +5,7 @@
  */
 #include "thin.h"
 
+#include "../../format/record.h"
 #include "../base/intern.h"
 #include "thin_sums.h"
 #include "thin_table.h"

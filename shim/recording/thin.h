@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "../../format/record.h"
+#include "../../format/event.h"
 
 #define THIN_RANGES 48
 

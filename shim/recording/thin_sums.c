@@ -6,6 +6,8 @@
  */
 #include "thin_sums.h"
 
+#include "../../format/record.h"
+
 #include "thin_table.h"
 
 #include <string.h>

@@ -7,6 +7,7 @@
 
 #include "live.h"
 
+#include "../../format/record.h"
 #include "../base/file.h"
 
 #include <pthread.h>

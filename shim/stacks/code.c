@@ -5,6 +5,7 @@
  */
 #include "code.h"
 
+#include "../../format/record.h"
 #include "../base/intern.h"
 
 #include <string.h>

@@ -5,6 +5,7 @@
  */
 #include "intern_stack.h"
 
+#include "../../format/record.h"
 #include "../base/intern.h"
 
 static struct intern_table nodes;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "../../format/record.h"
 #include "../rings/thread.h"
 
 /* Id of the node, defined in the thread's ring before it is known to anyone; 0 = could not be. */

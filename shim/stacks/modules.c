@@ -8,6 +8,7 @@
  */
 #include "modules.h"
 
+#include "../../format/record.h"
 #include "../base/forkgate.h"
 #include "../base/intern.h"
 

@@ -5,6 +5,7 @@
  */
 #include "names.h"
 
+#include "../../format/record.h"
 #include "../base/elfsym.h"
 #include "../base/forkgate.h"
 #include "../base/os.h"

@@ -7,6 +7,7 @@
 #include "stack.h"
 
 #include "code.h"
+#include "../../format/record.h"
 #include "../base/config.h"
 #include "../base/forkgate.h"
 #include "intern_stack.h"

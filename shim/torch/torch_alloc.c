@@ -4,6 +4,7 @@
  * Called with the lock of the allocator's device held: never the GIL, the loader's lock, or a wait.
  * What the report is for (the framework's profiler) still gets it.
  */
+#include "../../format/record.h"
 #include "../cuda/hook.h"
 #include "../cuda/meminfo.h"
 #include "../cuda/reuse.h"

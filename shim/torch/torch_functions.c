@@ -6,6 +6,7 @@
  * nothing is kept, only loads from objects that the framework holds meanwhile.
  */
 #include "torch.h"
+#include "../../format/record.h"
 
 #include <string.h>
 

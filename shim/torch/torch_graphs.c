@@ -5,6 +5,7 @@
  * framework's functions run as ever, and may throw.
  */
 #include "torch.h"
+#include "../../format/record.h"
 
 #define BEGIN	   _ZN2at4cuda9CUDAGraph13capture_beginESt4pairIyyE21cudaStreamCaptureMode
 #define FINISH	   _ZN2at4cuda9CUDAGraph11capture_endEv

@@ -8,6 +8,7 @@
  */
 #include "torch.h"
 
+#include "../../format/record.h"
 #include "../base/elfsym.h"
 #include "../base/forkgate.h"
 

@@ -6,6 +6,7 @@
  */
 #include "torch.h"
 
+#include "../../format/record.h"
 #include "../base/elfsym.h"
 #include "../recording/ranges.h"
 #include "result.h"

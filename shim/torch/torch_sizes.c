@@ -5,6 +5,7 @@
  * storage gets another size. Application threads; the framework's functions run as ever.
  */
 #include "result.h"
+#include "../../format/record.h"
 #include "torch.h"
 
 #define EMPTY \

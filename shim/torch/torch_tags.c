@@ -5,6 +5,7 @@
  * functions run as ever.
  */
 #include "result.h"
+#include "../../format/record.h"
 #include "torch.h"
 
 #define LEAF	_ZN5torch8autograd14AccumulateGradC1EN2at6TensorE

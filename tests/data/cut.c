@@ -11,6 +11,7 @@
  *to the device, cudaMalloc fails again, the allocator reports it. The card is as large as what was
  *in use then. An allocation that a free piece of another segment has room for is none.
  */
+#include "../../format/record.h"
 #include "../unit/recordings.h"
 
 #include <fcntl.h>

@@ -7,6 +7,7 @@
  *
  * Run once for a version. Files of earlier versions are never made anew: they must decode for ever.
  */
+#include "../../format/record.h"
 #include "../unit/recordings.h"
 
 #include <fcntl.h>

@@ -6,6 +6,7 @@
  *
  *	make build/data/make_long && build/data/make_long IN.gmt OUT.gmt FROM_NS TO_NS TIMES
  */
+#include "../../format/record.h"
 #include "../unit/recordings.h"
 
 #include <fcntl.h>

@@ -14,6 +14,7 @@
  * Numbers of events are given out in order, unless seq= says one. "flush" ends a block,
  *"unfinished" as the last line leaves the file without its end.
  */
+#include "../../format/record.h"
 #include "../unit/recordings.h"
 
 #include <fcntl.h>

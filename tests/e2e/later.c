@@ -6,6 +6,7 @@
  *
  * FORM: columns (as recorders write), records (as version 1 did), live (a process that was killed).
  */
+#include "../../format/record.h"
 #include "../unit/recordings.h"
 
 #include <fcntl.h>

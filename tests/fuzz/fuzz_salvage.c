@@ -20,6 +20,7 @@
 #include "../../format/block.h"
 #include "../../format/codec.h"
 #include "../../format/reader.h"
+#include "../../format/record.h"
 #include "../../format/ring.h"
 #include "../../format/varint.h"
 #include "../../format/writer.h"

@@ -4,6 +4,8 @@
  */
 #include "recordings.h"
 
+#include "../../format/record.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scenes.h"
 
+#include "../../format/record.h"
+
 #include <elf.h>
 #include <link.h>
 

@@ -2,6 +2,7 @@
 /* Scenes of the classifier's rules: what is read from files, sampled from buffers and kept between
  * passes, beside weights of the same sizes. */
 #include "scenes.h"
+#include "../../format/record.h"
 
 /* The scenes. The block in question lies at 0x1000. */
 

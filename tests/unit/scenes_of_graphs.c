@@ -4,6 +4,7 @@
  * says so, and what takes the place of something else.
  */
 #include "scenes.h"
+#include "../../format/record.h"
 
 /* A pass of some blocks that backward walks, but for the one in question, which a variable holds.
  */

@@ -2,6 +2,7 @@
 /* Scenes of the classifier's rules: recordings that begin late, where blocks without a stack were
  * there before, or end inside of a step. */
 #include "scenes.h"
+#include "../../format/record.h"
 
 /* The scenes. The block in question lies at 0x1000. */
 

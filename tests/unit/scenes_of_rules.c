@@ -2,6 +2,7 @@
 /* For each rule of the classifier a short life of a block that it, and no other, decides; those on
  * graphs that nobody tells of are in scenes_of_graphs.c. */
 #include "scenes.h"
+#include "../../format/record.h"
 
 /* The scenes. The block in question lies at 0x1000. */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "small_run.h"
 
+#include "../../format/record.h"
+
 static struct defs defs;
 struct model m;
 static struct stacks stacks;

@@ -11,6 +11,7 @@
  */
 #include "../../format/block.h"
 #include "../../format/reader.h"
+#include "../../format/record.h"
 #include "../../shim/capture.h"
 #include "../../shim/base/config.h"
 #include "../../shim/base/os.h"

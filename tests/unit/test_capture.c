@@ -9,6 +9,7 @@
  * links: shim/process.c shim/bus.c shim/confine.c shim/leave.c shim/cuda/nvtx.c shim/cuda/resolve.c
  */
 #include "../../format/reader.h"
+#include "../../format/record.h"
 #include "../../shim/capture.h"
 #include "../../shim/base/config.h"
 #include "../../shim/recording/session.h"

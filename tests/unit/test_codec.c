@@ -9,6 +9,7 @@
 
 #include <zstd.h>
 
+#include "../../format/record.h"
 #include "../../format/varint.h"
 #include "recordings.h"
 

@@ -6,6 +6,7 @@
  */
 #include "recordings.h"
 
+#include "../../format/record.h"
 #include "../../viewer/recording/defs.h"
 #include "../../viewer/recording/owners.h"
 

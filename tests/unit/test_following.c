@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../format/record.h"
 #include "../../viewer/moments/following.h"
 
 #define FIRST 1500u /* events until there is a device to follow */

@@ -6,6 +6,7 @@
  *
  * links: shim/base/ shim/rings/
  */
+#include "../../format/record.h"
 #include "../../shim/rings/live.h"
 
 #include <setjmp.h>

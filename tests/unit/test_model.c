@@ -6,6 +6,7 @@
  */
 #include "recordings.h"
 
+#include "../../format/record.h"
 #include "../../viewer/classes/classify.h"
 #include "../../viewer/classes/study.h"
 #include "../../viewer/moments/room.h"

@@ -6,6 +6,7 @@
  */
 #include "recordings.h"
 
+#include "../../format/record.h"
 #include "../../viewer/advise/plan.h"
 
 enum { EVENTS = 4000, PLACES = 60, PLANS = 8, CHANGES = 40 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "recordings.h"
+#include "../../format/record.h"
 
 #define BLOCKS 5 /* of events, in the small recording */
 #define EACH   4 /* events in each */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "recordings.h"
+#include "../../format/record.h"
 
 #define PID 77
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "recordings.h"
+#include "../../format/record.h"
 
 static void refuse(const char *path, int err, int number)
 {

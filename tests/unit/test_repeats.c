@@ -7,6 +7,7 @@
  */
 #include "small_run.h"
 
+#include "../../format/record.h"
 #include "../../viewer/classes/study.h"
 #include "../../viewer/moments/series.h"
 

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "recordings.h"
+#include "../../format/record.h"
 
 static void *new_ring(void)
 {

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "../../format/record.h"
 #include "../../viewer/moments/envelope.h"
 #include "../../viewer/moments/moments.h"
 #include "../../viewer/model/optimizers.h"

@@ -5,6 +5,7 @@
  * links: tests/unit/recordings.c tests/unit/small_run.c
  */
 #include "small_run.h"
+#include "../../format/record.h"
 
 /* The stage of an event of thread 1, and that of one of autograd's threads. */
 static void expect(uint32_t stack, enum block_stage own, enum block_stage engine)

@@ -5,6 +5,7 @@
  * links: tests/unit/recordings.c tests/unit/small_run.c
  */
 #include "small_run.h"
+#include "../../format/record.h"
 
 static void plain_training(void **state)
 {

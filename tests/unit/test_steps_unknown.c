@@ -5,6 +5,7 @@
  * links: tests/unit/recordings.c tests/unit/small_run.c
  */
 #include "small_run.h"
+#include "../../format/record.h"
 
 /* A paused recording does not say who called an optimizer: of some steps, of the first ones too. */
 static void unknown_places(void **state)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../../format/record.h"
 #include "../../viewer/recording/symbols.h"
 #include "../../viewer/recording/stacks.h"
 

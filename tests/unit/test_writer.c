@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "recordings.h"
+#include "../../format/record.h"
 
 static int new_file(const char *path)
 {

@@ -6,6 +6,7 @@
  * too.
  */
 #include "recordings.h"
+#include "../../format/record.h"
 
 #define LAYERS	  12
 #define PER_LAYER 14 /* saved activations */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report as text in 80 columns: the peak first, then its moment, then the owners. */
+#include "../../format/record.h"
 #include "../base/human.h"
 #include "../base/shell.h"
 #include "../moments/room.h"

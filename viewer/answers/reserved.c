@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reserved.h"
 
+#include "../../format/record.h"
 #include "../base/human.h"
 #include "../recording/owner_words.h"
 #include "leaks.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dump: every event as one line, with every member that its kind carries, by name. */
+#include "../../format/record.h"
 #include "../recording/recording.h"
 #include "command.h"
 

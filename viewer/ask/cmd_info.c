@@ -2,6 +2,7 @@
 /* info: a summary of a recording: the program, the machine, the events. */
 #include <time.h>
 
+#include "../../format/record.h"
 #include "../page/page_redact.h"
 #include "../recording/recording.h"
 #include "../recording/owners.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../../format/reader.h"
+#include "../../format/record.h"
 #include "ending.h"
 #include "machine.h"
 #include "plain_file.h"

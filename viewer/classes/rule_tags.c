@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules on what autograd itself said: exact, where it speaks at all. */
 #include "rules.h"
+#include "../../format/record.h"
 #include "thresholds.h"
 
 /*

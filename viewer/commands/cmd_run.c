@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "../../format/environment.h"
+#include "../../format/record.h"
 #include "../answers/values.h"
 #include "../ask/command.h"
 #include "../base/outfile.h"

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "../../format/record.h"
 #include "../answers/peak.h"
 #include "../moments/following.h"
 #include "../moments/refusals.h"

@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "../../format/record.h"
 #include "../base/ending.h"
 
 /*

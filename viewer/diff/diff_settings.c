@@ -4,6 +4,7 @@
  * classes or lines may come from the recordings and not from the programs.
  */
 #include "diff.h"
+#include "../../format/record.h"
 
 #define UNKNOWN	     ""
 #define RECORDED     "recorded"

@@ -3,6 +3,8 @@
  * keep them. One pass, without classes. */
 #include "export_events.h"
 
+#include "../../format/record.h"
+
 #include "arrow.h"
 
 const struct arrow_column export_event_columns[EVENT_COLUMNS] = {

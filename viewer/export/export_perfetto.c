@@ -4,6 +4,7 @@
  * reserved memory, ranges on their threads, instants for failed allocations. Times are microseconds
  * since the first event, with nanosecond precision.
  */
+#include "../../format/record.h"
 #include "../base/emit_json.h"
 #include "export.h"
 

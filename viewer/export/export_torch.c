@@ -6,6 +6,8 @@
  */
 #include "export_torch.h"
 
+#include "../../format/record.h"
+
 enum { OWN_SEGMENT = 1, EXPANDABLE = 2 };
 
 struct pending {

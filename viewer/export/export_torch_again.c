@@ -5,6 +5,7 @@
  * its own. An allocation of the trace is the event of the same number, a free is known by its
  * address.
  */
+#include "../../format/record.h"
 #include "../recording/import.h"
 #include "../recording/pickle.h"
 #include "../recording/pickle_write.h"

@@ -2,6 +2,8 @@
 /* Threads with their open ranges, and what the thread of an event is doing. */
 #include "doing.h"
 
+#include "../../format/record.h"
+
 /* Autograd names its threads "pt_autograd_0". */
 static bool is_engine(const struct spans *s, uint32_t thread)
 {

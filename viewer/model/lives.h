@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "../../format/record.h"
+#include "../../format/event.h"
 #include "device_levels.h"
 #include "rows.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model.h"
 
+#include "../../format/record.h"
+
 #include "model_parts.h"
 
 /*

@@ -170,10 +170,7 @@ struct moment {
 };
 
 /* The driver's pool gave its blocks: how much that keeps free is not known. */
-static inline bool moment_is_pooled(const struct moment *mo)
-{
-	return mo->count && mo->blocks[0].memory == GMT_MEM_ASYNC;
-}
+bool moment_is_pooled(const struct moment *mo);
 
 void model_init(struct model *m, const struct defs *defs);
 int model_event(void *model, const struct gmt_event *e); /* for recording_run */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The framework's blocks: what its allocator hands out and takes back. */
 #include "model_parts.h"
+#include "../../format/record.h"
 
 void model_note_mark(struct model *m, const struct gmt_event *e)
 {

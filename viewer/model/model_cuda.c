@@ -5,6 +5,7 @@
  * mapping refers to it.
  */
 #include "model_parts.h"
+#include "../../format/record.h"
 
 bool model_is_segment(uint64_t memory, unsigned flags)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much is allocated on each device, how high that was, and what is said of it. */
 #include "model_parts.h"
+#include "../../format/record.h"
 
 struct model_device *model_device(struct model *m, int device)
 {
@@ -35,13 +36,27 @@ static bool is_peak(const struct curve *c, const struct gmt_event *e)
 	return c->now > c->peak.bytes || (before && c->now == c->peak.bytes);
 }
 
+/* A curve that rose is higher than before in its span. */
+static void span_rise(struct span_level *level, const struct gmt_event *e)
+{
+	struct extent *x = &level->extent;
+
+	if (*level->now <= x->peak)
+		return;
+	x->peak = *level->now;
+	x->peak_seq = e->seq;
+	x->peak_ns = e->time_ns;
+	x->peak_stack = e->stack;
+	x->peak_node = e->kind == GMT_BLOCK_ALLOC ? e->name : 0;
+}
+
 void model_set(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e)
 {
 	c->now = bytes;
 	if (is_peak(c, e))
 		note_peak(m, c, e);
 	if (c->level)
-		spans_rise(c->level, e);
+		span_rise(c->level, e);
 }
 
 void model_rise(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e)

@@ -4,6 +4,7 @@
  * birth, the rest at the end.
  */
 #include "model_parts.h"
+#include "../../format/record.h"
 
 /* Where memory that a CUDA call gave takes room. */
 

@@ -6,6 +6,7 @@
  * segment that sleeps is reserved by the framework's own count and not on the device.
  */
 #include "model_parts.h"
+#include "../../format/record.h"
 
 static void change(struct model *m, struct model_device *d, struct history *b, bool sleeps,
 		   const struct gmt_event *e)

@@ -5,6 +5,7 @@
  * a fact of the moment only (saved for backward).
  */
 #include "model_parts.h"
+#include "../../format/record.h"
 
 /* Buckets of gradients that live, in order of birth, and which of them hold gradients by now. */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was alive after one event: a scan over the table of lives, and over their changes. */
+#include "../../format/record.h"
 #include "../base/sorted.h"
 #include "model_parts.h"
 
@@ -212,4 +213,9 @@ void moment_free(struct moment *mo)
 	free(mo->memory);
 	free(mo->mapped);
 	free(mo->waiting);
+}
+
+bool moment_is_pooled(const struct moment *mo)
+{
+	return mo->count && mo->blocks[0].memory == GMT_MEM_ASYNC;
 }

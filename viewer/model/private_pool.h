@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "../../format/record.h"
+#include "../../format/event.h"
 
 struct pool {
 	uint64_t first, second; /* the framework's name for it, 0 = not known yet */

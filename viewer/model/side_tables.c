@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "side_tables.h"
 
+#include "../../format/record.h"
+
 void tensors_note(struct tensors *t, const struct gmt_event *e, bool leaf)
 {
 	bool fresh;

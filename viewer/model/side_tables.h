@@ -2,7 +2,7 @@
 /* Tables beside that of the lives: values that were read, exact sizes, waits for other streams. */
 #pragma once
 
-#include "../../format/record.h"
+#include "../../format/event.h"
 #include "../base/map.h"
 
 /*

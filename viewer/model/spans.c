@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "spans.h"
 
+#include "../../format/record.h"
+
 #include "doing.h"
 
 const struct phase_words phases[PHASES] = {

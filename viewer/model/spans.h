@@ -160,20 +160,6 @@ struct span_level *spans_add_level(struct spans *s, const uint64_t *now);
 /* Fills in the extents: the bytes of that curve, and the times. NULL: no bytes. */
 void spans_measure(struct spans *s, const struct span_level *level);
 
-/* A curve that rose is higher than before in its span. */
-static inline void spans_rise(struct span_level *level, const struct gmt_event *e)
-{
-	struct extent *x = &level->extent;
-
-	if (*level->now <= x->peak)
-		return;
-	x->peak = *level->now;
-	x->peak_seq = e->seq;
-	x->peak_ns = e->time_ns;
-	x->peak_stack = e->stack;
-	x->peak_node = e->kind == GMT_BLOCK_ALLOC ? e->name : 0;
-}
-
 static inline bool span_is_forward(const struct span *s)
 {
 	return s->phase == PHASE_FORWARD || s->phase == PHASE_EVALUATION;

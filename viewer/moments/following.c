@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "following.h"
 
+#include "../../format/record.h"
 #include "../base/now.h"
 #include "../recording/running.h"
 #include "moments.h"

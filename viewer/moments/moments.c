@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "moments.h"
 
+#include "../../format/record.h"
 #include "../base/human.h"
 #include "../classes/study.h"
 #include "kept.h"

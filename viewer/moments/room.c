@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "room.h"
 
+#include "../../format/record.h"
 #include "../base/arithmetic.h"
 
 /* Blocks and those that wait, in order of address. */

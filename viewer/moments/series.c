@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "series.h"
 
+#include "../../format/record.h"
+
 #include <sys/mman.h>
 
 /* Of each life: 1 + its class, and its state in the upper bits. */

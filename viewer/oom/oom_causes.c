@@ -4,6 +4,7 @@
  * of the memory that the framework could have had.
  */
 
+#include "../../format/record.h"
 #include "../base/arithmetic.h"
 #include "oom.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was true when memory was refused. */
 
+#include "../../format/record.h"
 #include "../base/arithmetic.h"
 #include "../model/optimizers.h"
 #include "../replay/replay_trial.h"

@@ -4,6 +4,7 @@
  * has used it; an evaluation that holds far more of them keeps what it should let go.
  */
 #include "oom.h"
+#include "../../format/record.h"
 
 /*
  * Memory that no step needs: graphs of passes that ran out of memory and were followed by another

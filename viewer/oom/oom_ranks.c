@@ -3,6 +3,8 @@
  * long, and only those of the first to fail are asked for more. */
 #include "oom_ranks.h"
 
+#include "../../format/record.h"
+
 void oom_ranks_note(struct oom_rank *x, const struct recording *r, const struct refusal *refusal)
 {
 	x->failed = true;

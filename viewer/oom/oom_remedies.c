@@ -6,6 +6,7 @@
  * that lived, or a share of one that the words state.
  */
 
+#include "../../format/record.h"
 #include "../advise/advise.h"
 #include "../base/arithmetic.h"
 #include "oom.h"

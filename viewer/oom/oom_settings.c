@@ -5,6 +5,7 @@
  * so that a setting may help, or where so much is cached that people would try one.
  */
 
+#include "../../format/record.h"
 #include "../replay/replay_trial.h"
 #include "oom.h"
 

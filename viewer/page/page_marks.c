@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Marks in a chart: out of memory, emptied caches, the user's ranges. */
+#include "../../format/record.h"
 #include "../base/ending.h"
 #include "../moments/refusals.h"
 #include "page.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory that the framework's cache holds, piece by piece: what it asked CUDA for, and when. */
+#include "../../format/record.h"
 #include "../answers/private_pools.h"
 #include "page.h"
 

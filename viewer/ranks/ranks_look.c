@@ -2,6 +2,7 @@
 #include "ranks_look.h"
 
 #include "../../format/rank.h"
+#include "../../format/record.h"
 #include "../base/human.h"
 #include "../recording/defs.h"
 #include "../recording/import.h"

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "../../format/record.h"
 #include "../../format/writer.h"
 #include "../base/ending.h"
 #include "../base/outfile.h"

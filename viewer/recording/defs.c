@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "defs.h"
 
+#include "../../format/record.h"
 #include "../base/bytes.h"
 
 /* The unread rest of a payload. */

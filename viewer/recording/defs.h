@@ -7,7 +7,7 @@
 #pragma once
 
 #include "../../format/reader.h"
-#include "../../format/record.h"
+#include "../../format/event.h"
 #include "../base/map.h"
 
 struct defs_text {

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "../../format/record.h"
 #include "../base/machine.h"
 #include "../base/plain_file.h"
 #include "../base/unpack.h"

@@ -5,6 +5,7 @@
  * loop. So one frame of that name stands for each run of Python frames. A list, a frame and a node
  * are made once; hashes of 64 bits tell them apart.
  */
+#include "../../format/record.h"
 #include "../base/arithmetic.h"
 #include "../base/ending.h"
 #include "import_parts.h"

@@ -5,6 +5,7 @@
  * does not know threads.
  */
 #include "import.h"
+#include "../../format/record.h"
 #include "import_parts.h"
 
 /* Which addresses are reserved: segments as they are, expandable ones grown together. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the import writes: events in order, and the definitions they need. */
+#include "../../format/record.h"
 #include "../base/arithmetic.h"
 #include "import_parts.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events of a device: what was there before the trace, then each entry of it. */
 #include "import_parts.h"
+#include "../../format/record.h"
 
 static void cuda_event(struct import *im, unsigned kind, int device, uint64_t addr, uint64_t size,
 		       const char *name, struct gmt_event more)

@@ -5,6 +5,7 @@
  * stacks. Or its memory timeline: times, and the bytes of each category at each; one block stands
  * for a category, and its name for a stack.
  */
+#include "../../format/record.h"
 #include "../base/json.h"
 #include "../base/unpack.h"
 #include "import_parts.h"

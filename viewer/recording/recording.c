@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../format/record.h"
 #include "../base/ending.h"
 #include "../base/human.h"
 #include "../base/plain_file.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signs.h"
 
+#include "../../format/record.h"
 #include "../base/bytes.h"
 #include "../base/ending.h"
 

@@ -2,6 +2,7 @@
 #include "stacks.h"
 
 #include "../../format/pylines.h"
+#include "../../format/record.h"
 
 void stacks_init(struct stacks *s, const struct defs *defs, struct symbols *symbols)
 {

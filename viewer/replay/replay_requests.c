@@ -4,6 +4,8 @@
  * block. */
 #include "replay_requests.h"
 
+#include "../../format/record.h"
+
 static uint16_t stream_index(struct requests *r, uint64_t stream)
 {
 	size_t i = 0;
