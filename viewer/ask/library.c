@@ -119,10 +119,20 @@ static struct gpumemtrace *new_recording(const char *name, int bytes)
 	return r;
 }
 
-static int open_recording(struct gpumemtrace *r, const char *path)
-{
-	int rc = recording_read(&r->recording, path, r->name);
+struct opening {
+	struct gpumemtrace *r;
+	const char *path;
+};
 
+static int open_recording(void *ctx)
+{
+	const struct opening *o = ctx;
+	struct gpumemtrace *r = o->r;
+	int rc;
+
+	if (!r)
+		machine_out_of_memory();
+	rc = recording_read(&r->recording, o->path, r->name);
 	if (rc) {
 		r->recording.reader = NULL;
 		return rc;
@@ -133,21 +143,14 @@ static int open_recording(struct gpumemtrace *r, const char *path)
 static int read_recording(struct gpumemtrace *r, const char *path, struct gpumemtrace **out,
 			  struct gpumemtrace_answer *a)
 {
-	struct asked asked;
-	volatile int code = EXIT_UNREADABLE;
+	bool lost;
+	int code = library_ask(a, &lost, open_recording, &(struct opening){ r, path });
 
-	*out = NULL;
-	asked_begin(&asked, a);
-	asked.lost = !r;
-	if (r && asked_try(&asked))
-		code = open_recording(r, path);
-	code = asked_end(&asked, code);
 	if (r)
-		r->lost = asked.lost;
-	if (!code)
-		*out = r;
-	else
+		r->lost = lost;
+	if (code)
 		gpumemtrace_close(r);
+	*out = code ? NULL : r;
 	return code;
 }
 
@@ -191,6 +194,12 @@ OFFERED int gpumemtrace_open_bytes(const void *bytes, size_t length, const char 
 struct question {
 	struct gpumemtrace *const *recordings;
 	size_t count;
+	const char *name, *const *arguments;
+	struct gpumemtrace_answer *answer;
+	/* Copies of the list: sorted, without those that come again; and as the recordings' own. */
+	struct gpumemtrace **held;
+	struct recording **open;
+	size_t held_count;
 	const struct command *command;
 	char **words;
 };
@@ -203,23 +212,23 @@ static bool takes(const struct command *c, size_t count)
 }
 
 /* Recordings, arguments, and that JSON is wanted. */
-static char **command_line(const struct question *q, const char *const *arguments)
+static char **command_line(const struct question *q)
 {
-	size_t n = need_count((char *const *)arguments), at = 0;
+	size_t n = need_count((char *const *)q->arguments), at = 0;
 	char **words = need_new((q->count + n + 2) * sizeof(*words));
 
 	words[at++] = (char *)"--json";
 	for (size_t i = 0; i < q->count; i++)
 		words[at++] = q->recordings[i]->name;
 	for (size_t i = 0; i < n; i++)
-		words[at++] = (char *)arguments[i];
+		words[at++] = (char *)q->arguments[i];
 	return words;
 }
 
-static int perform(const struct question *q, void *options, struct options_common *common,
-		   struct gpumemtrace_answer *a)
+static int perform(const struct question *q, void *options, struct options_common *common)
 {
 	const struct command *c = q->command;
+	struct gpumemtrace_answer *a = q->answer;
 	FILE *f;
 	struct emit *out;
 	int rc = options_parse(c, q->words, options, common);
@@ -239,21 +248,20 @@ static int perform(const struct question *q, void *options, struct options_commo
 	return rc;
 }
 
-static int answer(struct question *q, const char *name, const char *const *arguments,
-		  struct gpumemtrace_answer *a)
+static int answer(struct question *q)
 {
 	struct options_common common = { 0 };
 	void *options;
 	int rc;
 
-	q->command = question_find(name);
+	q->command = question_find(q->name);
 	if (!q->command)
-		return say_usage("there is no question \"%s\"", name);
+		return say_usage("there is no question \"%s\"", q->name);
 	if (!takes(q->command, q->count))
-		return say_usage("%s is not asked of %zu recordings", name, q->count);
-	q->words = command_line(q, arguments);
+		return say_usage("%s is not asked of %zu recordings", q->name, q->count);
+	q->words = command_line(q);
 	options = options_new(q->command);
-	rc = perform(q, options, &common, a);
+	rc = perform(q, options, &common);
 	options_free(q->command, options, &common);
 	free(q->words);
 	return rc;
@@ -267,64 +275,59 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Copies of the list: sorted, without those that come again; and as the recordings' own. */
-struct held {
-	struct gpumemtrace **all;
-	struct recording **open;
-	size_t count;
-};
-
-/* Not inlined where setjmp is. */
-__attribute__((noinline)) static void hold_all(struct held *h,
-					       struct gpumemtrace *const *recordings, size_t count)
+static void hold_all(struct question *q)
 {
 	size_t kept = 0;
 
-	h->all = need_new((count + 1) * sizeof(struct gpumemtrace *));
-	h->open = need_new((count + 1) * sizeof(struct recording *));
-	for (size_t i = 0; i < count; i++) {
-		h->all[i] = recordings[i];
-		h->open[i] = &recordings[i]->recording;
+	q->held = need_new((q->count + 1) * sizeof(struct gpumemtrace *));
+	q->open = need_new((q->count + 1) * sizeof(struct recording *));
+	for (size_t i = 0; i < q->count; i++) {
+		q->held[i] = q->recordings[i];
+		q->open[i] = &q->recordings[i]->recording;
 	}
-	qsort(h->all, count, sizeof(struct gpumemtrace *), by_address);
-	for (size_t i = 0; i < count; i++)
-		if (!i || h->all[i] != h->all[kept - 1])
-			h->all[kept++] = h->all[i];
-	h->count = kept;
-	for (size_t i = 0; i < kept; i++)
-		pthread_mutex_lock(&h->all[i]->lock);
+	qsort(q->held, q->count, sizeof(struct gpumemtrace *), by_address);
+	for (size_t i = 0; i < q->count; i++)
+		if (!i || q->held[i] != q->held[kept - 1])
+			q->held[kept++] = q->held[i];
+	for (; q->held_count < kept; q->held_count++)
+		pthread_mutex_lock(&q->held[q->held_count]->lock);
 }
 
-static void let_all_go(struct held *h, bool lost)
+static void let_all_go(struct question *q, bool lost)
 {
-	for (size_t i = 0; i < h->count; i++) {
-		h->all[i]->lost |= lost;
-		pthread_mutex_unlock(&h->all[i]->lock);
+	recording_lend(NULL, 0);
+	for (size_t i = 0; i < q->held_count; i++) {
+		q->held[i]->lost |= lost;
+		pthread_mutex_unlock(&q->held[i]->lock);
 	}
-	free(h->all);
-	free(h->open);
+	free(q->held);
+	free(q->open);
+}
+
+static int hold_and_answer(void *ctx)
+{
+	struct question *q = ctx;
+
+	hold_all(q);
+	recording_lend(q->open, q->count);
+	if (ANY_OF(x, q->held, q->held_count, (*x)->lost))
+		machine_out_of_memory();
+	return answer(q);
 }
 
 OFFERED int gpumemtrace_ask(struct gpumemtrace *const *recordings, size_t count,
 			    const char *question, const char *const *arguments,
 			    struct gpumemtrace_answer *a)
 {
-	struct question q = { .recordings = recordings, .count = count };
-	struct held held = { 0 };
-	struct asked asked;
-	volatile int code = EXIT_UNREADABLE;
+	struct question q = { .recordings = recordings,
+			      .count = count,
+			      .name = question,
+			      .arguments = arguments,
+			      .answer = a };
+	bool lost;
+	int code = library_ask(a, &lost, hold_and_answer, &q);
 
-	asked_begin(&asked, a);
-	if (asked_try(&asked)) {
-		hold_all(&held, recordings, count);
-		recording_lend(held.open, count);
-		asked.lost = ANY_OF(x, held.all, held.count, (*x)->lost);
-		if (!asked.lost)
-			code = answer(&q, question, arguments, a);
-	}
-	recording_lend(NULL, 0);
-	let_all_go(&held, asked.lost);
-	code = asked_end(&asked, code);
+	let_all_go(&q, lost);
 	if (code > EXIT_CHECK || !a->length) {
 		free(a->json);
 		a->json = NULL;

@@ -5,27 +5,36 @@
  */
 #include "library_parts.h"
 
+#include <setjmp.h>
+
 #include "../base/emit_json.h"
 #include "../base/machine.h"
 
-static __thread struct asked *asked;
+struct asked {
+	jmp_buf out_of_memory;
+	struct gpumemtrace_answer *answer;
+};
 
-void asked_begin(struct asked *a, struct gpumemtrace_answer *answer)
+static __thread struct asked *asked; /* by this thread; NULL: nothing */
+
+int library_ask(struct gpumemtrace_answer *answer, bool *lost, int (*what)(void *ctx), void *ctx)
 {
+	struct asked a = { .answer = answer };
+	int code;
+
 	*answer = (struct gpumemtrace_answer){ 0 };
-	a->answer = answer;
-	a->lost = false;
-	asked = a;
-}
-
-int asked_end(struct asked *a, int code)
-{
+	*lost = false;
+	asked = &a;
+	if (setjmp(a.out_of_memory)) {
+		asked = NULL;
+		*lost = true;
+		free(answer->sentence);
+		answer->sentence = strdup("out of memory");
+		return EXIT_UNREADABLE;
+	}
+	code = what(ctx);
 	asked = NULL;
-	if (!a->lost)
-		return code;
-	free(a->answer->sentence);
-	a->answer->sentence = strdup("out of memory");
-	return EXIT_UNREADABLE;
+	return code;
 }
 
 /* Control characters are escaped, as on a terminal. NULL: no memory. */
@@ -77,7 +86,6 @@ void machine_progress(const char *what, uint64_t done, uint64_t all)
 /* Every function that allocates is called by a question. */
 void machine_out_of_memory(void)
 {
-	asked->lost = true;
 	longjmp(asked->out_of_memory, 1);
 }
 

@@ -2,27 +2,18 @@
 #pragma once
 
 #include <pthread.h>
-#include <setjmp.h>
 
 #include "../moments/kept.h"
 #include "../base/usual.h"
 #include "gpumemtrace.h"
 
-/* A question in its thread: where it ends if there is no memory left, and what it says. */
-
-struct asked {
-	jmp_buf out_of_memory;
-	struct gpumemtrace_answer *answer;
-	bool lost; /* memory ran out */
-};
-
-/* From here on this thread's sentences belong to that question; NULL: to none. */
-void asked_begin(struct asked *a, struct gpumemtrace_answer *answer);
-/* Ends it; returns its code, UNREADABLE with a sentence if memory ran out. */
-int asked_end(struct asked *a, int code);
-
-/* Runs the statement of a question: false if memory ran out in it. What it had allocated stays. */
-#define asked_try(a) (!setjmp((a)->out_of_memory))
+/*
+ * A question: what(ctx), whose sentences and notes go into the answer. Returns its code, or
+ * UNREADABLE with a sentence if memory ran out in it; *lost says so, and what it had allocated
+ * stays. `what` is a function of its own, because after a jump out of it the locals of the function
+ * that jumps back would have no certain value.
+ */
+int library_ask(struct gpumemtrace_answer *answer, bool *lost, int (*what)(void *ctx), void *ctx);
 
 /* An open recording, for the files of the library. */
 

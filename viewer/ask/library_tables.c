@@ -304,8 +304,15 @@ static int choose_table(struct table_stream *s, const char *name, const char *co
 	return rc;
 }
 
-static int next_batch(struct table_stream *s, struct ArrowArray *out)
+struct next {
+	struct table_stream *stream;
+	struct ArrowArray *out;
+};
+
+static int next_batch(void *ctx)
 {
+	const struct next *n = ctx;
+	struct table_stream *s = n->stream;
 	bool lost = s->recording && s->recording->lost;
 	int rc = lost ? say_unreadable("out of memory") : 0;
 
@@ -314,7 +321,7 @@ static int next_batch(struct table_stream *s, struct ArrowArray *out)
 		rc = s->fill(s);
 	}
 	if (!rc && s->given < s->ready_count)
-		*out = s->ready[s->given++];
+		*n->out = s->ready[s->given++];
 	return rc;
 }
 
@@ -322,8 +329,7 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 {
 	struct table_stream *s = stream->private_data;
 	struct gpumemtrace *r = s->recording;
-	struct asked asked;
-	volatile int code = EXIT_UNREADABLE;
+	bool lost;
 
 	*out = (struct ArrowArray){ 0 };
 	if (s->failed)
@@ -331,28 +337,35 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 	if (r)
 		pthread_mutex_lock(&r->lock);
 	gpumemtrace_answer_free(&s->answer);
-	asked_begin(&asked, &s->answer);
-	if (asked_try(&asked))
-		code = next_batch(s, out);
-	code = asked_end(&asked, code);
-	s->failed = code;
-	if (!r)
-		return code ? EIO : 0;
-	r->lost |= asked.lost;
-	pthread_mutex_unlock(&r->lock);
-	return code ? EIO : 0;
+	s->failed = library_ask(&s->answer, &lost, next_batch, &(struct next){ s, out });
+	if (r) {
+		r->lost |= lost;
+		pthread_mutex_unlock(&r->lock);
+	}
+	return s->failed ? EIO : 0;
+}
+
+struct schema {
+	const struct table_stream *stream;
+	struct ArrowSchema *out;
+};
+
+static int write_schema(void *ctx)
+{
+	const struct schema *x = ctx;
+
+	table_schema(x->stream->names, x->stream->count, x->out);
+	return 0;
 }
 
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
 	struct table_stream *s = stream->private_data;
-	struct asked asked;
+	bool lost;
 
 	gpumemtrace_answer_free(&s->answer);
-	asked_begin(&asked, &s->answer);
-	if (asked_try(&asked))
-		table_schema(s->names, s->count, out);
-	return asked_end(&asked, 0) ? ENOMEM : 0;
+	return library_ask(&s->answer, &lost, write_schema, &(struct schema){ s, out }) ? ENOMEM
+											: 0;
 }
 
 static const char *get_last_error(struct ArrowArrayStream *stream)
@@ -388,46 +401,55 @@ static void release(struct ArrowArrayStream *stream)
 	stream->release = NULL;
 }
 
-static int make_stream(struct gpumemtrace *r, const char *table, const char *columns,
-		       struct ArrowArrayStream *out)
-{
-	struct table_stream *s = need_new(sizeof(*s));
-	int rc = choose_table(s, table, columns);
+struct table_query {
+	struct gpumemtrace *r;
+	const char *table, *columns;
+	struct ArrowArrayStream *out;
+};
 
-	s->recording = r;
+static int make_stream(void *ctx)
+{
+	const struct table_query *q = ctx;
+	struct table_stream *s = need_new(sizeof(*s));
+	int rc = choose_table(s, q->table, q->columns);
+
+	s->recording = q->r;
 	if (rc) {
 		free_names(s);
 		free(s);
 		return rc;
 	}
 	arrow_batch_init(&s->batch, s->columns, (unsigned)s->count);
-	library_hold(r);
-	*out = (struct ArrowArrayStream){ get_schema, get_next, get_last_error, release, s };
+	library_hold(q->r);
+	*q->out = (struct ArrowArrayStream){ get_schema, get_next, get_last_error, release, s };
 	return 0;
 }
 
 OFFERED int gpumemtrace_table(struct gpumemtrace *r, const char *table, const char *columns,
 			      struct ArrowArrayStream *out, struct gpumemtrace_answer *a)
 {
-	struct asked asked;
-	volatile int code = EXIT_UNREADABLE;
+	bool lost;
 
-	asked_begin(&asked, a);
-	if (asked_try(&asked))
-		code = make_stream(r, table, columns, out);
-	return asked_end(&asked, code);
+	return library_ask(a, &lost, make_stream, &(struct table_query){ r, table, columns, out });
 }
 
-static void copy_columns(const struct gpumemtrace_column *columns, size_t count, int64_t rows,
-			 struct ArrowArrayStream *out)
-{
-	struct table_stream *s = need_new(sizeof(*s));
-	struct table_cells *cells = need_new(count * sizeof(*cells));
+struct columns_query {
+	const struct gpumemtrace_column *columns;
+	size_t count;
+	int64_t rows;
+	struct ArrowArrayStream *out;
+};
 
-	s->names = need_new(count * sizeof(*s->names));
+static int copy_columns(void *ctx)
+{
+	const struct columns_query *q = ctx;
+	struct table_stream *s = need_new(sizeof(*s));
+	struct table_cells *cells = need_new(q->count * sizeof(*cells));
+
+	s->names = need_new(q->count * sizeof(*s->names));
 	s->ended = true;
-	for (; s->count < count; s->count++) {
-		const struct gpumemtrace_column *c = &columns[s->count];
+	for (; s->count < q->count; s->count++) {
+		const struct gpumemtrace_column *c = &q->columns[s->count];
 		struct table_cells *to = &cells[s->count];
 
 		s->names[s->count].name = need_text(c->name);
@@ -436,20 +458,19 @@ static void copy_columns(const struct gpumemtrace_column *columns, size_t count,
 		for (int k = 0; k < 3; k++)
 			to->buffers[k] = need_copy(c->buffers[k], c->lengths[k]);
 	}
-	table_array(s->names, cells, count, rows,
+	table_array(s->names, cells, q->count, q->rows,
 		    need_item(s->ready, s->ready_count, s->ready_room));
 	free(cells);
-	*out = (struct ArrowArrayStream){ get_schema, get_next, get_last_error, release, s };
+	*q->out = (struct ArrowArrayStream){ get_schema, get_next, get_last_error, release, s };
+	return GPUMEMTRACE_OK;
 }
 
 OFFERED int gpumemtrace_columns(const struct gpumemtrace_column *columns, size_t count,
 				int64_t rows, struct ArrowArrayStream *out,
 				struct gpumemtrace_answer *a)
 {
-	struct asked asked;
+	bool lost;
 
-	asked_begin(&asked, a);
-	if (asked_try(&asked))
-		copy_columns(columns, count, rows, out);
-	return asked_end(&asked, GPUMEMTRACE_OK);
+	return library_ask(a, &lost, copy_columns,
+			   &(struct columns_query){ columns, count, rows, out });
 }
