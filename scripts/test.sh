@@ -47,6 +47,7 @@ pytests() { # environment pytest-arguments...
 }
 
 mkdir -p "$LOGS"
+NOT_MORE=$([ $# -gt 0 ] || echo ' and not more')
 stage build make -j"$JOBS" all programs || { echo 'the build failed'; exit 1; }
 stage viewer make -j"$JOBS" viewer # 30 s on two cores, and a minute the first time
 stage lint make lint
@@ -54,9 +55,9 @@ stage unit make -j"$JOBS" -k unit
 beside unit-tsan make -j"$JOBS" -k tsan
 stage unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
 await unit-tsan
-stage e2e pytests .venv -m "not installed$([ $# -gt 0 ] || echo ' and not more')"
+stage e2e pytests .venv -m "not installed$NOT_MORE"
 beside e2e-installed scripts/test-installed.sh
-stage e2e-newest pytests .venv-newest -m matrix
+stage e2e-newest pytests .venv-newest -m "matrix$NOT_MORE"
 await e2e-installed
 for env; do
 	stage "e2e-$env" pytests ".venv-$env" -m matrix

@@ -93,6 +93,7 @@ print(json.dumps([sum(p.numel() for p in model.parameters()), loss, after, torch
     assert after[0] == after[2] and 12 * numel <= after[0] <= 12 * numel + 110 * MIB
 
 
+@pytest.mark.more  # test_exact.py compiles, too
 def test_compiled_model(programs):
     """Triton's kernels are compiled, then do nothing; eager and compiled keep the same weights and state."""
     run(programs, "zoo.py", "zoo.json", "compiled")

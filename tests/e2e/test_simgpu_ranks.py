@@ -17,7 +17,7 @@ def torchrun(programs, ranks, *args, **kw):
     return programs("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", *args, traced=False, count=ranks, **kw)
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.more)])
 def test_as_on_the_host(programs, ranks):
     done = torchrun(programs, ranks, programs.workload("ranks.py"))
     assert done.returncode == 0, done.stderr[-4000:]
