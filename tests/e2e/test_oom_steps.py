@@ -55,6 +55,18 @@ def batches():
         (share - y).square().mean().backward()
         optimizer.step()
 
+def validated():
+    net, optimizer = made(8 * D, D, 8 * D)
+    for step in range(3):
+        x, y = (torch.randn(2048, 8 * D, device="cuda") for _ in "xy")
+        optimizer.zero_grad()
+        share = net(x).softmax(-1)  # here
+        (share - y).square().mean().backward()
+        optimizer.step()
+        with torch.no_grad():
+            image = torch.randn(1024, 8 * D, device="cuda")  # image
+            net(image).mean().item()
+
 def metric():
     net, optimizer = made(D, 4 * D)
     for step in range(3):
@@ -218,6 +230,14 @@ def test_the_batch_comes_before_zero_grad(programs, tool):
         (half,) = (r for r in said["remedies"] if r["name"] == "smaller_batch")
         assert half["saves_bytes"] >> 20 == (68 if step == 1 else 132)  # x, y, two results, half of them; x and y may be all data at first
         assert ("Saves up to 132.0 MiB" in half["how_known"]) == (step == 1)
+
+
+def test_the_batch_behind_an_evaluation(programs, tool):
+    """It comes before zero_grad: of the evaluation only the image is older."""
+    found = staged(programs, tool, "validated")
+    assert list(found) == [1, 3]  # in between the cache has room
+    for step, said in ((n, s[-1]) for n, s in found.items()):
+        assert set(older(said)) == (set() if step == 1 else {line_of("here", "validated"), line_of("image", "validated")})
 
 
 def test_a_metric_behind_the_optimizer_is_of_its_step(programs, tool):

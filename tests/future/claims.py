@@ -163,7 +163,7 @@ def state(m, r, doc):
 
 
 def let_go(m, r, doc):
-    passes = "earlier passes" in r["what"] or not m.run.optimizers
+    passes = not m.run.optimizers or any(words in r["what"] for words in ("earlier passes", "cache of keys and values"))
     so = m.bytes(lambda b: not m.is_needed(b) and not b.grads if passes else m.is_older(b) and not m.is_needed(b))
     return at_most(r["saves_bytes"], so), so
 

@@ -174,6 +174,7 @@ static inline size_t oom_number(const struct oom *o)
 /* It begins with its batch, which may be made before zero_grad clears the gradients of the step
  * before, or, without an optimizer, before the first pass. Where each pass is a step, what is made
  * between two passes (a cache that grows, say) belongs to the first of them. */
+size_t oom_batch_span(const struct oom *o, size_t step); /* the index of its first span */
 uint64_t oom_batch_begin(const struct oom *o, size_t step);
 /* oom_passes.c: forward passes since that event whose results a snapshot has. */
 size_t oom_passes(const struct snapshot *s, uint64_t since);

@@ -205,7 +205,7 @@ static uint64_t batch_from(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
 	const struct lives *l = &o->timeline->model.lives;
-	size_t first = o->timeline->steps.items[o->step].first;
+	size_t first = oom_batch_span(o, o->step);
 
 	if (!first || first >= s->count || s->items[first - 1].phase != PHASE_EVALUATION)
 		return UINT64_MAX;

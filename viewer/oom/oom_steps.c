@@ -35,7 +35,7 @@ static size_t by_gradients(const struct oom *o, size_t step)
 	return step;
 }
 
-uint64_t oom_batch_begin(const struct oom *o, size_t step)
+size_t oom_batch_span(const struct oom *o, size_t step)
 {
 	const struct spans *s = &o->timeline->model.spans;
 	const struct steps *steps = &o->timeline->steps;
@@ -44,6 +44,14 @@ uint64_t oom_batch_begin(const struct oom *o, size_t step)
 	while (steps->basis != STEPS_FORWARD && at &&
 	       (s->items[at - 1].phase == PHASE_OTHER || s->items[at - 1].phase == PHASE_ZERO_GRAD))
 		at--;
+	return at;
+}
+
+uint64_t oom_batch_begin(const struct oom *o, size_t step)
+{
+	const struct spans *s = &o->timeline->model.spans;
+	size_t at = oom_batch_span(o, step);
+
 	return at < s->count ? s->items[at].extent.first_seq : 0;
 }
 
