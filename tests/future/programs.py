@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs whose futures are asked, by name: how each is started. Those of ../shared/reports only where they lie there."""
+"""The programs whose futures are asked, by name: how each is started. Those of ../shared/reports only where they lie there, those of
+frameworks only where the packages are."""
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -14,6 +16,14 @@ REFUSED = {"validation", "retained_graph", "evaluation_graph", "growing", "outpu
 def functions(file):
     """Programs by functions of their names, each under a decorator. Those of `shard_state` want several devices."""
     return re.findall(r'^@case\((?!"shard_state")[^)]*\)\ndef (\w+)', file.read_text(), re.M)
+
+
+def of_frameworks():
+    """Programs of one process that Python starts."""
+    for file in sorted((TESTS / "frameworks/programs").glob("*.py")):
+        says = dict(re.findall(r"^# (\w+): (.+)$", file.read_text(), re.M))
+        if "launch" not in says and "1" in says.get("ranks", "1").split() and all(map(importlib.util.find_spec, says.get("needs", "").split())):
+            yield file
 
 
 def programs():
@@ -35,6 +45,8 @@ def programs():
     for name in re.findall(r"^def (\w+)\(\):\n    from", (TESTS / "bench/training.py").read_text(), re.M):
         found[f"bench/{name}"] = [TESTS / "bench/training.py", name, "3"]
     found["examples/train"] = [ROOT / "examples/train.py"]
+    for file in of_frameworks():
+        found[f"frameworks/{file.stem}"] = [file]
     for file in sorted(REPORTS.glob("*/*.py")):
         if file.parent.name not in ELSEWHERE and not re.search(SEVERAL, file.read_text()):
             found[f"reports/{file.parent.name}/{file.stem}"] = [file]
