@@ -5,6 +5,7 @@
  * which the block that brought it is gone (it becomes the gradient itself then).
  */
 
+#include "../base/sorted.h"
 #include "advise.h"
 
 struct held {
@@ -60,12 +61,7 @@ static void clear(struct search *s, struct held *h, uint64_t until)
 	h->gone = 0;
 }
 
-static int compare_lives(const void *life, const void *held)
-{
-	uint32_t x = *(const uint32_t *)life, y = ((const struct held *)held)->life;
-
-	return (x > y) - (x < y);
-}
+COMPARE(by_life, struct held, ORDER(x->life, y->life))
 
 /* Items are in the order of their births. */
 static void arrive(struct search *s)
@@ -79,7 +75,8 @@ static void arrive(struct search *s)
 		if (a->seq > s->advise->until)
 			break;
 		begin_steps(s, a->seq);
-		h = bsearch(&a->life, s->items, s->count, sizeof(*s->items), compare_lives);
+		h = bsearch(&(struct held){ .life = a->life }, s->items, s->count,
+			    sizeof(*s->items), by_life);
 		if (h)
 			clear(s, h, a->seq);
 	}

@@ -129,12 +129,7 @@ static uint32_t row_since(const struct row_store *rows, uint64_t seq)
 		rows->count, i, (memcpy(&at, rows_at(rows, (uint32_t)i), sizeof(at)), at < seq));
 }
 
-static int compare_lives(const void *life, const void *item)
-{
-	uint32_t x = *(const uint32_t *)life, y = ((const struct item *)item)->l.life;
-
-	return (x > y) - (x < y);
-}
+COMPARE(by_life, struct item, ORDER(x->l.life, y->l.life))
 
 /* A graph of a later part takes what this one made. */
 static bool is_taken_later(const struct search *s)
@@ -148,12 +143,11 @@ static bool is_taken_later(const struct search *s)
 			return true;
 	for (uint32_t i = row_since(rows, w->from); i < rows->count; i++) {
 		const struct lives_retaken *r = rows_at(rows, i);
-		const struct item *x;
-		uint32_t life = r->life;
+		const struct item *x, of = { .l.life = r->life };
 
 		if (r->seq >= w->until)
 			break;
-		x = bsearch(&life, w->items, w->count, sizeof(*x), compare_lives);
+		x = bsearch(&of, w->items, w->count, sizeof(*x), by_life);
 		if (x && x->part < w->parts && r->seq > w->ends[x->part] && is_repeated(w, x))
 			return true;
 	}

@@ -9,6 +9,7 @@
 
 #include "../../format/version.h"
 #include "../base/machine.h"
+#include "../base/sorted.h"
 #include "arrow_abi.h"
 #include "gpumemtrace.h"
 #include "library_parts.h"
@@ -260,12 +261,7 @@ static int answer(struct question *q, const char *name, const char *const *argum
 }
 
 /* Lower addresses first, so that two questions never wait for each other. */
-static int by_address(const void *a, const void *b)
-{
-	const char *x = *(char *const *)a, *y = *(char *const *)b;
-
-	return x < y ? -1 : x > y;
-}
+COMPARE(by_address, __typeof__(char *), ORDER(*x, *y))
 
 /* Copies of the list: sorted, without those that come again; and as the recordings' own. */
 struct held {

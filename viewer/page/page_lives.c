@@ -3,13 +3,7 @@
 
 #include "../base/sorted.h"
 
-static int by_seq(const void *a, const void *b)
-{
-	const struct key_moment *x = *(struct key_moment *const *)a;
-	const struct key_moment *y = *(struct key_moment *const *)b;
-
-	return ORDER(x->seq, y->seq);
-}
+COMPARE(by_seq, __typeof__(struct key_moment *), ORDER((*x)->seq, (*y)->seq))
 
 static void order_keys(struct page_lives *l)
 {
