@@ -51,14 +51,6 @@ static void set_up(struct scene *s, const int64_t changes[PAIRS])
 	s->d.new.place_count = PAIRS;
 }
 
-static bool takes_all(const struct diff *d, const struct diff_pair *p, const void *ctx)
-{
-	(void)d;
-	(void)p;
-	(void)ctx;
-	return true;
-}
-
 static void is_named_by_the_greatest_change(void **state)
 {
 	struct scene s;
@@ -66,7 +58,7 @@ static void is_named_by_the_greatest_change(void **state)
 
 	(void)state;
 	set_up(&s, (int64_t[]){ 100, -500, 200 });
-	f = diff_collect(&s.d, CAUSE_FUNCTION, 0, 0, takes_all, NULL);
+	f = diff_collect(&s.d, CAUSE_FUNCTION, 0, 0, p, true);
 	assert_int_equal(f->pair, 1);
 	assert_int_equal(f->category, CATEGORY_activations);
 	assert_int_equal(f->owner.line, 3);
@@ -82,7 +74,7 @@ static void has_a_name_where_changes_cancel(void **state)
 
 	(void)state;
 	set_up(&s, (int64_t[]){ 300, -500, 200 });
-	f = diff_collect(&s.d, CAUSE_FUNCTION, 0, 0, takes_all, NULL);
+	f = diff_collect(&s.d, CAUSE_FUNCTION, 0, 0, p, true);
 	assert_int_equal(f->pair, 1);
 	assert_int_equal(f->category, CATEGORY_activations);
 	assert_int_equal(f->bytes_old, f->bytes_new);

@@ -5,6 +5,7 @@
  * which the block that brought it is gone (it becomes the gradient itself then).
  */
 
+#include "../base/sorted.h"
 #include "advise.h"
 
 struct held {
@@ -60,12 +61,7 @@ static void clear(struct search *s, struct held *h, uint64_t until)
 	h->gone = 0;
 }
 
-static int compare_lives(const void *life, const void *held)
-{
-	uint32_t x = *(const uint32_t *)life, y = ((const struct held *)held)->life;
-
-	return (x > y) - (x < y);
-}
+COMPARE(by_life, struct held, ORDER(x->life, y->life))
 
 /* Items are in the order of their births. */
 static void arrive(struct search *s)
@@ -79,7 +75,8 @@ static void arrive(struct search *s)
 		if (a->seq > s->advise->until)
 			break;
 		begin_steps(s, a->seq);
-		h = bsearch(&a->life, s->items, s->count, sizeof(*s->items), compare_lives);
+		h = bsearch(&(struct held){ .life = a->life }, s->items, s->count,
+			    sizeof(*s->items), by_life);
 		if (h)
 			clear(s, h, a->seq);
 	}
@@ -113,7 +110,6 @@ static bool is_freed(const struct advise *a, const struct advised *l)
 void advise_set_to_none(struct advise *a)
 {
 	struct search s = { .advise = a };
-	uint64_t bytes = 0;
 	bool freed = false;
 	struct finding *f;
 
@@ -127,21 +123,13 @@ void advise_set_to_none(struct advise *a)
 	if (s.count) {
 		f = advise_add(a, "set_to_none");
 		s.plan = &f->plan;
+		f->other = freed;
 		arrive(&s);
 		for (size_t i = 0; i < s.count; i++)
 			if (a->open || s.items[i].added) {
-				bytes += s.items[i].size;
+				f->bytes += s.items[i].size;
 				clear(&s, &s.items[i], s.items[i].until);
 			}
-		advise_put(f->what,
-			   freed ? "Free the gradients that the optimizer's zero_grad() leaves, or "
-				   "make none: set requires_grad_(False) on weights that no "
-				   "optimizer updates, and run frozen modules under no_grad()"
-				 : "Free the gradients before the forward pass: "
-				   "zero_grad(set_to_none=True), unless they are accumulated");
-		advise_put(f->how,
-			   "%s of gradients lived through the forward passes of later steps%s",
-			   B(bytes), freed ? ", where others were freed in each step" : "");
 	}
 	free(s.items);
 }

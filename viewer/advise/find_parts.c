@@ -35,7 +35,6 @@ struct search {
 	struct window w;
 	struct map lines; /* stacks of scalars -> PARTS, as a backward pass proved, or LAYERS */
 	struct row_store taken; /* struct lives_retaken: when graphs took weights */
-	uint64_t parts;
 };
 
 static uint64_t gone_at(const struct advise *a, const struct advised *l)
@@ -130,12 +129,7 @@ static uint32_t row_since(const struct row_store *rows, uint64_t seq)
 		rows->count, i, (memcpy(&at, rows_at(rows, (uint32_t)i), sizeof(at)), at < seq));
 }
 
-static int compare_lives(const void *life, const void *item)
-{
-	uint32_t x = *(const uint32_t *)life, y = ((const struct item *)item)->l.life;
-
-	return (x > y) - (x < y);
-}
+COMPARE(by_life, struct item, ORDER(x->l.life, y->l.life))
 
 /* A graph of a later part takes what this one made. */
 static bool is_taken_later(const struct search *s)
@@ -149,12 +143,11 @@ static bool is_taken_later(const struct search *s)
 			return true;
 	for (uint32_t i = row_since(rows, w->from); i < rows->count; i++) {
 		const struct lives_retaken *r = rows_at(rows, i);
-		const struct item *x;
-		uint32_t life = r->life;
+		const struct item *x, of = { .l.life = r->life };
 
 		if (r->seq >= w->until)
 			break;
-		x = bsearch(&life, w->items, w->count, sizeof(*x), compare_lives);
+		x = bsearch(&of, w->items, w->count, sizeof(*x), by_life);
 		if (x && x->part < w->parts && r->seq > w->ends[x->part] && is_repeated(w, x))
 			return true;
 	}
@@ -381,7 +374,7 @@ static void take_away(struct search *s, struct finding *f)
 		if (from > a->peak_seq || a->peak_seq >= until)
 			continue;
 		f->bytes += x->l.size;
-		s->parts = w->parts;
+		f->blocks = w->parts;
 		advise_name(a, f, &x->l);
 	}
 	with_gradients(s, f);
@@ -431,10 +424,6 @@ void advise_backward_each(struct advise *a)
 	f->range = true;
 	look_at_all(&s, NULL);
 	look_at_all(&s, f);
-	advise_put(f->how,
-		   "%s %s in the graphs of %zu parts that no later part uses. The gradients "
-		   "that then come with the first part are counted",
-		   B(f->bytes), a->when, (size_t)s.parts);
 	map_free(&s.w.repeated);
 	map_free(&s.lines);
 	if (s.taken.each)

@@ -339,7 +339,8 @@ static void layer_bytes(struct account *a, struct timeline *t, const struct snap
 
 	if (layers < 2)
 		return;
-	modules_find(&m, s, category, &t->stacks);
+	flame_build(&m, s, &t->owners,
+		    &(struct flame_how){ .modules = true, .places = true, .category = category });
 	for (size_t i = 1; i < m.count; i++) {
 		const struct flame_node *x = &m.nodes[i];
 

@@ -91,44 +91,6 @@ void flame_free(struct flame *f)
 	*f = (struct flame){ 0 };
 }
 
-static uint32_t place_module(struct flame *m, const struct stacks *s)
-{
-	const struct frame *forward[OWNER_MODULES], *last;
-	size_t count = owners_modules(s, forward);
-	uint32_t at = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		struct defs_text class = owners_module_class(forward[i]);
-
-		at = flame_child(m, at,
-				 &(struct flame_node){ .name = (char *)class.s,
-						       .file = forward[i]->file,
-						       .kind = FLAME_MODULE },
-				 class.len);
-	}
-	if (!count)
-		return at;
-	last = forward[count - 1];
-	return flame_child(m, at,
-			   &(struct flame_node){ .name = (char *)last->function,
-						 .file = last->file,
-						 .line = last->line ? last->line : 1,
-						 .kind = FLAME_PYTHON },
-			   strlen(last->function));
-}
-
-void modules_find(struct flame *out, const struct snapshot *s, int category, struct stacks *stacks)
-{
-	flame_begin(out);
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		if (category >= 0 && b->category != category)
-			continue;
-		stacks_read_python(stacks, b->stack);
-		flame_count(out, place_module(out, stacks), b);
-	}
-	flame_sort(out);
-}
-
 #define NAME 512
 
 /* The frames of one stack, outermost first. */
@@ -136,6 +98,8 @@ struct path {
 	struct path_frame {
 		char name[NAME];
 		enum flame_kind kind;
+		const char *file; /* with places */
+		unsigned line;
 	} * frames;
 	size_t count, room;
 };
@@ -145,31 +109,34 @@ static char *new_frame(struct path *p, enum flame_kind kind)
 	struct path_frame *f = need_item(p->frames, p->count, p->room);
 
 	f->kind = kind;
+	f->file = "";
+	f->line = 0;
 	return f->name;
 }
 
 #define push_frame(p, kind, ...) text_put(new_frame((p), (kind)), NAME, __VA_ARGS__)
 
-static uint32_t child_of_frame(struct flame *f, uint32_t parent, enum flame_kind kind,
-			       const char *name)
+static uint32_t child_of_frame(struct flame *f, uint32_t parent, const struct path_frame *one)
 {
-	const struct flame_node like = { .name = (char *)name, .file = "", .kind = kind };
+	const struct flame_node like = {
+		.name = (char *)one->name, .file = one->file, .line = one->line, .kind = one->kind
+	};
 
-	return flame_child(f, parent, &like, strlen(name));
+	return flame_child(f, parent, &like, strlen(one->name));
 }
 
 static void add_node(struct flame *f, const struct path *p, const struct flame_how *how,
 		     const struct block *b)
 {
+	struct path_frame class = { .kind = FLAME_CLASS, .file = "" };
 	uint32_t at = 0;
 
-	if (how->classes)
-		at = child_of_frame(f, at, FLAME_CLASS, categories[b->category].words);
-	for (size_t i = 0; i < p->count; i++) {
-		const struct path_frame *one = &p->frames[how->inverted ? p->count - 1 - i : i];
-
-		at = child_of_frame(f, at, one->kind, one->name);
+	if (how->classes) {
+		text_put(class.name, NAME, "%s", categories[b->category].words);
+		at = child_of_frame(f, at, &class);
 	}
+	for (size_t i = 0; i < p->count; i++)
+		at = child_of_frame(f, at, &p->frames[how->inverted ? p->count - 1 - i : i]);
 	flame_count(f, at, b);
 }
 
@@ -209,24 +176,33 @@ static void read_frames(struct path *p, struct stacks *s, const struct block *b,
 			   which == FRAMES_PYTHON ? "Python" : "recorded");
 }
 
-static void read_modules(struct path *p, const struct stacks *s)
+static void read_modules(struct path *p, const struct stacks *s, bool places)
 {
 	const struct frame *forward[OWNER_MODULES], *last;
 	size_t count = owners_modules(s, forward);
+	unsigned line;
 
 	p->count = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct defs_text class = owners_module_class(forward[i]);
 
 		push_frame(p, FLAME_MODULE, "%.*s", (int)class.len, class.s);
+		p->frames[i].file = places ? forward[i]->file : "";
 	}
-	if (!count) {
+	if (!count && !places)
 		push_frame(p, FLAME_MODULE, "(outside of modules)");
+	if (!count)
+		return;
+	last = forward[count - 1];
+	line = last->line ? last->line : 1;
+	if (!places) {
+		push_frame(p, FLAME_PYTHON, "%s (%s:%u)", last->function, owners_base(last->file),
+			   line);
 		return;
 	}
-	last = forward[count - 1];
-	push_frame(p, FLAME_PYTHON, "%s (%s:%u)", last->function, owners_base(last->file),
-		   last->line ? last->line : 1);
+	push_frame(p, FLAME_PYTHON, "%s", last->function);
+	p->frames[count].file = last->file;
+	p->frames[count].line = line;
 }
 
 void flame_build(struct flame *f, const struct snapshot *s, struct owners *owners,
@@ -240,7 +216,7 @@ void flame_build(struct flame *f, const struct snapshot *s, struct owners *owner
 			continue;
 		if (how->modules) {
 			stacks_read_python(owners->stacks, b->stack);
-			read_modules(&p, owners->stacks);
+			read_modules(&p, owners->stacks, how->places);
 		} else {
 			read_frames(&p, owners->stacks, b, how->frames);
 		}

@@ -29,7 +29,11 @@ struct flame {
 
 struct flame_how {
 	enum flame_frames frames;
-	bool modules;  /* the modules of the forward pass in place of frames */
+	/* The modules of the forward pass in place of frames: nn.Module classes as shown by the
+	 * Python frames, and in each the lines of its own forward. Instances of one class that are
+	 * called from one line are one node. */
+	bool modules;
+	bool places;   /* nodes of these have files and lines; blocks outside of modules no node */
 	bool inverted; /* innermost first */
 	bool classes;  /* the class is the outermost */
 	int category;  /* only these blocks, -1 = all */
@@ -38,13 +42,3 @@ struct flame_how {
 void flame_build(struct flame *f, const struct snapshot *s, struct owners *owners,
 		 const struct flame_how *how);
 void flame_free(struct flame *f);
-
-/*
- * The blocks of a moment as a tree of the modules in whose forward they were made: nn.Module
- * classes as shown by the Python frames, and in each the lines of its own forward. Instances of one
- * class that are called from one line are one node.
- */
-
-/* Nodes are modules, with the file of their forward, and lines in them. nodes[0] is the root;
- * blocks that end there were made outside of all modules. category < 0: all classes. */
-void modules_find(struct flame *out, const struct snapshot *s, int category, struct stacks *stacks);

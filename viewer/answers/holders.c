@@ -48,15 +48,11 @@ struct holder *holders_add(struct holders *all, unsigned category, struct owner 
 }
 
 /* Holders of equal size are ordered by their text, so that the order is always the same. */
-static int by_bytes(const void *a, const void *b)
-{
-	const struct holder *x = a, *y = b;
-
-	return ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category) ?:
-	       by_text(x->owner.function, y->owner.function) ?:
-	       by_text(x->owner.file, y->owner.file) ?:
-	       ORDER(x->owner.line, y->owner.line) ?: by_text(x->inside, y->inside);
-}
+COMPARE(by_bytes, struct holder,
+	ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category) ?:
+	by_text(x->owner.function, y->owner.function) ?:
+	by_text(x->owner.file, y->owner.file) ?:
+	ORDER(x->owner.line, y->owner.line) ?: by_text(x->inside, y->inside))
 
 void holders_sort(struct holders *all)
 {

@@ -154,7 +154,9 @@ int run_modules(const struct modules_options *o, struct emit *out, struct record
 		rc = moments_resolve(&t.model, t.device, &at, &seq);
 	if (!rc) {
 		snapshot_take(&s, &t, seq);
-		modules_find(&m, &s, o->category, &t.stacks);
+		flame_build(&m, &s, &t.owners,
+			    &(struct flame_how){
+				    .modules = true, .places = true, .category = o->category });
 		print_modules(out, &m, &t, &s, o);
 		flame_free(&m);
 		moment_free(&s.moment);

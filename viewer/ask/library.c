@@ -9,6 +9,7 @@
 
 #include "../../format/version.h"
 #include "../base/machine.h"
+#include "../base/sorted.h"
 #include "arrow_abi.h"
 #include "gpumemtrace.h"
 #include "library_parts.h"
@@ -268,12 +269,7 @@ static int answer(struct question *q)
 }
 
 /* Lower addresses first, so that two questions never wait for each other. */
-static int by_address(const void *a, const void *b)
-{
-	const char *x = *(char *const *)a, *y = *(char *const *)b;
-
-	return x < y ? -1 : x > y;
-}
+COMPARE(by_address, __typeof__(char *), ORDER(*x, *y))
 
 static void hold_all(struct question *q)
 {

@@ -10,17 +10,6 @@
 
 /* A table without nesting as the structs of Arrow's C data interface. */
 
-struct table_column {
-	const char *name, *format;
-	const char *unit, *meaning; /* metadata; NULL: it has none */
-};
-
-/* Buffers by malloc: validity bits or NULL, offsets (of texts) or NULL, values. */
-struct table_cells {
-	void *buffers[3];
-	int64_t nulls;
-};
-
 /* A consumer may move children away and release each of them after its parent, on any thread. */
 
 /* ---- the schema ---- */
@@ -52,18 +41,18 @@ static char *add_text(char *at, const char *text)
 }
 
 /* Its strings in one piece: the schema may outlive the columns. */
-static void column_schema(const struct table_column *c, struct ArrowSchema *s)
+static void column_schema(const struct arrow_column *c, struct ArrowSchema *s)
 {
 	static const char unit[] = "unit", meaning[] = "meaning";
 	static const int32_t pairs = 2;
-	size_t name = strlen(c->name) + 1, format = strlen(c->format) + 1;
+	size_t name = strlen(c->name) + 1, format = 2;
 	size_t meta = c->unit ? 5 * sizeof(int32_t) + sizeof(unit) + sizeof(meaning) - 2 +
 					strlen(c->unit) + strlen(c->meaning)
 			      : 0;
 	char *copy = need_new(name + format + meta), *at = copy + name + format;
 
 	memcpy(copy, c->name, name);
-	memcpy(copy + name, c->format, format);
+	copy[name] = (char)c->type;
 	*s = (struct ArrowSchema){ .name = copy,
 				   .format = copy + name,
 				   .metadata = meta ? at : NULL,
@@ -77,7 +66,7 @@ static void column_schema(const struct table_column *c, struct ArrowSchema *s)
 	add_text(add_text(at, meaning), c->meaning);
 }
 
-static void table_schema(const struct table_column *columns, size_t count, struct ArrowSchema *out)
+static void table_schema(const struct arrow_column *columns, size_t count, struct ArrowSchema *out)
 {
 	*out = (struct ArrowSchema){ .format = "+s", .name = "", .release = release_schema };
 	out->children = need_new(count * sizeof(*out->children));
@@ -122,24 +111,27 @@ static struct array_data *new_array(struct ArrowArray *a, int64_t rows)
 	return d;
 }
 
-static void column_array(const struct table_column *c, const struct table_cells *cells,
-			 int64_t rows, struct ArrowArray *a)
+/* The buffers belong to the array from here on. */
+static void column_array(const struct arrow_column *c, struct arrow_cells *cells, uint64_t rows,
+			 struct ArrowArray *a)
 {
-	struct array_data *d = new_array(a, rows);
+	struct array_data *d = new_array(a, (int64_t)rows);
 
-	memcpy(d->mine, cells->buffers, sizeof(d->mine));
-	a->null_count = cells->nulls;
-	d->buffers[a->n_buffers++] = cells->nulls ? cells->buffers[0] : NULL;
-	if (*c->format == 'u')
-		d->buffers[a->n_buffers++] = cells->buffers[1];
-	d->buffers[a->n_buffers++] = cells->buffers[2];
+	d->mine[0] = cells->valid.p;
+	d->mine[1] = cells->offsets.p;
+	d->mine[2] = cells->values.p ? cells->values.p : need_new(1);
+	cells->valid.p = cells->offsets.p = cells->values.p = NULL;
+	a->null_count = (int64_t)(rows - cells->given);
+	d->buffers[a->n_buffers++] = a->null_count ? d->mine[0] : NULL;
+	if (c->type == ARROW_TEXT)
+		d->buffers[a->n_buffers++] = d->mine[1];
+	d->buffers[a->n_buffers++] = d->mine[2];
 }
 
-/* The buffers belong to the array from here on. */
-static void table_array(const struct table_column *columns, const struct table_cells *cells,
-			size_t count, int64_t rows, struct ArrowArray *out)
+static void table_array(const struct arrow_column *columns, struct arrow_cells *cells, size_t count,
+			uint64_t rows, struct ArrowArray *out)
 {
-	new_array(out, rows);
+	new_array(out, (int64_t)rows);
 	out->n_buffers = 1;
 	out->children = need_new(count * sizeof(*out->children));
 	for (; (size_t)out->n_children < count; out->n_children++) {
@@ -160,8 +152,7 @@ struct table_stream {
 	/* Makes batches, or says that it has ended. 0, or an exit code after a sentence. */
 	int (*fill)(struct table_stream *s);
 	struct gpumemtrace *recording; /* NULL: the columns are the caller's */
-	struct arrow_column columns[MOST_COLUMNS];
-	struct table_column *names;
+	struct arrow_column *columns;
 	unsigned which[MOST_COLUMNS], count;
 	struct arrow_batch batch;
 	struct ArrowArray *ready; /* batches that nobody has taken yet: from `given` on */
@@ -181,22 +172,12 @@ struct table_stream {
 /* The batch's buffers go to an array. */
 static void flush_batch(struct table_stream *s)
 {
-	struct table_cells cells[MOST_COLUMNS] = { 0 };
 	struct arrow_batch *b = &s->batch;
 
 	if (!b->rows)
 		return;
 	arrow_batch_finish(b);
-	for (unsigned i = 0; i < s->count; i++) {
-		struct arrow_cells *c = &b->cells[i];
-
-		cells[i].buffers[0] = c->valid.p;
-		cells[i].buffers[1] = c->offsets.p;
-		cells[i].buffers[2] = c->values.p ? c->values.p : need_new(1);
-		cells[i].nulls = (int64_t)(b->rows - c->given);
-		c->valid.p = c->offsets.p = c->values.p = NULL;
-	}
-	table_array(s->names, cells, s->count, (int64_t)b->rows,
+	table_array(s->columns, b->cells, s->count, b->rows,
 		    need_item(s->ready, s->ready_count, s->ready_room));
 	arrow_batch_clear(b);
 }
@@ -279,28 +260,17 @@ static const struct table {
 
 static int choose_table(struct table_stream *s, const char *name, const char *columns)
 {
-	static const char *const formats[] = { [ARROW_UINT64] = "L",
-					       [ARROW_UINT32] = "I",
-					       [ARROW_UINT16] = "S",
-					       [ARROW_INT32] = "i",
-					       [ARROW_TEXT] = "u" };
-	const struct table *t = tables;
+	const struct table *t =
+		FIRST_OF(x, tables, sizeof(tables) / sizeof(tables[0]), !strcmp(x->name, name));
 	int rc;
 
-	while (t < tables + sizeof(tables) / sizeof(tables[0]) && strcmp(t->name, name))
-		t++;
-	if (t == tables + sizeof(tables) / sizeof(tables[0]))
+	if (!t)
 		return say_usage("there is no table \"%s\"", name);
 	s->fill = t->fill;
 	rc = arrow_choose(t->columns, t->count, columns, s->which, &s->count);
-	s->names = need_new(s->count * sizeof(*s->names));
-	for (unsigned i = 0; !rc && i < s->count; i++) {
-		const struct arrow_column *c = &s->columns[i];
-
+	s->columns = need_new(s->count * sizeof(*s->columns));
+	for (unsigned i = 0; !rc && i < s->count; i++)
 		s->columns[i] = t->columns[s->which[i]];
-		s->names[i] =
-			(struct table_column){ c->name, formats[c->type], c->unit, c->meaning };
-	}
 	return rc;
 }
 
@@ -354,7 +324,7 @@ static int write_schema(void *ctx)
 {
 	const struct schema *x = ctx;
 
-	table_schema(x->stream->names, x->stream->count, x->out);
+	table_schema(x->stream->columns, x->stream->count, x->out);
 	return 0;
 }
 
@@ -373,13 +343,11 @@ static const char *get_last_error(struct ArrowArrayStream *stream)
 	return ((struct table_stream *)stream->private_data)->answer.sentence;
 }
 
-static void free_names(struct table_stream *s)
+static void free_columns(struct table_stream *s)
 {
-	for (size_t i = 0; !s->recording && i < s->count; i++) {
-		free((char *)s->names[i].name);
-		free((char *)s->names[i].format);
-	}
-	free(s->names);
+	for (size_t i = 0; !s->recording && i < s->count; i++)
+		free((char *)s->columns[i].name);
+	free(s->columns);
 }
 
 static void release(struct ArrowArrayStream *stream)
@@ -395,7 +363,7 @@ static void release(struct ArrowArrayStream *stream)
 	free(s->ready);
 	arrow_batch_free(&s->batch);
 	gpumemtrace_answer_free(&s->answer);
-	free_names(s);
+	free_columns(s);
 	gpumemtrace_close(s->recording);
 	free(s);
 	stream->release = NULL;
@@ -415,7 +383,7 @@ static int make_stream(void *ctx)
 
 	s->recording = q->r;
 	if (rc) {
-		free_names(s);
+		free_columns(s);
 		free(s);
 		return rc;
 	}
@@ -444,21 +412,22 @@ static int copy_columns(void *ctx)
 {
 	const struct columns_query *q = ctx;
 	struct table_stream *s = need_new(sizeof(*s));
-	struct table_cells *cells = need_new(q->count * sizeof(*cells));
+	struct arrow_cells *cells = need_new(q->count * sizeof(*cells));
 
-	s->names = need_new(q->count * sizeof(*s->names));
+	s->columns = need_new(q->count * sizeof(*s->columns));
 	s->ended = true;
 	for (; s->count < q->count; s->count++) {
 		const struct gpumemtrace_column *c = &q->columns[s->count];
-		struct table_cells *to = &cells[s->count];
+		struct arrow_cells *to = &cells[s->count];
 
-		s->names[s->count].name = need_text(c->name);
-		s->names[s->count].format = need_text(c->format);
-		to->nulls = c->nulls;
-		for (int k = 0; k < 3; k++)
-			to->buffers[k] = need_copy(c->buffers[k], c->lengths[k]);
+		s->columns[s->count].name = need_text(c->name);
+		s->columns[s->count].type = (enum arrow_type)c->format[0];
+		to->given = (uint64_t)(q->rows - c->nulls);
+		to->valid.p = (void *)need_copy(c->buffers[0], c->lengths[0]);
+		to->offsets.p = (void *)need_copy(c->buffers[1], c->lengths[1]);
+		to->values.p = (void *)need_copy(c->buffers[2], c->lengths[2]);
 	}
-	table_array(s->names, cells, q->count, q->rows,
+	table_array(s->columns, cells, q->count, (uint64_t)q->rows,
 		    need_item(s->ready, s->ready_count, s->ready_room));
 	free(cells);
 	*q->out = (struct ArrowArrayStream){ get_schema, get_next, get_last_error, release, s };

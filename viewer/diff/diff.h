@@ -94,18 +94,30 @@ const struct owner *diff_owner(const struct diff_pair *p);
 bool diff_same_place(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b,
 		     bool line);
 bool diff_differs(const struct diff_pair *p); /* and is not part of a finding yet */
-/* Makes a finding from the pairs that takes() accepts. Its name comes from the largest of the
- * naming classes (bits; 0 = any). more: 1: only pairs that grew, -1: that shrank, 0 = both. NULL if
- * there are none. */
-struct diff_finding *
-diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by, int more,
-	     bool (*takes)(const struct diff *, const struct diff_pair *, const void *),
-	     const void *ctx);
+/* Makes a finding from the pairs p for which the condition is true. Its name comes from the largest
+ * of the naming classes (bits; 0 = any). more: 1: only pairs that grew, -1: that shrank, 0 = both.
+ * NULL if there are none. */
+#define diff_collect(d, cause, named_by, more, p, condition)                               \
+	__extension__({                                                                    \
+		struct diff_finding *f_ = NULL;                                            \
+                                                                                           \
+		FOR_EACH (struct diff_pair, p, (d)->pairs, (d)->pair_count)                \
+			if (diff_differs(p) && diff_delta(p) * (more) >= 0 && (condition)) \
+				f_ = diff_take_pair((d), f_, (cause), p);                  \
+		diff_name_finding((d), f_, (named_by));                                    \
+	})
+/* Adds the pair, to a new finding if f is NULL. */
+struct diff_finding *diff_take_pair(struct diff *d, struct diff_finding *f, enum diff_cause cause,
+				    struct diff_pair *p);
+struct diff_finding *diff_name_finding(struct diff *d, struct diff_finding *f, uint32_t named_by);
 /* Makes a finding without pairs. */
 struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause);
 void diff_add_pair(struct diff_finding *f, struct diff_pair *p);
-/* ctx: a set of classes, uint32_t. */
-bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx);
+/* Its class is one of these bits. */
+static inline bool diff_is_of(const struct diff_pair *p, uint32_t classes)
+{
+	return 1u << p->category & classes;
+}
 void diff_causes(struct diff *d);
 /* diff_passes.c, maximum over the steps: gradients that arrived at parameters, backward passes. */
 uint64_t diff_gradients(const struct diff_side *s);

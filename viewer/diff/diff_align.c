@@ -97,13 +97,10 @@ static double score(const struct diff_side *o, const struct diff_function *a,
 	       2 * calls + 0.5 * (a->first_line == b->first_line);
 }
 
-static int by_score(const void *a, const void *b)
-{
-	const struct diff_match *x = a, *y = b;
-	size_t low = x->old < x->new ? x->old : x->new, other = y->old < y->new ? y->old : y->new;
-
-	return ORDER(y->score, x->score) ?: ORDER(low, other) ?: ORDER(x->old + x->new, y->old + y->new);
-}
+COMPARE(by_score, struct diff_match,
+	ORDER(y->score, x->score) ?:
+	ORDER(x->old < x->new ? x->old : x->new, y->old < y->new ? y->old : y->new) ?:
+	ORDER(x->old + x->new, y->old + y->new))
 
 void diff_sort_matches(struct diff_match *all, size_t count)
 {
@@ -226,18 +223,15 @@ static int compare_lines(const struct diff_side *a, const struct diff_side *b)
 {
 	for (size_t i = 0; i < a->place_count; i++)
 		if (a->places[i].line != b->places[i].line)
-			return a->places[i].line < b->places[i].line ? -1 : 1;
+			return ORDER(a->places[i].line, b->places[i].line);
 	return 0;
 }
 
 /* A fixed order of two programs, so that the result does not depend on which one is the old one. */
 static int compare_programs(const struct diff_side *a, const struct diff_side *b)
 {
-	if (a->place_count != b->place_count)
-		return a->place_count < b->place_count ? -1 : 1;
-	if (a->function_count != b->function_count)
-		return a->function_count < b->function_count ? -1 : 1;
-	return compare_lines(a, b);
+	return ORDER(a->place_count, b->place_count) ?:
+	       ORDER(a->function_count, b->function_count) ?: compare_lines(a, b);
 }
 
 void diff_align(struct diff_side *old, struct diff_side *new)

@@ -69,8 +69,7 @@ bool diff_keeps_gradients(const struct diff *d)
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }
 
-static bool takes_kept_gradients(UNUSED const struct diff *d, const struct diff_pair *p,
-				 UNUSED const void *ctx)
+static bool is_kept_gradient(const struct diff_pair *p)
 {
 	return p->category == CATEGORY_gradients ||
 	       (p->category == CATEGORY_backward_temporaries && p->blocks_old != p->blocks_new);
@@ -84,8 +83,8 @@ static void diff_find_cleared(struct diff *d)
 	if (!diff_keeps_gradients(d))
 		return;
 	f = diff_collect(d, CAUSE_GRADIENTS, BIT(gradients),
-			 classify_clears_gradients(&d->old.timeline.model) ? 1 : -1,
-			 takes_kept_gradients, NULL);
+			 classify_clears_gradients(&d->old.timeline.model) ? 1 : -1, p,
+			 is_kept_gradient(p));
 	if (f && (find_line(&d->new, &line) || find_line(&d->old, &line)))
 		f->owner = line;
 }
@@ -103,7 +102,7 @@ static void sum_up_pairs(const struct diff *d, struct diff_sums *s)
 
 /* ---- growth from step to step on one side only */
 
-static bool takes_kept(const struct diff *d, const struct diff_pair *p, UNUSED const void *ctx)
+static bool is_kept(const struct diff *d, const struct diff_pair *p)
 {
 	const struct leak *new =
 		p->new_site ? leaks_at(&d->new.leaks, UINT_MAX, &p->new_site->owner) : NULL;
@@ -118,8 +117,7 @@ static bool takes_kept(const struct diff *d, const struct diff_pair *p, UNUSED c
 
 /* ---- models that are no longer trained */
 
-static bool takes_idle(UNUSED const struct diff *d, const struct diff_pair *p,
-		       UNUSED const void *ctx)
+static bool is_idle(const struct diff_pair *p)
 {
 	int64_t idle = (int64_t)(p->idle_new - p->idle_old), change = diff_delta(p);
 
@@ -128,8 +126,7 @@ static bool takes_idle(UNUSED const struct diff *d, const struct diff_pair *p,
 
 /* ---- checkpointing */
 
-static bool takes_recomputed(UNUSED const struct diff *d, const struct diff_pair *p,
-			     UNUSED const void *ctx)
+static bool is_recomputed(const struct diff_pair *p)
 {
 	const struct diff_site *site = p->old_site ? p->old_site : p->new_site;
 
@@ -159,7 +156,7 @@ static void find_trained(struct diff *d)
 	    fabs(trained_share(&d->new.shot) - trained_share(&d->old.shot)) < 0.02 ||
 	    diff_gradients(&d->old) == diff_gradients(&d->new))
 		return;
-	diff_collect(d, CAUSE_TRAINED, 0, change > 0 ? 1 : -1, diff_takes_classes, &taken);
+	diff_collect(d, CAUSE_TRAINED, 0, change > 0 ? 1 : -1, p, diff_is_of(p, taken));
 }
 
 /* ---- parameters, and memory proportional to them */
@@ -198,10 +195,8 @@ static bool is_result(const struct diff_pair *p, bool more)
 	       p->category != CATEGORY_inputs;
 }
 
-static bool takes_model(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool is_of_model(const struct diff_pair *p, const struct model_change *m)
 {
-	const struct model_change *m = ctx;
-
 	return p->category == CATEGORY_parameters || p->category == CATEGORY_buffers ||
 	       (m->gradients && p->category == CATEGORY_gradients) ||
 	       (m->state && p->category == CATEGORY_optimizer_state) ||
@@ -240,8 +235,8 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 	if ((s->new[CATEGORY_optimizer_state] > 0 && !m.state) ||
 	    (!m.gradients && !m.state && !m.results))
 		return;
-	diff_collect(d, CAUSE_MODEL, BIT(parameters) | BIT(activations), m.more ? 1 : -1,
-		     takes_model, &m);
+	diff_collect(d, CAUSE_MODEL, BIT(parameters) | BIT(activations), m.more ? 1 : -1, p,
+		     is_of_model(p, &m));
 }
 
 /* ---- copies of unchanged parameters */
@@ -253,7 +248,7 @@ static bool is_copy(const struct diff_pair *p)
 	return (!p->old_site || !p->new_site) && !(diff_site_of(p)->signs & STACK_STEP);
 }
 
-static bool takes_state(const struct diff *d, const struct diff_pair *p, UNUSED const void *ctx)
+static bool is_state(const struct diff *d, const struct diff_pair *p)
 {
 	return p->category == CATEGORY_optimizer_state &&
 	       !(d->old.shot.bytes[p->category] && d->new.shot.bytes[p->category] && is_copy(p));
@@ -296,24 +291,17 @@ static bool is_beside(const struct diff *d)
 	return d->count || sure > 8 * chance;
 }
 
-static bool takes_remainders(UNUSED const struct diff *d, const struct diff_pair *p,
-			     const void *ctx)
-{
-	return *(const bool *)ctx ? may_be_remainders(p) : has_remainders(p);
-}
-
 static void find_rounding(struct diff *d)
 {
 	bool beside = is_beside(d);
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		d->pairs[i].remainders = false;
-	diff_collect(d, CAUSE_ROUNDING, 0, 0, takes_remainders, &beside);
+	diff_collect(d, CAUSE_ROUNDING, 0, 0, p, beside ? may_be_remainders(p) : has_remainders(p));
 }
 
 void diff_causes(struct diff *d)
 {
-	static const uint32_t gradients = BIT(gradients);
 	static const uint32_t computed =
 		PASS_RESULTS | BIT(gradients) | BIT(backward_temporaries) | BIT(workspace);
 	struct diff_sums s;
@@ -321,15 +309,15 @@ void diff_causes(struct diff *d)
 	for (size_t i = 0; i < d->pair_count; i++)
 		d->pairs[i].remainders = has_remainders(&d->pairs[i]);
 	sum_up_pairs(d, &s);
-	diff_collect(d, CAUSE_IDLE, BIT(parameters), 0, takes_idle, NULL);
-	diff_collect(d, CAUSE_KEPT, 0, 1, takes_kept, NULL);
-	diff_collect(d, CAUSE_KEPT, 0, -1, takes_kept, NULL);
+	diff_collect(d, CAUSE_IDLE, BIT(parameters), 0, p, is_idle(p));
+	diff_collect(d, CAUSE_KEPT, 0, 1, p, is_kept(d, p));
+	diff_collect(d, CAUSE_KEPT, 0, -1, p, is_kept(d, p));
 	diff_find_cleared(d);
 	if (d->old.compiled != d->new.compiled)
-		diff_collect(d, CAUSE_COMPILED, BIT(activations), 0, diff_takes_classes, &computed);
+		diff_collect(d, CAUSE_COMPILED, BIT(activations), 0, p, diff_is_of(p, computed));
 	if (d->old.recomputes != d->new.recomputes)
-		diff_collect(d, CAUSE_RECOMPUTE, 0, d->new.recomputes ? -1 : 1, takes_recomputed,
-			     NULL);
+		diff_collect(d, CAUSE_RECOMPUTE, 0, d->new.recomputes ? -1 : 1, p,
+			     is_recomputed(p));
 	diff_find_passes(d);
 	diff_find_backwards(d);
 	diff_find_recorded(d);
@@ -340,6 +328,6 @@ void diff_causes(struct diff *d)
 	find_trained(d);
 	find_model(d, &s);
 	find_rounding(d);
-	diff_collect(d, CAUSE_OPTIMIZER, 0, 0, takes_state, NULL);
-	diff_collect(d, CAUSE_GRADIENTS, 0, 0, diff_takes_classes, &gradients);
+	diff_collect(d, CAUSE_OPTIMIZER, 0, 0, p, is_state(d, p));
+	diff_collect(d, CAUSE_GRADIENTS, 0, 0, p, diff_is_of(p, BIT(gradients)));
 }

@@ -47,11 +47,6 @@ bool diff_same_place(const struct diff *d, const struct diff_pair *a, const stru
 	return false;
 }
 
-bool diff_takes_classes(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
-{
-	return 1u << p->category & *(const uint32_t *)ctx;
-}
-
 bool diff_differs(const struct diff_pair *p)
 {
 	return !p->finding && !p->remainders && p->bytes_old != p->bytes_new;
@@ -109,19 +104,16 @@ static size_t naming_pair(const struct diff *d, uint32_t finding, uint32_t named
 	return best ? (size_t)(best - d->pairs) : SIZE_MAX;
 }
 
-struct diff_finding *
-diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by, int more,
-	     bool (*takes)(const struct diff *, const struct diff_pair *, const void *),
-	     const void *ctx)
+struct diff_finding *diff_take_pair(struct diff *d, struct diff_finding *f, enum diff_cause cause,
+				    struct diff_pair *p)
 {
-	struct diff_finding *f = NULL;
+	f = f ? f : diff_new_finding(d, cause);
+	diff_add_pair(f, p);
+	return f;
+}
 
-	FOR_EACH (struct diff_pair, p, d->pairs, d->pair_count) {
-		if (!diff_differs(p) || diff_delta(p) * more < 0 || !takes(d, p, ctx))
-			continue;
-		f = f ? f : diff_new_finding(d, cause);
-		diff_add_pair(f, p);
-	}
+struct diff_finding *diff_name_finding(struct diff *d, struct diff_finding *f, uint32_t named_by)
+{
 	if (!f)
 		return NULL;
 	f->pair = naming_pair(d, (uint32_t)d->count, named_by);

@@ -7,14 +7,9 @@
 /* Bytes alive at the compared moments by module and by line, the greatest change first. */
 
 /* Equal changes are ordered by name for modules, and by first pair for lines. */
-static int by_change(const void *a, const void *b)
-{
-	const struct diff_group *x = a, *y = b;
-	uint64_t v = diff_apart(x->bytes_old, x->bytes_new);
-	uint64_t w = diff_apart(y->bytes_old, y->bytes_new);
-
-	return ORDER(w, v) ?: strcmp(x->module, y->module) ?: ORDER(x->order, y->order);
-}
+COMPARE(by_change, struct diff_group,
+	ORDER(diff_apart(y->bytes_old, y->bytes_new), diff_apart(x->bytes_old, x->bytes_new)) ?:
+	strcmp(x->module, y->module) ?: ORDER(x->order, y->order))
 
 /* The key of a class and line, independent of the callers. */
 static uint64_t line_key(const struct diff *d, const struct diff_pair *p,

@@ -29,11 +29,6 @@ static double factor_of(const struct diff_pair *p)
 
 /* ---- elements of another size */
 
-static bool takes_factor(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
-{
-	return fits(p, *(const double *)ctx, true);
-}
-
 /* Parameters that all became larger by the same power of two. */
 struct elements {
 	double factor; /* 0: they did not */
@@ -130,10 +125,8 @@ static bool in_function_that_casts(const struct diff *d, const struct diff_pair 
 		      diff_differs(x) && shows_cast(x, factor) && diff_same_place(d, x, p, false));
 }
 
-static bool takes_cast(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool is_of_cast(const struct diff *d, const struct diff_pair *p, const struct elements *e)
 {
-	const struct elements *e = ctx;
-
 	if (p->category == CATEGORY_parameters)
 		return true;
 	if (1u << p->category & MODEL_FOLLOWED)
@@ -152,9 +145,9 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 
 	if (!e.factor || (!all && !e.cast))
 		return;
-	f = all ? diff_collect(d, CAUSE_PRECISION, 0, 0, takes_factor, &e.factor)
-		: diff_collect(d, CAUSE_ELEMENTS, BIT(parameters) | BIT(activations), 0, takes_cast,
-			       &e);
+	f = all ? diff_collect(d, CAUSE_PRECISION, 0, 0, p, fits(p, e.factor, true))
+		: diff_collect(d, CAUSE_ELEMENTS, BIT(parameters) | BIT(activations), 0, p,
+			       is_of_cast(d, p, &e));
 	f->factor = e.factor;
 	f->count = e.count;
 }
@@ -261,11 +254,11 @@ static bool is_general(const struct diff *d, const struct scale *s)
 	return results && is_most(&old, s->by_inputs) && is_most(&new, s->by_inputs);
 }
 
-static bool takes_scale(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool is_scaled(const struct diff_pair *p, const struct scale *s)
 {
 	if (1u << p->category & (BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)))
 		return false;
-	return goes_with(p, ctx);
+	return goes_with(p, s);
 }
 
 /* f: the factor of most bytes, which may be the square of the inputs' factor. */
@@ -309,7 +302,7 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	s.by_inputs = factor_of_inputs(d) > 0;
 	if (!is_general(d, &s) || is_wider(d, sums, s.base))
 		return;
-	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, 0, takes_scale, &s);
+	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, 0, p, is_scaled(p, &s));
 	if (!made)
 		return;
 	made->factor = s.base;
@@ -330,5 +323,5 @@ void diff_find_casts(struct diff *d, const struct diff_sums *s)
 	    fabs(s->new[CATEGORY_parameters] - parameters) > 0.01 * parameters)
 		return;
 	if (d->new.casts ? after < 0.9 * before : before < 0.9 * after)
-		diff_collect(d, CAUSE_CASTS, BIT(activations), 0, diff_takes_classes, &taken);
+		diff_collect(d, CAUSE_CASTS, BIT(activations), 0, p, diff_is_of(p, taken));
 }

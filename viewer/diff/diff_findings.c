@@ -190,9 +190,8 @@ static void diff_find_cancelling(struct diff *d, size_t moved)
 
 /* Pairs to merge with the pair in ctx: those of the same class and line, or of the same forward
  * method, because one change of the code changes many of its lines. */
-static bool takes_like(const struct diff *d, const struct diff_pair *p, const void *ctx)
+static bool is_like(const struct diff *d, const struct diff_pair *p, const struct diff_pair *first)
 {
-	const struct diff_pair *first = ctx;
 	bool all = diff_site_of(first)->module[0] && p->category == CATEGORY_activations;
 
 	return p == first || ((p->category == first->category || d->no_classes) &&
@@ -208,7 +207,7 @@ static void find_rest(struct diff *d)
 		if (!first)
 			return;
 		diff_collect(d, diff_site_of(first)->module[0] ? CAUSE_FUNCTION : CAUSE_LINE, 0, 0,
-			     takes_like, first);
+			     p, is_like(d, p, first));
 	}
 }
 

@@ -8,8 +8,7 @@
 
 /* ---- recorded for nothing, as without torch.no_grad() */
 
-static bool takes_recorded(UNUSED const struct diff *d, const struct diff_pair *p,
-			   UNUSED const void *ctx)
+static bool is_recorded(const struct diff_pair *p)
 {
 	return diff_delta(p) > 0 ? p->unused_new > p->unused_old : p->unused_new < p->unused_old;
 }
@@ -22,8 +21,8 @@ void diff_find_recorded(struct diff *d)
 	if (diff_backwards(&d->old) != diff_backwards(&d->new))
 		return;
 	if (gained ? before < after / 8 : after < before / 8)
-		diff_collect(d, CAUSE_RECORDED, BIT(activations), gained ? 1 : -1, takes_recorded,
-			     NULL);
+		diff_collect(d, CAUSE_RECORDED, BIT(activations), gained ? 1 : -1, p,
+			     is_recorded(p));
 }
 
 /* ---- reach of backward: a result that began, or ceased, to be detached */
@@ -72,8 +71,8 @@ void diff_find_reach(struct diff *d)
 	    diff_apart(d->old.shot.bytes[CATEGORY_parameters],
 		       d->new.shot.bytes[CATEGORY_parameters]) > d->old.shot.trained / 100)
 		return;
-	f = diff_collect(d, CAUSE_REACH, BIT(activations), after > before ? 1 : -1,
-			 diff_takes_classes, &taken);
+	f = diff_collect(d, CAUSE_REACH, BIT(activations), after > before ? 1 : -1, p,
+			 diff_is_of(p, taken));
 	/* Backward nodes have no line, but their pass has one. */
 	if (f && !f->owner.file[0] && d->new.shot.latest.file[0])
 		f->owner = d->new.shot.latest;
@@ -93,13 +92,6 @@ static bool is_repeated(const struct diff_pair *p, const struct passes *w)
 	double after = (double)(w->more ? p->bytes_new : p->bytes_old);
 
 	return after > before * (0.5 + w->factor / 2) && after < before * (w->factor + 0.5);
-}
-
-static bool takes_repeated(UNUSED const struct diff *d, const struct diff_pair *p, const void *ctx)
-{
-	const struct passes *w = ctx;
-
-	return diff_is_result(p) && (!p->bytes_old || !p->bytes_new || is_repeated(p, w));
 }
 
 /* Neither a larger model nor a longer sequence: steps have another number of backward passes, or
@@ -137,14 +129,14 @@ void diff_find_passes(struct diff *d)
 		fit += is_repeated(p, &w) ? bytes : 0;
 	}
 	if (fit > 0.5 * all)
-		diff_collect(d, CAUSE_PASSES, BIT(activations), w.more ? 1 : -1, takes_repeated,
-			     &w);
+		diff_collect(d, CAUSE_PASSES, BIT(activations), w.more ? 1 : -1, p,
+			     diff_is_result(p) &&
+				     (!p->bytes_old || !p->bytes_new || is_repeated(p, &w)));
 }
 
 /* ---- one backward pass in place of many, each of which freed its part of the graph */
 
-static bool takes_waiting(UNUSED const struct diff *d, const struct diff_pair *p,
-			  UNUSED const void *ctx)
+static bool is_waiting(const struct diff_pair *p)
 {
 	return (diff_is_result(p) || p->category == CATEGORY_backward_temporaries) &&
 	       p->category != CATEGORY_inputs && p->blocks_old != p->blocks_new;
@@ -164,5 +156,5 @@ void diff_find_backwards(struct diff *d)
 		p, d->pairs, d->pair_count,
 		diff_differs(p) && p->category == CATEGORY_activations ? diff_delta(p) : 0);
 	if (change * more > 0)
-		diff_collect(d, CAUSE_BACKWARDS, BIT(activations), more, takes_waiting, NULL);
+		diff_collect(d, CAUSE_BACKWARDS, BIT(activations), more, p, is_waiting(p));
 }

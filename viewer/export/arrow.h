@@ -12,12 +12,19 @@
 
 #define ARROW_ROWS 65536
 
-enum arrow_type { ARROW_UINT64 = 1, ARROW_UINT32, ARROW_UINT16, ARROW_INT32, ARROW_TEXT };
+/* As the formats of Arrow's C data interface. */
+enum arrow_type {
+	ARROW_UINT64 = 'L',
+	ARROW_UINT32 = 'I',
+	ARROW_UINT16 = 'S',
+	ARROW_INT32 = 'i',
+	ARROW_TEXT = 'u',
+};
 
 struct arrow_column {
 	const char *name;
 	enum arrow_type type;
-	const char *unit, *meaning; /* its metadata */
+	const char *unit, *meaning; /* its metadata; NULL: it has none */
 };
 
 /* Chooses of `total` columns those of a list with commas, each once; NULL = all. 0, or EXIT_USAGE

@@ -61,12 +61,8 @@ struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const s
 	return sum;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct stack_sum *x = a, *y = b;
-
-	return ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category) ?: ORDER(x->stack, y->stack);
-}
+COMPARE(by_bytes, struct stack_sum,
+	ORDER(y->bytes, x->bytes) ?: ORDER(x->category, y->category) ?: ORDER(x->stack, y->stack))
 
 int stack_sums_take(struct stack_sums *s, struct export *x)
 {
@@ -84,7 +80,7 @@ int stack_sums_take(struct stack_sums *s, struct export *x)
 	}
 	s->time_ns = mo.time_ns;
 	s->device = mo.device;
-	SORT(s->items, s->count, compare);
+	SORT(s->items, s->count, by_bytes);
 	moment_free(&mo);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "oom_ranks.h"
 
 #include "../../format/record.h"
+#include "../base/sorted.h"
 
 void oom_ranks_note(struct oom_rank *x, const struct recording *r, const struct refusal *refusal)
 {
@@ -57,16 +58,9 @@ static int look(struct oom_rank *x, uint64_t nth, bool alone)
 	return rc;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct oom_rank *x = a, *y = b;
-
-	if (x->failed != y->failed)
-		return x->failed ? -1 : 1;
-	if (x->failed && x->wall_ns != y->wall_ns)
-		return x->wall_ns < y->wall_ns ? -1 : 1;
-	return strcmp(x->file.path, y->file.path);
-}
+COMPARE(by_time, struct oom_rank,
+	ORDER(y->failed, x->failed) ?: (x->failed ? ORDER(x->wall_ns, y->wall_ns) : 0) ?:
+	strcmp(x->file.path, y->file.path))
 
 int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth)
 {

@@ -8,6 +8,7 @@
 #include "../base/outfile.h"
 #include "../base/plain_file.h"
 #include "../base/ending.h"
+#include "../base/sorted.h"
 #include "../recording/import.h"
 #include "../recording/owners.h"
 
@@ -122,16 +123,10 @@ static int list_folder(struct ranks_run *run, const char *folder)
 	return run->count == first ? nothing_here(folder) : 0;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-	const struct rank_file *x = a, *y = b;
-
-	if (x->of && y->of && x->operand != y->operand)
-		return x->operand < y->operand ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < 0 || (y->rank >= 0 && x->rank > y->rank) ? 1 : -1;
-	return strverscmp(x->path, y->path);
-}
+/* One without a rank (-1) stands last. */
+COMPARE(by_rank, struct rank_file,
+	(x->of && y->of ? ORDER(x->operand, y->operand) : 0) ?:
+	ORDER((unsigned long)x->rank, (unsigned long)y->rank) ?: strverscmp(x->path, y->path))
 
 static void count_readable(struct ranks_run *run)
 {

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "../base/sorted.h"
 #include "../recording/owners.h"
 #include "ranks_look.h"
 
@@ -120,19 +121,10 @@ static bool same_job(const struct rank_file *a, const struct rank_file *b)
 	return !strcmp(a->job, b->job) && (!met_at_home(a) || !met_at_home(b) || same_host(a, b));
 }
 
-static int by_job_and_start(const void *a, const void *b)
-{
-	const struct rank_file *x = a, *y = b;
-	int n;
-
-	if (x->readable != y->readable)
-		return x->readable ? -1 : 1;
-	if ((x->rank < 0) != (y->rank < 0))
-		return x->rank < 0 ? 1 : -1;
-	n = strcmp(x->job, y->job);
-	n = n || same_job(x, y) ? n : strcmp(x->host, y->host);
-	return n ? n : x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
+COMPARE(by_job_and_start, struct rank_file,
+	ORDER(y->readable, x->readable) ?: ORDER(x->rank < 0, y->rank < 0) ?:
+	strcmp(x->job, y->job) ?: (same_job(x, y) ? 0 : strcmp(x->host, y->host)) ?:
+	ORDER(x->start_ns, y->start_ns))
 
 /* Ranks that share a port have met, and keep their job. A rank that shares its port with no other
  * was simulated alone; the port is taken out of its job. */

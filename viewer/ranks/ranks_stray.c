@@ -145,18 +145,11 @@ void ranks_strays_free(struct ranks_strays *s)
 
 size_t ranks_furthest(const struct ranks_strays *s, const struct ranks_table *t)
 {
-	size_t best = t->run->count;
-	double most = 0;
+	const bool *most =
+		GREATEST_OF(x, s->stray, t->run->count, *x,
+			    (uint64_t)fabs(value_of_row(t, (size_t)(x - s->stray)) - s->median));
 
-	for (size_t i = 0; i < t->run->count; i++) {
-		double away = s->stray[i] ? fabs(value_of_row(t, i) - s->median) : 0;
-
-		if (away > most) {
-			most = away;
-			best = i;
-		}
-	}
-	return best;
+	return most ? (size_t)(most - s->stray) : t->run->count;
 }
 
 static int64_t held(const struct ranks_row *row, uint32_t category, uint32_t place)

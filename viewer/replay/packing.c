@@ -46,27 +46,6 @@ static uint64_t live_peak(const struct requests *r)
 
 COMPARE(larger_first, struct item, ORDER(y->size, x->size) ?: ORDER(x->born, y->born))
 
-/* The smallest planned size, so that at most PLANNED blocks are planned. */
-static uint64_t least_planned(const struct requests *r)
-{
-	uint32_t *count = need_new(65 * 8 * sizeof(*count));
-	uint64_t least = 0, sum = 0;
-
-	for (uint32_t i = 0; i < r->lives.count; i++) {
-		uint64_t size = (uint64_t)requests_life(r, i)->asked | 8;
-		unsigned log = arithmetic_log2(size);
-
-		count[log * 8 + (size >> (log - 3) & 7)]++;
-	}
-	for (unsigned c = 65 * 8; c-- && !least;) {
-		sum += count[c];
-		if (sum > PLANNED)
-			least = ((8ull + c % 8 + 1) << (c / 8)) / 8 * UNIT;
-	}
-	free(count);
-	return least;
-}
-
 /* Finds the place of an item in `placed`, which is ordered by address; returns its index. */
 static size_t find_gap(const struct item *placed, size_t count, struct item *it)
 {
@@ -89,18 +68,21 @@ static size_t find_gap(const struct item *placed, size_t count, struct item *it)
 	return end;
 }
 
-static uint64_t plan(const struct requests *r, uint64_t least)
+/* least: the smallest planned size, so that at most about PLANNED blocks are planned; 0: all are.
+ */
+static uint64_t plan(const struct requests *r, uint64_t *least)
 {
 	struct item *items = NULL, *placed;
 	size_t count = 0, room = 0, place;
 	uint64_t top = 0;
 
-	for (uint32_t i = 0; i < r->lives.count; i++) {
-		if (requests_at(r, requests_life(r, i)->born)->kind == REQUEST_TAKE &&
-		    requests_asked(r, i) >= least)
+	for (uint32_t i = 0; i < r->lives.count; i++)
+		if (requests_at(r, requests_life(r, i)->born)->kind == REQUEST_TAKE)
 			*need_item(items, count, room) = item_of(r, i);
-	}
 	SORT(items, count, larger_first);
+	*least = count > PLANNED ? items[PLANNED].size + 1 : 0;
+	while (*least && count && items[count - 1].size < *least)
+		count--;
 	placed = need_new((count + 1) * sizeof(*placed));
 	for (size_t i = 0; i < count; i++) {
 		place = find_gap(placed, i, &items[i]);
@@ -163,9 +145,10 @@ static uint64_t follow(const struct requests *r, uint64_t below)
 
 void packing_make(struct packing *p, const struct requests *r)
 {
-	uint64_t least = least_planned(r);
+	uint64_t least;
 
 	p->lower_bound = live_peak(r);
-	p->packed = plan(r, least) + (least ? follow(r, least) : 0);
+	p->packed = plan(r, &least);
+	p->packed += least ? follow(r, least) : 0;
 	p->packed = arithmetic_least(p->packed, follow(r, UINT64_MAX));
 }
