@@ -15,7 +15,6 @@
 #include "../viewer/commands/question.h"
 #include "../viewer/ask/command.h"
 #include "../viewer/commands/pager.h"
-#include "../viewer/commands/lake.h"
 #include "../viewer/ranks/ranks_work.h"
 #include "../viewer/recording/recording.h"
 #include "../viewer/recording/symbols.h"
@@ -204,11 +203,6 @@ const char *elf_names_line(struct elf_names *, uint64_t, unsigned *)
 }
 
 int advise_runs(const struct advise_options *, struct emit *)
-{
-	return say_left_out();
-}
-
-int lake_work(char *const *)
 {
 	return say_left_out();
 }

@@ -10,7 +10,6 @@ from array import array
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ._error import Error
-from ._files import core_library
 
 INTERFACE = 1  # GPUMEMTRACE_INTERFACE
 _STREAM_BYTES, _SCHEMA_BYTES = 5 * 8, 9 * 8  # of the structs of Arrow's C interfaces
@@ -37,10 +36,10 @@ class _Column(ctypes.Structure):
 class _Library:
     """The functions, and those of the interpreter that capsules need."""
 
-    def __init__(self) -> None:
-        self.lib = lib = ctypes.CDLL(core_library())
+    def __init__(self, path: str) -> None:
+        self.lib = lib = ctypes.CDLL(path)
         if lib.gpumemtrace_interface() != INTERFACE:
-            raise Error(f"{core_library()} is of another version than this package: install gpumemtrace again from its wheel", 3)
+            raise Error(f"{path} is of another version than this package: install gpumemtrace again from its wheel", 3)
         libc = ctypes.CDLL(None)
         self.calloc, self.free = libc.calloc, libc.free
         self.calloc.restype, self.calloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t, ctypes.c_size_t]
@@ -79,11 +78,19 @@ class _Library:
 _loaded: Optional[_Library] = None
 
 
-def _library() -> _Library:
+def load(path: str) -> _Library:
+    """The library of that path, for all that follows."""
     global _loaded
-    if _loaded is None:
-        _loaded = _Library()
+    _loaded = _Library(path)
     return _loaded
+
+
+def _library() -> _Library:
+    if _loaded is not None:
+        return _loaded
+    from ._files import core_library
+
+    return load(core_library())
 
 
 class Handle:

@@ -82,9 +82,12 @@ class Info(Row):
     clean_end: whether the recording has an end mark: the program ended by itself
     truncated: whether the end mark is missing, or a part of the file is damaged
     definitions: definitions by kind
+    command: the command, without the folder of its program
+    run: whose run it is, and in what: the columns `user` to `alloc_conf` of a lake; those that are known
     meta: facts about the process: command line, versions, devices, settings
     kinds: events by kind, for the kinds that occur
     modules: the loaded libraries
+    started_unix_ns: if it is known: start of the program, or else its first event (ns since 1970)
     """
 
     file: str
@@ -104,10 +107,13 @@ class Info(Row):
     clean_end: bool
     truncated: bool
     definitions: InfoDefinitions
+    command: str
+    run: Mapping[str, str]
     meta: Mapping[str, str]
     kinds: Table[InfoKind]
     modules: Table[InfoModule]
-    _types: ClassVar[str] = "TEXT NUMBER NUMBER TEXT DURATION BYTES NS NS COUNT COUNT COUNT COUNT BYTES COUNT FLAG FLAG PART FACTS LIST LIST"
+    started_unix_ns: Optional[int] = None
+    _types: ClassVar[str] = "TEXT NUMBER NUMBER TEXT DURATION BYTES NS NS COUNT COUNT COUNT COUNT BYTES COUNT FLAG FLAG PART TEXT FACTS FACTS LIST LIST WALL"
 
 
 @dataclass(frozen=True)
@@ -403,6 +409,10 @@ class LiveBlock(Row):
     category: its class at that moment (a class)
     stack: id of the stack that allocated it, for `stack`
     born_ns: when it was allocated (ns, of the clock of `dump`)
+    function: function of the line that allocated it; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    module: modules around that line, such as `Net/Block`; empty outside of any
     rules: with `GPUMEMTRACE_TEST_RULES` set: all rules that apply, the deciding one first
     """
 
@@ -411,8 +421,12 @@ class LiveBlock(Row):
     category: str
     stack: int
     born_ns: int
+    function: str
+    file: str
+    line: int
+    module: str
     rules: Optional[str] = None
-    _types: ClassVar[str] = "ADDRESS BYTES CLASS NUMBER NS TEXT"
+    _types: ClassVar[str] = "ADDRESS BYTES CLASS NUMBER NS TEXT TEXT NUMBER TEXT TEXT"
 
 
 @dataclass(frozen=True)
@@ -503,6 +517,41 @@ class ClassLine(Row):
 
 
 @dataclass(frozen=True)
+class PeakDevice(Row):
+    """A device that had memory.
+
+    device: CUDA ordinal
+    card: its name; empty if not known
+    simulated: whether it was simulated
+    total_bytes: its memory, 0 if not known (bytes)
+    peak_bytes: its peak (bytes)
+    peak_time_ns: the time of that (ns, of the clock of `dump`)
+    peak_reserved_bytes: most that the framework had reserved (bytes)
+    used_bytes: most in use on it, with its context and other libraries (bytes)
+    end_bytes: in use at the end (bytes)
+    allocs: blocks that were allocated (count)
+    frees: blocks that were freed (count)
+    retries: how often the cache was emptied to make room (count)
+    refusals: how often memory ran out (count)
+    """
+
+    device: int
+    card: str
+    simulated: bool
+    total_bytes: int
+    peak_bytes: int
+    peak_time_ns: int
+    peak_reserved_bytes: int
+    used_bytes: int
+    end_bytes: int
+    allocs: int
+    frees: int
+    retries: int
+    refusals: int
+    _types: ClassVar[str] = "SIGNED TEXT FLAG BYTES BYTES NS BYTES BYTES BYTES COUNT COUNT COUNT COUNT"
+
+
+@dataclass(frozen=True)
 class Peak(Row):
     """The peak of a device.
 
@@ -514,9 +563,11 @@ class Peak(Row):
     phase: phase: `forward`, `backward`, `optimizer` and others
     text: the moment in words; empty if unknown
     reserved_bytes: reserved by the framework then (bytes)
+    largest_hole: the largest piece of that outside blocks (bytes)
     total_bytes: memory of the device, 0 if not known (bytes)
     categories: bytes by class (bytes)
     lines: lines of code by class, the largest first
+    devices: all devices that had memory
     """
 
     device: int
@@ -527,10 +578,12 @@ class Peak(Row):
     phase: str
     text: str
     reserved_bytes: int
+    largest_hole: int
     total_bytes: int
     categories: Mapping[str, int]
     lines: Table[ClassLine]
-    _types: ClassVar[str] = "SIGNED BYTES NS NUMBER NUMBER TEXT TEXT BYTES BYTES CLASSES LIST"
+    devices: Table[PeakDevice]
+    _types: ClassVar[str] = "SIGNED BYTES NS NUMBER NUMBER TEXT TEXT BYTES BYTES BYTES CLASSES LIST LIST"
 
 
 @dataclass(frozen=True)
@@ -570,6 +623,7 @@ class StepsRow(Row):
     growth_bytes: `end_bytes` less `begin_bytes` (bytes)
     peak_phase: phase of its peak
     peak_at: the moment of its peak in words
+    ended: whether the step came to its end
     """
 
     step: int
@@ -584,7 +638,8 @@ class StepsRow(Row):
     growth_bytes: int
     peak_phase: str
     peak_at: str
-    _types: ClassVar[str] = "NUMBER TEXT COUNT NS NS BYTES BYTES NS BYTES CHANGE TEXT TEXT"
+    ended: bool
+    _types: ClassVar[str] = "NUMBER TEXT COUNT NS NS BYTES BYTES NS BYTES CHANGE TEXT TEXT FLAG"
 
 
 @dataclass(frozen=True)
@@ -650,6 +705,7 @@ class LeaksOwner(Row):
     function: function of the line that allocated the blocks; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
+    module: modules around that line for the latest block, such as `Net/Block`; empty outside of any
     bytes_per_step: growth with each step (bytes)
     bytes: of the blocks that stayed (bytes)
     blocks: the blocks that stayed (count)
@@ -661,12 +717,13 @@ class LeaksOwner(Row):
     function: str
     file: str
     line: int
+    module: str
     bytes_per_step: int
     bytes: int
     blocks: int
     first: Optional[LeaksBlock] = None
     latest: Optional[LeaksBlock] = None
-    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES BYTES COUNT PART PART"
+    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER TEXT BYTES BYTES COUNT PART PART"
 
 
 @dataclass(frozen=True)
@@ -1043,6 +1100,37 @@ class OomGrown(Row):
 
 
 @dataclass(frozen=True)
+class OomRefusal(Row):
+    """An out-of-memory error.
+
+    nth: its number, from 1
+    device: CUDA ordinal
+    time_ns: its time (ns, of the clock of `dump`)
+    step: step, 0 before the first
+    phase: phase; empty if not known
+    block_bytes: size of the program's request to the framework (bytes)
+    function: function of the line that made the request; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    module: modules around that line, such as `Net/Block`; empty outside of any
+    unix_ns: if it is known: its time by the clock (ns since 1970)
+    """
+
+    nth: int
+    device: int
+    time_ns: int
+    step: int
+    phase: str
+    block_bytes: int
+    function: str
+    file: str
+    line: int
+    module: str
+    unix_ns: Optional[int] = None
+    _types: ClassVar[str] = "NUMBER SIGNED NS NUMBER TEXT BYTES TEXT TEXT NUMBER TEXT WALL"
+
+
+@dataclass(frozen=True)
 class OomRank(Row):
     """A recording of the folder.
 
@@ -1067,6 +1155,7 @@ class Oom(Row):
 
     asked_bytes: size of the framework's request to the device (bytes)
     free_bytes: free on the device (bytes)
+    free_known: whether the device reported that
     largest_hole: largest block that could be made from cached memory (bytes)
     cause: `batch_too_large`, `retained_graph`, `unused`, `refused_attempts`, `growing`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `kv_cache`, `workspace` or `unknown`
     text: the cause in words
@@ -1098,6 +1187,7 @@ class Oom(Row):
     categories: bytes by class (bytes)
     compared_step: the earlier step that `grown` compares with, 0 = none
     grown: classes at that step's peak and now
+    refusals: all out-of-memory errors of the recording that is explained, in order
     recording: the recording that is explained
     rank: `rank N`, or its process
     ranks: all recordings, the first to fail first
@@ -1109,6 +1199,7 @@ class Oom(Row):
 
     asked_bytes: int
     free_bytes: int
+    free_known: bool
     largest_hole: int
     cause: str
     text: str
@@ -1140,6 +1231,7 @@ class Oom(Row):
     categories: Mapping[str, int]
     compared_step: int
     grown: Table[OomGrown]
+    refusals: Table[OomRefusal]
     recording: str
     rank: str
     ranks: Table[OomRank]
@@ -1147,7 +1239,7 @@ class Oom(Row):
     replicas: Optional[bool] = None
     other_devices: Optional[Table[OomDevice]] = None
     values_not_computed: Optional[Values] = None
-    _types: ClassVar[str] = "BYTES BYTES BYTES TEXT TEXT LIST LIST LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST TEXT TEXT LIST TEXT FLAG LIST PART"
+    _types: ClassVar[str] = "BYTES BYTES FLAG BYTES TEXT TEXT LIST LIST LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST LIST TEXT TEXT LIST TEXT FLAG LIST PART"
 
 
 @dataclass(frozen=True)

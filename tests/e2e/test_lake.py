@@ -347,17 +347,31 @@ def test_a_full_disk(tmp_path):
 
 
 CUT = """
-import io, subprocess, sys
+import io, os, sys
 sys.path.insert(0, sys.argv[1])
-from lake.lake_answer import Sentence
-from lake.lake_collect import read_rows
-paths = b"".join(path.encode() + bytes(1) for path in sys.argv[3:])
-whole = subprocess.run([sys.argv[2], "--lake-rows", "/", "127", "0", "0"], input=paths, capture_output=True, check=True).stdout
-rows = list(read_rows(io.BytesIO(whole), 3))
-assert [len(r.tables) > 3 for r in rows] == [True, False, True] and "not a gpumemtrace recording" in rows[1].error, rows
+from gpumemtrace.lake.lake_answer import Sentence
+from gpumemtrace.lake.lake_collect import read_rows
+from gpumemtrace.lake.lake_reader import Reader
+from gpumemtrace.lake.lake_rows import Recording
+
+def read(nth, index):
+    if index == 3:
+        os.kill(os.getpid(), 11)
+    return {name: b"x" for name in Recording(os.fsencode(sys.argv[2 + index])).small_tables("")}
+
+def rows_of(stream, count):
+    return [(r.error, len(r.tables)) for r in read_rows(stream, count)]
+
+reader = Reader(read)
+reader.begin([0, 1, 3, 2, 2] * 4, [1] * 20)
+whole = reader.rows.read()
+reader.end()
+rows = rows_of(io.BytesIO(whole), 20)
+assert [tables > 3 for _, tables in rows] == [True, False, False, True, True] * 4, rows
+assert "not a gpumemtrace recording" in rows[16][0] and rows[17][0] == "reading it was ended by signal 11 (Segmentation fault)", rows
 for cut in range(len(whole)):
     try:
-        list(read_rows(io.BytesIO(whole[:cut]), 3))
+        rows_of(io.BytesIO(whole[:cut]), 20)
     except Sentence:
         continue
     sys.exit(f"{cut} bytes of {len(whole)} were taken for all rows")
@@ -366,9 +380,31 @@ for cut in range(len(whole)):
 
 @readers
 def test_rows_that_are_cut(tmp_path):
-    """The process that reads recordings is ended: nothing of what it wrote so far is taken for all of it."""
+    """The process that reads recordings is ended: nothing of what it wrote so far is taken for all of it. One that a recording ends is
+    replaced."""
     files = [write(tmp_path, "a.gmt", script(0)), BAD / "text.gmt", write(tmp_path, "b.gmt", script(1, oom=True))]
-    subprocess.run([TOOLS, "-c", CUT, ROOT / "python/gpumemtrace", Tool.path, *files], check=True)
+    subprocess.run([TOOLS, "-c", CUT, ROOT / "python", *files], check=True)
+
+
+PROGRAMS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from gpumemtrace.lake.lake_rows import program_of
+for command, program in [
+        ("train.py --run-name exp-17 --batch 8", "train.py --batch 8"), ("train.py --batch 8 --run_name=exp-17", "train.py --batch 8"),
+        ("train.py --output_dir out/3 --seed 7 --lr 1e-4", "train.py --lr 1e-4"),
+        ("train.py --model-name gpt2 --name a --log-every 10", "train.py --model-name gpt2 --log-every 10"),
+        ("train.py -o x.pt --save-steps 5", "train.py --save-steps 5"), ("train.py hydra.run.dir=/tmp/1 model.width=64", "train.py model.width=64"),
+        ("train.py --wandb --fp16", "train.py --fp16"),  # a flag, no value
+        ("train.py --no-logs", "train.py"), ("-m torch.distributed.run train.py", "-m torch.distributed.run train.py"),
+        ("train.py --runs", "train.py --runs"), ("train.py", "train.py"), ("", "")]:
+    assert program_of(command) == program, (command, program_of(command))
+"""
+
+
+@readers
+def test_commands_without_what_names_one_run():
+    subprocess.run([TOOLS, "-c", PROGRAMS, ROOT / "python"], check=True)
 
 
 # Many

@@ -5,6 +5,49 @@
 #include "../moments/timeline.h"
 #include "../moments/moments.h"
 
+/* The first key that a recording has. */
+static const struct {
+	const char *name, *keys[10];
+} run_facts[RUN_FACTS] = {
+	{ "user", { "env.USER" } },
+	{ "host", { "host" } },
+	{ "job",
+	  { "env.SLURM_JOB_ID", "env.LSB_JOBID", "env.PBS_JOBID", "env.RAY_JOB_ID", "env.CI_JOB_ID",
+	    "env.GITHUB_RUN_ID" } },
+	{ "job_name",
+	  { "env.SLURM_JOB_NAME", "env.LSB_JOBNAME", "env.PBS_JOBNAME", "env.CI_JOB_NAME",
+	    "env.GITHUB_WORKFLOW", "env.POD_NAME" } },
+	{ "job_task",
+	  { "env.SLURM_ARRAY_TASK_ID", "env.LSB_JOBINDEX", "env.PBS_ARRAY_INDEX", "env.PBS_ARRAYID",
+	    "env.JOB_COMPLETION_INDEX", "env.GITHUB_RUN_ATTEMPT" } },
+	{ "namespace",
+	  { "env.POD_NAMESPACE", "env.SLURM_CLUSTER_NAME", "env.GITHUB_REPOSITORY",
+	    "env.CI_PROJECT_PATH" } },
+	{ "experiment",
+	  { "env.WANDB_PROJECT", "env.MLFLOW_EXPERIMENT_NAME", "env.MLFLOW_EXPERIMENT_ID" } },
+	{ "experiment_run", { "env.WANDB_RUN_ID", "env.MLFLOW_RUN_ID" } },
+	{ "labels", { "env.GPUMEMTRACE_LABELS" } },
+	{ "git_commit", { "git.commit" } },
+	{ "git_branch", { "git.branch" } },
+	{ "repository", { "git.remote" } },
+	{ "pid", { "pid" } },
+	{ "world", { "env.WORLD_SIZE" } },
+	{ "torch", { "torch.version" } },
+	{ "cuda", { "torch.cuda" } },
+	{ "python", { "python.version" } },
+	{ "alloc_conf",
+	  { "env.PYTORCH_ALLOC_CONF", "env.PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" } },
+};
+
+struct row_fact run_fact(const struct defs *d, size_t i)
+{
+	struct row_fact fact = { .name = run_facts[i].name };
+
+	for (const char *const *key = run_facts[i].keys; *key && !fact.value.len; key++)
+		fact.value = defs_meta(d, *key);
+	return fact;
+}
+
 struct defs_text device_fact(const struct defs *d, int device, const char *what)
 {
 	char key[64];

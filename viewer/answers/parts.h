@@ -6,6 +6,7 @@
 #include "../classes/classify.h"
 #include "../model/model.h"
 #include "../recording/owner_words.h"
+#include "document.h"
 
 /* The classes with any bytes, the largest first; returns how many. */
 size_t classes_by_bytes(const uint64_t bytes[CATEGORIES], unsigned order[CATEGORIES]);
@@ -25,6 +26,11 @@ struct peak_words {
 void emit_peak_title(struct emit *out, const struct peak_words *p);
 /* Only the first of these lines. Returns buf. */
 const char *peak_title(const struct peak_words *p, char *buf, size_t room);
+
+/* Whose run it is, and in what, by its name and its value, which is empty if not known. The first
+ * of them are about the run alone. */
+enum { RUN_IDENTITY = 12, RUN_FACTS = 18 };
+struct row_fact run_fact(const struct defs *d, size_t i);
 
 /* "uuid", "name" ... of a device; empty if it is not known. */
 struct defs_text device_fact(const struct defs *d, int device, const char *what);

@@ -11,6 +11,7 @@ struct peak_answer {
 	struct snapshot shot;
 	struct instant instant;
 	struct holders lines;
+	char card[100]; /* of the row that is being written */
 };
 
 void peak_find(struct peak_answer *a, struct timeline *t);

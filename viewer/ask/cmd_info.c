@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include "../../format/record.h"
+#include "../answers/parts.h"
+#include "../moments/kept.h"
 #include "../page/page_redact.h"
 #include "../recording/recording.h"
 #include "../recording/owners.h"
@@ -15,6 +17,7 @@ struct info_view {
 	const struct tally *tally;
 	char start[64];
 	char id[2 * 64 + 1]; /* of the module that is being written */
+	char command[4096];
 };
 
 static bool kind_row(void *ctx, size_t k, struct row_info_kind *row)
@@ -50,11 +53,19 @@ static bool module_row(void *ctx, size_t i, struct row_info_module *row)
 	return true;
 }
 
+static bool run_row(void *ctx, size_t i, struct row_fact *row)
+{
+	*row = run_fact(((struct info_view *)ctx)->defs, i);
+	return row->value.len;
+}
+
 static void fill_info(struct row_info *out, struct info_view *v, const struct recording *r)
 {
 	const struct gmt_reader_info *i = r->info;
 	const struct tally *t = v->tally;
-	time_t when = ((int64_t)t->first_ns + i->realtime_minus_monotonic_ns) / 1000000000;
+	int64_t first = (int64_t)t->first_ns + i->realtime_minus_monotonic_ns;
+	struct defs_text started = defs_meta(v->defs, "start_unix_ns");
+	time_t when = first / 1000000000;
 	struct tm tm;
 
 	/* A snapshot without times has no date. */
@@ -82,6 +93,10 @@ static void fill_info(struct row_info *out, struct info_view *v, const struct re
 				 .modules = v->defs->modules.count,
 				 .codes = v->defs->codes.count,
 				 .stack_nodes = v->defs->nodes.count },
+		.command = command_words(v->defs, v->command, sizeof(v->command)),
+		.has_started_unix_ns = started.len || i->realtime_minus_monotonic_ns,
+		.started_unix_ns = started.len ? strtoll(started.s, NULL, 10) : first,
+		.run = { RUN_FACTS, run_row, v },
 		.meta = { v->defs->metas.count, fact_row, v },
 		.kinds = { TALLY_KINDS, kind_row, v },
 		.modules = { v->defs->modules.count, module_row, v },
@@ -109,7 +124,7 @@ static void print_facts(struct emit *out, const struct row_info *info, bool modu
 	emit_line(out, "bytes an event    %.1f (%s)",
 		  info->events ? (double)info->file_bytes / info->events : 0,
 		  human_bytes(bytes, info->file_bytes));
-	emit_lines(out, info, info, "dropped", NULL);
+	emit_lines(out, info, info, "dropped", "truncated");
 	emit_lines(out, info_definitions, &info->definitions, NULL, NULL);
 	emit_line(out, "%s", "");
 	for (size_t i = 0; i < info->meta.count; i++) {
@@ -131,11 +146,11 @@ static void print_facts(struct emit *out, const struct row_info *info, bool modu
 
 int run_info(const struct info_options *o, struct emit *out, struct recording *r)
 {
-	struct tally t = { .defs = &r->defs };
+	struct tally t;
 	struct info_view v = { .defs = &r->defs, .tally = &t };
 	struct redact redact = { 0 };
 	struct row_info info;
-	int rc = recording_run(r, UINT64_MAX, tally_event, &t);
+	int rc = kept_tally(r, &t);
 
 	if (rc)
 		return rc;

@@ -80,10 +80,11 @@ static void text_step(struct emit *out, const struct timeline *t, const struct c
 
 struct leaks_view {
 	const struct leaks *leaks;
+	struct owners *owners;
 	uint64_t growth[MODEL_DEVICES]; /* if none was asked for */
 	struct unused unused;
-	struct called called; /* the module that a step calls, if row.has_step_is */
-	char which[200];      /* blocks of the row that is being written */
+	struct called called;	      /* the module that a step calls, if row.has_step_is */
+	char which[200], module[512]; /* of the row that is being written: its blocks */
 };
 
 static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
@@ -100,6 +101,9 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 			 l->latest_step, l->latest.addr, l->latest.stack);
 	*row = (struct row_leaks_owner){ .class = l->category,
 					 .owner = l->owner,
+					 .module = owners_modules_of(
+						 v->owners, l->blocks ? l->latest.stack : 0,
+						 v->module, sizeof(v->module)),
 					 .bytes_per_step = l->bytes_per_step,
 					 .bytes = l->bytes,
 					 .blocks = l->blocks,
@@ -228,7 +232,7 @@ static void look_where_it_grows(struct timeline *t, uint64_t growth[MODEL_DEVICE
 int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *t)
 {
 	struct leaks leaks = { 0 };
-	struct leaks_view view = { .leaks = &leaks };
+	struct leaks_view view = { .leaks = &leaks, .owners = &t->owners };
 	struct row_leaks row;
 	int used = 0;
 

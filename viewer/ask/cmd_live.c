@@ -25,11 +25,11 @@ static size_t columns_left(void)
 struct live_view {
 	const struct moment *moment;
 	struct classifier *classifier;
-	struct owners *owners; /* NULL: who holds a block is not shown */
+	struct owners *owners;
 	struct pool_sums pools;
 	struct room room;
 	bool with_rules; /* all that fit, for tests/classes/score.py */
-	char rules[CLASSIFY_RULES];
+	char rules[CLASSIFY_RULES], module[512];
 };
 
 static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
@@ -43,11 +43,12 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 					.stack = b->stack,
 					.born_ns = b->born_ns,
 					.has_rules = v->with_rules,
-					.rules = v->rules };
+					.rules = v->rules,
+					.owner = owners_find(v->owners, b),
+					.module = owners_modules_of(v->owners, b->stack, v->module,
+								    sizeof(v->module)) };
 	if (v->with_rules)
 		classify_all(v->classifier, b, v->rules, sizeof(v->rules));
-	if (v->owners)
-		row->held_by = owners_find(v->owners, b);
 	return true;
 }
 
@@ -59,7 +60,7 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 		TEXT_COLUMN("size", live_block_size, 2, 0),
 		TEXT_COLUMN("class", live_block_category, 2, -1),
 		TEXT_COLUMN("stack", live_block_stack, 2, 0),
-		TEXT_COLUMN("held by", live_block_held_by, 2, -1, .room = columns_left()),
+		TEXT_COLUMN("held by", live_block_owner, 2, -1, .room = columns_left()),
 	};
 	char when[MOMENTS_WHEN];
 
@@ -81,7 +82,7 @@ int run_live(const struct live_options *o, struct emit *out, struct command_mome
 	struct moment *mo = &m->moment;
 	struct live_view view = { .moment = mo,
 				  .classifier = m->classifier,
-				  .owners = emit_json(out) ? NULL : &m->owners,
+				  .owners = &m->owners,
 				  .pools = private_pools(&m->model, mo, &m->owners),
 				  .room = room_at(&m->model, mo, NULL),
 				  .with_rules = machine_setting("GPUMEMTRACE_TEST_RULES") };

@@ -108,6 +108,7 @@ static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 		.growth_bytes = x->growth,
 		.peak_phase = phases[view->at.phase].name,
 		.peak_at = view->at.text,
+		.ended = step->ended,
 		.words = p >= 0 ? phase_words(view, p, phase.times) : step_words(view, n, tail),
 		.note = p < 0				? view->of_step.what
 			: p == (int)view->of_step.phase ? "<"

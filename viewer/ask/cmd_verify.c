@@ -2,6 +2,7 @@
 /* verify: reads the whole file and reports every error; exit code 1 if there is one. */
 #include <sys/stat.h>
 
+#include "../moments/kept.h"
 #include "../recording/recording.h"
 #include "../base/ending.h"
 #include "../recording/running.h"
@@ -141,8 +142,8 @@ static int report(struct emit *out, const struct recording *r, const struct tall
 
 int run_verify(UNUSED const struct verify_options *o, struct emit *out, struct recording *r)
 {
-	struct tally t = { .defs = &r->defs };
-	int rc = recording_run(r, UINT64_MAX, tally_event, &t);
+	struct tally t;
+	int rc = kept_tally(r, &t);
 
 	return rc ? rc : report(out, r, &t);
 }

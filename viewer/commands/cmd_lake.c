@@ -215,16 +215,69 @@ static bool lake_view(size_t i, struct lake_view *v)
 
 /* ---- what there is ---- */
 
-/* Columns of all tables, of all partitions first: i counts through them. */
+/* Types in SQL, of DuckDB and of Spark alike. */
+#define SQL_INT	   "bigint"
+#define SQL_NUMBER "bigint"
+#define SQL_UINT64 "bigint"
+#define SQL_UINT32 "bigint"
+#define SQL_UINT16 "bigint"
+#define SQL_INT32  "bigint"
+#define SQL_FLAG   "boolean"
+#define SQL_TEXT   "varchar"
+#define SQL_TIME   "timestamp"
+
+#define TABLE(name, meaning)			 static const struct row_sql_column columns_##name[] = {
+#define COLUMN(table, name, type, unit, meaning) { #name, SQL_##type, unit, meaning },
+#define END(name) \
+	}         \
+	;
+#include "lake_tables.def"
+
+/* The same columns as in the exports. */
+static const struct row_sql_column columns_allocations[] = {
+#define COLUMN(name, kind, unit, meaning) { #name, SQL_##kind, unit, meaning },
+#include "../export/export_columns.def"
+};
+
+static const struct row_sql_column columns_events[] = {
+#define EVENT_COLUMN(name, member, type, bit, unit, meaning) { #name, SQL_##type, unit, meaning },
+#include "../export/export_event_columns.def"
+};
+
+#define COUNT(items) (sizeof(items) / sizeof(items[0]))
+
+static const struct lake_table {
+	const char *name, *meaning;
+	const struct row_sql_column *columns;
+	size_t count;
+} lake_tables[] = {
+#define TABLE(name, meaning) { #name, meaning, columns_##name, COUNT(columns_##name) },
+#define COLUMN(...)
+#define END(name)
+#include "lake_tables.def"
+	{ "allocations", "A block that ever was: with --tables allocations, and of recordings.",
+	  columns_allocations, COUNT(columns_allocations) },
+	{ "events", "An event, in order: of recordings only, not in a lake.", columns_events,
+	  COUNT(columns_events) },
+};
+
+/* Columns of every table; month is the name of a folder. */
+static const struct row_sql_column partitions[] = {
+	{ "project", SQL_TEXT, "",
+	  "--project, or the name of the repository, or of the program's folder" },
+	{ "day", "date", "", "2026-11-22, of the run's start, UTC" },
+	{ "run", SQL_TEXT, "", "start of the run, host and process of its first rank" },
+	{ "rank", SQL_INT, "", "its rank, 0 if it says none" },
+	{ "month", SQL_TEXT, "", "2026-11, of the day" },
+	{ "process", SQL_TEXT, "", "host, number and start of the process, and its rank" },
+};
+
+/* Those of all tables first. */
 static bool column_row(void *ctx, size_t i, struct row_sql_column *row)
 {
 	const struct lake_table *t = ctx;
-	const struct lake_column *c =
-		i < LAKE_PARTITIONS ? &lake_partitions[i] : &t->columns[i - LAKE_PARTITIONS];
 
-	*row = (struct row_sql_column){
-		.name = c->name, .type = lake_sql_type(c), .unit = c->unit, .meaning = c->meaning
-	};
+	*row = i < COUNT(partitions) ? partitions[i] : t->columns[i - COUNT(partitions)];
 	return true;
 }
 
@@ -234,7 +287,7 @@ static bool lake_table_row(UNUSED void *ctx, size_t i, struct row_sql_table *row
 
 	*row = (struct row_sql_table){ .name = t->name,
 				       .meaning = t->meaning,
-				       .columns = { LAKE_PARTITIONS + t->count, column_row,
+				       .columns = { COUNT(partitions) + t->count, column_row,
 						    (void *)t } };
 	return true;
 }
@@ -261,21 +314,18 @@ static size_t view_count(void)
 
 static int print_schema(struct emit *out)
 {
-	const struct row_sql_schema row = { .tables = { LAKE_TABLES, lake_table_row, NULL },
+	const struct row_sql_schema row = { .tables = { COUNT(lake_tables), lake_table_row, NULL },
 					    .views = { view_count(), view_row, NULL } };
 	struct lake_view v;
 
 	emit_document(out, sql_schema, &row);
 	emit_title(out, "Tables (each has project, day, run, rank, month and process)");
-	for (int t = 0; t < LAKE_TABLES; t++) {
+	FOR_EACH (const struct lake_table, t, lake_tables, COUNT(lake_tables)) {
 		emit_line(out, "%s", "");
-		emit_line(out, "%s: %s", lake_tables[t].name, lake_tables[t].meaning);
-		for (unsigned c = 0; c < lake_tables[t].count; c++) {
-			const struct lake_column *x = &lake_tables[t].columns[c];
-
-			emit_line(out, "  %-24s%-10s%s%s%s", x->name, lake_sql_type(x), x->meaning,
-				  x->unit[0] ? ", " : "", x->unit);
-		}
+		emit_line(out, "%s: %s", t->name, t->meaning);
+		FOR_EACH (const struct row_sql_column, c, t->columns, t->count)
+			emit_line(out, "  %-24s%-10s%s%s%s", c->name, c->type, c->meaning,
+				  c->unit[0] ? ", " : "", c->unit);
 	}
 	emit_line(out, "%s", "");
 	emit_title(out, "Ready questions: gpumemtrace sql \"from NAME\" LAKE");

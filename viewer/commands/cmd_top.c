@@ -10,12 +10,12 @@
 
 #include "../answers/chart.h"
 #include "../answers/holders.h"
+#include "../answers/parts.h"
 #include "../ask/command.h"
 #include "../base/arithmetic.h"
 #include "../base/machine.h"
 #include "../base/now.h"
 #include "../base/sorted.h"
-#include "lake.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
@@ -170,7 +170,7 @@ static bool top_class_row(void *ctx, size_t i, struct row_class_line *row)
 
 static bool top_run_row(void *ctx, size_t i, struct row_fact *row)
 {
-	row->value = lake_identity(ctx, i, &row->name);
+	*row = run_fact(ctx, i);
 	return row->value.len;
 }
 
@@ -192,7 +192,7 @@ static struct row_top top_row(struct top_view *v)
 				 .phase = phases[phase_now(v)].name,
 				 .categories = v->shot.bytes,
 				 .lines = { v->holders.count, top_line_row, &v->holders },
-				 .run = { LAKE_IDENTITY, top_run_row, &v->f.recording.defs } };
+				 .run = { RUN_IDENTITY, top_run_row, &v->f.recording.defs } };
 }
 
 static const char *const ends[] = {

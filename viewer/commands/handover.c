@@ -18,7 +18,7 @@ ASSET_FILE(handover, "viewer/commands/handover.py");
 #define PYTHON_LEAST "3.9"
 #define BEGUN	     "{\"begun\": true}\n"
 
-enum { ANSWER = 3, TERMINAL = 4 }; /* descriptors */
+enum { ANSWER = 3 }; /* descriptor */
 /* Exit codes: of a Python that lacks a package, of none, and of a search that was interrupted. */
 enum { UNFIT = 96, NOT_STARTED = 97, INTERRUPTED = 130 };
 enum { ENDINGS = 3, WORDS = 512 };
@@ -100,19 +100,17 @@ static void become(const char *python, const char *flags, int in, int out, int e
 {
 	const char *argv[] = { python, flags, "-c", asset_handover, NULL };
 	const char **from = flags ? argv : argv + 1;
-	int terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, TERMINAL + 1);
 
 	from[0] = python;
-	prctl(PR_SET_PDEATHSIG, SIGTERM);	       /* it may have files to remove */
-	unsetenv("LD_PRELOAD");			       /* nothing is to be recorded here */
-	in = fcntl(in, F_DUPFD_CLOEXEC, TERMINAL + 1); /* out of the way of the five below */
-	out = fcntl(out, F_DUPFD_CLOEXEC, TERMINAL + 1);
-	err = fcntl(err, F_DUPFD_CLOEXEC, TERMINAL + 1);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);	     /* it may have files to remove */
+	unsetenv("LD_PRELOAD");			     /* nothing is to be recorded here */
+	in = fcntl(in, F_DUPFD_CLOEXEC, ANSWER + 1); /* out of the way of the four below */
+	out = fcntl(out, F_DUPFD_CLOEXEC, ANSWER + 1);
+	err = fcntl(err, F_DUPFD_CLOEXEC, ANSWER + 1);
 	dup2(in, STDIN_FILENO);
 	dup2(err, STDOUT_FILENO);
 	dup2(err, STDERR_FILENO);
 	dup2(out, ANSWER);
-	dup2(terminal, TERMINAL);
 	execvp(python, (char **)from);
 	_exit(NOT_STARTED);
 }

@@ -12,15 +12,22 @@ from typing import Any, List, Tuple
 sys.path[:] = [p for p in sys.path if p not in ("", ".")]
 
 
-def load(package_name: str, modules: List[Tuple[str, str]]) -> Any:
-    package = types.ModuleType(package_name)
-    setattr(package, "__path__", [])
-    sys.modules[package.__name__] = package
+def new_module(name: str) -> types.ModuleType:
+    """With its packages."""
+    package, _, own = name.rpartition(".")
+    module = sys.modules[name] = types.ModuleType(name)
+    module.__package__ = package
+    if package:
+        around = sys.modules.get(package) or new_module(package)
+        setattr(around, "__path__", [])
+        setattr(around, own, module)
+    return module
+
+
+def load(modules: List[Tuple[str, str]]) -> Any:
+    """The last of them."""
     for name, text in modules:
-        module = types.ModuleType(f"{package.__name__}.{name}")
-        module.__package__ = package.__name__
-        sys.modules[module.__name__] = module
-        setattr(package, name, module)
+        module = new_module(f"gpumemtrace_tool.{name}")
         exec(compile(text, f"{name}.py", "exec"), module.__dict__)
     return module
 
@@ -29,4 +36,4 @@ if sys.version_info < (3, 9):
     sys.exit(97)
 request = json.loads(sys.stdin.buffer.read())
 os.write(3, b'{"begun": true}\n')
-load(request.pop("package"), request.pop("modules")).main(request)
+load(request.pop("modules")).main(request)

@@ -6,7 +6,6 @@
 #include <malloc.h>
 
 #include "../../format/version.h"
-#include "lake.h"
 #include "question.h"
 #include "../ask/command.h"
 #include "completions.h"
@@ -130,8 +129,6 @@ static int run_words(char **argv)
 		return print_version();
 	if (!strcmp(argv[1], "--completions"))
 		return completions_print(stdout, argv[2], commands, COMMANDS);
-	if (!strcmp(argv[1], LAKE_WORK))
-		return lake_work(argv + 2);
 	if (!strcmp(argv[1], SEARCH_FACTS))
 		return search_facts();
 	if (argv[1][0] == '-')

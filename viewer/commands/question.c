@@ -8,6 +8,7 @@
 #include "../base/asset.h"
 #include "../base/proc.h"
 #include "../page/page_write.h"
+#include "run_program.h"
 
 ASSET_FILE(world, "python/gpumemtrace/_world.py");
 
@@ -32,6 +33,7 @@ void search_begin(struct question *q, const char *what, const struct card *cards
 	emit_end(q->request);
 }
 
+#define CORE(name)   ASSET_FILE(name, "python/gpumemtrace/" #name ".py");
 #define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
 #define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");
 #include "python_modules.def"
@@ -40,14 +42,10 @@ static const struct {
 	enum question_kind kind;
 	const char *name, *text;
 } modules[] = {
-#define LAKE(name)   { QUESTION_LAKE, #name, asset_##name },
-#define SEARCH(name) { QUESTION_SEARCH, #name, asset_##name },
+#define CORE(name)   { QUESTION_LAKE, #name, asset_##name },
+#define LAKE(name)   { QUESTION_LAKE, "lake." #name, asset_##name },
+#define SEARCH(name) { QUESTION_SEARCH, "search." #name, asset_##name },
 #include "python_modules.def"
-};
-
-static const char *const packages[] = {
-	[QUESTION_SEARCH] = "gpumemtrace_search",
-	[QUESTION_LAKE] = "gpumemtrace_lake",
 };
 
 /* ---- the request ---- */
@@ -72,7 +70,6 @@ void question_number(struct question *q, const char *key, double n)
 
 static void put_modules(struct question *q)
 {
-	emit_text(q->request, "package", packages[q->kind]);
 	emit_array(q->request, "modules");
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
 		if (modules[i].kind != q->kind)
@@ -87,7 +84,7 @@ static void put_modules(struct question *q)
 
 void question_begin(struct question *q, enum question_kind kind, const char *what)
 {
-	char own[PATH_MAX];
+	char own[PATH_MAX], core[PATH_MAX];
 
 	proc_own_path(own);
 	q->kind = kind;
@@ -98,6 +95,7 @@ void question_begin(struct question *q, enum question_kind kind, const char *wha
 	question_text(q, "what", what);
 	question_text(q, "version", GMT_TOOL_VERSION);
 	question_text(q, "tool", own);
+	question_text(q, "core", library_find("libgpumemtrace_core.so", core) ? core : "");
 }
 
 /* ---- parts of the answer: a number and a text ---- */

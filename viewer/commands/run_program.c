@@ -263,7 +263,7 @@ static bool own_folder(char folder[PATH_MAX])
 	return slash;
 }
 
-static bool find_library(const char *name, char path[PATH_MAX])
+bool library_find(const char *name, char path[PATH_MAX])
 {
 	char folder[PATH_MAX], candidate[PATH_MAX + 64];
 
@@ -296,7 +296,7 @@ static int load(const char *variable, const char *name)
 {
 	char path[PATH_MAX];
 
-	if (!find_library(name, path))
+	if (!library_find(name, path))
 		return say_unreadable(
 			"%s was not found beside this program or in ../lib: install gpumemtrace "
 			"again (a build with SIMGPU=no has no simulated device)",
@@ -308,7 +308,7 @@ void *preload_simulator(void)
 {
 	char path[PATH_MAX];
 
-	return find_library("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+	return library_find("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
 }
 
 /* The simulated driver itself says whether it knows the card, and names those it knows. */

@@ -41,6 +41,9 @@ int preload_link(const char *cuda);
  * command's Python has, unless the environment has them, and prints each (not if quiet). */
 void engine_settings_set(char *const *command, bool quiet);
 
+/* The path of one of this installation's libraries; false: it is not there. */
+bool library_find(const char *name, char path[PATH_MAX]);
+
 /* The simulated device, loaded into this process; NULL if it is not installed. */
 void *preload_simulator(void);
 

@@ -27,6 +27,7 @@ static int read_event(void *ctx, const struct gmt_event *e)
 	struct kept *k = ctx;
 
 	note_event(k, e);
+	tally_event(&k->tally, e);
 	model_event(&k->model, e);
 	return 0;
 }
@@ -35,7 +36,7 @@ int kept_read(struct kept *k, struct recording *r)
 {
 	int rc;
 
-	*k = (struct kept){ 0 };
+	*k = (struct kept){ .tally.defs = &r->defs };
 	model_init(&k->model, &r->defs);
 	study_begin(&k->model);
 	rc = recording_run(r, UINT64_MAX, read_event, k);
@@ -55,6 +56,14 @@ void kept_free(struct kept *k)
 		symbols_free(k->names);
 	model_free(&k->model);
 	free(k->parts);
+}
+
+int kept_tally(struct recording *r, struct tally *t)
+{
+	const struct kept *k = r->kept;
+
+	*t = k ? k->tally : (struct tally){ .defs = &r->defs };
+	return k ? 0 : recording_run(r, UINT64_MAX, tally_event, t);
 }
 
 bool kept_lend(struct kept *k, struct model *m)

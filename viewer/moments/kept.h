@@ -18,6 +18,7 @@ struct kept {
 	struct kept_part *parts;
 	size_t part_count, part_room;
 	uint64_t in_part, last_seq;
+	struct tally tally;
 	struct symbols *names; /* those of the recording's definitions */
 };
 
@@ -25,6 +26,9 @@ struct kept {
  * is to be freed. */
 int kept_read(struct kept *k, struct recording *r);
 void kept_free(struct kept *k);
+
+/* Of all events, which are read for it if the recording is not kept. Same return values. */
+int kept_tally(struct recording *r, struct tally *t);
 
 /* Moves the tables to *m until model_free(m). False: they are lent already. */
 bool kept_lend(struct kept *k, struct model *m);

@@ -107,6 +107,36 @@ static bool device_row(void *ctx, size_t i, struct row_oom_device *row)
 	return is_other(o, d);
 }
 
+static bool refusal_row(void *ctx, size_t i, struct row_oom_refusal *row)
+{
+	struct oom_answer *a = ctx;
+	struct timeline *t = a->oom->timeline;
+	const struct lives_mark *e = rows_at(&t->model.lives.marks, (uint32_t)i);
+	const struct span *span = steps_span(&t->steps, &t->model.spans, e->seq);
+	size_t step = steps_at(&t->steps, e->seq);
+	int64_t offset = t->recording->info->realtime_minus_monotonic_ns;
+
+	a->nth = i ? a->nth : 0;
+	if (!refusals_is_one(e, refusals_reported(&t->model.lives)) || e->device < 0)
+		return false;
+	*row = (struct row_oom_refusal){
+		.nth = ++a->nth,
+		.device = e->device,
+		.time_ns = e->ns,
+		.has_unix_ns = offset,
+		.unix_ns = (int64_t)e->ns + offset,
+		.step = t->steps.tail && step == t->steps.count - 1 ? 0 : step,
+		.phase = span ? phases[span->phase].name : "",
+		.block_bytes = e->size,
+		.owner = owners_find(&t->owners, &(struct block){ .device = e->device,
+								  .seq = e->seq,
+								  .stack = e->stack,
+								  .name = e->name }),
+		.module = owners_modules_of(&t->owners, e->stack, a->module, sizeof(a->module)),
+	};
+	return true;
+}
+
 void oom_answer(struct oom_answer *a, struct oom *o)
 {
 	a->oom = o;
@@ -124,6 +154,7 @@ struct row_oom oom_document(struct oom_answer *a)
 	return (struct row_oom){
 		.asked_bytes = o->asked,
 		.free_bytes = o->room.free,
+		.free_known = o->room.sampled,
 		.largest_hole = o->room.hole,
 		.cause = oom_cause_name(a->cause),
 		.text = a->why,
@@ -159,6 +190,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.categories = o->shot.bytes,
 		.compared_step = o->compared_step,
 		.grown = { o->compared_step ? CATEGORIES : 0, grown_row, o },
+		.refusals = { o->timeline->model.lives.marks.count, refusal_row, a },
 	};
 }
 

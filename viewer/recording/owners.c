@@ -241,6 +241,15 @@ const char *owners_module_path(const struct stacks *s, bool own, char *buf, size
 	return buf;
 }
 
+const char *owners_modules_of(struct owners *o, uint32_t stack, char *buf, size_t room)
+{
+	buf[0] = 0;
+	if (!stack)
+		return buf;
+	stacks_read_python(o->stacks, stack);
+	return owners_module_path(o->stacks, false, buf, room);
+}
+
 struct owner owners_caller(struct owners *o, uint32_t stack)
 {
 	struct owner caller = { .function = "", .file = "" };

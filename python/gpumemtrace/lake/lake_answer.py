@@ -6,11 +6,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from types import FrameType
 from typing import Any, Optional, Sequence
 
-ANSWER, TERMINAL = 3, 4  # descriptors; the second is the command's stderr
+ANSWER = 3  # descriptor
 UNREADABLE, USAGE = 3, 2  # exit codes
 UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -36,15 +35,6 @@ def end_by_signals() -> None:
     for one in ENDING:
         if signal.getsignal(one) != signal.SIG_IGN:
             signal.signal(one, end)
-
-
-def terminal() -> int:
-    """Where a process that reads recordings says how far it is."""
-    try:
-        os.fstat(TERMINAL)
-        return TERMINAL
-    except OSError:
-        return subprocess.DEVNULL
 
 
 class Answer:

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collecting: the tool gives the rows of many recordings (viewer/commands/lake.h), DuckDB takes many at a time, and puts them into files
-of the lake (lake_store.py)."""
+"""Collecting: a process of ours makes the rows of many recordings (lake_reader.py, lake_rows.py), DuckDB takes many at a time, and puts them
+into files of the lake (lake_store.py)."""
 from __future__ import annotations
 
 import contextlib
 import csv
 import errno
-import json
 import os
-import subprocess
-from typing import Any, BinaryIO, Collection, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from .lake_answer import Sentence, terminal
+from .lake_answer import Sentence
 from .lake_duckdb import LARGE, DuckError, Schema, connect, names_of, quoted
 from .lake_places import Source
+from .lake_reader import Reader, Tables, take
+from .lake_rows import Recording, Stream, as_csv, large_query
 from .lake_store import Had, Store, key_of
 
 BATCH, MOST_BATCH = 1 << 19, 1 << 24  # bytes of rows that DuckDB has at a time: of the first recordings, and later
@@ -40,6 +40,7 @@ class Rows(NamedTuple):
 
 
 Batch = Sequence[Tuple[Source, Rows]]
+Doing = Callable[[str], None]
 
 
 class Outcome(NamedTuple):
@@ -50,54 +51,53 @@ class Outcome(NamedTuple):
     error: Optional[str]
 
 
-# ---- the tool
+# ---- the rows
 
 
-def read_whole(part: bytes, size: Optional[int] = None) -> bytes:
-    """A line, or so many bytes."""
-    if not part.endswith(b"\n") if size is None else len(part) < size:
-        raise Sentence("the rows of the recordings are cut: the process that reads them was ended")
-    return part
-
-
-def read_rows(stream: BinaryIO, count: int) -> Iterator[Rows]:
+def read_rows(stream: BinaryIO, count: int, doing: Doing = lambda text: None) -> Iterator[Rows]:
     for nth in range(count):
-        head = json.loads(read_whole(stream.readline()))
-        left: int = head.get("bytes", 0)
-        tables: Dict[str, bytes] = {}
-        while left > 0:
-            line = read_whole(stream.readline())
-            name, size = line.decode().split()
-            tables[name] = read_whole(stream.read(int(size)), int(size))
-            left -= len(line) + int(size)
-        yield Rows(nth, head.get("error"), tables)
-
-
-def bits(names: Iterable[str], chosen: Collection[str]) -> int:
-    return sum(1 << nth for nth, name in enumerate(names) if name in chosen)
+        result = take(stream)
+        if not result:
+            raise Sentence("the rows of the recordings are cut: the process that reads them was ended")
+        doing(f"ranks {100 * (nth + 1) / count:3.0f} %")
+        yield Rows(nth, *result)
 
 
 class Job:
     """What is collected, from where to where."""
 
-    def __init__(self, tool: str, schema: Schema, paths: Sequence[bytes], lake: str, scratch: str, tables: Sequence[str],
-                 columns: Optional[Mapping[str, Sequence[str]]] = None, compression: str = "zstd", version: str = "") -> None:
-        self.tool, self.schema, self.paths, self.lake, self.scratch = tool, schema, paths, lake, scratch
+    def __init__(self, schema: Schema, paths: Sequence[bytes], version: str, doing: Doing, lake: str, scratch: str, tables: Sequence[str],
+                 columns: Optional[Mapping[str, Sequence[str]]] = None, compression: str = "zstd") -> None:
+        self.schema, self.paths, self.lake, self.scratch, self.doing, self.version = schema, paths, lake, scratch, doing, version
         self.tables = [t for t in schema.tables if t in tables]
         self.small = [t for t in self.tables if t not in LARGE]
         self.columns = {t: [c for c in schema.tables[t] if c in (columns or {}).get(t, schema.tables[t])] for t in self.tables}
+        self.reader = Reader(self.read)
         self.connection = connect()
         self.store = Store(self.connection, schema, lake, scratch, version, compression)
         self.had: Dict[str, Had] = {}
 
-    def start(self, sources: Sequence[Source]) -> Any:
+    def read(self, nth: int, index: int) -> Tables:
+        """The small tables as CSV. In the reader's process."""
+        recording = Recording(self.paths[index])
+        rows = recording.small_tables(self.version) if self.small else {}
+        for table in self.tables:
+            if table in LARGE:
+                self.write_large(nth, recording, table)
+        return {table: as_csv(nth, self.columns[table], rows[table], recording.root) for table in self.small}
+
+    def write_large(self, nth: int, recording: Recording, table: str) -> None:
+        columns = {name: self.schema.tables[table][name] for name in self.columns[table]}
+        connection = connect()
+        connection.register("stream_", Stream(recording, table, list(columns)))
+        connection.execute(f"copy ({large_query(nth, columns, recording.root)}) to {quoted(f'{self.scratch}/{nth}.{table}')} "
+                           "(format parquet, compression uncompressed)")
+        connection.close()
+
+    def rows_of(self, sources: Sequence[Source]) -> Iterator[Rows]:
         self.order = [nth for source in sources for nth in source.files]
-        masks = [bits(self.schema.tables[t], self.columns.get(t, ())) for t in LARGE]
-        words = [self.tool, "--lake-rows", self.scratch, str(bits(self.schema.tables, self.tables)), *map(str, masks)]
-        process: Any = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal())
-        with process.stdin as stdin:
-            stdin.write(b"".join(self.paths[nth] + b"\0" for nth in self.order))
-        return process
+        self.reader.begin(self.order, [os.path.getsize(self.paths[nth]) if os.path.isfile(self.paths[nth]) else 0 for nth in self.order])
+        return read_rows(self.reader.rows, len(self.order), self.doing)
 
 
 def best_of(job: Job, rows: Sequence[Rows]) -> Rows:
@@ -118,25 +118,25 @@ def tidy_large(job: Job, nth: int) -> None:
 # ---- the lake
 
 
-def cells_of(job: Job, table: str, paths: Sequence[str]) -> str:
-    """The rows of a table in files of CSV."""
+def cells_of(job: Job, table: str, kept: Batch) -> str:
+    """The rows of a table: large ones stay in their files, so that they are never in memory as a whole."""
     kinds = {"nth_": "bigint", **{name: job.schema.tables[table][name] for name in job.columns[table]}}
+    paths = [f"{job.scratch}/{rows.nth}.{table}" for _, rows in kept]
+    if table in LARGE and paths:
+        return f"from read_parquet({names_of(paths)}, hive_partitioning=false)"
+    path = f"{job.scratch}/{table}.csv"
+    with open(path, "wb") as file:
+        file.writelines(rows.tables.get(table, b"") for _, rows in kept)
     names = ", ".join(f'make_timestamp("{n}") as "{n}"' if kind == "timestamp" else f'"{n}"' for n, kind in kinds.items())
     types = ", ".join(f"'{n}': '{'bigint' if kind == 'timestamp' else kind}'" for n, kind in kinds.items())
-    return (f"select {names} from read_csv({names_of(paths)}, auto_detect=false, header=false, delim=',', quote='\"', escape='\"', nullstr='', "
+    return (f"select {names} from read_csv({quoted(path)}, auto_detect=false, header=false, delim=',', quote='\"', escape='\"', nullstr='', "
             f"new_line='\\n', max_line_size=16777216, columns={{{types}}})")
 
 
 def load(job: Job, table: str, kept: Batch) -> None:
-    """Makes a table of DuckDB of the rows of many recordings: of large tables a view, so that they are never in memory as a whole."""
-    paths = [f"{job.scratch}/{rows.nth}.{table}" for _, rows in kept if table in LARGE] or [f"{job.scratch}/{table}.csv"]
-    if table not in LARGE:
-        with open(paths[0], "wb") as file:
-            file.writelines(rows.tables.get(table, b"") for _, rows in kept)
-    paths = [path for path in paths if os.path.exists(path) and os.path.getsize(path)] or [os.devnull]
     kind = "view" if table in LARGE else "table"
     job.connection.execute(f"create or replace temp {kind} new_{table} as select p.* exclude (nth_, moved), c.* exclude nth_ "
-                           f"from ({cells_of(job, table, paths)}) c join places_ p using (nth_)")
+                           f"from ({cells_of(job, table, kept)}) c join places_ p using (nth_)")
 
 
 def put(job: Job, kept: Batch, less: Batch) -> None:
@@ -170,10 +170,10 @@ def write_batch(job: Job, batch: Batch) -> Iterator[Outcome]:
         yield Outcome(source, job.order[rows.nth], int(peak) if peak else None, kept_earlier, rows.error)
 
 
-def batches(job: Job, sources: Sequence[Source], stream: BinaryIO) -> Iterator[Batch]:
+def batches(job: Job, sources: Sequence[Source]) -> Iterator[Batch]:
     batch: List[Tuple[Source, Rows]] = []
     size, most = 0, BATCH
-    rows = read_rows(stream, sum(len(source.files) for source in sources))
+    rows = job.rows_of(sources)
     for source in sources:
         best = best_of(job, [next(rows) for _ in source.files])
         batch.append((source, best))
@@ -193,13 +193,10 @@ def reason_of(error: Exception) -> str:
 
 def collect(job: Job, sources: Sequence[Source]) -> Iterator[Outcome]:
     """Yields an outcome for each source, in order."""
-    process = job.start(sources)
     try:
-        for batch in batches(job, sources, process.stdout):
+        for batch in batches(job, sources):
             yield from write_batch(job, batch)
     except (DuckError, OSError) as error:
         raise Sentence(f"{job.lake} cannot be written: {reason_of(error)}") from None
     finally:
-        process.terminate()
-        process.stdout.close()
-        process.wait()
+        job.reader.end()

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
+from .._core import load
 from .lake_answer import UNREADABLE, USAGE, Answer, Ended, Sentence, end_by_signals, words
 from .lake_collect import Job, Outcome, collect
 from .lake_duckdb import LARGE, Schema, connect, dashboard, exit_code_of, query
@@ -32,6 +33,15 @@ class Request:
 
     def form(self, answer: Answer) -> Callable[[Columns], Form]:
         return lambda columns: FORMS[self.options["form"]](answer, columns, bool(self.options["cut"]))
+
+    def job(self, schema: Schema, answer: Answer, *of: Any) -> Job:
+        path = self.options["core"]
+        try:
+            load(path)
+        except OSError as error:
+            why = f"cannot be loaded into this Python: {error}" if path else "was not found beside this program or in ../lib: install gpumemtrace again"
+            raise Sentence(f"{path or 'libgpumemtrace_core.so'} {why}") from None
+        return Job(schema, self.paths, self.version, lambda text: answer.say("doing", text), *of)
 
 
 def note_of(outcome: Outcome, path: str, alone: bool) -> Optional[str]:
@@ -58,7 +68,7 @@ def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> int:
     tables = [t for t in schema.tables if t not in LARGE] + (["allocations"] if request.options["large"] else [])
     rows: List[Dict[str, Any]] = []
     with writing(request.lake, lambda text: answer.say("note", text)) as scratch:
-        job = Job(request.tool, schema, request.paths, request.lake, scratch, tables, version=request.version)
+        job = request.job(schema, answer, request.lake, scratch, tables)
         job.had = job.store.begin()
         sources = place_all(request.files, Known(had.place for had in job.had.values()), request.options["project"])
         for outcome in collect(job, sources):
@@ -99,7 +109,7 @@ def temporary_lake(request: Request, schema: Schema, answer: Answer, lake: str) 
     scratch = f"{lake}/.new"
     os.mkdir(scratch)
     sources = place_all(request.files, Known(), "")
-    job = Job(request.tool, schema, request.paths, lake, scratch, tables, columns, "uncompressed", request.version)
+    job = request.job(schema, answer, lake, scratch, tables, columns, "uncompressed")
     failed = [o for o in collect(job, sources) if o.error is not None]
     if len(sources) == 1 and failed:
         raise Sentence(failed[0].error or "")

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 LONGEST_START = 600 * 10**9  # ns between the starts of two ranks of a run
 
 
-File = Mapping[str, Any]  # what the command says of a recording (viewer/commands/lake.h)
+File = Mapping[str, Any]  # what the command says of a recording (viewer/commands/lake_files.c)
 
 
 class Place(NamedTuple):
