@@ -56,7 +56,7 @@ beside unit-tsan make -j"$JOBS" -k tsan
 stage unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
 await unit-tsan
 stage e2e pytests .venv -m "not installed$NOT_MORE"
-beside e2e-installed scripts/test-installed.sh
+beside e2e-installed scripts/test-installed.sh -m "installed$NOT_MORE"
 stage e2e-newest pytests .venv-newest -m "matrix$NOT_MORE"
 await e2e-installed
 for env; do

@@ -34,6 +34,12 @@ REAL = os.environ.get("GPUMEMTRACE_TEST_DEVICE") == "real"
 NO_CARD = "" if glob.glob("/dev/nvidia[0-9]*") else "; this machine has no NVIDIA GPU, --sim h100-80g simulates one"
 
 
+def with_more(cases, more):
+    """Cases of which `more`, by their first value, are left to `make test-matrix`: others show nearly the same."""
+    rows = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*row, marks=pytest.mark.more if row[0] in more else ()) for row in rows]
+
+
 RAN = set()
 
 

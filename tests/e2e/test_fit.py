@@ -12,7 +12,7 @@ import time
 import json_page
 import pytest
 import toy
-from conftest import QUICK, TABLES, WORKLOADS, all_ran
+from conftest import QUICK, TABLES, WORKLOADS, all_ran, with_more
 from test_worlds import OF_LARGE_WORLDS
 
 MIB = 1 << 20
@@ -381,7 +381,7 @@ MEANWHILE = {
 }
 
 
-@pytest.mark.parametrize("what", MEANWHILE)
+@pytest.mark.parametrize("what", with_more(MEANWHILE, {"it compiles", "it prepares"}))
 def test_before_it_trains(what, fit_json, tmp_path):
     """A long time (twice what is long here) that is no part of what is to come, though the device has work now and then."""
     optimizer, meanwhile = MEANWHILE[what]

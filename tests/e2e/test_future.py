@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, with_more
 
 sys.path.insert(0, str(ROOT / "tests/future"))
 
@@ -49,7 +49,7 @@ def cut():
     return str(BUILD / "data/cut")
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", with_more(PROGRAMS, {"contrast_in_the_loop", "gradients_of_each_loss", "micro_batches", "words_one_by_one"}))
 def test_what_is_said_is_so(programs, cut, tool, name):
     recording = programs.traced(ROOT / "tests/future/loops.py", name)
     cuts, said = judge.judge(name, recording, POINTS)
@@ -59,7 +59,7 @@ def test_what_is_said_is_so(programs, cut, tool, name):
     assert {so for kind, so, *_ in said if kind in ("step", "smaller_batch")} == {True} or name == "two_players"
 
 
-@pytest.mark.parametrize("name, kind", HELD.items())
+@pytest.mark.parametrize("name, kind", with_more(HELD.items(), {"group_that_is_added", "heads_of_tasks", "halved_batches", "scores_of_all_rows"}))
 def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
     recording = programs.traced(ROOT / "tests/future/held.py", name)
     _, said = judge.judge(name, recording, POINTS)
@@ -68,7 +68,7 @@ def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
     assert {k for k, *_ in said} & {*HELD.values()} == {kind} - {""}
 
 
-@pytest.mark.parametrize("file, name, kinds", [
+@pytest.mark.parametrize("file, name, kinds", with_more([
     ("advise/cases", "fused_sgd", {"first_step", "foreach_off"}),  # its first step copies gradients and keeps the copies
     ("advise/never", "adapters_under_reentrant_checkpoints", {"idle_weights"}),  # backward takes what forward hid
     ("advise/cases", "held_outputs", {"late_del"}),  # results of a step that the next one holds
@@ -79,7 +79,7 @@ def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
     ("future/held", "tied_weights", {"state_elsewhere"}),  # a copy for a weight that gets its first gradient late
     ("classes/case_lbfgs", None, {"smaller_batch"}),  # passes inside of the optimizer's step
     ("classes/case_optimizer_in_backward", None, {"smaller_batch"}),  # steps inside of the backward pass
-])
+], {"classes/case_lbfgs", "classes/case_optimizer_in_backward"}))
 def test_what_is_so_only_in_its_place(programs, cut, tool, file, name, kinds):
     # On a whole card cuBLAS's own workspaces are more than these programs have.
     recording = programs.traced(ROOT / f"tests/{file}.py", *[name] * bool(name), TRUTH="truth", card="card=4GiB")
@@ -102,8 +102,8 @@ def test_what_a_graph_takes_or_lets_go(programs, cut, tool, file, name, kind, sa
     assert bool(found) == said
 
 
-@pytest.mark.parametrize("case, kind", [("vqgan", "no_grad"), ("checkpoint", "no_grad"), ("kept_function", "no_grad"), ("resume", "idle_weights"),
-                                        ("surgery", "no_grad")])  # its backward passes keep their graph
+@pytest.mark.parametrize("case, kind", with_more([("vqgan", "no_grad"), ("checkpoint", "no_grad"), ("kept_function", "no_grad"), ("resume", "idle_weights"),
+                                                  ("surgery", "no_grad")], {"vqgan", "resume"}))  # surgery: its backward passes keep their graph
 def test_before_every_network_had_its_turn(programs, cut, tool, case, kind):
     recording = programs.traced(ROOT / f"tests/classes/case_{case}.py", TRUTH=str(programs.folder / "truth.json"))
     said = judge.judge(case, recording, 20 if case == "checkpoint" else 8)[1]

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from conftest import REAL
+from conftest import REAL, with_more
 
 pytestmark = pytest.mark.skipif(REAL, reason="for a simulated device of a chosen size")
 MIB = 1 << 20
@@ -57,7 +57,7 @@ class Kind:
         return "fits" if new > at else "stays" if new == at else "earlier"
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", with_more(CASES, {"other_stream", "caught"}))
 def test_a_run_with_the_setting_agrees(programs, tool, name):
     kind, (mib, expected) = Kind(programs, tool, name), CASES[name]
     first = kind.refused(mib)

@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from conftest import PACKAGE, ROOT, WHEEL
+from conftest import PACKAGE, ROOT, WHEEL, with_more
 from gpumemtrace import open as open_recording  # here: what a test imports, pytester takes out of sys.modules again
 
 pytest_plugins = ["pytester"]
@@ -29,7 +29,7 @@ def take(size):
 """
 
 
-@pytest.fixture(params=PYTHONS, ids=lambda path: path.split("/")[-3])
+@pytest.fixture(params=with_more(PYTHONS, PYTHONS[1:-1]), ids=lambda path: path.split("/")[-3])
 def run(request, pytester, monkeypatch):
     if not WHEEL:
         monkeypatch.setenv("PYTHONPATH", str(PACKAGE))

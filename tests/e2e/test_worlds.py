@@ -13,7 +13,7 @@ import time
 import json_page
 import pytest
 import toy
-from conftest import BUILD, ENDS_BADLY, REAL, TABLES
+from conftest import BUILD, ENDS_BADLY, REAL, TABLES, with_more
 
 pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
 # Members of `fit --json` that no other search has.
@@ -164,7 +164,7 @@ def test_which_python_it_is(tmp_path):
 # ---- ranks that are late, and ranks that are not run ----
 
 
-@pytest.mark.parametrize("how", ["work", "child", "sleep"])
+@pytest.mark.parametrize("how", with_more(["work", "child", "sleep"], {"child"}))
 def test_a_late_stage(how, tmp_path):
     """The last stage waits while the first one works, or a compiler of its; one that sleeps is given up, and that is said."""
     done = subprocess.run([toy.TOOL, "fit", "--ranks", "8:0,7", "--cards", "h100-80g", "-o", tmp_path, "--", sys.executable,
