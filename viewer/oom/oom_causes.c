@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A test for each cause: whether the facts show it; the sentence that says by which stands in
- * oom_causes.def. Shares are of the memory that the framework could have had.
+ * A test for each cause: whether the facts show it, and the sentence that says by which. Shares are
+ * of the memory that the framework could have had.
  */
 
 #include "../../format/record.h"
@@ -15,16 +15,33 @@ static bool is_share(uint64_t part, uint64_t all, unsigned of)
 }
 
 /* No CUDA call was refused, though the device had room. */
-static bool is_memory_limit(const struct oom *o)
+static bool is_memory_limit(const struct oom *o, char *text)
 {
-	return o->refusal.event.kind == GMT_BLOCK_OOM && !o->refusal.fail.kind && o->room.sampled &&
-	       o->room.free >= o->asked && is_share(o->room.free, o->capacity, 20);
+	if (o->refusal.event.kind != GMT_BLOCK_OOM || o->refusal.fail.kind || !o->room.sampled)
+		return false;
+	if (o->room.free < o->asked || !is_share(o->room.free, o->capacity, 20))
+		return false;
+	return oom_say(
+		text,
+		"The program set a memory limit: PyTorch did not allocate %s although the device "
+		"had %s free. It had reserved %s, so the limit is between that and %s "
+		"(torch.cuda.set_per_process_memory_fraction).",
+		B(o->asked), B(o->room.free), B(o->room.reserved), B(o->room.reserved + o->asked));
 }
 
-static bool is_other_process(const struct oom *o)
+static bool is_other_process(const struct oom *o, char *text)
 {
-	return is_share(o->others, o->room.total, 10) && o->grown <= o->others &&
-	       o->room.free + o->others >= o->asked;
+	if (!is_share(o->others, o->room.total, 10) || o->grown > o->others)
+		return false;
+	if (o->room.free + o->others < o->asked)
+		return false;
+	return oom_say(
+		text,
+		"Other processes use the device: of its %s only %s were free, and this program "
+		"held %s. At least %s belong to other processes. Without them, %s would have "
+		"fit.",
+		B(o->room.total), B(o->room.free), B(o->room.reserved + o->libraries), B(o->others),
+		B(o->asked));
 }
 
 /* Much of all that is held; or, where the model or a KV cache of fixed size holds most and lines
@@ -40,23 +57,40 @@ static bool has_grown(const struct oom *o)
 		 o->leaks.bytes_per_step));
 }
 
-static bool is_unused(const struct oom *o)
+static bool is_unused(const struct oom *o, char *text)
 {
 	const struct unused *u = &o->unused;
+	char classes[200], other[OWNER_WORDS + 8] = "";
 
-	return is_share(u->bytes - u->left, o->allocated, 4) && u->bytes >= o->grown;
+	if (!is_share(u->bytes - u->left, o->allocated, 4) || u->bytes < o->grown)
+		return false;
+	if (u->holders.count > 1)
+		snprintf(other, sizeof(other), " and %s", WHO(&u->holders.items[1].owner));
+	return oom_say(
+		text,
+		"Earlier models or their optimizers are still in memory: %s of the %s in "
+		"use have not been trained since step %zu (%s), most of it allocated by %s%s.",
+		B(u->bytes), B(o->allocated), u->step, unused_words(u, classes, sizeof(classes)),
+		WHO(&u->holders.items[0].owner), other);
 }
 
-static bool is_refused_attempts(const struct oom *o)
+static bool is_refused_attempts(const struct oom *o, char *text)
 {
-	return is_share(o->attempts.bytes, o->allocated, 4);
-}
+	const struct oom_held *x = &o->attempts;
+	struct owner owner = owners_find((struct owners *)&o->timeline->owners, &x->largest);
 
-#define CALLER 160
+	if (!is_share(x->bytes, o->allocated, 4))
+		return false;
+	return oom_say(text,
+		       "Tensors of an earlier attempt that ran out of memory are still held: %s of "
+		       "the %s in use, most of it allocated by %s. A caught exception keeps the "
+		       "frames of its traceback, and with them their tensors.",
+		       B(x->bytes), B(o->allocated), WHO(&owner));
+}
 
 /* A line of a module does not say which loop keeps what it made: the line that called the model, or
  * that made the last tensor of the pass, does. */
-static const char *caller(char buf[CALLER], const struct oom *o, const struct holder *most)
+static void say_caller(const struct oom *o, const struct holder *most, char *text, size_t room)
 {
 	struct owners *owners = (struct owners *)&o->timeline->owners;
 	struct owner last = { .file = "" };
@@ -64,45 +98,97 @@ static const char *caller(char buf[CALLER], const struct oom *o, const struct ho
 	if (o->root.seq)
 		last = owners_caller(owners, o->root.stack);
 	if (last.file[0])
-		snprintf(buf, CALLER, ", in a model called at %s", WHO(&last));
+		snprintf(text, room, ", in a model called at %s", WHO(&last));
 	else if (o->root.seq && o->grown_graph)
 		last = owners_find(owners, &o->root);
-	if (!buf[0] && last.file[0] && !(most && owners_same(&last, &most->owner)))
-		snprintf(buf, CALLER, ". The last tensor of each %s was made by %s",
-			 PASS_OR_STEP(o), WHO(&last));
-	return buf;
+	if (!text[0] && last.file[0] && !(most && owners_same(&last, &most->owner)))
+		snprintf(text, room, ". The last tensor of each %s was made by %s", PASS_OR_STEP(o),
+			 WHO(&last));
 }
 
-static bool is_retained_graph(const struct oom *o)
+static bool say_growth(const struct oom *o, char *text, const char *what)
 {
-	return has_grown(o) && o->grown_graph >= o->grown / 2;
+	const struct holder *h = oom_grown_most(o);
+	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "forward passes" : "steps";
+	char per[HUMAN_MAX + 60] = "", caller[160] = "";
+
+	if (o->by_pass)
+		snprintf(per, sizeof(per), ", of %zu passes since the last step", o->passes);
+	else if (o->leaks.bytes_per_step)
+		snprintf(per, sizeof(per), ", %s more with each %s", B(o->leaks.bytes_per_step),
+			 one);
+	say_caller(o, h, caller, sizeof(caller));
+	return oom_say(
+		text,
+		"%s from %s to %s: %s of the %s in use were allocated in earlier %s and are still "
+		"held%s, most of it by %s%s.",
+		what, one, one, B(o->grown), B(o->allocated), of, per,
+		h ? WHO(&h->owner) : "unknown lines", caller);
 }
 
-static bool is_growing(const struct oom *o)
+static bool is_retained_graph(const struct oom *o, char *text)
 {
-	return has_grown(o);
+	if (!has_grown(o) || o->grown_graph < o->grown / 2)
+		return false;
+	return say_growth(o, text, "Graphs or outputs are kept");
+}
+
+static bool is_growing(const struct oom *o, char *text)
+{
+	return has_grown(o) && say_growth(o, text, "Something grows");
 }
 
 /* The unused memory of other pools would have been enough. */
-static bool is_in_pools(const struct oom *o)
+static bool is_in_pools(const struct oom *o, char *text)
 {
-	return o->pools.count && o->room.apart >= o->asked &&
-	       is_share(o->room.apart, o->room.reserved, 6);
+	const struct pool_sum *most = o->pools.items;
+
+	if (!o->pools.count || o->room.apart < o->asked ||
+	    !is_share(o->room.apart, o->room.reserved, 6))
+		return false;
+	return oom_say(text,
+		       "Memory is in private pools, where only their owners can use it: %s of "
+		       "the %s that PyTorch had reserved, most of it in %s of %s (%s). %s",
+		       B(o->room.apart), B(o->room.reserved), MANY(most->pools, "pool"),
+		       pool_kinds[most->kind].text, WHO(&most->owner),
+		       pool_kinds[most->kind].advice);
 }
 
 /* All that was free would have been enough, but not in one piece. */
-static bool is_fragmentation(const struct oom *o)
+static bool is_fragmentation(const struct oom *o, char *text)
 {
-	uint64_t needed = arithmetic_beyond(o->projected, o->shot.bytes[CATEGORY_optimizer_state]);
+	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
+	uint64_t needed = o->projected > state ? o->projected - state : 0;
 
-	return is_in_pools(o) ||
-	       (o->room.cached + o->room.free >= arithmetic_most(needed, o->asked) &&
-		o->room.hole < o->block && is_share(o->room.cached, o->room.reserved, 6));
+	if (is_in_pools(o, text))
+		return true;
+	needed = needed > o->asked ? needed : o->asked;
+	if (o->room.cached + o->room.free < needed || o->room.hole >= o->block ||
+	    !is_share(o->room.cached, o->room.reserved, 6))
+		return false;
+	return oom_say(
+		text,
+		"The free memory is fragmented: PyTorch had %s cached, %s together with the free "
+		"memory of the device, but the largest hole was %s and %s were needed in one "
+		"piece.",
+		B(o->room.cached), B(o->room.cached + o->room.free), B(o->room.hole), B(o->block));
 }
 
-static bool is_kv_cache(const struct oom *o)
+static bool is_kv_cache(const struct oom *o, char *text)
 {
-	return o->engine.phase && is_share(o->engine.cache, o->capacity, 4);
+	const struct oom_engine *e = &o->engine;
+
+	if (!e->phase || !is_share(e->cache, o->capacity, 4))
+		return false;
+	if (e->wanted)
+		return oom_say(text,
+			       "The KV cache does not fit: %s were requested for it, with %s that "
+			       "it has, and %s were free.",
+			       B(o->block), B(e->cache - o->block), B(o->room.free));
+	return oom_say(text,
+		       "The KV cache left too little for %s of the engine: it takes %s of the %s "
+		       "that PyTorch could use, and %s were requested beside it.",
+		       e->phase, B(e->cache), B(o->capacity), B(o->block));
 }
 
 /* Pieces as large as a parameter, of one line, one for each rank. */
@@ -140,29 +226,44 @@ uint64_t oom_gathered_by_hand(const struct oom *o)
 	return 0;
 }
 
-static bool is_unsharded(const struct oom *o)
+static bool is_unsharded(const struct oom *o, char *text)
 {
-	uint64_t all = o->unsharded + (o->collective ? o->block : oom_gathered_by_hand(o));
+	uint64_t asked = o->collective ? o->block : oom_gathered_by_hand(o),
+		 all = o->unsharded + asked;
 
-	return is_share(all, o->capacity, 6) && all >= o->passing / 2;
-}
-
-static bool asks_for_workspace(const struct oom *o)
-{
-	return o->wanted.category == CATEGORY_workspace ||
-	       (o->refusal.event.kind == GMT_MEM_FAIL && o->timeline->framework);
+	if (!is_share(all, o->capacity, 6) || all < o->passing / 2)
+		return false;
+	if (o->collective || !asked)
+		return oom_say(
+			text,
+			"A sharded tensor was gathered whole: %s more were requested%s, and %s "
+			"are held by tensors gathered before.",
+			B(o->block), o->collective ? " for it" : "", B(o->unsharded));
+	return oom_say(text,
+		       "A sharded tensor was gathered whole: the request (%s) and %s from the "
+		       "same line are as large as one parameter on each of %u ranks.",
+		       B(o->block), B(asked - o->block), o->world);
 }
 
 /* A network of convolutions whose batch is too large most often ends at the scratch memory of one
  * of them; that is the cause only where it is large beside what the batch made. */
-static bool is_workspace(const struct oom *o)
+static bool is_workspace(const struct oom *o, char *text)
 {
+	bool asked = o->wanted.category == CATEGORY_workspace ||
+		     (o->refusal.event.kind == GMT_MEM_FAIL && o->timeline->framework);
 	uint64_t held = o->shot.bytes[CATEGORY_workspace] + o->libraries;
+	uint64_t all = held + (asked ? o->block : 0);
 
-	if (!asks_for_workspace(o))
-		return is_share(held, o->capacity + o->libraries, 3);
-	return is_share(held + o->block, o->capacity + o->libraries, 10) &&
-	       o->block >= o->passing / 2;
+	if (!is_share(all, o->capacity + o->libraries, asked ? 10 : 3) ||
+	    (asked && o->block < o->passing / 2))
+		return false;
+	if (!asked)
+		return oom_say(text, "Workspaces and libraries hold %s of the %s in use.", B(held),
+			       B(o->allocated + o->libraries));
+	return oom_say(text,
+		       "The workspace of an operator does not fit: %s were requested for it, and "
+		       "other workspaces and libraries hold %s.",
+		       B(o->block), B(held));
 }
 
 struct term {
@@ -192,28 +293,7 @@ static unsigned add_terms(char *text, const struct term *terms, unsigned count)
 	add_terms(text, (const struct term[]){ __VA_ARGS__ }, \
 		  sizeof((const struct term[]){ __VA_ARGS__ }) / sizeof(struct term))
 
-/* What of it does not fit; NULL: it does. */
-static const char *model_words(const struct oom *o)
-{
-	uint64_t all = o->allocated + o->block;
-	bool setup = o->wanted_signs & STACK_PARAM ||
-		     (o->wanted.category == CATEGORY_parameters && !o->shot.model->spans.forwards);
-
-	if (setup && is_share(o->lasting + o->block, all, 2))
-		return "The model does not fit (memory ran out while it was created or moved to "
-		       "the device)";
-	if (o->phase == PHASE_OPTIMIZER && o->lasting + o->block >= all / 10 * 6)
-		return o->projected ? "The optimizer's state does not fit (its first step makes it)"
-				    : "The optimizer's step does not fit";
-	return o->lasting >= all / 4 * 3 ? "The model alone fills the device" : NULL;
-}
-
-static bool is_model_too_large(const struct oom *o)
-{
-	return model_words(o);
-}
-
-static void say_model(const struct oom *o, char *text)
+static bool say_model(const struct oom *o, char *text, const char *what)
 {
 	const uint64_t *b = o->shot.bytes;
 	uint64_t weights = b[CATEGORY_parameters] + b[CATEGORY_buffers];
@@ -221,7 +301,7 @@ static void say_model(const struct oom *o, char *text)
 	uint64_t kept = weights + gradients + b[CATEGORY_optimizer_state];
 	unsigned shown;
 
-	oom_say(text, "%s. %s", model_words(o), o->lasting ? "Before any batch" : "");
+	oom_say(text, "%s. %s", what, o->lasting ? "Before any batch" : "");
 	shown = TERMS(text, { "parameters", weights }, { "gradients", gradients },
 		      { "optimizer state", b[CATEGORY_optimizer_state] },
 		      { "temporaries of the optimizer's step", o->lasting - kept });
@@ -230,45 +310,80 @@ static void say_model(const struct oom *o, char *text)
 	text_add(text, OOM_TEXT,
 		 shown ? " of the %s that PyTorch could use." : "PyTorch could use %s.",
 		 B(o->capacity));
+	return true;
 }
 
-static bool is_activation_spike(const struct oom *o)
+static bool is_model_too_large(const struct oom *o, char *text)
+{
+	uint64_t all = o->allocated + o->block;
+	bool setup = o->wanted_signs & STACK_PARAM ||
+		     (o->wanted.category == CATEGORY_parameters && !o->shot.model->spans.forwards);
+
+	if (setup && is_share(o->lasting + o->block, all, 2))
+		return say_model(o, text,
+				 "The model does not fit (memory ran out while it was created or "
+				 "moved to the device)");
+	if (o->phase == PHASE_OPTIMIZER && o->lasting + o->block >= all / 10 * 6)
+		return say_model(o, text,
+				 o->projected ? "The optimizer's state does not fit (its first "
+						"step makes it)"
+					      : "The optimizer's step does not fit");
+	return o->lasting >= all / 4 * 3 && say_model(o, text, "The model alone fills the device");
+}
+
+static bool is_activation_spike(const struct oom *o, char *text)
 {
 	const struct oom_spike *p = &o->spike;
 	bool alone = o->block >= o->capacity / 2 && o->passing < o->capacity / 4 &&
 		     p->largest == o->block;
 	unsigned times = p->others >= 3 ? 5 : 20;
 	bool stands_out = p->others && p->count <= 8 && p->largest >= times * p->next;
+	char like[64] = "", rest[96] = "";
 
-	return p->count && is_share(p->bytes, o->capacity, 4) && (alone || stands_out);
+	if (!p->count || !is_share(p->bytes, o->capacity, 4) || !(alone || stands_out))
+		return false;
+	if (p->count > 1)
+		snprintf(like, sizeof(like), ", %s with the %zu like it", B(p->bytes),
+			 p->count - 1);
+	if (p->others)
+		snprintf(rest, sizeof(rest), ". The largest of the other %zu results is %s",
+			 p->others, B(p->next));
+	return oom_say(text, "One operator's result stands out: %s for one tensor in %s%s%s.",
+		       B(p->largest), WHO(&p->owner), like, rest);
 }
 
-/* Inputs that may be of more than this batch. */
-static uint64_t other_inputs(const struct oom *o)
+/* Calls of a model before the first backward pass: a rollout, or an evaluation. */
+static void say_calls(const struct oom *o, char *text)
 {
-	return arithmetic_least(oom_first_inputs(o), o->batch[CATEGORY_inputs]);
+	if (o->timeline->steps.basis == STEPS_FORWARD && o->passes > 1 &&
+	    o->shot.bytes[CATEGORY_activations])
+		text_add(text, OOM_TEXT,
+			 " %zu forward passes hold them, and there was no backward pass. If none "
+			 "follows, run them under torch.no_grad(). Otherwise call backward after "
+			 "fewer passes.",
+			 o->passes);
 }
 
-static bool is_batch_too_large(const struct oom *o)
+static bool is_batch_too_large(const struct oom *o, char *text)
 {
-	return is_share(o->passing - other_inputs(o) + oom_asked_for_batch(o),
-			o->allocated + o->block, 3);
-}
-
-static void say_batch(const struct oom *o, char *text)
-{
+	bool input = o->wanted.category == CATEGORY_inputs;
 	const uint64_t *b = o->batch;
-	uint64_t first = other_inputs(o), asked = oom_asked_for_batch(o);
+	uint64_t first = arithmetic_least(oom_first_inputs(o), b[CATEGORY_inputs]);
+	uint64_t asked = oom_asked_for_batch(o), all = o->passing - first + asked;
 
+	if (!is_share(all, o->allocated + o->block, 3))
+		return false;
 	oom_say(text, "The batch is too large. With it grow");
 	TERMS(text, { "inputs", b[CATEGORY_inputs] - first },
 	      { "activations", b[CATEGORY_activations] },
 	      { "temporaries", b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries] },
 	      { "KV cache", b[CATEGORY_kv_cache] },
-	      { o->wanted.category == CATEGORY_inputs ? "the new batch" : "the request", asked });
+	      { input ? "the new batch" : "the request", asked });
 	text_add(text, OOM_TEXT,
-		 ", %s in total. PyTorch could use %s, of which the model takes %s.",
-		 B(o->passing - first + asked), B(o->capacity), B(o->lasting));
+		 ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
+		 B(o->capacity), B(o->lasting));
+	say_calls(o, text);
+	return true;
 }
 
 /* A piece of the cache that is large enough and is not used is kept for others. Small blocks have
@@ -284,45 +399,29 @@ static bool is_larger_than_device(const struct oom *o)
 	return o->room.total && o->asked > o->room.total;
 }
 
-static bool is_unknown(UNUSED const struct oom *o)
+static bool is_unknown(const struct oom *o, char *text)
 {
-	return true;
-}
+	char apart[HUMAN_MAX + 120] = "";
 
-static const char *maker(char buf[OWNER_WORDS], const struct oom *o, const struct block *b)
-{
-	struct owner owner = owners_find((struct owners *)&o->timeline->owners, b);
-
-	return owner_words(&owner, buf, OWNER_WORDS, 0);
-}
-
-/* The sentences of oom_causes.def; a graph that is kept is said to grow. */
-static void say_cause(const struct oom *o, enum oom_cause cause, char text[OOM_TEXT])
-{
-	enum oom_cause as = cause == CAUSE_retained_graph ? CAUSE_growing : cause;
-	const struct unused *u = &o->unused;
-	const struct holder *most = oom_grown_most(o);
-	const struct pool_sum *pool = o->pools.items;
-	const struct oom_spike *p = &o->spike;
-	const char *one = PASS_OR_STEP(o);
-	uint64_t workspaces = o->shot.bytes[CATEGORY_workspace] + o->libraries;
-	uint64_t by_hand = oom_gathered_by_hand(o);
-	bool whole = o->collective || !by_hand;
-
-	text[0] = 0;
-	if (cause == CAUSE_model_too_large)
-		say_model(o, text);
-	if (cause == CAUSE_batch_too_large)
-		say_batch(o, text);
-#define SAY(cause_, when, ...)              \
-	if (as == CAUSE_##cause_ && (when)) \
-		text_add(text, OOM_TEXT, __VA_ARGS__);
-#include "oom_causes.def"
+	if (is_larger_than_device(o))
+		return oom_say(text,
+			       "The request alone is larger than the device: %s were requested, "
+			       "and the device has %s.",
+			       B(o->asked), B(o->room.total));
+	if (is_kept_apart(o))
+		snprintf(apart, sizeof(apart),
+			 " %s were cached in one piece, but not for this request, perhaps for "
+			 "another stream.",
+			 B(o->room.hole));
+	return oom_say(text,
+		       "The recording shows no single cause: %s were requested, %s were free, and "
+		       "the table lists the rest.%s",
+		       B(o->asked), B(o->room.free), apart);
 }
 
 static const struct {
 	const char *name;
-	bool (*test)(const struct oom *o);
+	bool (*test)(const struct oom *o, char *text);
 } causes[OOM_CAUSES] = {
 #define CAUSE(name) { #name, is_##name },
 #include "oom_causes.def"
@@ -332,9 +431,8 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 {
 	unsigned c = 0;
 
-	while (!causes[c].test(o))
+	while (!causes[c].test(o, text))
 		c++;
-	say_cause(o, c, text);
 	if (!is_larger_than_device(o))
 		return c;
 	if (c == CAUSE_unknown) /* whose text says it */

@@ -15,35 +15,112 @@ enum { PIECES = 8 };
 
 #define SEGMENT_BYTES (2ull << 20) /* that PyTorch rounds large ones up to */
 
-typedef uint64_t remedy_fn(const struct oom *o);
+typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
 
-static uint64_t raise_limit(const struct oom *o)
+static uint64_t raise_limit(const struct oom *o, char *what, char *how)
 {
-	bool limited = o->refusal.event.kind == GMT_BLOCK_OOM && !o->refusal.fail.kind;
-
-	return limited && o->room.free >= o->asked ? o->room.free : 0;
+	if (o->refusal.event.kind != GMT_BLOCK_OOM || o->refusal.fail.kind ||
+	    o->room.free < o->asked)
+		return 0;
+	oom_say(what,
+		"Raise the program's own limit (set_per_process_memory_fraction) by %s or more",
+		B(o->asked));
+	oom_say(how, "%s were free on the device when PyTorch gave up", B(o->room.free));
+	return o->room.free;
 }
 
-static uint64_t free_device(const struct oom *o)
+static uint64_t free_device(const struct oom *o, char *what, char *how)
 {
+	if (!o->others)
+		return 0;
+	oom_say(what,
+		"End the other programs on this device (nvidia-smi lists them), or use another "
+		"device");
+	oom_say(how,
+		"%s are in use on the device, %s of it by this program. The rest, less a context, "
+		"belongs to others",
+		B(o->room.total - o->room.free), B(o->room.reserved + o->libraries));
 	return o->others;
 }
 
-static uint64_t let_go(const struct oom *o)
+/* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
+static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 {
-	return oom_grown_most(o) ? o->grown : 0;
+	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "passes" : "steps";
+	struct owner root = { 0 };
+
+	if (o->root.seq)
+		root = owners_find((struct owners *)&o->timeline->owners, &o->root);
+	if (h->category == CATEGORY_kv_cache)
+		oom_say(what,
+			"Limit the cache of keys and values that grows in %s: fewer tokens, a "
+			"window, smaller elements, or host memory",
+			WHO(&h->owner));
+	else if (o->root.seq && o->grown_graph > o->grown / 2 && o->grown_saved &&
+		 !owners_same(&root, &h->owner))
+		oom_say(what,
+			"Free the tensors of %s from earlier %s: their graph is kept alive, most "
+			"likely by the tensor of %s, the last of each %s (keep loss.item() or "
+			".detach() instead, or call backward at once)",
+			WHO(&h->owner), of, WHO(&root), one);
+	else if (h->category == CATEGORY_activations)
+		oom_say(what,
+			"Free the graphs of %s from earlier %s (.detach() on a state or a result "
+			"that goes on to the next, loss.item() instead of a loss)",
+			WHO(&h->owner), of);
+	else
+		oom_say(what,
+			"Free the tensors of %s from earlier %s (keep x.item() or "
+			"x.detach().cpu() instead, or del), or limit how many are kept",
+			WHO(&h->owner), of);
 }
 
-static uint64_t refused_attempts(const struct oom *o)
+static uint64_t let_go(const struct oom *o, char *what, char *how)
 {
+	const struct holder *h = oom_grown_most(o);
+	const char *one = o->by_call ? "pass" : "step";
+
+	if (!h)
+		return 0;
+	say_let_go(o, h, what);
+	if (o->leaks.count && !o->by_pass)
+		oom_say(how,
+			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
+			"%s %zu to %s %zu",
+			one, oom_number(o), B(o->leaks.bytes_per_step), one, one,
+			o->leaks.from_step, one, o->leaks.to_step);
+	else
+		oom_say(how, "Blocks that were made %s %s %zu, and that are still held",
+			o->by_pass ? "by earlier passes of" : "before", one, oom_number(o));
+	return o->grown;
+}
+
+static uint64_t refused_attempts(const struct oom *o, char *what, char *how)
+{
+	oom_say(what, "Keep no caught exception (keep str(error) instead), leave the except block "
+		      "before the next attempt, and delete the tensors of the failed attempt");
+	oom_say(how, "Inputs and results of earlier forward passes that ran out of memory");
 	return o->attempts.bytes;
 }
 
-static uint64_t allocator(const struct oom *o)
+static uint64_t allocator(const struct oom *o, char *what, char *how)
 {
 	const struct oom_setting *x = o->settings.fits;
 
-	return x ? o->settings.own.bytes + x->outcome.bytes : 0;
+	if (!x)
+		return 0;
+	oom_say(what,
+		strcmp(x->conf, "default")
+			? "Set PYTORCH_CUDA_ALLOC_CONF=%s: the request fits, with "
+			  "%s to spare"
+			: "Unset PYTORCH_CUDA_ALLOC_CONF (%s): the request fits, "
+			  "with %s to spare",
+		x->conf, B(x->outcome.bytes));
+	oom_say(how,
+		"By a replay of the recorded requests on the same device. With the recorded "
+		"setting the replay runs out of memory too, and lacks %s",
+		B(o->settings.own.bytes));
+	return o->settings.own.bytes + x->outcome.bytes;
 }
 
 /* The parameters that the ranks have in all. */
@@ -58,13 +135,20 @@ static uint64_t whole_model(const struct oom *o)
 }
 
 /* Where less than half of the model is gathered at once, its layers are sharded by themselves. */
-static uint64_t gather_less(const struct oom *o)
+static uint64_t gather_less(const struct oom *o, char *what, char *how)
 {
 	bool asked = o->collective || oom_gathered_by_hand(o);
 
 	if ((!o->unsharded && !asked) ||
 	    2 * (o->unsharded + (asked ? o->block : 0)) < whole_model(o))
 		return 0;
+	oom_say(what,
+		"Gather less at a time: shard each layer by itself (fully_shard on the layers, "
+		"then on the model) and reshard after forward");
+	oom_say(how,
+		"%s in gathered tensors, and half of the %s that were requested, if units are half "
+		"as large",
+		B(o->unsharded), B(o->block));
 	return o->unsharded + o->block / 2;
 }
 
@@ -95,12 +179,20 @@ uint64_t oom_spared_all(const struct oom *o)
 	return all < o->capacity / 20 && o->wanted.category != CATEGORY_workspace ? 0 : all;
 }
 
-static uint64_t less_workspace(const struct oom *o)
+static uint64_t less_workspace(const struct oom *o, char *what, char *how)
 {
-	return is_up_to_the_library(o) ? o->block : oom_spared_all(o);
+	if (is_up_to_the_library(o)) {
+		oom_say(what, "Let the library choose an algorithm without workspace: "
+			      "torch.backends.cudnn.benchmark = False, or deterministic = True");
+		oom_say(how, "The request was for the workspace");
+		return o->block;
+	}
+	oom_say(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
+	oom_say(how, "Workspaces of cuBLAS, of which %s each stay", B(OOM_CUBLAS_LEFT));
+	return oom_spared_all(o);
 }
 
-static uint64_t in_pieces(const struct oom *o)
+static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 {
 	const struct oom_spike *p = &o->spike;
 
@@ -108,10 +200,21 @@ static uint64_t in_pieces(const struct oom *o)
 	    !o->shot.model->spans.forwards || p->largest < 5 * p->next ||
 	    stage_is_backward(o->wanted_stage))
 		return 0;
+	oom_say(what,
+		"Compute it in %d pieces, one after the other (chunk the batch through %s, a "
+		"fused or chunked loss)",
+		PIECES, WHO(&p->owner));
+	if (p->count == 1)
+		oom_say(how, "One tensor of %s. All but one piece is saved", B(p->bytes));
+	else
+		oom_say(how,
+			"%zu tensors of %s to %s, of which %s are not saved for backward. All but "
+			"one piece is saved",
+			p->count, B(p->least), B(p->largest), B(p->unsaved));
 	return p->unsaved - p->unsaved / PIECES;
 }
 
-static uint64_t shard(const struct oom *o)
+static uint64_t shard(const struct oom *o, char *what, char *how)
 {
 	const uint64_t *b = o->shot.bytes;
 	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
@@ -119,14 +222,25 @@ static uint64_t shard(const struct oom *o)
 
 	if (all < o->capacity / 3 || o->unsharded || o->collective || o->sharded)
 		return 0;
+	oom_say(what,
+		"Shard the model over two devices (FSDP), or use parameters of half the bytes");
+	oom_say(how, "Half of the parameters, gradients and optimizer state");
 	return all / 2;
 }
 
-static uint64_t smaller_cache(const struct oom *o)
+static uint64_t smaller_cache(const struct oom *o, char *what, char *how)
 {
 	uint64_t lacks = oom_missing(o) + SEGMENT_BYTES * o->engine.pieces;
 
-	return o->engine.phase && o->engine.cache >= lacks && o->room.total ? lacks : 0;
+	if (!o->engine.phase || o->engine.cache < lacks || !o->room.total)
+		return 0;
+	oom_say(what,
+		"Make the KV cache smaller by %s or more (vLLM: gpu_memory_utilization, SGLang: "
+		"mem_fraction_static, lower by %.2f)",
+		B(lacks), (double)(100 * lacks / o->room.total + 1) / 100);
+	oom_say(how, "This request lacks %s, and pieces of the cache are rounded up; it takes %s",
+		B(oom_missing(o)), B(o->engine.cache));
+	return lacks;
 }
 
 /* "--batch-size=1", "train.batch 1", "-b 1": of one, by the command's last such option. */
@@ -149,31 +263,49 @@ static bool batch_of_one(const struct defs *defs)
 	return one;
 }
 
-/* What grows with the batch. */
-static uint64_t of_batch(const struct oom *o)
+static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 {
-	return o->current + oom_asked_for_batch(o);
-}
+	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked,
+		 inputs = oom_first_inputs(o);
 
-/* Of that, inputs that may be of more than one batch. */
-static uint64_t other_inputs(const struct oom *o)
-{
-	return arithmetic_least(oom_first_inputs(o), of_batch(o));
-}
-
-static uint64_t smaller_batch(const struct oom *o)
-{
 	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || !o->shot.model->spans.forwards ||
-	    of_batch(o) < o->capacity / 20 || batch_of_one(o->shot.model->defs))
+	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
 		return 0;
-	return (of_batch(o) - other_inputs(o)) / 2;
+	oom_say(what, "Halve the batch%s",
+		!o->engine.phase    ? (o->shot.model->spans.backwards && !o->evaluation
+					       ? " (and accumulate gradients over two)"
+					       : "")
+		: o->engine.samples ? " (vLLM: max_num_seqs)"
+				    : " (vLLM: max_num_batched_tokens)");
+	inputs = arithmetic_least(inputs, all);
+	oom_say(how,
+		"Half of the inputs, activations and temporaries of this step%s (%s), which grow "
+		"with the batch",
+		asked ? " and of the request" : "", B(all));
+	if (inputs >= all / 20)
+		text_add(how, OOM_TEXT,
+			 ". Inputs from before the first pass (%s) may be of more than one batch. "
+			 "Saves up to %s",
+			 B(inputs), B(all / 2));
+	return (all - inputs) / 2;
 }
 
-static uint64_t results_on_host(const struct oom *o)
+static uint64_t results_on_host(const struct oom *o, char *what, char *how)
 {
-	struct owner owner;
+	struct owner owner = { 0 };
+	uint64_t bytes = oom_results(o, &owner);
 
-	return oom_results(o, &owner);
+	if (!bytes)
+		return 0;
+	oom_say(what,
+		"Keep the results of this evaluation on the host: make the tensor of %s with "
+		"device=\"cpu\", and move each pass's result there (.cpu()) before adding it",
+		WHO(&owner));
+	oom_say(how,
+		"%s in tensors that were allocated for the results and stay through all passes of "
+		"the evaluation, and one as large as the request, which goes to the host too",
+		B(bytes));
+	return bytes;
 }
 
 /* A row of the table; a finding that has none stands under its kind. */
@@ -203,41 +335,6 @@ static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
 	if (saves && test == allocator && is_up_to_the_library(o))
 		return o->settings.fits->outcome.bytes >= o->block / 4;
 	return saves >= oom_missing(o);
-}
-
-/* The line that made the tensor of an evaluation's results. */
-static const char *maker_of_results(char buf[OWNER_WORDS], const struct oom *o)
-{
-	struct owner owner = { 0 };
-
-	oom_results(o, &owner);
-	return owner_words(&owner, buf, OWNER_WORDS, 0);
-}
-
-/* The sentences of oom_remedies.def. A kept graph hangs on the last tensor of its pass: that is
- * what the program holds. */
-static void say_remedy(const struct oom *o, struct oom_remedy *r)
-{
-	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "passes" : "steps";
-	const char *call = o->by_call ? "pass" : "step";
-	const struct holder *h = oom_grown_most(o);
-	const struct oom_setting *x = o->settings.fits;
-	const struct oom_spike *p = &o->spike;
-	struct owner root = owners_find((struct owners *)&o->timeline->owners, &o->root);
-	bool cache = h && h->category == CATEGORY_kv_cache;
-	bool graph = h && !cache && o->root.seq && o->grown_graph > o->grown / 2 &&
-		     o->grown_saved && !owners_same(&root, &h->owner);
-	bool results = h && !cache && !graph && h->category == CATEGORY_activations;
-	bool grows = o->leaks.count && !o->by_pass, library = is_up_to_the_library(o);
-	bool trains = o->shot.model->spans.backwards && !o->evaluation;
-
-#define WHAT(name_, when, ...)                  \
-	if (!strcmp(r->name, #name_) && (when)) \
-		text_add(r->what, OOM_TEXT, __VA_ARGS__);
-#define HOW(name_, when, ...)                   \
-	if (!strcmp(r->name, #name_) && (when)) \
-		text_add(r->how, OOM_TEXT, __VA_ARGS__);
-#include "oom_remedies.def"
 }
 
 struct remedy_list {
@@ -368,12 +465,10 @@ size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy
 		struct oom_remedy r = { .name = table[i].name };
 
 		if (table[i].test)
-			r.saves = table[i].test(o);
+			r.saves = table[i].test(o, r.what, r.how);
 		r.enough = is_enough(o, table[i].test, r.saves);
-		if (r.saves) {
-			say_remedy(o, &r);
+		if (r.saves)
 			insert(&list, &r, table[i].causes);
-		}
 	}
 	ask(&a, o, born);
 	for (size_t i = 0; i < a.count; i++)
