@@ -185,30 +185,6 @@ bool advise_knows_graphs(const struct advise *a)
 	return a->timeline->model.spans.tags;
 }
 
-/* The sentences of findings.def. */
-static void say_finding(const struct advise *a, struct finding *f)
-{
-	const char *when = a->when, *bytes = B(f->bytes), *blocks = MANY(f->blocks, "block");
-	const char *each = B(f->each), *turn = f->other ? "pass" : "step";
-	char without[80] = "", in_blocks[2 * HUMAN_MANY];
-
-	snprintf(in_blocks, sizeof(in_blocks), "%s in %s", bytes, blocks);
-	if (a->repeats.steps)
-		snprintf(without, sizeof(without),
-			 " (%zu steps that repeat the step before them are left out)",
-			 a->repeats.steps);
-#define OWNER(o)			 owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
-#define LINE				 (f->owner.function ? OWNER(&f->owner) : "this line")
-#define FINDING(kind_, find, needs, ...) WHAT(kind_, __VA_ARGS__)
-#define WHAT(kind_, ...)              \
-	if (!strcmp(f->kind, #kind_)) \
-		text_put(f->what, sizeof(f->what), __VA_ARGS__);
-#define HOW(kind_, ...)               \
-	if (!strcmp(f->kind, #kind_)) \
-		text_put(f->how, sizeof(f->how), __VA_ARGS__);
-#include "findings.def"
-}
-
 static void find_all(struct advise *a)
 {
 	enum { NOTHING, GRAPHS, REPLAY };
@@ -216,7 +192,7 @@ static void find_all(struct advise *a)
 		advise_find *find;
 		int needs;
 	} table[] = {
-#define FINDING(kind, find, needs, ...) { find, needs },
+#define FINDING(kind, find, needs, what) { find, needs },
 #include "findings.def"
 	};
 
@@ -230,8 +206,6 @@ static void find_all(struct advise *a)
 	for (size_t i = 0; i < a->count; i++)
 		conclude(a, &a->items[i]);
 	advise_choose(a);
-	for (size_t i = 0; i < a->count; i++)
-		say_finding(a, &a->items[i]);
 }
 
 /* It was cut off or killed, or died of a refusal. */

@@ -35,16 +35,10 @@ struct finding {
 	bool reserved; /* it is about what the framework's cache holds, not about blocks */
 
 	uint64_t bytes, blocks; /* that it is about, there at the peak */
-	/* What its sentences say besides: bytes of one and of a part, a function, who made most;
-	 * and whether it is the kind's other case. */
-	uint64_t each, part;
-	const char *function;
-	struct owner maker;
-	bool other;
-	uint64_t largest;      /* block: its line is the owner, see advise_name */
-	unsigned right, tried; /* in measured.def */
-	uint64_t saves, least; /* least: as much as saves where it is exact */
-	uint64_t peak;	       /* that is left */
+	uint64_t largest;	/* block: its line is the owner, see advise_name */
+	unsigned right, tried;	/* in measured.def */
+	uint64_t saves, least;	/* least: as much as saves where it is exact */
+	uint64_t peak;		/* that is left */
 };
 
 /* A life as findings ask of it. */
@@ -129,9 +123,14 @@ struct owner advise_owner(struct advise *a, const struct advised *l);
 	for (struct advised l = { 0 }; advise_following((a), (unsigned)(of), &l);)
 bool advise_following(const struct advise *a, unsigned classes, struct advised *l);
 
+/* "forward net.py:12", the line that a finding is about. */
+#define ADVISE_LINE(f)                                                                            \
+	((f)->owner.function ? owner_words(&(f)->owner, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0) \
+			     : "this line")
+
 #define CLASS_BIT(name) (1u << CATEGORY_##name)
 
-/* A finding of that kind, without any plan; its sentences are those of findings.def. */
+/* A finding of that kind, with the words of findings.def, without any plan. */
 struct finding *advise_add(struct advise *a, const char *kind);
 /* Leaves the life out from the event on. Counts it, if it is there at the peak. */
 void advise_without(const struct advise *a, struct finding *f, const struct advised *l,
@@ -177,5 +176,5 @@ bool advise_in_shards(struct advise *a);
 
 /* Each looks for what it is about and adds what it finds. */
 typedef void advise_find(struct advise *a);
-#define FINDING(kind, find, ...) advise_find find;
+#define FINDING(kind, find, needs, what) advise_find find;
 #include "findings.def"

@@ -10,12 +10,24 @@
 static void say(struct advise *a, const char *conf, uint64_t reserved, uint64_t best)
 {
 	struct finding *f = advise_add(a, "allocator");
+	char without[80] = "";
 
 	f->known = KNOWN_replayed;
 	f->reserved = true;
 	f->saves = f->least = reserved - best;
 	f->peak = best;
 	advise_put(f->setting, "%s", conf);
+	advise_put(f->what, "Set PYTORCH_CUDA_ALLOC_CONF=%s to reserve less for the same blocks",
+		   conf);
+	if (a->repeats.steps)
+		snprintf(without, sizeof(without),
+			 " (%zu steps that repeat the step before them are left out)",
+			 a->repeats.steps);
+	advise_put(f->how,
+		   "A replay of the recorded requests%s reserves %s with this setting, and %s "
+		   "with the recorded one, which is what PyTorch reserved",
+		   without, human_apart((char[HUMAN_MAX]){ 0 }, best, reserved),
+		   human_apart((char[HUMAN_MAX]){ 0 }, reserved, best));
 }
 
 static void try_all(struct advise *a, const struct replay_trial *t)

@@ -126,6 +126,15 @@ static void look_at(struct search *s, struct function *f)
 		advise_without(a, x, &l, l.from);
 		plan_without(&x->cautious, l.from, l.until, l.size - l.size / KEYS);
 	}
+	advise_put(
+		x->what,
+		"Compute the attention of %s with a fused kernel: F.scaled_dot_product_attention "
+		"(in transformers attn_implementation=\"sdpa\")",
+		f->owner.function);
+	advise_put(x->how,
+		   "%s of attention scores, their softmax and their gradients %s, with one "
+		   "value for each pair of positions",
+		   B(x->bytes), a->when);
 }
 
 void advise_attention(struct advise *a)

@@ -373,6 +373,7 @@ static void look_at(struct search *s, const char *function)
 	size_t calls = 0, steps = a->steps;
 	struct finding *f;
 	uint64_t bytes = 0;
+	char name[64];
 
 	for (size_t i = 0; i < s->count; i++) {
 		bool same = is_of_class(s, &s->items[i], function);
@@ -384,13 +385,20 @@ static void look_at(struct search *s, const char *function)
 		return;
 	f = advise_add(a, "checkpoint");
 	f->range = f->about = true;
-	f->bytes = bytes;
-	f->function = function;
 	for (size_t i = 0; i < s->count; i++)
 		if (is_of_class(s, &s->items[i], function)) {
 			checkpoint_site(s, &s->items[i], &f->plan, false);
 			checkpoint_site(s, &s->items[i], &f->cautious, true);
 		}
+	sites_class(function, name, sizeof(name));
+	advise_put(f->what,
+		   "Checkpoint %s (torch.utils.checkpoint): only the input of each call is kept, "
+		   "and the call is computed again in backward",
+		   name);
+	advise_put(f->how,
+		   "%s saved for backward inside it %s. A call's activations "
+		   "and temporaries are counted again as soon as backward reaches it",
+		   B(bytes), a->when);
 }
 
 void advise_checkpoint(struct advise *a)

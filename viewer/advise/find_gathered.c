@@ -74,6 +74,15 @@ static void without_whole(struct line_plans *lines, struct advise *a)
 	}
 }
 
+static void say_gathered(struct advise *a, struct finding *f)
+{
+	advise_put(f->how,
+		   "%s in %s %s, kept through later passes without gradients, and what was "
+		   "made of all of them. No graph took them. Whether a later pass reads them is "
+		   "not recorded",
+		   B(f->bytes), MANY(f->blocks, "block"), a->when);
+}
+
 /* Lists only of whole runs: later a graph may take them (oom/ finds what a refused run has
  * gathered). Sums of refused ones, too. */
 void advise_gathered(struct advise *a)
@@ -104,7 +113,7 @@ void advise_gathered(struct advise *a)
 			plan_without(&lines_of(&lines, a, &largest)->plan, next, l.until, l.size);
 	}
 	without_whole(&lines, a);
-	lines_add_all(&lines, a, "gathered");
+	say_gathered(a, lines_add_all(&lines, a, "gathered"));
 	lines_free(&found);
 	map_free(&summed);
 	free(last);

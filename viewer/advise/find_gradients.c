@@ -110,6 +110,7 @@ static bool is_freed(const struct advise *a, const struct advised *l)
 void advise_set_to_none(struct advise *a)
 {
 	struct search s = { .advise = a };
+	uint64_t bytes = 0;
 	bool freed = false;
 	struct finding *f;
 
@@ -123,13 +124,21 @@ void advise_set_to_none(struct advise *a)
 	if (s.count) {
 		f = advise_add(a, "set_to_none");
 		s.plan = &f->plan;
-		f->other = freed;
 		arrive(&s);
 		for (size_t i = 0; i < s.count; i++)
 			if (a->open || s.items[i].added) {
-				f->bytes += s.items[i].size;
+				bytes += s.items[i].size;
 				clear(&s, &s.items[i], s.items[i].until);
 			}
+		advise_put(f->what,
+			   freed ? "Free the gradients that the optimizer's zero_grad() leaves, or "
+				   "make none: set requires_grad_(False) on weights that no "
+				   "optimizer updates, and run frozen modules under no_grad()"
+				 : "Free the gradients before the forward pass: "
+				   "zero_grad(set_to_none=True), unless they are accumulated");
+		advise_put(f->how,
+			   "%s of gradients lived through the forward passes of later steps%s",
+			   B(bytes), freed ? ", where others were freed in each step" : "");
 	}
 	free(s.items);
 }

@@ -192,6 +192,12 @@ void advise_idle_weights(struct advise *a)
 	}
 	free(idles.items);
 	map_free(&again);
+	advise_put(f->how,
+		   "%s of weights in %s %s that get no gradient and that autograd never "
+		   "saved. They are copied to the device once a step. The saving is lower if they "
+		   "stay until backward and come back before the optimizer's step ends, and higher "
+		   "if their pass comes before those that are trained",
+		   B(f->bytes), MANY(f->blocks, "block"), a->when);
 }
 
 /* The gradient's next use is the backward pass after the evaluation. */
@@ -216,10 +222,12 @@ static uint64_t without_in_evaluations(struct advise *a, struct life_plan *p,
 void advise_idle_gradients(struct advise *a)
 {
 	struct finding *f;
+	uint64_t bytes = 0;
 
 	if (!advise_in(a, a->peak_seq, PHASE_EVALUATION))
 		return;
 	f = advise_add(a, "idle_gradients");
 	ADVISE_EACH (a, CLASS_BIT(gradients), l)
-		f->bytes += without_in_evaluations(a, &f->plan, &l);
+		bytes += without_in_evaluations(a, &f->plan, &l);
+	advise_put(f->how, "%s of gradients %s, in an evaluation", B(bytes), a->when);
 }

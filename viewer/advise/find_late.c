@@ -41,6 +41,7 @@ void advise_kept(struct advise *a)
 {
 	const struct steps *s = &a->timeline->steps;
 	struct line_plans lines = { 0 };
+	struct finding *f;
 	struct leaks leaks;
 
 	if (a->wanted_count)
@@ -58,7 +59,11 @@ void advise_kept(struct advise *a)
 				      is_copy(a, &l) ? l.from : s->items[step].extent.last_seq);
 		}
 	}
-	lines_add_all(&lines, a, "kept");
+	f = lines_add_all(&lines, a, "kept");
+	advise_put(f->how,
+		   "%s in %s of earlier steps at the peak, allocated by a line that holds "
+		   "more with each step",
+		   B(f->bytes), MANY(f->blocks, "block"));
 	leaks_free(&leaks);
 }
 
@@ -143,6 +148,8 @@ void advise_overlap(struct advise *a)
 	struct map stacks = { 0 };
 	struct line_plans lines = { 0 };
 	bool of_step = false; /* some of it was made in the step of the peak */
+	const char *turn;
+	struct finding *f;
 
 	note_later(a, &stacks);
 	ADVISE_EACH (a, PASSING, l) {
@@ -156,8 +163,18 @@ void advise_overlap(struct advise *a)
 				   steps_at(steps, l.from) == steps_at(steps, a->peak_seq);
 		}
 	}
+	turn = of_step ? "pass" : "step";
 	map_free(&stacks);
-	lines_add_all(&lines, a, "overlap")->other = of_step;
+	f = lines_add_all(&lines, a, "overlap");
+	advise_put(f->what,
+		   "At the end of each %s delete the variables that hold the results of %s%s: "
+		   "they are still there while the next %s runs",
+		   turn, ADVISE_LINE(f), f->range ? " and of others" : "", turn);
+	advise_put(f->how,
+		   "%s in %s of %s before %s. No graph of the later "
+		   "%s saved them",
+		   B(f->bytes), MANY(f->blocks, "block"), of_step ? "passes" : "the step", a->when,
+		   turn);
 }
 
 /* Since when no graph needs it; PLAN_END = one does to the end: the latest that saved it has not
@@ -205,6 +222,7 @@ void advise_late(struct advise *a)
 	bool graph = a->open && a->steps <= 1 && has_graph_of_backward(a);
 	struct map again = { 0 }, stacks = { 0 };
 	struct line_plans lines = { 0 };
+	struct finding *f;
 
 	if (!a->open)
 		note_later(a, &stacks);
@@ -223,5 +241,14 @@ void advise_late(struct advise *a)
 	}
 	map_free(&again);
 	map_free(&stacks);
-	lines_add_all(&lines, a, "late_del");
+	f = lines_add_all(&lines, a, "late_del");
+	advise_put(f->what,
+		   "Delete the variables that hold the results of %s%s before backward, or as "
+		   "soon as they have been read: no graph needs them any more",
+		   ADVISE_LINE(f), f->range ? " and of others" : "");
+	advise_put(f->how,
+		   "%s in %s %s that no graph held%s. A result that the program reads later "
+		   "has to stay",
+		   B(f->bytes), MANY(f->blocks, "block"), a->when,
+		   f->range ? ", at least those of that line" : "");
 }

@@ -88,6 +88,10 @@ static void plan(struct search *s, struct finding *f, size_t tensors)
 		advise_name(a, f, &l);
 	}
 	a->file_is_held = plan_less(&f->plan, a->peak_seq) > 0;
+	advise_put(f->how,
+		   "%s %s, read from a file in the sizes of the trained weights, besides the "
+		   "weights themselves and the optimizer's state",
+		   B(f->bytes), a->when);
 }
 
 void advise_loaded(struct advise *a)

@@ -124,10 +124,14 @@ void advise_loss(struct advise *a)
 		return;
 	f = advise_add(a, "loss_in_pieces");
 	f->owner = owner;
-	f->each = size;
 	f->range = true;
 	without_logits(a, f, size);
 	/* The gradient of the last layer's weight is summed up over the parts: twice while one
 	 * comes. */
 	advise_with_in(a, &f->cautious, PHASE_BACKWARD, 2 * largest_parameter(a));
+	advise_put(f->how,
+		   "%s %s in logits, their log-softmax and their gradients, %s each or half of "
+		   "that. The "
+		   "last layer's gradient is there twice while parts are added up",
+		   B(f->bytes), a->when, B(size));
 }

@@ -133,6 +133,27 @@ static void without_copies(struct finding *f, struct copies *c, const struct adv
 		plan_without(&f->cautious, l->from, l->until, l->size);
 }
 
+static void say_masks(struct masks *m, struct finding *f, const struct copies *c)
+{
+	f->owner = advise_owner(m->advise, &c->first);
+	f->range = true;
+	advise_put(
+		f->what, "%s",
+		is_attention(ops_find(m->advise, &c->first)->name)
+			? "Give scaled_dot_product_attention a mask of 0 and -inf in the type of "
+			  "the query, made once before the layers: it converts a mask of "
+			  "booleans in each call"
+			: "Convert the attention mask once, before the layers, and give all of "
+			  "them the result");
+	advise_put(
+		f->how,
+		"%s in %s %s: every layer makes its own copy of the mask, and its graph keeps "
+		"it. A single copy is enough%s. Whether a layer changes the mask in place is not "
+		"recorded",
+		B(c->bytes), MANY(c->count, "block"), m->advise->when,
+		c->originals > 1 ? ", or one for each of two masks" : "");
+}
+
 void advise_mask_copies(struct advise *a)
 {
 	struct masks m = { .advise = a };
@@ -149,12 +170,7 @@ void advise_mask_copies(struct advise *a)
 	}
 	if (most) {
 		f = advise_add(a, "mask_copies");
-		f->owner = advise_owner(a, &most->first);
-		f->other = is_attention(ops_find(a, &most->first)->name);
-		f->bytes = most->bytes;
-		f->blocks = most->count;
-		f->part = most->originals;
-		f->range = true;
+		say_masks(&m, f, most);
 		ADVISE_EACH (a, CLASS_BIT(activations), l)
 			if (is_copy(&m, &l) && copies_of(&m, &l)->same)
 				without_copies(f, copies_of(&m, &l), &l);

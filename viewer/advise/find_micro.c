@@ -172,6 +172,15 @@ static void take_gradients(struct search *s, struct finding *f)
 	}
 }
 
+static void say_kept(struct search *s, struct finding *f)
+{
+	advise_put(f->how,
+		   "%s in %s of earlier micro-batches %s, most of it made by %s. Their "
+		   "backward passes are over, and no graph needs them",
+		   B(f->bytes), MANY(f->blocks, "block"), s->advise->when,
+		   owner_words(&s->most, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0));
+}
+
 void advise_kept_results(struct advise *a)
 {
 	struct search s = { .advise = a };
@@ -182,7 +191,8 @@ void advise_kept_results(struct advise *a)
 	count_passes(&s);
 	take_results(&s, f);
 	take_gradients(&s, f);
-	f->maker = s.most;
+	if (f->bytes)
+		say_kept(&s, f);
 	map_free(&s.counts);
 	map_free(&s.kept);
 	free(s.over);

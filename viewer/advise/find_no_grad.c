@@ -230,6 +230,14 @@ static void look_at(struct search *s)
 		f->largest = l.size;
 		f->owner = owners_caller(&a->timeline->owners, l.stack);
 	}
+	advise_put(f->what,
+		   "Run the passes that %s calls under torch.no_grad() or "
+		   "torch.inference_mode(): no backward pass follows them",
+		   ADVISE_LINE(f));
+	advise_put(f->how,
+		   "%s saved for backward in such passes %s. Each layer's results may stay "
+		   "until the next two layers are done",
+		   B(f->bytes), a->when);
 }
 
 void advise_no_grad(struct advise *a)

@@ -44,6 +44,7 @@ static bool is_twice(struct advise *a)
 
 void advise_offload(struct advise *a)
 {
+	uint64_t largest = 0;
 	struct finding *f;
 
 	if (is_twice(a))
@@ -58,9 +59,13 @@ void advise_offload(struct advise *a)
 		advise_without(a, f, &l, a->saved[l.life] + 1);
 		plan_without(&f->cautious, arithmetic_least(back, layers_after_next(a, l.from)),
 			     l.until, l.size);
-		f->each = advise_counts(a, &l) ? arithmetic_most(f->each, l.size) : f->each;
+		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;
 	}
 	f->range = f->about = f->sure = true;
 	/* What a node had saved is there again while it runs: a tensor and its weight. */
-	advise_with_in(a, &f->cautious, PHASE_BACKWARD, f->each + most_of_node(a));
+	advise_with_in(a, &f->cautious, PHASE_BACKWARD, largest + most_of_node(a));
+	advise_put(f->how,
+		   "%s saved for backward %s, the largest tensor %s. Each step copies all of it to "
+		   "the host and back",
+		   B(f->bytes), a->when, B(largest));
 }

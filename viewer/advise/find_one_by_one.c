@@ -135,6 +135,7 @@ static void look_at(const struct search *s, const struct line *x)
 {
 	struct advise *a = s->advise;
 	struct finding *f = advise_add(a, "one_by_one");
+	uint64_t bytes = 0, blocks = 0;
 	struct advised l, next;
 	struct turn t;
 
@@ -151,13 +152,21 @@ static void look_at(const struct search *s, const struct line *x)
 		plan_with(&f->plan, t.begin, x->flat ? t.begin + 1 : t.end,
 			  x->flat ? s->largest : t.largest);
 		if (t.begin <= a->peak_seq && a->peak_seq < t.end) {
-			f->bytes += t.bytes;
-			f->blocks += t.blocks;
+			bytes += t.bytes;
+			blocks += t.blocks;
 		}
 		first = i + 1;
 	}
+	advise_put(f->how,
+		   "%s in %s %s%s. Once all are there, nothing larger than an eighth of the "
+		   "largest is made. The saving is all but the largest%s",
+		   B(bytes), MANY(blocks, "block"), a->when,
+		   x->flat ? ", each as large as all gradients" : "", x->flat ? " gradient" : "");
 	f->owner = advise_owner(a, &l);
-	f->other = x->flat;
+	advise_put(f->what,
+		   "%s one at a time, and free each before the next, unless all are "
+		   "needed together",
+		   x->flat ? "Take the gradients" : "Make these tensors of the gradients");
 }
 
 void advise_one_by_one(struct advise *a)

@@ -73,12 +73,14 @@ void advise_optimizers(struct advise *a)
 	without_temporaries(a, &f->plan, &t, true, 0);
 	if (!t.function)
 		return;
-	f->bytes = t.at_peak;
-	f->function = t.function;
-	f->each = t.largest;
+	advise_put(f->how, "%s of temporaries of the optimizer's step %s, allocated by %s",
+		   B(t.at_peak), a->when, t.function);
 	if (strstr(t.function, "_adam") || strstr(t.function, "_sgd")) {
 		if (strstr(t.function, "_adam"))
 			with_counters(a, &f->plan);
+		advise_put(f->what,
+			   "Make the optimizer with fused=True: its step then needs no temporaries "
+			   "(with foreach=False those of one parameter at a time)");
 		return;
 	}
 	f->kind = "foreach_off";
@@ -86,6 +88,10 @@ void advise_optimizers(struct advise *a)
 	f->range = true; /* some temporaries of one parameter are there */
 	advise_with_in(a, &f->plan, PHASE_OPTIMIZER, t.largest);
 	advise_with_in(a, &f->cautious, PHASE_OPTIMIZER, 3 * t.largest);
+	advise_put(f->what,
+		   "Make the optimizer with foreach=False: temporaries of one parameter "
+		   "at a time, at most three of %s",
+		   B(t.largest));
 }
 
 static uint64_t in_8_bits(uint64_t bytes, unsigned each)
@@ -118,11 +124,13 @@ void advise_offload_state(struct advise *a)
 {
 	struct finding *f = advise_add(a, "offload_state");
 	struct temporaries t;
+	uint64_t bytes = without_state(a, &f->cautious, 0, 0);
 
-	f->bytes = without_state(a, &f->cautious, 0, 0);
 	without_state(a, &f->plan, 0, 0);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	f->range = t.largest;
+	advise_put(f->how, "%s of optimizer state %s%s", B(bytes), a->when,
+		   t.largest ? ". The step's temporaries may move to the host too" : "");
 }
 
 /* Parameters stay whole: the largest first to the rank that has less. Returns what one of two ranks
@@ -150,16 +158,22 @@ static uint64_t unevenness(struct advise *a)
 void advise_shard_state(struct advise *a)
 {
 	struct temporaries t;
+	uint64_t bytes;
 	struct finding *f;
 
 	if (advise_in_shards(a))
 		return;
 	f = advise_add(a, "shard_state");
-	f->bytes = without_state(a, &f->plan, 2, 0);
+	bytes = without_state(a, &f->plan, 2, 0);
+
 	without_state(a, &f->cautious, 2, 0);
 	without_temporaries(a, &f->plan, &t, false, 2);
 	f->range = true;
 	plan_with(&f->cautious, 0, PLAN_END, unevenness(a));
+	advise_put(f->how,
+		   "Half of %s of optimizer state. Shares of whole parameters may be unequal, and "
+		   "the step's temporaries may be halved too",
+		   B(bytes));
 }
 
 /* Its first step does: state to come would be said to be in 32 bits. */
@@ -186,13 +200,14 @@ void advise_state_in_8_bits(struct advise *a)
 	char name[OPTIMIZER_NAME];
 	struct finding *f;
 	struct temporaries t;
+	uint64_t bytes;
 
 	optimizer_of_spans(&a->timeline->model.spans, SIZE_MAX, a->timeline->model.defs, name);
 	if (!strstr(name, "Adam") || strcasestr(name, "bit") || asks_for_8_bits(a))
 		return;
 	f = advise_add(a, "state_in_8_bits");
-	f->bytes = without_state(a, &f->plan, 0, 4);
-	if (is_in_8_bits(a, f->bytes)) {
+	bytes = without_state(a, &f->plan, 0, 4);
+	if (is_in_8_bits(a, bytes)) {
 		plan_free(&f->plan);
 		return;
 	}
@@ -200,4 +215,8 @@ void advise_state_in_8_bits(struct advise *a)
 	without_temporaries(a, &f->plan, &t, false, 0);
 	without_temporaries(a, &f->cautious, &t, false, 0);
 	f->range = true;
+	advise_put(f->how,
+		   "%s of optimizer state would take one byte per value and a scale per 256 "
+		   "values. The saving is lower if the state is in 16 bits already",
+		   B(bytes));
 }

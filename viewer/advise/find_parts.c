@@ -35,6 +35,7 @@ struct search {
 	struct window w;
 	struct map lines; /* stacks of scalars -> PARTS, as a backward pass proved, or LAYERS */
 	struct row_store taken; /* struct lives_retaken: when graphs took weights */
+	uint64_t parts;
 };
 
 static uint64_t gone_at(const struct advise *a, const struct advised *l)
@@ -374,7 +375,7 @@ static void take_away(struct search *s, struct finding *f)
 		if (from > a->peak_seq || a->peak_seq >= until)
 			continue;
 		f->bytes += x->l.size;
-		f->blocks = w->parts;
+		s->parts = w->parts;
 		advise_name(a, f, &x->l);
 	}
 	with_gradients(s, f);
@@ -424,6 +425,10 @@ void advise_backward_each(struct advise *a)
 	f->range = true;
 	look_at_all(&s, NULL);
 	look_at_all(&s, f);
+	advise_put(f->how,
+		   "%s %s in the graphs of %zu parts that no later part uses. The gradients "
+		   "that then come with the first part are counted",
+		   B(f->bytes), a->when, (size_t)s.parts);
 	map_free(&s.w.repeated);
 	map_free(&s.lines);
 	if (s.taken.each)

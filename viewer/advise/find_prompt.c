@@ -59,6 +59,7 @@ void advise_prompt_logits(struct advise *a)
 {
 	/* products: of a line, as blocks; of these the ones that are read so, as bytes */
 	struct line_plans products = { 0 }, lines = { 0 };
+	struct finding *f;
 
 	ADVISE_EACH (a, RESULTS, l) {
 		struct line_plan *line = is_logits(a, &l) ? lines_of(&products, a, &l) : NULL;
@@ -76,6 +77,10 @@ void advise_prompt_logits(struct advise *a)
 		    ops_is_product(ops_find(a, &l)->name))
 			lines_without(&lines, a, &l, l.from);
 	}
-	lines_add_all(&lines, a, "prompt_logits");
+	f = lines_add_all(&lines, a, "prompt_logits");
+	advise_put(f->how,
+		   "%s in logits of all positions %s. Only tensors as large as a few of their "
+		   "rows were made of them",
+		   B(f->bytes), a->when);
 	lines_free(&products);
 }

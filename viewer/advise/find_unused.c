@@ -4,6 +4,25 @@
 #include "../answers/unused.h"
 #include "advise.h"
 
+static void unused_say(const struct advise *a, struct finding *f, const struct unused *u)
+{
+	char classes[200], bytes[HUMAN_MAX];
+
+	f->owner = u->holders.items[0].owner;
+	advise_put(f->what,
+		   "Release models and optimizers that are not trained any more: delete "
+		   "every reference to them, also in callbacks and closures, and call "
+		   "gc.collect() if objects refer to each other%s",
+		   a->open ? ", unless a later phase trains them again" : "");
+	advise_put(f->how,
+		   "%s %s (%s): no gradient has arrived at these weights since step %zu, and %s",
+		   human_bytes(bytes, u->bytes), a->when, unused_words(u, classes, sizeof(classes)),
+		   u->step,
+		   u->left ? "the graph of a later step, with weights that are newer, leaves them "
+			     "out"
+			   : "no optimizer updates this state");
+}
+
 void advise_unused(struct advise *a)
 {
 	struct snapshot shot;
@@ -25,14 +44,7 @@ void advise_unused(struct advise *a)
 								    : PLAN_END,
 					     b->size);
 		}
-		f->owner = u.holders.items[0].owner;
-		advise_put(f->how,
-			   "%s %s (%s): no gradient has arrived at these weights since step %zu, "
-			   "and %s",
-			   B(u.bytes), a->when, unused_words(&u, (char[200]){ 0 }, 200), u.step,
-			   u.left ? "the graph of a later step, with weights that are newer, "
-				    "leaves them out"
-				  : "no optimizer updates this state");
+		unused_say(a, f, &u);
 	}
 	unused_free(&u);
 	moment_free(&shot.moment);
