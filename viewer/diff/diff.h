@@ -13,7 +13,7 @@ enum diff_kind { DIFF_GROWN, DIFF_SHRUNK, DIFF_NEW, DIFF_GONE, DIFF_MOVED };
 
 /* Causes of findings. */
 enum diff_cause {
-#define CAUSE(cause, name) CAUSE_##cause,
+#define CAUSE(cause, name, say) CAUSE_##cause,
 #include "diff_causes.def"
 };
 

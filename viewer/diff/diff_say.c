@@ -1,157 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A finding as one sentence: the change, its bytes, its place (diff_causes.def). */
-#include <math.h>
+/* A finding as one sentence: the change, its bytes, its place; one function a cause
+ * (diff_causes.def). */
+#include "diff_say.h"
 
-#include "../base/human.h"
 #include "../model/optimizers.h"
-#include "../recording/owner_words.h"
-#include "diff.h"
-
-/* Parts of the findings' sentences. */
-
-#define SENTENCE 1200 /* bytes of a part */
-
-/* Parts, each in a buffer that lasts as long as the block it stands in. */
-#define PART ((char[SENTENCE]){ 0 })
-
-#define B_TO_B(n, m) \
-	human_apart((char[HUMAN_MAX]){ 0 }, n, m), human_apart((char[HUMAN_MAX]){ 0 }, m, n)
-#define S(n)	       ((n) == 1 ? "" : "s")
-#define SENTENCE_TIMES (HUMAN_MAX + 8)
-#define TIMES(x)       sentence_times((char[SENTENCE_TIMES]){ 0 }, x)
-#define WHO(o)	       sentence_owner(PART, o)
-#define CALLER	       sentence_caller(PART, d, f)
-#define CLASSES	       sentence_classes(PART, d, f)
-#define PLACES	       sentence_places(PART, d, f)
-#define BACKWARDS      sentence_passes(PART, d)
-#define MOST	       "%s; most of it %s" /* how each class changed; the line to read */
-#define MOST_WORDS     CLASSES, WHO(&f->owner)
-
-/* "2 times", "1/8". */
-static const char *sentence_times(char buf[SENTENCE_TIMES], double factor)
-{
-	double inverse = factor > 0 ? 1 / factor : 0;
-	bool part = inverse > 1.9 && fabs(inverse - round(inverse)) < 0.005;
-
-	if (factor >= 99.95)
-		snprintf(buf, SENTENCE_TIMES, "%s times", N((uint64_t)(factor + 0.5)));
-	else if (inverse > 100 || part)
-		snprintf(buf, SENTENCE_TIMES, "1/%s", N((uint64_t)(inverse + 0.5)));
-	else
-		snprintf(buf, SENTENCE_TIMES, "%.3g times", factor);
-	return buf;
-}
-
-static const char *sentence_owner(char buf[SENTENCE], const struct owner *o)
-{
-	char place[OWNER_WORDS], name[256];
-
-	if (o->file[0] && o->line)
-		snprintf(buf, SENTENCE, "%.120s %s", owner_name(o, name, sizeof(name)),
-			 owner_place(o, place, sizeof(place), 0));
-	else
-		snprintf(buf, SENTENCE, "%.120s%s",
-			 o->function[0] ? owner_name(o, name, sizeof(name)) : "(no stack)",
-			 o->backward ? " (backward)" : "");
-	return buf;
-}
-
-/* The changes of the finding's classes, the greatest first: "activations +3.0 MiB, ..." */
-static const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
-				    const struct diff_finding *f)
-{
-	int64_t by_class[CATEGORIES] = { 0 };
-
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].finding == f->id)
-			by_class[d->pairs[i].category] += diff_delta(&d->pairs[i]);
-	for (;;) {
-		unsigned best = 0;
-
-		for (unsigned c = 1; c < CATEGORIES; c++)
-			if (llabs(by_class[c]) > llabs(by_class[best]))
-				best = c;
-		if (!by_class[best])
-			return buf;
-		text_add(buf, SENTENCE, "%s%s %s", buf[0] ? ", " : "", categories[best].words,
-			 CHANGE(by_class[best]));
-		by_class[best] = 0;
-	}
-}
-
-#define PLACES_MOST 4
-
-static bool is_before(const struct diff_pair *a, const struct diff_pair *b)
-{
-	return diff_size(a) != diff_size(b) ? diff_size(a) > diff_size(b) : a < b;
-}
-
-/* The changes of the finding's lines, the greatest first. */
-static const char *sentence_places(char buf[SENTENCE], const struct diff *d,
-				   const struct diff_finding *f)
-{
-	const struct diff_pair *last = NULL, *next;
-
-	for (size_t n = 0; n < PLACES_MOST; n++, last = next) {
-		next = NULL;
-		FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
-			if (p->finding == f->id && diff_size(p) && (!last || is_before(last, p)) &&
-			    (!next || is_before(p, next)))
-				next = p;
-		if (!next)
-			break;
-		text_add(buf, SENTENCE, "%s%s %s of %.200s", n ? ", " : "",
-			 CHANGE(diff_delta(next)), categories[next->category].words,
-			 WHO(diff_owner(next)));
-	}
-	return buf;
-}
-
-/* How many lines of code a finding has; its pair of that class with the greatest change, NULL =
- * none. */
-static size_t sentence_lines(const struct diff *d, const struct diff_finding *f)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < d->pair_count; i++) {
-		bool again = d->pairs[i].finding != f->id;
-
-		for (size_t j = 0; j < i && !again; j++)
-			again = d->pairs[j].finding == f->id &&
-				owners_same(diff_owner(&d->pairs[i]), diff_owner(&d->pairs[j]));
-		n += !again;
-	}
-	return n;
-}
-
-static const struct diff_pair *sentence_greatest(const struct diff *d, const struct diff_finding *f,
-						 unsigned category)
-{
-	return GREATEST_OF(p, d->pairs, d->pair_count,
-			   p->finding == f->id && p->category == category, diff_size(p));
-}
-
-/* ", called at train train.py:12", for what a module made: its own line does not say it. */
-static const char *sentence_caller(char buf[SENTENCE], const struct diff *d,
-				   const struct diff_finding *f)
-{
-	const struct diff_site *site = diff_site_of(&d->pairs[f->pair]);
-
-	if (site->caller.file[0])
-		snprintf(buf, SENTENCE, ", called at %.1000s", WHO(&site->caller));
-	return buf;
-}
-
-/* "; a step has 4 backward passes instead of 1" */
-static const char *sentence_passes(char buf[SENTENCE], const struct diff *d)
-{
-	unsigned before = diff_backwards(&d->old), after = diff_backwards(&d->new);
-
-	if (before && after && before != after)
-		snprintf(buf, SENTENCE, "; a step has %u backward pass%s instead of %u", after,
-			 after == 1 ? "" : "es", before);
-	return buf;
-}
 
 /* An average of the weights, a teacher, a snapshot. */
 static bool is_copy_of_all(const struct diff *d, const struct diff_finding *f)
@@ -214,13 +66,6 @@ static const char *optimizer(const struct diff_side *side, char buf[SENTENCE])
 	return diff_highest(side, PHASE_OPTIMIZER) ? "unknown" : "none";
 }
 
-/* "memory" if the class is unknown, or classes cannot be compared. */
-static const char *class_words(const struct diff *d, const struct diff_finding *f)
-{
-	return d->no_classes || f->category == CATEGORY_unknown ? "memory"
-								: categories[f->category].words;
-}
-
 static bool same_state(const struct diff *d)
 {
 	uint64_t before = d->old.shot.bytes[CATEGORY_optimizer_state];
@@ -229,36 +74,352 @@ static bool same_state(const struct diff *d)
 	       diff_apart(before, d->new.shot.bytes[CATEGORY_optimizer_state]) < before / 20;
 }
 
-/* Writes the sentences of diff_causes.def. */
-static void say_cause(FILE *s, const struct diff *d, const struct diff_finding *f)
+struct say {
+	FILE *s;
+	const struct diff *d;
+	const struct diff_finding *f;
+	bool more; /* there are more bytes than there were */
+};
+
+static void say_most(const struct say *x)
+{
+	fprintf(x->s, "%s; most of it %s", sentence_classes(PART, x->d, x->f), WHO(&x->f->owner));
+}
+
+static void say_most_and_caller(const struct say *x)
+{
+	say_most(x);
+	fputs(sentence_caller(PART, x->d, x->f), x->s);
+}
+
+static void say_line_change(const struct say *x)
+{
+	const struct diff_finding *f = x->f;
+
+	if (f->bytes_old && f->bytes_new)
+		fprintf(x->s, "%s -> %s, ", B_TO_B(f->bytes_old, f->bytes_new));
+	fputs(CHANGE(f->bytes_new - f->bytes_old), x->s);
+	if (f->blocks_old != f->blocks_new)
+		fprintf(x->s, " (%" PRIu64 " block%s, were %" PRIu64 ")", f->blocks_new,
+			S(f->blocks_new), f->blocks_old);
+	else if (f->blocks_old)
+		fprintf(x->s, " (%s %s as large)",
+			f->blocks_old == 1 ? "the block is" : "the blocks are",
+			TIMES((double)f->bytes_new / (double)f->bytes_old));
+}
+
+static void say_line(const struct say *x)
 {
 	static const char *const kinds[] = { [DIFF_GROWN] = "More ",
 					     [DIFF_SHRUNK] = "Less ",
 					     [DIFF_NEW] = "New: ",
 					     [DIFF_GONE] = "Gone: " };
-	enum diff_cause cause = f->cause == CAUSE_FUNCTION ? CAUSE_LINE : f->cause;
-	const struct diff_pair *first = &d->pairs[f->pair];
-	const struct diff_pair *inputs = sentence_greatest(d, f, CATEGORY_inputs);
-	const struct diff_pair *weights = sentence_greatest(d, f, CATEGORY_parameters);
-	const struct diff_pair *made = sentence_greatest(d, f, CATEGORY_activations);
-	const struct diff_shot *old = &d->old.shot, *new = &d->new.shot;
-	uint64_t before = old->bytes[f->category], after = new->bytes[f->category];
-	bool more = f->bytes_new > f->bytes_old, more_trained = new->trained > old->trained;
-	uint64_t peak_before = d->old.at_peak.bytes[f->category];
-	uint64_t peak_after = d->new.at_peak.bytes[f->category];
-	bool both_have_gradients = diff_has_gradients(&d->old) && diff_has_gradients(&d->new);
-	bool further = diff_gradients(&d->new) > diff_gradients(&d->old);
-	enum phase was_in = diff_phase_at(&d->old, d->old.peak_seq);
-	enum phase is_in = diff_phase_at(&d->new, d->new.peak_seq);
-	enum phase looked = d->new.peak >= d->old.peak ? is_in : was_in;
-	size_t lines = sentence_lines(d, f);
+	const struct diff_pair *first = &x->d->pairs[x->f->pair];
+	bool old_line = x->f->kind != DIFF_GONE && !first->new_site;
+	size_t lines = sentence_lines(x->d, x->f);
 
-	made = made ? made : sentence_greatest(d, f, CATEGORY_forward_temporaries);
-#define SAY(cause_, when, ...)                 \
-	if (cause == CAUSE_##cause_ && (when)) \
-		fprintf(s, __VA_ARGS__);
-#include "diff_causes.def"
+	fprintf(x->s, "%s%s of %s%s", kinds[x->f->kind], sentence_class(x->d, x->f),
+		WHO(&x->f->owner), old_line ? " of the old version" : "");
+	if (lines > 1)
+		fprintf(x->s, " and %zu other line%s", lines - 1, S(lines - 1));
+	fputs(": ", x->s);
+	say_line_change(x);
+	if (is_copy_of_all(x->d, x->f))
+		fputs("; as large as all parameters, like a copy of them", x->s);
+	if (steps_otherwise(first))
+		fprintf(x->s, "; made by %.60s, before by %.60s", first->new_site->op,
+			first->old_site->op);
+	if (x->f->cause == CAUSE_FUNCTION)
+		fputs(sentence_caller(PART, x->d, x->f), x->s);
 }
+
+static void say_kept(const struct say *x)
+{
+	if (x->more)
+		fprintf(x->s,
+			"Kept from step to step: %s more with every step (a list, or a result kept "
+			"with its graph); ",
+			B(leaks_per_step(x->d, x->f, &x->d->new)));
+	else
+		fprintf(x->s, "No longer kept from step to step: %s with every step before; ",
+			B(leaks_per_step(x->d, x->f, &x->d->old)));
+	say_most(x);
+}
+
+static void say_idle(const struct say *x)
+{
+	fprintf(x->s, "Models that are no longer trained, or their optimizers, are %s in memory: ",
+		x->more ? "still" : "no longer");
+	say_most_and_caller(x);
+}
+
+static void say_precision(const struct say *x)
+{
+	fprintf(x->s,
+		"All memory is %s as large, including the parameters, as with another precision: ",
+		TIMES(x->f->factor));
+	say_most(x);
+}
+
+static void say_elements(const struct say *x)
+{
+	const struct diff_pair *weights = sentence_greatest(x->d, x->f, CATEGORY_parameters);
+
+	if (weights)
+		fprintf(x->s,
+			"The same parameters in another precision: %" PRIu64
+			" of them are %s as large (%s): ",
+			x->f->count, TIMES(x->f->factor), WHO(diff_owner(weights)));
+	say_most_and_caller(x);
+}
+
+static void say_casts(const struct say *x)
+{
+	fputs(x->d->new.casts
+		      ? "Results are cast to another precision (autocast), the parameters are not: "
+		      : "Results are no longer cast to another precision (autocast): ",
+	      x->s);
+	say_most(x);
+}
+
+static void say_scale(const struct say *x)
+{
+	const struct diff_pair *inputs = sentence_greatest(x->d, x->f, CATEGORY_inputs);
+	double factor = x->f->factor;
+
+	if (inputs)
+		fprintf(x->s,
+			"The inputs are %s as large (%s), as with another batch or sequence, and "
+			"so "
+			"are the results of a pass: ",
+			TIMES(factor), WHO(diff_owner(inputs)));
+	else
+		fprintf(x->s, "The results of a pass are %s as large, %s: ", TIMES(factor),
+			inputs_stayed(x->d)
+				? "but the inputs are not, as with another precision or width"
+				: "as with another batch or sequence");
+	fputs(sentence_classes(PART, x->d, x->f), x->s);
+	if (x->f->square)
+		fprintf(x->s, "; some are %s as large, like scores between tokens",
+			TIMES(factor * factor));
+	fprintf(x->s, "; most of it %s%s", WHO(&x->f->owner), sentence_passes(PART, x->d));
+}
+
+static void say_model(const struct say *x)
+{
+	const struct diff_pair *weights = sentence_greatest(x->d, x->f, CATEGORY_parameters);
+	const struct diff_pair *made = sentence_greatest(x->d, x->f, CATEGORY_activations);
+
+	made = made ? made : sentence_greatest(x->d, x->f, CATEGORY_forward_temporaries);
+	fprintf(x->s, "A %s model: %s", x->more ? "larger" : "smaller",
+		sentence_classes(PART, x->d, x->f));
+	if (made && is_larger(made))
+		fprintf(x->s, "; %s holds blocks %s as large", WHO(diff_owner(made)),
+			TIMES((double)made->bytes_new / (double)made->bytes_old));
+	else if (made)
+		fprintf(x->s, "; %s holds %" PRIu64 " block%s, were %" PRIu64,
+			WHO(diff_owner(made)), made->blocks_new, S(made->blocks_new),
+			made->blocks_old);
+	if (weights)
+		fprintf(x->s, "; parameters of %s", WHO(diff_owner(weights)));
+}
+
+static void say_trained(const struct say *x)
+{
+	const struct diff_shot *old = &x->d->old.shot, *new = &x->d->new.shot;
+	bool more = new->trained > old->trained;
+
+	fprintf(x->s, "%s of the parameters are trained (%s of %s, were %s of %s)",
+		more ? "More" : "Fewer", B(new->trained), B(new->bytes[CATEGORY_parameters]),
+		B(old->trained), B(old->bytes[CATEGORY_parameters]));
+	if (same_state(x->d))
+		fprintf(x->s,
+			" but the optimizer holds as much as before, as %s torch.no_grad() or "
+			".detach(): ",
+			more ? "without" : "with");
+	else
+		fprintf(x->s, ", as with layers %s: ", more ? "unfrozen" : "frozen");
+	say_most_and_caller(x);
+}
+
+/* The finding's class, at the compared moments and at the peaks. */
+static void say_optimizer(const struct say *x)
+{
+	enum category c = x->f->category;
+	const struct diff_side *old = &x->d->old, *new = &x->d->new;
+	bool was = old->shot.bytes[c] || old->at_peak.bytes[c];
+	bool is = new->shot.bytes[c] || new->at_peak.bytes[c];
+	bool same = old->shot.bytes[CATEGORY_parameters] == new->shot.bytes[CATEGORY_parameters];
+
+	fprintf(x->s, "%s optimizer state%s, %s at %s (%s -> %s)",
+		!was	  ? "New"
+		: !is	  ? "No"
+		: x->more ? "More"
+			  : "Less",
+		same ? " for the same parameters" : "", CHANGE(x->f->bytes_new - x->f->bytes_old),
+		WHO(&x->f->owner), optimizer(old, PART), optimizer(new, PART));
+}
+
+static void say_kept_gradients(const struct say *x)
+{
+	fprintf(x->s, "%s: %s in the %s; the line to read is %s",
+		x->more ? "More gradients, kept from step to step (set_to_none=False, or no "
+			  "zero_grad)"
+			: "Fewer gradients, freed between steps now (zero_grad)",
+		CHANGE(x->f->bytes_new - x->f->bytes_old), phases[x->d->new.shot.phase].noun,
+		WHO(&x->f->owner));
+}
+
+static void say_few_gradients(const struct say *x)
+{
+	uint64_t before = x->d->old.shot.bytes[x->f->category];
+	uint64_t after = x->d->new.shot.bytes[x->f->category];
+
+	if (before < after / 10)
+		fprintf(x->s,
+			"; there were %s before (set_to_none=False, no zero_grad, or sums over "
+			"several passes)",
+			before ? "hardly any" : "none");
+	if (after < before / 10)
+		fprintf(x->s, "; the new recording has %s at that moment",
+			after ? "hardly any" : "none");
+}
+
+static void say_gradients(const struct say *x)
+{
+	bool kept = diff_keeps_gradients(x->d);
+	bool had = diff_has_gradients(&x->d->old), has = diff_has_gradients(&x->d->new);
+
+	if (kept)
+		say_kept_gradients(x);
+	else
+		fprintf(x->s, "%s gradients in the %s: %s", x->more ? "More" : "Fewer",
+			phases[x->d->new.shot.phase].noun,
+			CHANGE(x->f->bytes_new - x->f->bytes_old));
+	if (!had)
+		fputs("; the old recording has no backward pass", x->s);
+	if (!has)
+		fputs("; the new recording has no backward pass", x->s);
+	if (kept)
+		return;
+	if (had && has)
+		say_few_gradients(x);
+	fprintf(x->s, "; most of it %s%s", WHO(&x->f->owner), sentence_passes(PART, x->d));
+}
+
+static void say_recompute(const struct say *x)
+{
+	fprintf(x->s,
+		"Activations are %s in backward (checkpointing): %s %s is kept, in %zu lines, most "
+		"of it %s",
+		x->d->new.recomputes ? "now recomputed" : "no longer recomputed",
+		B(diff_apart(x->f->bytes_old, x->f->bytes_new)),
+		x->f->bytes_new < x->f->bytes_old ? "less" : "more", sentence_lines(x->d, x->f),
+		WHO(&x->f->owner));
+}
+
+static void say_compiled(const struct say *x)
+{
+	fprintf(x->s,
+		"The model is %s (torch.compile), so other code allocates the results of a pass: ",
+		x->d->new.compiled ? "now compiled" : "no longer compiled");
+	say_most(x);
+}
+
+static void say_recorded(const struct say *x)
+{
+	fprintf(x->s, "Forward passes without a backward pass %s a graph, as %s torch.no_grad(): ",
+		x->more ? "now build" : "no longer build", x->more ? "without" : "with");
+	say_most_and_caller(x);
+}
+
+static void say_reach(const struct say *x)
+{
+	uint64_t before = diff_gradients(&x->d->old), after = diff_gradients(&x->d->new);
+	const struct owner *first = diff_owner(&x->d->pairs[x->f->pair]);
+
+	fprintf(x->s,
+		"Backward goes %s: %" PRIu64 " gradients arrive at parameters in a step instead of "
+		"%" PRIu64 ", as with a result that is %s: ",
+		after > before ? "further" : "less far", after, before,
+		after > before ? "no longer detached" : "detached now");
+	fprintf(x->s, "%s; most of it %s%s", sentence_classes(PART, x->d, x->f), WHO(first),
+		sentence_caller(PART, x->d, x->f));
+	if (!owners_same(first, &x->f->owner))
+		fprintf(x->s, ", in the pass back from %s", WHO(&x->f->owner));
+}
+
+static void say_passes(const struct say *x)
+{
+	size_t before = x->d->old.shot.passes, after = x->d->new.shot.passes;
+
+	fprintf(x->s, "Results of %zu forward pass%s are held at once instead of %zu%s: ", after,
+		after == 1 ? "" : "es", before,
+		after > before ? ", as with one backward pass for several losses" : "");
+	say_most_and_caller(x);
+	fputs(sentence_passes(PART, x->d), x->s);
+}
+
+static void say_backwards(const struct say *x)
+{
+	unsigned after = diff_backwards(&x->d->new);
+
+	fprintf(x->s, "A step has %u backward pass%s instead of %u, so results are %s: ", after,
+		after == 1 ? "" : "es", diff_backwards(&x->d->old),
+		x->more ? "held until a later pass frees them" : "freed earlier");
+	say_most_and_caller(x);
+}
+
+static void say_rounding(const struct say *x)
+{
+	size_t lines = sentence_lines(x->d, x->f);
+
+	fprintf(x->s,
+		"Blocks of %zu line%s have other remainders, which the allocator leaves in blocks "
+		"over 1 MiB: %s",
+		lines, S(lines), sentence_classes(PART, x->d, x->f));
+}
+
+static void say_moved(const struct say *x)
+{
+	fprintf(x->s, "Moved, %s together: %s", CHANGE(x->f->bytes_new - x->f->bytes_old),
+		sentence_places(PART, x->d, x->f));
+}
+
+static void say_peak(const struct say *x)
+{
+	enum phase was_in = diff_phase_at(&x->d->old, x->d->old.peak_seq);
+	enum phase is_in = diff_phase_at(&x->d->new, x->d->new.peak_seq);
+	const char *looked = phases[x->d->new.peak >= x->d->old.peak ? is_in : was_in].noun;
+
+	fprintf(x->s, "The peak moved: it was in the %s and is in the %s; ", phases[was_in].noun,
+		phases[is_in].noun);
+	if (x->f->bytes_old && x->f->bytes_new)
+		fprintf(x->s, "in the %s it went from %s to %s, mostly by %s of %s", looked,
+			B_TO_B(x->f->bytes_old, x->f->bytes_new), sentence_class(x->d, x->f),
+			WHO(&x->f->owner));
+	else
+		fprintf(x->s, "the %s recording has no %s", x->f->bytes_old ? "new" : "old",
+			looked);
+}
+
+static void say_reserved(const struct say *x)
+{
+	const struct diff_side *larger = x->more ? &x->d->new : &x->d->old;
+
+	fprintf(x->s,
+		"PyTorch reserves %s memory of the device: at most %s instead of %s, while the "
+		"peak "
+		"of the blocks changed by %s; in the %s recording %s",
+		x->more ? "more" : "less", B(x->f->bytes_new), B(x->f->bytes_old),
+		CHANGE(x->d->new.peak - x->d->old.peak), x->more ? "new" : "old",
+		reserved_words(&larger->reserved, (char[RESERVED_WORDS]){ 0 }, RESERVED_WORDS));
+}
+
+static void (*const say_cause[])(const struct say *) = {
+#define CAUSE(cause, name, say) [CAUSE_##cause] = say,
+#include "diff_causes.def"
+};
 
 void diff_say(struct diff *d, struct diff_finding *f)
 {
@@ -267,7 +428,7 @@ void diff_say(struct diff *d, struct diff_finding *f)
 
 	free(f->text);
 	s = need_stream(&f->text, &len);
-	say_cause(s, d, f);
+	say_cause[f->cause](&(struct say){ s, d, f, f->bytes_new > f->bytes_old });
 	if (d->below_peak && f->cause != CAUSE_RESERVED)
 		fprintf(s, "; not at the peak but in the %s", phases[d->new.shot.phase].noun);
 	fputc('.', s);

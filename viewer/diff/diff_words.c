@@ -15,7 +15,7 @@ const char *diff_kind_name(enum diff_kind kind)
 const char *diff_cause_name(enum diff_cause cause)
 {
 	static const char *const names[] = {
-#define CAUSE(cause, name) name,
+#define CAUSE(cause, name, say) name,
 #include "diff_causes.def"
 	};
 	return names[cause];
