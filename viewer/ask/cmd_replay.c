@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replay: the recorded requests through PyTorch's allocator with other settings. */
 #include "../base/outfile.h"
-#include "../replay/packing.h"
 #include "../replay/replay_trial.h"
 #include "command.h"
 
