@@ -166,10 +166,9 @@ static bool is_converted(const struct map *again, const struct advised *l)
 	return map_get(again, (l->size / 2 + 511) & ~511ull) || map_get(again, 2 * l->size);
 }
 
-void advise_idle_weights(struct advise *a)
+void advise_idle_weights(struct advise *a, struct finding *f)
 {
 	struct map again = { 0 };
-	struct finding *f;
 	struct idles idles;
 
 	if (advise_in_shards(a) || (a->open && !a->wanted_count && a->steps < SETTLED) ||
@@ -178,8 +177,6 @@ void advise_idle_weights(struct advise *a)
 		return;
 	}
 	idles = find_idles(a);
-	f = advise_add(a, "idle_weights");
-	f->range = true;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
 		if (!advise_counts(a, &l) || is_trained(a, &l) || advise_is_loaded(a, &l) ||
 		    !has_seen_pass(a, &l) || is_converted(&again, &l))
@@ -213,13 +210,10 @@ static uint64_t without_in_evaluations(struct advise *a, struct life_plan *p,
 	return bytes;
 }
 
-void advise_idle_gradients(struct advise *a)
+void advise_idle_gradients(struct advise *a, struct finding *f)
 {
-	struct finding *f;
-
 	if (!advise_in(a, a->peak_seq, PHASE_EVALUATION))
 		return;
-	f = advise_add(a, "idle_gradients");
 	ADVISE_EACH (a, CLASS_BIT(gradients), l)
 		f->bytes += without_in_evaluations(a, &f->plan, &l);
 }

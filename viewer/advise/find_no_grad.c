@@ -208,12 +208,10 @@ static bool is_let_go(struct search *s, const struct advised *l)
 	return p.count && is_for_nothing(s, p.items[0].key);
 }
 
-static void look_at(struct search *s)
+static void look_at(struct search *s, struct finding *f)
 {
 	struct advise *a = s->advise;
-	struct finding *f = advise_add(a, "no_grad");
 
-	f->range = true;
 	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(inputs), l) {
 		uint64_t end;
 		bool batch;
@@ -232,14 +230,14 @@ static void look_at(struct search *s)
 	}
 }
 
-void advise_no_grad(struct advise *a)
+void advise_no_grad(struct advise *a, struct finding *f)
 {
 	struct search s = { .advise = a, .most = most_before_backward(a) };
 
 	s.keys = need_new((a->passes.count + 1) * sizeof(*s.keys));
 	collect(&s);
 	classify_graph_stacks(&a->timeline->model, note_used, &s);
-	look_at(&s);
+	look_at(&s, f);
 	free(s.keys);
 	map_items_free(&s.places);
 	map_free(&s.walked);

@@ -42,13 +42,10 @@ static bool is_twice(struct advise *a)
 	return found;
 }
 
-void advise_offload(struct advise *a)
+void advise_offload(struct advise *a, struct finding *f)
 {
-	struct finding *f;
-
 	if (is_twice(a))
 		return;
-	f = advise_add(a, "offload_activations");
 	ADVISE_EACH (a, SAVED, l) {
 		uint64_t back = is_saved(a, &l) ? advise_next(a, a->saved[l.life], PHASE_BACKWARD)
 						: PLAN_END;
@@ -60,7 +57,6 @@ void advise_offload(struct advise *a)
 			     l.until, l.size);
 		f->each = advise_counts(a, &l) ? arithmetic_most(f->each, l.size) : f->each;
 	}
-	f->range = f->about = f->sure = true;
 	/* What a node had saved is there again while it runs: a tensor and its weight. */
 	advise_with_in(a, &f->cautious, PHASE_BACKWARD, f->each + most_of_node(a));
 }

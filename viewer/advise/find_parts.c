@@ -416,12 +416,10 @@ static void look_at_all(struct search *s, struct finding *f)
 		look_at(s, f);
 }
 
-void advise_backward_each(struct advise *a)
+void advise_backward_each(struct advise *a, struct finding *f)
 {
 	struct search s = { .advise = a };
-	struct finding *f = advise_add(a, "backward_each");
 
-	f->range = true;
 	look_at_all(&s, NULL);
 	look_at_all(&s, f);
 	map_free(&s.w.repeated);
