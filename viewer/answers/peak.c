@@ -11,14 +11,6 @@ void peak_find(struct peak_answer *a, struct timeline *t)
 	a->lines = holders_of_blocks(&a->shot.moment, &t->owners, true);
 }
 
-static bool peak_line_row(void *ctx, size_t i, struct row_class_line *row)
-{
-	const struct peak_answer *a = ctx;
-
-	*row = holder_line(&a->lines.items[i]);
-	return true;
-}
-
 struct row_peak peak_document(struct peak_answer *a)
 {
 	const struct moment *mo = &a->shot.moment;
@@ -33,7 +25,7 @@ struct row_peak peak_document(struct peak_answer *a)
 				  .reserved_bytes = mo->reserved,
 				  .total_bytes = mo->total_bytes,
 				  .categories = a->shot.bytes,
-				  .lines = { a->lines.count, peak_line_row, a } };
+				  .lines = holders_rows(&a->lines) };
 }
 
 void peak_free(struct peak_answer *a)

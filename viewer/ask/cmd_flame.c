@@ -58,13 +58,6 @@ struct flame_view {
 	const char *names[STACKS_DEPTH]; /* frames of the stack that is being written */
 };
 
-static const char *frame_name(const void *ctx, size_t i)
-{
-	const struct flame_view *v = ctx;
-
-	return v->names[i];
-}
-
 static bool stack_row(void *ctx, size_t i, struct row_flame_stack *row)
 {
 	struct flame_view *v = ctx;
@@ -73,8 +66,8 @@ static bool stack_row(void *ctx, size_t i, struct row_flame_stack *row)
 	if (!i || !node->own_blocks)
 		return false;
 	*row = (struct row_flame_stack){
-		.frames = { outermost_first(v->flame, (uint32_t)i, v->names, STACKS_DEPTH),
-			    frame_name, v },
+		.frames = { outermost_first(v->flame, (uint32_t)i, v->names, STACKS_DEPTH), NULL,
+			    v->names },
 		.bytes = node->own_bytes,
 		.blocks = node->own_blocks,
 	};
