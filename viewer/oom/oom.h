@@ -122,7 +122,7 @@ struct oom {
 };
 
 enum oom_cause {
-#define CAUSE(name, condition) CAUSE_##name,
+#define CAUSE(name) CAUSE_##name,
 #include "oom_causes.def"
 	OOM_CAUSES
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why memory ran out: what oom_causes.def asks. Shares are of the memory that the framework could
- * have had. */
+/*
+ * A test for each cause: whether the facts show it; the sentence that says by which stands in
+ * oom_causes.def. Shares are of the memory that the framework could have had.
+ */
 
 #include "../base/arithmetic.h"
 #include "oom.h"
@@ -9,6 +11,19 @@
 static bool is_share(uint64_t part, uint64_t all, unsigned of)
 {
 	return part && part >= all / of;
+}
+
+/* No CUDA call was refused, though the device had room. */
+static bool is_memory_limit(const struct oom *o)
+{
+	return o->refusal.event.kind == GMT_BLOCK_OOM && !o->refusal.fail.kind && o->room.sampled &&
+	       o->room.free >= o->asked && is_share(o->room.free, o->capacity, 20);
+}
+
+static bool is_other_process(const struct oom *o)
+{
+	return is_share(o->others, o->room.total, 10) && o->grown <= o->others &&
+	       o->room.free + o->others >= o->asked;
 }
 
 /* Much of all that is held; or, where the model or a KV cache of fixed size holds most and lines
@@ -22,6 +37,18 @@ static bool has_grown(const struct oom *o)
 	       (is_share(o->grown, o->allocated, 4) ||
 		(is_share(o->grown, rest, 4) && o->grown >= o->asked && !o->by_pass &&
 		 o->leaks.bytes_per_step));
+}
+
+static bool is_unused(const struct oom *o)
+{
+	const struct unused *u = &o->unused;
+
+	return is_share(u->bytes - u->left, o->allocated, 4) && u->bytes >= o->grown;
+}
+
+static bool is_refused_attempts(const struct oom *o)
+{
+	return is_share(o->attempts.bytes, o->allocated, 4);
 }
 
 #define CALLER 160
@@ -45,6 +72,16 @@ static const char *caller(char buf[CALLER], const struct oom *o, const struct ho
 	return buf;
 }
 
+static bool is_retained_graph(const struct oom *o)
+{
+	return has_grown(o) && o->grown_graph >= o->grown / 2;
+}
+
+static bool is_growing(const struct oom *o)
+{
+	return has_grown(o);
+}
+
 /* The unused memory of other pools would have been enough. */
 static bool is_in_pools(const struct oom *o)
 {
@@ -60,6 +97,11 @@ static bool is_fragmentation(const struct oom *o)
 	return is_in_pools(o) ||
 	       (o->room.cached + o->room.free >= arithmetic_most(needed, o->asked) &&
 		o->room.hole < o->block && is_share(o->room.cached, o->room.reserved, 6));
+}
+
+static bool is_kv_cache(const struct oom *o)
+{
+	return o->engine.phase && is_share(o->engine.cache, o->capacity, 4);
 }
 
 /* Pieces as large as a parameter, of one line, one for each rank. */
@@ -165,6 +207,11 @@ static const char *model_words(const struct oom *o)
 	return o->lasting >= all / 4 * 3 ? "The model alone fills the device" : NULL;
 }
 
+static bool is_model_too_large(const struct oom *o)
+{
+	return model_words(o);
+}
+
 static void say_model(const struct oom *o, char *text)
 {
 	const uint64_t *b = o->shot.bytes;
@@ -201,6 +248,12 @@ static uint64_t other_inputs(const struct oom *o)
 	return arithmetic_least(oom_first_inputs(o), o->batch[CATEGORY_inputs]);
 }
 
+static bool is_batch_too_large(const struct oom *o)
+{
+	return is_share(o->passing - other_inputs(o) + oom_asked_for_batch(o),
+			o->allocated + o->block, 3);
+}
+
 static void say_batch(const struct oom *o, char *text)
 {
 	const uint64_t *b = o->batch;
@@ -228,6 +281,11 @@ static bool is_kept_apart(const struct oom *o)
 static bool is_larger_than_device(const struct oom *o)
 {
 	return o->room.total && o->asked > o->room.total;
+}
+
+static bool is_unknown(UNUSED const struct oom *o)
+{
+	return true;
 }
 
 static const char *maker(char buf[OWNER_WORDS], const struct oom *o, const struct block *b)
@@ -261,21 +319,20 @@ static void say_cause(const struct oom *o, enum oom_cause cause, char text[OOM_T
 #include "oom_causes.def"
 }
 
-static enum oom_cause find_cause(const struct oom *o)
-{
-	const struct unused *u = &o->unused;
-
-#define CAUSE(name, condition) \
-	if (condition)         \
-		return CAUSE_##name;
+static const struct {
+	const char *name;
+	bool (*test)(const struct oom *o);
+} causes[OOM_CAUSES] = {
+#define CAUSE(name) { #name, is_##name },
 #include "oom_causes.def"
-	return CAUSE_unknown;
-}
+};
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 {
-	enum oom_cause c = find_cause(o);
+	unsigned c = 0;
 
+	while (!causes[c].test(o))
+		c++;
 	say_cause(o, c, text);
 	if (!is_larger_than_device(o))
 		return c;
@@ -288,10 +345,5 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 
 const char *oom_cause_name(enum oom_cause cause)
 {
-	static const char *const names[] = {
-#define CAUSE(name, condition) #name,
-#include "oom_causes.def"
-	};
-
-	return names[cause];
+	return causes[cause].name;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What would have made room: what `advise` finds at that moment, and what is about the request
- * itself, as oom_remedies.def has it.
+ * itself, a function for each: the bytes that it would have saved, 0 if it is none here, with the
+ * words for what to do and how the figure is known. No figure is a guess: it is a sum of blocks
+ * that lived, or a share of one that the words state.
  */
 
 #include "../advise/advise.h"
@@ -11,6 +13,37 @@
 enum { PIECES = 8 };
 
 #define SEGMENT_BYTES (2ull << 20) /* that PyTorch rounds large ones up to */
+
+typedef uint64_t remedy_fn(const struct oom *o);
+
+static uint64_t raise_limit(const struct oom *o)
+{
+	bool limited = o->refusal.event.kind == GMT_BLOCK_OOM && !o->refusal.fail.kind;
+
+	return limited && o->room.free >= o->asked ? o->room.free : 0;
+}
+
+static uint64_t free_device(const struct oom *o)
+{
+	return o->others;
+}
+
+static uint64_t let_go(const struct oom *o)
+{
+	return oom_grown_most(o) ? o->grown : 0;
+}
+
+static uint64_t refused_attempts(const struct oom *o)
+{
+	return o->attempts.bytes;
+}
+
+static uint64_t allocator(const struct oom *o)
+{
+	const struct oom_setting *x = o->settings.fits;
+
+	return x ? o->settings.own.bytes + x->outcome.bytes : 0;
+}
 
 /* The parameters that the ranks have in all. */
 static uint64_t whole_model(const struct oom *o)
@@ -61,6 +94,11 @@ uint64_t oom_spared_all(const struct oom *o)
 	return all < o->capacity / 20 && o->wanted.category != CATEGORY_workspace ? 0 : all;
 }
 
+static uint64_t less_workspace(const struct oom *o)
+{
+	return is_up_to_the_library(o) ? o->block : oom_spared_all(o);
+}
+
 static uint64_t in_pieces(const struct oom *o)
 {
 	const struct oom_spike *p = &o->spike;
@@ -83,10 +121,11 @@ static uint64_t shard(const struct oom *o)
 	return all / 2;
 }
 
-/* Bytes that a KV cache would have to be smaller by. */
-static uint64_t lacking(const struct oom *o)
+static uint64_t smaller_cache(const struct oom *o)
 {
-	return oom_missing(o) + SEGMENT_BYTES * o->engine.pieces;
+	uint64_t lacks = oom_missing(o) + SEGMENT_BYTES * o->engine.pieces;
+
+	return o->engine.phase && o->engine.cache >= lacks && o->room.total ? lacks : 0;
 }
 
 /* "--batch-size=1", "train.batch 1", "-b 1": of one, by the command's last such option. */
@@ -129,31 +168,38 @@ static uint64_t smaller_batch(const struct oom *o)
 	return (of_batch(o) - other_inputs(o)) / 2;
 }
 
+static uint64_t results_on_host(const struct oom *o)
+{
+	struct owner owner;
+
+	return oom_results(o, &owner);
+}
+
 /* A row of the table; a finding that has none stands under its kind. */
-static const struct remedy_row {
+struct remedy_row {
 	const char *name, *kind;
+	remedy_fn *test;
 	unsigned causes;
-} table[] = {
-#define REMEDY(name, saves, causes) { #name, NULL, causes },
-#define FOUND(kind, name, causes)   { #name, #kind, causes },
-#include "oom_remedies.def"
 };
 
-enum {
-#define REMEDY(name, saves, causes) REMEDY_##name,
+static const struct remedy_row table[] = {
+#define REMEDY(name, causes)	  { #name, NULL, name, causes },
+#define FOUND(kind, name, causes) { #name, #kind, NULL, causes },
 #include "oom_remedies.def"
+#undef REMEDY
+#undef FOUND
 };
 
 #define ROWS (sizeof(table) / sizeof(table[0]))
 
 /* A library asks for what fits, so that with another setting it may have asked for more before. */
-static bool is_enough(const struct oom *o, size_t remedy, uint64_t saves)
+static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
 {
-	if (remedy == REMEDY_smaller_cache && o->engine.wanted) /* more pieces may have followed */
+	if (test == smaller_cache && o->engine.wanted) /* more pieces may have followed */
 		return false;
-	if (remedy == REMEDY_less_workspace)
+	if (test == less_workspace)
 		return o->settings.less_workspace;
-	if (saves && remedy == REMEDY_allocator && is_up_to_the_library(o))
+	if (saves && test == allocator && is_up_to_the_library(o))
 		return o->settings.fits->outcome.bytes >= o->block / 4;
 	return saves >= oom_missing(o);
 }
@@ -314,23 +360,19 @@ static void ask(struct advise *a, const struct oom *o, struct position *born)
 size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES])
 {
 	struct remedy_list list = { .oom = o, .cause = cause, .items = out };
-	const struct oom_setting *x = o->settings.fits;
-	const uint64_t saves[] = {
-#define REMEDY(name, saves, causes) saves,
-#include "oom_remedies.def"
-	};
 	struct position born[ADVISE_WANTED];
 	struct advise a;
 
-	for (size_t i = 0; i < sizeof(saves) / sizeof(*saves); i++) {
-		struct oom_remedy r = { .name = table[i].name,
-					.saves = saves[i],
-					.enough = is_enough(o, i, saves[i]) };
+	for (size_t i = 0; i < ROWS; i++) {
+		struct oom_remedy r = { .name = table[i].name };
 
-		if (!r.saves)
-			continue;
-		say_remedy(o, &r);
-		insert(&list, &r, table[i].causes);
+		if (table[i].test)
+			r.saves = table[i].test(o);
+		r.enough = is_enough(o, table[i].test, r.saves);
+		if (r.saves) {
+			say_remedy(o, &r);
+			insert(&list, &r, table[i].causes);
+		}
 	}
 	ask(&a, o, born);
 	for (size_t i = 0; i < a.count; i++)
