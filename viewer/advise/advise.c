@@ -199,7 +199,7 @@ static void say_finding(const struct advise *a, struct finding *f)
 			 a->repeats.steps);
 #define OWNER(o)			 owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
 #define LINE				 (f->owner.function ? OWNER(&f->owner) : "this line")
-#define FINDING(kind_, find, flags, ...) WHAT(kind_, __VA_ARGS__)
+#define FINDING(kind_, find, needs, ...) WHAT(kind_, __VA_ARGS__)
 #define WHAT(kind_, ...)              \
 	if (!strcmp(f->kind, #kind_)) \
 		text_put(f->what, sizeof(f->what), __VA_ARGS__);
@@ -211,28 +211,20 @@ static void say_finding(const struct advise *a, struct finding *f)
 
 static void find_all(struct advise *a)
 {
-	enum { NOTHING, GRAPHS = 1, REPLAY = 2, RANGE = 4, ABOUT = 8, SURE = 16 };
+	enum { NOTHING, GRAPHS, REPLAY };
 	static const struct {
-		const char *kind;
 		advise_find *find;
-		int flags;
+		int needs;
 	} table[] = {
-#define FINDING(kind, find, flags, ...) { #kind, find, flags },
+#define FINDING(kind, find, needs, ...) { find, needs },
 #include "findings.def"
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		int flags = table[i].flags;
-		struct finding *f;
-
 		say_progress("looking for savings", i, sizeof(table) / sizeof(*table));
-		if ((flags & GRAPHS && !advise_knows_graphs(a)) || (flags & REPLAY && !a->replays))
-			continue;
-		f = advise_add(a, table[i].kind);
-		f->range = flags & RANGE;
-		f->about = flags & ABOUT;
-		f->sure = flags & SURE;
-		table[i].find(a, f);
+		if (table[i].needs == REPLAY ? a->replays
+					     : table[i].needs == NOTHING || advise_knows_graphs(a))
+			table[i].find(a);
 	}
 	run_plans(a);
 	for (size_t i = 0; i < a->count; i++)

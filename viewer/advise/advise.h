@@ -193,13 +193,13 @@ struct line_plans {
 struct line_plan *lines_of(struct line_plans *p, struct advise *a, const struct advised *l);
 /* Leaves the life out from the event on. */
 void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from);
-/* The finding is of all lines that held something at the peak, named by the largest: one variable
+/* Adds a finding of all lines that held something at the peak, named by the largest: one variable
  * may hold what several lines made. At least what the largest line's blocks save. Frees the lines.
  */
-void lines_put_all(struct line_plans *p, struct finding *f);
+struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind);
 void lines_free(struct line_plans *p);
 
-/* Each looks for what the finding is about, or adds several of its kind. */
-typedef void advise_find(struct advise *a, struct finding *f);
+/* Each looks for what it is about and adds what it finds. */
+typedef void advise_find(struct advise *a);
 #define FINDING(kind, find, ...) advise_find find;
 #include "findings.def"

@@ -7,8 +7,10 @@
 #include "../replay/replay_trial.h"
 #include "advise.h"
 
-static void note_best(struct finding *f, const char *conf, uint64_t reserved, uint64_t best)
+static void say(struct advise *a, const char *conf, uint64_t reserved, uint64_t best)
 {
+	struct finding *f = advise_add(a, "allocator");
+
 	f->known = KNOWN_replayed;
 	f->reserved = true;
 	f->saves = f->least = reserved - best;
@@ -16,7 +18,7 @@ static void note_best(struct finding *f, const char *conf, uint64_t reserved, ui
 	advise_put(f->setting, "%s", conf);
 }
 
-static void try_all(struct finding *f, const struct replay_trial *t)
+static void try_all(struct advise *a, const struct replay_trial *t)
 {
 	const struct requests *r = t->requests;
 	struct replay_limits limits = t->limits;
@@ -43,10 +45,10 @@ static void try_all(struct finding *f, const struct replay_trial *t)
 		replay_outcome_free(&o);
 	}
 	if (conf)
-		note_best(f, conf, recorded, best);
+		say(a, conf, recorded, best);
 }
 
-void advise_allocator(struct advise *a, struct finding *f)
+void advise_allocator(struct advise *a)
 {
 	struct timeline *t = a->timeline;
 	struct replay_trial trial;
@@ -55,6 +57,6 @@ void advise_allocator(struct advise *a, struct finding *f)
 		return;
 	replay_trial_open(&trial, t->recording, t->device, UINT64_MAX, &a->repeats);
 	if (!trial.why)
-		try_all(f, &trial);
+		try_all(a, &trial);
 	replay_trial_close(&trial);
 }

@@ -128,7 +128,7 @@ static void look_at(struct search *s, struct function *f)
 	}
 }
 
-void advise_attention(struct advise *a, UNUSED struct finding *f)
+void advise_attention(struct advise *a)
 {
 	struct search s = { .advise = a };
 

@@ -41,12 +41,14 @@ static uint64_t done_at(const struct advise *a, const struct advised *l, uint64_
 	return since > done ? since : done;
 }
 
-void advise_cached_casts(struct advise *a, struct finding *f)
+void advise_cached_casts(struct advise *a)
 {
 	uint64_t first = PLAN_END, last = 0;
+	struct finding *f = advise_add(a, "autocast_cache");
 	struct map known = { 0 };
 	struct block b;
 
+	f->range = true;
 	ADVISE_EACH (a, CLASS_BIT(forward_temporaries) | CLASS_BIT(activations), l) {
 		uint64_t since;
 

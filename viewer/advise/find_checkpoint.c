@@ -393,7 +393,7 @@ static void look_at(struct search *s, const char *function)
 		}
 }
 
-void advise_checkpoint(struct advise *a, UNUSED struct finding *f)
+void advise_checkpoint(struct advise *a)
 {
 	struct search s = { .advise = a };
 

@@ -100,11 +100,12 @@ static void without_halves(struct advise *a, struct finding *f, uint64_t size)
 	}
 }
 
-void advise_float_logits(struct advise *a, struct finding *f)
+void advise_float_logits(struct advise *a)
 {
 	uint64_t size = advise_logits(a, NULL);
+	struct finding *f = size ? advise_add(a, "logits_in_float32") : NULL;
 
-	if (!size || !without_copies(a, f, size))
+	if (!f || !without_copies(a, f, size))
 		return;
 	without_halves(a, f, size);
 	f->each = size;

@@ -162,10 +162,12 @@ static void without_backward(struct advise *a, struct life_plan *p)
 			plan_without(p, l.from, l.until, l.size);
 }
 
-static void look_at(struct search *s, struct finding *f)
+static void look_at(struct search *s)
 {
 	struct advise *a = s->advise;
+	struct finding *f = advise_add(a, "frozen_graph");
 
+	f->range = true;
 	f->owner = s->owner;
 	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		if (!is_for_nothing(s, &l) || !is_saved_inside(s, &l, true))
@@ -178,7 +180,7 @@ static void look_at(struct search *s, struct finding *f)
 		without_backward(a, &f->plan);
 }
 
-void advise_frozen_graph(struct advise *a, struct finding *f)
+void advise_frozen_graph(struct advise *a)
 {
 	struct search s = { .advise = a };
 	bool trains;
@@ -190,7 +192,7 @@ void advise_frozen_graph(struct advise *a, struct finding *f)
 		ADVISE_EACH (a, UINT16_MAX, l)
 			if (is_for_nothing(&s, &l))
 				*map_put(&s.ends, l.born->forwards, NULL) = l.life;
-		look_at(&s, f);
+		look_at(&s);
 	}
 	map_free(&s.stacks);
 	map_free(&s.ends);

@@ -76,7 +76,7 @@ static void without_whole(struct line_plans *lines, struct advise *a)
 
 /* Lists only of whole runs: later a graph may take them (oom/ finds what a refused run has
  * gathered). Sums of refused ones, too. */
-void advise_gathered(struct advise *a, struct finding *f)
+void advise_gathered(struct advise *a)
 {
 	uint32_t *last = last_results(a);
 	struct line_plans found = { 0 }, lines = { 0 };
@@ -104,7 +104,7 @@ void advise_gathered(struct advise *a, struct finding *f)
 			plan_without(&lines_of(&lines, a, &largest)->plan, next, l.until, l.size);
 	}
 	without_whole(&lines, a);
-	lines_put_all(&lines, f);
+	lines_add_all(&lines, a, "gathered");
 	lines_free(&found);
 	map_free(&summed);
 	free(last);

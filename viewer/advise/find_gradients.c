@@ -107,10 +107,11 @@ static bool is_freed(const struct advise *a, const struct advised *l)
 	       advise_next(a, l->until, PHASE_BACKWARD) != PLAN_END;
 }
 
-void advise_set_to_none(struct advise *a, struct finding *f)
+void advise_set_to_none(struct advise *a)
 {
 	struct search s = { .advise = a };
 	bool freed = false;
+	struct finding *f;
 
 	ADVISE_EACH (a, CLASS_BIT(gradients), l) {
 		freed |= is_freed(a, &l) && !is_held(a, &l);
@@ -120,6 +121,7 @@ void advise_set_to_none(struct advise *a, struct finding *f)
 			(struct held){ .size = l.size, .until = l.until, .life = l.life };
 	}
 	if (s.count) {
+		f = advise_add(a, "set_to_none");
 		s.plan = &f->plan;
 		f->other = freed;
 		arrive(&s);

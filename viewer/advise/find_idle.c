@@ -165,9 +165,10 @@ static bool is_converted(const struct map *again, const struct advised *l)
 	return map_get(again, (l->size / 2 + 511) & ~511ull) || map_get(again, 2 * l->size);
 }
 
-void advise_idle_weights(struct advise *a, struct finding *f)
+void advise_idle_weights(struct advise *a)
 {
 	struct map again = { 0 };
+	struct finding *f;
 	struct idles idles;
 
 	if (advise_in_shards(a) || (a->open && !a->wanted_count && a->steps < SETTLED) ||
@@ -176,6 +177,8 @@ void advise_idle_weights(struct advise *a, struct finding *f)
 		return;
 	}
 	idles = find_idles(a);
+	f = advise_add(a, "idle_weights");
+	f->range = true;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
 		if (!advise_counts(a, &l) || is_trained(a, &l) || advise_is_loaded(a, &l) ||
 		    !has_seen_pass(a, &l) || is_converted(&again, &l))
@@ -209,10 +212,13 @@ static uint64_t without_in_evaluations(struct advise *a, struct life_plan *p,
 	return bytes;
 }
 
-void advise_idle_gradients(struct advise *a, struct finding *f)
+void advise_idle_gradients(struct advise *a)
 {
+	struct finding *f;
+
 	if (!advise_in(a, a->peak_seq, PHASE_EVALUATION))
 		return;
+	f = advise_add(a, "idle_gradients");
 	ADVISE_EACH (a, CLASS_BIT(gradients), l)
 		f->bytes += without_in_evaluations(a, &f->plan, &l);
 }

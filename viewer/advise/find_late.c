@@ -37,7 +37,7 @@ static bool is_copy(const struct advise *a, const struct advised *l)
 }
 
 /* Of a refusal it is known by what was there then, see oom/. */
-void advise_kept(struct advise *a, struct finding *f)
+void advise_kept(struct advise *a)
 {
 	const struct steps *s = &a->timeline->steps;
 	struct line_plans lines = { 0 };
@@ -58,7 +58,7 @@ void advise_kept(struct advise *a, struct finding *f)
 				      is_copy(a, &l) ? l.from : s->items[step].extent.last_seq);
 		}
 	}
-	lines_put_all(&lines, f);
+	lines_add_all(&lines, a, "kept");
 	leaks_free(&leaks);
 }
 
@@ -137,11 +137,12 @@ static bool is_over(const struct advise *a, const struct map *stacks, const stru
 }
 
 /* From one forward pass into the next, and no longer than a turn of the loop. */
-void advise_overlap(struct advise *a, struct finding *f)
+void advise_overlap(struct advise *a)
 {
 	const struct steps *steps = &a->timeline->steps;
 	struct map stacks = { 0 };
 	struct line_plans lines = { 0 };
+	bool of_step = false; /* some of it was made in the step of the peak */
 
 	note_later(a, &stacks);
 	ADVISE_EACH (a, PASSING, l) {
@@ -151,13 +152,12 @@ void advise_overlap(struct advise *a, struct finding *f)
 		    !is_used_later(a, &l, end) && !is_awaited(a, &l, end) && is_one_turn(a, &l) &&
 		    is_over(a, &stacks, &l)) {
 			lines_without(&lines, a, &l, end);
-			/* some of it was made in the step of the peak */
-			f->other |= end <= a->peak_seq && advise_counts(a, &l) &&
-				    steps_at(steps, l.from) == steps_at(steps, a->peak_seq);
+			of_step |= end <= a->peak_seq && advise_counts(a, &l) &&
+				   steps_at(steps, l.from) == steps_at(steps, a->peak_seq);
 		}
 	}
 	map_free(&stacks);
-	lines_put_all(&lines, f);
+	lines_add_all(&lines, a, "overlap")->other = of_step;
 }
 
 /* Since when no graph needs it; PLAN_END = one does to the end: the latest that saved it has not
@@ -200,7 +200,7 @@ static bool may_be_used(const struct advise *a, const struct advised *l, const s
 	return map_get(again, l->stack) || (graph && !a->saved[l->life]);
 }
 
-void advise_late(struct advise *a, struct finding *f)
+void advise_late(struct advise *a)
 {
 	bool graph = a->open && a->steps <= 1 && has_graph_of_backward(a);
 	struct map again = { 0 }, stacks = { 0 };
@@ -223,5 +223,5 @@ void advise_late(struct advise *a, struct finding *f)
 	}
 	map_free(&again);
 	map_free(&stacks);
-	lines_put_all(&lines, f);
+	lines_add_all(&lines, a, "late_del");
 }

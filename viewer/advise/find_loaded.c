@@ -90,7 +90,7 @@ static void plan(struct search *s, struct finding *f, size_t tensors)
 	a->file_is_held = plan_less(&f->plan, a->peak_seq) > 0;
 }
 
-void advise_loaded(struct advise *a, struct finding *f)
+void advise_loaded(struct advise *a)
 {
 	struct search s = { .advise = a };
 	char name[OPTIMIZER_NAME];
@@ -99,7 +99,7 @@ void advise_loaded(struct advise *a, struct finding *f)
 
 	if (tensors >= 0 && a->timeline->steps.count > 1 && !has_other_passes(a)) {
 		count_sizes(&s);
-		plan(&s, f, (size_t)tensors);
+		plan(&s, advise_add(a, "loaded"), (size_t)tensors);
 	}
 	map_items_free(&s);
 }

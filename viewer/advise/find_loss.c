@@ -114,15 +114,18 @@ static void without_logits(struct advise *a, struct finding *f, uint64_t size)
 	end_row(a, f, &row);
 }
 
-void advise_loss(struct advise *a, struct finding *f)
+void advise_loss(struct advise *a)
 {
 	struct owner owner;
 	uint64_t size = advise_logits(a, &owner);
+	struct finding *f;
 
 	if (!size)
 		return;
+	f = advise_add(a, "loss_in_pieces");
 	f->owner = owner;
 	f->each = size;
+	f->range = true;
 	without_logits(a, f, size);
 	/* The gradient of the last layer's weight is summed up over the parts: twice while one
 	 * comes. */

@@ -133,10 +133,11 @@ static void without_copies(struct finding *f, struct copies *c, const struct adv
 		plan_without(&f->cautious, l->from, l->until, l->size);
 }
 
-void advise_mask_copies(struct advise *a, struct finding *f)
+void advise_mask_copies(struct advise *a)
 {
 	struct masks m = { .advise = a };
 	const struct copies *most = NULL;
+	struct finding *f;
 
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
 		if (advise_counts(a, &l) && is_copy(&m, &l))
@@ -147,11 +148,13 @@ void advise_mask_copies(struct advise *a, struct finding *f)
 			most = c;
 	}
 	if (most) {
+		f = advise_add(a, "mask_copies");
 		f->owner = advise_owner(a, &most->first);
 		f->other = is_attention(ops_find(a, &most->first)->name);
 		f->bytes = most->bytes;
 		f->blocks = most->count;
 		f->part = most->originals;
+		f->range = true;
 		ADVISE_EACH (a, CLASS_BIT(activations), l)
 			if (is_copy(&m, &l) && copies_of(&m, &l)->same)
 				without_copies(f, copies_of(&m, &l), &l);

@@ -172,9 +172,10 @@ static void take_gradients(struct search *s, struct finding *f)
 	}
 }
 
-void advise_kept_results(struct advise *a, struct finding *f)
+void advise_kept_results(struct advise *a)
 {
 	struct search s = { .advise = a };
+	struct finding *f = advise_add(a, "kept_results");
 
 	s.over = need_new((a->passes.count + 1) * sizeof(*s.over));
 	find_over(&s);

@@ -208,10 +208,12 @@ static bool is_let_go(struct search *s, const struct advised *l)
 	return p.count && is_for_nothing(s, p.items[0].key);
 }
 
-static void look_at(struct search *s, struct finding *f)
+static void look_at(struct search *s)
 {
 	struct advise *a = s->advise;
+	struct finding *f = advise_add(a, "no_grad");
 
+	f->range = true;
 	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(inputs), l) {
 		uint64_t end;
 		bool batch;
@@ -230,14 +232,14 @@ static void look_at(struct search *s, struct finding *f)
 	}
 }
 
-void advise_no_grad(struct advise *a, struct finding *f)
+void advise_no_grad(struct advise *a)
 {
 	struct search s = { .advise = a, .most = most_before_backward(a) };
 
 	s.keys = need_new((a->passes.count + 1) * sizeof(*s.keys));
 	collect(&s);
 	classify_graph_stacks(&a->timeline->model, note_used, &s);
-	look_at(&s, f);
+	look_at(&s);
 	free(s.keys);
 	map_items_free(&s.places);
 	map_free(&s.walked);

@@ -42,10 +42,13 @@ static bool is_twice(struct advise *a)
 	return found;
 }
 
-void advise_offload(struct advise *a, struct finding *f)
+void advise_offload(struct advise *a)
 {
+	struct finding *f;
+
 	if (is_twice(a))
 		return;
+	f = advise_add(a, "offload_activations");
 	ADVISE_EACH (a, SAVED, l) {
 		uint64_t back = is_saved(a, &l) ? advise_next(a, a->saved[l.life], PHASE_BACKWARD)
 						: PLAN_END;
@@ -57,6 +60,7 @@ void advise_offload(struct advise *a, struct finding *f)
 			     l.until, l.size);
 		f->each = advise_counts(a, &l) ? arithmetic_most(f->each, l.size) : f->each;
 	}
+	f->range = f->about = f->sure = true;
 	/* What a node had saved is there again while it runs: a tensor and its weight. */
 	advise_with_in(a, &f->cautious, PHASE_BACKWARD, f->each + most_of_node(a));
 }

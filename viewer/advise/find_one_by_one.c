@@ -160,7 +160,7 @@ static void look_at(const struct search *s, const struct line *x)
 	f->other = x->flat;
 }
 
-void advise_one_by_one(struct advise *a, UNUSED struct finding *f)
+void advise_one_by_one(struct advise *a)
 {
 	struct search s = { .advise = a };
 

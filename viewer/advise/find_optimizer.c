@@ -65,8 +65,9 @@ static void with_counters(struct advise *a, struct life_plan *p)
 	plan_with(p, first, PLAN_END, leaves * STEP_COUNTER);
 }
 
-void advise_optimizers(struct advise *a, struct finding *f)
+void advise_optimizers(struct advise *a)
 {
+	struct finding *f = advise_add(a, "fused_optimizer");
 	struct temporaries t;
 
 	without_temporaries(a, &f->plan, &t, true, 0);
@@ -113,8 +114,9 @@ static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned pa
 	return bytes;
 }
 
-void advise_offload_state(struct advise *a, struct finding *f)
+void advise_offload_state(struct advise *a)
 {
+	struct finding *f = advise_add(a, "offload_state");
 	struct temporaries t;
 
 	f->bytes = without_state(a, &f->cautious, 0, 0);
@@ -145,15 +147,18 @@ static uint64_t unevenness(struct advise *a)
 	return (shares[0] > shares[1] ? shares[0] - shares[1] : shares[1] - shares[0]) / 2;
 }
 
-void advise_shard_state(struct advise *a, struct finding *f)
+void advise_shard_state(struct advise *a)
 {
 	struct temporaries t;
+	struct finding *f;
 
 	if (advise_in_shards(a))
 		return;
+	f = advise_add(a, "shard_state");
 	f->bytes = without_state(a, &f->plan, 2, 0);
 	without_state(a, &f->cautious, 2, 0);
 	without_temporaries(a, &f->plan, &t, false, 2);
+	f->range = true;
 	plan_with(&f->cautious, 0, PLAN_END, unevenness(a));
 }
 
@@ -176,14 +181,16 @@ static bool is_in_8_bits(struct advise *a, uint64_t state)
 	return state < trained + trained / 2 && !a->wanted_count && !advise_in_shards(a);
 }
 
-void advise_state_in_8_bits(struct advise *a, struct finding *f)
+void advise_state_in_8_bits(struct advise *a)
 {
 	char name[OPTIMIZER_NAME];
+	struct finding *f;
 	struct temporaries t;
 
 	optimizer_of_spans(&a->timeline->model.spans, SIZE_MAX, a->timeline->model.defs, name);
 	if (!strstr(name, "Adam") || strcasestr(name, "bit") || asks_for_8_bits(a))
 		return;
+	f = advise_add(a, "state_in_8_bits");
 	f->bytes = without_state(a, &f->plan, 0, 4);
 	if (is_in_8_bits(a, f->bytes)) {
 		plan_free(&f->plan);
@@ -192,4 +199,5 @@ void advise_state_in_8_bits(struct advise *a, struct finding *f)
 	without_state(a, &f->cautious, 0, 2);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	without_temporaries(a, &f->cautious, &t, false, 0);
+	f->range = true;
 }

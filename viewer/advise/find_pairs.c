@@ -124,10 +124,11 @@ static void note_call(struct line_plan *line, const struct advised *l, bool rows
 }
 
 /* Lines whose calls are all so. Those before it tell of one that was refused. */
-void advise_pairs(struct advise *a, struct finding *f)
+void advise_pairs(struct advise *a)
 {
 	struct pairs p = { .advise = a };
 	struct line_plan *line;
+	struct finding *f;
 
 	ADVISE_EACH (a, RESULTS, l)
 		if (is_first(&p, &l) && l.until != PLAN_END)
@@ -140,7 +141,7 @@ void advise_pairs(struct advise *a, struct finding *f)
 		if (line->blocks && line->lines == line->blocks && follow(&p, &l, false))
 			follow(&p, &l, true);
 	}
-	lines_put_all(&p.lines, f);
+	f = lines_add_all(&p.lines, a, "in_rows");
 	f->each = f->bytes / (PIECES - 1) * PIECES;
 	lines_free(&p.calls);
 }

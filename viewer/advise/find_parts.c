@@ -416,10 +416,12 @@ static void look_at_all(struct search *s, struct finding *f)
 		look_at(s, f);
 }
 
-void advise_backward_each(struct advise *a, struct finding *f)
+void advise_backward_each(struct advise *a)
 {
 	struct search s = { .advise = a };
+	struct finding *f = advise_add(a, "backward_each");
 
+	f->range = true;
 	look_at_all(&s, NULL);
 	look_at_all(&s, f);
 	map_free(&s.w.repeated);

@@ -55,7 +55,7 @@ static bool is_read_by_rows(const struct advise *a, const struct advised *logits
 }
 
 /* Lines whose products are always read so. For a refused one the passes before it tell. */
-void advise_prompt_logits(struct advise *a, struct finding *f)
+void advise_prompt_logits(struct advise *a)
 {
 	/* products: of a line, as blocks; of these the ones that are read so, as bytes */
 	struct line_plans products = { 0 }, lines = { 0 };
@@ -76,6 +76,6 @@ void advise_prompt_logits(struct advise *a, struct finding *f)
 		    ops_is_product(ops_find(a, &l)->name))
 			lines_without(&lines, a, &l, l.from);
 	}
-	lines_put_all(&lines, f);
+	lines_add_all(&lines, a, "prompt_logits");
 	lines_free(&products);
 }

@@ -138,12 +138,14 @@ static void plan(struct advise *a, struct finding *f, const struct cut *cut)
 		leave_out(a, f, &last, cut);
 }
 
-void advise_unused_results(struct advise *a, struct finding *f)
+void advise_unused_results(struct advise *a)
 {
+	struct finding *f;
 	struct cut cut;
 	bool sliced = find_cut(a, &cut);
 
 	if (sliced || (!cut.whole && find_taken(a, &cut))) {
+		f = advise_add(a, "unused_results");
 		f->each = cut.whole;
 		f->part = cut.part;
 		f->other = sliced;

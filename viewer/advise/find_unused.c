@@ -4,7 +4,7 @@
 #include "../answers/unused.h"
 #include "advise.h"
 
-void advise_unused(struct advise *a, struct finding *f)
+void advise_unused(struct advise *a)
 {
 	struct snapshot shot;
 	struct unused u;
@@ -12,6 +12,8 @@ void advise_unused(struct advise *a, struct finding *f)
 	snapshot_take(&shot, a->timeline, a->peak_seq);
 	unused_find(&u, a->timeline, &shot);
 	if (u.bytes) {
+		struct finding *f = advise_add(a, "unused");
+
 		for (size_t i = 0; i < shot.moment.count; i++) {
 			const struct block *b = &shot.moment.blocks[i];
 			const struct life_moment *died =

@@ -37,17 +37,18 @@ static void with_narrow(struct advise *a, struct life_plan *p, struct map *lates
 }
 
 /* The lowest saving: the originals stay. A fused norm keeps one of them anyway. */
-void advise_wide_copies(struct advise *a, struct finding *f)
+void advise_wide_copies(struct advise *a)
 {
 	struct line_plans lines = { 0 };
 	struct map latest = { 0 };
 	struct advised narrow;
+	struct finding *f;
 	struct owner owner;
 
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
 		if (is_kept_copy(a, &l, &narrow))
 			lines_without(&lines, a, &l, l.from);
-	lines_put_all(&lines, f);
+	f = lines_add_all(&lines, a, "wide_copies");
 	f->other = f->range;
 	f->range = true;
 	if (f->bytes)

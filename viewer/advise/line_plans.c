@@ -39,9 +39,10 @@ void lines_free(struct line_plans *p)
 	free(p->items);
 }
 
-void lines_put_all(struct line_plans *p, struct finding *f)
+struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind)
 {
 	struct line_plan *largest = GREATEST_OF(x, p->items, p->count, x->bytes, x->bytes);
+	struct finding *f = advise_add(a, kind);
 
 	if (largest) {
 		f->owner = largest->owner;
@@ -56,4 +57,5 @@ void lines_put_all(struct line_plans *p, struct finding *f)
 		largest->plan = (struct life_plan){ 0 };
 	}
 	lines_free(p);
+	return f;
 }
