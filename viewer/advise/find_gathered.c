@@ -4,7 +4,7 @@
  * and one tensor of all at its end; or one that each pass makes larger.
  */
 
-#include "line_plans.h"
+#include "advise.h"
 
 enum { PASSES = 3, FEWEST = 4 }; /* that a result stays through; results of a line */
 

@@ -122,12 +122,11 @@ static bool is_of_function(struct advise *a, const struct advised *l)
 static bool may_be_cast(struct advise *a, struct map *known, const struct advised *l)
 {
 	struct stacks *s = &a->timeline->stacks;
-	uint32_t *cast;
+	bool fresh;
+	uint32_t *cast = map_put(known, l->stack, &fresh);
 	struct block b;
 	char op[64];
-	bool fresh;
 
-	cast = map_put(known, l->stack, &fresh);
 	if (fresh) {
 		advise_block(a, l, &b);
 		instant_operator(s, b.stack, b.seq, op, sizeof(op));

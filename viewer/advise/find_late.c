@@ -6,7 +6,7 @@
  */
 
 #include "../answers/leaks.h"
-#include "line_plans.h"
+#include "advise.h"
 
 #define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
 #define LASTING                                                                      \

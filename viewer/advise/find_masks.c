@@ -6,7 +6,7 @@
  * was made since the copy before. Such a copy was not made of anything that needs a gradient.
  */
 
-#include "line_plans.h"
+#include "advise.h"
 
 #define MASKS                                                              \
 	(CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(buffers) | \

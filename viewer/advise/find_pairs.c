@@ -7,7 +7,7 @@
  */
 
 #include "../base/arithmetic.h"
-#include "line_plans.h"
+#include "advise.h"
 
 #define RESULTS (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries))
 

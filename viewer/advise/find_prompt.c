@@ -6,7 +6,7 @@
  * all are read.
  */
 
-#include "line_plans.h"
+#include "advise.h"
 
 #define RESULTS (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(inputs))
 

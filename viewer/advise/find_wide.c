@@ -5,7 +5,7 @@
  * is no copy, and its original is saved in its place.
  */
 
-#include "line_plans.h"
+#include "advise.h"
 
 enum { LOOK_BACK = 16 };
 

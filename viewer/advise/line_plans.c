@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "line_plans.h"
+#include "advise.h"
 
 struct line_plan *lines_of(struct line_plans *p, struct advise *a, const struct advised *l)
 {

@@ -19,23 +19,28 @@
 
 #define NONE -1.0
 
-#define put_note(row, ...) text_put((row)->note, sizeof((row)->note), __VA_ARGS__)
+#define put_note(of, ...)     \
+	((of)->row.has_note = \
+		 text_put((of)->note, sizeof((of)->note), __VA_ARGS__) && (of)->note[0])
 
 static struct account_row *put_row(struct account *a, const char *section, const char *key,
 				   const char *title, enum account_unit unit, double measured,
 				   double formula)
 {
+	static const char *const units[] = { "bytes", "bytes_per_parameter", "count" };
 	static struct account_row beyond;
 	struct account_row *row = a->count < ACCOUNT_ROWS ? &a->rows[a->count++] : &beyond;
 
-	*row = (struct account_row){ .section = section,
-				     .key = key,
-				     .title = title,
-				     .unit = unit,
-				     .has_measured = measured >= 0,
-				     .has_formula = formula >= 0,
-				     .measured = measured,
-				     .formula = formula };
+	*row = (struct account_row){ .unit = unit };
+	row->row = (struct row_account_row){ .section = section,
+					     .key = key,
+					     .unit = units[unit],
+					     .has_measured = measured >= 0,
+					     .measured = measured,
+					     .has_formula = formula >= 0,
+					     .formula = formula,
+					     .note = row->note,
+					     .title = title };
 	return row;
 }
 
@@ -66,9 +71,10 @@ static double trained_share(const struct account *a)
 
 static void shard_row(struct account *a, const struct account_row *sum, double shards)
 {
-	struct account_row *row = put_row(
-		a, "parameters", "whole", "the same, of the whole model's", UNIT_PER_PARAMETER,
-		sum->measured / shards, sum->has_formula ? sum->formula / shards : NONE);
+	struct account_row *row =
+		put_row(a, "parameters", "whole", "the same, of the whole model's",
+			UNIT_PER_PARAMETER, sum->row.measured / shards,
+			sum->row.has_formula ? sum->row.formula / shards : NONE);
 
 	put_note(row, "each device holds one of %.0f parts", shards);
 }
@@ -155,14 +161,15 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 		if (w == SCORES && formulas[w] < 0 && !all)
 			put_note(row, "give %s",
 				 with(a, SHAPE_SEQUENCE) ? "--heads" : "--sequence");
-		if (row->has_formula && (w != SCORES || !flash) &&
-		    (!nearest || apart(measured, row->formula) < apart(measured, nearest->formula)))
+		if (row->row.has_formula && (w != SCORES || !flash) &&
+		    (!nearest ||
+		     apart(measured, row->row.formula) < apart(measured, nearest->row.formula)))
 			nearest = row;
 	}
-	if (formulas[SCORES] < 0 && !flash && nearest && measured > 1.25 * nearest->formula)
+	if (formulas[SCORES] < 0 && !flash && nearest && measured > 1.25 * nearest->row.formula)
 		nearest = NULL; /* the unknown one may be nearer */
 	if (nearest && measured > 0)
-		put_note(nearest, "nearest: %.2f x", measured / nearest->formula);
+		put_note(nearest, "nearest: %.2f x", measured / nearest->row.formula);
 }
 
 static void layer_rows(struct account *a)
@@ -236,7 +243,7 @@ static void peak_rows(struct account *a, struct timeline *t)
 		return;
 	row = put_row(a, s, "optimizer_temporaries", "temporaries of the optimizer", UNIT_BYTES,
 		      a->temporaries, a->shape.trainable ? (double)a->shape.trainable : NONE);
-	if (row->has_formula)
+	if (row->row.has_formula)
 		put_note(row, "formula: at most");
 }
 

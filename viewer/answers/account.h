@@ -7,6 +7,7 @@
 
 #include "../model/optimizers.h"
 #include "../moments/snapshot.h"
+#include "document.h"
 #include "shape.h"
 
 #define ACCOUNT_ROWS 48
@@ -14,12 +15,8 @@
 enum account_unit { UNIT_BYTES, UNIT_PER_PARAMETER, UNIT_COUNT };
 
 struct account_row {
-	const char *section; /* "activations" */
-	const char *key;     /* "per_layer_flash" */
-	const char *title;
+	struct row_account_row row; /* without its cells of text */
 	enum account_unit unit;
-	bool has_measured, has_formula;
-	double measured, formula;
 	bool repeats; /* the measured figure stands in a row above; this one is for its formula */
 	char note[128];
 };

@@ -88,7 +88,7 @@ static const char *cell_text(const struct printer *p, const struct text_column *
 		snprintf(buf, CELL, "%.*s", (int)raw->len, raw->s ? raw->s : "");
 		return buf;
 	case MEMBER_WORDS:
-		return words->get(words->ctx, c->item);
+		return words_at(words, c->item);
 	case MEMBER_CLASS:
 		return categories[*(const unsigned *)at].words;
 	default:

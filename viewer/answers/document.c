@@ -112,7 +112,7 @@ static void write_words(struct emit *out, const struct member *m, const struct w
 {
 	emit_array(out, m->name);
 	for (size_t i = 0; i < w->count; i++) {
-		const char *word = w->get(w->ctx, i);
+		const char *word = words_at(w, i);
 
 		if (word)
 			emit_text(out, NULL, word);

@@ -16,9 +16,14 @@
 /* Strings of a list; NULL is left out. */
 struct words {
 	size_t count;
-	const char *(*get)(const void *ctx, size_t i);
+	const char *(*get)(const void *ctx, size_t i); /* NULL: ctx is an array of them */
 	const void *ctx;
 };
+
+static inline const char *words_at(const struct words *w, size_t i)
+{
+	return w->get ? w->get(w->ctx, i) : ((const char *const *)w->ctx)[i];
+}
 
 /* Numbers of a list, or members by their names; false leaves one out. */
 struct figures {

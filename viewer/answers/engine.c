@@ -293,20 +293,6 @@ static bool span_serves(const struct span *s)
 	return span_is_forward(s) && !s->kept;
 }
 
-static bool span_learns(const struct span *s)
-{
-	return s->phase == PHASE_BACKWARD || s->phase == PHASE_OPTIMIZER ||
-	       (s->phase == PHASE_FORWARD && s->kept);
-}
-
-/* The highest moment of spans of one kind; 0: there are none. */
-static uint64_t highest_of(const struct spans *s, bool (*fits)(const struct span *))
-{
-	const struct span *most = GREATEST_OF(x, s->items, s->count, fits(x), x->extent.peak);
-
-	return most ? most->extent.peak_seq : 0;
-}
-
 /* Bytes of KV caches at a moment, and of all. A pass of which no other one uses the keys and values
  * serves nobody. */
 static uint64_t cache_at(struct timeline *t, struct classifier *c, uint64_t seq, uint64_t *all)
@@ -327,25 +313,35 @@ static uint64_t serving_moment(struct timeline *t, struct classifier *c)
 {
 	struct extent highest[CATEGORIES];
 	const struct extent *cache = &highest[CATEGORY_kv_cache];
-	uint64_t seq = highest_of(&t->model.spans, span_serves), all;
+	const struct spans *s = &t->model.spans;
+	const struct span *highest_pass =
+		GREATEST_OF(x, s->items, s->count, span_serves(x), x->extent.peak);
+	uint64_t all;
 
-	if (!seq)
+	if (!highest_pass)
 		return 0;
 	highest_find(highest, t);
 	if (!cache->peak || CACHE_SHARE * cache_at(t, c, cache->peak_seq, &all) < all)
 		return 0;
-	return 2 * cache_at(t, c, seq, &all) < cache->peak ? cache->peak_seq : seq;
+	return 2 * cache_at(t, c, highest_pass->extent.peak_seq, &all) < cache->peak
+		       ? cache->peak_seq
+		       : highest_pass->extent.peak_seq;
 }
 
 static void find_both(struct engine *e, struct timeline *t, struct classifier *c)
 {
-	uint64_t learns = highest_of(&t->model.spans, span_learns);
+	const struct spans *s = &t->model.spans;
+	const struct span *learns =
+		GREATEST_OF(x, s->items, s->count,
+			    x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER ||
+				    (x->phase == PHASE_FORWARD && x->kept),
+			    x->extent.peak);
 	uint64_t serves = learns ? serving_moment(t, c) : 0;
 
 	if (!serves)
 		return;
 	e->trains = true;
-	e->beside_ns = sort_into(e, t, c, learns, e->beside);
+	e->beside_ns = sort_into(e, t, c, learns->extent.peak_seq, e->beside);
 	e->time_ns = sort_into(e, t, c, serves, e->now);
 }
 

@@ -11,6 +11,17 @@ struct row_class_line holder_line(const struct holder *h)
 	};
 }
 
+static bool holder_row(void *ctx, size_t i, struct row_class_line *row)
+{
+	*row = holder_line(&((const struct holders *)ctx)->items[i]);
+	return true;
+}
+
+struct rows_class_line holders_rows(const struct holders *all)
+{
+	return (struct rows_class_line){ all->count, holder_row, (void *)all };
+}
+
 static int by_text(const char *a, const char *b)
 {
 	return strcmp(a ? a : "", b ? b : "");

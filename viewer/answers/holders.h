@@ -14,12 +14,15 @@ struct holder {
 	uint64_t before; /* bytes of these that were allocated in earlier steps, if requested */
 };
 
-struct row_class_line holder_line(const struct holder *h); /* as documents have it */
+/* As documents have them. */
+struct row_class_line holder_line(const struct holder *h);
 
 struct holders {
 	struct holder *items; /* the largest first */
 	size_t count, room;
 };
+
+struct rows_class_line holders_rows(const struct holders *all);
 
 /* Adds a block to a line, and to its class if classes are distinguished. After the last one,
  * holders_sort orders by size, the largest first. */

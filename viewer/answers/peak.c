@@ -14,14 +14,6 @@ void peak_find(struct peak_answer *a, struct timeline *t)
 	a->lines = holders_of_blocks(&a->shot.moment, &t->owners, true);
 }
 
-static bool peak_line_row(void *ctx, size_t i, struct row_class_line *row)
-{
-	const struct peak_answer *a = ctx;
-
-	*row = holder_line(&a->lines.items[i]);
-	return true;
-}
-
 /* On the device: with its context, and what other libraries took. */
 static uint64_t used_on(const struct model_device *d)
 {
@@ -68,7 +60,7 @@ struct row_peak peak_document(struct peak_answer *a)
 				  .largest_hole = room_at(a->shot.model, mo, NULL).hole,
 				  .total_bytes = mo->total_bytes,
 				  .categories = a->shot.bytes,
-				  .lines = { a->lines.count, peak_line_row, a },
+				  .lines = holders_rows(&a->lines),
 				  .devices = { MODEL_DEVICES, peak_device_row, a } };
 }
 

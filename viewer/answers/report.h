@@ -28,7 +28,6 @@ struct report {
 };
 
 void report_text(struct report *r, struct emit *out); /* all but its head */
-void report_find_pools(struct report *r, size_t i);
 void report_classes(struct report *r, const struct snapshot *s, struct emit *out);
 void report_steps_find(struct report *r); /* fills step_bytes */
 void report_steps(struct report *r, struct emit *out);

@@ -8,7 +8,6 @@
 #include "columns.h"
 #include "parts.h"
 #include "report.h"
-#include "reserved.h"
 
 /*
  * Most of a device in one allocation, made by a program without a framework that says more: what
@@ -57,17 +56,6 @@ static void report_arena(struct report *r, const struct moment *mo, struct emit 
 	if (arena)
 		emit_line(out, "  It is %s own allocator; %s lets it take memory as it needs it.",
 			  arena->whose, arena->setting);
-}
-
-/* Memory of the framework's cache outside of blocks: at the peak of the blocks, and when the cache
- * itself was largest, which may be another moment. */
-
-void report_find_pools(struct report *r, size_t i)
-{
-	struct reserved_peak peak;
-
-	reserved_find(&peak, &r->timeline, r->shots[i].moment.device);
-	r->pools[i] = peak.pools;
 }
 
 /* The cache was larger at another moment, by more than a tenth. */

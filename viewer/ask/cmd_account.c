@@ -16,13 +16,13 @@ static const struct {
 	{ "out_of_memory", "When memory ran out" },
 };
 
-static const char *value_text(char buf[HUMAN_MAX], const struct account_row *r, bool has, double v)
+static const char *value_text(char buf[HUMAN_MAX], enum account_unit unit, bool has, double v)
 {
 	if (!has)
 		return "";
-	if (r->unit == UNIT_BYTES)
+	if (unit == UNIT_BYTES)
 		return human_bytes(buf, v < 0 ? 0 : v);
-	if (r->unit == UNIT_COUNT)
+	if (unit == UNIT_COUNT)
 		return human_count(buf, v);
 	snprintf(buf, HUMAN_MAX, "%.2f", v);
 	return buf;
@@ -69,36 +69,24 @@ struct account_view {
 };
 
 /* A figure of zero without a formula. */
-static bool is_idle(const struct account_row *r)
+static bool is_idle(const struct row_account_row *r)
 {
-	return !r->has_formula && !r->note[0] && (!r->has_measured || r->measured == 0);
+	return !r->has_formula && !r->has_note && (!r->has_measured || r->measured == 0);
 }
 
 static bool row_row(void *ctx, size_t i, struct row_account_row *row)
 {
-	static const char *const units[] = { "bytes", "bytes_per_parameter", "count" };
 	struct account_view *v = ctx;
 	const struct account_row *r = &v->account->rows[i];
 	bool narrow = strlen(r->note) <= NOTE;
 
-	*row = (struct row_account_row){
-		.section = r->section,
-		.key = r->key,
-		.unit = units[r->unit],
-		.has_measured = r->has_measured,
-		.measured = r->measured,
-		.has_formula = r->has_formula,
-		.formula = r->formula,
-		.has_note = r->note[0],
-		.note = r->note,
-		.title = r->title,
-		.as_measured =
-			value_text(v->measured, r, r->has_measured && !r->repeats, r->measured),
-		.by_formula = value_text(v->formula, r, r->has_formula, r->formula),
-		.beside = narrow ? r->note : "",
-		.below = narrow ? "" : r->note
-	};
-	return !v->section || (!strcmp(r->section, v->section) && !is_idle(r));
+	*row = r->row;
+	row->as_measured =
+		value_text(v->measured, r->unit, row->has_measured && !r->repeats, row->measured);
+	row->by_formula = value_text(v->formula, r->unit, row->has_formula, row->formula);
+	row->beside = narrow ? r->note : "";
+	row->below = narrow ? "" : r->note;
+	return !v->section || (!strcmp(row->section, v->section) && !is_idle(row));
 }
 
 static void section_text(struct emit *out, struct account_view *v, const char *name,

@@ -58,13 +58,6 @@ struct flame_view {
 	const char *names[STACKS_DEPTH]; /* frames of the stack that is being written */
 };
 
-static const char *frame_name(const void *ctx, size_t i)
-{
-	const struct flame_view *v = ctx;
-
-	return v->names[i];
-}
-
 static bool stack_row(void *ctx, size_t i, struct row_flame_stack *row)
 {
 	struct flame_view *v = ctx;
@@ -73,8 +66,8 @@ static bool stack_row(void *ctx, size_t i, struct row_flame_stack *row)
 	if (!i || !node->own_blocks)
 		return false;
 	*row = (struct row_flame_stack){
-		.frames = { outermost_first(v->flame, (uint32_t)i, v->names, STACKS_DEPTH),
-			    frame_name, v },
+		.frames = { outermost_first(v->flame, (uint32_t)i, v->names, STACKS_DEPTH), NULL,
+			    v->names },
 		.bytes = node->own_bytes,
 		.blocks = node->own_blocks,
 	};
@@ -98,31 +91,20 @@ static void print_stacks(struct emit *out, const struct flame *f, const struct s
 			folded(out, f, i);
 }
 
-/* Everything between the recording and the tree. */
-int run_flame(const struct flame_options *o, struct emit *out, struct recording *r)
+/* Everything between the moment and the tree. */
+int run_flame(const struct flame_options *o, struct emit *out, struct command_moment *m)
 {
 	const struct flame_how how = how_of(o);
-	struct moment_query at = o->at;
-	struct model model;
-	struct snapshot s = { .model = &model };
-	struct stacks stacks;
-	struct owners owners;
+	struct snapshot s = { .model = &m->model, .moment = m->moment };
 	struct flame f;
-	int rc = moments_one(r, &model, &s.moment, &at, o->device);
 
-	if (rc)
-		return rc;
-	owners_open(&owners, &stacks, &r->defs);
-	snapshot_sort(&s, &owners);
-	flame_build(&f, &s, &owners, &how);
+	snapshot_sort(&s, &m->owners);
+	flame_build(&f, &s, &m->owners, &how);
 	if (!f.nodes[0].blocks)
 		say_note("%s: nothing%s%s is alive at that moment; --at names another", o->file,
 			 o->category < 0 ? "" : " of class ",
 			 o->category < 0 ? "" : categories[o->category].name);
 	print_stacks(out, &f, &s);
 	flame_free(&f);
-	owners_close(&owners);
-	moment_free(&s.moment);
-	model_free(&model);
-	return rc;
+	return 0;
 }

@@ -115,12 +115,6 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 	return true;
 }
 
-static bool unused_row(void *ctx, size_t i, struct row_class_line *row)
-{
-	*row = holder_line(&((struct leaks_view *)ctx)->unused.holders.items[i]);
-	return true;
-}
-
 static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 {
 	const struct leaks *l = v->leaks;
@@ -134,7 +128,7 @@ static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 				 .owners = { l->count, owner_row, v },
 				 .unused_bytes = v->unused.bytes,
 				 .unused_since_step = v->unused.step,
-				 .unused = { v->unused.holders.count, unused_row, v } };
+				 .unused = holders_rows(&v->unused.holders) };
 
 	row.has_step_is = module_of(t, &v->called);
 	row.step_is.owner = v->called.module;

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replay: the recorded requests through PyTorch's allocator with other settings. */
 #include "../base/outfile.h"
-#include "../replay/packing.h"
 #include "../replay/replay_trial.h"
 #include "command.h"
 
 struct replay_view {
-	struct requests_all all;
-	struct requests *requests;
+	struct replay_trial trial;
 	struct replay_try *tries;
 	size_t count, room, best;
 	struct replay_try own; /* the settings of the recording */
-	struct replay_own recorded;
 	struct packing packing;
-	struct replay_limits limits;
 };
 
 static int parse_setting(struct replay_try *t, const char *conf, unsigned release,
@@ -30,21 +26,19 @@ static int parse_setting(struct replay_try *t, const char *conf, unsigned releas
 
 static int add_setting(struct replay_view *v, const char *conf)
 {
-	return parse_setting(need_item(v->tries, v->count, v->room), conf, v->recorded.release,
+	return parse_setting(need_item(v->tries, v->count, v->room), conf, v->trial.own.release,
 			     "--alloc-conf");
 }
 
 /* The settings of the recorded run. If they cannot be replayed, the default is used. */
-static void own_settings(struct replay_view *v, const struct defs *defs)
+static void own_settings(struct replay_view *v)
 {
-	replay_own(&v->recorded, defs);
-	v->own.conf = v->recorded.conf;
-	v->own.settings = v->recorded.settings;
-	v->limits.whole_pools = v->recorded.whole_pools;
-	if (v->recorded.why[0])
+	v->own.conf = v->trial.own.conf;
+	v->own.settings = v->trial.own.settings;
+	if (v->trial.own.why[0])
 		say_note("The recording's own setting cannot be replayed (%s): the default is "
 			 "taken in its place.",
-			 v->recorded.why);
+			 v->trial.own.why);
 }
 
 static int choose_settings(struct replay_view *v, const struct replay_options *o)
@@ -73,17 +67,18 @@ static bool is_better(const struct replay_outcome *a, const struct replay_outcom
 
 static void run_all(struct replay_view *v)
 {
-	struct requests *r = v->requests;
+	struct requests *r = v->trial.requests;
 
-	replay_study(r, &v->own.settings);
+	if (v->trial.why)
+		replay_study(r, &v->own.settings);
 	for (size_t i = 0; i < v->count; i++) {
 		struct replay_try *t = &v->tries[i];
 
-		replay_run(&t->outcome, r, &t->settings, &v->limits);
+		replay_run(&t->outcome, r, &t->settings, &v->trial.limits);
 		if (is_better(&t->outcome, &v->tries[v->best].outcome))
 			v->best = i;
 	}
-	replay_run(&v->own.outcome, r, &v->own.settings, &v->limits);
+	replay_run(&v->own.outcome, r, &v->own.settings, &v->trial.limits);
 	packing_make(&v->packing, r);
 	say_progress_end();
 }
@@ -105,15 +100,16 @@ static bool setting_row(void *ctx, size_t i, struct row_replay_setting *row)
 
 static struct row_replay replay_row(struct replay_view *v)
 {
-	const struct requests *r = v->requests;
+	const struct requests *r = v->trial.requests;
 
 	return (struct row_replay){ .settings = { v->count, setting_row, v },
 				    .lower_bound_bytes = v->packing.lower_bound,
 				    .packed_bytes = v->packing.packed,
 				    .best = v->tries[v->best].conf,
 				    .device = r->device,
-				    .capacity_bytes =
-					    v->limits.capacity ? v->limits.capacity : r->limit,
+				    .capacity_bytes = v->trial.limits.capacity
+							      ? v->trial.limits.capacity
+							      : r->limit,
 				    .requests = v->own.outcome.events,
 				    .agreeing_requests = v->own.outcome.agree,
 				    .recorded_alloc_conf = v->own.conf,
@@ -166,7 +162,7 @@ static void print_settings(struct emit *out, struct replay_view *v, struct row_r
 	char a[HUMAN_MANY];
 
 	emit_title(out, "%s on device %d, at most reserved with each setting",
-		   human_many(a, row->requests, "request"), v->requests->device);
+		   human_many(a, row->requests, "request"), v->trial.requests->device);
 	if (row->capacity_bytes)
 		emit_line(out, "  The allocator can have %s of the device.",
 			  human_bytes(a, row->capacity_bytes));
@@ -228,16 +224,16 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	struct replay_view v = { 0 };
 	int rc;
 
-	own_settings(&v, &recording->defs);
-	v.limits.keep_levels = o->curve;
-	v.limits.capacity = (uint64_t)o->capacity.amount.value;
-	rc = choose_settings(&v, o);
+	rc = replay_trial_open(&v.trial, recording, o->device > INT32_MAX ? -2 : (int)o->device,
+			       UINT64_MAX, NULL);
+	own_settings(&v);
+	v.trial.limits.keep_levels = o->curve;
+	v.trial.limits.capacity = (uint64_t)o->capacity.amount.value;
 	if (!rc)
-		rc = requests_read(&v.all, recording, UINT64_MAX, NULL);
-	v.requests = rc ? NULL : requests_of(&v.all, o->device > INT32_MAX ? -2 : (int)o->device);
-	if (!rc && !v.requests)
+		rc = choose_settings(&v, o);
+	if (!rc && !v.trial.requests)
 		rc = no_requests(o);
-	if (!rc && is_state(v.requests))
+	if (!rc && is_state(v.trial.requests))
 		rc = say_unreadable(
 			"%s: it has only the state at one moment and no history of requests, so it "
 			"cannot be replayed. Record the run, or the snapshot's history",
@@ -247,8 +243,7 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	for (size_t i = 0; i < v.count; i++)
 		replay_outcome_free(&v.tries[i].outcome);
 	replay_outcome_free(&v.own.outcome);
-	requests_free(&v.all);
+	replay_trial_close(&v.trial);
 	free(v.tries);
-	free(v.recorded.conf);
 	return rc;
 }

@@ -3,6 +3,7 @@
 #include "../answers/parts.h"
 #include "../answers/peak.h"
 #include "../answers/report.h"
+#include "../answers/reserved.h"
 #include "../classes/classify.h"
 #include "../oom/summary.h"
 #include "command.h"
@@ -97,6 +98,7 @@ static void want_peaks(struct report *r)
 	for (int d = 0; d < MODEL_DEVICES; d++) {
 		const struct model_device *device = &r->timeline.model.devices[d];
 		const struct curve *c = model_curve(device);
+		struct reserved_peak peak;
 		struct snapshot *s;
 
 		if (!model_has_memory(device))
@@ -109,7 +111,8 @@ static void want_peaks(struct report *r)
 					     .framework = device->framework };
 		model_take(&r->timeline.model, &s->moment);
 		snapshot_sort(s, &r->timeline.owners);
-		report_find_pools(r, r->count++);
+		reserved_find(&peak, &r->timeline, d);
+		r->pools[r->count++] = peak.pools;
 	}
 }
 

@@ -69,6 +69,8 @@ struct command {
 	bool (*plain)(void *options);
 };
 
+/* A question about recordings by its name, or NULL. */
+const struct command *question_find(const char *name);
 /* Runs the command on one recording. Returns an exit code. */
 int command_perform(const struct command *c, const void *options, struct emit *out);
 /* Reports an incomplete recording after an answer that did not come from command_perform, which

@@ -13,7 +13,7 @@
 #include "arrow_abi.h"
 #include "gpumemtrace.h"
 #include "library_parts.h"
-#include "questions.h"
+#include "command.h"
 
 /*
  * Streams and schemas in Python's capsules (the Arrow PyCapsule interface), without a header of an

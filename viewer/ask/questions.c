@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of questions about recordings. */
-#include "questions.h"
+#include "command.h"
 
 #define QUESTIONS_ALONE
 #include "command_tables.h"

@@ -124,15 +124,6 @@ static bool is_idle(const struct diff_pair *p)
 	return idle * change > 0 && 2 * llabs(idle) > llabs(change);
 }
 
-/* ---- checkpointing */
-
-static bool is_recomputed(const struct diff_pair *p)
-{
-	const struct diff_site *site = p->old_site ? p->old_site : p->new_site;
-
-	return p->category == CATEGORY_activations && site->module[0];
-}
-
 /* ---- fewer or more of the same parameters are trained */
 
 static double trained_share(const struct diff_shot *s)
@@ -317,7 +308,8 @@ void diff_causes(struct diff *d)
 		diff_collect(d, CAUSE_COMPILED, BIT(activations), 0, p, diff_is_of(p, computed));
 	if (d->old.recomputes != d->new.recomputes)
 		diff_collect(d, CAUSE_RECOMPUTE, 0, d->new.recomputes ? -1 : 1, p,
-			     is_recomputed(p));
+			     p->category == CATEGORY_activations &&
+				     (p->old_site ? p->old_site : p->new_site)->module[0]);
 	diff_find_passes(d);
 	diff_find_backwards(d);
 	diff_find_recorded(d);

@@ -47,13 +47,9 @@ static double score_of(const struct diff *d, const struct diff_pair *gone,
 	       !strcmp(gone->old_site->module, new->new_site->module) - fabs(gone->at - new->at);
 }
 
-static void take_move(struct diff *d, struct diff_finding **f, struct diff_pair *p)
-{
-	*f = *f ? *f : diff_new_finding(d, CAUSE_MOVED);
-	diff_add_pair(*f, p);
-}
-
-static struct diff_finding *find_moves(struct diff *d)
+/* Pairs that changed places, before what is left becomes findings: the place of their finding,
+ * 1 + index; 0 = none. */
+static size_t find_moves(struct diff *d)
 {
 	struct diff_finding *f = NULL;
 	struct diff_match *all = NULL;
@@ -70,11 +66,11 @@ static struct diff_finding *find_moves(struct diff *d)
 	for (size_t k = 0; k < count; k++) {
 		if (d->pairs[all[k].old].finding || d->pairs[all[k].new].finding)
 			continue;
-		take_move(d, &f, &d->pairs[all[k].old]);
-		take_move(d, &f, &d->pairs[all[k].new]);
+		f = diff_take_pair(d, f, CAUSE_MOVED, &d->pairs[all[k].old]);
+		diff_take_pair(d, f, CAUSE_MOVED, &d->pairs[all[k].new]);
 	}
 	free(all);
-	return f;
+	return f ? (size_t)(f - d->findings) + 1 : 0;
 }
 
 /* ---- findings that cancel each other */
@@ -156,17 +152,8 @@ static void name_moved(struct diff *d, struct diff_finding *f)
 	f->kind = change(f) > 0 ? DIFF_GROWN : change(f) < 0 ? DIFF_SHRUNK : DIFF_MOVED;
 }
 
-/* Pairs that changed places, before what is left becomes findings: the place of their finding,
- * 1 + index; 0 = none. */
-static size_t diff_find_moves(struct diff *d)
-{
-	struct diff_finding *f = find_moves(d);
-
-	return f ? (size_t)(f - d->findings) + 1 : 0;
-}
-
 /* Findings that cancel out join the one of the pairs that changed places. */
-static void diff_find_cancelling(struct diff *d, size_t moved)
+static void find_cancelling(struct diff *d, size_t moved)
 {
 	bool *tried = need_new(d->count + 1);
 	size_t found[PARTNERS], n, i;
@@ -321,9 +308,9 @@ void diff_find(struct diff *d)
 	}
 	if (!d->no_classes)
 		diff_causes(d);
-	moved = diff_find_moves(d);
+	moved = find_moves(d);
 	find_rest(d);
-	diff_find_cancelling(d, moved);
+	find_cancelling(d, moved);
 	drop_moves(d);
 	for (size_t i = 0; i < d->count; i++)
 		diff_say(d, &d->findings[i]);

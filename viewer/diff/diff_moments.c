@@ -169,14 +169,6 @@ struct search {
 	} any, alike;
 };
 
-/* Whether a block counts on the device, as in model_take. */
-static bool counts(const struct search *s, const struct position *p)
-{
-	const struct timeline *t = &s->side->timeline;
-
-	return p->counts && p->device == t->device && (p->layer == LIFE_BLOCK) == t->framework;
-}
-
 static void look_at_birth(struct search *s, const struct life_request *made,
 			  const struct position *p, uint64_t seq)
 {
@@ -193,7 +185,8 @@ static void look_at_birth(struct search *s, const struct life_request *made,
 
 static void look_at_moment(struct search *s)
 {
-	const struct lives *l = &s->side->timeline.model.lives;
+	const struct timeline *t = &s->side->timeline;
+	const struct lives *l = &t->model.lives;
 	struct lives_walk w;
 
 	for (lives_walk_first(&w, l); w.change && w.now.seq <= s->to; lives_walk_next(&w)) {
@@ -206,7 +199,7 @@ static void look_at_moment(struct search *s)
 		life = lives_at(l, w.now.life);
 		made = lives_request(l, life);
 		p = lives_position(l, life->born.position);
-		if (!counts(s, p))
+		if (p->device != t->device || !series_counts(&t->model, p))
 			continue;
 		if (w.now.seq > s->from && !s->any.seq)
 			s->any = (struct found){ s->bytes, s->from };

@@ -8,11 +8,6 @@
 
 /* ---- recorded for nothing, as without torch.no_grad() */
 
-static bool is_recorded(const struct diff_pair *p)
-{
-	return diff_delta(p) > 0 ? p->unused_new > p->unused_old : p->unused_new < p->unused_old;
-}
-
 void diff_find_recorded(struct diff *d)
 {
 	uint64_t before = d->old.shot.dropped, after = d->new.shot.dropped;
@@ -22,7 +17,8 @@ void diff_find_recorded(struct diff *d)
 		return;
 	if (gained ? before < after / 8 : after < before / 8)
 		diff_collect(d, CAUSE_RECORDED, BIT(activations), gained ? 1 : -1, p,
-			     is_recorded(p));
+			     diff_delta(p) > 0 ? p->unused_new > p->unused_old
+					       : p->unused_new < p->unused_old);
 }
 
 /* ---- reach of backward: a result that began, or ceased, to be detached */

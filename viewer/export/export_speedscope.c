@@ -73,7 +73,10 @@ static void write_sample(struct speedscope *s, const struct stack_sum *sum)
 static void write_profile(struct speedscope *s, const char *name, int category)
 {
 	uint64_t sum = 0;
-	bool any = false;
+	char *weights;
+	size_t len;
+	FILE *f = need_stream(&weights, &len);
+	const char *before = "";
 
 	fputs("{\"type\":\"sampled\",\"name\":", s->f);
 	emit_json_string(s->f, name, strlen(name));
@@ -81,20 +84,15 @@ static void write_profile(struct speedscope *s, const char *name, int category)
 	FOR_EACH (const struct stack_sum, one, s->sums.items, s->sums.count) {
 		if (category >= 0 && one->category != (unsigned)category)
 			continue;
-		fputs(any ? ",\n" : "\n", s->f);
+		fprintf(s->f, "%s\n", before);
 		write_sample(s, one);
-		any = true;
-	}
-	fputs("],\"weights\":[", s->f);
-	any = false;
-	FOR_EACH (const struct stack_sum, one, s->sums.items, s->sums.count) {
-		if (category >= 0 && one->category != (unsigned)category)
-			continue;
-		fprintf(s->f, "%s%" PRIu64, any ? "," : "", one->bytes);
+		fprintf(f, "%s%" PRIu64, before, one->bytes);
 		sum += one->bytes;
-		any = true;
+		before = ",";
 	}
-	fprintf(s->f, "],\"endValue\":%" PRIu64 "}", sum);
+	fclose(f);
+	fprintf(s->f, "],\"weights\":[%s],\"endValue\":%" PRIu64 "}", weights, sum);
+	free(weights);
 }
 
 static void write_all(struct speedscope *s)

@@ -109,16 +109,14 @@ void page_steps_emit(struct track *t)
 
 static void emit_account_row(struct emit *out, const struct account_row *r)
 {
-	static const char *const units[] = { "bytes", "bytes_per_parameter", "count" };
-
 	emit_object(out, NULL);
-	emit_text(out, "section", r->section);
-	emit_text(out, "title", r->title);
-	emit_text(out, "unit", units[r->unit]);
-	if (r->has_measured && !r->repeats)
-		emit_decimal(out, "measured", r->measured);
-	if (r->has_formula)
-		emit_decimal(out, "formula", r->formula);
+	emit_text(out, "section", r->row.section);
+	emit_text(out, "title", r->row.title);
+	emit_text(out, "unit", r->row.unit);
+	if (r->row.has_measured && !r->repeats)
+		emit_decimal(out, "measured", r->row.measured);
+	if (r->row.has_formula)
+		emit_decimal(out, "formula", r->row.formula);
 	emit_text(out, "note", r->note);
 	emit_end(out);
 }

@@ -235,24 +235,3 @@ bool *ranks_missing(const struct ranks_run *r)
 			gone[r->items[i].rank] = false;
 	return gone;
 }
-
-const char *ranks_words_of(const bool *marked, long count, char *buf, size_t room)
-{
-	size_t n = 0;
-
-	buf[0] = 0;
-	for (long i = 0, last; i < count; i = last + 1) {
-		last = i;
-		if (!marked[i])
-			continue;
-		while (last + 1 < count && marked[last + 1])
-			last++;
-		if (n + 40 > room) {
-			snprintf(buf + n, room - n, ", ..");
-			break;
-		}
-		n += (size_t)snprintf(buf + n, room - n, last > i ? "%s%ld-%ld" : "%s%ld",
-				      n ? ", " : "", i, last);
-	}
-	return buf;
-}

@@ -124,13 +124,6 @@ static bool missing_rank(const void *ctx, size_t rank, UNUSED const char **name,
 	return d->missing[rank];
 }
 
-static const char *left_name(const void *ctx, size_t i)
-{
-	const struct ranks_run *run = ctx;
-
-	return run->left[i];
-}
-
 struct row_ranks ranks_answer(struct ranks_answer *d)
 {
 	const struct ranks_table *t = d->table;
@@ -152,8 +145,8 @@ struct row_ranks ranks_answer(struct ranks_answer *d)
 		.elsewhere = { elsewhere, elsewhere_row, d },
 		.missing = { d->missing ? (size_t)run->world : 0, missing_rank, d },
 		.other_files = run->left_count,
-		.left_alone = { run->left_count < LEFT_MAX ? run->left_count : LEFT_MAX, left_name,
-				run },
+		.left_alone = { run->left_count < LEFT_MAX ? run->left_count : LEFT_MAX, NULL,
+				run->left },
 		.has_note = run->note[0],
 		.note = run->note,
 	};

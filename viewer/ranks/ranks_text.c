@@ -326,23 +326,27 @@ static void print_elsewhere(struct emit *out, const struct ranks_table *t)
 static void say_missing(struct emit *out, const struct ranks_run *run)
 {
 	bool *gone = ranks_missing(run), alone = true;
+	struct ranks_run all = { .count = gone ? (size_t)run->world : 0 };
 	char ranks[200], text[ROOM];
 	long n = 0;
 
-	for (long i = 0; gone && i < run->world; i++)
+	all.items = need_new((all.count + 1) * sizeof(*all.items));
+	for (size_t i = 0; i < all.count; i++) {
+		all.items[i].rank = (long)i;
 		n += gone[i];
+	}
 	for (size_t i = 0; i < run->count; i++)
 		alone &= run->items[i].by_itself;
 	if (n && alone) {
 		emit_line(out, "The other %ld of %ld ranks were simulated, not run.", n,
 			  run->world);
 	} else if (n) {
-		ranks_words_of(gone, run->world, ranks, sizeof(ranks));
 		snprintf(text, sizeof(text),
 			 "Of the %ld ranks of this run %ld left no recording here: %s.", run->world,
-			 n, ranks);
+			 n, ranks_words(&all, gone, ranks, sizeof(ranks)));
 		emit_paragraph(out, "", "", text);
 	}
+	free(all.items);
 	free(gone);
 }
 

@@ -13,24 +13,17 @@
 #define LIST_CHANGED 209
 #define LATEST	     UINT_MAX
 
-enum how {
-	MAX_SPLIT,
-	ROUNDING,
-	LARGE_SEGMENT,
-	THRESHOLD,
-	FRACTION,
-	DIVISIONS,
-	EXPANDABLE,
-	BACKEND,
-	IGNORED
-};
+enum how { SIZE, SHARE, DIVISIONS, EXPANDABLE, BACKEND, IGNORED };
 
-static const struct {
+static const struct key {
 	const char *name;
 	enum how how;
 	unsigned after; /* releases up to this one refuse it */
+	size_t at;	/* of a size or a share: where it goes */
+	uint64_t least; /* MiB */
 } keys[] = {
-#define SETTING(name, how, after) { #name, how, after },
+#define AT(member)			     offsetof(struct alloc_settings, member)
+#define SETTING(name, how, after, at, least) { #name, how, after, at, least },
 #include "alloc_keys.def"
 #undef SETTING
 };
@@ -152,29 +145,23 @@ static const char *parse_share(struct parser *p, double *share, const char *word
 	return NULL;
 }
 
-static const char *parse_value(struct parser *p, struct alloc_settings *s, enum how how)
+static const char *parse_value(struct parser *p, struct alloc_settings *s, const struct key *k)
 {
 	char word[WORD];
 	uint64_t n;
 
-	if (how == DIVISIONS && next_is(p, '['))
+	if (k->how == DIVISIONS && next_is(p, '['))
 		return parse_divisions(p, s);
-	if (how == IGNORED && next_is(p, '[')) {
+	if (k->how == IGNORED && next_is(p, '[')) {
 		p->at += strcspn(p->at, "]");
 		return next_is(p, ']') ? NULL : wrong(p, "a list without its end", "]");
 	}
 	next_word(p, word);
-	switch (how) {
-	case MAX_SPLIT:
-		return parse_size(p, &s->max_split, 20, word);
-	case ROUNDING:
-		return parse_size(p, &s->rounding, 20, word);
-	case LARGE_SEGMENT:
-		return parse_size(p, &s->large_segment, 2, word);
-	case THRESHOLD:
-		return parse_share(p, &s->threshold, word);
-	case FRACTION:
-		return parse_share(p, &s->fraction, word);
+	switch (k->how) {
+	case SIZE:
+		return parse_size(p, (uint64_t *)((char *)s + k->at), k->least, word);
+	case SHARE:
+		return parse_share(p, (double *)((char *)s + k->at), word);
 	case DIVISIONS:
 		if (!whole(word, &n) || (n && !power_of_two(n)))
 			return wrong(p, "roundup_power2_divisions takes a power of two", word);
@@ -216,7 +203,7 @@ const char *settings_parse(struct alloc_settings *s, const char *text, unsigned 
 			return too_new(&p, key);
 		if (!next_is(&p, ':'))
 			return wrong(&p, "expected a colon and a value after", key);
-		error = parse_value(&p, s, keys[i].how);
+		error = parse_value(&p, s, &keys[i]);
 		if (error)
 			return error;
 		if (!next_is(&p, ',') && *p.at)

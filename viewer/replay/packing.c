@@ -4,7 +4,7 @@
  * fits into among blocks alive at the same time. Of very many blocks only the largest are planned;
  * the others are placed above them by time, in the best fit then.
  */
-#include "packing.h"
+#include "replay.h"
 
 #include <sys/mman.h>
 

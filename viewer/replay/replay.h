@@ -41,3 +41,11 @@ struct replay_try {
 
 /* Writes CSV: reserved bytes for each setting, a line per change. Needs levels. */
 void replay_curve(FILE *f, const struct replay_try *tries, size_t count);
+
+/* How little memory the same requests could do with, if all were known beforehand. */
+struct packing {
+	uint64_t lower_bound; /* the most bytes alive at once */
+	uint64_t packed;      /* with an address planned for every block */
+};
+
+void packing_make(struct packing *p, const struct requests *r);

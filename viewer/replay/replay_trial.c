@@ -44,8 +44,8 @@ static const char *why_not(const struct replay_trial *t, int rc)
 	return NULL;
 }
 
-void replay_trial_open(struct replay_trial *t, struct recording *recording, int device,
-		       uint64_t until, const struct repeats *leave)
+int replay_trial_open(struct replay_trial *t, struct recording *recording, int device,
+		      uint64_t until, const struct repeats *leave)
 {
 	int rc;
 
@@ -57,6 +57,7 @@ void replay_trial_open(struct replay_trial *t, struct recording *recording, int 
 	t->why = why_not(t, rc);
 	if (!t->why)
 		replay_study(t->requests, &t->own.settings);
+	return rc;
 }
 
 void replay_trial_close(struct replay_trial *t)

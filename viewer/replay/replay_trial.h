@@ -34,9 +34,9 @@ struct replay_trial {
 };
 
 /* Reads the requests up to that event, without those of the steps to leave out (NULL: none), and
- * studies them. */
-void replay_trial_open(struct replay_trial *t, struct recording *recording, int device,
-		       uint64_t until, const struct repeats *leave);
+ * studies them if they can be replayed. 0, or an exit code after one error message. */
+int replay_trial_open(struct replay_trial *t, struct recording *recording, int device,
+		      uint64_t until, const struct repeats *leave);
 void replay_trial_close(struct replay_trial *t);
 /* False: the recorded PyTorch has no such setting. */
 bool replay_trial_setting(const struct replay_trial *t, const char *conf, struct alloc_settings *s);
