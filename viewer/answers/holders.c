@@ -27,25 +27,24 @@ static int by_text(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* A scan of the most recent ones would not help, because there are some hundreds of holders, one
- * per line that allocates. */
-uint32_t holders_place(struct holders *all, const struct holder *h)
+/* The holder that is equal to h, or a new one. A scan of the most recent ones would not help,
+ * because there are some hundreds of holders, one per line that allocates. */
+static struct holder *place_holder(struct holders *all, const struct holder *h)
 {
 	for (size_t i = 0; i < all->count; i++) {
-		const struct holder *other = &all->items[i];
+		struct holder *other = &all->items[i];
 
 		if (h->category == other->category && !by_text(h->inside, other->inside) &&
 		    (!h->owner.function || owners_same(&other->owner, &h->owner)))
-			return (uint32_t)i;
+			return other;
 	}
 	*need_item(all->items, all->count, all->room) = *h;
-	return (uint32_t)all->count - 1;
+	return &all->items[all->count - 1];
 }
 
 static struct holder *add_to_holder(struct holders *all, struct holder h, uint64_t bytes)
 {
-	uint32_t i = holders_place(all, &h);
-	struct holder *at = &all->items[i];
+	struct holder *at = place_holder(all, &h);
 
 	at->bytes += bytes;
 	at->blocks++;

@@ -28,8 +28,6 @@ struct rows_class_line holders_rows(const struct holders *all);
  * holders_sort orders by size, the largest first. */
 struct holder *holders_add(struct holders *all, unsigned category, struct owner owner,
 			   uint64_t bytes);
-/* The number of the holder that is equal to h, or of a new one. */
-uint32_t holders_place(struct holders *all, const struct holder *h);
 void holders_sort(struct holders *all);
 
 /* By line; also by class, where the moment is a snapshot's. */

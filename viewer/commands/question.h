@@ -33,15 +33,8 @@ void question_number(struct question *q, const char *key, double n);
 
 /* Questions of runs of a program on simulated cards (python/gpumemtrace/search). */
 
-/* A simulated card. */
-struct card {
-	char name[96]; /* as SIMGPU_CARD has it */
-	uint64_t memory, context;
-	int major, minor, code, processors;
-};
-
-/* Like question_begin, with the program, its environment and the cards. */
-void search_begin(struct question *q, const char *what, const struct card *cards, size_t count);
+/* Like question_begin, with the program, its environment, and the names of cards. */
+void search_begin(struct question *q, const char *what, const char *cards);
 
 /* The answer, as far as it has come. */
 #define ANSWER_COLUMNS 16
@@ -74,8 +67,7 @@ int advise_runs(const struct advise_options *o, struct emit *out);
  * that reads a line for each question and answers with a line of JSON, null if the recording cannot
  * be read.
  *
- *   look PATH       of a run that goes on; reads on where the last look ended, and of the steps
- *                   only those that changed are sent
+ *   look PATH       of a run that goes on; reads on where the last look ended
  *   whole PATH      of a run that ended
  *   written PATH    null unless its process still writes it
  *   complete PATH   the run was ended by gpumemtrace: makes a whole recording of it that says so

@@ -304,7 +304,7 @@ static int load(const char *variable, const char *name)
 	return prepend(variable, path);
 }
 
-void *preload_simulator(void)
+static void *preload_simulator(void)
 {
 	char path[PATH_MAX];
 

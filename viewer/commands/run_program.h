@@ -44,9 +44,6 @@ void engine_settings_set(char *const *command, bool quiet);
 /* The path of one of this installation's libraries; false: it is not there. */
 bool library_find(const char *name, char path[PATH_MAX]);
 
-/* The simulated device, loaded into this process; NULL if it is not installed. */
-void *preload_simulator(void);
-
 /* Where `run` has its program record to, and what lies there from before. */
 
 #define RUN_OUTPUT "gpumemtrace.%p.gmt" /* where it is not said */

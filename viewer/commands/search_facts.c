@@ -15,18 +15,10 @@
 /* Recorded as soon as an optimizer is made. */
 #define OPTIMIZER "torch.optimizer"
 
-struct unit {
-	uint64_t peak, first_seq;
-	double seconds;
-	bool ended;
-};
-
-/* A recording that is followed, and what was sent of it. */
+/* A recording that is followed. */
 struct followed {
 	char *path;
 	struct following follow;
-	struct unit *units;
-	size_t count, room;
 	uint32_t marks;	      /* marks that were searched for failed allocations */
 	uint64_t refused_seq; /* the latest of these */
 };
@@ -41,29 +33,22 @@ static double seconds_of(const struct steps *s, size_t i)
 	return until > e->first_ns ? (double)(until - e->first_ns) / 1e9 : 0;
 }
 
-static struct unit unit_of(const struct steps *s, size_t i)
+/* The steps, and what came after them. */
+static void emit_units(struct emit *out, const struct steps *s)
 {
-	const struct extent *e = &s->items[i].extent;
+	size_t ended = s->count - (s->tail ? 1 : 0);
 
-	return (struct unit){ .peak = e->peak,
-			      .first_seq = e->first_seq,
-			      .seconds = seconds_of(s, i),
-			      .ended = s->items[i].ended && i < s->count - (s->tail ? 1 : 0) };
-}
+	emit_array(out, "units");
+	for (size_t i = 1; i < s->count; i++) {
+		const struct extent *e = &s->items[i].extent;
 
-static bool same_unit(const struct unit *a, const struct unit *b)
-{
-	return a->peak == b->peak && a->first_seq == b->first_seq && a->seconds == b->seconds &&
-	       a->ended == b->ended;
-}
-
-static void emit_unit(struct emit *out, const struct unit *u)
-{
-	emit_array(out, NULL);
-	emit_number(out, NULL, u->peak);
-	emit_decimal(out, NULL, u->seconds);
-	emit_flag(out, NULL, u->ended);
-	emit_number(out, NULL, u->first_seq);
+		emit_array(out, NULL);
+		emit_number(out, NULL, e->peak);
+		emit_decimal(out, NULL, seconds_of(s, i));
+		emit_flag(out, NULL, s->items[i].ended && i < ended);
+		emit_number(out, NULL, e->first_seq);
+		emit_end(out);
+	}
 	emit_end(out);
 }
 
@@ -93,35 +78,6 @@ static bool has_steps(const struct steps *s, const struct spans *spans)
 			if (step_has(&s->items[i], PHASE_OPTIMIZER))
 				return true;
 	return s->basis == STEPS_OPTIMIZER || (s->basis == STEPS_PROFILER && !spans->trains);
-}
-
-/* The steps from the first that changed since they were sent. */
-static void emit_changed_units(struct emit *out, struct followed *w)
-{
-	const struct steps *s = &w->follow.timeline.steps;
-	bool changed = false;
-	size_t n = s->count ? s->count - 1 : 0;
-
-	for (size_t i = 0; i < n; i++) {
-		struct unit u = unit_of(s, i + 1);
-
-		if (!changed && i < w->count && same_unit(&u, &w->units[i]))
-			continue;
-		if (!changed) {
-			emit_number(out, "from", i);
-			emit_array(out, "units");
-			w->count = i;
-		}
-		changed = true;
-		*need_item(w->units, w->count, w->room) = u;
-		emit_unit(out, &u);
-	}
-	if (!changed) {
-		w->count = n;
-		emit_number(out, "from", n);
-		emit_array(out, "units");
-	}
-	emit_end(out);
 }
 
 static void look_for_refusals(struct followed *w)
@@ -154,7 +110,7 @@ static void emit_look(struct emit *out, struct followed *w)
 	emit_flag(out, "optimizer", defs_meta(&w->follow.recording.defs, OPTIMIZER).len);
 	emit_flag(out, "passes", m->leaves.count);
 	emit_number(out, "refused_seq", w->refused_seq);
-	emit_changed_units(out, w);
+	emit_units(out, &t->steps);
 	emit_end(out);
 }
 
@@ -273,13 +229,7 @@ static void emit_used_device(struct emit *out, struct timeline *t)
 {
 	emit_device(out, &t->model.devices[t->device]);
 	emit_number(out, "steps", steps_number(&t->steps));
-	emit_array(out, "units");
-	for (size_t i = 1; i < t->steps.count; i++) {
-		struct unit u = unit_of(&t->steps, i);
-
-		emit_unit(out, &u);
-	}
-	emit_end(out);
+	emit_units(out, &t->steps);
 	emit_description(out, t);
 }
 

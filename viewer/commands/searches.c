@@ -1,101 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "question.h"
 
-#include <dlfcn.h>
-
 #include "../advise/advise.h"
 #include "../base/plain_file.h"
 #include "run_program.h"
 
-/* The simulated device's cards, as its library says them. */
-
-#define TEXT 8192
-
-typedef int said(const char *spec, char *text, size_t room);
-
-static int add_card(said *cards_of, const char *spec, struct card **cards, size_t *count)
-{
-	char text[TEXT], *line = text;
-	size_t room = *count;
-	int n = cards_of(spec, text, sizeof(text));
-
-	for (; n > 0; n--, line = strchr(line, '\n') + 1) {
-		struct card c = { .memory = 0 };
-		unsigned long long memory, context;
-
-		if (sscanf(line, "%95s %d.%d %d %d %llu %llu", c.name, &c.major, &c.minor, &c.code,
-			   &c.processors, &memory, &context) != 7)
-			return 0;
-		if (spec)
-			snprintf(c.name, sizeof(c.name), "%s", spec);
-		c.memory = memory;
-		c.context = context;
-		*need_item(*cards, *count, room) = c;
-	}
-	return 1;
-}
-
-static int unknown_card(said *cards_of, const char *spec)
-{
-	char text[TEXT], known[1024] = "";
-	int lines = cards_of(NULL, text, sizeof(text));
-
-	for (char *line = text; lines > 0; lines--, line = strchr(line, '\n') + 1)
-		text_add(known, sizeof(known), "%.*s, ", (int)strcspn(line, " "), line);
-	return say_usage("unknown card \"%s\"; known are %sor NAME=SIZE such as mycard=24GiB", spec,
-			 known);
-}
-
-/* names: "h100-80g,mycard=24GiB", "all" or NULL: all of the table. 0, or a sentence was said and
- * the exit code; to be freed. */
-static int simcards_find(const char *names, struct card **cards, size_t *count)
-{
-	char spec[96];
-	void *device = preload_simulator();
-	said *cards_of = device ? (said *)dlsym(device, "simgpuCards") : NULL;
-	int rc = 0;
-
-	*cards = NULL;
-	*count = 0;
-	if (!cards_of)
-		return say_unreadable(
-			"libsimgpu.so was not found beside this program or in ../lib: install "
-			"gpumemtrace again (a build with SIMGPU=no has no simulated device)");
-	if (!names || !strcmp(names, "all"))
-		return add_card(cards_of, NULL, cards, count) ? 0 : EXIT_UNREADABLE;
-	while (!rc && *names) {
-		size_t len = strcspn(names, ",");
-		size_t before = *count;
-
-		snprintf(spec, sizeof(spec), "%.*s", (int)len, names);
-		if (len >= sizeof(spec) || !len)
-			return say_usage("--cards %s: give names with a comma between", names);
-		add_card(cards_of, spec, cards, count);
-		if (*count == before)
-			rc = unknown_card(cards_of, spec);
-		for (size_t i = 0; !rc && i + 1 < *count; i++)
-			if (!strcmp((*cards)[i].name, spec))
-				rc = say_usage("--cards: %s is named twice", spec);
-		names += len + (names[len] == ',');
-	}
-	return rc;
-}
-
 #define CARD "h100-80g" /* where none is named */
-
-/* Begins a question about these cards, or the first of them. Returns 0, or an exit code after one
- * error message. */
-static int begin_search(struct question *q, const char *what, const char *names, bool all)
-{
-	struct card *cards;
-	size_t count;
-	int rc = simcards_find(names, &cards, &count);
-
-	if (!rc)
-		search_begin(q, what, cards, all ? count : 1);
-	free(cards);
-	return rc;
-}
 
 /* fit: which cards a program fits, with which settings, by running it on simulated ones. */
 
@@ -110,10 +20,8 @@ int run_fit(const struct fit_options *o, struct emit *out)
 {
 	struct question q = { .out = out, .command = run_program_python(o->command) };
 	char why[PATH_MAX + 256];
-	int rc = begin_search(&q, "fit", o->cards, true);
 
-	if (rc)
-		return rc;
+	search_begin(&q, "fit", o->cards ? o->cards : "all");
 	question_list(&q, "vary", o->vary);
 	question_text(&q, "folder", o->output);
 	question_number(&q, "steps", (double)o->steps);
@@ -146,10 +54,9 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 	char value[32];
 	int rc = check_limits(o);
 
-	if (!rc)
-		rc = begin_search(&q, "bisect", o->sim ? o->sim : CARD, false);
 	if (rc)
 		return rc;
+	search_begin(&q, "bisect", o->sim ? o->sim : CARD);
 	question_text(&q, "good", o->good);
 	question_text(&q, "bad", o->bad);
 	question_text(&q, "folder", o->output);
@@ -186,10 +93,8 @@ static int perform_runs(const struct advise_runs *r, char *const *tries, const c
 			void (*run)(void *ctx, struct json run), void *ctx)
 {
 	struct question q = { .result = run, .ctx = ctx, .command = r->command };
-	int rc = begin_search(&q, "runs", r->card ? r->card : CARD, false);
 
-	if (rc)
-		return rc;
+	search_begin(&q, "runs", r->card ? r->card : CARD);
 	question_list(&q, "tries", tries);
 	question_text(&q, "folder", folder);
 	question_number(&q, "steps", (double)r->steps);

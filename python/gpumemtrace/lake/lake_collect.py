@@ -89,7 +89,10 @@ class Job:
     def write_large(self, nth: int, recording: Recording, table: str) -> None:
         columns = {name: self.schema.tables[table][name] for name in self.columns[table]}
         connection = connect()
-        connection.register("stream_", Stream(recording, table, list(columns)))
+        try:
+            connection.register("stream_", Stream(recording, table, list(columns)))
+        except DuckError:
+            raise Sentence(f"the table {table} needs DuckDB 1.1 or later: pip install -U duckdb") from None
         connection.execute(f"copy ({large_query(nth, columns, recording.root)}) to {quoted(f'{self.scratch}/{nth}.{table}')} "
                            "(format parquet, compression uncompressed)")
         connection.close()

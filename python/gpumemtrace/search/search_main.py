@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import traceback
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Mapping, Sequence
 
 from .search_answer import CHECK, OK, UNREADABLE, USAGE, Answer, Interrupted, Sentence
 from .search_bisect import bisect
+from .search_cards import find_cards
 from .search_cells import cells_of
 from .search_document import Found, document_of, page_of
 from .search_largest import largest_of, lines_of
@@ -102,7 +103,7 @@ def plan_of(request: Mapping[str, Any]) -> Plan:
 
 def perform(request: Mapping[str, Any], answer: Answer) -> int:
     plan = plan_of(request)
-    cards: List[Card] = [Card(**card) for card in request["cards"]]
+    cards = find_cards(request["device"], request["cards"])
     if request["what"] == "fit":
         return fit(plan, cards, request, answer)
     work = bisect if request["what"] == "bisect" else runs_of_advise

@@ -46,7 +46,7 @@ class Watched:
     def take(self, facts: Dict[str, Any], others: int) -> None:
         """After each look."""
         self.facts = facts
-        self.steps[facts["from"]:] = facts["units"]
+        self.steps = facts["units"]
         if facts["refused_seq"] > self.refused_seq:
             self.refused_seq, self.refused_second = facts["refused_seq"], len(self.seconds)
         if facts["peak"] != self.peak:
