@@ -141,10 +141,9 @@ static void note_classes(struct advise *a, uint64_t since)
 		s.moment_count = 1;
 		s.since = since;
 	}
-	s.classifier = classifier_new(&t->model, &t->owners);
+	s.classifier = timeline_classifier(t);
 	series_run(&s,
 		   &(struct series_sink){ .change = note_class, .said = note_saving, .ctx = a });
-	classifier_free(s.classifier);
 }
 
 static void *column(const struct advise *a, size_t width)

@@ -18,7 +18,7 @@ static const struct {
 #include "engine_parts.def"
 };
 
-static enum engine_part part_of(struct classifier *c, const struct block *b, bool trains)
+static enum engine_part part_of(struct timeline *t, const struct block *b, bool trains)
 {
 	static const unsigned of[CATEGORIES] = {
 		[CATEGORY_parameters] = 1 + ENGINE_weights,
@@ -33,7 +33,7 @@ static enum engine_part part_of(struct classifier *c, const struct block *b, boo
 		[CATEGORY_workspace] = 1 + ENGINE_work,
 		[CATEGORY_communication] = 1 + ENGINE_communication,
 	};
-	struct verdict v = classify(c, b);
+	struct verdict v = classify(timeline_classifier(t), b);
 	unsigned part = of[v.category];
 
 	if (trains && !strncmp(verdict_rule(v), "leaf", 4)) /* autograd saw a gradient of it */
@@ -44,7 +44,6 @@ static enum engine_part part_of(struct classifier *c, const struct block *b, boo
 /* A moment, and its bytes by part. */
 struct sorting {
 	struct timeline *timeline;
-	struct classifier *classifier;
 	struct moment moment;
 	struct block *graphs; /* pieces of the graphs' pools: addr, size */
 	size_t count, room;
@@ -82,7 +81,7 @@ static void add_pool_of_graphs(void *ctx, const struct room_piece *p)
 static void add_block(struct sorting *s, const struct block *b)
 {
 	struct owner owner = owners_find(&s->timeline->owners, b);
-	enum engine_part part = part_of(s->classifier, b, s->timeline->model.spans.trains);
+	enum engine_part part = part_of(s->timeline, b, s->timeline->model.spans.trains);
 
 	if (ANY_OF(x, s->graphs, s->count, b->addr - x->addr < x->size))
 		return;
@@ -167,15 +166,15 @@ static void look_at_kept(struct kept *k, const struct model *m, const struct blo
 	}
 }
 
-static struct kept find_kept(const struct model *m, struct classifier *c, const struct moment *pass)
+static struct kept find_kept(struct timeline *t, const struct moment *pass)
 {
-	struct kept k = { .first = UINT64_MAX, .died = m->last_seq + 1 };
+	struct kept k = { .first = UINT64_MAX, .died = t->model.last_seq + 1 };
 
 	for (size_t i = 0; i < pass->count; i++) {
-		enum engine_part part = part_of(c, &pass->blocks[i], false);
+		enum engine_part part = part_of(t, &pass->blocks[i], false);
 
 		if (part == ENGINE_kv_cache || part == ENGINE_weights)
-			look_at_kept(&k, m, &pass->blocks[i], part);
+			look_at_kept(&k, &t->model, &pass->blocks[i], part);
 	}
 	return k;
 }
@@ -188,16 +187,15 @@ static uint64_t highest_pass(const struct timeline *t, const struct sorting *the
 			    x->extent.peak_seq < first && span_is_forward(x), x->extent.peak);
 	uint64_t stays = SUM_OF(
 		b, then->moment.blocks, then->moment.count,
-		b->seq < first && part_of(then->classifier, b, false) != ENGINE_work ? b->size : 0);
+		b->seq < first && part_of(then->timeline, b, false) != ENGINE_work ? b->size : 0);
 
 	return most ? arithmetic_beyond(most->extent.peak, stays) : 0;
 }
 
-static void look_at_plan(struct engine *e, struct timeline *t, struct classifier *c,
-			 const struct kept *k)
+static void look_at_plan(struct engine *e, struct timeline *t, const struct kept *k)
 {
 	const struct position *born = model_born(&t->model, k->one);
-	struct sorting then = { .timeline = t, .classifier = c };
+	struct sorting then = { .timeline = t };
 
 	e->planned = born->forwards && born->stage == STAGE_OUTSIDE;
 	if (!e->planned)
@@ -233,10 +231,10 @@ static void take_last_pass(struct timeline *t, struct moment *mo)
 }
 
 /* A moment by part, with the lines that hold most. */
-static uint64_t sort_into(struct engine *e, struct timeline *t, struct classifier *c, uint64_t seq,
+static uint64_t sort_into(struct engine *e, struct timeline *t, uint64_t seq,
 			  uint64_t bytes[ENGINE_PARTS])
 {
-	struct sorting s = { .timeline = t, .classifier = c };
+	struct sorting s = { .timeline = t };
 	uint64_t time_ns;
 
 	sort_moment(&s, seq);
@@ -266,22 +264,21 @@ static void sample_next(struct engine *e, const struct timeline *t, uint64_t seq
 	e->beside[ENGINE_free] = arithmetic_beyond(e->beside[ENGINE_free], more);
 }
 
-static void make_account(struct engine *e, struct timeline *t, struct classifier *c,
-			 const struct moment *pass)
+static void make_account(struct engine *e, struct timeline *t, const struct moment *pass)
 {
 	const struct model_device *asleep = &t->model.devices[t->device];
-	struct kept k = find_kept(&t->model, c, pass);
+	struct kept k = find_kept(t, pass);
 
 	if (!k.bytes || k.passing > k.bytes)
 		return;
-	sort_into(e, t, c, k.died - 1, e->now);
+	sort_into(e, t, k.died - 1, e->now);
 	e->time_ns = k.died_ns ? k.died_ns : t->model.last_ns;
 	if (e->now[ENGINE_kv_cache] < k.bytes) /* it sleeps */
-		e->time_ns = sort_into(e, t, c, pass->seq, e->now);
-	look_at_plan(e, t, c, &k);
+		e->time_ns = sort_into(e, t, pass->seq, e->now);
+	look_at_plan(e, t, &k);
 	e->sleeps = asleep->asleep_most;
 	if (e->sleeps) {
-		e->beside_ns = sort_into(e, t, c, asleep->asleep_seq, e->beside);
+		e->beside_ns = sort_into(e, t, asleep->asleep_seq, e->beside);
 		sample_next(e, t, asleep->asleep_seq);
 	}
 }
@@ -295,13 +292,13 @@ static bool span_serves(const struct span *s)
 
 /* Bytes of KV caches at a moment, and of all. A pass of which no other one uses the keys and values
  * serves nobody. */
-static uint64_t cache_at(struct timeline *t, struct classifier *c, uint64_t seq, uint64_t *all)
+static uint64_t cache_at(struct timeline *t, uint64_t seq, uint64_t *all)
 {
 	struct moment mo = { .device = t->device, .seq = seq, .framework = true };
 	struct kept k;
 
 	model_take(&t->model, &mo);
-	k = find_kept(&t->model, c, &mo);
+	k = find_kept(t, &mo);
 	*all = mo.bytes;
 	moment_free(&mo);
 	return k.used ? k.bytes + k.passing : 0;
@@ -309,7 +306,7 @@ static uint64_t cache_at(struct timeline *t, struct classifier *c, uint64_t seq,
 
 /* The highest pass has all of a cache of fixed size. If it has little of one that grows, the
  * account is of the moment at which that was largest. 0: there is none worth naming. */
-static uint64_t serving_moment(struct timeline *t, struct classifier *c)
+static uint64_t serving_moment(struct timeline *t)
 {
 	struct extent highest[CATEGORIES];
 	const struct extent *cache = &highest[CATEGORY_kv_cache];
@@ -321,14 +318,14 @@ static uint64_t serving_moment(struct timeline *t, struct classifier *c)
 	if (!highest_pass)
 		return 0;
 	highest_find(highest, t);
-	if (!cache->peak || CACHE_SHARE * cache_at(t, c, cache->peak_seq, &all) < all)
+	if (!cache->peak || CACHE_SHARE * cache_at(t, cache->peak_seq, &all) < all)
 		return 0;
-	return 2 * cache_at(t, c, highest_pass->extent.peak_seq, &all) < cache->peak
+	return 2 * cache_at(t, highest_pass->extent.peak_seq, &all) < cache->peak
 		       ? cache->peak_seq
 		       : highest_pass->extent.peak_seq;
 }
 
-static void find_both(struct engine *e, struct timeline *t, struct classifier *c)
+static void find_both(struct engine *e, struct timeline *t)
 {
 	const struct spans *s = &t->model.spans;
 	const struct span *learns =
@@ -336,16 +333,16 @@ static void find_both(struct engine *e, struct timeline *t, struct classifier *c
 			    x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER ||
 				    (x->phase == PHASE_FORWARD && x->kept),
 			    x->extent.peak);
-	uint64_t serves = learns ? serving_moment(t, c) : 0;
+	uint64_t serves = learns ? serving_moment(t) : 0;
 
 	if (!serves)
 		return;
 	e->trains = true;
-	e->beside_ns = sort_into(e, t, c, learns->extent.peak_seq, e->beside);
-	e->time_ns = sort_into(e, t, c, serves, e->now);
+	e->beside_ns = sort_into(e, t, learns->extent.peak_seq, e->beside);
+	e->time_ns = sort_into(e, t, serves, e->now);
 }
 
-void engine_find(struct engine *e, struct timeline *t, struct classifier *c)
+void engine_find(struct engine *e, struct timeline *t)
 {
 	struct moment pass;
 
@@ -353,11 +350,11 @@ void engine_find(struct engine *e, struct timeline *t, struct classifier *c)
 	if (!t->framework || !steps_number(&t->steps))
 		return;
 	if (t->model.spans.trains) {
-		find_both(e, t, c);
+		find_both(e, t);
 		return;
 	}
 	take_last_pass(t, &pass);
-	make_account(e, t, c, &pass);
+	make_account(e, t, &pass);
 	moment_free(&pass);
 }
 

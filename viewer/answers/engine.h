@@ -32,6 +32,6 @@ struct engine {
 	struct owner owners[ENGINE_PARTS]; /* of most of it; no function: not of one line */
 };
 
-void engine_find(struct engine *e, struct timeline *t, struct classifier *c);
+void engine_find(struct engine *e, struct timeline *t);
 bool engine_document(const struct engine *e, struct row_engine *row);
 void engine_text(const struct engine *e, const struct timeline *t, struct emit *out);

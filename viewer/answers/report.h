@@ -18,7 +18,6 @@ struct report {
 	struct snapshot shots[MODEL_DEVICES];  /* the peak of each device that was seen */
 	struct pool_sums pools[MODEL_DEVICES]; /* of each, when most was reserved */
 	size_t count;
-	struct classifier *classifier;
 	struct engine engine;
 	struct values values; /* values that the simulated device did not compute */
 	long top;	      /* lines of a table */

@@ -73,7 +73,7 @@ void report_steps_find(struct report *r)
 	struct collect k = { .r = r };
 	uint64_t *seqs = peaks(&r->timeline.steps);
 	const struct series s = { .model = &r->timeline.model,
-				  .classifier = r->classifier,
+				  .classifier = timeline_classifier(&r->timeline),
 				  .device = r->timeline.device,
 				  .moments = seqs,
 				  .moment_count = 2 * r->timeline.steps.count };

@@ -92,14 +92,15 @@ static void print_stacks(struct emit *out, const struct flame *f, const struct s
 }
 
 /* Everything between the moment and the tree. */
-int run_flame(const struct flame_options *o, struct emit *out, struct command_moment *m)
+int run_flame(const struct flame_options *o, struct emit *out, struct timeline *t,
+	      struct moment *mo)
 {
 	const struct flame_how how = how_of(o);
-	struct snapshot s = { .model = &m->model, .moment = m->moment };
+	struct snapshot s = { .model = &t->model, .moment = *mo };
 	struct flame f;
 
-	snapshot_sort(&s, &m->owners);
-	flame_build(&f, &s, &m->owners, &how);
+	snapshot_sort(&s, t);
+	flame_build(&f, &s, &t->owners, &how);
 	if (!f.nodes[0].blocks)
 		say_note("%s: nothing%s%s is alive at that moment; --at names another", o->file,
 			 o->category < 0 ? "" : " of class ",

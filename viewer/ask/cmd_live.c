@@ -77,18 +77,17 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 	emit_top(out, live_block, &row->blocks, columns, top, "  ");
 }
 
-int run_live(const struct live_options *o, struct emit *out, struct command_moment *m)
+int run_live(const struct live_options *o, struct emit *out, struct timeline *t, struct moment *mo)
 {
-	struct moment *mo = &m->moment;
 	struct live_view view = { .moment = mo,
-				  .classifier = m->classifier,
-				  .owners = &m->owners,
-				  .pools = private_pools(&m->model, mo, &m->owners),
-				  .room = room_at(&m->model, mo, NULL),
+				  .classifier = timeline_classifier(t),
+				  .owners = &t->owners,
+				  .pools = private_pools(&t->model, mo, &t->owners),
+				  .room = room_at(&t->model, mo, NULL),
 				  .with_rules = machine_setting("GPUMEMTRACE_TEST_RULES") };
 	struct row_live row = { .device = mo->device,
 				.time_ns = mo->time_ns,
-				.bytes = moments_bytes(&m->model, mo),
+				.bytes = moments_bytes(&t->model, mo),
 				.reserved_bytes = view.room.reserved,
 				.cached_bytes = view.room.cached,
 				.waiting_bytes = view.room.waiting,
@@ -97,6 +96,6 @@ int run_live(const struct live_options *o, struct emit *out, struct command_mome
 
 	emit_document(out, live, &row);
 	if (!emit_json(out))
-		print_blocks(out, &m->model, &view, mo, &row, o->top);
+		print_blocks(out, &t->model, &view, mo, &row, o->top);
 	return 0;
 }

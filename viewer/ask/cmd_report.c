@@ -110,7 +110,7 @@ static void want_peaks(struct report *r)
 					     .time_ns = c->peak.event.time_ns,
 					     .framework = device->framework };
 		model_take(&r->timeline.model, &s->moment);
-		snapshot_sort(s, &r->timeline.owners);
+		snapshot_sort(s, &r->timeline);
 		reserved_find(&peak, &r->timeline, d);
 		r->pools[r->count++] = peak.pools;
 	}
@@ -138,8 +138,7 @@ static int build_report(struct report *r, struct recording *recording)
 		timeline_look(t, 0);
 	values_find(&r->values, &t->model.reads, &t->owners);
 	want_peaks(r);
-	r->classifier = classifier_new(&t->model, &t->owners);
-	engine_find(&r->engine, t, r->classifier);
+	engine_find(&r->engine, t);
 	if (r->each_step)
 		report_steps_find(r);
 	return 0;
@@ -149,7 +148,6 @@ static void take_down(struct report *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		moment_free(&r->shots[i].moment);
-	classifier_free(r->classifier);
 	values_free(&r->values);
 	free(r->step_bytes);
 	timeline_close(&r->timeline);

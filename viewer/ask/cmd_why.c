@@ -12,15 +12,14 @@ static const struct block *block_at(const struct moment *mo, uint64_t addr)
 	return NULL;
 }
 
-static int no_block(const struct why_options *o, const struct command_moment *m)
+static int no_block(const struct why_options *o, const struct timeline *t, const struct moment *mo)
 {
-	const struct moment *mo = &m->moment;
 	char when[MOMENTS_WHEN];
 
 	return say_usage("%s: no block holds address %s on device %d%s; gpumemtrace live lists "
 			 "those that are alive, and --at names another moment",
 			 o->file, o->addr, mo->device,
-			 moments_when(&m->model, mo->seq, mo->time_ns, when, sizeof(when)));
+			 moments_when(&t->model, mo->seq, mo->time_ns, when, sizeof(when)));
 }
 
 static void print_reason(struct emit *out, const struct row_why *w)
@@ -38,15 +37,16 @@ static void print_reason(struct emit *out, const struct row_why *w)
 			  w->owner.line, w->has_text ? ": " : "", w->text);
 }
 
-static void print_class(struct emit *out, struct command_moment *m, const struct block *b)
+static void print_class(struct emit *out, struct timeline *t, const struct moment *mo,
+			const struct block *b)
 {
-	struct classifier *c = m->classifier;
+	struct classifier *c = timeline_classifier(t);
 	struct verdict v = classify(c, b);
-	struct owner maker = owners_find(&m->owners, b);
-	const struct defs_source *s = defs_source(m->stacks.defs, maker.file, maker.line);
+	struct owner maker = owners_find(&t->owners, b);
+	const struct defs_source *s = defs_source(t->stacks.defs, maker.file, maker.line);
 	char reason[1024];
-	struct row_why row = { .device = m->moment.device,
-			       .time_ns = m->moment.time_ns,
+	struct row_why row = { .device = mo->device,
+			       .time_ns = mo->time_ns,
 			       .addr = b->addr,
 			       .size = b->size,
 			       .category = v.category,
@@ -67,13 +67,13 @@ static void print_class(struct emit *out, struct command_moment *m, const struct
 	print_reason(out, &row);
 }
 
-int run_why(const struct why_options *o, struct emit *out, struct command_moment *m)
+int run_why(const struct why_options *o, struct emit *out, struct timeline *t, struct moment *mo)
 {
-	const struct block *b = block_at(&m->moment, o->address);
+	const struct block *b = block_at(mo, o->address);
 
 	if (!b)
-		return no_block(o, m);
-	print_class(out, m, b);
+		return no_block(o, t, mo);
+	print_class(out, t, mo, b);
 	return 0;
 }
 

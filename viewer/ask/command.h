@@ -32,15 +32,6 @@ enum command_runs {
 	COMMAND_REFUSE_RUNS, /* it explains one run */
 };
 
-/* A moment of a recording, with the classes of its blocks. */
-struct command_moment {
-	struct model model;
-	struct moment moment;
-	struct stacks stacks;
-	struct owners owners;
-	struct classifier *classifier;
-};
-
 struct command {
 	const char *name;
 	const char *summary; /* one line for the list */
@@ -54,7 +45,8 @@ struct command {
 	int (*run)(const void *options, struct emit *out);
 	int (*answer)(const void *options, struct emit *out, struct recording *r);
 	int (*of_device)(const void *options, struct emit *out, struct timeline *t);
-	int (*of_moment)(const void *options, struct emit *out, struct command_moment *m);
+	int (*of_moment)(const void *options, struct emit *out, struct timeline *t,
+			 struct moment *mo);
 	size_t device, at; /* offsets of the long and of the struct moment_query that these take */
 	enum command_ranks ranks;
 	enum command_runs runs;
@@ -108,7 +100,7 @@ void command_say_part(const struct command *c, const struct recording *r, const 
 #define GETS_RUN       struct emit *out
 #define GETS_RECORDING struct emit *out, struct recording *r
 #define GETS_TIMELINE  struct emit *out, struct timeline *t
-#define GETS_MOMENT    struct emit *out, struct command_moment *m
+#define GETS_MOMENT    struct emit *out, struct timeline *t, struct moment *mo
 #define COMMAND(c, gets, ...)                                          \
 	extern const struct command command_##c;                       \
 	int run_##c(const struct c##_options *o, GETS_##gets);

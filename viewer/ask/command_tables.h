@@ -20,7 +20,7 @@
 #define WITH_RUN       out
 #define WITH_RECORDING out, r
 #define WITH_TIMELINE  out, t
-#define WITH_MOMENT    out, m
+#define WITH_MOMENT    out, t, mo
 #define COMMAND(c, gets, ...) \
 	static int call_##c(const void *o, GETS_##gets) { return run_##c(o, WITH_##gets); }
 #define CHECK(c) static int call_check_##c(void *o) { return check_##c(o); }

@@ -189,8 +189,6 @@ static void begin_allocations(struct table_stream *s)
 	struct export *x = &s->export;
 
 	x->recording = &s->recording->recording;
-	owners_open(&x->owners, &x->stacks, &x->recording->defs);
-	x->classifier = classifier_new(&x->facts, &x->owners);
 	export_walk_first(&s->walk, x);
 	s->begun = true;
 }
@@ -202,7 +200,9 @@ static int fill_allocations(struct table_stream *s)
 	bool full = false;
 	uint32_t life;
 
-	kept_lend(&s->recording->kept, &s->export.facts);
+	if (!s->begun)
+		timeline_open_names(&s->export.timeline, &s->recording->recording);
+	kept_lend(&s->recording->kept, &s->export.timeline.model);
 	if (!s->begun)
 		begin_allocations(s);
 	for (unsigned i = 0; i < s->count; i++)
@@ -213,7 +213,7 @@ static int fill_allocations(struct table_stream *s)
 			chosen[i] = cells[s->which[i]];
 		full = export_arrow_row(&s->batch, chosen);
 	}
-	model_free(&s->export.facts);
+	model_free(&s->export.timeline.model);
 	flush_batch(s);
 	s->ended = !full;
 	return 0;
@@ -354,10 +354,8 @@ static void release(struct ArrowArrayStream *stream)
 {
 	struct table_stream *s = stream->private_data;
 
-	if (s->begun && !s->recording->lost) {
-		classifier_free(s->export.classifier);
-		owners_close(&s->export.owners);
-	}
+	if (s->begun && !s->recording->lost)
+		timeline_close_names(&s->export.timeline);
 	for (; s->given < s->ready_count; s->given++)
 		s->ready[s->given].release(&s->ready[s->given]);
 	free(s->ready);

@@ -20,19 +20,18 @@ static int of_moment(const struct command *c, const void *options, struct emit *
 		     struct recording *r)
 {
 	struct moment_query at = *(const struct moment_query *)((const char *)options + c->at);
-	struct command_moment m = { .moment = { 0 } };
-	int rc = moments_one(r, &m.model, &m.moment, &at,
-			     *(const long *)((const char *)options + c->device));
+	struct timeline t;
+	struct moment mo = { 0 };
+	int rc = timeline_read(&t, r, &at);
 
 	if (rc)
 		return rc;
-	owners_open(&m.owners, &m.stacks, &r->defs);
-	m.classifier = classifier_new(&m.model, &m.owners);
-	rc = c->of_moment(options, out, &m);
-	classifier_free(m.classifier);
-	owners_close(&m.owners);
-	model_free(&m.model);
-	moment_free(&m.moment);
+	rc = moments_take(r, &t.model, &mo, &at,
+			  *(const long *)((const char *)options + c->device));
+	if (!rc)
+		rc = c->of_moment(options, out, &t, &mo);
+	moment_free(&mo);
+	timeline_close(&t);
 	return rc;
 }
 

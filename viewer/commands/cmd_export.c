@@ -107,17 +107,11 @@ static int write_format(struct export *x, const struct export_options *o,
 	rc = moments_parse(o->at ? o->at : "peak", &x->query);
 	if (rc)
 		return rc;
-	rc = moments_read(x->recording, &x->facts, &x->query);
-	if (rc) {
-		model_free(&x->facts);
+	rc = timeline_read(&x->timeline, x->recording, &x->query);
+	if (rc)
 		return rc;
-	}
-	owners_open(&x->owners, &x->stacks, &x->recording->defs);
-	x->classifier = classifier_new(&x->facts, &x->owners);
 	rc = format->write(x);
-	classifier_free(x->classifier);
-	owners_close(&x->owners);
-	model_free(&x->facts);
+	timeline_close(&x->timeline);
 	return rc;
 }
 

@@ -124,7 +124,7 @@ static void open_view(const struct emit *out, struct top_view *v)
 	v->shot = (struct snapshot){ .model = &t->model,
 				     .moment = { .device = t->device, .framework = t->framework } };
 	model_now(&t->model, &v->shot.moment);
-	snapshot_sort(&v->shot, &t->owners);
+	snapshot_sort(&v->shot, t);
 	v->holders = holders_of_blocks(&v->shot.moment, &t->owners, !emit_json(out));
 	if (v->by_blocks && v->holders.count)
 		qsort(v->holders.items, v->holders.count, sizeof(*v->holders.items), more_blocks);

@@ -3,40 +3,43 @@
 
 void export_series(struct export *x, const struct series_sink *sink)
 {
-	const struct series s = { .model = &x->facts, .classifier = x->classifier, .device = -1 };
+	const struct series s = { .model = &x->timeline.model,
+				  .classifier = timeline_classifier(&x->timeline),
+				  .device = -1 };
 
 	series_run(&s, sink);
 }
 
 bool export_counts(const struct export *x, uint32_t life)
 {
-	const struct lives *l = &x->facts.lives;
+	const struct lives *l = &x->timeline.model.lives;
 
-	return series_counts(&x->facts, lives_position(l, lives_at(l, life)->born.position));
+	return series_counts(&x->timeline.model,
+			     lives_position(l, lives_at(l, life)->born.position));
 }
 
 struct verdict export_verdict(struct export *x, uint32_t life, struct block *b)
 {
-	return series_verdict(x->classifier, &x->facts, life, 0, b);
+	return series_verdict(timeline_classifier(&x->timeline), &x->timeline.model, life, 0, b);
 }
 
 int export_moment(struct export *x, struct moment *mo)
 {
-	int rc = moments_take(x->recording, &x->facts, mo, &x->query, x->device);
+	int rc = moments_take(x->recording, &x->timeline.model, mo, &x->query, x->device);
 
 	if (rc)
 		return rc;
 	FOR_EACH (struct block, b, mo->blocks, mo->count)
-		b->category = (uint16_t)classify(x->classifier, b).category;
+		b->category = (uint16_t)classify(timeline_classifier(&x->timeline), b).category;
 	return 0;
 }
 
 size_t export_frames(struct export *x, uint32_t stack, uint64_t seq)
 {
-	x->stacks.count = 0;
+	x->timeline.stacks.count = 0;
 	if (stack)
-		stacks_read(&x->stacks, stack, seq);
-	return x->stacks.count;
+		stacks_read(&x->timeline.stacks, stack, seq);
+	return x->timeline.stacks.count;
 }
 
 const char *export_frame_name(const struct frame *f, char *buf, size_t room)

@@ -6,21 +6,15 @@
  */
 #pragma once
 
-#include "../moments/moments.h"
-#include "../moments/series.h"
-#include "../recording/recording.h"
-#include "../recording/owners.h"
+#include "../moments/timeline.h"
 
 struct export
 {
 	const char *file, *which, *columns; /* frames and columns of events to write; NULL = all */
 	long device;
 	struct recording *recording;
-	struct model facts;	   /* after the whole run */
-	struct moment_query query; /* of --at, looked up in that run */
-	struct stacks stacks;
-	struct owners owners;
-	struct classifier *classifier;
+	struct moment_query query; /* of --at, looked up in the run */
+	struct timeline timeline;  /* without a device */
 	FILE *f;
 };
 

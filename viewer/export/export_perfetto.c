@@ -38,7 +38,7 @@ static uint32_t kernel_thread(const struct trace *t, uint32_t thread)
 static void trace_begin_event(struct trace *t, const char *phase, const char *name, size_t len,
 			      uint64_t ns, uint32_t thread)
 {
-	uint64_t at = ns - t->x->facts.first_ns;
+	uint64_t at = ns - t->x->timeline.model.first_ns;
 
 	fprintf(t->f, "%s{\"ph\":\"%s\",\"name\":", t->any ? ",\n" : "\n", phase);
 	emit_json_string(t->f, name, len);
@@ -68,7 +68,7 @@ static void on_change(void *ctx, const struct series_change *c)
 
 static void write_counters(struct trace *t, const struct series_event *e)
 {
-	for (int d = 0; d < t->x->facts.device_end; d++)
+	for (int d = 0; d < t->x->timeline.model.device_end; d++)
 		for (unsigned c = 0; c < CATEGORIES; c++) {
 			if (t->changed[d][c])
 				counter(t, d, categories[c].words, (uint64_t)t->bytes[d][c],
@@ -79,7 +79,7 @@ static void write_counters(struct trace *t, const struct series_event *e)
 
 static void write_reserved(struct trace *t, const struct series_event *e)
 {
-	for (int d = 0; d < t->x->facts.device_end; d++) {
+	for (int d = 0; d < t->x->timeline.model.device_end; d++) {
 		uint64_t now = e->devices[d].reserved;
 
 		if (now == t->reserved[d])
@@ -156,7 +156,7 @@ static void on_event(void *ctx, const struct series_event *e)
 static void write_name(struct trace *t, const char *what, uint32_t thread, const char *s,
 		       size_t len)
 {
-	trace_begin_event(t, "M", what, strlen(what), t->x->facts.first_ns, thread);
+	trace_begin_event(t, "M", what, strlen(what), t->x->timeline.model.first_ns, thread);
 	fprintf(t->f, ",\"args\":{\"name\":");
 	emit_json_string(t->f, s, len);
 	fprintf(t->f, "}}");
@@ -184,7 +184,7 @@ int export_perfetto(struct export *x)
 	write_names(t);
 	export_series(x, &(struct series_sink){ .change = on_change, .event = on_event, .ctx = t });
 	while (t->open_count)
-		end_range(t, t->open_count - 1, x->facts.last_ns);
+		end_range(t, t->open_count - 1, x->timeline.model.last_ns);
 	fprintf(t->f, "\n]}\n");
 	free(t->open);
 	free(t);

@@ -113,7 +113,7 @@ static void put_sample(struct pprof *p, const struct stack_sum *s)
 	const struct frame none = { .function = "(no stack)", .file = "", .module = "" };
 
 	for (size_t i = 0; i < n; i++)
-		bytes_varint(&list, location_id(p, &p->x->stacks.frames[i]));
+		bytes_varint(&list, location_id(p, &p->x->timeline.stacks.frames[i]));
 	if (!n)
 		bytes_varint(&list, location_id(p, &none));
 	put_message(&m, 1, &list);
@@ -136,7 +136,7 @@ static void put_type(struct pprof *p, const char *type, const char *unit)
 
 static void count_births(struct export *x, struct stack_sums *sums)
 {
-	const struct lives *l = &x->facts.lives;
+	const struct lives *l = &x->timeline.model.lives;
 
 	for (uint32_t i = 0; i < l->rows.count; i++) {
 		const struct life *life = lives_at(l, i);

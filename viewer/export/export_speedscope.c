@@ -56,7 +56,7 @@ static void write_frames(struct speedscope *s)
 	FOR_EACH (const struct stack_sum, sum, s->sums.items, s->sums.count) {
 		class_index(s, sum->category);
 		for (size_t k = stack_sum_frames(sum, s->x); k-- > 0;)
-			frame_index(s, &s->x->stacks.frames[k]);
+			frame_index(s, &s->x->timeline.stacks.frames[k]);
 	}
 }
 
@@ -65,7 +65,7 @@ static void write_sample(struct speedscope *s, const struct stack_sum *sum)
 {
 	fprintf(s->f, "[%u", class_index(s, sum->category));
 	for (size_t k = stack_sum_frames(sum, s->x); k-- > 0;)
-		fprintf(s->f, ",%u", frame_index(s, &s->x->stacks.frames[k]));
+		fprintf(s->f, ",%u", frame_index(s, &s->x->timeline.stacks.frames[k]));
 	fputc(']', s->f);
 }
 

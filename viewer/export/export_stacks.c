@@ -23,7 +23,7 @@ static void line(struct export *x, const struct stack_sum *s)
 
 	folded_write_name(x->f, categories[s->category].words);
 	for (size_t i = n; i-- > 0;) {
-		const struct frame *f = &x->stacks.frames[i];
+		const struct frame *f = &x->timeline.stacks.frames[i];
 
 		fputc(';', x->f);
 		folded_write_name(x->f, export_frame_name(f, unnamed, sizeof(unnamed)));
@@ -98,15 +98,16 @@ size_t stack_sum_frames(const struct stack_sum *s, struct export *x)
 	const char *which = x->which ? x->which : "all";
 	const char *node = defs_string(&x->recording->defs, s->name).s;
 	size_t n = export_frames(x, s->stack, s->seq), kept = 0;
-	struct frame *frames = x->stacks.frames;
+	struct frame *frames = x->timeline.stacks.frames;
 
 	for (size_t i = 0; i < n; i++)
 		if ((which[0] == 'a' || frames[i].python == (which[0] == 'p')) &&
 		    !(kept == 0 && is_recorder(&frames[i])))
 			frames[kept++] = frames[i];
-	x->stacks.count = kept;
+	x->timeline.stacks.count = kept;
 	if (!kept && node[0])
-		*need_item(x->stacks.frames, x->stacks.count, x->stacks.room) =
+		*need_item(x->timeline.stacks.frames, x->timeline.stacks.count,
+			   x->timeline.stacks.room) =
 			(struct frame){ .function = node, .file = "", .module = "" };
-	return x->stacks.count;
+	return x->timeline.stacks.count;
 }

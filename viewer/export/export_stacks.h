@@ -22,6 +22,6 @@ struct stack_sums {
 int stack_sums_take(struct stack_sums *s, struct export *x);
 /* The entry of a class and stack, made if it is missing. */
 struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const struct block *b);
-/* Frames of the kind that --stacks selects, innermost first, in x->stacks, or the backward node as
- * one; returns their number. */
+/* Frames of the kind that --stacks selects, innermost first, in x->timeline.stacks, or the backward
+ * node as one; returns their number. */
 size_t stack_sum_frames(const struct stack_sum *s, struct export *x);

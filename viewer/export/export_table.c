@@ -137,7 +137,7 @@ static struct export_cell text(const char *s)
 
 static void set_owner(struct export *x, const struct block *b, struct export_cell *cells)
 {
-	struct owner o = owners_find(&x->owners, b);
+	struct owner o = owners_find(&x->timeline.owners, b);
 
 	cells[COLUMN_function] = text(o.function);
 	cells[COLUMN_file] = text(o.file);
@@ -158,7 +158,7 @@ void export_row(struct export *x, uint32_t life, unsigned wanted, struct export_
 	struct block block, *b = &block;
 	const struct defs_thread *thread;
 
-	model_block(&x->facts, life, b);
+	model_block(&x->timeline.model, life, b);
 	if (wanted & (IN(class) | IN(rule)))
 		set_class(x, life, b, cells);
 	if (wanted & OWNERS)
@@ -180,12 +180,12 @@ void export_row(struct export *x, uint32_t life, unsigned wanted, struct export_
 void export_walk_first(struct export_walk *w, struct export *x)
 {
 	*w = (struct export_walk){ .x = x };
-	lives_first(&w->ends, &x->facts.lives);
+	lives_first(&w->ends, &x->timeline.model.lives);
 }
 
 bool export_walk_next(struct export_walk *w, uint32_t *life)
 {
-	const struct lives *l = &w->x->facts.lives;
+	const struct lives *l = &w->x->timeline.model.lives;
 
 	for (; w->ends.change; lives_next(&w->ends)) {
 		*life = w->ends.now.life;

@@ -74,7 +74,7 @@ static void write_frames(struct torch *t, uint32_t stack, uint64_t seq)
 	pickler_list(&t->p);
 	for (size_t i = 0; i < n; i++) {
 		pickler_next(&t->p, i);
-		write_frame(t, &t->x->stacks.frames[i]);
+		write_frame(t, &t->x->timeline.stacks.frames[i]);
 	}
 	pickler_list_end(&t->p, n);
 	*map_put(&t->stacks, stack, NULL) = pickler_keep(&t->p);
@@ -145,7 +145,7 @@ static void tell_birth(struct torch *t, const struct origin *e, uint32_t life)
 
 static void tell_end(struct torch *t, const struct origin *e, const struct life *life)
 {
-	uint64_t size = lives_request(&t->x->facts.lives, life)->size;
+	uint64_t size = lives_request(&t->x->timeline.model.lives, life)->size;
 	const struct block *b = tree_find(&t->now->live, life->addr);
 	const struct block *segment = tree_find(&t->now->segments, life->addr);
 	int class = b ? b->mark : -1;
@@ -161,7 +161,7 @@ static void tell_end(struct torch *t, const struct origin *e, const struct life 
 static void on_life(void *ctx, uint32_t life, bool ended)
 {
 	struct torch *t = ctx;
-	const struct lives *l = &t->x->facts.lives;
+	const struct lives *l = &t->x->timeline.model.lives;
 
 	if (lives_position(l, lives_at(l, life)->born.position)->device != t->device)
 		return;
@@ -181,7 +181,7 @@ static int segment_tags(const struct torch *t, const struct position *p)
 	if (p->layer == LIFE_MAPPED)
 		return EXPANDABLE;
 	return p->layer == LIFE_MEMORY && p->memory == GMT_MEM_DEVICE &&
-			       t->x->facts.devices[t->device].framework
+			       t->x->timeline.model.devices[t->device].framework
 		       ? 0
 		       : -1;
 }
@@ -191,7 +191,7 @@ enum part { PART_ENDS, PART_SEGMENT_ENDS, PART_SEGMENTS, PART_BIRTHS };
 static void trace_entry(struct torch *t, const struct series_event *e, const struct pending *p,
 			enum part part)
 {
-	const struct lives *l = &t->x->facts.lives;
+	const struct lives *l = &t->x->timeline.model.lives;
 	const struct life *life = lives_at(l, p->life);
 	const struct life_request *made = lives_request(l, life);
 	const struct position *born = lives_position(l, life->born.position);
@@ -332,8 +332,8 @@ static void write_annotation(struct torch *t, const struct lives_mark *m, int de
 
 static void write_annotations(struct torch *t)
 {
-	const struct row_store *marks = &t->x->facts.lives.marks;
-	int device = model_main_device(&t->x->facts);
+	const struct row_store *marks = &t->x->timeline.model.lives.marks;
+	int device = model_main_device(&t->x->timeline.model);
 	uint64_t count = 0;
 
 	pickler_word(&t->p, "external_annotations");
@@ -376,7 +376,7 @@ static void write_traces(struct torch *t, struct torch_device *devices, int coun
 		t->entries = 0;
 		pickler_next(&t->p, (uint64_t)t->device);
 		pickler_list(&t->p);
-		if (t->x->facts.devices[t->device].seen)
+		if (t->x->timeline.model.devices[t->device].seen)
 			export_series(t->x, &sink);
 		pickler_list_end(&t->p, t->entries);
 	}
@@ -415,7 +415,7 @@ static int device_count(const struct model *m)
 static void export_events(struct export *x)
 {
 	struct torch t = { .x = x };
-	int count = device_count(&x->facts);
+	int count = device_count(&x->timeline.model);
 	struct torch_device *devices = need_new((size_t)count * sizeof(*devices));
 
 	pickler_start(&t.p, x->f);

@@ -219,7 +219,7 @@ static void note_birth(struct again *a, struct classes *c, uint32_t life)
 static void on_life(void *ctx, uint32_t life, bool ended)
 {
 	struct again *a = ctx;
-	const struct lives *l = &a->x->facts.lives;
+	const struct lives *l = &a->x->timeline.model.lives;
 	const struct life *row = lives_at(l, life);
 	struct classes *c;
 

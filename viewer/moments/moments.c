@@ -201,18 +201,6 @@ int moments_take(const struct recording *r, struct model *m, struct moment *mo,
 	return 0;
 }
 
-int moments_one(struct recording *r, struct model *m, struct moment *mo, struct moment_query *q,
-		long device)
-{
-	int rc = moments_read(r, m, q);
-
-	if (!rc)
-		rc = moments_take(r, m, mo, q, device);
-	if (rc)
-		model_free(m);
-	return rc;
-}
-
 uint64_t moments_bytes(const struct model *m, const struct moment *mo)
 {
 	const struct peak *peak = &model_curve(&m->devices[mo->device])->peak;

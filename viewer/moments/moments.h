@@ -48,10 +48,3 @@ int moments_device(const struct recording *r, const struct model *m, long wanted
 /* The moment that q means on that device, of a model that has settled. */
 int moments_take(const struct recording *r, struct model *m, struct moment *mo,
 		 const struct moment_query *q, long device);
-
-/*
- * A run for one moment; device < 0: the one with the highest peak. 0: m and mo are to be freed.
- * Else a sentence was said, the exit code, and nothing is to be freed.
- */
-int moments_one(struct recording *r, struct model *m, struct moment *mo, struct moment_query *q,
-		long device);

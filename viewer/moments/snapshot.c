@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "snapshot.h"
 
-void snapshot_sort(struct snapshot *s, struct owners *owners)
+void snapshot_sort(struct snapshot *s, struct timeline *t)
 {
-	struct classifier *c = classifier_new(s->model, owners);
+	struct classifier *c = timeline_classifier(t);
 
 	FOR_EACH (struct block, b, s->moment.blocks, s->moment.count) {
 		b->category = (uint16_t)classify(c, b).category;
 		s->bytes[b->category] += b->size;
 		s->blocks[b->category]++;
 	}
-	classifier_free(c);
 }
 
 /* Spans know the time of what need not be of a block. */
@@ -37,7 +36,7 @@ void snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq)
 					    .framework = t->framework,
 					    .time_ns = time_of_event(t, seq) } };
 	model_take(&t->model, &s->moment);
-	snapshot_sort(s, &t->owners);
+	snapshot_sort(s, t);
 }
 
 uint64_t snapshot_bytes(const struct snapshot *s, const char *category)

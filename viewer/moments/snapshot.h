@@ -14,7 +14,7 @@ struct snapshot {
 /* After the event `seq`, on the timeline's device. */
 void snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq);
 /* Fills the classes and sums where the model and the moment are there already. */
-void snapshot_sort(struct snapshot *s, struct owners *owners);
+void snapshot_sort(struct snapshot *s, struct timeline *t);
 
 /* Forward passes since that event that hold blocks of these classes (a set of bits), those left out
  * that hold next to nothing of them, a loss say. */

@@ -5,7 +5,7 @@
 #include "../model/optimizers.h"
 #include "../recording/owner_words.h"
 
-static void begin_names(struct timeline *t, struct recording *r)
+void timeline_open_names(struct timeline *t, struct recording *r)
 {
 	*t = (struct timeline){ .recording = r };
 	owners_open(&t->owners, &t->stacks, &r->defs);
@@ -13,15 +13,30 @@ static void begin_names(struct timeline *t, struct recording *r)
 
 void timeline_begin(struct timeline *t, struct recording *r)
 {
-	begin_names(t, r);
+	timeline_open_names(t, r);
 	model_init(&t->model, &r->defs);
 	study_begin(&t->model);
 }
 
+void timeline_close_names(struct timeline *t)
+{
+	if (t->classifier)
+		classifier_free(t->classifier);
+	t->classifier = NULL;
+	owners_close(&t->owners);
+}
+
 void timeline_rename(struct timeline *t)
 {
-	owners_close(&t->owners);
+	timeline_close_names(t);
 	owners_open(&t->owners, &t->stacks, &t->recording->defs);
+}
+
+struct classifier *timeline_classifier(struct timeline *t)
+{
+	if (!t->classifier)
+		t->classifier = classifier_new(&t->model, &t->owners);
+	return t->classifier;
 }
 
 void timeline_look(struct timeline *t, int device)
@@ -33,11 +48,11 @@ void timeline_look(struct timeline *t, int device)
 	steps_find(&t->steps, &t->model.spans, &t->stacks);
 }
 
-static int read_events(struct timeline *t, struct recording *r, struct moment_query *q)
+int timeline_read(struct timeline *t, struct recording *r, struct moment_query *q)
 {
 	int rc;
 
-	begin_names(t, r);
+	timeline_open_names(t, r);
 	rc = moments_read(r, &t->model, q);
 	if (rc)
 		timeline_close(t);
@@ -46,7 +61,7 @@ static int read_events(struct timeline *t, struct recording *r, struct moment_qu
 
 int timeline_open_at(struct timeline *t, struct recording *r, long device, struct moment_query *q)
 {
-	int rc = read_events(t, r, q), wanted;
+	int rc = timeline_read(t, r, q), wanted;
 
 	if (rc)
 		return rc;
@@ -65,7 +80,7 @@ int timeline_open(struct timeline *t, struct recording *r, long device)
 
 int timeline_open_any(struct timeline *t, struct recording *r)
 {
-	int rc = read_events(t, r, NULL), device = rc ? -1 : model_main_device(&t->model);
+	int rc = timeline_read(t, r, NULL), device = rc ? -1 : model_main_device(&t->model);
 
 	if (device >= 0)
 		timeline_look(t, device);
@@ -84,16 +99,15 @@ void timeline_series(struct timeline *t, const struct series_sink *sink, const u
 	if (!count)
 		repeats_find(&same, &t->model.lives, &t->steps);
 	s.same = &same;
-	s.classifier = classifier_new(&t->model, &t->owners);
+	s.classifier = timeline_classifier(t);
 	series_run(&s, sink);
-	classifier_free(s.classifier);
 	repeats_free(&same);
 }
 
 void timeline_close(struct timeline *t)
 {
 	steps_free(&t->steps);
-	owners_close(&t->owners);
+	timeline_close_names(t);
 	model_free(&t->model);
 }
 

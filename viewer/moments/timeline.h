@@ -42,6 +42,7 @@ struct timeline {
 	struct steps steps;
 	struct stacks stacks;
 	struct owners owners;
+	struct classifier *classifier; /* timeline_classifier, or NULL */
 	int device;
 	bool framework;
 };
@@ -52,6 +53,13 @@ int timeline_open(struct timeline *t, struct recording *r, long device);
 int timeline_open_at(struct timeline *t, struct recording *r, long device, struct moment_query *q);
 /* The same, and no sentence where no device memory was used: then its device is -1. */
 int timeline_open_any(struct timeline *t, struct recording *r);
+/* Names alone: who calls it puts a model to them. */
+void timeline_open_names(struct timeline *t, struct recording *r);
+void timeline_close_names(struct timeline *t);
+/* Only the events, where neither steps nor a device are asked for. */
+int timeline_read(struct timeline *t, struct recording *r, struct moment_query *q);
+/* The classes of its blocks: one for all questions, which keeps what stacks say. */
+struct classifier *timeline_classifier(struct timeline *t);
 /* Memory by class at every event, on this device; moments: see struct series. */
 void timeline_series(struct timeline *t, const struct series_sink *sink, const uint64_t *moments,
 		     size_t count);

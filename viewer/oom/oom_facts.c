@@ -90,7 +90,6 @@ static void imagine(struct oom *o)
 {
 	const struct lives_mark *e = &o->refusal.event;
 	struct model *m = o->shot.model;
-	struct classifier *c = classifier_new(m, &o->timeline->owners);
 
 	o->wanted = (struct block){ .size = e->size,
 				    .seq = e->seq,
@@ -103,10 +102,10 @@ static void imagine(struct oom *o)
 				    .flags = e->flags };
 	o->wanted_signs = model_signs(m, e->stack);
 	o->wanted_stage = e->stage;
-	o->wanted.category = (uint16_t)classify_request(c, &o->wanted, e->stage,
-							e->kind == GMT_BLOCK_OOM ? e->number : 0)
-				     .category;
-	classifier_free(c);
+	o->wanted.category =
+		(uint16_t)classify_request(timeline_classifier(o->timeline), &o->wanted, e->stage,
+					   e->kind == GMT_BLOCK_OOM ? e->number : 0)
+			.category;
 	o->wanted_owner = owners_find(&o->timeline->owners, &o->wanted);
 }
 

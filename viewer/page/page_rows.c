@@ -158,8 +158,7 @@ void page_lives_emit(struct track *t)
 			       .origins.width = WIDTH,
 			       .contexts.width = WIDTH,
 			       .evidence.width = WIDTH,
-			       .classifier =
-				       classifier_new(&t->timeline->model, &t->timeline->owners),
+			       .classifier = timeline_classifier(t->timeline),
 			       .before.born_ns = t->timeline->model.first_ns };
 
 	for (size_t i = 0; i < t->blocks.count; i++)
@@ -168,5 +167,4 @@ void page_lives_emit(struct track *t)
 	interned_free(&r.origins);
 	interned_free(&r.contexts);
 	interned_free(&r.evidence);
-	classifier_free(r.classifier);
 }
