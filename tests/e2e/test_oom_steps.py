@@ -67,6 +67,13 @@ def validated():
             image = torch.randn(1024, 8 * D, device="cuda")  # image
             net(image).mean().item()
 
+def averaged():
+    train(*made(D, D))
+    net, optimizer = made(*[2 * D] * 9)
+    average = [p.to("cuda") for p in [p.detach().cpu() for p in net.parameters()]]  # average
+    net(torch.randn(16, 2 * D, device="cuda")).mean().backward()
+    optimizer.step()  # here
+
 def metric():
     net, optimizer = made(D, 4 * D)
     for step in range(3):
@@ -238,6 +245,13 @@ def test_the_batch_behind_an_evaluation(programs, tool):
     assert list(found) == [1, 3]  # in between the cache has room
     for step, said in ((n, s[-1]) for n, s in found.items()):
         assert set(older(said)) == (set() if step == 1 else {line_of("here", "validated"), line_of("image", "validated")})
+
+
+def test_averages_from_the_host_are_no_batch(programs, tool):
+    """Before the first step of a second model."""
+    (*_, said), = staged(programs, tool, "averaged").values()
+    (held,) = (h for h in said["holders"] if h["line"] == line_of("average", "averaged") and h["bytes"] > 1 << 20)
+    assert held["class"] in ("parameters", "optimizer_state") and held["bytes"] >= 8 * 16 << 20
 
 
 def test_a_metric_behind_the_optimizer_is_of_its_step(programs, tool):

@@ -50,7 +50,6 @@ bool study_is_of_many(const struct study *st, const struct history *b)
 
 bool study_is_of_layers(const struct study *st, const struct history *b)
 {
-	enum { NETWORK = 16 }; /* tensors; a batch has fewer */
 	const struct study_line *l = study_is_of_many(st, b) ? find_line(st, b) : NULL;
 	uint32_t alike = 0;
 

@@ -20,12 +20,13 @@ static bool is_of_the_script(const struct history *h)
 	return is_made_by_script(h) && !life_tagged(h, ~BLOCK_GRAD);
 }
 
-/* It came from the host and did not stay. */
+/* It came from the host and did not stay, and not with as many as a network has. */
 static bool is_batch(struct classifier *c, const struct history *h)
 {
 	uint32_t until = life_last_backward(c, h);
 
-	return place_of_native(c, h) & PLACE_MOVED && until <= h->born_backward + BATCH_PASSES;
+	return place_of_native(c, h) & PLACE_MOVED && until <= h->born_backward + BATCH_PASSES &&
+	       !study_is_of_network(c->study, h->block.stack);
 }
 
 static bool is_of_copies(struct classifier *c, const struct history *h)

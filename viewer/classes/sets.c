@@ -179,6 +179,13 @@ bool study_makes_many(const struct study *st, uint32_t stack)
 	return s && s->passes > 1 && s->at_once >= MANY && 2 * s->in_a_row >= s->passes;
 }
 
+bool study_is_of_network(const struct study *st, uint32_t stack)
+{
+	const struct study_set *s = find_set(st, stack);
+
+	return s && s->at_once >= NETWORK;
+}
+
 bool study_gathers(const struct study *st, uint32_t stack)
 {
 	const struct study_set *s = find_set(st, stack);

@@ -173,6 +173,8 @@ bool study_is_of_a_set(const struct study *st, uint32_t stack);
 bool study_is_for_each_layer(const struct study *st, uint32_t stack);
 /* They gather from pass to pass: something keeps them all. */
 bool study_gathers(const struct study *st, uint32_t stack);
+/* Between two passes as many as a network has. */
+bool study_is_of_network(const struct study *st, uint32_t stack);
 /* Before each of several passes, and most often with no backward pass between two of them. */
 bool study_makes_many(const struct study *st, uint32_t stack);
 

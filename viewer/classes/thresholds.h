@@ -23,4 +23,6 @@ enum {
 	/* Keys and values of a layer; tensors beside a pass are as many as its layers by chance. */
 	LAYERS_LEAST = 4,
 	CACHE_LEAST = 64 << 10,
+	/* Tensors of a network: a batch has fewer. */
+	NETWORK = 16,
 };
