@@ -80,7 +80,7 @@ static void as_an_array(void **state)
 		for (int k = 0; k < i * CHANGES / PLANS; k++)
 			change(&plans[i], &c, more[i]);
 	}
-	plans_run(list, PLANS, &t, &(struct repeats){ 0 });
+	plans_run(list, PLANS, &t, &(struct repeats){ 0 }, 0, PLAN_END);
 	for (int i = 0; i < PLANS; i++) {
 		uint64_t want = 0, at = 0;
 
@@ -115,7 +115,7 @@ static void between_events(void **state)
 	plan_with(&p, 5, 6, 512);
 	plan_without(&p, 3, 4, 1024);
 	plan_with(&p, 7, 7, 99); /* no time at all */
-	plans_run(list, 1, &t, &(struct repeats){ 0 });
+	plans_run(list, 1, &t, &(struct repeats){ 0 }, 0, PLAN_END);
 	assert_int_equal(p.peak, 1536);
 	assert_int_equal(p.peak_seq, 5);
 	assert_int_equal(plan_less(&p, 2), 0);

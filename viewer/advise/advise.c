@@ -43,8 +43,8 @@ static void run_plans(struct advise *a)
 		if (f->range && plan_less(&f->cautious, a->peak_seq) > 0)
 			plans[n++] = &f->cautious;
 	}
-	if (n && !a->wanted_count)
-		plans_run(plans, n, a->timeline, &a->repeats);
+	if (n)
+		plans_run(plans, n, a->timeline, &a->repeats, a->since, a->until);
 	free(plans);
 }
 
@@ -85,7 +85,7 @@ static void conclude(const struct advise *a, struct finding *f)
 	f->least = f->least < f->saves ? f->least : f->saves;
 	if (!measured || (f->sure && !f->least))
 		f->saves = 0;
-	f->peak = a->peak - f->saves;
+	f->peak = a->wanted_count ? (f->range ? f->cautious : f->plan).peak : a->peak - f->saves;
 }
 
 COMPARE(by_saving, struct finding, ORDER(y->saves, x->saves) ?: ORDER(x->order, y->order))
@@ -254,6 +254,7 @@ void advise_refused(struct advise *a, struct timeline *t, const struct advised *
 			      .when = "then",
 			      .open = true,
 			      .peak_seq = wanted->from,
+			      .since = since,
 			      .until = wanted->from,
 			      .wanted_count = count,
 			      .steps = steps_at(&t->steps, wanted->from) };

@@ -38,7 +38,7 @@ struct finding {
 	uint64_t largest;	/* block: its line is the owner, see advise_name */
 	unsigned right, tried;	/* in measured.def */
 	uint64_t saves, least;	/* least: as much as saves where it is exact */
-	uint64_t peak;		/* that is left */
+	uint64_t peak;		/* that is left; before a refusal: the highest then */
 };
 
 /* A life as findings ask of it. */
@@ -58,6 +58,7 @@ struct advise {
 	uint64_t peak, peak_seq; /* bytes; or those of a refusal, with what was wanted */
 	const char *when;	 /* that is, in a sentence */
 	uint64_t least;		 /* fewer bytes are not worth a word */
+	uint64_t since;		 /* what came before is not looked at */
 	uint64_t until;		 /* what came later is not known; PLAN_END = nothing did */
 	bool replays;
 	bool open; /* it ends in the middle of the program: what is there then may still be used */

@@ -40,7 +40,9 @@ struct search {
 	size_t count, room;
 	uint64_t *deaths; /* of saved blocks, in order */
 	size_t death_count, death_room;
-	struct map inputs; /* of calls: lives that stay */
+	struct map inputs;	    /* of calls: lives that stay */
+	const struct span *forward; /* that the peak lies in, or NULL */
+	struct map casts;	    /* stacks: whether autocast converts there */
 };
 
 static struct site *site_of(struct search *s, const struct site_path *p, size_t i)
@@ -255,6 +257,17 @@ static uint64_t after_use(const struct search *s, const struct advised *l)
 	return next < all->rows.count ? lives_seq(all, &lives_at(all, next)->born) + 1 : PLAN_END;
 }
 
+/* The forward pass is at work: autocast may hold a weight that it converted until that ends. */
+static bool is_cached_cast(struct search *s, const struct advised *l)
+{
+	struct block b;
+
+	if (!s->forward || l->from < s->forward->extent.first_seq)
+		return false;
+	advise_block(s->advise, l, &b);
+	return advise_is_cast(s->advise->timeline, &s->casts, &b);
+}
+
 /* early: the inside stays to the end of the call, and is there again as soon as all before it is
  * let go, with all its temporaries; else when its own first block is. */
 static void checkpoint_call(struct search *s, struct life_plan *p, const struct call *c, bool early)
@@ -268,7 +281,7 @@ static void checkpoint_call(struct search *s, struct life_plan *p, const struct 
 	for (size_t i = c->first; i <= c->last; i++) {
 		struct advised l = of(s, c->site->items[i].life);
 
-		if (is_output(s, c, &l))
+		if (is_output(s, c, &l) || (early && is_cached_cast(s, &l)))
 			continue;
 		plan_without(p, early ? c->end : arithmetic_least(c->end, after_use(s, &l)),
 			     arithmetic_least(again, l.until), l.size);
@@ -403,7 +416,9 @@ static void look_at(struct search *s, const char *function)
 
 void advise_checkpoint(struct advise *a)
 {
-	struct search s = { .advise = a };
+	const struct timeline *t = a->timeline;
+	const struct span *at = steps_span(&t->steps, &t->model.spans, a->peak_seq);
+	struct search s = { .advise = a, .forward = at && span_is_forward(at) ? at : NULL };
 
 	collect(&s);
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
@@ -419,4 +434,5 @@ void advise_checkpoint(struct advise *a)
 	free(s.deaths);
 	map_free(&s.ids);
 	map_free(&s.firsts);
+	map_free(&s.casts);
 }

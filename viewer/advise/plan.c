@@ -39,14 +39,20 @@ void plan_free(struct life_plan *p)
 
 COMPARE(in_order, struct plan_change, ORDER(x->seq, y->seq))
 
+/* Where the peak is looked for. */
+struct span_of_plan {
+	uint64_t since, until;
+	const struct repeats *leave;
+};
+
 static void measure(struct life_plan *p, uint64_t recorded, uint64_t seq,
-		    const struct repeats *leave)
+		    const struct span_of_plan *in)
 {
 	uint64_t bytes = recorded + (uint64_t)p->now;
 
 	if ((int64_t)bytes < 0 || bytes <= p->peak) /* at the end blocks go that no plan has */
 		return;
-	if (repeats_at(leave, seq))
+	if (seq < in->since || seq >= in->until || repeats_at(in->leave, seq))
 		return;
 	p->peak = bytes;
 	p->peak_seq = seq;
@@ -54,7 +60,7 @@ static void measure(struct life_plan *p, uint64_t recorded, uint64_t seq,
 
 /* Changes up to the event; those of one event are one. */
 static void follow(struct life_plan *p, uint64_t until, uint64_t recorded,
-		   const struct repeats *leave)
+		   const struct span_of_plan *in)
 {
 	while (p->next < p->count && p->items[p->next].seq <= until) {
 		uint64_t seq = p->items[p->next].seq;
@@ -62,7 +68,7 @@ static void follow(struct life_plan *p, uint64_t until, uint64_t recorded,
 		for (; p->next < p->count && p->items[p->next].seq == seq; p->next++)
 			p->now += p->items[p->next].bytes;
 		if (seq < until)
-			measure(p, recorded, seq, leave);
+			measure(p, recorded, seq, in);
 	}
 }
 
@@ -74,15 +80,16 @@ static bool counts(const struct timeline *t, const struct life *life)
 }
 
 void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
-	       const struct repeats *leave)
+	       const struct repeats *leave, uint64_t since, uint64_t until)
 {
+	const struct span_of_plan in = { since, until, leave };
 	const struct lives *l = &t->model.lives;
 	uint64_t now = 0, before, steps = 0;
 	struct lives_walk w;
 
 	for (size_t i = 0; i < count; i++)
 		SORT(plans[i]->items, plans[i]->count, in_order);
-	for (lives_walk_first(&w, l); w.change;) {
+	for (lives_walk_first(&w, l); w.change && w.now.seq < until;) {
 		uint64_t seq = w.now.seq;
 
 		if (steps++ % 65536 == 0)
@@ -96,11 +103,11 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 							       : -lives_request(l, life)->size;
 		}
 		for (size_t i = 0; i < count; i++) {
-			follow(plans[i], seq, before, leave);
-			measure(plans[i], now, seq, leave);
+			follow(plans[i], seq, before, &in);
+			measure(plans[i], now, seq, &in);
 		}
 	}
 	for (size_t i = 0; i < count; i++)
-		follow(plans[i], PLAN_END, now, leave);
+		follow(plans[i], until, now, &in);
 	say_progress_end();
 }

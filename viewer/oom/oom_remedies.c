@@ -398,6 +398,15 @@ static uint64_t state_to_come(const struct oom *o, const struct finding *f)
 		       : 0;
 }
 
+/* With the change memory would not have run out before either: the cache would have been another
+ * one, so that a moment needs room for one more segment. */
+static bool fits_before(const struct oom *o, const struct finding *f)
+{
+	enum { SEGMENT = 20 << 20 }; /* for a block of 1 to 10 MiB */
+
+	return f->peak + SEGMENT <= o->capacity;
+}
+
 static void insert_found(struct remedy_list *list, const struct finding *f)
 {
 	uint64_t missing = oom_missing(list->oom) + list->oom->block + state_to_come(list->oom, f);
@@ -410,7 +419,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	bool least = f->least && f->least < f->saves && !f->about;
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
 				.saves = least ? f->least : f->saves,
-				.enough = f->least >= missing };
+				.enough = f->least >= missing && fits_before(list->oom, f) };
 
 	if (attempt || (!strcmp(f->kind, "in_rows") &&
 			ANY_OF(x, list->items, list->count, !strcmp(x->name, "in_pieces"))))
