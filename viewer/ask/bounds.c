@@ -107,8 +107,8 @@ static struct row_check_bound measured_bound(const char *name, int category, uin
 	uint64_t limit = amount_bytes(&most->amount, 0);
 
 	return (struct row_check_bound){ .name = name,
-					 .has_class = category >= 0,
-					 .class = category < 0 ? 0 : (unsigned)category,
+					 MAYBE_THERE(class, category >= 0,
+						     category < 0 ? 0 : (unsigned)category),
 					 .known = true,
 					 .ok = n <= limit,
 					 .limit_bytes = limit,

@@ -42,8 +42,7 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 					.category = classify(v->classifier, b).category,
 					.stack = b->stack,
 					.born_ns = b->born_ns,
-					.has_rules = v->with_rules,
-					.rules = v->rules };
+					MAYBE_THERE(rules, v->with_rules, v->rules) };
 	if (v->with_rules)
 		classify_all(v->classifier, b, v->rules, sizeof(v->rules));
 	if (v->owners)
