@@ -369,7 +369,7 @@ static int make_stream(struct gpumemtrace *r, const char *table, const char *col
 		return rc;
 	}
 	arrow_batch_init(&s->batch, s->columns, (unsigned)s->count);
-	library_hold(r);
+	__atomic_add_fetch(&r->users, 1, __ATOMIC_RELAXED);
 	*out = (struct ArrowArrayStream){ get_schema, get_next, get_last_error, release, s };
 	return 0;
 }
