@@ -177,6 +177,7 @@ static void begin(struct advise *a, uint64_t since)
 		*need_item(a->known, a->known_count, a->known_room) = a->wanted[i].life;
 	}
 	advise_find_passes(a);
+	advise_find_sums(a);
 }
 
 bool advise_knows_graphs(const struct advise *a)

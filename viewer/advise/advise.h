@@ -153,8 +153,8 @@ bool advise_by_backward(const struct advise *a, const struct advised *l);
 bool advise_in_graph(const struct advise *a, const struct advised *l);
 /* The program has it for longer than any graph: it stays, whatever is done about those. */
 bool advise_held(const struct advise *a, const struct advised *l);
-/* Fills passes and sums. */
 void advise_find_passes(struct advise *a);
+void advise_find_sums(struct advise *a);
 /* The next pass that began; the number of passes if there is none. */
 size_t advise_pass_after(const struct advise *a, size_t pass);
 /* When that one begins; PLAN_END if there is none. */

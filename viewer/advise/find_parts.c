@@ -307,12 +307,6 @@ static bool find_parts_by(struct search *s, bool (*is_end)(struct search *, cons
 	return found;
 }
 
-/* Some losses lie in a block as large as what they are the mean of: their sum does not. */
-static bool find_parts(struct search *s)
-{
-	return find_parts_by(s, is_reduction) || find_parts_by(s, is_sum);
-}
-
 /* The backward pass goes from the last part to the first: when it is done with each. */
 static uint64_t *find_done(const struct search *s)
 {
@@ -388,7 +382,10 @@ static void look_at(struct search *s, struct finding *f)
 	const struct advise *a = s->advise;
 	bool last = !s->w.after || s->w.after->extent.last_seq >= a->until;
 
-	if (find_parts(s) && f && (!a->wanted_count || last))
+	/* Some losses lie in a block as large as what they are the mean of: their sum does not. */
+	bool found = find_parts_by(s, is_reduction) || find_parts_by(s, is_sum);
+
+	if (found && f && (!a->wanted_count || last))
 		take_away(s, f);
 }
 

@@ -72,13 +72,6 @@ static void follow(struct life_plan *p, uint64_t until, uint64_t recorded,
 	}
 }
 
-static bool counts(const struct timeline *t, const struct life *life)
-{
-	const struct position *born = lives_position(&t->model.lives, life->born.position);
-
-	return born->device == t->device && series_counts(&t->model, born);
-}
-
 void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	       const struct repeats *leave, uint64_t since, uint64_t until)
 {
@@ -97,8 +90,10 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 		before = now;
 		for (; w.change && w.now.seq == seq; lives_walk_next(&w)) {
 			const struct life *life = lives_at(l, w.now.life);
+			const struct position *born = lives_position(l, life->born.position);
 
-			if ((w.change == CHANGE_BORN || w.change == CHANGE_DIED) && counts(t, life))
+			if ((w.change == CHANGE_BORN || w.change == CHANGE_DIED) &&
+			    born->device == t->device && series_counts(&t->model, born))
 				now += w.change == CHANGE_BORN ? lives_request(l, life)->size
 							       : -lives_request(l, life)->size;
 		}

@@ -169,7 +169,7 @@ bool advise_held(const struct advise *a, const struct advised *l)
 								   lives_born_by(a->lives, done));
 }
 
-static void find_passes(struct advise *a)
+void advise_find_passes(struct advise *a)
 {
 	struct advise_passes *p = &a->passes;
 
@@ -234,7 +234,7 @@ static void note_growth(struct growth *g, const struct advised *l)
 	g->until = l->until;
 }
 
-static void find_sums(struct advise *a)
+void advise_find_sums(struct advise *a)
 {
 	MAP_OF(struct growth) lines = { .count = 0 };
 	struct growth *g;
@@ -250,12 +250,6 @@ static void find_sums(struct advise *a)
 			map_remove(&a->sums, l.stack);
 	}
 	map_items_free(&lines);
-}
-
-void advise_find_passes(struct advise *a)
-{
-	find_passes(a);
-	find_sums(a);
 }
 
 /* Made by what keeps a share of it only. */

@@ -35,10 +35,8 @@ static struct account_row *put_row(struct account *a, const char *section, const
 	row->row = (struct row_account_row){ .section = section,
 					     .key = key,
 					     .unit = units[unit],
-					     .has_measured = measured >= 0,
-					     .measured = measured,
-					     .has_formula = formula >= 0,
-					     .formula = formula,
+					     MAYBE_THERE(measured, measured >= 0, measured),
+					     MAYBE_THERE(formula, formula >= 0, formula),
 					     .note = row->note,
 					     .title = title };
 	return row;

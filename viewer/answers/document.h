@@ -32,6 +32,9 @@ struct figures {
 	const void *ctx;
 };
 
+/* In a row: a member that may be absent, and when it is there. */
+#define MAYBE_THERE(member, when, ...) .has_##member = (when), .member = __VA_ARGS__
+
 /* The C types of members. */
 #define C_NUMBER   uint64_t
 #define C_COUNT	   uint64_t

@@ -364,13 +364,10 @@ static bool part_row(void *ctx, size_t i, struct row_engine_part *row)
 
 	*row = (struct row_engine_part){ .part = parts[i].name,
 					 .bytes = e->now[i],
-					 .has_planned_bytes = e->planned,
-					 .planned_bytes = e->then[i],
+					 MAYBE_THERE(planned_bytes, e->planned, e->then[i]),
 					 .owner = e->owners[i],
-					 .has_training_bytes = e->trains,
-					 .training_bytes = e->beside[i],
-					 .has_asleep_bytes = e->sleeps,
-					 .asleep_bytes = e->beside[i],
+					 MAYBE_THERE(training_bytes, e->trains, e->beside[i]),
+					 MAYBE_THERE(asleep_bytes, e->sleeps, e->beside[i]),
 					 .label = parts[i].label,
 					 .held = e->owners[i].function[0] };
 	return e->now[i] || e->then[i] || e->beside[i];
@@ -386,14 +383,10 @@ bool engine_document(const struct engine *e, struct row_engine *row)
 {
 	*row = (struct row_engine){ .total_bytes = e->total,
 				    .time_ns = e->time_ns,
-				    .has_planned_ns = e->planned,
-				    .planned_ns = e->cache_ns,
-				    .has_training_ns = e->trains,
-				    .training_ns = e->beside_ns,
-				    .has_asleep_ns = e->sleeps,
-				    .asleep_ns = e->beside_ns,
-				    .has_planned_share = e->planned,
-				    .planned_share = share_of_plan(e),
+				    MAYBE_THERE(planned_ns, e->planned, e->cache_ns),
+				    MAYBE_THERE(training_ns, e->trains, e->beside_ns),
+				    MAYBE_THERE(asleep_ns, e->sleeps, e->beside_ns),
+				    MAYBE_THERE(planned_share, e->planned, share_of_plan(e)),
 				    .parts = { ENGINE_PARTS, part_row, (void *)e } };
 	return e->total;
 }

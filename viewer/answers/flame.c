@@ -24,14 +24,7 @@ static uint32_t new_node(struct flame *f, uint32_t parent, const struct flame_no
 	return id;
 }
 
-/* Builds a tree: makes the root, finds or makes a child (the name ends after len bytes), adds bytes
- * to a node, sorts at the end. */
-static void flame_begin(struct flame *f)
-{
-	*f = (struct flame){ 0 };
-	new_node(f, 0, &(struct flame_node){ .name = "all", .file = "", .kind = FLAME_ALL }, 3);
-}
-
+/* Finds or makes a child; the name ends after len bytes. */
 static uint32_t flame_child(struct flame *f, uint32_t parent, const struct flame_node *like,
 			    size_t len)
 {
@@ -75,12 +68,6 @@ static void sort_children(struct flame *f, uint32_t parent)
 		*at = i;
 	}
 	f->nodes[parent].first = sorted;
-}
-
-static void flame_sort(struct flame *f)
-{
-	for (uint32_t i = 0; i < f->count; i++)
-		sort_children(f, i);
 }
 
 void flame_free(struct flame *f)
@@ -210,7 +197,8 @@ void flame_build(struct flame *f, const struct snapshot *s, struct owners *owner
 {
 	struct path p = { 0 };
 
-	flame_begin(f);
+	*f = (struct flame){ 0 };
+	new_node(f, 0, &(struct flame_node){ .name = "all", .file = "", .kind = FLAME_ALL }, 3);
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		if (how->category >= 0 && b->category != how->category)
 			continue;
@@ -223,5 +211,6 @@ void flame_build(struct flame *f, const struct snapshot *s, struct owners *owner
 		add_node(f, &p, how, b);
 	}
 	free(p.frames);
-	flame_sort(f);
+	for (uint32_t i = 0; i < f->count; i++)
+		sort_children(f, i);
 }

@@ -317,17 +317,10 @@ static void trouble_lines(const struct report *r, struct emit *out)
 		emit_line(out, "No device memory was allocated in this recording.");
 }
 
-/* At the highest peak, where `why` also looks. NULL: there was none. */
-static const struct block *largest_block(const struct report *r)
-{
-	const struct snapshot *s = GREATEST_OF(x, r->shots, r->count, true, x->moment.bytes);
-
-	return GREATEST_OF(b, s->moment.blocks, s->moment.count, true, b->size);
-}
-
 /* Suggests further commands, for a recording with any data. */
 static void next_lines(const struct report *r, struct emit *out)
 {
+	const struct snapshot *shot;
 	const struct block *largest;
 	char word[SHELL_WORD];
 	const char *path = shell_word(r->timeline.recording->path, word);
@@ -340,7 +333,8 @@ static void next_lines(const struct report *r, struct emit *out)
 	if (ooms)
 		emit_line(out, "            gpumemtrace oom %s", path);
 	emit_line(out, "            gpumemtrace live %s --at peak", path);
-	largest = largest_block(r);
+	shot = GREATEST_OF(x, r->shots, r->count, true, x->moment.bytes); /* where `why` looks */
+	largest = GREATEST_OF(b, shot->moment.blocks, shot->moment.count, true, b->size);
 	if (largest)
 		emit_line(out, "            gpumemtrace why %s 0x%" PRIx64, path, largest->addr);
 }

@@ -55,17 +55,13 @@ static void say_more(struct row_check_bound *b, const char *more)
 static const struct owner *largest_line(struct look *l, const struct snapshot *shot, int category,
 					struct owner *out)
 {
-	const struct moment *mo = &shot->moment;
-	struct holders h = { 0 };
-	bool any;
+	struct holders h = holders_of_blocks(&shot->moment, &l->timeline.owners, category >= 0);
+	const struct holder *most =
+		FIRST_OF(x, h.items, h.count, category < 0 || (int)x->category == category);
+	bool any = most;
 
-	FOR_EACH (const struct block, b, mo->blocks, mo->count)
-		if (category < 0 || b->category == category)
-			holders_add(&h, 0, owners_find(&l->timeline.owners, b), b->size);
-	holders_sort(&h);
-	any = h.count;
 	if (any)
-		*out = h.items[0].owner;
+		*out = most->owner;
 	free(h.items);
 	return any ? out : NULL;
 }
@@ -107,8 +103,8 @@ static struct row_check_bound measured_bound(const char *name, int category, uin
 	uint64_t limit = amount_bytes(&most->amount, 0);
 
 	return (struct row_check_bound){ .name = name,
-					 .has_class = category >= 0,
-					 .class = category < 0 ? 0 : (unsigned)category,
+					 MAYBE_THERE(class, category >= 0,
+						     category < 0 ? 0 : (unsigned)category),
 					 .known = true,
 					 .ok = n <= limit,
 					 .limit_bytes = limit,

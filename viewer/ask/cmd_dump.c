@@ -52,8 +52,8 @@ static void dump_json(const struct dump *d, const struct gmt_event *e)
 				.time_ns = e->time_ns,
 				.kind = gmt_kind_name(e->kind),
 				.thread = e->thread,
-				.has_name = has & F_NAME,
-				.name = defs_string(&d->recording->defs, e->name),
+				MAYBE_THERE(name, has & F_NAME,
+					    defs_string(&d->recording->defs, e->name)),
 				.has_memory = gmt_kind_has_memory(e->kind),
 				.flags = e->flags };
 	int64_t n;

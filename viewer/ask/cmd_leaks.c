@@ -99,19 +99,18 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 			 ", stack %u)",
 			 B(l->bytes), MANY(l->blocks, "block"), l->first_step, l->first.addr,
 			 l->latest_step, l->latest.addr, l->latest.stack);
-	*row = (struct row_leaks_owner){ .class = l->category,
-					 .owner = l->owner,
-					 .module = owners_modules_of(
-						 v->owners, l->blocks ? l->latest.stack : 0,
-						 v->module, sizeof(v->module)),
-					 .bytes_per_step = l->bytes_per_step,
-					 .bytes = l->bytes,
-					 .blocks = l->blocks,
-					 .has_first = l->blocks,
-					 .first = leaked_block(&l->first, l->first_step),
-					 .has_latest = l->blocks,
-					 .latest = leaked_block(&l->latest, l->latest_step),
-					 .which = v->which };
+	*row = (struct row_leaks_owner){
+		.class = l->category,
+		.owner = l->owner,
+		.module = owners_modules_of(v->owners, l->blocks ? l->latest.stack : 0, v->module,
+					    sizeof(v->module)),
+		.bytes_per_step = l->bytes_per_step,
+		.bytes = l->bytes,
+		.blocks = l->blocks,
+		MAYBE_THERE(first, l->blocks, leaked_block(&l->first, l->first_step)),
+		MAYBE_THERE(latest, l->blocks, leaked_block(&l->latest, l->latest_step)),
+		.which = v->which
+	};
 	return true;
 }
 

@@ -42,8 +42,7 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 					.category = classify(v->classifier, b).category,
 					.stack = b->stack,
 					.born_ns = b->born_ns,
-					.has_rules = v->with_rules,
-					.rules = v->rules,
+					MAYBE_THERE(rules, v->with_rules, v->rules),
 					.owner = owners_find(v->owners, b),
 					.module = owners_modules_of(v->owners, b->stack, v->module,
 								    sizeof(v->module)) };

@@ -52,8 +52,7 @@ static bool node_row(void *ctx, size_t i, struct row_modules_node *row)
 					  .kind = x->line ? "line" : "module",
 					  .name = x->name,
 					  .file = x->file,
-					  .has_line = x->line,
-					  .line = x->line,
+					  MAYBE_THERE(line, x->line, x->line),
 					  .bytes = x->bytes,
 					  .blocks = x->blocks,
 					  .words = module_words(n, x, node->depth) };

@@ -15,10 +15,8 @@ static bool oom_rank_row(void *ctx, size_t i, struct row_oom_rank *row)
 	*row = (struct row_oom_rank){ .file = x->file.path,
 				      .rank = x->file.name,
 				      .failed = x->failed,
-				      .has_wall_ns = x->failed,
-				      .wall_ns = x->wall_ns,
-				      .has_block_bytes = x->failed,
-				      .block_bytes = x->asked };
+				      MAYBE_THERE(wall_ns, x->failed, x->wall_ns),
+				      MAYBE_THERE(block_bytes, x->failed, x->asked) };
 	return true;
 }
 

@@ -26,21 +26,21 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 	struct holders all = holders_of_blocks(mo, &r->timeline.owners, false);
 	struct defs_text uuid = device_fact(&r->timeline.recording->defs, mo->device, "uuid");
 
-	*row = (struct row_report_device){ .device = mo->device,
-					   .has_uuid = uuid.len,
-					   .uuid = uuid.s,
-					   .peak_bytes = c->peak.bytes,
-					   .peak_time_ns = c->peak.event.time_ns,
-					   .end_bytes = c->now,
-					   .resident_peak_bytes = c->peak.bytes,
-					   .asleep_bytes = d->asleep_most,
-					   .peak_reserved_bytes = model_peak_reserved(d),
-					   .context_bytes = mo->context,
-					   .categories_at_peak = r->shots[i].bytes,
-					   .ooms = model_ooms(d),
-					   .pools = private_pools_rows(&r->pools[i]),
-					   .has_state_only = moments_state_only(&r->timeline.model),
-					   .state_only = true };
+	*row = (struct row_report_device){
+		.device = mo->device,
+		MAYBE_THERE(uuid, uuid.len, uuid.s),
+		.peak_bytes = c->peak.bytes,
+		.peak_time_ns = c->peak.event.time_ns,
+		.end_bytes = c->now,
+		.resident_peak_bytes = c->peak.bytes,
+		.asleep_bytes = d->asleep_most,
+		.peak_reserved_bytes = model_peak_reserved(d),
+		.context_bytes = mo->context,
+		.categories_at_peak = r->shots[i].bytes,
+		.ooms = model_ooms(d),
+		.pools = private_pools_rows(&r->pools[i]),
+		MAYBE_THERE(state_only, moments_state_only(&r->timeline.model), true)
+	};
 	row->has_engine =
 		mo->device == r->timeline.device && engine_document(&r->engine, &row->engine);
 	row->owner = largest_line(&all);
@@ -62,8 +62,7 @@ static bool report_context_row(void *ctx, size_t i, struct row_report_context *r
 			continue;
 		*row = (struct row_report_context){
 			.device = d,
-			.has_uuid = uuid.len,
-			.uuid = uuid.s,
+			MAYBE_THERE(uuid, uuid.len, uuid.s),
 			.owner = owners_find(&r->timeline.owners,
 					     &(struct block){ .stack = m->contexts[d].stack }),
 		};
@@ -80,8 +79,7 @@ static void emit_report(struct report *r, struct summary *s, struct emit *out)
 				  .devices = { r->count, report_device_row, r },
 				  .contexts = { MODEL_DEVICES, report_context_row, r },
 				  .summary = summary_rows(s),
-				  .has_steps = r->each_step,
-				  .steps = report_steps_rows(r),
+				  MAYBE_THERE(steps, r->each_step, report_steps_rows(r)),
 				  .file_bytes = r->timeline.recording->file_bytes };
 
 	for (size_t i = 0; i < r->count; i++) {

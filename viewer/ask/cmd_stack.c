@@ -57,8 +57,7 @@ static bool frame_row(void *ctx, size_t i, struct row_stack_frame *row)
 					 .function = f->function,
 					 .file = f->file[0] || f->python ? f->file : f->module,
 					 .line = f->line,
-					 .has_text = text[0],
-					 .text = text };
+					 MAYBE_THERE(text, text[0], text) };
 	return is_wanted(v, f);
 }
 
@@ -103,8 +102,7 @@ static void show_stacks(struct emit *out, const struct recording *r, const struc
 	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
 	for (size_t i = 0; i < w->count; i++) {
 		stacks_read(&stacks, w->stacks[i].id, w->stacks[i].seq);
-		row = (struct row_stack){ .has_stack = w->all,
-					  .stack = w->stacks[i].id,
+		row = (struct row_stack){ MAYBE_THERE(stack, w->all, w->stacks[i].id),
 					  .frames = { stacks.count, frame_row, &v } };
 		emit_document(out, stack, &row);
 		if (w->all)

@@ -90,11 +90,6 @@ static void free_recording(struct gpumemtrace *r)
 	free(r);
 }
 
-void library_hold(struct gpumemtrace *r)
-{
-	__atomic_add_fetch(&r->users, 1, __ATOMIC_RELAXED);
-}
-
 OFFERED void gpumemtrace_close(struct gpumemtrace *r)
 {
 	if (r && !__atomic_sub_fetch(&r->users, 1, __ATOMIC_ACQ_REL))

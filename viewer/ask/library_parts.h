@@ -26,5 +26,3 @@ struct gpumemtrace {
 	struct recording recording;
 	struct kept kept;
 };
-
-void library_hold(struct gpumemtrace *r);

@@ -386,7 +386,7 @@ static int make_stream(void *ctx)
 		return rc;
 	}
 	arrow_batch_init(&s->batch, s->columns, (unsigned)s->count);
-	library_hold(q->r);
+	__atomic_add_fetch(&q->r->users, 1, __ATOMIC_RELAXED);
 	*q->out = (struct ArrowArrayStream){ get_schema, get_next, get_last_error, release, s };
 	return 0;
 }

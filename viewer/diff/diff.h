@@ -172,4 +172,3 @@ bool diff_has_phases(const struct diff *d);
 /* "Peak 1.0 GiB -> 1.1 GiB: +102.4 MiB (+10.0 %), in the backward" */
 const char *diff_headline(const struct diff *d, char *buf, size_t room);
 const char *diff_percent(char buf[48], uint64_t before, uint64_t after); /* "+12.5 %" */
-const char *diff_commit(const struct diff_side *s, char *buf, size_t room);

@@ -239,12 +239,6 @@ static bool is_copy(const struct diff_pair *p)
 	return (!p->old_site || !p->new_site) && !(diff_site_of(p)->signs & STACK_STEP);
 }
 
-static bool is_state(const struct diff *d, const struct diff_pair *p)
-{
-	return p->category == CATEGORY_optimizer_state &&
-	       !(d->old.shot.bytes[p->category] && d->new.shot.bytes[p->category] && is_copy(p));
-}
-
 /* ---- remainders in large blocks, which are chance */
 
 /* Equally many blocks, of equal size apart from a remainder. */
@@ -320,6 +314,9 @@ void diff_causes(struct diff *d)
 	find_trained(d);
 	find_model(d, &s);
 	find_rounding(d);
-	diff_collect(d, CAUSE_OPTIMIZER, 0, 0, p, is_state(d, p));
+	diff_collect(d, CAUSE_OPTIMIZER, 0, 0, p,
+		     p->category == CATEGORY_optimizer_state &&
+			     !(d->old.shot.bytes[p->category] && d->new.shot.bytes[p->category] &&
+			       is_copy(p)));
 	diff_collect(d, CAUSE_GRADIENTS, 0, 0, p, diff_is_of(p, BIT(gradients)));
 }

@@ -254,13 +254,6 @@ static bool is_general(const struct diff *d, const struct scale *s)
 	return results && is_most(&old, s->by_inputs) && is_most(&new, s->by_inputs);
 }
 
-static bool is_scaled(const struct diff_pair *p, const struct scale *s)
-{
-	if (1u << p->category & (BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)))
-		return false;
-	return goes_with(p, s);
-}
-
 /* f: the factor of most bytes, which may be the square of the inputs' factor. */
 static struct scale scale_of(const struct diff *d, double f, double *weight)
 {
@@ -302,7 +295,9 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	s.by_inputs = factor_of_inputs(d) > 0;
 	if (!is_general(d, &s) || is_wider(d, sums, s.base))
 		return;
-	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, 0, p, is_scaled(p, &s));
+	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, 0, p,
+			    !diff_is_of(p, BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)) &&
+				    goes_with(p, &s));
 	if (!made)
 		return;
 	made->factor = s.base;

@@ -67,42 +67,33 @@ static void emit_head(struct page *p, const struct diff *d)
 	emit_end(p->first);
 }
 
-static void emit_row(struct page *p, uint64_t name, uint64_t before, uint64_t after)
-{
-	emit_array(p->out, NULL);
-	emit_number(p->out, NULL, name);
-	emit_number(p->out, NULL, before);
-	emit_number(p->out, NULL, after);
-	emit_end(p->out);
-}
-
 static void emit_times(struct page *p, const struct diff *d)
 {
-	emit_array(p->out, "classes");
+	struct bytes classes = { 0 }, highest = { 0 };
+
 	for (unsigned c = 0; c < CATEGORIES; c++)
 		if (d->old.at_peak.bytes[c] || d->new.at_peak.bytes[c])
-			emit_row(p, c, d->old.at_peak.bytes[c], d->new.at_peak.bytes[c]);
-	emit_end(p->out);
-	emit_array(p->out, "phases");
+			column_row(&classes, c, d->old.at_peak.bytes[c], d->new.at_peak.bytes[c]);
 	for (int i = 0; i < PHASES; i++) {
 		const struct span *old = diff_highest(&d->old, i), *new = diff_highest(&d->new, i);
 
 		if (old || new)
-			emit_row(p, i, old ? old->extent.peak : 0, new ? new->extent.peak : 0);
+			column_row(&highest, (uint64_t)i, old ? old->extent.peak : 0,
+				   new ? new->extent.peak : 0);
 	}
-	emit_end(p->out);
+	column_emit(&classes, p->out, "classes");
+	column_emit(&highest, p->out, "phases");
 }
 
 static void emit_modules(struct page *p, const struct diff *d)
 {
 	struct diff_groups m = diff_group(d, DIFF_BY_MODULE);
 	size_t rows = m.count < MODULE_ROWS ? m.count : MODULE_ROWS;
+	struct bytes c = { 0 };
 
-	emit_array(p->out, "modules");
-	for (size_t i = 0; i < rows; i++)
-		emit_row(p, names_word(&p->names, m.items[i].module), m.items[i].bytes_old,
-			 m.items[i].bytes_new);
-	emit_end(p->out);
+	FOR_EACH (const struct diff_group, x, m.items, rows)
+		column_row(&c, names_word(&p->names, x->module), x->bytes_old, x->bytes_new);
+	column_emit(&c, p->out, "modules");
 	emit_number(p->out, "modules_left_out", m.count - rows);
 	diff_groups_free(&m);
 }

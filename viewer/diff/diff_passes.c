@@ -132,12 +132,6 @@ void diff_find_passes(struct diff *d)
 
 /* ---- one backward pass in place of many, each of which freed its part of the graph */
 
-static bool is_waiting(const struct diff_pair *p)
-{
-	return (diff_is_result(p) || p->category == CATEGORY_backward_temporaries) &&
-	       p->category != CATEGORY_inputs && p->blocks_old != p->blocks_new;
-}
-
 void diff_find_backwards(struct diff *d)
 {
 	unsigned before = diff_backwards(&d->old), after = diff_backwards(&d->new);
@@ -152,5 +146,8 @@ void diff_find_backwards(struct diff *d)
 		p, d->pairs, d->pair_count,
 		diff_differs(p) && p->category == CATEGORY_activations ? diff_delta(p) : 0);
 	if (change * more > 0)
-		diff_collect(d, CAUSE_BACKWARDS, BIT(activations), more, p, is_waiting(p));
+		diff_collect(d, CAUSE_BACKWARDS, BIT(activations), more, p,
+			     (diff_is_result(p) || p->category == CATEGORY_backward_temporaries) &&
+				     p->category != CATEGORY_inputs &&
+				     p->blocks_old != p->blocks_new);
 }

@@ -118,19 +118,15 @@ static struct diff_site read_path(struct diff_side *s, const struct block *b)
 	return site;
 }
 
-static uint64_t hash_site(const struct diff_site *site)
-{
-	uint64_t h = map_hash(1, site->places, site->depth * sizeof(*site->places));
-
-	h = map_hash_text(map_hash_text(h, site->op), site->owner.function);
-	return map_hash_text(h, site->operator);
-}
-
 static uint32_t make_site(struct diff_side *s, const struct block *b)
 {
 	struct diff_site site = read_path(s, b);
-	uint32_t at = map_number(&s->site_ids, hash_site(&site), s->site_count);
+	uint64_t h = map_hash(1, site.places, site.depth * sizeof(*site.places));
 	char module[512];
+	uint32_t at;
+
+	h = map_hash_text(map_hash_text(h, site.op), site.owner.function);
+	at = map_number(&s->site_ids, map_hash_text(h, site.operator), s->site_count);
 
 	if (at < s->site_count) {
 		free(site.places);

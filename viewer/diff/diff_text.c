@@ -8,10 +8,11 @@
 
 static void side(struct emit *out, const char *name, const struct diff_side *s)
 {
-	char commit[32], command[1024], text[1024], head[300];
-	int room = WIDTH - snprintf(head, sizeof(head), "%s  %.240s  |  %s", name,
+	struct defs_text commit = defs_meta(&s->recording.defs, "git.commit");
+	char command[1024], text[1024], head[300];
+	int room = WIDTH - snprintf(head, sizeof(head), "%s  %.240s  |  %s%.7s", name,
 				    owners_base(s->recording.path),
-				    diff_commit(s, commit, sizeof(commit)));
+				    commit.len ? "commit " : "no commit", commit.s);
 
 	command_words(&s->recording.defs, command, sizeof(command));
 	words_within(command, text, sizeof(text), room > 13 ? (size_t)room - 5 : 8);

@@ -33,14 +33,6 @@ const char *diff_percent(char buf[48], uint64_t before, uint64_t after)
 	return buf;
 }
 
-const char *diff_commit(const struct diff_side *s, char *buf, size_t room)
-{
-	struct defs_text commit = defs_meta(&s->recording.defs, "git.commit");
-
-	snprintf(buf, room, commit.len ? "commit %.7s" : "no commit", commit.s);
-	return buf;
-}
-
 bool diff_has_phases(const struct diff *d)
 {
 	for (int p = 0; p < PHASES; p++)

@@ -144,14 +144,6 @@ static void set_owner(struct export *x, const struct block *b, struct export_cel
 	cells[COLUMN_line] = number_or_null(o.line);
 }
 
-static void set_class(struct export *x, uint32_t life, struct block *b, struct export_cell *cells)
-{
-	struct verdict v = export_verdict(x, life, b);
-
-	cells[COLUMN_class] = text(categories[v.category].name);
-	cells[COLUMN_rule] = text(verdict_rule(v));
-}
-
 void export_row(struct export *x, uint32_t life, unsigned wanted, struct export_cell cells[COLUMNS])
 {
 	const struct defs *d = &x->recording->defs;
@@ -159,8 +151,12 @@ void export_row(struct export *x, uint32_t life, unsigned wanted, struct export_
 	const struct defs_thread *thread;
 
 	model_block(&x->timeline.model, life, b);
-	if (wanted & (IN(class) | IN(rule)))
-		set_class(x, life, b, cells);
+	if (wanted & (IN(class) | IN(rule))) {
+		struct verdict v = export_verdict(x, life, b);
+
+		cells[COLUMN_class] = text(categories[v.category].name);
+		cells[COLUMN_rule] = text(verdict_rule(v));
+	}
 	if (wanted & OWNERS)
 		set_owner(x, b, cells);
 	thread = defs_thread(d, b->thread);

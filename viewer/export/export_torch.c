@@ -168,11 +168,6 @@ static void on_life(void *ctx, uint32_t life, bool ended)
 	*need_item(t->pending, t->pending_count, t->pending_room) = (struct pending){ life, ended };
 }
 
-static bool is_segment(const struct position *p)
-{
-	return p->layer == LIFE_MEMORY || p->layer == LIFE_MAPPED;
-}
-
 /* Flags of a segment that the framework allocated from CUDA, 0 = none; -1: not a segment. */
 static int segment_tags(const struct torch *t, const struct position *p)
 {
@@ -204,7 +199,8 @@ static void trace_entry(struct torch *t, const struct series_event *e, const str
 
 	if (part == PART_ENDS && p->ended && counts)
 		tell_end(t, &origin, life);
-	else if (part == PART_SEGMENT_ENDS && p->ended && !over && is_segment(born))
+	else if (part == PART_SEGMENT_ENDS && p->ended && !over &&
+		 (born->layer == LIFE_MEMORY || born->layer == LIFE_MAPPED))
 		remove_segment(t, &origin, life->addr);
 	else if (part == PART_SEGMENTS && !p->ended && tags >= 0)
 		add_segment(t, &origin, life->addr, made->size, (unsigned)tags);

@@ -42,12 +42,6 @@ static void pickle_copy_start(struct pickle_copy *c, const struct pickle *from, 
 	c->uses[from->root]++;
 }
 
-static void pickle_copy_end(struct pickle_copy *c)
-{
-	free(c->uses);
-	map_free(&c->kept);
-}
-
 static void pickle_copy(struct pickle_copy *c, const struct pickle_value *v);
 
 static void copy_list(struct pickle_copy *c, const struct pickle_value *v)
@@ -401,6 +395,8 @@ static void release(struct again *a)
 	}
 	free(a->devices);
 	map_free(&a->births);
+	map_free(&a->copy.kept);
+	free(a->copy.uses);
 	pickle_free(&a->from);
 }
 
@@ -420,7 +416,6 @@ int export_torch_again(struct export *x, const struct torch_source *s)
 	pickler_start(&a.p, x->f);
 	pickle_copy_start(&a.copy, &a.from, &a.p);
 	write_root(&a, pickle_at(&a.from, a.from.root));
-	pickle_copy_end(&a.copy);
 	pickler_stop(&a.p);
 	release(&a);
 	return 0;

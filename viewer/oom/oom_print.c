@@ -79,10 +79,8 @@ static bool setting_row(void *ctx, size_t i, struct row_oom_setting *row)
 	*row = (struct row_oom_setting){ .alloc_conf = x->conf,
 					 .fits = fits,
 					 .earlier = x->outcome.what == REFUSAL_EARLIER,
-					 .has_spare_bytes = fits,
-					 .spare_bytes = x->outcome.bytes,
-					 .has_lacking_bytes = !fits,
-					 .lacking_bytes = x->outcome.bytes };
+					 MAYBE_THERE(spare_bytes, fits, x->outcome.bytes),
+					 MAYBE_THERE(lacking_bytes, !fits, x->outcome.bytes) };
 	return true;
 }
 
@@ -168,15 +166,12 @@ struct row_oom oom_document(struct oom_answer *a)
 		.went_on = o->refusal.later_allocs,
 		.step = o->step,
 		.phase = phases[o->phase].name,
-		.has_engine_phase = o->engine.phase,
-		.engine_phase = o->engine.phase,
+		MAYBE_THERE(engine_phase, o->engine.phase, o->engine.phase),
 		.stack = o->refusal.event.stack,
 		.class = o->wanted.category,
 		.owner = o->wanted_owner,
-		.has_replicas = others,
-		.replicas = others && has_replicas(o),
-		.has_other_devices = others,
-		.other_devices = { MODEL_DEVICES, device_row, o },
+		MAYBE_THERE(replicas, others, others && has_replicas(o)),
+		MAYBE_THERE(other_devices, others, { MODEL_DEVICES, device_row, o }),
 		.block_bytes = o->block,
 		.total_bytes = o->room.total,
 		.allocated_bytes = o->allocated,

@@ -5,11 +5,6 @@
 #include "../base/emit.h"
 #include "page_column.h"
 
-void page_curve_init(struct page_curve *c, size_t limit)
-{
-	*c = (struct page_curve){ .size = 1, .limit = limit };
-}
-
 void page_curve_free(struct page_curve *c)
 {
 	free(c->groups);

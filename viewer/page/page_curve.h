@@ -28,12 +28,11 @@ struct page_curve {
 	struct point now;
 	struct group *groups;
 	size_t count, room, limit;
-	uint64_t size;	 /* changes in a group */
+	uint64_t size;	 /* changes in a group: 1 at first */
 	uint64_t filled; /* in the last one */
 	uint64_t changes;
 };
 
-void page_curve_init(struct page_curve *c, size_t limit);
 void page_curve_free(struct page_curve *c);
 /* Call after c->now was updated by an event. */
 void page_curve_add(struct page_curve *c);

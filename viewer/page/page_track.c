@@ -86,7 +86,8 @@ static void run(struct track *t)
 	t->blocks.model = &t->timeline->model;
 	t->blocks.limit = page_room(t->page, LIFE_ROWS, 100);
 	groups = page_room(t->page, CURVE_GROUPS, 100) & ~(size_t)1;
-	page_curve_init(&t->curve, groups < CURVE_MOST ? groups : CURVE_MOST);
+	t->curve.size = 1;
+	t->curve.limit = groups < CURVE_MOST ? groups : CURVE_MOST;
 	choose_keys(t);
 	if (t->parts == TRACK_WHOLE)
 		page_summary_find(t);

@@ -2,6 +2,7 @@
 #include "ranks_find.h"
 
 #include <dirent.h>
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,41 +64,21 @@ static void sort_out(struct ranks_run *run, char *path, bool snapshots)
 		ranks_leave(run, path);
 }
 
-static bool has_recordings(const char *folder)
-{
-	DIR *d = opendir(folder);
-	struct dirent *e = NULL;
-	bool found = false;
-
-	while (d && !found && (e = readdir(d)))
-		found = ending_is(e->d_name, ".gmt");
-	if (d)
-		closedir(d);
-	return found;
-}
-
-/* A folder for each host, for instance. */
+/* There may be a folder for each host. */
 static int nothing_here(const char *folder)
 {
-	DIR *d = opendir(folder);
-	struct dirent *e = NULL;
-	char *below = NULL;
+	char *below = path_in(folder, "*/*.gmt");
+	glob_t found = { 0 };
 
-	while (d && !below && (e = readdir(d))) {
-		char *path = e->d_name[0] == '.' ? NULL : path_in(folder, e->d_name);
-
-		if (path && has_recordings(path))
-			below = path;
-		else
-			free(path);
+	if (glob(below, 0, NULL, &found)) {
+		say_unreadable("%s: no recording (*.gmt) in this folder", folder);
+	} else {
+		*strrchr(found.gl_pathv[0], '/') = 0;
+		say_unreadable("%s: no recording (*.gmt) in this folder, but in a folder in it: "
+			       "name %s, or several of them",
+			       folder, found.gl_pathv[0]);
 	}
-	if (d)
-		closedir(d);
-	if (!below)
-		return say_unreadable("%s: no recording (*.gmt) in this folder", folder);
-	say_unreadable("%s: no recording (*.gmt) in this folder, but in a folder in it: name %s, "
-		       "or several of them",
-		       folder, below);
+	globfree(&found);
 	free(below);
 	return EXIT_UNREADABLE;
 }

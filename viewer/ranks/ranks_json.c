@@ -19,12 +19,14 @@ void ranks_print_row(struct emit *out, const struct ranks_row *row, const struct
 	emit_document(
 		out, ranks_one,
 		&((struct row_ranks_one){
-			WHO(row->file), .has_file = !json_member(documents[0], "file").s,
-			.file = row->file->path, .part = row->part, .has_document = row->fine,
+			WHO(row->file),
+			MAYBE_THERE(file, !json_member(documents[0], "file").s, row->file->path,
+				    .part = row->part, .has_document = row->fine),
 			.document = { documents[0].s, (size_t)(documents[0].end - documents[0].s) },
-			.has_error = !row->fine, .error = row->error, .has_step = more.s,
-			.step = json_unsigned(json_member(more, "step")), .has_phase = more.s,
-			.phase = json_string(json_member(more, "phase"), phase, sizeof(phase)),
+			MAYBE_THERE(error, !row->fine, row->error, .has_step = more.s),
+			.step = json_unsigned(json_member(more, "step")),
+			MAYBE_THERE(phase, more.s,
+				    json_string(json_member(more, "phase"), phase, sizeof(phase))),
 			.has_text = more.s,
 			.text = json_string(json_member(more, "text"), text, sizeof(text)) }));
 }
@@ -83,10 +85,9 @@ static bool stray_row(void *ctx, size_t i, struct row_ranks_far *row)
 				       .figure = { 1, main_of, d },
 				       .median = (int64_t)d->strays->median,
 				       .from_median = (int64_t)w.more,
-				       .has_class = w.category >= 0,
-				       .class = w.category >= 0 ? (unsigned)w.category : 0,
-				       .has_class_delta = w.category >= 0,
-				       .class_delta = w.category_more };
+				       MAYBE_THERE(class, w.category >= 0,
+						   w.category >= 0 ? (unsigned)w.category : 0),
+				       MAYBE_THERE(class_delta, w.category >= 0, w.category_more) };
 	if (w.place >= 0)
 		p = &t->places[w.place];
 	row->has_function = row->has_file = row->has_line = row->has_line_delta = p;
@@ -139,16 +140,15 @@ struct row_ranks ranks_answer(struct ranks_answer *d)
 		.totals = { .ranks = ranks_fine(&d->all),
 			    .sums = sums(&d->all),
 			    .hosts = { run->count, host_row, d } },
-		.has_median = s->known,
-		.median = { WHO(t->rows[s->middle].file), .figure = { 1, main_of, d } },
+		MAYBE_THERE(median, s->known,
+			    { WHO(t->rows[s->middle].file), .figure = { 1, main_of, d } }),
 		.stray = { s->stray ? run->count : 0, stray_row, d },
 		.elsewhere = { elsewhere, elsewhere_row, d },
 		.missing = { d->missing ? (size_t)run->world : 0, missing_rank, d },
 		.other_files = run->left_count,
 		.left_alone = { run->left_count < LEFT_MAX ? run->left_count : LEFT_MAX, NULL,
 				run->left },
-		.has_note = run->note[0],
-		.note = run->note,
+		MAYBE_THERE(note, run->note[0], run->note),
 	};
 }
 

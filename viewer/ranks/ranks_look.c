@@ -52,12 +52,6 @@ static const struct {
 	[JOB_PMIX_NAMESPACE] = { "env.PMIX_NAMESPACE", true },
 };
 
-/* "WORLD_SIZE" */
-static const char *ranks_job_key(size_t fact)
-{
-	return job_facts[fact].key + strlen("env.");
-}
-
 bool ranks_is_local(const char *address)
 {
 	return !strcmp(address, "localhost") || !strncmp(address, "127.", 4);
@@ -183,8 +177,8 @@ static bool other_fact(const struct rank_file *a, const struct rank_file *b, siz
 	/* Each has its own stand-in for the other ranks. */
 	if (fact == JOB_MASTER_PORT && a->by_itself && b->by_itself)
 		return false;
-	snprintf(why, room, "%s is %.80s in %.200s and %.80s in %.200s", ranks_job_key(fact), x,
-		 a->path, y, b->path);
+	snprintf(why, room, "%s is %.80s in %.200s and %.80s in %.200s",
+		 job_facts[fact].key + strlen("env."), x, a->path, y, b->path);
 	return true;
 }
 

@@ -88,12 +88,6 @@ struct piece *expandable_take(struct allocator *a, struct bin *bin, uint64_t byt
 	return p;
 }
 
-static void drop_stretch(struct allocator *a, struct piece *p)
-{
-	pieces_erase(&p->bin->unmapped, p);
-	piece_give(&a->store, p);
-}
-
 /* Bytes before the first whole page of the piece. */
 static uint64_t before_pages(uint64_t page, const struct piece *p)
 {
@@ -128,6 +122,8 @@ void expandable_unmap(struct allocator *a, struct piece *p)
 	allocator_merge(a, p, p->prev);
 	allocator_merge(a, p, p->next);
 	allocator_put_free(a, p);
-	if (!p->prev && !p->next)
-		drop_stretch(a, p);
+	if (p->prev || p->next)
+		return;
+	pieces_erase(&p->bin->unmapped, p);
+	piece_give(&a->store, p);
 }

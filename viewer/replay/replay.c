@@ -55,11 +55,6 @@ void pass_init(struct replay_pass *p, const struct requests *r, const struct all
 	p->there = need_new((r->segment_count + 1) * sizeof(*p->there));
 }
 
-static uint32_t pool_of(const struct requests *r, const struct request_life *life)
-{
-	return life->segment ? r->segments[life->segment - 1].pool : life->pool;
-}
-
 static uint64_t stream_of(const struct requests *r, uint16_t stream)
 {
 	return stream < r->stream_count ? r->streams[stream] : 0;
@@ -86,7 +81,8 @@ static void replay_take(struct replay_pass *p, uint32_t number)
 		*held = take_there(p, life, block);
 	if (!*held)
 		*held = allocator_take(&p->allocator, bytes, stream_of(p->requests, life->stream),
-				       pool_of(p->requests, life));
+				       life->segment ? p->requests->segments[life->segment - 1].pool
+						     : life->pool);
 }
 
 static void replay_give(struct replay_pass *p, uint32_t number)

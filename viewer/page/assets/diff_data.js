@@ -15,9 +15,10 @@ function readHead(doc) {
 
 function readDiff(doc, d) {
   const text = (i) => doc.texts[i];
-  d.classes = d.classes.map(([category, a, b]) => ({ category, name: doc.classes[category].words, old: a, new: b }));
-  d.phases = d.phases.map(([phase, a, b]) => ({ name: doc.phases[phase], old: a, new: b }));
-  d.modules = d.modules.map(([name, a, b]) => ({ name: text(name), old: a, new: b }));
+  const rows = (of) => { const c = new Column(of), all = []; while (!c.done()) all.push([c.number(), c.number(), c.number()]); return all; };
+  d.classes = rows(d.classes).map(([category, a, b]) => ({ category, name: doc.classes[category].words, old: a, new: b }));
+  d.phases = rows(d.phases).map(([phase, a, b]) => ({ name: doc.phases[phase], old: a, new: b }));
+  d.modules = rows(d.modules).map(([name, a, b]) => ({ name: text(name), old: a, new: b }));
   d.lines = readLines(doc, new Column(d.lines));
   d.nodes = readPaths(doc, new Column(d.paths));
   d.weights = readWeights(new Column(d.weights));
