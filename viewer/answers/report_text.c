@@ -77,17 +77,6 @@ static void most_line(struct report *r, const struct moment *mo, const struct po
 	}
 }
 
-static void retry_line(const struct model_device *d, struct emit *out)
-{
-	char times[32];
-
-	snprintf(times, sizeof(times), "%" PRIu64, d->retries);
-	if (d->retries)
-		emit_line(out,
-			  "  %-22s%10s  times the cache was emptied to make room, which stalls",
-			  "allocation retries", times);
-}
-
 /* Prints the memory of the framework's cache outside of blocks. */
 static void report_cache(struct report *r, const struct moment *mo, const struct pool_sums *most,
 			 struct emit *out)
@@ -113,7 +102,11 @@ static void report_cache(struct report *r, const struct moment *mo, const struct
 	emit_figure(out, FIGURE, "cached, not in use", room.cached, note);
 	private_pools_print(&pools, &room, FIGURE, out);
 	most_line(r, mo, most, out);
-	retry_line(d, out);
+	if (d->retries)
+		emit_line(out,
+			  "  %-22s%10" PRIu64
+			  "  times the cache was emptied to make room, which stalls",
+			  "allocation retries", d->retries);
 }
 
 #define WHO	       44	 /* columns for a line of code */
@@ -179,7 +172,6 @@ static void rounding_line(const struct report *r, const struct moment *mo, struc
 	bytes = strtoull(fact.s, NULL, 10);
 	for (size_t i = 0; i < mo->count && !fact.len; i++) {
 		const struct block *b = &mo->blocks[i];
-
 		uint64_t storage = model_storage(&r->timeline.model, b);
 
 		if (!storage || storage >= b->size)

@@ -246,12 +246,8 @@ static void text_room(const struct oom *o, struct emit *out)
 	bool pooled = moment_is_pooled(&o->shot.moment);
 	char note[96];
 
-	if (o->block != o->asked) {
-		snprintf(note, sizeof(note), "for a tensor of %s", B(o->block));
-		emit_figure(out, FIGURE, "requested", o->asked, note);
-	} else {
-		emit_figure(out, FIGURE, "requested", o->asked, "");
-	}
+	snprintf(note, sizeof(note), "for a tensor of %s", B(o->block));
+	emit_figure(out, FIGURE, "requested", o->asked, o->block != o->asked ? note : "");
 	if (o->room.sampled) {
 		snprintf(note, sizeof(note), "of %s", B(o->room.total));
 		emit_figure(out, FIGURE, "free on the device", o->room.free,
