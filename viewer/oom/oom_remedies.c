@@ -404,7 +404,7 @@ static bool fits_before(const struct oom *o, const struct finding *f)
 {
 	enum { SEGMENT = 20 << 20 }; /* for a block of 1 to 10 MiB */
 
-	return f->peak + SEGMENT <= o->capacity;
+	return !o->room.sampled || f->peak + SEGMENT <= o->capacity;
 }
 
 static void insert_found(struct remedy_list *list, const struct finding *f)
