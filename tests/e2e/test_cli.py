@@ -159,14 +159,15 @@ def test_live(sample, at, time_ns, sizes):
     if sizes:
         assert live["time_ns"] == time_ns
     for b in live["blocks"]:
-        assert set(b) == {"addr", "size", "category", "stack", "born_ns"}
+        assert set(b) == {"addr", "size", "category", "stack", "born_ns", "function", "file", "line", "module"}
 
 
 def test_live_says_what_blocks_are(sample):
     end = {b["size"] // MIB: b for b in answer("live", sample, "--at", "end")["blocks"]}
     assert {size: b["category"] for size, b in end.items()} == {
         4: "parameters", 2: "unknown", 1: "gradients", 3: "optimizer_state"}
-    assert end[2] == {"addr": 0x10400000, "size": 2 * MIB, "category": "unknown", "stack": 2, "born_ns": 130}
+    assert end[2] == {"addr": 0x10400000, "size": 2 * MIB, "category": "unknown", "stack": 2, "born_ns": 130,
+                      "function": "Model.forward", "file": "/home/u/model.py", "line": 40, "module": ""}
     forward = {b["size"] // MIB: b["category"] for b in answer("live", sample, "--at", "mark:fwd#2")["blocks"]}
     assert forward == {4: "parameters", 2: "unknown", 8: "activations"}
 
@@ -175,7 +176,8 @@ def test_live_of_a_device(sample):
     live = answer("live", sample, "--device", 1)
     assert {k: live[k] for k in ("device", "time_ns", "bytes", "blocks")} == {
         "device": 1, "time_ns": 200, "bytes": 512,
-        "blocks": [{"addr": 0x90000000, "size": 512, "category": "forward_temporaries", "stack": 1, "born_ns": 200}]}
+        "blocks": [{"addr": 0x90000000, "size": 512, "category": "forward_temporaries", "stack": 1, "born_ns": 200, "function": "<module>",
+                    "file": "/home/u/train.py", "line": 10, "module": ""}]}
 
 
 def test_timeline(sample):

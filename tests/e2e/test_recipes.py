@@ -12,7 +12,7 @@ from conftest import BUILD, REAL, ROOT
 from test_html import browse, needs_browser
 
 RECORDING = ROOT / "tests/data/example/new.gmt"
-PARTS = ("format", "shim", "cupti", "viewer", "simgpu", "python/gpumemtrace", "tests/future", "tests/unit", "Makefile", "build/obj")
+PARTS = ("format", "shim", "cupti", "viewer", "simgpu", "python/gpumemtrace", "tests/future", "tests/unit", "tests/data", "Makefile", "build/obj")
 BLOCK = re.compile(r"^```(?:c|js|py)\n(?:/\*|#) (\S+?), (new|behind|before)(?:: (.*?))?(?: \*/)?\n(.*?)^```$", re.M | re.S)
 CALLS = """
 import ctypes, os
