@@ -6,6 +6,7 @@ import re
 import shutil
 
 import pytest
+from conftest import with_more
 
 EMA = "        ema = copy.deepcopy(net)\n"
 SDPA = """        y = F.scaled_dot_product_attention(q, k, v)
@@ -261,7 +262,7 @@ def check_sums(tool, said, old, new):
         assert sum(p["delta"] for p in f["parts"]) == f["delta"]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", with_more(CASES, {"sequence", "vocabulary", "bf16", "losses"}))
 def test_a_known_change(programs, tool, base, case):
     before, after, kind, classes, function, words = CASES[case]
     old = base(programs) if before is NOTHING else versions(programs, "old", before)

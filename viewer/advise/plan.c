@@ -97,7 +97,7 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 				now += w.change == CHANGE_BORN ? lives_request(l, life)->size
 							       : -lives_request(l, life)->size;
 		}
-		for (size_t i = 0; i < count; i++) {
+		for (size_t i = 0; i < count && seq >= since; i++) {
 			follow(plans[i], seq, before, &in);
 			measure(plans[i], now, seq, &in);
 		}
