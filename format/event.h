@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One event, one definition: the same at both ends, all between is storage. */
+/* An event and a definition: what a hook says is what a command hears, all between is storage. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* One event. Members that a kind does not carry (records.def) are 0; device is -1. */
+/* An event. Members that a kind does not carry (records.def) are 0; device is -1. */
 struct gmt_event {
 	uint64_t seq;	  /* order in the process, from 1; a gap is an event that was dropped */
 	uint64_t time_ns; /* CLOCK_MONOTONIC, nanoseconds */

@@ -170,6 +170,7 @@ bool advise_leaf(const struct advise *a, const struct advised *l);
 /* The block is of a checkpoint that is partly unneeded on the device (find_loaded.c). */
 bool advise_is_loaded(const struct advise *a, const struct advised *l);
 /* Autocast made it of what an operator was given; known: what was found of stacks before. */
+bool advise_is_by_autocast(struct timeline *t, const struct block *b);
 bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b);
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */

@@ -9,13 +9,18 @@
 
 enum { SOON = 2, LATER = 6 }; /* blocks, after which the operator is done, or surely is */
 
+bool advise_is_by_autocast(struct timeline *t, const struct block *b)
+{
+	return stacks_have(&t->stacks, b->stack, b->seq, "autocast::cached_cast");
+}
+
 bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b)
 {
 	bool fresh;
 	uint32_t *is = b->stack ? map_put(known, b->stack, &fresh) : NULL;
 
 	if (is && fresh)
-		*is = stacks_have(&t->stacks, b->stack, b->seq, "autocast::cached_cast");
+		*is = advise_is_by_autocast(t, b);
 	return is && *is;
 }
 

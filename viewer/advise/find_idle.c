@@ -121,7 +121,6 @@ static bool is_of_function(struct advise *a, const struct advised *l)
 /* Converted, by autocast too, or nobody knows by what it was made. */
 static bool may_be_cast(struct advise *a, struct map *known, const struct advised *l)
 {
-	struct stacks *s = &a->timeline->stacks;
 	bool fresh;
 	uint32_t *cast = map_put(known, l->stack, &fresh);
 	struct block b;
@@ -129,9 +128,8 @@ static bool may_be_cast(struct advise *a, struct map *known, const struct advise
 
 	if (fresh) {
 		advise_block(a, l, &b);
-		instant_operator(s, b.stack, b.seq, op, sizeof(op));
-		*cast = !op[0] || ops_is_cast(op) ||
-			stacks_have(s, b.stack, b.seq, "autocast::cached_cast");
+		instant_operator(&a->timeline->stacks, b.stack, b.seq, op, sizeof(op));
+		*cast = !op[0] || ops_is_cast(op) || advise_is_by_autocast(a->timeline, &b);
 	}
 	return *cast;
 }

@@ -40,13 +40,13 @@ void plan_free(struct life_plan *p)
 COMPARE(in_order, struct plan_change, ORDER(x->seq, y->seq))
 
 /* Where the peak is looked for. */
-struct span_of_plan {
+struct plan_window {
 	uint64_t since, until;
 	const struct repeats *leave;
 };
 
 static void measure(struct life_plan *p, uint64_t recorded, uint64_t seq,
-		    const struct span_of_plan *in)
+		    const struct plan_window *in)
 {
 	uint64_t bytes = recorded + (uint64_t)p->now;
 
@@ -60,7 +60,7 @@ static void measure(struct life_plan *p, uint64_t recorded, uint64_t seq,
 
 /* Changes up to the event; those of one event are one. */
 static void follow(struct life_plan *p, uint64_t until, uint64_t recorded,
-		   const struct span_of_plan *in)
+		   const struct plan_window *in)
 {
 	while (p->next < p->count && p->items[p->next].seq <= until) {
 		uint64_t seq = p->items[p->next].seq;
@@ -75,7 +75,7 @@ static void follow(struct life_plan *p, uint64_t until, uint64_t recorded,
 void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	       const struct repeats *leave, uint64_t since, uint64_t until)
 {
-	const struct span_of_plan in = { since, until, leave };
+	const struct plan_window in = { since, until, leave };
 	const struct lives *l = &t->model.lives;
 	uint64_t now = 0, before, steps = 0;
 	struct lives_walk w;

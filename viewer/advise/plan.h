@@ -35,7 +35,7 @@ int64_t plan_less(const struct life_plan *p, uint64_t seq);
 void plan_add(struct life_plan *p, struct plan_change change);
 void plan_free(struct life_plan *p);
 
-/* One scan over the timeline's lives for all of them, for the peak from `since` to before `until`;
- * leave: steps in which none is looked for. */
+/* Scans the timeline's lives once for all plans. Peaks are looked for from the event `since` to
+ * before `until`, and not in the steps `leave`. */
 void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	       const struct repeats *leave, uint64_t since, uint64_t until);

@@ -14,7 +14,7 @@ struct holder {
 	uint64_t before; /* bytes of these that were allocated in earlier steps, if requested */
 };
 
-/* As documents have them. */
+/* Rows of holders in documents. */
 struct row_class_line holder_line(const struct holder *h);
 
 struct holders {

@@ -272,7 +272,7 @@ static const struct row_sql_column partitions[] = {
 	{ "process", SQL_TEXT, "", "host, number and start of the process, and its rank" },
 };
 
-/* Those of all tables first. */
+/* Columns of all tables stand first. */
 static bool column_row(void *ctx, size_t i, struct row_sql_column *row)
 {
 	const struct lake_table *t = ctx;

@@ -12,7 +12,7 @@
 
 #define ARROW_ROWS 65536
 
-/* As the formats of Arrow's C data interface. */
+/* Types by their formats in Arrow's C data interface. */
 enum arrow_type {
 	ARROW_UINT64 = 'L',
 	ARROW_UINT32 = 'I',

@@ -27,7 +27,7 @@ struct kept {
 int kept_read(struct kept *k, struct recording *r);
 void kept_free(struct kept *k);
 
-/* Of all events, which are read for it if the recording is not kept. Same return values. */
+/* Counts all events, which are read for it if the recording is not kept. Same return values. */
 int kept_tally(struct recording *r, struct tally *t);
 
 /* Moves the tables to *m until model_free(m). False: they are lent already. */

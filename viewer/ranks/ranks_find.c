@@ -104,7 +104,7 @@ static int list_folder(struct ranks_run *run, const char *folder)
 	return run->count == first ? nothing_here(folder) : 0;
 }
 
-/* One without a rank (-1) stands last. */
+/* A file without a rank (-1) stands last. */
 COMPARE(by_rank, struct rank_file,
 	(x->of && y->of ? ORDER(x->operand, y->operand) : 0) ?:
 	ORDER((unsigned long)x->rank, (unsigned long)y->rank) ?: strverscmp(x->path, y->path))

@@ -42,7 +42,7 @@ size_t owners_modules(const struct stacks *s, const struct frame *forward[OWNER_
 struct defs_text owners_module_class(const struct frame *forward);
 /* "Net/Block", without those of packages that only carry out calls if `own`. Returns buf. */
 const char *owners_module_path(const struct stacks *s, bool own, char *buf, size_t room);
-/* All of a stack, which becomes the latest one. "" outside of modules. */
+/* The modules of a stack, which becomes the latest one. "" outside of modules. */
 const char *owners_modules_of(struct owners *o, uint32_t stack, char *buf, size_t room);
 bool owners_same(const struct owner *a, const struct owner *b);
 
