@@ -167,8 +167,10 @@ def test_which_python_it_is(tmp_path):
 @pytest.mark.parametrize("how", with_more(["work", "child", "sleep"], {"child"}))
 def test_a_late_stage(how, tmp_path):
     """The last stage waits while the first one works, or a compiler of its; one that sleeps is given up, and that is said."""
+    fifo = tmp_path / "given_up"
+    os.mkfifo(fifo)
     done = subprocess.run([toy.TOOL, "fit", "--ranks", "8:0,7", "--cards", "h100-80g", "-o", tmp_path, "--", sys.executable,
-                           os.path.join(toy.ROOT, "tests/workloads/late_stage.py"), how, "6"],
+                           os.path.join(toy.ROOT, "tests/workloads/late_stage.py"), how, fifo],
                           env={**os.environ, "OMP_NUM_THREADS": "1", "SIMGPU_WAIT": "2.5"}, capture_output=True, text=True, timeout=200)
     logs = "".join(p.read_text() for p in tmp_path.glob("*.log"))
     assert done.returncode == 0, done.stderr + logs
