@@ -298,6 +298,36 @@ def test_the_same_program(programs, tool, base, case):
     assert said["findings"] == [] and said["delta"] == 0 and said["modules"] == []
 
 
+KEEPS = """
+import torch
+from torch import nn
+first, rest = nn.Sequential(nn.Linear(256, 512), nn.ReLU()).cuda(), nn.Linear(512, 256).cuda()
+optimizer, history = torch.optim.SGD([*first.parameters(), *rest.parameters()], lr=0.1), []
+def encode(x):
+    return first(x).double()
+for _ in range(8):
+    hidden = first(torch.randn(4096, 256, device="cuda"))
+    history.append(hidden.detach())
+    rest(hidden.float()).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("before, after, cause", [("4096", "2048", "scale"), ("first(torch", "encode(torch", "function|line")])
+def test_what_both_keep_is_no_cause(programs, tool, before, after, cause):
+    """Both versions keep a result of each step: half as large in one of them, or twice as large and made in another function."""
+    files = []
+    for name, text in ("old", KEEPS), ("new", KEEPS.replace(before, after)):
+        (programs.folder / f"{name}.py").write_text(text)
+        files.append(programs.traced(str(programs.folder / f"{name}.py"), output=f"{name}.gmt"))
+    for old, new in (files, files[::-1]):
+        said = tool.json("diff", old, new)
+        check_sums(tool, said, old, new)
+        assert {f["cause"] for f in said["findings"]} <= {"scale", "function", "line", "rounding", "reserved", "moved"}
+        assert re.fullmatch(cause, said["findings"][0]["cause"])
+
+
 def test_either_of_two_like_peaks(programs, tool):
     """The loss of a large vocabulary makes two moments of backward about as high: whichever is the highest, like is
     compared with like."""

@@ -234,7 +234,6 @@ static void test_signals(void **state)
 	assert_true(my.asked < my.walks / 2 + 400);
 }
 
-#ifndef __SANITIZE_THREAD__
 static ucontext_t outside, inside;
 
 static void visit(void)
@@ -345,7 +344,6 @@ static void test_binding_leaves(void **state)
 	pthread_attr_destroy(&attr);
 	munmap(low, 3 * STACK);
 }
-#endif
 
 /* Code that no object has: a frame like any other, but nothing says so. */
 static void test_code_without_information(void **state)
@@ -376,10 +374,8 @@ int main(void)
 		cmocka_unit_test(test_only_the_saved_register_differs),
 		cmocka_unit_test(test_deeper_than_kept),
 		cmocka_unit_test(test_signals),
-#ifndef __SANITIZE_THREAD__
 		cmocka_unit_test(test_other_stacks),
 		cmocka_unit_test(test_binding_leaves),
-#endif
 		cmocka_unit_test(test_code_without_information),
 	};
 

@@ -102,17 +102,26 @@ static void sum_up_pairs(const struct diff *d, struct diff_sums *s)
 
 /* ---- growth from step to step on one side only */
 
+static uint64_t leaked_at(const struct diff_side *s, const struct diff_pair *p,
+			  const struct diff_site *own)
+{
+	const struct diff_site *site = own ? own : diff_site_of(p);
+	const struct leak *l = leaks_at(&s->leaks, UINT_MAX, &site->owner);
+
+	return l ? l->bytes_per_step : 0;
+}
+
+/* The line hardly grows on the other side, and no other line grows there in its place. */
 static bool is_kept(const struct diff *d, const struct diff_pair *p)
 {
-	const struct leak *new =
-		p->new_site ? leaks_at(&d->new.leaks, UINT_MAX, &p->new_site->owner) : NULL;
-	const struct leak *old =
-		p->old_site ? leaks_at(&d->old.leaks, UINT_MAX, &p->old_site->owner) : NULL;
-	uint64_t before = old ? old->bytes_per_step : 0, after = new ? new->bytes_per_step : 0;
+	uint64_t old = leaked_at(&d->old, p, p->old_site);
+	uint64_t new = leaked_at(&d->new, p, p->new_site);
+	uint64_t all_old = d->old.leaks.bytes_per_step, all_new = d->new.leaks.bytes_per_step;
 
 	if (diff_site_of(p)->signs & STACK_STEP)
 		return false;
-	return diff_delta(p) > 0 ? after > before + before / 4 : before > after + after / 4;
+	return diff_delta(p) > 0 ? new / 4 > old && all_new > all_old + new / 2
+				 : old / 4 > new && all_old > all_new + old / 2;
 }
 
 /* ---- models that are no longer trained */
