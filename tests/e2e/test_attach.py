@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../classes"))
 import attached  # noqa: E402
-from conftest import ROOT  # noqa: E402
+from conftest import ROOT, with_more  # noqa: E402
 
 
 class Target:
@@ -157,7 +157,7 @@ def test_its_results_are_those_of_a_run_alone(target, tool, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case,rules", [("bare_tensors", {"held-parameter", "held-gradient"}), ("kv_cache", {"held-parameter", "held-cache"})])
+@pytest.mark.parametrize("case,rules", with_more([("bare_tensors", {"held-parameter", "held-gradient"}), ("kv_cache", {"held-parameter", "held-cache"})], {"kv_cache"}))
 def test_cases_are_named_right_or_not_at_all(case, rules):
     """A loop without modules, and keys and values of a library's cache, looked at without a history."""
     said = attached.judge(case, 6)

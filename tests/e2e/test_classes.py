@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import with_more
 
 CLASSES = Path(__file__).resolve().parents[1] / "classes"
 sys.path.insert(0, str(CLASSES))
@@ -57,13 +58,15 @@ MATTERS = {
     ("wrapped_tensors", "on"): ("activation-life",),
 }
 # Cases without a rule of their own, and two common models without tags.
-ALSO = {("checkpoint_reentrant", "off"), ("kept_function", "on"), ("ema", "off"), ("adamw", "off"), ("lora", "off")}
+ALSO = {("checkpoint_reentrant", "off"), ("kept_function", "on"), ("ema", "off"), ("lora", "off")}
+# Their rules matter in another case, too.
+AGAIN = {("contrast", "on"), ("kv_cache", "on"), ("resume", "on"), ("sharpness", "on"), ("style", "off")}
 
 
 def ways():
     for case in CASES:
         for tags in ("on", "off"):
-            yield pytest.param(case, tags, marks=[] if (case, tags) in MATTERS or (case, tags) in ALSO else pytest.mark.more)
+            yield pytest.param(case, tags, marks=[] if (case, tags) in {*MATTERS, *ALSO} - AGAIN else pytest.mark.more)
 
 
 def judge(case, tags, folder, again=False):
@@ -93,7 +96,7 @@ def test_case(case, tags, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("how", ["none", "zeros", "accumulate"])
-@pytest.mark.parametrize("tags", ["on", "off"])
+@pytest.mark.parametrize("tags", with_more(["on", "off"], {"on"}))
 def test_buckets_that_are_made_anew(tool, programs, how, tags):
     """Gradients lie in the last buckets; the first ones, which DDP still keeps, are communication."""
     done = programs("rebuilt_buckets.py", how, GPUMEMTRACE_OUTPUT="run.gmt", GPUMEMTRACE_TAGS=tags)

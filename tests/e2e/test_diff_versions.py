@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from conftest import with_more
 from test_diff import check_sums
 
 MIB = 1 << 20
@@ -316,7 +317,7 @@ def mirrored(said):
     return sorted((f["cause"], f["class"], f["bytes_new"], f["bytes_old"]) for f in said["findings"])
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("pair", with_more(PAIRS, {"kept", "nearest"}))
 def test_a_released_change(programs, tool, pair):
     before, after, cause, function, words, delta = PAIRS[pair]
     old, new = record(programs, "old", before), record(programs, "new", after)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from conftest import check_marks
+from conftest import check_marks, with_more
 
 pytestmark = pytest.mark.plain
 
@@ -62,7 +62,7 @@ def reserved_at(events, name, time):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("settings", list(CAPS))
+@pytest.mark.parametrize("settings", with_more(CAPS, {"split128"}))
 def test_reserved(programs, tool, settings):
     recording, truth = trained(programs, tool, "mlp", "blocks", **CAPS[settings])
     events = tool.events(recording)

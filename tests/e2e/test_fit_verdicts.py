@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import toy
+from conftest import with_more
 
 sys.path.insert(0, f"{toy.ROOT}/tests/fit")
 import verdict as judge  # noqa: E402
@@ -13,7 +14,7 @@ import verdict as judge  # noqa: E402
 PROGRAMS = judge.programs()
 
 
-@pytest.mark.parametrize("name, mib, end", [
+@pytest.mark.parametrize("name, mib, end", with_more([
     ("hard-examples", 3300, "does not fit"),  # a leak that begins after step 20
     ("replay-buffer", 2600, "fits"),
     ("second-model", 3600, "does not fit"),
@@ -21,8 +22,8 @@ PROGRAMS = judge.programs()
     ("skips-long-batches", 3600, "fits"),
     ("gives-up-quietly", 4000, "does not fit"),
     ("mlp", 1300, "does not fit"),
-    pytest.param("extension", 2300, "does not fit", marks=[pytest.mark.slow, pytest.mark.more]),
-])
+    ("extension", 2300, "does not fit"),
+], {"extension", "gives-up-quietly", "hard-examples"}))
 def test_a_verdict_is_how_the_program_ends(name, mib, end):
     program, card = PROGRAMS[name], judge.card(mib * judge.MIB)
     with concurrent.futures.ThreadPoolExecutor(1) as other:

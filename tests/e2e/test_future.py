@@ -79,7 +79,7 @@ def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
     ("future/held", "tied_weights", {"state_elsewhere"}),  # a copy for a weight that gets its first gradient late
     ("classes/case_lbfgs", None, {"smaller_batch"}),  # passes inside of the optimizer's step
     ("classes/case_optimizer_in_backward", None, {"smaller_batch"}),  # steps inside of the backward pass
-], {"classes/case_lbfgs", "classes/case_optimizer_in_backward"}))
+], {"advise/never", "classes/case_lbfgs", "classes/case_optimizer_in_backward"}))
 def test_what_is_so_only_in_its_place(programs, cut, tool, file, name, kinds):
     # On a whole card cuBLAS's own workspaces are more than these programs have.
     recording = programs.traced(ROOT / f"tests/{file}.py", *[name] * bool(name), TRUTH="truth", card="card=4GiB")

@@ -119,7 +119,7 @@ def run_ranks(programs, case, ranks, card):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.parametrize("case", RANKS)
+@pytest.mark.parametrize("case", with_more(RANKS, {"gather_by_hand"}))
 def test_ranks(programs, tool, case):
     ranks, card, cause = RANKS[case]
     run_ranks(programs, case, ranks, card)
@@ -134,7 +134,7 @@ def test_ranks(programs, tool, case):
     assert first["rank"] in tool("oom", programs.folder)
 
 
-@pytest.mark.parametrize("card", with_more(["card=2GiB", "card=2400MiB", "card=3GiB"], {"card=2400MiB"}))
+@pytest.mark.parametrize("card", with_more(["card=2GiB", "card=2400MiB", "card=3GiB"], {"card=2400MiB", "card=3GiB"}))
 def test_layers_that_are_sharded_by_themselves(programs, tool, card):
     """Memory runs out in a backward pass, which makes whole gradients, or in the optimizer: nothing is left to shard."""
     run_ranks(programs, "sharded_layers", 2, card)

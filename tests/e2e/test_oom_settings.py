@@ -57,7 +57,7 @@ class Kind:
         return "fits" if new > at else "stays" if new == at else "earlier"
 
 
-@pytest.mark.parametrize("name", with_more(CASES, {"other_stream", "caught"}))
+@pytest.mark.parametrize("name", with_more(CASES, {"other_stream", "caught", "pinned_segments"}))
 def test_a_run_with_the_setting_agrees(programs, tool, name):
     kind, (mib, expected) = Kind(programs, tool, name), CASES[name]
     first = kind.refused(mib)

@@ -4,6 +4,7 @@ PyTorch's own account of its segments (memory_snapshot) at the same moments; in 
 import json
 
 import pytest
+from conftest import with_more
 
 ASK = """
 import json, torch
@@ -146,7 +147,7 @@ def account(live):
             "pools": sum(p["pools"] for p in pools), "waiting": live["waiting_bytes"], "cached": live["cached_bytes"]}
 
 
-@pytest.mark.parametrize("conf", ["", "expandable_segments:True"])
+@pytest.mark.parametrize("conf", with_more(["", "expandable_segments:True"], {""}))
 @pytest.mark.parametrize("name", KINDS)
 def test_whose_the_cache_is(tool, programs, name, conf):
     program, kind = KINDS[name]

@@ -18,7 +18,7 @@ def truths(folder):
 
 
 @pytest.mark.skipif(REAL, reason="needs as many devices as ranks")
-@pytest.mark.parametrize("how,ranks", [("ddp", 2), ("fsdp", 2), *(pytest.param(how, 4, marks=pytest.mark.more) for how in ("ddp", "fsdp"))])
+@pytest.mark.parametrize("how,ranks", [("fsdp", 2), *(pytest.param(*way, marks=pytest.mark.more) for way in (("ddp", 2), ("ddp", 4), ("fsdp", 4)))])
 def test_ranks(programs, tool, how, ranks):
     if ranks == 4 and os.cpu_count() < 2:
         pytest.skip("four ranks on one core")

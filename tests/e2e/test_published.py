@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conftest import check_marks
+from conftest import check_marks, with_more
 
 MIB = 2**20
 
@@ -207,7 +207,7 @@ def check_qwen(account, said, tokens):
 XL = 48, 1600, 25, 32, 1000, 50257
 
 
-@pytest.mark.parametrize("how", ["half", "half,flash", "half,flash,checkpoint,flatten"])
+@pytest.mark.parametrize("how", with_more(["half", "half,flash", "half,flash,checkpoint,flatten"], {"half,flash"}))
 def test_gpt2_xl(programs, tool, how):
     """1.5 billion parameters: 24 GB against 3 GB of weights; activations 60 GB and more, the scores on top,
     8 to 9 GB with checkpointing; a flat 32-bit buffer of all gradients is 6 GB."""

@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from conftest import with_more
 
 END = """
 import json
@@ -99,7 +100,7 @@ def record(programs, name, value, output):
     return file, json.loads((programs.folder / "reserved.json").read_text())
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", with_more(KINDS, {"streams", "pieces"}))
 def test_a_cache_that_grows_beside_its_blocks(tool, programs, name):
     _, _, less, more = KINDS[name]
     (old, old_bytes), (new, new_bytes) = record(programs, name, less, "old.gmt"), record(programs, name, more, "new.gmt")

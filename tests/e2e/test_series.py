@@ -7,6 +7,7 @@ import json
 import random
 
 import pytest
+from conftest import with_more
 
 
 def series(tool, recording, *args):
@@ -73,7 +74,7 @@ def check_moves(said):
     assert all(b["events"] == 1 for b in moved)
 
 
-@pytest.mark.parametrize("tags", ["on", "off"])
+@pytest.mark.parametrize("tags", with_more(["on", "off"], {"off"}))
 def test_every_event_of_gpt2(programs, tool, tags):
     recording = programs.traced("train.py", "truth.json", "gpt2", GPUMEMTRACE_TAGS=tags)
     said = series(tool, recording)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training steps are found by themselves in loops as people write them."""
 import pytest
+from conftest import with_more
 
 # case: what a step is known by, how many, how often each phase comes in the second
 CASES = {
@@ -64,7 +65,7 @@ def check_classes(tool, recording, said, timed):
     assert not [line for line in text.split("Where next")[0].splitlines() if len(line) > 80 and "Next: gpumemtrace" not in line]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", with_more(CASES, {"closure_batch", "gan_fused", "paused_closure", "paused_gan", "two_lines"}))
 def test_loops(programs, tool, case):
     said = check(tool, programs.traced("steps.py", case), case)
     if case == "validated":

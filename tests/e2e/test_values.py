@@ -203,7 +203,7 @@ def test_run_says_so(programs, tool):
     assert "rested" not in done.stderr and done.stdout == "3.0\n"
 
 
-@pytest.mark.parametrize("how", with_more(["waits", "draws", "loads"], {"draws"}))
+@pytest.mark.parametrize("how", with_more(["waits", "draws", "loads"], {"draws", "waits"}))
 def test_a_program_that_waits_for_ever_is_said_to(programs, tool, how):
     """While it runs, with the line that reads, also through pinned memory."""
     program = write(programs.folder, WAITS)

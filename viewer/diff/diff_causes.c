@@ -102,10 +102,8 @@ static void sum_up_pairs(const struct diff *d, struct diff_sums *s)
 
 /* ---- growth from step to step on one side only */
 
-static uint64_t leaked_at(const struct diff_side *s, const struct diff_pair *p,
-			  const struct diff_site *own)
+static uint64_t leaked_at(const struct diff_side *s, const struct diff_site *site)
 {
-	const struct diff_site *site = own ? own : diff_site_of(p);
 	const struct leak *l = leaks_at(&s->leaks, UINT_MAX, &site->owner);
 
 	return l ? l->bytes_per_step : 0;
@@ -114,14 +112,14 @@ static uint64_t leaked_at(const struct diff_side *s, const struct diff_pair *p,
 /* The line hardly grows on the other side, and no other line grows there in its place. */
 static bool is_kept(const struct diff *d, const struct diff_pair *p)
 {
-	uint64_t old = leaked_at(&d->old, p, p->old_site);
-	uint64_t new = leaked_at(&d->new, p, p->new_site);
-	uint64_t all_old = d->old.leaks.bytes_per_step, all_new = d->new.leaks.bytes_per_step;
+	uint64_t old = leaked_at(&d->old, p->old_site ? p->old_site : p->new_site);
+	uint64_t new = leaked_at(&d->new, diff_site_of(p));
+	int64_t more = (int64_t)(d->new.leaks.bytes_per_step - d->old.leaks.bytes_per_step);
 
 	if (diff_site_of(p)->signs & STACK_STEP)
 		return false;
-	return diff_delta(p) > 0 ? new / 4 > old && all_new > all_old + new / 2
-				 : old / 4 > new && all_old > all_new + old / 2;
+	return diff_delta(p) > 0 ? new / 4 > old &&more > (int64_t) new / 2
+				 : old / 4 > new && -more > (int64_t)old / 2;
 }
 
 /* ---- models that are no longer trained */
