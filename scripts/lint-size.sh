@@ -13,13 +13,13 @@ while read -r most folder; do
 	n=$(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.js' 2>/dev/null | xargs cat | wc -l)
 	[ "$n" -le "$most" ] || { echo "$folder: $n lines, at most $most"; rc=1; }
 done <<-end
-	66557 viewer
+	66559 viewer
 	1050 browser
 	26591 simgpu
 	15965 shim
 	4500 format
 	537 cupti
-	8778 python
+	8740 python
 end
 
 awk '

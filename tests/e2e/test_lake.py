@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import json_page
-from conftest import ROOT, TABLES, TOOLS, Tool
+from conftest import PACKAGE, ROOT, TABLES, TOOLS, Tool
 from test_html import browse, makers, needs_browser  # noqa: F401
 from test_ranks import MIB, maker, run_of, script, write  # noqa: F401
 
@@ -349,7 +349,7 @@ def test_a_full_disk(tmp_path):
 CUT = """
 import io, os, sys
 sys.path.insert(0, sys.argv[1])
-from gpumemtrace.lake.lake_answer import Sentence
+from gpumemtrace._answer import Sentence
 from gpumemtrace.lake.lake_collect import read_rows
 from gpumemtrace.lake.lake_reader import Reader
 from gpumemtrace.lake.lake_rows import Recording
@@ -429,7 +429,7 @@ for table in columns.pop(0).split("+"):
 WATCH = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from lake.lake_duckdb import Schema, ask, connect
+from gpumemtrace.lake.lake_duckdb import Schema, ask, connect
 tool, lake, until = sys.argv[2:]
 schema, query = Schema(tool), "select count(*), count(distinct process), (select count(*) from (select process, class from classes group by all having count(*) > 1)) from ranks"
 last = looks = 0
@@ -460,7 +460,7 @@ def test_a_lake_of_three_hundred(tmp_path, maker):  # noqa: F811
     subprocess.run([TOOLS, "-c", EARLIER, lake, ",".join(["+".join(tables), *lacks])], check=True)
     assert len(list(lake.glob("ranks/project=net/*/*/*/*.parquet"))) == each and not list(lake.glob("ranks/month=*"))
     without = [{k: v for k, v in r.items() if k not in lacks} for r in ask("from ranks order by process", lake)]
-    watch = subprocess.Popen([TOOLS, "-c", WATCH, ROOT / "python/gpumemtrace", Tool.path, lake, str(many)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watch = subprocess.Popen([TOOLS, "-c", WATCH, PACKAGE, Tool.path, lake, str(many)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for call_nth in range(1, many // each):
         killed = subprocess.Popen([Tool.path, "collect", tmp_path / f"in{call_nth}", "-o", lake], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                   env={**os.environ, "GPUMEMTRACE_PYTHON": str(TOOLS)})

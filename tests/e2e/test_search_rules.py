@@ -10,7 +10,8 @@ from conftest import WHEEL
 
 if WHEEL:
     pytest.skip("in a wheel these modules lie inside the tool", allow_module_level=True)
-from gpumemtrace.search import search_answer, search_stable, search_world
+from gpumemtrace import _answer
+from gpumemtrace.search import search_stable, search_world
 from gpumemtrace.search.search_stable import NOT_YET, RISES, STABLE, Unit, Wish
 
 MIB, GIB, MOST = 1 << 20, 1 << 30, 20000
@@ -115,7 +116,7 @@ def test_ranks_of_a_world(text, size, ranks, node):
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "4:", "4:4", "4:1,", "x", "4:1;2", "9:0,1,2,3,4,5,6,7,8", "1048577"])
 def test_what_is_no_world(text):
-    with pytest.raises(search_answer.Sentence) as caught:
+    with pytest.raises(_answer.Sentence) as caught:
         search_world.parse(text, {})
     assert caught.value.code == 2
 

@@ -24,15 +24,17 @@ void search_begin(struct question *q, const char *what, const char *cards)
 	question_text(q, "cards", cards);
 }
 
+#define BOTH(name)   ASSET_FILE(name, "python/gpumemtrace/" #name ".py");
 #define CORE(name)   ASSET_FILE(name, "python/gpumemtrace/" #name ".py");
 #define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
 #define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");
 #include "python_modules.def"
 
 static const struct {
-	enum question_kind kind;
+	unsigned kinds;
 	const char *name, *text;
 } modules[] = {
+#define BOTH(name)   { QUESTION_LAKE | QUESTION_SEARCH, #name, asset_##name },
 #define CORE(name)   { QUESTION_LAKE, #name, asset_##name },
 #define LAKE(name)   { QUESTION_LAKE, "lake." #name, asset_##name },
 #define SEARCH(name) { QUESTION_SEARCH, "search." #name, asset_##name },
@@ -63,7 +65,7 @@ static void put_modules(struct question *q)
 {
 	emit_array(q->request, "modules");
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-		if (modules[i].kind != q->kind)
+		if (!(modules[i].kinds & q->kind))
 			continue;
 		emit_array(q->request, NULL);
 		emit_text(q->request, NULL, modules[i].name);

@@ -9,7 +9,7 @@
 #include "../base/json.h"
 #include "../ask/command.h"
 
-enum question_kind { QUESTION_SEARCH, QUESTION_LAKE };
+enum question_kind { QUESTION_SEARCH = 1, QUESTION_LAKE = 2 };
 
 struct question {
 	struct emit *out; /* gets the answer */

@@ -9,7 +9,7 @@ import errno
 import os
 from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from .lake_answer import Sentence
+from .._answer import Sentence
 from .lake_duckdb import LARGE, DuckError, Schema, connect, names_of, quoted
 from .lake_places import Source
 from .lake_reader import Reader, Tables, take

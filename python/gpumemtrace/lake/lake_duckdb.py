@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, Tuple, TypeVar
 
-from .lake_answer import Answer
+from .._answer import Answer
 from .lake_folders import NEW, OLD, NAME, SCHEMA_FILE, current, names_in
 from .lake_table import Columns, Form
 

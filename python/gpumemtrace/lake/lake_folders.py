@@ -19,7 +19,7 @@ import shutil
 import time
 from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, TypeVar
 
-from .lake_answer import Sentence
+from .._answer import Sentence
 
 TRIES = 100  # another writer may remove the lock file when it ends
 NAME = re.compile(r"month=(\d+-\d\d)/(\d{8})-(\d{8})-(\d{4})-[0-9a-f]+\.parquet$")

@@ -9,7 +9,8 @@ import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from .._core import load
-from .lake_answer import UNREADABLE, USAGE, Answer, Ended, Sentence, end_by_signals, words
+from .._answer import UNREADABLE, USAGE, Answer, Sentence
+from .lake_ending import Ended, end_by_signals, words
 from .lake_collect import Job, Outcome, collect
 from .lake_duckdb import LARGE, Schema, connect, dashboard, exit_code_of, query
 from .lake_folders import writing
@@ -41,7 +42,7 @@ class Request:
         except OSError as error:
             why = f"cannot be loaded into this Python: {error}" if path else "was not found beside this program or in ../lib: install gpumemtrace again"
             raise Sentence(f"{path or 'libgpumemtrace_core.so'} {why}") from None
-        return Job(schema, self.paths, self.version, lambda text: answer.say("doing", text), *of)
+        return Job(schema, self.paths, self.version, answer.doing, *of)
 
 
 def note_of(outcome: Outcome, path: str, alone: bool) -> Optional[str]:
@@ -67,14 +68,14 @@ def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> int:
     """The exit code. A row for each process: which of the files it is from, its place, and what came of it."""
     tables = [t for t in schema.tables if t not in LARGE] + (["allocations"] if request.options["large"] else [])
     rows: List[Dict[str, Any]] = []
-    with writing(request.lake, lambda text: answer.say("note", text)) as scratch:
+    with writing(request.lake, answer.note) as scratch:
         job = request.job(schema, answer, request.lake, scratch, tables)
         job.had = job.store.begin()
         sources = place_all(request.files, Known(had.place for had in job.had.values()), request.options["project"])
         for outcome in collect(job, sources):
             note = note_of(outcome, os.fsdecode(request.paths[outcome.file]), len(sources) == 1)
             if note:
-                answer.say("note", note)
+                answer.note(note)
             rows.append(row_of(request, outcome))
         job.store.compact(False)
     skipped = [row["error"] for row in rows if "error" in row]
@@ -83,23 +84,23 @@ def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> int:
     if not kept:
         raise Sentence(skipped[0] if len(skipped) == 1 else f"none of {len(skipped)} recordings can be read")
     runs = len({(row["project"], row["run"]) for row in rows if "error" not in row})
-    answer.say("line", f"{request.lake}: {count(kept, 'recording')} of {count(runs, 'run')} collected")
+    answer.line(f"{request.lake}: {count(kept, 'recording')} of {count(runs, 'run')} collected")
     for line in READY:
-        answer.say("line", line.format(lake=shlex.quote(request.lake)))
+        answer.line(line.format(lake=shlex.quote(request.lake)))
     return UNREADABLE if skipped else 0
 
 
 def compact(request: Request, schema: Schema, answer: Answer) -> int:
     if "://" in request.lake:
         raise Sentence(f"{request.lake}: compact works in folders of this machine; copy the lake there afterwards (aws s3 sync --delete)", USAGE)
-    with writing(request.lake, lambda text: answer.say("note", text)) as scratch:
+    with writing(request.lake, answer.note) as scratch:
         store = Store(connect(), schema, request.lake, scratch, request.version, "zstd")
         before = store.count()
         store.begin()
         store.compact(True)
         after = store.count()
     answer.put("document", {"lake": request.lake, "files_before": before, "files": after})
-    answer.say("line", f"{request.lake}: {count(after, 'file')}, {f'from {before:,}' if before != after else 'as before'}")
+    answer.line(f"{request.lake}: {count(after, 'file')}, {f'from {before:,}' if before != after else 'as before'}")
     return 0
 
 
@@ -114,7 +115,7 @@ def temporary_lake(request: Request, schema: Schema, answer: Answer, lake: str) 
     if len(sources) == 1 and failed:
         raise Sentence(failed[0].error or "")
     for one in failed:
-        answer.say("note", f"{os.fsdecode(request.paths[one.file])}: left out: {one.error}")
+        answer.note(f"{os.fsdecode(request.paths[one.file])}: left out: {one.error}")
     if len(failed) == len(sources):
         raise Sentence(f"none of {len(failed)} recordings can be read")
 
@@ -161,6 +162,6 @@ def main(request: Mapping[str, Any]) -> None:
     except Ended:
         os._exit(1)  # the command ends by the signal
     except Sentence as sentence:
-        answer.fail(str(sentence), sentence.code)
+        answer.fail(sentence)
     except Exception as error:
-        answer.fail(f"DuckDB: {words(error)}", exit_code_of(error))
+        answer.fail(Sentence(f"DuckDB: {words(error)}", exit_code_of(error)))

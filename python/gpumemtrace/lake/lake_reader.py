@@ -12,7 +12,8 @@ import os
 import signal
 from typing import BinaryIO, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from .lake_answer import ANSWER, ENDING, words
+from .._answer import ANSWER
+from .lake_ending import ENDING, words
 
 AT_ONCE = 4  # each may need what the largest recording needs
 SMALL = 4 << 20  # bytes of recordings for one process

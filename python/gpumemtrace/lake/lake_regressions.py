@@ -9,7 +9,7 @@ import shlex
 import subprocess
 from typing import Any, Dict, List, Mapping
 
-from .lake_answer import USAGE, Answer, Sentence, in_units
+from .._answer import USAGE, Answer, Sentence, in_units
 from .lake_duckdb import Schema, ask, connect, quoted
 
 DIFFS = 20  # of the largest regressions
@@ -72,12 +72,12 @@ def row_of(p: Mapping[str, Any], diff: str) -> Dict[str, Any]:
 
 def say(answer: Answer, row: Mapping[str, Any]) -> None:
     where = ", ".join(filter(None, (row["project"], row["program"], row["card"], row["branch"])))
-    answer.say("line", f"{where}: {in_units(row['base_peak_bytes'])} -> {in_units(row['peak_bytes'])} ({row['change_percent']:+} %)")
+    answer.line(f"{where}: {in_units(row['base_peak_bytes'])} -> {in_units(row['peak_bytes'])} ({row['change_percent']:+} %)")
     of = f" of {row['base_branch']}" if row["base_branch"] != row["branch"] else ""
-    answer.say("line", f"  {row['base_commit'][:10]}{of} -> {row['commit'][:10]}")
+    answer.line(f"  {row['base_commit'][:10]}{of} -> {row['commit'][:10]}")
     if "diff" in row:
-        answer.say("line", f"  {row['diff']}")
-        answer.say("line", f"  gpumemtrace diff {shlex.quote(row['base_recording'])} {shlex.quote(row['recording'])}")
+        answer.line(f"  {row['diff']}")
+        answer.line(f"  gpumemtrace diff {shlex.quote(row['base_recording'])} {shlex.quote(row['recording'])}")
 
 
 def regressions(tool: str, schema: Schema, lake: str, options: Mapping[str, Any], answer: Answer) -> int:
@@ -98,5 +98,5 @@ def regressions(tool: str, schema: Schema, lake: str, options: Mapping[str, Any]
     for row in rows:
         say(answer, row)
     if not rows:
-        answer.say("line", f"No regression: {len(compared):,} {'pair' if len(compared) == 1 else 'pairs'} of commits compared.")
+        answer.line(f"No regression: {len(compared):,} {'pair' if len(compared) == 1 else 'pairs'} of commits compared.")
     return 1 if failed else 0

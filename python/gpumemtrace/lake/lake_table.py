@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Callable, Dict, List, Sequence, Tuple, Union
 
-from .lake_answer import Answer, in_units
+from .._answer import Answer, in_units
 
 Columns = Sequence[Tuple[str, str]]  # names and types
 WIDEST = 60  # bytes of a cell in a terminal

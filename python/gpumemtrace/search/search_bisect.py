@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Tuple
 
-from .search_answer import CHECK, OK, USAGE, Answer, Interrupted, Sentence, apart, in_units
+from .._answer import CHECK, OK, USAGE, Answer, Interrupted, Sentence, apart, in_units
 from .search_git import Git
 from .search_runs import Runs, folder_of, interrupt
 from .search_tree import Tree

@@ -6,7 +6,7 @@ import ctypes
 import os
 from typing import Any, List, Optional
 
-from .search_answer import USAGE, Sentence
+from .._answer import USAGE, Sentence
 from .search_trial import Card
 
 ROOM, NAME = 8192, 96  # bytes of all cards' lines, of a name

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List
 
-from .search_answer import decimal, in_units, many
+from .._answer import decimal, in_units, many
 from .search_cells import Cell
 from .search_largest import Largest, Line
 from .search_measure import TOO_LITTLE

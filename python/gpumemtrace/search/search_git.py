@@ -8,7 +8,7 @@ import signal
 import subprocess
 from typing import Dict, NamedTuple, Optional
 
-from .search_answer import Interrupted, Sentence
+from .._answer import Interrupted, Sentence
 from .search_runs import interrupt
 
 WORDS = ("git", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")

@@ -6,7 +6,7 @@ import os
 import traceback
 from typing import Any, Dict, Mapping, Sequence
 
-from .search_answer import CHECK, OK, UNREADABLE, USAGE, Answer, Interrupted, Sentence
+from .._answer import CHECK, OK, UNREADABLE, USAGE, Answer, Interrupted, Sentence
 from .search_bisect import bisect
 from .search_cards import find_cards
 from .search_cells import cells_of

@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
-from .search_answer import many
+from .._answer import many
 from .search_facts import Facts
 from .search_stable import STABLE
 from .search_trial import FAILED, FITS, REFUSED, SHARED_LIMIT, UNSTABLE, Trial

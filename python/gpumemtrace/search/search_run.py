@@ -11,7 +11,7 @@ import signal
 import time
 from typing import Callable, Dict, List, Optional
 
-from .search_answer import UNREADABLE
+from .._answer import UNREADABLE
 from .search_facts import Facts
 from .search_measure import measure
 from .search_process import PR_SET_CHILD_SUBREAPER, become, end_descendants, fork, prctl

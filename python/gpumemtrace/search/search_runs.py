@@ -13,7 +13,7 @@ import tempfile
 import time
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from .search_answer import Answer, Interrupted, Sentence
+from .._answer import Answer, Interrupted, Sentence
 from .search_process import fork
 from .search_run import STOPPED, run
 from .search_trial import FAILED, Card, Plan, Trial, new_trial

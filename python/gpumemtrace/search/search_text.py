@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from .search_answer import Answer, Column, in_units, many
+from .._answer import Answer, Column, in_units, many
 from .search_cells import Cell
 from .search_document import Found
 from .search_trial import FAILED, FITS, REFUSED, UNSTABLE

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import List, Optional
 
-from .search_answer import Sentence
+from .._answer import Sentence
 from .search_git import Git
 
 GITLINK = "160000 commit "

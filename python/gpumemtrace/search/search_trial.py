@@ -12,7 +12,7 @@ import stat
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
-from .search_answer import UNREADABLE, Sentence
+from .._answer import UNREADABLE, Sentence
 from .search_vary import Setting, Varied
 from .search_world import World
 

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Dict, List, Sequence, Tuple, Union
 
-from .search_answer import USAGE, Sentence
+from .._answer import USAGE, Sentence
 
 MOST = 8
 ENVIRONMENT = "env:"

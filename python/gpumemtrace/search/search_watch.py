@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Tuple
 
 from .search_activity import Activity
-from .search_answer import many
+from .._answer import many
 from .search_facts import Facts
 from .search_stable import NOT_YET, RISES, STABLE, Wish
 from .search_trial import Trial

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Dict, List, Mapping, Optional, Sequence, Set
 
-from .search_answer import USAGE, Sentence
+from .._answer import USAGE, Sentence
 from .search_process import become, fork
 
 MOST = 1 << 20
