@@ -328,6 +328,31 @@ def test_what_both_keep_is_no_cause(programs, tool, before, after, cause):
         assert re.fullmatch(cause, said["findings"][0]["cause"])
 
 
+OF_TWO_TYPES = """
+import torch
+net = torch.nn.Linear(256, 256, dtype=TYPE).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(4):
+    x, y = torch.randn(4096, 256, dtype=TYPE, device="cuda"), torch.randn(4096, 256, dtype=torch.float64, device="cuda")
+    a, b = net(x).sin(), (y * net.bias.mean()).sin()
+    (a.mean() + b.mean()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_another_precision_is_no_larger_batch(programs, tool):
+    """Of the two inputs of a line one has elements of twice the size, and the other is as before."""
+    files = []
+    for name in "bfloat16", "float32":
+        (programs.folder / f"{name}.py").write_text(OF_TWO_TYPES.replace("TYPE", f"torch.{name}"))
+        files.append(programs.traced(str(programs.folder / f"{name}.py"), output=f"{name}.gmt"))
+    for old, new in (files, files[::-1]):
+        said = tool.json("diff", old, new)
+        check_sums(tool, said, old, new)
+        assert "scale" not in {f["cause"] for f in said["findings"]}, said["findings"]
+
+
 def test_either_of_two_like_peaks(programs, tool):
     """The loss of a large vocabulary makes two moments of backward about as high: whichever is the highest, like is
     compared with like."""

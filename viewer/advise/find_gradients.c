@@ -83,6 +83,18 @@ static void arrive(struct search *s)
 	begin_steps(s, s->advise->until);
 }
 
+/* A copy of the script's own is none, and what a graph writes to when it is replayed has to stay.
+ */
+static bool can_go(const struct advise *a, const struct advised *l)
+{
+	struct life_facts facts;
+
+	if (l->life >= a->lives->rows.count)
+		return true;
+	facts = lives_facts(a->lives, lives_at(a->lives, l->life));
+	return !facts.pool && (!a->timeline->model.spans.tags || facts.tags & BLOCK_GRAD);
+}
+
 /* It saw the forward pass of a step that it was not born in. */
 static bool is_held(const struct advise *a, const struct advised *l)
 {
@@ -90,10 +102,8 @@ static bool is_held(const struct advise *a, const struct advised *l)
 	size_t step = steps_at(s, l->from);
 	struct step_phase forward;
 
-	/* A copy of the script's own is none. */
 	if (l->from >= a->peak_seq || step + 1 >= s->count || !advise_knows_steps(a) ||
-	    (a->timeline->model.spans.tags && l->life < a->lives->rows.count &&
-	     !(lives_facts(a->lives, lives_at(a->lives, l->life)).tags & BLOCK_GRAD)))
+	    !can_go(a, l))
 		return false;
 	forward = steps_phase(&a->timeline->model.spans, &s->items[step + 1], PHASE_FORWARD);
 	return forward.times && l->until > forward.extent.last_seq;

@@ -187,12 +187,14 @@ static double heaviest_factor(const struct diff *d, double *weight)
 	return best;
 }
 
-/* The inputs are the best evidence, if they are large enough to measure. */
+/* The inputs are the best evidence, if they are large enough to measure. Where some of a line's
+ * changed and others did not, it is no factor. */
 static double factor_of_inputs(const struct diff *d)
 {
 	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
 		if (p->category == CATEGORY_inputs && diff_differs(p) && p->bytes_old &&
-		    p->blocks_old == p->blocks_new && p->bytes_old >= 2048 * p->blocks_old)
+		    p->blocks_old == p->blocks_new && p->bytes_old >= 2048 * p->blocks_old &&
+		    p->old_sizes[p->blocks_old - 1] != p->new_sizes[p->blocks_new - 1])
 			return factor_of(p);
 	return 0;
 }

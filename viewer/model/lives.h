@@ -85,7 +85,7 @@ struct life_facts {
 	uint32_t leaf_passes;		     /* in which it was a leaf, */
 	uint32_t arrivals;		     /* and of gradients for it */
 	uint32_t tags;			     /* enum block_tag */
-	uint32_t pool; /* of a segment: its private pool (private_pool.h), 0 = none */
+	uint32_t pool; /* the private pool that it lies in (private_pool.h), 0 = none */
 };
 
 _Static_assert(sizeof(struct life_facts) == 64, "compared by bytes");

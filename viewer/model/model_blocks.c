@@ -51,6 +51,7 @@ void model_block_alloc(struct model *m, const struct gmt_event *e)
 	}
 	note_change(m, e);
 	b = model_birth(m, &d->live, e);
+	b->facts.pool = pools_of(&d->pools, e);
 	if (d->unplaced)
 		model_place_block(m, d, e);
 	say_reserved(m, d, e);
