@@ -77,6 +77,20 @@ def flat_copy_of_gradients():
         optimizer.zero_grad()
 
 
+@case("set_to_none")
+def layers_as_graphs():
+    """A graph that is replayed writes gradients where they were when it was captured."""
+    model = nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(6)]).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    sample = torch.randn(16, 1024, device="cuda", requires_grad=True)
+    for i in range(3):
+        model[i] = torch.cuda.make_graphed_callables(model[i], (sample,))
+    for _ in range(4):
+        model[3:](model[:3](torch.randn(16, 1024, device="cuda")).repeat(256, 1)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("unused_results")
 def losses_of_chunks():
     """Each chunk of the positions has its loss."""

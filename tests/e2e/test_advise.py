@@ -74,7 +74,7 @@ def test_at_least_the_flat_copies(tmp_path):
 
 
 NEVER = ["halves_that_are_both_used", "shifted_logits", "results_that_are_used_again", "stage_of_a_pipeline", "losses_of_a_recurrent_network",
-         "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "features_for_a_head", "text_that_grows", "words_at_all_positions",
+         "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "layers_as_graphs", "features_for_a_head", "text_that_grows", "words_at_all_positions",
          "windows_of_layers", "masks_of_layers", "masks_in_another_type", "balanced_assignment", "ranking_that_is_kept", "distances_in_a_loss",
          "adapters_of_one_function", "adapters_in_a_checkpoint"]
 KINDS = "unused_results", "frozen_graph", "one_by_one"  # all of these, but for
