@@ -307,6 +307,7 @@ test-conclusions: setup  ## is what `oom`, `advise`, `leaks` and `diff` say so i
 	@scripts/setup.sh frameworks
 	@$(MAKE) --no-print-directory all $(B)/data/cut
 	@.venv-frameworks/bin/python tests/future/judge.py $(B)/future --write
+	@.venv-frameworks/bin/python tests/future/judge.py $(B)/future --no-tags --points 6 --write
 	@.venv-frameworks/bin/python tests/remedies/ended_early.py $(B)/future
 	@.venv-frameworks/bin/python tests/future/growth.py $(B)/future --write
 	@.venv-frameworks/bin/python tests/remedies/known_changes.py $(B)/future --write

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Staged refusals for tests/future: a whole recording that ends at one of its allocations, as if
- *the device had had no room for it.
+ * the device had had no room for it.
  *
  *	cut IN.gmt                    prints the events at which that can be staged: "SEQ SIZE"
  *	cut IN.gmt SEQ OUT.gmt ...    writes the recording until that event, once for each pair;
  *	                              SEQ with a minus sign: it only ends there, without a failure
+ *	cut -n IN.gmt ...             the same, as if autograd had told nothing
  *
  * Recorded is what PyTorch does then: cudaMalloc fails, the segments that nothing lies in go back
- *to the device, cudaMalloc fails again, the allocator reports it. The card is as large as what was
- *in use then. An allocation that a free piece of another segment has room for is none.
+ * to the device, cudaMalloc fails again, the allocator reports it. The card is as large as what was
+ * in use then. An allocation that a free piece of another segment has room for is none.
  */
 #include "../../format/record.h"
 #include "../unit/recordings.h"
@@ -234,7 +235,18 @@ static uint64_t card_of(const struct scene *s, const struct gmt_event *e)
 	       (room < 10 * MIB ? room : 10 * MIB);
 }
 
-static void write_cut(const struct heard *h, uint64_t seq, bool refused, const char *path)
+static bool is_told(const struct gmt_event *e)
+{
+	return e->kind >= GMT_TAG_LEAF && e->kind <= GMT_TAG_ASKED;
+}
+
+static bool says_told(const struct gmt_def *d)
+{
+	return d->kind == GMT_DEF_META && memmem(d->payload, d->len, "torch.tags", 10);
+}
+
+static void write_cut(const struct heard *h, uint64_t seq, bool refused, bool tags,
+		      const char *path)
 {
 	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
 	struct copy c = { .writer = open_writer(fd, h->info.pid) };
@@ -251,11 +263,12 @@ static void write_cut(const struct heard *h, uint64_t seq, bool refused, const c
 	is_refusable(&s, &h->events[end]);
 	total = card_of(&s, &h->events[end]);
 	for (size_t i = 0; i < h->defs_used; i++)
-		assert_int_equal(gmt_writer_def(c.writer, &h->defs[i]), 0);
+		if (tags || !says_told(&h->defs[i]))
+			assert_int_equal(gmt_writer_def(c.writer, &h->defs[i]), 0);
 	for (size_t i = 0; i < end; i++) {
 		struct gmt_event e = h->events[i];
 
-		if (!refused || is_on_card(&e, total))
+		if ((tags || !is_told(&e)) && (!refused || is_on_card(&e, total)))
 			assert_int_equal(gmt_writer_event(c.writer, &e), 0);
 	}
 	c.seq = seq - 1;
@@ -290,17 +303,21 @@ static void print_events(const struct heard *h)
 
 int main(int argc, char **argv)
 {
-	struct heard h = hear(argc > 1 ? argv[1] : "");
+	bool tags = argc < 2 || strcmp(argv[1], "-n") != 0;
+	struct heard h;
 
+	argv += !tags;
+	argc -= !tags;
+	h = hear(argc > 1 ? argv[1] : "");
 	if (h.err || argc % 2) {
-		fprintf(stderr, "usage: cut IN.gmt [SEQ OUT.gmt]...\n");
+		fprintf(stderr, "usage: cut [-n] IN.gmt [SEQ OUT.gmt]...\n");
 		return 2;
 	}
 	if (argc == 2)
 		print_events(&h);
 	for (int i = 2; i < argc; i += 2)
 		write_cut(&h, strtoull(argv[i] + (*argv[i] == '-'), NULL, 10), *argv[i] != '-',
-			  argv[i + 1]);
+			  tags, argv[i + 1]);
 	heard_free(&h);
 	return 0;
 }

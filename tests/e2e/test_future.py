@@ -59,6 +59,24 @@ def test_what_is_said_is_so(programs, cut, tool, name):
     assert {so for kind, so, *_ in said if kind in ("step", "smaller_batch")} == {True} or name == "two_players"
 
 
+# What would be false of it if graphs and gradients were guessed.
+UNTOLD = [
+    ("advise/never activations_in_turn", "in_pieces"),  # what backward needs
+    ("advise/never chunks_of_one_contrast", "retained_graph"),  # passes before their backward pass
+    ("classes/case_accumulation", "set_to_none"),  # gradients that others are added to
+    ("workloads/oom activation_spike truth", "model_too_large"),  # what the first backward pass has not freed yet
+]
+
+
+@pytest.mark.parametrize("program, kind", UNTOLD)
+def test_what_is_said_without_tags(programs, cut, program, kind):
+    file, *arguments = program.split()
+    recording = programs.traced(ROOT / f"tests/{file}.py", *arguments, TRUTH="truth")
+    _, said = judge.judge(program, recording, 2 * POINTS, tags=False)
+    assert [claim for claim in said if claim[1] is False] == [], kind
+    assert len([claim for claim in said if claim[1]]) > 20
+
+
 @pytest.mark.parametrize("name, kind", with_more(HELD.items(), {"group_that_is_added", "heads_of_tasks", "halved_batches", "scores_of_all_rows"}))
 def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
     recording = programs.traced(ROOT / "tests/future/held.py", name)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""judge.py FOLDER [--points N] [--write] [NAME...]: records programs, refuses memory at many of their allocations, asks `oom`, and
-looks in the rest of each run whether what it says is so. --write: docs/conclusions.md and viewer/oom/claims.def."""
+"""judge.py FOLDER [--points N] [--no-tags] [--write] [NAME...]: records programs, refuses memory at many of their allocations, asks `oom`, and
+looks in the rest of each run whether what it says is so. --no-tags: of recordings that autograd told nothing, as of a PyTorch memory snapshot.
+--write: docs/conclusions.md and viewer/oom/claims.def."""
 import argparse
 import collections
 import json
@@ -22,6 +23,7 @@ CUT = str(Path(TOOL).parent / "data/cut")
 AT_ONCE = 40
 MISSED = "missed"
 PAGE, DEF, BEGIN = ROOT / "docs/conclusions.md", ROOT / "viewer/oom/claims.def", "<!-- table -->\n"
+UNTOLD, END = "<!-- without tags -->\n", "<!-- end of without tags -->\n"
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by tests/future/judge.py --write: kind of claim, how often it was right, of how many. */
 /* clang-format off */
@@ -49,14 +51,14 @@ def choose(run, events, points):
             yield large[i * len(large) // min(points, len(large))], phase
 
 
-def cut(recording, seqs, folder):
+def cut(recording, seqs, folder, tags=True):
     pairs = [(seq, str(Path(folder) / f"{seq}.gmt")) for seq in seqs]
     for i in range(0, len(pairs), AT_ONCE):
-        subprocess.run([CUT, recording, *(str(word) for pair in pairs[i:i + AT_ONCE] for word in pair)], check=True)
+        subprocess.run([CUT, *([] if tags else ["-n"]), recording, *(str(word) for pair in pairs[i:i + AT_ONCE] for word in pair)], check=True)
     return pairs
 
 
-def judge(name, recording, points, with_missed=False):
+def judge(name, recording, points, with_missed=False, tags=True):
     """(kind, verdict, program, phase, seq, words) of all that was said; with_missed: and of what was not, verdict MISSED."""
     run = future.Run(TOOL, recording)
     done = subprocess.run([CUT, recording], check=True, capture_output=True, text=True)
@@ -64,7 +66,7 @@ def judge(name, recording, points, with_missed=False):
     chosen = dict(choose(run, events, points))
     said = []
     with tempfile.TemporaryDirectory() as folder:
-        for seq, path in cut(recording, chosen, folder):
+        for seq, path in cut(recording, chosen, folder, tags):
             answer = ask(path)
             said += [(kind, so, name, chosen[seq], seq, words) for kind, so, words in claims.claims(run, seq, answer)]
             said += [(kind, MISSED, name, chosen[seq], seq, f"{n >> 20} MiB") for kind, n in (claims.missed(run, seq, answer) if with_missed else ())]
@@ -86,6 +88,15 @@ def table(said):
 def phases(said, cuts):
     found = collections.Counter(phase for n in cuts for phase in n)
     return [[phase if phase.startswith("after") else f"in {phase}", found[phase]] for phase in future.PHASES if found[phase]]
+
+
+def write_untold(said, cuts, programs):
+    false = {kind: row[2] for kind, row in table(said).items() if row[2]}
+    decided = sum(so is not None and so != MISSED for _, so, *_ in said)
+    text = (f"\n{sum(map(len, cuts))} staged failures in {programs} programs, {decided:,} claims that the rest of a run decides; false are {sum(false.values())}: "
+            + ", ".join(f"*{kind}* {n}" for kind, n in false.items()) + ".\n\n")
+    whole = PAGE.read_text()
+    PAGE.write_text(whole[:whole.index(UNTOLD)] + UNTOLD + text + whole[whole.index(END):])
 
 
 def write(said, cuts, programs):
@@ -110,6 +121,7 @@ def arguments(points):
     parser.add_argument("names", nargs="*")
     parser.add_argument("--points", type=int, default=points)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--no-tags", action="store_true")
     parser.add_argument("--there", action="store_true", help="only what is recorded already")
     args = parser.parse_args()
     Path(args.folder).mkdir(parents=True, exist_ok=True)
@@ -123,7 +135,7 @@ def main():
     args, paths = arguments(points=20)
     all_said, cuts = [], []
     with ProcessPoolExecutor(2) as pool:
-        for n, said in pool.map(judge, paths, map(str, paths.values()), [args.points] * len(paths), [True] * len(paths)):
+        for n, said in pool.map(judge, paths, map(str, paths.values()), *([x] * len(paths) for x in (args.points, True, not args.no_tags))):
             cuts.append(n)
             all_said += said
     for kind, so, name, phase, seq, words in all_said:
@@ -133,7 +145,7 @@ def main():
     for kind, (n, true, false, missed) in table(all_said).items():
         print(f"{kind:22} said {n:6} true {true:6} false {false:6} missed {missed:6}")
     if args.write:
-        write(all_said, cuts, len(paths))
+        (write_untold if args.no_tags else write)(all_said, cuts, len(paths))
 
 
 if __name__ == "__main__":

@@ -130,9 +130,9 @@ def as_finding(remedy):
 
 
 def granted(path, size):
-    """Until the first refusal: blocks of that size, and all blocks since the latest step of an optimizer (what was refused may have another
-    size with the change). Of the whole run where nothing was refused."""
-    alike = since = 0
+    """Until the first refusal: blocks of that size, all blocks since the latest step of an optimizer (what was refused may have another
+    size with the change), and such steps. Of the whole run where nothing was refused."""
+    alike = since = steps = 0
     for e in future.dump(TOOL, path):
         if e["kind"] == "block_oom":
             break
@@ -140,8 +140,8 @@ def granted(path, size):
             alike += e["size"] == size
             since += 1
         elif e["kind"] == "range_end" and e.get("name", "").startswith("Optimizer.step"):
-            since = 0
-    return alike, since
+            since, steps = 0, steps + 1
+    return alike, since, steps
 
 
 def is_later(new, old):

@@ -63,6 +63,20 @@ static void clear(struct search *s, struct held *h, uint64_t until)
 
 COMPARE(by_life, struct held, ORDER(x->life, y->life))
 
+/* Without tags no arrival is known: all may come as soon as a backward pass begins. */
+static void arrive_together(struct search *s)
+{
+	const struct spans *spans = &s->advise->timeline->model.spans;
+
+	FOR_EACH (const struct span, at, spans->items, spans->count) {
+		if (at->phase != PHASE_BACKWARD || at->extent.first_seq > s->advise->until)
+			continue;
+		begin_steps(s, at->extent.first_seq);
+		FOR_EACH (struct held, h, s->items, s->count)
+			clear(s, h, at->extent.first_seq);
+	}
+}
+
 /* Items are in the order of their births. */
 static void arrive(struct search *s)
 {
@@ -80,7 +94,6 @@ static void arrive(struct search *s)
 		if (h)
 			clear(s, h, a->seq);
 	}
-	begin_steps(s, s->advise->until);
 }
 
 /* A copy of the script's own is none, and what a graph writes to when it is replayed has to stay.
@@ -134,7 +147,11 @@ void advise_set_to_none(struct advise *a)
 	if (s.count) {
 		f = advise_add(a, "set_to_none");
 		s.plan = &f->plan;
-		arrive(&s);
+		if (a->timeline->model.spans.tags)
+			arrive(&s);
+		else
+			arrive_together(&s);
+		begin_steps(&s, a->until);
 		for (size_t i = 0; i < s.count; i++)
 			if (a->open || s.items[i].added) {
 				bytes += s.items[i].size;

@@ -18,13 +18,21 @@ bool block_is_of_graph_alone(struct classifier *c, const struct history *h)
 	return place & PLACE_COMPUTED || (h->after_forward && !(place & PLACE_MOVED));
 }
 
+/* The recording ends in the backward pass that made it: that it is alive shows nothing. */
+static bool is_of_open_pass(const struct classifier *c, const struct history *h)
+{
+	return !life_ended(h) && c->m->spans.in_backward &&
+	       h->born_backward == c->m->spans.backwards;
+}
+
 /* Born in backward and kept when it was over: what else stays is a gradient, save for what a later
  * backward pass gives up: that belonged to a graph which backward made, or was added to after
  * another forward pass. */
 bool life_gradient(struct classifier *c, const struct history *h)
 {
 	return !c->m->tags && h->stage == STAGE_BACKWARD && !life_made_by(h, STACK_ASKED) &&
-	       life_lived_past_backward(h) &&
+	       (is_of_open_pass(c, h) ? study_size_is_of_weight(c->study, h->block.size)
+				      : life_lived_past_backward(h)) &&
 	       !(life_ended_in_backward(h) && !life_saw_forward(c, h));
 }
 

@@ -203,6 +203,17 @@ static bool is_of_model(const struct diff_pair *p, const struct model_change *m)
 	       p->category == CATEGORY_optimizer_temporaries;
 }
 
+/* What a line has more of another class where it has less of this one, or the reverse: the same
+ * blocks, which the two sides take for something else. */
+static int64_t other_class(const struct diff *d, const struct diff_pair *p)
+{
+	return (int64_t)SUM_OF(q, d->pairs, d->pair_count,
+			       q->category != p->category && diff_delta(q) * diff_delta(p) < 0 &&
+					       owners_same(diff_owner(q), diff_owner(p))
+				       ? diff_delta(q)
+				       : 0);
+}
+
 /* Change of the parameters' bytes, without cast ones and remainders, if both sides know them as
  * parameters. */
 static double change_of_parameters(const struct diff *d)
@@ -212,7 +223,9 @@ static double change_of_parameters(const struct diff *d)
 	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
 		if (!diff_differs(p))
 			continue;
-		change += p->category == CATEGORY_parameters ? (double)diff_delta(p) : 0;
+		change += p->category == CATEGORY_parameters
+				  ? (double)(diff_delta(p) + other_class(d, p))
+				  : 0;
 		unknown += p->category == CATEGORY_unknown ? (double)diff_delta(p) : 0;
 	}
 	return change * unknown < 0 && fabs(unknown) > 0.5 * fabs(change) ? 0 : change;

@@ -129,6 +129,17 @@ struct uses {
 	bool saved, gone; /* a graph took one; one is gone */
 };
 
+/* Where graphs are not known, what was there when the next backward pass began. */
+static bool was_saved(const struct oom *o, const struct life *x)
+{
+	const struct lives *l = &o->timeline->model.lives;
+
+	if (o->shot.model->spans.tags)
+		return lives_facts(l, x).save_ns != 0;
+	return lives_position(l, x->died.position)->backwards >
+	       lives_position(l, x->born.position)->backwards;
+}
+
 /* Whether a graph took what this call made in earlier passes, and whether it is gone. The n-th call
  * with a stack is compared with the n-th of each pass, as for the layers of a Sequential. A forward
  * pass may be of one layer: then the size decides too, and passes since the latest backward pass.
@@ -156,7 +167,7 @@ static struct uses uses_before(const struct oom *o, const struct block *b, enum 
 		     (lives_request(l, x)->size != b->size ||
 		      passes_at(l, i, PASS_BACKWARD) != passes_at(l, now, PASS_BACKWARD))))
 			continue;
-		u.saved |= lives_facts(l, x).save_ns != 0;
+		u.saved |= was_saved(o, x);
 		u.gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq;
 	}
 	return u;
@@ -168,8 +179,6 @@ static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 	const struct model *m = o->shot.model;
 	struct uses u;
 
-	if (!m->spans.tags)
-		return m->spans.forwards > 1 ? b->size : 0;
 	if (!m->lives.rows.count || b->life - 1 > m->lives.rows.count)
 		return 0;
 	u = uses_before(o, b, PASS_BACKWARD);

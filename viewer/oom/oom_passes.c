@@ -158,12 +158,13 @@ static const struct span *longest(const struct spans *s, size_t first, size_t en
 	return best;
 }
 
-/* Bytes of what the forward passes since that event made, all or what graphs hold of it. */
+/* Bytes of what the forward passes since that event made, all or what graphs hold of it: where that
+ * is not known they may hold all. */
 static uint64_t results(const struct snapshot *s, uint64_t since, bool of_graphs)
 {
 	return SUM_OF(b, s->moment.blocks, s->moment.count,
 		      b->seq >= since && RESULTS >> b->category & 1 &&
-				      (!of_graphs || b->state & LIFE_SAVED)
+				      (!of_graphs || !s->model->spans.tags || b->state & LIFE_SAVED)
 			      ? b->size
 			      : 0);
 }
