@@ -19,7 +19,9 @@ from record import TOOL  # noqa: E402
 
 PAGE, BEGIN, END = ROOT / "docs/conclusions.md", "<!-- diff -->\n", "<!-- end of diff -->\n"
 NAMES = ["future/kept_outputs", "future/teacher", "future/micro_batches", "future/evaluation_with_graphs", "future/two_players", "future/words_one_by_one",
-         "advise/gradients_of_two_tasks", "advise/running_total", "future/answers_before_the_update", "future/contrast_in_the_loop"]
+         "advise/gradients_of_two_tasks", "advise/running_total", "future/answers_before_the_update", "future/contrast_in_the_loop",
+         *(f"frameworks/{name}" for name in ("ddpm_train", "diffusers_train", "lightning_fit", "mixtral", "monai_segment", "open_clip_train", "pyg", "sentence_train",
+                                             "smp_train", "timm_train", "trainer", "trl_dpo", "trl_sft", "x_transformers_train")), "fit/lstm", "fit/t5", "fit/vit"]
 # recorded programs that differ in one way: old, new, and the sentences that may be said of it
 PAIRS = [("fit/gpt2", "fit/gpt2-" + name, causes) for name, *causes in (
     ("sgd", "optimizer"), ("momentum", "optimizer"), ("bf16", "precision"), ("autocast", "casts"), ("checkpoint", "recompute"), ("fused",), ("loop",),

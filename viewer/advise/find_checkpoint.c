@@ -314,7 +314,8 @@ static struct advised input_of(struct search *s, uint32_t first)
 	return (struct advised){ 0 };
 }
 
-/* The last block that was made inside of it, saved or not. */
+/* The last block that was made inside of it, saved or not. Behind one from elsewhere comes the next
+ * call. */
 static uint64_t end_of(struct search *s, const struct site *site, const struct call *c, size_t next)
 {
 	uint32_t last = site->items[c->last].life,
@@ -326,9 +327,10 @@ static uint64_t end_of(struct search *s, const struct site *site, const struct c
 	for (uint32_t i = last + 1; i < stop && i - last <= LOOK_AHEAD; i++) {
 		if (!advise_life(s->advise, i, UINT16_MAX, &l))
 			continue;
-		if (l.born->stage != STAGE_FORWARD || l.born->forwards != pass)
+		if (l.born->stage != STAGE_FORWARD || l.born->forwards != pass ||
+		    !sites_has(s->advise, l.stack, site->key))
 			break;
-		end = sites_has(s->advise, l.stack, site->key) ? l.from : end;
+		end = l.from;
 	}
 	return end + 1;
 }
