@@ -96,8 +96,7 @@ static void arrive(struct search *s)
 	}
 }
 
-/* A copy of the script's own is none, and what a graph writes to when it is replayed has to stay.
- */
+/* A copy of the script's own is no gradient; what a CUDA graph writes to has to stay. */
 static bool can_go(const struct advise *a, const struct advised *l)
 {
 	struct life_facts facts;

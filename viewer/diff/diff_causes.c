@@ -112,14 +112,14 @@ static uint64_t leaked_at(const struct diff_side *s, const struct diff_site *sit
 /* The line hardly grows on the other side, and no other line grows there in its place. */
 static bool is_kept(const struct diff *d, const struct diff_pair *p)
 {
-	uint64_t old = leaked_at(&d->old, p->old_site ? p->old_site : p->new_site);
-	uint64_t new = leaked_at(&d->new, diff_site_of(p));
+	uint64_t before = leaked_at(&d->old, p->old_site ? p->old_site : p->new_site);
+	uint64_t after = leaked_at(&d->new, diff_site_of(p));
 	int64_t more = (int64_t)(d->new.leaks.bytes_per_step - d->old.leaks.bytes_per_step);
 
 	if (diff_site_of(p)->signs & STACK_STEP)
 		return false;
-	return diff_delta(p) > 0 ? new / 4 > old &&more > (int64_t) new / 2
-				 : old / 4 > new && -more > (int64_t)old / 2;
+	return diff_delta(p) > 0 ? after / 4 > before && more > (int64_t)(after / 2)
+				 : before / 4 > after && -more > (int64_t)(before / 2);
 }
 
 /* ---- models that are no longer trained */
@@ -128,7 +128,7 @@ static bool is_idle(const struct diff_pair *p)
 {
 	int64_t idle = (int64_t)(p->idle_new - p->idle_old), change = diff_delta(p);
 
-	return idle * change > 0 && 2 * llabs(idle) > llabs(change);
+	return (idle > 0) == (change > 0) && 2 * llabs(idle) > llabs(change);
 }
 
 /* ---- fewer or more of the same parameters are trained */
@@ -208,7 +208,8 @@ static bool is_of_model(const struct diff_pair *p, const struct model_change *m)
 static int64_t other_class(const struct diff *d, const struct diff_pair *p)
 {
 	return (int64_t)SUM_OF(q, d->pairs, d->pair_count,
-			       q->category != p->category && diff_delta(q) * diff_delta(p) < 0 &&
+			       q->category != p->category &&
+					       (diff_delta(q) < 0) != (diff_delta(p) < 0) &&
 					       owners_same(diff_owner(q), diff_owner(p))
 				       ? diff_delta(q)
 				       : 0);

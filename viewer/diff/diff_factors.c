@@ -187,8 +187,8 @@ static double heaviest_factor(const struct diff *d, double *weight)
 	return best;
 }
 
-/* The inputs are the best evidence, if they are large enough to measure. Where some of a line's
- * changed and others did not, it is no factor. */
+/* The inputs are the best evidence, if they are large enough to measure. Where the largest of a
+ * line's stayed as it was, it is no factor. */
 static double factor_of_inputs(const struct diff *d)
 {
 	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
