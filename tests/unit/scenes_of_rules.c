@@ -188,6 +188,7 @@ static void workspace(void)
 {
 	born_in_backward(0x1000, native_frame(getCurrentCUDABlasHandle));
 	now();
+	born(0x2000, forward());
 }
 
 /* A pass finds it there. */
@@ -280,6 +281,13 @@ static void gradient_by_life(void)
 	died(0x1000, script());
 }
 
+/* The recording ends in the pass: nothing shows that it stays. */
+static void made_in_the_last_pass(void)
+{
+	born_in_backward(0x1000, 0);
+	now();
+}
+
 static void activation_by_life(void)
 {
 	born(0x1000, forward());
@@ -368,6 +376,7 @@ static void communication(void)
 	born_in_backward(0x1000,
 			 frame(script(), TORCH "distributed/distributed_c10d.py", "all_reduce"));
 	now();
+	born(0x2000, forward());
 }
 
 static void optimizer_temporary(void)
@@ -458,6 +467,7 @@ static const struct scene scenes[] = {
 	{ "packed", "activations", "backward", packed },
 	{ "saved-soon", "activations", "forward", saved_soon },
 	{ "gradient-life", "gradients", "backward", gradient_by_life },
+	{ "backward", "backward_temporaries", "nothing", made_in_the_last_pass },
 	{ "activation-life", "activations", "activation-result", activation_by_life },
 	{ "forward", "forward_temporaries", "nothing", pass_of_a_cached_artifact },
 	{ "cache-frames", "kv_cache", "forward", cache_by_frames },
