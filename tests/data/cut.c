@@ -6,7 +6,7 @@
  *	cut IN.gmt                    prints the events at which that can be staged: "SEQ SIZE"
  *	cut IN.gmt SEQ OUT.gmt ...    writes the recording until that event, once for each pair;
  *	                              SEQ with a minus sign: it only ends there, without a failure
- *	cut -n IN.gmt ...             the same, as if autograd had told nothing
+ *	cut -n IN.gmt ...             the same without autograd's tags
  *
  * Recorded is what PyTorch does then: cudaMalloc fails, the segments that nothing lies in go back
  * to the device, cudaMalloc fails again, the allocator reports it. The card is as large as what was
@@ -235,12 +235,12 @@ static uint64_t card_of(const struct scene *s, const struct gmt_event *e)
 	       (room < 10 * MIB ? room : 10 * MIB);
 }
 
-static bool is_told(const struct gmt_event *e)
+static bool is_tag(const struct gmt_event *e)
 {
 	return e->kind >= GMT_TAG_LEAF && e->kind <= GMT_TAG_ASKED;
 }
 
-static bool says_told(const struct gmt_def *d)
+static bool says_tags(const struct gmt_def *d)
 {
 	return d->kind == GMT_DEF_META && memmem(d->payload, d->len, "torch.tags", 10);
 }
@@ -263,12 +263,12 @@ static void write_cut(const struct heard *h, uint64_t seq, bool refused, bool ta
 	is_refusable(&s, &h->events[end]);
 	total = card_of(&s, &h->events[end]);
 	for (size_t i = 0; i < h->defs_used; i++)
-		if (tags || !says_told(&h->defs[i]))
+		if (tags || !says_tags(&h->defs[i]))
 			assert_int_equal(gmt_writer_def(c.writer, &h->defs[i]), 0);
 	for (size_t i = 0; i < end; i++) {
 		struct gmt_event e = h->events[i];
 
-		if ((tags || !is_told(&e)) && (!refused || is_on_card(&e, total)))
+		if ((tags || !is_tag(&e)) && (!refused || is_on_card(&e, total)))
 			assert_int_equal(gmt_writer_event(c.writer, &e), 0);
 	}
 	c.seq = seq - 1;

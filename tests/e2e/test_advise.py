@@ -75,14 +75,15 @@ def test_at_least_the_flat_copies(tmp_path):
 
 NEVER = ["halves_that_are_both_used", "shifted_logits", "results_that_are_used_again", "stage_of_a_pipeline", "losses_of_a_recurrent_network",
          "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "layers_as_graphs", "features_for_a_head", "text_that_grows", "words_at_all_positions",
-         "windows_of_layers", "masks_of_layers", "masks_in_another_type", "balanced_assignment", "ranking_that_is_kept", "distances_in_a_loss",
+         "windows_of_layers", "masks_of_layers", "parts_of_one_mask", "masks_in_another_type", "balanced_assignment", "both_directions", "above_the_mean", "ranking_that_is_kept", "distances_in_a_loss",
          "adapters_of_one_function", "adapters_in_a_checkpoint"]
-KINDS = "unused_results", "frozen_graph", "one_by_one"  # all of these, but for
-MORE = "a_part_beside_the_whole", "losses_of_chunks", "sharp_minima"
+KINDS = "unused_results", "frozen_graph", "one_by_one"  # all cases of these
+MORE = "a_part_beside_the_whole", "above_the_mean", "both_directions", "losses_of_chunks", "parts_of_one_mask", "sharp_minima"
 
 
 @simulated
-@pytest.mark.parametrize("kind, name", [case for case in table.names("never") if case[1] in NEVER or case[0] in KINDS and case[1] not in MORE])
+@pytest.mark.parametrize("kind, name", [pytest.param(kind, name, marks=pytest.mark.more if name in MORE else ()) for kind, name in table.names("never")
+                                        if kind in KINDS or name in NEVER])
 def test_what_would_be_wrong(tmp_path, monkeypatch, kind, name):
     monkeypatch.setitem(table.FILES, "never", sys.executable)
     path = table.record(tmp_path / "x.gmt", "never", name)

@@ -59,8 +59,8 @@ def test_what_is_said_is_so(programs, cut, tool, name):
     assert {so for kind, so, *_ in said if kind in ("step", "smaller_batch")} == {True} or name == "two_players"
 
 
-# What would be false of it if graphs and gradients were guessed.
-UNTOLD = [
+# Programs, and the claim that would be false of each if graphs and gradients were guessed.
+WITHOUT_TAGS = [
     ("advise/never activations_in_turn", "in_pieces"),  # what backward needs
     ("advise/never chunks_of_one_contrast", "retained_graph"),  # passes before their backward pass
     ("classes/case_accumulation", "set_to_none"),  # gradients that others are added to
@@ -68,7 +68,7 @@ UNTOLD = [
 ]
 
 
-@pytest.mark.parametrize("program, kind", UNTOLD)
+@pytest.mark.parametrize("program, kind", WITHOUT_TAGS)
 def test_what_is_said_without_tags(programs, cut, program, kind):
     file, *arguments = program.split()
     recording = programs.traced(ROOT / f"tests/{file}.py", *arguments, TRUTH="truth")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """judge.py FOLDER [--points N] [--no-tags] [--write] [NAME...]: records programs, refuses memory at many of their allocations, asks `oom`, and
-looks in the rest of each run whether what it says is so. --no-tags: of recordings that autograd told nothing, as of a PyTorch memory snapshot.
+looks in the rest of each run whether what it says is so. --no-tags: of recordings without autograd's tags, as from a memory snapshot of PyTorch.
 --write: docs/conclusions.md and viewer/oom/claims.def."""
 import argparse
 import collections
@@ -23,7 +23,7 @@ CUT = str(Path(TOOL).parent / "data/cut")
 AT_ONCE = 40
 MISSED = "missed"
 PAGE, DEF, BEGIN = ROOT / "docs/conclusions.md", ROOT / "viewer/oom/claims.def", "<!-- table -->\n"
-UNTOLD, END = "<!-- without tags -->\n", "<!-- end of without tags -->\n"
+WITHOUT_TAGS, END = "<!-- without tags -->\n", "<!-- end of without tags -->\n"
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by tests/future/judge.py --write: kind of claim, how often it was right, of how many. */
 /* clang-format off */
@@ -90,13 +90,13 @@ def phases(said, cuts):
     return [[phase if phase.startswith("after") else f"in {phase}", found[phase]] for phase in future.PHASES if found[phase]]
 
 
-def write_untold(said, cuts, programs):
+def write_without_tags(said, cuts, programs):
     false = {kind: row[2] for kind, row in table(said).items() if row[2]}
     decided = sum(so is not None and so != MISSED for _, so, *_ in said)
     text = (f"\n{sum(map(len, cuts))} staged failures in {programs} programs, {decided:,} claims that the rest of a run decides; false are {sum(false.values())}: "
             + ", ".join(f"*{kind}* {n}" for kind, n in false.items()) + ".\n\n")
     whole = PAGE.read_text()
-    PAGE.write_text(whole[:whole.index(UNTOLD)] + UNTOLD + text + whole[whole.index(END):])
+    PAGE.write_text(whole[:whole.index(WITHOUT_TAGS)] + WITHOUT_TAGS + text + whole[whole.index(END):])
 
 
 def write(said, cuts, programs):
@@ -145,7 +145,7 @@ def main():
     for kind, (n, true, false, missed) in table(all_said).items():
         print(f"{kind:22} said {n:6} true {true:6} false {false:6} missed {missed:6}")
     if args.write:
-        (write_untold if args.no_tags else write)(all_said, cuts, len(paths))
+        (write_without_tags if args.no_tags else write)(all_said, cuts, len(paths))
 
 
 if __name__ == "__main__":

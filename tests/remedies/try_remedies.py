@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """try_remedies.py FOLDER [--most N] [--write] [--there] [--again] [NAME...]: records programs, applies what `advise` finds in them and what `oom` marks as
-enough on a smaller card, and measures: of each kind at most N, evenly over the programs. Rows go to FOLDER/rows.jsonl; --write: the table of
+enough on a smaller card, and measures: of each kind at most N, evenly over the programs, and all checkpoints. Rows go to FOLDER/rows.jsonl; --write: the table of
 docs/conclusions.md and viewer/advise/measured.def."""
 import argparse
 import collections
@@ -101,11 +101,11 @@ def evenly(found, most):
 
 
 def chosen(found, most):
-    """Of each kind so many."""
+    """So many of each kind; all checkpoints, which depend most on how a program is written."""
     by_kind = collections.defaultdict(list)
     for row, finding in found:
         by_kind[row["kind"]].append((row, finding))
-    return [pair for kind in by_kind.values() for pair in evenly(kind, most)]
+    return [pair for kind, pairs in by_kind.items() for pair in evenly(pairs, 0 if kind == "checkpoint" else most)]
 
 
 def predicted(row, finding, known):

@@ -314,8 +314,8 @@ static struct advised input_of(struct search *s, uint32_t first)
 	return (struct advised){ 0 };
 }
 
-/* The last block that was made inside of it, saved or not. Behind one from elsewhere comes the next
- * call. */
+/* The last block that was made inside of it, saved or not. A block from elsewhere ends the call:
+ * those behind it are of the next one. */
 static uint64_t end_of(struct search *s, const struct site *site, const struct call *c, size_t next)
 {
 	uint32_t last = site->items[c->last].life,

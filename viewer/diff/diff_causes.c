@@ -203,8 +203,8 @@ static bool is_of_model(const struct diff_pair *p, const struct model_change *m)
 	       p->category == CATEGORY_optimizer_temporaries;
 }
 
-/* What a line has more of another class where it has less of this one, or the reverse: the same
- * blocks, which the two sides take for something else. */
+/* Bytes of other classes that changed the other way at the same line: the same blocks, which the
+ * two sides take for something else. */
 static int64_t other_class(const struct diff *d, const struct diff_pair *p)
 {
 	return (int64_t)SUM_OF(q, d->pairs, d->pair_count,
