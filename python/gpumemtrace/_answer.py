@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The answer on descriptor 3, which the command prints (viewer/commands/question.c): a line of JSON for each part, an object with one
-member. The last line has an exit code. What others print on stdout is no part of that. And numbers as the command prints them."""
+member. The last line has an exit code; output of others on stdout is no part of it. And numbers as the command prints them."""
 from __future__ import annotations
 
 import json
@@ -68,7 +68,7 @@ class Answer:
         self.put("document", value, as_document=True)
 
     def end(self, code: int = OK, lines: Sequence[str] = (), document: str = "") -> None:
-        """Of an answer that is printed only if all of it came: lines of text, or a document as JSON."""
+        """The lines of text, or the document (JSON), are printed only if all of the answer came."""
         whole = f',"document":{document}' if document else ""
         self.file.write(f'{{"end":{{"code":{code},"lines":{json.dumps(lines)}{whole}}}}}\n')
         self.file.flush()

@@ -80,7 +80,7 @@ def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> int:
         job.store.compact(False)
     skipped = [row["error"] for row in rows if "error" in row]
     kept = len(rows) - len(skipped)
-    answer.put("document", {"lake": request.lake, "collected": kept, "skipped": len(skipped), "recordings": rows})
+    answer.document({"lake": request.lake, "collected": kept, "skipped": len(skipped), "recordings": rows})
     if not kept:
         raise Sentence(skipped[0] if len(skipped) == 1 else f"none of {len(skipped)} recordings can be read")
     runs = len({(row["project"], row["run"]) for row in rows if "error" not in row})
@@ -99,7 +99,7 @@ def compact(request: Request, schema: Schema, answer: Answer) -> int:
         store.begin()
         store.compact(True)
         after = store.count()
-    answer.put("document", {"lake": request.lake, "files_before": before, "files": after})
+    answer.document({"lake": request.lake, "files_before": before, "files": after})
     answer.line(f"{request.lake}: {count(after, 'file')}, {f'from {before:,}' if before != after else 'as before'}")
     return 0
 

@@ -94,7 +94,7 @@ def regressions(tool: str, schema: Schema, lake: str, options: Mapping[str, Any]
     grown = [p for p in compared if p["peak"] - p["base_peak"] > (limit / 100 * p["base_peak"] if options["percent"] else limit)]
     rows = [row_of(p, first_finding(tool, p["base_recording"] or "", p["recording"] or "") if nth < DIFFS else "") for nth, p in enumerate(grown)]
     failed = bool(rows) and bool(options["fail"])
-    answer.put("document", {"lake": lake, "compared": len(compared), "failed": failed, "regressions": rows})
+    answer.document({"lake": lake, "compared": len(compared), "failed": failed, "regressions": rows})
     for row in rows:
         say(answer, row)
     if not rows:
