@@ -8,18 +8,18 @@ for f in $files; do
 	[ "$n" -le 500 ] || { echo "$f: $n lines, at most 500"; rc=1; }
 done
 
-# Lines are a cost: whoever adds to a folder removes as much there, or lowers another's number and says why.
+# Lines are a cost. Each folder has some room (5 % over its size in November 2026); a higher number is one line of reason in the commit.
 while read -r most folder; do
 	n=$(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.js' 2>/dev/null | xargs cat | wc -l)
 	[ "$n" -le "$most" ] || { echo "$folder: $n lines, at most $most"; rc=1; }
 done <<-end
-	66622 viewer
-	1043 browser
-	26591 simgpu
-	15965 shim
-	4500 format
-	537 cupti
-	8740 python
+	69953 viewer
+	1095 browser
+	27920 simgpu
+	16763 shim
+	4725 format
+	564 cupti
+	9177 python
 end
 
 awk '
