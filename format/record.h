@@ -24,6 +24,7 @@ enum gmt_layer {
 	GMT_LAYER_RANGE,
 	GMT_LAYER_SAMPLE,
 	GMT_LAYER_INTERNAL,
+	GMT_LAYER_USE,
 };
 
 /* Members of struct gmt_event that a kind carries; the codec writes them in this order. */
@@ -51,6 +52,7 @@ enum gmt_flag {
 	GMT_FLAG_LATE = 1 << 6,	     /* first seen after its birth: its true age is unknown */
 	GMT_FLAG_NO_TENSOR = 1 << 7, /* a block of no new tensor: what was asked for is not known */
 	GMT_FLAG_OWN_POOL = 1 << 8,  /* a graph_begin or graph_end of no capture: use_mem_pool */
+	GMT_FLAG_MORE = 1 << 9,	     /* more places of the same launch, or of the same graph */
 };
 
 /* Kind of memory in a MEM_* or PHYS_* event (arg0). */
@@ -80,6 +82,16 @@ enum gmt_held {
 	GMT_HELD_STATE = 3,	/* of an optimizer */
 	GMT_HELD_BUFFER = 4,	/* of a module */
 	GMT_HELD_CACHE = 5,	/* keys and values of attention */
+};
+
+/* How a range of memory is touched by what is no kernel (arg0 of TRANSFER). */
+enum gmt_transfer {
+	GMT_TRANSFER_SOURCE = 1,   /* a copy reads it */
+	GMT_TRANSFER_TARGET = 2,   /* a copy writes it */
+	GMT_TRANSFER_SET = 3,	   /* it is filled with a value */
+	GMT_TRANSFER_PREFETCH = 4, /* managed memory moves, its contents stay */
+	GMT_TRANSFER_SENT = 5,	   /* a collective or a send reads it */
+	GMT_TRANSFER_RECEIVED = 6, /* a collective or a receive writes it */
 };
 
 enum gmt_range {
