@@ -99,13 +99,15 @@ bool gmt_wants_cupti(void)
 /* What capture does for a kind. */
 enum {
 	TAKES_STACK = 1 << 0,
-	IS_TAG = 1 << 1, /* about a block whose allocation has the native frames */
+	PREFERS_PYTHON = 1 << 1, /* about a block whose allocation has the native frames */
 };
 
 static const uint8_t traits[] = {
 #define EVENT(name, number, layer, text, fields, meaning) \
 	[number] = ((fields)&F_STACK ? TAKES_STACK : 0) | \
-		   (GMT_LAYER_##layer == GMT_LAYER_TAG ? IS_TAG : 0),
+		   (GMT_LAYER_##layer == GMT_LAYER_TAG || GMT_LAYER_##layer == GMT_LAYER_USE ? \
+			    PREFERS_PYTHON :                                                   \
+			    0),
 #include "../../format/records.def"
 };
 
@@ -113,9 +115,9 @@ static inline uint32_t stack_of(struct thread *t, struct gmt_event *e)
 {
 	unsigned of_kind = e->kind < sizeof(traits) ? traits[e->kind] : 0;
 
-	if (!(of_kind & TAKES_STACK) || session_paused())
+	if (!(of_kind & TAKES_STACK) || e->flags & GMT_FLAG_MORE || session_paused())
 		return 0;
-	return stack_capture(t, of_kind & IS_TAG, &e->flags);
+	return stack_capture(t, of_kind & PREFERS_PYTHON, &e->flags);
 }
 
 static inline void push(struct thread *t, struct gmt_event *e, bool paused)

@@ -51,7 +51,7 @@ static const uint8_t roles[] = {
 	[GMT_RANGE_BEGIN] = ROLE_BEGIN, [GMT_RANGE_END] = ROLE_END,
 	[GMT_MEMINFO] = ROLE_SAMPLE,	[GMT_THINNED] = ROLE_THINNED,
 	[GMT_REUSE_WAIT] = ROLE_SAMPLE, [GMT_REUSE_READY] = ROLE_SAMPLE,
-	[GMT_SEGMENT_POOL] = ROLE_KEPT,
+	[GMT_SEGMENT_POOL] = ROLE_KEPT, [GMT_GRAPH_USE] = ROLE_KEPT,
 };
 
 static enum role role_of(const struct gmt_event *e)
