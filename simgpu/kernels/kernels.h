@@ -7,6 +7,7 @@
 
 #include "../core/contents.h"
 #include "../core/work.h"
+#include "layout.h"
 #include "text.h"
 
 #define SMALL_MOST    4096	/* elements of a tensor that is computed */
@@ -43,6 +44,10 @@ struct kernel {
 	int operands;		       /* or lists */
 	int column;		       /* of lists: bytes beside each tensor's address and size */
 	int result;		       /* of lists: which is written, -1 if any may be */
+	struct image *image;	       /* its code; NULL: somewhere unknown */
+	bool asked;		       /* for its parameters, which lie there: */
+	int n_parameters;	       /* -1: not known */
+	struct parameter *parameters;
 };
 
 struct call {
@@ -52,8 +57,15 @@ struct call {
 };
 
 /* The host pointer is what a launch names. registry.c */
-void kernel_register(const void *host, const char *name);
+void kernel_register(const void *host, const char *name, struct image *image);
 struct kernel *kernel_find(const void *host); /* NULL if unknown */
+
+/* images.c: what a program registers is read when it is first asked for, what it loads at once. */
+struct image *image_register(const void *binary); /* NULL if there is no memory */
+struct image *image_load(const void *image);
+void image_gone(struct image *image); /* its code is no longer there, what was read of it is */
+/* How many parameters a kernel has, and where they lie; -1: not known. */
+int kernel_parameters(struct kernel *k, const struct parameter **parameters);
 
 /* families.c */
 const struct family *family_find(const char *text);
