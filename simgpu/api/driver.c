@@ -12,10 +12,9 @@ static struct driver_calls calls = {
 
 static void find_one(const char *name, int version, void **slot)
 {
-	CUdriverProcAddressQueryResult status;
 	void *found = NULL;
 
-	if (!driver_lookup()(name, &found, version, 0, &status) && found)
+	if (!driver_ask(name, &found, version, 0, NULL) && found)
 		*slot = found;
 }
 

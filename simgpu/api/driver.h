@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver's functions as the runtime and the libraries find them: looked up once through
- * cuGetProcAddress, as NVIDIA's do, so that a tool that stands between them and the driver sees
- * what they launch, copy and set. A call of theirs leads to one call of the driver.
+ * The driver's functions for the runtime, each looked up once (../core/driver.c). A call of the
+ * runtime leads to one call of the driver.
  */
 #pragma once
 
@@ -22,5 +21,3 @@ struct driver_calls {
 };
 
 const struct driver_calls *driver(void);
-/* cuGetProcAddress_v2 as a runtime finds it; entrypoints.c. */
-typeof(cuGetProcAddress_v2) *driver_lookup(void);

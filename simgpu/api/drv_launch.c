@@ -70,6 +70,10 @@ SIM_API CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned i
 	DRV_ENTER();
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (library_check(function)) {
+		library_launch(stream);
+		return DRV(SIM_OK);
+	}
 	/* Packed arguments: pairs of a key and a value, the buffer and its size. */
 	if (extra && extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER &&
 	    extra[2] == CU_LAUNCH_PARAM_BUFFER_SIZE)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../core/notices.h"
-#include "driver.h"
+#include "cudart.h"
 
 enum { FOUND = 0, NO_SYMBOL = 1, NO_VERSION = 2 };
 
@@ -108,42 +108,16 @@ SIM_API CUresult cuGetExportTable(const void **table, const CUuuid *id)
 
 /* ---- the runtime's side ---- */
 
-const int simgpu_marker SIM_API = 1;
-
-static typeof(cuGetProcAddress_v2) *looked_up;
-
-static void find_driver(void)
-{
-	void *(*look)(void *, const char *) = NULL;
-	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-
-	/* Ours only, if a real driver is installed as well. */
-	if (lib && dlsym(lib, "simgpu_marker") == (void *)&simgpu_marker)
-		*(void **)&look = dlsym(lib, "simgpu_lookup"); /* lookup.c */
-	if (look)
-		*(void **)&looked_up = look(lib, "cuGetProcAddress_v2");
-	if (!looked_up)
-		looked_up = cuGetProcAddress_v2;
-}
-
-typeof(cuGetProcAddress_v2) *driver_lookup(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, find_driver);
-	return looked_up;
-}
-
 static int ask(const char *symbol, void **fn, int version, unsigned long long flags, int *status)
 {
-	CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
+	int found = FOUND;
 	int result = sim_init();
 
 	if (result)
 		return result;
 	if (!symbol || !fn)
 		return SIM_INVALID;
-	result = driver_lookup()(symbol, fn, version, flags, &found);
+	result = driver_ask(symbol, fn, version, flags, &found);
 	if (status)
 		*status = found;
 	return result == CUDA_ERROR_NOT_FOUND ? SIM_OK : result;

@@ -39,6 +39,13 @@ struct image *image_load(const void *from)
 	return image;
 }
 
+void image_says(struct image *image, const char *name, const struct parameter *p, int n)
+{
+	pthread_mutex_lock(&lock);
+	layouts_add(&image->layouts, name, p, (uint32_t)n);
+	pthread_mutex_unlock(&lock);
+}
+
 void image_gone(struct image *image)
 {
 	if (!image)
