@@ -135,21 +135,24 @@ static struct kernel *ask(const void *function, bool is_kernel)
 {
 	struct kernel_part parts[PARTS_MOST];
 	const char *name = ask_name(function, is_kernel);
-	size_t length = strnlen(name, NAME_MOST), offset, size, i = 0;
+	size_t length = strnlen(name, NAME_MOST), offset, size, first = 0, i = 0;
 	unsigned n = 0;
 	struct kernel *k;
 	int rc = 0;
 
-	while (i < PARAMETERS &&
-	       !(rc = ask_parameter(function, is_kernel, i, &offset, &size)) &&
-	       add_part(parts, &n, i, offset, size))
-		i++;
+	for (; i < PARAMETERS && !(rc = ask_parameter(function, is_kernel, i, &offset, &size));
+	     i++) {
+		if (!add_part(parts, &n, i, offset, size))
+			break;
+		first = i ? first : size;
+	}
 	k = arena_take(sizeof(*k) + n * sizeof(*parts) + length);
 	if (!k)
 		return NULL;
 	*k = (struct kernel){ .is_read = rc == CUDA_INVALID_VALUE,
 			      .count = n,
-			      .name_size = (uint32_t)length };
+			      .name_size = (uint32_t)length,
+			      .lists = tensor_lists_of(name, length, first) };
 	memcpy(k->parts, parts, n * sizeof(*parts));
 	memcpy(&k->parts[n], name, length);
 	return k;
