@@ -30,11 +30,11 @@
 	USE, , launch_kernel(&user, f, blocks, (uint64_t)(stream), params, extra)
 #define LAUNCH_GRAPH(graph, stream) \
 	USE, , launch_graph(&user, (uint64_t)(graph), (uint64_t)(stream))
-#define COPY(to, from, bytes, stream)                                                            \
-	USE, ,                                                                                   \
-		launch_transfer(&user, GMT_TRANSFER_SOURCE, (uint64_t)(from), bytes,             \
-				(uint64_t)(stream)),                                             \
-		launch_transfer(&user, GMT_TRANSFER_TARGET, (uint64_t)(to), bytes,               \
+#define COPY(to, from, bytes, stream)                                                \
+	USE, ,                                                                       \
+		launch_transfer(&user, GMT_TRANSFER_SOURCE, (uint64_t)(from), bytes, \
+				(uint64_t)(stream)),                                 \
+		launch_transfer(&user, GMT_TRANSFER_TARGET, (uint64_t)(to), bytes,   \
 				(uint64_t)(stream))
 #define COPY_2D(c, stream) USE, , launch_copy2d(&user, c, (uint64_t)(stream))
 #define COPY_3D(c, stream) USE, , launch_copy3d(&user, c, (uint64_t)(stream))
@@ -65,19 +65,18 @@
 #define RUNTIME_CALL(function) CALL(function, false, REAL_RUNTIME(&caller, function))
 #define DRIVER_CALL(function)  CALL(function, true, REAL_DRIVER(function))
 
-#define BODY_USE(start, name, proto, args, before, ...)                              \
-	int name proto                                                                 \
-	{                                                                              \
-		static uint32_t name_id[2];                                            \
-		const struct user user __attribute__((unused)) = {                     \
-			#name, name_id, __builtin_frame_address(0)                     \
-		};                                                                     \
-		typeof(&name) real = REAL_DRIVER(name);                                \
-		int rc = real ? real args : CUDA_NOT_INITIALIZED;                      \
-                                                                                       \
-		if (!rc && launch_wanted())                                            \
-			__VA_ARGS__;                                                   \
-		return rc;                                                             \
+#define BODY_USE(start, name, proto, args, before, ...)                                           \
+	int name proto                                                                            \
+	{                                                                                         \
+		static uint32_t name_id[2];                                                       \
+		const struct user user                                                            \
+			__attribute__((unused)) = { #name, name_id, __builtin_frame_address(0) }; \
+		typeof(&name) real = REAL_DRIVER(name);                                           \
+		int rc = real ? real args : CUDA_NOT_INITIALIZED;                                 \
+                                                                                                  \
+		if (!rc && launch_wanted())                                                       \
+			__VA_ARGS__;                                                              \
+		return rc;                                                                        \
 	}
 #define BODY_BY_HAND(start, name, proto, args, before, after)
 #define BODY_ROW(start, name, proto, args, before, after) \

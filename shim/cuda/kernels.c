@@ -12,12 +12,12 @@
 
 #include <string.h>
 
-#define PLACES	    (1u << 14)
-#define WINDOW	    8u
-#define ARENA	    (8u << 20)
-#define PARTS_MOST  128u
-#define PARAMETERS  1024u /* 32 KiB of 4 bytes each are less than 8192; more is not looked at */
-#define NAME_MOST   4096u
+#define PLACES	   (1u << 14)
+#define WINDOW	   8u
+#define ARENA	   (8u << 20)
+#define PARTS_MOST 128u
+#define PARAMETERS 1024u /* 32 KiB of 4 bytes each are less than 8192; more is not looked at */
+#define NAME_MOST  4096u
 
 struct place {
 	const void *function;
@@ -38,8 +38,8 @@ static void *map_once(void **at, size_t bytes)
 	if (OS_LIKELY(now != NULL))
 		return now;
 	now = os_map(bytes);
-	if (!now || __atomic_compare_exchange_n(at, &none, now, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_ACQUIRE))
+	if (!now ||
+	    __atomic_compare_exchange_n(at, &none, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return now;
 	os_unmap(now, bytes);
 	return none;

@@ -64,7 +64,8 @@ static const struct symbol symbols[] = {
 /* Names that we have hooks of, but give to nobody who looks them up: who has a library's handle
  * gets that library's own. */
 static const char *const passed[] = {
-#define CUDNN(name, proto) #name,
+#define CUDNN(name, proto)					     #name,
+#define NCCL(name, proto, args, sent, received, count, type, stream) #name,
 #include "../hooks.def"
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The layouts of ATen/native/cuda/MultiTensorApply.cuh, unchanged since PyTorch 1.13 but for the
- * types of their numbers: lists of addresses, a number of elements for each tensor, what the kind of
- * kernel adds, then for each block of threads its tensor and its chunk. Pure.
+ * types of their numbers: lists of addresses, a number of elements for each tensor, what the kind
+ * of kernel adds, then for each block of threads its tensor and its chunk. Pure.
  */
 #include "tensor_lists.h"
 
@@ -17,7 +17,7 @@ static const uint16_t scalar_most[DEPTH_MOST] = { 96, 64, 48, 36, 30 };
 static const struct kind {
 	const char *name; /* what stands before the number of lists in a mangled name */
 	const uint16_t *most;
-	uint16_t more; /* bytes for each tensor behind its number of elements */
+	uint16_t more;	/* bytes for each tensor behind its number of elements */
 	uint16_t steps; /* 1: a list of steps stands there, as long as one with scalars */
 	uint16_t start; /* bytes behind the chunks */
 } kinds[] = {
@@ -30,8 +30,7 @@ static const struct kind {
 static struct tensor_lists layout(const struct kind *k, unsigned lists, size_t size)
 {
 	unsigned most = k->most[lists - 1], numbers = 8 * most * (lists + 1);
-	unsigned by_block =
-		numbers + k->more * most + (k->steps ? 8u * scalar_most[lists - 1] : 0);
+	unsigned by_block = numbers + k->more * most + (k->steps ? 8u * scalar_most[lists - 1] : 0);
 	unsigned end = (by_block + BLOCKS + 4 * BLOCKS + k->start + 7) & ~7u;
 
 	if (size != end)

@@ -12,7 +12,8 @@ struct tensor_lists {
 	uint16_t lists;	   /* 0: an ordinary kernel */
 	uint16_t most;	   /* tensors for which a list has room */
 	uint16_t steps;	   /* offset of a further list, of the optimizer's steps; 0 = none */
-	uint16_t by_block; /* offset of the bytes that say which tensor a block of threads works on */
+	uint16_t by_block; /* offset of the bytes that say which tensor a block of threads works on
+			    */
 };
 
 /* By the kernel's mangled name, and only if the parameter's size is that of the layout. */

@@ -103,11 +103,11 @@ enum {
 };
 
 static const uint8_t traits[] = {
-#define EVENT(name, number, layer, text, fields, meaning) \
-	[number] = ((fields)&F_STACK ? TAKES_STACK : 0) | \
-		   (GMT_LAYER_##layer == GMT_LAYER_TAG || GMT_LAYER_##layer == GMT_LAYER_USE ? \
-			    PREFERS_PYTHON :                                                   \
-			    0),
+#define EVENT(name, number, layer, text, fields, meaning)                                    \
+	[number] = ((fields)&F_STACK ? TAKES_STACK : 0) |                                    \
+		   (GMT_LAYER_##layer == GMT_LAYER_TAG || GMT_LAYER_##layer == GMT_LAYER_USE \
+			    ? PREFERS_PYTHON                                                 \
+			    : 0),
 #include "../../format/records.def"
 };
 
