@@ -12,7 +12,31 @@
 	ROW(cuLaunchKernel, cuLaunchKernel, 4000)                       \
 	ROW(cuLaunchKernelEx, cuLaunchKernelEx, 11060)                  \
 	ROW(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, 9000) \
-	ROW(cuGraphLaunch, cuGraphLaunch, 10000)
+	ROW(cuGraphLaunch, cuGraphLaunch, 10000)                        \
+	ROW(cuMemcpy, cuMemcpy, 4000)                                   \
+	ROW(cuMemcpyAsync, cuMemcpyAsync, 4000)                         \
+	ROW(cuMemcpyHtoD, cuMemcpyHtoD_v2, 3020)                        \
+	ROW(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, 3020)              \
+	ROW(cuMemcpyDtoH, cuMemcpyDtoH_v2, 3020)                        \
+	ROW(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, 3020)              \
+	ROW(cuMemcpyDtoD, cuMemcpyDtoD_v2, 3020)                        \
+	ROW(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, 3020)              \
+	ROW(cuMemcpyPeer, cuMemcpyPeer, 4000)                           \
+	ROW(cuMemcpyPeerAsync, cuMemcpyPeerAsync, 4000)                 \
+	ROW(cuMemcpy2DUnaligned, cuMemcpy2DUnaligned_v2, 3020)          \
+	ROW(cuMemcpy2DAsync, cuMemcpy2DAsync_v2, 3020)                  \
+	ROW(cuMemcpy3D, cuMemcpy3D_v2, 3020)                            \
+	ROW(cuMemcpy3DAsync, cuMemcpy3DAsync_v2, 3020)                  \
+	ROW(cuMemcpy3DPeer, cuMemcpy3DPeer, 4000)                       \
+	ROW(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync, 4000)             \
+	ROW(cuMemcpyBatchAsync, cuMemcpyBatchAsync_v2, 13000)           \
+	ROW(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_v2, 13000)       \
+	ROW(cuMemPrefetchAsync, cuMemPrefetchAsync_v2, 12020)           \
+	ROW(cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync, 13000)    \
+	ROW(cuMemsetD8, cuMemsetD8_v2, 3020)                            \
+	ROW(cuMemsetD8Async, cuMemsetD8Async, 3020)                     \
+	ROW(cuMemsetD2D8, cuMemsetD2D8_v2, 3020)                        \
+	ROW(cuMemsetD2D8Async, cuMemsetD2D8Async, 3020)
 
 struct driver_calls {
 #define ROW(name, symbol, version) typeof(symbol) *name;

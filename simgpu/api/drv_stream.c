@@ -123,7 +123,17 @@ SIM_API CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 }
 
 DRV_PLAIN(cuGraphExecDestroy, graph_exec_destroy(exec), CUgraphExec exec)
-DRV_CALL(cuGraphLaunch, cudaGraphLaunch(exec, stream), CUgraphExec exec, CUstream stream)
+
+SIM_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+	DRV_ENTER();
+	if (stream_valid(stream))
+		return DRV(SIM_BAD_HANDLE);
+	if (stream_captures(stream, &(struct node_spec){ .type = NODE_GRAPH }))
+		return DRV(SIM_OK);
+	return DRV(graph_launch(exec, stream));
+}
+
 DRV_PLAIN(cuGraphGetNodes, graph_nodes((struct sim_graph *)graph, (void **)nodes, n), CUgraph graph,
 	  CUgraphNode *nodes, size_t *n)
 DRV_PLAIN(cuGraphGetRootNodes, graph_roots((struct sim_graph *)graph, (void **)nodes, n),

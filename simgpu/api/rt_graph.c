@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include "../core/clock.h"
-#include "cudart.h"
+#include "driver.h"
 
 #define GRAPH(g) ((struct sim_graph *)(g))
 
@@ -24,15 +24,8 @@ SIM_API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGr
 
 RT_PLAIN(cudaGraphExecDestroy, graph_exec_destroy(exec), cudaGraphExec_t exec)
 
-SIM_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
-{
-	RT_ENTER();
-	if (stream_valid(stream))
-		return RT(SIM_BAD_HANDLE);
-	if (stream_captures(stream, &(struct node_spec){ .type = NODE_GRAPH }))
-		return RT(SIM_OK);
-	return RT(graph_launch(exec, stream));
-}
+RT_CALL(cudaGraphLaunch, driver()->cuGraphLaunch((CUgraphExec)exec, stream), cudaGraphExec_t exec,
+	cudaStream_t stream)
 
 SIM_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 					cudaGraphExecUpdateResultInfo *info)
