@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "contexts.h"
 #include "cuda_device.h"
 #include "hook.h"
 #include "kernels.h"
@@ -15,14 +16,20 @@
 	ROW, ,                                                                                \
 		event = call_allocated(rc, GMT_MEM_##mem, rc ? 0 : (uint64_t)(address), size, \
 				       (uint64_t)(stream))
-#define FREE(mem, address, stream) \
-	ROW, call_freeing(&call, GMT_MEM_##mem, (uint64_t)(address), (uint64_t)(stream)),
+#define FREE(mem, address, stream)                                                                \
+	ROW, call_freeing(&call, &event, GMT_MEM_##mem, (uint64_t)(address), (uint64_t)(stream)), \
+		call_result(&event, rc)
 #define AFTER(what, address, size, first, second, device)                                   \
 	ROW, ,                                                                              \
 		event = call_did(rc, GMT_##what, rc ? 0 : (uint64_t)(address), size, first, \
 				 second, rc ? 0 : (device))
-#define BEFORE(what, address, size, first) \
-	ROW, call_doing(&call, GMT_##what, (uint64_t)(address), size, first),
+#define BEFORE(what, address, size, first)                                            \
+	ROW, call_doing(&call, &event, GMT_##what, (uint64_t)(address), size, first), \
+		call_result(&event, rc)
+#define CONTEXT(context, device)                                                               \
+	ROW, ,                                                                                 \
+		event = call_did(rc || !contexts_note((uint64_t) * (context)), GMT_CTX_CREATE, \
+				 rc ? 0 : (uint64_t) * (context), 0, 0, 0, rc ? 0 : (device))
 #define OWN BY_HAND, ,
 
 /* Effects of what uses memory: nothing is nested in them, so they have a frame of their own. */

@@ -11,9 +11,12 @@
 #include "early.h"
 #include "session.h"
 #include "../stacks/stack.h"
+#include "../rings/room.h"
 #include "../rings/thread.h"
 
 #include <errno.h>
+
+#define DEINITIALIZED 4 /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading */
 
 /*
  * Inside our own work there is nothing to record: what is called then is ours. A handler that
@@ -120,16 +123,21 @@ static inline uint32_t stack_of(struct thread *t, struct gmt_event *e)
 	return stack_capture(t, of_kind & PREFERS_PYTHON, &e->flags);
 }
 
-static inline void push(struct thread *t, struct gmt_event *e, bool paused)
+/* When an event is stored: as soon as it has its number, or by gmt_settle. */
+enum when { AT_ONCE, LATER };
+
+static inline void push(struct thread *t, struct gmt_event *e, bool paused, enum when when)
 {
 	e->thread = t->id;
 	e->seq = session_next_seq();
 	e->time_ns = session_now(paused);
-	thread_push(t, e);
+	if (when == AT_ONCE)
+		thread_push(t, e);
 }
 
 /* No stack: the rest of an event's cost is its clock and its slot. */
-static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gmt_event *e)
+static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gmt_event *e,
+						     enum when when)
 {
 	struct thread_mark mark;
 	int saved;
@@ -140,14 +148,14 @@ static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gm
 	thread_enter(t, &mark); /* a signal's handler may come here too */
 	t->busy_depth = t->depth;
 	e->stack = 0;
-	push(t, e, true);
+	push(t, e, true, when);
 	t->busy = 0;
 	errno = saved;
 	return true;
 }
 
 /* In a handler that interrupted the work of another event: what that has begun is not touched. */
-static void capture_within(struct thread *t, struct gmt_event *e)
+static void capture_within(struct thread *t, struct gmt_event *e, enum when when)
 {
 	int saved = errno;
 
@@ -156,23 +164,23 @@ static void capture_within(struct thread *t, struct gmt_event *e)
 		return;
 	}
 	e->stack = 0;
-	push(t, e, session_paused());
+	push(t, e, session_paused(), when);
 	errno = saved;
 }
 
 /* The thread is busy, or nothing is to be recorded any more. */
 static __attribute__((noinline)) bool may_go_on(struct thread *t, struct gmt_event *e,
-						uintptr_t here)
+						uintptr_t here, enum when when)
 {
 	if (!gmt_recording() || !t->busy)
 		return gmt_recording();
 	if (thread_was_left(t, here))
 		return true;
-	capture_within(t, e);
+	capture_within(t, e, when);
 	return false;
 }
 
-static inline void capture(struct thread *t, struct gmt_event *e)
+static inline void capture(struct thread *t, struct gmt_event *e, enum when when)
 {
 	if (OS_UNLIKELY(!session_on()) && !begin(t, e))
 		return;
@@ -181,32 +189,82 @@ static inline void capture(struct thread *t, struct gmt_event *e)
 		return;
 	}
 	e->stack = stack_of(t, e);
-	push(t, e, false);
+	push(t, e, false, when);
 }
 
-void gmt_capture_from(struct gmt_event *e, const void *hook)
+static inline __attribute__((always_inline)) void take(struct gmt_event *e, const void *hook,
+						       enum when when)
 {
 	struct thread *t = thread_self();
 	struct thread_mark mark;
 	uint32_t depth;
 	int saved;
 
-	if (OS_UNLIKELY(t->busy || !gmt_recording()) && !may_go_on(t, e, (uintptr_t)&mark))
+	if (OS_UNLIKELY(t->busy || !gmt_recording()) && !may_go_on(t, e, (uintptr_t)&mark, when))
 		return;
-	if (OS_UNLIKELY(session_paused()) && capture_paused(t, e))
+	if (OS_UNLIKELY(session_paused()) && capture_paused(t, e, when))
 		return;
 	saved = errno;
 	thread_enter(t, &mark);
 	t->hook = hook;
 	depth = t->depth;
 	t->busy_depth = t->depth = depth + THREAD_DEPTH_OWN;
-	capture(t, e);
+	capture(t, e, when);
 	t->depth = depth;
 	t->busy = 0;
 	errno = saved;
 }
 
+void gmt_capture_from(struct gmt_event *e, const void *hook)
+{
+	take(e, hook, AT_ONCE);
+}
+
 void gmt_capture(struct gmt_event *e)
 {
-	gmt_capture_from(e, NULL);
+	take(e, NULL, AT_ONCE);
+}
+
+void gmt_hold(struct gmt_event *e)
+{
+	e->seq = 0;
+	take(e, NULL, LATER);
+}
+
+static void refuse(struct gmt_event *e, int rc)
+{
+	e->arg0 = e->kind;
+	e->arg1 = (uint64_t)rc;
+	e->kind = GMT_REFUSED;
+}
+
+/* A driver that has shut down has nothing left to free. A number that is not stored after all
+ * counts as a dropped event. */
+void gmt_settle(struct gmt_event *e, int rc)
+{
+	struct thread *t = thread_self();
+	struct thread_mark mark;
+	uintptr_t interrupted = t->busy;
+	int saved = errno;
+
+	if (!e->seq || !session_on() || !thread_is_ready(t))
+		return;
+	if (interrupted && thread_was_left(t, (uintptr_t)&mark))
+		interrupted = 0;
+	if (interrupted && (t->pushing || interrupted == THREAD_BUSY_OWN))
+		return;
+	if (!interrupted)
+		thread_enter(t, &mark);
+	if (rc && rc != DEINITIALIZED)
+		refuse(e, rc);
+	thread_push(t, e);
+	t->busy = interrupted;
+	errno = saved;
+}
+
+struct gmt_event *gmt_held(void)
+{
+	struct thread_room *room = thread_room();
+
+	return room ? &room->held : NULL;
 }

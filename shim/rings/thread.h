@@ -26,9 +26,10 @@ struct thread {
 	struct gmt_ring *ring;
 	void *scratch; /* room for the last stacks, from the first one on */
 	size_t scratch_bytes;
-	const void *hook;    /* frame of the hook whose event is taken; NULL = not known */
-	uintptr_t outermost; /* stack address of the outermost hook */
-	uint32_t depth;	     /* hooks that are running */
+	struct thread_room *room; /* room.h; NULL = not used */
+	const void *hook;	  /* frame of the hook whose event is taken; NULL = not known */
+	uintptr_t outermost;	  /* stack address of the outermost hook */
+	uint32_t depth;		  /* hooks that are running */
 	uint32_t pushes;
 	uint32_t starved;	/* events lost since there is no ring, or no other */
 	uint64_t full_at;	/* 1 + head of the ring when there was no other */

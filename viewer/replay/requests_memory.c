@@ -3,7 +3,7 @@
  * Device memory taken by CUDA calls: segments of the framework's cache, and other memory that is
  * therefore not available to it.
  */
-#include "../../format/record.h"
+#include "../../format/memory.h"
 #include "../base/arithmetic.h"
 #include "../model/model.h"
 #include "replay_requests.h"
@@ -114,7 +114,7 @@ static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t 
 				  .device = e->device,
 				  .refs = 1,
 				  .framework = e->flags & GMT_FLAG_FRAMEWORK,
-				  .counts = model_is_device_memory(e->arg0) };
+				  .counts = gmt_mem_is_on_device(e->arg0) };
 
 	if (!r)
 		return;
