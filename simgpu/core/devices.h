@@ -13,6 +13,10 @@ bool card_has_nvlink(void);
  * The name of a NAME=SIZE card is valid until the next call. */
 bool card_find(const char *spec, size_t i, struct sim_card *out);
 
+/* ---- card_names.c ---- */
+/* Whether there is no such card; if so, the sentence for who named it `by` an option or a variable. */
+bool card_unknown(const char *by, const char *spec, char *text, size_t room);
+
 /* ---- device.c: initialisation, contexts, the thread's current one ---- */
 enum ctx_code { CTX_KERNELS, CTX_NCCL, CTX_STREAMS, CTX_CODES };
 struct sim_ctx {
