@@ -35,6 +35,7 @@ struct symbol {
 #define AFTER(...)	  false
 #define BEFORE(...)	  false
 #define OWN		  false
+#define CONTEXT(...)	  false
 #define LAUNCH(...)	  true
 #define LAUNCH_GRAPH(...) true
 #define COPY(...)	  true

@@ -112,14 +112,15 @@ DRV_PLAIN(cuIpcOpenEventHandle, event_open((void **)event, &handle), CUevent *ev
 DRV_PLAIN(cuGraphCreate, graph ? graph_create((struct sim_graph **)graph) : SIM_INVALID,
 	  CUgraph *graph, UNUSED unsigned int flags)
 DRV_PLAIN(cuGraphDestroy, graph_destroy((struct sim_graph *)graph), CUgraph graph)
-DRV_PLAIN(cuGraphInstantiateWithFlags, graph_instantiate((void **)exec, (struct sim_graph *)graph),
-	  CUgraphExec *exec, CUgraph graph, UNUSED unsigned long long flags)
+DRV_PLAIN(cuGraphInstantiateWithFlags,
+	  graph_instantiate((void **)exec, (struct sim_graph *)graph, flags),
+	  CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 
 SIM_API CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 					      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	params->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
-	return cuGraphInstantiateWithFlags(exec, graph, 0);
+	return cuGraphInstantiateWithFlags(exec, graph, params->flags);
 }
 
 DRV_PLAIN(cuGraphExecDestroy, graph_exec_destroy(exec), CUgraphExec exec)

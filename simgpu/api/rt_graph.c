@@ -11,15 +11,15 @@
 RT_PLAIN(cudaGraphCreate, graph ? graph_create((struct sim_graph **)graph) : SIM_INVALID,
 	 cudaGraph_t *graph, UNUSED unsigned int flags)
 RT_PLAIN(cudaGraphDestroy, graph_destroy(GRAPH(graph)), cudaGraph_t graph)
-RT_PLAIN(cudaGraphInstantiate, graph_instantiate((void **)exec, GRAPH(graph)),
-	 cudaGraphExec_t *exec, cudaGraph_t graph, UNUSED unsigned long long flags)
+RT_PLAIN(cudaGraphInstantiate, graph_instantiate((void **)exec, GRAPH(graph), flags),
+	 cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 
 SIM_API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
 						   cudaGraphInstantiateParams *params)
 {
 	params->result_out = cudaGraphInstantiateSuccess;
 	params->errNode_out = NULL;
-	return cudaGraphInstantiate(exec, graph, 0);
+	return cudaGraphInstantiate(exec, graph, params->flags);
 }
 
 RT_PLAIN(cudaGraphExecDestroy, graph_exec_destroy(exec), cudaGraphExec_t exec)

@@ -92,7 +92,7 @@ static int find_variable(const void *symbol, uintptr_t *addr, size_t *size)
 		;
 	if (!v)
 		result = cudaErrorInvalidSymbol;
-	else if (addr && !v->addr[sim_device()])
+	else if (addr && !memory_owner(v->addr[sim_device()])) /* none yet, or its context ended */
 		result = memory_alloc(sim_device(), &v->addr[sim_device()], v->size);
 	if (!result && addr)
 		*addr = v->addr[sim_device()];

@@ -38,6 +38,8 @@ static void drop_node(struct node *n)
 {
 	nodes_done(&n->before);
 	act_drop(n->spec.act);
+	if (n->spec.block)
+		graph_block_drop(n->spec.block);
 	sim_handle_free(n);
 }
 
@@ -45,6 +47,9 @@ int graph_destroy(struct sim_graph *g)
 {
 	if (!graph_check(g))
 		return SIM_BAD_HANDLE;
+	if (g->exec)
+		graph_exec_orphan(g->exec);
+	graph_memory_orphan(g);
 	for (size_t i = 0; i < g->nodes.n; i++)
 		drop_node(g->nodes.nodes[i]);
 	nodes_done(&g->nodes);
@@ -55,17 +60,17 @@ int graph_destroy(struct sim_graph *g)
 int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *deps, size_t count,
 	      void **node)
 {
+	bool fits = graph_check(g) && (!count || deps);
 	struct node *n;
-	bool fits;
 
-	if (!graph_check(g) || (count && !deps))
-		return SIM_INVALID;
-	for (size_t i = 0; i < count; i++)
-		if (!check(deps[i]))
-			return SIM_INVALID;
-	n = sim_handle(NODE_KIND, sizeof(*n));
-	if (!n)
-		return SIM_NOMEM;
+	for (size_t i = 0; i < count && fits; i++)
+		fits = check(deps[i]);
+	n = fits ? sim_handle(NODE_KIND, sizeof(*n)) : NULL;
+	if (!n) {
+		if (spec->block)
+			graph_memory_refused(spec);
+		return fits ? SIM_NOMEM : SIM_INVALID;
+	}
 	n->spec = *spec;
 	n->graph = g;
 	pthread_mutex_lock(&g->lock);

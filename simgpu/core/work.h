@@ -84,9 +84,11 @@ enum node_type {
 	NODE_MEM_ALLOC = 10,
 	NODE_MEM_FREE = 11,
 };
+struct graph_block;
 struct node_spec {
 	enum node_type type;
-	uintptr_t addr; /* of memory, or an event */
+	uintptr_t addr;		   /* of memory, or an event */
+	struct graph_block *block; /* that a node allocates or frees; graph_memory.c */
 	void (*fn)(void *);
 	void *data;
 	uint64_t ns;
@@ -109,6 +111,9 @@ struct sim_graph *graph_check(void *handle);
 int graph_destroy(struct sim_graph *g);
 int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *deps, size_t n,
 	      void **node);
+/* A node that allocates or frees memory, for graph_add or a recording, which owns its reference. */
+int graph_allocates(struct sim_graph *g, int device, size_t bytes, struct node_spec *out);
+int graph_frees(struct sim_graph *g, uintptr_t addr, struct node_spec *out);
 bool graph_owns(const struct sim_graph *g, void *node);
 int graph_depend(void *from, void *to); /* `to` waits for `from` */
 bool graph_leads(const struct node_list *ends, const struct node_list *nodes); /* all ancestors? */
@@ -118,7 +123,7 @@ int graph_edges(struct sim_graph *g, void **from, void **to, size_t *n);
 int graph_before(void *node, void **nodes, size_t *n);
 int graph_after(void *node, void **nodes, size_t *n);
 int graph_draw(struct sim_graph *g, const char *path);
-int graph_instantiate(void **exec, struct sim_graph *g);
+int graph_instantiate(void **exec, struct sim_graph *g, unsigned long long flags);
 int graph_exec_destroy(void *exec);
 int graph_launch(void *exec, void *stream);
 int graph_node_type(void *node, int *type);

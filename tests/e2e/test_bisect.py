@@ -209,7 +209,7 @@ def test_what_is_no_search(repository):
         ((ids[3], ids[3], *command), 2, "are the same commit"),
         (("--max-peak", "2%", ids[0], ids[3], *command), 2, "--max-peak needs a size"),
         (("--max-peak", "1GiB", "--fail-above", "2%", ids[0], ids[3], *command), 2, "exclude each other"),
-        (("--sim", "h1", ids[0], ids[3], *command), 2, 'unknown card "h1"'),
+        (("--sim", "h1", ids[0], ids[3], *command), 2, '--sim: unknown card "h1"; did you mean h100-80g?'),
     ]:
         error = repository.bisect(*args, code=code)
         assert said in error and error.startswith("gpumemtrace bisect: ") and error.count("\n") == 1, error

@@ -176,7 +176,9 @@ def test_an_interrupted_search_goes_on(start, fit_json, starts, tmp_path):
 
 
 @pytest.mark.parametrize("args, said", [
-    (["--cards", "h1000", "--", TAKES], 'unknown card "h1000"; known are '),
+    (["--cards", "h1000", "--", TAKES], '--cards: unknown card "h1000"; did you mean h100-80g? Known are '),
+    (["--cards", "h100-80g,zzz", "--", TAKES], '--cards: unknown card "zzz"; known are '),
+    (["--cards", "mine=3", "--", TAKES], '--cards: "3" is no size of a card'),
     (["--cards", "h100-80g,h100-80g", "--", TAKES], "h100-80g is named twice"),
     (["--vary", "batch", "--", TAKES], "--vary batch: give a name and its values, such as batch=1,2,4"),
     (["--vary", "batch=1,,2", "--", TAKES], "a value is empty"),

@@ -220,7 +220,7 @@ static int set_up(const struct run_options *o)
 	int rc = o->sim ? set_card(o->sim) : 0;
 
 	if (!rc)
-		rc = preload_set(o->sim != NULL);
+		rc = preload_set(o->sim ? getenv("SIMGPU_CARD") : NULL);
 	if (!rc)
 		rc = set_output(o->output);
 	if (rc)

@@ -29,9 +29,9 @@ int child_signal(void); /* that ended it; 0 = it ended by itself */
 
 /* Paths of this installation's libraries, and the environment that loads them. */
 
-/* Prepends to LD_PRELOAD and, for the simulated device, to LD_LIBRARY_PATH. Returns 0, or
- * EXIT_UNREADABLE after an error message. */
-int preload_set(bool simulated);
+/* Prepends to LD_PRELOAD and, for a simulated card (else NULL), to LD_LIBRARY_PATH. Returns 0, or
+ * the exit code after an error message. */
+int preload_set(const char *card);
 
 /* Lets a linker find the simulated driver's library, and the CUDA runtime of this folder of
  * Python's packages, which have no names without a version. As above. */

@@ -103,7 +103,7 @@ def plan_of(request: Mapping[str, Any]) -> Plan:
 
 def perform(request: Mapping[str, Any], answer: Answer) -> int:
     plan = plan_of(request)
-    cards = find_cards(request["device"], request["cards"])
+    cards = find_cards(request["device"], request["cards"], "--cards" if request["what"] == "fit" else "--sim")
     if request["what"] == "fit":
         return fit(plan, cards, request, answer)
     work = bisect if request["what"] == "bisect" else runs_of_advise
