@@ -65,6 +65,9 @@ static void put_test(FILE *f, const char *file, const struct row_check_bound *b)
 	fputs("/>\n  </testcase>\n", f);
 }
 
+#define JUNIT_HEAD \
+	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gpumemtrace check\""
+
 /* JUnit's XML: a test for each bound. */
 static void check_junit(FILE *f, const struct bounds *all, size_t count)
 {
@@ -74,10 +77,8 @@ static void check_junit(FILE *f, const struct bounds *all, size_t count)
 		tests += all[i].count;
 		failures += all[i].broken;
 	}
-	fprintf(f,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		"<testsuite name=\"gpumemtrace check\" tests=\"%zu\" failures=\"%zu\">\n",
-		tests, failures);
+	fprintf(f, JUNIT_HEAD " tests=\"%zu\" failures=\"%zu\">\n", tests,
+		failures);
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < all[i].count; k++)
 			put_test(f, all[i].file, &all[i].items[k]);
@@ -280,7 +281,7 @@ int run_check(const struct check_options *o, struct emit *out)
 	int rc = parse_bounds(o, &wanted);
 
 	if (!rc && o->junit)
-		rc = outfile_open(&junit, o->junit, "<?xml", "a report of tests");
+		rc = outfile_open(&junit, o->junit, JUNIT_HEAD, "a report of this command");
 	if (rc)
 		return rc;
 	rc = find_all(&c, o, &wanted);
