@@ -88,7 +88,7 @@ int outfile_check(const char *path)
 
 bool outfile_begins(const char *path, const char *head, size_t length)
 {
-	char start[64];
+	char start[256];
 	FILE *f = file_open_stream(path);
 	size_t got = f ? fread(start, 1, sizeof(start), f) : 0;
 	bool fits = f && (!got || (got >= length && !memcmp(start, head, length)));
