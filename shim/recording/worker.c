@@ -155,6 +155,7 @@ static bool begin(void)
 	requests_open();
 	drain_pass(true);
 	drain_flush();
+	output_begun();
 	__atomic_store_n(&gmt_session.opened, 1, __ATOMIC_SEQ_CST);
 	os_futex_wake(&gmt_session.opened);
 	gitinfo_emit(drain_def);

@@ -106,7 +106,36 @@ def test_what_is_run_and_what_is_worked_out(fit_json, starts):
     # What the largest card refuses, no smaller one has.
     refused = fit_json("--cards", "a=2GiB,b=1GiB", "--", TAKES, "--base", 4000, code=1)["cards"]
     assert [(c["measured"], c["fits"], c["run_on"]) for c in refused] == [(True, False, "a=2GiB"), (False, False, "a=2GiB")]
-    assert len(starts()) == 1 and all(c["cause"] and c["text"] for c in refused)
+    assert starts() == ["--base 4000 a=1TiB", "--base 4000 a=2GiB"] and all(c["cause"] and c["text"] for c in refused)
+
+
+def test_what_a_card_lacks(fit_json, fit, tmp_path):
+    """Also where the program died: from the run on a larger card of the search, or on one that has room. With what is lacking it fits."""
+    def needs(cards, code=0):
+        return [(c["available_bytes"], c.get("needed_bytes"), c.get("lacking_bytes"), c.get("needed_on"))
+                for c in fit_json("--cards", cards, "--", TAKES, "--base", 1500, code=code)["cards"]]
+    (available, needed, lacking, needed_on), _ = needs("a=4GiB,b=1GiB")
+    assert (available, lacking, needed_on) == (4096 * MIB, 0, "a=4GiB") and needed > 1502 * MIB
+    (room, needed, lacking, needed_on), = [n for n in needs("a=4GiB,b=1GiB") if n[0] == 1024 * MIB]
+    assert needed == room + lacking and needed_on == "a=4GiB" and needs("b=1GiB", code=1) == [(room, needed, lacking, "b=1TiB")]
+    said = " ".join(fit("--cards", "b=1GiB", "--", TAKES, "--base", 1500, code=1).split())
+    assert re.search(r"free lacks .* b=1GiB does not fit: the program took [\d.]+ GiB of b=1TiB, this card has 1.0 GiB and lacks [\d.]+ [MG]iB. Cause: ", said)
+    # A program that asks what is free might take more of a larger card.
+    asked, = fit_json("--cards", "b=1GiB", "--", TAKES, "--ask", "yes", "--base", 1500, code=1)["cards"]
+    assert "lacking_bytes" not in asked and asked["available_bytes"] == room
+
+
+def test_a_search_that_records_nothing_leaves_the_recording_before(fit, tmp_path):
+    (tmp_path / "train.py").write_text(f"import subprocess, sys\nsubprocess.run([{TAKES!r}, '--base', '5'], check=True)\n")
+    command = "-o", "out", "--cards", "a=2GiB", "--", sys.executable, "train.py"
+    fit(*command)
+    before = (tmp_path / "out/a-2GiB.gmt").read_bytes()
+    (tmp_path / "train.py").write_text("import no_such_module\n")
+    assert "No module named 'no_such_module'" in fit(*command, code=3)
+    assert (tmp_path / "out/a-2GiB.gmt").read_bytes() == before
+    (tmp_path / "train.py").write_text(f"import subprocess, sys\nsubprocess.run([{TAKES!r}, '--base', '6'], check=True)\n")
+    fit(*command)
+    assert (tmp_path / "out/a-2GiB.gmt").read_bytes() != before and [p.name for p in (tmp_path / "out").glob("*.gmt*")] == ["a-2GiB.gmt"]
 
 
 def test_the_largest_value_that_fits(fit_json, starts, tmp_path):

@@ -135,6 +135,40 @@ def test_other_readers_find_what_the_commands_say(lake, tool):
     assert refusal["block_bytes"] == oom["block_bytes"] and refusal["largest_hole_bytes"] == oom["largest_hole"]
 
 
+def test_an_odd_recording_does_not_stop_the_others(tmp_path, maker):  # noqa: F811
+    """A size as of cudaMalloc(&p, -20), clocks that stand anywhere, records of a later version: what does not fit its column is clamped."""
+    odd = 2**64 - 20
+    lines = f"thread 1 4711 main\nevent block_alloc time_ns=10 addr=4096 size=512 thread=1\nevent mem_alloc time_ns=11 addr={odd} size={odd} thread=1\n"
+    lines += f"event mem_fail time_ns=12 size={odd} thread=1\nevent block_oom time_ns=13 size={odd} arg0={odd} arg1={odd} thread=1\nevent end time_ns=20\n"
+    clocks = {"1969": -365 * 86400 * 10**9, "2262": 2**63 - 1, "1677": -2**63, "2300": 10413792000 * 10**9, "now": 1700000000 * 10**9}
+    (tmp_path / "in").mkdir()
+    for nth, (name, clock) in enumerate(clocks.items()):
+        subprocess.run([ROOT / "build/data/make_recording", tmp_path / f"in/{name}.gmt"], input=f"meta pid {nth + 5}\n{lines}".encode(), check=True, env={**os.environ, "REALTIME": str(clock)})
+    for nth, start in enumerate((-10**30, 10**30, 253402300800 * 10**9, "x")):
+        text = f"meta start_unix_ns {start}\nmeta pid {nth + 50}\nevent block_alloc time_ns=18446744073709551000 addr=4096 size=512\n"
+        subprocess.run([ROOT / "build/data/make_recording", tmp_path / f"in/start{nth}.gmt"], input=text.encode(), check=True)
+    shutil.copy(ROOT / "tests/data/v4/extra.gmt", tmp_path / "in")
+    shutil.copy(EXAMPLE / "old.gmt", tmp_path / "in")
+    (tmp_path / "in/broken.gmt").write_bytes((EXAMPLE / "old.gmt").read_bytes()[:40])
+    said = collect(tmp_path / "in", "-o", tmp_path / "lake", "--tables", "allocations", code=3)
+    assert said["skipped"] == 1 and [r["file"] for r in said["recordings"] if "error" in r] == [f"{tmp_path}/in/broken.gmt"]
+    assert {r["recording"] for r in ask("select parse_filename(recording) as recording from ranks", tmp_path / "lake")} >= {"old.gmt", "extra.gmt", "now.gmt", "1969.gmt"}
+    assert ask("select max(size) as most from allocations where parse_filename(process) is not null", tmp_path / "lake")[0]["most"] <= 2**63 - 1
+    (events,) = ask("select max(size) as most, count(*) as n from events", tmp_path / "in/now.gmt")
+    assert events == {"most": 2**63 - 1, "n": 5}
+
+
+@pytest.mark.parametrize("name", ["v3/thinned.gmt", "v4/thinned.gmt"])
+def test_the_peak_is_that_of_report(tool, tmp_path, name):
+    """Also of a bounded recording, which has no blocks of that moment."""
+    path = ROOT / "tests/data" / name
+    if not path.exists():
+        pytest.skip("this version has no bounded recording")
+    collect(path, "-o", tmp_path / "lake")
+    peaks = [d["peak_bytes"] for d in tool.json("report", path)["devices"]]
+    assert ask("select peak_bytes from ranks", tmp_path / "lake") == [{"peak_bytes": max(peaks)}] and max(peaks) > 0
+
+
 @readers
 def test_twice_is_once(tmp_path):
     """The same recordings again, one of them longer by now, under another name, then in another project."""

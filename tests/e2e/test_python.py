@@ -4,6 +4,7 @@ are; what a recorded program says through it is held against PyTorch's own list 
 import html
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -87,6 +88,20 @@ def test_documents_with_maps_and_two_recordings(tool, new):
     old = gpumemtrace.open(OLD)
     assert sorted_members(plain(old.diff(new))) == sorted_members(tool.json("diff", OLD, NEW)) == sorted_members(plain(old.diff(NEW)))
     assert plain(new.steps) == tool.json("steps", NEW)["rows"]
+
+
+def test_names_of_the_package_stay_what_they_are(tmp_path):
+    """Also behind the import of each module, in a wheel, which has a module _version: its name was that of a function."""
+    shutil.copytree(PYTHON / "gpumemtrace", tmp_path / "gpumemtrace", ignore=shutil.ignore_patterns("__pycache__", "_version.py"))
+    (tmp_path / "gpumemtrace/_version.py").write_text('__version__ = "1.2.3"\n')
+    code = ("import importlib, pkgutil, gpumemtrace as g\n"
+            "for _ in range(2): assert g.__version__ == '1.2.3'\n"
+            "before = {n: getattr(g, n) for n in g.__all__}\n"
+            "for m in pkgutil.iter_modules(g.__path__):\n"
+            "    try: m.name == '__main__' or importlib.import_module('gpumemtrace' + '.' + m.name)\n"
+            "    except ImportError: pass\n"
+            "assert all(getattr(g, n) is v for n, v in before.items())\n")
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=True)
 
 
 def test_short_answers(tool, new):

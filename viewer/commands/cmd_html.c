@@ -116,7 +116,7 @@ int html_page(const struct html_options *o, uint64_t *bytes)
 {
 	struct job j = { .options = o, .files = need_count(o->files) };
 	struct outfile file;
-	int rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
+	int rc = outfile_open(&file, o->output, OUTFILE_PAGE);
 
 	return rc ? rc : make_html(&j, &file, bytes);
 }

@@ -165,7 +165,7 @@ int run_dashboard(const struct dashboard_options *o, struct emit *out)
 
 	if (!lake_may_be(o->lake))
 		return EXIT_UNREADABLE;
-	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
+	rc = outfile_open(&file, o->output, OUTFILE_PAGE);
 	if (rc)
 		return rc;
 	rc = fill_page(&text, o, out);
