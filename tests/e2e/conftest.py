@@ -135,6 +135,15 @@ class Programs:
         return self.folder / output
 
 
+@pytest.fixture(scope="session")
+def many(tmp_path_factory):
+    """A folder of recordings of many small programs (many.py), one for all tests of this process."""
+    folder = tmp_path_factory.mktemp("many")
+    done = Programs(folder)("many.py", folder, count=2, GPUMEMTRACE_OUTPUT=folder / "%p.gmt")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return folder
+
+
 @pytest.fixture
 def tool():
     return Tool()

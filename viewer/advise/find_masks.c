@@ -163,7 +163,7 @@ void advise_mask_copies(struct advise *a)
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
 		if (advise_counts(a, &l) && is_copy(&m, &l))
 			note_copy(&m, copies_of(&m, &l), &l);
-	for (struct copies *c = m.items; c < m.items + m.lines.count; c++) {
+	FOR_EACH (struct copies, c, m.items, m.lines.count) {
 		find_originals(&m, c);
 		if (c->same && (!most || c->bytes > most->bytes))
 			most = c;

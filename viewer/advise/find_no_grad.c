@@ -81,7 +81,7 @@ static uint32_t most_before_backward(const struct advise *a)
 	uint32_t most = 0, saved = 0, pass = 0;
 	bool back = false;
 
-	for (const struct span *x = s->items; x < s->items + s->count; x++) {
+	FOR_EACH (const struct span, x, s->items, s->count) {
 		if (x->extent.first_seq > a->until)
 			break;
 		if (back && x->phase != PHASE_BACKWARD) {

@@ -181,7 +181,7 @@ void advise_one_by_one(struct advise *a)
 	}
 	if (a->timeline->steps.basis == STEPS_OPTIMIZER)
 		collect(&s);
-	for (struct line *x = s.items; x < s.items + s.count; x++) {
+	FOR_EACH (struct line, x, s.items, s.count) {
 		end_turn(&s, x);
 		if (x->once && !x->never)
 			look_at(&s, x);

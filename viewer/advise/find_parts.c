@@ -396,7 +396,7 @@ static void look_at_all(struct search *s, struct finding *f)
 	size_t next = 0;
 
 	s->w.from = 0;
-	for (const struct span *x = spans->items; x < spans->items + spans->count; x++) {
+	FOR_EACH (const struct span, x, spans->items, spans->count) {
 		if (x->extent.first_seq > a->until ||
 		    (x->phase != PHASE_BACKWARD && x->phase != PHASE_OPTIMIZER))
 			continue;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json.h"
 
+#include <math.h>
+
 static const struct json none;
 
 static const char *skip_space(const char *p, const char *end)
@@ -50,17 +52,16 @@ static const char *value_end(const char *p, const char *end)
 
 static struct json value(const char *p, const char *end)
 {
-	struct json v = none;
+	const char *behind;
 
 	p = skip_space(p, end);
-	v.end = p < end ? value_end(p, end) : NULL;
-	v.s = v.end && v.end > p ? p : NULL;
-	return v;
+	behind = p < end ? value_end(p, end) : NULL;
+	return behind && behind > p ? (struct json){ p, behind } : none;
 }
 
 struct json json_text(const char *s, size_t len)
 {
-	return value(s, s + len);
+	return s ? value(s, s + len) : none;
 }
 
 /* Reads an item of an array, or a name and its value. */
@@ -87,8 +88,11 @@ struct json json_first(struct json of, struct json *key)
 
 struct json json_next(struct json of, struct json item, struct json *key)
 {
-	const char *p = skip_space(item.end, of.end);
+	const char *p;
 
+	if (!of.s || !item.s)
+		return none;
+	p = skip_space(item.end, of.end);
 	return p < of.end && *p == ',' ? entry(of, p + 1, key) : none;
 }
 
@@ -179,9 +183,11 @@ static void copy_number(struct json v, char buf[32])
 double json_number(struct json v)
 {
 	char buf[32];
+	double n;
 
 	copy_number(v, buf);
-	return !strcmp(buf, "true") ? 1 : strtod(buf, NULL);
+	n = !strcmp(buf, "true") ? 1 : strtod(buf, NULL);
+	return isfinite(n) ? n : 0;
 }
 
 uint64_t json_unsigned(struct json v)
@@ -235,12 +241,12 @@ const char *json_string(struct json v, char *buf, size_t room)
 			continue;
 		}
 		p++;
-		known = strchr(from, *p);
+		known = *p ? strchr(from, *p) : NULL;
 		if (*p == 'u' && v.end - p > 5) {
 			n += unescape(p + 1, buf + n);
 			p += 4;
 		} else {
-			buf[n++] = known && *known ? to[known - from] : *p;
+			buf[n++] = known ? to[known - from] : *p;
 		}
 	}
 	buf[n] = 0;
