@@ -69,6 +69,7 @@ bool diff_keeps_gradients(const struct diff *d)
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }
 
+/* A gradient that another is added to is taken for a temporary where its end was not seen. */
 static bool is_kept_gradient(const struct diff_pair *p)
 {
 	return p->category == CATEGORY_gradients ||
@@ -82,7 +83,7 @@ static void diff_find_cleared(struct diff *d)
 
 	if (!diff_keeps_gradients(d))
 		return;
-	f = diff_collect(d, CAUSE_GRADIENTS, BIT(gradients),
+	f = diff_collect(d, CAUSE_GRADIENTS, CLASS_BIT(gradients),
 			 classify_clears_gradients(&d->old.timeline.model) ? 1 : -1, p,
 			 is_kept_gradient(p));
 	if (f && (find_line(&d->new, &line) || find_line(&d->old, &line)))
@@ -146,8 +147,9 @@ static void find_trained(struct diff *d)
 	double change = after - before;
 	double parameters = (double)d->new.shot.bytes[CATEGORY_parameters] -
 			    (double)d->old.shot.bytes[CATEGORY_parameters];
-	const uint32_t taken = MODEL_FOLLOWED | BIT(activations) | BIT(backward_temporaries) |
-			       BIT(optimizer_temporaries);
+	/* What a weight costs once it is trained: forward results are made either way. */
+	const uint32_t taken =
+		CLASSES_THAT(FOLLOW_TRAINING) | CLASS_BIT(activations) | TEMPORARIES_OF_TRAINING;
 
 	if (before <= 0 || after <= 0 || fabs(change) < 0.05 * fmax(before, after) ||
 	    fabs(change - parameters) < 0.5 * fabs(change) ||
@@ -195,12 +197,11 @@ static bool is_result(const struct diff_pair *p, bool more)
 
 static bool is_of_model(const struct diff_pair *p, const struct model_change *m)
 {
-	return p->category == CATEGORY_parameters || p->category == CATEGORY_buffers ||
+	return category_in(p->category, CLASSES_THAT(ARE_WEIGHTS)) ||
 	       (m->gradients && p->category == CATEGORY_gradients) ||
 	       (m->state && p->category == CATEGORY_optimizer_state) ||
 	       (m->results && is_result(p, m->more)) ||
-	       p->category == CATEGORY_backward_temporaries ||
-	       p->category == CATEGORY_optimizer_temporaries;
+	       category_in(p->category, TEMPORARIES_OF_TRAINING);
 }
 
 /* Bytes of other classes that changed the other way at the same line: the same blocks, which the
@@ -247,8 +248,8 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 	if ((s->new[CATEGORY_optimizer_state] > 0 && !m.state) ||
 	    (!m.gradients && !m.state && !m.results))
 		return;
-	diff_collect(d, CAUSE_MODEL, BIT(parameters) | BIT(activations), m.more ? 1 : -1, p,
-		     is_of_model(p, &m));
+	diff_collect(d, CAUSE_MODEL, CLASS_BIT(parameters) | CLASS_BIT(activations),
+		     m.more ? 1 : -1, p, is_of_model(p, &m));
 }
 
 /* ---- copies of unchanged parameters */
@@ -308,19 +309,20 @@ static void find_rounding(struct diff *d)
 
 void diff_causes(struct diff *d)
 {
-	static const uint32_t computed =
-		PASS_RESULTS | BIT(gradients) | BIT(backward_temporaries) | BIT(workspace);
+	/* A compiler plans whatever the passes make. */
+	static const uint32_t computed = OF_ONE_PASS | CLASS_BIT(gradients) | CLASS_BIT(workspace);
 	struct diff_sums s;
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		d->pairs[i].remainders = has_remainders(&d->pairs[i]);
 	sum_up_pairs(d, &s);
-	diff_collect(d, CAUSE_IDLE, BIT(parameters), 0, p, is_idle(p));
+	diff_collect(d, CAUSE_IDLE, CLASS_BIT(parameters), 0, p, is_idle(p));
 	diff_collect(d, CAUSE_KEPT, 0, 1, p, is_kept(d, p));
 	diff_collect(d, CAUSE_KEPT, 0, -1, p, is_kept(d, p));
 	diff_find_cleared(d);
 	if (d->old.compiled != d->new.compiled)
-		diff_collect(d, CAUSE_COMPILED, BIT(activations), 0, p, diff_is_of(p, computed));
+		diff_collect(d, CAUSE_COMPILED, CLASS_BIT(activations), 0, p,
+			     diff_is_of(p, computed));
 	if (d->old.recomputes != d->new.recomputes)
 		diff_collect(d, CAUSE_RECOMPUTE, 0, d->new.recomputes ? -1 : 1, p,
 			     p->category == CATEGORY_activations &&
@@ -339,5 +341,5 @@ void diff_causes(struct diff *d)
 		     p->category == CATEGORY_optimizer_state &&
 			     !(d->old.shot.bytes[p->category] && d->new.shot.bytes[p->category] &&
 			       is_copy(p)));
-	diff_collect(d, CAUSE_GRADIENTS, 0, 0, p, diff_is_of(p, BIT(gradients)));
+	diff_collect(d, CAUSE_GRADIENTS, 0, 0, p, diff_is_of(p, CLASS_BIT(gradients)));
 }

@@ -129,9 +129,9 @@ static bool is_of_cast(const struct diff *d, const struct diff_pair *p, const st
 {
 	if (p->category == CATEGORY_parameters)
 		return true;
-	if (1u << p->category & MODEL_FOLLOWED)
+	if (category_in(p->category, CLASSES_THAT(FOLLOW_TRAINING)))
 		return (diff_delta(p) > 0) == (e->factor > 1);
-	return p->category == CATEGORY_backward_temporaries ||
+	return p->category == CATEGORY_backward_temporaries || /* they have the weights' type */
 	       (diff_is_result(p) && in_function_that_casts(d, p, e->factor));
 }
 
@@ -146,8 +146,8 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 	if (!e.factor || (!all && !e.cast))
 		return;
 	f = all ? diff_collect(d, CAUSE_PRECISION, 0, 0, p, fits(p, e.factor, true))
-		: diff_collect(d, CAUSE_ELEMENTS, BIT(parameters) | BIT(activations), 0, p,
-			       is_of_cast(d, p, &e));
+		: diff_collect(d, CAUSE_ELEMENTS, CLASS_BIT(parameters) | CLASS_BIT(activations), 0,
+			       p, is_of_cast(d, p, &e));
 	f->factor = e.factor;
 	f->count = e.count;
 }
@@ -297,9 +297,8 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	s.by_inputs = factor_of_inputs(d) > 0;
 	if (!is_general(d, &s) || is_wider(d, sums, s.base))
 		return;
-	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, 0, p,
-			    !diff_is_of(p, BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)) &&
-				    goes_with(p, &s));
+	made = diff_collect(d, CAUSE_SCALE, CLASSES_THAT(ARE_OF_FORWARD), 0, p,
+			    !diff_is_of(p, OF_THE_MODEL) && goes_with(p, &s));
 	if (!made)
 		return;
 	made->factor = s.base;
@@ -313,12 +312,11 @@ void diff_find_casts(struct diff *d, const struct diff_sums *s)
 {
 	double before = s->old[CATEGORY_activations], after = s->new[CATEGORY_activations];
 	double parameters = s->old[CATEGORY_parameters];
-	static const uint32_t taken =
-		BIT(activations) | BIT(forward_temporaries) | BIT(backward_temporaries);
+	static const uint32_t taken = CLASSES_THAT(ARE_COMPUTED);
 
 	if (d->old.casts == d->new.casts || factor_of_inputs(d) > 0 ||
 	    fabs(s->new[CATEGORY_parameters] - parameters) > 0.01 * parameters)
 		return;
 	if (d->new.casts ? after < 0.9 * before : before < 0.9 * after)
-		diff_collect(d, CAUSE_CASTS, BIT(activations), 0, p, diff_is_of(p, taken));
+		diff_collect(d, CAUSE_CASTS, CLASS_BIT(activations), 0, p, diff_is_of(p, taken));
 }

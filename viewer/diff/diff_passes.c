@@ -16,7 +16,7 @@ void diff_find_recorded(struct diff *d)
 	if (diff_backwards(&d->old) != diff_backwards(&d->new))
 		return;
 	if (gained ? before < after / 8 : after < before / 8)
-		diff_collect(d, CAUSE_RECORDED, BIT(activations), gained ? 1 : -1, p,
+		diff_collect(d, CAUSE_RECORDED, CLASS_BIT(activations), gained ? 1 : -1, p,
 			     diff_delta(p) > 0 ? p->unused_new > p->unused_old
 					       : p->unused_new < p->unused_old);
 }
@@ -57,8 +57,9 @@ void diff_find_reach(struct diff *d)
 {
 	uint64_t before = diff_gradients(&d->old), after = diff_gradients(&d->new);
 	uint64_t most = before > after ? before : after;
-	const uint32_t taken = BIT(activations) | BIT(forward_temporaries) | BIT(gradients) |
-			       BIT(backward_temporaries) | BIT(workspace);
+	/* The batch was given in any case: only what is computed of it depends on the reach. */
+	const uint32_t taken =
+		CLASSES_THAT(ARE_COMPUTED) | CLASS_BIT(gradients) | CLASS_BIT(workspace);
 	struct diff_finding *f;
 
 	if (!before || !after || diff_apart(before, after) < most / 50 + 1 ||
@@ -67,7 +68,7 @@ void diff_find_reach(struct diff *d)
 	    diff_apart(d->old.shot.bytes[CATEGORY_parameters],
 		       d->new.shot.bytes[CATEGORY_parameters]) > d->old.shot.trained / 100)
 		return;
-	f = diff_collect(d, CAUSE_REACH, BIT(activations), after > before ? 1 : -1, p,
+	f = diff_collect(d, CAUSE_REACH, CLASS_BIT(activations), after > before ? 1 : -1, p,
 			 diff_is_of(p, taken));
 	/* Backward nodes have no line, but their pass has one. */
 	if (f && !f->owner.file[0] && d->new.shot.latest.file[0])
@@ -125,7 +126,7 @@ void diff_find_passes(struct diff *d)
 		fit += is_repeated(p, &w) ? bytes : 0;
 	}
 	if (fit > 0.5 * all)
-		diff_collect(d, CAUSE_PASSES, BIT(activations), w.more ? 1 : -1, p,
+		diff_collect(d, CAUSE_PASSES, CLASS_BIT(activations), w.more ? 1 : -1, p,
 			     diff_is_result(p) &&
 				     (!p->bytes_old || !p->bytes_new || is_repeated(p, &w)));
 }
@@ -146,7 +147,7 @@ void diff_find_backwards(struct diff *d)
 		p, d->pairs, d->pair_count,
 		diff_differs(p) && p->category == CATEGORY_activations ? diff_delta(p) : 0);
 	if (change * more > 0)
-		diff_collect(d, CAUSE_BACKWARDS, BIT(activations), more, p,
+		diff_collect(d, CAUSE_BACKWARDS, CLASS_BIT(activations), more, p,
 			     (diff_is_result(p) || p->category == CATEGORY_backward_temporaries) &&
 				     p->category != CATEGORY_inputs &&
 				     p->blocks_old != p->blocks_new);
