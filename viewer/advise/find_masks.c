@@ -8,6 +8,7 @@
 
 #include "advise.h"
 
+/* What holds a mask: the script gives it, a module has it as a buffer, or a layer makes it. */
 #define MASKS                                                              \
 	(CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(buffers) | \
 	 CLASS_BIT(forward_temporaries))

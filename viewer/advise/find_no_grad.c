@@ -214,7 +214,7 @@ static void look_at(struct search *s)
 	struct finding *f = advise_add(a, "no_grad");
 
 	f->range = true;
-	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(inputs), l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l) {
 		uint64_t end;
 		bool batch;
 

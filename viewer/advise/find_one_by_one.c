@@ -116,6 +116,8 @@ static void collect(struct search *s)
 	struct advise *a = s->advise;
 	struct advised before;
 
+	/* What a script makes of gradients, it makes before the optimizer, and rules take it for
+	 * one of these. */
 	ADVISE_EACH (a, CLASS_BIT(optimizer_temporaries) | CLASS_BIT(gradients), l) {
 		struct line *x;
 

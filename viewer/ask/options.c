@@ -34,7 +34,7 @@ const struct option_row options_of_ranks[] = {
 static const struct option_row none[] = { { 0 } };
 
 const char options_classes[] =
-#define CATEGORY(name, words, colour, letter) #name " "
+#define CATEGORY(name, words, colour, letter, term, level, part, traits) #name " "
 #include "../classes/categories.def"
 	;
 

@@ -87,7 +87,7 @@ static void diff_find_cleared(struct diff *d)
 	diff_collect(d, &(struct diff_rule){ .cause = CAUSE_GRADIENTS,
 					     .direction = cleared ? 1 : -1,
 					     .takes = is_kept_gradient,
-					     .named_by = BIT(gradients),
+					     .named_by = CLASS_BIT(gradients),
 					     .line = known ? &line : NULL });
 }
 
@@ -151,9 +151,9 @@ static void find_trained(struct diff *d)
 			    (double)d->old.shot.bytes[CATEGORY_parameters];
 	struct diff_rule rule = { .cause = CAUSE_TRAINED,
 				  .direction = change > 0 ? 1 : -1,
-				  .classes = MODEL_FOLLOWED | BIT(activations) |
-					     BIT(backward_temporaries) |
-					     BIT(optimizer_temporaries) };
+				  .classes = CLASSES_THAT(FOLLOW_TRAINING) | CLASS_BIT(activations) |
+					     CLASS_BIT(backward_temporaries) |
+					     CLASS_BIT(optimizer_temporaries) };
 
 	if (before <= 0 || after <= 0 || fabs(change) < 0.05 * fmax(before, after) ||
 	    fabs(change - parameters) < 0.5 * fabs(change) ||
@@ -259,7 +259,7 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 					     .direction = m.more ? 1 : -1,
 					     .takes = is_of_model,
 					     .facts = &m,
-					     .named_by = BIT(parameters) | BIT(activations) });
+					     .named_by = CLASS_BIT(parameters) | CLASS_BIT(activations) });
 }
 
 /* ---- copies of unchanged parameters */
@@ -334,23 +334,23 @@ static bool in_module(UNUSED const struct diff *d, const struct diff_pair *p,
 
 /* Rules that need nothing but their pairs. */
 static const struct diff_rule
-	idle = { .cause = CAUSE_IDLE, .takes = is_idle, .named_by = BIT(parameters) },
+	idle = { .cause = CAUSE_IDLE, .takes = is_idle, .named_by = CLASS_BIT(parameters) },
 	kept_more = { .cause = CAUSE_KEPT, .direction = 1, .takes = is_kept },
 	kept_less = { .cause = CAUSE_KEPT, .direction = -1, .takes = is_kept },
 	compiled = { .cause = CAUSE_COMPILED,
-		     .classes = PASS_RESULTS | BIT(gradients) | BIT(backward_temporaries) |
-				BIT(workspace),
-		     .named_by = BIT(activations) },
+		     .classes = CLASSES_THAT(ARE_OF_FORWARD) | CLASS_BIT(gradients) | CLASS_BIT(backward_temporaries) |
+				CLASS_BIT(workspace),
+		     .named_by = CLASS_BIT(activations) },
 	recompute_more = { .cause = CAUSE_RECOMPUTE,
 			   .direction = 1,
-			   .classes = BIT(activations),
+			   .classes = CLASS_BIT(activations),
 			   .takes = in_module },
 	recompute_less = { .cause = CAUSE_RECOMPUTE,
 			   .direction = -1,
-			   .classes = BIT(activations),
+			   .classes = CLASS_BIT(activations),
 			   .takes = in_module },
-	state = { .cause = CAUSE_OPTIMIZER, .classes = BIT(optimizer_state), .takes = is_state },
-	gradients = { .cause = CAUSE_GRADIENTS, .classes = BIT(gradients) };
+	state = { .cause = CAUSE_OPTIMIZER, .classes = CLASS_BIT(optimizer_state), .takes = is_state },
+	gradients = { .cause = CAUSE_GRADIENTS, .classes = CLASS_BIT(gradients) };
 
 void diff_causes(struct diff *d)
 {

@@ -131,7 +131,7 @@ static bool is_of_cast(const struct diff *d, const struct diff_pair *p, const vo
 
 	if (p->category == CATEGORY_parameters)
 		return true;
-	if (1u << p->category & MODEL_FOLLOWED)
+	if (1u << p->category & CLASSES_THAT(FOLLOW_TRAINING))
 		return (diff_delta(p) > 0) == (e->factor > 1);
 	return p->category == CATEGORY_backward_temporaries ||
 	       (diff_is_result(p) && in_function_that_casts(d, p, e->factor));
@@ -151,7 +151,7 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 	struct diff_rule rule = { .cause = all ? CAUSE_PRECISION : CAUSE_ELEMENTS,
 				  .takes = all ? fits_elements : is_of_cast,
 				  .facts = &e,
-				  .named_by = all ? 0 : BIT(parameters) | BIT(activations),
+				  .named_by = all ? 0 : CLASS_BIT(parameters) | CLASS_BIT(activations),
 				  .factor = e.factor,
 				  .count = e.count };
 
@@ -307,10 +307,10 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 		return;
 	diff_collect(d, &(struct diff_rule){
 				.cause = CAUSE_SCALE,
-				.classes = ~(BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)),
+				.classes = ~(CLASS_BIT(parameters) | CLASSES_THAT(FOLLOW_TRAINING) | CLASS_BIT(buffers)),
 				.takes = goes_with,
 				.facts = &s,
-				.named_by = PASS_RESULTS,
+				.named_by = CLASSES_THAT(ARE_OF_FORWARD),
 				.factor = s.base,
 				.square = s.square });
 }
@@ -323,10 +323,10 @@ void diff_find_casts(struct diff *d, const struct diff_sums *s)
 	double before = s->old[CATEGORY_activations], after = s->new[CATEGORY_activations];
 	double parameters = s->old[CATEGORY_parameters];
 	static const struct diff_rule rule = { .cause = CAUSE_CASTS,
-					       .classes = BIT(activations) |
-							  BIT(forward_temporaries) |
-							  BIT(backward_temporaries),
-					       .named_by = BIT(activations) };
+					       .classes = CLASS_BIT(activations) |
+							  CLASS_BIT(forward_temporaries) |
+							  CLASS_BIT(backward_temporaries),
+					       .named_by = CLASS_BIT(activations) };
 
 	if (d->old.casts == d->new.casts || factor_of_inputs(d) > 0 ||
 	    fabs(s->new[CATEGORY_parameters] - parameters) > 0.01 * parameters)

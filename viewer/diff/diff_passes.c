@@ -21,7 +21,7 @@ void diff_find_recorded(struct diff *d)
 	struct diff_rule rule = { .cause = CAUSE_RECORDED,
 				  .direction = gained ? 1 : -1,
 				  .takes = is_recorded,
-				  .named_by = BIT(activations) };
+				  .named_by = CLASS_BIT(activations) };
 
 	if (diff_backwards(&d->old) != diff_backwards(&d->new))
 		return;
@@ -67,10 +67,10 @@ void diff_find_reach(struct diff *d)
 	uint64_t most = before > after ? before : after;
 	struct diff_rule rule = { .cause = CAUSE_REACH,
 				  .direction = after > before ? 1 : -1,
-				  .classes = BIT(activations) | BIT(forward_temporaries) |
-					     BIT(gradients) | BIT(backward_temporaries) |
-					     BIT(workspace),
-				  .named_by = BIT(activations),
+				  .classes = CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) |
+					     CLASS_BIT(gradients) | CLASS_BIT(backward_temporaries) |
+					     CLASS_BIT(workspace),
+				  .named_by = CLASS_BIT(activations),
 				  /* Backward nodes have no line, but their pass has one. */
 				  .line = &d->new.shot.latest,
 				  .line_if_none = true };
@@ -127,10 +127,10 @@ void diff_find_passes(struct diff *d)
 	struct passes w = { .more = after > before };
 	struct diff_rule rule = { .cause = CAUSE_PASSES,
 				  .direction = w.more ? 1 : -1,
-				  .classes = PASS_RESULTS,
+				  .classes = CLASSES_THAT(ARE_OF_FORWARD),
 				  .takes = is_of_passes,
 				  .facts = &w,
-				  .named_by = BIT(activations) };
+				  .named_by = CLASS_BIT(activations) };
 
 	if (!before || !after || before == after)
 		return;
@@ -164,10 +164,10 @@ void diff_find_backwards(struct diff *d)
 	struct diff_rule rule = { .cause = CAUSE_BACKWARDS,
 				  /* more memory with fewer passes */
 				  .direction = after < before ? 1 : -1,
-				  .classes = BIT(activations) | BIT(forward_temporaries) |
-					     BIT(backward_temporaries),
+				  .classes = CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) |
+					     CLASS_BIT(backward_temporaries),
 				  .takes = other_number,
-				  .named_by = BIT(activations) };
+				  .named_by = CLASS_BIT(activations) };
 
 	if (!before || !after || before == after)
 		return;

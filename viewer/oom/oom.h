@@ -213,7 +213,6 @@ uint64_t oom_spared_all(const struct oom *o); /* 0: too few */
 void oom_settings(struct oom_settings *all, const struct oom *o);
 void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT]);
 
-bool oom_is_passing(enum category c);
 /* How much more was needed. */
 uint64_t oom_missing(const struct oom *o);
 

@@ -140,8 +140,7 @@ static void find_place(struct oom *o)
 /* Tensors that a script computes from gradients between passes are no part of the model. */
 static bool is_lasting(const struct oom *o, enum category c)
 {
-	return c == CATEGORY_parameters || c == CATEGORY_gradients ||
-	       c == CATEGORY_optimizer_state || c == CATEGORY_buffers ||
+	return category_in(c, OF_THE_MODEL) ||
 	       (c == CATEGORY_optimizer_temporaries && o->phase == PHASE_OPTIMIZER);
 }
 

@@ -41,7 +41,7 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 	const struct holder *h = &a->oom->holders.items[i];
 
 	snprintf(a->note, sizeof(a->note), "%s", categories[h->category].words);
-	if (h->before && oom_is_passing(h->category))
+	if (h->before && category_in(h->category, CLASSES_THAT(GROW_WITH_BATCH)))
 		snprintf(a->note, sizeof(a->note), "%s, %s %s", categories[h->category].words,
 			 B(h->before), BY_PASS(a->oom) ? "of earlier passes" : "older");
 	*row = (struct row_oom_holder){ .class = h->category,

@@ -217,6 +217,8 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 static uint64_t shard(const struct oom *o, char *what, char *how)
 {
 	const uint64_t *b = o->shot.bytes;
+	/* What FSDP shards; ranks keep whole buffers. State that is yet to come is not among bytes.
+	 */
 	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
 		       (o->projected ? o->projected : o->state);
 

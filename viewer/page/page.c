@@ -21,6 +21,7 @@ static void emit_classes(struct emit *out)
 		emit_text(out, "name", categories[i].name);
 		emit_text(out, "words", categories[i].words);
 		emit_text(out, "colour", colour);
+		emit_number(out, "level", categories[i].level);
 		emit_end(out);
 	}
 	emit_end(out);
