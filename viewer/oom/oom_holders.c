@@ -125,7 +125,7 @@ static uint32_t passes_at(const struct lives *l, uint32_t life, enum pass_kind k
 	return kind == PASS_BACKWARD ? born->backwards : born->forwards;
 }
 
-struct uses {
+struct saves {
 	bool saved, gone; /* a graph took one; one is gone */
 };
 
@@ -144,12 +144,12 @@ static bool was_saved(const struct oom *o, const struct life *x)
  * with a stack is compared with the n-th of each pass, as for the layers of a Sequential. A forward
  * pass may be of one layer: then the size decides too, and passes since the latest backward pass.
  */
-static struct uses uses_before(const struct oom *o, const struct block *b, enum pass_kind kind)
+static struct saves saves_before(const struct oom *o, const struct block *b, enum pass_kind kind)
 {
 	const struct lives *l = &o->timeline->model.lives;
 	uint32_t n = lives_born_by(l, o->refusal.event.seq), from = n > LATEST ? n - LATEST : 0;
 	uint32_t life = b->life - 1, now = life < n ? life : n - 1, nth = 0, at = 0, last = from;
-	struct uses u = { 0 };
+	struct saves u = { 0 };
 
 	for (uint32_t i = from; i < life; i++)
 		nth += lives_request(l, lives_at(l, i))->stack == b->stack &&
@@ -177,13 +177,13 @@ static struct uses uses_before(const struct oom *o, const struct block *b, enum 
 static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 {
 	const struct model *m = o->shot.model;
-	struct uses u;
+	struct saves u;
 
 	if (!m->lives.rows.count || b->life - 1 > m->lives.rows.count)
 		return 0;
-	u = uses_before(o, b, PASS_BACKWARD);
+	u = saves_before(o, b, PASS_BACKWARD);
 	if (!u.saved && !u.gone)
-		u = uses_before(o, b, PASS_FORWARD);
+		u = saves_before(o, b, PASS_FORWARD);
 	return u.gone && !u.saved ? b->size : 0;
 }
 
