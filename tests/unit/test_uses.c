@@ -134,7 +134,7 @@ static void first_last_and_pause(void **state)
 	assert_true(uses(2).known);
 	assert_int_equal(uses(2).count, 0);
 	assert_int_equal(uses(2).first_ns, 0);
-	assert_int_equal(m.uses.launches, 4);
+	assert_int_equal(m.uses.tally.launches, 4);
 	assert_true(uses_complete(&m));
 	model_free(&m);
 }
@@ -176,8 +176,8 @@ static void more_places(void **state)
 	launch_of(GMT_USE, 3, GMT_FLAG_MORE, 5, 1,
 		  (uint64_t[]){ 0x40000 }); /* of none that is known */
 	model_settle(&m);
-	assert_int_equal(m.uses.launches, 2);
-	assert_int_equal(m.uses.unread, 0);
+	assert_int_equal(m.uses.tally.launches, 2);
+	assert_int_equal(m.uses.tally.unread, 0);
 	assert_int_equal(uses(0).count, 1);
 	assert_int_equal(uses(2).last_seq, 5);
 	assert_int_equal(uses_kind(&m.uses, uses(2).works.last)->name, 5);
@@ -218,10 +218,10 @@ static void graphs(void **state)
 	model_settle(&m);
 	assert_int_equal(uses(1).count, 2);
 	assert_int_equal(uses(2).count, 1);
-	assert_int_equal(m.uses.launches, 3);
+	assert_int_equal(m.uses.tally.launches, 3);
 	feed((struct gmt_event){ .kind = GMT_GRAPH_LAUNCH, .addr = 79 }); /* not known */
 	model_settle(&m);
-	assert_int_equal(m.uses.unread, 1);
+	assert_int_equal(m.uses.tally.unread, 1);
 	assert_false(uses_complete(&m));
 	model_free(&m);
 }
@@ -253,7 +253,7 @@ static void cuda_memory(void **state)
 	assert_int_equal(uses(1).count, 0);
 	assert_int_equal(uses(2).count, 1);
 	assert_int_equal(uses_kind(&m.uses, uses(2).works.last)->transfer, GMT_TRANSFER_SET);
-	assert_int_equal(m.uses.launches, 1);
+	assert_int_equal(m.uses.tally.launches, 1);
 	model_free(&m);
 }
 
@@ -287,8 +287,8 @@ static void what_is_not_said(void **state)
 	assert_int_equal(future(3, 1), FUTURE_USED);
 	feed((struct gmt_event){ .kind = GMT_USE }); /* could not be read */
 	model_settle(&m);
-	assert_int_equal(m.uses.launches, 2);
-	assert_int_equal(m.uses.unread, 1);
+	assert_int_equal(m.uses.tally.launches, 2);
+	assert_int_equal(m.uses.tally.unread, 1);
 	assert_int_equal(uses(0).count, 1);
 	assert_int_equal(future(3, 0), FUTURE_USED);
 	assert_int_equal(uses_bound(&m, 0), USES_UNKNOWN);

@@ -40,6 +40,7 @@ void uses_free(struct uses *u)
 		free(g->places);
 	map_items_free(&u->graphs);
 	map_free(&u->threads);
+	map_free(&u->tally.graphs);
 	free(u->recent);
 }
 
@@ -188,17 +189,32 @@ bool uses_next(struct uses_cursor *c)
 
 /* ---- events ---- */
 
+void use_tally_event(struct use_tally *t, const struct gmt_event *e)
+{
+	bool first = !(e->flags & GMT_FLAG_MORE);
+	uint32_t *graph;
+
+	if (e->kind == GMT_USE && first) {
+		t->launches++;
+		t->unread += !e->addr;
+	} else if (e->kind == GMT_GRAPH_USE) {
+		graph = map_put(&t->graphs, e->stream, NULL);
+		*graph = (first ? 0 : *graph) | !e->addr;
+	} else if (e->kind == GMT_GRAPH_LAUNCH) {
+		graph = map_get(&t->graphs, e->addr);
+		t->launches++;
+		t->unread += !graph || *graph;
+	}
+}
+
 static void take_launch(struct model *m, const struct gmt_event *e)
 {
 	uint64_t places[GMT_USE_PLACES];
 	unsigned n = gmt_use_places(e, places);
 	uint32_t *work;
 
-	if (!(e->flags & GMT_FLAG_MORE)) {
-		m->uses.launches++;
-		m->uses.unread += !n;
+	if (!(e->flags & GMT_FLAG_MORE))
 		*map_put(&m->uses.threads, e->thread, NULL) = n ? add_work(m, e) : 0;
-	}
 	work = map_get(&m->uses.threads, e->thread);
 	if (work && *work)
 		touch(m, *work, places, n);
@@ -210,11 +226,8 @@ static void take_graph_use(struct model *m, const struct gmt_event *e)
 	uint64_t places[GMT_USE_PLACES];
 	unsigned n = gmt_use_places(e, places);
 
-	if (!(e->flags & GMT_FLAG_MORE)) {
+	if (!(e->flags & GMT_FLAG_MORE))
 		g->count = 0;
-		g->unread = false;
-	}
-	g->unread |= !n;
 	g->sorted = false;
 	for (unsigned i = 0; i < n; i++)
 		*need_item(g->places, g->count, g->room) = places[i];
@@ -237,8 +250,6 @@ static void take_graph_launch(struct model *m, const struct gmt_event *e)
 {
 	struct use_graph *g = map_find(&m->uses.graphs, e->addr);
 
-	m->uses.launches++;
-	m->uses.unread += !g || g->unread;
 	if (!g || !g->count)
 		return;
 	if (!g->sorted)
@@ -262,6 +273,7 @@ void model_use(struct model *m, const struct gmt_event *e)
 
 	if (!m->uses.recent)
 		m->uses.recent = need_new(sizeof(*m->uses.recent));
+	use_tally_event(&m->uses.tally, e);
 	handlers[e->kind - GMT_USE](m, e);
 }
 
@@ -296,7 +308,7 @@ bool uses_known(const struct model *m)
 
 bool uses_complete(const struct model *m)
 {
-	return uses_known(m) && !m->uses.unread && !m->dropped;
+	return uses_known(m) && !m->uses.tally.unread && !m->dropped;
 }
 
 static bool lived_through(const struct lives *l, const struct life *life, uint64_t from,

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "../../format/event.h"
 #include "../base/map.h"
 #include "device_levels.h"
 #include "rows.h"
@@ -44,8 +45,16 @@ struct life_uses {
 struct use_graph {
 	uint64_t *places;
 	size_t count, room;
-	bool unread, sorted;
+	bool sorted;
 };
+
+/* Launches, and those whose parameters could not be read. */
+struct use_tally {
+	uint64_t launches, unread;
+	struct map graphs; /* handle -> not all of its nodes could be read */
+};
+
+void use_tally_event(struct use_tally *t, const struct gmt_event *e);
 
 struct uses {
 	struct row_store works, kinds, lives; /* row 0 is none */
@@ -55,7 +64,7 @@ struct uses {
 	struct map threads;	       /* the latest launch of each */
 	MAP_OF(struct use_graph) graphs;
 	int device; /* of the block that was found last */
-	uint64_t launches, unread;
+	struct use_tally tally;
 	uint64_t thinned_from,
 		thinned_to; /* ns: a bounded recording left uses out; 0 = it did not */
 };

@@ -9,6 +9,7 @@
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
 #include "../answers/unused.h"
+#include "../answers/used.h"
 #include "../base/human.h"
 #include "../answers/document.h"
 #include "../moments/refusals.h"

@@ -63,14 +63,30 @@ static void add_growth(struct oom *o, const struct block *b, const struct owner 
 		o->root = *b;
 }
 
+/* The last use of a holder's blocks, and what of it waits for long. */
+static void note_last_use(const struct oom *o, struct holder *h, const struct block *b,
+			  const struct use_around *around)
+{
+	const struct use_work *last = uses_work(&o->timeline->model.uses, around->before);
+
+	if (!around->before)
+		return;
+	h->last_use = last->ns > h->last_use ? last->ns : h->last_use;
+	if (uses_complete(&o->timeline->model) &&
+	    used_long_ago(o->timeline, o->refusal.event.seq, last->seq))
+		h->idle += b->size;
+}
+
 static void collect(struct oom *o)
 {
 	struct snapshot *s = &o->shot;
+	struct use_around *around = uses_around(s->model, &s->moment);
 
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		struct owner owner = owners_find(&o->timeline->owners, b);
 		struct holder *h = holders_add(&o->holders, b->category, owner, b->size);
 
+		note_last_use(o, h, b, &around[b - s->moment.blocks]);
 		if (b->seq >= (o->by_pass ? o->since : o->begin) && b->seq >= o->attempts.from &&
 		    oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
 			o->current += b->size;
@@ -80,6 +96,7 @@ static void collect(struct oom *o)
 		add_growth(o, b, &owner);
 	}
 	holders_sort(&o->holders);
+	free(around);
 }
 
 static bool wanted_by_pass(const struct oom *o)

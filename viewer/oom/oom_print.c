@@ -44,11 +44,19 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 	if (h->before && oom_is_passing(h->category))
 		snprintf(a->note, sizeof(a->note), "%s, %s %s", categories[h->category].words,
 			 B(h->before), BY_PASS(a->oom) ? "of earlier passes" : "older");
+	if (h->idle == h->bytes)
+		text_add(a->note, sizeof(a->note), ", not used since %s before",
+			 SECONDS(a->oom->refusal.event.ns - h->last_use));
+	else if (h->idle)
+		text_add(a->note, sizeof(a->note), ", %s not used for more than a step",
+			 B(h->idle));
 	*row = (struct row_oom_holder){ .class = h->category,
 					.owner = h->owner,
 					.bytes = h->bytes,
 					.blocks = h->blocks,
 					.earlier_bytes = h->before,
+					.last_use_ns = h->last_use ? h->last_use : NO_NUMBER,
+					.idle_bytes = h->idle,
 					.note = a->note };
 	return true;
 }

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "used.h"
+
+#include "../base/human.h"
+#include "../recording/symbols.h"
+
+const char *used_by(const struct timeline *t, uint32_t work, char *buf, size_t room)
+{
+	const struct use_kind *k = uses_kind(&t->model.uses, work);
+	const struct defs *d = &t->recording->defs;
+	const char *name = defs_string(d, k->node ? k->node : k->name).s;
+	char *plain = demangle(name), brief[256];
+
+	if (plain)
+		name = demangle_brief(plain, brief, sizeof(brief));
+	snprintf(buf, room, "%.200s", *name ? name : "a CUDA graph");
+	free(plain);
+	return buf;
+}
+
+const char *used_when(const struct timeline *t, uint32_t work, uint64_t ns, char *buf, size_t room)
+{
+	const struct use_work *w = uses_work(&t->model.uses, work);
+	size_t step = steps_at(&t->steps, w->seq);
+	char by[256], in[48] = "";
+
+	if (t->steps.tail && step == t->steps.count - 1)
+		snprintf(in, sizeof(in), "after the last step ");
+	else if (step)
+		snprintf(in, sizeof(in), "in step %zu ", step);
+	else if (t->steps.count > 1)
+		snprintf(in, sizeof(in), "before the first step ");
+	snprintf(buf, room, "%sby %s, %s %s", in, used_by(t, work, by, sizeof(by)),
+		 SECONDS(ns > w->ns ? ns - w->ns : w->ns - ns), ns >= w->ns ? "before" : "later");
+	return buf;
+}
+
+uint64_t used_ns(const struct model *m, uint32_t work)
+{
+	return work ? uses_work(&m->uses, work)->ns : NO_NUMBER;
+}
+
+uint64_t used_count(const struct model *m, uint32_t life)
+{
+	struct block_uses x;
+
+	uses_of(m, life, &x);
+	return x.known && uses_complete(m) ? x.count : NO_NUMBER;
+}
+
+bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq)
+{
+	size_t step = steps_at(&t->steps, seq);
+
+	return step > 1 && last_seq < t->steps.items[step - 1].extent.first_seq;
+}
+
+void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *s)
+{
+	const struct model *m = &t->model;
+	const struct moment *mo = &s->moment;
+	uint64_t refused = uses_refused(m, mo);
+	struct block_uses x;
+
+	*u = (struct used_up){ .bytes = uses_complete(m) ? 0 : NO_NUMBER };
+	for (size_t i = 0; i < mo->count && uses_complete(m); i++) {
+		const struct block *b = &mo->blocks[i];
+		enum use_future future = uses_future(m, mo, b->life - 1, refused);
+		struct holder *h;
+
+		uses_of(m, b->life - 1, &x);
+		if (future == FUTURE_USED ||
+		    (future == FUTURE_REFUSED && !used_long_ago(t, mo->seq, x.last_seq)))
+			continue;
+		h = holders_add(&u->holders, b->category, owners_find(&t->owners, b), b->size);
+		h->last_use = x.last_ns > h->last_use ? x.last_ns : h->last_use;
+		u->bytes += b->size;
+	}
+	holders_sort(&u->holders);
+}
+
+void used_up_free(struct used_up *u)
+{
+	free(u->holders.items);
+}
+
+static bool line_row(void *ctx, size_t i, struct row_unused_line *row)
+{
+	const struct holder *h = &((const struct holders *)ctx)->items[i];
+
+	*row = (struct row_unused_line){ .class = h->category,
+					 .owner = h->owner,
+					 .bytes = h->bytes,
+					 .blocks = h->blocks,
+					 .last_use_ns = h->last_use };
+	return true;
+}
+
+struct rows_unused_line used_up_rows(const struct used_up *u)
+{
+	return (struct rows_unused_line){ u->holders.count, line_row, (void *)&u->holders };
+}
