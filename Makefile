@@ -148,7 +148,7 @@ build/man/%: docs/man/%.md scripts/man.sh build/gpumemtrace
 
 $(B)/libsimgpu.so: $(call objs,$(DEVICE))
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared $(LINK) -Wl,-soname,libsimgpu.so -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm
+	$(Q)$(CC) -shared $(LINK) -Wl,-soname,libsimgpu.so -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -o $@ $^ $(ZSTD) -ldl -lpthread -lm
 
 # The driver's and NVML's names: libraries that need libsimgpu.so, so that dlsym on them finds its functions.
 $(B)/simgpu/%.so.1: $(O)/simgpu/lookup.o $(B)/libsimgpu.so

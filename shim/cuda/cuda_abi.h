@@ -11,6 +11,7 @@
 
 /* Both interfaces: nothing to call this on. */
 #define CUDA_NOT_INITIALIZED 3
+#define CUDA_INVALID_VALUE   1
 
 #define CUDA_ABI_NEWEST 13050 /* the newest version that hooks.def was compared with */
 
@@ -75,3 +76,62 @@ struct cuda_array3d {
 	unsigned channels;
 	unsigned flags;
 };
+
+/* CUlaunchConfig. */
+struct cuda_launch {
+	unsigned grid[3], block[3], shared;
+	void *stream;
+	void *attributes;
+	unsigned count;
+};
+
+/* CUDA_KERNEL_NODE_PARAMS_v2. */
+struct cuda_kernel_node {
+	void *function;
+	unsigned grid[3], block[3], shared;
+	void **params;
+	void **extra;
+	void *kernel; /* if function is NULL */
+	void *context;
+};
+
+/* CUmemorytype */
+enum { CUDA_MEMORY_HOST = 1, CUDA_MEMORY_ARRAY = 3 };
+
+/* One side of a CUDA_MEMCPY2D. */
+struct cuda_side2d {
+	size_t x, y;
+	int type;
+	uint64_t host, device, array;
+	size_t pitch;
+};
+
+struct cuda_copy2d {
+	struct cuda_side2d source, target;
+	size_t width, height;
+};
+
+/* One side of a CUDA_MEMCPY3D or CUDA_MEMCPY3D_PEER. */
+struct cuda_side3d {
+	size_t x, y, z, lod;
+	int type;
+	uint64_t host, device, array;
+	uint64_t context; /* reserved without PEER */
+	size_t pitch, height;
+};
+
+struct cuda_copy3d {
+	struct cuda_side3d source, target;
+	size_t width, height, depth;
+};
+
+/* CUDA_MEMSET_NODE_PARAMS. */
+struct cuda_set_node {
+	uint64_t address;
+	size_t pitch;
+	unsigned value, element;
+	size_t width, height;
+};
+
+/* CUgraphNodeType */
+enum { CUDA_NODE_KERNEL = 0, CUDA_NODE_COPY = 1, CUDA_NODE_SET = 2, CUDA_NODE_GRAPH = 4 };

@@ -5,7 +5,10 @@
  * Application threads, any lock held.
  */
 #include "hook.h"
+#include "../base/config.h"
 #include "cuda_device.h"
+#include "kernels.h"
+#include "known.h"
 #include "meminfo.h"
 #include "../../format/record.h"
 #include "../recording/notes.h"
@@ -123,6 +126,8 @@ static void take_aside(const struct gmt_event *e)
 
 void call_end(struct call *c, struct gmt_event *e)
 {
+	if (gmt_config.uses && e && e->kind)
+		known_learn(e);
 	if (c->depth < 0)
 		return;
 	if (c->depth == 0 && e && e->kind)
@@ -140,6 +145,8 @@ void call_before(struct call *c, struct gmt_event *e)
 		return;
 	if (c->depth == 0)
 		outer.freeing = e->addr;
+	if (e->kind == GMT_CODE_UNLOAD)
+		kernel_forget_all();
 	complete(c, e);
 	gmt_capture(e);
 }

@@ -7,6 +7,8 @@
 
 #include "cuda_device.h"
 #include "hook.h"
+#include "kernels.h"
+#include "launch.h"
 
 /* Effects: how, what is done before, what is done after. */
 #define ALLOC(mem, address, size, stream)                                                     \
@@ -22,6 +24,30 @@
 #define BEFORE(what, address, size, first) \
 	ROW, call_doing(&call, GMT_##what, (uint64_t)(address), size, first),
 #define OWN BY_HAND, ,
+
+/* Effects of what uses memory: nothing is nested in them, so they have a frame of their own. */
+#define LAUNCH(f, stream, params, extra) \
+	USE, , launch_kernel(&user, f, (uint64_t)(stream), params, extra)
+#define LAUNCH_GRAPH(graph, stream) \
+	USE, , launch_graph(&user, (uint64_t)(graph), (uint64_t)(stream))
+#define COPY(to, from, bytes, stream)                                                            \
+	USE, ,                                                                                   \
+		launch_transfer(&user, GMT_TRANSFER_SOURCE, (uint64_t)(from), bytes,             \
+				(uint64_t)(stream)),                                             \
+		launch_transfer(&user, GMT_TRANSFER_TARGET, (uint64_t)(to), bytes,               \
+				(uint64_t)(stream))
+#define COPY_2D(c, stream) USE, , launch_copy2d(&user, c, (uint64_t)(stream))
+#define COPY_3D(c, stream) USE, , launch_copy3d(&user, c, (uint64_t)(stream))
+#define COPY_BATCH(to, from, bytes, count, stream) \
+	USE, , launch_copies(&user, to, from, bytes, count, (uint64_t)(stream))
+#define SET(address, bytes, stream) \
+	USE, , launch_transfer(&user, GMT_TRANSFER_SET, address, bytes, (uint64_t)(stream))
+#define PREFETCH(address, bytes, stream) \
+	USE, , launch_transfer(&user, GMT_TRANSFER_PREFETCH, address, bytes, (uint64_t)(stream))
+#define HANDLE(handle, is_kernel)  USE, , kernel_saw_handle(handle, is_kernel)
+#define CAPTURES(what)		   USE, , launch_capture_##what()
+#define GRAPH(exec, graph)	   USE, , graph_made(exec, graph)
+#define GRAPH_KERNEL(exec, params) USE, , graph_kernel_changed(exec, params)
 
 /* The beginning of every hook: `call`, `real`, `event` and `rc`. */
 #define CALL(function, is_driver, find)                                                      \
@@ -39,6 +65,20 @@
 #define RUNTIME_CALL(function) CALL(function, false, REAL_RUNTIME(&caller, function))
 #define DRIVER_CALL(function)  CALL(function, true, REAL_DRIVER(function))
 
+#define BODY_USE(start, name, proto, args, before, ...)                              \
+	int name proto                                                                 \
+	{                                                                              \
+		static uint32_t name_id[2];                                            \
+		const struct user user __attribute__((unused)) = {                     \
+			#name, name_id, __builtin_frame_address(0)                     \
+		};                                                                     \
+		typeof(&name) real = REAL_DRIVER(name);                                \
+		int rc = real ? real args : CUDA_NOT_INITIALIZED;                      \
+                                                                                       \
+		if (!rc && launch_wanted())                                            \
+			__VA_ARGS__;                                                   \
+		return rc;                                                             \
+	}
 #define BODY_BY_HAND(start, name, proto, args, before, after)
 #define BODY_ROW(start, name, proto, args, before, after) \
 	int name proto                                    \
@@ -50,8 +90,8 @@
 		call_end(&call, &event);                  \
 		return rc;                                \
 	}
-#define BODY(start, name, proto, args, how, before, after) \
-	BODY_##how(start, name, proto, args, before, after)
+#define BODY(start, name, proto, args, how, before, ...) \
+	BODY_##how(start, name, proto, args, before, __VA_ARGS__)
 
 /* ---- what rows compute sizes and devices with ---- */
 
@@ -63,6 +103,12 @@ static inline int location_device(const struct cuda_location *l)
 static inline size_t at_least_1(size_t n)
 {
 	return n ? n : 1;
+}
+
+/* From the first byte of rows to the last. */
+static inline uint64_t span_2d(size_t pitch, size_t width, size_t height)
+{
+	return height ? pitch * (height - 1) + width : 0;
 }
 
 /* Each level of a mipmap has half the width, height and depth of the one before. */

@@ -8,6 +8,7 @@
  */
 #include "redirect.h"
 
+#include "../base/config.h"
 #include "../capture.h"
 #include "call.h"
 
@@ -17,6 +18,7 @@ struct entry {
 	const char *base;
 	int function; /* enum driver_function */
 	void *hook;
+	bool is_use; /* only wanted where uses are recorded */
 };
 
 struct symbol {
@@ -24,18 +26,38 @@ struct symbol {
 	void *hook;
 	int function;
 	bool driver;
+	bool is_use;
 };
+
+/* Of each effect (hook_body.h): is it about what uses memory? */
+#define ALLOC(...)	  false
+#define FREE(...)	  false
+#define AFTER(...)	  false
+#define BEFORE(...)	  false
+#define OWN		  false
+#define LAUNCH(...)	  true
+#define LAUNCH_GRAPH(...) true
+#define COPY(...)	  true
+#define COPY_2D(...)	  true
+#define COPY_3D(...)	  true
+#define COPY_BATCH(...)	  true
+#define SET(...)	  true
+#define PREFETCH(...)	  true
+#define HANDLE(...)	  true
+#define CAPTURES(...)	  true
+#define GRAPH(...)	  true
+#define GRAPH_KERNEL(...) true
 
 static const struct entry entries[] = {
 #define DRIVER(symbol, base, version, per_thread, proto, args, effect) \
-	{ #base, DRIVER_##symbol, (void *)symbol },
+	{ #base, DRIVER_##symbol, (void *)symbol, effect },
 #include "../hooks.def"
 };
 
 static const struct symbol symbols[] = {
-#define RUNTIME(name, proto, args, effect) { #name, (void *)name, RUNTIME_##name, false },
+#define RUNTIME(name, proto, args, effect) { #name, (void *)name, RUNTIME_##name, false, false },
 #define DRIVER(symbol, base, version, per_thread, proto, args, effect) \
-	{ #symbol, (void *)symbol, DRIVER_##symbol, true },
+	{ #symbol, (void *)symbol, DRIVER_##symbol, true, effect },
 #include "../hooks.def"
 };
 
@@ -65,7 +87,7 @@ void *redirect_entry(const char *name, int version, void *real)
 	for (size_t i = 0; i < COUNT(entries); i++) {
 		const struct entry *e = &entries[i];
 
-		if (strcmp(e->base, name))
+		if (strcmp(e->base, name) || (e->is_use && !gmt_config.uses))
 			continue;
 		if (resolve_same_driver((enum driver_function)e->function, real))
 			return e->hook;
@@ -99,7 +121,7 @@ void *redirect_symbol(const char *symbol, void *real, const void *caller)
 {
 	const struct symbol *s = find(symbol);
 
-	if (!s || resolve_same_object(real, caller))
+	if (!s || (s->is_use && !gmt_config.uses) || resolve_same_object(real, caller))
 		return real;
 	if (s->driver ? resolve_same_driver((enum driver_function)s->function, real)
 		      : resolve_same_runtime((enum runtime_function)s->function, real))

@@ -96,29 +96,28 @@ bool gmt_wants_cupti(void)
 	return gmt_config.enabled && gmt_config.cupti;
 }
 
-/* A bit for each kind below 64 that has a stack. */
-#define EVENT(name, number, layer, text, fields, meaning) \
-	| (uint64_t)((number) < 64 && (fields)&F_STACK) << ((number)&63)
-static const uint64_t with_stack = 0
-#include "../../format/records.def"
-	;
-/* A bit for each kind of tag: it is about a block whose allocation has the native frames. */
-#define EVENT(name, number, layer, text, fields, meaning) \
-	| (uint64_t)((number) < 64 && GMT_LAYER_##layer == GMT_LAYER_TAG) << ((number)&63)
-static const uint64_t tags = 0
-#include "../../format/records.def"
-	;
+/* What capture does for a kind. */
+enum {
+	TAKES_STACK = 1 << 0,
+	PREFERS_PYTHON = 1 << 1, /* about a block whose allocation has the native frames */
+};
 
-static inline bool is_in(uint64_t kinds, uint16_t kind)
-{
-	return kind < 64 && kinds >> kind & 1;
-}
+static const uint8_t traits[] = {
+#define EVENT(name, number, layer, text, fields, meaning) \
+	[number] = ((fields)&F_STACK ? TAKES_STACK : 0) | \
+		   (GMT_LAYER_##layer == GMT_LAYER_TAG || GMT_LAYER_##layer == GMT_LAYER_USE ? \
+			    PREFERS_PYTHON :                                                   \
+			    0),
+#include "../../format/records.def"
+};
 
 static inline uint32_t stack_of(struct thread *t, struct gmt_event *e)
 {
-	if (!is_in(with_stack, e->kind) || session_paused())
+	unsigned of_kind = e->kind < sizeof(traits) ? traits[e->kind] : 0;
+
+	if (!(of_kind & TAKES_STACK) || e->flags & GMT_FLAG_MORE || session_paused())
 		return 0;
-	return stack_capture(t, is_in(tags, e->kind), &e->flags);
+	return stack_capture(t, of_kind & PREFERS_PYTHON, &e->flags);
 }
 
 static inline void push(struct thread *t, struct gmt_event *e, bool paused)

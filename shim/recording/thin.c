@@ -16,6 +16,7 @@
 
 /* Roles of an event within a range. */
 enum role {
+	ROLE_BY_NUMBER, /* kept, or goes if a reader may pass over the kind */
 	ROLE_KEPT,
 	ROLE_BIRTH,
 	ROLE_DEATH,
@@ -41,7 +42,7 @@ static struct {
 	bool no_memory;
 } thin;
 
-static const uint8_t roles[64] = {
+static const uint8_t roles[] = {
 	[GMT_BLOCK_ALLOC] = ROLE_BIRTH, [GMT_BLOCK_FREE] = ROLE_DEATH,
 	[GMT_MEM_ALLOC] = ROLE_BIRTH,	[GMT_MEM_FREE] = ROLE_DEATH,
 	[GMT_TAG_SAVED] = ROLE_SAVED,	[GMT_TAG_RELEASED] = ROLE_RELEASED,
@@ -50,12 +51,15 @@ static const uint8_t roles[64] = {
 	[GMT_RANGE_BEGIN] = ROLE_BEGIN, [GMT_RANGE_END] = ROLE_END,
 	[GMT_MEMINFO] = ROLE_SAMPLE,	[GMT_THINNED] = ROLE_THINNED,
 	[GMT_REUSE_WAIT] = ROLE_SAMPLE, [GMT_REUSE_READY] = ROLE_SAMPLE,
+	[GMT_SEGMENT_POOL] = ROLE_KEPT, [GMT_GRAPH_USE] = ROLE_KEPT,
 };
 
 static enum role role_of(const struct gmt_event *e)
 {
-	enum role role = e->kind < sizeof(roles) ? roles[e->kind] : ROLE_KEPT;
+	enum role role = e->kind < sizeof(roles) ? roles[e->kind] : ROLE_BY_NUMBER;
 
+	if (role == ROLE_BY_NUMBER)
+		return gmt_kind_is_extra(e->kind) ? ROLE_SAMPLE : ROLE_KEPT;
 	/* segments of a framework's cache are few, and their reserved bytes follow from them */
 	if (thin.framework && (e->kind == GMT_MEM_ALLOC || e->kind == GMT_MEM_FREE))
 		return ROLE_KEPT;

@@ -11,6 +11,13 @@
 #include "../capture.h"
 #include "state.h"
 
+/* The backward node that runs. An exception leaves it as it is: what is not inside `frame` any more
+ * does not run. */
+struct running_node {
+	uint32_t name, ordinal;
+	uintptr_t frame;
+};
+
 struct thread {
 	uint32_t generation; /* of the session that ring and scratch belong to */
 	uint32_t id;
@@ -26,6 +33,7 @@ struct thread {
 	uint32_t starved;	/* events lost since there is no ring, or no other */
 	uint64_t full_at;	/* 1 + head of the ring when there was no other */
 	struct binding binding; /* of PyTorch's, that runs */
+	struct running_node node;
 	uintptr_t busy;		/* in our own work: the address of its struct thread_mark */
 	uint32_t busy_depth;	/* depth in it */
 	bool nested;		/* a hook ran inside the outermost one */
@@ -55,6 +63,15 @@ static inline struct thread *thread_self(void)
 }
 
 void thread_setup(void); /* once, in the constructor */
+
+/* Fills name and scope with the backward node that runs at `here`, a stack address (0, 0 = none). */
+static inline void thread_node_now(const struct thread *t, uintptr_t here, struct gmt_event *e)
+{
+	if (here >= t->node.frame)
+		return;
+	e->name = t->node.name;
+	e->scope = t->node.ordinal;
+}
 
 static inline void thread_enter(struct thread *t, struct thread_mark *m)
 {

@@ -6,6 +6,7 @@
 #include "torch.h"
 
 #include "../base/os.h"
+#include "../rings/thread.h"
 
 #include <string.h>
 
@@ -19,12 +20,6 @@ struct node_name {
 
 static struct node_name names[NAMES];
 static uint32_t evaluations;
-
-/* An exception leaves `running` as it is: what is not inside `frame` any more does not run. */
-static __thread struct {
-	uint32_t name, ordinal;
-	uintptr_t frame;
-} running __attribute__((tls_model("initial-exec")));
 
 static const char *digits(const char *s, size_t *value)
 {
@@ -85,10 +80,7 @@ static uint32_t name_of(const void *node)
 
 void torch_node_now(struct gmt_event *e)
 {
-	if ((uintptr_t)__builtin_frame_address(0) >= running.frame)
-		return;
-	e->name = running.name;
-	e->scope = running.ordinal;
+	thread_node_now(thread_self(), (uintptr_t)__builtin_frame_address(0), e);
 }
 
 #define EVALUATE \
@@ -101,15 +93,17 @@ void EVALUATE(void *engine, void *task, void *node, void *inputs, void *queue)
 {
 	static void *cache;
 	torch_evaluate *real = (torch_evaluate *)torch_real(&cache, NAME(EVALUATE));
-	__typeof__(running) outer = running;
+	struct running_node *running = &thread_self()->node, outer = *running;
 
 	if (!torch_tags()) {
 		real(engine, task, node, inputs, queue);
 		return;
 	}
-	running.name = name_of(node);
-	running.ordinal = __atomic_add_fetch(&evaluations, 1, __ATOMIC_RELAXED);
-	running.frame = (uintptr_t)__builtin_frame_address(0);
+	*running = (struct running_node){
+		name_of(node),
+		__atomic_add_fetch(&evaluations, 1, __ATOMIC_RELAXED),
+		(uintptr_t)__builtin_frame_address(0),
+	};
 	torch_run_node(real, engine, task, node, inputs, queue);
-	running = outer;
+	*running = outer;
 }

@@ -65,9 +65,7 @@
 
 /* uncomputed.c: a copy to the host was made; counted if not all of it was known. */
 void value_read(const void *dst, const void *src, size_t bytes);
-/* A kernel that may be one of those that are computed, and takes so long (0: by its threads);
- * rt_launch.c. */
-int launch_known(const void *fn, const unsigned int blocks[3], unsigned int threads, void **args,
-		 size_t shared, void *stream, uint64_t ns);
+/* A kernel of a module that the program loaded, not of the runtime; drv_module.c. */
+bool function_check(void *function);
 /* A pattern of 1, 2 or 4 bytes; rt_copy.c. */
 int fill_async(void *dst, uint32_t value, unsigned int unit, size_t bytes, void *stream);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver's modules, libraries, kernels and launches. Code is not looked at, but for the sizes
- * of a kernel's parameters: any image loads, any name in it is a kernel.
+ * The driver's modules, libraries, kernels and launches. Code is not looked at, but for where
+ * a kernel's parameters lie: any image loads, any name in it is a kernel. The handle of a kernel of
+ * the runtime is what the program registered it by.
  */
-#include <elf.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,82 +14,24 @@
 #include "../kernels/kernels.h"
 #include "cudart.h"
 
-#define MODULE_KIND    SIM_KIND('M', 'O', 'D', '1')
-#define FUNCTION_KIND  SIM_KIND('F', 'U', 'N', '1')
-#define NAME_MOST      256
-#define PARAMETERS     64
-#define ELEMENT	       4.0 /* bytes, on average */
-#define PARAMETER_INFO 0x17
-#define SIZE_MOST      0x0d000000 /* larger 4-byte arguments are taken for floats */
-
-/* The parameters of a module's first kernel, if the image says them: a compiler that makes one
- * kernel after the other (Triton) loads each by itself. */
-struct parameters {
-	char name[NAME_MOST];
-	unsigned int n, sizes[PARAMETERS];
-};
+#define MODULE_KIND   SIM_KIND('M', 'O', 'D', '1')
+#define FUNCTION_KIND SIM_KIND('F', 'U', 'N', '1')
 
 struct module {
-	struct parameters parameters;
+	struct image *image;
 };
 
 struct function {
 	struct module *module;
-	char name[NAME_MOST];
-	struct parameters parameters;
+	char *name;
 };
 
-/* Attributes of a kernel: a form (4: so many bytes follow), a number, and a size or a value. */
-static void read_parameters(struct parameters *p, const unsigned char *at, size_t bytes)
+bool function_check(void *function)
 {
-	const unsigned char *end = at + bytes;
-
-	while (at + 4 <= end) {
-		size_t size = at[0] == 4 ? at[2] | at[3] << 8 : 0;
-		uint32_t word[3];
-
-		if (at[0] == 4 && at[1] == PARAMETER_INFO && size == sizeof(word) &&
-		    at + 4 + size <= end) {
-			memcpy(word, at + 4, size);
-			if (word[1] % 65536 < PARAMETERS) {
-				p->sizes[word[1] % 65536] = word[2] >> 18;
-				p->n += 1;
-			}
-		}
-		at += 4 + size;
-	}
+	return sim_handle_check(function, FUNCTION_KIND) != NULL;
 }
 
-/* An image is an ELF file, or something else that is not looked at. `most`: its bytes, if known. */
-static void read_image(struct parameters *p, const unsigned char *image, size_t most)
-{
-	const Elf64_Ehdr *head = (const Elf64_Ehdr *)image;
-	const Elf64_Shdr *sections;
-	const char *names;
-
-	if (most < sizeof(*head) || strncmp((const char *)image, ELFMAG, SELFMAG) != 0 ||
-	    head->e_shentsize != sizeof(*sections) || head->e_shoff > most ||
-	    head->e_shnum > (most - head->e_shoff) / sizeof(*sections) ||
-	    head->e_shstrndx >= head->e_shnum)
-		return;
-	sections = (const Elf64_Shdr *)(image + head->e_shoff);
-	for (int i = 0; i < head->e_shnum; i++)
-		if (sections[i].sh_type != SHT_NOBITS &&
-		    (sections[i].sh_offset > most ||
-		     sections[i].sh_size > most - sections[i].sh_offset))
-			return;
-	names = (const char *)image + sections[head->e_shstrndx].sh_offset;
-	for (int i = 0; !p->n && i < head->e_shnum; i++) {
-		const char *name = names + sections[i].sh_name;
-
-		if (strncmp(name, ".nv.info.", 9) != 0)
-			continue;
-		snprintf(p->name, sizeof(p->name), "%s", name + 9);
-		read_parameters(p, image + sections[i].sh_offset, sections[i].sh_size);
-	}
-}
-
-static int load_image(void **out, const void *image, size_t most)
+static int load(void **out, const void *image)
 {
 	struct module *m;
 
@@ -97,14 +39,9 @@ static int load_image(void **out, const void *image, size_t most)
 		return SIM_INVALID;
 	m = sim_handle(MODULE_KIND, sizeof(struct module));
 	if (m)
-		read_image(&m->parameters, image, most);
+		m->image = image_load(image);
 	*out = m;
 	return m ? SIM_OK : SIM_NOMEM;
-}
-
-static int load(void **out, const void *image)
-{
-	return load_image(out, image, SIZE_MAX);
 }
 
 static int load_file(void **out, const char *path)
@@ -116,7 +53,7 @@ static int load_file(void **out, const char *path)
 	if (fd >= 0 && !fstat(fd, &file) && file.st_size > 0)
 		image = mmap(NULL, file.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (image != MAP_FAILED) {
-		result = load_image(out, image, file.st_size);
+		result = load(out, image);
 		munmap(image, file.st_size);
 	}
 	if (fd >= 0)
@@ -133,13 +70,12 @@ static int get_function(void **out, void *module, const char *name)
 	if (!sim_handle_check(module, MODULE_KIND))
 		return SIM_BAD_HANDLE;
 	f = sim_handle(FUNCTION_KIND, sizeof(*f));
-	if (!f)
+	if (f)
+		f->name = strdup(name);
+	if (!f || !f->name)
 		return SIM_NOMEM;
 	f->module = module;
-	snprintf(f->name, sizeof(f->name), "%s", name);
-	if (!strcmp(f->module->parameters.name, name))
-		f->parameters = f->module->parameters;
-	kernel_register(f, f->name);
+	kernel_register(f, f->name, f->module->image);
 	*out = f;
 	return SIM_OK;
 }
@@ -225,11 +161,30 @@ DRV_ANSWER(cuKernelGetFunction, *function = (CUfunction)kernel, CUfunction *func
 
 SIM_API CUresult cuFuncGetName(const char **name, CUfunction function)
 {
-	struct function *f = sim_handle_check(function, FUNCTION_KIND);
+	struct kernel *k = kernel_find(function);
 
-	*name = f ? f->name : "kernel";
+	*name = k ? k->name : "kernel";
 	return CUDA_SUCCESS;
 }
+
+static int parameter_of(const void *function, size_t index, size_t *offset, size_t *size)
+{
+	struct kernel *k = kernel_find(function);
+	const struct parameter *p;
+	int n = k ? kernel_parameters(k, &p) : -1;
+
+	if (n < 0)
+		return k ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_HANDLE;
+	if (index >= (size_t)n || !offset)
+		return SIM_INVALID;
+	*offset = p[index].offset;
+	if (size)
+		*size = p[index].size;
+	return SIM_OK;
+}
+
+DRV_PLAIN(cuFuncGetParamInfo, parameter_of(function, index, offset, size), CUfunction function,
+	  size_t index, size_t *offset, size_t *size)
 
 SIM_API CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
 {
@@ -274,69 +229,6 @@ SIM_API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute at
 
 DRV_ANSWER(cuFuncIsLoaded, *state = CU_FUNCTION_LOADING_STATE_LOADED, CUfunctionLoadingState *state,
 	   UNUSED CUfunction function)
-
-/* ---- launches ---- */
-
-/* A compiled kernel takes as long as its tensors have bytes, however it is cut into blocks: else a
- * tuner would find that fewer threads are always faster. Its whole numbers are sizes, whose product
- * is the number of elements; a tensor ends with its allocation at the latest. 0: not known. */
-static uint64_t time_of_arguments(void *function, void **params)
-{
-	const struct function *f = sim_handle_check(function, FUNCTION_KIND);
-	double elements = 0, bytes = 0;
-
-	if (!f || !params)
-		return 0;
-	for (unsigned int i = 0; i < f->parameters.n; i++)
-		if (f->parameters.sizes[i] == 4) {
-			int32_t number = *(const int32_t *)params[i];
-
-			if (number > 1 && number < SIZE_MOST)
-				elements = (elements > 0 ? elements : 1) * number;
-		}
-	for (unsigned int i = 0; i < f->parameters.n; i++)
-		if (f->parameters.sizes[i] == 8) {
-			uintptr_t address = *(const uintptr_t *)params[i];
-			double room = (double)memory_room(address, elements > 0);
-
-			bytes += elements > 0 && elements * ELEMENT < room ? elements * ELEMENT
-									   : room;
-		}
-	return bytes > 0 ? time_of_bytes(bytes) : 0;
-}
-
-SIM_API CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy,
-				unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
-				unsigned int shared, CUstream stream, void **params, void **extra)
-{
-	DRV_ENTER();
-	if (!function)
-		return CUDA_ERROR_INVALID_HANDLE;
-	/* Packed arguments: pairs of a key and a value, the buffer and its size. */
-	if (extra && extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER &&
-	    extra[2] == CU_LAUNCH_PARAM_BUFFER_SIZE)
-		contents_scan(extra[1], *(size_t *)extra[3]);
-	return DRV(launch_known(function, (unsigned int[]){ gx, gy, gz }, bx * by * bz, params,
-				shared, stream, time_of_arguments(function, params)));
-}
-
-SIM_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,
-				  void **extra)
-{
-	if (!c)
-		return CUDA_ERROR_INVALID_VALUE;
-	return cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
-			      c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream, params,
-			      extra);
-}
-
-SIM_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gx, unsigned int gy,
-					   unsigned int gz, unsigned int bx, unsigned int by,
-					   unsigned int bz, unsigned int shared, CUstream stream,
-					   void **params)
-{
-	return cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, NULL);
-}
 
 /* ---- occupancy ---- */
 

@@ -108,33 +108,16 @@ SIM_API CUresult cuGetExportTable(const void **table, const CUuuid *id)
 
 /* ---- the runtime's side ---- */
 
-const int simgpu_marker SIM_API = 1;
-
-static typeof(cuGetProcAddress_v2) *driver;
-
-static void find_driver(void)
-{
-	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-
-	/* Ours only, if a real driver is installed as well. */
-	if (lib && dlsym(lib, "simgpu_marker") == (void *)&simgpu_marker)
-		driver = (typeof(driver))dlsym(lib, "cuGetProcAddress_v2");
-	if (!driver)
-		driver = cuGetProcAddress_v2;
-}
-
 static int ask(const char *symbol, void **fn, int version, unsigned long long flags, int *status)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
+	int found = FOUND;
 	int result = sim_init();
 
 	if (result)
 		return result;
 	if (!symbol || !fn)
 		return SIM_INVALID;
-	pthread_once(&once, find_driver);
-	result = driver(symbol, fn, version, flags, &found);
+	result = driver_ask(symbol, fn, version, flags, &found);
 	if (status)
 		*status = found;
 	return result == CUDA_ERROR_NOT_FOUND ? SIM_OK : result;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "../core/clock.h"
 #include "../kernels/kernels.h"
-#include "cudart.h"
+#include "driver.h"
 
 #define CONFIGURATIONS 16
 
@@ -22,17 +22,14 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int ext,
 			      size_t size, int constant, int global);
 
-static void *module_handle[2];
-
 SIM_API void **__cudaRegisterFatBinary(void *binary)
 {
-	(void)binary;
-	return module_handle;
+	return (void **)image_register(binary);
 }
 
 SIM_API void __cudaUnregisterFatBinary(void **handle)
 {
-	(void)handle;
+	image_gone((struct image *)handle);
 }
 
 SIM_API char __cudaInitModule(void **handle)
@@ -45,9 +42,9 @@ SIM_API void __cudaRegisterFunction(void **handle, const char *host, char *devic
 				    int threads, void *tid, void *bid, void *block, void *grid,
 				    int *warp)
 {
-	(void)handle, (void)device, (void)threads, (void)tid, (void)bid;
+	(void)device, (void)threads, (void)tid, (void)bid;
 	(void)block, (void)grid, (void)warp;
-	kernel_register(host, name);
+	kernel_register(host, name, (struct image *)handle);
 }
 
 /* ---- device variables: memory when somebody asks where they are ---- */
@@ -168,53 +165,46 @@ SIM_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *
 	return cudaSuccess;
 }
 
-static uint64_t time_of(const void *fn, unsigned int blocks, unsigned int threads, void **args)
+static int launched(int result)
 {
-	const struct kernel *k = args ? kernel_find(fn) : NULL;
-
-	return k && k->spins ? time_of_cycles(*(int64_t *)args[0])
-			     : time_of_kernel(blocks, threads);
-}
-
-int launch_known(const void *fn, const unsigned int blocks[3], unsigned int threads, void **args,
-		 size_t shared, void *stream, uint64_t ns)
-{
-	unsigned int n = blocks[0] * blocks[1] * blocks[2];
-	bool records = sim_capturing(stream);
-	bool done = !records && kernel_launch(fn, blocks, args);
-	int result;
-
-	if (done)
-		contents_wipe();
-	result = launch_kernel_for(stream, done ? NULL : args, n, threads, shared,
-				   ns ? ns : time_of(fn, n, threads, args));
-	if (records && !result)
-		kernel_record(fn, stream, blocks, args);
-	return result;
-}
-
-static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t shared, void *stream)
-{
-	unsigned int blocks[] = { grid.x, grid.y, grid.z };
-	int result = launch_known(fn, blocks, block.x * block.y * block.z, args, shared, stream, 0);
-
 	return result == SIM_INVALID ? cudaErrorInvalidConfiguration : result;
 }
 
+/* What a kernel was registered by is its handle for the driver. */
 SIM_API cudaError_t cudaLaunchKernel(const void *fn, dim3 grid, dim3 block, void **args,
 				     size_t shared, cudaStream_t stream)
 {
 	RT_ENTER();
 	if (!fn)
 		return RT(cudaErrorInvalidDeviceFunction);
-	return RT(launch(fn, grid, block, args, shared, stream));
+	return RT(launched(driver()->cuLaunchKernel((CUfunction)fn, grid.x, grid.y, grid.z, block.x,
+						    block.y, block.z, shared, stream, args, NULL)));
+}
+
+SIM_API cudaError_t cudaLaunchCooperativeKernel(const void *fn, dim3 grid, dim3 block, void **args,
+						size_t shared, cudaStream_t stream)
+{
+	RT_ENTER();
+	if (!fn)
+		return RT(cudaErrorInvalidDeviceFunction);
+	return RT(launched(driver()->cuLaunchCooperativeKernel((CUfunction)fn, grid.x, grid.y,
+							       grid.z, block.x, block.y, block.z,
+							       shared, stream, args)));
 }
 
 SIM_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *fn, void **args)
 {
-	if (!c)
-		return RT(SIM_INVALID);
-	return cudaLaunchKernel(fn, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream);
+	CUlaunchConfig config;
+
+	RT_ENTER();
+	if (!c || !fn)
+		return RT(!c ? SIM_INVALID : cudaErrorInvalidDeviceFunction);
+	config =
+		(CUlaunchConfig){ c->gridDim.x,	       c->gridDim.y,  c->gridDim.z,
+				  c->blockDim.x,       c->blockDim.y, c->blockDim.z,
+				  c->dynamicSmemBytes, c->stream,     (CUlaunchAttribute *)c->attrs,
+				  c->numAttrs };
+	return RT(launched(driver()->cuLaunchKernelEx(&config, (CUfunction)fn, args, NULL)));
 }
 
 SIM_API cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *fn)

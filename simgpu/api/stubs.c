@@ -2,13 +2,13 @@
  *
  * The functions that need do nothing: one tiny function for each STUB and DENY row of the tables.
  * No CUDA header may be included here: the stubs are declared without their real arguments. A WORK
- * row's function takes every argument for a word, beyond the last one into its caller's frame.
+ * row's function takes every argument for a word, and the row says how many there are.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include "../libraries/lib.h"
 
-#define WORK(name) STUB(name)
+#define WORK(name, words) STUB(name)
 
 enum {
 #define STUB(name, ...)	      ROW_##name,
@@ -38,11 +38,11 @@ int sim_stub(int row, int result)
 	return result;
 }
 
-#define WORDS 24
+#define WORDS 32
 
-static int sim_work(int row, const uintptr_t words[WORDS])
+static int sim_work(int row, const uintptr_t words[WORDS], int n)
 {
-	lib_work(names[row], words, WORDS);
+	lib_work(names[row], words, n);
 	return sim_stub(row, 0);
 }
 
@@ -50,16 +50,19 @@ static int sim_work(int row, const uintptr_t words[WORDS])
 	uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f, uintptr_t g, \
 		uintptr_t h, uintptr_t i, uintptr_t j, uintptr_t k, uintptr_t l, uintptr_t m,      \
 		uintptr_t n, uintptr_t o, uintptr_t p, uintptr_t q, uintptr_t r, uintptr_t s,      \
-		uintptr_t t, uintptr_t u, uintptr_t v, uintptr_t w, uintptr_t x
+		uintptr_t t, uintptr_t u, uintptr_t v, uintptr_t w, uintptr_t x, uintptr_t y,      \
+		uintptr_t z, uintptr_t a1, uintptr_t b1, uintptr_t c1, uintptr_t d1, uintptr_t e1, \
+		uintptr_t f1
 #undef WORK
-#define WORK(name)                                                                     \
+#define WORK(name, n_words)                                                            \
 	SIM_API int name(TYPES);                                                       \
 	SIM_API int name(TYPES)                                                        \
 	{                                                                              \
-		const uintptr_t words[WORDS] = { a, b, c, d, e, f, g, h, i, j, k, l,   \
-						 m, n, o, p, q, r, s, t, u, v, w, x }; \
+		const uintptr_t words[WORDS] = { a, b, c, d, e,	 f,  g,	 h,  i,	 j, k, \
+						 l, m, n, o, p,	 q,  r,	 s,  t,	 u, v, \
+						 w, x, y, z, a1, b1, c1, d1, e1, f1 }; \
                                                                                        \
-		return sim_work(ROW_##name, words);                                    \
+		return sim_work(ROW_##name, words, n_words);                           \
 	}
 #define STUB(name, ...) DENY(name, 0)
 #define DENY(name, code, ...)                      \
@@ -84,7 +87,7 @@ static int sim_work(int row, const uintptr_t words[WORDS])
 #undef DENY
 #undef TWIN
 #undef WORK
-#define WORK(name)
+#define WORK(name, words)
 #define STUB(name, ...)
 #define DENY(name, code, ...)
 #define TWIN(name, other, ...)                                                    \

@@ -7,6 +7,7 @@
 
 #include "../core/contents.h"
 #include "../core/work.h"
+#include "layout.h"
 #include "text.h"
 
 #define SMALL_MOST    4096	/* elements of a tensor that is computed */
@@ -43,6 +44,10 @@ struct kernel {
 	int operands;		       /* or lists */
 	int column;		       /* of lists: bytes beside each tensor's address and size */
 	int result;		       /* of lists: which is written, -1 if any may be */
+	struct image *image;	       /* its code; NULL: somewhere unknown */
+	bool asked;		       /* for its parameters, which lie there: */
+	int n_parameters;	       /* -1: not known */
+	struct parameter *parameters;
 };
 
 struct call {
@@ -52,8 +57,29 @@ struct call {
 };
 
 /* The host pointer is what a launch names. registry.c */
-void kernel_register(const void *host, const char *name);
+void kernel_register(const void *host, const char *name, struct image *image);
 struct kernel *kernel_find(const void *host); /* NULL if unknown */
+
+/* images.c: what a program registers is read when it is first asked for, what it loads at once. */
+struct image *image_register(const void *binary); /* NULL if there is no memory */
+struct image *image_load(const void *image);
+void image_says(struct image *image, const char *name, const struct parameter *p, int n);
+void image_gone(struct image *image); /* its code is no longer there, what was read of it is */
+/* How many parameters a kernel has, and where they lie; -1: not known. */
+int kernel_parameters(struct kernel *k, const struct parameter **parameters);
+
+/* library.c: a launch of a library's function, whose parameters are these addresses. False: nothing
+ * was launched. */
+#define LIBRARY_WORDS 1024
+struct library_work {
+	uint64_t ns;
+	bool collective;
+};
+bool library_call(const char *function, const uintptr_t *words, int n, void *stream,
+		  const struct library_work *what);
+bool library_check(const void *fn); /* is that what the driver is asked to launch? */
+void library_launch(void *stream);  /* then this is what it does */
+void library_run(void *stream, const struct library_work *what); /* or without the driver */
 
 /* families.c */
 const struct family *family_find(const char *text);

@@ -38,7 +38,7 @@ static bool grow(void)
 	return true;
 }
 
-void kernel_register(const void *host, const char *name)
+void kernel_register(const void *host, const char *name, struct image *image)
 {
 	struct kernel *k;
 	size_t at;
@@ -54,7 +54,8 @@ void kernel_register(const void *host, const char *name)
 			table[at] = k;
 			k->host = host;
 			k->name = name;
-			k->seen = false;
+			k->seen = k->asked = false;
+			k->image = image;
 		}
 	}
 	pthread_mutex_unlock(&lock);

@@ -99,6 +99,20 @@ int lib_version_number(const char *library, int scale);
 #define LIB_DNN	   SIM_KIND('d', 'n', 'n', 'h')
 #define LIB_SOLVER SIM_KIND('s', 'o', 'l', 'v')
 #define LIB_SPARSE SIM_KIND('s', 'p', 'a', 'r')
+#define LIB_RAND   SIM_KIND('r', 'a', 'n', 'd')
+
+/* What the kernels of a call use, for those that stand between the libraries and the driver: from
+ * lib_uses() to lib_used() each kernel is launched with the addresses that were named until then.
+ * lib_stream.c */
+void lib_uses(const char *function);
+void lib_use(const void *address);		     /* if it lies on the device */
+void lib_use_array(const void *array, double count); /* of addresses: those that are known */
+void lib_used(void);
+/* The memory behind an argument. */
+void lib_use_blas(void *handle);
+void lib_use_sparse(void *object);
+void lib_use_generator(void *handle);
+void *lib_use_plan(int handle); /* and the plan's stream */
 
 /* Launches a library's kernel on a stream. The second form also has a function's name and the words
  * of its arguments, the handle first. */
@@ -106,7 +120,7 @@ void lib_launch(void *stream);
 /* The same with a known cost: arithmetic operations and bytes of device memory, or the bytes that a
  * collective moves in all. */
 void lib_product(void *stream, double operations, int cuda_type, double bytes);
-void lib_collective(void *stream, double bytes, int ranks);
+void lib_collective(const char *kernel, void *stream, double bytes, int ranks);
 void lib_work(const char *name, const uintptr_t *words, int n);
 
 static inline int lib_round_int(size_t bytes)

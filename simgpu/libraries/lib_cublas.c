@@ -15,6 +15,7 @@ struct blas {
 	int emulation_strategy, special_values, mantissa_control, mantissa_bits, mantissa_offset;
 	void *mantissa_pointer;
 	void *own[BLAS_BLOCKS];
+	void *workspace; /* of the program */
 };
 
 #define KIND LIB_BLAS
@@ -74,7 +75,26 @@ API(int, cublasCreate_v2, struct blas **out)
 #define SETTING(set, get, type, field) \
 	API_SETTING(set, get, KIND, blas, type, field, CUBLAS_NOT_INITIALIZED, CUBLAS_INVALID)
 
-SETTING(cublasSetStream_v2, cublasGetStream_v2, void *, stream)
+/* With a stream the workspace is the library's own again, as the real one has it. */
+API(int, cublasSetStream_v2, struct blas *b, void *stream)
+{
+	if (!sim_handle_check(b, KIND))
+		return CUBLAS_NOT_INITIALIZED;
+	b->stream = stream;
+	b->workspace = NULL;
+	return CUBLAS_OK;
+}
+
+API(int, cublasGetStream_v2, struct blas *b, void **stream)
+{
+	if (!sim_handle_check(b, KIND))
+		return CUBLAS_NOT_INITIALIZED;
+	if (!stream)
+		return CUBLAS_INVALID;
+	*stream = b->stream;
+	return CUBLAS_OK;
+}
+
 SETTING(cublasSetPointerMode_v2, cublasGetPointerMode_v2, int, pointer_mode)
 SETTING(cublasSetAtomicsMode, cublasGetAtomicsMode, int, atomics_mode)
 SETTING(cublasSetMathMode, cublasGetMathMode, int, math_mode)
@@ -90,6 +110,22 @@ SETTING(cublasSetFixedPointEmulationMantissaBitOffset,
 	cublasGetFixedPointEmulationMantissaBitOffset, int, mantissa_offset)
 SETTING(cublasSetFixedPointEmulationMantissaBitCountPointer,
 	cublasGetFixedPointEmulationMantissaBitCountPointer, void *, mantissa_pointer)
+
+API(int, cublasSetWorkspace_v2, struct blas *b, void *workspace, UNUSED size_t bytes)
+{
+	if (!sim_handle_check(b, KIND))
+		return CUBLAS_NOT_INITIALIZED;
+	b->workspace = workspace;
+	return CUBLAS_OK;
+}
+
+void lib_use_blas(void *handle)
+{
+	struct blas *b = sim_handle_check(handle, KIND);
+
+	if (b)
+		lib_use(b->workspace ? b->workspace : b->own[0]);
+}
 
 API_VERSION(cublasGetVersion_v2, "cublas", 10000, CUBLAS_INVALID, UNUSED struct blas *b, int *out)
 API_PROPERTY(cublasGetProperty, "cublas", CUBLAS_INVALID)

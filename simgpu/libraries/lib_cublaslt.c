@@ -174,6 +174,25 @@ DESCRIPTOR(MatmulPreference, create(out), ARGS(void **out), ARGS(void *out, size
 API_CALL(int, cublasLtGroupedMatrixLayoutCreate, create(out), void **out, UNUSED int type,
 	 UNUSED int groups, UNUSED const void *rows, UNUSED const void *cols, UNUSED const void *ld)
 
+/* The bias, scales and others that the operation has beside its matrices. */
+static void use_attributes(void *operation)
+{
+	struct descriptor *d = sim_handle_check(operation, KIND);
+	void *address;
+
+	for (int i = 0; d && i < ATTRIBUTES; i++)
+		if (d->attributes[i].size == sizeof(address)) {
+			memcpy(&address, d->attributes[i].bytes, sizeof(address));
+			lib_use(address);
+		}
+}
+
+static void use_all(const void *const *addresses, int n)
+{
+	for (int i = 0; i < n; i++)
+		lib_use(addresses[i]);
+}
+
 /* ---- algorithms ---- */
 
 API(int, cublasLtMatmulAlgoGetHeuristic, void *handle, void *operation, void *a, void *b, void *c,
@@ -235,13 +254,15 @@ API(int, cublasLtMatmul, void *handle, void *operation, const void *alpha, const
     void *d, void *d_layout, const struct algorithm *algorithm, void *workspace, size_t bytes,
     void *stream)
 {
-	(void)handle, (void)alpha, (void)a, (void)b, (void)b_layout;
-	(void)beta, (void)c, (void)c_layout, (void)algorithm, (void)workspace;
-	(void)bytes;
+	(void)handle, (void)b_layout, (void)c_layout, (void)algorithm, (void)bytes;
 	if (!d)
 		return LT_INVALID;
 	sim_forget(d);
+	lib_uses("cublasLtMatmul");
+	use_all((const void *[]){ alpha, a, b, beta, c, d, workspace }, 7);
+	use_attributes(operation);
 	multiply(stream, operation, a_layout, d_layout);
+	lib_used();
 	return LT_OK;
 }
 

@@ -42,6 +42,8 @@ enum { /* attributes */
        TENSOR_TYPE = 901,
        TENSOR_DIMENSIONS = 902,
        TENSOR_STRIDES = 903,
+       PACK_POINTERS = 1001,
+       PACK_WORKSPACE = 1003,
        ENGINE_GRAPH = 1300,
        ENGINE_INDEX = 1301,
        MATMUL_A = 1520,
@@ -77,3 +79,5 @@ struct cudnn_node *cudnn_graph_of(struct cudnn_node *d);      /* behind a plan; 
 size_t cudnn_graph_workspace(const struct cudnn_node *graph); /* lib_cudnn_graph.c */
 /* Puts what a plan does on a stream; lib_cudnn_time.c. */
 void cudnn_execute(void *stream, void *plan);
+/* The memory that a plan is executed on. */
+void cudnn_use_pack(void *pack);

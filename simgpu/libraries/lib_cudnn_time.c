@@ -90,6 +90,19 @@ static bool execute(void *stream, const struct cudnn_node *op)
 	return true;
 }
 
+void cudnn_use_pack(void *pack)
+{
+	static const int names[] = { PACK_POINTERS, PACK_WORKSPACE };
+
+	for (int i = 0; i < 2; i++) {
+		struct cudnn_attribute *a =
+			cudnn_attribute(sim_handle_check(pack, CUDNN_NODE), names[i]);
+
+		for (int64_t j = 0; a && a->type == TYPE_POINTER && j < a->count; j++)
+			lib_use(((void **)a->data)[j]);
+	}
+}
+
 void cudnn_execute(void *stream, void *plan)
 {
 	struct cudnn_node *graph = cudnn_graph_of(sim_handle_check(plan, CUDNN_NODE));

@@ -18,7 +18,7 @@ enum { FFT_OK = 0, FFT_INVALID_PLAN = 1, FFT_ALLOC_FAILED = 2, FFT_INVALID = 4, 
 struct plan {
 	bool used, by_caller;
 	size_t bytes;
-	void *area;
+	void *area, *given, *stream; /* given: by the program */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -94,12 +94,38 @@ API(int, cufftSetAutoAllocation, int handle, int on)
 	return FFT_OK;
 }
 
-API(int, cufftSetWorkArea, int handle, UNUSED void *area)
+API(int, cufftSetStream, int handle, void *stream)
 {
 	struct plan *p = enter(handle);
 
 	if (!p)
 		return FFT_INVALID_PLAN;
+	p->stream = stream;
+	pthread_mutex_unlock(&lock);
+	return FFT_OK;
+}
+
+void *lib_use_plan(int handle)
+{
+	struct plan *p = enter(handle);
+	void *stream, *area;
+
+	if (!p)
+		return NULL;
+	stream = p->stream;
+	area = p->given ? p->given : p->area;
+	pthread_mutex_unlock(&lock);
+	lib_use(area);
+	return stream;
+}
+
+API(int, cufftSetWorkArea, int handle, void *area)
+{
+	struct plan *p = enter(handle);
+
+	if (!p)
+		return FFT_INVALID_PLAN;
+	p->given = area;
 	pthread_mutex_unlock(&lock);
 	return FFT_OK;
 }

@@ -7,11 +7,11 @@
 
 enum { RAND_OK = 0, RAND_NOT_INITIALIZED = 101, RAND_ALLOC_FAILED = 102, RAND_RANGE = 104 };
 
-#define KIND  SIM_KIND('r', 'a', 'n', 'd')
+#define KIND  LIB_RAND
 #define STATE ((size_t)48 * 64 * 256)
 
 struct generator {
-	void *state;
+	void *stream, *state;
 };
 
 static int create(struct generator **out, bool on_device)
@@ -43,6 +43,22 @@ API(int, curandDestroyGenerator, struct generator *g)
 	lib_free(g->state);
 	sim_handle_free(g);
 	return RAND_OK;
+}
+
+API(int, curandSetStream, struct generator *g, void *stream)
+{
+	if (!sim_handle_check(g, KIND))
+		return RAND_NOT_INITIALIZED;
+	g->stream = stream;
+	return RAND_OK;
+}
+
+void lib_use_generator(void *handle)
+{
+	struct generator *g = sim_handle_check(handle, KIND);
+
+	if (g)
+		lib_use(g->state);
 }
 
 API_PROPERTY(curandGetProperty, "curand", RAND_RANGE)

@@ -15,6 +15,7 @@ struct sparse {
 	void *stream;
 	int64_t rows, columns, entries;
 	int value_type, pointer_mode, type, fill, diagonal, base;
+	const void *data[3]; /* where it lies */
 };
 
 static struct sparse *check(const void *handle)
@@ -22,7 +23,7 @@ static struct sparse *check(const void *handle)
 	return sim_handle_check((void *)handle, KIND);
 }
 
-static int create(void **out, int64_t rows, int64_t columns, int64_t entries, int value_type)
+static int create(void **out, struct sparse what)
 {
 	struct sparse *s;
 
@@ -31,17 +32,17 @@ static int create(void **out, int64_t rows, int64_t columns, int64_t entries, in
 	s = sim_handle(KIND, sizeof(*s));
 	if (!s)
 		return SPARSE_ALLOC_FAILED;
-	s->rows = rows;
-	s->columns = columns;
-	s->entries = entries;
-	s->value_type = value_type;
+	*s = what;
 	*out = s;
 	return SPARSE_OK;
 }
 
-static int create_dense(void **out, int64_t rows, int64_t columns, int value_type)
+void lib_use_sparse(void *object)
 {
-	return create(out, rows, columns, rows * columns, value_type);
+	struct sparse *s = check(object);
+
+	for (int i = 0; s && i < 3; i++)
+		lib_use(s->data[i]);
 }
 
 static int destroy(const void *handle)
@@ -50,8 +51,8 @@ static int destroy(const void *handle)
 	return SPARSE_OK;
 }
 
-#define OBJECT(make, unmake)                                     \
-	API_CALL(int, make, create(out, 0, 0, 0, 0), void **out) \
+#define OBJECT(make, unmake)                                               \
+	API_CALL(int, make, create(out, (struct sparse){ 0 }), void **out) \
 	API_CALL(int, unmake, destroy(object), void *object)
 
 OBJECT(cusparseCreate, cusparseDestroy)
@@ -118,25 +119,29 @@ API_CALL(const char *, cusparseGetErrorName, cusparseGetErrorString(status), int
 
 /* ---- matrices and vectors ---- */
 
-API_CALL(int, cusparseCreateCsr, create(out, rows, columns, entries, value_type), void **out,
-	 int64_t rows, int64_t columns, int64_t entries, UNUSED void *offsets, UNUSED void *indices,
-	 UNUSED void *values, UNUSED int offset_type, UNUSED int index_type, UNUSED int base,
-	 int value_type)
-API_CALL(int, cusparseCreateCsc, create(out, rows, columns, entries, value_type), void **out,
-	 int64_t rows, int64_t columns, int64_t entries, UNUSED void *offsets, UNUSED void *indices,
-	 UNUSED void *values, UNUSED int offset_type, UNUSED int index_type, UNUSED int base,
-	 int value_type)
-API_CALL(int, cusparseCreateCoo, create(out, rows, columns, entries, value_type), void **out,
-	 int64_t rows, int64_t columns, int64_t entries, UNUSED void *row, UNUSED void *column,
-	 UNUSED void *values, UNUSED int index_type, UNUSED int base, int value_type)
-API_CALL(int, cusparseCreateDnMat, create_dense(out, rows, columns, value_type), void **out,
-	 int64_t rows, int64_t columns, UNUSED int64_t ld, UNUSED void *values, int value_type,
-	 UNUSED int order)
-API_CALL(int, cusparseCreateDnVec, create_dense(out, size, 1, value_type), void **out, int64_t size,
-	 UNUSED void *values, int value_type)
-API_CALL(int, cusparseCreateSpVec, create(out, size, 1, entries, value_type), void **out,
-	 int64_t size, int64_t entries, UNUSED void *indices, UNUSED void *values,
+#define MATRIX(...) \
+	create(out, (struct sparse){ .rows = rows, .value_type = value_type, __VA_ARGS__ })
+#define ENTRIES .columns = columns, .entries = entries
+
+API_CALL(int, cusparseCreateCsr, MATRIX(ENTRIES, .data = { offsets, indices, values }), void **out,
+	 int64_t rows, int64_t columns, int64_t entries, void *offsets, void *indices, void *values,
+	 UNUSED int offset_type, UNUSED int index_type, UNUSED int base, int value_type)
+API_CALL(int, cusparseCreateCsc, MATRIX(ENTRIES, .data = { offsets, indices, values }), void **out,
+	 int64_t rows, int64_t columns, int64_t entries, void *offsets, void *indices, void *values,
+	 UNUSED int offset_type, UNUSED int index_type, UNUSED int base, int value_type)
+API_CALL(int, cusparseCreateCoo, MATRIX(ENTRIES, .data = { row, column, values }), void **out,
+	 int64_t rows, int64_t columns, int64_t entries, void *row, void *column, void *values,
 	 UNUSED int index_type, UNUSED int base, int value_type)
+API_CALL(int, cusparseCreateDnMat,
+	 MATRIX(.columns = columns, .entries = rows * columns, .data = { values }), void **out,
+	 int64_t rows, int64_t columns, UNUSED int64_t ld, void *values, int value_type,
+	 UNUSED int order)
+API_CALL(int, cusparseCreateDnVec, MATRIX(.columns = 1, .entries = rows, .data = { values }),
+	 void **out, int64_t rows, void *values, int value_type)
+API_CALL(int, cusparseCreateSpVec,
+	 MATRIX(.columns = 1, .entries = entries, .data = { indices, values }), void **out,
+	 int64_t rows, int64_t entries, void *indices, void *values, UNUSED int index_type,
+	 UNUSED int base, int value_type)
 
 #define GONE(name) API_CALL(int, name, destroy(object), const void *object)
 

@@ -68,6 +68,13 @@ static int start_or_record(enum nccl_kind kind, bool send, const struct nccl_cal
 	return NCCL_OK;
 }
 
+static const char *const kernels[] = {
+	[NCCL_REDUCE] = "ncclDevKernel_AllReduce",
+	[NCCL_SCATTER_REDUCED] = "ncclDevKernel_ReduceScatter",
+	[NCCL_GATHER] = "ncclDevKernel_AllGather",
+	[NCCL_BROADCAST] = "ncclDevKernel_Broadcast",
+};
+
 static int collective(enum nccl_kind kind, const struct nccl_call *call)
 {
 	struct nccl_comm *c = nccl_check(call->comm);
@@ -79,7 +86,7 @@ static int collective(enum nccl_kind kind, const struct nccl_call *call)
 	result = nccl_connect_ring(c);
 	if (!result && kind == NCCL_REDUCE && call->root < 0)
 		result = nccl_connect_nvls(c, moved(kind, c, call) / 2);
-	lib_collective(call->stream, moved(kind, c, call), c->ranks);
+	lib_collective(kernels[kind], call->stream, moved(kind, c, call), c->ranks);
 	return result || !call->count ? result : start_or_record(kind, false, call);
 }
 
@@ -112,7 +119,7 @@ static int message(bool send, const void *from, void *to, size_t bytes, int peer
 	if (!c)
 		return NCCL_INVALID;
 	result = nccl_connect_peer(c, peer);
-	lib_collective(stream, (double)bytes, c->ranks);
+	lib_collective("ncclDevKernel_SendRecv", stream, (double)bytes, c->ranks);
 	return result || !bytes ? result : start_or_record(NCCL_MESSAGE, send, &call);
 }
 

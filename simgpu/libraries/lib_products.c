@@ -6,6 +6,8 @@
 #include <string.h>
 #include "lib_products.h"
 
+#define MATRICES_MOST 128 /* in a batch whose number is not told */
+
 /* The type is a letter of the name or an argument. The count of products is one or an argument. */
 static const struct form {
 	const char *part; /* of the name, without "cublas" and the letter */
@@ -67,4 +69,22 @@ bool lib_product_called(struct lib_product *p, const char *name, const uintptr_t
 		return p->operations > 0 && p->operations < 1e18;
 	}
 	return false;
+}
+
+/* Every argument on the device is taken for such an array: what lies at a matrix's beginning is not
+ * known, or no address. */
+void lib_product_arrays(const char *name, const uintptr_t *words, int n)
+{
+	bool wide = strstr(name, "_64") != NULL;
+	double count = MATRICES_MOST;
+
+	if (!strstr(name, "Batched") || strstr(name, "Strided"))
+		return;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (forms[i].count && forms[i].count < n && strstr(name + 6, forms[i].part)) {
+			count = number(words[forms[i].count], wide);
+			break;
+		}
+	for (int i = 1; i < n; i++)
+		lib_use_array((const void *)words[i], count);
 }

@@ -12,7 +12,7 @@
 /* Every library's handle begins with its stream. */
 static void *stream_of(uintptr_t handle)
 {
-	static const uint32_t kinds[] = { LIB_BLAS, LIB_DNN, LIB_SOLVER, LIB_SPARSE };
+	static const uint32_t kinds[] = { LIB_BLAS, LIB_DNN, LIB_SOLVER, LIB_SPARSE, LIB_RAND };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (sim_handle_check((void *)handle, kinds[i]))
@@ -20,17 +20,59 @@ static void *stream_of(uintptr_t handle)
 	return NULL;
 }
 
-/* Beyond the arguments of most functions: there it only matters for a count. */
-#define WORDS_FORGOTTEN 20
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+/* The generic functions of cuSPARSE take objects and small numbers, so that each argument can be
+ * looked at as if it were an object. */
+static void use_objects(const char *name, const uintptr_t *words, int n)
+{
+	static const char *const generic[] = {
+		"cusparseSpMV",	  "cusparseSpMM",  "cusparseSpSV",    "cusparseSpSM",
+		"cusparseSpGEMM", "cusparseSDDMM", "cusparseAxpby",   "cusparseDenseToSparse",
+		"cusparseGather", "cusparseRot",   "cusparseScatter", "cusparseSparseToDense",
+		"cusparseSpVV",
+	};
+
+	for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++)
+		if (begins(name, generic[i]))
+			for (int j = 0; j < n; j++)
+				if (!sim_is_device_ptr((void *)words[j]))
+					lib_use_sparse((void *)words[j]);
+}
+
+/* Beside the arguments themselves: what handles and objects among them hold. */
+static void use_behind(const char *name, const uintptr_t *words, int n, void **stream)
+{
+	if (begins(name, "cublas")) {
+		lib_use_blas((void *)words[0]);
+		lib_product_arrays(name, words, n);
+	} else if (begins(name, "cusparse")) {
+		use_objects(name, words, n);
+	} else if (begins(name, "curand")) {
+		lib_use_generator((void *)words[0]);
+	} else if (begins(name, "cufft")) {
+		*stream = lib_use_plan((int)words[0]);
+	} else if (!strcmp(name, "cudnnBackendExecute")) {
+		cudnn_use_pack((void *)words[2]);
+	}
+}
 
 void lib_work(const char *name, const uintptr_t *words, int n)
 {
-	void *stream = stream_of(words[0]);
+	void *stream = n ? stream_of(words[0]) : NULL;
 	struct lib_product p;
 
-	for (int i = 0; i < n && i < WORDS_FORGOTTEN; i++)
+	lib_uses(name);
+	for (int i = 0; i < n; i++) {
+		lib_use((const void *)words[i]);
 		if (sim_is_device_ptr((const void *)words[i]))
 			sim_forget((const void *)words[i]);
+	}
+	if (n)
+		use_behind(name, words, n, &stream);
 	if (lib_product_called(&p, name, words, n))
 		lib_product(stream, p.operations, p.cuda_type, p.bytes);
 	else if (!strcmp(name, "cudnnBackendExecute"))
@@ -38,5 +80,6 @@ void lib_work(const char *name, const uintptr_t *words, int n)
 	else
 		lib_launch(stream);
 	if (sim_capturing(stream))
-		capture_act(stream, act_forget(words, n < WORDS_FORGOTTEN ? n : WORDS_FORGOTTEN));
+		capture_act(stream, act_forget(words, n));
+	lib_used();
 }

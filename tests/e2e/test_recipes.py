@@ -21,6 +21,7 @@ assert runtime.cudaExampleOfALaterVersion() == 0
 p = ctypes.c_void_p()
 assert runtime.cudaMalloc(ctypes.byref(p), 1 << 20) == 0
 assert ctypes.CDLL(None).cudaDeviceGraphMemTrim(0) == 0
+assert ctypes.CDLL(None).cudaMemAdvise(p, ctypes.c_size_t(1 << 20), 1, 0) == 0
 """
 
 
@@ -73,7 +74,7 @@ def said(root, *words):
 
 def test_every_recipe_has_an_example():
     with_examples = {recipe for recipe, *_ in blocks()}
-    elsewhere = {"A kind of record.": "test_format_versions.py", "A page of the site.": "make docs", "A simulated CUDA function": "with the card", "A test.": ""}
+    elsewhere = {"A page of the site.": "make docs", "A simulated CUDA function": "with the card", "A test.": ""}
     every = re.findall(r"^\*\*(.*?)\*\*", (ROOT / "CONTRIBUTING.md").read_text().split("## Recipes")[1], re.M)
     assert len(with_examples) >= 10 and set(every) == with_examples | set(elsewhere) - {"A simulated CUDA function"}
 
@@ -106,7 +107,7 @@ def test_a_finding_and_its_claim(changed):
 
 @pytest.mark.skipif(REAL, reason="for the simulated device")
 def test_what_the_library_and_the_device_have(changed, tmp_path):
-    """A hook, a fact, a setting, a card and a function of the device."""
+    """A hook, a kind of record, a fact, a setting, a card and a function of the device."""
     recording, build = tmp_path / "x.gmt", changed / "build"
     program = tmp_path / "calls.py"
     program.write_text(CALLS)
@@ -115,8 +116,12 @@ def test_what_the_library_and_the_device_have(changed, tmp_path):
         done = subprocess.run([build / "gpumemtrace", "run", "--sim", "example-12g", "-o", recording, "--", sys.executable, program],
                               capture_output=True, text=True, env=env)
         assert (done.returncode, "GPUMEMTRACE_PATIENCE=90 is no number from 1 to 60" in done.stderr) == (code, code == 2), done.stderr
-    kinds = [json.loads(line)["kind"] for line in said(changed, "dump", recording, "--json").splitlines()]
-    assert "pool_trim" in kinds
+    events = [json.loads(line) for line in said(changed, "dump", recording, "--json").splitlines()]
+    assert "pool_trim" in [e["kind"] for e in events]
+    (hint,) = (e for e in events if e["kind"] == "hint")
+    assert hint["size"] == 1 << 20 and hint["arg0"] == 1 and hint["stack"] > 0, hint
+    frames = json.loads(said(changed, "stack", recording, hint["stack"], "--json"))["frames"]
+    assert "calls.py" in json.dumps(frames), frames
     assert json.loads(said(changed, "info", recording, "--json"))["meta"]["device.0.name"] == "NVIDIA Example"
 
 

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels by handle in a table of one level; what is known of each lies in memory that only grows.
+ * An unload makes all of it void, since a handle may be given out again. Two threads that ask for
+ * the same kernel at once may both ask the driver; either's answer is right.
+ */
+#include "kernels.h"
+
+#include "../base/intern.h"
+#include "../capture.h"
+#include "call.h"
+
+#include <string.h>
+
+#define PLACES	    (1u << 14)
+#define WINDOW	    8u
+#define ARENA	    (8u << 20)
+#define PARTS_MOST  128u
+#define PARAMETERS  1024u /* 32 KiB of 4 bytes each are less than 8192; more is not looked at */
+#define NAME_MOST   4096u
+
+struct place {
+	const void *function;
+	struct kernel *kernel; /* NULL: not asked yet */
+	uint32_t unloads;      /* when the kernel was asked for */
+	uint32_t is_kernel;    /* a CUkernel, not a CUfunction */
+};
+
+static struct place *places;
+static char *arena;
+static uint64_t arena_used;
+static uint32_t unloads = 1;
+
+static void *map_once(void **at, size_t bytes)
+{
+	void *now = __atomic_load_n(at, __ATOMIC_ACQUIRE), *none = NULL;
+
+	if (OS_LIKELY(now != NULL))
+		return now;
+	now = os_map(bytes);
+	if (!now || __atomic_compare_exchange_n(at, &none, now, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE))
+		return now;
+	os_unmap(now, bytes);
+	return none;
+}
+
+static void *arena_take(size_t bytes)
+{
+	char *from = map_once((void **)&arena, ARENA);
+	uint64_t at;
+
+	bytes = (bytes + 7) & ~(size_t)7;
+	if (!from || __atomic_load_n(&arena_used, __ATOMIC_RELAXED) + bytes > ARENA)
+		return NULL;
+	at = __atomic_fetch_add(&arena_used, bytes, __ATOMIC_RELAXED);
+	return at + bytes <= ARENA ? from + at : NULL;
+}
+
+/* The function's place, claimed if it has none; NULL if there is no room near it. */
+static struct place *place_of(const void *function)
+{
+	struct place *table = map_once((void **)&places, PLACES * sizeof(*table));
+	uint64_t first = intern_mix((uintptr_t)function) % PLACES & ~(uint64_t)(WINDOW - 1);
+
+	for (unsigned i = 0; table && i < WINDOW; i++) {
+		struct place *p = &table[first + i];
+		const void *seen = __atomic_load_n(&p->function, __ATOMIC_ACQUIRE);
+
+		if (seen == function)
+			return p;
+		if (!seen && (__atomic_compare_exchange_n(&p->function, &seen, function, false,
+							  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+			      seen == function))
+			return p;
+	}
+	return NULL;
+}
+
+void kernel_saw_handle(const void *function, bool is_kernel)
+{
+	struct place *p = function ? place_of(function) : NULL;
+
+	if (p)
+		__atomic_store_n(&p->is_kernel, is_kernel, __ATOMIC_RELAXED);
+}
+
+void kernel_forget_all(void)
+{
+	__atomic_add_fetch(&unloads, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- what the driver says ---- */
+
+static int ask_parameter(const void *function, bool is_kernel, size_t i, size_t *offset,
+			 size_t *size)
+{
+	typeof(&cuKernelGetParamInfo) of_kernel = MAYBE_DRIVER(cuKernelGetParamInfo);
+	typeof(&cuFuncGetParamInfo) of_function = MAYBE_DRIVER(cuFuncGetParamInfo);
+
+	if (is_kernel)
+		return of_kernel ? of_kernel((void *)function, i, offset, size) : -1;
+	return of_function ? of_function((void *)function, i, offset, size) : -1;
+}
+
+static const char *ask_name(const void *function, bool is_kernel)
+{
+	typeof(&cuKernelGetName) of_kernel = MAYBE_DRIVER(cuKernelGetName);
+	typeof(&cuFuncGetName) of_function = MAYBE_DRIVER(cuFuncGetName);
+	const char *name = NULL;
+	int rc = -1;
+
+	if (is_kernel && of_kernel)
+		rc = of_kernel(&name, (void *)function);
+	else if (!is_kernel && of_function)
+		rc = of_function(&name, (void *)function);
+	return rc || !name ? "" : name;
+}
+
+/* Words of the parameter in which an address can stand. false: it is too long for what is kept. */
+static bool add_part(struct kernel_part *parts, unsigned *n, size_t i, size_t offset, size_t size)
+{
+	size_t skip = -offset & 7, words = size > skip ? (size - skip) / 8 : 0;
+
+	if (!words)
+		return true;
+	if (*n == PARTS_MOST || offset + size > UINT16_MAX)
+		return false;
+	parts[(*n)++] = (struct kernel_part){ (uint16_t)i, (uint16_t)skip, (uint16_t)words,
+					      (uint16_t)(offset + skip) };
+	return true;
+}
+
+static struct kernel *ask(const void *function, bool is_kernel)
+{
+	struct kernel_part parts[PARTS_MOST];
+	const char *name = ask_name(function, is_kernel);
+	size_t length = strnlen(name, NAME_MOST), offset, size, i = 0;
+	unsigned n = 0;
+	struct kernel *k;
+	int rc = 0;
+
+	while (i < PARAMETERS &&
+	       !(rc = ask_parameter(function, is_kernel, i, &offset, &size)) &&
+	       add_part(parts, &n, i, offset, size))
+		i++;
+	k = arena_take(sizeof(*k) + n * sizeof(*parts) + length);
+	if (!k)
+		return NULL;
+	*k = (struct kernel){ .is_read = rc == CUDA_INVALID_VALUE,
+			      .count = n,
+			      .name_size = (uint32_t)length };
+	memcpy(k->parts, parts, n * sizeof(*parts));
+	memcpy(&k->parts[n], name, length);
+	return k;
+}
+
+static __attribute__((noinline)) struct kernel *ask_anew(struct place *p, const void *function)
+{
+	uint32_t now = __atomic_load_n(&unloads, __ATOMIC_RELAXED);
+	struct kernel *k = ask(function, __atomic_load_n(&p->is_kernel, __ATOMIC_RELAXED));
+
+	__atomic_store_n(&p->kernel, k, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->unloads, now, __ATOMIC_RELEASE);
+	return k;
+}
+
+struct kernel *kernel_of(const void *function)
+{
+	struct place *p = place_of(function);
+
+	if (!p)
+		return NULL;
+	if (OS_LIKELY(__atomic_load_n(&p->unloads, __ATOMIC_ACQUIRE) ==
+		      __atomic_load_n(&unloads, __ATOMIC_RELAXED)))
+		return __atomic_load_n(&p->kernel, __ATOMIC_ACQUIRE);
+	return ask_anew(p, function);
+}
+
+uint32_t kernel_name(struct kernel *k)
+{
+	uint32_t generation = gmt_generation();
+	uint32_t id = __atomic_load_n(&k->name[0], __ATOMIC_ACQUIRE);
+
+	if (OS_LIKELY(id && __atomic_load_n(&k->name[1], __ATOMIC_ACQUIRE) == generation))
+		return id;
+	id = gmt_string((const char *)&k->parts[k->count], k->name_size);
+	__atomic_store_n(&k->name[0], id, __ATOMIC_RELEASE);
+	__atomic_store_n(&k->name[1], generation, __ATOMIC_RELEASE);
+	return id;
+}

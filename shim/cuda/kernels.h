@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of each kernel that was launched: its name, and where its parameters can have
+ * addresses. Asked of the driver at the first launch, then looked up by the handle. Application
+ * threads, any lock held; no lock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Words of 8 bytes of one parameter, at addresses that are multiples of 8 in the kernel's buffer. */
+struct kernel_part {
+	uint16_t parameter; /* number */
+	uint16_t skip;	    /* bytes of it before the first word */
+	uint16_t words;
+	uint16_t offset; /* of the first word in the buffer of all parameters */
+};
+
+struct kernel {
+	uint32_t name[2];   /* STRING, generation that it belongs to */
+	uint32_t is_read;   /* 0: the driver does not say where its parameters lie */
+	uint32_t count;	    /* parts */
+	uint32_t name_size; /* of its name, which stands behind the parts */
+	struct kernel_part parts[];
+};
+
+/* NULL: nothing can be known of it (no room, a driver without these functions). */
+struct kernel *kernel_of(const void *function);
+
+uint32_t kernel_name(struct kernel *k); /* STRING */
+
+/* Handles of these kinds were given out: the two have different functions to ask. */
+void kernel_saw_handle(const void *function, bool is_kernel);
+void kernel_forget_all(void); /* code was unloaded: handles may come again */

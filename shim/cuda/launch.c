@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A launch can touch the memory that its parameters name: every word of them that lies in memory of
+ * a device is a place. Nothing but the words that the driver copies as well is read. Application
+ * threads, any lock held: no lock, no allocation.
+ */
+#include "launch.h"
+
+#include "../../format/uses.h"
+#include "../base/config.h"
+#include "../rings/thread.h"
+#include "cuda_device.h"
+#include "kernels.h"
+#include "known.h"
+
+#include <string.h>
+
+/* Names in `extra` of a launch whose parameters are one buffer. */
+enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2 };
+
+static uint32_t captures;
+
+bool launch_wanted(void)
+{
+	return gmt_config.uses && gmt_recording();
+}
+
+void launch_capture_begins(void)
+{
+	__atomic_add_fetch(&captures, 1, __ATOMIC_RELAXED);
+}
+
+void launch_capture_ends(void)
+{
+	uint32_t running = __atomic_load_n(&captures, __ATOMIC_RELAXED);
+
+	while (running && !__atomic_compare_exchange_n(&captures, &running, running - 1, false,
+						       __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static bool is_captured(uint64_t stream)
+{
+	return OS_UNLIKELY(__atomic_load_n(&captures, __ATOMIC_RELAXED)) &&
+	       device_capturing(stream);
+}
+
+/* ---- places into events ---- */
+
+void places_begin(struct places *p, const struct gmt_event *e, const void *frame)
+{
+	p->event = *e;
+	p->frame = frame;
+	p->count = 0;
+	p->more = false;
+}
+
+static void places_flush(struct places *p)
+{
+	struct gmt_event e = p->event;
+
+	if (p->more)
+		e.flags |= GMT_FLAG_MORE;
+	gmt_capture_from(&e, p->frame);
+	p->event.addr = p->event.size = p->event.arg0 = 0;
+	p->event.arg1 = (uint32_t)p->event.arg1;
+	p->count = 0;
+	p->more = true;
+}
+
+void places_add(struct places *p, uint64_t address)
+{
+	uint64_t first = p->event.addr;
+
+	if (p->count && address / GMT_USE_UNIT == first / GMT_USE_UNIT)
+		return;
+	if (p->count && (p->count == GMT_USE_PLACES || !gmt_use_is_near(first, address)))
+		places_flush(p);
+	if (p->count)
+		gmt_use_put(&p->event, p->count, address);
+	else
+		p->event.addr = address;
+	p->count++;
+}
+
+void places_end(struct places *p)
+{
+	if (p->count)
+		places_flush(p);
+}
+
+/* Words of a kernel's parameters. The same address often stands in a row. */
+static void add_words(struct places *p, const char *from, unsigned words)
+{
+	uint64_t word, last = 0;
+
+	for (unsigned i = 0; i < words; i++) {
+		memcpy(&word, from + 8 * i, 8);
+		if (word != last && known_is(word))
+			places_add(p, last = word);
+	}
+}
+
+static const char *packed_parameters(void **extra, size_t *size)
+{
+	const char *buffer = NULL;
+
+	for (*size = 0; *extra != (void *)EXTRA_END; extra += 2) {
+		if (*extra == (void *)EXTRA_POINTER)
+			buffer = extra[1];
+		else if (*extra == (void *)EXTRA_SIZE && extra[1])
+			*size = *(const size_t *)extra[1];
+		else if (*extra != (void *)EXTRA_SIZE)
+			break;
+	}
+	return buffer;
+}
+
+void places_add_kernel(struct places *p, const struct kernel *k, void **params, void **extra)
+{
+	const char *buffer = NULL;
+	size_t size = 0;
+
+	if (!params && extra)
+		buffer = packed_parameters(extra, &size);
+	for (unsigned i = 0; i < k->count; i++) {
+		const struct kernel_part *part = &k->parts[i];
+
+		if (params)
+			add_words(p, (const char *)params[part->parameter] + part->skip,
+				  part->words);
+		else if (buffer && part->offset + 8u * part->words <= size)
+			add_words(p, buffer + part->offset, part->words);
+	}
+}
+
+/* ---- what hooks report ---- */
+
+static struct gmt_event begin_event(enum gmt_kind kind, uint64_t stream)
+{
+	struct gmt_event e = { .kind = (uint16_t)kind, .stream = stream, .device = -1 };
+
+	thread_node_now(thread_self(), (uintptr_t)__builtin_frame_address(0), &e);
+	return e;
+}
+
+/* Own work of the recorder launches nothing; a launch inside of another hook is the program's. */
+void launch_kernel(const struct user *u, const void *function, uint64_t stream, void **params,
+		   void **extra)
+{
+	struct gmt_event e;
+	struct places p;
+	struct kernel *k;
+
+	if (is_captured(stream))
+		return;
+	k = kernel_of(function);
+	e = begin_event(GMT_USE, stream);
+	if (k)
+		e.arg1 = kernel_name(k);
+	if (OS_UNLIKELY(!k || !k->is_read)) {
+		gmt_capture_from(&e, u->frame);
+		return;
+	}
+	places_begin(&p, &e, u->frame);
+	places_add_kernel(&p, k, params, extra);
+	places_end(&p);
+}
+
+static uint32_t function_name(const struct user *u)
+{
+	uint32_t generation = gmt_generation();
+	uint32_t id = __atomic_load_n(&u->name_id[0], __ATOMIC_ACQUIRE);
+
+	if (id && __atomic_load_n(&u->name_id[1], __ATOMIC_ACQUIRE) == generation)
+		return id;
+	id = gmt_string(u->function, strlen(u->function));
+	__atomic_store_n(&u->name_id[0], id, __ATOMIC_RELEASE);
+	__atomic_store_n(&u->name_id[1], generation, __ATOMIC_RELEASE);
+	return id;
+}
+
+void launch_transfer(const struct user *u, enum gmt_transfer what, uint64_t address, uint64_t bytes,
+		     uint64_t stream)
+{
+	struct gmt_event e;
+
+	if (!bytes || !known_is(address) || is_captured(stream))
+		return;
+	e = begin_event(GMT_TRANSFER, stream);
+	e.addr = address;
+	e.size = bytes;
+	e.arg0 = what;
+	e.arg1 = function_name(u);
+	gmt_capture_from(&e, u->frame);
+}
+
+void launch_graph(const struct user *u, uint64_t graph, uint64_t stream)
+{
+	struct gmt_event e;
+
+	if (is_captured(stream))
+		return;
+	e = begin_event(GMT_GRAPH_LAUNCH, stream);
+	e.addr = graph;
+	gmt_capture_from(&e, u->frame);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An executable graph's nodes name their memory when it is made or updated; a launch of it uses all
+ * of that. Nodes are asked of the driver. Application threads, any lock held.
+ */
+#include "../base/os.h"
+#include "call.h"
+#include "kernels.h"
+#include "known.h"
+#include "launch.h"
+
+#define NODES_MOST (1u << 20)
+#define DEPTH_MOST 8u /* graphs in graphs */
+
+static void add_known(struct places *p, uint64_t address)
+{
+	if (known_is(address))
+		places_add(p, address);
+}
+
+static void add_kernel(struct places *p, const struct cuda_kernel_node *node)
+{
+	void *handle = node->function ? node->function : node->kernel;
+	struct kernel *k;
+
+	if (!node->function)
+		kernel_saw_handle(handle, true);
+	k = kernel_of(handle);
+	if (k)
+		places_add_kernel(p, k, node->params, node->extra);
+}
+
+static void add_kernel_node(struct places *p, void *node)
+{
+	typeof(&cuGraphKernelNodeGetParams_v2) ask = MAYBE_DRIVER(cuGraphKernelNodeGetParams_v2);
+	struct cuda_kernel_node params = { .function = NULL };
+
+	if (ask && !ask(node, &params))
+		add_kernel(p, &params);
+}
+
+static void add_copy_node(struct places *p, void *node)
+{
+	typeof(&cuGraphMemcpyNodeGetParams) ask = MAYBE_DRIVER(cuGraphMemcpyNodeGetParams);
+	struct cuda_copy3d c = { .width = 0 };
+
+	if (!ask || ask(node, &c))
+		return;
+	add_known(p, copy_side_address(&c.source));
+	add_known(p, copy_side_address(&c.target));
+}
+
+static void add_set_node(struct places *p, void *node)
+{
+	typeof(&cuGraphMemsetNodeGetParams) ask = MAYBE_DRIVER(cuGraphMemsetNodeGetParams);
+	struct cuda_set_node s = { .address = 0 };
+
+	if (ask && !ask(node, &s))
+		add_known(p, s.address);
+}
+
+static void add_graph(struct places *p, void *graph, unsigned depth);
+
+static void add_graph_node(struct places *p, void *node, unsigned depth)
+{
+	typeof(&cuGraphChildGraphNodeGetGraph) ask = MAYBE_DRIVER(cuGraphChildGraphNodeGetGraph);
+	void *graph = NULL;
+
+	if (ask && !ask(node, &graph) && graph)
+		add_graph(p, graph, depth + 1);
+}
+
+static void add_node(struct places *p, void *node, unsigned depth)
+{
+	typeof(&cuGraphNodeGetType) ask = MAYBE_DRIVER(cuGraphNodeGetType);
+	int type = -1;
+
+	if (!ask || ask(node, &type))
+		return;
+	if (type == CUDA_NODE_KERNEL)
+		add_kernel_node(p, node);
+	else if (type == CUDA_NODE_COPY)
+		add_copy_node(p, node);
+	else if (type == CUDA_NODE_SET)
+		add_set_node(p, node);
+	else if (type == CUDA_NODE_GRAPH)
+		add_graph_node(p, node, depth);
+}
+
+static void add_graph(struct places *p, void *graph, unsigned depth)
+{
+	typeof(&cuGraphGetNodes) ask = MAYBE_DRIVER(cuGraphGetNodes);
+	size_t count = 0, got;
+	void **nodes;
+
+	if (depth == DEPTH_MOST || !ask || ask(graph, NULL, &count) || !count || count > NODES_MOST)
+		return;
+	nodes = os_map(count * sizeof(*nodes));
+	got = count;
+	if (nodes && !ask(graph, nodes, &got))
+		for (size_t i = 0; i < got && i < count; i++)
+			add_node(p, nodes[i], depth);
+	if (nodes)
+		os_unmap(nodes, count * sizeof(*nodes));
+}
+
+static struct places begin(void *exec)
+{
+	struct gmt_event e = { .kind = GMT_GRAPH_USE, .stream = (uint64_t)exec, .device = -1 };
+	struct places p;
+
+	places_begin(&p, &e, NULL);
+	return p;
+}
+
+void graph_made(void *exec, void *graph)
+{
+	struct places p = begin(exec);
+
+	add_graph(&p, graph, 0);
+	places_end(&p);
+}
+
+/* What its node used before stays among the places: a use more, never one less. */
+void graph_kernel_changed(void *exec, const struct cuda_kernel_node *k)
+{
+	struct places p = begin(exec);
+
+	p.more = true;
+	if (k)
+		add_kernel(&p, k);
+	places_end(&p);
+}

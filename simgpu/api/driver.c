@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See driver.h. Any thread.
+ */
+#include "driver.h"
+
+static struct driver_calls calls = {
+#define ROW(name, symbol, version) symbol,
+	DRIVER_CALLS(ROW)
+#undef ROW
+};
+
+static void find_one(const char *name, int version, void **slot)
+{
+	void *found = NULL;
+
+	if (!driver_ask(name, &found, version, 0, NULL) && found)
+		*slot = found;
+}
+
+static void find(void)
+{
+#define ROW(name, symbol, version) find_one(#name, version, (void **)&calls.name);
+	DRIVER_CALLS(ROW)
+#undef ROW
+}
+
+const struct driver_calls *driver(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find);
+	return &calls;
+}
