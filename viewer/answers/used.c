@@ -2,19 +2,33 @@
 #include "used.h"
 
 #include "../base/human.h"
+#include "../recording/owner_words.h"
 #include "../recording/symbols.h"
+
+/* A kernel's own name: "multi_tensor_apply_kernel" of what stands around it in C++. */
+static void kernel_word(const char *name, char *buf, size_t room)
+{
+	char *plain = demangle(name), brief[256];
+	const char *from = plain ? demangle_brief(plain, brief, sizeof(brief)) : name;
+	size_t len = plain ? strcspn(from, "<") : strlen(from), at = len;
+
+	while (plain && at && from[at - 1] != ':' && from[at - 1] != ' ')
+		at--;
+	snprintf(buf, room, "%.*s", (int)(len - at ? len - at : len), from + (len - at ? at : 0));
+	free(plain);
+}
 
 const char *used_by(const struct timeline *t, uint32_t work, char *buf, size_t room)
 {
 	const struct use_kind *k = uses_kind(&t->model.uses, work);
 	const struct defs *d = &t->recording->defs;
-	const char *name = defs_string(d, k->node ? k->node : k->name).s;
-	char *plain = demangle(name), brief[256];
 
-	if (plain)
-		name = demangle_brief(plain, brief, sizeof(brief));
-	snprintf(buf, room, "%.200s", *name ? name : "a CUDA graph");
-	free(plain);
+	if (k->node)
+		snprintf(buf, room, "%.200s", defs_string(d, k->node).s);
+	else if (k->name)
+		kernel_word(defs_string(d, k->name).s, buf, room);
+	else
+		snprintf(buf, room, "a CUDA graph");
 	return buf;
 }
 
@@ -22,7 +36,9 @@ const char *used_when(const struct timeline *t, uint32_t work, uint64_t ns, char
 {
 	const struct use_work *w = uses_work(&t->model.uses, work);
 	size_t step = steps_at(&t->steps, w->seq);
-	char by[256], in[48] = "";
+	const struct block at = { .stack = uses_kind(&t->model.uses, work)->stack, .seq = w->seq };
+	struct owner owner = owners_find((struct owners *)&t->owners, &at);
+	char by[256], place[OWNER_WORDS], in[48] = "";
 
 	if (t->steps.tail && step == t->steps.count - 1)
 		snprintf(in, sizeof(in), "after the last step ");
@@ -30,8 +46,11 @@ const char *used_when(const struct timeline *t, uint32_t work, uint64_t ns, char
 		snprintf(in, sizeof(in), "in step %zu ", step);
 	else if (t->steps.count > 1)
 		snprintf(in, sizeof(in), "before the first step ");
-	snprintf(buf, room, "%sby %s, %s %s", in, used_by(t, work, by, sizeof(by)),
-		 SECONDS(ns > w->ns ? ns - w->ns : w->ns - ns), ns >= w->ns ? "before" : "later");
+	used_by(t, work, by, sizeof(by));
+	if (owner.file[0] && owner.line)
+		text_add(by, sizeof(by), " (%s)", owner_place(&owner, place, sizeof(place), 40));
+	snprintf(buf, room, "%sby %s, %s %s", in, by, SECONDS(ns > w->ns ? ns - w->ns : w->ns - ns),
+		 ns >= w->ns ? "before" : "later");
 	return buf;
 }
 

@@ -26,7 +26,7 @@ static size_t columns_left(void)
 struct live_view {
 	const struct model *model;
 	const struct moment *moment;
-	struct use_around *around; /* of each block */
+	struct use_around *around; /* of each block; NULL: for text */
 	struct classifier *classifier;
 	struct owners *owners;
 	struct pool_sums pools;
@@ -39,6 +39,7 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 {
 	struct live_view *v = ctx;
 	const struct block *b = &v->moment->blocks[i];
+	struct use_around x = v->around ? v->around[i] : (struct use_around){ 0 };
 
 	*row = (struct row_live_block){ .addr = b->addr,
 					.size = b->size,
@@ -47,8 +48,8 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 					.born_ns = b->born_ns,
 					MAYBE_THERE(rules, v->with_rules, v->rules),
 					.uses = used_count(v->model, b->life - 1),
-					.last_use_ns = used_ns(v->model, v->around[i].before),
-					.next_use_ns = used_ns(v->model, v->around[i].after),
+					.last_use_ns = used_ns(v->model, x.before),
+					.next_use_ns = used_ns(v->model, x.after),
 					.owner = owners_find(v->owners, b),
 					.module = owners_modules_of(v->owners, b->stack, v->module,
 								    sizeof(v->module)) };

@@ -138,6 +138,8 @@ int run_why(const struct why_options *o, struct emit *out, struct timeline *t, s
 
 	if (!b)
 		return no_block(o, t, mo);
+	if (!t->steps.count)
+		timeline_look(t, mo->device);
 	print_class(out, t, mo, b);
 	return 0;
 }
