@@ -81,7 +81,7 @@ void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *
 	uint64_t refused = uses_refused(m, mo);
 	struct block_uses x;
 
-	*u = (struct used_up){ .bytes = uses_complete(m) ? 0 : NO_NUMBER };
+	*u = (struct used_up){ .model = m, .bytes = uses_complete(m) ? 0 : NO_NUMBER };
 	for (size_t i = 0; i < mo->count && uses_complete(m); i++) {
 		const struct block *b = &mo->blocks[i];
 		enum use_future future = uses_future(m, mo, b->life - 1, refused);
@@ -92,7 +92,7 @@ void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *
 		    (future == FUTURE_REFUSED && !used_long_ago(t, mo->seq, x.last_seq)))
 			continue;
 		h = holders_add(&u->holders, b->category, owners_find(&t->owners, b), b->size);
-		h->last_use = x.last_ns > h->last_use ? x.last_ns : h->last_use;
+		h->last_use = x.works.last > h->last_use ? x.works.last : h->last_use;
 		u->bytes += b->size;
 	}
 	holders_sort(&u->holders);
@@ -105,17 +105,18 @@ void used_up_free(struct used_up *u)
 
 static bool line_row(void *ctx, size_t i, struct row_unused_line *row)
 {
-	const struct holder *h = &((const struct holders *)ctx)->items[i];
+	const struct used_up *u = ctx;
+	const struct holder *h = &u->holders.items[i];
 
 	*row = (struct row_unused_line){ .class = h->category,
 					 .owner = h->owner,
 					 .bytes = h->bytes,
 					 .blocks = h->blocks,
-					 .last_use_ns = h->last_use };
+					 .last_use_ns = used_ns(u->model, h->last_use) };
 	return true;
 }
 
 struct rows_unused_line used_up_rows(const struct used_up *u)
 {
-	return (struct rows_unused_line){ u->holders.count, line_row, (void *)&u->holders };
+	return (struct rows_unused_line){ u->holders.count, line_row, (void *)u };
 }

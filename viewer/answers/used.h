@@ -20,6 +20,7 @@ uint64_t used_count(const struct model *m, uint32_t life);
 
 /* Blocks of a snapshot that were used before it and are not used again before they are freed. */
 struct used_up {
+	const struct model *model;
 	struct holders holders; /* by class and line, the largest first, with their last use */
 	uint64_t bytes;		/* NO_NUMBER: not all uses are known */
 };

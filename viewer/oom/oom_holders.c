@@ -67,13 +67,13 @@ static void add_growth(struct oom *o, const struct block *b, const struct owner 
 static void note_last_use(const struct oom *o, struct holder *h, const struct block *b,
 			  const struct use_around *around)
 {
-	const struct use_work *last = uses_work(&o->timeline->model.uses, around->before);
+	uint64_t last_seq = uses_work(&o->timeline->model.uses, around->before)->seq;
 
 	if (!around->before)
 		return;
-	h->last_use = last->ns > h->last_use ? last->ns : h->last_use;
+	h->last_use = around->before > h->last_use ? around->before : h->last_use;
 	if (uses_complete(&o->timeline->model) &&
-	    used_long_ago(o->timeline, o->refusal.event.seq, last->seq))
+	    used_long_ago(o->timeline, o->refusal.event.seq, last_seq))
 		h->idle += b->size;
 }
 
