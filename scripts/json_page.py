@@ -6,6 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = {"NUMBER", "COUNT", "BYTES", "NS", "DURATION", "ADDRESS"}
+OR_NULL = {"COUNT_OR_NULL", "BYTES_OR_NULL", "NS_OR_NULL"}
 SIGNED = {"SIGNED", "CHANGE", "WALL"}
 ENTRY = re.compile(r'^(TABLE|MEMBER|MAYBE|OWNER)\((.*")\)*,?$', re.M)
 INTRO = """\
@@ -157,7 +158,7 @@ def wrong_value(found, m, value, seen, path):
         return [w for name, row in value.items() for w in wrong(found, m.part, row, seen, f"{path}.{name}.", 1)]
     if m.kind == "PART":
         return wrong(found, m.part, value, seen, f"{path}.")
-    good = (m.kind in WHOLE and whole and 0 <= value < 1 << 64 or m.kind in SIGNED and whole or
+    good = (m.kind in OR_NULL and value is None or m.kind in WHOLE | OR_NULL and whole and 0 <= value < 1 << 64 or m.kind in SIGNED and whole or
             m.kind == "DECIMAL" and (whole or isinstance(value, float)) or m.kind == "FLAG" and isinstance(value, bool) or
             m.kind in ("TEXT", "RAW") and isinstance(value, str) or m.kind == "CLASS" and value in classes() or
             m.kind == "CLASSES" and isinstance(value, dict) and set(value) <= set(classes()) or

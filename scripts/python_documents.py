@@ -31,6 +31,7 @@ def class_name(table):
 def python_type(m):
     name = m.part and class_name(m.part)
     plain = {"LIST": f"Table[{name}]", "PART": name, "MAP": f"Mapping[str, {name}]"}.get(m.kind) or PYTHON.get(m.kind, "int")
+    plain = f"Optional[{plain}]" if m.kind in json_page.OR_NULL and not m.when else plain
     return f"Optional[{plain}] = None" if m.when else plain
 
 

@@ -147,6 +147,14 @@ static void write_scalar(struct emit *out, const struct member *m, const void *a
 	case MEMBER_WALL:
 		emit_signed(out, m->name, *(const int64_t *)at);
 		break;
+	case MEMBER_COUNT_OR_NULL:
+	case MEMBER_BYTES_OR_NULL:
+	case MEMBER_NS_OR_NULL:
+		if (*(const uint64_t *)at == NO_NUMBER)
+			emit_null(out, m->name);
+		else
+			emit_number(out, m->name, *(const uint64_t *)at);
+		break;
 	case MEMBER_DECIMAL:
 		emit_decimal(out, m->name, *(const double *)at);
 		break;

@@ -35,31 +35,36 @@ struct figures {
 /* In a row: a member that may be absent, and when it is there. */
 #define MAYBE_THERE(member, when, ...) .has_##member = (when), .member = __VA_ARGS__
 
+#define NO_NUMBER UINT64_MAX
+
 /* The C types of members. */
-#define C_NUMBER   uint64_t
-#define C_COUNT	   uint64_t
-#define C_BYTES	   uint64_t
-#define C_NS	   uint64_t
-#define C_DURATION uint64_t
-#define C_ADDRESS  uint64_t
-#define C_SIGNED   int64_t
-#define C_CHANGE   int64_t
-#define C_WALL	   int64_t
-#define C_DECIMAL  double
-#define C_FLAG	   bool
-#define C_TEXT	   const char *
-#define C_RAW	   struct defs_text
-#define C_CLASS	   unsigned
-#define C_CLASSES  const uint64_t *
-#define C_WORDS	   struct words
-#define C_NUMBERS  struct figures
-#define C_FIGURES  struct figures   /* a member for each */
-#define C_WHOLE	   struct defs_text /* JSON of an object, its members stand here */
-#define C_FACTS	   struct rows_fact
-#define C_OWNER	   struct owner
-#define C_LIST(t)  struct rows_##t
-#define C_PART(t)  struct row_##t
-#define C_MAP(t)   struct rows_##t
+#define C_NUMBER	uint64_t
+#define C_COUNT		uint64_t
+#define C_BYTES		uint64_t
+#define C_NS		uint64_t
+#define C_DURATION	uint64_t
+#define C_ADDRESS	uint64_t
+#define C_SIGNED	int64_t
+#define C_COUNT_OR_NULL uint64_t /* NO_NUMBER: null */
+#define C_BYTES_OR_NULL uint64_t
+#define C_NS_OR_NULL	uint64_t
+#define C_CHANGE	int64_t
+#define C_WALL		int64_t
+#define C_DECIMAL	double
+#define C_FLAG		bool
+#define C_TEXT		const char *
+#define C_RAW		struct defs_text
+#define C_CLASS		unsigned
+#define C_CLASSES	const uint64_t *
+#define C_WORDS		struct words
+#define C_NUMBERS	struct figures
+#define C_FIGURES	struct figures	 /* a member for each */
+#define C_WHOLE		struct defs_text /* JSON of an object, its members stand here */
+#define C_FACTS		struct rows_fact
+#define C_OWNER		struct owner
+#define C_LIST(t)	struct rows_##t
+#define C_PART(t)	struct row_##t
+#define C_MAP(t)	struct rows_##t
 
 /* row_NAME: an object. rows_NAME: a list of them; fill makes the ith, false leaves it out. */
 #define TABLE(table, meaning, ...)                                          \

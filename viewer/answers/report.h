@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "holders.h"
 #include "private_pools.h"
+#include "used.h"
 #include "values.h"
 
 #define FIGURE 22 /* columns for the name of a figure */
@@ -17,6 +18,7 @@ struct report {
 	struct timeline timeline;	       /* of the device with the highest peak */
 	struct snapshot shots[MODEL_DEVICES];  /* the peak of each device that was seen */
 	struct pool_sums pools[MODEL_DEVICES]; /* of each, when most was reserved */
+	struct used_up used_up[MODEL_DEVICES]; /* of each peak */
 	size_t count;
 	struct engine engine;
 	struct values values; /* values that the simulated device did not compute */

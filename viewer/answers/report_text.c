@@ -109,7 +109,8 @@ static void report_cache(struct report *r, const struct moment *mo, const struct
 			  "allocation retries", d->retries);
 }
 
-#define WHO	       44	 /* columns for a line of code */
+#define WHO	       44 /* columns for a line of code */
+#define UNUSED_LINES   3
 #define HOST_LEAST     (1 << 20) /* the framework itself pins less */
 #define ROUNDING_LEAST (1 << 19)
 
@@ -215,6 +216,23 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 		emit_figure(out, FIGURE, "pinned host memory", mo->host, "not on the device");
 }
 
+/* Blocks that nothing needs any more at the peak, and the lines that hold most of them. */
+static void used_up_lines(const struct used_up *u, const struct moment *mo, struct emit *out)
+{
+	char who[OWNER_WORDS], what[64];
+
+	if (u->bytes == NO_NUMBER || u->bytes < mo->bytes / 100 || !u->bytes)
+		return;
+	emit_figure(out, FIGURE, "not used again", u->bytes, "used before, and freed only later:");
+	for (size_t i = 0; i < u->holders.count && i < UNUSED_LINES; i++) {
+		const struct holder *h = &u->holders.items[i];
+
+		snprintf(what, sizeof(what), "  %s",
+			 owner_words_within(&h->owner, who, sizeof(who), FIGURE - 3));
+		emit_figure(out, FIGURE, what, h->bytes, categories[h->category].words);
+	}
+}
+
 /* ", step 2, optimizer step, AdamW _foreach_sqrt"; the line of code is printed separately. */
 static void when(struct report *r, const struct peak *p, char *buf, size_t room)
 {
@@ -278,6 +296,7 @@ static void device_part(struct report *r, size_t i, struct emit *out)
 	if (mo->framework)
 		report_classes(r, &r->shots[i], out);
 	holders_table(r, mo, out);
+	used_up_lines(&r->used_up[i], mo, out);
 	report_arena(r, mo, out);
 	report_cache(r, mo, &r->pools[i], out);
 	rounding_line(r, mo, out);

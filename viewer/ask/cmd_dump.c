@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dump: every event as one line, with every member that its kind carries, by name. */
 #include "../../format/record.h"
+#include "../../format/uses.h"
 #include "../recording/recording.h"
+#include "../recording/symbols.h"
 #include "command.h"
 
 /* A member of an event as dump shows it. */
@@ -45,15 +47,49 @@ static int64_t member_value(const struct gmt_event *e, const struct field *f)
 	return f->bit == F_DEVICE ? narrow : (int64_t)(uint32_t)narrow;
 }
 
+/* What is packed into the members of an event about uses. */
+struct use_parts {
+	bool is_use; /* it has places */
+	uint64_t places[GMT_USE_PLACES];
+	unsigned count;
+	struct defs_text by;
+	const char *what;
+};
+
+static struct use_parts use_parts(const struct dump *d, const struct gmt_event *e)
+{
+	static const char *const whats[] = { "",	 "source", "target",  "set",
+					     "prefetch", "sent",   "received" };
+	struct use_parts u = { .is_use = e->kind == GMT_USE || e->kind == GMT_GRAPH_USE };
+
+	if (u.is_use)
+		u.count = gmt_use_places(e, u.places);
+	if (e->kind == GMT_USE || e->kind == GMT_TRANSFER)
+		u.by = defs_string(&d->recording->defs, gmt_use_by(e));
+	if (e->kind == GMT_TRANSFER)
+		u.what = whats[e->arg0 < sizeof(whats) / sizeof(*whats) ? e->arg0 : 0];
+	return u;
+}
+
+static bool place_of(const void *ctx, size_t i, UNUSED const char **name, int64_t *n)
+{
+	*n = (int64_t)((const struct use_parts *)ctx)->places[i];
+	return true;
+}
+
 static void dump_json(const struct dump *d, const struct gmt_event *e)
 {
 	unsigned has = gmt_kind_fields(e->kind);
+	const struct use_parts u = use_parts(d, e);
 	struct row_dump row = { .seq = e->seq,
 				.time_ns = e->time_ns,
 				.kind = gmt_kind_name(e->kind),
 				.thread = e->thread,
 				MAYBE_THERE(name, has & F_NAME,
 					    defs_string(&d->recording->defs, e->name)),
+				MAYBE_THERE(by, u.by.len, u.by),
+				MAYBE_THERE(places, u.is_use, { u.count, place_of, &u }),
+				MAYBE_THERE(what, u.what, u.what),
 				.has_memory = gmt_kind_has_memory(e->kind),
 				.flags = e->flags };
 	int64_t n;
@@ -70,9 +106,9 @@ static void dump_json(const struct dump *d, const struct gmt_event *e)
 
 static const char *flag_names(unsigned flags, char *buf, size_t room)
 {
-	static const char *const names[] = { "nested",	  "framework", "cupti",
-					     "capturing", "truncated", "no_python",
-					     "late",	  "no_tensor", "own_pool" };
+	static const char *const names[] = { "nested",	  "framework", "cupti", "capturing",
+					     "truncated", "no_python", "late",	"no_tensor",
+					     "own_pool",  "more" };
 
 	buf[0] = 0;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -81,21 +117,43 @@ static const char *flag_names(unsigned flags, char *buf, size_t room)
 	return buf;
 }
 
+/* The members that say it in a form that people can read. */
+static void use_text(const struct use_parts *u, char *buf, size_t room)
+{
+	char brief[256], *plain = u->by.len ? demangle(u->by.s) : NULL;
+
+	buf[0] = 0;
+	for (unsigned i = 0; i < u->count; i++)
+		text_add(buf, room, "%s0x%" PRIx64, i ? "," : " places=", u->places[i]);
+	if (u->what)
+		text_add(buf, room, " what=%s", u->what);
+	if (u->by.len)
+		text_add(buf, room, " by=%.200s",
+			 plain ? demangle_brief(plain, brief, sizeof(brief)) : u->by.s);
+	free(plain);
+}
+
 static void dump_text(const struct dump *d, const struct gmt_event *e)
 {
 	unsigned has = gmt_kind_fields(e->kind);
-	char line[512], flags[96];
+	const struct use_parts u = use_parts(d, e);
+	unsigned packed = u.is_use ? F_ADDR | F_SIZE | F_ARG0 | F_ARG1
+			  : u.what ? F_ARG0 | F_ARG1
+				   : 0;
+	char line[512], flags[96], use[512];
 	size_t len = snprintf(line, sizeof(line), "%" PRIu64 " %" PRIu64 " %s thread=%u", e->seq,
 			      e->time_ns, gmt_kind_name(e->kind), e->thread);
 
 	for (const struct field *f = fields; f < fields + FIELDS && len < sizeof(line); f++)
-		if (has & f->bit)
+		if (has & ~packed & f->bit)
 			len += snprintf(line + len, sizeof(line) - len,
 					f->hex		     ? " %s=0x%" PRIx64
 					: f->bit == F_DEVICE ? " %s=%" PRId64
 							     : " %s=%" PRIu64,
 					f->key, member_value(e, f));
-	emit_line(d->out, "%s%s%s%s%s%s", line, gmt_kind_has_memory(e->kind) ? " memory=" : "",
+	use_text(&u, use, sizeof(use));
+	emit_line(d->out, "%s%s%s%s%s%s%s", line, use,
+		  gmt_kind_has_memory(e->kind) ? " memory=" : "",
 		  gmt_kind_has_memory(e->kind) ? gmt_mem_name(e->arg0) : "",
 		  flag_names(e->flags, flags, sizeof(flags)), has & F_NAME ? " name=" : "",
 		  has & F_NAME ? defs_string(&d->recording->defs, e->name).s : "");

@@ -82,6 +82,8 @@ static void fill_info(struct row_info *out, struct info_view *v, const struct re
 		.last_ns = t->last_ns,
 		.events = t->events,
 		.dropped = t->dropped,
+		.launches = t->launches,
+		.launches_unread = t->launches_unread,
 		.blocks = i->blocks,
 		.damaged_blocks = i->damaged_blocks,
 		.skipped_bytes = i->skipped_bytes,

@@ -6,6 +6,7 @@
 #include "../base/sorted.h"
 #include "../classes/classify.h"
 #include "../answers/parts.h"
+#include "../answers/used.h"
 #include "../recording/owners.h"
 #include "command.h"
 
@@ -23,7 +24,9 @@ static size_t columns_left(void)
 }
 
 struct live_view {
+	const struct model *model;
 	const struct moment *moment;
+	struct use_around *around; /* of each block; NULL: for text */
 	struct classifier *classifier;
 	struct owners *owners;
 	struct pool_sums pools;
@@ -36,6 +39,7 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 {
 	struct live_view *v = ctx;
 	const struct block *b = &v->moment->blocks[i];
+	struct use_around x = v->around ? v->around[i] : (struct use_around){ 0 };
 
 	*row = (struct row_live_block){ .addr = b->addr,
 					.size = b->size,
@@ -43,6 +47,9 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 					.stack = b->stack,
 					.born_ns = b->born_ns,
 					MAYBE_THERE(rules, v->with_rules, v->rules),
+					.uses = used_count(v->model, b->life - 1),
+					.last_use_ns = used_ns(v->model, x.before),
+					.next_use_ns = used_ns(v->model, x.after),
 					.owner = owners_find(v->owners, b),
 					.module = owners_modules_of(v->owners, b->stack, v->module,
 								    sizeof(v->module)) };
@@ -78,7 +85,9 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 
 int run_live(const struct live_options *o, struct emit *out, struct timeline *t, struct moment *mo)
 {
-	struct live_view view = { .moment = mo,
+	struct live_view view = { .model = &t->model,
+				  .moment = mo,
+				  .around = emit_json(out) ? uses_around(&t->model, mo) : NULL,
 				  .classifier = timeline_classifier(t),
 				  .owners = &t->owners,
 				  .pools = private_pools(&t->model, mo, &t->owners),
@@ -94,6 +103,7 @@ int run_live(const struct live_options *o, struct emit *out, struct timeline *t,
 				.blocks = { mo->count, live_block_row, &view } };
 
 	emit_document(out, live, &row);
+	free(view.around);
 	if (!emit_json(out))
 		print_blocks(out, &t->model, &view, mo, &row, o->top);
 	return 0;

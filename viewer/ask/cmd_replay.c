@@ -10,6 +10,7 @@ struct replay_view {
 	size_t count, room, best;
 	struct replay_try own; /* the settings of the recording */
 	struct packing packing;
+	uint64_t used_bound; /* NO_NUMBER: not all uses are known */
 };
 
 static int parse_setting(struct replay_try *t, const char *conf, unsigned release,
@@ -105,6 +106,7 @@ static struct row_replay replay_row(struct replay_view *v)
 	return (struct row_replay){ .settings = { v->count, setting_row, v },
 				    .lower_bound_bytes = v->packing.lower_bound,
 				    .packed_bytes = v->packing.packed,
+				    .used_bound_bytes = v->used_bound,
 				    .best = v->tries[v->best].conf,
 				    .device = r->device,
 				    .capacity_bytes = v->trial.limits.capacity
@@ -172,6 +174,10 @@ static void print_settings(struct emit *out, struct replay_view *v, struct row_r
 	emit_sentence(out, "  ",
 		      "  Lower bounds: %s for a planner that knows the future, %s alive at once.",
 		      human_bytes(a, row->packed_bytes), B(row->lower_bound_bytes));
+	if (row->used_bound_bytes != NO_NUMBER)
+		emit_sentence(out, "  ",
+			      "  With each block alive from its first to its last use only: %s.",
+			      B(row->used_bound_bytes));
 	if (row->recorded_ooms)
 		emit_line(out, "  %s requests fail in the recording.",
 			  human_count(a, row->recorded_ooms));
@@ -190,11 +196,33 @@ static int curve(const char *path, const struct replay_view *v)
 	return rc ? rc : outfile_commit(&out);
 }
 
-static int show_settings(struct replay_view *v, const struct replay_options *o, struct emit *out)
+/* Blocks cut to their first and last use, which is of no allocator's making either. */
+static int find_used_bound(struct replay_view *v, struct recording *recording)
+{
+	struct model m;
+	int rc;
+
+	v->used_bound = NO_NUMBER;
+	if (!v->trial.all.uses)
+		return 0;
+	rc = moments_read(recording, &m, NULL);
+	v->used_bound = uses_bound(&m, v->trial.requests->device);
+	if (v->used_bound != NO_NUMBER && v->used_bound > v->packing.lower_bound)
+		v->used_bound = v->packing.lower_bound;
+	model_free(&m);
+	return rc;
+}
+
+static int show_settings(struct replay_view *v, const struct replay_options *o,
+			 struct recording *recording, struct emit *out)
 {
 	struct row_replay row;
+	int rc;
 
 	run_all(v);
+	rc = find_used_bound(v, recording);
+	if (rc)
+		return rc;
 	row = replay_row(v);
 	emit_document(out, replay, &row);
 	print_settings(out, v, &row);
@@ -239,7 +267,7 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 			"cannot be replayed. Record the run, or the snapshot's history",
 			o->file);
 	if (!rc)
-		rc = show_settings(&v, o, out);
+		rc = show_settings(&v, o, recording, out);
 	for (size_t i = 0; i < v.count; i++)
 		replay_outcome_free(&v.tries[i].outcome);
 	replay_outcome_free(&v.own.outcome);

@@ -37,6 +37,9 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 		.peak_reserved_bytes = model_peak_reserved(d),
 		.context_bytes = mo->context,
 		.categories_at_peak = r->shots[i].bytes,
+		.unused_at_peak_bytes = r->used_up[i].bytes,
+		.unused_at_peak = used_up_rows(&r->used_up[i]),
+		.used_bound_bytes = uses_bound(&r->timeline.model, mo->device),
 		.ooms = model_ooms(d),
 		.pools = private_pools_rows(&r->pools[i]),
 		MAYBE_THERE(state_only, moments_state_only(&r->timeline.model), true)
@@ -109,6 +112,7 @@ static void want_peaks(struct report *r)
 					     .framework = device->framework };
 		model_take(&r->timeline.model, &s->moment);
 		snapshot_sort(s, &r->timeline);
+		used_up_find(&r->used_up[r->count], &r->timeline, s);
 		reserved_find(&peak, &r->timeline, d);
 		r->pools[r->count++] = peak.pools;
 	}
@@ -144,8 +148,10 @@ static int build_report(struct report *r, struct recording *recording)
 
 static void take_down(struct report *r)
 {
-	for (size_t i = 0; i < r->count; i++)
+	for (size_t i = 0; i < r->count; i++) {
 		moment_free(&r->shots[i].moment);
+		used_up_free(&r->used_up[i]);
+	}
 	values_free(&r->values);
 	free(r->step_bytes);
 	timeline_close(&r->timeline);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* why: what one block is for, and what says so. */
+#include "../answers/used.h"
+#include "../base/human.h"
 #include "../classes/classify.h"
 #include "command.h"
 
@@ -37,6 +39,67 @@ static void print_reason(struct emit *out, const struct row_why *w)
 			  w->owner.line, w->has_text ? ": " : "", w->text);
 }
 
+/* The uses of one block, as works. */
+static struct use_around uses_of_block(const struct timeline *t, const struct moment *mo,
+				       const struct block *b)
+{
+	struct moment one = { .device = mo->device, .seq = mo->seq, .count = 1 };
+	struct use_around *found, x;
+
+	one.blocks = (struct block *)b;
+	found = uses_around(&t->model, &one);
+	x = *found;
+	free(found);
+	return x;
+}
+
+/* What is said of the future: nothing where uses may be missing. */
+static const char *not_again(const struct timeline *t, const struct block *b)
+{
+	if (!uses_complete(&t->model))
+		return "";
+	return b->died_seq ? "; not used again" : "; not used again in this recording";
+}
+
+static void print_uses(struct emit *out, const struct timeline *t, const struct moment *mo,
+		       const struct block *b, const struct use_around *x)
+{
+	char before[USED_WORDS], after[USED_WORDS];
+	struct block_uses all;
+
+	uses_of(&t->model, b->life - 1, &all);
+	if (!x->known)
+		return;
+	used_when(t, x->before, mo->time_ns, before, sizeof(before));
+	used_when(t, x->after, mo->time_ns, after, sizeof(after));
+	if (!all.count && uses_complete(&t->model))
+		emit_line(out, "%s", "No kernel, copy or collective in this recording names it.");
+	else if (x->before)
+		emit_sentence(out, "  ", "Last used %s%s%s.", before,
+			      x->after ? "; next " : not_again(t, b), x->after ? after : "");
+	else if (x->after)
+		emit_sentence(out, "  ", "First used %s.", after);
+	if (all.pause_ns && all.count > 1)
+		emit_sentence(out, "  ", "Used %s in all; the longest pause was %s.",
+			      MANY(all.count, "time"), SECONDS(all.pause_ns));
+}
+
+static void fill_uses(struct row_why *row, const struct timeline *t, const struct block *b,
+		      const struct use_around *x, char by[2][USED_WORDS])
+{
+	struct block_uses all;
+
+	uses_of(&t->model, b->life - 1, &all);
+	row->uses = used_count(&t->model, b->life - 1);
+	row->first_use_ns = all.count ? all.first_ns : NO_NUMBER;
+	row->last_use_ns = used_ns(&t->model, x->before);
+	row->next_use_ns = used_ns(&t->model, x->after);
+	row->last_use_by = x->before ? used_by(t, x->before, by[0], USED_WORDS) : "";
+	row->next_use_by = x->after ? used_by(t, x->after, by[1], USED_WORDS) : "";
+	row->longest_pause_ns = all.pause_ns;
+	row->longest_pause_from_ns = all.pause_ns ? all.pause_from_ns : NO_NUMBER;
+}
+
 static void print_class(struct emit *out, struct timeline *t, const struct moment *mo,
 			const struct block *b)
 {
@@ -44,7 +107,8 @@ static void print_class(struct emit *out, struct timeline *t, const struct momen
 	struct verdict v = classify(c, b);
 	struct owner maker = owners_find(&t->owners, b);
 	const struct defs_source *s = defs_source(t->stacks.defs, maker.file, maker.line);
-	char reason[1024];
+	struct use_around around = uses_of_block(t, mo, b);
+	char reason[1024], by[2][USED_WORDS];
 	struct row_why row = { .device = mo->device,
 			       .time_ns = mo->time_ns,
 			       .addr = b->addr,
@@ -62,8 +126,10 @@ static void print_class(struct emit *out, struct timeline *t, const struct momen
 			       .died_ns = b->died_ns };
 
 	verdict_reason(c, v, b, reason, sizeof(reason));
+	fill_uses(&row, t, b, &around, by);
 	emit_document(out, why, &row);
 	print_reason(out, &row);
+	print_uses(out, t, mo, b, &around);
 }
 
 int run_why(const struct why_options *o, struct emit *out, struct timeline *t, struct moment *mo)
@@ -72,6 +138,8 @@ int run_why(const struct why_options *o, struct emit *out, struct timeline *t, s
 
 	if (!b)
 		return no_block(o, t, mo);
+	if (!t->steps.count)
+		timeline_look(t, mo->device);
 	print_class(out, t, mo, b);
 	return 0;
 }

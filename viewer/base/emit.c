@@ -134,6 +134,15 @@ void emit_number(struct emit *e, const char *key, uint64_t n)
 	finish(e);
 }
 
+void emit_null(struct emit *e, const char *key)
+{
+	if (!emit_json(e))
+		return;
+	label(e, key);
+	fputs("null", e->f);
+	finish(e);
+}
+
 void emit_signed(struct emit *e, const char *key, int64_t n)
 {
 	label(e, key);

@@ -26,6 +26,7 @@ void emit_members(struct emit *e, const char *s, size_t len); /* members of a wh
 
 /* Members of an object; in text a line "key  value". */
 void emit_number(struct emit *e, const char *key, uint64_t n);
+void emit_null(struct emit *e, const char *key); /* in text: nothing */
 void emit_signed(struct emit *e, const char *key, int64_t n);
 void emit_decimal(struct emit *e, const char *key, double n);
 void emit_flag(struct emit *e, const char *key, bool b);

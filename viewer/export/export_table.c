@@ -144,6 +144,17 @@ static void set_owner(struct export *x, const struct block *b, struct export_cel
 	cells[COLUMN_line] = number_or_null(o.line);
 }
 
+static void set_uses(const struct model *m, uint32_t life, struct export_cell *cells)
+{
+	struct block_uses x;
+
+	uses_of(m, life, &x);
+	cells[COLUMN_first_use_ns] = (struct export_cell){ !x.count, x.first_ns, NULL, 0 };
+	cells[COLUMN_last_use_ns] = (struct export_cell){ !x.count, x.last_ns, NULL, 0 };
+	cells[COLUMN_uses] = (struct export_cell){ !x.known, x.count, NULL, 0 };
+	cells[COLUMN_longest_pause_ns] = (struct export_cell){ x.count < 2, x.pause_ns, NULL, 0 };
+}
+
 void export_row(struct export *x, uint32_t life, unsigned wanted, struct export_cell cells[COLUMNS])
 {
 	const struct defs *d = &x->recording->defs;
@@ -170,6 +181,7 @@ void export_row(struct export *x, uint32_t life, unsigned wanted, struct export_
 	cells[COLUMN_thread] = number(thread ? thread->tid : 0);
 	cells[COLUMN_thread_name] = text(thread ? thread->name.s : NULL);
 	cells[COLUMN_stack] = number_or_null(b->stack);
+	set_uses(&x->timeline.model, life, cells);
 	cells[COLUMN_node] = text(b->memory ? NULL : defs_string(d, b->name).s);
 }
 

@@ -8,6 +8,7 @@
 
 #include "../base/tree.h"
 #include "lives.h"
+#include "uses.h"
 
 /* What classes/study.h concludes of a life from others. */
 struct concluded {
@@ -37,10 +38,12 @@ struct history {
 	uint64_t away;			       /* bytes of it that are not mapped now */
 	bool asleep;			       /* all of it */
 	uint16_t refs;			       /* of physical memory: handles and mappings */
-	uint8_t stage, died_stage;	       /* enum block_stage */
-	bool in_node;			       /* born while a backward node ran */
-	bool after_forward;		       /* born after a forward pass of its step */
-	bool after_step;		       /* born after the optimizer's step */
+	struct life_uses uses;
+	uint64_t used_ns, pause_ns; /* its latest use; its longest pause */
+	uint8_t stage, died_stage;  /* enum block_stage */
+	bool in_node;		    /* born while a backward node ran */
+	bool after_forward;	    /* born after a forward pass of its step */
+	bool after_step;	    /* born after the optimizer's step */
 
 	/* What is concluded of it from others. */
 	struct concluded concluded;

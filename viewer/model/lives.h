@@ -72,9 +72,10 @@ struct life {
 	uint32_t request;
 	uint32_t died_stack;
 	uint32_t note; /* 0 = none */
+	uint32_t uses; /* its row in the table of uses (uses.h), 0 = none was seen */
 } __attribute__((packed, aligned(4)));
 
-_Static_assert(sizeof(struct life) == 44, "many of them");
+_Static_assert(sizeof(struct life) == 48, "many of them");
 
 /* What every third life has; but for its times many have the same. */
 struct life_facts {

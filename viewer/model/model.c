@@ -103,6 +103,7 @@ void model_init(struct model *m, const struct defs *defs)
 	signs_init(&m->signs, defs);
 	spans_init(&m->spans, defs, &m->signs);
 	lives_init(&m->lives);
+	uses_init(&m->uses, m->lives.pool);
 }
 
 /* What the cache and the device are, where the event changed it. */
@@ -156,6 +157,10 @@ int model_event(void *model, const struct gmt_event *e)
 		m->last_ns = e->time_ns;
 	m->last_seq = e->seq;
 	m->end_ns = e->time_ns;
+	if (gmt_kind_layer(e->kind) == GMT_LAYER_USE) {
+		model_use(m, e);
+		return 0;
+	}
 	note_spans(m, e);
 	if (e->kind < sizeof(handlers) / sizeof(handlers[0]) && handlers[e->kind])
 		handlers[e->kind](m, e);
@@ -194,6 +199,7 @@ void model_free(struct model *m)
 	tree_free(&m->physical);
 	tree_free(&m->mapped);
 	tree_free(&m->away);
+	uses_free(&m->uses);
 	lives_free(&m->lives);
 	reads_free(&m->reads);
 	map_items_free(&m->waits);

@@ -16,6 +16,7 @@
 #include "private_pool.h"
 #include "side_tables.h"
 #include "spans.h"
+#include "uses.h"
 
 #define MODEL_DEVICES LEVEL_DEVICES
 
@@ -121,6 +122,7 @@ struct model {
 	struct lives lives;
 	struct tensors tensors;
 	struct waits waits;
+	struct uses uses;
 	uint64_t freed_addr, freed_seq; /* of the latest block that was freed */
 	struct reads reads;		/* of values that a simulated device had not computed */
 

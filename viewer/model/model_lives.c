@@ -75,8 +75,11 @@ void model_row_born(struct model *m, struct history *b, enum life_layer layer)
 
 static void write_facts_of_life(struct model *m, struct history *b)
 {
+	struct life *life = rows_change(&m->lives.rows, b->block.life - 1);
+
 	b->facts.handle = b->block.handle;
-	lives_put_facts(&m->lives, rows_change(&m->lives.rows, b->block.life - 1), &b->facts);
+	lives_put_facts(&m->lives, life, &b->facts);
+	uses_keep(&m->uses, b, &life->uses);
 }
 
 void model_row_died(struct model *m, struct history *b, const struct gmt_event *e)
@@ -110,6 +113,7 @@ void model_rows_settle(struct model *m)
 	settle_lives(m, &m->memory);
 	settle_lives(m, &m->physical);
 	settle_lives(m, &m->mapped);
+	uses_settle(m);
 }
 
 void model_note_death(struct model *m, struct history *b, const struct gmt_event *e)

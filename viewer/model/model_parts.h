@@ -20,6 +20,7 @@ model_handler model_phys_create, model_phys_release, model_phys_retain, model_ma
 model_handler model_tag_leaf, model_tag_moved, model_tag_saved, model_tag_released, model_tag_grad,
 	model_tag_held;
 model_handler model_range_begin;
+model_handler model_use;
 model_handler model_va_release, model_graph, model_segment_pool, model_reuse;
 
 void model_row_born(struct model *m, struct history *b, enum life_layer layer);

@@ -46,6 +46,8 @@ int kept_read(struct kept *k, struct recording *r)
 		return rc;
 	}
 	r->kept = k;
+	k->tally.launches = k->model.uses.tally.launches;
+	k->tally.launches_unread = k->model.uses.tally.unread;
 	k->names = r->defs.names = symbols_new(&r->defs);
 	return 0;
 }
@@ -58,12 +60,33 @@ void kept_free(struct kept *k)
 	free(k->parts);
 }
 
+struct counting {
+	struct tally *tally;
+	struct use_tally uses;
+};
+
+static int count_event(void *ctx, const struct gmt_event *e)
+{
+	struct counting *c = ctx;
+
+	use_tally_event(&c->uses, e);
+	return tally_event(c->tally, e);
+}
+
 int kept_tally(struct recording *r, struct tally *t)
 {
 	const struct kept *k = r->kept;
+	struct counting c = { .tally = t };
+	int rc = 0;
 
 	*t = k ? k->tally : (struct tally){ .defs = &r->defs };
-	return k ? 0 : recording_run(r, UINT64_MAX, tally_event, t);
+	if (k)
+		return 0;
+	rc = recording_run(r, UINT64_MAX, count_event, &c);
+	t->launches = c.uses.launches;
+	t->launches_unread = c.uses.unread;
+	map_free(&c.uses.graphs);
+	return rc;
 }
 
 bool kept_lend(struct kept *k, struct model *m)

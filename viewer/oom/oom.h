@@ -9,6 +9,7 @@
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
 #include "../answers/unused.h"
+#include "../answers/used.h"
 #include "../base/human.h"
 #include "../answers/document.h"
 #include "../moments/refusals.h"
@@ -223,8 +224,8 @@ struct oom_answer {
 	char why[OOM_TEXT];
 	struct oom_remedy remedies[OOM_REMEDIES];
 	size_t count;
-	char note[96], module[512]; /* of the row that is being written */
-	size_t nth;		    /* refusals so far */
+	char note[160], module[512]; /* of the row that is being written */
+	size_t nth;		     /* refusals so far */
 };
 
 void oom_answer(struct oom_answer *a, struct oom *o);

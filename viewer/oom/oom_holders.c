@@ -61,14 +61,30 @@ static void add_growth(struct oom *o, const struct block *b, const struct owner 
 		o->root = *b;
 }
 
+/* The last use of a holder's blocks, and what of it waits for long. */
+static void note_last_use(const struct oom *o, struct holder *h, const struct block *b,
+			  const struct use_around *around)
+{
+	uint64_t last_seq = uses_work(&o->timeline->model.uses, around->before)->seq;
+
+	if (!around->before)
+		return;
+	h->last_use = around->before > h->last_use ? around->before : h->last_use;
+	if (uses_complete(&o->timeline->model) &&
+	    used_long_ago(o->timeline, o->refusal.event.seq, last_seq))
+		h->idle += b->size;
+}
+
 static void collect(struct oom *o)
 {
 	struct snapshot *s = &o->shot;
+	struct use_around *around = uses_around(s->model, &s->moment);
 
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		struct owner owner = owners_find(&o->timeline->owners, b);
 		struct holder *h = holders_add(&o->holders, b->category, owner, b->size);
 
+		note_last_use(o, h, b, &around[b - s->moment.blocks]);
 		if (b->seq >= (o->by_pass ? o->since : o->begin) && b->seq >= o->attempts.from &&
 		    oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
 			o->current += b->size;
@@ -78,6 +94,7 @@ static void collect(struct oom *o)
 		add_growth(o, b, &owner);
 	}
 	holders_sort(&o->holders);
+	free(around);
 }
 
 static bool wanted_by_pass(const struct oom *o)
@@ -120,7 +137,7 @@ static uint32_t passes_at(const struct lives *l, uint32_t life, enum pass_kind k
 	return kind == PASS_BACKWARD ? born->backwards : born->forwards;
 }
 
-struct uses {
+struct saves {
 	bool saved, gone; /* a graph took one; one is gone */
 };
 
@@ -139,12 +156,12 @@ static bool was_saved(const struct oom *o, const struct life *x)
  * with a stack is compared with the n-th of each pass, as for the layers of a Sequential. A forward
  * pass may be of one layer: then the size decides too, and passes since the latest backward pass.
  */
-static struct uses uses_before(const struct oom *o, const struct block *b, enum pass_kind kind)
+static struct saves saves_before(const struct oom *o, const struct block *b, enum pass_kind kind)
 {
 	const struct lives *l = &o->timeline->model.lives;
 	uint32_t n = lives_born_by(l, o->refusal.event.seq), from = n > LATEST ? n - LATEST : 0;
 	uint32_t life = b->life - 1, now = life < n ? life : n - 1, nth = 0, at = 0, last = from;
-	struct uses u = { 0 };
+	struct saves u = { 0 };
 
 	for (uint32_t i = from; i < life; i++)
 		nth += lives_request(l, lives_at(l, i))->stack == b->stack &&
@@ -172,13 +189,13 @@ static struct uses uses_before(const struct oom *o, const struct block *b, enum 
 static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 {
 	const struct model *m = o->shot.model;
-	struct uses u;
+	struct saves u;
 
 	if (!m->lives.rows.count || b->life - 1 > m->lives.rows.count)
 		return 0;
-	u = uses_before(o, b, PASS_BACKWARD);
+	u = saves_before(o, b, PASS_BACKWARD);
 	if (!u.saved && !u.gone)
-		u = uses_before(o, b, PASS_FORWARD);
+		u = saves_before(o, b, PASS_FORWARD);
 	return u.gone && !u.saved ? b->size : 0;
 }
 

@@ -35,6 +35,22 @@ static bool has_replicas(const struct oom *o)
 #define LINE   28 /* columns for a line of code */
 #define FIGURE 29 /* and for the name of a figure */
 
+/* Blocks that a whole step passed by without a use. */
+static void say_idle(const struct oom *o, const struct holder *h, char *note, size_t room)
+{
+	const struct use_work *last = uses_work(&o->timeline->model.uses, h->last_use);
+	size_t step = steps_at(&o->timeline->steps, last->seq);
+
+	if (h->idle && h->idle < h->bytes)
+		text_add(note, room, ", %s not used for a step or longer", B(h->idle));
+	else if (h->idle && step)
+		text_add(note, room, ", not used since step %zu, %s before", step,
+			 SECONDS(o->refusal.event.ns - last->ns));
+	else if (h->idle)
+		text_add(note, room, ", not used since before the first step, %s before",
+			 SECONDS(o->refusal.event.ns - last->ns));
+}
+
 static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 {
 	struct oom_answer *a = ctx;
@@ -44,11 +60,14 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 	if (h->before && category_in(h->category, CLASSES_THAT(GROW_WITH_BATCH)))
 		snprintf(a->note, sizeof(a->note), "%s, %s %s", categories[h->category].words,
 			 B(h->before), BY_PASS(a->oom) ? "of earlier passes" : "older");
+	say_idle(a->oom, h, a->note, sizeof(a->note));
 	*row = (struct row_oom_holder){ .class = h->category,
 					.owner = h->owner,
 					.bytes = h->bytes,
 					.blocks = h->blocks,
 					.earlier_bytes = h->before,
+					.last_use_ns = used_ns(a->oom->shot.model, h->last_use),
+					.idle_bytes = h->idle,
 					.note = a->note };
 	return true;
 }

@@ -48,7 +48,7 @@ int recording_run(struct recording *r, uint64_t until,
 
 /* Counts of a recording's events, and whether what they refer to is there. */
 
-#define TALLY_KINDS 64
+#define TALLY_KINDS 80
 
 struct tally {
 	const struct defs *defs;
@@ -61,6 +61,7 @@ struct tally {
 	uint64_t no_stack, no_string, no_thread; /* references to what is not defined */
 	uint64_t last_seq;
 	uint64_t first_ns, last_ns;
+	uint64_t launches, launches_unread; /* of kernels and CUDA graphs: of kept_tally alone */
 };
 
 int tally_event(void *ctx, const struct gmt_event *e);

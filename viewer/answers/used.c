@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "used.h"
+
+#include "../base/human.h"
+#include "../recording/owner_words.h"
+#include "../recording/symbols.h"
+
+/* A kernel's own name: "multi_tensor_apply_kernel" of what stands around it in C++. */
+static void kernel_word(const char *name, char *buf, size_t room)
+{
+	char *plain = demangle(name), brief[256];
+	const char *from = plain ? demangle_brief(plain, brief, sizeof(brief)) : name;
+	size_t len = plain ? strcspn(from, "<") : strlen(from), at = len;
+
+	while (plain && at && from[at - 1] != ':' && from[at - 1] != ' ')
+		at--;
+	snprintf(buf, room, "%.*s", (int)(len - at ? len - at : len), from + (len - at ? at : 0));
+	free(plain);
+}
+
+const char *used_by(const struct timeline *t, uint32_t work, char *buf, size_t room)
+{
+	const struct use_kind *k = uses_kind(&t->model.uses, work);
+	const struct defs *d = &t->recording->defs;
+
+	if (k->node)
+		snprintf(buf, room, "%.200s", defs_string(d, k->node).s);
+	else if (k->name)
+		kernel_word(defs_string(d, k->name).s, buf, room);
+	else
+		snprintf(buf, room, "a CUDA graph");
+	return buf;
+}
+
+const char *used_when(const struct timeline *t, uint32_t work, uint64_t ns, char *buf, size_t room)
+{
+	const struct use_work *w = uses_work(&t->model.uses, work);
+	size_t step = steps_at(&t->steps, w->seq);
+	const struct block at = { .stack = uses_kind(&t->model.uses, work)->stack, .seq = w->seq };
+	struct owner owner = owners_find((struct owners *)&t->owners, &at);
+	char by[256], place[OWNER_WORDS], in[48] = "";
+
+	if (t->steps.tail && step == t->steps.count - 1)
+		snprintf(in, sizeof(in), "after the last step ");
+	else if (step)
+		snprintf(in, sizeof(in), "in step %zu ", step);
+	else if (t->steps.count > 1)
+		snprintf(in, sizeof(in), "before the first step ");
+	used_by(t, work, by, sizeof(by));
+	if (owner.file[0] && owner.line)
+		text_add(by, sizeof(by), " (%s)", owner_place(&owner, place, sizeof(place), 40));
+	snprintf(buf, room, "%sby %s, %s %s", in, by, SECONDS(ns > w->ns ? ns - w->ns : w->ns - ns),
+		 ns >= w->ns ? "before" : "later");
+	return buf;
+}
+
+uint64_t used_ns(const struct model *m, uint32_t work)
+{
+	return work ? uses_work(&m->uses, work)->ns : NO_NUMBER;
+}
+
+uint64_t used_count(const struct model *m, uint32_t life)
+{
+	struct block_uses x;
+
+	uses_of(m, life, &x);
+	return x.known && uses_complete(m) ? x.count : NO_NUMBER;
+}
+
+bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq)
+{
+	size_t step = steps_at(&t->steps, seq);
+
+	return step > 1 && last_seq < t->steps.items[step - 1].extent.first_seq;
+}
+
+void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *s)
+{
+	const struct model *m = &t->model;
+	const struct moment *mo = &s->moment;
+	uint64_t refused = uses_refused(m, mo);
+	struct block_uses x;
+
+	*u = (struct used_up){ .model = m, .bytes = uses_complete(m) ? 0 : NO_NUMBER };
+	for (size_t i = 0; i < mo->count && uses_complete(m); i++) {
+		const struct block *b = &mo->blocks[i];
+		enum use_future future = uses_future(m, mo, b->life - 1, refused);
+		struct holder *h;
+
+		uses_of(m, b->life - 1, &x);
+		if (future == FUTURE_USED ||
+		    (future == FUTURE_REFUSED && !used_long_ago(t, mo->seq, x.last_seq)))
+			continue;
+		h = holders_add(&u->holders, b->category, owners_find(&t->owners, b), b->size);
+		h->last_use = x.works.last > h->last_use ? x.works.last : h->last_use;
+		u->bytes += b->size;
+	}
+	holders_sort(&u->holders);
+}
+
+void used_up_free(struct used_up *u)
+{
+	free(u->holders.items);
+}
+
+static bool line_row(void *ctx, size_t i, struct row_unused_line *row)
+{
+	const struct used_up *u = ctx;
+	const struct holder *h = &u->holders.items[i];
+
+	*row = (struct row_unused_line){ .class = h->category,
+					 .owner = h->owner,
+					 .bytes = h->bytes,
+					 .blocks = h->blocks,
+					 .last_use_ns = used_ns(u->model, h->last_use) };
+	return true;
+}
+
+struct rows_unused_line used_up_rows(const struct used_up *u)
+{
+	return (struct rows_unused_line){ u->holders.count, line_row, (void *)u };
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When blocks were used, in words and by line of code. */
+#pragma once
+
+#include "../moments/snapshot.h"
+#include "holders.h"
+
+#define USED_WORDS 600
+
+/* The work: its backward node, else its kernel or API function, else "a CUDA graph". Returns buf.
+ */
+const char *used_by(const struct timeline *t, uint32_t work, char *buf, size_t room);
+/* "in step 3 by AddmmBackward0, 4.1 s before"; ns: the moment. Returns buf. */
+const char *used_when(const struct timeline *t, uint32_t work, uint64_t ns, char *buf, size_t room);
+
+/* The time of a work for documents: NO_NUMBER for row 0. */
+uint64_t used_ns(const struct model *m, uint32_t work);
+/* A life's number of uses for documents; NO_NUMBER if some may be missing. */
+uint64_t used_count(const struct model *m, uint32_t life);
+
+/* Blocks of a snapshot that were used before it and are not used again before they are freed. */
+struct used_up {
+	const struct model *model;
+	struct holders holders; /* by class and line, the largest first, with their last use */
+	uint64_t bytes;		/* NO_NUMBER: not all uses are known */
+};
+
+void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *s);
+void used_up_free(struct used_up *u);
+struct rows_unused_line used_up_rows(const struct used_up *u);
+
+/* It was not used since the step before the last whole one, which passed without it. */
+bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq);

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "uses.h"
+
+#include "../../format/record.h"
+#include "../../format/uses.h"
+#include "../../format/varint.h"
+#include "../base/sorted.h"
+#include "model_parts.h"
+
+#define CACHE_BITS 12
+
+struct uses_recent {
+	uint32_t kinds[ROWS_RECENT];
+	struct use_place {
+		uint64_t place;
+		struct history *block;
+		uint32_t life; /* the block is still that one */
+	} places[1 << CACHE_BITS];
+};
+
+void uses_init(struct uses *u, struct chunk_pool *pool)
+{
+	*u = (struct uses){ 0 };
+	rows_init(&u->works, sizeof(struct use_work), pool);
+	rows_init(&u->lives, sizeof(struct life_uses), pool);
+	rows_init(&u->kinds, sizeof(struct use_kind), NULL);
+	packed_init(&u->places, pool);
+	rows_add(&u->works);
+	rows_add(&u->kinds);
+	rows_add(&u->lives);
+}
+
+void uses_free(struct uses *u)
+{
+	rows_free(&u->works);
+	rows_free(&u->kinds);
+	rows_free(&u->lives);
+	packed_free(&u->places);
+	FOR_EACH (struct use_graph, g, u->graphs.items, u->graphs.count)
+		free(g->places);
+	map_items_free(&u->graphs);
+	map_free(&u->threads);
+	map_free(&u->tally.graphs);
+	free(u->recent);
+}
+
+/* ---- the block at a place ---- */
+
+static struct history *framework_block(struct model *m, uint64_t place)
+{
+	struct history *h = live_enclosing(&m->devices[m->uses.device].live, place);
+
+	for (int d = 0; !h && d < m->device_end; d++) {
+		h = m->devices[d].live.count ? live_enclosing(&m->devices[d].live, place) : NULL;
+		m->uses.device = h ? d : m->uses.device;
+	}
+	return h;
+}
+
+/* What CUDA calls gave to others than the framework's cache. */
+static struct history *cuda_memory(struct model *m, uint64_t place)
+{
+	struct history *h = live_enclosing(&m->memory, place);
+
+	if (h)
+		return model_is_segment(h->block.memory, h->block.flags) ? NULL : h;
+	h = m->mapped.count ? live_enclosing(&m->mapped, place) : NULL;
+	return h && !(h->block.flags & GMT_FLAG_FRAMEWORK)
+		       ? live_find(&m->physical, h->block.handle)
+		       : NULL;
+}
+
+/* Blocks of the tree do not move, and have another life if they come again. */
+static struct history *block_at(struct model *m, uint64_t place)
+{
+	struct use_place *at =
+		&m->uses.recent
+			 ->places[place / GMT_USE_UNIT * 0x9e3779b97f4a7c15u >> (64 - CACHE_BITS)];
+	struct history *h;
+
+	if (at->place == place && at->life && at->block->block.life == at->life)
+		return at->block;
+	h = framework_block(m, place);
+	if (!h)
+		return cuda_memory(m, place);
+	*at = (struct use_place){ place, h, h->block.life };
+	return h;
+}
+
+/* ---- works and what they touch ---- */
+
+static uint32_t add_work(struct model *m, const struct gmt_event *e)
+{
+	struct uses *u = &m->uses;
+	const struct use_kind kind = { .stream = e->stream,
+				       .name = gmt_use_by(e),
+				       .node = e->name,
+				       .stack = e->stack,
+				       .thread = e->thread,
+				       .kind = e->kind,
+				       .transfer =
+					       e->kind == GMT_TRANSFER ? (uint16_t)e->arg0 : 0 };
+	struct use_work *w = rows_add(&u->works);
+
+	*w = (struct use_work){ e->seq, e->time_ns,
+				rows_share(&u->kinds, u->recent->kinds, &kind) };
+	return u->works.count - 1;
+}
+
+/* False: this work has touched it already. */
+static bool note_use(struct history *h, uint32_t work, uint64_t ns)
+{
+	struct life_uses *x = &h->uses;
+	uint64_t waited = ns > h->used_ns ? ns - h->used_ns : 0;
+
+	if (!h->block.life || x->last == work)
+		return false;
+	if (x->count && waited > h->pause_ns) {
+		h->pause_ns = waited;
+		x->pause = x->last;
+		x->resume = work;
+	}
+	if (x->count && work - x->last > x->widest)
+		x->widest = work - x->last;
+	x->first = x->count ? x->first : work;
+	x->last = work;
+	x->count++;
+	h->used_ns = ns;
+	return true;
+}
+
+static void write_row(struct uses *u, uint32_t work, const uint32_t lives[USES_ROW], unsigned n)
+{
+	uint8_t *p = packed_begin(&u->places);
+
+	*p++ = (uint8_t)n;
+	p = put_varint(p, zigzag((uint64_t)work - u->last_work));
+	for (unsigned i = 0; i < n; i++) {
+		p = put_varint(p, zigzag((uint64_t)lives[i] - u->last_life));
+		u->last_life = lives[i];
+	}
+	u->last_work = work;
+	packed_end(&u->places, p);
+}
+
+static void touch(struct model *m, uint32_t work, const uint64_t *places, size_t count)
+{
+	uint64_t ns = uses_work(&m->uses, work)->ns;
+	uint32_t lives[USES_ROW];
+	unsigned n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct history *h = block_at(m, places[i]);
+
+		if (!h || !note_use(h, work, ns))
+			continue;
+		lives[n++] = h->block.life - 1;
+		if (n == USES_ROW) {
+			write_row(&m->uses, work, lives, n);
+			n = 0;
+		}
+	}
+	if (n)
+		write_row(&m->uses, work, lives, n);
+}
+
+void uses_first(struct uses_cursor *c, const struct uses *u)
+{
+	*c = (struct uses_cursor){ .uses = u };
+}
+
+bool uses_next(struct uses_cursor *c)
+{
+	const uint8_t *from = packed_row(&c->uses->places, &c->place), *p = from;
+	uint64_t v;
+
+	if (!from)
+		return false;
+	c->count = *p++;
+	p = packed_get(p, &v);
+	c->work = (uint32_t)(c->work + unzigzag(v));
+	for (uint32_t i = 0; i < c->count; i++) {
+		p = packed_get(p, &v);
+		c->lives[i] = c->life = (uint32_t)(c->life + unzigzag(v));
+	}
+	c->place.at += (size_t)(p - from);
+	return true;
+}
+
+/* ---- events ---- */
+
+void use_tally_event(struct use_tally *t, const struct gmt_event *e)
+{
+	bool first = !(e->flags & GMT_FLAG_MORE);
+	uint32_t *graph;
+
+	if (e->kind == GMT_USE && first) {
+		t->launches++;
+		t->unread += !e->addr;
+	} else if (e->kind == GMT_GRAPH_USE) {
+		graph = map_put(&t->graphs, e->stream, NULL);
+		*graph = (first ? 0 : *graph) | !e->addr;
+	} else if (e->kind == GMT_GRAPH_LAUNCH) {
+		graph = map_get(&t->graphs, e->addr);
+		t->launches++;
+		t->unread += !graph || *graph;
+	}
+}
+
+static void take_launch(struct model *m, const struct gmt_event *e)
+{
+	uint64_t places[GMT_USE_PLACES];
+	unsigned n = gmt_use_places(e, places);
+	uint32_t *work;
+
+	if (!(e->flags & GMT_FLAG_MORE))
+		*map_put(&m->uses.threads, e->thread, NULL) = n ? add_work(m, e) : 0;
+	work = map_get(&m->uses.threads, e->thread);
+	if (work && *work)
+		touch(m, *work, places, n);
+}
+
+static void take_graph_use(struct model *m, const struct gmt_event *e)
+{
+	struct use_graph *g = map_item(&m->uses.graphs, e->stream);
+	uint64_t places[GMT_USE_PLACES];
+	unsigned n = gmt_use_places(e, places);
+
+	if (!(e->flags & GMT_FLAG_MORE))
+		g->count = 0;
+	g->sorted = false;
+	for (unsigned i = 0; i < n; i++)
+		*need_item(g->places, g->count, g->room) = places[i];
+}
+
+/* Nodes of a graph share most of their places. */
+static void sort_places(struct use_graph *g)
+{
+	size_t kept = 0;
+
+	SORT(g->places, g->count, sorted_numbers);
+	for (size_t i = 0; i < g->count; i++)
+		if (!kept || g->places[kept - 1] != g->places[i])
+			g->places[kept++] = g->places[i];
+	g->count = kept;
+	g->sorted = true;
+}
+
+static void take_graph_launch(struct model *m, const struct gmt_event *e)
+{
+	struct use_graph *g = map_find(&m->uses.graphs, e->addr);
+
+	if (!g || !g->count)
+		return;
+	if (!g->sorted)
+		sort_places(g);
+	touch(m, add_work(m, e), g->places, g->count);
+}
+
+/* The range of a transfer is told by its first byte: blocks of one range are one block. */
+static void take_transfer(struct model *m, const struct gmt_event *e)
+{
+	touch(m, add_work(m, e), &e->addr, 1);
+}
+
+void model_use(struct model *m, const struct gmt_event *e)
+{
+	static model_handler *const handlers[] = { [GMT_USE - GMT_USE] = take_launch,
+						   [GMT_TRANSFER - GMT_USE] = take_transfer,
+						   [GMT_GRAPH_USE - GMT_USE] = take_graph_use,
+						   [GMT_GRAPH_LAUNCH - GMT_USE] =
+							   take_graph_launch };
+
+	if (!m->uses.recent)
+		m->uses.recent = need_new(sizeof(*m->uses.recent));
+	use_tally_event(&m->uses.tally, e);
+	handlers[e->kind - GMT_USE](m, e);
+}
+
+/* ---- what is known when all events were seen ---- */
+
+void uses_keep(struct uses *u, const struct history *h, uint32_t *row)
+{
+	if (!h->uses.count)
+		return;
+	if (!*row) {
+		*row = u->lives.count;
+		rows_add(&u->lives);
+	}
+	*(struct life_uses *)rows_change(&u->lives, *row) = h->uses;
+}
+
+/* Where events were left out is said by the last rewriting. */
+void uses_settle(struct model *m)
+{
+	if (!m->left_out)
+		return;
+	m->uses.thinned_from = strtoull(defs_meta(m->defs, "thinned.first_ns").s, NULL, 10);
+	m->uses.thinned_to = strtoull(defs_meta(m->defs, "thinned.last_ns").s, NULL, 10);
+	if (!m->uses.thinned_to)
+		m->uses.thinned_to = UINT64_MAX;
+}
+
+bool uses_known(const struct model *m)
+{
+	return m->uses.works.count > 1;
+}
+
+bool uses_complete(const struct model *m)
+{
+	return uses_known(m) && !m->uses.tally.unread && !m->dropped;
+}
+
+static bool lived_through(const struct lives *l, const struct life *life, uint64_t from,
+			  uint64_t to)
+{
+	return to && lives_ns(l, &life->born) <= to &&
+	       (!life->died.position || lives_ns(l, &life->died) >= from);
+}
+
+void uses_of(const struct model *m, uint32_t i, struct block_uses *out)
+{
+	const struct uses *u = &m->uses;
+	const struct life *life = lives_at(&m->lives, i);
+	const struct life_uses *x = rows_at(&u->lives, life->uses);
+
+	*out = (struct block_uses){ 0 };
+	if (!uses_known(m) || lived_through(&m->lives, life, u->thinned_from, u->thinned_to))
+		return;
+	*out = (struct block_uses){ .known = true,
+				    .count = x->count,
+				    .first_ns = uses_work(u, x->first)->ns,
+				    .last_ns = uses_work(u, x->last)->ns,
+				    .first_seq = uses_work(u, x->first)->seq,
+				    .last_seq = uses_work(u, x->last)->seq,
+				    .pause_from_ns = uses_work(u, x->pause)->ns,
+				    .pause_ns = uses_work(u, x->resume)->ns -
+						uses_work(u, x->pause)->ns,
+				    .works = *x };
+}
+
+/* ---- a moment ---- */
+
+/* Blocks that are used before a moment and after it: only the works say which of them. */
+static void scan_around(const struct model *m, const struct moment *mo, const struct map *open,
+			struct use_around *all)
+{
+	struct uses_cursor c;
+	size_t left = open->count;
+	const uint32_t *at;
+
+	for (uses_first(&c, &m->uses); left && uses_next(&c);) {
+		bool later = uses_work(&m->uses, c.work)->seq > mo->seq;
+
+		chunks_rest(m->lives.pool);
+		for (uint32_t i = 0; i < c.count; i++) {
+			at = map_get(open, c.lives[i]);
+			if (!at || all[*at].after)
+				continue;
+			*(later ? &all[*at].after : &all[*at].before) = c.work;
+			left -= later;
+		}
+	}
+}
+
+struct use_around *uses_around(const struct model *m, const struct moment *mo)
+{
+	struct use_around *all = need_new((mo->count + 1) * sizeof(*all));
+	struct map open = { 0 };
+	struct block_uses x;
+
+	for (size_t i = 0; i < mo->count; i++) {
+		uses_of(m, mo->blocks[i].life - 1, &x);
+		all[i].known = x.known;
+		if (x.last_seq <= mo->seq)
+			all[i].before = x.works.last;
+		else if (x.first_seq > mo->seq)
+			all[i].after = x.works.first;
+		else
+			*map_put(&open, mo->blocks[i].life - 1, NULL) = (uint32_t)i;
+	}
+	if (open.count)
+		scan_around(m, mo, &open, all);
+	map_free(&open);
+	return all;
+}
+
+uint64_t uses_refused(const struct model *m, const struct moment *mo)
+{
+	bool reported = m->devices[mo->device].self_reported;
+
+	for (uint32_t i = 0; i < m->lives.marks.count; i++) {
+		const struct lives_mark *mark = rows_at(&m->lives.marks, i);
+
+		if (mark->seq >= mo->seq && mark->device == mo->device &&
+		    mark->kind == (reported ? GMT_BLOCK_OOM : GMT_MEM_FAIL))
+			return mark->seq;
+	}
+	return UINT64_MAX;
+}
+
+enum use_future uses_future(const struct model *m, const struct moment *mo, uint32_t life,
+			    uint64_t refused)
+{
+	uint64_t died = lives_seq(&m->lives, &lives_at(&m->lives, life)->died);
+	struct block_uses x;
+
+	uses_of(m, life, &x);
+	if (!uses_complete(m) || !x.count || x.last_seq > mo->seq)
+		return FUTURE_USED;
+	if (died && died < refused)
+		return FUTURE_OVER;
+	if (refused < UINT64_MAX || !m->ended)
+		return FUTURE_REFUSED;
+	return m->uses.works.count - x.works.last > 2 * x.works.widest ? FUTURE_OVER : FUTURE_USED;
+}
+
+/* ---- the bound ---- */
+
+struct bound {
+	const struct model *model;
+	int64_t *changes; /* of the bytes in use, by the works of both ends */
+	uint32_t next;	  /* the work that is applied next */
+	uint64_t now, most;
+};
+
+static bool counts_on(const struct model *m, uint32_t i, int device)
+{
+	const struct position *p = lives_position(&m->lives, lives_at(&m->lives, i)->born.position);
+
+	return p->counts && p->device == device &&
+	       (p->layer == LIFE_BLOCK) == m->devices[device].framework;
+}
+
+static void apply_works(struct bound *b, uint64_t seq)
+{
+	const struct uses *u = &b->model->uses;
+
+	for (; b->next < u->works.count && uses_work(u, b->next)->seq <= seq; b->next++) {
+		b->now += (uint64_t)b->changes[b->next];
+		b->most = b->now > b->most ? b->now : b->most;
+	}
+}
+
+static uint64_t size_of_life(const struct model *m, uint32_t i)
+{
+	return lives_request(&m->lives, lives_at(&m->lives, i))->size;
+}
+
+uint64_t uses_bound(const struct model *m, int device)
+{
+	struct bound b = { .model = m, .next = 1 };
+	struct lives_walk w;
+	struct block_uses x;
+
+	if (!uses_complete(m) || m->left_out)
+		return USES_UNKNOWN;
+	b.changes = need_new((m->uses.works.count + 1) * sizeof(*b.changes));
+	for (uint32_t i = 0; i < m->lives.rows.count; i++) {
+		chunks_rest(m->lives.pool);
+		uses_of(m, i, &x);
+		if (!x.count || !counts_on(m, i, device))
+			continue;
+		b.changes[x.works.first] += (int64_t)size_of_life(m, i);
+		b.changes[x.works.last + 1] -= (int64_t)size_of_life(m, i);
+	}
+	for (lives_walk_first(&w, &m->lives); w.change; lives_walk_next(&w)) {
+		chunks_rest(m->lives.pool);
+		if ((w.change != CHANGE_BORN && w.change != CHANGE_DIED) ||
+		    lives_at(&m->lives, w.now.life)->uses || !counts_on(m, w.now.life, device))
+			continue;
+		apply_works(&b, w.now.seq);
+		b.now += w.change == CHANGE_BORN ? size_of_life(m, w.now.life)
+						 : 0 - size_of_life(m, w.now.life);
+		b.most = b.now > b.most ? b.now : b.most;
+	}
+	apply_works(&b, UINT64_MAX);
+	free(b.changes);
+	return b.most;
+}
