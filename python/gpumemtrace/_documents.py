@@ -75,6 +75,8 @@ class Info(Row):
     last_ns: last event (ns, of the clock of `dump`)
     events: events (count)
     dropped: events that could not be recorded (count)
+    launches: launches of kernels and CUDA graphs that use known memory; 0 if uses are not recorded (count)
+    launches_unread: the part of them whose parameters could not be read: what they use is not known (count)
     blocks: blocks of the file (count)
     damaged_blocks: blocks that cannot be read (count)
     skipped_bytes: bytes of the file that belong to no block (bytes)
@@ -100,6 +102,8 @@ class Info(Row):
     last_ns: int
     events: int
     dropped: int
+    launches: int
+    launches_unread: int
     blocks: int
     damaged_blocks: int
     skipped_bytes: int
@@ -113,7 +117,7 @@ class Info(Row):
     kinds: Table[InfoKind]
     modules: Table[InfoModule]
     started_unix_ns: Optional[int] = None
-    _types: ClassVar[str] = "TEXT NUMBER NUMBER TEXT DURATION BYTES NS NS COUNT COUNT COUNT COUNT BYTES COUNT FLAG FLAG PART TEXT FACTS FACTS LIST LIST WALL"
+    _types: ClassVar[str] = "TEXT NUMBER NUMBER TEXT DURATION BYTES NS NS COUNT COUNT COUNT COUNT COUNT COUNT BYTES COUNT FLAG FLAG PART TEXT FACTS FACTS LIST LIST WALL"
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,29 @@ class Stack(Row):
     frames: Table[StackFrame]
     stack: Optional[int] = None
     _types: ClassVar[str] = "LIST NUMBER"
+
+
+@dataclass(frozen=True)
+class UnusedLine(Row):
+    """A line of code and its memory of one class that is not used again.
+
+    class_: the class of the blocks (a class)
+    function: function of the line that allocated the blocks; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    bytes: bytes of its blocks (bytes)
+    blocks: its blocks (count)
+    last_use_ns: the last use of any of them (ns, of the clock of `dump`)
+    """
+
+    class_: str
+    function: str
+    file: str
+    line: int
+    bytes: int
+    blocks: int
+    last_use_ns: int
+    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES COUNT NS"
 
 
 @dataclass(frozen=True)
@@ -232,6 +259,9 @@ class ReportDevice(Row):
     asleep_bytes: most bytes asleep at once: in allocated blocks whose physical memory was released (bytes)
     context_bytes: in use on the device at the peak, but not by recorded allocations: contexts, modules, other processes (bytes)
     categories_at_peak: bytes by class at the peak (bytes)
+    unused_at_peak_bytes: at the peak, in blocks that were used before and are not used again before they are freed; null if not all uses are known (bytes)
+    unused_at_peak: the lines that allocated them, most bytes first
+    used_bound_bytes: the smallest peak if each block lived from its first to its last use only; null if not all uses are known (bytes)
     ooms: how often memory ran out (count)
     pools: private pools when most was reserved, the largest first
     function: function of the line that held most at the peak (a line of code, if one held memory); empty if not known
@@ -251,6 +281,9 @@ class ReportDevice(Row):
     asleep_bytes: int
     context_bytes: int
     categories_at_peak: Mapping[str, int]
+    unused_at_peak_bytes: Optional[int]
+    unused_at_peak: Table[UnusedLine]
+    used_bound_bytes: Optional[int]
     ooms: int
     pools: Table[PrivatePool]
     function: str
@@ -259,7 +292,7 @@ class ReportDevice(Row):
     uuid: Optional[str] = None
     engine: Optional[Engine] = None
     state_only: Optional[bool] = None
-    _types: ClassVar[str] = "SIGNED BYTES NS BYTES BYTES BYTES BYTES BYTES CLASSES COUNT LIST TEXT TEXT NUMBER TEXT PART FLAG"
+    _types: ClassVar[str] = "SIGNED BYTES NS BYTES BYTES BYTES BYTES BYTES CLASSES BYTES_OR_NULL LIST BYTES_OR_NULL COUNT LIST TEXT TEXT NUMBER TEXT PART FLAG"
 
 
 @dataclass(frozen=True)
@@ -409,6 +442,9 @@ class LiveBlock(Row):
     category: its class at that moment (a class)
     stack: id of the stack that allocated it, for `stack`
     born_ns: when it was allocated (ns, of the clock of `dump`)
+    uses: kernels, copies, collectives and CUDA graphs that use it in its whole life; null if not all uses are known (count)
+    last_use_ns: its last use up to that moment; null if there is none (ns, of the clock of `dump`)
+    next_use_ns: its next use; null if `uses` is a number and it is not used again before it is freed or the recording ends, or if nothing is known (ns, of the clock of `dump`)
     function: function of the line that allocated it; empty if not known
     file: its file; empty if not known
     line: its number, 0 if not known
@@ -421,12 +457,15 @@ class LiveBlock(Row):
     category: str
     stack: int
     born_ns: int
+    uses: Optional[int]
+    last_use_ns: Optional[int]
+    next_use_ns: Optional[int]
     function: str
     file: str
     line: int
     module: str
     rules: Optional[str] = None
-    _types: ClassVar[str] = "ADDRESS BYTES CLASS NUMBER NS TEXT TEXT NUMBER TEXT TEXT"
+    _types: ClassVar[str] = "ADDRESS BYTES CLASS NUMBER NS COUNT_OR_NULL NS_OR_NULL NS_OR_NULL TEXT TEXT NUMBER TEXT TEXT"
 
 
 @dataclass(frozen=True)
@@ -472,6 +511,14 @@ class Why(Row):
     stack: id of the stack that allocated it, for `stack`
     born_ns: when it was allocated (ns, of the clock of `dump`)
     died_ns: when it was freed, 0 if it was not (ns, of the clock of `dump`)
+    uses: kernels, copies, collectives and CUDA graphs that use it in its whole life; null if not all uses are known (count)
+    first_use_ns: its first use (ns, of the clock of `dump`)
+    last_use_ns: its last use up to the moment; null if there is none (ns, of the clock of `dump`)
+    last_use_by: what that was: backward node, kernel or API function; empty if there is none
+    next_use_ns: its next use; null if there is none (ns, of the clock of `dump`)
+    next_use_by: what that was
+    longest_pause_ns: the longest time between two uses, 0 if there is none (ns)
+    longest_pause_from_ns: when that began (ns, of the clock of `dump`)
     confidence_percent: if enough bytes were measured: percent of the bytes that the rule got right
     text: if it was recorded: the statement at that line
     """
@@ -490,9 +537,17 @@ class Why(Row):
     stack: int
     born_ns: int
     died_ns: int
+    uses: Optional[int]
+    first_use_ns: Optional[int]
+    last_use_ns: Optional[int]
+    last_use_by: str
+    next_use_ns: Optional[int]
+    next_use_by: str
+    longest_pause_ns: int
+    longest_pause_from_ns: Optional[int]
     confidence_percent: Optional[int] = None
     text: Optional[str] = None
-    _types: ClassVar[str] = "SIGNED NS ADDRESS BYTES CLASS TEXT TEXT TEXT TEXT TEXT NUMBER NUMBER NS NS NUMBER TEXT"
+    _types: ClassVar[str] = "SIGNED NS ADDRESS BYTES CLASS TEXT TEXT TEXT TEXT TEXT NUMBER NUMBER NS NS COUNT_OR_NULL NS_OR_NULL NS_OR_NULL TEXT NS_OR_NULL TEXT DURATION NS_OR_NULL NUMBER TEXT"
 
 
 @dataclass(frozen=True)
@@ -1013,6 +1068,8 @@ class OomHolder(Row):
     bytes: of its blocks (bytes)
     blocks: its blocks (count)
     earlier_bytes: the part of them from earlier steps, or from earlier passes of an evaluation (bytes)
+    last_use_ns: the last use of any of them; null if none was seen (ns, of the clock of `dump`)
+    idle_bytes: the part of them that was used, but not in the whole step before nor since (bytes)
     """
 
     class_: str
@@ -1022,7 +1079,9 @@ class OomHolder(Row):
     bytes: int
     blocks: int
     earlier_bytes: int
-    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES COUNT BYTES"
+    last_use_ns: Optional[int]
+    idle_bytes: int
+    _types: ClassVar[str] = "CLASS TEXT TEXT NUMBER BYTES COUNT BYTES NS_OR_NULL BYTES"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@
 
 #include "../base/tree.h"
 #include "lives.h"
-#include "uses.h"
+#include "life_uses.h"
 
 /* What classes/study.h concludes of a life from others. */
 struct concluded {

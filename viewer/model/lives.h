@@ -72,7 +72,7 @@ struct life {
 	uint32_t request;
 	uint32_t died_stack;
 	uint32_t note; /* 0 = none */
-	uint32_t uses; /* its row in the table of uses (uses.h), 0 = none was seen */
+	uint32_t uses; /* its row in the table of uses (life_uses.h), 0 = none was seen */
 } __attribute__((packed, aligned(4)));
 
 _Static_assert(sizeof(struct life) == 48, "many of them");

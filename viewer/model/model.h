@@ -16,7 +16,7 @@
 #include "private_pool.h"
 #include "side_tables.h"
 #include "spans.h"
-#include "uses.h"
+#include "life_uses.h"
 
 #define MODEL_DEVICES LEVEL_DEVICES
 

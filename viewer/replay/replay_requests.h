@@ -117,7 +117,7 @@ struct requests_all {
 	bool incomplete;		  /* some were lost, or omitted from a bounded recording */
 	bool tells;			  /* its tensors show requested sizes */
 	bool tells_pools;
-	bool uses; /* it has uses of blocks: model/uses.h */
+	bool uses; /* it has uses of blocks: model/life_uses.h */
 };
 
 /* Reads up to that event but the steps to leave out. Returns 0, or an exit code after one error

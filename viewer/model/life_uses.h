@@ -71,9 +71,11 @@ struct uses {
 
 void uses_init(struct uses *u, struct chunk_pool *pool);
 void uses_free(struct uses *u);
+/* Lives that a work touches; a work may have several such rows. */
+void uses_add_row(struct uses *u, uint32_t work, const uint32_t lives[USES_ROW], unsigned n);
 /* The life's row is written or written again. */
 void uses_keep(struct uses *u, const struct history *h, uint32_t *row);
-/* The model has seen all events. */
+/* The model has seen all events, for now. */
 void uses_settle(struct model *m);
 
 static inline const struct use_work *uses_work(const struct uses *u, uint32_t row)
