@@ -114,12 +114,14 @@ static void as_json(void **state)
 		"\"end_bytes\":0,\"peak_reserved_bytes\":0,\"resident_peak_bytes\":0,"
 		"\"asleep_bytes\":0,\"context_bytes\":0,\"categories_at_peak\":{\"parameters\":"
 		"3,"
-		"\"optimizer_state\":4},\"ooms\":0,\"pools\":[],\"function\":\"\",\"file\":\"\","
+		"\"optimizer_state\":4},\"unused_at_peak_bytes\":0,\"unused_at_peak\":[],"
+		"\"used_bound_bytes\":0,\"ooms\":0,\"pools\":[],\"function\":\"\",\"file\":\"\","
 		"\"line\":0},{\"device\":-1,\"peak_bytes\":"
 		"18446744073709551615,\"peak_time_ns\":0,\"end_bytes\":0,\"peak_reserved_bytes\":0,"
 		"\"resident_peak_bytes\":0,\"asleep_bytes\":0,\"context_bytes\":0,"
 		"\"categories_at_peak\":{"
-		"\"parameters\":3,\"optimizer_state\":4},\"ooms\":0,\"pools\":[],"
+		"\"parameters\":3,\"optimizer_state\":4},\"unused_at_peak_bytes\":0,"
+		"\"unused_at_peak\":[],\"used_bound_bytes\":0,\"ooms\":0,\"pools\":[],"
 		"\"function\":\"\",\"file\":\"\",\"line\":0,"
 		"\"state_only\":true}],\"contexts\":[],\"summary\":[],\"file_bytes\":0}\n");
 }
@@ -197,6 +199,9 @@ static const struct {
 	EVERY(NS, number, "12345"),
 	EVERY(DURATION, number, "12345"),
 	EVERY(ADDRESS, number, "0x3039"),
+	EVERY(COUNT_OR_NULL, number, "12,345"),
+	EVERY(BYTES_OR_NULL, bytes, "1.5 GiB"),
+	EVERY(NS_OR_NULL, number, "12345"),
 	EVERY(SIGNED, negative, "-1536"),
 	EVERY(CHANGE, negative, "-1.5 KiB"),
 	EVERY(WALL, negative, "-1536"),

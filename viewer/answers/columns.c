@@ -41,15 +41,21 @@ static const char *owner_cell(const struct text_column *c, const struct owner *o
 static const char *number_cell(const struct text_column *c, enum member_type type, uint64_t n,
 			       char buf[CELL])
 {
+	bool may_be_null = type >= MEMBER_COUNT_OR_NULL && type <= MEMBER_NS_OR_NULL;
+	bool is_bytes = type == MEMBER_BYTES || type == MEMBER_BYTES_OR_NULL;
+	bool is_count = type == MEMBER_COUNT || type == MEMBER_COUNT_OR_NULL;
+
+	if (may_be_null && n == NO_NUMBER)
+		return "";
 	if (c->style == COLUMN_SHARE)
 		return human_share(buf, n, c->all);
 	if (type == MEMBER_ADDRESS)
 		snprintf(buf, CELL, "0x%" PRIx64, n);
-	else if (type == MEMBER_BYTES && c->style != COLUMN_PLAIN)
+	else if (is_bytes && c->style != COLUMN_PLAIN)
 		human_bytes(buf, n);
 	else if (type == MEMBER_CHANGE)
 		human_change(buf, (int64_t)n);
-	else if (type == MEMBER_COUNT && c->style != COLUMN_PLAIN)
+	else if (is_count && c->style != COLUMN_PLAIN)
 		human_count(buf, n);
 	else
 		snprintf(buf, CELL, "%" PRIu64, n);
