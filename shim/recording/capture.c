@@ -11,7 +11,7 @@
 #include "early.h"
 #include "session.h"
 #include "../stacks/stack.h"
-#include "../rings/room.h"
+#include "../rings/thread_room.h"
 #include "../rings/thread.h"
 
 #include <errno.h>

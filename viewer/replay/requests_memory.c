@@ -3,7 +3,7 @@
  * Device memory taken by CUDA calls: segments of the framework's cache, and other memory that is
  * therefore not available to it.
  */
-#include "../../format/memory.h"
+#include "../../format/mem_traits.h"
 #include "../base/arithmetic.h"
 #include "../model/model.h"
 #include "replay_requests.h"
