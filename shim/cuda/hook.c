@@ -13,7 +13,7 @@
 #include "meminfo.h"
 #include "../../format/record.h"
 #include "../recording/notes.h"
-#include "../rings/room.h"
+#include "../rings/thread_room.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "../../format/record.h"
 #include "../base/config.h"
 #include "../recording/ranges.h"
-#include "../rings/room.h"
+#include "../rings/thread_room.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

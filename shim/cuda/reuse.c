@@ -12,7 +12,7 @@
 
 #include "../../format/record.h"
 #include "../base/intern.h"
-#include "../rings/room.h"
+#include "../rings/thread_room.h"
 #include "hook.h"
 
 #define PLACES 8192u /* a power of two */

@@ -41,7 +41,7 @@ struct point {
 static struct {
 	struct point points[POINTS];
 	uint32_t point_count;
-	uint64_t seq; /* the last that was written */
+	uint64_t seq; /* the highest that was written */
 	struct {
 		uint64_t bytes, seq;
 	} peaks[DEVICES];
@@ -110,7 +110,7 @@ void bound_event(const struct gmt_event *e, uint64_t bytes)
 		return;
 	if (!bound.busy)
 		add_point(bytes, bound.seq);
-	bound.seq = e->seq;
+	bound.seq = e->seq > bound.seq ? e->seq : bound.seq; /* a free may come late */
 	if (e->kind == GMT_BLOCK_ALLOC)
 		note_block(e);
 	else if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL)

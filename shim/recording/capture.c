@@ -11,7 +11,7 @@
 #include "early.h"
 #include "session.h"
 #include "../stacks/stack.h"
-#include "../rings/room.h"
+#include "../rings/thread_room.h"
 #include "../rings/thread.h"
 
 #include <errno.h>
@@ -123,21 +123,21 @@ static inline uint32_t stack_of(struct thread *t, struct gmt_event *e)
 	return stack_capture(t, of_kind & PREFERS_PYTHON, &e->flags);
 }
 
-/* When an event is stored: as soon as it has its number, or by gmt_settle. */
-enum when { AT_ONCE, LATER };
+#define HELD UINT64_MAX /* in place of a number: gmt_settle stores the event */
 
-static inline void push(struct thread *t, struct gmt_event *e, bool paused, enum when when)
+static inline void push(struct thread *t, struct gmt_event *e, bool paused)
 {
+	bool held = e->seq == HELD;
+
 	e->thread = t->id;
 	e->seq = session_next_seq();
 	e->time_ns = session_now(paused);
-	if (when == AT_ONCE)
+	if (OS_LIKELY(!held))
 		thread_push(t, e);
 }
 
 /* No stack: the rest of an event's cost is its clock and its slot. */
-static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gmt_event *e,
-						     enum when when)
+static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gmt_event *e)
 {
 	struct thread_mark mark;
 	int saved;
@@ -148,14 +148,14 @@ static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gm
 	thread_enter(t, &mark); /* a signal's handler may come here too */
 	t->busy_depth = t->depth;
 	e->stack = 0;
-	push(t, e, true, when);
+	push(t, e, true);
 	t->busy = 0;
 	errno = saved;
 	return true;
 }
 
 /* In a handler that interrupted the work of another event: what that has begun is not touched. */
-static void capture_within(struct thread *t, struct gmt_event *e, enum when when)
+static void capture_within(struct thread *t, struct gmt_event *e)
 {
 	int saved = errno;
 
@@ -164,23 +164,23 @@ static void capture_within(struct thread *t, struct gmt_event *e, enum when when
 		return;
 	}
 	e->stack = 0;
-	push(t, e, session_paused(), when);
+	push(t, e, session_paused());
 	errno = saved;
 }
 
 /* The thread is busy, or nothing is to be recorded any more. */
 static __attribute__((noinline)) bool may_go_on(struct thread *t, struct gmt_event *e,
-						uintptr_t here, enum when when)
+						uintptr_t here)
 {
 	if (!gmt_recording() || !t->busy)
 		return gmt_recording();
 	if (thread_was_left(t, here))
 		return true;
-	capture_within(t, e, when);
+	capture_within(t, e);
 	return false;
 }
 
-static inline void capture(struct thread *t, struct gmt_event *e, enum when when)
+static inline void capture(struct thread *t, struct gmt_event *e)
 {
 	if (OS_UNLIKELY(!session_on()) && !begin(t, e))
 		return;
@@ -189,46 +189,42 @@ static inline void capture(struct thread *t, struct gmt_event *e, enum when when
 		return;
 	}
 	e->stack = stack_of(t, e);
-	push(t, e, false, when);
+	push(t, e, false);
 }
 
-static inline __attribute__((always_inline)) void take(struct gmt_event *e, const void *hook,
-						       enum when when)
+void gmt_capture_from(struct gmt_event *e, const void *hook)
 {
 	struct thread *t = thread_self();
 	struct thread_mark mark;
 	uint32_t depth;
 	int saved;
 
-	if (OS_UNLIKELY(t->busy || !gmt_recording()) && !may_go_on(t, e, (uintptr_t)&mark, when))
+	if (OS_UNLIKELY(t->busy || !gmt_recording()) && !may_go_on(t, e, (uintptr_t)&mark))
 		return;
-	if (OS_UNLIKELY(session_paused()) && capture_paused(t, e, when))
+	if (OS_UNLIKELY(session_paused()) && capture_paused(t, e))
 		return;
 	saved = errno;
 	thread_enter(t, &mark);
 	t->hook = hook;
 	depth = t->depth;
 	t->busy_depth = t->depth = depth + THREAD_DEPTH_OWN;
-	capture(t, e, when);
+	capture(t, e);
 	t->depth = depth;
 	t->busy = 0;
 	errno = saved;
 }
 
-void gmt_capture_from(struct gmt_event *e, const void *hook)
-{
-	take(e, hook, AT_ONCE);
-}
-
 void gmt_capture(struct gmt_event *e)
 {
-	take(e, NULL, AT_ONCE);
+	gmt_capture_from(e, NULL);
 }
 
 void gmt_hold(struct gmt_event *e)
 {
-	e->seq = 0;
-	take(e, NULL, LATER);
+	e->seq = HELD;
+	gmt_capture_from(e, NULL);
+	if (e->seq == HELD)
+		e->seq = 0;
 }
 
 static void refuse(struct gmt_event *e, int rc)

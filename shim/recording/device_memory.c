@@ -7,7 +7,7 @@
  */
 #include "device_memory.h"
 
-#include "../../format/memory.h"
+#include "../../format/mem_traits.h"
 #include "../base/os.h"
 
 #include <string.h>

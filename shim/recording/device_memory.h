@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Device memory that CUDA calls gave, of programs without a framework's allocator, as every reader
- * counts it (format/memory.h). The drain's thread, and memory of our own.
+ * counts it (format/mem_traits.h). The drain's thread, and memory of our own.
  */
 #pragma once
 

@@ -6,7 +6,7 @@
  */
 #include "thin_sums.h"
 
-#include "../../format/memory.h"
+#include "../../format/mem_traits.h"
 
 #include "device_memory.h"
 

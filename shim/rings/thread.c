@@ -6,7 +6,7 @@
 #include "thread.h"
 
 #include "live.h"
-#include "room.h"
+#include "thread_room.h"
 
 #include "../../format/record.h"
 #include "../base/file.h"

@@ -26,7 +26,7 @@ struct thread {
 	struct gmt_ring *ring;
 	void *scratch; /* room for the last stacks, from the first one on */
 	size_t scratch_bytes;
-	struct thread_room *room; /* room.h; NULL = not used */
+	struct thread_room *room; /* thread_room.h; NULL = not used */
 	const void *hook;	  /* frame of the hook whose event is taken; NULL = not known */
 	uintptr_t outermost;	  /* stack address of the outermost hook */
 	uint32_t depth;		  /* hooks that are running */

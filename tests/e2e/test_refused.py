@@ -40,7 +40,7 @@ def test_each_call_is_what_its_result_says(tool, refused):
         assert (e["name"], e["addr"]) == (name, addr)
         assert e["stack"] > 0
         if rc:
-            assert (e["kind"], e["arg0"], e["arg1"]) == ("refused", number_of(kind), rc)
+            assert (e["kind"], e["refused"], e["arg0"], e["arg1"]) == ("refused", kind, number_of(kind), rc)
         else:
             assert e["kind"] == kind
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "holders.h"
 
-#include "../../format/memory.h"
+#include "../../format/mem_traits.h"
 #include "../base/sorted.h"
 
 struct row_class_line holder_line(const struct holder *h)

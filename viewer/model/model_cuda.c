@@ -5,7 +5,7 @@
  * mapping refers to it.
  */
 #include "model_parts.h"
-#include "../../format/memory.h"
+#include "../../format/mem_traits.h"
 
 bool model_is_segment(uint64_t memory, unsigned flags)
 {

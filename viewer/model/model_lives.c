@@ -4,7 +4,7 @@
  * birth, the rest at the end.
  */
 #include "model_parts.h"
-#include "../../format/memory.h"
+#include "../../format/mem_traits.h"
 
 /* A block in place of whatever the recording says was still at that address. */
 struct history *model_birth(struct model *m, struct tree *t, const struct gmt_event *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was alive after one event: a scan over the table of lives, and over their changes. */
-#include "../../format/memory.h"
+#include "../../format/mem_traits.h"
 #include "../base/sorted.h"
 #include "model_parts.h"
 

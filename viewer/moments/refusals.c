@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "refusals.h"
 
-#include "../../format/memory.h"
+#include "../../format/mem_traits.h"
 #include "../model/model.h"
 
 /* A call of the framework's allocator is tried again, and if that fails too it says so itself. */
