@@ -119,7 +119,8 @@ SIM_API CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType ty
 	return location ? DRV(set_pool(pool, location->id)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- on a stream that is being recorded: nodes, whose graphs allocate and free when they run ---- */
+/* ---- on a stream that is being recorded: nodes, whose graphs allocate and free when they run ----
+ */
 
 static bool recording(void *stream)
 {

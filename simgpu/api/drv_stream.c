@@ -113,8 +113,8 @@ DRV_PLAIN(cuGraphCreate, graph ? graph_create((struct sim_graph **)graph) : SIM_
 	  CUgraph *graph, UNUSED unsigned int flags)
 DRV_PLAIN(cuGraphDestroy, graph_destroy((struct sim_graph *)graph), CUgraph graph)
 DRV_PLAIN(cuGraphInstantiateWithFlags,
-	  graph_instantiate((void **)exec, (struct sim_graph *)graph, flags),
-	  CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+	  graph_instantiate((void **)exec, (struct sim_graph *)graph, flags), CUgraphExec *exec,
+	  CUgraph graph, unsigned long long flags)
 
 SIM_API CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 					      CUDA_GRAPH_INSTANTIATE_PARAMS *params)

@@ -48,7 +48,8 @@ static size_t apart(const char *spec, const char *name)
 
 	least = whole < model ? whole : model;
 	if (least > 1 && strlen(spec) > 1 && strlen(spec) < NAME_MOST &&
-	    (!strncasecmp(spec, name, strlen(spec)) || (strlen(spec) > 2 && strcasestr(name, spec))))
+	    (!strncasecmp(spec, name, strlen(spec)) ||
+	     (strlen(spec) > 2 && strcasestr(name, spec))))
 		return 1;
 	return least;
 }
@@ -102,7 +103,9 @@ bool card_unknown(const char *by, const char *spec, char *text, size_t room)
 	if (card_find(spec, 0, &card))
 		return false;
 	if (size && size > spec && size - spec < NAME_MOST) {
-		add(&t, "%s: \"%.*s\" is no size of a card; give one from 32MiB to 4TB, such as %.*s=24GiB",
+		add(&t,
+		    "%s: \"%.*s\" is no size of a card; give one from 32MiB to 4TB, such as "
+		    "%.*s=24GiB",
 		    by, NAME_MOST, size + 1, (int)(size - spec), spec);
 		return true;
 	}

@@ -44,12 +44,12 @@ static const struct sim_card cards[] = {
 
 /* A row whose columns contradict each other does not build. */
 #undef CARD
-#define CARD(name, model, major, minor, code, sms, threads, blocks, shared, optin, l2, memory,   \
-	     context, least, most, ...)                                                          \
-	_Static_assert((least) <= (most), name ": the least context is larger than the most");   \
-	_Static_assert((least) <= (context) && (context) <= (most),                              \
-		       name ": the context is not between its least and its most");              \
-	_Static_assert((most) < (memory), name ": a context takes all memory");                  \
+#define CARD(name, model, major, minor, code, sms, threads, blocks, shared, optin, l2, memory, \
+	     context, least, most, ...)                                                        \
+	_Static_assert((least) <= (most), name ": the least context is larger than the most"); \
+	_Static_assert((least) <= (context) && (context) <= (most),                            \
+		       name ": the context is not between its least and its most");            \
+	_Static_assert((most) < (memory), name ": a context takes all memory");                \
 	_Static_assert((optin) <= (shared), name ": a block has more shared memory than an SM");
 #include "cards.def"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Initialisation, contexts and who is current. A device's primary context takes its share of the
- * memory when it is first needed. What is allocated belongs to the context that is current, and ends
- * with it. A context that was destroyed stays as a mark: other threads may have it as current. After a fork every call of the child answers "not initialized"
- * if the parent had initialised, as with the real driver.
+ * memory when it is first needed. What is allocated belongs to the context that is current, and
+ * ends with it. A context that was destroyed stays as a mark: other threads may have it as current.
+ * After a fork every call of the child answers "not initialized" if the parent had initialised, as
+ * with the real driver.
  */
 #include "devices.h"
 #include "memory.h"

@@ -16,7 +16,8 @@ bool card_find(const char *spec, size_t i, struct sim_card *out);
 /* ---- driver.c: cuGetProcAddress_v2, as the runtime and the libraries find it ---- */
 int driver_ask(const char *symbol, void **fn, int version, uint64_t flags, int *status);
 /* ---- card_names.c ---- */
-/* Whether there is no such card; if so, the sentence for who named it `by` an option or a variable. */
+/* Whether there is no such card; if so, the sentence for who named it `by` an option or a variable.
+ */
 bool card_unknown(const char *by, const char *spec, char *text, size_t room);
 
 /* ---- device.c: initialisation, contexts, the thread's current one ---- */
@@ -50,11 +51,11 @@ struct sim_ctx *ctx_primary(int device);
 struct sim_ctx *ctx_check(void *handle); /* NULL if it is not a context */
 struct sim_ctx *ctx_create(int device, unsigned int flags);
 struct sim_ctx *ctx_create_part(int device, unsigned int sms); /* within the primary one */
-void ctx_destroy(struct sim_ctx *ctx); /* and frees its memory */
+void ctx_destroy(struct sim_ctx *ctx);			       /* and frees its memory */
 uint32_t ctx_owner(int device); /* the id of the context that new memory belongs to */
 struct sim_ctx *ctx_of(uint32_t owner, int device); /* the primary one, if none has that id */
-int ctx_activate(int device);	 /* the primary context takes its memory */
-void ctx_deactivate(struct sim_ctx *ctx); /* and frees it; memory_lock held */
+int ctx_activate(int device);			    /* the primary context takes its memory */
+void ctx_deactivate(struct sim_ctx *ctx);	    /* and frees it; memory_lock held */
 /* Code and stack that the driver loads into a context once. *bytes, if it is not NULL:
  * what this call has taken. False if there is no room. */
 bool ctx_load(int device, enum ctx_code what, size_t *bytes);

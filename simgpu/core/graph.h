@@ -27,8 +27,9 @@ void graph_exec_orphan(void *exec); /* its graph is being destroyed */
 struct graph_block *graph_block_keep(struct graph_block *b);
 void graph_block_drop(struct graph_block *b);
 void graph_memory_refused(const struct node_spec *spec); /* no node was made of it */
-void graph_memory_orphan(const struct sim_graph *g); /* it is being destroyed */
-/* Before a launch: its memory nodes in their order. frees_left: what the last launch left is freed. */
+void graph_memory_orphan(const struct sim_graph *g);	 /* it is being destroyed */
+/* Before a launch: its memory nodes in their order. frees_left: what the last launch left is freed.
+ */
 int graph_memory_prepare(const struct node_spec *const *specs, size_t n, bool frees_left);
 void graph_memory_node(const struct node_spec *spec); /* in a launch that was prepared */
 

@@ -21,7 +21,7 @@ struct exec {
 	unsigned int generation; /* of the device's primary context */
 	size_t bytes;
 	bool frees_left;
-	struct sim_graph *graph;	   /* if it has memory nodes, and was not destroyed */
+	struct sim_graph *graph;	 /* if it has memory nodes, and was not destroyed */
 	const struct node_spec **memory; /* these nodes, in their order */
 	size_t memory_n;
 	size_t n;

@@ -19,10 +19,10 @@ struct graph_block {
 	uintptr_t addr;
 	size_t bytes, room; /* as requested; of addresses */
 	int device;
-	void *physical;			/* memory that is not counted, behind the addresses */
-	const struct sim_graph *graph;	/* of its node; NULL once that graph is destroyed */
-	bool freed_inside, live;	/* its graph frees it; it has memory */
-	unsigned int refs;		/* nodes, of executable graphs too, and being live */
+	void *physical;		       /* memory that is not counted, behind the addresses */
+	const struct sim_graph *graph; /* of its node; NULL once that graph is destroyed */
+	bool freed_inside, live;       /* its graph frees it; it has memory */
+	unsigned int refs;	       /* nodes, of executable graphs too, and being live */
 	struct graph_block *next;
 };
 
@@ -82,10 +82,9 @@ static int block_new(struct graph_block **out, const struct sim_graph *g, int de
 
 	if (result)
 		return result;
-	*b = (struct graph_block){ .bytes = bytes,
-				   .room = sim_whole_pages(bytes),
-				   .device = device,
-				   .graph = g };
+	*b = (struct graph_block){
+		.bytes = bytes, .room = sim_whole_pages(bytes), .device = device, .graph = g
+	};
 	result = vmm_create(&b->physical, b->room, device, true, prop);
 	if (!result)
 		result = vmm_reserve(&b->addr, b->room, 0, 0);
@@ -185,7 +184,8 @@ static bool reserve(int device, uint64_t bytes)
 		return true;
 	more = bytes - p[ATTR_RESERVED];
 	pthread_mutex_lock(&memory_lock);
-	done = memory_charge(device, more) || (pools_release(device) && memory_charge(device, more));
+	done = memory_charge(device, more) ||
+	       (pools_release(device) && memory_charge(device, more));
 	pthread_mutex_unlock(&memory_lock);
 	if (!done)
 		return false;

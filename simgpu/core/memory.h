@@ -59,7 +59,7 @@ int memory_free(uintptr_t addr);
 size_t memory_room(uintptr_t addr, bool across);
 uint32_t memory_owner(uintptr_t addr); /* the id of its context; 0: it has none */
 struct sim_ctx;
-void memory_reset(int device);	       /* ends the primary context, with pools and graphs */
+void memory_reset(int device);	      /* ends the primary context, with pools and graphs */
 void memory_end(struct sim_ctx *ctx); /* of the program's own */
 
 /* ---- vmm.c ---- */
@@ -123,5 +123,5 @@ void host_prefer(const void *ptr); /* the program wants that range on the host *
 int host_register(void *ptr, size_t bytes, unsigned int flags);
 int host_unregister(void *ptr);
 bool host_find(const void *ptr, struct host_range *out);
-void host_end(uint32_t owner); /* a context ends: its memory and registrations go */
+void host_end(uint32_t owner);		 /* a context ends: its memory and registrations go */
 void host_zero(void *dst, size_t bytes); /* many pages stay untouched */

@@ -234,8 +234,8 @@ static bool arena_block(struct arena *a, uintptr_t addr, struct block *out)
 
 	if (at == SLOTS_NONE)
 		return false;
-	*out = (struct block){ a->base + at * a->piece, a->slots.bytes[at], a->device,
-			       a->owner, a };
+	*out = (struct block){ a->base + at * a->piece, a->slots.bytes[at], a->device, a->owner,
+			       a };
 	return addr < out->base + out->bytes;
 }
 

@@ -23,9 +23,9 @@ struct physical {
 	int device;
 	bool on_host; /* or of others: not counted on the device */
 	unsigned int refs, maps, imports;
-	struct physical *origin; /* of an imported one: whose memory it is */
-	uint64_t exported;	 /* number of its export; 0: none */
-	struct physical *next;	 /* of the exported ones */
+	struct physical *origin;	/* of an imported one: whose memory it is */
+	uint64_t exported;		/* number of its export; 0: none */
+	struct physical *next;		/* of the exported ones */
 	unsigned char prop[PROP_BYTES]; /* as the caller gave it */
 };
 
@@ -356,6 +356,7 @@ int vmm_share(int *fd, void *handle)
 	pthread_mutex_lock(&memory_lock);
 	p = sim_handle_check(handle, PHYS_KIND);
 	if (p && fd) {
+		p = p->origin ? p->origin : p;
 		s = (struct shared){ .key = process_key(),
 				     .number = export_number(p),
 				     .bytes = p->bytes,

@@ -7,12 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import json_page
 import pytest
 import toy
-from conftest import QUICK, TABLES, WORKLOADS, all_ran, with_more
+from conftest import QUICK, TABLES, WORKLOADS, all_ran, until, with_more
 from test_worlds import OF_LARGE_WORLDS
 
 MIB = 1 << 20
@@ -190,14 +189,15 @@ def test_how_options_are_replaced(fit_json, starts, command, option, expected):
 
 
 def test_an_interrupted_search_goes_on(start, fit_json, starts, tmp_path):
-    args = ("-o", tmp_path / "search", "-j", "1", "--cards", "h100-80g", "--vary", "blocks=1,2,3,4", "--", TAKES, "--rest", "300")
+    (tmp_path / "once.sh").write_text(f'[ -e once ] || {{ : >once; exec {TAKES} "$@"; }}; [ -e go ] || {{ : >begun; exec sleep 1000; }}; exec {TAKES} "$@"\n')
+    args = ("-o", tmp_path / "search", "-j", "1", "--cards", "h100-80g", "--vary", "blocks=1,2,3,4", "--", "sh", tmp_path / "once.sh")
     first = start(*args)
-    while len(list((tmp_path / "search").glob("*.json"))) < 2 if (tmp_path / "search").exists() else True:
-        time.sleep(0.02)
+    until((tmp_path / "begun").exists)  # the second run, which does not end by itself
     first.send_signal(signal.SIGINT)
-    assert "interrupted; the same command goes on with the runs in " in first.communicate(timeout=20)[1] and first.returncode == 130
+    assert "interrupted; the same command goes on with the runs in " in first.communicate(timeout=60)[1] and first.returncode == 130
     done = len(list((tmp_path / "search").glob("*.json")))
-    assert 2 <= done < 4
+    assert done == 1
+    (tmp_path / "go").touch()
     starts()
     answer = fit_json(*args)
     assert (answer["runs"], answer["runs_kept"]) == (4 - done, done) and len(starts()) == 4 - done
@@ -248,10 +248,9 @@ def test_nothing_is_left_behind(start, tmp_path):
     for sign in (signal.SIGINT, signal.SIGHUP):
         (tmp_path / "pid").unlink(missing_ok=True)
         search = start("-o", tmp_path / "search", "--cards", "h100-80g", "--", "sh", tmp_path / "launch.sh")
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-            time.sleep(0.02)
+        until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
         search.send_signal(sign)
-        search.communicate(timeout=20)
+        search.communicate(timeout=60)
         assert search.returncode == 130 and not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text().strip()}")
 
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 import toy
-from conftest import with_more
+from conftest import until, with_more
 
 PROGRAM = os.path.join(toy.ROOT, "build/programs/hosts")
 PAGE = pathlib.Path(toy.ROOT, "docs/reliability.md")
@@ -155,9 +155,7 @@ def started(machine, folder, name, out="run.gmt", **settings):
     (folder / out).parent.mkdir(exist_ok=True)
     running = subprocess.Popen([PROGRAM, name], env=environment([machine.runtime], folder, out, True, **settings), cwd=folder,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 30
-    while not (folder / out).exists() and time.monotonic() < until:
-        time.sleep(0.005)
+    until((folder / out).exists)
     time.sleep(0.2)
     return running
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import json_page
-from conftest import PACKAGE, ROOT, TABLES, TOOLS, Tool
+from conftest import PACKAGE, ROOT, TABLES, TOOLS, Tool, until
 from test_html import browse, makers, needs_browser  # noqa: F401
 from test_ranks import MIB, maker, run_of, script, write  # noqa: F401
 
@@ -345,19 +345,23 @@ def whole_files(lake):
     return seen
 
 
+def children_of(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
 @readers
 @pytest.mark.parametrize("who", ["the command", "its Python"])
 def test_a_killed_collect(tmp_path, who):
     """At any moment: readers see whole files alone, and what is missing comes with the next call."""
     folder, lake = runs(tmp_path / "runs"), tmp_path / "lake"
     ended = set()
-    for after in (0.05, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6):
+    for after in (0, 0.15, 0.25, 0.3, 0.35, 0.4, 0.45, 0.55):  # the first is always in time
         shutil.rmtree(lake, ignore_errors=True)
         command = subprocess.Popen([Tool.path, "collect", folder, "-o", lake], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        begun = until(lambda: children_of(command.pid))
         time.sleep(after)
         with contextlib.suppress(OSError, IndexError):
-            children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
-            os.kill(command.pid if who == "the command" else int(children[0]), signal.SIGKILL)
+            os.kill(command.pid if who == "the command" else int((children_of(command.pid) if after else begun)[0]), signal.SIGKILL)
         ended.add(command.wait(60))
         command.stderr.close()
         whole_files(lake)

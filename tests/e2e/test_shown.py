@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import shown
-from conftest import BUILD, REAL, ROOT
+from conftest import BUILD, REAL, ROOT, until
 import lint_names
 import lint_tables
 
@@ -87,8 +87,10 @@ class Place:
         env = {**self.env, "LD_PRELOAD": ":".join(str(BUILD / p) for p in preload), "GPUMEMTRACE_OUTPUT": "now.%p.gmt"}
         self.started.append(subprocess.Popen(["python", "train.py"], executable=sys.executable, cwd=self.folder, env=env, stdout=subprocess.PIPE))
         self.started[-1].stdout.readline()
-        time.sleep(0.5)
-        return str(self.started[-1].pid)
+        pid = self.started[-1].pid
+        if "libgpumemtrace.so" in preload:
+            until(lambda: any(f.stat().st_size for f in self.folder.glob(f"now.{pid}.gmt*")))
+        return str(pid)
 
 
 @pytest.fixture

@@ -132,6 +132,21 @@ def test_an_unknown_card_is_said_once_and_is_no_device():
     assert done.stderr.count("\n") == 1 and 'SIMGPU_CARD: unknown card "h100"; did you mean h100-80g? Known are ' in done.stderr
 
 
+def test_a_primary_context_ends_with_its_last_reference():
+    """If the runtime does not use it. It stays current, and calls there say so."""
+    lines = ask("""
+        def used(): free, total = c_size_t(), c_size_t(); return L.cuMemGetInfo_v2(byref(free), byref(total)) or (total.value - free.value) >> 20
+        def take(): return L.cuMemAlloc_v2(byref(p), c_size_t(100 << 20))
+        L.cuInit(0); L.cuDevicePrimaryCtxRetain(byref(q), 0); L.cuDevicePrimaryCtxRetain(byref(q), 0); L.cuCtxSetCurrent(q)
+        print(take(), used() - 520)
+        print(L.cuDevicePrimaryCtxRelease_v2(0), used() - 520, L.cuDevicePrimaryCtxRelease_v2(0), used(), take())
+        print(L.cuDevicePrimaryCtxRelease_v2(0), L.cuDevicePrimaryCtxRetain(byref(q), 0), used() - 520)
+        L.cudaFree(None); take()
+        print(L.cuDevicePrimaryCtxRelease_v2(0), used() - 520)
+        """)
+    assert lines == ["0 100", "0 100 0 709 709", "201 0 0", "0 100"]
+
+
 @pytest.mark.parametrize("column,value,words", [
     (13, "700", "the least context is larger than the most"), (12, "100", "the context is not between its least and its most"),
     (14, "99999", "a context takes all memory"), (None, None, None)])

@@ -213,6 +213,8 @@ static void imported_memory_is_the_same_memory(void **state)
 	vmm_create(&h, 8 * MIB, 0, false, prop);
 	assert_int_equal(vmm_share(&fd, h), SIM_OK);
 	assert_int_equal(vmm_import(&other, fd), SIM_OK);
+	close(fd);
+	assert_int_equal(vmm_share(&fd, other), SIM_OK); /* of an imported one */
 	assert_int_equal(vmm_import(&third, fd), SIM_OK);
 	assert_int_equal(in_use() - before, 8 * MIB);
 	assert_int_equal(vmm_map(va, 8 * MIB, 0, other), SIM_OK);
