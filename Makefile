@@ -337,6 +337,7 @@ docs: setup  ## the documents as a site, in build/site/html
 wasm:  ## build/gpumemtrace.wasm: the command as a module for WebAssembly
 viewer:  ## build/gpumemtrace.html: the viewer without installation, one file for any browser
 wasm viewer:
+	@[ -e build/gpumemtrace.wasm ] || echo '  the first time takes some minutes: a compiler for WebAssembly, its libraries, then all sources'
 	@scripts/setup.sh wheel
 	@$(MAKE) --no-print-directory WASM="$$(packaging/libraries.sh wasm32)" build/gpumemtrace.$(if $(filter wasm,$@),wasm,html)
 

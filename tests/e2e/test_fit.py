@@ -124,6 +124,27 @@ def test_what_a_card_lacks(fit_json, fit, tmp_path):
     assert "lacking_bytes" not in asked and asked["available_bytes"] == room
 
 
+def test_a_pipe_is_told_what_runs(start, tmp_path):
+    """Of a search that takes long: a line for each run that ends, and from time to time; nothing of a short one."""
+    for silent, lines in (("0", True), ("1000", False)):
+        p = start("--json", "--jobs", "1", "--cards", "a=2GiB", "--vary", "base=1,2", "--", TAKES, GPUMEMTRACE_TEST_SILENT=silent)
+        out, err = p.communicate(timeout=100)
+        assert p.returncode == 0 and json.loads(out)["runs"] == 2
+        ended = [line for line in err.splitlines() if re.fullmatch(r"gpumemtrace fit: run [12] of 2, a=2GiB with base [12]: fits", line)]
+        assert len(ended) == 2 * lines and err.startswith("gpumemtrace fit: run") == lines, err
+
+
+def test_progress_is_not_cut_within_a_word(terminal, tmp_path):
+    """A terminal of 40 columns shows whole words of it."""
+    (tmp_path / "wait.py").write_text(f"import subprocess, time\nsubprocess.run([{TAKES!r}, '--base', '5'])\ntime.sleep(4)\n")
+    t = terminal(toy.TOOL, "fit", "--cards", "a=2GiB", "--", sys.executable, tmp_path / "wait.py", columns=40)
+    assert t.ended() == 0
+    shown = [line for line in re.findall(r"\r\x1b\[K([^\r\n]+)", t.text) if line.startswith("runs ")]
+    assert shown and all(len(line) < 40 and re.search(r"\w\.\.\.$", line) for line in shown), shown
+    whole = "runs 0 of 1, 1 running; a=2GiB, "
+    assert all(whole.startswith(line[:-3]) or re.match(re.escape(whole) + r"\d+\b", line) for line in shown), shown
+
+
 def test_a_search_that_records_nothing_leaves_the_recording_before(fit, tmp_path):
     (tmp_path / "train.py").write_text(f"import subprocess, sys\nsubprocess.run([{TAKES!r}, '--base', '5'], check=True)\n")
     command = "-o", "out", "--cards", "a=2GiB", "--", sys.executable, "train.py"

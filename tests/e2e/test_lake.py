@@ -866,9 +866,9 @@ def test_answers_of_the_process(lake, tmp_path, answer):
             whole = {"text": "n  s\n7  a\n", "csv": "n,s\n7,a\n"}
             assert json.loads(done.stdout)["rows"] == [{"n": 7, "s": "a"}] if form == "json" else done.stdout == whole[form]
     stand_in(python, "page", does)
-    page.write_text("<!doctype html>before")
+    page.write_text("<!doctype html>\n<!-- SPDX before")
     done = call("dashboard", lake, "-o", page, GPUMEMTRACE_PYTHON=str(python))
-    assert done.returncode == code and says in done.stderr and (page.read_text() == "<!doctype html>before") == bool(code)
+    assert done.returncode == code and says in done.stderr and (page.read_text() == "<!doctype html>\n<!-- SPDX before") == bool(code)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["lake.html", "python"]
 
 
@@ -876,6 +876,48 @@ def test_answers_of_the_process(lake, tmp_path, answer):
 
 
 @readers
+@pytest.mark.parametrize("query", ["from ranks", "select * from steps", "select command, recording, project, peak_bytes from ranks",
+                                    "select 'x' as a_name_that_is_longer_than_any_of_the_cells_below_it, 1 as b", "select repeat('\u4e2d', 200) as c, 2 as d"])
+def test_a_table_is_no_wider_than_the_terminal(lake, terminal, query):
+    """In a pipe all of it is printed."""
+    for columns in (40, 80, 200):
+        t = terminal(Tool.path, "sql", "--no-pager", query, lake, columns=columns, GPUMEMTRACE_PYTHON=str(TOOLS))
+        assert t.ended() == 0, t.text
+        assert all(len(line) <= columns for line in t.text.splitlines()), t.text
+    names = ask(query, lake)[0].keys()
+    whole = call("sql", query, lake).stdout
+    assert whole.splitlines()[0].split() == list(names) and " more columns" not in whole
+    assert (" more columns (" in t.text) == (len(names) > 20)
+
+
+@readers
+def test_commits_of_a_day_are_in_order_of_time(tmp_path, maker):  # noqa: F811
+    """As the column `change` is, and not by their hash."""
+    (tmp_path / "runs").mkdir()
+    commits = [("f00d", 8), ("0bad", 12), ("a1fa", 10), ("9999", 30)]
+    for nth, (commit, size) in enumerate(commits):
+        run_of(tmp_path / "runs" / str(nth), ranks=1, every={"start": 1767225600 + nth * 60, "activations": size, "facts": [f"git.commit {commit}", "git.root /home/u/net"]})
+    collect(tmp_path / "runs", "-o", tmp_path / "lake")
+    assert call("dashboard", tmp_path / "lake", "-o", tmp_path / "lake.html").returncode == 0
+    document = json.loads(re.search(r'<script[^>]*id="first"[^>]*>(.*?)</script>', (tmp_path / "lake.html").read_text(), re.S)[1])
+    panel = next(p for p in document["panels"] if p["name"] == "peaks")
+    names = [name for name, _ in panel["columns"]]
+    assert [row[names.index("git_commit")] for row in panel["rows"]] == [commit for commit, _ in commits]
+    assert [row[names.index("change_bytes")] for row in panel["rows"]] == [None, 4 * MIB, -2 * MIB, 20 * MIB]
+
+
+@needs_browser
+def test_rows_of_the_dashboard_are_low(tmp_path, maker):  # noqa: F811
+    """Long texts are shown in three lines until they are chosen, so that a row whose text is out of sight is not a high empty one."""
+    (tmp_path / "runs").mkdir()
+    run_of(tmp_path / "runs/0", ranks=1, every={"start": 1767225600, "facts": ["argv train.py " + "--option=value_of_it " * 60, "git.root /home/u/net"]})
+    collect(tmp_path / "runs", EXAMPLE, "-o", tmp_path / "lake")
+    assert call("dashboard", tmp_path / "lake", "-o", tmp_path / "lake.html").returncode == 0
+    high = "() => Math.max(...[...document.querySelectorAll('table.lake tr')].map((r) => r.getBoundingClientRect().height))"
+    low, _, whole = browse(tmp_path / "lake.html", high, "() => document.querySelectorAll('.long').forEach((x) => x.click())", high)
+    assert low < 90 < whole
+
+
 @needs_browser
 def test_dashboard(lake, tmp_path):
     """It shows what the queries say, sorts by a click, finds by words, and takes no text for markup."""

@@ -119,6 +119,27 @@ def test_short_answers(tool, new):
     assert gpumemtrace.__version__ == tool("--version").split()[-1]
 
 
+def test_a_cell_of_its_own_says_what_it_does_not_see(tmp_path, capsys, monkeypatch):
+    """It runs in a process without the notebook's variables. A recording of before stays if the cell records nothing."""
+    from gpumemtrace import notebook
+
+    class Shell:
+        user_ns = {"model": 1, "batch": 2, "torch": 3, "f": 4, "print": print, "late": 5, "_": 6, "other": 7, "x": 8}
+
+    shutil.copy(NEW, tmp_path / "x.gmt")
+    monkeypatch.chdir(tmp_path)
+    cell = "import os as torch\ndef f(batch):\n    global late\n    late = 1\n    return batch, model\nprint([x for x in range(2)], f(1), late, other, _)\n"
+    said = []
+    for text in (cell, "print(model)", "print(1)", "def ("):
+        notebook.cell_magic(Shell, "--sim h100-80g -o x.gmt --no-page", text)
+        said.append(capsys.readouterr().out)
+    assert said[0].startswith("%%gpumemtrace: the cell runs in a process of its own, which does not have the notebook's model, other: define them in the cell, ")
+    assert said[1].startswith("%%gpumemtrace: ") and " the notebook's model: define it in the cell, or start the kernel with gpumemtrace run\n" in said[1]
+    assert all("process of its own" not in text for text in said[2:])
+    assert all(text.endswith("nothing was recorded: the cell used no device\n") for text in said)
+    assert (tmp_path / "x.gmt").read_bytes() == NEW.read_bytes() and "recording" not in Shell.user_ns
+
+
 def test_a_notebook_shows_what_matters_first(tool, tmp_path):
     (matter,), run = tool.json("report", NEW)["summary"], tmp_path / "a<b>.gmt"
     run.symlink_to(NEW)

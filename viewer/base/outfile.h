@@ -28,7 +28,7 @@ struct outfile {
 int outfile_check_kind(const char *path, const char *head, size_t length, const char *what);
 
 bool outfile_begins(const char *path, const char *head, size_t length); /* or is empty */
-int outfile_refuse(const char *path, const char *what);			/* says that it is not `what` */
+int outfile_refuse(const char *path, const char *what); /* says that it is not `what` */
 
 #define OUTFILE_PAGE "<!doctype html>\n<!-- SPDX", "a page of this tool"
 

@@ -314,7 +314,7 @@ static int note_named(struct run_old *old, const char *path)
 	if (running_writer(path))
 		return 0;
 	return access(path, F_OK) && outfile_holds_recording(live) ? note_old(old, path)
-								    : outfile_check(path);
+								   : outfile_check(path);
 }
 
 int run_output_find_old(const char *absolute, struct run_old *old)

@@ -20,7 +20,7 @@ struct export
 
 struct export_format {
 	const char *name, *summary;
-	bool moment; /* of the blocks alive at --at, not of the whole run */
+	bool moment;	  /* of the blocks alive at --at, not of the whole run */
 	const char *head; /* its files begin so; "" if they begin with the name of a class */
 	size_t head_length;
 	int (*write)(struct export *x);

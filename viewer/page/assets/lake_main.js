@@ -16,6 +16,13 @@ function kindOf([name, type]) {
 /* A run leads to its page, or says where its recording lies. */
 const runCell = (run, recording, page) => (page ? h('a', { href: page.split('/').map(encodeURIComponent).join('/') }, run) : [run + ' ', copyPlace({ file: recording })]);
 
+const LONG = 60; // characters of a text that is shown in three lines until it is chosen: rows stay low
+
+function longText(text) {
+  const turn = (e) => { if (e.type === 'click' || e.key === 'Enter') e.currentTarget.classList.toggle('whole'); };
+  return h('span', { class: 'long', title: text, tabindex: 0, role: 'button', onclick: turn, onkeydown: turn }, text);
+}
+
 function cellOf(kind, name, value, recording, page) {
   if (value === null) return '';
   if (kind === 'bytes') return h('span', { title: exactText(value) }, bytesText(value));
@@ -24,7 +31,7 @@ function cellOf(kind, name, value, recording, page) {
   if (kind === 'number') return Number.isInteger(value) ? countText(value) : String(value);
   const text = visible(['cause', 'class', 'phase', 'end_state'].includes(name) ? String(value).replaceAll('_', ' ') : String(value));
   if (name === 'run') return runCell(text, recording, page);
-  return name === 'git_commit' ? h('span', { title: text }, text.slice(0, 10)) : name === 'file' ? h('span', { title: text }, baseName(text)) : text;
+  return name === 'git_commit' ? h('span', { title: text }, text.slice(0, 10)) : name === 'file' ? h('span', { title: text }, baseName(text)) : text.length > LONG ? longText(text) : text;
 }
 
 function sortedTable(p, panelOf) {
@@ -44,7 +51,7 @@ function sortedTable(p, panelOf) {
       rows.sort((a, b) => (a[i] === null) - (b[i] === null) || (far(a[i]) < far(b[i]) ? -1 : far(a[i]) > far(b[i]) ? 1 : 0) * (down ? -1 : 1));
     }
     const shown = p.columns.map((c, i) => i).filter((i) => used[i]), left = rows.length - most;
-    replace(holder, table(shown.map((i) => ({ title: heading(i), sorted: sort && sort.i === i ? (sort.down ? 'descending' : 'ascending') : null, right: kinds[i] !== 'text', class: short[i] ? 'short' : p.columns[i][0] === 'text' ? 'text' : '' })),
+    replace(holder, table(shown.map((i) => ({ title: heading(i), sorted: sort && sort.i === i ? (sort.down ? 'descending' : 'ascending') : null, right: kinds[i] !== 'text', class: short[i] ? 'short' : p.rows.some((r) => String(r[i]).length > LONG) ? 'text' : '' })),
       rows.slice(0, most).map((r) => shown.map((i) => cellOf(kinds[i], p.columns[i][0], r[i], r[at('recording')], p.pages[r[at('recording')]]))), { class: 'lake', id: 'table-' + p.name }),
     left > 0 ? h('button', { type: 'button', class: 'plain', onclick: () => { most = Infinity; show(); } }, 'Show ' + plural(left, 'more row')) : null,
     p.left_out ? h('p', { class: 'note' }, plural(p.left_out, 'row') + ' left out: gpumemtrace sql has them.') : null);
