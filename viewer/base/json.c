@@ -206,12 +206,24 @@ int64_t json_signed(struct json v)
 	return strtoll(buf, NULL, 10);
 }
 
-/* Converts \uXXXX at p to UTF-8; U+DC00 to U+DCFF stand for bytes that are not valid text. */
-static size_t unescape(const char *p, char out[4])
+static unsigned hex(const char *p)
 {
 	char digits[5] = { p[0], p[1], p[2], p[3], 0 };
-	unsigned c = (unsigned)strtoul(digits, NULL, 16);
 
+	return (unsigned)strtoul(digits, NULL, 16);
+}
+
+/* The second half of a character beyond U+FFFF, which JSON writes as two: "\udXXX" at p; or 0. */
+static unsigned second_half(const char *p, const char *end)
+{
+	unsigned c = end - p > 6 && p[0] == '\\' && p[1] == 'u' ? hex(p + 2) : 0;
+
+	return c >= 0xdc00 && c <= 0xdfff ? c : 0;
+}
+
+/* Converts a code point to UTF-8; U+DC00 to U+DCFF stand for bytes that are not valid text. */
+static size_t put_utf8(unsigned c, char out[4])
+{
 	if (c < 0x80 || (c >= 0xdc00 && c <= 0xdcff)) {
 		out[0] = (char)c;
 		return 1;
@@ -220,6 +232,13 @@ static size_t unescape(const char *p, char out[4])
 		out[0] = (char)(0xc0 | c >> 6);
 		out[1] = (char)(0x80 | (c & 0x3f));
 		return 2;
+	}
+	if (c >= 0x10000) {
+		out[0] = (char)(0xf0 | c >> 18);
+		out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+		out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[3] = (char)(0x80 | (c & 0x3f));
+		return 4;
 	}
 	out[0] = (char)(0xe0 | c >> 12);
 	out[1] = (char)(0x80 | (c >> 6 & 0x3f));
@@ -243,8 +262,12 @@ const char *json_string(struct json v, char *buf, size_t room)
 		p++;
 		known = *p ? strchr(from, *p) : NULL;
 		if (*p == 'u' && v.end - p > 5) {
-			n += unescape(p + 1, buf + n);
-			p += 4;
+			unsigned c = hex(p + 1), second = second_half(p + 5, v.end);
+			bool two = c >= 0xd800 && c < 0xdc00 && second;
+
+			c = two ? 0x10000 + ((c & 0x3ff) << 10 | (second & 0x3ff)) : c;
+			n += put_utf8(c, buf + n);
+			p += two ? 10 : 4;
 		} else {
 			buf[n++] = known ? to[known - from] : *p;
 		}

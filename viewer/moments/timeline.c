@@ -235,6 +235,8 @@ void instant_of_peak(struct instant *out, const struct timeline *t, const struct
 		snprintf(head, sizeof(head), "step %zu, %s", out->step, phases[out->phase].text);
 	else if (steps->count > 1)
 		snprintf(head, sizeof(head), BEFORE);
+	if (steps->tail && out->step == steps->count - 1)
+		out->step = 0;
 	snprintf(out->text, sizeof(out->text), "%s%s%s", head, head[0] && out->what[0] ? ", " : "",
 		 out->what);
 }

@@ -16,7 +16,7 @@
 struct timeline;
 
 struct instant {
-	size_t step; /* 0 = before the first */
+	size_t step; /* 0 = before the first, or after the last */
 	enum phase phase;
 	char what[INSTANT_MAX / 2]; /* "AdamW _foreach_sqrt"; "" = nothing known */
 	char text[INSTANT_MAX];	    /* all of it */

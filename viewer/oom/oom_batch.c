@@ -85,7 +85,7 @@ static uint32_t before(const struct oom *o, const struct block *b)
 /* Behind the first step: it may be the rows of many batches. */
 static bool is_new(const struct oom *o, const struct block *b)
 {
-	return o->step > 1 && before(o, b) == UINT32_MAX;
+	return o->since_step > 1 && before(o, b) == UINT32_MAX;
 }
 
 /* No pass has begun and nothing is computed: weights that are being loaded look like a batch then.
@@ -122,7 +122,7 @@ uint64_t oom_first_inputs(const struct oom *o)
 	const struct moment *mo = &o->shot.moment;
 	uint64_t bytes = 0;
 
-	FOR_EACH (const struct block, b, mo->blocks, o->step > 1 ? 0 : mo->count)
+	FOR_EACH (const struct block, b, mo->blocks, o->since_step > 1 ? 0 : mo->count)
 		bytes += b->category == CATEGORY_inputs && !model_born(o->shot.model, b)->forwards
 				 ? b->size
 				 : 0;

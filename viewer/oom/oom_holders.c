@@ -14,7 +14,7 @@ static bool is_old(const struct oom *o, const struct block *b)
 	if ((b->category == CATEGORY_inputs && b->seq > o->batch_from) ||
 	    map_get(&o->copies, b->seq))
 		return false;
-	return (o->step > 1 || o->by_call) && b->seq >= steps[1].extent.first_seq &&
+	return (o->since_step > 1 || o->by_call) && b->seq >= steps[1].extent.first_seq &&
 	       b->seq < o->since;
 }
 

@@ -205,7 +205,7 @@ static uint64_t batch_from(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
 	const struct lives *l = &o->timeline->model.lives;
-	size_t first = oom_batch_span(o, o->step);
+	size_t first = oom_batch_span(o, o->since_step);
 
 	if (!first || first >= s->count || s->items[first - 1].phase != PHASE_EVALUATION)
 		return UINT64_MAX;
@@ -225,7 +225,7 @@ void oom_find_since(struct oom *o, size_t passes_before)
 	o->since = step;
 	o->batch_from = batch_from(o);
 	/* The first step's batch may be made before it. */
-	o->begin = o->step > 1 || o->evaluation || o->by_call ? step : 0;
+	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? step : 0;
 	o->passes = oom_passes(&o->shot, step);
 	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
 		     o->passes > 2 * passes_before && !may_be_used(o, step);

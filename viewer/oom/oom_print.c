@@ -183,7 +183,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.nth = o->refusal.nth,
 		.ooms = o->refusal.count,
 		.went_on = o->refusal.later_allocs,
-		.step = o->step,
+		.step = o->instant.step,
 		.phase = phases[o->phase].name,
 		MAYBE_THERE(engine_phase, o->engine.phase, o->engine.phase),
 		.stack = o->refusal.event.stack,
@@ -211,12 +211,15 @@ struct row_oom oom_document(struct oom_answer *a)
 static void text_head(const struct oom *o, struct emit *out)
 {
 	char who[OWNER_WORDS], where[INSTANT_MAX + 8] = "";
+	enum steps_basis basis = o->timeline->steps.basis;
 
 	instant_line(o->instant.text, where, sizeof(where));
 	emit_title(out, "Out of memory on device %d: %s requested by %s", o->timeline->device,
 		   B(o->asked), owner_words(&o->wanted_owner, who, sizeof(who), 34));
 	if (where[0])
 		emit_paragraph(out, "", "  ", where);
+	if (o->instant.step > 1 && (basis == STEPS_BACKWARD || basis == STEPS_FORWARD))
+		emit_line(out, "(%s)", steps_bases[basis].text);
 	if (o->engine.phase)
 		emit_line(out, "The engine's phase: %s (%s)", o->engine.phase,
 			  WHO(&o->engine.owner));

@@ -395,7 +395,8 @@ static uint64_t state_to_come(const struct oom *o, const struct finding *f)
 	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
 	bool temporaries = !strcmp(f->kind, "fused_optimizer") || !strcmp(f->kind, "foreach_off");
 
-	return temporaries && o->phase == PHASE_OPTIMIZER && o->step < 2 && state < o->trainable
+	return temporaries && o->phase == PHASE_OPTIMIZER && o->since_step < 2 &&
+			       state < o->trainable
 		       ? o->trainable - state
 		       : 0;
 }

@@ -2,6 +2,7 @@
 #include "page_write.h"
 
 #include "../base/asset.h"
+#include "../base/emit_json.h"
 
 #define ASSET(name, path) ASSET_FILE(name, path);
 #include "page_assets.def"
@@ -39,15 +40,20 @@ static void put_json(FILE *f, const char *json, size_t len)
 	page_write_asset(f, json, end);
 }
 
+/* What cannot be shown, or is no UTF-8, becomes '?'. */
 static void put_text(FILE *f, const char *s)
 {
-	for (; *s; s++) {
-		unsigned char c = *s;
+	size_t len = strlen(s), n;
 
-		if (c == '<' || c == '&' || c < 32 || c >= 127)
-			fprintf(f, "&#%u;", c < 32 || c >= 127 ? '?' : c);
-		else
-			fputc(c, f);
+	for (; len; s += n, len -= n) {
+		n = emit_plain_char(s, len);
+		if (n && *s != '<' && *s != '&') {
+			fwrite(s, 1, n, f);
+			continue;
+		}
+		fprintf(f, "&#%u;", n ? *s : '?');
+		n = emit_utf8(s, len);
+		n = n ? n : 1;
 	}
 }
 
