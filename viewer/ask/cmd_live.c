@@ -23,6 +23,7 @@ static size_t columns_left(void)
 }
 
 struct live_view {
+	const struct timeline *timeline;
 	const struct moment *moment;
 	struct classifier *classifier;
 	struct owners *owners;
@@ -36,16 +37,19 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 {
 	struct live_view *v = ctx;
 	const struct block *b = &v->moment->blocks[i];
+	enum category class = classify(v->classifier, b).category;
 
-	*row = (struct row_live_block){ .addr = b->addr,
-					.size = b->size,
-					.category = classify(v->classifier, b).category,
-					.stack = b->stack,
-					.born_ns = b->born_ns,
-					MAYBE_THERE(rules, v->with_rules, v->rules),
-					.owner = owners_find(v->owners, b),
-					.module = owners_modules_of(v->owners, b->stack, v->module,
-								    sizeof(v->module)) };
+	*row = (struct row_live_block){
+		.addr = b->addr,
+		.size = b->size,
+		.category = class,
+		.words = timeline_class_words(v->timeline, class, b, v->moment->seq),
+		.stack = b->stack,
+		.born_ns = b->born_ns,
+		MAYBE_THERE(rules, v->with_rules, v->rules),
+		.owner = owners_find(v->owners, b),
+		.module = owners_modules_of(v->owners, b->stack, v->module, sizeof(v->module))
+	};
 	if (v->with_rules)
 		classify_all(v->classifier, b, v->rules, sizeof(v->rules));
 	return true;
@@ -57,9 +61,9 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 	const struct text_column columns[] = {
 		TEXT_COLUMN("address", live_block_addr, 2, 0),
 		TEXT_COLUMN("size", live_block_size, 2, 0),
-		TEXT_COLUMN("class", live_block_category, 2, -1),
+		TEXT_COLUMN("class", live_block_words, 2, -1),
 		TEXT_COLUMN("stack", live_block_stack, 2, 0),
-		TEXT_COLUMN("held by", live_block_owner, 2, -1, .room = columns_left()),
+		TEXT_COLUMN("allocated at", live_block_owner, 2, -1, .room = columns_left()),
 	};
 	char when[MOMENTS_WHEN];
 
@@ -78,7 +82,8 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 
 int run_live(const struct live_options *o, struct emit *out, struct timeline *t, struct moment *mo)
 {
-	struct live_view view = { .moment = mo,
+	struct live_view view = { .timeline = t,
+				  .moment = mo,
 				  .classifier = timeline_classifier(t),
 				  .owners = &t->owners,
 				  .pools = private_pools(&t->model, mo, &t->owners),
