@@ -99,7 +99,9 @@ int run_live(const struct live_options *o, struct emit *out, struct timeline *t,
 				.blocks = { mo->count, live_block_row, &view } };
 
 	emit_document(out, live, &row);
-	if (!emit_json(out))
+	if (!emit_json(out)) {
+		timeline_look(t, mo->device); /* the words tell steps apart */
 		print_blocks(out, &t->model, &view, mo, &row, o->top);
+	}
 	return 0;
 }

@@ -63,6 +63,9 @@ static void print_class(struct emit *out, struct timeline *t, const struct momen
 
 	verdict_reason(c, v, b, reason, sizeof(reason));
 	emit_document(out, why, &row);
+	if (emit_json(out))
+		return;
+	timeline_look(t, mo->device); /* the words tell steps apart */
 	print_reason(out, &row, timeline_class_words(t, v.category, b, mo->seq));
 }
 

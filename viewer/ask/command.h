@@ -38,7 +38,7 @@ enum command_group {
 	COMMAND_GROUPS
 };
 
-extern const char *const command_groups[COMMAND_GROUPS]; /* their headings; in main.c */
+extern const char *const command_groups[COMMAND_GROUPS]; /* their headings */
 
 struct command {
 	const char *name;

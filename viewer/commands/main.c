@@ -19,11 +19,6 @@ static const struct command *const commands[] = {
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-const char *const command_groups[COMMAND_GROUPS] = {
-#define GROUP(name, heading) heading,
-#include "../ask/command_groups.def"
-};
-
 static int help(FILE *out)
 {
 	size_t widest = 0;
