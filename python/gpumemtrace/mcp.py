@@ -102,7 +102,7 @@ def steps(path: str, start: int = 0) -> str:
 
 
 def leaks(path: str, start: int = 0) -> str:
-    """What grows from step to step, and the lines that hold it."""
+    """What grows from step to step, and the lines that allocated it."""
     return _answer(start, "leaks", _file(path))
 
 

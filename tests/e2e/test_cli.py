@@ -629,7 +629,7 @@ def test_manual_of_a_command(command):
 
 def test_manual_is_whole():
     whole = man("gpumemtrace", "--markdown")
-    assert re.findall(r"^- `([a-z]+)`: .*; gpumemtrace-\1\(1\)$", whole, re.M) == COMMANDS
+    assert sorted(re.findall(r"^- `([a-z]+)`: .*; gpumemtrace-\1\(1\)$", whole, re.M)) == sorted(COMMANDS)  # their order: test_groups_of_commands
     table = open(os.path.join(ROOT, "format/settings.def")).read()
     settings = re.findall(r"^(?:TEXT|SWITCH|NUMBER|CHOICE|SIZE)\((\w+)", table, re.M)
     assert re.findall(r"^- `GPUMEMTRACE_(\w+)`", whole, re.M) == settings
@@ -699,6 +699,20 @@ complete_words gpumemtrace run -- gpumemtracetest
 complete_words gpumemtrace help rec
 for command in "${@:2}"; do complete_words gpumemtrace "$command" --; complete_words gpumemtrace "$command" x; done
 """
+
+
+def test_groups_of_commands():
+    """Help, manual and completions list every command once, under the headings of one table."""
+    headings = re.findall(r'^GROUP\(\w+, "(.*)"\)', open(os.path.join(ROOT, "viewer/ask/command_groups.def")).read(), re.M)
+    groups = re.findall(r"^(\S.*):\n((?:  [a-z]+ +\S.*\n)+)", ok("--help"), re.M)
+    named = [(heading, re.findall(r"^  (\w+)", rows, re.M)) for heading, rows in groups]
+    assert [heading for heading, _ in named] == headings and len(headings) == 6
+    assert sorted(name for _, names in named for name in names) == sorted(COMMANDS)
+    page = subprocess.run([os.path.join(ROOT, "scripts/man.sh"), "--markdown", "docs/man/gpumemtrace.1.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert [(heading, re.findall(r"^- `(\w+)`: .*; gpumemtrace-", rows, re.M)) for heading, rows in re.findall(r"^### (.*)\n\n((?:- `\w+`: .*gpumemtrace-\w+\(1\)\n)+)", page, re.M)] == named
+    zsh = ok("--completions", "zsh")
+    lists = re.findall(r"\tlisted=\((.*?)\n\t\)\n\t_describe -t \S+ '(.*?)' listed", zsh, re.S)
+    assert [(heading, re.findall(r"^\t\t'(\w+):", rows, re.M)) for rows, heading in lists] == named
 
 
 def test_completions_in_bash(tmp_path):

@@ -207,7 +207,7 @@ def test_a_class_in_every_answer(replay, tmp_path):
     assert (first["class"], first["function"]) == ("replay_buffer", "remember") and "replay buffer" in first["text"]
     said(replay.root, "html", replay.grows, "-o", tmp_path / "x.html")
     page = (tmp_path / "x.html").read_text()
-    assert '"name":"replay_buffer","words":"replay buffer","colour":"#d848f0","level":3' in page
+    assert '"name":"replay_buffer","words":"replay buffer","kept":"replay buffer","colour":"#d848f0","level":3' in page
     rows = [json.loads(line) for line in said(replay.root, "export", replay.grows, "-t", "jsonl", "-o", "-").splitlines()]
     assert sum(r["size"] for r in rows if r["class"] == "replay_buffer") == kept
     assert "replay_buffer" in said(replay.root, "export", replay.grows, "-t", "csv", "-o", "-")

@@ -396,7 +396,7 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 			    : e->sleeps ? "asleep"
 					: "",
 			    engine_part_asleep_bytes, 1, 9),
-		TEXT_COLUMN("held mostly by", engine_part_owner, 2, -22, .room = 22,
+		TEXT_COLUMN("mostly allocated at", engine_part_owner, 2, -22, .room = 22,
 			    .when = AT_engine_part_held),
 	};
 	struct rows_engine_part rows = { ENGINE_PARTS, part_row, (void *)e };

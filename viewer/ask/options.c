@@ -38,6 +38,11 @@ const char options_classes[] =
 #include "../classes/categories.def"
 	;
 
+const char *const command_groups[COMMAND_GROUPS] = {
+#define GROUP(name, heading) heading,
+#include "command_groups.def"
+};
+
 static const struct option_row *rank_rows(const struct command *c)
 {
 	return c->ranks ? options_of_ranks : none;

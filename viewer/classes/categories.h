@@ -107,4 +107,6 @@ extern const struct category_words {
 	uint32_t colour;		 /* 0xrrggbb */
 	unsigned level;
 } categories[CATEGORIES];
+/* Where its blocks are still there in a later step: what a variable keeps is no temporary. */
+const char *category_kept_words(unsigned category);
 int category_by_name(const char *name); /* -1: there is none */

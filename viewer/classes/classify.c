@@ -99,6 +99,12 @@ const struct category_words categories[CATEGORIES] = {
 #include "categories.def"
 };
 
+const char *category_kept_words(unsigned category)
+{
+	return category == CATEGORY_forward_temporaries ? "kept results"
+							: categories[category].words;
+}
+
 int category_by_name(const char *name)
 {
 	for (unsigned i = 0; i < CATEGORIES; i++)

@@ -56,10 +56,13 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 	struct oom_answer *a = ctx;
 	const struct holder *h = &a->oom->holders.items[i];
 
-	snprintf(a->note, sizeof(a->note), "%s", categories[h->category].words);
+	const char *words = h->before > h->bytes / 2 ? category_kept_words(h->category)
+						     : categories[h->category].words;
+
+	snprintf(a->note, sizeof(a->note), "%s", words);
 	if (h->before && category_in(h->category, CLASSES_THAT(GROW_WITH_BATCH)))
-		snprintf(a->note, sizeof(a->note), "%s, %s %s", categories[h->category].words,
-			 B(h->before), BY_PASS(a->oom) ? "of earlier passes" : "older");
+		snprintf(a->note, sizeof(a->note), "%s, %s %s", words, B(h->before),
+			 BY_PASS(a->oom) ? "of earlier passes" : "older");
 	say_idle(a->oom, h, a->note, sizeof(a->note));
 	*row = (struct row_oom_holder){ .class = h->category,
 					.owner = h->owner,
@@ -224,7 +227,8 @@ static void text_head(const struct oom *o, struct emit *out)
 		emit_line(out, "The engine's phase: %s (%s)", o->engine.phase,
 			  WHO(&o->engine.owner));
 	if (o->refusal.count > 1)
-		emit_line(out, "Refusal %" PRIu64 " of %" PRIu64 " in this recording (--nth)",
+		emit_line(out,
+			  "Failed allocation %" PRIu64 " of %" PRIu64 " in this recording (--nth)",
 			  o->refusal.nth, o->refusal.count);
 	if (o->refusal.later_allocs)
 		emit_line(out, "%s", "The program caught it and went on.");
@@ -325,7 +329,7 @@ static void text_classes(const struct oom *o, struct emit *out)
 static void text_holders(const struct row_oom *row, long top, struct emit *out)
 {
 	const struct text_column columns[] = {
-		TEXT_COLUMN("the lines that hold most", oom_holder_owner, 2, -LINE, .room = LINE),
+		TEXT_COLUMN("allocated at", oom_holder_owner, 2, -LINE, .room = LINE),
 		TEXT_COLUMN("bytes", oom_holder_bytes, 1, 10),
 		TEXT_COLUMN("class", oom_holder_note, 2, -1),
 	};

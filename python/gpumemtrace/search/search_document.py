@@ -43,7 +43,7 @@ def why_refused(trial: Trial) -> Dict[str, Any]:
         return {"cause": trial.oom("cause"), "text": trial.oom("text") or "", "remedies": remedies}
     if TOO_LITTLE.search(trial.text("last_words")):
         return {"cause": "kv_cache", "text": trial.text("last_words"), "remedies": remedies}
-    return {"cause": "unknown", "text": f"A library was refused memory, and the program failed: {trial.text('last_words')}", "remedies": remedies}
+    return {"cause": "unknown", "text": f"An allocation of a library failed, and the program with it: {trial.text('last_words')}", "remedies": remedies}
 
 
 def needs_of(cell: Cell) -> Dict[str, Any]:

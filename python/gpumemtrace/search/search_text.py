@@ -13,7 +13,7 @@ REMEDIES = 3
 RUNS, MEDIAN = 104, "0.05 %"  # written by tests/cards/page.py
 LINES = 8  # a table of more is left out
 CARDS: List[Column] = [("card", 2, -16), ("setting", 2, -8), ("fits", 2, -4), ("capacity", 1, 9), ("allocated", 1, 9), ("reserved", 1, 9),
-                       ("besides", 1, 9), ("free", 1, 9), ("lacks", 1, 9), ("KV tokens", 1, 11), ("how known", 2, -3)]
+                       ("context + libraries", 1, 19), ("free", 1, 9), ("lacks", 1, 9), ("KV tokens", 1, 11), ("source", 2, -3)]
 
 
 def verdict_word(cell: Cell) -> str:
@@ -80,7 +80,7 @@ def ranks(found: Found, row: Dict[str, Any], answer: Answer) -> None:
         answer.sentence(f"The other ranks of {size} were simulated, not run.")
     if "nccl_bytes" in row and size:
         expected, least, most = (in_units(row[m]) for m in ("nccl_bytes", "nccl_least_bytes", "nccl_most_bytes"))
-        answer.sentence(f"NCCL's buffers and kernels are an estimate: {expected}, counted in besides; on a card they may take {least} to {most}.")
+        answer.sentence(f"NCCL's buffers and kernels are an estimate: {expected}, counted in context + libraries; on a card they may take {least} to {most}.")
 
 
 def reason(found: Found, cell: Cell, row: Dict[str, Any], answer: Answer) -> None:

@@ -5,7 +5,7 @@ const ROW = 27;
 
 function blocksTable(parent) {
   const summary = h('p', { class: 'summary' }), view = h('div', { class: 'rows', role: 'rowgroup', tabindex: 0, 'aria-label': 'Blocks' }), space = h('div', { class: 'space' });
-  const columns = [['category', 'class'], ['size', 'bytes', true], ['count', 'blocks', true], ['line', 'held by'], ['age', 'age', true]];
+  const columns = [['category', 'class'], ['size', 'bytes', true], ['count', 'blocks', true], ['line', 'allocated at'], ['age', 'age', true]];
   const head = h('div', { role: 'row' }), all = h('div', { role: 'table', 'aria-label': 'Blocks' }, h('div', { role: 'rowgroup' }, head), view), sort = { key: 'size', down: true };
   let by = 'block', rows = [], at = -1;
   const group = choice('Rows', [['block', 'each block'], ['line', 'by line'], ['class', 'by class']], 'block', (v) => { by = v; fill(); });

@@ -32,7 +32,8 @@ function panel(id, title, note) {
   document.getElementById('panels').append(h('section', { id, tabindex: -1, 'aria-label': title }, head, body));
   document.getElementById('nav').append(h('a', { href: '#' + id }, title));
   const link = document.getElementById('nav').lastChild;
-  return { body, head, show: (yes) => { body.parentNode.hidden = link.hidden = !yes; }, note: (text) => { let p = head.querySelector('.note'); if (!p) head.append(p = h('p', { class: 'note' })); p.textContent = text; } };
+  const titled = (text) => { head.firstChild.textContent = text; body.parentNode.setAttribute('aria-label', text); };
+  return { body, head, title: titled, show: (yes) => { body.parentNode.hidden = link.hidden = !yes; }, note: (text) => { let p = head.querySelector('.note'); if (!p) head.append(p = h('p', { class: 'note' })); p.textContent = text; } };
 }
 
 /* Buttons of which one is on. */

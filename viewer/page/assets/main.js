@@ -2,7 +2,7 @@
 /* The page of a run: head, panels in their order. */
 
 function momentPanel() {
-  const p = panel('moment', 'Moment');
+  const p = panel('moment', 'Blocks');
   const tabs = [['blocks', 'Blocks'], ['flame', 'Flame graph'], ['segments', 'Segments'], ['events', 'Events']], parts = {};
   const show = (name) => { for (const [key] of tabs) parts[key].hidden = key !== name; events(); };
   const main = h('div', { class: 'main' }), split = h('div', { class: 'split' }, main);
@@ -19,9 +19,10 @@ function momentPanel() {
   on('track', () => { views.querySelector('[value=events]').hidden = app.track.state; });
   on('moment', () => {
     const m = moment(), bytes = document.getElementById('moment-bytes');
+    p.title(app.track.state ? 'Blocks' : 'Blocks at ' + secondsText(m.ns - app.track.first_ns));
     bytes.textContent = bytesText(m.bytes);
     bytes.dataset.bytes = m.bytes;
-    document.getElementById('moment-where').textContent = app.track.state ? 'a state at one moment' : 'at ' + secondsText(m.ns - app.track.first_ns) + ', event ' + countText(m.seq) +
+    document.getElementById('moment-where').textContent = app.track.state ? 'a state at one moment' : 'event ' + countText(m.seq) +
       (whereText(app.doc, app.track, m.seq) ? ' \u2014 ' + whereText(app.doc, app.track, m.seq) : '') + (m.seq === app.track.peak_seq ? ' \u2014 the peak' : '');
   });
 }

@@ -14,9 +14,9 @@ function searchColumns(doc) {
     { title: 'card', of: (r) => r.at, show: (r) => r.card },
     ...doc.names.map((n) => ({ title: n, right: true, of: (r) => r.vary[n], show: (r) => r.vary[n] })),
     { title: 'fits', of: (r) => VERDICTS.indexOf(r.verdict), show: (r) => (r.fits ? 'yes' : h('b', { class: 'alarm' }, r.verdict === 'does not fit' ? 'no' : r.verdict)) },
-    bytes('capacity_bytes', 'capacity'), bytes('peak_bytes', 'allocated'), bytes('peak_reserved_bytes', 'reserved'), bytes('context_bytes', 'besides'),
+    bytes('capacity_bytes', 'capacity'), bytes('peak_bytes', 'allocated'), bytes('peak_reserved_bytes', 'reserved'), bytes('context_bytes', 'context + libraries'),
     bytes('margin_bytes', 'stays free'),
-    { title: 'how known', of: (r) => (r.measured ? '' : r.run_on), show: (r) => (r.measured ? 'run' : 'from ' + r.run_on) },
+    { title: 'source', of: (r) => (r.measured ? '' : r.run_on), show: (r) => (r.measured ? 'run' : 'from ' + r.run_on) },
     { title: 'the peak', class: 'wide', of: (r) => r.peak_line, show: (r) => r.error || [r.peak_text + '; most by ' + r.peak_line, r.rising, r.ended || r.late].filter(Boolean).join('. ') },
     { title: '', of: (r) => r.page, show: (r) => pageLink(r, 'page of the run') },
   ];
