@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The published accounts of training memory beside what was measured. */
+/* The published formulas of training memory beside what was measured. */
 
 const SECTIONS = [['parameters', 'Bytes for each parameter'], ['activations', 'Activations'],
   ['peak', 'The peak: parameters + state + max(gradients + temporaries, activations)'], ['residual', 'Residual memory at the peak'], ['out_of_memory', 'When memory ran out']];
 
 function accountPanel() {
-  const p = panel('account', 'Account');
+  const p = panel('account', 'Formulas');
   const value = (row, key) => {
     const v = row[key];
     if (v === undefined) return '';
@@ -24,7 +24,7 @@ function accountPanel() {
       return of.length ? [{ props: { class: 'section' }, cells: [heading, '', '', ''] }, ...of.map((r) => [title(r), value(r, 'measured'), value(r, 'formula'), r.note])] : [];
     });
     replace(p.body, h('p', { class: 'note' }, 'Shape: ' + a.shape.map((f) => f.name.replace('_', ' ') + ' ' + countText(f.value) + ' (' + f.source + ')').join(', ')),
-      table([{ title: '' }, { title: 'measured', right: true }, { title: 'by formula', right: true }, { title: '', class: 'wide' }], rows, { class: 'account' }));
+      table([{ title: 'quantity' }, { title: 'measured', right: true }, { title: 'by formula', right: true }, { title: 'note', class: 'wide' }], rows, { class: 'account' }));
   }
   on('track', show);
 }
