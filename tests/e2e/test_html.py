@@ -284,6 +284,7 @@ def test_a_state_is_no_run(tool, tmp_path):
     assert int(seen["bare"][4]) == tool.json("report", tmp_path / "bare.pickle")["devices"][0]["peak_bytes"]
     for words in ("0 ns", "peak", "age", "lasted", "has every change", "Allocated at"):
         assert words not in seen["bare"][0] and words in seen["traced"][0].replace("Peak", "peak") + "0 ns", words
+    assert not re.search(r"was allocated at", seen["bare"][0])
     assert "Timeline" in seen["traced"][1] and seen["traced"][2:4] == [False, True] and "whether there was ever more is not known" in seen["bare"][0]
 
 

@@ -35,7 +35,6 @@ static const struct {
 	{ "source", "source", SHOW },
 };
 
-/* Each part of a list ends with a zero. */
 static void fact_text(struct defs_text value, char *buf, size_t room)
 {
 	size_t len = value.len < room - 1 ? value.len : room - 1;

@@ -40,20 +40,16 @@ static void put_json(FILE *f, const char *json, size_t len)
 	page_write_asset(f, json, end);
 }
 
-/* What cannot be shown, or is no UTF-8, becomes '?'. */
+/* As the terminal shows it, in any script. "<" and "&" are the only characters with a meaning. */
 static void put_text(FILE *f, const char *s)
 {
-	size_t len = strlen(s), n;
+	while (*s) {
+		size_t n = strcspn(s, "<&");
 
-	for (; len; s += n, len -= n) {
-		n = emit_plain_char(s, len);
-		if (n && *s != '<' && *s != '&') {
-			fwrite(s, 1, n, f);
-			continue;
-		}
-		fprintf(f, "&#%u;", n ? *s : '?');
-		n = emit_utf8(s, len);
-		n = n ? n : 1;
+		emit_plain_string(f, s, n);
+		s += n;
+		if (*s)
+			fprintf(f, "&#%u;", (unsigned char)*s++);
 	}
 }
 

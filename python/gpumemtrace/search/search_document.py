@@ -121,8 +121,8 @@ def document_of(found: Found) -> Dict[str, Any]:
 
 
 def page_of(found: Found, document: Dict[str, Any]) -> Dict[str, Any]:
-    """With the pages of the runs beside it."""
+    """With the pages of the runs beside it. The program is named without its folder, as in their heads."""
     plan = found.runs.plan
     pages = [c.trial.path(".html") if c.trial.text("recording") else "" for c in found.cells]
-    return {"command": " ".join(plan.command), "tool": plan.version, "names": [v.name for v in plan.varied.items],
+    return {"command": " ".join([os.path.basename(plan.command[0]), *plan.command[1:]]), "tool": plan.version, "names": [v.name for v in plan.varied.items],
             "pages": [os.path.basename(page) if os.access(page, os.R_OK) else "" for page in pages], "fit": document}

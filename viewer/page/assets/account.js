@@ -24,7 +24,7 @@ function accountPanel() {
       return of.length ? [{ props: { class: 'section' }, cells: [heading, '', '', ''] }, ...of.map((r) => [title(r), value(r, 'measured'), value(r, 'formula'), r.note])] : [];
     });
     replace(p.body, h('p', { class: 'note' }, 'Shape: ' + a.shape.map((f) => f.name.replace('_', ' ') + ' ' + countText(f.value) + ' (' + f.source + ')').join(', ')),
-      table([{ title: '' }, { title: 'measured', right: true }, { title: 'by formula', right: true }, { title: '', class: 'wide' }], rows, { class: 'account' }));
+      table([{ title: 'quantity' }, { title: 'measured', right: true }, { title: 'by formula', right: true }, { title: 'note', class: 'wide' }], rows, { class: 'account' }));
   }
   on('track', show);
 }

@@ -27,8 +27,8 @@ function oomPanel() {
   }
 
   function remedies(oom) {
-    return [h('h4', {}, 'What would have made room'), table([{ title: '' }, { title: 'saves', right: true }, { title: '' }, { title: 'how it is known', class: 'wide' }],
-      oom.remedies.map((r) => [r.what, r.saves ? bytesText(r.saves) : '', r.enough ? 'enough' : '', r.how]), { class: 'remedies' })];
+    return [h('h4', {}, 'What would have made room'), table([{ title: 'change' }, { title: 'saves', right: true }, { title: 'enough' }, { title: 'source', class: 'wide' }],
+      oom.remedies.map((r) => [r.what, r.saves ? bytesText(r.saves) : '', r.enough ? 'yes' : '', r.how]), { class: 'remedies' })];
   }
 
   function show() {
