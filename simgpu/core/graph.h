@@ -22,5 +22,8 @@ struct sim_graph {
 		nodes; /* none stands before one that it waits for, unless edges came later */
 };
 
+void graph_asked(void *node, struct act *launch);
+/* Drops what a node did before. */
+void spec_exchange(struct node_spec *old, const struct node_spec *with);
 bool nodes_append(struct node_list *list, void *node); /* without looking whether it is there */
 bool nodes_has(const struct node_list *list, const void *node);

@@ -18,6 +18,7 @@ struct exec {
 	size_t bytes;
 	size_t n;
 	struct {
+		void *node; /* that it was made from */
 		struct node_spec spec;
 		uint64_t end;
 	} steps[];
@@ -56,6 +57,13 @@ static bool hold(int device, size_t more, size_t less)
 	return done;
 }
 
+static struct node_spec keep(const struct node_spec *spec)
+{
+	act_keep(spec->act);
+	act_keep(spec->launch);
+	return *spec;
+}
+
 int graph_instantiate(void **exec, struct sim_graph *g)
 {
 	struct exec *e;
@@ -75,8 +83,8 @@ int graph_instantiate(void **exec, struct sim_graph *g)
 		struct node *n = g->nodes.nodes[e->n];
 
 		n->end = end_of(n);
-		e->steps[e->n].spec = n->spec;
-		act_keep(n->spec.act);
+		e->steps[e->n].node = n;
+		e->steps[e->n].spec = keep(&n->spec);
 		e->steps[e->n].end = n->end;
 		e->ns = n->end > e->ns ? n->end : e->ns;
 	}
@@ -91,9 +99,40 @@ int graph_exec_destroy(void *exec)
 	if (!e)
 		return SIM_BAD_HANDLE;
 	for (size_t i = 0; i < e->n; i++)
-		act_drop(e->steps[i].spec.act);
+		spec_exchange(&e->steps[i].spec, &(struct node_spec){ 0 });
 	hold(e->device, 0, e->bytes);
 	sim_handle_free(e);
+	return SIM_OK;
+}
+
+int graph_exec_set(void *exec, void *node, const struct node_spec *spec)
+{
+	struct exec *e = sim_handle_check(exec, EXEC_KIND);
+
+	for (size_t i = 0; e && i < e->n; i++)
+		if (e->steps[i].node == node && e->steps[i].spec.type == spec->type) {
+			spec_exchange(&e->steps[i].spec, spec);
+			return SIM_OK;
+		}
+	return SIM_INVALID;
+}
+
+int graph_exec_update(void *exec, struct sim_graph *g)
+{
+	struct exec *e = sim_handle_check(exec, EXEC_KIND);
+
+	if (!e || !graph_check(g))
+		return SIM_INVALID;
+	if (e->n != g->nodes.n)
+		return ERR_UPDATE;
+	for (size_t i = 0; i < e->n; i++)
+		if (e->steps[i].spec.type != ((struct node *)g->nodes.nodes[i])->spec.type)
+			return ERR_UPDATE;
+	for (size_t i = 0; i < e->n; i++) {
+		struct node_spec spec = keep(&((struct node *)g->nodes.nodes[i])->spec);
+
+		spec_exchange(&e->steps[i].spec, &spec);
+	}
 	return SIM_OK;
 }
 
