@@ -3,7 +3,7 @@
  * The driver's copies and fills. Arrays have no contents here.
  */
 #include <string.h>
-#include "copy.h"
+#include "graph_nodes.h"
 
 #define COPY(name, dst_type, src_type)                                   \
 	SIM_API CUresult name(dst_type dst, src_type src, size_t bytes)  \
@@ -72,7 +72,7 @@ static int copy_2d(const CUDA_MEMCPY2D *c, void *stream, bool async)
 	return box_copy(&b, stream, async);
 }
 
-static int box_of_3d(const CUDA_MEMCPY3D *c, struct box *b)
+int box_of_3d(const CUDA_MEMCPY3D *c, struct box *b)
 {
 	*b = (struct box){ .dpitch = pitch_of(c->dstPitch, c->WidthInBytes),
 			   .spitch = pitch_of(c->srcPitch, c->WidthInBytes),

@@ -119,7 +119,10 @@ DRV_PLAIN(cuGraphInstantiateWithFlags,
 SIM_API CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 					      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
 	params->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+	params->hErrNode_out = NULL;
 	return cuGraphInstantiateWithFlags(exec, graph, params->flags);
 }
 

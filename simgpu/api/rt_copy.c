@@ -117,13 +117,18 @@ static CUmemorytype place_of(struct cudaPitchedPtr p, const void *array)
 	.dstZ = p->dstPos.z, .dstArray = (CUarray)p->dstArray, .WidthInBytes = p->extent.width, \
 	.Height = p->extent.height, .Depth = p->extent.depth
 
+CUDA_MEMCPY3D driver_copy(const struct cudaMemcpy3DParms *p)
+{
+	return (CUDA_MEMCPY3D){ ENDS(p) };
+}
+
 static int copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool async)
 {
 	CUDA_MEMCPY3D c;
 
 	if (!p)
 		return SIM_INVALID;
-	c = (CUDA_MEMCPY3D){ ENDS(p) };
+	c = driver_copy(p);
 	return async ? driver()->cuMemcpy3DAsync(&c, stream) : driver()->cuMemcpy3D(&c);
 }
 

@@ -29,6 +29,7 @@ enum {
 	ERR_CAPTURE_UNJOINED = 904,
 	ERR_CAPTURE_IMPLICIT = 906,
 	ERR_CAPTURE_WRONG_THREAD = 908,
+	ERR_UPDATE = 910,
 };
 
 /* gettid() came with glibc 2.30. */

@@ -38,6 +38,7 @@ static void drop_node(struct node *n)
 {
 	nodes_done(&n->before);
 	act_drop(n->spec.act);
+	act_drop(n->spec.launch);
 	if (n->spec.block)
 		graph_block_drop(n->spec.block);
 	sim_handle_free(n);
@@ -77,6 +78,7 @@ int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *de
 	fits = nodes_add(&n->before, deps, count) && nodes_append(&g->nodes, n);
 	pthread_mutex_unlock(&g->lock);
 	if (!fits) {
+		n->spec.act = n->spec.launch = NULL;
 		drop_node(n);
 		return SIM_NOMEM;
 	}
@@ -89,6 +91,34 @@ void graph_act(void *node, struct act *act)
 {
 	act_drop(check(node)->spec.act);
 	check(node)->spec.act = act;
+}
+
+void graph_asked(void *node, struct act *launch)
+{
+	act_drop(check(node)->spec.launch);
+	check(node)->spec.launch = launch;
+}
+
+const struct node_spec *graph_spec(void *node)
+{
+	return check(node) ? &check(node)->spec : NULL;
+}
+
+void spec_exchange(struct node_spec *old, const struct node_spec *with)
+{
+	act_drop(old->act);
+	act_drop(old->launch);
+	*old = *with;
+}
+
+int graph_set(void *node, const struct node_spec *spec)
+{
+	struct node *n = check(node);
+
+	if (!n || n->spec.type != spec->type)
+		return SIM_INVALID;
+	spec_exchange(&n->spec, spec);
+	return SIM_OK;
 }
 
 bool graph_owns(const struct sim_graph *g, void *node)

@@ -33,5 +33,8 @@ void graph_memory_orphan(const struct sim_graph *g);	 /* it is being destroyed *
 int graph_memory_prepare(const struct node_spec *const *specs, size_t n, bool frees_left);
 void graph_memory_node(const struct node_spec *spec); /* in a launch that was prepared */
 
+void graph_asked(void *node, struct act *launch);
+/* Drops what a node did before. */
+void spec_exchange(struct node_spec *old, const struct node_spec *with);
 bool nodes_append(struct node_list *list, void *node); /* without looking whether it is there */
 bool nodes_has(const struct node_list *list, const void *node);

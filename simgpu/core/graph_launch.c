@@ -26,6 +26,7 @@ struct exec {
 	size_t memory_n;
 	size_t n;
 	struct {
+		void *node; /* that it was made from */
 		struct node_spec spec;
 		uint64_t end;
 	} steps[];
@@ -100,13 +101,20 @@ void graph_exec_orphan(void *exec)
 	((struct exec *)exec)->graph = NULL;
 }
 
+static struct node_spec keep(const struct node_spec *spec)
+{
+	act_keep(spec->act);
+	act_keep(spec->launch);
+	return *spec;
+}
+
 static void add_step(struct exec *e, struct node *n)
 {
 	struct node_spec *spec = &e->steps[e->n].spec;
 
 	n->end = end_of(n);
-	*spec = n->spec;
-	act_keep(spec->act);
+	e->steps[e->n].node = n;
+	*spec = keep(&n->spec);
 	if (is_memory(spec)) {
 		graph_block_keep(spec->block);
 		e->memory[e->memory_n++] = spec;
@@ -149,16 +157,48 @@ int graph_exec_destroy(void *exec)
 
 	if (!e)
 		return SIM_BAD_HANDLE;
-	for (size_t i = 0; i < e->n; i++)
-		act_drop(e->steps[i].spec.act);
 	for (size_t i = 0; i < e->memory_n; i++)
 		graph_block_drop(e->memory[i]->block);
 	free(e->memory);
+	for (size_t i = 0; i < e->n; i++)
+		spec_exchange(&e->steps[i].spec, &(struct node_spec){ 0 });
 	if (e->graph)
 		e->graph->exec = NULL;
 	if (e->generation == generations[e->device])
 		hold(e->device, 0, e->bytes);
 	sim_handle_free(e);
+	return SIM_OK;
+}
+
+int graph_exec_set(void *exec, void *node, const struct node_spec *spec)
+{
+	struct exec *e = sim_handle_check(exec, EXEC_KIND);
+
+	for (size_t i = 0; e && i < e->n; i++)
+		if (e->steps[i].node == node && e->steps[i].spec.type == spec->type) {
+			spec_exchange(&e->steps[i].spec, spec);
+			return SIM_OK;
+		}
+	return SIM_INVALID;
+}
+
+int graph_exec_update(void *exec, struct sim_graph *g)
+{
+	struct exec *e = sim_handle_check(exec, EXEC_KIND);
+
+	if (!e || !graph_check(g))
+		return SIM_INVALID;
+	if (e->n != g->nodes.n)
+		return ERR_UPDATE;
+	for (size_t i = 0; i < e->n; i++)
+		if (e->steps[i].spec.type != ((struct node *)g->nodes.nodes[i])->spec.type ||
+		    is_memory(&e->steps[i].spec))
+			return ERR_UPDATE;
+	for (size_t i = 0; i < e->n; i++) {
+		struct node_spec spec = keep(&((struct node *)g->nodes.nodes[i])->spec);
+
+		spec_exchange(&e->steps[i].spec, &spec);
+	}
 	return SIM_OK;
 }
 

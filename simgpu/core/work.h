@@ -69,6 +69,7 @@ struct act *act_launch(void **args);			  /* of a kernel that is not computed */
  * nothing. */
 void capture_act(void *stream, struct act *act);
 void graph_act(void *node, struct act *act);
+void capture_launch(void *stream, struct act *launch); /* the same for the launch as such */
 
 /* Puts work on a stream. A stream that is being captured gets a node instead, and true means: do
  * nothing now. */
@@ -93,6 +94,7 @@ struct node_spec {
 	void *data;
 	uint64_t ns;
 	struct act *act;
+	struct act *launch; /* of a kernel, as it was asked for: ../kernels/recorded.c */
 };
 /* A list of nodes that others wait for. */
 struct node_list {
@@ -127,6 +129,13 @@ int graph_instantiate(void **exec, struct sim_graph *g, unsigned long long flags
 int graph_exec_destroy(void *exec);
 int graph_launch(void *exec, void *stream);
 int graph_node_type(void *node, int *type);
+/* What a node does; NULL if it is none. The second gives it other things to do, which it then owns;
+ * the third does it in an executable graph, where the node itself stays as it is. */
+const struct node_spec *graph_spec(void *node);
+int graph_set(void *node, const struct node_spec *spec);
+int graph_exec_set(void *exec, void *node, const struct node_spec *spec);
+/* Each node of an executable graph does what its node in another graph of that form does. */
+int graph_exec_update(void *exec, struct sim_graph *g);
 
 /* ---- launch.c ---- */
 int launch_kernel(void *stream, void **args, unsigned int grid, unsigned int block, size_t shared);
