@@ -125,7 +125,8 @@ def test_report(sample):
              "function": "Model.forward", "file": "/home/u/model.py", "line": 40,
              "categories_at_peak": {"parameters": 4 * MIB, "activations": 8 * MIB, "unknown": 2 * MIB}},
             {"device": 1, "peak_bytes": 512, "peak_time_ns": 200, "end_bytes": 0,
-             "peak_reserved_bytes": 2 * MIB, "resident_peak_bytes": 512, "asleep_bytes": 0, "context_bytes": 0, "pools": [], "ooms": 0, "categories_at_peak": {"forward_temporaries": 512},
+             "peak_reserved_bytes": 2 * MIB, "resident_peak_bytes": 512, "asleep_bytes": 0, "context_bytes": 0, "pools": [],
+        "unused_at_peak_bytes": None, "unused_at_peak": [], "used_bound_bytes": None, "ooms": 0, "categories_at_peak": {"forward_temporaries": 512},
              "function": "<module>", "file": "/home/u/train.py", "line": 10}],
         "file_bytes": os.path.getsize(sample)}
 
@@ -159,7 +160,8 @@ def test_live(sample, at, time_ns, sizes):
     if sizes:
         assert live["time_ns"] == time_ns
     for b in live["blocks"]:
-        assert set(b) == {"addr", "size", "category", "stack", "born_ns", "function", "file", "line", "module"}
+        assert set(b) == {"addr", "size", "category", "stack", "born_ns", "uses", "last_use_ns", "next_use_ns", "function", "file", "line",
+                          "module"}
 
 
 def test_live_says_what_blocks_are(sample):
@@ -167,6 +169,7 @@ def test_live_says_what_blocks_are(sample):
     assert {size: b["category"] for size, b in end.items()} == {
         4: "parameters", 2: "unknown", 1: "gradients", 3: "optimizer_state"}
     assert end[2] == {"addr": 0x10400000, "size": 2 * MIB, "category": "unknown", "stack": 2, "born_ns": 130,
+                      "uses": None, "last_use_ns": None, "next_use_ns": None,
                       "function": "Model.forward", "file": "/home/u/model.py", "line": 40, "module": ""}
     forward = {b["size"] // MIB: b["category"] for b in answer("live", sample, "--at", "mark:fwd#2")["blocks"]}
     assert forward == {4: "parameters", 2: "unknown", 8: "activations"}
@@ -176,7 +179,8 @@ def test_live_of_a_device(sample):
     live = answer("live", sample, "--device", 1)
     assert {k: live[k] for k in ("device", "time_ns", "bytes", "blocks")} == {
         "device": 1, "time_ns": 200, "bytes": 512,
-        "blocks": [{"addr": 0x90000000, "size": 512, "category": "forward_temporaries", "stack": 1, "born_ns": 200, "function": "<module>",
+        "blocks": [{"addr": 0x90000000, "size": 512, "category": "forward_temporaries", "stack": 1, "born_ns": 200, "uses": None,
+                    "last_use_ns": None, "next_use_ns": None, "function": "<module>",
                     "file": "/home/u/train.py", "line": 10, "module": ""}]}
 
 
@@ -318,6 +322,7 @@ event end time_ns=6
     assert report["devices"] == [{
         "device": 0, "peak_bytes": 5000, "peak_time_ns": 3, "end_bytes": 4000, "peak_reserved_bytes": 5000,
         "resident_peak_bytes": 5000, "asleep_bytes": 0, "context_bytes": 0, "pools": [],
+        "unused_at_peak_bytes": None, "unused_at_peak": [], "used_bound_bytes": None,
         "categories_at_peak": {"unknown": 5000}, "ooms": 1, "function": "", "file": "", "line": 0}]
     assert {b["size"] for b in answer("live", path)["blocks"]} == {1000, 4000}
 

@@ -380,7 +380,7 @@ def test_the_manual_names_every_column_and_format():
     manual = subprocess.run(["bash", ROOT / "scripts/man.sh", "--markdown", ROOT / "docs/man/gpumemtrace-export.1.md"],
                             capture_output=True, text=True, check=True).stdout
     columns = re.findall(r'^COLUMN\((\w+), \w+, "(.*?)", "(.*?)"\)', (ROOT / "viewer/export/export_columns.def").read_text(), re.M)
-    assert len(columns) == 16
+    assert len(columns) == 20
     for name, unit, meaning in columns:
         assert f"- *{name}*{f' ({unit})' if unit else ''}: {meaning}.\n" in manual
     assert re.findall(r"^EXPORT\((\w+),", (ROOT / "viewer/export/export_formats.def").read_text(), re.M) == FORMATS
@@ -407,7 +407,7 @@ def test_odd_names(tool, tmp_path):
     folded = files["folded"].read_text().splitlines()
     assert all(line.rsplit(" ", 1)[1].isdigit() and line.count(";") <= 1 for line in folded)
     with open(files["csv"], newline="") as f:
-        assert [len(r) for r in csv.reader(f)] == [16] * 4
+        assert [len(r) for r in csv.reader(f)] == [20] * 4
     assert name in {json.loads(line)["function"] for line in files["jsonl"].read_text().splitlines()}
     if TOOLS.exists():
         assert name in {r["function"] for r in read_arrow(files["arrow"])["rows"]}

@@ -29,7 +29,8 @@ def new():
 def plain(value):
     """Back to what JSON has."""
     if isinstance(value, _rows.Row):
-        return {name.rstrip("_"): plain(getattr(value, name)) for name in value._kinds if getattr(value, name) is not None}
+        return {name.rstrip("_"): plain(getattr(value, name)) for name, (kind, _) in value._kinds.items()
+                if getattr(value, name) is not None or kind.endswith("_OR_NULL")}
     if isinstance(value, (_rows.Table, tuple)):
         return [plain(v) for v in value]
     return value

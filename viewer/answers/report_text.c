@@ -223,7 +223,7 @@ static void used_up_lines(const struct used_up *u, const struct moment *mo, stru
 
 	if (u->bytes == NO_NUMBER || u->bytes < mo->bytes / 100 || !u->bytes)
 		return;
-	emit_figure(out, FIGURE, "not used again", u->bytes, "used before, and freed only later:");
+	emit_figure(out, FIGURE, "not used again", u->bytes, "kept after the last use:");
 	for (size_t i = 0; i < u->holders.count && i < UNUSED_LINES; i++) {
 		const struct holder *h = &u->holders.items[i];
 
