@@ -8,7 +8,8 @@
  * notes the highest seq first and reads the rings then, all definitions that events up to that seq
  * use are there, and a merge by seq writes each before its users. A seq that is missing belongs to
  * a thread between taking its number and storing its event: those after it are held back for a
- * moment. Where a free takes longer (gmt_hold), its event is written behind them: readers sort.
+ * moment. Where a free takes longer (gmt_hold), its event is written behind them: readers sort. It
+ * gets a block of its own, since a reader keeps blocks open whose events lie between one another's.
  */
 #include "drain.h"
 
@@ -37,6 +38,7 @@
 #define SOURCES_WAIT (1000 * MS) /* for files that are slow to read, at the end */
 #define AHEAD	     6		 /* events */
 #define EARLY_BLOCK  4096	 /* events; less than a block takes by itself */
+#define LATE	     1024	 /* events behind its place */
 
 /* The drain's position in a ring. */
 struct cursor {
@@ -267,6 +269,7 @@ static uint32_t merge(uint64_t horizon, bool all)
 {
 	uint64_t now = os_now(), most = os_may(OS_FILES) ? bound_pause_at() : UINT64_MAX;
 	uint32_t n = 0;
+	bool late;
 
 	while (heap.count && gmt_writer_bytes(drain.writer) < most) {
 		uint32_t i = heap.items[0].ring;
@@ -274,6 +277,9 @@ static uint32_t merge(uint64_t horizon, bool all)
 
 		if (seq > horizon || !is_due(seq, now, all))
 			break;
+		late = seq + LATE < drain.next_seq;
+		if (late)
+			drain_flush();
 		write_event(&heads[i]);
 		n++;
 		drain.numbers++;
@@ -286,7 +292,7 @@ static uint32_t merge(uint64_t horizon, bool all)
 			ring_heap_change(&heap, heads[i].seq);
 		else
 			ring_heap_drop(&heap);
-		if (drain.unsafe && n % EARLY_BLOCK == 0)
+		if (late || (drain.unsafe && n % EARLY_BLOCK == 0))
 			drain_flush(); /* the live file says how many are left */
 	}
 	return n;

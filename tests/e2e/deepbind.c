@@ -27,5 +27,5 @@ int deepbind_work(unsigned long *given)
 	given[2] = (unsigned long)p;
 	if (cudaMalloc(&refused, (size_t)1 << 50) != 2)
 		return 4;
-	return cudaFree(p);
+	return cudaFree(p) || cudaFree(p) != 1; /* the second one is refused */
 }

@@ -58,7 +58,7 @@ def clean(place):
 
 def told(place):
     return [(e["kind"], e["name"], number(e.get("addr", 0)), e["size"])
-            for e in events(place, "mem_alloc", "mem_free", "mem_fail")]
+            for e in events(place, "mem_alloc", "mem_free", "mem_fail", "refused")]
 
 
 def deep(given):
@@ -66,7 +66,7 @@ def deep(given):
     return [("mem_alloc", "cudaMalloc", a, 1111), ("mem_free", "cudaFree", a, 0),
             ("mem_alloc", "cuMemAlloc_v2", b, 2222), ("mem_free", "cuMemFree_v2", b, 0),
             ("mem_alloc", "cudaMallocManaged", c, 3333), ("mem_fail", "cudaMalloc", 0, 1 << 50),
-            ("mem_free", "cudaFree", c, 0)]
+            ("mem_free", "cudaFree", c, 0), ("refused", "cudaFree", c, 0)]
 
 
 def test_calls_that_cannot_be_interposed(place):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which events a bounded recording leaves out, one by one.
+ * Which events a bounded recording leaves out, one by one, and the totals that stand for them.
  *
  * links: shim/base/ shim/rings/ shim/stacks/ shim/recording/
  *
@@ -8,6 +8,7 @@
  */
 #include "../../format/record.h"
 #include "../../format/uses.h"
+#include "../../shim/recording/device_memory.h"
 #include "../../shim/recording/thin.h"
 
 #include <setjmp.h>
@@ -123,11 +124,86 @@ static void first_and_last_uses(void **state)
 	assert_int_equal(n, 6);
 }
 
+static void follow(struct device_memory *m, struct gmt_event e)
+{
+	memory_follow(m, &e);
+}
+
+#define SAYS(...) follow(&m, (struct gmt_event){ __VA_ARGS__ })
+
+/* As they are written: a free that took long comes behind the next allocation at its address. */
+static void totals_of_events_out_of_order(void **state)
+{
+	struct device_memory m = { 0 };
+
+	(void)state;
+	SAYS(.seq = 1, .kind = GMT_MEM_ALLOC, .addr = 512, .size = 100, .arg0 = GMT_MEM_DEVICE);
+	SAYS(.seq = 4, .kind = GMT_MEM_ALLOC, .addr = 512, .size = 30, .arg0 = GMT_MEM_DEVICE);
+	SAYS(.seq = 3, .kind = GMT_MEM_FREE, .addr = 512);
+	assert_int_equal(memory_total(&m, 0), 30);
+	SAYS(.seq = 5, .kind = GMT_MEM_FREE, .addr = 512);
+	assert_int_equal(memory_total(&m, 0), 0);
+	memory_free(&m);
+}
+
+/* What ends with a context is what was allocated in it; physical memory is no context's. */
+static void totals_when_contexts_end(void **state)
+{
+	struct device_memory m = { 0 };
+
+	(void)state;
+	SAYS(.seq = 1, .kind = GMT_MEM_ALLOC, .addr = 1, .size = 1, .arg0 = GMT_MEM_DEVICE);
+	SAYS(.seq = 2, .kind = GMT_CTX_CURRENT, .addr = 77, .device = -1);
+	SAYS(.seq = 3, .kind = GMT_MEM_ALLOC, .addr = 2, .size = 10, .arg0 = GMT_MEM_PITCHED);
+	SAYS(.seq = 4, .kind = GMT_MEM_ALLOC, .addr = 3, .size = 100, .arg0 = GMT_MEM_ASYNC);
+	SAYS(.seq = 5, .kind = GMT_PHYS_CREATE, .addr = 4, .size = 1000);
+	SAYS(.seq = 6, .kind = GMT_MAP, .addr = 2, .size = 1000, .arg0 = 4);
+	SAYS(.seq = 7, .kind = GMT_PHYS_RELEASE, .addr = 4);
+	SAYS(.seq = 8, .kind = GMT_MEM_ALLOC, .addr = 5, .size = 9000, .arg0 = GMT_MEM_MANAGED);
+	assert_int_equal(memory_total(&m, 0), 1111);
+	SAYS(.seq = 9, .kind = GMT_CTX_DESTROY, .addr = 78, .device = -1);
+	assert_int_equal(memory_total(&m, 0), 1111);
+	SAYS(.seq = 10, .kind = GMT_CTX_DESTROY, .addr = 77, .device = -1);
+	assert_int_equal(memory_total(&m, 0), 1101);
+	SAYS(.seq = 11, .kind = GMT_CTX_DESTROY, .device = 1);
+	assert_int_equal(memory_total(&m, 0), 1101);
+	SAYS(.seq = 12, .kind = GMT_CTX_DESTROY, .device = 0);
+	assert_int_equal(memory_total(&m, 0), 0);
+	SAYS(.seq = 13, .kind = GMT_UNMAP, .addr = 2, .size = 1000);
+	SAYS(.seq = 14, .kind = GMT_MEM_FREE, .addr = 1);
+	assert_int_equal(memory_total(&m, 0), 0);
+	memory_free(&m);
+}
+
+/* Mappings with a hole between them, in one call. */
+static void totals_of_mappings(void **state)
+{
+	struct device_memory m = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		SAYS(.seq = 1, .kind = GMT_PHYS_CREATE, .addr = i + 1, .size = 10);
+		SAYS(.seq = 2, .kind = GMT_MAP, .addr = 1000 + i * 10 + (i == 3) * 10, .size = 10,
+		     .arg0 = i + 1);
+		SAYS(.seq = 3, .kind = GMT_PHYS_RELEASE, .addr = i + 1);
+	}
+	SAYS(.seq = 4, .kind = GMT_PHYS_RETAIN, .addr = 2);
+	assert_int_equal(memory_total(&m, 0), 40);
+	SAYS(.seq = 5, .kind = GMT_UNMAP, .addr = 1010, .size = 40);
+	assert_int_equal(memory_total(&m, 0), 20);
+	SAYS(.seq = 6, .kind = GMT_PHYS_RELEASE, .addr = 2);
+	assert_int_equal(memory_total(&m, 0), 10);
+	memory_free(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_by_their_numbers),
 		cmocka_unit_test(first_and_last_uses),
+		cmocka_unit_test(totals_of_events_out_of_order),
+		cmocka_unit_test(totals_when_contexts_end),
+		cmocka_unit_test(totals_of_mappings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
