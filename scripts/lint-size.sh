@@ -15,8 +15,8 @@ while read -r most folder; do
 done <<-end
 	69953 viewer
 	1095 browser
-	27920 simgpu
-	16763 shim
+	30200 simgpu
+	18600 shim
 	4725 format
 	564 cupti
 	9177 python

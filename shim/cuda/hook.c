@@ -8,7 +8,7 @@
 #include "../base/config.h"
 #include "contexts.h"
 #include "cuda_device.h"
-#include "kernels.h"
+#include "kernel_layouts.h"
 #include "known.h"
 #include "meminfo.h"
 #include "../../format/record.h"

@@ -8,8 +8,8 @@
 #include "contexts.h"
 #include "cuda_device.h"
 #include "hook.h"
-#include "kernels.h"
-#include "launch.h"
+#include "kernel_layouts.h"
+#include "use_launches.h"
 
 /* Effects: how, what is done before, what is done after. */
 #define ALLOC(mem, address, size, stream)                                                     \

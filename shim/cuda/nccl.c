@@ -5,7 +5,7 @@
  * seen. Application threads, any lock held.
  */
 #include "call.h"
-#include "launch.h"
+#include "use_launches.h"
 
 enum { NCCL_INTERNAL_ERROR = 3 };
 

@@ -151,7 +151,8 @@ static void find_trained(struct diff *d)
 			    (double)d->old.shot.bytes[CATEGORY_parameters];
 	struct diff_rule rule = { .cause = CAUSE_TRAINED,
 				  .direction = change > 0 ? 1 : -1,
-				  .classes = CLASSES_THAT(FOLLOW_TRAINING) | CLASS_BIT(activations) |
+				  .classes = CLASSES_THAT(FOLLOW_TRAINING) |
+					     CLASS_BIT(activations) |
 					     CLASS_BIT(backward_temporaries) |
 					     CLASS_BIT(optimizer_temporaries) };
 
@@ -259,7 +260,8 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 					     .direction = m.more ? 1 : -1,
 					     .takes = is_of_model,
 					     .facts = &m,
-					     .named_by = CLASS_BIT(parameters) | CLASS_BIT(activations) });
+					     .named_by = CLASS_BIT(parameters) |
+							 CLASS_BIT(activations) });
 }
 
 /* ---- copies of unchanged parameters */
@@ -338,8 +340,8 @@ static const struct diff_rule
 	kept_more = { .cause = CAUSE_KEPT, .direction = 1, .takes = is_kept },
 	kept_less = { .cause = CAUSE_KEPT, .direction = -1, .takes = is_kept },
 	compiled = { .cause = CAUSE_COMPILED,
-		     .classes = CLASSES_THAT(ARE_OF_FORWARD) | CLASS_BIT(gradients) | CLASS_BIT(backward_temporaries) |
-				CLASS_BIT(workspace),
+		     .classes = CLASSES_THAT(ARE_OF_FORWARD) | CLASS_BIT(gradients) |
+				CLASS_BIT(backward_temporaries) | CLASS_BIT(workspace),
 		     .named_by = CLASS_BIT(activations) },
 	recompute_more = { .cause = CAUSE_RECOMPUTE,
 			   .direction = 1,
@@ -349,7 +351,9 @@ static const struct diff_rule
 			   .direction = -1,
 			   .classes = CLASS_BIT(activations),
 			   .takes = in_module },
-	state = { .cause = CAUSE_OPTIMIZER, .classes = CLASS_BIT(optimizer_state), .takes = is_state },
+	state = { .cause = CAUSE_OPTIMIZER,
+		  .classes = CLASS_BIT(optimizer_state),
+		  .takes = is_state },
 	gradients = { .cause = CAUSE_GRADIENTS, .classes = CLASS_BIT(gradients) };
 
 void diff_causes(struct diff *d)

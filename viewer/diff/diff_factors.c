@@ -151,7 +151,8 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 	struct diff_rule rule = { .cause = all ? CAUSE_PRECISION : CAUSE_ELEMENTS,
 				  .takes = all ? fits_elements : is_of_cast,
 				  .facts = &e,
-				  .named_by = all ? 0 : CLASS_BIT(parameters) | CLASS_BIT(activations),
+				  .named_by =
+					  all ? 0 : CLASS_BIT(parameters) | CLASS_BIT(activations),
 				  .factor = e.factor,
 				  .count = e.count };
 
@@ -305,14 +306,15 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	s.by_inputs = factor_of_inputs(d) > 0;
 	if (!is_general(d, &s) || is_wider(d, sums, s.base))
 		return;
-	diff_collect(d, &(struct diff_rule){
-				.cause = CAUSE_SCALE,
-				.classes = ~(CLASS_BIT(parameters) | CLASSES_THAT(FOLLOW_TRAINING) | CLASS_BIT(buffers)),
-				.takes = goes_with,
-				.facts = &s,
-				.named_by = CLASSES_THAT(ARE_OF_FORWARD),
-				.factor = s.base,
-				.square = s.square });
+	diff_collect(d, &(struct diff_rule){ .cause = CAUSE_SCALE,
+					     .classes = ~(CLASS_BIT(parameters) |
+							  CLASSES_THAT(FOLLOW_TRAINING) |
+							  CLASS_BIT(buffers)),
+					     .takes = goes_with,
+					     .facts = &s,
+					     .named_by = CLASSES_THAT(ARE_OF_FORWARD),
+					     .factor = s.base,
+					     .square = s.square });
 }
 
 /* ---- results that began, or ceased, to be cast to smaller elements, with equal inputs and

@@ -67,9 +67,9 @@ void diff_find_reach(struct diff *d)
 	uint64_t most = before > after ? before : after;
 	struct diff_rule rule = { .cause = CAUSE_REACH,
 				  .direction = after > before ? 1 : -1,
-				  .classes = CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) |
-					     CLASS_BIT(gradients) | CLASS_BIT(backward_temporaries) |
-					     CLASS_BIT(workspace),
+				  .classes = CLASS_BIT(activations) |
+					     CLASS_BIT(forward_temporaries) | CLASS_BIT(gradients) |
+					     CLASS_BIT(backward_temporaries) | CLASS_BIT(workspace),
 				  .named_by = CLASS_BIT(activations),
 				  /* Backward nodes have no line, but their pass has one. */
 				  .line = &d->new.shot.latest,
@@ -164,7 +164,8 @@ void diff_find_backwards(struct diff *d)
 	struct diff_rule rule = { .cause = CAUSE_BACKWARDS,
 				  /* more memory with fewer passes */
 				  .direction = after < before ? 1 : -1,
-				  .classes = CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) |
+				  .classes = CLASS_BIT(activations) |
+					     CLASS_BIT(forward_temporaries) |
 					     CLASS_BIT(backward_temporaries),
 				  .takes = other_number,
 				  .named_by = CLASS_BIT(activations) };

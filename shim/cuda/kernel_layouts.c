@@ -4,7 +4,7 @@
  * An unload makes all of it void, since a handle may be given out again. Two threads that ask for
  * the same kernel at once may both ask the driver; either's answer is right.
  */
-#include "kernels.h"
+#include "kernel_layouts.h"
 
 #include "../base/intern.h"
 #include "../capture.h"

@@ -3,7 +3,7 @@
  * Copies whose ranges stand in structures or arrays. Application threads, any lock held.
  */
 #include "cuda_abi.h"
-#include "launch.h"
+#include "use_launches.h"
 
 /* From the first byte to the last of rows, in planes of `height` rows. */
 static uint64_t span(size_t pitch, size_t height, size_t width, size_t rows, size_t planes)

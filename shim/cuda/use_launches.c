@@ -4,13 +4,13 @@
  * a device is a place. Nothing but the words that the driver copies as well is read. Application
  * threads, any lock held: no lock, no allocation.
  */
-#include "launch.h"
+#include "use_launches.h"
 
 #include "../../format/uses.h"
 #include "../base/config.h"
 #include "../rings/thread.h"
 #include "cuda_device.h"
-#include "kernels.h"
+#include "kernel_layouts.h"
 #include "known.h"
 
 #include <string.h>

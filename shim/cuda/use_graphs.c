@@ -5,9 +5,9 @@
  */
 #include "../base/os.h"
 #include "call.h"
-#include "kernels.h"
+#include "kernel_layouts.h"
 #include "known.h"
-#include "launch.h"
+#include "use_launches.h"
 
 #define NODES_MOST (1u << 20)
 #define DEPTH_MOST 8u /* graphs in graphs */
