@@ -33,9 +33,16 @@ NOT_READ = {
     ("aten.nll_loss_backward.default", "self"): "its shape alone: the gradient goes to the places of the targets",
     ("aten.nll_loss2d_backward.default", "self"): "its shape alone: the gradient goes to the places of the targets",
     ("aten.native_layer_norm_backward.default", "bias"): "its gradient is a sum of the result's",
-    ("aten.embedding_dense_backward.default", "indices"): None,  # read; here so that a reader sees it was asked
+    ("aten.cudnn_batch_norm_backward.default", "running_mean"): "the batch's own mean was saved",
+    ("aten.cudnn_batch_norm_backward.default", "running_var"): "the batch's own variance was saved",
+    ("aten._scaled_dot_product_cudnn_attention.default", "result 6"): "the random state, without dropout",
+    ("aten._scaled_dot_product_cudnn_attention.default", "result 7"): "the random state, without dropout",
+    ("aten._scaled_dot_product_cudnn_attention_backward.default", "philox_seed"): "the random state, without dropout",
+    ("aten._scaled_dot_product_cudnn_attention_backward.default", "philox_offset"): "the random state, without dropout",
+    ("aten.avg_pool2d_backward.default", "self"): "its shape alone",
+    ("aten.max_pool2d_with_indices_backward.default", "self"): "its shape alone: the indices say where",
+    ("aten.convolution_backward.default", "weight"): "only if the input's gradient is asked for",
 }
-NOT_READ = {k: v for k, v in NOT_READ.items() if v}
 
 
 def places(event):
@@ -136,7 +143,7 @@ def end_operator(now, said, blocks, total, missed, beside):
         return
     named = {id(b) for b in now["places"] if b}
     given = set()
-    tensors = [(n, m) for n, found in said["arguments"] for m in found] + [("result", m) for m in said["results"]]
+    tensors = [(n, m) for n, found in said["arguments"] + said["results"] for m in found]
     for name, (address, size) in tensors:
         block = blocks.at(address)
         if not block:

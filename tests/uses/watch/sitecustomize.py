@@ -41,7 +41,9 @@ def watch():
                 log.write(json.dumps({"operator": "raised", "arguments": [], "results": []}) + "\n")
                 mark(b"operator ends")
                 raise
-            log.write(json.dumps({"operator": str(func), "arguments": [a for a in arguments if a[1]], "results": memory(result)}) + "\n")
+            several = result if isinstance(result, (tuple, list)) and len(result) <= 16 else [result]
+            results = [[f"result {i}", memory(r)] for i, r in enumerate(several)]
+            log.write(json.dumps({"operator": str(func), "arguments": [a for a in arguments if a[1]], "results": [r for r in results if r[1]]}) + "\n")
             mark(b"operator ends")
             return result
 
