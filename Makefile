@@ -248,8 +248,8 @@ coverage:  ## lines of the reader that the fuzzers' corpora reach (gcov); fails 
 	@scripts/coverage.sh
 reliability: setup  ## 1,000 kills, a full disk at every call: an hour; docs/reliability.md has the figures
 	@$(MAKE) --no-print-directory all programs
-	@GPUMEMTRACE_TEST_KILLS=1000 GPUMEMTRACE_TEST_LONG=1 .venv/bin/python -m pytest -q -c tests/pytest.ini -o timeout=7200 -o junit_family=xunit1 \
-	  --junitxml=build/reliability.xml tests/e2e/test_kill9.py tests/e2e/test_programs.py tests/e2e/test_faults.py tests/e2e/test_hosts.py tests/e2e/test_hosts_torch.py tests/e2e/test_company.py tests/e2e/test_oom_settings.py
+	@GPUMEMTRACE_TEST_KILLS=1000 GPUMEMTRACE_TEST_LONG=1 GPUMEMTRACE_TEST_RANDOM=100 .venv/bin/python -m pytest -q -c tests/pytest.ini -o timeout=7200 -o junit_family=xunit1 \
+	  --junitxml=build/reliability.xml tests/e2e/test_kill9.py tests/e2e/test_programs.py tests/e2e/test_faults.py tests/e2e/test_hosts.py tests/e2e/test_hosts_torch.py tests/e2e/test_company.py tests/e2e/test_oom_settings.py tests/e2e/test_random_calls.py
 	@sed -n 's/.*name="\(test_[^"]*\)"[^>]*><properties><property name="figure" value="\([^"]*\)".*/\1: \2/p' build/reliability.xml
 test-aarch64: setup  ## unit tests for aarch64, built by the wheels' compiler, run under qemu
 	@scripts/setup.sh wheel
@@ -337,6 +337,7 @@ docs: setup  ## the documents as a site, in build/site/html
 wasm:  ## build/gpumemtrace.wasm: the command as a module for WebAssembly
 viewer:  ## build/gpumemtrace.html: the viewer without installation, one file for any browser
 wasm viewer:
+	@[ -e build/gpumemtrace.wasm ] || echo '  the first time takes some minutes: a compiler for WebAssembly, its libraries, then all sources'
 	@scripts/setup.sh wheel
 	@$(MAKE) --no-print-directory WASM="$$(packaging/libraries.sh wasm32)" build/gpumemtrace.$(if $(filter wasm,$@),wasm,html)
 

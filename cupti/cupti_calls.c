@@ -65,7 +65,7 @@ static const struct call *find(int domain, uint32_t id)
 	return NULL;
 }
 
-/* A call that frees is recorded before it runs, any other call after it. */
+/* A call that frees has its place before it runs, any other call after it. */
 static bool is_end(const struct call *c)
 {
 	return c->kind == GMT_MEM_FREE || c->kind == GMT_VA_RELEASE ||
@@ -153,15 +153,27 @@ static uintptr_t place_of(const struct cupti_data *d)
 static void enter(const struct call *c, const struct cupti_data *d)
 {
 	int depth = gmt_enter_at(place_of(d));
-	struct gmt_event e;
+	struct gmt_event *e;
 
 	*d->correlation = (uint64_t)depth + 1;
 	if (depth > 0)
 		gmt_saw_nested();
-	if (depth > 0 || !is_end(c))
+	e = depth > 0 || !is_end(c) ? NULL : gmt_held();
+	if (!e)
 		return;
-	e = make(c, d, 0);
-	record(&e);
+	*e = make(c, d, 0);
+	if (e->kind)
+		gmt_hold(e);
+}
+
+static void end(const struct cupti_data *d)
+{
+	struct gmt_event *e = gmt_held();
+
+	if (!e || !e->seq)
+		return;
+	gmt_settle(e, d->result ? *d->result : 0);
+	e->seq = 0;
 }
 
 static void leave(const struct call *c, const struct cupti_data *d)
@@ -172,6 +184,8 @@ static void leave(const struct call *c, const struct cupti_data *d)
 	if (!depth)
 		return; /* begun before we listened */
 	*d->correlation = 0;
+	if (depth == 1 && is_end(c))
+		end(d);
 	if (depth == 1 && !is_end(c)) {
 		e = make(c, d, d->result ? *d->result : 0);
 		if (gmt_had_nested())

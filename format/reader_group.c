@@ -45,7 +45,8 @@ static int next_event(struct gmt_reader *r, struct gmt_event *e)
 				     (size_t)(r->records.end - r->records.p), e);
 	if (n == -GMT_ERR_UNKNOWN_KIND)
 		r->refused = (int)n;
-	r->records.p += n > 0 ? n : 0;
+	if (n > 0 && !r->in_columns)
+		r->records.p += n;
 	return n < 0 ? (int)n : 0;
 }
 

@@ -12,6 +12,10 @@
 #define GMT_NOTES_MAGIC	   0x3145544f4e544d47ull
 #define GMT_NOTES_PROGRAMS 64u
 
+/* Set by `run -o` if recordings of an earlier run have the names of this one: when the youngest of
+ * them was last changed (its ctime, in ns). A process replaces what was not changed since. */
+#define GMT_REPLACE "GPUMEMTRACE_REPLACE"
+
 struct gmt_notes {
 	uint64_t magic;
 	uint32_t loaded; /* programs that the library was loaded into */

@@ -21,6 +21,10 @@ stop() { tail -20 "$2" >&2; printf 'libraries: %s was not built; all of its outp
 exec 9>"$CACHE/libraries-$WHEEL_ARCH.lock"
 flock 9
 [ ! -e "$OUT/complete" ] || { echo "$OUT"; exit 0; }
+parts=5 part=0
+[ "$WHEEL_ARCH" != wasm32 ] || parts=4
+printf 'libraries: %s libraries are built for %s with this compiler, as those of this machine need a newer glibc; some minutes, once: they stay in %s\n' \
+	$parts "$WHEEL_ARCH" "$OUT" >&2
 SOURCES=$(./sources.sh)
 rm -rf "$OUT"
 mkdir -p "$OUT/lib" "$OUT/include" "$OUT/licences" "$OUT/src"
@@ -30,7 +34,8 @@ FLAGS="-O2 -g0 -fPIC -ffile-prefix-map=$OUT=."
 build() { # name function: in the unpacked source
 	local archive rc
 	archive=$(awk -v name="$1" '$1 == name { print $3 }' sources.txt)
-	printf 'libraries: building %s for %s\n' "$1" "$WHEEL_ARCH" >&2
+	part=$((part + 1))
+	printf 'libraries: %d of %d for %s: %s\n' $part $parts "$WHEEL_ARCH" "$1" >&2
 	tar -xf "$SOURCES/$archive" -C "$OUT/src"
 	set +e # a function behind || would go on after a failed command
 	(set -e; cd "$OUT/src/$1"-*; "$2") >"$OUT/$1.log" 2>&1 </dev/null
@@ -118,6 +123,7 @@ build zlib build_zlib
 build zstd build_zstd
 build xz build_xz
 if [ "$WHEEL_ARCH" = wasm32 ]; then
+	printf 'libraries: 4 of 4 for wasm32: demangler of C++ names\n' >&2
 	build_demangler >&2
 else
 	build elfutils build_elfutils

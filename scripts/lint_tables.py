@@ -81,7 +81,7 @@ def commands():
     found = {}
     for macro, a in docs_reference.rows("viewer/ask/commands.def", "COMMAND", "OPERAND", *OPTION_MACROS):
         if macro == "COMMAND":
-            found[a[0]] = Command(a[0], docs_reference.literal(a[3]))
+            found[a[0]] = Command(a[0], docs_reference.literal(a[4]))
         elif macro == "OPERAND":
             found[a[0]].operands.append((docs_reference.literal(a[2]), a[3]))
         else:

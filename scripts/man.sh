@@ -77,7 +77,7 @@ generated() { # what stands in other tables
 	local line
 	while IFS= read -r line; do
 		case $line in
-		'<!-- commands -->') summaries | sed 's/^\(.*\)\t\(.*\)/- `\1`: \2; gpumemtrace-\1(1)/' ;;
+		'<!-- commands -->') "$tool" --help | sed -nE '1,/^usage:/d; /^More:/q; s/^([A-Z].*):$/### \1\n/p; s/^  ([a-z]+) +(.*)/- `\1`: \2; gpumemtrace-\1(1)/p; /^$/p' ;;
 		'<!-- settings -->') settings ;;
 		'<!-- columns -->') sed -nE 's/^COLUMN\((\w+), \w+, "(.*)", "(.*)"\)/- *\1* (\2): \3./p' viewer/export/export_columns.def | sed 's/ ()//' ;;
 		'<!-- event columns -->') sed -nE 's/^EVENT_COLUMN\((\w+), \w+, \w+, \w+, "(.*)", "(.*)"\)/- *\1* (\2): \3./p' viewer/export/export_event_columns.def | sed 's/ ()//' ;;

@@ -87,6 +87,12 @@ make_small() { # folder requirements
 	venv "$@"
 }
 
+make_compiler() { # folder requirements
+	room 1
+	say "making $1: the compiler of wheels and viewer, with the headers of an old glibc (0.1 GB to download, once for all clones)"
+	venv "$@"
+}
+
 # Packages of the main environment are found through a .pth file. DeepSpeed has no wheel: it is built with the
 # torch that is there, and without its own CUDA code, so that no compiler for CUDA is needed.
 make_frameworks() { # folder requirements those-of-the-main-environment
@@ -181,7 +187,7 @@ for part; do
 	trainers) setup_part venv-trainers .venv-trainers make_small $PINS/trainers.txt ;;
 	engines) setup_part venv-engines .venv-engines make_engines $PINS/engines.txt ;;
 	sglang) setup_part venv-sglang .venv-sglang make_engines $PINS/sglang.txt ;;
-	wheel) setup_part venv-wheel .venv-wheel make_small $PINS/wheel.txt ;;
+	wheel) setup_part venv-wheel .venv-wheel make_compiler $PINS/wheel.txt ;;
 	docs) setup_part venv-docs .venv-docs make_small $PINS/docs.txt ;;
 	cards25) setup_part venv-cards25 .venv-cards25 make_env $PINS/cards25.txt ;;
 	cards26) setup_part venv-cards26 .venv-cards26 make_env $PINS/cards26.txt ;;

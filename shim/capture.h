@@ -39,10 +39,22 @@ bool gmt_wants_cupti(void); /* the user's GPUMEMTRACE_CUPTI */
 /*
  * Completes and stores one event. The caller sets kind, device and the fields of that kind but for
  * stack; seq, time_ns, thread and stack are set here (stack if the kind has F_STACK). The first
- * event of a process starts its session (output file, live file, drain thread). For a free, call it
- * before the real free; for an allocation, after the real one.
+ * event of a process starts its session (output file, live file, drain thread). For an allocation,
+ * call it after the real one.
  */
 void gmt_capture(struct gmt_event *e);
+
+/*
+ * What ends memory: another thread may be given the same addresses before the call returns, and the
+ * call may be refused. So gmt_hold completes the event before the real call, its place in the order
+ * included, and gmt_settle stores it afterwards: as it is if `rc`, the call's result in CUDA's
+ * numbers, says that it was done, else as REFUSED. e->seq is 0 where nothing is recorded.
+ */
+void gmt_hold(struct gmt_event *e);
+void gmt_settle(struct gmt_event *e, int rc);
+/* The thread's own place for one such event, where the two are called by different functions. NULL:
+ * there is no memory for it. */
+struct gmt_event *gmt_held(void);
 
 /* The same, and the stack begins at the caller of the exported hook whose frame this is
  * (__builtin_frame_address(0) in it): our own frames need not be walked. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program may forbid itself system calls (seccomp): one of ours that is not on its list would end
- * it. What it asks the kernel for passes here, so the filter is tried with each call that we make,
- * and those that it does not let pass are not made any more. Where our thread could not even write
- * the file, the recording is finished first. On the program's thread, before the filter is in
- * force.
+ * A program may forbid itself system calls (seccomp), or to read the processor's counter
+ * (PR_SET_TSC): one of ours that is not on its list would end it. What it asks the kernel for
+ * passes here, so the filter is tried with each call that we make, and those that it does not let
+ * pass are not made any more. Where our thread could not even write the file, the recording is
+ * finished first. On the program's thread, before the filter is in force.
  */
 #include "cuda/resolve.h"
 #include "recording/session.h"
@@ -171,6 +171,8 @@ static void confine(const struct sock_fprog *p, bool strict, bool all_threads)
 {
 	uint32_t f = strict || (p && p->filter) ? forbidden(p) : 0;
 
+	if (strict)
+		ticks_forbid(false);
 	if (!f)
 		return;
 	if (all_threads && f & (OS_WRITE | OS_FUTEX | OS_MEMORY))
@@ -178,6 +180,13 @@ static void confine(const struct sock_fprog *p, bool strict, bool all_threads)
 	os_forbid(f, all_threads);
 	if (all_threads && session_is_here())
 		worker_meet(MEET_NS);
+}
+
+/* Threads that it starts have it too; ours may be one. */
+static void confine_counter(unsigned long how)
+{
+	if (how != PR_TSC_ENABLE)
+		ticks_forbid(!session_is_here());
 }
 
 static void confine_by_prctl(unsigned long mode, unsigned long filter)
@@ -201,6 +210,8 @@ API int prctl(int option, ...)
 	va_end(list);
 	if (option == PR_SET_SECCOMP)
 		confine_by_prctl(a[0], a[1]);
+	else if (option == PR_SET_TSC)
+		confine_counter(a[0]);
 	return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 }
 
@@ -219,5 +230,7 @@ API long syscall(long number, ...)
 		confine(NULL, !a[1] && !a[2], false);
 	else if (number == SYS_prctl && a[0] == PR_SET_SECCOMP)
 		confine_by_prctl((unsigned long)a[1], (unsigned long)a[2]);
+	else if (number == SYS_prctl && a[0] == PR_SET_TSC)
+		confine_counter((unsigned long)a[1]);
 	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -31,15 +31,16 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "__version__":
-        return _version()
-    if name not in _LATER:
+        value: Any = _find_version()
+    elif name in _LATER:
+        value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
     globals()[name] = value
     return value
 
 
-def _version() -> str:
+def _find_version() -> str:  # not _version: the module of that name becomes an attribute of the package
     """That of the wheel; of a checkout that of its tool."""
     import importlib
     import subprocess

@@ -73,7 +73,7 @@ class Info(Row):
     file_bytes: length of the recording (bytes)
     first_ns: first event (ns, of the clock of `dump`)
     last_ns: last event (ns, of the clock of `dump`)
-    events: events (count)
+    events: events of the recording, with those that a bounded one left out (count)
     dropped: events that could not be recorded (count)
     launches: launches of kernels and CUDA graphs that use known memory; 0 if uses are not recorded (count)
     launches_unread: the part of them whose parameters could not be read: what they use is not known (count)
@@ -406,7 +406,7 @@ class Values(Row):
 class Report(Row):
     """The peak, its moment, and its owners.
 
-    events: events of the recording (count)
+    events: events of the recording, with those that a bounded one left out (count)
     allocs: blocks that were allocated (count)
     frees: blocks that were freed (count)
     dropped: events that could not be recorded (count)
@@ -614,7 +614,7 @@ class Peak(Row):
     bytes: bytes in use (bytes)
     time_ns: its time (ns, of the clock of `dump`)
     seq: number of the event
-    step: step, 0 before the first
+    step: step, 0 before the first and after the last
     phase: phase: `forward`, `backward`, `optimizer` and others
     text: the moment in words; empty if unknown
     reserved_bytes: reserved by the framework then (bytes)
@@ -647,7 +647,7 @@ class StepsPeak(Row):
 
     bytes: bytes in use (bytes)
     time_ns: its time (ns, of the clock of `dump`)
-    step: step, 0 before the first
+    step: step, 0 before the first and after the last
     phase: phase
     what: the operation or line, in words
     text: step, phase and operation, in words
@@ -1165,7 +1165,7 @@ class OomRefusal(Row):
     nth: its number, from 1
     device: CUDA ordinal
     time_ns: its time (ns, of the clock of `dump`)
-    step: step, 0 before the first
+    step: step, 0 before the first and after the last
     phase: phase; empty if not known
     block_bytes: size of the program's request to the framework (bytes)
     function: function of the line that made the request; empty if not known
@@ -1226,7 +1226,7 @@ class Oom(Row):
     nth: number of this out-of-memory error in the recording, from 1
     ooms: out-of-memory errors in the recording (count)
     went_on: whether the program allocated afterwards
-    step: step, 0 before the first; 1 until the first backward pass, because that may be for all calls so far
+    step: step, as in `steps`, 0 before the first and after the last
     phase: phase
     stack: id of the stack of the request, for `stack`
     class_: the class that the block would have had (a class)

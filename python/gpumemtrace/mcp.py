@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m gpumemtrace.mcp``: a server of read-only tools for coding assistants (Model Context Protocol) over stdin and stdout.
 
-``pip install gpumemtrace[mcp]``. Each tool gives the text of one command, at most ``MOST`` characters of it (2,000 tokens); ``start`` reads
-on. Addresses, stacks and moments in an answer are what the next question takes. Nothing is written and no program is run."""
+It needs the package mcp, the extra ``mcp`` of the wheel. Each tool gives the text of one command, at most ``MOST`` characters of it (2,000
+tokens), also of an error; ``start`` reads on. Addresses, stacks and moments in an answer are what the next question takes. Nothing is written and no program is run."""
 
 from __future__ import annotations
 
 import functools
 import json
 import os
+import stat as modes
 import sys
 from typing import Any, Callable, Dict, List
 
@@ -16,6 +17,7 @@ from ._error import Error
 from ._tool import run
 
 MOST = 6000  # three characters a token: figures and paths are short tokens
+RESULT = 64 << 20  # bytes of a result of fit that are read
 
 INSTRUCTIONS = """Answers about the GPU memory of a program from recordings (.gmt of gpumemtrace run) and PyTorch memory snapshots.
 Begin with what_matters. Then: oom after an out-of-memory, leaks if memory grows, advise to lower the peak, diff for two runs, who_holds
@@ -24,7 +26,7 @@ and why for single blocks. Say no cause or remedy that no answer gave."""
 
 def _page(text: str, start: int = 0) -> str:
     """The lines from that one on, as far as they have room."""
-    lines, kept, room = text.rstrip("\n").split("\n"), [], MOST - 40
+    lines, kept, room, start = text.rstrip("\n").split("\n"), [], MOST - 40, max(start, 0)
     for line in lines[start:]:
         line = line if len(line) <= MOST // 4 else line[:MOST // 4] + " ..."
         if len(line) >= room:
@@ -35,10 +37,33 @@ def _page(text: str, start: int = 0) -> str:
     return "\n".join(kept) + (f"\n[{left} more lines: start={start + len(kept)}]" if left > 0 else "")
 
 
+def _cut(text: str) -> str:
+    """Of an error, which may name a long path in front of the reason. The library adds the tool's name."""
+    room = MOST - 100
+    return text if len(text) <= room else f"{text[:room // 2]} ... {text[-room // 2 + 5:]}"
+
+
 def _file(path: str) -> str:
-    if not os.path.exists(path):
-        raise Error(f"{path}: there is no file or folder of that name", 3)
+    """Nothing else is opened: a device or a pipe may have no end."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        raise Error(f"{path}: there is no file or folder of that name", 3) from None
+    if not modes.S_ISREG(mode) and not modes.S_ISDIR(mode):
+        raise Error(f"{path}: neither a file nor a folder", 3)
     return os.path.abspath(path)
+
+
+def _result(path: str) -> Any:
+    """The document in a file, which is looked at again once it is open."""
+    try:
+        with os.fdopen(os.open(_file(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as file:
+            info = os.fstat(file.fileno())
+            if not modes.S_ISREG(info.st_mode) or info.st_size > RESULT:
+                raise Error(f"{path}: not the output of gpumemtrace fit --json, which is a file of {RESULT >> 20} MiB at most", 3)
+            return json.loads(file.read(RESULT))
+    except OSError as error:
+        raise Error(f"{path}: {error.strerror}", 3) from None
 
 
 def _answer(start: int, command: str, *arguments: str) -> str:
@@ -77,7 +102,7 @@ def steps(path: str, start: int = 0) -> str:
 
 
 def leaks(path: str, start: int = 0) -> str:
-    """What grows from step to step, and the lines that hold it."""
+    """What grows from step to step, and the lines that allocated it."""
     return _answer(start, "leaks", _file(path))
 
 
@@ -100,15 +125,14 @@ def fit(result: str, start: int = 0) -> str:
     """Which cards a program fits, from the saved output of: gpumemtrace fit --json -- COMMAND >result.json (the user runs it: it starts the
     program on simulated cards)."""
     try:
-        with open(_file(result), encoding="utf-8") as file:
-            document: Dict[str, Any] = json.load(file)
+        document: Dict[str, Any] = _result(result)
         lines: List[str] = []
         for card in document["cards"]:
             vary = "".join(f" {name}={value}" for name, value in card["vary"].items())
             lines.append(f"{card['card']}{vary}: {card['verdict']}; peak {card['peak_bytes']:,} B, reserved {card['peak_reserved_bytes']:,} B of "
                          f"{card['capacity_bytes']:,} B. {card.get('text') or card.get('error') or card.get('peak_text', '')}")
         lines += [f"{item['text']} Next: {item['action']}" for item in document.get("summary", ())]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Error(f"{result}: not the output of gpumemtrace fit --json", 3) from error
     return _page("\n".join(lines), start)
 
@@ -127,7 +151,7 @@ def server() -> Any:
             try:
                 return tool(*args, **named)
             except (Error, ValueError) as error:  # the library hides the words of any other error
-                raise ToolError(str(error)) from error
+                raise ToolError(_cut(str(error))) from error
         return told
 
     made = MCPServer("gpumemtrace", instructions=INSTRUCTIONS)
@@ -140,7 +164,7 @@ def main() -> None:
     try:
         made = server()
     except ImportError:
-        print("gpumemtrace.mcp: needs the package mcp: pip install 'gpumemtrace[mcp]'", file=sys.stderr)
+        print(f"gpumemtrace.mcp: needs the package mcp: {sys.executable} -m pip install 'mcp>=2'", file=sys.stderr)
         sys.exit(2)
     made.run()
 

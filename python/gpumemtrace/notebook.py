@@ -5,21 +5,23 @@
     import torch
     ...
 
-In a kernel that was started without the library the cell runs as a program of its own; in one that is recorded
-(``gpumemtrace run -- jupyter notebook``) it runs in the kernel. Below the cell stands the page of the recording;
+In a kernel that was started without the library the cell runs as a program of its own, which has none of the notebook's
+variables; in one that is recorded (``gpumemtrace run -- jupyter notebook``) it runs in the kernel. Below the cell stands the page of the recording;
 VARIABLE, ``recording`` if none is named, becomes the recording itself."""
 
 from __future__ import annotations
 
 import argparse
+import builtins
 import html
 import importlib
 import os
 import shlex
 import subprocess
+import symtable
 import sys
 import tempfile
-from typing import Any, Optional
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ._files import has_card, tool
 from ._program import is_preloaded, snapshot
@@ -61,6 +63,39 @@ def _in_a_process(cell: str, card: Optional[str], output: str) -> None:
     program.wait()
 
 
+def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from _scopes(child)
+
+
+def _unseen(cell: str, names: Iterable[str]) -> List[str]:
+    """Those of the notebook's names that a cell uses and does not define."""
+    try:
+        top = symtable.symtable(cell, "cell", "exec")
+    except (SyntaxError, ValueError):
+        return []
+    own = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
+    own |= {s.get_name() for table in _scopes(top) for s in table.get_symbols() if s.is_declared_global() and s.is_assigned()}
+    used = {s.get_name() for table in _scopes(top) for s in table.get_symbols() if s.is_referenced() and (s.is_global() or table is top)}
+    return sorted(name for name in used - own if name in names and not name.startswith("_") and not hasattr(builtins, name))
+
+
+def _say_unseen(names: Sequence[str]) -> None:
+    if names:
+        print(f"%%gpumemtrace: the cell runs in a process of its own, which does not have the notebook's {', '.join(names)}: define "
+              f"{'it' if len(names) == 1 else 'them'} in the cell, or start the kernel with gpumemtrace run")
+
+
+def _identity(path: str) -> Tuple[int, ...]:
+    """Of the file there: an earlier recording stays if nothing is recorded."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return ()
+    return info.st_dev, info.st_ino, info.st_ctime_ns
+
+
 class _Page:
     """The page of a recording in a frame of its own, from which nothing of the notebook can be reached."""
 
@@ -89,7 +124,10 @@ def cell_magic(shell: Any, line: str, cell: str) -> None:
         path = snapshot(options.output)
     else:
         path = options.output or os.path.join(tempfile.mkdtemp(prefix="gpumemtrace-"), "cell.gmt")
+        before = _identity(path)
+        _say_unseen(_unseen(cell, shell.user_ns))
         _in_a_process(cell, options.sim, path)
+        path = None if _identity(path) == before else path
     if path is None or not os.path.exists(path):
         print("%%gpumemtrace: nothing was recorded: the cell used no device")
         return

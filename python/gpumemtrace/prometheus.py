@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import stat
 import sys
 import time
 from typing import Any, Callable, Dict, List, Mapping, Tuple
@@ -24,6 +25,8 @@ MOST, LONGEST = 16, 128  # names taken from GPUMEMTRACE_LABELS, and characters o
 OURS = ("pid", "device", "class")
 OPTIONS: Dict[str, Dict[str, Any]] = {"--every": {"type": float, "metavar": "SECONDS", "help": "again and again, until the process ends"},
                                       "--output": {"required": True, "metavar": "X.prom"}}
+
+HEAD = b"# HELP gpumemtrace_"  # its files begin so
 
 Sample = Tuple[Dict[str, str], int]  # labels of its own, and a figure
 FIGURES = (("bytes", "gauge", "By", "Bytes in use now, by what they are for"),
@@ -68,12 +71,26 @@ def text(process: str) -> str:
         f"gpumemtrace_{name}{_labels({'pid': now.pid, **labels, **whose})} {value}\n" for labels, value in found[name]) for name, kind, _, meaning in FIGURES)
 
 
+def refuse_other(path: str) -> None:
+    """A file that exists is replaced only if it is empty or was written here, as every output of the tool."""
+    if not os.path.lexists(path):
+        return
+    try:
+        with open(path, "rb") as file:
+            fits = not stat.S_ISREG(os.fstat(file.fileno()).st_mode) or file.read(len(HEAD)) not in (b"", HEAD)
+    except OSError as error:
+        raise Error(f"{path}: {error.strerror}", 3) from None
+    if fits:
+        raise Error(f"{path} exists and is not a file of gpumemtrace.prometheus; remove it or choose another name", 2)
+
+
 def write(path: str, process: str = "") -> bool:
     """Writes the file; without a process of this program itself. False if that is not recorded."""
     process = process or recording() or ""
     if not process:
         return False
     found = text(process)
+    refuse_other(path)
     with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
         file.write(found)
     os.replace(file.name, path)

@@ -197,18 +197,36 @@ bool file_peek(void *out, uintptr_t address, size_t bytes)
 	return n == (ssize_t)bytes;
 }
 
-/* Field 22 of /proc/self/stat; the second is a name in brackets. */
-uint64_t file_process_start(void)
+/* A field of /proc/self/stat, from 3 on (the second is a name in brackets), in `text`; or NULL. */
+static const char *process_field(char text[512], int field)
 {
-	char text[512];
-	ssize_t n = file_text("/proc/self/stat", text, sizeof(text) - 1);
+	ssize_t n = file_text("/proc/self/stat", text, 511);
 	const char *p;
 
 	text[n > 0 ? n : 0] = 0;
 	p = strrchr(text, ')');
-	for (int field = 2; p && field < 22; field++)
+	for (int i = 2; p && i < field; i++)
 		p = strchr(p + 1, ' ');
-	return p ? strtoull(p + 1, NULL, 10) : 0;
+	return p ? p + 1 : NULL;
+}
+
+uint64_t file_process_start(void)
+{
+	char text[512];
+	const char *p = process_field(text, 22);
+
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+bool file_is_last_thread(void)
+{
+	char text[512];
+	const char *state = process_field(text, 3);
+
+	if (!state || *state != 'Z')
+		return false;
+	state = process_field(text, 20);
+	return state && strtoull(state, NULL, 10) == 2;
 }
 
 bool file_unlink(int dir, const char *name, const struct file_id *id)

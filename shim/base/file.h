@@ -35,6 +35,7 @@ bool file_raise(struct file *f,
 void file_close(struct file *f); /* if it is ours */
 ssize_t file_read(const struct file *f, void *out, size_t size); /* until the end; -1: failed */
 ssize_t file_text(const char *path, void *out, size_t size);	 /* of a file by name */
+bool file_is_last_thread(void);	   /* the process's first one ended, and no other is there */
 uint64_t file_process_start(void); /* of this process, clock ticks since boot; 0 = not known */
 /* While a library that we call opens what it keeps: it gets no number below 3 either. */
 struct file_low {

@@ -37,6 +37,14 @@ void os_is_our_thread(void)
 	is_ours = true;
 }
 
+void os_clock(clockid_t clock, struct timespec *now)
+{
+	if (os_may(OS_COUNTER))
+		clock_gettime(clock, now);
+	else
+		syscall(SYS_clock_gettime, clock, now);
+}
+
 uint64_t os_mapped(void)
 {
 	return __atomic_load_n(&mapped, __ATOMIC_RELAXED);

@@ -28,6 +28,7 @@ enum os_ability {
 	OS_THREADS = 128,
 	OS_ID = 256,
 	OS_ALL = 511,
+	OS_COUNTER = 512, /* the processor's, which the C library's clocks read too */
 };
 bool os_may(uint32_t abilities); /* all of these, on this thread */
 void os_forbid(uint32_t abilities, bool our_thread_too);
@@ -59,13 +60,18 @@ void os_calm_end(const struct os_calm *c);
 void os_futex_wait(uint32_t *word, uint32_t seen, uint64_t timeout_ns);
 void os_futex_wake(uint32_t *word);
 
+/* Where the counter may not be read it is the clock of the last tick: no system call. */
 static inline uint64_t os_now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(OS_LIKELY(os_may(OS_COUNTER)) ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_COARSE,
+		      &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
+
+/* Any clock, by a system call where the counter may not be read: not in a confined thread. */
+void os_clock(clockid_t clock, struct timespec *now);
 
 /* The same clock at the kernel's last tick. */
 static inline uint64_t os_tick(void)

@@ -11,8 +11,24 @@
 #include "file.h"
 
 #include <string.h>
+#include <sys/prctl.h>
 
 struct ticks_line ticks_line;
+
+void ticks_forbid(bool our_thread_too)
+{
+	os_forbid(OS_COUNTER, our_thread_too);
+	__atomic_store_n(&ticks_line.forbidden, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A thread hands it on to those that it starts, ours too. */
+void ticks_look(void)
+{
+	int may = PR_TSC_ENABLE;
+
+	if (!prctl(PR_GET_TSC, &may, 0, 0, 0) && may != PR_TSC_ENABLE)
+		ticks_forbid(true);
+}
 
 #if defined(__x86_64__)
 
@@ -112,8 +128,8 @@ void ticks_adjust(void)
 	if (!self.looked)
 		self.usable = kernel_uses_counter();
 	self.looked = true;
-	if (!self.usable || (self.last.ns && os_now() - self.last.ns < SPAN_LEAST) ||
-	    !read_both(&now))
+	if (!self.usable || __atomic_load_n(&ticks_line.forbidden, __ATOMIC_RELAXED) ||
+	    (self.last.ns && os_now() - self.last.ns < SPAN_LEAST) || !read_both(&now))
 		return;
 	if (self.last.ns && !next_line(&self.last, &now, &line))
 		ticks_forget();

@@ -12,8 +12,9 @@
 /* `from` is the counter at time `ns`. Good for `most` ticks; 0 = there is none. */
 struct ticks_line {
 	uint64_t from, ns, most;
-	uint64_t rate;	  /* nanoseconds of a tick, times 2^32 */
-	uint32_t changes; /* odd while the drain changes it */
+	uint64_t rate;	    /* nanoseconds of a tick, times 2^32 */
+	uint32_t changes;   /* odd while the drain changes it */
+	uint32_t forbidden; /* 1 = a thread of the program may not read the counter */
 } __attribute__((aligned(64)));
 
 extern struct ticks_line ticks_line;
@@ -21,6 +22,11 @@ extern struct ticks_line ticks_line;
 /* The drain, at each look. */
 void ticks_adjust(void);
 void ticks_forget(void); /* in a forked child, or to go by the kernel from here on */
+
+/* Before a thread of the program loses the counter (PR_SET_TSC, seccomp's strict mode): to read it
+ * would end the program, and so would the C library's clocks. */
+void ticks_forbid(bool our_thread_too);
+void ticks_look(void); /* a thread that has lost it already */
 
 #if defined(__x86_64__)
 static inline uint64_t ticks_read(void)
@@ -35,8 +41,11 @@ static inline bool ticks_by_line(uint64_t *now)
 #if defined(__x86_64__)
 	const struct ticks_line *l = &ticks_line;
 	uint32_t changes = __atomic_load_n(&l->changes, __ATOMIC_ACQUIRE);
-	uint64_t ticks = ticks_read() - __atomic_load_n(&l->from, __ATOMIC_ACQUIRE);
+	uint64_t ticks;
 
+	if (OS_UNLIKELY(__atomic_load_n(&l->forbidden, __ATOMIC_RELAXED)))
+		return false;
+	ticks = ticks_read() - __atomic_load_n(&l->from, __ATOMIC_ACQUIRE);
 	*now = __atomic_load_n(&l->ns, __ATOMIC_ACQUIRE) +
 	       (ticks * __atomic_load_n(&l->rate, __ATOMIC_ACQUIRE) >> 32);
 	if (OS_UNLIKELY(ticks >= __atomic_load_n(&l->most, __ATOMIC_ACQUIRE)))

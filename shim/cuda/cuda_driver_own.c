@@ -28,10 +28,11 @@ int cuMemCreate(uint64_t *handle, size_t n, const struct cuda_phys_props *props,
 	return rc;
 }
 
-/* A context that is not current says nothing of its device: only the handle is recorded then. */
-static struct gmt_event context_ends(const void *context)
+/* One of the program's own, or one that it had before we were there: what is current says its
+ * device, and that everything on that ends. */
+static struct gmt_event context_ends(const void *context, bool own)
 {
-	typeof(&cuCtxGetCurrent) ask = MAYBE_DRIVER(cuCtxGetCurrent);
+	typeof(&cuCtxGetCurrent) ask = own ? NULL : MAYBE_DRIVER(cuCtxGetCurrent);
 	void *current = NULL;
 	bool is_current = ask && !ask(&current) && current == context;
 
@@ -40,15 +41,21 @@ static struct gmt_event context_ends(const void *context)
 				   .device = is_current ? DEVICE_CURRENT : -1 };
 }
 
-#define CONTEXT_DESTROY(symbol)                \
-	int symbol(void *context)              \
-	{                                      \
-		DRIVER_CALL(symbol);           \
-		event = context_ends(context); \
-		call_before(&call, &event);    \
-		rc = real(context);            \
-		call_end(&call, NULL);         \
-		return rc;                     \
+/* Its address may be a new context's before the call returns. */
+#define CONTEXT_DESTROY(symbol)                              \
+	int symbol(void *context)                            \
+	{                                                    \
+		bool own = contexts_drop((uint64_t)context); \
+                                                             \
+		DRIVER_CALL(symbol);                         \
+		event = context_ends(context, own);          \
+		call_before(&call, &event);                  \
+		rc = real(context);                          \
+		if (rc && own)                               \
+			contexts_note((uint64_t)context);    \
+		call_result(&event, rc);                     \
+		call_end(&call, &event);                     \
+		return rc;                                   \
 	}
 
 CONTEXT_DESTROY(cuCtxDestroy_v2)
@@ -84,7 +91,8 @@ PRIMARY_RELEASE(cuDevicePrimaryCtxRelease)
 		event = (struct gmt_event){ .kind = GMT_CTX_DESTROY, .device = device }; \
 		call_before(&call, &event);                                              \
 		rc = real(device);                                                       \
-		call_end(&call, NULL);                                                   \
+		call_result(&event, rc);                                                 \
+		call_end(&call, &event);                                                 \
 		return rc;                                                               \
 	}
 

@@ -6,12 +6,14 @@
  */
 #include "hook.h"
 #include "../base/config.h"
+#include "contexts.h"
 #include "cuda_device.h"
 #include "kernels.h"
 #include "known.h"
 #include "meminfo.h"
 #include "../../format/record.h"
 #include "../recording/notes.h"
+#include "../rings/thread_room.h"
 
 #include <string.h>
 
@@ -21,9 +23,8 @@
  * these have the same address, and are told apart when the outer one has its own.
  */
 static __thread struct {
-	bool driver;
+	bool driver, has_aside; /* in the thread's room */
 	uint64_t freeing;
-	struct gmt_event aside; /* of kind 0: none */
 } outer __attribute__((tls_model("initial-exec")));
 
 /* `c` lies in the hook's frame, so all that runs inside the hook lies below it. */
@@ -82,6 +83,8 @@ static void complete(const struct call *c, struct gmt_event *e)
 		e->flags |= GMT_FLAG_FRAMEWORK;
 	if (e->device == DEVICE_CURRENT)
 		e->device = device_current(c);
+	if (e->kind == GMT_MEM_ALLOC)
+		contexts_say();
 	if (gmt_kind_fields(e->kind) & F_STREAM && e->arg0 == GMT_MEM_ASYNC &&
 	    device_capturing(e->stream))
 		e->flags |= GMT_FLAG_CAPTURING;
@@ -105,22 +108,27 @@ static void record_after(const struct call *c, struct gmt_event *e)
 		device_tell_contexts(c, e->device);
 }
 
+/* There is room for one: an earlier one is recorded. */
 static void put_aside(const struct call *c, const struct gmt_event *e)
 {
+	struct thread_room *room = thread_room();
 	struct gmt_event kept = *e;
 
 	complete(c, &kept);
-	if (outer.aside.kind)
-		gmt_capture(&outer.aside); /* there is room for one */
-	outer.aside = kept;
+	if (!room || outer.has_aside)
+		gmt_capture(room ? &room->aside : &kept);
+	outer.has_aside = room;
+	if (room)
+		room->aside = kept;
 }
 
 static void take_aside(const struct gmt_event *e)
 {
-	struct gmt_event kept = outer.aside;
+	const struct thread_room *room = thread_room_used();
+	struct gmt_event kept = room ? room->aside : (struct gmt_event){ 0 };
 
-	outer.aside.kind = 0;
-	if (!e || !e->kind || e->addr != kept.addr)
+	outer.has_aside = false;
+	if (kept.kind && (!e || !e->kind || e->addr != kept.addr))
 		gmt_capture(&kept);
 }
 
@@ -134,47 +142,60 @@ void call_end(struct call *c, struct gmt_event *e)
 		record_after(c, e);
 	else if (e && e->kind && is_of_its_own(c))
 		put_aside(c, e);
-	if (c->depth == 0 && outer.aside.kind)
+	if (c->depth == 0 && outer.has_aside)
 		take_aside(e);
 	gmt_leave();
 }
 
 void call_before(struct call *c, struct gmt_event *e)
 {
-	if (!e->kind || (c->depth != 0 && !(is_of_its_own(c) && e->addr != outer.freeing)))
+	bool ours = c->depth == 0 || (is_of_its_own(c) && e->addr != outer.freeing);
+
+	if (!e->kind || !ours) {
+		e->kind = 0;
 		return;
+	}
 	if (c->depth == 0)
 		outer.freeing = e->addr;
 	if (e->kind == GMT_CODE_UNLOAD)
 		kernel_forget_all();
 	complete(c, e);
-	gmt_capture(e);
+	gmt_hold(e);
+	if (!e->seq)
+		e->kind = 0; /* nothing is recorded any more */
 }
 
-void call_freeing(struct call *c, enum gmt_mem mem, uint64_t addr, uint64_t stream)
+void call_result(struct gmt_event *e, int rc)
 {
-	struct gmt_event e = {
+	if (e->kind)
+		gmt_settle(e, rc);
+	e->kind = 0; /* call_end has no event to record */
+}
+
+void call_freeing(struct call *c, struct gmt_event *e, enum gmt_mem mem, uint64_t addr,
+		  uint64_t stream)
+{
+	*e = (struct gmt_event){
 		.kind = addr ? GMT_MEM_FREE : 0,
 		.addr = addr,
 		.arg0 = mem,
 		.stream = stream,
 		.device = -1,
 	};
-
-	call_before(c, &e);
+	call_before(c, e);
 }
 
-void call_doing(struct call *c, enum gmt_kind kind, uint64_t addr, uint64_t size, uint64_t arg0)
+void call_doing(struct call *c, struct gmt_event *e, enum gmt_kind kind, uint64_t addr,
+		uint64_t size, uint64_t arg0)
 {
-	struct gmt_event e = {
+	*e = (struct gmt_event){
 		.kind = kind,
 		.addr = addr,
 		.size = size,
 		.arg0 = arg0,
 		.device = gmt_kind_fields(kind) & F_DEVICE ? DEVICE_CURRENT : -1,
 	};
-
-	call_before(c, &e);
+	call_before(c, e);
 }
 
 struct gmt_event call_did(int rc, enum gmt_kind kind, uint64_t addr, uint64_t size, uint64_t arg0,

@@ -19,10 +19,14 @@ void call_end(struct call *c, struct gmt_event *e); /* e = NULL or of kind 0: no
  * makes them; 0 = no longer. An exception leaves it as it is. Returns what it was. */
 uintptr_t call_for_framework(uintptr_t frame);
 
-/* An event before the real call. */
+/* An event that has its place before the real call, and is stored by call_result, which is told
+ * what came of the call. */
 void call_before(struct call *c, struct gmt_event *e);
-void call_freeing(struct call *c, enum gmt_mem mem, uint64_t addr, uint64_t stream);
-void call_doing(struct call *c, enum gmt_kind kind, uint64_t addr, uint64_t size, uint64_t arg0);
+void call_freeing(struct call *c, struct gmt_event *e, enum gmt_mem mem, uint64_t addr,
+		  uint64_t stream);
+void call_doing(struct call *c, struct gmt_event *e, enum gmt_kind kind, uint64_t addr,
+		uint64_t size, uint64_t arg0);
+void call_result(struct gmt_event *e, int rc);
 
 /* What call_end is given: of an allocation's success or failure, of anything else's success. */
 struct gmt_event call_allocated(int rc, enum gmt_mem mem, uint64_t addr, uint64_t size,

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "contexts.h"
 #include "cuda_device.h"
 #include "hook.h"
 #include "kernels.h"
@@ -15,26 +16,32 @@
 	ROW, ,                                                                                \
 		event = call_allocated(rc, GMT_MEM_##mem, rc ? 0 : (uint64_t)(address), size, \
 				       (uint64_t)(stream))
-#define FREE(mem, address, stream) \
-	ROW, call_freeing(&call, GMT_MEM_##mem, (uint64_t)(address), (uint64_t)(stream)),
+#define FREE(mem, address, stream)                                                                \
+	ROW, call_freeing(&call, &event, GMT_MEM_##mem, (uint64_t)(address), (uint64_t)(stream)), \
+		call_result(&event, rc)
 #define AFTER(what, address, size, first, second, device)                                   \
 	ROW, ,                                                                              \
 		event = call_did(rc, GMT_##what, rc ? 0 : (uint64_t)(address), size, first, \
 				 second, rc ? 0 : (device))
-#define BEFORE(what, address, size, first) \
-	ROW, call_doing(&call, GMT_##what, (uint64_t)(address), size, first),
+#define BEFORE(what, address, size, first)                                            \
+	ROW, call_doing(&call, &event, GMT_##what, (uint64_t)(address), size, first), \
+		call_result(&event, rc)
+#define CONTEXT(context, device)                                                               \
+	ROW, ,                                                                                 \
+		event = call_did(rc || !contexts_note((uint64_t) * (context)), GMT_CTX_CREATE, \
+				 rc ? 0 : (uint64_t) * (context), 0, 0, 0, rc ? 0 : (device))
 #define OWN BY_HAND, ,
 
 /* Effects of what uses memory: nothing is nested in them, so they have a frame of their own. */
-#define LAUNCH(f, stream, params, extra) \
-	USE, , launch_kernel(&user, f, (uint64_t)(stream), params, extra)
+#define LAUNCH(f, blocks, stream, params, extra) \
+	USE, , launch_kernel(&user, f, blocks, (uint64_t)(stream), params, extra)
 #define LAUNCH_GRAPH(graph, stream) \
 	USE, , launch_graph(&user, (uint64_t)(graph), (uint64_t)(stream))
-#define COPY(to, from, bytes, stream)                                                            \
-	USE, ,                                                                                   \
-		launch_transfer(&user, GMT_TRANSFER_SOURCE, (uint64_t)(from), bytes,             \
-				(uint64_t)(stream)),                                             \
-		launch_transfer(&user, GMT_TRANSFER_TARGET, (uint64_t)(to), bytes,               \
+#define COPY(to, from, bytes, stream)                                                \
+	USE, ,                                                                       \
+		launch_transfer(&user, GMT_TRANSFER_SOURCE, (uint64_t)(from), bytes, \
+				(uint64_t)(stream)),                                 \
+		launch_transfer(&user, GMT_TRANSFER_TARGET, (uint64_t)(to), bytes,   \
 				(uint64_t)(stream))
 #define COPY_2D(c, stream) USE, , launch_copy2d(&user, c, (uint64_t)(stream))
 #define COPY_3D(c, stream) USE, , launch_copy3d(&user, c, (uint64_t)(stream))
@@ -65,19 +72,18 @@
 #define RUNTIME_CALL(function) CALL(function, false, REAL_RUNTIME(&caller, function))
 #define DRIVER_CALL(function)  CALL(function, true, REAL_DRIVER(function))
 
-#define BODY_USE(start, name, proto, args, before, ...)                              \
-	int name proto                                                                 \
-	{                                                                              \
-		static uint32_t name_id[2];                                            \
-		const struct user user __attribute__((unused)) = {                     \
-			#name, name_id, __builtin_frame_address(0)                     \
-		};                                                                     \
-		typeof(&name) real = REAL_DRIVER(name);                                \
-		int rc = real ? real args : CUDA_NOT_INITIALIZED;                      \
-                                                                                       \
-		if (!rc && launch_wanted())                                            \
-			__VA_ARGS__;                                                   \
-		return rc;                                                             \
+#define BODY_USE(start, name, proto, args, before, ...)                                           \
+	int name proto                                                                            \
+	{                                                                                         \
+		static uint32_t name_id[2];                                                       \
+		const struct user user                                                            \
+			__attribute__((unused)) = { #name, name_id, __builtin_frame_address(0) }; \
+		typeof(&name) real = REAL_DRIVER(name);                                           \
+		int rc = real ? real args : CUDA_NOT_INITIALIZED;                                 \
+                                                                                                  \
+		if (!rc && launch_wanted())                                                       \
+			__VA_ARGS__;                                                              \
+		return rc;                                                                        \
 	}
 #define BODY_BY_HAND(start, name, proto, args, before, after)
 #define BODY_ROW(start, name, proto, args, before, after) \

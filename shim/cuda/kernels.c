@@ -12,12 +12,12 @@
 
 #include <string.h>
 
-#define PLACES	    (1u << 14)
-#define WINDOW	    8u
-#define ARENA	    (8u << 20)
-#define PARTS_MOST  128u
-#define PARAMETERS  1024u /* 32 KiB of 4 bytes each are less than 8192; more is not looked at */
-#define NAME_MOST   4096u
+#define PLACES	   (1u << 14)
+#define WINDOW	   8u
+#define ARENA	   (8u << 20)
+#define PARTS_MOST 128u
+#define PARAMETERS 1024u /* 32 KiB of 4 bytes each are less than 8192; more is not looked at */
+#define NAME_MOST  4096u
 
 struct place {
 	const void *function;
@@ -38,8 +38,8 @@ static void *map_once(void **at, size_t bytes)
 	if (OS_LIKELY(now != NULL))
 		return now;
 	now = os_map(bytes);
-	if (!now || __atomic_compare_exchange_n(at, &none, now, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_ACQUIRE))
+	if (!now ||
+	    __atomic_compare_exchange_n(at, &none, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return now;
 	os_unmap(now, bytes);
 	return none;
@@ -135,21 +135,24 @@ static struct kernel *ask(const void *function, bool is_kernel)
 {
 	struct kernel_part parts[PARTS_MOST];
 	const char *name = ask_name(function, is_kernel);
-	size_t length = strnlen(name, NAME_MOST), offset, size, i = 0;
+	size_t length = strnlen(name, NAME_MOST), offset, size, first = 0, i = 0;
 	unsigned n = 0;
 	struct kernel *k;
 	int rc = 0;
 
-	while (i < PARAMETERS &&
-	       !(rc = ask_parameter(function, is_kernel, i, &offset, &size)) &&
-	       add_part(parts, &n, i, offset, size))
-		i++;
+	for (; i < PARAMETERS && !(rc = ask_parameter(function, is_kernel, i, &offset, &size));
+	     i++) {
+		if (!add_part(parts, &n, i, offset, size))
+			break;
+		first = i ? first : size;
+	}
 	k = arena_take(sizeof(*k) + n * sizeof(*parts) + length);
 	if (!k)
 		return NULL;
 	*k = (struct kernel){ .is_read = rc == CUDA_INVALID_VALUE,
 			      .count = n,
-			      .name_size = (uint32_t)length };
+			      .name_size = (uint32_t)length,
+			      .lists = tensor_lists_of(name, length, first) };
 	memcpy(k->parts, parts, n * sizeof(*parts));
 	memcpy(&k->parts[n], name, length);
 	return k;

@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Words of 8 bytes of one parameter, at addresses that are multiples of 8 in the kernel's buffer. */
+#include "tensor_lists.h"
+
+/* Words of 8 bytes of one parameter, at addresses that are multiples of 8 in the kernel's buffer.
+ */
 struct kernel_part {
 	uint16_t parameter; /* number */
 	uint16_t skip;	    /* bytes of it before the first word */
@@ -18,10 +21,11 @@ struct kernel_part {
 };
 
 struct kernel {
-	uint32_t name[2];   /* STRING, generation that it belongs to */
-	uint32_t is_read;   /* 0: the driver does not say where its parameters lie */
-	uint32_t count;	    /* parts */
-	uint32_t name_size; /* of its name, which stands behind the parts */
+	uint32_t name[2];	   /* STRING, generation that it belongs to */
+	uint32_t is_read;	   /* 0: the driver does not say where its parameters lie */
+	uint32_t count;		   /* parts */
+	uint32_t name_size;	   /* of its name, which stands behind the parts */
+	struct tensor_lists lists; /* of its first parameter */
 	struct kernel_part parts[];
 };
 

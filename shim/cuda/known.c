@@ -36,8 +36,7 @@ void known_learn(const struct gmt_event *e)
 {
 	uint64_t first = e->addr >> KNOWN_GRANULE_BITS, last, *bits;
 
-	if (!is_memory(e) || !e->addr || !e->size ||
-	    (e->addr + e->size - 1) >> KNOWN_ADDRESS_BITS)
+	if (!is_memory(e) || !e->addr || !e->size || (e->addr + e->size - 1) >> KNOWN_ADDRESS_BITS)
 		return;
 	last = (e->addr + e->size - 1) >> KNOWN_GRANULE_BITS;
 	bits = table();

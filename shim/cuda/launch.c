@@ -116,14 +116,35 @@ static const char *packed_parameters(void **extra, size_t *size)
 	return buffer;
 }
 
-void places_add_kernel(struct places *p, const struct kernel *k, void **params, void **extra)
+/* Of the first parameter the addresses that this launch uses; returns the parts that are done. */
+static unsigned add_lists(struct places *p, const struct kernel *k, const char *parameter,
+			  unsigned blocks)
+{
+	const struct tensor_lists *l = &k->lists;
+	unsigned count;
+
+	if (!l->lists)
+		return 0;
+	count = tensor_lists_count(l, parameter, blocks);
+	for (unsigned i = 0; i < l->lists; i++)
+		add_words(p, parameter + 8 * i * l->most, count);
+	if (l->steps)
+		add_words(p, parameter + l->steps, count);
+	return 1;
+}
+
+void places_add_kernel(struct places *p, const struct kernel *k, unsigned blocks, void **params,
+		       void **extra)
 {
 	const char *buffer = NULL;
 	size_t size = 0;
+	unsigned i = 0;
 
-	if (!params && extra)
+	if (params)
+		i = add_lists(p, k, params[0], blocks);
+	else if (extra)
 		buffer = packed_parameters(extra, &size);
-	for (unsigned i = 0; i < k->count; i++) {
+	for (; i < k->count; i++) {
 		const struct kernel_part *part = &k->parts[i];
 
 		if (params)
@@ -145,8 +166,8 @@ static struct gmt_event begin_event(enum gmt_kind kind, uint64_t stream)
 }
 
 /* Own work of the recorder launches nothing; a launch inside of another hook is the program's. */
-void launch_kernel(const struct user *u, const void *function, uint64_t stream, void **params,
-		   void **extra)
+void launch_kernel(const struct user *u, const void *function, unsigned blocks, uint64_t stream,
+		   void **params, void **extra)
 {
 	struct gmt_event e;
 	struct places p;
@@ -163,7 +184,7 @@ void launch_kernel(const struct user *u, const void *function, uint64_t stream, 
 		return;
 	}
 	places_begin(&p, &e, u->frame);
-	places_add_kernel(&p, k, params, extra);
+	places_add_kernel(&p, k, blocks, params, extra);
 	places_end(&p);
 }
 

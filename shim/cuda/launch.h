@@ -21,8 +21,8 @@ struct user {
 
 bool launch_wanted(void); /* false: uses are not recorded */
 
-void launch_kernel(const struct user *u, const void *function, uint64_t stream, void **params,
-		   void **extra);
+void launch_kernel(const struct user *u, const void *function, unsigned blocks, uint64_t stream,
+		   void **params, void **extra); /* blocks of threads, in x */
 void launch_transfer(const struct user *u, enum gmt_transfer what, uint64_t address, uint64_t bytes,
 		     uint64_t stream);
 struct cuda_copy2d;
@@ -57,4 +57,5 @@ struct cuda_side3d;
 uint64_t copy_side_address(const struct cuda_side3d *s); /* 0: an array */
 
 struct kernel;
-void places_add_kernel(struct places *p, const struct kernel *k, void **params, void **extra);
+void places_add_kernel(struct places *p, const struct kernel *k, unsigned blocks, void **params,
+		       void **extra);

@@ -27,7 +27,7 @@ static void add_kernel(struct places *p, const struct cuda_kernel_node *node)
 		kernel_saw_handle(handle, true);
 	k = kernel_of(handle);
 	if (k)
-		places_add_kernel(p, k, node->params, node->extra);
+		places_add_kernel(p, k, node->grid[0], node->params, node->extra);
 }
 
 static void add_kernel_node(struct places *p, void *node)

@@ -9,6 +9,7 @@
 #include "../../format/record.h"
 #include "../base/config.h"
 #include "../recording/ranges.h"
+#include "../rings/thread_room.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -45,10 +46,12 @@ struct open_range {
 };
 
 /* Ranges that are pushed on this thread. What is deeper than DEPTH_MOST is only counted. */
-static __thread struct {
+struct pushed {
 	struct open_range ranges[DEPTH_MOST];
 	uint32_t depth, beyond;
-} pushed __attribute__((tls_model("initial-exec")));
+};
+
+_Static_assert(sizeof(struct pushed) <= sizeof(((struct thread_room *)0)->nvtx), "its room");
 
 static uint32_t narrow(const char *text)
 {
@@ -103,32 +106,38 @@ static uint64_t start(uint32_t name)
 
 static int push(const void *domain, uint32_t name)
 {
+	struct thread_room *room = thread_room();
+	struct pushed *p = room ? (struct pushed *)room->nvtx : NULL;
 	struct open_range r = { range_number(), name, domain };
 
-	if (pushed.depth == DEPTH_MOST)
-		return (int)(DEPTH_MOST + pushed.beyond++);
-	pushed.ranges[pushed.depth] = r;
+	if (!p)
+		return -1;
+	if (p->depth == DEPTH_MOST)
+		return (int)(DEPTH_MOST + p->beyond++);
+	p->ranges[p->depth] = r;
 	range_record(GMT_RANGE_BEGIN, GMT_RANGE_NVTX, r.number, name);
-	return (int)pushed.depth++;
+	return (int)p->depth++;
 }
 
 /* The innermost range of this domain. */
 static int pop(const void *domain)
 {
-	uint32_t i = pushed.depth;
+	struct thread_room *room = thread_room_used();
+	struct pushed *p = room ? (struct pushed *)room->nvtx : NULL;
+	uint32_t i = p ? p->depth : 0;
 	struct open_range r;
 
-	if (pushed.beyond)
-		return (int)(DEPTH_MOST + --pushed.beyond);
-	while (i > 0 && pushed.ranges[i - 1].domain != domain)
+	if (p && p->beyond)
+		return (int)(DEPTH_MOST + --p->beyond);
+	while (i > 0 && p->ranges[i - 1].domain != domain)
 		i--;
 	if (!i)
 		return -1;
-	r = pushed.ranges[i - 1];
-	memmove(&pushed.ranges[i - 1], &pushed.ranges[i], (pushed.depth - i) * sizeof(r));
-	pushed.depth--;
+	r = p->ranges[i - 1];
+	memmove(&p->ranges[i - 1], &p->ranges[i], (p->depth - i) * sizeof(r));
+	p->depth--;
 	range_record(GMT_RANGE_END, GMT_RANGE_NVTX, r.number, r.name);
-	return (int)pushed.depth;
+	return (int)p->depth;
 }
 
 static void mark_ex(const struct attributes *a)

@@ -35,6 +35,7 @@ struct symbol {
 #define AFTER(...)	  false
 #define BEFORE(...)	  false
 #define OWN		  false
+#define CONTEXT(...)	  false
 #define LAUNCH(...)	  true
 #define LAUNCH_GRAPH(...) true
 #define COPY(...)	  true
@@ -64,7 +65,8 @@ static const struct symbol symbols[] = {
 /* Names that we have hooks of, but give to nobody who looks them up: who has a library's handle
  * gets that library's own. */
 static const char *const passed[] = {
-#define CUDNN(name, proto) #name,
+#define CUDNN(name, proto)					     #name,
+#define NCCL(name, proto, args, sent, received, count, type, stream) #name,
 #include "../hooks.def"
 };
 

@@ -12,6 +12,7 @@
 
 #include "../../format/record.h"
 #include "../base/intern.h"
+#include "../rings/thread_room.h"
 #include "hook.h"
 
 #define PLACES 8192u /* a power of two */
@@ -33,13 +34,23 @@ static struct wait waits[PLACES];
 static uintptr_t allocator; /* the place in the allocator that records, 0 = not known */
 
 /* Recorded by this thread since its latest block. */
-static __thread struct {
+struct recorded {
 	uint32_t count;
 	struct {
 		uint64_t event, stream;
 		uintptr_t from, frame;
 	} on[MOST];
-} recorded __attribute__((tls_model("initial-exec")));
+};
+
+_Static_assert(sizeof(struct recorded) <= sizeof(((struct thread_room *)0)->reuse), "its room");
+
+/* NULL: none yet. */
+static struct recorded *recorded(void)
+{
+	struct thread_room *room = thread_room_used();
+
+	return room ? (struct recorded *)room->reuse : NULL;
+}
 
 static struct wait *place(uint64_t event, uint32_t i)
 {
@@ -101,30 +112,35 @@ static void keep(const struct gmt_event *freed, uint64_t event, uint64_t stream,
 void reuse_free(const struct gmt_event *freed, const void *hook)
 {
 	uintptr_t frame = (uintptr_t)hook;
+	struct recorded *r = recorded();
 
-	for (uint32_t i = 0; i < recorded.count; i++)
-		if (frame + NEAR - recorded.on[i].frame < 2 * NEAR)
-			keep(freed, recorded.on[i].event, recorded.on[i].stream,
-			     recorded.on[i].from);
-	recorded.count = 0;
+	for (uint32_t i = 0; r && i < r->count; i++)
+		if (frame + NEAR - r->on[i].frame < 2 * NEAR)
+			keep(freed, r->on[i].event, r->on[i].stream, r->on[i].from);
+	reuse_alloc();
 }
 
 void reuse_alloc(void)
 {
-	recorded.count = 0;
+	struct recorded *r = recorded();
+
+	if (r)
+		r->count = 0;
 }
 
 static void note(uint64_t event, uint64_t stream, uintptr_t from, uintptr_t frame)
 {
-	uint32_t n = recorded.count;
+	struct thread_room *room = thread_room();
+	struct recorded *r = room ? (struct recorded *)room->reuse : NULL;
+	uint32_t n = r ? r->count : MOST;
 
 	if (n == MOST)
 		return;
-	recorded.on[n].event = event;
-	recorded.on[n].stream = stream;
-	recorded.on[n].from = from;
-	recorded.on[n].frame = frame;
-	recorded.count = n + 1;
+	r->on[n].event = event;
+	r->on[n].stream = stream;
+	r->on[n].from = from;
+	r->on[n].frame = frame;
+	r->count = n + 1;
 }
 
 /* Once in a process: what was freed before it was known whose events these are. */

@@ -17,10 +17,10 @@
 #include "../base/config.h"
 #include "../base/os.h"
 #include "../capture.h"
+#include "device_memory.h"
 #include "facts.h"
 #include "output.h"
 #include "thin.h"
-#include "thin_table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@
 #define MS	 1000000ull
 #define POINTS	 1024u
 #define REFUSALS 8u
-#define DEVICES	 16u
+#define DEVICES	 MEMORY_DEVICES
 #define SPARE	 (256u * 1024u) /* for the last blocks, the index, the end */
 #define BLOCKS	 (64u * 1024u)	/* what one flush may add */
 
@@ -41,12 +41,11 @@ struct point {
 static struct {
 	struct point points[POINTS];
 	uint32_t point_count;
-	uint64_t seq; /* the last that was written */
+	uint64_t seq; /* the highest that was written */
 	struct {
 		uint64_t bytes, seq;
 	} peaks[DEVICES];
-	uint64_t now[DEVICES];	 /* alive by calls, without a framework */
-	struct thin_table sizes; /* of those calls: bytes * DEVICES + device, by address */
+	struct device_memory memory; /* without a framework */
 	bool framework;
 	uint64_t refusals[REFUSALS]; /* seq: the first ones, then the last ones */
 	uint32_t refusal_count;
@@ -78,26 +77,13 @@ static void note_block(const struct gmt_event *e)
 /* Without a framework the calls are all there is: sums are made here. */
 static void note_call(const struct gmt_event *e)
 {
-	uint64_t *at;
+	bool blocks = bound.memory.framework;
 
-	if (e->kind == GMT_MEM_FREE) {
-		at = table_get(&bound.sizes, e->addr);
-		if (at) {
-			bound.now[*at % DEVICES] -= *at / DEVICES;
-			table_remove(&bound.sizes, at);
-		}
+	if (!memory_follow(&bound.memory, e))
 		return;
-	}
-	if (e->device < 0 || e->device >= (int32_t)DEVICES || e->arg0 == GMT_MEM_HOST ||
-	    e->arg0 == GMT_MEM_REGISTERED || e->arg0 == GMT_MEM_IMPORTED)
-		return;
-	at = table_put(&bound.sizes, e->addr);
-	if (!at)
-		return;
-	bound.now[*at % DEVICES] -= *at / DEVICES;
-	*at = e->size * DEVICES + (uint32_t)e->device;
-	bound.now[e->device] += e->size;
-	note_peak(e->device, bound.now[e->device], e->seq);
+	if (bound.memory.framework && !blocks)
+		memset(bound.peaks, 0, sizeof(bound.peaks));
+	note_peak(e->device, memory_total(&bound.memory, (unsigned)e->device), e->seq);
 }
 
 static void note_refusal(const struct gmt_event *e)
@@ -124,12 +110,12 @@ void bound_event(const struct gmt_event *e, uint64_t bytes)
 		return;
 	if (!bound.busy)
 		add_point(bytes, bound.seq);
-	bound.seq = e->seq;
+	bound.seq = e->seq > bound.seq ? e->seq : bound.seq; /* a free may come late */
 	if (e->kind == GMT_BLOCK_ALLOC)
 		note_block(e);
 	else if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL)
 		note_refusal(e);
-	else if ((e->kind == GMT_MEM_ALLOC || e->kind == GMT_MEM_FREE) && !bound.framework)
+	else if (!bound.framework)
 		note_call(e);
 }
 
@@ -481,7 +467,7 @@ struct bound_result bound_thin(struct bound_drain *d)
 
 void bound_forget(void)
 {
-	table_free(&bound.sizes);
+	memory_free(&bound.memory);
 	if (bound.seq)
 		memset(&bound, 0, sizeof(bound));
 }

@@ -11,9 +11,12 @@
 #include "early.h"
 #include "session.h"
 #include "../stacks/stack.h"
+#include "../rings/thread_room.h"
 #include "../rings/thread.h"
 
 #include <errno.h>
+
+#define DEINITIALIZED 4 /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading */
 
 /*
  * Inside our own work there is nothing to record: what is called then is ours. A handler that
@@ -103,11 +106,11 @@ enum {
 };
 
 static const uint8_t traits[] = {
-#define EVENT(name, number, layer, text, fields, meaning) \
-	[number] = ((fields)&F_STACK ? TAKES_STACK : 0) | \
-		   (GMT_LAYER_##layer == GMT_LAYER_TAG || GMT_LAYER_##layer == GMT_LAYER_USE ? \
-			    PREFERS_PYTHON :                                                   \
-			    0),
+#define EVENT(name, number, layer, text, fields, meaning)                                    \
+	[number] = ((fields)&F_STACK ? TAKES_STACK : 0) |                                    \
+		   (GMT_LAYER_##layer == GMT_LAYER_TAG || GMT_LAYER_##layer == GMT_LAYER_USE \
+			    ? PREFERS_PYTHON                                                 \
+			    : 0),
 #include "../../format/records.def"
 };
 
@@ -120,12 +123,17 @@ static inline uint32_t stack_of(struct thread *t, struct gmt_event *e)
 	return stack_capture(t, of_kind & PREFERS_PYTHON, &e->flags);
 }
 
+#define HELD UINT64_MAX /* in place of a number: gmt_settle stores the event */
+
 static inline void push(struct thread *t, struct gmt_event *e, bool paused)
 {
+	bool held = e->seq == HELD;
+
 	e->thread = t->id;
 	e->seq = session_next_seq();
 	e->time_ns = session_now(paused);
-	thread_push(t, e);
+	if (OS_LIKELY(!held))
+		thread_push(t, e);
 }
 
 /* No stack: the rest of an event's cost is its clock and its slot. */
@@ -209,4 +217,50 @@ void gmt_capture_from(struct gmt_event *e, const void *hook)
 void gmt_capture(struct gmt_event *e)
 {
 	gmt_capture_from(e, NULL);
+}
+
+void gmt_hold(struct gmt_event *e)
+{
+	e->seq = HELD;
+	gmt_capture_from(e, NULL);
+	if (e->seq == HELD)
+		e->seq = 0;
+}
+
+static void refuse(struct gmt_event *e, int rc)
+{
+	e->arg0 = e->kind;
+	e->arg1 = (uint64_t)rc;
+	e->kind = GMT_REFUSED;
+}
+
+/* A driver that has shut down has nothing left to free. A number that is not stored after all
+ * counts as a dropped event. */
+void gmt_settle(struct gmt_event *e, int rc)
+{
+	struct thread *t = thread_self();
+	struct thread_mark mark;
+	uintptr_t interrupted = t->busy;
+	int saved = errno;
+
+	if (!e->seq || !session_on() || !thread_is_ready(t))
+		return;
+	if (interrupted && thread_was_left(t, (uintptr_t)&mark))
+		interrupted = 0;
+	if (interrupted && (t->pushing || interrupted == THREAD_BUSY_OWN))
+		return;
+	if (!interrupted)
+		thread_enter(t, &mark);
+	if (rc && rc != DEINITIALIZED)
+		refuse(e, rc);
+	thread_push(t, e);
+	t->busy = interrupted;
+	errno = saved;
+}
+
+struct gmt_event *gmt_held(void)
+{
+	struct thread_room *room = thread_room();
+
+	return room ? &room->held : NULL;
 }

@@ -8,7 +8,7 @@
  * notes the highest seq first and reads the rings then, all definitions that events up to that seq
  * use are there, and a merge by seq writes each before its users. A seq that is missing belongs to
  * a thread between taking its number and storing its event: those after it are held back for a
- * moment.
+ * moment. Where a free takes longer (gmt_hold), its event is written behind them: readers sort.
  */
 #include "drain.h"
 

@@ -144,8 +144,8 @@ static void start_fact(void)
 
 	if (!ticks)
 		return;
-	clock_gettime(CLOCK_REALTIME, &real);
-	clock_gettime(CLOCK_BOOTTIME, &boot);
+	os_clock(CLOCK_REALTIME, &real);
+	os_clock(CLOCK_BOOTTIME, &boot);
 	number_fact(
 		"start_unix_ns",
 		(long long)(real.tv_sec - boot.tv_sec) * 1000000000 + real.tv_nsec - boot.tv_nsec +

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names, opens, moves and removes the files. Runs on the drain's thread. What is unlinked or
- * replaced is ours, whatever its name is by now.
+ * replaced is ours, whatever its name is by now, or a recording of an earlier run that `gpumemtrace
+ * run -o` may replace: it goes when this process's first events are in its own file, never before.
  *
  * A name is taken by whoever creates it (O_EXCL): with a pattern that does not tell processes apart
  * the first gets it, every other adds its process id, and a number if that is taken too.
  */
 #include "output.h"
 
+#include "../../format/block.h"
 #include "../../format/rank.h"
+#include "../../format/ring.h"
+#include "../../format/runnotes.h"
 #include "../base/config.h"
 #include "../base/file.h"
 #include "../base/os.h"
@@ -16,9 +20,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,8 +46,13 @@ struct place {
 static struct place part_place; /* of the part beside the recording */
 static struct file part = { .fd = -1 };
 
+static uint64_t replace_until; /* files last changed later are no earlier run's (GMT_REPLACE) */
+
 void output_setup(void)
 {
+	const char *until = getenv(GMT_REPLACE);
+
+	replace_until = until ? strtoull(until, NULL, 10) : 0;
 	if (!getcwd(start_dir, sizeof(start_dir)))
 		start_dir[0] = 0;
 }
@@ -152,6 +163,102 @@ static bool create_both(void)
 	return false;
 }
 
+/* ---- a recording of an earlier run ---- */
+
+enum { OLD_RECORDING, OLD_LIVE, OLD_FILES };
+
+/* Where the earlier run's files are until this process's are begun; "": there are none. The live
+ * file keeps the name of its recording, so that both can be read after a kill at that moment. */
+static char aside[OLD_FILES][PATH_MAX + 100];
+
+static uint64_t changed_ns(const struct stat *st)
+{
+	return (uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec;
+}
+
+static bool is_old(const struct file *f, uint64_t magic)
+{
+	uint64_t start = 0;
+	struct stat st;
+
+	return !fstat(f->fd, &st) && S_ISREG(st.st_mode) && changed_ns(&st) <= replace_until &&
+	       (!st.st_size ||
+		(file_read(f, &start, sizeof(start)) == sizeof(start) && start == magic));
+}
+
+/* Whether another process still writes the recording with that live file. */
+static bool is_written(const char *live)
+{
+	struct gmt_live_header h = { 0 };
+	struct file f;
+	bool read;
+
+	if (!file_open(&f, folder.fd, live, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0))
+		return false;
+	read = file_read(&f, &h, sizeof(h)) == sizeof(h) && h.magic == GMT_LIVE_MAGIC;
+	file_close(&f);
+	return read && !h.closed && (pid_t)h.pid > 0 && (pid_t)h.pid != getpid() &&
+	       (!kill((pid_t)h.pid, 0) || errno == EPERM);
+}
+
+/* Of the processes of a run, the one that has the lock moves the file. Where the file system has no
+ * locks, each of them would find the name free or taken by a new file. */
+static bool move_aside(const char *name, uint64_t magic, char to[PATH_MAX + 100])
+{
+	struct file f;
+	bool moved = false;
+
+	if (!file_open(&f, folder.fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0)) {
+		to[0] = 0;
+		return errno == ENOENT;
+	}
+	if ((!flock(f.fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) && is_old(&f, magic) &&
+	    file_is_at(folder.fd, name, &f.id) && faccessat(folder.fd, to, F_OK, 0))
+		moved = !renameat(folder.fd, name, folder.fd, to);
+	file_close(&f);
+	if (!moved)
+		to[0] = 0;
+	return moved;
+}
+
+/* Back under their names, unless these are taken by now. */
+static void restore_old(void)
+{
+	const char *const names[OLD_FILES] = { name_in(path), name_in(live_path) };
+
+	for (int i = 0; i < OLD_FILES; i++) {
+		if (aside[i][0] && faccessat(folder.fd, names[i], F_OK, 0))
+			renameat(folder.fd, aside[i], folder.fd, names[i]);
+		aside[i][0] = 0;
+	}
+}
+
+static bool replace_old(void)
+{
+	const char *name = name_in(path), *live = name_in(live_path);
+	int pid = (int)getpid();
+
+	if (!replace_until || is_written(live))
+		return false;
+	snprintf(aside[OLD_RECORDING], sizeof(aside[0]), "%s.%d.old", name, pid);
+	if (!move_aside(name, GMT_FILE_MAGIC, aside[OLD_RECORDING]))
+		return false;
+	snprintf(aside[OLD_LIVE], sizeof(aside[0]), "%s.%d.old.live", name, pid);
+	if (move_aside(live, GMT_LIVE_MAGIC, aside[OLD_LIVE]))
+		return true;
+	restore_old();
+	return false;
+}
+
+void output_begun(void)
+{
+	for (int i = 0; i < OLD_FILES; i++) {
+		if (aside[i][0] && os_may(OS_FILES))
+			unlinkat(folder.fd, aside[i], 0);
+		aside[i][0] = 0;
+	}
+}
+
 bool output_open(void)
 {
 	bool has_pid = strstr(gmt_config.output, "%p") != NULL;
@@ -161,12 +268,21 @@ bool output_open(void)
 		return false;
 	}
 	for (int tries = 0; tries < TRIES; tries++) {
+		int err;
+
 		name_number(tries, has_pid);
 		if (!tries && !open_folder())
 			return false;
 		if (create_both())
 			return true;
-		if (errno != EEXIST && errno != ELOOP)
+		err = errno;
+		if (!tries && err == EEXIST && replace_old()) {
+			if (create_both())
+				return true;
+			err = errno;
+		}
+		errno = err;
+		if (err != EEXIST && err != ELOOP)
 			break;
 	}
 	return false;
@@ -220,6 +336,8 @@ void output_drop(void)
 		unlink_ours(&out.recording, path);
 	if (out.live.fd >= 0)
 		unlink_ours(&out.live, live_path);
+	if (os_may(OS_FILES))
+		restore_old();
 	output_forget(true);
 }
 
@@ -276,4 +394,5 @@ void output_forget(bool close_them)
 			file_close(all[i]);
 		*all[i] = FILE_CLOSED;
 	}
+	aside[OLD_RECORDING][0] = aside[OLD_LIVE][0] = 0;
 }

@@ -13,13 +13,17 @@ struct output {
 
 void output_setup(void); /* in the constructor: relative names are meant from here */
 
-/* Makes both files, never over an existing one. false: errno says why, output_get()->path what. */
+/* Makes both files. Files of those names are moved out of the way if they are an earlier run's and
+ * this run may replace them, else other names are taken. false: errno says why,
+ * output_get()->path what. */
 bool output_open(void);
+void output_begun(void); /* the first events are written: the earlier run's files go */
 const struct output *output_get(void);
 
 const char *output_start_dir(void); /* absolute; "" if it is not known */
 bool output_is_ours(void);	    /* the descriptor still is the file that was opened */
-void output_drop(void);		    /* close and remove both: nothing could be recorded */
+void output_drop(void);		    /* close and remove both: nothing could be recorded; the earlier
+				    run's files get their names back */
 /* A file beside the recording that is to take its place; -1: it cannot be made. output_replace
  * gives it the recording's name and number (false: the recording is not to be found any more),
  * output_drop_part removes it. */

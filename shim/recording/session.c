@@ -115,6 +115,8 @@ bool session_begin(void)
 		session_set_state(SESSION_OFF); /* nothing can be begun any more */
 		return false;
 	}
+	if (state == SESSION_IDLE)
+		ticks_look();
 	if (state == SESSION_IDLE) /* before any thread can see that it starts */
 		__atomic_store_n(&gmt_session.began_ns, os_now(), __ATOMIC_RELAXED);
 	state = SESSION_IDLE;

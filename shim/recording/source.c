@@ -71,7 +71,7 @@ void sources_setup(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
+	os_clock(CLOCK_REALTIME, &now);
 	started_ns = wall_ns(&now);
 }
 

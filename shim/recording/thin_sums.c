@@ -6,13 +6,13 @@
  */
 #include "thin_sums.h"
 
-#include "../../format/record.h"
+#include "../../format/mem_traits.h"
 
-#include "thin_table.h"
+#include "device_memory.h"
 
 #include <string.h>
 
-#define DEVICES 16
+#define DEVICES MEMORY_DEVICES
 
 struct stretch {
 	uint64_t events, allocs, last_seq;
@@ -26,9 +26,8 @@ static struct {
 	uint64_t flushed; /* seq of the last event that was written */
 	uint32_t thread;
 	bool node;
-	unsigned device;	  /* of the last event that said */
-	uint64_t driver[DEVICES]; /* without a framework: bytes of CUDA memory */
-	struct thin_table sizes;  /* of that memory: device << 56 | size */
+	unsigned device;	     /* of the last event that said */
+	struct device_memory memory; /* without a framework */
 	bool framework;
 	struct thin_sums all;
 } sums;
@@ -40,51 +39,30 @@ void sums_begin(void)
 
 void sums_end(void)
 {
-	table_free(&sums.sizes);
+	memory_free(&sums.memory);
 	memset(&sums, 0, sizeof(sums));
-}
-
-static bool is_device_memory(const struct gmt_event *e)
-{
-	return e->arg0 != GMT_MEM_HOST && e->arg0 != GMT_MEM_REGISTERED &&
-	       e->arg0 != GMT_MEM_IMPORTED && e->device >= 0 && e->device < DEVICES;
-}
-
-static void follow_memory(const struct gmt_event *e)
-{
-	uint64_t *at = e->kind == GMT_MEM_FREE ? table_get(&sums.sizes, e->addr) : NULL;
-
-	if (at) {
-		sums.driver[*at >> 56 & (DEVICES - 1)] -= *at << 8 >> 8;
-		table_remove(&sums.sizes, at);
-	} else if (e->kind == GMT_MEM_ALLOC && is_device_memory(e)) {
-		at = table_put(&sums.sizes, e->addr);
-		if (!at)
-			return;
-		sums.driver[*at >> 56 & (DEVICES - 1)] -= *at << 8 >> 8;
-		*at = (uint64_t)e->device << 56 | (e->size << 8 >> 8);
-		sums.driver[e->device] += e->size;
-	}
 }
 
 void sums_follow(const struct gmt_event *e, bool framework)
 {
 	sums.framework = framework;
-	if (e->device >= 0 && e->device < DEVICES)
+	if (e->device >= 0 && e->device < (int32_t)DEVICES)
 		sums.device = (unsigned)e->device;
 	if (!framework)
-		follow_memory(e);
+		memory_follow(&sums.memory, e);
 }
 
 /* The total after this event; false if it says none. */
 static bool total_of(const struct gmt_event *e, uint64_t *total, uint64_t *reserved)
 {
-	bool block = e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_FREE;
+	bool says =
+		e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_FREE || e->kind == GMT_THINNED;
+	bool call =
+		e->kind == GMT_MEM_ALLOC || e->kind == GMT_MEM_FREE || e->kind == GMT_PHYS_CREATE;
 
-	*reserved = block || e->kind == GMT_THINNED ? e->arg1 : 0;
-	*total = block || e->kind == GMT_THINNED ? e->arg0 : sums.driver[sums.device];
-	return block || e->kind == GMT_THINNED ||
-	       (!sums.framework && (e->kind == GMT_MEM_ALLOC || e->kind == GMT_MEM_FREE));
+	*reserved = says ? e->arg1 : 0;
+	*total = says ? e->arg0 : memory_total(&sums.memory, sums.device);
+	return says || (call && !sums.framework);
 }
 
 static void see(const struct gmt_event *e, bool left)
@@ -182,6 +160,14 @@ static bool says_phase(const struct gmt_event *e)
 	       e->kind == GMT_MEM_ALLOC;
 }
 
+static uint64_t allocations(const struct gmt_event *e)
+{
+	if (e->kind == GMT_THINNED)
+		return e->stream;
+	return e->kind == GMT_BLOCK_ALLOC ||
+	       (e->kind == GMT_MEM_ALLOC && gmt_mem_is_on_device(e->arg0));
+}
+
 int sums_add(const struct gmt_event *e, const struct thin_out *out, uint64_t least)
 {
 	struct stretch *s = &sums.stretches[sums.device];
@@ -194,9 +180,7 @@ int sums_add(const struct gmt_event *e, const struct thin_out *out, uint64_t lea
 		sums.node = e->name != 0;
 	}
 	s->events += e->kind == GMT_THINNED ? e->size : 1;
-	s->allocs += e->kind == GMT_THINNED				      ? e->stream
-		     : e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_MEM_ALLOC ? 1
-									      : 0;
+	s->allocs += allocations(e);
 	s->last_seq = e->seq;
 	see(e, true);
 	if (!s->peak.kind) /* the moment is that of its first event, without a total */

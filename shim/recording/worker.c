@@ -6,6 +6,7 @@
 #include "worker.h"
 
 #include "../base/config.h"
+#include "../base/file.h"
 #include "../base/forkgate.h"
 #include "../bus.h"
 #include "../capture.h"
@@ -113,7 +114,7 @@ static int64_t clock_offset(void)
 {
 	struct timespec real;
 
-	clock_gettime(CLOCK_REALTIME, &real);
+	os_clock(CLOCK_REALTIME, &real);
 	return (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - (int64_t)os_now();
 }
 
@@ -155,6 +156,7 @@ static bool begin(void)
 	requests_open();
 	drain_pass(true);
 	drain_flush();
+	output_begun();
 	__atomic_store_n(&gmt_session.opened, 1, __ATOMIC_SEQ_CST);
 	os_futex_wake(&gmt_session.opened);
 	gitinfo_emit(drain_def);
@@ -171,9 +173,16 @@ static void answer_meeting(void)
 	os_futex_wake(&worker.met);
 }
 
+/* The program ended thread by thread, and none is left that would end the process. */
+static bool is_left_alone(uint64_t sleep)
+{
+	return sleep == NAP_MOST && os_may(OS_FILES) && file_is_last_thread();
+}
+
 static void *run(void *arg)
 {
 	uint64_t sleep = NAP_LEAST;
+	bool alone = false;
 
 	(void)arg;
 	os_is_our_thread();
@@ -183,7 +192,7 @@ static void *run(void *arg)
 	thread_self()->depth = THREAD_DEPTH_OWN;
 	prctl(PR_SET_NAME, "gpumemtrace");
 	if (begin()) {
-		while (drain_goes_on()) {
+		while (drain_goes_on() && !(alone = is_left_alone(sleep))) {
 			answer_meeting();
 			sleep = drain_pass(false)  ? NAP_LEAST
 				: sleep < NAP_MOST ? sleep * 2
@@ -195,7 +204,8 @@ static void *run(void *arg)
 	}
 	__atomic_store_n(&worker.done, 1, __ATOMIC_RELEASE);
 	os_futex_wake(&worker.done);
-	for (;;) /* the end of a thread makes calls that the program may have forbidden by then */
+	while (!alone) /* the end of a thread makes calls that the program may have forbidden by
+			  then */
 		os_futex_wait(&worker.done, 1, FOR_EVER);
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include "thread.h"
 
 #include "live.h"
+#include "thread_room.h"
 
 #include "../../format/record.h"
 #include "../base/file.h"
@@ -36,6 +37,15 @@ static void drop_scratch(struct thread *t)
 	os_unmap(scratch, bytes);
 }
 
+static void drop_room(struct thread *t)
+{
+	struct thread_room *room = t->room;
+
+	t->room = NULL;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	os_unmap(room, sizeof(*room));
+}
+
 /* May run several times for a thread that records events while it is being taken down. */
 static void give_back(void *arg)
 {
@@ -46,6 +56,7 @@ static void give_back(void *arg)
 		live_give(t->ring);
 	t->ring = NULL;
 	drop_scratch(t);
+	drop_room(t);
 	t->generation = 0;
 	t->busy = 0;
 }
@@ -53,6 +64,19 @@ static void give_back(void *arg)
 void thread_setup(void)
 {
 	have_exit_key = !pthread_key_create(&exit_key, give_back);
+}
+
+/* A signal's handler may come to the same in between: its room stays. */
+struct thread_room *thread_take_room(struct thread *t)
+{
+	struct thread_room *new = os_map(sizeof(*new)), *none = NULL;
+
+	if (new && !__atomic_compare_exchange_n(&t->room, &none, new, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+		os_unmap(new, sizeof(*new));
+	else if (new &&have_exit_key)
+		pthread_setspecific(exit_key, t);
+	return t->room;
 }
 
 /* ---- what a jump left ---- */

@@ -26,18 +26,19 @@ struct thread {
 	struct gmt_ring *ring;
 	void *scratch; /* room for the last stacks, from the first one on */
 	size_t scratch_bytes;
-	const void *hook;    /* frame of the hook whose event is taken; NULL = not known */
-	uintptr_t outermost; /* stack address of the outermost hook */
-	uint32_t depth;	     /* hooks that are running */
+	struct thread_room *room; /* thread_room.h; NULL = not used */
+	const void *hook;	  /* frame of the hook whose event is taken; NULL = not known */
+	uintptr_t outermost;	  /* stack address of the outermost hook */
+	uint32_t depth;		  /* hooks that are running */
 	uint32_t pushes;
 	uint32_t starved;	/* events lost since there is no ring, or no other */
 	uint64_t full_at;	/* 1 + head of the ring when there was no other */
 	struct binding binding; /* of PyTorch's, that runs */
 	struct running_node node;
-	uintptr_t busy;		/* in our own work: the address of its struct thread_mark */
-	uint32_t busy_depth;	/* depth in it */
-	bool nested;		/* a hook ran inside the outermost one */
-	bool pushing;		/* in the ring: a signal handler must keep out */
+	uintptr_t busy;	     /* in our own work: the address of its struct thread_mark */
+	uint32_t busy_depth; /* depth in it */
+	bool nested;	     /* a hook ran inside the outermost one */
+	bool pushing;	     /* in the ring: a signal handler must keep out */
 } OS_LINE;
 
 #define THREAD_DEPTH_OWN ((uint32_t)GMT_DEPTH_OWN) /* added to depth during our own work */
@@ -64,7 +65,8 @@ static inline struct thread *thread_self(void)
 
 void thread_setup(void); /* once, in the constructor */
 
-/* Fills name and scope with the backward node that runs at `here`, a stack address (0, 0 = none). */
+/* Fills name and scope with the backward node that runs at `here`, a stack address (0, 0 = none).
+ */
 static inline void thread_node_now(const struct thread *t, uintptr_t here, struct gmt_event *e)
 {
 	if (here >= t->node.frame)

@@ -10,6 +10,7 @@
 
 struct array {
 	uintptr_t memory;
+	uint32_t owner; /* it ends with that context */
 	struct cudaChannelFormatDesc format;
 	struct cudaExtent extent;
 	unsigned int flags;
@@ -34,7 +35,7 @@ static int create(void **out, struct cudaChannelFormatDesc format, struct cudaEx
 	a = sim_handle(ARRAY_KIND, sizeof(*a));
 	if (!a)
 		return SIM_NOMEM;
-	*a = (struct array){ 0, format, extent, flags };
+	*a = (struct array){ 0, ctx_owner(sim_device()), format, extent, flags };
 	result = memory_alloc(sim_device(), &a->memory, bytes_of(&format, extent));
 	if (result)
 		sim_handle_free(a);
@@ -47,7 +48,7 @@ static int destroy(void *array)
 {
 	struct array *a = sim_handle_check(array, ARRAY_KIND);
 
-	if (!a)
+	if (!a || memory_owner(a->memory) != a->owner)
 		return SIM_BAD_HANDLE;
 	memory_free(a->memory);
 	sim_handle_free(a);

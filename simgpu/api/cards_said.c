@@ -7,6 +7,7 @@
 #include "../core/devices.h"
 
 int simgpuCards(const char *spec, char *text, size_t room);
+int simgpuCardUnknown(const char *by, const char *spec, char *text, size_t room);
 
 /* Writes the card that SIMGPU_CARD would name (NULL: every card of the table, one per line) to
  * `text`: name, compute capability, code version, multiprocessors, bytes of memory, bytes of a
@@ -25,4 +26,10 @@ SIM_API int simgpuCards(const char *spec, char *text, size_t room)
 		lines++;
 	}
 	return lines;
+}
+
+/* 1: no such card; `text` is the sentence for who named it `by` an option. 0: there is. */
+SIM_API int simgpuCardUnknown(const char *by, const char *spec, char *text, size_t room)
+{
+	return card_unknown(by, spec, text, room);
 }

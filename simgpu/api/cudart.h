@@ -67,5 +67,3 @@
 void value_read(const void *dst, const void *src, size_t bytes);
 /* A kernel of a module that the program loaded, not of the runtime; drv_module.c. */
 bool function_check(void *function);
-/* A pattern of 1, 2 or 4 bytes; rt_copy.c. */
-int fill_async(void *dst, uint32_t value, unsigned int unit, size_t bytes, void *stream);

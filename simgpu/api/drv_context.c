@@ -108,9 +108,10 @@ SIM_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	ctx = ctx_primary(device);
 	if (!ctx->active)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	/* The runtime holds one reference that is never counted: only the last retained goes. */
-	if (ctx->refs)
-		ctx->refs--;
+	/* The runtime holds one reference that is never counted: only those that were retained go.
+	 */
+	if (ctx->refs && !--ctx->refs && !ctx->runtime)
+		memory_reset(device);
 	return CUDA_SUCCESS;
 }
 

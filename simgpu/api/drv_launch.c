@@ -6,6 +6,7 @@
 #include "../core/clock.h"
 #include "../kernels/kernels.h"
 #include "cudart.h"
+#include "graph_nodes.h"
 
 #define ELEMENT	  4.0	     /* bytes, on average */
 #define SIZE_MOST 0x0d000000 /* larger 4-byte arguments are taken for floats */
@@ -18,20 +19,32 @@ static uint64_t time_of(const void *fn, unsigned int blocks, unsigned int thread
 			     : time_of_kernel(blocks, threads);
 }
 
-static int launch_known(const void *fn, const unsigned int blocks[3], unsigned int threads,
-			void **args, size_t shared, void *stream, uint64_t ns)
+/* A node keeps what it was asked to launch, and does that if the parameters are known. */
+static void record(const struct launch *l, void *stream)
 {
-	unsigned int n = blocks[0] * blocks[1] * blocks[2];
+	struct act *kept = kernel_keep(l);
+
+	if (kept && kernel_kept(kept)->args && !library_check(l->fn))
+		capture_act(stream, act_keep(kept));
+	else if (!library_check(l->fn))
+		kernel_record(l->fn, stream, l->grid, l->args);
+	capture_launch(stream, kept);
+}
+
+static int launch_known(const struct launch *l, void *stream, uint64_t ns)
+{
+	unsigned int n = l->grid[0] * l->grid[1] * l->grid[2];
+	unsigned int threads = l->block[0] * l->block[1] * l->block[2];
 	bool records = sim_capturing(stream);
-	bool done = !records && kernel_launch(fn, blocks, args);
+	bool done = !records && kernel_launch(l->fn, l->grid, l->args);
 	int result;
 
 	if (done)
 		contents_wipe();
-	result = launch_kernel_for(stream, done ? NULL : args, n, threads, shared,
-				   ns ? ns : time_of(fn, n, threads, args));
+	result = launch_kernel_for(stream, done ? NULL : l->args, n, threads, l->shared,
+				   ns ? ns : time_of(l->fn, n, threads, l->args));
 	if (records && !result)
-		kernel_record(fn, stream, blocks, args);
+		record(l, stream);
 	return result;
 }
 
@@ -63,23 +76,47 @@ static uint64_t time_of_arguments(void *function, void **params)
 	return bytes > 0 ? time_of_bytes(bytes) : 0;
 }
 
+/* Packed arguments: pairs of a key and a value, the buffer and its size. NULL: where the parameters
+ * lie in it is not known. */
+void **unpack(const void *function, void **extra, void *params[PARAMETERS])
+{
+	struct kernel *k = kernel_find(function);
+	const struct parameter *p;
+	int n = k ? kernel_parameters(k, &p) : -1;
+	size_t bytes;
+
+	if (extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER || extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE)
+		return NULL;
+	bytes = *(size_t *)extra[3];
+	contents_scan(extra[1], bytes);
+	if (n < 0 || n > PARAMETERS)
+		return NULL;
+	for (int i = 0; i < n; i++) {
+		if ((size_t)p[i].offset + p[i].size > bytes)
+			return NULL;
+		params[i] = (char *)extra[1] + p[i].offset;
+	}
+	return params;
+}
+
 SIM_API CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy,
 				unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
 				unsigned int shared, CUstream stream, void **params, void **extra)
 {
+	struct launch l = { function, { gx, gy, gz }, { bx, by, bz }, shared, params };
+	void *unpacked[PARAMETERS];
+
 	DRV_ENTER();
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (library_check(function)) {
-		library_launch(stream);
-		return DRV(SIM_OK);
-	}
-	/* Packed arguments: pairs of a key and a value, the buffer and its size. */
-	if (extra && extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER &&
-	    extra[2] == CU_LAUNCH_PARAM_BUFFER_SIZE)
-		contents_scan(extra[1], *(size_t *)extra[3]);
-	return DRV(launch_known(function, (unsigned int[]){ gx, gy, gz }, bx * by * bz, params,
-				shared, stream, time_of_arguments(function, params)));
+	if (!params && extra)
+		l.args = unpack(function, extra, unpacked);
+	if (!library_check(function))
+		return DRV(launch_known(&l, stream, time_of_arguments(function, l.args)));
+	library_launch(stream);
+	if (sim_capturing(stream))
+		record(&l, stream);
+	return DRV(SIM_OK);
 }
 
 SIM_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,

@@ -123,7 +123,7 @@ static bool find_block(uintptr_t addr, struct block *out)
 	found = block_find(addr, out);
 	pthread_mutex_unlock(&memory_lock);
 	if (!found && host_find((void *)addr, &r)) {
-		*out = (struct block){ r.base, r.bytes, r.device, NULL };
+		*out = (struct block){ r.base, r.bytes, r.device, r.owner, NULL };
 		found = true;
 	}
 	return found;
@@ -153,7 +153,7 @@ SIM_API CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute
 		return CUDA_ERROR_INVALID_VALUE;
 	switch ((int)attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		*(void **)data = ctx_primary(b.device);
+		*(void **)data = ctx_of(b.owner, b.device);
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		*(int *)data =

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include "../core/clock.h"
+#include "../core/stream.h"
 #include "traced.h"
 
 #define POOL(p) ((struct sim_pool *)(p))
@@ -118,6 +119,51 @@ SIM_API CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType ty
 	return location ? DRV(set_pool(pool, location->id)) : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* ---- on a stream that is being recorded: nodes, whose graphs allocate and free when they run ----
+ */
+
+static bool recording(void *stream)
+{
+	struct sim_stream *s = stream_find(stream);
+
+	return s && s->capture;
+}
+
+static int capture_of(void *stream, struct capture *c)
+{
+	int status = 0, result = capture_info(stream, &status, c);
+
+	return result ? result : status == 1 ? SIM_OK : ERR_CAPTURE_INVALIDATED;
+}
+
+static int record_alloc(void *stream, int device, uintptr_t *addr, size_t bytes)
+{
+	struct node_spec spec;
+	struct capture c;
+	int result = capture_of(stream, &c);
+
+	if (!result)
+		result = graph_allocates(c.graph, device, bytes, &spec);
+	if (result)
+		return result;
+	stream_captures(stream, &spec);
+	*addr = spec.addr;
+	return SIM_OK;
+}
+
+static int record_free(void *stream, uintptr_t addr)
+{
+	struct node_spec spec;
+	struct capture c;
+	int result = capture_of(stream, &c);
+
+	if (!result)
+		result = graph_frees(c.graph, addr, &spec);
+	if (!result)
+		stream_captures(stream, &spec);
+	return result;
+}
+
 static int alloc_async(CUdeviceptr *ptr, size_t bytes, struct sim_pool *pool, void *stream)
 {
 	uintptr_t addr = 0;
@@ -127,10 +173,10 @@ static int alloc_async(CUdeviceptr *ptr, size_t bytes, struct sim_pool *pool, vo
 		return result ? result : SIM_INVALID;
 	result = capture_legacy(stream);
 	if (!result)
-		result = pool_alloc(pool, &addr, bytes);
+		result = recording(stream) ? record_alloc(stream, pool_device(pool), &addr, bytes)
+					   : pool_alloc(pool, &addr, bytes);
 	if (result)
 		return result;
-	stream_captures(stream, &(struct node_spec){ .type = NODE_MEM_ALLOC, .addr = addr });
 	clock_spend(pool_device(pool), COST_LAUNCH);
 	*ptr = addr;
 	return SIM_OK;
@@ -142,9 +188,8 @@ static int free_async(CUdeviceptr ptr, void *stream)
 
 	if (result)
 		return result;
-	stream_captures(stream, &(struct node_spec){ .type = NODE_MEM_FREE, .addr = ptr });
 	clock_spend(sim_device(), COST_LAUNCH);
-	return memory_free(ptr);
+	return recording(stream) ? record_free(stream, ptr) : memory_free(ptr);
 }
 
 DRV_TRACED(cuMemAllocFromPoolAsync, (ptr, bytes, pool, stream),

@@ -112,18 +112,32 @@ DRV_PLAIN(cuIpcOpenEventHandle, event_open((void **)event, &handle), CUevent *ev
 DRV_PLAIN(cuGraphCreate, graph ? graph_create((struct sim_graph **)graph) : SIM_INVALID,
 	  CUgraph *graph, UNUSED unsigned int flags)
 DRV_PLAIN(cuGraphDestroy, graph_destroy((struct sim_graph *)graph), CUgraph graph)
-DRV_PLAIN(cuGraphInstantiateWithFlags, graph_instantiate((void **)exec, (struct sim_graph *)graph),
-	  CUgraphExec *exec, CUgraph graph, UNUSED unsigned long long flags)
+DRV_PLAIN(cuGraphInstantiateWithFlags,
+	  graph_instantiate((void **)exec, (struct sim_graph *)graph, flags), CUgraphExec *exec,
+	  CUgraph graph, unsigned long long flags)
 
 SIM_API CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 					      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
 	params->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
-	return cuGraphInstantiateWithFlags(exec, graph, 0);
+	params->hErrNode_out = NULL;
+	return cuGraphInstantiateWithFlags(exec, graph, params->flags);
 }
 
 DRV_PLAIN(cuGraphExecDestroy, graph_exec_destroy(exec), CUgraphExec exec)
-DRV_CALL(cuGraphLaunch, cudaGraphLaunch(exec, stream), CUgraphExec exec, CUstream stream)
+
+SIM_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+	DRV_ENTER();
+	if (stream_valid(stream))
+		return DRV(SIM_BAD_HANDLE);
+	if (stream_captures(stream, &(struct node_spec){ .type = NODE_GRAPH }))
+		return DRV(SIM_OK);
+	return DRV(graph_launch(exec, stream));
+}
+
 DRV_PLAIN(cuGraphGetNodes, graph_nodes((struct sim_graph *)graph, (void **)nodes, n), CUgraph graph,
 	  CUgraphNode *nodes, size_t *n)
 DRV_PLAIN(cuGraphGetRootNodes, graph_roots((struct sim_graph *)graph, (void **)nodes, n),

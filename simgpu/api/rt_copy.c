@@ -1,223 +1,244 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The runtime's copies and fills. The direction is taken from the addresses, as with unified
- * addressing. What is put on a recording stream becomes a node and moves nothing. What moves moves
- * at once; when it ends is another matter (../core/clock.h).
+ * The runtime's copies and fills: each is one call of the driver.
  */
-#include "../core/clock.h"
-#include "cudart.h"
+#include "driver.h"
 
-static int copy(void *dst, const void *src, size_t bytes, int kind)
+#define DEVICE(p) ((CUdeviceptr)(p))
+
+static int copy(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind)
 {
-	int result;
-
-	if ((unsigned int)kind > cudaMemcpyDefault)
+	switch ((int)kind) {
+	case cudaMemcpyHostToDevice:
+		return driver()->cuMemcpyHtoD(DEVICE(dst), src, bytes);
+	case cudaMemcpyDeviceToHost:
+		return driver()->cuMemcpyDtoH(dst, DEVICE(src), bytes);
+	case cudaMemcpyDeviceToDevice:
+		return driver()->cuMemcpyDtoD(DEVICE(dst), DEVICE(src), bytes);
+	case cudaMemcpyHostToHost:
+	case cudaMemcpyDefault:
+		return driver()->cuMemcpy(DEVICE(dst), DEVICE(src), bytes);
+	default:
 		return cudaErrorInvalidMemcpyDirection;
-	result = sim_copy(dst, src, bytes);
-	if (!result && bytes && sim_is_device_ptr(src) && !sim_is_device_ptr(dst))
-		value_read(dst, src, bytes);
-	return result;
-}
-
-/* ---- recorded ---- */
-
-/* Rows that are copied, or filled if there is no source. */
-struct rows {
-	struct act act;
-	void *dst;
-	const void *src;
-	size_t dpitch, spitch, width, height;
-	uint32_t value;
-	unsigned int unit;
-};
-
-/* A graph may be launched when memory of the host has long gone, unless that is pinned. */
-static bool is_there(const void *p)
-{
-	struct host_range range;
-
-	return sim_is_device_ptr(p) || host_find(p, &range);
-}
-
-static void copy_rows(struct act *act, void *stream)
-{
-	const struct rows *r = (const struct rows *)act;
-
-	(void)stream;
-	if (!is_there(r->dst) || (r->src && !is_there(r->src)))
-		return;
-	for (size_t i = 0; i < r->height; i++) {
-		char *to = (char *)r->dst + i * r->dpitch;
-
-		if (r->src)
-			copy(to, (const char *)r->src + i * r->spitch, r->width, cudaMemcpyDefault);
-		else
-			sim_fill_pattern(to, r->value, r->unit, r->width);
 	}
 }
 
-static void record_rows(void *stream, const struct rows *what)
+static int copy_async(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
+		      cudaStream_t stream)
 {
-	struct rows *r = (struct rows *)act_new(sizeof(*r), copy_rows);
-
-	if (r) {
-		struct act act = r->act;
-
-		*r = *what;
-		r->act = act;
+	switch ((int)kind) {
+	case cudaMemcpyHostToDevice:
+		return driver()->cuMemcpyHtoDAsync(DEVICE(dst), src, bytes, stream);
+	case cudaMemcpyDeviceToHost:
+		return driver()->cuMemcpyDtoHAsync(dst, DEVICE(src), bytes, stream);
+	case cudaMemcpyDeviceToDevice:
+		return driver()->cuMemcpyDtoDAsync(DEVICE(dst), DEVICE(src), bytes, stream);
+	case cudaMemcpyHostToHost:
+	case cudaMemcpyDefault:
+		return driver()->cuMemcpyAsync(DEVICE(dst), DEVICE(src), bytes, stream);
+	default:
+		return cudaErrorInvalidMemcpyDirection;
 	}
-	capture_act(stream, &r->act);
 }
 
-/* Less than 0: it was recorded. */
-static int put_copy(void *stream, const struct rows *r)
-{
-	size_t bytes = r->width * r->height;
-	struct node_spec spec = { .type = NODE_MEMCPY,
-				  .ns = work_of_copy(r->dst, r->src, bytes).ns };
-	int result = stream_valid(stream);
+RT_CALL(cudaMemcpy, copy(dst, src, bytes, kind), void *dst, const void *src, size_t bytes,
+	enum cudaMemcpyKind kind)
+RT_CALL(cudaMemcpyAsync, copy_async(dst, src, bytes, kind, stream), void *dst, const void *src,
+	size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 
-	if (result)
-		return result;
-	if (!stream_captures(stream, &spec))
-		return capture_legacy(stream);
-	record_rows(stream, r);
-	return -1;
+static CUcontext context_of(int device)
+{
+	return (CUcontext)ctx_primary(device);
 }
 
-static int put_fill(void *stream, const struct rows *r)
+static int peer(void *dst, int to, const void *src, int from, size_t bytes, cudaStream_t stream,
+		bool async)
 {
-	int result = stream_valid(stream);
-
-	if (!result)
-		result = capture_legacy(stream);
-	if (result)
-		return result;
-	if (!stream_work(stream, NODE_MEMSET, time_of_bytes((double)r->width * r->height)))
-		return SIM_OK;
-	record_rows(stream, r);
-	return -1;
+	if (to < 0 || to >= sim_device_count() || from < 0 || from >= sim_device_count())
+		return cudaErrorInvalidDevice;
+	if (async)
+		return driver()->cuMemcpyPeerAsync(DEVICE(dst), context_of(to), DEVICE(src),
+						   context_of(from), bytes, stream);
+	return driver()->cuMemcpyPeer(DEVICE(dst), context_of(to), DEVICE(src), context_of(from),
+				      bytes);
 }
 
-int fill_async(void *dst, uint32_t value, unsigned int unit, size_t bytes, void *stream)
+RT_CALL(cudaMemcpyPeer, peer(dst, to, src, from, bytes, NULL, false), void *dst, int to,
+	const void *src, int from, size_t bytes)
+RT_CALL(cudaMemcpyPeerAsync, peer(dst, to, src, from, bytes, stream, true), void *dst, int to,
+	const void *src, int from, size_t bytes, cudaStream_t stream)
+
+/* ---- rows and boxes ---- */
+
+static CUmemorytype type_of(const void *p)
 {
-	struct rows r = { .dst = dst, .value = value, .unit = unit, .width = bytes, .height = 1 };
-	int result = put_fill(stream, &r);
-
-	return result ? (result < 0 ? SIM_OK : result) : sim_fill_pattern(dst, value, unit, bytes);
-}
-
-/* ---- done at once ---- */
-
-static int copy_async(void *dst, const void *src, size_t bytes, int kind, void *stream)
-{
-	struct rows r = { .dst = dst, .src = src, .width = bytes, .height = 1 };
-	int result = put_copy(stream, &r);
-
-	if (result)
-		return result < 0 ? SIM_OK : result;
-	result = copy(dst, src, bytes, kind);
-	if (!result)
-		work_copy(stream, dst, src, bytes, false);
-	return result;
-}
-
-static int copy_now(void *dst, const void *src, size_t bytes, int kind)
-{
-	int result = copy(dst, src, bytes, kind);
-
-	if (!result)
-		work_copy(NULL, dst, src, bytes, true);
-	return result;
+	return sim_is_device_ptr(p) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
 }
 
 static int copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
-		   size_t height, int kind)
+		   size_t height, cudaStream_t stream, bool async)
 {
+	const CUDA_MEMCPY2D c = { .srcMemoryType = type_of(src),
+				  .srcHost = src,
+				  .srcDevice = DEVICE(src),
+				  .srcPitch = spitch,
+				  .dstMemoryType = type_of(dst),
+				  .dstHost = dst,
+				  .dstDevice = DEVICE(dst),
+				  .dstPitch = dpitch,
+				  .WidthInBytes = width,
+				  .Height = height };
+
 	if (width > dpitch || width > spitch)
 		return cudaErrorInvalidPitchValue;
-	for (size_t i = 0; i < height; i++) {
-		int result =
-			copy((char *)dst + i * dpitch, (const char *)src + i * spitch, width, kind);
+	return async ? driver()->cuMemcpy2DAsync(&c, stream) : driver()->cuMemcpy2DUnaligned(&c);
+}
 
-		if (result)
-			return result;
+RT_CALL(cudaMemcpy2D, copy_2d(dst, dpitch, src, spitch, width, height, NULL, false), void *dst,
+	size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+	UNUSED enum cudaMemcpyKind kind)
+RT_CALL(cudaMemcpy2DAsync, copy_2d(dst, dpitch, src, spitch, width, height, stream, true),
+	void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+	UNUSED enum cudaMemcpyKind kind, cudaStream_t stream)
+
+static CUmemorytype place_of(struct cudaPitchedPtr p, const void *array)
+{
+	return array ? CU_MEMORYTYPE_ARRAY : type_of(p.ptr);
+}
+
+#define ENDS(p)                                                                                 \
+	.srcMemoryType = place_of(p->srcPtr, p->srcArray), .srcHost = p->srcPtr.ptr,            \
+	.srcDevice = DEVICE(p->srcPtr.ptr), .srcPitch = p->srcPtr.pitch,                        \
+	.srcHeight = p->srcPtr.ysize, .srcXInBytes = p->srcPos.x, .srcY = p->srcPos.y,          \
+	.srcZ = p->srcPos.z, .srcArray = (CUarray)p->srcArray,                                  \
+	.dstMemoryType = place_of(p->dstPtr, p->dstArray), .dstHost = p->dstPtr.ptr,            \
+	.dstDevice = DEVICE(p->dstPtr.ptr), .dstPitch = p->dstPtr.pitch,                        \
+	.dstHeight = p->dstPtr.ysize, .dstXInBytes = p->dstPos.x, .dstY = p->dstPos.y,          \
+	.dstZ = p->dstPos.z, .dstArray = (CUarray)p->dstArray, .WidthInBytes = p->extent.width, \
+	.Height = p->extent.height, .Depth = p->extent.depth
+
+CUDA_MEMCPY3D driver_copy(const struct cudaMemcpy3DParms *p)
+{
+	return (CUDA_MEMCPY3D){ ENDS(p) };
+}
+
+static int copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool async)
+{
+	CUDA_MEMCPY3D c;
+
+	if (!p)
+		return SIM_INVALID;
+	c = driver_copy(p);
+	return async ? driver()->cuMemcpy3DAsync(&c, stream) : driver()->cuMemcpy3D(&c);
+}
+
+static int peer_3d(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream, bool async)
+{
+	CUDA_MEMCPY3D_PEER c;
+
+	if (!p)
+		return SIM_INVALID;
+	c = (CUDA_MEMCPY3D_PEER){ ENDS(p), .srcContext = context_of(p->srcDevice),
+				  .dstContext = context_of(p->dstDevice) };
+	return async ? driver()->cuMemcpy3DPeerAsync(&c, stream) : driver()->cuMemcpy3DPeer(&c);
+}
+
+RT_CALL(cudaMemcpy3D, copy_3d(p, NULL, false), const struct cudaMemcpy3DParms *p)
+RT_CALL(cudaMemcpy3DAsync, copy_3d(p, stream, true), const struct cudaMemcpy3DParms *p,
+	cudaStream_t stream)
+RT_CALL(cudaMemcpy3DPeer, peer_3d(p, NULL, false), const struct cudaMemcpy3DPeerParms *p)
+RT_CALL(cudaMemcpy3DPeerAsync, peer_3d(p, stream, true), const struct cudaMemcpy3DPeerParms *p,
+	cudaStream_t stream)
+
+/* ---- batches ---- */
+
+/* Before CUDA 13 the place of the first wrong copy stands before the stream. */
+SIM_API cudaError_t cudaMemcpyBatchAsync(void *const *dsts, const void *const *srcs,
+					 const size_t *sizes, size_t n,
+					 struct cudaMemcpyAttributes *attributes, size_t *indices,
+					 size_t n_attributes, cudaStream_t stream)
+{
+	RT_ENTER();
+	if (sim_cuda_major() < 13)
+		stream = NULL;
+	return RT(driver()->cuMemcpyBatchAsync((CUdeviceptr *)dsts, (CUdeviceptr *)srcs,
+					       (size_t *)sizes, n, (CUmemcpyAttributes *)attributes,
+					       indices, n_attributes, stream));
+}
+
+SIM_API cudaError_t cudaMemcpy3DBatchAsync(size_t n, struct cudaMemcpy3DBatchOp *list,
+					   unsigned long long flags, cudaStream_t stream)
+{
+	RT_ENTER();
+	if (sim_cuda_major() < 13)
+		stream = NULL;
+	return RT(driver()->cuMemcpy3DBatchAsync(n, (CUDA_MEMCPY3D_BATCH_OP *)list, flags, stream));
+}
+
+/* Before CUDA 13 the location is a device, -1 for the host, and the stream comes next. */
+SIM_API cudaError_t cudaMemPrefetchAsync(const void *ptr, size_t bytes,
+					 struct cudaMemLocation location, unsigned int flags,
+					 cudaStream_t stream)
+{
+	CUmemLocation where = { .type = (CUmemLocationType)location.type, .id = location.id };
+
+	RT_ENTER();
+	if (sim_cuda_major() < 13) {
+		where.id = (int)location.type;
+		where.type = where.id < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
+		flags = 0;
+		stream = NULL;
 	}
-	return SIM_OK;
+	return RT(driver()->cuMemPrefetchAsync(DEVICE(ptr), bytes, where, flags, stream));
 }
 
-static int fill_2d(void *dst, size_t pitch, int value, size_t width, size_t height, void *stream)
+SIM_API cudaError_t cudaMemPrefetchBatchAsync(void **ptrs, size_t *sizes, size_t n,
+					      struct cudaMemLocation *locations, size_t *indices,
+					      size_t n_locations, unsigned long long flags,
+					      cudaStream_t stream)
 {
-	struct rows r = { .dst = dst,
-			  .value = (unsigned char)value,
-			  .unit = 1,
-			  .width = width,
-			  .height = height,
-			  .dpitch = pitch };
-	int result = put_fill(stream, &r);
-
-	if (result)
-		return result < 0 ? SIM_OK : result;
-	for (size_t i = 0; i < height; i++)
-		sim_fill((char *)dst + i * pitch, value, width);
-	return SIM_OK;
-}
-
-SIM_API cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind)
-{
-	int result;
-
 	RT_ENTER();
-	result = capture_forbids();
-	return RT(result ? result : copy_now(dst, src, bytes, kind));
+	return RT(driver()->cuMemPrefetchBatchAsync((CUdeviceptr *)ptrs, sizes, n,
+						    (CUmemLocation *)locations, indices,
+						    n_locations, flags, stream));
 }
 
-RT_CALL(cudaMemcpyAsync, copy_async(dst, src, bytes, kind, stream), void *dst, const void *src,
-	size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
-RT_CALL(cudaMemcpyPeer, copy_now(dst, src, bytes, cudaMemcpyDefault), void *dst, UNUSED int to,
-	const void *src, UNUSED int from, size_t bytes)
-RT_CALL(cudaMemcpyPeerAsync, copy_async(dst, src, bytes, cudaMemcpyDefault, stream), void *dst,
-	UNUSED int to, const void *src, UNUSED int from, size_t bytes, cudaStream_t stream)
+/* ---- fills ---- */
 
-SIM_API cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch,
-				 size_t width, size_t height, enum cudaMemcpyKind kind)
+static int fill_2d(void *dst, size_t pitch, int value, size_t width, size_t height,
+		   cudaStream_t stream, bool async)
 {
-	int result;
-
-	RT_ENTER();
-	result = copy_2d(dst, dpitch, src, spitch, width, height, kind);
-	if (!result)
-		work_copy(NULL, dst, src, width * height, true);
-	return RT(result);
+	if (async)
+		return driver()->cuMemsetD2D8Async(DEVICE(dst), pitch, (unsigned char)value, width,
+						   height, stream);
+	return driver()->cuMemsetD2D8(DEVICE(dst), pitch, (unsigned char)value, width, height);
 }
 
-SIM_API cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
-				      size_t width, size_t height, enum cudaMemcpyKind kind,
-				      cudaStream_t stream)
+/* Slices that lie one behind the other are rows too. */
+static int fill_3d(struct cudaPitchedPtr p, int value, struct cudaExtent e, cudaStream_t stream,
+		   bool async)
 {
-	struct rows r = { .dst = dst,
-			  .src = src,
-			  .width = width,
-			  .height = height,
-			  .dpitch = dpitch,
-			  .spitch = spitch };
-	int result;
+	size_t slice = p.pitch * p.ysize;
+	int result = SIM_OK;
 
-	RT_ENTER();
-	result = put_copy(stream, &r);
-	if (result)
-		return RT(result < 0 ? SIM_OK : result);
-	result = copy_2d(dst, dpitch, src, spitch, width, height, kind);
-	if (!result)
-		work_copy(stream, dst, src, width * height, false);
-	return RT(result);
+	if (p.ysize == e.height || e.depth < 2)
+		return fill_2d(p.ptr, p.pitch, value, e.width, e.height * e.depth, stream, async);
+	for (size_t z = 0; !result && z < e.depth; z++)
+		result = fill_2d((char *)p.ptr + z * slice, p.pitch, value, e.width, e.height,
+				 stream, async);
+	return result;
 }
 
-RT_CALL(cudaMemset, fill_async(dst, (unsigned char)value, 1, bytes, NULL), void *dst, int value,
-	size_t bytes)
-RT_CALL(cudaMemsetAsync, fill_async(dst, (unsigned char)value, 1, bytes, stream), void *dst,
+RT_CALL(cudaMemset, driver()->cuMemsetD8(DEVICE(dst), (unsigned char)value, bytes), void *dst,
+	int value, size_t bytes)
+RT_CALL(cudaMemsetAsync,
+	driver()->cuMemsetD8Async(DEVICE(dst), (unsigned char)value, bytes, stream), void *dst,
 	int value, size_t bytes, cudaStream_t stream)
-RT_CALL(cudaMemset2D, fill_2d(dst, pitch, value, width, height, NULL), void *dst, size_t pitch,
-	int value, size_t width, size_t height)
-RT_CALL(cudaMemset2DAsync, fill_2d(dst, pitch, value, width, height, stream), void *dst,
+RT_CALL(cudaMemset2D, fill_2d(dst, pitch, value, width, height, NULL, false), void *dst,
+	size_t pitch, int value, size_t width, size_t height)
+RT_CALL(cudaMemset2DAsync, fill_2d(dst, pitch, value, width, height, stream, true), void *dst,
 	size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
+RT_CALL(cudaMemset3D, fill_3d(p, value, extent, NULL, false), struct cudaPitchedPtr p, int value,
+	struct cudaExtent extent)
+RT_CALL(cudaMemset3DAsync, fill_3d(p, value, extent, stream, true), struct cudaPitchedPtr p,
+	int value, struct cudaExtent extent, cudaStream_t stream)

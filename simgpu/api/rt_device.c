@@ -37,7 +37,7 @@ SIM_API cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigne
 	(void)flags;
 	if (!result && (device < 0 || device >= sim_device_count()))
 		result = SIM_BAD_DEVICE;
-	return RT(result ? result : ctx_activate(device));
+	return RT(result ? result : sim_enter_primary(device));
 }
 
 SIM_API cudaError_t cudaSetDeviceFlags(unsigned int flags)

@@ -4,44 +4,28 @@
  */
 #include <string.h>
 #include "../core/clock.h"
-#include "cudart.h"
+#include "driver.h"
 
 #define GRAPH(g) ((struct sim_graph *)(g))
 
 RT_PLAIN(cudaGraphCreate, graph ? graph_create((struct sim_graph **)graph) : SIM_INVALID,
 	 cudaGraph_t *graph, UNUSED unsigned int flags)
-RT_PLAIN(cudaGraphDestroy, graph_destroy(GRAPH(graph)), cudaGraph_t graph)
-RT_PLAIN(cudaGraphInstantiate, graph_instantiate((void **)exec, GRAPH(graph)),
-	 cudaGraphExec_t *exec, cudaGraph_t graph, UNUSED unsigned long long flags)
+RT_PLAIN(cudaGraphDestroy, driver()->cuGraphDestroy(graph), cudaGraph_t graph)
+RT_PLAIN(cudaGraphInstantiate, driver()->cuGraphInstantiateWithFlags(exec, graph, flags),
+	 cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+RT_PLAIN(cudaGraphInstantiateWithParams,
+	 driver()->cuGraphInstantiateWithParams(exec, graph,
+						(CUDA_GRAPH_INSTANTIATE_PARAMS *)params),
+	 cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphInstantiateParams *params)
 
-SIM_API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
-						   cudaGraphInstantiateParams *params)
-{
-	params->result_out = cudaGraphInstantiateSuccess;
-	params->errNode_out = NULL;
-	return cudaGraphInstantiate(exec, graph, 0);
-}
+RT_PLAIN(cudaGraphExecDestroy, driver()->cuGraphExecDestroy(exec), cudaGraphExec_t exec)
 
-RT_PLAIN(cudaGraphExecDestroy, graph_exec_destroy(exec), cudaGraphExec_t exec)
+RT_CALL(cudaGraphLaunch, driver()->cuGraphLaunch((CUgraphExec)exec, stream), cudaGraphExec_t exec,
+	cudaStream_t stream)
 
-SIM_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
-{
-	RT_ENTER();
-	if (stream_valid(stream))
-		return RT(SIM_BAD_HANDLE);
-	if (stream_captures(stream, &(struct node_spec){ .type = NODE_GRAPH }))
-		return RT(SIM_OK);
-	return RT(graph_launch(exec, stream));
-}
-
-SIM_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
-					cudaGraphExecUpdateResultInfo *info)
-{
-	(void)exec;
-	if (info)
-		memset(info, 0, sizeof(*info));
-	return RT(graph_check(graph) ? SIM_OK : SIM_INVALID);
-}
+RT_PLAIN(cudaGraphExecUpdate,
+	 driver()->cuGraphExecUpdate(exec, graph, (CUgraphExecUpdateResultInfo *)info),
+	 cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info)
 
 RT_PLAIN(cudaGraphGetNodes, graph_nodes(GRAPH(graph), (void **)nodes, n), cudaGraph_t graph,
 	 cudaGraphNode_t *nodes, size_t *n)
@@ -136,19 +120,6 @@ static int add(cudaGraph_t graph, const struct node_spec *spec, const cudaGraphN
 RT_PLAIN(cudaGraphAddEmptyNode,
 	 add(graph, &(struct node_spec){ .type = NODE_EMPTY }, deps, n, node),
 	 cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n)
-
-SIM_API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
-					   const cudaGraphNode_t *deps, size_t n,
-					   const struct cudaKernelNodeParams *p)
-{
-	struct node_spec spec = { .type = NODE_KERNEL };
-
-	if (!p)
-		return RT(SIM_INVALID);
-	spec.ns = time_of_kernel(p->gridDim.x * p->gridDim.y * p->gridDim.z,
-				 p->blockDim.x * p->blockDim.y * p->blockDim.z);
-	return RT(add(graph, &spec, deps, n, node));
-}
 
 SIM_API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
 					 const cudaGraphNode_t *deps, size_t n,

@@ -92,7 +92,7 @@ static int find_variable(const void *symbol, uintptr_t *addr, size_t *size)
 		;
 	if (!v)
 		result = cudaErrorInvalidSymbol;
-	else if (addr && !v->addr[sim_device()])
+	else if (addr && !memory_owner(v->addr[sim_device()])) /* none yet, or its context ended */
 		result = memory_alloc(sim_device(), &v->addr[sim_device()], v->size);
 	if (!result && addr)
 		*addr = v->addr[sim_device()];
@@ -106,29 +106,42 @@ RT_CALL(cudaGetSymbolAddress, find_variable(symbol, (uintptr_t *)ptr, NULL), voi
 	const void *symbol)
 RT_CALL(cudaGetSymbolSize, find_variable(symbol, NULL, size), size_t *size, const void *symbol)
 
-SIM_API cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t bytes,
-				       size_t offset, enum cudaMemcpyKind kind)
+/* The bytes of a variable, to or from `other`. */
+static int copy_symbol(const void *symbol, size_t offset, void *other, size_t bytes, bool to)
 {
 	uintptr_t addr;
-	int result;
+	int result = find_variable(symbol, &addr, NULL);
 
-	(void)kind;
-	RT_ENTER();
-	result = find_variable(symbol, &addr, NULL);
-	return RT(result ? result : sim_copy((void *)(addr + offset), src, bytes));
+	if (result)
+		return result;
+	return to ? driver()->cuMemcpy(addr + offset, (CUdeviceptr)other, bytes)
+		  : driver()->cuMemcpy((CUdeviceptr)other, addr + offset, bytes);
 }
 
-SIM_API cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t bytes, size_t offset,
-					 enum cudaMemcpyKind kind)
+static int copy_symbol_async(const void *symbol, size_t offset, void *other, size_t bytes, bool to,
+			     cudaStream_t stream)
 {
 	uintptr_t addr;
-	int result;
+	int result = find_variable(symbol, &addr, NULL);
 
-	(void)kind;
-	RT_ENTER();
-	result = find_variable(symbol, &addr, NULL);
-	return RT(result ? result : sim_copy(dst, (void *)(addr + offset), bytes));
+	if (result)
+		return result;
+	return to ? driver()->cuMemcpyAsync(addr + offset, (CUdeviceptr)other, bytes, stream)
+		  : driver()->cuMemcpyAsync((CUdeviceptr)other, addr + offset, bytes, stream);
 }
+
+RT_CALL(cudaMemcpyToSymbol, copy_symbol(symbol, offset, (void *)src, bytes, true),
+	const void *symbol, const void *src, size_t bytes, size_t offset,
+	UNUSED enum cudaMemcpyKind kind)
+RT_CALL(cudaMemcpyFromSymbol, copy_symbol(symbol, offset, dst, bytes, false), void *dst,
+	const void *symbol, size_t bytes, size_t offset, UNUSED enum cudaMemcpyKind kind)
+RT_CALL(cudaMemcpyToSymbolAsync,
+	copy_symbol_async(symbol, offset, (void *)src, bytes, true, stream), const void *symbol,
+	const void *src, size_t bytes, size_t offset, UNUSED enum cudaMemcpyKind kind,
+	cudaStream_t stream)
+RT_CALL(cudaMemcpyFromSymbolAsync, copy_symbol_async(symbol, offset, dst, bytes, false, stream),
+	void *dst, const void *symbol, size_t bytes, size_t offset, UNUSED enum cudaMemcpyKind kind,
+	cudaStream_t stream)
 
 /* ---- launches ---- */
 

@@ -2,7 +2,7 @@
  *
  * The runtime's streams, events and recordings.
  */
-#include "cudart.h"
+#include "driver.h"
 
 RT_CALL(cudaStreamCreate, stream_create((void **)stream, 0, 0), cudaStream_t *stream)
 RT_CALL(cudaStreamCreateWithFlags, stream_create((void **)stream, flags, 0), cudaStream_t *stream,
@@ -22,8 +22,8 @@ RT_CALL(cudaStreamGetId, stream_id(stream, id), cudaStream_t stream, unsigned lo
 
 /* ---- recordings ---- */
 
-RT_CALL(cudaStreamBeginCapture, capture_begin(stream, NULL, mode), cudaStream_t stream,
-	enum cudaStreamCaptureMode mode)
+RT_CALL(cudaStreamBeginCapture, driver()->cuStreamBeginCapture(stream, (CUstreamCaptureMode)mode),
+	cudaStream_t stream, enum cudaStreamCaptureMode mode)
 
 SIM_API cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
 						  const cudaGraphNode_t *deps,
@@ -38,7 +38,7 @@ SIM_API cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph
 	return RT(result || !n ? result : capture_depend(stream, (void *const *)deps, n, true));
 }
 
-RT_CALL(cudaStreamEndCapture, capture_end(stream, (struct sim_graph **)graph), cudaStream_t stream,
+RT_CALL(cudaStreamEndCapture, driver()->cuStreamEndCapture(stream, graph), cudaStream_t stream,
 	cudaGraph_t *graph)
 
 SIM_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)

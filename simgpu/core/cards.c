@@ -42,6 +42,17 @@ static const struct sim_card cards[] = {
 #include "cards.def"
 };
 
+/* A row whose columns contradict each other does not build. */
+#undef CARD
+#define CARD(name, model, major, minor, code, sms, threads, blocks, shared, optin, l2, memory, \
+	     context, least, most, ...)                                                        \
+	_Static_assert((least) <= (most), name ": the least context is larger than the most"); \
+	_Static_assert((least) <= (context) && (context) <= (most),                            \
+		       name ": the context is not between its least and its most");            \
+	_Static_assert((most) < (memory), name ": a context takes all memory");                \
+	_Static_assert((optin) <= (shared), name ": a block has more shared memory than an SM");
+#include "cards.def"
+
 #define CARDS	     (sizeof(cards) / sizeof(cards[0]))
 #define DEFAULT_NAME "h100-80g"
 
@@ -109,8 +120,9 @@ static bool own_card(const char *spec, struct sim_card *card)
 	card->name = chosen_name;
 	card->memory = bytes;
 	card->small = card->context_whole = card->context > bytes / 8;
-	if (card->small)
-		card->context = bytes / 8 & ~(SIM_PAGE - 1);
+	if (card->small) /* than any real one: no range was ever seen */
+		card->context = card->context_least = card->context_most =
+			bytes / 8 & ~(SIM_PAGE - 1);
 	return true;
 }
 
@@ -127,10 +139,10 @@ bool card_find(const char *spec, size_t i, struct sim_card *out)
 
 static void complain(const char *name)
 {
-	fprintf(stderr, "simgpu: unknown card '%s' in SIMGPU_CARD; known are", name);
-	for (size_t i = 0; i < CARDS; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", cards[i].name);
-	fprintf(stderr, ", or NAME=SIZE such as mycard=24GiB\n");
+	char text[1024];
+
+	if (card_unknown("SIMGPU_CARD", name, text, sizeof(text)))
+		fprintf(stderr, "simgpu: %s\n", text);
 }
 
 /* false: the size cannot be parsed, or exceeds the memory. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Initialisation, contexts and who is current. A device's primary context takes its share of the
- * memory when it is first needed. After a fork every call of the child answers "not initialized"
- * if the parent had initialised, as with the real driver.
+ * memory when it is first needed. What is allocated belongs to the context that is current, and
+ * ends with it. A context that was destroyed stays as a mark: other threads may have it as current.
+ * After a fork every call of the child answers "not initialized" if the parent had initialised, as
+ * with the real driver.
  */
 #include "devices.h"
 #include "memory.h"
@@ -11,6 +13,7 @@
 #define STACK_MOST 32
 
 static struct sim_ctx primary[SIM_MAX_DEVICES];
+static struct sim_ctx *own; /* under memory_lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int init_state; /* 0 not yet, 1 done, 2 failed */
 static int init_result;
@@ -61,14 +64,27 @@ int sim_enter(void)
 		return result;
 	if (!depth)
 		ctx_set(&primary[chosen]);
-	return ctx_activate(ctx_current()->device);
+	if (ctx_current()->primary)
+		return sim_enter_primary(ctx_current()->device);
+	return ctx_current()->active ? SIM_OK : ERR_CONTEXT_DESTROYED;
+}
+
+int sim_enter_primary(int device)
+{
+	int result = ctx_activate(device);
+
+	if (!result)
+		__atomic_store_n(&primary[device].runtime, true, __ATOMIC_RELAXED);
+	return result;
 }
 
 int sim_enter_driver(void)
 {
 	if (!sim_is_init() || forked)
 		return SIM_NOT_INITIALIZED;
-	return depth ? SIM_OK : ERR_INVALID_CONTEXT;
+	if (!depth)
+		return ERR_INVALID_CONTEXT;
+	return ctx_current()->active ? SIM_OK : ERR_CONTEXT_DESTROYED;
 }
 
 /* ---- contexts ---- */
@@ -93,16 +109,42 @@ int ctx_activate(int device)
 	return result;
 }
 
-void ctx_deactivate(int device)
+void ctx_deactivate(struct sim_ctx *ctx)
 {
-	if (primary[device].active)
-		memory_uncharge(device, sim_card()->context);
+	if (ctx->active && !ctx->sms)
+		memory_uncharge(ctx->device, sim_card()->context);
 	for (int i = 0; i < CTX_CODES; i++) {
-		memory_uncharge(device, primary[device].loaded[i]);
-		primary[device].loaded[i] = 0;
+		memory_uncharge(ctx->device, ctx->loaded[i]);
+		ctx->loaded[i] = 0;
 	}
-	primary[device].streams = 0;
-	primary[device].active = false;
+	ctx->streams = ctx->refs = 0;
+	ctx->runtime = false;
+	__atomic_store_n(&ctx->active, false, __ATOMIC_RELEASE);
+}
+
+/* The context that takes what is needed on a device: the current one; for a partition, and on
+ * another device, the primary one. */
+static struct sim_ctx *holder(int device)
+{
+	struct sim_ctx *ctx = ctx_current();
+
+	return ctx && ctx->device == device && !ctx->sms ? ctx : &primary[device];
+}
+
+uint32_t ctx_owner(int device)
+{
+	return (uint32_t)holder(device)->id;
+}
+
+struct sim_ctx *ctx_of(uint32_t owner, int device)
+{
+	struct sim_ctx *ctx;
+
+	pthread_mutex_lock(&memory_lock);
+	for (ctx = own; ctx && (uint32_t)ctx->id != owner; ctx = ctx->next)
+		;
+	pthread_mutex_unlock(&memory_lock);
+	return ctx ? ctx : &primary[device];
 }
 
 /* A stream's share of 70 MiB, which an H100 takes for the 128 that PyTorch makes when it first
@@ -111,7 +153,7 @@ void ctx_deactivate(int device)
 
 bool ctx_stream(int device)
 {
-	struct sim_ctx *ctx = &primary[device];
+	struct sim_ctx *ctx = holder(device);
 	size_t all, more;
 	bool done;
 
@@ -127,10 +169,11 @@ bool ctx_stream(int device)
 	return done;
 }
 
-void ctx_stream_gone(int device)
+void ctx_stream_gone(struct sim_ctx *ctx)
 {
+	ctx = ctx->sms ? &primary[ctx->device] : ctx;
 	pthread_mutex_lock(&memory_lock);
-	primary[device].streams -= primary[device].streams > 0;
+	ctx->streams -= ctx->streams > 0;
 	pthread_mutex_unlock(&memory_lock);
 }
 
@@ -148,7 +191,7 @@ static size_t code_bytes(enum ctx_code what)
 
 bool ctx_load(int device, enum ctx_code what, size_t *bytes)
 {
-	size_t *loaded = &primary[device].loaded[what], take = 0;
+	size_t *loaded = &holder(device)->loaded[what], take = 0;
 	bool done = true;
 
 	if (!__atomic_load_n(loaded, __ATOMIC_ACQUIRE)) {
@@ -175,10 +218,10 @@ struct sim_ctx *ctx_check(void *handle)
 
 	if (ctx >= primary && ctx < primary + SIM_MAX_DEVICES)
 		return ctx;
-	return sim_handle_check(handle, CTX_KIND) ? ctx : NULL;
+	return sim_handle_check(handle, CTX_KIND) && ctx->active ? ctx : NULL;
 }
 
-struct sim_ctx *ctx_create(int device, unsigned int flags)
+static struct sim_ctx *create(int device, unsigned int flags, unsigned int sms)
 {
 	struct sim_ctx *ctx = sim_handle(CTX_KIND, sizeof(*ctx));
 	bool charged;
@@ -186,36 +229,31 @@ struct sim_ctx *ctx_create(int device, unsigned int flags)
 	if (!ctx)
 		return NULL;
 	pthread_mutex_lock(&memory_lock);
-	charged = memory_charge(device, sim_card()->context);
+	charged = sms || memory_charge(device, sim_card()->context);
 	*ctx = (struct sim_ctx){ .kind = CTX_KIND,
 				 .device = device,
 				 .active = true,
 				 .flags = flags,
 				 .refs = 1,
-				 .id = next_id++ };
+				 .id = next_id++,
+				 .sms = sms,
+				 .next = own };
+	own = charged ? ctx : own;
 	pthread_mutex_unlock(&memory_lock);
-	if (!charged) {
-		sim_handle_free(ctx);
-		return NULL;
-	}
-	return ctx;
+	if (charged)
+		return ctx;
+	sim_handle_free(ctx);
+	return NULL;
+}
+
+struct sim_ctx *ctx_create(int device, unsigned int flags)
+{
+	return create(device, flags, 0);
 }
 
 struct sim_ctx *ctx_create_part(int device, unsigned int sms)
 {
-	struct sim_ctx *ctx = sim_handle(CTX_KIND, sizeof(*ctx));
-
-	if (!ctx)
-		return NULL;
-	pthread_mutex_lock(&memory_lock);
-	*ctx = (struct sim_ctx){ .kind = CTX_KIND,
-				 .device = device,
-				 .active = true,
-				 .refs = 1,
-				 .id = next_id++,
-				 .sms = sms };
-	pthread_mutex_unlock(&memory_lock);
-	return ctx;
+	return create(device, 0, sms);
 }
 
 void ctx_destroy(struct sim_ctx *ctx)
@@ -226,11 +264,7 @@ void ctx_destroy(struct sim_ctx *ctx)
 		if (stack[i] != ctx)
 			stack[left++] = stack[i];
 	depth = left;
-	pthread_mutex_lock(&memory_lock);
-	if (!ctx->sms)
-		memory_uncharge(ctx->device, sim_card()->context);
-	pthread_mutex_unlock(&memory_lock);
-	sim_handle_free(ctx);
+	memory_end(ctx);
 }
 
 struct sim_ctx *ctx_current(void)
@@ -283,5 +317,5 @@ int sim_set_device(int ordinal)
 	chosen = ordinal;
 	ctx_set(&primary[ordinal]);
 	/* Since CUDA 12 the context is made at once. */
-	return sim_cuda_major() >= 12 ? ctx_activate(ordinal) : SIM_OK;
+	return sim_cuda_major() >= 12 ? sim_enter_primary(ordinal) : SIM_OK;
 }

@@ -38,6 +38,9 @@ static void drop_node(struct node *n)
 {
 	nodes_done(&n->before);
 	act_drop(n->spec.act);
+	act_drop(n->spec.launch);
+	if (n->spec.block)
+		graph_block_drop(n->spec.block);
 	sim_handle_free(n);
 }
 
@@ -45,6 +48,9 @@ int graph_destroy(struct sim_graph *g)
 {
 	if (!graph_check(g))
 		return SIM_BAD_HANDLE;
+	if (g->exec)
+		graph_exec_orphan(g->exec);
+	graph_memory_orphan(g);
 	for (size_t i = 0; i < g->nodes.n; i++)
 		drop_node(g->nodes.nodes[i]);
 	nodes_done(&g->nodes);
@@ -55,23 +61,24 @@ int graph_destroy(struct sim_graph *g)
 int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *deps, size_t count,
 	      void **node)
 {
+	bool fits = graph_check(g) && (!count || deps);
 	struct node *n;
-	bool fits;
 
-	if (!graph_check(g) || (count && !deps))
-		return SIM_INVALID;
-	for (size_t i = 0; i < count; i++)
-		if (!check(deps[i]))
-			return SIM_INVALID;
-	n = sim_handle(NODE_KIND, sizeof(*n));
-	if (!n)
-		return SIM_NOMEM;
+	for (size_t i = 0; i < count && fits; i++)
+		fits = check(deps[i]);
+	n = fits ? sim_handle(NODE_KIND, sizeof(*n)) : NULL;
+	if (!n) {
+		if (spec->block)
+			graph_memory_refused(spec);
+		return fits ? SIM_NOMEM : SIM_INVALID;
+	}
 	n->spec = *spec;
 	n->graph = g;
 	pthread_mutex_lock(&g->lock);
 	fits = nodes_add(&n->before, deps, count) && nodes_append(&g->nodes, n);
 	pthread_mutex_unlock(&g->lock);
 	if (!fits) {
+		n->spec.act = n->spec.launch = NULL;
 		drop_node(n);
 		return SIM_NOMEM;
 	}
@@ -84,6 +91,34 @@ void graph_act(void *node, struct act *act)
 {
 	act_drop(check(node)->spec.act);
 	check(node)->spec.act = act;
+}
+
+void graph_asked(void *node, struct act *launch)
+{
+	act_drop(check(node)->spec.launch);
+	check(node)->spec.launch = launch;
+}
+
+const struct node_spec *graph_spec(void *node)
+{
+	return check(node) ? &check(node)->spec : NULL;
+}
+
+void spec_exchange(struct node_spec *old, const struct node_spec *with)
+{
+	act_drop(old->act);
+	act_drop(old->launch);
+	*old = *with;
+}
+
+int graph_set(void *node, const struct node_spec *spec)
+{
+	struct node *n = check(node);
+
+	if (!n || n->spec.type != spec->type)
+		return SIM_INVALID;
+	spec_exchange(&n->spec, spec);
+	return SIM_OK;
 }
 
 bool graph_owns(const struct sim_graph *g, void *node)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "devices.h"
 #include "memory.h"
 
 #define PAGE		((size_t)4096)
@@ -66,16 +67,15 @@ static int add(struct host_range r)
 	return result;
 }
 
-/* Removes the range that begins exactly here. */
-static bool range_remove(uintptr_t base, bool registered, struct host_range *out)
+/* Removes the range of that kind that begins exactly here. */
+static bool range_remove(uintptr_t base, enum host_kind kind, struct host_range *out)
 {
 	bool found = false;
 	size_t at;
 
 	pthread_mutex_lock(&lock);
 	at = range_index(base);
-	if (at < n && ranges[at].base == base &&
-	    (ranges[at].kind == HOST_REGISTERED) == registered) {
+	if (at < n && ranges[at].base == base && ranges[at].kind == kind) {
 		*out = ranges[at];
 		memmove(ranges + at, ranges + at + 1, (--n - at) * sizeof(*ranges));
 		found = true;
@@ -98,7 +98,7 @@ static size_t charge_managed(int device, size_t bytes)
 int host_alloc(void **ptr, size_t bytes, unsigned int flags, enum host_kind kind)
 {
 	size_t length = (bytes + PAGE - 1) & ~(PAGE - 1);
-	struct host_range r = { 0, bytes, kind, flags, sim_device(), 0 };
+	struct host_range r = { 0, bytes, kind, flags, sim_device(), ctx_owner(sim_device()), 0 };
 	void *m;
 	int result;
 
@@ -124,20 +124,48 @@ int host_alloc(void **ptr, size_t bytes, unsigned int flags, enum host_kind kind
 	return result;
 }
 
+static void give_back(const struct host_range *r)
+{
+	if (r->charged) {
+		pthread_mutex_lock(&memory_lock);
+		memory_uncharge(r->device, r->charged);
+		pthread_mutex_unlock(&memory_lock);
+	}
+	munmap((void *)r->base, (r->bytes + PAGE - 1) & ~(PAGE - 1));
+}
+
 int host_free(void *ptr, enum host_kind kind)
 {
 	struct host_range r;
 
-	(void)kind;
-	if (!range_remove((uintptr_t)ptr, false, &r))
+	if (!range_remove((uintptr_t)ptr, kind, &r))
 		return SIM_INVALID;
-	if (r.charged) {
-		pthread_mutex_lock(&memory_lock);
-		memory_uncharge(r.device, r.charged);
-		pthread_mutex_unlock(&memory_lock);
-	}
-	munmap(ptr, (r.bytes + PAGE - 1) & ~(PAGE - 1));
+	give_back(&r);
 	return SIM_OK;
+}
+
+static bool take_owned(uint32_t owner, struct host_range *out)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	for (size_t at = 0; at < n && !found; at++)
+		if (ranges[at].owner == owner) {
+			*out = ranges[at];
+			memmove(ranges + at, ranges + at + 1, (--n - at) * sizeof(*ranges));
+			found = true;
+		}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+void host_end(uint32_t owner)
+{
+	struct host_range r;
+
+	while (take_owned(owner, &r))
+		if (r.kind != HOST_REGISTERED)
+			give_back(&r);
 }
 
 bool host_evict(int device, uintptr_t only)
@@ -173,14 +201,14 @@ int host_register(void *ptr, size_t bytes, unsigned int flags)
 	if (!ptr || !bytes)
 		return SIM_INVALID;
 	return add((struct host_range){ (uintptr_t)ptr, bytes, HOST_REGISTERED, flags, sim_device(),
-					0 });
+					ctx_owner(sim_device()), 0 });
 }
 
 int host_unregister(void *ptr)
 {
 	struct host_range r;
 
-	return range_remove((uintptr_t)ptr, true, &r) ? SIM_OK : ERR_HOST_NOT_REGISTERED;
+	return range_remove((uintptr_t)ptr, HOST_REGISTERED, &r) ? SIM_OK : ERR_HOST_NOT_REGISTERED;
 }
 
 bool host_find(const void *ptr, struct host_range *out)

@@ -11,7 +11,7 @@
 #define PIECE	   ((size_t)512)
 #define SMALL_MOST (SIM_PAGE / 2)
 
-static struct arena *small[SIM_MAX_DEVICES]; /* pages shared by small allocations */
+static struct arena *small[SIM_MAX_DEVICES]; /* pages shared by small allocations of a context */
 
 bool block_find(uintptr_t addr, struct block *out)
 {
@@ -38,17 +38,17 @@ static void unlink_small(struct arena *a)
 		a->next->prev = a->prev;
 }
 
-static uintptr_t alloc_small(int device, size_t bytes)
+static uintptr_t alloc_small(int device, size_t bytes, uint32_t owner)
 {
 	struct arena *a;
 
 	for (a = small[device]; a; a = a->next) {
-		uintptr_t addr = arena_take(a, bytes);
+		uintptr_t addr = a->owner == owner ? arena_take(a, bytes) : 0;
 
 		if (addr)
 			return addr;
 	}
-	a = arena_new(device, 1, PIECE, NULL);
+	a = arena_new(device, 1, PIECE, NULL, owner);
 	if (!a)
 		return 0;
 	link_small(a);
@@ -57,9 +57,11 @@ static uintptr_t alloc_small(int device, size_t bytes)
 
 static uintptr_t device_take(int device, size_t bytes)
 {
+	uint32_t owner = ctx_owner(device);
+
 	if (bytes <= SMALL_MOST)
-		return alloc_small(device, bytes);
-	return pages_take(device, (bytes + SIM_PAGE - 1) / SIM_PAGE, bytes);
+		return alloc_small(device, bytes, owner);
+	return pages_take(device, (bytes + SIM_PAGE - 1) / SIM_PAGE, bytes, owner);
 }
 
 int memory_alloc(int device, uintptr_t *out, size_t bytes)
@@ -95,8 +97,10 @@ int memory_free(uintptr_t addr)
 	struct block b;
 	int result = SIM_INVALID;
 
+	if (memory_space(&(size_t){ 0 }) && addr >= vmm_base())
+		return graph_memory_free(addr);
 	pthread_mutex_lock(&memory_lock);
-	if (block_find(addr, &b) && b.base == addr && addr < vmm_base()) {
+	if (block_find(addr, &b) && b.base == addr) {
 		contents_drop(b.base, b.bytes);
 		if (!b.arena)
 			pages_give(addr);
@@ -110,22 +114,41 @@ int memory_free(uintptr_t addr)
 	return result;
 }
 
-void memory_reset(int device)
+/* Frees what a context has on the device: the pages of small allocations, then all others. */
+static void end_locked(struct sim_ctx *ctx)
 {
-	uintptr_t base;
-	size_t bytes;
+	uint32_t owner = (uint32_t)ctx->id;
 
-	pthread_mutex_lock(&memory_lock);
-	pools_reset(device);
-	while (small[device]) {
-		struct arena *a = small[device];
-
+	for (struct arena *a = small[ctx->device], *next; a; a = next) {
+		next = a->next;
+		if (a->owner != owner)
+			continue;
+		contents_drop(a->base, a->pages * SIM_PAGE);
 		unlink_small(a);
 		arena_drop(a);
 	}
-	base = space_empty(device, &bytes);
-	contents_drop(base, bytes);
-	ctx_deactivate(device);
+	space_empty(ctx->device, owner);
+	ctx_deactivate(ctx);
+}
+
+void memory_end(struct sim_ctx *ctx)
+{
+	host_end((uint32_t)ctx->id);
+	pthread_mutex_lock(&memory_lock);
+	end_locked(ctx);
+	pthread_mutex_unlock(&memory_lock);
+}
+
+void memory_reset(int device)
+{
+	if (!ctx_primary(device)->active)
+		return;
+	graph_memory_reset(device);
+	host_end((uint32_t)ctx_primary(device)->id);
+	pthread_mutex_lock(&memory_lock);
+	pools_reset(device);
+	graphs_reset(device);
+	end_locked(ctx_primary(device));
 	pthread_mutex_unlock(&memory_lock);
 }
 
@@ -166,6 +189,16 @@ int sim_ptr_device(const void *ptr)
 	found = block_find((uintptr_t)ptr, &b);
 	pthread_mutex_unlock(&memory_lock);
 	return found ? b.device : -1;
+}
+
+uint32_t memory_owner(uintptr_t addr)
+{
+	struct block b = { 0 };
+
+	pthread_mutex_lock(&memory_lock);
+	block_find(addr, &b);
+	pthread_mutex_unlock(&memory_lock);
+	return b.owner;
 }
 
 size_t memory_room(uintptr_t addr, bool across)

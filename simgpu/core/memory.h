@@ -16,6 +16,7 @@ struct arena {
 	uintptr_t base;
 	size_t pages, piece;
 	int device;
+	uint32_t owner; /* id of a context; 0: it ends with none */
 	void *pool;
 	struct arena *next, *prev;
 };
@@ -24,6 +25,7 @@ struct block {
 	uintptr_t base;
 	size_t bytes;
 	int device;
+	uint32_t owner;
 	struct arena *arena; /* NULL: whole pages */
 };
 
@@ -33,14 +35,15 @@ bool memory_charge(int device, size_t bytes);
 void memory_uncharge(int device, size_t bytes);
 size_t memory_in_use(int physical); /* of a device, by all processes */
 /* These need memory_lock. */
-uintptr_t pages_take(int device, size_t pages, uint64_t bytes); /* charged; 0 if full */
+/* Charged; 0 if full. */
+uintptr_t pages_take(int device, size_t pages, uint64_t bytes, uint32_t owner);
 void pages_give(uintptr_t base);
-struct arena *arena_new(int device, size_t pages, size_t piece, void *pool);
+struct arena *arena_new(int device, size_t pages, size_t piece, void *pool, uint32_t owner);
 void arena_drop(struct arena *a);
 uintptr_t arena_take(struct arena *a, size_t bytes); /* 0: no room */
 size_t arena_give(struct arena *a, uintptr_t addr);  /* the bytes that this frees */
 bool space_block(uintptr_t addr, struct block *out); /* below vmm_base() */
-uintptr_t space_empty(int device, size_t *bytes);    /* frees all its pages; returns its stretch */
+void space_empty(int device, uint32_t owner);	     /* frees the pages of a context */
 /* These do not need the lock. */
 uintptr_t memory_space(size_t *bytes); /* of all devices; 0: there is none yet */
 uintptr_t vmm_base(void);
@@ -54,7 +57,10 @@ int memory_free(uintptr_t addr);
 /* Bytes from an address to the end of its allocation; 0: not on the device. Across: of mapped
  * memory the next mapping may go on. */
 size_t memory_room(uintptr_t addr, bool across);
-void memory_reset(int device); /* frees everything on the device, its primary context too */
+uint32_t memory_owner(uintptr_t addr); /* the id of its context; 0: it has none */
+struct sim_ctx;
+void memory_reset(int device);	      /* ends the primary context, with pools and graphs */
+void memory_end(struct sim_ctx *ctx); /* of the program's own */
 
 /* ---- vmm.c ---- */
 bool vmm_mapping(uintptr_t addr, struct block *out); /* that holds an address; memory_lock held */
@@ -90,6 +96,14 @@ void pools_reset(int device);
 bool pools_release(
 	int device); /* memory_lock held: frees all unused spans; true if there were any */
 
+/* ---- graph_memory.c ---- */
+int graph_memory_free(uintptr_t addr); /* of an allocation node, by a call */
+int graph_memory_trim(int device);     /* gives back what no allocation uses */
+void graph_memory_reset(int device);
+int graph_memory_get(int device, int attribute, uint64_t *value);
+int graph_memory_set(int device, int attribute, const uint64_t *value);
+void graphs_reset(int device); /* graph_launch.c; memory_lock held: nodes take nothing any more */
+
 /* ---- host.c: pinned, registered and managed host memory ---- */
 enum host_kind { HOST_PINNED = 1, HOST_REGISTERED, HOST_MANAGED };
 struct host_range {
@@ -98,6 +112,7 @@ struct host_range {
 	enum host_kind kind;
 	unsigned int flags;
 	int device;
+	uint32_t owner; /* id of a context */
 	size_t charged;
 };
 int host_alloc(void **ptr, size_t bytes, unsigned int flags, enum host_kind kind);
@@ -108,4 +123,5 @@ void host_prefer(const void *ptr); /* the program wants that range on the host *
 int host_register(void *ptr, size_t bytes, unsigned int flags);
 int host_unregister(void *ptr);
 bool host_find(const void *ptr, struct host_range *out);
+void host_end(uint32_t owner);		 /* a context ends: its memory and registrations go */
 void host_zero(void *dst, size_t bytes); /* many pages stay untouched */

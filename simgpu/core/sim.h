@@ -13,12 +13,11 @@
  * libraries) of all its exported names, all listed in exports.def (where the header of a library
  *says the rest, its rows are made when the device is built):
  *	STUB(name)		exported, does nothing, returns 0 (stubs.c makes it)
- *	WORK(name, words)	exported, returns 0; takes the time of a kernel that uses the memory at
- *				its arguments, whose number is `words` without those of real type
- *	DENY(name, code)	exported, does nothing, returns code (an error of that library)
- *	IMPL(name)		written by hand in a .c file, marked SIM_API
- *	TWIN(name, other)	exported second name of another function
- * A driver's row also has the CUDA version from which cuGetProcAddress finds that form.
+ *	WORK(name, words)	exported, returns 0; takes the time of a kernel that uses the memory
+ *at its arguments, whose number is `words` without those of real type DENY(name, code)	exported,
+ *does nothing, returns code (an error of that library) IMPL(name)		written by hand in
+ *a .c file, marked SIM_API TWIN(name, other)	exported second name of another function A driver's
+ *row also has the CUDA version from which cuGetProcAddress finds that form.
  */
 #pragma once
 

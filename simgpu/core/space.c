@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "contents.h"
 #include "devices.h"
 #include "memory.h"
 #include "processes.h"
@@ -22,6 +23,7 @@
 struct device_memory {
 	struct slots pages;
 	struct arena **arenas; /* by page; NULL where an allocation owns whole pages */
+	uint32_t *owners;      /* by an allocation's first page: id of a context, or 0 */
 	size_t used;
 };
 
@@ -75,7 +77,9 @@ int memory_init(void)
 	usage_open();
 	for (int i = 0; i < count; i++) {
 		devices[i].arenas = lazy(stretch / SIM_PAGE * sizeof(struct arena *));
-		if (!devices[i].arenas || !slots_init(&devices[i].pages, stretch / SIM_PAGE))
+		devices[i].owners = lazy(stretch / SIM_PAGE * sizeof(uint32_t));
+		if (!devices[i].arenas || !devices[i].owners ||
+		    !slots_init(&devices[i].pages, stretch / SIM_PAGE))
 			return SIM_NOMEM;
 	}
 	return SIM_OK;
@@ -139,7 +143,7 @@ void sim_mem_info(int device, size_t *free_bytes, size_t *total)
 
 /* ---- whole pages ---- */
 
-static int owner(uintptr_t addr)
+static int device_at(uintptr_t addr)
 {
 	return (int)((addr - space) / stretch);
 }
@@ -149,7 +153,7 @@ static size_t page_of(uintptr_t addr)
 	return (addr - space) % stretch / SIM_PAGE;
 }
 
-uintptr_t pages_take(int device, size_t pages, uint64_t bytes)
+uintptr_t pages_take(int device, size_t pages, uint64_t bytes, uint32_t owner)
 {
 	size_t at;
 
@@ -160,31 +164,34 @@ uintptr_t pages_take(int device, size_t pages, uint64_t bytes)
 		memory_uncharge(device, pages * SIM_PAGE);
 		return 0;
 	}
+	devices[device].owners[at] = owner;
 	return space + device * stretch + at * SIM_PAGE;
 }
 
 void pages_give(uintptr_t base)
 {
-	int device = owner(base);
+	int device = device_at(base);
 
+	devices[device].owners[page_of(base)] = 0;
 	memory_uncharge(device, slots_give(&devices[device].pages, page_of(base)) * SIM_PAGE);
 }
 
 /* ---- arenas ---- */
 
-struct arena *arena_new(int device, size_t pages, size_t piece, void *pool)
+struct arena *arena_new(int device, size_t pages, size_t piece, void *pool, uint32_t owner)
 {
 	struct arena *a = calloc(1, sizeof(*a));
 	size_t first;
 
 	if (!a || !slots_init(&a->slots, pages * (SIM_PAGE / piece)))
 		goto fail;
-	a->base = pages_take(device, pages, pages * SIM_PAGE);
+	a->base = pages_take(device, pages, pages * SIM_PAGE, owner);
 	if (!a->base)
 		goto fail;
 	a->pages = pages;
 	a->piece = piece;
 	a->device = device;
+	a->owner = owner;
 	a->pool = pool;
 	first = page_of(a->base);
 	for (size_t i = 0; i < pages; i++)
@@ -227,13 +234,14 @@ static bool arena_block(struct arena *a, uintptr_t addr, struct block *out)
 
 	if (at == SLOTS_NONE)
 		return false;
-	*out = (struct block){ a->base + at * a->piece, a->slots.bytes[at], a->device, a };
+	*out = (struct block){ a->base + at * a->piece, a->slots.bytes[at], a->device, a->owner,
+			       a };
 	return addr < out->base + out->bytes;
 }
 
 bool space_block(uintptr_t addr, struct block *out)
 {
-	struct device_memory *m = &devices[owner(addr)];
+	struct device_memory *m = &devices[device_at(addr)];
 	size_t page = page_of(addr);
 
 	if (m->arenas[page])
@@ -241,17 +249,20 @@ bool space_block(uintptr_t addr, struct block *out)
 	page = slots_find(&m->pages, page);
 	if (page == SLOTS_NONE)
 		return false;
-	*out = (struct block){ space + owner(addr) * stretch + page * SIM_PAGE,
-			       m->pages.bytes[page], owner(addr), NULL };
+	*out = (struct block){ space + device_at(addr) * stretch + page * SIM_PAGE,
+			       m->pages.bytes[page], device_at(addr), m->owners[page], NULL };
 	return addr < out->base + out->bytes;
 }
 
-uintptr_t space_empty(int device, size_t *bytes)
+void space_empty(int device, uint32_t owner)
 {
 	struct device_memory *m = &devices[device];
 
 	for (size_t i = 0; i < m->pages.n && m->pages.free < m->pages.n; i++)
-		memory_uncharge(device, slots_give(&m->pages, i) * SIM_PAGE);
-	*bytes = stretch;
-	return space + device * stretch;
+		if (m->owners[i] == owner && !m->arenas[i]) {
+			uintptr_t base = space + device * stretch + i * SIM_PAGE;
+
+			contents_drop(base, m->pages.count[i] * SIM_PAGE);
+			pages_give(base);
+		}
 }

@@ -15,7 +15,7 @@ int stream_destroy(void *stream)
 		return SIM_BAD_HANDLE;
 	capture_forget(s);
 	nodes_done(&s->ends);
-	ctx_stream_gone(s->device);
+	ctx_stream_gone(stream_ctx(s));
 	sim_handle_free(s);
 	return SIM_OK;
 }

@@ -5,6 +5,7 @@
  * meanwhile, and spoil the recording, as on a real one. Any thread; one lock.
  */
 #include <stdlib.h>
+#include "graph.h"
 #include "stream.h"
 
 enum { MODE_GLOBAL, MODE_THREAD, MODE_RELAXED };
@@ -326,6 +327,16 @@ void capture_act(void *stream, struct act *act)
 		graph_act(s->ends.nodes[s->ends.n - 1], act);
 	else
 		act_drop(act);
+}
+
+void capture_launch(void *stream, struct act *launch)
+{
+	struct sim_stream *s = stream_find(stream);
+
+	if (s && s->capture && s->ends.n)
+		graph_asked(s->ends.nodes[s->ends.n - 1], launch);
+	else
+		act_drop(launch);
 }
 
 bool stream_captures(void *stream, const struct node_spec *spec)

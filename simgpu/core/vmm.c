@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Virtual memory management: physical handles, reserved addresses and mappings, kept apart. A
- * handle's memory goes back to the device when no handle holds it and nothing maps it.
+ * handle's memory goes back to the device when no handle holds it and nothing maps it, handles that
+ * this process has imported included. What another process imports is not known here.
  * Any thread; under memory_lock.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include "contents.h"
 #include "memory.h"
@@ -19,8 +21,11 @@ enum { ACCESS_NONE = 0, ACCESS_READ_WRITE = 3 };
 struct physical {
 	size_t bytes;
 	int device;
-	bool on_host;
-	unsigned int refs, maps;
+	bool on_host; /* or of others: not counted on the device */
+	unsigned int refs, maps, imports;
+	struct physical *origin;	/* of an imported one: whose memory it is */
+	uint64_t exported;		/* number of its export; 0: none */
+	struct physical *next;		/* of the exported ones */
 	unsigned char prop[PROP_BYTES]; /* as the caller gave it */
 };
 
@@ -76,7 +81,7 @@ int vmm_create(void **handle, size_t bytes, int device, bool on_host, const void
 	p = sim_handle(PHYS_KIND, sizeof(*p));
 	if (!p)
 		return SIM_NOMEM;
-	*p = (struct physical){ bytes, device, on_host, 1, 0, { 0 } };
+	*p = (struct physical){ .bytes = bytes, .device = device, .on_host = on_host, .refs = 1 };
 	memcpy(p->prop, prop, PROP_BYTES);
 	pthread_mutex_lock(&memory_lock);
 	charged = on_host || memory_charge(device, bytes) ||
@@ -90,13 +95,24 @@ int vmm_create(void **handle, size_t bytes, int device, bool on_host, const void
 	return SIM_OK;
 }
 
+static struct physical *exported;
+
 static void settle(struct physical *p)
 {
-	if (p->refs || p->maps)
-		return;
-	if (!p->on_host)
-		memory_uncharge(p->device, p->bytes);
-	sim_handle_free(p);
+	while (p && !p->refs && !p->maps && !p->imports) {
+		struct physical *origin = p->origin, **q = &exported;
+
+		while (*q && *q != p)
+			q = &(*q)->next;
+		if (*q)
+			*q = p->next;
+		if (!p->on_host)
+			memory_uncharge(p->device, p->bytes);
+		sim_handle_free(p);
+		if (origin)
+			origin->imports--;
+		p = origin;
+	}
 }
 
 int vmm_release(void *handle)
@@ -295,49 +311,106 @@ bool vmm_mapping(uintptr_t addr, struct block *out)
 		return false;
 	first = pages[page].first;
 	*out = (struct block){ vmm_base() + first * SIM_PAGE, pages[first].pages * SIM_PAGE,
-			       pages[page].physical->device, NULL };
+			       pages[page].physical->device, 0, NULL };
 	return true;
 }
 
-/* ---- sharing: the descriptor is a file that holds size, device and properties ---- */
+/* ---- sharing: the descriptor is a file that says which memory it is, and of what kind ---- */
 
 struct shared {
+	uint64_t key, number; /* of the process, and its export */
 	size_t bytes;
 	int device;
 	bool on_host;
 	unsigned char prop[PROP_BYTES];
 };
 
+/* A number that no other process has. */
+static uint64_t process_key(void)
+{
+	static uint64_t key;
+
+	while (!key)
+		if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
+			key = (uint64_t)getpid();
+	return key;
+}
+
+static uint64_t export_number(struct physical *p)
+{
+	static uint64_t last;
+
+	if (!p->exported) {
+		p->exported = ++last;
+		p->next = exported;
+		exported = p;
+	}
+	return p->exported;
+}
+
 int vmm_share(int *fd, void *handle)
 {
-	struct physical *p = sim_handle_check(handle, PHYS_KIND);
 	struct shared s = { 0 };
+	struct physical *p;
 
+	pthread_mutex_lock(&memory_lock);
+	p = sim_handle_check(handle, PHYS_KIND);
+	if (p && fd) {
+		p = p->origin ? p->origin : p;
+		s = (struct shared){ .key = process_key(),
+				     .number = export_number(p),
+				     .bytes = p->bytes,
+				     .device = p->device,
+				     .on_host = p->on_host };
+		memcpy(s.prop, p->prop, PROP_BYTES);
+	}
+	pthread_mutex_unlock(&memory_lock);
 	if (!p || !fd)
 		return SIM_INVALID;
-	s.bytes = p->bytes;
-	s.device = p->device;
-	s.on_host = p->on_host;
-	memcpy(s.prop, p->prop, PROP_BYTES);
 	*fd = memfd_create("simgpu", MFD_CLOEXEC);
 	if (*fd < 0)
 		return SIM_UNSUPPORTED;
 	return pwrite(*fd, &s, sizeof(s), 0) == sizeof(s) ? SIM_OK : SIM_UNSUPPORTED;
 }
 
-/* Imported memory is the exporter's: it takes nothing of the device again. */
+/* Memory that this process has exported is the same memory. If no handle of it is left, the
+ * descriptor alone has kept it: it counts again. That of another process counts there. */
+static bool bind_import(struct physical *p, const struct shared *s)
+{
+	if (s->key != process_key() || s->on_host)
+		return true;
+	for (struct physical *o = exported; o && !p->origin; o = o->next)
+		if (o->exported == s->number)
+			p->origin = o;
+	if (p->origin)
+		p->origin->imports++;
+	else if (memory_charge(p->device, p->bytes))
+		p->on_host = false;
+	else
+		return false;
+	return true;
+}
+
 int vmm_import(void **handle, int fd)
 {
 	struct physical *p;
 	struct shared s;
+	bool bound;
 
 	if (!handle || pread(fd, &s, sizeof(s), 0) != sizeof(s))
 		return SIM_INVALID;
 	p = sim_handle(PHYS_KIND, sizeof(*p));
 	if (!p)
 		return SIM_NOMEM;
-	*p = (struct physical){ s.bytes, s.device, true, 1, 0, { 0 } };
+	*p = (struct physical){ .bytes = s.bytes, .device = s.device, .on_host = true, .refs = 1 };
 	memcpy(p->prop, s.prop, PROP_BYTES);
+	pthread_mutex_lock(&memory_lock);
+	bound = bind_import(p, &s);
+	pthread_mutex_unlock(&memory_lock);
+	if (!bound) {
+		sim_handle_free(p);
+		return SIM_NOMEM;
+	}
 	*handle = p;
 	return SIM_OK;
 }

@@ -69,6 +69,7 @@ struct act *act_launch(void **args);			  /* of a kernel that is not computed */
  * nothing. */
 void capture_act(void *stream, struct act *act);
 void graph_act(void *node, struct act *act);
+void capture_launch(void *stream, struct act *launch); /* the same for the launch as such */
 
 /* Puts work on a stream. A stream that is being captured gets a node instead, and true means: do
  * nothing now. */
@@ -84,13 +85,16 @@ enum node_type {
 	NODE_MEM_ALLOC = 10,
 	NODE_MEM_FREE = 11,
 };
+struct graph_block;
 struct node_spec {
 	enum node_type type;
-	uintptr_t addr; /* of memory, or an event */
+	uintptr_t addr;		   /* of memory, or an event */
+	struct graph_block *block; /* that a node allocates or frees; graph_memory.c */
 	void (*fn)(void *);
 	void *data;
 	uint64_t ns;
 	struct act *act;
+	struct act *launch; /* of a kernel, as it was asked for: ../kernels/recorded.c */
 };
 /* A list of nodes that others wait for. */
 struct node_list {
@@ -109,6 +113,9 @@ struct sim_graph *graph_check(void *handle);
 int graph_destroy(struct sim_graph *g);
 int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *deps, size_t n,
 	      void **node);
+/* A node that allocates or frees memory, for graph_add or a recording, which owns its reference. */
+int graph_allocates(struct sim_graph *g, int device, size_t bytes, struct node_spec *out);
+int graph_frees(struct sim_graph *g, uintptr_t addr, struct node_spec *out);
 bool graph_owns(const struct sim_graph *g, void *node);
 int graph_depend(void *from, void *to); /* `to` waits for `from` */
 bool graph_leads(const struct node_list *ends, const struct node_list *nodes); /* all ancestors? */
@@ -118,10 +125,17 @@ int graph_edges(struct sim_graph *g, void **from, void **to, size_t *n);
 int graph_before(void *node, void **nodes, size_t *n);
 int graph_after(void *node, void **nodes, size_t *n);
 int graph_draw(struct sim_graph *g, const char *path);
-int graph_instantiate(void **exec, struct sim_graph *g);
+int graph_instantiate(void **exec, struct sim_graph *g, unsigned long long flags);
 int graph_exec_destroy(void *exec);
 int graph_launch(void *exec, void *stream);
 int graph_node_type(void *node, int *type);
+/* What a node does; NULL if it is none. The second gives it other things to do, which it then owns;
+ * the third does it in an executable graph, where the node itself stays as it is. */
+const struct node_spec *graph_spec(void *node);
+int graph_set(void *node, const struct node_spec *spec);
+int graph_exec_set(void *exec, void *node, const struct node_spec *spec);
+/* Each node of an executable graph does what its node in another graph of that form does. */
+int graph_exec_update(void *exec, struct sim_graph *g);
 
 /* ---- launch.c ---- */
 int launch_kernel(void *stream, void **args, unsigned int grid, unsigned int block, size_t shared);

@@ -85,7 +85,17 @@ void library_run(void *stream, const struct library_work *what); /* or without t
 const struct family *family_find(const char *text);
 /* A launch: true if its effect on small contents has been done here. */
 bool kernel_launch(const void *host, const unsigned int grid[3], void **args);
-/* Records a launch into a graph: recorded.c. */
+/* recorded.c: a launch, and a copy of it that owns its arguments (none, if it is not known where
+ * they lie) and performs it. */
+struct launch {
+	const void *fn;
+	unsigned int grid[3], block[3];
+	size_t shared;
+	void **args;
+};
+struct act *kernel_keep(const struct launch *l);
+const struct launch *kernel_kept(const struct act *act); /* NULL if it is something else */
+/* Records a launch into a graph, by the kernel's name. */
 void kernel_record(const void *host, void *stream, const unsigned int grid[3], void **args);
 
 /* Argument i as a whole number, and as an address: NULL if it is not on the device. */

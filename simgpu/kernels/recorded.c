@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels that are recorded into a graph: their arguments are kept as they lie on the stack, and
- * taken from there whenever the graph is launched. Any thread; must not read beyond the stack.
+ * Kernels that are recorded into a graph, or added to it: their arguments are kept, and taken from
+ * there whenever the graph is launched. Where a kernel's parameters lie is told by its image, else
+ * by its name and the stack. Any thread; must not read beyond the stack.
  */
 #include <string.h>
 #include "kernels.h"
@@ -10,25 +11,61 @@
 #define LAST_MOST  4096	 /* bytes of the argument that lies behind the others... */
 #define LARGE_MOST 32768 /* ...where it may be large */
 #define KEPT_MOST  65536 /* of all */
+#define ALIGNMENT  16
 
 struct recorded {
 	struct act act;
-	const void *host;
-	unsigned int grid[3];
+	struct launch launch;
 	void *args[ARGS_MOST];
 	size_t bytes;
-	_Alignas(16) char data[];
+	_Alignas(ALIGNMENT) char data[];
 };
 
 static void run(struct act *act, void *stream)
 {
 	struct recorded *r = (struct recorded *)act;
+	bool done;
 
 	(void)stream;
 	contents_kept(r->data, r->bytes);
-	kernel_launch(r->host, r->grid, r->args);
+	done = kernel_launch(r->launch.fn, r->launch.grid, r->launch.args);
+	if (!done && r->launch.args)
+		contents_scan(r->data, r->bytes);
 	contents_kept(NULL, 0);
 	contents_wipe();
+}
+
+static size_t room_of(struct parameter p)
+{
+	return (p.size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+struct act *kernel_keep(const struct launch *l)
+{
+	struct kernel *k = kernel_find(l->fn);
+	const struct parameter *p = NULL;
+	int n = k && l->args ? kernel_parameters(k, &p) : -1;
+	struct recorded *r;
+	size_t bytes = 0;
+
+	for (int i = 0; i < n; i++)
+		bytes += room_of(p[i]);
+	r = (struct recorded *)act_new(sizeof(*r) + bytes + (n > 0 ? n : 0) * sizeof(void *), run);
+	if (!r)
+		return NULL;
+	r->launch = *l;
+	r->launch.args = n < 0 ? NULL : (void **)(r->data + bytes);
+	r->bytes = bytes;
+	for (int i = 0, at = 0; i < n; at += (int)room_of(p[i++])) {
+		r->launch.args[i] = r->data + at;
+		memcpy(r->data + at, l->args[i], p[i].size);
+	}
+	return &r->act;
+}
+
+const struct launch *kernel_kept(const struct act *act)
+{
+	return act && act->run == run ? &((const struct recorded *)act)->launch : NULL;
 }
 
 /* Copies byte by byte without the sanitizer: the padding between arguments belongs to the
@@ -72,8 +109,9 @@ void kernel_record(const void *host, void *stream, const unsigned int grid[3], v
 	r = (struct recorded *)act_new(sizeof(*r) + bytes, run);
 	if (!r)
 		return;
-	r->host = host;
-	memcpy(r->grid, grid, sizeof(r->grid));
+	r->launch.fn = host;
+	memcpy(r->launch.grid, grid, sizeof(r->launch.grid));
+	r->launch.args = r->args;
 	r->bytes = bytes;
 	copy(r->data, from, bytes);
 	for (int i = 0; i < n; i++)

@@ -17,17 +17,38 @@ static int give(void *result, size_t bytes)
 	return 0;
 }
 
+/* The kernel that works it out from x and y. */
+static int reduce(const char *name, void *handle, const void *x, const void *y, void *result,
+		  size_t bytes)
+{
+	const uintptr_t words[] = { (uintptr_t)handle, (uintptr_t)x, (uintptr_t)y,
+				    (uintptr_t)result };
+
+	if (result)
+		lib_work(name, words, 4);
+	return give(result, bytes);
+}
+
+/* Batches: arrays of addresses on the device. */
+static int solve(const char *name, void *handle, const void *a, const void *b, int *info)
+{
+	const uintptr_t words[] = { (uintptr_t)handle, (uintptr_t)a, (uintptr_t)b };
+
+	lib_work(name, words, 3);
+	return give(info, sizeof(*info));
+}
+
 /* Functions that reduce one vector to one number; the second of each pair takes 64-bit counts. */
 #define REDUCE(name, suffix, bytes)                                                                \
 	API(int, name##suffix, void *h, int n, const void *x, int incx, void *result)              \
 	{                                                                                          \
-		(void)h, (void)n, (void)x, (void)incx;                                             \
-		return give(result, bytes);                                                        \
+		(void)n, (void)incx;                                                               \
+		return reduce(#name #suffix, h, x, NULL, result, bytes);                           \
 	}                                                                                          \
 	API(int, name##suffix##_64, void *h, int64_t n, const void *x, int64_t incx, void *result) \
 	{                                                                                          \
-		(void)h, (void)n, (void)x, (void)incx;                                             \
-		return give(result, bytes);                                                        \
+		(void)n, (void)incx;                                                               \
+		return reduce(#name #suffix "_64", h, x, NULL, result, bytes);                     \
 	}
 
 REDUCE(cublasSnrm2, _v2, 4)
@@ -43,13 +64,13 @@ REDUCE(cublasDzasum, _v2, 8)
 #define INDEX(name)                                                                           \
 	API(int, name, void *h, int n, const void *x, int incx, int *result)                  \
 	{                                                                                     \
-		(void)h, (void)n, (void)x, (void)incx;                                        \
-		return give(result, sizeof(*result));                                         \
+		(void)n, (void)incx;                                                          \
+		return reduce(#name, h, x, NULL, result, sizeof(*result));                    \
 	}                                                                                     \
 	API(int, name##_64, void *h, int64_t n, const void *x, int64_t incx, int64_t *result) \
 	{                                                                                     \
-		(void)h, (void)n, (void)x, (void)incx;                                        \
-		return give(result, sizeof(*result));                                         \
+		(void)n, (void)incx;                                                          \
+		return reduce(#name "_64", h, x, NULL, result, sizeof(*result));              \
 	}
 
 INDEX(cublasIsamax_v2)
@@ -64,31 +85,31 @@ INDEX(cublasIzamin_v2)
 #define INDEX_EX(name)                                                                 \
 	API(int, name, void *h, int n, const void *x, int type, int incx, int *result) \
 	{                                                                              \
-		(void)h, (void)n, (void)x, (void)type, (void)incx;                     \
-		return give(result, sizeof(*result));                                  \
+		(void)n, (void)type, (void)incx;                                       \
+		return reduce(#name, h, x, NULL, result, sizeof(*result));             \
 	}                                                                              \
 	API(int, name##_64, void *h, int64_t n, const void *x, int type, int64_t incx, \
 	    int64_t *result)                                                           \
 	{                                                                              \
-		(void)h, (void)n, (void)x, (void)type, (void)incx;                     \
-		return give(result, sizeof(*result));                                  \
+		(void)n, (void)type, (void)incx;                                       \
+		return reduce(#name "_64", h, x, NULL, result, sizeof(*result));       \
 	}
 
 INDEX_EX(cublasIamaxEx)
 INDEX_EX(cublasIaminEx)
 
-#define REDUCE_EX(name)                                                                 \
-	API(int, name, void *h, int n, const void *x, int type, int incx, void *result, \
-	    int result_type, int execution)                                             \
-	{                                                                               \
-		(void)h, (void)n, (void)x, (void)type, (void)incx, (void)execution;     \
-		return give(result, lib_type_bytes(result_type));                       \
-	}                                                                               \
-	API(int, name##_64, void *h, int64_t n, const void *x, int type, int64_t incx,  \
-	    void *result, int result_type, int execution)                               \
-	{                                                                               \
-		(void)h, (void)n, (void)x, (void)type, (void)incx, (void)execution;     \
-		return give(result, lib_type_bytes(result_type));                       \
+#define REDUCE_EX(name)                                                                      \
+	API(int, name, void *h, int n, const void *x, int type, int incx, void *result,      \
+	    int result_type, int execution)                                                  \
+	{                                                                                    \
+		(void)n, (void)type, (void)incx, (void)execution;                            \
+		return reduce(#name, h, x, NULL, result, lib_type_bytes(result_type));       \
+	}                                                                                    \
+	API(int, name##_64, void *h, int64_t n, const void *x, int type, int64_t incx,       \
+	    void *result, int result_type, int execution)                                    \
+	{                                                                                    \
+		(void)n, (void)type, (void)incx, (void)execution;                            \
+		return reduce(#name "_64", h, x, NULL, result, lib_type_bytes(result_type)); \
 	}
 
 REDUCE_EX(cublasNrm2Ex)
@@ -98,14 +119,14 @@ REDUCE_EX(cublasAsumEx)
 	API(int, name, void *h, int n, const void *x, int incx, const void *y, int incy,    \
 	    void *result)                                                                   \
 	{                                                                                   \
-		(void)h, (void)n, (void)x, (void)incx, (void)y, (void)incy;                 \
-		return give(result, bytes);                                                 \
+		(void)n, (void)incx, (void)incy;                                            \
+		return reduce(#name, h, x, y, result, bytes);                               \
 	}                                                                                   \
 	API(int, name##_64, void *h, int64_t n, const void *x, int64_t incx, const void *y, \
 	    int64_t incy, void *result)                                                     \
 	{                                                                                   \
-		(void)h, (void)n, (void)x, (void)incx, (void)y, (void)incy;                 \
-		return give(result, bytes);                                                 \
+		(void)n, (void)incx, (void)incy;                                            \
+		return reduce(#name "_64", h, x, y, result, bytes);                         \
 	}
 
 DOT(cublasSdot_v2, 4)
@@ -119,16 +140,16 @@ DOT(cublasZdotc_v2, 16)
 	API(int, name, void *h, int n, const void *x, int xtype, int incx, const void *y,         \
 	    int ytype, int incy, void *result, int result_type, int execution)                    \
 	{                                                                                         \
-		(void)h, (void)n, (void)x, (void)xtype, (void)incx;                               \
-		(void)y, (void)ytype, (void)incy, (void)execution;                                \
-		return give(result, lib_type_bytes(result_type));                                 \
+		(void)n, (void)xtype, (void)incx;                                                 \
+		(void)ytype, (void)incy, (void)execution;                                         \
+		return reduce(#name, h, x, y, result, lib_type_bytes(result_type));               \
 	}                                                                                         \
 	API(int, name##_64, void *h, int64_t n, const void *x, int xtype, int64_t incx,           \
 	    const void *y, int ytype, int64_t incy, void *result, int result_type, int execution) \
 	{                                                                                         \
-		(void)h, (void)n, (void)x, (void)xtype, (void)incx;                               \
-		(void)y, (void)ytype, (void)incy, (void)execution;                                \
-		return give(result, lib_type_bytes(result_type));                                 \
+		(void)n, (void)xtype, (void)incx;                                                 \
+		(void)ytype, (void)incy, (void)execution;                                         \
+		return reduce(#name "_64", h, x, y, result, lib_type_bytes(result_type));         \
 	}
 
 DOT_EX(cublasDotEx)
@@ -139,24 +160,24 @@ DOT_EX(cublasDotcEx)
 	API(int, cublas##type##geqrfBatched, void *h, int m, int n, void *a, int lda, void *tau, \
 	    int *info, int batch)                                                                \
 	{                                                                                        \
-		(void)h, (void)m, (void)n, (void)a, (void)lda, (void)tau, (void)batch;           \
-		return give(info, sizeof(*info));                                                \
+		(void)m, (void)n, (void)lda, (void)batch;                                        \
+		return solve("cublas" #type "geqrfBatched", h, a, tau, info);                    \
 	}                                                                                        \
 	API(int, cublas##type##getrsBatched, void *h, int trans, int n, int nrhs, void *a,       \
 	    int lda, const int *pivot, void *b, int ldb, int *info, int batch)                   \
 	{                                                                                        \
-		(void)h, (void)trans, (void)n, (void)nrhs, (void)a, (void)lda;                   \
-		(void)pivot, (void)b, (void)ldb, (void)batch;                                    \
-		return give(info, sizeof(*info));                                                \
+		(void)trans, (void)n, (void)nrhs, (void)lda;                                     \
+		(void)pivot, (void)ldb, (void)batch;                                             \
+		return solve("cublas" #type "getrsBatched", h, a, b, info);                      \
 	}                                                                                        \
 	API(int, cublas##type##gelsBatched, void *h, int trans, int m, int n, int nrhs, void *a, \
 	    int lda, void *c, int ldc, int *info, int *device_info, int batch)                   \
 	{                                                                                        \
-		(void)h, (void)trans, (void)m, (void)n, (void)nrhs, (void)a, (void)lda;          \
-		(void)c, (void)ldc, (void)batch;                                                 \
+		(void)trans, (void)m, (void)n, (void)nrhs, (void)lda;                            \
+		(void)ldc, (void)batch;                                                          \
 		if (device_info)                                                                 \
 			sim_forget(device_info);                                                 \
-		return give(info, sizeof(*info));                                                \
+		return solve("cublas" #type "gelsBatched", h, a, c, info);                       \
 	}
 
 BATCHED(S)

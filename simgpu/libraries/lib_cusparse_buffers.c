@@ -59,15 +59,29 @@ API_CALL(int, cusparseSpSM_bufferSize,
 	 NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a), ANY(b), ANY(c), int type,
 	 NUMBER(algorithm), ANY(state), size_t *out)
 
+static int work(const char *name, const void *handle, const void *a, const void *b, const void *c,
+		const void *buffer)
+{
+	const uintptr_t words[] = { (uintptr_t)handle, (uintptr_t)a, (uintptr_t)b, (uintptr_t)c,
+				    (uintptr_t)buffer };
+
+	lib_work(name, words, 5);
+	return 0;
+}
+
 /* Both are called twice: without a buffer for its size, then with one. */
 API_CALL(int, cusparseSpGEMM_workEstimation,
-	 buffer ? 0 : tell_matrix(out, a, sizeof(int), lib_type_bytes(type)), ANY(handle),
-	 NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a), ANY(b), ANY(beta), ANY(c), int type,
-	 NUMBER(algorithm), ANY(state), size_t *out, const void *buffer)
+	 buffer ? work("cusparseSpGEMM_workEstimation", handle, a, b, c, buffer)
+		: tell_matrix(out, a, sizeof(int), lib_type_bytes(type)),
+	 const void *handle, NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a), SPARSE(b),
+	 ANY(beta), SPARSE(c), int type, NUMBER(algorithm), ANY(state), size_t *out,
+	 const void *buffer)
 API_CALL(int, cusparseSpGEMM_compute,
-	 buffer ? 0 : tell_matrix(out, a, sizeof(int), 2 * (sizeof(int) + lib_type_bytes(type))),
-	 ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a), ANY(b), ANY(beta), ANY(c),
-	 int type, NUMBER(algorithm), ANY(state), size_t *out, const void *buffer)
+	 buffer ? work("cusparseSpGEMM_compute", handle, a, b, c, buffer)
+		: tell_matrix(out, a, sizeof(int), 2 * (sizeof(int) + lib_type_bytes(type))),
+	 const void *handle, NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a), SPARSE(b),
+	 ANY(beta), SPARSE(c), int type, NUMBER(algorithm), ANY(state), size_t *out,
+	 const void *buffer)
 
 /* ---- sorting and conversion ---- */
 
@@ -78,13 +92,18 @@ API_CALL(int, cusparseXcsrsort_bufferSizeExt, tell(out, 4 * sizeof(int) * (size_
 
 /* The number of entries of a sum is not known: as many as both have is the most it could be, but
  * what is computed here is nothing. */
-API(int, cusparseXcsrgeam2Nnz, ANY(handle), NUMBER(m), NUMBER(n), ANY(describe_a),
-    NUMBER(entries_a), ANY(rows_a), ANY(columns_a), ANY(describe_b), NUMBER(entries_b), ANY(rows_b),
-    ANY(columns_b), ANY(describe_c), const void *rows_c, int *total, ANY(workspace))
+API(int, cusparseXcsrgeam2Nnz, const void *handle, NUMBER(m), NUMBER(n), ANY(describe_a),
+    NUMBER(entries_a), const void *rows_a, const void *columns_a, ANY(describe_b),
+    NUMBER(entries_b), const void *rows_b, const void *columns_b, ANY(describe_c),
+    const void *rows_c, int *total, const void *workspace)
 {
-	sim_forget(rows_c);
+	const uintptr_t words[] = { (uintptr_t)handle,	 (uintptr_t)rows_a,    (uintptr_t)columns_a,
+				    (uintptr_t)rows_b,	 (uintptr_t)columns_b, (uintptr_t)rows_c,
+				    (uintptr_t)workspace };
+
 	if (!total)
 		return INVALID;
+	lib_work("cusparseXcsrgeam2Nnz", words, sizeof(words) / sizeof(words[0]));
 	if (sim_is_device_ptr(total))
 		sim_forget(total);
 	else

@@ -12,7 +12,8 @@
  *	END
  *
  * Numbers of events are given out in order, unless seq= says one. "flush" ends a block,
- *"unfinished" as the last line leaves the file without its end.
+ *"unfinished" as the last line leaves the file without its end. REALTIME in the environment is
+ * what the clock on the wall was at time_ns=0.
  */
 #include "../../format/record.h"
 #include "../unit/recordings.h"
@@ -226,11 +227,14 @@ int main(int argc, char **argv)
 	struct gmt_writer_info info = { .pid = 4242,
 					.realtime_minus_monotonic_ns = 1700000000000000000 };
 	size_t n = (gmt_writer_workspace(0) + 63) / 64 * 64;
+	const char *clock = getenv("REALTIME"); /* ns */
 	char line[8192];
 	int fd, err = 0;
 
 	if (argc != 2)
 		return 2;
+	if (clock)
+		info.realtime_minus_monotonic_ns = (int64_t)strtoull(clock, NULL, 10);
 	fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	writer = gmt_writer_open(aligned_alloc(64, n), n, fd, &info, &err);
 	check(writer ? 0 : err, argv[1]);

@@ -4,8 +4,10 @@ GPUMEMTRACE_TEST_DEVICE=real."""
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,22 @@ if TOOLS.exists():
 REAL = os.environ.get("GPUMEMTRACE_TEST_DEVICE") == "real"
 # What `run` adds where nothing could be recorded.
 NO_CARD = "" if glob.glob("/dev/nvidia[0-9]*") else "; this machine has no NVIDIA GPU, --sim h100-80g simulates one"
+
+
+# Whoever starts the tests may ignore signals (nohup: SIGHUP; a shell's &: SIGINT, SIGQUIT), and programs inherit that. What is caught here is
+# ignored here alone: a program begins with its default. Python ignores two itself, and subprocess restores those.
+for ignored in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+    if signal.getsignal(ignored) == signal.SIG_IGN:
+        signal.signal(ignored, lambda *_: None)
+
+
+def until(what, seconds=120):
+    """Waits for an event, not for a time: what() has happened, and is returned. The limit is for what never comes."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+    return found
 
 
 def with_more(cases, more):
@@ -133,6 +151,15 @@ class Programs:
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
         assert "gpumemtrace:" not in done.stderr
         return self.folder / output
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory):
+    """A folder of recordings of many small programs (many.py), one for all tests of this process."""
+    folder = tmp_path_factory.mktemp("many")
+    done = Programs(folder)("many.py", folder, count=2, GPUMEMTRACE_OUTPUT=folder / "%p.gmt")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return folder
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,33 +130,65 @@ static const struct {
 
 static CUresult (*ask)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
 
+static void *take_in(const char *name, void *found)
+{
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (!strcmp(functions[i].name, name)) {
+			memcpy(functions[i].real, &found, sizeof(found));
+			return functions[i].mine;
+		}
+	return found;
+}
+
 static CUresult my_ask(const char *name, void **fn, int version, cuuint64_t flags,
 		       CUdriverProcAddressQueryResult *status)
 {
 	CUresult result = ask(name, fn, version, flags, status);
 
-	for (size_t i = 0; !result && i < sizeof(functions) / sizeof(functions[0]); i++)
-		if (!strcmp(functions[i].name, name)) {
-			memcpy(functions[i].real, fn, sizeof(*fn));
-			*fn = functions[i].mine;
-			ask("cuFuncGetParamInfo", (void **)&parameter, 12040, 0, NULL);
-			ask("cuFuncGetName", (void **)&name_of, 12030, 0, NULL);
-		}
+	if (!result)
+		*fn = take_in(name, *fn);
 	return result;
 }
 
+typedef void *lookup(void *handle, const char *name);
+
+static lookup *real(void)
+{
+	static lookup *found;
+
+	if (!found)
+		found = (lookup *)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+	return found;
+}
+
+__attribute__((constructor)) static void look_up(void)
+{
+	parameter = (typeof(parameter))real()(RTLD_NEXT, "cuFuncGetParamInfo");
+	name_of = (typeof(name_of))real()(RTLD_NEXT, "cuFuncGetName");
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (!strncmp(functions[i].name, "cuLaunch", 8))
+			take_in(functions[i].name, real()(RTLD_NEXT, functions[i].name));
+}
+
+/* Other names are looked up by a jump, for RTLD_NEXT depends on the caller. */
 PUBLIC void *dlsym(void *handle, const char *name)
 {
-	static void *(*real)(void *, const char *);
+	bool launches = !strncmp(name, "cuLaunch", 8);
 	void *found;
 
-	if (!real)
-		real = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-	if (handle == RTLD_NEXT || strcmp(name, "cuGetProcAddress_v2") != 0)
-		return real(handle, name);
-	found = real(handle, name);
-	if (!found)
-		return NULL;
+	if (handle == RTLD_NEXT || !(launches || !strcmp(name, "cuGetProcAddress_v2")))
+		return real()(handle, name);
+	found = real()(handle, name);
+	if (!found || launches)
+		return found ? take_in(name, found) : NULL;
 	memcpy(&ask, &found, sizeof(found));
 	return (void *)my_ask;
+}
+
+/* For those that are linked with the driver. */
+PUBLIC CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+			       unsigned by, unsigned bz, unsigned shared, CUstream s, void **params,
+			       void **extra)
+{
+	return my_cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, s, params, extra);
 }

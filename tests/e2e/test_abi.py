@@ -98,15 +98,21 @@ def declared(text, name):
     return re.search(r"(CUDARTAPI|CUDAAPI)\s+%s\(" % name, text)
 
 
+PER_THREAD = r"(_ptsz|_ptds)?"  # forms for the per-thread default stream: of calls that take a stream, and of those that do not
+
+
 def pfn(base, version, per_thread):
-    return "PFN_%s_v%s%s" % (base, version, "_ptsz" if per_thread == "1" else "")
+    """A pattern for the name of the type."""
+    return "PFN_%s_v%s%s" % (base, version, "_pts?[zd]s?" if per_thread == "1" else "")
 
 
 def version_of(symbol, types):
-    """The driver's exported names: the first form has the plain name, the second _v2 and so on."""
-    base, _, form = symbol.removesuffix("_ptsz").partition("_v")
-    found = sorted({int(n) for n in re.findall(r"\*PFN_%s_v(\d+)\)" % base, types)})
-    return base, found[int(form or 1) - 1] if len(found) >= int(form or 1) else None
+    """The driver's exported names: the first form has the plain name, the second _v2 and so on. What got a second form before there were
+    per-thread streams has one form for them, with that name."""
+    plain, suffix = re.fullmatch(r"(\w+?)" + PER_THREAD, symbol).groups()
+    base, _, form = plain.partition("_v")
+    found = sorted({int(n) for n in re.findall(r"\*PFN_%s_v(\d+)%s\)" % (base, suffix or ""), types)})
+    return base, found[min(int(form or 1), len(found)) - 1] if found and (suffix or len(found) >= int(form or 1)) else None
 
 
 @pytest.mark.parametrize("version", PLACES)
@@ -124,7 +130,7 @@ def test_parameters(version, tmp_path):
                 proto = proto.replace(", void *status", "")  # a fourth since 12: it is only handed on
         elif kind == "DRIVER":
             if re.search(r"\*%s\)" % pfn(*plain[1:4]), types):
-                theirs.append(pfn(*plain[1:4]))
+                theirs.append(re.search(r"\*(%s)\)" % pfn(*plain[1:4]), types)[1])
                 assert version_of(name, types) == (plain[1], int(plain[2]))
         elif kind == "USES_DRIVER":
             base, number = version_of(name, types)
@@ -151,7 +157,7 @@ def test_every_form_of_a_hooked_function_is_known(version):
     types = text_of(version, "cudaTypedefs.h")
     known = {tuple(p[-3:]) for k, p, _ in rows() if k in ("DRIVER", "KNOWN")}
     for base in {k[0] for k in known}:
-        for number, ptsz in re.findall(r"\*PFN_%s_v(\d+)(_ptsz)?\)" % base, types):
+        for number, ptsz in re.findall(r"\*PFN_%s_v(\d+)%s\)" % (base, PER_THREAD), types):
             assert (base, number, "1" if ptsz else "0") in known, (base, number, ptsz)
 
 
@@ -178,6 +184,19 @@ def test_structs_and_numbers(version, tmp_path):
                      ("format", "Format"), ("channels", "NumChannels"))
     checks += member("cuda_array3d", "::CUDA_ARRAY3D_DESCRIPTOR_v2", ("width", "Width"), ("depth", "Depth"),
                      ("format", "Format"), ("channels", "NumChannels"), ("flags", "Flags"))
+    for side in ("src", "dst"):
+        ours = {"src": "source", "dst": "target"}[side]
+        pairs = [("x", "XInBytes"), ("y", "Y"), ("type", "MemoryType"), ("host", "Host"), ("device", "Device"), ("array", "Array"), ("pitch", "Pitch")]
+        checks += member("cuda_copy2d", "::CUDA_MEMCPY2D_v2", *((ours + "." + a, side + b) for a, b in pairs))
+        for theirs in ("::CUDA_MEMCPY3D_v2", "::CUDA_MEMCPY3D_PEER"):
+            checks += member("cuda_copy3d", theirs, *((ours + "." + a, side + b) for a, b in [*pairs, ("z", "Z"), ("height", "Height")]))
+    checks += member("cuda_copy2d", "::CUDA_MEMCPY2D_v2", ("width", "WidthInBytes"), ("height", "Height"))
+    checks += member("cuda_copy3d", "::CUDA_MEMCPY3D_v2", ("width", "WidthInBytes"), ("height", "Height"), ("depth", "Depth"))
+    checks += member("cuda_set_node", "::CUDA_MEMSET_NODE_PARAMS", ("address", "dst"), ("pitch", "pitch"), ("width", "width"), ("height", "height"))
+    if version != "11":  # none of these before CUDA 11.8
+        checks += member("cuda_launch", "::CUlaunchConfig", ("grid", "gridDimX"), ("stream", "hStream"), ("count", "numAttrs"))
+        checks += member("cuda_kernel_node", "::CUDA_KERNEL_NODE_PARAMS_v2", ("function", "func"), ("grid", "gridDimX"), ("params", "kernelParams"),
+                         ("extra", "extra"), ("kernel", "kern"), ("context", "ctx"))
     checks += ["static_assert(%s == %s, \"\");" % pair for pair in {
         "sizeof(ours::cuda_extent)": "sizeof(::cudaExtent)",
         "sizeof(ours::cuda_ipc_handle)": "sizeof(::cudaIpcMemHandle_t)",
@@ -189,6 +208,14 @@ def test_structs_and_numbers(version, tmp_path):
         "(int)ours::CUDA_SM_COUNT": "(int)::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT",
         "(int)ours::CUDA_CAPABILITY_MAJOR": "(int)::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR",
         "(int)ours::CUDA_CAPABILITY_MINOR": "(int)::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR",
+        "sizeof(ours::cuda_copy2d)": "sizeof(::CUDA_MEMCPY2D_v2)",
+        "sizeof(ours::cuda_copy3d)": "sizeof(::CUDA_MEMCPY3D_v2)",
+        "sizeof(ours::cuda_copy3d) + 0": "sizeof(::CUDA_MEMCPY3D_PEER)",
+        "sizeof(ours::cuda_set_node)": "sizeof(::CUDA_MEMSET_NODE_PARAMS)",
+        "CUDA_INVALID_VALUE": "(int)::CUDA_ERROR_INVALID_VALUE",
+        "(int)ours::CUDA_MEMORY_HOST": "(int)::CU_MEMORYTYPE_HOST", "(int)ours::CUDA_MEMORY_ARRAY": "(int)::CU_MEMORYTYPE_ARRAY",
+        "(int)ours::CUDA_NODE_KERNEL": "(int)::CU_GRAPH_NODE_TYPE_KERNEL", "(int)ours::CUDA_NODE_COPY": "(int)::CU_GRAPH_NODE_TYPE_MEMCPY",
+        "(int)ours::CUDA_NODE_SET": "(int)::CU_GRAPH_NODE_TYPE_MEMSET", "(int)ours::CUDA_NODE_GRAPH": "(int)::CU_GRAPH_NODE_TYPE_GRAPH",
         "(int)ours::CUDA_CAPTURE_ACTIVE": "(int)::CU_STREAM_CAPTURE_STATUS_ACTIVE",
         "(int)ours::CUDA_CAPTURE_RELAXED": "(int)::CU_STREAM_CAPTURE_MODE_RELAXED",
         "(int)::CU_AD_FORMAT_UNSIGNED_INT8": "0x01", "(int)::CU_AD_FORMAT_SIGNED_INT8": "0x08",

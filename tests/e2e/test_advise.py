@@ -115,8 +115,9 @@ def test_what_lies_in_shards_is_not_sharded_again(tmp_path):
 def test_the_document(tool):
     answer = tool.json("advise", EXAMPLE)
     assert answer["peak_bytes"] == tool.json("report", EXAMPLE)["devices"][0]["peak_bytes"]
-    savings = [f["saves_bytes"] for f in answer["findings"]]
-    assert savings == sorted(savings, reverse=True) and savings[-1] >= answer["peak_bytes"] // 100
+    sure = [f["least_bytes"] for f in answer["findings"]]  # of a range the lower end decides
+    assert sure == sorted(sure, reverse=True) and any(not f["exact"] for f in answer["findings"])
+    assert min(f["saves_bytes"] for f in answer["findings"]) >= answer["peak_bytes"] // 100
     for finding in answer["findings"]:
         assert finding["what"] and finding["evidence"] and finding["how_known"] in ("computed", "replayed", "run")
         assert finding["least_bytes"] <= finding["saves_bytes"] <= answer["peak_bytes"]

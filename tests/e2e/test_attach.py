@@ -14,7 +14,12 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../classes"))
 import attached  # noqa: E402
-from conftest import ROOT, with_more  # noqa: E402
+from conftest import ROOT, until, with_more  # noqa: E402
+
+
+def asked(pid):
+    """The folders in which `attach` waits for what a process writes."""
+    return [f for place in ("/tmp", "/dev/shm", "/var/tmp", os.getcwd()) for f in glob.glob(f"/proc/{pid}/root{place}/gpumemtrace-attach-{pid}-*")]
 
 
 class Target:
@@ -104,9 +109,9 @@ def test_what_it_holds_whatever_it_does(target, tool, tmp_path):
     start = time.monotonic()
     assert "left alone" in refused(tool, t.pid, "-o", file, "--wait", 1) and time.monotonic() - start < 2.5
     waiting = subprocess.Popen([tool.path, "attach", str(t.pid), "-o", file], stderr=subprocess.PIPE, text=True)
-    time.sleep(0.4)
+    until(lambda: asked(t.pid))
     waiting.terminate()
-    assert waiting.wait(10) == 2 and "left alone" in waiting.stderr.read()
+    assert waiting.wait(60) == 2 and "left alone" in waiting.stderr.read()
     t.end("gil")
     t.begin("loader")
     worker = t.said()["worker"]
@@ -181,11 +186,7 @@ CONTAINER = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--propaga
 
 
 def only_child(pid):
-    while True:
-        children = open(f"/proc/{pid}/task/{pid}/children").read().split()
-        if children:
-            return int(children[0])
-        time.sleep(0.02)
+    return int(until(lambda: open(f"/proc/{pid}/task/{pid}/children").read().split())[0])
 
 
 def attach_process(tool, *args):
@@ -214,9 +215,10 @@ def test_in_a_container_twice_at_once_and_when_it_dies(target, tool, tmp_path):
     t.do("train")
     t.begin("gil")
     waiting = attach_process(tool, t.pid, "-o", tmp_path / "late.gmt")
-    time.sleep(0.4)
+    until(lambda: asked(t.pid))
+    time.sleep(0.4)  # its request is written
     t.process.kill()
-    said = waiting.communicate(timeout=10)[1]
+    said = waiting.communicate(timeout=60)[1]
     assert waiting.returncode == 2 and said.count("\n") == 1 and "it ended before its snapshot was written" in said
     assert not (tmp_path / "late.gmt").exists()
 

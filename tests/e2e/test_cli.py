@@ -476,6 +476,10 @@ def assert_refused(done, code):
     (["live", "a", "--at", "mark:"], 2, "mark"), (["live", "a", "--at", "-5"], 2, "-5"),
     (["stack", "a"], 2, "ID"), (["stack", "a", "xyz"], 2, "xyz"), (["run"], 2, "command"),
     (["run", "--"], 2, "command"), (["run", "-o"], 2, "output"), (["run", "--stacks", "some", "--", "true"], 2, "some"),
+    (["run", "--sim", "rtx4091", "--", "true"], 2, 'run: --sim: unknown card "rtx4091"; did you mean rtx4090-24g? Known are rtx3090-24g, '),
+    (["run", "--sim", "A100", "--", "true"], 2, '--sim: unknown card "A100"; did you mean a100-40g or a100-80g? '),
+    (["run", "--sim", "zzz,2", "--", "true"], 2, '--sim: unknown card "zzz"; known are '),
+    (["run", "--sim", "mine=3", "--", "true"], 2, '--sim: "3" is no size of a card; give one from 32MiB'),
     (["run", "--sim", "h100-80g,x", "--", "true"], 2, "h100-80g,x"), (["run", "--sim", "--", "true"], 2, "CARD"),
     (["report", "a", "--top", "-1"], 2, "from 0 up"), (["flame", "a", "--class", "weights"], 2, "optimizer_state"),
     (["modules", "a", "--class", "weights"], 2, "optimizer_state"), (["diff", "a", "b", "--fail-above", "1", "--class", "weights"], 2, "optimizer_state"),
@@ -630,7 +634,7 @@ def test_manual_of_a_command(command):
 
 def test_manual_is_whole():
     whole = man("gpumemtrace", "--markdown")
-    assert re.findall(r"^- `([a-z]+)`: .*; gpumemtrace-\1\(1\)$", whole, re.M) == COMMANDS
+    assert sorted(re.findall(r"^- `([a-z]+)`: .*; gpumemtrace-\1\(1\)$", whole, re.M)) == sorted(COMMANDS)  # their order: test_groups_of_commands
     table = open(os.path.join(ROOT, "format/settings.def")).read()
     settings = re.findall(r"^(?:TEXT|SWITCH|NUMBER|CHOICE|SIZE)\((\w+)", table, re.M)
     assert re.findall(r"^- `GPUMEMTRACE_(\w+)`", whole, re.M) == settings
@@ -700,6 +704,20 @@ complete_words gpumemtrace run -- gpumemtracetest
 complete_words gpumemtrace help rec
 for command in "${@:2}"; do complete_words gpumemtrace "$command" --; complete_words gpumemtrace "$command" x; done
 """
+
+
+def test_groups_of_commands():
+    """Help, manual and completions list every command once, under the headings of one table."""
+    headings = re.findall(r'^GROUP\(\w+, "(.*)"\)', open(os.path.join(ROOT, "viewer/ask/command_groups.def")).read(), re.M)
+    groups = re.findall(r"^(\S.*):\n((?:  [a-z]+ +\S.*\n)+)", ok("--help"), re.M)
+    named = [(heading, re.findall(r"^  (\w+)", rows, re.M)) for heading, rows in groups]
+    assert [heading for heading, _ in named] == headings and len(headings) == 6
+    assert sorted(name for _, names in named for name in names) == sorted(COMMANDS)
+    page = subprocess.run([os.path.join(ROOT, "scripts/man.sh"), "--markdown", "docs/man/gpumemtrace.1.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert [(heading, re.findall(r"^- `(\w+)`: .*; gpumemtrace-", rows, re.M)) for heading, rows in re.findall(r"^### (.*)\n\n((?:- `\w+`: .*gpumemtrace-\w+\(1\)\n)+)", page, re.M)] == named
+    zsh = ok("--completions", "zsh")
+    lists = re.findall(r"\tlisted=\((.*?)\n\t\)\n\t_describe -t \S+ '(.*?)' listed", zsh, re.S)
+    assert [(heading, re.findall(r"^\t\t'(\w+):", rows, re.M)) for rows, heading in lists] == named
 
 
 def test_completions_in_bash(tmp_path):

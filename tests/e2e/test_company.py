@@ -89,6 +89,17 @@ def test_another_that_exports_dlsym(cudart, tmp_path, first):
     finishes(done, tmp_path)
 
 
+def test_an_audit_library(cudart, tmp_path):
+    """The loader has less thread-local storage for preloaded libraries then."""
+    (tmp_path / "audit.c").write_text("""#include <link.h>
+        #include <stdint.h>
+        unsigned la_version(unsigned v) { return v; }
+        unsigned la_objopen(struct link_map *m, Lmid_t l, uintptr_t *c) { return LA_FLG_BINDTO | LA_FLG_BINDFROM; }""")
+    subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", tmp_path / "audit.so", tmp_path / "audit.c"], check=True)
+    done = run(tmp_path, cudart, [PROGRAM, "threads"], [toy.SHIM, cudart], LD_AUDIT=str(tmp_path / "audit.so"))
+    finishes(done, tmp_path)
+
+
 def test_gdb(cudart, tmp_path):
     """Stops in the real call, walks the stack through our hook, goes on."""
     preload = f"set environment LD_PRELOAD {toy.SHIM}:{cudart}"

@@ -205,7 +205,7 @@ def epoch():
     history.append(y.cpu())
 for _ in range(5):
     epoch()
-""", ("y.cpu()", "y"), "forward_temporaries", "epoch", "Kept from step to step: .*forward temporaries"),
+""", ("y.cpu()", "y"), "forward_temporaries", "epoch", "Kept from step to step: .*kept results"),
     # a copy of the weights beside the optimizer's state
     "line": ("""
 import torch

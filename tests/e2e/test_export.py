@@ -486,3 +486,28 @@ def test_output_that_cannot_be_written(tmp_path):
         done = subprocess.run([Tool.path, "export", path, "--to", "csv", "-o", "-"], stdout=full, stderr=subprocess.PIPE,
                               text=True)
     assert done.returncode == 3 and "cannot be written" in done.stderr
+
+
+def test_only_its_own_kind_is_replaced(tool, tmp_path):
+    """One rule for every output: an export replaces an export of its format or an empty file, and nothing else."""
+    recording, out = ROOT / "tests/data/v4/killed.gmt", tmp_path / "out.html"
+    mine = [b"mine\n", b"{}", b"[1]", b"\x80\x04.", b"<!doctype html>\n", b"a,b\n", b"\0" * 100, recording.read_bytes()]
+    for format in FORMATS:
+        for content in mine:
+            out.write_bytes(content)
+            done = subprocess.run([tool.path, "export", recording, "--to", format, "-o", out], capture_output=True, text=True)
+            said = f"gpumemtrace export: {out} exists and is not a file of --to {format}; remove it or choose another name\n"
+            assert (done.returncode, done.stderr, out.read_bytes()) == (2, said, content)
+        out.write_bytes(b"")
+        tool("export", recording, "--to", format, "-o", out)
+        first = out.read_bytes()
+        tool("export", recording, "--to", format, "-o", out)
+        assert out.read_bytes() == first and first
+    for words, what in [(("html", recording), "a page of this tool"), (("diff", recording, recording), "a page of this tool"),
+                        (("check", recording, "--max-peak", "1TiB", "--junit"), "a report of this command")]:
+        for content in (b"mine", b"<!doctype html>\n<p>mine", b'<?xml version="1.0"?>\n<project/>'):
+            out.write_bytes(content)
+            done = subprocess.run([tool.path, *words, *([] if "--junit" in words else ["-o"]), out], capture_output=True, text=True)
+            assert done.returncode == 2 and f"{out} exists and is not {what}; remove it or choose another name\n" in done.stderr
+            assert out.read_bytes() == content
+    assert [p.name for p in tmp_path.iterdir()] == ["out.html"]

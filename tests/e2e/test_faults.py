@@ -7,10 +7,10 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
-import time
 
 import pytest
 import toy
+from conftest import until
 from test_programs import PROGRAM, cudart, logged, program, recorded, start, warned_once  # noqa: F401 (fixtures)
 
 LONG = bool(os.environ.get("GPUMEMTRACE_TEST_LONG"))
@@ -90,9 +90,7 @@ def meddle(cudart, folder, do):
     env = dict(os.environ, LOG=str(folder / "log"), GPUMEMTRACE_OUTPUT=str(folder / "run.gmt"), GPUMEMTRACE_FLUSH_MS="10",
                LD_PRELOAD=toy.SHIM + ":" + cudart)
     running = subprocess.Popen([PROGRAM, "busy"], env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 30
-    while not ((folder / "run.gmt").exists() and (folder / "run.gmt").stat().st_size > 1000) and time.monotonic() < until:
-        time.sleep(0.005)
+    until(lambda: (folder / "run.gmt").exists() and (folder / "run.gmt").stat().st_size > 1000)
     do()
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (0, "done\n")

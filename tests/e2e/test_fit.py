@@ -7,12 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import json_page
 import pytest
 import toy
-from conftest import QUICK, TABLES, WORKLOADS, all_ran, with_more
+from conftest import QUICK, TABLES, WORKLOADS, all_ran, until, with_more
 from test_worlds import OF_LARGE_WORLDS
 
 MIB = 1 << 20
@@ -106,7 +105,57 @@ def test_what_is_run_and_what_is_worked_out(fit_json, starts):
     # What the largest card refuses, no smaller one has.
     refused = fit_json("--cards", "a=2GiB,b=1GiB", "--", TAKES, "--base", 4000, code=1)["cards"]
     assert [(c["measured"], c["fits"], c["run_on"]) for c in refused] == [(True, False, "a=2GiB"), (False, False, "a=2GiB")]
-    assert len(starts()) == 1 and all(c["cause"] and c["text"] for c in refused)
+    assert starts() == ["--base 4000 a=1TiB", "--base 4000 a=2GiB"] and all(c["cause"] and c["text"] for c in refused)
+
+
+def test_what_a_card_lacks(fit_json, fit, tmp_path):
+    """Also where the program died: from the run on a larger card of the search, or on one that has room. With what is lacking it fits."""
+    def needs(cards, code=0):
+        return [(c["available_bytes"], c.get("needed_bytes"), c.get("lacking_bytes"), c.get("needed_on"))
+                for c in fit_json("--cards", cards, "--", TAKES, "--base", 1500, code=code)["cards"]]
+    (available, needed, lacking, needed_on), _ = needs("a=4GiB,b=1GiB")
+    assert (available, lacking, needed_on) == (4096 * MIB, 0, "a=4GiB") and needed > 1502 * MIB
+    (room, needed, lacking, needed_on), = [n for n in needs("a=4GiB,b=1GiB") if n[0] == 1024 * MIB]
+    assert needed == room + lacking and needed_on == "a=4GiB" and needs("b=1GiB", code=1) == [(room, needed, lacking, "b=1TiB")]
+    said = " ".join(fit("--cards", "b=1GiB", "--", TAKES, "--base", 1500, code=1).split())
+    assert re.search(r"free lacks .* b=1GiB does not fit: the program took [\d.]+ GiB of b=1TiB, this card has 1.0 GiB and lacks [\d.]+ [MG]iB. Cause: ", said)
+    # A program that asks what is free might take more of a larger card.
+    asked, = fit_json("--cards", "b=1GiB", "--", TAKES, "--ask", "yes", "--base", 1500, code=1)["cards"]
+    assert "lacking_bytes" not in asked and asked["available_bytes"] == room
+
+
+def test_a_pipe_is_told_what_runs(start, tmp_path):
+    """Of a search that takes long: a line for each run that ends, and from time to time; nothing of a short one."""
+    for silent, lines in (("0", True), ("1000", False)):
+        p = start("--json", "--jobs", "1", "--cards", "a=2GiB", "--vary", "base=1,2", "--", TAKES, GPUMEMTRACE_TEST_SILENT=silent)
+        out, err = p.communicate(timeout=100)
+        assert p.returncode == 0 and json.loads(out)["runs"] == 2
+        ended = [line for line in err.splitlines() if re.fullmatch(r"gpumemtrace fit: run [12] of 2, a=2GiB with base [12]: fits", line)]
+        assert len(ended) == 2 * lines and err.startswith("gpumemtrace fit: run") == lines, err
+
+
+def test_progress_is_not_cut_within_a_word(terminal, tmp_path):
+    """A terminal of 40 columns shows whole words of it."""
+    (tmp_path / "wait.py").write_text(f"import subprocess, time\nsubprocess.run([{TAKES!r}, '--base', '5'])\ntime.sleep(4)\n")
+    t = terminal(toy.TOOL, "fit", "--cards", "a=2GiB", "--", sys.executable, tmp_path / "wait.py", columns=40)
+    assert t.ended() == 0
+    shown = [line for line in re.findall(r"\r\x1b\[K([^\r\n]+)", t.text) if line.startswith("runs ")]
+    assert shown and all(len(line) < 40 and re.search(r"\w\.\.\.$", line) for line in shown), shown
+    whole = "runs 0 of 1, 1 running; a=2GiB, "
+    assert all(whole.startswith(line[:-3]) or re.match(re.escape(whole) + r"\d+\b", line) for line in shown), shown
+
+
+def test_a_search_that_records_nothing_leaves_the_recording_before(fit, tmp_path):
+    (tmp_path / "train.py").write_text(f"import subprocess, sys\nsubprocess.run([{TAKES!r}, '--base', '5'], check=True)\n")
+    command = "-o", "out", "--cards", "a=2GiB", "--", sys.executable, "train.py"
+    fit(*command)
+    before = (tmp_path / "out/a-2GiB.gmt").read_bytes()
+    (tmp_path / "train.py").write_text("import no_such_module\n")
+    assert "No module named 'no_such_module'" in fit(*command, code=3)
+    assert (tmp_path / "out/a-2GiB.gmt").read_bytes() == before
+    (tmp_path / "train.py").write_text(f"import subprocess, sys\nsubprocess.run([{TAKES!r}, '--base', '6'], check=True)\n")
+    fit(*command)
+    assert (tmp_path / "out/a-2GiB.gmt").read_bytes() != before and [p.name for p in (tmp_path / "out").glob("*.gmt*")] == ["a-2GiB.gmt"]
 
 
 def test_the_largest_value_that_fits(fit_json, starts, tmp_path):
@@ -161,14 +210,15 @@ def test_how_options_are_replaced(fit_json, starts, command, option, expected):
 
 
 def test_an_interrupted_search_goes_on(start, fit_json, starts, tmp_path):
-    args = ("-o", tmp_path / "search", "-j", "1", "--cards", "h100-80g", "--vary", "blocks=1,2,3,4", "--", TAKES, "--rest", "300")
+    (tmp_path / "once.sh").write_text(f'[ -e once ] || {{ : >once; exec {TAKES} "$@"; }}; [ -e go ] || {{ : >begun; exec sleep 1000; }}; exec {TAKES} "$@"\n')
+    args = ("-o", tmp_path / "search", "-j", "1", "--cards", "h100-80g", "--vary", "blocks=1,2,3,4", "--", "sh", tmp_path / "once.sh")
     first = start(*args)
-    while len(list((tmp_path / "search").glob("*.json"))) < 2 if (tmp_path / "search").exists() else True:
-        time.sleep(0.02)
+    until((tmp_path / "begun").exists)  # the second run, which does not end by itself
     first.send_signal(signal.SIGINT)
-    assert "interrupted; the same command goes on with the runs in " in first.communicate(timeout=20)[1] and first.returncode == 130
+    assert "interrupted; the same command goes on with the runs in " in first.communicate(timeout=60)[1] and first.returncode == 130
     done = len(list((tmp_path / "search").glob("*.json")))
-    assert 2 <= done < 4
+    assert done == 1
+    (tmp_path / "go").touch()
     starts()
     answer = fit_json(*args)
     assert (answer["runs"], answer["runs_kept"]) == (4 - done, done) and len(starts()) == 4 - done
@@ -176,7 +226,9 @@ def test_an_interrupted_search_goes_on(start, fit_json, starts, tmp_path):
 
 
 @pytest.mark.parametrize("args, said", [
-    (["--cards", "h1000", "--", TAKES], 'unknown card "h1000"; known are '),
+    (["--cards", "h1000", "--", TAKES], '--cards: unknown card "h1000"; did you mean h100-80g? Known are '),
+    (["--cards", "h100-80g,zzz", "--", TAKES], '--cards: unknown card "zzz"; known are '),
+    (["--cards", "mine=3", "--", TAKES], '--cards: "3" is no size of a card'),
     (["--cards", "h100-80g,h100-80g", "--", TAKES], "h100-80g is named twice"),
     (["--vary", "batch", "--", TAKES], "--vary batch: give a name and its values, such as batch=1,2,4"),
     (["--vary", "batch=1,,2", "--", TAKES], "a value is empty"),
@@ -217,10 +269,9 @@ def test_nothing_is_left_behind(start, tmp_path):
     for sign in (signal.SIGINT, signal.SIGHUP):
         (tmp_path / "pid").unlink(missing_ok=True)
         search = start("-o", tmp_path / "search", "--cards", "h100-80g", "--", "sh", tmp_path / "launch.sh")
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-            time.sleep(0.02)
+        until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
         search.send_signal(sign)
-        search.communicate(timeout=20)
+        search.communicate(timeout=60)
         assert search.returncode == 130 and not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text().strip()}")
 
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 import toy
-from conftest import with_more
+from conftest import until, with_more
 
 PROGRAM = os.path.join(toy.ROOT, "build/programs/hosts")
 PAGE = pathlib.Path(toy.ROOT, "docs/reliability.md")
@@ -63,6 +63,12 @@ HOSTS = [
                                    ("b", "after the first call", "one thread", "fails"), ("ba", "after the first call", "all threads", "fails"),
                                    ("k", "before it", "one thread", "kills"), ("ka", "before it", "all threads", "kills"),
                                    ("x", "before it", "one thread", "fails"), ("xa", "before it", "all threads", "fails")]],
+    *[("no_counter", f"cannot read the processor's counter (`PR_SET_TSC`) {when}, {who}", dict(settings=dict(HOW=how)))
+      for how, when, who in [("b", "after the first calls", "its only thread"), ("bt", "after the first calls", "another thread"),
+                             ("x", "before them", "its only thread"), ("t", "before them", "another thread")]],
+    *[("strict", f"strict seccomp {when}", dict(settings=dict(HOW=how), begins="b" in how))
+      for how, when in [("b", "after the first calls"), ("x", "before them")]],
+    ("main_ends", "the main thread ends before the process (`pthread_exit`)", dict()),
     ("address_space", "`RLIMIT_AS` after the first call, 200 MB above what there was", dict()),
     ("title", "writes over its environment (setproctitle)", dict(out="%p.run.gmt")),
 ]
@@ -149,9 +155,7 @@ def started(machine, folder, name, out="run.gmt", **settings):
     (folder / out).parent.mkdir(exist_ok=True)
     running = subprocess.Popen([PROGRAM, name], env=environment([machine.runtime], folder, out, True, **settings), cwd=folder,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 30
-    while not (folder / out).exists() and time.monotonic() < until:
-        time.sleep(0.005)
+    until((folder / out).exists)
     time.sleep(0.2)
     return running
 

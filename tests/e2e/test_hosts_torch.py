@@ -10,7 +10,7 @@ import time
 
 import pytest
 import toy
-from conftest import REAL, Programs
+from conftest import REAL, Programs, until
 
 from test_hosts import LONG
 
@@ -124,9 +124,7 @@ def test_kills_of_a_torch_torrent(machine, tmp_path, bound, record_property):
     for i in range(60 if LONG else 2):
         folder = tmp_path / str(i)
         running = machine.start(folder, "torrent", True, dict(GPUMEMTRACE_MAX_SIZE=bound) if bound else {})
-        until = time.monotonic() + 60
-        while not (folder / "out/run.gmt").exists() and time.monotonic() < until:
-            time.sleep(0.005)
+        until((folder / "out/run.gmt").exists)
         time.sleep(0.05 + 0.37 * i % 2.4)
         running.kill()
         running.communicate()

@@ -280,10 +280,11 @@ def test_a_state_is_no_run(tool, tmp_path):
         tool("html", path, "-o", tmp_path / "x.html")
         seen[name] = browse(tmp_path / "x.html", {"click": ".space .row >> nth=0"}, {"wait": 100}, "document.body.innerText", "[...document.querySelectorAll('nav a')].filter((a) => !a.hidden).map((a) => a.textContent)",
                             "document.querySelector('select[aria-label=Age]').hidden", "document.querySelectorAll('.chart canvas')[0].clientWidth > 0", "document.querySelector('#moment-bytes').dataset.bytes")[2:]
-    assert seen["bare"][1] == ["What stands out", "State", "Moment", "Recording"] and seen["bare"][2:4] == [True, False]
+    assert seen["bare"][1] == ["What stands out", "State", "Blocks", "Recording"] and seen["bare"][2:4] == [True, False]
     assert int(seen["bare"][4]) == tool.json("report", tmp_path / "bare.pickle")["devices"][0]["peak_bytes"]
-    for words in ("0 ns", "peak", "age", "lasted", "has every change", "llocated at"):
+    for words in ("0 ns", "peak", "age", "lasted", "has every change", "Allocated at"):
         assert words not in seen["bare"][0] and words in seen["traced"][0].replace("Peak", "peak") + "0 ns", words
+    assert not re.search(r"was allocated at", seen["bare"][0])
     assert "Timeline" in seen["traced"][1] and seen["traced"][2:4] == [False, True] and "whether there was ever more is not known" in seen["bare"][0]
 
 

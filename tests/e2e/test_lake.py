@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import json_page
-from conftest import PACKAGE, ROOT, TABLES, TOOLS, Tool
+from conftest import PACKAGE, ROOT, TABLES, TOOLS, Tool, until
 from test_html import browse, makers, needs_browser  # noqa: F401
 from test_ranks import MIB, maker, run_of, script, write  # noqa: F401
 
@@ -133,6 +133,40 @@ def test_other_readers_find_what_the_commands_say(lake, tool):
     (refusal,) = found["refusals"]
     assert refusal["cause"] == oom["cause"] and refusal["text"] == oom["text"] and refusal["remedy"] == oom["remedies"][0]["what"]
     assert refusal["block_bytes"] == oom["block_bytes"] and refusal["largest_hole_bytes"] == oom["largest_hole"]
+
+
+def test_an_odd_recording_does_not_stop_the_others(tmp_path, maker):  # noqa: F811
+    """A size as of cudaMalloc(&p, -20), clocks that stand anywhere, records of a later version: what does not fit its column is clamped."""
+    odd = 2**64 - 20
+    lines = f"thread 1 4711 main\nevent block_alloc time_ns=10 addr=4096 size=512 thread=1\nevent mem_alloc time_ns=11 addr={odd} size={odd} thread=1\n"
+    lines += f"event mem_fail time_ns=12 size={odd} thread=1\nevent block_oom time_ns=13 size={odd} arg0={odd} arg1={odd} thread=1\nevent end time_ns=20\n"
+    clocks = {"1969": -365 * 86400 * 10**9, "2262": 2**63 - 1, "1677": -2**63, "2300": 10413792000 * 10**9, "now": 1700000000 * 10**9}
+    (tmp_path / "in").mkdir()
+    for nth, (name, clock) in enumerate(clocks.items()):
+        subprocess.run([ROOT / "build/data/make_recording", tmp_path / f"in/{name}.gmt"], input=f"meta pid {nth + 5}\n{lines}".encode(), check=True, env={**os.environ, "REALTIME": str(clock)})
+    for nth, start in enumerate((-10**30, 10**30, 253402300800 * 10**9, "x")):
+        text = f"meta start_unix_ns {start}\nmeta pid {nth + 50}\nevent block_alloc time_ns=18446744073709551000 addr=4096 size=512\n"
+        subprocess.run([ROOT / "build/data/make_recording", tmp_path / f"in/start{nth}.gmt"], input=text.encode(), check=True)
+    shutil.copy(ROOT / "tests/data/v4/extra.gmt", tmp_path / "in")
+    shutil.copy(EXAMPLE / "old.gmt", tmp_path / "in")
+    (tmp_path / "in/broken.gmt").write_bytes((EXAMPLE / "old.gmt").read_bytes()[:40])
+    said = collect(tmp_path / "in", "-o", tmp_path / "lake", "--tables", "allocations", code=3)
+    assert said["skipped"] == 1 and [r["file"] for r in said["recordings"] if "error" in r] == [f"{tmp_path}/in/broken.gmt"]
+    assert {r["recording"] for r in ask("select parse_filename(recording) as recording from ranks", tmp_path / "lake")} >= {"old.gmt", "extra.gmt", "now.gmt", "1969.gmt"}
+    assert ask("select max(size) as most from allocations where parse_filename(process) is not null", tmp_path / "lake")[0]["most"] <= 2**63 - 1
+    (events,) = ask("select max(size) as most, count(*) as n from events", tmp_path / "in/now.gmt")
+    assert events == {"most": 2**63 - 1, "n": 5}
+
+
+@pytest.mark.parametrize("name", ["v3/thinned.gmt", "v4/thinned.gmt"])
+def test_the_peak_is_that_of_report(tool, tmp_path, name):
+    """Also of a bounded recording, which has no blocks of that moment."""
+    path = ROOT / "tests/data" / name
+    if not path.exists():
+        pytest.skip("this version has no bounded recording")
+    collect(path, "-o", tmp_path / "lake")
+    peaks = [d["peak_bytes"] for d in tool.json("report", path)["devices"]]
+    assert ask("select peak_bytes from ranks", tmp_path / "lake") == [{"peak_bytes": max(peaks)}] and max(peaks) > 0
 
 
 @readers
@@ -311,19 +345,23 @@ def whole_files(lake):
     return seen
 
 
+def children_of(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
 @readers
 @pytest.mark.parametrize("who", ["the command", "its Python"])
 def test_a_killed_collect(tmp_path, who):
     """At any moment: readers see whole files alone, and what is missing comes with the next call."""
     folder, lake = runs(tmp_path / "runs"), tmp_path / "lake"
     ended = set()
-    for after in (0.05, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6):
+    for after in (0, 0.15, 0.25, 0.3, 0.35, 0.4, 0.45, 0.55):  # the first is always in time
         shutil.rmtree(lake, ignore_errors=True)
         command = subprocess.Popen([Tool.path, "collect", folder, "-o", lake], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        begun = until(lambda: children_of(command.pid))
         time.sleep(after)
         with contextlib.suppress(OSError, IndexError):
-            children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
-            os.kill(command.pid if who == "the command" else int(children[0]), signal.SIGKILL)
+            os.kill(command.pid if who == "the command" else int((children_of(command.pid) if after else begun)[0]), signal.SIGKILL)
         ended.add(command.wait(60))
         command.stderr.close()
         whole_files(lake)
@@ -828,9 +866,9 @@ def test_answers_of_the_process(lake, tmp_path, answer):
             whole = {"text": "n  s\n7  a\n", "csv": "n,s\n7,a\n"}
             assert json.loads(done.stdout)["rows"] == [{"n": 7, "s": "a"}] if form == "json" else done.stdout == whole[form]
     stand_in(python, "page", does)
-    page.write_text("<!doctype html>before")
+    page.write_text("<!doctype html>\n<!-- SPDX before")
     done = call("dashboard", lake, "-o", page, GPUMEMTRACE_PYTHON=str(python))
-    assert done.returncode == code and says in done.stderr and (page.read_text() == "<!doctype html>before") == bool(code)
+    assert done.returncode == code and says in done.stderr and (page.read_text() == "<!doctype html>\n<!-- SPDX before") == bool(code)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["lake.html", "python"]
 
 
@@ -838,6 +876,48 @@ def test_answers_of_the_process(lake, tmp_path, answer):
 
 
 @readers
+@pytest.mark.parametrize("query", ["from ranks", "select * from steps", "select command, recording, project, peak_bytes from ranks",
+                                    "select 'x' as a_name_that_is_longer_than_any_of_the_cells_below_it, 1 as b", "select repeat('\u4e2d', 200) as c, 2 as d"])
+def test_a_table_is_no_wider_than_the_terminal(lake, terminal, query):
+    """In a pipe all of it is printed."""
+    for columns in (40, 80, 200):
+        t = terminal(Tool.path, "sql", "--no-pager", query, lake, columns=columns, GPUMEMTRACE_PYTHON=str(TOOLS))
+        assert t.ended() == 0, t.text
+        assert all(len(line) <= columns for line in t.text.splitlines()), t.text
+    names = ask(query, lake)[0].keys()
+    whole = call("sql", query, lake).stdout
+    assert whole.splitlines()[0].split() == list(names) and " more columns" not in whole
+    assert (" more columns (" in t.text) == (len(names) > 20)
+
+
+@readers
+def test_commits_of_a_day_are_in_order_of_time(tmp_path, maker):  # noqa: F811
+    """As the column `change` is, and not by their hash."""
+    (tmp_path / "runs").mkdir()
+    commits = [("f00d", 8), ("0bad", 12), ("a1fa", 10), ("9999", 30)]
+    for nth, (commit, size) in enumerate(commits):
+        run_of(tmp_path / "runs" / str(nth), ranks=1, every={"start": 1767225600 + nth * 60, "activations": size, "facts": [f"git.commit {commit}", "git.root /home/u/net"]})
+    collect(tmp_path / "runs", "-o", tmp_path / "lake")
+    assert call("dashboard", tmp_path / "lake", "-o", tmp_path / "lake.html").returncode == 0
+    document = json.loads(re.search(r'<script[^>]*id="first"[^>]*>(.*?)</script>', (tmp_path / "lake.html").read_text(), re.S)[1])
+    panel = next(p for p in document["panels"] if p["name"] == "peaks")
+    names = [name for name, _ in panel["columns"]]
+    assert [row[names.index("git_commit")] for row in panel["rows"]] == [commit for commit, _ in commits]
+    assert [row[names.index("change_bytes")] for row in panel["rows"]] == [None, 4 * MIB, -2 * MIB, 20 * MIB]
+
+
+@needs_browser
+def test_rows_of_the_dashboard_are_low(tmp_path, maker):  # noqa: F811
+    """Long texts are shown in three lines until they are chosen, so that a row whose text is out of sight is not a high empty one."""
+    (tmp_path / "runs").mkdir()
+    run_of(tmp_path / "runs/0", ranks=1, every={"start": 1767225600, "facts": ["argv train.py " + "--option=value_of_it " * 60, "git.root /home/u/net"]})
+    collect(tmp_path / "runs", EXAMPLE, "-o", tmp_path / "lake")
+    assert call("dashboard", tmp_path / "lake", "-o", tmp_path / "lake.html").returncode == 0
+    high = "() => Math.max(...[...document.querySelectorAll('table.lake tr')].map((r) => r.getBoundingClientRect().height))"
+    low, _, whole = browse(tmp_path / "lake.html", high, "() => document.querySelectorAll('.long').forEach((x) => x.click())", high)
+    assert low < 90 < whole
+
+
 @needs_browser
 def test_dashboard(lake, tmp_path):
     """It shows what the queries say, sorts by a click, finds by words, and takes no text for markup."""

@@ -36,6 +36,23 @@ def test_leaks(programs, tool, case):
         assert owner["class"] == (category or owner["class"]) and owner["file"].endswith("leaks.py")
         assert source in lines[owner["line"] - 1]
         check_blocks(tool, recording, owner, case)
+    if case == "outputs":
+        check_words(tool, recording, said["owners"][0]["first"])
+
+
+def check_words(tool, recording, block):
+    """What a list keeps from an earlier step is no temporary, in words; the class has the same name in JSON. In its own step it is not kept."""
+    at = ["--at", said_at(tool, recording)]
+    assert "kept results" in tool("leaks", recording) and "forward temporaries" not in tool("leaks", recording)
+    assert ": kept results (" in tool("why", recording, hex(block["addr"]), *at)
+    assert tool.json("why", recording, hex(block["addr"]), *at)["category"] == "forward_temporaries"
+    assert "kept results" in tool("live", recording, *at)
+    assert "kept results" not in tool("why", recording, hex(block["addr"]), "--at", block["born_ns"] + 1)
+
+
+def said_at(tool, recording):
+    """When the last block of the line is made, which is behind the steps of the others."""
+    return tool.json("leaks", recording)["owners"][0]["latest"]["born_ns"]
 
 
 def check_blocks(tool, recording, owner, case):

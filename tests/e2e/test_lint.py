@@ -40,6 +40,7 @@ OFFENCES = [
     ("hookpath", "shim/a.c", SPDX + "#include <stdlib.h>\nvoid *f(void);\nvoid *f(void)\n{\n\treturn malloc(1);\n}\n",
      "shim/a.c calls malloc"),
     ("exports", "shim/a.c", SPDX + "int stray(void);\nint stray(void)\n{\n\treturn 1;\n}\n", "not in shim/hooks.def: stray"),
+    ("tls", "shim/a.c", SPDX + "static __thread char big[512];\nchar *f(void);\nchar *f(void)\n{\n\treturn big;\n}\n", "512 bytes of thread-local"),
 ]
 
 

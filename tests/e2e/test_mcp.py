@@ -2,9 +2,11 @@
 """The tool server, asked by the official library's own client: the same text as the commands print, never more than its room, and
 nothing written; and the commands that docs/assistants.md tells an assistant to run."""
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from conftest import BUILD, PACKAGE, ROOT
@@ -91,6 +93,36 @@ def test_wrong_questions_get_the_sentence(folder):
                   ("fit", {"result": str(bad)}), ("peak", {"path": "--alloc-conf=x"}), cwd=folder)
     words = ["there is no file", "memory did not run out", "no block holds address 0x1", "not the output of gpumemtrace fit", "--alloc-conf=x"]
     assert all(wrong and word in text for (text, wrong), word in zip(said, words)), said
+
+
+@client
+def test_nothing_without_an_end_is_read(folder):
+    """A device, a pipe that nobody writes to, a file beyond the limit; and errors are cut as answers are."""
+    os.mkfifo(folder / "pipe")
+    with open(folder / "large.json", "wb") as large:
+        large.truncate((64 << 20) + 1)
+    (folder / "deep.json").write_text("[" * 200000)
+    paths = ["/dev/zero", "/dev/stdin", str(folder / "pipe"), str(folder / "large.json"), str(folder / "deep.json"), str(folder), "x" * 12000, "nul\0"]
+    tools = [("fit", "result"), ("what_matters", "path"), ("oom", "path")]
+    _, said = ask(*((name, {member: path}) for name, member in tools for path in paths),
+                  ("why", {"path": str(folder / "old.gmt"), "address": "y" * 12000}), ("stack", {"path": "z" * 12000, "stack": 1}), cwd=folder)
+    for text, wrong in said:
+        assert len(text) <= 6000, text[:200]
+    assert [i for i, (_, wrong) in enumerate(said) if not wrong] == [len(paths) + 5, 2 * len(paths) + 5]  # answers about the folder
+    for i in range(len(tools)):
+        assert all("neither a file nor a folder" in text for text, _ in said[i * len(paths):][:3])
+    assert "64 MiB at most" in said[3][0] and "not the output of gpumemtrace fit" in said[4][0]
+
+
+def test_without_its_package_the_message_names_one_that_there_is(folder):
+    """The project's own name is on no index, so that anybody could take it."""
+    (folder / "mcp.py").write_text("raise ImportError\n")
+    done = subprocess.run([sys.executable, "-m", "gpumemtrace.mcp"], capture_output=True, text=True, cwd=folder,
+                          env={**os.environ, "PYTHONPATH": f"{folder}:{PACKAGE}"})
+    assert done.returncode == 2 and done.stderr.endswith("needs the package mcp: " + sys.executable + " -m pip install 'mcp>=2'\n")
+    for file in subprocess.run(["git", "ls-files", "*.md", "*.py", "*.yml", "*.def", "*.c", "*.ipynb"], cwd=ROOT, capture_output=True, text=True).stdout.split():
+        if not file.startswith("tests/") and file != "CHANGELOG.md":
+            assert not re.search(r"pip install [^`\n]*(?<![/-])\bgpumemtrace(\[|'|\"|`|\s|$)", (ROOT / file).read_text()), file
 
 
 @client

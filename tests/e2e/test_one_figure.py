@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whichever command is asked, a figure is the same, and a recording does not differ from itself."""
+import csv
+import io
 import json
+import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
+import gpumemtrace
 import pytest
+from conftest import TOOLS
+from gpumemtrace._answer import in_units
 from test_cli import MIB, ROOT, answer, run
 
 NET = """
@@ -106,6 +113,7 @@ def test_a_bounded_recording(programs):
     recording = record(programs, deep + "for i in range(1600): step(4096 if i == 700 else 64 + i % 7 * 8)\n", GPUMEMTRACE_MAX_SIZE="4MiB")
     assert int(answer("info", recording)["meta"]["thinned.events"]) > 0
     check_figures(recording, programs.folder)
+    assert disagreements(recording, programs.folder)[0] == {}
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -148,3 +156,99 @@ def test_a_limit_is_one_for_every_device(programs, first, second):
     fine = [f"{max(d[k] for d in devices)}B" for k in ("peak_reserved_bytes", "peak_bytes")]
     assert run("check", recording, "--max-reserved", fine[0], "--max-peak", fine[1]).returncode == 0
     assert run("check", recording, "--max-growth", "0B", "--device", "0").returncode == 0
+
+
+# Every face's figures of a recording as (what, device or None, figure); `r` is it in Python, `main` its device with the highest peak.
+
+
+def faces_of_documents(r, main):
+    """Commands' documents, which are the same to the byte in Python (test_python.py)."""
+    def ask(command, *words):
+        return json.loads(r._json(command, *map(str, words), fine=1))
+    report, info, verify = ask("report"), ask("info"), ask("verify")
+    yield from (("events", None, d["events"]) for d in (report, info, verify))
+    yield from (("peak", None, x) for x in (r.peak, ask("peak")["bytes"], ask("live")["bytes"], ask("steps")["peak"]["bytes"]))
+    for d in report["devices"]:
+        n = d["device"]
+        yield from (("peak", n, d["peak_bytes"]), ("end", n, d["end_bytes"]), ("ooms", n, d["ooms"]), ("reserved", n, d["peak_reserved_bytes"]))
+        if d["peak_bytes"]:
+            on = ("--device", n)
+            peak, timeline, steps, live, end = (ask(*c, *on) for c in (("peak",), ("timeline",), ("steps",), ("live",), ("live", "--at", "end")))
+            yield from (("peak", n, x) for x in (peak["bytes"], timeline["peak_bytes"], max(b["max"]["bytes"] for b in timeline["buckets"]),
+                                                 steps["peak"]["bytes"], max(row["peak_bytes"] for row in steps["rows"]), live["bytes"],
+                                                 sum(peak["categories"].values()), sum(d["categories_at_peak"].values())))
+            yield from (("end", n, x) for x in (end["bytes"], steps["rows"][-1]["end_bytes"]))
+            yield "peak time", n, d["peak_time_ns"]
+            yield from (("peak time", n, x["time_ns"]) for x in (peak, steps["peak"], live))
+            if not info["meta"].get("thinned.events"):
+                yield "peak", n, sum(b["size"] for b in live["blocks"])
+                yield "end", n, sum(b["size"] for b in end["blocks"])
+    for d in ask("peak")["devices"]:
+        yield from (("peak", d["device"], d["peak_bytes"]), ("end", d["device"], d["end_bytes"]), ("ooms", d["device"], d["refusals"]),
+                    ("reserved", d["device"], d["peak_reserved_bytes"]))
+    if sum(d["ooms"] for d in report["devices"]):
+        oom = ask("oom")
+        yield "all ooms", None, oom["ooms"]
+        yield "all ooms", None, len(oom["refusals"])
+        steps = ask("steps", "--device", oom["device"])
+        at = [row["step"] for row in steps["rows"] if row["begin_ns"] <= oom["time_ns"] <= row["end_ns"]]
+        yield "oom's step", oom["device"], oom["step"]
+        yield "oom's step", oom["device"], oom["step"] if oom["step"] in at else at
+    yield "all ooms", None, sum(d["ooms"] for d in report["devices"])
+
+
+def faces_of_files(path, r, main, folder):
+    """Text, a page, an export."""
+    text = run("report", path).stdout
+    for n, peak, rest in re.findall(r"^Device (\d+): peak (\S+ \S+)(.*?)(?=^Device|\Z)", text, re.M | re.S):
+        yield "peak in words", int(n), peak
+        yield from (("end in words", int(n), end) for end in re.findall(r"^  allocated at the end +(\S+ \S+)", rest, re.M))
+    for d in json.loads(r._json("report", fine=1))["devices"]:
+        if d["peak_bytes"]:
+            yield "peak in words", d["device"], in_units(d["peak_bytes"])
+            yield "end in words", d["device"], in_units(d["end_bytes"])
+    assert run("html", path, "-o", folder / "x.html").returncode == 0
+    first = json.loads(re.search(r'id="first">(.*?)</script>', (folder / "x.html").read_text(), re.S)[1])
+    yield from (("peak", t["device"], t["peak_bytes"]) for t in first["tracks"] if t["peak_bytes"])
+    (folder / "x.html").unlink()
+    if not json.loads(r._json("info"))["meta"].get("thinned.events") and not main["dropped"]:
+        ends = Counter()
+        for row in csv.DictReader(io.StringIO(run("export", path, "-t", "csv", "-o", "-").stdout)):
+            ends[int(row["device"])] += int(row["size"]) * (not row["died_ns"])
+        yield from (("end", d["device"], ends[d["device"]]) for d in main["devices"])
+
+
+def disagreements(path, folder):
+    """What has several figures, and how many figures were compared."""
+    r = gpumemtrace.open(path)
+    report = json.loads(r._json("report", fine=1))
+    highest = max(report["devices"], key=lambda d: d["peak_bytes"])["device"] if report["devices"] else None
+    figures = {}
+    for what, device, figure in [*faces_of_documents(r, report), *faces_of_files(path, r, report, folder)]:
+        figures.setdefault((what, highest if device is None and what == "peak" else device), []).append(figure)
+    return {k: v for k, v in figures.items() if len({json.dumps(x) for x in v}) > 1}, sum(map(len, figures.values()))
+
+
+def test_all_faces_have_one_figure(many, tmp_path):
+    data = {Path(ROOT, "tests/data", name) for name in RECORDED} | set(Path(ROOT, "tests/data").glob("v*/*.gmt"))
+    # The others have values that no program makes: of every size in every field, and totals of blocks that are nowhere.
+    files = [*sorted(many.glob("*.gmt")), *sorted(f for f in data if f.stem not in ("kinds", "thinned", "extra"))]
+    differ, seen = {}, 0
+    for path in files:
+        found, count = disagreements(path, tmp_path)
+        seen += count
+        differ.update({f"{path.parent.name}/{path.name}": found} if found else {})
+    assert differ == {}
+    assert len(files) >= 50 and seen > 2000
+
+
+@pytest.mark.skipif(not TOOLS.exists(), reason="no .venv-tools: scripts/setup.sh tools")
+def test_a_lake_has_the_figures_of_its_recordings(many, tmp_path):
+    assert run("collect", many, "-o", tmp_path / "lake").returncode == 0
+
+    def rows(query):
+        return sorted(tuple(row.values()) for row in json.loads(run("sql", query, tmp_path / "lake", "--json").stdout)["rows"])
+    reports = [json.loads(gpumemtrace.open(path)._json("report", fine=1)) for path in many.glob("*.gmt")]
+    assert rows("select peak_bytes, end_bytes, refusals from devices where peak_bytes > 0") == sorted(
+        (d["peak_bytes"], d["end_bytes"], d["ooms"]) for r in reports for d in r["devices"] if d["peak_bytes"])
+    assert rows("select events, refusals from ranks") == sorted((r["events"], sum(d["ooms"] for d in r["devices"])) for r in reports)

@@ -255,8 +255,9 @@ def test_averages_from_the_host_are_no_batch(programs, tool):
 
 
 def test_a_metric_behind_the_optimizer_is_of_its_step(programs, tool):
+    """Its number is that of `steps`, where the next step begins behind the optimizer; nothing of the step before is older."""
     found = staged(programs, tool, "metric")
-    assert list(found) == [1, 2, 3]
+    assert list(found) == [2, 3, 4]
     assert [older(said) for step in found.values() for said in step] == [{}] * 3
 
 

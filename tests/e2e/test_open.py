@@ -3,12 +3,11 @@
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Tool
+from conftest import ROOT, Tool, until
 
 RUN = ROOT / "tests/data/example/new.gmt"
 
@@ -35,10 +34,7 @@ def test_the_browser_gets_the_page_of_html(tool, opened, tmp_path):
     done = opened(RUN, "--json", BROWSER=browser(tmp_path, f'echo noise; echo noise >&2; cp "$2" {seen}.new && mv {seen}.new {seen}; sleep 5') + " --new-tab")
     said = json.loads(done.stdout)
     assert (done.returncode, done.stderr, said["started"]) == (0, "", True)
-    for _ in range(100):
-        if seen.exists():
-            break
-        time.sleep(0.1)
+    until(seen.exists)
     assert seen.read_bytes() == (tmp_path / "own.html").read_bytes() == Path(said["file"]).read_bytes()
     assert said["bytes"] == seen.stat().st_size
 

@@ -4,6 +4,7 @@ are; what a recorded program says through it is held against PyTorch's own list 
 import html
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -90,6 +91,20 @@ def test_documents_with_maps_and_two_recordings(tool, new):
     assert plain(new.steps) == tool.json("steps", NEW)["rows"]
 
 
+def test_names_of_the_package_stay_what_they_are(tmp_path):
+    """Also behind the import of each module, in a wheel, which has a module _version: its name was that of a function."""
+    shutil.copytree(PYTHON / "gpumemtrace", tmp_path / "gpumemtrace", ignore=shutil.ignore_patterns("__pycache__", "_version.py"))
+    (tmp_path / "gpumemtrace/_version.py").write_text('__version__ = "1.2.3"\n')
+    code = ("import importlib, pkgutil, gpumemtrace as g\n"
+            "for _ in range(2): assert g.__version__ == '1.2.3'\n"
+            "before = {n: getattr(g, n) for n in g.__all__}\n"
+            "for m in pkgutil.iter_modules(g.__path__):\n"
+            "    try: m.name == '__main__' or importlib.import_module('gpumemtrace' + '.' + m.name)\n"
+            "    except ImportError: pass\n"
+            "assert all(getattr(g, n) is v for n, v in before.items())\n")
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=True)
+
+
 def test_short_answers(tool, new):
     assert new.peak == tool.json("peak", NEW)["bytes"]
     assert new.classes() == tool.json("peak", NEW)["categories"]
@@ -103,6 +118,27 @@ def test_short_answers(tool, new):
     assert repr(new.allocations).startswith(f"<StreamTable allocations of {NEW}: for pandas")
     assert [m.text for m in new.report().summary] == [m["text"] for m in tool.json("report", NEW)["summary"]]
     assert gpumemtrace.__version__ == tool("--version").split()[-1]
+
+
+def test_a_cell_of_its_own_says_what_it_does_not_see(tmp_path, capsys, monkeypatch):
+    """It runs in a process without the notebook's variables. A recording of before stays if the cell records nothing."""
+    from gpumemtrace import notebook
+
+    class Shell:
+        user_ns = {"model": 1, "batch": 2, "torch": 3, "f": 4, "print": print, "late": 5, "_": 6, "other": 7, "x": 8}
+
+    shutil.copy(NEW, tmp_path / "x.gmt")
+    monkeypatch.chdir(tmp_path)
+    cell = "import os as torch\ndef f(batch):\n    global late\n    late = 1\n    return batch, model\nprint([x for x in range(2)], f(1), late, other, _)\n"
+    said = []
+    for text in (cell, "print(model)", "print(1)", "def ("):
+        notebook.cell_magic(Shell, "--sim h100-80g -o x.gmt --no-page", text)
+        said.append(capsys.readouterr().out)
+    assert said[0].startswith("%%gpumemtrace: the cell runs in a process of its own, which does not have the notebook's model, other: define them in the cell, ")
+    assert said[1].startswith("%%gpumemtrace: ") and " the notebook's model: define it in the cell, or start the kernel with gpumemtrace run\n" in said[1]
+    assert all("process of its own" not in text for text in said[2:])
+    assert all(text.endswith("nothing was recorded: the cell used no device\n") for text in said)
+    assert (tmp_path / "x.gmt").read_bytes() == NEW.read_bytes() and "recording" not in Shell.user_ns
 
 
 def test_a_notebook_shows_what_matters_first(tool, tmp_path):

@@ -420,6 +420,52 @@ def test_files_of_different_runs_are_said_to_be(tool, tmp_path):
     assert "MASTER_ADDR is the host itself, which is node0 of" in note and "and node1 of" in note
 
 
+# of two recordings without a rank: what the second has -> why they are not of one run
+APART = {
+    "long after": ({"start": 1000 + 49 * 60, "facts": ["argv train.py"]}, "{1} began 49 min 00 s after {0}"),
+    "another program": ({"start": 1100, "facts": ["argv other.py --lr 1"]}, "{0} is of train.py and {1} of other.py --lr 1"),
+    "both": ({"start": 4000, "facts": ["argv other.py"]}, "{1} began 50 min 00 s after {0}"),
+    "another module": ({"start": 1100, "facts": ["argv python -m train.py"]}, "{0} is of train.py and {1} of python -m train.py"),
+    "other arguments": ({"start": 1100, "facts": ["argv train.py --device 1"]}, None),
+    "a process that it started": ({"start": 9000, "parent": 4242, "facts": ["argv evaluate.py"]}, None),
+    "it does not say": ({"start": 1100}, None),
+    "one launcher": ({"start": 1100, "facts": ["argv other.py", "env.MASTER_PORT 7"]}, None),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_recordings_without_a_rank_that_are_of_different_runs(tool, tmp_path, name):
+    """Of a folder the last run is taken; one page explains one run; the others say what does not belong together."""
+    other, why = APART[name]
+    first = {"facts": ["argv train.py", *(["env.MASTER_PORT 7"] if name == "one launcher" else [])]}
+    paths = [write(tmp_path / "run", f"{n}.gmt", script(None, world=0, **more)) for n, more in (("a", first), ("b", other))]
+    said, text = tool.json("report", tmp_path / "run"), " ".join(tool("report", tmp_path / "run").split())
+    note = tool.json("report", *paths).get("note")
+    if why is None:
+        assert [r["file"] for r in said["ranks"]] == list(map(str, paths)) and "note" not in said and note is None
+        tool("html", *paths, "-o", tmp_path / "x.html")
+        return
+    assert [r["file"] for r in said["ranks"]] == [str(paths[1])]
+    assert said["note"].startswith("2 runs are in this folder: 1 recording of 1970-01-01 00:16:40 UTC (train.py), 1 recording of ")
+    assert "The last one is taken" in text and "for another one name its files" in text
+    assert note == f"These files are of different runs: {why.format(*paths)}. "
+    for command in (["html", *paths, "-o", tmp_path / "x.html"], ["oom", *paths]):
+        code, said = failed(tool, *command)
+        assert (code, said) == (2, f"gpumemtrace {command[0]}: {command[0]} explains one run. {note.strip()} Name the files of one, or compare "
+                                   "two: gpumemtrace diff OLD NEW\n")
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_three_recordings_of_two_runs_and_one_that_breaks_off(tool, tmp_path):
+    """Each within ten minutes of another is one run; of a file that breaks off at once nothing tells it apart."""
+    for name, start, program in (("a", 1000, "train"), ("b", 1500, "train"), ("c", 2000, "train"), ("d", 1500, "other")):
+        write(tmp_path / "run", f"{name}.gmt", script(None, world=0, start=start, facts=[f"argv {program}.py"]))
+    (tmp_path / "run/e.gmt").write_bytes((tmp_path / "run/a.gmt").read_bytes()[:300])
+    said = tool.json("report", tmp_path / "run")
+    assert [r["file"][-5] for r in said["ranks"]] == ["d", "e"]
+    assert said["note"].startswith("2 runs are in this folder: ")
+
+
 def test_two_jobs_at_the_same_time(tool, tmp_path):
     for port, start in ((1, 2000), (2, 2001)):
         for rank in range(2):

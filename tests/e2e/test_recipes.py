@@ -23,6 +23,29 @@ assert runtime.cudaMalloc(ctypes.byref(p), 1 << 20) == 0
 assert ctypes.CDLL(None).cudaDeviceGraphMemTrim(0) == 0
 assert ctypes.CDLL(None).cudaMemAdvise(p, ctypes.c_size_t(1 << 20), 1, 0) == 0
 """
+EVERY = (["report"], ["peak"], ["live", "--at", "peak"], ["steps"], ["leaks"], ["advise"], ["timeline"], ["info"], ["diff", str(RECORDING)],
+         ["html", "-o", "x.html"], ["export", "-t", "csv", "-o", "x.csv"], ["recover", "-o", "x.gmt.again"])
+# Two programs that keep experience: a little more in each step, or all that they will need at the beginning.
+REPLAY = """
+import sys, torch
+from torch import nn
+
+def remember(n):
+    return torch.zeros(n << 20, dtype=torch.uint8, device="cuda")
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 512)).cuda()
+optimizer = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+kept = [remember(int(sys.argv[1]))]
+for step in range(6):
+    loss = net(torch.randn(int(sys.argv[3]), 512, device="cuda")).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    kept.append(remember(int(sys.argv[2])))
+with torch.profiler.record_function("trained"):
+    pass
+"""
 
 
 def blocks():
@@ -117,12 +140,98 @@ def test_what_the_library_and_the_device_have(changed, tmp_path):
                               capture_output=True, text=True, env=env)
         assert (done.returncode, "GPUMEMTRACE_PATIENCE=90 is no number from 1 to 60" in done.stderr) == (code, code == 2), done.stderr
     events = [json.loads(line) for line in said(changed, "dump", recording, "--json").splitlines()]
-    assert "pool_trim" in [e["kind"] for e in events]
-    (hint,) = (e for e in events if e["kind"] == "hint")
-    assert hint["size"] == 1 << 20 and hint["arg0"] == 1 and hint["stack"] > 0, hint
-    frames = json.loads(said(changed, "stack", recording, hint["stack"], "--json"))["frames"]
-    assert "calls.py" in json.dumps(frames), frames
+    kinds = [e["kind"] for e in events]
+    assert "pool_trim" in kinds
     assert json.loads(said(changed, "info", recording, "--json"))["meta"]["device.0.name"] == "NVIDIA Example"
+
+
+@pytest.mark.skipif(REAL, reason="for the simulated device")
+def test_a_kind_of_record(changed, tmp_path):
+    """A hook writes it with its stack, and all commands read the recording."""
+    recording, program = tmp_path / "x.gmt", tmp_path / "calls.py"
+    program.write_text(CALLS)
+    env = {"PATH": "/usr/bin:/bin", "SIMULATED": str(changed / "build/libsimgpu.so")}
+    subprocess.run([changed / "build/gpumemtrace", "run", "-q", "--sim", "example-12g", "-o", recording, "--", sys.executable, program], check=True, env=env)
+    events = [json.loads(line) for line in said(changed, "dump", recording, "--json").splitlines()]
+    (hint,) = (e for e in events if e["kind"] == "hint")
+    (made,) = (e for e in events if e["kind"] == "mem_alloc" and e["size"] == 1 << 20)
+    assert (hint["addr"], hint["size"], hint["arg0"]) == (made["addr"], 1 << 20, 1)
+    assert "calls.py" in said(changed, "stack", recording, hint["stack"], "--json")
+    assert "good" in said(changed, "verify", recording)
+    for words in EVERY:
+        said(changed, words[0], recording, *(str(tmp_path / w) if w.startswith("x.") else w for w in words[1:]))
+    assert json.loads(said(changed, "report", recording, "--json"))["devices"][0]["peak_bytes"] >= 1 << 20
+    frames = json.loads(said(changed, "stack", recording, hint.get("stack", 0), "--json"))["frames"]
+    assert [f["line"] for f in frames if f["file"] == str(program)] == [CALLS.splitlines().index(CALLS.splitlines()[-1]) + 1]
+
+
+class Replay:
+    """The recordings of REPLAY, and what commands say of them."""
+
+    def __init__(self, root, folder):
+        self.root, self.folder = root, folder
+        (folder / "replay.py").write_text(REPLAY)
+
+    def record(self, name, *words, card="example-12g", code=0):
+        run = [self.root / "build/gpumemtrace", "run", "-q", "--sim", card, "-o", self.folder / name, "--", sys.executable, self.folder / "replay.py", *words]
+        assert subprocess.run(run, capture_output=True).returncode == code
+        return self.folder / name
+
+    def json(self, *words):
+        return json.loads(said(self.root, *words, "--json"))
+
+
+@pytest.fixture(scope="module")
+def replay(changed, tmp_path_factory):
+    r = Replay(changed, tmp_path_factory.mktemp("replay"))
+    r.grows, r.more = r.record("grows.gmt", "8", "8", "64"), r.record("more.gmt", "8", "24", "64")
+    r.full = r.record("full.gmt", "384", "1", "65536", card="card=512MiB", code=1)
+    return r
+
+
+@pytest.mark.skipif(REAL, reason="for the simulated device")
+def test_a_class_in_every_answer(replay, tmp_path):
+    kept = 7 * 8 << 20
+    (device,) = replay.json("report", replay.grows)["devices"]
+    end = replay.json("live", replay.grows, "--at", "mark:trained")["blocks"]
+    mine = [b for b in end if b["category"] == "replay_buffer"]
+    assert sum(b["size"] for b in mine) == kept and len(mine) == 7 and device["categories_at_peak"]["replay_buffer"] > 0
+    assert "replay buffer" in said(replay.root, "report", replay.grows)
+    why = replay.json("why", replay.grows, hex(mine[0]["addr"]), "--at", "mark:trained")
+    assert (why["category"], why["rule"]) == ("replay_buffer", "replay")
+    assert "keeps experience for later steps" in said(replay.root, "why", replay.grows, hex(mine[0]["addr"]), "--at", "mark:trained")
+    (owner,) = (o for o in replay.json("leaks", replay.grows)["owners"] if o["class"] == "replay_buffer")
+    assert (owner["function"], owner["bytes_per_step"]) == ("remember", 8 << 20)
+    assert not any(f["function"] == "remember" for f in replay.json("advise", replay.grows)["findings"])  # it stays: no variable of a step kept it
+    first = replay.json("diff", replay.grows, replay.more)["findings"][0]
+    assert (first["class"], first["function"]) == ("replay_buffer", "remember") and "replay buffer" in first["text"]
+    said(replay.root, "html", replay.grows, "-o", tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text()
+    assert '"name":"replay_buffer","words":"replay buffer","kept":"replay buffer","colour":"#d848f0","level":3' in page
+    rows = [json.loads(line) for line in said(replay.root, "export", replay.grows, "-t", "jsonl", "-o", "-").splitlines()]
+    assert sum(r["size"] for r in rows if r["class"] == "replay_buffer") == kept
+    assert "replay_buffer" in said(replay.root, "export", replay.grows, "-t", "csv", "-o", "-")
+    said(replay.root, "check", replay.grows, "--max-class", "replay_buffer=1GiB")
+
+
+@pytest.mark.skipif(REAL, reason="for the simulated device")
+def test_a_class_of_the_model_where_memory_ran_out(replay):
+    """It stays, so it is of the model: the sum before any batch names it, and a smaller batch frees none of it."""
+    oom = replay.json("oom", replay.full)
+    assert oom["cause"] == "model_too_large" and re.search(r"Before any batch: .*replay buffer 38\d\.\d MiB", oom["text"]), oom["text"]
+    assert oom["holders"][0]["class"] == "replay_buffer"
+    assert not any(r["saves_bytes"] >= 300 << 20 for r in oom["remedies"])
+
+
+@pytest.mark.skipif(REAL, reason="for the simulated device")
+def test_a_class_in_python(replay):
+    program = f"""
+import gpumemtrace
+r = gpumemtrace.open({str(replay.grows)!r})
+print(sum(b.size for b in r.live("mark:trained").blocks if b.category == "replay_buffer"), r.classes("mark:trained")["replay_buffer"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(replay.root / "python")})
+    assert done.stdout.split() == [str(7 * 8 << 20)] * 2, done.stderr
 
 
 def test_a_fact(changed, tmp_path):

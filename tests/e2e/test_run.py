@@ -185,3 +185,44 @@ def test_what_stands_in_the_environment_is_not_trusted(run, tmp_path):
         done = subprocess.run([sys.executable, "-c", "print(1)"], env=env, capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
     assert big.read_bytes() == b"x" * (1 << 18)
+
+
+def held(folder):
+    return {p.name: p.read_bytes() for p in folder.glob("**/*.gmt*")}
+
+
+def test_a_run_that_records_nothing_leaves_the_recording_before(run, tmp_path):
+    """It is replaced when the first event is written, never before: however the run fails, and whatever the pattern names."""
+    program = plain(tmp_path)
+    (tmp_path / "ranks").mkdir()
+    for pattern, file in [("x.gmt", "x.gmt"), ("y.%r.gmt", "y.0.gmt"), ("ranks/%r.%h.gmt", None)]:
+        run("-o", pattern, "--", PROGRAM, "plain")
+        before = held(tmp_path)
+        kept = f"; {file} is still that of an earlier run\n" if file else " is still that of an earlier run\n"
+        for code, command in [(0, [program]), (1, ["sh", "-c", "exit 1"]), (137, ["sh", "-c", "kill -9 $$"])]:
+            assert run("-o", pattern, "--", *command, code=code).endswith(kept)
+        for code, command in [(127, ["no-such-program"]), (126, ["./ranks"]), (0, ["-q", program])]:
+            options = command[:1] if command[0] == "-q" else []
+            run(*options, "-o", pattern, "--", *command[len(options):], code=code)
+        run("-o", pattern, "--", PROGRAM, "plain", code=2, GPUMEMTRACE_MAX_SIZE="1")
+        assert held(tmp_path) == before
+        assert "4 events" in run("-o", pattern, "--", PROGRAM, "plain") and held(tmp_path).keys() == before.keys()
+        assert held(tmp_path) != before
+
+
+def test_a_recording_stays_until_the_first_event(run, tmp_path):
+    """Also those of further processes and the live file of a run that was killed; then they go."""
+    assert " and 2 more files, " in run("-o", "x.gmt", "--", PROGRAM, "fork")
+    (tmp_path / "x.gmt.live").write_bytes(b"OGMTLVE\0" + bytes(4096))
+    before = held(tmp_path)
+    assert len(before) == 4
+    said = run("-o", "x.gmt", "--", "sh", "-c", f"mkdir seen && cp x.* seen; {PROGRAM} plain")
+    assert held(tmp_path / "seen") == before and said.startswith("gpumemtrace: x.gmt, 4 events;")
+    assert [p.name for p in tmp_path.glob("x*")] == ["x.gmt"] and (tmp_path / "x.gmt").read_bytes() != before["x.gmt"]
+
+
+def test_two_processes_of_one_run_replace_one_recording(run, tmp_path):
+    """The first that records takes the name; the other does not take its file for the earlier run's."""
+    run("-o", "x.gmt", "--", PROGRAM, "plain")
+    both = run("-o", "x.gmt", "--", "sh", "-c", f"{PROGRAM} plain; {PROGRAM} plain")
+    assert " and 1 more file, " in both and len(names(tmp_path)) == 2 and not list(tmp_path.glob("*.old*"))

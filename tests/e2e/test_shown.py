@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import shown
-from conftest import BUILD, REAL, ROOT
+from conftest import BUILD, REAL, ROOT, until
 import lint_names
 import lint_tables
 
@@ -87,8 +87,10 @@ class Place:
         env = {**self.env, "LD_PRELOAD": ":".join(str(BUILD / p) for p in preload), "GPUMEMTRACE_OUTPUT": "now.%p.gmt"}
         self.started.append(subprocess.Popen(["python", "train.py"], executable=sys.executable, cwd=self.folder, env=env, stdout=subprocess.PIPE))
         self.started[-1].stdout.readline()
-        time.sleep(0.5)
-        return str(self.started[-1].pid)
+        pid = self.started[-1].pid
+        if "libgpumemtrace.so" in preload:
+            until(lambda: any(f.stat().st_size for f in self.folder.glob(f"now.{pid}.gmt*")))
+        return str(pid)
 
 
 @pytest.fixture
@@ -180,9 +182,10 @@ def begin_open(place):
 HAND = {"docs/man/gpumemtrace-attach.1.md": begin_attach, "docs/man/gpumemtrace-bisect.1.md": nothing,
         "docs/man/gpumemtrace-collect.1.md": begin_collect, "docs/man/gpumemtrace-ctl.1.md": begin_ctl, "docs/man/gpumemtrace-open.1.md": begin_open,
         "docs/man/gpumemtrace-compact.1.md": begin_lake, "docs/man/gpumemtrace-regressions.1.md": begin_lake,
-        "docs/man/gpumemtrace-dashboard.1.md": begin_lake, "docs/man/gpumemtrace-run.1.md": nothing, "docs/man/gpumemtrace-sql.1.md": begin_lake}
+        "docs/man/gpumemtrace-dashboard.1.md": begin_lake, "docs/man/gpumemtrace-run.1.md": nothing, "docs/man/gpumemtrace-sql.1.md": begin_lake,
+        "docs/advise.md": nothing, "docs/diff.md": nothing, "docs/replay.md": nothing}
 COMPARED = {"README.md": "test_readme.py", "examples/ray/README.md": "test_examples.py", "examples/torchrun/README.md": "test_examples.py"}
-NOT_COMPARED = {"docs/man/gpumemtrace-fit.1.md", "docs/questions/sleep.md"}  # minutes and vLLM: its account is compared in tests/engines
+NOT_COMPARED = {"docs/fit.md", "docs/man/gpumemtrace-fit.1.md", "docs/questions/sleep.md"}  # minutes and vLLM: its account is compared in tests/engines
 
 
 def shows_output(page):

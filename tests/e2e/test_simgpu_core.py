@@ -3,6 +3,7 @@
 through PyTorch. What each call must answer is CUDA's documentation; sizes are checked against PyTorch's own."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -128,7 +129,37 @@ def test_an_unknown_card_is_said_once_and_is_no_device():
     done = subprocess.run([sys.executable, "-c", code], env=dict(os.environ, LD_PRELOAD=SIM, SIMGPU_CARD="h100"),
                           capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["100", "0", "100", "100"]
-    assert done.stderr.count("\n") == 1 and "'h100'" in done.stderr and "h100-80g" in done.stderr
+    assert done.stderr.count("\n") == 1 and 'SIMGPU_CARD: unknown card "h100"; did you mean h100-80g? Known are ' in done.stderr
+
+
+def test_a_primary_context_ends_with_its_last_reference():
+    """If the runtime does not use it. It stays current, and calls there say so."""
+    lines = ask("""
+        def used(): free, total = c_size_t(), c_size_t(); return L.cuMemGetInfo_v2(byref(free), byref(total)) or (total.value - free.value) >> 20
+        def take(): return L.cuMemAlloc_v2(byref(p), c_size_t(100 << 20))
+        L.cuInit(0); L.cuDevicePrimaryCtxRetain(byref(q), 0); L.cuDevicePrimaryCtxRetain(byref(q), 0); L.cuCtxSetCurrent(q)
+        print(take(), used() - 520)
+        print(L.cuDevicePrimaryCtxRelease_v2(0), used() - 520, L.cuDevicePrimaryCtxRelease_v2(0), used(), take())
+        print(L.cuDevicePrimaryCtxRelease_v2(0), L.cuDevicePrimaryCtxRetain(byref(q), 0), used() - 520)
+        L.cudaFree(None); take()
+        print(L.cuDevicePrimaryCtxRelease_v2(0), used() - 520)
+        """)
+    assert lines == ["0 100", "0 100 0 709 709", "201 0 0", "0 100"]
+
+
+@pytest.mark.parametrize("column,value,words", [
+    (13, "700", "the least context is larger than the most"), (12, "100", "the context is not between its least and its most"),
+    (14, "99999", "a context takes all memory"), (None, None, None)])
+def test_a_row_whose_columns_contradict_each_other_does_not_build(tmp_path, column, value, words):
+    core = shutil.copytree(os.path.join(os.path.dirname(BUILD), "simgpu/core"), tmp_path / "core")
+    row = ["\"new-60g\"", "\"New\"", 9, 0, 90, 132, 2048, 32, 228, 227, 50, 61440, 520, 480, 620, 1980, 2619, 5120, 3352, 67, 67, 495, 989, 1979, 64, 450]
+    if words:
+        row[column] = value
+    with open(core / "cards.def", "a") as cards:
+        cards.write(f"CARD({', '.join(map(str, row))})\n")
+    done = subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", core / "cards.c"], capture_output=True, text=True)
+    assert (done.returncode != 0, bool(words)) in [(True, True), (False, False)], done.stderr
+    assert not words or f"new-60g: {words}" in done.stderr
 
 
 def test_a_forked_child_is_refused_only_after_initialisation():

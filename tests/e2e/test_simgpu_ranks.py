@@ -75,7 +75,7 @@ if rank == 0:
     early = done.query()
     began = time.monotonic()
     time.sleep(0.1)
-    print(early, done.query(), 1 < time.monotonic() - began < 10)
+    print(early, done.query(), time.monotonic() - began > 1)
 else:
     REST
     dist.all_reduce(t)

@@ -112,7 +112,7 @@ def test_keys_and_steps(held, tool, terminal):
 def held_lines(text):
     """Class and blocks of the lines of the last frame."""
     frame = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.split("\x1b[H")[-1])
-    return [(row[0].strip(), int(row[1])) for row in re.findall(r"^  (\S.{19})  .* (\d+) *\r?$", frame.split("held by")[1], re.M)]
+    return [(row[0].strip(), int(row[1])) for row in re.findall(r"^  (\S.{19})  .* (\d+) *\r?$", frame.split("allocated at")[1], re.M)]
 
 
 def test_a_signal_gives_the_terminal_back(held, tool, terminal):

@@ -8,10 +8,13 @@ import gzip
 import http.server
 import json
 import lzma
+import pickle
+import random
 import shutil
 import subprocess
 import sys
 import threading
+import zlib
 
 import pytest
 
@@ -21,6 +24,7 @@ from test_html import DRIVER, needs_browser
 
 VIEWER = BUILD / "gpumemtrace.html"
 DATA = ROOT / "tests/data"
+MIB = 1 << 20
 BAD = sorted(p.name for p in (DATA / "bad").glob("*.gmt*"))
 pytestmark = [needs_browser, pytest.mark.skipif(not VIEWER.exists(), reason="no build/gpumemtrace.html (make viewer)")]
 
@@ -100,6 +104,35 @@ def test_snapshots_are_read(tool, tmp_path, browser):
         "Device Type": 1, "Device Id": 0, "Addr": 4096 * (i % 3), "Bytes": 512 if i < 3 else -512, "Total Allocated": 5120 + 512 * min(i + 1, 5 - i), "Total Reserved": 1 << 21}} for i in range(6)]}))
     compare(browser, tmp_path, ["report", "trace.json", "--json"], ["html", "trace.json", "-o", "page.html"])
     compare(browser, tmp_path, *of("s.pickle"), ["report", "s.gz", "--json"], ["report", "s.zst", "--json"], ["report", "s.xz", "--json"])
+
+
+def large_snapshot(mib):
+    """Packs to more than 4.3 MB: a thousand times as much is no size of 32 bits."""
+    noise = random.Random(0).randbytes(5 * MIB)
+    events = [{"action": "alloc", "addr": 4096 * (i + 1), "size": 1024, "stream": 0, "frames": []} for i in range(100)]
+    return pickle.dumps({"segments": [], "device_traces": [events], "padding": noise + bytes((mib - 5) * MIB)})
+
+
+def bomb(mib):
+    """gzip data that unpacks to that much, of blocks that can be repeated as they are."""
+    z = zlib.compressobj(wbits=31)
+    head = z.compress(large_snapshot(6)) + z.flush(zlib.Z_FULL_FLUSH)
+    block = z.compress(bytes(64 * MIB)) + z.flush(zlib.Z_FULL_FLUSH)
+    return head + block * (mib // 64)
+
+
+def test_a_packed_snapshot_may_unpack_to_more_than_64_mib(tmp_path, browser):
+    (tmp_path / "s.gz").write_bytes(gzip.compress(large_snapshot(70), 1))
+    assert (tmp_path / "s.gz").stat().st_size > 4.3e6
+    compare(browser, tmp_path, ["report", "s.gz", "--json"])
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("mib", [1088, 3072, 4160])
+def test_bombs_end_in_one_sentence(mib):
+    data = base64.b64encode(bomb(mib)).decode()
+    (done,) = drive({"evaluate": RUN % json.dumps({"words": ["report", "bomb.gz"], "files": [["bomb.gz", data]]})})["results"]
+    assert done["code"] == 3 and done["said"] == "gpumemtrace report: bomb.gz unpacks to more than 1 GiB, the most that is unpacked here; unpack it first\n"
 
 
 def test_two_files_and_a_folder(tmp_path, browser):

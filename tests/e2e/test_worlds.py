@@ -8,12 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import json_page
 import pytest
 import toy
-from conftest import BUILD, ENDS_BADLY, REAL, TABLES, with_more
+from conftest import BUILD, ENDS_BADLY, REAL, TABLES, until, with_more
 
 pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
 # Members of `fit --json` that no other search has.
@@ -101,14 +100,6 @@ def processes(size):
     """The stand-ins of a world of that size: their ids and their parents'."""
     rows = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout.splitlines()
     return [[int(n) for n in row.split()[:2]] for row in rows if row.endswith(f" -I -S - {size} 2")]
-
-
-def until(what, seconds=60):
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return found
 
 
 @pytest.mark.parametrize("how", ["interrupted", "killed", "run killed", "ended"])

@@ -80,8 +80,8 @@ def at_most(said, so, room=NEAR):
 
 def step(m, doc):
     """The refusal belongs to the step of the optimizer's step that comes next."""
-    if not m.run.optimizers or not m.run.is_one_a_step:
-        return None
+    if not any(end < m.seq for _, end in m.run.optimizers) or not m.run.is_one_a_step:
+        return None  # without an optimizer's step the answer counts passes
     right = {m.number}
     if m.number == 1 or not m.has_begun():
         right.add(m.number - 1)  # set-up, or passes between two steps
@@ -192,7 +192,7 @@ def saved(m, r, doc):
 
 def made_in_step(m, doc):
     # Behind an optimizer's step it may be of that step: no batch has come since.
-    begin = m.run.step_begins(m.begin) if m.run.is_one_a_step and doc["step"] == m.number - 1 and step(m, doc)[0] else m.begin
+    begin = m.run.step_begins(m.begin) if m.run.is_one_a_step and m.number > 1 and not m.has_begun() else m.begin
     return m.bytes(lambda b: b.seq >= begin and not m.by_optimizer(b) and not m.is_for_good(b)) + (0 if m.wanted.grads else m.wanted.size)
 
 
@@ -327,7 +327,7 @@ def missed(run, seq, doc):
     """Kinds of which a tenth of the memory and more is, and no expected answer to it; the bytes."""
     m = Moment(run, seq)
     names = {doc["cause"], *(r["name"] for r in doc["remedies"])}
-    if run.optimizers and run.is_one_a_step and m.has_begun() and doc["step"] is None:
+    if any(end < m.seq for _, end in run.optimizers) and run.is_one_a_step and m.has_begun() and doc["step"] is None:
         yield "step", 0
     for kind, (so, answers) in EXPECTED.items():
         if not names & answers and (n := so(m)) > doc["allocated_bytes"] / 10:

@@ -162,7 +162,7 @@ def row(version):
 
 
 COLUMNS = {
-    "blocks": "blocks", "refusals": "refusals", "sizes": "sizes asked for", "leaves": "parameters", "gradients": "gradients", "saved": "saved tensors",
+    "blocks": "blocks", "refusals": "failed allocations", "sizes": "sizes asked for", "leaves": "parameters", "gradients": "gradients", "saved": "saved tensors",
     "releases": "their release", "Functions": "of Functions in Python", "moved": "moved parameters", "nodes": "backward nodes", "ranges": "ranges",
     "graphs": "CUDA graphs", "pools": "pools of the program"}
 

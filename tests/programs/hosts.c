@@ -438,6 +438,15 @@ static void mode_torrent(void)
 	}
 }
 
+/* Its last thread ends, by itself: so does the process. */
+static void mode_main_ends(void)
+{
+	pairs(100);
+	if (write(1, "done\n", 5) != 5)
+		_exit(4);
+	pthread_exit(NULL);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -452,6 +461,7 @@ static const struct {
 	MODE(slow_start),      MODE(jumps),	    MODE(jumps_deeper),	  MODE(jumps_in_start),
 	MODE(jumps_off_stack), MODE(handlers),	    MODE(handlers_small), MODE(profiler),
 	MODE(seccomp),	       MODE(address_space), MODE(title),	  MODE(torrent),
+	MODE(no_counter),      MODE(strict),	    MODE(main_ends),
 #undef MODE
 };
 

@@ -53,6 +53,52 @@ static void mode_seccomp(void)
 		 strchr(how, 'k') ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM);
 }
 
+/* Long enough for the recorder to go by the processor's counter. */
+static void with_a_clock(void)
+{
+	for (int i = 0; i < 40; i++) {
+		pairs(1);
+		usleep(10000);
+	}
+}
+
+/* HOW: b = after the first calls, t = in another thread. */
+static void *without_counter(void *unused)
+{
+	if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0))
+		_exit(8);
+	pairs(10000);
+	return unused;
+}
+
+static void mode_no_counter(void)
+{
+	const char *how = getenv("HOW");
+	pthread_t thread;
+
+	if (strchr(how, 'b'))
+		with_a_clock();
+	if (!strchr(how, 't')) {
+		without_counter(NULL);
+		return;
+	}
+	pthread_create(&thread, NULL, without_counter, NULL);
+	pthread_join(thread, NULL);
+	with_a_clock();
+}
+
+/* Reads, writes and ends itself: nothing else is allowed. */
+static void mode_strict(void)
+{
+	if (strchr(getenv("HOW"), 'b'))
+		with_a_clock();
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0))
+		_exit(8);
+	pairs(1500); /* what a ring holds: no other can be mapped */
+	if (write(1, "done\n", 5) == 5)
+		syscall(SYS_exit, 0);
+}
+
 static unsigned long address_space(void)
 {
 	unsigned long pages = 0;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "../../viewer/answers/columns.h"
+#include "../../viewer/classes/classify.h"
 
 static char text[4096];
 
@@ -113,12 +114,14 @@ static void as_json(void **state)
 		"\"end_bytes\":0,\"peak_reserved_bytes\":0,\"resident_peak_bytes\":0,"
 		"\"asleep_bytes\":0,\"context_bytes\":0,\"categories_at_peak\":{\"parameters\":"
 		"3,"
-		"\"optimizer_state\":4},\"ooms\":0,\"pools\":[],\"function\":\"\",\"file\":\"\","
+		"\"optimizer_state\":4},\"unused_at_peak_bytes\":0,\"unused_at_peak\":[],"
+		"\"used_bound_bytes\":0,\"ooms\":0,\"pools\":[],\"function\":\"\",\"file\":\"\","
 		"\"line\":0},{\"device\":-1,\"peak_bytes\":"
 		"18446744073709551615,\"peak_time_ns\":0,\"end_bytes\":0,\"peak_reserved_bytes\":0,"
 		"\"resident_peak_bytes\":0,\"asleep_bytes\":0,\"context_bytes\":0,"
 		"\"categories_at_peak\":{"
-		"\"parameters\":3,\"optimizer_state\":4},\"ooms\":0,\"pools\":[],"
+		"\"parameters\":3,\"optimizer_state\":4},\"unused_at_peak_bytes\":0,"
+		"\"unused_at_peak\":[],\"used_bound_bytes\":0,\"ooms\":0,\"pools\":[],"
 		"\"function\":\"\",\"file\":\"\",\"line\":0,"
 		"\"state_only\":true}],\"contexts\":[],\"summary\":[],\"file_bytes\":0}\n");
 }
@@ -137,12 +140,137 @@ static void as_lines(void **state)
 				  "start             16\n");
 }
 
+/* A row with a member of each type: what a column of that type must print. */
+
+struct every {
+	uint64_t number, bytes;
+	int64_t negative;
+	double fraction;
+	bool yes, no;
+	unsigned line, class;
+	const char *word;
+	struct defs_text raw;
+	struct words words;
+	struct figures figures;
+	const uint64_t *classes;
+	size_t rows;
+	struct owner owner;
+};
+
+static const char *const some_words[] = { "one", "two" };
+static const uint64_t some_classes[CATEGORIES] = { 1024, [1] = 2048 };
+
+static bool some_figure(const void *ctx, size_t i, const char **name, int64_t *n)
+{
+	(void)ctx;
+	*name = i ? "b" : "a";
+	*n = i ? -2 : 1;
+	return true;
+}
+
+static bool some_number(const void *ctx, size_t i, const char **name, int64_t *n)
+{
+	(void)ctx;
+	(void)name;
+	*n = i ? -2 : 1;
+	return true;
+}
+
+static enum rows_next next_every(const void *from, size_t i, void *row)
+{
+	if (!i)
+		memcpy(row, from, sizeof(struct every));
+	return i ? ROWS_END : ROWS_ROW;
+}
+
+#define EVERY(type, member, shows)                                   \
+	{                                                            \
+		MEMBER_##type, offsetof(struct every, member), shows \
+	}
+
+static const struct {
+	enum member_type type;
+	size_t offset;
+	const char *shows;
+} every_type[] = {
+	EVERY(NUMBER, number, "12345"),
+	EVERY(COUNT, number, "12,345"),
+	EVERY(BYTES, bytes, "1.5 GiB"),
+	EVERY(NS, number, "12345"),
+	EVERY(DURATION, number, "12345"),
+	EVERY(ADDRESS, number, "0x3039"),
+	EVERY(COUNT_OR_NULL, number, "12,345"),
+	EVERY(BYTES_OR_NULL, bytes, "1.5 GiB"),
+	EVERY(NS_OR_NULL, number, "12345"),
+	EVERY(SIGNED, negative, "-1536"),
+	EVERY(CHANGE, negative, "-1.5 KiB"),
+	EVERY(WALL, negative, "-1536"),
+	EVERY(DECIMAL, fraction, "-0.25"),
+	EVERY(FLAG, yes, "yes"),
+	EVERY(FLAG, no, "no"),
+	EVERY(TEXT, word, "word"),
+	EVERY(RAW, raw, "raw"),
+	EVERY(CLASS, class, "parameters"),
+	EVERY(CLASSES, classes, "parameters 1.0 KiB, gradients 2.0 KiB"),
+	EVERY(WORDS, words, "one"),
+	EVERY(NUMBERS, figures, "1, -2"),
+	EVERY(FIGURES, figures, "a 1, b -2"),
+	EVERY(WHOLE, raw, "raw"),
+	EVERY(FACTS, rows, "3"),
+	EVERY(LIST, rows, "3"),
+	EVERY(PART, rows, ""),
+	EVERY(MAP, rows, "3"),
+	EVERY(FUNCTION, owner, "f b.py:7"),
+	EVERY(LINE, line, "4000000000"),
+};
+
+static void each_type_has_its_cell(void **state)
+{
+	struct every row = {
+		.number = 12345,
+		.bytes = 3ull << 29,
+		.negative = -1536,
+		.fraction = -0.25,
+		.yes = true,
+		.line = 4000000000u,
+		.word = "word",
+		.raw = { .s = "raw", .len = 3 },
+		.words = { 2, NULL, some_words },
+		.classes = some_classes,
+		.rows = 3,
+		.owner = { .function = "f", .file = "b.py", .line = 7 },
+	};
+	bool seen[MEMBER_LINE + 1] = { false };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(every_type) / sizeof(*every_type); i++) {
+		const struct member member = { "m", every_type[i].type, every_type[i].offset, 0,
+					       NULL };
+		const struct document d = { "every", &member, 1, next_every };
+		const struct text_column column = { .title = "", .gap = 2, .width = -1 };
+		char expected[64] = "\n";
+		FILE *f;
+		struct emit *e = begin(false, &f);
+
+		row.figures = (struct figures){
+			2, member.type == MEMBER_NUMBERS ? some_number : some_figure, NULL
+		};
+		seen[member.type] = true;
+		if (every_type[i].shows[0])
+			snprintf(expected, sizeof(expected), "  %s\n", every_type[i].shows);
+		assert_int_equal(columns_write(e, &d, &column, 1, &row, 0), 0);
+		finish(e, f);
+		assert_string_equal(text, expected);
+	}
+	for (size_t i = 0; i <= MEMBER_LINE; i++)
+		assert_true(seen[i]); /* a new type of member needs a row above */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_text),
-		cmocka_unit_test(as_markdown),
-		cmocka_unit_test(as_json),
+		cmocka_unit_test(as_text),     cmocka_unit_test(each_type_has_its_cell),
+		cmocka_unit_test(as_markdown), cmocka_unit_test(as_json),
 		cmocka_unit_test(as_lines),
 	};
 

@@ -73,11 +73,34 @@ static void strings_of_any_bytes(void **state)
 	assert_memory_equal(back, bytes, n);
 	json_string(json_text("\"abcdef\"", 8), back, 7);
 	assert_int_equal(strlen(back), 3); /* four bytes are kept for a character that is one */
+	/* A character beyond U+FFFF is two in JSON; one half alone is none. */
+	json_string(json_text("\"\\u00e9\\ud83d\\ude00.\"", 22), back, sizeof(back));
+	assert_string_equal(back, "\u00e9\U0001f600.");
+	json_string(json_text("\"\\ud83d\\u0041\"", 14), back, sizeof(back));
+	assert_string_equal(back + strlen(back) - 1, "A");
 	assert_string_equal(json_string((struct json){ 0 }, back, sizeof(back)), "");
 	assert_string_equal(json_string(at("n"), back, sizeof(back)), "");
 }
 
 /* A copy of exactly the bytes, so that reading on is seen. */
+/* Of a value that is not there nothing comes next, wherever the text ends. */
+static void nothing_follows_nothing(void **state)
+{
+	static const char *const texts[] = { "", "\0[[\0", "[", "{", "\"", "[[1]", "nan", "]" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct json root = json_text(texts[i], i == 1 ? 4 : strlen(texts[i]));
+		struct json first = json_first(root, NULL), next = json_next(root, first, NULL);
+
+		assert_null(json_next(root, (struct json){ 0 }, NULL).s);
+		assert_null(json_next(first, next, NULL).s);
+		assert_true(root.s || !root.end);
+		assert_true(json_number(root) == 0);
+	}
+	assert_null(json_text(NULL, 0).s);
+}
+
 static void cut_anywhere(void **state)
 {
 	(void)state;
@@ -104,10 +127,9 @@ static void cut_anywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ways_to_a_value),
-		cmocka_unit_test(names_and_items),
-		cmocka_unit_test(strings_of_any_bytes),
-		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(ways_to_a_value),	   cmocka_unit_test(names_and_items),
+		cmocka_unit_test(strings_of_any_bytes),	   cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(nothing_follows_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static void a_graph_repeats_its_host_functions(void **state)
 	assert_false(sim_capturing(s));
 	assert_int_equal(graph_nodes(graph, NULL, &n), SIM_OK);
 	assert_int_equal(n, 2);
-	assert_int_equal(graph_instantiate(&exec, graph), SIM_OK);
+	assert_int_equal(graph_instantiate(&exec, graph, 0), SIM_OK);
 	assert_int_equal(graph_destroy(graph), SIM_OK);
 	assert_int_equal(graph_launch(exec, s) + graph_launch(exec, s), SIM_OK);
 	assert_int_equal(calls, 2);
@@ -379,7 +379,7 @@ static void graphs_keep_what_waits_for_what(void **state)
 	assert_int_equal(graph_after(nodes[0], to, &n), SIM_OK);
 	assert_int_equal(n, 2);
 	/* The longest path: 1 + 10 + 1. */
-	graph_instantiate(&exec, graph);
+	graph_instantiate(&exec, graph, 0);
 	device_sync(0);
 	graph_launch(exec, a);
 	clock_spend(0, 11 * MS);

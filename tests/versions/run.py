@@ -141,33 +141,15 @@ def judge_history(history, folder):
             f"{history.words} ({history.source}) | {peak} | {first} | {'yes' if not wrong else '; '.join(wrong)} | {seconds:.0f} |"), not wrong
 
 
-HEAD = """# How often `gpumemtrace diff` is right
+HEADS = {"pairs": "| versions | what changed | peak in MiB | first finding | right | seconds |\n|---|---|---|---|---|---|",
+         "histories": "| history | commits | run | found | what changed | peak in MiB | first finding | right | seconds |\n|---|---|---|---|---|---|---|---|---|"}
 
-Each row compares two released versions of a package whose maintainers describe the change. `make test-versions` makes this table with
-the programs in `tests/versions`. Five of these changes, reduced to small modules, are also tests in `make test`
-(`tests/e2e/test_diff_versions.py`). The peaks are PyTorch's own figures.
 
-*right* means four things: the first finding names the line and the reason that the maintainers name; no finding is false; the comparison
-in the other direction gives the same findings with the opposite sign; and the findings add up.
-
-Right: %d of %d.
-
-| versions | what changed | peak in MiB | first finding | right | seconds |
-|---|---|---|---|---|---|
-%s
-
-## Histories
-
-`gpumemtrace bisect` was run on histories of public repositories. *right* means that it found the commit whose message or pull request
-describes the change, and that the first finding of `diff` for this commit and its parent is right as above. The seconds are those of the
-whole bisect.
-
-Right: %d of %d.
-
-| history | commits | run | found | what changed | peak in MiB | first finding | right | seconds |
-|---|---|---|---|---|---|---|---|---|
-%s
-"""
+def write(page, name, right, rows):
+    """A table between its marks on the page."""
+    text, begin, end = page.read_text(), f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    table = "\n".join([f"Right: {right} of {len(rows)}.\n", HEADS[name], *rows])
+    page.write_text(text[:text.index(begin) + len(begin)] + table + "\n" + text[text.index(end):])
 
 
 def main():
@@ -178,14 +160,15 @@ def main():
     args = args.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     CACHE.mkdir(parents=True, exist_ok=True)
-    parts = []
-    for all_of, judged_by in (PAIRS, judge), (HISTORIES, judge_history):
+    all_right = True
+    for name, all_of, judged_by in ("pairs", PAIRS, judge), ("histories", HISTORIES, judge_history):
         rows = [judged_by(x, args.folder) for x in all_of if not args.only or x.name in args.only]
-        parts += [sum(ok for _, ok in rows), len(rows), "\n".join(row for row, _ in rows)]
-    if args.table:
-        args.table.write_text(HEAD % tuple(parts))
-    print(f"{parts[0]} of {parts[1]} pairs right, {parts[3]} of {parts[4]} histories")
-    return parts[0] + parts[3] < parts[1] + parts[4]
+        right = sum(ok for _, ok in rows)
+        if args.table:
+            write(args.table, name, right, [row for row, _ in rows])
+        print(f"{right} of {len(rows)} {name} right")
+        all_right &= right == len(rows)
+    return not all_right
 
 
 if __name__ == "__main__":

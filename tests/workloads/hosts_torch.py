@@ -3,6 +3,7 @@
 own counts of allocations and frees are left in the file `made`, which is mapped: no limit and no kill keeps them back."""
 import _thread
 import ctypes
+import glob
 import mmap
 import os
 import resource
@@ -147,8 +148,11 @@ def reused():
 def change_output(change):
     training = Training()
     training.steps(3)
-    time.sleep(0.3)  # the files are there
     out = os.path.join(FOLDER, "out")
+    for _ in range(6000 if "gpumemtrace" in os.environ.get("LD_PRELOAD", "") else 0):
+        if glob.glob(out + "/*.gmt.live"):  # the recorder's files are there
+            break
+        time.sleep(0.01)
     if os.path.isdir(out):
         change(out)
     training.steps(COUNT or 60)

@@ -88,7 +88,9 @@ static void conclude(const struct advise *a, struct finding *f)
 	f->peak = a->wanted_count ? (f->range ? f->cautious : f->plan).peak : a->peak - f->saves;
 }
 
-COMPARE(by_saving, struct finding, ORDER(y->saves, x->saves) ?: ORDER(x->order, y->order))
+/* What is sure comes first: of a range the lower end. */
+COMPARE(by_saving, struct finding,
+	ORDER(y->least, x->least) ?: ORDER(y->saves, x->saves) ?: ORDER(x->order, y->order))
 
 static void drop(struct finding *f)
 {

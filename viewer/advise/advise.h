@@ -129,8 +129,6 @@ bool advise_following(const struct advise *a, unsigned classes, struct advised *
 	((f)->owner.function ? owner_words(&(f)->owner, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0) \
 			     : "this line")
 
-#define CLASS_BIT(name) (1u << CATEGORY_##name)
-
 /* A finding of that kind, with the words of findings.def, without any plan. */
 struct finding *advise_add(struct advise *a, const char *kind);
 /* Leaves the life out from the event on. Counts it, if it is there at the peak. */

@@ -10,9 +10,6 @@
 #include "../base/ending.h"
 #include "advise.h"
 
-#define SCORES \
-	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
-
 enum { KEYS = 64 }; /* in a row, at least: what a fused kernel keeps is one figure a row */
 
 struct function {
@@ -65,7 +62,7 @@ static void note_product(struct search *s, const struct advised *l, const struct
 
 static void collect(struct search *s)
 {
-	ADVISE_EACH (s->advise, SCORES, l) {
+	ADVISE_EACH (s->advise, CLASSES_THAT(ARE_COMPUTED), l) {
 		bool look = l.size >= SCORES_MIN || s->module; /* what the scores end in is small */
 		const struct op *op = look ? ops_find(s->advise, &l) : NULL;
 		enum made made = op ? scores_made_by(op->name) : MADE_OTHER;
@@ -120,7 +117,7 @@ static void look_at(struct search *s, struct function *f)
 	x = advise_add(a, "attention");
 	x->owner = f->owner;
 	x->range = x->about = true;
-	ADVISE_EACH (a, SCORES, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_COMPUTED), l) {
 		if (l.size < SCORES_MIN || !is_score(s, f, &l))
 			continue;
 		advise_without(a, x, &l, l.from);

@@ -54,7 +54,7 @@ void advise_cached_casts(struct advise *a)
 	struct block b;
 
 	f->range = true;
-	ADVISE_EACH (a, CLASS_BIT(forward_temporaries) | CLASS_BIT(activations), l) {
+	ADVISE_EACH (a, FORWARD_RESULTS, l) {
 		uint64_t since;
 
 		if (l.life >= a->lives->rows.count)

@@ -11,8 +11,6 @@
 #include "../base/sorted.h"
 #include "advise.h"
 
-#define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
-
 enum { LOOK_BACK = 64, LOOK_AHEAD = 4096, SMALL = 4096 };
 
 struct inside {
@@ -308,8 +306,8 @@ static struct advised input_of(struct search *s, uint32_t first)
 	struct advised begin = of(s, first), l;
 
 	for (uint32_t i = first; i-- > 0 && first - i <= LOOK_BACK;)
-		if (advise_life(s->advise, i, PASSING, &l) && l.until > begin.from &&
-		    !stage_is_backward(l.born->stage) && l.size >= SMALL)
+		if (advise_life(s->advise, i, CLASSES_THAT(ARE_OF_FORWARD), &l) &&
+		    l.until > begin.from && !stage_is_backward(l.born->stage) && l.size >= SMALL)
 			return l;
 	return (struct advised){ 0 };
 }

@@ -7,9 +7,6 @@
 
 #include "advise.h"
 
-#define LOGITS \
-	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
-
 enum { SLACK = 2 << 20, LOOK_BACK = 64 };
 
 static bool near(uint64_t a, uint64_t b)
@@ -25,7 +22,7 @@ static bool is_for_loss(struct advise *a, const struct advised *copy)
 	for (uint32_t i = copy->life + 1; i <= copy->life + LOOK_BACK; i++) {
 		if (i >= advise_lives(a))
 			return false;
-		if (!advise_life(a, i, LOGITS, &l) || l.size < SCORES_MIN)
+		if (!advise_life(a, i, CLASSES_THAT(ARE_COMPUTED), &l) || l.size < SCORES_MIN)
 			continue;
 		if (ops_is_loss(ops_find(a, &l)))
 			return true;
@@ -55,7 +52,7 @@ static bool without_copies(struct advise *a, struct finding *f, uint64_t size)
 	struct advised original;
 	bool found = false;
 
-	ADVISE_EACH (a, LOGITS | CLASS_BIT(inputs), l) {
+	ADVISE_EACH (a, OF_ONE_PASS, l) {
 		if (!near(l.size, size) || !is_copy(a, &l, &original))
 			continue;
 		plan_without(&f->plan, l.from, l.until, l.size);
@@ -73,8 +70,9 @@ static uint64_t copied_until(const struct advise *a, const struct advised *to)
 	struct advised from;
 
 	for (uint32_t i = 1; i <= LOOK_BACK && i <= to->life; i++)
-		if (advise_life(a, to->life - i, LOGITS, &from) && near(from.size, 2 * to->size) &&
-		    stage_is_backward(from.born->stage) && to->from < from.until)
+		if (advise_life(a, to->life - i, CLASSES_THAT(ARE_COMPUTED), &from) &&
+		    near(from.size, 2 * to->size) && stage_is_backward(from.born->stage) &&
+		    to->from < from.until)
 			return from.until < to->until ? from.until : to->until;
 	return to->until;
 }
@@ -84,7 +82,7 @@ static void without_halves(struct advise *a, struct finding *f, uint64_t size)
 {
 	struct advised original;
 
-	ADVISE_EACH (a, LOGITS, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_COMPUTED), l) {
 		const struct op *op = NULL;
 
 		if (near(l.size, size) || near(2 * l.size, size))

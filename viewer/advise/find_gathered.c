@@ -8,8 +8,6 @@
 
 enum { PASSES = 3, FEWEST = 4 }; /* that a result stays through; results of a line */
 
-#define PASSING (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries))
-
 /* Nothing that backward would need was saved in its pass, and a script has it into a later one.
  * A cache, which layers hand on to later passes, is no result: something of its pass came after it
  * and stayed, too. */
@@ -36,7 +34,7 @@ static uint32_t *last_results(const struct advise *a)
 {
 	uint32_t *last = need_new(a->passes.count * sizeof(*last));
 
-	ADVISE_EACH (a, PASSING, l)
+	ADVISE_EACH (a, FORWARD_RESULTS, l)
 		if (l.born->stage == STAGE_FORWARD && l.born->forwards < a->passes.count &&
 		    l.until > advise_next_pass(a, &l))
 			last[l.born->forwards] = l.life;
@@ -60,7 +58,7 @@ static bool is_sum(const struct advise *a, const struct advised *l)
  * it, none of them go. */
 static void without_whole(struct line_plans *lines, struct advise *a)
 {
-	ADVISE_EACH (a, PASSING, l) {
+	ADVISE_EACH (a, FORWARD_RESULTS, l) {
 		if (l.born->stage != STAGE_OUTSIDE || map_get(&a->sums, l.stack))
 			continue;
 		FOR_EACH (struct line_plan, line, lines->items, lines->count) {
@@ -92,7 +90,7 @@ void advise_gathered(struct advise *a)
 	struct map summed = { 0 }; /* passes */
 	struct advised largest = { 0 };
 
-	ADVISE_EACH (a, PASSING, l)
+	ADVISE_EACH (a, FORWARD_RESULTS, l)
 		if (is_sum(a, &l)) {
 			largest = l.size > largest.size ? l : largest;
 			map_put(&summed, l.born->forwards, NULL);
@@ -100,7 +98,7 @@ void advise_gathered(struct advise *a)
 		} else if (is_result(a, last, &l) && is_gathered(a, &l)) {
 			lines_without(&found, a, &l, l.from);
 		}
-	ADVISE_EACH (a, PASSING, l) {
+	ADVISE_EACH (a, FORWARD_RESULTS, l) {
 		uint64_t next = advise_next_pass(a, &l);
 
 		if (is_sum(a, &l))

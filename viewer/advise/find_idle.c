@@ -68,7 +68,7 @@ static struct idles find_idles(const struct advise *a)
 	struct walk w = { 0 };
 	bool trains = false;
 
-	for (const struct span *x = s->items; x < s->items + s->count; x++) {
+	FOR_EACH (const struct span, x, s->items, s->count) {
 		const struct extent *e = &x->extent;
 
 		for (; span_is_forward(x) && open < found.count &&
@@ -91,7 +91,7 @@ static void without(struct life_plan *p, const struct advised *l, const struct i
 {
 	uint64_t done = l->from; /* gone up to there */
 
-	for (const struct idle *x = idles->items; x < idles->items + idles->count; x++) {
+	FOR_EACH (const struct idle, x, idles->items, idles->count) {
 		uint64_t from = most ? x->first : x->from, until = most ? x->next : x->until;
 
 		from = from > done ? from : done;

@@ -8,14 +8,9 @@
 #include "../answers/leaks.h"
 #include "advise.h"
 
-#define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
-#define LASTING                                                                      \
-	(CLASS_BIT(parameters) | CLASS_BIT(gradients) | CLASS_BIT(optimizer_state) | \
-	 CLASS_BIT(buffers) | CLASS_BIT(kv_cache))
-
 static bool is_of_a_pass(const struct advise *a, const struct advised *l)
 {
-	return !(l->classes & LASTING) &&
+	return !(l->classes & CLASSES_THAT(STAY)) &&
 	       !(model_signs(&a->timeline->model, l->stack) & STACK_CAPTURE) &&
 	       steps_at(&a->timeline->steps, l->from) >= 1 &&
 	       (l->born->stage == STAGE_FORWARD || a->saved[l->life] ||
@@ -32,8 +27,8 @@ static bool is_leak(const struct leaks *leaks, struct advise *a, const struct ad
 /* Weights that are not trained: copies of some, or of another model. */
 static bool is_copy(const struct advise *a, const struct advised *l)
 {
-	return (l->classes & LASTING) == CLASS_BIT(parameters) && a->timeline->model.spans.tags &&
-	       !advise_leaf(a, l) && !a->saved[l->life];
+	return (l->classes & CLASSES_THAT(STAY)) == CLASS_BIT(parameters) &&
+	       a->timeline->model.spans.tags && !advise_leaf(a, l) && !a->saved[l->life];
 }
 
 /* Of a refusal it is known by what was there then, see oom/. */
@@ -48,10 +43,11 @@ void advise_kept(struct advise *a)
 		return;
 	leaks_find(&leaks, a->timeline);
 	if (leaks.count) {
-		ADVISE_EACH (a, ~LASTING | CLASS_BIT(parameters), l) {
+		/* Of what stays only weights are copied step by step, see is_copy. */
+		ADVISE_EACH (a, ~CLASSES_THAT(STAY) | CLASS_BIT(parameters), l) {
 			size_t step = steps_at(s, l.from);
 
-			if ((l.classes & LASTING && !is_copy(a, &l)) || step < 1 ||
+			if ((l.classes & CLASSES_THAT(STAY) && !is_copy(a, &l)) || step < 1 ||
 			    step + 1 >= s->count || l.until <= s->items[step + 1].extent.last_seq ||
 			    !is_leak(&leaks, a, &l))
 				continue;
@@ -106,7 +102,7 @@ enum { NEEDED = 1, NOT_NEEDED = 2, KEPT = 4 };
 
 static void note_later(const struct advise *a, struct map *stacks)
 {
-	ADVISE_EACH (a, PASSING, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_OF_FORWARD), l) {
 		uint64_t end = advise_next_pass(a, &l);
 
 		if (!is_of_a_pass(a, &l) || l.until <= end)
@@ -152,7 +148,7 @@ void advise_overlap(struct advise *a)
 	struct finding *f;
 
 	note_later(a, &stacks);
-	ADVISE_EACH (a, PASSING, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_OF_FORWARD), l) {
 		uint64_t end = advise_next_pass(a, &l);
 
 		if (!map_get(&a->sums, l.stack) && is_of_a_pass(a, &l) && l.until > end &&
@@ -226,10 +222,10 @@ void advise_late(struct advise *a)
 
 	if (!a->open)
 		note_later(a, &stacks);
-	ADVISE_EACH (a, PASSING, l) /* what a further graph of its step took */
+	ADVISE_EACH (a, CLASSES_THAT(ARE_OF_FORWARD), l) /* what a further graph of its step took */
 		if (a->open && is_taken_again(a, &l))
 			map_put(&again, l.stack, NULL);
-	ADVISE_EACH (a, PASSING, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_OF_FORWARD), l) {
 		uint64_t use;
 
 		if (l.born->stage != STAGE_FORWARD || !is_of_a_pass(a, &l))

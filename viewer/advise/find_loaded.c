@@ -35,7 +35,7 @@ static bool has_other_passes(const struct advise *a)
 {
 	const struct spans *s = &a->timeline->model.spans;
 
-	for (const struct span *x = s->items; x < s->items + s->count; x++)
+	FOR_EACH (const struct span, x, s->items, s->count)
 		if (x->phase == PHASE_FORWARD && x->work && !x->kept && !x->refused &&
 		    advise_next(a, x->extent.last_seq, PHASE_FORWARD) < a->until)
 			return true;

@@ -7,10 +7,6 @@
 
 #include "advise.h"
 
-#define LOGITS                                                                         \
-	(CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries) | \
-	 CLASS_BIT(backward_temporaries))
-
 enum { PIECES = 8, ROW = 64 };
 
 uint64_t advise_logits(struct advise *a, struct owner *owner)
@@ -64,7 +60,7 @@ static struct map find_layers(const struct advise *a)
 	struct map latest = { 0 }, layers = { 0 };
 	bool fresh;
 
-	ADVISE_EACH (a, LOGITS, l) {
+	ADVISE_EACH (a, OF_ONE_PASS, l) {
 		uint32_t *pass;
 
 		if (l.size < SCORES_MIN || stage_is_backward(l.born->stage))
@@ -95,7 +91,7 @@ static void without_logits(struct advise *a, struct finding *f, uint64_t size)
 	struct map layers = find_layers(a);
 	struct row row = { 0 };
 
-	ADVISE_EACH (a, LOGITS, l) {
+	ADVISE_EACH (a, OF_ONE_PASS, l) {
 		bool backward = stage_is_backward(l.born->stage);
 
 		if (l.size < size / 64)

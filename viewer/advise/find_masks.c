@@ -8,6 +8,7 @@
 
 #include "advise.h"
 
+/* What holds a mask: the script gives it, a module has it as a buffer, or a layer makes it. */
 #define MASKS                                                              \
 	(CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(buffers) | \
 	 CLASS_BIT(forward_temporaries))
@@ -163,7 +164,7 @@ void advise_mask_copies(struct advise *a)
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
 		if (advise_counts(a, &l) && is_copy(&m, &l))
 			note_copy(&m, copies_of(&m, &l), &l);
-	for (struct copies *c = m.items; c < m.items + m.lines.count; c++) {
+	FOR_EACH (struct copies, c, m.items, m.lines.count) {
 		find_originals(&m, c);
 		if (c->same && (!most || c->bytes > most->bytes))
 			most = c;

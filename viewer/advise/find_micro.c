@@ -7,9 +7,6 @@
 
 #include "advise.h"
 
-#define RESULTS (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
-#define OTHERS	(~(RESULTS | CLASS_BIT(backward_temporaries)))
-
 enum { FEWEST = 3 }; /* micro-batches that show a habit */
 
 struct search {
@@ -24,7 +21,7 @@ static bool is_of_pass(const struct search *s, const struct advised *l)
 {
 	uint32_t pass = l->born->forwards;
 
-	if (l->classes & OTHERS || l->life >= s->advise->lives->rows.count ||
+	if (l->classes & ~OF_ONE_PASS || l->life >= s->advise->lives->rows.count ||
 	    pass >= s->advise->passes.count)
 		return false;
 	return l->born->stage == STAGE_FORWARD ||
@@ -38,7 +35,7 @@ static void find_over(struct search *s)
 {
 	const struct advise *a = s->advise;
 
-	ADVISE_EACH (a, RESULTS, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_OF_FORWARD), l) {
 		uint64_t *over = &s->over[l.born->forwards], end;
 
 		if (!is_of_pass(s, &l) || !a->saved[l.life] || *over == PLAN_END ||
@@ -112,7 +109,7 @@ static void count_passes(struct search *s)
 	struct map latest = { 0 };
 	bool fresh;
 
-	ADVISE_EACH (s->advise, RESULTS, l) {
+	ADVISE_EACH (s->advise, CLASSES_THAT(ARE_OF_FORWARD), l) {
 		uint32_t *pass;
 
 		if (l.from < since || !is_at_peak(s->advise, &l, kept_since(s, &l)))
@@ -139,7 +136,7 @@ static void take_results(struct search *s, struct finding *f)
 {
 	struct advise *a = s->advise;
 
-	ADVISE_EACH (a, RESULTS, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_OF_FORWARD), l) {
 		const uint32_t *times = map_get(&s->counts, l.stack);
 		uint64_t since = times && *times >= FEWEST ? kept_since(s, &l) : PLAN_END;
 
@@ -164,7 +161,7 @@ static void take_gradients(struct search *s, struct finding *f)
 		const struct lives_arrival *x = rows_at(arrivals, i);
 
 		if (x->seq >= s->advise->until || !x->leaf || !map_get(&s->kept, x->leaf - 1) ||
-		    !advise_life(s->advise, x->leaf - 1, RESULTS, &leaf) ||
+		    !advise_life(s->advise, x->leaf - 1, CLASSES_THAT(ARE_OF_FORWARD), &leaf) ||
 		    !advise_life(s->advise, x->life, CLASS_BIT(gradients), &l))
 			continue;
 		l.until = l.until < leaf.until ? l.until : leaf.until;

@@ -81,7 +81,7 @@ static uint32_t most_before_backward(const struct advise *a)
 	uint32_t most = 0, saved = 0, pass = 0;
 	bool back = false;
 
-	for (const struct span *x = s->items; x < s->items + s->count; x++) {
+	FOR_EACH (const struct span, x, s->items, s->count) {
 		if (x->extent.first_seq > a->until)
 			break;
 		if (back && x->phase != PHASE_BACKWARD) {
@@ -214,7 +214,7 @@ static void look_at(struct search *s)
 	struct finding *f = advise_add(a, "no_grad");
 
 	f->range = true;
-	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(inputs), l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l) {
 		uint64_t end;
 		bool batch;
 

@@ -7,8 +7,6 @@
 #include "../base/arithmetic.h"
 #include "advise.h"
 
-#define SAVED (CLASS_BIT(activations) | CLASS_BIT(inputs))
-
 /* Autograd had it at the peak, made in a forward pass. */
 static bool is_saved(const struct advise *a, const struct advised *l)
 {
@@ -22,7 +20,8 @@ static uint64_t most_of_node(struct advise *a)
 	uint32_t births = advise_lives(a) + 1;
 	uint64_t *nodes = need_new(births * sizeof(*nodes)), most = 0;
 
-	ADVISE_EACH (a, SAVED | CLASS_BIT(parameters), l) {
+	/* A hook gets weights that a node saved, too. */
+	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED) | CLASS_BIT(parameters), l) {
 		uint64_t *node = &nodes[lives_born_by(a->lives, a->saved[l.life])];
 
 		*node += a->saved[l.life] ? l.size : 0;
@@ -50,7 +49,7 @@ void advise_offload(struct advise *a)
 	if (is_twice(a))
 		return;
 	f = advise_add(a, "offload_activations");
-	ADVISE_EACH (a, SAVED, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l) {
 		uint64_t back = is_saved(a, &l) ? advise_next(a, a->saved[l.life], PHASE_BACKWARD)
 						: PLAN_END;
 

@@ -116,6 +116,8 @@ static void collect(struct search *s)
 	struct advise *a = s->advise;
 	struct advised before;
 
+	/* What a script makes of gradients, it makes before the optimizer, and rules take it for
+	 * one of these. */
 	ADVISE_EACH (a, CLASS_BIT(optimizer_temporaries) | CLASS_BIT(gradients), l) {
 		struct line *x;
 
@@ -181,7 +183,7 @@ void advise_one_by_one(struct advise *a)
 	}
 	if (a->timeline->steps.basis == STEPS_OPTIMIZER)
 		collect(&s);
-	for (struct line *x = s.items; x < s.items + s.count; x++) {
+	FOR_EACH (struct line, x, s.items, s.count) {
 		end_turn(&s, x);
 		if (x->once && !x->never)
 			look_at(&s, x);

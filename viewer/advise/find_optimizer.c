@@ -26,8 +26,7 @@ static const struct frame *foreach_of(struct advise *a, uint32_t stack)
 static bool is_temporary(const struct advise *a, const struct advised *l)
 {
 	return l->born->stage == STAGE_OPTIMIZER && (l->until != PLAN_END || a->wanted_count) &&
-	       !(l->classes &
-		 (CLASS_BIT(optimizer_state) | CLASS_BIT(parameters) | CLASS_BIT(gradients)));
+	       !(l->classes & OF_THE_MODEL);
 }
 
 /* parts: one of so many parts of each is left; 0: nothing. */

@@ -9,8 +9,6 @@
 #include "../base/arithmetic.h"
 #include "advise.h"
 
-#define RESULTS (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries))
-
 enum { PIECES = 8, LIKE = 4, SMALL = 32, AHEAD = 8 };
 enum work { WORK_ANY, WORK_ARITHMETIC, WORK_ORDER, WORK_SUM, WORK_OTHER };
 
@@ -52,7 +50,7 @@ static bool is_first(struct pairs *p, const struct advised *l)
 	if (!strstr(op->name, "cdist"))
 		return ops_is_product(op->name);
 	for (uint32_t i = l->life + 1; i <= l->life + AHEAD && i < advise_lives(p->advise); i++)
-		if (advise_life(p->advise, i, RESULTS, &next) && next.size > l->size &&
+		if (advise_life(p->advise, i, FORWARD_RESULTS, &next) && next.size > l->size &&
 		    ops_find(p->advise, &next)->at == op->at)
 			return false;
 	return true;
@@ -130,11 +128,11 @@ void advise_pairs(struct advise *a)
 	struct line_plan *line;
 	struct finding *f;
 
-	ADVISE_EACH (a, RESULTS, l)
+	ADVISE_EACH (a, FORWARD_RESULTS, l)
 		if (is_first(&p, &l) && l.until != PLAN_END)
 			note_call(lines_of(&p.calls, a, &l), &l,
 				  follow(&p, &l, false) && p.done >= WORK_ORDER);
-	ADVISE_EACH (a, RESULTS, l) {
+	ADVISE_EACH (a, FORWARD_RESULTS, l) {
 		if (!is_first(&p, &l))
 			continue;
 		line = lines_of(&p.calls, a, &l);

@@ -10,8 +10,7 @@
 #include "../base/sorted.h"
 #include "advise.h"
 
-#define RESULTS (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
-#define LARGE	(8 * LIVES_SMALL)
+#define LARGE (8 * LIVES_SMALL)
 
 enum { FEWEST = 3, CANDIDATES = 8, PARTS = 1, LAYERS = 2 };
 
@@ -59,7 +58,7 @@ static void collect(struct search *s, size_t *next)
 			return;
 		if (lives_seq(a->lives, &lives_at(a->lives, life)->born) >= w->until)
 			return;
-		if (advise_life(a, life, RESULTS, &l) && l.from > w->from &&
+		if (advise_life(a, life, CLASSES_THAT(ARE_OF_FORWARD), &l) && l.from > w->from &&
 		    !stage_is_backward(l.born->stage))
 			*need_item(w->items, w->count, w->room) =
 				(struct item){ .l = l, .gone = gone_at(a, &l) };
@@ -396,7 +395,7 @@ static void look_at_all(struct search *s, struct finding *f)
 	size_t next = 0;
 
 	s->w.from = 0;
-	for (const struct span *x = spans->items; x < spans->items + spans->count; x++) {
+	FOR_EACH (const struct span, x, spans->items, spans->count) {
 		if (x->extent.first_seq > a->until ||
 		    (x->phase != PHASE_BACKWARD && x->phase != PHASE_OPTIMIZER))
 			continue;

@@ -8,8 +8,6 @@
 
 #include "advise.h"
 
-#define RESULTS (CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(inputs))
-
 enum { PART = 64, LEAST_ROW = 8 << 10, LOOK_BACK = 4096, LEAST_TOKENS = 1024 };
 
 /* The tokens: the latest input before the pass, 8 bytes each. */
@@ -61,7 +59,7 @@ void advise_prompt_logits(struct advise *a)
 	struct line_plans products = { 0 }, lines = { 0 };
 	struct finding *f;
 
-	ADVISE_EACH (a, RESULTS, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_OF_FORWARD), l) {
 		struct line_plan *line = is_logits(a, &l) ? lines_of(&products, a, &l) : NULL;
 
 		if (line) {
@@ -69,7 +67,7 @@ void advise_prompt_logits(struct advise *a)
 			line->bytes += is_read_by_rows(a, &l);
 		}
 	}
-	ADVISE_EACH (a, RESULTS, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_OF_FORWARD), l) {
 		const struct line_plan *line =
 			l.size >= SCORES_MIN ? lines_of(&products, a, &l) : NULL;
 

@@ -9,9 +9,6 @@
 
 #include "advise.h"
 
-#define RESULTS \
-	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
-
 enum { LOOK_BACK = 16 };
 
 struct cut {
@@ -30,7 +27,7 @@ static uint64_t part_of(const struct advise *a, const struct advised *zeros)
 	struct advised l;
 
 	for (uint32_t i = 1; i <= LOOK_BACK && i <= zeros->life; i++)
-		if (advise_life(a, zeros->life - i, RESULTS, &l) &&
+		if (advise_life(a, zeros->life - i, CLASSES_THAT(ARE_COMPUTED), &l) &&
 		    stage_is_backward(l.born->stage) && l.until > zeros->from &&
 		    l.size >= zeros->size / 1024)
 			return l.size;
@@ -48,7 +45,7 @@ static bool is_added(struct advise *a, const struct advised *zeros)
 	for (uint32_t i = first; i < zeros->life + LOOK_BACK && i < advise_lives(a); i++) {
 		const char *name;
 
-		if (!advise_life(a, i, RESULTS, &l) || l.from >= zeros->until ||
+		if (!advise_life(a, i, CLASSES_THAT(ARE_COMPUTED), &l) || l.from >= zeros->until ||
 		    l.until <= zeros->from || !stage_is_backward(l.born->stage))
 			continue;
 		name = ops_find(a, &l)->name;
@@ -90,7 +87,7 @@ static bool find_taken(struct advise *a, struct cut *found)
 {
 	struct advised product = { 0 }, copy = { 0 }, whole = { 0 };
 
-	ADVISE_EACH (a, RESULTS, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_COMPUTED), l) {
 		if (l.size < SCORES_MIN || stage_is_backward(l.born->stage))
 			continue;
 		if (ops_is_loss(ops_find(a, &l))) {
@@ -121,7 +118,7 @@ static void plan(struct advise *a, struct finding *f, const struct cut *cut)
 {
 	struct advised last = { 0 };
 
-	ADVISE_EACH (a, RESULTS, l) {
+	ADVISE_EACH (a, CLASSES_THAT(ARE_COMPUTED), l) {
 		bool backward = stage_is_backward(l.born->stage);
 		const struct op *op = l.size == cut->whole ? ops_find(a, &l) : NULL;
 

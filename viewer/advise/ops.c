@@ -72,13 +72,11 @@ bool ops_is_loss(const struct op *op)
 bool ops_original(const struct advise *a, const struct advised *copy, uint32_t back, uint64_t slack,
 		  struct advised *found)
 {
-	unsigned classes = CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) |
-			   CLASS_BIT(backward_temporaries) | CLASS_BIT(inputs);
-
 	for (uint32_t i = 1; i <= back && i <= copy->life; i++) {
 		uint64_t twice;
 
-		if (!advise_life(a, copy->life - i, classes, found) || copy->from >= found->until)
+		if (!advise_life(a, copy->life - i, OF_ONE_PASS, found) ||
+		    copy->from >= found->until)
 			continue;
 		twice = 2 * found->size;
 		if ((twice > copy->size ? twice - copy->size : copy->size - twice) <= slack)

@@ -239,7 +239,7 @@ void advise_find_sums(struct advise *a)
 	MAP_OF(struct growth) lines = { .count = 0 };
 	struct growth *g;
 
-	ADVISE_EACH (a, CLASS_BIT(activations) | CLASS_BIT(forward_temporaries), l) {
+	ADVISE_EACH (a, FORWARD_RESULTS, l) {
 		if (l.born->stage != STAGE_OUTSIDE)
 			continue;
 		g = map_item(&lines, l.stack);

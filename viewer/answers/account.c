@@ -247,23 +247,22 @@ static void peak_rows(struct account *a, struct timeline *t)
 
 static void residual_rows(struct account *a, struct timeline *t, const struct snapshot *peak)
 {
-	static const char *const temporary[] = { "optimizer_temporaries", "backward_temporaries",
-						 "forward_temporaries" };
+	static const char *const labels[CATEGORIES] = {
+		[CATEGORY_workspace] = "workspaces of libraries",
+		[CATEGORY_unknown] = "of unknown class",
+	};
 	const struct moment *mo = &peak->moment;
 	const char *s = "residual";
 	struct room room = room_at(&t->model, mo, NULL);
-	uint64_t bytes = 0;
 	struct account_row *row;
 
-	for (size_t i = 0; i < sizeof(temporary) / sizeof(temporary[0]); i++)
-		bytes += snapshot_bytes(peak, temporary[i]);
-	put_row(a, s, "temporaries", "temporary buffers", UNIT_BYTES, bytes, NONE);
-	put_row(a, s, "workspace", "workspaces of libraries", UNIT_BYTES,
-		snapshot_bytes(peak, "workspace"), NONE);
-	put_row(a, s, "communication", "communication", UNIT_BYTES,
-		snapshot_bytes(peak, "communication"), NONE);
-	put_row(a, s, "unknown", "of unknown class", UNIT_BYTES, snapshot_bytes(peak, "unknown"),
-		NONE);
+	put_row(a, s, "temporaries", "temporary buffers", UNIT_BYTES,
+		classes_sum(peak->bytes, CLASSES_THAT(ARE_TEMPORARY)), NONE);
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		if (category_in(c, OTHER_CLASSES))
+			put_row(a, s, categories[c].name,
+				labels[c] ? labels[c] : categories[c].words, UNIT_BYTES,
+				peak->bytes[c], NONE);
 	if (t->framework) {
 		row = put_row(a, s, "cached_unused", "cached, not in use", UNIT_BYTES, room.cached,
 			      NONE);

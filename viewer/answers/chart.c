@@ -49,7 +49,7 @@ void chart_colour_end(struct emit *out)
 }
 
 static const char letters[] = {
-#define CATEGORY(name, words, colour, letter) letter,
+#define CATEGORY(name, words, colour, letter, term, level, part, traits) letter,
 #include "../classes/categories.def"
 };
 

@@ -41,19 +41,82 @@ static const char *owner_cell(const struct text_column *c, const struct owner *o
 static const char *number_cell(const struct text_column *c, enum member_type type, uint64_t n,
 			       char buf[CELL])
 {
+	bool may_be_null = type >= MEMBER_COUNT_OR_NULL && type <= MEMBER_NS_OR_NULL;
+	bool is_bytes = type == MEMBER_BYTES || type == MEMBER_BYTES_OR_NULL;
+	bool is_count = type == MEMBER_COUNT || type == MEMBER_COUNT_OR_NULL;
+
+	if (may_be_null && n == NO_NUMBER)
+		return "";
 	if (c->style == COLUMN_SHARE)
 		return human_share(buf, n, c->all);
 	if (type == MEMBER_ADDRESS)
 		snprintf(buf, CELL, "0x%" PRIx64, n);
-	else if (type == MEMBER_BYTES && c->style != COLUMN_PLAIN)
+	else if (is_bytes && c->style != COLUMN_PLAIN)
 		human_bytes(buf, n);
 	else if (type == MEMBER_CHANGE)
 		human_change(buf, (int64_t)n);
-	else if (type == MEMBER_COUNT && c->style != COLUMN_PLAIN)
+	else if (is_count && c->style != COLUMN_PLAIN)
 		human_count(buf, n);
 	else
 		snprintf(buf, CELL, "%" PRIu64, n);
 	return buf;
+}
+
+/* "1, -2" or "a 1, b -2". */
+static const char *figures_cell(const struct figures *f, char buf[CELL])
+{
+	const char *name = NULL;
+	int64_t n;
+
+	buf[0] = 0;
+	for (size_t i = 0; i < f->count; i++)
+		if (f->get(f->ctx, i, &name, &n))
+			text_add(buf, CELL, "%s%s%s%" PRId64, buf[0] ? ", " : "", name ? name : "",
+				 name ? " " : "", n);
+	return buf;
+}
+
+static const char *classes_cell(const uint64_t *bytes, char buf[CELL])
+{
+	buf[0] = 0;
+	for (unsigned c = 0; bytes && c < CATEGORIES; c++)
+		if (bytes[c])
+			text_add(buf, CELL, "%s%s %s", buf[0] ? ", " : "", categories[c].words,
+				 B(bytes[c]));
+	return buf;
+}
+
+/* A member that is no text; objects have no cell, a list its number of rows. */
+static const char *value_cell(const struct text_column *c, const struct member *m, const char *at,
+			      char buf[CELL])
+{
+	switch (m->type) {
+	case MEMBER_SIGNED:
+	case MEMBER_WALL:
+		snprintf(buf, CELL, "%" PRId64, *(const int64_t *)at);
+		return buf;
+	case MEMBER_DECIMAL:
+		snprintf(buf, CELL, "%.10g", *(const double *)at);
+		return buf;
+	case MEMBER_FLAG:
+		return *(const bool *)at ? "yes" : "no";
+	case MEMBER_LINE:
+		snprintf(buf, CELL, "%u", *(const unsigned *)at);
+		return buf;
+	case MEMBER_CLASSES:
+		return classes_cell(*(const uint64_t *const *)at, buf);
+	case MEMBER_NUMBERS:
+	case MEMBER_FIGURES:
+		return figures_cell((const void *)at, buf);
+	case MEMBER_FACTS:
+	case MEMBER_LIST:
+	case MEMBER_MAP:
+		return human_count(buf, *(const size_t *)at);
+	case MEMBER_PART:
+		return "";
+	default:
+		return number_cell(c, m->type, *(const uint64_t *)at, buf);
+	}
 }
 
 static bool has_cell(const struct printer *p, const struct text_column *c, const char *row)
@@ -85,6 +148,7 @@ static const char *cell_text(const struct printer *p, const struct text_column *
 			return words_end(text, buf, CELL, c->room);
 		return text ? text : "";
 	case MEMBER_RAW:
+	case MEMBER_WHOLE:
 		snprintf(buf, CELL, "%.*s", (int)raw->len, raw->s ? raw->s : "");
 		return buf;
 	case MEMBER_WORDS:
@@ -92,7 +156,7 @@ static const char *cell_text(const struct printer *p, const struct text_column *
 	case MEMBER_CLASS:
 		return categories[*(const unsigned *)at].words;
 	default:
-		return number_cell(c, m->type, *(const uint64_t *)at, buf);
+		return value_cell(c, m, at, buf);
 	}
 }
 

@@ -20,25 +20,15 @@ static const struct {
 
 static enum engine_part part_of(struct timeline *t, const struct block *b, bool trains)
 {
-	static const unsigned of[CATEGORIES] = {
-		[CATEGORY_parameters] = 1 + ENGINE_weights,
-		[CATEGORY_buffers] = 1 + ENGINE_weights,
-		[CATEGORY_gradients] = 1 + ENGINE_gradients,
-		[CATEGORY_optimizer_state] = 1 + ENGINE_optimizer_state,
-		[CATEGORY_kv_cache] = 1 + ENGINE_kv_cache,
-		[CATEGORY_activations] = 1 + ENGINE_work,
-		[CATEGORY_forward_temporaries] = 1 + ENGINE_work,
-		[CATEGORY_backward_temporaries] = 1 + ENGINE_work,
-		[CATEGORY_optimizer_temporaries] = 1 + ENGINE_work,
-		[CATEGORY_workspace] = 1 + ENGINE_work,
-		[CATEGORY_communication] = 1 + ENGINE_communication,
+	static const enum engine_part of[CATEGORIES] = {
+#define CATEGORY(name, words, colour, letter, term, level, part, traits) ENGINE_##part,
+#include "../classes/categories.def"
 	};
 	struct verdict v = classify(timeline_classifier(t), b);
-	unsigned part = of[v.category];
 
 	if (trains && !strncmp(verdict_rule(v), "leaf", 4)) /* autograd saw a gradient of it */
 		return ENGINE_trained;
-	return part ? part - 1 : ENGINE_other;
+	return of[v.category];
 }
 
 /* A moment, and its bytes by part. */
@@ -406,7 +396,7 @@ void engine_text(const struct engine *e, const struct timeline *t, struct emit *
 			    : e->sleeps ? "asleep"
 					: "",
 			    engine_part_asleep_bytes, 1, 9),
-		TEXT_COLUMN("held mostly by", engine_part_owner, 2, -22, .room = 22,
+		TEXT_COLUMN("mostly allocated at", engine_part_owner, 2, -22, .room = 22,
 			    .when = AT_engine_part_held),
 	};
 	struct rows_engine_part rows = { ENGINE_PARTS, part_row, (void *)e };

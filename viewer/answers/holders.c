@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "holders.h"
 
-#include "../../format/record.h"
+#include "../../format/mem_traits.h"
 #include "../base/sorted.h"
 
 struct row_class_line holder_line(const struct holder *h)
@@ -99,7 +99,7 @@ struct holders holders_of_libraries(const struct moment *mo, struct owners *owne
 		if (b->memory == GMT_MEM_PHYSICAL && map_get(&cache, b->addr))
 			continue;
 		if (b->flags & GMT_FLAG_FRAMEWORK || b->device != mo->device ||
-		    !(model_is_device_memory(b->memory) || b->memory == GMT_MEM_IMPORTED))
+		    !(gmt_mem_is_on_device(b->memory) || b->memory == GMT_MEM_IMPORTED))
 			continue;
 		add_to_holder(&all, (struct holder){ .inside = owners_library(owners, b) },
 			      b->size);

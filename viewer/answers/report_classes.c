@@ -47,7 +47,7 @@ void report_classes(struct report *r, const struct snapshot *s, struct emit *out
 		TEXT_COLUMN("share", report_class_bytes, 1, 5, FIRST, .style = COLUMN_SHARE,
 			    .all = s->moment.bytes),
 		TEXT_COLUMN("blocks", report_class_blocks, 1, 6, FIRST),
-		TEXT_COLUMN("held mostly by", report_class_holder, 2, -WHO, .room = WHO),
+		TEXT_COLUMN("mostly allocated at", report_class_holder, 2, -WHO, .room = WHO),
 		TEXT_COLUMN("", report_class_held, 1, 9),
 	};
 	struct report_classes_view v = {

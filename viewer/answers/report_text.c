@@ -148,7 +148,7 @@ static void holders_table(struct report *r, const struct moment *mo, struct emit
 	struct rows_line rows = { v.all.count > v.most ? v.most + 1 : v.all.count, holder_row, &v };
 	const char *bytes = moments_state_only(&r->timeline.model) ? "bytes" : "at peak";
 	const struct text_column columns[] = {
-		TEXT_COLUMN("held by", line_owner, 2, -WHO, .room = WHO, .style = COLUMN_CUT),
+		TEXT_COLUMN("allocated at", line_owner, 2, -WHO, .room = WHO, .style = COLUMN_CUT),
 		TEXT_COLUMN(bytes, line_bytes, 1, 10),
 		TEXT_COLUMN("share", line_bytes, 2, 5, .style = COLUMN_SHARE, .all = mo->bytes),
 		TEXT_COLUMN("blocks", line_blocks, 2, 8),

@@ -202,13 +202,13 @@ static void find_sites(struct search *s)
 {
 	const struct spans *all = &s->timeline->model.spans;
 
-	for (const struct span *x = all->items; x < all->items + all->count; x++) {
+	FOR_EACH (const struct span, x, all->items, all->count) {
 		if (x->extent.first_seq > s->shot->moment.seq)
 			break;
 		if (x->phase == PHASE_OPTIMIZER && x->stack)
 			site_of(s, x)->last = x->extent.last_seq;
 	}
-	for (struct site *x = s->sites; x < s->sites + s->site_count; x++)
+	FOR_EACH (struct site, x, s->sites, s->site_count)
 		for (struct site *next = x + 1; next < s->sites + s->site_count; next++)
 			x->over |= next->first > x->last && takes_over(s, x, next) &&
 				   makes_all_state(s, next);
@@ -269,7 +269,7 @@ static void find_latest_graph(struct search *s)
 	uint64_t begin = s->timeline->steps.items[s->step].extent.first_seq;
 
 	s->used_first = s->trained_first = UINT64_MAX;
-	for (const struct weight *w = s->items; w < s->items + s->count; w++) {
+	FOR_EACH (const struct weight, w, s->items, s->count) {
 		bool leaf = w->leaf >= begin && w->leaf <= s->shot->moment.seq;
 		bool used = leaf || w->last >= begin || w->saved >= begin;
 
@@ -312,7 +312,7 @@ static void find_weights(struct search *s)
 {
 	size_t idle = 0, left = 0;
 
-	for (struct weight *w = s->items; w < s->items + s->count; w++) {
+	FOR_EACH (struct weight, w, s->items, s->count) {
 		w->idle = w->there && w->to_step && w->to_step < s->step;
 		idle += w->idle && trained_in(s, w->to_step)->by_old;
 		left += w->idle;
@@ -322,9 +322,9 @@ static void find_weights(struct search *s)
 		find_latest_graph(s);
 	}
 	left = 0;
-	for (struct weight *w = s->items; w < s->items + s->count; w++)
+	FOR_EACH (struct weight, w, s->items, s->count)
 		left += w->left = is_left_out(s, w);
-	for (struct weight *w = s->items; w < s->items + s->count; w++) {
+	FOR_EACH (struct weight, w, s->items, s->count) {
 		struct trained *first;
 		bool over = is_over(s, w, idle);
 
@@ -364,7 +364,7 @@ static uint64_t state_left(struct search *s, const struct block *b)
 				     defs_string(s->timeline->model.defs, span->name).s, name))
 			   : 0;
 
-	for (const struct weight *w = s->items; w < s->items + s->count; w++) {
+	FOR_EACH (const struct weight, w, s->items, s->count) {
 		if (!w->there || w->from_step != step || w->size != b->size)
 			continue;
 		of++;

@@ -50,6 +50,22 @@ static void say_more(struct row_check_bound *b, const char *more)
 	free(before);
 }
 
+#define TINY 65536 /* bytes below which a number without a unit was most likely meant with one */
+
+/* A number without a unit is bytes: 40 are hardly what was meant. */
+static void say_unit(struct row_check_bound *b, const struct option_amount *most, const char *unit)
+{
+	const char *text = most->text;
+	char more[96];
+
+	if (b->ok || !b->known || !text || !(most->amount.value > 0) ||
+	    most->amount.value >= TINY || text[strspn(text, "0123456789.")])
+		return;
+	snprintf(more, sizeof(more), "; %.20s is %.20s B: did you mean %.20s%s?", text, text, text,
+		 unit);
+	say_more(b, more);
+}
+
 /* The line that holds most of a class at a moment, or of all classes (-1). NULL if no block is
  * there. */
 static const struct owner *largest_line(struct look *l, const struct snapshot *shot, int category,
@@ -126,6 +142,7 @@ static void check_peak(struct look *l, const struct option_amount *most)
 	o = largest_line(l, &shot, -1, &line);
 	b = add_bound(l->bounds, measured_bound("max-peak", -1, peak->bytes, most), o);
 	say_held(l, b, "peak", "", instant.text, o);
+	say_unit(b, most, "GiB");
 	moment_free(&shot.moment);
 }
 
@@ -142,13 +159,14 @@ static void check_reserved(struct look *l, const struct option_amount *most)
 	if (peak.bytes)
 		reserved_words(&peak, words + 2, RESERVED_WORDS);
 	say_bytes(l, b, "reserved", "", peak.bytes ? words : "");
+	say_unit(b, most, "GiB");
 }
 
 /* A class may have its peak at another moment than the run. */
 static void check_class(struct look *l, const struct extent *h, int category,
 			const struct option_amount *most)
 {
-	struct row_check_bound b = measured_bound("max-class", category, h->peak, most);
+	struct row_check_bound b = measured_bound("max-class", category, h->peak, most), *at;
 	char what[64];
 	struct instant instant = { 0 };
 	struct snapshot shot = { 0 };
@@ -161,7 +179,9 @@ static void check_class(struct look *l, const struct extent *h, int category,
 	}
 	o = largest_line(l, &shot, category, &line);
 	snprintf(what, sizeof(what), "peak of %s", categories[category].words);
-	say_held(l, add_bound(l->bounds, b, o), what, "", instant.text, o);
+	at = add_bound(l->bounds, b, o);
+	say_held(l, at, what, "", instant.text, o);
+	say_unit(at, most, "GiB");
 	moment_free(&shot.moment);
 }
 
@@ -185,12 +205,13 @@ static void reserved_grows(struct look *l, const struct option_amount *most, uin
 {
 	struct reserved_peak peak;
 	char words[RESERVED_WORDS + 2] = "; ";
+	struct row_check_bound *at;
 
 	reserved_find(&peak, &l->timeline, l->timeline.device);
 	reserved_words(&peak, words + 2, RESERVED_WORDS);
-	say_bytes(l,
-		  add_bound(l->bounds, measured_bound("max-growth", -1, growth, most), &peak.owner),
-		  "growth of reserved memory", " a step", words);
+	at = add_bound(l->bounds, measured_bound("max-growth", -1, growth, most), &peak.owner);
+	say_bytes(l, at, "growth of reserved memory", " a step", words);
+	say_unit(at, most, "MiB");
 }
 
 static void check_growth(struct look *l, const struct option_amount *most)
@@ -218,6 +239,7 @@ static void check_growth(struct look *l, const struct option_amount *most)
 		say(at, "growth is not known: %zu step%s found, three complete ones are needed",
 		    steps_number(&l->timeline.steps),
 		    steps_number(&l->timeline.steps) == 1 ? " was" : "s were");
+	say_unit(at, most, "MiB");
 	leaks_free(&leaks);
 }
 
@@ -262,6 +284,7 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 	    b.ok ? " that are allowed" : " that are allowed. ");
 	if (!b.ok && d.count)
 		say_more(at, d.findings[0].text);
+	say_unit(at, &w->baseline_above, "%");
 	check_reserved_since(all, w, &d);
 	diff_free(&d);
 	return 0;

@@ -65,6 +65,9 @@ static void put_test(FILE *f, const char *file, const struct row_check_bound *b)
 	fputs("/>\n  </testcase>\n", f);
 }
 
+#define JUNIT_HEAD \
+	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gpumemtrace check\""
+
 /* JUnit's XML: a test for each bound. */
 static void check_junit(FILE *f, const struct bounds *all, size_t count)
 {
@@ -74,10 +77,7 @@ static void check_junit(FILE *f, const struct bounds *all, size_t count)
 		tests += all[i].count;
 		failures += all[i].broken;
 	}
-	fprintf(f,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		"<testsuite name=\"gpumemtrace check\" tests=\"%zu\" failures=\"%zu\">\n",
-		tests, failures);
+	fprintf(f, JUNIT_HEAD " tests=\"%zu\" failures=\"%zu\">\n", tests, failures);
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < all[i].count; k++)
 			put_test(f, all[i].file, &all[i].items[k]);
@@ -172,6 +172,7 @@ static int parse_class(const char *text, struct bounds_wanted *w)
 		return say_usage("--max-class \"%s\" needs a size: --max-class %s=20GiB", text,
 				 name);
 	w->classes[c].given = true;
+	w->classes[c].text = text + len + 1;
 	if (amount_parse(text + len + 1, &w->classes[c].amount) && !w->classes[c].amount.percent)
 		return 0;
 	return say_usage("--max-class needs a size such as 40GiB, not \"%s\"", text + len + 1);
@@ -228,22 +229,32 @@ static void print_bounds(struct emit *out, struct check *c)
 				  c->all[i].file, c->all[i].items[k].text);
 }
 
-/* The first bound that does not hold in one sentence. */
-static int verdict(const struct check *c)
+static const struct row_check_bound *first_broken(const struct check *c, const char **file)
 {
-	char more[48] = "";
-
 	for (size_t i = 0; i < c->count; i++)
-		for (size_t k = 0; k < c->all[i].count; k++) {
-			if (c->all[i].items[k].ok)
-				continue;
-			if (c->broken > 1)
-				snprintf(more, sizeof(more), " (%zu of %zu bounds do not hold)",
-					 c->broken, c->bounds);
-			return say_error(EXIT_CHECK, "%s: %s%s", c->all[i].file,
-					 c->all[i].items[k].text, more);
-		}
-	return EXIT_OK;
+		for (size_t k = 0; k < c->all[i].count; k++)
+			if (!c->all[i].items[k].ok) {
+				*file = c->all[i].file;
+				return &c->all[i].items[k];
+			}
+	return NULL;
+}
+
+/* One sentence. The text above it has a line for each limit, so that nothing is said twice; with
+ * --json it is the first limit that failed. */
+static int verdict(const struct check *c, bool json)
+{
+	const char *file = "";
+	const struct row_check_bound *b = first_broken(c, &file);
+	char count[64];
+
+	if (!b)
+		return EXIT_OK;
+	snprintf(count, sizeof(count), "%zu of %s failed", c->broken, MANY(c->bounds, "limit"));
+	if (!json)
+		return say_error(EXIT_CHECK, "%s", count);
+	return say_error(EXIT_CHECK, "%s: %s%s%s%s", file, b->text, c->broken > 1 ? " (" : "",
+			 c->broken > 1 ? count : "", c->broken > 1 ? ")" : "");
 }
 
 static int find_all(struct check *c, const struct check_options *o, const struct bounds_wanted *w)
@@ -280,7 +291,7 @@ int run_check(const struct check_options *o, struct emit *out)
 	int rc = parse_bounds(o, &wanted);
 
 	if (!rc && o->junit)
-		rc = outfile_open(&junit, o->junit, "<?xml", "a report of tests");
+		rc = outfile_open(&junit, o->junit, JUNIT_HEAD, "a report of this command");
 	if (rc)
 		return rc;
 	rc = find_all(&c, o, &wanted);
@@ -291,7 +302,7 @@ int run_check(const struct check_options *o, struct emit *out)
 		rc = write_reports(o, &c, out, &junit);
 	}
 	if (!rc)
-		rc = verdict(&c);
+		rc = verdict(&c, emit_json(out));
 	for (size_t i = 0; i < c.count; i++)
 		bounds_free(&c.all[i]);
 	free(c.all);

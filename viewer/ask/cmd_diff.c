@@ -96,7 +96,7 @@ int run_diff(const struct diff_options *o, struct emit *out)
 {
 	struct outfile file;
 	struct diff d;
-	int rc = o->output ? outfile_open(&file, o->output, "<!doctype html>", "a page") : 0;
+	int rc = o->output ? outfile_open(&file, o->output, OUTFILE_PAGE) : 0;
 
 	if (rc)
 		return rc;

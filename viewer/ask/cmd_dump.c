@@ -101,6 +101,9 @@ static void dump_json(const struct dump *d, const struct gmt_event *e)
 	}
 	if (row.has_memory)
 		row.memory = gmt_mem_name(e->arg0);
+	row.has_refused = e->kind == GMT_REFUSED;
+	if (row.has_refused)
+		row.refused = gmt_kind_name((unsigned)e->arg0);
 	emit_document(d->out, dump, &row);
 }
 
@@ -133,6 +136,17 @@ static void use_text(const struct use_parts *u, char *buf, size_t room)
 	free(plain);
 }
 
+/* What the number in arg0 says, with the kinds that have it as a name. */
+static const char *meaning_of_arg0(const struct gmt_event *e, char *buf, size_t room)
+{
+	buf[0] = 0;
+	if (gmt_kind_has_memory(e->kind))
+		snprintf(buf, room, " memory=%s", gmt_mem_name((unsigned)e->arg0));
+	else if (e->kind == GMT_REFUSED)
+		snprintf(buf, room, " refused=%s", gmt_kind_name((unsigned)e->arg0));
+	return buf;
+}
+
 static void dump_text(const struct dump *d, const struct gmt_event *e)
 {
 	unsigned has = gmt_kind_fields(e->kind);
@@ -140,7 +154,7 @@ static void dump_text(const struct dump *d, const struct gmt_event *e)
 	unsigned packed = u.is_use ? F_ADDR | F_SIZE | F_ARG0 | F_ARG1
 			  : u.what ? F_ARG0 | F_ARG1
 				   : 0;
-	char line[512], flags[96], use[512];
+	char line[512], flags[96], use[512], meaning[64];
 	size_t len = snprintf(line, sizeof(line), "%" PRIu64 " %" PRIu64 " %s thread=%u", e->seq,
 			      e->time_ns, gmt_kind_name(e->kind), e->thread);
 
@@ -152,9 +166,7 @@ static void dump_text(const struct dump *d, const struct gmt_event *e)
 							     : " %s=%" PRIu64,
 					f->key, member_value(e, f));
 	use_text(&u, use, sizeof(use));
-	emit_line(d->out, "%s%s%s%s%s%s%s", line, use,
-		  gmt_kind_has_memory(e->kind) ? " memory=" : "",
-		  gmt_kind_has_memory(e->kind) ? gmt_mem_name(e->arg0) : "",
+	emit_line(d->out, "%s%s%s%s%s%s", line, use, meaning_of_arg0(e, meaning, sizeof(meaning)),
 		  flag_names(e->flags, flags, sizeof(flags)), has & F_NAME ? " name=" : "",
 		  has & F_NAME ? defs_string(&d->recording->defs, e->name).s : "");
 }

@@ -80,7 +80,7 @@ static void fill_info(struct row_info *out, struct info_view *v, const struct re
 		.file_bytes = r->file_bytes,
 		.first_ns = t->first_ns,
 		.last_ns = t->last_ns,
-		.events = t->events,
+		.events = t->events + t->left_out,
 		.dropped = t->dropped,
 		.launches = t->launches,
 		.launches_unread = t->launches_unread,

@@ -101,6 +101,7 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 			 l->latest_step, l->latest.addr, l->latest.stack);
 	*row = (struct row_leaks_owner){
 		.class = l->category,
+		.words = category_kept_words(l->category),
 		.owner = l->owner,
 		.module = owners_modules_of(v->owners, l->blocks ? l->latest.stack : 0, v->module,
 					    sizeof(v->module)),
@@ -153,8 +154,9 @@ static void print_growth(struct emit *out, const struct timeline *t, const struc
 	const struct leaks *l = v->leaks;
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("per step", leaks_owner_bytes_per_step, 2, 10),
-		TEXT_COLUMN("class", leaks_owner_class, 2, -21),
-		TEXT_COLUMN("held by", leaks_owner_owner, 1, -1, .room = 44, .style = COLUMN_CUT),
+		TEXT_COLUMN("class", leaks_owner_words, 2, -21),
+		TEXT_COLUMN("allocated at", leaks_owner_owner, 1, -1, .room = 44,
+			    .style = COLUMN_CUT),
 		TEXT_COLUMN("", leaks_owner_which, 14, 0, .style = COLUMN_BELOW),
 	};
 	size_t n = steps_number(&t->steps);

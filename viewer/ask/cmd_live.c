@@ -24,7 +24,7 @@ static size_t columns_left(void)
 }
 
 struct live_view {
-	const struct model *model;
+	const struct timeline *timeline;
 	const struct moment *moment;
 	struct use_around *around; /* of each block; NULL: for text */
 	struct classifier *classifier;
@@ -39,20 +39,24 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 {
 	struct live_view *v = ctx;
 	const struct block *b = &v->moment->blocks[i];
+	const struct model *m = &v->timeline->model;
 	struct use_around x = v->around ? v->around[i] : (struct use_around){ 0 };
+	enum category class = classify(v->classifier, b).category;
 
-	*row = (struct row_live_block){ .addr = b->addr,
-					.size = b->size,
-					.category = classify(v->classifier, b).category,
-					.stack = b->stack,
-					.born_ns = b->born_ns,
-					MAYBE_THERE(rules, v->with_rules, v->rules),
-					.uses = used_count(v->model, b->life - 1),
-					.last_use_ns = used_ns(v->model, x.before),
-					.next_use_ns = used_ns(v->model, x.after),
-					.owner = owners_find(v->owners, b),
-					.module = owners_modules_of(v->owners, b->stack, v->module,
-								    sizeof(v->module)) };
+	*row = (struct row_live_block){
+		.addr = b->addr,
+		.size = b->size,
+		.category = class,
+		.words = timeline_class_words(v->timeline, class, b, v->moment->seq),
+		.stack = b->stack,
+		.born_ns = b->born_ns,
+		MAYBE_THERE(rules, v->with_rules, v->rules),
+		.uses = used_count(m, b->life - 1),
+		.last_use_ns = used_ns(m, x.before),
+		.next_use_ns = used_ns(m, x.after),
+		.owner = owners_find(v->owners, b),
+		.module = owners_modules_of(v->owners, b->stack, v->module, sizeof(v->module))
+	};
 	if (v->with_rules)
 		classify_all(v->classifier, b, v->rules, sizeof(v->rules));
 	return true;
@@ -64,9 +68,9 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 	const struct text_column columns[] = {
 		TEXT_COLUMN("address", live_block_addr, 2, 0),
 		TEXT_COLUMN("size", live_block_size, 2, 0),
-		TEXT_COLUMN("class", live_block_category, 2, -1),
+		TEXT_COLUMN("class", live_block_words, 2, -1),
 		TEXT_COLUMN("stack", live_block_stack, 2, 0),
-		TEXT_COLUMN("held by", live_block_owner, 2, -1, .room = columns_left()),
+		TEXT_COLUMN("allocated at", live_block_owner, 2, -1, .room = columns_left()),
 	};
 	char when[MOMENTS_WHEN];
 
@@ -85,7 +89,7 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 
 int run_live(const struct live_options *o, struct emit *out, struct timeline *t, struct moment *mo)
 {
-	struct live_view view = { .model = &t->model,
+	struct live_view view = { .timeline = t,
 				  .moment = mo,
 				  .around = emit_json(out) ? uses_around(&t->model, mo) : NULL,
 				  .classifier = timeline_classifier(t),
@@ -104,7 +108,9 @@ int run_live(const struct live_options *o, struct emit *out, struct timeline *t,
 
 	emit_document(out, live, &row);
 	free(view.around);
-	if (!emit_json(out))
+	if (!emit_json(out)) {
+		timeline_look(t, mo->device); /* the words tell steps apart */
 		print_blocks(out, &t->model, &view, mo, &row, o->top);
+	}
 	return 0;
 }

@@ -114,7 +114,7 @@ static int report(struct emit *out, const struct recording *r, const struct tall
 	const struct gmt_reader_info *i = r->info;
 	struct row_verify v = {
 		.ok = true,
-		.events = t->events,
+		.events = t->events + t->left_out,
 		.blocks = i->blocks,
 		.live_events = i->live_events,
 		.clean_end = i->clean_end,

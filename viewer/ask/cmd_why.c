@@ -24,15 +24,15 @@ static int no_block(const struct why_options *o, const struct timeline *t, const
 			 moments_when(&t->model, mo->seq, mo->time_ns, when, sizeof(when)));
 }
 
-static void print_reason(struct emit *out, const struct row_why *w)
+static void print_reason(struct emit *out, const struct row_why *w, const char *words)
 {
 	char sure[24] = "";
 
 	if (w->category != CATEGORY_unknown)
 		snprintf(sure, sizeof(sure), "%s%s, ", *w->confidence == 'g' ? "a " : "",
 			 w->confidence);
-	emit_line(out, "%s at 0x%" PRIx64 ": %s (%srule %s)", B(w->size), w->addr,
-		  categories[w->category].words, sure, w->rule);
+	emit_line(out, "%s at 0x%" PRIx64 ": %s (%srule %s)", B(w->size), w->addr, words, sure,
+		  w->rule);
 	emit_paragraph(out, "", "", w->evidence);
 	if (w->owner.file[0])
 		emit_line(out, "allocated by %s (%s:%u)%s%s", w->owner.function, w->owner.file,
@@ -128,7 +128,10 @@ static void print_class(struct emit *out, struct timeline *t, const struct momen
 	verdict_reason(c, v, b, reason, sizeof(reason));
 	fill_uses(&row, t, b, &around, by);
 	emit_document(out, why, &row);
-	print_reason(out, &row);
+	if (emit_json(out))
+		return;
+	timeline_look(t, mo->device); /* the words tell steps apart */
+	print_reason(out, &row, timeline_class_words(t, v.category, b, mo->seq));
 	print_uses(out, t, mo, b, &around);
 }
 

@@ -32,10 +32,19 @@ enum command_runs {
 	COMMAND_REFUSE_RUNS, /* it explains one run */
 };
 
+enum command_group {
+#define GROUP(name, heading) COMMANDS_##name,
+#include "command_groups.def"
+	COMMAND_GROUPS
+};
+
+extern const char *const command_groups[COMMAND_GROUPS]; /* their headings */
+
 struct command {
 	const char *name;
-	const char *summary; /* one line for the list */
-	const char *text;    /* a paragraph for the command's own help */
+	enum command_group group; /* where it stands in the help */
+	const char *summary;	  /* one line for the list */
+	const char *text;	  /* a paragraph for the command's own help */
 	const struct option_row *options;
 	const struct operand_row *operands;
 	size_t size;		     /* of the struct that the two tables fill */

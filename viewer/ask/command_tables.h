@@ -38,9 +38,10 @@
 	.file = OFFSET(c, file), .output = OFFSET(c, output), .format = OFFSET(c, to)
 #define RECORDINGS_ALL(c)  .file = OFFSET(c, files)
 #define RECORDINGS_PAIRS(c) .file = OFFSET(c, old), .other = OFFSET(c, new), .plain = plain_##c
-#define COMMAND(c, gets, of_many, summary_, text_)                              \
+#define COMMAND(c, gets, of_many, group_, summary_, text_)                      \
 	const struct command command_##c = {                                    \
-		.name = #c, .summary = (summary_), .text = text_,               \
+		.name = #c, .group = COMMANDS_##group_,                         \
+		.summary = (summary_), .text = text_,                           \
 		.options = options_of_##c, .operands = operands_of_##c,         \
 		.size = sizeof(struct c##_options), .ranks = COMMAND_##of_many, \
 		CALL_##gets(c), RECORDINGS_##of_many(c),

@@ -34,9 +34,14 @@ const struct option_row options_of_ranks[] = {
 static const struct option_row none[] = { { 0 } };
 
 const char options_classes[] =
-#define CATEGORY(name, words, colour, letter) #name " "
+#define CATEGORY(name, words, colour, letter, term, level, part, traits) #name " "
 #include "../classes/categories.def"
 	;
+
+const char *const command_groups[COMMAND_GROUPS] = {
+#define GROUP(name, heading) heading,
+#include "command_groups.def"
+};
 
 static const struct option_row *rank_rows(const struct command *c)
 {

@@ -3,11 +3,14 @@
 
 #include "../../format/varint.h"
 #include "emit_json.h"
+#include "machine.h"
 
 static void make_room(struct bytes *b, size_t more)
 {
 	if (b->len + more <= b->room)
 		return;
+	if (more > SIZE_MAX / 2 - b->len) /* a size has 32 bits in a browser */
+		machine_out_of_memory();
 	b->room = (b->len + more) * 2;
 	b->p = need_resize(b->p, b->room);
 }

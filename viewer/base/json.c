@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json.h"
 
+#include <math.h>
+
 static const struct json none;
 
 static const char *skip_space(const char *p, const char *end)
@@ -50,17 +52,16 @@ static const char *value_end(const char *p, const char *end)
 
 static struct json value(const char *p, const char *end)
 {
-	struct json v = none;
+	const char *behind;
 
 	p = skip_space(p, end);
-	v.end = p < end ? value_end(p, end) : NULL;
-	v.s = v.end && v.end > p ? p : NULL;
-	return v;
+	behind = p < end ? value_end(p, end) : NULL;
+	return behind && behind > p ? (struct json){ p, behind } : none;
 }
 
 struct json json_text(const char *s, size_t len)
 {
-	return value(s, s + len);
+	return s ? value(s, s + len) : none;
 }
 
 /* Reads an item of an array, or a name and its value. */
@@ -87,8 +88,11 @@ struct json json_first(struct json of, struct json *key)
 
 struct json json_next(struct json of, struct json item, struct json *key)
 {
-	const char *p = skip_space(item.end, of.end);
+	const char *p;
 
+	if (!of.s || !item.s)
+		return none;
+	p = skip_space(item.end, of.end);
 	return p < of.end && *p == ',' ? entry(of, p + 1, key) : none;
 }
 
@@ -179,9 +183,11 @@ static void copy_number(struct json v, char buf[32])
 double json_number(struct json v)
 {
 	char buf[32];
+	double n;
 
 	copy_number(v, buf);
-	return !strcmp(buf, "true") ? 1 : strtod(buf, NULL);
+	n = !strcmp(buf, "true") ? 1 : strtod(buf, NULL);
+	return isfinite(n) ? n : 0;
 }
 
 uint64_t json_unsigned(struct json v)
@@ -200,12 +206,24 @@ int64_t json_signed(struct json v)
 	return strtoll(buf, NULL, 10);
 }
 
-/* Converts \uXXXX at p to UTF-8; U+DC00 to U+DCFF stand for bytes that are not valid text. */
-static size_t unescape(const char *p, char out[4])
+static unsigned hex(const char *p)
 {
 	char digits[5] = { p[0], p[1], p[2], p[3], 0 };
-	unsigned c = (unsigned)strtoul(digits, NULL, 16);
 
+	return (unsigned)strtoul(digits, NULL, 16);
+}
+
+/* The second half of a character beyond U+FFFF, which JSON writes as two: "\udXXX" at p; or 0. */
+static unsigned second_half(const char *p, const char *end)
+{
+	unsigned c = end - p > 6 && p[0] == '\\' && p[1] == 'u' ? hex(p + 2) : 0;
+
+	return c >= 0xdc00 && c <= 0xdfff ? c : 0;
+}
+
+/* Converts a code point to UTF-8; U+DC00 to U+DCFF stand for bytes that are not valid text. */
+static size_t put_utf8(unsigned c, char out[4])
+{
 	if (c < 0x80 || (c >= 0xdc00 && c <= 0xdcff)) {
 		out[0] = (char)c;
 		return 1;
@@ -214,6 +232,13 @@ static size_t unescape(const char *p, char out[4])
 		out[0] = (char)(0xc0 | c >> 6);
 		out[1] = (char)(0x80 | (c & 0x3f));
 		return 2;
+	}
+	if (c >= 0x10000) {
+		out[0] = (char)(0xf0 | c >> 18);
+		out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+		out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[3] = (char)(0x80 | (c & 0x3f));
+		return 4;
 	}
 	out[0] = (char)(0xe0 | c >> 12);
 	out[1] = (char)(0x80 | (c >> 6 & 0x3f));
@@ -235,12 +260,16 @@ const char *json_string(struct json v, char *buf, size_t room)
 			continue;
 		}
 		p++;
-		known = strchr(from, *p);
+		known = *p ? strchr(from, *p) : NULL;
 		if (*p == 'u' && v.end - p > 5) {
-			n += unescape(p + 1, buf + n);
-			p += 4;
+			unsigned c = hex(p + 1), second = second_half(p + 5, v.end);
+			bool two = c >= 0xd800 && c < 0xdc00 && second;
+
+			c = two ? 0x10000 + ((c & 0x3ff) << 10 | (second & 0x3ff)) : c;
+			n += put_utf8(c, buf + n);
+			p += two ? 10 : 4;
 		} else {
-			buf[n++] = known && *known ? to[known - from] : *p;
+			buf[n++] = known ? to[known - from] : *p;
 		}
 	}
 	buf[n] = 0;

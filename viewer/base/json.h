@@ -8,7 +8,7 @@
 #include "usual.h"
 
 struct json {
-	const char *s, *end; /* s NULL: not there */
+	const char *s, *end; /* both NULL: not there */
 };
 
 struct json json_text(const char *s, size_t len);
@@ -27,7 +27,7 @@ size_t json_count(struct json of); /* its items or members */
  */
 struct json json_at(struct json v, const char *path);
 
-double json_number(struct json v); /* true is 1; what is no number 0 */
+double json_number(struct json v); /* true is 1; what is no finite number 0 */
 uint64_t json_unsigned(struct json v);
 int64_t json_signed(struct json v);
 

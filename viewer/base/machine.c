@@ -67,9 +67,24 @@ static bool progress_due(void)
 	return progress_shown = true;
 }
 
+/* How much of a text is shown in so many columns: whole words, "..." in place of the others. */
+static size_t progress_length(const char *what, size_t room)
+{
+	size_t len = strlen(what), n = room > 3 ? room - 3 : 0;
+
+	if (len <= room)
+		return len;
+	while (n && what[n] != ' ')
+		n--;
+	while (n && strchr(" ,;:", what[n - 1]))
+		n--;
+	return n;
+}
+
 void machine_progress(const char *what, uint64_t done, uint64_t all)
 {
 	unsigned columns = 0;
+	size_t shown;
 
 	if (!what) {
 		end_progress();
@@ -80,8 +95,12 @@ void machine_progress(const char *what, uint64_t done, uint64_t all)
 		return;
 	machine_terminal(stderr, &columns, NULL);
 	columns = columns > 1 ? columns : 80;
+	columns -= all && columns > 7 ? 7 : 1; /* " 100 %" stands behind it */
+	shown = progress_length(what, columns);
 	fputs("\r\033[K", stderr);
-	emit_plain_string(stderr, what, strnlen(what, columns - 1));
+	emit_plain_string(stderr, what, shown);
+	if (what[shown])
+		fputs("...", stderr);
 	if (all)
 		fprintf(stderr, " %3.0f %%", 100.0 * done / all);
 	fflush(stderr);

@@ -58,9 +58,9 @@ static ssize_t write_stream(void *cookie, const char *bytes, size_t len)
 	size_t room = 2 * (s->len + len) + 64;
 
 	if (s->len + len >= s->room) {
-		char *more = realloc(s->text, room);
+		char *more = room > s->len + len ? realloc(s->text, room) : NULL;
 
-		if (!more)
+		if (!more) /* no memory, or no such size */
 			return 0;
 		s->text = more;
 		s->room = room;

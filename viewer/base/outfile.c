@@ -82,34 +82,38 @@ int outfile_check(const char *path)
 	if (!S_ISREG(st.st_mode))
 		return say_usage("%s exists and is not a plain file; choose another name", path);
 	if (st.st_size && !is_recording(path))
-		return say_usage(
-			"%s exists and is not a recording; remove it or choose another name", path);
+		return outfile_refuse(path, "a recording");
 	return outfile_check_folder(path);
 }
 
-int outfile_clear(const char *path)
+bool outfile_begins(const char *path, const char *head, size_t length)
 {
-	char live[PATH_MAX];
-	int rc = outfile_check(path);
-
-	if (rc)
-		return rc;
-	if (unlink(path) && errno != ENOENT)
-		return say_unreadable("%s cannot be removed: %s", path, strerror(errno));
-	if (snprintf(live, sizeof(live), "%s.live", path) < (int)sizeof(live) && is_recording(live))
-		unlink(live);
-	return 0;
-}
-
-static bool begins_with(const char *path, const char *head)
-{
-	char start[64] = "";
+	char start[256];
 	FILE *f = file_open_stream(path);
-	size_t got = f ? fread(start, 1, sizeof(start) - 1, f) : 0;
+	size_t got = f ? fread(start, 1, sizeof(start), f) : 0;
+	bool fits = f && (!got || (got >= length && !memcmp(start, head, length)));
 
 	if (f)
 		fclose(f);
-	return f && (!got || !strncmp(start, head, strlen(head)));
+	return fits;
+}
+
+int outfile_refuse(const char *path, const char *what)
+{
+	return say_usage("%s exists and is not %s; remove it or choose another name", path, what);
+}
+
+int outfile_check_kind(const char *path, const char *head, size_t length, const char *what)
+{
+	struct stat st;
+
+	if (check_name(path))
+		return EXIT_USAGE;
+	if (lstat(path, &st))
+		return 0;
+	if (!S_ISREG(st.st_mode))
+		return say_usage("%s exists and is not a plain file; choose another name", path);
+	return outfile_begins(path, head, length) ? 0 : outfile_refuse(path, what);
 }
 
 static int outfile_open_part(struct outfile *o, const char *path, mode_t mode)
@@ -136,16 +140,9 @@ int outfile_begin(struct outfile *o, const char *path)
 
 int outfile_open(struct outfile *o, const char *path, const char *head, const char *what)
 {
-	struct stat st;
+	int rc = outfile_check_kind(path, head, strlen(head), what);
 
-	if (check_name(path))
-		return EXIT_USAGE;
-	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
-		return say_usage("%s exists and is not a plain file; choose another name", path);
-	if (!access(path, F_OK) && !begins_with(path, head))
-		return say_usage("%s exists and is not %s; remove it or choose another name", path,
-				 what);
-	return outfile_open_part(o, path, 0666);
+	return rc ? rc : outfile_open_part(o, path, 0666);
 }
 
 int outfile_commit(struct outfile *o)

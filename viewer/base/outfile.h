@@ -13,9 +13,6 @@ int outfile_check(const char *path);
 
 int outfile_check_folder(const char *path); /* only checks that the folder is writable */
 
-/* Removes the recording (or empty file) at path and its live file. Same return values. */
-int outfile_clear(const char *path);
-
 bool outfile_holds_recording(const char *path);
 
 /* A file that gets its name when it is complete. */
@@ -25,9 +22,17 @@ struct outfile {
 	char part[PATH_MAX];
 };
 
-/* Opens it for writing. An existing file may be replaced if it is empty or begins with `head`;
- * `what` is its name in messages ("a flame graph"). Returns 0, or an exit code after one error
- * message. */
+/* The one rule for every output: an existing file may be replaced if it is empty or begins as those
+ * that are written there (`head`); `what` is its name in messages ("a flame graph"). Returns 0, or
+ * an exit code after one error message. */
+int outfile_check_kind(const char *path, const char *head, size_t length, const char *what);
+
+bool outfile_begins(const char *path, const char *head, size_t length); /* or is empty */
+int outfile_refuse(const char *path, const char *what); /* says that it is not `what` */
+
+#define OUTFILE_PAGE "<!doctype html>\n<!-- SPDX", "a page of this tool"
+
+/* Checks it, and opens it for writing. Same return values. */
 int outfile_open(struct outfile *o, const char *path, const char *head, const char *what);
 /* The same after path was checked; only the file's owner may read it. */
 int outfile_begin(struct outfile *o, const char *path);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small packed file could fill the memory when it is unpacked, so a file that grows more than a
- * thousandfold, or beyond 4 GiB, is rejected.
+ * thousandfold, or beyond 4 GiB (1 GiB where a size has 32 bits, as in a browser), is rejected.
  */
 #include "unpack.h"
 
 #include <lzma.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -14,8 +13,14 @@
 
 #include "plain_file.h"
 
-#define ALWAYS	      (64ull << 20)
-#define NEVER	      (4ull << 30)
+#if SIZE_MAX > UINT32_MAX
+#define NEVER	   ((size_t)4 << 30)
+#define NEVER_TEXT "4 GiB"
+#else /* room for twice as much is still a size, and the module has it */
+#define NEVER	   ((size_t)1 << 30)
+#define NEVER_TEXT "1 GiB"
+#endif
+#define ALWAYS	      ((size_t)64 << 20)
 #define GROWTH	      1000
 #define XZ_DICTIONARY (128ul << 20) /* bytes, with its tables: `xz -9` takes 65 MiB */
 
@@ -31,7 +36,9 @@ static bool grow(struct output *o)
 	if (o->len < o->room)
 		return true;
 	if (o->room >= o->limit) {
-		o->error = "unpacks to far more than a memory snapshot would";
+		o->error = o->limit < NEVER ? "unpacks to far more than a memory snapshot would"
+					    : "unpacks to more than " NEVER_TEXT
+					      ", the most that is unpacked here; unpack it first";
 		return false;
 	}
 	o->room = o->room ? 2 * o->room : 1 << 20;
@@ -232,22 +239,46 @@ bool unpack_recognises(const void *start, size_t len)
 	return packing_of(start, len) != NULL;
 }
 
-static int map_file(const char *path, struct unpacked *u)
+/* Reads len bytes, or fewer if the file ends before. */
+static size_t read_bytes(int fd, uint8_t *to, size_t len)
+{
+	size_t got = 0;
+	ssize_t n = 1;
+
+	while (got < len && n) {
+		n = read(fd, to + got, len - got);
+		if (n < 0 && errno != EINTR)
+			break;
+		got += n > 0 ? (size_t)n : 0;
+	}
+	return got;
+}
+
+/* Copies the file; an error message or NULL. */
+static const char *copy_file(int fd, struct unpacked *u)
 {
 	struct stat st;
-	int fd = file_open(path), why = errno;
 
-	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0) {
-		u->len = (size_t)st.st_size;
-		u->data = mmap(NULL, u->len, PROT_READ, MAP_PRIVATE, fd, 0);
-		why = errno;
-		u->mapped = u->data != MAP_FAILED;
-	}
+	if (fstat(fd, &st) || st.st_size <= 0)
+		return "cannot be read";
+	if ((uint64_t)st.st_size > SIZE_MAX / 2)
+		return "too large to be read here";
+	u->len = (size_t)st.st_size;
+	u->data = need_resize(NULL, u->len);
+	if (read_bytes(fd, (uint8_t *)u->data, u->len) == u->len)
+		return NULL;
+	unpack_free(u);
+	return "it became shorter while it was read; try again when it is complete";
+}
+
+static int read_file(const char *path, struct unpacked *u)
+{
+	int fd = file_open(path);
+	const char *error = fd < 0 ? file_trouble(errno) : copy_file(fd, u);
+
 	if (fd >= 0)
 		close(fd);
-	if (u->mapped)
-		return 0;
-	return say_unreadable("%s: %s", path, fd < 0 ? file_trouble(why) : "cannot be read");
+	return error ? say_unreadable("%s: %s", path, error) : 0;
 }
 
 int unpack_file(const char *path, struct unpacked *u)
@@ -258,7 +289,7 @@ int unpack_file(const char *path, struct unpacked *u)
 	int rc;
 
 	*u = (struct unpacked){ 0 };
-	rc = map_file(path, u);
+	rc = read_file(path, u);
 	packing = rc ? NULL : packing_of(u->data, u->len);
 	if (!packing)
 		return rc;
@@ -271,7 +302,7 @@ int unpack_file(const char *path, struct unpacked *u)
 	if (!o.error && o.len > 8 && !memcmp(o.data, "\x89GMTREC", 7))
 		o.error = "is a packed recording; unpack it first (gzip -dk, xz -dk, zstd -d, "
 			  "unzip)";
-	*u = (struct unpacked){ o.data, o.len, false };
+	*u = (struct unpacked){ o.data, o.len };
 	if (!o.error)
 		return 0;
 	unpack_free(u);
@@ -280,9 +311,6 @@ int unpack_file(const char *path, struct unpacked *u)
 
 void unpack_free(struct unpacked *u)
 {
-	if (u->mapped)
-		munmap((void *)u->data, u->len);
-	else
-		free((void *)u->data);
+	free((void *)u->data);
 	*u = (struct unpacked){ 0 };
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole file in memory, read as it is or unpacked (zstd, gzip, xz, the
- * first file of a zip archive, the snapshot in a page of memory_viz), up to a size limit.
+ * A whole file in memory, copied as it is or unpacked (zstd, gzip, xz, the first file of a zip
+ * archive, the snapshot in a page of memory_viz), up to a size limit. It is never mapped: another
+ * program that cuts the file while it is read would end this one by SIGBUS.
  */
 #pragma once
 
@@ -10,7 +11,6 @@
 struct unpacked {
 	const void *data;
 	size_t len;
-	bool mapped; /* the file itself */
 };
 
 /* Returns 0, or EXIT_UNREADABLE after an error message. */

@@ -94,9 +94,16 @@ void classify_all(struct classifier *c, const struct block *b, char *buf, size_t
 }
 
 const struct category_words categories[CATEGORIES] = {
-#define CATEGORY(name, words, colour, letter) { #name, words, colour },
+#define CATEGORY(name, words, colour, letter, term, level, part, traits) \
+	{ #name, words, term, colour, level },
 #include "categories.def"
 };
+
+const char *category_kept_words(unsigned category)
+{
+	return category == CATEGORY_forward_temporaries ? "kept results"
+							: categories[category].words;
+}
 
 int category_by_name(const char *name)
 {

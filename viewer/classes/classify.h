@@ -7,12 +7,7 @@
 
 #include "../model/model.h"
 #include "../recording/owners.h"
-
-enum category {
-#define CATEGORY(name, words, colour, letter) CATEGORY_##name,
-#include "categories.def"
-	CATEGORIES
-};
+#include "categories.h"
 
 struct rule;
 
@@ -45,12 +40,6 @@ void classify_graph_stacks(const struct model *m, void (*each)(void *ctx, uint32
  * tests. */
 void classify_all(struct classifier *c, const struct block *b, char *buf, size_t room);
 #define CLASSIFY_RULES 2048 /* bytes of such a text */
-
-extern const struct category_words {
-	const char *name, *words; /* "optimizer_state", "optimizer state" */
-	uint32_t colour;	  /* 0xrrggbb */
-} categories[CATEGORIES];
-int category_by_name(const char *name); /* -1: there is none */
 
 const char *verdict_rule(struct verdict v); /* the rule's name */
 /* certainty.c: "certain", "likely" or "guess", by the share of bytes that the rule gets right. */

@@ -9,7 +9,8 @@
 #include "../ask/command.h"
 
 static const struct export_format formats[] = {
-#define EXPORT(name, moment, summary) { #name, summary, moment, export_##name },
+#define EXPORT(name, moment, head, summary) \
+	{ #name, summary, moment, head, sizeof(head) - 1, export_##name },
 #include "../export/export_formats.def"
 };
 
@@ -60,18 +61,26 @@ static int check_table(const struct export_options *o, const struct export_forma
 			    : 0;
 }
 
-static int check_output(const struct export_options *o)
+static bool begins_with_class(const char *path)
 {
-	struct stat out;
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		if (outfile_begins(path, categories[c].words, strlen(categories[c].words)))
+			return true;
+	return false;
+}
+
+static int check_output(const struct export_options *o, const struct export_format *format)
+{
+	char what[64];
+	int rc;
 
 	if (file_same(o->output, o->file))
 		return say_usage("the output must be another file than %s", o->file);
-	if (!lstat(o->output, &out) && !S_ISREG(out.st_mode))
-		return say_usage("%s exists and is not a plain file; choose another name",
-				 o->output);
-	if (outfile_holds_recording(o->output))
-		return say_usage("%s is a recording; choose another name", o->output);
-	return 0;
+	snprintf(what, sizeof(what), "a file of --to %s", format->name);
+	rc = outfile_check_kind(o->output, format->head, format->head_length, what);
+	if (rc || format->head_length || access(o->output, F_OK) || begins_with_class(o->output))
+		return rc;
+	return outfile_refuse(o->output, what);
 }
 
 static int check_export_options(const struct export_options *o, const struct export_format *format)
@@ -91,7 +100,7 @@ static int check_export_options(const struct export_options *o, const struct exp
 	if (rc)
 		return rc;
 	if (strcmp(o->output, "-")) /* a file of that name has nothing to do with it */
-		rc = check_output(o);
+		rc = check_output(o, format);
 	if (rc)
 		return rc;
 	return o->at ? moments_parse(o->at, &q) : 0;

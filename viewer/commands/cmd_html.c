@@ -93,10 +93,25 @@ static void write_tracks(struct page *p, void *ctx)
 	j->tracks = p->written;
 }
 
+/* The name of the recording, of several that of the first. */
+static const char *page_title(const struct job *j, char *buf, size_t room)
+{
+	const struct html_options *o = j->options;
+	size_t more = j->files - 1;
+
+	if (o->redact)
+		return more ? "recordings" : "a recording";
+	snprintf(buf, room, "%.*s", NAME_MAX, owners_base(o->files[0]));
+	if (more)
+		text_add(buf, room, " and %zu more", more);
+	return buf;
+}
+
 static int make_html(struct job *j, struct outfile *file, uint64_t *bytes)
 {
 	const struct html_options *o = j->options;
-	struct page_text text = { .title = o->redact ? "a recording" : owners_base(o->files[0]) };
+	char title[NAME_MAX + 32];
+	struct page_text text = { .title = page_title(j, title, sizeof(title)) };
 
 	page_make(&text, o->redact ? &j->redact : NULL, write_tracks, j);
 	say_progress_end();
@@ -116,7 +131,7 @@ int html_page(const struct html_options *o, uint64_t *bytes)
 {
 	struct job j = { .options = o, .files = need_count(o->files) };
 	struct outfile file;
-	int rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
+	int rc = outfile_open(&file, o->output, OUTFILE_PAGE);
 
 	return rc ? rc : make_html(&j, &file, bytes);
 }

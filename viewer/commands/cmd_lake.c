@@ -165,7 +165,7 @@ int run_dashboard(const struct dashboard_options *o, struct emit *out)
 
 	if (!lake_may_be(o->lake))
 		return EXIT_UNREADABLE;
-	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
+	rc = outfile_open(&file, o->output, OUTFILE_PAGE);
 	if (rc)
 		return rc;
 	rc = fill_page(&text, o, out);
@@ -345,7 +345,7 @@ static int ask_query(const struct sql_options *o, const struct lake_files *files
 	question_begin(&q, QUESTION_LAKE, "query");
 	question_text(&q, "query", o->query);
 	question_text(&q, "form", o->csv ? "csv" : emit_json(out) ? "json" : "text");
-	question_number(&q, "cut", words_are_cut());
+	question_number(&q, "screen", (double)emit_screen());
 	if (files)
 		lake_files_emit(files, q.request);
 	else

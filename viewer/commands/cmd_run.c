@@ -183,9 +183,9 @@ static int set_card(const char *sim)
 	return 0;
 }
 
-/* Earlier files are removed only if the name was given to this command itself, not by the
+/* Earlier recordings are replaced only if the name was given to this command itself, not by the
  * environment. */
-static int set_output(const char *given)
+static int set_output(const char *given, struct run_old *old)
 {
 	const char *own = given ? given : getenv(OUTPUT);
 	char absolute[PATH_MAX];
@@ -195,7 +195,7 @@ static int set_output(const char *given)
 		return outfile_check("-");
 	rc = run_output_absolute(own && *own ? own : RUN_OUTPUT, absolute);
 	if (!rc && given)
-		rc = run_output_clear(absolute);
+		rc = run_output_find_old(absolute, old);
 	if (!rc)
 		setenv(OUTPUT, absolute, 1);
 	return rc;
@@ -215,14 +215,14 @@ static int check_settings(void)
 	return 0;
 }
 
-static int set_up(const struct run_options *o)
+static int set_up(const struct run_options *o, struct run_old *old)
 {
 	int rc = o->sim ? set_card(o->sim) : 0;
 
 	if (!rc)
-		rc = preload_set(o->sim != NULL);
+		rc = preload_set(o->sim ? getenv("SIMGPU_CARD") : NULL);
 	if (!rc)
-		rc = set_output(o->output);
+		rc = set_output(o->output, old);
 	if (rc)
 		return rc;
 	if (o->sim && !o->as_is)
@@ -323,14 +323,28 @@ static void tell_files(const struct run_result *f)
 		 shell_word(f->path, word));
 }
 
-static void tell_run(const struct run_result *f, int code, const struct values *values)
+static void tell_nothing(const struct run_result *f, const struct run_old *old)
+{
+	if (old->count == 1)
+		say_note("nothing was recorded: %s; %s is still that of an earlier run", f->why,
+			 run_output_short(old->paths[0]));
+	else if (old->count)
+		say_note("nothing was recorded: %s; %s and %s are still those of an earlier run",
+			 f->why, run_output_short(old->paths[0]),
+			 MANY(old->count - 1, "other recording"));
+	else
+		say_note("nothing was recorded: %s", f->why);
+}
+
+static void tell_run(const struct run_result *f, int code, const struct values *values,
+		     const struct run_old *old)
 {
 	say_command(NULL);
 	simnotes_tell(f);
 	if (f->files)
 		tell_files(f);
 	else
-		say_note("nothing was recorded: %s", f->why);
+		tell_nothing(f, old);
 	tell_values(values);
 	tell_failure(code, values);
 }
@@ -340,12 +354,12 @@ struct watched {
 	char **command;
 	struct timespec start;
 	bool told;
+	struct run_old old;
 };
 
 /* Tells of a program that makes no progress, once. What it reads is never freed. */
-static void watch_run(void *ctx)
+static void tell_waiting(struct watched *w)
 {
-	struct watched *w = ctx;
 	char process[PATH_MAX], text[VALUES_SENTENCE] = "";
 	struct run_result f;
 
@@ -363,6 +377,15 @@ static void watch_run(void *ctx)
 		say_note("the program makes no progress: %s", text);
 }
 
+static void watch_run(void *ctx)
+{
+	struct watched *w = ctx;
+
+	if (w->old.count && run_result_begun())
+		run_output_remove_old(&w->old);
+	tell_waiting(w);
+}
+
 int run_run(const struct run_options *o, struct emit *out)
 {
 	struct read_values read = { 0 };
@@ -371,7 +394,7 @@ int run_run(const struct run_options *o, struct emit *out)
 	struct run_end end;
 	char **command = run_program_python(o->command);
 	struct watched w = { .command = command, .told = o->quiet || emit_json(out) };
-	int code = set_up(o);
+	int code = set_up(o, &w.old);
 
 	if (code)
 		return code;
@@ -381,6 +404,8 @@ int run_run(const struct run_options *o, struct emit *out)
 	clock_gettime(CLOCK_REALTIME_COARSE, &w.start);
 	code = child_run(command, watch_run, &w);
 	run_result_find(&f, command, getenv(OUTPUT), &w.start);
+	if (f.files)
+		run_output_remove_old(&w.old);
 	if (o->sim)
 		simnotes_close(&f);
 	if (o->quiet || ((code == 126 || code == 127) && !f.files))
@@ -388,7 +413,7 @@ int run_run(const struct run_options *o, struct emit *out)
 	if (o->sim && f.files)
 		find_values(&read, f.path);
 	if (!emit_json(out))
-		tell_run(&f, code, values);
+		tell_run(&f, code, values, &w.old);
 	run_end_find(&end, &f, code);
 	if (emit_json(out))
 		emit_run(&f, code, values, &end);

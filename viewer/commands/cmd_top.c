@@ -303,7 +303,7 @@ static void print_frame(struct emit *out, const struct top_options *o, struct to
 {
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("class", class_line_class, 2, -21),
-		TEXT_COLUMN("held by", class_line_owner, 2, -20, .room = WHO),
+		TEXT_COLUMN("allocated at", class_line_owner, 2, -20, .room = WHO),
 		TEXT_COLUMN("bytes", class_line_bytes, 1, 10),
 		TEXT_COLUMN("blocks", class_line_blocks, 1, 8),
 	};

@@ -117,25 +117,41 @@ static void print_zsh_option(FILE *out, const struct option_row *o)
 	fputc('\'', out);
 }
 
+/* A list for each group, under its heading. */
+static void print_zsh_commands(FILE *out, const struct command *const *commands, size_t count)
+{
+	fprintf(out, "_gpumemtrace_commands() {\n"
+		     "\tlocal -a listed\n");
+	for (unsigned g = 0; g < COMMAND_GROUPS; g++) {
+		fprintf(out, "\tlisted=(");
+		for (size_t i = 0; i < count; i++) {
+			if (commands[i]->group != g)
+				continue;
+			fprintf(out, "\n\t\t'%s:", commands[i]->name);
+			print_quoted(out, commands[i]->summary);
+			fputc('\'', out);
+		}
+		fprintf(out, "\n\t)\n\t_describe -t commands-%u '%s' listed\n", g,
+			command_groups[g]);
+	}
+	fprintf(out, "\tlisted=('help:what a command does, and its options')\n"
+		     "\t_describe -t commands-help help listed\n"
+		     "}\n");
+}
+
 static void print_zsh(FILE *out, const struct command *const *commands, size_t count)
 {
-	fprintf(out, "#compdef gpumemtrace\n"
-		     "_gpumemtrace() {\n"
-		     "\tlocal -a commands=(");
-	for (size_t i = 0; i < count; i++) {
-		fprintf(out, "\n\t\t'%s:", commands[i]->name);
-		print_quoted(out, commands[i]->summary);
-		fputc('\'', out);
-	}
-	fprintf(out, "\n\t\thelp:'what a command does, and its options'\n\t)\n"
+	fprintf(out, "#compdef gpumemtrace\n");
+	print_zsh_commands(out, commands, count);
+	fprintf(out, "_gpumemtrace() {\n"
 		     "\tif (( CURRENT == 2 )); then\n"
-		     "\t\t_describe command commands\n"
+		     "\t\t_gpumemtrace_commands\n"
 		     "\t\treturn\n"
 		     "\tfi\n"
 		     "\tshift words\n"
 		     "\t(( CURRENT-- ))\n"
 		     "\tcase $words[1] in\n"
-		     "\thelp) _describe command commands ;;\n");
+		     "\thelp) _gpumemtrace_commands ;;\n");
 	for (size_t i = 0; i < count; i++) {
 		fprintf(out, "\t%s) _arguments%s", commands[i]->name,
 			runs_a_program(commands[i]) ? " -S" : "");

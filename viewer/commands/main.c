@@ -6,6 +6,7 @@
 #include <malloc.h>
 
 #include "../../format/version.h"
+#include "../base/arithmetic.h"
 #include "question.h"
 #include "../ask/command.h"
 #include "completions.h"
@@ -20,12 +21,21 @@ static const struct command *const commands[] = {
 
 static int help(FILE *out)
 {
+	size_t widest = 0;
+
 	fprintf(out, "gpumemtrace records where the GPU memory of a program goes.\n\n"
 		     "usage: gpumemtrace COMMAND [OPTION...] [ARGUMENT...]\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+		widest = arithmetic_most(widest, strlen(commands[i]->name));
+	for (unsigned g = 0; g < COMMAND_GROUPS; g++) {
+		fprintf(out, "%s:\n", command_groups[g]);
+		for (size_t i = 0; i < COMMANDS; i++)
+			if (commands[i]->group == g)
+				fprintf(out, "  %-*s  %s\n", (int)widest, commands[i]->name,
+					commands[i]->summary);
+		fputs("\n", out);
+	}
 	fprintf(out,
-		"\n"
 		"More: gpumemtrace help COMMAND, man gpumemtrace. Every command takes --json.\n"
 		"First steps:  gpumemtrace run -o run.gmt -- python train.py\n"
 		"              gpumemtrace report run.gmt\n");

@@ -362,15 +362,22 @@ static int with_run(const struct command *c, void *options, const struct options
 	return rc;
 }
 
-/* Files count as one run, even if their contents suggest that they belong to several. */
-static void say_files_note(char *const *paths)
+/* Files named one by one for a command that explains one run. */
+static int check_files(const struct command *c, char *const *paths)
 {
 	struct ranks_run run;
+	int rc = ranks_find(&run, paths, RANKS_LAST);
 
-	if (ranks_find(&run, paths, RANKS_EVERY))
-		return;
-	say_run_note(&run);
+	if (rc)
+		return rc;
+	if (run.differ[0])
+		rc = say_usage("%s explains one run. These files are of different runs: %s. Name "
+			       "the files of one, or compare two: gpumemtrace diff OLD NEW",
+			       c->name, run.differ);
+	else
+		say_run_note(&run);
 	ranks_free(&run);
+	return rc;
 }
 
 /* Recordings that are named one by one are all used, whatever run they belong to. */
@@ -393,12 +400,13 @@ int of_ranks(const struct command *c, void *options, const struct options_common
 	char *const *paths = c->ranks == COMMAND_ALL ? *(char ***)at
 			     : common->files	     ? common->files
 						     : one;
+	int rc = 0;
 
 	if (c->ranks == COMMAND_PAIRS)
 		return of_pairs(c, options, common, out);
 	if (common->rank || (c->ranks == COMMAND_ALL ? any_folder(paths) : ranks_is_run(paths)))
 		return with_run(c, options, common, paths, out);
 	if (c->ranks == COMMAND_ALL && c->runs != COMMAND_EACH_RUN && paths[1])
-		say_files_note(paths);
-	return command_perform(c, options, out);
+		rc = check_files(c, paths);
+	return rc ? rc : command_perform(c, options, out);
 }

@@ -153,7 +153,7 @@ static void take_page(struct answer *a, struct json v)
 	struct outfile file;
 	uint64_t bytes;
 
-	if (outfile_open(&file, path, "<!doctype html>\n<!-- SPDX", "a page of this tool")) {
+	if (outfile_open(&file, path, OUTFILE_PAGE)) {
 		a->code = EXIT_USAGE;
 	} else {
 		page.first_len = (size_t)(document.end - document.s);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
 
+#include <fcntl.h>
 #include <glob.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../format/rank.h"
+#include "../../format/runnotes.h"
 #include "../base/outfile.h"
 #include "../recording/running.h"
 
@@ -145,18 +150,120 @@ static bool matches(const char *names, size_t length, const char *s, long *pid)
 	return false;
 }
 
-/* ---- clearing ---- */
+/* ---- recordings of an earlier run ---- */
 
-static int clear_own(const char *names, const char *path)
+#define LIVE ".live"
+
+static uint64_t changed_ns(const struct stat *st)
 {
-	struct gmt_reader_info old;
+	return (uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec;
+}
+
+static void note_change(struct run_old *old, const char *path, const char *ending)
+{
+	char name[PATH_MAX + 8];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s%s", path, ending);
+	if (!lstat(name, &st) && changed_ns(&st) > old->until)
+		old->until = changed_ns(&st);
+}
+
+static int note_old(struct run_old *old, const char *path)
+{
+	int rc = outfile_check(path);
+
+	if (rc)
+		return rc;
+	*need_item(old->paths, old->count, old->room) = need_text(path);
+	note_change(old, path, "");
+	note_change(old, path, LIVE);
+	return 0;
+}
+
+static int note_own(struct run_old *old, const char *names, const char *path)
+{
+	struct gmt_reader_info info;
 	long pid;
 
 	if (!matches(names, length_of_name(names), path, &pid))
 		return 0;
-	if (running_writer(path) || (pid && (!running_info(path, &old) || old.pid != pid)))
+	if (running_writer(path) || (pid && (!running_info(path, &info) || info.pid != pid)))
 		return 0;
-	return outfile_clear(path);
+	return note_old(old, path);
+}
+
+#define TICK_NS 20000000 /* more than one of the clock that files get their times from */
+
+/* A file from the future, as after a change of the clock, gets the time of now. */
+static void bring_to_now(const char *path, const char *ending, time_t now)
+{
+	char name[PATH_MAX + 8];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s%s", path, ending);
+	if (!lstat(name, &st) && S_ISREG(st.st_mode) && st.st_ctim.tv_sec > now)
+		chmod(name, st.st_mode & 07777);
+}
+
+/* Files of this run must be younger than the earlier ones. */
+static void let_time_pass(struct run_old *old)
+{
+	const struct timespec tick = { .tv_nsec = TICK_NS };
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (old->until + TICK_NS < (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec)
+		return;
+	old->until = 0;
+	for (size_t i = 0; i < old->count; i++) {
+		bring_to_now(old->paths[i], "", now.tv_sec);
+		bring_to_now(old->paths[i], LIVE, now.tv_sec);
+		note_change(old, old->paths[i], "");
+		note_change(old, old->paths[i], LIVE);
+	}
+	nanosleep(&tick, NULL);
+}
+
+static void let_replace(struct run_old *old)
+{
+	char text[32];
+
+	unsetenv(GMT_REPLACE); /* an outer run's is about other names */
+	if (!old->until)
+		return;
+	let_time_pass(old);
+	snprintf(text, sizeof(text), "%" PRIu64, old->until);
+	setenv(GMT_REPLACE, text, 1);
+}
+
+/* Under the lock with which a recorder replaces a file. */
+static void remove_old(const char *path, uint64_t until)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat ours, there;
+
+	if (fd < 0)
+		return;
+	if ((!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) && !fstat(fd, &ours) &&
+	    changed_ns(&ours) <= until && !lstat(path, &there) && there.st_ino == ours.st_ino &&
+	    there.st_dev == ours.st_dev)
+		unlink(path);
+	close(fd);
+}
+
+void run_output_remove_old(struct run_old *old)
+{
+	char live[PATH_MAX + 8];
+
+	for (size_t i = 0; i < old->count; i++) {
+		snprintf(live, sizeof(live), "%s" LIVE, old->paths[i]);
+		if (outfile_holds_recording(live))
+			remove_old(live, old->until);
+		remove_old(old->paths[i], old->until);
+		free(old->paths[i]);
+	}
+	old->count = 0;
 }
 
 static bool has_process(const char *pattern)
@@ -181,7 +288,7 @@ static int check_folder(const char *names)
 	return outfile_check_folder(names);
 }
 
-static int clear_all(const char *absolute, const char *names)
+static int note_all(struct run_old *old, const char *absolute, const char *names)
 {
 	static const char *const more[] = { "", ".*" };
 	char pattern[PATH_MAX];
@@ -193,12 +300,24 @@ static int clear_all(const char *absolute, const char *names)
 		glob(pattern, i ? GLOB_APPEND : 0, NULL, &found);
 	}
 	for (size_t i = 0; i < found.gl_pathc && !rc; i++)
-		rc = clear_own(names, found.gl_pathv[i]);
+		rc = note_own(old, names, found.gl_pathv[i]);
 	globfree(&found);
 	return rc;
 }
 
-int run_output_clear(const char *absolute)
+/* The live file of a recording that is gone is in the way, too. */
+static int note_named(struct run_old *old, const char *path)
+{
+	char live[PATH_MAX + 8];
+
+	snprintf(live, sizeof(live), "%s" LIVE, path);
+	if (running_writer(path))
+		return 0;
+	return access(path, F_OK) && outfile_holds_recording(live) ? note_old(old, path)
+								   : outfile_check(path);
+}
+
+int run_output_find_old(const char *absolute, struct run_old *old)
 {
 	char names[PATH_MAX];
 	int rc;
@@ -210,6 +329,10 @@ int run_output_clear(const char *absolute)
 	if (strchr(names, DIGITS))
 		rc = check_folder(names);
 	else
-		rc = running_writer(names) ? 0 : outfile_clear(names);
-	return rc ? rc : clear_all(absolute, names);
+		rc = note_named(old, names);
+	if (!rc)
+		rc = note_all(old, absolute, names);
+	if (!rc)
+		let_replace(old);
+	return rc;
 }

@@ -311,18 +311,28 @@ static void *preload_simulator(void)
 	return library_find("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
 }
 
-/* The simulated driver itself says whether it knows the card, and names those it knows. */
-static int check_card(void)
+/* The simulated driver itself says whether it knows the card, and names those it knows. What else
+ * is wrong comes from the environment, and it prints that. */
+static int check_card(const char *card)
 {
 	void *driver = preload_simulator();
-	int (*init)(unsigned) = driver ? (int (*)(unsigned))dlsym(driver, "cuInit") : NULL;
+	int (*unknown)(const char *by, const char *card, char *text, size_t room) = NULL;
+	int (*init)(unsigned) = NULL;
+	char text[1024];
 
+	if (driver) {
+		unknown = (typeof(unknown))dlsym(driver, "simgpuCardUnknown");
+		init = (typeof(init))dlsym(driver, "cuInit");
+	}
+	if (unknown && unknown("--sim", card, text, sizeof(text)))
+		return say_usage("%s", text);
 	return init && init(0) ? EXIT_USAGE : 0;
 }
 
-int preload_set(bool simulated)
+int preload_set(const char *card)
 {
-	int rc = simulated ? check_card() : 0;
+	bool simulated = card != NULL;
+	int rc = simulated ? check_card(card) : 0;
 
 	if (simulated && !rc)
 		rc = load("LD_PRELOAD", "libsimgpu.so");

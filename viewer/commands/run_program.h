@@ -29,9 +29,9 @@ int child_signal(void); /* that ended it; 0 = it ended by itself */
 
 /* Paths of this installation's libraries, and the environment that loads them. */
 
-/* Prepends to LD_PRELOAD and, for the simulated device, to LD_LIBRARY_PATH. Returns 0, or
- * EXIT_UNREADABLE after an error message. */
-int preload_set(bool simulated);
+/* Prepends to LD_PRELOAD and, for a simulated card (else NULL), to LD_LIBRARY_PATH. Returns 0, or
+ * the exit code after an error message. */
+int preload_set(const char *card);
 
 /* Lets a linker find the simulated driver's library, and the CUDA runtime of this folder of
  * Python's packages, which have no names without a version. As above. */
@@ -52,10 +52,22 @@ bool library_find(const char *name, char path[PATH_MAX]);
  * goes. 0, or a sentence was said and the exit code. */
 int run_output_absolute(const char *pattern, char absolute[PATH_MAX]);
 
-/* Removes the recordings of an earlier run that this one would give other names because of: those
- * that the pattern names on this host, and those that further processes made beside them. One that
- * a process is writing stays. A pattern with %p names new files each time. Same return values. */
-int run_output_clear(const char *absolute);
+/* Recordings of an earlier run that this one replaces, as it would have to give other names because
+ * of them: those that the pattern names on this host, and those that further processes made beside
+ * them. Nothing is removed before something is recorded. */
+struct run_old {
+	char **paths;
+	size_t count, room;
+	uint64_t until; /* when the youngest was last changed (ns); 0: there are none */
+};
+
+/* Finds them, and lets the recorder replace them (GMT_REPLACE). A recording that a process is
+ * writing is none; a pattern with %p names new files each time. Same return values: an existing
+ * file that is no recording is refused. */
+int run_output_find_old(const char *absolute, struct run_old *old);
+
+/* Removes those that are left, once a process of this run has begun a recording. */
+void run_output_remove_old(struct run_old *old);
 
 /* The pattern for glob(): anything for a placeholder, then `more`. */
 void run_output_glob(const char *pattern, const char *more, char *out, int room);
@@ -94,6 +106,8 @@ struct run_result {
 
 /* Before the start: prepares the notes that the program's processes write. */
 void run_result_listen(void);
+
+bool run_result_begun(void); /* whether a process has begun a recording, as far as notes say */
 
 /* After the end: reads the notes, and else finds files of the pattern that are not older than
  * `start`. */

@@ -69,6 +69,11 @@ void run_result_listen(void)
 	setenv(GMT_NOTES, path, 1);
 }
 
+bool run_result_begun(void)
+{
+	return notes && __atomic_load_n(&notes->recordings, __ATOMIC_RELAXED);
+}
+
 /* ---- files ---- */
 
 static void add_path(struct run_result *r, const char *path)

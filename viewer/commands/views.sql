@@ -17,7 +17,8 @@ group by r.project, r.day, r.run
 -- view peak_by_commit: What each commit needed, in order of time, and how much more than the commit before it of the same branch; the same program on the same card.
 select c.project, c.program, c.command, c.card, cast(date_trunc('month', c.first_day) as date) as month, c.first_day, c.git_commit, c.git_branch, c.runs,
   c.peak_bytes, c.least_peak_bytes, c.most_peak_bytes, c.growth_bytes, c.refusals,
-  c.peak_bytes - lag(c.peak_bytes) over (partition by c.project, c.program, c.card, c.git_branch order by c.first_started, c.git_commit) as change_bytes
+  c.peak_bytes - lag(c.peak_bytes) over (partition by c.project, c.program, c.card, c.git_branch order by c.first_started, c.git_commit) as change_bytes,
+  c.first_started
 from (
   select r.project, r.program, max(r.command) as command, r.card, r.git_commit, max(r.git_branch) as git_branch, min(r.day) as first_day, min(r.started) as first_started,
     count(*) as runs, cast(median(r.peak_bytes) as bigint) as peak_bytes, min(r.peak_bytes) as least_peak_bytes,

@@ -94,22 +94,26 @@ const struct owner *diff_owner(const struct diff_pair *p);
 bool diff_same_place(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b,
 		     bool line);
 bool diff_differs(const struct diff_pair *p); /* and is not part of a finding yet */
-/* Makes a finding from the pairs p for which the condition is true. Its name comes from the largest
- * of the naming classes (bits; 0 = any). more: 1: only pairs that grew, -1: that shrank, 0 = both.
- * NULL if there are none. */
-#define diff_collect(d, cause, named_by, more, p, condition)                               \
-	__extension__({                                                                    \
-		struct diff_finding *f_ = NULL;                                            \
-                                                                                           \
-		FOR_EACH (struct diff_pair, p, (d)->pairs, (d)->pair_count)                \
-			if (diff_differs(p) && diff_delta(p) * (more) >= 0 && (condition)) \
-				f_ = diff_take_pair((d), f_, (cause), p);                  \
-		diff_name_finding((d), f_, (named_by));                                    \
-	})
-/* Adds the pair, to a new finding if f is NULL. */
-struct diff_finding *diff_take_pair(struct diff *d, struct diff_finding *f, enum diff_cause cause,
-				    struct diff_pair *p);
-struct diff_finding *diff_name_finding(struct diff *d, struct diff_finding *f, uint32_t named_by);
+/* A cause's pairs, and what its finding says about them. */
+struct diff_rule {
+	enum diff_cause cause;
+	int direction;	  /* 1: only pairs that grew, -1: that shrank, 0: both */
+	uint32_t classes; /* only pairs of these classes (bits); 0 = of all */
+	/* Only pairs for which this is true; NULL = all. */
+	bool (*takes)(const struct diff *d, const struct diff_pair *p, const void *facts);
+	const void *facts; /* of this comparison, for takes */
+
+	uint32_t named_by;	  /* its name comes from the largest of these classes; 0 = of all */
+	const struct owner *line; /* names the finding instead, if it is a line; NULL = none */
+	bool line_if_none;	  /* ... only where the pairs have no line */
+	double factor;		  /* these as in struct diff_finding */
+	uint64_t count;
+	bool square;
+};
+
+/* Makes a finding of the pairs that differ and that the rule takes. Without any there is none, and
+ * nothing is returned that could be missing. */
+void diff_collect(struct diff *d, const struct diff_rule *rule);
 /* Makes a finding without pairs. */
 struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause);
 void diff_add_pair(struct diff_finding *f, struct diff_pair *p);

@@ -69,7 +69,8 @@ bool diff_keeps_gradients(const struct diff *d)
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }
 
-static bool is_kept_gradient(const struct diff_pair *p)
+static bool is_kept_gradient(UNUSED const struct diff *d, const struct diff_pair *p,
+			     UNUSED const void *facts)
 {
 	return p->category == CATEGORY_gradients ||
 	       (p->category == CATEGORY_backward_temporaries && p->blocks_old != p->blocks_new);
@@ -77,16 +78,17 @@ static bool is_kept_gradient(const struct diff_pair *p)
 
 static void diff_find_cleared(struct diff *d)
 {
-	struct diff_finding *f;
+	bool cleared = classify_clears_gradients(&d->old.timeline.model), known;
 	struct owner line;
 
 	if (!diff_keeps_gradients(d))
 		return;
-	f = diff_collect(d, CAUSE_GRADIENTS, BIT(gradients),
-			 classify_clears_gradients(&d->old.timeline.model) ? 1 : -1, p,
-			 is_kept_gradient(p));
-	if (f && (find_line(&d->new, &line) || find_line(&d->old, &line)))
-		f->owner = line;
+	known = find_line(&d->new, &line) || find_line(&d->old, &line);
+	diff_collect(d, &(struct diff_rule){ .cause = CAUSE_GRADIENTS,
+					     .direction = cleared ? 1 : -1,
+					     .takes = is_kept_gradient,
+					     .named_by = CLASS_BIT(gradients),
+					     .line = known ? &line : NULL });
 }
 
 static void sum_up_pairs(const struct diff *d, struct diff_sums *s)
@@ -110,7 +112,7 @@ static uint64_t leaked_at(const struct diff_side *s, const struct diff_site *sit
 }
 
 /* The line hardly grows on the other side, and no other line grows there in its place. */
-static bool is_kept(const struct diff *d, const struct diff_pair *p)
+static bool is_kept(const struct diff *d, const struct diff_pair *p, UNUSED const void *facts)
 {
 	uint64_t before = leaked_at(&d->old, p->old_site ? p->old_site : p->new_site);
 	uint64_t after = leaked_at(&d->new, diff_site_of(p));
@@ -124,7 +126,8 @@ static bool is_kept(const struct diff *d, const struct diff_pair *p)
 
 /* ---- models that are no longer trained */
 
-static bool is_idle(const struct diff_pair *p)
+static bool is_idle(UNUSED const struct diff *d, const struct diff_pair *p,
+		    UNUSED const void *facts)
 {
 	int64_t idle = (int64_t)(p->idle_new - p->idle_old), change = diff_delta(p);
 
@@ -146,15 +149,18 @@ static void find_trained(struct diff *d)
 	double change = after - before;
 	double parameters = (double)d->new.shot.bytes[CATEGORY_parameters] -
 			    (double)d->old.shot.bytes[CATEGORY_parameters];
-	const uint32_t taken = MODEL_FOLLOWED | BIT(activations) | BIT(backward_temporaries) |
-			       BIT(optimizer_temporaries);
+	struct diff_rule rule = { .cause = CAUSE_TRAINED,
+				  .direction = change > 0 ? 1 : -1,
+				  .classes = CLASSES_THAT(FOLLOW_TRAINING) | CLASS_BIT(activations) |
+					     CLASS_BIT(backward_temporaries) |
+					     CLASS_BIT(optimizer_temporaries) };
 
 	if (before <= 0 || after <= 0 || fabs(change) < 0.05 * fmax(before, after) ||
 	    fabs(change - parameters) < 0.5 * fabs(change) ||
 	    fabs(trained_share(&d->new.shot) - trained_share(&d->old.shot)) < 0.02 ||
 	    diff_gradients(&d->old) == diff_gradients(&d->new))
 		return;
-	diff_collect(d, CAUSE_TRAINED, 0, change > 0 ? 1 : -1, p, diff_is_of(p, taken));
+	diff_collect(d, &rule);
 }
 
 /* ---- parameters, and memory proportional to them */
@@ -193,8 +199,10 @@ static bool is_result(const struct diff_pair *p, bool more)
 	       p->category != CATEGORY_inputs;
 }
 
-static bool is_of_model(const struct diff_pair *p, const struct model_change *m)
+static bool is_of_model(UNUSED const struct diff *d, const struct diff_pair *p, const void *facts)
 {
+	const struct model_change *m = facts;
+
 	return p->category == CATEGORY_parameters || p->category == CATEGORY_buffers ||
 	       (m->gradients && p->category == CATEGORY_gradients) ||
 	       (m->state && p->category == CATEGORY_optimizer_state) ||
@@ -247,17 +255,23 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 	if ((s->new[CATEGORY_optimizer_state] > 0 && !m.state) ||
 	    (!m.gradients && !m.state && !m.results))
 		return;
-	diff_collect(d, CAUSE_MODEL, BIT(parameters) | BIT(activations), m.more ? 1 : -1, p,
-		     is_of_model(p, &m));
+	diff_collect(d, &(struct diff_rule){ .cause = CAUSE_MODEL,
+					     .direction = m.more ? 1 : -1,
+					     .takes = is_of_model,
+					     .facts = &m,
+					     .named_by = CLASS_BIT(parameters) | CLASS_BIT(activations) });
 }
 
 /* ---- copies of unchanged parameters */
 
-/* A copy of the weights that a line of the program keeps beside the optimizer's state, which exists
- * on both sides. It is that line's finding. */
-static bool is_copy(const struct diff_pair *p)
+/* Not a copy of the weights that a line of the program keeps beside the optimizer's state, which
+ * exists on both sides. It is that line's finding. */
+static bool is_state(const struct diff *d, const struct diff_pair *p, UNUSED const void *facts)
 {
-	return (!p->old_site || !p->new_site) && !(diff_site_of(p)->signs & STACK_STEP);
+	bool both = d->old.shot.bytes[p->category] && d->new.shot.bytes[p->category];
+	bool copy = (!p->old_site || !p->new_site) && !(diff_site_of(p)->signs & STACK_STEP);
+
+	return !(both && copy);
 }
 
 /* ---- remainders in large blocks, which are chance */
@@ -284,6 +298,11 @@ static bool has_remainders(const struct diff_pair *p)
 			(int64_t)(p->new_sizes[last] - p->old_sizes[last]));
 }
 
+static bool is_rounding(UNUSED const struct diff *d, const struct diff_pair *p, const void *facts)
+{
+	return *(const bool *)facts ? may_be_remainders(p) : has_remainders(p);
+}
+
 /* Whether possible remainders are unimportant, beside a far larger change or another cause. Alone
  * they are the only answer. */
 static bool is_beside(const struct diff *d)
@@ -303,28 +322,51 @@ static void find_rounding(struct diff *d)
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		d->pairs[i].remainders = false;
-	diff_collect(d, CAUSE_ROUNDING, 0, 0, p, beside ? may_be_remainders(p) : has_remainders(p));
+	diff_collect(d, &(struct diff_rule){
+				.cause = CAUSE_ROUNDING, .takes = is_rounding, .facts = &beside });
 }
+
+static bool in_module(UNUSED const struct diff *d, const struct diff_pair *p,
+		      UNUSED const void *facts)
+{
+	return (p->old_site ? p->old_site : p->new_site)->module[0];
+}
+
+/* Rules that need nothing but their pairs. */
+static const struct diff_rule
+	idle = { .cause = CAUSE_IDLE, .takes = is_idle, .named_by = CLASS_BIT(parameters) },
+	kept_more = { .cause = CAUSE_KEPT, .direction = 1, .takes = is_kept },
+	kept_less = { .cause = CAUSE_KEPT, .direction = -1, .takes = is_kept },
+	compiled = { .cause = CAUSE_COMPILED,
+		     .classes = CLASSES_THAT(ARE_OF_FORWARD) | CLASS_BIT(gradients) | CLASS_BIT(backward_temporaries) |
+				CLASS_BIT(workspace),
+		     .named_by = CLASS_BIT(activations) },
+	recompute_more = { .cause = CAUSE_RECOMPUTE,
+			   .direction = 1,
+			   .classes = CLASS_BIT(activations),
+			   .takes = in_module },
+	recompute_less = { .cause = CAUSE_RECOMPUTE,
+			   .direction = -1,
+			   .classes = CLASS_BIT(activations),
+			   .takes = in_module },
+	state = { .cause = CAUSE_OPTIMIZER, .classes = CLASS_BIT(optimizer_state), .takes = is_state },
+	gradients = { .cause = CAUSE_GRADIENTS, .classes = CLASS_BIT(gradients) };
 
 void diff_causes(struct diff *d)
 {
-	static const uint32_t computed =
-		PASS_RESULTS | BIT(gradients) | BIT(backward_temporaries) | BIT(workspace);
 	struct diff_sums s;
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		d->pairs[i].remainders = has_remainders(&d->pairs[i]);
 	sum_up_pairs(d, &s);
-	diff_collect(d, CAUSE_IDLE, BIT(parameters), 0, p, is_idle(p));
-	diff_collect(d, CAUSE_KEPT, 0, 1, p, is_kept(d, p));
-	diff_collect(d, CAUSE_KEPT, 0, -1, p, is_kept(d, p));
+	diff_collect(d, &idle);
+	diff_collect(d, &kept_more);
+	diff_collect(d, &kept_less);
 	diff_find_cleared(d);
 	if (d->old.compiled != d->new.compiled)
-		diff_collect(d, CAUSE_COMPILED, BIT(activations), 0, p, diff_is_of(p, computed));
+		diff_collect(d, &compiled);
 	if (d->old.recomputes != d->new.recomputes)
-		diff_collect(d, CAUSE_RECOMPUTE, 0, d->new.recomputes ? -1 : 1, p,
-			     p->category == CATEGORY_activations &&
-				     (p->old_site ? p->old_site : p->new_site)->module[0]);
+		diff_collect(d, d->new.recomputes ? &recompute_less : &recompute_more);
 	diff_find_passes(d);
 	diff_find_backwards(d);
 	diff_find_recorded(d);
@@ -335,9 +377,6 @@ void diff_causes(struct diff *d)
 	find_trained(d);
 	find_model(d, &s);
 	find_rounding(d);
-	diff_collect(d, CAUSE_OPTIMIZER, 0, 0, p,
-		     p->category == CATEGORY_optimizer_state &&
-			     !(d->old.shot.bytes[p->category] && d->new.shot.bytes[p->category] &&
-			       is_copy(p)));
-	diff_collect(d, CAUSE_GRADIENTS, 0, 0, p, diff_is_of(p, BIT(gradients)));
+	diff_collect(d, &state);
+	diff_collect(d, &gradients);
 }

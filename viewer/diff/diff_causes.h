@@ -5,10 +5,6 @@
 
 #include "diff.h"
 
-#define BIT(c)	       (1u << CATEGORY_##c)
-#define PASS_RESULTS   (BIT(activations) | BIT(inputs) | BIT(forward_temporaries))
-#define MODEL_FOLLOWED (BIT(gradients) | BIT(optimizer_state))
-
 /* Bytes of all pairs by class. */
 struct diff_sums {
 	double old[CATEGORIES], new[CATEGORIES];
@@ -16,7 +12,7 @@ struct diff_sums {
 
 static inline bool diff_is_result(const struct diff_pair *p)
 {
-	return 1u << p->category & PASS_RESULTS;
+	return category_in(p->category, CLASSES_THAT(ARE_OF_FORWARD));
 }
 
 void diff_find_precision(struct diff *d, const struct diff_sums *s);

@@ -104,23 +104,41 @@ static size_t naming_pair(const struct diff *d, uint32_t finding, uint32_t named
 	return best ? (size_t)(best - d->pairs) : SIZE_MAX;
 }
 
-struct diff_finding *diff_take_pair(struct diff *d, struct diff_finding *f, enum diff_cause cause,
-				    struct diff_pair *p)
+static void name_finding(const struct diff *d, struct diff_finding *f, const struct diff_rule *rule)
 {
-	f = f ? f : diff_new_finding(d, cause);
-	diff_add_pair(f, p);
-	return f;
-}
+	bool line = rule->line && rule->line->file[0];
 
-struct diff_finding *diff_name_finding(struct diff *d, struct diff_finding *f, uint32_t named_by)
-{
-	if (!f)
-		return NULL;
-	f->pair = naming_pair(d, (uint32_t)d->count, named_by);
+	f->pair = naming_pair(d, f->id, rule->named_by);
 	if (f->pair == SIZE_MAX)
-		f->pair = naming_pair(d, (uint32_t)d->count, 0);
+		f->pair = naming_pair(d, f->id, 0);
 	f->category = d->pairs[f->pair].category;
 	f->owner = *diff_owner(&d->pairs[f->pair]);
 	f->kind = kind_of(f);
-	return f;
+	if (line && !(rule->line_if_none && f->owner.file[0]))
+		f->owner = *rule->line;
+}
+
+static bool takes(const struct diff *d, const struct diff_rule *rule, const struct diff_pair *p)
+{
+	return diff_differs(p) && diff_delta(p) * rule->direction >= 0 &&
+	       (!rule->classes || diff_is_of(p, rule->classes)) &&
+	       (!rule->takes || rule->takes(d, p, rule->facts));
+}
+
+void diff_collect(struct diff *d, const struct diff_rule *rule)
+{
+	struct diff_finding *f = NULL;
+
+	FOR_EACH (struct diff_pair, p, d->pairs, d->pair_count) {
+		if (!takes(d, rule, p))
+			continue;
+		f = f ? f : diff_new_finding(d, rule->cause);
+		diff_add_pair(f, p);
+	}
+	if (!f)
+		return;
+	f->factor = rule->factor;
+	f->count = rule->count;
+	f->square = rule->square;
+	name_finding(d, f, rule);
 }

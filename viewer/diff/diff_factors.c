@@ -125,14 +125,21 @@ static bool in_function_that_casts(const struct diff *d, const struct diff_pair 
 		      diff_differs(x) && shows_cast(x, factor) && diff_same_place(d, x, p, false));
 }
 
-static bool is_of_cast(const struct diff *d, const struct diff_pair *p, const struct elements *e)
+static bool is_of_cast(const struct diff *d, const struct diff_pair *p, const void *facts)
 {
+	const struct elements *e = facts;
+
 	if (p->category == CATEGORY_parameters)
 		return true;
-	if (1u << p->category & MODEL_FOLLOWED)
+	if (1u << p->category & CLASSES_THAT(FOLLOW_TRAINING))
 		return (diff_delta(p) > 0) == (e->factor > 1);
 	return p->category == CATEGORY_backward_temporaries ||
 	       (diff_is_result(p) && in_function_that_casts(d, p, e->factor));
+}
+
+static bool fits_elements(UNUSED const struct diff *d, const struct diff_pair *p, const void *facts)
+{
+	return fits(p, ((const struct elements *)facts)->factor, true);
 }
 
 /* Requires all parameters, or a visible cast; else the cause may be a larger vocabulary. */
@@ -141,15 +148,15 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 	struct elements e = elements_of(d);
 	bool all = e.old > 0.8 * s->old[CATEGORY_parameters] &&
 		   e.new > 0.8 * s->new[CATEGORY_parameters];
-	struct diff_finding *f;
+	struct diff_rule rule = { .cause = all ? CAUSE_PRECISION : CAUSE_ELEMENTS,
+				  .takes = all ? fits_elements : is_of_cast,
+				  .facts = &e,
+				  .named_by = all ? 0 : CLASS_BIT(parameters) | CLASS_BIT(activations),
+				  .factor = e.factor,
+				  .count = e.count };
 
-	if (!e.factor || (!all && !e.cast))
-		return;
-	f = all ? diff_collect(d, CAUSE_PRECISION, 0, 0, p, fits(p, e.factor, true))
-		: diff_collect(d, CAUSE_ELEMENTS, BIT(parameters) | BIT(activations), 0, p,
-			       is_of_cast(d, p, &e));
-	f->factor = e.factor;
-	f->count = e.count;
+	if (e.factor && (all || e.cast))
+		diff_collect(d, &rule);
 }
 
 /* ---- batch and sequence: what a pass makes, by one factor (scores of attention by its square) */
@@ -209,8 +216,10 @@ static bool repeats(const struct diff_pair *p, double factor)
 	       fabs((double)p->blocks_new - blocks) < 0.05 * blocks;
 }
 
-static bool goes_with(const struct diff_pair *p, const struct scale *s)
+static bool goes_with(UNUSED const struct diff *d, const struct diff_pair *p, const void *facts)
 {
+	const struct scale *s = facts;
+
 	return fits(p, s->base, true) || (s->square && fits(p, s->base * s->base, true)) ||
 	       (s->by_inputs && repeats(p, s->base));
 }
@@ -245,7 +254,7 @@ static bool is_general(const struct diff *d, const struct scale *s)
 	bool results = false;
 
 	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count) {
-		bool goes = diff_differs(p) && goes_with(p, s);
+		bool goes = diff_differs(p) && goes_with(d, p, s);
 
 		if (!diff_is_result(p) || p->finding)
 			continue;
@@ -288,7 +297,6 @@ static bool is_wider(const struct diff *d, const struct diff_sums *s, double fac
 void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 {
 	double weight, f = heaviest_factor(d, &weight);
-	struct diff_finding *made;
 	struct scale s;
 
 	if (weight <= 0)
@@ -297,13 +305,14 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	s.by_inputs = factor_of_inputs(d) > 0;
 	if (!is_general(d, &s) || is_wider(d, sums, s.base))
 		return;
-	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, 0, p,
-			    !diff_is_of(p, BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)) &&
-				    goes_with(p, &s));
-	if (!made)
-		return;
-	made->factor = s.base;
-	made->square = s.square;
+	diff_collect(d, &(struct diff_rule){
+				.cause = CAUSE_SCALE,
+				.classes = ~(CLASS_BIT(parameters) | CLASSES_THAT(FOLLOW_TRAINING) | CLASS_BIT(buffers)),
+				.takes = goes_with,
+				.facts = &s,
+				.named_by = CLASSES_THAT(ARE_OF_FORWARD),
+				.factor = s.base,
+				.square = s.square });
 }
 
 /* ---- results that began, or ceased, to be cast to smaller elements, with equal inputs and
@@ -313,12 +322,15 @@ void diff_find_casts(struct diff *d, const struct diff_sums *s)
 {
 	double before = s->old[CATEGORY_activations], after = s->new[CATEGORY_activations];
 	double parameters = s->old[CATEGORY_parameters];
-	static const uint32_t taken =
-		BIT(activations) | BIT(forward_temporaries) | BIT(backward_temporaries);
+	static const struct diff_rule rule = { .cause = CAUSE_CASTS,
+					       .classes = CLASS_BIT(activations) |
+							  CLASS_BIT(forward_temporaries) |
+							  CLASS_BIT(backward_temporaries),
+					       .named_by = CLASS_BIT(activations) };
 
 	if (d->old.casts == d->new.casts || factor_of_inputs(d) > 0 ||
 	    fabs(s->new[CATEGORY_parameters] - parameters) > 0.01 * parameters)
 		return;
 	if (d->new.casts ? after < 0.9 * before : before < 0.9 * after)
-		diff_collect(d, CAUSE_CASTS, BIT(activations), 0, p, diff_is_of(p, taken));
+		diff_collect(d, &rule);
 }

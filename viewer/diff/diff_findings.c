@@ -66,8 +66,9 @@ static size_t find_moves(struct diff *d)
 	for (size_t k = 0; k < count; k++) {
 		if (d->pairs[all[k].old].finding || d->pairs[all[k].new].finding)
 			continue;
-		f = diff_take_pair(d, f, CAUSE_MOVED, &d->pairs[all[k].old]);
-		diff_take_pair(d, f, CAUSE_MOVED, &d->pairs[all[k].new]);
+		f = f ? f : diff_new_finding(d, CAUSE_MOVED);
+		diff_add_pair(f, &d->pairs[all[k].old]);
+		diff_add_pair(f, &d->pairs[all[k].new]);
 	}
 	free(all);
 	return f ? (size_t)(f - d->findings) + 1 : 0;
@@ -175,10 +176,11 @@ static void find_cancelling(struct diff *d, size_t moved)
 	free(tried);
 }
 
-/* Pairs to merge with the pair in ctx: those of the same class and line, or of the same forward
+/* Pairs to merge with the pair in facts: those of the same class and line, or of the same forward
  * method, because one change of the code changes many of its lines. */
-static bool is_like(const struct diff *d, const struct diff_pair *p, const struct diff_pair *first)
+static bool is_like(const struct diff *d, const struct diff_pair *p, const void *facts)
 {
+	const struct diff_pair *first = facts;
 	bool all = diff_site_of(first)->module[0] && p->category == CATEGORY_activations;
 
 	return p == first || ((p->category == first->category || d->no_classes) &&
@@ -193,8 +195,11 @@ static void find_rest(struct diff *d)
 
 		if (!first)
 			return;
-		diff_collect(d, diff_site_of(first)->module[0] ? CAUSE_FUNCTION : CAUSE_LINE, 0, 0,
-			     p, is_like(d, p, first));
+		diff_collect(d, &(struct diff_rule){ .cause = diff_site_of(first)->module[0]
+								      ? CAUSE_FUNCTION
+								      : CAUSE_LINE,
+						     .takes = is_like,
+						     .facts = first });
 	}
 }
 

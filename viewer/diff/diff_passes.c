@@ -8,17 +8,25 @@
 
 /* ---- recorded for nothing, as without torch.no_grad() */
 
+static bool is_recorded(UNUSED const struct diff *d, const struct diff_pair *p,
+			UNUSED const void *facts)
+{
+	return diff_delta(p) > 0 ? p->unused_new > p->unused_old : p->unused_new < p->unused_old;
+}
+
 void diff_find_recorded(struct diff *d)
 {
 	uint64_t before = d->old.shot.dropped, after = d->new.shot.dropped;
 	bool gained = after > before;
+	struct diff_rule rule = { .cause = CAUSE_RECORDED,
+				  .direction = gained ? 1 : -1,
+				  .takes = is_recorded,
+				  .named_by = CLASS_BIT(activations) };
 
 	if (diff_backwards(&d->old) != diff_backwards(&d->new))
 		return;
 	if (gained ? before < after / 8 : after < before / 8)
-		diff_collect(d, CAUSE_RECORDED, BIT(activations), gained ? 1 : -1, p,
-			     diff_delta(p) > 0 ? p->unused_new > p->unused_old
-					       : p->unused_new < p->unused_old);
+		diff_collect(d, &rule);
 }
 
 /* ---- reach of backward: a result that began, or ceased, to be detached */
@@ -57,9 +65,15 @@ void diff_find_reach(struct diff *d)
 {
 	uint64_t before = diff_gradients(&d->old), after = diff_gradients(&d->new);
 	uint64_t most = before > after ? before : after;
-	const uint32_t taken = BIT(activations) | BIT(forward_temporaries) | BIT(gradients) |
-			       BIT(backward_temporaries) | BIT(workspace);
-	struct diff_finding *f;
+	struct diff_rule rule = { .cause = CAUSE_REACH,
+				  .direction = after > before ? 1 : -1,
+				  .classes = CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) |
+					     CLASS_BIT(gradients) | CLASS_BIT(backward_temporaries) |
+					     CLASS_BIT(workspace),
+				  .named_by = CLASS_BIT(activations),
+				  /* Backward nodes have no line, but their pass has one. */
+				  .line = &d->new.shot.latest,
+				  .line_if_none = true };
 
 	if (!before || !after || diff_apart(before, after) < most / 50 + 1 ||
 	    diff_backwards(&d->old) != diff_backwards(&d->new) ||
@@ -67,11 +81,7 @@ void diff_find_reach(struct diff *d)
 	    diff_apart(d->old.shot.bytes[CATEGORY_parameters],
 		       d->new.shot.bytes[CATEGORY_parameters]) > d->old.shot.trained / 100)
 		return;
-	f = diff_collect(d, CAUSE_REACH, BIT(activations), after > before ? 1 : -1, p,
-			 diff_is_of(p, taken));
-	/* Backward nodes have no line, but their pass has one. */
-	if (f && !f->owner.file[0] && d->new.shot.latest.file[0])
-		f->owner = d->new.shot.latest;
+	diff_collect(d, &rule);
 }
 
 /* ---- several forward passes before one backward pass */
@@ -105,11 +115,22 @@ static bool may_be_passes(const struct diff *d, const struct passes *w)
 			      is_repeated(x, w));
 }
 
+static bool is_of_passes(UNUSED const struct diff *d, const struct diff_pair *p, const void *facts)
+{
+	return !p->bytes_old || !p->bytes_new || is_repeated(p, facts);
+}
+
 void diff_find_passes(struct diff *d)
 {
 	size_t before = d->old.shot.passes, after = d->new.shot.passes;
 	double all = 0, fit = 0;
 	struct passes w = { .more = after > before };
+	struct diff_rule rule = { .cause = CAUSE_PASSES,
+				  .direction = w.more ? 1 : -1,
+				  .classes = CLASSES_THAT(ARE_OF_FORWARD),
+				  .takes = is_of_passes,
+				  .facts = &w,
+				  .named_by = CLASS_BIT(activations) };
 
 	if (!before || !after || before == after)
 		return;
@@ -125,18 +146,28 @@ void diff_find_passes(struct diff *d)
 		fit += is_repeated(p, &w) ? bytes : 0;
 	}
 	if (fit > 0.5 * all)
-		diff_collect(d, CAUSE_PASSES, BIT(activations), w.more ? 1 : -1, p,
-			     diff_is_result(p) &&
-				     (!p->bytes_old || !p->bytes_new || is_repeated(p, &w)));
+		diff_collect(d, &rule);
 }
 
 /* ---- one backward pass in place of many, each of which freed its part of the graph */
 
+static bool other_number(UNUSED const struct diff *d, const struct diff_pair *p,
+			 UNUSED const void *facts)
+{
+	return p->blocks_old != p->blocks_new;
+}
+
 void diff_find_backwards(struct diff *d)
 {
 	unsigned before = diff_backwards(&d->old), after = diff_backwards(&d->new);
-	int more = after < before ? 1 : -1; /* memory, with fewer passes */
 	int64_t change;
+	struct diff_rule rule = { .cause = CAUSE_BACKWARDS,
+				  /* more memory with fewer passes */
+				  .direction = after < before ? 1 : -1,
+				  .classes = CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) |
+					     CLASS_BIT(backward_temporaries),
+				  .takes = other_number,
+				  .named_by = CLASS_BIT(activations) };
 
 	if (!before || !after || before == after)
 		return;
@@ -145,9 +176,6 @@ void diff_find_backwards(struct diff *d)
 	change = (int64_t)SUM_OF(
 		p, d->pairs, d->pair_count,
 		diff_differs(p) && p->category == CATEGORY_activations ? diff_delta(p) : 0);
-	if (change * more > 0)
-		diff_collect(d, CAUSE_BACKWARDS, BIT(activations), more, p,
-			     (diff_is_result(p) || p->category == CATEGORY_backward_temporaries) &&
-				     p->category != CATEGORY_inputs &&
-				     p->blocks_old != p->blocks_new);
+	if (change * rule.direction > 0)
+		diff_collect(d, &rule);
 }

@@ -5,7 +5,7 @@
 
 #include "../model/optimizers.h"
 
-/* An average of the weights, a teacher, a snapshot. */
+/* An average of the weights, a teacher, a snapshot: where an optimizer keeps it, it is state. */
 static bool is_copy_of_all(const struct diff *d, const struct diff_finding *f)
 {
 	const struct diff_shot *shot = f->kind == DIFF_NEW ? &d->old.shot : &d->new.shot;

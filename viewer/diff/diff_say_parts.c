@@ -33,6 +33,11 @@ const char *sentence_owner(char buf[SENTENCE], const struct owner *o)
 	return buf;
 }
 
+static const char *words_of(const struct diff_finding *f, unsigned category)
+{
+	return f->cause == CAUSE_KEPT ? category_kept_words(category) : categories[category].words;
+}
+
 const char *sentence_classes(char buf[SENTENCE], const struct diff *d, const struct diff_finding *f)
 {
 	int64_t by_class[CATEGORIES] = { 0 };
@@ -48,7 +53,7 @@ const char *sentence_classes(char buf[SENTENCE], const struct diff *d, const str
 				best = c;
 		if (!by_class[best])
 			return buf;
-		text_add(buf, SENTENCE, "%s%s %s", buf[0] ? ", " : "", categories[best].words,
+		text_add(buf, SENTENCE, "%s%s %s", buf[0] ? ", " : "", words_of(f, best),
 			 CHANGE(by_class[best]));
 		by_class[best] = 0;
 	}
@@ -74,7 +79,7 @@ const char *sentence_places(char buf[SENTENCE], const struct diff *d, const stru
 		if (!next)
 			break;
 		text_add(buf, SENTENCE, "%s%s %s of %.200s", n ? ", " : "",
-			 CHANGE(diff_delta(next)), categories[next->category].words,
+			 CHANGE(diff_delta(next)), words_of(f, next->category),
 			 WHO(diff_owner(next)));
 	}
 	return buf;
@@ -123,6 +128,7 @@ const char *sentence_passes(char buf[SENTENCE], const struct diff *d)
 
 const char *sentence_class(const struct diff *d, const struct diff_finding *f)
 {
-	return d->no_classes || f->category == CATEGORY_unknown ? "memory"
-								: categories[f->category].words;
+	if (d->no_classes || f->category == CATEGORY_unknown)
+		return "memory";
+	return words_of(f, f->category);
 }

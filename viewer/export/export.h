@@ -20,11 +20,13 @@ struct export
 
 struct export_format {
 	const char *name, *summary;
-	bool moment; /* of the blocks alive at --at, not of the whole run */
+	bool moment;	  /* of the blocks alive at --at, not of the whole run */
+	const char *head; /* its files begin so; "" if they begin with the name of a class */
+	size_t head_length;
 	int (*write)(struct export *x);
 };
 
-#define EXPORT(name, moment, summary) int export_##name(struct export *x);
+#define EXPORT(name, moment, head, summary) int export_##name(struct export *x);
 #include "export_formats.def"
 
 /* The table of events, which needs only the recording. `columns`: a list with commas, NULL = all.

@@ -39,22 +39,19 @@ static void put_message(struct bytes *m, unsigned field, struct bytes *inner)
 	bytes_free(inner);
 }
 
-/* String 0 must be the empty one. Readers reject text that is not UTF-8. */
+/* String 0 must be the empty one. Readers reject text that is not UTF-8, so that in a name of other
+ * bytes each of them is '?'. */
 static uint32_t string_id(struct pprof *p, const char *s)
 {
 	uint32_t at = map_number(&p->strings, map_hash_text(0, s), p->string_count);
-	size_t len = strlen(s);
-	char *copy;
+	struct bytes text = { 0 };
 
 	if (at < p->string_count)
 		return at;
 	p->string_count++;
-	copy = need_copy(s, len);
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)copy[i] >= 128)
-			copy[i] = '?';
-	put_bytes(&p->out, PROFILE_STRING, copy, len);
-	free(copy);
+	bytes_add_text(&text, s, strlen(s));
+	put_bytes(&p->out, PROFILE_STRING, text.p, text.len);
+	bytes_free(&text);
 	return at;
 }
 

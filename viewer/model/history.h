@@ -25,7 +25,8 @@ _Static_assert(sizeof(struct concluded) == 24, "compared by bytes");
 struct history {
 	struct block block;
 	struct life_facts facts;
-	uint64_t step; /* number of the Optimizer.step range that it was born in, 0 = none */
+	uint64_t context; /* that memory from CUDA ends with, 0 = the device's primary one */
+	uint64_t step;	  /* number of the Optimizer.step range that it was born in, 0 = none */
 	uint32_t born_forward, died_forward;   /* forward passes that had begun */
 	uint32_t born_backward, died_backward; /* backward passes that had begun */
 	uint32_t born_steps;		       /* optimizer steps that had begun */

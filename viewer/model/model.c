@@ -71,6 +71,7 @@ static model_handler *const handlers[] = {
 	[GMT_MAP] = model_map,
 	[GMT_UNMAP] = model_unmap,
 	[GMT_CTX_CREATE] = model_ctx_create,
+	[GMT_CTX_CURRENT] = model_ctx_current,
 	[GMT_CTX_DESTROY] = model_ctx_destroy,
 	[GMT_MEMINFO] = model_meminfo,
 	[GMT_TAG_LEAF] = model_tag_leaf,

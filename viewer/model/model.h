@@ -217,6 +217,5 @@ uint64_t model_ooms(const struct model_device *d);
 bool model_has_memory(const struct model_device *d); /* it had some, or was refused it */
 /* The device with the highest peak, -1 if there is none. */
 int model_main_device(const struct model *m);
-bool model_is_device_memory(uint64_t memory); /* enum gmt_mem: it takes room on a device */
 /* What a CUDA call gave is a segment of the framework's cache. */
 bool model_is_segment(uint64_t memory, unsigned flags);

@@ -5,7 +5,7 @@
  * mapping refers to it.
  */
 #include "model_parts.h"
-#include "../../format/record.h"
+#include "../../format/mem_traits.h"
 
 bool model_is_segment(uint64_t memory, unsigned flags)
 {
@@ -34,9 +34,9 @@ static void forget(struct model *m, struct tree *t, struct history *b, const str
 {
 	struct model_device *d = model_device(m, b->block.device);
 
-	if (model_is_host_memory(b->block.memory))
+	if (gmt_mem_is_on_host(b->block.memory))
 		model_fall(&m->host, b->block.size);
-	else if (d && model_is_device_memory(b->block.memory)) {
+	else if (d && gmt_mem_is_on_device(b->block.memory)) {
 		model_fall(&d->driver, b->block.size);
 		d->driver_frees++;
 		note_asleep(d, e, d->driver.now); /* their pages go one by one */
@@ -76,7 +76,7 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 	struct model_device *d = model_device(m, e->device);
 	struct history *old = live_find(&m->memory, e->addr), *b;
 
-	if (d && model_is_framework_block(e)) {
+	if (d && gmt_is_framework_block(e)) {
 		alloc_framework_block(m, d, e);
 		return;
 	}
@@ -85,9 +85,9 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 	b = model_birth(m, &m->memory, e);
 	b->block.memory = e->arg0;
 	model_row_born(m, b, LIFE_MEMORY);
-	if (model_is_host_memory(e->arg0))
+	if (gmt_mem_is_on_host(e->arg0))
 		model_rise(m, &m->host, e->size, e);
-	if (!d || !model_is_device_memory(e->arg0))
+	if (!d || !gmt_mem_is_on_device(e->arg0))
 		return;
 	d->driver_allocs++;
 	model_rise(m, &d->driver, e->size, e);
@@ -129,7 +129,7 @@ void model_mem_fail(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, e->device);
 
-	if (!d || !model_is_device_memory(e->arg0))
+	if (!d || !gmt_mem_is_on_device(e->arg0))
 		return;
 	d->driver_fails++;
 	if (!d->self_reported)
@@ -258,18 +258,23 @@ void model_ctx_create(struct model *m, const struct gmt_event *e)
 	m->contexts[e->device] = (struct model_context){ e->seq, e->stack };
 }
 
-/* Everything on that device but the framework's own blocks, which it reports itself. */
+void model_ctx_current(struct model *m, const struct gmt_event *e)
+{
+	m->spans.now.thread->context = e->addr;
+}
+
+/* Everything in it but the framework's own blocks, which it reports itself. */
 void model_ctx_destroy(struct model *m, const struct gmt_event *e)
 {
 	struct tree *trees[] = { &m->mapped, &m->physical, &m->memory };
 	struct history *b;
 
-	for (int t = 0; t < 3 && e->device >= 0; t++) {
+	for (int t = 0; t < 3; t++) {
 		uint64_t from = 0;
 
 		while ((b = live_from(trees[t], from)) && from != UINT64_MAX) {
 			from = b->block.addr == UINT64_MAX ? UINT64_MAX : b->block.addr + 1;
-			if (b->block.device != e->device || model_is_host_memory(b->block.memory))
+			if (!gmt_mem_ends(e, b->block.memory, b->block.device, b->context))
 				continue;
 			if (t == 0)
 				unmap_one(m, b, e);

@@ -4,26 +4,7 @@
  * birth, the rest at the end.
  */
 #include "model_parts.h"
-#include "../../format/record.h"
-
-/* Where memory that a CUDA call gave takes room. */
-
-bool model_is_device_memory(uint64_t memory)
-{
-	return memory == GMT_MEM_DEVICE || memory == GMT_MEM_PITCHED || memory == GMT_MEM_ASYNC ||
-	       memory == GMT_MEM_ARRAY || memory == GMT_MEM_PHYSICAL;
-}
-
-bool model_is_host_memory(uint64_t memory)
-{
-	return memory == GMT_MEM_HOST || memory == GMT_MEM_REGISTERED;
-}
-
-/* With the framework's cudaMallocAsync backend its calls are its blocks. */
-bool model_is_framework_block(const struct gmt_event *e)
-{
-	return e->arg0 == GMT_MEM_ASYNC && e->flags & GMT_FLAG_FRAMEWORK;
-}
+#include "../../format/mem_traits.h"
 
 /* A block in place of whatever the recording says was still at that address. */
 struct history *model_birth(struct model *m, struct tree *t, const struct gmt_event *e)
@@ -41,8 +22,10 @@ struct history *model_birth(struct model *m, struct tree *t, const struct gmt_ev
 	b->in_node = e->scope;
 	b->block.device = e->device;
 	b->block.flags = e->flags;
-	if (e->kind == GMT_MEM_ALLOC && !model_is_framework_block(e))
+	if (e->kind == GMT_MEM_ALLOC && !gmt_is_framework_block(e))
 		b->block.memory = e->arg0;
+	if (e->kind == GMT_MEM_ALLOC)
+		b->context = gmt_mem_context(e->arg0, m->spans.now.thread->context);
 	b->stage = m->spans.now.stage;
 	b->signs = m->spans.now.signs;
 	if (m->spans.asked && b->stage == STAGE_BACKWARD)
@@ -81,7 +64,7 @@ void model_row_born(struct model *m, struct history *b, enum life_layer layer)
 
 	p.counts = layer == LIFE_BLOCK ||
 		   (layer != LIFE_MAPPED && b->block.device >= 0 &&
-		    b->block.device < MODEL_DEVICES && model_is_device_memory(b->block.memory));
+		    b->block.device < MODEL_DEVICES && gmt_mem_is_on_device(b->block.memory));
 	b->block.life = lives_add(&m->lives, &request) + 1;
 	life = rows_change(&m->lives.rows, b->block.life - 1);
 	life->addr = b->block.addr;

@@ -11,14 +11,11 @@ void model_set(struct model *m, struct curve *c, uint64_t bytes, const struct gm
 void model_fall(struct curve *c, uint64_t bytes);
 void model_note_death(struct model *m, struct history *b, const struct gmt_event *e);
 
-bool model_is_host_memory(uint64_t memory);		  /* enum gmt_mem */
-bool model_is_framework_block(const struct gmt_event *e); /* though a CUDA call gave it */
-
 typedef void model_handler(struct model *m, const struct gmt_event *e);
 
 model_handler model_block_alloc, model_block_free, model_block_oom;
-model_handler model_mem_alloc, model_mem_free, model_mem_fail, model_ctx_create, model_ctx_destroy,
-	model_meminfo;
+model_handler model_mem_alloc, model_mem_free, model_mem_fail, model_ctx_create, model_ctx_current,
+	model_ctx_destroy, model_meminfo;
 model_handler model_phys_create, model_phys_release, model_phys_retain, model_map, model_unmap;
 model_handler model_tag_leaf, model_tag_moved, model_tag_saved, model_tag_released, model_tag_grad,
 	model_tag_held;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was alive after one event: a scan over the table of lives, and over their changes. */
-#include "../../format/record.h"
+#include "../../format/mem_traits.h"
 #include "../base/sorted.h"
 #include "model_parts.h"
 
@@ -37,11 +37,11 @@ static void add_memory(struct taking *t, const struct position *p, uint32_t i)
 
 	if (p->layer == LIFE_MAPPED && here)
 		append_block(t, &t->mapped, i);
-	else if (p->layer == LIFE_PHYSICAL ? here : here || model_is_host_memory(p->memory))
+	else if (p->layer == LIFE_PHYSICAL ? here : here || gmt_mem_is_on_host(p->memory))
 		append_block(t, &t->memory, i);
 	if (here && p->counts && p->layer != LIFE_MAPPED)
 		mo->driver += size;
-	if (p->layer == LIFE_MEMORY && model_is_host_memory(p->memory))
+	if (p->layer == LIFE_MEMORY && gmt_mem_is_on_host(p->memory))
 		mo->host += size;
 }
 

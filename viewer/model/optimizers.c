@@ -127,7 +127,7 @@ static void collect(struct calls *calls, const struct spans *s, struct stacks *s
 
 static struct optimizer *called_from(struct optimizers *o, const struct call *call)
 {
-	for (struct optimizer *x = o->items; x < o->items + o->count; x++)
+	FOR_EACH (struct optimizer, x, o->items, o->count)
 		if (x->name == call->span->name && x->caller == call->caller)
 			return x;
 	return NULL;
@@ -245,7 +245,7 @@ static void follow(struct optimizers *o, const struct calls *calls)
 {
 	unsigned last = 0;
 
-	for (const struct call *c = calls->items; c < calls->items + calls->count; c++) {
+	FOR_EACH (const struct call, c, calls->items, calls->count) {
 		struct optimizer *x =
 			c->caller ? called_from(o, c) : in_turn(o, c, last, 1, goes_on);
 

@@ -82,7 +82,8 @@ struct span_level {
 
 struct span_thread {
 	uint32_t id;
-	bool engine; /* one of autograd's own */
+	bool engine;	  /* one of autograd's own */
+	uint64_t context; /* what its latest GMT_CTX_CURRENT said */
 	unsigned depth;
 	uint64_t step, zero_grad; /* numbers of open ranges: the innermost optimizer's step, */
 	uint64_t outer_step;	  /* the outermost one, */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "refusals.h"
 
-#include "../../format/record.h"
+#include "../../format/mem_traits.h"
 #include "../model/model.h"
 
 /* A call of the framework's allocator is tried again, and if that fails too it says so itself. */
@@ -9,7 +9,7 @@ bool refusals_is_one(const struct lives_mark *m, bool reported)
 {
 	if (m->kind == GMT_BLOCK_OOM || reported)
 		return m->kind == GMT_BLOCK_OOM;
-	return m->kind == GMT_MEM_FAIL && m->device >= 0 && model_is_device_memory(m->number) &&
+	return m->kind == GMT_MEM_FAIL && m->device >= 0 && gmt_mem_is_on_device(m->number) &&
 	       (!(m->flags & GMT_FLAG_FRAMEWORK) || m->number == GMT_MEM_ASYNC);
 }
 

@@ -111,6 +111,14 @@ void timeline_close(struct timeline *t)
 	model_free(&t->model);
 }
 
+const char *timeline_class_words(const struct timeline *t, unsigned category, const struct block *b,
+				 uint64_t seq)
+{
+	bool kept = t->steps.count && steps_at(&t->steps, b->seq) < steps_at(&t->steps, seq);
+
+	return kept ? category_kept_words(category) : categories[category].words;
+}
+
 const struct extent *timeline_peak(const struct timeline *t, size_t *step)
 {
 	const struct extent *best = &t->steps.items[0].extent;
@@ -235,6 +243,8 @@ void instant_of_peak(struct instant *out, const struct timeline *t, const struct
 		snprintf(head, sizeof(head), "step %zu, %s", out->step, phases[out->phase].text);
 	else if (steps->count > 1)
 		snprintf(head, sizeof(head), BEFORE);
+	if (steps->tail && out->step == steps->count - 1)
+		out->step = 0;
 	snprintf(out->text, sizeof(out->text), "%s%s%s", head, head[0] && out->what[0] ? ", " : "",
 		 out->what);
 }

@@ -16,7 +16,7 @@
 struct timeline;
 
 struct instant {
-	size_t step; /* 0 = before the first */
+	size_t step; /* 0 = before the first, or after the last */
 	enum phase phase;
 	char what[INSTANT_MAX / 2]; /* "AdamW _foreach_sqrt"; "" = nothing known */
 	char text[INSTANT_MAX];	    /* all of it */
@@ -71,6 +71,10 @@ void timeline_look(struct timeline *t, int device);
 void timeline_rename(struct timeline *t);
 /* For who passes the events on to the model himself, and looks then. */
 void timeline_begin(struct timeline *t, struct recording *r);
+
+/* The words for the class of a block at an event, which may be a step behind its own. */
+const char *timeline_class_words(const struct timeline *t, unsigned category, const struct block *b,
+				 uint64_t seq);
 
 /* The whole run's highest extent; the index of its item in *step. */
 const struct extent *timeline_peak(const struct timeline *t, size_t *step);

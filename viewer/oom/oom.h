@@ -95,16 +95,19 @@ struct oom {
 	struct holders holders;
 	struct oom_spike spike;
 
-	uint64_t current;     /* of what passes: made in this step, */
-	uint64_t begin;	      /* which begins with that event */
-	uint64_t since;	      /* seq: what is older was made in earlier steps, */
-	uint64_t batch_from;  /* inputs that were made after it may be this step's, too */
-	bool by_pass;	      /* or in earlier forward passes of this one: an evaluation, say */
-	bool by_call;	      /* or in earlier calls of the model: no backward pass has come yet */
-	size_t passes;	      /* forward passes of this step whose results are held */
-	uint64_t evaluation;  /* it ran out in or right behind one, which begins there; 0 = none */
-	uint64_t of_pass;     /* bytes that its latest forward pass made and that are held */
-	size_t step;	      /* 0 = before the first */
+	uint64_t current;    /* of what passes: made in this step, */
+	uint64_t begin;	     /* which begins with that event */
+	uint64_t since;	     /* seq: what is older was made in earlier steps, */
+	uint64_t batch_from; /* inputs that were made after it may be this step's, too */
+	bool by_pass;	     /* or in earlier forward passes of this one: an evaluation, say */
+	bool by_call;	     /* or in earlier calls of the model: no backward pass has come yet */
+	size_t passes;	     /* forward passes of this step whose results are held */
+	uint64_t evaluation; /* it ran out in or right behind one, which begins there; 0 = none */
+	uint64_t of_pass;    /* bytes that its latest forward pass made and that are held */
+	size_t at_step;	     /* the item of `steps` that it is in, 0 = before the first */
+	/* An earlier one, if its end and those after it may be boundaries within one step that is
+	 * not over: what was made since it began may still be needed. */
+	size_t since_step;
 	size_t compared_step; /* an earlier one that ended; 0 = none */
 	uint64_t compared[CATEGORIES];
 	unsigned world;		      /* ranks, 1 if not known */
@@ -163,14 +166,14 @@ void oom_close(struct oom *o);
 void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
 const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
 void oom_attempts(struct oom *o);			  /* oom_passes.c */
-/* oom_steps.c: the step that it belongs to, 0 = before the first. */
-size_t oom_step(const struct oom *o);
+/* oom_steps.c: see since_step. */
+size_t oom_since_step(const struct oom *o);
 /* Calls of a model before any backward pass, which no graph holds: memory is compared by call. */
 bool oom_by_call(const struct oom *o);
-/* The number of that call or step. */
+/* The call or step that earlier ones are told from. */
 static inline size_t oom_number(const struct oom *o)
 {
-	return o->by_call ? o->instant.step : o->step;
+	return o->by_call ? o->at_step : o->since_step;
 }
 /* It begins with its batch, which may be made before zero_grad clears the gradients of the step
  * before, or, without an optimizer, before the first pass. Where each pass is a step, what is made
@@ -214,7 +217,6 @@ uint64_t oom_spared_all(const struct oom *o); /* 0: too few */
 void oom_settings(struct oom_settings *all, const struct oom *o);
 void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT]);
 
-bool oom_is_passing(enum category c);
 /* How much more was needed. */
 uint64_t oom_missing(const struct oom *o);
 

@@ -18,7 +18,9 @@ void oom_find_copies(struct oom *o)
 		if (b->category == CATEGORY_parameters)
 			++*map_put(&halves, (b->size / 2 + 511) / 512, NULL);
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		left = oom_is_passing(b->category) ? map_get(&halves, b->size / 512) : NULL;
+		left = category_in(b->category, CLASSES_THAT(GROW_WITH_BATCH))
+			       ? map_get(&halves, b->size / 512)
+			       : NULL;
 		if (!left || !*left || !advise_is_cast(o->timeline, &known, b))
 			continue;
 		--*left;
@@ -31,12 +33,6 @@ void oom_find_copies(struct oom *o)
 bool oom_only_forward(const struct oom *o)
 {
 	return o->evaluation || o->timeline->steps.basis == STEPS_FORWARD;
-}
-
-bool oom_is_passing(enum category c)
-{
-	return c == CATEGORY_inputs || c == CATEGORY_activations || c == CATEGORY_kv_cache ||
-	       c == CATEGORY_forward_temporaries || c == CATEGORY_backward_temporaries;
 }
 
 uint64_t oom_latest_backward(const struct oom *o)
@@ -89,7 +85,7 @@ static uint32_t before(const struct oom *o, const struct block *b)
 /* Behind the first step: it may be the rows of many batches. */
 static bool is_new(const struct oom *o, const struct block *b)
 {
-	return o->step > 1 && before(o, b) == UINT32_MAX;
+	return o->since_step > 1 && before(o, b) == UINT32_MAX;
 }
 
 /* No pass has begun and nothing is computed: weights that are being loaded look like a batch then.
@@ -98,8 +94,7 @@ static bool nothing_ran(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
 
-	return !s->forwards && !s->backwards && !o->shot.bytes[CATEGORY_activations] &&
-	       !o->shot.bytes[CATEGORY_forward_temporaries];
+	return !s->forwards && !s->backwards && !classes_sum(o->shot.bytes, FORWARD_RESULTS);
 }
 
 /* An input of one pass is saved before its backward pass, or gone in the next ones: what is there
@@ -117,7 +112,7 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 	if (c == CATEGORY_inputs && nothing_ran(o))
 		return false;
 	if (c != CATEGORY_inputs || !o->shot.model->spans.tags || b->size < o->allocated / 100)
-		return oom_is_passing(c);
+		return category_in(c, CLASSES_THAT(GROW_WITH_BATCH));
 	life = b->life ? b->life - 1 : before(o, b);
 	return !is_new(o, b) && (life == UINT32_MAX || !is_there_through_passes(o, life));
 }
@@ -127,7 +122,7 @@ uint64_t oom_first_inputs(const struct oom *o)
 	const struct moment *mo = &o->shot.moment;
 	uint64_t bytes = 0;
 
-	FOR_EACH (const struct block, b, mo->blocks, o->step > 1 ? 0 : mo->count)
+	FOR_EACH (const struct block, b, mo->blocks, o->since_step > 1 ? 0 : mo->count)
 		bytes += b->category == CATEGORY_inputs && !model_born(o->shot.model, b)->forwards
 				 ? b->size
 				 : 0;

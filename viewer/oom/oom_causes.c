@@ -266,45 +266,61 @@ static bool is_workspace(const struct oom *o, char *text)
 		       B(o->block), B(held));
 }
 
-struct term {
-	const char *name;
-	uint64_t bytes;
+/* What a sum is made of; terms of one name are one. */
+struct terms {
+	struct term {
+		const char *name;
+		uint64_t bytes;
+	} items[CATEGORIES + 1];
+	unsigned count;
 };
 
-/* ": a 1 KiB, b 2 KiB and c 3 KiB", without those of 0 bytes. Returns how many. */
-static unsigned add_terms(char *text, const struct term *terms, unsigned count)
+static void terms_add(struct terms *t, const char *name, uint64_t bytes)
 {
-	unsigned left = 0, shown = 0;
+	struct term *x = FIRST_OF(i, t->items, t->count, !strcmp(i->name, name));
 
-	for (unsigned i = 0; i < count; i++)
-		left += terms[i].bytes > 0;
-	for (unsigned i = 0; i < count && shown < left; i++)
-		if (terms[i].bytes) {
+	if (x)
+		x->bytes += bytes;
+	else
+		t->items[t->count++] = (struct term){ name, bytes };
+}
+
+static void terms_add_classes(struct terms *t, const uint64_t bytes[CATEGORIES], unsigned classes)
+{
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		if (category_in(c, classes))
+			terms_add(t, categories[c].term, bytes[c]);
+}
+
+/* ": a 1 KiB, b 2 KiB and c 3 KiB", without those of 0 bytes. Returns how many. */
+static unsigned terms_say(const struct terms *t, char *text)
+{
+	unsigned left = (unsigned)SUM_OF(i, t->items, t->count, i->bytes > 0), shown = 0;
+
+	for (unsigned i = 0; i < t->count && shown < left; i++)
+		if (t->items[i].bytes) {
 			const char *join = !shown ? ":" : shown + 1 == left ? " and" : ",";
 
-			text_add(text, OOM_TEXT, "%s %s %s", join, terms[i].name,
-				 B(terms[i].bytes));
+			text_add(text, OOM_TEXT, "%s %s %s", join, t->items[i].name,
+				 B(t->items[i].bytes));
 			shown++;
 		}
 	return left;
 }
 
-#define TERMS(text, ...)                                      \
-	add_terms(text, (const struct term[]){ __VA_ARGS__ }, \
-		  sizeof((const struct term[]){ __VA_ARGS__ }) / sizeof(struct term))
-
 static bool say_model(const struct oom *o, char *text, const char *what)
 {
-	const uint64_t *b = o->shot.bytes;
-	uint64_t weights = b[CATEGORY_parameters] + b[CATEGORY_buffers];
-	uint64_t gradients = b[CATEGORY_gradients] - o->computed;
-	uint64_t kept = weights + gradients + b[CATEGORY_optimizer_state];
+	uint64_t bytes[CATEGORIES];
+	struct terms t = { .count = 0 };
 	unsigned shown;
 
+	memcpy(bytes, o->shot.bytes, sizeof(bytes));
+	bytes[CATEGORY_gradients] -= o->computed;
+	terms_add_classes(&t, bytes, OF_THE_MODEL);
+	terms_add(&t, "temporaries of the optimizer's step",
+		  o->lasting - classes_sum(bytes, OF_THE_MODEL));
 	oom_say(text, "%s. %s", what, o->lasting ? "Before any batch" : "");
-	shown = TERMS(text, { "parameters", weights }, { "gradients", gradients },
-		      { "optimizer state", b[CATEGORY_optimizer_state] },
-		      { "temporaries of the optimizer's step", o->lasting - kept });
+	shown = terms_say(&t, text);
 	if (shown > 1)
 		text_add(text, OOM_TEXT, ", in all %s", B(o->lasting));
 	text_add(text, OOM_TEXT,
@@ -367,18 +383,22 @@ static void say_calls(const struct oom *o, char *text)
 static bool is_batch_too_large(const struct oom *o, char *text)
 {
 	bool input = o->wanted.category == CATEGORY_inputs;
-	const uint64_t *b = o->batch;
-	uint64_t first = arithmetic_least(oom_first_inputs(o), b[CATEGORY_inputs]);
-	uint64_t asked = oom_asked_for_batch(o), all = o->passing - first + asked;
+	uint64_t b[CATEGORIES], first;
+	uint64_t asked = oom_asked_for_batch(o), all;
+	struct terms t = { .count = 0 };
+
+	memcpy(b, o->batch, sizeof(b));
+	first = arithmetic_least(oom_first_inputs(o), b[CATEGORY_inputs]);
+	b[CATEGORY_inputs] -= first;
+	all = o->passing - first + asked;
 
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
 	oom_say(text, "The batch is too large. With it grow");
-	TERMS(text, { "inputs", b[CATEGORY_inputs] - first },
-	      { "activations", b[CATEGORY_activations] },
-	      { "temporaries", b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries] },
-	      { "KV cache", b[CATEGORY_kv_cache] },
-	      { input ? "the new batch" : "the request", asked });
+	terms_add_classes(&t, b, OF_ONE_PASS);
+	terms_add_classes(&t, b, ~OF_ONE_PASS); /* a cache stays behind its pass */
+	terms_add(&t, input ? "the new batch" : "the request", asked);
+	terms_say(&t, text);
 	text_add(text, OOM_TEXT,
 		 ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
 		 B(o->capacity), B(o->lasting));

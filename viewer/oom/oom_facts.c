@@ -127,21 +127,17 @@ static void find_place(struct oom *o)
 			    .peak_node = e->kind == GMT_BLOCK_OOM ? e->name : 0 };
 
 	instant_of_peak(&o->instant, t, &x);
-	o->step = oom_step(o);
+	o->at_step = t->steps.count ? steps_at(&t->steps, e->seq) : 0;
+	o->since_step = oom_since_step(o);
 	o->phase = o->instant.phase;
 	o->evaluation = oom_evaluation(o);
 	o->by_call = oom_by_call(o);
-	if (o->step != o->instant.step)
-		snprintf(o->instant.text, sizeof(o->instant.text), "%s %zu, %s%s%s",
-			 PASS_OR_STEP(o), oom_number(o), phases[o->phase].text,
-			 o->instant.what[0] ? ", " : "", o->instant.what);
 }
 
 /* Tensors that a script computes from gradients between passes are no part of the model. */
 static bool is_lasting(const struct oom *o, enum category c)
 {
-	return c == CATEGORY_parameters || c == CATEGORY_gradients ||
-	       c == CATEGORY_optimizer_state || c == CATEGORY_buffers ||
+	return category_in(c, OF_THE_MODEL) ||
 	       (c == CATEGORY_optimizer_temporaries && o->phase == PHASE_OPTIMIZER);
 }
 
@@ -234,7 +230,7 @@ static size_t passes_held(struct timeline *t, const struct step *step)
 static void compare(struct oom *o, struct timeline *t)
 {
 	struct snapshot before;
-	size_t n = o->step, passes;
+	size_t n = o->since_step, passes;
 
 	while (n > 1 && !t->steps.items[n - 1].ended)
 		n--;

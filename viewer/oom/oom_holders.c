@@ -14,20 +14,17 @@ static bool is_old(const struct oom *o, const struct block *b)
 	if ((b->category == CATEGORY_inputs && b->seq > o->batch_from) ||
 	    map_get(&o->copies, b->seq))
 		return false;
-	return (o->step > 1 || o->by_call) && b->seq >= steps[1].extent.first_seq &&
+	return (o->since_step > 1 || o->by_call) && b->seq >= steps[1].extent.first_seq &&
 	       b->seq < o->since;
 }
 
-/* Gradients add up over the passes of a step, and state stays. */
-static bool may_grow(enum category c)
-{
-	return c != CATEGORY_gradients && c != CATEGORY_optimizer_state;
-}
-
-/* Its blocks may be left from earlier steps. */
+/* Its blocks may be left from earlier steps: gradients add up over the passes of a step, and state
+ * stays. */
 static bool has_left(const struct oom *o, enum category c, const struct owner *owner)
 {
-	return o->by_pass ? oom_is_passing(c) : may_grow(c) && leaks_at(&o->leaks, 1u << c, owner);
+	return o->by_pass ? category_in(c, CLASSES_THAT(GROW_WITH_BATCH))
+			  : !category_in(c, CLASSES_THAT(FOLLOW_TRAINING)) &&
+				    leaks_at(&o->leaks, 1u << c, owner);
 }
 
 /* Of what is left from earlier steps: the line that grows, or that the passes left most of. */
@@ -42,7 +39,8 @@ static bool is_of_graph(const struct model *m, const struct block *b)
 {
 	enum category c = b->category;
 
-	return c == CATEGORY_activations || (oom_is_passing(c) && b->state & LIFE_SAVED) ||
+	return c == CATEGORY_activations ||
+	       (category_in(c, CLASSES_THAT(GROW_WITH_BATCH)) && b->state & LIFE_SAVED) ||
 	       (c == CATEGORY_forward_temporaries && model_signs(m, b->stack) & STACK_FORWARD);
 }
 
@@ -58,7 +56,7 @@ static void add_growth(struct oom *o, const struct block *b, const struct owner 
 		o->grown_graph += b->size;
 	if (c == CATEGORY_activations || b->state & LIFE_SAVED || !o->shot.model->spans.tags)
 		o->grown_saved += b->size;
-	if ((c == CATEGORY_activations || c == CATEGORY_forward_temporaries) &&
+	if (category_in(c, FORWARD_RESULTS) &&
 	    model_born(o->shot.model, b)->stage <= STAGE_FORWARD && b->seq > o->root.seq)
 		o->root = *b;
 }
@@ -102,19 +100,16 @@ static void collect(struct oom *o)
 static bool wanted_by_pass(const struct oom *o)
 {
 	return o->phase != PHASE_OPTIMIZER && !(o->wanted_signs & STACK_PARAM) &&
-	       (oom_is_passing(o->wanted.category) || o->wanted_stage == STAGE_FORWARD ||
-		o->wanted_stage == STAGE_BACKWARD || o->wanted_stage == STAGE_RECOMPUTE);
-}
-
-static bool is_computed(enum category c)
-{
-	return oom_is_passing(c) && c != CATEGORY_inputs && c != CATEGORY_kv_cache;
+	       (category_in(o->wanted.category, CLASSES_THAT(GROW_WITH_BATCH)) ||
+		o->wanted_stage == STAGE_FORWARD || o->wanted_stage == STAGE_BACKWARD ||
+		o->wanted_stage == STAGE_RECOMPUTE);
 }
 
 static void find_largest(struct oom *o)
 {
-	const struct block *most = GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
-					       is_computed(b->category), b->size);
+	const struct block *most =
+		GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+			    category_in(b->category, CLASSES_THAT(ARE_COMPUTED)), b->size);
 	struct oom_spike *p = &o->spike;
 
 	if (wanted_by_pass(o)) {
@@ -230,7 +225,7 @@ static void find_spike(struct oom *o)
 	if (p->bytes)
 		p->unsaved = unsaved_bytes(o, &wanted);
 	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
-		if (!is_computed(b->category))
+		if (!category_in(b->category, CLASSES_THAT(ARE_COMPUTED)))
 			continue;
 		if (is_like_largest(o, b)) {
 			p->bytes += b->size;

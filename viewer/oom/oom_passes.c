@@ -20,7 +20,7 @@ static uint32_t forwards_at(const struct lives *l, uint64_t seq)
 
 static bool is_result(const struct oom *o, const struct block *b)
 {
-	if (!oom_is_passing(b->category) || b->category == CATEGORY_kv_cache)
+	if (!category_in(b->category, OF_ONE_PASS))
 		return false;
 	return b->state & LIFE_SAVED || model_born(o->shot.model, b)->stage == STAGE_FORWARD;
 }
@@ -89,12 +89,11 @@ void oom_attempts(struct oom *o)
 	}
 }
 
-#define FEWEST	4 /* passes that are many */
-#define RESULTS (1u << CATEGORY_activations | 1u << CATEGORY_forward_temporaries)
+#define FEWEST 4 /* passes that are many */
 
 size_t oom_passes(const struct snapshot *s, uint64_t since)
 {
-	return snapshot_passes(s, since, RESULTS);
+	return snapshot_passes(s, since, FORWARD_RESULTS);
 }
 
 /* The latest pass is at work: what it made first. */
@@ -163,7 +162,7 @@ static const struct span *longest(const struct spans *s, size_t first, size_t en
 static uint64_t results(const struct snapshot *s, uint64_t since, bool of_graphs)
 {
 	return SUM_OF(b, s->moment.blocks, s->moment.count,
-		      b->seq >= since && RESULTS >> b->category & 1 &&
+		      b->seq >= since && category_in(b->category, FORWARD_RESULTS) &&
 				      (!of_graphs || !s->model->spans.tags || b->state & LIFE_SAVED)
 			      ? b->size
 			      : 0);
@@ -206,7 +205,7 @@ static uint64_t batch_from(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
 	const struct lives *l = &o->timeline->model.lives;
-	size_t first = oom_batch_span(o, o->step);
+	size_t first = oom_batch_span(o, o->since_step);
 
 	if (!first || first >= s->count || s->items[first - 1].phase != PHASE_EVALUATION)
 		return UINT64_MAX;
@@ -226,7 +225,7 @@ void oom_find_since(struct oom *o, size_t passes_before)
 	o->since = step;
 	o->batch_from = batch_from(o);
 	/* The first step's batch may be made before it. */
-	o->begin = o->step > 1 || o->evaluation || o->by_call ? step : 0;
+	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? step : 0;
 	o->passes = oom_passes(&o->shot, step);
 	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
 		     o->passes > 2 * passes_before && !may_be_used(o, step);

@@ -56,10 +56,13 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 	struct oom_answer *a = ctx;
 	const struct holder *h = &a->oom->holders.items[i];
 
-	snprintf(a->note, sizeof(a->note), "%s", categories[h->category].words);
-	if (h->before && oom_is_passing(h->category))
-		snprintf(a->note, sizeof(a->note), "%s, %s %s", categories[h->category].words,
-			 B(h->before), BY_PASS(a->oom) ? "of earlier passes" : "older");
+	const char *words = h->before > h->bytes / 2 ? category_kept_words(h->category)
+						     : categories[h->category].words;
+
+	snprintf(a->note, sizeof(a->note), "%s", words);
+	if (h->before && category_in(h->category, CLASSES_THAT(GROW_WITH_BATCH)))
+		snprintf(a->note, sizeof(a->note), "%s, %s %s", words, B(h->before),
+			 BY_PASS(a->oom) ? "of earlier passes" : "older");
 	say_idle(a->oom, h, a->note, sizeof(a->note));
 	*row = (struct row_oom_holder){ .class = h->category,
 					.owner = h->owner,
@@ -183,7 +186,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.nth = o->refusal.nth,
 		.ooms = o->refusal.count,
 		.went_on = o->refusal.later_allocs,
-		.step = o->step,
+		.step = o->instant.step,
 		.phase = phases[o->phase].name,
 		MAYBE_THERE(engine_phase, o->engine.phase, o->engine.phase),
 		.stack = o->refusal.event.stack,
@@ -211,17 +214,21 @@ struct row_oom oom_document(struct oom_answer *a)
 static void text_head(const struct oom *o, struct emit *out)
 {
 	char who[OWNER_WORDS], where[INSTANT_MAX + 8] = "";
+	enum steps_basis basis = o->timeline->steps.basis;
 
 	instant_line(o->instant.text, where, sizeof(where));
 	emit_title(out, "Out of memory on device %d: %s requested by %s", o->timeline->device,
 		   B(o->asked), owner_words(&o->wanted_owner, who, sizeof(who), 34));
 	if (where[0])
 		emit_paragraph(out, "", "  ", where);
+	if (o->instant.step > 1 && (basis == STEPS_BACKWARD || basis == STEPS_FORWARD))
+		emit_line(out, "(%s)", steps_bases[basis].text);
 	if (o->engine.phase)
 		emit_line(out, "The engine's phase: %s (%s)", o->engine.phase,
 			  WHO(&o->engine.owner));
 	if (o->refusal.count > 1)
-		emit_line(out, "Refusal %" PRIu64 " of %" PRIu64 " in this recording (--nth)",
+		emit_line(out,
+			  "Failed allocation %" PRIu64 " of %" PRIu64 " in this recording (--nth)",
 			  o->refusal.nth, o->refusal.count);
 	if (o->refusal.later_allocs)
 		emit_line(out, "%s", "The program caught it and went on.");
@@ -322,7 +329,7 @@ static void text_classes(const struct oom *o, struct emit *out)
 static void text_holders(const struct row_oom *row, long top, struct emit *out)
 {
 	const struct text_column columns[] = {
-		TEXT_COLUMN("the lines that hold most", oom_holder_owner, 2, -LINE, .room = LINE),
+		TEXT_COLUMN("allocated at", oom_holder_owner, 2, -LINE, .room = LINE),
 		TEXT_COLUMN("bytes", oom_holder_bytes, 1, 10),
 		TEXT_COLUMN("class", oom_holder_note, 2, -1),
 	};

@@ -217,6 +217,8 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 static uint64_t shard(const struct oom *o, char *what, char *how)
 {
 	const uint64_t *b = o->shot.bytes;
+	/* What FSDP shards; ranks keep whole buffers. State that is yet to come is not among bytes.
+	 */
 	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
 		       (o->projected ? o->projected : o->state);
 
@@ -393,7 +395,8 @@ static uint64_t state_to_come(const struct oom *o, const struct finding *f)
 	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
 	bool temporaries = !strcmp(f->kind, "fused_optimizer") || !strcmp(f->kind, "foreach_off");
 
-	return temporaries && o->phase == PHASE_OPTIMIZER && o->step < 2 && state < o->trainable
+	return temporaries && o->phase == PHASE_OPTIMIZER && o->since_step < 2 &&
+			       state < o->trainable
 		       ? o->trainable - state
 		       : 0;
 }

@@ -123,8 +123,8 @@ void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT])
 			continue;
 		snprintf(text + n, OOM_TEXT - n, " %s would not help: %s, %s lacking (replayed).",
 			 x->conf,
-			 x->outcome.what == REFUSAL_STAYS ? "still refused"
-							  : "an earlier request is refused",
+			 x->outcome.what == REFUSAL_STAYS ? "the request still fails"
+							  : "an earlier request fails",
 			 B(x->outcome.bytes));
 	}
 }

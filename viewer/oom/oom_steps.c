@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The step that a refusal belongs to. An optimizer ends one. Before the first optimizer was seen,
- * the passes so far may all be of one step that is not over: micro-batches, several networks, a
- * rollout. So a boundary between two counts only if something shows that the step before it was
- * over.
+ * The earliest step of which something may still be needed where memory ran out. An optimizer ends
+ * a step. Before the first optimizer was seen, the passes so far may all be of one update that is
+ * still to come: micro-batches, several networks, a rollout. So what an earlier step made is called
+ * old only if something shows that it was over. The number that is said is that of all commands
+ * (model/steps.h), which does not depend on it.
  */
 #include "oom.h"
 
@@ -77,15 +78,15 @@ bool oom_by_call(const struct oom *o)
 {
 	const struct timeline *t = o->timeline;
 
-	return t->steps.basis == STEPS_FORWARD && t->model.spans.tags && o->instant.step > 1 &&
-	       o->instant.step <= steps_number(&t->steps) &&
+	return t->steps.basis == STEPS_FORWARD && t->model.spans.tags && o->at_step > 1 &&
+	       o->at_step <= steps_number(&t->steps) &&
 	       !ANY_OF(x, o->shot.moment.blocks, o->shot.moment.count, x->state & LIFE_SAVED);
 }
 
-size_t oom_step(const struct oom *o)
+size_t oom_since_step(const struct oom *o)
 {
 	const struct timeline *t = o->timeline;
-	size_t step = t->steps.count > 1 ? o->instant.step : 0;
+	size_t step = t->steps.count > 1 ? o->at_step : 0;
 
 	if (step > 1 && t->steps.basis == STEPS_BACKWARD)
 		return by_gradients(o, step);

@@ -143,7 +143,7 @@ static void say_growth(struct search *s)
 	put_text(m->text,
 		 "Memory grows by %s with each step (step %zu to %zu: %s), most of it %s of %s.",
 		 B(l->bytes_per_step), l->from_step, l->to_step, B(bytes),
-		 categories[most->category].words, WHO(&most->owner));
+		 category_kept_words(most->category), WHO(&most->owner));
 	say_more(s, m, "leaks", "");
 }
 

@@ -20,7 +20,9 @@ static void emit_classes(struct emit *out)
 		emit_object(out, NULL);
 		emit_text(out, "name", categories[i].name);
 		emit_text(out, "words", categories[i].words);
+		emit_text(out, "kept", category_kept_words(i));
 		emit_text(out, "colour", colour);
+		emit_number(out, "level", categories[i].level);
 		emit_end(out);
 	}
 	emit_end(out);

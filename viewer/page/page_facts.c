@@ -5,6 +5,7 @@
 #include "../answers/parts.h"
 #include "../answers/private_pools.h"
 #include "../moments/timeline.h"
+#include "../recording/owner_words.h"
 #include "page.h"
 
 enum how { SHOW, HIDE /* where paths, arguments and hosts are left out */ };
@@ -34,7 +35,6 @@ static const struct {
 	{ "source", "source", SHOW },
 };
 
-/* argv: each argument ends with a zero. */
 static void fact_text(struct defs_text value, char *buf, size_t room)
 {
 	size_t len = value.len < room - 1 ? value.len : room - 1;
@@ -66,7 +66,10 @@ static void emit_rows(struct track *t)
 		v = defs_meta(d, rows[i].key);
 		if (!v.len || (t->page->redact && rows[i].how == HIDE))
 			continue;
-		fact_text(v, text, sizeof(text));
+		if (!strcmp(rows[i].key, "argv"))
+			command_words(d, text, sizeof(text));
+		else
+			fact_text(v, text, sizeof(text));
 		fact(t, rows[i].label, text);
 	}
 	if (device_words(d, t->timeline->device, text, sizeof(text))[0])

@@ -2,6 +2,7 @@
 #include "page_write.h"
 
 #include "../base/asset.h"
+#include "../base/emit_json.h"
 
 #define ASSET(name, path) ASSET_FILE(name, path);
 #include "page_assets.def"
@@ -39,15 +40,16 @@ static void put_json(FILE *f, const char *json, size_t len)
 	page_write_asset(f, json, end);
 }
 
+/* As the terminal shows it, in any script. "<" and "&" are the only characters with a meaning. */
 static void put_text(FILE *f, const char *s)
 {
-	for (; *s; s++) {
-		unsigned char c = *s;
+	while (*s) {
+		size_t n = strcspn(s, "<&");
 
-		if (c == '<' || c == '&' || c < 32 || c >= 127)
-			fprintf(f, "&#%u;", c < 32 || c >= 127 ? '?' : c);
-		else
-			fputc(c, f);
+		emit_plain_string(f, s, n);
+		s += n;
+		if (*s)
+			fprintf(f, "&#%u;", (unsigned char)*s++);
 	}
 }
 

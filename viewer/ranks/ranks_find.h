@@ -13,9 +13,10 @@ struct ranks_run {
 	char **left; /* files of a folder that do not belong to this run */
 	size_t left_count, left_room;
 	size_t readable;
-	long world;	 /* number of ranks in the run; 0 = unknown */
-	size_t runs;	 /* more than 1: there are several (RANKS_EVERY) */
-	char note[1024]; /* omitted files and why, in one or more sentences; or "" */
+	long world;	  /* number of ranks in the run; 0 = unknown */
+	size_t runs;	  /* more than 1: there are several (RANKS_EVERY) */
+	char note[1024];  /* omitted files and why, in one or more sentences; or "" */
+	char differ[768]; /* of files given by name: why they are of different runs; or "" */
 };
 
 /* Whether these operands mean a run instead of one recording. */

@@ -132,8 +132,9 @@ void ranks_look(struct rank_file *f, char *path)
 	f->readable = reader || import_recognises(path);
 	if (reader) {
 		f->pid = gmt_reader_info(reader)->pid;
-		f->start_ns = (int64_t)gmt_reader_info(reader)->first_ns +
-			      gmt_reader_info(reader)->realtime_minus_monotonic_ns;
+		if (gmt_reader_info(reader)->first_ns) /* else it broke off before */
+			f->start_ns = (int64_t)gmt_reader_info(reader)->first_ns +
+				      gmt_reader_info(reader)->realtime_minus_monotonic_ns;
 		defs_read(reader, keep_meta, &defs);
 		facts(f, &defs);
 		defs_free(&defs);
@@ -161,8 +162,9 @@ void ranks_look_free(struct rank_file *f)
 
 /* ---- of different runs ---- */
 
-/* Only facts that a run has once are signs. Ranks of one run may have commands of their own, and
- * hosts; what one of the two does not say is no difference. */
+/* Facts that a run has once are signs. Where a launcher gave both the same facts, they may have
+ * commands of their own, and hosts; where it gave none, a run is one program. What one of the two
+ * does not say is no difference. */
 
 static bool other_fact(const struct rank_file *a, const struct rank_file *b, size_t fact, char *why,
 		       size_t room)
@@ -196,11 +198,16 @@ static bool other_host(const struct rank_file *a, const struct rank_file *b, cha
 	return true;
 }
 
-/* Ranks wait for each other before they begin. */
+static bool started(const struct rank_file *a, const struct rank_file *b)
+{
+	return a->pid && b->parent == a->pid && !strcmp(a->host, b->host);
+}
+
+/* Ranks wait for each other before they begin; a process starts others at any time. */
 static bool other_time(const struct rank_file *a, const struct rank_file *b, char *why, size_t room)
 {
-	if (a->rank < 0 || b->rank < 0 || !a->pid || !b->pid || (a->by_itself && b->by_itself) ||
-	    llabs(a->start_ns - b->start_ns) <= RANKS_LONGEST_START)
+	if (!a->start_ns || !b->start_ns || (a->by_itself && b->by_itself) || started(a, b) ||
+	    started(b, a) || llabs(a->start_ns - b->start_ns) < RANKS_LONGEST_START)
 		return false;
 	snprintf(why, room, "%.200s began %s after %.200s",
 		 a->start_ns > b->start_ns ? a->path : b->path,
@@ -209,10 +216,56 @@ static bool other_time(const struct rank_file *a, const struct rank_file *b, cha
 	return true;
 }
 
+/* The size alone is that of many runs. */
+static bool share_fact(const struct rank_file *a, const struct rank_file *b)
+{
+	for (size_t i = 0; i < JOB_FACTS; i++)
+		if (i != JOB_WORLD_SIZE && *a->facts[i] && !strcmp(a->facts[i], b->facts[i]))
+			return true;
+	return false;
+}
+
+/* Length of the words of a command that say which program it is: up to its script or module,
+ * without arguments, by which processes of one program may differ; of `-c` up to the first number,
+ * which multiprocessing's children have of their own. */
+static size_t program_words(const char *command)
+{
+	const char *at = command;
+
+	for (;;) {
+		size_t len = strcspn(at, " ");
+		bool module = len == 2 && !memcmp(at, "-m", 2);
+
+		if (len == 2 && !memcmp(at, "-c", 2))
+			return (size_t)(at - command) + strcspn(at, "0123456789");
+		if (len > 3 && !memcmp(at + len - 3, ".py", 3))
+			return (size_t)(at - command) + len;
+		if (!at[len])
+			return strcspn(command, " ");
+		at += len + 1;
+		if (module)
+			return (size_t)(at - command) + strcspn(at, " ");
+	}
+}
+
+static bool other_program(const struct rank_file *a, const struct rank_file *b, char *why,
+			  size_t room)
+{
+	size_t x = program_words(a->command), y = program_words(b->command);
+
+	if (!x || !y || share_fact(a, b) || started(a, b) || started(b, a) ||
+	    (x == y && !memcmp(a->command, b->command, x)))
+		return false;
+	snprintf(why, room, "%.200s is of %.80s and %.200s of %.80s", a->path, a->command, b->path,
+		 b->command);
+	return true;
+}
+
 bool ranks_differ(const struct rank_file *a, const struct rank_file *b, char *why, size_t room)
 {
 	for (size_t i = 0; i < JOB_FACTS; i++)
 		if (other_fact(a, b, i, why, room))
 			return true;
-	return other_host(a, b, why, room) || other_time(a, b, why, room);
+	return other_host(a, b, why, room) || other_time(a, b, why, room) ||
+	       other_program(a, b, why, room);
 }

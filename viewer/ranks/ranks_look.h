@@ -29,7 +29,7 @@ struct rank_file {
 	char name[32];	/* "rank 2", "process 4711", or "" */
 	char host[64];
 	uint32_t pid, parent;
-	int64_t start_ns;	/* wall-clock start of the process */
+	int64_t start_ns;	/* wall-clock start of the process; 0: not known */
 	char *facts[JOB_FACTS]; /* "": not set, or not known */
 	char *job;	   /* everything that the processes of a run have in common; "" = unknown */
 	bool job_is_local; /* it does not identify the run on other hosts */

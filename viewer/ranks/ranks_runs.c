@@ -126,6 +126,11 @@ COMPARE(by_job_and_start, struct rank_file,
 	strcmp(x->job, y->job) ?: (same_job(x, y) ? 0 : strcmp(x->host, y->host)) ?:
 	ORDER(x->start_ns, y->start_ns))
 
+/* Those of which it is not known stand last. */
+COMPARE(by_start, struct rank_file,
+	ORDER(!x->start_ns, !y->start_ns) ?: ORDER(x->start_ns, y->start_ns) ?:
+	strverscmp(x->path, y->path))
+
 /* Ranks that share a port have met, and keep their job. A rank that shares its port with no other
  * was simulated alone; the port is taken out of its job. */
 void ranks_join_worlds(struct rank_file *items, size_t count)
@@ -286,6 +291,67 @@ static void keep_runs(struct ranks_run *run, size_t paths, enum ranks_meant mean
 			}
 }
 
+/* The two runs are one. */
+static void join_runs(size_t *number, size_t count, size_t from, size_t to)
+{
+	for (size_t i = 0; i < count; i++)
+		number[i] = number[i] == from ? to : number[i];
+}
+
+/* Gives each recording the number of its run: that of an earlier one from which nothing tells it
+ * apart, else a new one. */
+static void number_runs(const struct rank_file *items, size_t count, size_t *number)
+{
+	char why[768];
+
+	for (size_t i = 0; i < count; i++) {
+		number[i] = i;
+		for (size_t k = 0; k < i; k++)
+			if (number[k] != number[i] &&
+			    !ranks_differ(&items[k], &items[i], why, sizeof(why)))
+				join_runs(number, i + 1, number[i], number[k]);
+	}
+}
+
+/* The recordings of each run next to each other. Returns how many runs have one. */
+static size_t gather_runs(struct ranks_run *run, size_t count, struct part *parts)
+{
+	struct rank_file *sorted = need_new((count + 1) * sizeof(*sorted));
+	size_t *number = need_new((count + 1) * sizeof(*number));
+	size_t at = 0, found = 0;
+
+	number_runs(run->items, count, number);
+	for (size_t n = 0; n < count; n++) {
+		size_t from = at;
+
+		for (size_t i = 0; i < count; i++)
+			if (number[i] == n)
+				sorted[at++] = run->items[i];
+		if (at > from)
+			parts[found++] = (struct part){ .from = from, .to = at };
+	}
+	memcpy(run->items, sorted, count * sizeof(*sorted));
+	free(number);
+	free(sorted);
+	return found;
+}
+
+/* The same of recordings without a rank: processes of one program, and those that they started.
+ * Files that cannot be read, or break off before they say when they began, are of any run. */
+static void keep_runs_of_processes(struct ranks_run *run, size_t paths, enum ranks_meant meant)
+{
+	struct part *parts = need_new((run->count + 1) * sizeof(*parts));
+	size_t known = 0, count;
+
+	qsort(run->items, run->count, sizeof(*run->items), by_start);
+	while (known < run->count && run->items[known].start_ns)
+		known++;
+	count = gather_runs(run, known, parts);
+	if (count > 1)
+		keep_last(run, parts, count, paths, meant);
+	free(parts);
+}
+
 /* Two neighbours with the same rank; NULL: none. */
 static const struct rank_file *two_of_one_rank(const struct ranks_run *run)
 {
@@ -295,17 +361,15 @@ static const struct rank_file *two_of_one_rank(const struct ranks_run *run)
 	return NULL;
 }
 
-/* For files given by name: a note about the first sign that they are of different runs. */
+/* For files given by name: the first sign that they are of different runs. */
 static void note_different(struct ranks_run *run)
 {
-	char why[768];
-
 	ranks_join_worlds(run->items, run->count);
-	for (size_t i = 1; i < run->count; i++)
-		if (ranks_differ(&run->items[0], &run->items[i], why, sizeof(why))) {
-			add_note(run, "These files are of different runs: %s. ", why);
-			return;
-		}
+	for (size_t i = 1; i < run->count && !run->differ[0]; i++)
+		if (!ranks_differ(&run->items[0], &run->items[i], run->differ, sizeof(run->differ)))
+			run->differ[0] = 0;
+	if (run->differ[0])
+		add_note(run, "These files are of different runs: %s. ", run->differ);
 }
 
 static int look_at_files(struct ranks_run *run, enum ranks_meant meant)
@@ -398,7 +462,9 @@ int ranks_one_run(struct ranks_run *run, char *const *paths, bool folders, enum 
 		leave_unranked(run, meant == RANKS_EVERY);
 		ranks_join_worlds(run->items, run->count);
 		keep_runs(run, given, meant);
-	} else if (!folders) {
+	} else if (folders) {
+		keep_runs_of_processes(run, given, meant);
+	} else {
 		rc = look_at_files(run, meant);
 	}
 	for (size_t i = 0; i < run->count && !rc; i++)

@@ -383,7 +383,7 @@ static void print_head(struct emit *out, const struct ranks_table *t, const stru
 	char text[2048], many[ROOM] = "", runs[64] = "";
 	size_t count = count_hosts(run);
 
-	for (size_t i = 0; i < run->count && !command[0] && run->runs == 1; i++)
+	for (size_t i = 0; i < run->count && !command[0] && run->runs == 1 && !run->differ[0]; i++)
 		command = run->items[i].command;
 	if (count > 1)
 		snprintf(many, sizeof(many), " on %zu hosts", count);

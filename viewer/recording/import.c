@@ -335,7 +335,8 @@ static bool write_recording(struct import *im, int fd, const void *data, size_t 
 		machine_out_of_memory();
 	SORT(im->items, im->item_count, compare);
 	if (im->times)
-		info.realtime_minus_monotonic_ns = (int64_t)im->items[0].time * 1000 - IMPORT_START;
+		info.realtime_minus_monotonic_ns =
+			(int64_t)(im->items[0].time * 1000 - IMPORT_START);
 	im->w = gmt_writer_open(workspace, bytes, fd, &info, &im->err);
 	if (im->w) {
 		write_settings(im);

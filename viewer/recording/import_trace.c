@@ -14,6 +14,9 @@
 #define LEVEL_ADDR (UINT64_C(1) << 40) /* between the blocks of two categories */
 #define LEVELS	   8		       /* categories of a memory timeline */
 #define LONGEST	   512
+/* More than any device has, so that sums of a few stay numbers. */
+#define MOST_BYTES (INT64_C(1) << 60)
+#define MOST_TIME  (UINT64_C(1) << 53) /* microseconds, 285 years */
 
 #define FRAME(len, name) "]}(\x8c\4name\x8c" len name "\x8c\10filename\x8c\5torchua"
 const char import_trace_stacks[] =
@@ -27,12 +30,30 @@ bool import_trace_starts(const void *data, size_t len)
 	const char *s = data;
 	size_t head = len < UNPACK_START ? len : UNPACK_START, space = 0;
 
-	while (space < head && strchr(" \t\r\n", s[space]))
+	while (space < head && s[space] && strchr(" \t\r\n", s[space]))
 		space++;
 	if (head - space > 2 && !memcmp(s + space, "[[", 2))
 		return true;
 	return space < head && s[space] == '{' &&
 	       (memmem(s, head, "\"schemaVersion\"", 15) || memmem(s, head, "\"traceEvents\"", 13));
+}
+
+static int64_t bytes_of(struct json number)
+{
+	int64_t n = json_signed(number);
+
+	if (n > MOST_BYTES)
+		return MOST_BYTES;
+	return n < -MOST_BYTES ? -MOST_BYTES : n;
+}
+
+static uint64_t time_of(struct json number)
+{
+	double us = json_number(number);
+
+	if (us < 0)
+		return 0;
+	return us < (double)MOST_TIME ? (uint64_t)us : MOST_TIME;
 }
 
 static bool is_memory(struct json event)
@@ -53,7 +74,7 @@ static bool is_mark(struct json event)
 
 static void add_event(struct import *im, struct json event, uint64_t base, uint32_t i)
 {
-	uint64_t time = base + (uint64_t)json_number(json_member(event, "ts"));
+	uint64_t time = base + time_of(json_member(event, "ts"));
 	uint64_t device = json_unsigned(json_at(event, "args.Device Id"));
 	struct import_item item = { .time = time, .index = i, .what = ITEM_ENTRY };
 
@@ -65,7 +86,7 @@ static void add_event(struct import *im, struct json event, uint64_t base, uint3
 		item.what = ITEM_BEGIN;
 		import_add_item(im, item);
 		item.what = ITEM_END;
-		item.time += (uint64_t)json_number(json_member(event, "dur"));
+		item.time += time_of(json_member(event, "dur"));
 		import_add_item(im, item);
 	} else {
 		return;
@@ -134,8 +155,8 @@ void import_trace_begin(struct import *im)
 	FOR_EACH (const struct import_item, item, im->items, im->item_count) {
 		struct import_device *d = &im->devices[item->device];
 		struct json args = json_member(im->trace[item->index], "args");
-		int64_t before = json_signed(json_member(args, "Total Allocated")) -
-				 json_signed(json_member(args, "Bytes"));
+		int64_t before = bytes_of(json_member(args, "Total Allocated")) -
+				 bytes_of(json_member(args, "Bytes"));
 
 		if (item->what != ITEM_ENTRY || d->written)
 			continue;
@@ -172,7 +193,7 @@ static void tell_memory(struct import *im, const struct import_item *item)
 	uint64_t addr = json_unsigned(json_member(args, "Addr"));
 	uint64_t all = json_unsigned(json_member(args, "Total Allocated"));
 	uint64_t reserved = json_unsigned(json_member(args, "Total Reserved"));
-	int64_t bytes = json_signed(json_member(args, "Bytes"));
+	int64_t bytes = bytes_of(json_member(args, "Bytes"));
 	uint32_t *known = map_put(&im->alive, map_hash(item->device, &addr, sizeof(addr)), NULL);
 
 	if (bytes < 0 && !*known)
@@ -194,9 +215,9 @@ static void tell_levels(struct import *im, struct json before, struct json after
 		for (uint32_t i = 0; i < LEVELS; i++) {
 			old = json_next(before, old, NULL);
 			new = json_next(after, new, NULL);
-			int64_t bytes = came ? json_signed(new) : -json_signed(old);
+			int64_t bytes = came ? bytes_of(new) : -bytes_of(old);
 
-			if (json_signed(old) == json_signed(new) || !bytes || (bytes > 0) != came)
+			if (bytes_of(old) == bytes_of(new) || !bytes || (bytes > 0) != came)
 				continue;
 			*all += (uint64_t)bytes;
 			tell_block(im, 0, LEVEL_ADDR * (i + 1), bytes, *all, *all,

@@ -91,6 +91,14 @@ static enum interpreter interpreter(const struct symbol *s)
 	return strncmp(s->raw, "_TAIL_CALL_", 11) ? NOT_INTERPRETER : TAIL_CALL;
 }
 
+/* Its hooks stand between the program's functions and those of libraries that they called. */
+static bool is_recorder(const char *module)
+{
+	static const char name[] = "libgpumemtrace.so";
+
+	return !strncmp(ending_behind(module, '/'), name, sizeof(name) - 1);
+}
+
 /* Each call of the interpreter ran Python frames up to the one that C called. */
 static void merge(struct stacks *s, uint64_t seq, bool lines)
 {
@@ -102,7 +110,7 @@ static void merge(struct stacks *s, uint64_t seq, bool lines)
 		bool done = false;
 
 		now = interpreter(symbol);
-		if (now == NOT_INTERPRETER)
+		if (now == NOT_INTERPRETER && !is_recorder(symbol->module))
 			add_native(s, lines ? symbols_place(symbol) : symbol, s->native[i]);
 		if (now == NOT_INTERPRETER || (now == TAIL_CALL && before == TAIL_CALL))
 			continue;
@@ -139,8 +147,11 @@ void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq)
 	split(s, id);
 	for (size_t i = 0; i < s->native_count; i++) {
 		const struct defs_module *m = symbols_module(s->symbols, s->native[i], seq);
-		struct frame *f = frame_add(s);
+		struct frame *f;
 
+		if (m && is_recorder(m->path.s))
+			continue;
+		f = frame_add(s);
 		f->ip = s->native[i];
 		f->module = m ? m->path.s : "";
 	}

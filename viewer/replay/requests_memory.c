@@ -3,7 +3,7 @@
  * Device memory taken by CUDA calls: segments of the framework's cache, and other memory that is
  * therefore not available to it.
  */
-#include "../../format/record.h"
+#include "../../format/mem_traits.h"
 #include "../base/arithmetic.h"
 #include "../model/model.h"
 #include "replay_requests.h"
@@ -93,18 +93,30 @@ static void given_back(struct requests *r, const struct memory_row *row)
 	r->emptied |= !r->failed && !own;
 }
 
-static void release(struct requests_all *all, uint64_t key)
+static void end(struct requests_all *all, struct memory_row *row)
 {
-	struct memory_row *row = map_find(&all->memory, key);
-	struct requests *r;
+	struct requests *r = requests_device(all, row->device);
 
-	if (!row || (row->refs && --row->refs))
-		return;
-	r = requests_device(all, row->device);
 	if (r)
 		given_back(r, row);
 	/* The row stays; its key is used again for what the next call gives there. */
 	*row = (struct memory_row){ .device = -1 };
+}
+
+static void release(struct requests_all *all, uint64_t key)
+{
+	struct memory_row *row = map_find(&all->memory, key);
+
+	if (row && (!row->refs || !--row->refs))
+		end(all, row);
+}
+
+static void end_context(struct requests_all *all, const struct gmt_event *e)
+{
+	for (size_t i = 0; i < all->memory.count; i++)
+		if (all->memory.items[i].refs &&
+		    gmt_mem_ends(e, GMT_MEM_DEVICE, all->memory.items[i].device, 0))
+			end(all, &all->memory.items[i]);
 }
 
 static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t key)
@@ -114,7 +126,7 @@ static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t 
 				  .device = e->device,
 				  .refs = 1,
 				  .framework = e->flags & GMT_FLAG_FRAMEWORK,
-				  .counts = model_is_device_memory(e->arg0) };
+				  .counts = gmt_mem_is_on_device(e->arg0) };
 
 	if (!r)
 		return;
@@ -191,6 +203,8 @@ void requests_memory(struct requests_all *all, const struct gmt_event *e)
 		map_memory(all, e);
 	else if (e->kind == GMT_UNMAP)
 		unmap_memory(all, e);
+	else if (e->kind == GMT_CTX_DESTROY)
+		end_context(all, e);
 	else if (r && e->kind == GMT_MEM_FAIL)
 		r->failed |= e->flags & GMT_FLAG_FRAMEWORK;
 	else if (r && e->kind == GMT_MEMINFO)

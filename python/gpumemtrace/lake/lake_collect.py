@@ -84,7 +84,8 @@ class Job:
         for table in self.tables:
             if table in LARGE:
                 self.write_large(nth, recording, table)
-        return {table: as_csv(nth, self.columns[table], rows[table], recording.root) for table in self.small}
+        return {table: as_csv(nth, {name: self.schema.tables[table][name] for name in self.columns[table]}, rows[table], recording.root)
+                for table in self.small}
 
     def write_large(self, nth: int, recording: Recording, table: str) -> None:
         columns = {name: self.schema.tables[table][name] for name in self.columns[table]}
@@ -161,8 +162,27 @@ def put(job: Job, kept: Batch, less: Batch) -> None:
     job.store.put(job.tables, parts.values())
 
 
+def without_odd(job: Job, batch: Batch) -> Batch:
+    """Rows that the tables cannot take are those of a recording that cannot be read: it is left out, the others are collected."""
+    def why(kept: Batch) -> Optional[str]:
+        try:
+            for table in job.small:
+                job.connection.execute(f"select count(columns(*)) from ({cells_of(job, table, kept)})").fetchall()
+            return None
+        except DuckError as error:
+            if reason_of(error) != first_line(error):  # the system's
+                raise
+            return f"its values do not fit the tables: {first_line(error)}"
+
+    fine = [one for one in batch if one[1].error is None]
+    if why(fine) is None:
+        return batch
+    return [(source, rows if rows.error is not None else rows._replace(error=why([(source, rows)]))) for source, rows in batch]
+
+
 def write_batch(job: Job, batch: Batch) -> Iterator[Outcome]:
     """(source, rows) of each; yields their outcomes."""
+    batch = without_odd(job, batch)
     fine = [one for one in batch if one[1].error is None]
     less = {rows.nth for source, rows in fine if (had := job.had.get(source.place.id)) and had.worth > rows.worth(job.schema)}
     put(job, [one for one in fine if one[1].nth not in less], [one for one in fine if one[1].nth in less])
@@ -191,7 +211,11 @@ def reason_of(error: Exception) -> str:
     """DuckDB wraps what the system says in much else."""
     said = str(error)
     of_system = (os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO))
-    return next((reason for reason in of_system if reason in said), said.split("\n")[0])
+    return next((reason for reason in of_system if reason in said), first_line(error))
+
+
+def first_line(error: Exception) -> str:
+    return str(error).split("\n")[0]
 
 
 def collect(job: Job, sources: Sequence[Source]) -> Iterator[Outcome]:

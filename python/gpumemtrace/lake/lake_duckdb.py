@@ -37,8 +37,8 @@ PANELS = (  # of the dashboard, in order: name, title, note, query
      "cast(sum(case when refusals > 0 then 1 else 0 end) as bigint) as out_of_memory, "
      "cast(sum(case when end_state = 'unknown' then 1 else 0 end) as bigint) as without_end, min(day) as first_day, max(day) as last_day from ranks"),
     ("peaks", "Peak by commit", "the same command on the same card; the bar is from the least to the most of its runs",
-     "select * from peak_by_commit order by project, program, card, git_branch, first_day, git_commit"),
-    ("refusals", "Out of memory", "the last refusal of each recording", f"select * from out_of_memory {OF_RANK} order by day desc, run, rank"),
+     "select * exclude first_started from peak_by_commit order by project, program, card, git_branch, first_started, git_commit"),
+    ("refusals", "Out of memory", "the last failed allocation of each recording", f"select * from out_of_memory {OF_RANK} order by day desc, run, rank"),
     ("strays", "Outlier ranks", "over 2 % and over 2 MiB from the median of their run",
      f"select * from stray_ranks {OF_RANK} order by abs(from_median_bytes) desc, run, rank"),
     ("growth", "What grows", "bytes that stay with each step, the most of all runs",

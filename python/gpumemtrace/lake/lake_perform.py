@@ -33,7 +33,7 @@ class Request:
         self.paths = [os.fsencode(file["path"]) for file in self.files]
 
     def form(self, answer: Answer) -> Callable[[Columns], Form]:
-        return lambda columns: FORMS[self.options["form"]](answer, columns, bool(self.options["cut"]))
+        return lambda columns: FORMS[self.options["form"]](answer, columns, int(self.options["screen"]))
 
     def job(self, schema: Schema, answer: Answer, *of: Any) -> Job:
         path = self.options["core"]

@@ -14,6 +14,8 @@ USAGE = 2  # the exit code of a question about devices, if no memory was used
 Row = Dict[str, Any]
 OWNER = ("function", "file", "line", "module")
 PACKAGES = "/site-packages/"
+LEAST, MOST = -1 << 63, (1 << 63) - 1  # of a column of numbers
+TIMES = -62135596800 * 10**6, 253402300799 * 10**6  # microseconds, of the years 1 to 9999
 
 # Options with such a part name a run ("--run-name exp-17", "output_dir=out/3"), unless they are about something else.
 NAMING = set("run exp experiment output out outdir log logs logdir logging save seed tag tags note notes wandb mlflow job trial session comment results".split())
@@ -125,7 +127,7 @@ class Recording:
         row = only(("device", "card", "simulated", "total_bytes", "peak_reserved_bytes", "used_bytes", "end_bytes", "allocs", "frees", "retries"), self.main)
         if leaks["from_step"] != leaks["to_step"]:
             row["growth_bytes"] = leaks["growth_per_step"]
-        return {**row, "peak_bytes": sum(peak["categories"].values()), "peak_time_ns": peak["time_ns"], "peak_step": peak["step"],
+        return {**row, "peak_bytes": self.main["peak_bytes"], "peak_time_ns": peak["time_ns"], "peak_step": peak["step"],
                 "peak_phase": peak["phase"], "peak_at": peak["text"], "reserved_at_peak_bytes": peak["reserved_bytes"],
                 "largest_hole_bytes": peak["largest_hole"], "steps": steps["steps"], "step_basis": steps["basis"]}
 
@@ -168,8 +170,18 @@ class Recording:
 # ---- as CSV
 
 
-def cell(name: str, value: Any, root: str) -> str:
+def within(value: int, kind: str) -> Optional[int]:
+    """What a column of that type can have: the numbers of a recording have 64 bits without a sign, as of cudaMalloc(&p, -20), and a clock may
+    stand anywhere. A number beyond the column's is its largest or least, a time outside of the years 1 to 9999 is null."""
+    if kind == "timestamp":
+        return value if TIMES[0] <= value <= TIMES[1] else None
+    return min(max(value, LEAST), MOST)
+
+
+def cell(name: str, value: Any, root: str, kind: str = "") -> str:
     """A text without characters is null, and so are a line and a device's memory of 0."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = within(int(value), kind)
     if value is None or value == "" or (name in ("line", "total_bytes") and not value):
         return ""
     if isinstance(value, str):
@@ -177,8 +189,9 @@ def cell(name: str, value: Any, root: str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def as_csv(nth: int, columns: Sequence[str], rows: Sequence[Row], root: str) -> bytes:
-    lines = [",".join([str(nth), *(cell(name, row.get(name), root) for name in columns)]) for row in rows]
+def as_csv(nth: int, columns: Mapping[str, str], rows: Sequence[Row], root: str) -> bytes:
+    """columns: their types by name."""
+    lines = [",".join([str(nth), *(cell(name, row.get(name), root, kind) for name, kind in columns.items())]) for row in rows]
     return "".join(line + "\n" for line in lines).encode("utf-8", "replace")
 
 
@@ -207,5 +220,9 @@ def large_query(nth: int, types: Mapping[str, str], root: str) -> str:
             text = (f"case when contains({text}, '{PACKAGES}') then substr({text}, position('{PACKAGES}' in {text}) + {len(PACKAGES)}) "
                     + (f"when starts_with({text}, {start}) then coalesce(nullif(substr({text}, {len(root) + 2}), ''), {text}) " if root else "")
                     + f"else {text} end")
-        return f'nullif({text}, \'\') as "{name}"' if kind == "varchar" else f'{text}::{kind} as "{name}"'
+        if kind == "varchar":
+            return f'nullif({text}, \'\') as "{name}"'
+        if kind == "bigint":
+            return f'coalesce(try_cast({text} as bigint), case when {text} > 0 then {MOST} when {text} < 0 then {LEAST} end) as "{name}"'
+        return f'try_cast({text} as {kind}) as "{name}"'
     return f"select {nth}::bigint as nth_, {', '.join(of(name, kind) for name, kind in types.items())} from stream_"

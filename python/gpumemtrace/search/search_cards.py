@@ -26,24 +26,26 @@ def cards_of(library: Any, spec: Optional[str] = None) -> List[Card]:
     return cards
 
 
-def find_cards(device: str, names: str) -> List[Card]:
-    """Of "h100-80g,mycard=24GiB", or "all" of the table. device: the path of its library."""
+def find_cards(device: str, names: str, option: str) -> List[Card]:
+    """Of "h100-80g,mycard=24GiB", or "all" of the table, as an option named them. device: the path of its library."""
     try:
         library = ctypes.CDLL(device)
-        known = cards_of(library)
+        if names == "all":
+            return cards_of(library)
+        unknown = library.simgpuCardUnknown
     except (OSError, AttributeError):
         raise Sentence(MISSING) from None
-    if names == "all":
-        return known
     cards: List[Card] = []
     specs = (names[:-1] if names.endswith(",") else names).split(",")
     for i, spec in enumerate(specs):
         if not spec or len(spec) >= NAME:
-            raise Sentence(f"--cards {','.join(specs[i:])}: give names with a comma between", USAGE)
+            raise Sentence(f"{option} {','.join(specs[i:])}: give names with a comma between", USAGE)
         found = cards_of(library, spec)
         if not found:
-            raise Sentence(f'unknown card "{spec}"; known are {"".join(f"{card.name}, " for card in known)}or NAME=SIZE such as mycard=24GiB', USAGE)
+            text = ctypes.create_string_buffer(ROOM)
+            unknown(option.encode(), os.fsencode(spec), text, ctypes.c_size_t(ROOM))
+            raise Sentence(text.value.decode(errors="replace"), USAGE)
         if any(card.name == spec for card in cards):
-            raise Sentence(f"--cards: {spec} is named twice", USAGE)
+            raise Sentence(f"{option}: {spec} is named twice", USAGE)
         cards += found
     return cards

@@ -7,8 +7,8 @@ compute capability, by which PyTorch chooses its code. The result for another ca
 Everything else is run on the card itself."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import List, Sequence
+from dataclasses import dataclass, replace
+from typing import List, Optional, Sequence
 
 from .search_runs import Runs
 from .search_stable import ends_after, matters
@@ -16,6 +16,7 @@ from .search_trial import FAILED, FITS, REFUSED, Card, Trial
 from .search_vary import Setting
 
 MIB = 1 << 20
+LARGEST = 1 << 40  # bytes of a card on which a program is run only to learn what it needs
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Cell:
     card: Card
     setting: Setting
     trial: Trial  # its own run, or one of the same generation
+    roomy: Optional[Trial] = None  # if it does not fit: a run with the same setting that did, on a card with more memory
 
     @property
     def measured(self) -> bool:
@@ -45,6 +47,12 @@ class Cell:
     def device(self) -> int:
         """Peak use of this card; of a run that ran out of memory, until then."""
         return device_on(self.trial, self.card)
+
+    def needed(self) -> int:
+        """What it takes of this card to fit; 0: that is not known."""
+        if self.fits:
+            return self.device()
+        return device_on(self.roomy, self.card) if self.roomy else 0
 
     def ends(self) -> int:
         """Steps, or seconds of work, until this card is out of memory; 0: the peak does not rise. Blocks may grow into what is not used by others."""
@@ -89,3 +97,31 @@ def cells_of(runs: Runs, cards: Sequence[Card]) -> List[Cell]:
         c.trial = runs.trial(c.card, c.setting)
     runs.run([c.trial for c in others])
     return cells
+
+
+# ---- what a card lacks
+
+
+def tells_needs(trial: Trial) -> bool:
+    """A program that asks how much memory there is may take more of a larger card. One that recovered takes less than it would."""
+    return trial.verdict == FITS and not any(map(trial.number, ("asked", "refusals", "kv_cache_tokens")))
+
+
+def roomy_of(runs: Runs, cell: Cell) -> Optional[Trial]:
+    """Of the same generation if there is one, and then on the smallest card."""
+    known = [t for t in runs.trials.values() if t.setting == cell.setting and t.card.memory > cell.card.memory and tells_needs(t)]
+    return min(known, key=lambda t: (t.card.generation() != cell.card.generation(), t.card.memory), default=None)
+
+
+def find_needs(runs: Runs, cells: Sequence[Cell]) -> None:
+    """For cards that do not fit. If no card fits, the program is run on the largest of them with more memory than any card has."""
+    refused = [c for c in cells if c.verdict == REFUSED]
+    if not any(c.fits for c in cells):
+        firsts = {c.setting: c for c in sorted(refused, key=lambda c: c.card.memory) if not c.trial.number("asked")}
+        runs.run([runs.trial(with_room(c.card), c.setting) for c in firsts.values()])
+    for c in refused:
+        c.roomy = roomy_of(runs, c) if not c.trial.number("asked") else None
+
+
+def with_room(card: Card) -> Card:
+    return replace(card, name=f"{card.name.partition('=')[0]}={LARGEST >> 40}TiB", memory=LARGEST)

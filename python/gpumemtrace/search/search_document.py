@@ -43,7 +43,15 @@ def why_refused(trial: Trial) -> Dict[str, Any]:
         return {"cause": trial.oom("cause"), "text": trial.oom("text") or "", "remedies": remedies}
     if TOO_LITTLE.search(trial.text("last_words")):
         return {"cause": "kv_cache", "text": trial.text("last_words"), "remedies": remedies}
-    return {"cause": "unknown", "text": f"A library was refused memory, and the program failed: {trial.text('last_words')}", "remedies": remedies}
+    return {"cause": "unknown", "text": f"An allocation of a library failed, and the program with it: {trial.text('last_words')}", "remedies": remedies}
+
+
+def needs_of(cell: Cell) -> Dict[str, Any]:
+    needed, available = cell.needed(), cell.card.memory
+    if not needed:
+        return {"available_bytes": available}
+    needed_on = (cell.roomy or cell.trial).card.name
+    return {"available_bytes": available, "needed_bytes": needed, "lacking_bytes": max(needed - available, 0), "needed_on": needed_on}
 
 
 def ranks_of(trial: Trial) -> Dict[str, Any]:
@@ -59,7 +67,7 @@ def card_of(found: Found, cell: Cell) -> Dict[str, Any]:
         "card": cell.card.name, "verdict": cell.verdict, "fits": cell.fits, "capacity_bytes": cell.card.memory,
         "peak_bytes": t.number("peak_bytes"), "peak_reserved_bytes": t.number("peak_reserved_bytes"), "device_bytes": device,
         "measured": cell.measured, "vary": found.runs.plan.varied.members(cell.setting), "margin_bytes": cell.card.memory - device,
-        "context_bytes": max(device - t.number("peak_reserved_bytes"), 0), "run_on": t.card.name, "steps": t.number("steps"),
+        "context_bytes": max(device - t.number("peak_reserved_bytes"), 0), **needs_of(cell), "run_on": t.card.name, "steps": t.number("steps"),
         "to_end": not t.number("early"), "refusals": t.number("refusals"), "peak_text": t.text("peak_text"), "peak_class": t.text("peak_class"),
         "peak_line": t.text("peak_line"), **ranks_of(t), **rises(cell)}
     if t.number("kv_cache_tokens"):
@@ -113,8 +121,8 @@ def document_of(found: Found) -> Dict[str, Any]:
 
 
 def page_of(found: Found, document: Dict[str, Any]) -> Dict[str, Any]:
-    """With the pages of the runs beside it."""
+    """With the pages of the runs beside it. The program is named without its folder, as in their heads."""
     plan = found.runs.plan
-    pages = [c.trial.path(".html") for c in found.cells]
-    return {"command": " ".join(plan.command), "tool": plan.version, "names": [v.name for v in plan.varied.items],
+    pages = [c.trial.path(".html") if c.trial.text("recording") else "" for c in found.cells]
+    return {"command": " ".join([os.path.basename(plan.command[0]), *plan.command[1:]]), "tool": plan.version, "names": [v.name for v in plan.varied.items],
             "pages": [os.path.basename(page) if os.access(page, os.R_OK) else "" for page in pages], "fit": document}

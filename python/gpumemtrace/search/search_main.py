@@ -9,7 +9,7 @@ from typing import Any, Dict, Mapping, Sequence
 from .._answer import CHECK, OK, UNREADABLE, USAGE, Answer, Interrupted, Sentence
 from .search_bisect import bisect
 from .search_cards import find_cards
-from .search_cells import cells_of
+from .search_cells import cells_of, find_needs
 from .search_document import Found, document_of, page_of
 from .search_largest import largest_of, lines_of
 from .search_runs import Runs, folder_of, listen
@@ -34,6 +34,7 @@ def search(found: Found, cards: Sequence[Card]) -> None:
     found.cells += cells_of(found.runs, cards)
     if not all(c.failed for c in found.cells):  # else the program itself is at fault
         found.largest = largest_of(found.runs, found.cells)
+        find_needs(found.runs, found.cells)
     found.lines = lines_of(found.runs)
 
 
@@ -103,7 +104,7 @@ def plan_of(request: Mapping[str, Any]) -> Plan:
 
 def perform(request: Mapping[str, Any], answer: Answer) -> int:
     plan = plan_of(request)
-    cards = find_cards(request["device"], request["cards"])
+    cards = find_cards(request["device"], request["cards"], "--cards" if request["what"] == "fit" else "--sim")
     if request["what"] == "fit":
         return fit(plan, cards, request, answer)
     work = bisect if request["what"] == "bisect" else runs_of_advise

@@ -66,8 +66,9 @@ class Group:
 
 
 def clear_files(trial: Trial) -> None:
-    old = [name for path in trial.recordings() for name in (path + ".live", path)]
-    for path in old + [trial.path(ending) for ending in (".log", ".usage", ".json", ".html")]:
+    """An earlier search's recordings and their page stay until this run has its own."""
+    trial.keep_old()
+    for path in (trial.path(".log"), trial.path(".usage"), trial.path(".json")):
         with contextlib.suppress(OSError):
             os.unlink(path)
     make_file(trial.path(".usage"))

@@ -24,6 +24,7 @@ NEEDS = 2 << 30  # memory of the machine for a run, before one was measured
 REST = 0.02  # seconds
 AGAIN = 1.0  # seconds between two requests to end
 DOING = 256  # bytes that say what a run waits for
+SILENT = float(os.environ.get("GPUMEMTRACE_TEST_SILENT", 10))  # seconds between two lines where there is no terminal to show progress
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -40,6 +41,24 @@ interrupt = Interrupt()
 def listen() -> None:
     for one in SIGNALS:
         signal.signal(one, interrupt.note)
+
+
+class Lines:
+    """What is going on, where no terminal shows it: in a pipe or a file a line once it takes long, then for each run that ends, or from time
+    to time."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer, self.begin = answer, time.monotonic()
+        self.last, self.wanted = self.begin, not os.isatty(2)
+
+    def ended(self, text: str) -> None:
+        if self.wanted and time.monotonic() - self.begin >= SILENT:
+            self.answer.note(text)
+            self.last = time.monotonic()
+
+    def doing(self, text: str) -> None:
+        if time.monotonic() - self.last >= SILENT:
+            self.ended(text)
 
 
 class Running(NamedTuple):
@@ -60,6 +79,7 @@ class Runs:
         self.enter = enter  # changes to the folder of the run
         self.trials: Dict[Tuple[Card, Setting], Trial] = {}
         self.ran = self.kept = 0  # runs now, and results of an earlier search
+        self.lines = Lines(answer)
 
     def trial(self, card: Card, setting: Setting) -> Trial:
         key = card, setting
@@ -115,12 +135,17 @@ class Runs:
             if interrupt.came:
                 break
             if running and running[0].doing[0]:
-                self.answer.doing(f"runs {count - len(due) - len(running)} of {count}, {len(running)} running; {read_doing(running[0].doing)}")
+                doing = f"runs {count - len(due) - len(running)} of {count}, {len(running)} running; {read_doing(running[0].doing)}"
+                self.answer.doing(doing)
+                self.lines.doing(doing)
             ended = wait_for_one(running)
             if ended:
                 running.remove(ended)
                 if not interrupt.came:
                     self.finish(ended.trial)
+                    words = self.plan.varied.words(ended.trial.setting)
+                    self.lines.ended(f"run {count - len(due) - len(running)} of {count}, {ended.trial.card.name}{f' with {words}' if words else ''}: "
+                                     f"{ended.trial.verdict}")
         if interrupt.came:
             raise Interrupted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from .._answer import Answer, Column, in_units, many
+from .._answer import Answer, Column, apart, in_units, many
 from .search_cells import Cell
 from .search_document import Found
 from .search_trial import FAILED, FITS, REFUSED, UNSTABLE
@@ -13,7 +13,7 @@ REMEDIES = 3
 RUNS, MEDIAN = 104, "0.05 %"  # written by tests/cards/page.py
 LINES = 8  # a table of more is left out
 CARDS: List[Column] = [("card", 2, -16), ("setting", 2, -8), ("fits", 2, -4), ("capacity", 1, 9), ("allocated", 1, 9), ("reserved", 1, 9),
-                       ("besides", 1, 9), ("free", 1, 9), ("KV tokens", 1, 11), ("how known", 2, -3)]
+                       ("context + libraries", 1, 19), ("free", 1, 9), ("lacks", 1, 9), ("KV tokens", 1, 11), ("source", 2, -3)]
 
 
 def verdict_word(cell: Cell) -> str:
@@ -23,15 +23,18 @@ def verdict_word(cell: Cell) -> str:
 
 
 def cards_table(found: Found, rows: List[Dict[str, Any]], answer: Answer) -> None:
-    """The columns of settings and of an engine's capacity exist only if there are some."""
+    """The columns of settings, of what is lacking and of an engine's capacity exist only if there are some."""
     varied = found.runs.plan.varied
     table = []
     for cell, row in zip(found.cells, rows):
         sizes = [row["capacity_bytes"], row["peak_bytes"], row["peak_reserved_bytes"], row["context_bytes"], max(row["margin_bytes"], 0)]
+        lacks = row.get("lacking_bytes")
         tokens = row.get("kv_cache_tokens")
-        table.append([row["card"], varied.words(cell.setting), verdict_word(cell), *map(in_units, sizes), f"{tokens:,}" if tokens else "",
+        table.append([row["card"], varied.words(cell.setting), verdict_word(cell), *map(in_units, sizes),
+                      in_units(lacks) if lacks else "", f"{tokens:,}" if tokens else "",
                       "run" if cell.measured else f"from {cell.trial.card.name}"])
-    kept = [i for i in range(len(CARDS)) if (varied.items or i != 1) and (i != 8 or any(row[8] for row in table))]
+    some = [i for i, column in enumerate(CARDS) if column[0] not in ("lacks", "KV tokens") or any(row[i] for row in table)]
+    kept = [i for i in some if varied.items or CARDS[i][0] != "setting"]
     answer.table([CARDS[i] for i in kept], [[row[i] for i in kept] for row in table])
 
 
@@ -77,7 +80,7 @@ def ranks(found: Found, row: Dict[str, Any], answer: Answer) -> None:
         answer.sentence(f"The other ranks of {size} were simulated, not run.")
     if "nccl_bytes" in row and size:
         expected, least, most = (in_units(row[m]) for m in ("nccl_bytes", "nccl_least_bytes", "nccl_most_bytes"))
-        answer.sentence(f"NCCL's buffers and kernels are an estimate: {expected}, counted in besides; on a card they may take {least} to {most}.")
+        answer.sentence(f"NCCL's buffers and kernels are an estimate: {expected}, counted in context + libraries; on a card they may take {least} to {most}.")
 
 
 def reason(found: Found, cell: Cell, row: Dict[str, Any], answer: Answer) -> None:
@@ -90,9 +93,17 @@ def reason(found: Found, cell: Cell, row: Dict[str, Any], answer: Answer) -> Non
         answer.sentence(f"{name} is not stable" + (f": {row['rising']}" if "rising" in row else ""))
         ended(cell, answer)
     else:
-        answer.sentence(f"{name} does not fit: {row['cause']}: {row['text']}")
+        answer.sentence(f"{name} does not fit: {needs(row)}{row['cause']}: {row['text']}")
     for i, remedy in enumerate(row.get("remedies", ())[:REMEDIES]):
         answer.item(i + 1, f"{remedy['what']} (saves {in_units(remedy['saves_bytes'])}; {remedy['how_known']})")
+
+
+def needs(row: Dict[str, Any]) -> str:
+    if "lacking_bytes" not in row:
+        return ""
+    need, room, lacks = row["needed_bytes"], row["available_bytes"], row["lacking_bytes"]
+    ends = f" and lacks {in_units(lacks)}" if lacks else ", which would be enough"
+    return f"the program took {apart(need, room)} of {row['needed_on']}, this card has {apart(room, need)}{ends}. Cause: "
 
 
 def is_said(cell: Cell, before: List[Cell]) -> bool:

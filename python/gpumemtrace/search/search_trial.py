@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from .._answer import UNREADABLE, Sentence
 from .search_vary import Setting, Varied
@@ -70,6 +70,7 @@ class Trial:
     name: str  # of its files
     fingerprint: str
     result: Dict[str, Any] = field(default_factory=dict)  # contents of NAME.json
+    old: Dict[str, Tuple[int, ...]] = field(default_factory=dict)  # recordings of an earlier search, which this run has not replaced
 
     def path(self, ending: str) -> str:
         return f"{self.plan.folder}/{self.name}{ending}"
@@ -96,12 +97,19 @@ class Trial:
         self.result = document if document.get("fingerprint") == self.fingerprint else {}
         return bool(self.result)
 
-    def recordings(self) -> List[str]:
+    def files(self) -> List[str]:
         """NAME.gmt, and NAME.4711.gmt of further processes."""
         ours = re.compile(re.escape(self.name) + r"(\.[0-9]+)?\.gmt", re.S)
         with contextlib.suppress(OSError):
             return [f"{self.plan.folder}/{name}" for name in os.listdir(self.plan.folder) if ours.fullmatch(name)]
         return []
+
+    def keep_old(self) -> None:
+        """What is there now is an earlier search's. `run` replaces it when this run's first event is written."""
+        self.old = {path: identity for path in self.files() for identity in [identity_of(path)] if identity}
+
+    def recordings(self) -> List[str]:
+        return [path for path in self.files() if path not in self.old or identity_of(path) != self.old[path]]
 
     # ---- why it failed ----
 
@@ -133,6 +141,14 @@ class Trial:
         setting = self.plan.varied.words(self.setting)
         cause = "" if self.number("limit_seconds") or self.ended_well() else ", and memory was not the reason"
         return Sentence(f"{self.failed()} on {self.card.name}{', ' if setting else ''}{setting}{cause}: {self.failure()}")
+
+
+def identity_of(path: str) -> Tuple[int, ...]:
+    """Of the file with that name at the moment, with the time of its last change, as a new file may get the number of a removed one."""
+    with contextlib.suppress(OSError):
+        info = os.lstat(path)
+        return info.st_dev, info.st_ino, info.st_ctime_ns
+    return ()
 
 
 def read_result(path: str) -> Dict[str, Any]:

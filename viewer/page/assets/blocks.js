@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lived at the moment, as a table: only the rows in sight are made. */
 
-const ROW = 27;
+/* On a phone a row has two lines, as in page.css. */
+const rowHigh = () => (window.innerWidth <= 700 ? 46 : 27);
 
 function blocksTable(parent) {
   const summary = h('p', { class: 'summary' }), view = h('div', { class: 'rows', role: 'rowgroup', tabindex: 0, 'aria-label': 'Blocks' }), space = h('div', { class: 'space' });
-  const columns = [['category', 'class'], ['size', 'bytes', true], ['count', 'blocks', true], ['line', 'held by'], ['age', 'age', true]];
+  const columns = [['category', 'class'], ['size', 'bytes', true], ['count', 'blocks', true], ['line', 'allocated at'], ['age', 'age', true]];
   const head = h('div', { role: 'row' }), all = h('div', { role: 'table', 'aria-label': 'Blocks' }, h('div', { role: 'rowgroup' }, head), view), sort = { key: 'size', down: true };
   let by = 'block', rows = [], at = -1;
   const group = choice('Rows', [['block', 'each block'], ['line', 'by line'], ['class', 'by class']], 'block', (v) => { by = v; fill(); });
@@ -48,7 +49,6 @@ function blocksTable(parent) {
     summary.textContent = (filtering() ? bytesText(bytes) + ' of ' + bytesText(m.bytes) + ' in ' : bytesText(m.bytes) + ' in ') + plural(blocks, 'block') +
       (m.complete || filtering() ? '' : ', ' + bytesText(m.bytes - m.listed) + ' of it in smaller ones that are not listed');
     all.setAttribute('aria-rowcount', rows.length + 1);
-    space.style.height = rows.length * ROW + 'px';
     view.scrollTop = 0;
     draw();
   }
@@ -70,7 +70,7 @@ function blocksTable(parent) {
     ];
     for (const c of cells) if (c) c.setAttribute('role', 'cell');
     return h('div', { class: 'row' + (r.rest ? ' rest' : '') + (on ? ' on' : '') + (i === at ? ' at' : ''), role: 'row', 'aria-rowindex': i + 2, 'aria-current': on ? 'true' : null,
-      style: { top: i * ROW + 'px' }, onclick: () => open(i) }, cells);
+      style: { top: i * rowHigh() + 'px' }, onclick: () => open(i) }, cells);
   }
 
   function open(i) {
@@ -80,7 +80,9 @@ function blocksTable(parent) {
   }
 
   function draw() {
-    const first = Math.max(0, Math.floor(view.scrollTop / ROW) - 4), last = Math.min(rows.length, Math.ceil((view.scrollTop + view.clientHeight) / ROW) + 4);
+    const high = rowHigh(), first = Math.max(0, Math.floor(view.scrollTop / high) - 4), last = Math.min(rows.length, Math.ceil((view.scrollTop + view.clientHeight) / high) + 4);
+    space.style.height = rows.length * high + 'px';
+    head.style.paddingRight = 8 + view.offsetWidth - view.clientWidth + 'px'; /* the scroll bar, where it takes room */
     view.className = 'rows by-' + by;
     head.className = 'row head by-' + by;
     replace(space, rows.slice(first, last).map((r, i) => rowOf(r, first + i)));
@@ -92,8 +94,9 @@ function blocksTable(parent) {
     if (!(e.key in moves)) return;
     e.preventDefault();
     const i = Math.max(0, Math.min(rows.length - 1, moves[e.key]));
-    if (i * ROW < view.scrollTop) view.scrollTop = i * ROW;
-    if ((i + 1) * ROW > view.scrollTop + view.clientHeight) view.scrollTop = (i + 1) * ROW - view.clientHeight;
+    const high = rowHigh();
+    if (i * high < view.scrollTop) view.scrollTop = i * high;
+    if ((i + 1) * high > view.scrollTop + view.clientHeight) view.scrollTop = (i + 1) * high - view.clientHeight;
     open(i);
   });
   new ResizeObserver(draw).observe(view);

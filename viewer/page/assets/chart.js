@@ -105,9 +105,9 @@ function niceStep(span, count) {
 }
 
 /* Round numbers of the unit that the whole axis is read in. */
-function byteTicks(most) {
+function byteTicks(most, count) {
   const unit = 1024 ** Math.min(5, Math.max(0, Math.floor(Math.log(Math.max(1, most)) / Math.log(1024))));
-  const step = Math.max(1 / unit, niceStep(most / unit, 4)), ticks = [];
+  const step = Math.max(1 / unit, niceStep(most / unit, count)), ticks = [];
   for (let v = 0; v * unit <= most; v += step) ticks.push(v * unit);
   return ticks;
 }
@@ -150,7 +150,7 @@ function drawLayers(g, shown, columns, box, top, bytes) {
   }
 }
 
-function drawLine(g, values, box, top, style, dash) {
+function drawLine(g, values, box, top, style, dash, labels) {
   const n = box.width / values.length;
   let before = null;
   g.beginPath();
@@ -166,16 +166,15 @@ function drawLine(g, values, box, top, style, dash) {
   g.setLineDash(dash);
   g.stroke();
   g.setLineDash([]);
+  if (labels) labels.stairs(values, box, top);
 }
 
 const PHASE_COLOURS = ['--phase-setup', '--phase-forward', '--phase-backward', '--phase-other', '--phase-optimizer', '--phase-zero', '--phase-evaluation'];
 
 /* The strip of phases; many in one column are one colour. */
-function drawPhases(g, chart, box, doc) {
+function drawPhases(g, chart, box, doc, labels) {
   const [from, to] = chart.view, scale = box.width / (to - from);
   let drawn = -1;
-  g.font = FONT(10.5);
-  g.textBaseline = 'middle';
   for (const span of chart.track.spans) {
     const a = chart.place(span.seq, span.ns), b = chart.place(span.lastSeq, span.lastNs);
     const x = Math.max(0, (a - from) * scale), end = Math.min(box.width, (b - from) * scale);
@@ -183,36 +182,32 @@ function drawPhases(g, chart, box, doc) {
     drawn = Math.max(end, x + 0.5);
     g.fillStyle = css(PHASE_COLOURS[span.phase]);
     g.fillRect(box.left + x, box.top, Math.max(0.5, end - x), box.height);
-    if (end - x < 34) continue;
-    g.fillStyle = css('--ink-2');
-    g.fillText(clip(g, doc.phases[span.phase], end - x - 8), box.left + x + 4, box.top + box.height / 2 + 0.5);
+    if (end - x >= 34) labels.add(doc.phases[span.phase], [[box.left + x + 4, box.top + box.height / 2]], { px: 10.5, ink: '--ink-2', plate: PHASE_COLOURS[span.phase], room: end - x - 8 });
   }
 }
 
-function drawSteps(g, chart, box, below) {
+function drawSteps(g, chart, box, below, labels) {
   const [from, to] = chart.view, scale = box.width / (to - from), steps = chart.track.steps.items;
-  let label = -1e9, line = -1e9;
-  g.font = FONT(10.5);
-  g.textBaseline = 'middle';
-  g.fillStyle = css('--ink-3');
+  let first = true, line = -1e9;
   for (const s of steps) {
     if (s.kind === 'before') continue;
     const x = (chart.place(s.firstSeq, s.firstNs) - from) * scale;
     if (x < 0 || x > box.width) continue;
-    const text = s.kind === 'after' ? 'after' : (label < -1e8 ? 'step ' : '') + s.number;
     if (x - line < 12) continue;
     line = x;
+    g.fillStyle = css('--ink-3');
     g.globalAlpha = 0.35;
     g.fillRect(box.left + x, box.top, 0.5, box.height);
     g.globalAlpha = 1;
-    if (x - label < 30 || x + 4 + g.measureText(text).width > box.width) continue;
-    g.fillText(text, box.left + x + 4, below);
-    label = x + g.measureText(text).width;
+    labels.line(box.left + x, box.top, 0.5, box.height);
+    labels.add(s.kind === 'after' ? 'after' : (first ? 'step ' : '') + s.number, [[box.left + x + 4, below]], { px: 10.5, ink: '--ink-3' });
+    first = false;
   }
 }
 
 /* Points at the top of what is drawn from above, so that even a spike stays visible. */
-function drawTip(g, x, y, style) {
+function drawTip(g, x, y, style, labels) {
+  labels.mark(x - 5, y - 9, 10, 9);
   g.fillStyle = css(style);
   g.beginPath();
   g.moveTo(x - 5, y - 9);
@@ -221,28 +216,28 @@ function drawTip(g, x, y, style) {
   g.fill();
 }
 
-function drawMarks(g, chart, box) {
+function drawMarks(g, chart, box, labels) {
   const [from, to] = chart.view, scale = box.width / (to - from);
   const all = chart.track.marks.map((m) => ({ m, x: box.left + (chart.place(m.seq, m.time_ns) - from) * scale }))
     .filter(({ x }) => x >= box.left - 1 && x <= box.left + box.width + 1);
-  drawRanges(g, all.filter(({ m }) => m.kind === 'range'), box);
+  drawRanges(g, all.filter(({ m }) => m.kind === 'range'), box, labels);
   for (const { m, x } of all) {
     if (m.kind === 'range') continue;
-    drawTip(g, x, box.top, m.kind === 'oom' ? '--alarm' : '--warning');
+    drawTip(g, x, box.top, m.kind === 'oom' ? '--alarm' : '--warning', labels);
+    if (m.kind !== 'oom') continue;
     g.globalAlpha = 0.6;
-    if (m.kind === 'oom') g.fillRect(x - 0.75, box.top, 1.5, box.height);
+    g.fillRect(x - 0.75, box.top, 1.5, box.height);
     g.globalAlpha = 1;
+    labels.line(x - 0.75, box.top, 1.5, box.height);
   }
 }
 
 /* The user's ranges: a tick each, and its name where the next one leaves room for it. */
-function drawRanges(g, ranges, box) {
+function drawRanges(g, ranges, box, labels) {
   g.fillStyle = css('--ink-3');
-  g.font = FONT(10.5);
-  g.textBaseline = 'alphabetic';
   ranges.forEach(({ m, x }, i) => {
     const room = (i + 1 < ranges.length ? ranges[i + 1].x : box.left + box.width) - x - 8;
     g.fillRect(x, box.top - 6, 0.75, 6);
-    if (room > 30) g.fillText(clip(g, m.text, Math.min(room, 160)), x + 3, box.top - 3);
+    if (room > 30) labels.add(m.text, [[x + 4, box.top - 7]], { px: 10.5, ink: '--ink-3', room: Math.min(room, 160) });
   });
 }

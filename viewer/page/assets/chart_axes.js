@@ -7,7 +7,7 @@ function drawGrid(g, box, top) {
   g.font = FONT(11);
   g.textAlign = 'right';
   g.textBaseline = 'middle';
-  for (const t of byteTicks(top)) {
+  for (const t of byteTicks(top, Math.max(2, Math.round(box.height / 42)))) {
     const y = Math.round(box.top + box.height - t / top * box.height) + 0.5;
     g.fillStyle = css('--rule');
     g.fillRect(box.left, y - 0.5, box.width, 1);
@@ -18,18 +18,24 @@ function drawGrid(g, box, top) {
 }
 
 function drawTimes(g, chart, box, bottom) {
-  const [from, to] = chart.view, count = Math.max(2, Math.floor(box.width / 110));
+  const [from, to] = chart.view, count = Math.max(3, Math.floor(box.width / 90));
   const step = chart.axis === 'time' ? niceStep(to - from, count) : Math.max(1, niceStep(to - from, count));
+  drawTicks(g, from, to, step, box, bottom, (v) => (chart.axis === 'time' ? axisTime(v, step) : countText(v)));
+}
+
+/* Numbers below a chart: each under its place, the outer ones within the chart, none on another. */
+function drawTicks(g, from, to, step, box, bottom, words) {
+  let free = -1e9;
   g.font = FONT(11);
   g.fillStyle = css('--ink-3');
-  g.textAlign = 'center';
+  g.textAlign = 'left';
   g.textBaseline = 'alphabetic';
   for (let v = Math.ceil(from / step) * step; v <= to; v += step) {
-    const x = box.left + (v - from) / (to - from) * box.width;
-    if (x > box.left + box.width - 12) break;
-    g.fillText(chart.axis === 'time' ? axisTime(v, step) : countText(v), Math.max(x, box.left + 12), bottom);
+    const wide = g.measureText(words(v)).width, middle = box.left + (v - from) / (to - from) * box.width, x = Math.max(box.left, Math.min(middle - wide / 2, box.left + box.width - wide));
+    if (x < free) continue;
+    g.fillText(words(v), x, bottom);
+    free = x + wide + 8;
   }
-  g.textAlign = 'left';
 }
 
 /* As many digits as the distance of two ticks needs. */

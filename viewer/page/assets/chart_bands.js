@@ -68,8 +68,8 @@ class RankLines {
     });
     return this.most = this.rows.reduce((most, r) => r.values.reduce((a, b) => (b > a ? b : a), most), 1);
   }
-  draw(g, box, most) {
-    for (const r of this.rows) drawLine(g, r.values, box, most, rankColour(r.t), []);
+  draw(g, box, most, labels) {
+    for (const r of this.rows) drawLine(g, r.values, box, most, rankColour(r.t), [], labels);
     drawLine(g, this.rows[app.track.index].values, { ...box, top: box.top - 1 }, most, rankColour(app.track), []);
   }
   /* The nearest line at that share of the width. */

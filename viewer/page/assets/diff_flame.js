@@ -9,7 +9,7 @@ function diffFlamePanel(doc) {
   const search = h('input', { type: 'search', placeholder: 'Search functions, files, classes', 'aria-label': 'Search', oninput: () => { text = search.value.toLowerCase(); view.changed(); } });
   const only = h('span', { hidden: true });
   const view = new FlameView({ label: 'Differential flame graph of bytes by call path.', weight: (n) => n[widths], words: labelOf, paint, changed: say, ink: (n) => (found(n) ? '#16181a' : css('--flame-ink')) });
-  const moments = d.peak_weights.length ? choice('Moment', [['compared', 'like moments'], ['peaks', 'each peak']], when, (v) => { when = v; app.finding = 0; tell('finding'); }) : null;
+  const moments = d.peak_weights.length ? choice('Compared at', [['compared', 'like moments'], ['peaks', 'each peak']], when, (v) => { when = v; app.finding = 0; tell('finding'); }) : null;
   p.body.append(h('div', { class: 'tools' }, moments, choice('Widths', [['both', 'the larger'], ['old', 'old'], ['new', 'new']], widths, (v) => { widths = v; view.show(root); }),
     h('button', { type: 'button', class: 'plain', onclick: () => view.enter(root) }, 'all'), only, scale()), h('div', { class: 'filters' }, search), words);
   view.open(p.body);

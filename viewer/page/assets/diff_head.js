@@ -52,9 +52,9 @@ function sidesTable(doc) {
   const d = doc.diff;
   const row = (side, i) => {
     const t = doc.tracks[i], steps = t.steps_done;
-    return [h('b', {}, side), t.file, commitOf(t), h('span', { class: 'num', 'data-bytes': t.peak_bytes }, bytesText(t.peak_bytes)), t.peak_text || whereText(doc, t, t.peak_seq), plural(steps, 'step'), factOf(t, 'command')];
+    return [h('b', {}, side), t.file, commitOf(t), h('span', { class: 'num', 'data-bytes': t.peak_bytes }, bytesText(t.peak_bytes)), t.peak_text || whereText(doc, t, t.peak_seq), countText(steps), factOf(t, 'command')];
   };
-  return h('div', {}, table([{ title: '' }, { title: 'file' }, { title: 'commit' }, { title: 'peak', right: true }, { title: 'where', class: 'wide' }, { title: '', class: 'wide-only' }, { title: 'command', class: 'wide' }], SIDES.map(row), { class: 'sides' }),
+  return h('div', {}, table([{ title: 'run' }, { title: 'file' }, { title: 'commit' }, { title: 'peak', right: true }, { title: 'where', class: 'wide' }, { title: 'steps', right: true, class: 'wide-only' }, { title: 'command', class: 'wide' }], SIDES.map(row), { class: 'sides' }),
     d.besides.length ? h('p', { class: 'note' }, 'Besides the program: ' + d.besides.map((x) => x.what + ' ' + (x.old || 'none') + ' \u2192 ' + (x.new || 'none')).join('; ') + '.') : null);
 }
 

@@ -9,7 +9,7 @@ function recordingsPanel(doc) {
     doc.cut_texts ? plural(doc.cut_texts, 'long name') + ' cut.' : null,
     ...doc.tracks.map((t, i) => (t.dropped ? plural(t.dropped, 'event') + ' of ' + SIDES[i] + ' were lost while recording; figures may be off by them.' : null)),
     ...doc.tracks.map(thinnedText), doc.redacted ? 'Paths, names of files, arguments and host names were left out on purpose.' : null].filter(Boolean);
-  p.body.append(table([{ title: '' }, { title: 'old', class: 'wide' }, { title: 'new', class: 'wide' }],
+  p.body.append(table([{ title: 'fact' }, { title: 'old', class: 'side' }, { title: 'new', class: 'side' }],
     [['file', ...doc.tracks.map((t) => t.file)], ...names.map((n) => [n, ...doc.tracks.map((t) => factOf(t, n))]),
       ['events', ...doc.tracks.map((t) => countText(t.events))], ['lasted', ...doc.tracks.map((t) => secondsText(t.last_ns - t.first_ns))]], { class: 'facts-table' }),
   h('ul', { class: 'note' }, left.map((x) => h('li', {}, x))), h('p', { class: 'note' }, 'Made by gpumemtrace ' + doc.tool + '.'));

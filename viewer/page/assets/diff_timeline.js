@@ -19,6 +19,7 @@ function diffTimelinePanel(doc) {
 
   const shown = () => stackOrder().filter((k) => app.shown[k]);
   const redraw = () => { main.redraw(); overview.redraw(); readOut(); };
+  const below = () => (pair.axis === 'step' ? 26 : 40); /* pixels for the numbers of steps, and for times or events */
   const pixels = () => Math.max(1, Math.round(box.width * (window.devicePixelRatio || 1)));
   const valuesOf = (columns, track, kinds) => Float64Array.from(columns.best, (i, c) => (columns.only ? columns.only[c] : i < 0 ? 0 : sumOf(track.points[i], kinds)));
 
@@ -32,15 +33,15 @@ function diffTimelinePanel(doc) {
   function highest(values) {
     let most = 1;
     for (const v of values) for (const n of v) most = Math.max(most, n);
-    return most * 1.1;
+    return most * 1.14;
   }
 
   function draw(g, width, height) {
     box.width = width - EDGE.left - EDGE.right;
     const kinds = shown(), columns = pair.charts.map((c) => c.columns(pixels(), kinds, window.devicePixelRatio));
-    const values = columns.map((c, i) => valuesOf(c, tracks[i], kinds)), top = highest(values), part = (height - 26) / 4;
+    const values = columns.map((c, i) => valuesOf(c, tracks[i], kinds)), top = highest(values), part = (height - below()) / 4, labels = new Labels(g, { left: box.left, top: 0, width: box.width, height });
     const area = (i) => ({ left: box.left, top: i * part + EDGE.top, width: box.width, height: part - EDGE.top - EDGE.strip - 4 });
-    box.height = height - 26 - EDGE.top;
+    box.height = height - below() - EDGE.top;
     g.clearRect(0, 0, width, height);
     for (let i = 0; i < 3; i++) drawGrid(g, area(i), top);
     g.save();
@@ -52,17 +53,18 @@ function diffTimelinePanel(doc) {
     drawLine(g, values[1], area(0), top, css('--new'), []);
     pair.charts.forEach((c, i) => {
       drawStack(g, c, kinds, columns[i], area(i + 1), top);
-      drawPhases(g, c, strip(area(i + 1)), doc);
-      drawMarks(g, c, area(i + 1));
+      drawPhases(g, c, strip(area(i + 1)), doc, labels);
+      drawMarks(g, c, area(i + 1), labels);
       drawLine(g, values[1 - i], area(i + 1), top, css(1 - i ? '--new' : '--old'), [2, 3]);
     });
-    drawDifference(g, columns, values, area(3));
+    drawDifference(g, columns, values, area(3), labels);
     const longer = tracks[0].steps.items.length > tracks[1].steps.items.length ? 0 : 1;
-    drawSteps(g, pair.charts[longer], { left: box.left, top: EDGE.top, width: box.width, height: box.height - EDGE.strip }, height - 6);
+    drawSteps(g, pair.charts[longer], { left: box.left, top: EDGE.top, width: box.width, height: box.height - EDGE.strip }, height - below() + 15, labels);
     g.restore();
-    drawNames(g, area, top);
+    drawNames(g, area, top, labels);
     if (pair.axis !== 'step') drawTimes(g, pair.charts[0], box, height - 6);
     if (at !== null) drawAt(g, height);
+    labels.draw();
     drawStretch(g, hands.stretch(), box);
   }
 
@@ -84,51 +86,44 @@ function diffTimelinePanel(doc) {
   }
 
   /* What the new run has more, from a line of none; nothing where one of them is not running. */
-  function drawDifference(g, columns, values, a) {
+  function drawDifference(g, columns, values, a, labels) {
     const by = values[1].map((v, c) => (columns.every((x) => x.best[c] >= 0) ? v - values[0][c] : 0)), most = by.reduce((m, v) => Math.max(m, v), 0), least = by.reduce((m, v) => Math.min(m, v), 0);
     apart = [most, least];
     const n = a.width / by.length, y = (v) => a.top + (most - v) / Math.max(1, most - least) * a.height;
     by.forEach((v, c) => { g.fillStyle = css(v > 0 ? '--grown' : '--shrunk'); g.fillRect(a.left + c * n, Math.min(y(0), y(v)), n, Math.abs(y(v) - y(0))); });
     g.fillStyle = css('--ink-3');
     g.fillRect(a.left, y(0), a.width, 0.75);
-    g.font = FONT(11.5, 600);
-    g.textBaseline = 'middle';
-    halo(g, most > least ? 'difference: ' + [[most, 'at most '], [least, 'at least ']].filter(([v]) => v).map(([v, word]) => word + growthText(v)).join(', ') : 'no difference', a.left + 6, a.top - 7, css('--ink-2'));
+    name(labels, most > least ? 'difference: ' + [[most, 'at most '], [least, 'at least ']].filter(([v]) => v).map(([v, word]) => word + growthText(v)).join(', ') : 'no difference', a, '--ink-2');
   }
 
   /* Whose chart it is, and its peak with its phase. */
-  function drawNames(g, area, top) {
-    g.font = FONT(11.5, 600);
-    g.textBaseline = 'middle';
+  function drawNames(g, area, top, labels) {
     SIDES.forEach((side, i) => {
       const t = tracks[i], q = t.points[pointIndex(t.points, t.peak_seq)], x = screen(pair.charts[i].x(q));
       const where = whereText(doc, t, t.peak_seq), text = side + ' peak ' + bytesText(t.peak_bytes) + (where ? ', ' + where : '');
       for (const a of [area(0), area(i + 1)]) {
         if (x < box.left - 1 || x > box.left + box.width + 1 || shown().length < doc.classes.length) continue;
-        drawTip(g, x, a.top + a.height - t.peak_bytes / top * a.height, '--' + side);
+        drawTip(g, x, a.top + a.height - t.peak_bytes / top * a.height, '--' + side, labels);
       }
-      halo(g, text, area(i + 1).left + 6, area(i + 1).top - 7, css('--' + side));
+      name(labels, text, area(i + 1), '--' + side);
     });
-    const middle = area(0).top - 7, words = 'total: ';
-    halo(g, words, box.left + 6, middle, css('--ink-2'));
-    let x = box.left + 6 + g.measureText(words).width;
-    SIDES.forEach((side) => { halo(g, side + '  ', x, middle, css('--' + side)); x += g.measureText(side + '  ').width; });
+    g.font = FONT(11.5, 600);
+    ['total:', ...SIDES].reduce((x, word) => {
+      labels.add(word, [[x, area(0).top - 9]], { px: 11.5, weight: 600, ink: word === 'total:' ? '--ink-2' : '--' + word });
+      return x + g.measureText(word).width + 7;
+    }, box.left + 6);
   }
 
-  function halo(g, text, x, y, style) {
-    text = clip(g, text, box.width - 12);
-    g.lineWidth = 3;
-    g.strokeStyle = css('--paper');
-    g.strokeText(text, x, y);
-    g.fillStyle = style;
-    g.fillText(text, x, y);
+  /* Above its chart: at the left, or where no mark is in the way. */
+  function name(labels, text, a, ink) {
+    labels.add(text, [0, 0.25, 0.5, 1].map((part) => [a.left + 6 + part * a.width, a.top - 9]), { px: 11.5, weight: 600, ink, room: box.width - 12, must: true });
   }
 
   function drawAt(g, height) {
     const x = Math.round(screen(at));
     if (x < box.left || x > box.left + box.width) return;
     g.fillStyle = css('--accent');
-    g.fillRect(x - 0.5, EDGE.top, 1, height - 26 - EDGE.top);
+    g.fillRect(x - 0.5, EDGE.top, 1, height - below() - EDGE.top);
   }
 
   function drawOverview(g, width, height) {

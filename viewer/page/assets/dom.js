@@ -32,7 +32,8 @@ function panel(id, title, note) {
   document.getElementById('panels').append(h('section', { id, tabindex: -1, 'aria-label': title }, head, body));
   document.getElementById('nav').append(h('a', { href: '#' + id }, title));
   const link = document.getElementById('nav').lastChild;
-  return { body, head, show: (yes) => { body.parentNode.hidden = link.hidden = !yes; }, note: (text) => { let p = head.querySelector('.note'); if (!p) head.append(p = h('p', { class: 'note' })); p.textContent = text; } };
+  const rename = (text) => { head.firstChild.textContent = link.textContent = text; body.parentNode.setAttribute('aria-label', text); };
+  return { body, head, rename, show: (yes) => { body.parentNode.hidden = link.hidden = !yes; }, note: (text) => { let p = head.querySelector('.note'); if (!p) head.append(p = h('p', { class: 'note' })); p.textContent = text; } };
 }
 
 /* Buttons of which one is on. */
@@ -49,12 +50,19 @@ function choice(label, names, chosen, choose) {
 /* What a click does, Enter does too. */
 const keysOf = (props) => props && props.onclick ? { tabindex: 0, onkeydown: (e) => { if (e.key === 'Enter' && e.target === e.currentTarget) props.onclick(e); } } : {};
 
-/* rows: arrays of cells; columns: { title, right, class, sorted: ascending, descending or null }. */
-function table(columns, rows, props) {
+/* On a phone these stand below the row, or not at all; the others keep a column of the grid (page.css). */
+const NOT_NARROW = /\b(wide|wide-only|bars)\b/;
+const isBlank = (cell) => cell === '' || cell === null || cell === undefined;
+
+/* rows: arrays of cells; columns: { title, right, class, sorted: ascending, descending or null, keep: also without any content }. */
+function table(all, allRows, props) {
+  const used = all.map((c, i) => c.keep || !allRows.length || allRows.some((r) => !isBlank((r.cells || r)[i]))), columns = all.filter((c, i) => used[i]);
+  const rows = allRows.map((r) => ({ props: r.props, cells: (r.cells || r).filter((c, i) => used[i]) }));
+  const narrow = columns.filter((c) => !NOT_NARROW.test(c.class)), wide = narrow.find((c) => !c.right) || narrow[0];
   const cell = (tag, column, content) => h(tag, { class: (column.right ? 'num ' : '') + (column.class || ''), scope: tag === 'th' ? 'col' : null, 'aria-sort': tag === 'th' ? column.sorted : null }, content);
-  return h('table', props || {}, h('thead', {}, h('tr', {}, columns.map((c) => cell(c.title ? 'th' : 'td', c, c.title)))),
+  return h('table', { ...props, style: { '--columns': narrow.map((c) => (c === wide ? 'minmax(0, 1fr)' : 'auto')).join(' ') } }, h('thead', {}, h('tr', {}, columns.map((c) => cell(c.title ? 'th' : 'td', c, c.title)))),
     h('tbody', {}, rows.map((r) => {
-      return h('tr', { ...keysOf(r.props), ...r.props }, columns.map((c, i) => cell('td', c, (r.cells || r)[i])));
+      return h('tr', { ...keysOf(r.props), ...r.props }, columns.map((c, i) => cell('td', c, r.cells[i])));
     })));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The dashboard of a lake: a table for each ready question, and the peaks over commits as a chart. */
 
-const WORDS = { git_commit: 'commit', git_branch: 'branch', bytes_per_step: 'per step', change_bytes: 'change', from_median_bytes: 'from median', peak_at: 'where', alloc_conf: 'setting' };
+const WORDS = { git_commit: 'commit', git_branch: 'branch', bytes_per_step: 'per step', change_bytes: 'change', refusals: 'failed allocations', from_median_bytes: 'from median', peak_at: 'where', alloc_conf: 'setting' };
 
 const titleOf = (name) => WORDS[name] || name.replace(/_bytes$/, '').replace(/_ns$/, '').replace(/_/g, ' ');
 
@@ -13,6 +13,8 @@ function kindOf([name, type]) {
   return /INT|DOUBLE|DECIMAL|FLOAT/.test(type) ? 'number' : 'text';
 }
 
+const PROSE = ['text', 'remedy']; /* columns of sentences */
+
 /* A run leads to its page, or says where its recording lies. */
 const runCell = (run, recording, page) => (page ? h('a', { href: page.split('/').map(encodeURIComponent).join('/') }, run) : [run + ' ', copyPlace({ file: recording })]);
 
@@ -22,16 +24,28 @@ function cellOf(kind, name, value, recording, page) {
   if (kind === 'change') return h('span', { title: exactText(value), class: value > 0 ? 'up' : value < 0 ? 'down' : '' }, growthText(value));
   if (kind === 'ns') return secondsText(value);
   if (kind === 'number') return Number.isInteger(value) ? countText(value) : String(value);
-  const text = visible(['cause', 'class', 'phase', 'end_state'].includes(name) ? String(value).replaceAll('_', ' ') : String(value));
+  const text = wordsOf(name, value);
   if (name === 'run') return runCell(text, recording, page);
-  return name === 'git_commit' ? h('span', { title: text }, text.slice(0, 10)) : name === 'file' ? h('span', { title: text }, baseName(text)) : text;
+  const shown = shortOf(name, text);
+  return shown !== text ? h('span', { title: text }, shown) : isLong(name, text) ? longText(text) : text;
+}
+
+const wordsOf = (name, value) => visible(['cause', 'class', 'phase', 'end_state'].includes(name) ? String(value).replaceAll('_', ' ') : String(value));
+const SHORT = { git_commit: (text) => text.slice(0, 10), file: baseName, started: (text) => text.slice(0, 19) };
+const shortOf = (name, text) => (SHORT[name] ? SHORT[name](text) : text);
+const isLong = (name, text) => !['run', 'last_run'].includes(name) && shortOf(name, text).length > 32;
+
+/* Two lines of it until it is chosen. */
+function longText(text) {
+  const turn = (e) => { if (e.type === 'click' || e.key === 'Enter') e.currentTarget.classList.toggle('all'); };
+  return h('span', { class: 'long', title: text, tabindex: 0, role: 'button', onclick: turn, onkeydown: turn }, text);
 }
 
 function sortedTable(p, panelOf) {
   const holder = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': p.title + ' as a table' }), kinds = p.columns.map(kindOf), MOST = 300;
   let sort = null, text = '', most = MOST;
   const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': 'Search in ' + p.title, oninput: () => { text = search.value.toLowerCase(); show(); } });
-  const short = p.columns.map((c, i) => p.rows.every((r) => String(r[i]).length <= 32));
+  const short = p.columns.map(([name], i) => kinds[i] !== 'text' || !p.rows.some((r) => r[i] !== null && isLong(name, wordsOf(name, r[i]))));
   const at = (name) => p.columns.findIndex(([n]) => n === name), same = p.rows.every((r) => r[at('program')] === r[at('command')]);
   const used = p.columns.map(([name], i) => p.rows.some((r) => r[i] !== null) && name !== 'recording' && !(name === 'program' && same) && !(name === 'month' && at('first_day') >= 0));
 
@@ -44,7 +58,7 @@ function sortedTable(p, panelOf) {
       rows.sort((a, b) => (a[i] === null) - (b[i] === null) || (far(a[i]) < far(b[i]) ? -1 : far(a[i]) > far(b[i]) ? 1 : 0) * (down ? -1 : 1));
     }
     const shown = p.columns.map((c, i) => i).filter((i) => used[i]), left = rows.length - most;
-    replace(holder, table(shown.map((i) => ({ title: heading(i), sorted: sort && sort.i === i ? (sort.down ? 'descending' : 'ascending') : null, right: kinds[i] !== 'text', class: short[i] ? 'short' : p.columns[i][0] === 'text' ? 'text' : '' })),
+    replace(holder, table(shown.map((i) => ({ title: heading(i), sorted: sort && sort.i === i ? (sort.down ? 'descending' : 'ascending') : null, right: kinds[i] !== 'text', class: short[i] ? 'short' : PROSE.includes(p.columns[i][0]) ? 'text' : '' })),
       rows.slice(0, most).map((r) => shown.map((i) => cellOf(kinds[i], p.columns[i][0], r[i], r[at('recording')], p.pages[r[at('recording')]]))), { class: 'lake', id: 'table-' + p.name }),
     left > 0 ? h('button', { type: 'button', class: 'plain', onclick: () => { most = Infinity; show(); } }, 'Show ' + plural(left, 'more row')) : null,
     p.left_out ? h('p', { class: 'note' }, plural(p.left_out, 'row') + ' left out: gpumemtrace sql has them.') : null);

@@ -14,7 +14,7 @@ function leaksPanel() {
   function row(t, l) {
     const since = l.blocks ? bytesText(l.bytes) + ' in ' + plural(l.blocks, 'block') + ' since step ' + l.first_step : '';
     return { props: l.blocks ? { class: 'link', onclick: () => open(t, l) } : {},
-      cells: [h('span', {}, swatch(colourOf(l.category)), app.doc.classes[l.category].words), bytesText(l.bytes_per_step), since, originText(l)] };
+      cells: [h('span', {}, swatch(colourOf(l.category)), app.doc.classes[l.category].kept), bytesText(l.bytes_per_step), since, originText(l)] };
   }
 
   function show() {
@@ -25,7 +25,7 @@ function leaksPanel() {
     replace(p.body,
       h('p', { class: 'headline small', 'data-bytes': l.bytes_per_step }, h('b', { class: 'num' + (more ? ' grew' : '') }, more ? bytesText(l.bytes_per_step) : 'none'),
         h('span', {}, (more ? 'more with each step, ' : 'no line holds more with each step, ') + between)),
-      l.lines.length ? table([{ title: 'class' }, { title: 'each step', right: true }, { title: 'stayed so far', class: 'wide-only' }, { title: 'held by', class: 'wide' }], l.lines.map((x) => row(t, x))) : null,
+      l.lines.length ? table([{ title: 'class' }, { title: 'each step', right: true }, { title: 'stayed so far', class: 'wide-only' }, { title: 'allocated at', class: 'wide' }], l.lines.map((x) => row(t, x))) : null,
       l.left_out ? h('p', { class: 'note' }, plural(l.left_out, 'smaller line') + ' more.') : null);
   }
   on('track', show);

@@ -2,7 +2,7 @@
 /* The page of a run: head, panels in their order. */
 
 function momentPanel() {
-  const p = panel('moment', 'Moment');
+  const p = panel('moment', 'Blocks');
   const tabs = [['blocks', 'Blocks'], ['flame', 'Flame graph'], ['segments', 'Segments'], ['events', 'Events']], parts = {};
   const show = (name) => { for (const [key] of tabs) parts[key].hidden = key !== name; events(); };
   const main = h('div', { class: 'main' }), split = h('div', { class: 'split' }, main);
@@ -21,7 +21,8 @@ function momentPanel() {
     const m = moment(), bytes = document.getElementById('moment-bytes');
     bytes.textContent = bytesText(m.bytes);
     bytes.dataset.bytes = m.bytes;
-    document.getElementById('moment-where').textContent = app.track.state ? 'a state at one moment' : 'at ' + secondsText(m.ns - app.track.first_ns) + ', event ' + countText(m.seq) +
+    p.rename(app.track.state ? 'Blocks' : 'Blocks at ' + secondsText(m.ns - app.track.first_ns));
+    document.getElementById('moment-where').textContent = app.track.state ? 'a state at one moment' : 'event ' + countText(m.seq) +
       (whereText(app.doc, app.track, m.seq) ? ' \u2014 ' + whereText(app.doc, app.track, m.seq) : '') + (m.seq === app.track.peak_seq ? ' \u2014 the peak' : '');
   });
 }
@@ -37,7 +38,7 @@ function factsPanel() {
       thinnedText(t), t.marks_left_out ? plural(t.marks_left_out, 'mark') + ' left out.' : null, t.segments.left_out ? plural(t.segments.left_out, 'segment') + ' left out.' : null,
       d.redacted ? 'Paths, names of files, arguments and host names were left out on purpose.' : null].filter(Boolean);
     replace(p.body, h('dl', { class: 'facts' }, [['file', t.file], ...t.facts, ['events', countText(t.events)], ['allocations', countText(t.allocs)], ['frees', countText(t.frees)],
-      ...(t.state ? [] : [['lasted', secondsText(t.last_ns - t.first_ns)]])].map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v)))), h('ul', { class: 'note' }, left.map((x) => h('li', {}, x))),
+      ...(t.state ? [] : [['lasted', secondsText(t.last_ns - t.first_ns)]])].map(([k, v]) => h('div', { class: String(v).length > 22 ? 'long-fact' : null }, h('dt', {}, k), h('dd', {}, v)))), h('ul', { class: 'note' }, left.map((x) => h('li', {}, x))),
     h('p', { class: 'note' }, 'Made by gpumemtrace ' + d.tool + '.'));
   });
 }

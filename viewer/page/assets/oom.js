@@ -20,15 +20,15 @@ function oomPanel() {
         frame ? h('span', { class: 'where' }, ' ' + frame.fn + ' ' + baseName(frame.file) + ':' + frame.line) : null),
       answer ? h('p', { class: 'why' }, h('b', {}, 'Cause: ' + answer.cause.replaceAll('_', ' ') + '.')) : null,
       h('dl', { class: 'figures' }, facts.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', { class: 'num' }, v)))),
-      table([{ title: 'class' }, { title: 'bytes', right: true }, { title: 'blocks', right: true }, { title: 'held by', class: 'wide' }],
+      table([{ title: 'class' }, { title: 'bytes', right: true }, { title: 'blocks', right: true }, { title: 'allocated at', class: 'wide' }],
         holdersOf(m).slice(0, 10).map((l) => ({ props: { class: 'link', onclick: () => { chooseMoment(mark.seq, true); chooseBlock(l.entry.block); } },
           cells: [h('span', {}, swatch(colourOf(l.category)), app.doc.classes[l.category].words), bytesText(l.bytes), countText(l.blocks), l.words] }))),
       answer && answer.remedies.length ? remedies(answer) : null);
   }
 
   function remedies(oom) {
-    return [h('h4', {}, 'What would have made room'), table([{ title: '' }, { title: 'saves', right: true }, { title: '' }, { title: 'how it is known', class: 'wide' }],
-      oom.remedies.map((r) => [r.what, r.saves ? bytesText(r.saves) : '', r.enough ? 'enough' : '', r.how]), { class: 'remedies' })];
+    return [h('h4', {}, 'What would have made room'), table([{ title: 'change' }, { title: 'saves', right: true }, { title: 'enough' }, { title: 'source', class: 'wide' }],
+      oom.remedies.map((r) => [r.what, r.saves ? bytesText(r.saves) : '', r.enough ? 'yes' : '', r.how]), { class: 'remedies' })];
   }
 
   function show() {

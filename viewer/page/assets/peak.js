@@ -11,7 +11,7 @@ function peakPanel() {
 
   function classTable(t, m) {
     const columns = [{ title: 'class' }, { title: t.state ? 'bytes' : 'at peak', right: true }, { title: 'share', right: true }, { title: '', class: 'bars' },
-      { title: 'blocks', right: true, class: 'wide-only' }, { title: 'held mostly by', class: 'wide' }, { title: '', right: true, class: 'wide-only' }];
+      { title: 'blocks', right: true, class: 'wide-only', keep: true }, { title: 'mostly allocated at', class: 'wide', keep: true }, { title: 'bytes there', right: true, class: 'wide-only', keep: true }];
     const rows = classRows(m).map((r) => ({
       props: { 'data-class': app.doc.classes[r.k].name, 'data-bytes': r.n, class: 'link', onclick: () => { chooseMoment(t.peak_seq); setFilter('category', String(r.k)); document.getElementById('moment').scrollIntoView(); } },
       cells: [h('span', {}, swatch(colourOf(r.k)), app.doc.classes[r.k].words), bytesText(r.n), shareText(r.n, m.bytes), bar(r.n, m.bytes, colourOf(r.k)),

@@ -25,7 +25,7 @@ function ranksTable(tracks) {
       cells: [t.label, bytesText(t.peak_bytes), bar(t.peak_bytes, most), growthText(t.peak_bytes - middle),
         by.by ? h('span', {}, swatch(colourOf(by.k)), app.doc.classes[by.k].words + ' ' + growthText(by.by)) : '', bytesText(t.peak_reserved_bytes), t.peak_text] };
   };
-  return table([{ title: '' }, { title: 'peak', right: true }, { title: '', class: 'bars' }, { title: 'vs. median', right: true }, { title: 'most of the difference', class: 'wide' },
+  return table([{ title: 'rank' }, { title: 'peak', right: true }, { title: '', class: 'bars' }, { title: 'vs. median', right: true }, { title: 'most of the difference', class: 'wide' },
     { title: 'reserved', right: true, class: 'wide-only' }, { title: 'the peak', class: 'wide-only' }], tracks.map(row), { class: 'ranks' });
 }
 

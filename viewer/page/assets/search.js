@@ -2,7 +2,7 @@
 /* The page of a search: all cards and settings as a table to sort, curves of what was needed against what varied, why some
  * do not fit. Each row leads to the page of the run that it rests on. */
 
-const LINE_COLOURS = ['#2b5fa8', '#b26a00', '#3b7d3c', '#a3457f', '#5d6c7b', '#b3261e', '#7a5bbd', '#00838f'];
+const LINES = 8; /* colours of the style sheet: --line-0 and on */
 const VERDICTS = ['fits', 'not stable', 'does not fit', 'failed'];
 
 const settingText = (doc, vary) => doc.names.map((n) => n + ' ' + vary[n]).join(', ');
@@ -11,14 +11,14 @@ const pageLink = (row, text) => row.page ? h('a', { href: encodeURIComponent(row
 function searchColumns(doc) {
   const bytes = (key, title) => ({ title, right: true, of: (r) => Math.max(r[key], 0), show: (r) => h('span', { title: exactText(Math.max(r[key], 0)) }, bytesText(Math.max(r[key], 0))) });
   return [
-    { title: 'card', of: (r) => r.at, show: (r) => r.card },
+    { title: 'card', class: 'short', of: (r) => r.at, show: (r) => r.card },
     ...doc.names.map((n) => ({ title: n, right: true, of: (r) => r.vary[n], show: (r) => r.vary[n] })),
     { title: 'fits', of: (r) => VERDICTS.indexOf(r.verdict), show: (r) => (r.fits ? 'yes' : h('b', { class: 'alarm' }, r.verdict === 'does not fit' ? 'no' : r.verdict)) },
-    bytes('capacity_bytes', 'capacity'), bytes('peak_bytes', 'allocated'), bytes('peak_reserved_bytes', 'reserved'), bytes('context_bytes', 'besides'),
+    bytes('capacity_bytes', 'capacity'), bytes('peak_bytes', 'allocated'), bytes('peak_reserved_bytes', 'reserved'), bytes('context_bytes', 'context + libraries'),
     bytes('margin_bytes', 'stays free'),
-    { title: 'how known', of: (r) => (r.measured ? '' : r.run_on), show: (r) => (r.measured ? 'run' : 'from ' + r.run_on) },
+    { title: 'source', of: (r) => (r.measured ? '' : r.run_on), show: (r) => (r.measured ? 'run' : 'from ' + r.run_on) },
     { title: 'the peak', class: 'wide', of: (r) => r.peak_line, show: (r) => r.error || [r.peak_text + '; most by ' + r.peak_line, r.rising, r.ended || r.late].filter(Boolean).join('. ') },
-    { title: '', of: (r) => r.page, show: (r) => pageLink(r, 'page of the run') },
+    ...doc.pages.some(Boolean) ? [{ title: 'page', class: 'short', of: (r) => r.page, show: (r) => (r.page ? pageLink(r, 'open') : '') }] : [],
   ];
 }
 
@@ -26,8 +26,8 @@ function searchTable(doc) {
   const p = panel('cards', doc.names.length ? 'Cards and settings' : 'Cards'), holder = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Cards as a table' });
   const columns = searchColumns(doc);
   let sort = null, down = false;
-  const heading = (c) => h('button', { type: 'button', class: 'sort', 'aria-label': 'Sort by ' + (c.title || 'page'),
-    onclick: () => { down = sort === c ? !down : false; sort = c; show(); } }, c.title || '\u00a0');
+  const heading = (c) => h('button', { type: 'button', class: 'sort', 'aria-label': 'Sort by ' + c.title,
+    onclick: () => { down = sort === c ? !down : false; sort = c; show(); } }, c.title);
   function show() {
     const rows = doc.cards.slice();
     if (sort) rows.sort((a, b) => (sort.of(a) < sort.of(b) ? -1 : sort.of(a) > sort.of(b) ? 1 : a.index - b.index) * (down ? -1 : 1));
@@ -37,24 +37,31 @@ function searchTable(doc) {
   p.body.append(holder);
 }
 
+/* Where the straight line of the runs comes at the largest value that fits, if that is beyond the last point. */
+function beyondOf(doc, name, curve) {
+  const line = doc.lines.find(curve.like), most = doc.largest.find(curve.like), x = most ? most.vary[name] : 0;
+  return line && x > curve.points[curve.points.length - 1].x ? { x, y: Number(line.base_bytes) + Number(line.bytes_each) * x } : null;
+}
+
 /* One curve for each card that was run and each setting of the other names. */
 function searchCurves(doc, name) {
   const curves = new Map();
   for (const r of doc.cards) {
     if (!r.fits || !r.measured) continue;
-    const others = doc.names.filter((n) => n !== name).map((n) => n + ' ' + r.vary[n]).join(', ');
-    const key = r.card + (others ? ', ' + others : '');
-    if (!curves.has(key)) curves.set(key, { key, points: [] });
+    const others = doc.names.filter((n) => n !== name), key = [r.card, ...others.map((n) => n + ' ' + r.vary[n])].join(', ');
+    if (!curves.has(key)) curves.set(key, { key, points: [], like: (o) => o.card === r.card && others.every((n) => o.vary[n] === r.vary[n]) });
     curves.get(key).points.push({ x: r.vary[name], y: r.device_bytes });
   }
-  for (const c of curves.values()) c.points.sort((a, b) => a.x - b.x);
+  for (const c of curves.values()) {
+    c.points.sort((a, b) => a.x - b.x);
+    c.beyond = beyondOf(doc, name, c);
+  }
   return [...curves.values()].filter((c) => c.points.length > 1);
 }
 
-function drawLimits(g, doc, box, top) {
-  g.font = FONT(11);
-  g.textBaseline = 'bottom';
+function drawLimits(g, doc, box, top, labels) {
   const seen = new Set();
+  g.lineWidth = 1;
   for (const r of doc.cards) {
     if (seen.has(r.card) || r.capacity_bytes > top) continue;
     seen.add(r.card);
@@ -66,35 +73,85 @@ function drawLimits(g, doc, box, top) {
     g.lineTo(box.left + box.width, y);
     g.stroke();
     g.setLineDash([]);
-    g.fillStyle = css('--alarm');
-    g.fillText(r.card, box.left + 6 + (seen.size - 1) % 4 * 130, y - 2);
+    labels.line(box.left, y, box.width, 1);
+    labels.add(r.card + ' ' + bytesText(r.capacity_bytes), [0.01, 0.2, 0.4, 0.6, 0.8, 1].flatMap((part) => [[box.left + part * box.width, y - 10], [box.left + part * box.width, y + 11]]), { px: 11, ink: '--alarm' });
   }
 }
 
-function drawCurve(g, curve, colour, box, most, top) {
-  const at = (p) => [box.left + p.x / most * box.width, box.top + box.height - p.y / top * box.height];
-  g.strokeStyle = g.fillStyle = colour;
-  g.lineWidth = 1.6;
+/* The height of a curve there, or null beyond its ends. */
+function heightAt(points, x) {
+  const i = points.findIndex((p) => p.x >= x);
+  if (i < 0 || (i === 0 && points[0].x > x)) return null;
+  const [a, b] = [points[Math.max(0, i - 1)], points[i]];
+  return a.x === b.x ? b.y : a.y + (x - a.x) / (b.x - a.x) * (b.y - a.y);
+}
+
+/* Curves that lie on each other are drawn in turns, so that none hides another: for each piece of one curve between two of its
+ * points how many there are, and which of them this one is. */
+function turnsOf(curves, near) {
+  const touch = (a, b, c) => [0.25, 0.5, 0.75].every((part) => {
+    const other = heightAt(c.points, a.x + part * (b.x - a.x));
+    return other !== null && Math.abs(other - a.y - part * (b.y - a.y)) < near;
+  });
+  return curves.map((curve, i) => curve.points.slice(1).map((b, k) => {
+    const group = curves.map((_, n) => n).filter((n) => n === i || touch(curve.points[k], b, curves[n]));
+    return { of: group.length, at: group.indexOf(i) };
+  }));
+}
+
+function drawBeyond(g, from, to, labels) {
+  g.lineWidth = 1.5;
+  g.setLineDash([1.5, 4]);
   g.beginPath();
-  curve.points.forEach((p, i) => (i ? g.lineTo(...at(p)) : g.moveTo(...at(p))));
+  g.moveTo(...from);
+  g.lineTo(...to);
   g.stroke();
-  for (const p of curve.points) {
+  g.setLineDash([]);
+  labels.segment(from, to);
+}
+
+/* The pieces that no other curve needs come first, then dashes; points last. */
+const DASH = 9;
+
+function drawPieces(g, points, turns, shared) {
+  g.lineWidth = 2;
+  points.slice(1).forEach((p, i) => {
+    if ((turns[i].of > 1) !== shared) return;
+    g.setLineDash(shared ? [DASH, DASH * (turns[i].of - 1)] : []);
+    g.lineDashOffset = -DASH * turns[i].at;
     g.beginPath();
-    g.arc(...at(p), 3, 0, 7);
+    g.moveTo(...points[i]);
+    g.lineTo(...p);
+    g.stroke();
+  });
+  g.setLineDash([]);
+}
+
+/* A later curve's points are smaller, where they lie on those of an earlier one. */
+function drawPoints(g, points, turns, labels) {
+  points.forEach((p, i) => {
+    const turn = turns[Math.min(i, turns.length - 1)];
+    g.beginPath();
+    g.arc(...p, 3 + 2 * (turn.of - 1 - turn.at), 0, 7);
     g.fill();
-  }
-  g.lineWidth = 1;
+    labels.mark(p[0] - 4, p[1] - 4, 8, 8);
+    if (i) labels.segment(points[i - 1], p);
+  });
+}
+
+function drawCurves(g, curves, at, near, labels) {
+  const turns = turnsOf(curves, near), each = (draw) => curves.forEach((c, i) => { g.strokeStyle = g.fillStyle = css('--line-' + i % LINES); draw(c, c.points.map(at), turns[i]); });
+  each((c, points) => c.beyond && drawBeyond(g, points[points.length - 1], at(c.beyond), labels));
+  each((c, points, turn) => drawPieces(g, points, turn, false));
+  each((c, points, turn) => drawPieces(g, points, turn, true));
+  each((c, points, turn) => drawPoints(g, points, turn, labels));
 }
 
 function drawNumbers(g, box, most, name, bottom) {
-  const step = Math.max(1, niceStep(most, Math.max(2, Math.floor(box.width / 90))));
-  g.font = FONT(11);
-  g.fillStyle = css('--ink-3');
-  g.textBaseline = 'alphabetic';
-  g.textAlign = 'center';
-  for (let v = 0; v <= most; v += step) g.fillText(countText(v), box.left + v / most * box.width, bottom);
+  const step = Math.max(1, niceStep(most, Math.max(3, Math.floor(box.width / 65))));
+  drawTicks(g, 0, most, step, box, bottom, countText);
   g.textAlign = 'right';
-  g.fillText(name, box.left + box.width, bottom - 14);
+  g.fillText(clip(g, name, box.left - 10), box.left - 8, bottom);
   g.textAlign = 'left';
 }
 
@@ -102,29 +159,31 @@ function curvesPanel(doc) {
   const name = doc.names.find((n) => doc.cards.every((r) => typeof r.vary[n] === 'number'));
   const curves = name ? searchCurves(doc, name) : [];
   if (!curves.length) return;
-  const p = panel('curves', 'Memory in use against ' + name, 'with each card\u2019s memory as a line');
-  const most = 1.05 * Math.max(...curves.flatMap((c) => c.points.map((q) => q.x))), need = Math.max(...curves.flatMap((c) => c.points.map((q) => q.y)));
+  const p = panel('curves', 'Memory in use against ' + name, 'each card\u2019s memory as a line' + (curves.some((c) => c.beyond) ? '; dotted to the largest that fits: the straight line of the table' : ''));
+  const all = curves.flatMap((c) => [...c.points, c.beyond].filter(Boolean)), most = 1.05 * Math.max(...all.map((q) => q.x)), need = Math.max(...all.map((q) => q.y));
   const above = doc.cards.map((r) => r.capacity_bytes).filter((c) => c >= need).sort((a, b) => a - b)[0];
   const top = 1.1 * (above && above < 3 * need ? above : need);
-  p.body.append(h('p', { class: 'tools' }, curves.map((c, i) => h('span', {}, swatch(LINE_COLOURS[i % LINE_COLOURS.length]), c.key))));
+  p.body.append(h('p', { class: 'tools' }, curves.map((c, i) => h('span', {}, swatch('var(--line-' + i % LINES + ')'), c.key))));
   const c = canvas(p.body, 300, (g, width, height) => {
-    const box = { left: EDGE.left, top: 14, width: width - EDGE.left - EDGE.right, height: height - 44 };
+    const box = { left: EDGE.left, top: 14, width: width - EDGE.left - EDGE.right, height: height - 44 }, labels = new Labels(g, { ...box, top: 0, height: box.top + box.height });
+    const at = (p) => [box.left + p.x / most * box.width, box.top + box.height - p.y / top * box.height];
     g.clearRect(0, 0, width, height);
     drawGrid(g, box, top);
     drawNumbers(g, box, most, name, height - 10);
-    drawLimits(g, doc, box, top);
-    curves.forEach((curve, i) => drawCurve(g, curve, LINE_COLOURS[i % LINE_COLOURS.length], box, most, top));
+    drawLimits(g, doc, box, top, labels);
+    drawCurves(g, curves, at, 4 * top / box.height, labels);
+    labels.draw();
   });
   on('theme', c.redraw, true);
   if (doc.lines.length)
-    p.body.append(table([{ title: 'run on' }, { title: 'with' }, { title: 'at 0', right: true }, { title: 'for each ' + name, right: true }, { title: 'off by at most', right: true }, { title: 'runs', right: true }],
+    p.body.append(table([{ title: 'run on', class: 'short' }, { title: 'with' }, { title: 'at 0', right: true }, { title: 'for each ' + name, right: true }, { title: 'off by at most', right: true }, { title: 'runs', right: true, class: 'wide-only' }],
       doc.lines.map((l) => [l.card, doc.names.filter((n) => n !== name).map((n) => n + ' ' + l.vary[n]).join(', '), bytesText(Math.max(0, Math.round(l.base_bytes))), bytesText(Math.max(0, Math.round(l.bytes_each))), fixed(100 * l.error, 1) + ' %', l.points])));
 }
 
 function largestPanel(doc) {
   if (!doc.largest.length) return;
   const p = panel('largest', 'The largest that fits');
-  p.body.append(table([{ title: 'card' }, ...doc.names.map((n) => ({ title: n, right: true })), { title: '' }],
+  p.body.append(table([{ title: 'card' }, ...doc.names.map((n) => ({ title: n, right: true })), { title: 'limit', class: 'wide' }],
     doc.largest.map((l) => [l.card, ...doc.names.map((n) => l.vary[n]), l.bounded ? 'run on that card; the next does not fit' : 'the largest that was asked for'])));
 }
 
@@ -145,6 +204,7 @@ function startSearch() {
   app.doc = doc;
   const fits = doc.cards.filter((r) => r.fits).length;
   document.getElementById('command').textContent = doc.command;
+  document.title = 'fit: ' + doc.command + ' - gpumemtrace';
   document.getElementById('summary').textContent = 'Fits ' + fits + ' of ' + plural(doc.cards.length, doc.names.length ? 'row' : 'card') + '; ' + plural(doc.runs + doc.runs_kept, 'run') + ' on simulated cards.';
   themeSwitch();
   if (doc.summary.length) panel('findings', 'What stands out').body.append(findingsList(doc.summary, () => null));

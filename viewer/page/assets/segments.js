@@ -87,7 +87,7 @@ function segmentsPanel(parent) {
   function pinTable() {
     const rows = segments.filter((s) => s.blocks.length && s.used < s.size / 2).sort((a, b) => (b.size - b.used) - (a.size - a.used)).slice(0, 8);
     if (!rows.length) return replace(pins);
-    replace(pins, h('h3', {}, 'Mostly empty, and kept by'), table([{ title: 'segment' }, { title: 'free', right: true }, { title: 'blocks', right: true }, { title: 'held by', class: 'wide' }],
+    replace(pins, h('h3', {}, 'Mostly empty segments'), table([{ title: 'segment' }, { title: 'free', right: true }, { title: 'blocks', right: true }, { title: 'largest block allocated at', class: 'wide' }],
       rows.map((s) => {
         const first = s.blocks.slice().sort((a, b) => b.size - a.size)[0];
         return { props: { onclick: () => chooseBlock(first.block), class: 'link' }, cells: [h('code', {}, '0x' + s.addr.toString(16)), bytesText(s.size - s.used) + ' of ' + bytesText(s.size), countText(s.blocks.length),

@@ -61,7 +61,6 @@ function classLegend(legend, used, redraw) {
 
 /* From the bottom of a stack to its top: what stays the longest first. */
 function stackOrder() {
-  const order = ['parameters', 'buffers', 'optimizer_state', 'gradients', 'inputs', 'activations', 'kv_cache'];
-  const rank = (i) => { const at = order.indexOf(app.doc.classes[i].name); return at < 0 ? order.length + i : at; };
-  return app.doc.classes.map((_, i) => i).sort((a, b) => rank(a) - rank(b));
+  const level = (i) => app.doc.classes[i].level;
+  return app.doc.classes.map((_, i) => i).sort((a, b) => level(a) - level(b) || a - b);
 }

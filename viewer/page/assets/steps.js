@@ -21,7 +21,7 @@ function stepsPanel() {
   }
 
   function row(t, s, most) {
-    if (s.hidden) return { cells: ['', h('button', { type: 'button', class: 'plain', onclick: () => { all = true; show(); } }, plural(s.hidden, 'more step')), '', '', '', '', ''] };
+    if (s.hidden) return { cells: ['', '', '', '', '', '', h('button', { type: 'button', class: 'plain', onclick: () => { all = true; show(); } }, plural(s.hidden, 'more step'))] };
     const name = s.kind === 'step' ? String(s.number) + (s.ended ? '' : ' (not ended)') : s.kind === 'before' ? 'before them' : 'after them';
     const grew = h('span', { class: s.growth > 0 && s.kind === 'step' && s.number > 1 ? 'grew' : '' }, growthText(s.growth));
     return { props: { class: 'link', 'data-step': s.kind === 'step' ? s.number : s.kind, onclick: () => chooseMoment(s.peakSeq, true) },

@@ -55,6 +55,7 @@ function timelinePanel() {
     box.width = width - EDGE.left - EDGE.right;
     box.height = height - EDGE.top - EDGE.strip - EDGE.steps - 18;
     const top = most = highest(), ratio = window.devicePixelRatio || 1, columns = chart.columns(Math.max(1, Math.round(box.width * ratio)), shown(), ratio);
+    const labels = new Labels(g, { left: box.left, top: 0, width: box.width, height });
     const above = { ...box, top: box.top - 1 }; /* lines stay off the stack's top */
     g.clearRect(0, 0, width, height);
     drawGrid(g, box, top);
@@ -62,33 +63,33 @@ function timelinePanel() {
     g.beginPath();
     g.rect(box.left, 0, box.width, height);
     g.clip();
-    if (by === 'rank') lines.draw(g, box, top);
+    if (by === 'rank') lines.draw(g, box, top, labels);
     else if (by === 'class' || !app.ready) drawStack(g, chart, shown(), columns, box, top);
     else bands.draw(g, chart, by, columns, box, top);
-    drawSteps(g, chart, box, box.top + box.height + EDGE.strip + 10);
+    drawSteps(g, chart, box, box.top + box.height + EDGE.strip + 11, labels);
     g.globalAlpha = 0.6;
-    if (hasLine('reserved')) drawLine(g, columns.reserved, above, top, css('--ink-1'), []);
-    if (hasLine('used')) drawLine(g, columns.used, above, top, css('--ink-2'), [2, 3]);
+    if (hasLine('reserved')) drawLine(g, columns.reserved, above, top, css('--ink-1'), [], labels);
+    if (hasLine('used')) drawLine(g, columns.used, above, top, css('--ink-2'), [2, 3], labels);
     g.globalAlpha = 1;
-    if (hasLine('used')) capacity(g, top);
-    drawPhases(g, chart, { left: box.left, top: box.top + box.height + 2, width: box.width, height: EDGE.strip - 2 }, app.doc);
-    drawMarks(g, chart, box);
     g.restore();
-    drawPeak(g, top);
+    drawPeak(g, top, labels);
+    if (hasLine('used')) capacity(g, top, labels);
+    drawMarks(g, chart, box, labels);
+    drawPhases(g, chart, { left: box.left, top: box.top + box.height + 2, width: box.width, height: EDGE.strip - 2 }, app.doc, labels);
     drawTimes(g, chart, box, height - 5);
-    drawMoment(g, top);
+    drawMoment(g, top, labels);
+    labels.draw();
     if (!app.ready) performance.mark('timeline-drawn');
   }
 
-  function capacity(g, top) {
+  function capacity(g, top, labels) {
     const total = app.track.total_bytes;
     if (!total || total > top) return;
     const y = box.top + box.height - total / top * box.height;
     g.fillStyle = css('--alarm');
     g.fillRect(box.left, y, box.width, 1);
-    g.font = FONT(10.5);
-    g.textBaseline = 'top';
-    g.fillText('the device: ' + bytesText(total), box.left + 6, y + 3);
+    labels.line(box.left, y, box.width, 1);
+    labels.add('the device: ' + bytesText(total), [0.01, 0.3, 0.6, 1].flatMap((part) => [[box.left + part * box.width, y + 11], [box.left + part * box.width, y - 9]]), { px: 10.5, ink: '--alarm' });
   }
 
   const inView = (x) => x >= box.left - 0.5 && x <= box.left + box.width + 0.5;
@@ -96,28 +97,29 @@ function timelinePanel() {
   const level = (point, top) => box.top + box.height * (1 - sumOf(point, shown()) / top);
 
   /* Where the highest moment is, and how high. */
-  function drawPeak(g, top) {
+  function drawPeak(g, top, labels) {
     const q = app.track.points[pointIndex(app.track.points, app.track.peak_seq)], x = screen(q), y = level(q, top), text = 'peak ' + bytesText(q.bytes);
     if (!whole() || !inView(x)) return;
-    drawTip(g, x, y, '--ink-1');
+    drawTip(g, x, y, '--ink-1', labels);
     g.font = FONT(11, 600);
-    g.textBaseline = 'middle';
-    g.fillText(text, x + 9 + g.measureText(text).width < box.left + box.width ? x + 9 : x - 9 - g.measureText(text).width, Math.max(6, y - 7));
+    const wide = g.measureText(text).width, sides = [x + 10, x - 10 - wide].filter((left) => left >= box.left && left + wide <= box.left + box.width);
+    labels.add(text, [-7, -14, -21, 10, 26].flatMap((down) => sides.map((left) => [left, y + down])), { px: 11, weight: 600, ink: '--ink-1' });
   }
 
   /* The selected moment, and the one under the pointer: thin over what is drawn, full above it. */
-  function drawMoment(g, top) {
+  function drawMoment(g, top, labels) {
     const line = (point, style, knob) => {
       const x = screen(point);
       if (!inView(x)) return;
       g.fillStyle = css(style);
       g.globalAlpha = 0.4;
       g.fillRect(Math.round(x) - 0.5, box.top, 1, box.height + EDGE.strip);
+      labels.line(Math.round(x) - 0.5, box.top, 1, box.height + EDGE.strip);
       g.globalAlpha = 1;
       g.fillRect(Math.round(x) - 0.5, box.top, 1, Math.max(0, level(point, top) - box.top - 10));
       if (!knob) return;
       g.beginPath();
-      g.arc(Math.round(x), box.top + box.height + EDGE.strip + 4, 4, 0, 7);
+      g.arc(Math.round(x), box.top + box.height + EDGE.strip + 1, 3, 0, 7);
       g.fill();
     };
     if (app.hover) line(app.hover, '--ink-3', false);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The layouts of ATen/native/cuda/MultiTensorApply.cuh, unchanged since PyTorch 1.13 but for the
+ * types of their numbers: lists of addresses, a number of elements for each tensor, what the kind
+ * of kernel adds, then for each block of threads its tensor and its chunk. Pure.
+ */
+#include "tensor_lists.h"
+
+#include <string.h>
+
+#define BLOCKS	   320u
+#define DEPTH_MOST 5u
+
+static const uint16_t plain_most[DEPTH_MOST] = { 110, 64, 48, 36, 30 };
+static const uint16_t scalar_most[DEPTH_MOST] = { 96, 64, 48, 36, 30 };
+
+static const struct kind {
+	const char *name; /* what stands before the number of lists in a mangled name */
+	const uint16_t *most;
+	uint16_t more;	/* bytes for each tensor behind its number of elements */
+	uint16_t steps; /* 1: a list of steps stands there, as long as one with scalars */
+	uint16_t start; /* bytes behind the chunks */
+} kinds[] = {
+	{ "18TensorListMetadataILi", plain_most, 0, 0, 4 },
+	{ "32FusedOptimizerTensorListMetadataILi", plain_most, 0, 1, 4 },
+	{ "28TensorListScalarListMetadataIfLi", scalar_most, 4, 0, 0 },
+	{ "28TensorListScalarListMetadataIdLi", scalar_most, 8, 0, 0 },
+};
+
+static struct tensor_lists layout(const struct kind *k, unsigned lists, size_t size)
+{
+	unsigned most = k->most[lists - 1], numbers = 8 * most * (lists + 1);
+	unsigned by_block = numbers + k->more * most + (k->steps ? 8u * scalar_most[lists - 1] : 0);
+	unsigned end = (by_block + BLOCKS + 4 * BLOCKS + k->start + 7) & ~7u;
+
+	if (size != end)
+		return (struct tensor_lists){ 0 };
+	return (struct tensor_lists){ (uint16_t)lists, (uint16_t)most,
+				      (uint16_t)(k->steps ? numbers : 0), (uint16_t)by_block };
+}
+
+struct tensor_lists tensor_lists_of(const char *name, size_t length, size_t size)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		size_t n = strlen(kinds[i].name);
+		const char *at = memmem(name, length, kinds[i].name, n);
+		unsigned lists = at && at + n < name + length ? (unsigned)(at[n] - '0') : 0;
+
+		if (lists >= 1 && lists <= DEPTH_MOST)
+			return layout(&kinds[i], lists, size);
+	}
+	return (struct tensor_lists){ 0 };
+}
+
+unsigned tensor_lists_count(const struct tensor_lists *l, const char *parameter, unsigned blocks)
+{
+	unsigned last = blocks ? (uint8_t)parameter[l->by_block + blocks - 1] + 1u : 0;
+
+	return blocks <= BLOCKS && last <= l->most ? last : l->most;
+}
