@@ -104,9 +104,15 @@ void uses_keep(struct uses *u, const struct history *h, uint32_t *row)
 	*(struct life_uses *)rows_change(&u->lives, *row) = h->uses;
 }
 
+static bool has_captures(const struct model *m)
+{
+	return ANY_OF(d, m->devices, m->device_end, d->capture_count > 0);
+}
+
 /* Where events were left out is said by the last rewriting. */
 void uses_settle(struct model *m)
 {
+	m->uses.blind = !m->uses.graphs.count && has_captures(m);
 	if (!m->left_out)
 		return;
 	m->uses.thinned_from = strtoull(defs_meta(m->defs, "thinned.first_ns").s, NULL, 10);
@@ -122,7 +128,7 @@ bool uses_known(const struct model *m)
 
 bool uses_complete(const struct model *m)
 {
-	return uses_known(m) && !m->uses.tally.unread && !m->dropped;
+	return uses_known(m) && !m->uses.tally.unread && !m->uses.blind && !m->dropped;
 }
 
 static bool lived_through(const struct lives *l, const struct life *life, uint64_t from,

@@ -65,6 +65,7 @@ struct uses {
 	MAP_OF(struct use_graph) graphs;
 	int device; /* of the block that was found last */
 	struct use_tally tally;
+	bool blind; /* CUDA graphs were captured, and nothing says what they use */
 	uint64_t thinned_from,
 		thinned_to; /* ns: a bounded recording left uses out; 0 = it did not */
 };
