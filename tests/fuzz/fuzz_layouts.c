@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as an image that a program of the simulated device registers or loads: an ELF file or a
- * fat binary, of which the layouts of kernels' parameters are read. Nothing beyond them is read, and
- * every layout that comes out lies among the parameters.
+ * fat binary, of which the layouts of kernels' parameters are read. Nothing beyond them is read,
+ * and every layout that comes out lies among the parameters.
  *
  * links: simgpu/kernels/layout.c simgpu/kernels/fatbin.c
  */
