@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 compiler=$1
 export LC_ALL=C
-known=$(ls simgpu/*/*.def | grep -v simgpu_rows | xargs grep -hoE '^(IMPL|STUB|WORK|DENY|TWIN)\(\w+' | sed 's/.*(//' | sort -u)
+known=$(ls simgpu/*/*.def | grep -v simgpu_rows | xargs grep -hoE '\b(IMPL|STUB|WORK|DENY|TWIN)\(\w+' | sed 's/.*(//' | sort -u)
 
 # How many words the arguments take: numbers with a point are passed elsewhere, unless by their address.
 words='{

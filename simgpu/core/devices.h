@@ -13,7 +13,7 @@ bool card_has_nvlink(void);
  * The name of a NAME=SIZE card is valid until the next call. */
 bool card_find(const char *spec, size_t i, struct sim_card *out);
 
-/* ---- driver.c: cuGetProcAddress_v2, as the runtime and the libraries find it ---- */
+/* ---- driver_lookup.c: cuGetProcAddress_v2, as the runtime and the libraries find it ---- */
 int driver_ask(const char *symbol, void **fn, int version, uint64_t flags, int *status);
 /* ---- card_names.c ---- */
 /* Whether there is no such card; if so, the sentence for who named it `by` an option or a variable.

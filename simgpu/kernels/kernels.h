@@ -68,8 +68,8 @@ void image_gone(struct image *image); /* its code is no longer there, what was r
 /* How many parameters a kernel has, and where they lie; -1: not known. */
 int kernel_parameters(struct kernel *k, const struct parameter **parameters);
 
-/* library.c: a launch of a library's function, whose parameters are these addresses. False: nothing
- * was launched. */
+/* library_kernels.c: a launch of a library's function, whose parameters are these addresses. False:
+ * nothing was launched. */
 #define LIBRARY_WORDS 1024
 struct library_work {
 	uint64_t ns;

@@ -5,9 +5,9 @@
 #include "driver.h"
 
 static struct driver_calls calls = {
-#define ROW(name, symbol, version) symbol,
-	DRIVER_CALLS(ROW)
-#undef ROW
+#define CALL(name, symbol, version) symbol,
+#include "driver_calls.def"
+#undef CALL
 };
 
 static void find_one(const char *name, int version, void **slot)
@@ -20,9 +20,9 @@ static void find_one(const char *name, int version, void **slot)
 
 static void find(void)
 {
-#define ROW(name, symbol, version) find_one(#name, version, (void **)&calls.name);
-	DRIVER_CALLS(ROW)
-#undef ROW
+#define CALL(name, symbol, version) find_one(#name, version, (void **)&calls.name);
+#include "driver_calls.def"
+#undef CALL
 }
 
 const struct driver_calls *driver(void)
