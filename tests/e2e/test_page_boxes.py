@@ -3,17 +3,19 @@
 against its heading, nothing leaves the page. `page_boxes.js` measures: the boxes of elements, and of all that a canvas is told to draw."""
 import itertools
 import json
+import subprocess
 
 import pytest
 
-from conftest import ROOT, Tool
-from test_html import MIB, browse, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
+from conftest import BUILD, ROOT, Tool
+from test_html import DRIVER, MIB, browse, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
 from test_page_looks import made_lake, made_search
 
 pytestmark = needs_browser
 BOXES = (ROOT / "tests/e2e/page_boxes.js").read_text()
 LINE = "event block_%s time_ns=%d addr=%d size=%d arg0=%d arg1=%d thread=1\n"
 DATA = ROOT / "tests/data/example"
+VIEWER = BUILD / "gpumemtrace.html"
 
 # What else a page shows: clicked before it is measured again.
 STATES = {
@@ -75,10 +77,14 @@ def pages(tmp_path_factory):
     return {**{name: folder / f"{name}.html" for name in ("run", "refused", "ranks", "diff", "unlike")}, "search": search, "alike": alike(search, folder / "alike.html"), "lake": made_lake(folder)}
 
 
+WATCH = f"(() => {{ {BOXES}\nwatchCanvases(); window.pageFaults = pageFaults }})()"
+PAINT = "(dispatchEvent(new Event('beforeprint')), dispatchEvent(new Event('afterprint')), 0)"
+
+
 def faults(page, width, theme, states):
-    look = "(dispatchEvent(new Event('beforeprint')), dispatchEvent(new Event('afterprint')), 0)", {"wait": 30}, "pageFaults()"
+    look = PAINT, {"wait": 30}, "pageFaults()"
     steps = [look, *((f"document.querySelector('{state}').click()", *look) for state in states)]
-    got = browse(page, f"(() => {{ {BOXES}\nwatchCanvases(); window.pageFaults = pageFaults }})()", *itertools.chain(*steps), theme=theme, width=width)
+    got = browse(page, WATCH, *itertools.chain(*steps), theme=theme, width=width)
     return sorted({fault for answer in got if isinstance(answer, list) for fault in answer})
 
 
@@ -91,13 +97,25 @@ def test_nothing_is_crossed_shifted_or_cut(pages, which, width, theme):
     assert faults(pages[which], width, theme, STATES.get(which, ()) if theme == "light" else ()) == []
 
 
+@pytest.mark.skipif(not VIEWER.exists(), reason="no build/gpumemtrace.html (make viewer)")
+@pytest.mark.parametrize("theme, width", [("light", 400), ("dark", 1280)])
+def test_the_viewer(theme, width):
+    """Its first page, and a recording that is opened in it."""
+    inside = [{"inside": WATCH}, {"inside": PAINT}, {"wait": 60}, {"inside": "pageFaults()"}]
+    actions = [{"evaluate": WATCH}, {"evaluate": "pageFaults()"}, {"open": str(DATA / "new.gmt"), "on": "#files"}, {"await": "iframe"}, *inside, {"evaluate": "pageFaults()"}]
+    done = subprocess.run([DRIVER, ROOT / "tests/e2e/browser.py", VIEWER, theme, str(width)], text=True, capture_output=True, timeout=200, input="\n".join(map(json.dumps, actions)))
+    assert done.returncode == 0, done.stderr
+    heard = json.loads(done.stdout)["results"]
+    assert heard[1] == heard[7] == heard[8] == []
+
+
 def test_the_measure_finds_what_it_is_for(pages):
     """A line over each label, a cell that is moved, a link without a colour, a wide element, an empty column: each is found."""
     spoil = """(() => { const main = document.querySelector('.chart canvas'), g = main.getContext('2d'), row = document.querySelector('#steps tbody tr');
       g.fillRect(0, 0, main.clientWidth, 1); for (let y = 0; y < main.clientHeight; y += 4) g.fillRect(0, y, main.clientWidth, 1);
       row.cells[2].style.cssText = 'position: relative; left: 40px'; document.querySelector('#findings .body').insertAdjacentHTML('beforeend', '<a href="#x" style="color: blue">blue</a><s>old</s><div style="width: 3000px">wide</div>');
       document.querySelector('#leaks table').tHead.rows[0].append(document.createElement('th')); return pageFaults() })()"""
-    found = "\n".join(browse(pages["run"], f"(() => {{ {BOXES}\nwatchCanvases(); window.pageFaults = pageFaults }})()", "(dispatchEvent(new Event('beforeprint')), dispatchEvent(new Event('afterprint')), 0)", {"wait": 60}, spoil)[3])
+    found = "\n".join(browse(pages["run"], WATCH, PAINT, {"wait": 60}, spoil)[3])
     for words in ('a line crosses "peak', "is not below", 'the link "blue"', "leaves the page: wide", '"old" is struck through', "nothing in the column", "the page scrolls sideways"):
         assert words in found, words
 

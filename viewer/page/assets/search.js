@@ -176,7 +176,7 @@ function curvesPanel(doc) {
   });
   on('theme', c.redraw, true);
   if (doc.lines.length)
-    p.body.append(table([{ title: 'run on', class: 'short' }, { title: 'with' }, { title: 'at 0', right: true }, { title: 'for each ' + name, right: true }, { title: 'off by at most', right: true }, { title: 'runs', right: true, class: 'wide-only' }],
+    p.body.append(table([{ title: 'run on' }, { title: 'with', class: 'wide' }, { title: 'at 0', right: true }, { title: 'for each ' + name, right: true }, { title: 'off by at most', right: true }, { title: 'runs', right: true, class: 'wide-only' }],
       doc.lines.map((l) => [l.card, doc.names.filter((n) => n !== name).map((n) => n + ' ' + l.vary[n]).join(', '), bytesText(Math.max(0, Math.round(l.base_bytes))), bytesText(Math.max(0, Math.round(l.bytes_each))), fixed(100 * l.error, 1) + ' %', l.points])));
 }
 
