@@ -145,6 +145,7 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 
 	if (!e.factor || (!all && !e.cast))
 		return;
+	/* Named after the weights or what they are cast for, though it has all that follows. */
 	f = all ? diff_collect(d, CAUSE_PRECISION, 0, 0, p, fits(p, e.factor, true))
 		: diff_collect(d, CAUSE_ELEMENTS, CLASS_BIT(parameters) | CLASS_BIT(activations), 0,
 			       p, is_of_cast(d, p, &e));

@@ -148,7 +148,6 @@ void diff_find_backwards(struct diff *d)
 		diff_differs(p) && p->category == CATEGORY_activations ? diff_delta(p) : 0);
 	if (change * more > 0)
 		diff_collect(d, CAUSE_BACKWARDS, CLASS_BIT(activations), more, p,
-			     (diff_is_result(p) || p->category == CATEGORY_backward_temporaries) &&
-				     p->category != CATEGORY_inputs &&
+			     category_in(p->category, CLASSES_THAT(ARE_COMPUTED)) &&
 				     p->blocks_old != p->blocks_new);
 }
