@@ -279,7 +279,8 @@ def test_a_state_is_no_run(tool, tmp_path):
         path = write(tmp_path / f"{name}.pickle", snapshot)
         tool("html", path, "-o", tmp_path / "x.html")
         seen[name] = browse(tmp_path / "x.html", {"click": ".space .row >> nth=0"}, {"wait": 100}, "document.body.innerText", "[...document.querySelectorAll('nav a')].filter((a) => !a.hidden).map((a) => a.textContent)",
-                            "document.querySelector('select[aria-label=Age]').hidden", "document.querySelectorAll('.chart canvas')[0].clientWidth > 0", "document.querySelector('#moment-bytes').dataset.bytes")[2:]
+                            "document.querySelector('select[aria-label=Age]').hidden", "document.querySelectorAll('.chart canvas')[0].clientWidth > 0", "document.querySelector('#moment-bytes').dataset.bytes", "document.querySelector('#moment h2').textContent")[2:]
+    assert seen["bare"][5] == "Blocks" and re.fullmatch(r"Blocks at [\d.]+ \S+", seen["traced"][5])
     assert seen["bare"][1] == ["What stands out", "State", "Blocks", "Recording"] and seen["bare"][2:4] == [True, False]
     assert int(seen["bare"][4]) == tool.json("report", tmp_path / "bare.pickle")["devices"][0]["peak_bytes"]
     for words in ("0 ns", "peak", "age", "lasted", "has every change", "Allocated at"):

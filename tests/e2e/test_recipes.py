@@ -189,6 +189,24 @@ def replay(changed, tmp_path_factory):
     return r
 
 
+def lists_of_classes(text):
+    """Statements that name several classes: (line, its classes, whether a comment stands in it or above it)."""
+    lines = text.split("\n")
+    for m in re.finditer(r"[^;{}]*[;{}]", text):
+        code = re.sub(r"/\*.*?\*/", "", m[0], flags=re.S)
+        named = set(re.findall(r"(?:CLASS_BIT\(|1u << CATEGORY_|[=!]= CATEGORY_|\[CATEGORY_)(\w+)", code))
+        first = text.count("\n", 0, m.end() - len(m[0].lstrip()))
+        if len(named) > 1:
+            yield first + 1, sorted(named), "/*" in "\n".join(lines[max(0, first - 8):text.count("\n", 0, m.end()) + 1])
+
+
+def test_lists_of_classes_say_why():
+    """What answers ask of several classes is a trait of categories.def, or a list that a comment gives the reason for."""
+    found = [(str(p.relative_to(ROOT)), *x) for p in sorted((ROOT / "viewer").rglob("*.[ch]")) for x in lists_of_classes(p.read_text())]
+    assert [x for x in found if not x[3]] == [] and len(found) <= 15, found
+    assert list(lists_of_classes("x = 1;\n\n\n\n\n\n\n\n\n\ny = CLASS_BIT(inputs) | CLASS_BIT(buffers);\n")) == [(11, ["buffers", "inputs"], False)]
+
+
 @pytest.mark.skipif(REAL, reason="for the simulated device")
 def test_a_class_in_every_answer(replay, tmp_path):
     kept = 7 * 8 << 20

@@ -247,6 +247,7 @@ static void peak_rows(struct account *a, struct timeline *t)
 
 static void residual_rows(struct account *a, struct timeline *t, const struct snapshot *peak)
 {
+	/* Other words than the table's, where those alone would say too little in this list. */
 	static const char *const labels[CATEGORIES] = {
 		[CATEGORY_workspace] = "workspaces of libraries",
 		[CATEGORY_unknown] = "of unknown class",

@@ -101,8 +101,9 @@ const struct category_words categories[CATEGORIES] = {
 
 const char *category_kept_words(unsigned category)
 {
-	return category == CATEGORY_forward_temporaries ? "kept results"
-							: categories[category].words;
+	unsigned results = CLASSES_THAT(ARE_TEMPORARY) & CLASSES_THAT(ARE_OF_FORWARD);
+
+	return category_in(category, results) ? "kept results" : categories[category].words;
 }
 
 int category_by_name(const char *name)

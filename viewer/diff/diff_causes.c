@@ -196,15 +196,15 @@ struct model_change {
 /* Results of more or wider layers. Changes by another batch were selected before. */
 static bool is_result(const struct diff_pair *p, bool more)
 {
-	return diff_is_result(p) && diff_delta(p) * (more ? 1 : -1) > 0 &&
-	       p->category != CATEGORY_inputs;
+	return category_in(p->category, FORWARD_RESULTS) && diff_delta(p) * (more ? 1 : -1) > 0;
 }
 
+/* Gradients and state each by whether they follow the weights here. */
 static bool is_of_model(UNUSED const struct diff *d, const struct diff_pair *p, const void *facts)
 {
 	const struct model_change *m = facts;
 
-	return p->category == CATEGORY_parameters || p->category == CATEGORY_buffers ||
+	return category_in(p->category, CLASSES_THAT(ARE_WEIGHTS)) ||
 	       (m->gradients && p->category == CATEGORY_gradients) ||
 	       (m->state && p->category == CATEGORY_optimizer_state) ||
 	       (m->results && is_result(p, m->more)) ||

@@ -151,6 +151,7 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 	struct diff_rule rule = { .cause = all ? CAUSE_PRECISION : CAUSE_ELEMENTS,
 				  .takes = all ? fits_elements : is_of_cast,
 				  .facts = &e,
+				  /* the weights, or what they are cast for */
 				  .named_by =
 					  all ? 0 : CLASS_BIT(parameters) | CLASS_BIT(activations),
 				  .factor = e.factor,
