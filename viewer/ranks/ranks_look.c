@@ -203,25 +203,43 @@ static bool started(const struct rank_file *a, const struct rank_file *b)
 	return a->pid && b->parent == a->pid && !strcmp(a->host, b->host);
 }
 
+/* Clocks may say anything. */
+static uint64_t between(const struct rank_file *a, const struct rank_file *b)
+{
+	bool later = a->start_ns > b->start_ns;
+
+	return later ? (uint64_t)a->start_ns - (uint64_t)b->start_ns
+		     : (uint64_t)b->start_ns - (uint64_t)a->start_ns;
+}
+
+bool ranks_began_apart(const struct rank_file *a, const struct rank_file *b)
+{
+	return between(a, b) >= RANKS_LONGEST_START && !(a->by_itself && b->by_itself);
+}
+
 /* Ranks wait for each other before they begin; a process starts others at any time. */
 static bool other_time(const struct rank_file *a, const struct rank_file *b, char *why, size_t room)
 {
-	if (!a->start_ns || !b->start_ns || (a->by_itself && b->by_itself) || started(a, b) ||
-	    started(b, a) || llabs(a->start_ns - b->start_ns) < RANKS_LONGEST_START)
+	if (!a->start_ns || !b->start_ns || started(a, b) || started(b, a) ||
+	    !ranks_began_apart(a, b))
 		return false;
 	snprintf(why, room, "%.200s began %s after %.200s",
-		 a->start_ns > b->start_ns ? a->path : b->path,
-		 SECONDS((uint64_t)llabs(a->start_ns - b->start_ns)),
+		 a->start_ns > b->start_ns ? a->path : b->path, SECONDS(between(a, b)),
 		 a->start_ns > b->start_ns ? b->path : a->path);
 	return true;
 }
 
-/* The size alone is that of many runs. */
+/* A launcher gave both the same. The size alone is that of many runs, and all programs of a batch
+ * script have the number of its job. */
 static bool share_fact(const struct rank_file *a, const struct rank_file *b)
 {
-	for (size_t i = 0; i < JOB_FACTS; i++)
-		if (i != JOB_WORLD_SIZE && *a->facts[i] && !strcmp(a->facts[i], b->facts[i]))
+	for (size_t i = 0; i < JOB_FACTS; i++) {
+		bool tells =
+			i == JOB_SLURM_JOB_ID ? a->rank >= 0 && b->rank >= 0 : i != JOB_WORLD_SIZE;
+
+		if (tells && *a->facts[i] && !strcmp(a->facts[i], b->facts[i]))
 			return true;
+	}
 	return false;
 }
 

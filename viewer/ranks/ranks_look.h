@@ -48,7 +48,9 @@ void ranks_name(struct rank_file *f);
 /* The sign by which two recordings are of different runs. */
 
 /* Between the starts of two ranks of a run. */
-#define RANKS_LONGEST_START (600 * 1000000000LL)
+#define RANKS_LONGEST_START (600 * UINT64_C(1000000000))
+/* Ranks that were simulated alone need not begin together. */
+bool ranks_began_apart(const struct rank_file *a, const struct rank_file *b);
 
 /* "WORLD_SIZE is 2 in a.gmt and 4 in b.gmt"; false: nothing says that they are of different runs.
  */

@@ -149,21 +149,13 @@ void ranks_join_worlds(struct rank_file *items, size_t count)
 	}
 }
 
-/* Ranks of a job start together, because they wait for each other. Ranks that were simulated alone
- * do not. */
-static bool began_apart(const struct rank_file *before, const struct rank_file *f)
-{
-	return f->start_ns - before->start_ns >= RANKS_LONGEST_START &&
-	       !(before->by_itself && f->by_itself);
-}
-
 /* A run ends where the job changes or the next rank began much later. If a rank occurs twice before
  * that, the run ends at the longest pause between the two. */
 size_t ranks_run_end(const struct rank_file *items, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++) {
-		if (i > from &&
-		    (!same_job(&items[i], &items[from]) || began_apart(&items[i - 1], &items[i])))
+		if (i > from && (!same_job(&items[i], &items[from]) ||
+				 ranks_began_apart(&items[i - 1], &items[i])))
 			return i;
 		for (size_t k = from; k < i; k++) {
 			size_t cut = k + 1;
