@@ -448,7 +448,7 @@ def test_a_recording_is_not_written_over(tool, tmp_path):
     recording, other = make(tmp_path, b"event end time_ns=4\n"), tmp_path / "other.gmt"
     other.write_bytes(recording.read_bytes())
     done = subprocess.run([Tool.path, "export", recording, "--to", "csv", "-o", other], capture_output=True, text=True)
-    assert done.returncode == 2 and "other.gmt is a recording" in done.stderr and other.read_bytes() == recording.read_bytes()
+    assert done.returncode == 2 and "other.gmt exists and is not a file of --to csv" in done.stderr and other.read_bytes() == recording.read_bytes()
 
 
 def test_empty_recording(tool, tmp_path):

@@ -226,3 +226,12 @@ def test_two_processes_of_one_run_replace_one_recording(run, tmp_path):
     run("-o", "x.gmt", "--", PROGRAM, "plain")
     both = run("-o", "x.gmt", "--", "sh", "-c", f"{PROGRAM} plain; {PROGRAM} plain")
     assert " and 1 more file, " in both and len(names(tmp_path)) == 2 and not list(tmp_path.glob("*.old*"))
+
+
+def test_a_recording_that_cannot_be_begun_leaves_the_one_before(run, tmp_path):
+    """No file may grow to what a recording needs: the earlier one gets its name back."""
+    run("-o", "x.gmt", "--", PROGRAM, "plain")
+    before = held(tmp_path)
+    said = run("-o", "x.gmt", "--", "sh", "-c", f"ulimit -f 8; exec {PROGRAM} plain")
+    assert "File too large" in said and said.endswith("; x.gmt is still that of an earlier run\n") and held(tmp_path) == before
+    assert sorted(p.name for p in tmp_path.glob("x*")) == ["x.gmt"]
