@@ -106,7 +106,7 @@ def test_compiled_model(programs):
 # ---- several devices ----
 
 RANK = """
-import json, os, sys, time, torch, torch.distributed as dist, models
+import json, os, pickle, sys, time, torch, torch.distributed as dist, models
 how, rank = sys.argv[1], int(os.environ["LOCAL_RANK"])
 torch.cuda.set_device(rank)
 
@@ -118,8 +118,14 @@ before = outside()
 dist.init_process_group("nccl")
 at_once = outside() > before  # PyTorch 2.15 makes the communicator here, and one pair then needs no other
 
-def allocated():  # once NCCL's watchdog has let go of what is done, for which it looks every tenth of a second
-    said = []
+def let_go():  # of all collectives, by NCCL's watchdog: PyTorch's own record says so (from 2.4 on)
+    record = getattr(torch._C._distributed_c10d, "_dump_nccl_trace", lambda: pickle.dumps({}))
+    return all(e.get("retired", True) for e in pickle.loads(record()).get("entries", []))
+
+def allocated():  # once the watchdog has let go of what is done, for which it looks every tenth of a second
+    said, until = [], time.monotonic() + 60
+    while not let_go() and time.monotonic() < until:
+        time.sleep(0.02)
     while len(said) < 4 or len(set(said[-4:])) > 1:
         said.append(torch.cuda.memory_allocated())
         time.sleep(0.1)
