@@ -122,11 +122,13 @@ def test_report(sample):
         "devices": [
             {"device": 0, "peak_bytes": 14 * MIB, "peak_time_ns": 140, "end_bytes": 10 * MIB,
              "peak_reserved_bytes": 20 * MIB, "resident_peak_bytes": 14 * MIB, "asleep_bytes": 0, "context_bytes": 20 * MIB, "pools": [], "ooms": 1,
+             "unused_at_peak_bytes": None, "unused_at_peak": [], "used_bound_bytes": None,
              "function": "Model.forward", "file": "/home/u/model.py", "line": 40,
              "categories_at_peak": {"parameters": 4 * MIB, "activations": 8 * MIB, "unknown": 2 * MIB}},
             {"device": 1, "peak_bytes": 512, "peak_time_ns": 200, "end_bytes": 0,
              "peak_reserved_bytes": 2 * MIB, "resident_peak_bytes": 512, "asleep_bytes": 0, "context_bytes": 0, "pools": [],
-        "unused_at_peak_bytes": None, "unused_at_peak": [], "used_bound_bytes": None, "ooms": 0, "categories_at_peak": {"forward_temporaries": 512},
+             "unused_at_peak_bytes": None, "unused_at_peak": [], "used_bound_bytes": None, "ooms": 0,
+             "categories_at_peak": {"forward_temporaries": 512},
              "function": "<module>", "file": "/home/u/train.py", "line": 10}],
         "file_bytes": os.path.getsize(sample)}
 

@@ -76,7 +76,8 @@ def test_a_block_says_when_it_was_used(tool, runs):
     row = next(r for r in rows if int(r["address"]) == runs.address)
     assert [int(row[k]) for k in ("first_use_ns", "last_use_ns", "uses", "longest_pause_ns")] == [
         why[k] for k in ("first_use_ns", "last_use_ns", "uses", "longest_pause_ns")]
-    uses = [e for e in tool.events(runs.on) if e["kind"] == "use" and runs.address in e["places"]]
+    uses = [e for e in tool.events(runs.on) if e["kind"] in ("use", "transfer") and
+            runs.address in e.get("places", [e["addr"]])]
     assert why["first_use_ns"] == uses[0]["time_ns"] and why["last_use_ns"] == uses[-1]["time_ns"]
 
 
