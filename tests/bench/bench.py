@@ -89,14 +89,17 @@ def bench_training(folder, model):
     for _ in range(LAUNCHES):
         recording.unlink(missing_ok=True)
         ours = environment(True, GPUMEMTRACE_OUTPUT=str(recording))
-        for name, env, snapshot in (("nothing", environment(False), ()), ("gpumemtrace", ours, ()),
+        without = environment(True, GPUMEMTRACE_OUTPUT=str(folder / "without-uses.gmt"), GPUMEMTRACE_USES="off")
+        (folder / "without-uses.gmt").unlink(missing_ok=True)
+        for name, env, snapshot in (("nothing", environment(False), ()), ("gpumemtrace", ours, ()), ("without-uses", without, ()),
                                     ("recorder", environment(False), (pickled,))):
             ms = float(python("training.py", model, STEPS, *snapshot, env=env))
             times[name] = min(times.get(name, 1e9), ms)
     for name, ms in times.items():
         show(f"{model}.step.{name}", f"{ms:.2f}", "ms")
-    added = times["gpumemtrace"] - times["nothing"]
-    show(f"{model}.added-over-recorder", f"{added / (times['recorder'] - times['nothing']):.2f}", "ratio")
+    added, rest = times["gpumemtrace"] - times["nothing"], times["recorder"] - times["nothing"]
+    show(f"{model}.added-over-recorder", f"{added / rest:.2f}", "ratio")
+    show(f"{model}.uses-over-recorder", f"{(times['gpumemtrace'] - times['without-uses']) / rest:.2f}", "ratio")
     show(f"{model}.added-share", f"{100 * added / times['nothing']:.1f}", "%")
     count, entries = page.events(recording), snapshot_entries(pickled)
     show(f"{model}.events.gpumemtrace", count, "events")
