@@ -295,6 +295,29 @@ static void what_is_not_said(void **state)
 	model_free(&m);
 }
 
+/* A captured graph whose places nobody told may use anything; so may events that were left out. */
+static void what_is_missing(void **state)
+{
+	(void)state;
+	fresh();
+	block(GMT_BLOCK_ALLOC, 0x10000, 0x200);
+	LAUNCH(1, 0x10000);
+	feed((struct gmt_event){ .kind = GMT_GRAPH_BEGIN, .stream = 7 });
+	feed((struct gmt_event){ .kind = GMT_GRAPH_END, .stream = 7, .arg0 = 1 });
+	model_settle(&m);
+	assert_true(uses_known(&m));
+	assert_false(uses_complete(&m));
+	graph_use(77, 0, 1, (uint64_t[]){ 0x10000 });
+	model_settle(&m);
+	assert_true(uses_complete(&m));
+	assert_true(uses(0).known);
+	feed((struct gmt_event){ .kind = GMT_THINNED, .size = 9 });
+	model_settle(&m);
+	assert_false(uses(0).known);
+	assert_int_equal(uses(0).count, 0);
+	model_free(&m);
+}
+
 /* What lives on is over only where the program went on for long without it, and was not refused. */
 static void futures(void **state)
 {
@@ -428,6 +451,7 @@ int main(void)
 		cmocka_unit_test(graphs),
 		cmocka_unit_test(cuda_memory),
 		cmocka_unit_test(what_is_not_said),
+		cmocka_unit_test(what_is_missing),
 		cmocka_unit_test(futures),
 		cmocka_unit_test(by_chance),
 	};
