@@ -5,6 +5,7 @@
  */
 #include "../base/os.h"
 #include "call.h"
+#include "../capture.h"
 #include "kernel_layouts.h"
 #include "known.h"
 #include "use_launches.h"
@@ -26,7 +27,9 @@ static void add_kernel(struct places *p, const struct cuda_kernel_node *node)
 	if (!node->function)
 		kernel_saw_handle(handle, true);
 	k = kernel_of(handle);
-	if (k)
+	if (!k || !k->is_read)
+		p->unread = true;
+	else
 		places_add_kernel(p, k, node->grid[0], node->params, node->extra);
 }
 
@@ -113,12 +116,24 @@ static struct places begin(void *exec)
 	return p;
 }
 
+/* A record without a place says that not all of the graph's kernels could be read. */
+static void end(struct places *p)
+{
+	struct gmt_event e = p->event;
+
+	places_end(p);
+	e.addr = e.size = e.arg0 = e.arg1 = 0;
+	e.flags = p->more ? GMT_FLAG_MORE : 0;
+	if (p->unread)
+		gmt_capture(&e);
+}
+
 void graph_made(void *exec, void *graph)
 {
 	struct places p = begin(exec);
 
 	add_graph(&p, graph, 0);
-	places_end(&p);
+	end(&p);
 }
 
 /* What its node used before stays among the places: a use more, never one less. */
@@ -129,5 +144,5 @@ void graph_kernel_changed(void *exec, const struct cuda_kernel_node *k)
 	p.more = true;
 	if (k)
 		add_kernel(&p, k);
-	places_end(&p);
+	end(&p);
 }

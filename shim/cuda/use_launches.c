@@ -52,7 +52,7 @@ void places_begin(struct places *p, const struct gmt_event *e, const void *frame
 	p->event = *e;
 	p->frame = frame;
 	p->count = 0;
-	p->more = false;
+	p->more = p->unread = false;
 }
 
 static void places_flush(struct places *p)

@@ -48,6 +48,7 @@ struct places {
 	const void *frame;
 	unsigned count; /* in the event */
 	bool more;	/* an event was recorded already */
+	bool unread;	/* the parameters of some kernel are not known */
 };
 
 void places_begin(struct places *p, const struct gmt_event *e, const void *frame);

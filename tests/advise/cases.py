@@ -191,6 +191,41 @@ def held_outputs():
         optimizer.zero_grad()
 
 
+@case("held")
+def labels_of_a_teacher():
+    """Computed once, before the training; the teacher stays under its name."""
+    teacher = mlp(depth=12)
+    data = torch.randn(8192, 2048)
+    with torch.no_grad():
+        labels = teacher(data.cuda()).argmax(1)
+    if AFTER:
+        del teacher
+    model = mlp(depth=6)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for part in range(4):
+        rows = slice(part * 2048, part * 2048 + 2048)
+        optimizer.zero_grad()
+        F.cross_entropy(model(data[rows].cuda()), labels[rows]).backward()
+        optimizer.step()
+
+
+@case("held")
+def features_for_a_report():
+    """A pass without gradients; its widest result is read once, and a local variable keeps it while the next network trains."""
+    encoder, head = mlp(width=1024, depth=4), nn.Sequential(nn.Linear(10, 1024), nn.ReLU(), nn.Linear(1024, 10)).cuda()
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    with torch.no_grad():
+        wide = encoder[:4](torch.randn(65536, 1024, device="cuda"))
+        small = encoder[4:](wide)
+    print(wide.abs().mean().item())
+    if AFTER:
+        del wide, encoder
+    for _ in range(4):
+        optimizer.zero_grad()
+        head(small.repeat(2, 1)).square().mean().backward()
+        optimizer.step()
+
+
 @case("kept")
 def predictions_with_graphs():
     model = mlp(width=1024)

@@ -599,6 +599,22 @@ def generation():
         model.generate(words(16, 64, 4096), max_new_tokens=24, do_sample=False, pad_token_id=0)
 
 
+@case("held")
+def judged_at_the_end():
+    """A network that labels the data before the training, and judges the result behind it."""
+    judge, data = nn.Sequential(*[nn.Sequential(nn.Linear(2048, 2048), nn.ReLU()) for _ in range(8)]).cuda(), torch.randn(2048, 2048)
+    with torch.no_grad():
+        labels = judge(data.cuda()).argmax(1)
+    model = nn.Sequential(nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, 2048)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(data.cuda()), labels).backward()
+        optimizer.step()
+    with torch.no_grad():
+        print((judge(model(data.cuda())).argmax(1) == labels).sum().item())
+
+
 @case("late_del")
 def generation_by_hand():
     model = llama(4, 512, 4096).eval()

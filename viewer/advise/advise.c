@@ -169,10 +169,14 @@ static void find_next(struct advise *a)
 
 static void begin(struct advise *a, uint64_t since)
 {
+	const struct moment peak = { .device = a->timeline->device, .seq = a->peak_seq };
+
 	find_next(a);
 	a->classes = column(a, sizeof(*a->classes));
 	a->released = column(a, sizeof(*a->released));
 	a->saved = column(a, sizeof(*a->saved));
+	a->shortened = column(a, sizeof(*a->shortened));
+	a->refused = uses_refused(&a->timeline->model, &peak);
 	note_classes(a, since);
 	for (size_t i = 0; i < a->wanted_count; i++) {
 		a->classes[a->wanted[i].life] = (uint16_t)a->wanted[i].classes;
@@ -293,4 +297,5 @@ void advise_close(struct advise *a)
 	munmap(a->classes, n * sizeof(*a->classes));
 	munmap(a->released, n * sizeof(*a->released));
 	munmap(a->saved, n * sizeof(*a->saved));
+	munmap(a->shortened, n * sizeof(*a->shortened));
 }

@@ -72,6 +72,8 @@ struct advise {
 	size_t known_count, known_room;
 	uint64_t *released;	  /* of each life: when the latest graph let it go, 0 = never */
 	uint64_t *saved;	  /* and when the latest one took it */
+	bool *shortened;	  /* by a finding so far */
+	uint64_t refused;	  /* the first refusal from the peak on, UINT64_MAX = none */
 	uint32_t (*next)[PHASES]; /* of each span: the first of each phase from it on */
 	uint64_t reserved;	  /* the most that the framework's cache held */
 	bool file_is_held; /* a checkpoint is partly unneeded on the device (find_loaded.c) */
@@ -118,6 +120,12 @@ uint32_t advise_lives(const struct advise *a); /* their numbers are below it */
 /* It is there at the peak. */
 bool advise_counts(const struct advise *a, const struct advised *l);
 void advise_block(const struct advise *a, const struct advised *l, struct block *b);
+/* The event behind the last work that used it; 0: that is not known, or nothing did. */
+uint64_t advise_used_until(const struct advise *a, const struct advised *l);
+/* It is there at the peak, and nothing uses it again before it is freed or the program ends. */
+bool advise_is_used_up(const struct advise *a, const struct advised *l);
+/* Behind the pass, or the optimizer's step, that the event lies in; else behind the event. */
+uint64_t advise_phase_end(const struct advise *a, uint64_t seq);
 struct owner advise_owner(struct advise *a, const struct advised *l);
 /* Each life of one of these classes, in order. */
 #define ADVISE_EACH(a, of, l) \

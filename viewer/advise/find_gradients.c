@@ -55,8 +55,10 @@ static void begin_steps(struct search *s, uint64_t seq)
 
 static void clear(struct search *s, struct held *h, uint64_t until)
 {
-	if (h->gone)
+	if (h->gone) {
 		plan_without(s->plan, h->gone, until, h->size);
+		s->advise->shortened[h->life] = true;
+	}
 	h->added |= h->gone != 0;
 	h->gone = 0;
 }

@@ -179,7 +179,7 @@ void advise_idle_weights(struct advise *a)
 	f->range = true;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
 		if (!advise_counts(a, &l) || is_trained(a, &l) || advise_is_loaded(a, &l) ||
-		    !has_seen_pass(a, &l) || is_converted(&again, &l))
+		    !has_seen_pass(a, &l) || is_converted(&again, &l) || advise_is_used_up(a, &l))
 			continue;
 		without(&f->plan, &l, &idles, true);
 		without(&f->cautious, &l, &idles, false);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks that live longer than anything that is known to use them: from step to step for good
- * (kept), into the next step (overlap), past the last graph that held them (late). What the program
- * itself does with them is not in a recording: a result that it reads later cannot be let go of.
+ * (kept), into the next step (overlap), past the last graph that held them (late). Where uses are
+ * recorded a life ends at its last one; else a result that the program itself reads later cannot be
+ * let go of, and nothing shows it.
  */
 
 #include "../answers/leaks.h"
@@ -137,6 +138,11 @@ static bool is_over(const struct advise *a, const struct map *stacks, const stru
 	       steps_at(s, l->from) < steps_at(s, a->until);
 }
 
+static uint64_t later_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* From one forward pass into the next, and no longer than a turn of the loop. */
 void advise_overlap(struct advise *a)
 {
@@ -154,6 +160,7 @@ void advise_overlap(struct advise *a)
 		if (!map_get(&a->sums, l.stack) && is_of_a_pass(a, &l) && l.until > end &&
 		    !is_used_later(a, &l, end) && !is_awaited(a, &l, end) && is_one_turn(a, &l) &&
 		    is_over(a, &stacks, &l)) {
+			end = later_of(end, advise_used_until(a, &l));
 			lines_without(&lines, a, &l, end);
 			of_step |= end <= a->peak_seq && advise_counts(a, &l) &&
 				   steps_at(steps, l.from) == steps_at(steps, a->peak_seq);
@@ -230,7 +237,7 @@ void advise_late(struct advise *a)
 
 		if (l.born->stage != STAGE_FORWARD || !is_of_a_pass(a, &l))
 			continue;
-		use = last_use(a, &l);
+		use = later_of(last_use(a, &l), advise_used_until(a, &l));
 		if (use < l.until && is_one_turn(a, &l) && !is_kept(&stacks, &l) &&
 		    !(a->open && may_be_used(a, &l, &again, graph)))
 			lines_without(&lines, a, &l, use);

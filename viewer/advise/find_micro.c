@@ -125,6 +125,7 @@ static void count_passes(struct search *s)
 static void without(struct search *s, struct finding *f, const struct advised *l, uint64_t since)
 {
 	plan_without(&f->plan, since > l->from ? since : l->from, l->until, l->size);
+	s->advise->shortened[l->life] = true;
 	if (!is_at_peak(s->advise, l, since))
 		return;
 	f->bytes += l->size;

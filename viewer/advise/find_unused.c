@@ -38,11 +38,12 @@ void advise_unused(struct advise *a)
 			const struct life_moment *died =
 				b->life ? &lives_at(a->lives, b->life - 1)->died : NULL;
 
-			if (u.since[i])
-				plan_without(&f->plan, u.since[i] + 1,
-					     died && died->position ? lives_seq(a->lives, died)
-								    : PLAN_END,
-					     b->size);
+			if (!u.since[i])
+				continue;
+			a->shortened[b->life - 1] = true;
+			plan_without(&f->plan, u.since[i] + 1,
+				     died && died->position ? lives_seq(a->lives, died) : PLAN_END,
+				     b->size);
 		}
 		unused_say(a, f, &u);
 	}

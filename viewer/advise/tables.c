@@ -24,6 +24,7 @@ void advise_without(const struct advise *a, struct finding *f, const struct advi
 		    uint64_t from)
 {
 	plan_without(&f->plan, from, l->until, l->size);
+	a->shortened[l->life] = true;
 	if (!advise_counts(a, l))
 		return;
 	f->bytes += l->size;
@@ -142,6 +143,35 @@ bool advise_in(const struct advise *a, uint64_t seq, enum phase phase)
 	size_t next = span_after(s, seq);
 
 	return next && s->items[next - 1].phase == phase;
+}
+
+uint64_t advise_phase_end(const struct advise *a, uint64_t seq)
+{
+	const struct spans *s = &a->timeline->model.spans;
+	size_t next = span_after(s, seq);
+
+	return next && s->items[next - 1].extent.last_seq > seq
+		       ? s->items[next - 1].extent.last_seq + 1
+		       : seq + 1;
+}
+
+bool advise_is_used_up(const struct advise *a, const struct advised *l)
+{
+	const struct model *m = &a->timeline->model;
+	const struct moment peak = { .device = a->timeline->device, .seq = a->peak_seq };
+
+	return !a->wanted_count && advise_counts(a, l) &&
+	       uses_future(m, &peak, l->life, a->refused) == FUTURE_OVER;
+}
+
+uint64_t advise_used_until(const struct advise *a, const struct advised *l)
+{
+	struct block_uses x;
+
+	if (!uses_complete(&a->timeline->model))
+		return 0;
+	uses_of(&a->timeline->model, l->life, &x);
+	return x.known ? x.last_seq + 1 : 0;
 }
 
 bool advise_by_backward(const struct advise *a, const struct advised *l)
