@@ -9,7 +9,6 @@
 #include "../base/intern.h"
 #include "thin_sums.h"
 #include "thin_table.h"
-#include "thin_uses.h"
 
 #include <string.h>
 
@@ -27,7 +26,6 @@ enum role {
 	ROLE_BEGIN,
 	ROLE_END,
 	ROLE_SAMPLE, /* of the device or a moment: goes */
-	ROLE_USE,    /* thin_uses.h */
 	ROLE_THINNED,
 };
 
@@ -53,9 +51,7 @@ static const uint8_t roles[] = {
 	[GMT_RANGE_BEGIN] = ROLE_BEGIN, [GMT_RANGE_END] = ROLE_END,
 	[GMT_MEMINFO] = ROLE_SAMPLE,	[GMT_THINNED] = ROLE_THINNED,
 	[GMT_REUSE_WAIT] = ROLE_SAMPLE, [GMT_REUSE_READY] = ROLE_SAMPLE,
-	[GMT_SEGMENT_POOL] = ROLE_KEPT, [GMT_USE] = ROLE_USE,
-	[GMT_TRANSFER] = ROLE_USE,	[GMT_GRAPH_USE] = ROLE_KEPT,
-	[GMT_GRAPH_LAUNCH] = ROLE_USE,
+	[GMT_SEGMENT_POOL] = ROLE_KEPT, [GMT_GRAPH_USE] = ROLE_KEPT,
 };
 
 static enum role role_of(const struct gmt_event *e)
@@ -115,7 +111,6 @@ static void clear_range(void)
 	table_clear(&thin.saves);
 	table_clear(&thin.last);
 	table_clear(&thin.begun);
-	thin_uses_clear();
 }
 
 static bool inside(uint64_t seq)
@@ -161,8 +156,6 @@ static void end_look(void)
 	keep_all(&thin.live);
 	keep_all(&thin.last);
 	keep_all(&thin.begun);
-	if (!thin_uses_end(&thin.keep))
-		thin.no_memory = true;
 	for (uint64_t i = 0; i < thin.saves.room; i++)
 		if (thin.saves.slots[i].key)
 			set(&thin.keep_saves, save_key(thin.saves.slots[i].key, thin.range),
@@ -199,10 +192,6 @@ bool thin_look(const struct gmt_event *e)
 		break;
 	case ROLE_END:
 		drop(&thin.begun, e->arg0);
-		break;
-	case ROLE_USE:
-		if (!thin_uses_see(e))
-			thin.no_memory = true;
 		break;
 	default:
 		break;
@@ -285,8 +274,6 @@ static bool stays(const struct gmt_event *e)
 		return begins(&thin.begun, e->arg0, is_kept(e->seq));
 	case ROLE_END:
 		return ends(&thin.begun, e->arg0);
-	case ROLE_USE:
-		return thin_uses_stays(e, &thin.keep);
 	case ROLE_SAMPLE:
 	case ROLE_THINNED:
 		return false;
@@ -345,7 +332,6 @@ void thin_end(void)
 	table_free(&thin.begun);
 	table_free(&thin.keep);
 	table_free(&thin.keep_saves);
-	thin_uses_free();
 	sums_end();
 	memset(&thin, 0, sizeof(thin));
 }

@@ -7,7 +7,6 @@
  * links: shim/process.c shim/bus.c shim/confine.c shim/leave.c shim/cuda/nvtx.c shim/cuda/resolve.c
  */
 #include "../../format/record.h"
-#include "../../format/uses.h"
 #include "../../shim/recording/device_memory.h"
 #include "../../shim/recording/thin.h"
 
@@ -88,42 +87,6 @@ static void kinds_by_their_numbers(void **state)
 	assert_int_equal(count_of(&kept, GMT_THINNED), 2);
 }
 
-#define PLACE(n) (0x7f0000000000ull + (n)*4096ull)
-
-static struct gmt_event use(uint64_t first, uint64_t second, uint16_t flags)
-{
-	struct gmt_event e = { .kind = GMT_USE, .addr = first, .flags = flags, .thread = 1 };
-
-	if (second)
-		gmt_use_put(&e, 1, second);
-	return e;
-}
-
-/* Of each place the first and the last use; a launch of several events stays whole. */
-static void first_and_last_uses(void **state)
-{
-	struct gmt_event events[] = {
-		{ .kind = GMT_MARK },
-		use(PLACE(1), PLACE(2), 0),	 /* 2: first of both */
-		use(PLACE(1), 0, 0),		 /* 3: goes */
-		use(PLACE(2), 0, 0),		 /* 4: last of the second */
-		use(PLACE(1), 0, 0),		 /* 5: a launch ... */
-		use(PLACE(3), 0, GMT_FLAG_MORE), /* 6: ... first and last of the third */
-		use(PLACE(1), 0, 0),		 /* 7: last of the first */
-		{ .kind = GMT_GRAPH_USE, .addr = PLACE(1) }, /* 8: stays */
-		{ .kind = GMT_MARK },
-	};
-	struct list kept = thinned(events, 9, 2, 8);
-	static const uint64_t stay[] = { 2, 4, 5, 6, 7, 8 };
-	uint32_t n = 0;
-
-	(void)state;
-	for (uint32_t i = 0; i < kept.count; i++)
-		if (kept.events[i].kind == GMT_USE || kept.events[i].kind == GMT_GRAPH_USE)
-			assert_int_equal(kept.events[i].seq, stay[n++]);
-	assert_int_equal(n, 6);
-}
-
 static void follow(struct device_memory *m, struct gmt_event e)
 {
 	memory_follow(m, &e);
@@ -200,7 +163,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_by_their_numbers),
-		cmocka_unit_test(first_and_last_uses),
 		cmocka_unit_test(totals_of_events_out_of_order),
 		cmocka_unit_test(totals_when_contexts_end),
 		cmocka_unit_test(totals_of_mappings),
