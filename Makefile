@@ -273,7 +273,7 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
-.PHONY: test test-page test-rule test-matrix test-driver test-frameworks test-versions test-conclusions test-cards test-engines bench lint
+.PHONY: test test-page test-rule test-uses test-matrix test-driver test-frameworks test-versions test-conclusions test-cards test-engines bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
 	@scripts/setup.sh newest headers tools browser docs trainers wheel
 	@scripts/test.sh
@@ -287,6 +287,9 @@ test-rule: setup  ## how often a new rule for classes is right, RULE=NAME: write
 	@.venv/bin/python tests/classes/score.py --json >$(B)/on.json
 	@.venv/bin/python tests/classes/score.py --tags off --json >$(B)/off.json
 	@.venv/bin/python tests/classes/precision.py $(B)/on.json $(B)/off.json --write viewer/classes/precision.def --only $(RULE)
+test-uses: setup  ## do launches, copies and sets name what PyTorch's operators read and write; writes docs/uses.md (half an hour)
+	@$(MAKE) --no-print-directory all
+	@.venv/bin/python tests/uses/run.py --write docs/uses.md
 test-matrix: setup  ## the same, with CUDA 12's torch too; every PyTorch from 2.1 and every earlier format: writes docs/pytorch-versions.md, docs/format-versions.md
 	@scripts/setup.sh newest headers tools browser docs trainers cu12 wheel
 	@scripts/test.sh cu12
