@@ -40,7 +40,6 @@ MATTERS = {
     ("flat_moved", "off"): ("replaced-weight",),
     ("fsdp_offload", "on"): ("reduced",),
     ("generate", "on"): ("cache-life",),
-    ("handwritten", "off"): ("gradient-statement",),
     ("kv_cache", "on"): ("module-frames",),
     ("lora", "on"): ("module-frames",),
     ("points", "off"): ("activation-script",),

@@ -145,6 +145,7 @@ def test_all_documents(folder, monkeypatch):
     assert [p["bytes"] for p in documents.look("report", phases)["devices"][0]["pools"]] == [16 << 20]
     documents.look("report", run(documents, folder, "serves", (ROOT / "docs/questions/serve.py").read_text(), "a100-40g"))
     documents.look("report", run(documents, folder, "learns", LEARNS.replace("sys.argv[1]", "'fixed'"), "h100-80g"))
+    documents.look("dump", run(documents, folder, "refuses", "import torch\ntorch.zeros(1, device='cuda')\ntorch.cuda.cudart().cudaHostUnregister(4096)", "h100-80g"))
     unused = documents.look("leaks", phases)
     assert [u["class"] for u in unused["unused"]] == ["optimizer_state", "parameters"]
     assert unused["unused_bytes"] == sum(u["bytes"] for u in unused["unused"]) >= 3 * 4 * (1024 * 1024 + 1024) and unused["unused_since_step"] == 5
@@ -181,7 +182,7 @@ def test_the_page_is_current():
 ])
 def test_a_wrong_document_is_found(change):
     device = dict(device=0, peak_bytes=1, peak_time_ns=2, end_bytes=0, peak_reserved_bytes=1, resident_peak_bytes=1, asleep_bytes=0,
-                  context_bytes=0, categories_at_peak={"parameters": 1}, ooms=0, pools=[], function="f", file="a.py", line=1)
+                  context_bytes=0, categories_at_peak={"parameters": 1}, unused_at_peak_bytes=0, unused_at_peak=[], used_bound_bytes=0, ooms=0, pools=[], function="f", file="a.py", line=1)
     document = dict(events=1, allocs=1, frees=0, dropped=0, truncated=False, devices=[device], contexts=[],
                     summary=[dict(kind="growth", bytes=1, text="t", action="a", function="f", file="a.py", line=1, time_ns=1)], file_bytes=9)
     assert json_page.check(TABLES, "report", document) == []

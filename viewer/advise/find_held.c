@@ -8,10 +8,10 @@
  */
 #include "advise.h"
 
-/* Lines that allocate workspaces and buckets keep them for good, and use them in part. */
-static bool is_for_good(const struct advised *l)
+/* Kept for the next call of its library, which may come at any time. */
+static bool is_workspace(const struct advised *l)
 {
-	return l->classes & (CLASS_BIT(workspace) | CLASS_BIT(communication));
+	return l->classes & CLASS_BIT(workspace);
 }
 
 void advise_held_beyond_use(struct advise *a)
@@ -23,7 +23,7 @@ void advise_held_beyond_use(struct advise *a)
 		uint64_t used = advise_is_used_up(a, &l) ? advise_used_until(a, &l) : 0;
 		uint64_t end = used ? advise_phase_end(a, used - 1) : PLAN_END;
 
-		if (end <= a->peak_seq && !a->shortened[l.life] && !is_for_good(&l))
+		if (end <= a->peak_seq && !a->shortened[l.life] && !is_workspace(&l))
 			lines_without(&lines, a, &l, end);
 	}
 	f = lines_add_all(&lines, a, "held");

@@ -69,6 +69,7 @@ bool diff_keeps_gradients(const struct diff *d)
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }
 
+/* A gradient that another is added to is taken for a temporary where its end was not seen. */
 static bool is_kept_gradient(UNUSED const struct diff *d, const struct diff_pair *p,
 			     UNUSED const void *facts)
 {
@@ -149,6 +150,7 @@ static void find_trained(struct diff *d)
 	double change = after - before;
 	double parameters = (double)d->new.shot.bytes[CATEGORY_parameters] -
 			    (double)d->old.shot.bytes[CATEGORY_parameters];
+	/* What a weight costs once it is trained: forward results are made either way. */
 	struct diff_rule rule = { .cause = CAUSE_TRAINED,
 				  .direction = change > 0 ? 1 : -1,
 				  .classes = CLASSES_THAT(FOLLOW_TRAINING) |

@@ -308,9 +308,7 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	if (!is_general(d, &s) || is_wider(d, sums, s.base))
 		return;
 	diff_collect(d, &(struct diff_rule){ .cause = CAUSE_SCALE,
-					     .classes = ~(CLASS_BIT(parameters) |
-							  CLASSES_THAT(FOLLOW_TRAINING) |
-							  CLASS_BIT(buffers)),
+					     .classes = ~OF_THE_MODEL,
 					     .takes = goes_with,
 					     .facts = &s,
 					     .named_by = CLASSES_THAT(ARE_OF_FORWARD),
