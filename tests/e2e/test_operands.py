@@ -69,8 +69,8 @@ def test_names_that_end_are_said_by_every_command(make, tmp_path):  # noqa: F811
     file = make("meta recorder.names_cut 5\nthread 1 1 main\nevent block_alloc time_ns=1 addr=4096 size=512 arg0=512 arg1=512 thread=1\n"
                 "event end time_ns=2\n", "names.gmt")
     for words in INPUTS:
-        if words[0] in ("import", "sql", "top", "collect"):
-            continue  # no recording, or its answers come later
+        if words[0] in ("import", "sql", "top", "collect") or words[:2] == ["html", OLD]:
+            continue  # no recording, its answers come later, or no run of both
         done = subprocess.run([TOOL, *(file if w == "FILE" else w for w in words)], capture_output=True, text=True, timeout=20, cwd=tmp_path)
         assert "5 events of ranges and functions stand without their name" in done.stderr, (words, done.stderr)
 

@@ -104,7 +104,7 @@ def test_tables_fit_the_terminal(columns):
 
 
 def test_compiled_code_stands_under_the_line_it_was_made_from(tool, snapshots):
-    text = tool("report", snapshots[0]).split("allocated at")[1]
+    text = tool("report", snapshots[0]).split("\n  allocated at")[1]
     assert text.count("forward model.py:57 (compiled)") == 1
     assert text.count("compiled code") == 1
     found = [b for b in tool.json("peak", snapshots[0])["lines"] if b["file"].endswith("model.py")]
