@@ -88,7 +88,7 @@ def faults(page, width, theme, states):
     return sorted({fault for answer in got if isinstance(answer, list) for fault in answer})
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.more)])
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("which", ["run", "refused", "ranks", "diff", "unlike", "search", "alike", "lake"])
 def test_nothing_is_crossed_shifted_or_cut(pages, which, width, theme):
