@@ -3,6 +3,10 @@
  * Kernels by handle in a table of one level; what is known of each lies in memory that only grows.
  * An unload makes all of it void, since a handle may be given out again. Two threads that ask for
  * the same kernel at once may both ask the driver; either's answer is right.
+ *
+ * A CUfunction and a CUkernel are launched by the same call, and each has a function of its own to
+ * ask, to which the other kind must not be given. So on a card only handles are asked about that
+ * were seen when the driver gave them out; the simulated driver knows its own.
  */
 #include "kernel_layouts.h"
 
@@ -19,11 +23,13 @@
 #define PARAMETERS 1024u /* 32 KiB of 4 bytes each are less than 8192; more is not looked at */
 #define NAME_MOST  4096u
 
+enum handle { HANDLE_UNSEEN, HANDLE_FUNCTION, HANDLE_KERNEL };
+
 struct place {
 	const void *function;
 	struct kernel *kernel; /* NULL: not asked yet */
 	uint32_t unloads;      /* when the kernel was asked for */
-	uint32_t is_kernel;    /* a CUkernel, not a CUfunction */
+	uint32_t handle;       /* enum handle */
 };
 
 static struct place *places;
@@ -82,7 +88,8 @@ void kernel_saw_handle(const void *function, bool is_kernel)
 	struct place *p = function ? place_of(function) : NULL;
 
 	if (p)
-		__atomic_store_n(&p->is_kernel, is_kernel, __ATOMIC_RELAXED);
+		__atomic_store_n(&p->handle, is_kernel ? HANDLE_KERNEL : HANDLE_FUNCTION,
+				 __ATOMIC_RELAXED);
 }
 
 void kernel_forget_all(void)
@@ -91,6 +98,18 @@ void kernel_forget_all(void)
 }
 
 /* ---- what the driver says ---- */
+
+static bool is_simulated(void)
+{
+	static int known; /* 0: not looked for yet */
+	int is = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (!is) {
+		is = resolve_next("simgpuCards") ? 1 : 2;
+		__atomic_store_n(&known, is, __ATOMIC_RELAXED);
+	}
+	return is == 1;
+}
 
 static int ask_parameter(const void *function, bool is_kernel, size_t i, size_t *offset,
 			 size_t *size)
@@ -131,16 +150,18 @@ static bool add_part(struct kernel_part *parts, unsigned *n, size_t i, size_t of
 	return true;
 }
 
-static struct kernel *ask(const void *function, bool is_kernel)
+static struct kernel *ask(const void *function, enum handle handle)
 {
+	bool is_kernel = handle == HANDLE_KERNEL, known = handle || is_simulated();
 	struct kernel_part parts[PARTS_MOST];
-	const char *name = ask_name(function, is_kernel);
+	const char *name = known ? ask_name(function, is_kernel) : "";
 	size_t length = strnlen(name, NAME_MOST), offset, size, first = 0, i = 0;
 	unsigned n = 0;
 	struct kernel *k;
 	int rc = 0;
 
-	for (; i < PARAMETERS && !(rc = ask_parameter(function, is_kernel, i, &offset, &size));
+	for (; known && i < PARAMETERS &&
+	       !(rc = ask_parameter(function, is_kernel, i, &offset, &size));
 	     i++) {
 		if (!add_part(parts, &n, i, offset, size))
 			break;
@@ -161,7 +182,7 @@ static struct kernel *ask(const void *function, bool is_kernel)
 static __attribute__((noinline)) struct kernel *ask_anew(struct place *p, const void *function)
 {
 	uint32_t now = __atomic_load_n(&unloads, __ATOMIC_RELAXED);
-	struct kernel *k = ask(function, __atomic_load_n(&p->is_kernel, __ATOMIC_RELAXED));
+	struct kernel *k = ask(function, __atomic_load_n(&p->handle, __ATOMIC_RELAXED));
 
 	__atomic_store_n(&p->kernel, k, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->unloads, now, __ATOMIC_RELEASE);

@@ -54,7 +54,10 @@ struct tensor_lists tensor_lists_of(const char *name, size_t length, size_t size
 
 unsigned tensor_lists_count(const struct tensor_lists *l, const char *parameter, unsigned blocks)
 {
-	unsigned last = blocks ? (uint8_t)parameter[l->by_block + blocks - 1] + 1u : 0;
+	unsigned count;
 
-	return blocks <= BLOCKS && last <= l->most ? last : l->most;
+	if (!blocks || blocks > BLOCKS)
+		return l->most;
+	count = (uint8_t)parameter[l->by_block + blocks - 1] + 1u;
+	return count <= l->most ? count : l->most;
 }

@@ -24,8 +24,7 @@ static void add_kernel(struct places *p, const struct cuda_kernel_node *node)
 	void *handle = node->function ? node->function : node->kernel;
 	struct kernel *k;
 
-	if (!node->function)
-		kernel_saw_handle(handle, true);
+	kernel_saw_handle(handle, !node->function);
 	k = kernel_of(handle);
 	if (!k || !k->is_read)
 		p->unread = true;
