@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What takes room on a device, and what ends it: one definition for the totals of a bounded
+ * Memory that counts on a device, and the calls that end it: one definition for the totals of a bounded
  * recording (shim/recording/device_memory.c) and for every reader. Any thread; no state.
  */
 #pragma once

@@ -97,7 +97,7 @@ void kernel_forget_all(void)
 	__atomic_add_fetch(&unloads, 1, __ATOMIC_RELAXED);
 }
 
-/* ---- what the driver says ---- */
+/* ---- questions to the driver ---- */
 
 static bool is_simulated(void)
 {
@@ -150,7 +150,7 @@ static bool add_part(struct kernel_part *parts, unsigned *n, size_t i, size_t of
 	return true;
 }
 
-static struct kernel *ask(const void *function, enum handle handle)
+static struct kernel *ask_kernel(const void *function, enum handle handle)
 {
 	bool is_kernel = handle == HANDLE_KERNEL, known = handle || is_simulated();
 	struct kernel_part parts[PARTS_MOST];
@@ -182,7 +182,7 @@ static struct kernel *ask(const void *function, enum handle handle)
 static __attribute__((noinline)) struct kernel *ask_anew(struct place *p, const void *function)
 {
 	uint32_t now = __atomic_load_n(&unloads, __ATOMIC_RELAXED);
-	struct kernel *k = ask(function, __atomic_load_n(&p->handle, __ATOMIC_RELAXED));
+	struct kernel *k = ask_kernel(function, __atomic_load_n(&p->handle, __ATOMIC_RELAXED));
 
 	__atomic_store_n(&p->kernel, k, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->unloads, now, __ATOMIC_RELEASE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of each kernel that was launched: its name, and where its parameters can have
- * addresses. Asked of the driver at the first launch, then looked up by the handle. Application
- * threads, any lock held; no lock.
+ * Facts about each kernel that was launched: its name, and the words of its parameters that can
+ * hold addresses. Asked of the driver at the first launch, then looked up by the handle.
+ * Application threads, any lock held; no lock.
  */
 #pragma once
 

@@ -155,7 +155,7 @@ void places_add_kernel(struct places *p, const struct kernel *k, unsigned blocks
 	}
 }
 
-/* ---- what hooks report ---- */
+/* ---- calls of the hooks ---- */
 
 static struct gmt_event begin_event(enum gmt_kind kind, uint64_t stream)
 {
