@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that counts on a device, and the calls that end it: one definition for the totals of a bounded
- * recording (shim/recording/device_memory.c) and for every reader. Any thread; no state.
+ * Memory that counts on a device, and the calls that end it: one definition for the totals of a
+ * bounded recording (shim/recording/device_memory.c) and for every reader. Any thread; no state.
  */
 #pragma once
 

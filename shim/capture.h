@@ -45,10 +45,10 @@ bool gmt_wants_cupti(void); /* the user's GPUMEMTRACE_CUPTI */
 void gmt_capture(struct gmt_event *e);
 
 /*
- * Calls that end memory: another thread may be given the same addresses before the call returns, and the
- * call may be refused. So gmt_hold completes the event before the real call, its place in the order
- * included, and gmt_settle stores it afterwards: as it is if `rc`, the call's result in CUDA's
- * numbers, says that it was done, else as REFUSED. e->seq is 0 where nothing is recorded.
+ * Calls that end memory: another thread may be given the same addresses before the call returns,
+ * and the call may be refused. So gmt_hold completes the event before the real call, its place in
+ * the order included, and gmt_settle stores it afterwards: as it is if `rc`, the call's result in
+ * CUDA's numbers, says that it was done, else as REFUSED. e->seq is 0 where nothing is recorded.
  */
 void gmt_hold(struct gmt_event *e);
 void gmt_settle(struct gmt_event *e, int rc);
