@@ -59,11 +59,11 @@ def places(event):
 
 
 def record(program, folder, card):
-    """Runs it; the recording and what its operators were given."""
+    """Runs it, on the machine's own GPU if no card is named; the recording and what its operators were given."""
     recording, log = folder / "run.gmt", folder / "operators"
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_"))}
     env.update(PYTHONPATH=f"{HERE / 'watch'}:{env.get('PYTHONPATH', '')}", GPUMEMTRACE_TEST_OPERATORS=str(log), OMP_NUM_THREADS="1")
-    done = subprocess.run([TOOL, "run", "--sim", card, "-q", "-o", str(recording), "--", sys.executable, *program], env=env, cwd=folder,
+    done = subprocess.run([TOOL, "run", *(["--sim", card] if card else []), "-q", "-o", str(recording), "--", sys.executable, *program], env=env, cwd=folder,
                           capture_output=True, text=True, timeout=1200)
     if done.returncode:
         raise RuntimeError(f"{program} failed: {done.stdout[-1500:]}{done.stderr[-3000:]}")
