@@ -208,4 +208,4 @@ def test_the_account_of_an_engine_asleep(tool, programs):
     assert parts["other"]["asleep_bytes"] >= 64 << 20 and "engine.py" in parts["other"]["file"]
     assert account["total_bytes"] == sum(part["asleep_bytes"] for part in parts.values())
     assert account["total_bytes"] - parts["free"]["asleep_bytes"] == pytest.approx(truth["used"], rel=0.01)
-    assert " asleep  held" in tool("report", file)
+    assert " asleep  mostly allocated at" in tool("report", file)

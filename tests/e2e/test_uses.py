@@ -11,7 +11,7 @@ import toy
 from conftest import REAL
 
 sys.path.insert(0, os.path.join(toy.ROOT, "tests/uses"))
-import judge  # noqa: E402
+import uses_judge as judge  # noqa: E402
 
 # The main shapes of training, small: convolutions, batch norm, attention, embedding, gradients that are added to, foreach and fused optimizers.
 NETWORK = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--write FILE] [--only NAME]... [FOLDER]: judge.py over the programs of tests/bench and tests/classes that use one device, and of a
+"""run.py [--write FILE] [--only NAME]... [FOLDER]: uses_judge.py over the programs of tests/bench and tests/classes that use one device, and of a
 folder of programs after public reports (FOLDER/NAME.py, FOLDER/NAME/broken.py) if one is given. --write: the table of docs/uses.md, between its
 marks."""
 import argparse
@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import judge
+import uses_judge as judge
 
 HERE = Path(__file__).resolve().parent
 MARKS = "<!-- named -->", "<!-- end -->"

@@ -86,16 +86,33 @@ int outfile_check(const char *path)
 	return outfile_check_folder(path);
 }
 
-bool outfile_begins(const char *path, const char *head, size_t length)
+#define START 256
+
+/* Bytes that were read; -1: it cannot be. */
+static long read_start(const char *path, char start[START])
 {
-	char start[256];
 	FILE *f = file_open_stream(path);
-	size_t got = f ? fread(start, 1, sizeof(start), f) : 0;
-	bool fits = f && (!got || (got >= length && !memcmp(start, head, length)));
+	long got = f ? (long)fread(start, 1, START, f) : -1;
 
 	if (f)
 		fclose(f);
-	return fits;
+	return got;
+}
+
+bool outfile_begins(const char *path, const char *head, size_t length)
+{
+	char start[START];
+	long got = read_start(path, start);
+
+	return !got || (got >= (long)length && !memcmp(start, head, length));
+}
+
+bool outfile_starts_with(const char *path, const char *text)
+{
+	char start[START];
+	long got = read_start(path, start);
+
+	return !got || (got > 0 && memmem(start, (size_t)got, text, strlen(text)));
 }
 
 int outfile_refuse(const char *path, const char *what)

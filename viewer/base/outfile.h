@@ -28,6 +28,8 @@ struct outfile {
 int outfile_check_kind(const char *path, const char *head, size_t length, const char *what);
 
 bool outfile_begins(const char *path, const char *head, size_t length); /* or is empty */
+/* Its first 256 bytes hold the text; or it is empty. */
+bool outfile_starts_with(const char *path, const char *text);
 int outfile_refuse(const char *path, const char *what); /* says that it is not `what` */
 
 #define OUTFILE_PAGE "<!doctype html>\n<!-- SPDX", "a page of this tool"

@@ -69,6 +69,17 @@ static bool begins_with_class(const char *path)
 	return false;
 }
 
+/* A snapshot as PyTorch made it is written again as it was, whatever its first keys are. */
+static bool is_snapshot(const char *path)
+{
+	static const char *const keys[] = { "device_traces", "segments", "total_size" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		if (outfile_starts_with(path, keys[i]))
+			return true;
+	return false;
+}
+
 static int check_output(const struct export_options *o, const struct export_format *format)
 {
 	char what[64];
@@ -78,8 +89,11 @@ static int check_output(const struct export_options *o, const struct export_form
 		return say_usage("the output must be another file than %s", o->file);
 	snprintf(what, sizeof(what), "a file of --to %s", format->name);
 	rc = outfile_check_kind(o->output, format->head, format->head_length, what);
-	if (rc || format->head_length || access(o->output, F_OK) || begins_with_class(o->output))
+	if (rc || access(o->output, F_OK))
 		return rc;
+	if (format->head_length ? strcmp(format->name, "torch") || is_snapshot(o->output)
+				: begins_with_class(o->output))
+		return 0;
 	return outfile_refuse(o->output, what);
 }
 

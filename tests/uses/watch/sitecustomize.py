@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On the PYTHONPATH of a program that judge.py runs: notes which memory each operator of PyTorch reads and writes.
+"""On the PYTHONPATH of a program that uses_judge.py runs: notes which memory each operator of PyTorch reads and writes.
 
 Around every operator that PyTorch dispatches stands a mark of the recording, and a line of JSON in the file that
 GPUMEMTRACE_TEST_OPERATORS names (`%p` is the process) says what the operator was given and what it gave back: address

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""judge.py [--sim CARD] [--json] PROGRAM [ARGUMENT]...: is the memory that operators of PyTorch read and write named by the launches,
+"""uses_judge.py [--sim CARD] [--json] PROGRAM [ARGUMENT]...: is the memory that operators of PyTorch read and write named by the launches,
 copies and sets that they make? What operators were given comes from PyTorch's own dispatcher (watch/sitecustomize.py).
 
 An operator that makes no launch, copy or set is left out (views, shapes). NOT_READ has the arguments that no kernel reads."""
