@@ -14,7 +14,7 @@
  *
  * links: shim/cuda/[c-q]*.c shim/cuda/redirect.c shim/cuda/redirect_entry.c shim/cuda/res*.c
  *
- * links: shim/cuda/reuse.c shim/cuda/s*.c
+ * links: shim/cuda/reuse.c shim/cuda/[s-u]*.c
  */
 #include <dlfcn.h>
 #include <stdio.h>
