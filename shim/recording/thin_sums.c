@@ -16,6 +16,7 @@
 
 struct stretch {
 	uint64_t events, allocs, last_seq;
+	uint64_t weight; /* events but for uses, by which a stretch is long enough for a record */
 	struct gmt_event peak; /* kind 0: none yet */
 	uint64_t total, reserved;
 	bool peak_left; /* the event of the peak is left out itself */
@@ -168,18 +169,28 @@ static uint64_t allocations(const struct gmt_event *e)
 	       (e->kind == GMT_MEM_ALLOC && gmt_mem_is_on_device(e->arg0));
 }
 
+/* Uses come with nearly every operator: records would be as many more. Of those that a record
+ * stands for it does not say how many were uses; an allocation comes with its free and a tag. */
+static uint64_t weight_of(const struct gmt_event *e)
+{
+	if (e->kind == GMT_THINNED)
+		return e->stream ? 3 * e->stream : e->size;
+	return gmt_kind_layer(e->kind) != GMT_LAYER_USE;
+}
+
 int sums_add(const struct gmt_event *e, const struct thin_out *out, uint64_t least)
 {
 	struct stretch *s = &sums.stretches[sums.device];
 	int rc = 0;
 
 	if (says_phase(e) && (e->thread != sums.thread || (e->name != 0) != sums.node)) {
-		if (s->events >= least)
+		if (s->weight >= least)
 			rc = sums_flush(out);
 		sums.thread = e->thread;
 		sums.node = e->name != 0;
 	}
 	s->events += e->kind == GMT_THINNED ? e->size : 1;
+	s->weight += weight_of(e);
 	s->allocs += allocations(e);
 	s->last_seq = e->seq;
 	see(e, true);
