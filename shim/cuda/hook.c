@@ -44,18 +44,16 @@ static bool is_of_its_own(const struct call *c)
 	return c->depth > 0 && c->depth < (int)GMT_DEPTH_OWN && c->driver == outer.driver;
 }
 
-/* Ids of a forked child start anew: the generation is kept beside them. Who sees an id has its
- * definition behind it. */
-static uint32_t name_of(const struct call *c)
+uint32_t call_string(uint32_t kept[2], const char *text, size_t length)
 {
 	uint32_t generation = gmt_generation();
-	uint32_t id = __atomic_load_n(&c->name_id[0], __ATOMIC_ACQUIRE);
+	uint32_t id = __atomic_load_n(&kept[0], __ATOMIC_ACQUIRE);
 
-	if (id && __atomic_load_n(&c->name_id[1], __ATOMIC_ACQUIRE) == generation)
+	if (OS_LIKELY(id && __atomic_load_n(&kept[1], __ATOMIC_ACQUIRE) == generation))
 		return id;
-	id = gmt_string(c->name, strlen(c->name));
-	__atomic_store_n(&c->name_id[0], id, __ATOMIC_RELEASE);
-	__atomic_store_n(&c->name_id[1], generation, __ATOMIC_RELEASE);
+	id = gmt_string(text, length);
+	__atomic_store_n(&kept[0], id, __ATOMIC_RELEASE);
+	__atomic_store_n(&kept[1], generation, __ATOMIC_RELEASE);
 	return id;
 }
 
@@ -78,7 +76,7 @@ uintptr_t call_for_framework(uintptr_t frame)
 
 static void complete(const struct call *c, struct gmt_event *e)
 {
-	e->name = name_of(c);
+	e->name = call_string(c->name_id, c->name, strlen(c->name));
 	if (c->caller->framework || (uintptr_t)__builtin_frame_address(0) < framework_frame)
 		e->flags |= GMT_FLAG_FRAMEWORK;
 	if (e->device == DEVICE_CURRENT)

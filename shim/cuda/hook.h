@@ -11,6 +11,10 @@
 
 #define DEVICE_CURRENT (-2)
 
+/* The STRING of a text that does not change, kept with the generation that it belongs to: ids of a
+ * forked child start anew. Whoever sees an id has its definition behind it. */
+uint32_t call_string(uint32_t kept[2], const char *text, size_t length);
+
 /* Around the real call. An event is filled between the two, recorded by the end. */
 void call_begin(struct call *c);
 void call_end(struct call *c, struct gmt_event *e); /* e = NULL or of kind 0: no event */

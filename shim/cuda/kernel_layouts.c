@@ -12,7 +12,7 @@
 
 #include "../base/intern.h"
 #include "../capture.h"
-#include "call.h"
+#include "hook.h"
 
 #include <string.h>
 
@@ -203,13 +203,5 @@ struct kernel *kernel_of(const void *function)
 
 uint32_t kernel_name(struct kernel *k)
 {
-	uint32_t generation = gmt_generation();
-	uint32_t id = __atomic_load_n(&k->name[0], __ATOMIC_ACQUIRE);
-
-	if (OS_LIKELY(id && __atomic_load_n(&k->name[1], __ATOMIC_ACQUIRE) == generation))
-		return id;
-	id = gmt_string((const char *)&k->parts[k->count], k->name_size);
-	__atomic_store_n(&k->name[0], id, __ATOMIC_RELEASE);
-	__atomic_store_n(&k->name[1], generation, __ATOMIC_RELEASE);
-	return id;
+	return call_string(k->name, (const char *)&k->parts[k->count], k->name_size);
 }

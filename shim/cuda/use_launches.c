@@ -10,6 +10,7 @@
 #include "../base/config.h"
 #include "../rings/thread.h"
 #include "cuda_device.h"
+#include "hook.h"
 #include "kernel_layouts.h"
 #include "known.h"
 
@@ -188,19 +189,6 @@ void launch_kernel(const struct user *u, const void *function, unsigned blocks, 
 	places_end(&p);
 }
 
-static uint32_t function_name(const struct user *u)
-{
-	uint32_t generation = gmt_generation();
-	uint32_t id = __atomic_load_n(&u->name_id[0], __ATOMIC_ACQUIRE);
-
-	if (id && __atomic_load_n(&u->name_id[1], __ATOMIC_ACQUIRE) == generation)
-		return id;
-	id = gmt_string(u->function, strlen(u->function));
-	__atomic_store_n(&u->name_id[0], id, __ATOMIC_RELEASE);
-	__atomic_store_n(&u->name_id[1], generation, __ATOMIC_RELEASE);
-	return id;
-}
-
 void launch_transfer(const struct user *u, enum gmt_transfer what, uint64_t address, uint64_t bytes,
 		     uint64_t stream)
 {
@@ -212,7 +200,7 @@ void launch_transfer(const struct user *u, enum gmt_transfer what, uint64_t addr
 	e.addr = address;
 	e.size = bytes;
 	e.arg0 = what;
-	e.arg1 = function_name(u);
+	e.arg1 = call_string(u->name_id, u->function, strlen(u->function));
 	gmt_capture_from(&e, u->frame);
 }
 
