@@ -155,8 +155,6 @@ void call_before(struct call *c, struct gmt_event *e)
 	}
 	if (c->depth == 0)
 		outer.freeing = e->addr;
-	if (e->kind == GMT_CODE_UNLOAD)
-		kernel_forget_all();
 	complete(c, e);
 	gmt_hold(e);
 	if (!e->seq)
@@ -165,6 +163,9 @@ void call_before(struct call *c, struct gmt_event *e)
 
 void call_result(struct gmt_event *e, int rc)
 {
+	if (e->kind == GMT_CODE_UNLOAD)
+		kernel_forget_all(); /* behind the call: no thread asks about an old handle any more
+				      */
 	if (e->kind)
 		gmt_settle(e, rc);
 	e->kind = 0; /* call_end has no event to record */

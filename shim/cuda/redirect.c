@@ -29,7 +29,7 @@ struct symbol {
 	bool is_use;
 };
 
-/* Of each effect (hook_body.h): is it about what uses memory? */
+/* Whether each effect (hook_body.h) is about uses of memory. */
 #define ALLOC(...)	  false
 #define FREE(...)	  false
 #define AFTER(...)	  false

@@ -135,7 +135,7 @@ void graph_made(void *exec, void *graph)
 	end(&p);
 }
 
-/* What its node used before stays among the places: a use more, never one less. */
+/* The places of the node's old parameters stay: a use more, never one less. */
 void graph_kernel_changed(void *exec, const struct cuda_kernel_node *k)
 {
 	struct places p = begin(exec);

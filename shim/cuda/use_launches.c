@@ -117,7 +117,8 @@ static const char *packed_parameters(void **extra, size_t *size)
 	return buffer;
 }
 
-/* Of the first parameter the addresses that this launch uses; returns the parts that are done. */
+/* Adds the addresses of the first parameter that this launch uses; returns the parts that are done.
+ */
 static unsigned add_lists(struct places *p, const struct kernel *k, const char *parameter,
 			  unsigned blocks)
 {
