@@ -191,7 +191,7 @@ def held_outputs():
         optimizer.zero_grad()
 
 
-@case("held")
+@case("unused")
 def labels_of_a_teacher():
     """Computed once, before the training; the teacher stays under its name."""
     teacher = mlp(depth=12)
@@ -219,7 +219,7 @@ def features_for_a_report():
         small = encoder[4:](wide)
     print(wide.abs().mean().item())
     if AFTER:
-        del wide, encoder
+        del wide
     for _ in range(4):
         optimizer.zero_grad()
         head(small.repeat(2, 1)).square().mean().backward()
@@ -625,7 +625,7 @@ def evaluated_with_gradients():
             print(model(torch.randn(32768, 2048, device="cuda")).mean(0).shape)
 
 
-@case("kept_results")
+@case("gathered")
 def predictions_of_micro_batches():
     """Logits for a figure at the end of the step, kept as they are."""
     model = Gpt(depth=2).cuda()

@@ -17,7 +17,7 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
 
 @simulated
 @pytest.mark.parametrize("kind, name, error", [("checkpoint", "checkpoint_gpt", 0.02), ("set_to_none", "zeroed_gradients", 0),
-                                               ("late_del", "held_outputs", 0), ("held", "labels_of_a_teacher", 0), ("held", "features_for_a_report", 0), ("logits_in_float32", "upcast_logits", 0),
+                                               ("late_del", "held_outputs", 0), ("unused", "labels_of_a_teacher", 0), ("held", "features_for_a_report", 0), ("logits_in_float32", "upcast_logits", 0),
                                                ("idle_weights", "reference_model", 0), ("frozen_graph", "frozen_encoder", 0),
                                                ("one_by_one", "squares_for_a_log", 0), pytest.param("one_by_one", "clipped_in_float", 0, marks=pytest.mark.more),
                                                ("unused_results", "answer_positions", 0.002), pytest.param("unused_results", "pooled_token", 0.002, marks=pytest.mark.more),

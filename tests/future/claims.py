@@ -43,6 +43,10 @@ class Moment:
     def is_needed(self, b):
         return b.is_used_by_backward(self.seq) or any(s > self.seq for s in b.saves)
 
+    def is_used_up(self, b):
+        """Used before, and not in the rest of the run."""
+        return 0 < b.used < self.seq
+
     def has_begun(self):
         """A pass of this step: a graph holds what was made since the one before."""
         return any(b.seq > self.begin and b.is_held_by_graph(self.seq) for b in self.blocks)
@@ -169,9 +173,7 @@ def let_go(m, r, doc):
 
 
 def overlap(m, r, doc):
-    if not m.run.optimizers:
-        return None
-    so = m.bytes(lambda b: m.is_older(b) and not m.is_needed(b))
+    so = m.bytes(m.is_used_up)
     return at_most(r["saves_bytes"], so), so
 
 
@@ -236,14 +238,8 @@ def idle_weights(m, r, doc):
 
 
 def unused(m, r, doc):
-    """Weights that no pass takes later, and state beyond that of the weights that one does, with what the step at work has made so far."""
-    def is_later(b):
-        return any(s > m.seq for s in [*b.trained, *b.saves, *b.grads])
-    so = m.bytes(lambda b: (b.trained or b.grads) and not is_later(b))
-    weights = m.bytes(lambda b: any(s < m.begin for s in b.trained))
-    state = m.bytes(lambda b: (weights or b.seq < m.begin) and m.by_optimizer(b) and b.end > m.run.in_optimizer(b.seq)[1])
-    tensors = m.run.tensors_of_state()
-    so += max(0, state - tensors * m.bytes(lambda b: is_later(b) and any(s < m.begin for s in b.trained)))
+    """Weights and state that nothing uses in the rest of the run."""
+    so = m.bytes(m.is_used_up)
     return at_most(r["saves_bytes"], so), so
 
 
@@ -295,7 +291,7 @@ def nobody_else(m, r, doc):
 
 REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved, "frozen_graph": saved,
             "smaller_batch": smaller_batch, "shard": sharded, "shard_state": state, "state_in_8_bits": state, "in_pieces": in_pieces, "in_rows": in_rows, "mask_copies": saved, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
-            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "kept_results": kept_results, "backward_each": backward_each, "results_on_host": results_on_host, "loaded": loaded}
+            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "kept_results": kept_results, "held": unused, "kept": unused, "backward_each": backward_each, "results_on_host": results_on_host, "loaded": loaded}
 SENTENCES = {"step": step, "older": older, "kept": kept, "cause": cause, "first_step": first_step}
 
 

@@ -13,13 +13,14 @@ OF_FRAMEWORK = 2  # among the flags of an event
 
 
 class Block:
-    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads", "trained", "walks", "is_packed")
+    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads", "trained", "walks", "is_packed", "used")
 
     def __init__(self, e):
         self.seq, self.addr, self.size, self.stack, self.node, self.end = e["seq"], e["addr"], e["size"], e["stack"], e["scope"], float("inf")
         self.trained = []  # events: a gradient arrived for a weight in it
         self.walks = []  # ends of backward passes that kept its graph
         self.saves, self.releases, self.grads = [], [], []  # events; releases: (event, whether the backward pass did it)
+        self.used = 0  # event of its last use by a kernel, a copy or a collective
         self.is_packed = False  # by a hook, as checkpointing does: no release is recorded
 
     def is_alive(self, seq):
@@ -64,6 +65,12 @@ class Run:
             elif kind == "block_free" and e["device"] == 0 and e["addr"] in live:
                 live.pop(e["addr"]).end = e["seq"]
                 addresses.pop(bisect.bisect_left(addresses, e["addr"]))
+            elif kind in ("use", "transfer"):
+                for place in e.get("places", [e["addr"]]):
+                    at = bisect.bisect(addresses, place) - 1
+                    block = live.get(addresses[at]) if at >= 0 else None
+                    if block and place < block.addr + block.size:
+                        block.used = e["seq"]
             elif kind in ("mem_alloc", "mem_free") and e["device"] == 0 and e.get("flags", 0) & OF_FRAMEWORK:
                 self.reserved.append((e["seq"], e["size"] if kind == "mem_alloc" else -e["size"]))
             elif kind in ("tag_saved", "tag_grad", "tag_leaf", "tag_moved"):

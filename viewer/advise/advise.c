@@ -169,14 +169,14 @@ static void find_next(struct advise *a)
 
 static void begin(struct advise *a, uint64_t since)
 {
-	const struct moment peak = { .device = a->timeline->device, .seq = a->peak_seq };
-
 	find_next(a);
 	a->classes = column(a, sizeof(*a->classes));
 	a->released = column(a, sizeof(*a->released));
 	a->saved = column(a, sizeof(*a->saved));
+	a->over = column(a, sizeof(*a->over));
+	a->passed = column(a, sizeof(*a->passed));
+	a->read = column(a, sizeof(*a->read));
 	a->shortened = column(a, sizeof(*a->shortened));
-	a->refused = uses_refused(&a->timeline->model, &peak);
 	note_classes(a, since);
 	for (size_t i = 0; i < a->wanted_count; i++) {
 		a->classes[a->wanted[i].life] = (uint16_t)a->wanted[i].classes;
@@ -184,6 +184,7 @@ static void begin(struct advise *a, uint64_t since)
 	}
 	advise_find_passes(a);
 	advise_find_sums(a);
+	advise_find_over(a);
 }
 
 bool advise_knows_graphs(const struct advise *a)
@@ -199,6 +200,7 @@ static void find_all(struct advise *a)
 		int needs;
 	} table[] = {
 #define FINDING(kind, find, needs, what) { find, needs },
+#define NAME(kind, what)
 #include "findings.def"
 	};
 
@@ -297,5 +299,8 @@ void advise_close(struct advise *a)
 	munmap(a->classes, n * sizeof(*a->classes));
 	munmap(a->released, n * sizeof(*a->released));
 	munmap(a->saved, n * sizeof(*a->saved));
+	munmap(a->over, n * sizeof(*a->over));
+	munmap(a->passed, n * sizeof(*a->passed));
+	munmap(a->read, n * sizeof(*a->read));
 	munmap(a->shortened, n * sizeof(*a->shortened));
 }

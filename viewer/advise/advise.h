@@ -70,13 +70,14 @@ struct advise {
 			      not count on this device */
 	uint32_t *known;   /* the lives that have classes, in order */
 	size_t known_count, known_room;
-	uint64_t *released;	  /* of each life: when the latest graph let it go, 0 = never */
-	uint64_t *saved;	  /* and when the latest one took it */
-	bool *shortened;	  /* by a finding so far */
-	uint64_t refused;	  /* the first refusal from the peak on, UINT64_MAX = none */
+	uint64_t *released; /* of each life: when the latest graph let it go, 0 = never */
+	uint64_t *saved;    /* and when the latest one took it */
+	bool *read;	    /* by a backward node, since the latest graph took it */
+	uint64_t *passed;   /* behind the last pass, or optimizer's step, that used it; 0: none */
+	uint64_t *over;	    /* since when nothing uses it, see advise_over */
+	bool *shortened;    /* by a finding so far */
 	uint32_t (*next)[PHASES]; /* of each span: the first of each phase from it on */
 	uint64_t reserved;	  /* the most that the framework's cache held */
-	bool file_is_held; /* a checkpoint is partly unneeded on the device (find_loaded.c) */
 	struct ops ops;
 	struct sites sites;
 	struct layers layers;
@@ -120,12 +121,14 @@ uint32_t advise_lives(const struct advise *a); /* their numbers are below it */
 /* It is there at the peak. */
 bool advise_counts(const struct advise *a, const struct advised *l);
 void advise_block(const struct advise *a, const struct advised *l, struct block *b);
-/* The event behind the last work that used it; 0: that is not known, or nothing did. */
-uint64_t advise_used_until(const struct advise *a, const struct advised *l);
-/* It is there at the peak, and nothing uses it again before it is freed or the program ends. */
-bool advise_is_used_up(const struct advise *a, const struct advised *l);
-/* Behind the pass, or the optimizer's step, that the event lies in; else behind the event. */
-uint64_t advise_phase_end(const struct advise *a, uint64_t seq);
+/* The event since which nothing uses it, though it is there: behind the pass, or the optimizer's
+ * step, of its last use. PLAN_END: it is used, or that is not known. */
+static inline uint64_t advise_over(const struct advise *a, const struct advised *l)
+{
+	return a->over[l->life];
+}
+/* Fills that in. */
+void advise_find_over(struct advise *a);
 struct owner advise_owner(struct advise *a, const struct advised *l);
 /* Each life of one of these classes, in order. */
 #define ADVISE_EACH(a, of, l) \
@@ -173,8 +176,6 @@ uint64_t advise_logits(struct advise *a, struct owner *owner);
 unsigned advise_tags(const struct advise *a, const struct advised *l);
 /* Autograd asked it for a gradient. */
 bool advise_leaf(const struct advise *a, const struct advised *l);
-/* The block is of a checkpoint that is partly unneeded on the device (find_loaded.c). */
-bool advise_is_loaded(const struct advise *a, const struct advised *l);
 /* Autocast made it of what an operator was given; known: what was found of stacks before. */
 bool advise_is_by_autocast(struct timeline *t, const struct block *b);
 bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b);
@@ -186,9 +187,9 @@ bool advise_in_shards(struct advise *a);
 
 struct line_plan {
 	struct owner owner;
-	struct life_plan plan;
-	uint64_t bytes, blocks; /* gone at the peak */
-	size_t lines;		/* see find_pairs.c */
+	struct life_plan plan, cautious; /* cautious: for who has one */
+	uint64_t bytes, blocks;		 /* gone at the peak */
+	size_t lines;			 /* see find_pairs.c */
 };
 
 struct line_plans {
@@ -201,12 +202,13 @@ struct line_plan *lines_of(struct line_plans *p, struct advise *a, const struct 
 /* Leaves the life out from the event on. */
 void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from);
 /* Adds a finding of all lines that held something at the peak, named by the largest: one variable
- * may hold what several lines made. At least what the largest line's blocks save. Frees the lines.
- */
+ * may hold what several lines made. At least what cautious plans save, or without them the largest
+ * line's blocks. Frees the lines. */
 struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind);
 void lines_free(struct line_plans *p);
 
 /* Each looks for what it is about and adds what it finds. */
 typedef void advise_find(struct advise *a);
 #define FINDING(kind, find, needs, what) advise_find find;
+#define NAME(kind, what)
 #include "findings.def"

@@ -1,24 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results of passes without gradients that a script gathers: a list of what an evaluation predicts,
- * and one tensor of all at its end; or one that each pass makes larger.
+ * Results that a script gathers, and that no later pass reads: a list of what an evaluation
+ * predicts, and one tensor of all at its end; or one that each pass makes larger.
  */
 
 #include "advise.h"
 
-enum { PASSES = 3, FEWEST = 4 }; /* that a result stays through; results of a line */
+enum { PASSES = 3, FEWEST = 3 }; /* that a result stays through; results of a line */
 
-/* Nothing that backward would need was saved in its pass, and a script has it into a later one.
- * A cache, which layers hand on to later passes, is no result: something of its pass came after it
- * and stayed, too. */
-static bool is_result(const struct advise *a, const uint32_t *last, const struct advised *l)
+/* Since when no pass, nor an optimizer's step, uses it. */
+static uint64_t passed_since(const struct advise *a, const struct advised *l)
 {
-	const struct advise_passes *passes = &a->passes;
-	uint32_t pass = l->born->forwards;
+	uint64_t next = advise_next_pass(a, l), used = a->passed[l->life];
 
-	return !a->open && pass && pass < passes->count && !passes->items[pass].kept &&
-	       !a->saved[l->life] && (l->born->stage == STAGE_OUTSIDE || last[pass] == l->life) &&
-	       l->until > advise_next_pass(a, l);
+	return used > next ? used : next;
+}
+
+/* The script has it beyond its pass and the backward pass of it. */
+static bool is_result(const struct advise *a, const struct advised *l)
+{
+	uint64_t since = passed_since(a, l), saved = a->saved[l->life];
+
+	return !a->open && l->born->forwards && since < l->until &&
+	       (!saved || (saved < advise_next_pass(a, l) && advise_held(a, l)));
+}
+
+/* The script reads it later, and no backward pass goes through what it makes of it. */
+static bool is_read_later(const struct advise *a, const struct advised *l)
+{
+	const struct advise_pass *pass = &a->passes.items[l->born->forwards];
+	struct block_uses x;
+
+	uses_of(&a->timeline->model, l->life, &x);
+	return x.last_seq > passed_since(a, l) &&
+	       (!pass->kept || (pass->walked && pass->walked < x.last_seq));
 }
 
 /* A variable of a loop has the result of one pass until the next one's is there. */
@@ -26,32 +41,15 @@ static bool is_gathered(const struct advise *a, const struct advised *l)
 {
 	uint32_t all = a->timeline->model.spans.forwards;
 
-	return (l->until == PLAN_END ? all : l->died->forwards) >= l->born->forwards + PASSES;
+	return is_read_later(a, l) &&
+	       (l->until == PLAN_END ? all : l->died->forwards) >= l->born->forwards + PASSES;
 }
 
-/* For each pass the last life that was made in it and stays into the next one. */
-static uint32_t *last_results(const struct advise *a)
-{
-	uint32_t *last = need_new(a->passes.count * sizeof(*last));
-
-	ADVISE_EACH (a, FORWARD_RESULTS, l)
-		if (l.born->stage == STAGE_FORWARD && l.born->forwards < a->passes.count &&
-		    l.until > advise_next_pass(a, &l))
-			last[l.born->forwards] = l.life;
-	return last;
-}
-
-/* A tensor of all results so far. Before any training they may be for it, and a program that only
- * generates takes them in its next pass. */
+/* A tensor of all results so far, which no pass takes. */
 static bool is_sum(const struct advise *a, const struct advised *l)
 {
-	const struct advise_passes *passes = &a->passes;
-	enum steps_basis basis = a->timeline->steps.basis;
-
-	return map_get(&a->sums, l->stack) &&
-	       (basis == STEPS_OPTIMIZER || basis == STEPS_PROFILER) &&
-	       l->born->forwards < passes->count && !passes->items[l->born->forwards].kept &&
-	       (l->life >= a->lives->rows.count || !a->saved[l->life]);
+	return map_get(&a->sums, l->stack) && l->life < a->lives->rows.count &&
+	       !a->passed[l->life] && !a->saved[l->life];
 }
 
 /* The tensor of all results that is made behind the last pass is on the host, too. If a graph takes
@@ -75,9 +73,8 @@ static void without_whole(struct line_plans *lines, struct advise *a)
 static void say_gathered(struct advise *a, struct finding *f)
 {
 	advise_put(f->how,
-		   "%s in %s %s, kept through later passes without gradients, and what was "
-		   "made of all of them. No graph took them. Whether a later pass reads them is "
-		   "not recorded",
+		   "%s in %s %s, kept through later passes that do not use them, and what was "
+		   "made of all of them",
 		   B(f->bytes), MANY(f->blocks, "block"), a->when);
 }
 
@@ -85,25 +82,26 @@ static void say_gathered(struct advise *a, struct finding *f)
  * gathered). Sums of refused ones, too. */
 void advise_gathered(struct advise *a)
 {
-	uint32_t *last = last_results(a);
 	struct line_plans found = { 0 }, lines = { 0 };
 	struct map summed = { 0 }; /* passes */
 	struct advised largest = { 0 };
 
+	if (!uses_complete(&a->timeline->model))
+		return;
 	ADVISE_EACH (a, FORWARD_RESULTS, l)
 		if (is_sum(a, &l)) {
 			largest = l.size > largest.size ? l : largest;
 			map_put(&summed, l.born->forwards, NULL);
 			map_put(&summed, l.born->forwards - 1, NULL); /* the first has none yet */
-		} else if (is_result(a, last, &l) && is_gathered(a, &l)) {
+		} else if (is_result(a, &l) && is_gathered(a, &l)) {
 			lines_without(&found, a, &l, l.from);
 		}
 	ADVISE_EACH (a, FORWARD_RESULTS, l) {
-		uint64_t next = advise_next_pass(a, &l);
+		uint64_t next = passed_since(a, &l);
 
 		if (is_sum(a, &l))
 			lines_without(&lines, a, &l, l.from);
-		else if (!is_result(a, last, &l))
+		else if (!is_result(a, &l))
 			continue;
 		else if (lines_of(&found, a, &l)->blocks >= FEWEST)
 			lines_without(&lines, a, &l, next);
@@ -114,5 +112,4 @@ void advise_gathered(struct advise *a)
 	say_gathered(a, lines_add_all(&lines, a, "gathered"));
 	lines_free(&found);
 	map_free(&summed);
-	free(last);
 }

@@ -1,39 +1,277 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that are still there at the peak although nothing uses them any more: a fact of the whole
- * run, by the uses that are recorded. A program lets go of a model, or of results, behind the pass
- * that used them last. What is freed within the phase of the peak is no finding: an operator's or
- * an optimizer's own lists end there. What a finding before this one names, with a reason of its
- * own, is left to it.
+ * Blocks that are still there although nothing uses them any more, by the recorded uses: a fact of
+ * the whole run. Each ends behind the pass, or the optimizer's step, that used it last, so the
+ * saving is exact. The kind, and with it the sentence, is that of the line that made them: by class
+ * and by what is there of it at the peak. What is freed within the phase of its last use is no
+ * finding: an operator's or an optimizer's own lists end there.
  */
+#include "../answers/leaks.h"
 #include "advise.h"
 
-/* Kept for the next call of its library, which may come at any time. */
-static bool is_workspace(const struct advised *l)
+enum kind {
+	HELD_KEPT,
+	HELD_KEPT_RESULTS,
+	HELD_OVERLAP,
+	HELD_LATE,
+	HELD_UNUSED,
+	HELD_LOADED,
+	HELD_GRADIENTS,
+	HELD_OTHER,
+	HELD_KINDS
+};
+
+enum { FEWEST = 3 }; /* passes whose results are there at once: a list, no variable of a loop */
+
+static const char *const names[HELD_KINDS] = { "kept",		 "kept_results", "overlap",
+					       "late_del",	 "unused",	 "loaded",
+					       "idle_gradients", "held" };
+
+/* What is there of a stack at the peak. */
+struct at_peak {
+	uint32_t passes, latest; /* that left something; the latest of them */
+	size_t steps, step;	 /* the same of earlier steps */
+	bool later;		 /* of a pass before the one of the peak */
+};
+
+struct search {
+	struct advise *advise;
+	struct leaks leaks;
+	MAP_OF(struct at_peak) stacks; /* of results, by stack */
+	struct map weights;	       /* life of a gradient -> 1 + that of its weight */
+	size_t step;		       /* of the peak */
+	uint32_t pass;
+	struct line_plans lines[HELD_KINDS];
+};
+
+static uint64_t later_of(uint64_t a, uint64_t b)
 {
-	return l->classes & CLASS_BIT(workspace);
+	return a > b ? a : b;
+}
+
+static bool is_of_weights(const struct advised *l)
+{
+	return l->classes & OF_THE_MODEL;
+}
+
+static bool is_leak(const struct search *s, const struct advised *l)
+{
+	struct owner owner;
+
+	if (!s->leaks.count)
+		return false;
+	owner = advise_owner(s->advise, l);
+	return leaks_at(&s->leaks, l->classes, &owner);
+}
+
+static void note_results(struct search *s)
+{
+	const struct advise *a = s->advise;
+
+	ADVISE_EACH (a, UINT16_MAX, l) {
+		size_t step = steps_at(&a->timeline->steps, l.from);
+		struct at_peak *x;
+
+		if (is_of_weights(&l) || !advise_counts(a, &l) || advise_over(a, &l) > a->peak_seq)
+			continue;
+		x = map_item(&s->stacks, l.stack);
+		x->passes += !x->passes || x->latest != l.born->forwards;
+		x->latest = l.born->forwards;
+		x->steps += step < s->step && (!x->steps || x->step != step);
+		x->step = step;
+		x->later |= l.born->forwards < s->pass;
+	}
+}
+
+static void note_weights(struct search *s)
+{
+	const struct row_store *arrivals = &s->advise->lives->arrivals;
+
+	for (uint32_t i = 0; i < arrivals->count; i++) {
+		const struct lives_arrival *x = rows_at(arrivals, i);
+
+		*map_put(&s->weights, x->life, NULL) = x->leaf;
+	}
+}
+
+/* What it is the gradient of: a weight, or a result. */
+static bool leaf_of(const struct search *s, const struct advised *l, struct advised *leaf)
+{
+	const uint32_t *of = map_get(&s->weights, l->life);
+
+	return l->classes & CLASS_BIT(gradients) && of && *of &&
+	       advise_life(s->advise, *of - 1, UINT16_MAX, leaf);
+}
+
+static enum kind kind_of_weights(const struct search *s, const struct advised *l, uint64_t since)
+{
+	struct advised leaf = { 0 };
+
+	if (leaf_of(s, l, &leaf) && advise_over(s->advise, &leaf) > since)
+		return HELD_GRADIENTS;
+	if (is_leak(s, l))
+		return HELD_KEPT;
+	if (model_signs(&s->advise->timeline->model, l->stack) & STACK_LOAD &&
+	    !advise_leaf(s->advise, l))
+		return HELD_LOADED;
+	return l->classes & CLASS_BIT(gradients) && !leaf.size ? HELD_OTHER : HELD_UNUSED;
+}
+
+/* Before the first pass a script makes other things than results. */
+static bool is_of_pass(const struct advise *a, const struct advised *l)
+{
+	return l->classes & (CLASSES_THAT(ARE_OF_FORWARD) | CLASSES_THAT(ARE_COMPUTED)) &&
+	       (l->born->forwards || l->born->stage == STAGE_FORWARD) &&
+	       !(model_signs(&a->timeline->model, l->stack) & STACK_CAPTURE);
+}
+
+/* It lived through no more forward passes than a step has. */
+static bool is_one_turn(const struct advise *a, const struct advised *l)
+{
+	size_t steps = steps_number(&a->timeline->steps);
+	uint32_t all = a->timeline->model.spans.forwards;
+	uint32_t passes = steps && all > steps ? (uint32_t)(all / steps) : 1;
+
+	if (a->wanted_count)
+		all = a->wanted->born->forwards;
+	return (l->until == PLAN_END ? all : l->died->forwards) <= l->born->forwards + passes + 1;
+}
+
+static enum kind kind_of(const struct search *s, const struct advised *l, uint64_t since)
+{
+	struct advised leaf = *l;
+	const struct at_peak *x;
+
+	if (leaf_of(s, l, &leaf) && !is_of_weights(&leaf))
+		l = &leaf;
+	if (is_of_weights(l))
+		return kind_of_weights(s, l, since);
+	if (is_leak(s, l))
+		return HELD_KEPT;
+	x = map_find(&s->stacks, l->stack);
+	if (!is_of_pass(s->advise, l) || !advise_knows_graphs(s->advise))
+		return HELD_OTHER;
+	if (x && x->passes >= FEWEST && x->later)
+		return x->steps > 1 ? HELD_KEPT : HELD_KEPT_RESULTS;
+	if (!is_one_turn(s->advise, l))
+		return HELD_OTHER;
+	return x && x->later ? HELD_OVERLAP : HELD_LATE;
+}
+
+/* What the change of that kind surely ends, at the latest: a loop's variables have results until
+ * the next ones are there, a graph is there until all of it has been used. */
+static uint64_t latest_end(const struct search *s, const struct advised *l, enum kind kind)
+{
+	const struct advise *a = s->advise;
+	const struct steps *steps = &a->timeline->steps;
+	uint64_t since = advise_over(a, l);
+
+	switch (kind) {
+	case HELD_KEPT:
+		if (is_leak(s, l) && !is_of_weights(l))
+			return later_of(since,
+					steps->items[steps_at(steps, l->from)].extent.last_seq);
+		return later_of(since, advise_next_pass(a, l));
+	case HELD_OVERLAP:
+		return later_of(since, advise_next_pass(a, l));
+	case HELD_KEPT_RESULTS:
+		return advise_next(a, advise_next(a, since, PHASE_FORWARD), PHASE_BACKWARD);
+	default:
+		return since;
+	}
+}
+
+/* A graph took it, and has it or may have. */
+static bool is_in_graph(const struct advise *a, const struct advised *l)
+{
+	return a->saved[l->life] && !advise_held(a, l);
+}
+
+/* A library keeps its workspace for the next call. What a graph holds while its own pass is at work
+ * is no variable's: see find_no_grad.c. */
+static bool is_held(const struct search *s, const struct advised *l, enum kind kind)
+{
+	return !(l->classes & CLASS_BIT(workspace)) &&
+	       (kind != HELD_LATE || !is_in_graph(s->advise, l));
+}
+
+static void say_what(struct finding *f, enum kind kind, const struct search *s)
+{
+	const char *others = f->range ? " and other lines" : "";
+
+	if (kind == HELD_LATE || kind == HELD_OVERLAP)
+		advise_put(
+			f->what,
+			"Delete the variables that hold the results of %s%s as soon as they have "
+			"been read%s: nothing uses them any more",
+			ADVISE_LINE(f), others,
+			kind == HELD_LATE ? "" : ", at the latest before the next pass");
+	else if (kind == HELD_UNUSED)
+		advise_put(
+			f->what,
+			"Release the models and optimizers of %s%s, which nothing uses any more: "
+			"delete every reference to them, also in callbacks and closures, and "
+			"call gc.collect() if objects refer to each other%s",
+			ADVISE_LINE(f), others,
+			s->advise->open ? ", unless a later phase uses them again" : "");
+	else if (kind == HELD_OTHER)
+		advise_put(f->what,
+			   "Free what %s%s allocated after its last use (delete what refers to it, "
+			   "or move it to the host): it is kept, but nothing uses it any more",
+			   ADVISE_LINE(f), others);
+}
+
+static void conclude(struct search *s, enum kind kind)
+{
+	struct finding *f = lines_add_all(&s->lines[kind], s->advise, names[kind]);
+
+	if (!f->bytes)
+		return;
+	say_what(f, kind, s);
+	advise_put(f->how, "%s in %s %s that no kernel, copy or collective uses again%s",
+		   B(f->bytes), MANY(f->blocks, "block"), s->advise->when,
+		   s->advise->wanted_count ? ", as far as work before it shows" : "");
+	f->range = true;
+}
+
+/* Since its last use, and at the latest when the change surely ends it. */
+static void end_life(struct search *s, const struct advised *l, enum kind kind)
+{
+	uint64_t since = advise_over(s->advise, l), latest = latest_end(s, l, kind);
+	struct line_plan *line;
+
+	if (latest >= l->until && is_of_pass(s->advise, l))
+		kind = HELD_LATE;
+	if (latest >= l->until)
+		latest = since;
+	if (!is_held(s, l, kind))
+		return;
+	line = lines_of(&s->lines[kind], s->advise, l);
+	plan_without(&line->cautious, latest, l->until, l->size);
+	lines_without(&s->lines[kind], s->advise, l,
+		      is_in_graph(s->advise, l) || kind == HELD_KEPT_RESULTS ? latest : since);
 }
 
 void advise_held_beyond_use(struct advise *a)
 {
-	struct line_plans lines = { 0 };
-	struct finding *f;
+	struct search s = { .advise = a, .step = steps_at(&a->timeline->steps, a->peak_seq) };
 
+	if (!a->wanted_count)
+		leaks_find(&s.leaks, a->timeline);
+	ADVISE_EACH (a, UINT16_MAX, l)
+		if (l.from <= a->peak_seq)
+			s.pass = l.born->forwards;
+	note_results(&s);
+	note_weights(&s);
 	ADVISE_EACH (a, UINT16_MAX, l) {
-		uint64_t used = advise_is_used_up(a, &l) ? advise_used_until(a, &l) : 0;
-		uint64_t end = used ? advise_phase_end(a, used - 1) : PLAN_END;
+		uint64_t since = advise_over(a, &l);
 
-		if (end <= a->peak_seq && !a->shortened[l.life] && !is_workspace(&l))
-			lines_without(&lines, a, &l, end);
+		if (since < l.until && !a->shortened[l.life])
+			end_life(&s, &l, kind_of(&s, &l, since));
 	}
-	f = lines_add_all(&lines, a, "held");
-	advise_put(f->what,
-		   "Free what %s%s allocated after its last use (delete what refers to it, or move "
-		   "it to the host): it is kept, but nothing uses it any more",
-		   ADVISE_LINE(f), f->range ? " and other lines" : "");
-	advise_put(
-		f->how,
-		"%s in %s %s that no kernel, copy or collective uses again before they are freed",
-		B(f->bytes), MANY(f->blocks, "block"), a->when);
-	f->range = false; /* all of them are known */
+	for (enum kind kind = 0; kind < HELD_KINDS; kind++)
+		conclude(&s, kind);
+	leaks_free(&s.leaks);
+	map_items_free(&s.stacks);
+	map_free(&s.weights);
 }

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is there for a whole phase and not used in it: weights that no graph ever took, while the
- * trained ones go backward and are updated (a reference, a teacher, an average of the weights), and
- * gradients while an evaluation runs. A recording does not show reads: these are uses that the
- * phase rules out.
+ * Weights that no optimizer updates and that whole phases pass by (a reference, a teacher, an
+ * average of the weights): each is gone from the end of the phase that used it to the beginning of
+ * the next one that does. Behind the last use, or before a refusal, a phase of a kind that came
+ * between uses before passes it by, or nothing is said of it.
  */
-
+#include "../base/arithmetic.h"
 #include "advise.h"
 
-enum { SETTLED = 3 }; /* steps, after which every network had its turn */
+struct idle {
+	uint64_t used;	 /* the end of the phase that used it last */
+	unsigned phases; /* a bit for each kind that passed it by */
+};
+
+struct search {
+	struct advise *advise;
+	struct finding *finding;
+	MAP_OF(struct idle) lives;
+};
 
 /* A graph that is trained asks its leaves for gradients and takes its weights. */
 static bool is_trained(const struct advise *a, const struct advised *l)
@@ -16,215 +25,131 @@ static bool is_trained(const struct advise *a, const struct advised *l)
 	return l->life >= a->lives->rows.count || a->saved[l->life] || advise_leaf(a, l);
 }
 
-/* Before a pass it is not known what it is for, such as a checkpoint that is being read. */
-static bool has_seen_pass(const struct advise *a, const struct advised *l)
+/* The first span that ends behind the event. */
+static size_t span_behind(const struct spans *s, uint64_t seq)
 {
-	return advise_next(a, l->from, PHASE_FORWARD) <= a->peak_seq;
+	size_t next =
+		s->count ? extents_begun(&s->items->extent, sizeof(*s->items), s->count, seq) : 0;
+
+	return next && s->items[next - 1].extent.last_seq >= seq ? next - 1 : next;
 }
 
-/* An update, and for how long at most such weights are not used around it. */
-struct idle {
-	uint64_t from, until, first, next;
-};
-
-struct idles {
-	struct idle *items;
-	size_t count, room;
-};
-
-/* Passes that began before an update. Once there were passes of which autograd saved nothing, such
- * weights are used in those, to their end, and idle in the others. */
-struct walk {
-	size_t at;
-	uint64_t since; /* idle, since the latest optimizer's step; 0: or not, PLAN_END: in use */
-	uint64_t end;	/* of the latest pass without graphs; 0: there was none */
-};
-
-static uint64_t trained_since(const struct advise_passes *p, struct walk *w, uint64_t update)
+/* From the first backward pass of the gap to the end of its last one, or of the optimizer's step:
+ * the least that is gone. */
+static void plan_cautious(struct search *s, const struct advised *l, uint64_t from, uint64_t until,
+			  struct idle *idle)
 {
-	for (; w->at < p->count && p->items[w->at].begin < update; ++w->at) {
-		const struct advise_pass *x = &p->items[w->at];
+	const struct spans *all = &s->advise->timeline->model.spans;
+	uint64_t first = PLAN_END, last = 0;
 
-		if (!x->begin)
+	for (size_t i = span_behind(all, from);
+	     i < all->count && all->items[i].extent.first_seq < until; i++) {
+		const struct span *x = &all->items[i];
+
+		idle->phases |= 1u << x->phase;
+		if (x->phase != PHASE_BACKWARD && x->phase != PHASE_OPTIMIZER)
 			continue;
-		if (!x->kept) {
-			w->since = PLAN_END;
-			w->end = x->end;
-		} else if (w->since == PLAN_END || (!w->since && w->end)) {
-			w->since = w->since ? w->end : x->begin;
-		}
+		first = arithmetic_least(first, x->extent.first_seq);
+		last = arithmetic_least(x->extent.last_seq + 1, until);
 	}
-	return w->since && w->since != PLAN_END ? w->since : update;
+	if (first < last)
+		plan_without(&s->finding->cautious, first, last, l->size);
 }
 
-/* What comes between an update and the next pass (gradients are let go, an average is updated) may
- * use them or not. Before the first backward pass an optimizer's step updates nothing (its state is
- * loaded), and it is not known which weights a graph takes. */
-static struct idles find_idles(const struct advise *a)
+static void take_gap(struct search *s, const struct advised *l, struct idle *idle, uint64_t until)
 {
-	const struct spans *s = &a->timeline->model.spans;
-	struct idles found = { 0 };
-	size_t open = 0; /* the first whose next pass has not come yet */
-	struct walk w = { 0 };
-	bool trains = false;
+	const struct advise *a = s->advise;
 
-	FOR_EACH (const struct span, x, s->items, s->count) {
-		const struct extent *e = &x->extent;
-
-		for (; span_is_forward(x) && open < found.count &&
-		       found.items[open].until <= e->first_seq;
-		     open++)
-			found.items[open].next = e->first_seq;
-		trains |= x->phase == PHASE_BACKWARD;
-		if (trains && (x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER))
-			*need_item(found.items, found.count, found.room) =
-				(struct idle){ e->first_seq, e->last_seq + 1,
-					       trained_since(&a->passes, &w, e->first_seq),
-					       PLAN_END };
-		w.since = x->phase == PHASE_OPTIMIZER ? 0 : w.since;
-	}
-	return found;
+	if (idle->used >= until)
+		return;
+	plan_without(&s->finding->plan, idle->used, until, l->size);
+	plan_cautious(s, l, idle->used, until, idle);
+	if (idle->used > a->peak_seq || a->peak_seq >= until)
+		return;
+	s->finding->bytes += l->size;
+	s->finding->blocks++;
+	advise_name(s->advise, s->finding, l);
 }
 
-static void without(struct life_plan *p, const struct advised *l, const struct idles *idles,
-		    bool most)
+static void note_use(struct search *s, uint32_t life, uint64_t seq)
 {
-	uint64_t done = l->from; /* gone up to there */
+	const struct spans *all = &s->advise->timeline->model.spans;
+	struct idle *idle = map_find(&s->lives, life);
+	size_t at = span_behind(all, seq);
+	bool inside = at < all->count && all->items[at].extent.first_seq <= seq;
+	struct advised l;
 
-	FOR_EACH (const struct idle, x, idles->items, idles->count) {
-		uint64_t from = most ? x->first : x->from, until = most ? x->next : x->until;
-
-		from = from > done ? from : done;
-		until = until < l->until ? until : l->until;
-		if (until <= from)
-			continue;
-		plan_without(p, from, until, l->size);
-		done = until;
-	}
+	if (!idle || !advise_life(s->advise, life, UINT16_MAX, &l))
+		return;
+	if (idle->used)
+		take_gap(s, &l, idle, inside ? all->items[at].extent.first_seq : seq);
+	idle->used = (inside ? all->items[at].extent.last_seq : seq) + 1;
 }
 
-/* The innermost Function of the stack calls no module: what is computed there is its own. */
-static bool is_of_function(struct advise *a, const struct advised *l)
+static void read_uses(struct search *s)
 {
-	struct stacks *s = &a->timeline->stacks;
+	const struct uses *u = &s->advise->timeline->model.uses;
+	struct uses_cursor c;
 
-	stacks_read_python(s, l->stack);
-	for (size_t i = 0; i < s->count; i++) {
-		if (strstr(s->frames[i].file, "torch/nn/modules/module.py"))
-			return false;
-		if (strstr(s->frames[i].file, "torch/autograd/function.py"))
-			return true;
-	}
-	return false;
+	for (uses_first(&c, u); uses_next(&c) && uses_work(u, c.work)->seq < s->advise->until;)
+		for (uint32_t i = 0; i < c.count; i++)
+			note_use(s, c.lives[i], uses_work(u, c.work)->seq);
 }
 
-/* Converted, by autocast too, or nobody knows by what it was made. */
-static bool may_be_cast(struct advise *a, struct map *known, const struct advised *l)
+/* No graph will compute again what it has not saved, nor a Function's backward pass take a weight.
+ */
+static bool is_plain(const struct advise *a)
 {
-	bool fresh;
-	uint32_t *cast = map_put(known, l->stack, &fresh);
-	struct block b;
-	char op[64];
+	bool plain = true;
 
-	if (fresh) {
-		advise_block(a, l, &b);
-		instant_operator(&a->timeline->stacks, b.stack, b.seq, op, sizeof(op));
-		*cast = !op[0] || ops_is_cast(op) || advise_is_by_autocast(a->timeline, &b);
-	}
-	return *cast;
+	ADVISE_EACH (a, UINT16_MAX, l)
+		plain &= l.born->stage != STAGE_RECOMPUTE &&
+			 !(model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION);
+	return plain;
 }
 
-/* A Function of a forward pass hides from autograd which weights its backward will take: a
- * checkpoint in the first step, one that multiplies by itself in all (ctx.weight = weight). `again`
- * gets the sizes of what checkpoints convert again. */
-static bool are_hidden(struct advise *a, struct map *again)
+/* Behind the last use comes a phase of a kind that passed it by before, or that takes no weight
+ * which no graph saved; or what is asked for comes in such a phase. */
+static void take_last_gaps(struct search *s)
 {
-	bool first = a->open && a->steps <= 1, hidden = false;
-	struct map known = { 0 };
+	const struct advise *a = s->advise;
+	const struct model *m = &a->timeline->model;
+	unsigned plain = is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0;
+	struct block_uses x;
 
-	ADVISE_EACH (a, UINT16_MAX, l) {
-		if (l.born->stage == STAGE_RECOMPUTE) {
-			hidden |= first;
-			if (may_be_cast(a, &known, &l))
-				*map_put(again, l.size, NULL) = 1;
-		} else if (!stage_is_backward(l.born->stage) &&
-			   model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION) {
-			hidden |= first ||
-				  (ops_is_product(ops_find(a, &l)->name) && is_of_function(a, &l));
-		}
+	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
+		struct idle *idle = map_find(&s->lives, l.life);
+		uint64_t from = idle ? idle->used : 0;
+		size_t at = span_behind(&m->spans, a->wanted_count ? a->until : from);
+
+		uses_of(m, l.life, &x);
+		if (from && at < m->spans.count &&
+		    (idle->phases | plain) >> m->spans.items[at].phase & 1 &&
+		    (a->wanted_count || uses_waits(m, &x.works, l.until)))
+			take_gap(s, &l, idle, l.until);
 	}
-	map_free(&known);
-	return hidden;
-}
-
-/* A checkpoint that computes again converts such a weight again (autocast), and saves the copy. */
-static bool is_converted(const struct map *again, const struct advised *l)
-{
-	return map_get(again, (l->size / 2 + 511) & ~511ull) || map_get(again, 2 * l->size);
 }
 
 void advise_idle_weights(struct advise *a)
 {
-	struct map again = { 0 };
+	struct search s = { .advise = a };
 	struct finding *f;
-	struct idles idles;
 
-	if (advise_in_shards(a) || (a->open && !a->wanted_count && a->steps < SETTLED) ||
-	    are_hidden(a, &again)) {
-		map_free(&again);
+	if (!uses_complete(&a->timeline->model) || advise_in_shards(a))
 		return;
-	}
-	idles = find_idles(a);
-	f = advise_add(a, "idle_weights");
+	ADVISE_EACH (a, CLASS_BIT(parameters), l)
+		if (!is_trained(a, &l))
+			map_item(&s.lives, l.life)->used = 0;
+	f = s.finding = advise_add(a, "idle_weights");
 	f->range = true;
-	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
-		if (!advise_counts(a, &l) || is_trained(a, &l) || advise_is_loaded(a, &l) ||
-		    !has_seen_pass(a, &l) || is_converted(&again, &l) || advise_is_used_up(a, &l))
-			continue;
-		without(&f->plan, &l, &idles, true);
-		without(&f->cautious, &l, &idles, false);
-		f->bytes += l.size;
-		f->blocks++;
-		advise_name(a, f, &l);
-	}
-	free(idles.items);
-	map_free(&again);
+	if (s.lives.count)
+		read_uses(&s);
+	take_last_gaps(&s);
+	map_items_free(&s.lives);
 	advise_put(f->how,
-		   "%s of weights in %s %s that get no gradient and that autograd never "
-		   "saved. They are copied to the device once a step. The saving is lower if they "
-		   "stay until backward and come back before the optimizer's step ends, and higher "
-		   "if their pass comes before those that are trained",
+		   "%s of weights in %s %s that get no gradient and that nothing uses in whole "
+		   "passes or optimizer's steps. They are copied to the device once a step. The "
+		   "saving is lower if they stay until backward and come back before the "
+		   "optimizer's step ends",
 		   B(f->bytes), MANY(f->blocks, "block"), a->when);
-}
-
-/* The gradient's next use is the backward pass after the evaluation. */
-static uint64_t without_in_evaluations(struct advise *a, struct life_plan *p,
-				       const struct advised *l)
-{
-	uint64_t begin = advise_next(a, l->from, PHASE_OPTIMIZER), until, bytes = 0;
-
-	for (; begin < l->until; begin = until) {
-		begin = advise_next(a, begin, PHASE_EVALUATION);
-		if (begin >= l->until)
-			break;
-		until = advise_next(a, begin, PHASE_BACKWARD);
-		until = until < l->until ? until : l->until;
-		plan_without(p, begin, until, l->size);
-		if (begin <= a->peak_seq && a->peak_seq < until)
-			bytes = l->size;
-	}
-	return bytes;
-}
-
-void advise_idle_gradients(struct advise *a)
-{
-	struct finding *f;
-	uint64_t bytes = 0;
-
-	if (!advise_in(a, a->peak_seq, PHASE_EVALUATION))
-		return;
-	f = advise_add(a, "idle_gradients");
-	ADVISE_EACH (a, CLASS_BIT(gradients), l)
-		bytes += without_in_evaluations(a, &f->plan, &l);
-	advise_put(f->how, "%s of gradients %s, in an evaluation", B(bytes), a->when);
 }

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Passes that keep what backward would need, and no backward pass comes: an evaluation without
- * no_grad, say. A place is the outermost module's call, with all that leads to it. One that
- * backward never used anything of keeps it for nothing, if the graphs of whole passes were let go,
- * or many of its passes are held at once, or the program trains for so long that every place had
- * its turn. A graph that is let go within a pass may be a branch of it, such as that of an argmax.
- * A tensor that a hook packs is no graph's: checkpointing computes it again.
+ * Passes that keep what backward would need, and no backward pass reads any of it: an evaluation
+ * without no_grad, say. A place is the outermost module's call, with all that leads to it. Where a
+ * backward pass follows at once, it may go through what it does not read. While the rest of a run
+ * is not known, passes of the place must have been let go without, or many of them must be held at
+ * once, or the program have trained for so long that every place had its turn. A tensor that a hook
+ * packs is no graph's: checkpointing computes it again.
  */
 
 #include "advise.h"
 
-enum { BY_BACKWARD = 1, BEFORE_BACKWARD = 2, HELD = 4, PERHAPS = 8 };
 enum { PASSES = 4, TIMES = 3, SETTLED = 3 };
 
 struct place {
-	unsigned ends;		/* what became of graphs, or HELD, */
-	unsigned pass_ends;	/* and of those of its latest pass */
+	bool read;		/* by a backward node */
+	bool gone, there;	/* what its latest pass saved */
 	uint32_t latest;	/* pass */
 	uint32_t held, dropped; /* passes: that hold something; that let all go */
 	bool earlier;		/* some of it was made in a step that is over */
@@ -23,8 +22,7 @@ struct place {
 
 struct search {
 	struct advise *advise;
-	MAP_OF(struct place) places; /* by the key of the outermost call */
-	struct map walked;	     /* first events of backward passes that let go of something */
+	MAP_OF(struct place) places; /* by the key of the call */
 	uint64_t *keys;		     /* of passes: of their outermost calls, 0 = none */
 	uint32_t most;		     /* passes that one backward pass came after */
 };
@@ -38,39 +36,12 @@ static size_t pass_of(const struct advise *a, const struct advised *l)
 }
 
 /* Saved while its pass was at work: a later one may take the result of one without gradients. */
-static bool is_saved_in_pass(const struct search *s, const struct advised *l)
+static bool is_saved_in_pass(const struct advise *a, const struct advised *l)
 {
-	const struct lives *lives = s->advise->lives;
-	uint64_t saved = s->advise->saved[l->life];
+	uint64_t saved = a->saved[l->life];
 
-	return saved && saved < advise_pass_end(s->advise, pass_of(s->advise, l)) &&
-	       !(lives_facts(lives, lives_at(lives, l->life)).tags & BLOCK_PACKED);
-}
-
-/* Where the rest of the run is not known: it was made in a step before. */
-static bool is_earlier(const struct advise *a, const struct advised *l)
-{
-	const struct steps *s = &a->timeline->steps;
-
-	return !a->open || steps_at(s, l->from) < steps_at(s, a->until);
-}
-
-/* A backward pass follows before another forward pass, though it may leave the graph as it is. */
-static bool comes_backward(const struct advise *a, const struct advised *l)
-{
-	uint64_t back = advise_next(a, l->from, PHASE_BACKWARD);
-
-	return back <= a->until && back < advise_next(a, l->from, PHASE_FORWARD);
-}
-
-/* Backward went through such a pass at some time, even if it kept the graph. */
-static void note_used(void *ctx, uint32_t stack)
-{
-	struct search *s = ctx;
-	struct site_path p = sites_find(s->advise, stack);
-
-	if (p.count)
-		map_item(&s->places, p.items[0].key)->ends |= BY_BACKWARD;
+	return saved && saved < advise_pass_end(a, pass_of(a, l)) &&
+	       !(advise_tags(a, l) & BLOCK_PACKED);
 }
 
 /* The most forward passes that autograd saved of and that one backward pass came after, of those
@@ -104,90 +75,60 @@ static bool is_many(const struct search *s, uint32_t passes)
 	return s->most && passes >= PASSES && passes >= TIMES * s->most;
 }
 
-/* Its graphs were let go without backward. Of a run that goes on: those of whole passes. */
-static bool is_dropped(const struct advise *a, const struct place *p)
-{
-	return a->open ? p->dropped : p->ends & BEFORE_BACKWARD;
-}
-
 static bool is_for_nothing(const struct search *s, uint64_t key)
 {
 	const struct advise *a = s->advise;
 	const struct place *p = map_find(&s->places, key);
 
-	return p && !(p->ends & BY_BACKWARD) && (p->dropped || !(p->ends & PERHAPS)) &&
-	       (is_dropped(a, p) || is_many(s, p->held) ||
+	return p && !p->read &&
+	       (!a->open || p->dropped || is_many(s, p->held) ||
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
-}
-
-static void note_walked(struct search *s, const struct advised *l)
-{
-	const struct timeline *t = s->advise->timeline;
-	uint64_t released =
-		l->life < s->advise->lives->rows.count ? s->advise->released[l->life] : 0;
-	const struct span *at = released ? steps_span(&t->steps, &t->model.spans, released) : NULL;
-
-	if (at && at->phase == PHASE_BACKWARD)
-		map_put(&s->walked, at->extent.first_seq, NULL);
-}
-
-/* The next backward pass lets go of nothing: it keeps its graph, and this may be of it. */
-static bool is_kept_by_backward(const struct search *s, const struct advised *l)
-{
-	uint64_t back = advise_next(s->advise, l->from, PHASE_BACKWARD);
-
-	return back <= s->advise->until && back < l->until && !map_get(&s->walked, back);
-}
-
-/* How the graphs that took it ended. */
-static unsigned end_of_graphs(const struct search *s, const struct advised *l)
-{
-	const struct advise *a = s->advise;
-
-	if (l->until == PLAN_END && advise_in_graph(a, l))
-		return comes_backward(a, l) || is_kept_by_backward(s, l) ? PERHAPS : HELD;
-	if (advise_by_backward(a, l))
-		return BY_BACKWARD;
-	return is_kept_by_backward(s, l) ? PERHAPS : BEFORE_BACKWARD;
 }
 
 /* The latest pass is over: another one began. */
 static void end_pass(const struct search *s, struct place *p)
 {
-	p->held += p->pass_ends & HELD && !(p->pass_ends & (BY_BACKWARD | PERHAPS));
-	p->dropped += p->pass_ends == BEFORE_BACKWARD &&
-		      advise_pass_end(s->advise, p->latest) != PLAN_END;
-	p->pass_ends = 0;
+	p->held += p->there;
+	p->dropped += p->gone && !p->there && advise_pass_end(s->advise, p->latest) != PLAN_END;
+	p->gone = p->there = false;
+}
+
+/* A backward pass follows before the next forward pass. */
+static bool comes_backward(const struct advise *a, const struct advised *l)
+{
+	uint64_t back = advise_next(a, l->from, PHASE_BACKWARD);
+
+	return back <= a->until && back < advise_pass_end(a, l->born->forwards);
 }
 
 static void note_saved(struct search *s, struct place *p, const struct advised *l)
 {
-	unsigned ends = end_of_graphs(s, l);
+	const struct advise *a = s->advise;
+	const struct steps *steps = &a->timeline->steps;
 
 	if (l->born->forwards != p->latest)
 		end_pass(s, p);
 	p->latest = l->born->forwards;
-	p->ends |= ends;
-	p->pass_ends |= ends;
-	p->earlier |= is_earlier(s->advise, l);
+	p->read |= a->read[l->life] || comes_backward(a, l);
+	p->there |= l->until == PLAN_END;
+	p->gone |= l->until != PLAN_END;
+	p->earlier |= steps_at(steps, l->from) < steps_at(steps, a->until);
 }
 
 static void collect(struct search *s)
 {
 	struct advise *a = s->advise;
 
-	ADVISE_EACH (a, UINT16_MAX, l)
-		note_walked(s, &l);
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		struct site_path p = { 0 };
 
 		if (l.born->stage == STAGE_FORWARD)
-			p = sites_find(s->advise, l.stack);
+			p = sites_find(a, l.stack);
 		if (!p.count)
 			continue;
-		if (l.born->forwards < s->advise->passes.count && !s->keys[l.born->forwards])
+		if (l.born->forwards < a->passes.count && !s->keys[l.born->forwards])
 			s->keys[l.born->forwards] = p.items[0].key;
-		if (is_saved_in_pass(s, &l))
+		if (is_saved_in_pass(a, &l))
 			note_saved(s, map_item(&s->places, p.items[0].key), &l);
 	}
 	FOR_EACH (struct place, p, s->places.items, s->places.count)
@@ -197,15 +138,29 @@ static void collect(struct search *s)
 /* Without a graph it goes as soon as it has been used: only the graph of such a pass held it. */
 static bool is_let_go(struct search *s, const struct advised *l)
 {
-	size_t pass = pass_of(s->advise, l);
+	struct advise *a = s->advise;
+	size_t pass = pass_of(a, l);
 	struct site_path p = { 0 };
 
-	if (!is_saved_in_pass(s, l) || pass >= s->advise->passes.count || advise_held(s->advise, l))
+	if (!is_saved_in_pass(a, l) || pass >= a->passes.count || advise_held(a, l) ||
+	    a->read[l->life])
 		return false;
 	if (l->born->stage != STAGE_FORWARD)
 		return is_for_nothing(s, s->keys[pass]);
-	p = sites_find(s->advise, l->stack);
+	p = sites_find(a, l->stack);
 	return p.count && is_for_nothing(s, p.items[0].key);
+}
+
+static void say(struct advise *a, struct finding *f)
+{
+	advise_put(f->what,
+		   "Run the passes that %s calls under torch.no_grad() or "
+		   "torch.inference_mode(): no backward pass follows them",
+		   ADVISE_LINE(f));
+	advise_put(f->how,
+		   "%s saved for backward in such passes %s. Each layer's results may stay "
+		   "until the next two layers are done",
+		   B(f->bytes), a->when);
 }
 
 static void look_at(struct search *s)
@@ -230,25 +185,18 @@ static void look_at(struct search *s)
 		f->largest = l.size;
 		f->owner = owners_caller(&a->timeline->owners, l.stack);
 	}
-	advise_put(f->what,
-		   "Run the passes that %s calls under torch.no_grad() or "
-		   "torch.inference_mode(): no backward pass follows them",
-		   ADVISE_LINE(f));
-	advise_put(f->how,
-		   "%s saved for backward in such passes %s. Each layer's results may stay "
-		   "until the next two layers are done",
-		   B(f->bytes), a->when);
+	say(a, f);
 }
 
 void advise_no_grad(struct advise *a)
 {
 	struct search s = { .advise = a, .most = most_before_backward(a) };
 
+	if (!uses_complete(&a->timeline->model))
+		return;
 	s.keys = need_new((a->passes.count + 1) * sizeof(*s.keys));
 	collect(&s);
-	classify_graph_stacks(&a->timeline->model, note_used, &s);
 	look_at(&s);
 	free(s.keys);
 	map_items_free(&s.places);
-	map_free(&s.walked);
 }

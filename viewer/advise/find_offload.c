@@ -12,7 +12,7 @@ static bool is_saved(const struct advise *a, const struct advised *l)
 {
 	return a->saved[l->life] && !stage_is_backward(l->born->stage) &&
 	       l->born->stage != STAGE_OPTIMIZER && !advise_held(a, l) &&
-	       !advise_is_used_up(a, l); /* no backward pass reads it */
+	       advise_over(a, l) == PLAN_END; /* a backward pass reads it */
 }
 
 /* The most that one operator saved: its node has all of that at once. */

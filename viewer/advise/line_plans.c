@@ -32,10 +32,22 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
 	line->blocks++;
 }
 
+static void drop_plans(struct line_plan *x)
+{
+	plan_free(&x->plan);
+	plan_free(&x->cautious);
+}
+
+static void add_plan(struct life_plan *to, const struct life_plan *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		plan_add(to, p->items[i]);
+}
+
 void lines_free(struct line_plans *p)
 {
 	for (size_t i = 0; i < p->count; i++)
-		plan_free(&p->items[i].plan);
+		drop_plans(&p->items[i]);
 	map_free(&p->ids);
 	free(p->items);
 }
@@ -49,13 +61,15 @@ struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char
 		f->owner = largest->owner;
 		f->range = SUM_OF(x, p->items, p->count, x->bytes > 0) > 1;
 		FOR_EACH (const struct line_plan, x, p->items, p->count) {
-			for (size_t i = 0; x->bytes && i < x->plan.count; i++)
-				plan_add(&f->plan, x->plan.items[i]);
+			if (!x->bytes)
+				continue;
+			add_plan(&f->plan, &x->plan);
+			add_plan(&f->cautious, &x->cautious);
 			f->bytes += x->bytes;
-			f->blocks += x->bytes ? x->blocks : 0;
+			f->blocks += x->blocks;
 		}
-		f->cautious = largest->plan;
-		largest->plan = (struct life_plan){ 0 };
+		if (!f->cautious.count)
+			add_plan(&f->cautious, &largest->plan);
 	}
 	lines_free(p);
 	return f;

@@ -8,7 +8,8 @@ struct finding *advise_add(struct advise *a, const char *kind)
 	static const struct {
 		const char *kind, *what;
 	} words[] = {
-#define FINDING(kind, find, needs, what) { #kind, what },
+#define FINDING(kind, find, needs, what) NAME(kind, what)
+#define NAME(kind, what)		 { #kind, what },
 #include "findings.def"
 	};
 	struct finding *f = need_item(a->items, a->count, a->room);
@@ -143,35 +144,6 @@ bool advise_in(const struct advise *a, uint64_t seq, enum phase phase)
 	size_t next = span_after(s, seq);
 
 	return next && s->items[next - 1].phase == phase;
-}
-
-uint64_t advise_phase_end(const struct advise *a, uint64_t seq)
-{
-	const struct spans *s = &a->timeline->model.spans;
-	size_t next = span_after(s, seq);
-
-	return next && s->items[next - 1].extent.last_seq > seq
-		       ? s->items[next - 1].extent.last_seq + 1
-		       : seq + 1;
-}
-
-bool advise_is_used_up(const struct advise *a, const struct advised *l)
-{
-	const struct model *m = &a->timeline->model;
-	const struct moment peak = { .device = a->timeline->device, .seq = a->peak_seq };
-
-	return !a->wanted_count && advise_counts(a, l) &&
-	       uses_future(m, &peak, l->life, a->refused) == FUTURE_OVER;
-}
-
-uint64_t advise_used_until(const struct advise *a, const struct advised *l)
-{
-	struct block_uses x;
-
-	if (!uses_complete(&a->timeline->model))
-		return 0;
-	uses_of(&a->timeline->model, l->life, &x);
-	return x.known ? x.last_seq + 1 : 0;
 }
 
 bool advise_by_backward(const struct advise *a, const struct advised *l)

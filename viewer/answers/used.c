@@ -74,6 +74,12 @@ bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq)
 	return step > 1 && last_seq < t->steps.items[step - 1].extent.first_seq;
 }
 
+bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_uses *x)
+{
+	return used_long_ago(t, seq, x->last_seq) &&
+	       uses_passed(&t->model, &x->works, seq) > x->works.widest + x->works.widest / 4;
+}
+
 void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *s)
 {
 	const struct model *m = &t->model;

@@ -29,5 +29,8 @@ void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *
 void used_up_free(struct used_up *u);
 struct rows_unused_line used_up_rows(const struct used_up *u);
 
+/* Weights, gradients or state that a whole step went on without, and work for longer than it ever
+ * waited for: where the rest of the run is not known. */
+bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_uses *x);
 /* It was not used since the step before the last whole one, which passed without it. */
 bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq);

@@ -197,9 +197,8 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 		return;
 	emit_line(out, "%s", "");
 	emit_sentence(out, "",
-		      "Earlier models or their optimizers are still in memory: %s have not been "
-		      "trained since step %zu (%s).",
-		      B(u->bytes), u->step, unused_words(u, classes, sizeof(classes)));
+		      "Models or optimizers that nothing uses any more are still in memory: %s %s.",
+		      B(u->bytes), unused_words(u, classes, sizeof(classes)));
 	emit_line(out, "%s", "");
 	emit_top(out, class_line, &row->unused, columns, top, "  ");
 }

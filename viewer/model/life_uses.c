@@ -205,6 +205,19 @@ struct use_around *uses_around(const struct model *m, const struct moment *mo)
 	return all;
 }
 
+uint32_t uses_passed(const struct model *m, const struct life_uses *x, uint64_t seq)
+{
+	const struct uses *u = &m->uses;
+	size_t end = SORTED_FIRST(u->works.count, i, uses_work(u, (uint32_t)i)->seq <= seq);
+
+	return (uint32_t)end - x->last;
+}
+
+bool uses_waits(const struct model *m, const struct life_uses *x, uint64_t seq)
+{
+	return uses_passed(m, x, seq) <= 2 * x->widest;
+}
+
 uint64_t uses_refused(const struct model *m, const struct moment *mo)
 {
 	bool reported = m->devices[mo->device].self_reported;
@@ -232,7 +245,7 @@ enum use_future uses_future(const struct model *m, const struct moment *mo, uint
 		return FUTURE_OVER;
 	if (refused < UINT64_MAX || !m->ended)
 		return FUTURE_REFUSED;
-	return m->uses.works.count - x.works.last > 2 * x.works.widest ? FUTURE_OVER : FUTURE_USED;
+	return uses_waits(m, &x.works, UINT64_MAX) ? FUTURE_USED : FUTURE_OVER;
 }
 
 /* ---- the bound ---- */

@@ -125,6 +125,10 @@ enum use_future {
 /* refused: uses_refused of that moment. */
 enum use_future uses_future(const struct model *m, const struct moment *mo, uint32_t life,
 			    uint64_t refused);
+/* Work that passed it by, from its last use to the event. */
+uint32_t uses_passed(const struct model *m, const struct life_uses *x, uint64_t seq);
+/* That is not more than twice as much as it ever waited for. */
+bool uses_waits(const struct model *m, const struct life_uses *x, uint64_t seq);
 /* The first refusal on its device from the moment on, UINT64_MAX if there is none. */
 uint64_t uses_refused(const struct model *m, const struct moment *mo);
 

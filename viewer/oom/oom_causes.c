@@ -62,15 +62,15 @@ static bool is_unused(const struct oom *o, char *text)
 	const struct unused *u = &o->unused;
 	char classes[200], other[OWNER_WORDS + 8] = "";
 
-	if (!is_share(u->bytes - u->left, o->allocated, 4) || u->bytes < o->grown)
+	if (!is_share(u->bytes, o->allocated, 4) || u->bytes < o->grown)
 		return false;
 	if (u->holders.count > 1)
 		snprintf(other, sizeof(other), " and %s", WHO(&u->holders.items[1].owner));
 	return oom_say(
 		text,
-		"Earlier models or their optimizers are still in memory: %s of the %s in "
-		"use have not been trained since step %zu (%s), most of it allocated by %s%s.",
-		B(u->bytes), B(o->allocated), u->step, unused_words(u, classes, sizeof(classes)),
+		"Models or optimizers that nothing uses any more are still in memory: %s of the "
+		"%s in use %s, most of it allocated by %s%s.",
+		B(u->bytes), B(o->allocated), unused_words(u, classes, sizeof(classes)),
 		WHO(&u->holders.items[0].owner), other);
 }
 

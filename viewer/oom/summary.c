@@ -159,9 +159,8 @@ static void say_unused(struct search *s, const struct unused *u)
 	m = add_matter(s, "unused", u->bytes, &u->holders.items[0].owner, end->last_seq,
 		       end->last_ns);
 	put_text(m->text,
-		 "Earlier models or their optimizers are still in memory: %s have not been trained "
-		 "since step %zu (%s).",
-		 B(u->bytes), u->step, unused_words(u, classes, sizeof(classes)));
+		 "Models or optimizers that nothing uses any more are still in memory: %s %s.",
+		 B(u->bytes), unused_words(u, classes, sizeof(classes)));
 	say_more(s, m, "leaks", "");
 }
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Since when a life is not used any more. Of a life that ended, its last use says so. One that has
+ * not ended, at the end of the program, when it was killed or ran out of memory, waits: work has
+ * passed it by for more than twice as long as it, or another of its stack, ever waited before a
+ * use. While the rest is not known, results need others of their stack, of an earlier step, that
+ * ended, and weights a step that went on without them.
+ */
+#include "../answers/used.h"
+#include "advise.h"
+
+/* Of a stack: the most work between two uses of one life; lives of earlier steps that ended. */
+struct habit {
+	uint32_t widest, ended;
+};
+
+struct search {
+	struct advise *advise;
+	MAP_OF(struct habit) stacks;
+	uint64_t *refusals; /* on the device */
+	size_t count, room;
+};
+
+/* Behind the pass, or the optimizer's step, that the event lies in; else behind the event. */
+static uint64_t phase_end(const struct advise *a, uint64_t seq)
+{
+	const struct spans *s = &a->timeline->model.spans;
+	size_t next =
+		s->count ? extents_begun(&s->items->extent, sizeof(*s->items), s->count, seq) : 0;
+
+	return next && s->items[next - 1].extent.last_seq > seq
+		       ? s->items[next - 1].extent.last_seq + 1
+		       : seq + 1;
+}
+
+static void find_refusals(struct search *s)
+{
+	const struct model *m = &s->advise->timeline->model;
+	struct moment at = { .device = s->advise->timeline->device };
+
+	for (; (at.seq = uses_refused(m, &at)) < s->advise->until; at.seq++)
+		*need_item(s->refusals, s->count, s->room) = at.seq;
+}
+
+/* Frames end behind a refusal, and with them lives whose use was yet to come: what still lives in
+ * the next pass but one is held. */
+static uint64_t after_refusals(const struct search *s, uint64_t used, const struct advised *l)
+{
+	const struct advise *a = s->advise;
+	uint64_t next;
+
+	FOR_EACH (const uint64_t, refused, s->refusals, s->count) {
+		if (*refused < used || *refused >= l->until)
+			continue;
+		next = advise_next(a, *refused, PHASE_FORWARD);
+		used = next == PLAN_END ? next : advise_next(a, next, PHASE_FORWARD);
+	}
+	return used;
+}
+
+static struct life_uses habit_of(const struct search *s, const struct advised *l,
+				 const struct block_uses *x)
+{
+	const struct habit *h = map_find(&s->stacks, l->stack);
+	struct life_uses of = x->works;
+
+	if (h && h->widest > of.widest)
+		of.widest = h->widest;
+	return of;
+}
+
+/* Nothing says when it would have been freed. */
+static bool waits(const struct search *s, const struct advised *l, const struct block_uses *x)
+{
+	const struct timeline *t = s->advise->timeline;
+	const struct habit *h = map_find(&s->stacks, l->stack);
+	const struct life_uses of = habit_of(s, l, x);
+
+	if (!s->advise->open)
+		return uses_waits(&t->model, &x->works, UINT64_MAX);
+	if (!advise_knows_steps(s->advise))
+		return true;
+	if (l->classes & OF_THE_MODEL)
+		return !used_no_more(t, s->advise->peak_seq, x);
+	return !h || !h->ended || uses_waits(&t->model, &of, s->advise->until);
+}
+
+static uint64_t over_since(const struct search *s, const struct advised *l)
+{
+	const struct advise *a = s->advise;
+	struct block_uses x;
+	uint64_t end;
+
+	if (l->life >= a->lives->rows.count)
+		return PLAN_END;
+	uses_of(&a->timeline->model, l->life, &x);
+	if (!x.count || x.last_seq >= a->until || (l->until == PLAN_END && waits(s, l, &x)))
+		return PLAN_END;
+	end = after_refusals(s, phase_end(a, x.last_seq), l);
+	return end < l->until ? end : PLAN_END;
+}
+
+static void note_habits(struct search *s)
+{
+	struct advise *a = s->advise;
+	const struct steps *steps = &a->timeline->steps;
+	struct block_uses x;
+	struct habit *h;
+
+	ADVISE_EACH (a, UINT16_MAX, l) {
+		if (l.life >= a->lives->rows.count)
+			continue;
+		uses_of(&a->timeline->model, l.life, &x);
+		h = map_item(&s->stacks, l.stack);
+		h->ended += x.count && l.until != PLAN_END &&
+			    steps_at(steps, l.from) < steps_at(steps, a->peak_seq);
+		h->widest = x.works.widest > h->widest ? x.works.widest : h->widest;
+	}
+}
+
+static void find_readers(struct advise *a)
+{
+	const struct model *m = &a->timeline->model;
+	const struct uses *u = &m->uses;
+	struct uses_cursor c;
+
+	for (uses_first(&c, u); uses_next(&c) && uses_work(u, c.work)->seq < a->until;) {
+		uint64_t seq = uses_work(u, c.work)->seq;
+		const struct use_kind *by = uses_kind(u, c.work);
+		bool pass = by->node || model_signs(m, by->stack) & (STACK_FORWARD | STACK_STEP);
+
+		for (uint32_t i = 0; i < c.count; i++) {
+			uint32_t life = c.lives[i];
+
+			a->read[life] |= by->node && a->saved[life] && seq > a->saved[life];
+			a->passed[life] = pass ? seq + 1 : a->passed[life];
+		}
+	}
+}
+
+void advise_find_over(struct advise *a)
+{
+	bool known = uses_complete(&a->timeline->model);
+	struct search s = { .advise = a };
+
+	if (known && a->open)
+		note_habits(&s);
+	if (known) {
+		find_refusals(&s);
+		find_readers(a);
+	}
+	for (size_t i = 0; i < a->known_count; i++)
+		a->over[a->known[i]] = PLAN_END;
+	ADVISE_EACH (a, UINT16_MAX, l)
+		a->over[l.life] = known ? over_since(&s, &l) : PLAN_END;
+	map_items_free(&s.stacks);
+	free(s.refusals);
+}
