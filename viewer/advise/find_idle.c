@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weights that no optimizer updates and that whole phases pass by (a reference, a teacher, an
- * average of the weights): each is gone from the end of the phase that used it to the beginning of
- * the next one that does. Behind the last use, or before a refusal, a phase of a kind that came
- * between uses before passes it by, or nothing is said of it.
+ * What whole phases pass by, between two uses: weights that no optimizer updates (a reference, a
+ * teacher, an average of the weights), and gradients that live through a forward pass, set to zero
+ * or left from another network's step. Each is gone from the end of the phase that used it to the
+ * beginning of the next one that does. What comes behind the last use, or before a refusal, must be
+ * of a kind that came between uses before.
  */
 #include "../base/arithmetic.h"
 #include "advise.h"
 
 struct idle {
 	uint64_t used;	 /* the end of the phase that used it last */
-	unsigned phases; /* a bit for each kind that passed it by */
+	bool added;	 /* by a backward node */
+	unsigned passed; /* a bit for each kind that passed it by */
 };
 
 struct search {
 	struct advise *advise;
 	struct finding *finding;
+	bool gradients;
 	MAP_OF(struct idle) lives;
 };
 
@@ -23,6 +26,13 @@ struct search {
 static bool is_trained(const struct advise *a, const struct advised *l)
 {
 	return l->life >= a->lives->rows.count || a->saved[l->life] || advise_leaf(a, l);
+}
+
+/* What a CUDA graph writes to has to stay. */
+static bool is_gradient(const struct advise *a, const struct advised *l)
+{
+	return advise_tags(a, l) & BLOCK_GRAD &&
+	       !lives_facts(a->lives, lives_at(a->lives, l->life)).pool;
 }
 
 /* The first span that ends behind the event. */
@@ -34,46 +44,65 @@ static size_t span_behind(const struct spans *s, uint64_t seq)
 	return next && s->items[next - 1].extent.last_seq >= seq ? next - 1 : next;
 }
 
-/* From the first backward pass of the gap to the end of its last one, or of the optimizer's step:
- * the least that is gone. */
-static void plan_cautious(struct search *s, const struct advised *l, uint64_t from, uint64_t until,
-			  struct idle *idle)
+/* The phases of the gap; at least it is gone from its first backward pass to the end of its last
+ * one, or of the optimizer's step. */
+static unsigned phases_in(const struct search *s, uint64_t from, uint64_t until, uint64_t least[2])
 {
 	const struct spans *all = &s->advise->timeline->model.spans;
-	uint64_t first = PLAN_END, last = 0;
+	unsigned passed = 0;
 
+	least[0] = PLAN_END;
+	least[1] = 0;
 	for (size_t i = span_behind(all, from);
 	     i < all->count && all->items[i].extent.first_seq < until; i++) {
 		const struct span *x = &all->items[i];
 
-		idle->phases |= 1u << x->phase;
+		passed |= 1u << x->phase;
 		if (x->phase != PHASE_BACKWARD && x->phase != PHASE_OPTIMIZER)
 			continue;
-		first = arithmetic_least(first, x->extent.first_seq);
-		last = arithmetic_least(x->extent.last_seq + 1, until);
+		least[0] = arithmetic_least(least[0], x->extent.first_seq);
+		least[1] = arithmetic_least(x->extent.last_seq + 1, until);
 	}
-	if (first < last)
-		plan_without(&s->finding->cautious, first, last, l->size);
+	return passed;
+}
+
+/* Between two micro-batches a gradient waits for the next one to be added. */
+static bool is_idle(const struct search *s, const struct idle *idle, unsigned passed)
+{
+	return !s->gradients ||
+	       (passed & 1u << PHASE_FORWARD && (!idle->added || passed & 1u << PHASE_OPTIMIZER));
 }
 
 static void take_gap(struct search *s, const struct advised *l, struct idle *idle, uint64_t until)
 {
 	const struct advise *a = s->advise;
+	struct finding *f = s->finding;
+	uint64_t least[2];
+	unsigned passed;
 
 	if (idle->used >= until)
 		return;
-	plan_without(&s->finding->plan, idle->used, until, l->size);
-	plan_cautious(s, l, idle->used, until, idle);
+	passed = phases_in(s, idle->used, until, least);
+	if (!is_idle(s, idle, passed))
+		return;
+	idle->passed |= passed;
+	a->shortened[l->life] |= s->gradients;
+	plan_without(&f->plan, idle->used, until, l->size);
+	if (f->range && least[0] < least[1])
+		plan_without(&f->cautious, least[0], least[1], l->size);
 	if (idle->used > a->peak_seq || a->peak_seq >= until)
 		return;
-	s->finding->bytes += l->size;
-	s->finding->blocks++;
-	advise_name(s->advise, s->finding, l);
+	f->bytes += l->size;
+	f->blocks++;
+	if (f->range)
+		advise_name(s->advise, f, l);
 }
 
-static void note_use(struct search *s, uint32_t life, uint64_t seq)
+static void note_use(struct search *s, uint32_t life, uint32_t work)
 {
 	const struct spans *all = &s->advise->timeline->model.spans;
+	const struct uses *u = &s->advise->timeline->model.uses;
+	uint64_t seq = uses_work(u, work)->seq;
 	struct idle *idle = map_find(&s->lives, life);
 	size_t at = span_behind(all, seq);
 	bool inside = at < all->count && all->items[at].extent.first_seq <= seq;
@@ -81,9 +110,12 @@ static void note_use(struct search *s, uint32_t life, uint64_t seq)
 
 	if (!idle || !advise_life(s->advise, life, UINT16_MAX, &l))
 		return;
+	/* A gradient arrives within the backward pass. */
 	if (idle->used)
-		take_gap(s, &l, idle, inside ? all->items[at].extent.first_seq : seq);
+		take_gap(s, &l, idle,
+			 inside && !s->gradients ? all->items[at].extent.first_seq : seq);
 	idle->used = (inside ? all->items[at].extent.last_seq : seq) + 1;
+	idle->added = uses_kind(u, work)->node;
 }
 
 static void read_uses(struct search *s)
@@ -93,7 +125,7 @@ static void read_uses(struct search *s)
 
 	for (uses_first(&c, u); uses_next(&c) && uses_work(u, c.work)->seq < s->advise->until;)
 		for (uint32_t i = 0; i < c.count; i++)
-			note_use(s, c.lives[i], uses_work(u, c.work)->seq);
+			note_use(s, c.lives[i], c.work);
 }
 
 /* No graph will compute again what it has not saved, nor a Function's backward pass take a weight.
@@ -108,48 +140,72 @@ static bool is_plain(const struct advise *a)
 	return plain;
 }
 
-/* Behind the last use comes a phase of a kind that passed it by before, or that takes no weight
- * which no graph saved; or what is asked for comes in such a phase. */
-static void take_last_gaps(struct search *s)
+/* Behind the last use comes a phase of a kind that passed it by before, or is known to (plain); or
+ * what is asked for comes in such a phase. */
+static void take_last_gaps(struct search *s, unsigned plain)
 {
 	const struct advise *a = s->advise;
 	const struct model *m = &a->timeline->model;
-	unsigned plain = is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0;
 	struct block_uses x;
 
-	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
+	ADVISE_EACH (a, UINT16_MAX, l) {
 		struct idle *idle = map_find(&s->lives, l.life);
 		uint64_t from = idle ? idle->used : 0;
 		size_t at = span_behind(&m->spans, a->wanted_count ? a->until : from);
 
+		if (!from || at >= m->spans.count ||
+		    !((idle->passed | plain) >> m->spans.items[at].phase & 1))
+			continue;
 		uses_of(m, l.life, &x);
-		if (from && at < m->spans.count &&
-		    (idle->phases | plain) >> m->spans.items[at].phase & 1 &&
-		    (a->wanted_count || uses_waits(m, &x.works, l.until)))
+		if (a->wanted_count || uses_waits(m, &x.works, l.until))
 			take_gap(s, &l, idle, l.until);
 	}
 }
 
+static struct finding *find_gaps(struct search *s, unsigned plain)
+{
+	if (s->lives.count) {
+		read_uses(s);
+		take_last_gaps(s, plain);
+	}
+	map_items_free(&s->lives);
+	return s->finding;
+}
+
 void advise_idle_weights(struct advise *a)
 {
-	struct search s = { .advise = a };
-	struct finding *f;
+	struct search s = { .advise = a, .finding = advise_add(a, "idle_weights") };
+	struct finding *f = s.finding;
 
+	f->range = true;
 	if (!uses_complete(&a->timeline->model) || advise_in_shards(a))
 		return;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
 		if (!is_trained(a, &l))
 			map_item(&s.lives, l.life)->used = 0;
-	f = s.finding = advise_add(a, "idle_weights");
-	f->range = true;
-	if (s.lives.count)
-		read_uses(&s);
-	take_last_gaps(&s);
-	map_items_free(&s.lives);
+	f = find_gaps(&s, is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0);
 	advise_put(f->how,
 		   "%s of weights in %s %s that get no gradient and that nothing uses in whole "
 		   "passes or optimizer's steps. They are copied to the device once a step. The "
 		   "saving is lower if they stay until backward and come back before the "
 		   "optimizer's step ends",
 		   B(f->bytes), MANY(f->blocks, "block"), a->when);
+}
+
+void advise_set_to_none(struct advise *a)
+{
+	struct search s = { .advise = a,
+			    .finding = advise_add(a, "set_to_none"),
+			    .gradients = true };
+	struct finding *f = s.finding;
+
+	if (!uses_complete(&a->timeline->model) || !advise_knows_steps(a))
+		return;
+	ADVISE_EACH (a, CLASS_BIT(gradients), l)
+		if (is_gradient(a, &l))
+			map_item(&s.lives, l.life)->used = 0;
+	f = find_gaps(&s, 1u << PHASE_FORWARD | 1u << PHASE_EVALUATION);
+	advise_put(f->how,
+		   "%s of gradients %s that nothing reads before the next ones are added to them",
+		   B(f->bytes), a->when);
 }
