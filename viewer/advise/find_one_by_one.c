@@ -1,193 +1,214 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensors that a line of the script makes of the gradients, one of each (absolute values, squares,
- * copies), all held at once. Once they are there only small results are made, and all are gone
- * before the next pass: each could go before the next one is made. That an optimizer makes the
- * update shows that they are not its arithmetic; what is done in place is not recorded.
+ * Tensors that a line of the script makes one after the other and holds all at once, though they
+ * wait to be used one after the other, too: squares of all gradients, a float32 copy of each.
+ * Once all are there, no work uses two of them, none is used again behind the next one, and what is
+ * used beside them was there before, or is small. So each could be made, used and freed before the
+ * next one.
  */
-
 #include "../base/arithmetic.h"
 #include "advise.h"
 
-enum { FEWEST = 3, SMALL = 8 }; /* an eighth of the largest: smaller than a mask of it */
+enum { FEWEST = 3, SMALL = 8, LEAST = LIVES_SMALL }; /* an eighth of the largest is small */
 
-/* Blocks of one stack; the latest turn begins at `first`. */
-struct line {
-	uint32_t *lives;
-	size_t count, room, first;
-	bool once, never; /* a turn was as it should be; one was not */
-	bool flat;	  /* each is all gradients in one */
+/* Blocks of one stack that are there at once, with no pass between. */
+struct turn {
+	uint32_t stack, count, large; /* blocks; those that are not small beside the largest */
+	uint64_t begin, end;	      /* the first birth, the last death */
+	uint64_t complete;	      /* the last one is written, */
+	uint32_t last; /* which is left out: kernels behind it may name it without a use */
+	uint64_t bytes, largest;
+	uint32_t current, done; /* the block in use, 0 = none; those that were used */
+	uint64_t passed;	/* a pass begins */
+	bool against;		/* a use needs several, or one again */
 };
 
 struct search {
 	struct advise *advise;
-	uint64_t all, largest; /* bytes of the gradients, and of the largest */
-	struct map ids;	       /* stack -> index */
-	struct line *items;
+	struct turn *turns;
 	size_t count, room;
+	struct map latest;   /* stack -> 1 + its latest turn */
+	struct map of;	     /* life -> 1 + its turn */
+	struct map finished; /* lives that were used */
+	struct map never;    /* stacks with a turn that is none */
 };
-
-struct turn {
-	uint64_t begin, complete, end; /* the first and the last birth, the last death */
-	uint64_t bytes, largest;       /* of those that are there at once, at the last birth */
-	size_t blocks;
-};
-
-static struct turn read_turn(const struct advise *a, const struct line *x, size_t first, size_t end)
-{
-	struct turn t = { 0 };
-	struct advised l;
-
-	for (size_t i = end; i-- > first && advise_life(a, x->lives[i], UINT16_MAX, &l);) {
-		t.complete = t.complete ? t.complete : l.from;
-		t.begin = l.from;
-		t.end = arithmetic_most(t.end, l.until);
-		if (l.until <= t.complete)
-			continue;
-		t.blocks++;
-		t.bytes += l.size;
-		t.largest = arithmetic_most(t.largest, l.size);
-	}
-	return t;
-}
 
 /* The next pass of any kind: forward, without gradients, or backward. */
 static uint64_t next_pass(const struct advise *a, uint64_t seq)
 {
-	uint64_t forward = advise_next(a, seq, PHASE_FORWARD);
-	uint64_t other = advise_next(a, seq, PHASE_EVALUATION);
-	uint64_t backward = advise_next(a, seq, PHASE_BACKWARD);
+	uint64_t forward = arithmetic_least(advise_next(a, seq, PHASE_FORWARD),
+					    advise_next(a, seq, PHASE_EVALUATION));
 
-	forward = forward < other ? forward : other;
-	return forward < backward ? forward : backward;
+	return arithmetic_least(forward, advise_next(a, seq, PHASE_BACKWARD));
 }
 
-static bool makes_small(const struct advise *a, const struct turn *t)
+static bool is_candidate(const struct advise *a, const struct advised *l)
 {
-	uint32_t end = lives_born_by(a->lives, t->end);
+	return l->born->stage == STAGE_OUTSIDE && l->stack && l->size >= LEAST &&
+	       l->life < a->lives->rows.count && !a->saved[l->life] &&
+	       !(advise_tags(a, l) & (BLOCK_LEAF | BLOCK_GRAD));
+}
 
-	if (next_pass(a, t->complete) < t->end)
-		end = lives_born_by(a->lives, next_pass(a, t->complete));
-	for (uint32_t i = lives_born_by(a->lives, t->complete); i < end; i++) {
-		const struct life *row = lives_at(a->lives, i);
-		const struct position *born = lives_position(a->lives, row->born.position);
+static bool is_small(const struct search *s, const struct turn *t, uint32_t life)
+{
+	struct advised l;
 
-		if (born->stage == STAGE_OUTSIDE && born->layer == LIFE_BLOCK &&
-		    lives_request(a->lives, row)->size > t->largest / SMALL)
-			return false;
+	return !advise_life(s->advise, life, UINT16_MAX, &l) || l.size <= t->largest / SMALL;
+}
+
+static void add(struct search *s, const struct advised *l)
+{
+	uint32_t *latest = map_put(&s->latest, l->stack, NULL);
+	struct turn *t = *latest ? &s->turns[*latest - 1] : NULL;
+	struct block_uses x;
+
+	if (!t || t->passed < l->from || t->end <= l->from) {
+		t = need_item(s->turns, s->count, s->room);
+		*t = (struct turn){ .stack = l->stack, .begin = l->from };
+		t->passed = next_pass(s->advise, l->from);
+		*latest = (uint32_t)s->count;
 	}
-	return true;
-}
-
-/* The block that came last, of the same line, took its place: nobody reads it any more. */
-static bool is_replaced(const struct search *s, const struct line *x, const struct turn *t)
-{
-	const struct lives *l = s->advise->lives;
-	uint32_t last = lives_born_by(l, t->end) - 1;
-
-	return x->flat && lives_request(l, lives_at(l, last))->stack ==
-				  lives_request(l, lives_at(l, x->lives[x->first]))->stack;
-}
-
-static void end_turn(const struct search *s, struct line *x)
-{
-	const struct advise *a = s->advise;
-	struct turn t = read_turn(a, x, x->first, x->count);
-
-	x->flat = t.blocks == 1 && t.bytes >= s->all / 20 * 19 && t.bytes <= 2 * s->all;
-	if (t.end == PLAN_END) /* not over, at a refusal */
-		x->never |= !a->wanted_count && !x->flat;
-	else if ((t.blocks < FEWEST && !x->flat) || !makes_small(a, &t) ||
-		 (t.end >= next_pass(a, t.begin) && !is_replaced(s, x, &t)))
-		x->never = true;
-	else
-		x->once = true;
-	x->first = x->count;
-}
-
-static bool is_of_gradient(const struct advise *a, const struct advised *l)
-{
-	return l->born->stage == STAGE_OUTSIDE && l->born->backwards && l->stack &&
-	       !advise_tags(a, l);
+	uses_of(&s->advise->timeline->model, l->life, &x);
+	t->count++;
+	t->complete = x.first_seq;
+	t->bytes += l->size;
+	t->end = arithmetic_most(t->end, l->until);
+	t->largest = arithmetic_most(t->largest, l->size);
+	*map_put(&s->of, l->life, NULL) = *latest;
 }
 
 static void collect(struct search *s)
 {
 	struct advise *a = s->advise;
-	struct advised before;
 
-	/* What a script makes of gradients, it makes before the optimizer, and rules take it for
-	 * one of these. */
-	ADVISE_EACH (a, CLASS_BIT(optimizer_temporaries) | CLASS_BIT(gradients), l) {
-		struct line *x;
+	ADVISE_EACH (a, ~CLASSES_THAT(STAY) | CLASS_BIT(gradients), l)
+		if (is_candidate(a, &l))
+			add(s, &l);
+	ADVISE_EACH (a, UINT16_MAX, l) {
+		const uint32_t *of = map_get(&s->of, l.life);
+		struct turn *t = of ? &s->turns[*of - 1] : NULL;
 
-		if (!is_of_gradient(a, &l))
+		if (!t || is_small(s, t, l.life))
 			continue;
-		x = map_item(s, l.stack);
-		if (x->count > x->first &&
-		    advise_life(a, x->lives[x->count - 1], UINT16_MAX, &before) &&
-		    before.born->backwards != l.born->backwards)
-			end_turn(s, x);
-		*need_item(x->lives, x->count, x->room) = l.life;
+		t->large++;
+		t->last = l.life;
 	}
 }
 
-/* In each turn the largest is there all the time. */
-static void look_at(const struct search *s, const struct line *x)
+/* What a work uses beside the block must not have waited for the others. */
+static bool is_free_of(const struct search *s, const struct turn *t, uint32_t life)
+{
+	struct block_uses x;
+
+	if (is_small(s, t, life))
+		return true;
+	uses_of(&s->advise->timeline->model, life, &x);
+	return x.first_seq < t->begin;
+}
+
+static void note_use(struct search *s, uint32_t life, const uint32_t *lives, size_t count,
+		     uint64_t seq)
+{
+	const uint32_t *of = map_get(&s->of, life);
+	struct turn *t = of ? &s->turns[*of - 1] : NULL;
+	bool fresh;
+
+	if (!t || seq <= t->complete || life == t->last || is_small(s, t, life))
+		return;
+	for (size_t i = 0; i < count; i++)
+		t->against |=
+			lives[i] != life && lives[i] != t->last && !is_free_of(s, t, lives[i]);
+	if (t->current == life + 1)
+		return;
+	t->current = life + 1;
+	map_put(&s->finished, life, &fresh);
+	t->against |= !fresh;
+	t->done += fresh;
+}
+
+/* A work may have several rows. */
+static void read_uses(struct search *s)
+{
+	const struct uses *u = &s->advise->timeline->model.uses;
+	uint32_t *lives = NULL, work = 0;
+	size_t count = 0, room = 0;
+	struct uses_cursor c;
+	bool more;
+
+	uses_first(&c, u);
+	do {
+		more = uses_next(&c) && uses_work(u, c.work)->seq < s->advise->until;
+		for (size_t i = 0; (!more || c.work != work) && i < count; i++)
+			note_use(s, lives[i], lives, count, uses_work(u, work)->seq);
+		count = more && c.work == work ? count : 0;
+		work = c.work;
+		for (uint32_t i = 0; more && i < c.count; i++)
+			*need_item(lives, count, room) = c.lives[i];
+	} while (more);
+	free(lives);
+}
+
+static bool is_one_by_one(const struct turn *t)
+{
+	return t->large >= FEWEST && t->done + 1 == t->large && !t->against &&
+	       t->end <= t->passed && t->end != PLAN_END;
+}
+
+static void take_turn(const struct search *s, struct finding *f, const struct turn *t)
+{
+	const struct advise *a = s->advise;
+
+	plan_with(&f->plan, t->begin, t->end, t->largest);
+	if (t->begin > a->peak_seq || a->peak_seq >= t->end)
+		return;
+	f->bytes += t->bytes;
+	f->blocks += t->count;
+}
+
+static void look_at(struct search *s, const struct turn *latest)
 {
 	struct advise *a = s->advise;
 	struct finding *f = advise_add(a, "one_by_one");
-	uint64_t bytes = 0, blocks = 0;
-	struct advised l, next;
-	struct turn t;
+	struct advised largest = { 0 };
 
-	for (size_t first = 0, i = 0; i < x->count; i++) {
-		bool last = i + 1 == x->count;
-
-		advise_life(a, x->lives[i], UINT16_MAX, &l);
-		plan_without(&f->plan, l.from, l.until, l.size);
-		if (!last)
-			advise_life(a, x->lives[i + 1], UINT16_MAX, &next);
-		if (!last && next.born->backwards == l.born->backwards)
+	ADVISE_EACH (a, UINT16_MAX, l) {
+		if (l.stack != latest->stack || !map_get(&s->of, l.life))
 			continue;
-		t = read_turn(a, x, first, i + 1);
-		plan_with(&f->plan, t.begin, x->flat ? t.begin + 1 : t.end,
-			  x->flat ? s->largest : t.largest);
-		if (t.begin <= a->peak_seq && a->peak_seq < t.end) {
-			bytes += t.bytes;
-			blocks += t.blocks;
-		}
-		first = i + 1;
+		plan_without(&f->plan, l.from, l.until, l.size);
+		largest = l.size > largest.size ? l : largest;
 	}
+	FOR_EACH (const struct turn, t, s->turns, s->count)
+		if (t->stack == latest->stack)
+			take_turn(s, f, t);
+	f->owner = advise_owner(a, &largest);
 	advise_put(f->how,
-		   "%s in %s %s%s. Once all are there, nothing larger than an eighth of the "
-		   "largest is made. The saving is all but the largest%s",
-		   B(bytes), MANY(blocks, "block"), a->when,
-		   x->flat ? ", each as large as all gradients" : "", x->flat ? " gradient" : "");
-	f->owner = advise_owner(a, &l);
-	advise_put(f->what,
-		   "%s one at a time, and free each before the next, unless all are "
-		   "needed together",
-		   x->flat ? "Take the gradients" : "Make these tensors of the gradients");
+		   "%s in %s %s. Once all are there, they are used one after the other, and no "
+		   "work needs two of them. The saving is all but the largest",
+		   B(f->bytes), MANY(f->blocks, "block"), a->when);
 }
 
 void advise_one_by_one(struct advise *a)
 {
 	struct search s = { .advise = a };
 
-	ADVISE_EACH (a, CLASS_BIT(gradients), l) {
-		if (!advise_counts(a, &l) || is_of_gradient(a, &l))
-			continue;
-		s.all += l.size;
-		s.largest = arithmetic_most(s.largest, l.size);
+	if (!uses_complete(&a->timeline->model))
+		return;
+	collect(&s);
+	read_uses(&s);
+	FOR_EACH (const struct turn, t, s.turns, s.count) {
+		bool open = t->end == PLAN_END && a->wanted_count;
+
+		if (!open && !is_one_by_one(t) && t->large >= FEWEST)
+			*map_put(&s.never, t->stack, NULL) = 1;
 	}
-	if (a->timeline->steps.basis == STEPS_OPTIMIZER)
-		collect(&s);
-	FOR_EACH (struct line, x, s.items, s.count) {
-		end_turn(&s, x);
-		if (x->once && !x->never)
-			look_at(&s, x);
-		free(x->lives);
-	}
-	map_items_free(&s);
+	FOR_EACH (const struct turn, t, s.turns, s.count)
+		if (is_one_by_one(t) && !map_get(&s.never, t->stack)) {
+			*map_put(&s.never, t->stack, NULL) = 1;
+			look_at(&s, t);
+		}
+	free(s.turns);
+	map_free(&s.latest);
+	map_free(&s.of);
+	map_free(&s.finished);
+	map_free(&s.never);
 }
