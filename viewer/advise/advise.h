@@ -127,6 +127,8 @@ static inline uint64_t advise_over(const struct advise *a, const struct advised 
 {
 	return a->over[l->life];
 }
+/* A file's tensor that no pass, nor an optimizer, ever used: at most it was copied into others. */
+bool advise_is_copied_file(const struct advise *a, const struct advised *l);
 /* Fills that in. */
 void advise_find_over(struct advise *a);
 struct owner advise_owner(struct advise *a, const struct advised *l);
@@ -154,8 +156,6 @@ void advise_with_in(const struct advise *a, struct life_plan *p, enum phase phas
 
 /* The first event of the next span of that phase that begins after the event; PLAN_END = none. */
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
-/* That phase was at work at that event. */
-bool advise_in(const struct advise *a, uint64_t seq, enum phase phase);
 /* A backward pass let it go. */
 bool advise_by_backward(const struct advise *a, const struct advised *l);
 /* The latest graph that took it has it, or had it to its end. */
@@ -177,7 +177,6 @@ unsigned advise_tags(const struct advise *a, const struct advised *l);
 /* Autograd asked it for a gradient. */
 bool advise_leaf(const struct advise *a, const struct advised *l);
 /* Autocast made it of what an operator was given; known: what was found of stacks before. */
-bool advise_is_by_autocast(struct timeline *t, const struct block *b);
 bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b);
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */

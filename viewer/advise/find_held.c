@@ -4,7 +4,8 @@
  * the whole run. Each ends behind the pass, or the optimizer's step, that used it last, so the
  * saving is exact. The kind, and with it the sentence, is that of the line that made them: by class
  * and by what is there of it at the peak. What is freed within the phase of its last use is no
- * finding: an operator's or an optimizer's own lists end there.
+ * finding: an operator's or an optimizer's own lists end there. Without uses only lines that hold
+ * more with each step are known.
  */
 #include "../answers/leaks.h"
 #include "advise.h"
@@ -221,17 +222,36 @@ static void say_what(struct finding *f, enum kind kind, const struct search *s)
 			   ADVISE_LINE(f), others);
 }
 
-static void conclude(struct search *s, enum kind kind)
+static void add_finding(struct search *s, enum kind kind)
 {
+	const struct advise *a = s->advise;
 	struct finding *f = lines_add_all(&s->lines[kind], s->advise, names[kind]);
 
 	if (!f->bytes)
 		return;
 	say_what(f, kind, s);
-	advise_put(f->how, "%s in %s %s that no kernel, copy or collective uses again%s",
-		   B(f->bytes), MANY(f->blocks, "block"), s->advise->when,
-		   s->advise->wanted_count ? ", as far as work before it shows" : "");
+	if (uses_complete(&a->timeline->model))
+		advise_put(f->how, "%s in %s %s that no kernel, copy or collective uses again%s",
+			   B(f->bytes), MANY(f->blocks, "block"), a->when,
+			   a->wanted_count ? ", as far as work before it shows" : "");
+	else
+		advise_put(f->how,
+			   "%s in %s of earlier steps %s, allocated by a line that holds more with "
+			   "each step",
+			   B(f->bytes), MANY(f->blocks, "block"), a->when);
 	f->range = true;
+}
+
+/* Where uses are not known: what such lines made, from the end of its step on. */
+static void end_leak(struct search *s, const struct advised *l)
+{
+	const struct steps *steps = &s->advise->timeline->steps;
+	size_t step = steps_at(steps, l->from);
+
+	if (!(l->classes & CLASSES_THAT(STAY)) && step && step + 1 < steps->count &&
+	    l->until > steps->items[step + 1].extent.last_seq && is_leak(s, l))
+		lines_without(&s->lines[HELD_KEPT], s->advise, l,
+			      steps->items[step].extent.last_seq);
 }
 
 /* Since its last use, and at the latest when the change surely ends it. */
@@ -266,11 +286,13 @@ void advise_held_beyond_use(struct advise *a)
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		uint64_t since = advise_over(a, &l);
 
-		if (since < l.until && !a->shortened[l.life])
+		if (!uses_complete(&a->timeline->model))
+			end_leak(&s, &l);
+		else if (since < l.until && !a->shortened[l.life])
 			end_life(&s, &l, kind_of(&s, &l, since));
 	}
 	for (enum kind kind = 0; kind < HELD_KINDS; kind++)
-		conclude(&s, kind);
+		add_finding(&s, kind);
 	leaks_free(&s.leaks);
 	map_items_free(&s.stacks);
 	map_free(&s.weights);

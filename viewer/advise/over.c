@@ -4,7 +4,8 @@
  * not ended, at the end of the program, when it was killed or ran out of memory, waits: work has
  * passed it by for more than twice as long as it, or another of its stack, ever waited before a
  * use. While the rest is not known, results need others of their stack, of an earlier step, that
- * ended, and weights a step that went on without them.
+ * ended, and weights a step that went on without them. A file's tensors were copied, if no pass
+ * ever uses them.
  */
 #include "../answers/used.h"
 #include "advise.h"
@@ -17,6 +18,7 @@ struct habit {
 struct search {
 	struct advise *advise;
 	MAP_OF(struct habit) stacks;
+	uint64_t begun;	    /* see used_no_more */
 	uint64_t *refusals; /* on the device */
 	size_t count, room;
 };
@@ -69,6 +71,12 @@ static struct life_uses habit_of(const struct search *s, const struct advised *l
 	return of;
 }
 
+bool advise_is_copied_file(const struct advise *a, const struct advised *l)
+{
+	return model_signs(&a->timeline->model, l->stack) & STACK_LOAD && !a->passed[l->life] &&
+	       !advise_leaf(a, l);
+}
+
 /* Nothing says when it would have been freed. */
 static bool waits(const struct search *s, const struct advised *l, const struct block_uses *x)
 {
@@ -78,10 +86,12 @@ static bool waits(const struct search *s, const struct advised *l, const struct 
 
 	if (!s->advise->open)
 		return uses_waits(&t->model, &x->works, UINT64_MAX);
+	if (advise_is_copied_file(s->advise, l))
+		return advise_next(s->advise, x->last_seq, PHASE_BACKWARD) > s->advise->until;
 	if (!advise_knows_steps(s->advise))
 		return true;
 	if (l->classes & OF_THE_MODEL)
-		return !used_no_more(t, s->advise->peak_seq, x);
+		return !used_no_more(t, s->advise->peak_seq, x, s->begun);
 	return !h || !h->ended || uses_waits(&t->model, &of, s->advise->until);
 }
 
@@ -106,7 +116,9 @@ static void note_habits(struct search *s)
 	const struct steps *steps = &a->timeline->steps;
 	struct block_uses x;
 	struct habit *h;
+	uint64_t begun;
 
+	s->begun = UINT64_MAX;
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		if (l.life >= a->lives->rows.count)
 			continue;
@@ -115,6 +127,10 @@ static void note_habits(struct search *s)
 		h->ended += x.count && l.until != PLAN_END &&
 			    steps_at(steps, l.from) < steps_at(steps, a->peak_seq);
 		h->widest = x.works.widest > h->widest ? x.works.widest : h->widest;
+		begun = l.classes & CLASS_BIT(parameters) && l.until == PLAN_END
+				? used_begun(a->timeline, a->peak_seq, l.life)
+				: UINT64_MAX;
+		s->begun = begun < s->begun ? begun : s->begun;
 	}
 }
 

@@ -138,7 +138,8 @@ uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase)
 	return next < s->count ? s->items[next].extent.first_seq : PLAN_END;
 }
 
-bool advise_in(const struct advise *a, uint64_t seq, enum phase phase)
+/* That phase was at work at that event. */
+static bool is_in(const struct advise *a, uint64_t seq, enum phase phase)
 {
 	const struct spans *s = &a->timeline->model.spans;
 	size_t next = span_after(s, seq);
@@ -151,7 +152,7 @@ bool advise_by_backward(const struct advise *a, const struct advised *l)
 	uint64_t released = a->released[l->life];
 
 	return stage_is_backward(l->died->stage) ||
-	       (released && advise_in(a, released, PHASE_BACKWARD));
+	       (released && is_in(a, released, PHASE_BACKWARD));
 }
 
 bool advise_in_graph(const struct advise *a, const struct advised *l)
@@ -190,7 +191,7 @@ void advise_find_passes(struct advise *a)
 			continue;
 		x->kept = true;
 		if (a->released[l.life] > x->walked &&
-		    advise_in(a, a->released[l.life], PHASE_BACKWARD))
+		    is_in(a, a->released[l.life], PHASE_BACKWARD))
 			x->walked = a->released[l.life];
 	}
 }

@@ -9,20 +9,33 @@ enum { SHARE = 100 }; /* less than this part of what is there is not worth a wor
 /* A cache of keys and values waits for the next request, a buffer belongs to a model in use. */
 #define TRAINED (OF_THE_MODEL & ~CLASS_BIT(buffers))
 
-/* The work went on without it for a whole step, and for longer than it ever waited. */
+/* The last use; 0: it is in use. Where the rest is known it is not used for a step. */
 static uint64_t idle_since(const struct timeline *t, const struct moment *mo, const struct block *b,
-			   uint64_t refused)
+			   uint64_t refused, uint64_t begun)
 {
-	const struct model *m = &t->model;
+	enum use_future future;
 	struct block_uses x;
 
 	if (!category_in(b->category, TRAINED) || !b->life)
 		return 0;
-	uses_of(m, b->life - 1, &x);
-	if (!used_no_more(t, mo->seq, &x) ||
-	    uses_future(m, mo, b->life - 1, refused) == FUTURE_USED)
-		return 0;
-	return x.last_seq;
+	uses_of(&t->model, b->life - 1, &x);
+	future = uses_future(&t->model, mo, b->life - 1, refused);
+	if (future == FUTURE_REFUSED)
+		return used_no_more(t, mo->seq, &x, begun) ? x.last_seq : 0;
+	return future == FUTURE_OVER && used_long_ago(t, mo->seq, x.last_seq) ? x.last_seq : 0;
+}
+
+static uint64_t begun_at(const struct timeline *t, const struct moment *mo)
+{
+	uint64_t begun = UINT64_MAX, first;
+
+	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
+		first = b->category == CATEGORY_parameters && b->life
+				? used_begun(t, mo->seq, b->life - 1)
+				: UINT64_MAX;
+		begun = first < begun ? first : begun;
+	}
+	return begun;
 }
 
 static void add(struct unused *u, struct timeline *t, const struct block *b, uint64_t since)
@@ -38,11 +51,11 @@ static void add(struct unused *u, struct timeline *t, const struct block *b, uin
 void unused_find(struct unused *u, struct timeline *t, const struct snapshot *shot)
 {
 	const struct moment *mo = &shot->moment;
-	uint64_t refused = uses_refused(&t->model, mo), bytes = 0;
+	uint64_t refused = uses_refused(&t->model, mo), begun = begun_at(t, mo), bytes = 0;
 
 	*u = (struct unused){ .since = need_new((mo->count + 1) * sizeof(*u->since)) };
 	for (size_t i = 0; i < mo->count && uses_complete(&t->model); i++) {
-		u->since[i] = idle_since(t, mo, &mo->blocks[i], refused);
+		u->since[i] = idle_since(t, mo, &mo->blocks[i], refused, begun);
 		bytes += u->since[i] ? mo->blocks[i].size : 0;
 	}
 	for (size_t i = 0; i < mo->count; i++)

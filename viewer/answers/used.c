@@ -74,10 +74,25 @@ bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq)
 	return step > 1 && last_seq < t->steps.items[step - 1].extent.first_seq;
 }
 
-bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_uses *x)
+bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_uses *x,
+		  uint64_t begun)
 {
-	return used_long_ago(t, seq, x->last_seq) &&
-	       uses_passed(&t->model, &x->works, seq) > x->works.widest + x->works.widest / 4;
+	uint32_t passed = uses_passed(&t->model, &x->works, seq);
+	size_t first = steps_at(&t->steps, x->first_seq), last = steps_at(&t->steps, x->last_seq);
+
+	if (!used_long_ago(t, seq, x->last_seq) || passed <= 2 * x->works.widest)
+		return false;
+	return last > first + 1
+		       ? x->last_seq < begun || passed > 3 * (x->works.last - x->works.first)
+		       : last && x->last_seq < begun;
+}
+
+uint64_t used_begun(const struct timeline *t, uint64_t seq, uint32_t life)
+{
+	struct block_uses x;
+
+	uses_of(&t->model, life, &x);
+	return x.count && !used_long_ago(t, seq, x.last_seq) ? x.first_seq : UINT64_MAX;
 }
 
 void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *s)

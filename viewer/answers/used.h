@@ -29,8 +29,13 @@ void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *
 void used_up_free(struct used_up *u);
 struct rows_unused_line used_up_rows(const struct used_up *u);
 
-/* Weights, gradients or state that a whole step went on without, and work for longer than it ever
- * waited for: where the rest of the run is not known. */
-bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_uses *x);
+/* Weights, gradients or state that a whole step went on without, where the rest of the run is not
+ * known: work passed them by for longer than they ever waited, and for three times as long as they
+ * were used, in several steps; or they were trained, and nothing that is in use now was used by
+ * then (begun: the first use of all that is). */
+bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_uses *x,
+		  uint64_t begun);
+/* Of a weight: the first use of what is in use, else UINT64_MAX. */
+uint64_t used_begun(const struct timeline *t, uint64_t seq, uint32_t life);
 /* It was not used since the step before the last whole one, which passed without it. */
 bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq);

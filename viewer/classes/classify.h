@@ -32,9 +32,6 @@ struct verdict classify_request(struct classifier *c, const struct block *b, enu
 
 /* Some gradients were freed where gradients are cleared. */
 bool classify_clears_gradients(const struct model *m);
-/* Stacks that made blocks in forward passes of which a backward pass freed some. */
-void classify_graph_stacks(const struct model *m, void (*each)(void *ctx, uint32_t stack),
-			   void *ctx);
 
 /* The names of all rules that fit, the deciding one first: "saved:activations nothing:unknown". For
  * tests. */

@@ -70,13 +70,3 @@ bool classify_clears_gradients(const struct model *m)
 
 	return ANY_OF(x, st->habits.slots, st->habits.room, x->used && x->value & HABIT_CLEARED);
 }
-
-void classify_graph_stacks(const struct model *m, void (*each)(void *ctx, uint32_t stack),
-			   void *ctx)
-{
-	const struct study *st = m->watcher;
-
-	FOR_EACH (const struct map_slot, slot, st->habits.slots, st->habits.room)
-		if (slot->used && slot->value & HABIT_OF_GRAPH)
-			each(ctx, (uint32_t)slot->key);
-}

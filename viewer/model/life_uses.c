@@ -121,7 +121,7 @@ void uses_settle(struct model *m)
 		m->uses.thinned_to = UINT64_MAX;
 }
 
-bool uses_known(const struct model *m)
+static bool uses_known(const struct model *m)
 {
 	return m->uses.works.count > 1;
 }

@@ -89,9 +89,8 @@ static inline const struct use_kind *uses_kind(const struct uses *u, uint32_t wo
 	return rows_at(&u->kinds, uses_work(u, work)->kind);
 }
 
-/* Uses were recorded: an import, an older recording or GPUMEMTRACE_USES=off has none. */
-bool uses_known(const struct model *m);
-/* Also, nothing is missing among them: what has no use was not used. */
+/* Uses were recorded (an import, an older recording or GPUMEMTRACE_USES=off has none), and nothing
+ * is missing among them: what has no use was not used. */
 bool uses_complete(const struct model *m);
 
 /* All that is known of a life's uses; works are rows. */
