@@ -48,8 +48,7 @@ bool random_parse(struct kernel *k)
 	k->column = to.n >= 3 && !memcmp(to.at + to.n - 3, "#2}", 3);
 	if (to.n < 3 || (!k->column && memcmp(to.at + to.n - 3, "#1}", 3)) || !k->types[0] ||
 	    !k->types[1] ||
-	    (number_is_real(k->types[1]) ? k->types[1] != 'f' || draws_whole(k)
-					 : !draws_whole(k)))
+	    (number_is_real(k->types[1]) ? k->types[1] != 'f' || draws_whole(k) : !draws_whole(k)))
 		k->form = OTHER;
 	return true;
 }
