@@ -76,9 +76,11 @@ bool thin_uses_born(uint64_t addr)
 	return put(&uses.first, addr / GMT_USE_UNIT, 0);
 }
 
+/* A call that frees does not say how large the memory was. */
 bool thin_uses_died(uint64_t addr, uint64_t size, bool inside, struct thin_table *keep)
 {
-	uint64_t begin = addr / GMT_USE_UNIT, end = (addr + size) / GMT_USE_UNIT;
+	uint64_t begin = addr / GMT_USE_UNIT;
+	uint64_t end = size ? (addr + size) / GMT_USE_UNIT : UINT64_MAX;
 	uint64_t *first = inside ? table_get(&uses.first, begin) : NULL;
 
 	if (first)
