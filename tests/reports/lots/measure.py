@@ -16,7 +16,7 @@ from pathlib import Path
 LOTS = Path(__file__).resolve().parent
 ROOT = LOTS.parents[2]
 TOOL = str(Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build")) / "gpumemtrace")
-ALLOWED = 0.02  # Python collects cycles when it likes
+ALLOWED = 0.02  # of the stated peak; `varies` of a row: more, where it depends on when Python collects cycles
 
 
 def record(script, mode, card, folder):
@@ -35,7 +35,7 @@ def differences(lot, row, folder):
     for mode in ("broken", "fixed"):
         stated = row[f"{mode}_mib"]
         peak, _ = record(script, mode, "h100-80g", folder)
-        if abs(peak - stated) > ALLOWED * stated:
+        if abs(peak - stated) > row.get("varies", ALLOWED) * stated:
             yield f"{row['name']} {mode}: peak {peak:.1f} MiB, stated {stated}"
         if row["card"] and record(script, mode, row["card"], folder)[1] != (mode == "broken"):
             yield f"{row['name']} {mode} on {row['card']}: {'ends' if mode == 'broken' else 'runs out of memory'}"
