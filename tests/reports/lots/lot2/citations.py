@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph attention on a citation network, all nodes at once with a dense adjacency matrix."""
 import sys
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Greedy completion of long prompts with a cache of keys and values."""
 import sys
 from dataclasses import dataclass

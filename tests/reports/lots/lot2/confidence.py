@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predicting structures: denoise the atoms' positions, then score every sample with frames of near atoms."""
 import sys
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training a text classifier with early stopping: the best weights on the validation set are what is used at the end."""
 import sys
 from copy import deepcopy

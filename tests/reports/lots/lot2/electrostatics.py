@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Molecular dynamics of many small boxes at once: learned charges, and their electrostatic energy in each box."""
 import sys
 import tempfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fine-tuning a vision transformer on top of a frozen backbone, with averaged weights for evaluation."""
 import copy
 import itertools
@@ -29,8 +30,6 @@ class Classifier(nn.Module):
 
 
 class Average:
-    """Moving average of the weights, which evaluation uses in place of the trained ones."""
-
     def __init__(self, decay=0.99):
         self.decay, self.averaged = decay, None
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Embeddings of a corpus with a sentence encoder, for a search index on the host."""
 import sys
 

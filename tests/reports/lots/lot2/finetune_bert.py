@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fine-tuning a classifier with the Trainer, with accuracy on a validation set."""
 import os
 import sys

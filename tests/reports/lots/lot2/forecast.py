@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training a forecaster, then predicting all series with a callback that collects the results."""
 import sys
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training in bfloat16 with an AdamW of our own that keeps float32 weights."""
 import sys
 

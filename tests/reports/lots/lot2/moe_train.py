@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pre-training of a small mixture-of-experts language model with an auxiliary loss for the router."""
 import sys
 

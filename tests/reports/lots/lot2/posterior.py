@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sampling for an inverse problem: a diffusion prior proposes, and Langevin steps pull the sample to the measurement."""
 import sys
 

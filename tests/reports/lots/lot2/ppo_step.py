@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One PPO phase on prompts and answers: values and log-probabilities of the batch first, then updates in mini-batches."""
 import sys
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converting a language model's linear layers to eight bits on the device, then a first answer."""
 import sys
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encoding long recordings with a speech encoder whose attention knows relative positions (Transformer-XL)."""
 import sys
 

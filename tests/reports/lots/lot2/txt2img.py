@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sampling a batch of pictures with a latent diffusion model, and decoding them."""
 import sys
 

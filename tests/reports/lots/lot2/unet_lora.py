@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training adapters of a diffusion U-Net whose stages hold many transformer blocks."""
 import sys
 
@@ -55,9 +56,7 @@ class Unet(nn.Module):
         self.stages = nn.ModuleList(Transformer2D(w, n) for w, n in zip(widths, blocks))
 
     def stage(self, i, x):
-        if self.training and not EACH:
-            return checkpoint(self.stages[i], x, use_reentrant=False)
-        return self.stages[i](x)
+        return checkpoint(self.stages[i], x, use_reentrant=False) if self.training and not EACH else self.stages[i](x)
 
     def forward(self, x):
         skips = [self.stage(0, self.enter(x))]
@@ -70,13 +69,12 @@ class Unet(nn.Module):
 
 
 model = Unet().cuda().train()
-for part in (model.enter, model.leave, model.down, model.up):
-    part.requires_grad_(False)
+nn.ModuleList([model.enter, model.leave, model.down, model.up]).requires_grad_(False)
 optimizer = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad), lr=1e-4)
 for step in range(3):
     latents, noise = torch.randn(8, 4, 64, 64, device="cuda"), torch.randn(8, 4, 64, 64, device="cuda")
-    loss = F.mse_loss(model(latents + noise), noise)
     optimizer.zero_grad()
+    loss = F.mse_loss(model(latents + noise), noise)
     loss.backward()
     optimizer.step()
     print(step, torch.cuda.max_memory_allocated() >> 20, "MiB")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Embedding the pages of documents with the vision tower of a multimodal model before the language model reads them."""
 import sys
 

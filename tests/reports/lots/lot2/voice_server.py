@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A speech server: every request names a voice, and the first request of a voice prepares it from a recording."""
 import contextlib
 import sys

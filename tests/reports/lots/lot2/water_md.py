@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Molecular dynamics with a deep potential: energy, forces and each atom's virial for a simulation program."""
 import sys
 
