@@ -84,6 +84,8 @@ static bool waits(const struct search *s, const struct advised *l, const struct 
 	const struct habit *h = map_find(&s->stacks, l->stack);
 	const struct life_uses of = habit_of(s, l, x);
 
+	if (!x->whole)
+		return true;
 	if (!s->advise->open)
 		return uses_waits(&t->model, &x->works, UINT64_MAX);
 	if (advise_is_copied_file(s->advise, l))

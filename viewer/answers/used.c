@@ -64,7 +64,7 @@ uint64_t used_count(const struct model *m, uint32_t life)
 	struct block_uses x;
 
 	uses_of(m, life, &x);
-	return x.known && uses_complete(m) ? x.count : NO_NUMBER;
+	return x.whole && uses_complete(m) ? x.count : NO_NUMBER;
 }
 
 bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq)
@@ -80,7 +80,7 @@ bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_use
 	uint32_t passed = uses_passed(&t->model, &x->works, seq);
 	size_t first = steps_at(&t->steps, x->first_seq), last = steps_at(&t->steps, x->last_seq);
 
-	if (!used_long_ago(t, seq, x->last_seq) || passed <= 2 * x->works.widest)
+	if (!x->whole || !used_long_ago(t, seq, x->last_seq) || passed <= 2 * x->works.widest)
 		return false;
 	return last > first + 1
 		       ? x->last_seq < begun || passed > 3 * (x->works.last - x->works.first)
