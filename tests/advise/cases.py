@@ -554,7 +554,7 @@ def averaged_weights():
             a.lerp_(p.detach(), 0.1)
 
 
-@case("one_by_one")
+@case("held")
 def norm_of_a_flat_copy():
     """All gradients in one tensor, whose name keeps it until the next step makes another."""
     model = mlp(1024, 6)

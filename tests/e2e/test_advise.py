@@ -16,7 +16,7 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
 
 
 @simulated
-@pytest.mark.parametrize("kind, name, error", [("checkpoint", "checkpoint_gpt", 0.02), ("set_to_none", "zeroed_gradients", 0),
+@pytest.mark.parametrize("kind, name, error", [("checkpoint", "checkpoint_gpt", 0.02), ("set_to_none", "zeroed_gradients", 0.00001),
                                                ("late_del", "held_outputs", 0), ("unused", "labels_of_a_teacher", 0), ("held", "features_for_a_report", 0), ("logits_in_float32", "upcast_logits", 0),
                                                ("idle_weights", "reference_model", 0), ("frozen_graph", "frozen_encoder", 0),
                                                ("one_by_one", "squares_for_a_log", 0), pytest.param("one_by_one", "clipped_in_float", 0, marks=pytest.mark.more),
@@ -69,7 +69,7 @@ def test_at_least_the_unused_results(tmp_path):
 @simulated
 def test_at_least_the_flat_copies(tmp_path):
     """The first one may have a stack of its own, and is left out then."""
-    _, finding, measured = table.judge("cases", "one_by_one", "norm_of_a_flat_copy", tmp_path)
+    _, finding, measured = table.judge("cases", "held", "norm_of_a_flat_copy", tmp_path)
     assert 0.9 * 24 * 2**20 < finding["saves_bytes"] <= measured
 
 

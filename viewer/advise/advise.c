@@ -187,11 +187,6 @@ static void begin(struct advise *a, uint64_t since)
 	advise_find_over(a);
 }
 
-bool advise_knows_graphs(const struct advise *a)
-{
-	return a->timeline->model.spans.tags;
-}
-
 static void find_all(struct advise *a)
 {
 	enum { NOTHING, GRAPHS, REPLAY };

@@ -50,6 +50,11 @@ void advise_with_in(const struct advise *a, struct life_plan *p, enum phase phas
 				  bytes);
 }
 
+bool advise_knows_graphs(const struct advise *a)
+{
+	return a->timeline->model.spans.tags;
+}
+
 bool advise_knows_steps(const struct advise *a)
 {
 	enum steps_basis basis = a->timeline->steps.basis;
