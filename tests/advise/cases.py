@@ -209,6 +209,31 @@ def labels_of_a_teacher():
         optimizer.step()
 
 
+@case("unused")
+def models_of_folds():
+    """Trainers whose callbacks refer to them stay until the garbage collector comes."""
+    class Trainer:
+        def __init__(self):
+            self.model, self.callback = mlp(width=1024, depth=4), self.report
+            self.optimizer = torch.optim.AdamW(self.model.parameters(), fused=True)
+
+        def report(self):
+            return self.model
+
+    import gc
+    gc.disable()
+    for _ in range(3):
+        trainer = Trainer()
+        for _ in range(4):
+            trainer.optimizer.zero_grad()
+            trainer.model(torch.randn(64, 1024, device="cuda")).square().mean().backward()
+            trainer.optimizer.step()
+        trainer.optimizer.zero_grad()
+        if AFTER:
+            del trainer
+            gc.collect()
+
+
 @case("held")
 def features_for_a_report():
     """A pass without gradients; its widest result is read once, and a local variable keeps it while the next network trains."""

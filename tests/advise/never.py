@@ -658,6 +658,57 @@ def attacked_in_evaluation():
             model(x + 0.01 * slope.sign())
 
 
+@case("no_grad")
+def inverted_by_hand():
+    """A code follows the gradient of a decoder's error, and the graph of that gradient is made, too."""
+    decoder = nn.Sequential(nn.Linear(64, 1024), nn.Tanh(), nn.Linear(1024, 3072)).cuda().eval()
+    goal, code = torch.rand(4096, 3072, device="cuda"), torch.zeros(4096, 64, device="cuda")
+    for _ in range(4):
+        code = code.detach().requires_grad_()
+        slope, = torch.autograd.grad((decoder(code) - goal).square().sum(), code, create_graph=True)
+        code = code - 0.01 * slope
+
+
+class Gate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x * torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, slope):
+        s = torch.sigmoid(ctx.x)
+        return slope * (s + ctx.x * s * (1 - s))
+
+
+@case("late_del")
+def inputs_on_ctx():
+    """A Function keeps its input as an attribute, which its backward pass reads."""
+    layers = nn.ModuleList(nn.Linear(1024, 1024) for _ in range(4)).cuda()
+    optimizer = torch.optim.SGD(layers.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8192, 1024, device="cuda")
+        for layer in layers:
+            x = Gate.apply(layer(x))
+        loss = x.mean()
+        del x
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("gathered")
+def grids_of_each_size():
+    """Coordinates are made once for each size, and read again by every later pass of that size."""
+    grids, net = {}, nn.Conv2d(3, 16, 3, 1, 1).cuda()
+    with torch.no_grad():
+        for i in range(18):
+            y = net(torch.rand(1, 3, 240 + 16 * (i % 6), 320, device="cuda"))
+            if y.shape not in grids:
+                grids[y.shape] = torch.stack([torch.arange(y.shape[2], device="cuda")[:, None].expand(y.shape[2:]).float()] * 16)
+            print((y + grids[y.shape]).mean().item())
+
+
 @case("logits_in_float32")
 def float_model():
     model = gpt2(2, 512, 32768)

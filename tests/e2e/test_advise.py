@@ -17,7 +17,7 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
 
 @simulated
 @pytest.mark.parametrize("kind, name, error", [("checkpoint", "checkpoint_gpt", 0.02), ("set_to_none", "zeroed_gradients", 0.00001),
-                                               ("late_del", "held_outputs", 0), ("unused", "labels_of_a_teacher", 0), ("held", "features_for_a_report", 0), ("logits_in_float32", "upcast_logits", 0),
+                                               ("late_del", "held_outputs", 0), ("unused", "labels_of_a_teacher", 0), ("unused", "models_of_folds", 0), ("idle_gradients", "evaluated_with_gradients", 0), ("held", "features_for_a_report", 0), ("logits_in_float32", "upcast_logits", 0),
                                                ("idle_weights", "reference_model", 0), ("frozen_graph", "frozen_encoder", 0),
                                                ("one_by_one", "squares_for_a_log", 0), pytest.param("one_by_one", "clipped_in_float", 0, marks=pytest.mark.more),
                                                ("unused_results", "answer_positions", 0.002), pytest.param("unused_results", "pooled_token", 0.002, marks=pytest.mark.more),
@@ -76,7 +76,7 @@ def test_at_least_the_flat_copies(tmp_path):
 NEVER = ["halves_that_are_both_used", "shifted_logits", "results_that_are_used_again", "stage_of_a_pipeline", "losses_of_a_recurrent_network",
          "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "layers_as_graphs", "features_for_a_head", "text_that_grows", "words_at_all_positions",
          "windows_of_layers", "masks_of_layers", "parts_of_one_mask", "masks_in_another_type", "balanced_assignment", "both_directions", "above_the_mean", "ranking_that_is_kept", "distances_in_a_loss",
-         "adapters_of_one_function", "adapters_in_a_checkpoint"]
+         "adapters_of_one_function", "adapters_in_a_checkpoint", "inverted_by_hand", "inputs_on_ctx", "grids_of_each_size"]
 KINDS = "unused_results", "frozen_graph", "one_by_one"  # all cases of these
 MORE = "a_part_beside_the_whole", "above_the_mean", "both_directions", "losses_of_chunks", "parts_of_one_mask", "sharp_minima"
 

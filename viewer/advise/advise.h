@@ -72,7 +72,7 @@ struct advise {
 	size_t known_count, known_room;
 	uint64_t *released; /* of each life: when the latest graph let it go, 0 = never */
 	uint64_t *saved;    /* and when the latest one took it */
-	bool *read;	    /* by a backward node, since the latest graph took it */
+	bool *read;	    /* by a backward node, since the latest graph took it if any did */
 	uint64_t *passed;   /* behind the last pass, or optimizer's step, that used it; 0: none */
 	uint64_t *over;	    /* since when nothing uses it, see advise_over */
 	bool *shortened;    /* by a finding so far */

@@ -18,6 +18,7 @@ enum kind {
 	HELD_UNUSED,
 	HELD_LOADED,
 	HELD_GRADIENTS,
+	HELD_BY_NODE,
 	HELD_OTHER,
 	HELD_KINDS
 };
@@ -26,7 +27,7 @@ enum { FEWEST = 3 }; /* passes whose results are there at once: a list, no varia
 
 static const char *const names[HELD_KINDS] = { "kept",		 "kept_results", "overlap",
 					       "late_del",	 "unused",	 "loaded",
-					       "idle_gradients", "held" };
+					       "idle_gradients", "held",	 "held" };
 
 /* What is there of a stack at the peak. */
 struct at_peak {
@@ -110,7 +111,7 @@ static enum kind kind_of_weights(const struct search *s, const struct advised *l
 
 	if (leaf_of(s, l, &leaf) && advise_over(s->advise, &leaf) > since)
 		return HELD_GRADIENTS;
-	if (is_leak(s, l))
+	if (!s->advise->passed[l->life] && is_leak(s, l)) /* copies of weights */
 		return HELD_KEPT;
 	if (model_signs(&s->advise->timeline->model, l->stack) & STACK_LOAD &&
 	    !advise_leaf(s->advise, l))
@@ -149,6 +150,10 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 		return kind_of_weights(s, l, since);
 	if (is_leak(s, l))
 		return HELD_KEPT;
+	/* Autograd did not save what a backward node read: an attribute of ctx, or a hook's. */
+	if (!s->advise->saved[l->life] && s->advise->read[l->life] &&
+	    !stage_is_backward(l->born->stage))
+		return HELD_BY_NODE;
 	x = map_find(&s->stacks, l->stack);
 	if (!is_of_pass(s->advise, l) || !advise_knows_graphs(s->advise))
 		return HELD_OTHER;
@@ -215,6 +220,12 @@ static void say_what(struct finding *f, enum kind kind, const struct search *s)
 			"call gc.collect() if objects refer to each other%s",
 			ADVISE_LINE(f), others,
 			s->advise->open ? ", unless a later phase uses them again" : "");
+	else if (kind == HELD_BY_NODE)
+		advise_put(f->what,
+			   "Give the tensors of %s%s to ctx.save_for_backward() instead of keeping "
+			   "them as attributes of ctx, or in a hook: they stay until the graph is "
+			   "deleted, though backward is done with them",
+			   ADVISE_LINE(f), others);
 	else if (kind == HELD_OTHER)
 		advise_put(f->what,
 			   "Free what %s%s allocated after its last use (delete what refers to it, "

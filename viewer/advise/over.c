@@ -150,7 +150,7 @@ static void find_readers(struct advise *a)
 		for (uint32_t i = 0; i < c.count; i++) {
 			uint32_t life = c.lives[i];
 
-			a->read[life] |= by->node && a->saved[life] && seq > a->saved[life];
+			a->read[life] |= by->node && seq > a->saved[life];
 			a->passed[life] = pass ? seq + 1 : a->passed[life];
 		}
 	}
