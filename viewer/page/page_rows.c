@@ -3,6 +3,7 @@
  * The lives of a track as columns, and the two tables that they refer to: origins (stack of birth
  * and the line that holds the block) and evidence (why it is of its class).
  */
+#include "../answers/used.h"
 #include "../base/human.h"
 #include "page.h"
 
@@ -12,8 +13,10 @@ struct page_rows {
 	struct track *track;
 	struct classifier *classifier;
 	struct interned origins, contexts, evidence;
-	struct bytes seq, time, addr, size, origin, context, end, end_stack, stretches;
+	struct bytes seq, time, addr, size, origin, context, end, end_stack, stretches, uses;
 	struct block before;
+	struct map users;	 /* kind of work -> its name */
+	uint64_t asked, refused; /* the first refusal from that event on */
 };
 
 /* Stack, function, file, line, whether it is a backward node. */
@@ -105,6 +108,52 @@ static void put_stretches(struct page_rows *r, const struct page_life *life, str
 	bytes_free(&c);
 }
 
+static uint32_t name_of(struct page_rows *r, uint32_t work)
+{
+	char by[256];
+
+	return names_word(&r->track->page->names,
+			  used_by(r->track->timeline, work, by, sizeof(by)));
+}
+
+/* Many works have one name, and demangling takes long. */
+static uint32_t user_of(struct page_rows *r, uint32_t work)
+{
+	const struct uses *u = &r->track->timeline->model.uses;
+
+	return map_known(&r->users, uses_work(u, work)->kind, name_of(r, work));
+}
+
+static bool is_used_up(struct page_rows *r, uint32_t life, uint64_t seq)
+{
+	const struct model *m = &r->track->timeline->model;
+	const struct moment at = { .device = r->track->timeline->device, .seq = seq };
+
+	if (seq < r->asked || seq > r->refused) {
+		r->asked = seq;
+		r->refused = uses_refused(m, &at);
+	}
+	return uses_future(m, &at, life, r->refused) == FUTURE_OVER;
+}
+
+/* Uses, whether the last is known to be the last, the longest pause; 0: none is known. */
+static void put_uses(struct page_rows *r, uint32_t life, const struct block *b)
+{
+	struct block_uses x;
+
+	uses_of(&r->track->timeline->model, life, &x);
+	bytes_varint(&r->uses, x.count);
+	if (!x.count)
+		return;
+	column_row(&r->uses, x.first_seq - b->seq, zigzag(x.first_ns - b->born_ns),
+		   user_of(r, x.works.first), x.last_seq - x.first_seq,
+		   zigzag(x.last_ns - x.first_ns), user_of(r, x.works.last),
+		   is_used_up(r, life, x.last_seq), x.pause_ns);
+	if (x.pause_ns)
+		column_row(&r->uses, zigzag(x.pause_from_ns - x.first_ns),
+			   user_of(r, x.works.pause), user_of(r, x.works.resume));
+}
+
 static void put_life(struct page_rows *r, const struct page_life *life)
 {
 	const struct model *m = &r->track->timeline->model;
@@ -126,6 +175,8 @@ static void put_life(struct page_rows *r, const struct page_life *life)
 					 b.died_seq));
 	}
 	put_stretches(r, life, &b);
+	if (uses_known(m))
+		put_uses(r, life->life, &b);
 	r->before = b;
 }
 
@@ -146,6 +197,8 @@ static void emit_rows(struct page_rows *r)
 	column_emit(&r->end, out, "end");
 	column_emit(&r->end_stack, out, "end_stack");
 	column_emit(&r->stretches, out, "stretches");
+	column_emit(&r->uses, out, "uses");
+	emit_flag(out, "all_uses", uses_complete(l->model));
 	interned_emit(&r->origins, out, "origins");
 	interned_emit(&r->contexts, out, "contexts");
 	interned_emit(&r->evidence, out, "evidence");
@@ -159,6 +212,7 @@ void page_lives_emit(struct track *t)
 			       .contexts.width = WIDTH,
 			       .evidence.width = WIDTH,
 			       .classifier = timeline_classifier(t->timeline),
+			       .asked = UINT64_MAX,
 			       .before.born_ns = t->timeline->model.first_ns };
 
 	for (size_t i = 0; i < t->blocks.count; i++)
@@ -167,4 +221,5 @@ void page_lives_emit(struct track *t)
 	interned_free(&r.origins);
 	interned_free(&r.contexts);
 	interned_free(&r.evidence);
+	map_free(&r.users);
 }
