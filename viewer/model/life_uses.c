@@ -27,6 +27,7 @@ void uses_free(struct uses *u)
 	FOR_EACH (struct use_graph, g, u->graphs.items, u->graphs.count)
 		free(g->places);
 	map_items_free(&u->graphs);
+	map_items_free(&u->lost);
 	map_free(&u->threads);
 	map_free(&u->tally.graphs);
 	free(u->recent);

@@ -48,6 +48,14 @@ struct use_graph {
 	bool sorted;
 };
 
+/* Copies and sets of a life whose bytes the next copy or set replaced, with no launch in between
+ * that could have read them. */
+struct use_lost {
+	uint32_t life, times;
+	uint64_t bytes;
+	uint64_t ns; /* the longest from one to the other */
+};
+
 /* Launches, and those whose parameters could not be read. */
 struct use_tally {
 	uint64_t launches, unread;
@@ -65,6 +73,7 @@ struct uses {
 	MAP_OF(struct use_graph) graphs;
 	int device; /* of the block that was found last */
 	struct use_tally tally;
+	MAP_OF(struct use_lost) lost; /* by life */
 	bool blind; /* CUDA graphs were captured, and nothing says what they use */
 	uint64_t thinned_from,
 		thinned_to; /* ns: a bounded recording left uses out; 0 = it did not */
