@@ -311,8 +311,13 @@ static void device_part(struct report *r, size_t i, struct emit *out)
 	if (model_ooms(d))
 		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s", model_ooms(d),
 			   model_ooms(d) == 1 ? "" : "s",
-			   model_ooms(d) == 1 ? "for a tensor of " : "the last time for one of ",
+			   model_ooms(d) != 1 ? "the last time for one of "
+			   : d->self_reported ? "for a tensor of "
+					      : "for an allocation of ",
 			   B(d->oom_asked));
+	if (d->self_reported && d->other_fails)
+		emit_line(out, "  %-22s%10" PRIu64 "  by calls of other libraries, the last for %s",
+			  "failed allocations", d->other_fails, B(d->other_asked));
 	emit_line(out, "%s", "");
 }
 
