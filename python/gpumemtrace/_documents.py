@@ -517,7 +517,7 @@ class Why(Row):
     last_use_by: what that was: backward node, kernel or API function; empty if there is none
     next_use_ns: its next use; null if there is none (ns, of the clock of `dump`)
     next_use_by: what that was
-    longest_pause_ns: the longest time between two uses, 0 if there is none (ns)
+    longest_pause_ns: the longest time between two uses, 0 if there is none; null if uses were left out (ns)
     longest_pause_from_ns: when that began (ns, of the clock of `dump`)
     confidence_percent: if enough bytes were measured: percent of the bytes that the rule got right
     text: if it was recorded: the statement at that line
