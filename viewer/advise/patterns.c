@@ -8,24 +8,33 @@
 #include "../moments/series.h"
 #include "../moments/timeline.h"
 
-#define SHARE 100 /* a line is named for this part of the peak: there then, or in one block */
+enum pattern { PATTERN_LATE, PATTERN_EARLY, PATTERN_IDLE, PATTERN_NEVER, PATTERN_LOST };
+
+static const struct {
+	const char *name, *words;
+} names[] = {
+	[PATTERN_LATE] = { "late", "freed late" },
+	[PATTERN_EARLY] = { "early", "allocated early" },
+	[PATTERN_IDLE] = { "idle", "idle for long" },
+	[PATTERN_NEVER] = { "never", "never used" },
+	[PATTERN_LOST] = { "lost", "overwritten unread" },
+};
+
+#define COPY_RATE 25e9 /* bytes a second in one direction: pinned memory behind PCIe 4.0 x16 */
+#define SHARE	  100  /* a line is named for this part of the peak: there then, or in one block */
 
 /* A gap of fewer pieces of work is none: a part of all that there are, within limits. */
-#define LATE_PART  200
-#define LATE_LEAST 5
-#define LATE_MOST  20
-#define IDLE_PART  50
-#define IDLE_LEAST 10
-#define IDLE_MOST  100
+enum { LATE_PART = 200, LATE_LEAST = 5, LATE_MOST = 20 };
+enum { IDLE_PART = 50, IDLE_LEAST = 10, IDLE_MOST = 100 };
 
 struct search {
 	struct patterns *out;
 	struct timeline *timeline;
 	const struct model *model;
 	uint64_t peak, peak_seq;
-	uint64_t asked, refused; /* the first refusal from that event on */
-	uint32_t late, idle;	 /* pieces of work that make a gap */
-	uint32_t *loads;	 /* works that may bring addresses from the host */
+	struct use_refusals refusals;
+	uint32_t late, idle; /* pieces of work that make a gap */
+	uint32_t *loads;     /* works that may bring addresses from the host */
 	size_t load_count, load_room;
 };
 
@@ -34,7 +43,8 @@ struct lived {
 	uint32_t life;
 	uint64_t size, born, died; /* events */
 	uint64_t born_ns, died_ns;
-	bool ended;
+	bool there; /* at the peak */
+	bool ended; /* or the program did */
 	struct block_uses uses;
 };
 
@@ -46,36 +56,27 @@ static uint64_t seq_of(const struct search *s, uint32_t work)
 /* The first work after that event. */
 static uint32_t work_after(const struct search *s, uint64_t seq)
 {
-	uint32_t low = 1, high = s->model->uses.works.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (seq_of(s, middle) <= seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)SORTED_FIRST(s->model->uses.works.count, i, seq_of(s, (uint32_t)i) <= seq);
 }
 
-static uint32_t part_of(uint32_t works, uint32_t part, uint32_t least, uint32_t most)
-{
-	uint32_t n = works / part;
-
-	return n < least ? least : n > most ? most : n;
-}
-
-static struct pattern_line *line_of(struct search *s, enum pattern pattern, const struct block *b)
+static struct row_advise_pattern *row_of(struct search *s, enum pattern pattern,
+					 const struct block *b)
 {
 	const struct owner owner = owners_find(&s->timeline->owners, b);
 	struct patterns *p = s->out;
 
-	FOR_EACH (struct pattern_line, x, p->items, p->count)
-		if (x->pattern == pattern && owners_same(&x->owner, &owner))
+	FOR_EACH (struct row_advise_pattern, x, p->items, p->count)
+		if (x->pattern == names[pattern].name && owners_same(&x->owner, &owner))
 			return x;
 	*need_item(p->items, p->count, p->room) =
-		(struct pattern_line){ .pattern = pattern, .owner = owner, .shortest = UINT64_MAX };
+		(struct row_advise_pattern){ .pattern = names[pattern].name,
+					     .words = names[pattern].words,
+					     .owner = owner,
+					     .copy = "",
+					     .has_fits = pattern == PATTERN_IDLE,
+					     .has_copy_ns = pattern == PATTERN_IDLE,
+					     .waits = pattern == PATTERN_IDLE,
+					     .shortest_ns = UINT64_MAX };
 	return &p->items[p->count - 1];
 }
 
@@ -84,30 +85,19 @@ static struct pattern_line *line_of(struct search *s, enum pattern pattern, cons
 static void add(struct search *s, enum pattern pattern, const struct lived *l, uint64_t bytes,
 		uint64_t ns, bool at_peak)
 {
-	struct pattern_line *x;
+	struct row_advise_pattern *x;
 	struct block b;
 
 	model_block(s->model, l->life, &b);
 	if (classify(timeline_classifier(s->timeline), &b).category == CATEGORY_workspace)
 		return;
-	x = line_of(s, pattern, &b);
+	x = row_of(s, pattern, &b);
 	x->blocks++;
 	x->bytes += bytes;
-	x->at_peak += at_peak ? l->size : 0;
+	x->at_peak_bytes += at_peak ? l->size : 0;
 	x->largest = arithmetic_most(x->largest, l->size);
-	x->longest = arithmetic_most(x->longest, ns);
-	x->shortest = ns < x->shortest ? ns : x->shortest;
-}
-
-static bool is_over(struct search *s, const struct lived *l)
-{
-	const struct moment at = { .device = s->timeline->device, .seq = l->uses.last_seq };
-
-	if (at.seq < s->asked || at.seq > s->refused) {
-		s->asked = at.seq;
-		s->refused = uses_refused(s->model, &at);
-	}
-	return uses_future(s->model, &at, l->life, s->refused) == FUTURE_OVER;
+	x->longest_ns = arithmetic_most(x->longest_ns, ns);
+	x->shortest_ns = arithmetic_least(x->shortest_ns, ns);
 }
 
 static void look_at_uses(struct search *s, const struct lived *l)
@@ -121,7 +111,8 @@ static void look_at_uses(struct search *s, const struct lived *l)
 	if (l->uses.pause_ns && x->resume - x->pause - 1 >= s->idle)
 		add(s, PATTERN_IDLE, l, l->size, l->uses.pause_ns,
 		    seq_of(s, x->pause) <= at && at < seq_of(s, x->resume));
-	if (work_after(s, l->died) - x->last - 1 >= s->late && is_over(s, l))
+	if (work_after(s, l->died) - x->last - 1 >= s->late &&
+	    uses_end(s->model, s->timeline->device, l->life, &s->refusals))
 		add(s, PATTERN_LATE, l, l->size, l->died_ns - l->uses.last_ns,
 		    l->uses.last_seq <= at && at < l->died);
 }
@@ -135,45 +126,46 @@ static bool is_beyond_reach(const struct search *s, const struct lived *l)
 	return from < to && !ANY_OF(x, s->loads, s->load_count, *x >= from && *x < to);
 }
 
-static void look_at_life(struct search *s, uint32_t i)
+/* False: it is none of the device's. */
+static bool read_life(const struct search *s, uint32_t i, struct lived *l)
 {
 	const struct lives *table = &s->model->lives;
 	const struct life *life = lives_at(table, i);
 	const struct position *p = lives_position(table, life->born.position);
-	struct lived l = { .life = i,
-			   .born = lives_seq(table, &life->born),
-			   .born_ns = lives_ns(table, &life->born),
-			   .died = s->model->last_seq,
-			   .died_ns = s->model->last_ns,
-			   .size = lives_request(table, life)->size,
-			   .ended = life->died.position };
+	bool ended = life->died.position;
 
 	if (p->device != s->timeline->device || !series_counts(s->model, p))
+		return false;
+	*l = (struct lived){ .life = i,
+			     .born = lives_seq(table, &life->born),
+			     .born_ns = lives_ns(table, &life->born),
+			     .died = ended ? lives_seq(table, &life->died) : s->model->last_seq + 1,
+			     .died_ns = ended ? lives_ns(table, &life->died) : s->model->last_ns,
+			     .size = lives_request(table, life)->size,
+			     .ended = ended || s->model->ended };
+	l->there = l->born <= s->peak_seq && s->peak_seq < l->died;
+	uses_of(s->model, i, &l->uses);
+	return true;
+}
+
+static void look_at_life(struct search *s, uint32_t i)
+{
+	struct lived l;
+
+	if (!read_life(s, i, &l))
 		return;
-	uses_of(s->model, i, &l.uses);
-	if (l.ended) {
-		l.died = lives_seq(table, &life->died);
-		l.died_ns = lives_ns(table, &life->died);
-	}
 	if (l.uses.count)
 		look_at_uses(s, &l);
-	else if (l.uses.known && l.born > s->model->state_seq && (l.ended || s->model->ended) &&
-		 is_beyond_reach(s, &l))
-		add(s, PATTERN_NEVER, &l, l.size, l.died_ns - l.born_ns,
-		    l.born <= s->peak_seq && s->peak_seq < l.died);
+	else if (l.uses.whole && l.born > s->model->state_seq && l.ended && is_beyond_reach(s, &l))
+		add(s, PATTERN_NEVER, &l, l.size, l.died_ns - l.born_ns, l.there);
 }
 
 static void look_at_lost(struct search *s, const struct use_lost *x)
 {
-	const struct lives *table = &s->model->lives;
-	const struct life *life = lives_at(table, x->life);
-	const struct position *p = lives_position(table, life->born.position);
-	uint64_t died = lives_seq(table, &life->died), born = lives_seq(table, &life->born);
-	const struct lived l = { .life = x->life, .size = lives_request(table, life)->size };
+	struct lived l;
 
-	if (p->device == s->timeline->device && series_counts(s->model, p))
-		add(s, PATTERN_LOST, &l, x->bytes, x->ns,
-		    born <= s->peak_seq && (!life->died.position || s->peak_seq < died));
+	if (read_life(s, x->life, &l) && l.uses.whole)
+		add(s, PATTERN_LOST, &l, x->bytes, x->ns, l.there);
 }
 
 static void find_loads(struct search *s)
@@ -188,23 +180,24 @@ static void find_loads(struct search *s)
 	}
 }
 
-COMPARE(by_bytes, struct pattern_line,
-	ORDER(y->at_peak, x->at_peak) ?: ORDER(y->largest, x->largest) ?: ORDER(y->bytes, x->bytes)
-		?: ORDER(x->pattern, y->pattern))
+COMPARE(by_bytes, struct row_advise_pattern,
+	ORDER(y->at_peak_bytes, x->at_peak_bytes) ?: ORDER(y->largest, x->largest)
+		?: ORDER(y->bytes, x->bytes) ?: strcmp(x->pattern, y->pattern))
 
 static void choose(struct search *s)
 {
 	struct patterns *p = s->out;
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->count; i++) {
-		struct pattern_line *x = &p->items[i];
-		uint64_t bytes = arithmetic_most(x->at_peak, x->largest);
+	FOR_EACH (struct row_advise_pattern, x, p->items, p->count) {
+		uint64_t bytes = arithmetic_most(x->at_peak_bytes, x->largest);
 
 		if (bytes * SHARE < s->peak)
 			continue;
-		if (x->pattern == PATTERN_IDLE)
-			x->copy_ns = (uint64_t)(2e9 * (double)bytes / PATTERNS_COPY_RATE);
+		x->copy_ns = (uint64_t)(2e9 * (double)bytes / COPY_RATE);
+		x->fits = x->copy_ns < x->shortest_ns;
+		if (x->waits)
+			x->copy = x->fits ? "fits" : "too slow";
 		p->items[n++] = *x;
 	}
 	p->count = n;
@@ -222,9 +215,10 @@ void patterns_find(struct patterns *p, struct timeline *t)
 			    .model = m,
 			    .peak = peak->peak,
 			    .peak_seq = peak->peak_seq,
-			    .asked = UINT64_MAX,
-			    .late = part_of(works, LATE_PART, LATE_LEAST, LATE_MOST),
-			    .idle = part_of(works, IDLE_PART, IDLE_LEAST, IDLE_MOST) };
+			    .late = (uint32_t)arithmetic_least(
+				    arithmetic_most(works / LATE_PART, LATE_LEAST), LATE_MOST),
+			    .idle = (uint32_t)arithmetic_least(
+				    arithmetic_most(works / IDLE_PART, IDLE_LEAST), IDLE_MOST) };
 
 	*p = (struct patterns){ .known = uses_complete(m) };
 	if (!p->known)
@@ -238,9 +232,4 @@ void patterns_find(struct patterns *p, struct timeline *t)
 		look_at_lost(&s, x);
 	choose(&s);
 	free(s.loads);
-}
-
-void patterns_free(struct patterns *p)
-{
-	free(p->items);
 }

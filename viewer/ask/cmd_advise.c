@@ -94,32 +94,7 @@ static void print_findings(struct emit *out, const struct advise *a, struct row_
 
 static bool pattern_row(void *ctx, size_t i, struct row_advise_pattern *row)
 {
-	static const struct {
-		const char *name, *words;
-	} names[PATTERNS] = {
-		[PATTERN_LATE] = { "late", "freed late" },
-		[PATTERN_EARLY] = { "early", "allocated early" },
-		[PATTERN_IDLE] = { "idle", "idle for long" },
-		[PATTERN_NEVER] = { "never", "never used" },
-		[PATTERN_LOST] = { "lost", "overwritten unread" },
-	};
-	const struct pattern_line *x = &((const struct patterns *)ctx)->items[i];
-	bool idle = x->pattern == PATTERN_IDLE, fits = x->copy_ns < x->shortest;
-
-	*row = (struct row_advise_pattern){ .pattern = names[x->pattern].name,
-					    .words = names[x->pattern].words,
-					    .owner = x->owner,
-					    .blocks = x->blocks,
-					    .bytes = x->bytes,
-					    .at_peak_bytes = x->at_peak,
-					    .shortest_ns = x->shortest,
-					    .longest_ns = x->longest,
-					    .waits = idle,
-					    .copy = !idle  ? ""
-						    : fits ? "fits"
-							   : "too slow",
-					    MAYBE_THERE(copy_ns, idle, x->copy_ns),
-					    MAYBE_THERE(fits, idle, fits) };
+	*row = ((const struct patterns *)ctx)->items[i];
 	return true;
 }
 
@@ -142,14 +117,12 @@ static void print_patterns(struct emit *out, const struct advise *a, struct row_
 
 	emit_title(out, "Patterns of use on device %d, peak %s", a->timeline->device, B(a->peak));
 	emit_line(out, "%s", "");
-	if (!row->uses_known)
-		emit_paragraph(out, "", "",
-			       "The recording does not have all uses of memory: nothing can be "
-			       "said.");
-	else if (!row->patterns.count)
-		emit_line(out, "None holds 1 %% of the peak.");
-	if (!row->patterns.count)
+	if (!row->patterns.count) {
+		emit_line(out, "%s",
+			  row->uses_known ? "None holds 1 % of the peak."
+					  : "The recording does not have all uses of memory.");
 		return;
+	}
 	emit_top(out, advise_pattern, &row->patterns, columns, top, "  ");
 	emit_line(out, "%s", "");
 	emit_paragraph(out, "", "",
@@ -180,7 +153,7 @@ static void show_findings(struct emit *out, struct advise *a, const struct advis
 				   .patterns = { patterns.count, pattern_row, &patterns } };
 	emit_document(out, advise, &row);
 	(o->patterns ? print_patterns : print_findings)(out, a, &row, o->top);
-	patterns_free(&patterns);
+	free(patterns.items);
 }
 
 int advise_recording(const struct advise_options *o, const char *path,

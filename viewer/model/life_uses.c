@@ -245,6 +245,18 @@ enum use_future uses_future(const struct model *m, const struct moment *mo, uint
 	return m->uses.works.count - x.works.last > 2 * x.works.widest ? FUTURE_OVER : FUTURE_USED;
 }
 
+bool uses_end(const struct model *m, int device, uint32_t life, struct use_refusals *r)
+{
+	struct moment last = { .device = device };
+	struct block_uses x;
+
+	uses_of(m, life, &x);
+	last.seq = x.last_seq;
+	if (last.seq < r->from || last.seq > r->next)
+		*r = (struct use_refusals){ last.seq, uses_refused(m, &last) };
+	return uses_future(m, &last, life, r->next) == FUTURE_OVER;
+}
+
 /* ---- the bound ---- */
 
 struct bound {

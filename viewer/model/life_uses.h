@@ -139,6 +139,14 @@ enum use_future uses_future(const struct model *m, const struct moment *mo, uint
 /* The first refusal on its device from the moment on, UINT64_MAX if there is none. */
 uint64_t uses_refused(const struct model *m, const struct moment *mo);
 
+/* For questions about many lives: the first refusal from that event on. */
+struct use_refusals {
+	uint64_t from, next; /* next 0: not asked yet */
+};
+
+/* It was used, and nothing uses it after its last use. */
+bool uses_end(const struct model *m, int device, uint32_t life, struct use_refusals *r);
+
 /* Bytes in use at once if each block of the device lived from its first to its last use;
  * USES_UNKNOWN if uses are not known. Blocks without a use keep their whole life. */
 uint64_t uses_bound(const struct model *m, int device);

@@ -15,8 +15,8 @@ struct page_rows {
 	struct interned origins, contexts, evidence;
 	struct bytes seq, time, addr, size, origin, context, end, end_stack, stretches, uses;
 	struct block before;
-	struct map users;	 /* kind of work -> its name */
-	uint64_t asked, refused; /* the first refusal from that event on */
+	struct map users; /* kind of work -> its name */
+	struct use_refusals refusals;
 };
 
 /* Stack, function, file, line, whether it is a backward node. */
@@ -124,31 +124,22 @@ static uint32_t user_of(struct page_rows *r, uint32_t work)
 	return map_known(&r->users, uses_work(u, work)->kind, name_of(r, work));
 }
 
-static bool is_used_up(struct page_rows *r, uint32_t life, uint64_t seq)
-{
-	const struct model *m = &r->track->timeline->model;
-	const struct moment at = { .device = r->track->timeline->device, .seq = seq };
-
-	if (seq < r->asked || seq > r->refused) {
-		r->asked = seq;
-		r->refused = uses_refused(m, &at);
-	}
-	return uses_future(m, &at, life, r->refused) == FUTURE_OVER;
-}
-
-/* Uses, whether the last is known to be the last, the longest pause; 0: none is known. */
+/* Uses, whether the last is known to be the last (1) and some are not known (2), the longest pause;
+ * 0: none is known. */
 static void put_uses(struct page_rows *r, uint32_t life, const struct block *b)
 {
+	const struct model *m = &r->track->timeline->model;
 	struct block_uses x;
 
-	uses_of(&r->track->timeline->model, life, &x);
+	uses_of(m, life, &x);
 	bytes_varint(&r->uses, x.count);
 	if (!x.count)
 		return;
 	column_row(&r->uses, x.first_seq - b->seq, zigzag(x.first_ns - b->born_ns),
 		   user_of(r, x.works.first), x.last_seq - x.first_seq,
 		   zigzag(x.last_ns - x.first_ns), user_of(r, x.works.last),
-		   is_used_up(r, life, x.last_seq), x.pause_ns);
+		   uses_end(m, r->track->timeline->device, life, &r->refusals) + 2u * !x.whole,
+		   x.pause_ns);
 	if (x.pause_ns)
 		column_row(&r->uses, zigzag(x.pause_from_ns - x.first_ns),
 			   user_of(r, x.works.pause), user_of(r, x.works.resume));
@@ -212,7 +203,6 @@ void page_lives_emit(struct track *t)
 			       .contexts.width = WIDTH,
 			       .evidence.width = WIDTH,
 			       .classifier = timeline_classifier(t->timeline),
-			       .asked = UINT64_MAX,
 			       .before.born_ns = t->timeline->model.first_ns };
 
 	for (size_t i = 0; i < t->blocks.count; i++)

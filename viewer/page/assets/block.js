@@ -50,7 +50,7 @@ function blockCard(parent) {
 
   function usesText(b) {
     const u = b.uses, at = (x) => [h('b', {}, secondsText(x.ns - b.track.first_ns)), ' by ' + x.by];
-    return h('p', { class: 'lifetext uses' }, u.count === 1 ? 'Used once, at ' : ['Used ', h('b', {}, countText(u.count)), ' times, first at '], at(u.first), u.count === 1 ? null : [', last at ', ...at(u.last)],
+    return h('p', { class: 'lifetext uses' }, !u.whole ? 'Used, first at ' : u.count === 1 ? 'Used once, at ' : ['Used ', h('b', {}, countText(u.count)), ' times, first at '], at(u.first), u.first.seq === u.last.seq ? null : [', last at ', ...at(u.last)],
       u.over ? ' and not again' : null, '.', u.pause ? [' Longest pause ', h('b', {}, secondsText(u.pause)), ', from ' + secondsText(u.pauseFrom - b.track.first_ns) + ' between ' + u.pauseBy + ' and ' + u.resumedBy + '.'] : null);
   }
 

@@ -216,7 +216,7 @@ function livesOf(doc, t) {
 function readUses(doc, c, b) {
   const count = c.number(), use = (from) => ({ seq: from.seq + c.number(), ns: from.ns + c.signed(), by: doc.texts[c.number()] });
   if (!count) return null;
-  const first = use(b), u = { count, first, last: use(first), over: c.number() === 1, pause: c.number() };
+  const first = use(b), last = use(first), flags = c.number(), u = { count, first, last, over: (flags & 1) > 0, whole: flags < 2, pause: c.number() };
   return u.pause ? { ...u, pauseFrom: first.ns + c.signed(), pauseBy: doc.texts[c.number()], resumedBy: doc.texts[c.number()] } : u;
 }
 
