@@ -318,7 +318,7 @@ class ReportContext(Row):
 class Summary(Row):
     """A finding about a run.
 
-    kind: `out_of_memory`, `growth` (from step to step), `unused` (weights that are not trained any more, their gradients and state), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved beyond what was ever in use), `advice` (the best change that `advise` finds without replays, if it lowers a peak of 320 MiB or more by a tenth; not searched in recordings of more than a million allocations), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
+    kind: `out_of_memory`, `growth` (from step to step), `unused` (weights that are not trained any more, their gradients and state), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved beyond what was ever in use), `advice` (the best change that `advise` finds without replays, if it lowers a peak of 320 MiB or more by a tenth; not searched in recordings of more than a million allocations), `unknown` (a converted snapshot does not say what most of the bytes are), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
     bytes: bytes that it is about; if memory ran out, the reserved bytes and the request (bytes)
     text: the finding in words
     action: the next step: a change, or the command that says more
@@ -793,6 +793,7 @@ class Leaks(Row):
     reserved_growth_per_step: growth of the reserved memory with each step, if it grew in each third of the steps (bytes)
     step_basis: how steps are recognized, as in `steps`
     owners: lines of code that hold the growth, the largest first
+    change: what would end most of the growth; empty if nothing grows
     unused_bytes: of models that are no longer trained, with their gradients and optimizers, still in memory at the end of the last step (bytes)
     unused_since_step: the latest step that trained some of it, 0 = none
     unused: lines of code that allocated it, the largest first
@@ -807,11 +808,12 @@ class Leaks(Row):
     reserved_growth_per_step: int
     step_basis: str
     owners: Table[LeaksOwner]
+    change: str
     unused_bytes: int
     unused_since_step: int
     unused: Table[ClassLine]
     step_is: Optional[LeaksModule] = None
-    _types: ClassVar[str] = "SIGNED COUNT NUMBER NUMBER BYTES BYTES TEXT LIST BYTES NUMBER LIST PART"
+    _types: ClassVar[str] = "SIGNED COUNT NUMBER NUMBER BYTES BYTES TEXT LIST TEXT BYTES NUMBER LIST PART"
 
 
 @dataclass(frozen=True)
