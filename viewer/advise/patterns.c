@@ -72,9 +72,6 @@ static struct row_advise_pattern *row_of(struct search *s, enum pattern pattern,
 		(struct row_advise_pattern){ .pattern = names[pattern].name,
 					     .words = names[pattern].words,
 					     .owner = owner,
-					     .copy = "",
-					     .has_fits = pattern == PATTERN_IDLE,
-					     .has_copy_ns = pattern == PATTERN_IDLE,
 					     .waits = pattern == PATTERN_IDLE,
 					     .shortest_ns = UINT64_MAX };
 	return &p->items[p->count - 1];
@@ -150,22 +147,17 @@ static bool read_life(const struct search *s, uint32_t i, struct lived *l)
 
 static void look_at_life(struct search *s, uint32_t i)
 {
+	const struct use_lost *lost = map_find(&s->model->uses.lost, i + 1ull);
 	struct lived l;
 
 	if (!read_life(s, i, &l))
 		return;
+	if (lost && l.uses.whole)
+		add(s, PATTERN_LOST, &l, lost->bytes, lost->ns, l.there);
 	if (l.uses.count)
 		look_at_uses(s, &l);
 	else if (l.uses.whole && l.born > s->model->state_seq && l.ended && is_beyond_reach(s, &l))
 		add(s, PATTERN_NEVER, &l, l.size, l.died_ns - l.born_ns, l.there);
-}
-
-static void look_at_lost(struct search *s, const struct use_lost *x)
-{
-	struct lived l;
-
-	if (read_life(s, x->life, &l) && l.uses.whole)
-		add(s, PATTERN_LOST, &l, x->bytes, x->ns, l.there);
 }
 
 static void find_loads(struct search *s)
@@ -196,8 +188,8 @@ static void choose(struct search *s)
 			continue;
 		x->copy_ns = (uint64_t)(2e9 * (double)bytes / COPY_RATE);
 		x->fits = x->copy_ns < x->shortest_ns;
-		if (x->waits)
-			x->copy = x->fits ? "fits" : "too slow";
+		x->has_copy_ns = x->has_fits = x->waits;
+		x->copy = !x->waits ? "" : x->fits ? "fits" : "too slow";
 		p->items[n++] = *x;
 	}
 	p->count = n;
@@ -228,8 +220,6 @@ void patterns_find(struct patterns *p, struct timeline *t)
 		chunks_rest(m->lives.pool);
 		look_at_life(&s, i);
 	}
-	FOR_EACH (const struct use_lost, x, m->uses.lost.items, m->uses.lost.count)
-		look_at_lost(&s, x);
 	choose(&s);
 	free(s.loads);
 }

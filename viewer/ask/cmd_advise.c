@@ -3,9 +3,11 @@
 #include "../advise/advise.h"
 #include "../advise/patterns.h"
 #include "../answers/columns.h"
-#include "../answers/parts.h"
+#include "../answers/large_line.h"
 #include "../recording/owner_words.h"
 #include "command.h"
+
+#define MUCH 10 /* a part of the peak */
 
 static const char *const known[] = {
 	[KNOWN_computed] = "computed",
@@ -81,6 +83,8 @@ static void print_findings(struct emit *out, const struct advise *a, struct row_
 		text_finding(out, a, &a->items[i]);
 	if (most < a->count)
 		emit_line(out, "... and %zu smaller ones (--top 0 for all)", a->count - most);
+	if (row->line[0])
+		emit_paragraph(out, "", "", row->line);
 	if (!advise_knows_graphs(a) && a->timeline->framework)
 		emit_paragraph(out, "", "",
 			       "Recorded without autograd's tags, so some changes cannot be found: "
@@ -113,7 +117,6 @@ static void print_patterns(struct emit *out, const struct advise *a, struct row_
 			    .when = AT_advise_pattern_waits),
 		TEXT_COLUMN("", advise_pattern_copy, 1, -1),
 	};
-	bool simulated = device_is_simulated(&a->timeline->recording->defs, a->timeline->device);
 
 	emit_title(out, "Patterns of use on device %d, peak %s", a->timeline->device, B(a->peak));
 	emit_line(out, "%s", "");
@@ -125,19 +128,30 @@ static void print_patterns(struct emit *out, const struct advise *a, struct row_
 	}
 	emit_top(out, advise_pattern, &row->patterns, columns, top, "  ");
 	emit_line(out, "%s", "");
-	emit_paragraph(out, "", "",
-		       "copying: to the host and back at 25 GB/s each way (PCIe 4.0 x16), beside "
-		       "the shortest pause. Times are those of the launches.");
-	if (simulated)
-		emit_paragraph(out, "", "",
-			       "On a simulated device kernels take no time: compare with times "
-			       "of a real one.");
+	emit_paragraph(
+		out, "", "",
+		"copying: to the host and back at 25 GB/s each way (PCIe 4.0 x16), beside the "
+		"shortest pause. Times are those of the launches; on a simulated device "
+		"kernels take no time.");
+}
+
+/* Only where no change of the program takes much away. */
+static const char *line_of(struct advise *a, char text[LARGE_LINE_ALL])
+{
+	struct large_line l;
+
+	text[0] = 0;
+	if (!ANY_OF(f, a->items, a->count, !f->reserved && f->least >= a->peak / MUCH) &&
+	    large_line_at_peak(&l, a->timeline))
+		snprintf(text, LARGE_LINE_ALL, "%s Look at that line: %s.", l.text, l.change);
+	return text;
 }
 
 static void show_findings(struct emit *out, struct advise *a, const struct advise_options *o)
 {
 	struct timeline *t = a->timeline;
 	struct patterns patterns;
+	char line[LARGE_LINE_ALL];
 	struct instant instant;
 	struct row_advise row;
 
@@ -148,6 +162,7 @@ static void show_findings(struct emit *out, struct advise *a, const struct advis
 				   .peak_reserved_bytes = a->reserved,
 				   .peak_when = instant.text,
 				   .graphs_known = advise_knows_graphs(a),
+				   .line = line_of(a, line),
 				   .findings = { a->count, finding_row, a },
 				   .uses_known = patterns.known,
 				   .patterns = { patterns.count, pattern_row, &patterns } };

@@ -51,9 +51,7 @@ struct use_graph {
 /* Copies and sets of a life whose bytes the next copy or set replaced, with no launch in between
  * that could have read them. */
 struct use_lost {
-	uint32_t life, times;
-	uint64_t bytes;
-	uint64_t ns; /* the longest from one to the other */
+	uint64_t bytes, ns; /* ns: the longest from one to the other */
 };
 
 /* Launches, and those whose parameters could not be read. */

@@ -182,16 +182,6 @@ static void take_graph_launch(struct model *m, const struct gmt_event *e)
 	touch(m, add_work(m, e), g->places, g->count);
 }
 
-static void note_lost(struct model *m, const struct use_write *w, uint64_t ns)
-{
-	struct use_lost *x = map_item(&m->uses.lost, w->life);
-
-	x->life = w->life - 1;
-	x->times++;
-	x->bytes += w->to - w->from;
-	x->ns = ns - w->ns > x->ns ? ns - w->ns : x->ns;
-}
-
 /* Rows of a pitch leave out what is between them. */
 static bool is_solid(const struct model *m, const struct gmt_event *e)
 {
@@ -208,6 +198,7 @@ static void follow_writes(struct model *m, const struct gmt_event *e)
 	bool writes = e->arg0 == GMT_TRANSFER_TARGET || e->arg0 == GMT_TRANSFER_SET;
 	const struct history *h = block_at(m, e->addr);
 	struct use_write now = { e->addr, e->addr + e->size, e->time_ns, h ? h->block.life : 0 };
+	struct use_lost *lost;
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < r->write_count; i++) {
@@ -215,8 +206,11 @@ static void follow_writes(struct model *m, const struct gmt_event *e)
 		bool meets = w.from < now.to && now.from < w.to;
 
 		if (meets && writes && w.life == now.life && now.from <= w.from && w.to <= now.to &&
-		    is_solid(m, e))
-			note_lost(m, &w, e->time_ns);
+		    is_solid(m, e)) {
+			lost = map_item(&m->uses.lost, w.life);
+			lost->bytes += w.to - w.from;
+			lost->ns = e->time_ns - w.ns > lost->ns ? e->time_ns - w.ns : lost->ns;
+		}
 		if (!meets)
 			r->writes[kept++] = w;
 	}

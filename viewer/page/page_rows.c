@@ -108,20 +108,14 @@ static void put_stretches(struct page_rows *r, const struct page_life *life, str
 	bytes_free(&c);
 }
 
-static uint32_t name_of(struct page_rows *r, uint32_t work)
-{
-	char by[256];
-
-	return names_word(&r->track->page->names,
-			  used_by(r->track->timeline, work, by, sizeof(by)));
-}
-
-/* Many works have one name, and demangling takes long. */
+/* The name of a work; many have the same, and demangling takes long. */
 static uint32_t user_of(struct page_rows *r, uint32_t work)
 {
-	const struct uses *u = &r->track->timeline->model.uses;
+	struct timeline *t = r->track->timeline;
+	char by[256];
 
-	return map_known(&r->users, uses_work(u, work)->kind, name_of(r, work));
+	return map_known(&r->users, uses_work(&t->model.uses, work)->kind,
+			 names_word(&r->track->page->names, used_by(t, work, by, sizeof(by))));
 }
 
 /* Uses, whether the last is known to be the last (1) and some are not known (2), the longest pause;
