@@ -1638,6 +1638,37 @@ class AdviseFinding(Row):
 
 
 @dataclass(frozen=True)
+class AdvisePattern(Row):
+    """A pattern of use that blocks of one line have.
+
+    pattern: `late` (freed long after the last use), `early` (allocated long before the first use), `idle` (a long pause between two uses), `never` (nothing used it) or `lost` (a copy or set was replaced by the next one before anything could read it)
+    function: function of the line that allocated them; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    blocks: blocks that have the pattern at some time (count)
+    bytes: in all of them; of `lost`: that nothing read (bytes)
+    at_peak_bytes: in those that are in that state at the peak (of `lost`: that are there) (bytes)
+    shortest_ns: the shortest time in that state of one of the blocks, by the times of the launches (ns)
+    longest_ns: the longest (ns)
+    copy_ns: of `idle`: a copy to the host and back of the bytes that are idle at the peak (if none are, of the largest block), at 25 GB/s in each direction (ns)
+    fits: of `idle`: whether that copy is shorter than the shortest pause
+    """
+
+    pattern: str
+    function: str
+    file: str
+    line: int
+    blocks: int
+    bytes: int
+    at_peak_bytes: int
+    shortest_ns: int
+    longest_ns: int
+    copy_ns: Optional[int] = None
+    fits: Optional[bool] = None
+    _types: ClassVar[str] = "TEXT TEXT TEXT NUMBER COUNT BYTES BYTES DURATION DURATION DURATION FLAG"
+
+
+@dataclass(frozen=True)
 class Advise(Row):
     """Changes that lower the peak.
 
@@ -1648,6 +1679,8 @@ class Advise(Row):
     graphs_known: whether the recording has autograd's tags; without them `overlap`, `late_del`, `kept_results`, `gathered`, `backward_each`, `wide_copies`, `mask_copies`, `prompt_logits`, `in_rows` and `idle_weights` are not searched for
     line: the line of code whose results are a third of the peak or more, with its statement and what may be changed there, if no finding takes a tenth of the peak away; else empty
     findings: changes, the largest saving first; each saving is for one change alone, and they do not add up
+    uses_known: whether all uses were recorded; without them there are no `patterns`
+    patterns: patterns of use, the most bytes at the peak first: facts of the recording, not all of which can be changed
     """
 
     device: int
@@ -1657,4 +1690,6 @@ class Advise(Row):
     graphs_known: bool
     line: str
     findings: Table[AdviseFinding]
-    _types: ClassVar[str] = "SIGNED BYTES BYTES TEXT FLAG TEXT LIST"
+    uses_known: bool
+    patterns: Table[AdvisePattern]
+    _types: ClassVar[str] = "SIGNED BYTES BYTES TEXT FLAG TEXT LIST FLAG LIST"

@@ -132,7 +132,8 @@ class _Runner:
                 report.longrepr = tuple(report.longrepr)
         call = next((r for r in found if r.when == "call"), None)
         if not any(r.when == "teardown" for r in found):
-            return [*found, _failure(item, f"the recorded process ended with code {done.returncode} before the test did", done.stdout)]
+            return [*found, _failure(item, f"the recorded process ended with code {done.returncode} before the test did",
+                                      done.stdout.replace("gpumemtrace run: --sim:", "--gpu-memory-sim:"))]
         if call is not None and call.passed:
             self._judge(call, item, bounds, recording)
         return found

@@ -133,6 +133,17 @@ def test_report(sample):
         "file_bytes": os.path.getsize(sample)}
 
 
+def test_failed_allocations_of_other_libraries(tmp_path):
+    """Beside a framework's blocks: the framework's own failed calls are its retries, and not counted."""
+    text = "thread 1 1 main\n" + "event block_alloc time_ns=10 addr=268435456 size=1048576 arg0=1048576 arg1=2097152 thread=1\n"
+    for ns, flags, size in ((20, 0, 7 << 30), (30, 0, 3 << 30), (40, 2, 5 << 30)):
+        text += f"event mem_fail time_ns={ns} size={size} arg0=1 flags={flags} thread=1\n"
+    path = tmp_path / "fails.gmt"
+    subprocess.run(["make", "-s", "build/data/make_recording"], cwd=ROOT, check=True)
+    subprocess.run([os.path.join(ROOT, "build/data/make_recording"), path], input=text, text=True, check=True)
+    assert re.search(r"^  failed allocations +2  by calls of other libraries, the last for 3\.0 GiB$", ok("report", path), re.M)
+
+
 def test_report_text_answers_first_and_fits(sample):
     text = ok("report", os.path.basename(sample), cwd=os.path.dirname(sample))
     lines = text.splitlines()

@@ -59,6 +59,7 @@ def test_the_old_model_is_not_used_again(tool, runs):
     assert tool.json("replay", runs.on)["used_bound_bytes"] == device["used_bound_bytes"]
     text = tool("report", runs.on)
     assert re.search(r"^  not used again +[\d.]+ [KMG]iB  kept after the last use:$", text, re.M)
+    assert re.search(r"^  smallest peak +%.1f MiB  if each block lived from its first to its last use$" % (device["used_bound_bytes"] / 2**20), text, re.M)
     assert re.search(r"^    model twice.py:4 +[\d.]+ [KMG]iB  parameters$", text, re.M)
 
 
@@ -104,6 +105,6 @@ def test_nothing_is_said_without_uses(tool, runs):
     why = tool.json("why", runs.off, block["addr"])
     assert block["uses"] is block["last_use_ns"] is block["next_use_ns"] is why["uses"] is why["first_use_ns"] is None
     assert "used" not in tool("why", runs.off, block["addr"]).split("allocated by")[1]
-    assert "not used" not in tool("report", runs.off) and tool.json("replay", runs.off)["used_bound_bytes"] is None
+    assert "not used" not in tool("report", runs.off) and "smallest peak" not in tool("report", runs.off) and tool.json("replay", runs.off)["used_bound_bytes"] is None
     row = next(csv.DictReader(tool("export", runs.off, "--to", "csv", "-o", "-").splitlines()))
     assert row["first_use_ns"] == row["uses"] == row["longest_pause_ns"] == ""

@@ -3,6 +3,7 @@
 against its heading, nothing leaves the page. `page_boxes.js` measures: the boxes of elements, and of all that a canvas is told to draw."""
 import itertools
 import json
+import re
 import subprocess
 
 import pytest
@@ -118,6 +119,18 @@ def test_the_measure_finds_what_it_is_for(pages):
     found = "\n".join(browse(pages["run"], WATCH, PAINT, {"wait": 60}, spoil)[3])
     for words in ('a line crosses "peak', "is not below", 'the link "blue"', "leaves the page: wide", '"old" is struck through', "nothing in the column", "the page scrolls sideways"):
         assert words in found, words
+
+
+def test_what_a_card_lacks(pages):
+    """As the table and the reasons of the text: a column, and a sentence with what the program took elsewhere."""
+    doc = json.loads(pages["search"].read_text().split('<script type="application/json" id="first">')[1].split("</script>")[0])
+    small = [r for r in doc["fit"]["cards"] if r.get("lacking_bytes")]
+    titles, cells, reasons = browse(pages["search"], "[...document.querySelectorAll('#cards th')].map((c) => c.textContent)", "[...document.querySelectorAll('#cards tbody tr')].map((r) => [...r.cells].map((c) => c.title || (c.firstElementChild || c).title || c.textContent))",
+                                    "document.querySelector('#reasons').textContent")
+    lacks = [row[titles.index("lacks")] for row in cells]
+    assert small and lacks == [f"{r['lacking_bytes']:,} B" if r.get("lacking_bytes") else "" for r in doc["fit"]["cards"]]
+    for r in small:
+        assert re.search(rf"The program took [\d.,]+ \w+ of {r['needed_on']}, this card has [\d.,]+ \w+ and lacks [\d.,]+ \w+\.", reasons)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -53,6 +53,12 @@ def test_peak(n):
 """
 
 
+def test_the_option_is_named_in_its_message(pytester, run):
+    pytester.makepyfile(test_it=MARKED)
+    said = run("--gpu-memory-sim", "rtx4091").stdout.str()
+    assert '--gpu-memory-sim: unknown card "rtx4091"; did you mean rtx4090-24g?' in said and "--sim:" not in said.replace("--gpu-memory-sim:", "")
+
+
 @pytest.mark.parametrize("ways", ["option", "twice", "conftest", "both", "variable", "alone"])
 def test_named_beside_the_wheel(pytester, run, monkeypatch, ways):
     """However it is named, once or more often, it is one plugin."""

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -169,6 +170,36 @@ static void another_build_has_no_names(void **state)
 	assert_null(elf_names_open("/nonexistent", NULL, 0));
 	assert_null(elf_names_open("/etc/passwd", NULL, 0));
 	assert_null(elf_names_open("/", NULL, 0));
+}
+
+/* Another program may cut a library while its names are read: they are missing then, and that is
+ * all. */
+static void library_is_cut_meanwhile(void **state)
+{
+	char path[] = "/tmp/gpumemtrace-symbols-XXXXXX", text[1 << 16];
+	struct object o = object_of((void *)caller_of_it);
+	uint64_t address = (uint64_t)caller_of_it + 4 - o.bias;
+	int from = open("/proc/self/exe", O_RDONLY), to = mkstemp(path);
+	struct elf_names *names;
+	unsigned line;
+	ssize_t n;
+
+	(void)state;
+	while ((n = read(from, text, sizeof(text))) > 0)
+		assert_int_equal(write(to, text, (size_t)n), n);
+	for (int cut = 0; cut < 2; cut++) {
+		names = elf_names_open(path, o.id, o.id_len);
+		assert_non_null(names);
+		assert_int_equal(ftruncate(to, cut ? 0 : lseek(to, 0, SEEK_END)), 0);
+		assert_true(cut || elf_names_function(names, address));
+		if (cut)
+			elf_names_function(names, address);
+		elf_names_line(names, address, &line);
+		elf_names_close(names);
+	}
+	close(from);
+	close(to);
+	unlink(path);
 }
 
 /* Two objects at one address, one after the other. */
@@ -420,6 +451,7 @@ int main(void)
 		cmocka_unit_test(functions_and_lines),
 		cmocka_unit_test(libc_by_dlsym),
 		cmocka_unit_test(another_build_has_no_names),
+		cmocka_unit_test(library_is_cut_meanwhile),
 		cmocka_unit_test(address_of_another_object_before),
 		cmocka_unit_test(names_without_the_file),
 		cmocka_unit_test(names_of_cpp),

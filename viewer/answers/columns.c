@@ -55,6 +55,8 @@ static const char *number_cell(const struct text_column *c, enum member_type typ
 		human_bytes(buf, n);
 	else if (type == MEMBER_CHANGE)
 		human_change(buf, (int64_t)n);
+	else if (type == MEMBER_DURATION)
+		human_seconds(buf, n);
 	else if (is_count && c->style != COLUMN_PLAIN)
 		human_count(buf, n);
 	else

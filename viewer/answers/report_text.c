@@ -216,11 +216,16 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 		emit_figure(out, FIGURE, "pinned host memory", mo->host, "not on the device");
 }
 
-/* Blocks that nothing needs any more at the peak, and the lines that hold most of them. */
+/* Blocks that nothing needs any more at the peak, and the lines that hold most of them; the peak
+ * that blocks would have without the time before and after their uses. */
 static void used_up_lines(const struct used_up *u, const struct moment *mo, struct emit *out)
 {
+	uint64_t bound = uses_bound(u->model, mo->device);
 	char who[OWNER_WORDS], what[64];
 
+	if (bound != USES_UNKNOWN && bound < mo->bytes - mo->bytes / 100)
+		emit_figure(out, FIGURE, "smallest peak", bound,
+			    "if each block lived from its first to its last use");
 	if (u->bytes == NO_NUMBER || u->bytes < mo->bytes / 100 || !u->bytes)
 		return;
 	emit_figure(out, FIGURE, "not used again", u->bytes, "kept after the last use:");
@@ -306,8 +311,13 @@ static void device_part(struct report *r, size_t i, struct emit *out)
 	if (model_ooms(d))
 		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s", model_ooms(d),
 			   model_ooms(d) == 1 ? "" : "s",
-			   model_ooms(d) == 1 ? "for a tensor of " : "the last time for one of ",
+			   model_ooms(d) != 1 ? "the last time for one of "
+			   : d->self_reported ? "for a tensor of "
+					      : "for an allocation of ",
 			   B(d->oom_asked));
+	if (d->self_reported && d->other_fails)
+		emit_line(out, "  %-22s%10" PRIu64 "  by calls of other libraries, the last for %s",
+			  "failed allocations", d->other_fails, B(d->other_asked));
 	emit_line(out, "%s", "");
 }
 

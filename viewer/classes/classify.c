@@ -48,12 +48,23 @@ bool fits_always(UNUSED struct classifier *c, UNUSED const struct history *h)
 	return true;
 }
 
+/* A test names rules, with commas between them. */
+static bool is_left_out(const struct classifier *c, const char *rule)
+{
+	size_t n = strlen(rule);
+
+	for (const char *at = c->without; at && (at = strstr(at, rule)); at += n)
+		if ((at == c->without || at[-1] == ',') && (!at[n] || at[n] == ','))
+			return true;
+	return false;
+}
+
 static struct verdict decide(struct classifier *c, const struct history *h)
 {
 	size_t i = 0;
 
 	while (i < RULES - 1 &&
-	       ((c->without && !strcmp(c->without, rules[i].name)) || !rules[i].fits(c, h)))
+	       ((c->without && is_left_out(c, rules[i].name)) || !rules[i].fits(c, h)))
 		i++;
 	return (struct verdict){ rules[i].category, &rules[i] };
 }

@@ -124,10 +124,13 @@ void study_uses_died(struct study *st, const struct history *h)
 		*map_put(&st->habits, h->block.stack, NULL) |= HABIT_OF_STATE;
 }
 
-/* Of a line that makes state also what no update reads any more, since it is the last, and what a
+/* Only autograd tells a weight of the script's own from state: both are read by updates alone. Of a
+ * line that makes state also what no update reads any more, since it is the last, and what a
  * pass names by mistake: a launch may name an old address. */
 bool used_state(struct classifier *c, const struct history *h)
 {
+	if (!c->m->tags)
+		return false;
 	if (is_state(h, USED_WITH_GRADIENT | USED_AGAIN))
 		return true;
 	return h->concluded.used & USED_WITH_GRADIENT && !life_tagged(h, BLOCK_LEAF | BLOCK_GRAD) &&
@@ -135,7 +138,7 @@ bool used_state(struct classifier *c, const struct history *h)
 	       study_has_habit(c->study, h->block.stack, HABIT_OF_STATE);
 }
 
-/* Fisher information, for instance. Only autograd tells it from a weight. */
+/* Fisher information, for instance. */
 bool used_read_state(struct classifier *c, const struct history *h)
 {
 	enum { STATE = USED_WITH_GRADIENT | USED_AGAIN };

@@ -10,7 +10,7 @@ struct classifier {
 	const struct model *m;
 	const struct study *study; /* its */
 	struct owners *owners;
-	const char *without; /* the name of a rule that is left out: for tests of the rules */
+	const char *without; /* names of rules that are left out: for tests of the rules */
 	struct map places;   /* stack -> what native frames and source lines say */
 };
 

@@ -27,6 +27,7 @@ void uses_free(struct uses *u)
 	FOR_EACH (struct use_graph, g, u->graphs.items, u->graphs.count)
 		free(g->places);
 	map_items_free(&u->graphs);
+	map_items_free(&u->lost);
 	map_free(&u->threads);
 	map_free(&u->tally.graphs);
 	free(u->recent);
@@ -255,6 +256,18 @@ enum use_future uses_future(const struct model *m, const struct moment *mo, uint
 	if (!x.whole)
 		return FUTURE_USED;
 	return uses_waits(m, &x.works, UINT64_MAX) ? FUTURE_USED : FUTURE_OVER;
+}
+
+bool uses_end(const struct model *m, int device, uint32_t life, struct use_refusals *r)
+{
+	struct moment last = { .device = device };
+	struct block_uses x;
+
+	uses_of(m, life, &x);
+	last.seq = x.last_seq;
+	if (last.seq < r->from || last.seq > r->next)
+		*r = (struct use_refusals){ last.seq, uses_refused(m, &last) };
+	return uses_future(m, &last, life, r->next) == FUTURE_OVER;
 }
 
 /* ---- the bound ---- */

@@ -48,6 +48,12 @@ struct use_graph {
 	bool sorted;
 };
 
+/* Copies and sets of a life whose bytes the next copy or set replaced, with no launch in between
+ * that could have read them. */
+struct use_lost {
+	uint64_t bytes, ns; /* ns: the longest from one to the other */
+};
+
 /* Launches, and those whose parameters could not be read. */
 struct use_tally {
 	uint64_t launches, unread;
@@ -65,6 +71,7 @@ struct uses {
 	MAP_OF(struct use_graph) graphs;
 	int device; /* of the block that was found last */
 	struct use_tally tally;
+	MAP_OF(struct use_lost) lost; /* by life */
 	bool blind; /* CUDA graphs were captured, and nothing says what they use */
 	uint64_t thinned_from,
 		thinned_to; /* ns: a bounded recording left uses out; 0 = it did not */
@@ -133,6 +140,14 @@ uint32_t uses_passed(const struct model *m, const struct life_uses *x, uint64_t 
 bool uses_waits(const struct model *m, const struct life_uses *x, uint64_t seq);
 /* The first refusal on its device from the moment on, UINT64_MAX if there is none. */
 uint64_t uses_refused(const struct model *m, const struct moment *mo);
+
+/* For questions about many lives: the first refusal from that event on. */
+struct use_refusals {
+	uint64_t from, next; /* next 0: not asked yet */
+};
+
+/* It was used, and nothing uses it after its last use. */
+bool uses_end(const struct model *m, int device, uint32_t life, struct use_refusals *r);
 
 /* Bytes in use at once if each block of the device lived from its first to its last use;
  * USES_UNKNOWN if uses are not known. Blocks without a use keep their whole life. */

@@ -59,8 +59,9 @@ struct model_device {
 	struct curve reserved; /* what the framework's cache holds */
 	uint64_t block_allocs, block_frees, driver_allocs, driver_frees;
 	uint64_t block_ooms, driver_fails, retries;
-	uint64_t oom_asked; /* bytes, the last time */
-	uint64_t context;   /* at the latest sample: in use on the device, given by no call */
+	uint64_t oom_asked;		   /* bytes, the last time */
+	uint64_t other_fails, other_asked; /* of calls that are not the framework's */
+	uint64_t context; /* at the latest sample: in use on the device, given by no call */
 	/* A refused call, then memory given back, then a block after all: the cache was emptied. */
 	enum { RETRY_NONE, RETRY_FAILED, RETRY_FREED } retry;
 	uint64_t free_bytes, total_bytes; /* latest sample */

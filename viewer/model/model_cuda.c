@@ -132,6 +132,10 @@ void model_mem_fail(struct model *m, const struct gmt_event *e)
 	if (!d || !gmt_mem_is_on_device(e->arg0))
 		return;
 	d->driver_fails++;
+	if (!(e->flags & GMT_FLAG_FRAMEWORK)) {
+		d->other_fails++;
+		d->other_asked = e->size;
+	}
 	if (!d->self_reported)
 		d->oom_asked = e->size;
 	if (e->flags & GMT_FLAG_FRAMEWORK)

@@ -6,6 +6,7 @@
 #include "model_parts.h"
 
 #define CACHE_BITS 12
+#define WRITES	   64 /* that are remembered */
 
 struct uses_recent {
 	uint32_t kinds[ROWS_RECENT];
@@ -14,6 +15,11 @@ struct uses_recent {
 		struct history *block;
 		uint32_t life; /* the block is still that one */
 	} places[1 << CACHE_BITS];
+	struct use_write {
+		uint64_t from, to, ns;
+		uint32_t life;
+	} writes[WRITES]; /* since the last launch that nothing has read yet */
+	unsigned write_count;
 };
 
 static struct history *framework_block(struct model *m, uint64_t place)
@@ -130,6 +136,7 @@ static void take_launch(struct model *m, const struct gmt_event *e)
 	unsigned n = gmt_use_places(e, places);
 	uint32_t *work;
 
+	m->uses.recent->write_count = 0;
 	if (!(e->flags & GMT_FLAG_MORE))
 		*map_put(&m->uses.threads, e->thread, NULL) = n ? add_work(m, e) : 0;
 	work = map_get(&m->uses.threads, e->thread);
@@ -167,6 +174,7 @@ static void take_graph_launch(struct model *m, const struct gmt_event *e)
 {
 	struct use_graph *g = map_find(&m->uses.graphs, e->addr);
 
+	m->uses.recent->write_count = 0;
 	if (!g || !g->count)
 		return;
 	if (!g->sorted)
@@ -174,10 +182,49 @@ static void take_graph_launch(struct model *m, const struct gmt_event *e)
 	touch(m, add_work(m, e), g->places, g->count);
 }
 
+/* Rows of a pitch leave out what is between them. */
+static bool is_solid(const struct model *m, const struct gmt_event *e)
+{
+	const char *by = defs_string(m->defs, gmt_use_by(e)).s;
+
+	return !strstr(by, "2D") && !strstr(by, "3D");
+}
+
+/* A copy or a set replaces what an earlier one wrote, or a copy reads it. A collective may be both,
+ * and launches. */
+static void follow_writes(struct model *m, const struct gmt_event *e)
+{
+	struct uses_recent *r = m->uses.recent;
+	bool writes = e->arg0 == GMT_TRANSFER_TARGET || e->arg0 == GMT_TRANSFER_SET;
+	const struct history *h = block_at(m, e->addr);
+	struct use_write now = { e->addr, e->addr + e->size, e->time_ns, h ? h->block.life : 0 };
+	struct use_lost *lost;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < r->write_count; i++) {
+		struct use_write w = r->writes[i];
+		bool meets = w.from < now.to && now.from < w.to;
+
+		if (meets && writes && w.life == now.life && now.from <= w.from && w.to <= now.to &&
+		    is_solid(m, e)) {
+			lost = map_item(&m->uses.lost, w.life);
+			lost->bytes += w.to - w.from;
+			lost->ns = e->time_ns - w.ns > lost->ns ? e->time_ns - w.ns : lost->ns;
+		}
+		if (!meets)
+			r->writes[kept++] = w;
+	}
+	r->write_count = writes || e->arg0 == GMT_TRANSFER_SOURCE ? kept : 0;
+	if (writes && now.life && r->write_count < WRITES)
+		r->writes[r->write_count++] = now;
+}
+
 /* The range of a transfer is told by its first byte: blocks of one range are one block. */
 static void take_transfer(struct model *m, const struct gmt_event *e)
 {
 	touch(m, add_work(m, e), &e->addr, 1);
+	if (e->arg0 != GMT_TRANSFER_PREFETCH)
+		follow_writes(m, e);
 }
 
 void model_use(struct model *m, const struct gmt_event *e)

@@ -4,6 +4,7 @@
 
 #include "../answers/parts.h"
 #include "../answers/private_pools.h"
+#include "../answers/used.h"
 #include "../moments/timeline.h"
 #include "../recording/owner_words.h"
 #include "page.h"
@@ -110,6 +111,26 @@ static void emit_apart(struct track *t, uint64_t seq)
 	moment_free(&mo);
 }
 
+/* Bytes that are not used again, and the line that holds most of them. */
+static void emit_unused(struct track *t, uint64_t seq)
+{
+	struct emit *out = t->page->first;
+	struct snapshot s;
+	struct used_up u;
+
+	if (!uses_complete(&t->timeline->model))
+		return;
+	snapshot_take(&s, t->timeline, seq);
+	used_up_find(&u, t->timeline, &s);
+	emit_object(out, "unused");
+	emit_number(out, "bytes", u.bytes);
+	if (u.holders.count)
+		names_owner(&t->page->words, out, &u.holders.items[0].owner);
+	emit_end(out);
+	used_up_free(&u);
+	moment_free(&s.moment);
+}
+
 static void emit_peak(struct track *t)
 {
 	const struct model *m = &t->timeline->model;
@@ -125,6 +146,8 @@ static void emit_peak(struct track *t)
 	emit_number(out, "peak_last", p->event.size);
 	emit_number(out, "peak_text", names_word(&t->page->words, at.text));
 	emit_apart(t, p->event.seq);
+	if (t->parts == TRACK_WHOLE)
+		emit_unused(t, p->event.seq);
 }
 
 static void emit_figures(struct track *t)

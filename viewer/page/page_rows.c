@@ -3,6 +3,7 @@
  * The lives of a track as columns, and the two tables that they refer to: origins (stack of birth
  * and the line that holds the block) and evidence (why it is of its class).
  */
+#include "../answers/used.h"
 #include "../base/human.h"
 #include "page.h"
 
@@ -12,8 +13,10 @@ struct page_rows {
 	struct track *track;
 	struct classifier *classifier;
 	struct interned origins, contexts, evidence;
-	struct bytes seq, time, addr, size, origin, context, end, end_stack, stretches;
+	struct bytes seq, time, addr, size, origin, context, end, end_stack, stretches, uses;
 	struct block before;
+	struct map users; /* kind of work -> its name */
+	struct use_refusals refusals;
 };
 
 /* Stack, function, file, line, whether it is a backward node. */
@@ -105,6 +108,37 @@ static void put_stretches(struct page_rows *r, const struct page_life *life, str
 	bytes_free(&c);
 }
 
+/* The name of a work; many have the same, and demangling takes long. */
+static uint32_t user_of(struct page_rows *r, uint32_t work)
+{
+	struct timeline *t = r->track->timeline;
+	char by[256];
+
+	return map_known(&r->users, uses_work(&t->model.uses, work)->kind,
+			 names_word(&r->track->page->names, used_by(t, work, by, sizeof(by))));
+}
+
+/* Uses, whether the last is known to be the last (1) and some are not known (2), the longest pause;
+ * 0: none is known. */
+static void put_uses(struct page_rows *r, uint32_t life, const struct block *b)
+{
+	const struct model *m = &r->track->timeline->model;
+	struct block_uses x;
+
+	uses_of(m, life, &x);
+	bytes_varint(&r->uses, x.count);
+	if (!x.count)
+		return;
+	column_row(&r->uses, x.first_seq - b->seq, zigzag(x.first_ns - b->born_ns),
+		   user_of(r, x.works.first), x.last_seq - x.first_seq,
+		   zigzag(x.last_ns - x.first_ns), user_of(r, x.works.last),
+		   uses_end(m, r->track->timeline->device, life, &r->refusals) + 2u * !x.whole,
+		   x.pause_ns);
+	if (x.pause_ns)
+		column_row(&r->uses, zigzag(x.pause_from_ns - x.first_ns),
+			   user_of(r, x.works.pause), user_of(r, x.works.resume));
+}
+
 static void put_life(struct page_rows *r, const struct page_life *life)
 {
 	const struct model *m = &r->track->timeline->model;
@@ -126,6 +160,8 @@ static void put_life(struct page_rows *r, const struct page_life *life)
 					 b.died_seq));
 	}
 	put_stretches(r, life, &b);
+	if (uses_known(m))
+		put_uses(r, life->life, &b);
 	r->before = b;
 }
 
@@ -146,6 +182,8 @@ static void emit_rows(struct page_rows *r)
 	column_emit(&r->end, out, "end");
 	column_emit(&r->end_stack, out, "end_stack");
 	column_emit(&r->stretches, out, "stretches");
+	column_emit(&r->uses, out, "uses");
+	emit_flag(out, "all_uses", uses_complete(l->model));
 	interned_emit(&r->origins, out, "origins");
 	interned_emit(&r->contexts, out, "contexts");
 	interned_emit(&r->evidence, out, "evidence");
@@ -167,4 +205,5 @@ void page_lives_emit(struct track *t)
 	interned_free(&r.origins);
 	interned_free(&r.contexts);
 	interned_free(&r.evidence);
+	map_free(&r.users);
 }

@@ -180,7 +180,7 @@ static Elf *open_elf(const char *path, const void *id, size_t len, int *fd)
 	*fd = file_open(path);
 	if (*fd < 0)
 		return NULL;
-	elf = elf_begin(*fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_begin(*fd, ELF_C_READ, NULL);
 	if (elf && elf_kind(elf) == ELF_K_ELF && same_build_id(elf, id, len))
 		return elf;
 	elf_end(elf);

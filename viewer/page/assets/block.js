@@ -37,11 +37,21 @@ function blockCard(parent) {
       return h('span', { style: { left: Math.min(99.6, start) + '%', width: Math.max(0.4, end - start) + '%', background: colourOf(s.evidence.category) },
         title: app.doc.classes[s.evidence.category].words });
     });
+    for (const [from, to] of b.pale) {
+      const left = share(from, from === b.seq ? b.ns : b.uses.last.ns), right = from === b.seq ? share(to, b.uses.first.ns) : b.endSeq ? share(b.endSeq, b.endNs) : 100;
+      if (from < Infinity) pieces.push(h('span', { class: 'pale', style: { left: left + '%', width: Math.max(0, right - left) + '%' }, title: 'not in use' }));
+    }
     const now = h('i', { style: { left: share(app.seq, moment().ns) + '%' } });
     return [h('div', { class: 'life' }, pieces, now),
       h('p', { class: 'lifetext' }, 'Allocated at ', h('b', {}, secondsText(from)), ' (' + (whereText(app.doc, t, b.seq) || 'event ' + countText(b.seq)) + '), ',
         b.endSeq ? ['freed at ', h('b', {}, secondsText(to)), ' (' + (whereText(app.doc, t, b.endSeq) || 'event ' + countText(b.endSeq)) + '), lived ' + secondsText(to - from)]
-          : 'never freed', '.')];
+          : 'never freed', '.'), b.uses ? usesText(b) : null].filter(Boolean);
+  }
+
+  function usesText(b) {
+    const u = b.uses, at = (x) => [h('b', {}, secondsText(x.ns - b.track.first_ns)), ' by ' + x.by];
+    return h('p', { class: 'lifetext uses' }, !u.whole ? 'Used, first at ' : u.count === 1 ? 'Used once, at ' : ['Used ', h('b', {}, countText(u.count)), ' times, first at '], at(u.first), u.first.seq === u.last.seq ? null : [', last at ', ...at(u.last)],
+      u.over ? ' and not again' : null, '.', u.pause ? [' Longest pause ', h('b', {}, secondsText(u.pause)), ', from ' + secondsText(u.pauseFrom - b.track.first_ns) + ' between ' + u.pauseBy + ' and ' + u.resumedBy + '.'] : null);
   }
 
   const timeOf = (t, seq) => t.points[pointIndex(t.points, seq)].ns;

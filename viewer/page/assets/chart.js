@@ -9,14 +9,17 @@ const sumOf = (q, kinds) => kinds.reduce((s, k) => s + q.classes[k], 0);
 class Chart {
   constructor(track) {
     this.track = track;
+    this.pale = false; /* only what is not in use */
     this.axis = this.usual = this.bunched() ? 'events' : 'time';
     this.reset();
   }
   /* Most of what happened lies within a small part of the time. */
   bunched() {
-    const p = this.track.points, n = p.length, most = Math.floor(n * 0.75), limit = 0.35 * (this.track.last_ns - this.track.first_ns);
+    const p = this.track.points.filter((q) => !q.between), n = p.length, most = Math.floor(n * 0.75), limit = 0.35 * (this.track.last_ns - this.track.first_ns);
     return n > 20 && p.some((q, i) => i + most < n && p[i + most].ns - q.ns <= limit);
   }
+  bytes(q, k) { return !this.pale ? q.classes[k] : q.pale ? q.pale[k] : 0; }
+  sum(q, kinds) { return kinds.reduce((s, k) => s + this.bytes(q, k), 0); }
   /* Where on the axis an event is. */
   place(seq, ns) { return this.axis === 'time' ? ns - this.track.first_ns : seq; }
   x(p) { return this.place(p.seq, p.ns); }
@@ -59,15 +62,15 @@ class Chart {
     const note = (c, p, most) => {
       out.reserved[c] = Math.max(out.reserved[c], p.reserved, most ? most[kinds] : 0);
       out.used[c] = Math.max(out.used[c], p.used, most ? most[kinds + 1] : 0);
-      if (out.only) out.only[c] = Math.max(out.only[c], p.classes[shown[0]], most ? most[shown[0]] : 0);
+      if (out.only) out.only[c] = Math.max(out.only[c], this.bytes(p, shown[0]), most && !this.pale ? most[shown[0]] : 0);
     };
     let at = this.before(from), next = at + 1;
     for (let c = 0; c < width; c++) {
       const end = from + (c + 1) * scale;
-      let best = at, low = at, most = at < 0 ? -1 : sumOf(points[at], shown), least = most;
+      let best = at, low = at, most = at < 0 ? -1 : this.sum(points[at], shown), least = most;
       if (at >= 0) note(c, points[at], null);
       for (; next < points.length && this.x(points[next]) < end; next++) {
-        const s = sumOf(points[next], shown);
+        const s = this.sum(points[next], shown);
         note(c, points[next], points[next].most);
         if (s > most) { best = next; most = s; }
         if (s < least) { low = next; least = s; }
@@ -76,7 +79,7 @@ class Chart {
       out.best[c] = best;
       out.low[c] = low;
     }
-    widen(out, Float64Array.from(out.best, (i, c) => (out.only ? out.only[c] : i < 0 ? 0 : sumOf(points[i], shown))), Math.round(SPIKE * ratio));
+    widen(out, Float64Array.from(out.best, (i, c) => (out.only ? out.only[c] : i < 0 ? 0 : this.sum(points[i], shown))), Math.round(SPIKE * ratio));
     return out;
   }
   /* The last point at or before x, -1 if there is none. */
@@ -119,19 +122,23 @@ function tickText(bytes, most) {
   return v === 0 ? '0' : Number(v.toPrecision(3)) + ' ' + units[u];
 }
 
-function drawStack(g, chart, shown, columns, box, top) {
-  const alpha = g.globalAlpha, points = chart.track.points;
+/* split: what is not in use is paler than the rest of its class, and above it. */
+function drawStack(g, chart, shown, columns, box, top, split) {
+  const alpha = g.globalAlpha, points = chart.track.points, none = () => 0;
+  const of = (rows, bytes) => (c, k) => (rows[c] < 0 ? 0 : bytes(points[rows[c]], k, c));
+  const all = (q, k) => chart.bytes(q, k), high = columns.only ? (q, k, c) => columns.only[c] : all, pale = split ? of : () => none;
+  const unused = (limit) => (q, k, c) => Math.min(q.pale ? q.pale[k] : 0, limit(q, k, c));
   g.globalAlpha = alpha * 0.5;
-  drawLayers(g, shown, columns, box, top, (c, k) => (columns.best[c] < 0 ? 0 : columns.only ? columns.only[c] : points[columns.best[c]].classes[k]));
+  drawLayers(g, shown, columns, box, top, of(columns.best, high), pale(columns.best, unused(high)));
   g.globalAlpha = alpha;
-  drawLayers(g, shown, columns, box, top, (c, k) => (columns.low[c] < 0 ? 0 : points[columns.low[c]].classes[k]));
+  drawLayers(g, shown, columns, box, top, of(columns.low, all), pale(columns.low, unused(all)));
 }
 
-/* Draws a polygon for each class, from the bottom up. */
-function drawLayers(g, shown, columns, box, top, bytes) {
+/* Draws two polygons for each class, from the bottom up: what is in use, and what is not, if there is any. */
+function drawLayers(g, shown, columns, box, top, bytes, unused) {
   const width = columns.best.length, base = new Float64Array(width), n = box.width / width;
   const y = (v) => box.top + box.height - v / top * box.height;
-  for (const k of shown) {
+  const layer = (colour, height) => {
     g.beginPath();
     for (let c = 0; c < width; c++) {
       const v = y(base[c]);
@@ -139,15 +146,26 @@ function drawLayers(g, shown, columns, box, top, bytes) {
       g.lineTo(box.left + (c + 1) * n, v);
     }
     for (let c = width - 1; c >= 0; c--) {
-      base[c] += bytes(c, k);
+      base[c] += height[c];
       const v = y(base[c]);
       g.lineTo(box.left + (c + 1) * n, v);
       g.lineTo(box.left + c * n, v);
     }
     g.closePath();
-    g.fillStyle = colourOf(k);
+    g.fillStyle = colour;
     g.fill();
+  };
+  for (const k of shown) {
+    const pale = base.map((_, c) => unused(c, k));
+    layer(colourOf(k), base.map((_, c) => bytes(c, k) - pale[c]));
+    if (pale.some((v) => v)) layer(paleOf(k), pale);
   }
+}
+
+/* A class's colour, for the most part that of the sheet. */
+function paleOf(k) {
+  const parts = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16)), sheet = parts(css('--sheet'));
+  return 'rgb(' + parts(colourOf(k)).map((v, i) => Math.round(0.35 * v + 0.65 * sheet[i])).join() + ')';
 }
 
 function drawLine(g, values, box, top, style, dash, labels) {

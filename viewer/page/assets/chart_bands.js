@@ -15,11 +15,11 @@ class Bands {
   constructor() { this.rows = []; }
   /* Made anew only for another picture. */
   find(chart, by, columns) {
-    const t = chart.track, seqs = Array.from(columns.best, (i) => (i < 0 ? -1 : t.points[i].seq)), made = [t.index, by, chart.axis, seqs.length, ...chart.view].join();
+    const t = chart.track, seqs = Array.from(columns.best, (i) => (i < 0 ? -1 : t.points[i].seq)), at = (seq) => countFirst(seqs, (s) => s < seq), made = [t.index, by, chart.axis, seqs.length, ...chart.view].join();
     if (made === this.made) return;
     this.made = made;
     const weight = (r) => r.b.size * (r.to - r.from), names = new Map();
-    this.rows = livesOf(app.doc, t).map((b) => ({ b, from: countFirst(seqs, (s) => s < b.seq), to: b.endSeq ? countFirst(seqs, (s) => s < b.endSeq) : seqs.length, pieces: [] }))
+    this.rows = livesOf(app.doc, t).map((b) => ({ b, from: at(b.seq), to: b.endSeq ? at(b.endSeq) : seqs.length, pieces: [], pale: b.pale.map((x) => x.map(at)) }))
       .filter((r) => r.to > r.from).sort((p, q) => weight(q) - weight(p)).slice(0, BANDS);
     for (const r of this.rows) names.set(r.name = BAND_NAMES[by](r.b), (names.get(r.name) || 0) + weight(r));
     const order = new Map([...names].sort((p, q) => q[1] - p[1]).map(([name], i) => [name, i]));
@@ -41,8 +41,13 @@ class Bands {
     const n = box.width / this.top.length, y = (v) => box.top + box.height - v / most * box.height;
     const fill = (a, b, low, high, edge) => g.fillRect(box.left + a * n, y(high), (b - a) * n, Math.max(0.4, y(low) - y(high) - edge));
     for (const r of this.rows) {
+      const part = (from, to) => { for (const [a, b, low] of r.pieces) if (a < to && from < b) fill(Math.max(a, from), Math.min(b, to), low, low + r.b.size, r.b.size / most * box.height > 3 ? 0.6 : 0); };
       g.fillStyle = r.colour;
-      for (const [a, b, low] of r.pieces) fill(a, b, low, low + r.b.size, r.b.size / most * box.height > 3 ? 0.6 : 0);
+      part(r.from, r.to);
+      g.fillStyle = css('--sheet');
+      g.globalAlpha = 0.65;
+      for (const [from, to] of r.pale) part(from, to);
+      g.globalAlpha = 1;
     }
     g.fillStyle = css('--hole');
     this.top.forEach((v, c) => { const all = columns.best[c] < 0 ? 0 : chart.track.points[columns.best[c]].bytes; if (all > v) fill(c, c + 1, v, all, 0); });

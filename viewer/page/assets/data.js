@@ -59,6 +59,7 @@ function prepareTrack(doc, t, index) {
   t.file = doc.texts[t.file];
   t.peak_text = doc.texts[t.peak_text];
   t.apart.forEach((a) => { a.note = doc.texts[a.note]; });
+  if (t.unused) Object.assign(t.unused, { fn: doc.texts[t.unused.fn], file: doc.texts[t.unused.file] });
   for (const f of t.summary || []) Object.assign(f, { text: visible(f.text), action: visible(f.action), fn: doc.texts[f.fn], file: doc.texts[f.file] });
   t.notes = t.notes.map((text) => doc.texts[text]);
   t.facts = t.facts.map(([label, text]) => [label, doc.texts[text]]);
@@ -180,7 +181,7 @@ function readTable(doc, base64, names, texts) {
 function livesOf(doc, t) {
   if (t.blocks) return t.blocks;
   const l = t.lives, c = {};
-  for (const key of ['seq', 'time', 'addr', 'size', 'origin', 'context', 'end', 'end_stack', 'stretches']) c[key] = new Column(l[key]);
+  for (const key of ['seq', 'time', 'addr', 'size', 'origin', 'context', 'end', 'end_stack', 'stretches', 'uses']) c[key] = new Column(l[key]);
   t.origins = readTable(doc, l.origins, ['node', 'fn', 'file', 'line', 'backward'], ['fn', 'file']);
   t.contexts = readTable(doc, l.contexts, ['thread', 'stream', 'stage', 'memory', 'tid'], ['thread', 'stream']);
   t.evidence = readTable(doc, l.evidence, ['category', 'confidence', 'rule', 'because', 'when', 'place'], ['confidence', 'rule', 'because', 'when', 'place']);
@@ -203,10 +204,48 @@ function livesOf(doc, t) {
       if (k) from += c.stretches.number();
       b.stretches.push({ seq: from, evidence: t.evidence[c.stretches.number()] });
     }
+    b.uses = c.uses.done() ? null : readUses(doc, c.uses, b);
+    b.pale = b.uses && l.all_uses ? [[seq, b.uses.first.seq], [b.uses.over ? b.uses.last.seq : Infinity, b.endSeq || Infinity]] : [];
     t.blocks.push(b);
   }
   readSegments(t);
+  addPale(t, doc.classes.length);
   return t.blocks;
+}
+
+function readUses(doc, c, b) {
+  const count = c.number(), use = (from) => ({ seq: from.seq + c.number(), ns: from.ns + c.signed(), by: doc.texts[c.number()] });
+  if (!count) return null;
+  const first = use(b), last = use(first), flags = c.number(), u = { count, first, last, over: (flags & 1) > 0, whole: flags < 2, pause: c.number() };
+  return u.pause ? { ...u, pauseFrom: first.ns + c.signed(), pauseBy: doc.texts[c.number()], resumedBy: doc.texts[c.number()] } : u;
+}
+
+const isPale = (b, seq) => b.pale.some(([from, to]) => from <= seq && seq < to);
+
+/* What of a class is not in use yet or any more, at each point. Where no change is left out, the uses between two points are points, too, but of
+ * those that lie too near to each other on both axes only the last. */
+function addPale(t, kinds) {
+  const changes = [], cells = new Map(), now = new Array(kinds).fill(0), cell = (part, all) => Math.floor(2000 * part / (all || 1));
+  for (const b of t.blocks) {
+    for (const [from, to] of b.pale) b.stretches.forEach((s, i) => {
+      const first = Math.max(from, s.seq), end = Math.min(to, i + 1 < b.stretches.length ? b.stretches[i + 1].seq : Infinity), k = s.evidence.category;
+      if (first < end) changes.push([first, k, b.size], [end, k, -b.size]);
+    });
+    if (b.pale.length && t.curve.group === 1) for (const { seq, ns } of [b.uses.first, b.uses.last]) {
+      const key = cell(seq, t.last_seq) + ',' + cell(ns - t.first_ns, t.last_ns - t.first_ns);
+      if (!cells.has(key) || cells.get(key).seq < seq) cells.set(key, { seq, ns });
+    }
+  }
+  if (!changes.length) return;
+  changes.sort((x, y) => x[0] - y[0]);
+  const known = new Set(t.points.map((q) => q.seq)), more = [...cells.values()].filter((u) => u.seq > t.points[0].seq && !known.has(u.seq));
+  t.points = t.points.concat(more.map((u) => ({ ...t.points[pointIndex(t.points, u.seq)], ...u, most: undefined, between: true }))).sort((x, y) => x.seq - y.seq);
+  let next = 0, row = now.slice();
+  for (const q of t.points) {
+    const before = next;
+    for (; next < changes.length && changes[next][0] <= q.seq; next++) now[changes[next][1]] += changes[next][2];
+    q.pale = row = before < next ? now.slice() : row;
+  }
 }
 
 function readSegments(t) {

@@ -26,9 +26,9 @@ function linkState(timeline) {
   }
 
   function address() {
-    const t = app.track, [classes, zoom] = timeline.state();
+    const t = app.track, [classes, zoom, show] = timeline.state();
     const one = t.rank !== '' && app.doc.tracks.filter((x) => x.rank === t.rank).length === 1;
-    const parts = [[one ? 'rank' : 'track', t === first ? '' : one ? t.rank : t.index], ['at', app.seq], ['class', classes], ['zoom', zoom], ['block', app.block ? app.block.seq : ''], ['since', app.mark || ''], ...Object.entries(FILTER_WORDS).map(([name, word]) => [word, filterWord(name)])].filter(([, v]) => v !== '');
+    const parts = [[one ? 'rank' : 'track', t === first ? '' : one ? t.rank : t.index], ['at', app.seq], ['class', classes], ['zoom', zoom], ['show', show], ['block', app.block ? app.block.seq : ''], ['since', app.mark || ''], ...Object.entries(FILTER_WORDS).map(([name, word]) => [word, filterWord(name)])].filter(([, v]) => v !== '');
     return parts.length === 1 && app.seq === t.peak_seq ? '#' : '#' + parts.map((p) => p.join('=')).join('&');
   }
 
@@ -37,7 +37,7 @@ function linkState(timeline) {
     if (location.hash && !given.has('at')) return; /* it names a panel */
     const track = app.doc.tracks.find((t) => given.has('rank') && String(t.rank) === given.get('rank')) || app.doc.tracks[given.get('track')] || first;
     if (track !== app.track) chooseTrack(track.index);
-    timeline.look(given.has('class') ? given.get('class').split(',') : null, given.get('zoom'));
+    timeline.look(given.has('class') ? given.get('class').split(',') : null, given.get('zoom'), given.get('show'));
     chooseMoment(at > 0 && at <= track.last_seq ? at : track.peak_seq);
     app.mark = Number(given.get('since')) || 0;
     for (const [name, word] of Object.entries(FILTER_WORDS)) setFilter(name, filterOf(name, given.get(word) || ''));

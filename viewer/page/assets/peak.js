@@ -19,6 +19,7 @@ function peakPanel() {
     }));
     const reserved = m.point ? m.point.reserved : 0, used = m.point ? m.point.used : 0, extra = [];
     const apart = t.apart.reduce((n, a) => n + a.bytes, 0);
+    if (t.unused && t.unused.bytes) extra.push(['not used again', t.unused.bytes, 'kept after the last use, mostly allocated at ' + originText(t.unused)]);
     if (t.self_reported && reserved > m.bytes) extra.push(['cached, not in use', Math.max(0, reserved - m.bytes - apart), 'reserved ' + bytesText(reserved)]);
     for (const a of t.apart) extra.push([a.what, a.bytes, a.note]);
     if (t.context) extra.push(['context and modules', t.context, 'in use, but not by recorded allocations']);

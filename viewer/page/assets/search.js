@@ -9,13 +9,14 @@ const settingText = (doc, vary) => doc.names.map((n) => n + ' ' + vary[n]).join(
 const pageLink = (row, text) => row.page ? h('a', { href: encodeURIComponent(row.page) }, text) : text;
 
 function searchColumns(doc) {
-  const bytes = (key, title) => ({ title, right: true, of: (r) => Math.max(r[key], 0), show: (r) => h('span', { title: exactText(Math.max(r[key], 0)) }, bytesText(Math.max(r[key], 0))) });
+  const bytes = (key, title) => ({ title, right: true, of: (r) => Math.max(r[key] || 0, 0), show: (r) => (key === 'lacking_bytes' && !r[key] ? '' : h('span', { title: exactText(Math.max(r[key], 0)) }, bytesText(Math.max(r[key], 0)))) });
   return [
     { title: 'card', class: 'short', of: (r) => r.at, show: (r) => r.card },
     ...doc.names.map((n) => ({ title: n, right: true, of: (r) => r.vary[n], show: (r) => r.vary[n] })),
     { title: 'fits', of: (r) => VERDICTS.indexOf(r.verdict), show: (r) => (r.fits ? 'yes' : h('b', { class: 'alarm' }, r.verdict === 'does not fit' ? 'no' : r.verdict)) },
     bytes('capacity_bytes', 'capacity'), bytes('peak_bytes', 'allocated'), bytes('peak_reserved_bytes', 'reserved'), bytes('context_bytes', 'context + libraries'),
     bytes('margin_bytes', 'stays free'),
+    ...doc.cards.some((r) => r.lacking_bytes) ? [bytes('lacking_bytes', 'lacks')] : [],
     { title: 'source', of: (r) => (r.measured ? '' : r.run_on), show: (r) => (r.measured ? 'run' : 'from ' + r.run_on) },
     { title: 'the peak', class: 'wide', of: (r) => r.peak_line, show: (r) => r.error || [r.peak_text + '; most by ' + r.peak_line, r.rising, r.ended || r.late].filter(Boolean).join('. ') },
     ...doc.pages.some(Boolean) ? [{ title: 'page', class: 'short', of: (r) => r.page, show: (r) => (r.page ? pageLink(r, 'open') : '') }] : [],
@@ -187,12 +188,18 @@ function largestPanel(doc) {
     doc.largest.map((l) => [l.card, ...doc.names.map((n) => l.vary[n]), l.bounded ? 'run on that card; the next does not fit' : 'the largest that was asked for'])));
 }
 
+/* What the program takes on a larger card, and what this one has. */
+function needsText(r) {
+  const text = bytesText(r.needed_bytes) === bytesText(r.available_bytes) ? exactText : bytesText;
+  return 'lacking_bytes' in r ? 'The program took ' + text(r.needed_bytes) + ' of ' + r.needed_on + ', this card has ' + text(r.available_bytes) + (r.lacking_bytes ? ' and lacks ' + text(r.lacking_bytes) + '. ' : ', which would be enough. ') : '';
+}
+
 function reasonsPanel(doc) {
   const rows = doc.cards.filter((r) => r.cause && r.measured);
   if (!rows.length) return;
   const p = panel('reasons', 'Why not', 'what `oom` says of the run');
   for (const r of rows.slice(0, 40))
-    p.body.append(h('h3', {}, pageLink(r, r.card + (doc.names.length ? ', ' + settingText(doc, r.vary) : '')), ': ' + r.cause.replaceAll('_', ' ')), h('p', { class: 'note' }, r.text),
+    p.body.append(h('h3', {}, pageLink(r, r.card + (doc.names.length ? ', ' + settingText(doc, r.vary) : '')), ': ' + r.cause.replaceAll('_', ' ')), h('p', { class: 'note' }, needsText(r) + r.text),
       h('ul', { class: 'note' }, r.remedies.slice(0, 4).map((m) => h('li', {}, m.what + ' (saves ' + bytesText(m.saves_bytes) + ')'))));
   if (rows.length > 40) p.body.append(h('p', { class: 'note' }, plural(rows.length - 40, 'more row') + ' that do not fit: see the table.'));
 }

@@ -4,7 +4,7 @@
 function timelinePanel() {
   const p = panel('timeline', 'Timeline');
   const box = { left: EDGE.left, top: EDGE.top, width: 0, height: 0 };
-  let chart = null, hands = null, lastTrack = null, charts = new Map(), used = [], by = 'class', band = null, most = 1;
+  let chart = null, hands = null, lastTrack = null, charts = new Map(), used = [], by = 'class', band = null, most = 1, pale = false;
   const bands = new Bands(), tip = h('ol', { class: 'stack tip', hidden: true });
   const readout = h('div', { class: 'readout', 'aria-live': 'polite' });
   const legend = h('div', { class: 'legend' });
@@ -13,8 +13,10 @@ function timelinePanel() {
   const small = h('div', { class: 'overview' });
   const axis = choice('Axis', [['time', 'by time'], ['events', 'by event']], 'time', (value) => { chart.setAxis(value); redraw(); });
   const colours = choice('Colour', [['class', 'classes'], ['block', 'blocks'], ['line', 'lines'], ['module', 'modules'], ...app.doc.tracks.length > 1 ? [['rank', 'ranks']] : []], by, (value) => { by = value; band = null; legend.hidden = by !== 'class'; names.hidden = by !== 'rank'; redraw(); });
+  const unused = choice('Show', [['all', 'all bytes'], ['pale', 'not in use']], 'all', (value) => { pale = value === 'pale'; redraw(); });
+  unused.title = 'Not in use: before the first recorded use, or after the last';
   const lines = new RankLines(), names = h('div', { class: 'legend', hidden: true }, (app.doc.tracks.length > 1 ? app.doc.tracks : []).map((t) => h('button', { type: 'button', 'data-rank': t.index, onclick: () => chooseTrack(t.index) }, swatch(rankColour(t)), t.label)));
-  const tools = h('div', { class: 'tools' }, axis, colours);
+  const tools = h('div', { class: 'tools' }, axis, colours, unused);
   p.body.append(tools, readout, holder, small, legend, names);
   holder.append(tip);
   const main = canvas(holder, () => (window.innerWidth < 700 ? 280 : 360), draw);
@@ -23,9 +25,11 @@ function timelinePanel() {
 
   const shown = () => stackOrder().filter((k) => (by !== 'class' || app.shown[k]) && used[k]);
   /* The lines are about all classes: some of them alone take the whole axis. */
-  const whole = () => by !== 'class' || used.every((n, k) => !n || app.shown[k]);
+  const whole = () => by !== 'class' || (!chart.pale && used.every((n, k) => !n || app.shown[k]));
+  /* Bands and lines of ranks show all bytes. */
+  const offer = () => { if (!chart) return; unused.hidden = by !== 'class' || !app.track.points[0].pale; chart.pale = pale && !unused.hidden; };
   const hasLine = (key) => app.lines[key] && whole() && by !== 'rank';
-  const redraw = () => { main.redraw(); overview.redraw(); readOut(); tell('view'); };
+  const redraw = () => { offer(); main.redraw(); overview.redraw(); readOut(); tell('view'); };
   const center = () => { const i = pointIndex(app.track.points, app.seq), x = chart.x(app.track.points[i]); return x >= chart.view[0] && x <= chart.view[1] ? x : undefined; };
 
   /* The highest point that the column under the pointer stands for. */
@@ -41,8 +45,8 @@ function timelinePanel() {
     if (by === 'rank') return lines.find(chart, Math.max(1, Math.round(box.width))) * 1.08;
     for (let i = Math.max(0, chart.before(from)); i < app.track.points.length && chart.x(app.track.points[i]) <= to; i++) {
       const q = app.track.points[i];
-      let s = sumOf(q, kinds);
-      if (kinds.length === 1 && q.most) s = Math.max(s, q.most[kinds[0]]);
+      let s = chart.sum(q, kinds);
+      if (kinds.length === 1 && q.most && !chart.pale) s = Math.max(s, q.most[kinds[0]]);
       most = Math.max(most, s, hasLine('reserved') ? q.reserved : 0, hasLine('used') ? q.used : 0,
         hasLine('reserved') && q.most ? q.most[app.doc.classes.length] : 0);
     }
@@ -64,7 +68,7 @@ function timelinePanel() {
     g.rect(box.left, 0, box.width, height);
     g.clip();
     if (by === 'rank') lines.draw(g, box, top, labels);
-    else if (by === 'class' || !app.ready) drawStack(g, chart, shown(), columns, box, top);
+    else if (by === 'class' || !app.ready) drawStack(g, chart, shown(), columns, box, top, true);
     else bands.draw(g, chart, by, columns, box, top);
     drawSteps(g, chart, box, box.top + box.height + EDGE.strip + 11, labels);
     g.globalAlpha = 0.6;
@@ -94,7 +98,7 @@ function timelinePanel() {
 
   const inView = (x) => x >= box.left - 0.5 && x <= box.left + box.width + 0.5;
   const screen = (point) => box.left + (chart.x(point) - chart.view[0]) / (chart.view[1] - chart.view[0]) * box.width;
-  const level = (point, top) => box.top + box.height * (1 - sumOf(point, shown()) / top);
+  const level = (point, top) => box.top + box.height * (1 - chart.sum(point, shown()) / top);
 
   /* Where the highest moment is, and how high. */
   function drawPeak(g, top, labels) {
@@ -132,13 +136,14 @@ function timelinePanel() {
     if (!chart) return;
     const whole = new Chart(app.track), area = { left: EDGE.left, top: 4, width: width - EDGE.left - EDGE.right, height: height - 8 };
     whole.axis = chart.axis;
+    whole.pale = chart.pale;
     whole.reset();
     const columns = whole.columns(Math.max(1, Math.round(area.width)), shown());
     let top = 1;
-    for (const q of app.track.points) top = Math.max(top, sumOf(q, shown()));
+    for (const q of app.track.points) top = Math.max(top, whole.sum(q, shown()));
     g.clearRect(0, 0, width, height);
     g.globalAlpha = chart.isWhole() ? 0.55 : 0.8;
-    drawStack(g, whole, shown(), columns, area, top);
+    drawStack(g, whole, shown(), columns, area, top, true);
     g.globalAlpha = 1;
     drawWindow(g, chart, area, height);
   }
@@ -153,9 +158,10 @@ function timelinePanel() {
       h('span', {}, 'at ' + secondsText(p0.ns - t.first_ns) + ', event ' + countText(p0.seq)),
       h('span', {}, [where, peak].filter(Boolean).join(' \u2014 ')),
       t.framework ? line('reserved', 'reserved ', p0.reserved) : null, line('used', 'device ', p0.used));
+    if (p0.pale) readout.append(h('span', { class: 'unused', title: unused.title }, 'not in use ', h('b', { class: 'num' }, bytesText(p0.pale.reduce((a, b) => a + b, 0)))));
     if (band) readout.append(h('b', { class: 'band' }, band.t ? band.t.label : bytesText(band.b.size) + ' ' + band.name));
     for (const item of legend.children) {
-      const k = Number(item.dataset.kind), n = p0.classes[k];
+      const k = Number(item.dataset.kind), n = chart.bytes(p0, k);
       item.querySelector('.num').textContent = n ? bytesText(n) : '\u2013';
       item.title = item.dataset.words + ': ' + exactText(n) + ', ' + shareText(n, p0.bytes);
     }
@@ -234,6 +240,7 @@ function timelinePanel() {
     p.show(!app.track.state);
     if (!charts.has(app.track)) charts.set(app.track, new Chart(app.track));
     chart = charts.get(app.track);
+    if (app.ready) livesOf(app.doc, app.track);
     axis.show(chart.axis);
     if (lastTrack !== app.track) chooseLines();
     lastTrack = app.track;
@@ -243,11 +250,13 @@ function timelinePanel() {
   }, true);
   on('moment', redraw, true);
   on('theme', redraw);
-  const look = (names, zoom) => {
+  const look = (names, zoom, show) => {
     const [name, from, to] = (zoom || chart.usual).split(/[:-]/);
     app.shown = app.doc.classes.map((c) => !names || names.includes(c.name));
     if (!shown().length) app.shown.fill(true);
     chart.axis = name === 'events' ? 'events' : 'time';
+    pale = show === 'pale';
+    unused.show(pale ? 'pale' : 'all');
     chart.reset();
     if (Number(from) < Number(to)) chart.setView(Number(from), Number(to));
     axis.show(chart.axis);
@@ -256,6 +265,6 @@ function timelinePanel() {
   };
   /* What of it belongs into a link: classes if not all are shown, and the axis with the stretch if that is not as at first. */
   const state = () => [whole() ? '' : shown().map((k) => app.doc.classes[k].name).join(),
-    chart.isWhole() ? (chart.axis === chart.usual ? '' : chart.axis) : chart.axis + ':' + chart.view.map(Math.round).join('-')];
+    chart.isWhole() ? (chart.axis === chart.usual ? '' : chart.axis) : chart.axis + ':' + chart.view.map(Math.round).join('-'), pale ? 'pale' : ''];
   return { look, state, drawn: () => ({ app, bands, chart, lines }) };
 }
