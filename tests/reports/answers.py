@@ -35,7 +35,7 @@ PROGRAMS = [
     Program("k6b_die_before_backward", "a recurrent model is called 24 times before one backward pass",
             [oom("cause: batch_too_large", "forward passes", "smaller_batch", never=["remedy no_grad", "step to step", "cause: growing"])], "3GiB"),
     Program("kfold", "models, gradients and state of earlier folds are still held",
-            [oom("cause: unused", "remedy unused", r"broken\.py:32", r"broken\.py:25", never=["cause: model_too_large"]),
+            [oom("cause: held_unused", "remedy unused", r"broken\.py:32", r"broken\.py:25", never=["cause: model_too_large"]),
              of("leaks", r"not been trained", r"broken\.py:32")], "3GiB"),
     Program("k1_dead_model", "the decoder and the optimizer of a pre-training are still held",
             [oom("remedy unused", r"broken\.py:(17|22)"), of("leaks", r"not been trained", r"broken\.py:22")], "3GiB"),

@@ -8,7 +8,6 @@
 
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
-#include "../answers/unused.h"
 #include "../answers/used.h"
 #include "../base/human.h"
 #include "../answers/document.h"
@@ -42,7 +41,8 @@ struct oom_settings {
 	} tried[OOM_SETTINGS]; /* of which it is known what they come to */
 	size_t count;
 	const struct oom_setting *fits; /* the first that does, NULL = none */
-	struct replay_refusal own;	/* with the recording's own one */
+	struct replay_refusal own;	/* with the recording's own one, */
+	char conf[160];			/* which this is */
 	bool less_workspace;		/* with it, and with less for cuBLAS: the request fits */
 	char why[SETTINGS_WHY];		/* none was tried, though one may help; "" = none may */
 };
@@ -53,8 +53,15 @@ struct oom {
 	struct timeline own;	   /* where oom_open has read it */
 	struct snapshot shot;	   /* after it */
 	struct leaks leaks;
-	struct unused unused; /* of the blocks of shot */
+	/* Blocks that nothing used for long, but for what grows. Empty where uses are not known. */
+	struct oom_unused {
+		struct holders holders; /* by class and line, with their last use */
+		uint64_t bytes, classes[CATEGORIES];
+		uint64_t steps; /* bytes of these that a whole step passed by */
+	} unused;
 
+	struct use_around *around; /* of each of its blocks */
+	uint32_t works;		   /* the latest work before it */
 	uint64_t dropped;	       /* events that the program could not keep */
 	bool state_only;	       /* a snapshot without a history: refusals are not in it */
 	uint64_t asked;		       /* what the framework wanted from the device */
@@ -102,6 +109,8 @@ struct oom {
 	bool by_pass;	     /* or in earlier forward passes of this one: an evaluation, say */
 	bool by_call;	     /* or in earlier calls of the model: no backward pass has come yet */
 	size_t passes;	     /* forward passes of this step whose results are held */
+	uint64_t calls;	     /* bytes in graphs of passes before the latest, if no backward pass came */
+	bool read_each;	     /* and something of nearly each pass was copied to the host */
 	uint64_t evaluation; /* it ran out in or right behind one, which begins there; 0 = none */
 	uint64_t of_pass;    /* bytes that its latest forward pass made and that are held */
 	size_t at_step;	     /* the item of `steps` that it is in, 0 = before the first */
@@ -197,6 +206,7 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
  * of them, its owner, was asked for behind a pass; 0 = none. */
 uint64_t oom_results(const struct oom *o, struct owner *owner);
 uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
+void oom_find_calls(struct oom *o); /* calls, read_each */
 /* What `since` is; before: of the compared step's peak, NULL = there is none. */
 void oom_find_since(struct oom *o, size_t passes_before);
 

@@ -18,21 +18,32 @@ static uint32_t forwards_at(const struct lives *l, uint64_t seq)
 	return n ? lives_position(l, lives_at(l, n - 1)->born.position)->forwards : 0;
 }
 
-static bool is_result(const struct oom *o, const struct block *b)
+/* The same line called the model both times, but it was reached in another way, as from the handler
+ * of an exception. */
+static bool is_another_call(const struct oom *o, uint32_t then, uint32_t now)
 {
-	if (!category_in(b->category, OF_ONE_PASS))
-		return false;
-	return b->state & LIFE_SAVED || model_born(o->shot.model, b)->stage == STAGE_FORWARD;
-}
+	struct owners *owners = (struct owners *)&o->timeline->owners;
+	struct stacks *s = &o->timeline->stacks;
+	struct owner first = owners_caller(owners, then), second = owners_caller(owners, now);
+	struct map lines = { 0 };
+	bool another = false;
 
-/* The input of the attempt: the next one has its own, made by the same stack. */
-static bool is_replaced_input(const struct oom *o, const struct block *b, uint64_t refused)
-{
-	if (b->category != CATEGORY_inputs || b->size < o->allocated / 100)
+	if (!first.file[0] || !owners_same(&first, &second))
 		return false;
-	return ANY_OF(other, o->shot.moment.blocks, o->shot.moment.count,
-		      other->stack == b->stack && other->seq > refused &&
-			      other->category == CATEGORY_inputs);
+	stacks_read_python(s, then);
+	for (size_t i = s->count; i-- > 0 && !owners_is_forward(s->frames[i].function);)
+		++*map_put(&lines, s->python[i], NULL);
+	stacks_read_python(s, now);
+	for (size_t i = s->count; i-- > 0 && !owners_is_forward(s->frames[i].function);) {
+		uint32_t *times = map_get(&lines, s->python[i]);
+
+		if (!times || !*times)
+			another = true;
+		else
+			--*times;
+	}
+	map_free(&lines);
+	return another;
 }
 
 /* Another pass has begun, or gradients were cleared: nothing goes backward through it any more. */
@@ -41,7 +52,8 @@ static bool is_given_up(const struct oom *o, const struct lives_mark *refused, u
 {
 	struct row_store *marks = &o->timeline->model.lives.marks;
 
-	if (pass < now && (pass || refused->stage == STAGE_FORWARD))
+	if ((pass < now && (pass || refused->stage == STAGE_FORWARD)) ||
+	    is_another_call(o, refused->stack, o->refusal.event.stack))
 		return true;
 	for (uint32_t i = 0; i < marks->count; i++) {
 		const struct lives_mark *m = rows_at(marks, i);
@@ -54,6 +66,21 @@ static bool is_given_up(const struct oom *o, const struct lives_mark *refused, u
 	return false;
 }
 
+/* The pass and its batch, which nothing has used since. */
+static bool is_of_attempt(const struct oom *o, size_t i, uint64_t refused, uint32_t pass)
+{
+	const struct block *b = &o->shot.moment.blocks[i];
+	const struct position *born = model_born(o->shot.model, b);
+	const struct use_around *x = &o->around[i];
+
+	if (b->seq >= refused || b->seq < o->attempts.from ||
+	    !category_in(b->category, OF_ONE_PASS) || born->forwards > pass ||
+	    born->forwards + (b->category == CATEGORY_inputs) < pass)
+		return false;
+	return x->before ? uses_work(&o->timeline->model.uses, x->before)->seq < refused
+			 : b->state & LIFE_SAVED || born->stage == STAGE_FORWARD;
+}
+
 static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_t now)
 {
 	uint32_t pass = forwards_at(&o->timeline->model.lives, refused->seq);
@@ -61,10 +88,10 @@ static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_
 
 	if (!is_given_up(o, refused, pass, now))
 		return;
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
-		if (b->seq >= refused->seq || b->seq < o->attempts.from ||
-		    !((is_result(o, b) && model_born(o->shot.model, b)->forwards == pass) ||
-		      is_replaced_input(o, b, refused->seq)))
+	for (size_t i = 0; i < o->shot.moment.count; i++) {
+		const struct block *b = &o->shot.moment.blocks[i];
+
+		if (!is_of_attempt(o, i, refused->seq, pass))
 			continue;
 		bytes += b->size;
 		if (b->size > o->attempts.largest.size)
@@ -231,4 +258,37 @@ void oom_find_since(struct oom *o, size_t passes_before)
 		     o->passes > 2 * passes_before && !may_be_used(o, step);
 	if (o->by_pass)
 		o->since = latest_pass(o, step);
+}
+
+/* Passes of which something was copied to the host before the next one. */
+static size_t passes_read(const struct oom *o)
+{
+	const struct lives *l = &o->timeline->model.lives;
+	const struct uses *u = &o->timeline->model.uses;
+	uint32_t latest = 0, pass;
+	size_t n = 0;
+
+	for (uint32_t i = 1; i <= o->works; i++) {
+		if (uses_kind(u, i)->transfer != GMT_TRANSFER_SOURCE ||
+		    !strstr(defs_string(o->timeline->model.defs, uses_kind(u, i)->name).s, "DtoH"))
+			continue;
+		pass = forwards_at(l, uses_work(u, i)->seq);
+		n += pass != latest;
+		latest = pass;
+	}
+	return n;
+}
+
+void oom_find_calls(struct oom *o)
+{
+	const struct snapshot *s = &o->shot;
+
+	if (o->timeline->steps.basis != STEPS_FORWARD || o->passes < 2)
+		return;
+	o->calls = SUM_OF(b, s->moment.blocks, s->moment.count,
+			  b->state & LIFE_SAVED && category_in(b->category, OF_ONE_PASS) &&
+					  model_born(s->model, b)->forwards < s->model->spans.forwards
+				  ? b->size
+				  : 0);
+	o->read_each = o->passes >= FEWEST && passes_read(o) + 1 >= s->model->spans.forwards;
 }

@@ -75,13 +75,27 @@ static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 			WHO(&h->owner), of);
 }
 
+/* Calls of a model before any backward pass: whether one is to come is not known. */
+static uint64_t let_go_of_calls(const struct oom *o, char *what, char *how)
+{
+	if (!o->calls)
+		return 0;
+	oom_say(what,
+		"If no backward pass follows: call the model under torch.no_grad(), or keep "
+		"loss.item() and detach the state that goes on to the next call. Otherwise call "
+		"backward() after fewer passes, and .detach() what goes on (truncated)");
+	oom_say(how, "%s that graphs of earlier passes hold. %zu passes have results in memory",
+		B(o->calls), o->passes);
+	return o->calls;
+}
+
 static uint64_t let_go(const struct oom *o, char *what, char *how)
 {
 	const struct holder *h = oom_grown_most(o);
 	const char *one = o->by_call ? "pass" : "step";
 
 	if (!h)
-		return 0;
+		return let_go_of_calls(o, what, how);
 	say_let_go(o, h, what);
 	if (o->leaks.count && !o->by_pass)
 		oom_say(how,
@@ -93,6 +107,26 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 		oom_say(how, "Blocks that were made %s %s %zu, and that are still held",
 			o->by_pass ? "by earlier passes of" : "before", one, oom_number(o));
 	return o->grown;
+}
+
+static uint64_t held_unused(const struct oom *o, char *what, char *how)
+{
+	const struct oom_unused *u = &o->unused;
+	const struct holder *most = u->holders.items;
+
+	if (!u->bytes)
+		return 0;
+	oom_say(what,
+		"Free what %s%s allocated (delete every reference to it, also in callbacks and "
+		"closures), or keep it on the host until it is used again",
+		WHO(&most->owner), u->holders.count > 1 ? " and other lines" : "");
+	oom_say(how,
+		"%s, of it %s of this line, were used last in or before %s %zu. Whether a later "
+		"one needs them is not known",
+		B(u->bytes), B(most->bytes), o->by_call ? "pass" : "step",
+		steps_at(&o->timeline->steps,
+			 uses_work(&o->timeline->model.uses, most->last_use)->seq));
+	return u->bytes;
 }
 
 static uint64_t refused_attempts(const struct oom *o, char *what, char *how)
@@ -113,9 +147,9 @@ static uint64_t allocator(const struct oom *o, char *what, char *how)
 		strcmp(x->conf, "default")
 			? "Set PYTORCH_CUDA_ALLOC_CONF=%s: the request fits, with "
 			  "%s to spare"
-			: "Unset PYTORCH_CUDA_ALLOC_CONF (%s): the request fits, "
-			  "with %s to spare",
-		x->conf, B(x->outcome.bytes));
+			: "Remove the setting PYTORCH_CUDA_ALLOC_CONF=%s, in the script if "
+			  "that sets it: the request fits, with %s to spare",
+		strcmp(x->conf, "default") ? x->conf : o->settings.conf, B(x->outcome.bytes));
 	oom_say(how,
 		"By a replay of the recorded requests on the same device. With the recorded "
 		"setting the replay runs out of memory too, and lacks %s",
@@ -292,6 +326,108 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 	return (all - inputs) / 2;
 }
 
+/* All gradients in one tensor. */
+static uint64_t joined_gradients(const struct oom *o, char *what, char *how)
+{
+	uint64_t all = o->shot.bytes[CATEGORY_gradients] - o->computed;
+	const struct block *largest =
+		GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+			    b->category == CATEGORY_gradients, b->size);
+	char op[64];
+
+	instant_operator(&o->timeline->stacks, o->wanted.stack, o->wanted.seq, op, sizeof(op));
+	if (!largest || !strstr(op, "cat") || o->block < all / 20 * 19 || o->block > 2 * all)
+		return 0;
+	oom_say(what, "Take the gradients one at a time in %s, instead of joining all of them",
+		WHO(&o->wanted_owner));
+	oom_say(how, "The request is as large as all gradients. One of them has %s",
+		B(largest->size));
+	return o->block > largest->size ? o->block - largest->size : 0;
+}
+
+/* What one line makes between passes, one tensor after the other, and nothing has read yet. */
+static uint64_t one_by_one(const struct oom *o, char *what, char *how)
+{
+	const struct moment *mo = &o->shot.moment;
+	const struct span *span =
+		steps_span(&o->timeline->steps, &o->timeline->model.spans, o->refusal.event.seq);
+	uint64_t bytes = 0, largest = 0;
+	size_t blocks = 0;
+
+	if (!span || span->phase != PHASE_OTHER || o->wanted_stage != STAGE_OUTSIDE ||
+	    !o->shot.model->spans.backwards || o->wanted.category == CATEGORY_inputs)
+		return 0;
+	for (size_t i = 0; i < mo->count; i++) {
+		const struct block *b = &mo->blocks[i];
+		struct owner owner;
+		struct block_uses x;
+
+		if (b->seq < span->extent.first_seq)
+			continue;
+		owner = owners_find(&o->timeline->owners, b);
+		if (!owners_same(&owner, &o->wanted_owner))
+			continue;
+		uses_of(o->shot.model, b->life - 1, &x);
+		if (x.works.first != o->around[i].before)
+			return 0;
+		bytes += b->size;
+		largest = arithmetic_most(largest, b->size);
+		blocks++;
+	}
+	if (blocks < 3)
+		return joined_gradients(o, what, how);
+	oom_say(what,
+		"Make the tensors of %s one at a time, and reduce and free each before the next, "
+		"unless all are needed together",
+		WHO(&o->wanted_owner));
+	oom_say(how, "%s wait that nothing has read since they were made. All but the largest",
+		MANY(blocks, "tensor"));
+	return bytes + o->block - arithmetic_most(largest, o->block);
+}
+
+/* Weights that autocast converted, which no graph needs: its cache has them to its end. */
+static uint64_t autocast_cache(const struct oom *o, char *what, char *how)
+{
+	struct timeline *t = o->timeline;
+	bool asked = advise_is_by_autocast(t, &o->wanted);
+	uint64_t bytes = 0, largest = asked ? o->block : 0;
+
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
+		if (!map_get((struct map *)&o->copies, b->seq) || b->state & LIFE_SAVED)
+			continue;
+		bytes += b->size;
+		largest = arithmetic_most(largest, b->size);
+	}
+	if (!bytes || o->phase == PHASE_BACKWARD)
+		return 0;
+	oom_say(what,
+		"Convert the model once (model.half() or .bfloat16()), or turn off the cache of "
+		"converted weights: torch.autocast(..., cache_enabled=False)");
+	oom_say(how,
+		"%s in copies of weights that autocast made and that no graph holds. Without the "
+		"cache each weight is converted when it is used: all but the largest",
+		B(bytes));
+	return bytes + (asked ? o->block : 0) - largest;
+}
+
+/* Far more than any step reads is on the device before the first. */
+static uint64_t data_on_host(const struct oom *o, char *what, char *how)
+{
+	uint64_t inputs = oom_first_inputs(o);
+	const struct holder *most =
+		FIRST_OF(h, o->holders.items, o->holders.count, h->category == CATEGORY_inputs);
+
+	if (!most || inputs < o->allocated / 2 || inputs <= o->block)
+		return 0;
+	oom_say(what,
+		"Keep the data of %s on the host (pin_memory()), and move what a step reads to "
+		"the device in that step",
+		WHO(&most->owner));
+	oom_say(how, "%s of inputs were there before the first pass. What a step reads comes back",
+		B(inputs));
+	return inputs - o->block;
+}
+
 static uint64_t results_on_host(const struct oom *o, char *what, char *how)
 {
 	struct owner owner = { 0 };
@@ -310,22 +446,37 @@ static uint64_t results_on_host(const struct oom *o, char *what, char *how)
 	return bytes;
 }
 
+enum cost { CODE, TRADE, CARDS };
+enum about { NOTHING, STEP, STATE, IDLE, KEPT, RESULT, CASTS, ONE_BY_ONE };
+
 /* A row of the table; a finding that has none stands under its kind. */
 struct remedy_row {
 	const char *name, *kind;
 	remedy_fn *test;
 	unsigned causes;
+	enum cost cost;
+	enum about about;
 };
 
+#define FOR(cause) (1u << CAUSE_##cause)
+
 static const struct remedy_row table[] = {
-#define REMEDY(name, causes)	  { #name, NULL, name, causes },
-#define FOUND(kind, name, causes) { #name, #kind, NULL, causes },
+#define REMEDY(name, ...)      { #name, NULL, name, __VA_ARGS__ },
+#define FOUND(kind, name, ...) { #name, #kind, NULL, __VA_ARGS__ },
 #include "oom_remedies.def"
 #undef REMEDY
 #undef FOUND
 };
 
 #define ROWS (sizeof(table) / sizeof(table[0]))
+
+static const struct remedy_row *row_of(const char *name)
+{
+	static const struct remedy_row none = { 0 };
+	const struct remedy_row *row = FIRST_OF(x, table, ROWS, !strcmp(x->name, name));
+
+	return row ? row : &none;
+}
 
 /* A library asks for what fits, so that with another setting it may have asked for more before. */
 static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
@@ -368,24 +519,70 @@ static void say_measured(struct oom_remedy *r)
 		snprintf(r->how + n, OOM_TEXT - n, "; measured right in %u of %u", c.right, c.of);
 }
 
-/* Insertion: there are few. Those that answer the cause first, then the largest. */
-static void insert(struct remedy_list *list, struct oom_remedy *r, unsigned causes)
+/* What a person can change first: the answer to the cause, then code before cards, what is enough,
+ * and what costs nothing. */
+static unsigned rank_of(const struct oom_remedy *r)
 {
-	size_t n = list->count;
+	enum cost cost = row_of(r->name)->cost;
 
-	r->answers = causes & 1u << list->cause;
+	return 8 * !r->answers + 4 * (cost == CARDS) + 2 * !r->enough + (cost == TRADE);
+}
+
+static void leave_out(struct remedy_list *list, struct oom_remedy *r)
+{
+	memmove(r, r + 1, (size_t)(list->items + --list->count - r) * sizeof(*r));
+}
+
+/* Another one is about the same memory: of the two one is said. */
+static bool is_twin(struct remedy_list *list, const struct oom_remedy *r)
+{
+	const struct remedy_row *row = row_of(r->name), *other;
+	struct oom_remedy *x;
+
+	if (row->about < IDLE)
+		return false;
+	x = FIRST_OF(i, list->items, list->count, row_of(i->name)->about == row->about);
+	other = x ? row_of(x->name) : NULL;
+	if (x && (row < other ? x->saves / 5 > r->saves / 4 : x->saves / 4 >= r->saves / 5))
+		return true;
+	if (x)
+		leave_out(list, x);
+	return false;
+}
+
+/* It is about memory that the answer to the cause frees. */
+static bool is_of_answer(const struct remedy_list *list, const struct oom_remedy *r)
+{
+	const struct oom *o = list->oom;
+	enum about about = row_of(r->name)->about;
+
+	if (about == STATE)
+		return list->cause == CAUSE_held_unused &&
+		       o->unused.classes[CATEGORY_optimizer_state] >=
+			       o->shot.bytes[CATEGORY_optimizer_state] / 2;
+	return about == STEP && o->grown + o->attempts.bytes &&
+	       r->saves > o->current + oom_asked_for_batch(o);
+}
+
+/* Insertion: there are few. */
+static void insert(struct remedy_list *list, struct oom_remedy *r)
+{
+	size_t n;
+
+	r->answers = row_of(r->name)->causes & 1u << list->cause;
 	say_measured(r);
-	if ((r->saves < list->oom->capacity / 200 && !r->enough) || n == OOM_REMEDIES)
+	if ((r->saves < list->oom->capacity / 200 && !r->enough) || list->count == OOM_REMEDIES ||
+	    is_of_answer(list, r) || is_twin(list, r))
 		return;
-	for (; n; n--) {
+	for (n = list->count++; n; n--) {
 		const struct oom_remedy *before = &list->items[n - 1];
 
-		if (before->answers != r->answers ? before->answers : before->saves >= r->saves)
+		if (rank_of(before) != rank_of(r) ? rank_of(before) < rank_of(r)
+						  : before->saves >= r->saves)
 			break;
 		list->items[n] = *before;
 	}
 	list->items[n] = *r;
-	list->count++;
 }
 
 /* Without the temporaries the first step goes on to make its state: at least a tensor for each
@@ -436,7 +633,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 			B(least ? f->saves : f->least));
 	else
 		oom_say(r.how, "%s", f->how);
-	insert(list, &r, row ? row->causes : 0);
+	insert(list, &r);
 }
 
 /* The block that was wanted, and what the optimizer's first step would have made after it. */
@@ -480,7 +677,7 @@ size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy
 			r.saves = table[i].test(o, r.what, r.how);
 		r.enough = is_enough(o, table[i].test, r.saves);
 		if (r.saves)
-			insert(&list, &r, table[i].causes);
+			insert(&list, &r);
 	}
 	ask(&a, o, born);
 	for (size_t i = 0; i < a.count; i++)

@@ -3,6 +3,7 @@
 
 #include "../advise/advise.h"
 #include "../answers/reserved.h"
+#include "../answers/unused.h"
 #include "../base/arithmetic.h"
 #include "../base/sorted.h"
 #include "../base/shell.h"
@@ -107,7 +108,7 @@ static void find_refusal(struct search *s)
 		 a->why);
 	if (a->count && a->remedies[0].saves)
 		put_text(m->action, "%s (saves %s%s)", a->remedies[0].what, B(a->remedies[0].saves),
-			 a->remedies[0].enough ? ", which would have been enough" : "");
+			 a->remedies[0].enough ? ", enough for this request" : "");
 }
 
 static uint64_t grown(const struct search *s)
@@ -147,37 +148,37 @@ static void say_growth(struct search *s)
 	say_more(s, m, "leaks", "");
 }
 
-static void say_unused(struct search *s, const struct unused *u)
+static void say_unused(struct search *s)
 {
 	const struct extent *end;
+	struct unused u = { 0 };
 	char classes[200];
 	struct matter *m;
 
-	if (u->bytes < s->least || s->cause == CAUSE_unused)
-		return;
-	end = &s->timeline->steps.items[u->step].extent;
-	m = add_matter(s, "unused", u->bytes, &u->holders.items[0].owner, end->last_seq,
-		       end->last_ns);
-	put_text(m->text,
-		 "Earlier models or their optimizers are still in memory: %s have not been trained "
-		 "since step %zu (%s).",
-		 B(u->bytes), u->step, unused_words(u, classes, sizeof(classes)));
-	say_more(s, m, "leaks", "");
+	unused_at_end(&u, s->timeline);
+	if (u.bytes >= s->least) {
+		end = &s->timeline->steps.items[u.step].extent;
+		m = add_matter(s, "unused", u.bytes, &u.holders.items[0].owner, end->last_seq,
+			       end->last_ns);
+		put_text(m->text,
+			 "Earlier models or their optimizers are still in memory: %s have not been "
+			 "trained since step %zu (%s).",
+			 B(u.bytes), u.step, unused_words(&u, classes, sizeof(classes)));
+		say_more(s, m, "leaks", "");
+	}
+	unused_free(&u);
 }
 
 static void find_kept(struct search *s)
 {
 	struct summary *found = s->found;
-	struct unused at_end = { 0 };
 
 	found->leaks = &found->oom.leaks;
 	if (!found->answer.oom)
 		leaks_find(&found->oom.leaks, s->timeline);
-	if (!s->ended)
-		unused_at_end(&at_end, s->timeline);
 	say_growth(s);
-	say_unused(s, s->ended ? &found->oom.unused : &at_end);
-	unused_free(&at_end);
+	if (!s->ended) /* else a refusal has said it */
+		say_unused(s);
 }
 
 /* Half of the steps need less, half more; 0: too few ended. */
