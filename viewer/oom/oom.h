@@ -110,7 +110,8 @@ struct oom {
 	bool by_call;	     /* or in earlier calls of the model: no backward pass has come yet */
 	size_t passes;	     /* forward passes of this step whose results are held */
 	uint64_t calls;	     /* bytes in graphs of passes before the latest, if no backward pass came */
-	bool read_each;	     /* and something of nearly each pass was copied to the host */
+	bool carried;	     /* a later pass uses what an earlier one made */
+	bool read_each;	     /* something of nearly each pass was copied to the host */
 	uint64_t evaluation; /* it ran out in or right behind one, which begins there; 0 = none */
 	uint64_t of_pass;    /* bytes that its latest forward pass made and that are held */
 	size_t at_step;	     /* the item of `steps` that it is in, 0 = before the first */
@@ -205,6 +206,8 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 /* Tensors that the evaluation made for the results of all its passes, if something as large as one
  * of them, its owner, was asked for behind a pass; 0 = none. */
 uint64_t oom_results(const struct oom *o, struct owner *owner);
+/* Nobody computed it: an operator made room for what is yet to come. */
+bool oom_is_room(const struct oom *o, const struct block *b);
 uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
 void oom_find_calls(struct oom *o); /* calls, read_each */
 /* What `since` is; before: of the compared step's peak, NULL = there is none. */

@@ -154,76 +154,25 @@ uint64_t oom_evaluation(const struct oom *o)
 	return 0;
 }
 
-/* The number of the latest forward pass before that span. */
-static uint32_t pass_before(const struct spans *s, size_t i)
+/* The most forward passes with graphs that one backward pass came after. */
+static size_t most_before_backward(const struct oom *o)
 {
-	while (i-- > 0)
-		if (span_is_forward(&s->items[i]))
-			return s->items[i].pass;
-	return 0;
-}
+	const struct spans *s = &o->timeline->model.spans;
+	size_t most = 0, kept = 0, pass = 0;
 
-/* The backward pass of these spans with most forward passes between it and the one before it. */
-static const struct span *longest(const struct spans *s, size_t first, size_t end)
-{
-	uint32_t pass = pass_before(s, first), since = pass, most = 0;
-	const struct span *best = NULL;
-
-	for (size_t i = first; i < end; i++) {
-		const struct span *at = &s->items[i];
-
-		pass = span_is_forward(at) ? at->pass : pass;
-		if (at->phase != PHASE_BACKWARD)
-			continue;
-		if (pass - since > most) {
-			best = at;
-			most = pass - since;
+	FOR_EACH (const struct span, x, s->items, s->count) {
+		if (x->extent.first_seq > o->refusal.event.seq)
+			break;
+		if (span_is_forward(x)) {
+			kept += x->kept ? x->pass - pass : 0;
+			pass = x->pass;
 		}
-		since = pass;
+		if (x->phase == PHASE_BACKWARD) {
+			most = kept > most ? kept : most;
+			kept = 0;
+		}
 	}
-	return best;
-}
-
-/* Bytes of what the forward passes since that event made, all or what graphs hold of it: where that
- * is not known they may hold all. */
-static uint64_t results(const struct snapshot *s, uint64_t since, bool of_graphs)
-{
-	return SUM_OF(b, s->moment.blocks, s->moment.count,
-		      b->seq >= since && category_in(b->category, FORWARD_RESULTS) &&
-				      (!of_graphs || !s->model->spans.tags || b->state & LIFE_SAVED)
-			      ? b->size
-			      : 0);
-}
-
-/* A backward pass found as much when it began, or half of it: steps are not all alike. */
-static bool has_used(struct timeline *t, const struct span *backward, uint64_t bytes, size_t passes)
-{
-	const struct step *step;
-	struct snapshot before;
-	bool used;
-
-	if (!backward)
-		return false;
-	step = &t->steps.items[steps_at(&t->steps, backward->extent.first_seq)];
-	snapshot_take(&before, t, backward->extent.first_seq);
-	used = bytes <= 2 * results(&before, step->extent.first_seq, true) ||
-	       passes <= 2 * oom_passes(&before, step->extent.first_seq);
-	moment_free(&before.moment);
-	return used;
-}
-
-/* A backward pass may come for the graphs of these passes, as one did for as many. */
-static bool may_be_used(const struct oom *o, uint64_t since)
-{
-	struct timeline *t = o->timeline;
-	const struct spans *s = &t->model.spans;
-	const struct step *step = &t->steps.items[o->compared_step];
-	uint64_t bytes = results(&o->shot, since, true);
-
-	if (bytes < results(&o->shot, since, false) / 2)
-		return false;
-	return has_used(t, longest(s, step->first, step->last + 1), bytes, o->passes) ||
-	       has_used(t, longest(s, 0, s->count), bytes, o->passes);
+	return most;
 }
 
 /* Right behind an evaluation nothing tells its results from the next batch: the end of its last
@@ -255,7 +204,7 @@ void oom_find_since(struct oom *o, size_t passes_before)
 	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? step : 0;
 	o->passes = oom_passes(&o->shot, step);
 	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
-		     o->passes > 2 * passes_before && !may_be_used(o, step);
+		     o->passes > 2 * passes_before && o->passes > 2 * most_before_backward(o);
 	if (o->by_pass)
 		o->since = latest_pass(o, step);
 }
@@ -279,6 +228,15 @@ static size_t passes_read(const struct oom *o)
 	return n;
 }
 
+/* A later pass than the one that made it used it. */
+static bool is_carried(const struct oom *o, const struct block *b, uint32_t last)
+{
+	return last && b->size > LIVES_SMALL && b->state & LIFE_SAVED &&
+	       model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
+	       forwards_at(&o->timeline->model.lives, uses_work(&o->timeline->model.uses, last)->seq) >
+		       model_born(o->shot.model, b)->forwards;
+}
+
 void oom_find_calls(struct oom *o)
 {
 	const struct snapshot *s = &o->shot;
@@ -290,5 +248,7 @@ void oom_find_calls(struct oom *o)
 					  model_born(s->model, b)->forwards < s->model->spans.forwards
 				  ? b->size
 				  : 0);
+	o->carried = ANY_OF(b, s->moment.blocks, s->moment.count,
+			    is_carried(o, b, o->around[b - s->moment.blocks].before));
 	o->read_each = o->passes >= FEWEST && passes_read(o) + 1 >= s->model->spans.forwards;
 }

@@ -76,17 +76,35 @@ static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 }
 
 /* Calls of a model before any backward pass: whether one is to come is not known. */
-static uint64_t let_go_of_calls(const struct oom *o, char *what, char *how)
+static uint64_t say_calls(const struct oom *o, const char *words, char *what, char *how)
 {
-	if (!o->calls)
-		return 0;
 	oom_say(what,
-		"If no backward pass follows: call the model under torch.no_grad(), or keep "
-		"loss.item() and detach the state that goes on to the next call. Otherwise call "
-		"backward() after fewer passes, and .detach() what goes on (truncated)");
+		"If no backward pass follows, call the model under torch.no_grad(), or keep "
+		"loss.item() and detach what goes on to the next call. Otherwise %s",
+		words);
 	oom_say(how, "%s that graphs of earlier passes hold. %zu passes have results in memory",
 		B(o->calls), o->passes);
 	return o->calls;
+}
+
+static uint64_t backward_each(const struct oom *o, char *what, char *how)
+{
+	return o->carried || o->read_each
+		       ? 0
+		       : say_calls(o,
+				   "call backward() on the loss of each pass as soon as it is "
+				   "computed, instead of one backward pass for their sum",
+				   what, how);
+}
+
+static uint64_t let_go_of_calls(const struct oom *o, char *what, char *how)
+{
+	return o->carried || o->read_each
+		       ? say_calls(o,
+				   "call backward() after fewer passes, and .detach() what goes on "
+				   "(truncated)",
+				   what, how)
+		       : 0;
 }
 
 static uint64_t let_go(const struct oom *o, char *what, char *how)
@@ -114,7 +132,7 @@ static uint64_t held_unused(const struct oom *o, char *what, char *how)
 	const struct oom_unused *u = &o->unused;
 	const struct holder *most = u->holders.items;
 
-	if (!u->bytes)
+	if (u->bytes <= o->capacity / 50)
 		return 0;
 	oom_say(what,
 		"Free what %s%s allocated (delete every reference to it, also in callbacks and "
@@ -231,7 +249,8 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 	const struct oom_spike *p = &o->spike;
 
 	if (!p->count || p->count > OOM_SPIKE_MOST || p->bytes < o->capacity / 4 || !p->unsaved ||
-	    !o->shot.model->spans.forwards || p->largest < 5 * p->next ||
+	    p->largest < 5 * p->next || o->grown > p->bytes / 4 ||
+	    oom_is_room(o, &o->wanted) ||
 	    stage_is_backward(o->wanted_stage))
 		return 0;
 	oom_say(what,
@@ -305,7 +324,8 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 		 inputs = oom_first_inputs(o);
 
 	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || !o->shot.model->spans.forwards ||
-	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
+	    all < o->capacity / 20 || all < oom_missing(o) ||
+	    batch_of_one(o->shot.model->defs))
 		return 0;
 	oom_say(what, "Halve the batch%s",
 		!o->engine.phase    ? (o->shot.model->spans.backwards && !o->evaluation
@@ -447,7 +467,7 @@ static uint64_t results_on_host(const struct oom *o, char *what, char *how)
 }
 
 enum cost { CODE, TRADE, CARDS };
-enum about { NOTHING, STEP, STATE, IDLE, KEPT, RESULT, CASTS, ONE_BY_ONE };
+enum about { NOTHING, STEP, STATE, IDLE, KEPT, RESULT, CASTS, ONE_BY_ONE, EACH };
 
 /* A row of the table; a finding that has none stands under its kind. */
 struct remedy_row {
