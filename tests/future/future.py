@@ -13,13 +13,14 @@ OF_FRAMEWORK = 2  # among the flags of an event
 
 
 class Block:
-    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads", "trained", "walks", "is_packed")
+    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads", "trained", "walks", "is_packed", "used")
 
     def __init__(self, e):
         self.seq, self.addr, self.size, self.stack, self.node, self.end = e["seq"], e["addr"], e["size"], e["stack"], e["scope"], float("inf")
         self.trained = []  # events: a gradient arrived for a weight in it
         self.walks = []  # ends of backward passes that kept its graph
         self.saves, self.releases, self.grads = [], [], []  # events; releases: (event, whether the backward pass did it)
+        self.used = 0  # the last event of work that can touch it
         self.is_packed = False  # by a hook, as checkpointing does: no release is recorded
 
     def is_alive(self, seq):
@@ -83,6 +84,12 @@ class Run:
                     block.grads.append(e["seq"])
                 if kind == "tag_grad" and leaves.get(e["arg0"]):
                     leaves[e["arg0"]].trained.append(e["seq"])
+            elif kind in ("use", "transfer"):
+                for addr in e.get("places", [e["addr"]]):
+                    at = bisect.bisect(addresses, addr) - 1
+                    block = live.get(addresses[at]) if at >= 0 else None
+                    if block and addr < block.addr + block.size:
+                        block.used = e["seq"]
             elif kind == "tag_released" and savers[e["arg0"]]:
                 block = savers[e["arg0"]].pop()
                 if block:

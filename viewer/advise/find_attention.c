@@ -116,8 +116,8 @@ static bool is_score(struct search *s, const struct function *f, const struct ad
 	       scores_made_by(op->name) != MADE_OTHER;
 }
 
-/* Memory ran out in the softmax, or before it: a module makes products of two results, one for each of a
- * batch and far wider than all before, and the same function asks for as much again. */
+/* Memory ran out in the softmax, or before it: a module makes products of two results, one for each
+ * of a batch and far wider than all before, and the same function asks for as much again. */
 static void expect_softmax(struct search *s, struct function *f)
 {
 	const struct advised *w = s->advise->wanted;
@@ -155,11 +155,10 @@ static void look_at(struct search *s, struct function *f)
 		advise_without(a, x, &l, l.from);
 		plan_without(&x->cautious, l.from, l.until, l.size - l.size / KEYS);
 	}
-	advise_put(
-		x->what,
-		"Compute the attention of %s with a fused kernel%s: "
-		"F.scaled_dot_product_attention (in transformers attn_implementation=\"sdpa\")",
-		f->owner.function, f->expected ? ", if a softmax follows this product" : "");
+	advise_put(x->what,
+		   "Compute the attention of %s with a fused kernel%s: "
+		   "F.scaled_dot_product_attention (in transformers attn_implementation=\"sdpa\")",
+		   f->owner.function, f->expected ? ", if a softmax follows this product" : "");
 	advise_put(x->how,
 		   "%s of attention scores, their softmax and their gradients %s, with one "
 		   "value for each pair of positions",

@@ -60,8 +60,8 @@ struct oom {
 		uint64_t steps; /* bytes of these that a whole step passed by */
 	} unused;
 
-	struct use_around *around; /* of each of its blocks */
-	uint32_t works;		   /* the latest work before it */
+	struct use_around *around;     /* of each of its blocks */
+	uint32_t works;		       /* the latest work before it */
 	uint64_t dropped;	       /* events that the program could not keep */
 	bool state_only;	       /* a snapshot without a history: refusals are not in it */
 	uint64_t asked;		       /* what the framework wanted from the device */
@@ -95,7 +95,6 @@ struct oom {
 	uint64_t grown_saved; /* and what graphs hold, where that is known */
 	struct oom_held {
 		uint64_t bytes, from;
-		size_t count;
 		struct block largest;
 	} attempts;	   /* that ran out of memory, see oom_passes.c */
 	struct block root; /* the last tensor of an earlier step's forward pass that is kept */
@@ -109,9 +108,9 @@ struct oom {
 	bool by_pass;	     /* or in earlier forward passes of this one: an evaluation, say */
 	bool by_call;	     /* or in earlier calls of the model: no backward pass has come yet */
 	size_t passes;	     /* forward passes of this step whose results are held */
-	uint64_t calls;	     /* bytes in graphs of passes before the latest, if no backward pass came */
-	bool carried;	     /* a later pass uses what an earlier one made */
-	bool read_each;	     /* something of nearly each pass was copied to the host */
+	uint64_t calls; /* bytes in graphs of passes before the latest, if no backward pass came */
+	bool carried;	/* a later pass uses what an earlier one made */
+	bool read_each; /* something of nearly each pass was copied to the host */
 	uint64_t evaluation; /* it ran out in or right behind one, which begins there; 0 = none */
 	uint64_t of_pass;    /* bytes that its latest forward pass made and that are held */
 	size_t at_step;	     /* the item of `steps` that it is in, 0 = before the first */
@@ -159,6 +158,16 @@ struct oom_remedy {
 
 #define OOM_REMEDIES 16
 
+/* oom_requests.c */
+typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
+#define REMEDY(name, ...) remedy_fn remedy_##name;
+#define FOUND(...)
+#include "oom_remedies.def"
+#undef REMEDY
+#undef FOUND
+/* The library decides, and whether it can do without is not known. */
+bool oom_is_up_to_the_library(const struct oom *o);
+
 /* docs/conclusions.md: how often a kind of claim was right, of the times that the rest of a run
  * decided it; zeros where it never does. */
 struct oom_claim {
@@ -190,9 +199,8 @@ static inline size_t oom_number(const struct oom *o)
  * between two passes (a cache that grows, say) belongs to the first of them. */
 size_t oom_batch_span(const struct oom *o, size_t step); /* the index of its first span */
 uint64_t oom_batch_begin(const struct oom *o, size_t step);
-/* oom_passes.c: forward passes since that event whose results a snapshot has. */
-size_t oom_passes(const struct snapshot *s, uint64_t since);
-/* The first event of the evaluation that memory ran out in, or right behind; 0 = in none. */
+/* oom_passes.c: the first event of the evaluation that memory ran out in, or right behind; 0 = in
+ * none. */
 uint64_t oom_evaluation(const struct oom *o);
 /* An evaluation, or a program of which no backward pass was seen. */
 bool oom_only_forward(const struct oom *o);
@@ -209,9 +217,8 @@ uint64_t oom_results(const struct oom *o, struct owner *owner);
 /* Nobody computed it: an operator made room for what is yet to come. */
 bool oom_is_room(const struct oom *o, const struct block *b);
 uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
-void oom_find_calls(struct oom *o); /* calls, read_each */
-/* What `since` is; before: of the compared step's peak, NULL = there is none. */
-void oom_find_since(struct oom *o, size_t passes_before);
+void oom_find_calls(struct oom *o);		   /* calls, read_each */
+void oom_find_since(struct oom *o);		   /* since, batch_from, begin, passes, by_pass */
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
 /* What the program gathers by its own calls, with what was asked for; 0 = nothing. */

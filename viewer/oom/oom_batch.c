@@ -5,8 +5,7 @@
 #include "../classes/study.h"
 #include "oom.h"
 
-#define FEWEST 4	  /* passes that are many */
-#define LATEST (1u << 16) /* lives that are looked at for them */
+#define OFTEN 8 /* uses: more than those of one pass */
 
 void oom_find_copies(struct oom *o)
 {
@@ -47,39 +46,46 @@ uint64_t oom_latest_backward(const struct oom *o)
 	return latest;
 }
 
-/* No graph saved it, and backward began while it lived, or calls of the model, by the first line
- * that made a result then, were many. */
+/* No graph saved it, and it outlived a backward pass, or was used as often as in many passes. */
 static bool is_there_through_passes(const struct oom *o, uint32_t life)
 {
 	const struct lives *l = &o->timeline->model.lives;
 	const struct life *row = lives_at(l, life);
 	uint64_t end = row->died.position ? lives_seq(l, &row->died) : UINT64_MAX;
-	uint32_t n = lives_born_by(l, end < o->refusal.event.seq ? end : o->refusal.event.seq);
-	uint32_t stack = 0, times = 0;
+	struct block_uses x;
 
 	if (lives_facts(l, row).save_ns)
 		return false;
 	if (end >= o->refusal.event.seq && oom_latest_backward(o) > lives_seq(l, &row->born))
 		return true;
-	for (uint32_t i = life + 1; i < n && i - life < LATEST && times < FEWEST; i++) {
-		row = lives_at(l, i);
-		if (lives_position(l, row->born.position)->stage != STAGE_FORWARD)
-			continue;
-		stack = stack ? stack : lives_request(l, row)->stack;
-		times += lives_request(l, row)->stack == stack;
-	}
-	return times == FEWEST;
+	uses_of(&o->timeline->model, life, &x);
+	return x.count >= OFTEN;
 }
 
-/* Returns the latest life before it that the same stack asked for; UINT32_MAX = none. */
+/* Returns the latest life before it that the same line asked for; UINT32_MAX = none. A refusal's
+ * stack ends in other functions of the allocator. */
 static uint32_t before(const struct oom *o, const struct block *b)
 {
+	struct owners *owners = (struct owners *)&o->timeline->owners;
 	const struct lives *l = &o->timeline->model.lives;
+	struct owner line = owners_find(owners, b);
+	struct map other = { 0 }; /* stacks */
+	uint32_t i = lives_born_by(l, b->seq - 1);
 
-	for (uint32_t i = lives_born_by(l, b->seq - 1); i-- > 0;)
-		if (lives_request(l, lives_at(l, i))->stack == b->stack)
-			return i;
-	return UINT32_MAX;
+	while (i-- > 0) {
+		struct block x = { .stack = lives_request(l, lives_at(l, i))->stack,
+				   .seq = b->seq };
+		struct owner owner = line;
+		bool fresh;
+
+		map_put(&other, x.stack, &fresh);
+		if (fresh && x.stack != b->stack)
+			owner = owners_find(owners, &x);
+		if (fresh && owners_same(&line, &owner))
+			break;
+	}
+	map_free(&other);
+	return i;
 }
 
 /* Behind the first step: it may be the rows of many batches. */

@@ -115,8 +115,10 @@ static bool is_held_unused(const struct oom *o, char *text)
 	terms_add_classes(&t, u->classes, ~0u);
 	terms_say(&t, text);
 	used_when(o->timeline, most->last_use, o->refusal.event.ns, last, sizeof(last));
-	text_add(text, OOM_TEXT, ". Most of it was allocated by %s and used last %s. Without it "
-		 "the request would have fit.", WHO(&most->owner), last);
+	text_add(text, OOM_TEXT,
+		 ". Most of it was allocated by %s and used last %s. Without it "
+		 "the request would have fit.",
+		 WHO(&most->owner), last);
 	return true;
 }
 
@@ -180,11 +182,12 @@ static bool is_read_each(const struct oom *o, char *text)
 
 	if (!o->read_each || !h || !is_share(o->calls, o->allocated, 2))
 		return false;
-	return oom_say(text,
-		       "Graphs are kept from pass to pass: %s of the %s in use are held by graphs "
-		       "of %zu earlier forward passes, most of it by %s. The program copied results "
-		       "of each pass to the host, as an evaluation does, and no backward pass came.",
-		       B(o->calls), B(o->allocated), o->passes - 1, WHO(&h->owner));
+	return oom_say(
+		text,
+		"Graphs are kept from pass to pass: %s of the %s in use are held by graphs "
+		"of %zu earlier forward passes, most of it by %s. The program copied results "
+		"of each pass to the host, as an evaluation does, and no backward pass came.",
+		B(o->calls), B(o->allocated), o->passes - 1, WHO(&h->owner));
 }
 
 static bool is_retained_graph(const struct oom *o, char *text)
@@ -394,7 +397,8 @@ static void say_calls(const struct oom *o, char *text)
 {
 	if (o->calls)
 		text_add(text, OOM_TEXT,
-			 " %zu forward passes hold them, and there was no backward pass.", o->passes);
+			 " %zu forward passes hold them, and there was no backward pass.",
+			 o->passes);
 }
 
 static bool is_batch_too_large(const struct oom *o, char *text)
@@ -411,7 +415,7 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
-	oom_say(text, "The batch is too large. With it grow");
+	oom_say(text, "The batch, or one sample of it, is too large. With it grow");
 	terms_add_classes(&t, b, OF_ONE_PASS);
 	terms_add_classes(&t, b, ~OF_ONE_PASS); /* a cache stays behind its pass */
 	terms_add(&t, input ? "the new batch" : "the request", asked);
@@ -452,11 +456,12 @@ static bool is_unknown(const struct oom *o, char *text)
 			 "another stream.",
 			 B(o->room.hole));
 	if (most && most->bytes >= o->allocated / 5 * 4)
-		return oom_say(text,
-			       "One line holds nearly all: %s of the %s in use (%s) were allocated by "
-			       "%s. %s were requested beside it, and %s were free.%s",
-			       B(most->bytes), B(o->allocated), categories[most->category].words,
-			       WHO(&most->owner), B(o->asked), B(o->room.free), apart);
+		return oom_say(
+			text,
+			"One line holds nearly all: %s of the %s in use (%s) were allocated by "
+			"%s. %s were requested beside it, and %s were free.%s",
+			B(most->bytes), B(o->allocated), categories[most->category].words,
+			WHO(&most->owner), B(o->asked), B(o->room.free), apart);
 	return oom_say(text,
 		       "The recording shows no single cause: %s were requested, %s were free, and "
 		       "the table lists the rest.%s",

@@ -4,9 +4,9 @@
 
 #include "oom.h"
 
-#define LATEST (1u << 16) /* lives: what a program does shows in so many before a refusal */
-#define FEW	   3  /* blocks of a pass say whether it has a graph; */
-#define MANY_LIVES 6  /* so many that no graph is recorded any more */
+#define LATEST	   (1u << 16) /* lives: what a program does shows in so many before a refusal */
+#define FEW	   3	      /* blocks of a pass say whether it has a graph; */
+#define MANY_LIVES 6	      /* so many that no graph is recorded any more */
 
 /* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
 static bool is_old(const struct oom *o, const struct block *b)
@@ -122,7 +122,7 @@ static void add_unused(struct oom *o, const struct block *b, struct owner owner,
 static void note_last_use(const struct oom *o, struct holder *h, uint64_t size, uint32_t last)
 {
 	bool idle = last && used_long_ago(o->timeline, o->refusal.event.seq,
-				  uses_work(&o->timeline->model.uses, last)->seq);
+					  uses_work(&o->timeline->model.uses, last)->seq);
 
 	h->last_use = last > h->last_use ? last : h->last_use;
 	h->idle_use = idle && last > h->idle_use ? last : h->idle_use;

@@ -99,7 +99,6 @@ static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_
 	}
 	o->attempts.from = refused->seq;
 	o->attempts.bytes += bytes;
-	o->attempts.count += bytes > 0;
 }
 
 void oom_attempts(struct oom *o)
@@ -117,11 +116,6 @@ void oom_attempts(struct oom *o)
 }
 
 #define FEWEST 4 /* passes that are many */
-
-size_t oom_passes(const struct snapshot *s, uint64_t since)
-{
-	return snapshot_passes(s, since, FORWARD_RESULTS);
-}
 
 /* The latest pass is at work: what it made first. */
 static uint64_t latest_pass(const struct oom *o, uint64_t since)
@@ -194,7 +188,7 @@ static uint64_t batch_from(const struct oom *o)
 	return UINT64_MAX;
 }
 
-void oom_find_since(struct oom *o, size_t passes_before)
+void oom_find_since(struct oom *o)
 {
 	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 
@@ -202,9 +196,9 @@ void oom_find_since(struct oom *o, size_t passes_before)
 	o->batch_from = batch_from(o);
 	/* The first step's batch may be made before it. */
 	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? step : 0;
-	o->passes = oom_passes(&o->shot, step);
-	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
-		     o->passes > 2 * passes_before && o->passes > 2 * most_before_backward(o);
+	o->passes = snapshot_passes(&o->shot, step, FORWARD_RESULTS);
+	o->by_pass = o->compared_step && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
+		     o->passes > 2 * most_before_backward(o);
 	if (o->by_pass)
 		o->since = latest_pass(o, step);
 }
@@ -233,7 +227,8 @@ static bool is_carried(const struct oom *o, const struct block *b, uint32_t last
 {
 	return last && b->size > LIVES_SMALL && b->state & LIFE_SAVED &&
 	       model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
-	       forwards_at(&o->timeline->model.lives, uses_work(&o->timeline->model.uses, last)->seq) >
+	       forwards_at(&o->timeline->model.lives,
+			   uses_work(&o->timeline->model.uses, last)->seq) >
 		       model_born(o->shot.model, b)->forwards;
 }
 
@@ -243,11 +238,12 @@ void oom_find_calls(struct oom *o)
 
 	if (o->timeline->steps.basis != STEPS_FORWARD || o->passes < 2)
 		return;
-	o->calls = SUM_OF(b, s->moment.blocks, s->moment.count,
-			  b->state & LIFE_SAVED && category_in(b->category, OF_ONE_PASS) &&
-					  model_born(s->model, b)->forwards < s->model->spans.forwards
-				  ? b->size
-				  : 0);
+	o->calls =
+		SUM_OF(b, s->moment.blocks, s->moment.count,
+		       b->state & LIFE_SAVED && category_in(b->category, OF_ONE_PASS) &&
+				       model_born(s->model, b)->forwards < s->model->spans.forwards
+			       ? b->size
+			       : 0);
 	o->carried = ANY_OF(b, s->moment.blocks, s->moment.count,
 			    is_carried(o, b, o->around[b - s->moment.blocks].before));
 	o->read_each = o->passes >= FEWEST && passes_read(o) + 1 >= s->model->spans.forwards;

@@ -3,7 +3,6 @@
 
 #include "../advise/advise.h"
 #include "../answers/reserved.h"
-#include "../answers/unused.h"
 #include "../base/arithmetic.h"
 #include "../base/sorted.h"
 #include "../base/shell.h"
@@ -148,27 +147,6 @@ static void say_growth(struct search *s)
 	say_more(s, m, "leaks", "");
 }
 
-static void say_unused(struct search *s)
-{
-	const struct extent *end;
-	struct unused u = { 0 };
-	char classes[200];
-	struct matter *m;
-
-	unused_at_end(&u, s->timeline);
-	if (u.bytes >= s->least) {
-		end = &s->timeline->steps.items[u.step].extent;
-		m = add_matter(s, "unused", u.bytes, &u.holders.items[0].owner, end->last_seq,
-			       end->last_ns);
-		put_text(m->text,
-			 "Earlier models or their optimizers are still in memory: %s have not been "
-			 "trained since step %zu (%s).",
-			 B(u.bytes), u.step, unused_words(&u, classes, sizeof(classes)));
-		say_more(s, m, "leaks", "");
-	}
-	unused_free(&u);
-}
-
 static void find_kept(struct search *s)
 {
 	struct summary *found = s->found;
@@ -177,8 +155,6 @@ static void find_kept(struct search *s)
 	if (!found->answer.oom)
 		leaks_find(&found->oom.leaks, s->timeline);
 	say_growth(s);
-	if (!s->ended) /* else a refusal has said it */
-		say_unused(s);
 }
 
 /* Half of the steps need less, half more; 0: too few ended. */
