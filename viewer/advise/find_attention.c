@@ -69,15 +69,16 @@ static void note_product(struct search *s, const struct advised *l, const struct
 
 static void collect(struct search *s)
 {
-	ADVISE_EACH (s->advise, CLASSES_THAT(ARE_COMPUTED), l) {
+	ADVISE_EACH (s->advise, CLASSES_THAT(ARE_COMPUTED) | CLASS_BIT(inputs), l) {
 		bool look = l.size >= SCORES_MIN || s->module; /* what the scores end in is small */
 		const struct op *op = look ? ops_find(s->advise, &l) : NULL;
 		enum made made = op ? scores_made_by(op->name) : MADE_OTHER;
 		struct function *f;
 
-		if (l.born->stage == STAGE_FORWARD && l.size > s->others &&
-		    !(op && scores_alike(l.size, function_of(s, &op->owner)->product.size)) &&
-		    made != MADE_PRODUCT)
+		if ((l.born->stage == STAGE_FORWARD || l.classes & CLASS_BIT(inputs)) &&
+		    l.size > s->others && made != MADE_PRODUCT &&
+		    !(op && op->owner.file && op->owner.function &&
+		      scores_alike(l.size, function_of(s, &op->owner)->product.size)))
 			s->others = l.size;
 		if (!op || stage_is_backward(l.born->stage) || !op->owner.file ||
 		    !op->owner.file[0] || (made != MADE_PRODUCT && made != MADE_SOFTMAX))

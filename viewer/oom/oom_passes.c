@@ -11,6 +11,8 @@
  * pass.
  */
 
+#define OUTSIDE 64 /* frames that are compared */
+
 static uint32_t forwards_at(const struct lives *l, uint64_t seq)
 {
 	uint32_t n = lives_born_by(l, seq);
@@ -18,32 +20,32 @@ static uint32_t forwards_at(const struct lives *l, uint64_t seq)
 	return n ? lives_position(l, lives_at(l, n - 1)->born.position)->forwards : 0;
 }
 
+/* The lines outside of any module that led to a call of it, outermost first. */
+static size_t lines_outside(struct stacks *s, uint32_t stack, uint64_t out[OUTSIDE])
+{
+	size_t n = 0;
+
+	stacks_read_python(s, stack);
+	for (size_t i = s->count; i-- > 0 && n < OUTSIDE; n++) {
+		if (owners_is_forward(s->frames[i].function))
+			return n;
+		out[n] = s->python[i];
+	}
+	return n;
+}
+
 /* The same line called the model both times, but it was reached in another way, as from the handler
  * of an exception. */
 static bool is_another_call(const struct oom *o, uint32_t then, uint32_t now)
 {
 	struct owners *owners = (struct owners *)&o->timeline->owners;
-	struct stacks *s = &o->timeline->stacks;
 	struct owner first = owners_caller(owners, then), second = owners_caller(owners, now);
-	struct map lines = { 0 };
-	bool another = false;
+	uint64_t a[OUTSIDE], b[OUTSIDE];
+	size_t n = lines_outside(&o->timeline->stacks, then, a);
 
-	if (!first.file[0] || !owners_same(&first, &second))
-		return false;
-	stacks_read_python(s, then);
-	for (size_t i = s->count; i-- > 0 && !owners_is_forward(s->frames[i].function);)
-		++*map_put(&lines, s->python[i], NULL);
-	stacks_read_python(s, now);
-	for (size_t i = s->count; i-- > 0 && !owners_is_forward(s->frames[i].function);) {
-		uint32_t *times = map_get(&lines, s->python[i]);
-
-		if (!times || !*times)
-			another = true;
-		else
-			--*times;
-	}
-	map_free(&lines);
-	return another;
+	return first.file[0] && owners_same(&first, &second) &&
+	       (lines_outside(&o->timeline->stacks, now, b) != n ||
+		memcmp(a, b, n * sizeof(*a)) != 0);
 }
 
 /* Another pass has begun, or gradients were cleared: nothing goes backward through it any more. */
@@ -148,19 +150,23 @@ uint64_t oom_evaluation(const struct oom *o)
 	return 0;
 }
 
-/* The most forward passes with graphs that one backward pass came after. */
+/* The most forward passes with graphs that one backward pass came after. Behind an evaluation,
+ * whose passes are not told apart, one is counted. */
 static size_t most_before_backward(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
 	size_t most = 0, kept = 0, pass = 0;
+	bool evaluated = false;
 
 	FOR_EACH (const struct span, x, s->items, s->count) {
 		if (x->extent.first_seq > o->refusal.event.seq)
 			break;
-		if (span_is_forward(x)) {
-			kept += x->kept ? x->pass - pass : 0;
+		if (x->phase == PHASE_FORWARD) {
+			kept += !x->kept ? 0 : evaluated ? 1 : x->pass - pass;
 			pass = x->pass;
+			evaluated = false;
 		}
+		evaluated |= x->phase == PHASE_EVALUATION;
 		if (x->phase == PHASE_BACKWARD) {
 			most = kept > most ? kept : most;
 			kept = 0;

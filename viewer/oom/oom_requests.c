@@ -87,22 +87,12 @@ static uint64_t say_calls(const struct oom *o, const char *words, char *what, ch
 
 uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
 {
-	return o->carried || o->read_each
-		       ? 0
-		       : say_calls(o,
-				   "call backward() on the loss of each pass as soon as it is "
-				   "computed, instead of one backward pass for their sum",
-				   what, how);
-}
-
-static uint64_t let_go_of_calls(const struct oom *o, char *what, char *how)
-{
-	return o->carried || o->read_each
-		       ? say_calls(o,
-				   "call backward() after fewer passes, and .detach() what goes on "
-				   "(truncated)",
-				   what, how)
-		       : 0;
+	if (!o->calls || o->carried || o->read_each)
+		return 0;
+	return say_calls(o,
+			 "call backward() on the loss of each pass as soon as it is computed, "
+			 "instead of one backward pass for their sum",
+			 what, how);
 }
 
 uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
@@ -110,8 +100,13 @@ uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
 	const struct holder *h = oom_grown_most(o);
 	const char *one = o->by_call ? "pass" : "step";
 
+	if (!h && o->calls && (o->carried || o->read_each))
+		return say_calls(o,
+				 "call backward() after fewer passes, and .detach() what goes on "
+				 "(truncated)",
+				 what, how);
 	if (!h)
-		return let_go_of_calls(o, what, how);
+		return 0;
 	say_let_go(o, h, what);
 	if (o->leaks.count && !o->by_pass)
 		oom_say(how,
@@ -451,7 +446,8 @@ uint64_t remedy_data_on_host(const struct oom *o, char *what, char *how)
 	const struct holder *most =
 		FIRST_OF(h, o->holders.items, o->holders.count, h->category == CATEGORY_inputs);
 
-	if (!most || inputs < o->allocated / 2 || inputs <= o->block)
+	if (!most || inputs < o->allocated / 2 || inputs <= o->block ||
+	    o->shot.model->spans.forwards)
 		return 0;
 	oom_say(what,
 		"Keep the data of %s on the host (pin_memory()), and move what a step reads to "
