@@ -318,7 +318,7 @@ class ReportContext(Row):
 class Summary(Row):
     """A finding about a run.
 
-    kind: `out_of_memory`, `growth` (from step to step), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved beyond what was ever in use), `advice` (the best change that `advise` finds without replays, if it lowers a peak of 320 MiB or more by a tenth; not searched in recordings of more than a million allocations), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
+    kind: `out_of_memory`, `growth` (from step to step), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved beyond what was ever in use), `advice` (the best change that `advise` finds without replays, if it lowers a peak of 320 MiB or more by a tenth; not searched in recordings of more than a million allocations), `unknown` (a converted snapshot does not say what most of the bytes are), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
     bytes: bytes that it is about; if memory ran out, the reserved bytes and the request (bytes)
     text: the finding in words
     action: the next step: a change, or the command that says more
@@ -517,7 +517,7 @@ class Why(Row):
     last_use_by: what that was: backward node, kernel or API function; empty if there is none
     next_use_ns: its next use; null if there is none (ns, of the clock of `dump`)
     next_use_by: what that was
-    longest_pause_ns: the longest time between two uses, 0 if there is none (ns)
+    longest_pause_ns: the longest time between two uses, 0 if there is none; null if uses were left out (ns)
     longest_pause_from_ns: when that began (ns, of the clock of `dump`)
     confidence_percent: if enough bytes were measured: percent of the bytes that the rule got right
     text: if it was recorded: the statement at that line

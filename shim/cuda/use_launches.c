@@ -13,6 +13,7 @@
 #include "hook.h"
 #include "kernel_layouts.h"
 #include "known.h"
+#include "offset_tables.h"
 
 #include <string.h>
 
@@ -102,6 +103,13 @@ static void add_words(struct places *p, const char *from, unsigned words)
 	}
 }
 
+static void add_part(struct places *p, const char *from, unsigned words)
+{
+	unsigned table = offset_table_words(from, words);
+
+	add_words(p, from + 8 * table, words - table);
+}
+
 static const char *packed_parameters(void **extra, size_t *size)
 {
 	const char *buffer = NULL;
@@ -150,10 +158,10 @@ void places_add_kernel(struct places *p, const struct kernel *k, unsigned blocks
 		const struct kernel_part *part = &k->parts[i];
 
 		if (params)
-			add_words(p, (const char *)params[part->parameter] + part->skip,
-				  part->words);
+			add_part(p, (const char *)params[part->parameter] + part->skip,
+				 part->words);
 		else if (buffer && part->offset + 8u * part->words <= size)
-			add_words(p, buffer + part->offset, part->words);
+			add_part(p, buffer + part->offset, part->words);
 	}
 }
 

@@ -321,6 +321,7 @@ static void write_facts(struct work *w)
 	facts_emit_number(emit_fact, "thinned.first_ns", w->sums.first_ns);
 	facts_emit_number(emit_fact, "thinned.last_ns", w->sums.last_ns);
 	facts_emit_number(emit_fact, "thinned.level", bound.level);
+	facts_emit_number(emit_fact, "thinned.uses", bound.level < THIN_LEVEL_RANGES);
 	facts_emit_number(emit_fact, "thinned.max_size", gmt_config.max_size);
 }
 

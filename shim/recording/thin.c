@@ -9,6 +9,7 @@
 #include "../base/intern.h"
 #include "thin_sums.h"
 #include "thin_table.h"
+#include "thin_uses.h"
 
 #include <string.h>
 
@@ -26,6 +27,7 @@ enum role {
 	ROLE_BEGIN,
 	ROLE_END,
 	ROLE_SAMPLE, /* of the device or a moment: goes */
+	ROLE_USE,    /* the first and the last of a life that stays */
 	ROLE_THINNED,
 };
 
@@ -52,6 +54,8 @@ static const uint8_t roles[] = {
 	[GMT_MEMINFO] = ROLE_SAMPLE,	[GMT_THINNED] = ROLE_THINNED,
 	[GMT_REUSE_WAIT] = ROLE_SAMPLE, [GMT_REUSE_READY] = ROLE_SAMPLE,
 	[GMT_SEGMENT_POOL] = ROLE_KEPT, [GMT_GRAPH_USE] = ROLE_KEPT,
+	[GMT_USE] = ROLE_USE,		[GMT_TRANSFER] = ROLE_USE,
+	[GMT_GRAPH_LAUNCH] = ROLE_USE,
 };
 
 static enum role role_of(const struct gmt_event *e)
@@ -65,6 +69,8 @@ static enum role role_of(const struct gmt_event *e)
 		return ROLE_KEPT;
 	if ((role == ROLE_BEGIN || role == ROLE_END) && thin.plan.level < THIN_LEVEL_RANGES)
 		return ROLE_KEPT;
+	if (role == ROLE_USE && thin.plan.level >= THIN_LEVEL_RANGES)
+		return ROLE_SAMPLE;
 	if (role == ROLE_SAVED && !e->arg0)
 		return ROLE_LAST; /* no release will say of it */
 	return role;
@@ -151,8 +157,24 @@ static void keep_all(const struct thin_table *t)
 			set(&thin.keep, t->slots[i].value, 1);
 }
 
+static void note_birth(const struct gmt_event *e)
+{
+	set(&thin.live, block_key(e), e->seq);
+	thin.no_memory |= !thin_uses_born(e->addr);
+}
+
+static void note_death(const struct gmt_event *e)
+{
+	uint64_t *born = table_get(&thin.live, block_key(e));
+
+	thin.no_memory |= !thin_uses_died(e->addr, e->size, born, &thin.keep);
+	if (born)
+		table_remove(&thin.live, born);
+}
+
 static void end_look(void)
 {
+	thin.no_memory |= !thin_uses_end_range(&thin.keep);
 	keep_all(&thin.live);
 	keep_all(&thin.last);
 	keep_all(&thin.begun);
@@ -173,10 +195,13 @@ bool thin_look(const struct gmt_event *e)
 		return !thin.no_memory;
 	switch (role_of(e)) {
 	case ROLE_BIRTH:
-		set(&thin.live, block_key(e), e->seq);
+		note_birth(e);
 		break;
 	case ROLE_DEATH:
-		drop(&thin.live, block_key(e));
+		note_death(e);
+		break;
+	case ROLE_USE:
+		thin.no_memory |= !thin_uses_look(e);
 		break;
 	case ROLE_SAVED:
 		note_save(e);
@@ -269,6 +294,7 @@ static bool stays(const struct gmt_event *e)
 	case ROLE_RELEASED:
 		return release_stays(e);
 	case ROLE_LAST:
+	case ROLE_USE:
 		return is_kept(e->seq);
 	case ROLE_BEGIN:
 		return begins(&thin.begun, e->arg0, is_kept(e->seq));
@@ -299,6 +325,9 @@ int thin_pass(const struct gmt_event *e, const struct thin_out *out)
 		return rc ? rc : out->event(out->ctx, e);
 	}
 	if (stays(e)) {
+		/* a use among what is left out does not end the stretch */
+		if (role_of(e) == ROLE_USE)
+			return out->event(out->ctx, e);
 		rc = sums_flush(out);
 		sums_see(e);
 		rc = rc ? rc : out->event(out->ctx, e);
@@ -332,6 +361,7 @@ void thin_end(void)
 	table_free(&thin.begun);
 	table_free(&thin.keep);
 	table_free(&thin.keep_saves);
+	thin_uses_free();
 	sums_end();
 	memset(&thin, 0, sizeof(thin));
 }

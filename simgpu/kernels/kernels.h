@@ -42,11 +42,11 @@ struct kernel {
 	char types[TYPES_MOST];	       /* in the order of its family; 0: one that is not known */
 	int form;		       /* of those that the family knows */
 	int operands;		       /* or lists */
-	int column;		       /* of lists: bytes beside each tensor's address and size */
-	int result;		       /* of lists: which is written, -1 if any may be */
-	struct image *image;	       /* its code; NULL: somewhere unknown */
-	bool asked;		       /* for its parameters, which lie there: */
-	int n_parameters;	       /* -1: not known */
+	int column; /* of lists: bytes beside each tensor's address and size; others: their own */
+	int result; /* of lists: which is written, -1 if any may be */
+	struct image *image; /* its code; NULL: somewhere unknown */
+	bool asked;	     /* for its parameters, which lie there: */
+	int n_parameters;    /* -1: not known */
 	struct parameter *parameters;
 };
 

@@ -16,7 +16,7 @@
 #define PER_2_32     2.3283064e-10f
 #define PER_2_32_2PI (2.3283064e-10f * 6.2831855f)
 
-enum { UNIFORM, NORMAL, WHOLE, EXPONENTIAL, FLAGS, OTHER };
+enum { UNIFORM, NORMAL, WHOLE, WHOLE_OF_TYPE, EXPONENTIAL, FLAGS, OTHER };
 
 static const struct {
 	const char *mark;
@@ -24,10 +24,17 @@ static const struct {
 } forms[] = {
 	{ "::uniform_kernel<", UNIFORM },      { "::normal_kernel<", NORMAL },
 	{ "::random_from_to_kernel<", WHOLE }, { "::exponential_kernel<", EXPONENTIAL },
-	{ "::bernoulli_kernel<", FLAGS },
+	{ "::random_kernel<", WHOLE_OF_TYPE }, { "::bernoulli_kernel<", FLAGS },
 };
 
-/* Types: of the result, of what is drawn. Only where the result's elements have one stride. */
+static bool draws_whole(const struct kernel *k)
+{
+	return k->form == WHOLE || k->form == WHOLE_OF_TYPE;
+}
+
+/* Types: of the result, of what is drawn. Column: the function holds an OffsetCalculator in front
+ * of the address, because the result's elements have no common stride (also if it has no
+ * dimension). */
 bool random_parse(struct kernel *k)
 {
 	struct text t = { k->text, strlen(k->text) }, to = text_argument(k, 3);
@@ -38,9 +45,10 @@ bool random_parse(struct kernel *k)
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (text_has(t, forms[i].mark))
 			k->form = forms[i].form;
-	if (to.n < 3 || memcmp(to.at + to.n - 3, "#1}", 3) || !k->types[0] || !k->types[1] ||
-	    (number_is_real(k->types[1]) ? k->types[1] != 'f' || k->form == WHOLE
-					 : k->form != WHOLE))
+	k->column = to.n >= 3 && !memcmp(to.at + to.n - 3, "#2}", 3);
+	if (to.n < 3 || (!k->column && memcmp(to.at + to.n - 3, "#1}", 3)) || !k->types[0] ||
+	    !k->types[1] ||
+	    (number_is_real(k->types[1]) ? k->types[1] != 'f' || draws_whole(k) : !draws_whole(k)))
 		k->form = OTHER;
 	return true;
 }
@@ -94,6 +102,22 @@ struct random {
 	double p;
 };
 
+/* What random_() without bounds divides by: past the greatest whole number of the type, of the
+ * floats the greatest behind which none is left out. */
+static uint64_t range_of_type(char type)
+{
+	static const struct {
+		char type;
+		int bits;
+	} ranges[] = { { 'f', 24 }, { 'd', 53 }, { 'H', 11 }, { 'B', 8 }, { 'b', 1 } };
+	int bits = 8 * number_size(type) - (strchr("asil", type) != NULL);
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (ranges[i].type == type)
+			return (1ull << ranges[i].bits) + number_is_real(type);
+	return 1ull << bits;
+}
+
 static long double drawn(const struct random *r, const uint32_t x[4], int i)
 {
 	uint64_t whole = r->k->types[1] == 'm' || r->k->types[1] == 'l'
@@ -112,6 +136,8 @@ static long double drawn(const struct random *r, const uint32_t x[4], int i)
 		return -1 / r->x[0] * (f >= 1 - FLT_EPSILON / 2 ? -FLT_EPSILON / 2 : logf(f));
 	case FLAGS:
 		return uniform(x[i]) < r->p;
+	case WHOLE_OF_TYPE:
+		return (long double)(whole % range_of_type(r->k->types[0]));
 	default:
 		return (long double)(int64_t)(whole % r->range + r->base);
 	}
@@ -138,28 +164,40 @@ static bool read_state(struct random *r, const char *state)
 	return true;
 }
 
-/* How many; the generator's state; how to draw; the result's address and stride, then what the
- * functor holds. */
-static bool read_random(struct random *r, const struct call *c)
+/* The address: first of what the function holds, or behind an OffsetCalculator. */
+static const char *address_of(const struct call *c)
 {
-	const char *f = c->args[3];
-	char own = c->k->types[0];
+	return (const char *)c->args[3] + (c->k->column ? (steps_words(1) + 1) / 2 * 8 : 0);
+}
+
+static bool find_result(struct random *r, const struct call *c)
+{
+	const char *at = address_of(c), *base = *(char *const *)at;
 	int32_t stride;
 
-	memcpy(&stride, f + 8, sizeof(stride));
-	memcpy(r->x, f + 12, sizeof(r->x));
-	r->least = (float)number_load(own, f + 16);
-	r->end = (float)number_load(own, f + 16 + number_size(own));
-	memcpy(&r->range, f + 16, sizeof(r->range));
-	memcpy(&r->base, f + 24, sizeof(r->base));
-	memcpy(&r->p, f + 16, sizeof(r->p));
-	r->out = (struct view){ .base = *(char *const *)f,
-				.type = own,
-				.dims = 1,
-				.sizes = { call_number(c, 0) },
-				.strides = { stride },
-				.n = call_number(c, 0) };
-	return c->k->form != OTHER && read_state(r, c->args[1]) &&
+	if (c->k->column)
+		return view_steps(&r->out, base, c->k->types[0], c->args[3], 1, 0);
+	memcpy(&stride, at + 8, sizeof(stride));
+	view_row(&r->out, base, c->k->types[0], call_number(c, 0));
+	r->out.strides[0] = stride;
+	return true;
+}
+
+/* The address, a stride of 4 bytes if the result has one, then what the functor holds: words of 4
+ * bytes, or aligned ones of 8. */
+static bool read_random(struct random *r, const struct call *c)
+{
+	const char *words = address_of(c) + (c->k->column ? 8 : 12);
+	const char *wide = address_of(c) + (c->k->column ? 8 : 16);
+	char own = c->k->types[0];
+
+	memcpy(r->x, words, sizeof(r->x));
+	r->least = (float)number_load(own, words + 4);
+	r->end = (float)number_load(own, words + 4 + number_size(own));
+	memcpy(&r->range, wide, sizeof(r->range));
+	memcpy(&r->base, wide + 8, sizeof(r->base));
+	memcpy(&r->p, wide, sizeof(r->p));
+	return c->k->form != OTHER && find_result(r, c) && read_state(r, c->args[1]) &&
 	       (c->k->form != WHOLE || r->range);
 }
 
@@ -168,7 +206,7 @@ bool random_launch(const struct call *c)
 	struct random r = { .k = c->k };
 	int64_t threads = (int64_t)c->grid[0] * THREADS;
 	int unroll = text_number(text_argument(c->k, 1), 0);
-	void *to = *(void **)c->args[3];
+	void *to = *(void *const *)address_of(c);
 	struct value *values;
 
 	if (!sim_is_device_ptr(to))

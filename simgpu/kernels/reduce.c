@@ -327,6 +327,20 @@ static bool worth_it(const struct reduction *r)
 		(view_look(&r->inputs, 0).known || view_look(&r->inputs, r->inputs.n - 1).known));
 }
 
+/* Of elements that are not computed: all() is true, and the largest float is another than the
+ * smallest, which many programs divide by the distance of. */
+static void guess_result(const struct reduction *r)
+{
+	const struct reducer *f = r->k->reducer;
+	bool largest = f->next == next_largest || f->next == next_absolute_largest;
+	bool real = number_is_real(r->results.type);
+
+	if (f->next == next_all || (real && largest))
+		view_put(&r->results, 0, (struct value){ 1, false });
+	if (real && f->next == next_both && r->second)
+		put_second(r, 0, (struct value){ 1, false });
+}
+
 bool reduce_launch(const struct call *c)
 {
 	struct reduction r = { .k = c->k };
@@ -351,8 +365,8 @@ bool reduce_launch(const struct call *c)
 	    assumes(CONTENTS_EVEN))
 		for (int64_t o = 0; o < r.results.n; o++)
 			choose(&r, o);
-	if (c->k->reducer->next == next_all && r.results.n == 1)
-		view_put(&r.results, 0, (struct value){ 1, false });
+	if (r.results.n == 1)
+		guess_result(&r);
 	return true;
 }
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUMEMTRACE_MAX_SIZE: a training run in a recording that is a fraction of what it would be. The peak of every step, the
 totals and all live blocks are what PyTorch says; a kill at any moment leaves a recording within the bound."""
+import csv
+import io
 import json
 import os
 import random
@@ -14,9 +16,10 @@ import toy
 MIB = 1 << 20
 BOUND = 4 * MIB
 PROGRAM = """
-import json, sys, torch
+import ctypes, json, sys, torch
 from torch import nn
 torch.manual_seed(0)
+mark = ctypes.CDLL(None).gpumemtrace_mark
 model = nn.Sequential(*[nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64)) for _ in range(16)]).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 kept, peaks = [], []
@@ -28,15 +31,20 @@ for step in range(int(sys.argv[1])):
     optimizer.step()
     optimizer.zero_grad(set_to_none=step % 2 == 0)
     if step % 50 == 0:
-        kept.append(torch.empty(1000 + step, device="cuda"))
+        mark(b"first %d" % step)
+        kept.append(torch.zeros(1000 + step, device="cuda").add_(1))
+        mark(b"made %d" % step)
+    if step % 50 == 20 and step > 20:
+        mark(b"last %d" % (step - 70))
+        kept[-2][100:].mul_(2)
+        mark(b"used %d" % (step - 70))
     if step % 100 == 0:
         print(step, flush=True)
     peaks.append(torch.cuda.max_memory_allocated())
     del loss
 blocks = sorted((b["address"], b["size"]) for s in torch.cuda.memory_snapshot() for b in s["blocks"]
                 if b["state"] == "active_allocated")
-import ctypes
-ctypes.CDLL(None).gpumemtrace_mark(b"end of it")
+mark(b"end of it")
 json.dump({"peaks": peaks, "now": torch.cuda.memory_allocated(), "blocks": blocks}, open("truth.json", "w"))
 """
 
@@ -82,10 +90,30 @@ def test_totals_stay_exact(programs, tool):
     assert report["allocs"] - report["frees"] >= len(kept) and tool.json("verify", file)["ok"]
     done = subprocess.run([tool.path, "report", file], capture_output=True, text=True)
     assert f"{left:,} events" in done.stderr and "are exact" in done.stderr
+    check_uses(tool, file, events)
     copy = programs.folder / "copy.gmt"
     tool("recover", file, "-o", copy)
     assert tool.json("live", copy, "--at", "mark:end of it")["blocks"] == live["blocks"]
     assert tool.json("info", copy)["format_version"] == 4
+
+
+def check_uses(tool, file, events):
+    """Of each tensor that was kept the first and the last use, between the marks around them; how many there were is not known."""
+    marks = {e["name"]: e["time_ns"] for e in events if e.get("kind") == "mark"}
+    rows = list(csv.DictReader(io.StringIO(tool("export", file, "--to", "csv", "-o", "-"))))
+    found = late = 0
+    for step in (int(name[6:]) for name in marks if name.startswith("first ")):
+        rows_of = [r for r in rows if marks[f"first {step}"] < int(r["born_ns"]) < marks[f"made {step}"] and int(r["died_ns"] or 1 << 63) > marks["end of it"]]
+        assert len(rows_of) == 1
+        first, last = int(rows_of[0]["first_use_ns"]), int(rows_of[0]["last_use_ns"])
+        assert marks[f"first {step}"] < first < marks[f"made {step}"]
+        end = ("last", "used") if f"used {step}" in marks else ("first", "made")
+        assert marks[f"{end[0]} {step}"] < last, step
+        late += last > marks[f"{end[1]} {step}"]
+        found += not rows_of[0]["uses"]
+    assert found > 10, "of those that lived through what was left out"
+    print("LATE", late, found)
+    assert late <= found / 5, "a launch may name an old address, which makes a use more"
 
 
 def test_killed_at_any_moment(programs, tool):

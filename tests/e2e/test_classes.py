@@ -19,7 +19,8 @@ import score  # noqa: E402
 RIGHT = {"on": 0.995, "off": 0.95}
 UNKNOWN = 0.005
 ALWAYS = ("adamw", "averages", "bare_tensors", "beams", "checkpoint_reentrant", "closures", "contrast", "ddp_views", "ema",
-          "fast_text", "flat", "fused_tables", "generate", "handwritten", "kept_function", "kv_cache", "loaded_in_part", "lora", "points", "recommender",
+          "fast_text", "fisher", "flat", "fused_tables", "generate", "handwritten", "kept_function", "kv_cache", "loaded_in_part", "lora", "moments_by_hand", "points",
+          "recommender",
           "resume", "resume_on_device", "retained", "sharpness", "static_attributes", "static_cache", "style", "truncated", "weights_loaded")
 CASES = score.cases() if os.environ.get("GPUMEMTRACE_TEST_CLASSES") == "1" else ALWAYS
 
@@ -35,6 +36,7 @@ MATTERS = {
     ("contrast", "on"): ("replaced-weight",),
     ("ddp_views", "on"): ("gradient-buckets",),
     ("fast_text", "on"): ("buffer-frames",),
+    ("fisher", "on"): ("state-read",),
     ("flat", "off"): ("replaced-weight",),
     ("fused_tables", "on"): ("fused-state", "gradient-partition"),
     ("flat_moved", "off"): ("replaced-weight",),
@@ -42,6 +44,7 @@ MATTERS = {
     ("generate", "on"): ("cache-life",),
     ("kv_cache", "on"): ("module-frames",),
     ("lora", "on"): ("module-frames",),
+    ("moments_by_hand", "on"): ("state-used",),
     ("points", "off"): ("activation-script",),
     ("recommender", "on"): ("cleared",),
     ("resume", "on"): ("state-frames",),

@@ -440,6 +440,9 @@ def test_a_state_is_no_peak(tool, tmp_path):
     assert tool.json("info", path)["start"] == "" and "does not say whether memory ran out" in subprocess.run(
         [tool.path, "oom", path], capture_output=True, text=True).stderr
     assert "No module is known" in tool("modules", path, "--class", "all")
+    large = write(tmp_path / "l.pickle", [segment(BASE, 200 * M, [(180 * M, 180 * M, "active_allocated"), (20 * M, 0, "inactive")])])
+    (matter,) = tool.json("report", large)["summary"]
+    assert matter["kind"] == "unknown" and matter["bytes"] == 180 * M and "_record_memory_history" in matter["action"]
     traced = write(tmp_path / "t.pickle", small())
     assert "a state" not in tool("report", traced) and "state_only" not in tool.json("report", traced)["devices"][0]
     before = small()

@@ -42,6 +42,23 @@ KEPT = """
     assert b.data_ptr() == at
     torch.mm(torch.randn(600, 10, device="cuda"), torch.randn(10, 500, device="cuda"), out=b)
     assert b.abs().sum().item() == 0 and not b.cpu().any()
+    assert 1 / (b.max() - b.min()).item() > 0  # the two ends of what is not computed
+    # Without a common stride, or without a dimension, a tensor gets the numbers of one that is dense.
+    def drawn(like, draw):
+        torch.manual_seed(5)
+        return draw(like.cuda() if like.is_contiguous() else like.t().cuda().t()).cpu().flatten()
+    for dtype in (torch.float32, torch.float16, torch.int64, torch.uint8):
+        draws = [lambda t: t.random_(3, 90), lambda t: t.random_()]
+        if dtype.is_floating_point:
+            draws += [lambda t: t.uniform_(2, 3), lambda t: t.normal_(9, 1), lambda t: t.exponential_(0.1), lambda t: t.bernoulli_(0.5)]
+        for draw in draws:
+            first = drawn(torch.zeros(6, dtype=dtype), draw)
+            assert drawn(torch.zeros((), dtype=dtype), draw) == first[:1], (dtype, first)
+            wide = torch.zeros(3, 4, dtype=dtype, device="cuda")
+            torch.manual_seed(5)
+            assert torch.equal(draw(wide[:, ::2]).cpu().flatten(), first) and not wide[:, 1::2].any()
+            assert len(set(first.tolist())) > 1 and (first >= 0).all()
+    assert len({torch.randint(0, 1000000, (), device="cuda").item() for _ in range(9)}) > 5
 """
 
 READ = """

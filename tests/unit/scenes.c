@@ -2,6 +2,7 @@
 #include "scenes.h"
 
 #include "../../format/record.h"
+#include "../../format/uses.h"
 
 #include <elf.h>
 #include <link.h>
@@ -152,6 +153,17 @@ void range(unsigned kind, uint64_t number, const char *name)
 void refused(uint32_t stack)
 {
 	feed((struct gmt_event){ .kind = GMT_BLOCK_OOM, .size = 4096, .stack = stack });
+}
+
+void used(uint32_t stack, uint32_t thread, uint64_t addr, uint64_t other)
+{
+	struct gmt_event e = {
+		.kind = GMT_USE, .addr = addr, .stack = stack, .thread = thread, .arg1 = string("k")
+	};
+
+	if (other)
+		gmt_use_put(&e, 1, other);
+	feed(e);
 }
 
 void backward_pass(void)

@@ -27,7 +27,7 @@ struct scene {
 extern const struct scenes {
 	const struct scene *items;
 	size_t count;
-} scenes_of_rules, scenes_of_graphs, scenes_of_sets, scenes_of_data, scenes_of_late;
+} scenes_of_rules, scenes_of_graphs, scenes_of_sets, scenes_of_data, scenes_of_late, scenes_of_uses;
 
 void scene_begin(void); /* no moment is taken */
 void scene_end(void);
@@ -53,6 +53,8 @@ void held(uint64_t addr, unsigned as); /* enum gmt_held */
 void saved(uint64_t addr, uint64_t tensor, unsigned how);
 void range(unsigned kind, uint64_t number, const char *name);
 void refused(uint32_t stack); /* a request of 4096 bytes */
+/* A launch; other: another block that it touches, 0 = none. */
+void used(uint32_t stack, uint32_t thread, uint64_t addr, uint64_t other);
 void backward_pass(void);
 void now(void);
 void some_tags(void);

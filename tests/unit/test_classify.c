@@ -44,8 +44,8 @@ static struct verdict judge(const char *without, const struct block **block)
 static const struct scene *next_scene(const struct scene *s)
 {
 	static const struct scenes *const tables[] = { &scenes_of_rules, &scenes_of_graphs,
-						       &scenes_of_sets, &scenes_of_data,
-						       &scenes_of_late };
+						       &scenes_of_sets,	 &scenes_of_data,
+						       &scenes_of_late,	 &scenes_of_uses };
 	enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
 	if (!s)

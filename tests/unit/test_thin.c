@@ -7,6 +7,7 @@
  * links: shim/process.c shim/bus.c shim/confine.c shim/leave.c shim/cuda/nvtx.c shim/cuda/resolve.c
  */
 #include "../../format/record.h"
+#include "../../format/uses.h"
 #include "../../shim/recording/device_memory.h"
 #include "../../shim/recording/thin.h"
 
@@ -87,6 +88,55 @@ static void kinds_by_their_numbers(void **state)
 	assert_int_equal(count_of(&kept, GMT_THINNED), 2);
 }
 
+static struct gmt_event use_of(uint64_t place, uint64_t other, uint32_t more)
+{
+	struct gmt_event e = { .kind = GMT_USE, .addr = place, .flags = more };
+
+	if (other)
+		gmt_use_put(&e, 1, other);
+	return e;
+}
+
+#define BLOCK(KIND, PLACE)                                \
+	{                                                 \
+		.kind = KIND, .addr = PLACE, .size = 1024 \
+	}
+
+enum { OLD = 4096, ENDS = 8192, NEW = 12288, PASSING = 16384 };
+
+/* Of each block that stays the first use and the last one: also in its middle, and in a record that
+ * goes on with another one. */
+static void uses_of_what_stays(void **state)
+{
+	struct gmt_event events[] = { BLOCK(GMT_BLOCK_ALLOC, OLD),
+				      BLOCK(GMT_BLOCK_ALLOC, ENDS),
+				      /* from here on */
+				      use_of(OLD, 0, 0),
+				      BLOCK(GMT_BLOCK_ALLOC, NEW),
+				      use_of(NEW, 0, 0),
+				      use_of(NEW, 0, 0),
+				      BLOCK(GMT_BLOCK_ALLOC, PASSING),
+				      use_of(PASSING, 0, 0),
+				      use_of(PASSING, 0, 0),
+				      use_of(NEW, 0, GMT_FLAG_MORE),
+				      use_of(OLD, 0, 0),
+				      use_of(ENDS, 0, 0),
+				      use_of(ENDS + 512, 0, 0),
+				      BLOCK(GMT_BLOCK_FREE, ENDS),
+				      BLOCK(GMT_BLOCK_FREE, PASSING),
+				      /* to here */
+				      { .kind = GMT_MARK } };
+	static const uint64_t stay[] = { 5, 9, 10, 11, 12, 13 };
+	struct list kept = thinned(events, 16, 3, 15);
+	uint32_t n = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < kept.count; i++)
+		if (kept.events[i].kind == GMT_USE)
+			assert_int_equal(kept.events[i].seq, stay[n++]);
+	assert_int_equal(n, 6);
+}
+
 static void follow(struct device_memory *m, struct gmt_event e)
 {
 	memory_follow(m, &e);
@@ -163,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_by_their_numbers),
+		cmocka_unit_test(uses_of_what_stays),
 		cmocka_unit_test(totals_of_events_out_of_order),
 		cmocka_unit_test(totals_when_contexts_end),
 		cmocka_unit_test(totals_of_mappings),

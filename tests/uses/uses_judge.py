@@ -42,6 +42,9 @@ NOT_READ = {
     ("aten.avg_pool2d_backward.default", "self"): "its shape alone",
     ("aten.max_pool2d_with_indices_backward.default", "self"): "its shape alone: the indices say where",
     ("aten.convolution_backward.default", "weight"): "only if the input's gradient is asked for",
+    ("aten.convolution_backward.default", "input"): "only if the weight's gradient is asked for",
+    ("aten.native_batch_norm_backward.default", "input"): "in evaluation, only if the weight's gradient is asked for",
+    ("aten.native_batch_norm_backward.default", "running_mean"): "in evaluation, only if the weight's gradient is asked for",
 }
 
 
@@ -101,8 +104,12 @@ def events(recording):
 def judge(recording, log):
     """Counts of tensors (of operators that use memory) that launches named or missed, of places beside them, and of last uses."""
     with open(log) as f:
-        said = iter([json.loads(line) for line in f])
-    blocks, running, total, missed, beside = Blocks(), {}, collections.Counter(), collections.Counter(), collections.Counter()
+        lines = f.readlines()
+    # The recording begins with the first CUDA call, maybe inside an operator.
+    marks = sum(e["kind"] == "mark" and e["name"] == "operator ends" for e in events(recording))
+    said = map(json.loads, lines[len(lines) - marks:])
+    blocks, total, missed, beside = Blocks(), collections.Counter(), collections.Counter(), collections.Counter()
+    running = collections.defaultdict(list)  # by thread, since operators call others
     number = 0
     for e in events(recording):
         kind, thread = e["kind"], e["thread"]
@@ -112,23 +119,25 @@ def judge(recording, log):
             blocks.free(e)
         elif kind == "mark" and e["name"] == "operator begins":
             number += 1
-            running[thread] = {"places": [], "launches": 0, "number": number}
+            running[thread].append({"places": [], "launches": 0, "number": number})
         elif kind == "mark" and e["name"] == "operator ends":
-            end_operator(running.pop(thread), next(said), blocks, total, missed, beside)
+            line = next(said)
+            if running[thread]:
+                end_operator(running[thread].pop(), line, blocks, total, missed, beside)
         elif kind in USES:
             total["launches"] += kind == "use" and not e["flags"] & 512
             total["unread"] += kind == "use" and not e["addr"] and not e["flags"] & 512
-            now = running.get(thread)
+            now = running[thread][-1] if running[thread] else None
             for place in places(e) if kind == "use" else [e["addr"]]:
                 block = blocks.at(place)
                 total["places"] += 1
                 total["no block"] += not block
                 if block:
                     block["used"] = now["number"] if now else -1
-                if now:
-                    now["places"].append(block)
-            if now:
-                now["launches"] += 1
+                for operator in running[thread]:
+                    operator["places"].append(block)
+            for operator in running[thread]:
+                operator["launches"] += 1
     for b in blocks.lives:
         if b["given"] is not None:
             total["last uses"] += 1

@@ -64,7 +64,7 @@ uint64_t used_count(const struct model *m, uint32_t life)
 	struct block_uses x;
 
 	uses_of(m, life, &x);
-	return x.known && uses_complete(m) ? x.count : NO_NUMBER;
+	return x.whole && uses_complete(m) ? x.count : NO_NUMBER;
 }
 
 bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq)

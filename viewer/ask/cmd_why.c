@@ -96,7 +96,7 @@ static void fill_uses(struct row_why *row, const struct timeline *t, const struc
 	row->next_use_ns = used_ns(&t->model, x->after);
 	row->last_use_by = x->before ? used_by(t, x->before, by[0], USED_WORDS) : "";
 	row->next_use_by = x->after ? used_by(t, x->after, by[1], USED_WORDS) : "";
-	row->longest_pause_ns = all.pause_ns;
+	row->longest_pause_ns = all.whole ? all.pause_ns : NO_NUMBER;
 	row->longest_pause_from_ns = all.pause_ns ? all.pause_from_ns : NO_NUMBER;
 }
 

@@ -4,10 +4,18 @@
 #include "../../format/record.h"
 #include "thresholds.h"
 
+static bool is_computed_input(struct classifier *c, const struct history *h)
+{
+	return uses_known(c->m) && !c->study->update_count && !c->m->spans.steps &&
+	       study_has_model(c->study) && h->concluded.used & USED_IN_FORWARD &&
+	       !(place_of_script(c, h) & PLACE_PARAMETER) && place_of_native(c, h) & PLACE_COMPUTED;
+}
+
 /*
  * A leaf in memory that a module made, or a gathered one, is a parameter. One made elsewhere is if
  * more than one pass used it or the statement says so; an input may require grad too, but lives for
- * one. What forward or backward computed is a result that was cut off its graph.
+ * one, or through updates that do not touch it. What forward or backward computed is a result that
+ * was cut off its graph, and so is what the script computed where nothing is ever updated.
  */
 bool tag_parameter(struct classifier *c, const struct history *h)
 {
@@ -15,7 +23,8 @@ bool tag_parameter(struct classifier *c, const struct history *h)
 		return false;
 	if (life_made_by(h, STACK_PARAM | STACK_UNSHARDED))
 		return true;
-	if (h->stage == STAGE_FORWARD || life_born_in_backward(h))
+	if (h->stage == STAGE_FORWARD || life_born_in_backward(h) ||
+	    study_passed_over(c->study, h) || is_computed_input(c, h))
 		return false;
 	return h->facts.leaf_passes > 1 || c->m->spans.backwards <= 1 ||
 	       place_of_script(c, h) & PLACE_PARAMETER ||

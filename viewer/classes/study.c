@@ -69,6 +69,7 @@ static void died(void *ctx, const struct history *h, const struct gmt_event *e)
 	study_habits_died(ctx, h);
 	study_passes_died(ctx, h);
 	study_predecessors_died(ctx, h, e);
+	study_uses_died(ctx, h);
 	keep_concluded(ctx, h);
 }
 
@@ -118,6 +119,7 @@ static void freed(void *ctx)
 	map_items_free(&st->reduced);
 	free(st->loaded);
 	free(st->passes);
+	free(st->updates);
 	map_free(&st->graph_paths);
 	free(st);
 }
@@ -131,6 +133,7 @@ void study_begin(struct model *m)
 		.leaf_moved = study_leaf_moved,
 		.gradient = gradient,
 		.backward_over = backward_over,
+		.used = study_used,
 		.settled = settled,
 		.moved = moved,
 		.freed = freed,

@@ -23,6 +23,7 @@ enum habit {
 	HABIT_OF_STEP = 1 << 2,	 /* made and freed in one optimizer's step */
 	HABIT_KEPT_ON = 1 << 4,	 /* made by the script, and kept over a backward pass */
 	HABIT_READ = 1 << 5,	 /* made by the script, and there when a pass began */
+	HABIT_OF_STATE = 1 << 6, /* updates read it again and again (rule_uses.c) */
 };
 
 /* A forward pass, and what the script made after the one before it. */
@@ -112,6 +113,30 @@ struct study_left {
 	uint64_t bytes, most;	   /* of it; and of any that left more than a workspace or two */
 };
 
+/* What used a block, and with what. */
+enum used {
+	USED_IN_FORWARD = 1 << 0, /* a module's pass */
+	USED_IN_BACKWARD = 1 << 1,
+	USED_WITH_GRADIENT = 1 << 2, /* outside of both, also with what was computed from one */
+	USED_OF_GRADIENT = 1 << 3,   /* and it is no weight: it may have been computed from one */
+	USED_AGAIN = 1 << 4,	     /* in both of two updates with a backward pass between them */
+};
+
+#define STUDY_TOUCHED 1024
+
+/* The latest piece of work, and the blocks that it touches. */
+struct study_work {
+	uint32_t work, count;
+	uint32_t backward; /* the latest of a backward pass */
+	uint32_t used;	   /* enum used: of this one */
+	bool gradient;	   /* it touches one, or what was computed from one */
+	struct {
+		struct history *h;
+		uint32_t life;
+		bool first; /* its first use: nothing but this work can have written it */
+	} touched[STUDY_TOUCHED];
+};
+
 struct study {
 	struct model *m;
 	struct row_store concluded, concluded_of; /* of a life: the number of its row, 0 = none */
@@ -140,6 +165,10 @@ struct study {
 	uint64_t grads_gone, grads_kept; /* bytes of gradients that backward freed, or not */
 	uint64_t buckets;		 /* bytes that data parallelism made for them */
 	struct study_left left;		 /* without tags */
+	struct study_work work;
+	uint64_t *updates; /* seq of the latest update of a leaf before each backward pass, */
+	size_t update_count, update_room;
+	uint32_t updated; /* in which so many had begun */
 };
 
 /* Before the first event: m notes what classes need, and frees it in the end. */
@@ -212,6 +241,12 @@ bool pass_keeps_much(const struct forward_pass *p); /* a third or more */
 bool pass_takes_graph_on(const struct forward_pass *p);
 /* Backward frees what these frames make, whoever called the module. */
 bool study_path_is_of_graph(const struct study *st, uint32_t module_path);
+
+/* rule_uses.c */
+void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before);
+void study_uses_died(struct study *st, const struct history *h);
+/* While it lived, an update of leaves was made without it. */
+bool study_passed_over(const struct study *st, const struct history *h);
 
 /* rule_before.c */
 void study_old_end(struct study *st, const struct history *h);

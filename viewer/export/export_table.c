@@ -151,8 +151,9 @@ static void set_uses(const struct model *m, uint32_t life, struct export_cell *c
 	uses_of(m, life, &x);
 	cells[COLUMN_first_use_ns] = (struct export_cell){ !x.count, x.first_ns, NULL, 0 };
 	cells[COLUMN_last_use_ns] = (struct export_cell){ !x.count, x.last_ns, NULL, 0 };
-	cells[COLUMN_uses] = (struct export_cell){ !x.known, x.count, NULL, 0 };
-	cells[COLUMN_longest_pause_ns] = (struct export_cell){ x.count < 2, x.pause_ns, NULL, 0 };
+	cells[COLUMN_uses] = (struct export_cell){ !x.whole, x.count, NULL, 0 };
+	cells[COLUMN_longest_pause_ns] =
+		(struct export_cell){ !x.whole || x.count < 2, x.pause_ns, NULL, 0 };
 }
 
 void export_row(struct export *x, uint32_t life, unsigned wanted, struct export_cell cells[COLUMNS])

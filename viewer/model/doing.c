@@ -12,6 +12,13 @@ static bool is_engine(const struct spans *s, uint32_t thread)
 	return t && !strncmp(t->name.s, "pt_autograd", 11);
 }
 
+bool spans_is_engine(const struct spans *s, uint32_t thread)
+{
+	const uint32_t *at = map_get(&s->thread_ids, thread);
+
+	return at ? s->threads[*at]->engine : is_engine(s, thread);
+}
+
 static struct span_thread *thread_of(struct spans *s, uint32_t id)
 {
 	bool fresh;

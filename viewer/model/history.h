@@ -18,9 +18,10 @@ struct concluded {
 	uint32_t rank;		 /* 1 + its place among those of its size that were always there */
 	uint32_t reduced_beside; /* gradients were reduced into another one beside it */
 	uint32_t loaded_state;	 /* read from a file for an optimizer */
+	uint32_t used;		 /* enum used: what used it, and with what */
 };
 
-_Static_assert(sizeof(struct concluded) == 24, "compared by bytes");
+_Static_assert(sizeof(struct concluded) == 28, "compared by bytes");
 
 struct history {
 	struct block block;
@@ -50,6 +51,8 @@ struct history {
 	uint32_t module_path; /* born in forward: its frames inside of modules */
 	bool backward_over;   /* without tags: the backward pass that its pass led to is over */
 	bool holds_gradients; /* a bucket: gradients have arrived in it */
+	struct history *from; /* an update computed it from that block alone, */
+	uint32_t from_life;   /* if it is still that life */
 };
 
 /* Trees of the model hold histories. */

@@ -119,6 +119,7 @@ void uses_settle(struct model *m)
 	m->uses.thinned_to = strtoull(defs_meta(m->defs, "thinned.last_ns").s, NULL, 10);
 	if (!m->uses.thinned_to)
 		m->uses.thinned_to = UINT64_MAX;
+	m->uses.thinned_ends = strtoull(defs_meta(m->defs, "thinned.uses").s, NULL, 10);
 }
 
 bool uses_known(const struct model *m)
@@ -143,9 +144,10 @@ void uses_of(const struct model *m, uint32_t i, struct block_uses *out)
 	const struct uses *u = &m->uses;
 	const struct life *life = lives_at(&m->lives, i);
 	const struct life_uses *x = rows_at(&u->lives, life->uses);
+	bool thinned = lived_through(&m->lives, life, u->thinned_from, u->thinned_to);
 
 	*out = (struct block_uses){ 0 };
-	if (!uses_known(m) || lived_through(&m->lives, life, u->thinned_from, u->thinned_to))
+	if (!uses_known(m) || (thinned && !u->thinned_ends))
 		return;
 	*out = (struct block_uses){ .known = true,
 				    .count = x->count,
@@ -153,10 +155,12 @@ void uses_of(const struct model *m, uint32_t i, struct block_uses *out)
 				    .last_ns = uses_work(u, x->last)->ns,
 				    .first_seq = uses_work(u, x->first)->seq,
 				    .last_seq = uses_work(u, x->last)->seq,
-				    .pause_from_ns = uses_work(u, x->pause)->ns,
-				    .pause_ns = uses_work(u, x->resume)->ns -
-						uses_work(u, x->pause)->ns,
 				    .works = *x };
+	out->whole = !thinned;
+	if (thinned)
+		return;
+	out->pause_from_ns = uses_work(u, x->pause)->ns;
+	out->pause_ns = uses_work(u, x->resume)->ns - out->pause_from_ns;
 }
 
 /* ---- a moment ---- */
@@ -185,18 +189,21 @@ static void scan_around(const struct model *m, const struct moment *mo, const st
 
 struct use_around *uses_around(const struct model *m, const struct moment *mo)
 {
+	const struct uses *u = &m->uses;
+	bool thinned = mo->time_ns >= u->thinned_from && mo->time_ns <= u->thinned_to;
 	struct use_around *all = need_new((mo->count + 1) * sizeof(*all));
 	struct map open = { 0 };
 	struct block_uses x;
 
 	for (size_t i = 0; i < mo->count; i++) {
 		uses_of(m, mo->blocks[i].life - 1, &x);
-		all[i].known = x.known;
+		all[i].known = x.known && (x.whole || !thinned || x.last_seq <= mo->seq ||
+					   x.first_seq > mo->seq);
 		if (x.last_seq <= mo->seq)
 			all[i].before = x.works.last;
 		else if (x.first_seq > mo->seq)
 			all[i].after = x.works.first;
-		else
+		else if (all[i].known)
 			*map_put(&open, mo->blocks[i].life - 1, NULL) = (uint32_t)i;
 	}
 	if (open.count)
@@ -232,6 +239,8 @@ enum use_future uses_future(const struct model *m, const struct moment *mo, uint
 		return FUTURE_OVER;
 	if (refused < UINT64_MAX || !m->ended)
 		return FUTURE_REFUSED;
+	if (!x.whole)
+		return FUTURE_USED;
 	return m->uses.works.count - x.works.last > 2 * x.works.widest ? FUTURE_OVER : FUTURE_USED;
 }
 

@@ -68,6 +68,7 @@ struct uses {
 	bool blind; /* CUDA graphs were captured, and nothing says what they use */
 	uint64_t thinned_from,
 		thinned_to; /* ns: a bounded recording left uses out; 0 = it did not */
+	bool thinned_ends;  /* but the first and the last use of each life are there */
 };
 
 void uses_init(struct uses *u, struct chunk_pool *pool);
@@ -97,6 +98,7 @@ bool uses_complete(const struct model *m);
 /* All that is known of a life's uses; works are rows. */
 struct block_uses {
 	bool known; /* else the rest is 0 */
+	bool whole; /* else the count is too low, and pauses are not known */
 	uint64_t count, first_ns, last_ns;
 	uint64_t first_seq, last_seq;
 	uint64_t pause_ns, pause_from_ns; /* the longest, 0 = used once at most */

@@ -43,6 +43,8 @@ struct model_watch {
 	void (*leaf_moved)(void *ctx, uint32_t leaf, struct history *h); /* into other memory */
 	void (*gradient)(void *ctx, const struct history *h);		 /* one arrived in it */
 	void (*backward_over)(void *ctx, const struct gmt_event *e);
+	/* Work that touches it, of which `before` was the latest until then, 0 = none. */
+	void (*used)(void *ctx, struct history *h, uint32_t work, uint32_t before);
 	void (*settled)(void *ctx); /* no more events, for now */
 	void (*moved)(void *ctx, struct model *to);
 	void (*freed)(void *ctx);

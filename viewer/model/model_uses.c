@@ -78,13 +78,15 @@ static uint32_t add_work(struct model *m, const struct gmt_event *e)
 }
 
 /* False: this work has touched it already. */
-static bool note_use(struct history *h, uint32_t work, uint64_t ns)
+static bool note_use(struct model *m, struct history *h, uint32_t work, uint64_t ns)
 {
 	struct life_uses *x = &h->uses;
 	uint64_t waited = ns > h->used_ns ? ns - h->used_ns : 0;
 
 	if (!h->block.life || x->last == work)
 		return false;
+	if (m->watch)
+		m->watch->used(m->watcher, h, work, x->last);
 	if (x->count && waited > h->pause_ns) {
 		h->pause_ns = waited;
 		x->pause = x->last;
@@ -108,7 +110,7 @@ static void touch(struct model *m, uint32_t work, const uint64_t *places, size_t
 	for (size_t i = 0; i < count; i++) {
 		struct history *h = block_at(m, places[i]);
 
-		if (!h || !note_use(h, work, ns))
+		if (!h || !note_use(m, h, work, ns))
 			continue;
 		lives[n++] = h->block.life - 1;
 		if (n == USES_ROW) {

@@ -174,6 +174,8 @@ static inline bool stage_is_backward(unsigned stage)
 enum range_kind spans_range_kind(struct spans *s, uint32_t name);
 /* The name of a thread's innermost range, 0 = none. */
 uint32_t spans_range(const struct span_thread *t);
+/* The thread is one of autograd's own. */
+bool spans_is_engine(const struct spans *s, uint32_t thread);
 /* The end of the Optimizer.step range `number`. */
 struct step_end spans_step_end(const struct spans *s, uint64_t number);
 

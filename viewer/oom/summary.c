@@ -264,6 +264,34 @@ static void find_advice(struct search *s)
 	advise_close(&a);
 }
 
+/* A snapshot of PyTorch's says nothing of what was allocated while its recording was off. */
+static void find_unclassed(struct search *s)
+{
+	const struct timeline *t = s->timeline;
+	const struct peak *peak = &model_curve(&t->model.devices[t->device])->peak;
+	struct snapshot shot;
+	uint64_t bytes = 0;
+	struct matter *m;
+
+	if (!defs_meta(&t->recording->defs, "source").len)
+		return;
+	snapshot_take(&shot, s->timeline, peak->event.seq);
+	FOR_EACH (const struct block, b, shot.moment.blocks, shot.moment.count)
+		if (b->category == CATEGORY_unknown && !b->stack)
+			bytes += b->size;
+	moment_free(&shot.moment);
+	if (bytes < s->least || bytes < peak->bytes / 2)
+		return;
+	m = add_matter(s, "unknown", bytes, NULL, peak->event.seq, 0);
+	put_text(m->text,
+		 "Of %s nothing is known but the size: they were allocated before the recording "
+		 "began, or without stacks.",
+		 B(bytes));
+	put_text(m->action, "%s",
+		 "run it again with torch.cuda.memory._record_memory_history() before the model is "
+		 "made, or as gpumemtrace run -- python train.py");
+}
+
 /* Reasons to doubt the figures themselves. */
 static void find_doubts(struct search *s, const struct values *v)
 {
@@ -312,6 +340,8 @@ void summary_find(struct summary *out, struct timeline *t, const struct values *
 		find_reserved(&s);
 		find_advice(&s);
 	}
+	if (has_memory(t))
+		find_unclassed(&s);
 	find_doubts(&s, v);
 	SORT(out->items, out->count, by_bytes);
 	leave_out(out);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What launches say that a block is for. Work outside of passes that touches a gradient is an
+ * update, and so is what computes on with all else that it touches, but for weights. What updates
+ * read again and again and no pass does is an optimizer's state, whoever made it.
+ */
+#include "rules.h"
+
+static uint32_t stage_of_work(const struct study *st, uint32_t work)
+{
+	const struct use_kind *k = uses_kind(&st->m->uses, work);
+	uint32_t signs = k->stack ? model_signs(st->m, k->stack) : 0;
+
+	if (signs & STACK_STEP)
+		return 0;
+	if (k->node || signs & STACK_BACKWARD || spans_is_engine(&st->m->spans, k->thread))
+		return USED_IN_BACKWARD;
+	return signs & STACK_FORWARD ? USED_IN_FORWARD : 0;
+}
+
+static bool is_gradient(const struct study *st, const struct history *h)
+{
+	if (life_tagged(h, BLOCK_LEAF))
+		return false;
+	return life_tagged(h, BLOCK_GRAD) || h->holds_gradients ||
+	       (h->stage == STAGE_BACKWARD && study_size_is_of_weight(st, h->block.size));
+}
+
+static struct history *touched_block(const struct study_work *w, uint32_t i)
+{
+	struct history *h = w->touched[i].h;
+
+	return h->block.life == w->touched[i].life ? h : NULL;
+}
+
+static void meets_gradient(struct history *h)
+{
+	h->concluded.used |= USED_WITH_GRADIENT;
+	if (!life_tagged(h, BLOCK_LEAF) && !life_made_by(h, STACK_PARAM))
+		h->concluded.used |= USED_OF_GRADIENT;
+	if (h->from && h->from->block.life == h->from_life)
+		h->from->concluded.used |= USED_WITH_GRADIENT;
+}
+
+/* One block's product with a number, for instance: what meets it meets the block. */
+static void derive(struct study_work *w)
+{
+	uint32_t result = w->touched[0].first ? 0 : 1;
+	struct history *to, *from;
+
+	if (w->count != 2 || w->touched[0].first == w->touched[1].first)
+		return;
+	to = touched_block(w, result);
+	from = touched_block(w, !result);
+	if (!to || !from)
+		return;
+	to->from = from;
+	to->from_life = from->block.life;
+}
+
+static void note_update(struct study *st)
+{
+	if (!st->update_count || st->updated != st->m->spans.backwards)
+		*need_item(st->updates, st->update_count, st->update_room) = 0;
+	st->updated = st->m->spans.backwards;
+	st->updates[st->update_count - 1] = uses_work(&st->m->uses, st->work.work)->seq;
+}
+
+/* The work's results are known when all that it touches is. */
+static void settle_work(struct study *st)
+{
+	struct study_work *w = &st->work;
+	bool leaves = false;
+
+	if (!w->used && !w->gradient)
+		derive(w);
+	for (uint32_t i = 0; w->gradient && !w->used && i < w->count; i++) {
+		struct history *h = touched_block(w, i);
+
+		if (!h)
+			continue;
+		meets_gradient(h);
+		leaves |= life_tagged(h, BLOCK_LEAF);
+	}
+	if (leaves)
+		note_update(st);
+	if (w->used & USED_IN_BACKWARD)
+		w->backward = w->work;
+	w->count = 0;
+}
+
+void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before)
+{
+	struct study *st = ctx;
+	struct study_work *w = &st->work;
+
+	if (w->work != work) {
+		settle_work(st);
+		w->work = work;
+		w->used = stage_of_work(st, work);
+		w->gradient = false;
+	}
+	h->concluded.used |= w->used;
+	w->gradient |= h->concluded.used & USED_OF_GRADIENT || is_gradient(st, h);
+	if (!w->used && before && before < w->backward)
+		h->concluded.used |= USED_AGAIN;
+	if (w->count < STUDY_TOUCHED) {
+		w->touched[w->count].h = h;
+		w->touched[w->count].life = h->block.life;
+		w->touched[w->count++].first = !before;
+	}
+}
+
+static bool is_state(const struct history *h, uint32_t signs)
+{
+	return (h->concluded.used & (signs | USED_IN_FORWARD | USED_IN_BACKWARD)) == signs &&
+	       !life_tagged(h, BLOCK_LEAF | BLOCK_GRAD);
+}
+
+void study_uses_died(struct study *st, const struct history *h)
+{
+	settle_work(st);
+	if (h->block.stack && is_state(h, USED_WITH_GRADIENT | USED_AGAIN))
+		*map_put(&st->habits, h->block.stack, NULL) |= HABIT_OF_STATE;
+}
+
+/* Of a line that makes state also what no update reads any more, since it is the last, and what a
+ * pass names by mistake: a launch may name an old address. */
+bool used_state(struct classifier *c, const struct history *h)
+{
+	if (is_state(h, USED_WITH_GRADIENT | USED_AGAIN))
+		return true;
+	return h->concluded.used & USED_WITH_GRADIENT && !life_tagged(h, BLOCK_LEAF | BLOCK_GRAD) &&
+	       (!life_ended(h) || life_saw_backward(c, h)) &&
+	       study_has_habit(c->study, h->block.stack, HABIT_OF_STATE);
+}
+
+/* Fisher information, for instance. Only autograd tells it from a weight. */
+bool used_read_state(struct classifier *c, const struct history *h)
+{
+	enum { STATE = USED_WITH_GRADIENT | USED_AGAIN };
+
+	return c->m->tags && (h->concluded.used & STATE) == STATE &&
+	       !life_tagged(h, BLOCK_LEAF | BLOCK_GRAD) && !life_made_by(h, STACK_PARAM);
+}
+
+bool study_passed_over(const struct study *st, const struct history *h)
+{
+	size_t low = 0, high = st->update_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (st->updates[middle] > h->block.seq)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low < st->update_count && life_lived_past(h, st->updates[low]) &&
+	       !(h->concluded.used & USED_WITH_GRADIENT);
+}
