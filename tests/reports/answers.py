@@ -42,7 +42,7 @@ PROGRAMS = [
     Program("resume_dict", "a checkpoint is read onto the device and kept",
             [oom("remedy loaded", r"broken\.py:31", r"map_location", never=["idle_weights"]), of("advise", r"map_location", r"210", never=["Move the weights"])], "1700MiB"),
     Program("k9_grad_stats", "absolute values of all gradients at once",
-            [oom(r"broken\.py:14", "temporar", never=["gradients <listcomp>", "cause: model_too_large"]), of("advise", r"broken\.py:14")], "1900MiB"),
+            [oom(r"broken\.py:14", "temporar", "remedy one_by_one", never=["gradients <listcomp>", "cause: model_too_large"]), of("advise", r"broken\.py:14")], "1900MiB"),
     Program("micro_outputs", "results of all micro-batches are kept with their graphs", [oom("remedy let_go|remedy kept_results", r"broken\.py:4[0-9]", never=["step before"])], "1640MiB"),
     Program("cached_loss", "a loss in parts with one backward pass for all", [oom("remedy backward_each", r"backward\(\)", never=["in_pieces"])], "4GiB"),
     Program("k8_stored_error", "caught errors are kept, and their tracebacks keep frames",
@@ -55,5 +55,7 @@ PROGRAMS = [
     Program("k12_fsdp2", "out of memory in the optimizer of a sharded model", [oom("cause: model_too_large", never=["remedy shard ", "remedy gather_less"])], "2GiB", ranks=2),
     Program("cuda0_dummy", "every rank makes a tensor on device 0 before it chooses its own",
             [of("report", r"rank 1: [\d.]+ MiB reserved on device 0, where rank 0 works \(main broken\.py:11\), and a context")], ranks=2),
+    Program("deeplift_attrs", "attribution leaves attributes on modules, model after model, without an optimizer",
+            [oom("cause: retained_graph", r"remedy let_go \d+ MiB: Free the tensors of attribute broken\.py:19", never=["cause: batch_too_large"])], "2500MiB"),
     Program("k13_two_devices", "each device has its own place of the peak", [of("report", r"Device 1: peak 3")], ranks=-2),
 ]

@@ -6,7 +6,7 @@
 #include "oom.h"
 
 enum cost { CODE, TRADE, CARDS };
-enum about { NOTHING, STEP, STATE, PASS, IDLE, KEPT, RESULT, CASTS, ONE_BY_ONE, EACH };
+enum about { NOTHING, STEP, SCORES, STATE, PASS, IDLE, KEPT, RESULT, CASTS, ONE_BY_ONE, EACH };
 
 /* A row of the table; a finding that has none stands under its kind. */
 struct remedy_row {
@@ -125,7 +125,7 @@ static bool is_of_answer(const struct remedy_list *list, const struct oom_remedy
 	if (about == STEP && list->cause == CAUSE_activation_spike && o->spike.bytes >= r->saves &&
 	    ANY_OF(x, list->items, list->count, !strcmp(x->name, "in_pieces")))
 		return true;
-	return about == STEP && o->grown + o->attempts.bytes &&
+	return (about == STEP || about == SCORES) && o->grown + o->attempts.bytes &&
 	       r->saves > o->current + oom_asked_for_batch(o);
 }
 
