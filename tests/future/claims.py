@@ -183,6 +183,8 @@ def late_del(m, r, doc):
 
 
 def no_grad(m, r, doc):
+    if ", if no backward pass follows" in r["what"]:
+        return None  # the first pass at its place
     so = m.bytes(m.is_for_nothing) + (m.wanted.size if not m.is_needed(m.wanted) else 0)
     return at_most(r["saves_bytes"], so), so
 

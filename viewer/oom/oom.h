@@ -57,7 +57,6 @@ struct oom {
 	struct oom_unused {
 		struct holders holders; /* by class and line, with their last use */
 		uint64_t bytes, classes[CATEGORIES];
-		uint64_t steps; /* bytes of these that a whole step passed by */
 	} unused;
 
 	struct use_around *around;     /* of each of its blocks */
@@ -218,7 +217,8 @@ uint64_t oom_results(const struct oom *o, struct owner *owner);
 bool oom_is_room(const struct oom *o, const struct block *b);
 uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
 void oom_find_calls(struct oom *o);		   /* calls, read_each */
-void oom_find_since(struct oom *o);		   /* since, batch_from, begin, passes, by_pass */
+/* since, batch_from, begin, passes, by_pass; before: of the compared step, 0 = none. */
+void oom_find_since(struct oom *o, size_t passes_before);
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
 /* What the program gathers by its own calls, with what was asked for; 0 = nothing. */

@@ -5,7 +5,8 @@
 #include "../classes/study.h"
 #include "oom.h"
 
-#define OFTEN 8 /* uses: more than those of one pass */
+#define FEWEST 4	  /* passes that are many */
+#define LATEST (1u << 16) /* lives that are looked at for them */
 
 void oom_find_copies(struct oom *o)
 {
@@ -46,20 +47,28 @@ uint64_t oom_latest_backward(const struct oom *o)
 	return latest;
 }
 
-/* No graph saved it, and it outlived a backward pass, or was used as often as in many passes. */
+/* No graph saved it, and backward began while it lived, or calls of the model, by the first line
+ * that made a result then, were many. */
 static bool is_there_through_passes(const struct oom *o, uint32_t life)
 {
 	const struct lives *l = &o->timeline->model.lives;
 	const struct life *row = lives_at(l, life);
 	uint64_t end = row->died.position ? lives_seq(l, &row->died) : UINT64_MAX;
-	struct block_uses x;
+	uint32_t n = lives_born_by(l, end < o->refusal.event.seq ? end : o->refusal.event.seq);
+	uint32_t stack = 0, times = 0;
 
 	if (lives_facts(l, row).save_ns)
 		return false;
 	if (end >= o->refusal.event.seq && oom_latest_backward(o) > lives_seq(l, &row->born))
 		return true;
-	uses_of(&o->timeline->model, life, &x);
-	return x.count >= OFTEN;
+	for (uint32_t i = life + 1; i < n && i - life < LATEST && times < FEWEST; i++) {
+		row = lives_at(l, i);
+		if (lives_position(l, row->born.position)->stage != STAGE_FORWARD)
+			continue;
+		stack = stack ? stack : lives_request(l, row)->stack;
+		times += lives_request(l, row)->stack == stack;
+	}
+	return times == FEWEST;
 }
 
 /* Returns the latest life before it that the same line asked for; UINT32_MAX = none. A refusal's

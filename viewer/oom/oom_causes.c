@@ -107,11 +107,11 @@ static bool is_held_unused(const struct oom *o, char *text)
 	struct terms t = { .count = 0 };
 	char last[USED_WORDS];
 
-	if (!is_share(u->steps, o->allocated, 10) || u->steps < oom_missing(o) ||
-	    u->steps < o->grown || u->steps < o->attempts.bytes)
+	if (!is_share(u->bytes, o->allocated, 10) || u->bytes < oom_missing(o) ||
+	    u->bytes < o->grown || u->bytes < o->attempts.bytes)
 		return false;
-	oom_say(text, "%s of the %s in use have not been used for a whole %s or longer",
-		B(u->bytes), B(o->allocated), o->by_call ? "pass" : "step");
+	oom_say(text, "%s of the %s in use have not been used for several %s", B(u->bytes),
+		B(o->allocated), o->by_call ? "passes" : "steps");
 	terms_add_classes(&t, u->classes, ~0u);
 	terms_say(&t, text);
 	used_when(o->timeline, most->last_use, o->refusal.event.ns, last, sizeof(last));

@@ -210,19 +210,41 @@ static void project_state(struct oom *o)
 		o->projected = all;
 }
 
+/* How many forward passes had results in memory at once, before the step's backward pass. Counted
+ * just before the peak, which may be one tensor that joins all of them. */
+static size_t passes_held(struct timeline *t, const struct step *step)
+{
+	const struct span *items = t->model.spans.items, *most = &items[step->first];
+	struct snapshot s;
+	size_t n;
+
+	for (size_t i = step->first; i <= step->last && items[i].phase != PHASE_BACKWARD; i++)
+		most = items[i].extent.peak > most->extent.peak ? &items[i] : most;
+	snapshot_take(&s, t, most->extent.peak_seq - 1);
+	n = snapshot_passes(&s, step->extent.first_seq, FORWARD_RESULTS);
+	moment_free(&s.moment);
+	return n;
+}
+
 /* The peak of an earlier step that ended, the latest that is no later than this one. */
 static void compare(struct oom *o, struct timeline *t)
 {
 	struct snapshot before;
-	size_t n = o->since_step;
+	size_t n = o->since_step, passes;
 
 	while (n > 1 && !t->steps.items[n - 1].ended)
 		n--;
+	oom_find_since(o, 0);
 	if (n < 2)
 		return;
 	snapshot_take(&before, t, t->steps.items[n - 1].extent.peak_seq);
 	o->compared_step = n - 1;
 	memcpy(o->compared, before.bytes, sizeof(o->compared));
+	passes = snapshot_passes(&before, t->steps.items[n - 1].extent.first_seq, FORWARD_RESULTS);
+	if (!o->evaluation && passes)
+		passes = arithmetic_most(passes, passes_held(t, &t->steps.items[n - 1]));
+	/* In the peak of an optimizer's step results of no pass are held. */
+	oom_find_since(o, passes || !t->model.spans.tags ? passes : 1);
 	moment_free(&before.moment);
 }
 
@@ -263,7 +285,6 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	sum_up(o);
 	project_state(o);
 	compare(o, t);
-	oom_find_since(o);
 	oom_find_calls(o);
 	leaks_find(&o->leaks, t);
 	oom_attempts(o);

@@ -4,9 +4,8 @@
 
 #include "oom.h"
 
-#define LATEST	   (1u << 16) /* lives: what a program does shows in so many before a refusal */
-#define FEW	   3	      /* blocks of a pass say whether it has a graph; */
-#define MANY_LIVES 6	      /* so many that no graph is recorded any more */
+#define UNUSED_STEPS 2
+#define LATEST	     (1u << 16) /* lives: what a line does shows in so many before a refusal */
 
 /* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
 static bool is_old(const struct oom *o, const struct block *b)
@@ -63,33 +62,13 @@ static void add_growth(struct oom *o, const struct block *b, const struct owner 
 		o->root = *b;
 }
 
-/* Nothing used it in a whole step, or call, nor since: by the step that is surely over. */
-static bool is_step_past(const struct oom *o, uint64_t last_seq)
+/* Nothing used it for so many whole steps, or calls, nor since: by steps that are surely over. */
+static bool is_steps_ago(const struct oom *o, uint64_t last_seq)
 {
 	size_t step = oom_number(o);
 
-	return step > 1 && last_seq < o->timeline->steps.items[step - 1].extent.first_seq;
-}
-
-/* What the model keeps, and no graph needs: the passes of this step are over, or another line calls
- * another model. */
-static bool is_phase_past(const struct oom *o, const struct block *b, uint32_t last)
-{
-	const struct uses *u = &o->timeline->model.uses;
-	const struct steps *steps = &o->timeline->steps;
-	uint64_t seq = uses_work(u, last)->seq;
-	struct owners *owners = (struct owners *)&o->timeline->owners;
-	struct owner then, now;
-
-	if (!o->at_step || seq >= steps->items[o->at_step].extent.first_seq ||
-	    !category_in(b->category, OF_THE_MODEL) || b->state & LIFE_SAVED)
-		return false;
-	if (o->phase == PHASE_OPTIMIZER)
-		return true;
-	then = owners_caller(owners, uses_kind(u, last)->stack);
-	now = owners_caller(owners, o->wanted.stack);
-	return steps->basis == STEPS_FORWARD && seq >= steps->items[1].extent.first_seq &&
-	       now.file[0] && !owners_same(&then, &now);
+	return step > UNUSED_STEPS &&
+	       last_seq < o->timeline->steps.items[step - UNUSED_STEPS].extent.first_seq;
 }
 
 /* Far longer than it ever waited before, so that no step takes it in turn. What libraries keep for
@@ -105,15 +84,14 @@ static bool is_let_lie(const struct oom *o, const struct block *b, uint32_t befo
 
 static void add_unused(struct oom *o, const struct block *b, struct owner owner, uint32_t last)
 {
-	bool step = is_step_past(o, uses_work(&o->timeline->model.uses, last)->seq);
 	struct oom_unused *u = &o->unused;
 	struct holder *h;
 
-	if ((!step && !is_phase_past(o, b, last)) || !is_let_lie(o, b, last))
+	if (!is_steps_ago(o, uses_work(&o->timeline->model.uses, last)->seq) ||
+	    !is_let_lie(o, b, last))
 		return;
 	h = holders_add(&u->holders, b->category, owner, b->size);
 	u->bytes += b->size;
-	u->steps += step ? b->size : 0;
 	u->classes[b->category] += b->size;
 	h->last_use = last > h->last_use ? last : h->last_use;
 }
@@ -186,13 +164,77 @@ static void find_largest(struct oom *o)
 		p->bytes = p->count = p->least = 0;
 }
 
-/* Bytes of a block that no graph takes: what used it behind its making did not save it. */
+/* Earlier calls are looked for in earlier forward passes, or between earlier backward passes. */
+enum pass_kind { PASS_FORWARD, PASS_BACKWARD };
+
+/* How many passes of that kind had begun when a life began. */
+static uint32_t passes_at(const struct lives *l, uint32_t life, enum pass_kind kind)
+{
+	const struct position *born = lives_position(l, lives_at(l, life)->born.position);
+
+	return kind == PASS_BACKWARD ? born->backwards : born->forwards;
+}
+
+struct saves {
+	bool saved, gone; /* a graph took one; one is gone */
+};
+
+/* Where graphs are not known, what was there when the next backward pass began. */
+static bool was_saved(const struct oom *o, const struct life *x)
+{
+	const struct lives *l = &o->timeline->model.lives;
+
+	if (o->shot.model->spans.tags)
+		return lives_facts(l, x).save_ns != 0;
+	return lives_position(l, x->died.position)->backwards >
+	       lives_position(l, x->born.position)->backwards;
+}
+
+/* Whether a graph took what this call made in earlier passes, and whether it is gone. The n-th call
+ * with a stack is compared with the n-th of each pass, as for the layers of a Sequential. A forward
+ * pass may be of one layer: then the size decides too, and passes since the latest backward pass.
+ */
+static struct saves saves_before(const struct oom *o, const struct block *b, enum pass_kind kind)
+{
+	const struct lives *l = &o->timeline->model.lives;
+	uint32_t n = lives_born_by(l, o->refusal.event.seq), from = n > LATEST ? n - LATEST : 0;
+	uint32_t life = b->life - 1, now = life < n ? life : n - 1, nth = 0, at = 0, last = from;
+	struct saves u = { 0 };
+
+	for (uint32_t i = from; i < life; i++)
+		nth += lives_request(l, lives_at(l, i))->stack == b->stack &&
+		       passes_at(l, i, kind) == passes_at(l, now, kind);
+	for (uint32_t i = from; i < life; i++) {
+		const struct life *x = lives_at(l, i);
+
+		if (lives_request(l, x)->stack != b->stack ||
+		    passes_at(l, i, kind) == passes_at(l, now, kind))
+			continue;
+		at = passes_at(l, i, kind) == passes_at(l, last, kind) ? at : 0;
+		last = i;
+		if (at++ != nth || (from && passes_at(l, i, kind) == passes_at(l, from, kind)) ||
+		    (kind == PASS_FORWARD &&
+		     (lives_request(l, x)->size != b->size ||
+		      passes_at(l, i, PASS_BACKWARD) != passes_at(l, now, PASS_BACKWARD))))
+			continue;
+		u.saved |= was_saved(o, x);
+		u.gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq;
+	}
+	return u;
+}
+
+/* Size of a block that no graph takes: none took those of earlier passes, which are gone. */
 static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 {
-	struct block_uses x;
+	const struct model *m = o->shot.model;
+	struct saves u;
 
-	uses_of(o->shot.model, b->life - 1, &x);
-	return !(b->state & LIFE_SAVED) && x.count > 1 ? b->size : 0;
+	if (!m->lives.rows.count || b->life - 1 > m->lives.rows.count)
+		return 0;
+	u = saves_before(o, b, PASS_BACKWARD);
+	if (!u.saved && !u.gone)
+		u = saves_before(o, b, PASS_FORWARD);
+	return u.gone && !u.saved ? b->size : 0;
 }
 
 /* Half as large as the largest, or more, belongs to it: a copy, a gradient, another precision. So
@@ -211,30 +253,15 @@ static bool is_like_largest(const struct oom *o, const struct block *b)
 	       !strcmp(owner.file, p->owner.file);
 }
 
-/* No graph is being recorded: nothing was saved since the pass began, or, after it or before any,
- * while many blocks were made. */
-static bool is_without_graph(const struct oom *o)
-{
-	const struct lives *l = &o->timeline->model.lives;
-	uint32_t i = lives_born_by(l, o->refusal.event.seq), made = 0;
-	const struct position *p = i ? lives_position(l, lives_at(l, i - 1)->born.position) : NULL;
-	uint32_t pass = p ? p->forwards : 0;
-
-	for (; i-- > 0 && p->forwards == pass && made < MANY_LIVES; made++) {
-		p = lives_position(l, lives_at(l, i)->born.position);
-		if (stage_is_backward(p->stage) || p->stage == STAGE_OPTIMIZER)
-			break;
-		if (lives_facts(l, lives_at(l, i)).save_ns)
-			return false;
-	}
-	return o->shot.model->spans.tags && made >= FEW;
-}
-
 static void find_spike(struct oom *o)
 {
 	struct oom_spike *p = &o->spike;
+	struct block wanted = o->wanted;
 
 	find_largest(o);
+	wanted.life = lives_born_by(&o->timeline->model.lives, o->refusal.event.seq) + 1;
+	if (p->bytes)
+		p->unsaved = unsaved_bytes(o, &wanted);
 	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
 		if (!category_in(b->category, CLASSES_THAT(ARE_COMPUTED)))
 			continue;
@@ -248,7 +275,7 @@ static void find_spike(struct oom *o)
 			p->others++;
 		}
 	}
-	if (p->count <= OOM_SPIKE_MOST && is_without_graph(o))
+	if (o->evaluation && p->count <= OOM_SPIKE_MOST) /* no graph is recorded */
 		p->unsaved = p->bytes;
 }
 

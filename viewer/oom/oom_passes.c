@@ -162,7 +162,7 @@ static size_t most_before_backward(const struct oom *o)
 		if (x->extent.first_seq > o->refusal.event.seq)
 			break;
 		if (x->phase == PHASE_FORWARD) {
-			kept += !x->kept ? 0 : evaluated ? 1 : x->pass - pass;
+			kept += !x->kept && s->tags ? 0 : evaluated ? 1 : x->pass - pass;
 			pass = x->pass;
 			evaluated = false;
 		}
@@ -194,7 +194,7 @@ static uint64_t batch_from(const struct oom *o)
 	return UINT64_MAX;
 }
 
-void oom_find_since(struct oom *o)
+void oom_find_since(struct oom *o, size_t passes_before)
 {
 	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 
@@ -203,8 +203,8 @@ void oom_find_since(struct oom *o)
 	/* The first step's batch may be made before it. */
 	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? step : 0;
 	o->passes = snapshot_passes(&o->shot, step, FORWARD_RESULTS);
-	o->by_pass = o->compared_step && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
-		     o->passes > 2 * most_before_backward(o);
+	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
+		     o->passes > 2 * passes_before && o->passes > 2 * most_before_backward(o);
 	if (o->by_pass)
 		o->since = latest_pass(o, step);
 }

@@ -221,12 +221,10 @@ static void ask(struct advise *a, const struct oom *o, struct position *born)
 		       oom_missing(o));
 }
 
-/* What moves or shards the model's state and is not enough, beside what is. */
+/* What moves or shards the state of an optimizer and is not enough for an evaluation. */
 static void leave_state(struct remedy_list *list)
 {
-	bool enough = ANY_OF(x, list->items, list->count, x->enough);
-
-	for (size_t i = list->count; enough && i-- > 0;)
+	for (size_t i = list->count; list->oom->evaluation && i-- > 0;)
 		if (row_of(list->items[i].name)->about == STATE && !list->items[i].enough)
 			leave_out(list, &list->items[i]);
 }
