@@ -316,6 +316,7 @@ test-conclusions: setup  ## is what `oom`, `advise`, `leaks` and `diff` say so i
 	@.venv-frameworks/bin/python tests/remedies/known_changes.py $(B)/future --write
 	@.venv-frameworks/bin/python tests/remedies/try_remedies.py $(B)/future --write
 	@.venv-frameworks/bin/python tests/reports/run.py $(B)/reports --write docs/conclusions.md
+	@.venv/bin/python tests/reports/lots/measure.py lot1
 test-cards: setup  ## published memory figures of real cards, made again on simulated ones; writes docs/accuracy.md (many hours)
 	@scripts/setup.sh frameworks cards25 cards26 cards212
 	@$(MAKE) --no-print-directory all

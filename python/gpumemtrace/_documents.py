@@ -793,6 +793,7 @@ class Leaks(Row):
     reserved_growth_per_step: growth of the reserved memory with each step, if it grew in each third of the steps (bytes)
     step_basis: how steps are recognized, as in `steps`
     owners: lines of code that hold the growth, the largest first
+    change: what would end most of the growth; empty if nothing grows
     unused_bytes: of models that are no longer trained, with their gradients and optimizers, still in memory at the end of the last step (bytes)
     unused_since_step: the latest step that trained some of it, 0 = none
     unused: lines of code that allocated it, the largest first
@@ -807,11 +808,12 @@ class Leaks(Row):
     reserved_growth_per_step: int
     step_basis: str
     owners: Table[LeaksOwner]
+    change: str
     unused_bytes: int
     unused_since_step: int
     unused: Table[ClassLine]
     step_is: Optional[LeaksModule] = None
-    _types: ClassVar[str] = "SIGNED COUNT NUMBER NUMBER BYTES BYTES TEXT LIST BYTES NUMBER LIST PART"
+    _types: ClassVar[str] = "SIGNED COUNT NUMBER NUMBER BYTES BYTES TEXT LIST TEXT BYTES NUMBER LIST PART"
 
 
 @dataclass(frozen=True)

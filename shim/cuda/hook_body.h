@@ -33,8 +33,8 @@
 #define OWN BY_HAND, ,
 
 /* Effects of what uses memory: nothing is nested in them, so they have a frame of their own. */
-#define LAUNCH(f, blocks, stream, params, extra) \
-	USE, , launch_kernel(&user, f, blocks, (uint64_t)(stream), params, extra)
+#define LAUNCH(f, x, y, stream, params, extra) \
+	USE, , launch_kernel(&user, f, x, y, (uint64_t)(stream), params, extra)
 #define LAUNCH_GRAPH(graph, stream) \
 	USE, , launch_graph(&user, (uint64_t)(graph), (uint64_t)(stream))
 #define COPY(to, from, bytes, stream)                                                \

@@ -155,7 +155,7 @@ static struct kernel *ask_kernel(const void *function, enum handle handle)
 	bool is_kernel = handle == HANDLE_KERNEL, known = handle || is_simulated();
 	struct kernel_part parts[PARTS_MOST];
 	const char *name = known ? ask_name(function, is_kernel) : "";
-	size_t length = strnlen(name, NAME_MOST), offset, size, first = 0, i = 0;
+	size_t length = strnlen(name, NAME_MOST), offset, size, first[2] = { 0 }, i = 0;
 	unsigned n = 0;
 	struct kernel *k;
 	int rc = 0;
@@ -165,7 +165,8 @@ static struct kernel *ask_kernel(const void *function, enum handle handle)
 	     i++) {
 		if (!add_part(parts, &n, i, offset, size))
 			break;
-		first = i ? first : size;
+		if (i < 2)
+			first[i] = size;
 	}
 	k = arena_take(sizeof(*k) + n * sizeof(*parts) + length);
 	if (!k)

@@ -25,7 +25,7 @@ struct kernel {
 	uint32_t is_read;	   /* 0: the driver does not say where its parameters lie */
 	uint32_t count;		   /* parts */
 	uint32_t name_size;	   /* of its name, which stands behind the parts */
-	struct tensor_lists lists; /* of its first parameter */
+	struct tensor_lists lists; /* in one of its first parameters */
 	struct kernel_part parts[];
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layouts of ATen/native/cuda/MultiTensorApply.cuh, unchanged since PyTorch 1.13 but for the
- * types of their numbers: lists of addresses, a number of elements for each tensor, what the kind
- * of kernel adds, then for each block of threads its tensor and its chunk. Pure.
+ * First the layouts of ATen/native/cuda/MultiTensorApply.cuh, unchanged since PyTorch 1.13 but for
+ * the types of their numbers: lists of addresses, a number of elements for each tensor, what the
+ * kind of kernel adds, then for each block of threads its tensor and its chunk. Then that of
+ * Shape.cu: addresses, three numbers of 4 or 8 bytes and a flag for each tensor. Pure.
  */
 #include "tensor_lists.h"
 
@@ -35,29 +36,48 @@ static struct tensor_lists layout(const struct kind *k, unsigned lists, size_t s
 
 	if (size != end)
 		return (struct tensor_lists){ 0 };
-	return (struct tensor_lists){ (uint16_t)lists, (uint16_t)most,
-				      (uint16_t)(k->steps ? numbers : 0), (uint16_t)by_block };
+	return (struct tensor_lists){ .lists = (uint16_t)lists,
+				      .most = (uint16_t)most,
+				      .steps = (uint16_t)(k->steps ? numbers : 0),
+				      .by_block = (uint16_t)by_block };
 }
 
-struct tensor_lists tensor_lists_of(const char *name, size_t length, size_t size)
+/* How many tensors the layout has room for stands among the name's numbers; these are never fewer.
+ */
+static struct tensor_lists cat(size_t size)
 {
+	enum { LEAST = 8 + 3 * 4 + 1 };
+
+	return (struct tensor_lists){ .lists = 1,
+				      .most = (uint16_t)(size / LEAST),
+				      .parameter = 1 };
+}
+
+struct tensor_lists tensor_lists_of(const char *name, size_t length, const size_t sizes[2])
+{
+	static const char cat_name[] = "CatArrayBatchedCopy";
+
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		size_t n = strlen(kinds[i].name);
 		const char *at = memmem(name, length, kinds[i].name, n);
 		unsigned lists = at && at + n < name + length ? (unsigned)(at[n] - '0') : 0;
 
 		if (lists >= 1 && lists <= DEPTH_MOST)
-			return layout(&kinds[i], lists, size);
+			return layout(&kinds[i], lists, sizes[0]);
 	}
+	if (memmem(name, length, cat_name, sizeof(cat_name) - 1) && sizes[0] == 8)
+		return cat(sizes[1]);
 	return (struct tensor_lists){ 0 };
 }
 
-unsigned tensor_lists_count(const struct tensor_lists *l, const char *parameter, unsigned blocks)
+unsigned tensor_lists_count(const struct tensor_lists *l, const char *parameter,
+			    const unsigned grid[2])
 {
-	unsigned count;
+	unsigned count = grid[1];
 
-	if (!blocks || blocks > BLOCKS)
+	if (l->by_block && (!grid[0] || grid[0] > BLOCKS))
 		return l->most;
-	count = (uint8_t)parameter[l->by_block + blocks - 1] + 1u;
+	if (l->by_block)
+		count = (uint8_t)parameter[l->by_block + grid[0] - 1] + 1u;
 	return count <= l->most ? count : l->most;
 }

@@ -29,7 +29,7 @@ static void add_kernel(struct places *p, const struct cuda_kernel_node *node)
 	if (!k || !k->is_read)
 		p->unread = true;
 	else
-		places_add_kernel(p, k, node->grid[0], node->params, node->extra);
+		places_add_kernel(p, k, node->grid, node->params, node->extra);
 }
 
 static void add_kernel_node(struct places *p, void *node)

@@ -125,43 +125,37 @@ static const char *packed_parameters(void **extra, size_t *size)
 	return buffer;
 }
 
-/* Adds the addresses of the first parameter that this launch uses; returns the parts that are done.
- */
-static unsigned add_lists(struct places *p, const struct kernel *k, const char *parameter,
-			  unsigned blocks)
+/* Of lists the addresses that this launch uses. */
+static void add_lists(struct places *p, const struct tensor_lists *l, const char *parameter,
+		      const unsigned grid[2])
 {
-	const struct tensor_lists *l = &k->lists;
-	unsigned count;
+	unsigned count = tensor_lists_count(l, parameter, grid);
 
-	if (!l->lists)
-		return 0;
-	count = tensor_lists_count(l, parameter, blocks);
 	for (unsigned i = 0; i < l->lists; i++)
 		add_words(p, parameter + 8 * i * l->most, count);
 	if (l->steps)
 		add_words(p, parameter + l->steps, count);
-	return 1;
 }
 
-void places_add_kernel(struct places *p, const struct kernel *k, unsigned blocks, void **params,
-		       void **extra)
+void places_add_kernel(struct places *p, const struct kernel *k, const unsigned grid[2],
+		       void **params, void **extra)
 {
-	const char *buffer = NULL;
+	const char *buffer = NULL, *from;
 	size_t size = 0;
-	unsigned i = 0;
 
-	if (params)
-		i = add_lists(p, k, params[0], blocks);
-	else if (extra)
+	if (!params && extra)
 		buffer = packed_parameters(extra, &size);
-	for (; i < k->count; i++) {
+	for (unsigned i = 0; i < k->count && (params || buffer); i++) {
 		const struct kernel_part *part = &k->parts[i];
 
-		if (params)
-			add_part(p, (const char *)params[part->parameter] + part->skip,
-				 part->words);
-		else if (buffer && part->offset + 8u * part->words <= size)
-			add_part(p, buffer + part->offset, part->words);
+		if (!params && part->offset + 8u * part->words > size)
+			continue;
+		from = params ? (const char *)params[part->parameter] + part->skip
+			      : buffer + part->offset;
+		if (k->lists.lists && part->parameter == k->lists.parameter)
+			add_lists(p, &k->lists, from, grid);
+		else
+			add_part(p, from, part->words);
 	}
 }
 
@@ -176,8 +170,8 @@ static struct gmt_event begin_event(enum gmt_kind kind, uint64_t stream)
 }
 
 /* Own work of the recorder launches nothing; a launch inside of another hook is the program's. */
-void launch_kernel(const struct user *u, const void *function, unsigned blocks, uint64_t stream,
-		   void **params, void **extra)
+void launch_kernel(const struct user *u, const void *function, unsigned x, unsigned y,
+		   uint64_t stream, void **params, void **extra)
 {
 	struct gmt_event e;
 	struct places p;
@@ -194,7 +188,7 @@ void launch_kernel(const struct user *u, const void *function, unsigned blocks, 
 		return;
 	}
 	places_begin(&p, &e, u->frame);
-	places_add_kernel(&p, k, blocks, params, extra);
+	places_add_kernel(&p, k, (const unsigned[]){ x, y }, params, extra);
 	places_end(&p);
 }
 

@@ -21,8 +21,9 @@ struct user {
 
 bool launch_wanted(void); /* false: uses are not recorded */
 
-void launch_kernel(const struct user *u, const void *function, unsigned blocks, uint64_t stream,
-		   void **params, void **extra); /* blocks of threads, in x */
+/* x, y: blocks of threads */
+void launch_kernel(const struct user *u, const void *function, unsigned x, unsigned y,
+		   uint64_t stream, void **params, void **extra);
 void launch_transfer(const struct user *u, enum gmt_transfer what, uint64_t address, uint64_t bytes,
 		     uint64_t stream);
 struct cuda_copy2d;
@@ -58,5 +59,5 @@ struct cuda_side3d;
 uint64_t copy_side_address(const struct cuda_side3d *s); /* 0: an array */
 
 struct kernel;
-void places_add_kernel(struct places *p, const struct kernel *k, unsigned blocks, void **params,
-		       void **extra);
+void places_add_kernel(struct places *p, const struct kernel *k, const unsigned grid[2],
+		       void **params, void **extra);

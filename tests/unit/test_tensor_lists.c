@@ -29,7 +29,7 @@ LISTS(scalar1, 1, 96, double values[96];, );
 
 static struct tensor_lists of(const char *name, size_t size)
 {
-	return tensor_lists_of(name, strlen(name), size);
+	return tensor_lists_of(name, strlen(name), (const size_t[]){ size, 4 });
 }
 
 static void layouts_of_compilers(void **state)
@@ -64,6 +64,33 @@ static void what_is_not_known(void **state)
 	assert_int_equal(of("vectorized_elementwise_kernel", 4096).lists, 0);
 }
 
+static unsigned count_of(const struct tensor_lists *l, const void *meta, unsigned blocks)
+{
+	return tensor_lists_count(l, meta, (const unsigned[]){ blocks, 1 });
+}
+
+/* Its rows of blocks are the tensors. */
+static void tensors_of_a_cat(void **state)
+{
+	struct meta {
+		const void *addresses[128];
+		unsigned numbers[3][128];
+		char contiguous[128];
+		unsigned strides[8];
+	};
+	static const char name[] =
+		"_ZN2at6native19CatArrayBatchedCopyINS1_10OpaqueTypeILj4EEEjLi1E";
+	struct tensor_lists l =
+		tensor_lists_of(name, strlen(name), (const size_t[]){ 8, sizeof(struct meta) });
+
+	(void)state;
+	assert_int_equal(l.parameter, 1);
+	assert_int_equal(tensor_lists_count(&l, NULL, (const unsigned[]){ 4, 2 }), 2);
+	assert_int_equal(tensor_lists_count(&l, NULL, (const unsigned[]){ 400, 128 }), 128);
+	assert_int_equal(tensor_lists_count(&l, NULL, (const unsigned[]){ 4, 60000 }), l.most);
+	assert_in_range(l.most, 128, sizeof(struct meta) / 8);
+}
+
 static void tensors_of_a_launch(void **state)
 {
 	static struct plain4 meta;
@@ -72,11 +99,11 @@ static void tensors_of_a_launch(void **state)
 	(void)state;
 	meta.by_block[0] = 0;
 	meta.by_block[1] = meta.by_block[2] = 6;
-	assert_int_equal(tensor_lists_count(&l, (const char *)&meta, 3), 7);
-	assert_int_equal(tensor_lists_count(&l, (const char *)&meta, 1), 1);
+	assert_int_equal(count_of(&l, &meta, 3), 7);
+	assert_int_equal(count_of(&l, &meta, 1), 1);
 	meta.by_block[2] = 200; /* more than there is room for: all of it is read */
-	assert_int_equal(tensor_lists_count(&l, (const char *)&meta, 3), 36);
-	assert_int_equal(tensor_lists_count(&l, (const char *)&meta, 100000), 36);
+	assert_int_equal(count_of(&l, &meta, 3), 36);
+	assert_int_equal(count_of(&l, &meta, 100000), 36);
 }
 
 int main(void)
@@ -85,6 +112,7 @@ int main(void)
 		cmocka_unit_test(layouts_of_compilers),
 		cmocka_unit_test(what_is_not_known),
 		cmocka_unit_test(tensors_of_a_launch),
+		cmocka_unit_test(tensors_of_a_cat),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

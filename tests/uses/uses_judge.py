@@ -43,6 +43,9 @@ NOT_READ = {
     ("aten.max_pool2d_with_indices_backward.default", "self"): "its shape alone: the indices say where",
     ("aten.convolution_backward.default", "weight"): "only if the input's gradient is asked for",
     ("aten.convolution_backward.default", "input"): "only if the weight's gradient is asked for",
+    ("aten._embedding_bag_backward.default", "indices"): "a sparse gradient takes them as they are",
+    ("aten._embedding_bag_backward.default", "offsets"): "which bag an index is of was saved",
+    ("aten._embedding_bag_backward.default", "bag_size"): "the mean alone divides by it",
     ("aten.native_batch_norm_backward.default", "input"): "in evaluation, only if the weight's gradient is asked for",
     ("aten.native_batch_norm_backward.default", "running_mean"): "in evaluation, only if the weight's gradient is asked for",
 }

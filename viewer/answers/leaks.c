@@ -325,3 +325,41 @@ void leaks_free(struct leaks *l)
 	free(l->items);
 	*l = (struct leaks){ 0 };
 }
+
+static const struct change {
+	uint32_t classes;
+	unsigned part; /* of the growth that is of these, at least: one in so many */
+	const char *text;
+} changes[] = {
+	{ CLASSES_THAT(ARE_WEIGHTS) | CLASSES_THAT(FOLLOW_TRAINING), 2,
+	  "Models, gradients or state of earlier steps are kept: delete what refers to them "
+	  "(lists, "
+	  "closures, hooks, reference cycles)." },
+	{ 1u << CATEGORY_activations, 4,
+	  "Graphs of earlier steps are kept: keep loss.item() or x.detach() in place of the tensor "
+	  "that holds them, or call backward at once." },
+	{ ~0u, 1,
+	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place of it, "
+	  "delete "
+	  "it, or limit how many are kept." },
+};
+
+static uint64_t growth_of(const struct leaks *l, uint32_t classes)
+{
+	uint64_t bytes = 0;
+
+	FOR_EACH (const struct leak, x, l->items, l->count)
+		bytes += classes >> x->category & 1 ? x->bytes_per_step : 0;
+	return bytes;
+}
+
+const char *leaks_change(const struct leaks *l)
+{
+	const struct change *c = changes;
+
+	if (!l->count)
+		return "";
+	while (growth_of(l, c->classes) * c->part < growth_of(l, ~0u))
+		c++;
+	return c->text;
+}

@@ -27,6 +27,8 @@ struct leaks {
 
 void leaks_find(struct leaks *out, struct timeline *t);
 void leaks_free(struct leaks *l);
+/* What would end most of the growth, in a sentence; "" if nothing grows. */
+const char *leaks_change(const struct leaks *l);
 /* The last step that can be compared with those before; 0 = none. */
 size_t leaks_last_step(const struct timeline *t);
 /* The leak at a line, of one of these classes (bits); NULL = it does not grow. */

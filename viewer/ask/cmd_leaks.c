@@ -126,6 +126,7 @@ static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 				 .reserved_growth_per_step = reserved_growth(t),
 				 .step_basis = steps_bases[t->steps.basis].name,
 				 .owners = { l->count, owner_row, v },
+				 .change = leaks_change(l),
 				 .unused_bytes = v->unused.bytes,
 				 .unused_since_step = v->unused.step,
 				 .unused = holders_rows(&v->unused.holders) };
@@ -180,6 +181,7 @@ static void print_growth(struct emit *out, const struct timeline *t, const struc
 		   t->device, B(l->bytes_per_step), l->from_step, l->to_step, n);
 	emit_line(out, "%s", "");
 	emit_top(out, leaks_owner, &row->owners, columns, top, "  ");
+	emit_sentence(out, "", "%s", row->change);
 }
 
 static void print_unused(struct emit *out, const struct unused *u, const struct row_leaks *row,

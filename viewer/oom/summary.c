@@ -141,9 +141,9 @@ static void say_growth(struct search *s)
 	end = &s->timeline->steps.items[l->to_step].extent;
 	m = add_matter(s, "growth", bytes, &most->owner, end->last_seq, end->last_ns);
 	put_text(m->text,
-		 "Memory grows by %s with each step (step %zu to %zu: %s), most of it %s of %s.",
+		 "Memory grows by %s with each step (step %zu to %zu: %s), most of it %s of %s. %s",
 		 B(l->bytes_per_step), l->from_step, l->to_step, B(bytes),
-		 category_kept_words(most->category), WHO(&most->owner));
+		 category_kept_words(most->category), WHO(&most->owner), leaks_change(l));
 	say_more(s, m, "leaks", "");
 }
 
