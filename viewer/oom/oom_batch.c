@@ -71,30 +71,15 @@ static bool is_there_through_passes(const struct oom *o, uint32_t life)
 	return times == FEWEST;
 }
 
-/* Returns the latest life before it that the same line asked for; UINT32_MAX = none. A refusal's
- * stack ends in other functions of the allocator. */
+/* Returns the latest life before it that the same stack asked for; UINT32_MAX = none. */
 static uint32_t before(const struct oom *o, const struct block *b)
 {
-	struct owners *owners = (struct owners *)&o->timeline->owners;
 	const struct lives *l = &o->timeline->model.lives;
-	struct owner line = owners_find(owners, b);
-	struct map other = { 0 }; /* stacks */
-	uint32_t i = lives_born_by(l, b->seq - 1);
 
-	while (i-- > 0) {
-		struct block x = { .stack = lives_request(l, lives_at(l, i))->stack,
-				   .seq = b->seq };
-		struct owner owner = line;
-		bool fresh;
-
-		map_put(&other, x.stack, &fresh);
-		if (fresh && x.stack != b->stack)
-			owner = owners_find(owners, &x);
-		if (fresh && owners_same(&line, &owner))
-			break;
-	}
-	map_free(&other);
-	return i;
+	for (uint32_t i = lives_born_by(l, b->seq - 1); i-- > 0;)
+		if (lives_request(l, lives_at(l, i))->stack == b->stack)
+			return i;
+	return UINT32_MAX;
 }
 
 /* Behind the first step: it may be the rows of many batches. */
