@@ -275,8 +275,6 @@ static void find_spike(struct oom *o)
 			p->others++;
 		}
 	}
-	if (o->evaluation && p->count <= OOM_SPIKE_MOST) /* no graph is recorded */
-		p->unsaved = p->bytes;
 }
 
 void oom_holders(struct oom *o)

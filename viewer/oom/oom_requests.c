@@ -241,8 +241,8 @@ uint64_t remedy_in_pieces(const struct oom *o, char *what, char *how)
 	const struct oom_spike *p = &o->spike;
 
 	if (!p->count || p->count > OOM_SPIKE_MOST || p->bytes < o->capacity / 4 || !p->unsaved ||
-	    p->largest < 5 * p->next || o->grown > p->bytes / 4 || oom_is_room(o, &o->wanted) ||
-	    stage_is_backward(o->wanted_stage))
+	    !o->shot.model->spans.forwards || p->largest < 5 * p->next || o->grown > p->bytes / 4 ||
+	    oom_is_room(o, &o->wanted) || stage_is_backward(o->wanted_stage))
 		return 0;
 	oom_say(what,
 		"Compute it in %d pieces, one after the other (chunk the batch through %s, a "
