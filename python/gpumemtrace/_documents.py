@@ -318,7 +318,7 @@ class ReportContext(Row):
 class Summary(Row):
     """A finding about a run.
 
-    kind: `out_of_memory`, `growth` (from step to step), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved beyond what was ever in use), `advice` (the best change that `advise` finds without replays, if it lowers a peak of 320 MiB or more by a tenth; not searched in recordings of more than a million allocations), `unknown` (a converted snapshot does not say what most of the bytes are), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
+    kind: `out_of_memory`, `growth` (from step to step), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved beyond what was ever in use), `advice` (the best change that `advise` finds without replays, if it lowers a peak of 320 MiB or more by a tenth; not searched in recordings of more than a million allocations), `line` (results of one line are a third of the peak or more, and no change is known), `unknown` (a converted snapshot does not say what most of the bytes are), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
     bytes: bytes that it is about; if memory ran out, the reserved bytes and the request (bytes)
     text: the finding in words
     action: the next step: a change, or the command that says more
@@ -1646,6 +1646,7 @@ class Advise(Row):
     peak_reserved_bytes: the peak of the reserved memory (bytes)
     peak_when: the moment of the peak in words
     graphs_known: whether the recording has autograd's tags; without them `overlap`, `late_del`, `kept_results`, `gathered`, `backward_each`, `wide_copies`, `mask_copies`, `prompt_logits`, `in_rows` and `idle_weights` are not searched for
+    line: the line of code whose results are a third of the peak or more, with its statement and what may be changed there, if no finding takes a tenth of the peak away; else empty
     findings: changes, the largest saving first; each saving is for one change alone, and they do not add up
     """
 
@@ -1654,5 +1655,6 @@ class Advise(Row):
     peak_reserved_bytes: int
     peak_when: str
     graphs_known: bool
+    line: str
     findings: Table[AdviseFinding]
-    _types: ClassVar[str] = "SIGNED BYTES BYTES TEXT FLAG LIST"
+    _types: ClassVar[str] = "SIGNED BYTES BYTES TEXT FLAG TEXT LIST"

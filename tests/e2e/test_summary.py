@@ -56,7 +56,11 @@ def test_bytes_are_what_pytorch_counts(tool, tmp_path, kind):
     recording, truth = record(tmp_path, kind)
     report, text = tool.json("report", recording), tool("report", recording)
     said = {m["kind"]: m for m in report["summary"]}
-    assert {k: m["bytes"] for k, m in said.items() if k in truth or k not in ("reserved", "advice")} == truth
+    assert {k: m["bytes"] for k, m in said.items() if k in truth or k not in ("reserved", "advice", "line")} == truth
+    if "line" in said:
+        o = said["line"]
+        assert o["bytes"] == sum(b["size"] for b in tool.json("live", recording)["blocks"]
+                                 if (b["file"], b["line"]) == (o["file"], o["line"]) and b["category"] != "workspace")
     assert [m["bytes"] for m in report["summary"]] == sorted((m["bytes"] for m in report["summary"]), reverse=True)
     head = " ".join(text.split("Device 0:")[0].split())
     assert ("Nothing stands out." in head) == (not said)

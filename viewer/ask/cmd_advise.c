@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* advise: what would lower the peak, and by how much. */
 #include "../advise/advise.h"
+#include "../answers/large_line.h"
 #include "../recording/owner_words.h"
 #include "command.h"
+
+#define MUCH 10 /* a part of the peak */
 
 static const char *const known[] = {
 	[KNOWN_computed] = "computed",
@@ -78,6 +81,8 @@ static void print_findings(struct emit *out, const struct advise *a, const struc
 		text_finding(out, a, &a->items[i]);
 	if (most < a->count)
 		emit_line(out, "... and %zu smaller ones (--top 0 for all)", a->count - most);
+	if (row->line[0])
+		emit_paragraph(out, "", "", row->line);
 	if (!advise_knows_graphs(a) && a->timeline->framework)
 		emit_paragraph(out, "", "",
 			       "Recorded without autograd's tags, so some changes cannot be found: "
@@ -89,9 +94,22 @@ static void print_findings(struct emit *out, const struct advise *a, const struc
 			       "up. Record the changed program and ask again.");
 }
 
+/* Only where no change of the program takes much away. */
+static const char *line_of(struct advise *a, char text[LARGE_LINE_ALL])
+{
+	struct large_line l;
+
+	text[0] = 0;
+	if (!ANY_OF(f, a->items, a->count, !f->reserved && f->least >= a->peak / MUCH) &&
+	    large_line_at_peak(&l, a->timeline))
+		snprintf(text, LARGE_LINE_ALL, "%s Look at that line: %s.", l.text, l.change);
+	return text;
+}
+
 static void show_findings(struct emit *out, struct advise *a, long top)
 {
 	struct timeline *t = a->timeline;
+	char line[LARGE_LINE_ALL];
 	struct instant instant;
 	struct row_advise row;
 
@@ -101,6 +119,7 @@ static void show_findings(struct emit *out, struct advise *a, long top)
 				   .peak_reserved_bytes = a->reserved,
 				   .peak_when = instant.text,
 				   .graphs_known = advise_knows_graphs(a),
+				   .line = line_of(a, line),
 				   .findings = { a->count, finding_row, a } };
 	emit_document(out, advise, &row);
 	print_findings(out, a, &row, top);

@@ -2,6 +2,7 @@
 #include "summary.h"
 
 #include "../advise/advise.h"
+#include "../answers/large_line.h"
 #include "../answers/reserved.h"
 #include "../base/arithmetic.h"
 #include "../base/sorted.h"
@@ -245,6 +246,21 @@ static void say_advice(struct search *s, const struct finding *f, const struct p
 	say_more(s, m, "advise", "");
 }
 
+/* Where no change is known: the line that a person has to look at. */
+static void find_line(struct search *s, const struct peak *peak)
+{
+	struct large_line l;
+	struct matter *m;
+
+	if (ANY_OF(x, s->found->items, s->found->count,
+		   x->bytes >= peak->bytes / 2 && strcmp(x->kind, "spike")) ||
+	    !large_line_at_peak(&l, s->timeline))
+		return;
+	m = add_matter(s, "line", l.bytes, &l.owner, peak->event.seq, peak->event.time_ns);
+	put_text(m->text, "The peak is %s. %s", B(peak->bytes), l.text);
+	put_text(m->action, "look at that line: %s", l.change);
+}
+
 /* The best change that takes a tenth of the peak away; after a refusal its own remedies count. */
 static void find_advice(struct search *s)
 {
@@ -261,6 +277,8 @@ static void find_advice(struct search *s)
 		i++;
 	if (i < a.count)
 		say_advice(s, &a.items[i], peak);
+	else
+		find_line(s, peak);
 	advise_close(&a);
 }
 

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "large_line.h"
+
+#include <string.h>
+
+#include "../base/human.h"
+#include "../classes/categories.h"
+#include "../recording/owner_words.h"
+#include "holders.h"
+
+#define PART	       3 /* of what is in use */
+#define STATEMENT_MOST 80
+
+static const struct {
+	const char *mark, *change;
+} operations[] = {
+#define OPERATION(mark, change) { mark, change },
+#include "operations.def"
+};
+
+static const char *change_of(const char *statement)
+{
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (strstr(statement, operations[i].mark))
+			return operations[i].change;
+	return "compute it for a part of the batch or of the positions at a time, or free what is "
+	       "not read any more";
+}
+
+static void statement_of(struct timeline *t, const struct owner *o, char *buf, size_t room)
+{
+	const struct defs_source *s = defs_source(&t->recording->defs, o->file, o->line);
+
+	buf[0] = 0;
+	if (s)
+		snprintf(buf, room, "%.*s", (int)s->text.len, s->text.s);
+}
+
+static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call)
+{
+	char statement[512], shown[STATEMENT_MOST + 12] = "", who[OWNER_WORDS];
+
+	statement_of(t, &l->owner, statement, sizeof(statement));
+	if (statement[0])
+		snprintf(shown, sizeof(shown), " (%.*s%s)", STATEMENT_MOST, statement,
+			 strlen(statement) > STATEMENT_MOST ? "..." : "");
+	snprintf(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s%s.",
+		 B(l->bytes), PERCENT(l->bytes, all), call ? "call" : "line",
+		 owner_words(&l->owner, who, sizeof(who), 0), shown);
+	snprintf(l->change, sizeof(l->change), "%s", change_of(call ? "" : statement));
+}
+
+/* The blocks by the line that made them, or by the line that called the model. */
+static bool find_holder(struct large_line *l, struct timeline *t, const struct snapshot *s,
+			bool call)
+{
+	struct holders lines = { .count = 0 };
+	uint64_t all = 0;
+
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+		all += b->size;
+		if (category_in(b->category, CLASSES_THAT(GROW_WITH_BATCH)))
+			holders_add(&lines, CATEGORIES,
+				    call ? owners_caller(&t->owners, b->stack)
+					 : owners_find(&t->owners, b),
+				    b->size);
+	}
+	holders_sort(&lines);
+	*l = (struct large_line){ .bytes = 0 };
+	if (lines.count && lines.items[0].owner.file[0] && lines.items[0].bytes >= all / PART) {
+		l->owner = lines.items[0].owner;
+		l->bytes = lines.items[0].bytes;
+		l->blocks = lines.items[0].blocks;
+		put_words(l, t, all, call);
+	}
+	free(lines.items);
+	return l->bytes;
+}
+
+bool large_line_find(struct large_line *l, struct timeline *t, const struct snapshot *s)
+{
+	return find_holder(l, t, s, false) || find_holder(l, t, s, true);
+}
+
+bool large_line_at_peak(struct large_line *l, struct timeline *t)
+{
+	const struct peak *peak = &model_curve(&t->model.devices[t->device])->peak;
+	struct snapshot s;
+	bool found;
+
+	snapshot_take(&s, t, peak->event.seq);
+	found = large_line_find(l, t, &s);
+	moment_free(&s.moment);
+	return found;
+}

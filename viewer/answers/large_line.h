@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The line whose results take most of a moment's memory, with what is known of its operation: what
+ * to look at first where no other finding says what to change.
+ */
+#pragma once
+
+#include "../moments/snapshot.h"
+#include "../recording/owners.h"
+
+#define LARGE_LINE_TEXT 600
+#define LARGE_LINE_ALL	(2 * LARGE_LINE_TEXT + 40) /* both in one text */
+
+struct large_line {
+	struct owner owner;
+	uint64_t bytes, blocks;
+	char text[LARGE_LINE_TEXT];   /* in a sentence, with the statement, if it is known */
+	char change[LARGE_LINE_TEXT]; /* by the statement's operation, else in general */
+};
+
+/* The line that made them, else the one that called the model. False: none is a third of it, but
+ * for weights and what belongs to them. */
+bool large_line_find(struct large_line *l, struct timeline *t, const struct snapshot *s);
+bool large_line_at_peak(struct large_line *l, struct timeline *t);
