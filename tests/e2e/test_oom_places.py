@@ -91,8 +91,8 @@ elif kind == "replicas":
 """
 
 # program: the remedies of these two that it gets
-# The first pass at a place may have its backward pass yet.
-CASES = {"evaluation": set(), "again": {"no_grad"}, "training": set(), "adversaries": set(), "attention": {"fused_attention"},
+# The first pass at a line that trains nothing is taken for an evaluation; one of the function that trains may have its backward pass yet.
+CASES = {"evaluation": {"no_grad"}, "again": {"no_grad"}, "training": set(), "adversaries": set(), "attention": {"fused_attention"},
          "generation": {"fused_attention"}, "classes": set(), "replicas": set()}
 
 

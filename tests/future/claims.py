@@ -167,6 +167,8 @@ def state(m, r, doc):
 
 
 def let_go(m, r, doc):
+    if r["what"].startswith("If no backward pass follows"):
+        return None  # says what to do either way
     passes = not m.run.optimizers or any(words in r["what"] for words in ("earlier passes", "cache of keys and values"))
     so = m.bytes(lambda b: not m.is_needed(b) and not b.grads if passes else m.is_older(b) and not m.is_needed(b))
     return at_most(r["saves_bytes"], so), so
@@ -183,6 +185,8 @@ def late_del(m, r, doc):
 
 
 def no_grad(m, r, doc):
+    if ", if no backward pass follows" in r["what"]:
+        return None  # the first pass at its place
     so = m.bytes(m.is_for_nothing) + (m.wanted.size if not m.is_needed(m.wanted) else 0)
     return at_most(r["saves_bytes"], so), so
 
@@ -262,8 +266,16 @@ def kept_results(m, r, doc):
     return at_most(r["saves_bytes"], so), so
 
 
+def held_unused(m, r, doc):
+    """No work uses it in the rest of the run."""
+    so = m.bytes(lambda b: b.used < m.seq)
+    return at_most(r["saves_bytes"], so), so
+
+
 def backward_each(m, r, doc):
     """Graphs that one backward pass goes through, the next one that comes or that is at work."""
+    if r["what"].startswith("If no backward pass follows"):
+        return None
     so = m.bytes(lambda b: b.is_used_by_backward(m.seq))
     return at_most(r["saves_bytes"], so), so
 
@@ -291,7 +303,7 @@ def nobody_else(m, r, doc):
 
 REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved, "frozen_graph": saved,
             "smaller_batch": smaller_batch, "shard": sharded, "shard_state": state, "state_in_8_bits": state, "in_pieces": in_pieces, "in_rows": in_rows, "mask_copies": saved, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
-            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "kept_results": kept_results, "held": unused, "kept": unused, "backward_each": backward_each, "results_on_host": results_on_host, "loaded": loaded}
+            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "held_unused": held_unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "kept_results": kept_results, "held": unused, "kept": unused, "backward_each": backward_each, "results_on_host": results_on_host, "loaded": loaded}
 SENTENCES = {"step": step, "older": older, "kept": kept, "cause": cause, "first_step": first_step}
 
 

@@ -177,6 +177,7 @@ unsigned advise_tags(const struct advise *a, const struct advised *l);
 /* Autograd asked it for a gradient. */
 bool advise_leaf(const struct advise *a, const struct advised *l);
 /* Autocast made it of what an operator was given; known: what was found of stacks before. */
+bool advise_is_by_autocast(struct timeline *t, const struct block *b);
 bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b);
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */

@@ -11,6 +11,7 @@
 #include "advise.h"
 
 enum { KEYS = 64 }; /* in a row, at least: what a fused kernel keeps is one figure a row */
+enum { WIDE = 4 };  /* times as large as any other result: scores of many positions */
 
 struct function {
 	struct owner owner; /* its line does not count */
@@ -21,6 +22,8 @@ struct function {
 	} product;	 /* the latest one; before it a line may copy what it takes */
 	uint64_t scores; /* the instruction of those that a softmax came of */
 	uint64_t largest;
+	uint64_t others; /* the largest of the results before its product, 0 = not one of a batch */
+	bool expected;	 /* memory ran out before the softmax */
 };
 
 struct search {
@@ -29,6 +32,7 @@ struct search {
 	size_t count, room;
 	uint64_t module; /* that the latest softmax was made in; 0: a product came after it */
 	size_t softmax;	 /* and its function */
+	uint64_t others; /* the largest result that is no score */
 };
 
 static struct function *function_of(struct search *s, const struct owner *owner)
@@ -55,6 +59,9 @@ static void note_product(struct search *s, const struct advised *l, const struct
 
 	map_put(&f->lines, op->at, NULL);
 	f->product = (struct made_last){ op->at, l->size };
+	f->others = stacks_have(&s->advise->timeline->stacks, l->stack, l->from, "bmm")
+			    ? s->others + 1
+			    : 0;
 	if (s->module && s->module == module_of(s, l))
 		map_put(&s->items[s->softmax].lines, op->at, NULL);
 	s->module = 0;
@@ -62,12 +69,17 @@ static void note_product(struct search *s, const struct advised *l, const struct
 
 static void collect(struct search *s)
 {
-	ADVISE_EACH (s->advise, CLASSES_THAT(ARE_COMPUTED), l) {
+	ADVISE_EACH (s->advise, CLASSES_THAT(ARE_COMPUTED) | CLASS_BIT(inputs), l) {
 		bool look = l.size >= SCORES_MIN || s->module; /* what the scores end in is small */
 		const struct op *op = look ? ops_find(s->advise, &l) : NULL;
 		enum made made = op ? scores_made_by(op->name) : MADE_OTHER;
 		struct function *f;
 
+		if ((l.born->stage == STAGE_FORWARD || l.classes & CLASS_BIT(inputs)) &&
+		    l.size > s->others && made != MADE_PRODUCT &&
+		    !(op && op->owner.file && op->owner.function &&
+		      scores_alike(l.size, function_of(s, &op->owner)->product.size)))
+			s->others = l.size;
 		if (!op || stage_is_backward(l.born->stage) || !op->owner.file ||
 		    !op->owner.file[0] || (made != MADE_PRODUCT && made != MADE_SOFTMAX))
 			continue;
@@ -105,11 +117,32 @@ static bool is_score(struct search *s, const struct function *f, const struct ad
 	       scores_made_by(op->name) != MADE_OTHER;
 }
 
+/* Memory ran out in the softmax, or before it: a module makes products of two results, one for each
+ * of a batch and far wider than all before, and the same function asks for as much again. */
+static void expect_softmax(struct search *s, struct function *f)
+{
+	const struct advised *w = s->advise->wanted;
+	const struct op *op;
+
+	if (!s->advise->wanted_count || f->lines.count > 1 || !f->others ||
+	    w->born->stage != STAGE_FORWARD || f->product.size < WIDE * f->others ||
+	    !scores_alike(w->size, f->product.size))
+		return;
+	op = ops_find(s->advise, w);
+	if (!op->owner.function || strcmp(op->owner.function, f->owner.function) != 0)
+		return;
+	f->expected = !f->scores;
+	f->scores = f->product.at;
+	f->largest = f->product.size;
+	map_put(&f->lines, op->at, NULL);
+}
+
 static void look_at(struct search *s, struct function *f)
 {
 	struct advise *a = s->advise;
 	struct finding *x;
 
+	expect_softmax(s, f);
 	if (f->lines.count < 2 || !f->scores)
 		return;
 	if (f->product.at == f->scores && f->product.size > f->largest)
@@ -123,11 +156,10 @@ static void look_at(struct search *s, struct function *f)
 		advise_without(a, x, &l, l.from);
 		plan_without(&x->cautious, l.from, l.until, l.size - l.size / KEYS);
 	}
-	advise_put(
-		x->what,
-		"Compute the attention of %s with a fused kernel: F.scaled_dot_product_attention "
-		"(in transformers attn_implementation=\"sdpa\")",
-		f->owner.function);
+	advise_put(x->what,
+		   "Compute the attention of %s with a fused kernel%s: "
+		   "F.scaled_dot_product_attention (in transformers attn_implementation=\"sdpa\")",
+		   f->owner.function, f->expected ? ", if a softmax follows this product" : "");
 	advise_put(x->how,
 		   "%s of attention scores, their softmax and their gradients %s, with one "
 		   "value for each pair of positions",

@@ -9,7 +9,7 @@
 
 enum { SOON = 2, LATER = 6 }; /* blocks, after which the operator is done, or surely is */
 
-static bool is_by_autocast(struct timeline *t, const struct block *b)
+bool advise_is_by_autocast(struct timeline *t, const struct block *b)
 {
 	return stacks_have(&t->stacks, b->stack, b->seq, "autocast::cached_cast");
 }
@@ -20,7 +20,7 @@ bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b
 	uint32_t *is = b->stack ? map_put(known, b->stack, &fresh) : NULL;
 
 	if (is && fresh)
-		*is = is_by_autocast(t, b);
+		*is = advise_is_by_autocast(t, b);
 	return is && *is;
 }
 

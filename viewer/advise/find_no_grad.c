@@ -18,6 +18,7 @@ struct place {
 	uint32_t latest;	/* pass */
 	uint32_t held, dropped; /* passes: that hold something; that let all go */
 	bool earlier;		/* some of it was made in a step that is over */
+	struct owner caller;	/* the line that calls the model */
 };
 
 struct search {
@@ -25,6 +26,7 @@ struct search {
 	MAP_OF(struct place) places; /* by the key of the call */
 	uint64_t *keys;		     /* of passes: of their outermost calls, 0 = none */
 	uint32_t most;		     /* passes that one backward pass came after */
+	bool first;		     /* of a place nothing but its first pass is known */
 };
 
 /* The pass that a life is of: what a script made before a pass is for that one. */
@@ -75,13 +77,26 @@ static bool is_many(const struct search *s, uint32_t passes)
 	return s->most && passes >= PASSES && passes >= TIMES * s->most;
 }
 
-static bool is_for_nothing(const struct search *s, uint64_t key)
+/* Memory ran out in the first pass of a line, behind steps whose backward passes went through those
+ * of other lines. */
+static bool is_behind_training(struct search *s, const struct place *p)
+{
+	if (!s->advise->open || s->advise->steps < SETTLED || p->earlier || !p->caller.line ||
+	    strcasestr(p->caller.function, "train") ||
+	    !ANY_OF(x, s->places.items, s->places.count, x->read) ||
+	    ANY_OF(x, s->places.items, s->places.count,
+		   x->read && x->caller.line && owners_same(&x->caller, &p->caller)))
+		return false;
+	return s->first = true;
+}
+
+static bool is_for_nothing(struct search *s, uint64_t key)
 {
 	const struct advise *a = s->advise;
 	const struct place *p = map_find(&s->places, key);
 
 	return p && !p->read &&
-	       (!a->open || p->dropped || is_many(s, p->held) ||
+	       (!a->open || p->dropped || is_many(s, p->held) || is_behind_training(s, p) ||
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
 }
 
@@ -106,6 +121,8 @@ static void note_saved(struct search *s, struct place *p, const struct advised *
 	const struct advise *a = s->advise;
 	const struct steps *steps = &a->timeline->steps;
 
+	if (!p->caller.line)
+		p->caller = owners_caller(&s->advise->timeline->owners, l->stack);
 	if (l->born->forwards != p->latest)
 		end_pass(s, p);
 	p->latest = l->born->forwards;
@@ -151,12 +168,14 @@ static bool is_let_go(struct search *s, const struct advised *l)
 	return p.count && is_for_nothing(s, p.items[0].key);
 }
 
-static void say(struct advise *a, struct finding *f)
+static void say(const struct search *s, struct finding *f)
 {
+	const struct advise *a = s->advise;
+
 	advise_put(f->what,
 		   "Run the passes that %s calls under torch.no_grad() or "
-		   "torch.inference_mode(): no backward pass follows them",
-		   ADVISE_LINE(f));
+		   "torch.inference_mode()%s no backward pass follows them",
+		   ADVISE_LINE(f), s->first ? ", if" : ":");
 	advise_put(f->how,
 		   "%s saved for backward in such passes %s. Each layer's results may stay "
 		   "until the next two layers are done",
@@ -185,7 +204,7 @@ static void look_at(struct search *s)
 		f->largest = l.size;
 		f->owner = owners_caller(&a->timeline->owners, l.stack);
 	}
-	say(a, f);
+	say(s, f);
 }
 
 void advise_no_grad(struct advise *a)

@@ -8,7 +8,6 @@
 
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
-#include "../answers/unused.h"
 #include "../answers/used.h"
 #include "../base/human.h"
 #include "../answers/document.h"
@@ -42,7 +41,8 @@ struct oom_settings {
 	} tried[OOM_SETTINGS]; /* of which it is known what they come to */
 	size_t count;
 	const struct oom_setting *fits; /* the first that does, NULL = none */
-	struct replay_refusal own;	/* with the recording's own one */
+	struct replay_refusal own;	/* with the recording's own one, */
+	char conf[160];			/* which this is */
 	bool less_workspace;		/* with it, and with less for cuBLAS: the request fits */
 	char why[SETTINGS_WHY];		/* none was tried, though one may help; "" = none may */
 };
@@ -53,8 +53,14 @@ struct oom {
 	struct timeline own;	   /* where oom_open has read it */
 	struct snapshot shot;	   /* after it */
 	struct leaks leaks;
-	struct unused unused; /* of the blocks of shot */
+	/* Blocks that nothing used for long, but for what grows. Empty where uses are not known. */
+	struct oom_unused {
+		struct holders holders; /* by class and line, with their last use */
+		uint64_t bytes, classes[CATEGORIES];
+	} unused;
 
+	struct use_around *around;     /* of each of its blocks */
+	uint32_t works;		       /* the latest work before it */
 	uint64_t dropped;	       /* events that the program could not keep */
 	bool state_only;	       /* a snapshot without a history: refusals are not in it */
 	uint64_t asked;		       /* what the framework wanted from the device */
@@ -88,7 +94,6 @@ struct oom {
 	uint64_t grown_saved; /* and what graphs hold, where that is known */
 	struct oom_held {
 		uint64_t bytes, from;
-		size_t count;
 		struct block largest;
 	} attempts;	   /* that ran out of memory, see oom_passes.c */
 	struct block root; /* the last tensor of an earlier step's forward pass that is kept */
@@ -102,6 +107,9 @@ struct oom {
 	bool by_pass;	     /* or in earlier forward passes of this one: an evaluation, say */
 	bool by_call;	     /* or in earlier calls of the model: no backward pass has come yet */
 	size_t passes;	     /* forward passes of this step whose results are held */
+	uint64_t calls; /* bytes in graphs of passes before the latest, if no backward pass came */
+	bool carried;	/* a later pass uses what an earlier one made */
+	bool read_each; /* something of nearly each pass was copied to the host */
 	uint64_t evaluation; /* it ran out in or right behind one, which begins there; 0 = none */
 	uint64_t of_pass;    /* bytes that its latest forward pass made and that are held */
 	size_t at_step;	     /* the item of `steps` that it is in, 0 = before the first */
@@ -149,6 +157,16 @@ struct oom_remedy {
 
 #define OOM_REMEDIES 16
 
+/* oom_requests.c */
+typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
+#define REMEDY(name, ...) remedy_fn remedy_##name;
+#define FOUND(...)
+#include "oom_remedies.def"
+#undef REMEDY
+#undef FOUND
+/* The library decides, and whether it can do without is not known. */
+bool oom_is_up_to_the_library(const struct oom *o);
+
 /* docs/conclusions.md: how often a kind of claim was right, of the times that the rest of a run
  * decided it; zeros where it never does. */
 struct oom_claim {
@@ -180,9 +198,8 @@ static inline size_t oom_number(const struct oom *o)
  * between two passes (a cache that grows, say) belongs to the first of them. */
 size_t oom_batch_span(const struct oom *o, size_t step); /* the index of its first span */
 uint64_t oom_batch_begin(const struct oom *o, size_t step);
-/* oom_passes.c: forward passes since that event whose results a snapshot has. */
-size_t oom_passes(const struct snapshot *s, uint64_t since);
-/* The first event of the evaluation that memory ran out in, or right behind; 0 = in none. */
+/* oom_passes.c: the first event of the evaluation that memory ran out in, or right behind; 0 = in
+ * none. */
 uint64_t oom_evaluation(const struct oom *o);
 /* An evaluation, or a program of which no backward pass was seen. */
 bool oom_only_forward(const struct oom *o);
@@ -196,8 +213,11 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 /* Tensors that the evaluation made for the results of all its passes, if something as large as one
  * of them, its owner, was asked for behind a pass; 0 = none. */
 uint64_t oom_results(const struct oom *o, struct owner *owner);
+/* Nobody computed it: an operator made room for what is yet to come. */
+bool oom_is_room(const struct oom *o, const struct block *b);
 uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
-/* What `since` is; before: of the compared step's peak, NULL = there is none. */
+void oom_find_calls(struct oom *o);		   /* calls, read_each */
+/* since, batch_from, begin, passes, by_pass; before: of the compared step, 0 = none. */
 void oom_find_since(struct oom *o, size_t passes_before);
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);

@@ -129,8 +129,7 @@ uint64_t oom_first_inputs(const struct oom *o)
 	return bytes;
 }
 
-/* Nobody computed it: an operator made room for what is yet to come. */
-static bool is_room_for_results(const struct oom *o, const struct block *b)
+bool oom_is_room(const struct oom *o, const struct block *b)
 {
 	char op[64];
 
@@ -148,7 +147,7 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 		return 0;
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		if (b->category != CATEGORY_inputs || b->seq < o->evaluation ||
-		    !is_there_through_passes(o, b->life - 1) || !is_room_for_results(o, b))
+		    !is_there_through_passes(o, b->life - 1) || !oom_is_room(o, b))
 			continue;
 		bytes += b->size;
 		asked |= b->size == o->block;

@@ -14,6 +14,48 @@ static bool is_share(uint64_t part, uint64_t all, unsigned of)
 	return part && part >= all / of;
 }
 
+/* What a sum is made of; terms of one name are one. */
+struct terms {
+	struct term {
+		const char *name;
+		uint64_t bytes;
+	} items[CATEGORIES + 1];
+	unsigned count;
+};
+
+static void terms_add(struct terms *t, const char *name, uint64_t bytes)
+{
+	struct term *x = FIRST_OF(i, t->items, t->count, !strcmp(i->name, name));
+
+	if (x)
+		x->bytes += bytes;
+	else
+		t->items[t->count++] = (struct term){ name, bytes };
+}
+
+static void terms_add_classes(struct terms *t, const uint64_t bytes[CATEGORIES], unsigned classes)
+{
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		if (category_in(c, classes))
+			terms_add(t, categories[c].term, bytes[c]);
+}
+
+/* ": a 1 KiB, b 2 KiB and c 3 KiB", without those of 0 bytes. Returns how many. */
+static unsigned terms_say(const struct terms *t, char *text)
+{
+	unsigned left = (unsigned)SUM_OF(i, t->items, t->count, i->bytes > 0), shown = 0;
+
+	for (unsigned i = 0; i < t->count && shown < left; i++)
+		if (t->items[i].bytes) {
+			const char *join = !shown ? ":" : shown + 1 == left ? " and" : ",";
+
+			text_add(text, OOM_TEXT, "%s %s %s", join, t->items[i].name,
+				 B(t->items[i].bytes));
+			shown++;
+		}
+	return left;
+}
+
 /* No CUDA call was refused, though the device had room. */
 static bool is_memory_limit(const struct oom *o, char *text)
 {
@@ -57,21 +99,27 @@ static bool has_grown(const struct oom *o)
 		 o->leaks.bytes_per_step));
 }
 
-static bool is_unused(const struct oom *o, char *text)
+/* With what nothing used for so long the request would have had room. */
+static bool is_held_unused(const struct oom *o, char *text)
 {
-	const struct unused *u = &o->unused;
-	char classes[200], other[OWNER_WORDS + 8] = "";
+	const struct oom_unused *u = &o->unused;
+	const struct holder *most = u->holders.items;
+	struct terms t = { .count = 0 };
+	char last[USED_WORDS];
 
-	if (!is_share(u->bytes, o->allocated, 4) || u->bytes < o->grown)
+	if (!is_share(u->bytes, o->allocated, 10) || u->bytes < oom_missing(o) ||
+	    u->bytes < o->grown || u->bytes < o->attempts.bytes)
 		return false;
-	if (u->holders.count > 1)
-		snprintf(other, sizeof(other), " and %s", WHO(&u->holders.items[1].owner));
-	return oom_say(
-		text,
-		"Models or optimizers that nothing uses any more are still in memory: %s of the "
-		"%s in use %s, most of it allocated by %s%s.",
-		B(u->bytes), B(o->allocated), unused_words(u, classes, sizeof(classes)),
-		WHO(&u->holders.items[0].owner), other);
+	oom_say(text, "%s of the %s in use have not been used for several %s", B(u->bytes),
+		B(o->allocated), o->by_call ? "passes" : "steps");
+	terms_add_classes(&t, u->classes, ~0u);
+	terms_say(&t, text);
+	used_when(o->timeline, most->last_use, o->refusal.event.ns, last, sizeof(last));
+	text_add(text, OOM_TEXT,
+		 ". Most of it was allocated by %s and used last %s. Without it "
+		 "the request would have fit.",
+		 WHO(&most->owner), last);
+	return true;
 }
 
 static bool is_refused_attempts(const struct oom *o, char *text)
@@ -126,8 +174,26 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 		h ? WHO(&h->owner) : "unknown lines", caller);
 }
 
+/* A program that reads something of each pass on the host evaluates, most likely. */
+static bool is_read_each(const struct oom *o, char *text)
+{
+	const struct holder *h = FIRST_OF(x, o->holders.items, o->holders.count,
+					  x->category == CATEGORY_activations);
+
+	if (!o->read_each || !h || !is_share(o->calls, o->allocated, 2))
+		return false;
+	return oom_say(
+		text,
+		"Graphs are kept from pass to pass: %s of the %s in use are held by graphs "
+		"of %zu earlier forward passes, most of it by %s. The program copied results "
+		"of each pass to the host, as an evaluation does, and no backward pass came.",
+		B(o->calls), B(o->allocated), o->passes - 1, WHO(&h->owner));
+}
+
 static bool is_retained_graph(const struct oom *o, char *text)
 {
+	if (is_read_each(o, text))
+		return true;
 	if (!has_grown(o) || o->grown_graph < o->grown / 2)
 		return false;
 	return say_growth(o, text, "Graphs or outputs are kept");
@@ -266,48 +332,6 @@ static bool is_workspace(const struct oom *o, char *text)
 		       B(o->block), B(held));
 }
 
-/* What a sum is made of; terms of one name are one. */
-struct terms {
-	struct term {
-		const char *name;
-		uint64_t bytes;
-	} items[CATEGORIES + 1];
-	unsigned count;
-};
-
-static void terms_add(struct terms *t, const char *name, uint64_t bytes)
-{
-	struct term *x = FIRST_OF(i, t->items, t->count, !strcmp(i->name, name));
-
-	if (x)
-		x->bytes += bytes;
-	else
-		t->items[t->count++] = (struct term){ name, bytes };
-}
-
-static void terms_add_classes(struct terms *t, const uint64_t bytes[CATEGORIES], unsigned classes)
-{
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (category_in(c, classes))
-			terms_add(t, categories[c].term, bytes[c]);
-}
-
-/* ": a 1 KiB, b 2 KiB and c 3 KiB", without those of 0 bytes. Returns how many. */
-static unsigned terms_say(const struct terms *t, char *text)
-{
-	unsigned left = (unsigned)SUM_OF(i, t->items, t->count, i->bytes > 0), shown = 0;
-
-	for (unsigned i = 0; i < t->count && shown < left; i++)
-		if (t->items[i].bytes) {
-			const char *join = !shown ? ":" : shown + 1 == left ? " and" : ",";
-
-			text_add(text, OOM_TEXT, "%s %s %s", join, t->items[i].name,
-				 B(t->items[i].bytes));
-			shown++;
-		}
-	return left;
-}
-
 static bool say_model(const struct oom *o, char *text, const char *what)
 {
 	uint64_t bytes[CATEGORIES];
@@ -371,12 +395,9 @@ static bool is_activation_spike(const struct oom *o, char *text)
 /* Calls of a model before the first backward pass: a rollout, or an evaluation. */
 static void say_calls(const struct oom *o, char *text)
 {
-	if (o->timeline->steps.basis == STEPS_FORWARD && o->passes > 1 &&
-	    o->shot.bytes[CATEGORY_activations])
+	if (o->calls)
 		text_add(text, OOM_TEXT,
-			 " %zu forward passes hold them, and there was no backward pass. If none "
-			 "follows, run them under torch.no_grad(). Otherwise call backward after "
-			 "fewer passes.",
+			 " %zu forward passes hold them, and there was no backward pass.",
 			 o->passes);
 }
 
@@ -394,7 +415,7 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
-	oom_say(text, "The batch is too large. With it grow");
+	oom_say(text, "The batch, or one sample of it, is too large. With it grow");
 	terms_add_classes(&t, b, OF_ONE_PASS);
 	terms_add_classes(&t, b, ~OF_ONE_PASS); /* a cache stays behind its pass */
 	terms_add(&t, input ? "the new batch" : "the request", asked);
@@ -421,6 +442,7 @@ static bool is_larger_than_device(const struct oom *o)
 
 static bool is_unknown(const struct oom *o, char *text)
 {
+	const struct holder *most = o->holders.count ? o->holders.items : NULL;
 	char apart[HUMAN_MAX + 120] = "";
 
 	if (is_larger_than_device(o))
@@ -433,6 +455,13 @@ static bool is_unknown(const struct oom *o, char *text)
 			 " %s were cached in one piece, but not for this request, perhaps for "
 			 "another stream.",
 			 B(o->room.hole));
+	if (most && most->bytes >= o->allocated / 5 * 4)
+		return oom_say(
+			text,
+			"One line holds nearly all: %s of the %s in use (%s) were allocated by "
+			"%s. %s were requested beside it, and %s were free.%s",
+			B(most->bytes), B(o->allocated), categories[most->category].words,
+			WHO(&most->owner), B(o->asked), B(o->room.free), apart);
 	return oom_say(text,
 		       "The recording shows no single cause: %s were requested, %s were free, and "
 		       "the table lists the rest.%s",

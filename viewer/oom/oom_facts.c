@@ -221,7 +221,7 @@ static size_t passes_held(struct timeline *t, const struct step *step)
 	for (size_t i = step->first; i <= step->last && items[i].phase != PHASE_BACKWARD; i++)
 		most = items[i].extent.peak > most->extent.peak ? &items[i] : most;
 	snapshot_take(&s, t, most->extent.peak_seq - 1);
-	n = oom_passes(&s, step->extent.first_seq);
+	n = snapshot_passes(&s, step->extent.first_seq, FORWARD_RESULTS);
 	moment_free(&s.moment);
 	return n;
 }
@@ -240,12 +240,25 @@ static void compare(struct oom *o, struct timeline *t)
 	snapshot_take(&before, t, t->steps.items[n - 1].extent.peak_seq);
 	o->compared_step = n - 1;
 	memcpy(o->compared, before.bytes, sizeof(o->compared));
-	passes = oom_passes(&before, t->steps.items[n - 1].extent.first_seq);
+	passes = snapshot_passes(&before, t->steps.items[n - 1].extent.first_seq, FORWARD_RESULTS);
 	if (!o->evaluation && passes)
 		passes = arithmetic_most(passes, passes_held(t, &t->steps.items[n - 1]));
 	/* In the peak of an optimizer's step results of no pass are held. */
 	oom_find_since(o, passes || !t->model.spans.tags ? passes : 1);
 	moment_free(&before.moment);
+}
+
+/* Pieces of work until memory ran out. */
+static uint32_t works_before(const struct uses *u, uint64_t seq)
+{
+	uint32_t low = 0, high = u->works.count;
+
+	while (high - low > 1) {
+		uint32_t mid = low + (high - low) / 2;
+
+		*(uses_work(u, mid)->seq <= seq ? &low : &high) = mid;
+	}
+	return low;
 }
 
 static unsigned world_of(const struct recording *r)
@@ -260,6 +273,8 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	o->refusal = *refusal;
 	o->timeline = t;
 	snapshot_take(&o->shot, t, refusal->event.seq);
+	o->around = uses_around(&t->model, &o->shot.moment);
+	o->works = works_before(&t->model.uses, refusal->event.seq);
 	o->world = world_of(t->recording);
 	imagine(o);
 	find_place(o);
@@ -270,8 +285,8 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	sum_up(o);
 	project_state(o);
 	compare(o, t);
+	oom_find_calls(o);
 	leaks_find(&o->leaks, t);
-	unused_find(&o->unused, t, &o->shot);
 	oom_attempts(o);
 	oom_holders(o);
 	oom_engine(o);
@@ -308,9 +323,10 @@ int oom_open(struct oom *o, struct recording *r, uint64_t nth)
 void oom_close(struct oom *o)
 {
 	free(o->holders.items);
+	free(o->around);
 	map_free(&o->copies);
 	leaks_free(&o->leaks);
-	unused_free(&o->unused);
+	free(o->unused.holders.items);
 	moment_free(&o->shot.moment);
 	if (o->timeline == &o->own)
 		timeline_close(&o->own);

@@ -4,7 +4,8 @@
 
 #include "oom.h"
 
-#define LATEST (1u << 16) /* lives: what a line does shows in so many before a refusal */
+#define UNUSED_STEPS 2
+#define LATEST	     (1u << 16) /* lives: what a line does shows in so many before a refusal */
 
 /* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
 static bool is_old(const struct oom *o, const struct block *b)
@@ -61,40 +62,77 @@ static void add_growth(struct oom *o, const struct block *b, const struct owner 
 		o->root = *b;
 }
 
-/* The last use of a holder's blocks, and what of it waits for long. */
-static void note_last_use(const struct oom *o, struct holder *h, const struct block *b,
-			  const struct use_around *around)
+/* Nothing used it for so many whole steps, or calls, nor since: by steps that are surely over. */
+static bool is_steps_ago(const struct oom *o, uint64_t last_seq)
 {
-	uint64_t last_seq = uses_work(&o->timeline->model.uses, around->before)->seq;
+	size_t step = oom_number(o);
 
-	if (!around->before)
+	return step > UNUSED_STEPS &&
+	       last_seq < o->timeline->steps.items[step - UNUSED_STEPS].extent.first_seq;
+}
+
+/* Far longer than it ever waited before, so that no step takes it in turn. What libraries keep for
+ * their next call may come at any time. */
+static bool is_let_lie(const struct oom *o, const struct block *b, uint32_t before)
+{
+	struct block_uses x;
+
+	uses_of(o->shot.model, b->life - 1, &x);
+	return b->category != CATEGORY_workspace && x.works.last == before &&
+	       o->works - before > 2ull * x.works.widest;
+}
+
+static void add_unused(struct oom *o, const struct block *b, struct owner owner, uint32_t last)
+{
+	struct oom_unused *u = &o->unused;
+	struct holder *h;
+
+	if (!is_steps_ago(o, uses_work(&o->timeline->model.uses, last)->seq) ||
+	    !is_let_lie(o, b, last))
 		return;
-	h->last_use = around->before > h->last_use ? around->before : h->last_use;
-	if (uses_complete(&o->timeline->model) &&
-	    used_long_ago(o->timeline, o->refusal.event.seq, last_seq))
-		h->idle += b->size;
+	h = holders_add(&u->holders, b->category, owner, b->size);
+	u->bytes += b->size;
+	u->classes[b->category] += b->size;
+	h->last_use = last > h->last_use ? last : h->last_use;
+}
+
+/* The last use of a holder's blocks, and what of it waits for long. */
+static void note_last_use(const struct oom *o, struct holder *h, uint64_t size, uint32_t last)
+{
+	bool idle = last && used_long_ago(o->timeline, o->refusal.event.seq,
+					  uses_work(&o->timeline->model.uses, last)->seq);
+
+	h->last_use = last > h->last_use ? last : h->last_use;
+	h->idle_use = idle && last > h->idle_use ? last : h->idle_use;
+	h->idle += idle ? size : 0;
 }
 
 static void collect(struct oom *o)
 {
 	struct snapshot *s = &o->shot;
-	struct use_around *around = uses_around(s->model, &s->moment);
+	bool complete = uses_complete(s->model);
 
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		struct owner owner = owners_find(&o->timeline->owners, b);
 		struct holder *h = holders_add(&o->holders, b->category, owner, b->size);
+		uint32_t last = o->around[b - s->moment.blocks].before;
+		uint64_t grown = o->grown;
 
-		note_last_use(o, h, b, &around[b - s->moment.blocks]);
 		if (b->seq >= (o->by_pass ? o->since : o->begin) && b->seq >= o->attempts.from &&
 		    oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
 			o->current += b->size;
-		if (!is_old(o, b))
+		if (is_old(o, b)) {
+			h->before += b->size;
+			add_growth(o, b, &owner);
+		}
+		if (!last || !complete)
 			continue;
-		h->before += b->size;
-		add_growth(o, b, &owner);
+		note_last_use(o, h, b->size, last);
+		if (o->grown == grown)
+			add_unused(o, b, owner, last);
 	}
 	holders_sort(&o->holders);
-	free(around);
+	holders_sort(&o->unused.holders);
 }
 
 static bool wanted_by_pass(const struct oom *o)

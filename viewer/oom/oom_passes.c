@@ -11,6 +11,8 @@
  * pass.
  */
 
+#define OUTSIDE 64 /* frames that are compared */
+
 static uint32_t forwards_at(const struct lives *l, uint64_t seq)
 {
 	uint32_t n = lives_born_by(l, seq);
@@ -18,21 +20,32 @@ static uint32_t forwards_at(const struct lives *l, uint64_t seq)
 	return n ? lives_position(l, lives_at(l, n - 1)->born.position)->forwards : 0;
 }
 
-static bool is_result(const struct oom *o, const struct block *b)
+/* The lines outside of any module that led to a call of it, outermost first. */
+static size_t lines_outside(struct stacks *s, uint32_t stack, uint64_t out[OUTSIDE])
 {
-	if (!category_in(b->category, OF_ONE_PASS))
-		return false;
-	return b->state & LIFE_SAVED || model_born(o->shot.model, b)->stage == STAGE_FORWARD;
+	size_t n = 0;
+
+	stacks_read_python(s, stack);
+	for (size_t i = s->count; i-- > 0 && n < OUTSIDE; n++) {
+		if (owners_is_forward(s->frames[i].function))
+			return n;
+		out[n] = s->python[i];
+	}
+	return n;
 }
 
-/* The input of the attempt: the next one has its own, made by the same stack. */
-static bool is_replaced_input(const struct oom *o, const struct block *b, uint64_t refused)
+/* The same line called the model both times, but it was reached in another way, as from the handler
+ * of an exception. */
+static bool is_another_call(const struct oom *o, uint32_t then, uint32_t now)
 {
-	if (b->category != CATEGORY_inputs || b->size < o->allocated / 100)
-		return false;
-	return ANY_OF(other, o->shot.moment.blocks, o->shot.moment.count,
-		      other->stack == b->stack && other->seq > refused &&
-			      other->category == CATEGORY_inputs);
+	struct owners *owners = (struct owners *)&o->timeline->owners;
+	struct owner first = owners_caller(owners, then), second = owners_caller(owners, now);
+	uint64_t a[OUTSIDE], b[OUTSIDE];
+	size_t n = lines_outside(&o->timeline->stacks, then, a);
+
+	return first.file[0] && owners_same(&first, &second) &&
+	       (lines_outside(&o->timeline->stacks, now, b) != n ||
+		memcmp(a, b, n * sizeof(*a)) != 0);
 }
 
 /* Another pass has begun, or gradients were cleared: nothing goes backward through it any more. */
@@ -41,7 +54,8 @@ static bool is_given_up(const struct oom *o, const struct lives_mark *refused, u
 {
 	struct row_store *marks = &o->timeline->model.lives.marks;
 
-	if (pass < now && (pass || refused->stage == STAGE_FORWARD))
+	if ((pass < now && (pass || refused->stage == STAGE_FORWARD)) ||
+	    is_another_call(o, refused->stack, o->refusal.event.stack))
 		return true;
 	for (uint32_t i = 0; i < marks->count; i++) {
 		const struct lives_mark *m = rows_at(marks, i);
@@ -54,6 +68,21 @@ static bool is_given_up(const struct oom *o, const struct lives_mark *refused, u
 	return false;
 }
 
+/* The pass and its batch, which nothing has used since. */
+static bool is_of_attempt(const struct oom *o, size_t i, uint64_t refused, uint32_t pass)
+{
+	const struct block *b = &o->shot.moment.blocks[i];
+	const struct position *born = model_born(o->shot.model, b);
+	const struct use_around *x = &o->around[i];
+
+	if (b->seq >= refused || b->seq < o->attempts.from ||
+	    !category_in(b->category, OF_ONE_PASS) || born->forwards > pass ||
+	    born->forwards + (b->category == CATEGORY_inputs) < pass)
+		return false;
+	return x->before ? uses_work(&o->timeline->model.uses, x->before)->seq < refused
+			 : b->state & LIFE_SAVED || born->stage == STAGE_FORWARD;
+}
+
 static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_t now)
 {
 	uint32_t pass = forwards_at(&o->timeline->model.lives, refused->seq);
@@ -61,10 +90,10 @@ static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_
 
 	if (!is_given_up(o, refused, pass, now))
 		return;
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
-		if (b->seq >= refused->seq || b->seq < o->attempts.from ||
-		    !((is_result(o, b) && model_born(o->shot.model, b)->forwards == pass) ||
-		      is_replaced_input(o, b, refused->seq)))
+	for (size_t i = 0; i < o->shot.moment.count; i++) {
+		const struct block *b = &o->shot.moment.blocks[i];
+
+		if (!is_of_attempt(o, i, refused->seq, pass))
 			continue;
 		bytes += b->size;
 		if (b->size > o->attempts.largest.size)
@@ -72,7 +101,6 @@ static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_
 	}
 	o->attempts.from = refused->seq;
 	o->attempts.bytes += bytes;
-	o->attempts.count += bytes > 0;
 }
 
 void oom_attempts(struct oom *o)
@@ -90,11 +118,6 @@ void oom_attempts(struct oom *o)
 }
 
 #define FEWEST 4 /* passes that are many */
-
-size_t oom_passes(const struct snapshot *s, uint64_t since)
-{
-	return snapshot_passes(s, since, FORWARD_RESULTS);
-}
 
 /* The latest pass is at work: what it made first. */
 static uint64_t latest_pass(const struct oom *o, uint64_t since)
@@ -127,76 +150,29 @@ uint64_t oom_evaluation(const struct oom *o)
 	return 0;
 }
 
-/* The number of the latest forward pass before that span. */
-static uint32_t pass_before(const struct spans *s, size_t i)
+/* The most forward passes with graphs that one backward pass came after. Behind an evaluation,
+ * whose passes are not told apart, one is counted. */
+static size_t most_before_backward(const struct oom *o)
 {
-	while (i-- > 0)
-		if (span_is_forward(&s->items[i]))
-			return s->items[i].pass;
-	return 0;
-}
+	const struct spans *s = &o->timeline->model.spans;
+	size_t most = 0, kept = 0, pass = 0;
+	bool evaluated = false;
 
-/* The backward pass of these spans with most forward passes between it and the one before it. */
-static const struct span *longest(const struct spans *s, size_t first, size_t end)
-{
-	uint32_t pass = pass_before(s, first), since = pass, most = 0;
-	const struct span *best = NULL;
-
-	for (size_t i = first; i < end; i++) {
-		const struct span *at = &s->items[i];
-
-		pass = span_is_forward(at) ? at->pass : pass;
-		if (at->phase != PHASE_BACKWARD)
-			continue;
-		if (pass - since > most) {
-			best = at;
-			most = pass - since;
+	FOR_EACH (const struct span, x, s->items, s->count) {
+		if (x->extent.first_seq > o->refusal.event.seq)
+			break;
+		if (x->phase == PHASE_FORWARD) {
+			kept += !x->kept && s->tags ? 0 : evaluated ? 1 : x->pass - pass;
+			pass = x->pass;
+			evaluated = false;
 		}
-		since = pass;
+		evaluated |= x->phase == PHASE_EVALUATION;
+		if (x->phase == PHASE_BACKWARD) {
+			most = kept > most ? kept : most;
+			kept = 0;
+		}
 	}
-	return best;
-}
-
-/* Bytes of what the forward passes since that event made, all or what graphs hold of it: where that
- * is not known they may hold all. */
-static uint64_t results(const struct snapshot *s, uint64_t since, bool of_graphs)
-{
-	return SUM_OF(b, s->moment.blocks, s->moment.count,
-		      b->seq >= since && category_in(b->category, FORWARD_RESULTS) &&
-				      (!of_graphs || !s->model->spans.tags || b->state & LIFE_SAVED)
-			      ? b->size
-			      : 0);
-}
-
-/* A backward pass found as much when it began, or half of it: steps are not all alike. */
-static bool has_used(struct timeline *t, const struct span *backward, uint64_t bytes, size_t passes)
-{
-	const struct step *step;
-	struct snapshot before;
-	bool used;
-
-	if (!backward)
-		return false;
-	step = &t->steps.items[steps_at(&t->steps, backward->extent.first_seq)];
-	snapshot_take(&before, t, backward->extent.first_seq);
-	used = bytes <= 2 * results(&before, step->extent.first_seq, true) ||
-	       passes <= 2 * oom_passes(&before, step->extent.first_seq);
-	moment_free(&before.moment);
-	return used;
-}
-
-/* A backward pass may come for the graphs of these passes, as one did for as many. */
-static bool may_be_used(const struct oom *o, uint64_t since)
-{
-	struct timeline *t = o->timeline;
-	const struct spans *s = &t->model.spans;
-	const struct step *step = &t->steps.items[o->compared_step];
-	uint64_t bytes = results(&o->shot, since, true);
-
-	if (bytes < results(&o->shot, since, false) / 2)
-		return false;
-	return has_used(t, longest(s, step->first, step->last + 1), bytes, o->passes) ||
-	       has_used(t, longest(s, 0, s->count), bytes, o->passes);
+	return most;
 }
 
 /* Right behind an evaluation nothing tells its results from the next batch: the end of its last
@@ -226,9 +202,55 @@ void oom_find_since(struct oom *o, size_t passes_before)
 	o->batch_from = batch_from(o);
 	/* The first step's batch may be made before it. */
 	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? step : 0;
-	o->passes = oom_passes(&o->shot, step);
+	o->passes = snapshot_passes(&o->shot, step, FORWARD_RESULTS);
 	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
-		     o->passes > 2 * passes_before && !may_be_used(o, step);
+		     o->passes > 2 * passes_before && o->passes > 2 * most_before_backward(o);
 	if (o->by_pass)
 		o->since = latest_pass(o, step);
+}
+
+/* Passes of which something was copied to the host before the next one. */
+static size_t passes_read(const struct oom *o)
+{
+	const struct lives *l = &o->timeline->model.lives;
+	const struct uses *u = &o->timeline->model.uses;
+	uint32_t latest = 0, pass;
+	size_t n = 0;
+
+	for (uint32_t i = 1; i <= o->works; i++) {
+		if (uses_kind(u, i)->transfer != GMT_TRANSFER_SOURCE ||
+		    !strstr(defs_string(o->timeline->model.defs, uses_kind(u, i)->name).s, "DtoH"))
+			continue;
+		pass = forwards_at(l, uses_work(u, i)->seq);
+		n += pass != latest;
+		latest = pass;
+	}
+	return n;
+}
+
+/* A later pass than the one that made it used it. */
+static bool is_carried(const struct oom *o, const struct block *b, uint32_t last)
+{
+	return last && b->size > LIVES_SMALL && b->state & LIFE_SAVED &&
+	       model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
+	       forwards_at(&o->timeline->model.lives,
+			   uses_work(&o->timeline->model.uses, last)->seq) >
+		       model_born(o->shot.model, b)->forwards;
+}
+
+void oom_find_calls(struct oom *o)
+{
+	const struct snapshot *s = &o->shot;
+
+	if (o->timeline->steps.basis != STEPS_FORWARD || o->passes < 2)
+		return;
+	o->calls =
+		SUM_OF(b, s->moment.blocks, s->moment.count,
+		       b->state & LIFE_SAVED && category_in(b->category, OF_ONE_PASS) &&
+				       model_born(s->model, b)->forwards < s->model->spans.forwards
+			       ? b->size
+			       : 0);
+	o->carried = ANY_OF(b, s->moment.blocks, s->moment.count,
+			    is_carried(o, b, o->around[b - s->moment.blocks].before));
+	o->read_each = o->passes >= FEWEST && passes_read(o) + 1 >= s->model->spans.forwards;
 }

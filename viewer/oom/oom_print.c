@@ -35,20 +35,21 @@ static bool has_replicas(const struct oom *o)
 #define LINE   28 /* columns for a line of code */
 #define FIGURE 29 /* and for the name of a figure */
 
-/* Blocks that a whole step passed by without a use. */
+/* Blocks that a whole step passed by without a use, and how long ago the last of them had one. */
 static void say_idle(const struct oom *o, const struct holder *h, char *note, size_t room)
 {
-	const struct use_work *last = uses_work(&o->timeline->model.uses, h->last_use);
+	const struct use_work *last = uses_work(&o->timeline->model.uses, h->idle_use);
 	size_t step = steps_at(&o->timeline->steps, last->seq);
+	char part[HUMAN_MAX + 1] = "", since[48] = "before the first step";
 
-	if (h->idle && h->idle < h->bytes)
-		text_add(note, room, ", %s not used for a step or longer", B(h->idle));
-	else if (h->idle && step)
-		text_add(note, room, ", not used since step %zu, %s before", step,
-			 SECONDS(o->refusal.event.ns - last->ns));
-	else if (h->idle)
-		text_add(note, room, ", not used since before the first step, %s before",
-			 SECONDS(o->refusal.event.ns - last->ns));
+	if (!h->idle)
+		return;
+	if (h->idle < h->bytes)
+		snprintf(part, sizeof(part), "%s ", B(h->idle));
+	if (step)
+		snprintf(since, sizeof(since), "step %zu", step);
+	text_add(note, room, ", %snot used since %s, %s launches before", part, since,
+		 N(o->works - h->idle_use));
 }
 
 static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)

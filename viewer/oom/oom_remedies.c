@@ -1,325 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What would have made room: what `advise` finds at that moment, and what is about the request
- * itself, a function for each: the bytes that it would have saved, 0 if it is none here, with the
- * words for what to do and how the figure is known. No figure is a guess: it is a sum of blocks
- * that lived, or a share of one that the words state.
- */
+/* The changes that would have made room: those of oom_requests.c and what `advise` finds at that
+ * moment, in the order in which a person can take them. */
 
-#include "../../format/record.h"
 #include "../advise/advise.h"
-#include "../base/arithmetic.h"
 #include "oom.h"
 
-enum { PIECES = 8 };
-
-#define SEGMENT_BYTES (2ull << 20) /* that PyTorch rounds large ones up to */
-
-typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
-
-static uint64_t raise_limit(const struct oom *o, char *what, char *how)
-{
-	if (o->refusal.event.kind != GMT_BLOCK_OOM || o->refusal.fail.kind ||
-	    o->room.free < o->asked)
-		return 0;
-	oom_say(what,
-		"Raise the program's own limit (set_per_process_memory_fraction) by %s or more",
-		B(o->asked));
-	oom_say(how, "%s were free on the device when PyTorch gave up", B(o->room.free));
-	return o->room.free;
-}
-
-static uint64_t free_device(const struct oom *o, char *what, char *how)
-{
-	if (!o->others)
-		return 0;
-	oom_say(what,
-		"End the other programs on this device (nvidia-smi lists them), or use another "
-		"device");
-	oom_say(how,
-		"%s are in use on the device, %s of it by this program. The rest, less a context, "
-		"belongs to others",
-		B(o->room.total - o->room.free), B(o->room.reserved + o->libraries));
-	return o->others;
-}
-
-/* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
-static void say_let_go(const struct oom *o, const struct holder *h, char *what)
-{
-	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "passes" : "steps";
-	struct owner root = { 0 };
-
-	if (o->root.seq)
-		root = owners_find((struct owners *)&o->timeline->owners, &o->root);
-	if (h->category == CATEGORY_kv_cache)
-		oom_say(what,
-			"Limit the cache of keys and values that grows in %s: fewer tokens, a "
-			"window, smaller elements, or host memory",
-			WHO(&h->owner));
-	else if (o->root.seq && o->grown_graph > o->grown / 2 && o->grown_saved &&
-		 !owners_same(&root, &h->owner))
-		oom_say(what,
-			"Free the tensors of %s from earlier %s: their graph is kept alive, most "
-			"likely by the tensor of %s, the last of each %s (keep loss.item() or "
-			".detach() instead, or call backward at once)",
-			WHO(&h->owner), of, WHO(&root), one);
-	else if (h->category == CATEGORY_activations)
-		oom_say(what,
-			"Free the graphs of %s from earlier %s (.detach() on a state or a result "
-			"that goes on to the next, loss.item() instead of a loss)",
-			WHO(&h->owner), of);
-	else
-		oom_say(what,
-			"Free the tensors of %s from earlier %s (keep x.item() or "
-			"x.detach().cpu() instead, or del), or limit how many are kept",
-			WHO(&h->owner), of);
-}
-
-static uint64_t let_go(const struct oom *o, char *what, char *how)
-{
-	const struct holder *h = oom_grown_most(o);
-	const char *one = o->by_call ? "pass" : "step";
-
-	if (!h)
-		return 0;
-	say_let_go(o, h, what);
-	if (o->leaks.count && !o->by_pass)
-		oom_say(how,
-			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
-			"%s %zu to %s %zu",
-			one, oom_number(o), B(o->leaks.bytes_per_step), one, one,
-			o->leaks.from_step, one, o->leaks.to_step);
-	else
-		oom_say(how, "Blocks that were made %s %s %zu, and that are still held",
-			o->by_pass ? "by earlier passes of" : "before", one, oom_number(o));
-	return o->grown;
-}
-
-static uint64_t refused_attempts(const struct oom *o, char *what, char *how)
-{
-	oom_say(what, "Keep no caught exception (keep str(error) instead), leave the except block "
-		      "before the next attempt, and delete the tensors of the failed attempt");
-	oom_say(how, "Inputs and results of earlier forward passes that ran out of memory");
-	return o->attempts.bytes;
-}
-
-static uint64_t allocator(const struct oom *o, char *what, char *how)
-{
-	const struct oom_setting *x = o->settings.fits;
-
-	if (!x)
-		return 0;
-	oom_say(what,
-		strcmp(x->conf, "default")
-			? "Set PYTORCH_CUDA_ALLOC_CONF=%s: the request fits, with "
-			  "%s to spare"
-			: "Unset PYTORCH_CUDA_ALLOC_CONF (%s): the request fits, "
-			  "with %s to spare",
-		x->conf, B(x->outcome.bytes));
-	oom_say(how,
-		"By a replay of the recorded requests on the same device. With the recorded "
-		"setting the replay runs out of memory too, and lacks %s",
-		B(o->settings.own.bytes));
-	return o->settings.own.bytes + x->outcome.bytes;
-}
-
-/* The parameters that the ranks have in all. */
-static uint64_t whole_model(const struct oom *o)
-{
-	return o->world *
-	       SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count,
-		      b->category == CATEGORY_parameters &&
-				      !(model_signs(o->shot.model, b->stack) & STACK_UNSHARDED)
-			      ? b->size
-			      : 0);
-}
-
-/* Where less than half of the model is gathered at once, its layers are sharded by themselves. */
-static uint64_t gather_less(const struct oom *o, char *what, char *how)
-{
-	bool asked = o->collective || oom_gathered_by_hand(o);
-
-	if ((!o->unsharded && !asked) ||
-	    2 * (o->unsharded + (asked ? o->block : 0)) < whole_model(o))
-		return 0;
-	oom_say(what,
-		"Gather less at a time: shard each layer by itself (fully_shard on the layers, "
-		"then on the model) and reshard after forward");
-	oom_say(how,
-		"%s in gathered tensors, and half of the %s that were requested, if units are half "
-		"as large",
-		B(o->unsharded), B(o->block));
-	return o->unsharded + o->block / 2;
-}
-
-static bool is_of_cublas(const struct oom *o, const struct block *b)
-{
-	return stacks_have(&o->timeline->stacks, b->stack, b->seq, "Blas");
-}
-
-/* The library decides, and whether it can do without is not known. */
-static bool is_up_to_the_library(const struct oom *o)
-{
-	return o->wanted.category == CATEGORY_workspace && !is_of_cublas(o, &o->wanted);
-}
-
-uint64_t oom_spared(const struct oom *o, const struct block *b)
-{
-	bool spared = b->category == CATEGORY_workspace && b->size > OOM_CUBLAS_LEFT &&
-		      is_of_cublas(o, b);
-
-	return spared ? b->size - OOM_CUBLAS_LEFT : 0;
-}
-
-uint64_t oom_spared_all(const struct oom *o)
-{
-	uint64_t all = oom_spared(o, &o->wanted) +
-		       SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count, oom_spared(o, b));
-
-	return all < o->capacity / 20 && o->wanted.category != CATEGORY_workspace ? 0 : all;
-}
-
-static uint64_t less_workspace(const struct oom *o, char *what, char *how)
-{
-	if (is_up_to_the_library(o)) {
-		oom_say(what, "Let the library choose an algorithm without workspace: "
-			      "torch.backends.cudnn.benchmark = False, or deterministic = True");
-		oom_say(how, "The request was for the workspace");
-		return o->block;
-	}
-	oom_say(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
-	oom_say(how, "Workspaces of cuBLAS, of which %s each stay", B(OOM_CUBLAS_LEFT));
-	return oom_spared_all(o);
-}
-
-static uint64_t in_pieces(const struct oom *o, char *what, char *how)
-{
-	const struct oom_spike *p = &o->spike;
-
-	if (!p->count || p->count > OOM_SPIKE_MOST || p->bytes < o->capacity / 4 || !p->unsaved ||
-	    !o->shot.model->spans.forwards || p->largest < 5 * p->next ||
-	    stage_is_backward(o->wanted_stage))
-		return 0;
-	oom_say(what,
-		"Compute it in %d pieces, one after the other (chunk the batch through %s, a "
-		"fused or chunked loss)",
-		PIECES, WHO(&p->owner));
-	if (p->count == 1)
-		oom_say(how, "One tensor of %s. All but one piece is saved", B(p->bytes));
-	else
-		oom_say(how,
-			"%zu tensors of %s to %s, of which %s are not saved for backward. All but "
-			"one piece is saved",
-			p->count, B(p->least), B(p->largest), B(p->unsaved));
-	return p->unsaved - p->unsaved / PIECES;
-}
-
-static uint64_t shard(const struct oom *o, char *what, char *how)
-{
-	const uint64_t *b = o->shot.bytes;
-	/* What FSDP shards; ranks keep whole buffers. State that is yet to come is not among bytes.
-	 */
-	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
-		       (o->projected ? o->projected : o->state);
-
-	if (all < o->capacity / 3 || o->unsharded || o->collective || o->sharded)
-		return 0;
-	oom_say(what,
-		"Shard the model over two devices (FSDP), or use parameters of half the bytes");
-	oom_say(how, "Half of the parameters, gradients and optimizer state");
-	return all / 2;
-}
-
-static uint64_t smaller_cache(const struct oom *o, char *what, char *how)
-{
-	uint64_t lacks = oom_missing(o) + SEGMENT_BYTES * o->engine.pieces;
-
-	if (!o->engine.phase || o->engine.cache < lacks || !o->room.total)
-		return 0;
-	oom_say(what,
-		"Make the KV cache smaller by %s or more (vLLM: gpu_memory_utilization, SGLang: "
-		"mem_fraction_static, lower by %.2f)",
-		B(lacks), (double)(100 * lacks / o->room.total + 1) / 100);
-	oom_say(how, "This request lacks %s, and pieces of the cache are rounded up; it takes %s",
-		B(oom_missing(o)), B(o->engine.cache));
-	return lacks;
-}
-
-/* "--batch-size=1", "train.batch 1", "-b 1": of one, by the command's last such option. */
-static bool batch_of_one(const struct defs *defs)
-{
-	struct defs_text argv = defs_meta(defs, "argv");
-	const char *end = argv.s + argv.len;
-	bool one = false;
-
-	for (const char *word = argv.s, *next; word < end; word = next) {
-		size_t len = strcspn(word, " "), name = strcspn(word, " =");
-		const char *value = word + name + 1; /* or the next word */
-		bool batch = name > 4 && memmem(word, name, "batch", 5);
-
-		next = word + len + 1;
-		if ((batch || (len == 2 && !memcmp(word, "-b", 2))) && value < end &&
-		    isdigit((unsigned char)*value))
-			one = value[0] == '1' && (!value[1] || value[1] == ' ');
-	}
-	return one;
-}
-
-static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
-{
-	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked,
-		 inputs = oom_first_inputs(o);
-
-	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || !o->shot.model->spans.forwards ||
-	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
-		return 0;
-	oom_say(what, "Halve the batch%s",
-		!o->engine.phase    ? (o->shot.model->spans.backwards && !o->evaluation
-					       ? " (and accumulate gradients over two)"
-					       : "")
-		: o->engine.samples ? " (vLLM: max_num_seqs)"
-				    : " (vLLM: max_num_batched_tokens)");
-	inputs = arithmetic_least(inputs, all);
-	oom_say(how,
-		"Half of the inputs, activations and temporaries of this step%s (%s), which grow "
-		"with the batch",
-		asked ? " and of the request" : "", B(all));
-	if (inputs >= all / 20)
-		text_add(how, OOM_TEXT,
-			 ". Inputs from before the first pass (%s) may be of more than one batch. "
-			 "Saves up to %s",
-			 B(inputs), B(all / 2));
-	return (all - inputs) / 2;
-}
-
-static uint64_t results_on_host(const struct oom *o, char *what, char *how)
-{
-	struct owner owner = { 0 };
-	uint64_t bytes = oom_results(o, &owner);
-
-	if (!bytes)
-		return 0;
-	oom_say(what,
-		"Keep the results of this evaluation on the host: make the tensor of %s with "
-		"device=\"cpu\", and move each pass's result there (.cpu()) before adding it",
-		WHO(&owner));
-	oom_say(how,
-		"%s in tensors that were allocated for the results and stay through all passes of "
-		"the evaluation, and one as large as the request, which goes to the host too",
-		B(bytes));
-	return bytes;
-}
+enum cost { CODE, TRADE, CARDS };
+enum about { NOTHING, STEP, SCORES, STATE, PASS, IDLE, KEPT, RESULT, CASTS, ONE_BY_ONE, EACH };
 
 /* A row of the table; a finding that has none stands under its kind. */
 struct remedy_row {
 	const char *name, *kind;
 	remedy_fn *test;
 	unsigned causes;
+	enum cost cost;
+	enum about about;
 };
 
+#define FOR(cause) (1u << CAUSE_##cause)
+
 static const struct remedy_row table[] = {
-#define REMEDY(name, causes)	  { #name, NULL, name, causes },
-#define FOUND(kind, name, causes) { #name, #kind, NULL, causes },
+#define REMEDY(name, ...)      { #name, NULL, remedy_##name, __VA_ARGS__ },
+#define FOUND(kind, name, ...) { #name, #kind, NULL, __VA_ARGS__ },
 #include "oom_remedies.def"
 #undef REMEDY
 #undef FOUND
@@ -327,14 +29,22 @@ static const struct remedy_row table[] = {
 
 #define ROWS (sizeof(table) / sizeof(table[0]))
 
+static const struct remedy_row *row_of(const char *name)
+{
+	static const struct remedy_row none = { 0 };
+	const struct remedy_row *row = FIRST_OF(x, table, ROWS, !strcmp(x->name, name));
+
+	return row ? row : &none;
+}
+
 /* A library asks for what fits, so that with another setting it may have asked for more before. */
 static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
 {
-	if (test == smaller_cache && o->engine.wanted) /* more pieces may have followed */
+	if (test == remedy_smaller_cache && o->engine.wanted) /* more pieces may have followed */
 		return false;
-	if (test == less_workspace)
+	if (test == remedy_less_workspace)
 		return o->settings.less_workspace;
-	if (saves && test == allocator && is_up_to_the_library(o))
+	if (saves && test == remedy_allocator && oom_is_up_to_the_library(o))
 		return o->settings.fits->outcome.bytes >= o->block / 4;
 	return saves >= oom_missing(o);
 }
@@ -368,24 +78,76 @@ static void say_measured(struct oom_remedy *r)
 		snprintf(r->how + n, OOM_TEXT - n, "; measured right in %u of %u", c.right, c.of);
 }
 
-/* Insertion: there are few. Those that answer the cause first, then the largest. */
-static void insert(struct remedy_list *list, struct oom_remedy *r, unsigned causes)
+/* What a person can change first: the answer to the cause, then code before cards, what is enough,
+ * and what costs nothing. */
+static unsigned rank_of(const struct oom_remedy *r)
 {
-	size_t n = list->count;
+	enum cost cost = row_of(r->name)->cost;
 
-	r->answers = causes & 1u << list->cause;
+	return 8 * !r->answers + 4 * (cost == CARDS) + 2 * !r->enough + (cost == TRADE);
+}
+
+static void leave_out(struct remedy_list *list, struct oom_remedy *r)
+{
+	memmove(r, r + 1, (size_t)(list->items + --list->count - r) * sizeof(*r));
+}
+
+/* Another one is about the same memory: of the two one is said. */
+static bool is_twin(struct remedy_list *list, const struct oom_remedy *r)
+{
+	const struct remedy_row *row = row_of(r->name), *other;
+	struct oom_remedy *x;
+
+	if (row->about < IDLE)
+		return false;
+	x = FIRST_OF(i, list->items, list->count, row_of(i->name)->about == row->about);
+	other = x ? row_of(x->name) : NULL;
+	if (x && (row < other ? x->saves / 5 > r->saves / 4 : x->saves / 4 >= r->saves / 5))
+		return true;
+	if (x)
+		leave_out(list, x);
+	return false;
+}
+
+/* It is about memory that the answer to the cause frees. */
+static bool is_of_answer(const struct remedy_list *list, const struct oom_remedy *r)
+{
+	const struct oom *o = list->oom;
+	enum about about = row_of(r->name)->about;
+
+	if (about == STATE)
+		return list->cause == CAUSE_held_unused &&
+		       o->unused.classes[CATEGORY_optimizer_state] >=
+			       o->shot.bytes[CATEGORY_optimizer_state] / 2;
+	if (about == PASS)
+		return o->attempts.bytes;
+	/* One operator's result need not grow with the batch: pieces say more. */
+	if (about == STEP && list->cause == CAUSE_activation_spike && o->spike.bytes >= r->saves &&
+	    ANY_OF(x, list->items, list->count, !strcmp(x->name, "in_pieces")))
+		return true;
+	return (about == STEP || about == SCORES) && o->grown + o->attempts.bytes &&
+	       r->saves > o->current + oom_asked_for_batch(o);
+}
+
+/* Insertion: there are few. */
+static void insert(struct remedy_list *list, struct oom_remedy *r)
+{
+	size_t n;
+
+	r->answers = row_of(r->name)->causes & 1u << list->cause;
 	say_measured(r);
-	if ((r->saves < list->oom->capacity / 200 && !r->enough) || n == OOM_REMEDIES)
+	if ((r->saves < list->oom->capacity / 200 && !r->enough) || list->count == OOM_REMEDIES ||
+	    is_of_answer(list, r) || is_twin(list, r))
 		return;
-	for (; n; n--) {
+	for (n = list->count++; n; n--) {
 		const struct oom_remedy *before = &list->items[n - 1];
 
-		if (before->answers != r->answers ? before->answers : before->saves >= r->saves)
+		if (rank_of(before) != rank_of(r) ? rank_of(before) < rank_of(r)
+						  : before->saves >= r->saves)
 			break;
 		list->items[n] = *before;
 	}
 	list->items[n] = *r;
-	list->count++;
 }
 
 /* Without the temporaries the first step goes on to make its state: at least a tensor for each
@@ -415,28 +177,20 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	uint64_t missing = oom_missing(list->oom) + list->oom->block + state_to_come(list->oom, f);
 	const struct remedy_row *row =
 		FIRST_OF(x, table, ROWS, x->kind && !strcmp(x->kind, f->kind));
-	/* They say that a pass holds it: the attempt is over. */
-	bool attempt = list->oom->attempts.bytes &&
-		       (!strcmp(f->kind, "late_del") || !strcmp(f->kind, "overlap"));
 	/* The lower end of a range, where that end is a bound. */
 	bool least = f->least && f->least < f->saves && !f->about;
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
 				.saves = least ? f->least : f->saves,
 				.enough = f->least >= missing && fits_before(list->oom, f) };
 
-	if (attempt || (!strcmp(f->kind, "in_rows") &&
-			ANY_OF(x, list->items, list->count, !strcmp(x->name, "in_pieces"))))
-		return;
+	oom_say(r.what, "%s", f->what);
+	oom_say(r.how, "%s", f->how);
 	if (f->owner.function)
-		oom_say(r.what, "%s (%s)", f->what, WHO(&f->owner));
-	else
-		oom_say(r.what, "%s", f->what);
+		text_add(r.what, OOM_TEXT, " (%s)", WHO(&f->owner));
 	if (strcmp(B(f->least), B(f->saves)))
-		oom_say(r.how, "%s. Saves %s %s", f->how, least ? "up to" : "at least",
-			B(least ? f->saves : f->least));
-	else
-		oom_say(r.how, "%s", f->how);
-	insert(list, &r, row ? row->causes : 0);
+		text_add(r.how, OOM_TEXT, ". Saves %s %s", least ? "up to" : "at least",
+			 B(least ? f->saves : f->least));
+	insert(list, &r);
 }
 
 /* The block that was wanted, and what the optimizer's first step would have made after it. */
@@ -467,6 +221,14 @@ static void ask(struct advise *a, const struct oom *o, struct position *born)
 		       oom_missing(o));
 }
 
+/* What moves or shards the state of an optimizer and is not enough for an evaluation. */
+static void leave_state(struct remedy_list *list)
+{
+	for (size_t i = list->count; list->oom->evaluation && i-- > 0;)
+		if (row_of(list->items[i].name)->about == STATE && !list->items[i].enough)
+			leave_out(list, &list->items[i]);
+}
+
 size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES])
 {
 	struct remedy_list list = { .oom = o, .cause = cause, .items = out };
@@ -480,11 +242,12 @@ size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy
 			r.saves = table[i].test(o, r.what, r.how);
 		r.enough = is_enough(o, table[i].test, r.saves);
 		if (r.saves)
-			insert(&list, &r, table[i].causes);
+			insert(&list, &r);
 	}
 	ask(&a, o, born);
 	for (size_t i = 0; i < a.count; i++)
 		insert_found(&list, &a.items[i]);
 	advise_close(&a);
+	leave_state(&list);
 	return list.count;
 }

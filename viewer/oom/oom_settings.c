@@ -100,6 +100,7 @@ void oom_settings(struct oom_settings *all, const struct oom *o)
 		replay_refusal(&all->own, &t, &t.own.settings);
 		t.why = why_not(&t, &all->own);
 	}
+	snprintf(all->conf, sizeof(all->conf), "%s", t.own.conf ? t.own.conf : "");
 	if (!t.why && asked)
 		try_all(all, &t, !may_help(o));
 	all->less_workspace = !t.why && spared && fits_with_less(&t, o);

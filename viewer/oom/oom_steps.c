@@ -19,6 +19,29 @@ static uint64_t first_gradient(const struct snapshot *s)
 	return first;
 }
 
+/* The earliest block that lives and that a graph holds for its pass. */
+static uint64_t first_saved(const struct snapshot *s)
+{
+	uint64_t first = UINT64_MAX;
+
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
+		if (category_in(b->category, OF_ONE_PASS) && b->state & LIFE_SAVED &&
+		    b->seq < first)
+			first = b->seq;
+	return first;
+}
+
+/* torch.autograd.grad adds nothing up: its pass is over with it, unless its graph is held. */
+static bool is_asked(const struct oom *o, const struct step *step)
+{
+	const struct span *spans = &o->timeline->model.spans.items[step->first];
+	size_t n = step_spans(&o->timeline->model.spans, step);
+
+	return ANY_OF(x, spans, n, x->phase == PHASE_BACKWARD) &&
+	       !ANY_OF(x, spans, n, x->phase == PHASE_BACKWARD && !x->asked) &&
+	       first_saved(&o->shot) > step->extent.last_seq;
+}
+
 /* Steps that are backward passes: one is over if gradients arrived in it and none of them lives. */
 static size_t by_gradients(const struct oom *o, size_t step)
 {
@@ -29,7 +52,8 @@ static size_t by_gradients(const struct oom *o, size_t step)
 	for (; step > 1; step--) {
 		const struct step *before = &t->steps.items[step - 1];
 
-		if (ANY_OF(x, &t->model.spans.items[before->first],
+		if (is_asked(o, before) ||
+		    ANY_OF(x, &t->model.spans.items[before->first],
 			   step_spans(&t->model.spans, before), x->gradients))
 			break;
 	}

@@ -108,7 +108,7 @@ static void find_refusal(struct search *s)
 		 a->why);
 	if (a->count && a->remedies[0].saves)
 		put_text(m->action, "%s (saves %s%s)", a->remedies[0].what, B(a->remedies[0].saves),
-			 a->remedies[0].enough ? ", which would have been enough" : "");
+			 a->remedies[0].enough ? ", enough for this request" : "");
 }
 
 static uint64_t grown(const struct search *s)
@@ -148,36 +148,14 @@ static void say_growth(struct search *s)
 	say_more(s, m, "leaks", "");
 }
 
-static void say_unused(struct search *s, const struct unused *u)
-{
-	const struct extent *end;
-	char classes[200];
-	struct matter *m;
-
-	if (u->bytes < s->least || s->cause == CAUSE_unused)
-		return;
-	end = &s->timeline->steps.items[u->step].extent;
-	m = add_matter(s, "unused", u->bytes, &u->holders.items[0].owner, end->last_seq,
-		       end->last_ns);
-	put_text(m->text,
-		 "Models or optimizers that nothing uses any more are still in memory: %s %s.",
-		 B(u->bytes), unused_words(u, classes, sizeof(classes)));
-	say_more(s, m, "leaks", "");
-}
-
 static void find_kept(struct search *s)
 {
 	struct summary *found = s->found;
-	struct unused at_end = { 0 };
 
 	found->leaks = &found->oom.leaks;
 	if (!found->answer.oom)
 		leaks_find(&found->oom.leaks, s->timeline);
-	if (!s->ended)
-		unused_at_end(&at_end, s->timeline);
 	say_growth(s);
-	say_unused(s, s->ended ? &found->oom.unused : &at_end);
-	unused_free(&at_end);
 }
 
 /* Half of the steps need less, half more; 0: too few ended. */

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `oom` concludes from uses, stacks and graphs: memory that nothing uses any more, passes before any backward pass, a first pass of
+an evaluation, attention before its softmax, tensors that could be made one at a time. Beside each a program of the same shape that
+needs what it holds."""
+import re
+
+import pytest
+
+from conftest import with_more
+
+PROGRAM = """
+import sys, torch
+from torch import nn
+D = 1024
+
+def made(*sizes):
+    net = nn.Sequential(*[m for a, b in zip(sizes, sizes[1:]) for m in (nn.Linear(a, b), nn.GELU())]).cuda()
+    return net, torch.optim.Adam(net.parameters())
+
+def train(net, optimizer, n=2048, steps=4):
+    for step in range(steps):
+        net(torch.randn(n, D, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+def folds():
+    kept = []
+    for fold in range(20):
+        net, optimizer = made(*[D] * 9)
+        train(net, optimizer)
+        kept.append((net, optimizer))
+
+def in_turns():
+    nets = [made(*[D] * 9) for i in range(6)]
+    for turn in range(4):
+        for net, optimizer in nets:
+            train(net, optimizer, 2048 << 3 * (turn > 1), 1)
+
+def data():
+    rows = [torch.zeros(1 << 20).cuda() for i in range(400)]  # line
+
+def asked_gradients():
+    net, seen = made(256, 4096, D)[0], []
+    for call in range(200):
+        x = torch.rand(4096, 256, device="cuda", requires_grad=True)
+        out = net(x)
+        torch.autograd.grad(out.sum(), x)
+        seen.append(out.detach())
+
+def rollout(read):
+    cell, state, total = nn.GRUCell(D, D).cuda(), torch.zeros(2048, D, device="cuda"), 0
+    for call in range(200):
+        state = cell(torch.randn(2048, D, device="cuda"), state)
+        total = total + state.square().mean()
+        if read:
+            state.argmax(-1).cpu()
+
+def streamed():
+    rollout(True)
+
+def unrolled():
+    rollout(False)
+
+def views():
+    net, total = made(*[D] * 5)[0], 0
+    for view in range(200):
+        total = total + net(torch.randn(4096, D, device="cuda")).square().mean()
+
+def long_context():
+    class Attention(nn.Module):
+        def forward(self, q, k, v):
+            scores = torch.bmm(q, k.transpose(1, 2)) / 8
+            return torch.bmm(scores.softmax(-1), v)
+    q = torch.randn(8, 6000, 64, device="cuda", requires_grad=True)
+    Attention()(q, q * 2, q * 3).sum().backward()
+
+def products():
+    class Layer(nn.Module):
+        def forward(self, x, w):
+            return torch.bmm(x, w) / 8
+    Layer()(torch.randn(8, 12000, 2000, device="cuda"), torch.randn(8, 2000, 2000, device="cuda"))
+
+def squares():
+    net, optimizer = made(*[2 * D] * 19)
+    net(torch.randn(16, 2 * D, device="cuda")).mean().backward()
+    found = [p.grad ** 2 for p in net.parameters()]  # line
+    sum(x.sum() for x in found).sqrt()
+
+def joined():
+    net, optimizer = made(*[2 * D] * 21)
+    net(torch.randn(16, 2 * D, device="cuda")).mean().backward()
+    torch.cat([p.grad.flatten() for p in net.parameters()]).norm()  # line
+
+def cast():
+    net = made(*[4 * D] * 14)[0]
+    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
+        net(torch.randn(16, 4 * D, device="cuda"))
+
+def retried():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(D, D) for i in range(10))
+        def forward(self, x):
+            for layer in self.layers:
+                x = nn.functional.gelu(layer(x))
+            return x
+    net = Net().cuda()
+    def predict(rows):
+        return net(rows).mean(1).cpu()
+    rows = torch.rand(40000, D, device="cuda")
+    try:
+        predict(rows)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        predict(rows[:20000])
+
+def small_batch():
+    train(*made(D, 9 * D, 9 * D, D), 64)
+
+globals()[sys.argv[1]]()
+"""
+# program: card, cause, words of remedies by their names; @ is the marked line, "" = the remedy is not there
+CASES = {
+    "folds": ("2GiB", "held_unused", {"unused": r"Release models"}),
+    "in_turns": ("2GiB", "batch_too_large", {"held_unused": "", "unused": ""}),
+    "data": ("1500MiB", "unknown", {"data_on_host": "@"}),
+    "asked_gradients": ("1200MiB", "retained_graph", {"let_go": "earlier steps"}),
+    "streamed": ("1500MiB", "retained_graph", {"let_go": r"fewer passes, and \.detach"}),
+    "unrolled": ("1500MiB", "batch_too_large", {"let_go": r"fewer passes, and \.detach", "backward_each": ""}),
+    "views": ("1500MiB", "batch_too_large", {"backward_each": r"backward\(\) on the loss of each pass", "let_go": ""}),
+    "long_context": ("3GiB", None, {"fused_attention": "scaled_dot_product_attention"}),
+    "products": ("2500MiB", None, {"fused_attention": ""}),
+    "squares": ("1000MiB", "unknown", {"one_by_one": "@ one at a time"}),
+    "joined": ("1200MiB", "unknown", {"one_by_one": "one at a time in joined @"}),
+    "cast": ("1400MiB", None, {"autocast_cache": "cache_enabled=False"}),
+    "retried": ("2GiB", "refused_attempts", {"refused_attempts": "leave the except block"}),
+    "small_batch": ("2GiB", "model_too_large", {"smaller_batch": ""}),
+}
+
+
+def place(kind):
+    lines = PROGRAM.split("\n")
+    marked = [i for i in range(lines.index(f"def {kind}():"), len(lines)) if "# line" in lines[i]]
+    return f"program.py:{marked[0] + 1}" if marked else "no line"
+
+
+@pytest.mark.parametrize("kind", with_more(CASES, {"joined", "products", "views"}))
+def test_what_uses_say(programs, tool, kind):
+    card, cause, remedies = CASES[kind]
+    (programs.folder / "program.py").write_text(PROGRAM)
+    done = programs(programs.folder / "program.py", kind, card=f"card={card}", GPUMEMTRACE_OUTPUT="run.gmt")
+    assert "OutOfMemoryError" in done.stderr, done.stderr[-2000:]
+    said = tool.json("oom", programs.folder / "run.gmt")
+    found = {r["name"]: r["what"] for r in said["remedies"]}
+    assert said["cause"] == (cause or said["cause"]), (said["text"], found)
+    for name, words in remedies.items():
+        assert (name in found) == bool(words) and re.search(words.replace("@", place(kind)), found.get(name, "")), (said["text"], found)
+    cards = [r["name"].startswith("shard") for r in said["remedies"]]
+    assert cards == sorted(cards) or said["cause"] == "model_too_large"  # code comes first

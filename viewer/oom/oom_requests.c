@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What would have made room, a function for each REMEDY of oom_remedies.def: the bytes that it
+ * would have saved, 0 if it is none here, with the words for what to do and how the figure is
+ * known. No figure is a guess: it is a sum of blocks that lived, or a share of one that the words
+ * state.
+ */
+
+#include "../../format/record.h"
+#include "../advise/advise.h"
+#include "../base/arithmetic.h"
+#include "oom.h"
+
+enum { PIECES = 8 };
+
+#define SEGMENT_BYTES (2ull << 20) /* that PyTorch rounds large ones up to */
+
+uint64_t remedy_raise_limit(const struct oom *o, char *what, char *how)
+{
+	if (o->refusal.event.kind != GMT_BLOCK_OOM || o->refusal.fail.kind ||
+	    o->room.free < o->asked)
+		return 0;
+	oom_say(what,
+		"Raise the program's own limit (set_per_process_memory_fraction) by %s or more",
+		B(o->asked));
+	oom_say(how, "%s were free on the device when PyTorch gave up", B(o->room.free));
+	return o->room.free;
+}
+
+uint64_t remedy_free_device(const struct oom *o, char *what, char *how)
+{
+	if (!o->others)
+		return 0;
+	oom_say(what,
+		"End the other programs on this device (nvidia-smi lists them), or use another "
+		"device");
+	oom_say(how,
+		"%s are in use on the device, %s of it by this program. The rest, less a context, "
+		"belongs to others",
+		B(o->room.total - o->room.free), B(o->room.reserved + o->libraries));
+	return o->others;
+}
+
+/* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
+static void say_let_go(const struct oom *o, const struct holder *h, char *what)
+{
+	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "passes" : "steps";
+	struct owner root = { 0 };
+
+	if (o->root.seq)
+		root = owners_find((struct owners *)&o->timeline->owners, &o->root);
+	if (h->category == CATEGORY_kv_cache)
+		oom_say(what,
+			"Limit the cache of keys and values that grows in %s: fewer tokens, a "
+			"window, smaller elements, or host memory",
+			WHO(&h->owner));
+	else if (o->root.seq && o->grown_graph > o->grown / 2 && o->grown_saved &&
+		 !owners_same(&root, &h->owner))
+		oom_say(what,
+			"Free the tensors of %s from earlier %s: their graph is kept alive, most "
+			"likely by the tensor of %s, the last of each %s (keep loss.item() or "
+			".detach() instead, or call backward at once)",
+			WHO(&h->owner), of, WHO(&root), one);
+	else if (h->category == CATEGORY_activations)
+		oom_say(what,
+			"Free the graphs of %s from earlier %s (.detach() on a state or a result "
+			"that goes on to the next, loss.item() instead of a loss)",
+			WHO(&h->owner), of);
+	else
+		oom_say(what,
+			"Free the tensors of %s from earlier %s (keep x.item() or "
+			"x.detach().cpu() instead, or del), or limit how many are kept",
+			WHO(&h->owner), of);
+}
+
+/* Calls of a model before any backward pass: whether one is to come is not known. */
+static uint64_t say_calls(const struct oom *o, const char *words, char *what, char *how)
+{
+	oom_say(what,
+		"If no backward pass follows, call the model under torch.no_grad(), or keep "
+		"loss.item() and detach what goes on to the next call. Otherwise %s",
+		words);
+	oom_say(how, "%s that graphs of earlier passes hold. %zu passes have results in memory",
+		B(o->calls), o->passes);
+	return o->calls;
+}
+
+uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
+{
+	if (!o->calls || o->carried || o->read_each)
+		return 0;
+	return say_calls(o,
+			 "call backward() on the loss of each pass as soon as it is computed, "
+			 "instead of one backward pass for their sum",
+			 what, how);
+}
+
+uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
+{
+	const struct holder *h = oom_grown_most(o);
+	const char *one = o->by_call ? "pass" : "step";
+
+	if (!h && o->calls && (o->carried || o->read_each))
+		return say_calls(o,
+				 "call backward() after fewer passes, and .detach() what goes on "
+				 "(truncated)",
+				 what, how);
+	if (!h)
+		return 0;
+	say_let_go(o, h, what);
+	if (o->leaks.count && !o->by_pass)
+		oom_say(how,
+			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
+			"%s %zu to %s %zu",
+			one, oom_number(o), B(o->leaks.bytes_per_step), one, one,
+			o->leaks.from_step, one, o->leaks.to_step);
+	else
+		oom_say(how, "Blocks that were made %s %s %zu, and that are still held",
+			o->by_pass ? "by earlier passes of" : "before", one, oom_number(o));
+	return o->grown;
+}
+
+uint64_t remedy_held_unused(const struct oom *o, char *what, char *how)
+{
+	const struct oom_unused *u = &o->unused;
+	const struct holder *most = u->holders.items;
+
+	if (u->bytes <= o->capacity / 50)
+		return 0;
+	oom_say(what,
+		"Free what %s%s allocated (delete every reference to it, also in callbacks and "
+		"closures), or keep it on the host until it is used again",
+		WHO(&most->owner), u->holders.count > 1 ? " and other lines" : "");
+	oom_say(how,
+		"%s, of it %s of this line, were used last in or before %s %zu. Whether a later "
+		"one needs them is not known",
+		B(u->bytes), B(most->bytes), o->by_call ? "pass" : "step",
+		steps_at(&o->timeline->steps,
+			 uses_work(&o->timeline->model.uses, most->last_use)->seq));
+	return u->bytes;
+}
+
+uint64_t remedy_refused_attempts(const struct oom *o, char *what, char *how)
+{
+	oom_say(what, "Keep no caught exception (keep str(error) instead), leave the except block "
+		      "before the next attempt, and delete the tensors of the failed attempt");
+	oom_say(how, "Inputs and results of earlier forward passes that ran out of memory");
+	return o->attempts.bytes;
+}
+
+uint64_t remedy_allocator(const struct oom *o, char *what, char *how)
+{
+	const struct oom_setting *x = o->settings.fits;
+
+	if (!x)
+		return 0;
+	oom_say(what,
+		strcmp(x->conf, "default")
+			? "Set PYTORCH_CUDA_ALLOC_CONF=%s: the request fits, with "
+			  "%s to spare"
+			: "Remove the setting PYTORCH_CUDA_ALLOC_CONF=%s, in the script if "
+			  "that sets it: the request fits, with %s to spare",
+		strcmp(x->conf, "default") ? x->conf : o->settings.conf, B(x->outcome.bytes));
+	oom_say(how,
+		"By a replay of the recorded requests on the same device. With the recorded "
+		"setting the replay runs out of memory too, and lacks %s",
+		B(o->settings.own.bytes));
+	return o->settings.own.bytes + x->outcome.bytes;
+}
+
+/* The parameters that the ranks have in all. */
+static uint64_t whole_model(const struct oom *o)
+{
+	return o->world *
+	       SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+		      b->category == CATEGORY_parameters &&
+				      !(model_signs(o->shot.model, b->stack) & STACK_UNSHARDED)
+			      ? b->size
+			      : 0);
+}
+
+/* Where less than half of the model is gathered at once, its layers are sharded by themselves. */
+uint64_t remedy_gather_less(const struct oom *o, char *what, char *how)
+{
+	bool asked = o->collective || oom_gathered_by_hand(o);
+
+	if ((!o->unsharded && !asked) ||
+	    2 * (o->unsharded + (asked ? o->block : 0)) < whole_model(o))
+		return 0;
+	oom_say(what,
+		"Gather less at a time: shard each layer by itself (fully_shard on the layers, "
+		"then on the model) and reshard after forward");
+	oom_say(how,
+		"%s in gathered tensors, and half of the %s that were requested, if units are half "
+		"as large",
+		B(o->unsharded), B(o->block));
+	return o->unsharded + o->block / 2;
+}
+
+static bool is_of_cublas(const struct oom *o, const struct block *b)
+{
+	return stacks_have(&o->timeline->stacks, b->stack, b->seq, "Blas");
+}
+
+bool oom_is_up_to_the_library(const struct oom *o)
+{
+	return o->wanted.category == CATEGORY_workspace && !is_of_cublas(o, &o->wanted);
+}
+
+uint64_t oom_spared(const struct oom *o, const struct block *b)
+{
+	bool spared = b->category == CATEGORY_workspace && b->size > OOM_CUBLAS_LEFT &&
+		      is_of_cublas(o, b);
+
+	return spared ? b->size - OOM_CUBLAS_LEFT : 0;
+}
+
+uint64_t oom_spared_all(const struct oom *o)
+{
+	uint64_t all = oom_spared(o, &o->wanted) +
+		       SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count, oom_spared(o, b));
+
+	return all < o->capacity / 20 && o->wanted.category != CATEGORY_workspace ? 0 : all;
+}
+
+uint64_t remedy_less_workspace(const struct oom *o, char *what, char *how)
+{
+	if (oom_is_up_to_the_library(o)) {
+		oom_say(what, "Let the library choose an algorithm without workspace: "
+			      "torch.backends.cudnn.benchmark = False, or deterministic = True");
+		oom_say(how, "The request was for the workspace");
+		return o->block;
+	}
+	oom_say(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
+	oom_say(how, "Workspaces of cuBLAS, of which %s each stay", B(OOM_CUBLAS_LEFT));
+	return oom_spared_all(o);
+}
+
+uint64_t remedy_in_pieces(const struct oom *o, char *what, char *how)
+{
+	const struct oom_spike *p = &o->spike;
+
+	if (!p->count || p->count > OOM_SPIKE_MOST || p->bytes < o->capacity / 4 || !p->unsaved ||
+	    !o->shot.model->spans.forwards || p->largest < 5 * p->next || o->grown > p->bytes / 4 ||
+	    oom_is_room(o, &o->wanted) || stage_is_backward(o->wanted_stage))
+		return 0;
+	oom_say(what,
+		"Compute it in %d pieces, one after the other (chunk the batch through %s, a "
+		"fused or chunked loss)",
+		PIECES, WHO(&p->owner));
+	if (p->count == 1)
+		oom_say(how, "One tensor of %s. All but one piece is saved", B(p->bytes));
+	else
+		oom_say(how,
+			"%zu tensors of %s to %s, of which %s are not saved for backward. All but "
+			"one piece is saved",
+			p->count, B(p->least), B(p->largest), B(p->unsaved));
+	return p->unsaved - p->unsaved / PIECES;
+}
+
+uint64_t remedy_shard(const struct oom *o, char *what, char *how)
+{
+	const uint64_t *b = o->shot.bytes;
+	/* What FSDP shards; ranks keep whole buffers. State that is yet to come is not among bytes.
+	 */
+	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
+		       (o->projected ? o->projected : o->state);
+
+	if (all < o->capacity / 3 || o->unsharded || o->collective || o->sharded)
+		return 0;
+	oom_say(what,
+		"Shard the model over two devices (FSDP), or use parameters of half the bytes");
+	oom_say(how, "Half of the parameters, gradients and optimizer state");
+	return all / 2;
+}
+
+uint64_t remedy_smaller_cache(const struct oom *o, char *what, char *how)
+{
+	uint64_t lacks = oom_missing(o) + SEGMENT_BYTES * o->engine.pieces;
+
+	if (!o->engine.phase || o->engine.cache < lacks || !o->room.total)
+		return 0;
+	oom_say(what,
+		"Make the KV cache smaller by %s or more (vLLM: gpu_memory_utilization, SGLang: "
+		"mem_fraction_static, lower by %.2f)",
+		B(lacks), (double)(100 * lacks / o->room.total + 1) / 100);
+	oom_say(how, "This request lacks %s, and pieces of the cache are rounded up; it takes %s",
+		B(oom_missing(o)), B(o->engine.cache));
+	return lacks;
+}
+
+/* "--batch-size=1", "train.batch 1", "-b 1": of one, by the command's last such option. */
+static bool batch_of_one(const struct defs *defs)
+{
+	struct defs_text argv = defs_meta(defs, "argv");
+	const char *end = argv.s + argv.len;
+	bool one = false;
+
+	for (const char *word = argv.s, *next; word < end; word = next) {
+		size_t len = strcspn(word, " "), name = strcspn(word, " =");
+		const char *value = word + name + 1; /* or the next word */
+		bool batch = name > 4 && memmem(word, name, "batch", 5);
+
+		next = word + len + 1;
+		if ((batch || (len == 2 && !memcmp(word, "-b", 2))) && value < end &&
+		    isdigit((unsigned char)*value))
+			one = value[0] == '1' && (!value[1] || value[1] == ' ');
+	}
+	return one;
+}
+
+uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
+{
+	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked,
+		 inputs = oom_first_inputs(o);
+
+	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || !o->shot.model->spans.forwards ||
+	    all < o->capacity / 20 || all < oom_missing(o) || batch_of_one(o->shot.model->defs))
+		return 0;
+	oom_say(what, "Halve the batch, or the size of a sample if it is one%s",
+		!o->engine.phase    ? (o->shot.model->spans.backwards && !o->evaluation
+					       ? " (and accumulate gradients over two)"
+					       : "")
+		: o->engine.samples ? " (vLLM: max_num_seqs)"
+				    : " (vLLM: max_num_batched_tokens)");
+	inputs = arithmetic_least(inputs, all);
+	oom_say(how,
+		"Half of the inputs, activations and temporaries of this step%s (%s), if they grow "
+		"with it",
+		asked ? " and of the request" : "", B(all));
+	if (inputs >= all / 20)
+		text_add(how, OOM_TEXT,
+			 ". Inputs from before the first pass (%s) may be of more than one batch. "
+			 "Saves up to %s",
+			 B(inputs), B(all / 2));
+	return (all - inputs) / 2;
+}
+
+/* All gradients in one tensor. */
+static uint64_t joined_gradients(const struct oom *o, char *what, char *how)
+{
+	uint64_t all = o->shot.bytes[CATEGORY_gradients] - o->computed;
+	const struct block *largest = GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+						  b->category == CATEGORY_gradients, b->size);
+	char op[64];
+
+	instant_operator(&o->timeline->stacks, o->wanted.stack, o->wanted.seq, op, sizeof(op));
+	if (!largest || !strstr(op, "cat") || o->block < all / 20 * 19 || o->block > 2 * all)
+		return 0;
+	oom_say(what, "Take the gradients one at a time in %s, instead of joining all of them",
+		WHO(&o->wanted_owner));
+	oom_say(how, "The request is as large as all gradients. One of them has %s",
+		B(largest->size));
+	return o->block > largest->size ? o->block - largest->size : 0;
+}
+
+/* What one line makes between passes, one tensor after the other, and nothing has read yet. */
+uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
+{
+	const struct moment *mo = &o->shot.moment;
+	const struct span *span =
+		steps_span(&o->timeline->steps, &o->timeline->model.spans, o->refusal.event.seq);
+	uint64_t bytes = 0, largest = 0;
+	size_t blocks = 0;
+
+	if (!span || span->phase != PHASE_OTHER || o->wanted_stage != STAGE_OUTSIDE ||
+	    !o->shot.model->spans.backwards || o->wanted.category == CATEGORY_inputs)
+		return 0;
+	for (size_t i = 0; i < mo->count; i++) {
+		const struct block *b = &mo->blocks[i];
+		struct owner owner;
+		struct block_uses x;
+
+		if (b->seq < span->extent.first_seq)
+			continue;
+		owner = owners_find(&o->timeline->owners, b);
+		if (!owners_same(&owner, &o->wanted_owner))
+			continue;
+		uses_of(o->shot.model, b->life - 1, &x);
+		if (x.works.first != o->around[i].before)
+			return 0;
+		bytes += b->size;
+		largest = arithmetic_most(largest, b->size);
+		blocks++;
+	}
+	if (blocks < 3)
+		return joined_gradients(o, what, how);
+	oom_say(what,
+		"Make the tensors of %s one at a time, and reduce and free each before the next, "
+		"unless all are needed together",
+		WHO(&o->wanted_owner));
+	oom_say(how, "%s wait that nothing has read since they were made. All but the largest",
+		MANY(blocks, "tensor"));
+	return bytes + o->block - arithmetic_most(largest, o->block);
+}
+
+/* Weights that autocast converted, which no graph needs: its cache has them to its end. */
+uint64_t remedy_autocast_cache(const struct oom *o, char *what, char *how)
+{
+	struct timeline *t = o->timeline;
+	bool asked = advise_is_by_autocast(t, &o->wanted);
+	uint64_t bytes = 0, largest = asked ? o->block : 0;
+
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
+		if (!map_get((struct map *)&o->copies, b->seq) || b->state & LIFE_SAVED)
+			continue;
+		bytes += b->size;
+		largest = arithmetic_most(largest, b->size);
+	}
+	if (!bytes || o->phase == PHASE_BACKWARD)
+		return 0;
+	oom_say(what,
+		"Convert the model once (model.half() or .bfloat16()), or turn off the cache of "
+		"converted weights: torch.autocast(..., cache_enabled=False)");
+	oom_say(how,
+		"%s in copies of weights that autocast made and that no graph holds. Without the "
+		"cache each weight is converted when it is used: all but the largest",
+		B(bytes));
+	return bytes + (asked ? o->block : 0) - largest;
+}
+
+/* Results of backward nodes that another backward pass may go through. */
+uint64_t remedy_create_graph(const struct oom *o, char *what, char *how)
+{
+	uint64_t bytes =
+		SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+		       b->state & LIFE_SAVED && category_in(b->category, OF_ONE_PASS) &&
+				       model_born(o->shot.model, b)->stage == STAGE_BACKWARD
+			       ? b->size
+			       : 0);
+
+	if (bytes < o->allocated / 4)
+		return 0;
+	oom_say(what,
+		"Leave create_graph=True out of torch.autograd.grad (or backward) where nothing "
+		"differentiates its result, and .detach() results that are kept");
+	oom_say(how, "%s of results of backward nodes are saved for another backward pass",
+		B(bytes));
+	return bytes;
+}
+
+/* Far more than any step reads is on the device before the first. */
+uint64_t remedy_data_on_host(const struct oom *o, char *what, char *how)
+{
+	uint64_t inputs = oom_first_inputs(o);
+	const struct holder *most =
+		FIRST_OF(h, o->holders.items, o->holders.count, h->category == CATEGORY_inputs);
+
+	if (!most || inputs < o->allocated / 2 || inputs <= o->block ||
+	    o->shot.model->spans.forwards)
+		return 0;
+	oom_say(what,
+		"Keep the data of %s on the host (pin_memory()), and move what a step reads to "
+		"the device in that step",
+		WHO(&most->owner));
+	oom_say(how, "%s of inputs were there before the first pass. What a step reads comes back",
+		B(inputs));
+	return inputs - o->block;
+}
+
+uint64_t remedy_results_on_host(const struct oom *o, char *what, char *how)
+{
+	struct owner owner = { 0 };
+	uint64_t bytes = oom_results(o, &owner);
+
+	if (!bytes)
+		return 0;
+	oom_say(what,
+		"Keep the results of this evaluation on the host: make the tensor of %s with "
+		"device=\"cpu\", and move each pass's result there (.cpu()) before adding it",
+		WHO(&owner));
+	oom_say(how,
+		"%s in tensors that were allocated for the results and stay through all passes of "
+		"the evaluation, and one as large as the request, which goes to the host too",
+		B(bytes));
+	return bytes;
+}
