@@ -1222,6 +1222,7 @@ class Oom(Row):
     text: the cause in words
     holders: lines of code by class, the largest first
     remedies: changes that would have made room, those for this cause first
+    look_at: what to look at in the line that made the request, or that made most of the activations, if no remedy names a line; else empty
     settings: settings of the allocator, up to the first that fits; empty if none can help or the recording cannot be replayed
     device: CUDA ordinal
     time_ns: its time (ns, of the clock of `dump`)
@@ -1266,6 +1267,7 @@ class Oom(Row):
     text: str
     holders: Table[OomHolder]
     remedies: Table[OomRemedy]
+    look_at: str
     settings: Table[OomSetting]
     device: int
     time_ns: int
@@ -1300,7 +1302,7 @@ class Oom(Row):
     replicas: Optional[bool] = None
     other_devices: Optional[Table[OomDevice]] = None
     values_not_computed: Optional[Values] = None
-    _types: ClassVar[str] = "BYTES BYTES FLAG BYTES TEXT TEXT LIST LIST LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST LIST TEXT TEXT LIST TEXT FLAG LIST PART"
+    _types: ClassVar[str] = "BYTES BYTES FLAG BYTES TEXT TEXT LIST LIST TEXT LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST LIST TEXT TEXT LIST TEXT FLAG LIST PART"
 
 
 @dataclass(frozen=True)
@@ -1677,7 +1679,7 @@ class Advise(Row):
     peak_reserved_bytes: the peak of the reserved memory (bytes)
     peak_when: the moment of the peak in words
     graphs_known: whether the recording has autograd's tags; without them `overlap`, `late_del`, `kept_results`, `gathered`, `backward_each`, `wide_copies`, `mask_copies`, `prompt_logits`, `in_rows` and `idle_weights` are not searched for
-    line: the line of code whose results are a third of the peak or more, with its statement and what may be changed there, if no finding takes a tenth of the peak away; else empty
+    look_at: the line of code whose results are a third of the peak or more, with its statement and what may be changed there, if no finding takes a tenth of the peak away; else empty
     findings: changes, the largest saving first; each saving is for one change alone, and they do not add up
     uses_known: whether all uses were recorded; without them there are no `patterns`
     patterns: patterns of use, the most bytes at the peak first: facts of the recording, not all of which can be changed
@@ -1688,7 +1690,7 @@ class Advise(Row):
     peak_reserved_bytes: int
     peak_when: str
     graphs_known: bool
-    line: str
+    look_at: str
     findings: Table[AdviseFinding]
     uses_known: bool
     patterns: Table[AdvisePattern]

@@ -18,13 +18,24 @@ static const struct {
 #include "operations.def"
 };
 
+/* What a call is given is not its result. Pairs by indexing may stand anywhere. */
+static bool is_outside(const char *statement, const char *mark)
+{
+	const char *end = strstr(statement, mark);
+	int depth = 0;
+
+	for (const char *at = statement; end && at < end; at++)
+		depth += (*at == '(') - (*at == ')');
+	return end && (depth <= 0 || strchr(mark, ':'));
+}
+
 static const char *change_of(const char *statement)
 {
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (strstr(statement, operations[i].mark))
+		if (is_outside(statement, operations[i].mark))
 			return operations[i].change;
-	return "compute it for a part of the batch or of the positions at a time, or free what is "
-	       "not read any more";
+	return "compute some of its rows at a time (samples, positions, pairs, edges), or free "
+	       "what is not read any more";
 }
 
 static void statement_of(struct timeline *t, const struct owner *o, char *buf, size_t room)
@@ -36,14 +47,34 @@ static void statement_of(struct timeline *t, const struct owner *o, char *buf, s
 		snprintf(buf, room, "%.*s", (int)s->text.len, s->text.s);
 }
 
+/* " (y = x.repeat(9))" */
+static const char *shown_of(const char *statement, char buf[STATEMENT_MOST + 12])
+{
+	buf[0] = 0;
+	if (statement[0])
+		snprintf(buf, STATEMENT_MOST + 12, " (%.*s%s)", STATEMENT_MOST, statement,
+			 strlen(statement) > STATEMENT_MOST ? "..." : "");
+	return buf;
+}
+
+void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct owner *o)
+{
+	char statement[512], shown[STATEMENT_MOST + 12], who[OWNER_WORDS];
+
+	text[0] = 0;
+	if (!o->file[0] || !o->line)
+		return;
+	statement_of(t, o, statement, sizeof(statement));
+	snprintf(text, LARGE_LINE_ALL, "Look at %s%s: %s.", owner_words(o, who, sizeof(who), 0),
+		 shown_of(statement, shown), change_of(statement));
+}
+
 static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call)
 {
-	char statement[512], shown[STATEMENT_MOST + 12] = "", who[OWNER_WORDS];
+	char statement[512], shown[STATEMENT_MOST + 12], who[OWNER_WORDS];
 
 	statement_of(t, &l->owner, statement, sizeof(statement));
-	if (statement[0])
-		snprintf(shown, sizeof(shown), " (%.*s%s)", STATEMENT_MOST, statement,
-			 strlen(statement) > STATEMENT_MOST ? "..." : "");
+	shown_of(statement, shown);
 	snprintf(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s%s.",
 		 B(l->bytes), PERCENT(l->bytes, all), call ? "call" : "line",
 		 owner_words(&l->owner, who, sizeof(who), 0), shown);

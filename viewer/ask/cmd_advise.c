@@ -83,8 +83,8 @@ static void print_findings(struct emit *out, const struct advise *a, struct row_
 		text_finding(out, a, &a->items[i]);
 	if (most < a->count)
 		emit_line(out, "... and %zu smaller ones (--top 0 for all)", a->count - most);
-	if (row->line[0])
-		emit_paragraph(out, "", "", row->line);
+	if (row->look_at[0])
+		emit_paragraph(out, "", "", row->look_at);
 	if (!advise_knows_graphs(a) && a->timeline->framework)
 		emit_paragraph(out, "", "",
 			       "Recorded without autograd's tags, so some changes cannot be found: "
@@ -162,7 +162,7 @@ static void show_findings(struct emit *out, struct advise *a, const struct advis
 				   .peak_reserved_bytes = a->reserved,
 				   .peak_when = instant.text,
 				   .graphs_known = advise_knows_graphs(a),
-				   .line = line_of(a, line),
+				   .look_at = line_of(a, line),
 				   .findings = { a->count, finding_row, a },
 				   .uses_known = patterns.known,
 				   .patterns = { patterns.count, pattern_row, &patterns } };

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "../answers/large_line.h"
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
 #include "../answers/used.h"
@@ -248,7 +249,8 @@ struct oom_answer {
 	struct oom_remedy remedies[OOM_REMEDIES];
 	size_t count;
 	char note[160], module[512]; /* of the row that is being written */
-	size_t nth;		     /* refusals so far */
+	char line[LARGE_LINE_ALL];
+	size_t nth; /* refusals so far */
 };
 
 void oom_answer(struct oom_answer *a, struct oom *o);

@@ -167,6 +167,39 @@ void oom_answer(struct oom_answer *a, struct oom *o)
 	a->count = oom_remedies(o, a->cause, a->remedies);
 }
 
+/* Remedies that say nothing of a line of the program. */
+static bool is_general(const struct oom_remedy *r)
+{
+	static const char *const names[] = {
+		"smaller_batch",       "state_elsewhere", "shard_state", "state_in_8_bits", "shard",
+		"offload_activations", "foreach_off",	  "allocator",	 "less_workspace"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(r->name, names[i]))
+			return true;
+	return false;
+}
+
+/* Where no remedy names a line: the request's own, or what most of the memory was made by. */
+static const char *line_of(const struct oom_answer *a, char text[LARGE_LINE_ALL])
+{
+	struct oom *o = a->oom;
+	struct large_line l;
+
+	text[0] = 0;
+	if (a->cause != CAUSE_activation_spike && a->cause != CAUSE_batch_too_large)
+		return text;
+	for (size_t i = 0; i < a->count; i++)
+		if (!is_general(&a->remedies[i]))
+			return text;
+	if (a->cause == CAUSE_activation_spike)
+		large_line_look(text, o->timeline, &o->wanted_owner);
+	if (!text[0] && large_line_find(&l, o->timeline, &o->shot))
+		large_line_look(text, o->timeline, &l.owner);
+	return text;
+}
+
 struct row_oom oom_document(struct oom_answer *a)
 {
 	struct oom *o = a->oom;
@@ -181,6 +214,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.text = a->why,
 		.holders = { o->holders.count, holder_row, a },
 		.remedies = { a->count, remedy_row, a },
+		.look_at = line_of(a, a->line),
 		.settings = { o->settings.count, setting_row, o },
 		.device = o->timeline->device,
 		.time_ns = o->refusal.event.ns,
@@ -378,6 +412,10 @@ void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, s
 	text_classes(o, out);
 	text_holders(row, top, out);
 	text_remedies(row, out);
+	if (row->look_at[0]) {
+		emit_paragraph(out, "", "", row->look_at);
+		emit_line(out, "%s", "");
+	}
 	shell_word(o->timeline->recording->path, word);
 	emit_line(out, "Where next: gpumemtrace live %s --at oom", word);
 	emit_line(out, "            gpumemtrace stack %s %u", word, o->refusal.event.stack);

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The line that most of the peak, or a refused request, is of: its statement, and what its operation can do without. What a call is given is
+not its result."""
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD
+
+pytestmark = pytest.mark.skipif(not (BUILD / "libsimgpu.so").exists(), reason="built without CUDA headers")
+
+PROGRAM = """
+import sys
+import torch
+from torch import nn
+net = nn.Linear(64, 64).cuda()
+rows = torch.randn(1024, 64, device="cuda")
+def masks(mask):
+    return mask.repeat(400, 1, 1)
+def scores(parts):
+    return nn.functional.linear(torch.stack(parts).flatten(0, 1), rows)
+with torch.no_grad():
+    net(rows)
+    if sys.argv[1] == "copy":
+        kept = masks(torch.zeros(1, 1024, 512, device="cuda"))
+    else:
+        kept = scores([rows] * 200)
+    print(float(kept[0].sum()))
+"""
+
+
+def record(folder, how, card):
+    (folder / "program.py").write_text(PROGRAM)
+    return subprocess.run([BUILD / "gpumemtrace", "run", "-q", "--sim", card, "-o", folder / "x.gmt", "--", sys.executable, folder / "program.py", how],
+                          capture_output=True, text=True, timeout=120).returncode, folder / "x.gmt"
+
+
+@pytest.mark.parametrize("how", ["copy", "product"])
+def test_the_statement_and_its_operation(tool, tmp_path, how):
+    code, recording = record(tmp_path, how, "h100-80g")
+    assert code == 0
+    said = tool.json("advise", recording)["look_at"]
+    line, statement = {"copy": (8, "return mask.repeat(400, 1, 1)"), "product": (10, "return nn.functional.linear(torch.stack(parts)")}[how]
+    assert f"program.py:{line} ({statement}" in said and ("expand()" in said) == (how == "copy") and "written" not in said
+    assert " ".join(said.split()) in " ".join(tool("advise", recording).split())
+    (matter,) = [m for m in tool.json("report", recording)["summary"] if m["kind"] == "line"]
+    assert (matter["line"], matter["file"]) == (line, str(tmp_path / "program.py")) and matter["action"].startswith("look at that line")
+    code, recording = record(tmp_path, how, "mine=800MiB")
+    said = tool.json("oom", recording)
+    assert code == 1 and said["cause"] in ("activation_spike", "batch_too_large")
+    assert said["look_at"].startswith(f"Look at {'masks' if how == 'copy' else 'scores'} program.py:{line} ({statement}")
