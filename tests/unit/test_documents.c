@@ -197,7 +197,7 @@ static const struct {
 	EVERY(COUNT, number, "12,345"),
 	EVERY(BYTES, bytes, "1.5 GiB"),
 	EVERY(NS, number, "12345"),
-	EVERY(DURATION, number, "12345"),
+	EVERY(DURATION, number, "12 us"),
 	EVERY(ADDRESS, number, "0x3039"),
 	EVERY(COUNT_OR_NULL, number, "12,345"),
 	EVERY(BYTES_OR_NULL, bytes, "1.5 GiB"),

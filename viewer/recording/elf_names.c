@@ -5,7 +5,6 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../base/plain_file.h"
@@ -160,7 +159,6 @@ struct elf_names {
 	Dwarf *dwarf;
 	bool dwarf_tried;
 	char debug_path[160];
-	unsigned asked;
 	struct functions functions;
 };
 
@@ -225,16 +223,6 @@ static void find_debug_file(struct elf_names *n, const unsigned char *id, size_t
 	n->debug_elf = len > 1 ? open_elf(n->debug_path, id, len, &n->debug_fd) : NULL;
 }
 
-/* Releases our mapping's pages of a large library; they stay in the system's cache. */
-static void let_go(Elf *elf)
-{
-	size_t bytes;
-	char *image = elf ? elf_rawfile(elf, &bytes) : NULL;
-
-	if (image)
-		madvise(image, bytes, MADV_DONTNEED);
-}
-
 struct elf_names *elf_names_open(const char *path, const void *build_id, size_t len)
 {
 	int fd;
@@ -251,8 +239,6 @@ struct elf_names *elf_names_open(const char *path, const void *build_id, size_t 
 	if (!find_symbols(n, elf, SHT_SYMTAB) &&
 	    (!n->debug_elf || !find_symbols(n, n->debug_elf, SHT_SYMTAB)))
 		find_symbols(n, elf, SHT_DYNSYM);
-	let_go(elf);
-	let_go(n->debug_elf);
 	return n;
 }
 
@@ -273,14 +259,7 @@ void elf_names_close(struct elf_names *n)
 
 const char *elf_names_function(struct elf_names *n, uint64_t address)
 {
-	enum { AT_ONCE = 64 }; /* names, each with the pages around it */
-	const char *name = functions_name(&n->functions, address);
-
-	if (++n->asked % AT_ONCE == 0) {
-		let_go(n->elf);
-		let_go(n->debug_elf);
-	}
-	return name;
+	return functions_name(&n->functions, address);
 }
 
 static Dwarf *dwarf_of(struct elf_names *n)
