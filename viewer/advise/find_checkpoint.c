@@ -23,9 +23,10 @@ struct inside {
 struct site {
 	uint64_t key, bytes; /* bytes at the peak */
 	const char *function;
-	uint64_t next; /* the method that it leads to, if that is the same each time */
-	bool many;     /* it is not */
-	bool calls;    /* it leads to one at all */
+	uint64_t next;	/* the method that it leads to, if that is the same each time */
+	bool many;	/* it is not */
+	bool calls;	/* it leads to one at all */
+	bool outermost; /* nothing calls it */
 	struct inside *items;
 	size_t count, room;
 };
@@ -50,6 +51,7 @@ static struct site *site_of(struct search *s, const struct site_path *p, size_t 
 	uint64_t next = i + 1 < p->count ? of[1].key : 0;
 
 	site->calls |= next != 0;
+	site->outermost |= !i;
 	site->many |= !next || (site->next && site->next != next);
 	site->next = next;
 	site->key = of->key;
@@ -373,11 +375,27 @@ static void checkpoint_site(struct search *s, const struct site *site, struct li
 	map_free(&s->inputs);
 }
 
+/* One call is a pass: the network itself, whose whole inside is there again in backward. */
+static bool is_network(struct search *s, const struct site *site)
+{
+	size_t calls = 0, passes = 0;
+	uint32_t pass = 0;
+
+	for (size_t i = 0; i < site->count; i++) {
+		uint32_t of_call = of(s, site->items[i].life).born->forwards;
+
+		calls += site->items[i].begins;
+		passes += !passes || of_call != pass;
+		pass = of_call;
+	}
+	return site->outermost && calls <= passes;
+}
+
 /* A class of modules is checkpointed wherever it is called. */
 static bool is_of_class(struct search *s, const struct site *site, const char *function)
 {
 	return !strcmp(site->function, function) && site->many && !layers_is_container(function) &&
-	       calls_of(s, site) > 1 && !is_operator(s, site);
+	       calls_of(s, site) > 1 && !is_operator(s, site) && !is_network(s, site);
 }
 
 static void look_at(struct search *s, const char *function)

@@ -139,6 +139,23 @@ static bool is_one_turn(const struct advise *a, const struct advised *l)
 	return (l->until == PLAN_END ? all : l->died->forwards) <= l->born->forwards + passes + 1;
 }
 
+/* A Function in Python has a backward node without a number in its name. Without any, a node that
+ * reads such a tensor was given an old address. */
+static bool has_functions(const struct model *m)
+{
+	static const char end[] = "Backward";
+
+	for (uint32_t i = 1; i < m->uses.kinds.count; i++) {
+		const struct use_kind *k = rows_at(&m->uses.kinds, i);
+		struct defs_text name = defs_string(m->defs, k->node);
+
+		if (k->node && name.len >= sizeof(end) - 1 &&
+		    !memcmp(name.s + name.len - (sizeof(end) - 1), end, sizeof(end) - 1))
+			return true;
+	}
+	return false;
+}
+
 static enum kind kind_of(const struct search *s, const struct advised *l, uint64_t since)
 {
 	struct advised leaf = *l;
@@ -152,7 +169,7 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 		return HELD_KEPT;
 	/* Autograd did not save what a backward node read: an attribute of ctx, or a hook's. */
 	if (!s->advise->saved[l->life] && s->advise->read[l->life] &&
-	    !stage_is_backward(l->born->stage))
+	    !stage_is_backward(l->born->stage) && has_functions(&s->advise->timeline->model))
 		return HELD_BY_NODE;
 	x = map_find(&s->stacks, l->stack);
 	if (!is_of_pass(s->advise, l) || !advise_knows_graphs(s->advise))

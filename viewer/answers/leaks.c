@@ -357,7 +357,7 @@ const char *leaks_change(const struct leaks *l)
 {
 	const struct change *c = changes;
 
-	if (!l->count)
+	if (!ANY_OF(x, l->items, l->count, x->blocks && x->first_step < l->to_step))
 		return "";
 	while (growth_of(l, c->classes) * c->part < growth_of(l, ~0u))
 		c++;

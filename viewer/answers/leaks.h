@@ -27,7 +27,8 @@ struct leaks {
 
 void leaks_find(struct leaks *out, struct timeline *t);
 void leaks_free(struct leaks *l);
-/* What would end most of the growth, in a sentence; "" if nothing grows. */
+/* What would end most of the growth, in a sentence; "" if nothing of earlier steps is kept: one
+ * block grows, or what a step makes does. */
 const char *leaks_change(const struct leaks *l);
 /* The last step that can be compared with those before; 0 = none. */
 size_t leaks_last_step(const struct timeline *t);

@@ -393,8 +393,9 @@ static void text_remedies(const struct row_oom *row, struct emit *out)
 		any = row->remedies.fill(row->remedies.ctx, i, &one) && one.mark[0];
 	if (any)
 		emit_line(out, "  * enough for this request%s",
-			  row->compared_step ? ""
-					     : ". No step had ended: later requests may need more");
+			  row->compared_step || row->step > 1
+				  ? ""
+				  : ". No step had ended: later requests may need more");
 	emit_line(out, "%s", "");
 }
 
