@@ -415,12 +415,10 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
-	if (o->calls && o->passes > 1)
-		oom_say(text,
-			"Several forward passes wait for a backward pass, or the batch, or one "
-			"sample of it, is too large. With these grow");
-	else
-		oom_say(text, "The batch, or one sample of it, is too large. With it grow");
+	oom_say(text, "%s one sample of it, is too large. With it grow",
+		o->calls && o->passes > 1
+			? "Several forward passes wait for a backward pass, or the batch, or"
+			: "The batch, or");
 	terms_add_classes(&t, b, OF_ONE_PASS);
 	terms_add_classes(&t, b, ~OF_ONE_PASS); /* a cache stays behind its pass */
 	terms_add(&t, input ? "the new batch" : "the request", asked);
