@@ -210,12 +210,23 @@ static bool is_in_graph(const struct advise *a, const struct advised *l)
 	return a->saved[l->life] && !advise_held(a, l);
 }
 
+/* Backward begins at a result and reads nothing of it: it is there until the next one has its turn.
+ */
+static bool is_until_backward(const struct advise *a, const struct advised *l)
+{
+	size_t pass = l->born->forwards;
+	uint64_t walked = pass < a->passes.count ? a->passes.items[pass].walked : 0;
+
+	return walked > advise_over(a, l) && l->until <= advise_next(a, walked, PHASE_BACKWARD);
+}
+
 /* A library keeps its workspace for the next call. What a graph holds while its own pass is at work
  * is no variable's: see find_no_grad.c. */
 static bool is_held(const struct search *s, const struct advised *l, enum kind kind)
 {
 	return !(l->classes & CLASS_BIT(workspace)) &&
-	       (kind != HELD_LATE || !is_in_graph(s->advise, l));
+	       (kind != HELD_LATE || !is_in_graph(s->advise, l)) &&
+	       (kind != HELD_KEPT_RESULTS || !is_until_backward(s->advise, l));
 }
 
 static void say_what(struct finding *f, enum kind kind, const struct search *s)
