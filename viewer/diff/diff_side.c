@@ -342,8 +342,9 @@ void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	out->phase = diff_phase_at(s, seq);
 	out->step = steps_at(&s->timeline.steps, seq);
 	memcpy(out->bytes, snap.bytes, sizeof(out->bytes));
-	for (size_t i = 0; i < snap.moment.count; i++)
-		add_block(out, s, &snap.moment.blocks[i], idle.since[i]);
+	for (size_t i = 0; i < snap.moment.count; i++) /* what no step used was never trained */
+		add_block(out, s, &snap.moment.blocks[i],
+			  steps_at(&s->timeline.steps, idle.since[i]) ? idle.since[i] : 0);
 	take_sizes(out, s, &snap);
 	out->latest = latest_of(s, &snap);
 	out->passes = snapshot_passes(&snap, 0, 1u << CATEGORY_activations);
