@@ -165,8 +165,6 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 		l = &leaf;
 	if (is_of_weights(l))
 		return kind_of_weights(s, l, since);
-	if (l->classes & CLASSES_THAT(STAY))
-		return HELD_OTHER;
 	if (is_leak(s, l))
 		return HELD_KEPT;
 	/* Autograd did not save what a backward node read: an attribute of ctx, or a hook's. */
