@@ -161,6 +161,10 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 	struct advised leaf = *l;
 	const struct at_peak *x;
 
+	/* What stays by its class, a cache for instance, is kept on purpose. */
+	if (l->classes & CLASSES_THAT(STAY) &&
+	    !(l->classes & (CLASSES_THAT(ARE_WEIGHTS) | CLASSES_THAT(FOLLOW_TRAINING))))
+		return HELD_OTHER;
 	if (leaf_of(s, l, &leaf) && !is_of_weights(&leaf))
 		l = &leaf;
 	if (is_of_weights(l))
