@@ -90,7 +90,7 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		all += b->size;
-		if (category_in(b->category, CLASSES_THAT(GROW_WITH_BATCH)))
+		if (category_in(b->category, OF_ONE_PASS))
 			holders_add(&lines, CATEGORIES,
 				    call ? owners_caller(&t->owners, b->stack)
 					 : owners_find(&t->owners, b),
