@@ -155,7 +155,7 @@ static struct kernel *ask_kernel(const void *function, enum handle handle)
 	bool is_kernel = handle == HANDLE_KERNEL, known = handle || is_simulated();
 	struct kernel_part parts[PARTS_MOST];
 	const char *name = known ? ask_name(function, is_kernel) : "";
-	size_t length = strnlen(name, NAME_MOST), offset, size, first[2] = { 0 }, i = 0;
+	size_t length = strnlen(name, NAME_MOST), offset, size, sizes[2] = { 0 }, i = 0;
 	unsigned n = 0;
 	struct kernel *k;
 	int rc = 0;
@@ -166,7 +166,7 @@ static struct kernel *ask_kernel(const void *function, enum handle handle)
 		if (!add_part(parts, &n, i, offset, size))
 			break;
 		if (i < 2)
-			first[i] = size;
+			sizes[i] = size;
 	}
 	k = arena_take(sizeof(*k) + n * sizeof(*parts) + length);
 	if (!k)
@@ -174,7 +174,7 @@ static struct kernel *ask_kernel(const void *function, enum handle handle)
 	*k = (struct kernel){ .is_read = rc == CUDA_INVALID_VALUE,
 			      .count = n,
 			      .name_size = (uint32_t)length,
-			      .lists = tensor_lists_of(name, length, first) };
+			      .lists = tensor_lists_of(name, length, sizes) };
 	memcpy(k->parts, parts, n * sizeof(*parts));
 	memcpy(&k->parts[n], name, length);
 	return k;

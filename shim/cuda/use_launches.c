@@ -125,7 +125,7 @@ static const char *packed_parameters(void **extra, size_t *size)
 	return buffer;
 }
 
-/* Of lists the addresses that this launch uses. */
+/* The addresses of its lists that this launch uses. */
 static void add_lists(struct places *p, const struct tensor_lists *l, const char *parameter,
 		      const unsigned grid[2])
 {

@@ -93,14 +93,9 @@ static uint64_t save_key(uint64_t tensor, uint32_t range)
 	return intern_mix(tensor) ^ range;
 }
 
-static void set(struct thin_table *t, uint64_t key, uint64_t value)
+static void thin_set(struct thin_table *t, uint64_t key, uint64_t value)
 {
-	uint64_t *at = table_put(t, key);
-
-	if (at)
-		*at = value;
-	else
-		thin.no_memory = true;
+	thin.no_memory |= !table_set(t, key, value);
 }
 
 static void drop(struct thin_table *t, uint64_t key)
@@ -154,12 +149,12 @@ static void keep_all(const struct thin_table *t)
 {
 	for (uint64_t i = 0; i < t->room; i++)
 		if (t->slots[i].key)
-			set(&thin.keep, t->slots[i].value, 1);
+			thin_set(&thin.keep, t->slots[i].value, 1);
 }
 
 static void note_birth(const struct gmt_event *e)
 {
-	set(&thin.live, block_key(e), e->seq);
+	thin_set(&thin.live, block_key(e), e->seq);
 	thin.no_memory |= !thin_uses_born(e->addr);
 }
 
@@ -180,8 +175,8 @@ static void end_look(void)
 	keep_all(&thin.begun);
 	for (uint64_t i = 0; i < thin.saves.room; i++)
 		if (thin.saves.slots[i].key)
-			set(&thin.keep_saves, save_key(thin.saves.slots[i].key, thin.range),
-			    thin.saves.slots[i].value >> COUNT_BITS);
+			thin_set(&thin.keep_saves, save_key(thin.saves.slots[i].key, thin.range),
+				 thin.saves.slots[i].value >> COUNT_BITS);
 	clear_range();
 	thin.range++;
 }
@@ -210,10 +205,10 @@ bool thin_look(const struct gmt_event *e)
 		note_release(e);
 		break;
 	case ROLE_LAST:
-		set(&thin.last, object_key(e), e->seq);
+		thin_set(&thin.last, object_key(e), e->seq);
 		break;
 	case ROLE_BEGIN:
-		set(&thin.begun, e->arg0, e->seq);
+		thin_set(&thin.begun, e->arg0, e->seq);
 		break;
 	case ROLE_END:
 		drop(&thin.begun, e->arg0);
@@ -243,7 +238,7 @@ static bool is_kept(uint64_t seq)
 static bool begins(struct thin_table *t, uint64_t key, bool stays)
 {
 	if (!stays)
-		set(t, key, 1);
+		thin_set(t, key, 1);
 	return stays;
 }
 

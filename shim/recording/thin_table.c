@@ -53,6 +53,15 @@ uint64_t *table_put(struct thin_table *t, uint64_t key)
 	return &s->value;
 }
 
+bool table_set(struct thin_table *t, uint64_t key, uint64_t value)
+{
+	uint64_t *at = table_put(t, key);
+
+	if (at)
+		*at = value;
+	return at;
+}
+
 uint64_t *table_get(const struct thin_table *t, uint64_t key)
 {
 	struct thin_slot *s;

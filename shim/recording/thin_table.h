@@ -15,6 +15,7 @@ struct thin_table {
 };
 
 uint64_t *table_put(struct thin_table *t, uint64_t key); /* new ones are 0; NULL: no memory */
+bool table_set(struct thin_table *t, uint64_t key, uint64_t value); /* false: no memory */
 uint64_t *table_get(const struct thin_table *t, uint64_t key);
 void table_remove(struct thin_table *t, uint64_t *value); /* what put or get returned */
 void table_clear(struct thin_table *t);

@@ -16,20 +16,11 @@ static struct {
 	struct thin_table heads;       /* thread -> the first record of its latest launch */
 } uses;
 
-static bool put(struct thin_table *t, uint64_t key, uint64_t value)
-{
-	uint64_t *at = table_put(t, key);
-
-	if (at)
-		*at = value;
-	return at;
-}
-
 static bool keep_use(struct thin_table *keep, uint64_t use)
 {
 	uint64_t seq = use >> BACK_BITS, back = use & ((1u << BACK_BITS) - 1);
 
-	return !use || (put(keep, seq, 1) && (!back || put(keep, seq - back, 1)));
+	return !use || (table_set(keep, seq, 1) && (!back || table_set(keep, seq - back, 1)));
 }
 
 /* 0: too far behind the first record of its launch. */
@@ -56,13 +47,13 @@ bool thin_uses_look(const struct gmt_event *e)
 	unsigned n = places_of(e, places);
 
 	if (e->kind == GMT_USE && !(e->flags & GMT_FLAG_MORE) &&
-	    !put(&uses.heads, (uint64_t)e->thread + 1, e->seq))
+	    !table_set(&uses.heads, (uint64_t)e->thread + 1, e->seq))
 		return false;
 	use = use_of(e);
 	for (unsigned i = 0; use && i < n; i++) {
 		uint64_t place = places[i] / GMT_USE_UNIT;
 
-		if (!put(&uses.last, place, use))
+		if (!table_set(&uses.last, place, use))
 			return false;
 		first = table_get(&uses.first, place);
 		if (first && !*first)
@@ -73,7 +64,7 @@ bool thin_uses_look(const struct gmt_event *e)
 
 bool thin_uses_born(uint64_t addr)
 {
-	return put(&uses.first, addr / GMT_USE_UNIT, 0);
+	return table_set(&uses.first, addr / GMT_USE_UNIT, 0);
 }
 
 /* A call that frees does not say how large the memory was. */

@@ -102,8 +102,8 @@ struct random {
 	double p;
 };
 
-/* What random_() without bounds divides by: past the greatest whole number of the type, of the
- * floats the greatest behind which none is left out. */
+/* The divisor of random_() without bounds: one more than the greatest whole number of the type, or,
+ * for floats, than the greatest up to which each whole number has a value. */
 static uint64_t range_of_type(char type)
 {
 	static const struct {

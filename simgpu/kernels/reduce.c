@@ -327,8 +327,8 @@ static bool worth_it(const struct reduction *r)
 		(view_look(&r->inputs, 0).known || view_look(&r->inputs, r->inputs.n - 1).known));
 }
 
-/* Of elements that are not computed: all() is true, and the largest float is another than the
- * smallest, which many programs divide by the distance of. */
+/* Results of elements that are not computed: all() is true, and the largest float is 1 where the
+ * smallest is 0, because programs divide by the difference. */
 static void guess_result(const struct reduction *r)
 {
 	const struct reducer *f = r->k->reducer;

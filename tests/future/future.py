@@ -90,12 +90,6 @@ class Run:
                     block.grads.append(e["seq"])
                 if kind == "tag_grad" and leaves.get(e["arg0"]):
                     leaves[e["arg0"]].trained.append(e["seq"])
-            elif kind in ("use", "transfer"):
-                for addr in e.get("places", [e["addr"]]):
-                    at = bisect.bisect(addresses, addr) - 1
-                    block = live.get(addresses[at]) if at >= 0 else None
-                    if block and addr < block.addr + block.size:
-                        block.used = e["seq"]
             elif kind == "tag_released" and savers[e["arg0"]]:
                 block = savers[e["arg0"]].pop()
                 if block:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What launches say that a block is for: those of updates, of passes, and of a weight's own. */
+/* Classes by use: blocks that updates, passes, or neither touch. */
 #include "scenes.h"
 #include "../../format/record.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a launch left of a table of offsets is no address; what only looks like a table is none.
+ * Tables of offsets: rows that a launch did not write hold no addresses. Look-alikes are no tables.
  *
  * links: shim/cuda/offset_tables.c
  */
@@ -34,7 +34,7 @@ static void divider(unsigned i, uint32_t divisor)
 	at[2] = shift;
 }
 
-/* All else are old addresses. Returns the first word of the tensors'. */
+/* Fills unused rows with old addresses. Returns the first word of the tensors'. */
 static unsigned fill(unsigned dims, unsigned tensors)
 {
 	unsigned at = (304 + 100 * tensors + 7) / 8;

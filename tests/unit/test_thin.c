@@ -104,7 +104,7 @@ static struct gmt_event use_of(uint64_t place, uint64_t other, uint32_t more)
 
 enum { OLD = 4096, ENDS = 8192, NEW = 12288, PASSING = 16384 };
 
-/* Of each block that stays the first use and the last one: also in its middle, and in a record that
+/* The first use and the last one of each block that stays: also in its middle, and in a record that
  * goes on with another one. */
 static void uses_of_what_stays(void **state)
 {

@@ -375,7 +375,8 @@ static void checkpoint_site(struct search *s, const struct site *site, struct li
 	map_free(&s->inputs);
 }
 
-/* One call is a pass: the network itself, whose whole inside is there again in backward. */
+/* The network itself: each call is a whole pass, and all of its inside is there again in backward.
+ */
 static bool is_network(struct search *s, const struct site *site)
 {
 	size_t calls = 0, passes = 0;

@@ -29,7 +29,7 @@ static const char *const names[HELD_KINDS] = { "kept",		 "kept_results", "overla
 					       "late_del",	 "unused",	 "loaded",
 					       "idle_gradients", "held",	 "held" };
 
-/* What is there of a stack at the peak. */
+/* Blocks of a stack that are there at the peak. */
 struct at_peak {
 	uint32_t passes, latest; /* that left something; the latest of them */
 	size_t steps, step;	 /* the same of earlier steps */

@@ -168,7 +168,7 @@ static bool is_let_go(struct search *s, const struct advised *l)
 	return p.count && is_for_nothing(s, p.items[0].key);
 }
 
-static void say(const struct search *s, struct finding *f)
+static void say_no_grad(const struct search *s, struct finding *f)
 {
 	const struct advise *a = s->advise;
 
@@ -204,7 +204,7 @@ static void look_at(struct search *s)
 		f->largest = l.size;
 		f->owner = owners_caller(&a->timeline->owners, l.stack);
 	}
-	say(s, f);
+	say_no_grad(s, f);
 }
 
 void advise_no_grad(struct advise *a)

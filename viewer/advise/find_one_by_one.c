@@ -56,7 +56,7 @@ static bool is_small(const struct search *s, const struct turn *t, uint32_t life
 	return !advise_life(s->advise, life, UINT16_MAX, &l) || l.size <= t->largest / SMALL;
 }
 
-static void add(struct search *s, const struct advised *l)
+static void add_waiting(struct search *s, const struct advised *l)
 {
 	uint32_t *latest = map_put(&s->latest, l->stack, NULL);
 	struct turn *t = *latest ? &s->turns[*latest - 1] : NULL;
@@ -83,7 +83,7 @@ static void collect(struct search *s)
 
 	ADVISE_EACH (a, ~CLASSES_THAT(STAY) | CLASS_BIT(gradients), l)
 		if (is_candidate(a, &l))
-			add(s, &l);
+			add_waiting(s, &l);
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		const uint32_t *of = map_get(&s->of, l.life);
 		struct turn *t = of ? &s->turns[*of - 1] : NULL;

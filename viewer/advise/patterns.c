@@ -79,8 +79,8 @@ static struct row_advise_pattern *row_of(struct search *s, enum pattern pattern,
 
 /* From one event to the other nothing happened with it. What a library keeps for its next call
  * waits for that call. */
-static void add(struct search *s, enum pattern pattern, const struct lived *l, uint64_t bytes,
-		uint64_t ns, bool at_peak)
+static void add_to_pattern(struct search *s, enum pattern pattern, const struct lived *l,
+			   uint64_t bytes, uint64_t ns, bool at_peak)
 {
 	struct row_advise_pattern *x;
 	struct block b;
@@ -103,15 +103,15 @@ static void look_at_uses(struct search *s, const struct lived *l)
 	uint64_t at = s->peak_seq;
 
 	if (x->first - work_after(s, l->born) >= s->late && l->born > s->model->state_seq)
-		add(s, PATTERN_EARLY, l, l->size, l->uses.first_ns - l->born_ns,
-		    l->born <= at && at < l->uses.first_seq);
+		add_to_pattern(s, PATTERN_EARLY, l, l->size, l->uses.first_ns - l->born_ns,
+			       l->born <= at && at < l->uses.first_seq);
 	if (l->uses.pause_ns && x->resume - x->pause - 1 >= s->idle)
-		add(s, PATTERN_IDLE, l, l->size, l->uses.pause_ns,
-		    seq_of(s, x->pause) <= at && at < seq_of(s, x->resume));
+		add_to_pattern(s, PATTERN_IDLE, l, l->size, l->uses.pause_ns,
+			       seq_of(s, x->pause) <= at && at < seq_of(s, x->resume));
 	if (work_after(s, l->died) - x->last - 1 >= s->late &&
 	    uses_end(s->model, s->timeline->device, l->life, &s->refusals))
-		add(s, PATTERN_LATE, l, l->size, l->died_ns - l->uses.last_ns,
-		    l->uses.last_seq <= at && at < l->died);
+		add_to_pattern(s, PATTERN_LATE, l, l->size, l->died_ns - l->uses.last_ns,
+			       l->uses.last_seq <= at && at < l->died);
 }
 
 /* A kernel can reach a block through an array of addresses, which came from the host: without a
@@ -153,11 +153,11 @@ static void look_at_life(struct search *s, uint32_t i)
 	if (!read_life(s, i, &l))
 		return;
 	if (lost && l.uses.whole)
-		add(s, PATTERN_LOST, &l, lost->bytes, lost->ns, l.there);
+		add_to_pattern(s, PATTERN_LOST, &l, lost->bytes, lost->ns, l.there);
 	if (l.uses.count)
 		look_at_uses(s, &l);
 	else if (l.uses.whole && l.born > s->model->state_seq && l.ended && is_beyond_reach(s, &l))
-		add(s, PATTERN_NEVER, &l, l.size, l.died_ns - l.born_ns, l.there);
+		add_to_pattern(s, PATTERN_NEVER, &l, l.size, l.died_ns - l.born_ns, l.there);
 }
 
 static void find_loads(struct search *s)

@@ -47,38 +47,36 @@ static void statement_of(struct timeline *t, const struct owner *o, char *buf, s
 		snprintf(buf, room, "%.*s", (int)s->text.len, s->text.s);
 }
 
-/* " (y = x.repeat(9))" */
-static const char *shown_of(const char *statement, char buf[STATEMENT_MOST + 12])
+/* "scores a.py:3 (y = x.repeat(9))" */
+static void place_words(const struct owner *o, const char *statement, char buf[LARGE_LINE_TEXT])
 {
-	buf[0] = 0;
+	owner_words(o, buf, LARGE_LINE_TEXT, 0);
 	if (statement[0])
-		snprintf(buf, STATEMENT_MOST + 12, " (%.*s%s)", STATEMENT_MOST, statement,
+		text_add(buf, LARGE_LINE_TEXT, " (%.*s%s)", STATEMENT_MOST, statement,
 			 strlen(statement) > STATEMENT_MOST ? "..." : "");
-	return buf;
 }
 
 void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct owner *o)
 {
-	char statement[512], shown[STATEMENT_MOST + 12], who[OWNER_WORDS];
+	char statement[512], place[LARGE_LINE_TEXT];
 
 	text[0] = 0;
 	if (!o->file[0] || !o->line)
 		return;
 	statement_of(t, o, statement, sizeof(statement));
-	snprintf(text, LARGE_LINE_ALL, "Look at %s%s: %s.", owner_words(o, who, sizeof(who), 0),
-		 shown_of(statement, shown), change_of(statement));
+	place_words(o, statement, place);
+	text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place, change_of(statement));
 }
 
 static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call)
 {
-	char statement[512], shown[STATEMENT_MOST + 12], who[OWNER_WORDS];
+	char statement[512], place[LARGE_LINE_TEXT];
 
 	statement_of(t, &l->owner, statement, sizeof(statement));
-	shown_of(statement, shown);
-	snprintf(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s%s.",
-		 B(l->bytes), PERCENT(l->bytes, all), call ? "call" : "line",
-		 owner_words(&l->owner, who, sizeof(who), 0), shown);
-	snprintf(l->change, sizeof(l->change), "%s", change_of(call ? "" : statement));
+	place_words(&l->owner, statement, place);
+	text_put(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s.", B(l->bytes),
+		 PERCENT(l->bytes, all), call ? "call" : "line", place);
+	text_put(l->change, sizeof(l->change), "%s", change_of(call ? "" : statement));
 }
 
 /* The blocks by the line that made them, or by the line that called the model. */
@@ -101,7 +99,6 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 	if (lines.count && lines.items[0].owner.file[0] && lines.items[0].bytes >= all / PART) {
 		l->owner = lines.items[0].owner;
 		l->bytes = lines.items[0].bytes;
-		l->blocks = lines.items[0].blocks;
 		put_words(l, t, all, call);
 	}
 	free(lines.items);

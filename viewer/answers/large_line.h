@@ -13,7 +13,7 @@
 
 struct large_line {
 	struct owner owner;
-	uint64_t bytes, blocks;
+	uint64_t bytes;
 	char text[LARGE_LINE_TEXT];   /* in a sentence, with the statement, if it is known */
 	char change[LARGE_LINE_TEXT]; /* by the statement's operation, else in general */
 };

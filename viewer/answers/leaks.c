@@ -332,16 +332,14 @@ static const struct change {
 	const char *text;
 } changes[] = {
 	{ CLASSES_THAT(ARE_WEIGHTS) | CLASSES_THAT(FOLLOW_TRAINING), 2,
-	  "Models, gradients or state of earlier steps are kept: delete what refers to them "
-	  "(lists, "
-	  "closures, hooks, reference cycles)." },
+	  "Models, gradients or state of earlier steps are kept: delete what refers "
+	  "to them (lists, closures, hooks, reference cycles)." },
 	{ 1u << CATEGORY_activations, 4,
 	  "Graphs of earlier steps are kept: keep loss.item() or x.detach() in place of the tensor "
 	  "that holds them, or call backward at once." },
 	{ ~0u, 1,
-	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place of it, "
-	  "delete "
-	  "it, or limit how many are kept." },
+	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place "
+	  "of it, delete it, or limit how many are kept." },
 };
 
 static uint64_t growth_of(const struct leaks *l, uint32_t classes)

@@ -38,7 +38,8 @@ static uint64_t begun_at(const struct timeline *t, const struct moment *mo)
 	return begun;
 }
 
-static void add(struct unused *u, struct timeline *t, const struct block *b, uint64_t since)
+static void add_unused_block(struct unused *u, struct timeline *t, const struct block *b,
+			     uint64_t since)
 {
 	size_t step = steps_at(&t->steps, since);
 
@@ -62,7 +63,7 @@ void unused_find(struct unused *u, struct timeline *t, const struct snapshot *sh
 		if (bytes < mo->bytes / SHARE)
 			u->since[i] = 0;
 		else if (u->since[i])
-			add(u, t, &mo->blocks[i], u->since[i]);
+			add_unused_block(u, t, &mo->blocks[i], u->since[i]);
 	holders_sort(&u->holders);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What launches say that a block is for. Work outside of passes that touches a gradient is an
- * update, and so is what computes on with all else that it touches, but for weights. What updates
- * read again and again and no pass does is an optimizer's state, whoever made it.
+ * Classes by use. Work outside of passes that touches a gradient is an update, and so is later work
+ * on anything else that it touches, but for weights. Blocks that updates read again and again and
+ * that no pass reads are an optimizer's state, whoever made them.
  */
 #include "rules.h"
 

@@ -158,6 +158,9 @@ struct oom_remedy {
 
 #define OOM_REMEDIES 16
 
+/* It says nothing of a line of the program. oom_remedies.c */
+bool oom_remedy_is_general(const char *name);
+
 /* oom_requests.c */
 typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
 #define REMEDY(name, ...) remedy_fn remedy_##name;

@@ -167,20 +167,6 @@ void oom_answer(struct oom_answer *a, struct oom *o)
 	a->count = oom_remedies(o, a->cause, a->remedies);
 }
 
-/* Remedies that say nothing of a line of the program. */
-static bool is_general(const struct oom_remedy *r)
-{
-	static const char *const names[] = {
-		"smaller_batch",       "state_elsewhere", "shard_state", "state_in_8_bits", "shard",
-		"offload_activations", "foreach_off",	  "allocator",	 "less_workspace"
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(r->name, names[i]))
-			return true;
-	return false;
-}
-
 /* Where no remedy names a line: the request's own, or what most of the memory was made by. */
 static const char *line_of(const struct oom_answer *a, char text[LARGE_LINE_ALL])
 {
@@ -191,7 +177,7 @@ static const char *line_of(const struct oom_answer *a, char text[LARGE_LINE_ALL]
 	if (a->cause != CAUSE_activation_spike && a->cause != CAUSE_batch_too_large)
 		return text;
 	for (size_t i = 0; i < a->count; i++)
-		if (!is_general(&a->remedies[i]))
+		if (!oom_remedy_is_general(a->remedies[i].name))
 			return text;
 	if (a->cause == CAUSE_activation_spike)
 		large_line_look(text, o->timeline, &o->wanted_owner);

@@ -5,7 +5,7 @@
 #include "../advise/advise.h"
 #include "oom.h"
 
-enum cost { CODE, TRADE, CARDS };
+enum cost { CODE, TRADE, CARDS, GENERAL = 4 };
 enum about { NOTHING, STEP, SCORES, STATE, PASS, IDLE, KEPT, RESULT, CASTS, ONE_BY_ONE, EACH };
 
 /* A row of the table; a finding that has none stands under its kind. */
@@ -13,7 +13,7 @@ struct remedy_row {
 	const char *name, *kind;
 	remedy_fn *test;
 	unsigned causes;
-	enum cost cost;
+	unsigned cost; /* enum cost, and whether it is GENERAL */
 	enum about about;
 };
 
@@ -35,6 +35,11 @@ static const struct remedy_row *row_of(const char *name)
 	const struct remedy_row *row = FIRST_OF(x, table, ROWS, !strcmp(x->name, name));
 
 	return row ? row : &none;
+}
+
+bool oom_remedy_is_general(const char *name)
+{
+	return row_of(name)->cost & GENERAL;
 }
 
 /* A library asks for what fits, so that with another setting it may have asked for more before. */
@@ -82,7 +87,7 @@ static void say_measured(struct oom_remedy *r)
  * and what costs nothing. */
 static unsigned rank_of(const struct oom_remedy *r)
 {
-	enum cost cost = row_of(r->name)->cost;
+	unsigned cost = row_of(r->name)->cost & ~GENERAL;
 
 	return 8 * !r->answers + 4 * (cost == CARDS) + 2 * !r->enough + (cost == TRADE);
 }
