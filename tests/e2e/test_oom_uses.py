@@ -122,7 +122,7 @@ globals()[sys.argv[1]]()
 """
 # program: card, cause, words of remedies by their names; @ is the marked line, "" = the remedy is not there
 CASES = {
-    "folds": ("2GiB", "held_unused", {"unused": r"Release models"}),
+    "folds": ("2GiB", "held_unused", {"unused": r"Release the models and optimizers of train"}),
     "in_turns": ("2GiB", "batch_too_large", {"held_unused": "", "unused": ""}),
     "data": ("1500MiB", "unknown", {"data_on_host": "@"}),
     "asked_gradients": ("1200MiB", "retained_graph", {"let_go": "earlier steps"}),
