@@ -112,7 +112,6 @@ def check_uses(tool, file, events):
         late += last > marks[f"{end[1]} {step}"]
         found += not rows_of[0]["uses"]
     assert found > 10, "of those that lived through what was left out"
-    print("LATE", late, found)
     assert late <= found / 5, "a launch may name an old address, which makes a use more"
 
 
