@@ -139,18 +139,13 @@ static bool is_one_turn(const struct advise *a, const struct advised *l)
 	return (l->until == PLAN_END ? all : l->died->forwards) <= l->born->forwards + passes + 1;
 }
 
-/* A Function in Python has a backward node without a number in its name. Without any, a node that
- * reads such a tensor was given an old address. */
+/* Without a Function in Python, a node that reads such a tensor was given an old address. */
 static bool has_functions(const struct model *m)
 {
-	static const char end[] = "Backward";
-
 	for (uint32_t i = 1; i < m->uses.kinds.count; i++) {
 		const struct use_kind *k = rows_at(&m->uses.kinds, i);
-		struct defs_text name = defs_string(m->defs, k->node);
 
-		if (k->node && name.len >= sizeof(end) - 1 &&
-		    !memcmp(name.s + name.len - (sizeof(end) - 1), end, sizeof(end) - 1))
+		if (k->node && !strcmp(defs_string(m->defs, k->node).s, "PyNode"))
 			return true;
 	}
 	return false;
