@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """What backward needs: computed again, kept on the host, or not kept."""
 import atexit
 import time
