@@ -2,6 +2,7 @@
 # mypy: ignore-errors
 """Places in a program where changes are made: calls of modules, backward passes, steps of optimizers, functions of torch that a line
 calls."""
+import contextlib
 import functools
 import sys
 import threading
@@ -84,8 +85,21 @@ class InPlaceOf(TorchFunctionMode):
         super().__init__()
         self.names, self.function = names, function
         self.__enter__()
+        also_in_backward(self)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func.__name__ in self.names and (found := self.function(func, args, kwargs or {})) is not None:
             return found
         return func(*args, **(kwargs or {}))
+
+
+def also_in_backward(mode):
+    """A checkpoint computes again what it did with the mode, which is off inside of the call of backward()."""
+    plain = getattr(torch.autograd, "_engine_run_backward", None)  # since PyTorch 2.3
+
+    def run(*args, **kwargs):
+        with mode if mode not in torch.overrides._get_current_function_mode_stack() else contextlib.nullcontext():
+            return plain(*args, **kwargs)
+
+    if plain:
+        torch.autograd._engine_run_backward = run
