@@ -20,6 +20,7 @@ from .search_watch import End
 from .search_watched import rise_of
 
 NAME = "gpumemtrace"  # begins the lines that the tool itself prints
+NOT_MADE = "not made: "  # of a change
 LINE = 2000  # most characters of the last words
 PREFIX = re.compile(r"(\([^)]*\) )?(ERROR [^\]]*\] )?")  # an engine's, before each line of a process
 ERROR = re.compile(r"([\w.]+\.)?\w*(Error|Exception): (?!.*root cause)")
@@ -79,6 +80,15 @@ def last_words(path: str) -> Tuple[str, int]:
     return limit or (words if ERROR.match(words) else error or words), tokens
 
 
+def changes_not_made(trial: Trial) -> str:
+    """What `run --with` says of changes that had no effect."""
+    if not trial.plan.varied.changes(trial.setting):
+        return ""
+    with contextlib.suppress(OSError), open(trial.path(".log"), encoding="utf-8", errors="replace") as f:
+        return "; ".join(line.partition(NOT_MADE)[2].strip() for line in f if line.startswith(NAME) and NOT_MADE in line)
+    return ""
+
+
 def figures(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:
     main = m.main or {}
     steps = main.get("steps", 0)
@@ -115,6 +125,9 @@ def document_of(trial: Trial, command: str, path: str) -> Dict[str, Any]:
 def result_of(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:
     words, tokens = last_words(trial.path(".log"))
     result: Dict[str, Any] = {"fingerprint": trial.fingerprint, "card": trial.card.name, "verdict": m.verdict(end, usage, words)}
+    missed = changes_not_made(trial) if result["verdict"] != REFUSED else ""
+    if missed:
+        result.update(verdict=FAILED, not_made=missed)
     numbers = figures(trial, m, end, usage)
     if end.early and not (end.hangs or end.idle or end.late):
         result["ended"] = ended(numbers["units"], bool(numbers["by_steps"]))

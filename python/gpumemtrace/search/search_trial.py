@@ -125,8 +125,8 @@ class Trial:
 
     def failure(self) -> str:
         """The cause: the exit code with the last line of output, or that it hangs."""
-        if self.text("late"):
-            return self.text("late")
+        if self.text("not_made") or self.text("late"):
+            return self.text("not_made") or self.text("late")
         words = self.text("last_words")
         printed = f" It printed last: {words}" if words else ""
         if self.ended_well():

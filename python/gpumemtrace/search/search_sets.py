@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets of changes with which a program fits a card (`fit --make-it-fit`). The cheapest by the estimated slow-down is run first, on a card with
+room for it, so that each run says what the program needs then, and what further changes would save (`advise` on its recording). A set is
+run only if the prediction allows it: what the program needed with a part of the set, less what the other changes save at most. As in the
+rest of `fit`, the card itself is run where that result is close."""
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
+
+from .._answer import Answer
+from .search_cells import Cell, device_on
+from .search_changes import ask, changes_for, code_of, not_made, parse_all, slowdown
+from .search_runs import Runs
+from .search_trial import FAILED, FITS, REFUSED, UNSTABLE, Trial
+from .search_vary import AND, in_sets
+
+WANTED = 3  # sets that fit, for a card
+CHANGES, LARGEST = 12, 4  # most that are combined, in one set
+PART = re.compile(r"(.*=1/)(\d+)")  # of a batch
+PARTS = 8  # the smallest
+WITH_BATCH = ("inputs", "activations", "forward_temporaries", "backward_temporaries", "kv_cache")  # classes that grow with it
+LITTLE = 200  # of the need: a change that saves less is left out
+
+Names = FrozenSet[str]
+
+
+@dataclass
+class Set:
+    """One that was run."""
+    texts: List[str]
+    cell: Cell  # its figures for the card
+    needs: int  # of the card; 0: it ran out of memory there, or failed
+    predicted: int  # peak of the framework's blocks, at least
+    fits: bool
+
+    @property
+    def verdict(self) -> str:
+        verdict = self.cell.verdict
+        return REFUSED if verdict == FITS and not self.fits else verdict
+
+    def document(self) -> Dict[str, Any]:
+        t, card, changes = self.cell.trial, self.cell.card, parse_all(self.texts)
+        return {"card": card.name, "changes": self.texts, "fits": self.fits, "verdict": self.verdict, "capacity_bytes": card.memory,
+                "peak_bytes": t.number("peak_bytes"), "peak_reserved_bytes": t.number("peak_reserved_bytes"),
+                "device_bytes": device_on(t, card), "margin_bytes": card.memory - (self.needs or device_on(t, card)),
+                "predicted_peak_bytes": self.predicted, "slowdown": round(slowdown(changes), 3), "cost": "; ".join(c.row.cost for c in changes),
+                "code": code_of(changes), "measured": self.cell.measured, "run_on": t.card.name,
+                **({"error": not_made(t) or t.failure()} if t.verdict == FAILED else {})}
+
+
+class Known(NamedTuple):
+    """A run, of the program with a set of changes or with none."""
+    peak: int  # of the framework's blocks
+    others: int  # what else the card must have
+    needs: int
+    saves: Dict[str, int]  # change -> what it would save of the peak, at most
+
+
+def known_of(trial: Trial, cell: Cell, more: Sequence[Mapping[str, Any]]) -> Known:
+    """more: what `oom` suggests. Of a part of a batch the saving follows from the classes at the peak."""
+    device, reserved, peak = device_on(trial, cell.card), trial.number("peak_reserved_bytes"), trial.number("peak_bytes")
+    saves: Dict[str, int] = {}
+    found = ask(trial.plan, "advise", f"{trial.plan.folder}/{trial.text('recording')}").get("findings", [])
+    for suggestion in (*found, *more):
+        less = 0 if suggestion.get("of") == "reserved" else int(suggestion["saves_bytes"])
+        for change in changes_for(suggestion):
+            saves.setdefault(change.text, less)
+    classes = trial.result.get("categories") or {}
+    grows = sum(classes.get(name, 0) for name in WITH_BATCH)
+    for part in filter(None, map(PART.fullmatch, list(saves))):
+        for parts in (2 ** i for i in range(1, PARTS.bit_length()) if int(part[2]) <= 2 ** i):
+            saves[f"{part[1]}{parts}"] = grows - grows // parts
+    return Known(peak, max(device - reserved, 0), device, saves)
+
+
+@dataclass
+class Search:
+    """For one card that the program does not fit."""
+    runs: Runs
+    cell: Cell  # of the program as it is
+    most: int  # runs
+    sets: List[Set] = field(default_factory=list)
+    known: Dict[Names, Known] = field(default_factory=dict)
+    useless: List[str] = field(default_factory=list)
+    untried: int = 0  # sets that the prediction allows, and for which no run was left
+    without: int = 0  # suggestions that no hook makes
+
+    def begin(self) -> None:
+        remedies = self.cell.trial.oom("remedies") or []
+        self.without = sum(not changes_for(r) for r in remedies)
+        if self.cell.roomy:
+            self.known[frozenset()] = known_of(self.cell.roomy, self.cell, remedies)
+        else:  # what it needs is not known
+            self.known[frozenset()] = Known(0, 0, 0, {c.text: r["saves_bytes"] for r in remedies for c in changes_for(r)})
+
+    def candidates(self) -> List[str]:
+        """Those that save most; a setting of the allocator saves nothing of the blocks."""
+        most: Dict[str, int] = {}
+        for known in self.known.values():
+            for text, less in known.saves.items():
+                most[text] = max(most.get(text, 0), less)
+        return sorted((t for t in most if t not in self.useless), key=lambda t: -most[t])[:CHANGES]
+
+    def saves(self, names: Names, text: str) -> int:
+        """Of the program with these changes, what one more would save at most."""
+        known = self.known[names].saves
+        if text in known:
+            return known[text]
+        if not names or text in self.known[frozenset()].saves and not PART.fullmatch(text):
+            return 0  # `advise` does not find it any more
+        return max(k.saves.get(text, 0) for k in self.known.values())
+
+    def predict(self, names: Names) -> int:
+        """The peak, at least."""
+        return max(max(known.peak - sum(self.saves(subset, text) for text in names - subset), 0)
+                   for subset, known in self.known.items() if subset <= names)
+
+    def allowed(self, texts: Sequence[str]) -> bool:
+        names, of = frozenset(texts), [text.partition("=")[0] for text in texts]
+        known = self.known[frozenset()]
+        return (len(set(of)) == len(of) and not any(names == frozenset(s.texts) or (s.fits or s.verdict in (FAILED, UNSTABLE)) and names >= frozenset(s.texts)
+                                                    for s in self.sets)
+                and self.predict(names) + known.others <= self.cell.card.memory)
+
+    def due(self) -> List[Sequence[str]]:
+        """The cheapest first; of those the one that leaves most room."""
+        every = [texts for n in range(1, LARGEST + 1) for texts in itertools.combinations(self.candidates(), n) if self.allowed(texts)]
+        return sorted(every, key=lambda texts: (slowdown(parse_all(texts)), len(texts), self.predict(frozenset(texts))))
+
+    def run(self, texts: Sequence[str]) -> None:
+        predicted, card = self.predict(frozenset(texts)), self.cell.card
+        place = self.cell.roomy.card if self.cell.roomy else card
+        trial = self.runs.trial(place, (AND.join(texts),))
+        self.runs.run([trial])
+        cell, needs = Cell(card, trial.setting, trial), 0
+        if trial.verdict == FITS:
+            known = self.known[frozenset(texts)] = known_of(trial, cell, ())
+            needs = known.needs
+            if not cell.follows() and known.peak + known.others <= card.memory:  # close: PyTorch may give its cache back, and run
+                cell.trial = self.runs.trial(card, trial.setting)
+                self.runs.run([cell.trial])
+            if len(texts) == 1:
+                self.judge(texts[0], known)
+        self.sets.append(Set(list(texts), cell, needs, predicted, cell.fits and cell.follows()))
+
+    def judge(self, text: str, known: Known) -> None:
+        """A change that did little alone is in no set."""
+        plain = self.known[frozenset()]
+        little = plain.needs // LITTLE
+        if plain.needs - known.needs < little and plain.peak - known.peak < little:
+            self.useless.append(text)
+
+    def search(self) -> None:
+        self.begin()
+        while sum(s.fits for s in self.sets) < WANTED:
+            due = self.due()
+            if due and self.runs.ran >= self.most:
+                self.untried = len(due)
+            if not due or self.runs.ran >= self.most:
+                return
+            self.run(due[0])
+
+    def in_order(self) -> List[Set]:
+        return sorted(self.sets, key=lambda s: (not s.fits, slowdown(parse_all(s.texts)) if s.fits else 0))
+
+    def closest(self) -> Optional[Set]:
+        return min((s for s in self.sets if not s.fits and s.needs), key=lambda s: s.needs, default=None)
+
+
+def searches_of(runs: Runs, cells: Sequence[Cell], most: int, answer: Answer) -> List[Search]:
+    """For each card that the program does not fit."""
+    found = []
+    for cell in cells:
+        if cell.verdict == REFUSED:
+            plan = replace(runs.plan, varied=in_sets([]), steps=runs.plan.steps)
+            found.append(Search(Runs(plan, answer, runs.jobs), cell, most))
+            found[-1].search()
+    return found
