@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
-from .._answer import Sentence
+from .._answer import Answer, Sentence
 from ..changes.changes_find import for_finding
 from ..changes.changes_row import Change
 from ..changes.changes_table import WrongChange, parse
-from .search_trial import FAILED, FITS, REFUSED, Plan, Trial
+from .search_trial import FITS, REFUSED, Plan, Trial
+
+INSTEAD = re.compile(r"add their number: (\S+)")
+
 
 def ask(plan: Plan, *arguments: str) -> Dict[str, Any]:
     """The document of a command of the tool."""
@@ -52,9 +56,15 @@ def code_of(changes: Sequence[Change]) -> List[str]:
     return [text for change in changes for text in (change.how, *(f"{name}: {given}" for name, given in change.arguments.items()))]
 
 
-def not_made(trial: Trial) -> str:
-    """Why a change could not be made; empty: all were."""
-    return trial.text("not_made") if trial.verdict == FAILED else ""
+def print_code(changes: Sequence[Change], answer: Answer) -> None:
+    for line in "\n".join(code_of(changes)).split("\n"):
+        answer.line(f"      {line}")
+
+
+def with_rows(trial: Trial) -> Dict[str, str]:
+    """Changes that could not be made, and for each what its sentence says to give instead (the rows of a batch that no loader made)."""
+    found = ((text, INSTEAD.search(why)) for text, why in trial.missed().items())
+    return {text: instead[1] for text, instead in found if instead}
 
 
 def ends(trial: Trial) -> str:
@@ -64,5 +74,5 @@ def ends(trial: Trial) -> str:
     if trial.verdict == REFUSED:
         step, phase = trial.oom("step"), trial.oom("phase")
         where = ", ".join(filter(None, (f"step {step}" if step else "", phase)))
-        return f"no: out of memory{f' ({where})' if where else ''}"
-    return "the change could not be made" if not_made(trial) else f"no: {trial.verdict}"
+        return f"no: out of memory{f' ({where})' if where else ''}{', before it was made' if trial.missed() else ''}"
+    return "the change could not be made" if trial.missed() else f"no: {trial.verdict}"

@@ -12,14 +12,14 @@ from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Se
 
 from .._answer import Answer
 from .search_cells import Cell, device_on
-from .search_changes import ask, changes_for, code_of, not_made, parse_all, slowdown
+from .search_changes import ask, changes_for, code_of, parse_all, slowdown, with_rows
 from .search_runs import Runs
-from .search_trial import FAILED, FITS, REFUSED, UNSTABLE, Trial
+from .search_trial import FAILED, FITS, REFUSED, UNSTABLE, Card, Trial
 from .search_vary import AND, in_sets
 
 WANTED = 3  # sets that fit, for a card
 CHANGES, LARGEST = 12, 4  # most that are combined, in one set
-PART = re.compile(r"(.*=1/)(\d+)")  # of a batch
+PART = re.compile(r"(.*=1/)(\d+)(@\d+)?")  # of a batch
 PARTS = 8  # the smallest
 WITH_BATCH = ("inputs", "activations", "forward_temporaries", "backward_temporaries", "kv_cache")  # classes that grow with it
 LITTLE = 200  # of the need: a change that saves less is left out
@@ -48,20 +48,24 @@ class Set:
                 "device_bytes": device_on(t, card), "margin_bytes": card.memory - (self.needs or device_on(t, card)),
                 "predicted_peak_bytes": self.predicted, "slowdown": round(slowdown(changes), 3), "cost": "; ".join(c.row.cost for c in changes),
                 "code": code_of(changes), "measured": self.cell.measured, "run_on": t.card.name,
-                **({"error": not_made(t) or t.failure()} if t.verdict == FAILED else {})}
+                **({"error": t.failure()} if t.verdict == FAILED else {})}
 
 
 class Known(NamedTuple):
     """A run, of the program with a set of changes or with none."""
     peak: int  # of the framework's blocks
-    others: int  # what else the card must have
+    others: int  # what else the card must have, at least
     needs: int
     saves: Dict[str, int]  # change -> what it would save of the peak, at most
 
 
+def others_of(trial: Trial, card: Card) -> int:
+    return max(device_on(trial, card) - trial.number("peak_reserved_bytes"), 0)
+
+
 def known_of(trial: Trial, cell: Cell, more: Sequence[Mapping[str, Any]]) -> Known:
     """more: what `oom` suggests. Of a part of a batch the saving follows from the classes at the peak."""
-    device, reserved, peak = device_on(trial, cell.card), trial.number("peak_reserved_bytes"), trial.number("peak_bytes")
+    others = min(others_of(trial, cell.card), others_of(cell.trial, cell.card))
     saves: Dict[str, int] = {}
     found = ask(trial.plan, "advise", f"{trial.plan.folder}/{trial.text('recording')}").get("findings", [])
     for suggestion in (*found, *more):
@@ -72,8 +76,8 @@ def known_of(trial: Trial, cell: Cell, more: Sequence[Mapping[str, Any]]) -> Kno
     grows = sum(classes.get(name, 0) for name in WITH_BATCH)
     for part in filter(None, map(PART.fullmatch, list(saves))):
         for parts in (2 ** i for i in range(1, PARTS.bit_length()) if int(part[2]) <= 2 ** i):
-            saves[f"{part[1]}{parts}"] = grows - grows // parts
-    return Known(peak, max(device - reserved, 0), device, saves)
+            saves[f"{part[1]}{parts}{part[3] or ''}"] = grows - grows // parts
+    return Known(trial.number("peak_bytes"), others, device_on(trial, cell.card), saves)
 
 
 @dataclass
@@ -137,13 +141,15 @@ class Search:
         self.runs.run([trial])
         cell, needs = Cell(card, trial.setting, trial), 0
         if trial.verdict == FITS:
-            known = self.known[frozenset(texts)] = known_of(trial, cell, ())
+            known = self.known[frozenset(texts)] = known_of(trial, self.cell, ())
             needs = known.needs
             if not cell.follows() and known.peak + known.others <= card.memory:  # close: PyTorch may give its cache back, and run
                 cell.trial = self.runs.trial(card, trial.setting)
                 self.runs.run([cell.trial])
             if len(texts) == 1:
                 self.judge(texts[0], known)
+        elif trial.verdict == FAILED and trial.missed():
+            self.learn(trial)
         self.sets.append(Set(list(texts), cell, needs, predicted, cell.fits and cell.follows()))
 
     def judge(self, text: str, known: Known) -> None:
@@ -152,6 +158,18 @@ class Search:
         little = plain.needs // LITTLE
         if plain.needs - known.needs < little and plain.peak - known.peak < little:
             self.useless.append(text)
+
+    def learn(self, trial: Trial) -> None:
+        """A change that could not be made is in no other set, or in the way that its sentence says."""
+        instead = with_rows(trial)
+        if trial.number("steps") and not instead:
+            self.useless += trial.missed()
+        rows = {PART.fullmatch(a)[1]: PART.fullmatch(b)[3] for a, b in instead.items()}
+        for known in self.known.values():
+            for text in list(known.saves):
+                part = PART.fullmatch(text)
+                if part and not part[3] and part[1] in rows:
+                    known.saves[text + rows[part[1]]] = known.saves.pop(text)
 
     def search(self) -> None:
         self.begin()
@@ -175,7 +193,7 @@ def searches_of(runs: Runs, cells: Sequence[Cell], most: int, answer: Answer) ->
     found = []
     for cell in cells:
         if cell.verdict == REFUSED:
-            plan = replace(runs.plan, varied=in_sets([]), steps=runs.plan.steps)
+            plan = replace(runs.plan, varied=in_sets(), steps=runs.plan.steps)
             found.append(Search(Runs(plan, answer, runs.jobs), cell, most))
             found[-1].search()
     return found

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 from .._answer import Answer, Column, apart, in_units, many
 from .search_cells import Cell, device_on
-from .search_changes import code_of, costs, not_made, parse_all
+from .search_changes import costs, parse_all, print_code
 from .search_document import Found
 from .search_sets import Search
 from .search_trial import FAILED, FITS, REFUSED, UNSTABLE
@@ -126,14 +126,13 @@ def sets(search: Search, answer: Answer) -> None:
                              in_units(card.memory - device_on(s.cell.trial, card)), "run" if s.cell.measured else f"from {s.cell.trial.card.name}"]
                             for i, s in enumerate(fits)])
         for i, s in enumerate(fits):
-            answer.item(i + 1, f"{'; '.join(c.row.cost for c in parse_all(s.texts))}. To write it:")
-            for line in "\n".join(code_of(parse_all(s.texts))).split("\n"):
-                answer.line(f"      {line}")
+            answer.item(i + 1, f"{AND.join(s.texts)}: {'; '.join(c.row.cost for c in parse_all(s.texts))}. To write it:")
+            print_code(parse_all(s.texts), answer)
     else:
         answer.sentence(none_fits(search, card.name))
     for s in search.sets:
         if s.verdict == FAILED:
-            answer.sentence(f"{AND.join(s.texts)}: {not_made(s.cell.trial) or s.cell.trial.failure()}")
+            answer.sentence(f"{AND.join(s.texts)}: {s.cell.trial.failure()}")
     if search.untried:
         answer.sentence(f"{many(search.runs.ran, 'run')} of changes made; {many(search.untried, 'more set')} might fit by prediction (--max-runs N runs more).")
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from .._answer import OK, Answer, Column, Sentence, in_units, many
 from ..changes.changes_row import Change
 from .search_cards import find_cards
-from .search_changes import ask, changes_for, code_of, costs, ends, not_made
+from .search_changes import ask, changes_for, code_of, costs, ends, parse_all, print_code, with_rows
 from .search_runs import Runs, folder_of
 from .search_trial import FAILED, FITS, LOOK, STEPS, Card, Plan, Trial
 from .search_vary import AND, in_sets
@@ -42,7 +42,7 @@ class Suggestion:
         before = document.get("peak_reserved_bytes" if self.reserved else "peak_bytes")
         self.said["changes"] = [change.text for change in self.changes]
         self.said["code"] = code_of(self.changes)
-        if not self.trial or not_made(self.trial):
+        if not self.trial or self.trial.missed():
             return
         self.said.update(ends=self.trial.verdict == FITS, measured_peak_bytes=self.measured())
         if self.trial.verdict == FITS:
@@ -72,12 +72,15 @@ def suggestions_of(document: Mapping[str, Any], of: str, top: int) -> List[Sugge
 
 
 def run_all(plan: Plan, card: Card, found: Sequence[Suggestion], answer: Answer) -> None:
-    plan.varied = in_sets([[change.text for change in x.changes] for x in found if x.changes])
-    runs = Runs(plan, answer)
-    for x in found:
-        if x.changes:
+    plan.varied = in_sets()
+    runs, due = Runs(plan, answer), [x for x in found if x.changes]
+    while due:
+        for x in due:
             x.trial = runs.trial(card, (AND.join(change.text for change in x.changes),))
-    runs.run([x.trial for x in found if x.trial])
+        runs.run([x.trial for x in due if x.trial])
+        due = [x for x in due if x.trial and with_rows(x.trial)]
+        for x in due:
+            x.changes = parse_all(with_rows(x.trial).get(change.text, change.text) for change in x.changes)
 
 
 def print_all(found: Sequence[Suggestion], card: Card, of: str, answer: Answer) -> None:
@@ -89,26 +92,24 @@ def print_all(found: Sequence[Suggestion], card: Card, of: str, answer: Answer) 
     answer.table([COLUMNS[i] for i in kept], [[row[i] for i in kept] for row in rows])
     for i, x in enumerate(found):
         answer.line()
-        answer.item(i + 1, x.said["what"])
-        explain(x, answer)
+        explain(i + 1, x, answer)
 
 
 def row_of(i: int, x: Suggestion) -> List[str]:
-    made = x.trial and not not_made(x.trial)
+    made = x.trial and not x.trial.missed()
     return [str(i + 1), x.name, in_units(x.said.get("peak_bytes", 0)), in_units(x.saves),
             "this request" if x.said.get("enough") else "", in_units(x.measured()) if made else "",
             ends(x.trial) if x.trial else "not made from outside"]
 
 
-def explain(x: Suggestion, answer: Answer) -> None:
+def explain(number: int, x: Suggestion, answer: Answer) -> None:
     if not x.trial:
-        answer.sentence("No hook makes this change: it is to be written in the program.", 4)
+        answer.item(number, f"{x.said['what']}. No hook makes this change: write it in the program.")
         return
-    if not_made(x.trial):
-        answer.sentence(f"Not made: {not_made(x.trial)}", 4)
-    answer.sentence(f"Cost: {'; '.join(change.row.cost for change in x.changes)} ({costs(x.changes)}, estimated). To write it:", 4)
-    for line in "\n".join(code_of(x.changes)).split("\n"):
-        answer.line(f"      {line}")
+    missed = f" It could not be made: {x.trial.not_made()}." if x.trial.missed() else ""
+    answer.item(number, f"{x.said['what']}.{missed} Cost: {'; '.join(change.row.cost for change in x.changes)} ({costs(x.changes)}, estimated). "
+                "To write it:")
+    print_code(x.changes, answer)
 
 
 def record(plan: Plan, card: Card, folder: str, answer: Answer) -> str:

@@ -43,7 +43,7 @@ class Varied:
         return next((i for i, v in enumerate(self.items) if v.step), -1)
 
     def words(self, setting: Setting) -> str:
-        return ", ".join(f"{v.name} {value}" for v, value in zip(self.items, setting))
+        return ", ".join(value if v.changes else f"{v.name} {value}" for v, value in zip(self.items, setting))
 
     def members(self, setting: Setting) -> Dict[str, Union[int, str]]:
         return {v.name: int(value) if v.step else value for v, value in zip(self.items, setting)}
@@ -98,9 +98,9 @@ def one(text: str) -> Varied:
     return Varied([Vary(name, environment, [value])])
 
 
-def in_sets(sets: Sequence[Sequence[str]]) -> Varied:
-    """Of sets of changes."""
-    return Varied([Vary(WITH, False, [AND.join(texts) for texts in sets], changes=True)])
+def in_sets() -> Varied:
+    """Of which each setting is a set of changes, with AND between."""
+    return Varied([Vary(WITH, False, [], changes=True)])
 
 
 def replace(command: List[str], name: str, value: str) -> bool:
