@@ -28,6 +28,8 @@ void search_begin(struct question *q, const char *what, const char *cards)
 #define CORE(name)   ASSET_FILE(name, "python/gpumemtrace/" #name ".py");
 #define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
 #define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");
+#define NEEDED(name) ASSET_FILE(name, "python/gpumemtrace/changes/" #name ".py");
+#define CHANGED(name)
 #include "python_modules.def"
 
 static const struct {
@@ -38,6 +40,8 @@ static const struct {
 #define CORE(name)   { QUESTION_LAKE, #name, asset_##name },
 #define LAKE(name)   { QUESTION_LAKE, "lake." #name, asset_##name },
 #define SEARCH(name) { QUESTION_SEARCH, "search." #name, asset_##name },
+#define NEEDED(name) { QUESTION_SEARCH, "changes." #name, asset_##name },
+#define CHANGED(name)
 #include "python_modules.def"
 };
 

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The changes that make a finding of `advise`, or a remedy of `oom`."""
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Dict, List, Mapping
+
+from .changes_table import ROWS
+
+Finding = Mapping[str, Any]
+
+
+def place_of(finding: Finding) -> str:
+    """FILE:LINE; remedies have them in their words."""
+    if finding.get("line"):
+        return f"{'/'.join(str(finding['file']).split('/')[-2:])}:{finding['line']}"
+    found = re.findall(r"(\S+\.py):(\d+)", str(finding.get("what", "")))
+    return f"{found[-1][0].lstrip('(')}:{found[-1][1]}" if found else ""
+
+
+def class_of(finding: Finding) -> str:
+    found = re.match(r"Checkpoint (\w+)", finding["what"])
+    return found[1] if found else ""
+
+
+def allocator_of(finding: Finding) -> str:
+    found = re.search(r"ALLOC_CONF=([^\s:]+:\S+?)[:;,.]?(?:\s|$)", finding["what"])
+    return found[1] if found else ""
+
+
+# change -> its value in a finding, "" if that cannot be read from it; others have none or one
+VALUES: Dict[str, Callable[[Finding], str]] = {
+    "checkpoint": class_of,
+    "batch": lambda finding: "1/2",
+    "foreach": lambda finding: "off",
+    "zero_grad": lambda finding: "none",
+    "no_grad": lambda finding: "frozen" if kind_of(finding) == "frozen_graph" else place_of(finding),
+    "state": lambda finding: "cpu",
+    "allocator": allocator_of,
+    "cublas_workspace": lambda finding: ":4096:2",
+}
+
+
+def kind_of(finding: Finding) -> str:
+    """Of a finding, or the name of a remedy."""
+    kind = str(finding.get("kind") or finding.get("name") or "")
+    return "fused_optimizer" if kind == "foreach_off" and "fused=True" in str(finding.get("what", "")) else kind
+
+
+def for_finding(finding: Finding) -> List[str]:
+    """NAME=VALUE of each; none: no change makes it."""
+    found = []
+    for row in ROWS:
+        if kind_of(finding) in row.kinds:
+            value = VALUES[row.name](finding) if row.name in VALUES else None
+            found += [row.name] if value is None else [f"{row.name}={value}"] if value else []
+    return found

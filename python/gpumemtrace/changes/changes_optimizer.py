@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How optimizers are made, what they keep, when gradients are freed."""
+import functools
+import inspect
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from .changes_places import around_steps, trained
+
+
+def optimizers_with(noted, **options):
+    """Every optimizer that takes these options is made with them."""
+    classes = {c for c in vars(torch.optim).values() if inspect.isclass(c) and issubclass(c, Optimizer)}
+    for cls in {c for c in classes if set(options) <= set(inspect.signature(c.__init__).parameters)}:
+        def begin(self, *args, cls=cls, plain=cls.__init__, **kwargs):
+            if cls is next(c for c in type(self).__mro__ if c in classes):
+                noted()
+            plain(self, *args, **{**kwargs, **options})
+
+        cls.__init__ = functools.wraps(cls.__init__)(begin)
+
+
+def fused(change, noted, say):
+    optimizers_with(noted, foreach=None, fused=True)
+
+
+def foreach_off(change, noted, say):
+    optimizers_with(noted, foreach=False)
+
+
+def set_to_none(change, noted, say):
+    """Also right after the optimizer's step: zero_grad may come behind another model's forward pass."""
+    for cls in {Optimizer, nn.Module, *(c for c in vars(torch.optim).values() if inspect.isclass(c))}:
+        if "zero_grad" in vars(cls):
+            cls.zero_grad = cleared(cls.zero_grad, noted)
+    after_step(change, noted, say)
+
+
+def cleared(plain, noted):
+    @functools.wraps(plain)
+    def zero_grad(self, *args, **kwargs):
+        noted()
+        plain(self, set_to_none=True)
+    return zero_grad
+
+
+def after_step(change, noted, say):
+    def after(opt):
+        noted()
+        opt.zero_grad(set_to_none=True)
+
+    around_steps(after=after)
+
+
+def step_on_host(change, noted, say):
+    """Weights and gradients come to the host for the step, and the weights go back."""
+    homes = {}
+
+    def before(opt):
+        noted()
+        for p in trained(opt):
+            if p.grad is not None:
+                homes[p] = p.data, p.grad
+                p.data, p.grad = p.data.cpu(), None
+                p.grad = homes[p][1].cpu()
+
+    def after(opt):
+        for p in trained(opt):
+            if p in homes:
+                home, grad = homes.pop(p)
+                home.copy_(p.data)
+                p.grad, p.data = None, home
+                p.grad = grad
+
+    around_steps(before, after)
