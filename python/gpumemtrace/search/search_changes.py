@@ -7,7 +7,7 @@ import json
 import math
 import re
 import subprocess
-from typing import Any, Dict, Iterable, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._answer import Answer, Sentence
 from ..changes.changes_find import for_finding
@@ -15,6 +15,7 @@ from ..changes.changes_row import Change
 from ..changes.changes_table import WrongChange, parse
 from .search_trial import FITS, REFUSED, Plan, Trial
 
+PART = re.compile(r"(.*=1/)(\d+)(@\d+)?")  # of a batch
 INSTEAD = re.compile(r"add their number: (\S+)")
 
 
@@ -41,9 +42,15 @@ def parse_all(texts: Iterable[str]) -> List[Change]:
     return [parse(text) for text in texts]
 
 
+def part_of(text: str) -> Tuple[str, int, str]:
+    """A change that halves something: what stands before the number of parts, that number, and what stands behind."""
+    part = PART.fullmatch(text)
+    return (part[1], int(part[2]), part[3] or "") if part else (text, 1, "")
+
+
 def slowdown(changes: Sequence[Change]) -> float:
-    """Estimated, of a step: a factor."""
-    return math.prod(change.row.slowdown for change in changes)
+    """Estimated, of a step: a factor; of parts, for each halving."""
+    return math.prod(change.row.slowdown ** math.log2(max(part_of(change.text)[1], 2)) for change in changes)
 
 
 def costs(changes: Sequence[Change]) -> str:

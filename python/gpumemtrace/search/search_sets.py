@@ -6,20 +6,18 @@ rest of `fit`, the card itself is run where that result is close."""
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
 
 from .._answer import Answer
 from .search_cells import Cell, device_on
-from .search_changes import ask, changes_for, code_of, parse_all, slowdown, with_rows
+from .search_changes import ask, changes_for, code_of, parse_all, part_of, slowdown, with_rows
 from .search_runs import Runs
 from .search_trial import FAILED, FITS, REFUSED, UNSTABLE, Card, Trial
 from .search_vary import AND, in_sets
 
 WANTED = 3  # sets that fit, for a card
 CHANGES, LARGEST = 12, 4  # most that are combined, in one set
-PART = re.compile(r"(.*=1/)(\d+)(@\d+)?")  # of a batch
 PARTS = 8  # the smallest
 WITH_BATCH = ("inputs", "activations", "forward_temporaries", "backward_temporaries", "kv_cache")  # classes that grow with it
 LITTLE = 200  # of the need: a change that saves less is left out
@@ -74,9 +72,9 @@ def known_of(trial: Trial, cell: Cell, more: Sequence[Mapping[str, Any]]) -> Kno
             saves.setdefault(change.text, less)
     classes = trial.result.get("categories") or {}
     grows = sum(classes.get(name, 0) for name in WITH_BATCH)
-    for part in filter(None, map(PART.fullmatch, list(saves))):
-        for parts in (2 ** i for i in range(1, PARTS.bit_length()) if int(part[2]) <= 2 ** i):
-            saves[f"{part[1]}{parts}{part[3] or ''}"] = grows - grows // parts
+    for before, least, behind in map(part_of, list(saves)):
+        for parts in (2 ** i for i in range(1, PARTS.bit_length()) if 1 < least <= 2 ** i):
+            saves[f"{before}{parts}{behind}"] = grows - grows // parts
     return Known(trial.number("peak_bytes"), others, device_on(trial, cell.card), saves)
 
 
@@ -113,7 +111,7 @@ class Search:
         known = self.known[names].saves
         if text in known:
             return known[text]
-        if not names or text in self.known[frozenset()].saves and not PART.fullmatch(text):
+        if not names or text in self.known[frozenset()].saves and part_of(text)[1] == 1:
             return 0  # `advise` does not find it any more
         return max(k.saves.get(text, 0) for k in self.known.values())
 
@@ -124,10 +122,15 @@ class Search:
 
     def allowed(self, texts: Sequence[str]) -> bool:
         names, of = frozenset(texts), [text.partition("=")[0] for text in texts]
-        known = self.known[frozenset()]
-        return (len(set(of)) == len(of) and not any(names == frozenset(s.texts) or (s.fits or s.verdict in (FAILED, UNSTABLE)) and names >= frozenset(s.texts)
-                                                    for s in self.sets)
-                and self.predict(names) + known.others <= self.cell.card.memory)
+        if len(set(of)) < len(of) or any(self.excludes(s, names) for s in self.sets):
+            return False
+        return self.predict(names) + self.known[frozenset()].others <= self.cell.card.memory
+
+    def excludes(self, ran: Set, names: Names) -> bool:
+        """It is that one, or has more changes, or smaller parts, than one that fits or fails."""
+        if ran.fits:
+            return {part_of(text)[0] for text in names} >= {part_of(text)[0] for text in ran.texts}
+        return names == frozenset(ran.texts) or ran.verdict in (FAILED, UNSTABLE) and names >= frozenset(ran.texts)
 
     def due(self) -> List[Sequence[str]]:
         """The cheapest first; of those the one that leaves most room."""
@@ -143,7 +146,7 @@ class Search:
         if trial.verdict == FITS:
             known = self.known[frozenset(texts)] = known_of(trial, self.cell, ())
             needs = known.needs
-            if not cell.follows() and known.peak + known.others <= card.memory:  # close: PyTorch may give its cache back, and run
+            if not cell.follows() and known.peak + known.others <= card.memory and self.runs.ran < self.most:  # close: PyTorch may give its cache back, and run
                 cell.trial = self.runs.trial(card, trial.setting)
                 self.runs.run([cell.trial])
             if len(texts) == 1:
@@ -164,12 +167,12 @@ class Search:
         instead = with_rows(trial)
         if trial.number("steps") and not instead:
             self.useless += trial.missed()
-        rows = {PART.fullmatch(a)[1]: PART.fullmatch(b)[3] for a, b in instead.items()}
+        rows = {part_of(text)[0]: part_of(better)[2] for text, better in instead.items()}
         for known in self.known.values():
             for text in list(known.saves):
-                part = PART.fullmatch(text)
-                if part and not part[3] and part[1] in rows:
-                    known.saves[text + rows[part[1]]] = known.saves.pop(text)
+                before, _, behind = part_of(text)
+                if before in rows and not behind:
+                    known.saves[text + rows[before]] = known.saves.pop(text)
 
     def search(self) -> None:
         self.begin()
