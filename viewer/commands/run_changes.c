@@ -15,7 +15,6 @@
 #include "../recording/owners.h"
 
 #define SET	 "GPUMEMTRACE_WITH"
-#define FOLDER	 "GPUMEMTRACE_WITH_FOLDER"
 #define START                                                                                  \
 	" -ISXutf8 -c 'import sys, types; p = sys.modules[\"c\"] = types.ModuleType(\"c\"); "  \
 	"p.__path__ = [sys.argv[1]]; from c.changes_tell import main; main()' "
@@ -163,7 +162,6 @@ static void set_environment(struct run_changes *c)
 		fprintf(f, "%s%s", name == c->names ? "" : ";", *name);
 	fclose(f);
 	setenv(SET, text, 1);
-	setenv(FOLDER, c->folder, 1);
 	free(text);
 	f = open_memstream(&text, &len);
 	fprintf(f, "%s%s%s", c->folder, old && *old ? ":" : "", old ? old : "");

@@ -28,16 +28,19 @@ def allocator_of(finding: Finding) -> str:
     return found[1] if found else ""
 
 
-# change -> its value in a finding, "" if that cannot be read from it; others have none or one
+def function_of(finding: Finding) -> str:
+    return f"sdpa@{finding['function']}" if finding.get("function") else "sdpa"
+
+
+# change -> its value for a finding, "" if that cannot be read from it; the others have their default
 VALUES: Dict[str, Callable[[Finding], str]] = {
     "checkpoint": class_of,
-    "batch": lambda finding: "1/2",
-    "foreach": lambda finding: "off",
-    "zero_grad": lambda finding: "none",
+    "attention": function_of,
     "no_grad": lambda finding: "frozen" if kind_of(finding) == "frozen_graph" else place_of(finding),
-    "state": lambda finding: "cpu",
+    "del": place_of,
+    "kept": place_of,
+    "logits": place_of,
     "allocator": allocator_of,
-    "cublas_workspace": lambda finding: ":4096:2",
 }
 
 
@@ -52,6 +55,6 @@ def for_finding(finding: Finding) -> List[str]:
     found = []
     for row in ROWS:
         if kind_of(finding) in row.kinds:
-            value = VALUES[row.name](finding) if row.name in VALUES else None
-            found += [row.name] if value is None else [f"{row.name}={value}"] if value else []
+            value = VALUES.get(row.name, lambda finding, row=row: row.default)(finding)
+            found += [f"{row.name}={value}"] if value else [] if row.name in VALUES else [row.name]
     return found

@@ -34,24 +34,15 @@ def set_to_none(change, noted, say):
     """Also right after the optimizer's step: zero_grad may come behind another model's forward pass."""
     for cls in {Optimizer, nn.Module, *(c for c in vars(torch.optim).values() if inspect.isclass(c))}:
         if "zero_grad" in vars(cls):
-            cls.zero_grad = cleared(cls.zero_grad, noted)
-    after_step(change, noted, say)
+            cls.zero_grad = cleared(cls.zero_grad)
+    around_steps(after=lambda opt: (noted(), opt.zero_grad()))
 
 
-def cleared(plain, noted):
+def cleared(plain):
     @functools.wraps(plain)
     def zero_grad(self, *args, **kwargs):
-        noted()
         plain(self, set_to_none=True)
     return zero_grad
-
-
-def after_step(change, noted, say):
-    def after(opt):
-        noted()
-        opt.zero_grad(set_to_none=True)
-
-    around_steps(after=after)
 
 
 def step_on_host(change, noted, say):
@@ -75,3 +66,44 @@ def step_on_host(change, noted, say):
                 p.grad = grad
 
     around_steps(before, after)
+
+
+def in_backward(change, noted, say):
+    """Each weight is updated as soon as its gradient is complete, and the gradient is freed. The optimizer's own step finds none."""
+    def update(opt, p):
+        groups = opt.param_groups
+        opt.param_groups = [{**g, "params": [p]} for g in groups if any(q is p for q in g["params"])]
+        try:
+            with torch.no_grad():
+                inspect.unwrap(type(opt).step)(opt)  # a range around it would be taken for a step of the program
+        finally:
+            opt.param_groups = groups
+        p.grad = None
+        noted()
+
+    plain = Optimizer.__init__
+
+    @functools.wraps(plain)
+    def begin(self, *args, **kwargs):
+        plain(self, *args, **kwargs)
+        for p in trained(self):
+            p.register_post_accumulate_grad_hook(functools.partial(update, self))
+
+    Optimizer.__init__ = begin
+
+
+def state_in_8_bits(change, noted, say):
+    """bitsandbytes or torchao, whichever is installed."""
+    try:
+        from bitsandbytes import optim
+        names = {"Adam": optim.Adam8bit, "AdamW": optim.AdamW8bit}
+    except ImportError:
+        from torchao import optim
+        names = {"Adam": optim.Adam8bit, "AdamW": optim.AdamW8bit}
+    ours = ("foreach", "fused", "capturable", "differentiable", "maximize")
+    for name, cls in names.items():
+        def make(*args, cls=cls, **kwargs):
+            noted()
+            return cls(*args, **{k: v for k, v in kwargs.items() if k not in ours})
+
+        setattr(torch.optim, name, make)

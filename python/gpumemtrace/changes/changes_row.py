@@ -11,6 +11,7 @@ class Row(NamedTuple):
     name: str
     value: str  # how the manual shows it, "" = there is none
     read: Reader
+    default: str  # the value if there is none in NAME
     make: str  # module:function that makes it; a variable of the environment that is set to the value
     kinds: Tuple[str, ...]  # findings of advise and remedies of oom that it makes
     slowdown: float  # of a step of a usual training, as a factor

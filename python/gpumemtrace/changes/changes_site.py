@@ -40,7 +40,7 @@ def followed(exec_module):
             from gpumemtrace_changes import changes_start
         except ImportError:  # `run` has ended and removed the folder
             return
-        changes_start.start()
+        changes_start.start(HERE)
     return run
 
 

@@ -7,9 +7,9 @@ from .changes_effect import Effects
 from .changes_table import parse
 
 
-def start():
+def start(folder):
     changes = [parse(text) for text in os.environ["GPUMEMTRACE_WITH"].split(";")]
-    effects = Effects(os.environ["GPUMEMTRACE_WITH_FOLDER"], len(changes))
+    effects = Effects(folder, len(changes))
     from .changes_places import around_steps
     for i, change in enumerate(changes):
         module, _, function = change.row.make.partition(":")

@@ -19,21 +19,28 @@ def nothing(text: Optional[str]) -> None:
 
 
 def word(*words: str) -> Reader:
-    """One of these; without a value the first."""
     def read(text: Optional[str]) -> str:
-        if text is not None and text not in words:
-            raise ValueError(f"takes {' or '.join(words)}, not {text}")
-        return text or words[0]
+        if text not in words:
+            raise ValueError(f"takes {' or '.join(words)}, not {text or 'nothing'}")
+        return text
     return read
 
 
-def number(least: float, most: float, default: Optional[float] = None) -> Reader:
+def sdpa(text: Optional[str]) -> Optional[str]:
+    """A function, None for all."""
+    found = re.fullmatch(r"sdpa(?:@([\w.<>]+))?", text or "")
+    if not found:
+        raise ValueError("takes sdpa, or sdpa@FUNCTION for one function alone")
+    return found[1]
+
+
+def number(least: float, most: float) -> Reader:
     def read(text: Optional[str]) -> float:
         try:
-            value = float(text) if text is not None else default
+            value = float(text or "")
         except ValueError:
-            value = None
-        if value is None or not least <= value <= most:
+            value = most + 1
+        if not least <= value <= most:
             raise ValueError(f"needs a number from {least:g} to {most:g}")
         return value
     return read
@@ -47,7 +54,7 @@ def class_every(text: Optional[str]) -> Tuple[str, int]:
 
 
 def parts_of_rows(text: Optional[str]) -> Tuple[int, int]:
-    found = re.fullmatch(r"1/(\d+)(?:@(\d+))?", text or "1/2")
+    found = re.fullmatch(r"1/(\d+)(?:@(\d+))?", text or "")
     if not found or not 2 <= int(found[1]) <= 1024:
         raise ValueError("needs a part such as 1/2, or 1/2@16 for batches of 16 rows that the program makes itself")
     return int(found[1]), int(found[2] or 0)
@@ -61,9 +68,9 @@ def place(text: Optional[str]) -> Place:
 
 
 def place_or(*words: str) -> Reader:
-    """A line, or one of the words (the first without a value), which are None."""
+    """A line, or one of the words, which are None."""
     def read(text: Optional[str]) -> Optional[Place]:
-        if text is None or text in words:
+        if text in words:
             return None
         try:
             return place(text)
