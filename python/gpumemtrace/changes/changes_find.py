@@ -24,7 +24,8 @@ def class_of(finding: Finding) -> str:
 
 
 def allocator_of(finding: Finding) -> str:
-    found = re.search(r"ALLOC_CONF=([^\s:]+:\S+?)[:;,.]?(?:\s|$)", finding["what"])
+    """None for a setting that is to be removed."""
+    found = re.search(r"Set PYTORCH_CUDA_ALLOC_CONF=(\S+?)[:;,.]?(?:\s|$)", finding["what"])
     return found[1] if found else ""
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loss of an eighth of the positions at a time, each part checkpointed. Logits are not computed until a loss takes them: a slice of
 them is computed from the slice of the last layer's input."""
-import weakref
-
 import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
@@ -90,13 +88,13 @@ class Logits(Deferred):
 def logits(noted):
     """In place of the result of a layer that is as wide as a vocabulary: far wider than its input. A layer whose result is used otherwise, and
     goes to no loss, is left alone from then on."""
-    uses = weakref.WeakKeyDictionary()  # weight -> how often it went to a loss, and elsewhere
+    uses = {}  # id of a weight -> how often it went to a loss, and elsewhere
 
     def linear(func, args, kwargs):
         hidden, weight = args[0], args[1]
         if isinstance(hidden, Deferred) or not torch.is_grad_enabled() or weight.shape[0] < WIDE * weight.shape[1]:
             return None
-        use = uses.setdefault(weight, [0, 0])
+        use = uses.setdefault(id(weight), [0, 0])
         if use[1] and not use[0]:
             return None
         dtype = torch.get_autocast_dtype(hidden.device.type) if torch.is_autocast_enabled() else weight.dtype

@@ -115,7 +115,7 @@ def parse(text: str) -> Change:
     name, equals, value = text.partition("=")
     row = next((row for row in ROWS if row.name == name), None)
     if row is None:
-        near = difflib.get_close_matches(name, [r.name for r in ROWS], 1, 0.5)
+        near = difflib.get_close_matches(name, [r.name for r in ROWS], 1)
         raise WrongChange(f"--with {text}: there is no change {name}; " + (f"the nearest is {near[0]}" if near else f"there are {', '.join(r.name for r in ROWS)}"))
     if ";" in text:
         raise WrongChange(f"--with {text}: a value cannot have a semicolon")
