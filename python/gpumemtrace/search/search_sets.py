@@ -43,7 +43,7 @@ class Set:
         t, card, changes = self.cell.trial, self.cell.card, parse_all(self.texts)
         return {"card": card.name, "changes": self.texts, "fits": self.fits, "verdict": self.verdict, "capacity_bytes": card.memory,
                 "peak_bytes": t.number("peak_bytes"), "peak_reserved_bytes": t.number("peak_reserved_bytes"),
-                "device_bytes": device_on(t, card), "margin_bytes": card.memory - (self.needs or device_on(t, card)),
+                "device_bytes": device_on(t, card), "margin_bytes": card.memory - (device_on(t, card) if self.fits else self.needs or device_on(t, card)),
                 "predicted_peak_bytes": self.predicted, "slowdown": round(slowdown(changes), 3), "cost": "; ".join(c.row.cost for c in changes),
                 "code": code_of(changes), "measured": self.cell.measured, "run_on": t.card.name,
                 **({"error": t.failure()} if t.verdict == FAILED else {})}

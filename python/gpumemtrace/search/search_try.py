@@ -44,7 +44,7 @@ class Suggestion:
         self.said["code"] = code_of(self.changes)
         if not self.trial or self.trial.missed():
             return
-        self.said.update(ends=self.trial.verdict == FITS, measured_peak_bytes=self.measured())
+        self.said.update(measured_peak_bytes=self.measured(), ends=self.trial.verdict == FITS)
         if self.trial.verdict == FITS:
             self.said["how_known"] = "run"
             if before:
