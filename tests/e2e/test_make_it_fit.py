@@ -103,9 +103,15 @@ def test_a_program_that_dies_is_made_to_fit(folder):
 
 def test_a_search_that_is_exhausted(folder):
     """Not even the weights have room."""
-    text = call(folder, "fit", "--cards", "my=100MiB", "--make-it-fit", "--max-runs", "1", "-o", "sets", *PROGRAM, code=1)
-    assert "No set of these changes fits my=100MiB: " in text and "checkpoint=Block" in text
-    assert "The closest is " in text and "more sets might fit by prediction (--max-runs N runs more)" in " ".join(text.split())
+    text = " ".join(call(folder, "fit", "--cards", "my=100MiB", "--make-it-fit", "-o", "sets", *PROGRAM, code=1).split())
+    assert "No set of these changes fits my=100MiB: " in text and "checkpoint=Block" in text and "The closest is " in text and "and lacks " in text
+
+
+@pytest.mark.more
+def test_runs_are_few(folder):
+    """Four changes are needed, which one run does not find."""
+    text = " ".join(call(folder, "fit", "--cards", "my=400MiB", "--make-it-fit", "--max-runs", "1", "-o", "sets", *PROGRAM, code=1).split())
+    assert "1 run of changes made; " in text and "might fit by prediction (--max-runs N runs more)" in text
 
 
 def test_a_program_that_cannot_be_changed_from_outside(folder):

@@ -212,10 +212,12 @@ int check_advise(struct advise_options *o)
 		return say_usage("advise takes either a recording or -- COMMAND; see gpumemtrace "
 				 "advise --help");
 	if (o->file && !o->command && (o->tries || o->card))
-		return say_usage("--try and --card are for -- COMMAND: a recording alone is not run");
+		return say_usage(
+			"--try and --card are for -- COMMAND: a recording alone is not run");
 	if (o->file && o->command && !each)
-		return say_usage("to run COMMAND with each change for a recording, give --try alone: "
-				 "gpumemtrace advise FILE --try -- COMMAND");
+		return say_usage(
+			"to run COMMAND with each change for a recording, give --try alone: "
+			"gpumemtrace advise FILE --try -- COMMAND");
 	if (each && o->tries[1])
 		return say_usage("--try stands for all changes, or names one: choose");
 	if (o->command && o->patterns)

@@ -243,7 +243,7 @@ static int set_option(struct parse *p, const struct option_row *r, char *into, c
 		*(bool *)(into + r->offset) = true;
 		return 0;
 	}
-	if (!value && *p->next && strcmp(*p->next, "--"))
+	if (!value && *p->next && strcmp(*p->next, "--") && !(r->alone && **p->next == '-'))
 		value = *p->next++;
 	if (!value)
 		value = r->alone;
@@ -423,7 +423,11 @@ void options_help(const struct command *c, FILE *out)
 	fprintf(out, "usage: gpumemtrace %s [OPTION...]", c->name);
 	for (const struct operand_row *o = c->operands; o && o->name; o++)
 		if (o->kind == OPERAND_REST)
-			fprintf(out, o == c->operands ? " [--] %s..." : o[-1].kind == OPERAND_ONE ? " -- %s..." : " [-- %s...]", o->name);
+			fprintf(out,
+				o == c->operands	    ? " [--] %s..."
+				: o[-1].kind == OPERAND_ONE ? " -- %s..."
+							    : " [-- %s...]",
+				o->name);
 		else if (o->kind == OPERAND_MANY || o->kind == OPERAND_RUN)
 			fprintf(out, " %s...", o->name);
 		else

@@ -57,7 +57,8 @@ bool answer_take(struct answer *a, const char *line, size_t len);
  */
 int question_ask(struct question *q);
 
-/* Searches that run a program on simulated cards: fit, bisect, and the runs of `advise` and `oom`. */
+/* Searches that run a program on simulated cards: fit, bisect, and the runs of `advise` and `oom`.
+ */
 
 /* advise -- COMMAND, and with --try for a recording; oom --try. They return an exit code. */
 int advise_runs(const struct advise_options *o, struct emit *out);

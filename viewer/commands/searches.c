@@ -6,7 +6,7 @@
 #include "run_program.h"
 
 #define CARD  "h100-80g" /* where none is named */
-#define STEPS 2 /* to observe for `advise` */
+#define STEPS 2		 /* to observe for `advise` */
 
 /* fit: which cards a program fits, with which settings, by running it on simulated ones. */
 
@@ -101,8 +101,8 @@ static int try_suggestions(const struct suggestions *s, struct emit *out)
 
 int oom_try(const struct oom_options *o, struct emit *out)
 {
-	return try_suggestions(&(struct suggestions){ "oom", o->files, o->command, NULL, o->nth, 0, 0 },
-			       out);
+	return try_suggestions(
+		&(struct suggestions){ "oom", o->files, o->command, NULL, o->nth, 0, 0 }, out);
 }
 
 /* Runs of a program on a simulated card for `advise`: unchanged, and with each change that needs no

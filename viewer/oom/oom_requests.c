@@ -309,12 +309,13 @@ static bool batch_of_one(const struct defs *defs)
 	return one;
 }
 
-/* Even with the smallest batch: the parameters, and a gradient of each that is trained, do not fit. */
+/* Even with the smallest batch: the parameters, and a gradient of each that is trained, do not fit.
+ */
 static bool too_large_without_batch(const struct oom *o)
 {
 	const uint64_t *b = o->shot.bytes;
-	uint64_t gradients = b[CATEGORY_gradients] > o->trainable ? b[CATEGORY_gradients]
-								   : o->trainable;
+	uint64_t gradients =
+		b[CATEGORY_gradients] > o->trainable ? b[CATEGORY_gradients] : o->trainable;
 
 	return o->shot.model->spans.trains && !o->evaluation &&
 	       b[CATEGORY_parameters] + gradients + b[CATEGORY_optimizer_state] > o->capacity;

@@ -50,7 +50,7 @@ def part_of(text: str) -> Tuple[str, int, str]:
 
 def slowdown(changes: Sequence[Change]) -> float:
     """Estimated, of a step: a factor; of parts, for each halving."""
-    return math.prod(change.row.slowdown ** math.log2(max(part_of(change.text)[1], 2)) for change in changes)
+    return float(math.prod(change.row.slowdown ** math.log2(max(part_of(change.text)[1], 2)) for change in changes))
 
 
 def costs(changes: Sequence[Change]) -> str:

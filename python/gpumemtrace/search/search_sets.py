@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of changes with which a program fits a card (`fit --make-it-fit`). The cheapest by the estimated slow-down is run first, on a card with
 room for it, so that each run says what the program needs then, and what further changes would save (`advise` on its recording). A set is
-run only if the prediction allows it: what the program needed with a part of the set, less what the other changes save at most. As in the
+run only if the prediction allows it: what the program needed with a part of the set, less what the other changes save. As in the
 rest of `fit`, the card itself is run where that result is close."""
 from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .._answer import Answer
 from .search_cells import Cell, device_on
@@ -20,6 +20,7 @@ WANTED = 3  # sets that fit, for a card
 CHANGES, LARGEST = 12, 4  # most that are combined, in one set
 PARTS = 8  # the smallest
 WITH_BATCH = ("inputs", "activations", "forward_temporaries", "backward_temporaries", "kv_cache")  # classes that grow with it
+NEAR = 6  # so many of these parts a prediction may be off
 LITTLE = 200  # of the need: a change that saves less is left out
 
 Names = FrozenSet[str]
@@ -61,20 +62,30 @@ def others_of(trial: Trial, card: Card) -> int:
     return max(device_on(trial, card) - trial.number("peak_reserved_bytes"), 0)
 
 
+def moments_of(timeline: Mapping[str, Any]) -> List[Tuple[int, int, int]]:
+    """Of pieces of the run: the most bytes, those of them that grow with the batch, and gradients."""
+    classes = [(b["max"]["bytes"], b["categories_at_max"]) for b in timeline["buckets"]]
+    return [(total, sum(of.get(name, 0) for name in WITH_BATCH), of.get("gradients", 0)) for total, of in classes]
+
+
 def known_of(trial: Trial, cell: Cell, more: Sequence[Mapping[str, Any]]) -> Known:
-    """more: what `oom` suggests. Of a part of a batch the saving follows from the classes at the peak."""
+    """more: what `oom` suggests. Of a part of a batch the saving follows from the classes in the course of the run: all parts but the first
+    have the gradients of those before."""
     others = min(others_of(trial, cell.card), others_of(cell.trial, cell.card))
     saves: Dict[str, int] = {}
-    found = ask(trial.plan, "advise", f"{trial.plan.folder}/{trial.text('recording')}").get("findings", [])
+    path = f"{trial.plan.folder}/{trial.text('recording')}"
+    found = ask(trial.plan, "advise", path).get("findings", [])
     for suggestion in (*found, *more):
         less = 0 if suggestion.get("of") == "reserved" else int(suggestion["saves_bytes"])
         for change in changes_for(suggestion):
             saves.setdefault(change.text, less)
-    classes = trial.result.get("categories") or {}
-    grows = sum(classes.get(name, 0) for name in WITH_BATCH)
+    moments = moments_of(ask(trial.plan, "timeline", path))
+    peak = max((total for total, _, _ in moments), default=0)
+    held = max((gradients for _, _, gradients in moments), default=0)
     for before, least, behind in map(part_of, list(saves)):
         for parts in (2 ** i for i in range(1, PARTS.bit_length()) if 1 < least <= 2 ** i):
-            saves[f"{before}{parts}{behind}"] = grows - grows // parts
+            saves[f"{before}{parts}{behind}"] = max(peak - max((total - grows + grows // parts + held - gradients for total, grows, gradients in moments),
+                                                               default=0), 0)
     return Known(trial.number("peak_bytes"), others, device_on(trial, cell.card), saves)
 
 
@@ -124,7 +135,8 @@ class Search:
         names, of = frozenset(texts), [text.partition("=")[0] for text in texts]
         if len(set(of)) < len(of) or any(self.excludes(s, names) for s in self.sets):
             return False
-        return self.predict(names) + self.known[frozenset()].others <= self.cell.card.memory
+        predicted = self.predict(names)
+        return predicted - predicted // LITTLE * NEAR + self.known[frozenset()].others <= self.cell.card.memory
 
     def excludes(self, ran: Set, names: Names) -> bool:
         """It is that one, or has more changes, or smaller parts, than one that fits or fails."""

@@ -80,7 +80,8 @@ def run_all(plan: Plan, card: Card, found: Sequence[Suggestion], answer: Answer)
         runs.run([x.trial for x in due if x.trial])
         due = [x for x in due if x.trial and with_rows(x.trial)]
         for x in due:
-            x.changes = parse_all(with_rows(x.trial).get(change.text, change.text) for change in x.changes)
+            better = with_rows(x.trial) if x.trial else {}
+            x.changes = parse_all(better.get(change.text, change.text) for change in x.changes)
 
 
 def print_all(found: Sequence[Suggestion], card: Card, of: str, answer: Answer) -> None:
