@@ -108,8 +108,8 @@ $(B)/libgpumemtrace_core.so: $(call objs,$(LIBRARY)) $(B)/parts.a $(B)/core.map
 
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o build/wasm/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
-$(O)/viewer/commands/question.o: viewer/commands/python_modules.def $(wildcard python/gpumemtrace/_answer.py python/gpumemtrace/_core.py python/gpumemtrace/_error.py python/gpumemtrace/lake/*.py python/gpumemtrace/search/*.py python/gpumemtrace/changes/*.py)
-$(O)/viewer/commands/run_changes.o: viewer/commands/python_modules.def $(wildcard python/gpumemtrace/changes/*.py)
+$(O)/viewer/commands/question.o: viewer/commands/python_modules.def viewer/commands/change_modules.def $(wildcard python/gpumemtrace/_answer.py python/gpumemtrace/_core.py python/gpumemtrace/_error.py python/gpumemtrace/lake/*.py python/gpumemtrace/search/*.py python/gpumemtrace/changes/*.py)
+$(O)/viewer/commands/run_changes.o: viewer/commands/change_modules.def $(wildcard python/gpumemtrace/changes/*.py)
 $(O)/viewer/commands/cmd_lake.o: viewer/commands/views.sql
 $(O)/viewer/recording/exchange.o: viewer/recording/attach.py
 $(O)/viewer/commands/question.o: python/gpumemtrace/_world.py

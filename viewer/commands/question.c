@@ -28,9 +28,10 @@ void search_begin(struct question *q, const char *what, const char *cards)
 #define CORE(name)   ASSET_FILE(name, "python/gpumemtrace/" #name ".py");
 #define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
 #define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");
+#include "python_modules.def"
 #define NEEDED(name) ASSET_FILE(name, "python/gpumemtrace/changes/" #name ".py");
 #define CHANGED(name)
-#include "python_modules.def"
+#include "change_modules.def"
 
 static const struct {
 	unsigned kinds;
@@ -42,6 +43,7 @@ static const struct {
 #define SEARCH(name) { QUESTION_SEARCH, "search." #name, asset_##name },
 #define NEEDED(name) { QUESTION_SEARCH, "changes." #name, asset_##name },
 #define CHANGED(name)
+#include "change_modules.def"
 #include "python_modules.def"
 };
 

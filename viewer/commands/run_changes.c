@@ -6,40 +6,27 @@
  */
 #include "run_changes.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "../base/asset.h"
 #include "../base/plain_file.h"
 #include "../base/shell.h"
 #include "../recording/owners.h"
 
-#define SET	 "GPUMEMTRACE_WITH"
-#define START                                                                                  \
-	" -ISXutf8 -c 'import sys, types; p = sys.modules[\"c\"] = types.ModuleType(\"c\"); "  \
-	"p.__path__ = [sys.argv[1]]; from c.changes_tell import main; main()' "
+#define SET "GPUMEMTRACE_WITH"
+#define START                                                                   \
+	"import sys, types; p = sys.modules[\"c\"] = types.ModuleType(\"c\"); " \
+	"p.__path__ = [sys.argv[1]]; from c.changes_tell import main; main()"
 
-#define SEARCH(name)
-#define BOTH(name)
-#define CORE(name)
-#define LAKE(name)
-#define NEEDED(name) extern const char asset_##name[], asset_end_##name[];
+#define NEEDED(name)  extern const char asset_##name[], asset_end_##name[];
 #define CHANGED(name) ASSET_FILE(name, "python/gpumemtrace/changes/" #name ".py");
-#include "python_modules.def"
+#include "change_modules.def"
 
 static const struct {
 	const char *file, *text, *end;
 } files[] = {
-#define SEARCH(name)
-#define BOTH(name)
-#define CORE(name)
-#define LAKE(name)
-#define NEEDED(name) CHANGED(name)
+#define NEEDED(name)  CHANGED(name)
 #define CHANGED(name) { #name ".py", asset_##name, asset_end_##name },
-#include "python_modules.def"
+#include "change_modules.def"
 };
-
-/* ---- the folder ---- */
 
 static int write_modules(const char *folder)
 {
@@ -47,14 +34,13 @@ static int write_modules(const char *folder)
 	bool bad = false;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		size_t len = (size_t)(files[i].end - files[i].text);
 		bool site = !strcmp(files[i].file, "changes_site.py");
 		FILE *f;
 
 		snprintf(path, sizeof(path), "%s/%s", folder,
 			 site ? "sitecustomize.py" : files[i].file);
 		f = fopen(path, "w");
-		bad |= !f || fwrite(files[i].text, 1, len, f) != len;
+		bad |= !f || fwrite(files[i].text, files[i].end - files[i].text, 1, f) != 1;
 		bad |= f && fclose(f);
 	}
 	return bad ? say_unreadable("%s cannot be written: %s", path, strerror(errno)) : 0;
@@ -72,16 +58,6 @@ void run_changes_drop(struct run_changes *c)
 	folder_remove(c->folder);
 }
 
-/* ---- Python ---- */
-
-static void append_word(FILE *f, const char *text)
-{
-	fputc('\'', f);
-	for (; *text; text++)
-		fputs(*text == '\'' ? "'\\''" : (char[]){ *text, 0 }, f);
-	fputs("' ", f);
-}
-
 /* That of the program if it is started as such. */
 static const char *python_of(char *const *command)
 {
@@ -96,18 +72,14 @@ static const char *python_of(char *const *command)
 static bool ask_python(struct run_changes *c, const char *what,
 		       void (*take)(struct run_changes *c, char *line))
 {
-	char *text = NULL, *line = NULL;
-	size_t len, room = 0;
-	FILE *f = open_memstream(&text, &len), *answer;
+	char *text, *line = NULL, python[SHELL_WORD], folder[SHELL_WORD];
+	size_t room = 0;
+	FILE *answer;
 	bool whole;
 
-	append_word(f, c->python);
-	fputs(START, f);
-	append_word(f, c->folder);
-	append_word(f, what);
-	for (char **name = c->names; *name; name++)
-		append_word(f, *name);
-	fclose(f);
+	if (asprintf(&text, "%s -ISXutf8 -c '" START "' %s %s", shell_word(c->python, python),
+		     shell_word(c->folder, folder), what) < 0)
+		return false;
 	answer = popen(text, "r");
 	while (answer && getline(&line, &room, answer) > 0) {
 		line[strcspn(line, "\n")] = 0;
@@ -149,32 +121,26 @@ static void take_made(struct run_changes *c, char *line)
 	c->missed |= !row.times;
 }
 
-/* ---- around the program ---- */
-
-static void set_environment(struct run_changes *c)
+/* The names, which Python reads there, each behind a semicolon. */
+static void set_names(char **names)
 {
-	const char *old = getenv("PYTHONPATH");
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
-	for (char **name = c->names; *name; name++)
-		fprintf(f, "%s%s", name == c->names ? "" : ";", *name);
+	for (; *names; names++)
+		fprintf(f, ";%s", *names);
 	fclose(f);
-	setenv(SET, text, 1);
-	free(text);
-	f = open_memstream(&text, &len);
-	fprintf(f, "%s%s%s", c->folder, old && *old ? ":" : "", old ? old : "");
-	fclose(f);
-	setenv("PYTHONPATH", text, 1);
+	setenv(SET, text + 1, 1);
 	free(text);
 }
 
 int run_changes_begin(struct run_changes *c, char **names, char *const *command)
 {
-	*c = (struct run_changes){ .names = names };
+	*c = (struct run_changes){ .folder = "" };
 	if (!names || !names[0])
 		return 0;
+	set_names(names);
 	c->python = python_of(command);
 	c->code = folder_make(c->folder, "changes");
 	if (!c->code)
@@ -182,8 +148,6 @@ int run_changes_begin(struct run_changes *c, char **names, char *const *command)
 	if (!c->code && !ask_python(c, "check", take_checked) && !c->code)
 		c->code = say_usage("--with needs Python 3.8 or later, and %s is not that",
 				    c->python);
-	if (!c->code)
-		set_environment(c);
 	return c->code;
 }
 

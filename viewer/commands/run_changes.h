@@ -5,7 +5,6 @@
 #include "../ask/command.h"
 
 struct run_changes {
-	char **names; /* NAME=VALUE each */
 	const char *python;
 	char folder[PATH_MAX]; /* "": no changes */
 	struct row_run_change *made;
@@ -14,9 +13,10 @@ struct run_changes {
 	int code;
 };
 
-/* Checks the names and sets the environment. Returns 0, or an exit code after an error message. */
+/* Checks the names (NAME=VALUE) and sets the environment. Returns 0, or an exit code after an error
+ * message. */
 int run_changes_begin(struct run_changes *c, char **names, char *const *command);
 void run_changes_drop(struct run_changes *c); /* where no program was started */
-void run_changes_end(struct run_changes *c); /* after the program: finds what was done */
+void run_changes_end(struct run_changes *c);  /* after the program: finds what was done */
 void run_changes_say(const struct run_changes *c);
 bool run_changes_row(void *ctx, size_t i, struct row_run_change *row);

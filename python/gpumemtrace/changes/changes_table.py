@@ -117,8 +117,6 @@ def parse(text: str) -> Change:
     if row is None:
         near = difflib.get_close_matches(name, [r.name for r in ROWS], 1)
         raise WrongChange(f"--with {text}: there is no change {name}; " + (f"the nearest is {near[0]}" if near else f"there are {', '.join(r.name for r in ROWS)}"))
-    if ";" in text:
-        raise WrongChange(f"--with {text}: a value cannot have a semicolon")
     given = value if equals else row.default or None
     try:
         return Change(name if given is None else f"{name}={given}", row, row.read(given))

@@ -3,6 +3,7 @@
 "set NAME=VALUE", "made COUNT CHANGE<tab>SENTENCE"."""
 from __future__ import annotations
 
+import os
 import sys
 from typing import Iterator, List
 
@@ -11,12 +12,15 @@ from .changes_row import Change
 from .changes_table import WrongChange, parse
 
 
-def check(texts: List[str]) -> Iterator[str]:
+def check(folder: str, texts: List[str]) -> Iterator[str]:
+    """The names with their values, and what the environment of the program needs."""
     try:
         changes = [parse(text) for text in texts]
     except WrongChange as error:
         yield f"wrong {error}"
         return
+    yield "set GPUMEMTRACE_WITH=" + ";".join(change.text for change in changes)
+    yield "set PYTHONPATH=" + os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
     for change in changes:
         yield from (f"set {name}={value}" for name, value in change.environment().items())
 
@@ -42,6 +46,7 @@ def tell(folder: str, texts: List[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    folder, what, *texts = sys.argv[1:]
-    for line in check(texts) if what == "check" else tell(folder, texts):
+    _, folder, what = sys.argv
+    texts = os.environ["GPUMEMTRACE_WITH"].split(";")
+    for line in check(folder, texts) if what == "check" else tell(folder, texts):
         print(line)
