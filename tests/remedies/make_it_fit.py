@@ -18,7 +18,7 @@ from programs import ROOT, programs  # noqa: E402
 from record import TOOL  # noqa: E402
 
 MIB = 1 << 20
-NAMES = ["fit/gpt2", "fit/bert", "fit/vit", "fit/mlp-large-batch", "fit/cnn", "fit/llama-wide-vocabulary", "fit/t5", "examples/train"]
+NAMES = ["fit/gpt2", "fit/bert", "fit/mlp-large-batch", "fit/llama-wide-vocabulary", "fit/t5", "examples/train", "fit/vit", "fit/cnn"]
 PAGE, BEGIN, END = ROOT / "docs/make-it-fit.md", "<!-- sets -->\n", "<!-- end of sets -->\n"
 ENV = {**{k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
@@ -47,7 +47,7 @@ def row_of(name, share, need, folder):
         return {**row, "verdict": found.get("error") or found["cards"][0]["verdict"]}
     fits = [s for s in sets if s["fits"]]
     row.update(verdict="fits as it is" if found["cards"][0]["fits"] else "made to fit" if fits else "no set found", found=len(fits), tried=len(sets),
-               failed=[s["error"] for s in sets if "error" in s], predictions=[[s["predicted_peak_bytes"], s["peak_bytes"]] for s in sets if s["verdict"] != "failed"])
+               failed=[[*s["changes"], s["error"]] for s in sets if "error" in s], predictions=[[s["predicted_peak_bytes"], s["peak_bytes"]] for s in sets if s["verdict"] != "failed"])
     if fits:
         ends, peak = runs_to_its_end(name, card, fits[0]["changes"], folder)
         row.update(changes=fits[0]["changes"], slowdown=fits[0]["slowdown"], predicted=fits[0]["predicted_peak_bytes"], said=fits[0]["peak_bytes"], ends=ends, peak=peak)

@@ -76,7 +76,7 @@ def known_of(trial: Trial, cell: Cell, more: Sequence[Mapping[str, Any]]) -> Kno
     path = f"{trial.plan.folder}/{trial.text('recording')}"
     found = ask(trial.plan, "advise", path).get("findings", [])
     for suggestion in (*found, *more):
-        less = 0 if suggestion.get("of") == "reserved" else int(suggestion["saves_bytes"])
+        less = 0 if "reserved" == suggestion.get("of") or suggestion.get("name") == "allocator" else int(suggestion["saves_bytes"])
         for change in changes_for(suggestion):
             saves.setdefault(change.text, less)
     moments = moments_of(ask(trial.plan, "timeline", path))
