@@ -170,3 +170,9 @@ def test_findings_have_their_changes():
     assert for_finding({**finding, "kind": "attention"}) == ["attention=sdpa@Block.forward"] and for_finding({**finding, "kind": "shard_state"}) == []
     assert for_finding({"name": "smaller_batch", "what": "Halve the batch"}) == ["batch=1/2"] and for_finding({"name": "fused_optimizer", "what": ""}) == ["fused"]
     assert for_finding({"kind": "allocator", "what": "Set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64: x"}) == ["allocator=max_split_size_mb:64"]
+
+
+def test_the_page_has_the_table():
+    sys.path.insert(0, str(ROOT / "scripts"))
+    import changes_page
+    assert changes_page.PAGE.read_text() == changes_page.page(), "scripts/changes_page.py --write"

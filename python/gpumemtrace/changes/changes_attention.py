@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """One fused call in place of scores, softmax and the product with the values. Scores are not computed until that product."""
 import math
 

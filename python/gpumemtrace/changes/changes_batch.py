@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """Batches in parts: loaders give an Nth of the rows, the loss of each part counts an Nth, and the optimizer makes its step at every Nth call.
 `batch=1/N@ROWS`: also tensors that the program makes itself on the device or moves there, if they have so many rows."""
 import functools

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """Results that are not computed where the program asks for them: the scores of an attention, until their product with the values shows
 that one fused call will do, and logits, until a loss takes them in pieces. Any other use of them computes them first."""
 import torch

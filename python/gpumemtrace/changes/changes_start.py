@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """Makes the changes in the process that has just imported torch."""
 import importlib
 import os

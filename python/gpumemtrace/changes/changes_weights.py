@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
 """Weights in fewer bits, or on the host while they wait."""
 import weakref
 
