@@ -73,7 +73,8 @@ struct advise {
 	uint64_t *released; /* of each life: when the latest graph let it go, 0 = never */
 	uint64_t *saved;    /* and when the latest one took it */
 	bool *read;	    /* by a backward node, since the latest graph took it if any did */
-	uint32_t *made_of;  /* 1 + the only block that the first work of it reads, 0 = none */
+	uint32_t *made_of;  /* 1 + the only large block that the first work of it reads,
+			       0 = none */
 	uint64_t *passed;   /* behind the last pass, or optimizer's step, that used it; 0: none */
 	uint64_t *over;	    /* since when nothing uses it, see advise_over */
 	bool *shortened;    /* by a finding so far */
@@ -133,7 +134,7 @@ bool advise_is_copied_file(const struct advise *a, const struct advised *l);
 /* Fills that in. */
 void advise_find_over(struct advise *a);
 struct owner advise_owner(struct advise *a, const struct advised *l);
-/* What a copy or a conversion was made of: the only block that the first work of it reads. */
+/* What a copy or a conversion was made of: the only large block that the first work of it reads. */
 bool advise_made_of(const struct advise *a, const struct advised *copy, struct advised *original);
 /* It was twice as large, or half, but for what the allocator leaves. */
 bool advise_is_half(uint64_t narrow, uint64_t wide);

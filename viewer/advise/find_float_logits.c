@@ -38,7 +38,7 @@ static bool is_copy(struct advise *a, const struct advised *l, struct advised *o
 	const struct op *op = ops_find(a, l), *of;
 
 	if (stage_is_backward(l->born->stage) || (!ops_is_cast(op->name) && !ops_is_loss(op)) ||
-	    !ops_original(a, l, LOOK_BACK, SLACK - 1, original))
+	    !advise_made_of(a, l, original) || !near(2 * original->size, l->size))
 		return false;
 	of = ops_find(a, original);
 	if (ops_is_cast(op->name))
@@ -69,12 +69,7 @@ static uint64_t copied_until(const struct advise *a, const struct advised *to)
 {
 	struct advised from;
 
-	for (uint32_t i = 1; i <= LOOK_BACK && i <= to->life; i++)
-		if (advise_life(a, to->life - i, CLASSES_THAT(ARE_COMPUTED), &from) &&
-		    near(from.size, 2 * to->size) && stage_is_backward(from.born->stage) &&
-		    to->from < from.until)
-			return from.until < to->until ? from.until : to->until;
-	return to->until;
+	return advise_made_of(a, to, &from) && from.until < to->until ? from.until : to->until;
 }
 
 /* What the loss makes of them is half as large; of the gradient and its copy only one is made. */

@@ -135,7 +135,8 @@ static void note_habits(struct search *s)
 	}
 }
 
-/* A work that makes a block: what else it touches was there before, or is made by it too. */
+/* A work that makes a block: what else it touches was there before, or is made by it too. Numbers
+ * alone, as those of where(), do not count. */
 static void note_made(struct advise *a, uint32_t life, uint32_t work, const uint32_t *lives,
 		      size_t count)
 {
@@ -150,7 +151,7 @@ static void note_made(struct advise *a, uint32_t life, uint32_t work, const uint
 	for (size_t i = 0; i < count; i++) {
 		uses_of(m, lives[i], &x);
 		if (lives[i] == life || x.works.first == work ||
-		    !advise_life(a, lives[i], UINT16_MAX, &other))
+		    !advise_life(a, lives[i], UINT16_MAX, &other) || other.size <= LIVES_SMALL)
 			continue;
 		a->made_of[life] = ++read == 1 ? lives[i] + 1 : 0;
 		if (other.stack == made.stack && made.stack && made.size > other.size &&
