@@ -67,8 +67,8 @@ static bool is_of_sums(const struct advise *a, const struct advised *l)
 /* A tensor of all results so far, which no pass takes. */
 static bool is_sum(const struct advise *a, const struct advised *l)
 {
-	return is_of_sums(a, l) && l->life < a->lives->rows.count &&
-	       !a->passed[l->life] && !a->saved[l->life];
+	return is_of_sums(a, l) && l->life < a->lives->rows.count && !a->passed[l->life] &&
+	       !a->saved[l->life];
 }
 
 /* The tensor of all results that is made behind the last pass is on the host, too. If a graph takes
