@@ -129,8 +129,6 @@ static inline uint64_t advise_over(const struct advise *a, const struct advised 
 {
 	return a->over[l->life];
 }
-/* A file's tensor that no pass, nor an optimizer, ever used: at most it was copied into others. */
-bool advise_is_copied_file(const struct advise *a, const struct advised *l);
 /* Fills that in. */
 void advise_find_over(struct advise *a);
 struct owner advise_owner(struct advise *a, const struct advised *l);

@@ -177,7 +177,7 @@ void advise_idle_weights(struct advise *a)
 	if (!uses_complete(&a->timeline->model) || advise_in_shards(a))
 		return;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
-		if (!is_trained(a, &l) && !advise_is_copied_file(a, &l))
+		if (!is_trained(a, &l))
 			map_item(&s.lives, l.life)->used = 0;
 	f = find_gaps(&s, is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0);
 	advise_put(f->how,

@@ -2,12 +2,12 @@
 /*
  * Copies of an attention mask that each layer makes and its graph keeps: in another type, compared
  * with a number (mask == 0), or what scaled_dot_product_attention makes of booleans. The work that
- * makes them reads all of one tensor, the same for each layer, which needs no gradient.
+ * makes them reads one tensor, the same for each layer, which needs no gradient.
  */
 
 #include "advise.h"
 
-enum { FEWEST = 3, AHEAD = 8, WIDEST = 8, UNSPLIT = 1 << 20 };
+enum { FEWEST = 3, AHEAD = 8 };
 
 /* Copies that a line makes of one tensor. */
 struct copies {
@@ -35,18 +35,7 @@ static bool is_made_of_mask(const char *op)
 	       strstr(op, "_not") || strstr(op, "scaled_dot_product");
 }
 
-/* Whether a block has room for as many values of 1 to 8 bytes, and is no larger than the allocator
- * may make it. */
-static bool is_as_many(uint64_t block, uint64_t copy)
-{
-	for (unsigned width = 1; width <= WIDEST; width *= 2)
-		if ((block >= copy * width && block < copy * width + UNSPLIT) ||
-		    (block >= copy / width && block < copy / width + UNSPLIT))
-			return true;
-	return false;
-}
-
-/* Saved, without a gradient, made of a whole tensor, and attention comes next. */
+/* Saved, without a gradient, made of one tensor, and attention comes next. */
 static bool is_copy(struct masks *m, const struct advised *l, struct advised *original)
 {
 	struct advise *a = m->advise;
@@ -54,8 +43,7 @@ static bool is_copy(struct masks *m, const struct advised *l, struct advised *or
 
 	if (l->size < SCORES_MIN || l->life >= a->lives->rows.count || !a->saved[l->life] ||
 	    advise_tags(a, l) & BLOCK_GRAPH || l->born->stage != STAGE_FORWARD ||
-	    !is_made_of_mask(ops_find(a, l)->name) || !advise_made_of(a, l, original) ||
-	    !is_as_many(original->size, l->size))
+	    !is_made_of_mask(ops_find(a, l)->name) || !advise_made_of(a, l, original))
 		return false;
 	for (uint32_t i = l->life + 1; i <= l->life + AHEAD && i < advise_lives(a); i++)
 		if (advise_life(a, i, UINT16_MAX, &next) && is_attention(ops_find(a, &next)->name))

@@ -82,37 +82,26 @@ static bool find_cut(struct advise *a, struct cut *found)
 	return found->whole;
 }
 
-/* What a block is made of; if memory ran out before any work made it, the latest block before. */
-static bool find_source(const struct advise *a, const struct advised *l, struct advised *of)
-{
-	struct block_uses x = { 0 };
-
-	if (l->life < a->lives->rows.count)
-		uses_of(&a->timeline->model, l->life, &x);
-	if (x.count)
-		return advise_made_of(a, l, of);
-	for (uint32_t i = l->life; i-- > 0;)
-		if (advise_life(a, i, CLASSES_THAT(ARE_COMPUTED), of) && of->size >= SCORES_MIN)
-			return a->wanted_count;
-	return false;
-}
-
-/* A product, a copy of a part of it, and what the loss makes of that. */
+/* The latest product, the copy and what the loss makes of it follow each other. */
 static bool find_taken(struct advise *a, struct cut *found)
 {
-	struct advised copy, product;
-	uint32_t whole = 0;
+	struct advised product = { 0 }, copy = { 0 }, whole = { 0 };
 
 	ADVISE_EACH (a, CLASSES_THAT(ARE_COMPUTED), l) {
-		if (l.size < SCORES_MIN || stage_is_backward(l.born->stage) ||
-		    !ops_is_loss(ops_find(a, &l)) || !find_source(a, &l, &copy) ||
-		    !find_source(a, &copy, &product) || copy.size > product.size / 2 ||
-		    !ops_is_product(ops_find(a, &product)->name))
+		if (l.size < SCORES_MIN || stage_is_backward(l.born->stage))
 			continue;
-		if (found->whole && product.life == whole)
-			return false;
-		*found = (struct cut){ .whole = product.size, .part = l.size };
-		whole = product.life;
+		if (ops_is_loss(ops_find(a, &l))) {
+			if (found->whole && scores_alike(l.size, found->part) &&
+			    whole.until > l.from)
+				return false;
+			if (scores_alike(l.size, copy.size) && l.size <= product.size / 2 &&
+			    product.until > l.from && ops_is_product(ops_find(a, &product)->name)) {
+				*found = (struct cut){ .whole = product.size, .part = l.size };
+				whole = product;
+			}
+		}
+		product = copy;
+		copy = l;
 	}
 	return found->whole;
 }

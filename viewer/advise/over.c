@@ -4,8 +4,7 @@
  * not ended, at the end of the program, when it was killed or ran out of memory, waits: work has
  * passed it by for more than twice as long as it, or another of its stack, ever waited before a
  * use. While the rest is not known, results need others of their stack, of an earlier step, that
- * ended, and weights a step that went on without them. A file's tensors were copied, if no pass
- * ever uses them.
+ * ended, and weights a step that went on without them.
  */
 #include "../answers/used.h"
 #include "advise.h"
@@ -70,12 +69,6 @@ static struct life_uses habit_of(const struct search *s, const struct advised *l
 	return of;
 }
 
-bool advise_is_copied_file(const struct advise *a, const struct advised *l)
-{
-	return model_signs(&a->timeline->model, l->stack) & STACK_LOAD && !a->passed[l->life] &&
-	       !advise_leaf(a, l);
-}
-
 /* Nothing says when it would have been freed. */
 static bool waits(const struct search *s, const struct advised *l, const struct block_uses *x)
 {
@@ -87,8 +80,6 @@ static bool waits(const struct search *s, const struct advised *l, const struct 
 		return true;
 	if (!s->advise->open)
 		return uses_waits(&t->model, &x->works, UINT64_MAX);
-	if (advise_is_copied_file(s->advise, l))
-		return advise_next(s->advise, x->last_seq, PHASE_BACKWARD) > s->advise->until;
 	if (!advise_knows_steps(s->advise))
 		return true;
 	if (l->classes & OF_THE_MODEL)
