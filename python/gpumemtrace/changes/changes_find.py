@@ -26,7 +26,7 @@ def class_of(finding: Finding) -> str:
 def allocator_of(finding: Finding) -> str:
     """None for a setting that is to be removed."""
     found = re.search(r"Set PYTORCH_CUDA_ALLOC_CONF=(\S+?)[:;,.]?(?:\s|$)", finding["what"])
-    return found[1] if found else ""
+    return found[1] if found and found[1] != "default" else ""
 
 
 def function_of(finding: Finding) -> str:
