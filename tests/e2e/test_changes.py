@@ -114,6 +114,8 @@ def test_what_was_done_is_said(tmp_path):
         "gpumemtrace: checkpoint=Block: checkpointed 4 calls of Block a step", "gpumemtrace: cublas_workspace=:4096:2: set CUBLAS_WORKSPACE_CONFIG=:4096:2",
         "gpumemtrace: zero_grad=none: freed gradients right after 3 steps of optimizers"]
     meta = json.loads(subprocess.run([TOOL, "info", "--json", tmp_path / "run.gmt"], check=True, capture_output=True, text=True).stdout)["meta"]
+    lines = json.loads(subprocess.run([TOOL, "report", "--json", tmp_path / "run.gmt"], check=True, capture_output=True, text=True).stdout)
+    assert "changeable.py" in json.dumps(lines) and "changes_" not in json.dumps({**lines, "command": ""})
     assert {"env.GPUMEMTRACE_WITH": "checkpoint=Block;cublas_workspace=:4096:2;zero_grad=none"}.items() <= meta.items()
 
 

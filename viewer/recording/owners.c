@@ -79,7 +79,7 @@ bool owners_is_plumbing(const char *file)
 	const char *package = strstr(file, "-packages/");
 
 	return file[0] == '<' || !file[0] || (package && words_begin(package + 10, packages)) ||
-	       owners_is_stdlib(file);
+	       owners_is_stdlib(file) || strstr(file, "/gpumemtrace-changes-"); /* run --with */
 }
 
 static struct owner of_frame(const struct frame *f)
