@@ -166,6 +166,14 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 		snprintf(per, sizeof(per), ", %s more with each %s", B(o->leaks.bytes_per_step),
 			 one);
 	say_caller(o, h, caller, sizeof(caller));
+	if (BY_LEFT(o) && h)
+		return oom_say(
+			text,
+			"%s from pass to pass: %s of the %s in use were made in or for earlier "
+			"forward passes, and nothing has used them since. Most of it was made by "
+			"%s%s. Something outside of that line still refers to it: a list, an "
+			"attribute, a closure.",
+			what, B(o->grown), B(o->allocated), WHO(&h->owner), caller);
 	return oom_say(
 		text,
 		"%s from %s to %s: %s of the %s in use were allocated in earlier %s and are still "
@@ -180,14 +188,16 @@ static bool is_read_each(const struct oom *o, char *text)
 	const struct holder *h = FIRST_OF(x, o->holders.items, o->holders.count,
 					  x->category == CATEGORY_activations);
 
-	if (!o->read_each || !h || !is_share(o->calls, o->allocated, 2))
+	if (!(o->read_each || o->served) || !h || !is_share(o->calls, o->allocated, 2))
 		return false;
 	return oom_say(
 		text,
 		"Graphs are kept from pass to pass: %s of the %s in use are held by graphs "
-		"of %zu earlier forward passes, most of it by %s. The program copied results "
-		"of each pass to the host, as an evaluation does, and no backward pass came.",
-		B(o->calls), B(o->allocated), o->passes - 1, WHO(&h->owner));
+		"of %zu earlier forward passes, most of it by %s. %s, and no backward pass came.",
+		B(o->calls), B(o->allocated), o->passes - 1, WHO(&h->owner),
+		o->served ? "Passes without a graph used their results, as a server's do"
+			  : "The program copied results of each pass to the host, as an "
+			    "evaluation does");
 }
 
 static bool is_retained_graph(const struct oom *o, char *text)
@@ -196,7 +206,8 @@ static bool is_retained_graph(const struct oom *o, char *text)
 		return true;
 	if (!has_grown(o) || o->grown_graph < o->grown / 2)
 		return false;
-	return say_growth(o, text, "Graphs or outputs are kept");
+	return say_growth(o, text,
+			  BY_LEFT(o) ? "Outputs are kept" : "Graphs or outputs are kept");
 }
 
 static bool is_growing(const struct oom *o, char *text)
@@ -386,8 +397,8 @@ static bool is_activation_spike(const struct oom *o, char *text)
 		snprintf(like, sizeof(like), ", %s with the %zu like it", B(p->bytes),
 			 p->count - 1);
 	if (p->others)
-		snprintf(rest, sizeof(rest), ". The largest of the other %zu results is %s",
-			 p->others, B(p->next));
+		snprintf(rest, sizeof(rest), ". The largest of %s beside it is %s",
+			 MANY(p->others, "result"), B(p->next));
 	return oom_say(text, "One operator's result stands out: %s for one tensor in %s%s%s.",
 		       B(p->largest), WHO(&p->owner), like, rest);
 }
@@ -427,6 +438,10 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 		 ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
 		 B(o->capacity), B(o->lasting));
 	say_calls(o, text);
+	if (o->left.call.bytes)
+		text_add(text, OOM_TEXT,
+			 " Of it, %s are results of earlier calls that this one has not used yet.",
+			 B(o->left.call.bytes));
 	return true;
 }
 
@@ -443,9 +458,17 @@ static bool is_larger_than_device(const struct oom *o)
 	return o->room.total && o->asked > o->room.total;
 }
 
+/* Of all classes. */
+static uint64_t bytes_of_line(const struct oom *o, const struct holder *line)
+{
+	return SUM_OF(h, o->holders.items, o->holders.count,
+		      owners_same(&h->owner, &line->owner) ? h->bytes : 0);
+}
+
 static bool is_unknown(const struct oom *o, char *text)
 {
 	const struct holder *most = o->holders.count ? o->holders.items : NULL;
+	uint64_t bytes = most ? bytes_of_line(o, most) : 0;
 	char apart[HUMAN_MAX + 120] = "";
 
 	if (is_larger_than_device(o))
@@ -458,12 +481,13 @@ static bool is_unknown(const struct oom *o, char *text)
 			 " %s were cached in one piece, but not for this request, perhaps for "
 			 "another stream.",
 			 B(o->room.hole));
-	if (most && most->bytes >= o->allocated / 5 * 4)
+	if (most && bytes >= o->allocated / 5 * 4)
 		return oom_say(
 			text,
-			"One line holds nearly all: %s of the %s in use (%s) were allocated by "
+			"One line holds nearly all: %s of the %s in use (%s%s) were allocated by "
 			"%s. %s were requested beside it, and %s were free.%s",
-			B(most->bytes), B(o->allocated), categories[most->category].words,
+			B(bytes), B(o->allocated), bytes > most->bytes ? "mostly " : "",
+			categories[most->category].words,
 			WHO(&most->owner), B(o->asked), B(o->room.free), apart);
 	return oom_say(text,
 		       "The recording shows no single cause: %s were requested, %s were free, and "

@@ -284,9 +284,10 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	o->sharded = is_sharded(o);
 	sum_up(o);
 	project_state(o);
+	leaks_find(&o->leaks, t);
+	oom_left(o);
 	compare(o, t);
 	oom_find_calls(o);
-	leaks_find(&o->leaks, t);
 	oom_attempts(o);
 	oom_holders(o);
 	oom_engine(o);
@@ -325,6 +326,7 @@ void oom_close(struct oom *o)
 	free(o->holders.items);
 	free(o->around);
 	map_free(&o->copies);
+	map_free(&o->left.blocks);
 	leaks_free(&o->leaks);
 	free(o->unused.holders.items);
 	moment_free(&o->shot.moment);

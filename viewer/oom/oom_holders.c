@@ -7,11 +7,18 @@
 #define UNUSED_STEPS 2
 #define LATEST	     (1u << 16) /* lives: what a line does shows in so many before a refusal */
 
+static bool is_left(const struct oom *o, const struct block *b)
+{
+	return map_get(&o->left.blocks, b->seq);
+}
+
 /* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
 static bool is_old(const struct oom *o, const struct block *b)
 {
 	const struct step *steps = o->timeline->steps.items;
 
+	if (is_left(o, b))
+		return true;
 	if ((b->category == CATEGORY_inputs && b->seq > o->batch_from) ||
 	    map_get(&o->copies, b->seq))
 		return false;
@@ -31,8 +38,7 @@ static bool has_left(const struct oom *o, enum category c, const struct owner *o
 /* Of what is left from earlier steps: the line that grows, or that the passes left most of. */
 const struct holder *oom_grown_most(const struct oom *o)
 {
-	return GREATEST_OF(h, o->holders.items, o->holders.count,
-			   h->before && has_left(o, h->category, &h->owner), h->before);
+	return GREATEST_OF(h, o->holders.items, o->holders.count, h->grown, h->grown);
 }
 
 /* Graphs, what they hold of the inputs, and what modules returned. */
@@ -46,13 +52,14 @@ static bool is_of_graph(const struct model *m, const struct block *b)
 }
 
 /* Where few steps were seen, what is there of an earlier one may go in the next. */
-static void add_growth(struct oom *o, const struct block *b, const struct owner *owner)
+static void add_growth(struct oom *o, const struct block *b, struct holder *h)
 {
 	enum category c = b->category;
 
-	if (!has_left(o, c, owner))
+	if (!is_left(o, b) && !has_left(o, c, &h->owner))
 		return;
 	o->grown += b->size;
+	h->grown += b->size;
 	if (is_of_graph(o->shot.model, b))
 		o->grown_graph += b->size;
 	if (c == CATEGORY_activations || b->state & LIFE_SAVED || !o->shot.model->spans.tags)
@@ -119,11 +126,11 @@ static void collect(struct oom *o)
 		uint64_t grown = o->grown;
 
 		if (b->seq >= (o->by_pass ? o->since : o->begin) && b->seq >= o->attempts.from &&
-		    oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
+		    !is_left(o, b) && oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
 			o->current += b->size;
 		if (is_old(o, b)) {
 			h->before += b->size;
-			add_growth(o, b, &owner);
+			add_growth(o, b, h);
 		}
 		if (!last || !complete)
 			continue;

@@ -13,11 +13,20 @@
 
 #define OUTSIDE 64 /* frames that are compared */
 
-static uint32_t forwards_at(const struct lives *l, uint64_t seq)
+static uint32_t forwards_at(const struct oom *o, uint64_t seq)
 {
+	const struct lives *l = &o->timeline->model.lives;
 	uint32_t n = lives_born_by(l, seq);
 
 	return n ? lives_position(l, lives_at(l, n - 1)->born.position)->forwards : 0;
+}
+
+/* Calls one behind the other are told apart where steps are calls. */
+uint32_t oom_pass_at(const struct oom *o, uint64_t seq)
+{
+	return o->timeline->steps.basis == STEPS_FORWARD
+		       ? (uint32_t)steps_at(&o->timeline->steps, seq)
+		       : forwards_at(o, seq);
 }
 
 /* The lines outside of any module that led to a call of it, outermost first. */
@@ -85,7 +94,7 @@ static bool is_of_attempt(const struct oom *o, size_t i, uint64_t refused, uint3
 
 static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_t now)
 {
-	uint32_t pass = forwards_at(&o->timeline->model.lives, refused->seq);
+	uint32_t pass = forwards_at(o, refused->seq);
 	uint64_t bytes = 0;
 
 	if (!is_given_up(o, refused, pass, now))
@@ -106,7 +115,7 @@ static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_
 void oom_attempts(struct oom *o)
 {
 	const struct lives *l = &o->timeline->model.lives;
-	uint32_t now = forwards_at(l, o->refusal.event.seq);
+	uint32_t now = forwards_at(o, o->refusal.event.seq);
 	bool reported = refusals_reported(l);
 
 	for (uint32_t i = 0; i < l->marks.count; i++) {
@@ -212,7 +221,6 @@ void oom_find_since(struct oom *o, size_t passes_before)
 /* Passes of which something was copied to the host before the next one. */
 static size_t passes_read(const struct oom *o)
 {
-	const struct lives *l = &o->timeline->model.lives;
 	const struct uses *u = &o->timeline->model.uses;
 	uint32_t latest = 0, pass;
 	size_t n = 0;
@@ -221,7 +229,7 @@ static size_t passes_read(const struct oom *o)
 		if (uses_kind(u, i)->transfer != GMT_TRANSFER_SOURCE ||
 		    !strstr(defs_string(o->timeline->model.defs, uses_kind(u, i)->name).s, "DtoH"))
 			continue;
-		pass = forwards_at(l, uses_work(u, i)->seq);
+		pass = forwards_at(o, uses_work(u, i)->seq);
 		n += pass != latest;
 		latest = pass;
 	}
@@ -233,9 +241,33 @@ static bool is_carried(const struct oom *o, const struct block *b, uint32_t last
 {
 	return last && b->size > LIVES_SMALL && b->state & LIFE_SAVED &&
 	       model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
-	       forwards_at(&o->timeline->model.lives,
-			   uses_work(&o->timeline->model.uses, last)->seq) >
+	       forwards_at(o, uses_work(&o->timeline->model.uses, last)->seq) >
 		       model_born(o->shot.model, b)->forwards;
+}
+
+/* Passes without a graph, which no backward pass comes to, used results of most of the passes whose
+ * graphs are kept. */
+static bool is_served(const struct oom *o)
+{
+	const struct moment *mo = &o->shot.moment;
+	struct map kept = { 0 }, served = { 0 };
+	bool most;
+
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		if (b->state & LIFE_SAVED && category_in(b->category, FORWARD_RESULTS))
+			map_put(&kept, oom_pass_at(o, b->seq), NULL);
+	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
+		uint32_t last = o->around[b - mo->blocks].before, pass = oom_pass_at(o, b->seq);
+
+		if (last && model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
+		    map_get(&kept, pass) &&
+		    !map_get(&kept, oom_pass_at(o, uses_work(&o->timeline->model.uses, last)->seq)))
+			map_put(&served, pass, NULL);
+	}
+	most = served.count >= FEWEST && 4 * served.count >= 3 * (kept.count - 1);
+	map_free(&kept);
+	map_free(&served);
+	return most;
 }
 
 void oom_find_calls(struct oom *o)
@@ -252,5 +284,6 @@ void oom_find_calls(struct oom *o)
 			       : 0);
 	o->carried = ANY_OF(b, s->moment.blocks, s->moment.count,
 			    is_carried(o, b, o->around[b - s->moment.blocks].before));
+	o->served = is_served(o);
 	o->read_each = o->passes >= FEWEST && passes_read(o) + 1 >= s->model->spans.forwards;
 }

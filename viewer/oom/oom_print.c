@@ -393,16 +393,14 @@ void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, s
 	text_head(o, out);
 	snprintf(lead, sizeof(lead), "Cause: %s. ", row->cause);
 	emit_paragraph(out, lead, "  ", row->text);
+	if (row->look_at[0])
+		emit_paragraph(out, "", "  ", row->look_at);
 	emit_line(out, "%s", "");
 	text_devices(o, out);
 	text_room(o, out);
 	text_classes(o, out);
 	text_holders(row, top, out);
 	text_remedies(row, out);
-	if (row->look_at[0]) {
-		emit_paragraph(out, "", "", row->look_at);
-		emit_line(out, "%s", "");
-	}
 	shell_word(o->timeline->recording->path, word);
 	emit_line(out, "Where next: gpumemtrace live %s --at oom", word);
 	emit_line(out, "            gpumemtrace stack %s %u", word, o->refusal.event.stack);

@@ -76,10 +76,22 @@ static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 /* Calls of a model before any backward pass: whether one is to come is not known. */
 static uint64_t say_calls(const struct oom *o, const char *words, char *what, char *how)
 {
-	oom_say(what,
-		"If no backward pass follows, call the model under torch.no_grad(), or keep "
-		"loss.item() and detach what goes on to the next call. Otherwise %s",
-		words);
+	const struct block *most =
+		GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+			    b->category == CATEGORY_activations && b->state & LIFE_SAVED, b->size);
+	struct owner at = { .file = "" };
+	char place[OWNER_WORDS + 8] = "";
+
+	if (most)
+		at = owners_caller(&o->timeline->owners, most->stack);
+	if (at.file[0])
+		snprintf(place, sizeof(place), " (%s)", WHO(&at));
+	oom_say(what, "If no backward pass follows, call the model under torch.no_grad()%s%s%s",
+		place,
+		o->served ? ""
+			  : ", or keep loss.item() and detach what goes on to the next call. "
+			    "Otherwise ",
+		o->served ? "" : words);
 	oom_say(how, "%s that graphs of earlier passes hold. %zu passes have results in memory",
 		B(o->calls), o->passes);
 	return o->calls;
@@ -87,7 +99,7 @@ static uint64_t say_calls(const struct oom *o, const char *words, char *what, ch
 
 uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
 {
-	if (!o->calls || o->carried || o->read_each)
+	if (!o->calls || o->carried || o->read_each || o->served)
 		return 0;
 	return say_calls(o,
 			 "call backward() on the loss of each pass as soon as it is computed, "
@@ -95,20 +107,38 @@ uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
 			 what, how);
 }
 
+/* One call alone is no habit: whether something reads it later is not known. */
+static uint64_t say_call_before(const struct oom *o, char *what, char *how)
+{
+	const struct oom_held *call = &o->left.call;
+	struct owner owner = owners_find(&o->timeline->owners, &call->largest);
+
+	oom_say(what,
+		"Delete the results of the call before (of %s) before the next one, if nothing "
+		"reads them any more: a variable of the loop, for instance",
+		WHO(&owner));
+	oom_say(how, "Results of earlier calls that this call has not used");
+	return call->bytes;
+}
+
 uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
 {
 	const struct holder *h = oom_grown_most(o);
 	const char *one = o->by_call ? "pass" : "step";
 
-	if (!h && o->calls && (o->carried || o->read_each))
+	if (o->calls > o->grown && (o->carried || o->read_each || o->served))
 		return say_calls(o,
 				 "call backward() after fewer passes, and .detach() what goes on "
 				 "(truncated)",
 				 what, how);
 	if (!h)
-		return 0;
+		return say_call_before(o, what, how);
 	say_let_go(o, h, what);
-	if (o->leaks.count && !o->by_pass)
+	if (BY_LEFT(o))
+		oom_say(how,
+			"Nothing has used them since, for more passes than any result of their "
+			"lines ever waited");
+	else if (o->leaks.count && !o->by_pass)
 		oom_say(how,
 			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
 			"%s %zu to %s %zu",
@@ -309,9 +339,22 @@ static bool batch_of_one(const struct defs *defs)
 	return one;
 }
 
+/* Without a backward pass the parts of a batch can be joined again. */
+static void say_parts(const struct oom *o, char *what)
+{
+	struct owner call = owners_caller(&o->timeline->owners, o->wanted.stack);
+
+	if (oom_only_forward(o) && !o->engine.phase && call.file[0] &&
+	    !ANY_OF(b, o->shot.moment.blocks, o->shot.moment.count, b->state & LIFE_SAVED))
+		text_add(what, OOM_TEXT,
+			 ": call the model for a part of it at a time in %s, and join the results",
+			 WHO(&call));
+}
+
 uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 {
-	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked,
+	bool kept = o->read_each || o->served;
+	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked - (kept ? o->calls : 0),
 		 inputs = oom_first_inputs(o);
 
 	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || !o->shot.model->spans.forwards ||
@@ -323,6 +366,7 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 					       : "")
 		: o->engine.samples ? " (vLLM: max_num_seqs)"
 				    : " (vLLM: max_num_batched_tokens)");
+	say_parts(o, what);
 	inputs = arithmetic_least(inputs, all);
 	oom_say(how,
 		"Half of the inputs, activations and temporaries of this step%s (%s), if they grow "

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What earlier forward passes left, by the recorded uses, where no optimizer ends a step: an
+ * evaluation, a served model, micro-batches. A line's results have been used for the last time if
+ * later passes went by for longer than any other result of that line ever waited for a use. While a
+ * pass's graph is there its results may be part of a loss that is yet to come.
+ */
+#include "oom.h"
+
+#define FEWEST 3	  /* passes of which a line left something: a habit */
+#define LATEST (1u << 16) /* lives that are looked at for them */
+
+/* The results of one stack. */
+struct line {
+	uint32_t lag;		 /* passes from a result's own one to its last use, the most */
+	uint32_t passes, latest; /* that left something; the latest of them */
+};
+
+struct search {
+	const struct oom *oom;
+	MAP_OF(struct line) lines; /* by stack */
+	struct map graphs;	   /* passes whose graph is there */
+};
+
+/* What a script makes between two passes is for the next one. */
+static uint32_t own_pass(const struct oom *o, uint32_t life)
+{
+	const struct lives *l = &o->timeline->model.lives;
+	const struct life *row = lives_at(l, life);
+
+	return oom_pass_at(o, lives_seq(l, &row->born)) +
+	       (lives_position(l, row->born.position)->stage == STAGE_OUTSIDE);
+}
+
+static struct line *line_of(struct search *s, uint32_t life)
+{
+	const struct lives *l = &s->oom->timeline->model.lives;
+
+	return map_item(&s->lines, lives_request(l, lives_at(l, life))->stack);
+}
+
+/* The pass of its last use, at the earliest its own; 0: it was not used, or is no result. */
+static uint32_t last_pass(const struct search *s, uint32_t life)
+{
+	const struct lives *l = &s->oom->timeline->model.lives;
+	uint32_t last, own = own_pass(s->oom, life);
+	struct block_uses x;
+
+	uses_of(s->oom->shot.model, life, &x);
+	if (!x.count || lives_position(l, lives_at(l, life)->born.position)->stage > STAGE_FORWARD)
+		return 0;
+	last = oom_pass_at(s->oom, x.last_seq);
+	return last > own ? last : own;
+}
+
+static void note_lag(struct search *s, uint32_t life)
+{
+	uint32_t last = last_pass(s, life), own = own_pass(s->oom, life);
+	struct line *line = line_of(s, life);
+
+	if (last && last - own > line->lag)
+		line->lag = last - own;
+}
+
+/* So many passes had begun when it ended, or memory ran out, without a use of it. */
+static bool is_left(struct search *s, uint32_t life)
+{
+	const struct lives *l = &s->oom->timeline->model.lives;
+	const struct life *row = lives_at(l, life);
+	uint32_t last = last_pass(s, life), end = oom_pass_at(s->oom, s->oom->refusal.event.seq);
+
+	if (row->died.position && lives_seq(l, &row->died) < s->oom->refusal.event.seq)
+		end = oom_pass_at(s->oom, lives_seq(l, &row->died));
+	return last && end > last && end - last > 2 * line_of(s, life)->lag;
+}
+
+static void note_habit(struct search *s, uint32_t life)
+{
+	uint32_t own = own_pass(s->oom, life);
+	struct line *line = line_of(s, life);
+
+	if (!is_left(s, life))
+		return;
+	line->passes += line->latest != own;
+	line->latest = own;
+}
+
+/* The latest lives before the refusal, in order. */
+static void look_at_lives(struct search *s)
+{
+	uint32_t n = lives_born_by(&s->oom->timeline->model.lives, s->oom->refusal.event.seq);
+	uint32_t from = n > LATEST ? n - LATEST : 0;
+
+	for (uint32_t i = from; i < n; i++)
+		note_lag(s, i);
+	for (uint32_t i = from; i < n; i++)
+		note_habit(s, i);
+}
+
+/* A line of the outermost module: what it makes last is what the model returns. */
+static bool is_returned(const struct oom *o, const struct block *b)
+{
+	const struct frame *modules[OWNER_MODULES];
+	struct stacks *stacks = &o->timeline->stacks;
+	struct owner owner = owners_find(&o->timeline->owners, b);
+
+	stacks_read_python(stacks, b->stack);
+	return model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
+	       owners_modules(stacks, modules) && !strcmp(modules[0]->function, owner.function);
+}
+
+static void add_left(struct oom *o, const struct block *b, uint32_t passes)
+{
+	struct oom_held *call = &o->left.call;
+
+	if (passes >= FEWEST) {
+		*map_put(&o->left.blocks, b->seq, NULL) = 1;
+		o->left.bytes += b->size;
+	} else if (o->by_call && is_returned(o, b)) {
+		call->bytes += b->size;
+		if (b->size > call->largest.size)
+			call->largest = *b;
+	}
+}
+
+void oom_left(struct oom *o)
+{
+	struct search s = { .oom = o };
+	const struct moment *mo = &o->shot.moment;
+
+	if (!(oom_only_forward(o) ||
+	      (o->timeline->steps.basis == STEPS_BACKWARD && !o->leaks.count)) ||
+	    !uses_complete(o->shot.model))
+		return;
+	look_at_lives(&s);
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		if (b->life && b->state & LIFE_SAVED)
+			map_put(&s.graphs, own_pass(o, b->life - 1), NULL);
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		if (b->life && b->seq >= o->evaluation && category_in(b->category, OF_ONE_PASS) &&
+		    !map_get(&s.graphs, own_pass(o, b->life - 1)) &&
+		    is_left(&s, b->life - 1))
+			add_left(o, b, line_of(&s, b->life - 1)->passes);
+	map_free(&s.graphs);
+	map_items_free(&s.lines);
+}
