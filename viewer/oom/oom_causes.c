@@ -171,8 +171,8 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 			text,
 			"%s from pass to pass: %s of the %s in use were made in or for earlier "
 			"forward passes, and nothing has used them since. Most of it was made by "
-			"%s%s. Something outside of that line still refers to it: a list, an "
-			"attribute, a closure.",
+			"%s%s. Something outside of that line still refers to it: a variable, a "
+			"list, an attribute, a closure.",
 			what, B(o->grown), B(o->allocated), WHO(&h->owner), caller);
 	return oom_say(
 		text,
@@ -438,7 +438,7 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 		 ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
 		 B(o->capacity), B(o->lasting));
 	say_calls(o, text);
-	if (o->left.call.bytes)
+	if (is_share(o->left.call.bytes, o->allocated, 20))
 		text_add(text, OOM_TEXT,
 			 " Of it, %s are results of earlier calls that this one has not used yet.",
 			 B(o->left.call.bytes));
