@@ -387,9 +387,9 @@ static const struct change {
 	  "that holds them (in a list, an attribute, a closure; or a buffer that is written in "
 	  "place: call its detach_()), or call backward at once." },
 	{ ~0u, 1,
-	  "What earlier steps made is kept, by something outside of its line (a list, an attribute, "
-	  "a closure): keep x.item() or x.detach().cpu() in place of it, delete it, or limit how "
-	  "many are kept." },
+	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place of it, limit "
+	  "how many are kept, or delete what refers to it outside of its line: a variable, a list, "
+	  "an attribute, a closure." },
 };
 
 static uint64_t growth_of(const struct leaks *l, uint32_t classes)

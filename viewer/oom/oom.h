@@ -230,8 +230,8 @@ uint64_t oom_results(const struct oom *o, struct owner *owner);
 bool oom_is_room(const struct oom *o, const struct block *b);
 uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
 void oom_find_calls(struct oom *o);		   /* calls, read_each */
-/* since, batch_from, begin, passes, by_pass; before: of the compared step, 0 = none. */
-void oom_find_since(struct oom *o, size_t passes_before);
+/* since, batch_from, begin, passes, by_pass; earlier: a step ended before. */
+void oom_find_since(struct oom *o, bool earlier);
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
 /* What the program gathers by its own calls, with what was asked for; 0 = nothing. */

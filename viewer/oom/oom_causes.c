@@ -268,41 +268,6 @@ static bool is_kv_cache(const struct oom *o, char *text)
 		       e->phase, B(e->cache), B(o->capacity), B(o->block));
 }
 
-/* Pieces as large as a parameter, of one line, one for each rank. */
-static uint64_t piece_bytes(const struct oom *o, uint64_t size)
-{
-	struct owners *owners = (struct owners *)&o->timeline->owners;
-	uint64_t bytes = 0;
-
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
-		struct owner owner;
-
-		if (b->size != size || b->category == CATEGORY_parameters)
-			continue;
-		owner = owners_find(owners, b);
-		if (owners_same(&owner, &o->wanted_owner))
-			bytes += b->size;
-	}
-	return bytes;
-}
-
-/* The whole is as large as a parameter on all ranks, or piece after piece is as large as one. A
- * backward pass makes the whole gradient of a parameter that forward gathered. */
-uint64_t oom_gathered_by_hand(const struct oom *o)
-{
-	uint64_t pieces;
-
-	if (o->world == 1 || o->phase == PHASE_OPTIMIZER || o->phase == PHASE_BACKWARD)
-		return 0;
-	pieces = piece_bytes(o, o->block);
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
-		if (b->category == CATEGORY_parameters &&
-		    ((b->size == o->block && pieces) ||
-		     (b->size * o->world >= o->block && (b->size - 512) * o->world < o->block)))
-			return pieces + o->block;
-	return 0;
-}
-
 static bool is_unsharded(const struct oom *o, char *text)
 {
 	uint64_t asked = o->collective ? o->block : oom_gathered_by_hand(o),

@@ -171,21 +171,6 @@ static void find_largest(struct oom *o)
 		p->bytes = p->count = p->least = 0;
 }
 
-/* Earlier calls are looked for in earlier forward passes, or between earlier backward passes. */
-enum pass_kind { PASS_FORWARD, PASS_BACKWARD };
-
-/* How many passes of that kind had begun when a life began. */
-static uint32_t passes_at(const struct lives *l, uint32_t life, enum pass_kind kind)
-{
-	const struct position *born = lives_position(l, lives_at(l, life)->born.position);
-
-	return kind == PASS_BACKWARD ? born->backwards : born->forwards;
-}
-
-struct saves {
-	bool saved, gone; /* a graph took one; one is gone */
-};
-
 /* Where graphs are not known, what was there when the next backward pass began. */
 static bool was_saved(const struct oom *o, const struct life *x)
 {
@@ -197,51 +182,23 @@ static bool was_saved(const struct oom *o, const struct life *x)
 	       lives_position(l, x->born.position)->backwards;
 }
 
-/* Whether a graph took what this call made in earlier passes, and whether it is gone. The n-th call
- * with a stack is compared with the n-th of each pass, as for the layers of a Sequential. A forward
- * pass may be of one layer: then the size decides too, and passes since the latest backward pass.
- */
-static struct saves saves_before(const struct oom *o, const struct block *b, enum pass_kind kind)
-{
-	const struct lives *l = &o->timeline->model.lives;
-	uint32_t n = lives_born_by(l, o->refusal.event.seq), from = n > LATEST ? n - LATEST : 0;
-	uint32_t life = b->life - 1, now = life < n ? life : n - 1, nth = 0, at = 0, last = from;
-	struct saves u = { 0 };
-
-	for (uint32_t i = from; i < life; i++)
-		nth += lives_request(l, lives_at(l, i))->stack == b->stack &&
-		       passes_at(l, i, kind) == passes_at(l, now, kind);
-	for (uint32_t i = from; i < life; i++) {
-		const struct life *x = lives_at(l, i);
-
-		if (lives_request(l, x)->stack != b->stack ||
-		    passes_at(l, i, kind) == passes_at(l, now, kind))
-			continue;
-		at = passes_at(l, i, kind) == passes_at(l, last, kind) ? at : 0;
-		last = i;
-		if (at++ != nth || (from && passes_at(l, i, kind) == passes_at(l, from, kind)) ||
-		    (kind == PASS_FORWARD &&
-		     (lives_request(l, x)->size != b->size ||
-		      passes_at(l, i, PASS_BACKWARD) != passes_at(l, now, PASS_BACKWARD))))
-			continue;
-		u.saved |= was_saved(o, x);
-		u.gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq;
-	}
-	return u;
-}
-
-/* Size of a block that no graph takes: none took those of earlier passes, which are gone. */
+/* Size of a block that no graph takes: none took those of its stack before, and some are gone. */
 static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 {
-	const struct model *m = o->shot.model;
-	struct saves u;
+	const struct lives *l = &o->timeline->model.lives;
+	uint32_t n = lives_born_by(l, b->seq - 1);
+	bool gone = false;
 
-	if (!m->lives.rows.count || b->life - 1 > m->lives.rows.count)
-		return 0;
-	u = saves_before(o, b, PASS_BACKWARD);
-	if (!u.saved && !u.gone)
-		u = saves_before(o, b, PASS_FORWARD);
-	return u.gone && !u.saved ? b->size : 0;
+	for (uint32_t i = n > LATEST ? n - LATEST : 0; i < n; i++) {
+		const struct life *x = lives_at(l, i);
+
+		if (lives_request(l, x)->stack != b->stack)
+			continue;
+		if (was_saved(o, x))
+			return 0;
+		gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq;
+	}
+	return gone ? b->size : 0;
 }
 
 /* Half as large as the largest, or more, belongs to it: a copy, a gradient, another precision. So
@@ -263,12 +220,10 @@ static bool is_like_largest(const struct oom *o, const struct block *b)
 static void find_spike(struct oom *o)
 {
 	struct oom_spike *p = &o->spike;
-	struct block wanted = o->wanted;
 
 	find_largest(o);
-	wanted.life = lives_born_by(&o->timeline->model.lives, o->refusal.event.seq) + 1;
 	if (p->bytes)
-		p->unsaved = unsaved_bytes(o, &wanted);
+		p->unsaved = unsaved_bytes(o, &o->wanted);
 	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
 		if (!category_in(b->category, CLASSES_THAT(ARE_COMPUTED)))
 			continue;

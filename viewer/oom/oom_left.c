@@ -129,7 +129,7 @@ void oom_left(struct oom *o)
 	const struct moment *mo = &o->shot.moment;
 
 	if (!(oom_only_forward(o) ||
-	      (o->timeline->steps.basis == STEPS_BACKWARD && !o->leaks.count)) ||
+	      (o->timeline->steps.basis == STEPS_BACKWARD && o->since_step < 2)) ||
 	    !uses_complete(o->shot.model))
 		return;
 	look_at_lives(&s);
@@ -143,4 +143,113 @@ void oom_left(struct oom *o)
 			add_left(o, b, line_of(&s, b->life - 1)->passes);
 	map_free(&s.graphs);
 	map_items_free(&s.lines);
+}
+
+/* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
+static void say_let_go(const struct oom *o, const struct holder *h, char *what)
+{
+	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "passes" : "steps";
+	struct owner root = { 0 };
+
+	if (o->root.seq)
+		root = owners_find((struct owners *)&o->timeline->owners, &o->root);
+	if (h->category == CATEGORY_kv_cache)
+		oom_say(what,
+			"Limit the cache of keys and values that grows in %s: fewer tokens, a "
+			"window, smaller elements, or host memory",
+			WHO(&h->owner));
+	else if (o->root.seq && o->grown_graph > o->grown / 2 && o->grown_saved &&
+		 !owners_same(&root, &h->owner))
+		oom_say(what,
+			"Free the tensors of %s from earlier %s: their graph is kept alive, most "
+			"likely by the tensor of %s, the last of each %s (keep loss.item() or "
+			".detach() instead, or call backward at once)",
+			WHO(&h->owner), of, WHO(&root), one);
+	else if (h->category == CATEGORY_activations)
+		oom_say(what,
+			"Free the graphs of %s from earlier %s (.detach() on a state or a result "
+			"that goes on to the next, loss.item() instead of a loss)",
+			WHO(&h->owner), of);
+	else
+		oom_say(what,
+			"Free the tensors of %s from earlier %s (keep x.item() or "
+			"x.detach().cpu() instead, or del), or limit how many are kept",
+			WHO(&h->owner), of);
+}
+
+/* Calls of a model before any backward pass: whether one is to come is not known. */
+static uint64_t say_calls(const struct oom *o, const char *words, char *what, char *how)
+{
+	const struct block *most =
+		GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+			    b->category == CATEGORY_activations && b->state & LIFE_SAVED, b->size);
+	struct owner at = { .file = "" };
+	char place[OWNER_WORDS + 8] = "";
+
+	if (most)
+		at = owners_caller(&o->timeline->owners, most->stack);
+	if (at.file[0])
+		snprintf(place, sizeof(place), " (%s)", WHO(&at));
+	oom_say(what, "If no backward pass follows, call the model under torch.no_grad()%s%s%s",
+		place,
+		o->served ? ""
+			  : ", or keep loss.item() and detach what goes on to the next call. "
+			    "Otherwise ",
+		o->served ? "" : words);
+	oom_say(how, "%s that graphs of earlier passes hold. %zu passes have results in memory",
+		B(o->calls), o->passes);
+	return o->calls;
+}
+
+uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
+{
+	if (!o->calls || o->carried || o->read_each || o->served)
+		return 0;
+	return say_calls(o,
+			 "call backward() on the loss of each pass as soon as it is computed, "
+			 "instead of one backward pass for their sum",
+			 what, how);
+}
+
+/* One call alone is no habit: whether something reads it later is not known. */
+static uint64_t say_call_before(const struct oom *o, char *what, char *how)
+{
+	const struct oom_held *call = &o->left.call;
+	struct owner owner = owners_find(&o->timeline->owners, &call->largest);
+
+	oom_say(what,
+		"Delete the results of the call before (of %s) before the next one, if nothing "
+		"reads them any more: a variable of the loop, for instance",
+		WHO(&owner));
+	oom_say(how, "Results of earlier calls that this call has not used");
+	return call->bytes;
+}
+
+uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
+{
+	const struct holder *h = oom_grown_most(o);
+	const char *one = o->by_call ? "pass" : "step";
+
+	if (o->calls > o->grown && (o->carried || o->read_each || o->served))
+		return say_calls(o,
+				 "call backward() after fewer passes, and .detach() what goes on "
+				 "(truncated)",
+				 what, how);
+	if (!h)
+		return say_call_before(o, what, how);
+	say_let_go(o, h, what);
+	if (BY_LEFT(o))
+		oom_say(how,
+			"Nothing has used them since, for more passes than any result of their "
+			"lines ever waited");
+	else if (o->leaks.count && !o->by_pass)
+		oom_say(how,
+			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
+			"%s %zu to %s %zu",
+			one, oom_number(o), B(o->leaks.bytes_per_step), one, one,
+			o->leaks.from_step, one, o->leaks.to_step);
+	else
+		oom_say(how, "Blocks that were made %s %s %zu, and that are still held",
+			o->by_pass ? "by earlier passes of" : "before", one, oom_number(o));
+	return o->grown;
 }

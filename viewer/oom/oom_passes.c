@@ -164,7 +164,7 @@ uint64_t oom_evaluation(const struct oom *o)
 static size_t most_before_backward(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
-	size_t most = 0, kept = 0, pass = 0;
+	size_t most = 1, kept = 0, pass = 0;
 	bool evaluated = false;
 
 	FOR_EACH (const struct span, x, s->items, s->count) {
@@ -203,7 +203,7 @@ static uint64_t batch_from(const struct oom *o)
 	return UINT64_MAX;
 }
 
-void oom_find_since(struct oom *o, size_t passes_before)
+void oom_find_since(struct oom *o, bool earlier)
 {
 	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 
@@ -212,8 +212,8 @@ void oom_find_since(struct oom *o, size_t passes_before)
 	/* The first step's batch may be made before it. */
 	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? step : 0;
 	o->passes = snapshot_passes(&o->shot, step, FORWARD_RESULTS);
-	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
-		     o->passes > 2 * passes_before && o->passes > 2 * most_before_backward(o);
+	o->by_pass = earlier && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
+		     o->passes > 2 * most_before_backward(o);
 	if (o->by_pass)
 		o->since = latest_pass(o, step);
 }
