@@ -29,7 +29,7 @@ PAGE, DEF = ROOT / "docs/conclusions.md", ROOT / "viewer/advise/measured.def"
 BEGIN, END = "<!-- remedies -->\n", "<!-- end of remedies -->\n"
 OF_OOM = {"state_elsewhere": "offload_state", "fused_attention": "attention", "less_workspace": "less_workspace"}
 BY_EDIT = {"autocast_cache", "backward_each", "results_on_host", "gathered", "wide_copies", "prompt_logits", "mask_copies", "in_rows", "state_in_8_bits", "one_by_one", "shard", "in_pieces", "raise_limit", "free_device", "gather_less", "loaded",
-           "overlap", "unused", "unused_results"}  # no hook makes these; tests/advise has programs with and without them
+           "overlap", "unused", "unused_results", "converted"}  # no hook makes these; tests/advise has programs with and without them
 PHASES = "forward", "evaluation", "loss", "backward", "clip", "optimizer", "zero_grad"
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by tests/remedies/try_remedies.py --write: kind of finding, how often the peak was as predicted, of how many. */
