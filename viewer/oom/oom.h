@@ -114,7 +114,6 @@ struct oom {
 	bool by_call;	     /* or in earlier calls of the model: no backward pass has come yet */
 	size_t passes;	     /* forward passes of this step whose results are held */
 	uint64_t calls; /* bytes in graphs of passes before the latest, if no backward pass came */
-	bool carried;	/* a later pass uses what an earlier one made */
 	bool read_each; /* something of nearly each pass was copied to the host */
 	bool served;	/* passes without a graph used what those with one made */
 	uint64_t evaluation; /* it ran out in or right behind one, which begins there; 0 = none */

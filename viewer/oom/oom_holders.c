@@ -79,13 +79,14 @@ static bool is_steps_ago(const struct oom *o, uint64_t last_seq)
 }
 
 /* Far longer than it ever waited before, so that no step takes it in turn. What libraries keep for
- * their next call may come at any time. */
+ * their next call may come at any time, and so may the next call of another model. */
 static bool is_let_lie(const struct oom *o, const struct block *b, uint32_t before)
 {
 	struct block_uses x;
 
 	uses_of(o->shot.model, b->life - 1, &x);
-	return b->category != CATEGORY_workspace && x.works.last == before &&
+	return !(o->by_call && category_in(b->category, CLASSES_THAT(ARE_WEIGHTS))) &&
+	       b->category != CATEGORY_workspace && x.works.last == before &&
 	       o->works - before > 2ull * x.works.widest;
 }
 

@@ -178,7 +178,7 @@ static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 }
 
 /* Calls of a model before any backward pass: whether one is to come is not known. */
-static uint64_t say_calls(const struct oom *o, const char *words, char *what, char *how)
+uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
 {
 	const struct block *most =
 		GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
@@ -186,29 +186,21 @@ static uint64_t say_calls(const struct oom *o, const char *words, char *what, ch
 	struct owner at = { .file = "" };
 	char place[OWNER_WORDS + 8] = "";
 
+	if (!o->calls)
+		return 0;
 	if (most)
 		at = owners_caller(&o->timeline->owners, most->stack);
 	if (at.file[0])
 		snprintf(place, sizeof(place), " (%s)", WHO(&at));
-	oom_say(what, "If no backward pass follows, call the model under torch.no_grad()%s%s%s",
+	oom_say(what, "If no backward pass follows, call the model under torch.no_grad()%s%s",
 		place,
 		o->served ? ""
-			  : ", or keep loss.item() and detach what goes on to the next call. "
-			    "Otherwise ",
-		o->served ? "" : words);
+			  : ", or keep loss.item(). Otherwise call backward() on the loss of each "
+			    "pass as soon as it is computed, or, if a pass goes on with the state "
+			    "of the one before, after fewer passes, and .detach() that state");
 	oom_say(how, "%s that graphs of earlier passes hold. %zu passes have results in memory",
 		B(o->calls), o->passes);
 	return o->calls;
-}
-
-uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
-{
-	if (!o->calls || o->carried || o->read_each || o->served)
-		return 0;
-	return say_calls(o,
-			 "call backward() on the loss of each pass as soon as it is computed, "
-			 "instead of one backward pass for their sum",
-			 what, how);
 }
 
 /* One call alone is no habit: whether something reads it later is not known. */
@@ -230,11 +222,6 @@ uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
 	const struct holder *h = oom_grown_most(o);
 	const char *one = o->by_call ? "pass" : "step";
 
-	if (o->calls > o->grown && (o->carried || o->read_each || o->served))
-		return say_calls(o,
-				 "call backward() after fewer passes, and .detach() what goes on "
-				 "(truncated)",
-				 what, how);
 	if (!h)
 		return say_call_before(o, what, how);
 	say_let_go(o, h, what);

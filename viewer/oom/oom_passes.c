@@ -3,8 +3,10 @@
  * Forward passes inside of one step. A training step holds what a few passes made until backward
  * has used it; an evaluation that holds far more of them keeps what it should let go.
  */
+#include "../advise/advise.h"
 #include "oom.h"
 #include "../../format/record.h"
+#include "../base/sorted.h"
 
 /*
  * Memory that no step needs: graphs of passes that ran out of memory and were followed by another
@@ -128,22 +130,6 @@ void oom_attempts(struct oom *o)
 
 #define FEWEST 4 /* passes that are many */
 
-/* The latest pass is at work: what it made first. */
-static uint64_t latest_pass(const struct oom *o, uint64_t since)
-{
-	const struct snapshot *s = &o->shot;
-	uint64_t first = UINT64_MAX;
-
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		const struct position *born = model_born(s->model, b);
-
-		if (born->stage == STAGE_FORWARD && born->forwards == s->model->spans.forwards &&
-		    b->seq >= since && b->seq < first)
-			first = b->seq;
-	}
-	return first == UINT64_MAX ? o->refusal.event.seq : first;
-}
-
 uint64_t oom_evaluation(const struct oom *o)
 {
 	const struct timeline *t = o->timeline;
@@ -157,31 +143,6 @@ uint64_t oom_evaluation(const struct oom *o)
 			return evaluates ? at->extent.first_seq : 0;
 	}
 	return 0;
-}
-
-/* The most forward passes with graphs that one backward pass came after. Behind an evaluation,
- * whose passes are not told apart, one is counted. */
-static size_t most_before_backward(const struct oom *o)
-{
-	const struct spans *s = &o->timeline->model.spans;
-	size_t most = 1, kept = 0, pass = 0;
-	bool evaluated = false;
-
-	FOR_EACH (const struct span, x, s->items, s->count) {
-		if (x->extent.first_seq > o->refusal.event.seq)
-			break;
-		if (x->phase == PHASE_FORWARD) {
-			kept += !x->kept && s->tags ? 0 : evaluated ? 1 : x->pass - pass;
-			pass = x->pass;
-			evaluated = false;
-		}
-		evaluated |= x->phase == PHASE_EVALUATION;
-		if (x->phase == PHASE_BACKWARD) {
-			most = kept > most ? kept : most;
-			kept = 0;
-		}
-	}
-	return most;
 }
 
 /* Right behind an evaluation nothing tells its results from the next batch: the end of its last
@@ -203,8 +164,21 @@ static uint64_t batch_from(const struct oom *o)
 	return UINT64_MAX;
 }
 
+static uint64_t begin_of_pass(const struct oom *o, uint32_t pass)
+{
+	const struct lives *l = &o->timeline->model.lives;
+	uint32_t n = lives_born_by(l, o->refusal.event.seq);
+	size_t first = SORTED_FIRST(
+		n, i,
+		lives_position(l, lives_at(l, (uint32_t)i)->born.position)->forwards < pass);
+
+	return first < n ? lives_seq(l, &lives_at(l, (uint32_t)first)->born) : o->refusal.event.seq;
+}
+
 void oom_find_since(struct oom *o, bool earlier)
 {
+	uint32_t most = advise_most_before_backward(&o->timeline->model.spans,
+						    o->refusal.event.seq);
 	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 
 	o->since = step;
@@ -213,9 +187,9 @@ void oom_find_since(struct oom *o, bool earlier)
 	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? step : 0;
 	o->passes = snapshot_passes(&o->shot, step, FORWARD_RESULTS);
 	o->by_pass = earlier && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
-		     o->passes > 2 * most_before_backward(o);
+		     o->passes > 2 * (most ? most : 1);
 	if (o->by_pass)
-		o->since = latest_pass(o, step);
+		o->since = begin_of_pass(o, o->shot.model->spans.forwards);
 }
 
 /* Passes of which something was copied to the host before the next one. */
@@ -234,15 +208,6 @@ static size_t passes_read(const struct oom *o)
 		latest = pass;
 	}
 	return n;
-}
-
-/* A later pass than the one that made it used it. */
-static bool is_carried(const struct oom *o, const struct block *b, uint32_t last)
-{
-	return last && b->size > LIVES_SMALL && b->state & LIFE_SAVED &&
-	       model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
-	       forwards_at(o, uses_work(&o->timeline->model.uses, last)->seq) >
-		       model_born(o->shot.model, b)->forwards;
 }
 
 /* Passes without a graph, which no backward pass comes to, used results of most of the passes whose
@@ -282,8 +247,6 @@ void oom_find_calls(struct oom *o)
 				       model_born(s->model, b)->forwards < s->model->spans.forwards
 			       ? b->size
 			       : 0);
-	o->carried = ANY_OF(b, s->moment.blocks, s->moment.count,
-			    is_carried(o, b, o->around[b - s->moment.blocks].before));
 	o->served = is_served(o);
 	o->read_each = o->passes >= FEWEST && passes_read(o) + 1 >= s->model->spans.forwards;
 }

@@ -174,12 +174,13 @@ static const char *line_of(const struct oom_answer *a, char text[LARGE_LINE_ALL]
 	struct large_line l;
 
 	text[0] = 0;
-	if (a->cause != CAUSE_activation_spike && a->cause != CAUSE_batch_too_large)
+	if (a->cause != CAUSE_activation_spike && a->cause != CAUSE_batch_too_large &&
+	    a->cause != CAUSE_unknown)
 		return text;
 	for (size_t i = 0; i < a->count; i++)
 		if (!oom_remedy_is_general(a->remedies[i].name))
 			return text;
-	if (a->cause == CAUSE_activation_spike)
+	if (a->cause != CAUSE_batch_too_large)
 		large_line_look(text, o->timeline, &o->wanted_owner);
 	if (!text[0] && large_line_find(&l, o->timeline, &o->shot))
 		large_line_look(text, o->timeline, &l.owner);

@@ -271,24 +271,6 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 	return (all - inputs) / 2;
 }
 
-/* All gradients in one tensor. */
-static uint64_t joined_gradients(const struct oom *o, char *what, char *how)
-{
-	uint64_t all = o->shot.bytes[CATEGORY_gradients] - o->computed;
-	const struct block *largest = GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
-						  b->category == CATEGORY_gradients, b->size);
-	char op[64];
-
-	instant_operator(&o->timeline->stacks, o->wanted.stack, o->wanted.seq, op, sizeof(op));
-	if (!largest || !strstr(op, "cat") || o->block < all / 20 * 19 || o->block > 2 * all)
-		return 0;
-	oom_say(what, "Take the gradients one at a time in %s, instead of joining all of them",
-		WHO(&o->wanted_owner));
-	oom_say(how, "The request is as large as all gradients. One of them has %s",
-		B(largest->size));
-	return o->block > largest->size ? o->block - largest->size : 0;
-}
-
 /* What one line makes between passes, one tensor after the other, and nothing has read yet. */
 uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
 {
@@ -319,7 +301,7 @@ uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
 		blocks++;
 	}
 	if (blocks < 3)
-		return joined_gradients(o, what, how);
+		return 0;
 	oom_say(what,
 		"Make the tensors of %s one at a time, and reduce and free each before the next, "
 		"unless all are needed together",
