@@ -207,8 +207,9 @@ static void look_at(struct search *s)
 
 void advise_no_grad(struct advise *a)
 {
-	struct search s = { .advise = a, .most = advise_most_before_backward(
-					      &a->timeline->model.spans, a->until) };
+	struct search s = { .advise = a,
+			    .most = advise_most_before_backward(&a->timeline->model.spans,
+								a->until) };
 
 	if (!uses_complete(&a->timeline->model))
 		return;

@@ -270,8 +270,8 @@ struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owne
 static size_t step_of(const struct timeline *t, const struct block *b)
 {
 	size_t step = steps_at(&t->steps, b->seq);
-	bool behind = step && step + 1 < t->steps.count &&
-		      b->seq > work_end(t, &t->steps.items[step]);
+	bool behind =
+		step && step + 1 < t->steps.count && b->seq > work_end(t, &t->steps.items[step]);
 
 	return step + behind;
 }
@@ -297,16 +297,6 @@ static bool is_of_batches(const struct search *s, const struct leak *leak)
 {
 	return leak->blocks && uses_complete(s->model) && s->steps[s->samples] > 2 &&
 	       leak->first_step + 1 >= s->steps[s->samples] && !takes_over(s, &leak->first);
-}
-
-static void leave_out_batches(struct leaks *out, const struct search *s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < out->count; i++)
-		if (!is_of_batches(s, &out->items[i]))
-			out->items[n++] = out->items[i];
-	out->count = n;
 }
 
 /* Finds the blocks behind the figures, in the snapshot after the last step. */
@@ -336,6 +326,8 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 
 static void compare_growth(struct leaks *out, struct search *s, struct timeline *t)
 {
+	size_t kept = 0;
+
 	timeline_series(t, &(struct series_sink){ .change = note_leak_change, .ctx = s }, s->seqs,
 			s->samples + 1);
 	take_samples(s, UINT64_MAX);
@@ -343,9 +335,12 @@ static void compare_growth(struct leaks *out, struct search *s, struct timeline 
 	SORT(out->items, out->count, by_growth);
 	if (out->count)
 		find_blocks(out, s, t);
-	leave_out_batches(out, s);
 	for (size_t i = 0; i < out->count; i++)
-		out->bytes_per_step += out->items[i].bytes_per_step;
+		if (!is_of_batches(s, &out->items[i])) {
+			out->bytes_per_step += out->items[i].bytes_per_step;
+			out->items[kept++] = out->items[i];
+		}
+	out->count = kept;
 }
 
 void leaks_find(struct leaks *out, struct timeline *t)
@@ -374,11 +369,7 @@ static const struct change {
 	uint32_t classes;
 	unsigned part; /* of the growth that is of these, at least: one in so many */
 	const char *text;
-} with_gradients = { ~0u, 1,
-		     "Tensors that require gradients are kept with their gradients: delete what "
-		     "refers to them, detach a gradient that was computed from its own tensor (the "
-		     "two refer to each other), or set x.grad = None once it has been used." },
-  changes[] = {
+} changes[] = {
 	{ CLASSES_THAT(ARE_WEIGHTS) | CLASSES_THAT(FOLLOW_TRAINING), 2,
 	  "Models, gradients or state of earlier steps are kept: delete what refers "
 	  "to them (lists, attributes, closures, hooks, reference cycles)." },
@@ -387,7 +378,8 @@ static const struct change {
 	  "that holds them (in a list, an attribute, a closure; or a buffer that is written in "
 	  "place: call its detach_()), or call backward at once." },
 	{ ~0u, 1,
-	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place of it, limit "
+	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place of it, "
+	  "limit "
 	  "how many are kept, or delete what refers to it outside of its line: a variable, a list, "
 	  "an attribute, a closure." },
 };
@@ -410,7 +402,10 @@ const char *leaks_change(const struct leaks *l)
 	if (!growth_of(l, CLASS_BIT(optimizer_state)) &&
 	    4 * growth_of(l, CLASS_BIT(parameters) | CLASS_BIT(inputs)) >= l->bytes_per_step &&
 	    4 * growth_of(l, CLASS_BIT(gradients)) >= l->bytes_per_step)
-		c = &with_gradients;
+		return "Tensors that require gradients are kept with their gradients: delete what "
+		       "refers to them, detach a gradient that was computed from its own tensor "
+		       "(the two refer to each other), or set x.grad = None once it has been "
+		       "used.";
 	while (growth_of(l, c->classes) * c->part < growth_of(l, ~0u))
 		c++;
 	return c->text;

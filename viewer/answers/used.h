@@ -29,12 +29,11 @@ void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *
 void used_up_free(struct used_up *u);
 struct rows_unused_line used_up_rows(const struct used_up *u);
 
-/* The weights that are in use at a moment; all of them were added by used_weight. */
+/* The weights that are in use at a moment, by used_weight. */
 struct used_weights {
 	uint64_t begun;	 /* the first use of them; UINT64_MAX: none is */
 	uint64_t newest; /* the first use of the one that came into use last */
 };
-
 #define USED_WEIGHTS ((struct used_weights){ .begun = UINT64_MAX })
 
 void used_weight(struct used_weights *w, const struct timeline *t, uint64_t seq, uint32_t life);

@@ -102,7 +102,7 @@ struct oom {
 		struct map blocks; /* events */
 		uint64_t bytes;
 		struct oom_held call; /* what the model returned before, not used in this call */
-	} left; /* by earlier passes, without a use since: see oom_left.c */
+	} left;			      /* by earlier passes, without a use since: see oom_left.c */
 	struct holders holders;
 	struct oom_spike spike;
 
@@ -110,7 +110,6 @@ struct oom {
 	uint64_t begin;	     /* which begins with that event */
 	uint64_t since;	     /* seq: what is older was made in earlier steps, */
 	uint64_t batch_from; /* inputs that were made after it may be this step's, too */
-	bool by_pass;	     /* or in earlier forward passes of this one: an evaluation, say */
 	bool by_call;	     /* or in earlier calls of the model: no backward pass has come yet */
 	size_t passes;	     /* forward passes of this step whose results are held */
 	uint64_t calls; /* bytes in graphs of passes before the latest, if no backward pass came */
@@ -150,7 +149,7 @@ void oom_engine(struct oom *o); /* oom_engine.c */
 #define oom_say(text, ...) text_put((text), OOM_TEXT, __VA_ARGS__)
 /* Growth is told from pass to pass, or from step to step. */
 #define BY_LEFT(o)	((o)->left.bytes && (o)->left.bytes >= (o)->grown / 2)
-#define BY_PASS(o)	((o)->by_pass || (o)->by_call || BY_LEFT(o))
+#define BY_PASS(o)	((o)->by_call || BY_LEFT(o))
 #define PASS_OR_STEP(o) (BY_PASS(o) ? "pass" : "step")
 #define WHO(o)		owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
 
@@ -229,8 +228,14 @@ uint64_t oom_results(const struct oom *o, struct owner *owner);
 bool oom_is_room(const struct oom *o, const struct block *b);
 uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
 void oom_find_calls(struct oom *o);		   /* calls, read_each */
-/* since, batch_from, begin, passes, by_pass; earlier: a step ended before. */
-void oom_find_since(struct oom *o, bool earlier);
+/* since, batch_from, begin, passes */
+void oom_find_since(struct oom *o);
+
+static inline bool oom_same_function(const struct owner *a, const struct owner *b)
+{
+	return a->file && a->file[0] && !strcmp(a->function, b->function) &&
+	       !strcmp(a->file, b->file);
+}
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
 /* What the program gathers by its own calls, with what was asked for; 0 = nothing. */

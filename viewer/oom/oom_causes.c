@@ -95,8 +95,7 @@ static bool has_grown(const struct oom *o)
 
 	return o->grown >= o->room.cached + o->room.apart &&
 	       (is_share(o->grown, o->allocated, 4) ||
-		(is_share(o->grown, rest, 4) && o->grown >= o->asked && !o->by_pass &&
-		 o->leaks.bytes_per_step));
+		(is_share(o->grown, rest, 4) && o->grown >= o->asked && o->leaks.bytes_per_step));
 }
 
 /* With what nothing used for so long the request would have had room. */
@@ -160,9 +159,7 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "forward passes" : "steps";
 	char per[HUMAN_MAX + 60] = "", caller[160] = "";
 
-	if (o->by_pass)
-		snprintf(per, sizeof(per), ", of %zu passes since the last step", o->passes);
-	else if (o->leaks.bytes_per_step)
+	if (o->leaks.bytes_per_step)
 		snprintf(per, sizeof(per), ", %s more with each %s", B(o->leaks.bytes_per_step),
 			 one);
 	say_caller(o, h, caller, sizeof(caller));
@@ -170,10 +167,12 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 		return oom_say(
 			text,
 			"%s from pass to pass: %s of the %s in use were made in or for earlier "
-			"forward passes, and nothing has used them since. Most of it was made by "
+			"forward passes, and %s. Most of it was made by "
 			"%s%s. Something outside of that line still refers to it: a variable, a "
 			"list, an attribute, a closure.",
-			what, B(o->grown), B(o->allocated), WHO(&h->owner), caller);
+			what, B(o->grown), B(o->allocated),
+			o->grown_saved ? "are still held" : "nothing has used them since",
+			WHO(&h->owner), caller);
 	return oom_say(
 		text,
 		"%s from %s to %s: %s of the %s in use were allocated in earlier %s and are still "
@@ -207,7 +206,8 @@ static bool is_retained_graph(const struct oom *o, char *text)
 	if (!has_grown(o) || o->grown_graph < o->grown / 2)
 		return false;
 	return say_growth(o, text,
-			  BY_LEFT(o) ? "Outputs are kept" : "Graphs or outputs are kept");
+			  BY_LEFT(o) && !o->grown_saved ? "Outputs are kept"
+							: "Graphs or outputs are kept");
 }
 
 static bool is_growing(const struct oom *o, char *text)
@@ -368,15 +368,6 @@ static bool is_activation_spike(const struct oom *o, char *text)
 		       B(p->largest), WHO(&p->owner), like, rest);
 }
 
-/* Calls of a model before the first backward pass: a rollout, or an evaluation. */
-static void say_calls(const struct oom *o, char *text)
-{
-	if (o->calls)
-		text_add(text, OOM_TEXT,
-			 " %zu forward passes hold them, and there was no backward pass.",
-			 o->passes);
-}
-
 static bool is_batch_too_large(const struct oom *o, char *text)
 {
 	bool input = o->wanted.category == CATEGORY_inputs;
@@ -402,11 +393,10 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 	text_add(text, OOM_TEXT,
 		 ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
 		 B(o->capacity), B(o->lasting));
-	say_calls(o, text);
-	if (is_share(o->left.call.bytes, o->allocated, 20))
+	if (o->calls) /* before the first backward pass: a rollout, or an evaluation */
 		text_add(text, OOM_TEXT,
-			 " Of it, %s are results of earlier calls that this one has not used yet.",
-			 B(o->left.call.bytes));
+			 " %zu forward passes hold them, and there was no backward pass.",
+			 o->passes);
 	return true;
 }
 
@@ -423,17 +413,11 @@ static bool is_larger_than_device(const struct oom *o)
 	return o->room.total && o->asked > o->room.total;
 }
 
-/* Of all classes. */
-static uint64_t bytes_of_line(const struct oom *o, const struct holder *line)
-{
-	return SUM_OF(h, o->holders.items, o->holders.count,
-		      owners_same(&h->owner, &line->owner) ? h->bytes : 0);
-}
-
 static bool is_unknown(const struct oom *o, char *text)
 {
 	const struct holder *most = o->holders.count ? o->holders.items : NULL;
-	uint64_t bytes = most ? bytes_of_line(o, most) : 0;
+	uint64_t bytes = SUM_OF(h, o->holders.items, o->holders.count,
+				owners_same(&h->owner, &most->owner) ? h->bytes : 0);
 	char apart[HUMAN_MAX + 120] = "";
 
 	if (is_larger_than_device(o))
@@ -452,8 +436,8 @@ static bool is_unknown(const struct oom *o, char *text)
 			"One line holds nearly all: %s of the %s in use (%s%s) were allocated by "
 			"%s. %s were requested beside it, and %s were free.%s",
 			B(bytes), B(o->allocated), bytes > most->bytes ? "mostly " : "",
-			categories[most->category].words,
-			WHO(&most->owner), B(o->asked), B(o->room.free), apart);
+			categories[most->category].words, WHO(&most->owner), B(o->asked),
+			B(o->room.free), apart);
 	return oom_say(text,
 		       "The recording shows no single cause: %s were requested, %s were free, and "
 		       "the table lists the rest.%s",

@@ -253,7 +253,7 @@ static void compare(struct oom *o, struct timeline *t)
 
 	while (n > 1 && !t->steps.items[n - 1].ended)
 		n--;
-	oom_find_since(o, n > 1);
+	oom_find_since(o);
 	if (n < 2)
 		return;
 	snapshot_take(&before, t, t->steps.items[n - 1].extent.peak_seq);

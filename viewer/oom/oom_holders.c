@@ -26,15 +26,6 @@ static bool is_old(const struct oom *o, const struct block *b)
 	       b->seq < o->since;
 }
 
-/* Its blocks may be left from earlier steps: gradients add up over the passes of a step, and state
- * stays. */
-static bool has_left(const struct oom *o, enum category c, const struct owner *owner)
-{
-	return o->by_pass ? category_in(c, CLASSES_THAT(GROW_WITH_BATCH))
-			  : !category_in(c, CLASSES_THAT(FOLLOW_TRAINING)) &&
-				    leaks_at(&o->leaks, 1u << c, owner);
-}
-
 /* Of what is left from earlier steps: the line that grows, or that the passes left most of. */
 const struct holder *oom_grown_most(const struct oom *o)
 {
@@ -51,12 +42,14 @@ static bool is_of_graph(const struct model *m, const struct block *b)
 	       (c == CATEGORY_forward_temporaries && model_signs(m, b->stack) & STACK_FORWARD);
 }
 
-/* Where few steps were seen, what is there of an earlier one may go in the next. */
+/* Where few steps were seen, what is there of an earlier one may go in the next. Gradients add up
+ * over the passes of a step, and state stays. */
 static void add_growth(struct oom *o, const struct block *b, struct holder *h)
 {
 	enum category c = b->category;
 
-	if (!is_left(o, b) && !has_left(o, c, &h->owner))
+	if (!is_left(o, b) && (category_in(c, CLASSES_THAT(FOLLOW_TRAINING)) ||
+			       !leaks_at(&o->leaks, 1u << c, &h->owner)))
 		return;
 	o->grown += b->size;
 	h->grown += b->size;
@@ -126,8 +119,8 @@ static void collect(struct oom *o)
 		uint32_t last = o->around[b - s->moment.blocks].before;
 		uint64_t grown = o->grown;
 
-		if (b->seq >= (o->by_pass ? o->since : o->begin) && b->seq >= o->attempts.from &&
-		    !is_left(o, b) && oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
+		if (b->seq >= o->begin && b->seq >= o->attempts.from && !is_left(o, b) &&
+		    oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
 			o->current += b->size;
 		if (is_old(o, b)) {
 			h->before += b->size;
@@ -214,8 +207,7 @@ static bool is_like_largest(const struct oom *o, const struct block *b)
 	if (b->size < p->largest / 4 || model_born(o->shot.model, b)->stage != STAGE_OUTSIDE)
 		return false;
 	owner = owners_find(&o->timeline->owners, b);
-	return owner.file && !strcmp(owner.function, p->owner.function) &&
-	       !strcmp(owner.file, p->owner.file);
+	return oom_same_function(&owner, &p->owner);
 }
 
 static void find_spike(struct oom *o)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What earlier forward passes left, by the recorded uses, where no optimizer ends a step: an
- * evaluation, a served model, micro-batches. A line's results have been used for the last time if
- * later passes went by for longer than any other result of that line ever waited for a use. While a
- * pass's graph is there its results may be part of a loss that is yet to come.
+ * What earlier forward passes left, where no optimizer ends a step: results that later passes went
+ * by for longer than any result of their line ever waited for a use. While a pass's graph is there
+ * they may be part of a loss that is yet to come, unless far more passes wait than ever did.
  */
+#include "../advise/advise.h"
 #include "oom.h"
 
 #define FEWEST 3	  /* passes of which a line left something: a habit */
@@ -53,15 +53,6 @@ static uint32_t last_pass(const struct search *s, uint32_t life)
 	return last > own ? last : own;
 }
 
-static void note_lag(struct search *s, uint32_t life)
-{
-	uint32_t last = last_pass(s, life), own = own_pass(s->oom, life);
-	struct line *line = line_of(s, life);
-
-	if (last && last - own > line->lag)
-		line->lag = last - own;
-}
-
 /* So many passes had begun when it ended, or memory ran out, without a use of it. */
 static bool is_left(struct search *s, uint32_t life)
 {
@@ -74,27 +65,23 @@ static bool is_left(struct search *s, uint32_t life)
 	return last && end > last && end - last > 2 * line_of(s, life)->lag;
 }
 
-static void note_habit(struct search *s, uint32_t life)
-{
-	uint32_t own = own_pass(s->oom, life);
-	struct line *line = line_of(s, life);
-
-	if (!is_left(s, life))
-		return;
-	line->passes += line->latest != own;
-	line->latest = own;
-}
-
 /* The latest lives before the refusal, in order. */
 static void look_at_lives(struct search *s)
 {
 	uint32_t n = lives_born_by(&s->oom->timeline->model.lives, s->oom->refusal.event.seq);
 	uint32_t from = n > LATEST ? n - LATEST : 0;
 
+	for (uint32_t i = from; i < n; i++) {
+		uint32_t last = last_pass(s, i), lag = last ? last - own_pass(s->oom, i) : 0;
+		struct line *line = line_of(s, i);
+
+		line->lag = lag > line->lag ? lag : line->lag;
+	}
 	for (uint32_t i = from; i < n; i++)
-		note_lag(s, i);
-	for (uint32_t i = from; i < n; i++)
-		note_habit(s, i);
+		if (is_left(s, i) && line_of(s, i)->latest != own_pass(s->oom, i)) {
+			line_of(s, i)->passes++;
+			line_of(s, i)->latest = own_pass(s->oom, i);
+		}
 }
 
 /* A line of the outermost module: what it makes last is what the model returns. */
@@ -127,20 +114,31 @@ void oom_left(struct oom *o)
 {
 	struct search s = { .oom = o };
 	const struct moment *mo = &o->shot.moment;
+	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
+	bool passes = o->timeline->steps.basis == STEPS_BACKWARD && o->since_step < 2, many;
+	bool used = (oom_only_forward(o) || passes) && uses_complete(o->shot.model);
+	uint32_t now = oom_pass_at(o, o->refusal.event.seq);
+	uint32_t most =
+		advise_most_before_backward(&o->timeline->model.spans, o->refusal.event.seq);
 
-	if (!(oom_only_forward(o) ||
-	      (o->timeline->steps.basis == STEPS_BACKWARD && o->since_step < 2)) ||
-	    !uses_complete(o->shot.model))
-		return;
-	look_at_lives(&s);
+	if (used)
+		look_at_lives(&s);
 	FOR_EACH (const struct block, b, mo->blocks, mo->count)
-		if (b->life && b->state & LIFE_SAVED)
+		if (b->life && b->seq >= step && b->state & LIFE_SAVED)
 			map_put(&s.graphs, own_pass(o, b->life - 1), NULL);
-	FOR_EACH (const struct block, b, mo->blocks, mo->count)
-		if (b->life && b->seq >= o->evaluation && category_in(b->category, OF_ONE_PASS) &&
-		    !map_get(&s.graphs, own_pass(o, b->life - 1)) &&
-		    is_left(&s, b->life - 1))
+	many = most && o->phase != PHASE_BACKWARD && s.graphs.count > FEWEST &&
+	       s.graphs.count > 2 * most;
+	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
+		uint32_t own = b->life ? own_pass(o, b->life - 1) : now;
+
+		if (own >= now || b->seq < (many ? step : o->evaluation) ||
+		    !category_in(b->category, OF_ONE_PASS))
+			continue;
+		if (many && map_get(&s.graphs, own))
+			add_left(o, b, FEWEST);
+		else if (used && !map_get(&s.graphs, own) && is_left(&s, b->life - 1))
 			add_left(o, b, line_of(&s, b->life - 1)->passes);
+	}
 	map_free(&s.graphs);
 	map_items_free(&s.lines);
 }
@@ -165,15 +163,14 @@ static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 			"likely by the tensor of %s, the last of each %s (keep loss.item() or "
 			".detach() instead, or call backward at once)",
 			WHO(&h->owner), of, WHO(&root), one);
-	else if (h->category == CATEGORY_activations)
-		oom_say(what,
-			"Free the graphs of %s from earlier %s (.detach() on a state or a result "
-			"that goes on to the next, loss.item() instead of a loss)",
-			WHO(&h->owner), of);
 	else
 		oom_say(what,
-			"Free the tensors of %s from earlier %s (keep x.item() or "
-			"x.detach().cpu() instead, or del), or limit how many are kept",
+			h->category == CATEGORY_activations
+				? "Free the graphs of %s from earlier %s (.detach() on a state or "
+				  "a result that goes on to the next, loss.item() instead of a "
+				  "loss)"
+				: "Free the tensors of %s from earlier %s (keep x.item() or "
+				  "x.detach().cpu() instead, or del), or limit how many are kept",
 			WHO(&h->owner), of);
 }
 
@@ -226,17 +223,19 @@ uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
 		return say_call_before(o, what, how);
 	say_let_go(o, h, what);
 	if (BY_LEFT(o))
-		oom_say(how,
-			"Nothing has used them since, for more passes than any result of their "
-			"lines ever waited");
-	else if (o->leaks.count && !o->by_pass)
+		oom_say(how, o->grown_saved
+				     ? "Made by earlier passes, more than any backward pass came "
+				       "after, and still held"
+				     : "Nothing has used them since, for more passes than any "
+				       "result of their lines ever waited");
+	else if (o->leaks.count)
 		oom_say(how,
 			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
 			"%s %zu to %s %zu",
 			one, oom_number(o), B(o->leaks.bytes_per_step), one, one,
 			o->leaks.from_step, one, o->leaks.to_step);
 	else
-		oom_say(how, "Blocks that were made %s %s %zu, and that are still held",
-			o->by_pass ? "by earlier passes of" : "before", one, oom_number(o));
+		oom_say(how, "Blocks that were made before %s %zu, and that are still held", one,
+			oom_number(o));
 	return o->grown;
 }

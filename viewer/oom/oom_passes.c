@@ -3,10 +3,8 @@
  * Forward passes inside of one step. A training step holds what a few passes made until backward
  * has used it; an evaluation that holds far more of them keeps what it should let go.
  */
-#include "../advise/advise.h"
 #include "oom.h"
 #include "../../format/record.h"
-#include "../base/sorted.h"
 
 /*
  * Memory that no step needs: graphs of passes that ran out of memory and were followed by another
@@ -59,26 +57,6 @@ static bool is_another_call(const struct oom *o, uint32_t then, uint32_t now)
 		memcmp(a, b, n * sizeof(*a)) != 0);
 }
 
-/* Another pass has begun, or gradients were cleared: nothing goes backward through it any more. */
-static bool is_given_up(const struct oom *o, const struct lives_mark *refused, uint32_t pass,
-			uint32_t now)
-{
-	struct row_store *marks = &o->timeline->model.lives.marks;
-
-	if ((pass < now && (pass || refused->stage == STAGE_FORWARD)) ||
-	    is_another_call(o, refused->stack, o->refusal.event.stack))
-		return true;
-	for (uint32_t i = 0; i < marks->count; i++) {
-		const struct lives_mark *m = rows_at(marks, i);
-
-		if (m->seq > refused->seq && m->seq < o->refusal.event.seq &&
-		    m->kind == GMT_RANGE_BEGIN &&
-		    spans_range_kind(&o->timeline->model.spans, m->name) == RANGE_ZERO_GRAD)
-			return true;
-	}
-	return false;
-}
-
 /* The pass and its batch, which nothing has used since. */
 static bool is_of_attempt(const struct oom *o, size_t i, uint64_t refused, uint32_t pass)
 {
@@ -99,7 +77,9 @@ static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_
 	uint32_t pass = forwards_at(o, refused->seq);
 	uint64_t bytes = 0;
 
-	if (!is_given_up(o, refused, pass, now))
+	/* Another pass has begun: nothing goes backward through that one any more. */
+	if ((pass >= now || !(pass || refused->stage == STAGE_FORWARD)) &&
+	    !is_another_call(o, refused->stack, o->refusal.event.stack))
 		return;
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
 		const struct block *b = &o->shot.moment.blocks[i];
@@ -164,32 +144,13 @@ static uint64_t batch_from(const struct oom *o)
 	return UINT64_MAX;
 }
 
-static uint64_t begin_of_pass(const struct oom *o, uint32_t pass)
+void oom_find_since(struct oom *o)
 {
-	const struct lives *l = &o->timeline->model.lives;
-	uint32_t n = lives_born_by(l, o->refusal.event.seq);
-	size_t first = SORTED_FIRST(
-		n, i,
-		lives_position(l, lives_at(l, (uint32_t)i)->born.position)->forwards < pass);
-
-	return first < n ? lives_seq(l, &lives_at(l, (uint32_t)first)->born) : o->refusal.event.seq;
-}
-
-void oom_find_since(struct oom *o, bool earlier)
-{
-	uint32_t most = advise_most_before_backward(&o->timeline->model.spans,
-						    o->refusal.event.seq);
-	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
-
-	o->since = step;
+	o->since = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 	o->batch_from = batch_from(o);
 	/* The first step's batch may be made before it. */
-	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? step : 0;
-	o->passes = snapshot_passes(&o->shot, step, FORWARD_RESULTS);
-	o->by_pass = earlier && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
-		     o->passes > 2 * (most ? most : 1);
-	if (o->by_pass)
-		o->since = begin_of_pass(o, o->shot.model->spans.forwards);
+	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? o->since : 0;
+	o->passes = snapshot_passes(&o->shot, o->since, FORWARD_RESULTS);
 }
 
 /* Passes of which something was copied to the host before the next one. */

@@ -263,24 +263,18 @@ static void text_devices(const struct oom *o, struct emit *out)
 	const struct model_device *all = o->timeline->model.devices;
 	const struct model_device *highest =
 		GREATEST_OF(x, all, MODEL_DEVICES, is_other(o, x), peak_of(x));
-	const struct model_device *lowest =
-		GREATEST_OF(x, all, MODEL_DEVICES, is_other(o, x), UINT64_MAX - peak_of(x));
 	uint64_t here = peak_of(&all[o->timeline->device]);
 	bool lower = highest && peak_of(highest) < here / 4 * 3;
 	bool replicas = highest && has_replicas(o);
-	char text[600], most[48] = "";
+	char text[600];
 
 	if (!replicas && !lower)
 		return;
-	if (highest != lowest)
-		snprintf(most, sizeof(most), " to %s (device %d)", B(peak_of(highest)),
-			 (int)(highest - all));
-	snprintf(text, sizeof(text),
-		 "%s. This device peaked at %s, the other%s at %s (device %d)%s%s%s",
+	snprintf(text, sizeof(text), "%s. This device peaked at %s, the other%s at %s%s%s%s",
 		 replicas ? "The model runs as replicas on several devices (nn.DataParallel)"
 			  : "The program uses several devices",
-		 B(here), count_others(o) == 1 ? "" : "s", B(peak_of(lowest)), (int)(lowest - all),
-		 most, lower ? ": far lower" : "",
+		 B(here), count_others(o) == 1 ? "" : "s", count_others(o) == 1 ? "" : "most ",
+		 B(peak_of(highest)), lower ? ": far lower" : "",
 		 replicas && lower ? ". The first one also holds the weights that are copied, "
 				     "their gradients and all results: "
 				     "DistributedDataParallel spreads these."

@@ -356,15 +356,6 @@ uint64_t remedy_create_graph(const struct oom *o, char *what, char *how)
 	return bytes;
 }
 
-/* The weights that a function has made. */
-static const struct holder *weights_of(const struct oom *o, const struct owner *maker)
-{
-	return FIRST_OF(h, o->holders.items, o->holders.count,
-			h->category == CATEGORY_parameters && maker->file[0] &&
-				!strcmp(h->owner.function, maker->function) &&
-				!strcmp(h->owner.file, maker->file));
-}
-
 /* Before the first pass a function read weights for the last time and made smaller ones of them: a
  * copy is as large. */
 uint64_t remedy_converted(const struct oom *o, char *what, char *how)
@@ -378,15 +369,16 @@ uint64_t remedy_converted(const struct oom *o, char *what, char *how)
 	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
 		uint32_t last = o->around[b - o->shot.moment.blocks].before;
 		struct block use = { .stack = last ? uses_kind(&t->model.uses, last)->stack : 0 };
-		struct owner reader, maker;
+		struct owner reader = owners_find(&t->owners, &use);
+		struct owner maker = owners_find(&t->owners, b);
+		const struct holder *made = FIRST_OF(h, o->holders.items, o->holders.count,
+						     h->category == CATEGORY_parameters &&
+							     oom_same_function(&reader, &h->owner));
 
-		if (!use.stack || b->category != CATEGORY_parameters)
+		if (!use.stack || b->category != CATEGORY_parameters || !made ||
+		    oom_same_function(&reader, &maker))
 			continue;
-		reader = owners_find(&t->owners, &use);
-		maker = owners_find(&t->owners, b);
-		if (!weights_of(o, &reader) || weights_of(o, &reader) == weights_of(o, &maker))
-			continue;
-		to = weights_of(o, &reader);
+		to = made;
 		bytes += b->size;
 		latest = arithmetic_most(latest, b->size);
 	}
