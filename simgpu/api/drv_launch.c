@@ -99,6 +99,13 @@ void **unpack(const void *function, void **extra, void *params[PARAMETERS])
 	return params;
 }
 
+static bool can_run(const void *function)
+{
+	const struct kernel *k = kernel_find(function);
+
+	return !k || kernel_has_code(k);
+}
+
 SIM_API CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy,
 				unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
 				unsigned int shared, CUstream stream, void **params, void **extra)
@@ -109,6 +116,8 @@ SIM_API CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned i
 	DRV_ENTER();
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (!can_run(function))
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
 	if (!params && extra)
 		l.args = unpack(function, extra, unpacked);
 	if (!library_check(function))

@@ -25,7 +25,7 @@
 	  blocks,                                                                                \
 	  (size_t)(shared) << 10,                                                                \
 	  (size_t)(optin) << 10,                                                                 \
-	  (size_t)(l2) << 20,                                                                    \
+	  (size_t)((l2)*MIB),                                                                    \
 	  (memory)*MIB,                                                                          \
 	  (context)*MIB,                                                                         \
 	  (least)*MIB,                                                                           \
@@ -216,5 +216,5 @@ bool card_has_nvlink(void)
 {
 	int capability = sim_card()->major * 10 + sim_card()->minor;
 
-	return capability == 80 || capability == 90 || capability == 100;
+	return capability == 70 || capability == 80 || capability == 90 || sim_card()->major == 10;
 }

@@ -236,6 +236,33 @@ static size_t elf_bytes(const void *image)
 	return most;
 }
 
+static bool runs(const struct image_header *h, unsigned int architecture)
+{
+	return h->kind == KIND_ELF ? h->architecture / 10 == architecture / 10 &&
+					     h->architecture <= architecture
+				   : h->architecture <= architecture;
+}
+
+bool image_has_code(const void *image, unsigned int architecture)
+{
+	struct image_header heads[IMAGES];
+	const char *places[IMAGES];
+	struct wrapper w;
+	struct fat_header h;
+	size_t n;
+
+	if (memory_peek(&w, image, sizeof(w)) == sizeof(w) && w.magic == WRAPPER)
+		image = w.data;
+	if (memory_peek(&h, image, sizeof(h)) != sizeof(h) || h.magic != MAGIC ||
+	    h.size > UINT64_MAX / 2)
+		return true;
+	n = list_images(image, h.header_size, h.header_size + h.size, architecture, heads, places);
+	for (size_t i = 0; i < n; i++)
+		if (runs(&heads[i], architecture))
+			return true;
+	return !n;
+}
+
 void layouts_read(struct layouts *all, const void *image, unsigned int architecture,
 		  const char *name)
 {

@@ -10,7 +10,8 @@
 #include "kernels.h"
 
 struct image {
-	const void *binary; /* NULL: nothing more to read */
+	const void *binary;	/* NULL: nothing more to read */
+	bool asked, lacks_code; /* for this card */
 	struct layouts layouts;
 };
 
@@ -55,10 +56,32 @@ void image_gone(struct image *image)
 	pthread_mutex_unlock(&lock);
 }
 
+static void ask_code(struct image *image)
+{
+	if (!image->asked && image->binary)
+		image->lacks_code = !image_has_code(image->binary, architecture());
+	__atomic_store_n(&image->asked, true, __ATOMIC_RELEASE);
+}
+
+bool kernel_has_code(const struct kernel *k)
+{
+	struct image *image = k->image;
+
+	if (!image)
+		return true;
+	if (!__atomic_load_n(&image->asked, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&lock);
+		ask_code(image);
+		pthread_mutex_unlock(&lock);
+	}
+	return !image->lacks_code;
+}
+
 static const struct layout *find(struct image *image, const char *name)
 {
 	const struct layout *found = layouts_find(&image->layouts, name);
 
+	ask_code(image);
 	if (found || !image->binary)
 		return found;
 	layouts_read(&image->layouts, image->binary, architecture(), name);

@@ -64,6 +64,7 @@ struct kernel *kernel_find(const void *host); /* NULL if unknown */
 struct image *image_register(const void *binary); /* NULL if there is no memory */
 struct image *image_load(const void *image);
 void image_says(struct image *image, const char *name, const struct parameter *p, int n);
+bool kernel_has_code(const struct kernel *k); /* that this card runs */
 void image_gone(struct image *image); /* its code is no longer there, what was read of it is */
 /* How many parameters a kernel has, and where they lie; -1: not known. */
 int kernel_parameters(struct kernel *k, const struct parameter **parameters);

@@ -37,5 +37,8 @@ void layouts_done(struct layouts *all);
  * of that name; NULL: until one has any. */
 void layouts_read(struct layouts *all, const void *image, unsigned int architecture,
 		  const char *name);
+/* False: a fat binary that has neither machine code for that architecture nor PTX that the driver
+ * could compile for it. */
+bool image_has_code(const void *image, unsigned int architecture);
 /* Bytes that lie there, of so many; without a fault if it is fewer. */
 size_t memory_peek(void *to, const void *from, size_t bytes);

@@ -489,7 +489,7 @@ def assert_refused(done, code):
     (["live", "a", "--at", "mark:"], 2, "mark"), (["live", "a", "--at", "-5"], 2, "-5"),
     (["stack", "a"], 2, "ID"), (["stack", "a", "xyz"], 2, "xyz"), (["run"], 2, "command"),
     (["run", "--"], 2, "command"), (["run", "-o"], 2, "output"), (["run", "--stacks", "some", "--", "true"], 2, "some"),
-    (["run", "--sim", "rtx4091", "--", "true"], 2, 'run: --sim: unknown card "rtx4091"; did you mean rtx4090-24g? Known are rtx3090-24g, '),
+    (["run", "--sim", "rtx4091", "--", "true"], 2, 'run: --sim: unknown card "rtx4091"; did you mean rtx4090-24g? Known are t4-16g, '),
     (["run", "--sim", "A100", "--", "true"], 2, '--sim: unknown card "A100"; did you mean a100-40g or a100-80g? '),
     (["run", "--sim", "zzz,2", "--", "true"], 2, '--sim: unknown card "zzz"; known are '),
     (["run", "--sim", "mine=3", "--", "true"], 2, '--sim: "3" is no size of a card; give one from 32MiB'),

@@ -84,7 +84,7 @@ def test_reference_has_what_the_tool_has(tool):
     strings = (BUILD / "libgpumemtrace.so").read_bytes()
     assert len(rows["settings"]) >= 10 and all(name.removeprefix("GPUMEMTRACE_").encode() in strings for name in rows["settings"])
     unknown = subprocess.run([Tool.path, "run", "--sim", "nosuch", "--", "true"], capture_output=True, text=True).stderr
-    assert len(rows["cards"]) == 13 and all(card in unknown for card in rows["cards"])
+    assert len(rows["cards"]) == 27 and all(card in unknown for card in rows["cards"])
     kinds = {e["kind"] for e in tool.events(ROOT / "tests/data/example/new.gmt")}
     assert len(kinds) > 5 and kinds <= set(rows["events"])
     schema = subprocess.run([Tool.path, "sql", "--schema"], capture_output=True, text=True, check=True).stdout

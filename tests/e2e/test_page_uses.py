@@ -61,9 +61,9 @@ def test_what_is_drawn(tool, run, theme, width):
     peak = tool.json("report", run.file)["devices"][0]
     find = "window.gpumemtrace.app.track.peak_seq"
     wide = "(window.gpumemtrace.timeline.look(['parameters', 'optimizer_state'], 'events:' + (%s - 20) + '-' + (%s + 20)), 0)" % (find, find)
-    paint = "(dispatchEvent(new Event('beforeprint')), 0)"
-    seen = browse(run.page, wide, paint, f"{HEIGHTS}({find})", {"click": "#timeline button[value=pale]"}, paint, f"{HEIGHTS}({find})", f"({TEXT})('#timeline .legend')", theme=theme, width=width)
-    whole, alone, legend = seen[2], seen[5], seen[6]
+    on_paper = f"(dispatchEvent(new Event('beforeprint')), {HEIGHTS}({find}))"
+    seen = browse(run.page, wide, on_paper, {"click": "#timeline button[value=pale]"}, on_paper, f"({TEXT})('#timeline .legend')", theme=theme, width=width)
+    whole, alone, legend = seen[1], seen[3], seen[4]
     up = sum(v[2] for v in whole.values()) / sum(v[0] + v[1] for v in whole.values())
     for full, pale, bytes_, unused in whole.values():
         assert unused and abs(pale * up - unused) < 3 * up and abs(full * up - (bytes_ - unused)) < 3 * up

@@ -20,3 +20,14 @@ def test_small_tensors_are_computed(programs):
     print("\n".join(f"{group:12} {right:4} of {n}" for group, (right, n) in sorted(said["table"].items())))
     assert sum(n for _, n in said["table"].values()) > 1500
     assert [b for b in said["bad"] if not b[1].startswith(NOT_COMPUTED)] == []
+
+
+@pytest.mark.matrix
+def test_cards_that_this_torch_has_no_kernels_for(programs):
+    """As on the real card: torch names its architectures, and the first kernel fails where none of them is the card's."""
+    code = "import torch; print(torch.cuda.get_arch_list(), flush=True); print(torch.ones(4, device='cuda').sum().item())"
+    for card, capability in (("v100-16g", "sm_70"), ("t4-16g", "sm_75"), ("b300-288g", "sm_100")):
+        done = programs("-c", code, traced=False, card=card)
+        has = capability in done.stdout
+        assert (done.returncode, done.stdout.splitlines()[1:]) == ((0, ["4.0"]) if has else (1, [])), card
+        assert ("no kernel image is available for execution on the device" in done.stderr) == (not has)

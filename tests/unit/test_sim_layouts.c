@@ -216,6 +216,30 @@ static void test_architectures(void **state)
 	layouts_done(&all);
 }
 
+/* Machine code runs on later cards of the same generation, and PTX on all later ones. */
+static void test_code_for_a_card(void **state)
+{
+	struct image kernel = elf("k"), fat = fat_binary();
+	size_t ptx;
+
+	(void)state;
+	put_image(&fat, &kernel, PLAIN, 75);
+	put_image(&fat, &kernel, PLAIN, 80);
+	ptx = fat.n;
+	put_image(&fat, &kernel, PLAIN, 100);
+	end_fat_binary(&fat);
+	assert_false(image_has_code(fat.at, 70));
+	assert_true(image_has_code(fat.at, 75));
+	assert_true(image_has_code(fat.at, 89));
+	assert_false(image_has_code(fat.at, 90));
+	assert_true(image_has_code(fat.at, 103));
+	assert_false(image_has_code(fat.at, 120));
+	fat.at[ptx] = 1;
+	assert_true(image_has_code(fat.at, 120));
+	assert_false(image_has_code(fat.at, 90));
+	assert_true(image_has_code(kernel.at, 70)); /* no fat binary: not known to lack any */
+}
+
 /* ---- wrong images ---- */
 
 /* What lies before a page that is not there. */
@@ -280,7 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_elf),	     cmocka_unit_test(test_packings),
 		cmocka_unit_test(test_lz4_repeats),  cmocka_unit_test(test_architectures),
-		cmocka_unit_test(test_wrong_images),
+		cmocka_unit_test(test_wrong_images), cmocka_unit_test(test_code_for_a_card),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

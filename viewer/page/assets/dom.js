@@ -88,7 +88,6 @@ function canvas(parent, height, draw) {
   c.redraw = () => { if (!queued) { queued = true; requestAnimationFrame(paint); } };
   c.paint = paint;
   new ResizeObserver(c.redraw).observe(parent);
-  window.addEventListener('beforeprint', paint);
   return c;
 }
 

@@ -19,6 +19,9 @@ function themeSwitch() {
     show();
   });
   dark.addEventListener('change', show);
-  for (const [event, yes] of [['beforeprint', true], ['afterprint', false]]) window.addEventListener(event, () => { printing = yes; show(); }, true);
+  /* Paper takes the canvases as they are, so they are painted at once, after the colours have changed. */
+  const print = (yes) => { printing = yes; show(); document.querySelectorAll('canvas').forEach((c) => c.paint && c.paint()); };
+  window.addEventListener('beforeprint', () => print(true));
+  window.addEventListener('afterprint', () => print(false));
   show();
 }
