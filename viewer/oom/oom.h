@@ -29,7 +29,8 @@ struct oom_spike {
 	struct owner owner;
 };
 
-#define OOM_SPIKE_MOST 8 /* blocks: more do not stand out */
+#define OOM_LATEST     (1u << 16) /* lives: what a line does shows in so many */
+#define OOM_SPIKE_MOST 8	  /* blocks: more do not stand out */
 
 #define OOM_SETTINGS 8
 #define OOM_TEXT     600

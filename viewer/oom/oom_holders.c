@@ -5,7 +5,6 @@
 #include "oom.h"
 
 #define UNUSED_STEPS 2
-#define LATEST	     (1u << 16) /* lives: what a line does shows in so many before a refusal */
 
 static bool is_left(const struct oom *o, const struct block *b)
 {
@@ -183,7 +182,7 @@ static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 	uint32_t n = lives_born_by(l, b->seq - 1);
 	bool gone = false;
 
-	for (uint32_t i = n > LATEST ? n - LATEST : 0; i < n; i++) {
+	for (uint32_t i = n > OOM_LATEST ? n - OOM_LATEST : 0; i < n; i++) {
 		const struct life *x = lives_at(l, i);
 
 		if (lives_request(l, x)->stack != b->stack)

@@ -7,8 +7,7 @@
 #include "../advise/advise.h"
 #include "oom.h"
 
-#define FEWEST 3	  /* passes of which a line left something: a habit */
-#define LATEST (1u << 16) /* lives that are looked at for them */
+#define FEWEST 3 /* passes of which a line left something: a habit */
 
 /* The results of one stack. */
 struct line {
@@ -69,7 +68,7 @@ static bool is_left(struct search *s, uint32_t life)
 static void look_at_lives(struct search *s)
 {
 	uint32_t n = lives_born_by(&s->oom->timeline->model.lives, s->oom->refusal.event.seq);
-	uint32_t from = n > LATEST ? n - LATEST : 0;
+	uint32_t from = n > OOM_LATEST ? n - OOM_LATEST : 0;
 
 	for (uint32_t i = from; i < n; i++) {
 		uint32_t last = last_pass(s, i), lag = last ? last - own_pass(s->oom, i) : 0;
@@ -92,8 +91,7 @@ static bool is_returned(const struct oom *o, const struct block *b)
 	struct owner owner = owners_find(&o->timeline->owners, b);
 
 	stacks_read_python(stacks, b->stack);
-	return model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
-	       owners_modules(stacks, modules) && !strcmp(modules[0]->function, owner.function);
+	return owners_modules(stacks, modules) && !strcmp(modules[0]->function, owner.function);
 }
 
 static void add_left(struct oom *o, const struct block *b, uint32_t passes)

@@ -75,11 +75,15 @@ static bool is_of_attempt(const struct oom *o, size_t i, uint64_t refused, uint3
 static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_t now)
 {
 	uint32_t pass = forwards_at(o, refused->seq);
+	const struct spans *s = &o->timeline->model.spans;
 	uint64_t bytes = 0;
 
-	/* Another pass has begun: nothing goes backward through that one any more. */
+	/* Another pass has begun, or gradients were cleared: nothing goes backward through it. */
 	if ((pass >= now || !(pass || refused->stage == STAGE_FORWARD)) &&
-	    !is_another_call(o, refused->stack, o->refusal.event.stack))
+	    !is_another_call(o, refused->stack, o->refusal.event.stack) &&
+	    !ANY_OF(x, s->items, s->count,
+		    x->phase == PHASE_ZERO_GRAD && x->extent.first_seq > refused->seq &&
+			    x->extent.first_seq < o->refusal.event.seq))
 		return;
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
 		const struct block *b = &o->shot.moment.blocks[i];

@@ -165,10 +165,8 @@ uint64_t remedy_in_pieces(const struct oom *o, char *what, char *how)
 	    !o->shot.model->spans.forwards || p->largest < 5 * p->next || o->grown > p->bytes / 4 ||
 	    oom_is_room(o, &o->wanted) || stage_is_backward(o->wanted_stage))
 		return 0;
-	oom_say(what,
-		"Compute it in %d pieces, one after the other (chunk the batch through %s, a "
-		"fused or chunked loss)",
-		PIECES, WHO(&p->owner));
+	oom_say(what, "Compute it in %d pieces, one after the other (chunk the batch through %s%s)",
+		PIECES, WHO(&p->owner), oom_only_forward(o) ? "" : ", a fused or chunked loss");
 	if (p->count == 1)
 		oom_say(how, "One tensor of %s. All but one piece is saved", B(p->bytes));
 	else

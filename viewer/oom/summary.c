@@ -85,7 +85,6 @@ static void find_refusal(struct search *s)
 	struct oom_answer *a = &s->found->answer;
 	struct oom *o = &s->found->oom;
 	struct refusal refusal;
-	struct row_oom row;
 	struct matter *m;
 	int device = last_refusal(&refusal, t);
 
@@ -107,9 +106,8 @@ static void find_refusal(struct search *s)
 	s->ended = !refusal.later_allocs;
 	put_text(m->text, "Out of memory%s: %s", s->ended ? "" : ", and the program went on",
 		 a->why);
-	row = oom_document(a);
-	if (row.look_at[0])
-		put_text(m->action, "%s", row.look_at);
+	if (oom_document(a).look_at[0])
+		put_text(m->action, "%s", a->line);
 	else if (a->count && a->remedies[0].saves)
 		put_text(m->action, "%s (saves %s%s)", a->remedies[0].what, B(a->remedies[0].saves),
 			 a->remedies[0].enough ? ", enough for this request" : "");
