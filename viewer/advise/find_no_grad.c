@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Passes that keep what backward would need, and no backward pass reads any of it: an evaluation
- * without no_grad, say. A place is the outermost module's call, with all that leads to it. Where a
- * backward pass follows at once, it may go through what it does not read. While the rest of a run
- * is not known, passes of the place must have been let go without, or many of them must be held at
- * once, or the program have trained for so long that every place had its turn. A tensor that a hook
- * packs is no graph's: checkpointing computes it again.
+ * without no_grad, say. A place is the outermost module's call, with all that leads to it. While
+ * the rest of a run is not known, passes of the place must have been let go without, or many of
+ * them must be held at once, or the program have trained for so long that every place had its turn.
+ * A tensor that a hook packs is no graph's: checkpointing computes it again.
  */
 
 #include "advise.h"
@@ -106,14 +105,6 @@ static void end_pass(const struct search *s, struct place *p)
 	p->gone = p->there = false;
 }
 
-/* A backward pass follows before the next forward pass. */
-static bool comes_backward(const struct advise *a, const struct advised *l)
-{
-	uint64_t back = advise_next(a, l->from, PHASE_BACKWARD);
-
-	return back <= a->until && back < advise_pass_end(a, l->born->forwards);
-}
-
 static void note_saved(struct search *s, struct place *p, const struct advised *l)
 {
 	const struct advise *a = s->advise;
@@ -124,7 +115,7 @@ static void note_saved(struct search *s, struct place *p, const struct advised *
 	if (l->born->forwards != p->latest)
 		end_pass(s, p);
 	p->latest = l->born->forwards;
-	p->read |= a->read[l->life] || comes_backward(a, l);
+	p->read |= a->read[l->life];
 	p->there |= l->until == PLAN_END;
 	p->gone |= l->until != PLAN_END;
 	p->earlier |= steps_at(steps, l->from) < steps_at(steps, a->until);

@@ -89,7 +89,7 @@ static bool remedy_row(void *ctx, size_t i, struct row_oom_remedy *row)
 					.claim = r->name,
 					.right = oom_claim(r->name).right,
 					.of = oom_claim(r->name).of,
-					.mark = r->enough ? "*" : "" };
+					.mark = r->enough ? "this request" : "" };
 	return true;
 }
 
@@ -357,26 +357,22 @@ static void text_holders(const struct row_oom *row, long top, struct emit *out)
 static void text_remedies(const struct row_oom *row, struct emit *out)
 {
 	static const struct text_column columns[] = {
-		TEXT_COLUMN("", oom_remedy_saves_bytes, 2, 10),
-		TEXT_COLUMN("", oom_remedy_mark, 1, -1),
-		TEXT_COLUMN("", oom_remedy_what, 1, 0, .style = COLUMN_WRAP),
-		TEXT_COLUMN("", oom_remedy_how_known, 15, 0, .style = COLUMN_BELOW),
+		TEXT_COLUMN("saves", oom_remedy_saves_bytes, 2, 10),
+		TEXT_COLUMN("enough for", oom_remedy_mark, 2, -12),
+		TEXT_COLUMN("change", oom_remedy_what, 2, 0, .style = COLUMN_WRAP),
+		TEXT_COLUMN("", oom_remedy_how_known, 28, 0, .style = COLUMN_BELOW),
 	};
-
 	struct row_oom_remedy one = { 0 };
 	bool any = false;
 
 	if (!row->remedies.count)
 		return;
 	emit_title(out, "%s", "Changes that would have made room, by this recording");
-	emit_columns(out, oom_remedy, &row->remedies, columns, 0);
 	for (size_t i = 0; i < row->remedies.count && !any; i++)
 		any = row->remedies.fill(row->remedies.ctx, i, &one) && one.mark[0];
-	if (any)
-		emit_line(out, "  * enough for this request%s",
-			  row->compared_step || row->step > 1
-				  ? ""
-				  : ". No step had ended: later requests may need more");
+	emit_columns(out, oom_remedy, &row->remedies, columns, 0);
+	if (any && !row->compared_step && row->step <= 1)
+		emit_line(out, "  No step had ended: later requests may need more");
 	emit_line(out, "%s", "");
 }
 

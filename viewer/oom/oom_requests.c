@@ -228,6 +228,18 @@ static bool batch_of_one(const struct defs *defs)
 	return one;
 }
 
+/* Even with the smallest batch: the parameters, and a gradient of each that is trained, do not fit.
+ */
+static bool too_large_without_batch(const struct oom *o)
+{
+	const uint64_t *b = o->shot.bytes;
+	uint64_t gradients =
+		b[CATEGORY_gradients] > o->trainable ? b[CATEGORY_gradients] : o->trainable;
+
+	return o->shot.model->spans.trains && !o->evaluation &&
+	       b[CATEGORY_parameters] + gradients + b[CATEGORY_optimizer_state] > o->capacity;
+}
+
 /* Without a backward pass the parts of a batch can be joined again. */
 static void say_parts(const struct oom *o, char *what)
 {
@@ -247,7 +259,8 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 		 inputs = oom_first_inputs(o);
 
 	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || !o->shot.model->spans.forwards ||
-	    all < o->capacity / 20 || all < oom_missing(o) || batch_of_one(o->shot.model->defs))
+	    all < o->capacity / 20 || all < oom_missing(o) || batch_of_one(o->shot.model->defs) ||
+	    too_large_without_batch(o))
 		return 0;
 	oom_say(what, "Halve the batch, or the size of a sample if it is one%s",
 		!o->engine.phase    ? (o->shot.model->spans.backwards && !o->evaluation
