@@ -175,7 +175,8 @@ static bool was_saved(const struct oom *o, const struct life *x)
 	       lives_position(l, x->born.position)->backwards;
 }
 
-/* Size of a block that no graph takes: none took those of its stack before, and some are gone. */
+/* Size of a block that no graph takes: none took those of its stack, and some of earlier passes are
+ * gone. */
 static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 {
 	const struct lives *l = &o->timeline->model.lives;
@@ -189,7 +190,8 @@ static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 			continue;
 		if (was_saved(o, x))
 			return 0;
-		gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq;
+		gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq &&
+			oom_pass_at(o, lives_seq(l, &x->born)) < oom_pass_at(o, b->seq);
 	}
 	return gone ? b->size : 0;
 }

@@ -129,6 +129,8 @@ void oom_left(struct oom *o)
 	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
 		uint32_t own = b->life ? own_pass(o, b->life - 1) : now;
 
+		if (many && category_in(b->category, FORWARD_RESULTS)) /* a loss, too */
+			own = oom_pass_at(o, b->seq);
 		if (own >= now || b->seq < (many ? step : o->evaluation) ||
 		    !category_in(b->category, OF_ONE_PASS))
 			continue;
