@@ -23,7 +23,7 @@ OUT = ROOT / "build/site"
 QUESTIONS = ["out-of-memory", "what-grew", "will-it-fit", "who-holds", "reserved", "in-ci", "many-ranks", "classes", "kv-cache", "not-pytorch", "cuda-graphs", "server-grows", "engine-oom", "max-model-len", "sleep"]
 PARTS = {
     "Questions": [f"docs/questions/{name}" for name in QUESTIONS],
-    "Use": ["README", "docs/python", "docs/ci"],
+    "Use": ["README", "docs/make-it-fit", "docs/python", "docs/ci"],
     "Reference": ["docs/man/gpumemtrace", "docs/json", *(f"docs/reference/{name}" for name in docs_reference.PAGES),
                   "format/FORMAT", "docs/glossary"],
     "How good it is": ["docs/benchmarks", "docs/cost", "docs/fit", "docs/accuracy", "docs/engines", "docs/conclusions", "docs/frameworks", "docs/other-programs", "docs/reliability", "docs/driver-lookups", "docs/pytorch-versions", "docs/format-versions",

@@ -40,7 +40,7 @@ class Command:
     @property
     def least(self):
         needed = sum(kind not in ("OPTIONAL",) for _, kind in self.operands)
-        return 1 if {k for _, k in self.operands} == {"OPTIONAL", "REST"} else needed
+        return 1 if {k for _, k in self.operands} in ({"OPTIONAL", "REST"}, {"MANY", "REST"}) else needed
 
     @property
     def most(self):

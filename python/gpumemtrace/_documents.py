@@ -1094,10 +1094,14 @@ class OomRemedy(Row):
     what: the change in words
     saves_bytes: bytes that it saves; of a range the lower end (bytes)
     enough: whether that is enough: at least the missing bytes, plus the request again if memory is freed in pieces
-    how_known: how the figure was found, in words
+    how_known: how the figure was found, in words; `run` if `--try` ran it to its end
     claim: its kind, in the table of docs/conclusions.md
     right: how often tests found that kind right (count)
     of: how often tests could decide, 0 = never (count)
+    changes: with `--try`: the changes that make it, as `run --with` takes them; empty if it can only be made by hand
+    code: with `--try`: how to write them: in plain PyTorch, and arguments of frameworks behind their names
+    measured_peak_bytes: with `--try`, if it was made: peak of the run with it (`reserved`: of the reserved memory); if memory ran out, until then (bytes)
+    ends: with `--try`, if it was made: whether the program then ran to its end, or until its peak was stable
     """
 
     name: str
@@ -1108,7 +1112,11 @@ class OomRemedy(Row):
     claim: str
     right: int
     of: int
-    _types: ClassVar[str] = "TEXT TEXT BYTES FLAG TEXT TEXT COUNT COUNT"
+    changes: Optional[Tuple[str, ...]] = None
+    code: Optional[Tuple[str, ...]] = None
+    measured_peak_bytes: Optional[int] = None
+    ends: Optional[bool] = None
+    _types: ClassVar[str] = "TEXT TEXT BYTES FLAG TEXT TEXT COUNT COUNT WORDS WORDS BYTES FLAG"
 
 
 @dataclass(frozen=True)
@@ -1257,6 +1265,7 @@ class Oom(Row):
     replicas: if other devices had memory: whether the model runs as replicas on them
     other_devices: if other devices had memory: the other devices
     values_not_computed: if there are any: values that the program read and a simulated device had not computed
+    tried_on: with `--try`: the simulated card that the changes were run on
     """
 
     asked_bytes: int
@@ -1302,7 +1311,8 @@ class Oom(Row):
     replicas: Optional[bool] = None
     other_devices: Optional[Table[OomDevice]] = None
     values_not_computed: Optional[Values] = None
-    _types: ClassVar[str] = "BYTES BYTES FLAG BYTES TEXT TEXT LIST LIST TEXT LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST LIST TEXT TEXT LIST TEXT FLAG LIST PART"
+    tried_on: Optional[str] = None
+    _types: ClassVar[str] = "BYTES BYTES FLAG BYTES TEXT TEXT LIST LIST TEXT LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST LIST TEXT TEXT LIST TEXT FLAG LIST PART TEXT"
 
 
 @dataclass(frozen=True)
@@ -1620,6 +1630,10 @@ class AdviseFinding(Row):
     evidence: how the figure was found
     right: how often the measured peak was within 3 % of the prediction, in tests that made a change of that kind (count)
     tried: number of those tests (count)
+    changes: with `--try`: the changes that make it, as `run --with` takes them; empty if it can only be made by hand
+    code: with `--try`: how to write them: in plain PyTorch, and arguments of frameworks behind their names
+    measured_peak_bytes: with `--try`, if it was made: peak of the run with it (`reserved`: of the reserved memory); if memory ran out, until then (bytes)
+    ends: with `--try`, if it was made: whether the program then ran to its end, or until its peak was stable
     """
 
     what: str
@@ -1636,7 +1650,11 @@ class AdviseFinding(Row):
     evidence: str
     right: int
     tried: int
-    _types: ClassVar[str] = "TEXT BYTES TEXT TEXT TEXT NUMBER TEXT TEXT BYTES FLAG BYTES TEXT COUNT COUNT"
+    changes: Optional[Tuple[str, ...]] = None
+    code: Optional[Tuple[str, ...]] = None
+    measured_peak_bytes: Optional[int] = None
+    ends: Optional[bool] = None
+    _types: ClassVar[str] = "TEXT BYTES TEXT TEXT TEXT NUMBER TEXT TEXT BYTES FLAG BYTES TEXT COUNT COUNT WORDS WORDS BYTES FLAG"
 
 
 @dataclass(frozen=True)
@@ -1683,6 +1701,7 @@ class Advise(Row):
     findings: changes, the largest saving first; each saving is for one change alone, and they do not add up
     uses_known: whether all uses were recorded; without them there are no `patterns`
     patterns: patterns of use, the most bytes at the peak first: facts of the recording, not all of which can be changed
+    tried_on: with `--try`: the simulated card that the changes were run on
     """
 
     device: int
@@ -1694,4 +1713,5 @@ class Advise(Row):
     findings: Table[AdviseFinding]
     uses_known: bool
     patterns: Table[AdvisePattern]
-    _types: ClassVar[str] = "SIGNED BYTES BYTES TEXT FLAG TEXT LIST FLAG LIST"
+    tried_on: Optional[str] = None
+    _types: ClassVar[str] = "SIGNED BYTES BYTES TEXT FLAG TEXT LIST FLAG LIST TEXT"

@@ -136,6 +136,7 @@ def test_nothing_follows_from_graphs_that_are_not_recorded(tool, programs):
 def test_what_it_is_asked_of(tool):
     tool("advise", code=2)
     tool("advise", EXAMPLE, "--", "true", code=2)
+    tool("advise", EXAMPLE, "--try", code=2)
     tool("advise", EXAMPLE, "--try", "batch=4", code=2)
     tool("advise", "--try", "batch", "--", "true", code=2)
     tool("advise", ROOT / "README.md", code=3)

@@ -695,7 +695,7 @@ def test_help_of_what_is_no_command():
 
 
 def test_usage_says_which_operands_a_command_replaces():
-    for command, operands in (("run", "[--] COMMAND..."), ("bisect", "GOOD BAD -- COMMAND..."), ("advise", "[FILE] | -- COMMAND...")):
+    for command, operands in (("run", "[--] COMMAND..."), ("bisect", "GOOD BAD -- COMMAND..."), ("advise", "[FILE] [-- COMMAND...]"), ("oom", "FILE... [-- COMMAND...]")):
         assert ok(command, "--help").startswith(f"usage: gpumemtrace {command} [OPTION...] {operands}\n")
 
 

@@ -4,6 +4,7 @@ outside in a known way, or not at all. FOLDER: recordings of the programs. --wri
 import argparse
 import collections
 import copy
+import importlib
 import json
 import os
 import runpy
@@ -12,8 +13,9 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "future")]
+sys.path[:0] = [str(HERE.parent / "future"), str(HERE.parents[1] / "python/gpumemtrace")]
 
+from changes import parse  # noqa: E402
 from programs import ROOT, programs  # noqa: E402
 from record import TOOL  # noqa: E402
 
@@ -51,26 +53,30 @@ def change(*causes):
 
 
 def around_models(around):
-    import remedy_hooks
-    remedy_hooks.around_calls(around, outermost=True)
+    from changes import changes_places
+    changes_places.around_calls(around, outermost=True)
+
+
+def make(text):
+    """As `run --with` does."""
+    made = parse(text)
+    module, _, function = made.row.make.partition(":")
+    getattr(importlib.import_module(f"changes.{module}"), function)(made, lambda times=1: None, lambda words: None)
 
 
 @change("recompute")
 def checkpointed():
-    import remedy_hooks
-    remedy_hooks.apply({"kind": "checkpoint", "what": "Checkpoint Layer"}, lambda n: None)
+    make("checkpoint=Layer")
 
 
 @change()
 def fused():
-    import remedy_hooks
-    remedy_hooks.apply({"kind": "fused_optimizer"}, lambda n: None)
+    make("fused")
 
 
 @change()
 def without_foreach():
-    import remedy_hooks
-    remedy_hooks.apply({"kind": "foreach_off"}, lambda n: None)
+    make("foreach=off")
 
 
 @change("kept_gradients", "optimizer")  # there may be less state of gradients that are none

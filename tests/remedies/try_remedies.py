@@ -15,9 +15,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "future"))
+sys.path[:0] = [str(HERE.parent / "future"), str(HERE.parents[1] / "python/gpumemtrace")]
 
 import future  # noqa: E402
+from changes import for_finding  # noqa: E402
 from programs import ROOT, programs  # noqa: E402
 from record import TOOL, record, record_all  # noqa: E402
 
@@ -27,9 +28,6 @@ SHARES = 0.9, 0.7  # of the blocks at the peak
 NEAR = 0.03
 PAGE, DEF = ROOT / "docs/conclusions.md", ROOT / "viewer/advise/measured.def"
 BEGIN, END = "<!-- remedies -->\n", "<!-- end of remedies -->\n"
-OF_OOM = {"state_elsewhere": "offload_state", "fused_attention": "attention", "less_workspace": "less_workspace"}
-BY_EDIT = {"autocast_cache", "backward_each", "results_on_host", "gathered", "wide_copies", "prompt_logits", "mask_copies", "in_rows", "state_in_8_bits", "one_by_one", "shard", "in_pieces", "raise_limit", "free_device", "gather_less", "loaded",
-           "overlap", "unused", "unused_results"}  # no hook makes these; tests/advise has programs with and without them
 PHASES = "forward", "evaluation", "loss", "backward", "clip", "optimizer", "zero_grad"
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by tests/remedies/try_remedies.py --write: kind of finding, how often the peak was as predicted, of how many. */
@@ -44,29 +42,30 @@ def ask(*arguments):
     return json.loads(done.stdout)
 
 
-def environment(finding):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
-    env.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
-    if finding["kind"] == "allocator" and "ALLOC_CONF to nothing" not in finding["what"]:
-        env["PYTORCH_CUDA_ALLOC_CONF"] = re.search(r"ALLOC_CONF=(\S+?):? ", finding["what"] + " ")[1]
-    if finding["kind"] == "less_workspace":
-        env["CUBLAS_WORKSPACE_CONFIG"] = ":4096:2"
-    return env
+def changes_of(finding):
+    """How the product makes it; what it cannot make has programs with and without it in tests/advise."""
+    return ["shard_state"] if finding["kind"] == "shard_state" else for_finding(finding)
 
 
 def run(name, finding, folder, card=CARD):
-    """(recording or None, what the remedy says of its effect: how often, "" = never; the exit code, the program's last words)"""
-    spec, out = Path(folder) / "spec.json", Path(folder) / "applied.gmt"
-    spec.write_text(json.dumps(finding))
-    done = spec.with_suffix(".done")
+    """(recording or None, how often the change took effect, the exit code, the program's last words)"""
+    out, done = Path(folder) / "applied.gmt", Path(folder) / "done"
     for old in (done, out):
         old.unlink(missing_ok=True)
     python, *program = programs()[name]
-    env = {**environment(finding), "TRUTH": str(Path(folder) / "truth")}
-    ended = subprocess.run([TOOL, "run", "-q", "--sim", card, "-o", out, "--", python, HERE / "apply_remedy.py", spec, *program], env=env, cwd=folder,
-                           capture_output=True, text=True, timeout=300)
-    times = done.read_text() if done.exists() else ""
-    return out if out.exists() else None, times, ended.returncode, ended.stderr.strip().splitlines()[-1:] or [""]
+    changes = [finding["change"]] if "change" in finding else changes_of(finding)
+    before = [HERE / "shard_state.py", done] if changes == ["shard_state"] else []
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
+    env.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", TRUTH=str(Path(folder) / "truth"))
+    ended = subprocess.run([TOOL, "run", "--json", "--sim", card, "-o", out, *(f"--with={c}" for c in changes if not before), "--", python, *before, *program],
+                           env=env, cwd=folder, capture_output=True, text=True, timeout=300)
+    *words, last = ended.stderr.strip().splitlines() or [""]
+    answer = json.loads(last) if last.startswith("{") else {"exit_code": ended.returncode}
+    made = answer.get("changes") or [{"times": int(done.exists()), "text": ""}]
+    rows = re.search(r"batch=1/2@\d+$", made[0]["text"])
+    if rows and not made[0]["times"]:
+        return run(name, {**finding, "change": rows[0]}, folder, card)
+    return out if out.exists() else None, made[0]["times"], answer["exit_code"], words[-1:] or [""]
 
 
 def peak(path, of):
@@ -89,11 +88,11 @@ def key_of(row):
 
 
 def findings(name, recording):
-    """What `advise` finds and a hook can make, as rows without a measurement, each with its finding."""
+    """What `advise` finds and a change can make, as rows without a measurement, each with its finding."""
     before = ask("advise", recording, "--top", "0")
     whole = {"allocated": before["peak_bytes"], "reserved": before["peak_reserved_bytes"]}
     return [({"program": name, "test": "peak", "kind": f["kind"], "least": f["least_bytes"], "most": f["saves_bytes"], "what": f["what"], "peak": whole[f["of"]],
-              "at": f"{f['function']} {f['file'].split('/')[-1]}:{f['line']}"}, f) for f in before["findings"] if f["kind"] not in BY_EDIT]
+              "at": f"{f['function']} {f['file'].split('/')[-1]}:{f['line']}"}, f) for f in before["findings"] if changes_of(f)]
 
 
 def evenly(found, most):
@@ -121,12 +120,8 @@ def predicted(row, finding, known):
 
 def as_finding(remedy):
     """A remedy of `oom` as `advise` would have it."""
-    kind = OF_OOM.get(remedy["name"], remedy["name"])
-    if kind == "foreach_off" and "fused=True" in remedy["what"]:
-        kind = "fused_optimizer"
-    line = re.findall(r"\((?:([\w.<>]+) )?(\S+\.py):(\d+)\)", remedy["what"]) or re.findall(r"([\w.<>]+) (\S+\.py):(\d+)", remedy["what"]) or [("", "", 0)]
-    function, file, number = line[-1]
-    return {"kind": kind, "what": remedy["what"], "evidence": remedy["how_known"], "function": function, "file": file, "line": int(number)}
+    kind = "fused_optimizer" if remedy["name"] == "foreach_off" and "fused=True" in remedy["what"] else remedy["name"]
+    return {**remedy, "kind": kind}
 
 
 def granted(path, size):
@@ -161,7 +156,7 @@ def made_room(name, recording, folder, shares=SHARES, most_remedies=20):
             continue
         old = ask("oom", refused, "--nth", "1")
         before = granted(refused, old["block_bytes"])
-        enough = [f for f in (as_finding(r) for r in old["remedies"] if r["enough"]) if f["kind"] not in BY_EDIT]
+        enough = [f for f in (as_finding(r) for r in old["remedies"] if r["enough"]) if changes_of(f)]
         for finding in enough[:most_remedies]:
             yield judge_room(name, finding, card, old, before)
 
@@ -169,11 +164,6 @@ def made_room(name, recording, folder, shares=SHARES, most_remedies=20):
 def judge_room(name, finding, card, old, before):
     row = {"program": name, "test": "enough", "kind": finding["kind"], "what": finding["what"], "at": f"step {old['step']} {old['phase']}", "card": card}
     with tempfile.TemporaryDirectory() as folder:
-        if finding["kind"] == "smaller_batch":
-            _, batches, *_ = run(name, {**finding, "kind": "rows", "trains": old["phase"] != "evaluation"}, folder, CARD)
-            finding["rows"] = [n for n in map(int, batches.split()) if n > 1]
-            if not finding["rows"]:
-                return {**row, "why": "no batch"}
         path, times, code, words = run(name, finding, folder, card)
         refused = path and any(d["ooms"] for d in ask("report", path)["devices"])
         if not times or not path or code and not refused:

@@ -164,6 +164,8 @@ void advise_with_in(const struct advise *a, struct life_plan *p, enum phase phas
 /* Spans that begin up to the event. */
 size_t advise_spans_begun(const struct advise *a, uint64_t seq);
 /* The first event of the next span of that phase that begins after the event; PLAN_END = none. */
+/* The most forward passes that autograd saved of and that one backward pass came after. */
+uint32_t advise_most_before_backward(const struct spans *s, uint64_t until);
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
 /* A backward pass let it go. */
 bool advise_by_backward(const struct advise *a, const struct advised *l);

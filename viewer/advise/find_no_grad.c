@@ -45,16 +45,14 @@ static bool is_saved_in_pass(const struct advise *a, const struct advised *l)
 	       !(advise_tags(a, l) & BLOCK_PACKED);
 }
 
-/* The most forward passes that autograd saved of and that one backward pass came after, of those
- * that are over: one at work may come to more. */
-static uint32_t most_before_backward(const struct advise *a)
+/* Of those that are over: one at work may come to more. */
+uint32_t advise_most_before_backward(const struct spans *s, uint64_t until)
 {
-	const struct spans *s = &a->timeline->model.spans;
 	uint32_t most = 0, saved = 0, pass = 0;
 	bool back = false;
 
 	FOR_EACH (const struct span, x, s->items, s->count) {
-		if (x->extent.first_seq > a->until)
+		if (x->extent.first_seq > until)
 			break;
 		if (back && x->phase != PHASE_BACKWARD) {
 			most = saved > most ? saved : most;
@@ -62,7 +60,7 @@ static uint32_t most_before_backward(const struct advise *a)
 		}
 		back = x->phase == PHASE_BACKWARD;
 		if (span_is_forward(x)) {
-			saved += x->kept ? x->pass - pass : 0;
+			saved += x->kept || !s->tags ? x->pass - pass : 0;
 			pass = x->pass;
 		}
 	}
@@ -200,7 +198,9 @@ static void look_at(struct search *s)
 
 void advise_no_grad(struct advise *a)
 {
-	struct search s = { .advise = a, .most = most_before_backward(a) };
+	struct search s = { .advise = a,
+			    .most = advise_most_before_backward(&a->timeline->model.spans,
+								a->until) };
 
 	if (!uses_complete(&a->timeline->model))
 		return;

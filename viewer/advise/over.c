@@ -17,7 +17,7 @@ struct habit {
 struct search {
 	struct advise *advise;
 	MAP_OF(struct habit) stacks;
-	uint64_t begun;	    /* see used_no_more */
+	struct used_weights weights;
 	uint64_t *refusals; /* on the device */
 	size_t count, room;
 };
@@ -83,7 +83,8 @@ static bool waits(const struct search *s, const struct advised *l, const struct 
 	if (!advise_knows_steps(s->advise))
 		return true;
 	if (l->classes & OF_THE_MODEL)
-		return !used_no_more(t, s->advise->peak_seq, x, s->begun);
+		return !used_no_more(t, s->advise->peak_seq, x, &s->weights,
+				     l->classes & CLASS_BIT(parameters));
 	return !h || !h->ended || uses_waits(&t->model, &of, s->advise->until);
 }
 
@@ -108,9 +109,8 @@ static void note_habits(struct search *s)
 	const struct steps *steps = &a->timeline->steps;
 	struct block_uses x;
 	struct habit *h;
-	uint64_t begun;
 
-	s->begun = UINT64_MAX;
+	s->weights = USED_WEIGHTS;
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		if (l.life >= a->lives->rows.count)
 			continue;
@@ -119,10 +119,8 @@ static void note_habits(struct search *s)
 		h->ended += x.count && l.until != PLAN_END &&
 			    steps_at(steps, l.from) < steps_at(steps, a->peak_seq);
 		h->widest = x.works.widest > h->widest ? x.works.widest : h->widest;
-		begun = l.classes & CLASS_BIT(parameters) && l.until == PLAN_END
-				? used_begun(a->timeline, a->peak_seq, l.life)
-				: UINT64_MAX;
-		s->begun = begun < s->begun ? begun : s->begun;
+		if (l.classes & CLASS_BIT(parameters) && l.until == PLAN_END)
+			used_weight(&s->weights, a->timeline, a->peak_seq, l.life);
 	}
 }
 

@@ -206,15 +206,23 @@ int run_advise(const struct advise_options *o, struct emit *out)
 
 int check_advise(struct advise_options *o)
 {
-	if (!o->file == !o->command)
+	bool each = o->tries && !o->tries[0][0]; /* --try without a change of its own */
+
+	if (!o->file && !o->command)
 		return say_usage("advise takes either a recording or -- COMMAND; see gpumemtrace "
 				 "advise --help");
-	if (o->file && (o->tries || o->card))
+	if (o->file && !o->command && (o->tries || o->card))
 		return say_usage(
-			"--try and --card are for -- COMMAND: a recording is not run again");
+			"--try and --card are for -- COMMAND: a recording alone is not run");
+	if (o->file && o->command && !each)
+		return say_usage(
+			"to run COMMAND with each change for a recording, give --try alone: "
+			"gpumemtrace advise FILE --try -- COMMAND");
+	if (each && o->tries[1])
+		return say_usage("--try stands for all changes, or names one: choose");
 	if (o->command && o->patterns)
 		return say_usage("--patterns is for a recording");
-	for (char **t = o->tries; t && *t; t++)
+	for (char **t = o->tries; !each && t && *t; t++)
 		if (!strchr(*t, '='))
 			return say_usage("--try %s: give a name and its value, such as batch=4 or "
 					 "env:NAME=VALUE",

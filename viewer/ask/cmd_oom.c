@@ -134,10 +134,24 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 	return rc;
 }
 
+int check_oom(struct oom_options *o)
+{
+	if (!o->files)
+		return say_usage("FILE is missing; see gpumemtrace oom --help");
+	if (o->tries == !o->command)
+		return say_usage("--try and the command that it runs go together: gpumemtrace oom "
+				 "FILE --try -- COMMAND");
+	return 0;
+}
+
 int run_oom(const struct oom_options *o, struct emit *out)
 {
 	struct oom_ranks all;
-	int rc = oom_ranks_find(&all, o->files, (uint64_t)o->nth);
+	int rc;
+
+	if (o->command)
+		return say_usage("--try is for gpumemtrace oom alone");
+	rc = oom_ranks_find(&all, o->files, (uint64_t)o->nth);
 
 	if (rc)
 		return rc;

@@ -243,8 +243,10 @@ static int set_option(struct parse *p, const struct option_row *r, char *into, c
 		*(bool *)(into + r->offset) = true;
 		return 0;
 	}
-	if (!value && *p->next && strcmp(*p->next, "--"))
+	if (!value && *p->next && strcmp(*p->next, "--") && !(r->alone && **p->next == '-'))
 		value = *p->next++;
+	if (!value)
+		value = r->alone;
 	if (!value)
 		return say_usage("--%s needs a value: %s", r->name, r->argument);
 	return set_value(r, value, into + r->offset);
@@ -296,6 +298,13 @@ static int parse_operand(struct parse *p, char **word)
 	}
 	p->operand++;
 	return 0;
+}
+
+/* Behind "--" begins the command, given or not what may stand before it. */
+static bool rest_replaces(const struct operand_row *o)
+{
+	return o->name && (o->kind == OPERAND_OPTIONAL || o->kind == OPERAND_MANY) &&
+	       o[1].kind == OPERAND_REST;
 }
 
 static int missing_operand(const struct parse *p)
@@ -354,8 +363,7 @@ int options_parse(const struct command *c, char **argv, void *into, struct optio
 
 		if (!ended && !strcmp(*word, "--")) {
 			ended = true;
-			if (p.operand && p.operand->name && p.operand->kind == OPERAND_OPTIONAL &&
-			    p.operand[1].kind == OPERAND_REST)
+			if (p.operand && rest_replaces(p.operand))
 				p.operand++;
 		} else if (!ended && (*word)[0] == '-' && (*word)[1])
 			rc = parse_option(&p, *word);
@@ -410,20 +418,16 @@ static void wrapped(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
-/* A command may replace an optional operand, or follow the required ones. */
-static const char *before_rest(const struct command *c, const struct operand_row *rest)
-{
-	if (rest == c->operands)
-		return "[--]";
-	return rest[-1].kind == OPERAND_OPTIONAL ? "| --" : "--";
-}
-
 void options_help(const struct command *c, FILE *out)
 {
 	fprintf(out, "usage: gpumemtrace %s [OPTION...]", c->name);
 	for (const struct operand_row *o = c->operands; o && o->name; o++)
 		if (o->kind == OPERAND_REST)
-			fprintf(out, " %s %s...", before_rest(c, o), o->name);
+			fprintf(out,
+				o == c->operands	    ? " [--] %s..."
+				: o[-1].kind == OPERAND_ONE ? " -- %s..."
+							    : " [-- %s...]",
+				o->name);
 		else if (o->kind == OPERAND_MANY || o->kind == OPERAND_RUN)
 			fprintf(out, " %s...", o->name);
 		else

@@ -38,6 +38,7 @@ struct option_row {
 	const char *words;  /* what it can be, a space between two; completions offer them */
 	long least, most;   /* of a number that is given; most: 0 = any */
 	const char *needed; /* why the option is required */
+	const char *alone;  /* its value if an option or "--" follows; NULL: not allowed */
 	bool no_json;	    /* for a switch that prints another format than JSON */
 };
 

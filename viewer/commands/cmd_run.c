@@ -13,6 +13,7 @@
 #include "../oom/oom_ranks.h"
 #include "../oom/summary.h"
 #include "../recording/recording.h"
+#include "run_changes.h"
 #include "run_program.h"
 
 /*
@@ -284,7 +285,7 @@ static void tell_values(const struct values *v)
 }
 
 static void emit_run(const struct run_result *f, int code, const struct values *values,
-		     const struct run_end *end)
+		     const struct run_end *end, struct run_changes *changes)
 {
 	struct emit *out = emit_open(stderr, true);
 	struct row_run row = { .file = f->path,
@@ -298,7 +299,9 @@ static void emit_run(const struct run_result *f, int code, const struct values *
 			       .has_folder = run_ranks_folder(&f->ranks),
 			       .folder = run_ranks_folder(&f->ranks),
 			       .has_runtime_inside = f->runtime[0],
-			       .runtime_inside = f->runtime };
+			       .runtime_inside = f->runtime,
+			       .has_changes = changes->count,
+			       .changes = { changes->count, run_changes_row, changes } };
 
 	row.has_values_not_computed = values_document(values, &row.values_not_computed);
 	emit_document(out, run, &row);
@@ -394,30 +397,40 @@ int run_run(const struct run_options *o, struct emit *out)
 	struct run_end end;
 	char **command = run_program_python(o->command);
 	struct watched w = { .command = command, .told = o->quiet || emit_json(out) };
-	int code = set_up(o, &w.old);
+	struct run_changes changes;
+	int ended;
+	int code = run_changes_begin(&changes, o->with, command);
 
-	if (code)
+	if (!code)
+		code = set_up(o, &w.old);
+	if (code) {
+		run_changes_drop(&changes);
 		return code;
+	}
 	if (o->sim)
 		simnotes_open();
 	run_result_listen();
 	clock_gettime(CLOCK_REALTIME_COARSE, &w.start);
 	code = child_run(command, watch_run, &w);
+	run_changes_end(&changes);
 	run_result_find(&f, command, getenv(OUTPUT), &w.start);
 	if (f.files)
 		run_output_remove_old(&w.old);
 	if (o->sim)
 		simnotes_close(&f);
+	ended = code ? code : changes.missed ? EXIT_CHECK : 0;
 	if (o->quiet || ((code == 126 || code == 127) && !f.files))
-		return code;
+		return ended;
 	if (o->sim && f.files)
 		find_values(&read, f.path);
-	if (!emit_json(out))
+	if (!emit_json(out)) {
 		tell_run(&f, code, values, &w.old);
+		run_changes_say(&changes);
+	}
 	run_end_find(&end, &f, code);
 	if (emit_json(out))
-		emit_run(&f, code, values, &end);
+		emit_run(&f, code, values, &end, &changes);
 	else
 		run_end_tell(&end);
-	return code;
+	return ended;
 }

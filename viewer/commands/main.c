@@ -81,6 +81,8 @@ static int perform(const struct command *c, void *options, const struct options_
 {
 	if (c == &command_advise && ((const struct advise_options *)options)->command)
 		return advise_runs(options, out);
+	if (c == &command_oom && ((const struct oom_options *)options)->command)
+		return oom_try(options, out);
 	return c->ranks ? of_ranks(c, options, common, out) : command_perform(c, options, out);
 }
 

@@ -29,6 +29,9 @@ void search_begin(struct question *q, const char *what, const char *cards)
 #define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
 #define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");
 #include "python_modules.def"
+#define NEEDED(name) ASSET_FILE(name, "python/gpumemtrace/changes/" #name ".py");
+#define CHANGED(name)
+#include "change_modules.def"
 
 static const struct {
 	unsigned kinds;
@@ -38,6 +41,9 @@ static const struct {
 #define CORE(name)   { QUESTION_LAKE, #name, asset_##name },
 #define LAKE(name)   { QUESTION_LAKE, "lake." #name, asset_##name },
 #define SEARCH(name) { QUESTION_SEARCH, "search." #name, asset_##name },
+#define NEEDED(name) { QUESTION_SEARCH, "changes." #name, asset_##name },
+#define CHANGED(name)
+#include "change_modules.def"
 #include "python_modules.def"
 };
 

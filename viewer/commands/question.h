@@ -57,10 +57,12 @@ bool answer_take(struct answer *a, const char *line, size_t len);
  */
 int question_ask(struct question *q);
 
-/* Searches that run a program on simulated cards: fit, bisect, and the runs of `advise`. */
+/* Searches that run a program on simulated cards: fit, bisect, and the runs of `advise` and `oom`.
+ */
 
-/* advise -- COMMAND. Returns an exit code. */
+/* advise -- COMMAND, and with --try for a recording; oom --try. They return an exit code. */
 int advise_runs(const struct advise_options *o, struct emit *out);
+int oom_try(const struct oom_options *o, struct emit *out);
 
 /*
  * Facts of the recordings of a run that python/gpumemtrace/search follows and measures: a process

@@ -225,8 +225,16 @@ static void emit_description(struct emit *out, struct timeline *t)
 	peak_free(&a);
 }
 
+/* It trains and has an optimizer, but no step of one ended: its peak may be yet to come. */
+static bool lacks_step(const struct timeline *t)
+{
+	return t->model.spans.trains && defs_meta(t->stacks.defs, OPTIMIZER).len &&
+	       !has_steps(&t->steps, &t->model.spans);
+}
+
 static void emit_used_device(struct emit *out, struct timeline *t)
 {
+	emit_flag(out, "lacks_step", lacks_step(t));
 	emit_device(out, &t->model.devices[t->device]);
 	emit_number(out, "steps", steps_number(&t->steps));
 	emit_units(out, &t->steps);

@@ -5,7 +5,8 @@
 #include "../base/plain_file.h"
 #include "run_program.h"
 
-#define CARD "h100-80g" /* where none is named */
+#define CARD  "h100-80g" /* where none is named */
+#define STEPS 2		 /* to observe for `advise` */
 
 /* fit: which cards a program fits, with which settings, by running it on simulated ones. */
 
@@ -13,6 +14,9 @@ int check_fit(struct fit_options *o)
 {
 	if (o->output && (!*o->output || strlen(o->output) > 3000))
 		return say_usage("-o takes a folder");
+	if (o->make_it_fit && !o->cards)
+		return say_usage("--make-it-fit needs the card that the program is to fit: --cards "
+				 "NAME");
 	return 0;
 }
 
@@ -28,6 +32,7 @@ int run_fit(const struct fit_options *o, struct emit *out)
 	question_number(&q, "to_end", o->to_end);
 	question_number(&q, "max_time", (double)o->max_time);
 	question_number(&q, "jobs", (double)o->jobs);
+	question_number(&q, "sets", (double)(o->make_it_fit ? o->max_runs : 0));
 	if (o->ranks)
 		question_text(&q, "ranks", o->ranks);
 	if (run_program_fails(q.command[0], why, sizeof(why)))
@@ -66,6 +71,38 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 	question_number(&q, "percent", limit->percent);
 	question_number(&q, "absolute", absolute);
 	return question_ask(&q);
+}
+
+/* `advise` and `oom` with --try: each suggestion made from outside, and run on the card of the
+ * recording. */
+
+struct suggestions {
+	const char *of; /* the command that makes them */
+	char **files, **command;
+	const char *card; /* NULL: the recording's */
+	long which, top, steps;
+};
+
+static int try_suggestions(const struct suggestions *s, struct emit *out)
+{
+	struct question q = { .out = out, .command = run_program_python(s->command) };
+	char why[PATH_MAX + 256];
+
+	if (run_program_fails(q.command[0], why, sizeof(why)))
+		return say_usage("%s", why);
+	search_begin(&q, "try", s->card);
+	question_text(&q, "of", s->of);
+	question_list(&q, "files", s->files);
+	question_number(&q, "which", (double)s->which);
+	question_number(&q, "top", (double)s->top);
+	question_number(&q, "steps", (double)s->steps);
+	return question_ask(&q);
+}
+
+int oom_try(const struct oom_options *o, struct emit *out)
+{
+	return try_suggestions(
+		&(struct suggestions){ "oom", o->files, o->command, NULL, o->nth, 0, 0 }, out);
 }
 
 /* Runs of a program on a simulated card for `advise`: unchanged, and with each change that needs no
@@ -213,12 +250,26 @@ static int try_changes(void *ctx, struct advise *a)
 	return rc;
 }
 
+static int advise_try(const struct advise_options *o, struct emit *out)
+{
+	char *files[] = { (char *)o->file, NULL };
+
+	return try_suggestions(&(struct suggestions){ "advise", files, o->command, o->card,
+						      o->device, o->top, o->steps },
+			       out);
+}
+
 int advise_runs(const struct advise_options *o, struct emit *out)
 {
 	struct advise_runs runs = {
 		.command = o->command, .tries = o->tries, .card = o->card, .steps = o->steps
 	};
-	int rc = run_unchanged(&runs);
+	int rc;
+
+	if (o->tries && !o->tries[0][0])
+		return advise_try(o, out);
+	runs.steps = o->steps ? o->steps : STEPS;
+	rc = run_unchanged(&runs);
 
 	if (!rc)
 		rc = advise_recording(o, runs.recording, try_changes, &runs, out);

@@ -12,6 +12,7 @@ from .search_cells import Cell
 from .search_largest import Largest, Line
 from .search_measure import TOO_LITTLE
 from .search_runs import Runs
+from .search_sets import Search, Set
 from .search_trial import REFUSED, UNSTABLE, Trial
 from .search_vary import same_but
 
@@ -23,6 +24,11 @@ class Found:
     temporary: bool  # the folder is removed after the search
     largest: List[Largest] = field(default_factory=list)
     lines: List[Line] = field(default_factory=list)
+    searches: List[Search] = field(default_factory=list)  # for changes with which it fits
+
+    def sets(self) -> List[Set]:
+        """Of each card, those that fit, the cheapest first; then the others in the order in which they ran."""
+        return [s for x in self.searches for s in x.in_order()]
 
 
 def rises(cell: Cell) -> Dict[str, Any]:
@@ -117,7 +123,8 @@ def document_of(found: Found) -> Dict[str, Any]:
         "lines": [{"card": x.card.name, "name": varied.items[varied.counted()].name, "vary": varied.members(x.setting),
                    "base_bytes": decimal(x.base), "bytes_each": decimal(x.each), "error": decimal(x.error), "points": len(x.points)}
                   for x in found.lines],
-        "unused": without_effect(found), "runs": found.runs.ran, "runs_kept": found.runs.kept}
+        "unused": without_effect(found), **({"sets": [s.document() for s in found.sets()]} if found.searches else {}), "runs": found.runs.ran + sum(x.runs.ran for x in found.searches),
+        "runs_kept": found.runs.kept + sum(x.runs.kept for x in found.searches)}
 
 
 def page_of(found: Found, document: Dict[str, Any]) -> Dict[str, Any]:

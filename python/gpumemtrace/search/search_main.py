@@ -13,8 +13,10 @@ from .search_cells import cells_of, find_needs
 from .search_document import Found, document_of, page_of
 from .search_largest import largest_of, lines_of
 from .search_runs import Runs, folder_of, listen
+from .search_sets import searches_of
 from .search_text import print_text
 from .search_trial import FAILED, FITS, LOOK, SECONDS, STEPS, UNSTABLE, Card, Plan, Trial
+from .search_try import try_suggestions
 from .search_vary import Varied, one, parse
 from .search_world import launcher_of
 from .search_world import parse as parse_world
@@ -22,7 +24,7 @@ from .search_world import parse as parse_world
 
 def code_of(found: Found) -> int:
     """If nothing fits and some runs failed, the first of them is the reason."""
-    if any(c.fits for c in found.cells):
+    if any(c.fits for c in found.cells) or any(s.fits for s in found.sets()):
         return OK
     failed = next((c for c in found.cells if c.failed), None)
     if failed:
@@ -30,12 +32,14 @@ def code_of(found: Found) -> int:
     return CHECK
 
 
-def search(found: Found, cards: Sequence[Card]) -> None:
+def search(found: Found, cards: Sequence[Card], sets: int, answer: Answer) -> None:
+    """sets: most runs to find changes with which a card fits."""
     found.cells += cells_of(found.runs, cards)
     if not all(c.failed for c in found.cells):  # else the program itself is at fault
         found.largest = largest_of(found.runs, found.cells)
         find_needs(found.runs, found.cells)
     found.lines = lines_of(found.runs)
+    found.searches = searches_of(found.runs, found.cells, sets, answer) if sets else []
 
 
 def plan_of_fit(plan: Plan, request: Mapping[str, Any]) -> None:
@@ -45,6 +49,8 @@ def plan_of_fit(plan: Plan, request: Mapping[str, Any]) -> None:
         raise Sentence(f"the ranks of a world of {plan.world.size} are started here: give the program without its launcher ({launcher})", USAGE)
     if "obstacle" in request:  # the program cannot be started, or would not be recorded
         raise Sentence(request["obstacle"], USAGE)
+    if request["sets"] and request["vary"]:
+        raise Sentence("--make-it-fit and --vary exclude each other: give the program the values that it is to have", USAGE)
     plan.varied = parse(request["vary"])
     plan.steps, plan.look = request["steps"] or STEPS, 0 if request["steps"] else LOOK
     plan.to_end, limit = bool(request["to_end"]), request["max_time"]
@@ -58,7 +64,7 @@ def fit(plan: Plan, cards: Sequence[Card], request: Mapping[str, Any], answer: A
         plan.folder = folder
         found = Found(Runs(plan, answer, request["jobs"]), [], not request["folder"])
         try:
-            search(found, cards)
+            search(found, cards, int(request["sets"]), answer)
         except Interrupted:
             raise Interrupted("" if found.temporary else f"interrupted; the same command goes on with the runs in {folder}") from None
         document = document_of(found)
@@ -104,6 +110,8 @@ def plan_of(request: Mapping[str, Any]) -> Plan:
 
 def perform(request: Mapping[str, Any], answer: Answer) -> int:
     plan = plan_of(request)
+    if request["what"] == "try":
+        return try_suggestions(plan, request, answer)
     cards = find_cards(request["device"], request["cards"], "--cards" if request["what"] == "fit" else "--sim")
     if request["what"] == "fit":
         return fit(plan, cards, request, answer)

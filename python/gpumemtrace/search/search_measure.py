@@ -20,6 +20,8 @@ from .search_watch import End
 from .search_watched import rise_of
 
 NAME = "gpumemtrace"  # begins the lines that the tool itself prints
+NO_STEP = "with it the program makes no step of its optimizer before it ends, so its peak is not known: let it train longer"
+NOT_MADE = "not made: "  # of a change
 LINE = 2000  # most characters of the last words
 PREFIX = re.compile(r"(\([^)]*\) )?(ERROR [^\]]*\] )?")  # an engine's, before each line of a process
 ERROR = re.compile(r"([\w.]+\.)?\w*(Error|Exception): (?!.*root cause)")
@@ -79,6 +81,24 @@ def last_words(path: str) -> Tuple[str, int]:
     return limit or (words if ERROR.match(words) else error or words), tokens
 
 
+def changes_not_made(trial: Trial) -> Dict[str, str]:
+    """What `run --with` says of changes that had no effect."""
+    with contextlib.suppress(OSError), open(trial.path(".log"), encoding="utf-8", errors="replace") as f:
+        said = [line.partition(NOT_MADE)[2].strip() for line in f if line.startswith(NAME) and NOT_MADE in line]
+        return {text: line[len(text) + 2:] for text in trial.plan.varied.changes(trial.setting) for line in said if line.startswith(f"{text}: ")}
+    return {}
+
+
+def effect_of(trial: Trial, m: Measured, verdict: str) -> Dict[str, Any]:
+    """Why the run does not show what the changes do: fewer optimizer steps are made where a batch is accumulated of parts."""
+    missed = changes_not_made(trial)
+    if verdict == REFUSED:
+        return {"not_made": missed}  # it may have been too early
+    if missed:
+        return {"verdict": FAILED, "not_made": missed}
+    return {"verdict": FAILED, "late": NO_STEP} if m.main and m.main["lacks_step"] else {}
+
+
 def figures(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:
     main = m.main or {}
     steps = main.get("steps", 0)
@@ -115,6 +135,8 @@ def document_of(trial: Trial, command: str, path: str) -> Dict[str, Any]:
 def result_of(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:
     words, tokens = last_words(trial.path(".log"))
     result: Dict[str, Any] = {"fingerprint": trial.fingerprint, "card": trial.card.name, "verdict": m.verdict(end, usage, words)}
+    if trial.plan.varied.changes(trial.setting):
+        result.update(effect_of(trial, m, result["verdict"]))
     numbers = figures(trial, m, end, usage)
     if end.early and not (end.hangs or end.idle or end.late):
         result["ended"] = ended(numbers["units"], bool(numbers["by_steps"]))

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 from .._answer import Answer, Column, apart, in_units, many
-from .search_cells import Cell
+from .search_cells import Cell, device_on
+from .search_changes import costs, parse_all, print_code
 from .search_document import Found
+from .search_sets import Search
 from .search_trial import FAILED, FITS, REFUSED, UNSTABLE
+from .search_vary import AND
 
 REMEDIES = 3
 ACCURACY = "Of 58 published figures that were new to it, half came out within 0.31 % and 66 % within 1 %."  # written by tests/cards/page.py
 LINES = 8  # a table of more is left out
 CARDS: List[Column] = [("card", 2, -16), ("setting", 2, -8), ("fits", 2, -4), ("capacity", 1, 9), ("allocated", 1, 9), ("reserved", 1, 9),
                        ("context + libraries", 1, 19), ("free", 1, 9), ("lacks", 1, 9), ("KV tokens", 1, 11), ("source", 2, -3)]
+SETS: List[Column] = [("", 2, 2), ("with", 1, -16), ("cost", 2, -10), ("peak", 1, 9), ("predicted", 1, 9), ("free", 1, 9), ("source", 2, -3)]
 
 
 def verdict_word(cell: Cell) -> str:
@@ -112,12 +116,47 @@ def is_said(cell: Cell, before: List[Cell]) -> bool:
                             for b in before)
 
 
+def sets(search: Search, answer: Answer) -> None:
+    """The sets of changes with which one card fits, or how close they came."""
+    card, fits = search.cell.card, [s for s in search.in_order() if s.fits]
+    answer.line()
+    if fits:
+        answer.title(f"Changes with which it fits {card.name} ({in_units(card.memory)}), the cheapest first")
+        answer.table(SETS, [[str(i + 1), AND.join(s.texts), costs(parse_all(s.texts)), in_units(s.cell.trial.number("peak_bytes")), in_units(s.predicted),
+                             in_units(card.memory - device_on(s.cell.trial, card)), "run" if s.cell.measured else f"from {s.cell.trial.card.name}"]
+                            for i, s in enumerate(fits)])
+        for i, s in enumerate(fits):
+            answer.item(i + 1, f"{AND.join(s.texts)}: {'; '.join(c.row.cost for c in parse_all(s.texts))}. To write it:")
+            print_code(parse_all(s.texts), answer)
+    else:
+        answer.sentence(none_fits(search, card.name))
+    for s in search.sets:
+        if s.verdict == FAILED:
+            answer.sentence(f"{AND.join(s.texts)}: {s.cell.trial.failure()}")
+    if search.untried:
+        answer.sentence(f"{many(search.runs.ran, 'run')} of changes made; {many(search.untried, 'more set')} might fit by prediction (--max-runs N runs more).")
+
+
+def none_fits(search: Search, card: str) -> str:
+    if not search.known[frozenset()].saves:
+        without = f": none of the {many(search.without, 'suggestion')} can" if search.without else ""
+        return f"No set of changes fits {card}: no change that saves memory can be made from outside{without}."
+    closest = search.closest()
+    text = f"No set of these changes fits {card}: {', '.join(search.candidates() + search.useless)}."
+    if closest:
+        text += (f" The closest is {AND.join(closest.texts)}: it takes {apart(closest.needs, search.cell.card.memory)} "
+                 f"and lacks {in_units(max(closest.needs - search.cell.card.memory, 0))}.")
+    elif not search.sets:
+        text += " By prediction no set of them saves enough, so none was run."
+    return text
+
+
 def runs(found: Found, answer: Answer) -> None:
     r = found.runs
     answer.line()
     answer.sentence(ACCURACY, 0)
     answer.sentence(
-        f"{r.ran} run{'' if r.ran == 1 else 's'}{', the others were in the folder' if r.kept else ''}."
+        f"{r.ran + sum(x.runs.ran for x in found.searches)} run{'' if r.ran == 1 and not found.searches else 's'}{', the others were in the folder' if r.kept else ''}."
         + ("" if all(c.measured for c in found.cells) else
            " A row that was not run follows from the run on the card of the same generation that it names.")
         + ("" if found.temporary else f" The page: {r.plan.folder}/index.html"), 0)
@@ -156,4 +195,6 @@ def print_text(found: Found, document: Dict[str, Any], answer: Answer) -> None:
     for i, cell in enumerate(cells):
         if not is_said(cell, cells[:i]):
             reason(found, cell, rows[i], answer)
+    for search in found.searches:
+        sets(search, answer)
     runs(found, answer)

@@ -91,6 +91,14 @@ class Trial:
         oom = self.result.get("oom")
         return oom.get(member) if isinstance(oom, dict) else None
 
+    def missed(self) -> Dict[str, str]:
+        """Changes that could not be made, and why."""
+        missed = self.result.get("not_made")
+        return missed if isinstance(missed, dict) else {}
+
+    def not_made(self) -> str:
+        return "; ".join(f"{text}: {why}" for text, why in self.missed().items())
+
     def read(self) -> bool:
         """The result of an earlier search; False if there is none, or it is of another command."""
         document = read_result(self.path(".json"))
@@ -125,8 +133,8 @@ class Trial:
 
     def failure(self) -> str:
         """The cause: the exit code with the last line of output, or that it hangs."""
-        if self.text("late"):
-            return self.text("late")
+        if self.not_made() or self.text("late"):
+            return self.not_made() or self.text("late")
         words = self.text("last_words")
         printed = f" It printed last: {words}" if words else ""
         if self.ended_well():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that a search changes from run to run: options of the program (--vary batch=1,2,4) and environment variables
-(--vary env:NAME=a,b). A setting has one value of each."""
+"""The values that a search changes from run to run: options of the program (--vary batch=1,2,4), environment variables
+(--vary env:NAME=a,b), and the changes that `run --with` makes. A setting has one value of each."""
 from __future__ import annotations
 
 import itertools
@@ -12,6 +12,7 @@ from .._answer import USAGE, Sentence
 
 MOST = 8
 ENVIRONMENT = "env:"
+WITH, AND = "with", " + "  # the name of a set of changes, and what stands between two of them
 
 Setting = Tuple[str, ...]  # in the order of the names
 
@@ -21,10 +22,11 @@ class Vary:
     name: str  # without dashes, without "env:"
     environment: bool
     values: List[str]
+    changes: bool = False  # each value is a set of changes
     step: int = 0  # if all values are whole numbers: their greatest common divisor
 
     def __post_init__(self) -> None:
-        if all(v.isascii() and v.isdigit() and len(v) <= 12 for v in self.values):
+        if self.values and all(v.isascii() and v.isdigit() and len(v) <= 12 for v in self.values):
             self.step = math.gcd(*map(int, self.values)) if len(self.values) > 1 else int(self.values[0])
 
 
@@ -41,7 +43,7 @@ class Varied:
         return next((i for i, v in enumerate(self.items) if v.step), -1)
 
     def words(self, setting: Setting) -> str:
-        return ", ".join(f"{v.name} {value}" for v, value in zip(self.items, setting))
+        return ", ".join(value if v.changes else f"{v.name} {value}" for v, value in zip(self.items, setting))
 
     def members(self, setting: Setting) -> Dict[str, Union[int, str]]:
         return {v.name: int(value) if v.step else value for v, value in zip(self.items, setting)}
@@ -49,11 +51,15 @@ class Varied:
     def environment(self, setting: Setting) -> Dict[str, str]:
         return {v.name: value for v, value in zip(self.items, setting) if v.environment}
 
+    def changes(self, setting: Setting) -> List[str]:
+        """NAME=VALUE of each."""
+        return [text for v, value in zip(self.items, setting) if v.changes for text in value.split(AND)]
+
     def command(self, setting: Setting, command: Sequence[str]) -> List[str]:
         """The program's command with those values: an existing option gets the value, else the option is appended."""
         out = list(command)
         for v, value in zip(self.items, setting):
-            if not v.environment and not replace(out, v.name, value):
+            if not v.environment and not v.changes and not replace(out, v.name, value):
                 out += new_option(out, v.name, value)
         return out
 
@@ -90,6 +96,11 @@ def one(text: str) -> Varied:
     environment = text.startswith(ENVIRONMENT)
     name, _, value = (text[len(ENVIRONMENT):] if environment else text.lstrip("-")).partition("=")
     return Varied([Vary(name, environment, [value])])
+
+
+def in_sets() -> Varied:
+    """Of which each setting is a set of changes, with AND between."""
+    return Varied([Vary(WITH, False, [], changes=True)])
 
 
 def replace(command: List[str], name: str, value: str) -> bool:

@@ -188,6 +188,21 @@ function largestPanel(doc) {
     doc.largest.map((l) => [l.card, ...doc.names.map((n) => l.vary[n]), l.bounded ? 'run on that card; the next does not fit' : 'the largest that was asked for'])));
 }
 
+/* Sets of changes as bars, below those of the card and of the program as it is. */
+function setsPanel(doc) {
+  for (const card of doc.cards.filter((c) => (doc.sets || []).some((s) => s.card === c.card))) {
+    const sets = doc.sets.filter((s) => s.card === card.card), needs = (s) => s.capacity_bytes - s.margin_bytes;
+    const rows = [{ name: 'memory of ' + card.card, bytes: card.capacity_bytes }, ...card.needed_bytes ? [{ name: 'the program as it is', bytes: card.needed_bytes, colour: 'var(--alarm)' }] : [],
+      ...sets.map((s) => ({ name: s.changes.join(' + '), bytes: s.verdict === 'failed' ? 0 : needs(s), colour: s.fits ? 'var(--accent)' : 'var(--alarm)', set: s }))];
+    const p = panel('sets-' + card.index, 'Changes with which it fits ' + card.card, 'those that fit come first, the cheapest of them on top'), most = Math.max(...rows.map((r) => r.bytes));
+    p.body.append(h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Sets of changes as a table' },
+      table([{ title: 'with' }, { title: 'fits' }, { title: 'slower', right: true }, { title: 'needs', right: true }, { title: 'peak', right: true }, { title: 'predicted', right: true }, { title: 'needs, of the largest', class: 'wide' }],
+        rows.map((r) => ({ props: { 'data-set': r.set ? r.name : '' }, cells: [r.name, r.set ? (r.set.fits ? 'yes' : h('b', { class: 'alarm' }, r.set.verdict === 'does not fit' ? 'no' : r.set.verdict)) : '',
+          r.set ? fixed(100 * r.set.slowdown - 100, 0) + ' %' : '', r.bytes ? bytesText(r.bytes) : '', r.set ? bytesText(r.set.peak_bytes) : '', r.set && r.set.predicted_peak_bytes ? bytesText(r.set.predicted_peak_bytes) : '', bar(r.bytes, most, r.colour)] })), { class: 'search' })));
+    for (const s of sets.filter((x) => x.fits)) p.body.append(h('h3', {}, s.changes.join(' + ')), h('p', { class: 'note' }, s.cost), h('pre', {}, s.code.join('\n')));
+  }
+}
+
 /* What the program takes on a larger card, and what this one has. */
 function needsText(r) {
   const text = bytesText(r.needed_bytes) === bytesText(r.available_bytes) ? exactText : bytesText;
@@ -216,6 +231,7 @@ function startSearch() {
   themeSwitch();
   if (doc.summary.length) panel('findings', 'What stands out').body.append(findingsList(doc.summary, () => null));
   searchTable(doc);
+  setsPanel(doc);
   largestPanel(doc);
   curvesPanel(doc);
   reasonsPanel(doc);

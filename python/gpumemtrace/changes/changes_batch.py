@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+# mypy: ignore-errors
+"""Batches in parts: loaders give an Nth of the rows, the loss of each part counts an Nth, and the optimizer makes its step at every Nth call.
+`batch=1/N@ROWS`: also tensors that the program makes itself on the device or moves there, if they have so many rows."""
+import functools
+import weakref
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.utils.data import BatchSampler
+
+from .changes_places import InPlaceOf, around_calls, frames
+
+MADE = {"randn", "rand", "randint", "zeros", "ones", "full"}
+
+
+def batch_in_parts(change, noted, say):
+    parts, rows = change.value
+    smaller_loads(parts, noted)
+    if rows:
+        smaller_tensors(parts, rows, noted)
+    else:
+        say_rows(say)
+    part_of_loss(parts)
+    fewer_steps(parts)
+
+
+def smaller_loads(parts, noted):
+    plain = BatchSampler.__init__
+
+    @functools.wraps(plain)
+    def begin(self, sampler, batch_size, drop_last):
+        if batch_size > 1:
+            noted()
+        plain(self, sampler, max(batch_size // parts, 1), drop_last)
+
+    BatchSampler.__init__ = begin
+
+
+def say_rows(say):
+    """How many rows the program's batches have where no loader gave them."""
+    seen = set()
+
+    def around(module, call, args, kwargs):
+        given = next((len(t) for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.ndim), 0)
+        if torch.is_grad_enabled() and given not in seen:
+            seen.add(given)
+            say("the model was called with " + ", ".join(map(str, sorted(seen))) + " rows; of a batch that the program makes itself add their number: "
+                f"batch=1/2@{max(seen)}")
+        return call(*args, **kwargs)
+
+    around_calls(around, outermost=True)
+
+
+def smaller_tensors(parts, rows, noted):
+    """Weights that a model makes or moves are none of these, nor what is made in its forward pass."""
+    depth = []
+
+    def part(value, sizes):
+        if isinstance(value, (tuple, list)) and value and value[0] == rows:
+            return (rows // parts, *value[1:])
+        return rows // parts if sizes and type(value) is int and value == rows else value
+
+    def smaller(func, args, kwargs):
+        if depth or any(is_of_module(f) for f in frames()):
+            return None
+        made = func.__name__ in MADE
+        out = func(*args, **kwargs)
+        if not isinstance(out, torch.Tensor) or not out.ndim or len(out) != rows or (made and str(kwargs.get("device", "cpu")) == "cpu"):
+            return out
+        if not made:
+            if not isinstance(args[0], torch.Tensor) or args[0].device == out.device:
+                return out
+            noted()
+            return func(args[0][:rows // parts], *args[1:], **kwargs)
+        noted()
+        first = func.__name__ in ("randn", "rand", "zeros", "ones")
+        return func(*(part(a, first and not i) for i, a in enumerate(args)), **{k: part(v, False) for k, v in kwargs.items()})
+
+    def around(module, call, args, kwargs):
+        depth.append(1)
+        try:
+            return call(*args, **kwargs)
+        finally:
+            depth.pop()
+
+    around_calls(around, outermost=True)
+    InPlaceOf(MADE | {"cuda", "to"}, smaller)
+
+
+def is_of_module(frame):
+    """A module's weights are made, or moved."""
+    return frame.f_code.co_name in ("__init__", "_apply") and isinstance(frame.f_locals.get("self"), nn.Module)
+
+
+def part_of_loss(parts):
+    plain = torch.autograd.backward
+
+    @functools.wraps(plain)
+    def backward(tensors, grad_tensors=None, *args, **kwargs):
+        tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
+        given = grad_tensors if isinstance(grad_tensors, (tuple, list)) else (grad_tensors,) * len(tensors)
+        scaled = tuple(torch.full_like(t, 1 / parts) if g is None and t.numel() == 1 else g / parts if g is not None else None
+                       for t, g in zip(tensors, given))
+        return plain(tensors, scaled, *args, **kwargs)
+
+    torch.autograd.backward = backward
+
+
+def fewer_steps(parts):
+    """Gradients are freed only behind a step that was made. Methods of classes are wrapped, as schedulers of the learning rate wrap those of
+    an optimizer."""
+    calls, begun = weakref.WeakKeyDictionary(), Optimizer.__init__
+
+    def counted(plain):
+        @functools.wraps(plain)
+        def step(self, *args, **kwargs):
+            calls[self] = calls.get(self, 0) + 1
+            if calls[self] % parts == 0:
+                return plain(self, *args, **kwargs)
+            closure = args[0] if args else kwargs.get("closure")
+            with torch.enable_grad():
+                return closure() if closure else None
+        step.in_parts = True
+        return step
+
+    def kept(plain):
+        @functools.wraps(plain)
+        def zero_grad(self, *args, **kwargs):
+            if not any(n % parts for n in calls.values()):
+                plain(self, *args, **kwargs)
+        zero_grad.in_parts = True
+        return zero_grad
+
+    @functools.wraps(begun)
+    def begin(self, *args, **kwargs):
+        begun(self, *args, **kwargs)
+        for name, wrapped in (("step", counted), ("zero_grad", kept)):
+            if not hasattr(getattr(type(self), name), "in_parts"):
+                setattr(type(self), name, wrapped(getattr(type(self), name)))
+
+    Optimizer.__init__ = begin
+    nn.Module.zero_grad = kept(nn.Module.zero_grad)

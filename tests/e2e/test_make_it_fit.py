@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes that are made and run: `fit --make-it-fit`, `advise --try` and `oom --try`. The truth is the program as a person edits it, and the
+program run with the same changes on a card of that size."""
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import json_page
+import pytest
+import toy
+from conftest import QUICK, TABLES, WHEEL
+
+MIB = 1 << 20
+TAKES = os.path.join(toy.ROOT, "build/programs/takes")
+SEEN = set()
+TRAIN = """
+import sys
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.mid, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.down(torch.sigmoid(self.mid(torch.sigmoid(self.up(x)))))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block(256) for _ in range(12))
+        self.head = nn.Linear(256, 10)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if "checkpointed" in sys.argv else block(x)
+        return self.head(x)
+
+
+net = Net().cuda()
+optimizer = torch.optim.AdamW(net.parameters())
+rows, parts = 32768, 2 if "halved" in sys.argv else 1
+for i, (x,) in enumerate(DataLoader(TensorDataset(torch.zeros(3 * rows, 256)), batch_size=rows // parts)):
+    net(x.cuda()).sum().backward()
+    if (i + 1) % parts == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("make_it_fit")
+    (path / "train.py").write_text(TRAIN)
+    subprocess.run(["make", "-s", "build/programs/takes"], cwd=toy.ROOT, check=True)
+    return path
+
+
+def call(folder, *args, code=0):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_"))}
+    done = subprocess.run([toy.TOOL, *map(str, args)], cwd=folder, env={**env, "OMP_NUM_THREADS": "1", "PYTHONPATH": QUICK}, text=True, capture_output=True,
+                          timeout=300)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    return done.stderr if code and not done.stdout else done.stdout
+
+
+def document(folder, command, *args, code=0):
+    found = json.loads(call(folder, command, "--json", *args, code=code))
+    assert json_page.check(TABLES, command, found, SEEN) == []
+    return found
+
+
+def peak(folder, *how, card="h100-80g"):
+    """Of the program as it was edited."""
+    call(folder, "run", "-q", "--sim", card, "-o", "edited.gmt", "--", sys.executable, "train.py", *how)
+    return json.loads(call(folder, "report", "--json", "edited.gmt"))["devices"][0]["peak_bytes"]
+
+
+PROGRAM = ("--", sys.executable, "train.py")
+
+
+def test_a_program_that_dies_is_made_to_fit(folder):
+    found = document(folder, "fit", "--cards", "my=4GiB", "--make-it-fit", "-o", "sets", *PROGRAM)
+    assert [c["fits"] for c in found["cards"]] == [False]
+    sets = {" ".join(s["changes"]): s for s in found["sets"]}
+    assert all(s["fits"] for s in found["sets"]) and [s["slowdown"] for s in found["sets"]] == sorted(s["slowdown"] for s in found["sets"])
+    for change, edit in (("batch=1/2", "halved"), ("checkpoint=Block", "checkpointed")):
+        made = sets[change]
+        assert made["peak_bytes"] == peak(folder, edit, card="my=4GiB"), change  # which ends well on that card
+        assert made["device_bytes"] == made["capacity_bytes"] - made["margin_bytes"] <= 4096 * MIB and made["code"] and made["cost"]
+    text = call(folder, "fit", "--cards", "my=4GiB", "--make-it-fit", "-o", "sets", *PROGRAM)
+    assert "Changes with which it fits my=4GiB (4.0 GiB), the cheapest first" in text and "checkpoint(block, x, use_reentrant=False)" in text
+    page = (folder / "sets/index.html").read_text()
+    assert json.loads(page.split('<script type="application/json" id="first">')[1].split("</script>")[0])["fit"]["sets"] == found["sets"]
+
+
+def test_a_search_that_is_exhausted(folder):
+    """Not even the weights have room."""
+    text = " ".join(call(folder, "fit", "--cards", "my=100MiB", "--make-it-fit", "-o", "sets", *PROGRAM, code=1).split())
+    assert "No set of these changes fits my=100MiB: " in text and "checkpoint=Block" in text and "The closest is " in text and "and lacks " in text
+
+
+@pytest.mark.more
+def test_runs_are_few(folder):
+    """Four changes are needed, which one run does not find."""
+    text = " ".join(call(folder, "fit", "--cards", "my=400MiB", "--make-it-fit", "--max-runs", "1", "-o", "sets", *PROGRAM, code=1).split())
+    assert "1 run of changes made; " in text and "might fit by prediction (--max-runs N runs more)" in text
+
+
+def test_a_program_that_cannot_be_changed_from_outside(folder):
+    text = call(folder, "fit", "--cards", "my=1GiB", "--make-it-fit", "--", TAKES, "--blocks", "20", "--mib", "100", code=1)
+    assert "No set of changes fits my=1GiB: no change that saves memory can be made from outside" in " ".join(text.split())
+    assert "sets" in document(folder, "fit", "--cards", "my=1GiB", "--make-it-fit", "--", TAKES, "--blocks", "20", "--mib", "100", code=1)
+
+
+def test_suggestions_are_tried_on_the_card_of_the_recording(folder):
+    call(folder, "run", "-q", "--sim", "my=4GiB", "-o", "died.gmt", *PROGRAM, code=1)
+    found = document(folder, "oom", "died.gmt", "--try", *PROGRAM)
+    assert found["tried_on"] == "my=4GiB"
+    tried = {r["name"]: r for r in found["remedies"] if r.get("ends")}
+    assert tried["smaller_batch"]["measured_peak_bytes"] == peak(folder, "halved") and tried["smaller_batch"]["how_known"] == "run"
+    for remedy in found["remedies"]:
+        assert ("ends" in remedy) == bool(remedy["changes"]) == bool(remedy["code"])
+
+
+@pytest.mark.more
+def test_advice_is_tried(folder):
+    call(folder, "run", "-q", "--sim", "h100-80g", "-o", "whole.gmt", *PROGRAM)
+    found = document(folder, "advise", "whole.gmt", "--try", *PROGRAM)
+    made = {f["kind"]: f for f in found["findings"]}["checkpoint"]
+    assert made["measured_peak_bytes"] == peak(folder, "checkpointed") and made["ends"] and made["how_known"] == "run"
+    assert made["saves_bytes"] == found["peak_bytes"] - made["measured_peak_bytes"] and found["tried_on"] == "h100-80g"
+    text = call(folder, "advise", "--try", "--top", "1", *PROGRAM)  # the program as it is is run first
+    assert "1 of 1 suggestion made from outside and run on h100-80g" in text and "To write it:" in text
+
+
+@pytest.mark.parametrize("args, said", [
+    (["fit", "--make-it-fit", "--", TAKES], "--make-it-fit needs the card that the program is to fit: --cards NAME"),
+    (["fit", "--cards", "my=1GiB", "--make-it-fit"], "the command to run (after --) is missing"),
+    (["fit", "--cards", "my=1GiB", "--make-it-fit", "--vary", "batch=1,2", "--", TAKES], "--make-it-fit and --vary exclude each other"),
+    (["fit", "--cards", "my=1GiB", "--make-it-fit", "--max-runs", "0", "--", TAKES], "--max-runs takes 1 to 1000"),
+    (["oom", "--try", "--", TAKES], "FILE is missing"),
+    (["oom", "x.gmt", "--try"], "--try and the command that it runs go together"),
+    (["oom", "x.gmt", "--", TAKES], "--try and the command that it runs go together"),
+    (["advise", "x.gmt", "--try"], "--try and --card are for -- COMMAND"),
+    (["advise", "x.gmt", "--", TAKES], "give --try alone"),
+    (["advise", "x.gmt", "--try", "batch=1", "--", TAKES], "give --try alone"),
+    (["advise", "x.gmt", "--try", "--", "/no/such"], "/no/such cannot be started"),
+])
+def test_wrong_usage(folder, args, said):
+    error = call(folder, *args, code=2)
+    assert said in error and error.startswith(f"gpumemtrace {args[0]}: ") and error.count("\n") == 1

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The changes of `run --with`. Their modules (python/gpumemtrace/changes) lie inside the tool and
+ * are written into a folder for this run, which comes first on PYTHONPATH. Before the program
+ * starts and after its end Python checks the names and says what was done.
+ */
+#include "run_changes.h"
+
+#include "../base/asset.h"
+#include "../base/plain_file.h"
+#include "../base/shell.h"
+#include "../recording/owners.h"
+
+#define SET "GPUMEMTRACE_WITH"
+#define START                                                                   \
+	"import sys, types; p = sys.modules[\"c\"] = types.ModuleType(\"c\"); " \
+	"p.__path__ = [sys.argv[1]]; from c.changes_tell import main; main()"
+
+#define NEEDED(name)  extern const char asset_##name[], asset_end_##name[];
+#define CHANGED(name) ASSET_FILE(name, "python/gpumemtrace/changes/" #name ".py");
+#include "change_modules.def"
+
+static const struct {
+	const char *file, *text, *end;
+} files[] = {
+#define NEEDED(name)  CHANGED(name)
+#define CHANGED(name) { #name ".py", asset_##name, asset_end_##name },
+#include "change_modules.def"
+};
+
+static int write_modules(const char *folder)
+{
+	char path[PATH_MAX + 64];
+	bool bad = false;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		bool site = !strcmp(files[i].file, "changes_site.py");
+		FILE *f;
+
+		snprintf(path, sizeof(path), "%s/%s", folder,
+			 site ? "sitecustomize.py" : files[i].file);
+		f = fopen(path, "w");
+		bad |= !f || fwrite(files[i].text, files[i].end - files[i].text, 1, f) != 1;
+		bad |= f && fclose(f);
+	}
+	return bad ? say_unreadable("%s cannot be written: %s", path, strerror(errno)) : 0;
+}
+
+/* Python writes compiled modules beside them. */
+void run_changes_drop(struct run_changes *c)
+{
+	char compiled[PATH_MAX + 16];
+
+	if (!c->folder[0])
+		return;
+	snprintf(compiled, sizeof(compiled), "%s/__pycache__", c->folder);
+	folder_remove(compiled);
+	folder_remove(c->folder);
+}
+
+/* That of the program if it is started as such. */
+static const char *python_of(char *const *command)
+{
+	const char *named = getenv("GPUMEMTRACE_PYTHON");
+
+	if (!strncmp(owners_base(command[0]), "python", 6))
+		return command[0];
+	return named && *named ? named : "python3";
+}
+
+/* Hands each line of the answer to `take`. False: Python did not answer. */
+static bool ask_python(struct run_changes *c, const char *what,
+		       void (*take)(struct run_changes *c, char *line))
+{
+	char *text, *line = NULL, python[SHELL_WORD], folder[SHELL_WORD];
+	size_t room = 0;
+	FILE *answer;
+	bool whole;
+
+	if (asprintf(&text, "%s -ISXutf8 -c '" START "' %s %s", shell_word(c->python, python),
+		     shell_word(c->folder, folder), what) < 0)
+		return false;
+	answer = popen(text, "r");
+	while (answer && getline(&line, &room, answer) > 0) {
+		line[strcspn(line, "\n")] = 0;
+		take(c, line);
+	}
+	whole = answer && !pclose(answer);
+	free(line);
+	free(text);
+	return whole;
+}
+
+/* "wrong SENTENCE" or "set NAME=VALUE" */
+static void take_checked(struct run_changes *c, char *line)
+{
+	char *value = strchr(line, '=');
+
+	if (!strncmp(line, "wrong ", 6)) {
+		c->code = say_usage("%s", line + 6);
+	} else if (!strncmp(line, "set ", 4) && value) {
+		*value = 0;
+		setenv(line + 4, value + 1, 1);
+	}
+}
+
+/* "made COUNT CHANGE<tab>SENTENCE" */
+static void take_made(struct run_changes *c, char *line)
+{
+	struct row_run_change row = { 0 };
+	char *name, *tab = strchr(line, '\t');
+
+	if (strncmp(line, "made ", 5) || !tab)
+		return;
+	row.times = strtoull(line + 5, &name, 10);
+	*tab = 0;
+	row.change = need_text(name + 1);
+	row.text = need_text(tab + 1);
+	c->made = need_grow(c->made, &c->room, c->count + 1, sizeof(*c->made));
+	c->made[c->count++] = row;
+	c->missed |= !row.times;
+}
+
+/* The names, which Python reads there, each behind a semicolon. */
+static void set_names(char **names)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	for (; *names; names++)
+		fprintf(f, ";%s", *names);
+	fclose(f);
+	setenv(SET, text + 1, 1);
+	free(text);
+}
+
+int run_changes_begin(struct run_changes *c, char **names, char *const *command)
+{
+	*c = (struct run_changes){ .folder = "" };
+	if (!names || !names[0])
+		return 0;
+	set_names(names);
+	c->python = python_of(command);
+	c->code = folder_make(c->folder, "changes");
+	if (!c->code)
+		c->code = write_modules(c->folder);
+	if (!c->code && !ask_python(c, "check", take_checked) && !c->code)
+		c->code = say_usage("--with needs Python 3.8 or later, and %s is not that",
+				    c->python);
+	return c->code;
+}
+
+void run_changes_end(struct run_changes *c)
+{
+	if (!c->folder[0])
+		return;
+	unsetenv("LD_PRELOAD"); /* nothing is to be recorded here */
+	ask_python(c, "tell", take_made);
+	run_changes_drop(c);
+}
+
+void run_changes_say(const struct run_changes *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		say_note("%s%s: %s", c->made[i].times ? "" : "not made: ", c->made[i].change,
+			 c->made[i].text);
+}
+
+bool run_changes_row(void *ctx, size_t i, struct row_run_change *row)
+{
+	*row = ((const struct run_changes *)ctx)->made[i];
+	return true;
+}
