@@ -538,6 +538,76 @@ def test_traces_of_the_profiler(tool, tmp_path):
     refused(tmp_path / "none.json", "a trace without memory of a GPU: torch.profiler records it with profile_memory=True")
 
 
+STACKED = """
+import torch
+from torch.profiler import ProfilerActivity, profile
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = torch.nn.Linear(256, 4096)
+    def forward(self, x):
+        return widen(self.up, x).square().mean()
+def widen(layer, x):
+    return layer(x).relu()
+net = Net().cuda()
+kept = torch.ones(3 << 18, device="cuda")
+with profile(activities=[ProfilerActivity.CPU], profile_memory=True, with_stack=True) as profiler:
+    for step in range(3):
+        net(torch.randn(1024, 256, device="cuda")).backward()
+        net.zero_grad()
+        kept = None
+profiler.export_chrome_trace("trace.json")
+"""
+
+
+def test_traces_of_the_profiler_with_stacks(tool, tmp_path):
+    """What encloses an allocation is its stack: functions, each with its first line, or the backward node; what was there before the trace is
+    known by its end, else not at all."""
+    (tmp_path / "stacked.py").write_text(STACKED)
+    done = subprocess.run([Tool.path, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "run.gmt", "--", sys.executable, "stacked.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    trace = tmp_path / "trace.json"
+    assert tool.json("steps", trace)["steps"] == 3
+    blocks = tool.json("live", trace, "--at", "peak")["blocks"]
+    made = {}
+    for block in blocks:
+        frames = tool.json("stack", trace, block["stack"])["frames"] if block["stack"] else []
+        own = [(f["function"], f["line"]) for f in frames if f["file"].endswith("stacked.py")]
+        made.setdefault((block["category"], *own[:2]), []).append(block["size"])
+    first = {name: STACKED.splitlines().index(f"    def {name}(self, x):" if name == "forward" else f"def {name}(layer, x):") + 1 for name in ("forward", "widen")}
+    assert sum(made["activations", ("widen", first["widen"]), ("forward", first["forward"])]) >= 16 * M
+    assert sum(made["unknown",]) >= 4 * M and not any(category == "parameters" for category, *_ in made)
+    assert 3 * M in [b["size"] for b in tool.json("live", trace, "--at", str(10**9))["blocks"]]  # of before, freed in the trace
+    said = tool("report", trace)
+    assert "AddmmBackward0 (backward)" in said and "results of one line" not in said
+    notes = " ".join(v for k, v in tool.json("info", trace)["meta"].items() if k.startswith("note."))
+    assert "stacks are of functions, each with the line where it begins" in notes and "no stacks" not in notes
+
+
+def test_a_refusal_in_backward(tool, tmp_path):
+    """With Python's frames alone the threads of backward have none, and so has what they are refused."""
+    at = [{"name": "step", "filename": "train.py", "line": 5}]
+    engine = [{"name": "_engine_run_backward", "filename": "/usr/lib/python3/site-packages/torch/autograd/graph.py", "line": 8},
+              {"name": "backward", "filename": "/usr/lib/python3/site-packages/torch/autograd/__init__.py", "line": 3}, *at]
+    trace = [entry("alloc", BASE, 4 * M, 1), entry("alloc", BASE + 4 * M, M, 2), entry("alloc", BASE + 5 * M, M, 3), entry("oom", 7 * M, 99 * M, 4)]
+    trace[0]["frames"], trace[1]["frames"] = at, engine
+    snapshot = {"segments": [segment(BASE, 20 * M, [(4 * M, 4 * M, "active_allocated"), (M, M, "active_allocated"), (M, M, "active_allocated"), (14 * M, 0, "inactive")])],
+                "device_traces": [trace]}
+    assert "backward" in tool("oom", write(tmp_path / "s.pickle", snapshot)).splitlines()[1]
+
+
+def test_ranks_are_in_the_names_of_snapshots(tool, tmp_path):
+    for i, name in enumerate(("oom_rank-3_x.pickle", "a_rank12_pid4.pickle", "other.pickle")):
+        snapshot = small()
+        snapshot["device_traces"][0][-1]["time_us"] = 30 + i
+        write(tmp_path / name, snapshot)
+    said = tool("report", tmp_path / "oom_rank-3_x.pickle", tmp_path / "a_rank12_pid4.pickle")
+    assert said.startswith("2 ranks") and [row.split()[0] for row in said.splitlines() if row.split()[:1] in (["3"], ["12"])] == ["3", "12"]
+    assert "rank 3 was the first of 2 to run out of memory" in tool("oom", tmp_path / "oom_rank-3_x.pickle", tmp_path / "a_rank12_pid4.pickle")
+    (tmp_path / "again.pickle").write_bytes((tmp_path / "other.pickle").read_bytes())
+    assert ".pickle was the first of 2" in tool("oom", tmp_path / "other.pickle", tmp_path / "again.pickle")
+
+
 RECORDING = b"\x89GMTREC\n" + bytes(99)
 
 

@@ -16,6 +16,7 @@ CASES = {
     "now_and_then": ([("forward_temporaries", "self.down(F.gelu")], 64 * 96 * 4 // 2),
     "two": ([("forward_temporaries", "self.down(F.gelu"), ("inputs", "torch.ones(5000")], None),
     "grow": ([(None, "torch.cat(")], None),
+    "longer": ([], 0),  # batches that differ in size, though each is larger than the one before
     "varying": ([("inputs", "torch.zeros(3000")], 12288),
 }
 

@@ -303,7 +303,7 @@ def nobody_else(m, r, doc):
 
 REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved, "frozen_graph": saved,
             "smaller_batch": smaller_batch, "shard": sharded, "shard_state": state, "state_in_8_bits": state, "in_pieces": in_pieces, "in_rows": in_rows, "mask_copies": saved, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
-            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "held_unused": held_unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "kept_results": kept_results, "held": unused, "kept": unused, "backward_each": backward_each, "results_on_host": results_on_host, "loaded": loaded}
+            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "held_unused": held_unused, "converted": held_unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "kept_results": kept_results, "held": unused, "kept": unused, "backward_each": backward_each, "results_on_host": results_on_host, "loaded": loaded}
 SENTENCES = {"step": step, "older": older, "kept": kept, "cause": cause, "first_step": first_step}
 
 

@@ -176,6 +176,7 @@ static void begin(struct advise *a, uint64_t since)
 	a->over = column(a, sizeof(*a->over));
 	a->passed = column(a, sizeof(*a->passed));
 	a->read = column(a, sizeof(*a->read));
+	a->made_of = column(a, sizeof(*a->made_of));
 	a->shortened = column(a, sizeof(*a->shortened));
 	note_classes(a, since);
 	for (size_t i = 0; i < a->wanted_count; i++) {
@@ -183,7 +184,6 @@ static void begin(struct advise *a, uint64_t since)
 		*need_item(a->known, a->known_count, a->known_room) = a->wanted[i].life;
 	}
 	advise_find_passes(a);
-	advise_find_sums(a);
 	advise_find_over(a);
 }
 
@@ -297,5 +297,6 @@ void advise_close(struct advise *a)
 	munmap(a->over, n * sizeof(*a->over));
 	munmap(a->passed, n * sizeof(*a->passed));
 	munmap(a->read, n * sizeof(*a->read));
+	munmap(a->made_of, n * sizeof(*a->made_of));
 	munmap(a->shortened, n * sizeof(*a->shortened));
 }

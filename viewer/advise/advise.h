@@ -73,6 +73,8 @@ struct advise {
 	uint64_t *released; /* of each life: when the latest graph let it go, 0 = never */
 	uint64_t *saved;    /* and when the latest one took it */
 	bool *read;	    /* by a backward node, since the latest graph took it if any did */
+	uint32_t *made_of;  /* 1 + the only large block that the first work of it reads,
+			       0 = none */
 	uint64_t *passed;   /* behind the last pass, or optimizer's step, that used it; 0: none */
 	uint64_t *over;	    /* since when nothing uses it, see advise_over */
 	bool *shortened;    /* by a finding so far */
@@ -91,8 +93,8 @@ struct advise {
 		} * items;
 		size_t count;
 	} passes;	 /* forward passes by their numbers */
-	struct map sums; /* stacks of the script that make a tensor of all results so far, larger in
-			    each pass */
+	struct map sums; /* stacks of the script that make a tensor of all results so far, each of
+			    the one before -> how often */
 	struct finding *items; /* the largest first */
 	size_t count, room;
 };
@@ -127,11 +129,16 @@ static inline uint64_t advise_over(const struct advise *a, const struct advised 
 {
 	return a->over[l->life];
 }
-/* A file's tensor that no pass, nor an optimizer, ever used: at most it was copied into others. */
-bool advise_is_copied_file(const struct advise *a, const struct advised *l);
 /* Fills that in. */
 void advise_find_over(struct advise *a);
 struct owner advise_owner(struct advise *a, const struct advised *l);
+/* What a copy or a conversion was made of: the only large block that the first work of it reads. */
+bool advise_made_of(const struct advise *a, const struct advised *copy, struct advised *original);
+/* It was twice as large, or half, but for what the allocator leaves. */
+bool advise_is_half(uint64_t narrow, uint64_t wide);
+/* Each piece of work before the moment, with all lives that it touches. */
+typedef void advise_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count);
+void advise_works(const struct advise *a, advise_work *look, void *ctx);
 /* Each life of one of these classes, in order. */
 #define ADVISE_EACH(a, of, l) \
 	for (struct advised l = { 0 }; advise_following((a), (unsigned)(of), &l);)
@@ -154,7 +161,11 @@ void advise_with_in(const struct advise *a, struct life_plan *p, enum phase phas
 /* A text in the manner of printf. */
 #define advise_put(text, ...) text_put((text), ADVISE_TEXT, __VA_ARGS__)
 
+/* Spans that begin up to the event. */
+size_t advise_spans_begun(const struct advise *a, uint64_t seq);
 /* The first event of the next span of that phase that begins after the event; PLAN_END = none. */
+/* The most forward passes that autograd saved of and that one backward pass came after. */
+uint32_t advise_most_before_backward(const struct spans *s, uint64_t until);
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
 /* A backward pass let it go. */
 bool advise_by_backward(const struct advise *a, const struct advised *l);
@@ -163,7 +174,6 @@ bool advise_in_graph(const struct advise *a, const struct advised *l);
 /* The program has it for longer than any graph: it stays, whatever is done about those. */
 bool advise_held(const struct advise *a, const struct advised *l);
 void advise_find_passes(struct advise *a);
-void advise_find_sums(struct advise *a);
 /* The next pass that began; the number of passes if there is none. */
 size_t advise_pass_after(const struct advise *a, size_t pass);
 /* When that one begins; PLAN_END if there is none. */

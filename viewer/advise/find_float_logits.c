@@ -7,29 +7,13 @@
 
 #include "advise.h"
 
-enum { SLACK = 2 << 20, LOOK_BACK = 64 };
+enum { SLACK = 2 << 20 };
 
 static bool near(uint64_t a, uint64_t b)
 {
-	return (a > b ? a - b : b - a) < SLACK;
-}
+	uint64_t apart = a > b ? a - b : b - a;
 
-/* No layer takes it: what comes next of its size is a loss's. */
-static bool is_for_loss(struct advise *a, const struct advised *copy)
-{
-	struct advised l;
-
-	for (uint32_t i = copy->life + 1; i <= copy->life + LOOK_BACK; i++) {
-		if (i >= advise_lives(a))
-			return false;
-		if (!advise_life(a, i, CLASSES_THAT(ARE_COMPUTED), &l) || l.size < SCORES_MIN)
-			continue;
-		if (ops_is_loss(ops_find(a, &l)))
-			return true;
-		if (stage_is_backward(l.born->stage) || ops_is_product(ops_find(a, &l)->name))
-			return false;
-	}
-	return false;
+	return apart < SLACK && apart <= b / 16;
 }
 
 /* A cast; or the loss's own, of what the same call of it made before. */
@@ -38,12 +22,10 @@ static bool is_copy(struct advise *a, const struct advised *l, struct advised *o
 	const struct op *op = ops_find(a, l), *of;
 
 	if (stage_is_backward(l->born->stage) || (!ops_is_cast(op->name) && !ops_is_loss(op)) ||
-	    !ops_original(a, l, LOOK_BACK, SLACK - 1, original))
+	    !advise_made_of(a, l, original) || !near(2 * original->size, l->size))
 		return false;
 	of = ops_find(a, original);
-	if (ops_is_cast(op->name))
-		return is_for_loss(a, l);
-	return ops_is_loss(of) && of->at == op->at;
+	return ops_is_cast(op->name) || (ops_is_loss(of) && of->at == op->at);
 }
 
 /* The copies go; what each was made of stays in its place. False: there is none. */
@@ -63,37 +45,16 @@ static bool without_copies(struct advise *a, struct finding *f, uint64_t size)
 	return found;
 }
 
-/* Until when the gradient that was copied to this one was there: without the copying it is this one
- * from the beginning. */
-static uint64_t copied_until(const struct advise *a, const struct advised *to)
-{
-	struct advised from;
-
-	for (uint32_t i = 1; i <= LOOK_BACK && i <= to->life; i++)
-		if (advise_life(a, to->life - i, CLASSES_THAT(ARE_COMPUTED), &from) &&
-		    near(from.size, 2 * to->size) && stage_is_backward(from.born->stage) &&
-		    to->from < from.until)
-			return from.until < to->until ? from.until : to->until;
-	return to->until;
-}
-
-/* What the loss makes of them is half as large; of the gradient and its copy only one is made. */
+/* What the loss makes of them is half as large. */
 static void without_halves(struct advise *a, struct finding *f, uint64_t size)
 {
 	struct advised original;
 
 	ADVISE_EACH (a, CLASSES_THAT(ARE_COMPUTED), l) {
-		const struct op *op = NULL;
-
-		if (near(l.size, size) || near(2 * l.size, size))
-			op = ops_find(a, &l);
-		if (!op || l.born->stage == STAGE_OPTIMIZER)
+		if (!near(l.size, size) || l.born->stage == STAGE_OPTIMIZER)
 			continue;
-		if (near(l.size, size) && advise_counts(a, &l))
-			f->bytes += l.size;
-		if (strstr(op->name, "ToCopy"))
-			plan_without(&f->plan, l.from, copied_until(a, &l), l.size);
-		else if (near(l.size, size) && !ops_is_cast(op->name) && !is_copy(a, &l, &original))
+		f->bytes += advise_counts(a, &l) ? l.size : 0;
+		if (!ops_is_cast(ops_find(a, &l)->name) && !is_copy(a, &l, &original))
 			plan_without(&f->plan, l.from, l.until, l.size - l.size / 2);
 	}
 }

@@ -6,7 +6,8 @@
 
 #include "advise.h"
 
-enum { PASSES = 3, FEWEST = 3 }; /* that a result stays through; results of a line */
+/* That a result stays through; results of a line; times that a sum grew. */
+enum { PASSES = 3, FEWEST = 3, GROWTHS = 4 };
 
 /* Since when no pass, nor an optimizer's step, uses it. */
 static uint64_t passed_since(const struct advise *a, const struct advised *l)
@@ -56,11 +57,18 @@ static bool is_gathered(const struct advise *a, const struct advised *l)
 	       (l->until == PLAN_END ? all : l->died->forwards) >= l->born->forwards + PASSES;
 }
 
+static bool is_of_sums(const struct advise *a, const struct advised *l)
+{
+	const uint32_t *times = map_get(&a->sums, l->stack);
+
+	return times && *times >= GROWTHS;
+}
+
 /* A tensor of all results so far, which no pass takes. */
 static bool is_sum(const struct advise *a, const struct advised *l)
 {
-	return map_get(&a->sums, l->stack) && l->life < a->lives->rows.count &&
-	       !a->passed[l->life] && !a->saved[l->life];
+	return is_of_sums(a, l) && l->life < a->lives->rows.count && !a->passed[l->life] &&
+	       !a->saved[l->life];
 }
 
 /* The tensor of all results that is made behind the last pass is on the host, too. If a graph takes
@@ -68,7 +76,7 @@ static bool is_sum(const struct advise *a, const struct advised *l)
 static void without_whole(struct line_plans *lines, struct advise *a)
 {
 	ADVISE_EACH (a, FORWARD_RESULTS, l) {
-		if (l.born->stage != STAGE_OUTSIDE || map_get(&a->sums, l.stack))
+		if (l.born->stage != STAGE_OUTSIDE || is_of_sums(a, &l))
 			continue;
 		FOR_EACH (struct line_plan, line, lines->items, lines->count) {
 			if (l.size < line->bytes / 10 * 9 || l.size > line->bytes / 10 * 11)

@@ -36,10 +36,10 @@ static bool is_gradient(const struct advise *a, const struct advised *l)
 }
 
 /* The first span that ends behind the event. */
-static size_t span_behind(const struct spans *s, uint64_t seq)
+static size_t span_behind(const struct advise *a, uint64_t seq)
 {
-	size_t next =
-		s->count ? extents_begun(&s->items->extent, sizeof(*s->items), s->count, seq) : 0;
+	const struct spans *s = &a->timeline->model.spans;
+	size_t next = advise_spans_begun(a, seq);
 
 	return next && s->items[next - 1].extent.last_seq >= seq ? next - 1 : next;
 }
@@ -53,7 +53,7 @@ static unsigned phases_in(const struct search *s, uint64_t from, uint64_t until,
 
 	least[0] = PLAN_END;
 	least[1] = 0;
-	for (size_t i = span_behind(all, from);
+	for (size_t i = span_behind(s->advise, from);
 	     i < all->count && all->items[i].extent.first_seq < until; i++) {
 		const struct span *x = &all->items[i];
 
@@ -104,7 +104,7 @@ static void note_use(struct search *s, uint32_t life, uint32_t work)
 	const struct uses *u = &s->advise->timeline->model.uses;
 	uint64_t seq = uses_work(u, work)->seq;
 	struct idle *idle = map_find(&s->lives, life);
-	size_t at = span_behind(all, seq);
+	size_t at = span_behind(s->advise, seq);
 	bool inside = at < all->count && all->items[at].extent.first_seq <= seq;
 	struct advised l;
 
@@ -118,14 +118,10 @@ static void note_use(struct search *s, uint32_t life, uint32_t work)
 	idle->added = uses_kind(u, work)->node;
 }
 
-static void read_uses(struct search *s)
+static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
 {
-	const struct uses *u = &s->advise->timeline->model.uses;
-	struct uses_cursor c;
-
-	for (uses_first(&c, u); uses_next(&c) && uses_work(u, c.work)->seq < s->advise->until;)
-		for (uint32_t i = 0; i < c.count; i++)
-			note_use(s, c.lives[i], c.work);
+	for (size_t i = 0; i < count; i++)
+		note_use(ctx, lives[i], work);
 }
 
 /* No graph will compute again what it has not saved, nor a Function's backward pass take a weight.
@@ -151,7 +147,7 @@ static void take_last_gaps(struct search *s, unsigned plain)
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		struct idle *idle = map_find(&s->lives, l.life);
 		uint64_t from = idle ? idle->used : 0;
-		size_t at = span_behind(&m->spans, a->wanted_count ? a->until : from);
+		size_t at = span_behind(a, a->wanted_count ? a->until : from);
 
 		if (!from || at >= m->spans.count ||
 		    !((idle->passed | plain) >> m->spans.items[at].phase & 1))
@@ -165,7 +161,7 @@ static void take_last_gaps(struct search *s, unsigned plain)
 static struct finding *find_gaps(struct search *s, unsigned plain)
 {
 	if (s->lives.count) {
-		read_uses(s);
+		advise_works(s->advise, note_work, s);
 		take_last_gaps(s, plain);
 	}
 	map_items_free(&s->lives);
@@ -181,7 +177,7 @@ void advise_idle_weights(struct advise *a)
 	if (!uses_complete(&a->timeline->model) || advise_in_shards(a))
 		return;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
-		if (!is_trained(a, &l) && !advise_is_copied_file(a, &l))
+		if (!is_trained(a, &l))
 			map_item(&s.lives, l.life)->used = 0;
 	f = find_gaps(&s, is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0);
 	advise_put(f->how,

@@ -1,34 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies of an attention mask that each layer makes and its graph keeps: in another type, compared
- * with a number (mask == 0), or what scaled_dot_product_attention makes of booleans. They are of
- * one tensor where only one of their size is there before the first layer, and nothing of that size
- * was made since the copy before. Such a copy was not made of anything that needs a gradient.
+ * with a number (mask == 0), or what scaled_dot_product_attention makes of booleans. The work that
+ * makes them reads one tensor, the same for each layer, which needs no gradient.
  */
 
 #include "advise.h"
 
-/* What holds a mask: the script gives it, a module has it as a buffer, or a layer makes it. */
-#define MASKS                                                              \
-	(CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(buffers) | \
-	 CLASS_BIT(forward_temporaries))
+enum { FEWEST = 3, AHEAD = 8 };
 
-enum { FEWEST = 3, AHEAD = 8, ORIGINALS = 2, WIDEST = 8, UNSPLIT = 1 << 20 };
-
-/* Copies of a line in the pass that the peak is of. */
+/* Copies that a line makes of one tensor. */
 struct copies {
-	struct advised first, last;
-	size_t count, originals;
-	uint64_t size, bytes; /* size: of the smallest */
-	bool same, differ;
+	struct advised first; /* there at the peak */
+	size_t count;	      /* and how many are */
+	uint64_t bytes, original;
 	uint32_t pass, of_pass; /* the latest pass, and how many it has made so far */
 };
 
 struct masks {
 	struct advise *advise;
 	struct line_plans lines;
-	struct copies *items; /* of each line */
-	size_t room;
+	MAP_OF(struct copies) copies; /* by the original and the line */
 };
 
 static bool is_attention(const char *op)
@@ -43,15 +35,15 @@ static bool is_made_of_mask(const char *op)
 	       strstr(op, "_not") || strstr(op, "scaled_dot_product");
 }
 
-/* Saved, without a gradient, and attention comes next. */
-static bool is_copy(struct masks *m, const struct advised *l)
+/* Saved, without a gradient, made of one tensor, and attention comes next. */
+static bool is_copy(struct masks *m, const struct advised *l, struct advised *original)
 {
 	struct advise *a = m->advise;
 	struct advised next;
 
 	if (l->size < SCORES_MIN || l->life >= a->lives->rows.count || !a->saved[l->life] ||
 	    advise_tags(a, l) & BLOCK_GRAPH || l->born->stage != STAGE_FORWARD ||
-	    !is_made_of_mask(ops_find(a, l)->name))
+	    !is_made_of_mask(ops_find(a, l)->name) || !advise_made_of(a, l, original))
 		return false;
 	for (uint32_t i = l->life + 1; i <= l->life + AHEAD && i < advise_lives(a); i++)
 		if (advise_life(a, i, UINT16_MAX, &next) && is_attention(ops_find(a, &next)->name))
@@ -59,85 +51,44 @@ static bool is_copy(struct masks *m, const struct advised *l)
 	return false;
 }
 
-/* Whether a block has room for as many values of 1 to 8 bytes, and is no larger than the allocator
- * may make it. */
-static bool is_as_many(uint64_t block, uint64_t copy)
-{
-	for (unsigned width = 1; width <= WIDEST; width *= 2)
-		if ((block >= copy * width && block < copy * width + UNSPLIT) ||
-		    (block >= copy / width && block < copy / width + UNSPLIT))
-			return true;
-	return false;
-}
-
-/* A layer's result, of which no mask is made: sums only where attention itself converts booleans.
- */
-static bool is_of_layer(struct masks *m, const struct advised *copy, const struct advised *l)
-{
-	const char *op = ops_find(m->advise, l)->name;
-
-	return advise_tags(m->advise, l) & (BLOCK_GRAPH | BLOCK_LEAF) || ops_is_product(op) ||
-	       strstr(op, "norm") || strstr(op, "embedding") ||
-	       (is_attention(ops_find(m->advise, copy)->name) && strstr(op, "add_"));
-}
-
+/* NULL: it is none. */
 static struct copies *copies_of(struct masks *m, const struct advised *l)
 {
-	size_t before = m->lines.count;
-	struct line_plan *line = lines_of(&m->lines, m->advise, l);
+	struct advised original;
+	struct copies *c;
+	size_t line;
 
-	if (m->lines.count > before)
-		*need_item(m->items, before, m->room) =
-			(struct copies){ .first = *l, .size = l->size };
-	return &m->items[line - m->lines.items];
+	if (!is_copy(m, l, &original))
+		return NULL;
+	line = (size_t)(lines_of(&m->lines, m->advise, l) - m->lines.items);
+	c = map_item(&m->copies, (uint64_t)original.life << 32 | line);
+	c->original = original.size;
+	return c;
 }
 
-static void note_copy(struct masks *m, struct copies *c, const struct advised *l)
+static void note_copy(struct copies *c, const struct advised *l)
 {
-	struct advised x;
-
-	c->size = l->size < c->size ? l->size : c->size;
+	c->first = c->count++ ? c->first : *l;
 	c->bytes += l->size;
-	c->differ |= l->size >= c->size + UNSPLIT || c->first.size >= c->size + UNSPLIT ||
-		     l->born->forwards != c->first.born->forwards;
-	for (uint32_t i = c->count++ ? c->last.life + 1 : l->life; i < l->life; i++)
-		c->differ |= advise_life(m->advise, i, UINT16_MAX, &x) && x.until > l->from &&
-			     is_as_many(x.size, l->size) && !is_of_layer(m, l, &x);
-	c->last = *l;
 }
 
-/* There are so many, or none if a layer's own part of one may be what it copies. */
-static void find_originals(struct masks *m, struct copies *c)
+/* Each pass makes one. */
+static void without_copies(struct masks *m, struct finding *f, const struct advised *l)
 {
-	const char *op = ops_find(m->advise, &c->first)->name;
-	const struct advise *a = m->advise;
+	struct copies *c = copies_of(m, l);
+	struct owner owner = advise_owner(m->advise, l);
 
-	ADVISE_EACH (a, MASKS, l) {
-		if (l.life >= c->first.life || l.until <= c->last.from ||
-		    !is_as_many(l.size, c->size) || is_of_layer(m, &c->first, &l))
-			continue;
-		c->originals++;
-		c->differ |= l.size >= c->count * c->size ||
-			     (l.size / c->size == 1 && !strstr(op, "eq_") && !strstr(op, "ne_"));
-	}
-	c->same = !c->differ && c->count >= FEWEST && c->originals && c->originals <= ORIGINALS;
-}
-
-/* Removes every copy of a pass but the first; the cautious plan keeps one for each original. */
-static void without_copies(struct finding *f, struct copies *c, const struct advised *l)
-{
+	if (!c || !owners_same(&owner, &f->owner))
+		return;
 	c->of_pass = c->pass == l->born->forwards ? c->of_pass + 1 : 1;
 	c->pass = l->born->forwards;
 	if (c->of_pass > 1)
 		plan_without(&f->plan, l->from, l->until, l->size);
-	if (c->of_pass > c->originals)
-		plan_without(&f->cautious, l->from, l->until, l->size);
 }
 
 static void say_masks(struct masks *m, struct finding *f, const struct copies *c)
 {
 	f->owner = advise_owner(m->advise, &c->first);
-	f->range = true;
 	advise_put(
 		f->what, "%s",
 		is_attention(ops_find(m->advise, &c->first)->name)
@@ -146,36 +97,32 @@ static void say_masks(struct masks *m, struct finding *f, const struct copies *c
 			  "booleans in each call"
 			: "Convert the attention mask once, before the layers, and give all of "
 			  "them the result");
-	advise_put(
-		f->how,
-		"%s in %s %s: every layer makes its own copy of the mask, and its graph keeps "
-		"it. A single copy is enough%s. Whether a layer changes the mask in place is not "
-		"recorded",
-		B(c->bytes), MANY(c->count, "block"), m->advise->when,
-		c->originals > 1 ? ", or one for each of two masks" : "");
+	advise_put(f->how,
+		   "%s in %s %s: every layer makes its own copy of the same mask, and its graph "
+		   "keeps it. A single copy is enough. Whether a layer changes the mask in place "
+		   "is not recorded",
+		   B(c->bytes), MANY(c->count, "block"), m->advise->when);
 }
 
 void advise_mask_copies(struct advise *a)
 {
 	struct masks m = { .advise = a };
-	const struct copies *most = NULL;
+	const struct copies *most;
+	struct copies *c;
 	struct finding *f;
 
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
-		if (advise_counts(a, &l) && is_copy(&m, &l))
-			note_copy(&m, copies_of(&m, &l), &l);
-	FOR_EACH (struct copies, c, m.items, m.lines.count) {
-		find_originals(&m, c);
-		if (c->same && (!most || c->bytes > most->bytes))
-			most = c;
-	}
+		if (advise_counts(a, &l) && (c = copies_of(&m, &l)))
+			note_copy(c, &l);
+	/* What has room for all of them may have a part for each. */
+	most = GREATEST_OF(x, m.copies.items, m.copies.count,
+			   x->count >= FEWEST && x->original < x->bytes, x->bytes);
 	if (most) {
 		f = advise_add(a, "mask_copies");
 		say_masks(&m, f, most);
 		ADVISE_EACH (a, CLASS_BIT(activations), l)
-			if (is_copy(&m, &l) && copies_of(&m, &l)->same)
-				without_copies(f, copies_of(&m, &l), &l);
+			without_copies(&m, f, &l);
 	}
 	lines_free(&m.lines);
-	free(m.items);
+	map_items_free(&m.copies);
 }

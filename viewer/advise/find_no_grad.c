@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Passes that keep what backward would need, and no backward pass reads any of it: an evaluation
- * without no_grad, say. A place is the outermost module's call, with all that leads to it. Where a
- * backward pass follows at once, it may go through what it does not read. While the rest of a run
- * is not known, passes of the place must have been let go without, or many of them must be held at
- * once, or the program have trained for so long that every place had its turn. A tensor that a hook
- * packs is no graph's: checkpointing computes it again.
+ * without no_grad, say. A place is the outermost module's call, with all that leads to it. While
+ * the rest of a run is not known, passes of the place must have been let go without, or many of
+ * them must be held at once, or the program have trained for so long that every place had its turn.
+ * A tensor that a hook packs is no graph's: checkpointing computes it again.
  */
 
 #include "advise.h"
@@ -46,16 +45,14 @@ static bool is_saved_in_pass(const struct advise *a, const struct advised *l)
 	       !(advise_tags(a, l) & BLOCK_PACKED);
 }
 
-/* The most forward passes that autograd saved of and that one backward pass came after, of those
- * that are over: one at work may come to more. */
-static uint32_t most_before_backward(const struct advise *a)
+/* Of those that are over: one at work may come to more. */
+uint32_t advise_most_before_backward(const struct spans *s, uint64_t until)
 {
-	const struct spans *s = &a->timeline->model.spans;
 	uint32_t most = 0, saved = 0, pass = 0;
 	bool back = false;
 
 	FOR_EACH (const struct span, x, s->items, s->count) {
-		if (x->extent.first_seq > a->until)
+		if (x->extent.first_seq > until)
 			break;
 		if (back && x->phase != PHASE_BACKWARD) {
 			most = saved > most ? saved : most;
@@ -63,7 +60,7 @@ static uint32_t most_before_backward(const struct advise *a)
 		}
 		back = x->phase == PHASE_BACKWARD;
 		if (span_is_forward(x)) {
-			saved += x->kept ? x->pass - pass : 0;
+			saved += x->kept || !s->tags ? x->pass - pass : 0;
 			pass = x->pass;
 		}
 	}
@@ -108,14 +105,6 @@ static void end_pass(const struct search *s, struct place *p)
 	p->gone = p->there = false;
 }
 
-/* A backward pass follows before the next forward pass. */
-static bool comes_backward(const struct advise *a, const struct advised *l)
-{
-	uint64_t back = advise_next(a, l->from, PHASE_BACKWARD);
-
-	return back <= a->until && back < advise_pass_end(a, l->born->forwards);
-}
-
 static void note_saved(struct search *s, struct place *p, const struct advised *l)
 {
 	const struct advise *a = s->advise;
@@ -126,7 +115,7 @@ static void note_saved(struct search *s, struct place *p, const struct advised *
 	if (l->born->forwards != p->latest)
 		end_pass(s, p);
 	p->latest = l->born->forwards;
-	p->read |= a->read[l->life] || comes_backward(a, l);
+	p->read |= a->read[l->life];
 	p->there |= l->until == PLAN_END;
 	p->gone |= l->until != PLAN_END;
 	p->earlier |= steps_at(steps, l->from) < steps_at(steps, a->until);
@@ -209,7 +198,9 @@ static void look_at(struct search *s)
 
 void advise_no_grad(struct advise *a)
 {
-	struct search s = { .advise = a, .most = most_before_backward(a) };
+	struct search s = { .advise = a,
+			    .most = advise_most_before_backward(&a->timeline->model.spans,
+								a->until) };
 
 	if (!uses_complete(&a->timeline->model))
 		return;

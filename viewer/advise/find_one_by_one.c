@@ -126,26 +126,13 @@ static void note_use(struct search *s, uint32_t life, const uint32_t *lives, siz
 	t->done += fresh;
 }
 
-/* A work may have several rows. */
-static void read_uses(struct search *s)
+static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
 {
-	const struct uses *u = &s->advise->timeline->model.uses;
-	uint32_t *lives = NULL, work = 0;
-	size_t count = 0, room = 0;
-	struct uses_cursor c;
-	bool more;
+	struct search *s = ctx;
+	uint64_t seq = uses_work(&s->advise->timeline->model.uses, work)->seq;
 
-	uses_first(&c, u);
-	do {
-		more = uses_next(&c) && uses_work(u, c.work)->seq < s->advise->until;
-		for (size_t i = 0; (!more || c.work != work) && i < count; i++)
-			note_use(s, lives[i], lives, count, uses_work(u, work)->seq);
-		count = more && c.work == work ? count : 0;
-		work = c.work;
-		for (uint32_t i = 0; more && i < c.count; i++)
-			*need_item(lives, count, room) = c.lives[i];
-	} while (more);
-	free(lives);
+	for (size_t i = 0; i < count; i++)
+		note_use(s, lives[i], lives, count, seq);
 }
 
 static bool is_one_by_one(const struct turn *t)
@@ -194,7 +181,7 @@ void advise_one_by_one(struct advise *a)
 	if (!uses_complete(&a->timeline->model))
 		return;
 	collect(&s);
-	read_uses(&s);
+	advise_works(a, note_work, &s);
 	FOR_EACH (const struct turn, t, s.turns, s.count) {
 		bool open = t->end == PLAN_END && a->wanted_count;
 

@@ -288,7 +288,7 @@ static struct map_slot *rarest(const struct map *times)
 }
 
 /* The rarest of the lines that made scalars so: inside of a part others may come more often. */
-static bool find_parts_by(struct search *s, bool (*is_end)(struct search *, const struct advised *))
+static bool find_parts(struct search *s)
 {
 	struct window *w = &s->w;
 	struct map times = { 0 };
@@ -296,7 +296,7 @@ static bool find_parts_by(struct search *s, bool (*is_end)(struct search *, cons
 	bool found = false;
 
 	for (size_t i = 0; i < w->count; i++)
-		if (is_small(s, &w->items[i].l) && is_end(s, &w->items[i].l))
+		if (is_small(s, &w->items[i].l) && is_reduction(s, &w->items[i].l))
 			++*map_put(&times, w->items[i].l.stack, NULL);
 	for (unsigned i = 0; i < CANDIDATES && !found && (best = rarest(&times)); i++) {
 		best->value = 0;
@@ -381,10 +381,7 @@ static void look_at(struct search *s, struct finding *f)
 	const struct advise *a = s->advise;
 	bool last = !s->w.after || s->w.after->extent.last_seq >= a->until;
 
-	/* Some losses lie in a block as large as what they are the mean of: their sum does not. */
-	bool found = find_parts_by(s, is_reduction) || find_parts_by(s, is_sum);
-
-	if (found && f && (!a->wanted_count || last))
+	if (find_parts(s) && f && (!a->wanted_count || last))
 		take_away(s, f);
 }
 

@@ -69,22 +69,6 @@ bool ops_is_loss(const struct op *op)
 	return strstr(op->name, "log_softmax") || strstr(op->name, "cross_entropy");
 }
 
-bool ops_original(const struct advise *a, const struct advised *copy, uint32_t back, uint64_t slack,
-		  struct advised *found)
-{
-	for (uint32_t i = 1; i <= back && i <= copy->life; i++) {
-		uint64_t twice;
-
-		if (!advise_life(a, copy->life - i, OF_ONE_PASS, found) ||
-		    copy->from >= found->until)
-			continue;
-		twice = 2 * found->size;
-		if ((twice > copy->size ? twice - copy->size : copy->size - twice) <= slack)
-			return true;
-	}
-	return false;
-}
-
 void ops_free(struct ops *o)
 {
 	for (size_t i = 0; i < o->count; i++)

@@ -25,10 +25,6 @@ const struct op *ops_find(struct advise *a, const struct advised *l);
 bool ops_is_loss(const struct op *op);
 bool ops_is_product(const char *name);
 bool ops_is_cast(const char *name);
-/* The latest of the lives before it, at most so many, that was there and has half its size, within
- * slack bytes: what it is a copy of. */
-bool ops_original(const struct advise *a, const struct advised *copy, uint32_t back, uint64_t slack,
-		  struct advised *found);
 void ops_free(struct ops *o);
 
 /* An operator's role in unfused attention, by its name. Scores are the product and its softmax, of

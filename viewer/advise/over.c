@@ -4,8 +4,7 @@
  * not ended, at the end of the program, when it was killed or ran out of memory, waits: work has
  * passed it by for more than twice as long as it, or another of its stack, ever waited before a
  * use. While the rest is not known, results need others of their stack, of an earlier step, that
- * ended, and weights a step that went on without them. A file's tensors were copied, if no pass
- * ever uses them.
+ * ended, and weights a step that went on without them.
  */
 #include "../answers/used.h"
 #include "advise.h"
@@ -18,7 +17,7 @@ struct habit {
 struct search {
 	struct advise *advise;
 	MAP_OF(struct habit) stacks;
-	uint64_t begun;	    /* see used_no_more */
+	struct used_weights weights;
 	uint64_t *refusals; /* on the device */
 	size_t count, room;
 };
@@ -27,8 +26,7 @@ struct search {
 static uint64_t phase_end(const struct advise *a, uint64_t seq)
 {
 	const struct spans *s = &a->timeline->model.spans;
-	size_t next =
-		s->count ? extents_begun(&s->items->extent, sizeof(*s->items), s->count, seq) : 0;
+	size_t next = advise_spans_begun(a, seq);
 
 	return next && s->items[next - 1].extent.last_seq > seq
 		       ? s->items[next - 1].extent.last_seq + 1
@@ -71,12 +69,6 @@ static struct life_uses habit_of(const struct search *s, const struct advised *l
 	return of;
 }
 
-bool advise_is_copied_file(const struct advise *a, const struct advised *l)
-{
-	return model_signs(&a->timeline->model, l->stack) & STACK_LOAD && !a->passed[l->life] &&
-	       !advise_leaf(a, l);
-}
-
 /* Nothing says when it would have been freed. */
 static bool waits(const struct search *s, const struct advised *l, const struct block_uses *x)
 {
@@ -88,12 +80,11 @@ static bool waits(const struct search *s, const struct advised *l, const struct 
 		return true;
 	if (!s->advise->open)
 		return uses_waits(&t->model, &x->works, UINT64_MAX);
-	if (advise_is_copied_file(s->advise, l))
-		return advise_next(s->advise, x->last_seq, PHASE_BACKWARD) > s->advise->until;
 	if (!advise_knows_steps(s->advise))
 		return true;
 	if (l->classes & OF_THE_MODEL)
-		return !used_no_more(t, s->advise->peak_seq, x, s->begun);
+		return !used_no_more(t, s->advise->peak_seq, x, &s->weights,
+				     l->classes & CLASS_BIT(parameters));
 	return !h || !h->ended || uses_waits(&t->model, &of, s->advise->until);
 }
 
@@ -118,9 +109,8 @@ static void note_habits(struct search *s)
 	const struct steps *steps = &a->timeline->steps;
 	struct block_uses x;
 	struct habit *h;
-	uint64_t begun;
 
-	s->begun = UINT64_MAX;
+	s->weights = USED_WEIGHTS;
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		if (l.life >= a->lives->rows.count)
 			continue;
@@ -129,30 +119,50 @@ static void note_habits(struct search *s)
 		h->ended += x.count && l.until != PLAN_END &&
 			    steps_at(steps, l.from) < steps_at(steps, a->peak_seq);
 		h->widest = x.works.widest > h->widest ? x.works.widest : h->widest;
-		begun = l.classes & CLASS_BIT(parameters) && l.until == PLAN_END
-				? used_begun(a->timeline, a->peak_seq, l.life)
-				: UINT64_MAX;
-		s->begun = begun < s->begun ? begun : s->begun;
+		if (l.classes & CLASS_BIT(parameters) && l.until == PLAN_END)
+			used_weight(&s->weights, a->timeline, a->peak_seq, l.life);
 	}
 }
 
-static void find_readers(struct advise *a)
+/* A work that makes a block: what else it touches was there before, or is made by it too. Numbers
+ * alone, as those of where(), do not count. */
+static void note_made(struct advise *a, uint32_t life, uint32_t work, const uint32_t *lives,
+		      size_t count)
 {
 	const struct model *m = &a->timeline->model;
-	const struct uses *u = &m->uses;
-	struct uses_cursor c;
+	struct advised made, other;
+	struct block_uses x;
+	size_t read = 0;
 
-	for (uses_first(&c, u); uses_next(&c) && uses_work(u, c.work)->seq < a->until;) {
-		uint64_t seq = uses_work(u, c.work)->seq;
-		const struct use_kind *by = uses_kind(u, c.work);
-		bool pass = by->node || model_signs(m, by->stack) & (STACK_FORWARD | STACK_STEP);
+	uses_of(m, life, &x);
+	if (x.works.first != work || !advise_life(a, life, UINT16_MAX, &made))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		uses_of(m, lives[i], &x);
+		if (lives[i] == life || x.works.first == work ||
+		    !advise_life(a, lives[i], UINT16_MAX, &other) || other.size <= LIVES_SMALL)
+			continue;
+		a->made_of[life] = ++read == 1 ? lives[i] + 1 : 0;
+		if (other.stack == made.stack && made.stack && made.size > other.size &&
+		    made.born->stage == STAGE_OUTSIDE)
+			++*map_put(&a->sums, made.stack, NULL);
+	}
+}
 
-		for (uint32_t i = 0; i < c.count; i++) {
-			uint32_t life = c.lives[i];
+static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
+{
+	enum { MANY = 8 }; /* blocks, of all parameters at once for instance */
+	struct advise *a = ctx;
+	const struct model *m = &a->timeline->model;
+	const struct use_kind *by = uses_kind(&m->uses, work);
+	bool pass = by->node || model_signs(m, by->stack) & (STACK_FORWARD | STACK_STEP);
+	uint64_t seq = uses_work(&m->uses, work)->seq;
 
-			a->read[life] |= by->node && seq > a->saved[life];
-			a->passed[life] = pass ? seq + 1 : a->passed[life];
-		}
+	for (size_t i = 0; i < count; i++) {
+		a->read[lives[i]] |= by->node && seq > a->saved[lives[i]];
+		a->passed[lives[i]] = pass ? seq + 1 : a->passed[lives[i]];
+		if (count <= MANY)
+			note_made(a, lives[i], work, lives, count);
 	}
 }
 
@@ -165,7 +175,7 @@ void advise_find_over(struct advise *a)
 		note_habits(&s);
 	if (known) {
 		find_refusals(&s);
-		find_readers(a);
+		advise_works(a, note_work, a);
 	}
 	for (size_t i = 0; i < a->known_count; i++)
 		a->over[a->known[i]] = PLAN_END;

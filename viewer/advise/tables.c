@@ -111,6 +111,42 @@ bool advise_counts(const struct advise *a, const struct advised *l)
 	return l->from <= a->peak_seq && a->peak_seq < l->until;
 }
 
+void advise_works(const struct advise *a, advise_work *look, void *ctx)
+{
+	const struct uses *u = &a->timeline->model.uses;
+	uint32_t *lives = NULL, work = 0;
+	size_t count = 0, room = 0;
+	struct uses_cursor c;
+	bool more;
+
+	uses_first(&c, u);
+	do { /* a work may have several rows */
+		more = uses_next(&c) && uses_work(u, c.work)->seq < a->until;
+		if (count && (!more || c.work != work)) {
+			look(ctx, work, lives, count);
+			count = 0;
+		}
+		work = c.work;
+		for (uint32_t i = 0; more && i < c.count; i++)
+			*need_item(lives, count, room) = c.lives[i];
+	} while (more);
+	free(lives);
+}
+
+bool advise_made_of(const struct advise *a, const struct advised *copy, struct advised *original)
+{
+	uint32_t of = copy->life < a->lives->rows.count ? a->made_of[copy->life] : 0;
+
+	return of && advise_life(a, of - 1, UINT16_MAX, original);
+}
+
+bool advise_is_half(uint64_t narrow, uint64_t wide)
+{
+	uint64_t twice = 2 * narrow, slack = wide / 16;
+
+	return (twice > wide ? twice - wide : wide - twice) <= slack;
+}
+
 void advise_block(const struct advise *a, const struct advised *l, struct block *b)
 {
 	if (l->life < a->lives->rows.count)
@@ -129,16 +165,17 @@ struct owner advise_owner(struct advise *a, const struct advised *l)
 	return owners_find(&a->timeline->owners, &b);
 }
 
-/* The first span that begins after the event. */
-static size_t span_after(const struct spans *s, uint64_t seq)
+size_t advise_spans_begun(const struct advise *a, uint64_t seq)
 {
+	const struct spans *s = &a->timeline->model.spans;
+
 	return s->count ? extents_begun(&s->items->extent, sizeof(*s->items), s->count, seq) : 0;
 }
 
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase)
 {
 	const struct spans *s = &a->timeline->model.spans;
-	size_t next = a->next[span_after(s, seq)][phase];
+	size_t next = a->next[advise_spans_begun(a, seq)][phase];
 
 	return next < s->count ? s->items[next].extent.first_seq : PLAN_END;
 }
@@ -146,10 +183,9 @@ uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase)
 /* That phase was at work at that event. */
 static bool is_in(const struct advise *a, uint64_t seq, enum phase phase)
 {
-	const struct spans *s = &a->timeline->model.spans;
-	size_t next = span_after(s, seq);
+	size_t next = advise_spans_begun(a, seq);
 
-	return next && s->items[next - 1].phase == phase;
+	return next && a->timeline->model.spans.items[next - 1].phase == phase;
 }
 
 bool advise_by_backward(const struct advise *a, const struct advised *l)
@@ -221,43 +257,6 @@ uint64_t advise_next_pass(const struct advise *a, const struct advised *l)
 	size_t pass = l->born->forwards;
 
 	return advise_pass_end(a, ahead ? advise_pass_after(a, pass) : pass);
-}
-
-enum { GROWTHS = 4 }; /* that make a sum */
-
-struct growth {
-	uint64_t size, until; /* of the latest block, */
-	uint32_t ups; /* blocks that are larger than the one before and were made beside it */
-	bool other;   /* a block was neither that nor the first of a sum */
-};
-
-/* Each is larger than the one before, or the first of another sum, at most half of it. */
-static void note_growth(struct growth *g, const struct advised *l)
-{
-	if (l->size > g->size && l->from < g->until)
-		g->ups++;
-	else if (g->size && l->size > g->size / 2)
-		g->other = true;
-	g->size = l->size;
-	g->until = l->until;
-}
-
-void advise_find_sums(struct advise *a)
-{
-	MAP_OF(struct growth) lines = { .count = 0 };
-	struct growth *g;
-
-	ADVISE_EACH (a, FORWARD_RESULTS, l) {
-		if (l.born->stage != STAGE_OUTSIDE)
-			continue;
-		g = map_item(&lines, l.stack);
-		note_growth(g, &l);
-		if (g->ups >= GROWTHS && !g->other)
-			map_put(&a->sums, l.stack, NULL);
-		else
-			map_remove(&a->sums, l.stack);
-	}
-	map_items_free(&lines);
 }
 
 /* Made by what keeps a share of it only. */

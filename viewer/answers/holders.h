@@ -14,7 +14,8 @@ struct holder {
 	uint32_t last_use; /* the last work (model/life_uses.h) that used any, if requested */
 	uint64_t idle;	   /* bytes of these that were not used for a step, if requested, */
 	uint32_t idle_use; /* and the last work that used one of them */
-	uint64_t before;   /* bytes of these that were allocated in earlier steps, if requested */
+	uint64_t before;   /* bytes of these that were allocated in earlier steps, if requested, */
+	uint64_t grown;	   /* and of these what is called growth */
 };
 
 /* Rows of holders in documents. */

@@ -107,6 +107,11 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 
 bool large_line_find(struct large_line *l, struct timeline *t, const struct snapshot *s)
 {
+	struct defs_text source = defs_meta(&t->recording->defs, "source");
+
+	/* a trace of torch.profiler names functions by the lines where they begin */
+	if (source.len > 8 && !memcmp(source.s, "trace of", 8))
+		return false;
 	return find_holder(l, t, s, false) || find_holder(l, t, s, true);
 }
 

@@ -266,6 +266,39 @@ struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owne
 			classes >> x->category & 1 && owners_same(&x->owner, o));
 }
 
+/* What a script makes behind a step's work, its next batch say, is of the next step. */
+static size_t step_of(const struct timeline *t, const struct block *b)
+{
+	size_t step = steps_at(&t->steps, b->seq);
+	bool behind =
+		step && step + 1 < t->steps.count && b->seq > work_end(t, &t->steps.items[step]);
+
+	return step + behind;
+}
+
+/* The one before, of the same stack, was read when the first block was there: it went over into it,
+ * as in a buffer that grows. */
+static bool takes_over(const struct search *s, const struct block *b)
+{
+	const struct lives *l = &s->model->lives;
+	struct block_uses x;
+
+	for (uint32_t i = lives_born_by(l, b->seq - 1); i-- > 0;)
+		if (lives_request(l, lives_at(l, i))->stack == b->stack) {
+			uses_of(s->model, i, &x);
+			return x.last_seq > b->seq;
+		}
+	return true;
+}
+
+/* Nothing is there of steps before the last two, and nothing went over from one to the next: the
+ * batches of these steps were larger. */
+static bool is_of_batches(const struct search *s, const struct leak *leak)
+{
+	return leak->blocks && uses_complete(s->model) && s->steps[s->samples] > 2 &&
+	       leak->first_step + 1 >= s->steps[s->samples] && !takes_over(s, &leak->first);
+}
+
 /* Finds the blocks behind the figures, in the snapshot after the last step. */
 static void find_blocks(struct leaks *out, const struct search *s, struct timeline *t)
 {
@@ -285,23 +318,29 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 			leak->latest = *b;
 	}
 	for (size_t i = 0; i < out->count; i++) {
-		out->items[i].first_step = steps_at(&t->steps, out->items[i].first.seq);
-		out->items[i].latest_step = steps_at(&t->steps, out->items[i].latest.seq);
+		out->items[i].first_step = step_of(t, &out->items[i].first);
+		out->items[i].latest_step = step_of(t, &out->items[i].latest);
 	}
 	moment_free(&shot.moment);
 }
 
 static void compare_growth(struct leaks *out, struct search *s, struct timeline *t)
 {
+	size_t kept = 0;
+
 	timeline_series(t, &(struct series_sink){ .change = note_leak_change, .ctx = s }, s->seqs,
 			s->samples + 1);
 	take_samples(s, UINT64_MAX);
 	collect_steps(out, s);
 	SORT(out->items, out->count, by_growth);
-	for (size_t i = 0; i < out->count; i++)
-		out->bytes_per_step += out->items[i].bytes_per_step;
 	if (out->count)
 		find_blocks(out, s, t);
+	for (size_t i = 0; i < out->count; i++)
+		if (!is_of_batches(s, &out->items[i])) {
+			out->bytes_per_step += out->items[i].bytes_per_step;
+			out->items[kept++] = out->items[i];
+		}
+	out->count = kept;
 }
 
 void leaks_find(struct leaks *out, struct timeline *t)
@@ -333,13 +372,16 @@ static const struct change {
 } changes[] = {
 	{ CLASSES_THAT(ARE_WEIGHTS) | CLASSES_THAT(FOLLOW_TRAINING), 2,
 	  "Models, gradients or state of earlier steps are kept: delete what refers "
-	  "to them (lists, closures, hooks, reference cycles)." },
+	  "to them (lists, attributes, closures, hooks, reference cycles)." },
 	{ 1u << CATEGORY_activations, 4,
 	  "Graphs of earlier steps are kept: keep loss.item() or x.detach() in place of the tensor "
-	  "that holds them, or call backward at once." },
+	  "that holds them (in a list, an attribute, a closure; or a buffer that is written in "
+	  "place: call its detach_()), or call backward at once." },
 	{ ~0u, 1,
-	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place "
-	  "of it, delete it, or limit how many are kept." },
+	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place of it, "
+	  "limit "
+	  "how many are kept, or delete what refers to it outside of its line: a variable, a list, "
+	  "an attribute, a closure." },
 };
 
 static uint64_t growth_of(const struct leaks *l, uint32_t classes)
@@ -357,6 +399,13 @@ const char *leaks_change(const struct leaks *l)
 
 	if (!ANY_OF(x, l->items, l->count, x->blocks && x->first_step < l->to_step))
 		return "";
+	if (!growth_of(l, CLASS_BIT(optimizer_state)) &&
+	    4 * growth_of(l, CLASS_BIT(parameters) | CLASS_BIT(inputs)) >= l->bytes_per_step &&
+	    4 * growth_of(l, CLASS_BIT(gradients)) >= l->bytes_per_step)
+		return "Tensors that require gradients are kept with their gradients: delete what "
+		       "refers to them, detach a gradient that was computed from its own tensor "
+		       "(the two refer to each other), or set x.grad = None once it has been "
+		       "used.";
 	while (growth_of(l, c->classes) * c->part < growth_of(l, ~0u))
 		c++;
 	return c->text;

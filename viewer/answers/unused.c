@@ -11,7 +11,7 @@ enum { SHARE = 100 }; /* less than this part of what is there is not worth a wor
 
 /* The last use; 0: it is in use. Where the rest is known it is not used for a step. */
 static uint64_t idle_since(const struct timeline *t, const struct moment *mo, const struct block *b,
-			   uint64_t refused, uint64_t begun)
+			   uint64_t refused, const struct used_weights *w)
 {
 	enum use_future future;
 	struct block_uses x;
@@ -21,21 +21,20 @@ static uint64_t idle_since(const struct timeline *t, const struct moment *mo, co
 	uses_of(&t->model, b->life - 1, &x);
 	future = uses_future(&t->model, mo, b->life - 1, refused);
 	if (future == FUTURE_REFUSED)
-		return used_no_more(t, mo->seq, &x, begun) ? x.last_seq : 0;
+		return used_no_more(t, mo->seq, &x, w, b->category == CATEGORY_parameters)
+			       ? x.last_seq
+			       : 0;
 	return future == FUTURE_OVER && used_long_ago(t, mo->seq, x.last_seq) ? x.last_seq : 0;
 }
 
-static uint64_t begun_at(const struct timeline *t, const struct moment *mo)
+static struct used_weights weights_at(const struct timeline *t, const struct moment *mo)
 {
-	uint64_t begun = UINT64_MAX, first;
+	struct used_weights w = USED_WEIGHTS;
 
-	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
-		first = b->category == CATEGORY_parameters && b->life
-				? used_begun(t, mo->seq, b->life - 1)
-				: UINT64_MAX;
-		begun = first < begun ? first : begun;
-	}
-	return begun;
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		if (b->category == CATEGORY_parameters && b->life)
+			used_weight(&w, t, mo->seq, b->life - 1);
+	return w;
 }
 
 static void add_unused_block(struct unused *u, struct timeline *t, const struct block *b,
@@ -52,11 +51,12 @@ static void add_unused_block(struct unused *u, struct timeline *t, const struct 
 void unused_find(struct unused *u, struct timeline *t, const struct snapshot *shot)
 {
 	const struct moment *mo = &shot->moment;
-	uint64_t refused = uses_refused(&t->model, mo), begun = begun_at(t, mo), bytes = 0;
+	struct used_weights w = weights_at(t, mo);
+	uint64_t refused = uses_refused(&t->model, mo), bytes = 0;
 
 	*u = (struct unused){ .since = need_new((mo->count + 1) * sizeof(*u->since)) };
 	for (size_t i = 0; i < mo->count && uses_complete(&t->model); i++) {
-		u->since[i] = idle_since(t, mo, &mo->blocks[i], refused, begun);
+		u->since[i] = idle_since(t, mo, &mo->blocks[i], refused, &w);
 		bytes += u->since[i] ? mo->blocks[i].size : 0;
 	}
 	for (size_t i = 0; i < mo->count; i++)

@@ -74,25 +74,43 @@ bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq)
 	return step > 1 && last_seq < t->steps.items[step - 1].extent.first_seq;
 }
 
+/* The step before used it, this one has come to its backward pass without. */
+static bool is_left_out(const struct timeline *t, uint64_t seq, const struct block_uses *x,
+			uint64_t newest)
+{
+	const struct step *step = &t->steps.items[steps_at(&t->steps, seq)];
+	const struct span *spans = &t->model.spans.items[step->first];
+
+	return x->last_seq < step->extent.first_seq && newest > x->last_seq &&
+	       steps_at(&t->steps, x->first_seq) + 1 < steps_at(&t->steps, x->last_seq) &&
+	       ANY_OF(s, spans, step_spans(&t->model.spans, step),
+		      s->phase == PHASE_BACKWARD && s->extent.first_seq <= seq);
+}
+
 bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_uses *x,
-		  uint64_t begun)
+		  const struct used_weights *w, bool weight)
 {
 	uint32_t passed = uses_passed(&t->model, &x->works, seq);
 	size_t first = steps_at(&t->steps, x->first_seq), last = steps_at(&t->steps, x->last_seq);
 
+	if (x->whole && weight && is_left_out(t, seq, x, w->newest))
+		return true;
 	if (!x->whole || !used_long_ago(t, seq, x->last_seq) || passed <= 2 * x->works.widest)
 		return false;
 	return last > first + 1
-		       ? x->last_seq < begun || passed > 3 * (x->works.last - x->works.first)
-		       : last && x->last_seq < begun;
+		       ? x->last_seq < w->begun || passed > 3 * (x->works.last - x->works.first)
+		       : last && x->last_seq < w->begun;
 }
 
-uint64_t used_begun(const struct timeline *t, uint64_t seq, uint32_t life)
+void used_weight(struct used_weights *w, const struct timeline *t, uint64_t seq, uint32_t life)
 {
 	struct block_uses x;
 
 	uses_of(&t->model, life, &x);
-	return x.count && !used_long_ago(t, seq, x.last_seq) ? x.first_seq : UINT64_MAX;
+	if (!x.count || used_long_ago(t, seq, x.last_seq))
+		return;
+	w->begun = x.first_seq < w->begun ? x.first_seq : w->begun;
+	w->newest = x.first_seq > w->newest ? x.first_seq : w->newest;
 }
 
 void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *s)

@@ -29,13 +29,20 @@ void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *
 void used_up_free(struct used_up *u);
 struct rows_unused_line used_up_rows(const struct used_up *u);
 
+/* The weights that are in use at a moment, by used_weight. */
+struct used_weights {
+	uint64_t begun;	 /* the first use of them; UINT64_MAX: none is */
+	uint64_t newest; /* the first use of the one that came into use last */
+};
+#define USED_WEIGHTS ((struct used_weights){ .begun = UINT64_MAX })
+
+void used_weight(struct used_weights *w, const struct timeline *t, uint64_t seq, uint32_t life);
 /* Weights, gradients or state that a whole step went on without, where the rest of the run is not
  * known: work passed them by for longer than they ever waited, and for three times as long as they
  * were used, in several steps; or they were trained, and nothing that is in use now was used by
- * then (begun: the first use of all that is). */
+ * then; or weights that were used in each step, where the graph of this one has new weights and
+ * leaves them out. */
 bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_uses *x,
-		  uint64_t begun);
-/* Of a weight: the first use of what is in use, else UINT64_MAX. */
-uint64_t used_begun(const struct timeline *t, uint64_t seq, uint32_t life);
+		  const struct used_weights *w, bool weight);
 /* It was not used since the step before the last whole one, which passed without it. */
 bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq);

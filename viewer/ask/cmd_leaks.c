@@ -198,9 +198,8 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 	if (!u->bytes)
 		return;
 	emit_line(out, "%s", "");
-	emit_sentence(out, "",
-		      "Models or optimizers that nothing uses any more are still in memory: %s %s.",
-		      B(u->bytes), unused_words(u, classes, sizeof(classes)));
+	emit_sentence(out, "", "Not used any more, but still in memory: %s %s.", B(u->bytes),
+		      unused_words(u, classes, sizeof(classes)));
 	emit_line(out, "%s", "");
 	emit_top(out, class_line, &row->unused, columns, top, "  ");
 }

@@ -153,7 +153,8 @@ static bool is_for_a_pass(struct classifier *c, const struct history *h)
 	    place_of_native(c, h) & PLACE_MOVED ||
 	    study_has_habit(c->study, h->block.stack, HABIT_READ))
 		return true;
-	return !c->m->spans.forwards && !c->m->spans.backwards && study_has_model(c->study);
+	return !c->m->spans.forwards && !c->m->spans.backwards && study_has_model(c->study) &&
+	       !(h->concluded.used & USED_OF_WEIGHT);
 }
 
 /* Made or copied to the device by the script itself, not computed. */

@@ -42,6 +42,26 @@ static void meets_gradient(struct history *h)
 		h->from->concluded.used |= USED_WITH_GRADIENT;
 }
 
+/* Before the first pass: what is made of weights is what they are converted to. */
+static void note_converted(struct study *st)
+{
+	struct study_work *w = &st->work;
+	bool of_weight = false;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct history *h = touched_block(w, i);
+
+		of_weight |= h && !w->touched[i].first &&
+			     (life_made_by(h, STACK_PARAM) || h->concluded.used & USED_OF_WEIGHT);
+	}
+	for (uint32_t i = 0; of_weight && i < w->count; i++) {
+		struct history *h = touched_block(w, i);
+
+		if (h && w->touched[i].first && !life_made_by(h, STACK_PARAM))
+			h->concluded.used |= USED_OF_WEIGHT;
+	}
+}
+
 /* One block's product with a number, for instance: what meets it meets the block. */
 static void derive(struct study_work *w)
 {
@@ -74,6 +94,8 @@ static void settle_work(struct study *st)
 
 	if (!w->used && !w->gradient)
 		derive(w);
+	if (!w->used && !st->m->spans.forwards)
+		note_converted(st);
 	for (uint32_t i = 0; w->gradient && !w->used && i < w->count; i++) {
 		struct history *h = touched_block(w, i);
 

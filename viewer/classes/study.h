@@ -120,6 +120,7 @@ enum used {
 	USED_WITH_GRADIENT = 1 << 2, /* outside of both, also with what was computed from one */
 	USED_OF_GRADIENT = 1 << 3,   /* and it is no weight: it may have been computed from one */
 	USED_AGAIN = 1 << 4,	     /* in both of two updates with a backward pass between them */
+	USED_OF_WEIGHT = 1 << 5,     /* computed from a weight before the first pass */
 };
 
 #define STUDY_TOUCHED 1024

@@ -29,7 +29,8 @@ struct oom_spike {
 	struct owner owner;
 };
 
-#define OOM_SPIKE_MOST 8 /* blocks: more do not stand out */
+#define OOM_LATEST     (1u << 16) /* lives: what a line does shows in so many */
+#define OOM_SPIKE_MOST 8	  /* blocks: more do not stand out */
 
 #define OOM_SETTINGS 8
 #define OOM_TEXT     600
@@ -98,6 +99,11 @@ struct oom {
 		struct block largest;
 	} attempts;	   /* that ran out of memory, see oom_passes.c */
 	struct block root; /* the last tensor of an earlier step's forward pass that is kept */
+	struct oom_left {
+		struct map blocks; /* events */
+		uint64_t bytes;
+		struct oom_held call; /* what the model returned before, not used in this call */
+	} left;			      /* by earlier passes, without a use since: see oom_left.c */
 	struct holders holders;
 	struct oom_spike spike;
 
@@ -105,12 +111,11 @@ struct oom {
 	uint64_t begin;	     /* which begins with that event */
 	uint64_t since;	     /* seq: what is older was made in earlier steps, */
 	uint64_t batch_from; /* inputs that were made after it may be this step's, too */
-	bool by_pass;	     /* or in earlier forward passes of this one: an evaluation, say */
 	bool by_call;	     /* or in earlier calls of the model: no backward pass has come yet */
 	size_t passes;	     /* forward passes of this step whose results are held */
 	uint64_t calls; /* bytes in graphs of passes before the latest, if no backward pass came */
-	bool carried;	/* a later pass uses what an earlier one made */
 	bool read_each; /* something of nearly each pass was copied to the host */
+	bool served;	/* passes without a graph used what those with one made */
 	uint64_t evaluation; /* it ran out in or right behind one, which begins there; 0 = none */
 	uint64_t of_pass;    /* bytes that its latest forward pass made and that are held */
 	size_t at_step;	     /* the item of `steps` that it is in, 0 = before the first */
@@ -144,7 +149,8 @@ void oom_engine(struct oom *o); /* oom_engine.c */
 /* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
 #define oom_say(text, ...) text_put((text), OOM_TEXT, __VA_ARGS__)
 /* Growth is told from pass to pass, or from step to step. */
-#define BY_PASS(o)	((o)->by_pass || (o)->by_call)
+#define BY_LEFT(o)	((o)->left.bytes && (o)->left.bytes >= (o)->grown / 2)
+#define BY_PASS(o)	((o)->by_call || BY_LEFT(o))
 #define PASS_OR_STEP(o) (BY_PASS(o) ? "pass" : "step")
 #define WHO(o)		owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
 
@@ -188,6 +194,8 @@ void oom_close(struct oom *o);
 void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
 const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
 void oom_attempts(struct oom *o);			  /* oom_passes.c */
+uint32_t oom_pass_at(const struct oom *o, uint64_t seq);  /* the number of the latest pass */
+void oom_left(struct oom *o);				  /* oom_left.c */
 /* oom_steps.c: see since_step. */
 size_t oom_since_step(const struct oom *o);
 /* Calls of a model before any backward pass, which no graph holds: memory is compared by call. */
@@ -221,8 +229,14 @@ uint64_t oom_results(const struct oom *o, struct owner *owner);
 bool oom_is_room(const struct oom *o, const struct block *b);
 uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
 void oom_find_calls(struct oom *o);		   /* calls, read_each */
-/* since, batch_from, begin, passes, by_pass; before: of the compared step, 0 = none. */
-void oom_find_since(struct oom *o, size_t passes_before);
+/* since, batch_from, begin, passes */
+void oom_find_since(struct oom *o);
+
+static inline bool oom_same_function(const struct owner *a, const struct owner *b)
+{
+	return a->file && a->file[0] && !strcmp(a->function, b->function) &&
+	       !strcmp(a->file, b->file);
+}
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
 /* What the program gathers by its own calls, with what was asked for; 0 = nothing. */

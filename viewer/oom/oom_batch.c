@@ -5,8 +5,7 @@
 #include "../classes/study.h"
 #include "oom.h"
 
-#define FEWEST 4	  /* passes that are many */
-#define LATEST (1u << 16) /* lives that are looked at for them */
+#define FEWEST 4 /* passes that are many */
 
 void oom_find_copies(struct oom *o)
 {
@@ -61,7 +60,7 @@ static bool is_there_through_passes(const struct oom *o, uint32_t life)
 		return false;
 	if (end >= o->refusal.event.seq && oom_latest_backward(o) > lives_seq(l, &row->born))
 		return true;
-	for (uint32_t i = life + 1; i < n && i - life < LATEST && times < FEWEST; i++) {
+	for (uint32_t i = life + 1; i < n && i - life < OOM_LATEST && times < FEWEST; i++) {
 		row = lives_at(l, i);
 		if (lives_position(l, row->born.position)->stage != STAGE_FORWARD)
 			continue;

@@ -95,8 +95,7 @@ static bool has_grown(const struct oom *o)
 
 	return o->grown >= o->room.cached + o->room.apart &&
 	       (is_share(o->grown, o->allocated, 4) ||
-		(is_share(o->grown, rest, 4) && o->grown >= o->asked && !o->by_pass &&
-		 o->leaks.bytes_per_step));
+		(is_share(o->grown, rest, 4) && o->grown >= o->asked && o->leaks.bytes_per_step));
 }
 
 /* With what nothing used for so long the request would have had room. */
@@ -160,12 +159,20 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "forward passes" : "steps";
 	char per[HUMAN_MAX + 60] = "", caller[160] = "";
 
-	if (o->by_pass)
-		snprintf(per, sizeof(per), ", of %zu passes since the last step", o->passes);
-	else if (o->leaks.bytes_per_step)
+	if (o->leaks.bytes_per_step)
 		snprintf(per, sizeof(per), ", %s more with each %s", B(o->leaks.bytes_per_step),
 			 one);
 	say_caller(o, h, caller, sizeof(caller));
+	if (BY_LEFT(o) && h)
+		return oom_say(
+			text,
+			"%s from pass to pass: %s of the %s in use were made in or for earlier "
+			"forward passes, and %s. Most of it was made by "
+			"%s%s. Something outside of that line still refers to it: a variable, a "
+			"list, an attribute, a closure.",
+			what, B(o->grown), B(o->allocated),
+			o->grown_saved ? "are still held" : "nothing has used them since",
+			WHO(&h->owner), caller);
 	return oom_say(
 		text,
 		"%s from %s to %s: %s of the %s in use were allocated in earlier %s and are still "
@@ -180,14 +187,16 @@ static bool is_read_each(const struct oom *o, char *text)
 	const struct holder *h = FIRST_OF(x, o->holders.items, o->holders.count,
 					  x->category == CATEGORY_activations);
 
-	if (!o->read_each || !h || !is_share(o->calls, o->allocated, 2))
+	if (!(o->read_each || o->served) || !h || !is_share(o->calls, o->allocated, 2))
 		return false;
 	return oom_say(
 		text,
 		"Graphs are kept from pass to pass: %s of the %s in use are held by graphs "
-		"of %zu earlier forward passes, most of it by %s. The program copied results "
-		"of each pass to the host, as an evaluation does, and no backward pass came.",
-		B(o->calls), B(o->allocated), o->passes - 1, WHO(&h->owner));
+		"of %zu earlier forward passes, most of it by %s. %s, and no backward pass came.",
+		B(o->calls), B(o->allocated), o->passes - 1, WHO(&h->owner),
+		o->served ? "Passes without a graph used their results, as a server's do"
+			  : "The program copied results of each pass to the host, as an "
+			    "evaluation does");
 }
 
 static bool is_retained_graph(const struct oom *o, char *text)
@@ -196,7 +205,9 @@ static bool is_retained_graph(const struct oom *o, char *text)
 		return true;
 	if (!has_grown(o) || o->grown_graph < o->grown / 2)
 		return false;
-	return say_growth(o, text, "Graphs or outputs are kept");
+	return say_growth(o, text,
+			  BY_LEFT(o) && !o->grown_saved ? "Outputs are kept"
+							: "Graphs or outputs are kept");
 }
 
 static bool is_growing(const struct oom *o, char *text)
@@ -255,41 +266,6 @@ static bool is_kv_cache(const struct oom *o, char *text)
 		       "The KV cache left too little for %s of the engine: it takes %s of the %s "
 		       "that PyTorch could use, and %s were requested beside it.",
 		       e->phase, B(e->cache), B(o->capacity), B(o->block));
-}
-
-/* Pieces as large as a parameter, of one line, one for each rank. */
-static uint64_t piece_bytes(const struct oom *o, uint64_t size)
-{
-	struct owners *owners = (struct owners *)&o->timeline->owners;
-	uint64_t bytes = 0;
-
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
-		struct owner owner;
-
-		if (b->size != size || b->category == CATEGORY_parameters)
-			continue;
-		owner = owners_find(owners, b);
-		if (owners_same(&owner, &o->wanted_owner))
-			bytes += b->size;
-	}
-	return bytes;
-}
-
-/* The whole is as large as a parameter on all ranks, or piece after piece is as large as one. A
- * backward pass makes the whole gradient of a parameter that forward gathered. */
-uint64_t oom_gathered_by_hand(const struct oom *o)
-{
-	uint64_t pieces;
-
-	if (o->world == 1 || o->phase == PHASE_OPTIMIZER || o->phase == PHASE_BACKWARD)
-		return 0;
-	pieces = piece_bytes(o, o->block);
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
-		if (b->category == CATEGORY_parameters &&
-		    ((b->size == o->block && pieces) ||
-		     (b->size * o->world >= o->block && (b->size - 512) * o->world < o->block)))
-			return pieces + o->block;
-	return 0;
 }
 
 static bool is_unsharded(const struct oom *o, char *text)
@@ -386,19 +362,10 @@ static bool is_activation_spike(const struct oom *o, char *text)
 		snprintf(like, sizeof(like), ", %s with the %zu like it", B(p->bytes),
 			 p->count - 1);
 	if (p->others)
-		snprintf(rest, sizeof(rest), ". The largest of the other %zu results is %s",
-			 p->others, B(p->next));
+		snprintf(rest, sizeof(rest), ". The largest of %s beside it is %s",
+			 MANY(p->others, "result"), B(p->next));
 	return oom_say(text, "One operator's result stands out: %s for one tensor in %s%s%s.",
 		       B(p->largest), WHO(&p->owner), like, rest);
-}
-
-/* Calls of a model before the first backward pass: a rollout, or an evaluation. */
-static void say_calls(const struct oom *o, char *text)
-{
-	if (o->calls)
-		text_add(text, OOM_TEXT,
-			 " %zu forward passes hold them, and there was no backward pass.",
-			 o->passes);
 }
 
 static bool is_batch_too_large(const struct oom *o, char *text)
@@ -426,7 +393,10 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 	text_add(text, OOM_TEXT,
 		 ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
 		 B(o->capacity), B(o->lasting));
-	say_calls(o, text);
+	if (o->calls) /* before the first backward pass: a rollout, or an evaluation */
+		text_add(text, OOM_TEXT,
+			 " %zu forward passes hold them, and there was no backward pass.",
+			 o->passes);
 	return true;
 }
 
@@ -446,6 +416,8 @@ static bool is_larger_than_device(const struct oom *o)
 static bool is_unknown(const struct oom *o, char *text)
 {
 	const struct holder *most = o->holders.count ? o->holders.items : NULL;
+	uint64_t bytes = SUM_OF(h, o->holders.items, o->holders.count,
+				owners_same(&h->owner, &most->owner) ? h->bytes : 0);
 	char apart[HUMAN_MAX + 120] = "";
 
 	if (is_larger_than_device(o))
@@ -458,13 +430,14 @@ static bool is_unknown(const struct oom *o, char *text)
 			 " %s were cached in one piece, but not for this request, perhaps for "
 			 "another stream.",
 			 B(o->room.hole));
-	if (most && most->bytes >= o->allocated / 5 * 4)
+	if (most && bytes >= o->allocated / 5 * 4)
 		return oom_say(
 			text,
-			"One line holds nearly all: %s of the %s in use (%s) were allocated by "
+			"One line holds nearly all: %s of the %s in use (%s%s) were allocated by "
 			"%s. %s were requested beside it, and %s were free.%s",
-			B(most->bytes), B(o->allocated), categories[most->category].words,
-			WHO(&most->owner), B(o->asked), B(o->room.free), apart);
+			B(bytes), B(o->allocated), bytes > most->bytes ? "mostly " : "",
+			categories[most->category].words, WHO(&most->owner), B(o->asked),
+			B(o->room.free), apart);
 	return oom_say(text,
 		       "The recording shows no single cause: %s were requested, %s were free, and "
 		       "the table lists the rest.%s",

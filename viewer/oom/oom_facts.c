@@ -194,6 +194,41 @@ static bool is_sharded(const struct oom *o)
 	return false;
 }
 
+/* Pieces as large as a parameter, of one line, one for each rank. */
+static uint64_t piece_bytes(const struct oom *o, uint64_t size)
+{
+	struct owners *owners = (struct owners *)&o->timeline->owners;
+	uint64_t bytes = 0;
+
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
+		struct owner owner;
+
+		if (b->size != size || b->category == CATEGORY_parameters)
+			continue;
+		owner = owners_find(owners, b);
+		if (owners_same(&owner, &o->wanted_owner))
+			bytes += b->size;
+	}
+	return bytes;
+}
+
+/* The whole is as large as a parameter on all ranks, or piece after piece is as large as one. A
+ * backward pass makes the whole gradient of a parameter that forward gathered. */
+uint64_t oom_gathered_by_hand(const struct oom *o)
+{
+	uint64_t pieces;
+
+	if (o->world == 1 || o->phase == PHASE_OPTIMIZER || o->phase == PHASE_BACKWARD)
+		return 0;
+	pieces = piece_bytes(o, o->block);
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
+		if (b->category == CATEGORY_parameters &&
+		    ((b->size == o->block && pieces) ||
+		     (b->size * o->world >= o->block && (b->size - 512) * o->world < o->block)))
+			return pieces + o->block;
+	return 0;
+}
+
 /* Only while the first step makes it. */
 static void project_state(struct oom *o)
 {
@@ -210,41 +245,20 @@ static void project_state(struct oom *o)
 		o->projected = all;
 }
 
-/* How many forward passes had results in memory at once, before the step's backward pass. Counted
- * just before the peak, which may be one tensor that joins all of them. */
-static size_t passes_held(struct timeline *t, const struct step *step)
-{
-	const struct span *items = t->model.spans.items, *most = &items[step->first];
-	struct snapshot s;
-	size_t n;
-
-	for (size_t i = step->first; i <= step->last && items[i].phase != PHASE_BACKWARD; i++)
-		most = items[i].extent.peak > most->extent.peak ? &items[i] : most;
-	snapshot_take(&s, t, most->extent.peak_seq - 1);
-	n = snapshot_passes(&s, step->extent.first_seq, FORWARD_RESULTS);
-	moment_free(&s.moment);
-	return n;
-}
-
 /* The peak of an earlier step that ended, the latest that is no later than this one. */
 static void compare(struct oom *o, struct timeline *t)
 {
 	struct snapshot before;
-	size_t n = o->since_step, passes;
+	size_t n = o->since_step;
 
 	while (n > 1 && !t->steps.items[n - 1].ended)
 		n--;
-	oom_find_since(o, 0);
+	oom_find_since(o);
 	if (n < 2)
 		return;
 	snapshot_take(&before, t, t->steps.items[n - 1].extent.peak_seq);
 	o->compared_step = n - 1;
 	memcpy(o->compared, before.bytes, sizeof(o->compared));
-	passes = snapshot_passes(&before, t->steps.items[n - 1].extent.first_seq, FORWARD_RESULTS);
-	if (!o->evaluation && passes)
-		passes = arithmetic_most(passes, passes_held(t, &t->steps.items[n - 1]));
-	/* In the peak of an optimizer's step results of no pass are held. */
-	oom_find_since(o, passes || !t->model.spans.tags ? passes : 1);
 	moment_free(&before.moment);
 }
 
@@ -284,6 +298,7 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	o->sharded = is_sharded(o);
 	sum_up(o);
 	project_state(o);
+	oom_left(o);
 	compare(o, t);
 	oom_find_calls(o);
 	leaks_find(&o->leaks, t);
@@ -325,6 +340,7 @@ void oom_close(struct oom *o)
 	free(o->holders.items);
 	free(o->around);
 	map_free(&o->copies);
+	map_free(&o->left.blocks);
 	leaks_free(&o->leaks);
 	free(o->unused.holders.items);
 	moment_free(&o->shot.moment);

@@ -5,13 +5,19 @@
 #include "oom.h"
 
 #define UNUSED_STEPS 2
-#define LATEST	     (1u << 16) /* lives: what a line does shows in so many before a refusal */
+
+static bool is_left(const struct oom *o, const struct block *b)
+{
+	return map_get(&o->left.blocks, b->seq);
+}
 
 /* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
 static bool is_old(const struct oom *o, const struct block *b)
 {
 	const struct step *steps = o->timeline->steps.items;
 
+	if (is_left(o, b))
+		return true;
 	if ((b->category == CATEGORY_inputs && b->seq > o->batch_from) ||
 	    map_get(&o->copies, b->seq))
 		return false;
@@ -19,20 +25,10 @@ static bool is_old(const struct oom *o, const struct block *b)
 	       b->seq < o->since;
 }
 
-/* Its blocks may be left from earlier steps: gradients add up over the passes of a step, and state
- * stays. */
-static bool has_left(const struct oom *o, enum category c, const struct owner *owner)
-{
-	return o->by_pass ? category_in(c, CLASSES_THAT(GROW_WITH_BATCH))
-			  : !category_in(c, CLASSES_THAT(FOLLOW_TRAINING)) &&
-				    leaks_at(&o->leaks, 1u << c, owner);
-}
-
 /* Of what is left from earlier steps: the line that grows, or that the passes left most of. */
 const struct holder *oom_grown_most(const struct oom *o)
 {
-	return GREATEST_OF(h, o->holders.items, o->holders.count,
-			   h->before && has_left(o, h->category, &h->owner), h->before);
+	return GREATEST_OF(h, o->holders.items, o->holders.count, h->grown, h->grown);
 }
 
 /* Graphs, what they hold of the inputs, and what modules returned. */
@@ -45,14 +41,17 @@ static bool is_of_graph(const struct model *m, const struct block *b)
 	       (c == CATEGORY_forward_temporaries && model_signs(m, b->stack) & STACK_FORWARD);
 }
 
-/* Where few steps were seen, what is there of an earlier one may go in the next. */
-static void add_growth(struct oom *o, const struct block *b, const struct owner *owner)
+/* Where few steps were seen, what is there of an earlier one may go in the next. Gradients add up
+ * over the passes of a step, and state stays. */
+static void add_growth(struct oom *o, const struct block *b, struct holder *h)
 {
 	enum category c = b->category;
 
-	if (!has_left(o, c, owner))
+	if (!is_left(o, b) && (category_in(c, CLASSES_THAT(FOLLOW_TRAINING)) ||
+			       !leaks_at(&o->leaks, 1u << c, &h->owner)))
 		return;
 	o->grown += b->size;
+	h->grown += b->size;
 	if (is_of_graph(o->shot.model, b))
 		o->grown_graph += b->size;
 	if (c == CATEGORY_activations || b->state & LIFE_SAVED || !o->shot.model->spans.tags)
@@ -72,13 +71,14 @@ static bool is_steps_ago(const struct oom *o, uint64_t last_seq)
 }
 
 /* Far longer than it ever waited before, so that no step takes it in turn. What libraries keep for
- * their next call may come at any time. */
+ * their next call may come at any time, and so may the next call of another model. */
 static bool is_let_lie(const struct oom *o, const struct block *b, uint32_t before)
 {
 	struct block_uses x;
 
 	uses_of(o->shot.model, b->life - 1, &x);
-	return b->category != CATEGORY_workspace && x.works.last == before &&
+	return !(o->by_call && category_in(b->category, CLASSES_THAT(ARE_WEIGHTS))) &&
+	       b->category != CATEGORY_workspace && x.works.last == before &&
 	       o->works - before > 2ull * x.works.widest;
 }
 
@@ -118,12 +118,12 @@ static void collect(struct oom *o)
 		uint32_t last = o->around[b - s->moment.blocks].before;
 		uint64_t grown = o->grown;
 
-		if (b->seq >= (o->by_pass ? o->since : o->begin) && b->seq >= o->attempts.from &&
+		if (b->seq >= o->begin && b->seq >= o->attempts.from && !is_left(o, b) &&
 		    oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
 			o->current += b->size;
 		if (is_old(o, b)) {
 			h->before += b->size;
-			add_growth(o, b, &owner);
+			add_growth(o, b, h);
 		}
 		if (!last || !complete)
 			continue;
@@ -164,21 +164,6 @@ static void find_largest(struct oom *o)
 		p->bytes = p->count = p->least = 0;
 }
 
-/* Earlier calls are looked for in earlier forward passes, or between earlier backward passes. */
-enum pass_kind { PASS_FORWARD, PASS_BACKWARD };
-
-/* How many passes of that kind had begun when a life began. */
-static uint32_t passes_at(const struct lives *l, uint32_t life, enum pass_kind kind)
-{
-	const struct position *born = lives_position(l, lives_at(l, life)->born.position);
-
-	return kind == PASS_BACKWARD ? born->backwards : born->forwards;
-}
-
-struct saves {
-	bool saved, gone; /* a graph took one; one is gone */
-};
-
 /* Where graphs are not known, what was there when the next backward pass began. */
 static bool was_saved(const struct oom *o, const struct life *x)
 {
@@ -190,51 +175,23 @@ static bool was_saved(const struct oom *o, const struct life *x)
 	       lives_position(l, x->born.position)->backwards;
 }
 
-/* Whether a graph took what this call made in earlier passes, and whether it is gone. The n-th call
- * with a stack is compared with the n-th of each pass, as for the layers of a Sequential. A forward
- * pass may be of one layer: then the size decides too, and passes since the latest backward pass.
- */
-static struct saves saves_before(const struct oom *o, const struct block *b, enum pass_kind kind)
-{
-	const struct lives *l = &o->timeline->model.lives;
-	uint32_t n = lives_born_by(l, o->refusal.event.seq), from = n > LATEST ? n - LATEST : 0;
-	uint32_t life = b->life - 1, now = life < n ? life : n - 1, nth = 0, at = 0, last = from;
-	struct saves u = { 0 };
-
-	for (uint32_t i = from; i < life; i++)
-		nth += lives_request(l, lives_at(l, i))->stack == b->stack &&
-		       passes_at(l, i, kind) == passes_at(l, now, kind);
-	for (uint32_t i = from; i < life; i++) {
-		const struct life *x = lives_at(l, i);
-
-		if (lives_request(l, x)->stack != b->stack ||
-		    passes_at(l, i, kind) == passes_at(l, now, kind))
-			continue;
-		at = passes_at(l, i, kind) == passes_at(l, last, kind) ? at : 0;
-		last = i;
-		if (at++ != nth || (from && passes_at(l, i, kind) == passes_at(l, from, kind)) ||
-		    (kind == PASS_FORWARD &&
-		     (lives_request(l, x)->size != b->size ||
-		      passes_at(l, i, PASS_BACKWARD) != passes_at(l, now, PASS_BACKWARD))))
-			continue;
-		u.saved |= was_saved(o, x);
-		u.gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq;
-	}
-	return u;
-}
-
-/* Size of a block that no graph takes: none took those of earlier passes, which are gone. */
+/* Size of a block that no graph takes: none took those of its stack before, and some are gone. */
 static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 {
-	const struct model *m = o->shot.model;
-	struct saves u;
+	const struct lives *l = &o->timeline->model.lives;
+	uint32_t n = lives_born_by(l, b->seq - 1);
+	bool gone = false;
 
-	if (!m->lives.rows.count || b->life - 1 > m->lives.rows.count)
-		return 0;
-	u = saves_before(o, b, PASS_BACKWARD);
-	if (!u.saved && !u.gone)
-		u = saves_before(o, b, PASS_FORWARD);
-	return u.gone && !u.saved ? b->size : 0;
+	for (uint32_t i = n > OOM_LATEST ? n - OOM_LATEST : 0; i < n; i++) {
+		const struct life *x = lives_at(l, i);
+
+		if (lives_request(l, x)->stack != b->stack)
+			continue;
+		if (was_saved(o, x))
+			return 0;
+		gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq;
+	}
+	return gone ? b->size : 0;
 }
 
 /* Half as large as the largest, or more, belongs to it: a copy, a gradient, another precision. So
@@ -249,19 +206,16 @@ static bool is_like_largest(const struct oom *o, const struct block *b)
 	if (b->size < p->largest / 4 || model_born(o->shot.model, b)->stage != STAGE_OUTSIDE)
 		return false;
 	owner = owners_find(&o->timeline->owners, b);
-	return owner.file && !strcmp(owner.function, p->owner.function) &&
-	       !strcmp(owner.file, p->owner.file);
+	return oom_same_function(&owner, &p->owner);
 }
 
 static void find_spike(struct oom *o)
 {
 	struct oom_spike *p = &o->spike;
-	struct block wanted = o->wanted;
 
 	find_largest(o);
-	wanted.life = lives_born_by(&o->timeline->model.lives, o->refusal.event.seq) + 1;
 	if (p->bytes)
-		p->unsaved = unsaved_bytes(o, &wanted);
+		p->unsaved = unsaved_bytes(o, &o->wanted);
 	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
 		if (!category_in(b->category, CLASSES_THAT(ARE_COMPUTED)))
 			continue;

@@ -13,11 +13,20 @@
 
 #define OUTSIDE 64 /* frames that are compared */
 
-static uint32_t forwards_at(const struct lives *l, uint64_t seq)
+static uint32_t forwards_at(const struct oom *o, uint64_t seq)
 {
+	const struct lives *l = &o->timeline->model.lives;
 	uint32_t n = lives_born_by(l, seq);
 
 	return n ? lives_position(l, lives_at(l, n - 1)->born.position)->forwards : 0;
+}
+
+/* Calls one behind the other are told apart where steps are calls. */
+uint32_t oom_pass_at(const struct oom *o, uint64_t seq)
+{
+	return o->timeline->steps.basis == STEPS_FORWARD
+		       ? (uint32_t)steps_at(&o->timeline->steps, seq)
+		       : forwards_at(o, seq);
 }
 
 /* The lines outside of any module that led to a call of it, outermost first. */
@@ -48,26 +57,6 @@ static bool is_another_call(const struct oom *o, uint32_t then, uint32_t now)
 		memcmp(a, b, n * sizeof(*a)) != 0);
 }
 
-/* Another pass has begun, or gradients were cleared: nothing goes backward through it any more. */
-static bool is_given_up(const struct oom *o, const struct lives_mark *refused, uint32_t pass,
-			uint32_t now)
-{
-	struct row_store *marks = &o->timeline->model.lives.marks;
-
-	if ((pass < now && (pass || refused->stage == STAGE_FORWARD)) ||
-	    is_another_call(o, refused->stack, o->refusal.event.stack))
-		return true;
-	for (uint32_t i = 0; i < marks->count; i++) {
-		const struct lives_mark *m = rows_at(marks, i);
-
-		if (m->seq > refused->seq && m->seq < o->refusal.event.seq &&
-		    m->kind == GMT_RANGE_BEGIN &&
-		    spans_range_kind(&o->timeline->model.spans, m->name) == RANGE_ZERO_GRAD)
-			return true;
-	}
-	return false;
-}
-
 /* The pass and its batch, which nothing has used since. */
 static bool is_of_attempt(const struct oom *o, size_t i, uint64_t refused, uint32_t pass)
 {
@@ -85,10 +74,16 @@ static bool is_of_attempt(const struct oom *o, size_t i, uint64_t refused, uint3
 
 static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_t now)
 {
-	uint32_t pass = forwards_at(&o->timeline->model.lives, refused->seq);
+	uint32_t pass = forwards_at(o, refused->seq);
+	const struct spans *s = &o->timeline->model.spans;
 	uint64_t bytes = 0;
 
-	if (!is_given_up(o, refused, pass, now))
+	/* Another pass has begun, or gradients were cleared: nothing goes backward through it. */
+	if ((pass >= now || !(pass || refused->stage == STAGE_FORWARD)) &&
+	    !is_another_call(o, refused->stack, o->refusal.event.stack) &&
+	    !ANY_OF(x, s->items, s->count,
+		    x->phase == PHASE_ZERO_GRAD && x->extent.first_seq > refused->seq &&
+			    x->extent.first_seq < o->refusal.event.seq))
 		return;
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
 		const struct block *b = &o->shot.moment.blocks[i];
@@ -106,7 +101,7 @@ static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_
 void oom_attempts(struct oom *o)
 {
 	const struct lives *l = &o->timeline->model.lives;
-	uint32_t now = forwards_at(l, o->refusal.event.seq);
+	uint32_t now = forwards_at(o, o->refusal.event.seq);
 	bool reported = refusals_reported(l);
 
 	for (uint32_t i = 0; i < l->marks.count; i++) {
@@ -118,22 +113,6 @@ void oom_attempts(struct oom *o)
 }
 
 #define FEWEST 4 /* passes that are many */
-
-/* The latest pass is at work: what it made first. */
-static uint64_t latest_pass(const struct oom *o, uint64_t since)
-{
-	const struct snapshot *s = &o->shot;
-	uint64_t first = UINT64_MAX;
-
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		const struct position *born = model_born(s->model, b);
-
-		if (born->stage == STAGE_FORWARD && born->forwards == s->model->spans.forwards &&
-		    b->seq >= since && b->seq < first)
-			first = b->seq;
-	}
-	return first == UINT64_MAX ? o->refusal.event.seq : first;
-}
 
 uint64_t oom_evaluation(const struct oom *o)
 {
@@ -148,31 +127,6 @@ uint64_t oom_evaluation(const struct oom *o)
 			return evaluates ? at->extent.first_seq : 0;
 	}
 	return 0;
-}
-
-/* The most forward passes with graphs that one backward pass came after. Behind an evaluation,
- * whose passes are not told apart, one is counted. */
-static size_t most_before_backward(const struct oom *o)
-{
-	const struct spans *s = &o->timeline->model.spans;
-	size_t most = 0, kept = 0, pass = 0;
-	bool evaluated = false;
-
-	FOR_EACH (const struct span, x, s->items, s->count) {
-		if (x->extent.first_seq > o->refusal.event.seq)
-			break;
-		if (x->phase == PHASE_FORWARD) {
-			kept += !x->kept && s->tags ? 0 : evaluated ? 1 : x->pass - pass;
-			pass = x->pass;
-			evaluated = false;
-		}
-		evaluated |= x->phase == PHASE_EVALUATION;
-		if (x->phase == PHASE_BACKWARD) {
-			most = kept > most ? kept : most;
-			kept = 0;
-		}
-	}
-	return most;
 }
 
 /* Right behind an evaluation nothing tells its results from the next batch: the end of its last
@@ -194,25 +148,18 @@ static uint64_t batch_from(const struct oom *o)
 	return UINT64_MAX;
 }
 
-void oom_find_since(struct oom *o, size_t passes_before)
+void oom_find_since(struct oom *o)
 {
-	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
-
-	o->since = step;
+	o->since = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 	o->batch_from = batch_from(o);
 	/* The first step's batch may be made before it. */
-	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? step : 0;
-	o->passes = snapshot_passes(&o->shot, step, FORWARD_RESULTS);
-	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
-		     o->passes > 2 * passes_before && o->passes > 2 * most_before_backward(o);
-	if (o->by_pass)
-		o->since = latest_pass(o, step);
+	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? o->since : 0;
+	o->passes = snapshot_passes(&o->shot, o->since, FORWARD_RESULTS);
 }
 
 /* Passes of which something was copied to the host before the next one. */
 static size_t passes_read(const struct oom *o)
 {
-	const struct lives *l = &o->timeline->model.lives;
 	const struct uses *u = &o->timeline->model.uses;
 	uint32_t latest = 0, pass;
 	size_t n = 0;
@@ -221,21 +168,36 @@ static size_t passes_read(const struct oom *o)
 		if (uses_kind(u, i)->transfer != GMT_TRANSFER_SOURCE ||
 		    !strstr(defs_string(o->timeline->model.defs, uses_kind(u, i)->name).s, "DtoH"))
 			continue;
-		pass = forwards_at(l, uses_work(u, i)->seq);
+		pass = forwards_at(o, uses_work(u, i)->seq);
 		n += pass != latest;
 		latest = pass;
 	}
 	return n;
 }
 
-/* A later pass than the one that made it used it. */
-static bool is_carried(const struct oom *o, const struct block *b, uint32_t last)
+/* Passes without a graph, which no backward pass comes to, used results of most of the passes whose
+ * graphs are kept. */
+static bool is_served(const struct oom *o)
 {
-	return last && b->size > LIVES_SMALL && b->state & LIFE_SAVED &&
-	       model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
-	       forwards_at(&o->timeline->model.lives,
-			   uses_work(&o->timeline->model.uses, last)->seq) >
-		       model_born(o->shot.model, b)->forwards;
+	const struct moment *mo = &o->shot.moment;
+	struct map kept = { 0 }, served = { 0 };
+	bool most;
+
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		if (b->state & LIFE_SAVED && category_in(b->category, FORWARD_RESULTS))
+			map_put(&kept, oom_pass_at(o, b->seq), NULL);
+	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
+		uint32_t last = o->around[b - mo->blocks].before, pass = oom_pass_at(o, b->seq);
+
+		if (last && model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
+		    map_get(&kept, pass) &&
+		    !map_get(&kept, oom_pass_at(o, uses_work(&o->timeline->model.uses, last)->seq)))
+			map_put(&served, pass, NULL);
+	}
+	most = served.count >= FEWEST && 4 * served.count >= 3 * (kept.count - 1);
+	map_free(&kept);
+	map_free(&served);
+	return most;
 }
 
 void oom_find_calls(struct oom *o)
@@ -250,7 +212,6 @@ void oom_find_calls(struct oom *o)
 				       model_born(s->model, b)->forwards < s->model->spans.forwards
 			       ? b->size
 			       : 0);
-	o->carried = ANY_OF(b, s->moment.blocks, s->moment.count,
-			    is_carried(o, b, o->around[b - s->moment.blocks].before));
+	o->served = is_served(o);
 	o->read_each = o->passes >= FEWEST && passes_read(o) + 1 >= s->model->spans.forwards;
 }

@@ -174,12 +174,13 @@ static const char *line_of(const struct oom_answer *a, char text[LARGE_LINE_ALL]
 	struct large_line l;
 
 	text[0] = 0;
-	if (a->cause != CAUSE_activation_spike && a->cause != CAUSE_batch_too_large)
+	if (a->cause != CAUSE_activation_spike && a->cause != CAUSE_batch_too_large &&
+	    a->cause != CAUSE_unknown)
 		return text;
 	for (size_t i = 0; i < a->count; i++)
 		if (!oom_remedy_is_general(a->remedies[i].name))
 			return text;
-	if (a->cause == CAUSE_activation_spike)
+	if (a->cause != CAUSE_batch_too_large)
 		large_line_look(text, o->timeline, &o->wanted_owner);
 	if (!text[0] && large_line_find(&l, o->timeline, &o->shot))
 		large_line_look(text, o->timeline, &l.owner);
@@ -262,24 +263,18 @@ static void text_devices(const struct oom *o, struct emit *out)
 	const struct model_device *all = o->timeline->model.devices;
 	const struct model_device *highest =
 		GREATEST_OF(x, all, MODEL_DEVICES, is_other(o, x), peak_of(x));
-	const struct model_device *lowest =
-		GREATEST_OF(x, all, MODEL_DEVICES, is_other(o, x), UINT64_MAX - peak_of(x));
 	uint64_t here = peak_of(&all[o->timeline->device]);
 	bool lower = highest && peak_of(highest) < here / 4 * 3;
 	bool replicas = highest && has_replicas(o);
-	char text[600], most[48] = "";
+	char text[600];
 
 	if (!replicas && !lower)
 		return;
-	if (highest != lowest)
-		snprintf(most, sizeof(most), " to %s (device %d)", B(peak_of(highest)),
-			 (int)(highest - all));
-	snprintf(text, sizeof(text),
-		 "%s. This device peaked at %s, the other%s at %s (device %d)%s%s%s",
+	snprintf(text, sizeof(text), "%s. This device peaked at %s, the other%s at %s%s%s%s",
 		 replicas ? "The model runs as replicas on several devices (nn.DataParallel)"
 			  : "The program uses several devices",
-		 B(here), count_others(o) == 1 ? "" : "s", B(peak_of(lowest)), (int)(lowest - all),
-		 most, lower ? ": far lower" : "",
+		 B(here), count_others(o) == 1 ? "" : "s", count_others(o) == 1 ? "" : "most ",
+		 B(peak_of(highest)), lower ? ": far lower" : "",
 		 replicas && lower ? ". The first one also holds the weights that are copied, "
 				     "their gradients and all results: "
 				     "DistributedDataParallel spreads these."
@@ -389,16 +384,14 @@ void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, s
 	text_head(o, out);
 	snprintf(lead, sizeof(lead), "Cause: %s. ", row->cause);
 	emit_paragraph(out, lead, "  ", row->text);
+	if (row->look_at[0])
+		emit_paragraph(out, "", "  ", row->look_at);
 	emit_line(out, "%s", "");
 	text_devices(o, out);
 	text_room(o, out);
 	text_classes(o, out);
 	text_holders(row, top, out);
 	text_remedies(row, out);
-	if (row->look_at[0]) {
-		emit_paragraph(out, "", "", row->look_at);
-		emit_line(out, "%s", "");
-	}
 	shell_word(o->timeline->recording->path, word);
 	emit_line(out, "Where next: gpumemtrace live %s --at oom", word);
 	emit_line(out, "            gpumemtrace stack %s %u", word, o->refusal.event.stack);

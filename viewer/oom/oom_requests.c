@@ -41,85 +41,6 @@ uint64_t remedy_free_device(const struct oom *o, char *what, char *how)
 	return o->others;
 }
 
-/* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
-static void say_let_go(const struct oom *o, const struct holder *h, char *what)
-{
-	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "passes" : "steps";
-	struct owner root = { 0 };
-
-	if (o->root.seq)
-		root = owners_find((struct owners *)&o->timeline->owners, &o->root);
-	if (h->category == CATEGORY_kv_cache)
-		oom_say(what,
-			"Limit the cache of keys and values that grows in %s: fewer tokens, a "
-			"window, smaller elements, or host memory",
-			WHO(&h->owner));
-	else if (o->root.seq && o->grown_graph > o->grown / 2 && o->grown_saved &&
-		 !owners_same(&root, &h->owner))
-		oom_say(what,
-			"Free the tensors of %s from earlier %s: their graph is kept alive, most "
-			"likely by the tensor of %s, the last of each %s (keep loss.item() or "
-			".detach() instead, or call backward at once)",
-			WHO(&h->owner), of, WHO(&root), one);
-	else if (h->category == CATEGORY_activations)
-		oom_say(what,
-			"Free the graphs of %s from earlier %s (.detach() on a state or a result "
-			"that goes on to the next, loss.item() instead of a loss)",
-			WHO(&h->owner), of);
-	else
-		oom_say(what,
-			"Free the tensors of %s from earlier %s (keep x.item() or "
-			"x.detach().cpu() instead, or del), or limit how many are kept",
-			WHO(&h->owner), of);
-}
-
-/* Calls of a model before any backward pass: whether one is to come is not known. */
-static uint64_t say_calls(const struct oom *o, const char *words, char *what, char *how)
-{
-	oom_say(what,
-		"If no backward pass follows, call the model under torch.no_grad(), or keep "
-		"loss.item() and detach what goes on to the next call. Otherwise %s",
-		words);
-	oom_say(how, "%s that graphs of earlier passes hold. %zu passes have results in memory",
-		B(o->calls), o->passes);
-	return o->calls;
-}
-
-uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
-{
-	if (!o->calls || o->carried || o->read_each)
-		return 0;
-	return say_calls(o,
-			 "call backward() on the loss of each pass as soon as it is computed, "
-			 "instead of one backward pass for their sum",
-			 what, how);
-}
-
-uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
-{
-	const struct holder *h = oom_grown_most(o);
-	const char *one = o->by_call ? "pass" : "step";
-
-	if (!h && o->calls && (o->carried || o->read_each))
-		return say_calls(o,
-				 "call backward() after fewer passes, and .detach() what goes on "
-				 "(truncated)",
-				 what, how);
-	if (!h)
-		return 0;
-	say_let_go(o, h, what);
-	if (o->leaks.count && !o->by_pass)
-		oom_say(how,
-			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
-			"%s %zu to %s %zu",
-			one, oom_number(o), B(o->leaks.bytes_per_step), one, one,
-			o->leaks.from_step, one, o->leaks.to_step);
-	else
-		oom_say(how, "Blocks that were made %s %s %zu, and that are still held",
-			o->by_pass ? "by earlier passes of" : "before", one, oom_number(o));
-	return o->grown;
-}
-
 uint64_t remedy_held_unused(const struct oom *o, char *what, char *how)
 {
 	const struct oom_unused *u = &o->unused;
@@ -244,10 +165,8 @@ uint64_t remedy_in_pieces(const struct oom *o, char *what, char *how)
 	    !o->shot.model->spans.forwards || p->largest < 5 * p->next || o->grown > p->bytes / 4 ||
 	    oom_is_room(o, &o->wanted) || stage_is_backward(o->wanted_stage))
 		return 0;
-	oom_say(what,
-		"Compute it in %d pieces, one after the other (chunk the batch through %s, a "
-		"fused or chunked loss)",
-		PIECES, WHO(&p->owner));
+	oom_say(what, "Compute it in %d pieces, one after the other (chunk the batch through %s%s)",
+		PIECES, WHO(&p->owner), oom_only_forward(o) ? "" : ", a fused or chunked loss");
 	if (p->count == 1)
 		oom_say(how, "One tensor of %s. All but one piece is saved", B(p->bytes));
 	else
@@ -321,9 +240,22 @@ static bool too_large_without_batch(const struct oom *o)
 	       b[CATEGORY_parameters] + gradients + b[CATEGORY_optimizer_state] > o->capacity;
 }
 
+/* Without a backward pass the parts of a batch can be joined again. */
+static void say_parts(const struct oom *o, char *what)
+{
+	struct owner call = owners_caller(&o->timeline->owners, o->wanted.stack);
+
+	if (oom_only_forward(o) && !o->engine.phase && call.file[0] &&
+	    !ANY_OF(b, o->shot.moment.blocks, o->shot.moment.count, b->state & LIFE_SAVED))
+		text_add(what, OOM_TEXT,
+			 ": call the model for a part of it at a time in %s, and join the results",
+			 WHO(&call));
+}
+
 uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 {
-	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked,
+	bool kept = o->read_each || o->served;
+	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked - (kept ? o->calls : 0),
 		 inputs = oom_first_inputs(o);
 
 	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || !o->shot.model->spans.forwards ||
@@ -336,6 +268,7 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 					       : "")
 		: o->engine.samples ? " (vLLM: max_num_seqs)"
 				    : " (vLLM: max_num_batched_tokens)");
+	say_parts(o, what);
 	inputs = arithmetic_least(inputs, all);
 	oom_say(how,
 		"Half of the inputs, activations and temporaries of this step%s (%s), if they grow "
@@ -347,24 +280,6 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 			 "Saves up to %s",
 			 B(inputs), B(all / 2));
 	return (all - inputs) / 2;
-}
-
-/* All gradients in one tensor. */
-static uint64_t joined_gradients(const struct oom *o, char *what, char *how)
-{
-	uint64_t all = o->shot.bytes[CATEGORY_gradients] - o->computed;
-	const struct block *largest = GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
-						  b->category == CATEGORY_gradients, b->size);
-	char op[64];
-
-	instant_operator(&o->timeline->stacks, o->wanted.stack, o->wanted.seq, op, sizeof(op));
-	if (!largest || !strstr(op, "cat") || o->block < all / 20 * 19 || o->block > 2 * all)
-		return 0;
-	oom_say(what, "Take the gradients one at a time in %s, instead of joining all of them",
-		WHO(&o->wanted_owner));
-	oom_say(how, "The request is as large as all gradients. One of them has %s",
-		B(largest->size));
-	return o->block > largest->size ? o->block - largest->size : 0;
 }
 
 /* What one line makes between passes, one tensor after the other, and nothing has read yet. */
@@ -397,7 +312,7 @@ uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
 		blocks++;
 	}
 	if (blocks < 3)
-		return joined_gradients(o, what, how);
+		return 0;
 	oom_say(what,
 		"Make the tensors of %s one at a time, and reduce and free each before the next, "
 		"unless all are needed together",
@@ -450,6 +365,43 @@ uint64_t remedy_create_graph(const struct oom *o, char *what, char *how)
 	oom_say(how, "%s of results of backward nodes are saved for another backward pass",
 		B(bytes));
 	return bytes;
+}
+
+/* Before the first pass a function read weights for the last time and made smaller ones of them: a
+ * copy is as large. */
+uint64_t remedy_converted(const struct oom *o, char *what, char *how)
+{
+	struct timeline *t = o->timeline;
+	const struct holder *to = NULL;
+	uint64_t bytes = 0, latest = 0;
+
+	if (o->shot.model->spans.forwards || !uses_complete(o->shot.model))
+		return 0;
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
+		uint32_t last = o->around[b - o->shot.moment.blocks].before;
+		struct block use = { .stack = last ? uses_kind(&t->model.uses, last)->stack : 0 };
+		struct owner reader = owners_find(&t->owners, &use);
+		struct owner maker = owners_find(&t->owners, b);
+		const struct holder *made = FIRST_OF(h, o->holders.items, o->holders.count,
+						     h->category == CATEGORY_parameters &&
+							     oom_same_function(&reader, &h->owner));
+
+		if (!use.stack || b->category != CATEGORY_parameters || !made ||
+		    oom_same_function(&reader, &maker))
+			continue;
+		to = made;
+		bytes += b->size;
+		latest = arithmetic_most(latest, b->size);
+	}
+	if (!to || 4 * to->bytes > 3 * bytes)
+		return 0;
+	oom_say(what,
+		"Let go of each weight as soon as %s has converted it, if the new one takes its "
+		"place: also in lists of modules or parameters that a loop goes through",
+		WHO(&to->owner));
+	oom_say(how, "%s of weights were used last where others were made of them. All but one",
+		B(bytes));
+	return bytes - latest;
 }
 
 /* Far more than any step reads is on the device before the first. */

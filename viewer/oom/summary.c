@@ -106,7 +106,9 @@ static void find_refusal(struct search *s)
 	s->ended = !refusal.later_allocs;
 	put_text(m->text, "Out of memory%s: %s", s->ended ? "" : ", and the program went on",
 		 a->why);
-	if (a->count && a->remedies[0].saves)
+	if (oom_document(a).look_at[0])
+		put_text(m->action, "%s", a->line);
+	else if (a->count && a->remedies[0].saves)
 		put_text(m->action, "%s (saves %s%s)", a->remedies[0].what, B(a->remedies[0].saves),
 			 a->remedies[0].enough ? ", enough for this request" : "");
 }
@@ -142,8 +144,9 @@ static void say_growth(struct search *s)
 	end = &s->timeline->steps.items[l->to_step].extent;
 	m = add_matter(s, "growth", bytes, &most->owner, end->last_seq, end->last_ns);
 	put_text(m->text,
-		 "Memory grows by %s with each step (step %zu to %zu: %s), most of it %s of %s. %s",
+		 "Memory grows by %s with each step (step %zu to %zu: %s), %s of it %s of %s. %s",
 		 B(l->bytes_per_step), l->from_step, l->to_step, B(bytes),
+		 2 * most->bytes_per_step > l->bytes_per_step ? "most" : B(most->bytes_per_step),
 		 category_kept_words(most->category), WHO(&most->owner), leaks_change(l));
 	say_more(s, m, "leaks", "");
 }

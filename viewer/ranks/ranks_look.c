@@ -119,6 +119,18 @@ void ranks_name(struct rank_file *f)
 		snprintf(f->name, sizeof(f->name), "rank %ld", f->rank);
 	else if (f->pid)
 		snprintf(f->name, sizeof(f->name), "process %u", f->pid);
+	else
+		snprintf(f->name, sizeof(f->name), "%.31s", owners_base(f->path));
+}
+
+/* A snapshot does not know its rank, but trainers name the file by it: "oom_rank-3_x.pickle". */
+static long rank_in_name(const char *file)
+{
+	const char *at = strstr(file, "rank");
+
+	at = at ? at + 4 : file;
+	at += at > file && strchr("-_", *at) && *at;
+	return at > file && isdigit((unsigned char)*at) ? strtol(at, NULL, 10) : -1;
 }
 
 void ranks_look(struct rank_file *f, char *path)
@@ -140,6 +152,8 @@ void ranks_look(struct rank_file *f, char *path)
 		defs_free(&defs);
 		f->a_part = gmt_reader_info(reader)->truncated; /* of what was read until now */
 		gmt_reader_close(reader);
+	} else {
+		f->rank = rank_in_name(owners_base(path));
 	}
 	for (size_t i = 0; i < JOB_FACTS; i++)
 		f->facts[i] = f->facts[i] ? f->facts[i] : need_text("");

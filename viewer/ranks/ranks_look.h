@@ -26,7 +26,7 @@ struct rank_file {
 	long rank;	/* -1: not known */
 	long world;	/* ranks of its run; 0: not known */
 	bool by_script; /* the rank comes from RANK, set by a program or its launcher */
-	char name[32];	/* "rank 2", "process 4711", or "" */
+	char name[32];	/* "rank 2", "process 4711", or how the file's name begins */
 	char host[64];
 	uint32_t pid, parent;
 	int64_t start_ns;	/* wall-clock start of the process; 0: not known */

@@ -184,7 +184,7 @@ static void define_threads(struct import *im)
 	memcpy(payload + sizeof(head), "main", 4);
 	import_def(im, GMT_DEF_THREAD, THREAD_MAIN, payload, sizeof(head) + 4);
 	for (int i = 0; i < IMPORT_DEVICES; i++) {
-		if (!im->devices[i].seen)
+		if (!im->devices[i].seen && !im->devices[i].traced)
 			continue;
 		head.name_len = (uint32_t)snprintf(payload + sizeof(head), 24, "pt_autograd_%d", i);
 		memcpy(payload, &head, sizeof(head));
@@ -214,6 +214,8 @@ static void write_notes(struct import *im)
 		import_note(im, "no stacks: the classes of the blocks are unknown");
 	else if (!im->any_python)
 		import_note(im, "no Python frames");
+	else if (im->trace)
+		import_note(im, "stacks are of functions, each with the line where it begins");
 	else if (im->entries && !im->any_native)
 		import_note(
 			im,
@@ -366,7 +368,9 @@ static void release(struct import *im)
 	free(im->devices);
 	free(im->items);
 	free(im->trace);
+	free(im->around);
 	map_free(&im->alive);
+	map_free(&im->whose);
 	map_free(&im->strings);
 	map_free(&im->open);
 	import_frames_free(&im->frames);
@@ -378,8 +382,7 @@ bool import_bytes(const void *data, size_t len, int fd, char *error, size_t room
 	struct import im = { .budget = len < SIZE_MAX / 8 ? 8 * len : SIZE_MAX };
 	bool trace = import_trace_starts(data, len);
 	static const char saved[] = "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19"; /* before 1.6 */
-	bool ok = trace ? pickle_read(&im.p, import_trace_stacks, strlen(import_trace_stacks))
-			: pickle_read(&im.p, data, len);
+	bool ok = trace ? pickle_read(&im.p, "\x80\2N.", 4) : pickle_read(&im.p, data, len);
 
 	im.devices = need_new(IMPORT_DEVICES * sizeof(*im.devices));
 	if (len > sizeof(saved) && !memcmp(data, saved, sizeof(saved) - 1))

@@ -138,25 +138,32 @@ static struct import_frame define(struct import *im, const char *name, const cha
 	return f;
 }
 
-static const struct import_frame *frame_of(struct import *im, const struct pickle_value *dict)
+/* Its index in known. */
+static uint32_t known(struct import *im, const char *name, const char *file, uint32_t line)
 {
 	struct import_frames *fs = &im->frames;
+	uint64_t h = map_hash_text(map_hash_text(line, name), file);
+	uint32_t at = map_number(&fs->texts, h, fs->known_count);
+
+	if (at == fs->known_count)
+		*need_item(fs->known, fs->known_count, fs->known_room) =
+			define(im, name, file, line);
+	return at;
+}
+
+static const struct import_frame *frame_of(struct import *im, const struct pickle_value *dict)
+{
 	bool fresh;
-	uint32_t *at = map_put(&fs->frames, (uint64_t)(dict - im->p.values), &fresh);
+	uint32_t *at = map_put(&im->frames.frames, (uint64_t)(dict - im->p.values), &fresh);
 
 	if (fresh) {
 		char name[NAME_MAX_BYTES + 1], file[NAME_MAX_BYTES + 1];
-		uint32_t line = (uint32_t)pickle_number(&im->p, dict, "line");
-		uint64_t h = map_hash_text(line, text_of(im, dict, "name", name));
 
+		text_of(im, dict, "name", name);
 		make_plain(text_of(im, dict, "filename", file));
-		h = map_hash_text(h, file);
-		*at = map_number(&fs->texts, h, fs->known_count);
-		if (*at == fs->known_count)
-			*need_item(fs->known, fs->known_count, fs->known_room) =
-				define(im, name, file, line);
+		*at = known(im, name, file, (uint32_t)pickle_number(&im->p, dict, "line"));
 	}
-	return &fs->known[*at];
+	return &im->frames.known[*at];
 }
 
 static uint32_t add_node(struct import *im, uint32_t parent, uint32_t kind, uint64_t value)
@@ -225,6 +232,19 @@ struct import_stack import_stack(struct import *im, const struct pickle_value *f
 	*need_item(fs->stacks, fs->count, fs->room) = s;
 	im->any_python |= s.python;
 	im->any_native |= s.native;
+	return s;
+}
+
+struct import_stack import_stack_inner(struct import *im, struct import_stack s, const char *name,
+				       const char *file, uint32_t line)
+{
+	uint32_t at = known(im, name, file, line);
+	const struct import_frame *f = &im->frames.known[at];
+
+	if (!f->native) {
+		s.id = add_node(im, s.id, GMT_FRAME_PYTHON, f->value | !s.python);
+		s.python = im->any_python = true;
+	}
 	return s;
 }
 

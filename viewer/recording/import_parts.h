@@ -44,6 +44,7 @@ struct import_frames {
 /* What a device's allocator holds, at first at the end, then rewound to the beginning. */
 struct import_device {
 	bool seen;
+	bool traced;  /* in a trace of torch.profiler */
 	bool written; /* its segments are in the file */
 	const struct pickle_value *trace;
 	struct tree segments; /* what is reserved; mark = 1: expandable */
@@ -82,9 +83,13 @@ struct import {
 	size_t item_count, item_room;
 	const struct pickle_value *segments, *annotations;
 	struct json *trace; /* events of a trace of torch.profiler, NULL: it is a snapshot */
-	bool levels;	    /* or the rows of a memory timeline */
-	struct map alive;   /* addresses of its blocks */
-	struct map open;    /* name -> number of the range that is open */
+	struct import_around *around; /* its ranges and allocations */
+	size_t around_count, around_room;
+	bool functions;	  /* some are of Python */
+	struct map whose; /* event -> index in around */
+	bool levels;	  /* or the rows of a memory timeline */
+	struct map alive; /* addresses of its blocks */
+	struct map open;  /* name -> number of the range that is open */
 	uint64_t ranges, evaluations, handles;
 	uint32_t metadata; /* name of the open range of user_metadata, 0 = none */
 	uint64_t metadata_range;
@@ -110,6 +115,9 @@ void import_note(struct import *im, const char *format, ...) __attribute__((form
 
 /* import_frames.c: NULL or no list gives no stack. */
 struct import_stack import_stack(struct import *im, const struct pickle_value *frames);
+/* The same with one frame of Python more, inside of those that it has. */
+struct import_stack import_stack_inner(struct import *im, struct import_stack s, const char *name,
+				       const char *file, uint32_t line);
 void import_frames_free(struct import_frames *f);
 
 /* import_state.c: the end as the file has it, and from there back to the beginning. */
@@ -142,10 +150,22 @@ void import_marks_early(struct import *im); /* those that were open before the f
 void import_metadata(struct import *im, const struct pickle_value *text);
 
 /* import_trace.c */
-extern const char import_trace_stacks[]; /* of the categories of a memory timeline, a pickle */
 bool import_trace_starts(const void *data, size_t len);
 bool import_trace_read(struct import *im, const void *data, size_t len);
 void import_trace_begin(struct import *im);
 void import_trace_tell(struct import *im, const struct import_item *item);
+
+/* import_trace_stacks.c */
+struct import_around {
+	uint64_t thread;
+	double from, to;  /* microseconds */
+	struct json name; /* of a range; not there: an allocation */
+	uint32_t index;	  /* of the event */
+	size_t outer;
+	uint32_t evaluation; /* of a backward node: its number */
+	struct import_stack stack;
+};
+void import_around_add(struct import *im, struct json event, struct json name, uint32_t index);
+void import_around_find(struct import *im); /* once all are there */
 
 enum import_action import_action(const struct import *im, const struct pickle_value *entry);

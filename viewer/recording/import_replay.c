@@ -153,11 +153,16 @@ void import_begin_device(struct import *im, int device)
 	}
 }
 
-/* Where only Python frames were asked for, backward's own threads have none. */
+/*
+ * Where only Python frames were asked for, backward's own threads have none. A refused request has
+ * them if granted ones do: it may be the only one.
+ */
 static bool is_bare(const struct import *im, enum import_action action, uint32_t stack)
 {
-	return !stack && im->any_python && !im->any_native && im->any_frames[action] &&
-	       (action == ACTION_alloc || action == ACTION_free_requested);
+	enum import_action like = action == ACTION_oom ? ACTION_alloc : action;
+
+	return !stack && im->any_python && !im->any_native && im->any_frames[like] &&
+	       (like == ACTION_alloc || like == ACTION_free_requested);
 }
 
 /* Who was running, by the frames: a snapshot names no threads. */

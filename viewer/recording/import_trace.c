@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A trace of torch.profiler (Kineto, JSON) that has [memory] events: each block of a GPU that came
- * or went, with the allocator's own totals. What was there before the trace is one block. No
- * stacks. Or its memory timeline: times, and the bytes of each category at each; one block stands
- * for a category, and its name for a stack.
+ * or went, with the allocator's own totals. What was there before the trace is one block. Or its
+ * memory timeline: times, and the bytes of each category at each; one block stands for a category,
+ * and its name for a stack.
  */
 #include "../../format/record.h"
 #include "../base/json.h"
@@ -18,11 +18,9 @@
 #define MOST_BYTES (INT64_C(1) << 60)
 #define MOST_TIME  (UINT64_C(1) << 53) /* microseconds, 285 years */
 
-#define FRAME(len, name) "]}(\x8c\4name\x8c" len name "\x8c\10filename\x8c\5torchua"
-const char import_trace_stacks[] =
-	"\x80\2](" FRAME("\11", "PARAMETER") FRAME("\17", "OPTIMIZER_STATE") FRAME("\5", "INPUT")
-		FRAME("\11", "TEMPORARY") FRAME("\12", "ACTIVATION") FRAME("\10", "GRADIENT")
-			FRAME("\17", "AUTOGRAD_DETAIL") FRAME("\7", "Unknown") "e.";
+static const char *const levels[LEVELS] = { "PARAMETER",       "OPTIMIZER_STATE", "INPUT",
+					    "TEMPORARY",       "ACTIVATION",	  "GRADIENT",
+					    "AUTOGRAD_DETAIL", "Unknown" };
 
 /* An object of JSON with one of the members that come first, or arrays in an array. */
 bool import_trace_starts(const void *data, size_t len)
@@ -80,6 +78,8 @@ static void add_event(struct import *im, struct json event, uint64_t base, uint3
 
 	if (is_memory(event) && device < IMPORT_DEVICES) {
 		item.device = (uint16_t)device;
+		im->devices[device].traced = true;
+		import_around_add(im, event, (struct json){ 0 }, i);
 		import_add_item(im, item);
 		im->entries++;
 	} else if (is_mark(event)) {
@@ -89,6 +89,8 @@ static void add_event(struct import *im, struct json event, uint64_t base, uint3
 		item.time += time_of(json_member(event, "dur"));
 		import_add_item(im, item);
 	} else {
+		if (json_is(json_member(event, "ph"), "X"))
+			import_around_add(im, event, json_member(event, "name"), i);
 		return;
 	}
 	im->trace[i] = event;
@@ -137,76 +139,111 @@ bool import_trace_read(struct import *im, const void *data, size_t len)
 
 /* A block of the trace, or of the time before it. */
 static void tell_block(struct import *im, uint16_t device, uint64_t addr, int64_t bytes,
-		       uint64_t all, uint64_t reserved, uint32_t stack)
+		       uint64_t all, uint64_t reserved, struct gmt_event more)
 {
-	import_event(im, (struct gmt_event){ .kind = bytes < 0 ? GMT_BLOCK_FREE : GMT_BLOCK_ALLOC,
-					     .addr = addr,
-					     .size = (uint64_t)(bytes < 0 ? -bytes : bytes),
-					     .arg0 = all,
-					     .arg1 = reserved,
-					     .stack = stack,
-					     .device = (int16_t)device,
-					     .thread = THREAD_MAIN });
+	more.kind = bytes < 0 ? GMT_BLOCK_FREE : GMT_BLOCK_ALLOC;
+	more.addr = addr;
+	more.size = (uint64_t)(bytes < 0 ? -bytes : bytes);
+	more.arg0 = all;
+	more.arg1 = reserved;
+	more.device = (int16_t)device;
+	more.thread = more.thread ? more.thread : THREAD_MAIN;
+	import_event(im, more);
+}
+
+/* Whose memory it is, by what ran around it. */
+static struct gmt_event by_whom(struct import *im, const struct import_item *item)
+{
+	const uint32_t *at = map_get(&im->whose, item->index);
+	struct import_around a = at ? im->around[*at] : (struct import_around){ 0 };
+
+	return (struct gmt_event){
+		.stack = a.stack.id,
+		.name = a.stack.node,
+		.scope = a.evaluation,
+		.thread = a.stack.engine ? THREAD_ENGINE + item->device : THREAD_MAIN,
+		.flags = a.stack.engine && !a.stack.python ? GMT_FLAG_NO_PYTHON : 0
+	};
+}
+
+/* A block of the time before the trace. */
+static void tell_early(struct import *im, uint16_t device, uint64_t addr, uint64_t bytes)
+{
+	uint64_t *told = &im->devices[device].reserved;
+
+	*told += bytes;
+	tell_block(im, device, addr, (int64_t)bytes, *told, *told,
+		   (struct gmt_event){ .flags = GMT_FLAG_LATE });
+}
+
+/* Whether the block of a [memory] event is alive; `bytes` is negative if the event frees it. */
+static uint32_t *memory_of(struct import *im, const struct import_item *item, uint64_t *addr,
+			   int64_t *bytes, bool *fresh)
+{
+	struct json args = json_member(im->trace[item->index], "args");
+
+	*bytes = bytes_of(json_member(args, "Bytes"));
+	*addr = json_unsigned(json_member(args, "Addr"));
+	return map_put(&im->alive, map_hash(item->device, addr, sizeof(*addr)), fresh);
 }
 
 /* Before the first event of a device. */
 void import_trace_begin(struct import *im)
 {
+	import_around_find(im);
 	FOR_EACH (const struct import_item, item, im->items, im->item_count) {
 		struct import_device *d = &im->devices[item->device];
-		struct json args = json_member(im->trace[item->index], "args");
-		int64_t before = bytes_of(json_member(args, "Total Allocated")) -
-				 bytes_of(json_member(args, "Bytes"));
+		int64_t all, bytes;
+		uint64_t addr;
+		uint32_t *known;
+		bool fresh;
 
-		if (item->what != ITEM_ENTRY || d->written)
+		if (item->what != ITEM_ENTRY || im->levels)
 			continue;
+		known = memory_of(im, item, &addr, &bytes, &fresh);
+		all = bytes_of(json_at(im->trace[item->index], "args.Total Allocated"));
+		if (!d->written && all > bytes)
+			d->allocated = (uint64_t)(all - bytes);
 		d->written = true;
-		d->allocated = before > 0 ? (uint64_t)before : 0;
-		if (!d->allocated)
+		if (!fresh || bytes >= 0 || d->reserved + (uint64_t)-bytes > d->allocated)
 			continue;
-		tell_block(im, item->device, EARLY_ADDR, before, d->allocated, d->allocated, 0);
-		import_note(im,
-			    "the trace begins late: %" PRIu64
-			    " bytes of device %u were there before its first event and count as "
-			    "one block",
-			    d->allocated, item->device);
+		*known = true; /* freed in the trace, and not allocated in it */
+		tell_early(im, item->device, addr, (uint64_t)-bytes);
 	}
-}
+	for (uint16_t i = 0; i < IMPORT_DEVICES; i++) {
+		struct import_device *d = &im->devices[i];
+		uint64_t left = d->allocated - d->reserved;
 
-/* Part of what was there before the trace goes: the rest is another block. */
-static void free_early(struct import *im, uint16_t device, uint64_t bytes, uint64_t all,
-		       uint64_t reserved)
-{
-	struct import_device *d = &im->devices[device];
-	uint64_t left = d->allocated > bytes ? d->allocated - bytes : 0;
-
-	if (d->allocated)
-		tell_block(im, device, EARLY_ADDR, -(int64_t)d->allocated, all - left, reserved, 0);
-	if (left)
-		tell_block(im, device, EARLY_ADDR, (int64_t)left, all, reserved, 0);
-	d->allocated = left;
+		if (left)
+			tell_early(im, i, EARLY_ADDR, left);
+		if (d->allocated)
+			import_note(
+				im,
+				"the trace begins late: %" PRIu64
+				" bytes of device %u were there before its first event; %" PRIu64
+				" of them are not freed in it and count as one block",
+				d->allocated, i, left);
+	}
 }
 
 static void tell_memory(struct import *im, const struct import_item *item)
 {
 	struct json args = json_member(im->trace[item->index], "args");
-	uint64_t addr = json_unsigned(json_member(args, "Addr"));
-	uint64_t all = json_unsigned(json_member(args, "Total Allocated"));
-	uint64_t reserved = json_unsigned(json_member(args, "Total Reserved"));
-	int64_t bytes = bytes_of(json_member(args, "Bytes"));
-	uint32_t *known = map_put(&im->alive, map_hash(item->device, &addr, sizeof(addr)), NULL);
+	int64_t bytes;
+	uint64_t addr;
+	uint32_t *known = memory_of(im, item, &addr, &bytes, NULL);
 
-	if (bytes < 0 && !*known)
-		free_early(im, item->device, (uint64_t)-bytes, all, reserved);
-	else if (bytes)
-		tell_block(im, item->device, addr, bytes, all, reserved, 0);
+	if (bytes > 0 || (bytes && *known))
+		tell_block(im, item->device, addr, bytes,
+			   json_unsigned(json_member(args, "Total Allocated")),
+			   json_unsigned(json_member(args, "Total Reserved")), by_whom(im, item));
 	*known = bytes > 0;
 }
 
 /* What goes first: between the changes of one moment nothing is higher than before or after. */
 static void tell_levels(struct import *im, struct json before, struct json after)
 {
-	const struct pickle_value *stacks = pickle_at(&im->p, im->p.root);
+	const struct import_stack none = { 0 };
 	uint64_t *all = &im->devices[0].allocated;
 
 	for (int came = 0; came < 2; came++) {
@@ -220,8 +257,11 @@ static void tell_levels(struct import *im, struct json before, struct json after
 			if (bytes_of(old) == bytes_of(new) || !bytes || (bytes > 0) != came)
 				continue;
 			*all += (uint64_t)bytes;
-			tell_block(im, 0, LEVEL_ADDR * (i + 1), bytes, *all, *all,
-				   import_stack(im, pickle_item(&im->p, stacks, i)).id);
+			tell_block(
+				im, 0, LEVEL_ADDR * (i + 1), bytes, *all, *all,
+				(struct gmt_event){
+					.stack = import_stack_inner(im, none, levels[i], "torch", 0)
+							 .id });
 		}
 	}
 }

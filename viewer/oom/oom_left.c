@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What earlier forward passes left, where no optimizer ends a step: results that later passes went
+ * by for longer than any result of their line ever waited for a use. While a pass's graph is there
+ * they may be part of a loss that is yet to come, unless far more passes wait than ever did.
+ */
+#include "../advise/advise.h"
+#include "oom.h"
+
+#define FEWEST 3 /* passes of which a line left something: a habit */
+
+/* The results of one stack. */
+struct line {
+	uint32_t lag;		 /* passes from a result's own one to its last use, the most */
+	uint32_t passes, latest; /* that left something; the latest of them */
+};
+
+struct search {
+	const struct oom *oom;
+	MAP_OF(struct line) lines; /* by stack */
+	struct map graphs;	   /* passes whose graph is there */
+};
+
+/* What a script makes between two passes is for the next one. */
+static uint32_t own_pass(const struct oom *o, uint32_t life)
+{
+	const struct lives *l = &o->timeline->model.lives;
+	const struct life *row = lives_at(l, life);
+
+	return oom_pass_at(o, lives_seq(l, &row->born)) +
+	       (lives_position(l, row->born.position)->stage == STAGE_OUTSIDE);
+}
+
+static struct line *line_of(struct search *s, uint32_t life)
+{
+	const struct lives *l = &s->oom->timeline->model.lives;
+
+	return map_item(&s->lines, lives_request(l, lives_at(l, life))->stack);
+}
+
+/* The pass of its last use, at the earliest its own; 0: it was not used, or is no result. */
+static uint32_t last_pass(const struct search *s, uint32_t life)
+{
+	const struct lives *l = &s->oom->timeline->model.lives;
+	uint32_t last, own = own_pass(s->oom, life);
+	struct block_uses x;
+
+	uses_of(s->oom->shot.model, life, &x);
+	if (!x.count || lives_position(l, lives_at(l, life)->born.position)->stage > STAGE_FORWARD)
+		return 0;
+	last = oom_pass_at(s->oom, x.last_seq);
+	return last > own ? last : own;
+}
+
+/* So many passes had begun when it ended, or memory ran out, without a use of it. */
+static bool is_left(struct search *s, uint32_t life)
+{
+	const struct lives *l = &s->oom->timeline->model.lives;
+	const struct life *row = lives_at(l, life);
+	uint32_t last = last_pass(s, life), end = oom_pass_at(s->oom, s->oom->refusal.event.seq);
+
+	if (row->died.position && lives_seq(l, &row->died) < s->oom->refusal.event.seq)
+		end = oom_pass_at(s->oom, lives_seq(l, &row->died));
+	return last && end > last && end - last > 2 * line_of(s, life)->lag;
+}
+
+/* The latest lives before the refusal, in order. */
+static void look_at_lives(struct search *s)
+{
+	uint32_t n = lives_born_by(&s->oom->timeline->model.lives, s->oom->refusal.event.seq);
+	uint32_t from = n > OOM_LATEST ? n - OOM_LATEST : 0;
+
+	for (uint32_t i = from; i < n; i++) {
+		uint32_t last = last_pass(s, i), lag = last ? last - own_pass(s->oom, i) : 0;
+		struct line *line = line_of(s, i);
+
+		line->lag = lag > line->lag ? lag : line->lag;
+	}
+	for (uint32_t i = from; i < n; i++)
+		if (is_left(s, i) && line_of(s, i)->latest != own_pass(s->oom, i)) {
+			line_of(s, i)->passes++;
+			line_of(s, i)->latest = own_pass(s->oom, i);
+		}
+}
+
+/* A line of the outermost module: what it makes last is what the model returns. */
+static bool is_returned(const struct oom *o, const struct block *b)
+{
+	const struct frame *modules[OWNER_MODULES];
+	struct stacks *stacks = &o->timeline->stacks;
+	struct owner owner = owners_find(&o->timeline->owners, b);
+
+	stacks_read_python(stacks, b->stack);
+	return owners_modules(stacks, modules) && !strcmp(modules[0]->function, owner.function);
+}
+
+static void add_left(struct oom *o, const struct block *b, uint32_t passes)
+{
+	struct oom_held *call = &o->left.call;
+
+	if (passes >= FEWEST) {
+		*map_put(&o->left.blocks, b->seq, NULL) = 1;
+		o->left.bytes += b->size;
+	} else if (o->by_call && is_returned(o, b)) {
+		call->bytes += b->size;
+		if (b->size > call->largest.size)
+			call->largest = *b;
+	}
+}
+
+void oom_left(struct oom *o)
+{
+	struct search s = { .oom = o };
+	const struct moment *mo = &o->shot.moment;
+	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
+	bool passes = o->timeline->steps.basis == STEPS_BACKWARD && o->since_step < 2, many;
+	bool used = (oom_only_forward(o) || passes) && uses_complete(o->shot.model);
+	uint32_t now = oom_pass_at(o, o->refusal.event.seq);
+	uint32_t most =
+		advise_most_before_backward(&o->timeline->model.spans, o->refusal.event.seq);
+
+	if (used)
+		look_at_lives(&s);
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		if (b->life && b->seq >= step && b->state & LIFE_SAVED)
+			map_put(&s.graphs, own_pass(o, b->life - 1), NULL);
+	many = most && o->phase != PHASE_BACKWARD && s.graphs.count > FEWEST &&
+	       s.graphs.count > 2 * most;
+	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
+		uint32_t own = b->life ? own_pass(o, b->life - 1) : now;
+
+		if (own >= now || b->seq < (many ? step : o->evaluation) ||
+		    !category_in(b->category, OF_ONE_PASS))
+			continue;
+		if (many && map_get(&s.graphs, own))
+			add_left(o, b, FEWEST);
+		else if (used && !map_get(&s.graphs, own) && is_left(&s, b->life - 1))
+			add_left(o, b, line_of(&s, b->life - 1)->passes);
+	}
+	map_free(&s.graphs);
+	map_items_free(&s.lines);
+}
+
+/* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
+static void say_let_go(const struct oom *o, const struct holder *h, char *what)
+{
+	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "passes" : "steps";
+	struct owner root = { 0 };
+
+	if (o->root.seq)
+		root = owners_find((struct owners *)&o->timeline->owners, &o->root);
+	if (h->category == CATEGORY_kv_cache)
+		oom_say(what,
+			"Limit the cache of keys and values that grows in %s: fewer tokens, a "
+			"window, smaller elements, or host memory",
+			WHO(&h->owner));
+	else if (o->root.seq && o->grown_graph > o->grown / 2 && o->grown_saved &&
+		 !owners_same(&root, &h->owner))
+		oom_say(what,
+			"Free the tensors of %s from earlier %s: their graph is kept alive, most "
+			"likely by the tensor of %s, the last of each %s (keep loss.item() or "
+			".detach() instead, or call backward at once)",
+			WHO(&h->owner), of, WHO(&root), one);
+	else
+		oom_say(what,
+			h->category == CATEGORY_activations
+				? "Free the graphs of %s from earlier %s (.detach() on a state or "
+				  "a result that goes on to the next, loss.item() instead of a "
+				  "loss)"
+				: "Free the tensors of %s from earlier %s (keep x.item() or "
+				  "x.detach().cpu() instead, or del), or limit how many are kept",
+			WHO(&h->owner), of);
+}
+
+/* Calls of a model before any backward pass: whether one is to come is not known. */
+uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
+{
+	const struct block *most =
+		GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+			    b->category == CATEGORY_activations && b->state & LIFE_SAVED, b->size);
+	struct owner at = { .file = "" };
+	char place[OWNER_WORDS + 8] = "";
+
+	if (!o->calls)
+		return 0;
+	if (most)
+		at = owners_caller(&o->timeline->owners, most->stack);
+	if (at.file[0])
+		snprintf(place, sizeof(place), " (%s)", WHO(&at));
+	oom_say(what, "If no backward pass follows, call the model under torch.no_grad()%s%s",
+		place,
+		o->served ? ""
+			  : ", or keep loss.item(). Otherwise call backward() on the loss of each "
+			    "pass as soon as it is computed, or, if a pass goes on with the state "
+			    "of the one before, after fewer passes, and .detach() that state");
+	oom_say(how, "%s that graphs of earlier passes hold. %zu passes have results in memory",
+		B(o->calls), o->passes);
+	return o->calls;
+}
+
+/* One call alone is no habit: whether something reads it later is not known. */
+static uint64_t say_call_before(const struct oom *o, char *what, char *how)
+{
+	const struct oom_held *call = &o->left.call;
+	struct owner owner = owners_find(&o->timeline->owners, &call->largest);
+
+	oom_say(what,
+		"Delete the results of the call before (of %s) before the next one, if nothing "
+		"reads them any more: a variable of the loop, for instance",
+		WHO(&owner));
+	oom_say(how, "Results of earlier calls that this call has not used");
+	return call->bytes;
+}
+
+uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
+{
+	const struct holder *h = oom_grown_most(o);
+	const char *one = o->by_call ? "pass" : "step";
+
+	if (!h)
+		return say_call_before(o, what, how);
+	say_let_go(o, h, what);
+	if (BY_LEFT(o))
+		oom_say(how, o->grown_saved
+				     ? "Made by earlier passes, more than any backward pass came "
+				       "after, and still held"
+				     : "Nothing has used them since, for more passes than any "
+				       "result of their lines ever waited");
+	else if (o->leaks.count)
+		oom_say(how,
+			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
+			"%s %zu to %s %zu",
+			one, oom_number(o), B(o->leaks.bytes_per_step), one, one,
+			o->leaks.from_step, one, o->leaks.to_step);
+	else
+		oom_say(how, "Blocks that were made before %s %zu, and that are still held", one,
+			oom_number(o));
+	return o->grown;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ran around the [memory] events of a trace of torch.profiler, with with_stack=True: functions
+ * of Python, each with the line where it begins, and the backward node that a thread of the engine
+ * evaluates. A trace has them as ranges of a thread; those that enclose a moment are its stack.
+ */
+#include "../base/json.h"
+#include "import_parts.h"
+
+#define EVALUATES "autograd::engine::evaluate_function: "
+#define LONGEST	  1024
+
+void import_around_add(struct import *im, struct json event, struct json name, uint32_t index)
+{
+	struct import_around a = { .from = json_number(json_member(event, "ts")),
+				   .thread = json_unsigned(json_member(event, "tid")),
+				   .name = name,
+				   .index = index };
+	char text[LONGEST];
+
+	a.to = a.from + json_number(json_member(event, "dur"));
+	a.evaluation = name.s && !strncmp(json_string(name, text, sizeof(text)), EVALUATES,
+					  strlen(EVALUATES));
+	if (name.s && !a.evaluation && !json_is(json_member(event, "cat"), "python_function"))
+		return;
+	*need_item(im->around, im->around_count, im->around_room) = a;
+	im->functions |= name.s && !a.evaluation;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct import_around *x = a, *y = b;
+
+	if (x->thread != y->thread || x->from == y->from)
+		return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1)
+					      : (x->to < y->to) - (x->to > y->to);
+	return x->from < y->from ? -1 : 1;
+}
+
+/*
+ * "torch/nn/modules/module.py(1775): _call_impl"; other names are no functions of Python's own. The
+ * profiler cuts off where Python finds a file; PyTorch's own get back what marks a package.
+ */
+static void add_frame(struct import *im, struct import_around *a)
+{
+	static const char package[] = "site-packages/";
+	char text[sizeof(package) + LONGEST], *file = text + strlen(package), *line, *name;
+
+	memcpy(text, package, strlen(package));
+	json_string(a->name, file, LONGEST);
+	if (!strncmp(file, EVALUATES, strlen(EVALUATES))) {
+		name = file + strlen(EVALUATES);
+		a->stack.node = import_string(im, name, strlen(name));
+		a->stack.engine = true;
+		return;
+	}
+	line = strchr(file, '(');
+	name = strstr(file, "): ");
+	if (!name || !line || line == file || line > name)
+		return;
+	*line++ = 0;
+	a->stack =
+		import_stack_inner(im, a->stack, name + 3, strncmp(file, "torch/", 6) ? file : text,
+				   (uint32_t)strtoul(line, NULL, 10));
+}
+
+/* Backward passes alone, without with_stack=True, would be one long step. */
+void import_around_find(struct import *im)
+{
+	struct import_around *all = im->around;
+	size_t top = 0; /* the innermost range that is open, from 1 */
+	uint32_t evaluations = 0;
+
+	if (im->functions)
+		qsort(all, im->around_count, sizeof(*all), by_start);
+	for (size_t i = 0; im->functions && i < im->around_count; i++) {
+		while (top && (all[top - 1].thread != all[i].thread || all[top - 1].to < all[i].to))
+			top = all[top - 1].outer;
+		all[i].outer = top;
+		all[i].evaluation = all[i].evaluation ? ++evaluations
+				    : top	      ? all[top - 1].evaluation
+						      : 0;
+		if (top)
+			all[i].stack = all[top - 1].stack;
+		if (!all[i].name.s) {
+			*map_put(&im->whose, all[i].index, NULL) = (uint32_t)i;
+			continue;
+		}
+		add_frame(im, &all[i]);
+		top = i + 1;
+	}
+}
