@@ -53,6 +53,12 @@ class Member:
         self.name, self.kind, self.part, self.when, self.meaning = name, kind, part, when, meaning
 
 
+def of_tries():
+    """Members of changes that are made and run, by their tables."""
+    found = tables()
+    return {(table, m.name) for table in found for m in found[table][1] if "--try" in m.when or table == "fit_set"}
+
+
 def arguments(text):
     return [a.strip() for a in re.findall(r'"(?:[^"\\]|\\.)*"|[^,"]+', text) if a.strip()]
 

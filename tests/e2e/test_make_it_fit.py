@@ -5,12 +5,11 @@ import json
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import json_page
 import pytest
 import toy
-from conftest import QUICK, TABLES, WHEEL
+from conftest import QUICK, TABLES, all_ran
 
 MIB = 1 << 20
 TAKES = os.path.join(toy.ROOT, "build/programs/takes")
@@ -139,6 +138,13 @@ def test_advice_is_tried(folder):
     assert made["saves_bytes"] == found["peak_bytes"] - made["measured_peak_bytes"] and found["tried_on"] == "h100-80g"
     text = call(folder, "advise", "--try", "--top", "1", *PROGRAM)  # the program as it is is run first
     assert "1 of 1 suggestion made from outside and run on h100-80g" in text and "To write it:" in text
+
+
+def test_all_members_were_seen(request):
+    if not SEEN or not all_ran(request):
+        pytest.skip("the other tests ran elsewhere")
+    asked = {table for table, _ in SEEN}
+    assert not {(table, name) for table, name in json_page.of_tries() if table in asked} - SEEN - {("fit_set", "error")}
 
 
 @pytest.mark.parametrize("args, said", [
