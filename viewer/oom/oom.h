@@ -103,6 +103,7 @@ struct oom {
 		struct map blocks; /* events */
 		uint64_t bytes;
 		struct oom_held call; /* what the model returned before, not used in this call */
+		bool gathered;	      /* by an evaluation, which may read it all at its end */
 	} left;			      /* by earlier passes, without a use since: see oom_left.c */
 	struct holders holders;
 	struct oom_spike spike;

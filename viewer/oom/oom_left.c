@@ -64,6 +64,19 @@ static bool is_left(struct search *s, uint32_t life)
 	return last && end > last && end - last > 2 * line_of(s, life)->lag;
 }
 
+/* An evaluation gathers the results of its passes: no pass but its own used it. */
+static bool is_gathered(const struct search *s, uint32_t life)
+{
+	const struct oom *o = s->oom;
+	const struct lives *l = &o->timeline->model.lives;
+	const struct life *row = lives_at(l, life);
+	uint32_t last = last_pass(s, life);
+
+	return o->evaluation && lives_seq(l, &row->born) >= o->evaluation && last &&
+	       last == own_pass(o, life) && last < oom_pass_at(o, o->refusal.event.seq) &&
+	       !(row->died.position && lives_seq(l, &row->died) < o->refusal.event.seq);
+}
+
 /* The latest lives before the refusal, in order. */
 static void look_at_lives(struct search *s)
 {
@@ -77,7 +90,8 @@ static void look_at_lives(struct search *s)
 		line->lag = lag > line->lag ? lag : line->lag;
 	}
 	for (uint32_t i = from; i < n; i++)
-		if (is_left(s, i) && line_of(s, i)->latest != own_pass(s->oom, i)) {
+		if ((is_left(s, i) || is_gathered(s, i)) &&
+		    line_of(s, i)->latest != own_pass(s->oom, i)) {
 			line_of(s, i)->passes++;
 			line_of(s, i)->latest = own_pass(s->oom, i);
 		}
@@ -115,11 +129,12 @@ void oom_left(struct oom *o)
 	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 	bool passes = o->timeline->steps.basis == STEPS_BACKWARD && o->since_step < 2, many;
 	bool used = (oom_only_forward(o) || passes) && uses_complete(o->shot.model);
+	bool gathers = o->evaluation && uses_complete(o->shot.model);
 	uint32_t now = oom_pass_at(o, o->refusal.event.seq);
 	uint32_t most =
 		advise_most_before_backward(&o->timeline->model.spans, o->refusal.event.seq);
 
-	if (used)
+	if (used || gathers)
 		look_at_lives(&s);
 	FOR_EACH (const struct block, b, mo->blocks, mo->count)
 		if (b->life && b->seq >= step && b->state & LIFE_SAVED)
@@ -138,6 +153,11 @@ void oom_left(struct oom *o)
 			add_left(o, b, FEWEST);
 		else if (used && !map_get(&s.graphs, own) && is_left(&s, b->life - 1))
 			add_left(o, b, line_of(&s, b->life - 1)->passes);
+		else if (gathers && is_gathered(&s, b->life - 1) &&
+			 line_of(&s, b->life - 1)->passes >= FEWEST) {
+			o->left.gathered = true;
+			add_left(o, b, FEWEST);
+		}
 	}
 	map_free(&s.graphs);
 	map_items_free(&s.lines);
@@ -226,6 +246,8 @@ uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
 		oom_say(how, o->grown_saved
 				     ? "Made by earlier passes, more than any backward pass came "
 				       "after, and still held"
+			     : o->left.gathered
+				     ? "No later pass has used them"
 				     : "Nothing has used them since, for more passes than any "
 				       "result of their lines ever waited");
 	else if (o->leaks.count)
