@@ -19,10 +19,22 @@ def masks(mask):
     return mask.repeat(400, 1, 1)
 def scores(parts):
     return nn.functional.linear(torch.stack(parts).flatten(0, 1), rows)
+def listed():
+    kept = []
+    for _ in range(12):
+        part = rows.repeat(100, 1)
+        kept.append(part)
+    return kept
+def chained(weight):
+    return rows.repeat(2, 1).matmul(weight)[None]
 with torch.no_grad():
     net(rows)
     if sys.argv[1] == "copy":
         kept = masks(torch.zeros(1, 1024, 512, device="cuda"))
+    elif sys.argv[1] == "many":
+        kept = listed()
+    elif sys.argv[1] == "chain":
+        kept = chained(torch.randn(64, 65536, device="cuda"))
     else:
         kept = scores([rows] * 200)
     print(float(kept[0].sum()))
@@ -49,3 +61,12 @@ def test_the_statement_and_its_operation(tool, tmp_path, how):
     said = tool.json("oom", recording)
     assert code == 1 and said["cause"] in ("activation_spike", "batch_too_large")
     assert said["look_at"].startswith(f"Look at {'masks' if how == 'copy' else 'scores'} program.py:{line} ({statement}")
+
+
+@pytest.mark.parametrize("how, line, change", [("many", 14, "look at that line: many of its results are there at once: keep fewer"),
+                                               ("chain", 18, "look at that line: compute some of its rows at a time")])
+def test_what_does_not_help_is_not_said(tool, tmp_path, how, line, change):
+    """A view in place of each of many copies, or of what a product takes."""
+    code, recording = record(tmp_path, how, "h100-80g")
+    (matter,) = [m for m in tool.json("report", recording)["summary"] if m["kind"] == "line"]
+    assert code == 0 and matter["line"] == line and matter["action"].startswith(change)

@@ -10,6 +10,7 @@
 
 #define PART	       3 /* of what is in use */
 #define STATEMENT_MOST 80
+#define MANY_RESULTS   8 /* blocks of a line: not one of them is large, but all */
 
 static const struct {
 	const char *mark, *change;
@@ -18,7 +19,29 @@ static const struct {
 #include "operations.def"
 };
 
-/* What a call is given is not its result. Pairs by indexing may stand anywhere. */
+/* Behind the call nothing but views of its result is made. */
+static bool ends_chain(const char *call)
+{
+	static const char *const views[] = { ".view(",	  ".reshape(",	 ".flatten(", ".t(",
+					     ".detach(",  ".transpose(", ".permute(", ".unsqueeze(",
+					     ".squeeze(", ".contiguous(" };
+	const char *at = strchr(call, '(');
+	int depth = 0;
+
+	for (; at && *at; at++) {
+		depth += (*at == '(') - (*at == ')');
+		if (!depth && *at == ')' && at[1] != '.')
+			return true;
+		if (!depth && *at == '.' &&
+		    !ANY_OF(v, views, sizeof(views) / sizeof(views[0]),
+			    !strncmp(at, *v, strlen(*v))))
+			return false;
+	}
+	return true;
+}
+
+/* What a call is given is not its result, nor is what goes on in the chain of calls. Pairs by
+ * indexing may stand anywhere. */
 static bool is_outside(const char *statement, const char *mark)
 {
 	const char *end = strstr(statement, mark);
@@ -26,11 +49,15 @@ static bool is_outside(const char *statement, const char *mark)
 
 	for (const char *at = statement; end && at < end; at++)
 		depth += (*at == '(') - (*at == ')');
-	return end && (depth <= 0 || strchr(mark, ':'));
+	return end && (strchr(mark, ':') || (depth <= 0 && ends_chain(end)));
 }
 
-static const char *change_of(const char *statement)
+static const char *change_of(const char *statement, size_t blocks)
 {
+	if (blocks >= MANY_RESULTS)
+		return "many of its results are there at once: keep fewer of them or, where "
+		       "autograd "
+		       "keeps them for backward, compute them again (torch.utils.checkpoint)";
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 		if (is_outside(statement, operations[i].mark))
 			return operations[i].change;
@@ -56,7 +83,8 @@ static void place_words(const struct owner *o, const char *statement, char buf[L
 			 strlen(statement) > STATEMENT_MOST ? "..." : "");
 }
 
-void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct owner *o)
+void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct owner *o,
+		     size_t blocks)
 {
 	char statement[512], place[LARGE_LINE_TEXT];
 
@@ -65,7 +93,7 @@ void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct
 		return;
 	statement_of(t, o, statement, sizeof(statement));
 	place_words(o, statement, place);
-	text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place, change_of(statement));
+	text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place, change_of(statement, blocks));
 }
 
 static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call)
@@ -76,7 +104,8 @@ static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bo
 	place_words(&l->owner, statement, place);
 	text_put(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s.", B(l->bytes),
 		 PERCENT(l->bytes, all), call ? "call" : "line", place);
-	text_put(l->change, sizeof(l->change), "%s", change_of(call ? "" : statement));
+	text_put(l->change, sizeof(l->change), "%s",
+		 change_of(call ? "" : statement, call ? 0 : l->blocks));
 }
 
 /* The blocks by the line that made them, or by the line that called the model. */
@@ -99,6 +128,7 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 	if (lines.count && lines.items[0].owner.file[0] && lines.items[0].bytes >= all / PART) {
 		l->owner = lines.items[0].owner;
 		l->bytes = lines.items[0].bytes;
+		l->blocks = lines.items[0].blocks;
 		put_words(l, t, all, call);
 	}
 	free(lines.items);

@@ -115,8 +115,8 @@ static bool is_held_unused(const struct oom *o, char *text)
 	terms_say(&t, text);
 	used_when(o->timeline, most->last_use, o->refusal.event.ns, last, sizeof(last));
 	text_add(text, OOM_TEXT,
-		 ". Most of it was allocated by %s and used last %s. Without it "
-		 "the request would have fit.",
+		 ". Most of it was allocated by %s, the last use of any of that was %s. Without "
+		 "it the request would have fit.",
 		 WHO(&most->owner), last);
 	return true;
 }
