@@ -16,6 +16,8 @@ sys.path.insert(0, str(ROOT / "python/gpumemtrace"))
 
 from changes import ROWS, WrongChange, for_finding, parse  # noqa: E402
 
+sys.path.remove(str(ROOT / "python/gpumemtrace"))  # where a module is called transformers
+
 pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
 PROGRAM, TOOL = WORKLOADS / "changeable.py", BUILD / "gpumemtrace"
 

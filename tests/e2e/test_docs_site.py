@@ -46,7 +46,7 @@ def test_pages_show_what_commands_print(source):
     pages = {name: said(source, name) for name in docs_site.QUESTIONS}
     for name, text in pages.items():
         assert "```example" not in text and "$ gpumemtrace" in text and "ADDRESS:" not in text and str(source[1].place) not in text, name
-    assert "requested" in pages["out-of-memory"] and "\nCause: " in pages["out-of-memory"] and "* Halve the batch" in pages["out-of-memory"]
+    assert "requested" in pages["out-of-memory"] and "\nCause: " in pages["out-of-memory"] and "Halve the batch" in pages["out-of-memory"]
     line = next(i for i, l in enumerate((ROOT / "docs/questions/train.py").read_text().splitlines(), 1) if "self.head(x)" in l)
     assert f"Model.forward train.py:{line}" in pages["what-grew"].split("1. Kept from step to step")[1][:200]
     assert "ok   old.gmt: growth 0 B a step" in pages["in-ci"] and "fail new.gmt: growth 1000.0 MiB a step" in pages["in-ci"]
@@ -54,7 +54,7 @@ def test_pages_show_what_commands_print(source):
     assert "rank 0: " in pages["many-ranks"] and "parameters +444.3 MiB" in pages["many-ranks"]
     cache = [float(x) for x in re.findall(r"KV cache +([\d.]+) GiB", pages["kv-cache"])]
     assert len(cache) == 2 and cache[0] > cache[1] + 0.5 and "context and modules" in pages["not-pytorch"]
-    assert "The engine's phase: serving" in pages["engine-oom"] and "* Make the KV cache smaller" in pages["engine-oom"]
+    assert "The engine's phase: serving" in pages["engine-oom"] and "Make the KV cache smaller" in pages["engine-oom"]
     for card, tokens in re.findall(r" (\S+) +max-model-len 65536 +yes .* ([\d,]+)  run", pages["max-model-len"]):
         assert f"{card} " in pages["max-model-len"] and re.search(rf"{card} +max-model-len {tokens.replace(',', '')}  the next does not fit", pages["max-model-len"])
     one, of_one = re.findall(r"CUDA graphs +0 B +([\d.]+) MiB", pages["cuda-graphs"])

@@ -169,7 +169,7 @@ def test_ranks_of_a_folder(tool):
     (lambda: gpumemtrace.open(NEW).live("noon"), 2, '--at "noon" is not one of peak'),
     (lambda: gpumemtrace.open("/dev/null"), 3, "/dev/null: a pipe or a device"),
     (lambda: gpumemtrace.open(NEW)._json("run"), 2, 'no question "run"'), (lambda: gpumemtrace.open(NEW)._json("report", "--rank", "1"), 2, "command line"),
-    (lambda: gpumemtrace.open(NEW)._json("advise", "--", "true"), 2, "either a recording or"), (lambda: gpumemtrace.open(NEW)._json("diff"), 2, "of 1 recordings"),
+    (lambda: gpumemtrace.open(NEW)._json("advise", "--", "true"), 2, "give --try alone"), (lambda: gpumemtrace.open(NEW)._json("diff"), 2, "of 1 recordings"),
     (lambda: gpumemtrace.open(NEW).allocations.select("sise").__arrow_c_stream__(), 2, '--columns "sise" is not one of device'),
     (lambda: gpumemtrace.open(NEW).events.select("sise").__arrow_c_stream__(), 2, '--columns "sise" is not one of seq'),
     (lambda: gpumemtrace.open(NEW, device=7).leaks(), 2, "device 7"),

@@ -399,6 +399,7 @@ const char *leaks_change(const struct leaks *l)
 
 	if (!ANY_OF(x, l->items, l->count, x->blocks && x->first_step < l->to_step))
 		return "";
+	/* what is trained by hand, a picture say, has no state, and grows as its gradient does */
 	if (!growth_of(l, CLASS_BIT(optimizer_state)) &&
 	    4 * growth_of(l, CLASS_BIT(parameters) | CLASS_BIT(inputs)) >= l->bytes_per_step &&
 	    4 * growth_of(l, CLASS_BIT(gradients)) >= l->bytes_per_step)
