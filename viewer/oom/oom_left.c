@@ -128,8 +128,9 @@ void oom_left(struct oom *o)
 	const struct moment *mo = &o->shot.moment;
 	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 	bool passes = o->timeline->steps.basis == STEPS_BACKWARD && o->since_step < 2, many;
-	bool used = (oom_only_forward(o) || passes) && uses_complete(o->shot.model);
-	bool gathers = o->evaluation && uses_complete(o->shot.model);
+	bool known = uses_complete(o->shot.model) && o->shot.model->spans.tags; /* and graphs */
+	bool used = known && (oom_only_forward(o) || passes);
+	bool gathers = known && o->evaluation;
 	uint32_t now = oom_pass_at(o, o->refusal.event.seq);
 	uint32_t most =
 		advise_most_before_backward(&o->timeline->model.spans, o->refusal.event.seq);
