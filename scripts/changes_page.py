@@ -9,6 +9,8 @@ sys.path.insert(0, str(ROOT / "python/gpumemtrace"))
 
 from changes import ROWS  # noqa: E402
 
+sys.path.remove(str(ROOT / "python/gpumemtrace"))  # a module there is called transformers
+
 PAGE = ROOT / "docs/make-it-fit.md"
 BEGIN, END = "<!-- changes -->\n", "<!-- end of changes -->\n"
 

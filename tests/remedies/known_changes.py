@@ -19,6 +19,8 @@ from changes import parse  # noqa: E402
 from programs import ROOT, programs  # noqa: E402
 from record import TOOL  # noqa: E402
 
+sys.path.remove(str(HERE.parents[1] / "python/gpumemtrace"))  # a module there is called transformers
+
 PAGE, BEGIN, END = ROOT / "docs/conclusions.md", "<!-- diff -->\n", "<!-- end of diff -->\n"
 NAMES = ["future/kept_outputs", "future/teacher", "future/micro_batches", "future/evaluation_with_graphs", "future/two_players", "future/words_one_by_one",
          "advise/gradients_of_two_tasks", "advise/running_total", "future/answers_before_the_update", "future/contrast_in_the_loop",

@@ -22,6 +22,8 @@ from changes import for_finding  # noqa: E402
 from programs import ROOT, programs  # noqa: E402
 from record import TOOL, record, record_all  # noqa: E402
 
+sys.path.remove(str(HERE.parents[1] / "python/gpumemtrace"))  # a module there is called transformers
+
 MIB = 1 << 20
 CARD, CONTEXT = "h100-80g", 148 << 20  # that of a card of any size
 SHARES = 0.9, 0.7  # of the blocks at the peak
