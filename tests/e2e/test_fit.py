@@ -466,7 +466,7 @@ def test_half_of_one(fit_json, tmp_path):
     """A batch of one has no half."""
     (tmp_path / "train.py").write_text(TRAINS)
     for batch, halves in (("1", False), ("2", True)):
-        card, = fit_json("--cards", "a=200MiB", "--vary", f"batch={batch}", "--", sys.executable, "train.py", code=1)["cards"]
+        card, = fit_json("--steps", "2", "--cards", "a=200MiB", "--vary", f"batch={batch}", "--", sys.executable, "train.py", code=1)["cards"]
         assert any("Halve the batch" in r["what"] for r in card["remedies"]) == halves, card["remedies"]
 
 
