@@ -243,18 +243,24 @@ static bool runs(const struct image_header *h, unsigned int architecture)
 				   : h->architecture <= architecture;
 }
 
+/* The image that a program registers, and its first bytes. False: they are not there. */
+static bool unwrap(const void **image, struct fat_header *h)
+{
+	struct wrapper w;
+
+	if (memory_peek(&w, *image, sizeof(w)) == sizeof(w) && w.magic == WRAPPER)
+		*image = w.data;
+	return memory_peek(h, *image, sizeof(*h)) == sizeof(*h);
+}
+
 bool image_has_code(const void *image, unsigned int architecture)
 {
 	struct image_header heads[IMAGES];
 	const char *places[IMAGES];
-	struct wrapper w;
 	struct fat_header h;
 	size_t n;
 
-	if (memory_peek(&w, image, sizeof(w)) == sizeof(w) && w.magic == WRAPPER)
-		image = w.data;
-	if (memory_peek(&h, image, sizeof(h)) != sizeof(h) || h.magic != MAGIC ||
-	    h.size > UINT64_MAX / 2)
+	if (!unwrap(&image, &h) || h.magic != MAGIC || h.size > UINT64_MAX / 2)
 		return true;
 	n = list_images(image, h.header_size, h.header_size + h.size, architecture, heads, places);
 	for (size_t i = 0; i < n; i++)
@@ -266,14 +272,11 @@ bool image_has_code(const void *image, unsigned int architecture)
 void layouts_read(struct layouts *all, const void *image, unsigned int architecture,
 		  const char *name)
 {
-	struct wrapper w;
 	struct fat_header h;
 	void *copy;
 	size_t bytes;
 
-	if (memory_peek(&w, image, sizeof(w)) == sizeof(w) && w.magic == WRAPPER)
-		image = w.data;
-	if (memory_peek(&h, image, sizeof(h)) != sizeof(h))
+	if (!unwrap(&image, &h))
 		return;
 	if (h.magic == MAGIC) {
 		read_fat(all, image, &h, architecture, name);

@@ -132,7 +132,7 @@ static inline uint64_t advise_over(const struct advise *a, const struct advised 
 /* Fills that in. */
 void advise_find_over(struct advise *a);
 struct owner advise_owner(struct advise *a, const struct advised *l);
-/* What a copy or a conversion was made of: the only large block that the first work of it reads. */
+/* The original of a copy or a conversion: the only large block that its first kernel reads. */
 bool advise_made_of(const struct advise *a, const struct advised *copy, struct advised *original);
 /* It was twice as large, or half, but for what the allocator leaves. */
 bool advise_is_half(uint64_t narrow, uint64_t wide);

@@ -45,7 +45,7 @@ static bool without_copies(struct advise *a, struct finding *f, uint64_t size)
 	return found;
 }
 
-/* What the loss makes of them is half as large. */
+/* Without the conversion the tensors that the loss makes are half as large. */
 static void without_halves(struct advise *a, struct finding *f, uint64_t size)
 {
 	struct advised original;

@@ -6,7 +6,7 @@
 
 #include "advise.h"
 
-/* That a result stays through; results of a line; times that a sum grew. */
+/* Passes that a result outlives, results of a line, and growths of a sum: the fewest that count. */
 enum { PASSES = 3, FEWEST = 3, GROWTHS = 4 };
 
 /* Since when no pass, nor an optimizer's step, uses it. */

@@ -114,7 +114,7 @@ void advise_mask_copies(struct advise *a)
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
 		if (advise_counts(a, &l) && (c = copies_of(&m, &l)))
 			note_copy(c, &l);
-	/* What has room for all of them may have a part for each. */
+	/* an original as large as all copies may have a part for each */
 	most = GREATEST_OF(x, m.copies.items, m.copies.count,
 			   x->count >= FEWEST && x->original < x->bytes, x->bytes);
 	if (most) {

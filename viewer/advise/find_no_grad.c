@@ -45,7 +45,7 @@ static bool is_saved_in_pass(const struct advise *a, const struct advised *l)
 	       !(advise_tags(a, l) & BLOCK_PACKED);
 }
 
-/* Of those that are over: one at work may come to more. */
+/* Only backward passes that have ended count: the current one may follow more forward passes. */
 uint32_t advise_most_before_backward(const struct spans *s, uint64_t until)
 {
 	uint32_t most = 0, saved = 0, pass = 0;

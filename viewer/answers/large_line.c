@@ -19,7 +19,7 @@ static const struct {
 #include "operations.def"
 };
 
-/* Behind the call nothing but views of its result is made. */
+/* Only views follow the call in its chain, such as x.repeat(2).view(-1). */
 static bool ends_chain(const char *call)
 {
 	static const char *const views[] = { ".view(",	  ".reshape(",	 ".flatten(", ".t(",
@@ -40,8 +40,8 @@ static bool ends_chain(const char *call)
 	return true;
 }
 
-/* What a call is given is not its result, nor is what goes on in the chain of calls. Pairs by
- * indexing may stand anywhere. */
+/* The mark names the operation whose result the statement keeps: it is no argument of another call,
+ * and no further operation follows in its chain. Pairs by indexing count anywhere. */
 static bool is_outside(const char *statement, const char *mark)
 {
 	const char *end = strstr(statement, mark);
@@ -56,8 +56,8 @@ static const char *change_of(const char *statement, size_t blocks)
 {
 	if (blocks >= MANY_RESULTS)
 		return "many of its results are there at once: keep fewer of them or, where "
-		       "autograd "
-		       "keeps them for backward, compute them again (torch.utils.checkpoint)";
+		       "autograd keeps them for backward, compute them again "
+		       "(torch.utils.checkpoint)";
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 		if (is_outside(statement, operations[i].mark))
 			return operations[i].change;

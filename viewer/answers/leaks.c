@@ -266,7 +266,7 @@ struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owne
 			classes >> x->category & 1 && owners_same(&x->owner, o));
 }
 
-/* What a script makes behind a step's work, its next batch say, is of the next step. */
+/* A block made after the step's last pass, such as the next batch, belongs to the next step. */
 static size_t step_of(const struct timeline *t, const struct block *b)
 {
 	size_t step = steps_at(&t->steps, b->seq);
@@ -276,8 +276,8 @@ static size_t step_of(const struct timeline *t, const struct block *b)
 	return step + behind;
 }
 
-/* The one before, of the same stack, was read when the first block was there: it went over into it,
- * as in a buffer that grows. */
+/* The first block was made of the block before it of the same stack, which was read after the first
+ * was allocated: a buffer that grows. */
 static bool takes_over(const struct search *s, const struct block *b)
 {
 	const struct lives *l = &s->model->lives;
@@ -379,9 +379,8 @@ static const struct change {
 	  "place: call its detach_()), or call backward at once." },
 	{ ~0u, 1,
 	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place of it, "
-	  "limit "
-	  "how many are kept, or delete what refers to it outside of its line: a variable, a list, "
-	  "an attribute, a closure." },
+	  "limit how many are kept, or delete what refers to it outside of its line: a variable, a "
+	  "list, an attribute, a closure." },
 };
 
 static uint64_t growth_of(const struct leaks *l, uint32_t classes)
@@ -399,7 +398,8 @@ const char *leaks_change(const struct leaks *l)
 
 	if (!ANY_OF(x, l->items, l->count, x->blocks && x->first_step < l->to_step))
 		return "";
-	/* what is trained by hand, a picture say, has no state, and grows as its gradient does */
+	/* tensors that are trained without an optimizer, such as images, grow with their gradients
+	 */
 	if (!growth_of(l, CLASS_BIT(optimizer_state)) &&
 	    4 * growth_of(l, CLASS_BIT(parameters) | CLASS_BIT(inputs)) >= l->bytes_per_step &&
 	    4 * growth_of(l, CLASS_BIT(gradients)) >= l->bytes_per_step)

@@ -58,7 +58,7 @@ void run_changes_drop(struct run_changes *c)
 	folder_remove(c->folder);
 }
 
-/* That of the program if it is started as such. */
+/* The Python of the command if it is one, else the tool's own. */
 static const char *python_of(char *const *command)
 {
 	const char *named = getenv("GPUMEMTRACE_PYTHON");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What earlier forward passes left, where no optimizer ends a step: results that later passes went
- * by for longer than any result of their line ever waited for a use. While a pass's graph is there
- * they may be part of a loss that is yet to come, unless far more passes wait than ever did.
+ * Results of earlier forward passes that are still allocated, where no optimizer ends a step: later
+ * passes began without using them, more than any result of their line ever waited for. While its
+ * graph exists a pass may belong to a later loss, unless far more passes wait than ever did.
  */
 #include "../advise/advise.h"
 #include "oom.h"
@@ -19,9 +19,10 @@ struct search {
 	const struct oom *oom;
 	MAP_OF(struct line) lines; /* by stack */
 	struct map graphs;	   /* passes whose graph is there */
+	uint32_t now;		   /* the pass that ran out of memory */
 };
 
-/* What a script makes between two passes is for the next one. */
+/* A block that a script makes between two passes belongs to the next one. */
 static uint32_t own_pass(const struct oom *o, uint32_t life)
 {
 	const struct lives *l = &o->timeline->model.lives;
@@ -38,43 +39,44 @@ static struct line *line_of(struct search *s, uint32_t life)
 	return map_item(&s->lines, lives_request(l, lives_at(l, life))->stack);
 }
 
-/* The pass of its last use, at the earliest its own; 0: it was not used, or is no result. */
-static uint32_t last_pass(const struct search *s, uint32_t life)
+/* When a result was made, used last and freed, in passes. */
+struct course {
+	uint32_t own, last; /* last: at the earliest its own; 0: it was not used, or is no result */
+	uint32_t end;	    /* when it was freed, or memory ran out */
+	bool live;	    /* until then */
+};
+
+static struct course course_of(const struct search *s, uint32_t life)
 {
 	const struct lives *l = &s->oom->timeline->model.lives;
-	uint32_t last, own = own_pass(s->oom, life);
+	const struct life *row = lives_at(l, life);
+	uint64_t died = row->died.position ? lives_seq(l, &row->died) : UINT64_MAX;
+	bool live = died >= s->oom->refusal.event.seq;
+	struct course c = { own_pass(s->oom, life), 0, live ? s->now : oom_pass_at(s->oom, died),
+			    live };
 	struct block_uses x;
 
 	uses_of(s->oom->shot.model, life, &x);
-	if (!x.count || lives_position(l, lives_at(l, life)->born.position)->stage > STAGE_FORWARD)
-		return 0;
-	last = oom_pass_at(s->oom, x.last_seq);
-	return last > own ? last : own;
+	if (!x.count || lives_position(l, row->born.position)->stage > STAGE_FORWARD)
+		return c;
+	c.last = oom_pass_at(s->oom, x.last_seq);
+	c.last = c.last > c.own ? c.last : c.own;
+	return c;
 }
 
-/* So many passes had begun when it ended, or memory ran out, without a use of it. */
-static bool is_left(struct search *s, uint32_t life)
+/* Later passes began without a use of it, more than any result of its line ever waited for. */
+static bool is_left(struct search *s, uint32_t life, const struct course *c)
 {
-	const struct lives *l = &s->oom->timeline->model.lives;
-	const struct life *row = lives_at(l, life);
-	uint32_t last = last_pass(s, life), end = oom_pass_at(s->oom, s->oom->refusal.event.seq);
-
-	if (row->died.position && lives_seq(l, &row->died) < s->oom->refusal.event.seq)
-		end = oom_pass_at(s->oom, lives_seq(l, &row->died));
-	return last && end > last && end - last > 2 * line_of(s, life)->lag;
+	return c->last && c->end > c->last && c->end - c->last > 2 * line_of(s, life)->lag;
 }
 
 /* An evaluation gathers the results of its passes: no pass but its own used it. */
-static bool is_gathered(const struct search *s, uint32_t life)
+static bool is_gathered(const struct search *s, uint32_t life, const struct course *c)
 {
-	const struct oom *o = s->oom;
-	const struct lives *l = &o->timeline->model.lives;
-	const struct life *row = lives_at(l, life);
-	uint32_t last = last_pass(s, life);
+	const struct lives *l = &s->oom->timeline->model.lives;
 
-	return o->evaluation && lives_seq(l, &row->born) >= o->evaluation && last &&
-	       last == own_pass(o, life) && last < oom_pass_at(o, o->refusal.event.seq) &&
-	       !(row->died.position && lives_seq(l, &row->died) < o->refusal.event.seq);
+	return s->oom->evaluation && lives_seq(l, &lives_at(l, life)->born) >= s->oom->evaluation &&
+	       c->live && c->last && c->last == c->own && c->last < s->now;
 }
 
 /* The latest lives before the refusal, in order. */
@@ -84,17 +86,21 @@ static void look_at_lives(struct search *s)
 	uint32_t from = n > OOM_LATEST ? n - OOM_LATEST : 0;
 
 	for (uint32_t i = from; i < n; i++) {
-		uint32_t last = last_pass(s, i), lag = last ? last - own_pass(s->oom, i) : 0;
+		struct course c = course_of(s, i);
 		struct line *line = line_of(s, i);
 
-		line->lag = lag > line->lag ? lag : line->lag;
+		if (c.last > c.own + line->lag)
+			line->lag = c.last - c.own;
 	}
-	for (uint32_t i = from; i < n; i++)
-		if ((is_left(s, i) || is_gathered(s, i)) &&
-		    line_of(s, i)->latest != own_pass(s->oom, i)) {
-			line_of(s, i)->passes++;
-			line_of(s, i)->latest = own_pass(s->oom, i);
+	for (uint32_t i = from; i < n; i++) {
+		struct course c = course_of(s, i);
+		struct line *line = line_of(s, i);
+
+		if ((is_left(s, i, &c) || is_gathered(s, i, &c)) && line->latest != c.own) {
+			line->passes++;
+			line->latest = c.own;
 		}
+	}
 }
 
 /* A line of the outermost module: what it makes last is what the model returns. */
@@ -124,14 +130,13 @@ static void add_left(struct oom *o, const struct block *b, uint32_t passes)
 
 void oom_left(struct oom *o)
 {
-	struct search s = { .oom = o };
+	struct search s = { .oom = o, .now = oom_pass_at(o, o->refusal.event.seq) };
 	const struct moment *mo = &o->shot.moment;
 	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 	bool passes = o->timeline->steps.basis == STEPS_BACKWARD && o->since_step < 2, many;
 	bool known = uses_complete(o->shot.model) && o->shot.model->spans.tags; /* and graphs */
 	bool used = known && (oom_only_forward(o) || passes);
 	bool gathers = known && o->evaluation;
-	uint32_t now = oom_pass_at(o, o->refusal.event.seq);
 	uint32_t most =
 		advise_most_before_backward(&o->timeline->model.spans, o->refusal.event.seq);
 
@@ -143,19 +148,23 @@ void oom_left(struct oom *o)
 	many = most && o->phase != PHASE_BACKWARD && s.graphs.count > FEWEST &&
 	       s.graphs.count > 2 * most;
 	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
-		uint32_t own = b->life ? own_pass(o, b->life - 1) : now;
+		uint32_t own = b->life ? own_pass(o, b->life - 1) : s.now;
+		struct course c;
 
 		if (many && category_in(b->category, FORWARD_RESULTS)) /* a loss, too */
 			own = oom_pass_at(o, b->seq);
-		if (own >= now || b->seq < (many ? step : o->evaluation) ||
+		if (own >= s.now || b->seq < (many ? step : o->evaluation) ||
 		    !category_in(b->category, OF_ONE_PASS))
 			continue;
-		if (many && map_get(&s.graphs, own))
+		if (many && map_get(&s.graphs, own)) {
 			add_left(o, b, FEWEST);
-		else if (used && !map_get(&s.graphs, own) && is_left(&s, b->life - 1))
+			continue;
+		}
+		c = b->life ? course_of(&s, b->life - 1) : (struct course){ 0 };
+		if (used && !map_get(&s.graphs, own) && is_left(&s, b->life - 1, &c)) {
 			add_left(o, b, line_of(&s, b->life - 1)->passes);
-		else if (gathers && is_gathered(&s, b->life - 1) &&
-			 line_of(&s, b->life - 1)->passes >= FEWEST) {
+		} else if (gathers && is_gathered(&s, b->life - 1, &c) &&
+			   line_of(&s, b->life - 1)->passes >= FEWEST) {
 			o->left.gathered = true;
 			add_left(o, b, FEWEST);
 		}
@@ -221,7 +230,7 @@ uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
 	return o->calls;
 }
 
-/* One call alone is no habit: whether something reads it later is not known. */
+/* A single earlier call shows no habit: its results may still be read later. */
 static uint64_t say_call_before(const struct oom *o, char *what, char *how)
 {
 	const struct oom_held *call = &o->left.call;

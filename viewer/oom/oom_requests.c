@@ -228,8 +228,7 @@ static bool batch_of_one(const struct defs *defs)
 	return one;
 }
 
-/* Even with the smallest batch: the parameters, and a gradient of each that is trained, do not fit.
- */
+/* Parameters and a gradient of each trained one do not fit, so that no batch does. */
 static bool too_large_without_batch(const struct oom *o)
 {
 	const uint64_t *b = o->shot.bytes;

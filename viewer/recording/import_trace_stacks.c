@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ran around the [memory] events of a trace of torch.profiler, with with_stack=True: functions
- * of Python, each with the line where it begins, and the backward node that a thread of the engine
+ * Stacks of the [memory] events in a trace of torch.profiler with with_stack=True: functions of
+ * Python, each with the line where it begins, and the backward node that a thread of the engine
  * evaluates. A trace has them as ranges of a thread; those that enclose a moment are its stack.
  */
 #include "../base/json.h"

@@ -7,10 +7,9 @@ import weakref
 
 import torch
 from torch import nn
-from torch.optim import Optimizer
 from torch.utils.data import BatchSampler
 
-from .changes_places import InPlaceOf, around_calls, frames
+from .changes_places import InPlaceOf, around_calls, frames, with_each_optimizer
 
 MADE = {"randn", "rand", "randint", "zeros", "ones", "full"}
 
@@ -39,7 +38,7 @@ def smaller_loads(parts, noted):
 
 
 def say_rows(say):
-    """How many rows the program's batches have where no loader gave them."""
+    """Says how many rows the model was called with, for batches that no loader made."""
     seen = set()
 
     def around(module, call, args, kwargs):
@@ -111,7 +110,7 @@ def part_of_loss(parts):
 def fewer_steps(parts):
     """Gradients are freed only behind a step that was made. Methods of classes are wrapped, as schedulers of the learning rate wrap those of
     an optimizer."""
-    calls, begun = weakref.WeakKeyDictionary(), Optimizer.__init__
+    calls = weakref.WeakKeyDictionary()
 
     def counted(plain):
         @functools.wraps(plain)
@@ -133,12 +132,10 @@ def fewer_steps(parts):
         zero_grad.in_parts = True
         return zero_grad
 
-    @functools.wraps(begun)
-    def begin(self, *args, **kwargs):
-        begun(self, *args, **kwargs)
+    def wrap(opt):
         for name, wrapped in (("step", counted), ("zero_grad", kept)):
-            if not hasattr(getattr(type(self), name), "in_parts"):
-                setattr(type(self), name, wrapped(getattr(type(self), name)))
+            if not hasattr(getattr(type(opt), name), "in_parts"):
+                setattr(type(opt), name, wrapped(getattr(type(opt), name)))
 
-    Optimizer.__init__ = begin
+    with_each_optimizer(wrap)
     nn.Module.zero_grad = kept(nn.Module.zero_grad)

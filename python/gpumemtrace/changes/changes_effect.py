@@ -52,7 +52,7 @@ class Effects:
             self.write(i)
 
     def say(self, i, words):
-        """Why the change could not be made, or what its place was looked for in vain in."""
+        """Writes why the change could not be made, or which classes, rows or lines the program has instead."""
         try:
             with open(self.path(f"why.{i}"), "w", encoding="utf-8") as f:
                 f.write(words)

@@ -46,7 +46,7 @@ VALUES: Dict[str, Callable[[Finding], str]] = {
 
 
 def kind_of(finding: Finding) -> str:
-    """Of a finding, or the name of a remedy."""
+    """The kind of a finding, or the name of a remedy."""
     kind = str(finding.get("kind") or finding.get("name") or "")
     return "fused_optimizer" if kind == "foreach_off" and "fused=True" in str(finding.get("what", "")) else kind
 

@@ -121,7 +121,7 @@ def forgotten_before_backward(change, noted, say):
 
 
 def kept_on_host(change, noted, say):
-    """What lists and dictionaries have of earlier steps, of this line or with a graph, are values on the host."""
+    """Moves results of earlier steps that lists and dictionaries keep, of this line or with a graph, to the host."""
     held = Held(lambda frame: is_at(frame, change.value.file, change.value.line))
 
     def around(module, call, args, kwargs):

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from .changes_places import around_steps, trained
+from .changes_places import around_steps, trained, with_each_optimizer
 
 
 def optimizers_with(noted, **options):
@@ -82,15 +82,11 @@ def in_backward(change, noted, say):
         p.grad = None
         noted()
 
-    plain = Optimizer.__init__
+    def register(opt):
+        for p in trained(opt):
+            p.register_post_accumulate_grad_hook(functools.partial(update, opt))
 
-    @functools.wraps(plain)
-    def begin(self, *args, **kwargs):
-        plain(self, *args, **kwargs)
-        for p in trained(self):
-            p.register_post_accumulate_grad_hook(functools.partial(update, self))
-
-    Optimizer.__init__ = begin
+    with_each_optimizer(register)
 
 
 def state_in_8_bits(change, noted, say):

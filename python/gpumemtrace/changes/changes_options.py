@@ -37,7 +37,7 @@ def hidden_states_off(change, noted, say):
 
 
 def last_logits(change, noted, say):
-    """Of a prompt, where no graph is made."""
+    """Logits of the last position only, in passes over a prompt without a graph."""
     def around(module, call, args, kwargs):
         if torch.is_grad_enabled() or "logits_to_keep" in kwargs or "logits_to_keep" not in inspect.signature(module.forward).parameters:
             return call(*args, **kwargs)
@@ -48,7 +48,7 @@ def last_logits(change, noted, say):
 
 
 def memory_budget(change, noted, say):
-    """What a compiled model keeps for backward."""
+    """Limits the memory that a compiled model saves for backward."""
     from torch._functorch import config
     config.activation_memory_budget = change.value
     plain = torch.compile

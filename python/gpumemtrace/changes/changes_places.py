@@ -59,19 +59,27 @@ def before_backward(function):
     torch.autograd.grad = wrapped(torch.autograd.grad)
 
 
-def around_steps(before=None, after=None):
-    """Of every optimizer, also those that are made later."""
+def with_each_optimizer(function):
+    """function(opt) for every optimizer that is made from now on, once it has its parameters."""
     plain = Optimizer.__init__
 
     @functools.wraps(plain)
     def begin(self, *args, **kwargs):
         plain(self, *args, **kwargs)
-        if before:
-            self.register_step_pre_hook(lambda opt, *_: before(opt))
-        if after:
-            self.register_step_post_hook(lambda opt, *_: after(opt))
+        function(self)
 
     Optimizer.__init__ = begin
+
+
+def around_steps(before=None, after=None):
+    """before(opt) and after(opt) at each step of every optimizer that is made from now on."""
+    def register(opt):
+        if before:
+            opt.register_step_pre_hook(lambda opt, *_: before(opt))
+        if after:
+            opt.register_step_post_hook(lambda opt, *_: after(opt))
+
+    with_each_optimizer(register)
 
 
 def trained(opt):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: ignore-errors
-"""What backward needs: computed again, kept on the host, or not kept."""
+"""Tensors that are saved for backward: computed again, kept on the host, or not saved."""
 import atexit
 import time
 import weakref
@@ -12,7 +12,7 @@ from .changes_places import around_calls, is_called_at
 
 
 def names_of(module):
-    """Of its class, and of the class whose forward it runs."""
+    """Names of the module's class, and of the class whose forward it runs."""
     of = type(module).forward.__qualname__.split(".")
     return {type(module).__name__, of[-2] if len(of) > 1 else ""}
 

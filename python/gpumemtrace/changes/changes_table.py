@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All changes: one row each, by what they cost."""
+"""The table of changes: one row each, sorted by cost."""
 from __future__ import annotations
 
 import difflib
@@ -10,7 +10,7 @@ from .changes_values import class_every, nothing, number, parts_of_rows, place, 
 
 
 class WrongChange(ValueError):
-    """One sentence."""
+    """The name or the value of a change is wrong; the message is one sentence."""
 
 
 ROWS: Tuple[Row, ...] = (
@@ -111,7 +111,7 @@ ROWS: Tuple[Row, ...] = (
 
 
 def parse(text: str) -> Change:
-    """Of NAME or NAME=VALUE; raises WrongChange."""
+    """Parses NAME or NAME=VALUE; raises WrongChange."""
     name, equals, value = text.partition("=")
     row = next((row for row in ROWS if row.name == name), None)
     if row is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `run --with` asks before it starts a program, and when that has ended. Answers are lines that the tool reads: "wrong SENTENCE",
+"""Questions of `run --with` before it starts a program, and after its end. Answers are lines that the tool reads: "wrong SENTENCE",
 "set NAME=VALUE", "made COUNT CHANGE<tab>SENTENCE"."""
 from __future__ import annotations
 

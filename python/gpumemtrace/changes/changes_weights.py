@@ -5,9 +5,8 @@ import weakref
 
 import torch
 from torch import nn
-from torch.optim import Optimizer
 
-from .changes_places import around_calls, around_steps, before_backward, trained
+from .changes_places import around_calls, around_steps, before_backward, trained, with_each_optimizer
 from .changes_saved import is_frozen
 
 BF16 = torch.bfloat16
@@ -68,13 +67,7 @@ def in_bf16(noted, is_meant):
 def frozen(change, noted, say):
     """Modules none of whose own weights is trained."""
     updated = set()  # ids: weak references to tensors compare values
-    begin = Optimizer.__init__
-
-    def init(self, *args, **kwargs):
-        begin(self, *args, **kwargs)
-        updated.update(map(id, trained(self)))
-
-    Optimizer.__init__ = init
+    with_each_optimizer(lambda opt: updated.update(map(id, trained(opt))))
     in_bf16(noted, lambda m, own: not any(p.requires_grad or id(p) in updated for p in own))
 
 
@@ -152,10 +145,4 @@ def idle_on_host(change, noted, say):
     around_calls(around, outermost=True)
     before_backward(lambda *_: [send(m) for m in roots()])
     around_steps(after=after)
-    made = Optimizer.__init__
-
-    def optimizer(self, *args, **kwargs):
-        made(self, *args, **kwargs)
-        known.update(map(id, trained(self)))
-
-    Optimizer.__init__ = optimizer
+    with_each_optimizer(lambda opt: known.update(map(id, trained(opt))))

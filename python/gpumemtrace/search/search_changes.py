@@ -59,7 +59,7 @@ def costs(changes: Sequence[Change]) -> str:
 
 
 def code_of(changes: Sequence[Change]) -> List[str]:
-    """What to write: in plain PyTorch, and the arguments of frameworks."""
+    """Code to write: in plain PyTorch, and the arguments of frameworks."""
     return [text for change in changes for text in (change.how, *(f"{name}: {given}" for name, given in change.arguments.items()))]
 
 

@@ -27,7 +27,7 @@ class Found:
     searches: List[Search] = field(default_factory=list)  # for changes with which it fits
 
     def sets(self) -> List[Set]:
-        """Of each card, those that fit, the cheapest first; then the others in the order in which they ran."""
+        """Sets of each card: those that fit, the cheapest first, then the others in the order in which they ran."""
         return [s for x in self.searches for s in x.in_order()]
 
 

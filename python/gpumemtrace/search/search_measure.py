@@ -82,7 +82,7 @@ def last_words(path: str) -> Tuple[str, int]:
 
 
 def changes_not_made(trial: Trial) -> Dict[str, str]:
-    """What `run --with` says of changes that had no effect."""
+    """The sentences of `run --with` about changes that had no effect."""
     with contextlib.suppress(OSError), open(trial.path(".log"), encoding="utf-8", errors="replace") as f:
         said = [line.partition(NOT_MADE)[2].strip() for line in f if line.startswith(NAME) and NOT_MADE in line]
         return {text: line[len(text) + 2:] for text in trial.plan.varied.changes(trial.setting) for line in said if line.startswith(f"{text}: ")}

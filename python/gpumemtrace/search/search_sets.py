@@ -28,7 +28,7 @@ Names = FrozenSet[str]
 
 @dataclass
 class Set:
-    """One that was run."""
+    """A set of changes that was run."""
     texts: List[str]
     cell: Cell  # its figures for the card
     needs: int  # of the card; 0: it ran out of memory there, or failed
@@ -63,7 +63,7 @@ def others_of(trial: Trial, card: Card) -> int:
 
 
 def moments_of(timeline: Mapping[str, Any]) -> List[Tuple[int, int, int]]:
-    """Of pieces of the run: the most bytes, those of them that grow with the batch, and gradients."""
+    """For each piece of the run: its peak, the bytes of it that grow with the batch, and those of gradients."""
     classes = [(b["max"]["bytes"], b["categories_at_max"]) for b in timeline["buckets"]]
     return [(total, sum(of.get(name, 0) for name in WITH_BATCH), of.get("gradients", 0)) for total, of in classes]
 
@@ -110,7 +110,7 @@ class Search:
             self.known[frozenset()] = Known(0, 0, 0, {c.text: r["saves_bytes"] for r in remedies for c in changes_for(r)})
 
     def candidates(self) -> List[str]:
-        """Those that save most; a setting of the allocator saves nothing of the blocks."""
+        """The changes that save most. A setting of the allocator saves no allocated bytes."""
         most: Dict[str, int] = {}
         for known in self.known.values():
             for text, less in known.saves.items():
@@ -118,7 +118,7 @@ class Search:
         return sorted((t for t in most if t not in self.useless), key=lambda t: -most[t])[:CHANGES]
 
     def saves(self, names: Names, text: str) -> int:
-        """Of the program with these changes, what one more would save at most."""
+        """The most that one more change saves, in the program with these changes."""
         known = self.known[names].saves
         if text in known:
             return known[text]
@@ -208,7 +208,7 @@ def searches_of(runs: Runs, cells: Sequence[Cell], most: int, answer: Answer) ->
     found = []
     for cell in cells:
         if cell.verdict == REFUSED:
-            plan = replace(runs.plan, varied=in_sets(), steps=runs.plan.steps)
+            plan = replace(runs.plan, varied=in_sets())
             found.append(Search(Runs(plan, answer, runs.jobs), cell, most))
             found[-1].search()
     return found

@@ -66,7 +66,7 @@ def card_of(plan: Plan, path: str, device: int, library: str) -> Card:
 
 
 def suggestions_of(document: Mapping[str, Any], of: str, top: int) -> List[Suggestion]:
-    """Of changes that make the same suggestion the first is tried."""
+    """Suggestions with the changes that make them. If several changes make one, the first is tried."""
     said = document["findings" if of == "advise" else "remedies"]
     return [Suggestion(x, changes_for(x)[:1], x["saves_bytes"]) for x in said[:top or None]]
 

@@ -99,7 +99,7 @@ def one(text: str) -> Varied:
 
 
 def in_sets() -> Varied:
-    """Of which each setting is a set of changes, with AND between."""
+    """A varied argument whose settings are sets of changes, joined by AND."""
     return Varied([Vary(WITH, False, [], changes=True)])
 
 
