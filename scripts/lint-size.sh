@@ -16,7 +16,7 @@ done <<-end
 	70500 viewer
 	1095 browser
 	30200 simgpu
-	18600 shim
+	19100 shim
 	4725 format
 	564 cupti
 	11400 python

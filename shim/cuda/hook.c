@@ -8,6 +8,7 @@
 #include "../base/config.h"
 #include "contexts.h"
 #include "cuda_device.h"
+#include "kernel_images.h"
 #include "kernel_layouts.h"
 #include "known.h"
 #include "meminfo.h"
@@ -163,9 +164,10 @@ void call_before(struct call *c, struct gmt_event *e)
 
 void call_result(struct gmt_event *e, int rc)
 {
-	if (e->kind == GMT_CODE_UNLOAD)
-		kernel_forget_all(); /* behind the call: no thread asks about an old handle any more
-				      */
+	if (e->kind == GMT_CODE_UNLOAD) { /* behind the call: nobody asks about an old handle now */
+		kernel_forget_all();
+		image_unloaded((const void *)e->addr);
+	}
 	if (e->kind)
 		gmt_settle(e, rc);
 	e->kind = 0; /* call_end has no event to record */
@@ -208,6 +210,20 @@ struct gmt_event call_did(int rc, enum gmt_kind kind, uint64_t addr, uint64_t si
 		.arg1 = arg1,
 		.device = device,
 	};
+}
+
+struct gmt_event call_loaded(int rc, const void *handle, const void *code)
+{
+	if (!rc && gmt_config.uses)
+		image_loaded(handle, code);
+	return call_did(rc, GMT_CODE_LOAD, (uint64_t)handle, 0, 0, 0, DEVICE_CURRENT);
+}
+
+struct gmt_event call_loaded_file(int rc, const void *handle, const char *path)
+{
+	if (!rc && gmt_config.uses)
+		image_loaded_file(handle, path);
+	return call_loaded(rc, handle, NULL);
 }
 
 struct gmt_event call_allocated(int rc, enum gmt_mem mem, uint64_t addr, uint64_t size,

@@ -35,5 +35,7 @@ void call_result(struct gmt_event *e, int rc);
 /* What call_end is given: of an allocation's success or failure, of anything else's success. */
 struct gmt_event call_allocated(int rc, enum gmt_mem mem, uint64_t addr, uint64_t size,
 				uint64_t stream);
+struct gmt_event call_loaded(int rc, const void *handle, const void *code);
+struct gmt_event call_loaded_file(int rc, const void *handle, const char *path);
 struct gmt_event call_did(int rc, enum gmt_kind kind, uint64_t addr, uint64_t size, uint64_t arg0,
 			  uint64_t arg1, int device);

@@ -26,6 +26,8 @@
 #define BEFORE(what, address, size, first)                                            \
 	ROW, call_doing(&call, &event, GMT_##what, (uint64_t)(address), size, first), \
 		call_result(&event, rc)
+#define LOAD(handle, code)	ROW, , event = call_loaded(rc, rc ? NULL : (handle), code)
+#define LOAD_FILE(handle, path) ROW, , event = call_loaded_file(rc, rc ? NULL : (handle), path)
 #define CONTEXT(context, device)                                                               \
 	ROW, ,                                                                                 \
 		event = call_did(rc || !contexts_note((uint64_t) * (context)), GMT_CTX_CREATE, \
@@ -51,10 +53,11 @@
 	USE, , launch_transfer(&user, GMT_TRANSFER_SET, address, bytes, (uint64_t)(stream))
 #define PREFETCH(address, bytes, stream) \
 	USE, , launch_transfer(&user, GMT_TRANSFER_PREFETCH, address, bytes, (uint64_t)(stream))
-#define HANDLE(handle, is_kernel)  USE, , kernel_saw_handle(handle, is_kernel)
-#define CAPTURES(what)		   USE, , launch_capture_##what()
-#define GRAPH(exec, graph)	   USE, , graph_made(exec, graph)
-#define GRAPH_KERNEL(exec, params) USE, , graph_kernel_changed(exec, params)
+#define HANDLE(handle, is_kernel, code, name) USE, , kernel_saw_named(handle, is_kernel, code, name)
+#define HANDLE_OF(function, kernel)	      USE, , kernel_saw_function_of(function, kernel)
+#define CAPTURES(what)			      USE, , launch_capture_##what()
+#define GRAPH(exec, graph)		      USE, , graph_made(exec, graph)
+#define GRAPH_KERNEL(exec, params)	      USE, , graph_kernel_changed(exec, params)
 
 /* The beginning of every hook: `call`, `real`, `event` and `rc`. */
 #define CALL(function, is_driver, find)                                                      \

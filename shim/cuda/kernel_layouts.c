@@ -13,6 +13,7 @@
 #include "../base/intern.h"
 #include "../capture.h"
 #include "hook.h"
+#include "kernel_images.h"
 
 #include <string.h>
 
@@ -30,6 +31,8 @@ struct place {
 	struct kernel *kernel; /* NULL: not asked yet */
 	uint32_t unloads;      /* when the kernel was asked for */
 	uint32_t handle;       /* enum handle */
+	const void *code;      /* module or library, */
+	uint64_t name;	       /* and image_hash of its name in it: drivers before CUDA 12.4 */
 };
 
 static struct place *places;
@@ -92,6 +95,29 @@ void kernel_saw_handle(const void *function, bool is_kernel)
 				 __ATOMIC_RELAXED);
 }
 
+void kernel_saw_named(const void *function, bool is_kernel, const void *code, const char *name)
+{
+	struct place *p = images_are_needed() && function ? place_of(function) : NULL;
+
+	if (p) {
+		p->code = code;
+		p->name = image_hash(name, strlen(name));
+	}
+	kernel_saw_handle(function, is_kernel);
+}
+
+void kernel_saw_function_of(const void *function, const void *kernel)
+{
+	struct place *p = images_are_needed() && function ? place_of(function) : NULL;
+	const struct place *from = p ? place_of(kernel) : NULL;
+
+	if (from) {
+		p->code = from->code;
+		p->name = from->name;
+	}
+	kernel_saw_handle(function, false);
+}
+
 void kernel_forget_all(void)
 {
 	__atomic_add_fetch(&unloads, 1, __ATOMIC_RELAXED);
@@ -111,29 +137,43 @@ static bool is_simulated(void)
 	return is == 1;
 }
 
-static int ask_parameter(const void *function, bool is_kernel, size_t i, size_t *offset,
-			 size_t *size)
+/* Who says what is asked about a kernel: the driver, or the code that it is in. */
+struct source {
+	const void *function;
+	bool is_kernel, has_image;
+	struct image_kernel image;
+};
+
+static int ask_parameter(const struct source *s, size_t i, size_t *offset, size_t *size)
 {
 	typeof(&cuKernelGetParamInfo) of_kernel = MAYBE_DRIVER(cuKernelGetParamInfo);
 	typeof(&cuFuncGetParamInfo) of_function = MAYBE_DRIVER(cuFuncGetParamInfo);
 
-	if (is_kernel)
-		return of_kernel ? of_kernel((void *)function, i, offset, size) : -1;
-	return of_function ? of_function((void *)function, i, offset, size) : -1;
+	if (s->has_image)
+		return image_parameter(&s->image, i, offset, size);
+	if (s->is_kernel)
+		return of_kernel ? of_kernel((void *)s->function, i, offset, size) : -1;
+	return of_function ? of_function((void *)s->function, i, offset, size) : -1;
 }
 
-static const char *ask_name(const void *function, bool is_kernel)
+static const char *ask_name(const struct source *s, size_t *length)
 {
 	typeof(&cuKernelGetName) of_kernel = MAYBE_DRIVER(cuKernelGetName);
 	typeof(&cuFuncGetName) of_function = MAYBE_DRIVER(cuFuncGetName);
 	const char *name = NULL;
 	int rc = -1;
 
-	if (is_kernel && of_kernel)
-		rc = of_kernel(&name, (void *)function);
-	else if (!is_kernel && of_function)
-		rc = of_function(&name, (void *)function);
-	return rc || !name ? "" : name;
+	*length = s->image.name_size;
+	if (s->has_image)
+		return s->image.name;
+	if (s->is_kernel && of_kernel)
+		rc = of_kernel(&name, (void *)s->function);
+	else if (!s->is_kernel && of_function)
+		rc = of_function(&name, (void *)s->function);
+	if (rc || !name)
+		name = "";
+	*length = strnlen(name, NAME_MOST);
+	return name;
 }
 
 /* Words of the parameter in which an address can stand. false: it is too long for what is kept. */
@@ -150,19 +190,16 @@ static bool add_part(struct kernel_part *parts, unsigned *n, size_t i, size_t of
 	return true;
 }
 
-static struct kernel *ask_kernel(const void *function, enum handle handle)
+static struct kernel *ask_source(const struct source *s, bool known)
 {
-	bool is_kernel = handle == HANDLE_KERNEL, known = handle || is_simulated();
 	struct kernel_part parts[PARTS_MOST];
-	const char *name = known ? ask_name(function, is_kernel) : "";
-	size_t length = strnlen(name, NAME_MOST), offset, size, sizes[2] = { 0 }, i = 0;
+	size_t length = 0, offset, size, sizes[2] = { 0 }, i = 0;
+	const char *name = known ? ask_name(s, &length) : "";
 	unsigned n = 0;
 	struct kernel *k;
 	int rc = 0;
 
-	for (; known && i < PARAMETERS &&
-	       !(rc = ask_parameter(function, is_kernel, i, &offset, &size));
-	     i++) {
+	for (; known && i < PARAMETERS && !(rc = ask_parameter(s, i, &offset, &size)); i++) {
 		if (!add_part(parts, &n, i, offset, size))
 			break;
 		if (i < 2)
@@ -180,10 +217,23 @@ static struct kernel *ask_kernel(const void *function, enum handle handle)
 	return k;
 }
 
+static struct kernel *ask_kernel(const struct place *p, const void *function)
+{
+	uint32_t handle = __atomic_load_n(&p->handle, __ATOMIC_RELAXED);
+	struct source s = { .function = function, .is_kernel = handle == HANDLE_KERNEL };
+	struct kernel *k;
+
+	s.has_image = images_are_needed() && image_find(p->code, p->name, &s.image);
+	k = ask_source(&s, s.has_image || handle || is_simulated());
+	if (s.has_image)
+		image_close(&s.image);
+	return k;
+}
+
 static __attribute__((noinline)) struct kernel *ask_anew(struct place *p, const void *function)
 {
 	uint32_t now = __atomic_load_n(&unloads, __ATOMIC_RELAXED);
-	struct kernel *k = ask_kernel(function, __atomic_load_n(&p->handle, __ATOMIC_RELAXED));
+	struct kernel *k = ask_kernel(p, function);
 
 	__atomic_store_n(&p->kernel, k, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->unloads, now, __ATOMIC_RELEASE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts about each kernel that was launched: its name, and the words of its parameters that can
- * hold addresses. Asked of the driver at the first launch, then looked up by the handle.
- * Application threads, any lock held; no lock.
+ * hold addresses. Asked of the driver, or of the code (kernel_images.h), at the first launch, then
+ * looked up by the handle. Application threads, any lock held; no lock.
  */
 #pragma once
 
@@ -36,4 +36,7 @@ uint32_t kernel_name(struct kernel *k); /* STRING */
 
 /* Handles of these kinds were given out: the two have different functions to ask. */
 void kernel_saw_handle(const void *function, bool is_kernel);
+/* Also said: the module or library, and the name in it. */
+void kernel_saw_named(const void *function, bool is_kernel, const void *code, const char *name);
+void kernel_saw_function_of(const void *function, const void *kernel);
 void kernel_forget_all(void); /* code was unloaded: handles may come again */

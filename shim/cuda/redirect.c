@@ -33,6 +33,8 @@ struct symbol {
 #define ALLOC(...)	  false
 #define FREE(...)	  false
 #define AFTER(...)	  false
+#define LOAD(...)	  false
+#define LOAD_FILE(...)	  false
 #define BEFORE(...)	  false
 #define OWN		  false
 #define CONTEXT(...)	  false
@@ -45,6 +47,7 @@ struct symbol {
 #define SET(...)	  true
 #define PREFETCH(...)	  true
 #define HANDLE(...)	  true
+#define HANDLE_OF(...)	  true
 #define CAPTURES(...)	  true
 #define GRAPH(...)	  true
 #define GRAPH_KERNEL(...) true

@@ -183,8 +183,16 @@ static int parameter_of(const void *function, size_t index, size_t *offset, size
 	return SIM_OK;
 }
 
-DRV_PLAIN(cuFuncGetParamInfo, parameter_of(function, index, offset, size), CUfunction function,
-	  size_t index, size_t *offset, size_t *size)
+/* Only kernels that came through this driver: the runtime's own are in no module here. */
+static bool is_too_new(const void *function)
+{
+	return sim_cuda_version() < 12040 && function_check((void *)function);
+}
+
+DRV_PLAIN(cuFuncGetParamInfo,
+	  is_too_new(function) ? CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER
+			       : parameter_of(function, index, offset, size),
+	  CUfunction function, size_t index, size_t *offset, size_t *size)
 
 SIM_API CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""score.py [--tags on|off] [--case NAME]... [--keep FOLDER [--again]] [--json] [--wrong N]: runs the cases under the recorder and asks of
+"""score.py [--tags on|off] [--stacks all|python|none] [--case NAME]... [--keep FOLDER [--again]] [--json] [--wrong N]: runs the cases under the recorder and asks of
 every block at every mark whether the tool's class is the one the program itself gives (truth.py)."""
 import argparse
 import collections
@@ -27,7 +27,7 @@ def devices(case):
     return int(found[1]) if found else 1
 
 
-def record(case, folder, tags, timeout, again=False):
+def record(case, folder, tags, timeout, again=False, stacks="all"):
     """Runs a case; its recordings with their truths. `again`: those that lie there."""
     n = devices(case)
     output = "run.gmt" if n == 1 else "run.%r.gmt"
@@ -36,7 +36,7 @@ def record(case, folder, tags, timeout, again=False):
         return found
     python = [sys.executable] if n == 1 else [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n}"]
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
-    env.update(TRUTH=str(folder / "truth.%r"), GPUMEMTRACE_TAGS=tags, OMP_NUM_THREADS="1",
+    env.update(TRUTH=str(folder / "truth.%r"), GPUMEMTRACE_TAGS=tags, GPUMEMTRACE_STACKS=stacks, OMP_NUM_THREADS="1",
                TORCHINDUCTOR_CACHE_DIR=str(folder / "inductor"), TRITON_CACHE_DIR=str(folder / "triton"))
     command = [TOOL, "run", "--sim", f"h100-80g,{n}", "-q", "-o", str(folder / output), "--", *python, str(HERE / f"case_{case}.py")]
     done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=timeout)
@@ -105,13 +105,13 @@ def explain(wrong, most):
     return out
 
 
-def score(case, tags="on", most=6, timeout=150, keep=None, again=False):
+def score(case, tags="on", most=6, timeout=150, keep=None, again=False, stacks="all"):
     """Bytes over all marks of a case: in all, right, unknown, undecided by the truth; and what is wrong."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(keep) / case if keep else Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         total, wrong, marks = collections.Counter(), collections.defaultdict(list), 0
-        for recording, truth in record(case, folder, tags, timeout, again):
+        for recording, truth in record(case, folder, tags, timeout, again, stacks):
             for line in truth.read_text().splitlines():
                 compare(recording, json.loads(line), total, wrong)
                 marks += 1
@@ -132,6 +132,7 @@ def show(s):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tags", choices=("on", "off"), default="on")
+    parser.add_argument("--stacks", choices=("all", "python", "none"), default="all")
     parser.add_argument("--case", action="append", choices=cases(), metavar="NAME", help="only this one; may be given again")
     parser.add_argument("--wrong", type=int, default=6, metavar="N", help="confusions to show of each case")
     parser.add_argument("--keep", metavar="FOLDER", help="keep recordings and truths there")
@@ -141,7 +142,8 @@ def main():
     all_scores = []
     for case in options.case or cases():
         try:
-            all_scores.append(score(case, options.tags, options.wrong, keep=options.keep, again=options.again))
+            all_scores.append(score(case, options.tags, options.wrong, keep=options.keep, again=options.again,
+                                    stacks=options.stacks))
         except (RuntimeError, subprocess.TimeoutExpired) as e:
             all_scores.append({"case": case, "tags": options.tags, "failed": str(e)})
             print(case, "FAILED:", e, file=sys.stderr)

@@ -159,3 +159,119 @@ def test_a_graph_uses_what_its_nodes_use(tmp_path):
     live = json.loads(subprocess.run([toy.TOOL, "live", tmp_path / "run.gmt", "--at", "peak", "--json"], capture_output=True, text=True, check=True).stdout)
     uses = {b["addr"]: b["last_use_ns"] or b["next_use_ns"] for b in live["blocks"]}
     assert uses[x] and uses[y]
+
+
+# Two kernels, in code as each of its ways comes into a program: a pointer, 40 bytes with a pointer at 8, a number; and one pointer.
+IMAGES = """
+import ctypes, json, struct, sys
+driver = ctypes.CDLL("libcuda.so.1")
+N = 1 << 22
+
+def ok(rc):
+    assert rc == 0, rc
+
+def elf(*kernels):
+    "A cubin with nothing but what it says of its kernels' parameters: (name, ((offset, size), ...))."
+    body, names, sections = b"", b"\\0", []
+    for name, parameters in kernels:
+        said = b"\\x03\\x1b\\xff\\0" + b"".join(b"\\x04\\x17\\x0c\\0" + struct.pack("<III", 0, i | at << 16, size << 18)
+                                           for i, (at, size) in reversed(list(enumerate(parameters))))
+        sections.append((len(names), 64 + len(body), len(said)))
+        body, names = body + said, names + b".nv.info." + name + b"\\0"
+    sections.insert(0, (0, 64 + len(body), len(names)))
+    body += names
+    head = struct.pack("<16sHHIQQQIHHHHHH", b"\\x7fELF\\2\\1\\1", 2, 190, 1, 0, 0, 64 + len(body), 0, 64, 0, 0, 64, len(sections), 0)
+    return head + body + b"".join(struct.pack("<IIQQQQIIQQ", name, 1, 0, 0, at, size, 0, 0, 1, 0) for name, at, size in sections)
+
+def packed(whole):
+    "In LZ4's block format, all of it as it is."
+    more = len(whole) - 15
+    return b"\\xf0" + b"\\xff" * (more // 255) + bytes([more % 255]) + whole
+
+def fat(*images):
+    out = b""
+    for code, architecture, squeeze in images:
+        stored = packed(code) if squeeze else code
+        out += struct.pack("<HHIQIIHHIQQQQ", 2, 1, 64, len(stored), len(stored) if squeeze else 0, 0, 0, 0, architecture, 0, 0, 0,
+                           len(code) if squeeze else 0) + stored
+    return struct.pack("<IHHQ", 0xba55ed50, 1, 16, len(out)) + out
+
+class Wrapper(ctypes.Structure):
+    _fields_ = [("magic", ctypes.c_uint32), ("version", ctypes.c_uint32), ("data", ctypes.c_void_p), ("file", ctypes.c_void_p)]
+
+CODE = elf((b"first", ((0, 8), (8, 40), (48, 4))), (b"second", ((0, 8),)))
+kept = ctypes.create_string_buffer(fat((elf((b"other", ((0, 8),))), 80, False), (CODE, 90, True)))
+wrapper = Wrapper(0x466243b1, 1, ctypes.addressof(kept), None)
+with open(sys.argv[1] + ".cubin", "wb") as file:
+    file.write(CODE)
+
+def module(name, code):
+    handle = ctypes.c_void_p()
+    ok(getattr(driver, name)(ctypes.byref(handle), code, *([0, None, None] if name.endswith("Ex") else [])))
+    return handle
+
+def library(name, code):
+    handle = ctypes.c_void_p()
+    ok(getattr(driver, name)(ctypes.byref(handle), code, None, None, 0, None, None, 0))
+    return handle
+
+def gone(load, name, code):
+    "The program's own copy is overwritten behind the call."
+    copy = ctypes.create_string_buffer(code)
+    handle = load(name, copy)
+    ctypes.memset(copy, 0xff, len(code))
+    return handle
+
+ok(driver.cuInit(0))
+context = ctypes.c_void_p()
+ok(driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+ok(driver.cuCtxSetCurrent(context))
+a = ctypes.c_uint64()
+ok(driver.cuMemAlloc_v2(ctypes.byref(a), ctypes.c_size_t(N)))
+said = []
+
+def launch(function, name, *values):
+    words = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+    ok(driver.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, None, words, None))
+
+def use(get, owner, convert=False):
+    for name in (b"first", b"second", b"missing"):
+        function, place = ctypes.c_void_p(), a.value + 4096 * (len(said) + 1)
+        ok(get(ctypes.byref(function), owner, name))
+        if convert:
+            kernel, function = function, ctypes.c_void_p()
+            ok(driver.cuKernelGetFunction(ctypes.byref(function), kernel))
+        if name == b"first":
+            launch(function, name, ctypes.c_uint64(place), struct_of(place + 2048), ctypes.c_uint32(7))
+            said.append([name.decode(), [place, place + 2048]])
+        else:
+            launch(function, name, ctypes.c_uint64(place))
+            said.append([name.decode(), [place]] if name == b"second" else ["", []])
+
+def struct_of(address):
+    return (ctypes.c_uint64 * 5)(3, address, 0, 0, 5)
+
+use(driver.cuModuleGetFunction, gone(module, "cuModuleLoadData", CODE))
+use(driver.cuModuleGetFunction, gone(module, "cuModuleLoadDataEx", CODE))
+use(driver.cuModuleGetFunction, gone(module, "cuModuleLoadFatBinary", fat((CODE, 90, True))))
+use(driver.cuModuleGetFunction, module("cuModuleLoad", sys.argv[1].encode() + b".cubin"))
+use(driver.cuLibraryGetKernel, library("cuLibraryLoadFromFile", sys.argv[1].encode() + b".cubin"))
+use(driver.cuLibraryGetKernel, library("cuLibraryLoadData", ctypes.byref(wrapper)), convert=True)
+again = gone(library, "cuLibraryLoadData", CODE)
+use(driver.cuLibraryGetKernel, again)
+ok(driver.cuLibraryUnload(again))
+use(driver.cuModuleGetFunction, gone(module, "cuModuleLoadData", elf((b"first", ((0, 8), (8, 40), (48, 4))), (b"second", ((0, 8),)))))
+json.dump(said, open(sys.argv[1], "w"))
+"""
+
+
+@pytest.mark.parametrize("version", ["12.2", "13.0"])
+def test_code_says_what_an_old_driver_does_not(tmp_path, version):
+    """Drivers before CUDA 12.4 do not say where a kernel's parameters lie; the code that was loaded does, in whatever way it came."""
+    events = record(tmp_path, IMAGES, SIMGPU_CUDA=version)
+    found = [[e.get("by", ""), e.get("places", [])] for e in events if e["kind"] == "use"]
+    said = json.loads((tmp_path / "said").read_text())
+    unnamed = [["" if not places else by, places] for by, places in found]
+    assert unnamed == said
+    info = json.loads(subprocess.run([toy.TOOL, "info", tmp_path / "run.gmt", "--json"], capture_output=True, text=True, check=True).stdout)
+    assert (info["launches"], info["launches_unread"]) == (len(said), len(said) // 3)
