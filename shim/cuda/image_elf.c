@@ -88,10 +88,9 @@ bool elf_find_kernel(const uint8_t *elf, size_t bytes, uint64_t name, struct ima
 	Elf64_Shdr s, names;
 
 	memcpy(&h, elf, bytes < sizeof(h) ? 0 : sizeof(h));
-	if (bytes < sizeof(h) || memcmp(&h, ELFMAG, SELFMAG) != 0 ||
-	    h.e_shentsize != sizeof(s) || h.e_shoff > bytes ||
-	    h.e_shnum > (bytes - h.e_shoff) / sizeof(s) || h.e_shstrndx >= h.e_shnum ||
-	    !section_of(elf, bytes, &h, h.e_shstrndx, &names))
+	if (bytes < sizeof(h) || memcmp(&h, ELFMAG, SELFMAG) != 0 || h.e_shentsize != sizeof(s) ||
+	    h.e_shoff > bytes || h.e_shnum > (bytes - h.e_shoff) / sizeof(s) ||
+	    h.e_shstrndx >= h.e_shnum || !section_of(elf, bytes, &h, h.e_shstrndx, &names))
 		return false;
 	for (unsigned i = 0; i < h.e_shnum; i++) {
 		const char *text = (const char *)elf + names.sh_offset;

@@ -56,8 +56,7 @@ static bool lz4_copy(struct lz4 *z, size_t length)
 	if (!lz4_length(z, &length))
 		return false;
 	length += LZ4_LEAST_COPY;
-	if (!back || back > (size_t)(z->out - z->first) ||
-	    length > (size_t)(z->out_end - z->out))
+	if (!back || back > (size_t)(z->out - z->first) || length > (size_t)(z->out_end - z->out))
 		return false;
 	while (length--) { /* source and target may overlap: it repeats what it has just written */
 		*z->out = *(z->out - back);

@@ -100,6 +100,15 @@ def test_case(case, tags, tmp_path, monkeypatch):
         assert judge(case, tags, tmp_path, again=True)["right"] < LESS.get((case, tags), RIGHT[tags]), rule
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["lora", *(pytest.param(c, marks=pytest.mark.more) for c in ("amp", "checkpoint", "frozen_tied", "gan", "peft"))])
+def test_without_stacks(case, tmp_path):
+    """What no module is known for is unknown, not a batch; frozen weights are weights all the same."""
+    s = score.score(case, keep=tmp_path, stacks="none", timeout=400)
+    assert s["right"] + s["unknown"] > 0.98, s["wrong"]
+    assert s["right"] > 0.7, s["wrong"]
+
+
 @pytest.mark.parametrize("how", ["none", "zeros", "accumulate"])
 @pytest.mark.parametrize("tags", with_more(["on", "off"], {"on"}))
 def test_buckets_that_are_made_anew(tool, programs, how, tags):

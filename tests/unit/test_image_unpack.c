@@ -29,7 +29,11 @@ static void test_zstd(void **state)
 }
 
 /* "abc", then 30 bytes from 3 back, then 20 of their own. */
-static const uint8_t lz4[] = "\x3f" "abc" "\x03\x00\x0b" "\xf0\x05" "ABCDEFGHIJKLMNOPQRST";
+static const uint8_t lz4[] = "\x3f"
+			     "abc"
+			     "\x03\x00\x0b"
+			     "\xf0\x05"
+			     "ABCDEFGHIJKLMNOPQRST";
 
 static void test_lz4(void **state)
 {
@@ -49,8 +53,18 @@ static void test_cut_off(void **state)
 	(void)state;
 	for (size_t n = 1; n < sizeof(lz4) - 1; n++)
 		assert_in_range(image_unpack(out, sizeof(out), lz4, n), 0, 33);
-	assert_int_equal(image_unpack(out, sizeof(out), (const uint8_t *)"\x10" "a" "\x00\x00", 4), 0);
-	assert_int_equal(image_unpack(out, sizeof(out), (const uint8_t *)"\x10" "a" "\x02\x00", 4), 0);
+	assert_int_equal(image_unpack(out, sizeof(out),
+				      (const uint8_t *)"\x10"
+						       "a"
+						       "\x00\x00",
+				      4),
+			 0);
+	assert_int_equal(image_unpack(out, sizeof(out),
+				      (const uint8_t *)"\x10"
+						       "a"
+						       "\x02\x00",
+				      4),
+			 0);
 }
 
 int main(void)

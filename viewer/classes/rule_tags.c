@@ -66,6 +66,22 @@ bool tag_input(struct classifier *c, const struct history *h)
 	return !h->after_forward || !(place_of_native(c, h) & PLACE_COMPUTED);
 }
 
+/* Without its stack nothing says that a module made it, but a batch does not live that long. */
+bool bare_weight(struct classifier *c, const struct history *h)
+{
+	return !h->block.stack && !h->born_backward && life_tagged(h, BLOCK_PLAIN) &&
+	       !life_tagged(h, BLOCK_GRAPH) && life_last_backward(c, h) > BATCH_PASSES;
+}
+
+/* A copy of a weight may be as large, but backward does not read it. */
+bool bare_workspace(UNUSED struct classifier *c, const struct history *h)
+{
+	bool size = h->block.size == CUBLAS_BYTES || h->block.size == CUBLAS_HOPPER_BYTES;
+
+	return size && !h->block.stack && !life_ended(h) && !life_tagged(h, ANY_TAG) &&
+	       h->concluded.used & USED_IN_BACKWARD;
+}
+
 bool tag_saved(UNUSED struct classifier *c, const struct history *h)
 {
 	return life_saved(h);

@@ -20,6 +20,7 @@ enum {
 	STATES_MOST = 3,
 	/* What PyTorch takes for cuBLAS on most cards: nothing else is as large by chance. */
 	CUBLAS_BYTES = 8519680,
+	CUBLAS_HOPPER_BYTES = 32 << 20, /* as large as a weight of 4096 x 4096 in 16 bits */
 	/* Keys and values of a layer; tensors beside a pass are as many as its layers by chance. */
 	LAYERS_LEAST = 4,
 	CACHE_LEAST = 64 << 10,
