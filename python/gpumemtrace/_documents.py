@@ -1689,6 +1689,21 @@ class AdvisePattern(Row):
 
 
 @dataclass(frozen=True)
+class AdviseSet(Row):
+    """Several changes at once.
+
+    changes: as `--together` was given
+    peak_bytes: the peak with all of them, at least (bytes)
+    at_most_bytes: and at most (bytes)
+    """
+
+    changes: str
+    peak_bytes: int
+    at_most_bytes: int
+    _types: ClassVar[str] = "TEXT BYTES BYTES"
+
+
+@dataclass(frozen=True)
 class Advise(Row):
     """Changes that lower the peak.
 
@@ -1701,6 +1716,7 @@ class Advise(Row):
     findings: changes, the largest saving first; each saving is for one change alone, and they do not add up
     uses_known: whether all uses were recorded; without them there are no `patterns`
     patterns: patterns of use, the most bytes at the peak first: facts of the recording, not all of which can be changed
+    sets: with `--together`: the peak with several changes at once
     tried_on: with `--try`: the simulated card that the changes were run on
     """
 
@@ -1713,5 +1729,6 @@ class Advise(Row):
     findings: Table[AdviseFinding]
     uses_known: bool
     patterns: Table[AdvisePattern]
+    sets: Optional[Table[AdviseSet]] = None
     tried_on: Optional[str] = None
-    _types: ClassVar[str] = "SIGNED BYTES BYTES TEXT FLAG TEXT LIST FLAG LIST TEXT"
+    _types: ClassVar[str] = "SIGNED BYTES BYTES TEXT FLAG TEXT LIST FLAG LIST LIST TEXT"

@@ -142,7 +142,7 @@ def test_a_program_without_torch(tmp_path):
 @pytest.mark.more
 def test_rows_of_a_program_without_a_loader(tmp_path):
     done = run(tmp_path, ["batch"], [PROGRAM, "own_batch", "cuda"])
-    assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith("the model was called with 256 rows; of a batch that the program makes itself add their number: batch=1/2@256")
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith("the model was called with 256 rows; give batch=1/2@256 if its batches have that many rows")
 
 
 @pytest.mark.more

@@ -119,13 +119,10 @@ void advise_choose(struct advise *a)
 		uint64_t least = f.reserved ? a->reserved / SHARE : a->least;
 
 		a->items[i].plan = a->items[i].cautious = (struct life_plan){ 0 };
-		drop(&f);
-		f.plan = f.cautious = (struct life_plan){ 0 };
-		if (f.saves && f.saves >= least) {
-			a->items[n] = f;
-			if (!is_worse(a, &a->items[n]))
-				n++;
-		}
+		if (f.saves && f.saves >= least && !is_worse(a, (a->items[n] = f, &a->items[n])))
+			n++;
+		else
+			drop(&f);
 	}
 	a->count = n;
 }

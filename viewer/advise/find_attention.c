@@ -154,7 +154,7 @@ static void look_at(struct search *s, struct function *f)
 		if (l.size < SCORES_MIN || !is_score(s, f, &l))
 			continue;
 		advise_without(a, x, &l, l.from);
-		plan_without(&x->cautious, l.from, l.until, l.size - l.size / KEYS);
+		plan_without(&x->cautious, l.life, l.from, l.until, l.size - l.size / KEYS);
 	}
 	advise_put(x->what,
 		   "Compute the attention of %s with a fused kernel%s: "

@@ -64,12 +64,12 @@ void advise_cached_casts(struct advise *a)
 		if (since == PLAN_END || !advise_is_cast(a->timeline, &known, &b))
 			continue;
 		advise_without(a, f, &l, done_at(a, &l, since, SOON));
-		plan_without(&f->cautious, done_at(a, &l, since, LATER), l.until, l.size);
+		plan_without(&f->cautious, l.life, done_at(a, &l, since, LATER), l.until, l.size);
 		first = first < since ? first : since;
 		last = last > l.until ? last : l.until;
 		advise_name(a, f, &l);
 	}
-	plan_with(&f->cautious, first, last, f->largest);
+	plan_with(&f->cautious, PLAN_NONE, first, last, f->largest);
 	advise_put(f->how,
 		   "%s %s in copies of weights that no graph held, and that stayed until a later "
 		   "pass. Without the cache each pass converts a weight when it is used",

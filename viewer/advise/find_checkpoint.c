@@ -219,7 +219,7 @@ static uint64_t most_inside(struct search *s, const struct call *c)
 		if (!advise_life(s->advise, i, UINT16_MAX, &l) ||
 		    !sites_has(s->advise, l.stack, c->site->key))
 			continue;
-		*need_item(list, n, room) = (struct plan_change){ l.until, (int64_t)l.size };
+		*need_item(list, n, room) = (struct plan_change){ l.until, (int64_t)l.size, i };
 		now += (int64_t)l.size;
 		for (size_t k = 0; k < n; k++)
 			if (list[k].bytes && list[k].seq <= l.from) {
@@ -283,14 +283,14 @@ static void checkpoint_call(struct search *s, struct life_plan *p, const struct 
 
 		if (is_output(s, c, &l) || (early && is_cached_cast(s, &l)))
 			continue;
-		plan_without(p, early ? c->end : arithmetic_least(c->end, after_use(s, &l)),
+		plan_without(p, l.life, early ? c->end : arithmetic_least(c->end, after_use(s, &l)),
 			     arithmetic_least(again, l.until), l.size);
 		inside += l.until > again ? l.size : 0;
 	}
 	if (c->input.size && c->input.until < c->let_go)
-		plan_with(p, c->input.until, c->let_go, c->input.size);
+		plan_with(p, c->input.life, c->input.until, c->let_go, c->input.size);
 	if (early && again != PLAN_END && most > inside)
-		plan_with(p, again, again + 1, most - inside);
+		plan_with(p, c->site->items[c->first].life, again, again + 1, most - inside);
 }
 
 /* What was refused was asked for inside of the latest call: its inside has to be there. */

@@ -37,8 +37,8 @@ static bool without_copies(struct advise *a, struct finding *f, uint64_t size)
 	ADVISE_EACH (a, OF_ONE_PASS, l) {
 		if (!near(l.size, size) || !is_copy(a, &l, &original))
 			continue;
-		plan_without(&f->plan, l.from, l.until, l.size);
-		plan_with(&f->plan, original.until, l.until, original.size);
+		plan_without(&f->plan, l.life, l.from, l.until, l.size);
+		plan_with(&f->plan, original.life, original.until, l.until, original.size);
 		f->owner = ops_find(a, &l)->owner;
 		found = true;
 	}
@@ -55,7 +55,7 @@ static void without_halves(struct advise *a, struct finding *f, uint64_t size)
 			continue;
 		f->bytes += advise_counts(a, &l) ? l.size : 0;
 		if (!ops_is_cast(ops_find(a, &l)->name) && !is_copy(a, &l, &original))
-			plan_without(&f->plan, l.from, l.until, l.size - l.size / 2);
+			plan_without(&f->plan, l.life, l.from, l.until, l.size - l.size / 2);
 	}
 }
 

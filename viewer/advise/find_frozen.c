@@ -159,7 +159,7 @@ static void without_backward(struct advise *a, struct life_plan *p)
 {
 	ADVISE_EACH (a, CLASS_BIT(backward_temporaries), l)
 		if (l.born->stage == STAGE_BACKWARD && goes_back(a, &l))
-			plan_without(p, l.from, l.until, l.size);
+			plan_without(p, l.life, l.from, l.until, l.size);
 }
 
 static void look_at(struct search *s)
@@ -174,7 +174,7 @@ static void look_at(struct search *s)
 			continue;
 		advise_without(a, f, &l, a->saved[l.life] + 1);
 		if (is_saved_inside(s, &l, false))
-			plan_without(&f->cautious, layers_after_next(a, l.from), l.until, l.size);
+			plan_without(&f->cautious, l.life, layers_after_next(a, l.from), l.until, l.size);
 	}
 	if (f->bytes)
 		without_backward(a, &f->plan);

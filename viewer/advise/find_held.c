@@ -305,7 +305,7 @@ static void end_life(struct search *s, const struct advised *l, enum kind kind)
 	if (!is_held(s, l, kind))
 		return;
 	line = lines_of(&s->lines[kind], s->advise, l);
-	plan_without(&line->cautious, latest, l->until, l->size);
+	plan_without(&line->cautious, l->life, latest, l->until, l->size);
 	lines_without(&s->lines[kind], s->advise, l,
 		      is_in_graph(s->advise, l) || kind == HELD_KEPT_RESULTS ? latest : since);
 }

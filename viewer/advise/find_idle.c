@@ -87,9 +87,9 @@ static void take_gap(struct search *s, const struct advised *l, struct idle *idl
 		return;
 	idle->passed |= passed;
 	a->shortened[l->life] |= s->gradients;
-	plan_without(&f->plan, idle->used, until, l->size);
+	plan_without(&f->plan, l->life, idle->used, until, l->size);
 	if (f->range && least[0] < least[1])
-		plan_without(&f->cautious, least[0], least[1], l->size);
+		plan_without(&f->cautious, l->life, least[0], least[1], l->size);
 	if (idle->used > a->peak_seq || a->peak_seq >= until)
 		return;
 	f->bytes += l->size;

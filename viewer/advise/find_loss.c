@@ -46,9 +46,9 @@ static void end_row(struct advise *a, struct finding *f, struct row *r)
 		const struct advised *l = &r->items[i];
 		uint64_t gone = l->size - l->size / PIECES;
 
-		plan_without(&f->plan, l->from, l->until, gone);
+		plan_without(&f->plan, l->life, l->from, l->until, gone);
 		if (!advise_held(a, l))
-			plan_without(&f->cautious, l->from, l->until, gone);
+			plan_without(&f->cautious, l->life, l->from, l->until, gone);
 		f->bytes += advise_counts(a, l) ? l->size : 0;
 	}
 	*r = (struct row){ 0 };

@@ -83,7 +83,7 @@ static void without_copies(struct masks *m, struct finding *f, const struct advi
 	c->of_pass = c->pass == l->born->forwards ? c->of_pass + 1 : 1;
 	c->pass = l->born->forwards;
 	if (c->of_pass > 1)
-		plan_without(&f->plan, l->from, l->until, l->size);
+		plan_without(&f->plan, l->life, l->from, l->until, l->size);
 }
 
 static void say_masks(struct masks *m, struct finding *f, const struct copies *c)

@@ -187,7 +187,7 @@ static void look_at(struct search *s)
 		end = batch ? advise_pass_end(a, pass_of(a, &l)) : layers_after_next(a, l.from);
 		advise_without(a, f, &l, batch ? end : a->saved[l.life] + 1);
 		if (!batch) /* of which the program may hold a batch itself */
-			plan_without(&f->cautious, end, l.until, l.size);
+			plan_without(&f->cautious, l.life, end, l.until, l.size);
 		if (!advise_counts(a, &l) || l.size <= f->largest || batch)
 			continue;
 		f->largest = l.size;

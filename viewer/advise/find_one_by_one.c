@@ -145,7 +145,7 @@ static void take_turn(const struct search *s, struct finding *f, const struct tu
 {
 	const struct advise *a = s->advise;
 
-	plan_with(&f->plan, t->begin, t->end, t->largest);
+	plan_with(&f->plan, PLAN_NONE, t->begin, t->end, t->largest);
 	if (t->begin > a->peak_seq || a->peak_seq >= t->end)
 		return;
 	f->bytes += t->bytes;
@@ -161,7 +161,7 @@ static void look_at(struct search *s, const struct turn *latest)
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		if (l.stack != latest->stack || !map_get(&s->of, l.life))
 			continue;
-		plan_without(&f->plan, l.from, l.until, l.size);
+		plan_without(&f->plan, l.life, l.from, l.until, l.size);
 		largest = l.size > largest.size ? l : largest;
 	}
 	FOR_EACH (const struct turn, t, s->turns, s->count)

@@ -46,7 +46,7 @@ static void without_temporaries(struct advise *a, struct life_plan *p, struct te
 			continue;
 		t->largest = l.size > t->largest ? l.size : t->largest;
 		t->at_peak += advise_counts(a, &l) ? l.size : 0;
-		plan_without(p, l.from, l.until, l.size - (parts ? l.size / parts : 0));
+		plan_without(p, l.life, l.from, l.until, l.size - (parts ? l.size / parts : 0));
 	}
 	t->function = latest ? foreach_of(a, latest)->function : NULL;
 	map_free(&known);
@@ -61,7 +61,7 @@ static void with_counters(struct advise *a, struct life_plan *p)
 	for (size_t i = 0; i < all->count; i++)
 		leaves += all->items[i].leaf && all->items[i].latest &&
 			  all->items[i].device == a->timeline->device;
-	plan_with(p, first, PLAN_END, leaves * STEP_COUNTER);
+	plan_with(p, PLAN_NONE, first, PLAN_END, leaves * STEP_COUNTER);
 }
 
 void advise_optimizers(struct advise *a)
@@ -112,7 +112,7 @@ static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned pa
 
 		if (keeps >= l.size || advise_over(a, &l) <= a->peak_seq)
 			continue;
-		plan_without(p, l.from, l.until, l.size - keeps);
+		plan_without(p, l.life, l.from, l.until, l.size - keeps);
 		bytes += advise_counts(a, &l) ? l.size : 0;
 	}
 	return bytes;
@@ -167,7 +167,7 @@ void advise_shard_state(struct advise *a)
 	without_state(a, &f->cautious, 2, 0);
 	without_temporaries(a, &f->plan, &t, false, 2);
 	f->range = true;
-	plan_with(&f->cautious, 0, PLAN_END, unevenness(a));
+	plan_with(&f->cautious, PLAN_NONE, 0, PLAN_END, unevenness(a));
 	advise_put(f->how,
 		   "Half of %s of optimizer state. Shares of whole parameters may be unequal, and "
 		   "the step's temporaries may be halved too",

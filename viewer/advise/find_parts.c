@@ -338,13 +338,13 @@ static void with_gradients(struct search *s, struct finding *f)
 		    x->seq > a->until || l.until < until)
 			continue;
 		if (l.from >= until)
-			plan_with(&f->cautious, begin, l.from, l.size);
+			plan_with(&f->cautious, l.life, begin, l.from, l.size);
 		*map_put(&have, x->leaf - 1, NULL) = 1;
 	}
 	ADVISE_EACH (a, UINT16_MAX, l)
 		if (a->wanted_count && l.life < a->lives->rows.count && advise_leaf(a, &l) &&
 		    advise_counts(a, &l) && l.from <= begin && !map_get(&have, l.life))
-			plan_with(&f->cautious, begin, PLAN_END, l.size);
+			plan_with(&f->cautious, l.life, begin, PLAN_END, l.size);
 	map_free(&have);
 }
 
@@ -363,8 +363,8 @@ static void take_away(struct search *s, struct finding *f)
 			continue;
 		from = w->ends[x->part];
 		until = latest || until > x->l.until ? x->l.until : until;
-		plan_without(&f->plan, from, until, x->l.size);
-		plan_without(&f->cautious, from, until, x->l.size);
+		plan_without(&f->plan, x->l.life, from, until, x->l.size);
+		plan_without(&f->cautious, x->l.life, from, until, x->l.size);
 		if (from > a->peak_seq || a->peak_seq >= until)
 			continue;
 		f->bytes += x->l.size;

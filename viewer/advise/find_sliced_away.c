@@ -109,7 +109,7 @@ static bool find_taken(struct advise *a, struct cut *found)
 static void leave_out(const struct advise *a, struct finding *f, const struct advised *l,
 		      const struct cut *cut)
 {
-	plan_without(&f->plan, l->from, l->until, l->size - cut->part);
+	plan_without(&f->plan, l->life, l->from, l->until, l->size - cut->part);
 	f->bytes += advise_counts(a, l) ? l->size : 0;
 }
 

@@ -21,7 +21,7 @@ static bool is_kept_copy(struct advise *a, const struct advised *l, struct advis
 static void with_narrow(struct advise *a, struct life_plan *p, struct map *latest,
 			const struct advised *copy, const struct advised *narrow)
 {
-	struct advised before = { .until = narrow->until };
+	struct advised before = { .life = narrow->life, .until = narrow->until };
 	bool fresh;
 	uint32_t *at = map_put(latest, narrow->life, &fresh);
 
@@ -30,7 +30,7 @@ static void with_narrow(struct advise *a, struct life_plan *p, struct map *lates
 	if (!fresh && before.until >= copy->until)
 		return;
 	*at = copy->life;
-	plan_with(p, before.until > narrow->until ? before.until : narrow->until, copy->until,
+	plan_with(p, before.life, before.until > narrow->until ? before.until : narrow->until, copy->until,
 		  narrow->size);
 }
 

@@ -24,7 +24,7 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
 {
 	struct line_plan *line = lines_of(p, a, l);
 
-	plan_without(&line->plan, from, l->until, l->size);
+	plan_without(&line->plan, l->life, from, l->until, l->size);
 	a->shortened[l->life] = true;
 	if (from > a->peak_seq || !advise_counts(a, l))
 		return;

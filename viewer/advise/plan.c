@@ -8,18 +8,18 @@ void plan_add(struct life_plan *p, struct plan_change change)
 	*need_item(p->items, p->count, p->room) = change;
 }
 
-void plan_with(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes)
+void plan_with(struct life_plan *p, uint32_t life, uint64_t from, uint64_t until, uint64_t bytes)
 {
 	if (from >= until || !bytes)
 		return;
-	plan_add(p, (struct plan_change){ from, (int64_t)bytes });
+	plan_add(p, (struct plan_change){ from, (int64_t)bytes, life });
 	if (until != PLAN_END)
-		plan_add(p, (struct plan_change){ until, -(int64_t)bytes });
+		plan_add(p, (struct plan_change){ until, -(int64_t)bytes, life });
 }
 
-void plan_without(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes)
+void plan_without(struct life_plan *p, uint32_t life, uint64_t from, uint64_t until, uint64_t bytes)
 {
-	plan_with(p, from, until, -bytes);
+	plan_with(p, life, from, until, -bytes);
 }
 
 int64_t plan_less(const struct life_plan *p, uint64_t seq)

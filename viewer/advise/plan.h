@@ -8,12 +8,15 @@
 
 #include "../moments/timeline.h"
 
-#define PLAN_END UINT64_MAX /* after the last event */
+#define PLAN_END UINT64_MAX  /* after the last event */
+#define PLAN_NONE UINT32_MAX /* no life */
 
-/* From the event `seq` on so many bytes more, or less. */
+/* From the event `seq` on so many bytes more, or less, of a life (or, where it is not there, of a
+ * copy of it). */
 struct plan_change {
 	uint64_t seq;
 	int64_t bytes;
+	uint32_t life;
 };
 
 struct life_plan {
@@ -27,9 +30,10 @@ struct life_plan {
 };
 
 /* So many more bytes are there from the event `from` on, until that of `until`. */
-void plan_with(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes);
+void plan_with(struct life_plan *p, uint32_t life, uint64_t from, uint64_t until, uint64_t bytes);
 /* So many bytes are gone then. */
-void plan_without(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes);
+void plan_without(struct life_plan *p, uint32_t life, uint64_t from, uint64_t until,
+		  uint64_t bytes);
 /* Bytes less after that event; below 0: more. */
 int64_t plan_less(const struct life_plan *p, uint64_t seq);
 void plan_add(struct life_plan *p, struct plan_change change);

@@ -24,7 +24,7 @@ struct finding *advise_add(struct advise *a, const char *kind)
 void advise_without(const struct advise *a, struct finding *f, const struct advised *l,
 		    uint64_t from)
 {
-	plan_without(&f->plan, from, l->until, l->size);
+	plan_without(&f->plan, l->life, from, l->until, l->size);
 	a->shortened[l->life] = true;
 	if (!advise_counts(a, l))
 		return;
@@ -46,7 +46,7 @@ void advise_with_in(const struct advise *a, struct life_plan *p, enum phase phas
 
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].phase == phase)
-			plan_with(p, s->items[i].extent.first_seq, s->items[i].extent.last_seq + 1,
+			plan_with(p, PLAN_NONE, s->items[i].extent.first_seq, s->items[i].extent.last_seq + 1,
 				  bytes);
 }
 

@@ -2,6 +2,7 @@
 /* advise: what would lower the peak, and by how much. */
 #include "../advise/advise.h"
 #include "../advise/patterns.h"
+#include "../advise/together.h"
 #include "../answers/columns.h"
 #include "../answers/large_line.h"
 #include "../recording/owner_words.h"
@@ -147,7 +148,52 @@ static const char *line_of(struct advise *a, char text[LARGE_LINE_ALL])
 	return text;
 }
 
-static void show_findings(struct emit *out, struct advise *a, const struct advise_options *o)
+struct sets {
+	char **texts;
+	struct together *items;
+	size_t count;
+};
+
+/* They have been checked but for the numbers of findings. */
+static int find_sets(struct sets *s, struct advise *a, char **texts)
+{
+	for (s->texts = texts; texts && texts[s->count];)
+		s->count++;
+	s->items = need_new((s->count + 1) * sizeof(*s->items));
+	for (size_t i = 0; i < s->count; i++) {
+		together_parse(&s->items[i], texts[i]);
+		if (ANY_OF(x, s->items[i].findings, s->items[i].count, *x >= a->count))
+			return say_usage("--together %s: the findings are %zu", texts[i],
+					 a->count);
+	}
+	together_find(a, s->items, s->count);
+	return 0;
+}
+
+static bool set_row(void *ctx, size_t i, struct row_advise_set *row)
+{
+	const struct sets *s = ctx;
+
+	*row = (struct row_advise_set){ .changes = s->texts[i],
+					.peak_bytes = s->items[i].peak,
+					.at_most_bytes = s->items[i].at_most };
+	return true;
+}
+
+static void print_sets(struct emit *out, const struct sets *s)
+{
+	FOR_EACH (const struct together, x, s->items, s->count) {
+		char least[HUMAN_MAX], most[HUMAN_MAX];
+
+		bool range = strcmp(human_bytes(least, x->peak), human_bytes(most, x->at_most));
+
+		emit_line(out, "With %s the peak is %s%s%s.", s->texts[x - s->items], least,
+			  range ? " to " : "", range ? most : "");
+	}
+}
+
+static void show_findings(struct emit *out, struct advise *a, const struct advise_options *o,
+			  const struct sets *sets)
 {
 	struct timeline *t = a->timeline;
 	struct patterns patterns;
@@ -165,9 +211,12 @@ static void show_findings(struct emit *out, struct advise *a, const struct advis
 				   .look_at = line_of(a, line),
 				   .findings = { a->count, finding_row, a },
 				   .uses_known = patterns.known,
-				   .patterns = { patterns.count, pattern_row, &patterns } };
+				   .patterns = { patterns.count, pattern_row, &patterns },
+				   .has_sets = sets->count,
+				   .sets = { sets->count, set_row, (void *)sets } };
 	emit_document(out, advise, &row);
 	(o->patterns ? print_patterns : print_findings)(out, a, &row, o->top);
+	print_sets(out, sets);
 	free(patterns.items);
 }
 
@@ -176,6 +225,7 @@ int advise_recording(const struct advise_options *o, const char *path,
 {
 	struct recording r;
 	struct timeline t = { 0 };
+	struct sets sets = { 0 };
 	struct advise a;
 	int rc = recording_open(&r, path);
 
@@ -186,10 +236,12 @@ int advise_recording(const struct advise_options *o, const char *path,
 		advise_open(&a, &t, true);
 		if (try)
 			rc = try(ctx, &a);
+		rc = rc ?: find_sets(&sets, &a, o->together);
 		if (!rc)
-			show_findings(out, &a, o);
+			show_findings(out, &a, o, &sets);
 		if (!rc && !try)
 			command_say_part(&command_advise, &r, "", out);
+		free(sets.items);
 		advise_close(&a);
 		timeline_close(&t);
 	}
@@ -206,6 +258,7 @@ int run_advise(const struct advise_options *o, struct emit *out)
 
 int check_advise(struct advise_options *o)
 {
+	struct together set;
 	bool each = o->tries && !o->tries[0][0]; /* --try without a change of its own */
 
 	if (!o->file && !o->command)
@@ -222,6 +275,11 @@ int check_advise(struct advise_options *o)
 		return say_usage("--try stands for all changes, or names one: choose");
 	if (o->command && o->patterns)
 		return say_usage("--patterns is for a recording");
+	for (char **t = o->together; t && *t; t++)
+		if (!together_parse(&set, *t))
+			return say_usage("--together %s: give numbers of findings, such as 1+3 or "
+					 "1+batch=1/2",
+					 *t);
 	for (char **t = o->tries; !each && t && *t; t++)
 		if (!strchr(*t, '='))
 			return say_usage("--try %s: give a name and its value, such as batch=4 or "

@@ -104,16 +104,18 @@ static void take_checked(struct run_changes *c, char *line)
 	}
 }
 
-/* "made COUNT CHANGE<tab>SENTENCE" */
+/* "made COUNT CHANGE<tab>SENTENCE<tab>what to give instead" */
 static void take_made(struct run_changes *c, char *line)
 {
 	struct row_run_change row = { 0 };
-	char *name, *tab = strchr(line, '\t');
+	char *name, *tab = strchr(line, '\t'), *last = strrchr(line, '\t');
 
-	if (strncmp(line, "made ", 5) || !tab)
+	if (strncmp(line, "made ", 5) || !tab || tab == last)
 		return;
 	row.times = strtoull(line + 5, &name, 10);
-	*tab = 0;
+	*tab = *last = 0;
+	row.has_instead = last[1];
+	row.instead = need_text(last + 1);
 	row.change = need_text(name + 1);
 	row.text = need_text(tab + 1);
 	c->made = need_grow(c->made, &c->room, c->count + 1, sizeof(*c->made));

@@ -20,7 +20,7 @@ def batch_in_parts(change, noted, say):
     if rows:
         smaller_tensors(parts, rows, noted)
     else:
-        say_rows(say)
+        say_rows(parts, say)
     part_of_loss(parts)
     fewer_steps(parts)
 
@@ -37,7 +37,7 @@ def smaller_loads(parts, noted):
     BatchSampler.__init__ = begin
 
 
-def say_rows(say):
+def say_rows(parts, say):
     """Says how many rows the model was called with, for batches that no loader made."""
     seen = set()
 
@@ -45,8 +45,7 @@ def say_rows(say):
         given = next((len(t) for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.ndim), 0)
         if torch.is_grad_enabled() and given not in seen:
             seen.add(given)
-            say("the model was called with " + ", ".join(map(str, sorted(seen))) + " rows; of a batch that the program makes itself add their number: "
-                f"batch=1/2@{max(seen)}")
+            say(f"the model was called with {', '.join(map(str, sorted(seen)))} rows", f"batch=1/{parts}@{max(seen)}" if max(seen) > 1 else "")
         return call(*args, **kwargs)
 
     around_calls(around, outermost=True)

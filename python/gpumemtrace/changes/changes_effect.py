@@ -51,18 +51,18 @@ class Effects:
             row[1], row[2] = 0, max(row[1:])
             self.write(i)
 
-    def say(self, i, words):
-        """Writes why the change could not be made, or which classes, rows or lines the program has instead."""
+    def say(self, i, words, instead=""):
+        """Writes why the change could not be made, or which classes, rows or lines the program has instead; instead: the change to give."""
         try:
             with open(self.path(f"why.{i}"), "w", encoding="utf-8") as f:
-                f.write(words)
+                f.write(f"{instead}\n{words}")
         except OSError:
             pass
 
 
-def read_effects(folder: str, count: int) -> Tuple[int, List[Tuple[int, int, str]]]:
-    """(processes, [(all of them, the most of one step, words)]) of all processes."""
-    rows, processes = [[0, 0, ""] for _ in range(count)], 0
+def read_effects(folder: str, count: int) -> Tuple[int, List[Tuple[int, int, str, str]]]:
+    """(processes, [(all of them, the most of one step, words, change to give instead)]) of all processes."""
+    rows, processes = [[0, 0, "", ""] for _ in range(count)], 0
     for name in sorted(os.listdir(folder)):
         kind, *rest = name.split(".")
         if kind not in ("effect", "why"):
@@ -70,7 +70,7 @@ def read_effects(folder: str, count: int) -> Tuple[int, List[Tuple[int, int, str
         with open(os.path.join(folder, name), "rb") as f:
             found = f.read()
         if kind == "why":
-            rows[int(rest[0])][2] = found.decode("utf-8", "replace")
+            rows[int(rest[0])][3], _, rows[int(rest[0])][2] = found.decode("utf-8", "replace").partition("\n")
             continue
         processes += 1
         for row, (times, now, most) in zip(rows, NUMBERS.iter_unpack(found[:NUMBERS.size * count])):

@@ -2,6 +2,7 @@
 # mypy: ignore-errors
 """How optimizers are made, what they keep, when gradients are freed."""
 import functools
+import importlib.util
 import inspect
 
 import torch
@@ -91,12 +92,12 @@ def in_backward(change, noted, say):
 
 def state_in_8_bits(change, noted, say):
     """bitsandbytes or torchao, whichever is installed."""
-    try:
-        from bitsandbytes import optim
-        names = {"Adam": optim.Adam8bit, "AdamW": optim.AdamW8bit}
-    except ImportError:
-        from torchao import optim
-        names = {"Adam": optim.Adam8bit, "AdamW": optim.AdamW8bit}
+    library = next(filter(importlib.util.find_spec, ("bitsandbytes", "torchao")), None)
+    if not library:
+        say("neither bitsandbytes nor torchao is installed")
+        return
+    optim = importlib.import_module(library + ".optim")
+    names = {"Adam": optim.Adam8bit, "AdamW": optim.AdamW8bit}
     ours = ("foreach", "fused", "capturable", "differentiable", "maximize")
     for name, cls in names.items():
         def make(*args, cls=cls, **kwargs):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: ignore-errors
 """Makes the changes in the process that has just imported torch."""
+import functools
 import importlib
 import os
 
@@ -16,7 +17,7 @@ def start(folder):
         module, _, function = change.row.make.partition(":")
         try:
             made = getattr(importlib.import_module("." + module, __package__), function)
-            made(change, effects.noted(i), lambda words, i=i: effects.say(i, words))
+            made(change, effects.noted(i), functools.partial(effects.say, i))
         except Exception as error:  # the program goes on without it
             effects.say(i, f"{type(error).__name__}: {error}")
     around_steps(after=lambda opt: effects.step())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions of `run --with` before it starts a program, and after its end. Answers are lines that the tool reads: "wrong SENTENCE",
-"set NAME=VALUE", "made COUNT CHANGE<tab>SENTENCE"."""
+"set NAME=VALUE", "made COUNT CHANGE<tab>SENTENCE<tab>change to give instead"."""
 from __future__ import annotations
 
 import os
@@ -34,15 +34,16 @@ def sentence(change: Change, times: int, step: int) -> str:
 def tell(folder: str, texts: List[str]) -> Iterator[str]:
     changes = [parse(text) for text in texts]
     processes, rows = read_effects(folder, len(changes))
-    for change, (times, step, words) in zip(changes, rows):
+    for change, (times, step, words, instead) in zip(changes, rows):
         if change.environment():
-            yield f"made 1 {change.text}\tset {change.row.make}={change.given}"
+            yield f"made 1 {change.text}\tset {change.row.make}={change.given}\t"
         elif times:
-            yield f"made {times} {change.text}\t{sentence(change, times, step)}"
+            yield f"made {times} {change.text}\t{sentence(change, times, step)}\t"
         elif not processes:
-            yield f"made 0 {change.text}\tno Python of the program imported torch with PYTHONPATH as it was set"
+            yield f"made 0 {change.text}\tno Python of the program imported torch with PYTHONPATH as it was set\t"
         else:
-            yield f"made 0 {change.text}\t{change.fill(change.row.failed)}{'; ' + words if words else ''}"
+            give = f"; give {instead} if its batches have that many rows" if instead else ""
+            yield f"made 0 {change.text}\t{change.fill(change.row.failed)}{'; ' + words if words else ''}{give}\t{instead}"
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ from ..changes.changes_row import Change
 from ..changes.changes_table import WrongChange, parse
 from .search_trial import FITS, REFUSED, Plan, Trial
 
+FROZEN = "frozen"  # as `advise --together` takes it: weights that are not trained, in half of their bits
 PART = re.compile(r"(.*=1/)(\d+)(@\d+)?")  # of a batch
-INSTEAD = re.compile(r"add their number: (\S+)")
 
 
 def ask(plan: Plan, *arguments: str) -> Dict[str, Any]:
@@ -66,12 +66,6 @@ def code_of(changes: Sequence[Change]) -> List[str]:
 def print_code(changes: Sequence[Change], answer: Answer) -> None:
     for line in "\n".join(code_of(changes)).split("\n"):
         answer.line(f"      {line}")
-
-
-def with_rows(trial: Trial) -> Dict[str, str]:
-    """Changes that could not be made, and for each what its sentence says to give instead (the rows of a batch that no loader made)."""
-    found = ((text, INSTEAD.search(why)) for text, why in trial.missed().items())
-    return {text: instead[1] for text, instead in found if instead}
 
 
 def ends(trial: Trial) -> str:

@@ -20,8 +20,8 @@ from .search_watch import End
 from .search_watched import rise_of
 
 NAME = "gpumemtrace"  # begins the lines that the tool itself prints
-NO_STEP = "with it the program makes no step of its optimizer before it ends, so its peak is not known: let it train longer"
-NOT_MADE = "not made: "  # of a change
+FEW_STEPS = "with it the program makes fewer than two steps of its optimizer before it ends, so its peak is not known: let it train longer"
+DOCUMENT = '{"file":'  # begins what `run --json` says in the end
 LINE = 2000  # most characters of the last words
 PREFIX = re.compile(r"(\([^)]*\) )?(ERROR [^\]]*\] )?")  # an engine's, before each line of a process
 ERROR = re.compile(r"([\w.]+\.)?\w*(Error|Exception): (?!.*root cause)")
@@ -75,28 +75,30 @@ def last_words(path: str) -> Tuple[str, int]:
             error = text if traced and ERROR.match(text) else error
             traced = text.startswith("  ")
             tokens = int((room[1] or room[2]).replace(",", "")) if room else tokens
-            if line.strip(" \t\r") and not (ours and own):
+            if line.strip(" \t\r") and not (ours and own) and not line.startswith(DOCUMENT):
                 words = line.lstrip(" \t\r")
                 own |= not ours
     return limit or (words if ERROR.match(words) else error or words), tokens
 
 
-def changes_not_made(trial: Trial) -> Dict[str, str]:
-    """The sentences of `run --with` about changes that had no effect."""
-    with contextlib.suppress(OSError), open(trial.path(".log"), encoding="utf-8", errors="replace") as f:
-        said = [line.partition(NOT_MADE)[2].strip() for line in f if line.startswith(NAME) and NOT_MADE in line]
-        return {text: line[len(text) + 2:] for text in trial.plan.varied.changes(trial.setting) for line in said if line.startswith(f"{text}: ")}
-    return {}
+def changes_not_made(trial: Trial) -> List[Dict[str, Any]]:
+    """What `run --with` says of changes that had no effect."""
+    with contextlib.suppress(OSError, ValueError), open(trial.path(".log"), encoding="utf-8", errors="replace") as f:
+        said = [line for line in f if line.startswith(DOCUMENT)]
+        return [change for line in said[-1:] for change in json.loads(line).get("changes", ()) if not change["times"]]
+    return []
 
 
 def effect_of(trial: Trial, m: Measured, verdict: str) -> Dict[str, Any]:
     """Why the run does not show what the changes do: fewer optimizer steps are made where a batch is accumulated of parts."""
     missed = changes_not_made(trial)
+    found = {"not_made": {x["change"]: x["text"] for x in missed}, "instead": {x["change"]: x["instead"] for x in missed if "instead" in x}}
     if verdict == REFUSED:
-        return {"not_made": missed}  # it may have been too early
+        return found  # it may have been too early
     if missed:
-        return {"verdict": FAILED, "not_made": missed}
-    return {"verdict": FAILED, "late": NO_STEP} if m.main and m.main["lacks_step"] else {}
+        return {"verdict": FAILED, **found}
+    fewer = any(text.startswith("batch=") for text in trial.plan.varied.changes(trial.setting))  # no pass has seen the state that the first step makes
+    return {"verdict": FAILED, "late": FEW_STEPS} if m.main and (m.main["lacks_step"] or (fewer and m.main["trains"] and m.main["steps"] < 2)) else {}
 
 
 def figures(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:

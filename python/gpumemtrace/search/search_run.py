@@ -97,6 +97,7 @@ def start(group: Group, trial: Trial) -> bool:
     plan, copies = trial.plan, copies_of(trial)
     world, port, messages = plan.world, 20000 + os.getpid() % 30000, trial.path(".messages")
     changes = [word for text in plan.varied.changes(trial.setting) for word in ("--with", text)]
+    changes += ["--json"] if changes else []  # for measure
     argv = [plan.tool, "run", "--sim", f"{trial.card.name},{world.devices()}", "-o", trial.path(".gmt"), *changes, "--",
             *plan.varied.command(trial.setting, plan.command)]
     log = os.open(trial.path(".log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)

@@ -79,7 +79,7 @@ class Runs:
         self.enter = enter  # changes to the folder of the run
         self.trials: Dict[Tuple[Card, Setting], Trial] = {}
         self.ran = self.kept = 0  # runs now, and results of an earlier search
-        self.lines = Lines(answer)
+        self.lines, self.counted = Lines(answer), ""  # counted: which of the runs of a search the next one is
 
     def trial(self, card: Card, setting: Setting) -> Trial:
         key = card, setting
@@ -135,7 +135,8 @@ class Runs:
             if interrupt.came:
                 break
             if running and running[0].doing[0]:
-                doing = f"runs {count - len(due) - len(running)} of {count}, {len(running)} running; {read_doing(running[0].doing)}"
+                done = self.counted or f"runs {count - len(due) - len(running)} of {count}, {len(running)} running"
+                doing = f"{done}; {read_doing(running[0].doing)}"
                 self.answer.doing(doing)
                 self.lines.doing(doing)
             ended = wait_for_one(running)
@@ -144,7 +145,7 @@ class Runs:
                 if not interrupt.came:
                     self.finish(ended.trial)
                     words = self.plan.varied.words(ended.trial.setting)
-                    self.lines.ended(f"run {count - len(due) - len(running)} of {count}, {ended.trial.card.name}{f' with {words}' if words else ''}: "
+                    self.lines.ended(f"{self.counted or f'run {count - len(due) - len(running)} of {count}'}, {ended.trial.card.name}{f' with {words}' if words else ''}: "
                                      f"{ended.trial.verdict}")
         if interrupt.came:
             raise Interrupted

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of changes with which a program fits a card (`fit --make-it-fit`). The cheapest by the estimated slow-down is run first, on a card with
 room for it, so that each run says what the program needs then, and what further changes would save (`advise` on its recording). A set is
-run only if the prediction allows it: what the program needed with a part of the set, less what the other changes save. As in the
+run only if the prediction allows it: the peak of a run with a part of the set, with the other changes in the lives of its blocks. As in the
 rest of `fit`, the card itself is run where that result is close."""
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Se
 
 from .._answer import Answer
 from .search_cells import Cell, device_on
-from .search_changes import ask, changes_for, code_of, parse_all, part_of, slowdown, with_rows
+from .search_changes import FROZEN, ask, changes_for, code_of, parse_all, part_of, slowdown
 from .search_runs import Runs
 from .search_trial import FAILED, FITS, REFUSED, UNSTABLE, Card, Trial
 from .search_vary import AND, in_sets
@@ -19,11 +19,17 @@ from .search_vary import AND, in_sets
 WANTED = 3  # sets that fit, for a card
 CHANGES, LARGEST = 12, 4  # most that are combined, in one set
 PARTS = 8  # the smallest
-WITH_BATCH = ("inputs", "activations", "forward_temporaries", "backward_temporaries", "kv_cache")  # classes that grow with it
 NEAR = 6  # so many of these parts a prediction may be off
 LITTLE = 200  # of the need: a change that saves less is left out
+AT_ONCE = 24  # sets, the cheapest first, whose peaks are computed together
 
 Names = FrozenSet[str]
+
+
+class Peak(NamedTuple):
+    """Bytes of the framework's blocks."""
+    least: int
+    most: int
 
 
 @dataclass
@@ -32,7 +38,7 @@ class Set:
     texts: List[str]
     cell: Cell  # its figures for the card
     needs: int  # of the card; 0: it ran out of memory there, or failed
-    predicted: int  # peak of the framework's blocks, at least
+    predicted: Peak
     fits: bool
 
     @property
@@ -45,48 +51,74 @@ class Set:
         return {"card": card.name, "changes": self.texts, "fits": self.fits, "verdict": self.verdict, "capacity_bytes": card.memory,
                 "peak_bytes": t.number("peak_bytes"), "peak_reserved_bytes": t.number("peak_reserved_bytes"),
                 "device_bytes": device_on(t, card), "margin_bytes": card.memory - (device_on(t, card) if self.fits else self.needs or device_on(t, card)),
-                "predicted_peak_bytes": self.predicted, "slowdown": round(slowdown(changes), 3), "cost": "; ".join(c.row.cost for c in changes),
+                "predicted_peak_bytes": self.predicted.least, "predicted_most_bytes": self.predicted.most,
+                "slowdown": round(slowdown(changes), 3), "cost": "; ".join(c.row.cost for c in changes),
                 "code": code_of(changes), "measured": self.cell.measured, "run_on": t.card.name,
                 **({"error": t.failure()} if t.verdict == FAILED else {})}
 
 
-class Known(NamedTuple):
+@dataclass
+class Known:
     """A run, of the program with a set of changes or with none."""
+    trial: Optional[Trial]  # None: it did not end, and what is saved is that of the request that failed
     peak: int  # of the framework's blocks
     others: int  # what else the card must have, at least
     needs: int
     saves: Dict[str, int]  # change -> what it would save of the peak, at most
+    numbers: Dict[str, str] = field(default_factory=dict)  # change -> the finding's, as `advise --together` takes it
+    computed: Dict[str, Peak] = field(default_factory=dict)  # what was asked of `advise --together`
+
+    def compute(self, sets: Sequence[str]) -> None:
+        due = [text for text in dict.fromkeys(sets) if text and text not in self.computed]
+        if due and self.trial:
+            self.computed.update((row["changes"], Peak(row["peak_bytes"], row["at_most_bytes"])) for row in advice(self.trial, due)["sets"])
+
+    def with_changes(self, texts: Sequence[str]) -> Tuple[str, int]:
+        """How `advise --together` takes them, and what those of which it knows nothing save at most."""
+        found = [(text, FROZEN if text.startswith("frozen=") else f"{part_of(text)[0]}{part_of(text)[1]}" if part_of(text)[1] > 1 else self.numbers.get(text))
+                 for text in texts]
+        return "+".join(sorted(word for _, word in found if word)), sum(self.saves.get(text, 0) for text, word in found if not word)
+
+
+def advice(trial: Trial, sets: Sequence[str]) -> Dict[str, Any]:
+    return ask(trial.plan, "advise", f"{trial.plan.folder}/{trial.text('recording')}", *(word for text in sets for word in ("--together", text)))
 
 
 def others_of(trial: Trial, card: Card) -> int:
     return max(device_on(trial, card) - trial.number("peak_reserved_bytes"), 0)
 
 
-def moments_of(timeline: Mapping[str, Any]) -> List[Tuple[int, int, int]]:
-    """For each piece of the run: its peak, the bytes of it that grow with the batch, and those of gradients."""
-    classes = [(b["max"]["bytes"], b["categories_at_max"]) for b in timeline["buckets"]]
-    return [(total, sum(of.get(name, 0) for name in WITH_BATCH), of.get("gradients", 0)) for total, of in classes]
-
-
 def known_of(trial: Trial, cell: Cell, more: Sequence[Mapping[str, Any]]) -> Known:
-    """more: what `oom` suggests. Of a part of a batch the saving follows from the classes in the course of the run: all parts but the first
-    have the gradients of those before."""
-    others = min(others_of(trial, cell.card), others_of(cell.trial, cell.card))
-    saves: Dict[str, int] = {}
-    path = f"{trial.plan.folder}/{trial.text('recording')}"
-    found = ask(trial.plan, "advise", path).get("findings", [])
-    for suggestion in (*found, *more):
+    """more: what `oom` suggests."""
+    parts = [str(2 ** i) for i in range(1, PARTS.bit_length())]
+    found = advice(trial, [FROZEN, *(f"batch=1/{n}" for n in parts)])
+    known = Known(trial, found["peak_bytes"], min(others_of(trial, cell.card), others_of(cell.trial, cell.card)), device_on(trial, cell.card), {})
+    known.computed = {row["changes"]: Peak(row["peak_bytes"], row["at_most_bytes"]) for row in found["sets"]}
+    for i, suggestion in enumerate((*found["findings"], *more)):
         less = 0 if "reserved" == suggestion.get("of") or suggestion.get("name") == "allocator" else int(suggestion["saves_bytes"])
         for change in changes_for(suggestion):
-            saves.setdefault(change.text, less)
-    moments = moments_of(ask(trial.plan, "timeline", path))
-    peak = max((total for total, _, _ in moments), default=0)
-    held = max((gradients for _, _, gradients in moments), default=0)
-    for before, least, behind in map(part_of, list(saves)):
-        for parts in (2 ** i for i in range(1, PARTS.bit_length()) if 1 < least <= 2 ** i):
-            saves[f"{before}{parts}{behind}"] = max(peak - max((total - grows + grows // parts + held - gradients for total, grows, gradients in moments),
-                                                               default=0), 0)
-    return Known(trial.number("peak_bytes"), others, device_on(trial, cell.card), saves)
+            known.saves.setdefault(change.text, less)
+            if i < len(found["findings"]):
+                known.numbers.setdefault(change.text, str(i + 1))
+    for before, least, behind in map(part_of, list(known.saves)):
+        for n in parts:
+            if 1 < least <= int(n):
+                known.saves[f"{before}{n}{behind}"] = known.peak - known.computed[f"batch=1/{n}"].least
+    if known.peak - known.computed[FROZEN].least > known.peak // LITTLE:
+        known.saves["frozen=bf16"] = known.peak - known.computed[FROZEN].least
+    return known
+
+
+def further(names: Names, ran: Names) -> Optional[List[str]]:
+    """The changes that the first set has more than the other, which was run; None: it lacks some of that. Half of a half is a quarter."""
+    parts = {(before, behind): n for before, n, behind in map(part_of, names) if n > 1}
+    missing = []
+    for before, n, behind in map(part_of, ran - names):
+        if n == 1 or parts.get((before, behind), 0) % n or not parts.get((before, behind)):
+            return None
+        missing.append(f"{before}{parts.pop((before, behind)) // n}{behind}")
+    whole = {(before, behind) for before, _, behind in map(part_of, missing)}
+    return missing + [text for text in names - ran if part_of(text)[::2] not in whole]
 
 
 @dataclass
@@ -107,7 +139,7 @@ class Search:
         if self.cell.roomy:
             self.known[frozenset()] = known_of(self.cell.roomy, self.cell, remedies)
         else:  # what it needs is not known
-            self.known[frozenset()] = Known(0, 0, 0, {c.text: r["saves_bytes"] for r in remedies for c in changes_for(r)})
+            self.known[frozenset()] = Known(None, 0, 0, 0, {c.text: r["saves_bytes"] for r in remedies for c in changes_for(r)})
 
     def candidates(self) -> List[str]:
         """The changes that save most. A setting of the allocator saves no allocated bytes."""
@@ -117,25 +149,42 @@ class Search:
                 most[text] = max(most.get(text, 0), less)
         return sorted((t for t in most if t not in self.useless), key=lambda t: -most[t])[:CHANGES]
 
-    def saves(self, names: Names, text: str) -> int:
-        """The most that one more change saves, in the program with these changes."""
-        known = self.known[names].saves
-        if text in known:
-            return known[text]
-        if not names or text in self.known[frozenset()].saves and part_of(text)[1] == 1:
-            return 0  # `advise` does not find it any more
-        return max(k.saves.get(text, 0) for k in self.known.values())
+    def nearest(self, names: Names) -> Tuple[Known, List[str]]:
+        """The run with most of these changes, and the others."""
+        found = ((ran, known, further(names, ran)) for ran, known in self.known.items())
+        _, known, rest = max(((ran, known, rest) for ran, known, rest in found if rest is not None), key=lambda x: (len(x[0]), -len(x[2])))
+        return known, rest
 
-    def predict(self, names: Names) -> int:
-        """The peak, at least."""
-        return max(max(known.peak - sum(self.saves(subset, text) for text in names - subset), 0)
-                   for subset, known in self.known.items() if subset <= names)
+    def predict(self, names: Names) -> Peak:
+        """Computed, once its run was asked. What `advise` finds no more in that run saves nothing; of what it does not compute only the most that
+        is saved is known."""
+        known, rest = self.nearest(names)
+        words, unknown = known.with_changes(rest)
+        peak = known.computed.get(words)
+        if not peak:  # at least
+            peak = Peak(max(known.peak - sum(self.saves(known, text) for text in rest), 0) + unknown, known.peak)
+        return Peak(max(peak.least - unknown, 0), peak.most)
+
+    def saves(self, known: Known, text: str) -> int:
+        if text in known.saves or not part_of(text)[1] > 1:
+            return known.saves.get(text, 0)
+        return known.peak - known.computed.get(f"{part_of(text)[0]}{part_of(text)[1]}", Peak(0, 0)).least
+
+    def compute(self, every: Sequence[Sequence[str]]) -> None:
+        asked: Dict[int, List[str]] = {}
+        runs = {id(known): known for known in self.known.values()}
+        for texts in every:
+            known, rest = self.nearest(frozenset(texts))
+            asked.setdefault(id(known), []).append(known.with_changes(rest)[0])
+        for key, words in asked.items():
+            runs[key].compute(words)
+
+    def is_meant(self, texts: Sequence[str]) -> bool:
+        names, of = frozenset(texts), [text.partition("=")[0] for text in texts]
+        return len(set(of)) == len(of) and not any(self.excludes(s, names) for s in self.sets)
 
     def allowed(self, texts: Sequence[str]) -> bool:
-        names, of = frozenset(texts), [text.partition("=")[0] for text in texts]
-        if len(set(of)) < len(of) or any(self.excludes(s, names) for s in self.sets):
-            return False
-        predicted = self.predict(names)
+        predicted = self.predict(frozenset(texts)).least
         return predicted - predicted // LITTLE * NEAR + self.known[frozenset()].others <= self.cell.card.memory
 
     def excludes(self, ran: Set, names: Names) -> bool:
@@ -146,13 +195,22 @@ class Search:
 
     def due(self) -> List[Sequence[str]]:
         """The cheapest first; of those the one that leaves most room."""
-        every = [texts for n in range(1, LARGEST + 1) for texts in itertools.combinations(self.candidates(), n) if self.allowed(texts)]
-        return sorted(every, key=lambda texts: (slowdown(parse_all(texts)), len(texts), self.predict(frozenset(texts))))
+        candidates = self.candidates()
+        every = [texts for n in range(1, LARGEST + 1) for texts in itertools.combinations(candidates, n) if self.is_meant(texts) and self.allowed(texts)]
+        every.sort(key=lambda texts: (slowdown(parse_all(texts)), len(texts)))
+        for i in range(0, len(every), AT_ONCE):
+            some = every[i:i + AT_ONCE]
+            self.compute(some)
+            some = sorted(filter(self.allowed, some), key=lambda texts: (slowdown(parse_all(texts)), len(texts), sum(self.predict(frozenset(texts)))))
+            if some:
+                return [*some, *every[i + AT_ONCE:]]
+        return []
 
     def run(self, texts: Sequence[str]) -> None:
         predicted, card = self.predict(frozenset(texts)), self.cell.card
         place = self.cell.roomy.card if self.cell.roomy else card
         trial = self.runs.trial(place, (AND.join(texts),))
+        self.runs.counted = f"set {len(self.sets) + 1}, run {self.runs.ran + 1} of at most {self.most}"
         self.runs.run([trial])
         cell, needs = Cell(card, trial.setting, trial), 0
         if trial.verdict == FITS:
@@ -160,6 +218,7 @@ class Search:
             needs = known.needs
             if not cell.follows() and known.peak + known.others <= card.memory and self.runs.ran < self.most:  # close: PyTorch may give its cache back, and run
                 cell.trial = self.runs.trial(card, trial.setting)
+                self.runs.counted = f"set {len(self.sets) + 1}, run {self.runs.ran + 1} of at most {self.most}"
                 self.runs.run([cell.trial])
             if len(texts) == 1:
                 self.judge(texts[0], known)
@@ -176,9 +235,9 @@ class Search:
 
     def learn(self, trial: Trial) -> None:
         """A change that could not be made is in no other set, or in the way that its sentence says."""
-        instead = with_rows(trial)
-        if trial.number("steps") and not instead:
-            self.useless += trial.missed()
+        instead = trial.instead()
+        if trial.number("steps"):
+            self.useless += [text for text in trial.missed() if text not in instead]
         rows = {part_of(text)[0]: part_of(better)[2] for text, better in instead.items()}
         for known in self.known.values():
             for text in list(known.saves):

@@ -8,7 +8,7 @@ from .._answer import Answer, Column, apart, in_units, many
 from .search_cells import Cell, device_on
 from .search_changes import costs, parse_all, print_code
 from .search_document import Found
-from .search_sets import Search
+from .search_sets import Peak, Search
 from .search_trial import FAILED, FITS, REFUSED, UNSTABLE
 from .search_vary import AND
 
@@ -122,7 +122,7 @@ def sets(search: Search, answer: Answer) -> None:
     answer.line()
     if fits:
         answer.title(f"Changes with which it fits {card.name} ({in_units(card.memory)}), the cheapest first")
-        answer.table(SETS, [[str(i + 1), AND.join(s.texts), costs(parse_all(s.texts)), in_units(s.cell.trial.number("peak_bytes")), in_units(s.predicted),
+        answer.table(SETS, [[str(i + 1), AND.join(s.texts), costs(parse_all(s.texts)), in_units(s.cell.trial.number("peak_bytes")), between(s.predicted),
                              in_units(card.memory - device_on(s.cell.trial, card)), "run" if s.cell.measured else f"from {s.cell.trial.card.name}"]
                             for i, s in enumerate(fits)])
         for i, s in enumerate(fits):
@@ -135,6 +135,13 @@ def sets(search: Search, answer: Answer) -> None:
             answer.sentence(f"{AND.join(s.texts)}: {s.cell.trial.failure()}")
     if search.untried:
         answer.sentence(f"{many(search.runs.ran, 'run')} of changes made; {many(search.untried, 'more set')} might fit by prediction (--max-runs N runs more).")
+
+
+def between(peak: Peak) -> str:
+    """A range where the two ends differ in words."""
+    words = [in_units(x) for x in peak]
+    numbers, units = zip(*(word.split(" ") for word in words))
+    return words[1] if words[0] == words[1] else f"{numbers[0]} - {words[1]}" if units[0] == units[1] else f"{words[0]} - {words[1]}"
 
 
 def none_fits(search: Search, card: str) -> str:

@@ -91,10 +91,17 @@ class Trial:
         oom = self.result.get("oom")
         return oom.get(member) if isinstance(oom, dict) else None
 
+    def texts(self, member: str) -> Dict[str, str]:
+        found = self.result.get(member)
+        return found if isinstance(found, dict) else {}
+
     def missed(self) -> Dict[str, str]:
         """Changes that could not be made, and why."""
-        missed = self.result.get("not_made")
-        return missed if isinstance(missed, dict) else {}
+        return self.texts("not_made")
+
+    def instead(self) -> Dict[str, str]:
+        """Those of them that need another value (the rows of a batch that no loader made), and the change with it."""
+        return self.texts("instead")
 
     def not_made(self) -> str:
         return "; ".join(f"{text}: {why}" for text, why in self.missed().items())

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from .._answer import OK, Answer, Column, Sentence, in_units, many
 from ..changes.changes_row import Change
 from .search_cards import find_cards
-from .search_changes import ask, changes_for, code_of, costs, ends, parse_all, print_code, with_rows
+from .search_changes import ask, changes_for, code_of, costs, ends, parse_all, print_code
 from .search_runs import Runs, folder_of
 from .search_trial import FAILED, FITS, LOOK, STEPS, Card, Plan, Trial
 from .search_vary import AND, in_sets
@@ -78,9 +78,9 @@ def run_all(plan: Plan, card: Card, found: Sequence[Suggestion], answer: Answer)
         for x in due:
             x.trial = runs.trial(card, (AND.join(change.text for change in x.changes),))
         runs.run([x.trial for x in due if x.trial])
-        due = [x for x in due if x.trial and with_rows(x.trial)]
+        due = [x for x in due if x.trial and x.trial.instead()]
         for x in due:
-            better = with_rows(x.trial) if x.trial else {}
+            better = x.trial.instead() if x.trial else {}
             x.changes = parse_all(better.get(change.text, change.text) for change in x.changes)
 
 

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "together.h"
+
+#include "../base/arithmetic.h"
+#include "../base/sorted.h"
+#include "../classes/study.h"
+
+enum { AT_ONCE = 8, LATER = 4 }; /* sets; births until a sum of gradients is made */
+
+/* A change of a life by one of the plans; 0 bytes: only the life's own course changes there. */
+struct part {
+	uint32_t life;
+	unsigned of; /* place in the set; `count` of it: of the batch */
+	uint64_t seq;
+	int64_t bytes;
+};
+
+struct merge {
+	struct advise *advise;
+	const struct together *set;
+	bool most; /* the end of each range that saves less */
+	struct map copies; /* stacks: whether autocast converts there */
+	struct part *items;
+	size_t count, room;
+	struct life_plan *to;
+};
+
+bool together_parse(struct together *x, const char *text)
+{
+	*x = (struct together){ .parts = 1 };
+	for (const char *next = text; *next; text = next + (*next == '+'), next = text) {
+		size_t n = strcspn(text, "+");
+		char word[32], *end;
+		unsigned long number;
+
+		next = text + n;
+		if (!n || n >= sizeof(word) || x->count == TOGETHER_MOST)
+			return false;
+		snprintf(word, sizeof(word), "%.*s", (int)n, text);
+		number = strtoul(word, &end, 10);
+		if (!strcmp(word, "frozen"))
+			x->frozen = true;
+		else if (!strncmp(word, "batch=1/", 8) && (x->parts = (unsigned)atoi(word + 8)))
+			continue;
+		else if (number && !*end)
+			x->findings[x->count++] = number - 1;
+		else
+			return false;
+	}
+	return x->count || x->frozen || x->parts > 1;
+}
+
+static void add(struct merge *m, uint32_t life, unsigned of, uint64_t seq, int64_t bytes)
+{
+	if (seq != PLAN_END)
+		*need_item(m->items, m->count, m->room) = (struct part){ life, of, seq, bytes };
+}
+
+/* ---- what goes with the batch ---- */
+
+static bool is_of_weight(const struct advise *a, uint64_t size)
+{
+	const struct study *s = a->timeline->model.watcher;
+
+	return study_size_is_of_weight(s, size) || study_size_is_of_weight(s, 2 * size);
+}
+
+/* Rows that stay through the next pass are those of many batches. What has the size of a weight, or
+ * of half of one, may be its gradient or a copy. */
+static bool goes_with_batch(const struct merge *m, const struct advised *l)
+{
+	const struct advise *a = m->advise;
+
+	if (l->classes & OF_THE_MODEL || !(l->classes & CLASSES_THAT(GROW_WITH_BATCH)) ||
+	    (l->classes & CLASS_BIT(inputs) && l->until > advise_next_pass(a, l)))
+		return false;
+	return !m->most || !(l->classes & CLASS_BIT(backward_temporaries)) ||
+	       !is_of_weight(a, l->size);
+}
+
+static unsigned divisor_of(struct merge *m, const struct advised *l)
+{
+	struct block b;
+
+	if (m->set->frozen && !m->most && l->classes & CLASS_BIT(parameters))
+		return advise_leaf(m->advise, l) ? 1 : 2;
+	if (m->set->parts == 1 || !goes_with_batch(m, l))
+		return 1;
+	advise_block(m->advise, l, &b);
+	return is_of_weight(m->advise, l->size) &&
+			       advise_is_cast(m->advise->timeline, &m->copies, &b)
+		       ? 1
+		       : m->set->parts;
+}
+
+/* The end of the latest optimizer's step before the event, or of what freed its gradients. */
+static uint64_t step_begin(const struct merge *m, uint64_t seq)
+{
+	const struct spans *s = &m->advise->timeline->model.spans;
+	size_t n = advise_spans_begun(m->advise, seq);
+
+	while (n-- > 0)
+		if (s->items[n].phase == PHASE_OPTIMIZER ||
+		    (s->items[n].phase == PHASE_ZERO_GRAD && !m->most))
+			return s->items[n].extent.last_seq + 1;
+	return advise_next(m->advise, 0, PHASE_FORWARD);
+}
+
+/* All parts but the first have the gradients of those before them, and add theirs. */
+static void hold_gradient(struct merge *m, const struct advised *l)
+{
+	const struct lives *all = m->advise->lives;
+	uint32_t later = lives_born_by(all, l->from) + LATER;
+	uint64_t begin = step_begin(m, l->from), end = l->from;
+
+	if (m->most && later < all->rows.count)
+		end = lives_seq(all, &lives_at(all, later)->born);
+	if (begin >= l->from || l->born->stage == STAGE_OPTIMIZER)
+		return;
+	add(m, l->life, (unsigned)m->set->count, begin, (int64_t)l->size);
+	add(m, l->life, (unsigned)m->set->count, end, -(int64_t)l->size);
+}
+
+static void add_classes(struct merge *m)
+{
+	if (m->set->parts == 1 && !m->set->frozen)
+		return;
+	ADVISE_EACH (m->advise, UINT16_MAX, l) {
+		if (divisor_of(m, &l) > 1) {
+			add(m, l.life, (unsigned)m->set->count, l.from, 0);
+			add(m, l.life, (unsigned)m->set->count, l.until, 0);
+		}
+		if (m->set->parts > 1 && l.classes & CLASS_BIT(gradients))
+			hold_gradient(m, &l);
+	}
+}
+
+/* ---- one life ---- */
+
+static bool offloads(const struct merge *m, size_t of)
+{
+	return of < m->set->count &&
+	       !strcmp(m->advise->items[m->set->findings[of]].kind, "offload_activations");
+}
+
+/* Bytes of it with all changes, less those recorded. What is kept longer for a checkpoint is saved,
+ * and so on the host where all that is saved is. */
+static int64_t changed(struct merge *m, const struct advised *l, uint64_t seq,
+		       const int64_t *sums)
+{
+	bool there = l->from <= seq && seq < l->until, on_host = false;
+	double size = (double)l->size, left = there ? size : 0, more = 0;
+
+	for (size_t i = 0; i <= m->set->count; i++) {
+		on_host |= offloads(m, i) && !m->most;
+		if (there && sums[i] < 0)
+			left *= sums[i] > -(int64_t)l->size ? (size + (double)sums[i]) / size : 0;
+		else if (sums[i] > more)
+			more = (double)sums[i];
+	}
+	more = on_host && !there ? 0 : more;
+	return (int64_t)((left + more) / divisor_of(m, l)) - (there ? (int64_t)l->size : 0);
+}
+
+/* Autograd saves nothing of what is computed again, or not at all: that stays off the host. */
+static bool is_offloaded(const struct merge *m, const struct part *p, size_t n)
+{
+	return !ANY_OF(x, p, n, x->bytes < 0 && x->of < m->set->count && !offloads(m, x->of));
+}
+
+static void merge_life(struct merge *m, const struct part *p, size_t n)
+{
+	int64_t sums[TOGETHER_MOST + 1] = { 0 }, before = 0, now;
+	bool offloaded = is_offloaded(m, p, n);
+	struct advised l;
+
+	if (p->life == PLAN_NONE || !advise_life(m->advise, p->life, UINT16_MAX, &l)) {
+		for (size_t i = 0; i < n; i++)
+			plan_add(m->to, (struct plan_change){ p[i].seq, p[i].bytes, PLAN_NONE });
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		sums[p[i].of] += offloaded || !offloads(m, p[i].of) ? p[i].bytes : 0;
+		if (i + 1 < n && p[i + 1].seq == p[i].seq)
+			continue;
+		now = changed(m, &l, p[i].seq, sums);
+		if (now != before)
+			plan_add(m->to, (struct plan_change){ p[i].seq, now - before, l.life });
+		before = now;
+	}
+}
+
+COMPARE(by_life, struct part, ORDER(x->life, y->life) ?: ORDER(x->seq, y->seq))
+
+static void merge(struct advise *a, const struct together *x, bool most, struct life_plan *to)
+{
+	struct merge m = { .advise = a, .set = x, .most = most, .to = to };
+
+	for (unsigned i = 0; i < x->count; i++) {
+		const struct finding *f = &a->items[x->findings[i]];
+		const struct life_plan *p = most && f->range ? &f->cautious : &f->plan;
+
+		for (size_t k = 0; k < p->count; k++)
+			add(&m, p->items[k].life, i, p->items[k].seq, p->items[k].bytes);
+	}
+	add_classes(&m);
+	SORT(m.items, m.count, by_life);
+	for (size_t i = 0, next; i < m.count; i = next) {
+		for (next = i + 1; next < m.count && m.items[next].life == m.items[i].life;)
+			next++;
+		merge_life(&m, &m.items[i], next - i);
+	}
+	map_free(&m.copies);
+	free(m.items);
+}
+
+void together_find(struct advise *a, struct together *sets, size_t count)
+{
+	for (size_t i = 0; i < count; i += AT_ONCE) {
+		size_t n = arithmetic_least(AT_ONCE, count - i);
+		struct life_plan plans[2 * AT_ONCE] = { 0 }, *list[2 * AT_ONCE];
+
+		for (size_t k = 0; k < 2 * n; k++) {
+			list[k] = &plans[k];
+			merge(a, &sets[i + k / 2], k % 2, list[k]);
+		}
+		plans_run(list, 2 * n, a->timeline, &a->repeats, a->since, a->until);
+		for (size_t k = 0; k < n; k++) {
+			sets[i + k].peak =
+				arithmetic_least(plans[2 * k].peak, plans[2 * k + 1].peak);
+			sets[i + k].at_most =
+				arithmetic_most(plans[2 * k].peak, plans[2 * k + 1].peak);
+		}
+		for (size_t k = 0; k < 2 * n; k++)
+			plan_free(list[k]);
+	}
+}
