@@ -112,6 +112,35 @@ def test_what_lies_in_shards_is_not_sharded_again(tmp_path):
     assert "shard_state" not in found and "offload_state" in found
 
 
+NETWORK = """
+import torch
+from torch import nn
+
+class Network(nn.Module):
+    def __init__(self, width=512, layers=8):
+        super().__init__()
+        self.layers = nn.Sequential(*(nn.TransformerEncoderLayer(width, 8, 4 * width, 0.0, batch_first=True) for _ in range(layers)))
+        self.head = nn.Linear(width, 10)
+
+    def forward(self, x):
+        return self.head(self.layers(x).mean(1))
+
+net = Network().cuda()
+for _ in range(3):
+    net(torch.randn(32, 256, 512, device="cuda")).square().mean().backward()
+"""
+
+
+@simulated
+def test_a_network_is_no_layer_of_itself(tool, tmp_path):
+    """Turns of a loop over layers look like calls of the module with the loop, which is the whole network: checkpointed, it saves nothing."""
+    program = tmp_path / "network.py"
+    program.write_text(NETWORK)
+    subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, program], check=True, capture_output=True)
+    (finding,) = (f for f in tool.json("advise", tmp_path / "x.gmt", "--top", "0")["findings"] if f["kind"] == "checkpoint")
+    assert finding["what"].startswith("Checkpoint TransformerEncoderLayer ")
+
+
 def test_the_document(tool):
     answer = tool.json("advise", EXAMPLE)
     assert answer["peak_bytes"] == tool.json("report", EXAMPLE)["devices"][0]["peak_bytes"]

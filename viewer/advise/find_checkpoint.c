@@ -392,11 +392,34 @@ static bool is_network(struct search *s, const struct site *site)
 	return site->outermost && calls <= passes;
 }
 
+static bool repeats(struct search *s, const struct site *site)
+{
+	return site->many && !layers_is_container(site->function) && calls_of(s, site) > 1 &&
+	       !is_operator(s, site) && !is_network(s, site);
+}
+
+static bool is_within(struct search *s, const struct site *inner, const struct site *outer)
+{
+	struct site_path p = sites_find(s->advise, inner->items->stack);
+	const struct site_of_stack *first =
+		FIRST_OF(x, p.items, p.count, x->key == inner->key || x->key == outer->key);
+
+	return inner != outer && first && first->key == outer->key;
+}
+
+/* Nearly all that it saves is of a module inside of it that is called as often: what looks like its
+ * calls may be turns of a loop over that one. */
+static bool is_around(struct search *s, const struct site *site)
+{
+	return ANY_OF(x, s->items, s->count,
+		      x->bytes >= site->bytes / 50 * 49 && is_within(s, x, site) &&
+			      calls_of(s, x) >= calls_of(s, site) && repeats(s, x));
+}
+
 /* A class of modules is checkpointed wherever it is called. */
 static bool is_of_class(struct search *s, const struct site *site, const char *function)
 {
-	return !strcmp(site->function, function) && site->many && !layers_is_container(function) &&
-	       calls_of(s, site) > 1 && !is_operator(s, site) && !is_network(s, site);
+	return !strcmp(site->function, function) && repeats(s, site) && !is_around(s, site);
 }
 
 static void look_at(struct search *s, const char *function)
