@@ -20,6 +20,8 @@ class Chosen(Row):
 
 
 TIMM = (("huggingface/pytorch-image-models", "7096b52a613eefb4f6d8107366611c8983478b19"),)  # 0.4.12
+PYG = (("pyg-team/pytorch_geometric", "7ca40d635c4757f53ec2a1260e4a9e6505f8ad49"),)  # 2.6.1
+YACS = (("rbgirshick/yacs", "32d5e4ac300eca6cd3b839097dde39c4017a1070"),)
 
 
 def vit():
@@ -96,12 +98,12 @@ def megatron():
 
 
 def litgpt():
-    plain = Source("litgpt tutorials/quantize.md", "2023-10-05", "Lightning-AI/litgpt", "982abcbc98bef6ee7bb80acab16f83bf1b5de45e", "A100 40 GB", "2.1 nightly", "a100-40g", "cards26",
+    plain = Source("litgpt tutorials/quantize.md", "2023-10-05", "Lightning-AI/litgpt", "982abcbc98bef6ee7bb80acab16f83bf1b5de45e", "A100 40 GB", "2.1 nightly", "a100-40g", "frameworks",
                    "allocated")
     for name, figure, precision in (("float32", 28.95, "32-true"), ("bfloat16", 14.50, "bf16-true")):
         yield Chosen("falcon-" + name, plain, f"lit-gpt generate, falcon-7b: {name}", figure, "GB", ("{here}/litgpt_generate.py", "base", "falcon-7b", precision),
                      printed=r"Memory used: ([\d.]+) GB")
-    many = Source("litgpt tutorials/inference.md", "2024-01-10", "Lightning-AI/litgpt", "51d5328751615529334a4cbaddc4ec5192ce4b39", "A100 40 GB", "2.2 nightly", "a100-40g", "cards26",
+    many = Source("litgpt tutorials/inference.md", "2024-01-10", "Lightning-AI/litgpt", "51d5328751615529334a4cbaddc4ec5192ce4b39", "A100 40 GB", "2.2 nightly", "a100-40g", "frameworks",
                   "allocated, most of all cards")
     yield Chosen("llama70-sequentially", many, "lit-gpt generate over cards, Llama-2-70B: layers over 4", 35.64, "GB",
                  ("{here}/litgpt_generate.py", "sequentially", "Llama-2-70b-chat-hf", "bf16-true"), printed=r"Memory used: ([\d.]+) GB", count=4, of=(RANKS,))
@@ -148,12 +150,12 @@ def masked():
                  libraries=TIMM)
     audio = Source("AudioMAE README.md", "2022-07", "facebookresearch/AudioMAE", "bd60e29651285f80d32a6405082835ad26e6f19f", "V100 32 GB", "1.8", "v100-32g", "cards26", "allocated")
     for name, what, figure in (("first", "evaluation, batch 16, first batch", 1035), ("last", "the same, after 1,197 batches", 1090), ("train", "fine-tuning over 64, batch 4", 2606)):
-        yield Chosen("audio-" + name, audio, "AudioMAE, AudioSet: " + what, figure, "MiB", ("{here}/masked.py", "audio", name), printed=r"max mem: (\d+)", of=(CONVOLUTIONS,),
-                     ranks="64:0" if name == "train" else "", libraries=TIMM)
+        yield Chosen("audio-" + name, audio, "AudioMAE, AudioSet: " + what, figure, "MiB", ("{here}/masked.py", "audio", name), printed=r"max mem: (\d+)",
+                     of=(CONVOLUTIONS, RANKS) if name == "train" else (CONVOLUTIONS,), ranks="64:0" if name == "train" else "", libraries=TIMM)
     swin = Source("Swin-Transformer issue 183", "2022-03-14", "microsoft/Swin-Transformer", "f82860bfb5225915aca09c3227159ee9e1df874d", "8, not said", "1.8 or later", "a100-40g", "cards26",
                   "allocated")
     yield Chosen("swin-t", swin, "Swin-T, ImageNet training: batch 128, 8 ranks", 14764, "MiB", ("{here}/masked.py", "swin", "128"), printed=r"mem (\d+)MB", ranks="8:0",
-                 of=(CONVOLUTIONS, RANKS), libraries=TIMM)
+                 of=(CONVOLUTIONS, RANKS), libraries=TIMM + YACS)
 
 
 def detection():
@@ -166,10 +168,10 @@ def detection():
 
 def graphs():
     source = Source("Training Graph Neural Networks with 1000 Layers, table 5", "2021-06-14", "lightaime/deep_gcns_torch", "4f6681eee2290e217bda941b5536452a7c09decb", "V100 32 GB", "1.7",
-                    "v100-32g", "frameworks", "allocated")
+                    "v100-32g", "cards26", "allocated")
     for name, layers, width, dropout, figure in (("deep", "1001", "80", "0.1", 2.86), ("wide", "448", "224", "0.2", 7.91)):
         yield Chosen("revgnn-" + name, source, f"RevGNN, ogbn-proteins: {layers} layers of {width}", figure, "GiB", ("{here}/revgnn.py", layers, width, dropout),
-                     printed=r"peak: ([\d.]+) GiB")
+                     printed=r"peak: ([\d.]+) GiB", libraries=PYG)
 
 
 def bert():
@@ -180,3 +182,5 @@ def bert():
 
 
 CHOSEN = {row.name: row for row in [*vit(), *scratch(), *nanochat(), *low_bit(), *megatron(), *litgpt(), *cogvideo(), *optimum(), *masked(), *detection(), *graphs(), *bert()]}
+
+WHY = {}  # of a difference above 1 %, and the experiment that shows it
