@@ -65,6 +65,10 @@ $(O)/format/%.o $(O)/shim/%.o $(O)/cupti/%.o $(O)/viewer/%.o: PARTFLAGS := $(PIC
 $(O)/tests/check/%.o $(O)/python/%.o: PARTFLAGS := $(PIC)
 $(O)/simgpu/%.o: PARTFLAGS := $(PIC) $(CUDA_INCS)
 $(O)/tests/%.o: PARTFLAGS := -fPIE
+# Cards whose cuDNN was measured: tests/data/cudnn-CARD.txt, made on such a card by `make cudnn-table`.
+CUDNN_TABLES := $(wildcard tests/data/cudnn-*.txt)
+$(O)/simgpu/libraries/lib_cudnn_workspace.o: PARTFLAGS += -DCUDNN_TABLES='"$(patsubst tests/data/cudnn-%.txt,%,$(CUDNN_TABLES))"'
+$(O)/simgpu/libraries/lib_cudnn_workspace.o: $(CUDNN_TABLES)
 
 $(call objs,$(filter shim/stacks/% shim/rings/% shim/torch/% shim/recording/capture.c,$(SHIM))): WHOLEFLAGS := $(WHOLE)
 
@@ -274,7 +278,7 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
-.PHONY: test test-page test-rule test-uses test-matrix test-driver test-frameworks test-versions test-conclusions test-cards test-engines bench lint
+.PHONY: test test-page test-rule test-uses test-matrix test-driver test-frameworks test-versions test-conclusions test-cards cudnn-table test-engines bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
 	@scripts/setup.sh newest headers tools browser docs trainers wheel
 	@scripts/test.sh
@@ -322,6 +326,11 @@ test-cards: setup  ## published memory figures of real cards, made again on simu
 	@scripts/setup.sh frameworks cards25 cards26 cards212
 	@$(MAKE) --no-print-directory all
 	@.venv/bin/python tests/cards/run.py --missing --write
+cudnn-table:  ## what cuDNN asks for on this machine's card: tests/data/cudnn-CARD.txt, say CARD=t4, for `fit` and tests (a minute, a GPU)
+	@test -n "$(CARD)" || { echo 'say which card: make cudnn-table CARD=t4 (the first word of its name in simgpu/core/cards.def)'; exit 1; }
+	@$(or $(PYTHON),.venv/bin/python) tests/workloads/workspaces.py >$(B)/cudnn-table
+	@cp $(B)/cudnn-table tests/data/cudnn-$(CARD).txt
+	@$(MAKE) --no-print-directory all
 test-engines: setup  ## serving engines start unchanged on the simulated device: classes beside their own figures; writes docs/engines.md (15 minutes)
 	@scripts/setup.sh engines sglang
 	@$(MAKE) --no-print-directory all

@@ -118,7 +118,8 @@ def outside(work):
 # ---- workspaces ----
 
 def workspaces(work):
-    """Lines that differ from tests/data/cudnn-h100.txt, which the simulated device is held against (tests/e2e/test_cudnn.py)."""
+    """Lines that differ from tests/data/cudnn-h100.txt, which the simulated device is held against (tests/e2e/test_cudnn.py). `make cudnn-table
+    CARD=NAME` keeps those of another card."""
     said = run(sys.executable, ROOT / "tests/workloads/workspaces.py").stdout.splitlines()
     kept = (ROOT / "tests/data/cudnn-h100.txt").read_text().splitlines()
     print(f"{len(said)} lines, of which {len(set(said) - set(kept))} are not those of tests/data/cudnn-h100.txt:\n\n```")

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../core/clock.h"
+#include "../core/usage.h"
 #include "../kernels/kernels.h"
 #include "cudart.h"
 
@@ -41,6 +42,8 @@ static int load(void **out, const void *image)
 	if (m)
 		m->image = image_load(image);
 	*out = m;
+	if (m)
+		usage_module();
 	return m ? SIM_OK : SIM_NOMEM;
 }
 

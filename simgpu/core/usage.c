@@ -8,7 +8,9 @@
  * context, the number of failed allocations, the number of queries for free memory before the first
  * of them (afterwards a framework queries it for its message), the peak of each device, and NCCL's
  * part of it: simulated, least, most; then a number that changes with each piece of work on a
- * device; then the table of processes.c. Peaks are those of all processes together.
+ * device; the largest workspace of a convolution, simulated and most, and whether none was measured
+ * on such a card; how many modules of compiled kernels were loaded; then the table of processes.c.
+ * Peaks are those of all processes together.
  */
 #include "usage.h"
 #include <fcntl.h>
@@ -26,6 +28,8 @@ struct usage {
 	uint64_t peak[SIM_MAX_DEVICES];
 	uint64_t nccl[3];
 	uint64_t work;
+	uint64_t convolution[3];
+	uint64_t modules;
 };
 
 static struct usage *usage;
@@ -94,6 +98,20 @@ void usage_nccl(uint64_t taken, uint64_t least, uint64_t most)
 
 	for (int i = 0; usage && i < 3; i++)
 		raise_to(&usage->nccl[i], now[i]);
+}
+
+void usage_convolution(uint64_t taken, uint64_t most, bool measured)
+{
+	const uint64_t now[] = { taken, most, !measured };
+
+	for (int i = 0; usage && i < 3; i++)
+		raise_to(&usage->convolution[i], now[i]);
+}
+
+void usage_module(void)
+{
+	if (usage)
+		__atomic_add_fetch(&usage->modules, 1, __ATOMIC_RELAXED);
 }
 
 /* Counts without an atomic add, which costs more: of two threads at once one may be missed. */

@@ -16,8 +16,15 @@
  *   multiprocessors.
  * - A card without tensor cores for fp32 (before 8.0) needs nothing but the partial sums.
  *
- * tests/e2e/test_cudnn.py compares them with the requests of 264 convolutions on an H100.
+ * tests/e2e/test_cudnn.py compares them with the requests of 264 convolutions on an H100, in
+ * tests/data/cudnn-h100.txt; tables of other cards are made by `make cudnn-table` on such a card.
+ * The most that is likely is what a kernel would want that copies all tensors and has as many
+ * partial sums as any; a kernel that wants nothing exists for every convolution.
  */
+#include <stdio.h>
+#include <string.h>
+#include "../core/devices.h"
+#include "../core/usage.h"
 #include "lib_cudnn.h"
 
 #define VECTOR	     8 /* channels of 16 bits that are read at once */
@@ -38,11 +45,16 @@ static int64_t element(const struct cudnn_operand *o)
 	return (int64_t)(o->bytes / o->elements);
 }
 
-static size_t copy_of(const struct cudnn_operand *o)
+static size_t copied(const struct cudnn_operand *o)
 {
 	const int64_t vector = element(o) == 2 ? VECTOR : 1;
 
-	return o->channels_last ? 0 : o->bytes / o->channels * over(o->channels, vector) * vector;
+	return o->bytes / o->channels * over(o->channels, vector) * vector;
+}
+
+static size_t copy_of(const struct cudnn_operand *o)
+{
+	return o->channels_last ? 0 : copied(o);
 }
 
 static size_t copies(enum cudnn_convolution which, const struct cudnn_operand *x,
@@ -72,19 +84,51 @@ static int64_t sums_of_pixel(const struct cudnn_operand *x)
 	return x->channels_last ? over((int64_t)x->elements / x->channels, SUM_PIXELS) : x->first;
 }
 
-size_t cudnn_convolution_workspace(enum cudnn_convolution which, const struct cudnn_operand *x,
-				   const struct cudnn_operand *w, const struct cudnn_operand *y)
+static size_t likely(enum cudnn_convolution which, const struct cudnn_operand *x,
+		     const struct cudnn_operand *w, const struct cudnn_operand *y)
 {
 	const bool one_pixel = (int64_t)w->elements == w->first * w->channels;
 	size_t bytes;
 
-	if (!x->elements || !w->elements || !y->elements ||
-	    (w->channels < FEW_CHANNELS && x->channels > w->channels))
+	if (w->channels < FEW_CHANNELS && x->channels > w->channels)
 		return 0;
 	bytes = one_pixel ? 0 : copies(which, x, w, y);
 	if (which == CONVOLUTION_FILTER)
 		bytes += w->elements * sizeof(float) *
 			 (one_pixel ? sums_of_pixel(x) : partial_sums(w));
+	return bytes;
+}
+
+/* Of "h100 t4": the table of one card is good for all of its compute capability. */
+static bool is_measured(void)
+{
+	static const char tables[] = " " CUDNN_TABLES " ";
+	const struct sim_card *here = sim_card();
+	struct sim_card card;
+	char name[64];
+
+	for (size_t i = 0; card_find(NULL, i, &card); i++) {
+		if (card.major != here->major || card.minor != here->minor)
+			continue;
+		snprintf(name, sizeof(name), " %.*s ", (int)strcspn(card.name, "-"), card.name);
+		if (strstr(tables, name))
+			return true;
+	}
+	return false;
+}
+
+size_t cudnn_convolution_workspace(enum cudnn_convolution which, const struct cudnn_operand *x,
+				   const struct cudnn_operand *w, const struct cudnn_operand *y)
+{
+	size_t bytes, most;
+
+	if (!x->elements || !w->elements || !y->elements)
+		return 0;
+	bytes = likely(which, x, w, y);
+	most = copied(x) + copied(w) + copied(y);
+	if (which == CONVOLUTION_FILTER)
+		most += w->elements * sizeof(float) * MOST_SUMS;
+	usage_convolution(bytes, most > bytes ? most : bytes, is_measured());
 	return bytes;
 }
 

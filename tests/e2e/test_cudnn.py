@@ -4,6 +4,7 @@ cuDNN by name only where there is one."""
 import glob
 import json
 import os
+import re
 
 import pytest
 import toy
@@ -60,6 +61,15 @@ def test_as_much_as_on_a_card(programs):
         (asked, kept), (ours, ours_kept) = ([int(n) for n in row[row.index("backward") - 2:][:2]] for row in (a, b))
         assert kept == ours_kept and a[:9] == b[:9]
         assert 0.8 * asked <= ours <= 1.1 * asked or a[3:9] == "64 128 1 128 200 True".split(), a
+
+
+@pytest.mark.parametrize("table", sorted((ROOT / "tests/data").glob("cudnn-*.txt")), ids=lambda path: path.stem)
+def test_tables_of_cards(table):
+    """Each names a card that there is, and has all convolutions."""
+    card = table.stem.partition("-")[2]
+    assert re.search(rf'CARD\("{card}-', (ROOT / "simgpu/core/cards.def").read_text()), card
+    keys = [row[:10] for row in rows_of((ROOT / "tests/data/cudnn-h100.txt").read_text(), "conv")]
+    assert [row[:10] for row in rows_of(table.read_text(), "conv")] == keys
 
 
 # ---- without PyTorch and cuDNN ----

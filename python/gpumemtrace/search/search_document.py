@@ -64,6 +64,8 @@ def ranks_of(trial: Trial) -> Dict[str, Any]:
     out = {"ranks": trial.result["ranks"]} if trial.result.get("ranks") else {}
     if trial.number("nccl_bytes"):
         out.update((m, trial.number(m)) for m in ("nccl_bytes", "nccl_least_bytes", "nccl_most_bytes"))
+    if trial.number("cudnn_estimated"):
+        out.update((m, trial.number(m)) for m in ("cudnn_bytes", "cudnn_most_bytes"))
     return out
 
 

@@ -111,7 +111,9 @@ def figures(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]
     return {"exit_code": end.code, "steps": steps, "limit_seconds": trial.plan.seconds if end.late else 0, "peak_bytes": main.get("peak", 0),
             "peak_reserved_bytes": main.get("reserved", 0), "device_bytes": usage.peak, "context_bytes": usage.context, "asked": usage.asked,
             "refusals": m.refusals, "early": int(end.early), "units": units, "by_steps": int(by_steps), "rising_bytes": rising,
-            "nccl_bytes": usage.nccl[0], "nccl_least_bytes": usage.nccl[1], "nccl_most_bytes": usage.nccl[2], "resident_bytes": end.resident}
+            "nccl_bytes": usage.nccl[0], "nccl_least_bytes": usage.nccl[1], "nccl_most_bytes": usage.nccl[2],
+            "cudnn_bytes": usage.convolution[0], "cudnn_most_bytes": usage.convolution[1], "cudnn_estimated": usage.convolution[2], "modules": usage.modules,
+            "resident_bytes": end.resident}
 
 
 def ended(units: int, by_steps: bool) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Tuple
 
 MAGIC = 0x3145474153554D53
 DEVICES = 16
-LAYOUT = struct.Struct(f"=5Q{DEVICES}Q3QQ")
+LAYOUT = struct.Struct(f"=5Q{DEVICES}Q3QQ3QQ")
 
 
 class Usage(NamedTuple):
@@ -17,6 +17,8 @@ class Usage(NamedTuple):
     peak: int = 0  # of the device with the highest
     nccl: Tuple[int, int, int] = (0, 0, 0)  # NCCL's part of it: expected, least, most
     work: int = 0
+    convolution: Tuple[int, int, int] = (0, 0, 0)  # the largest workspace of cuDNN: simulated, most, and 1 if none was measured on such a card
+    modules: int = 0  # of kernels that the program compiled
 
 
 def read_usage(path: str) -> Usage:
@@ -27,4 +29,5 @@ def read_usage(path: str) -> Usage:
         return Usage()
     if n[0] != MAGIC:
         return Usage()
-    return Usage(n[2], n[3], n[4], max(n[5:5 + DEVICES]), (n[-4], n[-3], n[-2]), n[-1])
+    peaks, rest = n[5:5 + DEVICES], n[5 + DEVICES:]
+    return Usage(n[2], n[3], n[4], max(peaks), rest[:3], rest[3], rest[4:7], rest[7])
