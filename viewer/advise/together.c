@@ -18,7 +18,7 @@ struct part {
 struct merge {
 	struct advise *advise;
 	const struct together *set;
-	bool most; /* the end of each range that saves less */
+	bool most;	   /* the end of each range that saves less */
 	struct map copies; /* stacks: whether autocast converts there */
 	struct part *items;
 	size_t count, room;
@@ -145,8 +145,7 @@ static bool offloads(const struct merge *m, size_t of)
 
 /* Bytes of it with all changes, less those recorded. What is kept longer for a checkpoint is saved,
  * and so on the host where all that is saved is. */
-static int64_t changed(struct merge *m, const struct advised *l, uint64_t seq,
-		       const int64_t *sums)
+static int64_t changed(struct merge *m, const struct advised *l, uint64_t seq, const int64_t *sums)
 {
 	bool there = l->from <= seq && seq < l->until, on_host = false;
 	double size = (double)l->size, left = there ? size : 0, more = 0;
