@@ -174,7 +174,8 @@ static void look_at(struct search *s)
 			continue;
 		advise_without(a, f, &l, a->saved[l.life] + 1);
 		if (is_saved_inside(s, &l, false))
-			plan_without(&f->cautious, l.life, layers_after_next(a, l.from), l.until, l.size);
+			plan_without(&f->cautious, l.life, layers_after_next(a, l.from), l.until,
+				     l.size);
 	}
 	if (f->bytes)
 		without_backward(a, &f->plan);

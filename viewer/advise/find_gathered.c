@@ -125,7 +125,8 @@ void advise_gathered(struct advise *a)
 		else if (lines_of(&found, a, &l)->blocks >= FEWEST)
 			lines_without(&lines, a, &l, next);
 		else if (map_get(&summed, l.born->forwards))
-			plan_without(&lines_of(&lines, a, &largest)->plan, l.life, next, l.until, l.size);
+			plan_without(&lines_of(&lines, a, &largest)->plan, l.life, next, l.until,
+				     l.size);
 	}
 	without_whole(&lines, a);
 	say_gathered(a, lines_add_all(&lines, a, "gathered"));

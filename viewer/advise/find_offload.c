@@ -57,8 +57,8 @@ void advise_offload(struct advise *a)
 		if (back == PLAN_END)
 			continue;
 		advise_without(a, f, &l, a->saved[l.life] + 1);
-		plan_without(&f->cautious, l.life, arithmetic_least(back, layers_after_next(a, l.from)),
-			     l.until, l.size);
+		plan_without(&f->cautious, l.life,
+			     arithmetic_least(back, layers_after_next(a, l.from)), l.until, l.size);
 		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;
 	}
 	f->range = f->about = f->sure = true;

@@ -30,8 +30,8 @@ static void with_narrow(struct advise *a, struct life_plan *p, struct map *lates
 	if (!fresh && before.until >= copy->until)
 		return;
 	*at = copy->life;
-	plan_with(p, before.life, before.until > narrow->until ? before.until : narrow->until, copy->until,
-		  narrow->size);
+	plan_with(p, before.life, before.until > narrow->until ? before.until : narrow->until,
+		  copy->until, narrow->size);
 }
 
 /* The lowest saving: the originals stay. A fused norm keeps one of them anyway. */

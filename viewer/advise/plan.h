@@ -8,7 +8,7 @@
 
 #include "../moments/timeline.h"
 
-#define PLAN_END UINT64_MAX  /* after the last event */
+#define PLAN_END  UINT64_MAX /* after the last event */
 #define PLAN_NONE UINT32_MAX /* no life */
 
 /* From the event `seq` on so many bytes more, or less, of a life (or, where it is not there, of a

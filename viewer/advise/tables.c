@@ -46,8 +46,8 @@ void advise_with_in(const struct advise *a, struct life_plan *p, enum phase phas
 
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].phase == phase)
-			plan_with(p, PLAN_NONE, s->items[i].extent.first_seq, s->items[i].extent.last_seq + 1,
-				  bytes);
+			plan_with(p, PLAN_NONE, s->items[i].extent.first_seq,
+				  s->items[i].extent.last_seq + 1, bytes);
 }
 
 bool advise_knows_graphs(const struct advise *a)

@@ -2,8 +2,8 @@
 /*
  * The peak with several changes at once: the plans of their findings, merged life by life. Of a
  * life that one change halves and another halves too a quarter is left, and what one takes away
- * another cannot save again. Two changes that a recording knows no finding of are made of classes: a
- * batch in parts, and weights that are not trained in half of their bits.
+ * another cannot save again. Two changes that a recording knows no finding of are made of classes:
+ * a batch in parts, and weights that are not trained in half of their bits.
  */
 #pragma once
 
@@ -14,8 +14,8 @@ enum { TOGETHER_MOST = 8 }; /* findings of a set */
 struct together {
 	size_t findings[TOGETHER_MOST]; /* by their places in the list */
 	size_t count;
-	unsigned parts;	   /* of a batch, whose gradients are added up; 1: all of it */
-	bool frozen;	   /* weights that are not trained, in half of their bits */
+	unsigned parts;		/* of a batch, whose gradients are added up; 1: all of it */
+	bool frozen;		/* weights that are not trained, in half of their bits */
 	uint64_t peak, at_most; /* bytes: between these two */
 };
 

@@ -163,8 +163,7 @@ static int find_sets(struct sets *s, struct advise *a, char **texts)
 	for (size_t i = 0; i < s->count; i++) {
 		together_parse(&s->items[i], texts[i]);
 		if (ANY_OF(x, s->items[i].findings, s->items[i].count, *x >= a->count))
-			return say_usage("--together %s: the findings are %zu", texts[i],
-					 a->count);
+			return say_usage("--together %s: the findings are %zu", texts[i], a->count);
 	}
 	together_find(a, s->items, s->count);
 	return 0;
