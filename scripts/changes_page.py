@@ -24,7 +24,7 @@ def arguments_of(row):
 
 
 def text():
-    rows = [f"| `--with {name_of(row)}` | {row.cost} | {row.slowdown:g} | {arguments_of(row)} |" for row in ROWS]
+    rows = [f"| {f'`--with {name_of(row)}`' if row.make else f'{row.name} (by hand)'} | {row.cost} | {row.slowdown:g} | {arguments_of(row)} |" for row in ROWS]
     code = [f"**{name_of(row)}**\n\n```py\n{row.how}\n```\n" for row in ROWS]
     return "\n".join(["", "| change | costs | time of a step | in frameworks |", "|---|---|---:|---|", *rows, "", "In plain PyTorch:", "", *code])
 

@@ -19,6 +19,7 @@ from changes import ROWS, WrongChange, for_finding, parse  # noqa: E402
 sys.path.remove(str(ROOT / "python/gpumemtrace"))  # where a module is called transformers
 
 pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
+FRAMEWORKS, MIB = ROOT / ".venv-frameworks/bin/python", 1 << 20
 PROGRAM, TOOL = WORKLOADS / "changeable.py", BUILD / "gpumemtrace"
 
 
@@ -35,20 +36,21 @@ CHANGES = {
     "attention=sdpa": "attention", "checkpoint=Attention;attention=sdpa": "attention", "foreach=off": "blocks", "fused": "blocks", "zero_grad=none": "set_to_zero", f"no_grad={here('evaluation')}": "evaluation",
     "frozen=bf16": "teacher", "autocast=bf16": "blocks", "parameters=bf16": "blocks", "state_on_cpu": "blocks", "optimizer=in_backward": "blocks",
     "idle_weights=cpu": "teacher", "loss=chunks": "vocabulary", f"kept={here('kept')}": "kept", f"del={here('held')}": "held",
-    f"logits={here('in_float')}": "in_float",
+    f"logits={here('in_float')}": "in_float", "use_cache=off": "cache", "hidden_states=off": "hidden_states", "prompt_logits=last": "prompt",
+    "autocast_cache=off": "autocast", "memory_budget=0.5": "compiled",
 }
 # relative error of losses and weights
-ERROR = {"exact": 0, "rounding": 1e-5, "precision": 2e-2}
+ERROR = {"exact": 0, "rounding": 1e-5, "precision": 2e-2, "other": 1e-5}  # other: of the results that the program uses
 DEVICE_ONLY = {"idle_weights=cpu", "batch=1/2@256"}  # about what moves to a device
 SAME_PEAK = {"foreach=off", "fused"}  # of an optimizer whose step is not the peak
 
 
-def run_all(device, folder, cases):
+def run_all(device, folder, cases, python=sys.executable):
     folder.mkdir()
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     if device == "cuda":
         env.update(LD_PRELOAD=str(BUILD / "libsimgpu.so"), LD_LIBRARY_PATH=str(BUILD / "simgpu"), SIMGPU_CARD="h100-80g")
-    done = subprocess.run([sys.executable, WORKLOADS / "changed.py", device, folder, *cases], env=env, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([python, WORKLOADS / "changed.py", device, folder, *cases], env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     return dict(zip(cases, map(json.loads, done.stdout.splitlines())))
 
@@ -149,6 +151,30 @@ def test_rows_of_a_program_without_a_loader(tmp_path):
 def test_a_compiled_model(tmp_path):
     done = run(tmp_path, ["memory_budget=0"], [PROGRAM, "compiled", "cuda"])
     assert done.returncode == 0 and "compiled 1 models with that budget" in done.stderr
+
+
+def peaks(tmp_path, part, *changes):
+    """Of blocks and of reserved memory."""
+    assert run(tmp_path, changes, [PROGRAM, part, "cuda"]).returncode == 0
+    device = json.loads(subprocess.run([TOOL, "report", "--json", tmp_path / "run.gmt"], check=True, capture_output=True, text=True).stdout)["devices"][0]
+    return device["peak_bytes"], device["peak_reserved_bytes"]
+
+
+def test_settings_of_the_environment(tmp_path):
+    """Expandable segments reserve less for pieces of many sizes; two workspaces of cuBLAS are smaller than those of a card of that generation."""
+    plain, expanded, less = (peaks(tmp_path, "pieces", *changes) for changes in ((), ("allocator=expandable_segments:True",), ("cublas_workspace=:16:8",)))
+    assert expanded[0] <= plain[0] and expanded[1] < plain[1] and less[0] < plain[0] - MIB
+
+
+@pytest.mark.more
+@pytest.mark.skipif(not FRAMEWORKS.exists(), reason="scripts/setup.sh frameworks")
+def test_state_in_8_bits(tmp_path):
+    """Adam's two values for each weight take a quarter; torchao computes on the CPU too."""
+    plain, changed = (run_all("cuda", tmp_path / name, [f"adam={change}"], FRAMEWORKS)[f"adam={change}"] for name, change in (("plain", ""), ("less", "state=8bit")))
+    weights = 4 * (64 * 4096 + 4096 + 8 * 4096 + 8)
+    assert changed["times"] == 1 and plain["peak"] - changed["peak"] == pytest.approx(1.5 * weights, rel=0.2)
+    plain, changed = (run_all("cpu", tmp_path / f"{name}cpu", [f"adam={change}"], FRAMEWORKS)[f"adam={change}"] for name, change in (("plain", ""), ("less", "state=8bit")))
+    assert changed["losses"] == pytest.approx(plain["losses"], rel=2e-2) and math.isclose(changed["weights"], plain["weights"], rel_tol=2e-2) and plain["weights"]
 
 
 # ---- the table ----

@@ -65,7 +65,7 @@ def folder(tmp_path_factory):
 def call(folder, *args, code=0):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_"))}
     done = subprocess.run([toy.TOOL, *map(str, args)], cwd=folder, env={**env, "OMP_NUM_THREADS": "1", "PYTHONPATH": QUICK}, text=True, capture_output=True,
-                          timeout=300)
+                          timeout=900)
     assert done.returncode == code, (done.stdout, done.stderr)
     return done.stderr if code and not done.stdout else done.stdout
 
@@ -100,6 +100,32 @@ def test_a_program_that_dies_is_made_to_fit(folder):
     assert json.loads(page.split('<script type="application/json" id="first">')[1].split("</script>")[0])["fit"]["sets"] == found["sets"]
 
 
+@pytest.fixture(scope="module")
+def whole(folder):
+    """Of the program as it is."""
+    call(folder, "run", "-q", "--sim", "h100-80g", "-o", "whole.gmt", *PROGRAM)
+    return folder
+
+
+def test_changes_together(whole):
+    """As they are measured together, and each alone as its finding says."""
+    kinds = [f["kind"] for f in document(whole, "advise", "whole.gmt")["findings"]]
+    number = {change: str(kinds.index(kind) + 1) for change, kind in (("checkpoint=Block", "checkpoint"), ("state_on_cpu", "offload_state"))}
+    sets = [["checkpoint=Block", "batch=1/2"], ["checkpoint=Block", "state_on_cpu"]]
+    words = ["+".join(number.get(change, change) for change in changes) for changes in sets]
+    found = document(whole, "advise", "whole.gmt", "--together", words[0], "--together", words[1], "--together", number["checkpoint=Block"])
+    alone = found["findings"][kinds.index("checkpoint")]
+    assert [found["sets"][2][m] for m in ("peak_bytes", "at_most_bytes")] == [found["peak_bytes"] - alone[m] for m in ("saves_bytes", "least_bytes")]
+    for changes, text, row in zip(sets, words, found["sets"]):
+        made = [f"--with={change}" for change in changes]
+        call(whole, "run", "-q", "--sim", "h100-80g", "-o", "made.gmt", *made, *PROGRAM)
+        peak_bytes = json.loads(call(whole, "report", "--json", "made.gmt"))["devices"][0]["peak_bytes"]
+        assert row["changes"] == text and row["peak_bytes"] * 0.97 <= peak_bytes <= row["at_most_bytes"] * 1.03
+        assert row["at_most_bytes"] < 1.12 * row["peak_bytes"] and row["at_most_bytes"] < found["sets"][2]["at_most_bytes"]
+    assert f"With {words[0]} the peak is " in call(whole, "advise", "whole.gmt", "--together", words[0])
+    assert call(whole, "advise", "whole.gmt", "--together", "99", code=2) == f"gpumemtrace advise: --together 99: the findings are {len(kinds)}\n"
+
+
 def test_a_search_that_is_exhausted(folder):
     """Not even the weights have room."""
     text = " ".join(call(folder, "fit", "--cards", "my=100MiB", "--make-it-fit", "-o", "sets", *PROGRAM, code=1).split())
@@ -108,9 +134,9 @@ def test_a_search_that_is_exhausted(folder):
 
 @pytest.mark.more
 def test_runs_are_few(folder):
-    """Four changes are needed, which one run does not find."""
-    text = " ".join(call(folder, "fit", "--cards", "my=400MiB", "--make-it-fit", "--max-runs", "1", "-o", "sets", *PROGRAM, code=1).split())
-    assert "1 run of changes made; " in text and "might fit by prediction (--max-runs N runs more)" in text
+    """One fits; for others there is no run left."""
+    text = " ".join(call(folder, "fit", "--cards", "my=4GiB", "--make-it-fit", "--max-runs", "1", *PROGRAM).split())
+    assert " 1 batch=1/2 " in text and "1 run of changes made; " in text and "might fit by prediction (--max-runs N runs more)" in text
 
 
 def test_a_program_that_cannot_be_changed_from_outside(folder):
@@ -130,8 +156,8 @@ def test_suggestions_are_tried_on_the_card_of_the_recording(folder):
 
 
 @pytest.mark.more
-def test_advice_is_tried(folder):
-    call(folder, "run", "-q", "--sim", "h100-80g", "-o", "whole.gmt", *PROGRAM)
+def test_advice_is_tried(whole):
+    folder = whole
     found = document(folder, "advise", "whole.gmt", "--try", *PROGRAM)
     made = {f["kind"]: f for f in found["findings"]}["checkpoint"]
     assert made["measured_peak_bytes"] == peak(folder, "checkpointed") and made["ends"] and made["how_known"] == "run"
@@ -159,6 +185,7 @@ def test_all_members_were_seen(request):
     (["advise", "x.gmt", "--", TAKES], "give --try alone"),
     (["advise", "x.gmt", "--try", "batch=1", "--", TAKES], "give --try alone"),
     (["advise", "x.gmt", "--try", "--", "/no/such"], "/no/such cannot be started"),
+    (["advise", "x.gmt", "--together", "batch"], "--together batch: give numbers of findings, such as 1+3 or 1+batch=1/2"),
 ])
 def test_wrong_usage(folder, args, said):
     error = call(folder, *args, code=2)

@@ -62,7 +62,7 @@ static void change(struct life_plan *p, struct chance *c, int64_t *more)
 		until = PLAN_END;
 	for (uint64_t i = from; i < until && i <= EVENTS; i++)
 		more[i] += gone ? -(int64_t)bytes : (int64_t)bytes;
-	(gone ? plan_without : plan_with)(p, from, until, bytes);
+	(gone ? plan_without : plan_with)(p, PLAN_NONE, from, until, bytes);
 }
 
 static void as_an_array(void **state)
@@ -112,9 +112,9 @@ static void between_events(void **state)
 		    &(struct gmt_event){
 			    .kind = GMT_BLOCK_FREE, .seq = 9, .addr = 4096, .size = 1024 });
 	model_settle(&t.model);
-	plan_with(&p, 5, 6, 512);
-	plan_without(&p, 3, 4, 1024);
-	plan_with(&p, 7, 7, 99); /* no time at all */
+	plan_with(&p, PLAN_NONE, 5, 6, 512);
+	plan_without(&p, PLAN_NONE, 3, 4, 1024);
+	plan_with(&p, PLAN_NONE, 7, 7, 99); /* no time at all */
 	plans_run(list, 1, &t, &(struct repeats){ 0 }, 0, PLAN_END);
 	assert_int_equal(p.peak, 1536);
 	assert_int_equal(p.peak_seq, 5);

@@ -3,6 +3,7 @@
 each step, the sum of all weights after the last and, on a device, the peak."""
 import math
 import sys
+import types
 
 import torch
 import torch.nn.functional as F
@@ -29,6 +30,23 @@ class Attention(nn.Module):
         q, k, v = (part.unflatten(-1, (4, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
         scores = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(q.shape[-1])
         return x + torch.matmul(torch.softmax(scores, -1), v).transpose(1, 2).flatten(2)
+
+
+class Configured(nn.Module):
+    """As transformers' models: what they return follows a configuration, or arguments of the call."""
+
+    def __init__(self, **config):
+        super().__init__()
+        self.config = types.SimpleNamespace(**config)
+        self.blocks, self.head = nn.ModuleList(Block() for _ in range(4)), nn.Linear(WIDTH, 2048)
+
+    def forward(self, x, logits_to_keep=0):
+        kept = []
+        for block in self.blocks:
+            x = block(x)
+            if getattr(self.config, "use_cache", False) or getattr(self.config, "output_hidden_states", False):
+                kept.append(x.detach().repeat(1, 8))
+        return self.head(x[-logits_to_keep:]), kept
 
 
 def stack(last=8, layers=4, make=Block):
@@ -136,10 +154,53 @@ class Program:
         return model
 
     def compiled(self, device):
+        model = stack(layers=8).to(device)
+        run = torch.compile(model, backend="aot_eager_decomp_partition")
+        for x, y in loader(4096):
+            loss = F.cross_entropy(run(x.to(device)), y.to(device))
+            loss.backward()
+            self.losses.append(loss.item())
+        self.losses.append(sum(p.grad.double().abs().sum().item() for p in model.parameters()))
+        return model
+
+    def configured(self, device, **config):
+        model, kept = Configured(**config).to(device), []
+        for x, y in loader(4096, last=2048):
+            out, kept = model(x.to(device))
+            loss = F.cross_entropy(out, y.to(device))
+            loss.backward()
+            self.losses.append(loss.item())
+        return model
+
+    def cache(self, device):
+        return self.configured(device, use_cache=True)
+
+    def hidden_states(self, device):
+        return self.configured(device, output_hidden_states=True, output_attentions=False)
+
+    def prompt(self, device):
+        model = Configured().to(device)
+        with torch.no_grad():
+            self.losses = [model(x.to(device))[0][-1].double().sum().item() for x, _ in loader(4096)]
+        return model
+
+    def autocast(self, device):
+        model = stack(layers=32).to(device)
+        with torch.no_grad(), torch.autocast(device, dtype=torch.bfloat16):
+            self.losses = [F.cross_entropy(model(x.to(device)), y.to(device)).item() for x, y in loader()]
+        return model
+
+    def adam(self, device):
+        """Weights that are large beside a batch."""
+        model = nn.Sequential(nn.Linear(WIDTH, 4096), nn.ReLU(), nn.Linear(4096, 8))
+        self.losses = [loss.item() for loss in train(model, device, foreach=False)]
+        return model
+
+    def pieces(self, device):
+        """Each is larger than the ones before."""
         model = stack().to(device)
-        run = torch.compile(model, backend="aot_eager")
-        for x, y in loader():
-            F.cross_entropy(run(x.to(device)), y.to(device)).backward()
+        for i in range(1, 12):
+            model(torch.randn(i * 1024, WIDTH, device=device)).sum().backward()
         return model
 
 

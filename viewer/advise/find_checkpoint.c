@@ -34,7 +34,8 @@ struct site {
 struct search {
 	struct advise *advise;
 	struct map ids;	   /* key -> index */
-	struct map firsts; /* a site and what is outside of it -> the stack of its first block */
+	struct map firsts; /* a site and what is outside of it -> the stack of its first block, */
+	struct map opens;  /* the same of the first that is made there, saved or not */
 	struct site *items;
 	size_t count, room;
 	uint64_t *deaths; /* of saved blocks, in order */
@@ -70,12 +71,10 @@ static void add_inside(struct search *s, struct site *site, const struct advised
 		       uint64_t outside)
 {
 	const struct inside *before = site->count ? &site->items[site->count - 1] : NULL;
-	bool fresh, begins = !before || before->outside != outside;
-	uint32_t *first = map_put(&s->firsts, site->key ^ outside, &fresh);
+	bool begins = !before || before->outside != outside;
+	uint32_t first = map_known(&s->firsts, site->key ^ outside, l->stack);
 
-	if (fresh)
-		*first = l->stack;
-	begins |= l->stack == *first && before && before->stack != l->stack;
+	begins |= l->stack == first && before && before->stack != l->stack;
 	*need_item(site->items, site->count, site->room) =
 		(struct inside){ l->life, l->stack, outside, begins };
 }
@@ -200,6 +199,7 @@ static bool is_operator(const struct search *s, const struct site *site)
 struct call {
 	const struct site *site;
 	size_t first, last;
+	uint32_t begin;	      /* the first block that it made, saved or not */
 	struct advised input; /* its size is 0 if none is known */
 	uint64_t end, let_go; /* when it was through; when its first block went */
 	uint64_t first_gone;  /* the same if backward let it go: then it is computed again */
@@ -213,7 +213,7 @@ static uint64_t most_inside(struct search *s, const struct call *c)
 	uint64_t most = 0;
 	int64_t now = 0;
 
-	for (uint32_t i = c->site->items[c->first].life; i <= c->site->items[c->last].life; i++) {
+	for (uint32_t i = c->begin; i <= c->site->items[c->last].life; i++) {
 		struct advised l;
 
 		if (!advise_life(s->advise, i, UINT16_MAX, &l) ||
@@ -314,23 +314,63 @@ static struct advised input_of(struct search *s, uint32_t first)
 	return (struct advised){ 0 };
 }
 
+/* A block that was made there in that pass. */
+static bool is_made_inside(struct search *s, uint64_t key, uint32_t pass, const struct advised *l)
+{
+	return l->born->stage == STAGE_FORWARD && l->born->forwards == pass &&
+	       sites_has(s->advise, l->stack, key);
+}
+
+/* Of the first block that was made in the first call, saved or not. */
+static uint32_t opening_stack(struct search *s, const struct site *site, uint64_t outside)
+{
+	struct advised first =
+		of(s, FIRST_OF(x, site->items, site->count, x->outside == outside)->life);
+	uint32_t stack = first.stack;
+	struct advised l;
+
+	for (uint32_t i = first.life; i-- > 0 && first.life - i <= LOOK_BACK;) {
+		if (!advise_life(s->advise, i, FORWARD_RESULTS, &l))
+			continue;
+		if (!is_made_inside(s, site->key, first.born->forwards, &l))
+			break;
+		stack = l.stack;
+	}
+	return stack;
+}
+
+/* The first block of a call, saved or not, behind the saved blocks of the call before. */
+static uint32_t begin_of(struct search *s, const struct site *site, size_t at)
+{
+	const struct inside *x = &site->items[at];
+	uint64_t key = site->key ^ x->outside;
+	uint32_t stack = map_known(&s->opens, key, opening_stack(s, site, x->outside));
+	uint32_t i = at ? site->items[at - 1].life + 1 : 0;
+	struct advised first = of(s, x->life), l;
+
+	for (i = x->life > LOOK_BACK + i ? x->life - LOOK_BACK : i; i < x->life; i++)
+		if (advise_life(s->advise, i, FORWARD_RESULTS, &l) && l.stack == stack &&
+		    is_made_inside(s, site->key, first.born->forwards, &l))
+			return i;
+	return x->life;
+}
+
 /* The last block that was made inside of it, saved or not. A block from elsewhere ends the call:
  * those behind it are of the next one. */
 static uint64_t end_of(struct search *s, const struct site *site, const struct call *c, size_t next)
 {
 	uint32_t last = site->items[c->last].life,
-		 stop = next < site->count ? site->items[next].life : advise_lives(s->advise);
+		 stop = next < site->count ? begin_of(s, site, next) : advise_lives(s->advise);
 	uint32_t pass = of(s, last).born->forwards;
 	uint64_t end = of(s, last).from;
 	struct advised l;
 
 	for (uint32_t i = last + 1; i < stop && i - last <= LOOK_AHEAD; i++) {
-		if (!advise_life(s->advise, i, UINT16_MAX, &l))
-			continue;
-		if (l.born->stage != STAGE_FORWARD || l.born->forwards != pass ||
-		    !sites_has(s->advise, l.stack, site->key))
-			break;
-		end = l.from;
+		if (advise_life(s->advise, i, UINT16_MAX, &l)) {
+			if (!is_made_inside(s, site->key, pass, &l))
+				break;
+			end = l.from;
+		}
 	}
 	return end + 1;
 }
@@ -344,8 +384,9 @@ static struct call call_at(struct search *s, const struct site *site, size_t fir
 	for (*next = first + 1; *next < site->count && !site->items[*next].begins;)
 		++*next;
 	c.last = *next - 1;
+	c.begin = begin_of(s, site, first);
 	c.end = end_of(s, site, &c, *next);
-	c.input = input_of(s, site->items[first].life);
+	c.input = input_of(s, c.begin);
 	for (size_t k = first; k <= c.last; k++) {
 		struct advised l = of(s, site->items[k].life);
 
@@ -476,5 +517,6 @@ void advise_checkpoint(struct advise *a)
 	free(s.deaths);
 	map_free(&s.ids);
 	map_free(&s.firsts);
+	map_free(&s.opens);
 	map_free(&s.casts);
 }

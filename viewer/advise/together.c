@@ -65,6 +65,17 @@ static bool is_of_weight(const struct advise *a, uint64_t size)
 	return study_size_is_of_weight(s, size) || study_size_is_of_weight(s, 2 * size);
 }
 
+/* A kernel's own, such as the partial sums of a large reduction and the semaphores behind them:
+ * they are gone before anything else is made, and go with the multiprocessors, too. */
+static bool is_of_kernel(const struct advise *a, const struct advised *l)
+{
+	enum { SEMAPHORES = 4096 };
+	struct advised next;
+
+	return advise_life(a, l->life + 1, UINT16_MAX, &next) && next.size <= SEMAPHORES &&
+	       next.until + 1 == l->until && lives_born_by(a->lives, l->until) <= l->life + 2;
+}
+
 /* Rows that stay through the next pass are those of many batches. What has the size of a weight, or
  * of half of one, may be its gradient or a copy. */
 static bool goes_with_batch(const struct merge *m, const struct advised *l)
@@ -74,8 +85,8 @@ static bool goes_with_batch(const struct merge *m, const struct advised *l)
 	if (l->classes & OF_THE_MODEL || !(l->classes & CLASSES_THAT(GROW_WITH_BATCH)) ||
 	    (l->classes & CLASS_BIT(inputs) && l->until > advise_next_pass(a, l)))
 		return false;
-	return !m->most || !(l->classes & CLASS_BIT(backward_temporaries)) ||
-	       !is_of_weight(a, l->size);
+	return !m->most || !(l->classes & CLASSES_THAT(ARE_TEMPORARY)) ||
+	       (!is_of_weight(a, l->size) && !is_of_kernel(a, l));
 }
 
 static unsigned divisor_of(struct merge *m, const struct advised *l)

@@ -51,11 +51,17 @@ def kind_of(finding: Finding) -> str:
     return "fused_optimizer" if kind == "foreach_off" and "fused=True" in str(finding.get("what", "")) else kind
 
 
+def by_hand(finding: Finding) -> List[str]:
+    """How to write it, and arguments of frameworks, where no change makes it."""
+    rows = (row for row in ROWS if not row.make and kind_of(finding) in row.kinds)
+    return [text for row in rows for text in (row.how, *(f"{name}: {given}" for name, given in row.arguments.items()))]
+
+
 def for_finding(finding: Finding) -> List[str]:
     """NAME=VALUE of each; none: no change makes it."""
     found = []
     for row in ROWS:
-        if kind_of(finding) in row.kinds:
+        if row.make and kind_of(finding) in row.kinds:
             value = VALUES.get(row.name, lambda finding, row=row: row.default)(finding)
             found += [f"{row.name}={value}"] if value else [] if row.name in VALUES else [row.name]
     return found

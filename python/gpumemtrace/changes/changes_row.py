@@ -12,7 +12,7 @@ class Row(NamedTuple):
     value: str  # how the manual shows it, "" = there is none
     read: Reader
     default: str  # the value if there is none in NAME
-    make: str  # module:function that makes it; a variable of the environment that is set to the value
+    make: str  # module:function that makes it; a variable of the environment that is set to the value; "": it has to be written in the program
     kinds: Tuple[str, ...]  # findings of advise and remedies of oom that it makes
     slowdown: float  # of a step of a usual training, as a factor
     cost: str

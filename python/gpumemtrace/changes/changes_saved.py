@@ -56,15 +56,25 @@ def checkpoint_class(change, noted, say):
 
 def save_on_cpu(change, noted, say):
     """The host's copies are made as the context manager makes them."""
-    hooks = torch.autograd.graph.save_on_cpu()
+    hooks, kept = torch.autograd.graph.save_on_cpu(), weakref.WeakSet()
 
-    def counted(tensor):
+    class Kept:
+        def __init__(self, packed):
+            self.packed = packed
+            kept.add(self)
+
+    def pack(tensor):
         noted()
-        return hooks.pack_hook(tensor)
+        return Kept(hooks.pack_hook(tensor))
 
-    torch.autograd.graph.saved_tensors_hooks(counted, hooks.unpack_hook).__enter__()
-    # Autograd's threads may still free the last graph, whose hooks need the interpreter: without it they end the program.
-    atexit.register(time.sleep, 0.2)
+    def wait():
+        """Autograd's threads may still free the last graph, whose hooks need the interpreter: without it they end the program."""
+        end = time.monotonic() + 0.2
+        while kept and time.monotonic() < end:
+            time.sleep(0.002)
+
+    torch.autograd.graph.saved_tensors_hooks(pack, lambda x: hooks.unpack_hook(x.packed)).__enter__()
+    atexit.register(wait)
 
 
 def no_grad(change, noted, say):

@@ -52,7 +52,8 @@ ROWS: Tuple[Row, ...] = (
     Row("cublas_workspace", "SETTINGS", setting(":4096:2"), ":4096:2", "CUBLAS_WORKSPACE_CONFIG", ("less_workspace",), 1.0, "some products choose slower kernels",
         "", "", "CUBLAS_WORKSPACE_CONFIG={value}  # in the environment", {}),
     # ---- fewer bits ----
-    Row("frozen", "bf16", word("bf16"), "bf16", "changes_weights:frozen", (), 1.0, "frozen weights have 8 bits of precision",
+    Row("frozen", "bf16", word("bf16"), "bf16", "changes_weights:frozen", (), 1.0,
+        "frozen weights have 8 bits of precision; if they are made on the device, loading takes as much as before",
         "converted the weights of {n} modules that are not trained to bfloat16", "no module has weights in float32 none of which is trained",
         "for m in model.modules():  # before it moves to the device\n"
         "    if not any(p.requires_grad for p in m.parameters()):\n        m.to(torch.bfloat16)",
@@ -107,6 +108,14 @@ ROWS: Tuple[Row, ...] = (
         "kept {n} saved tensors on the host{step}", "no tensor was saved for backward",
         "with torch.autograd.graph.save_on_cpu(pin_memory=True):\n    loss = model(x)  # the forward pass and the loss",
         {"TRL": "SFTConfig(activation_offloading=True)"}, "exact"),
+    # ---- to be written in the program ----
+    Row("gathered", "FILE:LINE", place, "", "", ("gathered", "results_on_host"), 1.0, "a copy to the host of each", "", "",
+        "outputs.append(model(x).cpu())  # in the loop of the evaluation", {"transformers": "eval_accumulation_steps=1"}),
+    Row("paged_state", "", nothing, "", "", (), 1.05, "the optimizer's state has 8 bits, and goes to the host where memory runs short", "", "",
+        "bitsandbytes.optim.PagedAdamW8bit(model.parameters())", {"transformers": 'optim="paged_adamw_8bit"'}),
+    Row("checkpoint_offload", "CLASS", class_every, "", "", (), 1.4, "as of checkpoint, and its inputs are copied to the host and back", "", "",
+        "with torch.autograd.graph.save_on_cpu(pin_memory=True):\n    x = checkpoint(block, x, use_reentrant=False)",
+        {"transformers": 'activation_checkpointing=True, activation_checkpointing_kwargs={"offload": True}'}),
 )
 
 
@@ -117,6 +126,8 @@ def parse(text: str) -> Change:
     if row is None:
         near = difflib.get_close_matches(name, [r.name for r in ROWS], 1)
         raise WrongChange(f"--with {text}: there is no change {name}; " + (f"the nearest is {near[0]}" if near else f"there are {', '.join(r.name for r in ROWS)}"))
+    if not row.make:
+        raise WrongChange(f"--with {text}: {name} cannot be made from outside; write it in the program: {' '.join(row.how.split())}")
     given = value if equals else row.default or None
     try:
         return Change(name if given is None else f"{name}={given}", row, row.read(given))

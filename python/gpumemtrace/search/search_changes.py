@@ -63,9 +63,13 @@ def code_of(changes: Sequence[Change]) -> List[str]:
     return [text for change in changes for text in (change.how, *(f"{name}: {given}" for name, given in change.arguments.items()))]
 
 
-def print_code(changes: Sequence[Change], answer: Answer) -> None:
-    for line in "\n".join(code_of(changes)).split("\n"):
+def print_lines(code: Sequence[str], answer: Answer) -> None:
+    for line in (line for text in code for line in text.split("\n")):
         answer.line(f"      {line}")
+
+
+def print_code(changes: Sequence[Change], answer: Answer) -> None:
+    print_lines(code_of(changes), answer)
 
 
 def ends(trial: Trial) -> str:

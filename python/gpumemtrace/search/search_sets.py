@@ -21,6 +21,7 @@ CHANGES, LARGEST = 12, 4  # most that are combined, in one set
 PARTS = 8  # the smallest
 NEAR = 6  # so many of these parts a prediction may be off
 LITTLE = 200  # of the need: a change that saves less is left out
+ALLOCATOR = "allocator="
 AT_ONCE = 24  # sets, the cheapest first, whose peaks are computed together
 
 Names = FrozenSet[str]
@@ -67,21 +68,31 @@ class Known:
     saves: Dict[str, int]  # change -> what it would save of the peak, at most
     numbers: Dict[str, str] = field(default_factory=dict)  # change -> the finding's, as `advise --together` takes it
     computed: Dict[str, Peak] = field(default_factory=dict)  # what was asked of `advise --together`
+    replayed: Dict[str, int] = field(default_factory=dict)  # setting of the allocator -> by how much blocks are larger with it, as `replay` says
 
     def compute(self, sets: Sequence[str]) -> None:
         due = [text for text in dict.fromkeys(sets) if text and text not in self.computed]
         if due and self.trial:
             self.computed.update((row["changes"], Peak(row["peak_bytes"], row["at_most_bytes"])) for row in advice(self.trial, due)["sets"])
 
-    def with_changes(self, texts: Sequence[str]) -> Tuple[str, int]:
-        """How `advise --together` takes them, and what those of which it knows nothing save at most."""
-        found = [(text, FROZEN if text.startswith("frozen=") else f"{part_of(text)[0]}{part_of(text)[1]}" if part_of(text)[1] > 1 else self.numbers.get(text))
-                 for text in texts]
-        return "+".join(sorted(word for _, word in found if word)), sum(self.saves.get(text, 0) for text, word in found if not word)
+    def replay(self, texts: Sequence[str]) -> None:
+        for text in (text for text in texts if text.startswith(ALLOCATOR) and text not in self.replayed and self.trial):
+            found = ask(self.trial.plan, "replay", recording_of(self.trial), "--alloc-conf", text[len(ALLOCATOR):])
+            self.replayed[text] = found["settings"][0]["peak_bytes"] - self.peak
+
+    def words(self, texts: Sequence[str]) -> str:
+        """How `advise --together` takes them: those that it finds in this run."""
+        found = (FROZEN if text.startswith("frozen=") else f"{part_of(text)[0]}{part_of(text)[1]}" if part_of(text)[1] > 1 else self.numbers.get(text)
+                 for text in texts)
+        return "+".join(sorted(word for word in found if word))
+
+
+def recording_of(trial: Trial) -> str:
+    return f"{trial.plan.folder}/{trial.text('recording')}"
 
 
 def advice(trial: Trial, sets: Sequence[str]) -> Dict[str, Any]:
-    return ask(trial.plan, "advise", f"{trial.plan.folder}/{trial.text('recording')}", *(word for text in sets for word in ("--together", text)))
+    return ask(trial.plan, "advise", recording_of(trial), *(word for text in sets for word in ("--together", text)))
 
 
 def others_of(trial: Trial, card: Card) -> int:
@@ -156,14 +167,18 @@ class Search:
         return known, rest
 
     def predict(self, names: Names) -> Peak:
-        """Computed, once its run was asked. What `advise` finds no more in that run saves nothing; of what it does not compute only the most that
-        is saved is known."""
+        """Computed, once its run was asked. What `advise` finds no more in that run saves nothing."""
         known, rest = self.nearest(names)
-        words, unknown = known.with_changes(rest)
-        peak = known.computed.get(words)
-        if not peak:  # at least
-            peak = Peak(max(known.peak - sum(self.saves(known, text) for text in rest), 0) + unknown, known.peak)
-        return Peak(max(peak.least - unknown, 0), peak.most)
+        words = known.words(rest)
+        peak = known.computed.get(words) if words else Peak(known.peak, known.peak)
+        peak = peak or Peak(known.peak - sum(self.saves(known, text) for text in rest if self.is_computed(text)), known.peak)
+        unknown = sum(max(k.saves.get(text, 0) for k in self.known.values()) for text in rest if not self.is_computed(text))
+        larger = sum(known.replayed.get(text, 0) for text in rest)  # with other changes perhaps by as much, or not at all
+        return Peak(max(peak.least - unknown + (min(larger, 0) if words else larger), 0), peak.most + (max(larger, 0) if words else larger))
+
+    def is_computed(self, text: str) -> bool:
+        """Else only `oom` suggests it."""
+        return part_of(text)[1] > 1 or text.startswith("frozen=") or any(text in known.numbers for known in self.known.values())
 
     def saves(self, known: Known, text: str) -> int:
         if text in known.saves or not part_of(text)[1] > 1:
@@ -175,7 +190,8 @@ class Search:
         runs = {id(known): known for known in self.known.values()}
         for texts in every:
             known, rest = self.nearest(frozenset(texts))
-            asked.setdefault(id(known), []).append(known.with_changes(rest)[0])
+            asked.setdefault(id(known), []).append(known.words(rest))
+            known.replay(rest)
         for key, words in asked.items():
             runs[key].compute(words)
 
@@ -224,6 +240,9 @@ class Search:
                 self.judge(texts[0], known)
         elif trial.verdict == FAILED and trial.missed():
             self.learn(trial)
+        elif trial.text("late"):  # smaller parts make even fewer steps
+            self.useless += [text for known in self.known.values() for text in known.saves for ran in texts
+                             if part_of(text)[::2] == part_of(ran)[::2] and part_of(text)[1] >= part_of(ran)[1] > 1]
         self.sets.append(Set(list(texts), cell, needs, predicted, cell.fits and cell.follows()))
 
     def judge(self, text: str, known: Known) -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .._answer import OK, Answer, Column, Sentence, in_units, many
+from ..changes.changes_find import by_hand
 from ..changes.changes_row import Change
 from .search_cards import find_cards
-from .search_changes import ask, changes_for, code_of, costs, ends, parse_all, print_code
+from .search_changes import ask, changes_for, code_of, costs, ends, parse_all, print_code, print_lines
 from .search_runs import Runs, folder_of
 from .search_trial import FAILED, FITS, LOOK, STEPS, Card, Plan, Trial
 from .search_vary import AND, in_sets
@@ -41,7 +42,7 @@ class Suggestion:
         """The measurement, among the members of the document."""
         before = document.get("peak_reserved_bytes" if self.reserved else "peak_bytes")
         self.said["changes"] = [change.text for change in self.changes]
-        self.said["code"] = code_of(self.changes)
+        self.said["code"] = code_of(self.changes) or by_hand(self.said)
         if not self.trial or self.trial.missed():
             return
         self.said.update(measured_peak_bytes=self.measured(), ends=self.trial.verdict == FITS)
@@ -105,7 +106,9 @@ def row_of(i: int, x: Suggestion) -> List[str]:
 
 def explain(number: int, x: Suggestion, answer: Answer) -> None:
     if not x.trial:
-        answer.item(number, f"{x.said['what']}. No hook makes this change: write it in the program.")
+        code = by_hand(x.said)
+        answer.item(number, f"{x.said['what']}. This change cannot be made from outside: write it in the program{':' if code else '.'}")
+        print_lines(code, answer)
         return
     missed = f" It could not be made: {x.trial.not_made()}." if x.trial.missed() else ""
     answer.item(number, f"{x.said['what']}.{missed} Cost: {'; '.join(change.row.cost for change in x.changes)} ({costs(x.changes)}, estimated). "

@@ -198,7 +198,7 @@ function setsPanel(doc) {
     p.body.append(h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Sets of changes as a table' },
       table([{ title: 'with' }, { title: 'fits' }, { title: 'slower', right: true }, { title: 'needs', right: true }, { title: 'peak', right: true }, { title: 'predicted', right: true }, { title: 'needs, of the largest', class: 'wide' }],
         rows.map((r) => ({ props: { 'data-set': r.set ? r.name : '' }, cells: [r.name, r.set ? (r.set.fits ? 'yes' : h('b', { class: 'alarm' }, r.set.verdict === 'does not fit' ? 'no' : r.set.verdict)) : '',
-          r.set ? fixed(100 * r.set.slowdown - 100, 0) + ' %' : '', r.bytes ? bytesText(r.bytes) : '', r.set ? bytesText(r.set.peak_bytes) : '', r.set && r.set.predicted_peak_bytes ? bytesText(r.set.predicted_peak_bytes) : '', bar(r.bytes, most, r.colour)] })), { class: 'search' })));
+          r.set ? fixed(100 * r.set.slowdown - 100, 0) + ' %' : '', r.bytes ? bytesText(r.bytes) : '', r.set ? bytesText(r.set.peak_bytes) : '', r.set && r.set.predicted_most_bytes ? [...new Set([r.set.predicted_peak_bytes, r.set.predicted_most_bytes].map(bytesText))].join(' - ') : '', bar(r.bytes, most, r.colour)] })), { class: 'search' })));
     for (const s of sets.filter((x) => x.fits)) p.body.append(h('h3', {}, s.changes.join(' + ')), h('p', { class: 'note' }, s.cost), h('pre', {}, s.code.join('\n')));
   }
 }
