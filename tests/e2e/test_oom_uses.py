@@ -9,7 +9,7 @@ import pytest
 from conftest import with_more
 
 PROGRAM = """
-import sys, torch
+import random, sys, torch
 from torch import nn
 D = 1024
 
@@ -189,6 +189,47 @@ def copied():
     net = made(*[2 * D] * 40)[0]
     average = copy.deepcopy(net)
 
+def pasted():
+    net = made(64, 64)[0]
+    with torch.no_grad():
+        for rows in (1 << 10, 3 << 20):
+            canvas = torch.zeros(rows, 64, device="cuda")  # line
+            for at in range(0, rows, rows // 8):
+                canvas[at:at + rows // 8] = net(torch.rand(rows // 8, 64, device="cuda"))
+            canvas.mul(255).byte().cpu()
+
+def counted():
+    net = made(64, 64)[0]
+    with torch.no_grad():
+        for rows in (1 << 10, 3 << 20):
+            votes, times = [torch.zeros(rows, 64, device="cuda") for _ in range(2)]  # line
+            for at in range(8):
+                where = torch.randint(0, rows, (rows // 16,), device="cuda")
+                votes.index_add_(0, where, net(torch.rand(rows // 16, 64, device="cuda")))
+                times[at * (rows // 16):(at + 1) * (rows // 16)] += 1
+            (votes / times.clamp(min=1)).cpu()
+
+def painted():
+    net = made(64, 64)[0]
+    with torch.no_grad():
+        for rows in (1 << 10, 3 << 20):
+            canvas = torch.zeros(rows, 64, device="cuda")  # line
+            for at in range(0, rows, rows // 8):
+                canvas[at:at + rows // 8] += net(canvas[at:at + rows // 8] * 0.5)
+            canvas.mul(255).byte().cpu()
+
+def listed():
+    net, optimizer = made(8 * D, 64)
+    memory = []
+    for episode in range(200):
+        x = torch.rand(8 * D, device="cuda")
+        for move in range(100):
+            x = x * 0.5  # line
+            memory.append(x)
+        net(torch.stack(random.sample(memory, 32)) / 2).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
 globals()[sys.argv[1]]()
 """
 # program: card, cause, words of remedies by their names; @ is the marked line, "" = the remedy is not there
@@ -215,9 +256,14 @@ CASES = {
     "distilled": ("1200MiB", "batch_too_large", {"smaller_batch": "Halve the batch"}),
     "quantized": ("1150MiB", "model_too_large", {"converted": r"as soon as in_half_bytes program\.py:\d+ has converted it"}),
     "copied": ("1150MiB", "model_too_large", {"converted": ""}),
+    "pasted": ("1700MiB", None, {"results_on_host": "@"}),
+    "counted": ("2400MiB", None, {"results_on_host": "@"}),
+    "painted": ("1700MiB", None, {"results_on_host": ""}),
+    "listed": ("500MiB", None, {"smaller_batch": "", "one_by_one": ""}),
     "small_batch": ("2GiB", "model_too_large", {"smaller_batch": ""}),
 }
 
+CLASSES = {"pasted": "forward_temporaries", "counted": "forward_temporaries", "painted": "inputs", "listed": "inputs"}  # of the marked line
 LEFT = {"attribute", "collected", "loop_variable"}  # what earlier passes left is the cause
 
 
@@ -238,6 +284,8 @@ def test_what_uses_say(programs, tool, kind):
     assert said["cause"] == (cause or said["cause"]), (said["text"], found)
     for name, words in remedies.items():
         assert (name in found) == bool(words) and re.search(words.replace("@", place(kind)), found.get(name, "")), (said["text"], found)
+    of_line = {h["class"] for h in said["holders"] if place(kind) == f"{h['file'].rpartition('/')[2]}:{h['line']}" and h["bytes"] > 1 << 20}
+    assert kind not in CLASSES or of_line == {CLASSES[kind]}
     assert ("nothing has used them since" in said["text"]) == (kind in LEFT)
     cards = [r["name"].startswith("shard") for r in said["remedies"]]
     assert cards == sorted(cards) or said["cause"] == "model_too_large"  # code comes first

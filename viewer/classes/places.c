@@ -66,12 +66,17 @@ uint32_t place_of_python(struct classifier *c, uint32_t stack)
 	return map_known(&c->places, stack, PLACE_KNOWN | look_at_python(c->owners->stacks, stack));
 }
 
+uint32_t place_of_line(struct classifier *c, uint32_t stack)
+{
+	if (!c->owners)
+		return 0;
+	return map_known(&c->places, (uint64_t)2 << 32 | stack,
+			 PLACE_KNOWN | look_at_script(c->owners->stacks, stack));
+}
+
 uint32_t place_of_script(struct classifier *c, const struct history *h)
 {
-	if (!c->owners || !life_made_by(h, STACK_PYTHON))
-		return 0;
-	return map_known(&c->places, (uint64_t)2 << 32 | h->block.stack,
-			 PLACE_KNOWN | look_at_script(c->owners->stacks, h->block.stack));
+	return life_made_by(h, STACK_PYTHON) ? place_of_line(c, h->block.stack) : 0;
 }
 
 /* Parts of the names of native functions; the innermost that fits counts. Where the libraries are

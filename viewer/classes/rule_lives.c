@@ -198,7 +198,7 @@ static bool is_of_another_pass(struct classifier *c, const struct history *h)
 bool block_is_gathered(struct classifier *c, const struct history *h)
 {
 	return h->stage == STAGE_OUTSIDE && (h->born_forward || h->born_backward) &&
-	       study_gathers(c->study, h->block.stack) &&
+	       study_gathers(c->study, h->block.stack) && !block_is_for_passes(c, h) &&
 	       place_of_native(c, h) & (PLACE_COMPUTED | PLACE_CONVERTED);
 }
 
@@ -206,13 +206,14 @@ bool block_is_gathered(struct classifier *c, const struct history *h)
  * the batch in another form. */
 bool life_prepared(struct classifier *c, const struct history *h)
 {
-	if (h->stage != STAGE_OUTSIDE || is_of_another_pass(c, h) || life_tagged(h, BLOCK_GRAPH) ||
-	    study_is_of_graph(c->study, h) || !life_made_by(h, STACK_PYTHON) ||
-	    block_is_gathered(c, h) ||
+	if (h->stage != STAGE_OUTSIDE || (is_of_another_pass(c, h) && !block_is_for_passes(c, h)) ||
+	    life_tagged(h, BLOCK_GRAPH) || study_is_of_graph(c->study, h) ||
+	    !life_made_by(h, STACK_PYTHON) || block_is_gathered(c, h) ||
+	    block_holds_results(c, h) ||
 	    life_made_by(h, STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE | STACK_BUCKET))
 		return false;
-	return life_saw_forward(c, h) && !life_ended_in_backward(h) &&
-	       !(place_of_native(c, h) & PLACE_CAST);
+	return (life_saw_forward(c, h) || block_is_for_passes(c, h)) &&
+	       !life_ended_in_backward(h) && !(place_of_native(c, h) & PLACE_CAST);
 }
 
 /* There before anything was computed, never freed, by no module. */

@@ -60,7 +60,7 @@ bool phase_outside(struct classifier *c, const struct history *h)
 		return false;
 	return life_tagged(h, BLOCK_GRAPH) || study_is_of_graph(c->study, h) ||
 	       (life_ended(h) && life_last_backward(c, h) <= h->born_backward + 1) ||
-	       block_is_gathered(c, h) ||
+	       block_is_gathered(c, h) || block_holds_results(c, h) ||
 	       ((h->after_forward || !c->m->spans.forwards) &&
 		place_of_native(c, h) & (PLACE_COMPUTED | PLACE_CONVERTED));
 }

@@ -6,6 +6,8 @@
  */
 #include "rules.h"
 
+#include "../../format/record.h"
+
 static uint32_t stage_of_work(const struct study *st, uint32_t work)
 {
 	const struct use_kind *k = uses_kind(&st->m->uses, work);
@@ -26,11 +28,14 @@ static bool is_gradient(const struct study *st, const struct history *h)
 	       (h->stage == STAGE_BACKWARD && study_size_is_of_weight(st, h->block.size));
 }
 
+static struct history *alive(const struct study_touched *x)
+{
+	return x->h && x->h->block.life == x->life ? x->h : NULL;
+}
+
 static struct history *touched_block(const struct study_work *w, uint32_t i)
 {
-	struct history *h = w->touched[i].h;
-
-	return h->block.life == w->touched[i].life ? h : NULL;
+	return alive(&w->touched[i]);
 }
 
 static void meets_gradient(struct history *h)
@@ -78,6 +83,54 @@ static void derive(struct study_work *w)
 	to->from_life = from->block.life;
 }
 
+static void note_for_pass(struct study *st, uint32_t stack)
+{
+	const uint32_t *of = &stack;
+
+	for (; of && *of && !study_has_habit(st, *of, HABIT_FOR_PASS);
+	     of = map_get(&st->made_of, *of))
+		*map_put(&st->habits, *of, NULL) |= HABIT_FOR_PASS;
+}
+
+static void note_made_of(struct study *st, uint32_t stack, uint32_t of)
+{
+	if (study_has_habit(st, stack, HABIT_FOR_PASS))
+		note_for_pass(st, of);
+	else if (of)
+		*map_put(&st->made_of, stack, NULL) = of;
+}
+
+/* A copy is two works: one reads its source, the next one writes its target. */
+static bool reads_copied(const struct study *st, uint32_t work)
+{
+	return uses_kind(&st->m->uses, work)->transfer == GMT_TRANSFER_SOURCE;
+}
+
+/* What the script makes of another block, the largest, or writes into that. */
+static void note_script(struct study *st)
+{
+	struct study_work *w = &st->work;
+	struct history *to = NULL, *from = NULL;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct history *h = touched_block(w, i);
+
+		if (h && w->touched[i].first)
+			to = h;
+		else if (h &&
+			 (!from || h->block.size > from->block.size ||
+			  (h->block.size == from->block.size && h->block.seq < from->block.seq)))
+			from = h;
+	}
+	if (to && to->stage == STAGE_OUTSIDE)
+		note_made_of(st, to->block.stack, from ? from->block.stack : w->source);
+	else if (from && from->stage == STAGE_OUTSIDE && !to)
+		from->concluded.written = uses_kind(&st->m->uses, w->work)->stack;
+	to = to ? to : from;
+	if (to && to->stage == STAGE_OUTSIDE && w->of_result)
+		to->concluded.used |= USED_OF_RESULT;
+}
+
 static void note_update(struct study *st)
 {
 	if (!st->update_count || st->updated != st->m->spans.backwards)
@@ -96,6 +149,8 @@ static void settle_work(struct study *st)
 		derive(w);
 	if (!w->used && !st->m->spans.forwards)
 		note_converted(st);
+	if (!w->used && !w->gradient && !reads_copied(st, w->work))
+		note_script(st);
 	for (uint32_t i = 0; w->gradient && !w->used && i < w->count; i++) {
 		struct history *h = touched_block(w, i);
 
@@ -118,12 +173,18 @@ void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before)
 
 	if (w->work != work) {
 		settle_work(st);
+		w->source = reads_copied(st, w->work) ? w->latest : 0;
+		w->of_result &= w->source != 0;
 		w->work = work;
 		w->used = stage_of_work(st, work);
 		w->gradient = false;
 	}
 	h->concluded.used |= w->used;
+	if (w->used & USED_IN_FORWARD)
+		note_for_pass(st, h->block.stack);
 	w->gradient |= h->concluded.used & USED_OF_GRADIENT || is_gradient(st, h);
+	w->latest = h->block.stack;
+	w->of_result |= h->stage == STAGE_FORWARD || h->concluded.used & USED_OF_RESULT;
 	if (!w->used && before && before < w->backward)
 		h->concluded.used |= USED_AGAIN;
 	if (w->count < STUDY_TOUCHED) {
@@ -167,6 +228,25 @@ bool used_read_state(struct classifier *c, const struct history *h)
 
 	return c->m->tags && (h->concluded.used & STATE) == STATE &&
 	       !life_tagged(h, BLOCK_LEAF | BLOCK_GRAD) && !life_made_by(h, STACK_PARAM);
+}
+
+/* Room that the script adds up in, or writes results to, and that no pass reads, nor anything that
+ * is made of it. */
+bool block_holds_results(struct classifier *c, const struct history *h)
+{
+	return h->stage == STAGE_OUTSIDE && h->concluded.written && life_saw_forward(c, h) &&
+	       !(h->concluded.used & (USED_IN_FORWARD | USED_IN_BACKWARD)) &&
+	       !study_has_habit(c->study, h->block.stack, HABIT_FOR_PASS) &&
+	       place_of_native(c, h) & PLACE_ROOM &&
+	       (h->concluded.used & USED_OF_RESULT ||
+		place_of_line(c, h->concluded.written) & PLACE_SUM);
+}
+
+/* Others of its stack were for passes, and it is of no pass's result. */
+bool block_is_for_passes(struct classifier *c, const struct history *h)
+{
+	return !(h->concluded.used & USED_OF_RESULT) &&
+	       study_has_habit(c->study, h->block.stack, HABIT_FOR_PASS);
 }
 
 bool study_passed_over(const struct study *st, const struct history *h)

@@ -51,15 +51,19 @@ enum place {
 	PLACE_ROOM = 1 << 26,	    /* made empty or of zeros: whoever reads it has written it */
 	PLACE_STATE = 1 << 27,	    /* the statement has a name of an optimizer's state */
 	PLACE_ADAPTER = 1 << 25,    /* the function's name contains "lora" */
+	PLACE_SUM = 1 << 28,	    /* the statement adds to what is there */
 };
 /* statements.c */
 uint32_t statement_places(const char *text); /* PLACE_GRAD ... PLACE_BUCKET, PLACE_BUFFER */
 /* places.c */
 uint32_t place_of_python(struct classifier *c, uint32_t stack);
 uint32_t place_of_script(struct classifier *c, const struct history *h);
+uint32_t place_of_line(struct classifier *c, uint32_t stack); /* the same of a stack of Python */
 uint32_t place_of_native(struct classifier *c, const struct history *h);
 uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* the same */
 
+bool block_holds_results(struct classifier *c, const struct history *h);
+bool block_is_for_passes(struct classifier *c, const struct history *h);
 bool block_is_gathered(struct classifier *c, const struct history *h);
 bool block_is_bucket(struct classifier *c, const struct history *h);
 bool block_is_of_graph_alone(struct classifier *c, const struct history *h);

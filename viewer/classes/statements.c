@@ -150,5 +150,7 @@ uint32_t statement_places(const char *text)
 	if (find_part(text, "register_buffer(") || find_part(text, "Buffer(") ||
 	    find_part(text, "_buffers[") || remakes_buffer(text))
 		found |= PLACE_BUFFER;
+	if (strstr(text, " += ") || strstr(text, "add_("))
+		found |= PLACE_SUM;
 	return found;
 }

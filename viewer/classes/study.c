@@ -110,6 +110,7 @@ static void freed(void *ctx)
 	rows_free(&st->concluded);
 	rows_free(&st->concluded_of);
 	map_free(&st->habits);
+	map_free(&st->made_of);
 	map_free(&st->sizes);
 	map_items_free(&st->sets);
 	map_items_free(&st->lines);

@@ -24,6 +24,7 @@ enum habit {
 	HABIT_KEPT_ON = 1 << 4,	 /* made by the script, and kept over a backward pass */
 	HABIT_READ = 1 << 5,	 /* made by the script, and there when a pass began */
 	HABIT_OF_STATE = 1 << 6, /* updates read it again and again (rule_uses.c) */
+	HABIT_FOR_PASS = 1 << 7, /* a module's pass used it, or what was made of it */
 };
 
 /* A forward pass, and what the script made after the one before it. */
@@ -121,6 +122,7 @@ enum used {
 	USED_OF_GRADIENT = 1 << 3,   /* and it is no weight: it may have been computed from one */
 	USED_AGAIN = 1 << 4,	     /* in both of two updates with a backward pass between them */
 	USED_OF_WEIGHT = 1 << 5,     /* computed from a weight before the first pass */
+	USED_OF_RESULT = 1 << 6, /* the script made it of what a pass made, or wrote that into it */
 };
 
 #define STUDY_TOUCHED 1024
@@ -131,7 +133,10 @@ struct study_work {
 	uint32_t backward; /* the latest of a backward pass */
 	uint32_t used;	   /* enum used: of this one */
 	bool gradient;	   /* it touches one, or what was computed from one */
-	struct {
+	bool of_result;	   /* or what a pass made, or what was made of that */
+	uint32_t source;   /* stack of what it copies: the work before it read that */
+	uint32_t latest;   /* stack of what it touched last */
+	struct study_touched {
 		struct history *h;
 		uint32_t life;
 		bool first; /* its first use: nothing but this work can have written it */
@@ -142,8 +147,9 @@ struct study {
 	struct model *m;
 	struct row_store concluded, concluded_of; /* of a life: the number of its row, 0 = none */
 	uint32_t concluded_recent[ROWS_RECENT];
-	struct map habits; /* stack -> enum habit: what became of its blocks */
-	struct map sizes;  /* of modules' blocks and of gradients */
+	struct map habits;  /* stack -> enum habit: what became of its blocks */
+	struct map made_of; /* stack -> that of the largest block that the script made one of */
+	struct map sizes;   /* of modules' blocks and of gradients */
 	uint64_t largest_gradient;
 	MAP_OF(struct study_set) sets;	  /* by stack */
 	MAP_OF(struct study_line) lines;  /* by signs_line */

@@ -19,9 +19,10 @@ struct concluded {
 	uint32_t reduced_beside; /* gradients were reduced into another one beside it */
 	uint32_t loaded_state;	 /* read from a file for an optimizer */
 	uint32_t used;		 /* enum used: what used it, and with what */
+	uint32_t written;	 /* stack of the script's latest work on it that made no block */
 };
 
-_Static_assert(sizeof(struct concluded) == 28, "compared by bytes");
+_Static_assert(sizeof(struct concluded) == 32, "compared by bytes");
 
 struct history {
 	struct block block;

@@ -46,15 +46,15 @@ uint64_t oom_latest_backward(const struct oom *o)
 	return latest;
 }
 
-/* No graph saved it, and backward began while it lived, or calls of the model, by the first line
- * that made a result then, were many. */
+/* No graph saved it, and backward began while it lived, or calls of the model, by passes or by the
+ * first line that made a result then, were many. */
 static bool is_there_through_passes(const struct oom *o, uint32_t life)
 {
 	const struct lives *l = &o->timeline->model.lives;
 	const struct life *row = lives_at(l, life);
 	uint64_t end = row->died.position ? lives_seq(l, &row->died) : UINT64_MAX;
 	uint32_t n = lives_born_by(l, end < o->refusal.event.seq ? end : o->refusal.event.seq);
-	uint32_t stack = 0, times = 0;
+	uint32_t stack = 0, times = 0, pass = lives_position(l, row->born.position)->forwards;
 
 	if (lives_facts(l, row).save_ns)
 		return false;
@@ -66,6 +66,8 @@ static bool is_there_through_passes(const struct oom *o, uint32_t life)
 			continue;
 		stack = stack ? stack : lives_request(l, row)->stack;
 		times += lives_request(l, row)->stack == stack;
+		if (lives_position(l, row->born.position)->forwards >= pass + FEWEST)
+			times = FEWEST;
 	}
 	return times == FEWEST;
 }
@@ -96,6 +98,20 @@ static bool nothing_ran(const struct oom *o)
 	return !s->forwards && !s->backwards && !classes_sum(o->shot.bytes, FORWARD_RESULTS);
 }
 
+/* The script keeps it beside others of its line, and nothing has read it: it may be a row of any
+ * later batch. */
+static bool is_stored(const struct oom *o, const struct block *b, enum block_stage stage)
+{
+	const struct model *m = o->shot.model;
+	struct block_uses x = { 0 };
+
+	if (stage != STAGE_OUTSIDE || !uses_complete(m) || !study_gathers(m->watcher, b->stack))
+		return false;
+	if (b->life)
+		uses_of(m, b->life - 1, &x);
+	return x.works.first == x.works.last;
+}
+
 /* An input of one pass is saved before its backward pass, or gone in the next ones: what is there
  * through them and was never saved is what they take rows of, or write their results to. What the
  * script computes in an evaluation may be of the results of all passes, if it is larger than those
@@ -108,7 +124,7 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 	if (map_get(&o->copies, b->seq) || (oom_only_forward(o) && c != CATEGORY_inputs &&
 					    stage == STAGE_OUTSIDE && b->size / 2 > o->of_pass))
 		return false;
-	if (c == CATEGORY_inputs && nothing_ran(o))
+	if ((c == CATEGORY_inputs && nothing_ran(o)) || is_stored(o, b, stage))
 		return false;
 	if (c != CATEGORY_inputs || !o->shot.model->spans.tags || b->size < o->allocated / 100)
 		return category_in(c, CLASSES_THAT(GROW_WITH_BATCH));
@@ -142,11 +158,13 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 	uint64_t bytes = 0;
 	bool asked = false;
 
-	if (!o->evaluation || o->wanted_stage != STAGE_OUTSIDE)
+	if (!oom_only_forward(o) || o->wanted_stage != STAGE_OUTSIDE)
 		return 0;
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		if (b->category != CATEGORY_inputs || b->seq < o->evaluation ||
-		    !is_there_through_passes(o, b->life - 1) || !oom_is_room(o, b))
+		if ((b->category != CATEGORY_forward_temporaries &&
+		     !(b->category == CATEGORY_inputs && o->evaluation)) ||
+		    b->seq < o->evaluation || !is_there_through_passes(o, b->life - 1) ||
+		    !oom_is_room(o, b))
 			continue;
 		bytes += b->size;
 		asked |= b->size == o->block;

@@ -224,7 +224,7 @@ static void find_spike(struct oom *o)
 		if (is_like_largest(o, b)) {
 			p->bytes += b->size;
 			p->least = p->least && p->least < b->size ? p->least : b->size;
-			if (++p->count <= OOM_SPIKE_MOST)
+			if (++p->count <= OOM_SPIKE_MOST && !is_old(o, b))
 				p->unsaved += unsaved_bytes(o, b);
 		} else if (b->size >= p->largest / 10000) {
 			p->next = b->size > p->next ? b->size : p->next;

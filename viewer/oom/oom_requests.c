@@ -9,6 +9,7 @@
 #include "../../format/record.h"
 #include "../advise/advise.h"
 #include "../base/arithmetic.h"
+#include "../classes/study.h"
 #include "oom.h"
 
 enum { PIECES = 8 };
@@ -304,7 +305,8 @@ uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
 		if (!owners_same(&owner, &o->wanted_owner))
 			continue;
 		uses_of(o->shot.model, b->life - 1, &x);
-		if (x.works.first != o->around[i].before)
+		if (x.works.first != o->around[i].before ||
+		    study_gathers(o->shot.model->watcher, b->stack)) /* kept for later */
 			return 0;
 		bytes += b->size;
 		largest = arithmetic_most(largest, b->size);
@@ -430,12 +432,12 @@ uint64_t remedy_results_on_host(const struct oom *o, char *what, char *how)
 	if (!bytes)
 		return 0;
 	oom_say(what,
-		"Keep the results of this evaluation on the host: make the tensor of %s with "
+		"Keep the results of all passes on the host: make the tensor of %s with "
 		"device=\"cpu\", and move each pass's result there (.cpu()) before adding it",
 		WHO(&owner));
 	oom_say(how,
-		"%s in tensors that were allocated for the results and stay through all passes of "
-		"the evaluation, and one as large as the request, which goes to the host too",
+		"%s in tensors that were allocated for the results and stay through all "
+		"passes, and one as large as the request, which goes to the host too",
 		B(bytes));
 	return bytes;
 }
