@@ -182,7 +182,8 @@ void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before)
 	h->concluded.used |= w->used;
 	if (w->used & USED_IN_FORWARD)
 		note_for_pass(st, h->block.stack);
-	w->gradient |= h->concluded.used & USED_OF_GRADIENT || is_gradient(st, h);
+	w->gradient |= is_gradient(st, h) ||
+		       (h->concluded.used & USED_OF_GRADIENT && !life_tagged(h, BLOCK_LEAF));
 	w->latest = h->block.stack;
 	w->of_result |= h->stage == STAGE_FORWARD || h->concluded.used & USED_OF_RESULT;
 	if (!w->used && before && before < w->backward)
@@ -194,10 +195,16 @@ void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before)
 	}
 }
 
+/* No module computes state, and no graph leads to it. */
+static bool can_be_state(const struct history *h)
+{
+	return h->stage != STAGE_FORWARD && !life_tagged(h, BLOCK_LEAF | BLOCK_GRAD | BLOCK_GRAPH);
+}
+
 static bool is_state(const struct history *h, uint32_t signs)
 {
 	return (h->concluded.used & (signs | USED_IN_FORWARD | USED_IN_BACKWARD)) == signs &&
-	       !life_tagged(h, BLOCK_LEAF | BLOCK_GRAD);
+	       can_be_state(h);
 }
 
 void study_uses_died(struct study *st, const struct history *h)
@@ -216,7 +223,7 @@ bool used_state(struct classifier *c, const struct history *h)
 		return false;
 	if (is_state(h, USED_WITH_GRADIENT | USED_AGAIN))
 		return true;
-	return h->concluded.used & USED_WITH_GRADIENT && !life_tagged(h, BLOCK_LEAF | BLOCK_GRAD) &&
+	return h->concluded.used & USED_WITH_GRADIENT && can_be_state(h) &&
 	       (!life_ended(h) || life_saw_backward(c, h)) &&
 	       study_has_habit(c->study, h->block.stack, HABIT_OF_STATE);
 }
@@ -226,8 +233,8 @@ bool used_read_state(struct classifier *c, const struct history *h)
 {
 	enum { STATE = USED_WITH_GRADIENT | USED_AGAIN };
 
-	return c->m->tags && (h->concluded.used & STATE) == STATE &&
-	       !life_tagged(h, BLOCK_LEAF | BLOCK_GRAD) && !life_made_by(h, STACK_PARAM);
+	return c->m->tags && (h->concluded.used & STATE) == STATE && can_be_state(h) &&
+	       !life_made_by(h, STACK_PARAM);
 }
 
 /* Room that the script adds up in, or writes results to, and that no pass reads, nor anything that
