@@ -117,6 +117,12 @@ static bool is_score(struct search *s, const struct function *f, const struct ad
 	       scores_made_by(op->name) != MADE_OTHER;
 }
 
+/* Without its softmax a product of two results is as well a correlation, or a distance. */
+static bool is_called_attention(const struct owner *o)
+{
+	return strcasestr(o->function, "attn") || strcasestr(o->function, "attention");
+}
+
 /* Memory ran out in the softmax, or before it: a module makes products of two results, one for each
  * of a batch and far wider than all before, and the same function asks for as much again. */
 static void expect_softmax(struct search *s, struct function *f)
@@ -129,7 +135,8 @@ static void expect_softmax(struct search *s, struct function *f)
 	    !scores_alike(w->size, f->product.size))
 		return;
 	op = ops_find(s->advise, w);
-	if (!op->owner.function || strcmp(op->owner.function, f->owner.function) != 0)
+	if (!op->owner.function || strcmp(op->owner.function, f->owner.function) != 0 ||
+	    (scores_made_by(op->name) != MADE_SOFTMAX && !is_called_attention(&f->owner)))
 		return;
 	f->expected = !f->scores;
 	f->scores = f->product.at;
