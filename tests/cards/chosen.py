@@ -183,4 +183,18 @@ def bert():
 
 CHOSEN = {row.name: row for row in [*vit(), *scratch(), *nanochat(), *low_bit(), *megatron(), *litgpt(), *cogvideo(), *optimum(), *masked(), *detection(), *graphs(), *bert()]}
 
-WHY = {}  # of a difference above 1 %, and the experiment that shows it
+WHY = {  # of a difference above 1 %, and the experiment that shows it
+    "batch 1": "cuDNN's workspaces on an A100 were not measured: `fit` says a range there",
+    "the same, sdpa": "7 to 22 MB of each figure are rests of blocks that the allocator did not split. Another order of the same runs changes 2.5 MB of it; the rest not found",
+    "vit-02": "PyTorch. The program under PyTorch 2.1, as published, comes to 18.21 GB here: exact",
+    "vit-03": "PyTorch. Under 2.1 it comes to 13.82 GB: exact",
+    "vit-04": "PyTorch. Under 2.1 it comes to 5.58 GB (-1.9 %); the rest not found",
+    "vit-05": "PyTorch. Under 2.1 it comes to 3.30 GB, and to 3.93 GB with the list of Adam's denominators as a list of its own, as nightly builds of that month made it",
+    "vit-06": "PyTorch. Under 2.1 it comes to 2.02 GB: exact",
+    "audio-train": "PyTorch 1.8 set gradients to zero in place. With `zero_grad(set_to_none=False)` it comes to 2,615 MiB (+0.4 %)",
+    "deit-768": "the fork is not public. Without the averaged copy of the model and DDP's buckets, which an evaluation does not need, it comes to 2,817 MiB (+2.3 %); the rest not found",
+    "bertinf-eager-1-128": "the script's text is not public as a file: written after its description, with another pass than the published one",
+    "bertinf-sdpa-1-128": "the same",
+    "bertinf-eager-4-256": "the same",
+    "revgnn-wide": "not found (two tensors of the edges' width in 64 bits would be 1.32 GiB; the graph is made up)",
+}
