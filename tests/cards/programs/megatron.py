@@ -50,7 +50,7 @@ def data(*words, **settings):
 
 
 def main():
-    sys.path.insert(0, SOURCE)
+    sys.path[0] = SOURCE  # in place of this folder, whose megatron.py has the name of a folder there
     sys.modules["torch.utils.tensorboard"] = SimpleNamespace(SummaryWriter=Writer)
     import megatron.core.datasets.utils
     megatron.core.datasets.utils.compile_helpers = lambda: None
