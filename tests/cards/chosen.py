@@ -196,6 +196,6 @@ WHY = {  # of a difference above 1 %, and the experiment that shows it
     "bertinf-eager-1-128": "the script's text is not public as a file: written after its description, with another pass than the published one",
     "bertinf-sdpa-1-128": "the same",
     "bertinf-eager-4-256": "the same",
-    "swin-t": "most of it: the program of the issue did not compute in float16. With `--disable_amp` it comes to 13,644 MiB (-7.6 %); the rest not found",
-    "revgnn-wide": "not found (two tensors of the edges' width in 64 bits would be 1.32 GiB; the graph is made up)",
+    "swin-t": "not found. With `--disable_amp` it comes to 13,644 MiB (-7.6 %): the log may be of a run in float32",
+    "revgnn-wide": "not found. The graph is made up, with as many edges in each part as the real one has on average",
 }
