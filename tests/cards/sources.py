@@ -20,13 +20,13 @@ def git(*words):
 
 
 def fetch(repository, commit, folder):
-    """The files of a commit, without its history, its tests and its notebooks."""
+    """The files of a commit, without its history, its tests, notebooks and logs."""
     clones = os.environ.get("GPUMEMTRACE_CARD_SOURCES")
     clone = Path(clones) / repository.split("/")[1] if clones else folder.with_suffix(".git")
     if not clones:
         git("init", "-q", "--bare", str(clone))
         git("-C", str(clone), "fetch", "-q", "--depth", "1", f"https://github.com/{repository}", commit)
-    packed = subprocess.Popen(["git", "-C", str(clone), "archive", commit, ".", ":(exclude)tests", ":(exclude)*.ipynb"], stdout=subprocess.PIPE)
+    packed = subprocess.Popen(["git", "-C", str(clone), "archive", commit, ".", ":(exclude)tests", ":(exclude)*.ipynb", ":(exclude)*.log"], stdout=subprocess.PIPE)
     subprocess.run(["tar", "-x", "-C", str(folder)], stdin=packed.stdout, check=True)
     if packed.wait():
         raise Missing(f"no commit {commit} in {clone}")

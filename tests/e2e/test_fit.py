@@ -124,6 +124,23 @@ def test_what_a_card_lacks(fit_json, fit, tmp_path):
     assert "lacking_bytes" not in asked and asked["available_bytes"] == room
 
 
+def test_a_range_where_cudnn_was_not_measured(fit, fit_json, tmp_path):
+    (tmp_path / "net.py").write_text("""if True:
+        import torch
+        model = torch.nn.Conv2d(64, 64, 3).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(3):
+            model(torch.zeros(8, 64, 64, 64, device="cuda")).sum().backward()
+            optimizer.step()
+    """)
+    args = ("-o", tmp_path / "search", "--cards", "a100-40g,h100-80g", "--", sys.executable, "net.py")
+    a100, h100 = fit_json(*args)["cards"]
+    assert 0 < a100["cudnn_bytes"] <= a100["cudnn_most_bytes"] and "cudnn_bytes" not in h100
+    said = " ".join(fit(*args).split())
+    assert "cuDNN's workspaces were not measured on cards like a100-40g. The largest is taken as" in said
+    assert re.search(r"Of \d+ published figures of \d+ programs like this one \(convolutions\), half came out at first try", said)
+
+
 def test_a_pipe_is_told_what_runs(start, tmp_path):
     """Of a search that takes long: a line for each run that ends, and from time to time; nothing of a short one."""
     for silent, lines in (("0", True), ("1000", False)):

@@ -3,6 +3,7 @@
 its memory before validation. In place of the downloads: parts whose values are not set, latents of noise."""
 import os
 import sys
+from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -10,9 +11,11 @@ import torch
 
 SOURCE = os.environ["SOURCE"]
 sys.path.insert(0, SOURCE + "/training")
-sys.modules["wandb"] = MagicMock()
 
 import cogvideo_parts as parts  # noqa: E402
+
+sys.modules["wandb"], sys.modules["decord"] = (MagicMock(__spec__=ModuleSpec(name, None)) for name in ("wandb", "decord"))
+
 import cogvideox_text_to_video_lora as program  # noqa: E402
 
 STEPS, KIND = 3, torch.bfloat16

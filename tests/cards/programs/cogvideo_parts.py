@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of CogVideoX with the settings of its checkpoints, and values that are not set."""
 import torch
-from diffusers import AutoencoderKLCogVideoX, CogVideoXTransformer3DModel
-from transformers import T5Config, T5EncoderModel
+import torchao.quantization
+
+torchao.quantization.Int4WeightOnlyConfig = type("Int4WeightOnlyConfig", (), {})  # transformers asks a later torchao for the name
+
+from diffusers import AutoencoderKLCogVideoX, CogVideoXTransformer3DModel  # noqa: E402
+from transformers import T5Config, T5EncoderModel  # noqa: E402
 
 SIZES = {"2b": dict(num_attention_heads=30, num_layers=30, use_rotary_positional_embeddings=False),
          "5b": dict(num_attention_heads=48, num_layers=42, use_rotary_positional_embeddings=True)}

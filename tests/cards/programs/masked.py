@@ -90,7 +90,8 @@ def swin(batch):
         return rows, rows, loader, [], mixup
     sys.modules["data"] = types.SimpleNamespace(build_loader=build_loader)
     sys.modules["termcolor"] = types.SimpleNamespace(colored=lambda text, *words, **settings: text)
-    sys.argv = ["main.py", "--cfg", SOURCE + "/configs/swin/swin_tiny_patch4_window7_224.yaml", "--batch-size", batch, "--output", "out", "--opts", "TRAIN.EPOCHS", "1", "SAVE_FREQ", "9"]
+    sys.argv = ["main.py", "--cfg", SOURCE + "/configs/swin/swin_tiny_patch4_window7_224.yaml", "--batch-size", batch, "--output", "out", "--opts", "TRAIN.EPOCHS", "2",
+                "TRAIN.WARMUP_EPOCHS", "1", "SAVE_FREQ", "9"]
     runpy.run_path(SOURCE + "/main.py", run_name="__main__")
 
 

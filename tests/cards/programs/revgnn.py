@@ -65,12 +65,12 @@ def told(message, *words):
 
 
 def main(layers, width, dropout):
+    from torch_geometric.nn import MessagePassing
     sys.path[:0] = [SOURCE, SOURCE + "/examples/ogb_eff/ogbn_proteins"]
-    for name in ("ogb", "ogb.nodeproppred", "ogb.graphproppred", "ogb.graphproppred.mol_encoder", "ogb.utils", "ogb.utils.features", "torch_cluster", "sklearn", "sklearn.metrics"):
+    for name in ("ogb", "ogb.nodeproppred", "ogb.graphproppred", "ogb.graphproppred.mol_encoder", "ogb.utils", "ogb.utils.features", "torch_cluster", "sklearn", "sklearn.metrics", "h5py"):
         sys.modules[name] = MagicMock()
     sys.modules["torch_scatter"] = SimpleNamespace(scatter=scatter, scatter_softmax=None, scatter_add=scatter, __spec__=None, __version__="2.0")
     sys.modules["dataset"] = SimpleNamespace(OGBNDataset=Graph)
-    from torch_geometric.nn import MessagePassing
     MessagePassing.aggregate = lambda self, inputs, index, ptr=None, dim_size=None: scatter(inputs, index, dim=self.node_dim, dim_size=dim_size, reduce="max")
     sys.argv = ["main.py", "--use_gpu", "--conv_encode_edge", "--use_one_hot_encoding", "--block", "res+", "--gcn_aggr", "max", "--num_layers", layers, "--hidden_channels", width,
                 "--lr", "0.001", "--backbone", "rev", "--dropout", dropout, "--group", "2"]
