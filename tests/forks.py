@@ -43,7 +43,7 @@ class Forks:
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
         atexit.register(self.close)
 
-    def run(self, words, folder, environment, timeout=600, ranks=0):
+    def run(self, words, folder, environment, timeout=1200, ranks=0):
         """As subprocess.run, and the recordings: of the one process, or of each rank; None where there is none."""
         out, err = self.folder / "out", self.folder / "err"
         request = {"words": list(map(str, words)), "folder": str(folder), "out": str(out), "err": str(err), "ranks": ranks,

@@ -158,7 +158,7 @@ class Programs:
     def workload(name):
         return str(WORKLOADS / name)
 
-    def __call__(self, *args, timeout=600, **kw):
+    def __call__(self, *args, timeout=1200, **kw):
         """Runs Python with these arguments; names of workloads are found by themselves."""
         args = [str(WORKLOADS / a) if str(a).endswith(".py") and not os.path.exists(str(a)) else str(a) for a in args]
         command = [sys.executable, *args]
