@@ -49,8 +49,9 @@ pytests() { # environment pytest-arguments...
 mkdir -p "$LOGS"
 NOT_MORE=$([ $# -gt 0 ] || echo ' and not more')
 stage build make -j"$JOBS" all programs || { echo 'the build failed'; exit 1; }
+beside lint make lint
 stage viewer make -j"$JOBS" viewer # 30 s on two cores, and a minute the first time
-stage lint make lint
+await lint
 stage unit make -j"$JOBS" -k unit
 beside unit-tsan make -j"$JOBS" -k tsan
 stage unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit

@@ -11,6 +11,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+from forks import OUTPUT, Forks  # noqa: E402
+
 TOOL = str(ROOT / "build/gpumemtrace")
 FRAMEWORKS = str(ROOT / ".venv-frameworks/bin/python")
 FILES = {"cases": sys.executable, "others": FRAMEWORKS, "more": FRAMEWORKS, "never": FRAMEWORKS}
@@ -22,9 +25,13 @@ def names(file):
     return re.findall(r'^@case\("(\w+)"\)\ndef (\w+)', (HERE / f"{file}.py").read_text(), re.M)
 
 
-def record(path, file, name, *after, env=None, devices=1):
-    subprocess.run([TOOL, "run", "--sim", f"h100-80g,{devices}", "-o", path, "--", FILES[file], HERE / f"{file}.py", name, *after], check=True, capture_output=True,
-                   env=env)
+def record(path, file, name, *after, allocator=None, devices=1):
+    command, program = [TOOL, "run", "-q", "--sim", f"h100-80g,{devices}"], [HERE / f"{file}.py", name, *after]
+    env = {**os.environ, **({"PYTORCH_CUDA_ALLOC_CONF": allocator} if allocator else {})}
+    if devices > 1:  # a recording of each rank
+        subprocess.run([*command, "-o", path, "--", FILES[file], *program], check=True, capture_output=True, text=True, env=env)
+    else:
+        Forks.of([*command, "-o", OUTPUT, "--", FILES[file]], env).record(path, program, Path(path).parent, env)
     return str(path)
 
 
@@ -37,10 +44,8 @@ def judge(file, kind, name, folder):
     devices = 2 if kind == "shard_state" else 1  # a rank on each
     before = ask("advise", record(Path(folder) / f"{name}.gmt", file, name, devices=devices), "--top", "0")
     finding = next((f for f in before["findings"] if f["kind"] == kind), None)
-    edited = dict(os.environ)
-    if finding and finding["kind"] == "allocator":
-        edited["PYTORCH_CUDA_ALLOC_CONF"] = re.search(r"ALLOC_CONF=(\S+):? ", finding["what"])[1].rstrip(":")
-    after = ask("advise", record(Path(folder) / f"{name}.after.gmt", file, name, "after", env=edited, devices=devices))
+    allocator = finding and finding["kind"] == "allocator" and re.search(r"ALLOC_CONF=(\S+):? ", finding["what"])[1].rstrip(":")
+    after = ask("advise", record(Path(folder) / f"{name}.after.gmt", file, name, "after", allocator=allocator, devices=devices))
     of = "peak_reserved_bytes" if finding and finding["of"] == "reserved" else "peak_bytes"
     return before, finding, before[of] - after[of]
 

@@ -6,6 +6,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,9 @@ from pathlib import Path
 import precision
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from forks import OUTPUT, Forks  # noqa: E402
+
 BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", HERE.parents[1] / "build"))
 TOOL = str(BUILD / "gpumemtrace")
 
@@ -34,12 +38,17 @@ def record(case, folder, tags, timeout, again=False, stacks="all"):
     found = [(folder / output.replace("%r", str(r)), folder / f"truth.{r}") for r in range(n)]
     if again and all(f.exists() for pair in found for f in pair):
         return found
-    python = [sys.executable] if n == 1 else [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n}"]
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
     env.update(TRUTH=str(folder / "truth.%r"), GPUMEMTRACE_TAGS=tags, GPUMEMTRACE_STACKS=stacks, OMP_NUM_THREADS="1",
                TORCHINDUCTOR_CACHE_DIR=str(folder / "inductor"), TRITON_CACHE_DIR=str(folder / "triton"))
-    command = [TOOL, "run", "--sim", f"h100-80g,{n}", "-q", "-o", str(folder / output), "--", *python, str(HERE / f"case_{case}.py")]
-    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=timeout)
+    command, program = [TOOL, "run", "--sim", f"h100-80g,{n}", "-q", "-o"], str(HERE / f"case_{case}.py")
+    if n == 1:
+        done, recordings = Forks.of([*command, OUTPUT, "--", sys.executable], env).run([program], folder, env, timeout)
+        if recordings[0]:
+            shutil.move(recordings[0], found[0][0])
+    else:
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n}"]
+        done = subprocess.run([*command, str(folder / output), "--", *launcher, program], env=env, cwd=folder, capture_output=True, text=True, timeout=timeout)
     if done.returncode:
         raise RuntimeError(f"case {case} failed: {done.stdout[-1500:]}{done.stderr[-3000:]}")
     return found

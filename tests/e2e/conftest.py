@@ -4,6 +4,7 @@ GPUMEMTRACE_TEST_DEVICE=real."""
 import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+for place in ("scripts", "tests"):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / place))
 import json_page  # noqa: E402
+from forks import Forks  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +53,11 @@ def until(what, seconds=120):
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.01)
     return found
+
+
+def slowness():
+    """Of a machine with other work: how many wait for each processor. Limits of time are multiplied by it."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def with_more(cases, more):
@@ -109,11 +117,30 @@ ENDS_BADLY = "terminate called without an active exception\n"
 AGAIN = 5
 
 
+LAUNCHER = ["-m", "torch.distributed.run", "--standalone"]
+
+
+def ranks_of(args):
+    """The words of a program, and how many ranks of it PyTorch's launcher starts; 0 without the launcher."""
+    if args[:3] != LAUNCHER:
+        return args, 0
+    number, *words = args[4:] if args[3] == "--nproc-per-node" else [args[3].split("=")[1], *args[4:]]
+    return words, int(number)
+
+
+def can_be_forked(args, env):
+    """A short command line with a recording for each process, and an allocator that PyTorch does not choose when it is imported."""
+    words, ranks = ranks_of(args)
+    output = env.get("GPUMEMTRACE_OUTPUT", "")
+    output = output.replace("%r", "") if ranks else output
+    return words[0] != "-m" and sum(map(len, words)) < 3000 and "%" not in output and "backend:" not in env.get("PYTORCH_CUDA_ALLOC_CONF", "")
+
+
 class Programs:
     """Starts programs, each in the test's own folder."""
 
-    def __init__(self, folder, quick=True):
-        self.folder = folder
+    def __init__(self, folder, quick=True, forks=False):
+        self.folder, self.forks = folder, forks
         self.python_path = f"{WORKLOADS}:{QUICK}" if quick else str(WORKLOADS)
 
     def environment(self, traced=True, card="h100-80g", count=1, **more):
@@ -131,18 +158,27 @@ class Programs:
     def workload(name):
         return str(WORKLOADS / name)
 
-    def __call__(self, *args, timeout=600, **kw):
+    def __call__(self, *args, timeout=1200, **kw):
         """Runs Python with these arguments; names of workloads are found by themselves."""
         args = [str(WORKLOADS / a) if str(a).endswith(".py") and not os.path.exists(str(a)) else str(a) for a in args]
         command = [sys.executable, *args]
         settings = {"env": self.environment(**kw), "cwd": self.folder, "capture_output": True, "text": True, "timeout": timeout}
+        start = self.fork if self.forks and can_be_forked(args, settings["env"]) else subprocess.run
         before = set(self.folder.glob("*.gmt*"))
         for _ in range(AGAIN):
-            done = subprocess.run(command, **settings)
+            done = start(command, **settings)
             if done.returncode != -6 or not done.stderr.endswith(ENDS_BADLY):
                 break
             for recording in set(self.folder.glob("*.gmt*")) - before:
                 recording.unlink()
+        return done
+
+    def fork(self, command, env, cwd, timeout, **_):
+        words, ranks = ranks_of(command[1:])
+        done, recordings = Forks.of(command[:1], env).run(words, cwd, env, timeout, ranks)
+        for rank, recording in enumerate(recordings):
+            if recording:
+                shutil.move(recording, cwd / env["GPUMEMTRACE_OUTPUT"].replace("%r", str(rank)))
         return done
 
     def traced(self, *args, output="run.gmt", **kw):
@@ -183,7 +219,7 @@ def terminal():
 
 @pytest.fixture
 def programs(tmp_path, request):
-    return Programs(tmp_path, quick=not request.node.get_closest_marker("plain"))
+    return Programs(tmp_path, quick=not request.node.get_closest_marker("plain"), forks=bool(request.node.get_closest_marker("forks")))
 
 
 def blocks_of(live):

@@ -107,7 +107,7 @@ def test_what_it_holds_whatever_it_does(target, tool, tmp_path):
     assert not [n for n in names if "attach" in n or n == "request"]
     t.begin("gil")
     start = time.monotonic()
-    assert "left alone" in refused(tool, t.pid, "-o", file, "--wait", 1) and time.monotonic() - start < 2.5
+    assert "left alone" in refused(tool, t.pid, "-o", file, "--wait", 1) and time.monotonic() - start < 50  # without that option it is 60 s
     waiting = subprocess.Popen([tool.path, "attach", str(t.pid), "-o", file], stderr=subprocess.PIPE, text=True)
     until(lambda: asked(t.pid))
     waiting.terminate()

@@ -8,6 +8,8 @@ import shutil
 import pytest
 from conftest import with_more
 
+pytestmark = pytest.mark.forks
+
 EMA = "        ema = copy.deepcopy(net)\n"
 SDPA = """        y = F.scaled_dot_product_attention(q, k, v)
 """

@@ -36,7 +36,7 @@ def test_plain_models(programs, tool):
 
 @pytest.mark.real
 @pytest.mark.matrix
-@pytest.mark.parametrize("settings", ["expandable", "split128"])
+@pytest.mark.parametrize("settings", with_more(["expandable", "split128"], {"split128"}))  # test_reserved has it, of smaller models
 def test_allocator_settings(programs, tool, settings):
     trained(programs, tool, "blocks", "unet:amp", "lstm", **CAPS[settings])
 
@@ -62,7 +62,7 @@ def reserved_at(events, name, time):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("settings", with_more(CAPS, {"split128"}))
+@pytest.mark.parametrize("settings", CAPS)
 def test_reserved(programs, tool, settings):
     recording, truth = trained(programs, tool, "mlp", "blocks", **CAPS[settings])
     events = tool.events(recording)

@@ -311,19 +311,19 @@ def test_an_option_without_effect(fit, fit_json):
 
 def test_a_program_that_does_nothing_any_more(fit_json, start):
     """One that hangs does not fit; one that sleeps, waits for requests, works without taking more, or prepares something for longer than
-    all that was before it, is taken for what it is."""
+    all that was before it, is taken for what it is. Of the ways 6 s are long, of the one alone what is long for users."""
     alone = start("--steps", "2", "--cards", "h100-80g", "--", TAKES, "--then", "lock")
     ways = ("lock", "naps", "sleep", "listen", "work", "prepare")
-    cards = fit_json("-j", len(ways), "--steps", "2", "--cards", "h100-80g", "--vary", "then=" + ",".join(ways), "--", TAKES, "--base", "64", "--mib", "512")["cards"]
+    cards = fit_json("-j", len(ways), "--steps", "2", "--cards", "h100-80g", "--vary", "then=" + ",".join(ways), "--", TAKES, "--base", "64", "--mib", "512", GPUMEMTRACE_TEST_QUIET="6")["cards"]
     by = {c["vary"]["then"]: c for c in cards}
     assert {w: by[w]["fits"] for w in ways} == {"lock": False, "naps": False, "sleep": True, "listen": True, "work": True, "prepare": True}
     assert [by["lock"]["error"].split(" waits for ")[1], by["naps"]["error"].split(" waits for ")[1]] == [
         "a lock, or another thread.", "the end of short sleeps, one after another."]
-    assert by["lock"]["error"].startswith("it hangs: for 2") and "idle" not in by["work"] and "idle" not in by["prepare"]
+    assert re.match("it hangs: for ([6-9]|1.) s ", by["lock"]["error"]) and "idle" not in by["work"] and "idle" not in by["prepare"]
     assert by["sleep"]["idle"].startswith("It sleeps") and by["listen"]["idle"].startswith("It listens at a port")
     assert {w: by[w]["peak_bytes"] // MIB for w in ways} == {**dict.fromkeys(ways, 64), "prepare": 64 + 512}
     out, err = alone.communicate(timeout=100)
-    assert alone.returncode == 3 and "the program failed on h100-80g, and memory was not the reason: it hangs: " in err, (out, err)
+    assert alone.returncode == 3 and "the program failed on h100-80g, and memory was not the reason: it hangs: for 2" in err, (out, err)
 
 
 TRAINS = """
@@ -405,7 +405,7 @@ def test_what_matters_about_the_run(fit, fit_json, tmp_path):
     at, said = next((i, m) for i, m in enumerate(document["summary"], 1) if m["kind"] == "growth")
     assert [{**m, "action": ""} for m in document["summary"]] == [{**m, "action": ""} for m in json.loads(report)["summary"]]
     assert said["action"].split()[:2] == ["gpumemtrace", "leaks"] and (tmp_path / said["action"].split()[2]).exists()
-    text = " ".join(fit(*program).split())
+    text = " ".join(fit("--cards", "h100-80g", *program[2:]).split())
     assert "What matters about the run on h100-80g (fit -o FOLDER keeps its recording): 1. " in text and f" {at}. Memory grows by 4.0 MiB with each step" in text
     assert "Next: gpumemtrace leaks RECORDING" in text
 
@@ -413,16 +413,16 @@ def test_what_matters_about_the_run(fit, fit_json, tmp_path):
 REFUSED = {
     "goes-on": "    except RuntimeError:\n        batch //= 2\n        continue\n",  # and trains
     "gives-up": "    except RuntimeError:\n        break\n",  # with exit code 0
-    "is-slow": "    except RuntimeError:\n        import time\n        time.sleep(40)\n        raise\n",
+    "is-slow": "    except RuntimeError:\n        import time\n        time.sleep(13)\n        raise\n",
 }
 
 
 @pytest.mark.parametrize("how", REFUSED)
 def test_memory_that_is_refused(how, fit_json, tmp_path):
-    """It is no yes, unless the program goes on after it, whatever it says at its end."""
+    """It is no yes, unless the program goes on after it, whatever it says at its end, and however long (6 s are, here) it is silent."""
     body = TRAINS.replace("100000", "400").replace("    model(torch", "    try: model(torch").replace(".backward()", ".backward()\n" + REFUSED[how].rstrip("\n"))
     (tmp_path / "train.py").write_text(body)
-    card, = fit_json("--steps", "2", "--cards", "a=1GiB", "--", sys.executable, "train.py", "--batch", "64", code=how != "goes-on")["cards"]
+    card, = fit_json("--steps", "2", "--cards", "a=1GiB", "--", sys.executable, "train.py", "--batch", "64", code=how != "goes-on", GPUMEMTRACE_TEST_QUIET="6")["cards"]
     assert card["refusals"] >= 1 and card["verdict"] == ("fits" if how == "goes-on" else "does not fit"), card
 
 
@@ -431,7 +431,7 @@ import time, torch
 torch.zeros(1, device="cuda")
 model = torch.nn.Linear(1024, 1024).cuda()
 {optimizer}
-end = time.time() + 15
+end = time.time() + 10
 with torch.no_grad():
     while time.time() < end:
         {meanwhile}
@@ -454,7 +454,7 @@ def test_before_it_trains(what, fit_json, tmp_path):
     """A long time (twice what is long here) that is no part of what is to come, though the device has work now and then."""
     optimizer, meanwhile = MEANWHILE[what]
     (tmp_path / "train.py").write_text(LATER.format(optimizer=optimizer, meanwhile=meanwhile))
-    card, = fit_json("--steps", "2", "--cards", "h100-80g", "--", sys.executable, "train.py", GPUMEMTRACE_TEST_QUIET="6")["cards"]
+    card, = fit_json("--steps", "2", "--cards", "h100-80g", "--", sys.executable, "train.py", GPUMEMTRACE_TEST_QUIET="4")["cards"]
     assert card["fits"] and card["peak_bytes"] > 500 * MIB and card["steps"] >= 4
 
 
@@ -482,9 +482,8 @@ def test_a_run_that_was_ended_is_whole(fit_json, tmp_path):
 def test_half_of_one(fit_json, tmp_path):
     """A batch of one has no half."""
     (tmp_path / "train.py").write_text(TRAINS)
-    for batch, halves in (("1", False), ("2", True)):
-        card, = fit_json("--steps", "2", "--cards", "a=200MiB", "--vary", f"batch={batch}", "--", sys.executable, "train.py", code=1)["cards"]
-        assert any("Halve the batch" in r["what"] for r in card["remedies"]) == halves, card["remedies"]
+    for card in fit_json("--steps", "2", "--cards", "a=200MiB", "--vary", "batch=1,2", "--", sys.executable, "train.py", code=1)["cards"]:
+        assert any("Halve the batch" in r["what"] for r in card["remedies"]) == (card["vary"]["batch"] == 2), card["remedies"]
 
 
 def test_training_is_ended_when_the_peak_is_stable(fit_json, fit, tmp_path):

@@ -13,6 +13,8 @@ sys.path.insert(0, str(ROOT / "tests/future"))
 import growth  # noqa: E402
 import judge  # noqa: E402
 
+pytestmark = pytest.mark.forks
+
 POINTS = 3
 # program: what is to be said somewhere in it
 PROGRAMS = {

@@ -16,6 +16,8 @@ import pytest
 from conftest import Tool
 from test_import import small, write
 
+pytestmark = pytest.mark.forks
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
 DRIVER = ROOT / ".venv-browser/bin/python"
@@ -476,11 +478,11 @@ def test_panels_of_a_failure(programs, tool, tmp_path):
 
 
 @needs_browser
-def test_panels_of_four_ranks(programs, tool, tmp_path):
-    done = programs("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4", programs.workload("distributed.py"),
-                    tmp_path, "fsdp", count=4, GPUMEMTRACE_OUTPUT="run.%r.gmt")
+def test_panels_of_ranks(programs, tool, tmp_path):
+    done = programs("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", programs.workload("distributed.py"),
+                    tmp_path, "fsdp", count=2, GPUMEMTRACE_OUTPUT="run.%r.gmt")
     assert done.returncode == 0, done.stderr[-3000:]
-    used = panels(tmp_path / "x.html", *(tmp_path / f"run.{i}.gmt" for i in range(4)))
+    used = panels(tmp_path / "x.html", *(tmp_path / f"run.{i}.gmt" for i in range(2)))
     assert used >= {"ranks", "#ranks tr.link", ".multiples button", "steps", "account"}
 
 

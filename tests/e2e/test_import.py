@@ -18,6 +18,8 @@ import pytest
 from conftest import REAL, ROOT, Tool
 from packed import compressed
 
+pytestmark = pytest.mark.forks
+
 RECORDINGS = sorted((ROOT.parent / "shared/realcard").glob("*.pickle.zst"))
 LOOP = "_PyEval_EvalFrameDefault"
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import json_page
-from conftest import PACKAGE, ROOT, TABLES, TOOLS, Tool, until
+from conftest import PACKAGE, ROOT, TABLES, TOOLS, Tool, slowness, until
 from test_html import browse, makers, needs_browser  # noqa: F401
 from test_ranks import MIB, maker, run_of, script, write  # noqa: F401
 
@@ -49,11 +49,6 @@ def collect(*args, code=0):
     document = json.loads(done.stdout)
     assert json_page.check(TABLES, "collect", document) == []
     return document
-
-
-def slowness():
-    """Of a machine with other work: how many wait for each processor."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def files(lake):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.forks
+
 # case: what the source line of each owner holds, by class (None: several would be right); the growth where PyTorch's
 # own count varies for other reasons
 CASES = {

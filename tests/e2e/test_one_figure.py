@@ -14,6 +14,8 @@ from conftest import TOOLS
 from gpumemtrace._answer import in_units
 from test_cli import MIB, ROOT, answer, run
 
+pytestmark = pytest.mark.forks
+
 NET = """
 import torch
 from torch import nn

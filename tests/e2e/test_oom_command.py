@@ -11,6 +11,8 @@ import pytest
 
 from conftest import ROOT, with_more
 
+pytestmark = pytest.mark.forks
+
 MIB = 1 << 20
 CARD = "card=2GiB"
 

@@ -3,6 +3,8 @@
 scores, a card of several that holds more than the others. Beside each a program of the same shape that is none."""
 import pytest
 
+pytestmark = pytest.mark.forks
+
 PROGRAM = """
 import sys, torch
 from torch.nn import functional as F

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import REAL, with_more
 
-pytestmark = pytest.mark.skipif(REAL, reason="for a simulated device of a chosen size")
+pytestmark = [pytest.mark.forks, pytest.mark.skipif(REAL, reason="for a simulated device of a chosen size")]
 MIB = 1 << 20
 EXPANDABLE, SPLIT = "expandable_segments:True", "max_split_size_mb:128"
 LAST = {"varied_batches", "other_stream", "holes", "caught"}  # the request is the one that takes most of the card

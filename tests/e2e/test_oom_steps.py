@@ -7,6 +7,8 @@ import pytest
 
 from conftest import BUILD, ROOT
 
+pytestmark = pytest.mark.forks
+
 PROGRAM = """
 import sys, torch
 from torch import nn
@@ -171,7 +173,9 @@ def staged(programs, tool, kind, mark="here"):
     program.write_text(PROGRAM)
     recording = programs.traced(program, kind)
     events = subprocess.run([cut, recording], check=True, capture_output=True, text=True).stdout.split()
-    large = [seq for seq, size in zip(events[::2], events[1::2]) if int(size) >= 1 << 23]
+    there = {n for n, frames in tool.stacks(recording).items() if any((f["file"], f["line"]) == (str(program), line_of(mark, kind)) for f in frames)}
+    asked = {str(e["seq"]) for e in tool.events(recording) if e.get("stack") in there}
+    large = [seq for seq, size in zip(events[::2], events[1::2]) if int(size) >= 1 << 23 and seq in asked]
     pairs = [(seq, programs.folder / f"{seq}.gmt") for seq in large]
     subprocess.run([cut, recording, *(word for pair in pairs for word in pair)], check=True)
     found = {}

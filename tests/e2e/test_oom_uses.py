@@ -8,6 +8,8 @@ import pytest
 
 from conftest import with_more
 
+pytestmark = pytest.mark.forks
+
 PROGRAM = """
 import random, sys, torch
 from torch import nn

@@ -74,7 +74,7 @@ work()
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    programs = Programs(tmp_path_factory.mktemp("patterns"))
+    programs = Programs(tmp_path_factory.mktemp("patterns"), forks=True)
 
     def record(name, text, **env):
         (programs.folder / f"{name}.py").write_text(text)

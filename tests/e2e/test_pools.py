@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.forks
+
 OWN_POOL = 1 << 8
 
 PROGRAM = """

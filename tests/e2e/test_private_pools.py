@@ -6,6 +6,8 @@ import json
 import pytest
 from conftest import with_more
 
+pytestmark = pytest.mark.forks
+
 ASK = """
 import json, torch
 from torch import nn

@@ -8,6 +8,8 @@ import pytest
 
 from conftest import check_marks, with_more
 
+pytestmark = pytest.mark.forks
+
 MIB = 2**20
 
 

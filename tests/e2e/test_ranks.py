@@ -123,6 +123,7 @@ def test_sums_and_the_median(tool, tmp_path):
     assert re.search(r"^  sum +55\.0 MiB", text, re.M) and "ran out" in text
 
 
+@pytest.mark.forks
 def test_memory_on_another_ranks_device(tool, programs, tmp_path):
     """A checkpoint is read onto the device that it was written from. The rank says where its tensor is and what PyTorch reserved there."""
     def run(folder, rank, where, **settings):

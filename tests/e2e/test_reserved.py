@@ -7,6 +7,8 @@ import re
 import pytest
 from conftest import with_more
 
+pytestmark = pytest.mark.forks
+
 END = """
 import json
 json.dump(torch.cuda.max_memory_reserved(), open("reserved.json", "w"))

@@ -9,6 +9,8 @@ import random
 import pytest
 from conftest import with_more
 
+pytestmark = pytest.mark.forks
+
 
 def series(tool, recording, *args):
     return tool.json("timeline", recording, "--by", "events", "--points", 1000000, *args)

@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.forks
+
 ALLOCATOR = """
 #include <stddef.h>
 #include <stdint.h>

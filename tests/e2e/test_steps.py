@@ -3,6 +3,8 @@
 import pytest
 from conftest import with_more
 
+pytestmark = pytest.mark.forks
+
 # case: what a step is known by, how many, how often each phase comes in the second
 CASES = {
     "gan": ("optimizer", 3, {"backward": 3, "optimizer": 2}),

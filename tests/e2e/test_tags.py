@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.forks
+
 PACKED = 4  # GMT_SAVED_PACKED
 
 

@@ -4,7 +4,7 @@
  * (the variable BASE does the same), --rest MS between two blocks. --ask: a block is a hundredth of
  * what is free. --fail N: ends with that exit code; --odd N: with 4, if --mib is no multiple of it.
  * --then WHAT comes after the first block: lock, naps, sleep or listen, for ever; work: is given to
- * the device for ever; prepare: 25 s of the processor's time; grow: takes 1 MiB more again and
+ * the device for ever; prepare: 8 s of the processor's time; grow: takes 1 MiB more again and
  * again. Refused memory is exit code 1. A line is added to the file STARTS at each start.
  */
 #include <pthread.h>
@@ -86,7 +86,7 @@ static void work(void)
 
 static void prepare(void)
 {
-	time_t end = time(NULL) + 25;
+	time_t end = time(NULL) + 8;
 
 	while (time(NULL) < end)
 		;

@@ -1,26 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with PyTorch start and end in two thirds of the processor time: the garbage collector does not run during `import torch`, and
+"""Programs with PyTorch start and end in half of the processor time: the garbage collector does not run during `import torch`, and
 afterwards leaves alone the half million objects that it made, also when the interpreter ends. Objects of the program are collected as
-ever. The first optimizer imports torch._dynamo; where a program seems to have one this is done right away.
+ever. Optimizers and checkpoints import the compiler, torch._dynamo, only to tell it to leave them alone: it is loaded when a program
+uses it for anything else.
 
 On the PYTHONPATH of the end-to-end tests (e2e/conftest.py). Tests of how programs end leave it out."""
 import importlib.machinery
 import sys
+import types
 
 
-def program_text():
-    """The program behind -c or in a file; nothing of a module, such as a launcher of ranks."""
-    words = iter(sys.orig_argv[1:])
-    for word in words:
-        if word in ("-c", "-m"):
-            return next(words) if word == "-c" else ""
-        if word.endswith(".py"):
-            try:
-                with open(word, encoding="utf-8", errors="replace") as f:
-                    return f.read()
-            except OSError:
-                break
-    return ""
+class Compiler(types.ModuleType):
+    """Stands in for torch._dynamo until something of it is used."""
+    __path__ = []
+
+    def __init__(self, torch):
+        super().__init__("torch._dynamo")
+        self.left_alone = []
+        sys.modules[self.__name__] = torch._dynamo = self
+        sys.meta_path.insert(0, self)
+
+    def graph_break(self, *_, **__):
+        """Says nothing to a compiler that is not there."""
+
+    def disable(self, function, *_, **__):
+        """What torch._compile keeps with the function, until there is a compiler."""
+        self.left_alone.append(function)
+        return function
+
+    def load(self):
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+            sys.meta_path.remove(self)
+            for function in self.left_alone:
+                vars(function).pop("__dynamo_disable", None)
+            importlib.import_module(self.__name__)
+        return sys.modules[self.__name__]
+
+    def __getattr__(self, name):
+        if name.startswith("__"):  # whoever goes through all modules
+            raise AttributeError(name)
+        return getattr(self.load(), name)
+
+    def find_spec(self, name, path=None, target=None):
+        """One of its parts is imported: they come with the whole, or are found in its folder."""
+        if not name.startswith(self.__name__ + "."):
+            return None
+        folder = self.load().__path__
+        if name in sys.modules:
+            return importlib.machinery.ModuleSpec(name, Loaded(sys.modules[name]))
+        return importlib.machinery.PathFinder.find_spec(name, folder)
+
+
+class Loaded:
+    """Gives a module that is there."""
+
+    def __init__(self, module):
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec):
+        return self.module
+
+    def exec_module(self, module):
+        module.__spec__ = self.spec
 
 
 class TorchFinder:
@@ -43,8 +85,8 @@ def load(exec_module):
         gc.disable()
         try:
             exec_module(module)
-            if ".optim" in program_text():
-                import torch._dynamo  # noqa: F401
+            if module.__name__ + "._dynamo" not in sys.modules:
+                Compiler(module)
             gc.freeze()
         finally:
             gc.enable()

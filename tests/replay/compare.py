@@ -11,12 +11,16 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from forks import OUTPUT, Forks  # noqa: E402
+
 BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
 TOOL = str(BUILD / "gpumemtrace")
 SETTINGS = [
@@ -52,10 +56,10 @@ def record(program, out, conf, python=ROOT / ".venv/bin/python"):
     if conf:
         env["PYTORCH_CUDA_ALLOC_CONF"] = conf
     card = CARDS.get(Path(program).stem, ("h100-80g",))[0]
-    done = subprocess.run([TOOL, "run", "--sim", card, "-o", out, "--", python, program], cwd=out.parent, env=env,
-                          capture_output=True, text=True)
+    done, recordings = Forks.of([TOOL, "run", "--sim", card, "-o", OUTPUT, "--", python], env).run([program], out.parent, env)
     if done.returncode:
         raise SystemExit(f"{program} with {conf!r}: {done.stderr[-2000:]}")
+    shutil.move(recordings[0], out)
     return reserved(out)
 
 

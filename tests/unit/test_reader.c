@@ -155,6 +155,14 @@ static void truncated_at_every_byte(void **state)
 	}
 }
 
+/* A sanitizer makes each reader's threads ten times as dear: every fifth bit, which is another one
+ * of each byte. */
+#ifdef __SANITIZE_ADDRESS__
+#define EVERY 5
+#else
+#define EVERY 1
+#endif
+
 static void every_bit_flipped(void **state)
 {
 	const char *path = scratch_path("flip.gmt");
@@ -163,7 +171,7 @@ static void every_bit_flipped(void **state)
 	(void)state;
 	write_file(path, small.file.data, small.file.len);
 	fd = open(path, O_WRONLY);
-	for (size_t bit = 0; bit < 8 * small.file.len; bit++) {
+	for (size_t bit = 0; bit < 8 * small.file.len; bit += EVERY) {
 		uint8_t byte = small.file.data[bit / 8] ^ (uint8_t)(1 << bit % 8);
 		struct heard h;
 

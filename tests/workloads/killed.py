@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """killed.py FOLDER COUNT SEED: starts trainings by fork (torch is imported once, the device is first used in
-the child) and kills each with SIGKILL at a random moment. Each child logs tensors that it made and gave up,
+the child) and kills each with SIGKILL at a random moment, which is behind a random length of its log: on a
+busy machine, too, the moments are different ones. Each child logs tensors that it made and gave up,
 each after it was done, so that a log never tells of what had not happened."""
 import os
 import random
@@ -57,7 +58,11 @@ def main():
         os.close(go)
         assert os.read(ready, 1) == b"x"
         os.close(ready)
-        time.sleep(random.uniform(0, 0.5))
+        log, length = os.path.join(folder, f"log.{number}.{pid}"), random.randrange(400) * struct.calcsize("qqq")
+        while os.stat(log).st_size < length:
+            assert not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            time.sleep(0.001)
+        time.sleep(random.uniform(0, 0.005))
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
