@@ -128,7 +128,7 @@ def main():
     parser.add_argument("--max-runs", type=int, default=12, help="for each card")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--list", action="store_true")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     known = programs()
     if args.list:
         print(*(name for name in NAMES if name in known), sep="\n")
