@@ -151,7 +151,7 @@ def sets(search: Search, answer: Answer) -> None:
             print_code(parse_all(s.texts), answer)
     else:
         answer.sentence(none_fits(search, card.name))
-    for trial in (s.cell.trial for s in search.sets if s.verdict == FAILED and set(s.cell.trial.missed()) != set(s.cell.trial.instead())):
+    for trial in (s.cell.trial for s in search.sets if s.verdict == FAILED and not (s.cell.trial.missed() and s.cell.trial.missed().keys() == s.cell.trial.instead().keys())):
         answer.sentence(trial.failure() if trial.missed() else f"{search.runs.plan.varied.words(trial.setting)}: {trial.failure()}")
     if search.untried:
         answer.sentence(f"{many(search.runs.ran, 'run')} of changes made; {many(search.untried, 'more set')} might fit by prediction (--max-runs N runs more).")
