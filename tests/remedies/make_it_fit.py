@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_it_fit.py ROWS.jsonl [--write] [--most N] [NAME...]: runs `fit --make-it-fit` on cards with a part of the memory that each program needs,
-then the program itself, to its end, on each card with the cheapest set. A line of ROWS.jsonl is a program: one that is there is not run
-again, so that the command goes on where it was stopped. --write: the table of docs/make-it-fit.md. `--list`: the names."""
+"""make_it_fit.py [--rows ROWS.jsonl] [--write] [--most N] [NAME...]: runs `fit --make-it-fit` on cards with a part of the memory that each program needs,
+then the program itself, to its end, on each card with the cheapest set. A line of ROWS.jsonl (made_to_fit.jsonl beside this file) is a program: one
+that is there is not run again, so that the command goes on where it was stopped. --write: the table of docs/make-it-fit.md. `--list`: the names."""
 import argparse
 import json
 import os
@@ -122,7 +122,7 @@ def table(tried):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("rows", type=Path, nargs="?")
+    parser.add_argument("--rows", type=Path, default=HERE / "made_to_fit.jsonl")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--most", type=int, default=len(NAMES), help="programs in all")
     parser.add_argument("--max-runs", type=int, default=12, help="for each card")
