@@ -67,7 +67,7 @@ def row_of(command, card, share, found, folder):
     row = {"card": card["card"], "share": share, "verdict": card["verdict"], "found": len(fits), "tried": len(sets),
            "failed": [[*s["changes"], s["error"]] for s in sets if "error" in s],
            "predictions": [[s["changes"], s["predicted_peak_bytes"], s["predicted_most_bytes"], s["peak_bytes"]] for s in sets if s["verdict"] not in ("failed", "not stable")
-                           and s["predicted_most_bytes"]]}
+                           and s["predicted_most_bytes"] and (s["fits"] or not s["measured"])]}  # else the peak is that until memory ran out
     if card["verdict"] == "does not fit":
         row["verdict"] = "made to fit" if fits else "no set found"
     if fits:
