@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes that `run --with` makes from outside: the values of the program stay what they are, as far as arithmetic allows, and its peak is
 lower on the simulated device. What cannot be made is said."""
+import importlib.util
 import json
 import math
 import os
@@ -175,6 +176,18 @@ def test_state_in_8_bits(tmp_path):
     assert changed["times"] == 1 and plain["peak"] - changed["peak"] == pytest.approx(1.5 * weights, rel=0.2)
     plain, changed = (run_all("cpu", tmp_path / f"{name}cpu", [f"adam={change}"], FRAMEWORKS)[f"adam={change}"] for name, change in (("plain", ""), ("less", "state=8bit")))
     assert changed["losses"] == pytest.approx(plain["losses"], rel=2e-2) and math.isclose(changed["weights"], plain["weights"], rel_tol=2e-2) and plain["weights"]
+
+
+@pytest.mark.more
+@pytest.mark.skipif(not importlib.util.find_spec("transformers"), reason="transformers is not installed")
+def test_programs_edited_by_hand(tmp_path):
+    """As the answer says how to write a change, and with the change made from outside: one peak."""
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "LD_PRELOAD": str(BUILD / "libsimgpu.so"), "LD_LIBRARY_PATH": str(BUILD / "simgpu"), "SIMGPU_CARD": "h100-80g"}
+    done = subprocess.run([sys.executable, ROOT / "tests/remedies/edited.py", tmp_path], env=env, capture_output=True, text=True, timeout=1800)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) >= 10 and done.returncode == 0, done.stderr[-3000:]
+    for row in rows:
+        assert row["made"] == pytest.approx(row["edited"], rel=3e-3) and row["edited"] > 0 and row["edited"] != row["plain"], row
 
 
 # ---- the table ----

@@ -178,6 +178,7 @@ def test_all_members_were_seen(request):
     (["fit", "--cards", "my=1GiB", "--make-it-fit"], "the command to run (after --) is missing"),
     (["fit", "--cards", "my=1GiB", "--make-it-fit", "--vary", "batch=1,2", "--", TAKES], "--make-it-fit and --vary exclude each other"),
     (["fit", "--cards", "my=1GiB", "--make-it-fit", "--max-runs", "0", "--", TAKES], "--max-runs takes 1 to 1000"),
+    (["fit", "--cards", "my=1GiB", "--max-runs", "3", "--", TAKES], "--max-runs is for --make-it-fit"),
     (["oom", "--try", "--", TAKES], "FILE is missing"),
     (["oom", "x.gmt", "--try"], "--try and the command that it runs go together"),
     (["oom", "x.gmt", "--", TAKES], "--try and the command that it runs go together"),

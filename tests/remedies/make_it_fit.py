@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_it_fit.py ROWS.jsonl [--write] [--most N] [NAME...]: runs `fit --make-it-fit` on cards with a part of the memory that each program needs,
-then the program itself, to its end, on each card with the cheapest set. A line of ROWS.jsonl is a program: one that is there is not run
-again, so that the command goes on where it was stopped. --write: the table of docs/make-it-fit.md. `--list`: the names."""
+"""make_it_fit.py [--rows ROWS.jsonl] [--write] [--most N] [NAME...]: runs `fit --make-it-fit` on cards with a part of the memory that each program needs,
+then the program itself, to its end, on each card with the cheapest set. A line of ROWS.jsonl (made_to_fit.jsonl beside this file) is a program: one
+that is there is not run again, so that the command goes on where it was stopped. --write: the table of docs/make-it-fit.md. `--list`: the names."""
 import argparse
 import json
 import os
@@ -67,7 +67,7 @@ def row_of(command, card, share, found, folder):
     row = {"card": card["card"], "share": share, "verdict": card["verdict"], "found": len(fits), "tried": len(sets),
            "failed": [[*s["changes"], s["error"]] for s in sets if "error" in s],
            "predictions": [[s["changes"], s["predicted_peak_bytes"], s["predicted_most_bytes"], s["peak_bytes"]] for s in sets if s["verdict"] not in ("failed", "not stable")
-                           and s["predicted_most_bytes"]]}
+                           and s["predicted_most_bytes"] and (s["fits"] or not s["measured"])]}  # else the peak is that until memory ran out
     if card["verdict"] == "does not fit":
         row["verdict"] = "made to fit" if fits else "no set found"
     if fits:
@@ -122,13 +122,13 @@ def table(tried):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("rows", type=Path, nargs="?")
+    parser.add_argument("--rows", type=Path, default=HERE / "made_to_fit.jsonl")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--most", type=int, default=len(NAMES), help="programs in all")
     parser.add_argument("--max-runs", type=int, default=12, help="for each card")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--list", action="store_true")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     known = programs()
     if args.list:
         print(*(name for name in NAMES if name in known), sep="\n")

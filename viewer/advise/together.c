@@ -19,6 +19,7 @@ struct merge {
 	struct advise *advise;
 	const struct together *set;
 	bool most;	   /* the end of each range that saves less */
+	bool halves;	   /* weights that are not trained, in half of their bits: they are many */
 	struct map copies; /* stacks: whether autocast converts there */
 	struct part *items;
 	size_t count, room;
@@ -89,19 +90,26 @@ static bool goes_with_batch(const struct merge *m, const struct advised *l)
 	       (!is_of_weight(a, l->size) && !is_of_kernel(a, l));
 }
 
+/* Frozen weights, and perhaps what their modules make. */
+static bool is_in_half_of_bits(const struct merge *m, const struct advised *l)
+{
+	if (l->classes & CLASS_BIT(parameters))
+		return !advise_leaf(m->advise, l);
+	return !(l->classes & OF_THE_MODEL) && l->classes & FORWARD_RESULTS;
+}
+
 static unsigned divisor_of(struct merge *m, const struct advised *l)
 {
 	struct block b;
+	unsigned bits = m->halves && is_in_half_of_bits(m, l) ? 2 : 1;
 
-	if (m->set->frozen && !m->most && l->classes & CLASS_BIT(parameters))
-		return advise_leaf(m->advise, l) ? 1 : 2;
 	if (m->set->parts == 1 || !goes_with_batch(m, l))
-		return 1;
+		return bits;
 	advise_block(m->advise, l, &b);
 	return is_of_weight(m->advise, l->size) &&
 			       advise_is_cast(m->advise->timeline, &m->copies, &b)
-		       ? 1
-		       : m->set->parts;
+		       ? bits
+		       : bits * m->set->parts;
 }
 
 /* The end of the latest optimizer's step before the event, or of what freed its gradients. */
@@ -132,10 +140,20 @@ static void hold_gradient(struct merge *m, const struct advised *l)
 	add(m, l->life, (unsigned)m->set->count, end, -(int64_t)l->size);
 }
 
+static bool has_frozen(const struct advise *a)
+{
+	uint64_t bytes = 0;
+
+	ADVISE_EACH (a, CLASS_BIT(parameters), l)
+		bytes += advise_counts(a, &l) && !advise_leaf(a, &l) ? l.size : 0;
+	return bytes > a->peak / 50;
+}
+
 static void add_classes(struct merge *m)
 {
 	if (m->set->parts == 1 && !m->set->frozen)
 		return;
+	m->halves = m->set->frozen && !m->most && has_frozen(m->advise);
 	ADVISE_EACH (m->advise, UINT16_MAX, l) {
 		if (divisor_of(m, &l) > 1) {
 			add(m, l.life, (unsigned)m->set->count, l.from, 0);

@@ -7,6 +7,7 @@
 
 #define CARD  "h100-80g" /* where none is named */
 #define STEPS 2		 /* to observe for `advise` */
+#define SETS  12	 /* runs of `--make-it-fit` */
 
 /* fit: which cards a program fits, with which settings, by running it on simulated ones. */
 
@@ -14,6 +15,8 @@ int check_fit(struct fit_options *o)
 {
 	if (o->output && (!*o->output || strlen(o->output) > 3000))
 		return say_usage("-o takes a folder");
+	if (o->max_runs && !o->make_it_fit)
+		return say_usage("--max-runs is for --make-it-fit");
 	if (o->make_it_fit && !o->cards)
 		return say_usage("--make-it-fit needs the card that the program is to fit: --cards "
 				 "NAME");
@@ -32,7 +35,7 @@ int run_fit(const struct fit_options *o, struct emit *out)
 	question_number(&q, "to_end", o->to_end);
 	question_number(&q, "max_time", (double)o->max_time);
 	question_number(&q, "jobs", (double)o->jobs);
-	question_number(&q, "sets", (double)(o->make_it_fit ? o->max_runs : 0));
+	question_number(&q, "sets", (double)(o->make_it_fit ? (o->max_runs ?: SETS) : 0));
 	if (o->ranks)
 		question_text(&q, "ranks", o->ranks);
 	if (run_program_fails(q.command[0], why, sizeof(why)))

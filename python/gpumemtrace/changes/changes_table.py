@@ -62,7 +62,7 @@ ROWS: Tuple[Row, ...] = (
         "ran {n} calls of models under autocast{step}", "no module was called", "with torch.autocast(\"cuda\", dtype=torch.bfloat16):\n    loss = model(x)",
         {"transformers": "bf16=True", "accelerate": 'Accelerator(mixed_precision="bf16")', "Lightning": 'Trainer(precision="bf16-mixed")'}, "precision"),
     Row("parameters", "bf16", word("bf16"), "bf16", "changes_weights:parameters", (), 1.0, "weights, gradients and state have 8 bits of precision",
-        "converted the weights of {n} modules to bfloat16", "no module has weights in float32", "model = model.to(torch.bfloat16)  # before the optimizer is made",
+        "converted the weights of {n} modules to bfloat16", "no module has weights in float32", "model = model.to(torch.bfloat16)  # before the optimizer is made\nout = model(x.to(torch.bfloat16))",
         {"transformers": "from_pretrained(..., dtype=torch.bfloat16)", "Lightning": 'Trainer(precision="bf16-true")', "DeepSpeed": '"bf16": {"enabled": true}'}, "precision"),
     Row("state", "8bit", word("8bit"), "8bit", "changes_optimizer:state_in_8_bits", ("state_in_8_bits",), 1.05, "the optimizer's state has 8 bits",
         "made {n} optimizers with state in 8 bits", "no Adam or AdamW of torch.optim was made",

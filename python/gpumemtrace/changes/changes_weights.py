@@ -25,9 +25,9 @@ def dtype_of(value):
     return next((t.dtype for t in value if isinstance(t, torch.Tensor) and t.is_floating_point()), None)
 
 
-def in_bf16(noted, is_meant):
-    """Weights of modules are converted before they move to a device and before the first call. Where other modules meet them the values go
-    on in the type that they have: a module casts what it is given to the type of its weights, and its result back."""
+def in_bf16(noted, is_meant, whole=False):
+    """Weights of modules are converted before they move to a device and before the first call; whole: with what a model is given. Where other
+    modules meet them the values go on in the type that they have: a module casts what it is given to the type of its weights, and its result back."""
     done, roots = weakref.WeakSet(), weakref.WeakSet()
 
     def convert(root):
@@ -44,11 +44,14 @@ def in_bf16(noted, is_meant):
             roots.add(module)
             convert(module)
         given = dtype_of((*args, *kwargs.values()))
+        if whole and not around.depth:
+            args, kwargs = converted(args, BF16), converted(kwargs, BF16)
         own = next((p.dtype for p in module._parameters.values() if p is not None and p.is_floating_point()), None) if done else None
         around.depth += 1
         try:
             if own is None or given in (None, own) or torch.is_autocast_enabled():
-                return call(*args, **kwargs)
+                out = call(*args, **kwargs)
+                return converted(out, given) if whole and given and around.depth == 1 else out
             return converted(call(*converted(args, own), **converted(kwargs, own)), given)
         finally:
             around.depth -= 1
@@ -72,7 +75,7 @@ def frozen(change, noted, say):
 
 
 def parameters(change, noted, say):
-    in_bf16(noted, lambda m, own: True)
+    in_bf16(noted, lambda m, own: True, whole=True)
 
 
 def autocast(change, noted, say):

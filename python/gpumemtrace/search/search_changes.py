@@ -58,6 +58,11 @@ def costs(changes: Sequence[Change]) -> str:
     return "as fast" if factor < 1.005 else f"{100 * factor - 100:.0f} % slower"
 
 
+def costs_of(changes: Sequence[Change]) -> str:
+    """In words."""
+    return "; ".join(dict.fromkeys(change.row.cost for change in changes if change.row.cost != "nothing")) or "nothing"
+
+
 def code_of(changes: Sequence[Change]) -> List[str]:
     """Code to write: in plain PyTorch, and the arguments of frameworks."""
     return [text for change in changes for text in (change.how, *(f"{name}: {given}" for name, given in change.arguments.items()))]

@@ -11,7 +11,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Se
 
 from .._answer import Answer
 from .search_cells import Cell, device_on
-from .search_changes import FROZEN, ask, changes_for, code_of, parse_all, part_of, slowdown
+from .search_changes import FROZEN, ask, changes_for, code_of, costs_of, parse_all, part_of, slowdown
 from .search_runs import Runs
 from .search_trial import FAILED, FITS, REFUSED, UNSTABLE, Card, Trial
 from .search_vary import AND, in_sets
@@ -53,7 +53,7 @@ class Set:
                 "peak_bytes": t.number("peak_bytes"), "peak_reserved_bytes": t.number("peak_reserved_bytes"),
                 "device_bytes": device_on(t, card), "margin_bytes": card.memory - (device_on(t, card) if self.fits else self.needs or device_on(t, card)),
                 "predicted_peak_bytes": self.predicted.least, "predicted_most_bytes": self.predicted.most,
-                "slowdown": round(slowdown(changes), 3), "cost": "; ".join(c.row.cost for c in changes),
+                "slowdown": round(slowdown(changes), 3), "cost": costs_of(changes),
                 "code": code_of(changes), "measured": self.cell.measured, "run_on": t.card.name,
                 **({"error": t.failure()} if t.verdict == FAILED else {})}
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 from .._answer import Answer, Column, apart, in_units, many
 from .search_cells import Cell, device_on
-from .search_changes import costs, parse_all, print_code
+from .search_changes import costs, costs_of, parse_all, print_code
 from .search_document import Found
 from .search_sets import Peak, Search
 from .search_trial import FAILED, FITS, REFUSED, UNSTABLE, Trial
@@ -147,13 +147,12 @@ def sets(search: Search, answer: Answer) -> None:
                              in_units(card.memory - device_on(s.cell.trial, card)), "run" if s.cell.measured else f"from {s.cell.trial.card.name}"]
                             for i, s in enumerate(fits)])
         for i, s in enumerate(fits):
-            answer.item(i + 1, f"{AND.join(s.texts)}: {'; '.join(c.row.cost for c in parse_all(s.texts))}. To write it:")
+            answer.item(i + 1, f"{AND.join(s.texts)}: {costs_of(parse_all(s.texts))}. To write it:")
             print_code(parse_all(s.texts), answer)
     else:
         answer.sentence(none_fits(search, card.name))
-    for s in search.sets:
-        if s.verdict == FAILED:
-            answer.sentence(f"{AND.join(s.texts)}: {s.cell.trial.failure()}")
+    for trial in (s.cell.trial for s in search.sets if s.verdict == FAILED and not (s.cell.trial.missed() and s.cell.trial.missed().keys() == s.cell.trial.instead().keys())):
+        answer.sentence(trial.failure() if trial.missed() else f"{search.runs.plan.varied.words(trial.setting)}: {trial.failure()}")
     if search.untried:
         answer.sentence(f"{many(search.runs.ran, 'run')} of changes made; {many(search.untried, 'more set')} might fit by prediction (--max-runs N runs more).")
 

@@ -9,7 +9,7 @@ from .._answer import OK, Answer, Column, Sentence, in_units, many
 from ..changes.changes_find import by_hand
 from ..changes.changes_row import Change
 from .search_cards import find_cards
-from .search_changes import ask, changes_for, code_of, costs, ends, parse_all, print_code, print_lines
+from .search_changes import ask, changes_for, code_of, costs, costs_of, ends, parse_all, print_code, print_lines
 from .search_runs import Runs, folder_of
 from .search_trial import FAILED, FITS, LOOK, STEPS, Card, Plan, Trial
 from .search_vary import AND, in_sets
@@ -111,7 +111,7 @@ def explain(number: int, x: Suggestion, answer: Answer) -> None:
         print_lines(code, answer)
         return
     missed = f" It could not be made: {x.trial.not_made()}." if x.trial.missed() else ""
-    answer.item(number, f"{x.said['what']}.{missed} Cost: {'; '.join(change.row.cost for change in x.changes)} ({costs(x.changes)}, estimated). "
+    answer.item(number, f"{x.said['what']}.{missed} Cost: {costs_of(x.changes)} ({costs(x.changes)}, estimated). "
                 "To write it:")
     print_code(x.changes, answer)
 
