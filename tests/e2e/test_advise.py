@@ -141,6 +141,60 @@ def test_a_network_is_no_layer_of_itself(tool, tmp_path):
     assert finding["what"].startswith("Checkpoint TransformerEncoderLayer ")
 
 
+TABLES = """
+import sys, torch
+from torch import nn
+
+class Layer(nn.Module):
+    def __init__(self, width=512):
+        super().__init__()
+        self.up = nn.Linear(width, width)
+        if sys.argv[1] == "weights":
+            self.register_buffer("packed", torch.zeros(width, 8 * width))
+        if sys.argv[1] == "averages":
+            self.register_buffer("seen", torch.zeros(2048, 2048))
+        else:
+            self.register_buffer("mask", torch.ones(2048, 2048).tril())
+
+    def forward(self, x):
+        x = self.up(x)
+        n = x.shape[1]
+        if sys.argv[1] == "averages":
+            self.seen[:n].mul_(0.99)
+            return x + self.seen[:n, :512]
+        if sys.argv[1] == "weights":
+            x = x + (x @ self.packed)[..., :512]
+        return x * self.mask[:n, :512]
+
+net = nn.Sequential(*(Layer() for _ in range(12))).cuda()
+with torch.no_grad():
+    for _ in range(3):
+        net(torch.randn(8, 256, 512, device="cuda"))
+"""
+
+
+@simulated
+@pytest.mark.parametrize("kind, said", [("masks", True), ("weights", False), ("averages", False)])
+def test_buffers_that_layers_could_share(tool, tmp_path, kind, said):
+    program = tmp_path / "tables.py"
+    program.write_text(TABLES)
+    subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, program, kind], check=True, capture_output=True)
+    found = [f for f in tool.json("advise", tmp_path / "x.gmt", "--top", "0")["findings"] if f["kind"] == "equal_buffers"]
+    assert [(f["least_bytes"], f["saves_bytes"]) for f in found] == [(0, 11 << 24)] * said
+
+
+@simulated
+def test_a_setting_to_remove(tool, tmp_path):
+    """PyTorch does not know the setting that replays call "default"."""
+    program = tmp_path / "set.py"
+    program.write_text('import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"\n'
+                       "import torch\nm = torch.nn.Linear(1700, 1700, bias=False).cuda()\n"
+                       "for _ in range(3):\n    m(torch.randn(64, 1700, device='cuda')).square().mean().backward()\n    m.zero_grad()\n")
+    subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, program], check=True, capture_output=True)
+    (what,) = (f["what"] for f in tool.json("advise", tmp_path / "x.gmt", "--top", "0")["findings"] if f["kind"] == "allocator")
+    assert what.startswith("Remove the setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, in the script if that sets it,")
+
+
 def test_the_document(tool):
     answer = tool.json("advise", EXAMPLE)
     assert answer["peak_bytes"] == tool.json("report", EXAMPLE)["devices"][0]["peak_bytes"]

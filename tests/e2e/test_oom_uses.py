@@ -230,6 +230,21 @@ def listed():
         optimizer.step()
         optimizer.zero_grad()
 
+def resumed():
+    net = made(*[2 * D] * 10)[0]
+    torch.save(net.state_dict(), "weights.pt")
+    del net
+    weights = torch.load("weights.pt", map_location="cuda")  # line
+    net = nn.Sequential(*[m for _ in range(9) for m in (nn.Linear(2 * D, 2 * D), nn.GELU())])
+    net.load_state_dict(weights)
+    net(torch.randn(9000, 2 * D, device="cuda") if net.cuda() else 0).square().mean().backward()
+
+def factors():
+    x, width, trials = torch.rand(2000, 24, device="cuda"), torch.tensor(1.0, device="cuda", requires_grad=True), []
+    for i in range(40):
+        kernel = torch.exp(-torch.cdist(x, x) / (width * (0.5 + 0.1 * i)))
+        trials.append(torch.linalg.cholesky(kernel + torch.eye(2000, device="cuda")))  # line
+
 globals()[sys.argv[1]]()
 """
 # program: card, cause, words of remedies by their names; @ is the marked line, "" = the remedy is not there
@@ -260,6 +275,8 @@ CASES = {
     "counted": ("2400MiB", None, {"results_on_host": "@"}),
     "painted": ("1700MiB", None, {"results_on_host": ""}),
     "listed": ("500MiB", None, {"smaller_batch": "", "one_by_one": ""}),
+    "resumed": ("1100MiB", None, {"loaded": "map_location", "idle_weights": ""}),
+    "factors": ("1200MiB", None, {"shard": ""}),
     "small_batch": ("2GiB", "model_too_large", {"smaller_batch": ""}),
 }
 
