@@ -15,6 +15,18 @@ static bool is_saved(const struct advise *a, const struct advised *l)
 	       advise_over(a, l) == PLAN_END; /* a backward pass reads it */
 }
 
+/* When backward comes to it at the earliest, PLAN_END = it does not. Of the pass that memory ran out
+ * in that is behind the refusal. */
+static uint64_t back_at(const struct advise *a, const struct advised *l)
+{
+	uint64_t back = advise_next(a, a->saved[l->life], PHASE_BACKWARD);
+
+	return back == PLAN_END && a->wanted_count &&
+			       l->born->forwards == a->wanted->born->forwards
+		       ? a->until
+		       : back;
+}
+
 /* The most that one operator saved: its node has all of that at once. */
 static uint64_t most_of_node(struct advise *a)
 {
@@ -51,8 +63,7 @@ void advise_offload(struct advise *a)
 		return;
 	f = advise_add(a, "offload_activations");
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l) {
-		uint64_t back = is_saved(a, &l) ? advise_next(a, a->saved[l.life], PHASE_BACKWARD)
-						: PLAN_END;
+		uint64_t back = is_saved(a, &l) ? back_at(a, &l) : PLAN_END;
 
 		if (back == PLAN_END)
 			continue;
