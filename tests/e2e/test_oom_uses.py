@@ -230,6 +230,9 @@ def listed():
         optimizer.step()
         optimizer.zero_grad()
 
+def first():
+    made(*[D] * 12)[0](torch.randn(20000, D, device="cuda")).square().mean().backward()
+
 def resumed():
     net = made(*[2 * D] * 10)[0]
     torch.save(net.state_dict(), "weights.pt")
@@ -255,7 +258,7 @@ CASES = {
     "asked_gradients": ("1200MiB", "retained_graph", {"let_go": "earlier steps"}),
     "streamed": ("1500MiB", "retained_graph", {"backward_each": r"fewer passes, and \.detach"}),
     "unrolled": ("1500MiB", "batch_too_large", {"backward_each": r"fewer passes, and \.detach", "let_go": ""}),
-    "views": ("1500MiB", "batch_too_large", {"backward_each": r"backward\(\) on the loss of each pass", "let_go": ""}),
+    "views": ("1500MiB", "batch_too_large", {"backward_each": r"backward\(\) on the loss of each pass", "let_go": "", "offload_activations": ""}),
     "long_context": ("3GiB", None, {"fused_attention": "scaled_dot_product_attention"}),
     "products": ("2500MiB", None, {"fused_attention": ""}),
     "squares": ("1000MiB", "unknown", {"one_by_one": "@ one at a time"}),
@@ -275,6 +278,7 @@ CASES = {
     "counted": ("2400MiB", None, {"results_on_host": "@"}),
     "painted": ("1700MiB", None, {"results_on_host": ""}),
     "listed": ("500MiB", None, {"smaller_batch": "", "one_by_one": ""}),
+    "first": ("1500MiB", "batch_too_large", {"offload_activations": "save_on_cpu"}),
     "resumed": ("1100MiB", None, {"loaded": "map_location", "idle_weights": ""}),
     "factors": ("1200MiB", None, {"shard": ""}),
     "small_batch": ("2GiB", "model_too_large", {"smaller_batch": ""}),
