@@ -183,6 +183,42 @@ def test_buffers_that_layers_could_share(tool, tmp_path, kind, said):
     assert [(f["least_bytes"], f["saves_bytes"]) for f in found] == [(0, 11 << 24)] * said
 
 
+WAITING = """
+import sys, torch
+from torch import nn
+
+def made(width, layers):
+    return nn.Sequential(*(nn.Linear(width, width) for _ in range(layers)))
+
+encoder, net = made(1024, 2).cuda(), made(2048, 12)
+if sys.argv[1] != "later":
+    net.cuda()
+with torch.no_grad():
+    rows = [encoder(torch.randn(1 << 16, 1024, device="cuda")).mean(0).repeat(2) for _ in range(3)]
+    if sys.argv[1] == "used":
+        rows = [net(row) for row in rows] + [encoder(torch.randn(1 << 16, 1024, device="cuda")).mean(0).repeat(2)]
+encoder.cpu()
+net.cuda()
+for row in rows:
+    net(row).square().mean().backward()
+print(torch.cuda.max_memory_allocated())
+"""
+
+
+@simulated
+def test_a_model_that_waits(tool, tmp_path):
+    """The model that is trained is on the device while another one prepares the data: it could come later, unless it was used before."""
+    program, peaks, found = tmp_path / "waiting.py", {}, {}
+    program.write_text(WAITING)
+    for how in ("early", "later", "used"):
+        done = subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / f"{how}.gmt", "--", sys.executable, program, how],
+                              check=True, capture_output=True, text=True)
+        peaks[how] = int(done.stdout)
+        answer = tool.json("advise", tmp_path / f"{how}.gmt", "--top", "0")
+        found[how] = [f for f in answer["findings"] if f["kind"] == "early_weights"]
+    assert [(f["saves_bytes"], f["exact"]) for f in found["early"]] == [(peaks["early"] - peaks["later"], True)] and not found["later"] + found["used"]
+
+
 @simulated
 def test_a_setting_to_remove(tool, tmp_path):
     """PyTorch does not know the setting that replays call "default"."""

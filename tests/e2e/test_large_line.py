@@ -30,7 +30,7 @@ def chained(weight):
 def taken():
     net.weight.requires_grad_(False)
     taken = nn.Parameter(torch.zeros(64, 1 << 16, device="cuda")).index_select(0, torch.arange(64, device="cuda").repeat(16))
-    kept = torch.bmm(taken[None], torch.zeros(1, 1 << 16, 8, device="cuda"))
+    kept = torch.bmm(taken[None], nn.Parameter(torch.zeros(1, 1 << 16, 8, device="cuda")))
     kept.sum().backward()
     return kept.detach()
 with torch.set_grad_enabled(sys.argv[1] == "saved"):

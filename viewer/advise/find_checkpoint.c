@@ -430,7 +430,7 @@ static bool repeats(struct search *s, const struct site *site)
 static bool is_around(struct search *s, const struct site *site)
 {
 	return ANY_OF(x, s->items, s->count,
-		      x->depth > site->depth && x->bytes >= site->bytes / 50 * 49 &&
+		      x->depth > site->depth && x->bytes >= site->bytes / 10 * 9 &&
 			      sites_has(s->advise, x->items->stack, site->key) &&
 			      calls_of(s, x) >= calls_of(s, site) && repeats(s, x));
 }
