@@ -141,6 +141,96 @@ def test_a_network_is_no_layer_of_itself(tool, tmp_path):
     assert finding["what"].startswith("Checkpoint TransformerEncoderLayer ")
 
 
+TABLES = """
+import sys, torch
+from torch import nn
+
+class Layer(nn.Module):
+    def __init__(self, width=512):
+        super().__init__()
+        self.up = nn.Linear(width, width)
+        if sys.argv[1] == "weights":
+            self.register_buffer("packed", torch.zeros(width, 8 * width))
+        if sys.argv[1] == "averages":
+            self.register_buffer("seen", torch.zeros(2048, 2048))
+        else:
+            self.register_buffer("mask", torch.ones(2048, 2048).tril())
+
+    def forward(self, x):
+        x = self.up(x)
+        n = x.shape[1]
+        if sys.argv[1] == "averages":
+            self.seen[:n].mul_(0.99)
+            return x + self.seen[:n, :512]
+        if sys.argv[1] == "weights":
+            x = x + (x @ self.packed)[..., :512]
+        return x * self.mask[:n, :512]
+
+net = nn.Sequential(*(Layer() for _ in range(12))).cuda()
+with torch.no_grad():
+    for _ in range(3):
+        net(torch.randn(8, 256, 512, device="cuda"))
+"""
+
+
+@simulated
+@pytest.mark.parametrize("kind, said", [("masks", True), ("weights", False), ("averages", False)])
+def test_buffers_that_layers_could_share(tool, tmp_path, kind, said):
+    program = tmp_path / "tables.py"
+    program.write_text(TABLES)
+    subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, program, kind], check=True, capture_output=True)
+    found = [f for f in tool.json("advise", tmp_path / "x.gmt", "--top", "0")["findings"] if f["kind"] == "equal_buffers"]
+    assert [(f["least_bytes"], f["saves_bytes"]) for f in found] == [(0, 11 << 24)] * said
+
+
+WAITING = """
+import sys, torch
+from torch import nn
+
+def made(width, layers):
+    return nn.Sequential(*(nn.Linear(width, width) for _ in range(layers)))
+
+encoder, net = made(1024, 2).cuda(), made(2048, 12)
+if sys.argv[1] != "later":
+    net.cuda()
+with torch.no_grad():
+    rows = [encoder(torch.randn(1 << 16, 1024, device="cuda")).mean(0).repeat(2) for _ in range(3)]
+    if sys.argv[1] == "used":
+        rows = [net(row) for row in rows] + [encoder(torch.randn(1 << 16, 1024, device="cuda")).mean(0).repeat(2)]
+encoder.cpu()
+net.cuda()
+for row in rows:
+    net(row).square().mean().backward()
+print(torch.cuda.max_memory_allocated())
+"""
+
+
+@simulated
+def test_a_model_that_waits(tool, tmp_path):
+    """The model that is trained is on the device while another one prepares the data: it could come later, unless it was used before."""
+    program, peaks, found = tmp_path / "waiting.py", {}, {}
+    program.write_text(WAITING)
+    for how in ("early", "later", "used"):
+        done = subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / f"{how}.gmt", "--", sys.executable, program, how],
+                              check=True, capture_output=True, text=True)
+        peaks[how] = int(done.stdout)
+        answer = tool.json("advise", tmp_path / f"{how}.gmt", "--top", "0")
+        found[how] = [f for f in answer["findings"] if f["kind"] == "early_weights"]
+    assert [(f["saves_bytes"], f["exact"]) for f in found["early"]] == [(peaks["early"] - peaks["later"], True)] and not found["later"] + found["used"]
+
+
+@simulated
+def test_a_setting_to_remove(tool, tmp_path):
+    """PyTorch does not know the setting that replays call "default"."""
+    program = tmp_path / "set.py"
+    program.write_text('import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"\n'
+                       "import torch\nm = torch.nn.Linear(1700, 1700, bias=False).cuda()\n"
+                       "for _ in range(3):\n    m(torch.randn(64, 1700, device='cuda')).square().mean().backward()\n    m.zero_grad()\n")
+    subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, program], check=True, capture_output=True)
+    (what,) = (f["what"] for f in tool.json("advise", tmp_path / "x.gmt", "--top", "0")["findings"] if f["kind"] == "allocator")
+    assert what.startswith("Remove the setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, in the script if that sets it,")
+
+
 def test_the_document(tool):
     answer = tool.json("advise", EXAMPLE)
     assert answer["peak_bytes"] == tool.json("report", EXAMPLE)["devices"][0]["peak_bytes"]

@@ -27,9 +27,17 @@ def listed():
     return kept
 def chained(weight):
     return rows.repeat(2, 1).matmul(weight)[None]
-with torch.no_grad():
+def taken():
+    net.weight.requires_grad_(False)
+    taken = nn.Parameter(torch.zeros(64, 1 << 16, device="cuda")).index_select(0, torch.arange(64, device="cuda").repeat(16))
+    kept = torch.bmm(taken[None], nn.Parameter(torch.zeros(1, 1 << 16, 8, device="cuda")))
+    kept.sum().backward()
+    return kept.detach()
+with torch.set_grad_enabled(sys.argv[1] == "saved"):
     net(rows)
-    if sys.argv[1] == "copy":
+    if sys.argv[1] == "saved":
+        kept = taken()
+    elif sys.argv[1] == "copy":
         kept = masks(torch.zeros(1, 1024, 512, device="cuda"))
     elif sys.argv[1] == "many":
         kept = listed()
@@ -70,3 +78,10 @@ def test_what_does_not_help_is_not_said(tool, tmp_path, how, line, change):
     code, recording = record(tmp_path, how, "h100-80g")
     (matter,) = [m for m in tool.json("report", recording)["summary"] if m["kind"] == "line"]
     assert code == 0 and matter["line"] == line and matter["action"].startswith(change)
+
+
+def test_parts_of_what_autograd_keeps(tool, tmp_path):
+    """Made in parts all of them are kept, unless each is computed again."""
+    code, recording = record(tmp_path, "saved", "mine=640MiB")
+    said = tool.json("oom", recording)["look_at"]
+    assert code == 1 and said.startswith("Look at taken program.py:21 ") and "autograd keeps it for backward" in said and "torch.utils.checkpoint" in said

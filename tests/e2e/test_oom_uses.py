@@ -232,6 +232,24 @@ def listed():
         optimizer.step()
         optimizer.zero_grad()
 
+def first():
+    made(*[D] * 12)[0](torch.randn(20000, D, device="cuda")).square().mean().backward()
+
+def resumed():
+    net = made(*[2 * D] * 10)[0]
+    torch.save(net.state_dict(), "weights.pt")
+    del net
+    weights = torch.load("weights.pt", map_location="cuda")  # line
+    net = nn.Sequential(*[m for _ in range(9) for m in (nn.Linear(2 * D, 2 * D), nn.GELU())])
+    net.load_state_dict(weights)
+    net(torch.randn(9000, 2 * D, device="cuda") if net.cuda() else 0).square().mean().backward()
+
+def factors():
+    x, width, trials = torch.rand(2000, 24, device="cuda"), torch.tensor(1.0, device="cuda", requires_grad=True), []
+    for i in range(40):
+        kernel = torch.exp(-torch.cdist(x, x) / (width * (0.5 + 0.1 * i)))
+        trials.append(torch.linalg.cholesky(kernel + torch.eye(2000, device="cuda")))  # line
+
 globals()[sys.argv[1]]()
 """
 # program: card, cause, words of remedies by their names; @ is the marked line, "" = the remedy is not there
@@ -242,7 +260,7 @@ CASES = {
     "asked_gradients": ("1200MiB", "retained_graph", {"let_go": "earlier steps"}),
     "streamed": ("1500MiB", "retained_graph", {"backward_each": r"fewer passes, and \.detach"}),
     "unrolled": ("1500MiB", "batch_too_large", {"backward_each": r"fewer passes, and \.detach", "let_go": ""}),
-    "views": ("1500MiB", "batch_too_large", {"backward_each": r"backward\(\) on the loss of each pass", "let_go": ""}),
+    "views": ("1500MiB", "batch_too_large", {"backward_each": r"backward\(\) on the loss of each pass", "let_go": "", "offload_activations": ""}),
     "long_context": ("3GiB", None, {"fused_attention": "scaled_dot_product_attention"}),
     "products": ("2500MiB", None, {"fused_attention": ""}),
     "squares": ("1000MiB", "unknown", {"one_by_one": "@ one at a time"}),
@@ -262,6 +280,9 @@ CASES = {
     "counted": ("2400MiB", None, {"results_on_host": "@"}),
     "painted": ("1700MiB", None, {"results_on_host": ""}),
     "listed": ("500MiB", None, {"smaller_batch": "", "one_by_one": ""}),
+    "first": ("1500MiB", "batch_too_large", {"offload_activations": "save_on_cpu"}),
+    "resumed": ("1100MiB", None, {"loaded": "map_location", "idle_weights": ""}),
+    "factors": ("1200MiB", None, {"shard": ""}),
     "small_batch": ("2GiB", "model_too_large", {"smaller_batch": ""}),
 }
 

@@ -15,10 +15,10 @@ struct checkpoint_inside {
 struct checkpoint_site {
 	uint64_t key, bytes; /* bytes at the peak */
 	const char *function;
-	uint64_t next;	/* the method that it leads to, if that is the same each time */
-	bool many;	/* it is not */
-	bool calls;	/* it leads to one at all */
-	bool outermost; /* nothing calls it */
+	uint64_t next; /* the method that it leads to, if that is the same each time */
+	bool many;     /* it is not */
+	bool calls;    /* it leads to one at all */
+	size_t depth;  /* methods around it */
 	struct checkpoint_inside *items;
 	size_t count, room;
 };

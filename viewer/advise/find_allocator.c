@@ -7,18 +7,22 @@
 #include "../replay/replay_trial.h"
 #include "advise.h"
 
-static void say(struct advise *a, const char *conf, uint64_t reserved, uint64_t best)
+/* own: the recorded setting. PyTorch ends at "default", which is none. */
+static void say(struct advise *a, const char *conf, const char *own, uint64_t reserved,
+		uint64_t best)
 {
 	struct finding *f = advise_add(a, "allocator");
+	bool none = !strcmp(conf, "default");
 	char without[80] = "";
 
 	f->known = KNOWN_replayed;
 	f->reserved = true;
 	f->saves = f->least = reserved - best;
 	f->peak = best;
-	advise_put(f->setting, "%s", conf);
-	advise_put(f->what, "Set PYTORCH_CUDA_ALLOC_CONF=%s to reserve less for the same blocks",
-		   conf);
+	advise_put(f->setting, "%s", none ? "" : conf);
+	advise_put(f->what, "%s PYTORCH_CUDA_ALLOC_CONF=%s%s to reserve less for the same blocks",
+		   none ? "Remove the setting" : "Set", none ? own : conf,
+		   none ? ", in the script if that sets it," : "");
 	if (a->repeats.steps)
 		snprintf(without, sizeof(without),
 			 " (%zu steps that repeat the step before them are left out)",
@@ -57,7 +61,7 @@ static void try_all(struct advise *a, const struct replay_trial *t)
 		replay_outcome_free(&o);
 	}
 	if (conf)
-		say(a, conf, recorded, best);
+		say(a, conf, t->own.conf ? t->own.conf : "", recorded, best);
 }
 
 void advise_allocator(struct advise *a)

@@ -19,7 +19,7 @@ static struct checkpoint_site *site_of(struct checkpoint_search *s, const struct
 	uint64_t next = i + 1 < p->count ? of[1].key : 0;
 
 	site->calls |= next != 0;
-	site->outermost |= !i;
+	site->depth = i;
 	site->many |= !next || (site->next && site->next != next);
 	site->next = next;
 	site->key = of->key;
@@ -73,16 +73,6 @@ static void collect(struct checkpoint_search *s)
 	}
 }
 
-static unsigned own_line(struct checkpoint_search *s, const struct checkpoint_site *site, size_t i)
-{
-	struct site_path p = sites_find(s->advise, site->items[i].stack);
-
-	for (size_t k = 0; k < p.count; k++)
-		if (p.items[k].key == site->key)
-			return p.items[k].line;
-	return 0;
-}
-
 /* Most calls come to further lines of the method, where a loop in it would stay at its line. */
 static bool goes_on(struct checkpoint_search *s, const struct checkpoint_site *site, size_t calls)
 {
@@ -91,7 +81,7 @@ static bool goes_on(struct checkpoint_search *s, const struct checkpoint_site *s
 	bool seen = true;
 
 	for (size_t i = 0; i < site->count; i++) {
-		unsigned line = own_line(s, site, i);
+		unsigned line = sites_find(s->advise, site->items[i].stack).items[site->depth].line;
 
 		if (site->items[i].begins) {
 			first = line;
@@ -276,17 +266,14 @@ static void checkpoint_site(struct checkpoint_search *s, const struct checkpoint
  */
 static bool is_network(struct checkpoint_search *s, const struct checkpoint_site *site)
 {
-	size_t calls = 0, passes = 0;
+	size_t passes = 0;
 	uint32_t pass = 0;
 
-	for (size_t i = 0; i < site->count; i++) {
-		uint32_t of_call = checkpoint_life(s, site->items[i].life).born->forwards;
-
-		calls += site->items[i].begins;
-		passes += !passes || of_call != pass;
-		pass = of_call;
+	FOR_EACH (const struct checkpoint_inside, x, site->items, site->count) {
+		passes += !passes || checkpoint_life(s, x->life).born->forwards != pass;
+		pass = checkpoint_life(s, x->life).born->forwards;
 	}
-	return site->outermost && calls <= passes;
+	return !site->depth && SUM_OF(x, site->items, site->count, x->begins) <= passes;
 }
 
 static bool repeats(struct checkpoint_search *s, const struct checkpoint_site *site)
@@ -295,22 +282,12 @@ static bool repeats(struct checkpoint_search *s, const struct checkpoint_site *s
 	       !is_operator(s, site) && !is_network(s, site);
 }
 
-static bool is_within(struct checkpoint_search *s, const struct checkpoint_site *inner,
-		      const struct checkpoint_site *outer)
-{
-	struct site_path p = sites_find(s->advise, inner->items->stack);
-	const struct site_of_stack *first =
-		FIRST_OF(x, p.items, p.count, x->key == inner->key || x->key == outer->key);
-
-	return inner != outer && first && first->key == outer->key;
-}
-
-/* Nearly all that it saves is of a module inside of it that is called as often: what looks like its
- * calls may be turns of a loop over that one. */
+/* What look like its calls may be turns of a loop over a module that saves nearly all of it. */
 static bool is_around(struct checkpoint_search *s, const struct checkpoint_site *site)
 {
 	return ANY_OF(x, s->items, s->count,
-		      x->bytes >= site->bytes / 50 * 49 && is_within(s, x, site) &&
+		      x->depth > site->depth && x->bytes >= site->bytes / 10 * 9 &&
+			      sites_has(s->advise, x->items->stack, site->key) &&
 			      calls_of(s, x) >= calls_of(s, site) && repeats(s, x));
 }
 
@@ -327,7 +304,6 @@ static void look_at(struct checkpoint_search *s, const char *function)
 	size_t calls = 0, steps = a->steps;
 	struct finding *f;
 	uint64_t bytes = 0;
-	char name[64];
 
 	for (size_t i = 0; i < s->count; i++) {
 		bool same = is_of_class(s, &s->items[i], function);
@@ -344,11 +320,10 @@ static void look_at(struct checkpoint_search *s, const char *function)
 			checkpoint_site(s, &s->items[i], &f->plan, false);
 			checkpoint_site(s, &s->items[i], &f->cautious, true);
 		}
-	sites_class(function, name, sizeof(name));
 	advise_put(f->what,
 		   "Checkpoint %s (torch.utils.checkpoint): only the input of each call is kept, "
 		   "and the call is computed again in backward",
-		   name);
+		   sites_class(function, (char[64]){ 0 }, 64));
 	advise_put(f->how,
 		   "%s saved for backward inside it %s. A call's activations "
 		   "and temporaries are counted again as soon as backward reaches it",

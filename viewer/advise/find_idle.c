@@ -168,6 +168,12 @@ static struct finding *find_gaps(struct search *s, unsigned plain)
 	return s->finding;
 }
 
+/* Read from a file, and used by no pass: it was copied into the model. */
+static bool is_copied_once(const struct advise *a, const struct advised *l)
+{
+	return model_signs(&a->timeline->model, l->stack) & STACK_LOAD && !a->passed[l->life];
+}
+
 void advise_idle_weights(struct advise *a)
 {
 	struct search s = { .advise = a, .finding = advise_add(a, "idle_weights") };
@@ -177,7 +183,7 @@ void advise_idle_weights(struct advise *a)
 	if (!uses_complete(&a->timeline->model) || advise_in_shards(a))
 		return;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
-		if (!is_trained(a, &l))
+		if (!is_trained(a, &l) && !is_copied_once(a, &l))
 			map_item(&s.lives, l.life)->used = 0;
 	f = find_gaps(&s, is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0);
 	advise_put(f->how,

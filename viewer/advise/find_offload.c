@@ -15,6 +15,30 @@ static bool is_saved(const struct advise *a, const struct advised *l)
 	       advise_over(a, l) == PLAN_END; /* a backward pass reads it */
 }
 
+/* Memory ran out in a pass, and no more of them wait for backward than ever did: one does, if it is
+ * the first. */
+static bool is_awaited(const struct advise *a)
+{
+	const struct spans *s = &a->timeline->model.spans;
+	uint32_t pass = 0, done = 0, most = advise_most_before_backward(s, a->until);
+
+	for (size_t i = 0; i < advise_spans_begun(a, a->until); i++) {
+		done = s->items[i].phase == PHASE_BACKWARD ? pass : done;
+		pass = span_is_forward(&s->items[i]) ? s->items[i].pass : pass;
+	}
+	return a->wanted_count && a->wanted->born->forwards <= done + (most ? most : 1);
+}
+
+/* When backward comes to it at the earliest, PLAN_END = it does not. */
+static uint64_t back_at(const struct advise *a, const struct advised *l, bool awaited)
+{
+	uint64_t back = advise_next(a, a->saved[l->life], PHASE_BACKWARD);
+
+	return back == PLAN_END && awaited && l->born->forwards == a->wanted->born->forwards
+		       ? a->until
+		       : back;
+}
+
 /* The most that one operator saved: its node has all of that at once. */
 static uint64_t most_of_node(struct advise *a)
 {
@@ -44,6 +68,7 @@ static bool is_twice(struct advise *a)
 
 void advise_offload(struct advise *a)
 {
+	bool awaited = is_awaited(a);
 	uint64_t largest = 0;
 	struct finding *f;
 
@@ -51,8 +76,7 @@ void advise_offload(struct advise *a)
 		return;
 	f = advise_add(a, "offload_activations");
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l) {
-		uint64_t back = is_saved(a, &l) ? advise_next(a, a->saved[l.life], PHASE_BACKWARD)
-						: PLAN_END;
+		uint64_t back = is_saved(a, &l) ? back_at(a, &l, awaited) : PLAN_END;
 
 		if (back == PLAN_END)
 			continue;

@@ -9,6 +9,8 @@
 #include "../answers/used.h"
 #include "advise.h"
 
+#include "../../format/record.h"
+
 /* Of a stack: the most work between two uses of one life; lives of earlier steps that ended. */
 struct habit {
 	uint32_t widest, ended;
@@ -69,6 +71,14 @@ static struct life_uses habit_of(const struct search *s, const struct advised *l
 	return of;
 }
 
+/* Read from a file, and what it holds was copied on: into the model, say. */
+static bool is_copied_on(const struct timeline *t, const struct advised *l,
+			 const struct block_uses *x)
+{
+	return model_signs(&t->model, l->stack) & STACK_LOAD &&
+	       uses_kind(&t->model.uses, x->works.last)->transfer == GMT_TRANSFER_SOURCE;
+}
+
 /* Nothing says when it would have been freed. */
 static bool waits(const struct search *s, const struct advised *l, const struct block_uses *x)
 {
@@ -80,6 +90,8 @@ static bool waits(const struct search *s, const struct advised *l, const struct 
 		return true;
 	if (!s->advise->open)
 		return uses_waits(&t->model, &x->works, UINT64_MAX);
+	if (is_copied_on(t, l, x))
+		return false;
 	if (!advise_knows_steps(s->advise))
 		return true;
 	if (l->classes & OF_THE_MODEL)

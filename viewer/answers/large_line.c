@@ -52,7 +52,7 @@ static bool is_outside(const char *statement, const char *mark)
 	return end && (strchr(mark, ':') || (depth <= 0 && ends_chain(end)));
 }
 
-static const char *change_of(const char *statement, size_t blocks)
+static const char *change_of(const char *statement, size_t blocks, bool saved)
 {
 	if (blocks >= MANY_RESULTS)
 		return "many of its results are there at once: keep fewer of them or, where "
@@ -61,6 +61,10 @@ static const char *change_of(const char *statement, size_t blocks)
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 		if (is_outside(statement, operations[i].mark))
 			return operations[i].change;
+	if (saved)
+		return "autograd keeps it for backward: compute some of its rows at a time "
+		       "(samples, positions, pairs, edges), each part under "
+		       "torch.utils.checkpoint, or with an operator that needs less";
 	return "compute some of its rows at a time (samples, positions, pairs, edges), or free "
 	       "what is not read any more";
 }
@@ -83,9 +87,9 @@ static void place_words(const struct owner *o, const char *statement, char buf[L
 			 strlen(statement) > STATEMENT_MOST ? "..." : "");
 }
 
-void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct owner *o,
-		     size_t blocks)
+void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct large_line *l)
 {
+	const struct owner *o = &l->owner;
 	char statement[512], place[LARGE_LINE_TEXT];
 
 	text[0] = 0;
@@ -93,7 +97,8 @@ void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct
 		return;
 	statement_of(t, o, statement, sizeof(statement));
 	place_words(o, statement, place);
-	text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place, change_of(statement, blocks));
+	text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place,
+		 change_of(statement, l->blocks, l->saved));
 }
 
 static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call)
@@ -105,7 +110,7 @@ static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bo
 	text_put(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s.", B(l->bytes),
 		 PERCENT(l->bytes, all), call ? "call" : "line", place);
 	text_put(l->change, sizeof(l->change), "%s",
-		 change_of(call ? "" : statement, call ? 0 : l->blocks));
+		 change_of(call ? "" : statement, call ? 0 : l->blocks, l->saved));
 }
 
 /* The blocks by the line that made them, or by the line that called the model. */
@@ -121,7 +126,8 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 			holders_add(&lines, CATEGORIES,
 				    call ? owners_caller(&t->owners, b->stack)
 					 : owners_find(&t->owners, b),
-				    b->size);
+				    b->size)
+				->grown += b->state & LIFE_SAVED ? b->size : 0;
 	}
 	holders_sort(&lines);
 	*l = (struct large_line){ .bytes = 0 };
@@ -129,6 +135,7 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 		l->owner = lines.items[0].owner;
 		l->bytes = lines.items[0].bytes;
 		l->blocks = lines.items[0].blocks;
+		l->saved = 2 * lines.items[0].grown > l->bytes;
 		put_words(l, t, all, call);
 	}
 	free(lines.items);

@@ -15,6 +15,7 @@ struct large_line {
 	struct owner owner;
 	uint64_t bytes;
 	size_t blocks;
+	bool saved;		      /* for backward, most of it */
 	char text[LARGE_LINE_TEXT];   /* in a sentence, with the statement, if it is known */
 	char change[LARGE_LINE_TEXT]; /* by the statement's operation, else in general */
 };
@@ -23,7 +24,6 @@ struct large_line {
  * for weights and what belongs to them. */
 bool large_line_find(struct large_line *l, struct timeline *t, const struct snapshot *s);
 bool large_line_at_peak(struct large_line *l, struct timeline *t);
-/* "Look at a.py:3 (y = x.repeat(9)): ...": of a request (blocks = 1) or of a line that was found;
- * "" if its line is not known. */
-void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct owner *o,
-		     size_t blocks);
+/* "Look at a.py:3 (y = x.repeat(9)): ...": of a request's line or of one that was found, by its
+ * owner, blocks and saved; "" if its line is not known. */
+void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct large_line *l);

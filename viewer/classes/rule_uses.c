@@ -249,10 +249,10 @@ bool block_holds_results(struct classifier *c, const struct history *h)
 		place_of_line(c, h->concluded.written) & PLACE_SUM);
 }
 
-/* Others of its stack were for passes, and it is of no pass's result. */
+/* The script keeps it with others of its stack, which were for passes, and it is of no result. */
 bool block_is_for_passes(struct classifier *c, const struct history *h)
 {
-	return !(h->concluded.used & USED_OF_RESULT) &&
+	return !(h->concluded.used & USED_OF_RESULT) && study_gathers(c->study, h->block.stack) &&
 	       study_has_habit(c->study, h->block.stack, HABIT_FOR_PASS);
 }
 

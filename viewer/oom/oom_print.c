@@ -181,9 +181,10 @@ static const char *line_of(const struct oom_answer *a, char text[LARGE_LINE_ALL]
 		if (!oom_remedy_is_general(a->remedies[i].name))
 			return text;
 	if (a->cause != CAUSE_batch_too_large)
-		large_line_look(text, o->timeline, &o->wanted_owner, 1);
+		large_line_look(text, o->timeline,
+				&(struct large_line){ .owner = o->wanted_owner, .blocks = 1 });
 	if (!text[0] && large_line_find(&l, o->timeline, &o->shot))
-		large_line_look(text, o->timeline, &l.owner, l.blocks);
+		large_line_look(text, o->timeline, &l);
 	return text;
 }
 
