@@ -27,11 +27,10 @@ bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b
 /* The event since which only the cache holds it, PLAN_END if an operator or a graph may. */
 static uint64_t cached_since(const struct advise *a, const struct advised *l)
 {
-	uint64_t since = a->released[l->life] ? a->released[l->life] : l->from;
+	uint64_t since = l->course->released ? l->course->released : l->from;
 
-	return advise_pass_end(a, l->born->forwards) < l->until && !advise_in_graph(a, l)
-		       ? since
-		       : PLAN_END;
+	return advise_pass_end(a, l->born->forwards) < l->until && !advise_in_graph(l) ? since
+										       : PLAN_END;
 }
 
 /* So many blocks were made after it; or since the event, if that is later. */
@@ -39,9 +38,7 @@ static uint64_t done_at(const struct advise *a, const struct advised *l, uint64_
 			uint32_t blocks)
 {
 	uint32_t life = l->life + blocks;
-	uint64_t done = life < a->lives->rows.count
-				? lives_seq(a->lives, &lives_at(a->lives, life)->born)
-				: PLAN_END;
+	uint64_t done = life < a->lives->rows.count ? lives_read(a->lives, life).from : PLAN_END;
 
 	return since > done ? since : done;
 }
@@ -57,7 +54,7 @@ void advise_cached_casts(struct advise *a)
 	ADVISE_EACH (a, FORWARD_RESULTS, l) {
 		uint64_t since;
 
-		if (l.life >= a->lives->rows.count)
+		if (l.wanted)
 			continue;
 		since = cached_since(a, &l);
 		advise_block(a, &l, &b);

@@ -60,9 +60,9 @@ static struct site *site_of(struct search *s, const struct site_path *p, size_t 
 	return site;
 }
 
-static bool is_inside(const struct advise *a, const struct advised *l)
+static bool is_inside(const struct advised *l)
 {
-	return l->born->stage == STAGE_FORWARD && a->saved[l->life];
+	return l->born->stage == STAGE_FORWARD && l->course->saved;
 }
 
 /* A call begins where the line comes (again) that made the first block of those from the same
@@ -92,7 +92,7 @@ static void collect(struct search *s)
 	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		struct site_path p = { 0 };
 
-		if (is_inside(a, &l))
+		if (is_inside(&l))
 			p = sites_find(a, l.stack);
 		for (size_t i = 0; i < p.count; i++) {
 			struct site *site = is_nested(&p, i) ? NULL : site_of(s, &p, i);
@@ -243,7 +243,7 @@ static uint64_t begins_again(const struct search *s, uint64_t first_gone)
 /* It stays: the next call, something behind the call, or the program has it. */
 static bool is_output(const struct search *s, const struct call *c, const struct advised *l)
 {
-	return s->advise->saved[l->life] > c->end || map_get(&s->inputs, l->life) ||
+	return l->course->saved > c->end || map_get(&s->inputs, l->life) ||
 	       advise_held(s->advise, l);
 }
 
@@ -252,9 +252,9 @@ static bool is_output(const struct search *s, const struct call *c, const struct
 static uint64_t after_use(const struct search *s, const struct advised *l)
 {
 	const struct lives *all = s->advise->lives;
-	uint32_t next = lives_born_by(all, s->advise->saved[l->life]);
+	uint32_t next = lives_born_by(all, l->course->saved);
 
-	return next < all->rows.count ? lives_seq(all, &lives_at(all, next)->born) + 1 : PLAN_END;
+	return next < all->rows.count ? lives_read(all, next).from + 1 : PLAN_END;
 }
 
 /* The forward pass is at work: autocast may hold a weight that it converted until that ends. */
@@ -505,7 +505,7 @@ void advise_checkpoint(struct advise *a)
 
 	collect(&s);
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
-		if (is_inside(a, &l) && l.until != PLAN_END)
+		if (is_inside(&l) && l.until != PLAN_END)
 			*need_item(s.deaths, s.death_count, s.death_room) = l.until;
 	SORT(s.deaths, s.death_count, sorted_numbers);
 	for (size_t i = 0; i < s.count; i++)

@@ -74,7 +74,7 @@ static void note_results(struct search *s)
 		size_t step = steps_at(&a->timeline->steps, l.from);
 		struct at_peak *x;
 
-		if (is_of_weights(&l) || !advise_counts(a, &l) || advise_over(a, &l) > a->peak_seq)
+		if (is_of_weights(&l) || !advise_counts(a, &l) || l.course->over > a->peak_seq)
 			continue;
 		x = map_item(&s->stacks, l.stack);
 		x->passes += !x->passes || x->latest != l.born->forwards;
@@ -109,9 +109,9 @@ static enum kind kind_of_weights(const struct search *s, const struct advised *l
 {
 	struct advised leaf = { 0 };
 
-	if (leaf_of(s, l, &leaf) && advise_over(s->advise, &leaf) > since)
+	if (leaf_of(s, l, &leaf) && leaf.course->over > since)
 		return HELD_GRADIENTS;
-	if (!s->advise->passed[l->life] && is_leak(s, l)) /* copies of weights */
+	if (!l->course->passed && is_leak(s, l)) /* copies of weights */
 		return HELD_KEPT;
 	if (model_signs(&s->advise->timeline->model, l->stack) & STACK_LOAD &&
 	    !advise_leaf(s->advise, l))
@@ -167,8 +167,8 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 	if (is_leak(s, l))
 		return HELD_KEPT;
 	/* Autograd did not save what a backward node read: an attribute of ctx, or a hook's. */
-	if (!s->advise->saved[l->life] && s->advise->read[l->life] &&
-	    !stage_is_backward(l->born->stage) && has_functions(&s->advise->timeline->model))
+	if (!l->course->saved && l->course->read && !stage_is_backward(l->born->stage) &&
+	    has_functions(&s->advise->timeline->model))
 		return HELD_BY_NODE;
 	x = map_find(&s->stacks, l->stack);
 	if (!is_of_pass(s->advise, l) || !advise_knows_graphs(s->advise))
@@ -186,7 +186,7 @@ static uint64_t latest_end(const struct search *s, const struct advised *l, enum
 {
 	const struct advise *a = s->advise;
 	const struct steps *steps = &a->timeline->steps;
-	uint64_t since = advise_over(a, l);
+	uint64_t since = l->course->over;
 
 	switch (kind) {
 	case HELD_KEPT:
@@ -206,7 +206,7 @@ static uint64_t latest_end(const struct search *s, const struct advised *l, enum
 /* A graph took it, and has it or may have. */
 static bool is_in_graph(const struct advise *a, const struct advised *l)
 {
-	return a->saved[l->life] && !advise_held(a, l);
+	return l->course->saved && !advise_held(a, l);
 }
 
 /* Backward begins at a result and reads nothing of it: it is there until the next one has its turn.
@@ -216,7 +216,7 @@ static bool is_until_backward(const struct advise *a, const struct advised *l)
 	size_t pass = l->born->forwards;
 	uint64_t walked = pass < a->passes.count ? a->passes.items[pass].walked : 0;
 
-	return walked > advise_over(a, l) && l->until <= advise_next(a, walked, PHASE_BACKWARD);
+	return walked > l->course->over && l->until <= advise_next(a, walked, PHASE_BACKWARD);
 }
 
 /* A library keeps its workspace for the next call. What a graph holds while its own pass is at work
@@ -295,7 +295,7 @@ static void end_leak(struct search *s, const struct advised *l)
 /* Since its last use, and at the latest when the change surely ends it. */
 static void end_life(struct search *s, const struct advised *l, enum kind kind)
 {
-	uint64_t since = advise_over(s->advise, l), latest = latest_end(s, l, kind);
+	uint64_t since = l->course->over, latest = latest_end(s, l, kind);
 	struct line_plan *line;
 
 	if (latest >= l->until && is_of_pass(s->advise, l))
@@ -322,11 +322,11 @@ void advise_held_beyond_use(struct advise *a)
 	note_results(&s);
 	note_weights(&s);
 	ADVISE_EACH (a, UINT16_MAX, l) {
-		uint64_t since = advise_over(a, &l);
+		uint64_t since = l.course->over;
 
 		if (!uses_complete(&a->timeline->model))
 			end_leak(&s, &l);
-		else if (since < l.until && !a->shortened[l.life])
+		else if (since < l.until && !l.course->shortened)
 			end_life(&s, &l, kind_of(&s, &l, since));
 	}
 	for (enum kind kind = 0; kind < HELD_KINDS; kind++)

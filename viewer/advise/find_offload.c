@@ -10,9 +10,9 @@
 /* Autograd had it at the peak, made in a forward pass. */
 static bool is_saved(const struct advise *a, const struct advised *l)
 {
-	return a->saved[l->life] && !stage_is_backward(l->born->stage) &&
+	return l->course->saved && !stage_is_backward(l->born->stage) &&
 	       l->born->stage != STAGE_OPTIMIZER && !advise_held(a, l) &&
-	       advise_over(a, l) == PLAN_END; /* a backward pass reads it */
+	       l->course->over == PLAN_END; /* a backward pass reads it */
 }
 
 /* The most that one operator saved: its node has all of that at once. */
@@ -23,9 +23,9 @@ static uint64_t most_of_node(struct advise *a)
 
 	/* A hook gets weights that a node saved, too. */
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED) | CLASS_BIT(parameters), l) {
-		uint64_t *node = &nodes[lives_born_by(a->lives, a->saved[l.life])];
+		uint64_t *node = &nodes[lives_born_by(a->lives, l.course->saved)];
 
-		*node += a->saved[l.life] ? l.size : 0;
+		*node += l.course->saved ? l.size : 0;
 		most = *node > most ? *node : most;
 	}
 	free(nodes);
@@ -38,7 +38,7 @@ static bool is_twice(struct advise *a)
 	bool found = false;
 
 	ADVISE_EACH (a, UINT16_MAX, l)
-		found |= l.born->stage == STAGE_BACKWARD && a->saved[l.life];
+		found |= l.born->stage == STAGE_BACKWARD && l.course->saved;
 	return found;
 }
 
@@ -51,12 +51,12 @@ void advise_offload(struct advise *a)
 		return;
 	f = advise_add(a, "offload_activations");
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l) {
-		uint64_t back = is_saved(a, &l) ? advise_next(a, a->saved[l.life], PHASE_BACKWARD)
+		uint64_t back = is_saved(a, &l) ? advise_next(a, l.course->saved, PHASE_BACKWARD)
 						: PLAN_END;
 
 		if (back == PLAN_END)
 			continue;
-		advise_without(a, f, &l, a->saved[l.life] + 1);
+		advise_without(a, f, &l, l.course->saved + 1);
 		plan_without(&f->cautious, l.life,
 			     arithmetic_least(back, layers_after_next(a, l.from)), l.until, l.size);
 		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;
