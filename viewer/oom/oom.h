@@ -55,11 +55,7 @@ struct oom {
 	struct timeline own;	   /* where oom_open has read it */
 	struct snapshot shot;	   /* after it */
 	struct leaks leaks;
-	/* Blocks that nothing used for long, but for what grows. Empty where uses are not known. */
-	struct oom_unused {
-		struct holders holders; /* by class and line, with their last use */
-		uint64_t bytes, classes[CATEGORIES];
-	} unused;
+	struct used_up unused; /* blocks that nothing used for long, but for what grows */
 
 	struct use_around *around;     /* of each of its blocks */
 	uint32_t works;		       /* the latest work before it */

@@ -342,7 +342,7 @@ void oom_close(struct oom *o)
 	map_free(&o->copies);
 	map_free(&o->left.blocks);
 	leaks_free(&o->leaks);
-	free(o->unused.holders.items);
+	used_up_free(&o->unused);
 	moment_free(&o->shot.moment);
 	if (o->timeline == &o->own)
 		timeline_close(&o->own);
