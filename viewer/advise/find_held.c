@@ -148,7 +148,7 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 {
 	struct advised leaf = *l;
 	const struct at_peak *x;
-	bool many;
+	bool later;
 
 	/* What stays by its class, a cache for instance, is kept on purpose. */
 	if (l->classes & CLASSES_THAT(STAY) &&
@@ -165,16 +165,16 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 	x = map_find(&s->stacks, l->stack);
 	if (!is_computed(s->advise, l) || !advise_knows_graphs(s->advise))
 		return HELD_OTHER;
-	many = x && x->passes >= FEWEST && x->later;
-	if (many && x->steps > 1)
+	later = x && x->later;
+	if (later && x->steps > 1)
 		return HELD_KEPT;
 	if (!is_of_pass(s->advise, l))
 		return HELD_OTHER;
-	if (many)
+	if (later && x->passes >= FEWEST)
 		return HELD_KEPT_RESULTS;
 	if (!is_one_turn(s->advise, l))
 		return HELD_OTHER;
-	return x && x->later ? HELD_OVERLAP : HELD_LATE;
+	return later ? HELD_OVERLAP : HELD_LATE;
 }
 
 /* What the change of that kind surely ends, at the latest: a loop's variables have results until
