@@ -60,18 +60,12 @@ static uint64_t saved_by(const struct advise *a, const struct life_plan *p)
 /* A kind that a test which applies it finds wrong in more than one of ten cases is not said. */
 static bool is_measured(struct finding *f)
 {
-	static const struct measured {
-		const char *kind;
-		unsigned right, tried;
-	} table[] = {
+	static const struct claim table[] = {
 #include "measured.def"
 	};
-	const struct measured *m =
-		FIRST_OF(x, table, sizeof(table) / sizeof(*table), !strcmp(x->kind, f->kind));
 
-	f->right = m ? m->right : 0;
-	f->tried = m ? m->tried : 0;
-	return 10 * f->right >= 9 * f->tried;
+	f->measured = claim_of(table, sizeof(table) / sizeof(*table), f->kind);
+	return 10 * f->measured.right >= 9 * f->measured.of;
 }
 
 static void conclude(const struct advise *a, struct finding *f)
@@ -275,6 +269,7 @@ void advise_close(struct advise *a)
 	free(a->passes.items);
 	ops_free(&a->ops);
 	sites_free(&a->sites);
+	map_free(&a->casts);
 	map_free(&a->sums);
 	repeats_free(&a->repeats);
 	munmap(a->courses, (advise_lives(a) + 1) * sizeof(*a->courses));

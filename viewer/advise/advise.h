@@ -10,6 +10,7 @@
 
 #include "../base/human.h"
 #include "../answers/document.h"
+#include "../answers/parts.h"
 #include "../recording/owner_words.h"
 #include "ops.h"
 #include "plan.h"
@@ -36,7 +37,7 @@ struct finding {
 
 	uint64_t bytes, blocks; /* that it is about, there at the peak */
 	uint64_t largest;	/* block: its line is the owner, see advise_name */
-	unsigned right, tried;	/* in measured.def */
+	struct claim measured;	/* in measured.def */
 	uint64_t saves, least;	/* least: as much as saves where it is exact */
 	uint64_t peak;		/* that is left; before a refusal: the highest then */
 };
@@ -100,8 +101,9 @@ struct advise {
 			bool kept;	 /* autograd saved something of it */
 		} * items;
 		size_t count;
-	} passes;	 /* forward passes by their numbers */
-	struct map sums; /* stacks of the script that make a tensor of all results so far, each of
+	} passes;	  /* forward passes by their numbers */
+	struct map casts; /* stacks: whether autocast converts there */
+	struct map sums;  /* stacks of the script that make a tensor of all results so far, each of
 			    the one before -> how often */
 	struct finding *items; /* the largest first */
 	size_t count, room;
@@ -190,7 +192,7 @@ unsigned advise_tags(const struct advise *a, const struct advised *l);
 bool advise_leaf(const struct advise *a, const struct advised *l);
 /* Autocast made it of what an operator was given; known: what was found of stacks before. */
 bool advise_is_by_autocast(struct timeline *t, const struct block *b);
-bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b);
+bool advise_is_cast(struct timeline *t, struct map *known, uint32_t stack, uint64_t seq);
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */
 bool advise_in_shards(struct advise *a);

@@ -14,14 +14,11 @@ bool advise_is_by_autocast(struct timeline *t, const struct block *b)
 	return stacks_have(&t->stacks, b->stack, b->seq, "autocast::cached_cast");
 }
 
-bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b)
+bool advise_is_cast(struct timeline *t, struct map *known, uint32_t stack, uint64_t seq)
 {
-	bool fresh;
-	uint32_t *is = b->stack ? map_put(known, b->stack, &fresh) : NULL;
+	const struct block b = { .stack = stack, .seq = seq };
 
-	if (is && fresh)
-		*is = advise_is_by_autocast(t, b);
-	return is && *is;
+	return stack && map_known(known, stack, advise_is_by_autocast(t, &b));
 }
 
 /* The event since which only the cache holds it, PLAN_END if an operator or a graph may. */
@@ -47,8 +44,6 @@ void advise_cached_casts(struct advise *a)
 {
 	uint64_t first = PLAN_END, last = 0;
 	struct finding *f = advise_add(a, "autocast_cache");
-	struct map known = { 0 };
-	struct block b;
 
 	f->range = true;
 	ADVISE_EACH (a, FORWARD_RESULTS, l) {
@@ -57,8 +52,7 @@ void advise_cached_casts(struct advise *a)
 		if (l.wanted)
 			continue;
 		since = cached_since(a, &l);
-		advise_block(a, &l, &b);
-		if (since == PLAN_END || !advise_is_cast(a->timeline, &known, &b))
+		if (since == PLAN_END || !advise_is_cast(a->timeline, &a->casts, l.stack, l.from))
 			continue;
 		advise_without(a, f, &l, done_at(a, &l, since, SOON));
 		plan_without(&f->cautious, l.life, done_at(a, &l, since, LATER), l.until, l.size);
@@ -71,5 +65,4 @@ void advise_cached_casts(struct advise *a)
 		   "%s %s in copies of weights that no graph held, and that stayed until a later "
 		   "pass. Without the cache each pass converts a weight when it is used",
 		   B(f->bytes), a->when);
-	map_free(&known);
 }

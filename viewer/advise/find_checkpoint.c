@@ -42,7 +42,6 @@ struct search {
 	size_t death_count, death_room;
 	struct map inputs;	    /* of calls: lives that stay */
 	const struct span *forward; /* that the peak lies in, or NULL */
-	struct map casts;	    /* stacks: whether autocast converts there */
 };
 
 static struct site *site_of(struct search *s, const struct site_path *p, size_t i)
@@ -260,12 +259,8 @@ static uint64_t after_use(const struct search *s, const struct advised *l)
 /* The forward pass is at work: autocast may hold a weight that it converted until that ends. */
 static bool is_cached_cast(struct search *s, const struct advised *l)
 {
-	struct block b;
-
-	if (!s->forward || l->from < s->forward->extent.first_seq)
-		return false;
-	advise_block(s->advise, l, &b);
-	return advise_is_cast(s->advise->timeline, &s->casts, &b);
+	return s->forward && l->from >= s->forward->extent.first_seq &&
+	       advise_is_cast(s->advise->timeline, &s->advise->casts, l->stack, l->from);
 }
 
 /* early: the inside stays to the end of the call, and is there again as soon as all before it is
@@ -518,5 +513,4 @@ void advise_checkpoint(struct advise *a)
 	map_free(&s.ids);
 	map_free(&s.firsts);
 	map_free(&s.opens);
-	map_free(&s.casts);
 }

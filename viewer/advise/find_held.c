@@ -6,6 +6,7 @@
  * and by what is there of it at the peak. What is freed within the phase of its last use is no
  * finding: an operator's or an optimizer's own lists end there.
  */
+#include "../base/arithmetic.h"
 #include "advise.h"
 
 enum kind {
@@ -42,11 +43,6 @@ struct search {
 	uint32_t pass;
 	struct line_plans lines[HELD_KINDS];
 };
-
-static uint64_t later_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 static bool is_of_weights(const struct advised *l)
 {
@@ -187,9 +183,10 @@ static uint64_t latest_end(const struct search *s, const struct advised *l, enum
 
 	switch (kind) {
 	case HELD_KEPT:
-		return later_of(since, steps->items[steps_at(steps, l->from)].extent.last_seq);
+		return arithmetic_most(since,
+				       steps->items[steps_at(steps, l->from)].extent.last_seq);
 	case HELD_OVERLAP:
-		return later_of(since, advise_next_pass(a, l));
+		return arithmetic_most(since, advise_next_pass(a, l));
 	case HELD_KEPT_RESULTS:
 		return advise_next(a, advise_next(a, since, PHASE_FORWARD), PHASE_BACKWARD);
 	default:

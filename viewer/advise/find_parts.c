@@ -342,8 +342,8 @@ static void with_gradients(struct search *s, struct finding *f)
 		*map_put(&have, x->leaf - 1, NULL) = 1;
 	}
 	ADVISE_EACH (a, UINT16_MAX, l)
-		if (a->wanted_count && !l.wanted && advise_leaf(a, &l) &&
-		    advise_counts(a, &l) && l.from <= begin && !map_get(&have, l.life))
+		if (a->wanted_count && !l.wanted && advise_leaf(a, &l) && advise_counts(a, &l) &&
+		    l.from <= begin && !map_get(&have, l.life))
 			plan_with(&f->cautious, l.life, begin, PLAN_END, l.size);
 	map_free(&have);
 }

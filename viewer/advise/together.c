@@ -18,8 +18,7 @@ struct part {
 struct merge {
 	struct advise *advise;
 	const struct together *set;
-	bool most;	   /* the end of each range that saves less */
-	struct map copies; /* stacks: whether autocast converts there */
+	bool most; /* the end of each range that saves less */
 	struct part *items;
 	size_t count, room;
 	struct life_plan *to;
@@ -91,17 +90,14 @@ static bool goes_with_batch(const struct merge *m, const struct advised *l)
 
 static unsigned divisor_of(struct merge *m, const struct advised *l)
 {
-	struct block b;
+	struct advise *a = m->advise;
 
 	if (m->set->frozen && !m->most && l->classes & CLASS_BIT(parameters))
-		return advise_leaf(m->advise, l) ? 1 : 2;
-	if (m->set->parts == 1 || !goes_with_batch(m, l))
+		return advise_leaf(a, l) ? 1 : 2;
+	if (m->set->parts == 1 || !goes_with_batch(m, l) ||
+	    (is_of_weight(a, l->size) && advise_is_cast(a->timeline, &a->casts, l->stack, l->from)))
 		return 1;
-	advise_block(m->advise, l, &b);
-	return is_of_weight(m->advise, l->size) &&
-			       advise_is_cast(m->advise->timeline, &m->copies, &b)
-		       ? 1
-		       : m->set->parts;
+	return m->set->parts;
 }
 
 /* The end of the latest optimizer's step before the event, or of what freed its gradients. */
@@ -125,7 +121,7 @@ static void hold_gradient(struct merge *m, const struct advised *l)
 	uint64_t begin = step_begin(m, l->from), end = l->from;
 
 	if (m->most && later < all->rows.count)
-		end = lives_seq(all, &lives_at(all, later)->born);
+		end = lives_read(all, later).from;
 	if (begin >= l->from || l->born->stage == STAGE_OPTIMIZER)
 		return;
 	add(m, l->life, (unsigned)m->set->count, begin, (int64_t)l->size);
@@ -220,7 +216,6 @@ static void merge(struct advise *a, const struct together *x, bool most, struct 
 			next++;
 		merge_life(&m, &m.items[i], next - i);
 	}
-	map_free(&m.copies);
 	free(m.items);
 }
 

@@ -21,7 +21,7 @@ void oom_find_copies(struct oom *o)
 		left = category_in(b->category, CLASSES_THAT(GROW_WITH_BATCH))
 			       ? map_get(&halves, b->size / 512)
 			       : NULL;
-		if (!left || !*left || !advise_is_cast(o->timeline, &known, b))
+		if (!left || !*left || !advise_is_cast(o->timeline, &known, b->stack, b->seq))
 			continue;
 		--*left;
 		*map_put(&o->copies, b->seq, NULL) = 1;
