@@ -1714,7 +1714,7 @@ class Advise(Row):
     graphs_known: whether the recording has autograd's tags; without them `overlap`, `late_del`, `kept_results`, `gathered`, `backward_each`, `wide_copies`, `mask_copies`, `prompt_logits`, `in_rows` and `idle_weights` are not searched for
     look_at: the line of code whose results are a third of the peak or more, with its statement and what may be changed there, if no finding takes a tenth of the peak away; else empty
     findings: changes, the largest saving first; each saving is for one change alone, and they do not add up
-    uses_known: whether all uses were recorded; without them there are no `patterns`
+    uses_known: whether all uses were recorded; without them there are no `patterns`, and nothing is found that is held beyond its use (`kept`, `unused`, `late_del` and others)
     patterns: patterns of use, the most bytes at the peak first: facts of the recording, not all of which can be changed
     sets: with `--together`: the peak with several changes at once
     tried_on: with `--try`: the simulated card that the changes were run on

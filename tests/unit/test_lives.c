@@ -100,6 +100,42 @@ static void rows_come_back(void **state)
 }
 
 /* Many lives share a position, or the table would not be small. */
+/* A life is read with what it points to; the latest one of a stack is found before an event. */
+static void lives_are_read(void **state)
+{
+	const struct position at[] = { { .seq = 10, .forwards = 1 },
+				       { .seq = 20, .forwards = 2 },
+				       { .seq = 30, .forwards = 3 } };
+	struct lives l;
+
+	(void)state;
+	lives_init(&l);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct life_request made = { .size = 512 * (i + 1), .stack = 7 + i % 2, .name = i };
+		struct life *life = rows_change(&l.rows, lives_add(&l, &made));
+
+		life->born = lives_moment(&l, &at[i]);
+		if (!i)
+			life->died = lives_moment(&l, &at[2]);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		struct lived x = lives_read(&l, i);
+
+		assert_int_equal(x.size, 512 * (i + 1));
+		assert_int_equal(x.stack, 7 + i % 2);
+		assert_int_equal(x.name, i);
+		assert_int_equal(x.from, at[i].seq);
+		assert_int_equal(x.born->forwards, i + 1);
+		assert_int_equal(x.until, i ? LIVES_OPEN : 30);
+		assert_int_equal(x.died->forwards, i ? 0 : 3);
+	}
+	assert_int_equal(lives_before(&l, 40, 7), 2);
+	assert_int_equal(lives_before(&l, 30, 7), 0);
+	assert_int_equal(lives_before(&l, 40, 8), 1);
+	assert_int_equal(lives_before(&l, 10, 7), UINT32_MAX);
+	lives_free(&l);
+}
+
 static void positions_are_shared(void **state)
 {
 	struct lives l;
@@ -255,6 +291,7 @@ int main(void)
 		cmocka_unit_test(rows_come_back),   cmocka_unit_test(positions_are_shared),
 		cmocka_unit_test(facts_are_shared), cmocka_unit_test(times_come_back),
 		cmocka_unit_test(levels_come_back), cmocka_unit_test(runs_are_skipped),
+		cmocka_unit_test(lives_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

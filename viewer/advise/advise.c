@@ -17,7 +17,7 @@ static void note_class(void *ctx, const struct series_change *c)
 	if (c->kind == SERIES_BORN)
 		*need_item(a->known, a->known_count, a->known_room) = c->life;
 	if (c->kind == SERIES_BORN || c->kind == SERIES_JOINED)
-		a->classes[c->life] |= (uint16_t)(1u << c->category);
+		a->courses[c->life].classes |= (uint16_t)(1u << c->category);
 }
 
 static void note_saving(void *ctx, uint32_t life, enum life_change change, uint64_t seq)
@@ -25,9 +25,9 @@ static void note_saving(void *ctx, uint32_t life, enum life_change change, uint6
 	struct advise *a = ctx;
 
 	if (change == CHANGE_SAVED || change == CHANGE_SAVED_FIRST)
-		a->saved[life] = seq;
+		a->courses[life].saved = seq;
 	if (change == CHANGE_RELEASED)
-		a->released[life] = seq;
+		a->courses[life].released = seq;
 }
 
 /* ---- what the plans come to ---- */
@@ -60,18 +60,12 @@ static uint64_t saved_by(const struct advise *a, const struct life_plan *p)
 /* A kind that a test which applies it finds wrong in more than one of ten cases is not said. */
 static bool is_measured(struct finding *f)
 {
-	static const struct measured {
-		const char *kind;
-		unsigned right, tried;
-	} table[] = {
+	static const struct claim table[] = {
 #include "measured.def"
 	};
-	const struct measured *m =
-		FIRST_OF(x, table, sizeof(table) / sizeof(*table), !strcmp(x->kind, f->kind));
 
-	f->right = m ? m->right : 0;
-	f->tried = m ? m->tried : 0;
-	return 10 * f->right >= 9 * f->tried;
+	f->measured = claim_of(table, sizeof(table) / sizeof(*table), f->kind);
+	return 10 * f->measured.right >= 9 * f->measured.of;
 }
 
 static void conclude(const struct advise *a, struct finding *f)
@@ -145,11 +139,6 @@ static void note_classes(struct advise *a, uint64_t since)
 		   &(struct series_sink){ .change = note_class, .said = note_saving, .ctx = a });
 }
 
-static void *column(const struct advise *a, size_t width)
-{
-	return need_pages((advise_lives(a) + 1) * width);
-}
-
 /* Lives ask for the next span of a phase, which may be the last one of many thousands. */
 static void find_next(struct advise *a)
 {
@@ -167,17 +156,10 @@ static void find_next(struct advise *a)
 static void begin(struct advise *a, uint64_t since)
 {
 	find_next(a);
-	a->classes = column(a, sizeof(*a->classes));
-	a->released = column(a, sizeof(*a->released));
-	a->saved = column(a, sizeof(*a->saved));
-	a->over = column(a, sizeof(*a->over));
-	a->passed = column(a, sizeof(*a->passed));
-	a->read = column(a, sizeof(*a->read));
-	a->made_of = column(a, sizeof(*a->made_of));
-	a->shortened = column(a, sizeof(*a->shortened));
+	a->courses = need_pages((advise_lives(a) + 1) * sizeof(*a->courses));
 	note_classes(a, since);
 	for (size_t i = 0; i < a->wanted_count; i++) {
-		a->classes[a->wanted[i].life] = (uint16_t)a->wanted[i].classes;
+		a->courses[a->wanted[i].life].classes = (uint16_t)a->wanted[i].classes;
 		*need_item(a->known, a->known_count, a->known_room) = a->wanted[i].life;
 	}
 	advise_find_passes(a);
@@ -186,10 +168,13 @@ static void begin(struct advise *a, uint64_t since)
 
 static void find_all(struct advise *a)
 {
-	enum { NOTHING, GRAPHS, REPLAY };
+	enum { NOTHING, GRAPHS, USES, REPLAY = 4 };
+	const unsigned known = (advise_knows_graphs(a) ? GRAPHS : 0) |
+			       (uses_complete(&a->timeline->model) ? USES : 0) |
+			       (a->replays ? REPLAY : 0);
 	static const struct {
 		advise_find *find;
-		int needs;
+		unsigned needs;
 	} table[] = {
 #define FINDING(kind, find, needs, what) { find, needs },
 #define NAME(kind, what)
@@ -198,8 +183,7 @@ static void find_all(struct advise *a)
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
 		say_progress("looking for savings", i, sizeof(table) / sizeof(*table));
-		if (table[i].needs == REPLAY ? a->replays
-					     : table[i].needs == NOTHING || advise_knows_graphs(a))
+		if (!(table[i].needs & ~known))
 			table[i].find(a);
 	}
 	run_plans(a);
@@ -247,7 +231,7 @@ void advise_refused(struct advise *a, struct timeline *t, const struct advised *
 {
 	const struct lives *l = &t->model.lives;
 	uint32_t born = lives_born_by(l, wanted->from);
-	uint64_t since = born > LATEST ? lives_seq(l, &lives_at(l, born - LATEST)->born) : 0;
+	uint64_t since = born > LATEST ? lives_read(l, born - LATEST).from : 0;
 
 	*a = (struct advise){ .timeline = t,
 			      .lives = l,
@@ -266,6 +250,7 @@ void advise_refused(struct advise *a, struct timeline *t, const struct advised *
 		a->wanted[i].life = l->rows.count + (uint32_t)i;
 		a->wanted[i].died = lives_position(l, 0);
 		a->wanted[i].until = PLAN_END;
+		a->wanted[i].wanted = true;
 		a->peak += wanted[i].size;
 	}
 	a->least = a->peak / SHARE < least ? a->peak / SHARE : least;
@@ -275,8 +260,6 @@ void advise_refused(struct advise *a, struct timeline *t, const struct advised *
 
 void advise_close(struct advise *a)
 {
-	size_t n = advise_lives(a) + 1;
-
 	for (size_t i = 0; i < a->count; i++)
 		drop(&a->items[i]);
 	free(a->items);
@@ -286,14 +269,8 @@ void advise_close(struct advise *a)
 	free(a->passes.items);
 	ops_free(&a->ops);
 	sites_free(&a->sites);
+	map_free(&a->casts);
 	map_free(&a->sums);
 	repeats_free(&a->repeats);
-	munmap(a->classes, n * sizeof(*a->classes));
-	munmap(a->released, n * sizeof(*a->released));
-	munmap(a->saved, n * sizeof(*a->saved));
-	munmap(a->over, n * sizeof(*a->over));
-	munmap(a->passed, n * sizeof(*a->passed));
-	munmap(a->read, n * sizeof(*a->read));
-	munmap(a->made_of, n * sizeof(*a->made_of));
-	munmap(a->shortened, n * sizeof(*a->shortened));
+	munmap(a->courses, (advise_lives(a) + 1) * sizeof(*a->courses));
 }

@@ -10,6 +10,7 @@
 
 #include "../base/human.h"
 #include "../answers/document.h"
+#include "../answers/parts.h"
 #include "../recording/owner_words.h"
 #include "ops.h"
 #include "plan.h"
@@ -36,9 +37,24 @@ struct finding {
 
 	uint64_t bytes, blocks; /* that it is about, there at the peak */
 	uint64_t largest;	/* block: its line is the owner, see advise_name */
-	unsigned right, tried;	/* in measured.def */
+	struct claim measured;	/* in measured.def */
 	uint64_t saves, least;	/* least: as much as saves where it is exact */
 	uint64_t peak;		/* that is left; before a refusal: the highest then */
+};
+
+/* What became of a life until the moment. */
+struct life_course {
+	uint64_t released; /* when the latest graph let it go, 0 = never, */
+	uint64_t saved;	   /* and when the latest one took it */
+	uint64_t passed;   /* behind the last pass, or optimizer's step, that used it; 0: none */
+	/* The event since which nothing uses it, though it is there: behind the pass, or the
+	 * optimizer's step, of its last use. PLAN_END: it is used, or that is not known. */
+	uint64_t over;
+	uint32_t made_of; /* 1 + the only large block that the first work of it reads, 0 = none */
+	uint16_t classes; /* a bit for each class that it ever was of; 0: it does not count on this
+			     device */
+	bool read;	  /* by a backward node, since the latest graph took it if any did */
+	bool shortened;	  /* by a finding so far */
 };
 
 /* A life as findings ask of it. */
@@ -47,6 +63,8 @@ struct advised {
 	const struct position *born, *died; /* died: the empty one if it did not end */
 	uint64_t size, from, until;	    /* events; until: PLAN_END = it did not end */
 	unsigned classes;
+	bool wanted; /* it would have begun, at a refusal */
+	struct life_course *course;
 	size_t nth; /* for ADVISE_EACH: lives up to this one, in the list of those with classes */
 };
 
@@ -62,22 +80,13 @@ struct advise {
 	uint64_t until;		 /* what came later is not known; PLAN_END = nothing did */
 	bool replays;
 	bool open; /* it ends in the middle of the program: what is there then may still be used */
-	struct advised wanted[ADVISE_WANTED]; /* lives that would have begun, at a refusal */
-	size_t wanted_count;		      /* 0: it is about a peak */
-	size_t steps;			      /* of the lives that are known */
-	struct repeats repeats;		      /* steps whose lives are not looked at */
-	uint16_t *classes; /* of each life: a bit for each class that it ever was of; 0: it does
-			      not count on this device */
-	uint32_t *known;   /* the lives that have classes, in order */
+	struct advised wanted[ADVISE_WANTED];
+	size_t wanted_count;	     /* 0: it is about a peak */
+	size_t steps;		     /* of the lives that are known */
+	struct repeats repeats;	     /* steps whose lives are not looked at */
+	struct life_course *courses; /* of each life */
+	uint32_t *known;	     /* the lives that have classes, in order */
 	size_t known_count, known_room;
-	uint64_t *released; /* of each life: when the latest graph let it go, 0 = never */
-	uint64_t *saved;    /* and when the latest one took it */
-	bool *read;	    /* by a backward node, since the latest graph took it if any did */
-	uint32_t *made_of;  /* 1 + the only large block that the first work of it reads,
-			       0 = none */
-	uint64_t *passed;   /* behind the last pass, or optimizer's step, that used it; 0: none */
-	uint64_t *over;	    /* since when nothing uses it, see advise_over */
-	bool *shortened;    /* by a finding so far */
 	uint32_t (*next)[PHASES]; /* of each span: the first of each phase from it on */
 	uint64_t reserved;	  /* the most that the framework's cache held */
 	struct ops ops;
@@ -92,8 +101,9 @@ struct advise {
 			bool kept;	 /* autograd saved something of it */
 		} * items;
 		size_t count;
-	} passes;	 /* forward passes by their numbers */
-	struct map sums; /* stacks of the script that make a tensor of all results so far, each of
+	} passes;	  /* forward passes by their numbers */
+	struct map casts; /* stacks: whether autocast converts there */
+	struct map sums;  /* stacks of the script that make a tensor of all results so far, each of
 			    the one before -> how often */
 	struct finding *items; /* the largest first */
 	size_t count, room;
@@ -123,13 +133,7 @@ uint32_t advise_lives(const struct advise *a); /* their numbers are below it */
 /* It is there at the peak. */
 bool advise_counts(const struct advise *a, const struct advised *l);
 void advise_block(const struct advise *a, const struct advised *l, struct block *b);
-/* The event since which nothing uses it, though it is there: behind the pass, or the optimizer's
- * step, of its last use. PLAN_END: it is used, or that is not known. */
-static inline uint64_t advise_over(const struct advise *a, const struct advised *l)
-{
-	return a->over[l->life];
-}
-/* Fills that in. */
+/* Fills in what uses say of courses. */
 void advise_find_over(struct advise *a);
 struct owner advise_owner(struct advise *a, const struct advised *l);
 /* The original of a copy or a conversion: the only large block that its first kernel reads. */
@@ -170,7 +174,7 @@ uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
 /* A backward pass let it go. */
 bool advise_by_backward(const struct advise *a, const struct advised *l);
 /* The latest graph that took it has it, or had it to its end. */
-bool advise_in_graph(const struct advise *a, const struct advised *l);
+bool advise_in_graph(const struct advised *l);
 /* The program has it for longer than any graph: it stays, whatever is done about those. */
 bool advise_held(const struct advise *a, const struct advised *l);
 void advise_find_passes(struct advise *a);
@@ -188,7 +192,7 @@ unsigned advise_tags(const struct advise *a, const struct advised *l);
 bool advise_leaf(const struct advise *a, const struct advised *l);
 /* Autocast made it of what an operator was given; known: what was found of stacks before. */
 bool advise_is_by_autocast(struct timeline *t, const struct block *b);
-bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b);
+bool advise_is_cast(struct timeline *t, struct map *known, uint32_t stack, uint64_t seq);
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */
 bool advise_in_shards(struct advise *a);

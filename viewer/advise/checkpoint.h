@@ -34,7 +34,6 @@ struct checkpoint_search {
 	size_t death_count, death_room;
 	struct map inputs;	    /* of calls: lives that stay */
 	const struct span *forward; /* that the peak lies in, or NULL */
-	struct map casts;	    /* stacks: whether autocast converts there */
 };
 
 /* A call: its saved blocks are items[first] to items[last]. */

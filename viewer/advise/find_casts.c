@@ -14,24 +14,20 @@ bool advise_is_by_autocast(struct timeline *t, const struct block *b)
 	return stacks_have(&t->stacks, b->stack, b->seq, "autocast::cached_cast");
 }
 
-bool advise_is_cast(struct timeline *t, struct map *known, const struct block *b)
+bool advise_is_cast(struct timeline *t, struct map *known, uint32_t stack, uint64_t seq)
 {
-	bool fresh;
-	uint32_t *is = b->stack ? map_put(known, b->stack, &fresh) : NULL;
+	const struct block b = { .stack = stack, .seq = seq };
 
-	if (is && fresh)
-		*is = advise_is_by_autocast(t, b);
-	return is && *is;
+	return stack && map_known(known, stack, advise_is_by_autocast(t, &b));
 }
 
 /* The event since which only the cache holds it, PLAN_END if an operator or a graph may. */
 static uint64_t cached_since(const struct advise *a, const struct advised *l)
 {
-	uint64_t since = a->released[l->life] ? a->released[l->life] : l->from;
+	uint64_t since = l->course->released ? l->course->released : l->from;
 
-	return advise_pass_end(a, l->born->forwards) < l->until && !advise_in_graph(a, l)
-		       ? since
-		       : PLAN_END;
+	return advise_pass_end(a, l->born->forwards) < l->until && !advise_in_graph(l) ? since
+										       : PLAN_END;
 }
 
 /* So many blocks were made after it; or since the event, if that is later. */
@@ -39,9 +35,7 @@ static uint64_t done_at(const struct advise *a, const struct advised *l, uint64_
 			uint32_t blocks)
 {
 	uint32_t life = l->life + blocks;
-	uint64_t done = life < a->lives->rows.count
-				? lives_seq(a->lives, &lives_at(a->lives, life)->born)
-				: PLAN_END;
+	uint64_t done = life < a->lives->rows.count ? lives_read(a->lives, life).from : PLAN_END;
 
 	return since > done ? since : done;
 }
@@ -50,18 +44,15 @@ void advise_cached_casts(struct advise *a)
 {
 	uint64_t first = PLAN_END, last = 0;
 	struct finding *f = advise_add(a, "autocast_cache");
-	struct map known = { 0 };
-	struct block b;
 
 	f->range = true;
 	ADVISE_EACH (a, FORWARD_RESULTS, l) {
 		uint64_t since;
 
-		if (l.life >= a->lives->rows.count)
+		if (l.wanted)
 			continue;
 		since = cached_since(a, &l);
-		advise_block(a, &l, &b);
-		if (since == PLAN_END || !advise_is_cast(a->timeline, &known, &b))
+		if (since == PLAN_END || !advise_is_cast(a->timeline, &a->casts, l.stack, l.from))
 			continue;
 		advise_without(a, f, &l, done_at(a, &l, since, SOON));
 		plan_without(&f->cautious, l.life, done_at(a, &l, since, LATER), l.until, l.size);
@@ -74,5 +65,4 @@ void advise_cached_casts(struct advise *a)
 		   "%s %s in copies of weights that no graph held, and that stayed until a later "
 		   "pass. Without the cache each pass converts a weight when it is used",
 		   B(f->bytes), a->when);
-	map_free(&known);
 }

@@ -27,9 +27,9 @@ static struct checkpoint_site *site_of(struct checkpoint_search *s, const struct
 	return site;
 }
 
-static bool is_inside(const struct advise *a, const struct advised *l)
+static bool is_inside(const struct advised *l)
 {
-	return l->born->stage == STAGE_FORWARD && a->saved[l->life];
+	return l->born->stage == STAGE_FORWARD && l->course->saved;
 }
 
 /* A call begins where the line comes (again) that made the first block of those from the same
@@ -59,7 +59,7 @@ static void collect(struct checkpoint_search *s)
 	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		struct site_path p = { 0 };
 
-		if (is_inside(a, &l))
+		if (is_inside(&l))
 			p = sites_find(a, l.stack);
 		for (size_t i = 0; i < p.count; i++) {
 			struct checkpoint_site *site = is_nested(&p, i) ? NULL : site_of(s, &p, i);
@@ -184,7 +184,7 @@ static uint64_t begins_again(const struct checkpoint_search *s, uint64_t first_g
 static bool is_output(const struct checkpoint_search *s, const struct checkpoint_call *c,
 		      const struct advised *l)
 {
-	return s->advise->saved[l->life] > c->end || map_get(&s->inputs, l->life) ||
+	return l->course->saved > c->end || map_get(&s->inputs, l->life) ||
 	       advise_held(s->advise, l);
 }
 
@@ -193,20 +193,16 @@ static bool is_output(const struct checkpoint_search *s, const struct checkpoint
 static uint64_t after_use(const struct checkpoint_search *s, const struct advised *l)
 {
 	const struct lives *all = s->advise->lives;
-	uint32_t next = lives_born_by(all, s->advise->saved[l->life]);
+	uint32_t next = lives_born_by(all, l->course->saved);
 
-	return next < all->rows.count ? lives_seq(all, &lives_at(all, next)->born) + 1 : PLAN_END;
+	return next < all->rows.count ? lives_read(all, next).from + 1 : PLAN_END;
 }
 
 /* The forward pass is at work: autocast may hold a weight that it converted until that ends. */
 static bool is_cached_cast(struct checkpoint_search *s, const struct advised *l)
 {
-	struct block b;
-
-	if (!s->forward || l->from < s->forward->extent.first_seq)
-		return false;
-	advise_block(s->advise, l, &b);
-	return advise_is_cast(s->advise->timeline, &s->casts, &b);
+	return s->forward && l->from >= s->forward->extent.first_seq &&
+	       advise_is_cast(s->advise->timeline, &s->advise->casts, l->stack, l->from);
 }
 
 /* early: the inside stays to the end of the call, and is there again as soon as all before it is
@@ -339,7 +335,7 @@ void advise_checkpoint(struct advise *a)
 
 	collect(&s);
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
-		if (is_inside(a, &l) && l.until != PLAN_END)
+		if (is_inside(&l) && l.until != PLAN_END)
 			*need_item(s.deaths, s.death_count, s.death_room) = l.until;
 	SORT(s.deaths, s.death_count, sorted_numbers);
 	for (size_t i = 0; i < s.count; i++)
@@ -352,5 +348,4 @@ void advise_checkpoint(struct advise *a)
 	map_free(&s.ids);
 	map_free(&s.firsts);
 	map_free(&s.opens);
-	map_free(&s.casts);
 }

@@ -26,7 +26,7 @@ struct search {
 
 /* A block that was made before the first backward pass. */
 struct early {
-	const struct life_request *request;
+	struct lived life;
 	struct life_facts facts;
 	uint64_t ns;
 	bool weight, result;
@@ -35,17 +35,17 @@ struct early {
 
 static bool early_read(const struct advise *a, uint32_t i, struct early *e)
 {
-	const struct life *row = i < a->lives->rows.count ? lives_at(a->lives, i) : NULL;
-	const struct position *born = row ? lives_position(a->lives, row->born.position) : NULL;
-
-	if (!row || born->backwards || lives_seq(a->lives, &row->born) > a->until)
+	if (i >= a->lives->rows.count)
 		return false;
-	e->request = lives_request(a->lives, row);
-	e->facts = lives_facts(a->lives, row);
-	e->ns = lives_ns(a->lives, &row->born);
-	e->signs = model_signs(&a->timeline->model, e->request->stack);
+	e->life = lives_read(a->lives, i);
+	if (e->life.born->backwards || e->life.from > a->until)
+		return false;
+	e->facts = lives_facts(a->lives, e->life.row);
+	e->ns = lives_ns(a->lives, &e->life.row->born);
+	e->signs = model_signs(&a->timeline->model, e->life.stack);
 	e->weight = e->signs & STACK_PARAM;
-	e->result = born->stage == STAGE_FORWARD && !e->weight && born->layer == LIFE_BLOCK;
+	e->result = e->life.born->stage == STAGE_FORWARD && !e->weight &&
+		    e->life.born->layer == LIFE_BLOCK;
 	return true;
 }
 
@@ -61,7 +61,7 @@ static bool is_trained_later(const struct search *s)
 	const struct advise *a = s->advise;
 
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
-		if (l.life < a->lives->rows.count &&
+		if (!l.wanted &&
 		    lives_facts(a->lives, lives_at(a->lives, l.life)).leaf_ns > s->backward)
 			return true;
 	return false;
@@ -80,11 +80,11 @@ static void find_leaves(struct search *s)
 		if (!e.facts.leaf_ns || !(e.facts.tags & BLOCK_LEAF))
 			continue;
 		*first = e.facts.leaf_ns < *first ? e.facts.leaf_ns : *first;
-		if (!e.result || e.facts.leaf_ns > s->until || e.request->size <= s->largest)
+		if (!e.result || e.facts.leaf_ns > s->until || e.life.size <= s->largest)
 			continue;
-		s->largest = e.request->size;
+		s->largest = e.life.size;
 		s->owner = owners_find(&s->advise->timeline->owners,
-				       &(struct block){ .stack = e.request->stack });
+				       &(struct block){ .stack = e.life.stack });
 	}
 	s->backward = i < l->rows.count ? lives_ns(l, &lives_at(l, i)->born) : UINT64_MAX;
 }
@@ -99,14 +99,14 @@ static bool find_stacks(struct search *s)
 
 		if (!e.facts.save_ns || (!nothing && e.weight))
 			continue;
-		if (nothing && (e.facts.tags & BLOCK_PACKED ||
-				e.signs & (STACK_FUNCTION | STACK_RECOMPUTE | STACK_UNSHARDED) ||
-				(e.weight &&
-				 (e.facts.leaf_ns || is_distributed(s->advise, e.request->stack)))))
+		if (nothing &&
+		    (e.facts.tags & BLOCK_PACKED ||
+		     e.signs & (STACK_FUNCTION | STACK_RECOMPUTE | STACK_UNSHARDED) ||
+		     (e.weight && (e.facts.leaf_ns || is_distributed(s->advise, e.life.stack)))))
 			return false;
 		s->frozen |= nothing && e.weight;
 		if (e.result && (nothing || e.ns > s->until))
-			*map_put(&s->stacks, e.request->stack, NULL) |=
+			*map_put(&s->stacks, e.life.stack, NULL) |=
 				nothing ? FOR_NOTHING : FOR_WEIGHTS;
 	}
 	return s->frozen;
@@ -125,15 +125,8 @@ static bool is_saved_inside(const struct search *s, const struct advised *l, boo
 	const struct advise *a = s->advise;
 	const uint32_t *end = map_get(&s->ends, l->born->forwards);
 
-	return end && *end + most < a->lives->rows.count && a->saved[l->life] &&
-	       a->saved[l->life] <= lives_seq(a->lives, &lives_at(a->lives, *end + most)->born);
-}
-
-static bool is_result(const struct advise *a, uint32_t life)
-{
-	const struct life *row = lives_at(a->lives, life);
-
-	return lives_position(a->lives, row->born.position)->stage == STAGE_FORWARD;
+	return end && *end + most < a->lives->rows.count && l->course->saved &&
+	       l->course->saved <= lives_read(a->lives, *end + most).from;
 }
 
 /* Backward goes on with it after the last weight got its gradient: it goes back into such modules.
@@ -150,7 +143,7 @@ static bool goes_back(const struct advise *a, const struct advised *l)
 	n = (uint32_t)SORTED_FIRST(all->count, i,
 				   (x = rows_at(all, (uint32_t)i), x->seq <= l->until));
 	for (; n < all->count && (x = rows_at(all, n), x->seq < next); n++)
-		if (!x->leaf || !is_result(a, x->leaf - 1))
+		if (!x->leaf || lives_read(a->lives, x->leaf - 1).born->stage != STAGE_FORWARD)
 			return false;
 	return true;
 }
@@ -172,7 +165,7 @@ static void look_at(struct search *s)
 	ADVISE_EACH (a, CLASS_BIT(activations), l) {
 		if (!is_for_nothing(s, &l) || !is_saved_inside(s, &l, true))
 			continue;
-		advise_without(a, f, &l, a->saved[l.life] + 1);
+		advise_without(a, f, &l, l.course->saved + 1);
 		if (is_saved_inside(s, &l, false))
 			plan_without(&f->cautious, l.life, layers_after_next(a, l.from), l.until,
 				     l.size);

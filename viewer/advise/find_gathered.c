@@ -12,7 +12,7 @@ enum { PASSES = 3, FEWEST = 3, GROWTHS = 4 };
 /* Since when no pass, nor an optimizer's step, uses it. */
 static uint64_t passed_since(const struct advise *a, const struct advised *l)
 {
-	uint64_t next = advise_next_pass(a, l), used = a->passed[l->life];
+	uint64_t next = advise_next_pass(a, l), used = l->course->passed;
 
 	return used > next ? used : next;
 }
@@ -20,7 +20,7 @@ static uint64_t passed_since(const struct advise *a, const struct advised *l)
 /* The script has it beyond its pass and the backward pass of it. */
 static bool is_result(const struct advise *a, const struct advised *l)
 {
-	uint64_t since = passed_since(a, l), saved = a->saved[l->life];
+	uint64_t since = passed_since(a, l), saved = l->course->saved;
 
 	return !a->open && l->born->forwards && since < l->until &&
 	       (!saved || (saved < advise_next_pass(a, l) && advise_held(a, l)));
@@ -67,8 +67,7 @@ static bool is_of_sums(const struct advise *a, const struct advised *l)
 /* A tensor of all results so far, which no pass takes. */
 static bool is_sum(const struct advise *a, const struct advised *l)
 {
-	return is_of_sums(a, l) && l->life < a->lives->rows.count && !a->passed[l->life] &&
-	       !a->saved[l->life];
+	return is_of_sums(a, l) && !l->wanted && !l->course->passed && !l->course->saved;
 }
 
 /* The tensor of all results that is made behind the last pass is on the host, too. If a graph takes
@@ -81,7 +80,7 @@ static void without_whole(struct line_plans *lines, struct advise *a)
 		FOR_EACH (struct line_plan, line, lines->items, lines->count) {
 			if (l.size < line->bytes / 10 * 9 || l.size > line->bytes / 10 * 11)
 				continue;
-			if (a->saved[l.life])
+			if (l.course->saved)
 				line->bytes = 0;
 			else
 				plan_without(&line->plan, l.life, l.from, l.until, l.size);
@@ -105,8 +104,6 @@ void advise_gathered(struct advise *a)
 	struct map summed = { 0 }; /* passes */
 	struct advised largest = { 0 };
 
-	if (!uses_complete(&a->timeline->model))
-		return;
 	ADVISE_EACH (a, FORWARD_RESULTS, l)
 		if (is_sum(a, &l)) {
 			largest = l.size > largest.size ? l : largest;

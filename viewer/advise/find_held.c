@@ -4,10 +4,9 @@
  * the whole run. Each ends behind the pass, or the optimizer's step, that used it last, so the
  * saving is exact. The kind, and with it the sentence, is that of the line that made them: by class
  * and by what is there of it at the peak. What is freed within the phase of its last use is no
- * finding: an operator's or an optimizer's own lists end there. Without uses only lines that hold
- * more with each step are known.
+ * finding: an operator's or an optimizer's own lists end there.
  */
-#include "../answers/leaks.h"
+#include "../base/arithmetic.h"
 #include "advise.h"
 
 enum kind {
@@ -38,32 +37,16 @@ struct at_peak {
 
 struct search {
 	struct advise *advise;
-	struct leaks leaks;
-	MAP_OF(struct at_peak) stacks; /* of results, by stack */
+	MAP_OF(struct at_peak) stacks; /* of results and copies of weights, by stack */
 	struct map weights;	       /* life of a gradient -> 1 + that of its weight */
 	size_t step;		       /* of the peak */
 	uint32_t pass;
 	struct line_plans lines[HELD_KINDS];
 };
 
-static uint64_t later_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static bool is_of_weights(const struct advised *l)
 {
 	return l->classes & OF_THE_MODEL;
-}
-
-static bool is_leak(const struct search *s, const struct advised *l)
-{
-	struct owner owner;
-
-	if (!s->leaks.count)
-		return false;
-	owner = advise_owner(s->advise, l);
-	return leaks_at(&s->leaks, l->classes, &owner);
 }
 
 static void note_results(struct search *s)
@@ -74,7 +57,8 @@ static void note_results(struct search *s)
 		size_t step = steps_at(&a->timeline->steps, l.from);
 		struct at_peak *x;
 
-		if (is_of_weights(&l) || !advise_counts(a, &l) || advise_over(a, &l) > a->peak_seq)
+		if ((is_of_weights(&l) && l.course->passed) || !advise_counts(a, &l) ||
+		    l.course->over > a->peak_seq)
 			continue;
 		x = map_item(&s->stacks, l.stack);
 		x->passes += !x->passes || x->latest != l.born->forwards;
@@ -107,11 +91,12 @@ static bool leaf_of(const struct search *s, const struct advised *l, struct advi
 
 static enum kind kind_of_weights(const struct search *s, const struct advised *l, uint64_t since)
 {
+	const struct at_peak *x = map_find(&s->stacks, l->stack);
 	struct advised leaf = { 0 };
 
-	if (leaf_of(s, l, &leaf) && advise_over(s->advise, &leaf) > since)
+	if (leaf_of(s, l, &leaf) && leaf.course->over > since)
 		return HELD_GRADIENTS;
-	if (!s->advise->passed[l->life] && is_leak(s, l)) /* copies of weights */
+	if (!l->course->passed && x && x->steps > 1) /* copies of weights */
 		return HELD_KEPT;
 	if (model_signs(&s->advise->timeline->model, l->stack) & STACK_LOAD &&
 	    !advise_leaf(s->advise, l))
@@ -119,12 +104,16 @@ static enum kind kind_of_weights(const struct search *s, const struct advised *l
 	return l->classes & CLASS_BIT(gradients) && !leaf.size ? HELD_OTHER : HELD_UNUSED;
 }
 
+static bool is_computed(const struct advise *a, const struct advised *l)
+{
+	return l->classes & (CLASSES_THAT(ARE_OF_FORWARD) | CLASSES_THAT(ARE_COMPUTED)) &&
+	       !(model_signs(&a->timeline->model, l->stack) & STACK_CAPTURE);
+}
+
 /* Before the first pass a script makes other things than results. */
 static bool is_of_pass(const struct advise *a, const struct advised *l)
 {
-	return l->classes & (CLASSES_THAT(ARE_OF_FORWARD) | CLASSES_THAT(ARE_COMPUTED)) &&
-	       (l->born->forwards || l->born->stage == STAGE_FORWARD) &&
-	       !(model_signs(&a->timeline->model, l->stack) & STACK_CAPTURE);
+	return is_computed(a, l) && (l->born->forwards || l->born->stage == STAGE_FORWARD);
 }
 
 /* It lived through no more forward passes than a step has. */
@@ -155,6 +144,7 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 {
 	struct advised leaf = *l;
 	const struct at_peak *x;
+	bool later;
 
 	/* What stays by its class, a cache for instance, is kept on purpose. */
 	if (l->classes & CLASSES_THAT(STAY) &&
@@ -164,20 +154,23 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 		l = &leaf;
 	if (is_of_weights(l))
 		return kind_of_weights(s, l, since);
-	if (is_leak(s, l))
-		return HELD_KEPT;
 	/* Autograd did not save what a backward node read: an attribute of ctx, or a hook's. */
-	if (!s->advise->saved[l->life] && s->advise->read[l->life] &&
-	    !stage_is_backward(l->born->stage) && has_functions(&s->advise->timeline->model))
+	if (!l->course->saved && l->course->read && !stage_is_backward(l->born->stage) &&
+	    has_functions(&s->advise->timeline->model))
 		return HELD_BY_NODE;
 	x = map_find(&s->stacks, l->stack);
-	if (!is_of_pass(s->advise, l) || !advise_knows_graphs(s->advise))
+	if (!is_computed(s->advise, l) || !advise_knows_graphs(s->advise))
 		return HELD_OTHER;
-	if (x && x->passes >= FEWEST && x->later)
-		return x->steps > 1 ? HELD_KEPT : HELD_KEPT_RESULTS;
+	later = x && x->later;
+	if (later && x->steps > 1)
+		return HELD_KEPT;
+	if (!is_of_pass(s->advise, l))
+		return HELD_OTHER;
+	if (later && x->passes >= FEWEST)
+		return HELD_KEPT_RESULTS;
 	if (!is_one_turn(s->advise, l))
 		return HELD_OTHER;
-	return x && x->later ? HELD_OVERLAP : HELD_LATE;
+	return later ? HELD_OVERLAP : HELD_LATE;
 }
 
 /* What the change of that kind surely ends, at the latest: a loop's variables have results until
@@ -186,16 +179,14 @@ static uint64_t latest_end(const struct search *s, const struct advised *l, enum
 {
 	const struct advise *a = s->advise;
 	const struct steps *steps = &a->timeline->steps;
-	uint64_t since = advise_over(a, l);
+	uint64_t since = l->course->over;
 
 	switch (kind) {
 	case HELD_KEPT:
-		if (is_leak(s, l) && !is_of_weights(l))
-			return later_of(since,
-					steps->items[steps_at(steps, l->from)].extent.last_seq);
-		return later_of(since, advise_next_pass(a, l));
+		return arithmetic_most(since,
+				       steps->items[steps_at(steps, l->from)].extent.last_seq);
 	case HELD_OVERLAP:
-		return later_of(since, advise_next_pass(a, l));
+		return arithmetic_most(since, advise_next_pass(a, l));
 	case HELD_KEPT_RESULTS:
 		return advise_next(a, advise_next(a, since, PHASE_FORWARD), PHASE_BACKWARD);
 	default:
@@ -206,7 +197,7 @@ static uint64_t latest_end(const struct search *s, const struct advised *l, enum
 /* A graph took it, and has it or may have. */
 static bool is_in_graph(const struct advise *a, const struct advised *l)
 {
-	return a->saved[l->life] && !advise_held(a, l);
+	return l->course->saved && !advise_held(a, l);
 }
 
 /* Backward begins at a result and reads nothing of it: it is there until the next one has its turn.
@@ -216,7 +207,7 @@ static bool is_until_backward(const struct advise *a, const struct advised *l)
 	size_t pass = l->born->forwards;
 	uint64_t walked = pass < a->passes.count ? a->passes.items[pass].walked : 0;
 
-	return walked > advise_over(a, l) && l->until <= advise_next(a, walked, PHASE_BACKWARD);
+	return walked > l->course->over && l->until <= advise_next(a, walked, PHASE_BACKWARD);
 }
 
 /* A library keeps its workspace for the next call. What a graph holds while its own pass is at work
@@ -268,37 +259,19 @@ static void add_finding(struct search *s, enum kind kind)
 	if (!f->bytes)
 		return;
 	say_what(f, kind, s);
-	if (uses_complete(&a->timeline->model))
-		advise_put(f->how, "%s in %s %s that no kernel, copy or collective uses again%s",
-			   B(f->bytes), MANY(f->blocks, "block"), a->when,
-			   a->wanted_count ? ", as far as work before it shows" : "");
-	else
-		advise_put(f->how,
-			   "%s in %s of earlier steps %s, allocated by a line that holds more with "
-			   "each step",
-			   B(f->bytes), MANY(f->blocks, "block"), a->when);
+	advise_put(f->how, "%s in %s %s that no kernel, copy or collective uses again%s",
+		   B(f->bytes), MANY(f->blocks, "block"), a->when,
+		   a->wanted_count ? ", as far as work before it shows" : "");
 	f->range = true;
-}
-
-/* Where uses are not known: what such lines made, from the end of its step on. */
-static void end_leak(struct search *s, const struct advised *l)
-{
-	const struct steps *steps = &s->advise->timeline->steps;
-	size_t step = steps_at(steps, l->from);
-
-	if (!(l->classes & CLASSES_THAT(STAY)) && step && step + 1 < steps->count &&
-	    l->until > steps->items[step + 1].extent.last_seq && is_leak(s, l))
-		lines_without(&s->lines[HELD_KEPT], s->advise, l,
-			      steps->items[step].extent.last_seq);
 }
 
 /* Since its last use, and at the latest when the change surely ends it. */
 static void end_life(struct search *s, const struct advised *l, enum kind kind)
 {
-	uint64_t since = advise_over(s->advise, l), latest = latest_end(s, l, kind);
+	uint64_t since = l->course->over, latest = latest_end(s, l, kind);
 	struct line_plan *line;
 
-	if (latest >= l->until && is_of_pass(s->advise, l))
+	if (latest >= l->until && is_of_pass(s->advise, l) && kind != HELD_KEPT)
 		kind = HELD_LATE;
 	if (latest >= l->until)
 		latest = since;
@@ -314,24 +287,19 @@ void advise_held_beyond_use(struct advise *a)
 {
 	struct search s = { .advise = a, .step = steps_at(&a->timeline->steps, a->peak_seq) };
 
-	if (!a->wanted_count)
-		leaks_find(&s.leaks, a->timeline);
 	ADVISE_EACH (a, UINT16_MAX, l)
 		if (l.from <= a->peak_seq)
 			s.pass = l.born->forwards;
 	note_results(&s);
 	note_weights(&s);
 	ADVISE_EACH (a, UINT16_MAX, l) {
-		uint64_t since = advise_over(a, &l);
+		uint64_t since = l.course->over;
 
-		if (!uses_complete(&a->timeline->model))
-			end_leak(&s, &l);
-		else if (since < l.until && !a->shortened[l.life])
+		if (since < l.until && !l.course->shortened)
 			end_life(&s, &l, kind_of(&s, &l, since));
 	}
 	for (enum kind kind = 0; kind < HELD_KINDS; kind++)
 		add_finding(&s, kind);
-	leaks_free(&s.leaks);
 	map_items_free(&s.stacks);
 	map_free(&s.weights);
 }

@@ -25,7 +25,7 @@ struct search {
 /* A graph that is trained asks its leaves for gradients and takes its weights. */
 static bool is_trained(const struct advise *a, const struct advised *l)
 {
-	return l->life >= a->lives->rows.count || a->saved[l->life] || advise_leaf(a, l);
+	return l->wanted || l->course->saved || advise_leaf(a, l);
 }
 
 /* What a CUDA graph writes to has to stay. */
@@ -86,7 +86,7 @@ static void take_gap(struct search *s, const struct advised *l, struct idle *idl
 	if (!is_idle(s, idle, passed))
 		return;
 	idle->passed |= passed;
-	a->shortened[l->life] |= s->gradients;
+	l->course->shortened |= s->gradients;
 	plan_without(&f->plan, l->life, idle->used, until, l->size);
 	if (f->range && least[0] < least[1])
 		plan_without(&f->cautious, l->life, least[0], least[1], l->size);
@@ -171,7 +171,7 @@ static struct finding *find_gaps(struct search *s, unsigned plain)
 /* Read from a file, and used by no pass: it was copied into the model. */
 static bool is_copied_once(const struct advise *a, const struct advised *l)
 {
-	return model_signs(&a->timeline->model, l->stack) & STACK_LOAD && !a->passed[l->life];
+	return model_signs(&a->timeline->model, l->stack) & STACK_LOAD && !l->course->passed;
 }
 
 void advise_idle_weights(struct advise *a)
@@ -180,7 +180,7 @@ void advise_idle_weights(struct advise *a)
 	struct finding *f = s.finding;
 
 	f->range = true;
-	if (!uses_complete(&a->timeline->model) || advise_in_shards(a))
+	if (advise_in_shards(a))
 		return;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
 		if (!is_trained(a, &l) && !is_copied_once(a, &l))
@@ -201,7 +201,7 @@ void advise_set_to_none(struct advise *a)
 			    .gradients = true };
 	struct finding *f = s.finding;
 
-	if (!uses_complete(&a->timeline->model) || !advise_knows_steps(a))
+	if (!advise_knows_steps(a))
 		return;
 	ADVISE_EACH (a, CLASS_BIT(gradients), l)
 		if (is_gradient(a, &l))

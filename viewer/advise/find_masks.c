@@ -41,9 +41,9 @@ static bool is_copy(struct masks *m, const struct advised *l, struct advised *or
 	struct advise *a = m->advise;
 	struct advised next;
 
-	if (l->size < SCORES_MIN || l->life >= a->lives->rows.count || !a->saved[l->life] ||
-	    advise_tags(a, l) & BLOCK_GRAPH || l->born->stage != STAGE_FORWARD ||
-	    !is_made_of_mask(ops_find(a, l)->name) || !advise_made_of(a, l, original))
+	if (l->size < SCORES_MIN || !l->course->saved || advise_tags(a, l) & BLOCK_GRAPH ||
+	    l->born->stage != STAGE_FORWARD || !is_made_of_mask(ops_find(a, l)->name) ||
+	    !advise_made_of(a, l, original))
 		return false;
 	for (uint32_t i = l->life + 1; i <= l->life + AHEAD && i < advise_lives(a); i++)
 		if (advise_life(a, i, UINT16_MAX, &next) && is_attention(ops_find(a, &next)->name))

@@ -39,7 +39,7 @@ static size_t pass_of(const struct advise *a, const struct advised *l)
 /* Saved while its pass was at work: a later one may take the result of one without gradients. */
 static bool is_saved_in_pass(const struct advise *a, const struct advised *l)
 {
-	uint64_t saved = a->saved[l->life];
+	uint64_t saved = l->course->saved;
 
 	return saved && saved < advise_pass_end(a, pass_of(a, l)) &&
 	       !(advise_tags(a, l) & BLOCK_PACKED);
@@ -115,7 +115,7 @@ static void note_saved(struct search *s, struct place *p, const struct advised *
 	if (l->born->forwards != p->latest)
 		end_pass(s, p);
 	p->latest = l->born->forwards;
-	p->read |= a->read[l->life];
+	p->read |= l->course->read;
 	p->there |= l->until == PLAN_END;
 	p->gone |= l->until != PLAN_END;
 	p->earlier |= steps_at(steps, l->from) < steps_at(steps, a->until);
@@ -149,7 +149,7 @@ static bool is_let_go(struct search *s, const struct advised *l)
 	struct site_path p = { 0 };
 
 	if (!is_saved_in_pass(a, l) || pass >= a->passes.count || advise_held(a, l) ||
-	    a->read[l->life])
+	    l->course->read)
 		return false;
 	if (l->born->stage != STAGE_FORWARD)
 		return is_for_nothing(s, s->keys[pass]);
@@ -185,7 +185,7 @@ static void look_at(struct search *s)
 			continue;
 		batch = l.born->stage != STAGE_FORWARD;
 		end = batch ? advise_pass_end(a, pass_of(a, &l)) : layers_after_next(a, l.from);
-		advise_without(a, f, &l, batch ? end : a->saved[l.life] + 1);
+		advise_without(a, f, &l, batch ? end : l.course->saved + 1);
 		if (!batch) /* of which the program may hold a batch itself */
 			plan_without(&f->cautious, l.life, end, l.until, l.size);
 		if (!advise_counts(a, &l) || l.size <= f->largest || batch)
@@ -202,8 +202,6 @@ void advise_no_grad(struct advise *a)
 			    .most = advise_most_before_backward(&a->timeline->model.spans,
 								a->until) };
 
-	if (!uses_complete(&a->timeline->model))
-		return;
 	s.keys = need_new((a->passes.count + 1) * sizeof(*s.keys));
 	collect(&s);
 	look_at(&s);

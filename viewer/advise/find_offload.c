@@ -10,9 +10,9 @@
 /* Autograd had it at the peak, made in a forward pass. */
 static bool is_saved(const struct advise *a, const struct advised *l)
 {
-	return a->saved[l->life] && !stage_is_backward(l->born->stage) &&
+	return l->course->saved && !stage_is_backward(l->born->stage) &&
 	       l->born->stage != STAGE_OPTIMIZER && !advise_held(a, l) &&
-	       advise_over(a, l) == PLAN_END; /* a backward pass reads it */
+	       l->course->over == PLAN_END; /* a backward pass reads it */
 }
 
 /* Memory ran out in a pass, and no more of them wait for backward than ever did: one does, if it is
@@ -32,7 +32,7 @@ static bool is_awaited(const struct advise *a)
 /* When backward comes to it at the earliest, PLAN_END = it does not. */
 static uint64_t back_at(const struct advise *a, const struct advised *l, bool awaited)
 {
-	uint64_t back = advise_next(a, a->saved[l->life], PHASE_BACKWARD);
+	uint64_t back = advise_next(a, l->course->saved, PHASE_BACKWARD);
 
 	return back == PLAN_END && awaited && l->born->forwards == a->wanted->born->forwards
 		       ? a->until
@@ -47,9 +47,9 @@ static uint64_t most_of_node(struct advise *a)
 
 	/* A hook gets weights that a node saved, too. */
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED) | CLASS_BIT(parameters), l) {
-		uint64_t *node = &nodes[lives_born_by(a->lives, a->saved[l.life])];
+		uint64_t *node = &nodes[lives_born_by(a->lives, l.course->saved)];
 
-		*node += a->saved[l.life] ? l.size : 0;
+		*node += l.course->saved ? l.size : 0;
 		most = *node > most ? *node : most;
 	}
 	free(nodes);
@@ -62,7 +62,7 @@ static bool is_twice(struct advise *a)
 	bool found = false;
 
 	ADVISE_EACH (a, UINT16_MAX, l)
-		found |= l.born->stage == STAGE_BACKWARD && a->saved[l.life];
+		found |= l.born->stage == STAGE_BACKWARD && l.course->saved;
 	return found;
 }
 
@@ -80,7 +80,7 @@ void advise_offload(struct advise *a)
 
 		if (back == PLAN_END)
 			continue;
-		advise_without(a, f, &l, a->saved[l.life] + 1);
+		advise_without(a, f, &l, l.course->saved + 1);
 		plan_without(&f->cautious, l.life,
 			     arithmetic_least(back, layers_after_next(a, l.from)), l.until, l.size);
 		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;

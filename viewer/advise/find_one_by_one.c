@@ -44,9 +44,8 @@ static uint64_t next_pass(const struct advise *a, uint64_t seq)
 
 static bool is_candidate(const struct advise *a, const struct advised *l)
 {
-	return l->born->stage == STAGE_OUTSIDE && l->stack && l->size >= LEAST &&
-	       l->life < a->lives->rows.count && !a->saved[l->life] &&
-	       !(advise_tags(a, l) & (BLOCK_LEAF | BLOCK_GRAD));
+	return l->born->stage == STAGE_OUTSIDE && l->stack && l->size >= LEAST && !l->wanted &&
+	       !l->course->saved && !(advise_tags(a, l) & (BLOCK_LEAF | BLOCK_GRAD));
 }
 
 static bool is_small(const struct search *s, const struct turn *t, uint32_t life)
@@ -178,8 +177,6 @@ void advise_one_by_one(struct advise *a)
 {
 	struct search s = { .advise = a };
 
-	if (!uses_complete(&a->timeline->model))
-		return;
 	collect(&s);
 	advise_works(a, note_work, &s);
 	FOR_EACH (const struct turn, t, s.turns, s.count) {

@@ -110,7 +110,7 @@ static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned pa
 	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
 		uint64_t keeps = each ? in_8_bits(l.size, each) : parts ? l.size / parts : 0;
 
-		if (keeps >= l.size || advise_over(a, &l) <= a->peak_seq)
+		if (keeps >= l.size || l.course->over <= a->peak_seq)
 			continue;
 		plan_without(p, l.life, l.from, l.until, l.size - keeps);
 		bytes += advise_counts(a, &l) ? l.size : 0;

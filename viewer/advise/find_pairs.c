@@ -69,8 +69,7 @@ static bool goes_on(struct pairs *p, const struct advised *l)
 	const struct op *op = ops_find(a, l);
 	enum work work = work_of(op->name);
 
-	if (l->born->stage != STAGE_OUTSIDE ||
-	    (l->life < a->lives->rows.count && a->saved[l->life]))
+	if (l->born->stage != STAGE_OUTSIDE || (l->course->saved))
 		return false;
 	if (is_large(p, l) && (work == WORK_OTHER || (work && work < p->done) ||
 			       (l->until == PLAN_END && !a->wanted_count)))
@@ -99,7 +98,7 @@ static bool follow(struct pairs *p, const struct advised *first, bool take)
 			continue;
 		if (l.from >= p->until)
 			break;
-		if (i == first->life ? a->saved[i] != 0 : !goes_on(p, &l))
+		if (i == first->life ? l.course->saved != 0 : !goes_on(p, &l))
 			return false;
 		if (!is_large(p, &l))
 			continue;

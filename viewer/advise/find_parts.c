@@ -37,11 +37,11 @@ struct search {
 	uint64_t parts;
 };
 
-static uint64_t gone_at(const struct advise *a, const struct advised *l)
+static uint64_t gone_at(const struct advised *l)
 {
-	uint64_t released = a->released[l->life];
+	uint64_t released = l->course->released;
 
-	return a->saved[l->life] > released ? l->until : released;
+	return l->course->saved > released ? l->until : released;
 }
 
 static void collect(struct search *s, size_t *next)
@@ -56,18 +56,18 @@ static void collect(struct search *s, size_t *next)
 
 		if (life >= a->lives->rows.count)
 			return;
-		if (lives_seq(a->lives, &lives_at(a->lives, life)->born) >= w->until)
+		if (lives_read(a->lives, life).from >= w->until)
 			return;
 		if (advise_life(a, life, CLASSES_THAT(ARE_OF_FORWARD), &l) && l.from > w->from &&
 		    !stage_is_backward(l.born->stage))
 			*need_item(w->items, w->count, w->room) =
-				(struct item){ .l = l, .gone = gone_at(a, &l) };
+				(struct item){ .l = l, .gone = gone_at(&l) };
 	}
 }
 
-static bool is_small(const struct search *s, const struct advised *l)
+static bool is_small(const struct advised *l)
 {
-	return l->size <= LIVES_SMALL && !s->advise->saved[l->life];
+	return l->size <= LIVES_SMALL && !l->course->saved;
 }
 
 static bool is_reduction(struct search *s, const struct advised *l)
@@ -91,7 +91,7 @@ static void cut(struct search *s, uint32_t stack)
 		struct item *x = &w->items[i];
 
 		x->part = (uint32_t)w->parts;
-		if (x->l.stack == stack && is_small(s, &x->l))
+		if (x->l.stack == stack && is_small(&x->l))
 			*need_item(w->ends, w->parts, w->ends_room) = x->l.from;
 	}
 }
@@ -138,7 +138,7 @@ static bool is_taken_later(const struct search *s)
 	const struct window *w = &s->w;
 
 	FOR_EACH (const struct item, x, w->items, w->count)
-		if (x->part < w->parts && s->advise->saved[x->l.life] > w->ends[x->part] &&
+		if (x->part < w->parts && x->l.course->saved > w->ends[x->part] &&
 		    is_repeated(w, x))
 			return true;
 	for (uint32_t i = row_since(rows, w->from); i < rows->count; i++) {
@@ -201,7 +201,7 @@ static bool goes_on(const struct search *s)
 		if (x->part < w->parts)
 			map_put(&seen, x->l.stack, NULL);
 		else
-			found |= s->advise->saved[x->l.life] && !map_get(&seen, x->l.stack);
+			found |= x->l.course->saved && !map_get(&seen, x->l.stack);
 	map_free(&seen);
 	return found;
 }
@@ -212,7 +212,7 @@ static bool holds_graphs(const struct search *s)
 	uint32_t parts = 0;
 
 	FOR_EACH (const struct item, x, w->items, w->count)
-		if (x->part == parts && s->advise->saved[x->l.life] && is_repeated(w, x) &&
+		if (x->part == parts && x->l.course->saved && is_repeated(w, x) &&
 		    x->gone > w->ends[w->parts - 1])
 			parts++;
 	return parts >= w->parts;
@@ -227,7 +227,7 @@ static bool is_proven(const struct search *s)
 	if (goes_on(s))
 		return false;
 	return !ANY_OF(x, w->items, w->count,
-		       s->advise->saved[x->l.life] && is_repeated(w, x) && x->gone > end &&
+		       x->l.course->saved && is_repeated(w, x) && x->gone > end &&
 			       end < s->advise->until);
 }
 
@@ -239,7 +239,7 @@ static bool keeps_results(const struct search *s)
 
 	return ANY_OF(x, w->items, w->count,
 		      x->part + 1 < w->parts && x->l.until >= w->until && is_repeated(w, x) &&
-			      !advise_in_graph(s->advise, &x->l));
+			      !advise_in_graph(&x->l));
 }
 
 /* Nothing shows yet whether a backward pass comes: results that were made leaves tell so, and
@@ -252,7 +252,7 @@ static bool is_expected(struct search *s)
 	for (size_t i = 0; i < w->count; i++) {
 		const struct advised *l = &w->items[i].l;
 
-		sums |= is_small(s, l) && w->items[i].part && is_sum(s, l);
+		sums |= is_small(l) && w->items[i].part && is_sum(s, l);
 		leaf |= !w->items[i].part && advise_leaf(s->advise, l);
 	}
 	return sums && leaf && !keeps_results(s);
@@ -296,7 +296,7 @@ static bool find_parts(struct search *s)
 	bool found = false;
 
 	for (size_t i = 0; i < w->count; i++)
-		if (is_small(s, &w->items[i].l) && is_reduction(s, &w->items[i].l))
+		if (is_small(&w->items[i].l) && is_reduction(s, &w->items[i].l))
 			++*map_put(&times, w->items[i].l.stack, NULL);
 	for (unsigned i = 0; i < CANDIDATES && !found && (best = rarest(&times)); i++) {
 		best->value = 0;
@@ -313,7 +313,7 @@ static uint64_t *find_done(const struct search *s)
 	uint64_t *done = need_new((w->parts + 2) * sizeof(*done));
 
 	FOR_EACH (const struct item, x, w->items, w->count)
-		if (s->advise->saved[x->l.life] && x->gone > done[x->part])
+		if (x->l.course->saved && x->gone > done[x->part])
 			done[x->part] = x->gone;
 	return done;
 }
@@ -342,8 +342,8 @@ static void with_gradients(struct search *s, struct finding *f)
 		*map_put(&have, x->leaf - 1, NULL) = 1;
 	}
 	ADVISE_EACH (a, UINT16_MAX, l)
-		if (a->wanted_count && l.life < a->lives->rows.count && advise_leaf(a, &l) &&
-		    advise_counts(a, &l) && l.from <= begin && !map_get(&have, l.life))
+		if (a->wanted_count && !l.wanted && advise_leaf(a, &l) && advise_counts(a, &l) &&
+		    l.from <= begin && !map_get(&have, l.life))
 			plan_with(&f->cautious, l.life, begin, PLAN_END, l.size);
 	map_free(&have);
 }
@@ -358,7 +358,7 @@ static void take_away(struct search *s, struct finding *f)
 	FOR_EACH (struct item, x, w->items, w->count) {
 		uint64_t until = done[x->part + 1], from;
 
-		if (x->part >= w->parts || !a->saved[x->l.life] || !is_repeated(w, x) ||
+		if (x->part >= w->parts || !x->l.course->saved || !is_repeated(w, x) ||
 		    (x->part + 1 == w->parts && !latest))
 			continue;
 		from = w->ends[x->part];

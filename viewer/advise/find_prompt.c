@@ -24,9 +24,8 @@ static uint64_t tokens_of(const struct advise *a, const struct advised *logits)
 
 static bool is_logits(struct advise *a, const struct advised *l)
 {
-	return l->size >= SCORES_MIN && l->born->stage == STAGE_FORWARD &&
-	       l->life < a->lives->rows.count && !a->saved[l->life] &&
-	       ops_is_product(ops_find(a, l)->name);
+	return l->size >= SCORES_MIN && !l->wanted && l->born->stage == STAGE_FORWARD &&
+	       !l->course->saved && ops_is_product(ops_find(a, l)->name);
 }
 
 /* In its pass: rows of it, and nothing that is as large as a number for each token or more. */

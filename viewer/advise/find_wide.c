@@ -10,10 +10,10 @@
 /* Saved; narrow: what it was made of. */
 static bool is_kept_copy(struct advise *a, const struct advised *l, struct advised *narrow)
 {
-	return l->size >= SCORES_MIN / 16 && l->life < a->lives->rows.count && a->saved[l->life] &&
-	       advise_tags(a, l) & BLOCK_GRAPH && !stage_is_backward(l->born->stage) &&
-	       ops_is_cast(ops_find(a, l)->name) && advise_made_of(a, l, narrow) &&
-	       narrow->classes & OF_ONE_PASS && advise_is_half(narrow->size, l->size);
+	return l->size >= SCORES_MIN / 16 && l->course->saved && advise_tags(a, l) & BLOCK_GRAPH &&
+	       !stage_is_backward(l->born->stage) && ops_is_cast(ops_find(a, l)->name) &&
+	       advise_made_of(a, l, narrow) && narrow->classes & OF_ONE_PASS &&
+	       advise_is_half(narrow->size, l->size);
 }
 
 /* The original stays in the place of its copies, once for all of them (latest: its life -> the copy

@@ -25,7 +25,7 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
 	struct line_plan *line = lines_of(p, a, l);
 
 	plan_without(&line->plan, l->life, from, l->until, l->size);
-	a->shortened[l->life] = true;
+	l->course->shortened = true;
 	if (from > a->peak_seq || !advise_counts(a, l))
 		return;
 	line->bytes += l->size;

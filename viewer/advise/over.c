@@ -106,7 +106,7 @@ static uint64_t over_since(const struct search *s, const struct advised *l)
 	struct block_uses x;
 	uint64_t end;
 
-	if (l->life >= a->lives->rows.count)
+	if (l->wanted)
 		return PLAN_END;
 	uses_of(&a->timeline->model, l->life, &x);
 	if (!x.count || x.last_seq >= a->until || (l->until == PLAN_END && waits(s, l, &x)))
@@ -124,7 +124,7 @@ static void note_habits(struct search *s)
 
 	s->weights = USED_WEIGHTS;
 	ADVISE_EACH (a, UINT16_MAX, l) {
-		if (l.life >= a->lives->rows.count)
+		if (l.wanted)
 			continue;
 		uses_of(&a->timeline->model, l.life, &x);
 		h = map_item(&s->stacks, l.stack);
@@ -154,7 +154,7 @@ static void note_made(struct advise *a, uint32_t life, uint32_t work, const uint
 		if (lives[i] == life || x.works.first == work ||
 		    !advise_life(a, lives[i], UINT16_MAX, &other) || other.size <= LIVES_SMALL)
 			continue;
-		a->made_of[life] = ++read == 1 ? lives[i] + 1 : 0;
+		made.course->made_of = ++read == 1 ? lives[i] + 1 : 0;
 		if (other.stack == made.stack && made.stack && made.size > other.size &&
 		    made.born->stage == STAGE_OUTSIDE)
 			++*map_put(&a->sums, made.stack, NULL);
@@ -171,8 +171,10 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 	uint64_t seq = uses_work(&m->uses, work)->seq;
 
 	for (size_t i = 0; i < count; i++) {
-		a->read[lives[i]] |= by->node && seq > a->saved[lives[i]];
-		a->passed[lives[i]] = pass ? seq + 1 : a->passed[lives[i]];
+		struct life_course *c = &a->courses[lives[i]];
+
+		c->read |= by->node && seq > c->saved;
+		c->passed = pass ? seq + 1 : c->passed;
 		if (count <= MANY)
 			note_made(a, lives[i], work, lives, count);
 	}
@@ -189,10 +191,8 @@ void advise_find_over(struct advise *a)
 		find_refusals(&s);
 		advise_works(a, note_work, a);
 	}
-	for (size_t i = 0; i < a->known_count; i++)
-		a->over[a->known[i]] = PLAN_END;
 	ADVISE_EACH (a, UINT16_MAX, l)
-		a->over[l.life] = known ? over_since(&s, &l) : PLAN_END;
+		l.course->over = known ? over_since(&s, &l) : PLAN_END;
 	map_items_free(&s.stacks);
 	free(s.refusals);
 }

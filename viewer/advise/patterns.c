@@ -39,7 +39,7 @@ struct search {
 };
 
 /* A block of the device, from its birth to its end. */
-struct lived {
+struct found {
 	uint32_t life;
 	uint64_t size, born, died; /* events */
 	uint64_t born_ns, died_ns;
@@ -79,7 +79,7 @@ static struct row_advise_pattern *row_of(struct search *s, enum pattern pattern,
 
 /* From one event to the other nothing happened with it. What a library keeps for its next call
  * waits for that call. */
-static void add_to_pattern(struct search *s, enum pattern pattern, const struct lived *l,
+static void add_to_pattern(struct search *s, enum pattern pattern, const struct found *l,
 			   uint64_t bytes, uint64_t ns, bool at_peak)
 {
 	struct row_advise_pattern *x;
@@ -97,7 +97,7 @@ static void add_to_pattern(struct search *s, enum pattern pattern, const struct 
 	x->shortest_ns = arithmetic_least(x->shortest_ns, ns);
 }
 
-static void look_at_uses(struct search *s, const struct lived *l)
+static void look_at_uses(struct search *s, const struct found *l)
 {
 	const struct life_uses *x = &l->uses.works;
 	uint64_t at = s->peak_seq;
@@ -116,7 +116,7 @@ static void look_at_uses(struct search *s, const struct lived *l)
 
 /* A kernel can reach a block through an array of addresses, which came from the host: without a
  * copy in the block's life there is none. */
-static bool is_beyond_reach(const struct search *s, const struct lived *l)
+static bool is_beyond_reach(const struct search *s, const struct found *l)
 {
 	uint32_t from = work_after(s, l->born), to = work_after(s, l->died);
 
@@ -124,21 +124,20 @@ static bool is_beyond_reach(const struct search *s, const struct lived *l)
 }
 
 /* False: it is none of the device's. */
-static bool read_life(const struct search *s, uint32_t i, struct lived *l)
+static bool read_life(const struct search *s, uint32_t i, struct found *l)
 {
 	const struct lives *table = &s->model->lives;
-	const struct life *life = lives_at(table, i);
-	const struct position *p = lives_position(table, life->born.position);
-	bool ended = life->died.position;
+	const struct lived x = lives_read(table, i);
+	bool ended = x.until != LIVES_OPEN;
 
-	if (p->device != s->timeline->device || !series_counts(s->model, p))
+	if (x.born->device != s->timeline->device || !series_counts(s->model, x.born))
 		return false;
-	*l = (struct lived){ .life = i,
-			     .born = lives_seq(table, &life->born),
-			     .born_ns = lives_ns(table, &life->born),
-			     .died = ended ? lives_seq(table, &life->died) : s->model->last_seq + 1,
-			     .died_ns = ended ? lives_ns(table, &life->died) : s->model->last_ns,
-			     .size = lives_request(table, life)->size,
+	*l = (struct found){ .life = i,
+			     .born = x.from,
+			     .born_ns = lives_ns(table, &x.row->born),
+			     .died = ended ? x.until : s->model->last_seq + 1,
+			     .died_ns = ended ? lives_ns(table, &x.row->died) : s->model->last_ns,
+			     .size = x.size,
 			     .ended = ended || s->model->ended };
 	l->there = l->born <= s->peak_seq && s->peak_seq < l->died;
 	uses_of(s->model, i, &l->uses);
@@ -148,7 +147,7 @@ static bool read_life(const struct search *s, uint32_t i, struct lived *l)
 static void look_at_life(struct search *s, uint32_t i)
 {
 	const struct use_lost *lost = map_find(&s->model->uses.lost, i + 1ull);
-	struct lived l;
+	struct found l;
 
 	if (!read_life(s, i, &l))
 		return;

@@ -89,13 +89,13 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 			say_progress("computing savings", seq, t->model.events);
 		before = now;
 		for (; w.change && w.now.seq == seq; lives_walk_next(&w)) {
-			const struct life *life = lives_at(l, w.now.life);
-			const struct position *born = lives_position(l, life->born.position);
+			struct lived x;
 
-			if ((w.change == CHANGE_BORN || w.change == CHANGE_DIED) &&
-			    born->device == t->device && series_counts(&t->model, born))
-				now += w.change == CHANGE_BORN ? lives_request(l, life)->size
-							       : -lives_request(l, life)->size;
+			if (w.change != CHANGE_BORN && w.change != CHANGE_DIED)
+				continue;
+			x = lives_read(l, w.now.life);
+			if (x.born->device == t->device && series_counts(&t->model, x.born))
+				now += w.change == CHANGE_BORN ? x.size : -x.size;
 		}
 		for (size_t i = 0; i < count && seq >= since; i++) {
 			follow(plans[i], seq, before, &in);

@@ -25,7 +25,7 @@ void advise_without(const struct advise *a, struct finding *f, const struct advi
 		    uint64_t from)
 {
 	plan_without(&f->plan, l->life, from, l->until, l->size);
-	a->shortened[l->life] = true;
+	l->course->shortened = true;
 	if (!advise_counts(a, l))
 		return;
 	f->bytes += l->size;
@@ -69,30 +69,28 @@ uint32_t advise_lives(const struct advise *a)
 
 bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct advised *out)
 {
-	const struct life_request *request;
-	const struct life *row;
-	uint64_t died;
+	struct lived x;
+	bool over;
 
-	if (!(a->classes[life] & classes))
+	if (!(a->courses[life].classes & classes))
 		return false;
 	if (life >= a->lives->rows.count) {
 		*out = a->wanted[life - a->lives->rows.count];
+		out->course = &a->courses[life];
 		return true;
 	}
-	row = lives_at(a->lives, life);
-	request = lives_request(a->lives, row);
-	died = row->died.position ? lives_seq(a->lives, &row->died) : PLAN_END;
-	died = died > a->until ? PLAN_END : died;
+	x = lives_read(a->lives, life);
+	over = x.until <= a->until;
 	*out = (struct advised){ .life = life,
-				 .stack = request->stack,
-				 .born = lives_position(a->lives, row->born.position),
-				 .died = lives_position(a->lives,
-							died == PLAN_END ? 0 : row->died.position),
-				 .name = request->name,
-				 .size = request->size,
-				 .from = lives_seq(a->lives, &row->born),
-				 .until = died,
-				 .classes = a->classes[life] };
+				 .stack = x.stack,
+				 .born = x.born,
+				 .died = over ? x.died : lives_position(a->lives, 0),
+				 .name = x.name,
+				 .size = x.size,
+				 .from = x.from,
+				 .until = over ? x.until : PLAN_END,
+				 .classes = a->courses[life].classes,
+				 .course = &a->courses[life] };
 	return true;
 }
 
@@ -135,7 +133,7 @@ void advise_works(const struct advise *a, advise_work *look, void *ctx)
 
 bool advise_made_of(const struct advise *a, const struct advised *copy, struct advised *original)
 {
-	uint32_t of = copy->life < a->lives->rows.count ? a->made_of[copy->life] : 0;
+	uint32_t of = copy->course->made_of;
 
 	return of && advise_life(a, of - 1, UINT16_MAX, original);
 }
@@ -149,7 +147,7 @@ bool advise_is_half(uint64_t narrow, uint64_t wide)
 
 void advise_block(const struct advise *a, const struct advised *l, struct block *b)
 {
-	if (l->life < a->lives->rows.count)
+	if (!l->wanted)
 		model_block(&a->timeline->model, l->life, b);
 	else
 		*b = (struct block){
@@ -190,22 +188,22 @@ static bool is_in(const struct advise *a, uint64_t seq, enum phase phase)
 
 bool advise_by_backward(const struct advise *a, const struct advised *l)
 {
-	uint64_t released = a->released[l->life];
+	uint64_t released = l->course->released;
 
 	return stage_is_backward(l->died->stage) ||
 	       (released && is_in(a, released, PHASE_BACKWARD));
 }
 
-bool advise_in_graph(const struct advise *a, const struct advised *l)
+bool advise_in_graph(const struct advised *l)
 {
-	return a->saved[l->life] > a->released[l->life];
+	return l->course->saved > l->course->released;
 }
 
 bool advise_held(const struct advise *a, const struct advised *l)
 {
-	uint64_t done = a->released[l->life];
+	uint64_t done = l->course->released;
 
-	if (advise_in_graph(a, l))
+	if (advise_in_graph(l))
 		return false;
 	if (!done)
 		done = advise_next(a, advise_next(a, l->from, PHASE_BACKWARD), PHASE_OPTIMIZER);
@@ -227,13 +225,11 @@ void advise_find_passes(struct advise *a)
 		x = &p->items[l.born->forwards];
 		x->begin = x->begin ? x->begin : l.from;
 		x->end = l.born->stage == STAGE_FORWARD ? l.from + 1 : x->end;
-		if (l.born->stage != STAGE_FORWARD || l.life >= a->lives->rows.count ||
-		    !a->saved[l.life])
+		if (l.born->stage != STAGE_FORWARD || l.wanted || !l.course->saved)
 			continue;
 		x->kept = true;
-		if (a->released[l.life] > x->walked &&
-		    is_in(a, a->released[l.life], PHASE_BACKWARD))
-			x->walked = a->released[l.life];
+		if (l.course->released > x->walked && is_in(a, l.course->released, PHASE_BACKWARD))
+			x->walked = l.course->released;
 	}
 }
 
@@ -286,9 +282,7 @@ bool advise_in_shards(struct advise *a)
 
 unsigned advise_tags(const struct advise *a, const struct advised *l)
 {
-	return l->life < a->lives->rows.count
-		       ? lives_facts(a->lives, lives_at(a->lives, l->life)).tags
-		       : 0;
+	return !l->wanted ? lives_facts(a->lives, lives_at(a->lives, l->life)).tags : 0;
 }
 
 bool advise_leaf(const struct advise *a, const struct advised *l)

@@ -18,9 +18,8 @@ struct part {
 struct merge {
 	struct advise *advise;
 	const struct together *set;
-	bool most;	   /* the end of each range that saves less */
-	bool halves;	   /* weights that are not trained, in half of their bits: they are many */
-	struct map copies; /* stacks: whether autocast converts there */
+	bool most;   /* the end of each range that saves less */
+	bool halves; /* weights that are not trained, in half of their bits: they are many */
 	struct part *items;
 	size_t count, room;
 	struct life_plan *to;
@@ -100,16 +99,13 @@ static bool is_in_half_of_bits(const struct merge *m, const struct advised *l)
 
 static unsigned divisor_of(struct merge *m, const struct advised *l)
 {
-	struct block b;
+	struct advise *a = m->advise;
 	unsigned bits = m->halves && is_in_half_of_bits(m, l) ? 2 : 1;
 
-	if (m->set->parts == 1 || !goes_with_batch(m, l))
+	if (m->set->parts == 1 || !goes_with_batch(m, l) ||
+	    (is_of_weight(a, l->size) && advise_is_cast(a->timeline, &a->casts, l->stack, l->from)))
 		return bits;
-	advise_block(m->advise, l, &b);
-	return is_of_weight(m->advise, l->size) &&
-			       advise_is_cast(m->advise->timeline, &m->copies, &b)
-		       ? bits
-		       : bits * m->set->parts;
+	return bits * m->set->parts;
 }
 
 /* The end of the latest optimizer's step before the event, or of what freed its gradients. */
@@ -133,7 +129,7 @@ static void hold_gradient(struct merge *m, const struct advised *l)
 	uint64_t begin = step_begin(m, l->from), end = l->from;
 
 	if (m->most && later < all->rows.count)
-		end = lives_seq(all, &lives_at(all, later)->born);
+		end = lives_read(all, later).from;
 	if (begin >= l->from || l->born->stage == STAGE_OPTIMIZER)
 		return;
 	add(m, l->life, (unsigned)m->set->count, begin, (int64_t)l->size);
@@ -238,7 +234,6 @@ static void merge(struct advise *a, const struct together *x, bool most, struct 
 			next++;
 		merge_life(&m, &m.items[i], next - i);
 	}
-	map_free(&m.copies);
 	free(m.items);
 }
 

@@ -102,12 +102,10 @@ static size_t owner_of(struct search *s, uint32_t life)
 	return s->found_count - 1;
 }
 
-static struct group *group_of(struct search *s, uint32_t life, unsigned category)
+static struct group *group_of(struct search *s, uint32_t life, const struct lived *x,
+			      unsigned category)
 {
-	const struct life *row = lives_at(&s->model->lives, life);
-	const struct position *p = lives_position(&s->model->lives, row->born.position);
-	const struct life_request *made = lives_request(&s->model->lives, row);
-	uint64_t key = (uint64_t)made->stack << 32 | (p->memory ? 0 : made->name);
+	uint64_t key = (uint64_t)x->stack << 32 | (x->born->memory ? 0 : x->name);
 	uint32_t owner = map_known(&s->owner_ids, key, owner_of(s, life));
 
 	return &s->groups[owner][category];
@@ -121,14 +119,12 @@ static size_t sample_after(const struct search *s, uint64_t seq)
 
 /* Counts blocks that appear only now and then. */
 static void count_birth(const struct search *s, struct group *g, const struct series_change *c,
-			uint64_t born)
+			const struct lived *x)
 {
-	size_t sample = sample_after(s, born);
-	const struct lives *l = &s->model->lives;
-	uint32_t stack = lives_request(l, lives_at(l, c->life))->stack;
+	size_t sample = sample_after(s, x->from);
 
 	g->of_weights |=
-		c->category == CATEGORY_gradients || model_signs(s->model, stack) & STACK_STEP;
+		c->category == CATEGORY_gradients || model_signs(s->model, x->stack) & STACK_STEP;
 	g->born[sample] += c->bytes < 0 ? -1 : 1;
 	g->gave_up |= c->bytes < 0 && sample + 1 < s->taken;
 }
@@ -148,16 +144,17 @@ static void take_samples(struct search *s, uint64_t seq)
 static void note_leak_change(void *ctx, const struct series_change *c)
 {
 	struct search *s = ctx;
-	uint64_t born = lives_seq(&s->model->lives, &lives_at(&s->model->lives, c->life)->born);
+	struct lived x;
 	struct group *g;
 
 	take_samples(s, c->seq);
 	if (!c->bytes || s->taken > s->samples)
 		return;
-	g = group_of(s, c->life, c->category);
+	x = lives_read(&s->model->lives, c->life);
+	g = group_of(s, c->life, &x, c->category);
 	g->bytes += (uint64_t)c->bytes;
-	g->goes |= c->bytes < 0 && sample_after(s, born) + 1 < s->taken;
-	count_birth(s, g, c, born);
+	g->goes |= c->bytes < 0 && sample_after(s, x.from) + 1 < s->taken;
+	count_birth(s, g, c, &x);
 }
 
 /* Bytes that are there from a sample on: of memory that goes up and down, its lows. Returns whether
@@ -280,15 +277,13 @@ static size_t step_of(const struct timeline *t, const struct block *b)
  * was allocated: a buffer that grows. */
 static bool takes_over(const struct search *s, const struct block *b)
 {
-	const struct lives *l = &s->model->lives;
+	uint32_t before = lives_before(&s->model->lives, b->seq, b->stack);
 	struct block_uses x;
 
-	for (uint32_t i = lives_born_by(l, b->seq - 1); i-- > 0;)
-		if (lives_request(l, lives_at(l, i))->stack == b->stack) {
-			uses_of(s->model, i, &x);
-			return x.last_seq > b->seq;
-		}
-	return true;
+	if (before == UINT32_MAX)
+		return true;
+	uses_of(s->model, before, &x);
+	return x.last_seq > b->seq;
 }
 
 /* Nothing is there of steps before the last two, and nothing went over from one to the next: the

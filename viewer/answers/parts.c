@@ -48,6 +48,19 @@ struct row_fact run_fact(const struct defs *d, size_t i)
 	return fact;
 }
 
+struct claim claim_of(const struct claim *table, size_t count, const char *kind)
+{
+	const struct claim *c = FIRST_OF(x, table, count, !strcmp(x->kind, kind));
+
+	return c ? *c : (struct claim){ .kind = kind };
+}
+
+void claim_say(const struct claim *c, char *text, size_t room)
+{
+	if (100ull * c->right < 99ull * c->of)
+		text_add(text, room, "; measured right in %u of %u", c->right, c->of);
+}
+
 struct defs_text device_fact(const struct defs *d, int device, const char *what)
 {
 	char key[64];

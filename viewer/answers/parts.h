@@ -32,6 +32,16 @@ const char *peak_title(const struct peak_words *p, char *buf, size_t room);
 enum { RUN_IDENTITY = 12, RUN_FACTS = 18 };
 struct row_fact run_fact(const struct defs *d, size_t i);
 
+/* How often tests found a kind of finding, or of claim, right, and of how many; zeros: never. */
+struct claim {
+	const char *kind;
+	unsigned right, of;
+};
+
+struct claim claim_of(const struct claim *table, size_t count, const char *kind);
+/* Adds "; measured right in 10 of 11" to the text, where it is not nearly always right. */
+void claim_say(const struct claim *c, char *text, size_t room);
+
 /* "uuid", "name" ... of a device; empty if it is not known. */
 struct defs_text device_fact(const struct defs *d, int device, const char *what);
 bool device_is_simulated(const struct defs *d, int device);

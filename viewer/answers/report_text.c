@@ -226,7 +226,7 @@ static void used_up_lines(const struct used_up *u, const struct moment *mo, stru
 	if (bound != USES_UNKNOWN && bound < mo->bytes - mo->bytes / 100)
 		emit_figure(out, FIGURE, "smallest peak", bound,
 			    "if each block lived from first to last use");
-	if (u->bytes == NO_NUMBER || u->bytes < mo->bytes / 100 || !u->bytes)
+	if (u->bytes < mo->bytes / 100 || !u->bytes)
 		return;
 	emit_figure(out, FIGURE, "not used again", u->bytes, "kept after the last use:");
 	for (size_t i = 0; i < u->holders.count && i < UNUSED_LINES; i++) {

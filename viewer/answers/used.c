@@ -113,33 +113,128 @@ void used_weight(struct used_weights *w, const struct timeline *t, uint64_t seq,
 	w->newest = x.first_seq > w->newest ? x.first_seq : w->newest;
 }
 
-void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *s)
+static struct used_weights weights_at(const struct timeline *t, const struct moment *mo)
 {
-	const struct model *m = &t->model;
+	struct used_weights w = USED_WEIGHTS;
+
+	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+		if (b->category == CATEGORY_parameters && b->life)
+			used_weight(&w, t, mo->seq, b->life - 1);
+	return w;
+}
+
+/* A cache of keys and values waits for the next request, a buffer belongs to a model in use. */
+#define TRAINED (OF_THE_MODEL & ~CLASS_BIT(buffers))
+
+struct asked {
+	const struct timeline *timeline;
+	const struct moment *moment;
+	bool models; /* what a whole step went on without */
+	uint64_t refused;
+	struct used_weights weights;
+};
+
+/* Whether nothing uses it after the moment. */
+static bool is_used_up(const struct asked *a, const struct block *b, struct block_uses *x)
+{
+	const struct timeline *t = a->timeline;
+	uint64_t seq = a->moment->seq;
+	enum use_future future;
+
+	if (!b->life || (a->models && !category_in(b->category, TRAINED)))
+		return false;
+	uses_of(&t->model, b->life - 1, x);
+	future = uses_future(&t->model, a->moment, b->life - 1, a->refused);
+	if (future == FUTURE_REFUSED && a->models)
+		return used_no_more(t, seq, x, &a->weights, b->category == CATEGORY_parameters);
+	return future != FUTURE_USED &&
+	       ((future == FUTURE_OVER && !a->models) || used_long_ago(t, seq, x->last_seq));
+}
+
+void used_up_add(struct used_up *u, struct timeline *t, const struct block *b,
+		 const struct block_uses *x)
+{
+	struct holder *h =
+		holders_add(&u->holders, b->category, owners_find(&t->owners, b), b->size);
+	size_t step = steps_at(&t->steps, x->last_seq);
+
+	h->last_use = x->works.last > h->last_use ? x->works.last : h->last_use;
+	u->step = step > u->step ? step : u->step;
+	u->bytes += b->size;
+	u->classes[b->category] += b->size;
+}
+
+static void find(struct used_up *u, struct timeline *t, const struct snapshot *s, bool models)
+{
 	const struct moment *mo = &s->moment;
-	uint64_t refused = uses_refused(m, mo);
+	bool known = uses_complete(&t->model);
+	struct asked a = { t, mo, models, uses_refused(&t->model, mo),
+			   models ? weights_at(t, mo) : USED_WEIGHTS };
 	struct block_uses x;
 
-	*u = (struct used_up){ .model = m, .bytes = uses_complete(m) ? 0 : NO_NUMBER };
-	for (size_t i = 0; i < mo->count && uses_complete(m); i++) {
+	*u = (struct used_up){ .model = &t->model,
+			       .known = known,
+			       .since = need_new((mo->count + 1) * sizeof(*u->since)) };
+	for (size_t i = 0; i < mo->count && known; i++) {
 		const struct block *b = &mo->blocks[i];
-		enum use_future future = uses_future(m, mo, b->life - 1, refused);
-		struct holder *h;
 
-		uses_of(m, b->life - 1, &x);
-		if (future == FUTURE_USED ||
-		    (future == FUTURE_REFUSED && !used_long_ago(t, mo->seq, x.last_seq)))
+		if (!is_used_up(&a, b, &x))
 			continue;
-		h = holders_add(&u->holders, b->category, owners_find(&t->owners, b), b->size);
-		h->last_use = x.works.last > h->last_use ? x.works.last : h->last_use;
-		u->bytes += b->size;
+		u->since[i] = x.last_seq;
+		used_up_add(u, t, b, &x);
 	}
 	holders_sort(&u->holders);
 }
 
+void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *s)
+{
+	find(u, t, s, false);
+}
+
+void used_up_models(struct used_up *u, struct timeline *t, const struct snapshot *s)
+{
+	enum { SHARE = 100 }; /* less than this part of what is there is not worth a word */
+
+	find(u, t, s, true);
+	if (u->bytes >= s->moment.bytes / SHARE)
+		return;
+	used_up_free(u);
+	u->since = need_new((s->moment.count + 1) * sizeof(*u->since));
+}
+
+void used_up_at_end(struct used_up *u, struct timeline *t)
+{
+	size_t n = steps_number(&t->steps);
+	struct snapshot shot;
+
+	while (n && !t->steps.items[n].ended)
+		n--;
+	if (!n || t->device < 0)
+		return;
+	snapshot_take(&shot, t, t->steps.items[n].extent.last_seq);
+	used_up_models(u, t, &shot);
+	moment_free(&shot.moment);
+}
+
 void used_up_free(struct used_up *u)
 {
+	free(u->since);
 	free(u->holders.items);
+	*u = (struct used_up){ 0 };
+}
+
+const char *used_up_words(const struct used_up *u, char *buf, size_t room)
+{
+	if (u->step)
+		snprintf(buf, room, "have not been used since step %zu (", u->step);
+	else
+		snprintf(buf, room, "were last used before the first step (");
+	for (unsigned c = 0, n = 0; c < CATEGORIES; c++)
+		if (u->classes[c])
+			text_add(buf, room, "%s%s %s", n++ ? ", " : "", categories[c].words,
+				 B(u->classes[c]));
+	text_add(buf, room, ")");
+	return buf;
 }
 
 static bool line_row(void *ctx, size_t i, struct row_unused_line *row)

@@ -22,12 +22,25 @@ uint64_t used_count(const struct model *m, uint32_t life);
 struct used_up {
 	const struct model *model;
 	struct holders holders; /* by class and line, the largest first, with their last use */
-	uint64_t bytes;		/* NO_NUMBER: not all uses are known */
+	uint64_t *since;	/* of each block of the snapshot: its last use, 0 = it is none */
+	bool known;		/* all uses are; else nothing is found */
+	uint64_t bytes, classes[CATEGORIES];
+	size_t step; /* the latest in which one of them was used, 0 = before the first */
 };
 
 void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *s);
+/* Only weights, their gradients and optimizer state that a whole step went on without: models of
+ * earlier folds, trials or phases that something still refers to. */
+void used_up_models(struct used_up *u, struct timeline *t, const struct snapshot *s);
+/* The same at the end of the last step that ended. *u is empty, and stays so if none did. */
+void used_up_at_end(struct used_up *u, struct timeline *t);
+/* Adds a block to *u; after the last one holders_sort orders the lines. */
+void used_up_add(struct used_up *u, struct timeline *t, const struct block *b,
+		 const struct block_uses *x);
 void used_up_free(struct used_up *u);
 struct rows_unused_line used_up_rows(const struct used_up *u);
+/* "have not been used since step 3 (parameters 1.0 GiB, optimizer state 2.0 GiB)". Returns buf. */
+const char *used_up_words(const struct used_up *u, char *buf, size_t room);
 
 /* The weights that are in use at a moment, by used_weight. */
 struct used_weights {

@@ -206,24 +206,22 @@ const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE])
 
 const char *values_effect(const struct values *v)
 {
-	return v->bare	  ? "sizes that depend on them may be too small"
-	       : v->sizes ? "sizes that depend on them may be smaller or larger on a card"
-			  : "all of them were decisions, yes or no";
+	return v->bare	  ? "sizes that depend on them may be too small, and so may the peak"
+	       : v->sizes ? "sizes that depend on them may differ on a card, and so may the peak"
+			  : "all of them were decisions, yes or no: on a card the program may take "
+			    "another path";
 }
 
 void values_text(const struct values *v, struct emit *out)
 {
+	const char *effect = values_effect(v);
 	char text[VALUES_SENTENCE];
 
 	if (!v->decisions)
 		return;
 	emit_title(out, "Values that are not computed");
-	emit_sentence(
-		out, "  ", "  %s. %s.", values_sentence(v, text),
-		v->bare	   ? "Sizes that depend on them may be too small, and so may the peak"
-		: v->sizes ? "Sizes that depend on them may differ on a card, and so may the peak"
-			   : "All of them were decisions, yes or no: on a card the program may "
-			     "take another path");
+	emit_sentence(out, "  ", "  %s. %c%s.", values_sentence(v, text), toupper(effect[0]),
+		      effect + 1);
 	if (*values_waiting(v, text))
 		emit_sentence(out, "  ", "  The program makes no progress: %s.", text);
 }

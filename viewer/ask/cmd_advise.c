@@ -31,8 +31,8 @@ static bool finding_row(void *ctx, size_t i, struct row_advise_finding *row)
 					    .exact = !f->about && f->least == f->saves,
 					    .least_bytes = f->least,
 					    .evidence = f->how,
-					    .right = f->right,
-					    .tried = f->tried };
+					    .right = f->measured.right,
+					    .tried = f->measured.of };
 	return true;
 }
 
@@ -53,8 +53,7 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 	emit_paragraph(out, "- ", "  ", line);
 	if (f->owner.function)
 		emit_line(out, "    %s", owner_words(&f->owner, place, sizeof(place), 0));
-	if (100 * f->right < 99 * f->tried)
-		snprintf(right, sizeof(right), "; measured right in %u of %u", f->right, f->tried);
+	claim_say(&f->measured, right, sizeof(right));
 	snprintf(line, sizeof(line), "%s%s. Then the %s is %s%s.", f->how, right,
 		 f->reserved ? "most that is reserved" : "peak",
 		 f->about		? "about "

@@ -2,7 +2,7 @@
 /* leaks: what grows from step to step, and which lines hold it. */
 #include "../answers/leaks.h"
 #include "../answers/reserved.h"
-#include "../answers/unused.h"
+#include "../answers/used.h"
 #include "../recording/owner_words.h"
 #include "command.h"
 
@@ -82,7 +82,7 @@ struct leaks_view {
 	const struct leaks *leaks;
 	struct owners *owners;
 	uint64_t growth[MODEL_DEVICES]; /* if none was asked for */
-	struct unused unused;
+	struct used_up unused;
 	struct called called;	      /* the module that a step calls, if row.has_step_is */
 	char which[200], module[512]; /* of the row that is being written: its blocks */
 };
@@ -184,7 +184,7 @@ static void print_growth(struct emit *out, const struct timeline *t, const struc
 	emit_sentence(out, "", "%s", row->change);
 }
 
-static void print_unused(struct emit *out, const struct unused *u, const struct row_leaks *row,
+static void print_unused(struct emit *out, const struct used_up *u, const struct row_leaks *row,
 			 long top)
 {
 	static const struct text_column columns[] = {
@@ -199,7 +199,7 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 		return;
 	emit_line(out, "%s", "");
 	emit_sentence(out, "", "Not used any more, but still in memory: %s %s.", B(u->bytes),
-		      unused_words(u, classes, sizeof(classes)));
+		      used_up_words(u, classes, sizeof(classes)));
 	emit_line(out, "%s", "");
 	emit_top(out, class_line, &row->unused, columns, top, "  ");
 }
@@ -236,7 +236,7 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	if (o->device < 0 && used > 1)
 		look_where_it_grows(t, view.growth);
 	leaks_find(&leaks, t);
-	unused_at_end(&view.unused, t);
+	used_up_at_end(&view.unused, t);
 	row = leaks_row(t, &view);
 	emit_document(out, leaks, &row);
 	print_growth(out, t, &view, &row, o->top);
@@ -248,6 +248,6 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 				      B(view.growth[d]));
 	print_unused(out, &view.unused, &row, o->top);
 	leaks_free(&leaks);
-	unused_free(&view.unused);
+	used_up_free(&view.unused);
 	return 0;
 }

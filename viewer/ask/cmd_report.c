@@ -37,7 +37,7 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 		.peak_reserved_bytes = model_peak_reserved(d),
 		.context_bytes = mo->context,
 		.categories_at_peak = r->shots[i].bytes,
-		.unused_at_peak_bytes = r->used_up[i].bytes,
+		.unused_at_peak_bytes = r->used_up[i].known ? r->used_up[i].bytes : NO_NUMBER,
 		.unused_at_peak = used_up_rows(&r->used_up[i]),
 		.used_bound_bytes = uses_bound(&r->timeline.model, mo->device),
 		.ooms = model_ooms(d),

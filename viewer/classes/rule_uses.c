@@ -4,6 +4,7 @@
  * on anything else that it touches, but for weights. Blocks that updates read again and again and
  * that no pass reads are an optimizer's state, whoever made them.
  */
+#include "../base/sorted.h"
 #include "rules.h"
 
 #include "../../format/record.h"
@@ -258,16 +259,8 @@ bool block_is_for_passes(struct classifier *c, const struct history *h)
 
 bool study_passed_over(const struct study *st, const struct history *h)
 {
-	size_t low = 0, high = st->update_count;
+	size_t next = SORTED_FIRST(st->update_count, i, st->updates[i] <= h->block.seq);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (st->updates[middle] > h->block.seq)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low < st->update_count && life_lived_past(h, st->updates[low]) &&
+	return next < st->update_count && life_lived_past(h, st->updates[next]) &&
 	       !(h->concluded.used & USED_WITH_GRADIENT);
 }

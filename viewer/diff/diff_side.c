@@ -3,7 +3,7 @@
  * moment. */
 #include "diff_side.h"
 
-#include "../answers/unused.h"
+#include "../answers/used.h"
 #include "../base/sorted.h"
 #include "../moments/timeline.h"
 
@@ -332,10 +332,10 @@ static void take_sizes(struct diff_shot *out, struct diff_side *s, const struct 
 void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 {
 	struct snapshot snap;
-	struct unused idle;
+	struct used_up idle;
 
 	snapshot_take(&snap, &s->timeline, seq);
-	unused_find(&idle, &s->timeline, &snap);
+	used_up_models(&idle, &s->timeline, &snap);
 	*out = (struct diff_shot){ .seq = seq };
 	out->time_ns = snap.moment.time_ns;
 	out->total = snap.moment.bytes;
@@ -349,7 +349,7 @@ void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	out->latest = latest_of(s, &snap);
 	out->passes = snapshot_passes(&snap, 0, 1u << CATEGORY_activations);
 	out->dropped = dropped_of(&snap);
-	unused_free(&idle);
+	used_up_free(&idle);
 	moment_free(&snap.moment);
 }
 

@@ -165,6 +165,14 @@ uint32_t lives_born_by(const struct lives *l, uint64_t seq)
 				      lives_seq(l, &lives_at(l, (uint32_t)i)->born) <= seq);
 }
 
+uint32_t lives_before(const struct lives *l, uint64_t seq, uint32_t stack)
+{
+	for (uint32_t i = lives_born_by(l, seq - 1); i-- > 0;)
+		if (lives_request(l, lives_at(l, i))->stack == stack)
+			return i;
+	return UINT32_MAX;
+}
+
 void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts)
 {
 	static const struct life_facts none;

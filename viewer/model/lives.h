@@ -217,6 +217,35 @@ static inline uint64_t lives_ns(const struct lives *l, const struct life_moment 
 	return m->position ? lives_position(l, m->position)->ns + m->ns : 0;
 }
 
+/* A life, with what its row points to. */
+struct lived {
+	const struct life *row;
+	const struct position *born, *died; /* died: the empty one if it did not end */
+	uint64_t from, until;		    /* events; until: LIVES_OPEN = it did not end */
+	uint64_t size;
+	uint32_t stack, name;
+};
+
+#define LIVES_OPEN UINT64_MAX
+
+static inline struct lived lives_read(const struct lives *l, uint32_t life)
+{
+	const struct life *row = lives_at(l, life);
+	const struct life_request *request = lives_request(l, row);
+
+	return (struct lived){ .row = row,
+			       .born = lives_position(l, row->born.position),
+			       .died = lives_position(l, row->died.position),
+			       .from = lives_seq(l, &row->born),
+			       .until = row->died.position ? lives_seq(l, &row->died) : LIVES_OPEN,
+			       .size = request->size,
+			       .stack = request->stack,
+			       .name = request->name };
+}
+
+/* The latest life before the event that the stack asked for; UINT32_MAX = none. */
+uint32_t lives_before(const struct lives *l, uint64_t seq, uint32_t stack);
+
 /* Its end, in order of events: the position says the stage and the passes, no more. */
 void lives_end(struct lives *l, uint32_t life, const struct position *at, uint32_t stack);
 /* The first life from `i` on that may be there after the event, or that ended with it. */

@@ -28,26 +28,24 @@ const struct position *model_died(const struct model *m, const struct block *b)
 void model_block(const struct model *m, uint32_t i, struct block *b)
 {
 	const struct lives *l = &m->lives;
-	const struct life *life = lives_at(l, i);
-	const struct life_request *request = lives_request(l, life);
-	const struct position *born = lives_position(l, life->born.position);
+	const struct lived x = lives_read(l, i);
 
-	*b = (struct block){ .addr = life->addr,
-			     .size = request->size,
-			     .seq = born->seq + life->born.seq,
-			     .born_ns = born->ns + life->born.ns,
-			     .died_seq = lives_seq(l, &life->died),
-			     .died_ns = lives_ns(l, &life->died),
-			     .stream = born->stream,
-			     .stack = request->stack,
-			     .thread = born->thread,
-			     .name = request->name,
+	*b = (struct block){ .addr = x.row->addr,
+			     .size = x.size,
+			     .seq = x.from,
+			     .born_ns = lives_ns(l, &x.row->born),
+			     .died_seq = lives_seq(l, &x.row->died),
+			     .died_ns = lives_ns(l, &x.row->died),
+			     .stream = x.born->stream,
+			     .stack = x.stack,
+			     .thread = x.born->thread,
+			     .name = x.name,
 			     .life = i + 1,
-			     .device = born->device,
-			     .flags = born->flags,
-			     .memory = born->memory };
-	if (born->layer == LIFE_MAPPED)
-		b->handle = lives_facts(l, life).handle;
+			     .device = x.born->device,
+			     .flags = x.born->flags,
+			     .memory = x.born->memory };
+	if (x.born->layer == LIFE_MAPPED)
+		b->handle = lives_facts(l, x.row).handle;
 }
 
 static void read_birth(struct history *h, const struct position *p)

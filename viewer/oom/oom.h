@@ -9,6 +9,7 @@
 #include "../answers/large_line.h"
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
+#include "../answers/parts.h"
 #include "../answers/used.h"
 #include "../base/human.h"
 #include "../answers/document.h"
@@ -55,11 +56,7 @@ struct oom {
 	struct timeline own;	   /* where oom_open has read it */
 	struct snapshot shot;	   /* after it */
 	struct leaks leaks;
-	/* Blocks that nothing used for long, but for what grows. Empty where uses are not known. */
-	struct oom_unused {
-		struct holders holders; /* by class and line, with their last use */
-		uint64_t bytes, classes[CATEGORIES];
-	} unused;
+	struct used_up unused; /* blocks that nothing used for long, but for what grows */
 
 	struct use_around *around;     /* of each of its blocks */
 	uint32_t works;		       /* the latest work before it */
@@ -157,6 +154,8 @@ void oom_engine(struct oom *o); /* oom_engine.c */
 
 struct oom_remedy {
 	const char *name;
+	struct claim
+		claim; /* docs/conclusions.md: of the times that the rest of a run decided it */
 	uint64_t saves;
 	bool enough; /* as much as was missing, and the request again where it is freed in pieces */
 	bool answers; /* the cause */
@@ -177,15 +176,6 @@ typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
 #undef FOUND
 /* The library decides, and whether it can do without is not known. */
 bool oom_is_up_to_the_library(const struct oom *o);
-
-/* docs/conclusions.md: how often a kind of claim was right, of the times that the rest of a run
- * decided it; zeros where it never does. */
-struct oom_claim {
-	const char *name;
-	unsigned right, of;
-};
-
-struct oom_claim oom_claim(const char *name);
 
 /* 0, or a sentence was said and the exit code. o->refusal.nth 0: there is no such refusal. */
 int oom_open(struct oom *o, struct recording *r, uint64_t nth);

@@ -2,6 +2,7 @@
 /* Memory that goes with the batch: half of it would take half as much. */
 
 #include "../advise/advise.h"
+#include "../base/arithmetic.h"
 #include "../classes/study.h"
 #include "oom.h"
 
@@ -20,7 +21,7 @@ void oom_find_copies(struct oom *o)
 		left = category_in(b->category, CLASSES_THAT(GROW_WITH_BATCH))
 			       ? map_get(&halves, b->size / 512)
 			       : NULL;
-		if (!left || !*left || !advise_is_cast(o->timeline, &known, b))
+		if (!left || !*left || !advise_is_cast(o->timeline, &known, b->stack, b->seq))
 			continue;
 		--*left;
 		*map_put(&o->copies, b->seq, NULL) = 1;
@@ -51,36 +52,31 @@ uint64_t oom_latest_backward(const struct oom *o)
 static bool is_there_through_passes(const struct oom *o, uint32_t life)
 {
 	const struct lives *l = &o->timeline->model.lives;
-	const struct life *row = lives_at(l, life);
-	uint64_t end = row->died.position ? lives_seq(l, &row->died) : UINT64_MAX;
-	uint32_t n = lives_born_by(l, end < o->refusal.event.seq ? end : o->refusal.event.seq);
-	uint32_t stack = 0, times = 0, pass = lives_position(l, row->born.position)->forwards;
+	const struct lived x = lives_read(l, life);
+	uint64_t refused = o->refusal.event.seq;
+	uint32_t n = lives_born_by(l, arithmetic_least(x.until, refused)), stack = 0, times = 0;
 
-	if (lives_facts(l, row).save_ns)
+	if (lives_facts(l, x.row).save_ns)
 		return false;
-	if (end >= o->refusal.event.seq && oom_latest_backward(o) > lives_seq(l, &row->born))
+	if (x.until >= refused && oom_latest_backward(o) > x.from)
 		return true;
 	for (uint32_t i = life + 1; i < n && i - life < OOM_LATEST && times < FEWEST; i++) {
-		row = lives_at(l, i);
-		if (lives_position(l, row->born.position)->stage != STAGE_FORWARD)
+		const struct lived later = lives_read(l, i);
+
+		if (later.born->stage != STAGE_FORWARD)
 			continue;
-		stack = stack ? stack : lives_request(l, row)->stack;
-		times += lives_request(l, row)->stack == stack;
-		if (lives_position(l, row->born.position)->forwards >= pass + FEWEST)
+		stack = stack ? stack : later.stack;
+		times += later.stack == stack;
+		if (later.born->forwards >= x.born->forwards + FEWEST)
 			times = FEWEST;
 	}
 	return times == FEWEST;
 }
 
-/* Returns the latest life before it that the same stack asked for; UINT32_MAX = none. */
+/* The latest life before it that the same stack asked for. */
 static uint32_t before(const struct oom *o, const struct block *b)
 {
-	const struct lives *l = &o->timeline->model.lives;
-
-	for (uint32_t i = lives_born_by(l, b->seq - 1); i-- > 0;)
-		if (lives_request(l, lives_at(l, i))->stack == b->stack)
-			return i;
-	return UINT32_MAX;
+	return lives_before(&o->timeline->model.lives, b->seq, b->stack);
 }
 
 /* Behind the first step: it may be the rows of many batches. */
@@ -180,8 +176,8 @@ uint64_t oom_asked_for_batch(const struct oom *o)
 {
 	const struct lives *l = &o->timeline->model.lives;
 	uint32_t n = lives_born_by(l, o->refusal.event.seq);
-	bool between = o->wanted_stage == STAGE_OUTSIDE && n &&
-		       !lives_position(l, lives_at(l, n - 1)->born.position)->after_forward;
+	bool between =
+		o->wanted_stage == STAGE_OUTSIDE && n && !lives_read(l, n - 1).born->after_forward;
 	bool weight = o->wanted.category != CATEGORY_inputs &&
 		      study_size_is_of_weight(o->shot.model->watcher, o->block);
 

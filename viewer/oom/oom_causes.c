@@ -101,7 +101,7 @@ static bool has_grown(const struct oom *o)
 /* With what nothing used for so long the request would have had room. */
 static bool is_held_unused(const struct oom *o, char *text)
 {
-	const struct oom_unused *u = &o->unused;
+	const struct used_up *u = &o->unused;
 	const struct holder *most = u->holders.items;
 	struct terms t = { .count = 0 };
 	char last[USED_WORDS];

@@ -3,6 +3,7 @@
 
 #include "../../format/record.h"
 #include "../base/arithmetic.h"
+#include "../base/sorted.h"
 #include "../model/optimizers.h"
 #include "../replay/replay_trial.h"
 #include "oom.h"
@@ -265,14 +266,9 @@ static void compare(struct oom *o, struct timeline *t)
 /* Pieces of work until memory ran out. */
 static uint32_t works_before(const struct uses *u, uint64_t seq)
 {
-	uint32_t low = 0, high = u->works.count;
+	size_t n = SORTED_FIRST(u->works.count, i, uses_work(u, (uint32_t)i)->seq <= seq);
 
-	while (high - low > 1) {
-		uint32_t mid = low + (high - low) / 2;
-
-		*(uses_work(u, mid)->seq <= seq ? &low : &high) = mid;
-	}
-	return low;
+	return n ? (uint32_t)n - 1 : 0;
 }
 
 static unsigned world_of(const struct recording *r)
@@ -342,7 +338,7 @@ void oom_close(struct oom *o)
 	map_free(&o->copies);
 	map_free(&o->left.blocks);
 	leaks_free(&o->leaks);
-	free(o->unused.holders.items);
+	used_up_free(&o->unused);
 	moment_free(&o->shot.moment);
 	if (o->timeline == &o->own)
 		timeline_close(&o->own);

@@ -72,28 +72,22 @@ static bool is_steps_ago(const struct oom *o, uint64_t last_seq)
 
 /* Far longer than it ever waited before, so that no step takes it in turn. What libraries keep for
  * their next call may come at any time, and so may the next call of another model. */
-static bool is_let_lie(const struct oom *o, const struct block *b, uint32_t before)
+static bool is_let_lie(const struct oom *o, const struct block *b, const struct block_uses *x,
+		       uint32_t before)
+{
+	return !(o->by_call && category_in(b->category, CLASSES_THAT(ARE_WEIGHTS))) &&
+	       b->category != CATEGORY_workspace && x->works.last == before &&
+	       o->works - before > 2ull * x->works.widest;
+}
+
+static void add_unused(struct oom *o, const struct block *b, uint32_t last)
 {
 	struct block_uses x;
 
 	uses_of(o->shot.model, b->life - 1, &x);
-	return !(o->by_call && category_in(b->category, CLASSES_THAT(ARE_WEIGHTS))) &&
-	       b->category != CATEGORY_workspace && x.works.last == before &&
-	       o->works - before > 2ull * x.works.widest;
-}
-
-static void add_unused(struct oom *o, const struct block *b, struct owner owner, uint32_t last)
-{
-	struct oom_unused *u = &o->unused;
-	struct holder *h;
-
-	if (!is_steps_ago(o, uses_work(&o->timeline->model.uses, last)->seq) ||
-	    !is_let_lie(o, b, last))
-		return;
-	h = holders_add(&u->holders, b->category, owner, b->size);
-	u->bytes += b->size;
-	u->classes[b->category] += b->size;
-	h->last_use = last > h->last_use ? last : h->last_use;
+	if (is_steps_ago(o, uses_work(&o->timeline->model.uses, last)->seq) &&
+	    is_let_lie(o, b, &x, last))
+		used_up_add(&o->unused, o->timeline, b, &x);
 }
 
 /* The last use of a holder's blocks, and what of it waits for long. */
@@ -129,7 +123,7 @@ static void collect(struct oom *o)
 			continue;
 		note_last_use(o, h, b->size, last);
 		if (o->grown == grown)
-			add_unused(o, b, owner, last);
+			add_unused(o, b, last);
 	}
 	holders_sort(&o->holders);
 	holders_sort(&o->unused.holders);
@@ -165,14 +159,11 @@ static void find_largest(struct oom *o)
 }
 
 /* Where graphs are not known, what was there when the next backward pass began. */
-static bool was_saved(const struct oom *o, const struct life *x)
+static bool was_saved(const struct oom *o, const struct lived *x)
 {
-	const struct lives *l = &o->timeline->model.lives;
-
 	if (o->shot.model->spans.tags)
-		return lives_facts(l, x).save_ns != 0;
-	return lives_position(l, x->died.position)->backwards >
-	       lives_position(l, x->born.position)->backwards;
+		return lives_facts(&o->timeline->model.lives, x->row).save_ns != 0;
+	return x->died->backwards > x->born->backwards;
 }
 
 /* Size of a block that no graph takes: none took those of its stack, and some of earlier passes are
@@ -184,14 +175,14 @@ static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 	bool gone = false;
 
 	for (uint32_t i = n > OOM_LATEST ? n - OOM_LATEST : 0; i < n; i++) {
-		const struct life *x = lives_at(l, i);
+		const struct lived x = lives_read(l, i);
 
-		if (lives_request(l, x)->stack != b->stack)
+		if (x.stack != b->stack)
 			continue;
-		if (was_saved(o, x))
+		if (was_saved(o, &x))
 			return 0;
-		gone |= x->died.position && lives_seq(l, &x->died) < o->refusal.event.seq &&
-			oom_pass_at(o, lives_seq(l, &x->born)) < oom_pass_at(o, b->seq);
+		gone |= x.until < o->refusal.event.seq &&
+			oom_pass_at(o, x.from) < oom_pass_at(o, b->seq);
 	}
 	return gone ? b->size : 0;
 }

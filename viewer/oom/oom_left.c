@@ -22,25 +22,27 @@ struct search {
 	uint32_t now;		   /* the pass that ran out of memory */
 };
 
+static struct lived life_of(const struct oom *o, uint32_t life)
+{
+	return lives_read(&o->timeline->model.lives, life);
+}
+
 /* A block that a script makes between two passes belongs to the next one. */
 static uint32_t own_pass(const struct oom *o, uint32_t life)
 {
-	const struct lives *l = &o->timeline->model.lives;
-	const struct life *row = lives_at(l, life);
+	const struct lived x = life_of(o, life);
 
-	return oom_pass_at(o, lives_seq(l, &row->born)) +
-	       (lives_position(l, row->born.position)->stage == STAGE_OUTSIDE);
+	return oom_pass_at(o, x.from) + (x.born->stage == STAGE_OUTSIDE);
 }
 
 static struct line *line_of(struct search *s, uint32_t life)
 {
-	const struct lives *l = &s->oom->timeline->model.lives;
-
-	return map_item(&s->lines, lives_request(l, lives_at(l, life))->stack);
+	return map_item(&s->lines, life_of(s->oom, life).stack);
 }
 
 /* When a result was made, used last and freed, in passes. */
 struct course {
+	uint64_t from;	    /* event */
 	uint32_t own, last; /* last: at the earliest its own; 0: it was not used, or is no result */
 	uint32_t end;	    /* when it was freed, or memory ran out */
 	bool live;	    /* until then */
@@ -48,16 +50,14 @@ struct course {
 
 static struct course course_of(const struct search *s, uint32_t life)
 {
-	const struct lives *l = &s->oom->timeline->model.lives;
-	const struct life *row = lives_at(l, life);
-	uint64_t died = row->died.position ? lives_seq(l, &row->died) : UINT64_MAX;
-	bool live = died >= s->oom->refusal.event.seq;
-	struct course c = { own_pass(s->oom, life), 0, live ? s->now : oom_pass_at(s->oom, died),
-			    live };
+	const struct lived row = life_of(s->oom, life);
+	bool live = row.until >= s->oom->refusal.event.seq;
+	struct course c = { row.from, own_pass(s->oom, life), 0,
+			    live ? s->now : oom_pass_at(s->oom, row.until), live };
 	struct block_uses x;
 
 	uses_of(s->oom->shot.model, life, &x);
-	if (!x.count || lives_position(l, row->born.position)->stage > STAGE_FORWARD)
+	if (!x.count || row.born->stage > STAGE_FORWARD)
 		return c;
 	c.last = oom_pass_at(s->oom, x.last_seq);
 	c.last = c.last > c.own ? c.last : c.own;
@@ -71,12 +71,10 @@ static bool is_left(struct search *s, uint32_t life, const struct course *c)
 }
 
 /* An evaluation gathers the results of its passes: no pass but its own used it. */
-static bool is_gathered(const struct search *s, uint32_t life, const struct course *c)
+static bool is_gathered(const struct search *s, const struct course *c)
 {
-	const struct lives *l = &s->oom->timeline->model.lives;
-
-	return s->oom->evaluation && lives_seq(l, &lives_at(l, life)->born) >= s->oom->evaluation &&
-	       c->live && c->last && c->last == c->own && c->last < s->now;
+	return s->oom->evaluation && c->from >= s->oom->evaluation && c->live && c->last &&
+	       c->last == c->own && c->last < s->now;
 }
 
 /* The latest lives before the refusal, in order. */
@@ -96,7 +94,7 @@ static void look_at_lives(struct search *s)
 		struct course c = course_of(s, i);
 		struct line *line = line_of(s, i);
 
-		if ((is_left(s, i, &c) || is_gathered(s, i, &c)) && line->latest != c.own) {
+		if ((is_left(s, i, &c) || is_gathered(s, &c)) && line->latest != c.own) {
 			line->passes++;
 			line->latest = c.own;
 		}
@@ -163,7 +161,7 @@ void oom_left(struct oom *o)
 		c = b->life ? course_of(&s, b->life - 1) : (struct course){ 0 };
 		if (used && !map_get(&s.graphs, own) && is_left(&s, b->life - 1, &c)) {
 			add_left(o, b, line_of(&s, b->life - 1)->passes);
-		} else if (gathers && is_gathered(&s, b->life - 1, &c) &&
+		} else if (gathers && is_gathered(&s, &c) &&
 			   line_of(&s, b->life - 1)->passes >= FEWEST) {
 			o->left.gathered = true;
 			add_left(o, b, FEWEST);

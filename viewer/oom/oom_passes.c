@@ -18,7 +18,7 @@ static uint32_t forwards_at(const struct oom *o, uint64_t seq)
 	const struct lives *l = &o->timeline->model.lives;
 	uint32_t n = lives_born_by(l, seq);
 
-	return n ? lives_position(l, lives_at(l, n - 1)->born.position)->forwards : 0;
+	return n ? lives_read(l, n - 1).born->forwards : 0;
 }
 
 /* Calls one behind the other are told apart where steps are calls. */
@@ -140,10 +140,10 @@ static uint64_t batch_from(const struct oom *o)
 	if (!first || first >= s->count || s->items[first - 1].phase != PHASE_EVALUATION)
 		return UINT64_MAX;
 	for (uint32_t i = lives_born_by(l, s->items[first].extent.first_seq); i-- > 0;) {
-		const struct life *life = lives_at(l, i);
+		const struct lived x = lives_read(l, i);
 
-		if (lives_position(l, life->born.position)->stage == STAGE_FORWARD)
-			return lives_seq(l, &life->born);
+		if (x.born->stage == STAGE_FORWARD)
+			return x.from;
 	}
 	return UINT64_MAX;
 }

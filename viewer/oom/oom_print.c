@@ -2,7 +2,6 @@
 /* An out-of-memory failure as JSON and as text for people who never saw this tool. */
 
 #include "../answers/columns.h"
-#include "../answers/parts.h"
 #include "../base/shell.h"
 #include "oom.h"
 
@@ -87,8 +86,8 @@ static bool remedy_row(void *ctx, size_t i, struct row_oom_remedy *row)
 					.enough = r->enough,
 					.how_known = r->how,
 					.claim = r->name,
-					.right = oom_claim(r->name).right,
-					.of = oom_claim(r->name).of,
+					.right = r->claim.right,
+					.of = r->claim.of,
 					.mark = r->enough ? "this request" : "" };
 	return true;
 }

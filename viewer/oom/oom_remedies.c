@@ -61,27 +61,9 @@ struct remedy_list {
 	size_t count;
 };
 
-static const struct oom_claim claims[] = {
+static const struct claim claims[] = {
 #include "claims.def"
 };
-
-struct oom_claim oom_claim(const char *name)
-{
-	const struct oom_claim *c =
-		FIRST_OF(x, claims, sizeof(claims) / sizeof(*claims), !strcmp(x->name, name));
-
-	return c ? *c : (struct oom_claim){ .name = name };
-}
-
-/* Where it is not nearly always right. */
-static void say_measured(struct oom_remedy *r)
-{
-	struct oom_claim c = oom_claim(r->name);
-	size_t n = strlen(r->how);
-
-	if (100ull * c.right < 99ull * c.of)
-		snprintf(r->how + n, OOM_TEXT - n, "; measured right in %u of %u", c.right, c.of);
-}
 
 /* What a person can change first: the answer to the cause, then code before cards, what is enough,
  * and what costs nothing. */
@@ -140,7 +122,8 @@ static void insert(struct remedy_list *list, struct oom_remedy *r)
 	size_t n;
 
 	r->answers = row_of(r->name)->causes & 1u << list->cause;
-	say_measured(r);
+	r->claim = claim_of(claims, sizeof(claims) / sizeof(*claims), r->name);
+	claim_say(&r->claim, r->how, OOM_TEXT);
 	if ((r->saves < list->oom->capacity / 200 && !r->enough) || list->count == OOM_REMEDIES ||
 	    is_of_answer(list, r) || is_twin(list, r))
 		return;

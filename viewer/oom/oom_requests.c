@@ -44,7 +44,7 @@ uint64_t remedy_free_device(const struct oom *o, char *what, char *how)
 
 uint64_t remedy_held_unused(const struct oom *o, char *what, char *how)
 {
-	const struct oom_unused *u = &o->unused;
+	const struct used_up *u = &o->unused;
 	const struct holder *most = u->holders.items;
 
 	if (u->bytes <= o->capacity / 50)

@@ -27,14 +27,12 @@ COMPARE(by_life, struct page_life, ORDER(x->life, y->life))
 /* In order of birth. key: the first key moment that is not before the birth. */
 static struct rank rank_of(const struct page_lives *l, uint32_t i, size_t *key)
 {
-	const struct lives *table = &l->model->lives;
-	const struct life *life = lives_at(table, i);
-	uint64_t born = lives_seq(table, &life->born), died = lives_seq(table, &life->died);
+	const struct lived x = lives_read(&l->model->lives, i);
+	uint64_t died = x.until == LIVES_OPEN ? l->model->last_seq + 1 : x.until;
 
-	while (*key < l->key_count && l->key_order[*key]->seq < born)
+	while (*key < l->key_count && l->key_order[*key]->seq < x.from)
 		++*key;
-	died = died ? died : l->model->last_seq + 1;
-	return (struct rank){ (double)lives_request(table, life)->size * (double)(died - born), i,
+	return (struct rank){ (double)x.size * (double)(died - x.from), i,
 			      *key < l->key_count && l->key_order[*key]->seq < died };
 }
 

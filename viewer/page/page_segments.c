@@ -33,16 +33,13 @@ static unsigned kind_of(struct track *t, uint32_t life)
 
 static void segments_add_row(struct rows *r, struct track *t, uint32_t i)
 {
-	const struct lives *l = &t->timeline->model.lives;
-	const struct life *life = lives_at(l, i);
-	const struct position *p = lives_position(l, life->born.position);
-	const struct life_request *made = lives_request(l, life);
-	uint64_t born = lives_seq(l, &life->born), died = lives_seq(l, &life->died);
+	const struct lived x = lives_read(&t->timeline->model.lives, i);
 
-	column_row(&r->column, born - r->seq, died ? died - born : 0, zigzag(life->addr - r->addr),
-		   made->size, p->memory, track_stack(t, made->stack, born), kind_of(t, i));
-	r->seq = born;
-	r->addr = life->addr;
+	column_row(&r->column, x.from - r->seq, x.until == LIVES_OPEN ? 0 : x.until - x.from,
+		   zigzag(x.row->addr - r->addr), x.size, x.born->memory,
+		   track_stack(t, x.stack, x.from), kind_of(t, i));
+	r->seq = x.from;
+	r->addr = x.row->addr;
 }
 
 void segments_emit(struct track *t)
@@ -53,10 +50,7 @@ void segments_emit(struct track *t)
 	size_t room = page_room(t->page, ROWS, 500), count = 0;
 
 	for (uint32_t i = 0; i < l->rows.count; i++) {
-		const struct life *life = lives_at(l, i);
-		const struct position *p = lives_position(l, life->born.position);
-
-		if (is_segment(t, p) && count++ < room)
+		if (is_segment(t, lives_read(l, i).born) && count++ < room)
 			segments_add_row(&r, t, i);
 	}
 	emit_object(out, "segments");
