@@ -617,6 +617,17 @@ def evaluation_in_autocast():
             print(model(torch.randn(64, 2048, device="cuda")).float().square().mean().shape)
 
 
+@case("autocast_cache")
+def steps_of_a_forecast():
+    """Autocast is left after each pass: before that a pass has all weights in both precisions."""
+    model, state = mlp(2048, 8), torch.randn(64, 2048, device="cuda")
+    with torch.no_grad():
+        for _ in range(4):
+            with torch.autocast("cuda", torch.float16, cache_enabled=not AFTER):
+                predicted = model(state)
+            state = state + predicted.float()
+
+
 @case("no_grad")
 def rollouts_with_graphs():
     """Old probabilities with the graphs of their passes, of which the update takes but the values; those of the last are held at the end."""

@@ -25,7 +25,8 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
                                                ("mask_copies", "mask_of_booleans", 0.028), pytest.param("mask_copies", "mask_compared_in_each_layer", 0.005, marks=pytest.mark.more), ("in_rows", "nearest_neighbours", 0.02), pytest.param("in_rows", "ranks_of_a_retrieval", 0.005, marks=pytest.mark.more),
                                                pytest.param("mask_copies", "mask_in_another_type", 0.005, marks=pytest.mark.more), pytest.param("in_rows", "recall_of_classes", 0.005, marks=pytest.mark.more),
                                                pytest.param("gathered", "scores_of_an_evaluation", 0.02, marks=pytest.mark.more),
-                                               ("kept", "snapshots_of_weights", 0), ("autocast_cache", "evaluation_in_autocast", 0), ("no_grad", "rollouts_with_graphs", 0.02),
+                                               ("kept", "snapshots_of_weights", 0), ("autocast_cache", "evaluation_in_autocast", 0),
+                                               ("autocast_cache", "steps_of_a_forecast", 0), ("no_grad", "rollouts_with_graphs", 0.02),
                                                ("backward_each", "chunks_of_positions", 0.003), pytest.param("backward_each", "views_of_one_batch", 0.003, marks=pytest.mark.more)])
 def test_the_promise_holds(tmp_path, kind, name, error):
     before, finding, measured = table.judge("cases", kind, name, tmp_path)

@@ -92,7 +92,31 @@ static void leaf_that_updates_pass_over(void)
 	now();
 }
 
+/* Recorded without stacks: saved in each of three passes, and no leaf. */
+static void weight_without_stack(void)
+{
+	weight();
+	born(BLOCK, 0);
+	for (unsigned i = 1; i <= 3; i++) {
+		saved(BLOCK, i, GMT_SAVED_PLAIN);
+		backward();
+		clear();
+	}
+	now();
+}
+
+static void workspace_without_stack(void)
+{
+	weight();
+	born_of_size(BLOCK, 8519680, 0);
+	backward();
+	used(0, ENGINE, BLOCK, GRADIENT);
+	now();
+}
+
 static const struct scene scenes[] = {
+	{ "saved-again", "parameters", "plain-saved", weight_without_stack },
+	{ "workspace-size", "workspace", "nothing", workspace_without_stack },
 	{ "state-used", "optimizer_state", "state-read", state_of_two_updates },
 	{ "state-used", "optimizer_state", "nothing", state_made_anew },
 	{ "state-read", "optimizer_state", "nothing", state_that_passes_read },

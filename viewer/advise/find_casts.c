@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies of weights that autocast made and has in its cache. A copy belongs to the operator that
- * needs it: what no graph holds, and is there when the next pass begins, is held by the cache,
+ * needs it: what no graph ever held, or is there when the next pass begins, is held by the cache,
  * which is emptied when the outermost autocast is left.
  */
 
@@ -25,9 +25,10 @@ bool advise_is_cast(struct timeline *t, struct map *known, uint32_t stack, uint6
 static uint64_t cached_since(const struct advise *a, const struct advised *l)
 {
 	uint64_t since = l->course->released ? l->course->released : l->from;
+	bool stays = advise_pass_end(a, l->born->forwards) < l->until;
+	bool of_no_graph = a->timeline->model.tags && !l->course->saved;
 
-	return advise_pass_end(a, l->born->forwards) < l->until && !advise_in_graph(l) ? since
-										       : PLAN_END;
+	return (stays || of_no_graph) && !advise_in_graph(l) ? since : PLAN_END;
 }
 
 /* So many blocks were made after it; or since the event, if that is later. */
@@ -62,7 +63,7 @@ void advise_cached_casts(struct advise *a)
 	}
 	plan_with(&f->cautious, PLAN_NONE, first, last, f->largest);
 	advise_put(f->how,
-		   "%s %s in copies of weights that no graph held, and that stayed until a later "
-		   "pass. Without the cache each pass converts a weight when it is used",
+		   "%s %s in copies of weights that no graph held, and that stayed after their "
+		   "use. Without the cache each pass converts a weight when it is used",
 		   B(f->bytes), a->when);
 }
