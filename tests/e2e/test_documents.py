@@ -153,7 +153,7 @@ def test_all_documents(folder, monkeypatch):
         one_recording(documents, file, folder, monkeypatch)
     documents.look("oom", trains)
     assert documents.look("oom", run(documents, folder, "refused", REFUSED, "card=640MiB"))["remedies"]
-    documents.look("advise", trains)
+    assert documents.look("advise", trains, "--together", "1+batch=1/2")["sets"]
     documents.look("diff", evaluates, trains)
     documents.look("check", evaluates, "--max-peak", "1", "--max-class", "parameters=1", code=1)
     for snapshot in ("trace", "state"):

@@ -85,6 +85,7 @@ void advise_equal_buffers(struct advise *a)
 
 	if (!uses_complete(&a->timeline->model))
 		return;
+	/* weights of several sizes tell a layer's buffers from weights in buffers */
 	ADVISE_EACH (a, CLASS_BIT(buffers) | CLASS_BIT(parameters), l) {
 		if (!advise_counts(a, &l))
 			continue;

@@ -157,6 +157,7 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 	if (!oom_only_forward(o) || o->wanted_stage != STAGE_OUTSIDE)
 		return 0;
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+		/* room for results, which before a first pass of an evaluation looks like inputs */
 		if ((b->category != CATEGORY_forward_temporaries &&
 		     !(b->category == CATEGORY_inputs && o->evaluation)) ||
 		    b->seq < o->evaluation || !is_there_through_passes(o, b->life - 1) ||

@@ -203,6 +203,12 @@ class Search:
         predicted = self.predict(frozenset(texts)).least
         return predicted - predicted // LITTLE * NEAR + self.known[frozenset()].others <= self.cell.card.memory
 
+    def closest_unrun(self) -> Tuple[Sequence[str], int]:
+        """Of all sets the one that takes least by prediction, with the bytes of the device that it takes."""
+        candidates, others = self.candidates(), self.known[frozenset()].others
+        every = [texts for n in range(1, LARGEST + 1) for texts in itertools.combinations(candidates, n) if self.is_meant(texts)]
+        return min(((texts, self.predict(frozenset(texts)).least + others) for texts in every), key=lambda x: x[1])
+
     def excludes(self, ran: Set, names: Names) -> bool:
         """It is that one, or has more changes, or smaller parts, than one that fits or fails."""
         if ran.fits:

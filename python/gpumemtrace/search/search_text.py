@@ -174,7 +174,9 @@ def none_fits(search: Search, card: str) -> str:
         text += (f" The closest is {AND.join(closest.texts)}: it takes {apart(closest.needs, search.cell.card.memory)} "
                  f"and lacks {in_units(max(closest.needs - search.cell.card.memory, 0))}.")
     elif not search.sets:
-        text += " By prediction no set of them saves enough, so none was run."
+        texts, least = search.closest_unrun()
+        text += (f" The closest is {AND.join(texts)}: by prediction it takes at least {in_units(least)} "
+                 f"and lacks {in_units(max(least - search.cell.card.memory, 0))}, so none was run.")
     return text
 
 
