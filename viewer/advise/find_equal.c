@@ -85,13 +85,12 @@ void advise_equal_buffers(struct advise *a)
 
 	if (!uses_complete(&a->timeline->model))
 		return;
-	/* weights of several sizes tell a layer's buffers from weights in buffers */
-	ADVISE_EACH (a, CLASS_BIT(buffers) | CLASS_BIT(parameters), l) {
+	ADVISE_EACH (a, OF_THE_MODEL, l) {
 		if (!advise_counts(a, &l))
 			continue;
 		if (l.classes & CLASS_BIT(parameters)) {
 			++*map_put(&s.weights, l.size, NULL);
-		} else if (l.size >= a->least / ALIKE) {
+		} else if (l.classes & CLASS_BIT(buffers) && l.size >= a->least / ALIKE) {
 			struct equal *e = map_item(&s.groups, l.size);
 
 			e->first = e->count++ ? e->first : l;

@@ -148,6 +148,14 @@ bool oom_is_room(const struct oom *o, const struct block *b)
 	return strstr(op, "zeros") || strstr(op, "empty") || strstr(op, "full");
 }
 
+/* Room for results, which before a first pass of an evaluation looks like inputs. */
+static bool may_hold_results(const struct oom *o, const struct block *b)
+{
+	if (b->category == CATEGORY_inputs)
+		return o->evaluation;
+	return b->category == CATEGORY_forward_temporaries;
+}
+
 uint64_t oom_results(const struct oom *o, struct owner *owner)
 {
 	const struct snapshot *s = &o->shot;
@@ -157,11 +165,8 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 	if (!oom_only_forward(o) || o->wanted_stage != STAGE_OUTSIDE)
 		return 0;
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		/* room for results, which before a first pass of an evaluation looks like inputs */
-		if ((b->category != CATEGORY_forward_temporaries &&
-		     !(b->category == CATEGORY_inputs && o->evaluation)) ||
-		    b->seq < o->evaluation || !is_there_through_passes(o, b->life - 1) ||
-		    !oom_is_room(o, b))
+		if (!may_hold_results(o, b) || b->seq < o->evaluation ||
+		    !is_there_through_passes(o, b->life - 1) || !oom_is_room(o, b))
 			continue;
 		bytes += b->size;
 		asked |= b->size == o->block;
