@@ -59,7 +59,7 @@ int image_parameter(const struct image_kernel *k, size_t i, size_t *offset, size
 	return CUDA_INVALID_VALUE;
 }
 
-/* All from the first to the last are told. */
+/* The section lists every parameter up to the last one, each once. */
 static bool is_whole(const struct image_kernel *k)
 {
 	size_t most = 0, count = 0, offset, size;

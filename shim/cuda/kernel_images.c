@@ -177,7 +177,7 @@ static bool enter(const void *handle, const void *code, size_t bytes)
 }
 
 /* `bytes` of it are a copy. */
-static void keep(const void *handle, const void *code, size_t bytes)
+static void enter_image(const void *handle, const void *code, size_t bytes)
 {
 	image_unloaded(handle);
 	if (code && !enter(handle, code, bytes))
@@ -192,10 +192,10 @@ void image_loaded(const void *handle, const void *code)
 	if (!images_are_needed() || !handle || !code)
 		return;
 	if (peek(&w, code, sizeof(w)) && w.magic == WRAPPER_MAGIC) {
-		keep(handle, w.data, 0);
+		enter_image(handle, w.data, 0);
 	} else {
 		bytes = code_bytes(code);
-		keep(handle, bytes ? keep_copy(code, bytes) : NULL, bytes);
+		enter_image(handle, bytes ? keep_copy(code, bytes) : NULL, bytes);
 	}
 }
 
@@ -228,7 +228,7 @@ void image_loaded_file(const void *handle, const char *path)
 	file_close(&f);
 	if (copy) {
 		__atomic_add_fetch(&copied, bytes, __ATOMIC_RELAXED);
-		keep(handle, copy, bytes);
+		enter_image(handle, copy, bytes);
 	}
 }
 

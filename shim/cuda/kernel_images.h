@@ -32,6 +32,6 @@ uint64_t image_hash(const char *name, size_t length);
 
 /* false: there is no code that says all parameters of a kernel of this name. */
 bool image_find(const void *handle, uint64_t name, struct image_kernel *k);
-/* As cuFuncGetParamInfo; CUDA_INVALID_VALUE behind the last one. */
+/* Offset and size of parameter i, in bytes. Returns 0; CUDA_INVALID_VALUE behind the last one. */
 int image_parameter(const struct image_kernel *k, size_t i, size_t *offset, size_t *size);
 void image_close(struct image_kernel *k);

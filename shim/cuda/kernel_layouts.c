@@ -100,8 +100,8 @@ void kernel_saw_named(const void *function, bool is_kernel, const void *code, co
 	struct place *p = images_are_needed() && function ? place_of(function) : NULL;
 
 	if (p) {
-		p->code = code;
-		p->name = image_hash(name, strlen(name));
+		__atomic_store_n(&p->code, code, __ATOMIC_RELAXED);
+		__atomic_store_n(&p->name, image_hash(name, strlen(name)), __ATOMIC_RELAXED);
 	}
 	kernel_saw_handle(function, is_kernel);
 }
@@ -112,8 +112,10 @@ void kernel_saw_function_of(const void *function, const void *kernel)
 	const struct place *from = p ? place_of(kernel) : NULL;
 
 	if (from) {
-		p->code = from->code;
-		p->name = from->name;
+		__atomic_store_n(&p->code, __atomic_load_n(&from->code, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&p->name, __atomic_load_n(&from->name, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
 	}
 	kernel_saw_handle(function, false);
 }
@@ -223,7 +225,9 @@ static struct kernel *ask_kernel(const struct place *p, const void *function)
 	struct source s = { .function = function, .is_kernel = handle == HANDLE_KERNEL };
 	struct kernel *k;
 
-	s.has_image = images_are_needed() && image_find(p->code, p->name, &s.image);
+	s.has_image = images_are_needed() &&
+		      image_find(__atomic_load_n(&p->code, __ATOMIC_RELAXED),
+				 __atomic_load_n(&p->name, __ATOMIC_RELAXED), &s.image);
 	k = ask_source(&s, s.has_image || handle || is_simulated());
 	if (s.has_image)
 		image_close(&s.image);

@@ -42,7 +42,7 @@ struct finding {
 	uint64_t peak;		/* that is left; before a refusal: the highest then */
 };
 
-/* What became of a life until the moment. */
+/* A life's course up to the moment. */
 struct life_course {
 	uint64_t released; /* when the latest graph let it go, 0 = never, */
 	uint64_t saved;	   /* and when the latest one took it */

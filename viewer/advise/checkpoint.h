@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What find_checkpoint.c knows of modules that repeat, and the calls of one (checkpoint_calls.c).
+/* Modules that repeat (find_checkpoint.c), and the calls of one (checkpoint_calls.c).
  */
 #pragma once
 

@@ -32,7 +32,7 @@ static bool is_made_inside(struct checkpoint_search *s, uint64_t key, uint32_t p
 	       sites_has(s->advise, l->stack, key);
 }
 
-/* Of the first block that was made in the first call, saved or not. */
+/* The stack of the first block that was made in the first call, saved or not. */
 static uint32_t opening_stack(struct checkpoint_search *s, const struct checkpoint_site *site,
 			      uint64_t outside)
 {

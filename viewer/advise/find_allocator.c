@@ -8,8 +8,8 @@
 #include "advise.h"
 
 /* own: the recorded setting. PyTorch ends at "default", which is none. */
-static void say(struct advise *a, const char *conf, const char *own, uint64_t reserved,
-		uint64_t best)
+static void say_setting(struct advise *a, const char *conf, const char *own, uint64_t reserved,
+			uint64_t best)
 {
 	struct finding *f = advise_add(a, "allocator");
 	bool none = !strcmp(conf, "default");
@@ -61,7 +61,7 @@ static void try_all(struct advise *a, const struct replay_trial *t)
 		replay_outcome_free(&o);
 	}
 	if (conf)
-		say(a, conf, t->own.conf ? t->own.conf : "", recorded, best);
+		say_setting(a, conf, t->own.conf ? t->own.conf : "", recorded, best);
 }
 
 void advise_allocator(struct advise *a)

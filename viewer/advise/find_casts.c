@@ -17,8 +17,12 @@ bool advise_is_by_autocast(struct timeline *t, const struct block *b)
 bool advise_is_cast(struct timeline *t, struct map *known, uint32_t stack, uint64_t seq)
 {
 	const struct block b = { .stack = stack, .seq = seq };
+	bool fresh = false;
+	uint32_t *is = stack ? map_put(known, stack, &fresh) : NULL;
 
-	return stack && map_known(known, stack, advise_is_by_autocast(t, &b));
+	if (fresh) /* its native names are looked up once */
+		*is = advise_is_by_autocast(t, &b);
+	return is && *is;
 }
 
 /* The event since which only the cache holds it, PLAN_END if an operator or a graph may. */

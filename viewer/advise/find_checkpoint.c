@@ -278,7 +278,7 @@ static bool repeats(struct checkpoint_search *s, const struct checkpoint_site *s
 	       !is_operator(s, site) && !is_network(s, site);
 }
 
-/* What look like its calls may be turns of a loop over a module that saves nearly all of it. */
+/* Its calls may be turns of a loop over an inner module that saves nearly all of it. */
 static bool is_around(struct checkpoint_search *s, const struct checkpoint_site *site)
 {
 	return ANY_OF(x, s->items, s->count,

@@ -21,7 +21,7 @@ struct search {
 	struct map weights;	     /* the same of parameters: how many */
 };
 
-/* What reads a buffer makes something of it. */
+/* A work that reads a buffer makes something of it. */
 static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
 {
 	struct search *s = ctx;
@@ -45,7 +45,7 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 	}
 }
 
-/* As many as the model has of some weight, or a multiple: tables for sines and for cosines. */
+/* One buffer for each weight of some size, or several (tables for sines and for cosines). */
 static uint64_t layers_of(const struct search *s, const struct equal *e)
 {
 	uint64_t most = 0;
