@@ -165,6 +165,27 @@ struct gmt_def_function {
 	uint64_t address; /* as in the value of a native frame; the name, mangled, follows */
 } __attribute__((packed));
 
+/* The frame was the innermost of that node, or called what was; count times a variable follows. */
+struct gmt_def_variables {
+	uint64_t seq; /* the latest event before */
+	uint32_t node;
+	uint32_t count;
+} __attribute__((packed));
+
+#define GMT_VARIABLE_DIMS 8 /* a tensor with more is left out */
+
+/* A tensor, or a list or tuple that has some: then of the first one, but for bytes. */
+struct gmt_variable {
+	uint64_t addr; /* of its first element */
+	uint64_t
+		bytes; /* of its storage, which other tensors may share; or of all their storages */
+	uint32_t tensors; /* in a list or tuple, and in those in it; 0 = it is a tensor */
+	uint8_t type;	  /* c10::ScalarType */
+	uint8_t dims;	  /* so many sizes follow, eight bytes each, then the name */
+	uint8_t name_len;
+	uint8_t reserved; /* 0 */
+} __attribute__((packed));
+
 enum gmt_source_flag {
 	GMT_SOURCE_CUT = 1 << 0,     /* the statement is longer than its text */
 	GMT_SOURCE_CHANGED = 1 << 1, /* the file is newer than the process: no text */

@@ -1120,6 +1120,31 @@ class OomRemedy(Row):
 
 
 @dataclass(frozen=True)
+class OomVariable(Row):
+    """A variable of a Python frame at the failed request: a tensor, or a list or tuple that has some.
+
+    name: its name
+    function: function of the line that the frame was at; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    shape: sizes of the tensor, or of the first one, such as `[8, 4096]`
+    type: type of its elements, such as `float32`
+    tensors: tensors in a list or tuple; 1 of a tensor (count)
+    bytes: of their storages, which other tensors may share (bytes)
+    """
+
+    name: str
+    function: str
+    file: str
+    line: int
+    shape: str
+    type: str
+    tensors: int
+    bytes: int
+    _types: ClassVar[str] = "TEXT TEXT TEXT NUMBER TEXT TEXT COUNT BYTES"
+
+
+@dataclass(frozen=True)
 class OomSetting(Row):
     """A setting of PyTorch's allocator, and the result of a replay up to the failed request on the same device.
 
@@ -1230,6 +1255,7 @@ class Oom(Row):
     text: the cause in words
     holders: lines of code by class, the largest first
     remedies: changes that would have made room, those for this cause first
+    variables: tensors, and lists of some, in the variables of the Python frames of the request, the largest first; empty if they are not recorded, or it came from a backward pass
     look_at: what to look at in the line that made the request, or that made most of the activations, if no remedy names a line; else empty
     settings: settings of the allocator, up to the first that fits; empty if none can help or the recording cannot be replayed
     device: CUDA ordinal
@@ -1276,6 +1302,7 @@ class Oom(Row):
     text: str
     holders: Table[OomHolder]
     remedies: Table[OomRemedy]
+    variables: Table[OomVariable]
     look_at: str
     settings: Table[OomSetting]
     device: int
@@ -1312,7 +1339,7 @@ class Oom(Row):
     other_devices: Optional[Table[OomDevice]] = None
     values_not_computed: Optional[Values] = None
     tried_on: Optional[str] = None
-    _types: ClassVar[str] = "BYTES BYTES FLAG BYTES TEXT TEXT LIST LIST TEXT LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST LIST TEXT TEXT LIST TEXT FLAG LIST PART TEXT"
+    _types: ClassVar[str] = "BYTES BYTES FLAG BYTES TEXT TEXT LIST LIST LIST TEXT LIST SIGNED NS NUMBER COUNT FLAG NUMBER TEXT NUMBER CLASS TEXT TEXT NUMBER BYTES BYTES BYTES BYTES BYTES LIST BYTES BYTES BYTES BYTES CLASSES NUMBER LIST LIST TEXT TEXT LIST TEXT FLAG LIST PART TEXT"
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,18 @@ static inline uint32_t stack_of(struct thread *t, struct gmt_event *e)
 	return stack_capture(t, of_kind & PREFERS_PYTHON, &e->flags);
 }
 
+/* What a line computes with is looked at when it asks for much the first time, and at each refusal.
+ */
+static inline void tell_variables(struct thread *t, const struct gmt_event *e)
+{
+	enum { MUCH = 1 << 20 };
+	bool refused = e->kind == GMT_BLOCK_OOM;
+
+	if (e->stack && (refused || (e->kind == GMT_BLOCK_ALLOC && e->size >= MUCH)) &&
+	    !(e->flags & GMT_FLAG_NO_PYTHON))
+		stack_variables(t, refused);
+}
+
 #define HELD UINT64_MAX /* in place of a number: gmt_settle stores the event */
 
 static inline void push(struct thread *t, struct gmt_event *e, bool paused)
@@ -189,6 +201,7 @@ static inline void capture(struct thread *t, struct gmt_event *e)
 		return;
 	}
 	e->stack = stack_of(t, e);
+	tell_variables(t, e);
 	push(t, e, false);
 }
 

@@ -21,6 +21,7 @@
 #include "source.h"
 #include "worker.h"
 #include "../rings/thread.h"
+#include "../stacks/variables.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -216,6 +217,7 @@ void session_fork_child(bool at_once)
 		modules_forget();
 		codes_forget();
 		stack_nodes_forget();
+		variables_forget();
 		sources_forget();
 		forget_thread(thread_self());
 	}

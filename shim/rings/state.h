@@ -67,6 +67,11 @@ static inline uint64_t session_now(bool paused)
 
 void session_set_state(uint32_t state);
 
+static inline uint64_t session_last_seq(void)
+{
+	return __atomic_load_n(&gmt_session.seq, __ATOMIC_RELAXED);
+}
+
 static inline uint64_t session_next_seq(void)
 {
 	return __atomic_add_fetch(&gmt_session.seq, 1, __ATOMIC_SEQ_CST);

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#define TEXT_MAX 4096u
-
 static struct intern_table codes = { .levels = 2 };
 
 static uint32_t put_utf8(uint8_t *out, uint32_t c)
@@ -45,8 +43,7 @@ static uint32_t char_at(const void *data, uint32_t kind, uint64_t i)
 	return kind == 2 ? ((const uint16_t *)data)[i] : ((const uint32_t *)data)[i];
 }
 
-/* A compact str as UTF-8, cut at TEXT_MAX; bytes written. */
-static uint32_t copy_str(uintptr_t str, uint8_t *out)
+uint32_t code_text(uintptr_t str, uint8_t *out)
 {
 	const struct python_offsets *o = python_layout();
 	uint32_t bits = *(const uint32_t *)(str + (uintptr_t)o->str_state) >>
@@ -58,7 +55,7 @@ static uint32_t copy_str(uintptr_t str, uint8_t *out)
 
 	if (!(bits & 8) || (kind != 1 && kind != 2 && kind != 4))
 		return 0;
-	for (uint64_t i = 0; i < len && n + 4 <= TEXT_MAX; i++)
+	for (uint64_t i = 0; i < len && n + 4 <= CODE_TEXT_MAX; i++)
 		n += put_utf8(out + n, char_at(data, kind, i));
 	return n;
 }
@@ -91,9 +88,9 @@ static uint32_t describe(uintptr_t code, uint8_t *buf)
 	uint32_t n = sizeof(head);
 	uint16_t cut = 0;
 
-	head.file_len = copy_str(field_of(code, o->code_file), buf + n);
+	head.file_len = code_text(field_of(code, o->code_file), buf + n);
 	n += head.file_len;
-	head.name_len = copy_str(
+	head.name_len = code_text(
 		field_of(code, o->code_qualname >= 0 ? o->code_qualname : o->code_name), buf + n);
 	n += head.name_len;
 	head.table_len = copy_table(field_of(code, o->code_table), buf + n, GMT_DEF_MAX - n, &cut);

@@ -11,3 +11,8 @@
  * buf holds GMT_DEF_MAX bytes. 0 = could not be defined. */
 uint32_t code_id(struct thread *t, const struct python_code *k, uint8_t *buf);
 void codes_forget(void);
+
+#define CODE_TEXT_MAX 4096u
+
+/* A compact str that is alive, as UTF-8, cut at CODE_TEXT_MAX; bytes written. */
+uint32_t code_text(uintptr_t str, uint8_t *out);

@@ -23,7 +23,7 @@ static struct {
 	int checked;
 	void *(*this_thread)(void); /* this OS thread's state, right without the GIL too */
 	int (*finalizing)(void);
-	uintptr_t code_type, str_type, bytes_type;
+	uintptr_t code_type, str_type, bytes_type, types[PYTHON_TYPES];
 	uintptr_t start, end; /* of the object that holds them */
 	struct python_offsets at;
 	char version[16];
@@ -88,6 +88,11 @@ bool python_is_static(uintptr_t address)
 	return address >= py.start && address < py.end;
 }
 
+uintptr_t python_type(enum python_type type)
+{
+	return py.types[type];
+}
+
 static bool find_in(void *handle)
 {
 	int minor = minor_version(handle);
@@ -99,6 +104,9 @@ static bool find_in(void *handle)
 	py.code_type = (uintptr_t)dlsym(handle, "PyCode_Type");
 	py.str_type = (uintptr_t)dlsym(handle, "PyUnicode_Type");
 	py.bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
+	py.types[PYTHON_CELL] = (uintptr_t)dlsym(handle, "PyCell_Type");
+	py.types[PYTHON_LIST] = (uintptr_t)dlsym(handle, "PyList_Type");
+	py.types[PYTHON_TUPLE] = (uintptr_t)dlsym(handle, "PyTuple_Type");
 	if (minor < 0 || !py.this_thread || !py.finalizing || !py.code_type || !py.str_type ||
 	    !py.bytes_type)
 		return false;

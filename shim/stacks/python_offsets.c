@@ -21,18 +21,18 @@ static const struct python_offsets verified[] = {
 struct own_table {
 	int minor, words;
 	int current_frame, thread_id;
-	int previous, executable, instr_ptr, owner, tlbc_index;
-	int filename, name, qualname, linetable, first_line, code_start, tlbc;
+	int previous, executable, instr_ptr, variables, owner, tlbc_index;
+	int filename, name, qualname, linetable, first_line, names, code_start, tlbc;
 	int object_type, bytes_size, bytes_data, state, length, ascii_size;
 	uint16_t tag_mask;
 };
 
 static const struct own_table
 	own_tables[] = {
-		{ 13, 71, 23, 24, 29, 30, 31, 33, -1, 35, 36, 37,
-		  38, 39, 43, -1, 45, 65, 66, 68, 69, 70, 0 },
-		{ 14, 81, 26, 27, 32, 33, 34, 36, 38, 40, 41, 42,
-		  43, 44, 48, 49, 51, 75, 76, 78, 79, 80, 3 },
+		{ 13, 71, 23, 24, 29, 30, 31, 32, 33, -1, 35, 36, 37,
+		  38, 39, 41, 43, -1, 45, 65, 66, 68, 69, 70, 0 },
+		{ 14, 81, 26, 27, 32, 33, 34, 35, 36, 38, 40, 41, 42,
+		  43, 44, 46, 48, 49, 51, 75, 76, 78, 79, 80, 3 },
 	};
 
 static bool fits(uint64_t offset)
@@ -82,6 +82,9 @@ static void read_own_table(struct python_offsets *o, const struct own_table *at,
 		.bytes_size = (int16_t)w[at->bytes_size],
 		.bytes_data = (int16_t)w[at->bytes_data],
 		.shim_owner = 3,
+		.frame_variables = (int16_t)w[at->variables],
+		.frame_globals = 24,
+		.code_variables = (int16_t)w[at->names],
 		.frame_tlbc = -1,
 		.code_tlbc = -1,
 		.tag_mask = at->tag_mask,

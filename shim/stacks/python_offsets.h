@@ -28,6 +28,8 @@ struct python_offsets {
 	int16_t str_length, str_hash, str_state, str_ascii, str_compact;
 	int16_t bytes_size, bytes_data;
 	int16_t shim_owner; /* frame owners from here on are not Python code */
+	/* the values, and the dict of a module's; the tuple of their names */
+	int16_t frame_variables, frame_globals, code_variables;
 	/* free threading: instructions are in a copy of the thread's own */
 	int16_t frame_tlbc, code_tlbc;
 	uint16_t tag_mask;   /* bits of a code reference that are not address */

@@ -13,6 +13,7 @@
 #include "intern_stack.h"
 #include "modules.h"
 #include "native.h"
+#include "variables.h"
 
 #include <string.h>
 
@@ -215,4 +216,19 @@ uint32_t stack_capture(struct thread *t, bool prefer_python, uint16_t *flags)
 		return node;
 	*flags |= GMT_FLAG_TRUNCATED; /* no room for more nodes: the Python one says more */
 	return python;
+}
+
+void stack_variables(struct thread *t, bool all)
+{
+	enum { INNERMOST = 12 };
+	struct stack_scratch *s = t->scratch;
+	struct python_part *p = s ? &s->python : NULL;
+	int n = p ? p->chain.count : 0, least = all || n < INNERMOST ? 0 : n - INNERMOST;
+
+	for (int i = n - 1; i >= least; i--) {
+		if (variables_are_new(p->nodes[i]) || all)
+			variables_tell(t, &p->chain.frames[i], p->nodes[i], all, p->definition);
+		else if (i == n - 1)
+			return;
+	}
 }

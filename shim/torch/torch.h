@@ -7,6 +7,7 @@
 #pragma once
 
 #include "../capture.h"
+#include "../stacks/variables.h"
 
 /* "" where it is not known. */
 struct torch_release {
@@ -53,6 +54,11 @@ bool torch_tags(void);
 /* `impl` = TensorImpl. false: no memory of its own (undefined, wrapped, fake), or not on CUDA. */
 bool torch_memory_of(const void *impl, struct torch_memory *m);
 bool torch_storage_memory(const void *storage, struct torch_memory *m); /* StorageImpl */
+/* The same in parts, where there is a layout: copies will do. */
+uintptr_t torch_storage_of(const void *impl);
+bool torch_memory_in(const void *impl, const void *storage, struct torch_memory *m);
+unsigned torch_type_of(const void *impl); /* c10::ScalarType */
+variable_reader torch_read_object;
 /* p.grad of the parameter `impl`; NULL = none. */
 const void *torch_grad_of(const void *impl);
 /* Whether a differentiable operation made the tensor `impl`. */

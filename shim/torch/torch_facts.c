@@ -36,6 +36,7 @@ static void state(const struct torch_release *release, bool verified)
 		unverified("torch.tags", release);
 	if (gmt_config.tags && verified && torch_sizes())
 		fact("torch.sizes", "on");
+	variables_read_by(gmt_config.tags && verified ? torch_read_object : NULL);
 	if (torch_graphs())
 		fact("torch.graphs", "on");
 	if (gmt_config.tags && torch_pools())

@@ -34,10 +34,15 @@ static const void *pointer(const void *object, unsigned offset)
 	return (const void *)word(object, offset);
 }
 
+unsigned torch_type_of(const void *impl)
+{
+	return *(const uint16_t *)((const char *)impl + torch_layout()->dtype);
+}
+
 static uint64_t bytes_before(const void *impl, const struct torch_layout *l)
 {
 	uint64_t elements = word(impl, l->offset);
-	uint16_t type = *(const uint16_t *)((const char *)impl + l->dtype);
+	unsigned type = torch_type_of(impl);
 
 	return type < sizeof(element_bytes) ? elements * element_bytes[type] : 0;
 }
@@ -61,18 +66,29 @@ bool torch_storage_memory(const void *storage, struct torch_memory *m)
 	return l && memory_of_storage(storage, l, m);
 }
 
-bool torch_memory_of(const void *impl, struct torch_memory *m)
+uintptr_t torch_storage_of(const void *impl)
+{
+	return word(impl, torch_layout()->head + IMPL_STORAGE);
+}
+
+bool torch_memory_in(const void *impl, const void *storage, struct torch_memory *m)
 {
 	const struct torch_layout *l = torch_layout();
-	const void *storage = impl && l ? pointer(impl, l->head + IMPL_STORAGE) : NULL;
 	uint64_t before;
 
-	if (!storage || !memory_of_storage(storage, l, m))
+	if (!memory_of_storage(storage, l, m))
 		return false;
 	before = bytes_before(impl, l);
 	if (before < m->size)
 		m->addr += before;
 	return true;
+}
+
+bool torch_memory_of(const void *impl, struct torch_memory *m)
+{
+	const void *storage = impl && torch_layout() ? (const void *)torch_storage_of(impl) : NULL;
+
+	return storage && torch_memory_in(impl, storage, m);
 }
 
 static const void *autograd_of(const void *impl)

@@ -53,6 +53,10 @@ def test_table_against_headers():
         major, minor = torch.__version__.split(".")[:2]
         row = re.search(rf"^FUNCTION\({major}, {minor}, (\d+), (\d+), (\d+)\)", text, re.M)
         assert row and [int(n) for n in row.groups()] == [truth[f"function_{k}"] for k in ("object", "saved", "stride")]
+    if "python_tensor" in truth:
+        shape = truth["offset"] - 88
+        assert [truth[k] for k in ("shape", "shape_bytes", "object", "python_tensor")] == [shape, 88, shape - 8, 16]
+        assert [truth[k] for k in ("shape_count", "shape_inline", "shape_others")] == [0, 8, 8]
     ours = constants("torch_tensor.c")
     for name in ("IMPL_STORAGE", "IMPL_AUTOGRAD", "STORAGE_DATA", "STORAGE_DEVICE", "STORAGE_BYTES"):
         assert head + ours[name] == truth[name], name

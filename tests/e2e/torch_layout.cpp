@@ -10,6 +10,7 @@
 #include <torch/csrc/autograd/variable.h>
 #if __has_include(<Python.h>)
 #include <torch/csrc/autograd/python_function.h>
+#include <torch/csrc/autograd/python_variable.h>
 #endif
 
 using namespace torch::autograd;
@@ -37,6 +38,12 @@ void say()
 	AT("IMPL_AUTOGRAD", c10::TensorImpl, autograd_meta_);
 	AT("offset", c10::TensorImpl, storage_offset_);
 	AT("dtype", c10::TensorImpl, data_type_);
+	AT("shape", c10::TensorImpl, sizes_and_strides_);
+	SAY("shape_bytes", sizeof(c10::impl::SizesAndStrides));
+	AT("shape_count", c10::impl::SizesAndStrides, size_);
+	AT("shape_inline", c10::impl::SizesAndStrides, inlineStorage_);
+	AT("shape_others", c10::impl::SizesAndStrides, outOfLineStorage_);
+	SAY("object", offsetof(c10::TensorImpl, pyobj_slot_) + offsetof(c10::impl::PyObjectSlot, pyobj_));
 	SAY("STORAGE_DATA", offsetof(c10::StorageImpl, data_ptr_) + offsetof(c10::DataPtr, ptr_) +
 				    offsetof(c10::detail::UniqueVoidPtr, data_));
 	SAY("STORAGE_DEVICE", offsetof(c10::StorageImpl, data_ptr_) + offsetof(c10::DataPtr, device_));
@@ -56,6 +63,7 @@ void say()
 	AT("callback_inputs", RecordFunctionCallback, needs_inputs_);
 #if __has_include(<Python.h>)
 	SAY("function_object", object_of<PyNode>(0));
+	AT("python_tensor", THPVariable, cdata);
 	AT("function_saved", THPFunction, saved_variables);
 	SAY("function_stride", sizeof(SavedVariable));
 #endif

@@ -9,6 +9,7 @@
 #include "../../format/record.h"
 #include "../../viewer/recording/defs.h"
 #include "../../viewer/recording/owners.h"
+#include "../../viewer/recording/variables.h"
 
 static void add(struct defs *d, unsigned kind, uint32_t id, const void *payload, size_t len)
 {
@@ -76,8 +77,8 @@ static void any_payload(struct defs *d, struct chance *c)
 
 		memcpy(payload + i, &word, 4);
 	}
-	add(d, (unsigned)chance_below(c, 8), (uint32_t)chance_below(c, 50), payload,
-	    chance_below(c, sizeof(payload)));
+	add(d, chance_below(c, 9) ? (unsigned)chance_below(c, 8) : GMT_DEF_VARIABLES,
+	    (uint32_t)chance_below(c, 50), payload, chance_below(c, sizeof(payload)));
 }
 
 static void payloads_of_any_bytes(void **state)
@@ -91,7 +92,7 @@ static void payloads_of_any_bytes(void **state)
 	for (int i = 0; i < 20000; i++)
 		any_payload(&d, &c);
 	assert_true(d.bad > 100 && d.codes.count > 10 && d.nodes.count > 10 &&
-		    d.modules.count > 10);
+		    d.modules.count > 10 && d.frames.count > 10);
 	owners_open(&owners, &stacks, &d);
 	for (uint32_t id = 0; id < 60; id++) {
 		struct block b = { .stack = id, .name = id % 3, .seq = id, .memory = id % 2 };
@@ -101,6 +102,54 @@ static void payloads_of_any_bytes(void **state)
 		assert_non_null(owners_library(&owners, &b));
 	}
 	owners_close(&owners);
+	defs_free(&d);
+}
+
+/* A telling of `x` and of what is left of `y`, both [3, 5] of float16. */
+static void tell(struct defs *d, uint64_t seq, uint32_t node, uint32_t count, size_t left_out)
+{
+	struct gmt_variable head = {
+		.addr = seq, .bytes = 64, .type = 5, .dims = 2, .name_len = 1
+	};
+	const uint64_t sizes[] = { 3, 5 };
+	struct gmt_def_variables h = { seq, node, count };
+	uint8_t payload[200];
+	size_t at = sizeof(h);
+
+	memcpy(payload, &h, sizeof(h));
+	for (unsigned i = 0; i < 2; i++) {
+		memcpy(payload + at, &head, sizeof(head));
+		memcpy(payload + at + sizeof(head), sizes, sizeof(sizes));
+		at += sizeof(head) + sizeof(sizes);
+		payload[at++] = (uint8_t)('x' + i);
+	}
+	add(d, GMT_DEF_VARIABLES, 1, payload, at - left_out);
+}
+
+static void variables_of_frames(void **state)
+{
+	struct defs d = { 0 };
+	const struct defs_variables *x;
+	const struct defs_variable *v;
+	char shape[VARIABLE_SHAPE];
+
+	(void)state;
+	tell(&d, 10, 7, 2, 0);
+	tell(&d, 20, 7, 1, 0);
+	tell(&d, 30, 8, 2, 0);
+	tell(&d, 40, 7, 2, 1); /* cut: nothing of it counts */
+	tell(&d, 40, 7, 3, 0);
+	assert_int_equal(d.bad, 2);
+	assert_int_equal(d.variable_count, 5);
+	assert_null(defs_variables(&d, 9, 50));
+	x = defs_variables(&d, 7, 15);
+	assert_int_equal(x->count, 2);
+	assert_int_equal(defs_variables(&d, 7, 5)->seq, 10); /* told only later */
+	assert_int_equal(defs_variables(&d, 7, 50)->seq, 20);
+	v = defs_variable(&d, x, 1);
+	assert_string_equal(v->name.s, "y");
+	assert_string_equal(variables_shape(v, shape), "[3, 5]");
+	assert_string_equal(variables_type(v), "float16");
 	defs_free(&d);
 }
 
@@ -170,9 +219,8 @@ static void whose_line_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings_and_facts),
-		cmocka_unit_test(a_long_text),
-		cmocka_unit_test(payloads_of_any_bytes),
+		cmocka_unit_test(strings_and_facts),	 cmocka_unit_test(a_long_text),
+		cmocka_unit_test(payloads_of_any_bytes), cmocka_unit_test(variables_of_frames),
 		cmocka_unit_test(whose_line_it_is),
 	};
 

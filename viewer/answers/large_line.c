@@ -6,6 +6,7 @@
 #include "../base/human.h"
 #include "../classes/categories.h"
 #include "../recording/owner_words.h"
+#include "../recording/variables.h"
 #include "holders.h"
 
 #define PART	       3 /* of what is in use */
@@ -78,13 +79,21 @@ static void statement_of(struct timeline *t, const struct owner *o, char *buf, s
 		snprintf(buf, room, "%.*s", (int)s->text.len, s->text.s);
 }
 
-/* "scores a.py:3 (y = x.repeat(9))" */
-static void place_words(const struct owner *o, const char *statement, char buf[LARGE_LINE_TEXT])
+/* "scores a.py:3 (y = x.repeat(9), with x [8, 4096])" */
+static void place_words(struct timeline *t, const struct large_line *l, const char *statement,
+			char buf[LARGE_LINE_TEXT])
 {
-	owner_words(o, buf, LARGE_LINE_TEXT, 0);
-	if (statement[0])
-		text_add(buf, LARGE_LINE_TEXT, " (%.*s%s)", STATEMENT_MOST, statement,
-			 strlen(statement) > STATEMENT_MOST ? "..." : "");
+	const struct frame line = { .file = l->owner.file, .line = l->owner.line };
+	char shapes[VARIABLE_WORDS] = "";
+
+	owner_words(&l->owner, buf, LARGE_LINE_TEXT, 0);
+	if (!statement[0])
+		return;
+	if (l->stack)
+		variables_read(&t->stacks, l->stack, l->seq, &line, statement, shapes);
+	text_add(buf, LARGE_LINE_TEXT, " (%.*s%s%s%s)", STATEMENT_MOST, statement,
+		 strlen(statement) > STATEMENT_MOST ? "..." : "", shapes[0] ? ", with " : "",
+		 shapes);
 }
 
 void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct large_line *l)
@@ -96,7 +105,7 @@ void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct
 	if (!o->file[0] || !o->line)
 		return;
 	statement_of(t, o, statement, sizeof(statement));
-	place_words(o, statement, place);
+	place_words(t, l, statement, place);
 	text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place,
 		 change_of(statement, l->blocks, l->saved));
 }
@@ -106,11 +115,26 @@ static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bo
 	char statement[512], place[LARGE_LINE_TEXT];
 
 	statement_of(t, &l->owner, statement, sizeof(statement));
-	place_words(&l->owner, statement, place);
+	place_words(t, l, statement, place);
 	text_put(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s.", B(l->bytes),
 		 PERCENT(l->bytes, all), call ? "call" : "line", place);
 	text_put(l->change, sizeof(l->change), "%s",
 		 change_of(call ? "" : statement, call ? 0 : l->blocks, l->saved));
+}
+
+static void find_block(struct large_line *l, struct timeline *t, const struct snapshot *s,
+		       bool call)
+{
+	const struct block *most = NULL;
+
+	FOR_EACH (const struct block, b, s->moment.blocks, call ? 0 : s->moment.count) {
+		const struct owner o = owners_find(&t->owners, b);
+
+		if (owners_same(&o, &l->owner) && (!most || b->size > most->size))
+			most = b;
+	}
+	l->stack = most ? most->stack : 0;
+	l->seq = most ? most->seq : 0;
 }
 
 /* The blocks by the line that made them, or by the line that called the model. */
@@ -136,6 +160,7 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 		l->bytes = lines.items[0].bytes;
 		l->blocks = lines.items[0].blocks;
 		l->saved = 2 * lines.items[0].grown > l->bytes;
+		find_block(l, t, s, call);
 		put_words(l, t, all, call);
 	}
 	free(lines.items);

@@ -13,6 +13,8 @@
 
 struct large_line {
 	struct owner owner;
+	uint32_t stack; /* of the largest block, which was made after that event, */
+	uint64_t seq;	/* for its variables; a stack of 0: they are not asked for */
 	uint64_t bytes;
 	size_t blocks;
 	bool saved;		      /* for backward, most of it */

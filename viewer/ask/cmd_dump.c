@@ -4,6 +4,7 @@
 #include "../../format/uses.h"
 #include "../recording/recording.h"
 #include "../recording/symbols.h"
+#include "../recording/variables.h"
 #include "command.h"
 
 /* A member of an event as dump shows it. */
@@ -217,6 +218,23 @@ static void dump_strings(struct emit *out, const struct defs *d)
 			EMIT(out, table, .def = gmt_def_name(GMT_DEF_##kind), __VA_ARGS__); \
 	} while (0)
 
+static void dump_variables(struct emit *out, const struct defs *d)
+{
+	const struct defs_variables *frames = d->frames.items;
+	char shape[VARIABLE_SHAPE];
+
+	FOR_EACH (const struct defs_variables, x, frames, d->frames.count)
+		for (uint32_t i = 0; i < x->count; i++) {
+			const struct defs_variable *v = defs_variable(d, x, i);
+
+			EMIT(out, dump_variable, .def = gmt_def_name(GMT_DEF_VARIABLES),
+			     .seq = x->seq, .stack = x->node, .name = v->name,
+			     .shape = variables_shape(v, shape), .type = variables_type(v),
+			     .tensors = v->head.tensors, .address = v->head.addr,
+			     .bytes = v->head.bytes);
+		}
+}
+
 static void dump_defs(struct emit *out, const struct defs *d)
 {
 	EMIT_ALL(metas, defs_meta, dump_fact, META, .key = x->key, .value = x->value);
@@ -233,6 +251,7 @@ static void dump_defs(struct emit *out, const struct defs *d)
 		 .changed = x->flags & GMT_SOURCE_CHANGED);
 	dump_strings(out, d);
 	dump_nodes(out, d);
+	dump_variables(out, d);
 }
 
 int run_dump(const struct dump_options *o, struct emit *out, struct recording *r)

@@ -20,6 +20,7 @@
 #include "../replay/replay_trial.h"
 #include "../answers/private_pools.h"
 #include "../recording/owner_words.h"
+#include "../recording/variables.h"
 
 /* Blocks that stand out: the largest of what the passes made, and those like it. */
 struct oom_spike {
@@ -33,8 +34,9 @@ struct oom_spike {
 #define OOM_LATEST     (1u << 16) /* lives: what a line does shows in so many */
 #define OOM_SPIKE_MOST 8	  /* blocks: more do not stand out */
 
-#define OOM_SETTINGS 8
-#define OOM_TEXT     600
+#define OOM_SETTINGS  8
+#define OOM_VARIABLES 64
+#define OOM_TEXT      600
 
 /* Settings of the allocator, replayed until the refusal. */
 struct oom_settings {
@@ -122,9 +124,12 @@ struct oom {
 	size_t since_step;
 	size_t compared_step; /* an earlier one that ended; 0 = none */
 	uint64_t compared[CATEGORIES];
-	unsigned world;		      /* ranks, 1 if not known */
-	bool sharded;		      /* gradients of shards were reduced at some time */
-	bool collective;	      /* what was asked for is a collective's */
+	unsigned world;	 /* ranks, 1 if not known */
+	bool sharded;	 /* gradients of shards were reduced at some time */
+	bool collective; /* what was asked for is a collective's */
+	struct variable_at variables[OOM_VARIABLES]; /* the largest first */
+	size_t variable_count;
+	uint64_t samples;	      /* see variables_first_size */
 	struct oom_settings settings; /* by oom_answer */
 	struct oom_engine {
 		const char *phase;  /* NULL: no serving engine */
@@ -256,7 +261,7 @@ struct oom_answer {
 	char why[OOM_TEXT];
 	struct oom_remedy remedies[OOM_REMEDIES];
 	size_t count;
-	char note[160], module[512]; /* of the row that is being written */
+	char note[200], module[512], shape[VARIABLE_SHAPE]; /* of the row that is being written */
 	char line[LARGE_LINE_ALL];
 	size_t nth; /* refusals so far */
 };

@@ -187,6 +187,9 @@ uint64_t oom_asked_for_batch(const struct oom *o)
 	bool weight = o->wanted.category != CATEGORY_inputs &&
 		      study_size_is_of_weight(o->shot.model->watcher, o->block);
 
+	/* as many bytes for each sample, where it is known how many were asked for */
+	if (o->samples > 1 && o->block % 512 && o->block % o->samples)
+		return 0;
 	if ((weight && (between || o->wanted_stage == STAGE_BACKWARD)) ||
 	    (between && is_new(o, &o->wanted)) ||
 	    !oom_grows_with_batch(o, &o->wanted, o->wanted_stage))

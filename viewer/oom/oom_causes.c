@@ -452,12 +452,28 @@ static const struct {
 #include "oom_causes.def"
 };
 
+/* A list of the frames that has much of what is in use. */
+static void say_list(const struct oom *o, char *text)
+{
+	const struct variable_at *x =
+		FIRST_OF(i, o->variables, o->variable_count, i->variable->head.tensors > 1);
+	struct owner owner;
+
+	if (!x || !is_share(x->variable->head.bytes, o->allocated, 4))
+		return;
+	owner = (struct owner){ x->frame.function, x->frame.file, x->frame.line, false, false };
+	text_add(text, OOM_TEXT, " The variable %s of %s has %" PRIu32 " tensors, %s.",
+		 x->variable->name.s, WHO(&owner), x->variable->head.tensors,
+		 B(x->variable->head.bytes));
+}
+
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 {
 	unsigned c = 0;
 
 	while (!causes[c].test(o, text))
 		c++;
+	say_list(o, text);
 	if (!is_larger_than_device(o))
 		return c;
 	if (c == CAUSE_unknown) /* whose text says it */

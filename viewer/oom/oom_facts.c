@@ -278,6 +278,23 @@ static unsigned world_of(const struct recording *r)
 	return n > 1 && n < 1000000 ? n : 1;
 }
 
+static int by_bytes(const void *a, const void *b)
+{
+	const struct variable_at *x = a, *y = b;
+
+	return x->variable->head.bytes < y->variable->head.bytes ? 1 : -1;
+}
+
+static void find_variables(struct oom *o)
+{
+	const struct lives_mark *e = &o->refusal.event;
+
+	o->variable_count =
+		variables_at(&o->timeline->stacks, e->stack, e->seq, o->variables, OOM_VARIABLES);
+	qsort(o->variables, o->variable_count, sizeof(*o->variables), by_bytes);
+	o->samples = variables_first_size(o->timeline->stacks.defs, e->seq);
+}
+
 void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 {
 	o->refusal = *refusal;
@@ -286,6 +303,7 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	o->around = uses_around(&t->model, &o->shot.moment);
 	o->works = works_before(&t->model.uses, refusal->event.seq);
 	o->world = world_of(t->recording);
+	find_variables(o);
 	imagine(o);
 	find_place(o);
 	find_asked(o);

@@ -75,6 +75,29 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 	return true;
 }
 
+static bool variable_row(void *ctx, size_t i, struct row_oom_variable *row)
+{
+	struct oom_answer *a = ctx;
+	const struct variable_at *x = &a->oom->variables[i];
+	const struct defs_variable *v = x->variable;
+	char of[32] = "";
+
+	if (v->head.tensors)
+		snprintf(of, sizeof(of), "%" PRIu32 ", first ", v->head.tensors);
+	variables_shape(v, a->shape);
+	snprintf(a->note, sizeof(a->note), "%s%s %s", of, a->shape, variables_type(v));
+	*row = (struct row_oom_variable){ .name = v->name.s,
+					  .owner = { .function = x->frame.function,
+						     .file = x->frame.file,
+						     .line = x->frame.line },
+					  .shape = a->shape,
+					  .type = variables_type(v),
+					  .tensors = v->head.tensors ? v->head.tensors : 1,
+					  .bytes = v->head.bytes,
+					  .words = a->note };
+	return v->head.bytes >= a->oom->allocated / 1000;
+}
+
 static bool remedy_row(void *ctx, size_t i, struct row_oom_remedy *row)
 {
 	const struct oom_answer *a = ctx;
@@ -181,7 +204,10 @@ static const char *line_of(const struct oom_answer *a, char text[LARGE_LINE_ALL]
 			return text;
 	if (a->cause != CAUSE_batch_too_large)
 		large_line_look(text, o->timeline,
-				&(struct large_line){ .owner = o->wanted_owner, .blocks = 1 });
+				&(struct large_line){ .owner = o->wanted_owner,
+						      .stack = o->wanted.stack,
+						      .seq = o->wanted.seq,
+						      .blocks = 1 });
 	if (!text[0] && large_line_find(&l, o->timeline, &o->shot))
 		large_line_look(text, o->timeline, &l);
 	return text;
@@ -201,6 +227,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.text = a->why,
 		.holders = { o->holders.count, holder_row, a },
 		.remedies = { a->count, remedy_row, a },
+		.variables = { o->variable_count, variable_row, a },
 		.look_at = line_of(a, a->line),
 		.settings = { o->settings.count, setting_row, o },
 		.device = o->timeline->device,
@@ -354,6 +381,22 @@ static void text_holders(const struct row_oom *row, long top, struct emit *out)
 	emit_line(out, "%s", "");
 }
 
+static void text_variables(const struct row_oom *row, long top, struct emit *out)
+{
+	const struct text_column columns[] = {
+		TEXT_COLUMN("variables at the request", oom_variable_name, 2, -12,
+			    .style = COLUMN_END, .room = LINE),
+		TEXT_COLUMN("bytes", oom_variable_bytes, 1, 10),
+		TEXT_COLUMN("shape", oom_variable_words, 2, -12),
+		TEXT_COLUMN("in", oom_variable_owner, 2, -1, .room = LINE),
+	};
+
+	if (!row->variables.count)
+		return;
+	emit_top(out, oom_variable, &row->variables, columns, top, "  ");
+	emit_line(out, "%s", "");
+}
+
 static void text_remedies(const struct row_oom *row, struct emit *out)
 {
 	static const struct text_column columns[] = {
@@ -391,6 +434,7 @@ void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, s
 	text_room(o, out);
 	text_classes(o, out);
 	text_holders(row, top, out);
+	text_variables(row, top, out);
 	text_remedies(row, out);
 	shell_word(o->timeline->recording->path, word);
 	emit_line(out, "Where next: gpumemtrace live %s --at oom", word);

@@ -262,8 +262,12 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 	    all < o->capacity / 20 || all < oom_missing(o) || batch_of_one(o->shot.model->defs) ||
 	    too_large_without_batch(o))
 		return 0;
-	oom_say(what, "Halve the batch, or the size of a sample if it is one%s",
-		!o->engine.phase    ? (o->shot.model->spans.backwards && !o->evaluation
+	oom_say(what, "%s%s",
+		o->samples == 1 ? "Make the sample smaller, the batch is one"
+		: o->samples	? "Halve the batch"
+				: "Halve the batch, or the size of a sample if it is one",
+		o->samples == 1	    ? ""
+		: !o->engine.phase  ? (o->shot.model->spans.backwards && !o->evaluation
 					       ? " (and accumulate gradients over two)"
 					       : "")
 		: o->engine.samples ? " (vLLM: max_num_seqs)"

@@ -163,6 +163,55 @@ const struct defs_source *defs_source(const struct defs *d, const char *file, un
 	return map_find(&d->sources, source_key(d, file, line));
 }
 
+static bool add_variable(struct defs *d, struct rest *r)
+{
+	struct defs_variable v = { .name.len = 0 };
+
+	if (!rest_read(r, &v.head, sizeof(v.head)) || v.head.dims > GMT_VARIABLE_DIMS ||
+	    !rest_read(r, v.sizes, v.head.dims * sizeof(*v.sizes)) ||
+	    !take_text(d, r, v.head.name_len, &v.name))
+		return false;
+	*need_item(d->variables, d->variable_count, d->variable_room) = v;
+	return true;
+}
+
+/* Nothing of one that cannot be read is kept. */
+static bool add_variables(struct defs *d, UNUSED uint32_t id, const void *head, struct rest r)
+{
+	const struct gmt_def_variables *h = head;
+	struct defs_variables x = { h->seq, h->node, h->count, d->variable_count, 0 };
+	uint32_t *latest;
+
+	for (uint32_t i = 0; i < h->count; i++)
+		if (!add_variable(d, &r)) {
+			d->variable_count = x.first;
+			return false;
+		}
+	latest = map_put(&d->frame_of, h->node, NULL);
+	x.before = *latest;
+	*latest = (uint32_t)d->frames.count + 1;
+	return KEEP(frames, d->frames.count, x);
+}
+
+const struct defs_variables *defs_variables(const struct defs *d, uint32_t node, uint64_t seq)
+{
+	const struct defs_variables *frames = d->frames.items, *found = NULL;
+	const uint32_t *latest = map_get(&d->frame_of, node);
+
+	for (size_t at = latest ? *latest : 0; at; at = frames[at - 1].before) {
+		found = &frames[at - 1];
+		if (found->seq <= seq)
+			break;
+	}
+	return found;
+}
+
+const struct defs_variable *defs_variable(const struct defs *d, const struct defs_variables *x,
+					  uint32_t i)
+{
+	return &d->variables[x->first + i];
+}
+
 /* The head of each kind of definition, and what adds it. */
 static const struct {
 	size_t head;
@@ -176,6 +225,7 @@ static const struct {
 	[GMT_DEF_STACK] = { sizeof(struct gmt_def_stack), add_stack },
 	[GMT_DEF_SYMBOL] = { sizeof(struct gmt_def_symbol), add_symbol },
 	[GMT_DEF_SOURCE] = { sizeof(struct gmt_def_source), add_source },
+	[GMT_DEF_VARIABLES] = { sizeof(struct gmt_def_variables), add_variables },
 	[GMT_DEF_FUNCTION] = { sizeof(struct gmt_def_function), add_function },
 };
 
@@ -258,6 +308,9 @@ void defs_free(struct defs *d)
 	map_items_free(&d->modules);
 	map_items_free(&d->codes);
 	map_items_free(&d->nodes);
+	map_items_free(&d->frames);
+	map_free(&d->frame_of);
+	free(d->variables);
 	map_items_free(&d->metas);
 	map_items_free(&d->symbols);
 	map_items_free(&d->sources);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "../../format/reader.h"
-#include "../../format/event.h"
+#include "../../format/record.h"
 #include "../base/map.h"
 
 struct defs_text {
@@ -52,6 +52,21 @@ struct defs_source {
 	struct defs_text file, text;
 };
 
+/* A tensor in a variable of a Python frame. */
+struct defs_variable {
+	struct gmt_variable head;
+	uint64_t sizes[GMT_VARIABLE_DIMS];
+	struct defs_text name;
+};
+
+/* Those of one frame, at one time. */
+struct defs_variables {
+	uint64_t seq; /* the latest event before */
+	uint32_t node, count;
+	size_t first,
+		before; /* of all variables; 1 + the entry of the same node before it, 0: none */
+};
+
 struct defs_meta {
 	struct defs_text key, value;
 };
@@ -68,6 +83,10 @@ struct defs {
 	MAP_OF(struct defs_meta) metas;
 	MAP_OF(struct defs_symbol) symbols;
 	MAP_OF(struct defs_source) sources;
+	MAP_OF(struct defs_variables) frames;
+	struct map frame_of; /* node -> its latest entry of frames */
+	struct defs_variable *variables;
+	size_t variable_count, variable_room;
 	uint64_t bad;		   /* payloads that could not be read */
 	struct defs_chunk *chunks; /* storage of the strings */
 	struct symbols *names;	   /* kept from question to question, or NULL */
@@ -87,6 +106,11 @@ const struct defs_thread *defs_thread(const struct defs *d, uint32_t id);
 const struct defs_code *defs_code(const struct defs *d, uint32_t id);
 const struct defs_node *defs_node(const struct defs *d, uint32_t id);
 const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line);
+/* The variables of the frame of that node, as they were at the event or, if they were told only
+ * later, first; NULL = none. Its tensors: defs_variable(d, x, i), i < x->count. */
+const struct defs_variables *defs_variables(const struct defs *d, uint32_t node, uint64_t seq);
+const struct defs_variable *defs_variable(const struct defs *d, const struct defs_variables *x,
+					  uint32_t i);
 /* The name, mangled, of the exported function that a call returns to. */
 struct defs_text defs_function(const struct defs *d, uint64_t address);
 struct defs_text defs_meta(const struct defs *d, const char *key);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tensors that Python frames have in their variables: what a line computes with, by name and
+ * shape. Everything is read so that it cannot fault, which takes system calls: it is for moments
+ * that are few. Application threads, any lock held, GIL held or not.
+ */
+#pragma once
+
+#include "../../format/record.h"
+#include "../rings/thread.h"
+#include "python.h"
+
+struct variable {
+	struct gmt_variable head; /* but for the name */
+	uint64_t sizes[GMT_VARIABLE_DIMS];
+	uint64_t storage; /* its address */
+};
+
+/* Whether the Python object at this address, if there is one, is a tensor on a device. */
+typedef bool variable_reader(uintptr_t object, struct variable *out);
+
+/* Who knows what a tensor is; NULL: nobody, and no variables are told. Once a session. */
+void variables_read_by(variable_reader *reader);
+
+/* Tells a frame's tensors, if it has any; lists: also those in lists and tuples. buf holds
+ * GMT_DEF_MAX bytes. */
+void variables_tell(struct thread *t, const struct python_frame *frame, uint32_t node, bool lists,
+		    uint8_t *buf);
+
+/* true once for each node; a node whose place another one has taken is told as often as that. */
+bool variables_are_new(uint32_t node);
+void variables_forget(void);

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors in the variables of Python frames: at a refusal against what the frames themselves have (traceback, f_locals, data_ptr), and what
+`oom` and `report` say of them."""
+import ctypes
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_python_stacks import PYTHONS
+
+ROOT = Path(__file__).parents[2]
+FRAMES = r"""
+import json, sys, torch, torch._subclasses
+from torch import nn
+
+def described(v):
+    if isinstance(v, torch.Tensor):
+        if v.device.type == "cuda" and type(v).__name__ != "FakeTensor":
+            return [list(v.shape), str(v.dtype)[6:], v.data_ptr(), v.untyped_storage().nbytes(), 0]
+    elif isinstance(v, (list, tuple)):
+        flat = [y for x in v for y in (x if isinstance(x, (list, tuple)) else [x])]
+        flat = [y for y in flat if isinstance(y, torch.Tensor) and y.device.type == "cuda"]
+        if flat:
+            storages = {y.untyped_storage().data_ptr(): y.untyped_storage().nbytes() for y in flat}
+            first = flat[0]
+            return [list(first.shape), str(first.dtype)[6:], first.data_ptr(), sum(storages.values()), len(flat)]
+
+class Pair(torch.Tensor):
+    pass
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(64, 64)
+
+    def forward(self, rows, half=None):
+        grid = rows.view(4, 2, 2, 2, 2, -1)
+        weight = self.layer.weight
+        if rows.shape[0] > 64:
+            return self.layer(rows[:1]) + torch.empty(2 << 30, device="cuda")
+        return self.layer(rows)
+
+def run(net):
+    on_host, nothing, number, text = torch.rand(4), None, 7, "x" * 40
+    meta = torch.empty(5, 5, device="meta")
+    pair = torch.ones(3, 3, device="cuda").as_subclass(Pair)
+    flags = torch.zeros(7, dtype=torch.bool, device="cuda")
+    wide = torch.zeros((), dtype=torch.float64, device="cuda")
+    tail = torch.arange(100, device="cuda")[40:].view(3, 20)
+    kept, couples, mixed = [], [], (1, None, "a", torch.ones(2, 2, device="cuda").bfloat16())
+    views = [torch.zeros(4, 8, device="cuda") for _ in range(1)]
+    views += [views[0][0], views[0][1]]
+
+    def step(rows):
+        kept.append(net(rows))  # a closure's variable
+        couples.append((rows, kept[-1]))
+        return kept[-1]
+
+    for count in range(40):
+        batch = torch.rand(32, 64, device="cuda")
+        step(batch)
+
+    with torch._subclasses.FakeTensorMode():
+        fake = torch.empty(3, device="cuda")
+    large = torch.rand(128, 64, device="cuda")
+    step(large)
+
+net, at = Net().cuda(), None
+outside, listed = torch.ones(5, 6, device="cuda", dtype=torch.half), [torch.ones(7, device="cuda"), 4]
+try:
+    run(net)
+except torch.OutOfMemoryError as e:
+    at, said = e.__traceback__, []
+    while at:
+        for name, value in list(at.tb_frame.f_locals.items()):
+            one = described(value)
+            if one:
+                said.append([at.tb_frame.f_code.co_name, name, *one])
+        at = at.tb_next
+    print(json.dumps(said))
+"""
+
+
+def variables_of(tool, recording):
+    """Of each telling: (seq, node) -> rows."""
+    lines = [json.loads(line) for line in tool("dump", "--defs", "--json", recording).splitlines()]
+    return [x for x in lines if x.get("def") == "variables"], lines
+
+
+@pytest.mark.matrix
+def test_variables_are_what_frames_have(programs, tool):
+    (programs.folder / "program.py").write_text(FRAMES)
+    done = programs(programs.folder / "program.py", card="card=1GiB", GPUMEMTRACE_OUTPUT="run.gmt")
+    assert done.returncode == 0, done.stderr[-3000:]
+    truth = {tuple(map(str, x)) for x in json.loads(done.stdout)}
+    told, lines = variables_of(tool, programs.folder / "run.gmt")
+    codes = {x["id"]: x["name"].rpartition(".")[2] for x in lines if x.get("def") == "code"}
+    nodes = {x["id"]: codes.get(x["value"] >> 32) for x in lines if x.get("def") == "stack" and x["frame"] == 2}
+    last = max(x["seq"] for x in told)
+    found = {(nodes[x["stack"]], x["name"], x["shape"], x["type"], str(x["address"]), str(x["bytes"]), str(x["tensors"]))
+             for x in told if x["seq"] == last}
+    assert found == truth, (found - truth, truth - found)
+    assert len(truth) > 15 and {"kept", "couples", "mixed", "views", "tail", "pair", "grid", "outside", "listed"} <= {x[1] for x in truth}
+
+
+def test_small_requests_tell_nothing(programs, tool):
+    code = """
+import torch
+def small(x):
+    return x * 2
+def large(y):
+    return y * 2
+for i in range(9):
+    small(torch.ones(1000, device="cuda"))
+    large(torch.ones(1 << 19, device="cuda"))
+"""
+    recording = programs.traced("-c", code)
+    told, _ = variables_of(tool, recording)
+    assert {x["name"] for x in told} == {"y"}
+    assert [x["shape"] for x in told] == ["[524288]"]  # once, however often the line runs
+
+
+def test_off_with_tags(programs, tool):
+    recording = programs.traced("-c", "import torch\nx = torch.ones(1 << 22, device='cuda')\ny = x + 1", GPUMEMTRACE_TAGS="off")
+    assert not variables_of(tool, recording)[0]
+
+
+SCENES = """
+import sys, torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layer = nn.Linear(256, n)
+
+    def forward(self, x):
+        y = self.layer(x)
+        return torch.relu(y)  # line
+
+def kept():
+    net, results = Net(4096).cuda(), []
+    while True:
+        results.append(net(torch.rand(1024, 256, device="cuda")))
+
+def pairs():
+    a, b = torch.rand(30000, 2, device="cuda"), torch.rand(9000, 2, device="cuda")
+    return (a[:, None] - b[None]).square().sum(-1)
+
+def one():
+    net = Net(1 << 14).cuda()
+    for rows in (1 << 8, 1 << 15):
+        net(torch.rand(1, rows, 256, device="cuda")).square().mean().backward()
+
+def many():
+    net = Net(1 << 14).cuda()
+    for rows in (1 << 2, 1 << 9):
+        net(torch.rand(64, rows, 256, device="cuda")).square().mean().backward()
+
+globals()[sys.argv[1]]()
+"""
+
+
+@pytest.mark.forks
+@pytest.mark.parametrize("kind", ["kept", "pairs", "one", "many"])
+def test_what_is_said_of_them(programs, tool, kind):
+    (programs.folder / "program.py").write_text(SCENES)
+    done = programs(programs.folder / "program.py", kind, card="card=1200MiB", GPUMEMTRACE_OUTPUT="run.gmt")
+    assert "OutOfMemoryError" in done.stderr, done.stderr[-2000:]
+    recording = programs.folder / "run.gmt"
+    said, text = tool.json("oom", recording), " ".join(tool("oom", recording).split())
+    rows = {v["name"]: v for v in said["variables"]}
+    batch = "".join(r["what"] for r in said["remedies"] if r["name"] == "smaller_batch")
+    if kind == "kept":
+        passes = rows["results"]["tensors"]
+        assert rows["results"]["bytes"] == passes * (16 << 20) and rows["results"]["function"] == "kept" and passes > 40
+        assert f"The variable results of kept program.py:{rows['results']['line']} has {passes} tensors" in said["text"]
+        assert f"results {passes * 16 / 1024:.1f} GiB {passes}, first [1024, 4096] float32" in re.sub(" +", " ", text) or passes * 16 < 1024
+    elif kind == "pairs":
+        assert "with a [30000, 2], b [9000, 2])" in said["look_at"]
+        assert rows["a"]["shape"] == "[30000, 2]" and not batch
+    else:
+        assert batch.startswith({"one": "Make the sample smaller, the batch is one", "many": "Halve the batch"}[kind])
+        assert "if it is one" not in batch
+
+
+READ = """
+import ctypes, json, sys
+frame_variables, code_variables, own = map(int, sys.argv[1:4])
+word = lambda at: ctypes.c_size_t.from_address(at).value
+head = 16 if not hasattr(sys, "_is_gil_enabled") or "t" not in sys.abiflags else 32
+
+def look(first, second="b", *rest, third=None):
+    local = [first]
+    def inner():
+        return hidden
+    hidden = {1: 2}
+    f = sys._getframe()
+    frame = word(id(f) + own) if own else id(f)
+    names = word(id(f.f_code) + code_variables)
+    count, items = word(names + head), names + head + 8 + 8 * (sys.version_info >= (3, 14))
+    expected = f.f_code.co_varnames + (f.f_code.co_cellvars if own else ())
+    assert count == len(expected), (count, expected)
+    got = {}
+    for i in range(count):
+        assert word(items + 8 * i) == id(expected[i]), expected[i]
+        got[expected[i]] = word(frame + frame_variables + 8 * i) & ~7
+    assert got["first"] == id(first) and got["third"] == id(third) and got["local"] == id(local) and got["f"] == id(f), got
+    if own:
+        assert word(got["hidden"] + head) == id(hidden)
+    return "right"
+
+print(look(object(), 2, 3, third=object()))
+"""
+
+
+@pytest.mark.parametrize("version", sorted(v for v in PYTHONS if not v.endswith("t") and v != "3.14"))
+def test_offsets_of_variables(version, tmp_path):
+    """python_offsets.def in each interpreter of this machine."""
+    table = (ROOT / "shim/stacks/python_offsets.def").read_text()
+    row = re.search(rf"^PYTHON\({version.partition('.')[2]},.*,\s*(\d+), \d+, (\d+)\)$", table, re.M)
+    # a frame object of its own until 3.10, later one that points to the frame
+    own = ctypes.sizeof(ctypes.c_void_p) * 3 if int(version.partition(".")[2]) >= 11 else 0
+    done = subprocess.run([PYTHONS[version], "-c", READ, row[1], row[2], str(own)], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "right\n", done.stderr

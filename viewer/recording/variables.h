@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tensors in the variables of Python frames, as they were told: at each refusal, and when a
+ * line first asked for much memory.
+ */
+#pragma once
+
+#include "stacks.h"
+
+#define VARIABLE_SHAPE 128
+#define VARIABLE_WORDS 300
+
+const char *variables_type(const struct defs_variable *v); /* "float32"; "?" if not known */
+/* Bytes of its elements, without what its storage has besides. */
+uint64_t variables_bytes(const struct defs_variable *v);
+/* "[8, 4096]". Returns buf. */
+const char *variables_shape(const struct defs_variable *v, char buf[VARIABLE_SHAPE]);
+
+struct variable_at {
+	const struct defs_variable *variable;
+	struct frame frame; /* whose texts last as long as the recording */
+};
+
+/* Those of a stack's frames at the event, innermost first. What several frames have is of the
+ * innermost one of the script's or the model's own code. Returns how many, at most `most`. */
+size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct variable_at *out,
+		    size_t most);
+
+/* The first size of the first tensor that the model was called with, in its latest call that was
+ * told up to the event: as a rule, samples of a batch. 0: not known. */
+uint64_t variables_first_size(const struct defs *d, uint64_t seq);
+
+/* ", x [8, 4096] and y [4096]": tensors of a line's frame that its statement reads, in its order,
+ * with their shapes at the event, or when it first asked for much memory. "" if none is known.
+ * Returns buf. */
+const char *variables_read(struct stacks *s, uint32_t stack, uint64_t seq, const struct frame *line,
+			   const char *statement, char buf[VARIABLE_WORDS]);
