@@ -128,9 +128,9 @@ struct oom {
 	bool sharded;	 /* gradients of shards were reduced at some time */
 	bool collective; /* what was asked for is a collective's */
 	struct variable_at variables[OOM_VARIABLES]; /* the largest first */
-	size_t variable_count;
-	uint64_t samples;	      /* see variables_first_size */
-	struct oom_settings settings; /* by oom_answer */
+	size_t variable_count, variables_shown;	     /* those that are large */
+	uint64_t samples;			     /* see variables_first_size */
+	struct oom_settings settings;		     /* by oom_answer */
 	struct oom_engine {
 		const char *phase;  /* NULL: no serving engine */
 		struct owner owner; /* the function that says so, or the request's */
@@ -223,6 +223,8 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 uint64_t oom_results(const struct oom *o, struct owner *owner);
 /* Nobody computed it: an operator made room for what is yet to come. */
 bool oom_is_room(const struct oom *o, const struct block *b);
+/* How many samples the batch has, more than one, and that the request is for them. */
+bool oom_knows_samples(const struct oom *o);
 uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
 void oom_find_calls(struct oom *o);		   /* calls, read_each */
 /* since, batch_from, begin, passes */

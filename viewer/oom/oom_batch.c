@@ -176,6 +176,33 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 	return asked ? bytes : 0;
 }
 
+/* In the frame that made the request no tensor has a size that is a multiple of the samples, and
+ * that the request is a multiple of. Without tensors there nothing is known. */
+static bool is_of_no_sample(const struct oom *o)
+{
+	size_t tensors = 0;
+
+	for (size_t i = 0; i < o->variable_count; i++) {
+		const struct variable_at *x = &o->variables[i];
+		const struct defs_variable *v = x->variable;
+
+		if (v->head.tensors || x->frame.line != o->wanted_owner.line ||
+		    strcmp(x->frame.file, o->wanted_owner.file) != 0)
+			continue;
+		tensors++;
+		for (unsigned k = 0; k < v->head.dims; k++)
+			if (v->sizes[k] && v->sizes[k] % o->samples == 0 &&
+			    o->block % v->sizes[k] == 0)
+				return false;
+	}
+	return tensors;
+}
+
+bool oom_knows_samples(const struct oom *o)
+{
+	return o->samples > 1 && (stage_is_backward(o->wanted_stage) || oom_asked_for_batch(o));
+}
+
 /* Not what may be the gradient of a weight or, between a backward pass and the next forward pass,
  * an update of it or all rows. */
 uint64_t oom_asked_for_batch(const struct oom *o)
@@ -187,8 +214,7 @@ uint64_t oom_asked_for_batch(const struct oom *o)
 	bool weight = o->wanted.category != CATEGORY_inputs &&
 		      study_size_is_of_weight(o->shot.model->watcher, o->block);
 
-	/* as many bytes for each sample, where it is known how many were asked for */
-	if (o->samples > 1 && o->block % 512 && o->block % o->samples)
+	if (o->samples > 1 && is_of_no_sample(o))
 		return 0;
 	if ((weight && (between || o->wanted_stage == STAGE_BACKWARD)) ||
 	    (between && is_new(o, &o->wanted)) ||

@@ -8,6 +8,8 @@
 #include "../base/arithmetic.h"
 #include "oom.h"
 
+#include <ctype.h>
+
 /* Is part at least one `of`th of all? */
 static bool is_share(uint64_t part, uint64_t all, unsigned of)
 {
@@ -382,10 +384,12 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
-	oom_say(text, "%s one sample of it, is too large. With it grow",
-		o->calls && o->passes > 1
-			? "Several forward passes wait for a backward pass, or the batch, or"
-			: "The batch, or");
+	oom_say(text, "%s%s too large. With it grow",
+		o->calls && o->passes > 1 ? "Several forward passes wait for a backward pass, or "
+					  : "",
+		o->samples == 1 ? "the sample (the batch is one) is"
+				: "the batch, or one sample of it, is");
+	text[0] = (char)toupper((unsigned char)text[0]);
 	terms_add_classes(&t, b, OF_ONE_PASS);
 	terms_add_classes(&t, b, ~OF_ONE_PASS); /* a cache stays behind its pass */
 	terms_add(&t, input ? "the new batch" : "the request", asked);

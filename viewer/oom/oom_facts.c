@@ -292,6 +292,8 @@ static void find_variables(struct oom *o)
 	o->variable_count =
 		variables_at(&o->timeline->stacks, e->stack, e->seq, o->variables, OOM_VARIABLES);
 	qsort(o->variables, o->variable_count, sizeof(*o->variables), by_bytes);
+	o->variables_shown = SUM_OF(x, o->variables, o->variable_count,
+				    x->variable->head.bytes >= o->allocated / 1000);
 	o->samples = variables_first_size(o->timeline->stacks.defs, e->seq);
 }
 
@@ -303,7 +305,6 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	o->around = uses_around(&t->model, &o->shot.moment);
 	o->works = works_before(&t->model.uses, refusal->event.seq);
 	o->world = world_of(t->recording);
-	find_variables(o);
 	imagine(o);
 	find_place(o);
 	find_asked(o);
@@ -311,6 +312,7 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	o->collective = is_collective(o);
 	o->sharded = is_sharded(o);
 	sum_up(o);
+	find_variables(o);
 	project_state(o);
 	oom_left(o);
 	compare(o, t);

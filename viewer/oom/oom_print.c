@@ -95,7 +95,7 @@ static bool variable_row(void *ctx, size_t i, struct row_oom_variable *row)
 					  .tensors = v->head.tensors ? v->head.tensors : 1,
 					  .bytes = v->head.bytes,
 					  .words = a->note };
-	return v->head.bytes >= a->oom->allocated / 1000;
+	return true;
 }
 
 static bool remedy_row(void *ctx, size_t i, struct row_oom_remedy *row)
@@ -227,7 +227,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.text = a->why,
 		.holders = { o->holders.count, holder_row, a },
 		.remedies = { a->count, remedy_row, a },
-		.variables = { o->variable_count, variable_row, a },
+		.variables = { o->variables_shown, variable_row, a },
 		.look_at = line_of(a, a->line),
 		.settings = { o->settings.count, setting_row, o },
 		.device = o->timeline->device,

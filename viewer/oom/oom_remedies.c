@@ -47,6 +47,8 @@ static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
 {
 	if (test == remedy_smaller_cache && o->engine.wanted) /* more pieces may have followed */
 		return false;
+	if (test == remedy_smaller_batch && !oom_knows_samples(o))
+		return false;
 	if (test == remedy_less_workspace)
 		return o->settings.less_workspace;
 	if (saves && test == remedy_allocator && oom_is_up_to_the_library(o))

@@ -166,8 +166,9 @@ uint64_t remedy_in_pieces(const struct oom *o, char *what, char *how)
 	    !o->shot.model->spans.forwards || p->largest < 5 * p->next || o->grown > p->bytes / 4 ||
 	    oom_is_room(o, &o->wanted) || stage_is_backward(o->wanted_stage))
 		return 0;
-	oom_say(what, "Compute it in %d pieces, one after the other (chunk the batch through %s%s)",
-		PIECES, WHO(&p->owner), oom_only_forward(o) ? "" : ", a fused or chunked loss");
+	oom_say(what, "Compute it in %d pieces, one after the other (%s %s%s)", PIECES,
+		o->samples == 1 ? "rows, positions or classes of" : "chunk the batch through",
+		WHO(&p->owner), oom_only_forward(o) ? "" : ", a fused or chunked loss");
 	if (p->count == 1)
 		oom_say(how, "One tensor of %s. All but one piece is saved", B(p->bytes));
 	else
@@ -245,7 +246,7 @@ static void say_parts(const struct oom *o, char *what)
 {
 	struct owner call = owners_caller(&o->timeline->owners, o->wanted.stack);
 
-	if (oom_only_forward(o) && !o->engine.phase && call.file[0] &&
+	if (o->samples != 1 && oom_only_forward(o) && !o->engine.phase && call.file[0] &&
 	    !ANY_OF(b, o->shot.moment.blocks, o->shot.moment.count, b->state & LIFE_SAVED))
 		text_add(what, OOM_TEXT,
 			 ": call the model for a part of it at a time in %s, and join the results",

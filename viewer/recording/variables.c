@@ -76,9 +76,9 @@ static size_t add(struct variable_at *out, size_t count, size_t most, const stru
 {
 	struct variable_at *known = FIRST_OF(k, out, count, is_same(k->variable, x->variable));
 
-	if (!known && count == most)
+	if ((!known && count == most) || (x->variable->head.tensors > 1 && !x->own))
 		return count;
-	if (!known || (is_own(&x->frame) && !is_own(&known->frame)))
+	if (!known || (x->own && !known->own))
 		*(known ? known : &out[count]) = *x;
 	return count + !known;
 }
@@ -97,7 +97,7 @@ size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct varia
 		for (uint32_t k = 0; x && k < x->count; k++)
 			count = add(out, count, most,
 				    &(struct variable_at){ defs_variable(s->defs, x, k),
-							   s->frames[i] });
+							   s->frames[i], is_own(&s->frames[i]) });
 	}
 	return count;
 }

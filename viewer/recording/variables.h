@@ -19,10 +19,11 @@ const char *variables_shape(const struct defs_variable *v, char buf[VARIABLE_SHA
 struct variable_at {
 	const struct defs_variable *variable;
 	struct frame frame; /* whose texts last as long as the recording */
+	bool own;	    /* the frame is the script's or the model's own code */
 };
 
-/* Those of a stack's frames at the event, innermost first. What several frames have is of the
- * innermost one of the script's or the model's own code. Returns how many, at most `most`. */
+/* Those of a stack's frames at the event, innermost first; lists only of own code. What several
+ * frames have is of the innermost one of own code. Returns how many, at most `most`. */
 size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct variable_at *out,
 		    size_t most);
 
