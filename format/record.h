@@ -174,12 +174,12 @@ struct gmt_def_variables {
 
 #define GMT_VARIABLE_DIMS 8 /* a tensor with more is left out */
 
-/* A tensor, or a list or tuple that has some: then of the first one, but for bytes. */
+/* A tensor, or a list, tuple or dict that has some: then of the first one, but for bytes. */
 struct gmt_variable {
 	uint64_t addr; /* of its first element */
 	uint64_t
 		bytes; /* of its storage, which other tensors may share; or of all their storages */
-	uint32_t tensors; /* in a list or tuple, and in those in it; 0 = it is a tensor */
+	uint32_t tensors; /* in a list, tuple or dict, and in those in it; 0 = it is a tensor */
 	uint8_t type;	  /* c10::ScalarType */
 	uint8_t dims;	  /* so many sizes follow, eight bytes each, then the name */
 	uint8_t name_len;

@@ -1121,7 +1121,7 @@ class OomRemedy(Row):
 
 @dataclass(frozen=True)
 class OomVariable(Row):
-    """A variable of a Python frame at the failed request: a tensor, or a list or tuple that has some.
+    """A variable of a Python frame at the failed request: a tensor, or a list, tuple or dict that has some.
 
     name: its name
     function: function of the line that the frame was at; empty if not known
@@ -1129,7 +1129,7 @@ class OomVariable(Row):
     line: its number, 0 if not known
     shape: sizes of the tensor, or of the first one, such as `[8, 4096]`
     type: type of its elements, such as `float32`
-    tensors: tensors in a list or tuple; 1 of a tensor (count)
+    tensors: tensors in a list, tuple or dict; 1 of a tensor (count)
     bytes: of their storages, which other tensors may share (bytes)
     """
 

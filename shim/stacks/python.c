@@ -106,6 +106,7 @@ static bool find_in(void *handle)
 	py.bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
 	py.types[PYTHON_CELL] = (uintptr_t)dlsym(handle, "PyCell_Type");
 	py.types[PYTHON_LIST] = (uintptr_t)dlsym(handle, "PyList_Type");
+	py.types[PYTHON_DICT] = (uintptr_t)dlsym(handle, "PyDict_Type");
 	py.types[PYTHON_TUPLE] = (uintptr_t)dlsym(handle, "PyTuple_Type");
 	if (minor < 0 || !py.this_thread || !py.finalizing || !py.code_type || !py.str_type ||
 	    !py.bytes_type)

@@ -75,7 +75,7 @@ void python_compare(bool same); /* tests/check/compare_walks.c */
 bool python_is_static(uintptr_t address);
 
 /* Types by the addresses of their objects; a cell is a variable that inner functions use too. */
-enum python_type { PYTHON_CELL, PYTHON_LIST, PYTHON_TUPLE, PYTHON_TYPES };
+enum python_type { PYTHON_CELL, PYTHON_LIST, PYTHON_TUPLE, PYTHON_DICT, PYTHON_TYPES };
 uintptr_t python_type(enum python_type type);
 
 /* The calling thread's state in the interpreter, which may be read; 0: it has none. */

@@ -81,39 +81,67 @@ struct telling {
 	uint32_t len;
 };
 
-static void add_items(const struct telling *t, uintptr_t object, struct variable *all, int depth)
-{
-	enum { AT_ONCE = 16 };
-	uintptr_t items[AT_ONCE];
-	uint64_t count, at = items_of(t->o, object, &count), storage = 0;
+/* The tensors of a list, tuple or dict, and of those in it. */
+struct items {
+	const struct telling *telling;
+	struct variable all;
+	uint64_t storage; /* of the one before */
+	int depth;
+};
 
-	count = count < ITEMS_MOST ? count : ITEMS_MOST;
-	for (uint64_t i = 0; at && i < count; i++) {
+static void add_items(struct items *s, uintptr_t object);
+
+static void add_item(void *ctx, uintptr_t name, uintptr_t object)
+{
+	struct items *s = ctx;
+	struct variable v = { 0 };
+
+	(void)name;
+	if (!s->telling->read(object, &v)) {
+		add_items(s, object);
+		return;
+	}
+	if (!s->all.head.tensors)
+		s->all = v;
+	else if (v.storage != s->storage)
+		s->all.head.bytes += v.head.bytes;
+	s->all.head.tensors++;
+	s->storage = v.storage;
+}
+
+static void add_items(struct items *s, uintptr_t object)
+{
+	enum { AT_ONCE = 16, DEEPEST = 2 };
+	const struct python_offsets *o = s->telling->o;
+	uintptr_t items[AT_ONCE];
+	uint64_t count, at = items_of(o, object, &count);
+
+	if (s->depth == DEEPEST)
+		return;
+	s->depth++;
+	if (!at && type_of(o, object) == python_type(PYTHON_DICT))
+		dict_each(o, object, ITEMS_MOST, add_item, s);
+	count = at && count < ITEMS_MOST ? count : at ? ITEMS_MOST : 0;
+	for (uint64_t i = 0; i < count; i++) {
 		uint64_t part = count - i < AT_ONCE ? count - i : AT_ONCE;
-		struct variable v = { 0 };
 
 		if (i % AT_ONCE == 0 && !file_peek(items, at + i * 8, part * 8))
-			return;
-		if (!t->read(items[i % AT_ONCE], &v)) {
-			if (depth)
-				add_items(t, items[i % AT_ONCE], all, depth - 1);
-			continue;
-		}
-		if (!all->head.tensors)
-			*all = v;
-		else if (v.storage != storage)
-			all->head.bytes += v.head.bytes;
-		all->head.tensors++;
-		storage = v.storage;
+			break;
+		add_item(s, 0, items[i % AT_ONCE]);
 	}
+	s->depth--;
 }
 
 static bool read_variable(const struct telling *t, uintptr_t object, struct variable *v)
 {
 	if (t->read(object, v))
 		return true;
-	if (t->lists)
-		add_items(t, object, v, 1);
+	if (t->lists) {
+		struct items s = { .telling = t };
+
+		add_items(&s, object);
+		*v = s.all;
+	}
 	return v->head.tensors;
 }
 

@@ -22,7 +22,7 @@ typedef bool variable_reader(uintptr_t object, struct variable *out);
 /* Who knows what a tensor is; NULL: nobody, and no variables are told. Once a session. */
 void variables_read_by(variable_reader *reader);
 
-/* Tells a frame's tensors, if it has any; lists: also those in lists and tuples. buf holds
+/* Tells a frame's tensors, if it has any; lists: also those in lists, tuples and dicts. buf holds
  * GMT_DEF_MAX bytes. */
 void variables_tell(struct thread *t, const struct python_frame *frame, uint32_t node, bool lists,
 		    uint8_t *buf);

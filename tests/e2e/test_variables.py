@@ -19,8 +19,9 @@ def described(v):
     if isinstance(v, torch.Tensor):
         if v.device.type == "cuda" and type(v).__name__ != "FakeTensor":
             return [list(v.shape), str(v.dtype)[6:], v.data_ptr(), v.untyped_storage().nbytes(), 0]
-    elif isinstance(v, (list, tuple)):
-        flat = [y for x in v for y in (x if isinstance(x, (list, tuple)) else [x])]
+    elif type(v) in (list, tuple, dict):
+        items = lambda x: list(x.values()) if type(x) is dict else list(x) if type(x) in (list, tuple) else [x]
+        flat = [y for x in items(v) for y in items(x)]
         flat = [y for y in flat if isinstance(y, torch.Tensor) and y.device.type == "cuda"]
         if flat:
             storages = {y.untyped_storage().data_ptr(): y.untyped_storage().nbytes() for y in flat}
@@ -50,6 +51,7 @@ def run(net):
     wide = torch.zeros((), dtype=torch.float64, device="cuda")
     tail = torch.arange(100, device="cuda")[40:].view(3, 20)
     kept, couples, mixed = [], [], (1, None, "a", torch.ones(2, 2, device="cuda").bfloat16())
+    by_name = {"a": torch.ones(9, device="cuda"), 7: [torch.ones(1 << 16, device="cuda")], "none": None}
     views = [torch.zeros(4, 8, device="cuda") for _ in range(1)]
     views += [views[0][0], views[0][1]]
 
@@ -102,7 +104,7 @@ def test_variables_are_what_frames_have(programs, tool):
     found = {(nodes[x["stack"]], x["name"], x["shape"], x["type"], str(x["address"]), str(x["bytes"]), str(x["tensors"]))
              for x in told if x["seq"] == last}
     assert found == truth, (found - truth, truth - found)
-    assert len(truth) > 15 and {"kept", "couples", "mixed", "views", "tail", "pair", "grid", "outside", "listed"} <= {x[1] for x in truth}
+    assert len(truth) > 15 and {"kept", "couples", "mixed", "views", "tail", "pair", "grid", "outside", "listed", "by_name"} <= {x[1] for x in truth}
 
 
 def test_small_requests_tell_nothing(programs, tool):
