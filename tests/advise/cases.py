@@ -293,6 +293,22 @@ def state_on_the_host():
             p.data.copy_(c)
 
 
+@case("offload_state")
+def state_of_folds_on_the_host():
+    """Trainers of earlier folds are kept, each with its optimizer: one line makes the state of all."""
+    kept = []
+    for _ in range(3):
+        model = mlp(depth=2)
+        kept.append([model, torch.optim.Adam([p.detach().cpu() for p in model.parameters()] if AFTER else model.parameters(), foreach=False)])
+        for _ in range(2):
+            model(torch.randn(32, 2048, device="cuda")).sum().backward()
+            for p, c in zip(model.parameters(), kept[-1][1].param_groups[0]["params"]):
+                if AFTER:
+                    c.grad, p.grad = p.grad.cpu(), None
+            kept[-1][1].step()
+            model.zero_grad()
+
+
 def rank_of_two(rank, port):
     import torch.distributed as dist
     from torch.distributed.optim import ZeroRedundancyOptimizer

@@ -11,6 +11,9 @@ import pytest
 import toy
 from conftest import QUICK, TABLES, all_ran
 
+from gpumemtrace.search.search_sets import Known, Search
+from gpumemtrace.search.search_trial import Trial
+
 MIB = 1 << 20
 TAKES = os.path.join(toy.ROOT, "build/programs/takes")
 SEEN = set()
@@ -130,6 +133,33 @@ def test_a_search_that_is_exhausted(folder):
     """Not even the weights have room."""
     text = " ".join(call(folder, "fit", "--cards", "my=100MiB", "--make-it-fit", "-o", "sets", *PROGRAM, code=1).split())
     assert "No set of these changes fits my=100MiB: " in text and "checkpoint=Block" in text and "The closest is " in text and "and lacks " in text
+
+
+SHORT = """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(256, 1024), nn.Sigmoid(), nn.Linear(1024, 256)).cuda()
+optimizer = torch.optim.AdamW(net.parameters())
+for _ in range(3):
+    x = torch.randn(65536, 256, device="cuda")
+    net(x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_part_of_a_batch_that_cannot_be_judged(folder):
+    """Two parts are one step of the optimizer, and the third part adds to no gradient: that takes less than a training does."""
+    (folder / "short.py").write_text(SHORT)
+    found = document(folder, "fit", "--cards", "my=1100MiB", "--make-it-fit", "--max-runs", "6", "--", sys.executable, "short.py", code=1)
+    errors = {" ".join(s["changes"]): s.get("error", "") for s in found["sets"]}
+    assert errors["batch=1/2@65536"].startswith("with it the program makes fewer than two steps of its optimizer") and "batch=1/4@65536" not in errors
+
+
+def test_a_change_that_finds_nothing_is_not_tried_in_other_parts():
+    search = Search(None, None, 6, known={frozenset(): Known(None, 0, 0, 0, {"batch=1/2": 3, "batch=1/4": 4, "save_on_cpu": 5})})
+    search.learn(Trial(None, None, (), "", "", {"exit_code": 0, "not_made": {"batch=1/2": "no DataLoader gave batches of more than one row"}}))
+    assert search.candidates() == ["save_on_cpu"]
 
 
 @pytest.mark.more
