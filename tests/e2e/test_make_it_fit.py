@@ -11,9 +11,6 @@ import pytest
 import toy
 from conftest import QUICK, TABLES, all_ran
 
-from gpumemtrace.search.search_sets import Known, Search
-from gpumemtrace.search.search_trial import Trial
-
 MIB = 1 << 20
 TAKES = os.path.join(toy.ROOT, "build/programs/takes")
 SEEN = set()
@@ -154,12 +151,6 @@ def test_a_part_of_a_batch_that_cannot_be_judged(folder):
     found = document(folder, "fit", "--cards", "my=1100MiB", "--make-it-fit", "--max-runs", "6", "--", sys.executable, "short.py", code=1)
     errors = {" ".join(s["changes"]): s.get("error", "") for s in found["sets"]}
     assert errors["batch=1/2@65536"].startswith("with it the program makes fewer than two steps of its optimizer") and "batch=1/4@65536" not in errors
-
-
-def test_a_change_that_finds_nothing_is_not_tried_in_other_parts():
-    search = Search(None, None, 6, known={frozenset(): Known(None, 0, 0, 0, {"batch=1/2": 3, "batch=1/4": 4, "save_on_cpu": 5})})
-    search.learn(Trial(None, None, (), "", "", {"exit_code": 0, "not_made": {"batch=1/2": "no DataLoader gave batches of more than one row"}}))
-    assert search.candidates() == ["save_on_cpu"]
 
 
 @pytest.mark.more
