@@ -130,7 +130,8 @@ static uint64_t *births_after(struct advise *a)
 void advise_offload(struct advise *a)
 {
 	const size_t births = advise_lives(a) + 1;
-	bool awaited = is_awaited(a), known = uses_complete(&a->timeline->model) && !a->wanted_count;
+	bool known = uses_complete(&a->timeline->model) && !a->wanted_count;
+	bool awaited = is_awaited(a);
 	uint64_t largest = 0, *after;
 	struct copies c;
 
