@@ -293,6 +293,22 @@ def state_on_the_host():
             p.data.copy_(c)
 
 
+@case("offload_state")
+def state_of_folds_on_the_host():
+    """Trainers of earlier folds are kept, each with its optimizer: one line makes the state of all."""
+    kept = []
+    for _ in range(3):
+        model = mlp(depth=2)
+        kept.append([model, torch.optim.Adam([p.detach().cpu() for p in model.parameters()] if AFTER else model.parameters(), foreach=False)])
+        for _ in range(2):
+            model(torch.randn(32, 2048, device="cuda")).sum().backward()
+            for p, c in zip(model.parameters(), kept[-1][1].param_groups[0]["params"]):
+                if AFTER:
+                    c.grad, p.grad = p.grad.cpu(), None
+            kept[-1][1].step()
+            model.zero_grad()
+
+
 def rank_of_two(rank, port):
     import torch.distributed as dist
     from torch.distributed.optim import ZeroRedundancyOptimizer
@@ -965,6 +981,46 @@ def saved_on_the_host():
             loss = model(torch.randn(16384, 1024, device="cuda")).square().mean()
         loss.backward()
         optimizer.step()
+
+
+@case("offload_activations")
+def distances_saved_on_the_host():
+    """The backward node of a square goes on with what it made of the tensor that it saved."""
+    net = mlp(width=256, depth=2)
+    for _ in range(3):
+        with torch.autograd.graph.save_on_cpu() if AFTER else contextlib.nullcontext():
+            loss, (a, b) = 0, net(torch.randn(4096, 256, device="cuda")).chunk(2)
+            for at in range(0, 2048, 256):
+                loss = loss + (a[at:at + 256, None, :32] - b[None, :, :32]).square().sum(-1).logsumexp(-1).mean()
+        loss.backward()
+        net.zero_grad()
+
+
+@case("checkpoint")
+def wide_layers_checkpointed():
+    """The sum of a bias's gradient takes a workspace, when its node has let go of what was computed again."""
+    class Wide(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x):
+            return x + self.down(F.gelu(self.up(self.norm(x))))
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList(Wide(512) for _ in range(4))
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = checkpoint(layer, x, use_reentrant=False) if AFTER else layer(x)
+            return x
+
+    net = Net().cuda()
+    for _ in range(3):
+        net(torch.randn(32768, 512, device="cuda", requires_grad=True)).square().mean().backward()
+        net.zero_grad()
 
 
 @case("offload_activations")

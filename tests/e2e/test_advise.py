@@ -16,7 +16,8 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
 
 
 @simulated
-@pytest.mark.parametrize("kind, name, error", [("checkpoint", "checkpoint_gpt", 0.02), ("set_to_none", "zeroed_gradients", 0.00001),
+@pytest.mark.parametrize("kind, name, error", [("checkpoint", "checkpoint_gpt", 0.02), ("checkpoint", "wide_layers_checkpointed", 0.001), ("offload_activations", "distances_saved_on_the_host", 0), ("offload_state", "state_of_folds_on_the_host", 0.005),
+                                               pytest.param("offload_activations", "saved_on_the_host", 0, marks=pytest.mark.more), ("set_to_none", "zeroed_gradients", 0.00001),
                                                ("late_del", "held_outputs", 0), ("unused", "labels_of_a_teacher", 0), ("unused", "models_of_folds", 0), ("idle_gradients", "evaluated_with_gradients", 0), ("held", "features_for_a_report", 0), ("logits_in_float32", "upcast_logits", 0),
                                                ("idle_weights", "reference_model", 0), ("frozen_graph", "frozen_encoder", 0),
                                                ("one_by_one", "squares_for_a_log", 0), pytest.param("one_by_one", "clipped_in_float", 0, marks=pytest.mark.more),
@@ -32,7 +33,7 @@ def test_the_promise_holds(tmp_path, kind, name, error):
     before, finding, measured = table.judge("cases", kind, name, tmp_path)
     slack = error * before["peak_bytes"] + 512 * 4
     assert finding["least_bytes"] - slack <= measured <= finding["saves_bytes"] + slack
-    assert finding["exact"] == (kind != "checkpoint" and finding["least_bytes"] == finding["saves_bytes"])
+    assert finding["exact"] == (kind not in ("checkpoint", "offload_activations") and finding["least_bytes"] == finding["saves_bytes"])
     assert finding["peak_bytes"] == before["peak_bytes"] - finding["saves_bytes"]
 
 

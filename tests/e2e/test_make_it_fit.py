@@ -126,10 +126,93 @@ def test_changes_together(whole):
     assert call(whole, "advise", "whole.gmt", "--together", "99", code=2) == f"gpumemtrace advise: --together 99: the findings are {len(kinds)}\n"
 
 
+FROZEN = """
+import sys
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+class Net(nn.Module):
+    def __init__(self, first):
+        super().__init__()
+        self.first = first
+        self.blocks = nn.ModuleList(Block(512) for _ in range(8))
+        self.head = nn.Linear(512, 64)
+
+    def forward(self, x):
+        x = self.first(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+kind = sys.argv[1]
+words = torch.randint(0, 30000, (16384,), device="cuda")
+if kind == "words":  # the whole model goes on in the embedding's type
+    net, batch = Net(nn.Embedding(30000, 512)), words
+else:
+    net, batch = Net(nn.Linear(768, 512)), torch.randn(16384, 768, device="cuda", requires_grad=True)
+net.requires_grad_(False).head.requires_grad_()
+if kind == "words":
+    net.blocks[0].norm.requires_grad_()
+net, copy = net.cuda(), Net(nn.Embedding(30000, 512)).cuda().requires_grad_(False)
+optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad])
+for _ in range(3):
+    with torch.no_grad():
+        wanted = copy(words).exp()
+    F.mse_loss(net(batch).float(), wanted.float()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("kind, width", [("words", 1.2), ("pictures", 1.05)])
+def test_frozen_weights_in_half_of_their_bits(folder, kind, width):
+    """With what their modules make: its type is that of an embedding at the beginning, or of what a module is given."""
+    program = ("--", sys.executable, "frozen.py", kind)
+    (folder / "frozen.py").write_text(FROZEN)
+    call(folder, "run", "-q", "--sim", "h100-80g", "-o", "frozen.gmt", *program)
+    row, = document(folder, "advise", "frozen.gmt", "--together", "frozen")["sets"]
+    call(folder, "run", "-q", "--sim", "h100-80g", "-o", "made.gmt", "--with", "frozen=bf16", *program)
+    peak_bytes = json.loads(call(folder, "report", "--json", "made.gmt"))["devices"][0]["peak_bytes"]
+    assert row["peak_bytes"] * 0.97 <= peak_bytes <= row["at_most_bytes"] * 1.03 and row["at_most_bytes"] <= width * row["peak_bytes"]
+
+
 def test_a_search_that_is_exhausted(folder):
     """Not even the weights have room."""
     text = " ".join(call(folder, "fit", "--cards", "my=100MiB", "--make-it-fit", "-o", "sets", *PROGRAM, code=1).split())
     assert "No set of these changes fits my=100MiB: " in text and "checkpoint=Block" in text and "The closest is " in text and "and lacks " in text
+
+
+SHORT = """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(256, 1024), nn.Sigmoid(), nn.Linear(1024, 256)).cuda()
+optimizer = torch.optim.AdamW(net.parameters())
+for _ in range(3):
+    x = torch.randn(65536, 256, device="cuda")
+    net(x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_part_of_a_batch_that_cannot_be_judged(folder):
+    """Two parts are one step of the optimizer, and the third part adds to no gradient: that takes less than a training does."""
+    (folder / "short.py").write_text(SHORT)
+    found = document(folder, "fit", "--cards", "my=1100MiB", "--make-it-fit", "--max-runs", "6", "--", sys.executable, "short.py", code=1)
+    errors = {" ".join(s["changes"]): s.get("error", "") for s in found["sets"]}
+    assert errors["batch=1/2@65536"].startswith("with it the program makes fewer than two steps of its optimizer") and "batch=1/4@65536" not in errors
 
 
 @pytest.mark.more

@@ -12,7 +12,9 @@ if WHEEL:
     pytest.skip("in a wheel these modules lie inside the tool", allow_module_level=True)
 from gpumemtrace import _answer
 from gpumemtrace.search import search_stable, search_world
+from gpumemtrace.search.search_sets import Known, Search
 from gpumemtrace.search.search_stable import NOT_YET, RISES, STABLE, Unit, Wish
+from gpumemtrace.search.search_trial import Trial
 
 MIB, GIB, MOST = 1 << 20, 1 << 30, 20000
 QUICK, MINUTE = Wish(2, 0), Wish(2, 60)
@@ -143,3 +145,9 @@ def test_answers_of_another_process(does, code, says, tmp_path):
     done = subprocess.run([toy.TOOL, "fit", "--", TAKES], env={**env, "PATH": f"{tmp_path}:/bin:/usr/bin"}, capture_output=True, text=True, timeout=60)
     assert done.returncode == code and says in done.stderr and done.stderr.count("\n") == (1 if code else 0), done.stderr
     assert done.stdout in ("", "one\n")
+
+
+def test_a_change_that_finds_nothing_is_not_tried_in_smaller_parts():
+    search = Search(None, None, 6, known={frozenset(): Known(None, 0, 0, 0, {"batch=1/2": 3, "batch=1/4": 4, "batch=1/8": 4, "save_on_cpu": 5})})
+    search.learn(Trial(None, None, (), "", "", {"exit_code": 0, "not_made": {"batch=1/4": "no DataLoader gave batches of enough rows"}}))
+    assert search.candidates() == ["save_on_cpu", "batch=1/2"]

@@ -130,6 +130,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     args = parser.parse_intermixed_args()
     known = programs()
+    version = subprocess.run(["git", "log", "-1", "--format=%h", "--", "viewer", "python"], cwd=HERE, capture_output=True, text=True).stdout.strip()
     if args.list:
         print(*(name for name in NAMES if name in known), sep="\n")
         return
@@ -138,7 +139,7 @@ def main():
         if len(tried) >= args.most or name not in known or any(p["program"] == name for p in tried):
             continue
         with tempfile.TemporaryDirectory() as folder:
-            tried.append({"program": name, **try_program(known[name], folder, args.max_runs)})
+            tried.append({"program": name, "version": version, **try_program(known[name], folder, args.max_runs)})
         with args.rows.open("a") as f:
             f.write(json.dumps(tried[-1]) + "\n")
         print(tried[-1], flush=True)

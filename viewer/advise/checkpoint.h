@@ -32,6 +32,7 @@ struct checkpoint_search {
 	size_t count, room;
 	uint64_t *deaths; /* of saved blocks, in order */
 	size_t death_count, death_room;
+	uint64_t *done;		    /* of lives: when the last node has used it, 0 = not known */
 	struct map inputs;	    /* of calls: lives that stay */
 	const struct span *forward; /* that the peak lies in, or NULL */
 };

@@ -7,6 +7,8 @@
  * to one other, again and again, its calls cannot be told from turns of a loop in it.
  */
 
+#include <sys/mman.h>
+
 #include "../base/arithmetic.h"
 #include "../base/sorted.h"
 #include "checkpoint.h"
@@ -224,6 +226,8 @@ static void checkpoint_call(struct checkpoint_search *s, struct life_plan *p,
 		plan_without(p, l.life, early ? c->end : arithmetic_least(c->end, after_use(s, &l)),
 			     arithmetic_least(again, l.until), l.size);
 		inside += l.until > again ? l.size : 0;
+		if (again != PLAN_END && s->done[l.life] > again)
+			plan_without(p, l.life, s->done[l.life], l.until, l.size);
 	}
 	if (c->input.size && c->input.until < c->let_go)
 		plan_with(p, c->input.life, c->input.until, c->let_go, c->input.size);
@@ -326,13 +330,25 @@ static void look_at(struct checkpoint_search *s, const char *function)
 		   B(bytes), a->when);
 }
 
+static void note_done(void *ctx, const struct node_run *run, const uint32_t *lives, size_t count)
+{
+	uint64_t *done = ctx;
+
+	for (size_t i = 0; run->node && i < count; i++)
+		done[lives[i]] = run->end;
+}
+
 void advise_checkpoint(struct advise *a)
 {
+	const size_t bytes = (advise_lives(a) + 1) * sizeof(uint64_t);
 	const struct timeline *t = a->timeline;
 	const struct span *at = steps_span(&t->steps, &t->model.spans, a->peak_seq);
 	struct checkpoint_search s = { .advise = a,
 				       .forward = at && span_is_forward(at) ? at : NULL };
 
+	s.done = need_pages(bytes);
+	if (uses_complete(&a->timeline->model))
+		advise_nodes(a, note_done, s.done);
 	collect(&s);
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
 		if (is_inside(&l) && l.until != PLAN_END)
@@ -345,6 +361,7 @@ void advise_checkpoint(struct advise *a)
 		free(s.items[i].items);
 	free(s.items);
 	free(s.deaths);
+	munmap(s.done, bytes);
 	map_free(&s.ids);
 	map_free(&s.firsts);
 	map_free(&s.opens);

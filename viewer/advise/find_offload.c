@@ -4,6 +4,8 @@
  * saved, and comes back while its node runs.
  */
 
+#include <sys/mman.h>
+
 #include "../base/arithmetic.h"
 #include "advise.h"
 
@@ -66,30 +68,100 @@ static bool is_twice(struct advise *a)
 	return found;
 }
 
+/* ---- where all uses are known: what a backward node takes from the host, while it runs ---- */
+
+struct course {
+	uint64_t forward;     /* behind its last use before backward */
+	uint64_t size, saved; /* saved: since when nodes read it from the graph, 0 = they do not */
+	bool back;
+};
+
+struct copies {
+	struct finding *finding;
+	struct course *courses;
+};
+
+static void follow_node(void *ctx, const struct node_run *run, const uint32_t *lives, size_t count)
+{
+	struct copies *c = ctx;
+
+	for (size_t i = 0; i < count; i++) {
+		struct course *x = &c->courses[lives[i]];
+
+		if (!run->node && !x->back)
+			x->forward = run->end;
+		if (!run->node || !x->saved || run->begin < x->saved)
+			continue;
+		plan_with(&c->finding->plan, lives[i], run->begin, run->end, x->size);
+		plan_with(&c->finding->cautious, lives[i], run->begin, run->end, x->size);
+		x->back = true;
+	}
+}
+
+/* Weights are saved anew in each step. */
+static void find_copies(struct advise *a, struct copies *c)
+{
+	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED) | CLASS_BIT(parameters), l)
+		c->courses[l.life] = (struct course){
+			.size = l.size,
+			.saved = l.classes & CLASS_BIT(parameters) ? !!l.course->saved :
+								     l.course->saved,
+		};
+	advise_nodes(a, follow_node, c);
+}
+
+/* When the next block of its stack is made: a variable holds that one then. */
+static uint64_t *births_after(struct advise *a)
+{
+	uint64_t *after = need_pages((advise_lives(a) + 1) * sizeof(*after));
+	struct map latest = { 0 };
+
+	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l) {
+		uint32_t *before = map_put(&latest, l.stack, NULL);
+
+		if (*before)
+			after[*before - 1] = l.from + 1;
+		*before = l.life + 1;
+	}
+	map_free(&latest);
+	return after;
+}
+
 void advise_offload(struct advise *a)
 {
+	const size_t births = advise_lives(a) + 1;
+	bool known = uses_complete(&a->timeline->model) && !a->wanted_count;
 	bool awaited = is_awaited(a);
-	uint64_t largest = 0;
-	struct finding *f;
+	uint64_t largest = 0, *after;
+	struct copies c;
 
 	if (is_twice(a))
 		return;
-	f = advise_add(a, "offload_activations");
+	c.finding = advise_add(a, "offload_activations");
+	c.courses = need_pages(births * sizeof(*c.courses));
+	after = births_after(a);
+	if (known)
+		find_copies(a, &c);
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l) {
 		uint64_t back = is_saved(a, &l) ? back_at(a, &l, awaited) : PLAN_END;
+		uint64_t used = c.courses[l.life].forward, next = layers_after_next(a, l.from);
 
 		if (back == PLAN_END)
 			continue;
-		advise_without(a, f, &l, l.course->saved + 1);
-		plan_without(&f->cautious, l.life,
-			     arithmetic_least(back, layers_after_next(a, l.from)), l.until, l.size);
+		advise_without(a, c.finding, &l, arithmetic_most(l.course->saved + 1, used));
+		next = arithmetic_least(next, arithmetic_least(back, after[l.life] ?: back));
+		plan_without(&c.finding->cautious, l.life, arithmetic_most(next, used), l.until,
+			     l.size);
 		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;
 	}
-	f->range = f->about = f->sure = true;
+	c.finding->range = c.finding->about = c.finding->sure = true;
 	/* What a node had saved is there again while it runs: a tensor and its weight. */
-	advise_with_in(a, &f->cautious, PHASE_BACKWARD, largest + most_of_node(a));
-	advise_put(f->how,
+	if (!known)
+		advise_with_in(a, &c.finding->cautious, PHASE_BACKWARD, largest + most_of_node(a));
+	advise_put(c.finding->how,
 		   "%s saved for backward %s, the largest tensor %s. Each step copies all of it to "
 		   "the host and back",
-		   B(f->bytes), a->when, B(largest));
+		   B(c.finding->bytes), a->when, B(largest));
+	munmap(c.courses, births * sizeof(*c.courses));
+	munmap(after, births * sizeof(*after));
 }

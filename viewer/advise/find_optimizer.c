@@ -103,18 +103,25 @@ static uint64_t in_8_bits(uint64_t bytes, unsigned each)
 	       (values / BLOCK_8BIT * sizeof(float) + ROUND - 1) / ROUND * ROUND;
 }
 
+/* Of state that nothing uses any more only what the code makes that also makes state in use: an
+ * optimizer for each fold. */
 static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned parts, unsigned each)
 {
+	struct map in_use = { 0 }; /* stacks */
 	uint64_t bytes = 0;
 
+	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l)
+		if (l.course->over > a->peak_seq)
+			map_put(&in_use, l.stack, NULL);
 	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
 		uint64_t keeps = each ? in_8_bits(l.size, each) : parts ? l.size / parts : 0;
 
-		if (keeps >= l.size || l.course->over <= a->peak_seq)
+		if (keeps >= l.size || !map_get(&in_use, l.stack))
 			continue;
 		plan_without(p, l.life, l.from, l.until, l.size - keeps);
 		bytes += advise_counts(a, &l) ? l.size : 0;
 	}
+	map_free(&in_use);
 	return bytes;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "together.h"
 
+#include "half_bits.h"
+
 #include "../base/arithmetic.h"
 #include "../base/sorted.h"
 #include "../classes/study.h"
@@ -19,7 +21,7 @@ struct merge {
 	struct advise *advise;
 	const struct together *set;
 	bool most;   /* the end of each range that saves less */
-	bool halves; /* weights that are not trained, in half of their bits: they are many */
+	struct half_bits *bits; /* NULL: nothing is in half of its bits */
 	struct part *items;
 	size_t count, room;
 	struct life_plan *to;
@@ -89,19 +91,21 @@ static bool goes_with_batch(const struct merge *m, const struct advised *l)
 	       (!is_of_weight(a, l->size) && !is_of_kernel(a, l));
 }
 
-/* Frozen weights, and perhaps what their modules make. */
+/* Of weights that are not trained, and of what their modules make. */
 static bool is_in_half_of_bits(const struct merge *m, const struct advised *l)
 {
-	if (l->classes & CLASS_BIT(parameters))
-		return !advise_leaf(m->advise, l);
-	return !(l->classes & OF_THE_MODEL) && l->classes & FORWARD_RESULTS;
+	uint8_t half = m->bits->of[l->life];
+
+	return half >= HALF_SURE || (half == HALF_PERHAPS && !m->most);
 }
 
 static unsigned divisor_of(struct merge *m, const struct advised *l)
 {
 	struct advise *a = m->advise;
-	unsigned bits = m->halves && is_in_half_of_bits(m, l) ? 2 : 1;
+	unsigned bits = m->bits && is_in_half_of_bits(m, l) ? 2 : 1;
 
+	if (m->bits && m->bits->of[l->life] == HALF_GONE)
+		return UINT16_MAX;
 	if (m->set->parts == 1 || !goes_with_batch(m, l) ||
 	    (is_of_weight(a, l->size) && advise_is_cast(a->timeline, &a->casts, l->stack, l->from)))
 		return bits;
@@ -136,20 +140,26 @@ static void hold_gradient(struct merge *m, const struct advised *l)
 	add(m, l->life, (unsigned)m->set->count, end, -(int64_t)l->size);
 }
 
-static bool has_frozen(const struct advise *a)
+/* They are converted one after the other, as the first pass begins. */
+static void convert(struct merge *m)
 {
-	uint64_t bytes = 0;
+	const struct advise *a = m->advise;
+	uint64_t first = m->bits->first;
 
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
-		bytes += advise_counts(a, &l) && !advise_leaf(a, &l) ? l.size : 0;
-	return bytes > a->peak / 50;
+		if (m->bits->of[l.life] == HALF_WEIGHT && l.from < first)
+			plan_with(m->to, PLAN_NONE, l.from, arithmetic_least(first, l.until),
+				  l.size / 2);
+	if (first != PLAN_END)
+		plan_with(m->to, PLAN_NONE, first - 1, first, m->bits->largest / 2);
 }
 
 static void add_classes(struct merge *m)
 {
 	if (m->set->parts == 1 && !m->set->frozen)
 		return;
-	m->halves = m->set->frozen && !m->most && has_frozen(m->advise);
+	if (m->bits)
+		convert(m);
 	ADVISE_EACH (m->advise, UINT16_MAX, l) {
 		if (divisor_of(m, &l) > 1) {
 			add(m, l.life, (unsigned)m->set->count, l.from, 0);
@@ -216,9 +226,10 @@ static void merge_life(struct merge *m, const struct part *p, size_t n)
 
 COMPARE(by_life, struct part, ORDER(x->life, y->life) ?: ORDER(x->seq, y->seq))
 
-static void merge(struct advise *a, const struct together *x, bool most, struct life_plan *to)
+static void merge(struct advise *a, const struct together *x, bool most, struct half_bits *bits,
+		  struct life_plan *to)
 {
-	struct merge m = { .advise = a, .set = x, .most = most, .to = to };
+	struct merge m = { .advise = a, .set = x, .most = most, .bits = bits, .to = to };
 
 	for (unsigned i = 0; i < x->count; i++) {
 		const struct finding *f = &a->items[x->findings[i]];
@@ -239,13 +250,19 @@ static void merge(struct advise *a, const struct together *x, bool most, struct 
 
 void together_find(struct advise *a, struct together *sets, size_t count)
 {
+	bool frozen = ANY_OF(x, sets, count, x->frozen);
+	struct half_bits bits = { 0 };
+
+	if (frozen)
+		frozen = half_bits_find(&bits, a);
 	for (size_t i = 0; i < count; i += AT_ONCE) {
 		size_t n = arithmetic_least(AT_ONCE, count - i);
 		struct life_plan plans[2 * AT_ONCE] = { 0 }, *list[2 * AT_ONCE];
 
 		for (size_t k = 0; k < 2 * n; k++) {
 			list[k] = &plans[k];
-			merge(a, &sets[i + k / 2], k % 2, list[k]);
+			merge(a, &sets[i + k / 2], k % 2,
+			      frozen && sets[i + k / 2].frozen ? &bits : NULL, list[k]);
 		}
 		plans_run(list, 2 * n, a->timeline, &a->repeats, a->since, a->until);
 		for (size_t k = 0; k < n; k++) {
@@ -257,4 +274,5 @@ void together_find(struct advise *a, struct together *sets, size_t count)
 		for (size_t k = 0; k < 2 * n; k++)
 			plan_free(list[k]);
 	}
+	half_bits_free(&bits);
 }

@@ -232,11 +232,25 @@ static bool lacks_step(const struct timeline *t)
 	       !has_steps(&t->steps, &t->model.spans);
 }
 
+/* Optimizer's steps that came behind a backward pass. */
+static uint64_t updates_of(const struct spans *s)
+{
+	bool back = false;
+	uint64_t n = 0;
+
+	FOR_EACH (const struct span, x, s->items, s->count) {
+		n += back && x->phase == PHASE_OPTIMIZER;
+		back = x->phase == PHASE_BACKWARD || (back && x->phase != PHASE_OPTIMIZER);
+	}
+	return n;
+}
+
 static void emit_used_device(struct emit *out, struct timeline *t)
 {
 	emit_flag(out, "lacks_step", lacks_step(t));
 	emit_device(out, &t->model.devices[t->device]);
 	emit_number(out, "steps", steps_number(&t->steps));
+	emit_number(out, "updates", updates_of(&t->model.spans));
 	emit_units(out, &t->steps);
 	emit_description(out, t);
 }

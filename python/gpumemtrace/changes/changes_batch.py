@@ -16,7 +16,7 @@ MADE = {"randn", "rand", "randint", "zeros", "ones", "full"}
 
 def batch_in_parts(change, noted, say):
     parts, rows = change.value
-    smaller_loads(parts, noted)
+    smaller_loads(parts, noted, say)
     if rows:
         smaller_tensors(parts, rows, noted)
     else:
@@ -25,13 +25,15 @@ def batch_in_parts(change, noted, say):
     fewer_steps(parts)
 
 
-def smaller_loads(parts, noted):
+def smaller_loads(parts, noted, say):
     plain = BatchSampler.__init__
 
     @functools.wraps(plain)
     def begin(self, sampler, batch_size, drop_last):
-        if batch_size > 1:
+        if batch_size >= parts:
             noted()
+        elif batch_size > 1:
+            say(f"the batches of one have {batch_size} rows")
         plain(self, sampler, max(batch_size // parts, 1), drop_last)
 
     BatchSampler.__init__ = begin

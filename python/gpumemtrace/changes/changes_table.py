@@ -78,7 +78,7 @@ ROWS: Tuple[Row, ...] = (
         "for p in model.parameters():\n    p.register_post_accumulate_grad_hook(update)", {}),
     Row("batch", "1/N[@ROWS]", parts_of_rows, "1/2", "changes_batch:batch_in_parts", ("smaller_batch",), 1.1, "N times as many passes, each of fewer rows",
         "{n} loaders or batches had {part} of their rows, and the optimizer makes its step for as many rows as before",
-        "no DataLoader gave batches of more than one row",
+        "no DataLoader gave batches of enough rows",
         "for i, batch in enumerate(loader):  # batch_size divided by N\n    (loss_of(batch) / N).backward()\n"
         "    if (i + 1) % N == 0:\n        optimizer.step()\n        optimizer.zero_grad()",
         {"transformers": "per_device_train_batch_size=..., gradient_accumulation_steps=N", "Lightning": "Trainer(accumulate_grad_batches=N)",

@@ -97,8 +97,9 @@ def effect_of(trial: Trial, m: Measured, verdict: str) -> Dict[str, Any]:
         return found  # it may have been too early
     if missed:
         return {"verdict": FAILED, **found}
-    fewer = any(text.startswith("batch=") for text in trial.plan.varied.changes(trial.setting))  # no pass has seen the state that the first step makes
-    return {"verdict": FAILED, "late": FEW_STEPS} if m.main and (m.main["lacks_step"] or (fewer and m.main["trains"] and m.main["steps"] < 2)) else {}
+    fewer = any(text.startswith("batch=") for text in trial.plan.varied.changes(trial.setting)) and m.main and m.main["trains"]
+    few = fewer and m.main and (m.main["steps"] < 2 or m.main["updates"] == 1)  # then no sum of gradients met the state that the first step makes
+    return {"verdict": FAILED, "late": FEW_STEPS} if m.main and (m.main["lacks_step"] or few) else {}
 
 
 def figures(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:

@@ -261,8 +261,9 @@ class Search:
     def learn(self, trial: Trial) -> None:
         """A change that could not be made is in no other set, or in the way that its sentence says."""
         instead = trial.instead()
-        if trial.number("steps"):
-            self.useless += [text for text in trial.missed() if text not in instead]
+        if trial.number("steps") or not trial.number("exit_code"):
+            found = {part_of(text)[::2]: part_of(text)[1] for text in trial.missed() if text not in instead}  # smaller parts find nothing either
+            self.useless += [text for known in self.known.values() for text in known.saves if part_of(text)[1] >= found.get(part_of(text)[::2], PARTS + 1)]
         rows = {part_of(text)[0]: part_of(better)[2] for text, better in instead.items()}
         for known in self.known.values():
             for text in list(known.saves):

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Backward nodes, by the work that they launch. A node that gets what it saved from a hook (of a
+ * checkpoint, of save_on_cpu) lets go of it when it has computed its results. The sums that bring a
+ * result to its tensor's shape come later: autograd launches them.
+ */
+#include <sys/mman.h>
+
+#include "../../format/record.h"
+#include "../base/arithmetic.h"
+#include "advise.h"
+
+struct walk {
+	struct advise *advise;
+	advise_node *look;
+	void *ctx;
+	struct node_run now;
+	uint32_t node;	 /* its name, 0 = none */
+	uint64_t before; /* behind the work before */
+	bool summed;	 /* that was a sum */
+	uint32_t *lives; /* that it touches */
+	size_t count, room;
+	uint32_t *runs; /* of each life: the latest one that touched it */
+	uint32_t run;
+};
+
+/* Behind the event; the node before frees its own first. */
+static uint64_t first_birth(const struct lives *all, uint64_t behind, uint64_t work)
+{
+	uint32_t next = lives_born_by(all, behind);
+
+	return next < all->rows.count ? arithmetic_least(lives_read(all, next).from, work) : work;
+}
+
+/* Also the reset of its semaphores. */
+static bool is_sum(const struct walk *w, const struct use_kind *by)
+{
+	const char *s = by->name ? defs_string(w->advise->timeline->model.defs, by->name).s : "";
+
+	return by->transfer == GMT_TRANSFER_SET ||
+	       (strstr(s, "reduce_kernel") && strstr(s, "sum_functor"));
+}
+
+static void end_run(struct walk *w)
+{
+	if (w->count)
+		w->look(w->ctx, &w->now, w->lives, w->count);
+	w->count = 0;
+	w->run++;
+}
+
+static void follow(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
+{
+	struct walk *w = ctx;
+	const struct uses *u = &w->advise->timeline->model.uses;
+	const struct use_kind *by = uses_kind(u, work);
+	uint64_t seq = uses_work(u, work)->seq;
+	bool sum = by->node && is_sum(w, by);
+
+	if (!by->node || by->node != w->node || (w->summed && !sum)) {
+		end_run(w);
+		w->now.begin = first_birth(w->advise->lives, w->before, seq);
+		w->now.node = by->node;
+	}
+	w->node = by->node;
+	w->summed = sum;
+	w->before = seq + 1;
+	for (size_t i = 0; i < count; i++) {
+		if (w->runs[lives[i]] == w->run)
+			continue;
+		w->runs[lives[i]] = w->run;
+		*need_item(w->lives, w->count, w->room) = lives[i];
+	}
+	if (!sum || !w->now.end || w->now.end <= w->now.begin)
+		w->now.end = seq + 1;
+}
+
+void advise_nodes(struct advise *a, advise_node *look, void *ctx)
+{
+	const size_t bytes = (advise_lives(a) + 1) * sizeof(uint32_t);
+	struct walk w = { .advise = a, .look = look, .ctx = ctx, .run = 1 };
+
+	w.runs = need_pages(bytes);
+	advise_works(a, follow, &w);
+	end_run(&w);
+	free(w.lives);
+	munmap(w.runs, bytes);
+}
