@@ -112,7 +112,7 @@ $(B)/libgpumemtrace_core.so: $(call objs,$(LIBRARY)) $(B)/parts.a $(B)/core.map
 
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o build/wasm/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
-$(O)/viewer/commands/question.o: viewer/commands/python_modules.def viewer/commands/change_modules.def $(wildcard python/gpumemtrace/_answer.py python/gpumemtrace/_core.py python/gpumemtrace/_error.py python/gpumemtrace/lake/*.py python/gpumemtrace/search/*.py python/gpumemtrace/changes/*.py)
+$(O)/viewer/commands/question.o: viewer/commands/python_modules.def viewer/commands/change_modules.def $(wildcard python/gpumemtrace/_answer.py python/gpumemtrace/_core.py python/gpumemtrace/_error.py python/gpumemtrace/ranks/*.py python/gpumemtrace/lake/*.py python/gpumemtrace/search/*.py python/gpumemtrace/changes/*.py)
 $(O)/viewer/commands/run_changes.o: viewer/commands/change_modules.def $(wildcard python/gpumemtrace/changes/*.py)
 $(O)/viewer/commands/cmd_lake.o: viewer/commands/views.sql
 $(O)/viewer/recording/exchange.o: viewer/recording/attach.py
@@ -125,9 +125,9 @@ $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 
 # The command for a browser (browser/README.md), without what starts processes or reaches into them.
 # WASM= is the folder of its libraries.
-WASM_OUT := format/reader_ahead.c $(addprefix viewer/,ranks/ranks_work.c recording/elf_names.c \
+WASM_OUT := format/reader_ahead.c $(addprefix viewer/,recording/elf_names.c \
             $(patsubst %,recording/%.c,attach exchange registers target) \
-            $(patsubst %,commands/%.c,engine_settings handover lake_files pager question run_changes run_output run_program run_result search_facts searches \
+            $(patsubst %,commands/%.c,ask_ranks engine_settings handover lake_files pager question run_changes run_output run_program run_result search_facts searches \
             $(addprefix cmd_,attach ctl lake open run top)))
 WASM_OBJECTS := $(patsubst %.c,build/wasm/%.o,browser/heap.c browser/stand_ins.c $(filter-out $(WASM_OUT),$(FORMAT) $(VIEWER)))
 WASM_FLAGS := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(patsubst %,-D_WASI_EMULATED_%,MMAN SIGNAL PROCESS_CLOCKS GETPID) -O2 -g0 -w -MMD -MP "-DCHUNKS_LIMIT=(384ul<<20)" \

@@ -14,8 +14,8 @@
 #include "../viewer/base/need.h"
 #include "../viewer/commands/question.h"
 #include "../viewer/ask/command.h"
+#include "../viewer/commands/of_ranks.h"
 #include "../viewer/commands/pager.h"
-#include "../viewer/ranks/ranks_work.h"
 #include "../viewer/recording/recording.h"
 #include "../viewer/recording/symbols.h"
 
@@ -165,21 +165,17 @@ void pager_close(FILE *)
 {
 }
 
-/* Recordings are read one after the other, without a process of their own. */
-void ranks_work(const struct ranks_work *w)
+/* The page asks for what needs one recording, or all together. */
+int ranks_rows(const struct command *, const void *, const struct options_common *,
+	       const struct ranks_run *, struct emit *)
 {
-	for (size_t i = 0; i < w->count; i++) {
-		struct ranks_result r = { .error = "" };
-		char *text = NULL;
-		FILE *out = need_stream(&text, &r.len);
+	return say_left_out();
+}
 
-		r.rc = w->work(w->ctx, i, out);
-		fclose(out);
-		r.text = text;
-		r.a_part = recording_any_part();
-		w->done(w->ctx, i, &r);
-		free(text);
-	}
+int ranks_pairs(const struct diff_options *, const struct options_common *,
+		const struct ranks_run *, const struct ranks_run *, struct emit *)
+{
+	return say_left_out();
 }
 
 /* No object of the recorded program is there. */

@@ -125,8 +125,9 @@ def everywhere():
         ("programs that find no simulated device", r"NVIDIA's own runtime\s+inside \(([^)]*)\)",
          lambda v: {n for n in re.findall(r"[A-Za-z][\w-]+", v.split(", what")[0])} == no_device()),
         ("outlier ranks", r"differs from the median by more than (\d+) % and more than (\d+) MiB",
-         lambda p, b: (p, b) == (constant("viewer/ranks/ranks_stray.h", "STRAY_PERCENT"), constant("viewer/ranks/ranks_stray.h", "STRAY_BYTES", MIB))),
-        ("ranks with a row each", r"[Mm]ore than (\d+)\s+ranks,\s+similar", lambda n: n == constant("viewer/ranks/ranks_text.c", "EACH")),
+         lambda p, b: (p, b) == (constant("viewer/page/page_room.c", "STRAY_PERCENT"), constant("viewer/page/page_room.c", "STRAY_BYTES", MIB))
+         and f"STRAY_PERCENT, STRAY_BYTES = {p}, {b} << 20" in text("python/gpumemtrace/ranks/ranks_far.py")),
+        ("ranks with a row each", r"[Mm]ore than (\d+)\s+ranks,\s+similar", lambda n: n == constant("python/gpumemtrace/ranks/ranks_text.py", "EACH")),
     ]
 
 
@@ -146,7 +147,7 @@ def once():
         ("simgpu/README.md", r"many of them on up to ([\d,]+) elements", (constant("simgpu/kernels/kernels.h", "WHOLE_MOST"),)),
         ("simgpu/README.md", r"More than ([\d,]+)\s+choices at once", (constant("simgpu/kernels/kernels.h", "CHOICE_MOST"),)),
         ("simgpu/README.md", r"After (\d+) s \(`SIMGPU_WAIT`\)", (constant("simgpu/libraries/lib_nccl_world.c", "SILENT_S"),)),
-        ("docs/man/gpumemtrace.1.md", r"at most (\w+) at a time", (word(int(constant("viewer/ranks/ranks_work.c", "AT_ONCE"))),)),
+        ("docs/man/gpumemtrace.1.md", r"at most (\w+) at a time", (word(int(constant("python/gpumemtrace/ranks/ranks_rows.py", "AT_ONCE"))),)),
         ("docs/man/gpumemtrace-ctl.1.md", r"does not answer for (\d+) seconds", (constant("viewer/commands/cmd_ctl.c", "PATIENCE_MS", 1000),)),
         ("docs/man/gpumemtrace-dashboard.1.md", r"at most ([\d,]+) rows", (constant("python/gpumemtrace/lake/lake_duckdb.py", "ROWS"),)),
         ("docs/python.md", r"with all (\w+) columns", (word(len(columns)),)),

@@ -33,7 +33,11 @@ class Answer:
         self.shown = ""
 
     def put(self, part: str, value: Any, as_document: bool = False) -> None:
-        self.file.write(f'{{"{part}": {json.dumps(value, ensure_ascii=as_document, separators=(",", ":"))}}}\n')
+        self.raw(part, json.dumps(value, ensure_ascii=as_document, separators=(",", ":")))
+
+    def raw(self, part: str, text: str) -> None:
+        """JSON as it is."""
+        self.file.write(f'{{"{part}": {text}}}\n')
         self.file.flush()
 
     def say(self, part: str, text: str, number: int = 0) -> None:
@@ -55,7 +59,7 @@ class Answer:
         self.say("line", text)
 
     def sentence(self, text: str, indent: int = 2) -> None:
-        """Its second and further lines stand that far to the right."""
+        """Its second and further lines stand that far to the right, the first two columns less."""
         self.say("sentence", text, indent)
 
     def item(self, number: int, text: str) -> None:

@@ -37,7 +37,11 @@ class _Library:
     """The functions, and those of the interpreter that capsules need."""
 
     def __init__(self, path: str) -> None:
-        self.lib = lib = ctypes.CDLL(path)
+        try:
+            self.lib = lib = ctypes.CDLL(path or "libgpumemtrace_core.so")
+        except OSError as error:
+            why = f"cannot be loaded into this Python: {error}" if path else "was not found beside this program or in ../lib: install gpumemtrace again"
+            raise Error(f"{path or 'libgpumemtrace_core.so'} {why}", 3) from None
         if lib.gpumemtrace_interface() != INTERFACE:
             raise Error(f"{path} is of another version than this package: install gpumemtrace again from its wheel", 3)
         libc = ctypes.CDLL(None)
@@ -50,16 +54,22 @@ class _Library:
         lib.gpumemtrace_capsule_getter(ctypes.cast(python.PyCapsule_GetPointer, ctypes.c_void_p))
         lib.gpumemtrace_close.argtypes = lib.gpumemtrace_stream_free.argtypes = [ctypes.c_void_p]
 
-    def call(self, function: Callable[..., int], *arguments: Any, fine: int = 0) -> bytes:
-        """What a function answers; Error with its sentence, if its code is above `fine`."""
+    def answer(self, function: Callable[..., int], *arguments: Any) -> Tuple[int, bytes, str]:
+        """Its code, what it answers, and its sentence."""
         answer = _Answer()
         code = function(*arguments, ctypes.byref(answer))
         try:
-            if code > fine:
-                raise Error((answer.sentence or b"").decode("utf-8", "replace"), code)
-            return ctypes.string_at(answer.json, answer.length) if answer.json else b""
+            json = ctypes.string_at(answer.json, answer.length) if answer.json else b""
+            return code, json, (answer.sentence or b"").decode("utf-8", "replace")
         finally:
             self.lib.gpumemtrace_answer_free(ctypes.byref(answer))
+
+    def call(self, function: Callable[..., int], *arguments: Any, fine: int = 0) -> bytes:
+        """What a function answers; Error with its sentence, if its code is above `fine`."""
+        code, json, sentence = self.answer(function, *arguments)
+        if code > fine:
+            raise Error(sentence, code)
+        return json
 
     def new(self, size: int) -> int:
         place = self.calloc(1, size)
@@ -103,12 +113,25 @@ class Handle:
         weakref.finalize(self, library.lib.gpumemtrace_close, handle)
 
 
-def ask(handles: Sequence[Handle], question: str, *arguments: str, fine: int = 0) -> bytes:
-    """The JSON of `gpumemtrace QUESTION RECORDING... ARGUMENTS --json`; codes up to `fine` are no error."""
+def answer(handles: Sequence[Handle], question: str, *arguments: str) -> Tuple[int, bytes, str]:
+    """The exit code, the JSON and the error of `gpumemtrace QUESTION RECORDING... ARGUMENTS --json`."""
     library = _library()
     recordings = (ctypes.c_void_p * len(handles))(*[h.pointer.value for h in handles])
     words = (ctypes.c_char_p * (len(arguments) + 1))(*[os.fsencode(a) for a in arguments], None)
-    return library.call(library.lib.gpumemtrace_ask, recordings, ctypes.c_size_t(len(handles)), question.encode(), words, fine=fine)
+    return library.answer(library.lib.gpumemtrace_ask, recordings, ctypes.c_size_t(len(handles)), question.encode(), words)
+
+
+def ask(handles: Sequence[Handle], question: str, *arguments: str, fine: int = 0) -> bytes:
+    """The JSON alone; codes up to `fine` are no error."""
+    code, json, sentence = answer(handles, question, *arguments)
+    if code > fine:
+        raise Error(sentence, code)
+    return json
+
+
+def is_part(handle: Handle) -> bool:
+    """Whether the recording has no end or is damaged."""
+    return bool(_library().lib.gpumemtrace_is_part(handle.pointer))
 
 
 # A stream, made in the memory that is given.

@@ -281,6 +281,28 @@ def test_without_ranks_by_name(tool, tmp_path):
     assert re.search(r"^  run\.9\.gmt ", tool("report", tmp_path / "run"), re.M)
 
 
+def test_python_is_needed_for_several_only(tool, tmp_path):
+    run = run_of(tmp_path / "run", ranks=2)
+
+    def without_python(*args):
+        return subprocess.run([tool.path, *map(str, args)], capture_output=True, text=True, env={"PATH": str(tmp_path)})
+    several, one, rank = without_python("report", run), without_python("report", run / "run.0.gmt"), without_python("report", run, "--rank", 1)
+    assert several.returncode == 2 and "several recordings are compared by Python 3.9 or later" in several.stderr
+    assert (one.returncode, one.stderr, rank.returncode, rank.stderr) == (0, "", 0, "")
+
+
+def test_a_program_of_another_version_in_front_is_passed_over(tool, tmp_path):
+    """A `python3` that is none, or too old, does not end the command: the next one answers."""
+    run = run_of(tmp_path / "run", ranks=2)
+    (tmp_path / "bin").mkdir()
+    false = tmp_path / "bin/python3"
+    false.write_text("#!/bin/sh\nexit 97\n")
+    false.chmod(0o755)
+    (tmp_path / "bin/python").symlink_to(sys.executable)
+    done = subprocess.run([tool.path, "report", run], capture_output=True, text=True, env={"PATH": f"{tmp_path}/bin:/bin:/usr/bin"})
+    assert (done.returncode, done.stderr) == (0, "") and "2 ranks" in done.stdout
+
+
 def test_other_files_are_left_alone_and_counted(tool, tmp_path):
     run = run_of(tmp_path / "run")
     (run / "train.log").write_text("loss 1.0\n")

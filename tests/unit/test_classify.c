@@ -17,7 +17,8 @@ static struct verdict judge(const char *without, const struct block **block)
 	struct owners owners;
 	struct classifier *c;
 	struct verdict v = { 0 };
-	char reason[1024];
+	struct reason reason;
+	char words[REASON_WORDS];
 
 	owners_open(&owners, &stacks, &defs);
 	if (without)
@@ -30,9 +31,11 @@ static struct verdict judge(const char *without, const struct block **block)
 		if (moment.blocks[i].addr == 0x1000) {
 			*block = &moment.blocks[i];
 			v = classify(c, *block);
-			verdict_reason(c, v, *block, reason, sizeof(reason));
-			assert_true(strstr(reason, "It was allocated at ") ||
-				    strstr(reason, "It was there from the start"));
+			reason = verdict_reason(c, v, *block);
+			reason_words(&reason, words, sizeof(words));
+			assert_non_null(strstr(words, reason.has_birth ? "It was allocated at "
+								       : "It was there from "
+									 "the start"));
 		}
 	classifier_free(c);
 	owners_close(&owners);
@@ -56,7 +59,7 @@ static const struct scene *next_scene(const struct scene *s)
 	return s + 1;
 }
 
-enum { WHEN_NONE, WHEN_LEAF, WHEN_GRAD, WHEN_SAVED, WHEN_DIED };
+enum { WHEN_NONE, WHEN_LEAF, WHEN_GRAD, WHEN_SAVED, WHEN_DIED, WHEN_HELD };
 static const struct {
 	const char *name;
 	enum category category;

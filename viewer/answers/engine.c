@@ -26,7 +26,7 @@ static enum engine_part part_of(struct timeline *t, const struct block *b, bool 
 	};
 	struct verdict v = classify(timeline_classifier(t), b);
 
-	if (trains && !strncmp(verdict_rule(v), "leaf", 4)) /* autograd saw a gradient of it */
+	if (trains && verdict_is_leaf(v))
 		return ENGINE_trained;
 	return of[v.category];
 }

@@ -131,6 +131,6 @@ void emit_peak_title(struct emit *out, const struct peak_words *p)
 	char line[INSTANT_MAX + 8];
 
 	emit_title(out, "%s", peak_title(p, line, sizeof(line)));
-	if (p->where[0] && p->seq > p->model->state_seq)
-		emit_title(out, "%s", instant_line(p->where, line, sizeof(line)));
+	if (p->at && p->at->text[0] && p->seq > p->model->state_seq)
+		emit_title(out, "%s", instant_line(p->at, line, sizeof(line)));
 }

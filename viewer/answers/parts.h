@@ -20,7 +20,7 @@ struct peak_words {
 	int device;
 	uint64_t bytes, total_bytes; /* total_bytes: 0 = not printed */
 	uint64_t seq, time_ns;
-	const char *where;
+	const struct instant *at; /* NULL: not printed */
 };
 
 void emit_peak_title(struct emit *out, const struct peak_words *p);

@@ -238,23 +238,18 @@ static void used_up_lines(const struct used_up *u, const struct moment *mo, stru
 	}
 }
 
-/* ", step 2, optimizer step, AdamW _foreach_sqrt"; the line of code is printed separately. */
-static void when(struct report *r, const struct peak *p, char *buf, size_t room)
+/* "step 2, optimizer step, AdamW _foreach_sqrt"; the line of code is printed separately. */
+static struct instant when(struct report *r, const struct peak *p)
 {
 	struct defs_text range = defs_string(&r->timeline.recording->defs, p->range);
 	struct instant at = { 0 };
-	char *line;
 
-	buf[0] = 0;
 	if (r->timeline.steps.count > 1)
 		instant_of_highest(&at, &r->timeline);
-	line = strstr(at.text, " (");
-	if (line)
-		*line = 0;
-	if (at.text[0])
-		snprintf(buf, room, ", %s", at.text);
-	else if (range.len)
-		snprintf(buf, room, ", in \"%.60s\"", range.s);
+	instant_cut_line(&at);
+	if (!at.text[0] && range.len)
+		snprintf(at.text, sizeof(at.text), "in \"%.60s\"", range.s);
+	return at;
 }
 
 static void peak_lines(struct report *r, const struct moment *mo, struct emit *out)
@@ -263,10 +258,11 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	const struct peak *p = &model_curve(d)->peak;
 	bool state = moments_state_only(&r->timeline.model),
 	     early = p->event.seq <= r->timeline.model.state_seq;
-	char phase[INSTANT_MAX + 8] = "", title[INSTANT_MAX + 8], who[OWNER_WORDS];
+	char title[INSTANT_MAX + 8], who[OWNER_WORDS];
+	struct instant at = { 0 };
 	const struct peak_words words = {
 		&r->timeline.model, mo->device,	      p->bytes, d->total_bytes,
-		p->event.seq,	    p->event.time_ns, ""
+		p->event.seq,	    p->event.time_ns, NULL
 	};
 	struct block last = { .stack = p->event.stack,
 			      .name = p->event.kind == GMT_BLOCK_ALLOC ? p->event.name : 0,
@@ -275,13 +271,13 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	struct owner owner = owners_find(&r->timeline.owners, &last);
 
 	if (!early)
-		when(r, p, phase, sizeof(phase));
+		at = when(r, p);
 	peak_title(&words, title, sizeof(title));
-	if (strlen(title) + strlen(phase) < 80) {
-		emit_title(out, "%s%s", title, phase);
+	if (strlen(title) + 2 + strlen(at.text) < 80) {
+		emit_title(out, "%s%s%s", title, at.text[0] ? ", " : "", at.text);
 	} else {
 		emit_title(out, "%s", title);
-		emit_title(out, "%s", instant_line(phase + 2, title, sizeof(title)));
+		emit_title(out, "%s", instant_line(&at, title, sizeof(title)));
 	}
 	if (state)
 		emit_line(out, "%s",

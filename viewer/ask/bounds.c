@@ -100,16 +100,16 @@ static void say_bytes(const struct look *l, struct row_check_bound *b, const cha
 
 /* Outside of steps the moment is named by a line, often the one that holds most. */
 static void say_held(const struct look *l, struct row_check_bound *b, const char *what,
-		     const char *per, const char *when, const struct owner *o)
+		     const char *per, const struct instant *when, const struct owner *o)
 {
-	char who[OWNER_WORDS] = "", at[INSTANT_MAX + 8], where[OWNER_WORDS + INSTANT_MAX + 40];
+	char who[OWNER_WORDS] = "", at[INSTANT_MAX + 8] = "", where[OWNER_WORDS + INSTANT_MAX + 40];
 
 	if (o)
 		owner_words(o, who, sizeof(who), 0);
-	if (!strcmp(who, when))
-		when = "";
-	snprintf(where, sizeof(where), "%s%s%s%s", *when ? ", " : "",
-		 instant_phrase(when, at, sizeof(at)), o ? "; most of it " : "", who);
+	if (strcmp(who, when->text) != 0)
+		instant_phrase(when, at, sizeof(at));
+	snprintf(where, sizeof(where), "%s%s%s%s", *at ? ", " : "", at, o ? "; most of it " : "",
+		 who);
 	say_bytes(l, b, what, per, where);
 }
 
@@ -141,7 +141,7 @@ static void check_peak(struct look *l, const struct option_amount *most)
 	instant_of_highest(&instant, t);
 	o = largest_line(l, &shot, -1, &line);
 	b = add_bound(l->bounds, measured_bound("max-peak", -1, peak->bytes, most), o);
-	say_held(l, b, "peak", "", instant.text, o);
+	say_held(l, b, "peak", "", &instant, o);
 	say_unit(b, most, "GiB");
 	moment_free(&shot.moment);
 }
@@ -180,7 +180,7 @@ static void check_class(struct look *l, const struct extent *h, int category,
 	o = largest_line(l, &shot, category, &line);
 	snprintf(what, sizeof(what), "peak of %s", categories[category].words);
 	at = add_bound(l->bounds, b, o);
-	say_held(l, at, what, "", instant.text, o);
+	say_held(l, at, what, "", &instant, o);
 	say_unit(at, most, "GiB");
 	moment_free(&shot.moment);
 }
@@ -234,7 +234,7 @@ static void check_growth(struct look *l, const struct option_amount *most)
 	}
 	at = add_bound(l->bounds, b, o);
 	if (b.known)
-		say_held(l, at, "growth", " a step", "", o);
+		say_held(l, at, "growth", " a step", &(struct instant){ 0 }, o);
 	else
 		say(at, "growth is not known: %zu step%s found, three complete ones are needed",
 		    steps_number(&l->timeline.steps),

@@ -69,13 +69,15 @@ static void print_findings(struct emit *out, const struct advise *a, struct row_
 {
 	size_t most = top > 0 && (size_t)top < a->count ? (size_t)top : a->count;
 	char reserved[HUMAN_MAX], line[INSTANT_MAX + 8];
+	struct instant at;
 	bool apart = emit_screen() && strlen(row->peak_when) + 52 > emit_screen();
 
+	instant_of_highest(&at, a->timeline);
 	emit_title(out, "Peak %s on device %d (%s reserved)%s%s", B(a->peak), a->timeline->device,
 		   human_bytes(reserved, a->reserved), *row->peak_when && !apart ? ": " : "",
 		   apart ? "" : row->peak_when);
 	if (apart)
-		emit_title(out, "%s", instant_line(row->peak_when, line, sizeof(line)));
+		emit_title(out, "%s", instant_line(&at, line, sizeof(line)));
 	emit_line(out, "%s", "");
 	if (!a->count)
 		emit_line(out, "Nothing was found that would lower it by 1 %% or more.");

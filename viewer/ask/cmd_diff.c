@@ -109,13 +109,3 @@ int run_diff(const struct diff_options *o, struct emit *out)
 	diff_free(&d);
 	return rc;
 }
-
-bool plain_diff(void *options)
-{
-	struct diff_options *o = options;
-	bool markdown = o->markdown;
-
-	o->output = NULL;
-	o->markdown = o->redact = false;
-	return markdown;
-}

@@ -40,9 +40,9 @@ static void print_peak_lines(struct emit *out, const struct peak_answer *a,
 		TEXT_COLUMN("", class_line_owner, 2, -1, .room = WHO),
 	};
 
-	emit_peak_title(out, &(struct peak_words){ &a->timeline->model, mo->device, row->bytes,
-						   mo->total_bytes, mo->seq, mo->time_ns,
-						   a->instant.text });
+	emit_peak_title(out,
+			&(struct peak_words){ &a->timeline->model, mo->device, row->bytes,
+					      mo->total_bytes, mo->seq, mo->time_ns, &a->instant });
 	text_classes(out, a, row->bytes);
 	emit_line(out, "%s", "");
 	emit_top(out, class_line, &row->lines, columns, top, "  ");

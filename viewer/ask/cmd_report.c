@@ -51,27 +51,26 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 	return true;
 }
 
-static bool report_context_row(void *ctx, size_t i, struct row_report_context *row)
+/* A device without memory on which the program made a context. */
+static bool report_context_row(void *ctx, size_t device, struct row_report_context *row)
 {
 	struct report *r = ctx;
 	struct model *m = &r->timeline.model;
 	const struct defs *defs = &r->timeline.recording->defs;
+	struct defs_text uuid;
+	int d = (int)device;
 
-	for (int d = 0; d < MODEL_DEVICES; d++) {
-		struct defs_text uuid = device_fact(defs, d, "uuid");
-
-		if (model_has_memory(&m->devices[d]) ||
-		    (!m->contexts[d].seq && !device_fact(defs, d, "context").len) || i--)
-			continue;
-		*row = (struct row_report_context){
-			.device = d,
-			MAYBE_THERE(uuid, uuid.len, uuid.s),
-			.owner = owners_find(&r->timeline.owners,
-					     &(struct block){ .stack = m->contexts[d].stack }),
-		};
-		return true;
-	}
-	return false;
+	if (model_has_memory(&m->devices[d]) ||
+	    (!m->contexts[d].seq && !device_fact(defs, d, "context").len))
+		return false;
+	uuid = device_fact(defs, d, "uuid");
+	*row = (struct row_report_context){
+		.device = d,
+		MAYBE_THERE(uuid, uuid.len, uuid.s),
+		.owner = owners_find(&r->timeline.owners,
+				     &(struct block){ .stack = m->contexts[d].stack }),
+	};
+	return true;
 }
 
 static void emit_report(struct report *r, struct summary *s, struct emit *out)

@@ -41,10 +41,9 @@ static bool gap_row(struct steps_view *v, size_t n, struct row_steps_row *row)
 /* Shortens to the operator, if that is enough; the line stands in the title. */
 static void brief(struct instant *at)
 {
-	char *line = strstr(at->what, " ("), text[sizeof(at->what)];
+	char text[sizeof(at->what)];
 
-	if (line && strcmp(line, " (backward)"))
-		*line = 0;
+	instant_cut_line(at);
 	words_of_place(at->what, text, sizeof(text), WHAT);
 	memcpy(at->what, text, sizeof(text));
 }
@@ -119,7 +118,8 @@ static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 }
 
 static void print_step_lines(struct emit *out, const struct row_steps *row,
-			     const struct steps_view *view, const struct extent *peak)
+			     const struct steps_view *view, const struct extent *peak,
+			     const struct instant *at)
 {
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("", steps_row_words, 2, -20),
@@ -131,7 +131,7 @@ static void print_step_lines(struct emit *out, const struct row_steps *row,
 	const struct timeline *t = view->timeline;
 
 	emit_peak_title(out, &(struct peak_words){ &t->model, t->device, peak->peak, 0,
-						   peak->peak_seq, peak->peak_ns, row->peak.text });
+						   peak->peak_seq, peak->peak_ns, at });
 	emit_line(out, "%s%zu step%s; %s", t->steps.at_least ? "at least " : "",
 		  steps_number(&t->steps), steps_number(&t->steps) == 1 ? "" : "s",
 		  steps_bases[t->steps.basis].text);
@@ -166,6 +166,6 @@ int run_steps(const struct steps_options *o, struct emit *out, struct timeline *
 	};
 	emit_document(out, steps, &row);
 	if (!emit_json(out))
-		print_step_lines(out, &row, &view, peak);
+		print_step_lines(out, &row, &view, peak, &at);
 	return 0;
 }

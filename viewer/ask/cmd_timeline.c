@@ -84,9 +84,8 @@ static void print_chart(struct emit *out, const struct timeline_view *v,
 			       .height = o->height > 0 ? (unsigned)o->height : 16,
 			       .blocks = !o->ascii && chart_utf8() };
 
-	emit_peak_title(out,
-			&(struct peak_words){ m, v->timeline->device, peak->max.bytes, 0,
-					      peak->max.seq, peak->max.time_ns, v->peak.text });
+	emit_peak_title(out, &(struct peak_words){ m, v->timeline->device, peak->max.bytes, 0,
+						   peak->max.seq, peak->max.time_ns, &v->peak });
 	if (moments_state_only(m))
 		emit_line(out, "Nothing changes over time: gpumemtrace report shows the blocks.");
 	else

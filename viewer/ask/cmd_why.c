@@ -105,10 +105,11 @@ static void print_class(struct emit *out, struct timeline *t, const struct momen
 {
 	struct classifier *c = timeline_classifier(t);
 	struct verdict v = classify(c, b);
+	struct reason reason = verdict_reason(c, v, b);
 	struct owner maker = owners_find(&t->owners, b);
 	const struct defs_source *s = defs_source(t->stacks.defs, maker.file, maker.line);
 	struct use_around around = uses_of_block(t, mo, b);
-	char reason[1024], by[2][USED_WORDS];
+	char words[REASON_WORDS], by[2][USED_WORDS];
 	struct row_why row = { .device = mo->device,
 			       .time_ns = mo->time_ns,
 			       .addr = b->addr,
@@ -118,14 +119,13 @@ static void print_class(struct emit *out, struct timeline *t, const struct momen
 			       MAYBE_THERE(confidence_percent, verdict_percent(c, v) >= 0,
 					   verdict_percent(c, v)),
 			       .rule = verdict_rule(v),
-			       .evidence = reason,
+			       .evidence = reason_words(&reason, words, sizeof(words)),
 			       .owner = maker,
 			       MAYBE_THERE(text, s && s->text.s[0], s ? s->text.s : ""),
 			       .stack = b->stack,
 			       .born_ns = b->born_ns,
 			       .died_ns = b->died_ns };
 
-	verdict_reason(c, v, b, reason, sizeof(reason));
 	fill_uses(&row, t, b, &around, by);
 	emit_document(out, why, &row);
 	if (emit_json(out))

@@ -11,7 +11,7 @@
 /* How a command treats a run with several recordings: a folder of them, or several files. */
 enum command_ranks {
 	COMMAND_ALONE, /* it does not know ranks */
-	COMMAND_ROWS,  /* a row for each (ranks/ranks_columns.def) */
+	COMMAND_ROWS,  /* a row for each (python/gpumemtrace/ranks/ranks_columns.py) */
 	COMMAND_ONE,   /* it shows one recording: --rank says which */
 	COMMAND_FILES, /* the same, but into a folder it writes one file per rank */
 	COMMAND_ALL,   /* it reads them all itself: `file` is a list of files */
@@ -65,9 +65,6 @@ struct command {
 	size_t format;	  /* and of the word that their names end with */
 	size_t with_peak; /* not 0: offset of a bool that adds the output of `peak` */
 	enum command_part part;
-	/* For pairs: switches off output that is written for one pair only; true if that was
-	 * Markdown. */
-	bool (*plain)(void *options);
 };
 
 /* A question about recordings by its name, or NULL. */
@@ -117,7 +114,6 @@ void command_say_part(const struct command *c, const struct recording *r, const 
 #include "commands.def"
 /* clang-format on */
 
-bool plain_diff(void *options);
 int html_page(const struct html_options *o, uint64_t *bytes); /* the page of html and open */
 
 struct advise;

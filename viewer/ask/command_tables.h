@@ -37,7 +37,7 @@
 #define RECORDINGS_FILES(c) \
 	.file = OFFSET(c, file), .output = OFFSET(c, output), .format = OFFSET(c, to)
 #define RECORDINGS_ALL(c)  .file = OFFSET(c, files)
-#define RECORDINGS_PAIRS(c) .file = OFFSET(c, old), .other = OFFSET(c, new), .plain = plain_##c
+#define RECORDINGS_PAIRS(c) .file = OFFSET(c, old), .other = OFFSET(c, new)
 #define COMMAND(c, gets, of_many, group_, summary_, text_)                      \
 	const struct command command_##c = {                                    \
 		.name = #c, .group = COMMANDS_##group_,                         \

@@ -69,6 +69,9 @@ int gpumemtrace_open_bytes(const void *bytes, size_t length, const char *name,
 			   struct gpumemtrace **out, struct gpumemtrace_answer *a);
 /* Streams of its tables may outlive it. NULL: nothing. */
 void gpumemtrace_close(struct gpumemtrace *r);
+/* Not 0: it has no end (its program was killed or still runs, or the file was cut), or is damaged.
+ */
+int gpumemtrace_is_part(const struct gpumemtrace *r);
 
 /*
  * The document of a command about these recordings: `question` is its name (account, advise, check,

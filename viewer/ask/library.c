@@ -96,6 +96,11 @@ OFFERED void gpumemtrace_close(struct gpumemtrace *r)
 		free_recording(r);
 }
 
+OFFERED int gpumemtrace_is_part(const struct gpumemtrace *r)
+{
+	return r->recording.info->truncated;
+}
+
 /* A name that begins with a dash would be taken for an option. */
 static struct gpumemtrace *new_recording(const char *name, int bytes)
 {

@@ -235,12 +235,26 @@ static int set_value(const struct option_row *r, const char *value, void *at)
 	}
 }
 
+static void note_given(struct parse *p, const struct option_row *r, const char *into,
+		       const char *value)
+{
+	size_t room = strlen(r->name) + strlen(value ? value : "") + 4;
+	char *word;
+
+	if (r->of_one || into != p->into)
+		return;
+	word = need_new(room);
+	snprintf(word, room, "--%s%s%s", r->name, value ? "=" : "", value ? value : "");
+	add_word(&p->common->given, word);
+}
+
 static int set_option(struct parse *p, const struct option_row *r, char *into, const char *value)
 {
 	if (r->kind == OPTION_SWITCH) {
 		if (value)
 			return say_usage("--%s takes no value", r->name);
 		*(bool *)(into + r->offset) = true;
+		note_given(p, r, into, NULL);
 		return 0;
 	}
 	if (!value && *p->next && strcmp(*p->next, "--") && !(r->alone && **p->next == '-'))
@@ -249,6 +263,7 @@ static int set_option(struct parse *p, const struct option_row *r, char *into, c
 		value = r->alone;
 	if (!value)
 		return say_usage("--%s needs a value: %s", r->name, r->argument);
+	note_given(p, r, into, value);
 	return set_value(r, value, into + r->offset);
 }
 
@@ -383,6 +398,9 @@ void options_free(const struct command *c, void *into, struct options_common *co
 	for (const struct option_row *r = c->options; r && r->name; r++)
 		if (r->kind == OPTION_MANY)
 			free(*(char ***)((char *)into + r->offset));
+	for (char **word = common->given; word && *word; word++)
+		free(*word);
+	free(common->given);
 	free(common->files);
 	free(into);
 }

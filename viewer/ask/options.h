@@ -40,6 +40,7 @@ struct option_row {
 	const char *needed; /* why the option is required */
 	const char *alone;  /* its value if an option or "--" follows; NULL: not allowed */
 	bool no_json;	    /* for a switch that prints another format than JSON */
+	bool of_one;	    /* of several recordings only one gets it, or each its own */
 };
 
 /* A row of the struct `type`; behind it what else there is to say of it. */
@@ -74,6 +75,9 @@ struct options_common {
 	bool no_pager;
 	const char *rank; /* NULL: none was chosen */
 	char **files;	  /* all of an OPERAND_RUN, a NULL behind the last */
+	/* The command's own options as they were given, "--name=value", without those of one
+	 * recording; a NULL behind the last, or NULL. */
+	char **given;
 };
 
 /* Options of every command that reads recordings. */

@@ -24,8 +24,8 @@ static int share_of(const struct classifier *c, struct verdict v)
 {
 	const char *rule = verdict_rule(v);
 
-	if (!strncmp(rule, "held-", 5))
-		return 10000; /* the program itself says so: nothing was judged */
+	if (verdict_is_held(v))
+		return 10000;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		const struct measured *m = c->m->tags ? &table[i].on : &table[i].off;
 

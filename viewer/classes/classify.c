@@ -6,7 +6,7 @@
 #include "rules.h"
 
 /* Whose time belongs into the reason. */
-enum when { WHEN_NONE, WHEN_LEAF, WHEN_GRAD, WHEN_SAVED, WHEN_DIED };
+enum when { WHEN_NONE, WHEN_LEAF, WHEN_GRAD, WHEN_SAVED, WHEN_DIED, WHEN_HELD };
 
 struct rule {
 	const char *name;
@@ -130,6 +130,16 @@ const char *verdict_rule(struct verdict v)
 	return v.rule->name;
 }
 
+bool verdict_is_held(struct verdict v)
+{
+	return v.rule->when == WHEN_HELD;
+}
+
+bool verdict_is_leaf(struct verdict v)
+{
+	return v.rule->fits == tag_parameter || v.rule->fits == frame_leaf;
+}
+
 /* " (first at 1.20 s)" */
 static void time_of(const struct classifier *c, const struct rule *r, const struct history *h,
 		    char *buf, size_t room)
@@ -175,32 +185,33 @@ static void place_words(struct classifier *c, const struct history *h, char *buf
 		snprintf(buf, room, ", at %s", o.function);
 }
 
-/* "allocated at 0.21 s in a forward pass, at train.py:3". Of what was there when recording began no
- * time is known, and nothing at all without a stack. */
-static void birth(struct classifier *c, const struct history *h, char *buf, size_t room)
+struct reason verdict_reason(struct classifier *c, struct verdict v, const struct block *b)
 {
+	struct reason r = { .because = v.rule->because };
+	const char *before = ", made ";
 	char place[512];
-
-	place_words(c, h, place, sizeof(place));
-	if (h->block.seq > c->m->state_seq)
-		snprintf(buf, room, "allocated at %s %s%s",
-			 SECONDS(h->block.born_ns - c->m->first_ns), stage_words[h->stage], place);
-	else if (h->block.stack)
-		snprintf(buf, room, "there from the start, made %s%s", stage_words[h->stage],
-			 place);
-	else
-		snprintf(buf, room, "there from the start");
-}
-
-void verdict_reason(struct classifier *c, struct verdict v, const struct block *b, char *buf,
-		    size_t room)
-{
-	char when[64], born[640];
 	struct history h;
 
 	study_history(c->study, b, &h);
-	time_of(c, v.rule, &h, when, sizeof(when));
-	birth(c, &h, born, sizeof(born));
-	if (snprintf(buf, room, "%s%s. It was %s.", v.rule->because, when, born) < 0)
-		buf[0] = 0;
+	time_of(c, v.rule, &h, r.when, sizeof(r.when));
+	if (h.block.seq > c->m->state_seq) {
+		r.has_birth = true;
+		r.born_ns = h.block.born_ns - c->m->first_ns;
+		before = " ";
+	}
+	place_words(c, &h, place, sizeof(place));
+	if (r.has_birth || h.block.stack)
+		snprintf(r.place, sizeof(r.place), "%s%s%s", before, stage_words[h.stage], place);
+	return r;
+}
+
+const char *reason_words(const struct reason *r, char *buf, size_t room)
+{
+	if (r->has_birth)
+		snprintf(buf, room, "%s%s. It was allocated at %s%s.", r->because, r->when,
+			 SECONDS(r->born_ns), r->place);
+	else
+		snprintf(buf, room, "%s%s. It was there from the start%s.", r->because, r->when,
+			 r->place);
+	return buf;
 }

@@ -43,6 +43,18 @@ const char *verdict_rule(struct verdict v); /* the rule's name */
 const char *verdict_certainty(const struct classifier *c, struct verdict v);
 /* That share in percent, -1: too few bytes to judge by. */
 int verdict_percent(const struct classifier *c, struct verdict v);
-/* One or two sentences: what the verdict rests on, and where and when the block was born. */
-void verdict_reason(struct classifier *c, struct verdict v, const struct block *b, char *buf,
-		    size_t room);
+bool verdict_is_held(struct verdict v); /* the program itself says so: nothing was judged */
+bool verdict_is_leaf(struct verdict v); /* of parameters: it is a leaf that requires grad */
+
+/* What a verdict rests on, and where and when the block was born. */
+struct reason {
+	const char *because;
+	char when[64];	  /* " (first at 1.20 s)", or "" */
+	bool has_birth;	  /* else it was there when recording began, and no time is known */
+	uint64_t born_ns; /* since the first event */
+	char place[640];  /* " in a forward pass, at train.py:3"; "" without a stack */
+};
+struct reason verdict_reason(struct classifier *c, struct verdict v, const struct block *b);
+#define REASON_WORDS 1024
+/* One or two sentences. Returns buf. */
+const char *reason_words(const struct reason *r, char *buf, size_t room);

@@ -36,6 +36,10 @@ static const struct {
 			    "this runs in DuckDB, and neither python3 nor python on the PATH has "
 			    "it: pip install duckdb (or name a Python that has it: "
 			    "GPUMEMTRACE_PYTHON=PATH)" },
+	[QUESTION_RANKS] = { "-ISXutf8", "the comparison of recordings",
+			     "several recordings are compared by Python " PYTHON_LEAST
+			     " or later, and neither python3 nor python on the PATH is that (name "
+			     "another: GPUMEMTRACE_PYTHON=PATH); a single recording needs none" },
 };
 
 /* ---- signals ---- */
@@ -198,7 +202,7 @@ static int judge(const struct answer *a, int status, const char *python, const c
 
 	if (!a->any && !a->foreign && !interrupted &&
 	    (code == UNFIT || code == NOT_STARTED ||
-	     (!a->begun && a->question->kind == QUESTION_SEARCH)))
+	     (!a->begun && a->question->kind != QUESTION_LAKE)))
 		return -1;
 	if (a->code >= 0 && !a->foreign)
 		return a->code;
@@ -261,7 +265,7 @@ static const char *own_python(const struct question *q)
 	return is_python ? q->command[0] : NULL;
 }
 
-/* A search notes what it found before it ends; a lake has removed what was half done, and the
+/* A search notes what it found before it ends; of the others nothing half done is left, and the
  * command ends by the signal. */
 static int ask_pythons(struct question *q)
 {
@@ -275,7 +279,7 @@ static int ask_pythons(struct question *q)
 	if (rc < 0 && own_python(q))
 		rc = ask_python(q, own_python(q));
 	signal = stop_listening(old);
-	if (signal && q->kind == QUESTION_LAKE)
+	if (signal && q->kind != QUESTION_SEARCH)
 		raise(signal);
 	return rc;
 }

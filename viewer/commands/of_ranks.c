@@ -3,164 +3,6 @@
 
 #include <sys/stat.h>
 
-#include "../base/shell.h"
-#include "../classes/classify.h"
-#include "../ranks/ranks_find.h"
-#include "../ranks/ranks_print.h"
-#include "../recording/owners.h"
-
-/* The names of the files that a command writes into a folder, one for each recording: no two are
- * alike, so that none is written over. */
-
-/* State while names are made: each contains this many folders of its path. */
-struct naming {
-	const struct ranks_run *run;
-	char **names;
-	unsigned *folders;
-};
-
-/* "run.4711.gmt" and "run.4711.gmt.live" -> the length of "run.4711"; "x.pickle" -> of "x". */
-static size_t without_ending(const char *name, size_t len)
-{
-	static const char live[] = ".live";
-	const size_t n = sizeof(live) - 1;
-	const char *dot;
-
-	if (len > n && !memcmp(name + len - n, live, n))
-		len -= n;
-	dot = memrchr(name, '.', len);
-	return dot && dot > name ? (size_t)(dot - name) : len;
-}
-
-/* The part of the path from its last `count` folders on; fewer if it has fewer. */
-static const char *last_folders(const char *path, unsigned count)
-{
-	const char *at = owners_base(path);
-
-	for (; count && at > path; count--) {
-		const char *end = at - 1;
-
-		while (end > path && end[-1] == '/')
-			end--;
-		while (end > path && end[-1] != '/')
-			end--;
-		if (*end == '/' || *end == '.')
-			break;
-		at = end;
-	}
-	return at;
-}
-
-static char *file_name_of(const struct rank_file *f, unsigned folders)
-{
-	const char *from = last_folders(f->path, folders), *base = owners_base(f->path);
-	size_t before = (size_t)(base - from), room = strlen(from) + 32;
-	char *name = need_new(room);
-
-	snprintf(name, room, "%.*s", (int)before, from);
-	for (char *slash = name; (slash = strchr(slash, '/'));)
-		*slash = '-';
-	if (f->rank >= 0)
-		snprintf(name + before, room - before, "rank-%ld", f->rank);
-	else
-		snprintf(name + before, room - before, "%.*s",
-			 (int)without_ending(base, strlen(base)), base);
-	return name;
-}
-
-static bool is_alone(const struct naming *n, size_t i)
-{
-	for (size_t k = 0; k < n->run->count; k++)
-		if (k != i && !strcmp(n->names[k], n->names[i]))
-			return false;
-	return true;
-}
-
-/* Adds one more folder to names that are not unique. False: there is none left to add. */
-static bool widen(struct naming *n)
-{
-	size_t count = n->run->count;
-	bool *twice = need_new(count + 1), more = false;
-
-	for (size_t i = 0; i < count; i++)
-		twice[i] = !is_alone(n, i);
-	for (size_t i = 0; i < count; i++) {
-		char *name = twice[i] ? file_name_of(&n->run->items[i], ++n->folders[i]) : NULL;
-
-		if (!name)
-			continue;
-		more |= strcmp(name, n->names[i]) != 0;
-		free(n->names[i]);
-		n->names[i] = name;
-	}
-	free(twice);
-	return more;
-}
-
-/* Numbers equal names ("run", "run-2"), for instance of a file that was given twice. */
-static void number_equal_names(struct naming *n)
-{
-	for (size_t i = 0; i < n->run->count; i++) {
-		size_t room = strlen(n->names[i]) + 24;
-		char *first = n->names[i];
-
-		for (unsigned k = 2; i && !is_alone(n, i); k++) {
-			char *name = need_new(room);
-
-			snprintf(name, room, "%s-%u", first, k);
-			if (n->names[i] != first)
-				free(n->names[i]);
-			n->names[i] = name;
-		}
-		if (n->names[i] != first)
-			free(first);
-	}
-}
-
-/* "out/rank-3.csv"; of a recording that says no rank its own name, "out/run.csv", and with the
- * folders that it lies in where several would be alike: "out/node1-run.csv". As many as the run has
- * recordings. */
-static char **output_names(const struct ranks_run *run, const char *folder, const char *ending)
-{
-	struct naming n = { run, need_new((run->count + 1) * sizeof(*n.names)),
-			    need_new((run->count + 1) * sizeof(*n.folders)) };
-	size_t len = strlen(folder);
-
-	len -= len > 1 && folder[len - 1] == '/';
-	for (size_t i = 0; i < run->count; i++)
-		n.names[i] = file_name_of(&run->items[i], 0);
-	while (widen(&n))
-		;
-	number_equal_names(&n);
-	for (size_t i = 0; i < run->count; i++) {
-		size_t room = len + strlen(n.names[i]) + strlen(ending) + 3;
-		char *path = need_new(room);
-
-		snprintf(path, room, "%.*s/%s.%s", (int)len, folder, n.names[i], ending);
-		free(n.names[i]);
-		n.names[i] = path;
-	}
-	free(n.folders);
-	return n.names;
-}
-
-static void output_names_free(char **names, size_t count)
-{
-	for (size_t i = 0; names && i < count; i++)
-		free(names[i]);
-	free(names);
-}
-
-/* ---- a row for each ---- */
-
-struct rows {
-	const struct command *command;
-	void *options;
-	struct emit *out;
-	struct ranks_table table;
-	char **outputs; /* one file name per rank, for a command that writes files */
-};
-
 /* The output folder of a command that writes one file per rank; made if its name ends with a
  * slash. */
 static bool has_folder(const struct command *c, void *options)
@@ -173,107 +15,6 @@ static bool has_folder(const struct command *c, void *options)
 		mkdir(output, 0777);
 	return len && *options_text(options, c->format) && !stat(output, &st) &&
 	       S_ISDIR(st.st_mode);
-}
-
-static int answer_rank(void *ctx, size_t i, FILE *f)
-{
-	struct rows *r = ctx;
-	const char *path = r->table.run->items[i].path;
-	struct emit *out = emit_open(f, true);
-	int rc;
-
-	*options_text(r->options, r->command->file) = path;
-	if (r->outputs)
-		*options_text(r->options, r->command->output) = r->outputs[i];
-	if (r->command->with_peak)
-		*(bool *)((char *)r->options + r->command->with_peak) = true;
-	rc = command_perform(r->command, r->options, out);
-	emit_close(out);
-	return rc;
-}
-
-static void note_rank(void *ctx, size_t i, const struct ranks_result *result)
-{
-	struct rows *r = ctx;
-
-	ranks_table_add(&r->table, i, result);
-	if (emit_json(r->out))
-		ranks_print_row(r->out, &r->table.rows[i], result);
-}
-
-/* The worst exit code of all rows; without rows, the first recording's. For verify, an unreadable
- * recording counts as a failed check. */
-static int worst_code(const struct rows *r, bool *any)
-{
-	const struct ranks_table *t = &r->table;
-	bool check = r->command == &command_verify;
-	int rc = EXIT_OK;
-
-	*any = false;
-	FOR_EACH (const struct ranks_row, row, t->rows, t->run->count) {
-		*any |= row->fine;
-		if (row->fine ? row->rc > rc : check && !rc)
-			rc = row->fine ? row->rc : EXIT_CHECK;
-	}
-	if (*any)
-		return rc;
-	return say_error(t->rows[0].rc, "of %zu recordings none gives an answer; the first: %s",
-			 t->run->count, t->rows[0].error);
-}
-
-/* Suggests the rank to look at: the greatest outlier, or the one with the worst exit code. */
-static void where_next(const struct rows *r, const struct ranks_strays *strays)
-{
-	const struct ranks_table *t = &r->table;
-	size_t best = t->run->count, stray = ranks_furthest(strays, t);
-	char word[SHELL_WORD];
-	const struct rank_file *f;
-
-	for (size_t i = 0; i < t->run->count; i++)
-		if (t->rows[i].fine && (best == t->run->count || t->rows[i].rc > t->rows[best].rc))
-			best = i;
-	best = stray < t->run->count ? stray : best;
-	f = t->rows[best].file;
-	emit_line(r->out, "%s", "");
-	emit_line(r->out, "%s%s: gpumemtrace %s %s", best == stray && f->name[0] ? "Look at " : "",
-		  best == stray && f->name[0] ? f->name : "One of them", r->command->name,
-		  shell_word(f->path, word));
-}
-
-static int each_rank(const struct command *c, void *options, const struct ranks_run *run,
-		     struct emit *out)
-{
-	struct rows r = { .command = c, .options = options, .out = out };
-	const struct ranks_work job = { run->count, answer_rank, note_rank, &r };
-	struct ranks_strays strays;
-	struct ranks_answer document = { .table = &r.table, .strays = &strays };
-	struct row_ranks row;
-	bool any;
-	int rc;
-
-	ranks_table_init(&r.table, run, c->name);
-	if (c->output)
-		r.outputs = output_names(run, *options_text(options, c->output),
-					 *options_text(options, c->format));
-	emit_object(out, NULL);
-	emit_array(out, "ranks");
-	ranks_work(&job);
-	emit_end(out);
-	ranks_strays(&strays, &r.table);
-	row = ranks_answer(&document);
-	emit_rest(out, ranks, &row, "totals");
-	rc = worst_code(&r, &any);
-	if (!emit_json(out) && any) {
-		ranks_print_text(out, &r.table, &strays);
-		if (c->ranks == COMMAND_ROWS)
-			where_next(&r, &strays);
-	}
-	emit_end(out);
-	ranks_answer_free(&document);
-	ranks_strays_free(&strays);
-	ranks_table_free(&r.table);
-	output_names_free(r.outputs, run->count);
-	return rc;
 }
 
 /* ---- one of them ---- */
@@ -353,11 +94,11 @@ static int with_run(const struct command *c, void *options, const struct options
 	else if (c->ranks == COMMAND_ALL)
 		rc = whole_list(c, options, &run, common, paths[0], out);
 	else if (c->ranks == COMMAND_FILES && !common->rank && has_folder(c, options))
-		rc = each_rank(c, options, &run, out);
+		rc = ranks_rows(c, options, common, &run, out);
 	else if (c->ranks != COMMAND_ROWS || common->rank)
 		rc = one_rank(c, options, &run, common, paths[0], out);
 	else
-		rc = each_rank(c, options, &run, out);
+		rc = ranks_rows(c, options, common, &run, out);
 	ranks_free(&run);
 	return rc;
 }
@@ -377,6 +118,50 @@ static int check_files(const struct command *c, char *const *paths)
 	else
 		say_run_note(&run);
 	ranks_free(&run);
+	return rc;
+}
+
+/* ---- two runs ---- */
+
+static int one_pair(struct diff_options *o, const char *rank, const struct ranks_run *old,
+		    const struct ranks_run *new, struct emit *out)
+{
+	struct diff_options pair = *o;
+	size_t a = 0, b = 0;
+	int rc = rank_choose(old, rank, o->old, &a);
+
+	if (!rc)
+		rc = rank_choose(new, rank, o->new, &b);
+	if (rc)
+		return rc;
+	pair.old = old->items[a].path;
+	pair.new = new->items[b].path;
+	return command_perform(&command_diff, &pair, out);
+}
+
+static int of_pairs(struct diff_options *o, const struct options_common *common, struct emit *out)
+{
+	char *old[] = { (char *)o->old, NULL }, *new[] = { (char *)o->new, NULL };
+	struct ranks_run before = { 0 }, after = { 0 };
+	int rc;
+
+	if (!common->rank && !ranks_is_run(old) && !ranks_is_run(new))
+		return command_perform(&command_diff, o, out);
+	if (!common->rank && ranks_is_run(old) != ranks_is_run(new))
+		return say_usage("%s is a folder and %s is not: name two folders, two recordings, "
+				 "or a rank with --rank N",
+				 ranks_is_run(old) ? old[0] : new[0],
+				 ranks_is_run(old) ? new[0] : old[0]);
+	rc = ranks_find(&before, old, RANKS_LAST);
+	if (!rc)
+		rc = ranks_find(&after, new, RANKS_LAST);
+	if (!rc && before.note[0])
+		say_note("%s: %s", old[0], before.note);
+	if (!rc)
+		rc = common->rank ? one_pair(o, common->rank, &before, &after, out)
+				  : ranks_pairs(o, common, &before, &after, out);
+	ranks_free(&before);
+	ranks_free(&after);
 	return rc;
 }
 
@@ -403,7 +188,7 @@ int of_ranks(const struct command *c, void *options, const struct options_common
 	int rc = 0;
 
 	if (c->ranks == COMMAND_PAIRS)
-		return of_pairs(c, options, common, out);
+		return of_pairs(options, common, out);
 	if (common->rank || (c->ranks == COMMAND_ALL ? any_folder(paths) : ranks_is_run(paths)))
 		return with_run(c, options, common, paths, out);
 	if (c->ranks == COMMAND_ALL && c->runs != COMMAND_EACH_RUN && paths[1])

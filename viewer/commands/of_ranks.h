@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A command and the recordings it was given: one, all of a run, or that of one rank. A command
- * itself knows of one recording only; it runs once for each, in a process of its own.
+ * itself knows of one recording only; for several, Python asks for each (ask_ranks.c).
  */
 #pragma once
 
@@ -11,10 +11,11 @@
 int of_ranks(const struct command *c, void *options, const struct options_common *common,
 	     struct emit *out);
 
-/* A command of two runs: it runs once for each pair of recordings, in a process of its own. */
-
-int of_pairs(const struct command *c, void *options, const struct options_common *common,
-	     struct emit *out);
+/* A row for each recording; and for each pair of two runs. They return an exit code. */
+int ranks_rows(const struct command *c, const void *options, const struct options_common *common,
+	       const struct ranks_run *run, struct emit *out);
+int ranks_pairs(const struct diff_options *o, const struct options_common *common,
+		const struct ranks_run *old, const struct ranks_run *new, struct emit *out);
 
 /* The row of the rank that --rank names. Returns 0, or an exit code after one error message. */
 int rank_choose(const struct ranks_run *run, const char *rank, const char *where, size_t *row);

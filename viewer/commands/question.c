@@ -24,8 +24,9 @@ void search_begin(struct question *q, const char *what, const char *cards)
 	question_text(q, "cards", cards);
 }
 
-#define BOTH(name)   ASSET_FILE(name, "python/gpumemtrace/" #name ".py");
+#define EVERY(name)  ASSET_FILE(name, "python/gpumemtrace/" #name ".py");
 #define CORE(name)   ASSET_FILE(name, "python/gpumemtrace/" #name ".py");
+#define RANKS(name)  ASSET_FILE(name, "python/gpumemtrace/ranks/" #name ".py");
 #define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
 #define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");
 #include "python_modules.def"
@@ -37,8 +38,9 @@ static const struct {
 	unsigned kinds;
 	const char *name, *text;
 } modules[] = {
-#define BOTH(name)   { QUESTION_LAKE | QUESTION_SEARCH, #name, asset_##name },
-#define CORE(name)   { QUESTION_LAKE, #name, asset_##name },
+#define EVERY(name)  { QUESTION_LAKE | QUESTION_SEARCH | QUESTION_RANKS, #name, asset_##name },
+#define CORE(name)   { QUESTION_LAKE | QUESTION_RANKS, #name, asset_##name },
+#define RANKS(name)  { QUESTION_RANKS, "ranks." #name, asset_##name },
 #define LAKE(name)   { QUESTION_LAKE, "lake." #name, asset_##name },
 #define SEARCH(name) { QUESTION_SEARCH, "search." #name, asset_##name },
 #define NEEDED(name) { QUESTION_SEARCH, "changes." #name, asset_##name },
@@ -112,12 +114,14 @@ static void print_note(UNUSED struct answer *a, UNUSED int number, const char *t
 	say_note("%s", text);
 }
 
+/* Its first line stands two columns to the left of the others. */
 static void print_sentence(struct answer *a, int indent, const char *text)
 {
 	char next[16];
 
 	snprintf(next, sizeof(next), "%*s", indent, "");
-	emit_sentence(a->question->out, next, "%s", text);
+	if (!emit_json(a->question->out))
+		emit_paragraph(a->question->out, indent > 2 ? next + 2 : "", next, text);
 }
 
 static void print_item(struct answer *a, int number, const char *text)
@@ -147,6 +151,25 @@ static void take_document(struct answer *a, struct json v)
 	if (!v.s)
 		return;
 	emit_object(a->question->out, NULL);
+	emit_members(a->question->out, v.s, (size_t)(v.end - v.s));
+	emit_end(a->question->out);
+}
+
+/* A document whose first member is a list: its name; each "document" is an item; and the members
+ * behind it. */
+
+static void take_rows(struct answer *a, struct json v)
+{
+	char *name = text_of(v);
+
+	emit_object(a->question->out, NULL);
+	emit_array(a->question->out, name);
+	free(name);
+}
+
+static void take_rest(struct answer *a, struct json v)
+{
+	emit_end(a->question->out);
 	emit_members(a->question->out, v.s, (size_t)(v.end - v.s));
 	emit_end(a->question->out);
 }
@@ -271,6 +294,7 @@ static const struct {
 	{ "raw", .print = emit_raw },	  { "sentence", .say = print_sentence },
 	{ "item", .say = print_item },	  { "error", .say = end_with_error },
 	{ "table", .take = take_table },  { "document", .take = take_document },
+	{ "rows", .take = take_rows },	  { "rest", .take = take_rest },
 	{ "page", .take = take_page },	  { "result", .take = take_result },
 	{ "end", .take = take_end },
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A question that Python answers: runs of a program on simulated cards (python/gpumemtrace/search)
- * or a lake (python/gpumemtrace/lake). The answer comes back in parts, which are printed here.
+ * A question that Python answers: runs of a program on simulated cards (python/gpumemtrace/search),
+ * a lake (lake/), or several recordings (ranks/). The answer comes back in parts, which are printed
+ * here.
  */
 #pragma once
 
@@ -9,7 +10,7 @@
 #include "../base/json.h"
 #include "../ask/command.h"
 
-enum question_kind { QUESTION_SEARCH = 1, QUESTION_LAKE = 2 };
+enum question_kind { QUESTION_SEARCH = 1, QUESTION_LAKE = 2, QUESTION_RANKS = 4 };
 
 struct question {
 	struct emit *out; /* gets the answer */

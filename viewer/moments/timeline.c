@@ -133,9 +133,7 @@ const struct extent *timeline_peak(const struct timeline *t, size_t *step)
 	return best;
 }
 
-#define OPS    "at::_ops::"
-#define BEFORE "before the first step"
-#define AFTER  "after the last step"
+#define OPS "at::_ops::"
 
 /* The operator that the program called: the outermost one below Python. */
 void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room)
@@ -199,29 +197,26 @@ static void what_of(struct instant *out, const struct span *span, const struct e
 		snprintf(out->what, sizeof(out->what), "%s", op);
 	} else {
 		snprintf(out->what, sizeof(out->what), "%s (%.460s)", op, line);
+		out->line = strlen(out->what) - strlen(op);
 	}
 }
 
-/* "step 2", "pass 2": a function may have the name "step" too. */
-static bool is_step(const char *text)
+void instant_cut_line(struct instant *at)
 {
-	return (!strncmp(text, "step ", 5) || !strncmp(text, "pass ", 5)) &&
-	       isdigit((unsigned char)text[5]);
+	at->what[strlen(at->what) - at->line] = 0;
+	at->text[strlen(at->text) - at->line] = 0;
+	at->line = 0;
 }
 
-const char *instant_phrase(const char *text, char *buf, size_t room)
+const char *instant_phrase(const struct instant *at, char *buf, size_t room)
 {
-	const char *with = is_step(text) ? "in " : text[0] ? "at " : "";
-
-	if (!strncmp(text, BEFORE, sizeof(BEFORE) - 1) || !strncmp(text, AFTER, sizeof(AFTER) - 1))
-		with = "";
-	snprintf(buf, room, "%s%s", with, text);
+	snprintf(buf, room, "%s%s", at->with ? at->with : "", at->text);
 	return buf;
 }
 
-const char *instant_line(const char *text, char *buf, size_t room)
+const char *instant_line(const struct instant *at, char *buf, size_t room)
 {
-	instant_phrase(text, buf, room);
+	instant_phrase(at, buf, room);
 	buf[0] = (char)toupper((unsigned char)buf[0]);
 	return buf;
 }
@@ -237,14 +232,17 @@ void instant_of_peak(struct instant *out, const struct timeline *t, const struct
 		return;
 	out->phase = span->phase;
 	what_of(out, span, x, (struct owners *)&t->owners);
-	if (steps->tail && out->step == steps->count - 1)
-		snprintf(head, sizeof(head), AFTER);
-	else if (out->step)
-		snprintf(head, sizeof(head), "step %zu, %s", out->step, phases[out->phase].text);
-	else if (steps->count > 1)
-		snprintf(head, sizeof(head), BEFORE);
-	if (steps->tail && out->step == steps->count - 1)
+	if (steps->tail && out->step == steps->count - 1) {
+		snprintf(head, sizeof(head), "after the last step");
 		out->step = 0;
+	} else if (out->step) {
+		snprintf(head, sizeof(head), "step %zu, %s", out->step, phases[out->phase].text);
+		out->with = "in ";
+	} else if (steps->count > 1) {
+		snprintf(head, sizeof(head), "before the first step");
+	} else if (out->what[0]) {
+		out->with = "at ";
+	}
 	snprintf(out->text, sizeof(out->text), "%s%s%s", head, head[0] && out->what[0] ? ", " : "",
 		 out->what);
 }

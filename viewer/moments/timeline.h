@@ -20,7 +20,12 @@ struct instant {
 	enum phase phase;
 	char what[INSTANT_MAX / 2]; /* "AdamW _foreach_sqrt"; "" = nothing known */
 	char text[INSTANT_MAX];	    /* all of it */
+	size_t line;	  /* the last bytes of both: " (loss.py:41)", behind an operator */
+	const char *with; /* before it in a sentence: "in ", "at "; NULL: nothing */
 };
+
+/* Leaves out the line of code, if an operator stands before it. */
+void instant_cut_line(struct instant *at);
 
 /* Of the event after which x was at its highest. */
 void instant_of_peak(struct instant *out, const struct timeline *t, const struct extent *x);
@@ -32,9 +37,9 @@ void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf,
 
 /* It behind a verb: "in step 2, ...", "after the last step, ...", "at train.py:3". Empty if nothing
  * is known. Returns buf. */
-const char *instant_phrase(const char *text, char *buf, size_t room);
+const char *instant_phrase(const struct instant *at, char *buf, size_t room);
 /* The same as a line of its own: "In step 2, ...". */
-const char *instant_line(const char *text, char *buf, size_t room);
+const char *instant_line(const struct instant *at, char *buf, size_t room);
 
 struct timeline {
 	struct recording *recording;

@@ -265,7 +265,7 @@ static void text_head(const struct oom *o, struct emit *out)
 	char who[OWNER_WORDS], where[INSTANT_MAX + 8] = "";
 	enum steps_basis basis = o->timeline->steps.basis;
 
-	instant_line(o->instant.text, where, sizeof(where));
+	instant_line(&o->instant, where, sizeof(where));
 	emit_title(out, "Out of memory on device %d: %s requested by %s", o->timeline->device,
 		   B(o->asked), owner_words(&o->wanted_owner, who, sizeof(who), 34));
 	if (where[0])

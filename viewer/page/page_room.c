@@ -3,8 +3,13 @@
  * stack. */
 #include "page.h"
 
+#include <math.h>
+
 #include "../base/sorted.h"
-#include "../ranks/ranks_stray.h"
+
+/* An outlier is further from the median than both, as in python/gpumemtrace/ranks/ranks_far.py. */
+#define STRAY_PERCENT 2
+#define STRAY_BYTES   (2u << 20) /* the smallest piece that an allocator takes from the device */
 
 size_t page_room(const struct page *p, size_t rows, size_t least)
 {
@@ -33,7 +38,8 @@ void page_strays_emit(struct page *p)
 	emit_number(p->first, "middle", middle); /* the track that it is of */
 	emit_array(p->first, "strays");
 	for (size_t i = 0; i < p->written; i++)
-		if (ranks_is_apart((double)p->peaks[i], (double)median))
+		if (fabs((double)p->peaks[i] - (double)median) >
+		    fmax(STRAY_BYTES, (double)median * STRAY_PERCENT / 100))
 			emit_number(p->first, NULL, i);
 	emit_end(p->first);
 }

@@ -50,33 +50,24 @@ static uint32_t context_of(struct page_rows *r, const struct block *b)
 	return interned_put(&r->contexts, row);
 }
 
-/* The sentence of a verdict in the parts that repeat: what it rests on, the time of that, and where
- * the block was born; the page puts them together again with the block's own time. Of a block that
- * was there from the start the sentence stays whole. */
+/* The reason of a verdict in the parts that repeat: what it rests on, the time of that, and where
+ * the block was born; the page puts them together with the block's own time. Of a block that was
+ * there from the start the sentence stays whole. */
 static uint32_t evidence_of(struct page_rows *r, const struct block *b, unsigned category)
 {
-	static const char born[] = ". It was allocated at ";
 	struct names *n = &r->track->page->names;
 	struct verdict v = classify(r->classifier, b);
 	uint32_t row[WIDTH] = { category, names_word(n, verdict_certainty(r->classifier, v)),
 				names_word(n, verdict_rule(v)) };
-	char text[1024], seconds[HUMAN_MAX], *place, *when;
+	char text[REASON_WORDS];
+	struct reason reason = verdict_reason(r->classifier, v, b);
 
-	verdict_reason(r->classifier, v, b, text, sizeof(text));
-	place = strstr(text, born);
-	if (place) {
-		*place = 0;
-		human_seconds(seconds, b->born_ns - r->track->timeline->model.first_ns);
-		place += sizeof(born) - 1 + strlen(seconds);
-	}
-	when = strstr(text, " (first at ");
-	when = when ? when : strstr(text, " (at ");
-	if (when && when[strlen(when) - 1] == ')') {
-		row[4] = names_word(n, when);
-		*when = 0;
-	}
-	row[3] = names_word(n, text);
-	row[5] = names_word(n, place ? place : "");
+	if (reason.has_birth && reason.when[0])
+		row[4] = names_word(n, reason.when);
+	row[3] = names_word(n, reason.has_birth ? reason.because
+						: reason_words(&reason, text, sizeof(text)));
+	snprintf(text, sizeof(text), "%s.", reason.place);
+	row[5] = names_word(n, reason.has_birth ? text : "");
 	return interned_put(&r->evidence, row);
 }
 

@@ -202,17 +202,3 @@ const char *ranks_words(const struct ranks_run *r, const bool *marked, char *buf
 	}
 	return buf;
 }
-
-bool *ranks_missing(const struct ranks_run *r)
-{
-	bool *gone;
-
-	if (r->world <= 0 || r->items[0].rank < 0 || r->runs > 1)
-		return NULL;
-	gone = need_new((size_t)r->world);
-	memset(gone, true, (size_t)r->world);
-	for (size_t i = 0; i < r->count; i++)
-		if (r->items[i].rank >= 0 && r->items[i].rank < r->world)
-			gone[r->items[i].rank] = false;
-	return gone;
-}

@@ -32,9 +32,6 @@ enum ranks_meant {
 int ranks_find(struct ranks_run *out, char *const *paths, enum ranks_meant meant);
 void ranks_free(struct ranks_run *r);
 
-/* Marks the ranks 0..world-1 that have no recording; NULL: their number is unknown. */
-bool *ranks_missing(const struct ranks_run *r);
-
 /* "0-3, 7" for the marked ranks of this list; for several runs "0-3 of old, 0 of new". */
 const char *ranks_words(const struct ranks_run *r, const bool *marked, char *buf, size_t room);
 

@@ -222,20 +222,12 @@ int recording_read(struct recording *r, const char *path, const char *name)
 	return recording_refused(name, err);
 }
 
-static bool any_part;
-
 void recording_close(struct recording *r)
 {
 	if (r->lent)
 		return;
-	any_part |= r->info && r->info->truncated;
 	gmt_reader_close(r->reader);
 	defs_free(&r->defs);
-}
-
-bool recording_any_part(void)
-{
-	return any_part;
 }
 
 struct run {

@@ -31,10 +31,6 @@ void recording_close(struct recording *r);
 /* In this thread recording_open of the path of one of these, which stay open, gives that one. */
 void recording_lend(struct recording *const *open, size_t count);
 
-/* Whether any recording that this process has closed so far has no end or is damaged. Damage inside
- * of blocks is known only of what was run. */
-bool recording_any_part(void);
-
 /* Says why the file cannot be read, err = -GMT_ERR_* of the reader; returns EXIT_UNREADABLE. */
 int recording_refused(const char *path, int err);
 

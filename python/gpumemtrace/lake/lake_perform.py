@@ -9,6 +9,7 @@ import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from .._core import load
+from .._error import Error
 from .._answer import UNREADABLE, USAGE, Answer, Sentence
 from .lake_ending import Ended, end_by_signals, words
 from .lake_collect import Job, Outcome, collect
@@ -36,12 +37,7 @@ class Request:
         return lambda columns: FORMS[self.options["form"]](answer, columns, int(self.options["screen"]))
 
     def job(self, schema: Schema, answer: Answer, *of: Any) -> Job:
-        path = self.options["core"]
-        try:
-            load(path)
-        except OSError as error:
-            why = f"cannot be loaded into this Python: {error}" if path else "was not found beside this program or in ../lib: install gpumemtrace again"
-            raise Sentence(f"{path or 'libgpumemtrace_core.so'} {why}") from None
+        load(self.options["core"])
         return Job(schema, self.paths, self.version, answer.doing, *of)
 
 
@@ -161,6 +157,8 @@ def main(request: Mapping[str, Any]) -> None:
             answer.end(code)
     except Ended:
         os._exit(1)  # the command ends by the signal
+    except Error as error:
+        answer.fail(Sentence(error.sentence, error.exit_code))
     except Sentence as sentence:
         answer.fail(sentence)
     except Exception as error:
