@@ -5,8 +5,10 @@ its end or its outermost frames is tested with programs that are started.
 `python forks.py` reads a program from each line, and answers with its process and exit code; Forks is its other side."""
 import atexit
 import ctypes
+import importlib
 import json
 import os
+import re
 import runpy
 import select
 import shutil
@@ -19,29 +21,42 @@ import types
 from pathlib import Path
 
 OUTPUT = "%p.gmt"
-OWN = "GPUMEMTRACE_", "LD_", "PYTHONPATH"  # settings that are read at a program's start; others when a device is first used
+OWN = "GPUMEMTRACE_", "LD_", "PYTHONPATH", "SIMGPU_"  # settings that are read at a program's start; others when a device is first used
+LATE = "SIMGPU_CARD", "SIMGPU_COUNT"
 MOST = 4  # of these processes at a time
+LARGE = {"transformers": "transformers.generation.utils"}  # what takes longer to import than PyTorch: the package, and what its models have in common
 ROOM = "-" * 4000  # for the command lines of programs, in that of the process that they are forked from
 
 
+def is_own(name):
+    return name.startswith(OWN) and name not in LATE
+
+
+def large_imports(script):
+    """Of a program, as it begins."""
+    text = Path(script).read_text(errors="replace") if str(script).endswith(".py") else str(script)
+    return LARGE.keys() & set(re.findall(r"^(?:from|import) (\w+)", text, re.M))
+
+
 class Forks:
-    """Programs that are started by one command (with OUTPUT for the name of a recording) with the same settings of ours."""
+    """Programs that are started by one command (with OUTPUT for the name of a recording) with the same settings of ours, and import the same."""
     started = {}
 
     @classmethod
-    def of(cls, command, environment=os.environ):
-        key = (*map(str, command), *sorted((k, v) for k, v in environment.items() if k.startswith(OWN) and k != "GPUMEMTRACE_OUTPUT"))
-        found = cls.started.pop(key, None) or cls(command, environment)
+    def of(cls, command, environment=os.environ, script=""):
+        imports = ["torch", *(LARGE[name] for name in sorted(large_imports(script)))]
+        key = (*map(str, command), *imports, *sorted((k, v) for k, v in environment.items() if is_own(k) and k != "GPUMEMTRACE_OUTPUT"))
+        found = cls.started.pop(key, None) or cls(command, environment, imports)
         cls.started[key] = found  # the last one used
         while len(cls.started) > MOST:
             cls.started.pop(next(iter(cls.started))).close()
         return found
 
-    def __init__(self, command, environment):
+    def __init__(self, command, environment, imports):
         self.folder = Path(tempfile.mkdtemp(prefix="forks"))
         output = str(self.folder / OUTPUT)
-        self.begun = time.time()
-        self.server = subprocess.Popen([output if word == OUTPUT else str(word) for word in (*command, __file__, ROOM)], env={**environment, "GPUMEMTRACE_OUTPUT": output},
+        self.begun, self.given = time.time(), list(environment)
+        self.server = subprocess.Popen([output if word == OUTPUT else str(word) for word in (*command, __file__, ",".join(imports), ROOM)], env={**environment, "GPUMEMTRACE_OUTPUT": output},
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
         atexit.register(self.close)
 
@@ -51,8 +66,8 @@ class Forks:
         for script in map(str, words):  # of a file that is newer than its process the recorder keeps no text
             if script.endswith(".py") and os.path.exists(script) and os.stat(script).st_mtime > self.begun - 1:
                 os.utime(script, (self.begun - 1, self.begun - 1))
-        request = {"words": list(map(str, words)), "folder": str(folder), "out": str(out), "err": str(err), "ranks": ranks,
-                   "environment": {k: v for k, v in environment.items() if not k.startswith(OWN)}}
+        request = {"words": list(map(str, words)), "folder": str(folder), "out": str(out), "err": str(err), "ranks": ranks, "given": self.given,
+                   "environment": {k: v for k, v in environment.items() if not is_own(k)}}
         print(json.dumps(request), file=self.server.stdin, flush=True)
         if not select.select([self.server.stdout], [], [], timeout)[0]:
             Forks.started = {k: v for k, v in Forks.started.items() if v is not self}
@@ -88,14 +103,22 @@ def be_called(words):
     ctypes.memmove(start, text.ljust(end - start, b"\0"), end - start)
 
 
+def end_at_once(imported):
+    """A process that goes through all objects of PyTorch to give them back has to copy each page first. What the program made itself ends as ever."""
+    libc = ctypes.CDLL(None)
+    libc.on_exit(libc.quick_exit, None)  # in place of all destructors; a recording is finished there, too
+    left = [sys.modules.pop(name) for name in imported if name in sys.modules]
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(left))
+
+
 def begin(request):
     """In the new process."""
     for name, fd in (("out", 1), ("err", 2)):
         file = os.open(request[name], os.O_WRONLY | os.O_APPEND)
         os.dup2(file, fd)
         os.close(file)
-    for name in [n for n in os.environ if not n.startswith(OWN) and n not in request["environment"]]:
-        del os.environ[name]
+    for name in [n for n in request["given"] if not is_own(n) and n not in request["environment"]]:
+        os.environ.pop(name, None)
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
     be_called(request["words"])
@@ -147,8 +170,12 @@ def launch(request, answers):
     os._exit(0)
 
 
-def serve():
-    import torch  # noqa: F401
+def serve(imports):
+    before, imported = set(sys.modules), set()
+    atexit.register(end_at_once, imported)  # the last thing that a program does
+    for name in imports:
+        importlib.import_module(name)
+    imported.update(set(sys.modules) - before)
     sys.path.pop(0)  # the folder of this file
     answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
@@ -167,4 +194,4 @@ def serve():
 
 
 if __name__ == "__main__":
-    serve()
+    serve(sys.argv[1].split(","))

@@ -31,7 +31,7 @@ def record(path, file, name, *after, allocator=None, devices=1):
     if devices > 1:  # a recording of each rank
         subprocess.run([*command, "-o", path, "--", FILES[file], *program], check=True, capture_output=True, text=True, env=env)
     else:
-        Forks.of([*command, "-o", OUTPUT, "--", FILES[file]], env).record(path, program, Path(path).parent, env)
+        Forks.of([*command, "-o", OUTPUT, "--", FILES[file]], env, program[0]).record(path, program, Path(path).parent, env)
     return str(path)
 
 

@@ -42,13 +42,10 @@ def record(case, folder, tags, timeout, again=False, stacks="all"):
     env.update(TRUTH=str(folder / "truth.%r"), GPUMEMTRACE_TAGS=tags, GPUMEMTRACE_STACKS=stacks, OMP_NUM_THREADS="1",
                TORCHINDUCTOR_CACHE_DIR=str(folder / "inductor"), TRITON_CACHE_DIR=str(folder / "triton"))
     command, program = [TOOL, "run", "--sim", f"h100-80g,{n}", "-q", "-o"], str(HERE / f"case_{case}.py")
-    if n == 1:
-        done, recordings = Forks.of([*command, OUTPUT, "--", sys.executable], env).run([program], folder, env, timeout)
-        if recordings[0]:
-            shutil.move(recordings[0], found[0][0])
-    else:
-        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={n}"]
-        done = subprocess.run([*command, str(folder / output), "--", *launcher, program], env=env, cwd=folder, capture_output=True, text=True, timeout=timeout)
+    done, recordings = Forks.of([*command, OUTPUT, "--", sys.executable], env, program).run([program], folder, env, timeout, ranks=n if n > 1 else 0)
+    for recording, (file, _) in zip(recordings, found):
+        if recording:
+            shutil.move(recording, file)
     if done.returncode:
         raise RuntimeError(f"case {case} failed: {done.stdout[-1500:]}{done.stderr[-3000:]}")
     return found

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs programs under the library on the device of this test run: the simulated one, or a real card with
 GPUMEMTRACE_TEST_DEVICE=real."""
+import fcntl
 import glob
 import json
 import os
@@ -16,7 +17,7 @@ import pytest
 for place in ("scripts", "tests"):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / place))
 import json_page  # noqa: E402
-from forks import Forks  # noqa: E402
+from forks import OUTPUT, Forks  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -175,10 +176,10 @@ class Programs:
 
     def fork(self, command, env, cwd, timeout, **_):
         words, ranks = ranks_of(command[1:])
-        done, recordings = Forks.of(command[:1], env).run(words, cwd, env, timeout, ranks)
+        done, recordings = Forks.of(command[:1], env, words[words[0] == "-c"]).run(words, cwd, env, timeout, ranks)
         for rank, recording in enumerate(recordings):
             if recording:
-                shutil.move(recording, cwd / env["GPUMEMTRACE_OUTPUT"].replace("%r", str(rank)))
+                shutil.move(recording, cwd / env.get("GPUMEMTRACE_OUTPUT", f"gpumemtrace.{recording.name}").replace("%r", str(rank)))
         return done
 
     def traced(self, *args, output="run.gmt", **kw):
@@ -189,13 +190,37 @@ class Programs:
         return self.folder / output
 
 
+def record(recording, *words, card="h100-80g", code=0, folder=None, **more):
+    """As `gpumemtrace run -q --sim CARD -o RECORDING -- python WORDS`, of a program with PyTorch that is forked (forks.py). Returns how it ended."""
+    env = {**os.environ, "OMP_NUM_THREADS": "1", **{k: str(v) for k, v in more.items()}, "SIMGPU_CARD": card}
+    server = Forks.of([Tool.path, "run", "-q", "--sim", "h100-80g", "-o", OUTPUT, "--", sys.executable], env, words[0])
+    done, (made,) = server.run(words, folder or Path(recording).parent, env)
+    assert done.returncode == code, done.stdout[-2000:] + done.stderr[-4000:]
+    if made:
+        shutil.move(made, recording)
+    return done
+
+
+def made_once(factory, name, make):
+    """A folder that make() fills once for all processes of a test run: the first that needs it does, others wait. Tests only read it."""
+    place = (factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else factory.getbasetemp()) / name
+    with open(f"{place}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not Path(f"{place}.made").exists():
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir()
+            make(place)
+            Path(f"{place}.made").touch()
+    return place
+
+
 @pytest.fixture(scope="session")
 def many(tmp_path_factory):
-    """A folder of recordings of many small programs (many.py), one for all tests of this process."""
-    folder = tmp_path_factory.mktemp("many")
-    done = Programs(folder)("many.py", folder, count=2, GPUMEMTRACE_OUTPUT=folder / "%p.gmt")
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    return folder
+    """A folder of recordings of many small programs (many.py)."""
+    def make(folder):
+        done = Programs(folder)("many.py", folder, count=2, GPUMEMTRACE_OUTPUT=folder / "%p.gmt")
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return made_once(tmp_path_factory, "many", make)
 
 
 @pytest.fixture

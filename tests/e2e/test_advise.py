@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`advise`: what it promises is what the same program needs with the advice followed; all pairs are in tests/advise."""
 import json
-import subprocess
 import sys
 
 import pytest
 
-from conftest import BUILD, REAL, ROOT
+from conftest import BUILD, REAL, ROOT, record
 
 sys.path.insert(0, str(ROOT / "tests/advise"))
 import table  # noqa: E402
@@ -56,7 +55,7 @@ def test_a_layer_in_another_of_its_name(tool, tmp_path):
     """What is saved inside of PEFT's Linear and of nn.Linear in it is counted once."""
     program = tmp_path / "adapters.py"
     program.write_text(ADAPTERS)
-    subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, program], check=True, capture_output=True)
+    record(tmp_path / "x.gmt", program)
     (finding,) = (f for f in tool.json("advise", tmp_path / "x.gmt", "--top", "0")["findings"] if f["kind"] == "checkpoint")
     assert finding["what"].startswith("Checkpoint LlamaDecoderLayer ")
 
@@ -101,7 +100,7 @@ def test_pairs_that_were_refused(tool, tmp_path, before, said):
                        "from cases import evaluated\n"
                        "def measure(e):\n    scores = e @ e.T\n    return scores.argsort(-1, descending=True)[:, :10].clone()\n"
                        f"for n in ({before}, 12288):\n    evaluated(measure, n) if n else None\n")
-    subprocess.run([table.TOOL, "run", "-q", "--sim", "mine=2200MiB", "-o", tmp_path / "x.gmt", "--", sys.executable, program], capture_output=True)
+    record(tmp_path / "x.gmt", program, card="mine=2200MiB", code=1)
     answer = tool.json("oom", tmp_path / "x.gmt")
     assert answer["cause"] == "activation_spike"
     assert said == bool({"in_rows", "in_pieces"} & {r["name"] for r in answer["remedies"] if r["enough"]})
@@ -138,7 +137,7 @@ def test_a_network_is_no_layer_of_itself(tool, tmp_path):
     """Turns of a loop over layers look like calls of the module with the loop, which is the whole network: checkpointed, it saves nothing."""
     program = tmp_path / "network.py"
     program.write_text(NETWORK)
-    subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, program], check=True, capture_output=True)
+    record(tmp_path / "x.gmt", program)
     (finding,) = (f for f in tool.json("advise", tmp_path / "x.gmt", "--top", "0")["findings"] if f["kind"] == "checkpoint")
     assert finding["what"].startswith("Checkpoint TransformerEncoderLayer ")
 
@@ -180,7 +179,7 @@ with torch.no_grad():
 def test_buffers_that_layers_could_share(tool, tmp_path, kind, said):
     program = tmp_path / "tables.py"
     program.write_text(TABLES)
-    subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, program, kind], check=True, capture_output=True)
+    record(tmp_path / "x.gmt", program, kind)
     found = [f for f in tool.json("advise", tmp_path / "x.gmt", "--top", "0")["findings"] if f["kind"] == "equal_buffers"]
     assert [(f["least_bytes"], f["saves_bytes"]) for f in found] == [(0, 11 << 24)] * said
 
@@ -213,8 +212,7 @@ def test_a_model_that_waits(tool, tmp_path):
     program, peaks, found = tmp_path / "waiting.py", {}, {}
     program.write_text(WAITING)
     for how in ("early", "later", "used"):
-        done = subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / f"{how}.gmt", "--", sys.executable, program, how],
-                              check=True, capture_output=True, text=True)
+        done = record(tmp_path / f"{how}.gmt", program, how)
         peaks[how] = int(done.stdout)
         answer = tool.json("advise", tmp_path / f"{how}.gmt", "--top", "0")
         found[how] = [f for f in answer["findings"] if f["kind"] == "early_weights"]
@@ -228,7 +226,7 @@ def test_a_setting_to_remove(tool, tmp_path):
     program.write_text('import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"\n'
                        "import torch\nm = torch.nn.Linear(1700, 1700, bias=False).cuda()\n"
                        "for _ in range(3):\n    m(torch.randn(64, 1700, device='cuda')).square().mean().backward()\n    m.zero_grad()\n")
-    subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, program], check=True, capture_output=True)
+    record(tmp_path / "x.gmt", program)
     (what,) = (f["what"] for f in tool.json("advise", tmp_path / "x.gmt", "--top", "0")["findings"] if f["kind"] == "allocator")
     assert what.startswith("Remove the setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, in the script if that sets it,")
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from conftest import BUILD, REAL, ROOT, WORKLOADS
+from conftest import BUILD, REAL, ROOT, WORKLOADS, made_once
 
 sys.path.insert(0, str(ROOT / "python/gpumemtrace"))
 
@@ -60,8 +60,12 @@ def run_all(device, folder, cases, python=sys.executable):
 def results(tmp_path_factory):
     """(device, part=change) -> what the program said."""
     cases = [f"{part}={change}" for change, part in CHANGES.items()] + [f"{part}=" for part in sorted(set(CHANGES.values()))]
-    folder = tmp_path_factory.mktemp("changes")
-    return {(device, case): row for device in ("cpu", "cuda") for case, row in run_all(device, folder / device, cases).items()}
+
+    def make(folder):
+        for device in ("cpu", "cuda"):
+            (folder / f"{device}.json").write_text(json.dumps(run_all(device, folder / device, cases)))
+    folder = made_once(tmp_path_factory, "changes", make)
+    return {(device, case): row for device in ("cpu", "cuda") for case, row in json.loads((folder / f"{device}.json").read_text()).items()}
 
 
 @pytest.mark.parametrize("change", CHANGES)

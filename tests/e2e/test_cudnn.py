@@ -11,6 +11,8 @@ import toy
 from conftest import ROOT
 from test_hooks import cc, events, number, run
 
+pytestmark = pytest.mark.forks
+
 NO_TENSOR = 128  # of the flags: a block of no new tensor
 UNIT = 512
 

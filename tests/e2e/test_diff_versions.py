@@ -9,6 +9,8 @@ import pytest
 from conftest import with_more
 from test_diff import check_sums
 
+pytestmark = pytest.mark.forks
+
 MIB = 1 << 20
 TRAIN = """
 import torch

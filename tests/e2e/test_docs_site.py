@@ -10,7 +10,7 @@ import pytest
 
 import docs_reference
 import docs_site
-from conftest import BUILD, ROOT, Tool
+from conftest import BUILD, ROOT, Tool, made_once
 
 CHROMIUM = docs_site.BROWSER.exists() and shutil.which("chromium")
 SPHINX = (ROOT / ".venv-docs/bin/python").exists()
@@ -20,32 +20,33 @@ NO_SPHINX = "no .venv-docs: scripts/setup.sh docs"
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     """What Sphinx reads, with the output of all examples."""
-    folder = tmp_path_factory.mktemp("site")
-    place = tmp_path_factory.mktemp("place")
-    examples = docs_site.Examples(place)
-    docs_site.assemble(folder / "source", examples, bool(CHROMIUM))
-    return folder / "source", examples
+    def make(folder):
+        (folder / "place").mkdir()
+        docs_site.assemble(folder / "source", docs_site.Examples(folder / "place"), bool(CHROMIUM))
+    return made_once(tmp_path_factory, "site_source", make) / "source"
 
 
 @pytest.fixture(scope="module")
-def site(source):
+def site(source, tmp_path_factory):
     if not SPHINX:
         pytest.skip(NO_SPHINX)
-    html = source[0].parent / "html"
-    (source[0] / "extra/gpumemtrace.html").write_text("<!doctype html>")  # the viewer's place
-    docs_site.render(source[0], html)
-    return html
+
+    def make(folder):
+        shutil.copytree(source, folder / "source")
+        (folder / "source/extra/gpumemtrace.html").write_text("<!doctype html>")  # the viewer's place
+        docs_site.render(folder / "source", folder / "html")
+    return made_once(tmp_path_factory, "site", make) / "html"
 
 
 def said(source, page):
-    return (source[0] / f"docs/questions/{page}.md").read_text()
+    return (source / f"docs/questions/{page}.md").read_text()
 
 
 @pytest.mark.slow
 def test_pages_show_what_commands_print(source):
     pages = {name: said(source, name) for name in docs_site.QUESTIONS}
     for name, text in pages.items():
-        assert "```example" not in text and "$ gpumemtrace" in text and "ADDRESS:" not in text and str(source[1].place) not in text, name
+        assert "```example" not in text and "$ gpumemtrace" in text and "ADDRESS:" not in text and str(source.parent / "place") not in text, name
     assert "requested" in pages["out-of-memory"] and "\nCause: " in pages["out-of-memory"] and "Halve the batch" in pages["out-of-memory"]
     line = next(i for i, l in enumerate((ROOT / "docs/questions/train.py").read_text().splitlines(), 1) if "self.head(x)" in l)
     assert f"Model.forward train.py:{line}" in pages["what-grew"].split("1. Kept from step to step")[1][:200]
@@ -62,7 +63,7 @@ def test_pages_show_what_commands_print(source):
     assert re.search(r"\(certain|\(likely|\(a guess", pages["classes"])
     reserved = [float(x) for x in re.findall(r"reserved ([\d.]+) GiB", pages["reserved"])]
     assert len(reserved) == 2 and reserved[0] > reserved[1] + 0.5  # expandable segments help here
-    pictures = list((source[0] / "extra/made").glob("*.png"))
+    pictures = list((source / "extra/made").glob("*.png"))
     assert len(pictures) == bool(CHROMIUM) and all(p.stat().st_size > 20000 for p in pictures)
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from conftest import ROOT
 
+pytestmark = pytest.mark.forks
+
 SERVE = ROOT / "docs/questions/serve.py"
 
 # A cache of the script, in one piece, by its name; no graphs, no pass before it.
@@ -347,6 +349,7 @@ backend = Backend()
 
 
 def test_an_engine_that_ends_before_its_first_pass(tool, programs):
+    programs.forks = False  # about its end: a forked script's variables are gone when its error is printed
     (programs.folder / "starts.py").write_text(STARTS)
     done = programs(programs.folder / "starts.py", GPUMEMTRACE_OUTPUT="run.gmt", card="card=3GiB")
     found = tool.json("oom", programs.folder / "run.gmt")

@@ -54,7 +54,7 @@ class Run:
     def __init__(self, folder, expandable):
         self.tool = Tool()
         env = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"} if expandable else {}
-        programs = Programs(folder)
+        programs = Programs(folder, forks=True)
         done = programs("-c", TRAIN, GPUMEMTRACE_OUTPUT="run.gmt", count=2, **env)
         assert done.returncode == 0, done.stderr[-3000:]
         self.peak, self.reserved = map(int, done.stdout.split()[-2:])

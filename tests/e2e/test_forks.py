@@ -2,12 +2,13 @@
 """What saves tests their time leaves recordings as they are: programs that are forked from one with PyTorch (tests/forks.py), and its
 compiler that is only loaded where it is used (tests/quick)."""
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
-from conftest import QUICK, Programs
+from conftest import QUICK, Programs, Tool, record
 
 COMPILES = """
 import sys, torch
@@ -47,11 +48,42 @@ def test_a_forked_program_is_recorded_as_one_that_was_started(tool, tmp_path, ca
 
 
 def test_how_a_forked_program_ends(tmp_path):
-    """Its code, its words, its arguments and its variables; one program leaves nothing to the next."""
-    (tmp_path / "ends.py").write_text("import json, os, sys\nprint(json.dumps([sys.argv[1:], os.environ.get('MINE'), os.getcwd()]))\n"
+    """Its code, its words, its arguments and its variables; one program leaves nothing to the next. What it leaves to its end comes to pass."""
+    (tmp_path / "ends.py").write_text("import atexit, json, os, sys\nprint(json.dumps([sys.argv[1:], os.environ.get('MINE'), os.getcwd()]))\n"
+                                      "class Kept:\n    def __del__(self):\n        print('let go')\n"
+                                      "kept = Kept()\natexit.register(print, 'at exit')\n"
                                       "sys.stderr.write('an error')\nos.kill(os.getpid(), 9) if sys.argv[1] == 'killed' else sys.exit(int(sys.argv[1]))\n")
     programs = Programs(tmp_path, forks=True)
     for code, mine in ((7, {"MINE": "x"}), (0, {}), (-9, {})):
         done = programs(tmp_path / "ends.py", code if code >= 0 else "killed", GPUMEMTRACE_OUTPUT="none.gmt", **mine)
         assert (done.returncode, done.stderr) == (code, "an error") and not list(tmp_path.glob("*.gmt"))
-        assert code < 0 or json.loads(done.stdout) == [[str(code)], mine.get("MINE"), str(tmp_path)]
+        said, *at_end = done.stdout.splitlines() if code >= 0 else ("[]", "at exit", "let go")
+        assert code < 0 or json.loads(said) == [[str(code)], mine.get("MINE"), str(tmp_path)]
+        assert at_end == ["at exit", "let go"]
+
+
+MODELS = """
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+net = GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=256, n_head=4, vocab_size=1000)).cuda()
+optimizer = torch.optim.AdamW(net.parameters())
+for _ in range(2):
+    ids = torch.randint(0, 1000, (4, 64), device="cuda")
+    net(ids, labels=ids).loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_program_with_transformers_is_recorded_as_one_that_was_started(tool, tmp_path):
+    """Its process has imported what models have in common; a card of its own is that of the program."""
+    (tmp_path / "models.py").write_text(MODELS)
+    record(tmp_path / "forked.gmt", tmp_path / "models.py", card="mine=4GiB")
+    subprocess.run([Tool.path, "run", "-q", "--sim", "mine=4GiB", "-o", tmp_path / "started.gmt", "--", sys.executable, tmp_path / "models.py"], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    said = []
+    for name in ("forked", "started"):
+        report = tool.json("report", tmp_path / f"{name}.gmt")
+        device = report["devices"][0]
+        total = int(tool.json("info", tmp_path / f"{name}.gmt")["meta"]["device.0.total_bytes"])
+        said.append((total, report["allocs"], device["peak_bytes"], device["categories_at_peak"]))
+    assert said[0] == said[1] and said[0][0] == 4 << 30

@@ -68,7 +68,7 @@ def gpt2(tmp_path_factory):
     """A small GPT-2 trained on the simulated device; every test of this file only reads it."""
     from conftest import Programs
     folder = tmp_path_factory.mktemp("gpt2")
-    return Programs(folder).traced("train.py", "truth.json", "gpt2")
+    return Programs(folder, forks=True).traced("train.py", "truth.json", "gpt2")
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import zipfile
 
 import pytest
 
-from conftest import REAL, ROOT, Tool
+from conftest import REAL, ROOT, Tool, record
 from packed import compressed
 
 pytestmark = pytest.mark.forks
@@ -522,8 +522,7 @@ print(json.dumps(truth))
 def test_traces_of_the_profiler(tool, tmp_path):
     """Memory of a trace is what PyTorch counts, packed or not; what it lacks is said, and no step is made of optimizers' marks alone."""
     (tmp_path / "profiled.py").write_text(PROFILED)
-    done = subprocess.run([Tool.path, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "run.gmt", "--", sys.executable, "profiled.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    done = record(tmp_path / "run.gmt", tmp_path / "profiled.py")
     trace = tmp_path / "trace.json"
     (tmp_path / "trace.json.gz").write_bytes(gzip.compress(trace.read_bytes()))
     for path in (trace, tmp_path / "trace.json.gz"):
@@ -566,8 +565,7 @@ def test_traces_of_the_profiler_with_stacks(tool, tmp_path):
     """What encloses an allocation is its stack: functions, each with its first line, or the backward node; what was there before the trace is
     known by its end, else not at all."""
     (tmp_path / "stacked.py").write_text(STACKED)
-    done = subprocess.run([Tool.path, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "run.gmt", "--", sys.executable, "stacked.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    done = record(tmp_path / "run.gmt", tmp_path / "stacked.py")
     trace = tmp_path / "trace.json"
     assert tool.json("steps", trace)["steps"] == 3
     blocks = tool.json("live", trace, "--at", "peak")["blocks"]
@@ -646,8 +644,7 @@ for name in ("t.json", "t.json.gz", "t.raw.json.gz"):
 def test_memory_timelines_of_the_profiler(tool, tmp_path):
     """Levels of each category as the file has them, at every time; what it lacks is said, and the other forms are named."""
     (tmp_path / "timed.py").write_text(TIMELINE)
-    done = subprocess.run([Tool.path, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "run.gmt", "--", sys.executable, "timed.py"], cwd=tmp_path, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
+    done = record(tmp_path / "run.gmt", tmp_path / "timed.py")
     times, rows = json.loads((tmp_path / "t.json").read_text())
     rows = [[max(0, n) for n in row] for row in rows]
     names = ["PARAMETER", "OPTIMIZER_STATE", "INPUT", "TEMPORARY", "ACTIVATION", "GRADIENT", "AUTOGRAD_DETAIL", "Unknown"]

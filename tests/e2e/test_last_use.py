@@ -34,7 +34,7 @@ if sys.argv[1:] == ["fail"]:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """The program; without uses; and where it runs out of memory behind the second training."""
-    programs = Programs(tmp_path_factory.mktemp("uses"))
+    programs = Programs(tmp_path_factory.mktemp("uses"), forks=True)
     script = programs.folder / "twice.py"
     script.write_text(PROGRAM)
     on = programs.traced(script, output="on.gmt")

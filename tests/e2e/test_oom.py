@@ -6,6 +6,8 @@ import pytest
 
 from conftest import blocks_of, check_marks
 
+pytestmark = pytest.mark.forks
+
 
 @pytest.mark.matrix
 def test_caught_and_gone_on(programs, tool):

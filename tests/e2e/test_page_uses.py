@@ -26,7 +26,7 @@ TEXT = "(q) => document.querySelector(q).innerText"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    programs, tool = Programs(tmp_path_factory.mktemp("uses")), Tool()
+    programs, tool = Programs(tmp_path_factory.mktemp("uses"), forks=True), Tool()
     script = programs.folder / "twice.py"
     script.write_text(PROGRAM.replace("4096", "256") + "del old, new, state\n")
     file = programs.traced(script, output="run.gmt")

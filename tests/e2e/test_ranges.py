@@ -2,6 +2,8 @@
 """Ranges and marks: each begins and ends once, with its name, in the program's order."""
 import pytest
 
+pytestmark = pytest.mark.forks
+
 
 def ranges(events):
     return [(e["kind"], e["name"], e["arg1"]) for e in events if e.get("kind") in ("range_begin", "range_end", "mark")]

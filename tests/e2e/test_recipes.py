@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import BUILD, REAL, ROOT
+from conftest import BUILD, REAL, ROOT, made_once
 from test_html import browse, needs_browser
 
 RECORDING = ROOT / "tests/data/example/new.gmt"
@@ -74,7 +74,10 @@ def change(root, file, how, line, added):
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory):
     """The repository with all examples, built."""
-    root = tmp_path_factory.mktemp("recipes") / "copy"
+    return made_once(tmp_path_factory, "recipes", make_changed)
+
+
+def make_changed(root):
     for part in PARTS:
         (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, root / part)
     for link in (".venv", ".cuda"):
@@ -86,7 +89,6 @@ def changed(tmp_path_factory):
         change(root, *block)
     done = subprocess.run(["make", "-j2", "CFLAGS=-O0 -g0", "all", "build/data/cut"], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    return root
 
 
 def said(root, *words):

@@ -15,7 +15,7 @@ import ended_early  # noqa: E402
 import known_changes  # noqa: E402
 import try_remedies  # noqa: E402
 
-pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
+pytestmark = [pytest.mark.forks, pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")]
 # program: kinds that are found in it and take effect
 PROGRAMS = {"future/teacher": {"checkpoint", "idle_weights"}, "advise/evaluation_with_graphs": {"no_grad"}, "advise/running_total": {"kept"},
             "advise/adapters_in_float32": {"checkpoint"}}  # a result that the line of the next call saves

@@ -2,6 +2,10 @@
 """Blocks that other streams used: when they can be handed out again, against the history that PyTorch itself keeps."""
 import json
 
+import pytest
+
+pytestmark = pytest.mark.forks
+
 PROGRAM = """
 import json, torch
 torch.cuda.memory._record_memory_history(max_entries=100000, context=None, stacks="python")

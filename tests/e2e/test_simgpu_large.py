@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large tensors on the simulated device take neither the host's time nor its memory: 4-bit weights, copies of unknown contents."""
+import pytest
+
+pytestmark = pytest.mark.forks
 
 
 def test_four_bit_weights(programs):

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import BUILD, REAL
 
-pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
+pytestmark = [pytest.mark.forks, pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")]
 
 MIB = 1 << 20
 SCALER = 1024  # a gradient scaler's two numbers, one block each

@@ -6,7 +6,7 @@ import pytest
 
 from conftest import BUILD, REAL
 
-pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
+pytestmark = [pytest.mark.forks, pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")]
 
 # Compiled at run time, and whether for float16 or bfloat16 nothing says; a loss; sorts by a comparison of whole rows.
 NOT_COMPUTED = ("prod float16", "prod bfloat16", "cross_entropy ", "unique dim", "mode")

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import BUILD, REAL
 
-pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
+pytestmark = [pytest.mark.forks, pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")]
 
 STREAMS = """
 import time, torch

@@ -6,6 +6,8 @@ import pytest
 
 from conftest import REAL, blocks_of
 
+pytestmark = pytest.mark.forks
+
 OF_A_HANDLE = [1 << 10, 128 << 10]  # libcublas 13 on an H100, beside 64 MiB
 
 

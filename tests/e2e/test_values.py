@@ -13,7 +13,7 @@ import pytest
 
 from conftest import BUILD, with_more
 
-pytestmark = pytest.mark.skipif(not (BUILD / "libsimgpu.so").exists(), reason="built without CUDA headers")
+pytestmark = [pytest.mark.forks, pytest.mark.skipif(not (BUILD / "libsimgpu.so").exists(), reason="built without CUDA headers")]
 
 KEPT = """
     import torch

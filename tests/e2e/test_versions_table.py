@@ -3,10 +3,14 @@
 import json
 import sys
 
+import pytest
+
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/matrix"))
 import versions  # noqa: E402
+
+pytestmark = pytest.mark.forks
 
 TAGS = {"sizes", "leaves", "gradients", "saved", "releases", "moved", "nodes"}
 

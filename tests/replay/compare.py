@@ -56,7 +56,7 @@ def record(program, out, conf, python=ROOT / ".venv/bin/python"):
     if conf:
         env["PYTORCH_CUDA_ALLOC_CONF"] = conf
     card = CARDS.get(Path(program).stem, ("h100-80g",))[0]
-    done, recordings = Forks.of([TOOL, "run", "--sim", card, "-o", OUTPUT, "--", python], env).run([program], out.parent, env)
+    done, recordings = Forks.of([TOOL, "run", "--sim", card, "-o", OUTPUT, "--", python], env, program).run([program], out.parent, env)
     if done.returncode:
         raise SystemExit(f"{program} with {conf!r}: {done.stderr[-2000:]}")
     shutil.move(recordings[0], out)

@@ -5,6 +5,7 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/plain_file.h"
@@ -12,15 +13,18 @@
 
 /*
  * Functions of one object by address. A library's table has about 100,000 of them, and a recording
- * needs a few hundred. So the table stays in the file, and only the numbers of its functions are
- * distributed to pages of addresses. A page is sorted when an address in it is first looked up.
+ * needs a few hundred. So only the numbers of its functions are distributed to pages of addresses;
+ * a page is sorted when an address in it is first looked up. Their names (80 MB in PyTorch's
+ * largest library) stay in the file: a part of them is read when a name in it is first needed.
  */
 
 struct functions {
-	Elf *elf;
 	const Elf64_Sym *symbols; /* of the file, in its own memory */
 	size_t symbol_count;
-	size_t names; /* the section with their names */
+	int fd;
+	GElf_Shdr names; /* the section with their names */
+	char *text;	 /* what was read of it; it ends in a zero */
+	bool *read;	 /* of each part */
 	size_t count;
 	uint32_t *numbers; /* of functions in the table, by page */
 	uint64_t low;	   /* the lowest start */
@@ -30,8 +34,9 @@ struct functions {
 	bool *sorted;
 };
 
-#define TO_A_PAGE 32 /* functions, about */
-#define LOOK_BACK 8  /* functions that may nest around an address */
+#define NAMES_PART 4096 /* bytes */
+#define TO_A_PAGE  32	/* functions, about */
+#define LOOK_BACK  8	/* functions that may nest around an address */
 
 static bool is_function(const Elf64_Sym *s)
 {
@@ -42,12 +47,24 @@ static bool is_function(const Elf64_Sym *s)
 	return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && s->st_size);
 }
 
-/* A damaged table has names outside of its string section. */
+/* A damaged table has names outside of its string section, and a file that was cut has none. */
 static const char *name_of(const struct functions *f, const Elf64_Sym *s)
 {
-	const char *name = elf_strptr(f->elf, f->names, s->st_name);
+	size_t size = f->names.sh_size, at = s->st_name, end;
 
-	return name ? name : "";
+	if (at >= size)
+		return "";
+	for (; at < size; at = end) {
+		size_t part = at / NAMES_PART, begin = part * NAMES_PART;
+
+		end = begin + NAMES_PART < size ? begin + NAMES_PART : size;
+		if (!f->read[part])
+			f->read[part] = pread(f->fd, f->text + begin, end - begin,
+					      f->names.sh_offset + begin) >= 0;
+		if (memchr(f->text + at, '\0', end - at))
+			break;
+	}
+	return f->text + s->st_name;
 }
 
 static size_t page_of(const struct functions *f, uint64_t address)
@@ -88,6 +105,8 @@ static bool functions_deal(struct functions *f)
 	f->firsts = need_new((f->pages + 2) * sizeof(*f->firsts));
 	f->sorted = need_new(f->pages * sizeof(*f->sorted));
 	f->numbers = need_new(f->count * sizeof(*f->numbers));
+	f->text = need_new(f->names.sh_size + 1);
+	f->read = need_new(f->names.sh_size / NAMES_PART + 1);
 	for (size_t i = 0; i < f->symbol_count; i++)
 		if (is_function(&s[i]))
 			f->firsts[page_of(f, s[i].st_value) + 2]++;
@@ -104,6 +123,8 @@ static void functions_free(struct functions *f)
 	free(f->numbers);
 	free(f->firsts);
 	free(f->sorted);
+	free(f->text);
+	free(f->read);
 }
 
 /* Orders symbols by address, then by name. The last one at an address is used, because names that
@@ -144,7 +165,7 @@ static const char *functions_name(struct functions *f, uint64_t address)
 			if (one->st_value > address)
 				continue;
 			if (address - one->st_value < one->st_size || !one->st_size)
-				return elf_strptr(f->elf, f->names, one->st_name);
+				return *name_of(f, one) ? name_of(f, one) : NULL;
 			if (++looked == LOOK_BACK)
 				return NULL;
 		}
@@ -186,6 +207,19 @@ static Elf *open_elf(const char *path, const void *id, size_t len, int *fd)
 	return NULL;
 }
 
+/* The section with a table's names; of a damaged file none. */
+static GElf_Shdr names_section(Elf *elf, int fd, size_t number)
+{
+	GElf_Shdr names;
+	struct stat file;
+
+	if (!gelf_getshdr(elf_getscn(elf, number), &names) || names.sh_type != SHT_STRTAB ||
+	    fstat(fd, &file) || names.sh_offset > (uint64_t)file.st_size ||
+	    names.sh_size > file.st_size - names.sh_offset || names.sh_flags & SHF_COMPRESSED)
+		names.sh_size = 0;
+	return names;
+}
+
 /* Recorded programs are 64-bit, so other files are ignored. */
 static bool deal_table(struct elf_names *n, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
 {
@@ -194,7 +228,9 @@ static bool deal_table(struct elf_names *n, Elf *elf, Elf_Scn *scn, const GElf_S
 
 	if (!data || data->d_type != ELF_T_SYM || gelf_getclass(elf) != ELFCLASS64)
 		return false;
-	*f = (struct functions){ .elf = elf, .symbols = data->d_buf, .names = header->sh_link };
+	*f = (struct functions){ .symbols = data->d_buf,
+				 .fd = elf == n->elf ? n->fd : n->debug_fd };
+	f->names = names_section(elf, f->fd, header->sh_link);
 	f->symbol_count = f->symbols ? data->d_size / sizeof(*f->symbols) : 0;
 	return functions_deal(f);
 }
