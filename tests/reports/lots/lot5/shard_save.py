@@ -2,7 +2,6 @@
 """One of eight ranks of a sharded training (FSDP): some steps, then a checkpoint of the whole model."""
 import sys
 import tempfile
-import warnings
 
 import torch
 import torch.distributed as dist
@@ -12,8 +11,7 @@ from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-VOCAB, DIM, HEADS, LAYERS = 16000, 1024, 16, 16
-warnings.simplefilter("ignore")
+VOCAB, DIM, HEADS, LAYERS = 8000, 1024, 16, 8
 
 
 class Block(nn.Module):
