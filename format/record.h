@@ -169,7 +169,8 @@ struct gmt_def_function {
 struct gmt_def_variables {
 	uint64_t seq; /* the latest event before */
 	uint32_t node;
-	uint32_t count;
+	uint16_t count;
+	uint16_t flags; /* 1: when a request was refused; 0: when the node first asked for much */
 } __attribute__((packed));
 
 #define GMT_VARIABLE_DIMS 8 /* a tensor with more is left out */

@@ -225,6 +225,8 @@ void stack_variables(struct thread *t, bool all)
 	struct python_part *p = s ? &s->python : NULL;
 	int n = p ? p->chain.count : 0, least = all || n < INNERMOST ? 0 : n - INNERMOST;
 
+	if (all && !variables_of_refusal())
+		return;
 	for (int i = n - 1; i >= least; i--) {
 		if (variables_are_new(p->nodes[i]) || all)
 			variables_tell(t, &p->chain.frames[i], p->nodes[i], all, p->definition);

@@ -10,12 +10,13 @@
 #define VARIABLES_MOST 64u /* of a function that are looked at */
 #define GLOBALS_MOST   512u
 #define NAME_MOST      200u  /* bytes; a variable with a longer name is left out */
+#define REFUSALS_MOST  64u   /* a program may go on asking */
 #define ITEMS_MOST     1024u /* of a list */
 #define NODES	       (1u << 20)
 
 static variable_reader *reader;
 static uint64_t told[NODES / 64]; /* a bit for each node, by the lower bits of its number */
-static uint32_t last_id;
+static uint32_t last_id, refusals;
 
 void variables_read_by(variable_reader *r)
 {
@@ -33,7 +34,12 @@ bool variables_are_new(uint32_t node)
 void variables_forget(void)
 {
 	memset(told, 0, sizeof(told));
-	last_id = 0;
+	last_id = refusals = 0;
+}
+
+bool variables_of_refusal(void)
+{
+	return __atomic_fetch_add(&refusals, 1, __ATOMIC_RELAXED) < REFUSALS_MOST;
 }
 
 static uintptr_t peek(uintptr_t address)
@@ -207,7 +213,7 @@ void variables_tell(struct thread *t, const struct python_frame *f, uint32_t nod
 		.o = python_layout(),
 		.read = __atomic_load_n(&reader, __ATOMIC_ACQUIRE),
 		.lists = lists,
-		.head = { .seq = session_last_seq(), .node = node },
+		.head = { .seq = session_last_seq(), .node = node, .flags = lists },
 		.buf = buf,
 		.len = sizeof(telling.head),
 	};

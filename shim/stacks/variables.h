@@ -22,11 +22,13 @@ typedef bool variable_reader(uintptr_t object, struct variable *out);
 /* Who knows what a tensor is; NULL: nobody, and no variables are told. Once a session. */
 void variables_read_by(variable_reader *reader);
 
-/* Tells a frame's tensors, if it has any; lists: also those in lists, tuples and dicts. buf holds
+/* Tells a frame's tensors, if it has any; lists: at a refusal, also those in lists. buf holds
  * GMT_DEF_MAX bytes. */
 void variables_tell(struct thread *t, const struct python_frame *frame, uint32_t node, bool lists,
 		    uint8_t *buf);
 
 /* true once for each node; a node whose place another one has taken is told as often as that. */
 bool variables_are_new(uint32_t node);
+/* true for a process's first refusals. */
+bool variables_of_refusal(void);
 void variables_forget(void);

@@ -227,3 +227,26 @@ def test_offsets_of_variables(version, tmp_path):
     own = ctypes.sizeof(ctypes.c_void_p) * 3 if int(version.partition(".")[2]) >= 11 else 0
     done = subprocess.run([PYTHONS[version], "-c", READ, row[1], row[2], str(own)], capture_output=True, text=True, timeout=120)
     assert done.stdout == "right\n", done.stderr
+
+
+RETRIES = """
+import torch
+def attempt(n):
+    x = torch.ones(n, 1000, device="cuda")
+    return x @ torch.ones(1000, 1 << 24, device="cuda")
+for n in range(1, 71):
+    try:
+        attempt(n)
+    except torch.OutOfMemoryError:
+        pass
+"""
+
+
+def test_each_refusal_has_its_own(programs, tool):
+    """A process's first 64 refusals are told; of a later one nothing is said rather than what was so before."""
+    (programs.folder / "program.py").write_text(RETRIES)
+    done = programs(programs.folder / "program.py", card="card=1GiB", GPUMEMTRACE_OUTPUT="run.gmt")
+    assert done.returncode == 0, done.stderr[-2000:]
+    for nth in (1, 40, 64, 65, 70):
+        said = tool.json("oom", programs.folder / "run.gmt", "--nth", nth)
+        assert [v["shape"] for v in said["variables"] if v["name"] == "x"] == ([f"[{nth}, 1000]"] if nth <= 64 else [])

@@ -179,7 +179,7 @@ static bool add_variable(struct defs *d, struct rest *r)
 static bool add_variables(struct defs *d, UNUSED uint32_t id, const void *head, struct rest r)
 {
 	const struct gmt_def_variables *h = head;
-	struct defs_variables x = { h->seq, h->node, h->count, d->variable_count, 0 };
+	struct defs_variables x = { h->seq, h->node, h->count, h->flags & 1, d->variable_count, 0 };
 	uint32_t *latest;
 
 	for (uint32_t i = 0; i < h->count; i++)

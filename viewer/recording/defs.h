@@ -62,7 +62,9 @@ struct defs_variable {
 /* Those of one frame, at one time. */
 struct defs_variables {
 	uint64_t seq; /* the latest event before */
-	uint32_t node, count;
+	uint32_t node;
+	uint32_t count;
+	bool refused; /* told at a refusal */
 	size_t first,
 		before; /* of all variables; 1 + the entry of the same node before it, 0: none */
 };

@@ -83,8 +83,8 @@ static size_t add(struct variable_at *out, size_t count, size_t most, const stru
 	return count + !known;
 }
 
-size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct variable_at *out,
-		    size_t most)
+static size_t collect(struct stacks *s, uint32_t stack, uint64_t seq, uint64_t since, bool refused,
+		      struct variable_at *out, size_t most)
 {
 	const struct defs_node *n = defs_node(s->defs, stack);
 	uint32_t id = n && n->frame == GMT_FRAME_JOIN ? (uint32_t)n->value : stack;
@@ -94,12 +94,26 @@ size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct varia
 	for (size_t i = 0; i < s->count && (n = python_node(s->defs, id)); i++, id = n->parent) {
 		const struct defs_variables *x = defs_variables(s->defs, id, seq);
 
+		if (x && refused && (!x->refused || x->seq < since || x->seq > seq))
+			continue;
 		for (uint32_t k = 0; x && k < x->count; k++)
 			count = add(out, count, most,
 				    &(struct variable_at){ defs_variable(s->defs, x, k),
 							   s->frames[i], is_own(&s->frames[i]) });
 	}
 	return count;
+}
+
+size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct variable_at *out,
+		    size_t most)
+{
+	return collect(s, stack, seq, 0, false, out, most);
+}
+
+size_t variables_refused(struct stacks *s, uint32_t stack, uint64_t seq, uint64_t since,
+			 struct variable_at *out, size_t most)
+{
+	return collect(s, stack, seq, since, true, out, most);
 }
 
 static const struct defs_code *code_of(const struct defs *d, const struct defs_node *n)

@@ -26,6 +26,9 @@ struct variable_at {
  * frames have is of the innermost one of own code. Returns how many, at most `most`. */
 size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct variable_at *out,
 		    size_t most);
+/* Of a refusal: what was told at it, not before the event `since`. */
+size_t variables_refused(struct stacks *s, uint32_t stack, uint64_t seq, uint64_t since,
+			 struct variable_at *out, size_t most);
 
 /* The first size of the first tensor that the model was called with, in its latest call that was
  * told up to the event: as a rule, samples of a batch. 0: not known. */
