@@ -129,6 +129,7 @@ class StackFrame(Row):
     file: source file, else the loaded library
     line: line, 0 if not known
     text: if it was recorded: the statement, as it was when the program started
+    variables: if some were recorded: tensors in its variables, such as `x [8, 4096] float32`; at a failed request also how many a list has
     """
 
     kind: str
@@ -136,7 +137,8 @@ class StackFrame(Row):
     file: str
     line: int
     text: Optional[str] = None
-    _types: ClassVar[str] = "TEXT TEXT TEXT NUMBER TEXT"
+    variables: Optional[str] = None
+    _types: ClassVar[str] = "TEXT TEXT TEXT NUMBER TEXT TEXT"
 
 
 @dataclass(frozen=True)

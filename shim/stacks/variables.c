@@ -9,14 +9,15 @@
 
 #define VARIABLES_MOST 64u /* of a function that are looked at */
 #define GLOBALS_MOST   512u
-#define NAME_MOST      200u  /* bytes; a variable with a longer name is left out */
-#define REFUSALS_MOST  64u   /* a program may go on asking */
-#define ITEMS_MOST     1024u /* of a list */
+#define NAME_MOST      200u   /* bytes; a variable with a longer name is left out */
+#define FRAMES_MOST    16384u /* outside of refusals: a second, for stacks that go on changing */
+#define REFUSALS_MOST  64u    /* a program may go on asking */
+#define ITEMS_MOST     1024u  /* of a list */
 #define NODES	       (1u << 20)
 
 static variable_reader *reader;
 static uint64_t told[NODES / 64]; /* a bit for each node, by the lower bits of its number */
-static uint32_t last_id, refusals;
+static uint32_t last_id, frames, refusals;
 
 void variables_read_by(variable_reader *r)
 {
@@ -28,13 +29,14 @@ bool variables_are_new(uint32_t node)
 	uint64_t *word = &told[node / 64 % (NODES / 64)], bit = 1ull << node % 64;
 
 	return !(__atomic_load_n(word, __ATOMIC_RELAXED) & bit) &&
-	       !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
+	       !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit) &&
+	       __atomic_fetch_add(&frames, 1, __ATOMIC_RELAXED) < FRAMES_MOST;
 }
 
 void variables_forget(void)
 {
 	memset(told, 0, sizeof(told));
-	last_id = refusals = 0;
+	last_id = frames = refusals = 0;
 }
 
 bool variables_of_refusal(void)

@@ -27,7 +27,7 @@ void variables_read_by(variable_reader *reader);
 void variables_tell(struct thread *t, const struct python_frame *frame, uint32_t node, bool lists,
 		    uint8_t *buf);
 
-/* true once for each node; a node whose place another one has taken is told as often as that. */
+/* true once for each node, until there were many; one whose place another one took is left out. */
 bool variables_are_new(uint32_t node);
 /* true for a process's first refusals. */
 bool variables_of_refusal(void);

@@ -5,6 +5,7 @@
 #include "../recording/symbols.h"
 #include "../recording/owners.h"
 #include "../recording/stacks.h"
+#include "../recording/variables.h"
 #include "command.h"
 
 /* The statement, "" if the recording does not have it. */
@@ -15,9 +16,43 @@ static const char *statement(const struct stacks *s, const struct frame *f)
 	return f->python && source ? source->text.s : "";
 }
 
-static void print_stack_frame(struct emit *out, const struct stack_options *o,
-			      const struct stacks *s, const struct frame *f)
+#define VARIABLES_MOST 64
+#define VARIABLES_TEXT 4096
+
+/* The frames of a stack that were asked for. */
+struct stack_view {
+	const struct stack_options *options;
+	const struct stacks *stacks;
+	struct variable_at variables[VARIABLES_MOST];
+	size_t variable_count;
+	char text[VARIABLES_TEXT];
+};
+
+/* "x [8, 4096] float32, kept 3, first [8] float32"; "" if none is known. */
+static const char *variables(struct stack_view *v, const struct frame *f)
 {
+	v->text[0] = 0;
+	for (size_t i = 0; i < v->variable_count && f->python; i++) {
+		const struct variable_at *x = &v->variables[i];
+		const uint32_t tensors = x->variable->head.tensors;
+		char shape[VARIABLE_SHAPE], of[32] = "";
+
+		if (x->frame.line != f->line || strcmp(x->frame.file, f->file) != 0 ||
+		    strcmp(x->frame.function, f->function) != 0)
+			continue;
+		if (tensors)
+			snprintf(of, sizeof(of), "%" PRIu32 ", first ", tensors);
+		text_add(v->text, sizeof(v->text), "%s%s %s%s %s", v->text[0] ? ", " : "",
+			 x->variable->name.s, of, variables_shape(x->variable, shape),
+			 variables_type(x->variable));
+	}
+	return v->text;
+}
+
+static void print_stack_frame(struct emit *out, struct stack_view *v, const struct frame *f)
+{
+	const struct stack_options *o = v->options;
+	const struct stacks *s = v->stacks;
 	const char *kind = f->python ? "python" : "native", *name = f->function;
 	char brief[200];
 
@@ -34,13 +69,9 @@ static void print_stack_frame(struct emit *out, const struct stack_options *o,
 		emit_line(out, "  %s %s [0x%" PRIx64 "]", kind, name, f->ip);
 	if (statement(s, f)[0])
 		emit_line(out, "           %s", statement(s, f));
+	if (variables(v, f)[0])
+		emit_paragraph(out, "           with ", "                ", v->text);
 }
-
-/* The frames of a stack that were asked for. */
-struct stack_view {
-	const struct stack_options *options;
-	const struct stacks *stacks;
-};
 
 static bool is_wanted(const struct stack_view *v, const struct frame *f)
 {
@@ -49,15 +80,16 @@ static bool is_wanted(const struct stack_view *v, const struct frame *f)
 
 static bool frame_row(void *ctx, size_t i, struct row_stack_frame *row)
 {
-	const struct stack_view *v = ctx;
+	struct stack_view *v = ctx;
 	const struct frame *f = &v->stacks->frames[i];
-	const char *text = statement(v->stacks, f);
+	const char *text = statement(v->stacks, f), *with = variables(v, f);
 
 	*row = (struct row_stack_frame){ .kind = f->python ? "python" : "native",
 					 .function = f->function,
 					 .file = f->file[0] || f->python ? f->file : f->module,
 					 .line = f->line,
-					 MAYBE_THERE(text, text[0], text) };
+					 MAYBE_THERE(text, text[0], text),
+					 MAYBE_THERE(variables, with[0], with) };
 	return is_wanted(v, f);
 }
 
@@ -96,11 +128,13 @@ static void show_stacks(struct emit *out, const struct recording *r, const struc
 			const struct wanted *w)
 {
 	struct stacks stacks;
-	struct stack_view v = { o, &stacks };
+	struct stack_view v = { .options = o, .stacks = &stacks };
 	struct row_stack row;
 
 	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
 	for (size_t i = 0; i < w->count; i++) {
+		v.variable_count = variables_at(&stacks, w->stacks[i].id, w->stacks[i].seq,
+						v.variables, VARIABLES_MOST);
 		stacks_read(&stacks, w->stacks[i].id, w->stacks[i].seq);
 		row = (struct row_stack){ MAYBE_THERE(stack, w->all, w->stacks[i].id),
 					  .frames = { stacks.count, frame_row, &v } };
@@ -109,7 +143,7 @@ static void show_stacks(struct emit *out, const struct recording *r, const struc
 			emit_title(out, "stack %u", w->stacks[i].id);
 		for (size_t k = 0; k < stacks.count; k++)
 			if (is_wanted(&v, &stacks.frames[k]))
-				print_stack_frame(out, o, &stacks, &stacks.frames[k]);
+				print_stack_frame(out, &v, &stacks.frames[k]);
 	}
 	symbols_free(stacks.symbols);
 	stacks_free(&stacks);
