@@ -26,25 +26,14 @@ static bool is_result(const struct advise *a, const struct advised *l)
 	       (!saved || (saved < advise_next_pass(a, l) && advise_held(a, l)));
 }
 
-static uint64_t next_pass_after(const struct advise *a, uint64_t seq)
-{
-	for (size_t pass = advise_pass_after(a, 0); pass < a->passes.count;
-	     pass = advise_pass_after(a, pass))
-		if (a->passes.items[pass].begin > seq)
-			return a->passes.items[pass].begin;
-	return PLAN_END;
-}
-
 /* The script reads it later, once, and no backward pass goes through what it makes of it. */
 static bool is_read_later(const struct advise *a, const struct advised *l)
 {
 	const struct advise_pass *pass = &a->passes.items[l->born->forwards];
-	const struct uses *u = &a->timeline->model.uses;
 	struct block_uses x;
 
 	uses_of(&a->timeline->model, l->life, &x);
-	return x.last_seq > passed_since(a, l) &&
-	       x.last_seq < next_pass_after(a, uses_work(u, x.works.resume)->seq) &&
+	return x.last_seq > passed_since(a, l) && !l->course->often &&
 	       (!pass->kept || (pass->walked && pass->walked < x.last_seq));
 }
 

@@ -161,18 +161,36 @@ static void note_made(struct advise *a, uint32_t life, uint32_t work, const uint
 	}
 }
 
+/* Works come in their order. */
+struct noting {
+	struct advise *advise;
+	size_t pass; /* the latest that had begun */
+};
+
+static void note_pass(const struct noting *n, uint32_t life, struct life_course *c)
+{
+	uint32_t born = lives_read(n->advise->lives, life).born->forwards;
+
+	c->often |= c->later && n->pass > c->later;
+	c->later = c->later || n->pass <= born ? c->later : (uint32_t)n->pass;
+}
+
 static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
 {
 	enum { MANY = 8 }; /* blocks, of all parameters at once for instance */
-	struct advise *a = ctx;
+	struct noting *n = ctx;
+	struct advise *a = n->advise;
 	const struct model *m = &a->timeline->model;
 	const struct use_kind *by = uses_kind(&m->uses, work);
 	bool pass = by->node || model_signs(m, by->stack) & (STACK_FORWARD | STACK_STEP);
 	uint64_t seq = uses_work(&m->uses, work)->seq;
 
+	while (advise_pass_end(a, n->pass) <= seq)
+		n->pass = advise_pass_after(a, n->pass);
 	for (size_t i = 0; i < count; i++) {
 		struct life_course *c = &a->courses[lives[i]];
 
+		note_pass(n, lives[i], c);
 		c->read |= by->node && seq > c->saved;
 		c->passed = pass ? seq + 1 : c->passed;
 		if (count <= MANY)
@@ -189,7 +207,7 @@ void advise_find_over(struct advise *a)
 		note_habits(&s);
 	if (known) {
 		find_refusals(&s);
-		advise_works(a, note_work, a);
+		advise_works(a, note_work, &(struct noting){ a, 0 });
 	}
 	ADVISE_EACH (a, UINT16_MAX, l)
 		l.course->over = known ? over_since(&s, &l) : PLAN_END;
