@@ -183,6 +183,13 @@ static bool peek_by_file(void *out, uintptr_t address, size_t bytes)
 	return ok;
 }
 
+static bool peeks_by_file;
+
+bool file_peeks_often(void)
+{
+	return !__atomic_load_n(&peeks_by_file, __ATOMIC_RELAXED);
+}
+
 bool file_peek(void *out, uintptr_t address, size_t bytes)
 {
 	struct iovec to = { out, bytes };
@@ -192,8 +199,10 @@ bool file_peek(void *out, uintptr_t address, size_t bytes)
 	if (!os_may(OS_PEEK))
 		return false;
 	n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-	if (n < 0 && (errno == ENOSYS || errno == EPERM))
+	if (n < 0 && (errno == ENOSYS || errno == EPERM)) {
+		__atomic_store_n(&peeks_by_file, true, __ATOMIC_RELAXED);
 		return peek_by_file(out, address, bytes);
+	}
 	return n == (ssize_t)bytes;
 }
 

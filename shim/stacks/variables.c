@@ -222,7 +222,7 @@ void variables_tell(struct thread *t, const struct python_frame *f, uint32_t nod
 	uintptr_t frame = f->at & ~(uintptr_t)1, code = f->code->code;
 	struct gmt_def d = { .kind = GMT_DEF_VARIABLES, .payload = buf };
 
-	if (!telling.read)
+	if (!telling.read || !file_peeks_often())
 		return;
 	if (is_module(telling.o, code))
 		dict_each(telling.o, peek(frame + (uintptr_t)telling.o->frame_globals),
