@@ -21,7 +21,7 @@
 #include "source.h"
 #include "worker.h"
 #include "../rings/thread.h"
-#include "../stacks/variables.h"
+#include "../stacks/frame_variables.h"
 
 #include <errno.h>
 #include <stdio.h>

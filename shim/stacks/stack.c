@@ -13,7 +13,7 @@
 #include "intern_stack.h"
 #include "modules.h"
 #include "native.h"
-#include "variables.h"
+#include "frame_variables.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "../capture.h"
-#include "../stacks/variables.h"
+#include "../stacks/frame_variables.h"
 
 /* "" where it is not known. */
 struct torch_release {

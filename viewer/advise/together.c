@@ -20,7 +20,7 @@ struct part {
 struct merge {
 	struct advise *advise;
 	const struct together *set;
-	bool most;   /* the end of each range that saves less */
+	bool most;		/* the end of each range that saves less */
 	struct half_bits *bits; /* NULL: nothing is in half of its bits */
 	struct part *items;
 	size_t count, room;

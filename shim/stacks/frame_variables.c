@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "variables.h"
+#include "frame_variables.h"
 
 #include "../base/file.h"
 #include "code.h"
