@@ -181,7 +181,8 @@ def perform(request: Mapping[str, Any], answer: Answer) -> int:
 
 
 def main(request: Mapping[str, Any]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is half done that must not stay so
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing here is half done
     answer = Answer()
     try:
         answer.end(perform(request, answer))
