@@ -72,10 +72,9 @@ static struct use_parts use_parts(const struct dump *d, const struct gmt_event *
 	return u;
 }
 
-static bool place_of(const void *ctx, size_t i, UNUSED const char **name, int64_t *n)
+static int64_t place_of(const void *ctx, size_t i)
 {
-	*n = (int64_t)((const struct use_parts *)ctx)->places[i];
-	return true;
+	return (int64_t)((const struct use_parts *)ctx)->places[i];
 }
 
 static void dump_json(const struct dump *d, const struct gmt_event *e)
