@@ -26,7 +26,7 @@ class Job:
         self.request, self.answer = request, answer
         self.command, self.json, self.options = request["what"], bool(request["json"]), request["options"]
         self.run = Run(request["run"])
-        words = Words(dict(zip(request["classes"], request["class_words"])), bool(request["screen"]))
+        words = Words(request["classes"], bool(request["screen"]))
         self.table = Table(self.run.files, self.command, COLUMNS[self.command], words)
 
     def fill(self, work: Callable[[int], Result], look: Optional[Callable[[int, Any, Result], None]] = None) -> None:
@@ -85,7 +85,7 @@ def each_rank(job: Job) -> int:
     code = worst_code(job)
     if not job.json:
         job.text(False)
-        if request["rows"]:
+        if not request["output"]:
             where_next(job)
     return code
 
