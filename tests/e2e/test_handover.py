@@ -64,7 +64,7 @@ def test_a_rank_whose_answer_does_not_fit(tmp_path, command):
             assert json.loads(done.stdout) == json.loads(plain.stdout)
 
 
-@pytest.mark.parametrize("words, says", [(["report", "run", "--json"], "ended by signal 25"),
+@pytest.mark.parametrize("words, says", [(["export", "run", "--to", "csv", "-o", "out/", "--json"], "ended by signal 25"),
                                          (["collect", "run", "-o", "lake", "--json"], "lake cannot be written: File too large")])
 def test_the_process_of_a_recording_is_killed(tmp_path, words, says):
     """By the system, for the size of what it writes: that is said, and nothing of it is kept."""

@@ -64,20 +64,6 @@ static const char *number_cell(const struct text_column *c, enum member_type typ
 	return buf;
 }
 
-/* "1, -2" or "a 1, b -2". */
-static const char *figures_cell(const struct figures *f, char buf[CELL])
-{
-	const char *name = NULL;
-	int64_t n;
-
-	buf[0] = 0;
-	for (size_t i = 0; i < f->count; i++)
-		if (f->get(f->ctx, i, &name, &n))
-			text_add(buf, CELL, "%s%s%s%" PRId64, buf[0] ? ", " : "", name ? name : "",
-				 name ? " " : "", n);
-	return buf;
-}
-
 static const char *classes_cell(const uint64_t *bytes, char buf[CELL])
 {
 	buf[0] = 0;
@@ -109,7 +95,7 @@ static const char *value_cell(const struct text_column *c, const struct member *
 		return classes_cell(*(const uint64_t *const *)at, buf);
 	case MEMBER_NUMBERS:
 	case MEMBER_FIGURES:
-		return figures_cell((const void *)at, buf);
+	case MEMBER_WHOLE:
 	case MEMBER_FACTS:
 	case MEMBER_LIST:
 	case MEMBER_MAP:
@@ -150,7 +136,6 @@ static const char *cell_text(const struct printer *p, const struct text_column *
 			return words_end(text, buf, CELL, c->room);
 		return text ? text : "";
 	case MEMBER_RAW:
-	case MEMBER_WHOLE:
 		snprintf(buf, CELL, "%.*s", (int)raw->len, raw->s ? raw->s : "");
 		return buf;
 	case MEMBER_WORDS:

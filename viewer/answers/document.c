@@ -120,19 +120,12 @@ static void write_words(struct emit *out, const struct member *m, const struct w
 	emit_end(out);
 }
 
-/* A list of them, or a member for each. */
-static void write_figures(struct emit *out, const struct member *m, const struct figures *f)
+static void write_numbers(struct emit *out, const struct member *m, const struct numbers *all)
 {
-	const char *name = NULL;
-	int64_t n;
-
-	if (m->type == MEMBER_NUMBERS)
-		emit_array(out, m->name);
-	for (size_t i = 0; i < f->count; i++)
-		if (f->get(f->ctx, i, &name, &n))
-			emit_signed(out, name, n);
-	if (m->type == MEMBER_NUMBERS)
-		emit_end(out);
+	emit_array(out, m->name);
+	for (size_t i = 0; i < all->count; i++)
+		emit_signed(out, NULL, all->get(all->ctx, i));
+	emit_end(out);
 }
 
 /* The same as a member in JSON and as a line of text. */
@@ -194,11 +187,8 @@ static void write_member(struct emit *out, const struct member *m, const void *a
 		write_classes(out, m, *(const uint64_t *const *)at);
 	else if (m->type == MEMBER_WORDS)
 		write_words(out, m, at);
-	else if (m->type == MEMBER_NUMBERS || m->type == MEMBER_FIGURES)
-		write_figures(out, m, at);
-	else if (m->type == MEMBER_WHOLE)
-		emit_members(out, ((const struct defs_text *)at)->s,
-			     ((const struct defs_text *)at)->len);
+	else if (m->type == MEMBER_NUMBERS)
+		write_numbers(out, m, at);
 	else
 		write_scalar(out, m, at);
 }

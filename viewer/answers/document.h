@@ -25,10 +25,10 @@ static inline const char *words_at(const struct words *w, size_t i)
 	return w->get ? w->get(w->ctx, i) : ((const char *const *)w->ctx)[i];
 }
 
-/* Numbers of a list, or members by their names; false leaves one out. */
-struct figures {
+/* Numbers of a list. */
+struct numbers {
 	size_t count;
-	bool (*get)(const void *ctx, size_t i, const char **name, int64_t *n);
+	int64_t (*get)(const void *ctx, size_t i);
 	const void *ctx;
 };
 
@@ -57,9 +57,9 @@ struct figures {
 #define C_CLASS		unsigned
 #define C_CLASSES	const uint64_t *
 #define C_WORDS		struct words
-#define C_NUMBERS	struct figures
-#define C_FIGURES	struct figures	 /* a member for each */
-#define C_WHOLE		struct defs_text /* JSON of an object, its members stand here */
+#define C_NUMBERS	struct numbers
+#define C_FIGURES	struct numbers /* only Python writes these two */
+#define C_WHOLE		struct numbers
 #define C_FACTS		struct rows_fact
 #define C_OWNER		struct owner
 #define C_LIST(t)	struct rows_##t

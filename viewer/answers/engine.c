@@ -82,7 +82,7 @@ static void add_block(struct sorting *s, const struct block *b)
 	holders_add(&s->lines, part, owner, b->size);
 }
 
-/* What is not in blocks: the rest of the cache, and of the device. */
+/* Memory outside of blocks: the rest of the cache and of the device. */
 static void add_rest(struct sorting *s)
 {
 	const struct moment *mo = &s->moment;

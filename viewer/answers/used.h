@@ -57,5 +57,5 @@ void used_weight(struct used_weights *w, const struct timeline *t, uint64_t seq,
  * leaves them out. */
 bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_uses *x,
 		  const struct used_weights *w, bool weight);
-/* It was not used since the step before the last whole one, which passed without it. */
+/* The block was not used since the step before the last complete one. */
 bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq);

@@ -8,7 +8,7 @@
 #include "bounds.h"
 #include "command.h"
 
-/* What `check` found, for machines that run tests. */
+/* The findings of `check`, for machines that run tests. */
 
 /* XML's own characters become entities; characters that XML cannot contain become '?'. */
 static void put_xml(FILE *f, const char *s)

@@ -48,7 +48,7 @@ static int64_t member_value(const struct gmt_event *e, const struct field *f)
 	return f->bit == F_DEVICE ? narrow : (int64_t)(uint32_t)narrow;
 }
 
-/* What is packed into the members of an event about uses. */
+/* The fields that are packed into the members of an event about uses. */
 struct use_parts {
 	bool is_use; /* it has places */
 	uint64_t places[GMT_USE_PLACES];
@@ -72,10 +72,9 @@ static struct use_parts use_parts(const struct dump *d, const struct gmt_event *
 	return u;
 }
 
-static bool place_of(const void *ctx, size_t i, UNUSED const char **name, int64_t *n)
+static int64_t place_of(const void *ctx, size_t i)
 {
-	*n = (int64_t)((const struct use_parts *)ctx)->places[i];
-	return true;
+	return (int64_t)((const struct use_parts *)ctx)->places[i];
 }
 
 static void dump_json(const struct dump *d, const struct gmt_event *e)
@@ -137,7 +136,7 @@ static void use_text(const struct use_parts *u, char *buf, size_t room)
 	free(plain);
 }
 
-/* What the number in arg0 says, with the kinds that have it as a name. */
+/* The meaning of the number in arg0, and the kinds that have it as a name. */
 static const char *meaning_of_arg0(const struct gmt_event *e, char *buf, size_t room)
 {
 	buf[0] = 0;

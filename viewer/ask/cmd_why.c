@@ -53,7 +53,7 @@ static struct use_around uses_of_block(const struct timeline *t, const struct mo
 	return x;
 }
 
-/* What is said of the future: nothing where uses may be missing. */
+/* Words for a block without a next use; none if uses may be missing. */
 static const char *not_again(const struct timeline *t, const struct block *b)
 {
 	if (!uses_complete(&t->model))

@@ -133,18 +133,6 @@ struct json json_member(struct json object, const char *key)
 	return member(object, key, strlen(key));
 }
 
-static struct json item_with(struct json array, const char *part, size_t len)
-{
-	const char *equal = memchr(part, '=', len);
-	struct json v;
-
-	for (v = json_first(array, NULL); v.s; v = json_next(array, v, NULL))
-		if (same(member(v, part, (size_t)(equal - part)), equal + 1,
-			 len - (size_t)(equal + 1 - part)))
-			return v;
-	return none;
-}
-
 static struct json item_number(struct json array, size_t n)
 {
 	struct json v = json_first(array, NULL);
@@ -159,9 +147,7 @@ struct json json_at(struct json v, const char *path)
 	while (*path && v.s) {
 		size_t len = strcspn(path, ".");
 
-		if (memchr(path, '=', len))
-			v = item_with(v, path, len);
-		else if (*v.s == '[')
+		if (*v.s == '[')
 			v = item_number(v, strtoul(path, NULL, 10));
 		else
 			v = member(v, path, len);

@@ -23,7 +23,7 @@ size_t json_count(struct json of); /* its items or members */
 
 /*
  * By the way to it, parts with a dot between them: NAME is a member, a number that item of an
- * array, KEY=TEXT the item that has the member KEY with this text.
+ * array.
  */
 struct json json_at(struct json v, const char *path);
 

@@ -74,14 +74,14 @@ enum class_set {
 
 #define CLASSES_THAT(have) ((unsigned)CLASSES_THAT_##have)
 
-/* What both a trait and another have: results of forward passes. */
+/* Classes with both traits: results of forward passes. */
 #define FORWARD_RESULTS (CLASSES_THAT(ARE_COMPUTED) & CLASSES_THAT(ARE_OF_FORWARD))
-/* What a pass takes and makes, but no cache that stays behind it. */
+/* Inputs and results of a pass, without caches that stay after it. */
 #define OF_ONE_PASS (CLASSES_THAT(GROW_WITH_BATCH) & ~CLASSES_THAT(STAY))
-/* What the model needs before any batch. */
+/* Classes that the model needs before any batch. */
 #define OF_THE_MODEL (CLASSES_THAT(STAY) & ~CLASSES_THAT(GROW_WITH_BATCH))
 
-/* What training makes besides the results of forward passes, and drops again. */
+/* Classes that training makes and frees again, besides results of forward passes. */
 #define TEMPORARIES_OF_TRAINING (CLASSES_THAT(ARE_TEMPORARY) & ~CLASSES_THAT(ARE_OF_FORWARD))
 /* Classes without a trait: neither of the model nor of the batch. */
 #define OTHER_CLASSES \

@@ -5,7 +5,7 @@
 #include "../base/machine.h"
 #include "rules.h"
 
-/* Whose time belongs into the reason. */
+/* The event whose time stands in the reason. */
 enum when { WHEN_NONE, WHEN_LEAF, WHEN_GRAD, WHEN_SAVED, WHEN_DIED, WHEN_HELD };
 
 struct rule {
@@ -77,7 +77,7 @@ struct verdict classify(struct classifier *c, const struct block *b)
 	return decide(c, &h);
 }
 
-/* As if it had died at once, so that no rule waits for more. */
+/* The block counts as freed at once, so that no rule waits for later events. */
 struct verdict classify_request(struct classifier *c, const struct block *b, enum block_stage stage,
 				uint64_t step)
 {

@@ -26,7 +26,7 @@ void classifier_free(struct classifier *c);
 
 /* b is a moment's. */
 struct verdict classify(struct classifier *c, const struct block *b);
-/* Of what a refused request would have become, on a thread that was doing that. */
+/* The class that a refused request would have got, on a thread in that stage. */
 struct verdict classify_request(struct classifier *c, const struct block *b, enum block_stage stage,
 				uint64_t step);
 

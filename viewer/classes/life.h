@@ -55,13 +55,13 @@ static inline bool life_saw_backward(const struct classifier *c, const struct hi
 	return life_last_backward(c, h) > h->born_backward;
 }
 
-/* It saw the end of the backward pass it was born in. */
+/* The block outlived the backward pass in which it was born. */
 static inline bool life_lived_past_backward(const struct history *h)
 {
 	return !life_ended_in_backward(h) || h->died_backward > h->born_backward;
 }
 
-/* It was there when the next pass had begun. */
+/* The block was alive after the next pass had begun. */
 static inline bool life_lived_on(const struct classifier *c, const struct history *h)
 {
 	return !life_ended(h) || h->died_forward > h->born_forward ||
@@ -97,7 +97,7 @@ static inline bool life_ever_saved(const struct history *h)
 	return h->facts.save_ns;
 }
 
-/* What it took the place of was made by one of these. */
+/* The block that it replaced was made by one of these. */
 static inline bool life_replaced(const struct history *h, uint32_t signs)
 {
 	return h->concluded.predecessor_signs & signs;

@@ -5,7 +5,7 @@
  */
 #include "study.h"
 
-/* What a module or an optimizer made, or what took the place of that. */
+/* Blocks that a module or an optimizer made, and their replacements. */
 static uint32_t maker_signs(const struct history *b)
 {
 	if (b->concluded.predecessor_stack)
@@ -117,7 +117,7 @@ static void note_flat_return(const struct study_let_go *l, struct history *b)
 	b->concluded.predecessor_signs = STACK_PARAM;
 }
 
-/* What an optimizer makes by its methods, for what it swaps in later. */
+/* Blocks that an optimizer's methods make, to be swapped in later. */
 static void note_made(struct study *st, const struct history *b)
 {
 	if (b->signs & STACK_STATE && b->stage == STAGE_OUTSIDE)

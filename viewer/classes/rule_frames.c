@@ -64,7 +64,7 @@ bool frame_named_cache(struct classifier *c, const struct history *h)
 					     place_of_native(c, h) & PLACE_MAKER;
 }
 
-/* What the script itself calls a gradient. */
+/* A block that the script itself calls a gradient. */
 bool frame_gradient(struct classifier *c, const struct history *h)
 {
 	if (life_tagged(h, BLOCK_LEAF) || life_made_by(h, STACK_PARAM) ||
@@ -136,7 +136,7 @@ bool frame_unsharded(UNUSED struct classifier *c, const struct history *h)
 	return life_made_by(h, STACK_UNSHARDED);
 }
 
-/* What its other methods make and give up at once is a step on the way. */
+/* Blocks that its other methods make and free at once are intermediate results. */
 bool frame_state(struct classifier *c, const struct history *h)
 {
 	return life_made_by(h, STACK_STATE) && h->stage != STAGE_FORWARD &&

@@ -46,7 +46,7 @@ bool life_cleared(struct classifier *c, const struct history *h)
 	       (!life_ended(h) && study_has_habit(c->study, h->block.stack, HABIT_CLEARED));
 }
 
-/* It took the place of what a module made: a buffer if that was one. */
+/* The block replaced one that a module made, and is a buffer if that one was. */
 bool life_replaced_weight(struct classifier *c, const struct history *h)
 {
 	return life_replaced(h, STACK_PARAM) && !life_tagged(h, BLOCK_GRAD) &&
@@ -102,7 +102,7 @@ static bool outlived_its_pass(const struct classifier *c, const struct history *
 	return !life_ended_in(h, STAGE_FORWARD) || life_saw_forward(c, h);
 }
 
-/* What autograd saves was not recorded. */
+/* The recording does not say what autograd saved. */
 static bool says_nothing(const struct model *m)
 {
 	return !m->tags && strcmp(defs_meta(m->defs, "torch.tags").s, "on");
@@ -170,7 +170,7 @@ bool life_rows(struct classifier *c, const struct history *h)
 	       place_of_native(c, h) & PLACE_ROWS;
 }
 
-/* It took the place of what an optimizer kept: state that grows with its parameter. */
+/* The block replaced an optimizer's state: state that grows with its parameter. */
 bool life_replaced_state(struct classifier *c, const struct history *h)
 {
 	return life_replaced(h, STACK_STATE) && life_lived_on(c, h);

@@ -68,7 +68,7 @@ static void note_converted(struct study *st)
 	}
 }
 
-/* One block's product with a number, for instance: what meets it meets the block. */
+/* For instance one block's product with a number: a use of the product is a use of the block. */
 static void derive(struct study_work *w)
 {
 	uint32_t result = w->touched[0].first ? 0 : 1;
@@ -107,7 +107,7 @@ static bool reads_copied(const struct study *st, uint32_t work)
 	return uses_kind(&st->m->uses, work)->transfer == GMT_TRANSFER_SOURCE;
 }
 
-/* What the script makes of another block, the largest, or writes into that. */
+/* The block that the script makes or writes, and the largest one that it is made of. */
 static void note_script(struct study *st)
 {
 	struct study_work *w = &st->work;

@@ -16,7 +16,7 @@ static const char *find_part(const char *line, const char *part)
 	return NULL;
 }
 
-/* What stands before the first '=' of the statement, without blanks. */
+/* The text before the first '=' of the statement, without blanks. */
 static size_t target_of(const char *text)
 {
 	const char *end = strchr(text, '=');

@@ -13,7 +13,7 @@
 #define STUDY_SIZES  16
 #define STUDY_SWAPS  4096
 
-/* What became of the blocks of one stack before. */
+/* The fate of earlier blocks of one stack. */
 enum habit {
 	HABIT_CLEARED =
 		1 << 0,	     /* made in backward or after it, freed where gradients are cleared */
@@ -95,7 +95,7 @@ struct study_set {
 	bool trained; /* weights are of it: the line makes a model, and no copies of one */
 };
 
-/* What one line of Python made outside of modules before the first pass. */
+/* Blocks that one line of Python made outside of modules before the first pass. */
 struct study_line {
 	struct study_sizes sizes;
 	uint32_t blocks;
@@ -108,13 +108,13 @@ struct study_size {
 	uint32_t backward, now, most; /* that a backward pass left: the latest one, of it, of any */
 };
 
-/* What a backward pass left behind. */
+/* Blocks that a backward pass left behind. */
 struct study_left {
 	uint32_t backward, blocks; /* of the latest that some are known of */
 	uint64_t bytes, most;	   /* of it; and of any that left more than a workspace or two */
 };
 
-/* What used a block, and with what. */
+/* The operations that used a block, and the other blocks in them. */
 enum used {
 	USED_IN_FORWARD = 1 << 0, /* a module's pass */
 	USED_IN_BACKWARD = 1 << 1,
@@ -180,7 +180,7 @@ struct study {
 
 /* Before the first event: m notes what classes need, and frees it in the end. */
 void study_begin(struct model *m);
-/* All that is known of a moment's block, and what is concluded. */
+/* All facts about a moment's block, and the conclusions. */
 void study_history(const struct study *st, const struct block *b, struct history *h);
 
 /* habits.c */
@@ -258,5 +258,5 @@ bool study_passed_over(const struct study *st, const struct history *h);
 /* rule_before.c */
 void study_old_end(struct study *st, const struct history *h);
 void study_settle_old(struct study *st);
-/* It was there before the recording began, and nothing says who made it. */
+/* The block was there before the recording began, and its maker is unknown. */
 bool study_is_old(const struct study *st, const struct history *h);

@@ -32,11 +32,10 @@ static void put_run(struct question *q, const char *key, const struct ranks_run 
 	FOR_EACH (const struct rank_file, f, run->items, run->count)
 		put_file(q, f);
 	emit_end(q->request);
-	emit_array(q->request, "left_names");
+	emit_array(q->request, "left");
 	for (size_t i = 0; i < run->left_count; i++)
 		emit_text(q->request, NULL, run->left[i]);
 	emit_end(q->request);
-	question_number(q, "left", (double)run->left_count);
 	question_number(q, "world", (double)run->world);
 	question_number(q, "runs", (double)run->runs);
 	question_text(q, "note", run->note);
@@ -50,13 +49,9 @@ static void begin(struct question *q, const char *what, const struct options_com
 	question_list(q, "options", common->given);
 	question_number(q, "json", common->json);
 	question_number(q, "screen", (double)emit_screen());
-	emit_array(q->request, "classes");
+	emit_object(q->request, "classes");
 	for (unsigned c = 0; c < CATEGORIES; c++)
-		emit_text(q->request, NULL, categories[c].name);
-	emit_end(q->request);
-	emit_array(q->request, "class_words");
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		emit_text(q->request, NULL, categories[c].words);
+		question_text(q, categories[c].name, categories[c].words);
 	emit_end(q->request);
 }
 
@@ -67,7 +62,6 @@ int ranks_rows(const struct command *c, const void *options, const struct option
 
 	begin(&q, c->name, common);
 	put_run(&q, "run", run);
-	question_number(&q, "rows", c->ranks == COMMAND_ROWS);
 	question_number(&q, "with_peak", c->with_peak != 0);
 	question_text(&q, "output", c->output ? *options_text((void *)options, c->output) : "");
 	question_text(&q, "format", c->output ? *options_text((void *)options, c->format) : "");

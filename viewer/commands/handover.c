@@ -138,7 +138,7 @@ static pid_t start(const char *python, const char *flags, int in, int out, int e
 	return child;
 }
 
-/* It reads all of it before it does anything; one that ended has closed its end. */
+/* Python reads the whole request first. If it has ended, its end of the socket is closed. */
 static void send_request(int fd, const char *text, size_t len)
 {
 	size_t sent = 0;

@@ -52,7 +52,7 @@ static void emit_units(struct emit *out, const struct steps *s)
 	emit_end(out);
 }
 
-/* Of the framework, at most; without one, of the driver. */
+/* The framework's peak; without a framework, the driver's. */
 static uint64_t reserved_of(const struct model_device *d)
 {
 	uint64_t bytes = d->framework ? d->reserved.peak.bytes : d->driver.peak.bytes;
@@ -225,7 +225,7 @@ static void emit_description(struct emit *out, struct timeline *t)
 	peak_free(&a);
 }
 
-/* It trains and has an optimizer, but no step of one ended: its peak may be yet to come. */
+/* The program trains with an optimizer, and no step has ended: the peak may still come. */
 static bool lacks_step(const struct timeline *t)
 {
 	return t->model.spans.trains && defs_meta(t->stacks.defs, OPTIMIZER).len &&

@@ -15,7 +15,7 @@ enum envelope_axis {
 	ENVELOPE_EVENTS,
 };
 
-/* What held from this event on. A bucket begins with what the one before it ended with. */
+/* The state from this event on. A bucket begins with the last state of the bucket before it. */
 struct envelope_point {
 	uint64_t seq, time_ns, bytes;
 };

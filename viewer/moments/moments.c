@@ -88,7 +88,7 @@ static void note_event(struct moment_query *q, uint64_t seq, uint64_t ns)
 	q->ns = ns;
 }
 
-/* What stands among the marks. */
+/* Finds a moment in the table of marks. */
 static void find_moment(const struct model *m, struct moment_query *q)
 {
 	const struct row_store *marks = &m->lives.marks;

@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-/* Of each life: 1 + its class, and its state in the upper bits. */
+/* Each life: 1 + its class, and its state in the upper bits. */
 enum { CLASS = 15, STATE_SHIFT = 4 };
 #define OUT 0 /* no class: it is not wanted, or gone. Nothing is written for most lives */
 
@@ -170,7 +170,7 @@ static bool is_wanted(struct run *r, const struct life *life, const struct posit
 	       is_there_at_a_moment(r, life);
 }
 
-/* What takes room on the device, whoever counts. */
+/* A life that takes room on the device by itself: not a block inside a segment. */
 static bool is_driver(const struct position *p)
 {
 	return p->counts && (p->layer != LIFE_BLOCK || p->memory == GMT_MEM_ASYNC);

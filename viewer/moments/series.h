@@ -29,7 +29,7 @@ struct series_change {
 	int64_t bytes;	/* more or less in that class */
 };
 
-/* What the framework's cache and the whole device are. */
+/* The framework's cache, and the whole device. */
 struct series_device {
 	uint64_t reserved, driver, context, free_bytes;
 };

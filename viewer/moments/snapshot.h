@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is alive at one moment, with the class of each block and the sum of each class. */
+/* The blocks alive at one moment, with the class of each block and the sum of each class. */
 #pragma once
 
 #include "../classes/classify.h"

@@ -27,16 +27,16 @@ struct instant {
 /* Leaves out the line of code, if an operator stands before it. */
 void instant_cut_line(struct instant *at);
 
-/* Of the event after which x was at its highest. */
+/* The instant of the event after which x was at its highest. */
 void instant_of_peak(struct instant *out, const struct timeline *t, const struct extent *x);
-/* Of the whole run. */
+/* The instant of the highest peak of the run. */
 void instant_of_highest(struct instant *out, const struct timeline *t);
 
 /* The operator that the program called, "" if it is not known. */
 void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room);
 
-/* It behind a verb: "in step 2, ...", "after the last step, ...", "at train.py:3". Empty if nothing
- * is known. Returns buf. */
+/* An instant behind a verb: "in step 2, ...", "after the last step, ...", "at train.py:3". Empty if
+ * nothing is known. Returns buf. */
 const char *instant_phrase(const struct instant *at, char *buf, size_t room);
 /* The same as a line of its own: "In step 2, ...". */
 const char *instant_line(const struct instant *at, char *buf, size_t room);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What matters about the run, as `report` says it first: on top of the page. */
+/* The findings that `report` prints first, on top of the page. */
 #include "page.h"
 
 void page_summary_find(struct track *t)

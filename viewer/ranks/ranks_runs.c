@@ -126,7 +126,7 @@ COMPARE(by_job_and_start, struct rank_file,
 	strcmp(x->job, y->job) ?: (same_job(x, y) ? 0 : strcmp(x->host, y->host)) ?:
 	ORDER(x->start_ns, y->start_ns))
 
-/* Those of which it is not known stand last. */
+/* Recordings without a known start stand last. */
 COMPARE(by_start, struct rank_file,
 	ORDER(!x->start_ns, !y->start_ns) ?: ORDER(x->start_ns, y->start_ns) ?:
 	strverscmp(x->path, y->path))
@@ -328,7 +328,7 @@ static size_t gather_runs(struct ranks_run *run, size_t count, struct part *part
 	return found;
 }
 
-/* The same of recordings without a rank: processes of one program, and those that they started.
+/* The same for recordings without a rank: processes of one program, and their child processes.
  * Files that cannot be read, or break off before they say when they began, are of any run. */
 static void keep_runs_of_processes(struct ranks_run *run, size_t paths, enum ranks_meant meant)
 {

@@ -65,7 +65,7 @@ def rest_of(run: Run, table: Table, far: Far, others: List[Elsewhere]) -> Dict[s
     rest["stray"] = list(strays(table, far))
     rest["elsewhere"] = [{**e.row.file.who(), "recording": e.row.file.path, "device": e.device.number, "of": e.of.file.path, "device_bytes": e.together,
                           "bytes": e.device.reserved, "context_bytes": e.context, **owner(e.device.place)} for e in others]
-    rest.update(missing=run.missing(), other_files=run.left, left_alone=run.left_names[:LEFT_MOST])
+    rest.update(missing=run.missing(), other_files=len(run.left), left_alone=run.left[:LEFT_MOST])
     if run.note:
         rest["note"] = run.note
     return rest

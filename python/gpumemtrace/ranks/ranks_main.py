@@ -26,7 +26,7 @@ class Job:
         self.request, self.answer = request, answer
         self.command, self.json, self.options = request["what"], bool(request["json"]), request["options"]
         self.run = Run(request["run"])
-        words = Words(dict(zip(request["classes"], request["class_words"])), bool(request["screen"]))
+        words = Words(request["classes"], bool(request["screen"]))
         self.table = Table(self.run.files, self.command, COLUMNS[self.command], words)
 
     def fill(self, work: Callable[[int], Result], look: Optional[Callable[[int, Any, Result], None]] = None) -> None:
@@ -85,7 +85,7 @@ def each_rank(job: Job) -> int:
     code = worst_code(job)
     if not job.json:
         job.text(False)
-        if request["rows"]:
+        if not request["output"]:
             where_next(job)
     return code
 
@@ -181,7 +181,8 @@ def perform(request: Mapping[str, Any], answer: Answer) -> int:
 
 
 def main(request: Mapping[str, Any]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is half done that must not stay so
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing here is half done
     answer = Answer()
     try:
         answer.end(perform(request, answer))

@@ -2,9 +2,11 @@
 """A row per recording, from a command's answer for it: figures for the columns, and the bytes of each class and line of code."""
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import queue
+import signal
 import subprocess
 import threading
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
@@ -17,6 +19,9 @@ from .ranks_run import File
 from .ranks_words import Place, Words
 
 AT_ONCE = 4  # recordings: each may need what the largest one needs
+
+PR_SET_PDEATHSIG = 1
+prctl = ctypes.CDLL(None).prctl
 
 T = TypeVar("T")
 
@@ -68,12 +73,13 @@ def ask(paths: Sequence[str], question: str, options: Sequence[str], with_peak: 
 
 
 def export(tool: str, path: str, output: str, options: Sequence[str]) -> Result:
-    """A file that is written by a process of its own."""
-    done = subprocess.run([tool, "export", path, f"--output={output}", *options, "--json"], stdin=subprocess.DEVNULL, capture_output=True)
+    """A file that is written by a process of its own, which ends with this one and then removes what is half written."""
+    done = subprocess.run([tool, "export", path, f"--output={output}", *options, "--json"], stdin=subprocess.DEVNULL, capture_output=True,
+                          preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM))
     last = done.stderr.decode("utf-8", "surrogateescape").rstrip("\n").rpartition("\n")[2]
     error = last.partition(": ")[2] if last.startswith("gpumemtrace") and ": " in last else last
     if done.returncode < 0:
-        return Result(UNREADABLE, b"", b"", f"writing it was ended by signal {-done.returncode}", False)
+        return Result(UNREADABLE, b"", b"", f"reading it was ended by signal {-done.returncode} ({signal.strsignal(-done.returncode)})", False)
     try:
         part = _core.is_part(_core.Handle(path))
     except Error:

@@ -33,8 +33,8 @@ class File:
 class Run:
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self.files = [File(f) for f in facts["files"]]
-        self.world, self.runs, self.left = int(facts["world"]), int(facts["runs"]), int(facts["left"])
-        self.left_names: List[str] = facts["left_names"]
+        self.world, self.runs = int(facts["world"]), int(facts["runs"])
+        self.left: List[str] = facts["left"]  # names of other files
         self.note: str = facts["note"]
         self.differ = bool(facts["differ"])
 

@@ -39,7 +39,7 @@ class Text:
         if run.note:
             self.answer.sentence(run.note, 0)
         if run.left:
-            self.answer.line(f"Not read: {run.left} other file{'' if run.left == 1 else 's'} in the folder")
+            self.answer.line(f"Not read: {len(run.left)} other file{'' if len(run.left) == 1 else 's'} in the folder")
         self.missing()
         self.parts()
         self.answer.line()
