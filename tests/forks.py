@@ -25,6 +25,7 @@ OWN = "GPUMEMTRACE_", "LD_", "PYTHONPATH", "SIMGPU_"  # settings that are read a
 LATE = "SIMGPU_CARD", "SIMGPU_COUNT"
 MOST = 4  # of these processes at a time
 LARGE = {"transformers": "transformers.generation.utils"}  # what takes longer to import than PyTorch: the package, and what its models have in common
+OF_RANKS = "torch._dynamo.trace_rules"  # the compiler: init_process_group imports it
 ROOM = "-" * 4000  # for the command lines of programs, in that of the process that they are forked from
 
 
@@ -43,8 +44,8 @@ class Forks:
     started = {}
 
     @classmethod
-    def of(cls, command, environment=os.environ, script=""):
-        imports = ["torch", *(LARGE[name] for name in sorted(large_imports(script)))]
+    def of(cls, command, environment=os.environ, script="", ranks=0):
+        imports = ["torch", *(LARGE[name] for name in sorted(large_imports(script))), *[OF_RANKS] * bool(ranks)]
         key = (*map(str, command), *imports, *sorted((k, v) for k, v in environment.items() if is_own(k) and k != "GPUMEMTRACE_OUTPUT"))
         found = cls.started.pop(key, None) or cls(command, environment, imports)
         cls.started[key] = found  # the last one used

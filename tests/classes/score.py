@@ -42,7 +42,8 @@ def record(case, folder, tags, timeout, again=False, stacks="all"):
     env.update(TRUTH=str(folder / "truth.%r"), GPUMEMTRACE_TAGS=tags, GPUMEMTRACE_STACKS=stacks, OMP_NUM_THREADS="1",
                TORCHINDUCTOR_CACHE_DIR=str(folder / "inductor"), TRITON_CACHE_DIR=str(folder / "triton"))
     command, program = [TOOL, "run", "--sim", f"h100-80g,{n}", "-q", "-o"], str(HERE / f"case_{case}.py")
-    done, recordings = Forks.of([*command, OUTPUT, "--", sys.executable], env, program).run([program], folder, env, timeout, ranks=n if n > 1 else 0)
+    ranks = n if n > 1 else 0
+    done, recordings = Forks.of([*command, OUTPUT, "--", sys.executable], env, program, ranks).run([program], folder, env, timeout, ranks)
     for recording, (file, _) in zip(recordings, found):
         if recording:
             shutil.move(recording, file)

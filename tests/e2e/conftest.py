@@ -176,7 +176,7 @@ class Programs:
 
     def fork(self, command, env, cwd, timeout, **_):
         words, ranks = ranks_of(command[1:])
-        done, recordings = Forks.of(command[:1], env, words[words[0] == "-c"]).run(words, cwd, env, timeout, ranks)
+        done, recordings = Forks.of(command[:1], env, words[words[0] == "-c"], ranks).run(words, cwd, env, timeout, ranks)
         for rank, recording in enumerate(recordings):
             if recording:
                 shutil.move(recording, cwd / env.get("GPUMEMTRACE_OUTPUT", f"gpumemtrace.{recording.name}").replace("%r", str(rank)))

@@ -332,10 +332,11 @@ def made_lake(folder):
     return folder / "lake.html"
 
 
-def check_with_axe(path, theme, *before):
-    """What axe-core says of a page, after each of some actions."""
-    got = browse(path, AXE.read_text() + ";0", *(x for action in (*before, {"wait": 50}) for x in (action, VIOLATIONS, SMALL)), theme=theme)
-    return [x for i, x in enumerate(got[1:]) if i % 3 and x]
+def check_with_axe(path, theme, *before, each=True):
+    """What axe-core says of a page, after each of some actions, or after them all."""
+    look = VIOLATIONS, SMALL
+    got = browse(path, AXE.read_text() + ";0", *(x for action in before for x in (action, *look * each)), {"wait": 50}, *look, theme=theme)
+    return [x for x in got if isinstance(x, list) and x]
 
 
 @needs_browser
@@ -344,8 +345,11 @@ def check_with_axe(path, theme, *before):
 def test_axe_finds_nothing(pages, which, theme):
     if not pages[which]:
         pytest.skip("no .venv-tools: scripts/setup.sh tools")
-    assert "violations" in browse(pages[which], AXE.read_text() + ";0", "document.querySelector('#nav').innerHTML = '<a href=\"#x\"></a>'; " + VIOLATIONS.replace("r.violations.map", "r.violations.length && ['violations'] || r.violations.map"))[1]
     opened = [] if which in ("diff", "search", "lake") else ["window.gpumemtrace.chooseBlock(window.gpumemtrace.moment().blocks[0].block)", {"click": ".legend button >> nth=0"}, {"click": "button[value=segments]"}]
+    if theme == "dark":  # has other colours, and nothing else: looked at where most is open
+        assert check_with_axe(pages[which], theme, *opened, each=False) + check_with_axe(pages[which], theme, {"press": "?"}, each=False) == []
+        return
+    assert "violations" in browse(pages[which], AXE.read_text() + ";0", "document.querySelector('#nav').innerHTML = '<a href=\"#x\"></a>'; " + VIOLATIONS.replace("r.violations.map", "r.violations.length && ['violations'] || r.violations.map"))[1]
     assert check_with_axe(pages[which], theme, {"wait": 50}, *opened, {"press": "?"}) == []
 
 

@@ -50,7 +50,7 @@ LOOK = """((want) => { const of = document.querySelector(`#findings [data-kind="
   return [of ? Math.round(of.getBoundingClientRect().bottom + scrollY) : null, document.documentElement.scrollWidth - innerWidth, shown ? chart.toDataURL().length > 4000 : null] })(%s)"""
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.more if n == "events" else ()) for n in PAGES])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.more if n in ("events", "spike", "cache") else ()) for n in PAGES])
 def test_the_trouble_stands_first(name, tmp_path):
     PICTURES.mkdir(exist_ok=True)
     Tool()("html", *made(name, tmp_path), "-o", tmp_path / "page.html")
