@@ -19,7 +19,9 @@ for _ in range(2):
     optimizer.zero_grad()
     checkpoint(torch.sin, weight, use_reentrant=False).sum().backward()
     optimizer.step()
+torch._dynamo.trace_rules.clear_lru_cache()
 assert "sympy" not in sys.modules
+assert "torch" in torch._dynamo.trace_rules.get_torch_obj_rule_map.__module__ and "sympy" in sys.modules
 import torch._dynamo.config as config
 assert config is sys.modules["torch._dynamo"].config is torch._dynamo.config
 compiled = torch.compile(lambda x: x * 2 + 1, backend="eager")

@@ -10,13 +10,23 @@ import sys
 import types
 
 
+class Rules(types.SimpleNamespace):
+    """One of its parts: init_process_group clears a cache of it, which is not there yet."""
+
+    def clear_lru_cache(self):
+        """Nothing is in it."""
+
+    def __getattr__(self, name):
+        return getattr(self.compiler.load().trace_rules, name)
+
+
 class Compiler(types.ModuleType):
     """Stands in for torch._dynamo until something of it is used."""
     __path__ = []
 
     def __init__(self, torch):
         super().__init__("torch._dynamo")
-        self.left_alone = []
+        self.left_alone, self.trace_rules = [], Rules(compiler=self)
         sys.modules[self.__name__] = torch._dynamo = self
         sys.meta_path.insert(0, self)
 
