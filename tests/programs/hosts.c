@@ -245,8 +245,8 @@ static void mode_short_threads(void)
 	}
 }
 
-/* Others call while the first call starts the recording: its file is there when they have ended, and
- * whoever waits for that has waited in vain, and finds the file that says so. */
+/* Others call while the first call starts the recording: its file is there when they have ended,
+ * and whoever waits for that has waited in vain, and finds the file that says so. */
 static void mode_slow_start(void)
 {
 	pthread_t t;
