@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from conftest import until
@@ -82,7 +81,7 @@ def interrupt(folder, words, ending, hold=None):
     command = subprocess.Popen([TOOL, *words], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
                                env={**os.environ, "TMPDIR": str(folder / "tmp"), **more})
     while not ((folder / "held").exists() if hold else unfinished(folder)) and command.poll() is None:
-        time.sleep(0.01 if hold else 0)
+        pass
     if command.poll() is not None:
         assert command.returncode in (0, 1), command.stderr.read()
         return False
@@ -102,7 +101,7 @@ def test_a_signal_leaves_nothing_behind(tmp_path, long_recording, long_snapshot,
     for name in "a", "b":
         os.link(long_recording, tmp_path / "folder" / (name + ".gmt"))
     words = [str({"LONG": long_recording, "SNAPSHOT": long_snapshot}.get(w, w)) for w in WRITERS[writer]]
-    if writer in ("collect", "sql"):  # their Python is started without what is preloaded, and works for long enough
+    if writer in ("collect", "sql", "ranks"):  # their Python is started without what is preloaded, and works for long enough
         assert any(interrupt(tmp_path, words, ending) for _ in range(20))
     else:
         interrupt(tmp_path, words, ending)  # somewhere, if it is in time
