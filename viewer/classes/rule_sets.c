@@ -137,9 +137,11 @@ bool set_copied_gradients(struct classifier *c, const struct history *h)
 		!(place & PLACE_READ || place_of_native(c, h) & PLACE_MOVED));
 }
 
-/* The arithmetic of an update that the script does by itself. */
+/* The arithmetic of an update that the script does by itself: no copies, where uses are known. */
 bool set_update(struct classifier *c, const struct history *h)
 {
+	if (uses_known(c->m) && !(h->concluded.used & USED_BY_KERNEL))
+		return false;
 	return is_of_the_script(h) && h->born_backward && !h->after_forward &&
 	       !life_ended_in_backward(h) && study_is_of_a_set(c->study, h->block.stack) &&
 	       !(place_of_native(c, h) & PLACE_MOVED);

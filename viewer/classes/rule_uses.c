@@ -178,9 +178,10 @@ void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before)
 		w->of_result &= w->source != 0;
 		w->work = work;
 		w->used = stage_of_work(st, work);
+		w->kernel = uses_kind(&st->m->uses, work)->transfer ? 0 : USED_BY_KERNEL;
 		w->gradient = false;
 	}
-	h->concluded.used |= w->used;
+	h->concluded.used |= w->used | w->kernel;
 	if (w->used & USED_IN_FORWARD)
 		note_for_pass(st, h->block.stack);
 	w->gradient |= is_gradient(st, h) ||

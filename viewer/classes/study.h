@@ -123,6 +123,7 @@ enum used {
 	USED_AGAIN = 1 << 4,	     /* in both of two updates with a backward pass between them */
 	USED_OF_WEIGHT = 1 << 5,     /* computed from a weight before the first pass */
 	USED_OF_RESULT = 1 << 6, /* the script made it of what a pass made, or wrote that into it */
+	USED_BY_KERNEL = 1 << 7, /* not by copies alone */
 };
 
 #define STUDY_TOUCHED 1024
@@ -132,6 +133,7 @@ struct study_work {
 	uint32_t work, count;
 	uint32_t backward; /* the latest of a backward pass */
 	uint32_t used;	   /* enum used: of this one */
+	uint32_t kernel;   /* USED_BY_KERNEL, or 0 */
 	bool gradient;	   /* it touches one, or what was computed from one */
 	bool of_result;	   /* or what a pass made, or what was made of that */
 	uint32_t source;   /* stack of what it copies: the work before it read that */
