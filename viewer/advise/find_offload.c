@@ -104,8 +104,8 @@ static void find_copies(struct advise *a, struct copies *c)
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED) | CLASS_BIT(parameters), l)
 		c->courses[l.life] = (struct course){
 			.size = l.size,
-			.saved = l.classes & CLASS_BIT(parameters) ? !!l.course->saved :
-								     l.course->saved,
+			.saved = l.classes & CLASS_BIT(parameters) ? !!l.course->saved
+								   : l.course->saved,
 		};
 	advise_nodes(a, follow_node, c);
 }

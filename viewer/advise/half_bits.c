@@ -104,9 +104,8 @@ static uint64_t saved_in(struct search *s, const struct advised *l)
 	const struct lives *all = s->advise->lives;
 	uint32_t next = lives_born_by(all, l->course->saved);
 
-	return next < all->rows.count
-		       ? innermost(s, lives_read(all, next).stack, l->born->forwards)
-		       : 0;
+	return next < all->rows.count ? innermost(s, lives_read(all, next).stack, l->born->forwards)
+				      : 0;
 }
 
 static enum half half_of(struct search *s, const struct advised *l)
