@@ -13,10 +13,14 @@
 #define STATEMENT_MOST 80
 #define MANY_RESULTS   8 /* blocks of a line: not one of them is large, but all */
 
+enum when { ANYWAY, UNSAVED };
+
 static const struct {
-	const char *mark, *change;
+	const char *mark;
+	enum when when;
+	const char *change;
 } operations[] = {
-#define OPERATION(mark, change) { mark, change },
+#define OPERATION(mark, when, change) { mark, when, change },
 #include "operations.def"
 };
 
@@ -60,7 +64,8 @@ static const char *change_of(const char *statement, size_t blocks, bool saved)
 		       "autograd keeps them for backward, compute them again "
 		       "(torch.utils.checkpoint)";
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (is_outside(statement, operations[i].mark))
+		if ((!saved || operations[i].when == ANYWAY) &&
+		    is_outside(statement, operations[i].mark))
 			return operations[i].change;
 	if (saved)
 		return "autograd keeps it for backward: compute some of its rows at a time "
@@ -165,6 +170,24 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 	}
 	free(lines.items);
 	return l->bytes;
+}
+
+void large_line_of(struct large_line *l, struct timeline *t, const struct snapshot *s,
+		   const struct owner *owner)
+{
+	uint64_t saved = 0;
+
+	*l = (struct large_line){ .owner = *owner };
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+		const struct owner o = owners_find(&t->owners, b);
+
+		if (!owners_same(&o, owner) || !category_in(b->category, OF_ONE_PASS))
+			continue;
+		l->blocks++;
+		l->bytes += b->size;
+		saved += b->state & LIFE_SAVED ? b->size : 0;
+	}
+	l->saved = 2 * saved > l->bytes;
 }
 
 bool large_line_find(struct large_line *l, struct timeline *t, const struct snapshot *s)

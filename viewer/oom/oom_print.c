@@ -202,12 +202,13 @@ static const char *line_of(const struct oom_answer *a, char text[LARGE_LINE_ALL]
 	for (size_t i = 0; i < a->count; i++)
 		if (!oom_remedy_is_general(a->remedies[i].name))
 			return text;
-	if (a->cause != CAUSE_batch_too_large)
-		large_line_look(text, o->timeline,
-				&(struct large_line){ .owner = o->wanted_owner,
-						      .stack = o->wanted.stack,
-						      .seq = o->wanted.seq,
-						      .blocks = 1 });
+	if (a->cause != CAUSE_batch_too_large) {
+		large_line_of(&l, o->timeline, &o->shot, &o->wanted_owner);
+		l.stack = o->wanted.stack;
+		l.seq = o->wanted.seq;
+		l.blocks++;
+		large_line_look(text, o->timeline, &l);
+	}
 	if (!text[0] && large_line_find(&l, o->timeline, &o->shot))
 		large_line_look(text, o->timeline, &l);
 	return text;
