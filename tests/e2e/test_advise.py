@@ -60,6 +60,31 @@ def test_a_layer_in_another_of_its_name(tool, tmp_path):
     assert finding["what"].startswith("Checkpoint LlamaDecoderLayer ")
 
 
+CACHE = """
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+net = GPT2LMHeadModel(GPT2Config(vocab_size=512, n_embd=512, n_layer=8, n_head=8)).cuda()
+for _ in range(2):
+    t = torch.randint(0, 512, (8, 1024), device="cuda")
+    out = net(input_ids=t, labels=t)
+    out.loss.backward()
+    net.zero_grad()
+"""
+
+
+@simulated
+def test_a_cache_is_not_kept_where_layers_are_checkpointed(tool, tmp_path):
+    """The variable holds the keys and values of all layers through backward."""
+    program, peaks = tmp_path / "cache.py", {}
+    program.write_text(CACHE)
+    for changes in [], ["--with", "checkpoint=GPT2Block"]:
+        path = tmp_path / f"{len(changes)}.gmt"
+        subprocess.run([table.TOOL, "run", "-q", "--sim", "h100-80g", "-o", path, *changes, "--", sys.executable, program], check=True, capture_output=True)
+        peaks[len(changes)] = tool.json("advise", path, "--top", "0")
+    (finding,) = (f for f in peaks[0]["findings"] if f["kind"] == "checkpoint")
+    assert abs(peaks[0]["peak_bytes"] - finding["saves_bytes"] - peaks[2]["peak_bytes"]) < 0.05 * peaks[2]["peak_bytes"]
+
+
 @simulated
 def test_at_least_the_unused_results(tmp_path):
     """The weights' gradient lies in the rest of a large block beside them, and that goes too."""

@@ -188,6 +188,38 @@ def test_frozen_weights_in_half_of_their_bits(folder, kind, width):
     assert row["peak_bytes"] * 0.97 <= peak_bytes <= row["at_most_bytes"] * 1.03 and row["at_most_bytes"] <= width * row["peak_bytes"]
 
 
+UPDATES = """
+import sys
+import torch
+from torch import nn
+net = nn.Sequential(*(nn.Linear(2048, 2048) for _ in range(8))).cuda()
+optimizer = torch.optim.AdamW(net.parameters(), fused="fused" in sys.argv)
+for i in range(4):
+    net(torch.randn(64, 2048, device="cuda")).sum().backward()
+    if "clipped" in sys.argv:
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    if "summed" not in sys.argv or i % 2:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("how, meant", [("plain", True), pytest.param("fused", True, marks=pytest.mark.more), ("clipped", False), ("summed", False)])
+def test_updates_in_the_backward_pass(folder, how, meant):
+    """A norm, or a sum over several passes, needs all gradients at once: then it is not offered."""
+    program = ("--", sys.executable, "updates.py", how)
+    (folder / "updates.py").write_text(UPDATES)
+    call(folder, "run", "-q", "--sim", "h100-80g", "-o", "updates.gmt", *program)
+    found = document(folder, "advise", "updates.gmt", "--together", "in_backward")
+    row, = found["sets"]
+    if not meant:
+        assert row["peak_bytes"] == row["at_most_bytes"] == found["peak_bytes"]
+        return
+    call(folder, "run", "-q", "--sim", "h100-80g", "-o", "made.gmt", "--with", "optimizer=in_backward", *program)
+    peak_bytes = json.loads(call(folder, "report", "--json", "made.gmt"))["devices"][0]["peak_bytes"]
+    assert peak_bytes < 0.85 * found["peak_bytes"] and row["peak_bytes"] * 0.99 <= peak_bytes <= row["at_most_bytes"] * 1.01
+
+
 def test_a_search_that_is_exhausted(folder):
     """Not even the weights have room."""
     text = " ".join(call(folder, "fit", "--cards", "my=100MiB", "--make-it-fit", "-o", "sets", *PROGRAM, code=1).split())

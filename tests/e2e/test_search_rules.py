@@ -12,7 +12,7 @@ if WHEEL:
     pytest.skip("in a wheel these modules lie inside the tool", allow_module_level=True)
 from gpumemtrace import _answer
 from gpumemtrace.search import search_stable, search_world
-from gpumemtrace.search.search_sets import Known, Search
+from gpumemtrace.search.search_sets import Known, Learnt, Search
 from gpumemtrace.search.search_stable import NOT_YET, RISES, STABLE, Unit, Wish
 from gpumemtrace.search.search_trial import Trial
 
@@ -151,3 +151,14 @@ def test_a_change_that_finds_nothing_is_not_tried_in_smaller_parts():
     search = Search(None, None, 6, known={frozenset(): Known(None, 0, 0, 0, {"batch=1/2": 3, "batch=1/4": 4, "batch=1/8": 4, "save_on_cpu": 5})})
     search.learn(Trial(None, None, (), "", "", {"exit_code": 0, "not_made": {"batch=1/4": "no DataLoader gave batches of enough rows"}}))
     assert search.candidates() == ["save_on_cpu", "batch=1/2"]
+
+
+def test_what_one_card_teaches_another_knows():
+    """The rows of batches that the program makes itself, and a change that the program fails with."""
+    learnt = Learnt(broken=[frozenset({"kept=train.py:3"})])
+    for _ in range(2):
+        search = Search(None, None, 6, learnt, known={frozenset(): Known(None, 0, 0, 0, {"batch=1/2": 3, "batch=1/4": 4, "kept=train.py:3": 5})})
+        search.learn(Trial(None, None, (), "", "", {"exit_code": 0, "not_made": {"batch=1/2": ""}, "instead": {"batch=1/2": "batch=1/2@16"}}))
+        assert search.candidates() == ["kept=train.py:3", "batch=1/4@16", "batch=1/2@16"]
+        assert search.is_meant(["batch=1/2@16"]) and not search.is_meant(["batch=1/2@16", "kept=train.py:3"])
+        assert not search.is_meant(["batch=1/2@16", "optimizer=in_backward"])

@@ -130,7 +130,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     args = parser.parse_intermixed_args()
     known = programs()
-    version = subprocess.run(["git", "log", "-1", "--format=%h", "--", "viewer", "python"], cwd=HERE, capture_output=True, text=True).stdout.strip()
+    version = subprocess.run(["git", "log", "-1", "--format=%h", "--", "viewer", "python"], cwd=others.ROOT, capture_output=True, text=True).stdout.strip()
     if args.list:
         print(*(name for name in NAMES if name in known), sep="\n")
         return

@@ -182,12 +182,20 @@ static uint64_t begins_again(const struct checkpoint_search *s, uint64_t first_g
 	return n ? s->deaths[n - 1] : 0;
 }
 
+/* A cache of keys and values, which would be filled twice: transformers does without it in layers
+ * that are checkpointed. */
+static bool is_of_cache(const struct checkpoint_search *s, const struct advised *l)
+{
+	return stacks_in_file(&s->advise->timeline->stacks, l->stack,
+			      ONE_OF("/transformers/cache_utils.py"));
+}
+
 /* It stays: the next call, something behind the call, or the program has it. */
 static bool is_output(const struct checkpoint_search *s, const struct checkpoint_call *c,
 		      const struct advised *l)
 {
 	return l->course->saved > c->end || map_get(&s->inputs, l->life) ||
-	       advise_held(s->advise, l);
+	       (advise_held(s->advise, l) && !is_of_cache(s, l));
 }
 
 /* When the operator that saved it last has made its result: where nothing is saved it goes then,

@@ -22,6 +22,7 @@ struct merge {
 	const struct together *set;
 	bool most;		/* the end of each range that saves less */
 	struct half_bits *bits; /* NULL: nothing is in half of its bits */
+	bool updates;		/* in the backward pass */
 	struct part *items;
 	size_t count, room;
 	struct life_plan *to;
@@ -42,6 +43,8 @@ bool together_parse(struct together *x, const char *text)
 		number = strtoul(word, &end, 10);
 		if (!strcmp(word, "frozen"))
 			x->frozen = true;
+		else if (!strcmp(word, "in_backward"))
+			x->in_backward = true;
 		else if (!strncmp(word, "batch=1/", 8) && (x->parts = (unsigned)atoi(word + 8)))
 			continue;
 		else if (number && !*end)
@@ -49,7 +52,7 @@ bool together_parse(struct together *x, const char *text)
 		else
 			return false;
 	}
-	return x->count || x->frozen || x->parts > 1;
+	return x->count || x->frozen || x->in_backward || x->parts > 1;
 }
 
 static void add(struct merge *m, uint32_t life, unsigned of, uint64_t seq, int64_t bytes)
@@ -84,6 +87,10 @@ static bool goes_with_batch(const struct merge *m, const struct advised *l)
 {
 	const struct advise *a = m->advise;
 
+	/* A convolution's own goes with its batch, and with what it chooses. */
+	if (l->classes & CLASS_BIT(workspace) &&
+	    advise_spans_begun(a, l->from) == advise_spans_begun(a, l->until))
+		return !m->most;
 	if (l->classes & OF_THE_MODEL || !(l->classes & CLASSES_THAT(GROW_WITH_BATCH)) ||
 	    (l->classes & CLASS_BIT(inputs) && l->until > advise_next_pass(a, l)))
 		return false;
@@ -140,6 +147,90 @@ static void hold_gradient(struct merge *m, const struct advised *l)
 	add(m, l->life, (unsigned)m->set->count, end, -(int64_t)l->size);
 }
 
+/* ---- updates in the backward pass ---- */
+
+struct readers {
+	const struct advise *advise;
+	size_t others; /* uses of gradients outside of backward nodes and the optimizer's step */
+};
+
+static void note_readers(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
+{
+	struct readers *r = ctx;
+	const struct advise *a = r->advise;
+	const struct uses *u = &a->timeline->model.uses;
+	size_t next = advise_spans_begun(a, uses_work(u, work)->seq);
+
+	if (uses_kind(u, work)->node ||
+	    (next && a->timeline->model.spans.items[next - 1].phase == PHASE_OPTIMIZER))
+		return;
+	for (size_t i = 0; i < count; i++)
+		r->others += !!(a->courses[lives[i]].classes & CLASS_BIT(gradients));
+}
+
+/* No sum over several passes is made in it. */
+static bool is_of_one_pass(const struct advise *a, const struct advised *l)
+{
+	uint64_t step = advise_next(a, l->from, PHASE_OPTIMIZER);
+
+	return step != PLAN_END && step < advise_next(a, l->from, PHASE_BACKWARD);
+}
+
+/* Nothing else reads gradients, to scale them or to clip their norm, and none is a sum. */
+static bool reads_in_step_alone(const struct advise *a)
+{
+	struct readers r = { .advise = a };
+	size_t gradients = 0;
+
+	ADVISE_EACH (a, CLASS_BIT(gradients), l) {
+		gradients++;
+		if (l.born->stage != STAGE_OPTIMIZER && l.until != PLAN_END &&
+		    !is_of_one_pass(a, &l))
+			return false;
+	}
+	advise_works(a, note_readers, &r);
+	return uses_complete(&a->timeline->model) && 2 * r.others < gradients;
+}
+
+static bool is_of_step(const struct advised *l)
+{
+	return l->born->stage == STAGE_OPTIMIZER && l->until != PLAN_END;
+}
+
+/* Temporaries of the optimizer's step for each byte of a gradient. */
+static double temporaries_each(const struct advise *a)
+{
+	double temporaries = 0, gradients = 0;
+
+	ADVISE_EACH (a, CLASS_BIT(gradients) | CLASS_BIT(optimizer_temporaries), l)
+		if (!(l.classes & CLASS_BIT(gradients)))
+			temporaries += is_of_step(&l) ? (double)l.size : 0;
+		else if (l.born->stage != STAGE_OPTIMIZER)
+			gradients += (double)l.size;
+	return gradients ? temporaries / gradients : 0;
+}
+
+/* The optimizer's own step finds no gradient, and makes no temporaries. */
+static void update_in_backward(struct merge *m)
+{
+	const struct advise *a = m->advise;
+	const struct lives *all = a->lives;
+	double each = temporaries_each(a);
+
+	ADVISE_EACH (a, CLASS_BIT(gradients) | CLASS_BIT(optimizer_temporaries), l) {
+		uint32_t later = lives_born_by(all, l.from) + (m->most ? LATER : 1);
+		uint64_t end = later < all->rows.count ? lives_read(all, later).from : PLAN_END;
+
+		if (!(l.classes & CLASS_BIT(gradients)) && is_of_step(&l))
+			plan_without(m->to, l.life, l.from, l.until, l.size);
+		if (!(l.classes & CLASS_BIT(gradients)) || l.born->stage == STAGE_OPTIMIZER ||
+		    end >= l.until || !is_of_one_pass(a, &l))
+			continue;
+		plan_with(m->to, PLAN_NONE, end - 1, end, (uint64_t)(each * (double)l.size));
+		plan_without(m->to, l.life, end, l.until, l.size);
+	}
+}
+
 /* They are converted one after the other, as the first pass begins. */
 static void convert(struct merge *m)
 {
@@ -156,10 +247,12 @@ static void convert(struct merge *m)
 
 static void add_classes(struct merge *m)
 {
-	if (m->set->parts == 1 && !m->set->frozen)
+	if (m->set->parts == 1 && !m->bits && !m->updates)
 		return;
 	if (m->bits)
 		convert(m);
+	if (m->updates)
+		update_in_backward(m);
 	ADVISE_EACH (m->advise, UINT16_MAX, l) {
 		if (divisor_of(m, &l) > 1) {
 			add(m, l.life, (unsigned)m->set->count, l.from, 0);
@@ -226,10 +319,21 @@ static void merge_life(struct merge *m, const struct part *p, size_t n)
 
 COMPARE(by_life, struct part, ORDER(x->life, y->life) ?: ORDER(x->seq, y->seq))
 
-static void merge(struct advise *a, const struct together *x, bool most, struct half_bits *bits,
+/* Found once for all sets. */
+struct of_sets {
+	struct half_bits bits;
+	bool frozen, updates;
+};
+
+static void merge(struct advise *a, const struct together *x, bool most, struct of_sets *of,
 		  struct life_plan *to)
 {
-	struct merge m = { .advise = a, .set = x, .most = most, .bits = bits, .to = to };
+	struct merge m = { .advise = a,
+			   .set = x,
+			   .most = most,
+			   .bits = x->frozen && of->frozen ? &of->bits : NULL,
+			   .updates = x->in_backward && of->updates,
+			   .to = to };
 
 	for (unsigned i = 0; i < x->count; i++) {
 		const struct finding *f = &a->items[x->findings[i]];
@@ -250,19 +354,17 @@ static void merge(struct advise *a, const struct together *x, bool most, struct 
 
 void together_find(struct advise *a, struct together *sets, size_t count)
 {
-	bool frozen = ANY_OF(x, sets, count, x->frozen);
-	struct half_bits bits = { 0 };
+	struct of_sets of = { .updates = ANY_OF(x, sets, count, x->in_backward) &&
+					 reads_in_step_alone(a) };
 
-	if (frozen)
-		frozen = half_bits_find(&bits, a);
+	of.frozen = ANY_OF(x, sets, count, x->frozen) && half_bits_find(&of.bits, a);
 	for (size_t i = 0; i < count; i += AT_ONCE) {
 		size_t n = arithmetic_least(AT_ONCE, count - i);
 		struct life_plan plans[2 * AT_ONCE] = { 0 }, *list[2 * AT_ONCE];
 
 		for (size_t k = 0; k < 2 * n; k++) {
 			list[k] = &plans[k];
-			merge(a, &sets[i + k / 2], k % 2,
-			      frozen && sets[i + k / 2].frozen ? &bits : NULL, list[k]);
+			merge(a, &sets[i + k / 2], k % 2, &of, list[k]);
 		}
 		plans_run(list, 2 * n, a->timeline, &a->repeats, a->since, a->until);
 		for (size_t k = 0; k < n; k++) {
@@ -274,5 +376,5 @@ void together_find(struct advise *a, struct together *sets, size_t count)
 		for (size_t k = 0; k < 2 * n; k++)
 			plan_free(list[k]);
 	}
-	half_bits_free(&bits);
+	half_bits_free(&of.bits);
 }

@@ -4,6 +4,7 @@
 import functools
 import importlib.util
 import inspect
+import weakref
 
 import torch
 from torch import nn
@@ -72,7 +73,10 @@ def step_on_host(change, noted, say):
 
 def in_backward(change, noted, say):
     """Each weight is updated as soon as its gradient is complete, and the gradient is freed. The optimizer's own step finds none."""
-    def update(opt, p):
+    def update(of, p):  # a weight that held its optimizer would keep the whole model
+        opt = of()
+        if opt is None:
+            return
         groups = opt.param_groups
         opt.param_groups = [{**g, "params": [p]} for g in groups if any(q is p for q in g["params"])]
         try:
@@ -85,7 +89,7 @@ def in_backward(change, noted, say):
 
     def register(opt):
         for p in trained(opt):
-            p.register_post_accumulate_grad_hook(functools.partial(update, opt))
+            p.register_post_accumulate_grad_hook(functools.partial(update, weakref.ref(opt)))
 
     with_each_optimizer(register)
 

@@ -2,6 +2,7 @@
 """A row of the table of changes, and a change as a user names it."""
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, NamedTuple, Tuple
 
 from .changes_values import Reader
@@ -34,7 +35,9 @@ class Change(NamedTuple):
         return self.text.partition("=")[2]
 
     def fill(self, text: str, **more: object) -> str:
-        """A text of the row: {value}, {class} for its part before a slash, {part} for that before @."""
+        """A text of the row: {value}, {class} for its part before a slash, {part} for that before @; N of a part 1/N, K of CLASS/K."""
+        number = re.match(r"1/(\d+)", self.given) if "1/N" in self.row.value else re.match(r"\w+/?(\d*)", self.given) if "/K" in self.row.value else None
+        text = re.sub(r"\b[NK]\b", number[1] or "1", text) if number else text
         for name, found in {"value": self.given, "class": self.given.split("/")[0], "part": self.given.split("@")[0], **more}.items():
             text = text.replace("{" + name + "}", str(found))
         return text

@@ -15,7 +15,8 @@ from ..changes.changes_row import Change
 from ..changes.changes_table import WrongChange, parse
 from .search_trial import FITS, REFUSED, Plan, Trial
 
-FROZEN = "frozen"  # as `advise --together` takes it: weights that are not trained, in half of their bits
+# No findings: as `advise --together` takes them.
+BY_CLASS = {"frozen=bf16": "frozen", "optimizer=in_backward": "in_backward"}
 PART = re.compile(r"(.*=1/)(\d+)(@\d+)?")  # of a batch
 
 
@@ -60,7 +61,7 @@ def costs(changes: Sequence[Change]) -> str:
 
 def costs_of(changes: Sequence[Change]) -> str:
     """In words."""
-    return "; ".join(dict.fromkeys(change.row.cost for change in changes if change.row.cost != "nothing")) or "nothing"
+    return "; ".join(dict.fromkeys(change.fill(change.row.cost) for change in changes if change.row.cost != "nothing")) or "nothing"
 
 
 def code_of(changes: Sequence[Change]) -> List[str]:

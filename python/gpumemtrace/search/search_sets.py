@@ -11,7 +11,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Se
 
 from .._answer import Answer
 from .search_cells import Cell, device_on
-from .search_changes import FROZEN, ask, changes_for, code_of, costs_of, parse_all, part_of, slowdown
+from .search_changes import BY_CLASS, ask, changes_for, code_of, costs_of, parse_all, part_of, slowdown
 from .search_runs import Runs
 from .search_trial import FAILED, FITS, REFUSED, UNSTABLE, Card, Trial
 from .search_vary import AND, in_sets
@@ -22,6 +22,7 @@ PARTS = 8  # the smallest
 NEAR = 6  # so many of these parts a prediction may be off
 LITTLE = 200  # of the need: a change that saves less is left out
 ALLOCATOR = "allocator="
+APART = {"optimizer", "batch"}, {"optimizer", "state_on_cpu"}, {"state", "state_on_cpu"}  # a sum of gradients, and a step of its own, need all at once
 AT_ONCE = 24  # sets, the cheapest first, whose peaks are computed together
 
 Names = FrozenSet[str]
@@ -82,7 +83,7 @@ class Known:
 
     def words(self, texts: Sequence[str]) -> str:
         """How `advise --together` takes them: those that it finds in this run."""
-        found = (FROZEN if text.startswith("frozen=") else f"{part_of(text)[0]}{part_of(text)[1]}" if part_of(text)[1] > 1 else self.numbers.get(text)
+        found = (BY_CLASS[text] if text in BY_CLASS else f"{part_of(text)[0]}{part_of(text)[1]}" if part_of(text)[1] > 1 else self.numbers.get(text)
                  for text in texts)
         return "+".join(sorted(word for word in found if word))
 
@@ -102,7 +103,7 @@ def others_of(trial: Trial, card: Card) -> int:
 def known_of(trial: Trial, cell: Cell, more: Sequence[Mapping[str, Any]]) -> Known:
     """more: what `oom` suggests."""
     parts = [str(2 ** i) for i in range(1, PARTS.bit_length())]
-    found = advice(trial, [FROZEN, *(f"batch=1/{n}" for n in parts)])
+    found = advice(trial, [*BY_CLASS.values(), *(f"batch=1/{n}" for n in parts)])
     known = Known(trial, found["peak_bytes"], min(others_of(trial, cell.card), others_of(cell.trial, cell.card)), device_on(trial, cell.card), {})
     known.computed = {row["changes"]: Peak(row["peak_bytes"], row["at_most_bytes"]) for row in found["sets"]}
     for i, suggestion in enumerate((*found["findings"], *more)):
@@ -115,8 +116,9 @@ def known_of(trial: Trial, cell: Cell, more: Sequence[Mapping[str, Any]]) -> Kno
         for n in parts:
             if 1 < least <= int(n):
                 known.saves[f"{before}{n}{behind}"] = known.peak - known.computed[f"batch=1/{n}"].least
-    if known.peak - known.computed[FROZEN].least > known.peak // LITTLE:
-        known.saves["frozen=bf16"] = known.peak - known.computed[FROZEN].least
+    for change, word in BY_CLASS.items():
+        if known.peak - known.computed[word].least > known.peak // LITTLE:
+            known.saves[change] = known.peak - known.computed[word].least
     return known
 
 
@@ -133,14 +135,22 @@ def further(names: Names, ran: Names) -> Optional[List[str]]:
 
 
 @dataclass
+class Learnt:
+    """What runs say of changes, for the searches of all cards."""
+    useless: List[str] = field(default_factory=list)
+    broken: List[Names] = field(default_factory=list)  # the program fails with them
+    rows: Dict[str, str] = field(default_factory=dict)  # "@16" for batches that the program makes itself
+
+
+@dataclass
 class Search:
     """For one card that the program does not fit."""
     runs: Runs
     cell: Cell  # of the program as it is
     most: int  # runs
+    learnt: Learnt = field(default_factory=Learnt)
     sets: List[Set] = field(default_factory=list)
     known: Dict[Names, Known] = field(default_factory=dict)
-    useless: List[str] = field(default_factory=list)
     untried: int = 0  # sets that the prediction allows, and for which no run was left
     without: int = 0  # suggestions that no hook makes
 
@@ -151,6 +161,7 @@ class Search:
             self.known[frozenset()] = known_of(self.cell.roomy, self.cell, remedies)
         else:  # what it needs is not known
             self.known[frozenset()] = Known(None, 0, 0, 0, {c.text: r["saves_bytes"] for r in remedies for c in changes_for(r)})
+        self.rename()
 
     def candidates(self) -> List[str]:
         """The changes that save most. A setting of the allocator saves no allocated bytes."""
@@ -158,7 +169,7 @@ class Search:
         for known in self.known.values():
             for text, less in known.saves.items():
                 most[text] = max(most.get(text, 0), less)
-        return sorted((t for t in most if t not in self.useless), key=lambda t: -most[t])[:CHANGES]
+        return sorted((t for t in most if t not in self.learnt.useless), key=lambda t: -most[t])[:CHANGES]
 
     def nearest(self, names: Names) -> Tuple[Known, List[str]]:
         """The run with most of these changes, and the others."""
@@ -178,7 +189,7 @@ class Search:
 
     def is_computed(self, text: str) -> bool:
         """Else only `oom` suggests it."""
-        return part_of(text)[1] > 1 or text.startswith("frozen=") or any(text in known.numbers for known in self.known.values())
+        return part_of(text)[1] > 1 or text in BY_CLASS or any(text in known.numbers for known in self.known.values())
 
     def saves(self, known: Known, text: str) -> int:
         if text in known.saves or not part_of(text)[1] > 1:
@@ -197,7 +208,9 @@ class Search:
 
     def is_meant(self, texts: Sequence[str]) -> bool:
         names, of = frozenset(texts), [text.partition("=")[0] for text in texts]
-        return len(set(of)) == len(of) and not any(self.excludes(s, names) for s in self.sets)
+        if len(set(of)) < len(of) or any(pair <= set(of) for pair in APART) or any(broken <= names for broken in self.learnt.broken):
+            return False
+        return not any(self.excludes(s, names) for s in self.sets)
 
     def allowed(self, texts: Sequence[str]) -> bool:
         predicted = self.predict(frozenset(texts)).least
@@ -237,6 +250,7 @@ class Search:
         cell, needs = Cell(card, trial.setting, trial), 0
         if trial.verdict == FITS:
             known = self.known[frozenset(texts)] = known_of(trial, self.cell, ())
+            self.rename()
             needs = known.needs
             if not cell.follows() and known.peak + known.others <= card.memory and self.runs.ran < self.most:  # close: PyTorch may give its cache back, and run
                 cell.trial = self.runs.trial(card, trial.setting)
@@ -247,8 +261,10 @@ class Search:
         elif trial.verdict == FAILED and trial.missed():
             self.learn(trial)
         elif trial.text("late"):  # smaller parts make even fewer steps
-            self.useless += [text for known in self.known.values() for text in known.saves for ran in texts
+            self.learnt.useless += [text for known in self.known.values() for text in known.saves for ran in texts
                              if part_of(text)[::2] == part_of(ran)[::2] and part_of(text)[1] >= part_of(ran)[1] > 1]
+        elif trial.verdict == FAILED:
+            self.learnt.broken.append(frozenset(texts))
         self.sets.append(Set(list(texts), cell, needs, predicted, cell.fits and cell.follows()))
 
     def judge(self, text: str, known: Known) -> None:
@@ -256,20 +272,23 @@ class Search:
         plain = self.known[frozenset()]
         little = plain.needs // LITTLE
         if plain.needs - known.needs < little and plain.peak - known.peak < little:
-            self.useless.append(text)
+            self.learnt.useless.append(text)
 
     def learn(self, trial: Trial) -> None:
         """A change that could not be made is in no other set, or in the way that its sentence says."""
         instead = trial.instead()
         if trial.number("steps") or not trial.number("exit_code"):
             found = {part_of(text)[::2]: part_of(text)[1] for text in trial.missed() if text not in instead}  # smaller parts find nothing either
-            self.useless += [text for known in self.known.values() for text in known.saves if part_of(text)[1] >= found.get(part_of(text)[::2], PARTS + 1)]
-        rows = {part_of(text)[0]: part_of(better)[2] for text, better in instead.items()}
+            self.learnt.useless += [text for known in self.known.values() for text in known.saves if part_of(text)[1] >= found.get(part_of(text)[::2], PARTS + 1)]
+        self.learnt.rows.update((part_of(text)[0], part_of(better)[2]) for text, better in instead.items())
+        self.rename()
+
+    def rename(self) -> None:
         for known in self.known.values():
             for text in list(known.saves):
                 before, _, behind = part_of(text)
-                if before in rows and not behind:
-                    known.saves[text + rows[before]] = known.saves.pop(text)
+                if before in self.learnt.rows and not behind:
+                    known.saves[text + self.learnt.rows[before]] = known.saves.pop(text)
 
     def search(self) -> None:
         self.begin()
@@ -290,10 +309,10 @@ class Search:
 
 def searches_of(runs: Runs, cells: Sequence[Cell], most: int, answer: Answer) -> List[Search]:
     """For each card that the program does not fit."""
-    found = []
+    found, learnt = [], Learnt()
     for cell in cells:
         if cell.verdict == REFUSED:
             plan = replace(runs.plan, varied=in_sets())
-            found.append(Search(Runs(plan, answer, runs.jobs), cell, most))
+            found.append(Search(Runs(plan, answer, runs.jobs), cell, most, learnt))
             found[-1].search()
     return found

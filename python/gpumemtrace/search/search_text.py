@@ -169,7 +169,8 @@ def none_fits(search: Search, card: str) -> str:
         without = f": none of the {many(search.without, 'suggestion')} can" if search.without else ""
         return f"No set of changes fits {card}: no change that saves memory can be made from outside{without}."
     closest = search.closest()
-    text = f"No set of these changes fits {card}: {', '.join(search.candidates() + search.useless)}."
+    fits = "is known to fit" if any(s.cell.trial.text("late") for s in search.sets) else "fits"
+    text = f"No set of these changes {fits} {card}: {', '.join(dict.fromkeys(search.candidates() + search.learnt.useless))}."
     if closest:
         text += (f" The closest is {AND.join(closest.texts)}: it takes {apart(closest.needs, search.cell.card.memory)} "
                  f"and lacks {in_units(max(closest.needs - search.cell.card.memory, 0))}.")
@@ -177,7 +178,7 @@ def none_fits(search: Search, card: str) -> str:
         texts, least = search.closest_unrun()
         text += (f" The closest is {AND.join(texts)}: by prediction it takes at least {in_units(least)} "
                  f"and lacks {in_units(max(least - search.cell.card.memory, 0))}, so none was run.")
-    return text
+    return text + (f" {many(search.without, 'suggestion')} above can only be made in the program itself." if search.without else "")
 
 
 def runs(found: Found, answer: Answer) -> None:
