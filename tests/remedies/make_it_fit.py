@@ -94,21 +94,31 @@ def try_program(command, folder, most):
 
 # ---- the page ----
 
+def predicted(tried):
+    """How good predictions were."""
+    every = {json.dumps([p["program"], x]): x for p in tried for r in p.get("rows", ()) for x in r["predictions"]}.values()
+    figures, ranges = ([x for x in every if (x[2] <= 1.03 * x[1]) == exact] for exact in (True, False))
+    off = [max(peak - most, least - peak, 0) / peak for _, least, most, peak in figures]
+    held = sum(0.97 * least <= peak <= 1.03 * most for _, least, most, peak in ranges)
+    near = sum(abs(peak - least) <= 0.03 * peak for _, least, _, peak in ranges)
+    return (f"{len(figures)} peaks were predicted as a figure, or as a range of 3 % or less, before they were measured: {sum(x <= 0.03 for x in off)} of them within 3 % "
+            f"(median {statistics.median(off or [0]):.1%} off). The other {len(ranges)} were wider ranges: {held} peaks lay in them, or within 3 % of them, and {near} within 3 % of "
+            "the lower end.")
+
+
 def table(tried):
     rows = [row for p in tried for row in p.get("rows", ())]
     made, without = ([r for r in rows if r["verdict"] == verdict] for verdict in ("made to fit", "no set found"))
-    predictions = {json.dumps([p["program"], x]): x for p in tried for r in p.get("rows", ()) for x in r["predictions"]}.values()
-    figures, ranges = ([x for x in predictions if (x[2] <= 1.03 * x[1]) == exact] for exact in (True, False))
-    off = [max(peak - most, least - peak, 0) / peak for _, least, most, peak in figures]
-    held = sum(0.97 * least <= peak <= 1.03 * most for _, least, most, peak in ranges)
+    old = [p["program"] for p in tried if not p.get("version")]
     text = (f"\n{len(tried)} programs. {len(made) + len(without)} times a program did not fit a card as it is. In {len(made)} of them a set was found, and in "
             f"{sum(r['ends'] for r in made)} of these the program ran to its end with it, on that card. {sum(abs(r['peak'] - r['said']) <= r['said'] / 1000 for r in made)} "
             f"of {len(made)} then had the peak that the answer says, within 0.1 %.\n\n"
-            f"{len(figures)} peaks were predicted as a figure, or as a range of 3 % or less, before they were measured: "
-            f"{sum(x <= 0.03 for x in off)} of them within 3 % (median {statistics.median(off or [0]):.1%} off). The other {len(ranges)} were wider ranges: {held} peaks lay in them, or within 3 % of them.\n\n"
+            f"{predicted(tried)} Without the programs marked *: {predicted([p for p in tried if p.get('version')])}\n\n"
+            f"{len(old)} programs, marked *, ran before some predictions were computed as now: see CHANGELOG.md. They stay as they were measured.\n\n"
             "| Program | Need | Card | Cheapest set | Slower | Peak | Predicted | Runs to its end | Sets | Runs | Minutes |\n|---|---:|---:|---|---:|---:|---:|---|---:|---:|---:|\n")
     for p in tried:
         text += f"| {p['program']} | {p['error']} |\n" if "error" in p else ""
+        name = p["program"] + ("" if p.get("version") else r" \*")
         for i, r in enumerate(p.get("rows", ())):
             cells = [r["verdict"], "", "", "", ""]
             if "changes" in r:
@@ -116,7 +126,7 @@ def table(tried):
                 cells = [f"`{' + '.join(r['changes'])}`", f"{100 * r['slowdown'] - 100:.0f} %", f"{r['peak'] / MIB:,.0f} MiB", f"{least} MiB" if least == most else f"{least} - {most} MiB",
                          "yes" if r["ends"] else "**no**"]
             of_all = ["", "", ""] if i else [f"{p['need'] / MIB:,.0f} MiB", p["runs"], f"{p['minutes']:.1f}"]
-            text += f"| {'' if i else p['program']} | {of_all[0]} | {r['share']} | {' | '.join(cells)} | {r['found']} | {of_all[1]} | {of_all[2]} |\n"
+            text += f"| {'' if i else name} | {of_all[0]} | {r['share']} | {' | '.join(cells)} | {r['found']} | {of_all[1]} | {of_all[2]} |\n"
     return text + "\n"
 
 

@@ -265,6 +265,8 @@ class Search:
                              if part_of(text)[::2] == part_of(ran)[::2] and part_of(text)[1] >= part_of(ran)[1] > 1]
         elif trial.verdict == FAILED:
             self.learnt.broken.append(frozenset(texts))
+            if len(texts) == 1:
+                self.forget({part_of(texts[0])[::2]: part_of(texts[0])[1]})
         self.sets.append(Set(list(texts), cell, needs, predicted, cell.fits and cell.follows()))
 
     def judge(self, text: str, known: Known) -> None:
@@ -278,10 +280,13 @@ class Search:
         """A change that could not be made is in no other set, or in the way that its sentence says."""
         instead = trial.instead()
         if trial.number("steps") or not trial.number("exit_code"):
-            found = {part_of(text)[::2]: part_of(text)[1] for text in trial.missed() if text not in instead}  # smaller parts find nothing either
-            self.learnt.useless += [text for known in self.known.values() for text in known.saves if part_of(text)[1] >= found.get(part_of(text)[::2], PARTS + 1)]
+            self.forget({part_of(text)[::2]: part_of(text)[1] for text in trial.missed() if text not in instead})
         self.learnt.rows.update((part_of(text)[0], part_of(better)[2]) for text, better in instead.items())
         self.rename()
+
+    def forget(self, found: Mapping[Tuple[str, str], int]) -> None:
+        """What does nothing, or fails, does so in smaller parts too."""
+        self.learnt.useless += [text for known in self.known.values() for text in known.saves if part_of(text)[1] >= found.get(part_of(text)[::2], PARTS + 1)]
 
     def rename(self) -> None:
         for known in self.known.values():
