@@ -19,10 +19,10 @@ static const struct {
 	int word;
 	uint64_t value;
 } cpython_3_13[] = {
-	{ 1, 0x030d00f0 }, { 2, 0 },	{ 23, 72 }, { 24, 152 }, { 29, 8 },
-	{ 30, 0 },	   { 31, 56 },	{ 33, 70 }, { 35, 112 }, { 36, 120 },
-	{ 37, 128 },	   { 38, 136 }, { 39, 68 }, { 43, 200 }, { 45, 8 },
-	{ 65, 16 },	   { 66, 32 },	{ 68, 32 }, { 69, 16 },	 { 70, 40 },
+	{ 1, 0x030d00f0 }, { 2, 0 },   { 23, 72 }, { 24, 152 }, { 29, 8 },   { 30, 0 },
+	{ 31, 56 },	   { 32, 72 }, { 33, 70 }, { 35, 112 }, { 36, 120 }, { 37, 128 },
+	{ 38, 136 },	   { 39, 68 }, { 41, 96 }, { 43, 200 }, { 45, 8 },   { 65, 16 },
+	{ 66, 32 },	   { 68, 32 }, { 69, 16 }, { 70, 40 },
 };
 
 /* All of it that is read, of CPython 3.14.10 (Debian's build): the interpreter's state is larger
@@ -73,6 +73,8 @@ static void of_3_14(void **state)
 	assert_int_equal(o.code_start, 208);
 	assert_int_equal(o.str_ascii, 40);
 	assert_int_equal(o.tag_mask, 3);
+	assert_int_equal(o.frame_variables, 80);
+	assert_int_equal(o.code_variables, 96);
 	assert_int_equal(o.frame_tlbc, -1);
 }
 

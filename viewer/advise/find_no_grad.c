@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Passes that keep what backward would need, and no backward pass reads any of it: an evaluation
- * without no_grad, say. A place is the outermost module's call, with all that leads to it. While
- * the rest of a run is not known, passes of the place must have been let go without, or many of
- * them must be held at once, or the program have trained for so long that every place had its turn.
+ * without no_grad, say, or a teacher whose results are detached. A place is a module's call, with
+ * all that leads to it; the outermost one counts of which nothing is read. While the rest of a run
+ * is not known, passes of the place must have been let go without, or, if no module is outside of
+ * it, many of them must be held at once, or the program have trained for so long that every place
+ * had its turn.
  * A tensor that a hook packs is no graph's: checkpointing computes it again.
  */
 
@@ -17,6 +19,7 @@ struct place {
 	uint32_t latest;	/* pass */
 	uint32_t held, dropped; /* passes: that hold something; that let all go */
 	bool earlier;		/* some of it was made in a step that is over */
+	bool inside;		/* of another module, which has more that is saved */
 	struct owner caller;	/* the line that calls the model */
 };
 
@@ -26,6 +29,7 @@ struct search {
 	uint64_t *keys;		     /* of passes: of their outermost calls, 0 = none */
 	uint32_t most;		     /* passes that one backward pass came after */
 	bool first;		     /* of a place nothing but its first pass is known */
+	bool inside;		     /* the largest place is inside of a module */
 };
 
 /* The pass that a life is of: what a script made before a pass is for that one. */
@@ -92,8 +96,12 @@ static bool is_for_nothing(struct search *s, uint64_t key)
 	const struct advise *a = s->advise;
 	const struct place *p = map_find(&s->places, key);
 
-	return p && !p->read &&
-	       (!a->open || p->dropped || is_many(s, p->held) || is_behind_training(s, p) ||
+	if (!p || p->read)
+		return false;
+	if (!a->open || p->dropped)
+		return true;
+	return !p->inside &&
+	       (is_many(s, p->held) || is_behind_training(s, p) ||
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
 }
 
@@ -134,11 +142,25 @@ static void collect(struct search *s)
 			continue;
 		if (l.born->forwards < a->passes.count && !s->keys[l.born->forwards])
 			s->keys[l.born->forwards] = p.items[0].key;
-		if (is_saved_in_pass(a, &l))
-			note_saved(s, map_item(&s->places, p.items[0].key), &l);
+		for (size_t i = 0; i < p.count && is_saved_in_pass(a, &l); i++) {
+			struct place *place = map_item(&s->places, p.items[i].key);
+
+			place->inside = i;
+			note_saved(s, place, &l);
+		}
 	}
 	FOR_EACH (struct place, p, s->places.items, s->places.count)
 		end_pass(s, p);
+}
+
+/* The outermost of a stack's calls of which nothing is read; the number of all if there is none. */
+static size_t unread_call(struct search *s, const struct site_path *p)
+{
+	size_t i = 0;
+
+	while (i < p->count && !is_for_nothing(s, p->items[i].key))
+		i++;
+	return i;
 }
 
 /* Without a graph it goes as soon as it has been used: only the graph of such a pass held it. */
@@ -154,17 +176,44 @@ static bool is_let_go(struct search *s, const struct advised *l)
 	if (l->born->stage != STAGE_FORWARD)
 		return is_for_nothing(s, s->keys[pass]);
 	p = sites_find(a, l->stack);
-	return p.count && is_for_nothing(s, p.items[0].key);
+	return unread_call(s, &p) < p.count;
+}
+
+/* The line that makes the call: of the script, or of the model's own module around it. */
+static struct owner caller_of(struct search *s, const struct advised *l)
+{
+	struct advise *a = s->advise;
+	struct stacks *stacks = &a->timeline->stacks;
+	const struct frame *forward[OWNER_MODULES];
+	struct site_path p = sites_find(a, l->stack);
+	size_t i = unread_call(s, &p), count;
+
+	s->inside = i;
+	stacks_read_python(stacks, l->stack);
+	count = owners_modules(stacks, forward);
+	while (i && (i > count || owners_is_plumbing(forward[i - 1]->file)))
+		i--;
+	if (!i)
+		return owners_caller(&a->timeline->owners, l->stack);
+	return (struct owner){ .function = forward[i - 1]->function,
+			       .file = forward[i - 1]->file,
+			       .line = forward[i - 1]->line };
 }
 
 static void say_no_grad(const struct search *s, struct finding *f)
 {
 	const struct advise *a = s->advise;
 
-	advise_put(f->what,
-		   "Run the passes that %s calls under torch.no_grad() or "
-		   "torch.inference_mode()%s no backward pass follows them",
-		   ADVISE_LINE(f), s->first ? ", if" : ":");
+	if (s->inside)
+		advise_put(f->what,
+			   "Run the modules that %s calls under torch.no_grad(): no backward pass "
+			   "goes through them",
+			   ADVISE_LINE(f));
+	else
+		advise_put(f->what,
+			   "Run the passes that %s calls under torch.no_grad() or "
+			   "torch.inference_mode()%s no backward pass follows them",
+			   ADVISE_LINE(f), s->first ? ", if" : ":");
 	advise_put(f->how,
 		   "%s saved for backward in such passes %s. Each layer's results may stay "
 		   "until the next two layers are done",
@@ -191,7 +240,7 @@ static void look_at(struct search *s)
 		if (!advise_counts(a, &l) || l.size <= f->largest || batch)
 			continue;
 		f->largest = l.size;
-		f->owner = owners_caller(&a->timeline->owners, l.stack);
+		f->owner = caller_of(s, &l);
 	}
 	say_no_grad(s, f);
 }
