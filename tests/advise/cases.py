@@ -350,6 +350,49 @@ def evaluation_with_graphs():
                 print(model(torch.randn(16384, 1024, device="cuda")).argmax(-1).shape)
 
 
+class Taught(nn.Module):
+    """A student learns what a teacher gives, both called by one module."""
+
+    def __init__(self):
+        super().__init__()
+        self.student, self.teacher = mlp(1024, 3), mlp(1024, 12)
+
+    def forward(self, x):
+        y = self.student(x)
+        with torch.set_grad_enabled(not AFTER):
+            goal = self.teacher(x)
+        return F.mse_loss(y, goal.detach())
+
+
+@case("no_grad")
+def taught_inside():
+    both = Taught().cuda()
+    optimizer = torch.optim.SGD(both.student.parameters(), lr=0.1)
+    train(both, lambda: torch.randn(8192, 1024, device="cuda"), lambda y: y, optimizer)
+
+
+class Forces(nn.Module):
+    """Gradients of positions alone, which charges do not depend on."""
+
+    def __init__(self):
+        super().__init__()
+        self.charge = nn.Sequential(nn.Linear(256, 1024), nn.Tanh(), nn.Linear(1024, 1024), nn.Tanh(), nn.Linear(1024, 1))
+
+    def forward(self, positions, kinds):
+        positions = positions.detach().requires_grad_()
+        with torch.set_grad_enabled(not AFTER):
+            charges = self.charge(kinds).squeeze(-1)
+        energy = (charges * positions.square().sum(-1).add(1).rsqrt()).sum()
+        return torch.autograd.grad(energy, positions)[0]
+
+
+@case("no_grad")
+def charges_inside():
+    model = Forces().cuda()
+    for _ in range(4):
+        print(model(torch.randn(32768, 3, device="cuda"), torch.randn(32768, 256, device="cuda")).mean().item())
+
+
 @case("no_grad")
 def inference_with_graphs():
     model = Gpt(depth=8).cuda().eval()

@@ -646,6 +646,48 @@ def gradient_penalty():
         og.step()
 
 
+class Pairs(nn.Module):
+    """Two towers in one module; what comes of the first alone, or by checkpoints, or in other passes, is read, too."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+        self.left, self.right = (nn.Sequential(*[nn.Sequential(nn.Linear(512, 512), nn.ReLU()) for _ in range(6)]) for _ in range(2))
+
+    def forward(self, x, turn):
+        if self.kind == "remade":
+            return F.mse_loss(checkpoint(self.left, x, use_reentrant=False), self.right(x))
+        if self.kind == "in_turns":
+            y, z = self.left(x), self.right(x)
+            return F.mse_loss(y, z.detach()) if turn % 2 else F.mse_loss(y.detach(), z)
+        return self.left(x).square().mean() + self.right(x).clamp(min=0).mean()
+
+
+def towers(kind):
+    net = Pairs(kind).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for turn in range(6):
+        optimizer.zero_grad()
+        net(torch.randn(8192, 512, device="cuda"), turn).backward()
+        optimizer.step()
+
+
+@case("no_grad")
+def towers_of_one_loss():
+    towers("sum")
+
+
+@case("no_grad")
+def towers_remade():
+    towers("remade")
+
+
+@case("no_grad")
+def towers_in_turns():
+    """Each is cut off every other time: which one cannot be said once for its line."""
+    towers("in_turns")
+
+
 @case("no_grad")
 def attacked_in_evaluation():
     """An attack on a model in eval(): the gradient of its input is what is wanted."""

@@ -250,6 +250,22 @@ def factors():
         kernel = torch.exp(-torch.cdist(x, x) / (width * (0.5 + 0.1 * i)))
         trials.append(torch.linalg.cholesky(kernel + torch.eye(2000, device="cuda")))  # line
 
+def lengths():
+    net, optimizer = made(*[D] * 9)
+    for rows in (900, 1200, 800, 1100, 1000, 9000, 700):  # some sequences are far longer
+        net(torch.randn(4, rows, D).cuda()).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+def whole_set():
+    net, optimizer = made(*[D] * 9)
+    rows = torch.randn(40000, D)
+    for step in range(5):
+        net(rows[:4000].cuda()).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    net(rows.cuda()).square().mean().item()
+
 globals()[sys.argv[1]]()
 """
 # program: card, cause, words of remedies by their names; @ is the marked line, "" = the remedy is not there
@@ -280,9 +296,11 @@ CASES = {
     "counted": ("2400MiB", None, {"results_on_host": "@"}),
     "painted": ("1700MiB", None, {"results_on_host": ""}),
     "listed": ("500MiB", None, {"smaller_batch": "", "one_by_one": ""}),
-    "first": ("1500MiB", "batch_too_large", {"offload_activations": "save_on_cpu"}),
+    "first": ("1500MiB", "batch_too_large", {"offload_activations": "save_on_cpu", "longer_samples": ""}),
     "resumed": ("1100MiB", None, {"loaded": "map_location", "idle_weights": ""}),
     "factors": ("1200MiB", None, {"shard": ""}),
+    "lengths": ("1100MiB", None, {"longer_samples": "batches by their length"}),
+    "whole_set": ("1100MiB", None, {"longer_samples": ""}),
     "small_batch": ("2GiB", "model_too_large", {"smaller_batch": ""}),
 }
 

@@ -13,6 +13,10 @@
 
 enum { PASSES = 4, TIMES = 3, SETTLED = 3 };
 
+/* What a module returns may be saved by others, too, such as a loss that compares a teacher's
+ * result, and is read for them: less than this part of all that is saved in it. */
+#define RESULTS 8
+
 struct place {
 	bool read;		/* by a backward node */
 	bool gone, there;	/* what its latest pass saved */
@@ -20,7 +24,9 @@ struct place {
 	uint32_t held, dropped; /* passes: that hold something; that let all go */
 	bool earlier;		/* some of it was made in a step that is over */
 	bool inside;		/* of another module, which has more that is saved */
-	struct owner caller;	/* the line that calls the model */
+	bool packed;		/* a hook took something of it: backward may compute it again */
+	uint64_t bytes, read_bytes;
+	struct owner caller; /* the line that calls the model */
 };
 
 struct search {
@@ -96,7 +102,7 @@ static bool is_for_nothing(struct search *s, uint64_t key)
 	const struct advise *a = s->advise;
 	const struct place *p = map_find(&s->places, key);
 
-	if (!p || p->read)
+	if (!p || (p->inside ? p->packed || p->read_bytes >= p->bytes / RESULTS : p->read))
 		return false;
 	if (!a->open || p->dropped)
 		return true;
@@ -113,8 +119,9 @@ static void end_pass(const struct search *s, struct place *p)
 	p->gone = p->there = false;
 }
 
-static void note_saved(struct search *s, struct place *p, const struct advised *l)
+static void note_saved(struct search *s, uint64_t key, const struct advised *l, bool inside)
 {
+	struct place *p = map_item(&s->places, key);
 	const struct advise *a = s->advise;
 	const struct steps *steps = &a->timeline->steps;
 
@@ -123,7 +130,10 @@ static void note_saved(struct search *s, struct place *p, const struct advised *
 	if (l->born->forwards != p->latest)
 		end_pass(s, p);
 	p->latest = l->born->forwards;
+	p->inside = inside;
 	p->read |= l->course->read;
+	p->bytes += l->size;
+	p->read_bytes += l->course->read ? l->size : 0;
 	p->there |= l->until == PLAN_END;
 	p->gone |= l->until != PLAN_END;
 	p->earlier |= steps_at(steps, l->from) < steps_at(steps, a->until);
@@ -142,11 +152,11 @@ static void collect(struct search *s)
 			continue;
 		if (l.born->forwards < a->passes.count && !s->keys[l.born->forwards])
 			s->keys[l.born->forwards] = p.items[0].key;
-		for (size_t i = 0; i < p.count && is_saved_in_pass(a, &l); i++) {
-			struct place *place = map_item(&s->places, p.items[i].key);
-
-			place->inside = i;
-			note_saved(s, place, &l);
+		for (size_t i = 0; i < p.count; i++) {
+			if (advise_tags(a, &l) & BLOCK_PACKED)
+				map_item(&s->places, p.items[i].key)->packed = true;
+			else if (is_saved_in_pass(a, &l))
+				note_saved(s, p.items[i].key, &l, i);
 		}
 	}
 	FOR_EACH (struct place, p, s->places.items, s->places.count)

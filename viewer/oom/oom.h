@@ -111,8 +111,13 @@ struct oom {
 	uint64_t begin;	     /* which begins with that event */
 	uint64_t since;	     /* seq: what is older was made in earlier steps, */
 	uint64_t batch_from; /* inputs that were made after it may be this step's, too */
-	bool by_call;	     /* or in earlier calls of the model: no backward pass has come yet */
-	size_t passes;	     /* forward passes of this step whose results are held */
+	struct {
+		size_t steps; /* before this one, that are compared; 0: it is not larger */
+		uint64_t inputs, before; /* bytes of this step's; the most in one of those steps */
+		uint64_t peak;		 /* the highest of those steps */
+	} longer;
+	bool by_call;	/* or in earlier calls of the model: no backward pass has come yet */
+	size_t passes;	/* forward passes of this step whose results are held */
 	uint64_t calls; /* bytes in graphs of passes before the latest, if no backward pass came */
 	bool read_each; /* something of nearly each pass was copied to the host */
 	bool served;	/* passes without a graph used what those with one made */
@@ -191,6 +196,7 @@ void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands o
 const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
 void oom_attempts(struct oom *o);			  /* oom_passes.c */
 uint32_t oom_pass_at(const struct oom *o, uint64_t seq);  /* the number of the latest pass */
+void oom_find_longer(struct oom *o);			  /* oom_longer.c */
 void oom_left(struct oom *o);				  /* oom_left.c */
 /* oom_steps.c: see since_step. */
 size_t oom_since_step(const struct oom *o);

@@ -334,6 +334,7 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	oom_left(o);
 	compare(o, t);
 	oom_find_calls(o);
+	oom_find_longer(o);
 	leaks_find(&o->leaks, t);
 	oom_attempts(o);
 	oom_holders(o);

@@ -253,6 +253,22 @@ static void say_parts(const struct oom *o, char *what)
 			 WHO(&call));
 }
 
+uint64_t remedy_longer_samples(const struct oom *o, char *what, char *how)
+{
+	uint64_t needed = o->allocated + o->block;
+
+	if (!o->longer.steps || o->longer.peak >= o->capacity || o->longer.peak >= needed)
+		return 0;
+	oom_say(what, "Leave out or cut samples that are much longer than others, or form batches "
+		      "by their length");
+	oom_say(how,
+		"The inputs of this step are %.1f times as large as in any of the %zu steps before "
+		"(%s, %s then), whose peaks were at most %s",
+		(double)o->longer.inputs / (double)o->longer.before, o->longer.steps,
+		B(o->longer.inputs), B(o->longer.before), B(o->longer.peak));
+	return needed - o->longer.peak;
+}
+
 uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 {
 	bool kept = o->read_each || o->served;

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inputs of the step that memory ran out in beside those that the same stacks brought in the
+ * steps before: longer samples, or more of them.
+ */
+#include "../base/arithmetic.h"
+#include "oom.h"
+
+enum { STEPS = 3, TIMES = 3, OF = 2, LEAST = 4096 }; /* TIMES / OF as large; bytes */
+
+/* Their bytes, and the stacks that brought them. */
+static uint64_t inputs_now(const struct oom *o, uint64_t begin, struct map *stacks)
+{
+	uint64_t bytes = 0;
+
+	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
+		if (b->category == CATEGORY_inputs && b->seq >= begin) {
+			*map_put(stacks, b->stack, NULL) = 1;
+			bytes += b->size;
+		}
+	return bytes;
+}
+
+/* What these stacks brought in the latest steps that ended, each step's sum; how many steps. */
+static size_t inputs_before(const struct oom *o, const struct map *stacks, uint64_t sums[STEPS],
+			    uint64_t begins[STEPS + 1])
+{
+	const struct lives *l = &o->timeline->model.lives;
+	uint32_t n = lives_born_by(l, o->refusal.event.seq);
+	size_t step = o->since_step, count = 0;
+
+	begins[0] = oom_batch_begin(o, step);
+	for (; count < STEPS && step > 1 && o->timeline->steps.items[step - 1].ended; count++)
+		begins[count + 1] = oom_batch_begin(o, --step);
+	for (uint32_t i = n, at = 0; i-- > 0 && n - i < OOM_LATEST;) {
+		const struct lived x = lives_read(l, i);
+
+		while (at < count && x.from < begins[at + 1])
+			at++;
+		if (at == count)
+			return count;
+		if (x.from < begins[at] && map_get(stacks, x.stack))
+			sums[at] += x.size;
+	}
+	return 0; /* they are not all seen */
+}
+
+static uint64_t highest_peak(const struct oom *o, size_t count)
+{
+	const struct step *latest = &o->timeline->steps.items[o->since_step - 1];
+	const struct step *x = GREATEST_OF(s, latest - count + 1, count, true, s->extent.peak);
+
+	return x->extent.peak;
+}
+
+void oom_find_longer(struct oom *o)
+{
+	uint64_t sums[STEPS] = { 0 }, begins[STEPS + 1], now, most = 0;
+	struct map stacks = { 0 };
+	size_t count;
+
+	if (o->since_step < 2 || o->by_call)
+		return;
+	now = inputs_now(o, oom_batch_begin(o, o->since_step), &stacks);
+	count = now ? inputs_before(o, &stacks, sums, begins) : 0;
+	for (size_t i = 0; i < count; i++)
+		most = sums[i] > most ? sums[i] : most;
+	map_free(&stacks);
+	if (!most || now < LEAST || now / TIMES < most / OF)
+		return;
+	o->longer.steps = count;
+	o->longer.inputs = now;
+	o->longer.before = most;
+	o->longer.peak = highest_peak(o, count);
+}
