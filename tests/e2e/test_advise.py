@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`advise`: what it promises is what the same program needs with the advice followed; all pairs are in tests/advise."""
 import json
+import subprocess
 import sys
 
 import pytest

@@ -26,7 +26,7 @@ def later(tmp_path_factory):
     rows = re.findall(r"^EVENT\(.*\)$", recipe, re.M)
     assert [int(re.search(r", (\d+),", row)[1]) for row in rows] == [64, 128]
     table = folder / "format/records.def"
-    added = "\n".join(rows) + "\n" + "".join(DEF.format(n, name).replace("LATER", name.upper()) for n, name in ((65, "hint_text"), (128, "swap_text")))
+    added = "\n".join(rows) + "\n" + "".join(DEF.format(n, name).replace("LATER", name.upper()) for n, name in ((66, "hint_text"), (128, "swap_text")))
     table.write_text(table.read_text().replace("\n#undef EVENT", "\n" + added + "\n#undef EVENT"))
     version = folder / "format/version.h"
     version.write_text(re.sub(r'"[0-9.]+"', '"9.9.9"', version.read_text()))

@@ -830,7 +830,7 @@ ANSWERS = {  # of a stand-in for Python: what it does -> exit code, what is said
     "cut behind its end": ("part; printf '{\"end\": {\"code\": 0}}' >&3", 3, "cannot be read"),
     "a bar of progress": ("printf '\\r 40%% ####' >&3; part; end", 3, "cannot be read"),
     "text in front": ("echo hello >&3; part; end", 3, "cannot be read: noise on stdout"),
-    "a part of another version": ("echo '{\"rows\": 1}' >&3; end", 3, "cannot be read"),
+    "a part of another version": ("echo '{\"lines\": 1}' >&3; end", 3, "cannot be read"),
     "an object": ("part; echo '{}' >&3; end", 3, "cannot be read"),
     "more behind the end": ("part; end; echo '{\"note\": [0, \"a\"]}' >&3", 3, "cannot be read"),
     "ended by a signal": ("part; kill -KILL $$", 3, "ended by signal 9"),

@@ -197,12 +197,15 @@ static bool is_of_step(const struct advised *l)
 	return l->born->stage == STAGE_OPTIMIZER && l->until != PLAN_END;
 }
 
+/* What an update in the backward pass makes as soon as a gradient is there. */
+#define OF_UPDATES (CLASS_BIT(gradients) | CLASS_BIT(optimizer_temporaries))
+
 /* Temporaries of the optimizer's step for each byte of a gradient. */
 static double temporaries_each(const struct advise *a)
 {
 	double temporaries = 0, gradients = 0;
 
-	ADVISE_EACH (a, CLASS_BIT(gradients) | CLASS_BIT(optimizer_temporaries), l)
+	ADVISE_EACH (a, OF_UPDATES, l)
 		if (!(l.classes & CLASS_BIT(gradients)))
 			temporaries += is_of_step(&l) ? (double)l.size : 0;
 		else if (l.born->stage != STAGE_OPTIMIZER)
@@ -217,7 +220,7 @@ static void update_in_backward(struct merge *m)
 	const struct lives *all = a->lives;
 	double each = temporaries_each(a);
 
-	ADVISE_EACH (a, CLASS_BIT(gradients) | CLASS_BIT(optimizer_temporaries), l) {
+	ADVISE_EACH (a, OF_UPDATES, l) {
 		uint32_t later = lives_born_by(all, l.from) + (m->most ? LATER : 1);
 		uint64_t end = later < all->rows.count ? lives_read(all, later).from : PLAN_END;
 

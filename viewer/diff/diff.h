@@ -94,6 +94,10 @@ const struct owner *diff_owner(const struct diff_pair *p);
 bool diff_same_place(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b,
 		     bool line);
 bool diff_differs(const struct diff_pair *p); /* and is not part of a finding yet */
+/* Results of forward and backward passes: what casts, or another number of passes, change. */
+#define DIFF_OF_PASSES \
+	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
+
 /* A cause's pairs, and what its finding says about them. */
 struct diff_rule {
 	enum diff_cause cause;

@@ -324,9 +324,7 @@ void diff_find_casts(struct diff *d, const struct diff_sums *s)
 	double before = s->old[CATEGORY_activations], after = s->new[CATEGORY_activations];
 	double parameters = s->old[CATEGORY_parameters];
 	static const struct diff_rule rule = { .cause = CAUSE_CASTS,
-					       .classes = CLASS_BIT(activations) |
-							  CLASS_BIT(forward_temporaries) |
-							  CLASS_BIT(backward_temporaries),
+					       .classes = DIFF_OF_PASSES,
 					       .named_by = CLASS_BIT(activations) };
 
 	if (d->old.casts == d->new.casts || factor_of_inputs(d) > 0 ||

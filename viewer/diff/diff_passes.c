@@ -164,9 +164,7 @@ void diff_find_backwards(struct diff *d)
 	struct diff_rule rule = { .cause = CAUSE_BACKWARDS,
 				  /* more memory with fewer passes */
 				  .direction = after < before ? 1 : -1,
-				  .classes = CLASS_BIT(activations) |
-					     CLASS_BIT(forward_temporaries) |
-					     CLASS_BIT(backward_temporaries),
+				  .classes = DIFF_OF_PASSES,
 				  .takes = other_number,
 				  .named_by = CLASS_BIT(activations) };
 
