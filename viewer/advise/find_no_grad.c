@@ -3,9 +3,9 @@
  * Passes that keep what backward would need, and no backward pass reads any of it: an evaluation
  * without no_grad, say, or a teacher whose results are detached. A place is a module's call, with
  * all that leads to it; the outermost one counts of which nothing is read. While the rest of a run
- * is not known, passes of the place must have been let go without, or, if no module is outside of
- * it, many of them must be held at once, or the program have trained for so long that every place
- * had its turn.
+ * is not known, only calls that no module is outside of count, and passes of the place must have
+ * been let go without, or many of them must be held at once, or the program have trained for so
+ * long that every place had its turn.
  * A tensor that a hook packs is no graph's: checkpointing computes it again.
  */
 
@@ -104,9 +104,9 @@ static bool is_for_nothing(struct search *s, uint64_t key)
 
 	if (!p || (p->inside ? p->packed || p->read_bytes >= p->bytes / RESULTS : p->read))
 		return false;
-	if (!a->open || p->dropped)
-		return true;
-	return !p->inside &&
+	if (!a->open || p->inside)
+		return !a->open;
+	return p->dropped ||
 	       (is_many(s, p->held) || is_behind_training(s, p) ||
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
 }
