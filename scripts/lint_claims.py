@@ -125,8 +125,8 @@ def everywhere():
         ("programs that find no simulated device", r"NVIDIA's own runtime\s+inside \(([^)]*)\)",
          lambda v: {n for n in re.findall(r"[A-Za-z][\w-]+", v.split(", what")[0])} == no_device()),
         ("outlier ranks", r"differs from the median by more than (\d+) % and more than (\d+) MiB",
-         lambda p, b: (p, b) == (constant("viewer/page/page_room.c", "STRAY_PERCENT"), constant("viewer/page/page_room.c", "STRAY_BYTES", MIB))
-         and f"STRAY_PERCENT, STRAY_BYTES = {p}, {b} << 20" in text("python/gpumemtrace/ranks/ranks_far.py")),
+         lambda p, b: (p, b) == (constant("viewer/page/page_room.c", "OUTLIER_PERCENT"), constant("viewer/page/page_room.c", "OUTLIER_BYTES", MIB))
+         and f"OUTLIER_PERCENT, OUTLIER_BYTES = {p}, {b} << 20" in text("python/gpumemtrace/ranks/ranks_far.py")),
         ("ranks with a row each", r"[Mm]ore than (\d+)\s+ranks,\s+similar", lambda n: n == constant("python/gpumemtrace/ranks/ranks_text.py", "EACH")),
     ]
 

@@ -206,6 +206,13 @@ bool file_peek(void *out, uintptr_t address, size_t bytes)
 	return n == (ssize_t)bytes;
 }
 
+uintptr_t file_peek_word(uintptr_t address)
+{
+	uintptr_t value = 0;
+
+	return file_peek(&value, address, sizeof(value)) ? value : 0;
+}
+
 /* A field of /proc/self/stat, from 3 on (the second is a name in brackets), in `text`; or NULL. */
 static const char *process_field(char text[512], int field)
 {

@@ -48,4 +48,5 @@ bool file_unlink(int dir, const char *name, const struct file_id *id); /* if it 
 /* Reads this process's memory at any address; false where nothing is mapped. Slow (a system call).
  */
 bool file_peek(void *out, uintptr_t address, size_t bytes);
-bool file_peeks_often(void); /* false: each of them opens a file */
+uintptr_t file_peek_word(uintptr_t address); /* 0 where nothing is mapped */
+bool file_peeks_often(void);		     /* false: each of them opens a file */

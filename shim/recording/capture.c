@@ -123,9 +123,8 @@ static inline uint32_t stack_of(struct thread *t, struct gmt_event *e)
 	return stack_capture(t, of_kind & PREFERS_PYTHON, &e->flags);
 }
 
-/* What a line computes with is looked at when it asks for much the first time, and at each refusal.
- */
-static inline void tell_variables(struct thread *t, const struct gmt_event *e)
+/* Variables of the stack's frames: when a line first asks for much, and at a refusal. */
+static inline void record_variables(struct thread *t, const struct gmt_event *e)
 {
 	enum { MUCH = 1 << 20 };
 	bool refused = e->kind == GMT_BLOCK_OOM;
@@ -201,7 +200,7 @@ static inline void capture(struct thread *t, struct gmt_event *e)
 		return;
 	}
 	e->stack = stack_of(t, e);
-	tell_variables(t, e);
+	record_variables(t, e);
 	push(t, e, false);
 }
 

@@ -16,7 +16,7 @@
 #define NODES	       (1u << 20)
 
 static variable_reader *reader;
-static uint64_t told[NODES / 64]; /* a bit for each node, by the lower bits of its number */
+static uint64_t recorded[NODES / 64]; /* a bit for each node, by the lower bits of its number */
 static uint32_t last_id, frames, refusals;
 
 void variables_read_by(variable_reader *r)
@@ -26,7 +26,7 @@ void variables_read_by(variable_reader *r)
 
 bool variables_are_new(uint32_t node)
 {
-	uint64_t *word = &told[node / 64 % (NODES / 64)], bit = 1ull << node % 64;
+	uint64_t *word = &recorded[node / 64 % (NODES / 64)], bit = 1ull << node % 64;
 
 	return !(__atomic_load_n(word, __ATOMIC_RELAXED) & bit) &&
 	       !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit) &&
@@ -35,7 +35,7 @@ bool variables_are_new(uint32_t node)
 
 void variables_forget(void)
 {
-	memset(told, 0, sizeof(told));
+	memset(recorded, 0, sizeof(recorded));
 	last_id = frames = refusals = 0;
 }
 
@@ -44,25 +44,18 @@ bool variables_of_refusal(void)
 	return __atomic_fetch_add(&refusals, 1, __ATOMIC_RELAXED) < REFUSALS_MOST;
 }
 
-static uintptr_t peek(uintptr_t address)
-{
-	uintptr_t value = 0;
-
-	return file_peek(&value, address, sizeof(value)) ? value : 0;
-}
-
 static uintptr_t type_of(const struct python_offsets *o, uintptr_t object)
 {
-	return peek(object + (uintptr_t)o->object_type);
+	return file_peek_word(object + (uintptr_t)o->object_type);
 }
 
-/* What a variable that inner functions use too refers to: its cell's content. */
+/* The object of a variable; one that inner functions use too has a cell, whose content counts. */
 static uintptr_t object_of(const struct python_offsets *o, uintptr_t value)
 {
 	uintptr_t object = value & ~(uintptr_t)7;
 
 	if (object && type_of(o, object) == python_type(PYTHON_CELL))
-		return peek(object + (uintptr_t)o->object_type + 8);
+		return file_peek_word(object + (uintptr_t)o->object_type + 8);
 	return object;
 }
 
@@ -73,14 +66,14 @@ static uintptr_t items_of(const struct python_offsets *o, uintptr_t object, uint
 {
 	uintptr_t type = type_of(o, object), at = object + (uintptr_t)o->object_type + 8;
 
-	*count = peek(at);
+	*count = file_peek_word(at);
 	if (type == python_type(PYTHON_LIST))
-		return peek(at + 8);
+		return file_peek_word(at + 8);
 	return type == python_type(PYTHON_TUPLE) ? at + (o->minor >= 14 ? 16 : 8) : 0;
 }
 
-/* A frame that is being told. */
-struct telling {
+/* A frame that is being recorded. */
+struct frame_record {
 	const struct python_offsets *o;
 	variable_reader *read;
 	bool lists;
@@ -91,7 +84,7 @@ struct telling {
 
 /* The tensors of a list, tuple or dict, and of those in it. */
 struct items {
-	const struct telling *telling;
+	const struct frame_record *of;
 	struct variable all;
 	uint64_t storage; /* of the one before */
 	int depth;
@@ -105,7 +98,7 @@ static void add_item(void *ctx, uintptr_t name, uintptr_t object)
 	struct variable v = { 0 };
 
 	(void)name;
-	if (!s->telling->read(object, &v)) {
+	if (!s->of->read(object, &v)) {
 		add_items(s, object);
 		return;
 	}
@@ -120,7 +113,7 @@ static void add_item(void *ctx, uintptr_t name, uintptr_t object)
 static void add_items(struct items *s, uintptr_t object)
 {
 	enum { AT_ONCE = 16, DEEPEST = 2 };
-	const struct python_offsets *o = s->telling->o;
+	const struct python_offsets *o = s->of->o;
 	uintptr_t items[AT_ONCE];
 	uint64_t count, at = items_of(o, object, &count);
 
@@ -140,12 +133,12 @@ static void add_items(struct items *s, uintptr_t object)
 	s->depth--;
 }
 
-static bool read_variable(const struct telling *t, uintptr_t object, struct variable *v)
+static bool read_variable(const struct frame_record *t, uintptr_t object, struct variable *v)
 {
 	if (t->read(object, v))
 		return true;
 	if (t->lists) {
-		struct items s = { .telling = t };
+		struct items s = { .of = t };
 
 		add_items(&s, object);
 		*v = s.all;
@@ -157,7 +150,7 @@ static bool read_variable(const struct telling *t, uintptr_t object, struct vari
 static uint32_t copy_name(const struct python_offsets *o, uintptr_t name, uint8_t *out)
 {
 	uint8_t copy[128 + NAME_MOST];
-	uint64_t len = peek(name + (uintptr_t)o->str_length);
+	uint64_t len = file_peek_word(name + (uintptr_t)o->str_length);
 	size_t bytes = (size_t)o->str_compact + len * 4;
 
 	if (len > NAME_MOST / 4 || !file_peek(copy, name, bytes))
@@ -165,9 +158,9 @@ static uint32_t copy_name(const struct python_offsets *o, uintptr_t name, uint8_
 	return code_text((uintptr_t)copy, out);
 }
 
-static void tell(void *ctx, uintptr_t name, uintptr_t value)
+static void record_variable(void *ctx, uintptr_t name, uintptr_t value)
 {
-	struct telling *t = ctx;
+	struct frame_record *t = ctx;
 	uintptr_t object = object_of(t->o, value);
 	struct variable v = { 0 };
 	uint32_t sizes, at, len;
@@ -187,7 +180,7 @@ static void tell(void *ctx, uintptr_t name, uintptr_t value)
 	t->head.count++;
 }
 
-static void each_of_function(struct telling *t, uintptr_t frame, uintptr_t names)
+static void each_of_function(struct frame_record *t, uintptr_t frame, uintptr_t names)
 {
 	uintptr_t name[VARIABLES_MOST], value[VARIABLES_MOST];
 	uint64_t count, at = items_of(t->o, names, &count);
@@ -197,43 +190,42 @@ static void each_of_function(struct telling *t, uintptr_t frame, uintptr_t names
 	    !file_peek(value, frame + (uintptr_t)t->o->frame_variables, count * 8))
 		return;
 	for (uint64_t i = 0; i < count; i++)
-		tell(t, name[i], value[i]);
+		record_variable(t, name[i], value[i]);
 }
 
 static bool is_module(const struct python_offsets *o, uintptr_t code)
 {
 	uint8_t name[CODE_TEXT_MAX];
-	uint32_t len = copy_name(o, peek(code + (uintptr_t)o->code_name), name);
+	uint32_t len = copy_name(o, file_peek_word(code + (uintptr_t)o->code_name), name);
 
 	return len == 8 && !memcmp(name, "<module>", 8);
 }
 
-void variables_tell(struct thread *t, const struct python_frame *f, uint32_t node, bool lists,
-		    uint8_t *buf)
+void variables_record(struct thread *t, const struct python_frame *f, uint32_t node, bool lists,
+		      uint8_t *buf)
 {
-	struct telling telling = {
+	struct frame_record r = {
 		.o = python_layout(),
 		.read = __atomic_load_n(&reader, __ATOMIC_ACQUIRE),
 		.lists = lists,
 		.head = { .seq = session_last_seq(), .node = node, .flags = lists },
 		.buf = buf,
-		.len = sizeof(telling.head),
+		.len = sizeof(r.head),
 	};
 	uintptr_t frame = f->at & ~(uintptr_t)1, code = f->code->code;
 	struct gmt_def d = { .kind = GMT_DEF_VARIABLES, .payload = buf };
 
-	if (!telling.read || !file_peeks_often())
+	if (!r.read || !file_peeks_often())
 		return;
-	if (is_module(telling.o, code))
-		dict_each(telling.o, peek(frame + (uintptr_t)telling.o->frame_globals),
-			  GLOBALS_MOST, tell, &telling);
+	if (is_module(r.o, code))
+		dict_each(r.o, file_peek_word(frame + (uintptr_t)r.o->frame_globals), GLOBALS_MOST,
+			  record_variable, &r);
 	else
-		each_of_function(&telling, frame,
-				 peek(code + (uintptr_t)telling.o->code_variables));
-	if (!telling.head.count)
+		each_of_function(&r, frame, file_peek_word(code + (uintptr_t)r.o->code_variables));
+	if (!r.head.count)
 		return;
-	memcpy(buf, &telling.head, sizeof(telling.head));
-	d.len = telling.len;
+	memcpy(buf, &r.head, sizeof(r.head));
+	d.len = r.len;
 	d.id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
 	thread_push_def(t, &d);
 }

@@ -19,13 +19,13 @@ struct variable {
 /* Whether the Python object at this address, if there is one, is a tensor on a device. */
 typedef bool variable_reader(uintptr_t object, struct variable *out);
 
-/* Who knows what a tensor is; NULL: nobody, and no variables are told. Once a session. */
+/* Who knows what a tensor is; NULL: nobody, and no variables are recorded. Once a session. */
 void variables_read_by(variable_reader *reader);
 
-/* Tells a frame's tensors, if it has any; lists: at a refusal, also those in lists. buf holds
+/* Records a frame's tensors, if it has any; lists: at a refusal, also those in lists. buf holds
  * GMT_DEF_MAX bytes. */
-void variables_tell(struct thread *t, const struct python_frame *frame, uint32_t node, bool lists,
-		    uint8_t *buf);
+void variables_record(struct thread *t, const struct python_frame *frame, uint32_t node, bool lists,
+		      uint8_t *buf);
 
 /* true once for each node, until there were many; one whose place another one took is left out. */
 bool variables_are_new(uint32_t node);

@@ -30,13 +30,6 @@ static struct {
 	const char *trouble;
 } py = { .trouble = "there is no Python in this process" };
 
-static uintptr_t peek(uintptr_t address)
-{
-	uintptr_t value = 0;
-
-	return file_peek(&value, address, sizeof(value)) ? value : 0;
-}
-
 const char *python_trouble(void)
 {
 	return __atomic_load_n(&py.trouble, __ATOMIC_ACQUIRE);
@@ -149,15 +142,16 @@ void python_find(bool everywhere)
 
 static uintptr_t first_frame(uintptr_t thread)
 {
-	uintptr_t frame = peek(thread + (uintptr_t)py.at.thread_frame);
+	uintptr_t frame = file_peek_word(thread + (uintptr_t)py.at.thread_frame);
 
-	return py.at.cframe_frame >= 0 && frame ? peek(frame + (uintptr_t)py.at.cframe_frame)
-						: frame;
+	return py.at.cframe_frame >= 0 && frame
+		       ? file_peek_word(frame + (uintptr_t)py.at.cframe_frame)
+		       : frame;
 }
 
 static bool has_type(uintptr_t object, uintptr_t type)
 {
-	return object && peek(object + (uintptr_t)py.at.object_type) == type;
+	return object && file_peek_word(object + (uintptr_t)py.at.object_type) == type;
 }
 
 /* Where the three kind bits of a str stand differs between builds; one place gives a possible kind.
@@ -165,7 +159,7 @@ static bool has_type(uintptr_t object, uintptr_t type)
 static bool learn_kind_shift(uintptr_t str)
 {
 	static const uint16_t shifts[] = { 2, 8, 16 };
-	uint32_t state = (uint32_t)peek(str + (uintptr_t)py.at.str_state);
+	uint32_t state = (uint32_t)file_peek_word(str + (uintptr_t)py.at.str_state);
 
 	for (unsigned i = 0; i < 3; i++) {
 		uint32_t bits = state >> shifts[i], kind = bits & 7;
@@ -181,12 +175,12 @@ static bool learn_kind_shift(uintptr_t str)
 static bool code_is_right(uintptr_t code)
 {
 	const struct python_offsets *o = &py.at;
-	uintptr_t file = peek(code + (uintptr_t)o->code_file);
+	uintptr_t file = file_peek_word(code + (uintptr_t)o->code_file);
 	int name_at = o->code_qualname >= 0 ? o->code_qualname : o->code_name;
 
 	return has_type(code, py.code_type) && has_type(file, py.str_type) &&
-	       has_type(peek(code + (uintptr_t)name_at), py.str_type) &&
-	       has_type(peek(code + (uintptr_t)o->code_table), py.bytes_type) &&
+	       has_type(file_peek_word(code + (uintptr_t)name_at), py.str_type) &&
+	       has_type(file_peek_word(code + (uintptr_t)o->code_table), py.bytes_type) &&
 	       learn_kind_shift(file);
 }
 
@@ -197,11 +191,12 @@ static int check_chain(uintptr_t thread)
 	uintptr_t frame;
 	int result = UNCHECKED;
 
-	if (peek(thread + (uintptr_t)o->thread_id) != (uintptr_t)pthread_self())
+	if (file_peek_word(thread + (uintptr_t)o->thread_id) != (uintptr_t)pthread_self())
 		return WRONG;
 	frame = first_frame(thread);
 	for (int i = 0; frame && i < 64; i++) {
-		uintptr_t code = peek(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask;
+		uintptr_t code =
+			file_peek_word(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask;
 		uint8_t owner = 0;
 
 		if (o->frame_owner >= 0 && !file_peek(&owner, frame + (uintptr_t)o->frame_owner, 1))
@@ -210,7 +205,7 @@ static int check_chain(uintptr_t thread)
 			return WRONG;
 		if (owner < o->shim_owner)
 			result = RIGHT;
-		frame = peek(frame + (uintptr_t)o->frame_back);
+		frame = file_peek_word(frame + (uintptr_t)o->frame_back);
 	}
 	return result;
 }

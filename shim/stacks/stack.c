@@ -229,7 +229,7 @@ void stack_variables(struct thread *t, bool all)
 		return;
 	for (int i = n - 1; i >= least; i--) {
 		if (variables_are_new(p->nodes[i]) || all)
-			variables_tell(t, &p->chain.frames[i], p->nodes[i], all, p->definition);
+			variables_record(t, &p->chain.frames[i], p->nodes[i], all, p->definition);
 		else if (i == n - 1)
 			return;
 	}

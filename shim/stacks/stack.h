@@ -12,6 +12,6 @@
  */
 uint32_t stack_capture(struct thread *t, bool prefer_python, uint16_t *flags);
 
-/* Tells the tensors in the variables of the frames of the stack that was just taken, which has
+/* Records the tensors in the variables of the frames of the stack that was just taken, which has
  * Python frames: of the innermost ones where that was not done before, or all of them. */
 void stack_variables(struct thread *t, bool all);

@@ -105,14 +105,14 @@ static void payloads_of_any_bytes(void **state)
 	defs_free(&d);
 }
 
-/* A telling of `x` and of what is left of `y`, both [3, 5] of float16. */
-static void tell(struct defs *d, uint64_t seq, uint32_t node, uint32_t count, size_t left_out)
+/* A record of `x` and of what is left of `y`, both [3, 5] of float16. */
+static void add_frame(struct defs *d, uint64_t seq, uint32_t node, uint32_t count, size_t left_out)
 {
 	struct gmt_variable head = {
 		.addr = seq, .bytes = 64, .type = 5, .dims = 2, .name_len = 1
 	};
 	const uint64_t sizes[] = { 3, 5 };
-	struct gmt_def_variables h = { seq, node, count };
+	struct gmt_def_variables h = { seq, node, (uint16_t)count, 0 };
 	uint8_t payload[200];
 	size_t at = sizeof(h);
 
@@ -134,17 +134,17 @@ static void variables_of_frames(void **state)
 	char shape[VARIABLE_SHAPE];
 
 	(void)state;
-	tell(&d, 10, 7, 2, 0);
-	tell(&d, 20, 7, 1, 0);
-	tell(&d, 30, 8, 2, 0);
-	tell(&d, 40, 7, 2, 1); /* cut: nothing of it counts */
-	tell(&d, 40, 7, 3, 0);
+	add_frame(&d, 10, 7, 2, 0);
+	add_frame(&d, 20, 7, 1, 0);
+	add_frame(&d, 30, 8, 2, 0);
+	add_frame(&d, 40, 7, 2, 1); /* cut: nothing of it counts */
+	add_frame(&d, 40, 7, 3, 0);
 	assert_int_equal(d.bad, 2);
 	assert_int_equal(d.variable_count, 5);
 	assert_null(defs_variables(&d, 9, 50));
 	x = defs_variables(&d, 7, 15);
 	assert_int_equal(x->count, 2);
-	assert_int_equal(defs_variables(&d, 7, 5)->seq, 10); /* told only later */
+	assert_int_equal(defs_variables(&d, 7, 5)->seq, 10); /* recorded only later */
 	assert_int_equal(defs_variables(&d, 7, 50)->seq, 20);
 	v = defs_variable(&d, x, 1);
 	assert_string_equal(v->name.s, "y");

@@ -146,8 +146,7 @@ bool advise_is_half(uint64_t narrow, uint64_t wide);
 /* Each piece of work before the moment, with all lives that it touches. */
 typedef void advise_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count);
 void advise_works(const struct advise *a, advise_work *look, void *ctx);
-/* What a backward node launches, with the lives that it touches. Two nodes of one kind may be one.
- */
+/* The work of a backward node, with the lives that it touches. Two nodes of one kind may be one. */
 struct node_run {
 	uint64_t begin, end; /* from its first block or work until its results are computed */
 	uint32_t node;	     /* STRING of its name; 0: work outside of any, each alone */

@@ -45,7 +45,8 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 	}
 }
 
-/* One buffer for each weight of some size, or several (tables for sines and for cosines). */
+/* The layers that have such a buffer each, or several (tables for sines and for cosines): as many
+ * as there are weights of some size. */
 static uint64_t layers_of(const struct search *s, const struct equal *e)
 {
 	uint64_t most = 0;

@@ -13,8 +13,8 @@
 
 enum { PASSES = 4, TIMES = 3, SETTLED = 3 };
 
-/* What a module returns may be saved by others, too, such as a loss that compares a teacher's
- * result, and is read for them: less than this part of all that is saved in it. */
+/* A module's result may be saved by others, too, such as a loss that compares it with a student's,
+ * and is read for them: less than this part of all that is saved in the module. */
 #define RESULTS 8
 
 struct place {
@@ -104,10 +104,10 @@ static bool is_for_nothing(struct search *s, uint64_t key)
 
 	if (!p || (p->inside ? p->packed || p->read_bytes >= p->bytes / RESULTS : p->read))
 		return false;
-	if (!a->open || p->inside)
-		return !a->open;
-	return p->dropped ||
-	       (is_many(s, p->held) || is_behind_training(s, p) ||
+	if (!a->open)
+		return true;
+	return !p->inside &&
+	       (p->dropped || is_many(s, p->held) || is_behind_training(s, p) ||
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
 }
 
@@ -125,7 +125,7 @@ static void note_saved(struct search *s, uint64_t key, const struct advised *l, 
 	const struct advise *a = s->advise;
 	const struct steps *steps = &a->timeline->steps;
 
-	if (!p->caller.line)
+	if (!inside && !p->caller.line)
 		p->caller = owners_caller(&s->advise->timeline->owners, l->stack);
 	if (l->born->forwards != p->latest)
 		end_pass(s, p);

@@ -103,7 +103,7 @@ static uint64_t in_8_bits(uint64_t bytes, unsigned each)
 	       (values / BLOCK_8BIT * sizeof(float) + ROUND - 1) / ROUND * ROUND;
 }
 
-/* Of state that nothing uses any more only what the code makes that also makes state in use: an
+/* State that nothing uses any more counts if the code that made it also makes state in use: an
  * optimizer for each fold. */
 static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned parts, unsigned each)
 {

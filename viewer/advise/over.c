@@ -161,18 +161,19 @@ static void note_made(struct advise *a, uint32_t life, uint32_t work, const uint
 	}
 }
 
-/* Works come in their order. */
 struct noting {
 	struct advise *advise;
-	size_t pass; /* the latest that had begun */
+	size_t pass; /* the latest that had begun: works come in their order */
 };
 
 static void note_pass(const struct noting *n, uint32_t life, struct life_course *c)
 {
-	uint32_t born = lives_read(n->advise->lives, life).born->forwards;
+	const struct lives *l = n->advise->lives;
 
-	c->often |= c->later && n->pass > c->later;
-	c->later = c->later || n->pass <= born ? c->later : (uint32_t)n->pass;
+	if (c->later)
+		c->often |= n->pass > c->later;
+	else if (n->pass > lives_position(l, lives_at(l, life)->born.position)->forwards)
+		c->later = (uint32_t)n->pass;
 }
 
 static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count)

@@ -98,7 +98,7 @@ static bool goes_with_batch(const struct merge *m, const struct advised *l)
 	       (!is_of_weight(a, l->size) && !is_of_kernel(a, l));
 }
 
-/* Of weights that are not trained, and of what their modules make. */
+/* Weights that are not trained, and results of their modules. */
 static bool is_in_half_of_bits(const struct merge *m, const struct advised *l)
 {
 	uint8_t half = m->bits->of[l->life];
@@ -197,7 +197,7 @@ static bool is_of_step(const struct advised *l)
 	return l->born->stage == STAGE_OPTIMIZER && l->until != PLAN_END;
 }
 
-/* What an update in the backward pass makes as soon as a gradient is there. */
+/* An update in the backward pass ends gradients early, and its own temporaries. */
 #define OF_UPDATES (CLASS_BIT(gradients) | CLASS_BIT(optimizer_temporaries))
 
 /* Temporaries of the optimizer's step for each byte of a gradient. */

@@ -88,14 +88,13 @@ static void statement_of(struct timeline *t, const struct owner *o, char *buf, s
 static void place_words(struct timeline *t, const struct large_line *l, const char *statement,
 			char buf[LARGE_LINE_TEXT])
 {
-	const struct frame line = { .file = l->owner.file, .line = l->owner.line };
 	char shapes[VARIABLE_WORDS] = "";
 
 	owner_words(&l->owner, buf, LARGE_LINE_TEXT, 0);
 	if (!statement[0])
 		return;
 	if (l->stack)
-		variables_read(&t->stacks, l->stack, l->seq, &line, statement, shapes);
+		variables_read(&t->stacks, l->stack, l->seq, &l->owner, statement, shapes);
 	text_add(buf, LARGE_LINE_TEXT, " (%.*s%s%s%s)", STATEMENT_MOST, statement,
 		 strlen(statement) > STATEMENT_MOST ? "..." : "", shapes[0] ? ", with " : "",
 		 shapes);
@@ -127,19 +126,26 @@ static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bo
 		 change_of(call ? "" : statement, call ? 0 : l->blocks, l->saved));
 }
 
-static void find_block(struct large_line *l, struct timeline *t, const struct snapshot *s,
-		       bool call)
+void large_line_of(struct large_line *l, struct timeline *t, const struct snapshot *s,
+		   const struct owner *owner)
 {
-	const struct block *most = NULL;
+	const struct block *largest = NULL;
+	uint64_t saved = 0;
 
-	FOR_EACH (const struct block, b, s->moment.blocks, call ? 0 : s->moment.count) {
+	*l = (struct large_line){ .owner = *owner };
+	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		const struct owner o = owners_find(&t->owners, b);
 
-		if (owners_same(&o, &l->owner) && (!most || b->size > most->size))
-			most = b;
+		if (!category_in(b->category, OF_ONE_PASS) || !owners_same(&o, owner))
+			continue;
+		l->blocks++;
+		l->bytes += b->size;
+		saved += b->state & LIFE_SAVED ? b->size : 0;
+		largest = !largest || b->size > largest->size ? b : largest;
 	}
-	l->stack = most ? most->stack : 0;
-	l->seq = most ? most->seq : 0;
+	l->saved = 2 * saved > l->bytes;
+	l->stack = largest ? largest->stack : 0;
+	l->seq = largest ? largest->seq : 0;
 }
 
 /* The blocks by the line that made them, or by the line that called the model. */
@@ -161,33 +167,19 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 	holders_sort(&lines);
 	*l = (struct large_line){ .bytes = 0 };
 	if (lines.count && lines.items[0].owner.file[0] && lines.items[0].bytes >= all / PART) {
-		l->owner = lines.items[0].owner;
-		l->bytes = lines.items[0].bytes;
-		l->blocks = lines.items[0].blocks;
-		l->saved = 2 * lines.items[0].grown > l->bytes;
-		find_block(l, t, s, call);
+		const struct holder *most = lines.items;
+
+		if (call)
+			*l = (struct large_line){ .owner = most->owner,
+						  .bytes = most->bytes,
+						  .blocks = most->blocks,
+						  .saved = 2 * most->grown > most->bytes };
+		else
+			large_line_of(l, t, s, &most->owner);
 		put_words(l, t, all, call);
 	}
 	free(lines.items);
 	return l->bytes;
-}
-
-void large_line_of(struct large_line *l, struct timeline *t, const struct snapshot *s,
-		   const struct owner *owner)
-{
-	uint64_t saved = 0;
-
-	*l = (struct large_line){ .owner = *owner };
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		const struct owner o = owners_find(&t->owners, b);
-
-		if (!owners_same(&o, owner) || !category_in(b->category, OF_ONE_PASS))
-			continue;
-		l->blocks++;
-		l->bytes += b->size;
-		saved += b->state & LIFE_SAVED ? b->size : 0;
-	}
-	l->saved = 2 * saved > l->bytes;
 }
 
 bool large_line_find(struct large_line *l, struct timeline *t, const struct snapshot *s)

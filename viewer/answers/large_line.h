@@ -25,7 +25,7 @@ struct large_line {
 /* The line that made them, else the one that called the model. False: none is a third of it, but
  * for weights and what belongs to them. */
 bool large_line_find(struct large_line *l, struct timeline *t, const struct snapshot *s);
-/* What that line has. */
+/* The results that the line made, and the largest one's stack. */
 void large_line_of(struct large_line *l, struct timeline *t, const struct snapshot *s,
 		   const struct owner *owner);
 bool large_line_at_peak(struct large_line *l, struct timeline *t);

@@ -29,22 +29,18 @@ struct stack_view {
 };
 
 /* "x [8, 4096] float32, kept 3, first [8] float32"; "" if none is known. */
-static const char *variables(struct stack_view *v, const struct frame *f)
+static const char *variables_of_frame(struct stack_view *v, const struct frame *f)
 {
 	v->text[0] = 0;
 	for (size_t i = 0; i < v->variable_count && f->python; i++) {
 		const struct variable_at *x = &v->variables[i];
-		const uint32_t tensors = x->variable->head.tensors;
-		char shape[VARIABLE_SHAPE], of[32] = "";
+		char form[VARIABLE_FORM];
 
-		if (x->frame.line != f->line || strcmp(x->frame.file, f->file) != 0 ||
-		    strcmp(x->frame.function, f->function) != 0)
+		if (x->owner.line != f->line || strcmp(x->owner.file, f->file) != 0 ||
+		    strcmp(x->owner.function, f->function) != 0)
 			continue;
-		if (tensors)
-			snprintf(of, sizeof(of), "%" PRIu32 ", first ", tensors);
-		text_add(v->text, sizeof(v->text), "%s%s %s%s %s", v->text[0] ? ", " : "",
-			 x->variable->name.s, of, variables_shape(x->variable, shape),
-			 variables_type(x->variable));
+		text_add(v->text, sizeof(v->text), "%s%s %s", v->text[0] ? ", " : "",
+			 x->variable->name.s, variables_form(x->variable, form));
 	}
 	return v->text;
 }
@@ -69,7 +65,7 @@ static void print_stack_frame(struct emit *out, struct stack_view *v, const stru
 		emit_line(out, "  %s %s [0x%" PRIx64 "]", kind, name, f->ip);
 	if (statement(s, f)[0])
 		emit_line(out, "           %s", statement(s, f));
-	if (variables(v, f)[0])
+	if (variables_of_frame(v, f)[0])
 		emit_paragraph(out, "           with ", "                ", v->text);
 }
 
@@ -82,7 +78,7 @@ static bool frame_row(void *ctx, size_t i, struct row_stack_frame *row)
 {
 	struct stack_view *v = ctx;
 	const struct frame *f = &v->stacks->frames[i];
-	const char *text = statement(v->stacks, f), *with = variables(v, f);
+	const char *text = statement(v->stacks, f), *with = variables_of_frame(v, f);
 
 	*row = (struct row_stack_frame){ .kind = f->python ? "python" : "native",
 					 .function = f->function,

@@ -46,7 +46,7 @@ int verdict_percent(const struct classifier *c, struct verdict v);
 bool verdict_is_held(struct verdict v); /* the program itself says so: nothing was judged */
 bool verdict_is_leaf(struct verdict v); /* of parameters: it is a leaf that requires grad */
 
-/* What a verdict rests on, and where and when the block was born. */
+/* The reason of a verdict, and where and when the block was born. */
 struct reason {
 	const char *because;
 	char when[64];	  /* " (first at 1.20 s)", or "" */

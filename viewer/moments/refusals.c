@@ -71,15 +71,21 @@ static void count_later(struct refusal *r, const struct lives *l)
 bool refusals_find(struct refusal *out, const struct lives *l, uint64_t nth)
 {
 	bool reported = refusals_reported(l);
+	uint64_t latest = 0, before;
 	uint32_t at = 0;
 
 	*out = (struct refusal){ 0 };
 	for (uint32_t i = 0; i < l->marks.count; i++) {
 		const struct lives_mark *m = rows_at(&l->marks, i);
 
-		if (!refusals_is_one(m, reported) || (++out->count != nth && nth))
+		if (!refusals_is_one(m, reported))
+			continue;
+		before = latest;
+		latest = m->seq;
+		if (++out->count != nth && nth)
 			continue;
 		out->event = *m;
+		out->before = before;
 		out->nth = out->count;
 		at = i;
 	}

@@ -11,6 +11,7 @@
 struct refusal {
 	struct lives_mark event;
 	struct lives_mark fail; /* the CUDA call that was refused for it; kind 0 = there was none */
+	uint64_t before;	/* the event of the refusal before it; 0 = it is the first */
 	uint64_t nth, count;	/* of all refusals in the recording */
 	uint64_t later_allocs;	/* blocks on its device after it (of a call without a framework: of
 				 * memory): the program went on */

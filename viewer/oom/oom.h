@@ -269,7 +269,8 @@ struct oom_answer {
 	char why[OOM_TEXT];
 	struct oom_remedy remedies[OOM_REMEDIES];
 	size_t count;
-	char note[200], module[512], shape[VARIABLE_SHAPE]; /* of the row that is being written */
+	char note[VARIABLE_FORM], module[512],
+		shape[VARIABLE_SHAPE]; /* of the row that is being written */
 	char line[LARGE_LINE_ALL];
 	size_t nth; /* refusals so far */
 };

@@ -186,8 +186,8 @@ static bool is_of_no_sample(const struct oom *o)
 		const struct variable_at *x = &o->variables[i];
 		const struct defs_variable *v = x->variable;
 
-		if (v->head.tensors || x->frame.line != o->wanted_owner.line ||
-		    strcmp(x->frame.file, o->wanted_owner.file) != 0)
+		if (v->head.tensors || x->owner.line != o->wanted_owner.line ||
+		    strcmp(x->owner.file, o->wanted_owner.file) != 0)
 			continue;
 		tensors++;
 		for (unsigned k = 0; k < v->head.dims; k++)

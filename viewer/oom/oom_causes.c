@@ -461,13 +461,11 @@ static void say_list(const struct oom *o, char *text)
 {
 	const struct variable_at *x =
 		FIRST_OF(i, o->variables, o->variable_count, i->variable->head.tensors > 1);
-	struct owner owner;
 
 	if (!x || !is_share(x->variable->head.bytes, o->allocated, 4))
 		return;
-	owner = (struct owner){ x->frame.function, x->frame.file, x->frame.line, false, false };
 	text_add(text, OOM_TEXT, " The variable %s of %s has %" PRIu32 " tensors, %s.",
-		 x->variable->name.s, WHO(&owner), x->variable->head.tensors,
+		 x->variable->name.s, WHO(&x->owner), x->variable->head.tensors,
 		 B(x->variable->head.bytes));
 }
 

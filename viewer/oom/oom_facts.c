@@ -285,29 +285,12 @@ static int by_bytes(const void *a, const void *b)
 	return x->variable->head.bytes < y->variable->head.bytes ? 1 : -1;
 }
 
-/* The event of the refusal before; 0: it is the first. */
-static uint64_t refused_before(const struct oom *o)
-{
-	const struct lives *l = &o->timeline->model.lives;
-	bool reported = refusals_reported(l);
-	uint64_t before = 0;
-
-	for (uint32_t i = 0; i < l->marks.count; i++) {
-		const struct lives_mark *e = rows_at(&l->marks, i);
-
-		if (refusals_is_one(e, reported) && e->seq < o->refusal.event.seq &&
-		    e->seq > before)
-			before = e->seq;
-	}
-	return before;
-}
-
 static void find_variables(struct oom *o)
 {
 	const struct lives_mark *e = &o->refusal.event;
 
 	o->variable_count = variables_refused(&o->timeline->stacks, e->stack, e->seq,
-					      refused_before(o), o->variables, OOM_VARIABLES);
+					      o->refusal.before, o->variables, OOM_VARIABLES);
 	qsort(o->variables, o->variable_count, sizeof(*o->variables), by_bytes);
 	o->variables_shown = SUM_OF(x, o->variables, o->variable_count,
 				    x->variable->head.bytes >= o->allocated / 1000);

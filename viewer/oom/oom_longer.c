@@ -8,7 +8,7 @@
 
 enum { STEPS = 3, TIMES = 3, OF = 2, LEAST = 4096 }; /* TIMES / OF as large; bytes */
 
-/* Their bytes, and the stacks that brought them. */
+/* Bytes of the inputs since that event; notes the stacks that brought them. */
 static uint64_t inputs_now(const struct oom *o, uint64_t begin, struct map *stacks)
 {
 	uint64_t bytes = 0;
@@ -21,7 +21,7 @@ static uint64_t inputs_now(const struct oom *o, uint64_t begin, struct map *stac
 	return bytes;
 }
 
-/* What these stacks brought in the latest steps that ended, each step's sum; how many steps. */
+/* Sums of the inputs that these stacks brought in each of the latest steps that ended; how many. */
 static size_t inputs_before(const struct oom *o, const struct map *stacks, uint64_t sums[STEPS],
 			    uint64_t begins[STEPS + 1])
 {

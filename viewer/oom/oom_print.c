@@ -80,21 +80,14 @@ static bool variable_row(void *ctx, size_t i, struct row_oom_variable *row)
 	struct oom_answer *a = ctx;
 	const struct variable_at *x = &a->oom->variables[i];
 	const struct defs_variable *v = x->variable;
-	char of[32] = "";
 
-	if (v->head.tensors)
-		snprintf(of, sizeof(of), "%" PRIu32 ", first ", v->head.tensors);
-	variables_shape(v, a->shape);
-	snprintf(a->note, sizeof(a->note), "%s%s %s", of, a->shape, variables_type(v));
 	*row = (struct row_oom_variable){ .name = v->name.s,
-					  .owner = { .function = x->frame.function,
-						     .file = x->frame.file,
-						     .line = x->frame.line },
-					  .shape = a->shape,
+					  .owner = x->owner,
+					  .shape = variables_shape(v, a->shape),
 					  .type = variables_type(v),
 					  .tensors = v->head.tensors ? v->head.tensors : 1,
 					  .bytes = v->head.bytes,
-					  .words = a->note };
+					  .words = variables_form(v, a->note) };
 	return true;
 }
 

@@ -8,8 +8,8 @@
 #include "../base/sorted.h"
 
 /* An outlier is further from the median than both, as in python/gpumemtrace/ranks/ranks_far.py. */
-#define STRAY_PERCENT 2
-#define STRAY_BYTES   (2u << 20) /* the smallest piece that an allocator takes from the device */
+#define OUTLIER_PERCENT 2
+#define OUTLIER_BYTES	(2u << 20) /* the smallest piece that an allocator takes from the device */
 
 size_t page_room(const struct page *p, size_t rows, size_t least)
 {
@@ -39,7 +39,7 @@ void page_strays_emit(struct page *p)
 	emit_array(p->first, "strays");
 	for (size_t i = 0; i < p->written; i++)
 		if (fabs((double)p->peaks[i] - (double)median) >
-		    fmax(STRAY_BYTES, (double)median * STRAY_PERCENT / 100))
+		    fmax(OUTLIER_BYTES, (double)median * OUTLIER_PERCENT / 100))
 			emit_number(p->first, NULL, i);
 	emit_end(p->first);
 }

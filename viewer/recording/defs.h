@@ -64,7 +64,7 @@ struct defs_variables {
 	uint64_t seq; /* the latest event before */
 	uint32_t node;
 	uint32_t count;
-	bool refused; /* told at a refusal */
+	bool refused; /* recorded at a refusal */
 	size_t first,
 		before; /* of all variables; 1 + the entry of the same node before it, 0: none */
 };
@@ -108,7 +108,7 @@ const struct defs_thread *defs_thread(const struct defs *d, uint32_t id);
 const struct defs_code *defs_code(const struct defs *d, uint32_t id);
 const struct defs_node *defs_node(const struct defs *d, uint32_t id);
 const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line);
-/* The variables of the frame of that node, as they were at the event or, if they were told only
+/* The variables of the frame of that node, as they were at the event or, if they were recorded only
  * later, first; NULL = none. Its tensors: defs_variable(d, x, i), i < x->count. */
 const struct defs_variables *defs_variables(const struct defs *d, uint32_t node, uint64_t seq);
 const struct defs_variable *defs_variable(const struct defs *d, const struct defs_variables *x,

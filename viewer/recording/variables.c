@@ -1,47 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "variables.h"
 
-#include "owners.h"
-
 #include <ctype.h>
 
-/* c10::ScalarType: names as Python has them, and bytes of an element. */
-static const struct {
-	const char *name;
-	unsigned bytes;
-} types[] = {
-	{ "uint8", 1 },		  { "int8", 1 },
-	{ "int16", 2 },		  { "int32", 4 },
-	{ "int64", 8 },		  { "float16", 2 },
-	{ "float32", 4 },	  { "float64", 8 },
-	{ "complex32", 4 },	  { "complex64", 8 },
-	{ "complex128", 16 },	  { "bool", 1 },
-	{ "qint8", 1 },		  { "quint8", 1 },
-	{ "qint32", 4 },	  { "bfloat16", 2 },
-	{ "quint4x2", 1 },	  { "quint2x4", 1 },
-	{ "bits1x8", 1 },	  { "bits2x4", 1 },
-	{ "bits4x2", 1 },	  { "bits8", 1 },
-	{ "bits16", 2 },	  { "float8_e5m2", 1 },
-	{ "float8_e4m3fn", 1 },	  { "float8_e5m2fnuz", 1 },
-	{ "float8_e4m3fnuz", 1 }, { "uint16", 2 },
-	{ "uint32", 4 },	  { "uint64", 8 },
+/* Names of types in Python, by c10::ScalarType. */
+static const char *const types[] = {
+	"uint8",	   "int8",
+	"int16",	   "int32",
+	"int64",	   "float16",
+	"float32",	   "float64",
+	"complex32",	   "complex64",
+	"complex128",	   "bool",
+	"qint8",	   "quint8",
+	"qint32",	   "bfloat16",
+	"quint4x2",	   "quint2x4",
+	"bits1x8",	   "bits2x4",
+	"bits4x2",	   "bits8",
+	"bits16",	   "float8_e5m2",
+	"float8_e4m3fn",   "float8_e5m2fnuz",
+	"float8_e4m3fnuz", "uint16",
+	"uint32",	   "uint64",
 };
-
-#define TYPES (sizeof(types) / sizeof(types[0]))
 
 const char *variables_type(const struct defs_variable *v)
 {
-	return v->head.type < TYPES ? types[v->head.type].name : "?";
-}
-
-uint64_t variables_bytes(const struct defs_variable *v)
-{
-	uint64_t n = v->head.type < TYPES ? types[v->head.type].bytes : 0;
-
-	for (unsigned i = 0; i < v->head.dims; i++)
-		if (__builtin_mul_overflow(n, v->sizes[i], &n))
-			return 0;
-	return n;
+	return v->head.type < sizeof(types) / sizeof(types[0]) ? types[v->head.type] : "?";
 }
 
 const char *variables_shape(const struct defs_variable *v, char buf[VARIABLE_SHAPE])
@@ -53,7 +36,17 @@ const char *variables_shape(const struct defs_variable *v, char buf[VARIABLE_SHA
 	return buf;
 }
 
-/* The node's frame is Python. */
+const char *variables_form(const struct defs_variable *v, char buf[VARIABLE_FORM])
+{
+	char shape[VARIABLE_SHAPE], many[32] = "";
+
+	if (v->head.tensors)
+		snprintf(many, sizeof(many), "%" PRIu32 ", first ", v->head.tensors);
+	snprintf(buf, VARIABLE_FORM, "%s%s %s", many, variables_shape(v, shape), variables_type(v));
+	return buf;
+}
+
+/* NULL: the node's frame is not Python. */
 static const struct defs_node *python_node(const struct defs *d, uint32_t id)
 {
 	const struct defs_node *n = defs_node(d, id);
@@ -72,7 +65,8 @@ static bool is_own(const struct frame *f)
 	return !owners_is_plumbing(f->file) && !owners_is_stdlib(f->file);
 }
 
-static size_t add(struct variable_at *out, size_t count, size_t most, const struct variable_at *x)
+static size_t add_variable(struct variable_at *out, size_t count, size_t most,
+			   const struct variable_at *x)
 {
 	struct variable_at *known = FIRST_OF(k, out, count, is_same(k->variable, x->variable));
 
@@ -83,8 +77,8 @@ static size_t add(struct variable_at *out, size_t count, size_t most, const stru
 	return count + !known;
 }
 
-static size_t collect(struct stacks *s, uint32_t stack, uint64_t seq, uint64_t since, bool refused,
-		      struct variable_at *out, size_t most)
+static size_t collect_variables(struct stacks *s, uint32_t stack, uint64_t seq, uint64_t since,
+				bool refused, struct variable_at *out, size_t most)
 {
 	const struct defs_node *n = defs_node(s->defs, stack);
 	uint32_t id = n && n->frame == GMT_FRAME_JOIN ? (uint32_t)n->value : stack;
@@ -93,13 +87,16 @@ static size_t collect(struct stacks *s, uint32_t stack, uint64_t seq, uint64_t s
 	stacks_read_python(s, stack);
 	for (size_t i = 0; i < s->count && (n = python_node(s->defs, id)); i++, id = n->parent) {
 		const struct defs_variables *x = defs_variables(s->defs, id, seq);
+		const struct owner owner = { .function = s->frames[i].function,
+					     .file = s->frames[i].file,
+					     .line = s->frames[i].line };
 
 		if (x && refused && (!x->refused || x->seq < since || x->seq > seq))
 			continue;
 		for (uint32_t k = 0; x && k < x->count; k++)
-			count = add(out, count, most,
-				    &(struct variable_at){ defs_variable(s->defs, x, k),
-							   s->frames[i], is_own(&s->frames[i]) });
+			count = add_variable(out, count, most,
+					     &(struct variable_at){ defs_variable(s->defs, x, k),
+								    owner, is_own(&s->frames[i]) });
 	}
 	return count;
 }
@@ -107,13 +104,13 @@ static size_t collect(struct stacks *s, uint32_t stack, uint64_t seq, uint64_t s
 size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct variable_at *out,
 		    size_t most)
 {
-	return collect(s, stack, seq, 0, false, out, most);
+	return collect_variables(s, stack, seq, 0, false, out, most);
 }
 
 size_t variables_refused(struct stacks *s, uint32_t stack, uint64_t seq, uint64_t since,
 			 struct variable_at *out, size_t most)
 {
-	return collect(s, stack, seq, since, true, out, most);
+	return collect_variables(s, stack, seq, since, true, out, most);
 }
 
 static const struct defs_code *code_of(const struct defs *d, const struct defs_node *n)
@@ -171,18 +168,18 @@ static const char *right_side(const char *statement)
 }
 
 static const struct defs_variable *named(const struct variable_at *all, size_t count,
-					 const struct frame *line, const char *name, size_t len)
+					 const struct owner *line, const char *name, size_t len)
 {
 	const struct variable_at *x =
 		FIRST_OF(v, all, count,
-			 v->frame.line == line->line && !strcmp(v->frame.file, line->file) &&
+			 v->owner.line == line->line && !strcmp(v->owner.file, line->file) &&
 				 !v->variable->head.tensors && v->variable->name.len == len &&
 				 !memcmp(v->variable->name.s, name, len));
 
 	return x ? x->variable : NULL;
 }
 
-const char *variables_read(struct stacks *s, uint32_t stack, uint64_t seq, const struct frame *line,
+const char *variables_read(struct stacks *s, uint32_t stack, uint64_t seq, const struct owner *line,
 			   const char *statement, char buf[VARIABLE_WORDS])
 {
 	enum { MOST = 3 };

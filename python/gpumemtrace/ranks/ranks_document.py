@@ -46,8 +46,8 @@ def owner(p: Place) -> Dict[str, Any]:
     return {"function": p.function, "file": p.file, "line": p.line}
 
 
-def strays(table: Table, far: Far) -> Iterator[Dict[str, Any]]:
-    for i in far.strays:
+def outlier_rows(table: Table, far: Far) -> Iterator[Dict[str, Any]]:
+    for i in far.outliers:
         row, why = table.rows[i], far.why(i)
         found = {**row.file.who(), "recording": row.file.path, **main_figure(table, row), "median": int(far.median), "from_median": int(why.more)}
         if why.class_:
@@ -62,7 +62,7 @@ def rest_of(run: Run, table: Table, far: Far, others: List[Elsewhere]) -> Dict[s
     rest: Dict[str, Any] = {"totals": {**sums(table), "hosts": [{"host": host, **sums(table, host)} for host in run.hosts()]}}
     if far.middle:
         rest["median"] = {**far.middle.file.who(), **main_figure(table, far.middle)}
-    rest["stray"] = list(strays(table, far))
+    rest["stray"] = list(outlier_rows(table, far))
     rest["elsewhere"] = [{**e.row.file.who(), "recording": e.row.file.path, "device": e.device.number, "of": e.of.file.path, "device_bytes": e.together,
                           "bytes": e.device.reserved, "context_bytes": e.context, **owner(e.device.place)} for e in others]
     rest.update(missing=run.missing(), other_files=len(run.left), left_alone=run.left[:LEFT_MOST])

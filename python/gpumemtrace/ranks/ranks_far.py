@@ -9,7 +9,7 @@ from .ranks_rows import Device, Row, Table, Value
 from .ranks_words import Place, before_digits
 
 # A rank is an outlier if it is further from the median than both (viewer/page/page_room.c has the same for a page).
-STRAY_PERCENT, STRAY_BYTES = 2, 2 << 20
+OUTLIER_PERCENT, OUTLIER_BYTES = 2, 2 << 20
 ALIKE = 10  # outliers are alike if they differ by less than 1/ALIKE
 
 
@@ -24,7 +24,7 @@ class Why(NamedTuple):
 
 
 def is_further(a: float, b: float, least: float) -> bool:
-    return abs(a - b) > max(least, abs(b) * STRAY_PERCENT / 100)
+    return abs(a - b) > max(least, abs(b) * OUTLIER_PERCENT / 100)
 
 
 def same_value(a: Value, b: Value, kind: str) -> bool:
@@ -44,7 +44,7 @@ class Far:
             # stray_ranks (viewer/commands/views.sql).
             self.middle = sorted(self.compared, key=table.figure)[(len(self.compared) - 1) // 2]
             self.median = table.figure(self.middle)
-        self.strays = [i for i, r in enumerate(table.rows) if self.is_compared(r) and self.is_apart(table.figure(r), self.median)]
+        self.outliers = [i for i, r in enumerate(table.rows) if self.is_compared(r) and self.is_apart(table.figure(r), self.median)]
         self.groups = self.find_groups()
 
     def is_compared(self, row: Row) -> bool:
@@ -53,12 +53,12 @@ class Far:
 
     def is_apart(self, a: float, b: float) -> bool:
         assert self.table.main is not None
-        return is_further(a, b, 0 if self.table.columns[self.table.main].has("exact") else STRAY_BYTES)
+        return is_further(a, b, 0 if self.table.columns[self.table.main].has("exact") else OUTLIER_BYTES)
 
     def find_groups(self) -> List[List[int]]:
         """A row joins the group of the first row that is like it."""
         groups: List[List[int]] = []
-        self.is_stray = set(self.strays)
+        self.is_outlier = set(self.outliers)
         for i in range(len(self.table.rows)):
             group = next((g for g in groups if self.same_group(g[0], i)), None)
             if group:
@@ -74,19 +74,19 @@ class Far:
             return not x.fine and not y.fine and x.error == y.error
         if t.main is not None and self.is_apart(t.figure(y), t.figure(x)):
             return False
-        return all(same_value(v, w, c.kind) for c, v, w in zip(t.columns, x.values, y.values) if c.has("apart")) and self.same_stray(a, b)
+        return all(same_value(v, w, c.kind) for c, v, w in zip(t.columns, x.values, y.values) if c.has("apart")) and self.same_cause(a, b)
 
-    def same_stray(self, a: int, b: int) -> bool:
+    def same_cause(self, a: int, b: int) -> bool:
         """Whether two outliers have the same cause."""
-        if a not in self.is_stray and b not in self.is_stray:
+        if a not in self.is_outlier and b not in self.is_outlier:
             return True
-        if a not in self.is_stray or b not in self.is_stray:
+        if a not in self.is_outlier or b not in self.is_outlier:
             return False
         x, y = self.why(a), self.why(b)
         return x.class_ == y.class_ and x.place == y.place and abs(x.more - y.more) <= abs(x.more) / ALIKE
 
     def furthest(self) -> Optional[int]:
-        return max(self.strays, key=lambda i: abs(self.table.figure(self.table.rows[i]) - self.median), default=None)
+        return max(self.outliers, key=lambda i: abs(self.table.figure(self.table.rows[i]) - self.median), default=None)
 
     def why(self, i: int) -> Why:
         if i not in self.known:

@@ -66,9 +66,9 @@ def worst_code(job: Job) -> int:
 
 def where_next(job: Job) -> None:
     """The rank to look at: the greatest outlier, or the one with the worst exit code."""
-    stray = job.far.furthest()
-    row = max(job.table.fine(), key=lambda r: r.code) if stray is None else job.table.rows[stray]
-    who = "One of them" if stray is None or not row.file.name else f"Look at {row.file.name}"
+    outlier = job.far.furthest()
+    row = max(job.table.fine(), key=lambda r: r.code) if outlier is None else job.table.rows[outlier]
+    who = "One of them" if outlier is None or not row.file.name else f"Look at {row.file.name}"
     job.answer.line()
     job.answer.line(f"{who}: gpumemtrace {job.command} {row.file.shell}")
 

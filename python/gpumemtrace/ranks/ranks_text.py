@@ -138,19 +138,19 @@ class Text:
         if len(others) > NAMED:
             self.answer.line(f"  ... and {len(others) - NAMED} more (--json names all)")
 
-    def strays(self) -> None:
+    def outliers(self) -> None:
         far = self.far
-        if far.strays:
+        if far.outliers:
             self.answer.line()
-            self.answer.title(f"{len(far.strays)} of {len(far.compared)} {'is' if len(far.strays) == 1 else 'are'} far from the median")
-        alike = [g for g in far.groups if g[0] in far.is_stray]
+            self.answer.title(f"{len(far.outliers)} of {len(far.compared)} {'is' if len(far.outliers) == 1 else 'are'} far from the median")
+        alike = [g for g in far.groups if g[0] in far.is_outlier]
         for g in alike[:NAMED]:
-            self.answer.sentence(self.stray_words(g), 4)
+            self.answer.sentence(self.outlier_words(g), 4)
         left = sum(map(len, alike[NAMED:]))
         if left:
             self.answer.line(f"  ... and {left} more ranks (--json names all)")
 
-    def stray_words(self, group: List[int]) -> str:
+    def outlier_words(self, group: List[int]) -> str:
         table, why, row = self.table, self.far.why(group[0]), self.table.rows[group[0]]
         assert table.main is not None
         text = (f"{self.whom(group)}: {figure(table.columns[table.main].kind, table.figure(row))}, {in_units(int(abs(why.more)))} "
@@ -168,4 +168,4 @@ class Text:
         self.rows()
         self.elsewhere(others)
         if self.far.middle:
-            self.strays()
+            self.outliers()
