@@ -341,6 +341,13 @@ static void guess_result(const struct reduction *r)
 		put_second(r, 0, (struct value){ 1, false });
 }
 
+static bool nothing_found(const struct reduction *r)
+{
+	struct value result = view_look(&r->results, 0);
+
+	return !result.known && result.x == 0;
+}
+
 bool reduce_launch(const struct call *c)
 {
 	struct reduction r = { .k = c->k };
@@ -356,6 +363,8 @@ bool reduce_launch(const struct call *c)
 	if (worth_it(&r)) {
 		for (int64_t o = 0; o < r.results.n; o++)
 			do_result(&r, o);
+		if (r.results.n == 1 && nothing_found(&r))
+			guess_result(&r);
 		return true;
 	}
 	view_forget(&r.results);
