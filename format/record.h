@@ -183,7 +183,7 @@ struct gmt_variable {
 	uint32_t tensors; /* in a list, tuple or dict, and in those in it; 0 = it is a tensor */
 	uint8_t type;	  /* c10::ScalarType */
 	uint8_t dims;	  /* so many sizes follow, eight bytes each, then the name */
-	uint8_t name_len;
+	uint8_t name_len; /* with a dot: an attribute of an object */
 	uint8_t reserved; /* 0 */
 } __attribute__((packed));
 

@@ -16,7 +16,7 @@ done <<-end
 	70600 viewer
 	1095 browser
 	30200 simgpu
-	19480 shim
+	19640 shim
 	4725 format
 	564 cupti
 	12700 python

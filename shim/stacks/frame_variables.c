@@ -7,13 +7,14 @@
 
 #include <string.h>
 
-#define VARIABLES_MOST 64u /* of a function that are looked at */
-#define GLOBALS_MOST   512u
-#define NAME_MOST      200u   /* bytes; a variable with a longer name is left out */
-#define FRAMES_MOST    16384u /* outside of refusals: a second, for stacks that go on changing */
-#define REFUSALS_MOST  64u    /* a program may go on asking */
-#define ITEMS_MOST     1024u  /* of a list */
-#define NODES	       (1u << 20)
+#define VARIABLES_MOST	64u /* of a function that are looked at */
+#define GLOBALS_MOST	512u
+#define NAME_MOST	200u   /* bytes; a variable with a longer name is left out */
+#define FRAMES_MOST	16384u /* outside of refusals: a second, for stacks that go on changing */
+#define REFUSALS_MOST	64u    /* a program may go on asking */
+#define ITEMS_MOST	1024u  /* of a list */
+#define ATTRIBUTES_MOST 64u    /* of an object */
+#define NODES		(1u << 20)
 
 static variable_reader *reader;
 static uint64_t recorded[NODES / 64]; /* a bit for each node, by the lower bits of its number */
@@ -62,9 +63,10 @@ static uintptr_t object_of(const struct python_offsets *o, uintptr_t value)
 /* Where a list or tuple has its items; 0: it is neither. A tuple's hash is before them from 3.14
  * on.
  */
-static uintptr_t items_of(const struct python_offsets *o, uintptr_t object, uint64_t *count)
+static uintptr_t items_of(const struct python_offsets *o, uintptr_t object, uintptr_t type,
+			  uint64_t *count)
 {
-	uintptr_t type = type_of(o, object), at = object + (uintptr_t)o->object_type + 8;
+	uintptr_t at = object + (uintptr_t)o->object_type + 8;
 
 	*count = file_peek_word(at);
 	if (type == python_type(PYTHON_LIST))
@@ -76,7 +78,8 @@ static uintptr_t items_of(const struct python_offsets *o, uintptr_t object, uint
 struct frame_record {
 	const struct python_offsets *o;
 	variable_reader *read;
-	bool lists;
+	struct variables_seen *seen; /* NULL: tensors alone */
+	uintptr_t object_name;	     /* of the object whose attributes are recorded */
 	struct gmt_def_variables head;
 	uint8_t *buf;
 	uint32_t len;
@@ -90,18 +93,19 @@ struct items {
 	int depth;
 };
 
-static void add_items(struct items *s, uintptr_t object);
+static void add_items(struct items *s, uintptr_t object, uintptr_t type);
 
 static void add_item(void *ctx, uintptr_t name, uintptr_t object)
 {
 	struct items *s = ctx;
 	struct variable v = { 0 };
+	uintptr_t type = type_of(s->of->o, object);
 
 	(void)name;
-	if (!s->of->read(object, &v)) {
-		add_items(s, object);
+	if (python_is_static(type))
+		add_items(s, object, type);
+	if (python_is_static(type) || !s->of->read(object, &v))
 		return;
-	}
 	if (!s->all.head.tensors)
 		s->all = v;
 	else if (v.storage != s->storage)
@@ -110,17 +114,17 @@ static void add_item(void *ctx, uintptr_t name, uintptr_t object)
 	s->storage = v.storage;
 }
 
-static void add_items(struct items *s, uintptr_t object)
+static void add_items(struct items *s, uintptr_t object, uintptr_t type)
 {
 	enum { AT_ONCE = 16, DEEPEST = 2 };
 	const struct python_offsets *o = s->of->o;
 	uintptr_t items[AT_ONCE];
-	uint64_t count, at = items_of(o, object, &count);
+	uint64_t count, at = items_of(o, object, type, &count);
 
 	if (s->depth == DEEPEST)
 		return;
 	s->depth++;
-	if (!at && type_of(o, object) == python_type(PYTHON_DICT))
+	if (type == python_type(PYTHON_DICT))
 		dict_each(o, object, ITEMS_MOST, add_item, s);
 	count = at && count < ITEMS_MOST ? count : at ? ITEMS_MOST : 0;
 	for (uint64_t i = 0; i < count; i++) {
@@ -133,20 +137,21 @@ static void add_items(struct items *s, uintptr_t object)
 	s->depth--;
 }
 
+/* The interpreter's own types are no tensors. */
 static bool read_variable(const struct frame_record *t, uintptr_t object, struct variable *v)
 {
-	if (t->read(object, v))
-		return true;
-	if (t->lists) {
-		struct items s = { .of = t };
+	uintptr_t type = type_of(t->o, object);
+	struct items s = { .of = t };
 
-		add_items(&s, object);
-		*v = s.all;
-	}
+	if (!python_is_static(type))
+		return t->read(object, v);
+	if (t->seen)
+		add_items(&s, object, type);
+	*v = s.all;
 	return v->head.tensors;
 }
 
-/* A str of a few bytes, which may be gone; its copy lies as it does. */
+/* A str of a few bytes, which may be gone; its copy lies as it does. 0: it is too long. */
 static uint32_t copy_name(const struct python_offsets *o, uintptr_t name, uint8_t *out)
 {
 	uint8_t copy[128 + NAME_MOST];
@@ -158,6 +163,19 @@ static uint32_t copy_name(const struct python_offsets *o, uintptr_t name, uint8_
 	return code_text((uintptr_t)copy, out);
 }
 
+/* "name", or "object.name". */
+static uint32_t copy_path(const struct frame_record *t, uintptr_t name, uint8_t *out)
+{
+	uint32_t before = t->object_name ? copy_name(t->o, t->object_name, out) : 0, len;
+
+	if (t->object_name && !before)
+		return 0;
+	if (before)
+		out[before++] = '.';
+	len = copy_name(t->o, name, out + before);
+	return len ? before + len : 0;
+}
+
 static void record_variable(void *ctx, uintptr_t name, uintptr_t value)
 {
 	struct frame_record *t = ctx;
@@ -165,12 +183,12 @@ static void record_variable(void *ctx, uintptr_t name, uintptr_t value)
 	struct variable v = { 0 };
 	uint32_t sizes, at, len;
 
-	if (t->len + sizeof(v) + CODE_TEXT_MAX >= GMT_DEF_MAX || !object ||
+	if (t->len + sizeof(v) + 2 * CODE_TEXT_MAX >= GMT_DEF_MAX || !object ||
 	    !read_variable(t, object, &v))
 		return;
 	sizes = v.head.dims * 8u;
 	at = t->len + (uint32_t)sizeof(v.head) + sizes;
-	len = copy_name(t->o, name, t->buf + at);
+	len = copy_path(t, name, t->buf + at);
 	if (!len || len > NAME_MOST)
 		return;
 	v.head.name_len = (uint8_t)len;
@@ -180,17 +198,62 @@ static void record_variable(void *ctx, uintptr_t name, uintptr_t value)
 	t->head.count++;
 }
 
-static void each_of_function(struct frame_record *t, uintptr_t frame, uintptr_t names)
+/* What a module has of a model is no variable of the program. */
+static bool is_of_model(const struct frame_record *t, uintptr_t name)
+{
+	uint8_t text[CODE_TEXT_MAX];
+	uint32_t len = copy_name(t->o, name, text);
+
+	return (len == 11 && !memcmp(text, "_parameters", 11)) ||
+	       (len == 8 && !memcmp(text, "_buffers", 8));
+}
+
+static void record_attribute(void *ctx, uintptr_t name, uintptr_t value)
+{
+	if (!is_of_model(ctx, name))
+		record_variable(ctx, name, value);
+}
+
+/* An object of several frames, as self often is, is the innermost one's. */
+static bool is_first_seen(struct variables_seen *seen, uintptr_t object)
+{
+	for (unsigned i = 0; i < seen->count; i++)
+		if (seen->objects[i] == object)
+			return false;
+	if (seen->count == VARIABLES_SEEN)
+		return false;
+	seen->objects[seen->count++] = object;
+	return true;
+}
+
+static void record_attributes(void *ctx, uintptr_t name, uintptr_t value)
+{
+	struct frame_record *t = ctx;
+	uintptr_t object = object_of(t->o, value);
+	struct variable v = { 0 };
+
+	if (!object || python_is_static(type_of(t->o, object)) || t->read(object, &v) ||
+	    !dict_has_attributes(t->o, object) || !is_first_seen(t->seen, object))
+		return;
+	t->object_name = name;
+	dict_each_attribute(t->o, object, ATTRIBUTES_MOST, record_attribute, t);
+	t->object_name = 0;
+}
+
+typedef void variable_fn(void *ctx, uintptr_t name, uintptr_t value);
+
+static void each_of_function(struct frame_record *t, uintptr_t frame, uintptr_t names,
+			     variable_fn *fn)
 {
 	uintptr_t name[VARIABLES_MOST], value[VARIABLES_MOST];
-	uint64_t count, at = items_of(t->o, names, &count);
+	uint64_t count, at = items_of(t->o, names, python_type(PYTHON_TUPLE), &count);
 
 	count = count < VARIABLES_MOST ? count : VARIABLES_MOST;
 	if (!at || !file_peek(name, at, count * 8) ||
 	    !file_peek(value, frame + (uintptr_t)t->o->frame_variables, count * 8))
 		return;
 	for (uint64_t i = 0; i < count; i++)
-		record_variable(t, name[i], value[i]);
+		fn(t, name[i], value[i]);
 }
 
 static bool is_module(const struct python_offsets *o, uintptr_t code)
@@ -201,27 +264,36 @@ static bool is_module(const struct python_offsets *o, uintptr_t code)
 	return len == 8 && !memcmp(name, "<module>", 8);
 }
 
-void variables_record(struct thread *t, const struct python_frame *f, uint32_t node, bool lists,
-		      uint8_t *buf)
+static void each_variable(struct frame_record *t, const struct python_frame *f, variable_fn *fn)
+{
+	uintptr_t frame = f->at & ~(uintptr_t)1, code = f->code->code;
+
+	if (is_module(t->o, code))
+		dict_each(t->o, file_peek_word(frame + (uintptr_t)t->o->frame_globals),
+			  GLOBALS_MOST, fn, t);
+	else
+		each_of_function(t, frame, file_peek_word(code + (uintptr_t)t->o->code_variables),
+				 fn);
+}
+
+void variables_record(struct thread *t, const struct python_frame *f, uint32_t node,
+		      struct variables_seen *seen, uint8_t *buf)
 {
 	struct frame_record r = {
 		.o = python_layout(),
 		.read = __atomic_load_n(&reader, __ATOMIC_ACQUIRE),
-		.lists = lists,
-		.head = { .seq = session_last_seq(), .node = node, .flags = lists },
+		.seen = seen,
+		.head = { .seq = session_last_seq(), .node = node, .flags = seen != NULL },
 		.buf = buf,
 		.len = sizeof(r.head),
 	};
-	uintptr_t frame = f->at & ~(uintptr_t)1, code = f->code->code;
 	struct gmt_def d = { .kind = GMT_DEF_VARIABLES, .payload = buf };
 
 	if (!r.read || !file_peeks_often())
 		return;
-	if (is_module(r.o, code))
-		dict_each(r.o, file_peek_word(frame + (uintptr_t)r.o->frame_globals), GLOBALS_MOST,
-			  record_variable, &r);
-	else
-		each_of_function(&r, frame, file_peek_word(code + (uintptr_t)r.o->code_variables));
+	each_variable(&r, f, record_variable);
+	if (seen)
+		each_variable(&r, f, record_attributes);
 	if (!r.head.count)
 		return;
 	memcpy(buf, &r.head, sizeof(r.head));

@@ -22,10 +22,16 @@ typedef bool variable_reader(uintptr_t object, struct variable *out);
 /* Who knows what a tensor is; NULL: nobody, and no variables are recorded. Once a session. */
 void variables_read_by(variable_reader *reader);
 
-/* Records a frame's tensors, if it has any; lists: at a refusal, also those in lists. buf holds
- * GMT_DEF_MAX bytes. */
-void variables_record(struct thread *t, const struct python_frame *frame, uint32_t node, bool lists,
-		      uint8_t *buf);
+#define VARIABLES_SEEN 64 /* objects at one refusal */
+struct variables_seen {
+	uintptr_t objects[VARIABLES_SEEN];
+	unsigned count;
+};
+
+/* Records a frame's tensors, if it has any. seen: at a refusal, also those in lists and in the
+ * attributes of objects, of each object once; else NULL. buf holds GMT_DEF_MAX bytes. */
+void variables_record(struct thread *t, const struct python_frame *frame, uint32_t node,
+		      struct variables_seen *seen, uint8_t *buf);
 
 /* true once for each node, until there were many; one whose place another one took is left out. */
 bool variables_are_new(uint32_t node);

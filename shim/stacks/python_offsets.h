@@ -30,6 +30,7 @@ struct python_offsets {
 	int16_t shim_owner; /* frame owners from here on are not Python code */
 	/* the values, and the dict of a module's; the tuple of their names */
 	int16_t frame_variables, frame_globals, code_variables;
+	int16_t type_keys; /* of its objects' attributes; -1 = not verified */
 	/* free threading: instructions are in a copy of the thread's own */
 	int16_t frame_tlbc, code_tlbc;
 	uint16_t tag_mask;   /* bits of a code reference that are not address */

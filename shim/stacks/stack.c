@@ -223,13 +223,15 @@ void stack_variables(struct thread *t, bool all)
 	enum { INNERMOST = 12 };
 	struct stack_scratch *s = t->scratch;
 	struct python_part *p = s ? &s->python : NULL;
+	struct variables_seen seen = { .count = 0 };
 	int n = p ? p->chain.count : 0, least = all || n < INNERMOST ? 0 : n - INNERMOST;
 
 	if (all && !variables_of_refusal())
 		return;
 	for (int i = n - 1; i >= least; i--) {
 		if (variables_are_new(p->nodes[i]) || all)
-			variables_record(t, &p->chain.frames[i], p->nodes[i], all, p->definition);
+			variables_record(t, &p->chain.frames[i], p->nodes[i], all ? &seen : NULL,
+					 p->definition);
 		else if (i == n - 1)
 			return;
 	}

@@ -28,22 +28,58 @@ def described(v):
             first = flat[0]
             return [list(first.shape), str(first.dtype)[6:], first.data_ptr(), sum(storages.values()), len(flat)]
 
+def attributes(v):
+    # Of a class that was written in Python, whose dict CPython manages: Py_TPFLAGS_MANAGED_DICT.
+    if type(v).__flags__ >> 4 & 1 and not described(v):
+        return [(name, x) for name, x in vars(v).items() if name not in ("_parameters", "_buffers")]
+    return []
+
+def truth(at):
+    said, frames, seen = [], [], set()
+    while at:
+        frames.insert(0, at.tb_frame)
+        at = at.tb_next
+    for frame in frames:  # innermost first: an object is said once
+        for name, value in list(frame.f_locals.items()):
+            if described(value):
+                said.append([frame.f_code.co_name, name, *described(value)])
+            elif id(value) not in seen:
+                said += [[frame.f_code.co_name, f"{name}.{n}", *described(x)] for n, x in attributes(value) if isinstance(n, str) and described(x)]
+                seen.add(id(value))
+    return said
+
 class Pair(torch.Tensor):
     pass
 
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layer = nn.Linear(64, 64)
+        self.layer, self.features = nn.Linear(64, 64), []
+        self.register_buffer("grid", torch.ones(8))
 
     def forward(self, rows, half=None):
+        self.features.append(rows)
+        self.latest = rows
         grid = rows.view(4, 2, 2, 2, 2, -1)
         weight = self.layer.weight
         if rows.shape[0] > 64:
             return self.layer(rows[:1]) + torch.empty(2 << 30, device="cuda")
         return self.layer(rows)
 
+class Plain:  # nobody asks for its __dict__
+    def __init__(self):
+        self.number, self.table, self.by_step = 1, torch.ones(6, 6, device="cuda"), {}
+
+class Slots:
+    __slots__ = ["tensor"]
+
 def run(net):
+    plain, slots, deleted, extra = Plain(), Slots(), Plain(), Plain()
+    plain.by_step[1], slots.tensor = torch.ones(11, device="cuda"), torch.ones(12, device="cuda")
+    deleted.late = torch.ones(13, device="cuda")
+    del deleted.number, deleted.table
+    extra.__dict__["x" * 30] = extra.__dict__[5] = torch.ones(15, device="cuda")
+    other = plain
     on_host, nothing, number, text = torch.rand(4), None, 7, "x" * 40
     meta = torch.empty(5, 5, device="meta")
     pair = torch.ones(3, 3, device="cuda").as_subclass(Pair)
@@ -69,19 +105,12 @@ def run(net):
     large = torch.rand(128, 64, device="cuda")
     step(large)
 
-net, at = Net().cuda(), None
+net = Net().cuda()
 outside, listed = torch.ones(5, 6, device="cuda", dtype=torch.half), [torch.ones(7, device="cuda"), 4]
 try:
     run(net)
 except torch.OutOfMemoryError as e:
-    at, said = e.__traceback__, []
-    while at:
-        for name, value in list(at.tb_frame.f_locals.items()):
-            one = described(value)
-            if one:
-                said.append([at.tb_frame.f_code.co_name, name, *one])
-        at = at.tb_next
-    print(json.dumps(said))
+    print(json.dumps(truth(e.__traceback__)))
 """
 
 
@@ -104,7 +133,8 @@ def test_variables_are_what_frames_have(programs, tool):
     found = {(nodes[x["stack"]], x["name"], x["shape"], x["type"], str(x["address"]), str(x["bytes"]), str(x["tensors"]))
              for x in told if x["seq"] == last}
     assert found == truth, (found - truth, truth - found)
-    assert len(truth) > 15 and {"kept", "couples", "mixed", "views", "tail", "pair", "grid", "outside", "listed", "by_name"} <= {x[1] for x in truth}
+    assert len(truth) > 15 and {"kept", "couples", "mixed", "views", "tail", "pair", "grid", "outside", "listed", "by_name",
+                                "self.features", "self.latest", "plain.table", "plain.by_step", "deleted.late", "extra.table"} <= {x[1] for x in truth}
 
 
 def test_small_requests_tell_nothing(programs, tool):
@@ -190,7 +220,7 @@ def test_what_is_said_of_them(programs, tool, kind):
 
 READ = """
 import ctypes, json, sys
-frame_variables, code_variables, own = map(int, sys.argv[1:4])
+frame_variables, code_variables, type_keys, own = map(int, sys.argv[1:5])
 word = lambda at: ctypes.c_size_t.from_address(at).value
 head = 16 if not hasattr(sys, "_is_gil_enabled") or "t" not in sys.abiflags else 32
 
@@ -214,6 +244,30 @@ def look(first, second="b", *rest, third=None):
         assert word(got["hidden"] + head) == id(hidden)
     return "right"
 
+class Plain:
+    def __init__(self):
+        self.first, self.second = object(), [1]
+
+# Values of an object whose __dict__ nobody asked for: by the names that its class keeps.
+if type_keys >= 0:
+    Plain(), Plain()
+    x, minor = Plain(), sys.version_info[1]
+    flags = word(id(Plain) + 168)
+    assert flags == Plain.__flags__ and flags >> 4 & 1 and word(id(Plain) + 32) == Plain.__basicsize__
+    keys = word(id(Plain) + type_keys)
+    size, index, kind = ctypes.string_at(keys + 8, 3)
+    entries = keys + 32 + (1 << index)
+    assert kind == 2 and [word(entries + 16 * i) for i in (0, 1)] == [id(sys.intern("first")), id(sys.intern("second"))]
+    values = word(id(x) - 32) if minor == 11 else word(id(x) - 24) + 1 if minor == 12 else id(x) + Plain.__basicsize__ + 8
+    assert minor < 13 or (word(id(x) - 24) == 0 and flags >> 2 & 1 and word(values - 8) >> 24 & 1)
+    assert minor != 12 or word(id(x) - 24) & 1
+    assert [word(values + 8 * i) for i in (0, 1)] == [id(x.first), id(x.second)]
+    # with a dict of its own, which has the same values first
+    assert list(x.__dict__) == ["first", "second"]
+    given = word(id(x) - 24)
+    assert given == id(x.__dict__) and not (minor == 11 and word(id(x) - 32))
+    keys, values = word(given + 32), word(given + 40) + 8 * (minor >= 13)
+    assert word(values + 8) == id(x.second) and ctypes.string_at(keys + 10, 1) == b"\x02"
 print(look(object(), 2, 3, third=object()))
 """
 
@@ -222,10 +276,10 @@ print(look(object(), 2, 3, third=object()))
 def test_offsets_of_variables(version, tmp_path):
     """python_offsets.def in each interpreter of this machine."""
     table = (ROOT / "shim/stacks/python_offsets.def").read_text()
-    row = re.search(rf"^PYTHON\({version.partition('.')[2]},.*,\s*(\d+), \d+, (\d+)\)$", table, re.M)
+    row = re.search(rf"^PYTHON\({version.partition('.')[2]},.*,\s*(\d+), \d+, (\d+), +(-?\d+)\)$", table, re.M)
     # a frame object of its own until 3.10, later one that points to the frame
     own = ctypes.sizeof(ctypes.c_void_p) * 3 if int(version.partition(".")[2]) >= 11 else 0
-    done = subprocess.run([PYTHONS[version], "-c", READ, row[1], row[2], str(own)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([PYTHONS[version], "-c", READ, *row.groups(), str(own)], capture_output=True, text=True, timeout=120)
     assert done.stdout == "right\n", done.stderr
 
 

@@ -147,7 +147,7 @@ uint64_t variables_first_size(const struct defs *d, uint64_t seq)
 		const struct defs_variable *v = defs_variable(d, &x[i], 0);
 
 		if (x[i].seq <= seq && x[i].count && !v->head.tensors && v->head.dims &&
-		    is_outermost_forward(d, x[i].node))
+		    !memchr(v->name.s, '.', v->name.len) && is_outermost_forward(d, x[i].node))
 			return v->sizes[0];
 	}
 	return 0;
@@ -179,6 +179,32 @@ static const struct defs_variable *named(const struct variable_at *all, size_t c
 	return x ? x->variable : NULL;
 }
 
+/* Of "self.rows.shape", say. */
+static size_t path_length(const char *at)
+{
+	size_t len = 0;
+
+	while (isalnum((unsigned char)at[len]) || at[len] == '_' || (len && at[len] == '.'))
+		len++;
+	return len;
+}
+
+/* Of a path or its beginning, whose length *len becomes. */
+static const struct defs_variable *longest_named(const struct variable_at *all, size_t count,
+						 const struct owner *line, const char *path,
+						 size_t *len)
+{
+	while (*len) {
+		const struct defs_variable *v = named(all, count, line, path, *len);
+
+		if (v)
+			return v;
+		while (*len && path[--*len] != '.')
+			;
+	}
+	return NULL;
+}
+
 const char *variables_read(struct stacks *s, uint32_t stack, uint64_t seq, const struct owner *line,
 			   const char *statement, char buf[VARIABLE_WORDS])
 {
@@ -190,17 +216,15 @@ const char *variables_read(struct stacks *s, uint32_t stack, uint64_t seq, const
 
 	buf[0] = 0;
 	for (const char *at = right_side(statement); *at && shown < MOST; at++) {
-		size_t len = 0;
+		size_t path = path_length(at), len = path;
 
-		while (isalnum((unsigned char)at[len]) || at[len] == '_')
-			len++;
-		v = len ? named(all, count, line, at, len) : NULL;
+		v = longest_named(all, count, line, at, &len);
 		if (v && at[-!!(at > statement)] != '.' && !ANY_OF(x, said, shown, *x == v)) {
 			text_add(buf, VARIABLE_WORDS, "%s%.*s %s", shown ? ", " : "", (int)len, at,
 				 variables_shape(v, shape));
 			said[shown++] = v;
 		}
-		at += len ? len - 1 : 0;
+		at += path ? path - 1 : 0;
 	}
 	return buf;
 }
