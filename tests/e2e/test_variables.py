@@ -191,8 +191,55 @@ def many():
     for rows in (1 << 2, 1 << 9):
         net(torch.rand(64, rows, 256, device="cuda")).square().mean().backward()
 
+class Tapped:  # hooks gather what layers return, and nobody asks for it
+    def __init__(self, net):
+        self.outputs = {"layer": [], "net": []}
+        net.layer.register_forward_hook(lambda m, x, y: self.outputs["layer"].append(y.clone()))
+        net.register_forward_hook(lambda m, x, y: self.outputs["net"].append(y))
+        self.net = net
+
+    def run(self):
+        with torch.no_grad():
+            while True:
+                self.net(torch.rand(1024, 256, device="cuda"))
+
+def hooks():
+    Tapped(Net(4096).cuda()).run()
+
+def views(count=8):  # results of several passes that one loss needs
+    net = Net(4096).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    for rows in (900, 900, 900, 1 << 14):
+        outs = []
+        for view in range(count):
+            outs.append(net(torch.rand(rows, 256, device="cuda")))
+        torch.cat(outs).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
 globals()[sys.argv[1]]()
 """
+
+
+def test_an_attribute_is_named(programs, tool):
+    (programs.folder / "program.py").write_text(SCENES)
+    done = programs(programs.folder / "program.py", "hooks", card="card=1200MiB", GPUMEMTRACE_OUTPUT="run.gmt")
+    assert "OutOfMemoryError" in done.stderr, done.stderr[-2000:]
+    said = tool.json("oom", programs.folder / "run.gmt")
+    held = {v["name"]: v for v in said["variables"]}["self.outputs"]
+    assert held["bytes"] == held["tensors"] * (16 << 20) and held["function"] == "Tapped.__init__.<locals>.<lambda>"
+    assert said["cause"] == "retained_graph"  # outputs, by their uses
+    assert f"The variable self.outputs of {held['function']} program.py:{held['line']} has {held['tensors']} tensors" in said["text"]
+    assert said["remedies"][0]["saves_bytes"] > held["bytes"] - (64 << 20)
+
+
+def test_what_a_loss_needs_is_no_collection(programs, tool):
+    (programs.folder / "program.py").write_text(SCENES)
+    done = programs(programs.folder / "program.py", "views", card="card=1200MiB", GPUMEMTRACE_OUTPUT="run.gmt")
+    assert "OutOfMemoryError" in done.stderr, done.stderr[-2000:]
+    said = tool.json("oom", programs.folder / "run.gmt")
+    held = {v["name"]: v for v in said["variables"]}["outs"]
+    assert held["tensors"] >= 2 and said["cause"] != "collected" and "collected" not in {r["name"] for r in said["remedies"]}
 
 
 @pytest.mark.forks
@@ -208,7 +255,8 @@ def test_what_is_said_of_them(programs, tool, kind):
     if kind == "kept":
         passes = rows["results"]["tensors"]
         assert rows["results"]["bytes"] == passes * (16 << 20) and rows["results"]["function"] == "kept" and passes > 40
-        assert f"The variable results of kept program.py:{rows['results']['line']} has {passes} tensors" in said["text"]
+        assert f"The variable results of kept program.py:{rows['results']['line']} has results of {passes} earlier" in said["text"]
+        assert said["cause"] == "collected" and "call backward() after fewer passes" in said["remedies"][0]["what"]
         assert f"results {passes * 16 / 1024:.1f} GiB {passes}, first [1024, 4096] float32" in re.sub(" +", " ", text) or passes * 16 < 1024
     elif kind == "pairs":
         assert "with a [30000, 2], b [9000, 2])" in said["look_at"]
