@@ -226,12 +226,12 @@ CORPORA := $(if $(DEVICE),$(FUZZ),$(filter-out lookups,$(FUZZ)))
 $(if $(SAN)$(CHECK),,run-corpus_lookups: | all)
 unit: $(UNITS:%=run-%) $(CORPORA:%=run-corpus_%)  ## unit tests (SAN=address,undefined: with these sanitizers)
 $(UNITS:%=run-%): run-%: $(B)/unit/%
-	@if timeout 300 $(RUN) $< >$<.log 2>&1; then printf '  %-7s %s %s\n' OK $* "$$(grep -o '[0-9]* test(s) run' $<.log | tail -1)"; \
+	@if timeout 600 $(RUN) $< >$<.log 2>&1; then printf '  %-7s %s %s\n' OK $* "$$(grep -o '[0-9]* test(s) run' $<.log | tail -1)"; \
 	 else cat $<.log; printf '  %-7s %s\n' FAILED $<; exit 1; fi
 
 FUZZ_ENV := GPUMEMTRACE_OUTPUT=/dev/null/no GPUMEMTRACE_QUIET=1
 $(FUZZ:%=run-corpus_%): run-corpus_%: $(B)/unit/corpus_%
-	@if $(FUZZ_ENV) timeout 300 $(RUN) $< tests/fuzz/corpus/$* >$<.log 2>&1; then printf '  %-7s %s %s\n' OK corpus_$* "$$(tail -1 $<.log)"; \
+	@if $(FUZZ_ENV) timeout 600 $(RUN) $< tests/fuzz/corpus/$* >$<.log 2>&1; then printf '  %-7s %s %s\n' OK corpus_$* "$$(tail -1 $<.log)"; \
 	 else cat $<.log; printf '  %-7s %s\n' FAILED $<; exit 1; fi
 
 FUZZ_SECONDS ?= 60

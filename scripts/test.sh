@@ -59,8 +59,8 @@ stage viewer make -j"$JOBS" viewer # 30 s on two cores, and a minute the first t
 await lint
 stage unit make -j"$JOBS" -k unit
 # What waits in the end-to-end tests leaves room for these.
-beside unit-tsan nice make -j"$JOBS" -k tsan
-beside unit-sanitized nice make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
+beside unit-tsan make -j"$JOBS" -k tsan
+beside unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
 stage e2e pytests .venv -m "not installed$NOT_MORE" tests/e2e
 await unit-tsan
 await unit-sanitized
