@@ -263,7 +263,7 @@ test-aarch64: setup  ## unit tests for aarch64, built by the wheels' compiler, r
 .PHONY: tsan
 tsan: export TSAN_OPTIONS := halt_on_error=1
 # The thread of test_frames changes its stack by hand, which this sanitizer does not know.
-TSAN_TESTS = $(filter-out test_frames,$(basename $(notdir $(shell grep -l pthread_create tests/unit/*.c 2>/dev/null))))
+TSAN_TESTS = $(filter-out test_frames,$(basename $(notdir $(shell grep -l 'pthread_create.&' tests/unit/*.c 2>/dev/null))))
 tsan:  ## unit tests that start threads, under the thread sanitizer
 	@$(MAKE) --no-print-directory SAN=thread $(TSAN_TESTS:%=run-%)
 
