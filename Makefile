@@ -226,12 +226,12 @@ CORPORA := $(if $(DEVICE),$(FUZZ),$(filter-out lookups,$(FUZZ)))
 $(if $(SAN)$(CHECK),,run-corpus_lookups: | all)
 unit: $(UNITS:%=run-%) $(CORPORA:%=run-corpus_%)  ## unit tests (SAN=address,undefined: with these sanitizers)
 $(UNITS:%=run-%): run-%: $(B)/unit/%
-	@if timeout 300 $(RUN) $< >$<.log 2>&1; then printf '  %-7s %s %s\n' OK $* "$$(grep -o '[0-9]* test(s) run' $<.log | tail -1)"; \
+	@if timeout 600 $(RUN) $< >$<.log 2>&1; then printf '  %-7s %s %s\n' OK $* "$$(grep -o '[0-9]* test(s) run' $<.log | tail -1)"; \
 	 else cat $<.log; printf '  %-7s %s\n' FAILED $<; exit 1; fi
 
 FUZZ_ENV := GPUMEMTRACE_OUTPUT=/dev/null/no GPUMEMTRACE_QUIET=1
 $(FUZZ:%=run-corpus_%): run-corpus_%: $(B)/unit/corpus_%
-	@if $(FUZZ_ENV) timeout 300 $(RUN) $< tests/fuzz/corpus/$* >$<.log 2>&1; then printf '  %-7s %s %s\n' OK corpus_$* "$$(tail -1 $<.log)"; \
+	@if $(FUZZ_ENV) timeout 600 $(RUN) $< tests/fuzz/corpus/$* >$<.log 2>&1; then printf '  %-7s %s %s\n' OK corpus_$* "$$(tail -1 $<.log)"; \
 	 else cat $<.log; printf '  %-7s %s\n' FAILED $<; exit 1; fi
 
 FUZZ_SECONDS ?= 60
@@ -263,7 +263,7 @@ test-aarch64: setup  ## unit tests for aarch64, built by the wheels' compiler, r
 .PHONY: tsan
 tsan: export TSAN_OPTIONS := halt_on_error=1
 # The thread of test_frames changes its stack by hand, which this sanitizer does not know.
-TSAN_TESTS = $(filter-out test_frames,$(basename $(notdir $(shell grep -l pthread_create tests/unit/*.c 2>/dev/null))))
+TSAN_TESTS = $(filter-out test_frames,$(basename $(notdir $(shell grep -l 'pthread_create.&' tests/unit/*.c 2>/dev/null))))
 tsan:  ## unit tests that start threads, under the thread sanitizer
 	@$(MAKE) --no-print-directory SAN=thread $(TSAN_TESTS:%=run-%)
 

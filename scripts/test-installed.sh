@@ -40,4 +40,4 @@ ln -s "$PLACE/venv/bin/gpumemtrace" "$PLACE/build/gpumemtrace"
 ln -s "$package"/gpumemtrace/lib/* "$PLACE/build/"
 
 export GPUMEMTRACE_TEST_BUILD=$PLACE/build GPUMEMTRACE_TEST_PACKAGE=$package GPUMEMTRACE_TEST_WHEEL=$wheel
-exec .venv/bin/python -m pytest -q -c tests/pytest.ini -m installed -n "$(nproc)" --dist worksteal "$@" tests/e2e
+exec .venv/bin/python -m pytest -q -c tests/pytest.ini -m installed -n $(($(nproc) + 1)) --dist worksteal "$@" $(grep -l 'mark\.installed' tests/e2e/test_*.py)

@@ -39,11 +39,16 @@ await() { # name
 	table="$table$(printf '%-14s %-7s %4d s' "$name" "$verdict" "$seconds")"$'\n'
 }
 
-# End to end with one environment; what is about the Python package is run from a wheel, installed. Many tests wait, so there is one worker more than cores.
+# End to end with one environment; what is about the Python package is run from a wheel, installed. Many tests wait, so there are two workers more than cores.
 pytests() { # environment pytest-arguments...
 	local env=$1
 	shift
-	"$env/bin/python" -m pytest -q -c tests/pytest.ini -n $((JOBS + 1)) --dist worksteal "$@" tests/e2e
+	"$env/bin/python" -m pytest -q -c tests/pytest.ini -n $((JOBS + 2)) --dist worksteal "$@"
+}
+
+# Each worker reads all files that it is given, so these are the ones with such tests.
+matrix() { # environment
+	pytests "$1" -m "matrix$NOT_MORE" $(grep -l 'mark\.matrix' tests/e2e/test_*.py)
 }
 
 mkdir -p "$LOGS"
@@ -53,17 +58,25 @@ beside lint make lint
 stage viewer make -j"$JOBS" viewer # 30 s on two cores, and a minute the first time
 await lint
 stage unit make -j"$JOBS" -k unit
+# What waits in the end-to-end tests leaves room for these.
 beside unit-tsan make -j"$JOBS" -k tsan
-stage unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
+beside unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
+stage e2e pytests .venv -m "not installed$NOT_MORE" tests/e2e
 await unit-tsan
-stage e2e pytests .venv -m "not installed$NOT_MORE"
+await unit-sanitized
 beside e2e-installed scripts/test-installed.sh -m "installed$NOT_MORE"
-stage e2e-newest pytests .venv-newest -m "matrix$NOT_MORE"
+stage e2e-newest matrix .venv-newest
 await e2e-installed
 for env; do
-	stage "e2e-$env" pytests ".venv-$env" -m matrix
+	stage "e2e-$env" matrix ".venv-$env"
 done
 
+# A log that is cut in its middle still says which tests failed, and how.
+grep -h '^\(FAILED\|ERROR\) ' "$LOGS"/e2e*.log
+for test in $(sed -n 's/^  FAILED *//p' "$LOGS"/unit*.log | sort -u); do
+	printf '\n== failed: %s\n' "$test"
+	tail -n 100 "$test.log"
+done
 printf '\n%s' "$table"
 [ -z "$failed" ] || printf 'failed:%s (logs in %s)\n' "$failed" "$LOGS"
 # The sum of what the test runners said, in the form that any reader of logs knows.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """browser.py PAGE [THEME [WIDTH]] < ACTIONS: opens a page in Chromium and does what the lines of JSON on stdin say;
 prints one line of JSON: what each action gave, what the console said, what the page asked the network for.
-browser.py --serve: does that for each line [PAGE, THEME, WIDTH, ACTIONS] on stdin, in one Chromium.
+browser.py --serve: does that for each line [PAGE, THEME, WIDTH, ACTIONS] on stdin, in one tab of one Chromium: a tab is a window to it,
+which takes longer to make than most pages.
 Run by .venv-browser/bin/python: the tests' own environment has no browser."""
 import json
 import shutil
@@ -57,28 +58,38 @@ def drag(page, action):
     page.mouse.up()
 
 
-def look(browser, path, theme, width, actions):
-    """Opens the page in a context of its own and does what the actions say."""
+def look(page, path, theme, width, actions):
+    """Opens the page and does what the actions say."""
     said, asked, results = [], [], []
-    context = browser.new_context(viewport={"width": int(width), "height": 900}, color_scheme=theme)
-    page = context.new_page()
-    page.on("console", lambda m: said.append(m.type + ": " + m.text))
-    page.on("pageerror", lambda e: said.append("error: " + str(e)))
-    page.on("dialog", lambda d: (said.append("dialog: " + d.message), d.dismiss()))
-    page.on("request", lambda r: asked.append(r.url))
+    heard = {"console": lambda m: said.append(m.type + ": " + m.text), "pageerror": lambda e: said.append("error: " + str(e)),
+             "dialog": lambda d: (said.append("dialog: " + d.message), d.dismiss()), "request": lambda r: asked.append(r.url)}
+    for event, hear in heard.items():
+        page.on(event, hear)
+    page.set_viewport_size({"width": int(width), "height": 900})
+    page.emulate_media(media="null", forced_colors="null", color_scheme=theme)
     page.goto(path if path.startswith("http:") else Path(path).resolve().as_uri())
     ready(page)
     for action in actions:
         do = next(ACTIONS[key] for key in ACTIONS if key in action)
         results.append(do(page, action))
-    context.close()
+    for event, hear in heard.items():
+        page.remove_listener(event, hear)
     return {"results": results, "said": said, "asked": [u for u in asked if u != asked[0]]}
 
 
-def serve(browser):
+def forget(page):
+    """Nothing of this page is left for the next one: what it remembers, a key that is down, where the pointer is."""
+    page.evaluate("(localStorage.clear(), sessionStorage.clear())")
+    page.keyboard.up("Control")
+    page.mouse.move(-1, -1)
+    page.goto("about:blank")
+
+
+def serve(page):
     for line in sys.stdin:
         try:
-            answer = look(browser, *json.loads(line))
+            answer = look(page, *json.loads(line))
+            forget(page)
         except Exception:
             answer = {"failed": traceback.format_exc()}
         print(json.dumps(answer), flush=True)
@@ -87,11 +98,12 @@ def serve(browser):
 def main():
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
         if sys.argv[1] == "--serve":
-            serve(browser)
+            serve(page)
         else:
             path, theme, width = (sys.argv[1:] + ["light", "1280"])[:3] if len(sys.argv) < 4 else sys.argv[1:4]
-            print(json.dumps(look(browser, path, theme, width, map(json.loads, sys.stdin))))
+            print(json.dumps(look(page, path, theme, width, map(json.loads, sys.stdin))))
         browser.close()
 
 

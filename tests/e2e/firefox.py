@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""firefox.py PAGE < ACTIONS: what browser.py does in Chromium, in Firefox: opens a page and evaluates what the lines of JSON
-on stdin say; prints one line of JSON with the results, and with the errors and warnings of the page.
+"""firefox.py: what browser.py --serve does in Chromium, in Firefox: opens a page and evaluates what each line [PAGE, EXPRESSIONS] on stdin
+says; prints a line of JSON for each with the results, and with the errors and warnings of the page.
 Speaks Firefox's own protocol for tests (Marionette), so that no package is needed. Run by any Python."""
 import json
 import os
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
@@ -20,20 +21,20 @@ element.addEventListener('said', () => done(element.dataset.said), { once: true 
 script.textContent = `(async () => { let said; try { said = { value: await (${code}) }; } catch (e) { said = { error: String(e) }; }
   document.documentElement.dataset.said = JSON.stringify(said); document.documentElement.dispatchEvent(new Event('said')); })()`;
 document.head.append(script); script.remove();"""
-HEARD = """return Services.console.getMessageArray().filter((m) => m instanceof Ci.nsIScriptError && m.sourceName.startsWith(arguments[0]))
-  .map((m) => m.errorMessage)"""
+HEARD = """const all = Services.console.getMessageArray(); Services.console.reset();
+  return all.filter((m) => m instanceof Ci.nsIScriptError && m.sourceName.startsWith(arguments[0])).map((m) => m.errorMessage)"""
 
 
 class Marionette:
-    def __init__(self, port):
-        for _ in range(300):
-            try:
-                self.socket = socket.create_connection(("127.0.0.1", port), timeout=300)
-                break
-            except ConnectionRefusedError:
-                time.sleep(0.1)
+    def __init__(self, said):
+        """`said` is the file in which Firefox writes the port that it listens at."""
+        while not said.exists() or not said.read_text():
+            time.sleep(0.1)
+        self.socket = socket.create_connection(("127.0.0.1", int(said.read_text())), timeout=300)
         self.read()
         self.count = 0
+        self.ask("WebDriver:NewSession")
+        self.ask("WebDriver:SetTimeouts", script=300000)
 
     def read(self):
         length = b""
@@ -61,31 +62,33 @@ class Marionette:
         return said.get("value")
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def look(tab, page):
-    tab.ask("WebDriver:NewSession")
-    tab.ask("WebDriver:SetTimeouts", script=300000)
+def look(tab, page, expressions):
+    tab.ask("Marionette:SetContext", value="content")
     tab.ask("WebDriver:Navigate", url=page)
     while not tab.script(LOADED):
         time.sleep(0.1)
-    results = [tab.evaluate(json.loads(line)["evaluate"]) for line in sys.stdin]
+    results = [tab.evaluate(expression) for expression in expressions]
     tab.ask("Marionette:SetContext", value="chrome")
     return {"results": results, "said": tab.script(HEARD, page)}
 
 
+def serve(tab):
+    for line in sys.stdin:
+        page, expressions = json.loads(line)
+        try:
+            answer = look(tab, Path(page).resolve().as_uri(), expressions)
+        except Exception:
+            answer = {"failed": traceback.format_exc()}
+        print(json.dumps(answer), flush=True)
+
+
 def main():
-    page, port = Path(sys.argv[1]).resolve().as_uri(), free_port()
     with tempfile.TemporaryDirectory() as profile:
-        (Path(profile) / "user.js").write_text(f'user_pref("marionette.port", {port});\nuser_pref("datareporting.policy.dataSubmissionEnabled", false);\n')
+        (Path(profile) / "user.js").write_text('user_pref("marionette.port", 0);\nuser_pref("datareporting.policy.dataSubmissionEnabled", false);\n')
         browser = subprocess.Popen([FIREFOX, "--headless", "--marionette", "--remote-allow-system-access", "--no-remote", "--profile", profile],
                                    env={**os.environ, "HOME": profile}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            print(json.dumps(look(Marionette(port), page)))
+            serve(Marionette(Path(profile) / "MarionetteActivePort"))
         finally:
             browser.terminate()
             browser.wait()

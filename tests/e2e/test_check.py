@@ -132,6 +132,7 @@ def test_of_a_part_of_a_run_it_is_said(file, code, words):
     assert (broken["ok"], broken["known"]) == (False, True)
 
 
+@pytest.mark.forks
 def test_annotations_name_lines_of_the_tree(programs, tool):
     script = programs.folder / "src/train, 2.py"
     script.parent.mkdir()

@@ -349,7 +349,7 @@ def test_time_that_is_up(fit, fit_json, tmp_path):
                         r"seconds? of work on the device; give it more time, or less work in a step.\n", error), error
     answer = fit_json(*args, "--max-time", "3", "--vary", "then=no,grow", "--", TAKES)
     assert [(c["fits"], c.get("error", "")[:9]) for c in answer["cards"]] == [(True, ""), (False, "after 3 s")]
-    (tmp_path / "train.py").write_text(TRAINS.replace("100000", "3") + "while True:\n    torch.ones(4, device='cuda').add_(1)\n")
+    (tmp_path / "train.py").write_text(TRAINS.replace("100000", "3") + "import time\nwhile True:\n    torch.ones(4, device='cuda').add_(1)\n    time.sleep(0.02)\n")
     for seconds in (12, 90):
         command = (*args, "--steps", "50", "--max-time", seconds, "--", sys.executable, "train.py")
         if not fit(*command, code=None).startswith("gpumemtrace fit: no answer"):
@@ -435,6 +435,7 @@ end = time.time() + 10
 with torch.no_grad():
     while time.time() < end:
         {meanwhile}
+        time.sleep(0.02)
 optimizer = torch.optim.AdamW(model.parameters())
 for step in range(100000):
     model(torch.randn(1 << 16, 1024, device="cuda")).square().mean().backward()

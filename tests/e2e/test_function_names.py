@@ -74,6 +74,7 @@ def answer(recording, *command):
 
 
 @pytest.mark.slow
+@pytest.mark.forks
 def test_classes_without_libraries(programs):
     """Most of PyTorch's functions are exported; what a class needs of the others is seen in those."""
     (programs.folder / "train.py").write_text(TRAIN)

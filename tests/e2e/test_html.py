@@ -27,19 +27,34 @@ needs_browser = pytest.mark.skipif(not shutil.which("chromium") or not DRIVER.ex
                                    reason="no chromium or no .venv-browser (scripts/setup.sh browser)")
 
 
-chromium = []  # one for all pages of this process
+CHROMIUM = DRIVER, ROOT / "tests/e2e/browser.py", "--serve"
+FIREFOX = sys.executable, ROOT / "tests/e2e/firefox.py"
+started = {}  # one browser of a kind for all pages of this process
 
 
-def browse(page, *actions, theme="light", width=1280):
-    """What each action gave. The console must stay silent and the network untouched."""
-    if not chromium or chromium[-1].poll() is not None:
-        chromium.append(subprocess.Popen([DRIVER, ROOT / "tests/e2e/browser.py", "--serve"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
-    asked = [str(page), theme, str(width), [a if isinstance(a, dict) else {"evaluate": a} for a in actions]]
-    print(json.dumps(asked), file=chromium[-1].stdin, flush=True)
-    answer = json.loads(chromium[-1].stdout.readline())
+def answer_of(command, *asked):
+    if command not in started or started[command].poll() is not None:
+        started[command] = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    print(json.dumps(asked), file=started[command].stdin, flush=True)
+    answer = json.loads(started[command].stdout.readline())
     if "failed" in answer:
-        chromium.pop().stdin.close()  # the next page has a new one
+        started.pop(command).stdin.close()  # the next page has a new one
         pytest.fail(answer["failed"][-3000:])
+    return answer
+
+
+def look(page, *actions, theme="light", width=1280):
+    """What each action gave, what the console said, what was asked of the network."""
+    return answer_of(CHROMIUM, str(page), theme, str(width), [a if isinstance(a, dict) else {"evaluate": a} for a in actions])
+
+
+def look_in_firefox(page, *expressions):
+    return answer_of(FIREFOX, str(page), expressions)
+
+
+def browse(page, *actions, **how):
+    """What each action gave. The console must stay silent and the network untouched."""
+    answer = look(page, *actions, **how)
     assert answer["said"] == []
     assert [u for u in answer["asked"] if not u.startswith("data:")] == []
     return answer["results"]
@@ -82,9 +97,7 @@ def test_in_firefox(tool, gpt2, page):
     """The page says there what it says in Chromium, and its console stays silent."""
     looks = ("document.body.innerText.length > 2000", "window.gpumemtrace.app.track.points.length", "document.querySelector('#peak-bytes').dataset.bytes", "window.gpumemtrace.flame.tree().bytes",
              "(() => { window.gpumemtrace.chooseMoment(400); return [window.gpumemtrace.moment().bytes, document.querySelector('.blocks .summary').textContent, document.querySelector('.chart canvas').width > 300] })()")
-    done = subprocess.run([sys.executable, ROOT / "tests/e2e/firefox.py", page], text=True, capture_output=True, timeout=200, input="".join(json.dumps({"evaluate": a}) + "\n" for a in looks))
-    assert done.returncode == 0, done.stderr
-    heard = json.loads(done.stdout)
+    heard = look_in_firefox(page, *looks)
     assert heard["said"] == [] and heard["results"][0] and int(heard["results"][2]) == tool.json("report", gpt2)["devices"][0]["peak_bytes"]
     assert not shutil.which("chromium") or not DRIVER.exists() or heard["results"] == browse(page, *looks)
 

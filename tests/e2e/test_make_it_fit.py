@@ -9,7 +9,7 @@ import sys
 import json_page
 import pytest
 import toy
-from conftest import QUICK, TABLES, all_ran
+from conftest import QUICK, TABLES, all_ran, record
 
 MIB = 1 << 20
 TAKES = os.path.join(toy.ROOT, "build/programs/takes")
@@ -78,7 +78,7 @@ def document(folder, command, *args, code=0):
 
 def peak(folder, *how, card="h100-80g"):
     """Of the program as it was edited."""
-    call(folder, "run", "-q", "--sim", card, "-o", "edited.gmt", "--", sys.executable, "train.py", *how)
+    record(folder / "edited.gmt", folder / "train.py", *how, card=card)
     return json.loads(call(folder, "report", "--json", "edited.gmt"))["devices"][0]["peak_bytes"]
 
 
@@ -103,7 +103,7 @@ def test_a_program_that_dies_is_made_to_fit(folder):
 @pytest.fixture(scope="module")
 def whole(folder):
     """Of the program as it is."""
-    call(folder, "run", "-q", "--sim", "h100-80g", "-o", "whole.gmt", *PROGRAM)
+    record(folder / "whole.gmt", folder / "train.py")
     return folder
 
 
@@ -181,7 +181,7 @@ def test_frozen_weights_in_half_of_their_bits(folder, kind, width):
     """With what their modules make: its type is that of an embedding at the beginning, or of what a module is given."""
     program = ("--", sys.executable, "frozen.py", kind)
     (folder / "frozen.py").write_text(FROZEN)
-    call(folder, "run", "-q", "--sim", "h100-80g", "-o", "frozen.gmt", *program)
+    record(folder / "frozen.gmt", folder / "frozen.py", kind)
     row, = document(folder, "advise", "frozen.gmt", "--together", "frozen")["sets"]
     call(folder, "run", "-q", "--sim", "h100-80g", "-o", "made.gmt", "--with", "frozen=bf16", *program)
     peak_bytes = json.loads(call(folder, "report", "--json", "made.gmt"))["devices"][0]["peak_bytes"]
@@ -209,7 +209,7 @@ def test_updates_in_the_backward_pass(folder, how, meant):
     """A norm, or a sum over several passes, needs all gradients at once: then it is not offered."""
     program = ("--", sys.executable, "updates.py", how)
     (folder / "updates.py").write_text(UPDATES)
-    call(folder, "run", "-q", "--sim", "h100-80g", "-o", "updates.gmt", *program)
+    record(folder / "updates.gmt", folder / "updates.py", how)
     found = document(folder, "advise", "updates.gmt", "--together", "in_backward")
     row, = found["sets"]
     if not meant:

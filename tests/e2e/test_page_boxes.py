@@ -4,13 +4,12 @@ against its heading, nothing leaves the page. `page_boxes.js` measures: the boxe
 import itertools
 import json
 import re
-import subprocess
 
 import pytest
 
 from conftest import BUILD, ROOT, Tool
-from test_html import DRIVER, MIB, browse, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
-from test_page_looks import made_lake, made_search
+from test_html import MIB, browse, look, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
+from test_page_looks import others  # noqa: F401 (a fixture)
 
 pytestmark = needs_browser
 BOXES = (ROOT / "tests/e2e/page_boxes.js").read_text()
@@ -63,7 +62,7 @@ def alike(search, page):
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def pages(others, tmp_path_factory):  # noqa: F811
     folder, tool = tmp_path_factory.mktemp("boxes"), Tool()
     ranks = []
     for i in range(4):
@@ -74,8 +73,7 @@ def pages(tmp_path_factory):
     tool("html", *ranks, "-o", folder / "ranks.html")
     tool("diff", DATA / "old.gmt", DATA / "new.gmt", "-o", folder / "diff.html")
     tool("diff", *unlike(folder), "-o", folder / "unlike.html")
-    search = made_search(folder)
-    return {**{name: folder / f"{name}.html" for name in ("run", "refused", "ranks", "diff", "unlike")}, "search": search, "alike": alike(search, folder / "alike.html"), "lake": made_lake(folder)}
+    return {**{name: folder / f"{name}.html" for name in ("run", "refused", "ranks", "diff", "unlike")}, **others, "alike": alike(others["search"], folder / "alike.html")}
 
 
 WATCH = f"(() => {{ {BOXES}\nwatchCanvases(); window.pageFaults = pageFaults }})()"
@@ -104,9 +102,7 @@ def test_the_viewer(theme, width):
     """Its first page, and a recording that is opened in it."""
     inside = [{"inside": WATCH}, {"inside": PAINT}, {"wait": 60}, {"inside": "pageFaults()"}]
     actions = [{"evaluate": WATCH}, {"evaluate": "pageFaults()"}, {"open": str(DATA / "new.gmt"), "on": "#files"}, {"await": "iframe"}, *inside, {"evaluate": "pageFaults()"}]
-    done = subprocess.run([DRIVER, ROOT / "tests/e2e/browser.py", VIEWER, theme, str(width)], text=True, capture_output=True, timeout=200, input="\n".join(map(json.dumps, actions)))
-    assert done.returncode == 0, done.stderr
-    heard = json.loads(done.stdout)["results"]
+    heard = look(VIEWER, *actions, theme=theme, width=width)["results"]
     assert heard[1] == heard[7] == heard[8] == []
 
 

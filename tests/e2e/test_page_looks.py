@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, TOOLS, made_once
 from test_html import MIB, ROOT, browse, document, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
 
 AXE = next((ROOT / ".venv-browser").glob("lib/python3*/site-packages/axe_playwright_python/axe.min.js"), None)
@@ -304,32 +304,34 @@ def test_keys(page):
 
 # Readers of all kinds
 
+@pytest.fixture(scope="session")
+def others(tmp_path_factory):
+    """Pages of a search and of a lake."""
+    folder = made_once(tmp_path_factory, "other_pages", lambda folder: (make_search(folder), TOOLS.exists() and make_lake(folder)))
+    return {"search": folder / "search/index.html", "lake": folder / "lake.html" if TOOLS.exists() else None}
+
+
 @pytest.fixture(scope="module")
-def pages(page, tmp_path_factory):
+def pages(page, others, tmp_path_factory):
     from conftest import Tool
     folder, tool = tmp_path_factory.mktemp("pages"), Tool()
     tool("diff", *(ROOT / f"tests/data/example/{side}.gmt" for side in ("old", "new")), "-o", folder / "diff.html")
     one = "".join(f"event block_alloc time_ns={100 + i} addr={(256 + i) * MIB} size={MIB} arg0={i * MIB} arg1={64 * MIB} thread=1\n" for i in range(9))
     tool("html", *(record(folder, f"meta rank {i}\nthread 1 1 main\n{one}", f"rank{i}.gmt") for i in range(3)), "-o", folder / "ranks.html")
-    return {"run": page, "diff": folder / "diff.html", "ranks": folder / "ranks.html", "search": made_search(folder), "lake": made_lake(folder)}
+    return {"run": page, "diff": folder / "diff.html", "ranks": folder / "ranks.html", **others}
 
 
-def made_search(folder):
+def make_search(folder):
     """Cards that fit and one that does not, with values that vary."""
     subprocess.run(["make", "-s", "build/programs/takes"], cwd=ROOT, check=True)
     subprocess.run([BUILD / "gpumemtrace", "fit", "-o", folder / "search", "--cards", "h100-80g,b=1GiB", "--vary", "blocks=1,2,200", "--", ROOT / "build/programs/takes", "--mib", "8"],
                    check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    return folder / "search/index.html"
 
 
-def made_lake(folder):
-    python = ROOT / ".venv-tools/bin/python"
-    if not python.exists():
-        return None
-    env = {**os.environ, "GPUMEMTRACE_PYTHON": str(python)}
+def make_lake(folder):
+    env = {**os.environ, "GPUMEMTRACE_PYTHON": str(TOOLS)}
     for command in (["collect", *(ROOT / f"tests/data/example/{side}.gmt" for side in ("old", "new")), "-o", folder / "lake"], ["dashboard", folder / "lake", "-o", folder / "lake.html"]):
         subprocess.run([BUILD / "gpumemtrace", *command], check=True, capture_output=True, env=env)
-    return folder / "lake.html"
 
 
 def check_with_axe(path, theme, *before, each=True):

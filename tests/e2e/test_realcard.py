@@ -20,6 +20,7 @@ RECORDINGS = ROOT.parent / "shared/realcard"
 SOURCES = Path(os.environ.get("GPUMEMTRACE_REALCARD_SOURCES", "/nonexistent"))
 
 pytestmark = [
+    pytest.mark.forks,
     pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device"),
     pytest.mark.skipif(not RECORDINGS.exists() or not shutil.which("zstd"), reason="no recordings of real cards"),
 ]

@@ -29,6 +29,15 @@ def run(code, card="h100-80g", count=1, preload=SIM, **env):
         full["SELF"] = code  # for programs that start themselves again
     done = subprocess.run([sys.executable, "-c", code], env=full, capture_output=True, text=True,
                           timeout=240)
+    return printed(done)
+
+
+def run_torch(programs, code, **how):
+    """The same of code that imports PyTorch, which a process that has imported it runs (forks.py)."""
+    return printed(programs("-c", textwrap.dedent(code), traced=False, **how))
+
+
+def printed(done):
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.split("\n")[:-1]
 
@@ -247,9 +256,10 @@ def test_devices_are_apart():
 
 @pytest.mark.parametrize("conf", ["", "expandable_segments:True", "backend:cudaMallocAsync"])
 @pytest.mark.matrix
-def test_torch_sees_the_capacity(conf):
+@pytest.mark.forks
+def test_torch_sees_the_capacity(programs, conf):
     """Free memory, what PyTorch reserved and the context add up to the whole, and all of it comes back."""
-    lines = run("""
+    lines = run_torch(programs, """
         import torch
         torch.zeros(1, device="cuda"); torch.cuda.empty_cache(); torch.cuda.synchronize()
         free, total = torch.cuda.mem_get_info()
@@ -272,8 +282,9 @@ def test_torch_sees_the_capacity(conf):
 # ---- PyTorch ----
 
 @pytest.mark.matrix
-def test_small_values_come_back_and_results_are_finite():
-    lines = run("""
+@pytest.mark.forks
+def test_small_values_come_back_and_results_are_finite(programs):
+    lines = run_torch(programs, """
         import torch
         x = torch.tensor([1., 2., 3.]).cuda()
         print(x.cpu().tolist(), x.clone().cpu().tolist(), (x + 1).sum().item(), (x[None] @ x[:, None]).item())
@@ -283,8 +294,9 @@ def test_small_values_come_back_and_results_are_finite():
 
 
 @pytest.mark.matrix
-def test_graphs_streams_events_and_the_profiler():
-    lines = run("""
+@pytest.mark.forks
+def test_graphs_streams_events_and_the_profiler(programs):
+    lines = run_torch(programs, """
         import torch
         x = torch.zeros(1000, device="cuda")
         g, s = torch.cuda.CUDAGraph(), torch.cuda.Stream()
@@ -306,9 +318,10 @@ def test_graphs_streams_events_and_the_profiler():
 
 
 @pytest.mark.matrix
-def test_random_numbers_are_those_of_the_card():
+@pytest.mark.forks
+def test_random_numbers_are_those_of_the_card(programs):
     """What PyTorch draws on NVIDIA's cards with seed 0, as many have printed it; of each kind, what it may be; in a graph too."""
-    lines = run("""
+    lines = run_torch(programs, """
         import torch
         def plain(t): return [round(x, 4) for x in t.flatten().tolist()]
         torch.manual_seed(0)
@@ -334,9 +347,10 @@ def test_random_numbers_are_those_of_the_card():
 
 
 @pytest.mark.matrix
-def test_a_graph_does_again_what_was_recorded():
+@pytest.mark.forks
+def test_a_graph_does_again_what_was_recorded(programs):
     """Whenever it is launched, with what its tensors hold then; what is not computed is forgotten again."""
-    lines = run("""
+    lines = run_torch(programs, """
         import torch
         def steps(device):
             x, y, z = (torch.zeros(4, device=device) for _ in range(3))
@@ -367,9 +381,10 @@ def test_a_graph_does_again_what_was_recorded():
 
 
 @pytest.mark.matrix
-def test_properties_have_the_layout_that_this_torch_expects():
+@pytest.mark.forks
+def test_properties_have_the_layout_that_this_torch_expects(programs):
     """Fields from the start, the middle and the end of a structure that differs between CUDA 12 and 13."""
-    lines = run("""
+    lines = run_torch(programs, """
         import torch
         p = torch.cuda.get_device_properties(0)
         print(p.name, p.major, p.minor, p.multi_processor_count, p.total_memory == torch.cuda.mem_get_info()[1])
@@ -396,10 +411,11 @@ def test_memory_is_shared_between_processes():
     assert lines == ["0 201", "0 0 0 0 1"]
 
 
-def test_memory_of_kernels_and_graphs():
+@pytest.mark.forks
+def test_memory_of_kernels_and_graphs(programs):
     """The first kernel takes code and stack (91 to 95 MiB on an H100), PyTorch's first stream, which is of a pool of 128, 70 (docs/gpu-results.md),
     graphs 10 KiB a node, as a maintainer of NVIDIA/cccl says (pull request 3768)."""
-    lines = run("""
+    lines = run_torch(programs, """
         import torch
         def used(): free, total = torch.cuda.mem_get_info(); return (total - free - torch.cuda.memory_reserved()) / 2**20
         x = torch.empty(1 << 20, device="cuda"); before = used()

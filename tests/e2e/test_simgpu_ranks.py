@@ -81,6 +81,7 @@ else:
     dist.all_reduce(t)
 t.item()
 dist.barrier()
+dist.destroy_process_group()
 """
 
 
@@ -101,6 +102,6 @@ def test_one_rank_of_many(programs, ranks, setting):
             f"dist.init_process_group('nccl', store=dist.HashStore(), rank=0, world_size={ranks})\n"
             f"t = torch.tensor([5.0]).cuda()\ndist.all_reduce(t)\n"
             f"parts = [torch.zeros(1).cuda() for _ in range({ranks})]\ndist.all_gather(parts, t)\n"
-            f"print([p.item() for p in parts])\n")
+            f"print([p.item() for p in parts])\ndist.destroy_process_group()\n")
     done = programs("-c", code, traced=False, count=2, timeout=300, **setting)
     assert done.returncode == 0 and done.stdout == f"{[5.0 * ranks] * ranks}\n", done.stdout + done.stderr[-3000:]

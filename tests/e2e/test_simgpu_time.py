@@ -131,7 +131,8 @@ for step in range(6):
     with torch.cuda.stream(side):  # what another stream still uses
         used = torch.empty(8 << 20, device="cuda"); used.record_stream(torch.cuda.default_stream()); del used
     peaks.append(torch.cuda.max_memory_allocated())
-print(peaks, torch.cuda.max_memory_reserved())
+print(peaks, torch.cuda.max_memory_reserved(), flush=True)
+dist.destroy_process_group()
 """
 
 

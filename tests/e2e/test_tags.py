@@ -83,7 +83,6 @@ def test_strange_tensors_are_let_be(programs, tool):
 
 
 @pytest.mark.real
-@pytest.mark.matrix
 def test_off(programs, tool):
     events = tool.events(programs.traced("tags.py", "truth.json", "mlp", GPUMEMTRACE_TAGS="off"))
     assert not [e for e in events if e.get("kind", "").startswith("tag_")]

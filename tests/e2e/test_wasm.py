@@ -12,7 +12,6 @@ import pickle
 import random
 import shutil
 import subprocess
-import sys
 import threading
 import zlib
 
@@ -20,7 +19,7 @@ import pytest
 
 from conftest import BUILD, ROOT, Tool
 from packed import compressed
-from test_html import DRIVER, needs_browser
+from test_html import look, look_in_firefox, needs_browser
 
 VIEWER = BUILD / "gpumemtrace.html"
 DATA = ROOT / "tests/data"
@@ -34,19 +33,14 @@ RUN = """new Promise((done) => { const work = %s; let said = '';
 
 
 def drive(*actions, page=VIEWER):
-    done = subprocess.run([DRIVER, ROOT / "tests/e2e/browser.py", page, "light", "1280"], text=True, capture_output=True, timeout=400,
-                          input="\n".join(json.dumps(a) for a in actions))
-    assert done.returncode == 0, done.stderr
-    heard = json.loads(done.stdout)
+    heard = look(page, *actions)
     assert heard["said"] == [], heard["said"]
     heard["asked"] = [url for url in heard["asked"] if not url.startswith("blob:")]
     return heard
 
 
 def drive_firefox(*actions):
-    done = subprocess.run([sys.executable, ROOT / "tests/e2e/firefox.py", VIEWER], text=True, capture_output=True, timeout=400, input="\n".join(json.dumps(a) for a in actions))
-    assert done.returncode == 0, done.stderr
-    heard = json.loads(done.stdout)
+    heard = look_in_firefox(VIEWER, *actions)
     assert heard["said"] == []
     return {**heard, "asked": []}
 
@@ -67,7 +61,7 @@ def encoded(folder):
 def compare(browser, folder, *commands):
     """Each command on the files of a folder, here and in the browser."""
     files = encoded(folder)
-    heard = DRIVERS[browser](*({"evaluate": RUN % json.dumps({"words": words, "files": files})} for words in commands))
+    heard = DRIVERS[browser](*(RUN % json.dumps({"words": words, "files": files}) for words in commands))
     assert heard["asked"] == []
     for words, there in zip(commands, heard["results"]):
         here = subprocess.run([Tool.path, *words], cwd=folder, capture_output=True, text=True, timeout=120)
@@ -131,7 +125,7 @@ def test_a_packed_snapshot_may_unpack_to_more_than_64_mib(tmp_path, browser):
 @pytest.mark.parametrize("mib", [1088, 3072, 4160])
 def test_bombs_end_in_one_sentence(mib):
     data = base64.b64encode(bomb(mib)).decode()
-    (done,) = drive({"evaluate": RUN % json.dumps({"words": ["report", "bomb.gz"], "files": [["bomb.gz", data]]})})["results"]
+    (done,) = drive(RUN % json.dumps({"words": ["report", "bomb.gz"], "files": [["bomb.gz", data]]}))["results"]
     assert done["code"] == 3 and done["said"] == "gpumemtrace report: bomb.gz unpacks to more than 1 GiB, the most that is unpacked here; unpack it first\n"
 
 
@@ -178,11 +172,10 @@ def test_a_link_opens_a_file_of_the_web(tmp_path):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         at = f"http://127.0.0.1:{server.server_port}/gpumemtrace.html"
         heard = drive({"await": "iframe"}, {"evaluate": "$('names').textContent"}, page=at + "#url=new.gmt")
-        missing = subprocess.run([DRIVER, ROOT / "tests/e2e/browser.py", at + "#url=none.gmt", "light", "1280"], text=True, capture_output=True,
-                                 input='{"await": "#state.alarm"}\n{"evaluate": "$(\'state\').textContent"}')
+        missing = look(at + "#url=none.gmt", {"await": "#state.alarm"}, "$('state').textContent")
         server.shutdown()
     assert heard["results"][1] == "new.gmt" and heard["asked"] == [at.replace("gpumemtrace.html", "new.gmt")]
-    assert json.loads(missing.stdout)["results"][1] == "none.gmt: the server says 404 File not found"
+    assert missing["results"][1] == "none.gmt: the server says 404 File not found"
 
 
 def test_the_page_is_small():

@@ -15,7 +15,7 @@ import time
 import pytest
 from conftest import PACKAGE, REAL
 
-pytestmark = [pytest.mark.matrix, pytest.mark.skipif(REAL, reason="for the simulated device")]
+pytestmark = pytest.mark.skipif(REAL, reason="for the simulated device")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,6 +51,7 @@ def client(port, timeout=30):
     return dist.TCPStore("127.0.0.1", port, None, False, timeout=datetime.timedelta(seconds=timeout))
 
 
+@pytest.mark.matrix
 def test_values_of_the_running_ranks():
     with stores(512, 3) as (first, middle, last):
         first.set("a", "one")
@@ -68,6 +69,7 @@ def test_values_of_the_running_ranks():
         assert first.add("large", 2 ** 63 - 1) == 2 ** 63 - 1 and first.add("large", 1) == -2 ** 63
 
 
+@pytest.mark.matrix
 def test_queues():
     if not hasattr(dist.TCPStore, "queue_push"):
         pytest.skip("this version of torch has no queues")
@@ -77,6 +79,7 @@ def test_queues():
         assert other.queue_len("q") == 2 and [other.queue_pop("q"), other.queue_pop("q")] == [b"1", b"2"] and one.queue_len("q") == 0
 
 
+@pytest.mark.matrix
 def test_a_barrier_counts_the_other_ranks():
     """It is over once the three that run are there."""
     with stores(512, 3) as (first, middle, last):
@@ -85,6 +88,7 @@ def test_a_barrier_counts_the_other_ranks():
         assert first.delete_key("barrier") and first.add("barrier", 1) == 1
 
 
+@pytest.mark.matrix
 def test_values_of_ranks_that_do_not_run():
     with stores(512, 2) as (one, other):
         one.set("group/1/0", "of one")
@@ -100,6 +104,7 @@ def test_values_of_ranks_that_do_not_run():
         assert 2 < time.monotonic() - start < 20  # for so long the other might have set it
 
 
+@pytest.mark.matrix
 def test_a_wait_that_is_given_up():
     """For a rank that has not connected yet. The client goes on as before."""
     with world(512, 2) as ports:
@@ -212,6 +217,7 @@ def rank_environment(rank, size, port):
 
 
 @pytest.mark.slow
+@pytest.mark.matrix
 def test_groups_of_gloo():
     """The root's objects reach all; a rank gets its own data in the place of every other rank's."""
     ranks = [0, 2]

@@ -215,6 +215,8 @@ def main():
     backend = None if "default" in options else "nccl"
     dist.init_process_group(backend, **({"device_id": device} if "bound" in options else {}))
     KINDS[kind]()
+    sys.stdout.flush()
+    dist.destroy_process_group()  # or NCCL's watchdog, a thread, still runs while PyTorch's libraries are taken down
 
 
 if __name__ == "__main__":

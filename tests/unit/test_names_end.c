@@ -12,7 +12,7 @@
 #include "../../shim/base/config.h"
 #include "../../shim/capture.h"
 #include "../../shim/recording/session.h"
-#include "../../shim/rings/live.h"
+#include "drain.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,13 +33,6 @@ static uint32_t name_of(unsigned i)
 			 i * 2654435761u);
 
 	return gmt_string(name, (size_t)n);
-}
-
-static void wait_for_drain(void)
-{
-	for (uint32_t i = 0; i < live_count(); i++)
-		while (live_ring(i) && gmt_ring_used(live_ring(i)) > GMT_RING_SLOTS / 2)
-			usleep(200);
 }
 
 static uint64_t mark_all(void)

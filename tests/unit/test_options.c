@@ -46,6 +46,7 @@ static struct options_common common;
 
 static int parse(const struct command *c, struct sample *s, char **argv)
 {
+	options_free(c, NULL, &common); /* the words of the parse before */
 	*s = (struct sample){ .top = 5 };
 	common = (struct options_common){ 0 };
 	return options_parse(c, argv, s, &common);

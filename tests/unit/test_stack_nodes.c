@@ -14,6 +14,7 @@
 #include "../../shim/recording/session.h"
 #include "../../shim/rings/thread.h"
 #include "../../shim/stacks/intern_stack.h"
+#include "drain.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,8 +78,8 @@ static void no_room_for_more_stacks(void **state)
 	assert_int_not_equal(known, 0);
 	for (; value < most && stack_nodes_cut() < 1000; value++) {
 		node = stack_node(t, 0, GMT_FRAME_NATIVE, value);
-		if (value % 2048 == 0)
-			usleep(1000); /* the drain must keep up */
+		if (value % 512 == 0)
+			wait_for_drain();
 	}
 	assert_in_range(stack_nodes(), 250000, most - 1);
 	assert_true(os_mapped() < 64u << 20);

@@ -35,18 +35,21 @@ static bool usable(void)
 /* Adjusted until there is a line: on a busy machine a nap may be too long. */
 static void begin(void)
 {
+	int tries = usable() ? 50 : 2;
+	bool by_line = false;
 	uint64_t now;
 
 	ticks_forget();
-	for (int i = 0; i < 50 && !ticks_by_line(&now); i++) {
+	for (int i = 0; i < tries && !by_line; i++) {
 		ticks_adjust();
 		nap(60 * MS);
 		ticks_adjust();
+		by_line = ticks_by_line(&now);
 	}
 #if defined(__x86_64__)
-	assert_int_equal(ticks_by_line(&now), usable());
+	assert_int_equal(by_line, usable());
 #else
-	assert_false(ticks_by_line(&now));
+	assert_false(by_line);
 #endif
 }
 

@@ -6,8 +6,7 @@
 #include "../recording/running.h"
 #include "moments.h"
 
-#define SLACK	2000000000u /* ns before the last event in which others may come late */
-#define SETTLED 100000000u  /* ns after which an event is where it belongs */
+#define SLACK 2000000000u /* ns before the last event in which others may come late */
 
 /* True: it was not said before. A fact has no number: its text stands in for one. */
 static bool note_def(struct following *f, const struct gmt_def *d)
@@ -70,7 +69,7 @@ static void begin_look(struct following *f)
 	f->waiting = false;
 	f->wait_ns = UINT64_MAX;
 	if (!f->once && running_lives(f->recording.info->pid) && f->recording.info->last_ns <= now)
-		f->wait_ns = now - SETTLED;
+		f->wait_ns = now - FOLLOWING_SETTLED;
 }
 
 static int read_whole(struct following *f)

@@ -10,7 +10,8 @@
 
 #include "timeline.h"
 
-#define FOLLOWING_GAPS 64 /* the latest count */
+#define FOLLOWING_GAPS	  64	     /* the latest count */
+#define FOLLOWING_SETTLED 100000000u /* ns after which an event is where it belongs */
 
 struct following {
 	struct recording recording;
