@@ -320,7 +320,7 @@ class ReportContext(Row):
 class Summary(Row):
     """A finding about a run.
 
-    kind: `out_of_memory`, `growth` (from step to step), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved beyond what was ever in use), `advice` (the best change that `advise` finds without replays, if it lowers a peak of 320 MiB or more by a tenth; not searched in recordings of more than a million allocations), `line` (results of one line are a third of the peak or more, and no change is known), `unknown` (a converted snapshot does not say what most of the bytes are), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
+    kind: `out_of_memory`, `growth` (from step to step), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved beyond what was ever in use), `advice` (the best change that `advise` finds without replays, if it lowers a peak of 320 MiB or more by a tenth; not searched in recordings of more than a million allocations), `line` (results of one line are a third of the peak or more, and no change is known), `unknown` (a converted snapshot does not say what a quarter of the bytes or more are), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
     bytes: bytes that it is about; if memory ran out, the reserved bytes and the request (bytes)
     text: the finding in words
     action: the next step: a change, or the command that says more

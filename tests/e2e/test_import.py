@@ -606,6 +606,107 @@ def test_ranks_are_in_the_names_of_snapshots(tool, tmp_path):
     assert "rank 3 was the first of 2 to run out of memory" in tool("oom", tmp_path / "oom_rank-3_x.pickle", tmp_path / "a_rank12_pid4.pickle")
     (tmp_path / "again.pickle").write_bytes((tmp_path / "other.pickle").read_bytes())
     assert ".pickle was the first of 2" in tool("oom", tmp_path / "other.pickle", tmp_path / "again.pickle")
+    folders = [tmp_path / "run" / f"oom_rank{rank}" for rank in (1, 0)]  # a folder a rank
+    for folder in folders:
+        folder.mkdir(parents=True)
+        write(folder / "snapshot.pickle", small())
+    assert [r["rank"] for r in tool.json("report", *folders)["ranks"]] == [0, 1]
+    said = subprocess.run([tool.path, "report", tmp_path / "run"], capture_output=True, text=True)
+    assert said.returncode == 3 and "but in a folder in it: name" in said.stderr and "oom_rank" in said.stderr
+
+
+LIBRARY = "/usr/lib/python3/site-packages/torch"
+
+
+def framed(*lines, file="train.py"):
+    return [{"name": "keep", "filename": file, "line": line} for line in lines]
+
+
+def test_stacks_of_live_blocks_alone(tool, tmp_path):
+    """The context "state": entries have no stacks, and the blocks that live at the end have them. Nothing says what a step is."""
+    blocks = [(8 * M, 8 * M, "active_allocated") for _ in range(12)]
+    snapshot = {"segments": [segment(BASE, 100 * M, [*blocks, (4 * M, 0, "inactive")])], "device_traces": [[]]}
+    module = [{"name": "_call_impl", "filename": LIBRARY + "/nn/modules/module.py", "line": 9}]
+    for i, block in enumerate(snapshot["segments"][0]["blocks"][:12]):
+        block["frames"] = framed(7, 20) if i < 9 else [{"name": "forward", "filename": "net.py", "line": 3}, *module, *framed(21)]
+        snapshot["device_traces"][0] += [{k: v for k, v in entry(action, address, size, 3 * i).items() if k != "frames"} for action, address, size in (
+            ("alloc", BASE + 96 * M, 2 * M), ("alloc", BASE + 8 * M * i, 8 * M), ("free_requested", BASE + 96 * M, 2 * M), ("free_completed", BASE + 96 * M, 2 * M))]
+    snapshot["device_traces"][0].append({"action": "oom", "size": 99 * M, "device_free": M, "stream": 0, "time_us": 99})
+    path = write(tmp_path / "s.pickle", snapshot)
+    said = tool.json("oom", path)
+    assert [(h["line"], h["bytes"]) for h in said["holders"]] == [(7, 72 * M), (3, 24 * M)]
+    assert said["cause"] == "unknown" and not said["remedies"]  # neither a batch nor a step is known
+    assert tool.json("steps", path)["steps"] == 0
+    assert any("live at the end alone" in n["text"] for n in tool.json("import", path, "-o", tmp_path / "s.gmt")["notes"])
+    for entries in snapshot["device_traces"]:  # an entry's own stack counts, as ever
+        for e in entries:
+            e["frames"] = framed(50)
+    assert {h["line"] for h in tool.json("oom", write(tmp_path / "t.pickle", snapshot))["holders"]} == {50}
+
+
+def test_what_a_state_shows_stands_out(tool, tmp_path):
+    """Without a history, too, the line that has most is said; without stacks, the size that most blocks have."""
+    blocks = [(16 * M, 16 * M, "active_allocated") for _ in range(9)]
+    state = [segment(BASE, 200 * M, [*blocks, (6 * M, 6 * M, "active_allocated"), (50 * M, 0, "inactive")])]
+    (matter,) = tool.json("report", write(tmp_path / "s.pickle", state))["summary"]
+    assert matter["kind"] == "unknown" and matter["bytes"] == 150 * M
+    assert "recorded without stacks" in matter["text"] and "144.0 MiB of it are 9 blocks of 16.0 MiB each" in matter["text"] and " 6.0 MiB" not in matter["text"]
+    for block in state[0]["blocks"]:
+        block["frames"] = framed(7)
+    (matter,) = tool.json("report", write(tmp_path / "s.pickle", state))["summary"]
+    assert (matter["kind"], matter["line"], matter["bytes"]) == ("line", 7, 150 * M) and matter["text"].startswith("150.0 MiB are allocated.")
+
+
+def native(*names):
+    inner = ("torch::unwind::unwind()", "at::Tensor at::_ops::empty_memory_format::redispatch(c10::DispatchKeySet)", "std::function<void ()>::operator()() const")
+    frames = [{"name": n, "filename": "??", "line": 0} for n in inner]
+    return frames + [{"name": n, "filename": f"/src/{n.split('::')[-1].split('(')[0]}.cpp", "line": 30} for n in names] + [{"name": "clone", "filename": "??", "line": 0}]
+
+
+def test_stacks_of_cpp_alone(tool, tmp_path):
+    """The first function that is not PyTorch's own is the one to look at; where there is none, nobody is named."""
+    blocks = [(64 * M, 64 * M, "active_allocated"), (32 * M, 32 * M, "active_allocated")]
+    stacks = native("render::Volume::bake(int)", "main"), native()
+    trace = [entry("alloc", BASE, 64 * M, 1, frames=stacks[0]), entry("alloc", BASE + 64 * M, 32 * M, 2, frames=stacks[1]),
+             entry("oom", M, 99 * M, 3, frames=stacks[0])]
+    path = write(tmp_path / "s.pickle", {"segments": [segment(BASE, 100 * M, [*blocks, (4 * M, 0, "inactive")])], "device_traces": [trace]})
+    said = tool.json("oom", path)
+    assert [(h["function"], h["file"], h["line"], h["bytes"]) for h in said["holders"]] == [("render::Volume::bake(int)", "/src/bake.cpp", 30, 64 * M), ("", "", 0, 32 * M)]
+    assert "requested by render::Volume::bake bake.cpp:30" in tool("oom", path)
+
+
+def late(frames, blocks, oom=True):
+    """Blocks from before the recording, without stacks, and one that it saw."""
+    trace = [entry("alloc", BASE + sum(b[0] for b in blocks), 64 * M, 5, frames=frames)]
+    trace += [entry("oom", M, 99 * M, 9, frames=frames)] if oom else []
+    return {"segments": [segment(BASE, 400 * M, [*blocks, (64 * M, 64 * M, "active_allocated"), (M, 0, "inactive")])], "device_traces": [trace]}
+
+
+def test_what_is_older_than_the_recording(tool, tmp_path):
+    """Its bytes are said, in what they are alike, and how to know more; but not of little."""
+    for oom in (True, False):
+        much = write(tmp_path / "much.pickle", late(framed(7), [(64 * M, 64 * M, "active_allocated")] * 4, oom))
+        summary = tool.json("report", much)["summary"]
+        text = tool.json("oom", much)["text"] if oom else summary[0]["text"]
+        assert "256.0 MiB (80 %) were allocated before the recording began" in text and "256.0 MiB of it are 4 blocks of 64.0 MiB each" in text
+        assert "_record_memory_history() before the model is made" in (text if oom else summary[0]["action"])
+        assert sum("before the recording" in m["text"] for m in summary) == 1 and "(no stack)" not in text
+        assert oom or [(m["line"], m["bytes"]) for m in summary if m["kind"] == "line"] == [(7, 64 * M)]  # a third of what is known
+    bare = late([], [(4 * M, 4 * M, "active_allocated")])  # no stack at all
+    text = tool.json("oom", write(tmp_path / "bare.pickle", bare))["text"]
+    assert "recorded without stacks" in text and "One line" not in text
+    little = write(tmp_path / "little.pickle", late(framed(7), [(4 * M, 4 * M, "active_allocated")]))
+    assert "before the recording began" not in tool.json("oom", little)["text"]
+
+
+def test_a_free_whose_request_is_lost(tool, tmp_path):
+    """A ring may begin between the request for a free and its completion: no other stream uses the block."""
+    for first, other in ((BASE, BASE + 2 * M), (BASE + 2 * M, BASE)):
+        trace = [entry("free_completed", first, 2 * M, 1), entry("free_completed", other, 2 * M, 2), entry("alloc", BASE + 4 * M, M, 3)]
+        path = write(tmp_path / "s.pickle", {"segments": [segment(BASE, 20 * M, [(4 * M, 0, "inactive"), (M, M, "active_allocated"), (15 * M, 0, "inactive")])],
+                                             "device_traces": [trace]})
+        ready = [e["addr"] for e in tool.events(path) if e["kind"] == "reuse_ready"]
+        assert ready == [other]
 
 
 RECORDING = b"\x89GMTREC\n" + bytes(99)

@@ -41,6 +41,33 @@ static void more_than_gradients(void)
 	now();
 }
 
+/* Four of a size: the weights, their state, and others that nothing tells apart from it. */
+static void more_than_a_model_has(void)
+{
+	fact("state_events", "4");
+	born(0x1000 - 0x800, 0);
+	born(0x1000 - 0x400, 0);
+	born(0x1000, 0);
+	born(0x2000, 0);
+	born_in_backward(0x8000, 0);
+	born(0xa000, script());
+	now();
+}
+
+/* Of the others the optimizer's state is none: it makes that in the recording. */
+static void beside_state_of_a_step(void)
+{
+	fact("state_events", "2");
+	born(0x1000 - 0x800, 0);
+	born(0x1000, 0);
+	born_in_backward(0x8000, 0);
+	range(GMT_RANGE_BEGIN, 1, "Optimizer.step#Adam.step");
+	born(0x9000, frame(script(), TORCH "optim/adam.py", "Adam._init_group"));
+	range(GMT_RANGE_END, 1, "Optimizer.step#Adam.step");
+	born(0xa000, script());
+	now();
+}
+
 static void as_many_as_gradients(void)
 {
 	fact("state_events", "1");
@@ -178,6 +205,8 @@ static const struct scene scenes[] = {
 	{ "before-state", "optimizer_state", "nothing", old_state },
 	{ "before-gradient", "gradients", "nothing", old_gradient },
 	{ "before-rest", "optimizer_state", "nothing", more_than_gradients },
+	{ "nothing", "unknown", "nothing", more_than_a_model_has },
+	{ "nothing", "unknown", "nothing", beside_state_of_a_step },
 	{ "before-weight", "parameters", "nothing", as_many_as_gradients },
 	{ "before-workspace", "workspace", "nothing", as_large_as_a_workspace },
 };

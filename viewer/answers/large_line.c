@@ -3,13 +3,15 @@
 
 #include <string.h>
 
+#include "../base/arithmetic.h"
 #include "../base/human.h"
 #include "../classes/categories.h"
 #include "../recording/owner_words.h"
 #include "../recording/variables.h"
 #include "holders.h"
 
-#define PART	       3 /* of what is in use */
+#define PART	       3 /* of what is in use, and of which something is known */
+#define LEAST	       8 /* of all that is in use */
 #define STATEMENT_MOST 80
 #define MANY_RESULTS   8 /* blocks of a line: not one of them is large, but all */
 
@@ -62,7 +64,8 @@ static const char *change_of(const char *statement, size_t blocks, bool saved)
 	if (blocks >= MANY_RESULTS)
 		return "many of its results are there at once: keep fewer of them or, where "
 		       "autograd keeps them for backward, compute them again "
-		       "(torch.utils.checkpoint)";
+		       "(torch.utils.checkpoint), or, if no backward pass follows, call the model "
+		       "under torch.no_grad()";
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 		if ((!saved || operations[i].when == ANYWAY) &&
 		    is_outside(statement, operations[i].mark))
@@ -126,6 +129,14 @@ static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bo
 		 change_of(call ? "" : statement, call ? 0 : l->blocks, l->saved));
 }
 
+/* A snapshot of PyTorch's often shows no more of a block than its line. */
+static bool is_result(const struct timeline *t, const struct block *b)
+{
+	return category_in(b->category, OF_ONE_PASS) ||
+	       (b->category == CATEGORY_unknown && b->stack &&
+		defs_meta(&t->recording->defs, "source").len);
+}
+
 void large_line_of(struct large_line *l, struct timeline *t, const struct snapshot *s,
 		   const struct owner *owner)
 {
@@ -136,7 +147,7 @@ void large_line_of(struct large_line *l, struct timeline *t, const struct snapsh
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		const struct owner o = owners_find(&t->owners, b);
 
-		if (!category_in(b->category, OF_ONE_PASS) || !owners_same(&o, owner))
+		if (!is_result(t, b) || !owners_same(&o, owner))
 			continue;
 		l->blocks++;
 		l->bytes += b->size;
@@ -153,11 +164,12 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 			bool call)
 {
 	struct holders lines = { .count = 0 };
-	uint64_t all = 0;
+	uint64_t all = 0, known = 0;
 
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		all += b->size;
-		if (category_in(b->category, OF_ONE_PASS))
+		known += b->stack || b->category != CATEGORY_unknown ? b->size : 0;
+		if (is_result(t, b))
 			holders_add(&lines, CATEGORIES,
 				    call ? owners_caller(&t->owners, b->stack)
 					 : owners_find(&t->owners, b),
@@ -166,7 +178,8 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 	}
 	holders_sort(&lines);
 	*l = (struct large_line){ .bytes = 0 };
-	if (lines.count && lines.items[0].owner.file[0] && lines.items[0].bytes >= all / PART) {
+	if (lines.count && lines.items[0].owner.file[0] &&
+	    lines.items[0].bytes >= arithmetic_most(known / PART, all / LEAST)) {
 		const struct holder *most = lines.items;
 
 		if (call)

@@ -82,8 +82,10 @@ void report_head(const struct report *r, struct emit *out)
 	command_part(&l, &r->timeline.recording->defs);
 	human_seconds(t, m->last_ns - m->first_ns);
 	if (steps_number(&r->timeline.steps))
-		snprintf(text, sizeof(text), "%zu step%s in %s", steps_number(&r->timeline.steps),
-			 steps_number(&r->timeline.steps) == 1 ? "" : "s", t);
+		snprintf(text, sizeof(text), "%s in %s%s",
+			 MANY(steps_number(&r->timeline.steps), "step"), t,
+			 r->timeline.steps.basis == STEPS_FORWARD ? " (each one call of a module)"
+								  : "");
 	else
 		snprintf(text, sizeof(text), "%s",
 			 moments_state_only(m) ? "a state at one moment" : t);

@@ -6,6 +6,7 @@
 #include "../answers/columns.h"
 #include "../answers/large_line.h"
 #include "../recording/owner_words.h"
+#include "../answers/unclassed.h"
 #include "command.h"
 
 #define MUCH 10 /* a part of the peak */
@@ -64,6 +65,29 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 	emit_line(out, "%s", "");
 }
 
+/* What a recording without tags lacks, and what takes most nevertheless. */
+static void text_without_tags(struct emit *out, const struct advise *a)
+{
+	struct timeline *t = a->timeline;
+	char text[900] = "Recorded without autograd's tags, so some changes cannot be found: those "
+			 "about graphs, results that live too long, and unused weights.";
+	struct unclassed u;
+	struct snapshot s;
+
+	snapshot_take(&s, t, model_curve(&t->model.devices[t->device])->peak.event.seq);
+	unclassed_find(&u, t, &s);
+	if (s.bytes[CATEGORY_activations] >= a->peak / 2)
+		text_add(text, sizeof(text),
+			 " Most of the peak, %s (%s), are activations: torch.utils.checkpoint "
+			 "around each layer keeps its inputs alone. A recording by gpumemtrace "
+			 "run shows by how much.",
+			 B(s.bytes[CATEGORY_activations]),
+			 PERCENT(s.bytes[CATEGORY_activations], a->peak));
+	unclassed_add(&u, a->peak, text, sizeof(text));
+	emit_paragraph(out, "", "", text);
+	moment_free(&s.moment);
+}
+
 static void print_findings(struct emit *out, const struct advise *a, struct row_advise *row,
 			   long top)
 {
@@ -88,10 +112,7 @@ static void print_findings(struct emit *out, const struct advise *a, struct row_
 	if (row->look_at[0])
 		emit_paragraph(out, "", "", row->look_at);
 	if (!advise_knows_graphs(a) && a->timeline->framework)
-		emit_paragraph(out, "", "",
-			       "Recorded without autograd's tags, so some changes cannot be found: "
-			       "those about "
-			       "graphs, results that live too long, and unused weights.");
+		text_without_tags(out, a);
 	if (a->count > 1)
 		emit_paragraph(out, "", "",
 			       "Each saving is of that change alone: they do not add "

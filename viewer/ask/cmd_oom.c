@@ -120,7 +120,8 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 		first->dropped = oom.dropped;
 		rc = oom.state_only ? say_error(EXIT_CHECK,
 						"%s: a state at one moment does not say whether "
-						"memory ran out",
+						"memory ran out; gpumemtrace report "
+						"says what takes it",
 						first->file.path)
 				    : none_in_one(o, first);
 	} else if (!rc) {

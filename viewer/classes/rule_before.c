@@ -12,6 +12,15 @@ bool study_is_old(const struct study *st, const struct history *b)
 	return b->block.seq <= st->m->state_seq && !b->block.stack && !b->block.memory;
 }
 
+/* From 10 MiB on a block may be as large as its segment, a multiple of 2 MiB, since what is left of
+ * it is not split off: a weight with such a rest and its gradient without one count as one size. */
+static uint64_t size_of(const struct history *b)
+{
+	uint64_t size = b->block.size;
+
+	return size < 10u << 20 ? size : (size + (2u << 20) - 1) >> 21 << 21;
+}
+
 /* A block of a backward pass has died, or is there at the end: one more that the pass left. */
 static void note_end(struct study *st, const struct history *b)
 {
@@ -20,7 +29,7 @@ static void note_end(struct study *st, const struct history *b)
 	if (b->stage != STAGE_BACKWARD || b->block.memory ||
 	    (b->block.died_seq && b->died_stage == STAGE_BACKWARD))
 		return;
-	s = map_item(&st->before, b->block.size);
+	s = map_item(&st->before, size_of(b));
 	s->now = s->backward == b->born_backward ? s->now + 1 : 1;
 	s->backward = b->born_backward;
 	if (s->now > s->most)
@@ -35,15 +44,21 @@ void study_old_end(struct study *st, const struct history *b)
 
 void study_settle_old(struct study *st)
 {
-	for (int d = 0; st->m->state_seq && !st->m->tags && !st->settled && d < MODEL_DEVICES;
-	     d++) {
+	bool all = st->m->state_seq && !st->m->tags && !st->settled;
+
+	for (int d = 0; all && d < MODEL_DEVICES; d++)
 		LIVE_EACH (&st->m->devices[d].live, b) {
 			note_end(st, b);
-			if (study_is_old(st, b))
-				b->concluded.rank =
-					++map_item(&st->before, b->block.size)->standing;
+			st->makes_state |= b->stage == STAGE_OPTIMIZER &&
+					   (b->signs & STACK_STATE ||
+					    spans_step_end(&st->m->spans, b->step).seq);
 		}
-	}
+	for (int d = 0; all && d < MODEL_DEVICES; d++)
+		LIVE_EACH (&st->m->devices[d].live, b)
+			if (study_is_old(st, b))
+				b->concluded.rank = ++map_item(&st->before, size_of(b))->standing;
+	FOR_EACH (const struct study_size, s, st->before.items, all ? st->before.count : 0)
+		st->mixed |= s->most && s->standing > (1 + STATES_MOST) * s->most;
 	st->settled = true;
 }
 
@@ -61,7 +76,7 @@ bool before_gradient(struct classifier *c, const struct history *h)
 /* Gradients of the block's size that one backward pass left behind. */
 static uint32_t gradients_of(const struct classifier *c, const struct history *h)
 {
-	const struct study_size *s = map_find(&c->study->before, h->block.size);
+	const struct study_size *s = map_find(&c->study->before, size_of(h));
 
 	return s ? s->most : 0;
 }
@@ -78,13 +93,15 @@ static bool was_asked_for(const struct classifier *c, const struct history *h)
 	return c->m->held && !life_ended(h);
 }
 
-/* More: the model is made first, and an optimizer keeps up to three of each. */
+/* More: the model is made first, and an optimizer keeps up to two of each. If it makes its state in
+ * the recording, or there are more of one size, other weights (averages, a reference) are held
+ * beside them, and which is which is not known. */
 bool before_rest(struct classifier *c, const struct history *h)
 {
 	uint32_t n = gradients_of(c, h);
 
-	return stands(c, h) && n && h->concluded.rank > n &&
-	       h->concluded.rank <= (1 + STATES_MOST) * n;
+	return stands(c, h) && n && !c->study->makes_state && !c->study->mixed &&
+	       h->concluded.rank > n;
 }
 
 /* The first of them: where nothing counts them, old blocks stay unknown. */

@@ -157,6 +157,8 @@ struct study {
 	MAP_OF(struct study_line) lines;  /* by signs_line */
 	MAP_OF(struct study_size) before; /* by size */
 	bool settled;
+	bool makes_state; /* an optimizer made some of what lives */
+	bool mixed;	  /* more blocks of one size are old than a model and its state have */
 	MAP_OF(struct study_thread) threads;
 	struct study_maker *makers; /* of leaves, by their number */
 	size_t maker_count, maker_room;

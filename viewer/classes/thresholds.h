@@ -16,8 +16,9 @@ enum {
 	/* Queries, keys and values may be computed into one block, a third of it each or less by
 	 * rounding. */
 	APPENDED_PARTS = 4,
-	/* AdamW with amsgrad keeps three tensors as large as the parameter: none keeps more. */
-	STATES_MOST = 3,
+	/* Adam keeps two tensors as large as the parameter. With amsgrad it keeps three, which look
+	 * like two and averages of the weights. */
+	STATES_MOST = 2,
 	/* What PyTorch takes for cuBLAS on most cards: nothing else is as large by chance. */
 	CUBLAS_BYTES = 8519680,
 	CUBLAS_HOPPER_BYTES = 32 << 20, /* as large as a weight of 4096 x 4096 in 16 bits */

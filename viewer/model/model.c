@@ -152,6 +152,7 @@ int model_event(void *model, const struct gmt_event *e)
 		m->first_seq = e->seq;
 		m->state_seq = strtoull(defs_meta(m->defs, "state_events").s, NULL, 10);
 		m->spans.state_seq = m->state_seq;
+		m->spans.bare = defs_meta(m->defs, "stacks_of").len;
 	}
 	if (e->time_ns > m->last_ns)
 		m->last_ns = e->time_ns;

@@ -75,7 +75,7 @@ static enum hint stage_hint(const struct spans *s, const struct gmt_event *e, bo
 /* Calls of CUDA count where no framework says what its blocks are. */
 static enum hint hints_of(struct spans *s, const struct gmt_event *e, enum act act)
 {
-	if (e->seq <= s->state_seq)
+	if (e->seq <= s->state_seq || s->bare)
 		return HINT_SAME;
 	if (act == ACT_RANGE)
 		return range_hint(s, e, spans_range_kind(s, e->name));

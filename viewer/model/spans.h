@@ -137,6 +137,7 @@ struct spans {
 	uint64_t optimized; /* the latest optimizer's range that had work */
 	uint64_t closure;   /* the latest one that passes ran inside of */
 	uint64_t state_seq; /* events up to it stand for what was there at the start */
+	bool bare;	    /* only blocks that live at the end have stacks */
 	uint64_t last_seq, last_ns;
 
 	struct span_level **levels;

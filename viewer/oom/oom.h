@@ -10,6 +10,7 @@
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
 #include "../answers/parts.h"
+#include "../answers/unclassed.h"
 #include "../answers/used.h"
 #include "../base/human.h"
 #include "../answers/document.h"
@@ -58,6 +59,7 @@ struct oom {
 	struct timeline own;	   /* where oom_open has read it */
 	struct snapshot shot;	   /* after it */
 	struct leaks leaks;
+	struct unclassed unclassed;
 	struct used_up unused; /* blocks that nothing used for long, but for what grows */
 
 	struct use_around *around;     /* of each of its blocks */

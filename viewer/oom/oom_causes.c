@@ -408,9 +408,13 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 	terms_add_classes(&t, b, ~OF_ONE_PASS); /* a cache stays behind its pass */
 	terms_add(&t, input ? "the new batch" : "the request", asked);
 	terms_say(&t, text);
-	text_add(text, OOM_TEXT,
-		 ", %s in total. PyTorch could use %s, of which the model takes %s.", B(all),
-		 B(o->capacity), B(o->lasting));
+	text_add(text, OOM_TEXT, ", %s in total. PyTorch could use %s", B(all), B(o->capacity));
+	if (o->lasting || !o->unclassed.before)
+		text_add(text, OOM_TEXT, ", of which the model takes %s", B(o->lasting));
+	if (o->unclassed.before)
+		text_add(text, OOM_TEXT, "%s %s were allocated before the recording began",
+			 o->lasting ? ", and" : ", of which", B(o->unclassed.before));
+	text_add(text, OOM_TEXT, ".");
 	if (o->calls) /* before the first backward pass: a rollout, or an evaluation */
 		text_add(text, OOM_TEXT,
 			 " %zu forward passes hold them, and there was no backward pass.",
@@ -448,7 +452,7 @@ static bool is_unknown(const struct oom *o, char *text)
 			 " %s were cached in one piece, but not for this request, perhaps for "
 			 "another stream.",
 			 B(o->room.hole));
-	if (most && bytes >= o->allocated / 5 * 4)
+	if (most && most->owner.function[0] && bytes >= o->allocated / 5 * 4)
 		return oom_say(
 			text,
 			"One line holds nearly all: %s of the %s in use (%s%s) were allocated by "
@@ -491,6 +495,7 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 		c++;
 	if (c != CAUSE_collected)
 		say_list(o, text);
+	unclassed_add(&o->unclassed, o->allocated, text, OOM_TEXT);
 	if (!is_larger_than_device(o))
 		return c;
 	if (c == CAUSE_unknown) /* whose text says it */

@@ -302,6 +302,7 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	o->refusal = *refusal;
 	o->timeline = t;
 	snapshot_take(&o->shot, t, refusal->event.seq);
+	unclassed_find(&o->unclassed, t, &o->shot);
 	o->around = uses_around(&t->model, &o->shot.moment);
 	o->works = works_before(&t->model.uses, refusal->event.seq);
 	o->world = world_of(t->recording);

@@ -41,6 +41,13 @@ static bool is_of_graph(const struct model *m, const struct block *b)
 	       (c == CATEGORY_forward_temporaries && model_signs(m, b->stack) & STACK_FORWARD);
 }
 
+/* Older than all that the ring kept: no step is known, but it was made before them. */
+static bool is_lost(const struct oom *o, const struct block *b, const struct holder *h)
+{
+	return o->since_step > 1 && b->stack && b->seq <= o->shot.model->state_seq &&
+	       leaks_at(&o->leaks, 1u << b->category, &h->owner);
+}
+
 /* Where few steps were seen, what is there of an earlier one may go in the next. Gradients add up
  * over the passes of a step, and state stays. */
 static void add_growth(struct oom *o, const struct block *b, struct holder *h)
@@ -115,7 +122,7 @@ static void collect(struct oom *o)
 		if (b->seq >= o->begin && b->seq >= o->attempts.from && !is_left(o, b) &&
 		    oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
 			o->current += b->size;
-		if (is_old(o, b)) {
+		if (is_old(o, b) || is_lost(o, b, h)) {
 			h->before += b->size;
 			add_growth(o, b, h);
 		}

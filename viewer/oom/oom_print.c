@@ -266,6 +266,8 @@ static void text_head(const struct oom *o, struct emit *out)
 		emit_paragraph(out, "", "  ", where);
 	if (o->instant.step > 1 && (basis == STEPS_BACKWARD || basis == STEPS_FORWARD))
 		emit_line(out, "(%s)", steps_bases[basis].text);
+	if (o->instant.step && o->timeline->model.state_seq)
+		emit_line(out, "%s", "(steps are counted from where the recording begins)");
 	if (o->engine.phase)
 		emit_line(out, "The engine's phase: %s (%s)", o->engine.phase,
 			  WHO(&o->engine.owner));

@@ -4,6 +4,7 @@
 #include "../advise/advise.h"
 #include "../answers/large_line.h"
 #include "../answers/reserved.h"
+#include "../answers/unclassed.h"
 #include "../base/arithmetic.h"
 #include "../base/sorted.h"
 #include "../base/shell.h"
@@ -260,7 +261,10 @@ static void find_line(struct search *s, const struct peak *peak)
 	    !large_line_at_peak(&l, s->timeline))
 		return;
 	m = add_matter(s, "line", l.bytes, &l.owner, peak->event.seq, peak->event.time_ns);
-	put_text(m->text, "The peak is %s. %s", B(peak->bytes), l.text);
+	put_text(m->text,
+		 moments_state_only(&s->timeline->model) ? "%s are allocated. %s"
+							 : "The peak is %s. %s",
+		 B(peak->bytes), l.text);
 	put_text(m->action, "look at that line: %s", l.change);
 }
 
@@ -285,32 +289,26 @@ static void find_advice(struct search *s)
 	advise_close(&a);
 }
 
-/* A snapshot of PyTorch's says nothing of what was allocated while its recording was off. */
+/* A snapshot of PyTorch's says nothing of what was allocated while its recording was off. `oom`
+ * says the same of a refusal. */
 static void find_unclassed(struct search *s)
 {
-	const struct timeline *t = s->timeline;
-	const struct peak *peak = &model_curve(&t->model.devices[t->device])->peak;
+	const struct peak *peak =
+		&model_curve(&s->timeline->model.devices[s->timeline->device])->peak;
+	char words[UNCLASSED_WORDS];
+	struct unclassed u;
 	struct snapshot shot;
-	uint64_t bytes = 0;
 	struct matter *m;
 
-	if (!defs_meta(&t->recording->defs, "source").len)
-		return;
 	snapshot_take(&shot, s->timeline, peak->event.seq);
-	FOR_EACH (const struct block, b, shot.moment.blocks, shot.moment.count)
-		if (b->category == CATEGORY_unknown && !b->stack)
-			bytes += b->size;
+	unclassed_find(&u, s->timeline, &shot);
 	moment_free(&shot.moment);
-	if (bytes < s->least || bytes < peak->bytes / 2)
+	if (u.bytes < s->least || s->cause != OOM_CAUSES ||
+	    !unclassed_words(&u, peak->bytes, words))
 		return;
-	m = add_matter(s, "unknown", bytes, NULL, peak->event.seq, 0);
-	put_text(m->text,
-		 "Of %s nothing is known but the size: they were allocated before the recording "
-		 "began, or without stacks.",
-		 B(bytes));
-	put_text(m->action, "%s",
-		 "run it again with torch.cuda.memory._record_memory_history() before the model is "
-		 "made, or as gpumemtrace run -- python train.py");
+	m = add_matter(s, "unknown", u.bytes, NULL, peak->event.seq, 0);
+	put_text(m->text, "%s", words);
+	put_text(m->action, "to know more, %s", UNCLASSED_NEXT);
 }
 
 /* Reasons to doubt the figures themselves. */
@@ -360,6 +358,8 @@ void summary_find(struct summary *out, struct timeline *t, const struct values *
 		find_spike(&s);
 		find_reserved(&s);
 		find_advice(&s);
+	} else if (has_memory(t)) {
+		find_line(&s, &model_curve(&t->model.devices[t->device])->peak);
 	}
 	if (has_memory(t))
 		find_unclassed(&s);

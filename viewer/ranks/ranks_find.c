@@ -64,13 +64,13 @@ static void sort_out(struct ranks_run *run, char *path, bool snapshots)
 		ranks_leave(run, path);
 }
 
-/* There may be a folder for each host. */
+/* There may be a folder for each host, or for each rank's snapshots. */
 static int nothing_here(const char *folder)
 {
-	char *below = path_in(folder, "*/*.gmt");
+	char *below = path_in(folder, "*/*.{gmt,pickle}");
 	glob_t found = { 0 };
 
-	if (glob(below, 0, NULL, &found)) {
+	if (glob(below, GLOB_BRACE, NULL, &found)) {
 		say_unreadable("%s: no recording (*.gmt) in this folder", folder);
 	} else {
 		*strrchr(found.gl_pathv[0], '/') = 0;

@@ -123,7 +123,7 @@ void ranks_name(struct rank_file *f)
 		snprintf(f->name, sizeof(f->name), "%.31s", owners_base(f->path));
 }
 
-/* A snapshot does not know its rank, but trainers name the file by it: "oom_rank-3_x.pickle". */
+/* "oom_rank-3_x.pickle" */
 static long rank_in_name(const char *file)
 {
 	const char *at = strstr(file, "rank");
@@ -131,6 +131,17 @@ static long rank_in_name(const char *file)
 	at = at ? at + 4 : file;
 	at += at > file && strchr("-_", *at) && *at;
 	return at > file && isdigit((unsigned char)*at) ? strtol(at, NULL, 10) : -1;
+}
+
+/* A snapshot does not know its rank, but trainers name the file by it, or its folder. */
+static long rank_in_path(const char *path)
+{
+	const char *base = owners_base(path), *folder = base;
+	long rank = rank_in_name(base);
+
+	for (folder -= base > path; folder > path && folder[-1] != '/'; folder--)
+		;
+	return rank < 0 ? rank_in_name(folder) : rank;
 }
 
 void ranks_look(struct rank_file *f, char *path)
@@ -153,7 +164,7 @@ void ranks_look(struct rank_file *f, char *path)
 		f->a_part = gmt_reader_info(reader)->truncated; /* of what was read until now */
 		gmt_reader_close(reader);
 	} else {
-		f->rank = rank_in_name(owners_base(path));
+		f->rank = rank_in_path(path);
 	}
 	for (size_t i = 0; i < JOB_FACTS; i++)
 		f->facts[i] = f->facts[i] ? f->facts[i] : need_text("");

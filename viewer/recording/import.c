@@ -193,6 +193,13 @@ static void define_threads(struct import *im)
 	}
 }
 
+/* The context was "state": live blocks have stacks, and the trace has none. */
+static bool has_bare_entries(const struct import *im)
+{
+	return (im->any_python || im->any_native) && !im->any_frames[ACTION_alloc] &&
+	       !im->any_frames[ACTION_free_requested] && !im->trace;
+}
+
 /* What the file lacks, or had to be found by a rule, one sentence each. */
 static void write_notes(struct import *im)
 {
@@ -214,6 +221,8 @@ static void write_notes(struct import *im)
 		import_note(im, "no stacks: the classes of the blocks are unknown");
 	else if (!im->any_python)
 		import_note(im, "no Python frames");
+	else if (has_bare_entries(im))
+		import_note(im, "stacks of blocks that live at the end alone: steps are unknown");
 	else if (im->trace)
 		import_note(im, "stacks are of functions, each with the line where it begins");
 	else if (im->entries && !im->any_native)
@@ -302,6 +311,8 @@ static void tell(struct import *im)
 	if (im->trace)
 		import_trace_begin(im);
 	import_meta(im, "state_events", "%" PRIu64, im->seq);
+	if (im->entries && has_bare_entries(im))
+		import_meta(im, "stacks_of", "blocks that live at the end");
 	if (!im->trace)
 		import_marks_early(im);
 	for (size_t i = 0; i < im->item_count && !im->err; i++) {

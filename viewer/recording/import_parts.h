@@ -50,7 +50,8 @@ struct import_device {
 	struct tree segments; /* what is reserved; mark = 1: expandable */
 	struct tree blocks;   /* size 0 = not known yet, handle = asked; mark: enum import_block,
 				 it awaits its stream and is no block any more */
-	struct tree end;      /* live blocks as the file has them at the end */
+	struct tree end;      /* live blocks as the file has them at the end; seq: 1 + their
+				 frames' value */
 	struct tree pools;    /* segments of private pools at the end; seq, handle = the pool */
 	struct tree pieces;   /* mappings; handle = their physical memory */
 	uint64_t *exact;      /* by entry of the trace: the block's size, 0 = not known */
@@ -125,6 +126,9 @@ bool import_read_segments(struct import *im, const struct pickle_value *segments
 void import_rewind(struct import *im, struct import_device *d);
 bool import_visit(struct import *im); /* false: im->error is set */
 void import_add_item(struct import *im, struct import_item item);
+/* Of a live block: the only ones if the context was "state". NULL = it has none. */
+const struct pickle_value *import_frames_at_end(const struct import *im,
+						const struct import_device *d, uint64_t addr);
 
 /* import_marks.c: reserved addresses. */
 void ranges_add(struct tree *t, uint64_t addr, uint64_t size, bool expandable);

@@ -130,6 +130,16 @@ static void reuse_event(struct import *im, unsigned kind, int device, const stru
 					     .stream = b->stream });
 }
 
+/* A block that was asked to be freed, and no stream waits for: its next entry completes that. */
+static bool completes(const struct import *im, const struct import_device *d, uint32_t index,
+		      uint64_t addr)
+{
+	const struct pickle_value *e = pickle_item(&im->p, d->trace, index);
+
+	return import_action(im, e) == ACTION_free_completed &&
+	       pickle_number(&im->p, e, "addr") == addr;
+}
+
 void import_begin_device(struct import *im, int device)
 {
 	struct import_device *d = &im->devices[device];
@@ -139,9 +149,10 @@ void import_begin_device(struct import *im, int device)
 			(struct gmt_event){
 				.stream = s->stream, .stack = s->stack, .flags = GMT_FLAG_LATE });
 	TREE_EACH (&d->blocks, b) {
-		if (b->mark) {
-			b->mark = BLOCK_WAITS;
-			reuse_event(im, GMT_REUSE_WAIT, device, b);
+		if (b->mark) { /* or the ring has lost the request for the first entry */
+			b->mark = completes(im, d, 0, b->addr) ? BLOCK_FREED : BLOCK_WAITS;
+			if (b->mark == BLOCK_WAITS)
+				reuse_event(im, GMT_REUSE_WAIT, device, b);
 			continue;
 		}
 		block_event(im, GMT_BLOCK_ALLOC, device, b,
@@ -165,12 +176,21 @@ static bool is_bare(const struct import *im, enum import_action action, uint32_t
 	       (like == ACTION_alloc || like == ACTION_free_requested);
 }
 
+/* An entry's own, or those of the block that it allocated, if that is live at the end. */
+static struct import_stack stack_of(struct import *im, const struct import_device *d,
+				    uint32_t index, const struct pickle_value *entry)
+{
+	struct import_stack s = import_stack(im, pickle_list(&im->p, entry, "frames"));
+
+	if (s.id || !d->exact[index])
+		return s;
+	return import_stack(im, import_frames_at_end(im, d, pickle_number(&im->p, entry, "addr")));
+}
+
 /* Who was running, by the frames: a snapshot names no threads. */
 static struct gmt_event by_whom(struct import *im, int device, enum import_action action,
-				const struct pickle_value *entry)
+				struct import_stack s)
 {
-	const struct pickle_value *frames = pickle_list(&im->p, entry, "frames");
-	struct import_stack s = import_stack(im, frames);
 	struct gmt_event e = { .stack = s.id, .thread = THREAD_MAIN, .name = s.node };
 
 	if (is_bare(im, action, s.id)) {
@@ -211,18 +231,6 @@ static void entry_alloc(struct import *im, int device, uint32_t index, uint64_t 
 	block_event(im, GMT_BLOCK_ALLOC, device, b, more);
 }
 
-/* A block that was asked to be freed, and no stream waits for: its next entry completes that. */
-static bool waits(const struct import *im, const struct import_device *d, uint32_t index,
-		  uint64_t addr)
-{
-	const struct pickle_value *next = pickle_item(&im->p, d->trace, index + 1);
-
-	if (d->no_requests || d->no_completions)
-		return false;
-	return import_action(im, next) != ACTION_free_completed ||
-	       pickle_number(&im->p, next, "addr") != addr;
-}
-
 static void entry_free(struct import *im, int device, uint32_t index, uint64_t addr, bool completed,
 		       struct gmt_event more)
 {
@@ -235,7 +243,9 @@ static void entry_free(struct import *im, int device, uint32_t index, uint64_t a
 	}
 	if (!b->mark && (!completed || d->no_requests)) {
 		block_event(im, GMT_BLOCK_FREE, device, b, more);
-		b->mark = waits(im, d, index, addr) ? BLOCK_WAITS : BLOCK_FREED;
+		b->mark = d->no_requests || d->no_completions || completes(im, d, index + 1, addr)
+				  ? BLOCK_FREED
+				  : BLOCK_WAITS;
 		if (b->mark == BLOCK_WAITS)
 			reuse_event(im, GMT_REUSE_WAIT, device, b);
 	}
@@ -287,7 +297,7 @@ void import_entry(struct import *im, int device, uint32_t index)
 	const struct pickle_value *v = pickle_item(&im->p, d->trace, index);
 	uint64_t addr = pickle_number(&im->p, v, "addr"), size = pickle_number(&im->p, v, "size");
 	enum import_action action = import_action(im, v);
-	struct gmt_event more = by_whom(im, device, action, v);
+	struct gmt_event more = by_whom(im, device, action, stack_of(im, d, index, v));
 	bool expandable = action == ACTION_segment_map || action == ACTION_segment_unmap;
 
 	more.stream = pickle_number(&im->p, v, "stream");

@@ -57,6 +57,7 @@ static void read_block(struct import *im, struct import_device *d, const struct 
 	const struct pickle_value *state = pickle_text(&im->p, v, "state");
 	uint64_t size = pickle_number(&im->p, v, "size");
 	bool live = pickle_is(state, "active_allocated");
+	const struct pickle_value *frames;
 	struct block *b;
 
 	if (!live && !pickle_is(state, "active_pending_free") &&
@@ -67,9 +68,18 @@ static void read_block(struct import *im, struct import_device *d, const struct 
 	b->mark = !live;
 	if (!live)
 		return;
-	b->stack = import_stack(im, frames_of(im, v)).id;
+	b->stack = import_stack(im, frames = frames_of(im, v)).id;
 	import_sizes_look(im, b->handle, size);
-	put(&d->end, addr, size, b->handle);
+	put(&d->end, addr, size, b->handle)->seq =
+		b->stack ? 1 + (uint64_t)(frames - im->p.values) : 0;
+}
+
+const struct pickle_value *import_frames_at_end(const struct import *im,
+						const struct import_device *d, uint64_t addr)
+{
+	const struct block *b = tree_find(&d->end, addr);
+
+	return b && b->seq ? &im->p.values[b->seq - 1] : NULL;
 }
 
 static uint64_t number_in(const struct import *im, const struct pickle_value *list, uint32_t i)

@@ -108,11 +108,23 @@ static const char *backward_node(struct owners *o, const char *function)
 	return *need_item(o->texts, o->text_count, o->text_room) = need_copy(name, end - name);
 }
 
+/* A snapshot of PyTorch's names no objects. What only passes a request on has no scope in its name,
+ * or a known one, which may stand behind the type that it returns. */
+static bool passes_on(const char *function)
+{
+	const char *name = function, *end = function + strcspn(function, "(<");
+
+	for (const char *c = function; c < end; c++)
+		name = *c == ' ' ? c + 1 : name;
+	return !strstr(name, "::") ||
+	       words_begin(name, ONE_OF("torch::", "at::", "c10::", "std::", "pybind11::"));
+}
+
 /* The backward node if one is on the stack, else the first that is no messenger. */
 static struct owner of_native(struct owners *o, uint64_t seq)
 {
 	struct stacks *s = o->stacks;
-	const struct symbol *first = NULL;
+	const struct symbol *first = NULL, *named = NULL;
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct symbol *sym = symbols_find(s->symbols, s->frames[i].ip, seq);
@@ -122,7 +134,10 @@ static struct owner of_native(struct owners *o, uint64_t seq)
 			return (struct owner){ .function = node, .file = "", .backward = true };
 		if ((!first || !first->module[0]) && !is_messenger(s->frames[i].module))
 			first = sym;
+		if (!named && !s->frames[i].module[0] && !passes_on(sym->function))
+			named = sym;
 	}
+	first = first ?: named;
 	if (!first)
 		return (struct owner){ .function = "", .file = "" };
 	symbols_place(first);
