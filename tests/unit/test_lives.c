@@ -285,13 +285,33 @@ static void runs_are_skipped(void **state)
 	lives_free(&l);
 }
 
+/* Also between the ends of what a number can be; a row of eleven lives has room. */
+static void numbers_come_back(void **state)
+{
+	const uint32_t ends[] = { 0, 1, 2, INT32_MAX, (uint32_t)INT32_MAX + 1, UINT32_MAX };
+	struct chance c = { 11 };
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		uint32_t life = ends[chance_below(&c, 6)] + (uint32_t)chance_below(&c, 5) - 2;
+		uint32_t before = chance_below(&c, 2) ? ends[chance_below(&c, 6)]
+						      : (uint32_t)chance_below(&c, UINT32_MAX);
+		uint32_t got = before;
+		uint8_t row[VARINT_MOST], *end = packed_put_life(row, life, before);
+
+		assert_true(end - row <= 5);
+		assert_ptr_equal(packed_get_life(row, &got), end);
+		assert_int_equal(got, life);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_come_back),   cmocka_unit_test(positions_are_shared),
 		cmocka_unit_test(facts_are_shared), cmocka_unit_test(times_come_back),
 		cmocka_unit_test(levels_come_back), cmocka_unit_test(runs_are_skipped),
-		cmocka_unit_test(lives_are_read),
+		cmocka_unit_test(lives_are_read),   cmocka_unit_test(numbers_come_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,7 @@ struct advise {
 			uint64_t walked; /* when backward let go of the last block of its graph; 0:
 					    never */
 			bool kept;	 /* autograd saved something of it */
+			size_t after;	 /* the next pass that began, or their count */
 		} * items;
 		size_t count;
 	} passes;	  /* forward passes by their numbers */
@@ -146,7 +147,8 @@ bool advise_is_half(uint64_t narrow, uint64_t wide);
 /* Each piece of work before the moment, with all lives that it touches. */
 typedef void advise_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count);
 void advise_works(const struct advise *a, advise_work *look, void *ctx);
-/* The work of a backward node, with the lives that it touches. Two nodes of one kind may be one. */
+/* The work of a backward node, with the lives of any class that it touches. Two nodes of one kind
+ * may be one. */
 struct node_run {
 	uint64_t begin, end; /* from its first block or work until its results are computed */
 	uint32_t node;	     /* STRING of its name; 0: work outside of any, each alone */

@@ -97,7 +97,8 @@ void advise_equal_buffers(struct advise *a)
 			e->first = e->count++ ? e->first : l;
 		}
 	}
-	advise_works(a, note_work, &s);
+	if (s.groups.count)
+		advise_works(a, note_work, &s);
 	FOR_EACH (struct equal, e, s.groups.items, s.groups.count)
 		look_at(&s, e);
 	map_items_free(&s.groups);

@@ -104,12 +104,14 @@ static void note_use(struct search *s, uint32_t life, uint32_t work)
 	const struct uses *u = &s->advise->timeline->model.uses;
 	uint64_t seq = uses_work(u, work)->seq;
 	struct idle *idle = map_find(&s->lives, life);
-	size_t at = span_behind(s->advise, seq);
-	bool inside = at < all->count && all->items[at].extent.first_seq <= seq;
 	struct advised l;
+	size_t at;
+	bool inside;
 
 	if (!idle || !advise_life(s->advise, life, UINT16_MAX, &l))
 		return;
+	at = span_behind(s->advise, seq);
+	inside = at < all->count && all->items[at].extent.first_seq <= seq;
 	/* A gradient arrives within the backward pass. */
 	if (idle->used)
 		take_gap(s, &l, idle,

@@ -161,7 +161,7 @@ static void find_taken(struct search *s)
 	struct advised l;
 
 	rows_init(&s->taken, sizeof(struct lives_retaken), NULL);
-	for (lives_first(&c, a->lives); c.change; lives_next(&c))
+	for (lives_first(&c, a->lives); c.change; chunks_rest(a->lives->pool), lives_next(&c))
 		if (c.change == CHANGE_SAVED &&
 		    advise_life(a, c.now.life, CLASS_BIT(parameters), &l) && l.size > LARGE &&
 		    advise_leaf(a, &l))

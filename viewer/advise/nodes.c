@@ -17,6 +17,7 @@ struct walk {
 	struct node_run now;
 	uint32_t node;	 /* its name, 0 = none */
 	uint64_t before; /* behind the work before */
+	uint32_t born;	 /* lives that were there then */
 	bool summed;	 /* that was a sum */
 	uint32_t *lives; /* that it touches */
 	size_t count, room;
@@ -24,12 +25,17 @@ struct walk {
 	uint32_t run;
 };
 
-/* Behind the event; the node before frees its own first. */
-static uint64_t first_birth(const struct lives *all, uint64_t behind, uint64_t work)
+static uint64_t birth(const struct lives *all, uint32_t life)
 {
-	uint32_t next = lives_born_by(all, behind);
+	return life < all->rows.count ? lives_seq(all, &lives_at(all, life)->born) : PLAN_END;
+}
 
-	return next < all->rows.count ? arithmetic_least(lives_read(all, next).from, work) : work;
+/* Behind the work before; the node before frees its own first. */
+static uint64_t first_birth(struct walk *w, uint64_t work)
+{
+	while (birth(w->advise->lives, w->born) <= w->before)
+		w->born++;
+	return arithmetic_least(birth(w->advise->lives, w->born), work);
 }
 
 /* Also the reset of its semaphores. */
@@ -59,14 +65,14 @@ static void follow(void *ctx, uint32_t work, const uint32_t *lives, size_t count
 
 	if (!by->node || by->node != w->node || (w->summed && !sum)) {
 		end_run(w);
-		w->now.begin = first_birth(w->advise->lives, w->before, seq);
+		w->now.begin = first_birth(w, seq);
 		w->now.node = by->node;
 	}
 	w->node = by->node;
 	w->summed = sum;
 	w->before = seq + 1;
 	for (size_t i = 0; i < count; i++) {
-		if (w->runs[lives[i]] == w->run)
+		if (!w->advise->courses[lives[i]].classes || w->runs[lives[i]] == w->run)
 			continue;
 		w->runs[lives[i]] = w->run;
 		*need_item(w->lives, w->count, w->room) = lives[i];

@@ -191,6 +191,8 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 	for (size_t i = 0; i < count; i++) {
 		struct life_course *c = &a->courses[lives[i]];
 
+		if (!c->classes) /* nobody asks for it, and its page stays untouched */
+			continue;
 		note_pass(n, lives[i], c);
 		c->read |= by->node && seq > c->saved;
 		c->passed = pass ? seq + 1 : c->passed;

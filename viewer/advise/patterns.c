@@ -53,12 +53,6 @@ static uint64_t seq_of(const struct search *s, uint32_t work)
 	return uses_work(&s->model->uses, work)->seq;
 }
 
-/* The first work after that event. */
-static uint32_t work_after(const struct search *s, uint64_t seq)
-{
-	return (uint32_t)SORTED_FIRST(s->model->uses.works.count, i, seq_of(s, (uint32_t)i) <= seq);
-}
-
 static struct row_advise_pattern *row_of(struct search *s, enum pattern pattern,
 					 const struct block *b)
 {
@@ -102,13 +96,17 @@ static void look_at_uses(struct search *s, const struct found *l)
 	const struct life_uses *x = &l->uses.works;
 	uint64_t at = s->peak_seq;
 
-	if (x->first - work_after(s, l->born) >= s->late && l->born > s->model->state_seq)
+	/* So many works lie between its birth and its first use, */
+	if (x->first >= s->late && seq_of(s, x->first - s->late) > l->born &&
+	    l->born > s->model->state_seq)
 		add_to_pattern(s, PATTERN_EARLY, l, l->size, l->uses.first_ns - l->born_ns,
 			       l->born <= at && at < l->uses.first_seq);
 	if (l->uses.pause_ns && x->resume - x->pause - 1 >= s->idle)
 		add_to_pattern(s, PATTERN_IDLE, l, l->size, l->uses.pause_ns,
 			       seq_of(s, x->pause) <= at && at < seq_of(s, x->resume));
-	if (work_after(s, l->died) - x->last - 1 >= s->late &&
+	/* or between its last use and its end. */
+	if (x->last + s->late < s->model->uses.works.count &&
+	    seq_of(s, x->last + s->late) <= l->died &&
 	    uses_end(s->model, s->timeline->device, l->life, &s->refusals))
 		add_to_pattern(s, PATTERN_LATE, l, l->size, l->died_ns - l->uses.last_ns,
 			       l->uses.last_seq <= at && at < l->died);
@@ -118,9 +116,12 @@ static void look_at_uses(struct search *s, const struct found *l)
  * copy in the block's life there is none. */
 static bool is_beyond_reach(const struct search *s, const struct found *l)
 {
-	uint32_t from = work_after(s, l->born), to = work_after(s, l->died);
+	const struct uses *u = &s->model->uses;
+	size_t work = SORTED_FIRST(u->works.count, i, seq_of(s, (uint32_t)i) <= l->born);
+	size_t load = SORTED_FIRST(s->load_count, i, s->loads[i] < work);
 
-	return from < to && !ANY_OF(x, s->loads, s->load_count, *x >= from && *x < to);
+	return work < u->works.count && seq_of(s, (uint32_t)work) <= l->died &&
+	       (load == s->load_count || seq_of(s, s->loads[load]) > l->died);
 }
 
 /* False: it is none of the device's. */

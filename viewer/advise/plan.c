@@ -88,6 +88,7 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 		if (steps++ % 65536 == 0)
 			say_progress("computing savings", seq, t->model.events);
 		before = now;
+		chunks_rest(l->pool);
 		for (; w.change && w.now.seq == seq; lives_walk_next(&w)) {
 			struct lived x;
 

@@ -119,6 +119,7 @@ void advise_works(const struct advise *a, advise_work *look, void *ctx)
 
 	uses_first(&c, u);
 	do { /* a work may have several rows */
+		chunks_rest(a->lives->pool);
 		more = uses_next(&c) && uses_work(u, c.work)->seq < a->until;
 		if (count && (!more || c.work != work)) {
 			look(ctx, work, lives, count);
@@ -231,13 +232,14 @@ void advise_find_passes(struct advise *a)
 		if (l.course->released > x->walked && is_in(a, l.course->released, PHASE_BACKWARD))
 			x->walked = l.course->released;
 	}
+	for (size_t i = p->count, after = i; i-- > 0; after = p->items[i].begin ? i : after)
+		p->items[i].after = after;
 }
 
+/* Of a row of equal steps most passes are not known, and each work asks for the next. */
 size_t advise_pass_after(const struct advise *a, size_t pass)
 {
-	while (++pass < a->passes.count && !a->passes.items[pass].begin)
-		;
-	return pass;
+	return pass < a->passes.count ? a->passes.items[pass].after : pass + 1;
 }
 
 uint64_t advise_pass_end(const struct advise *a, size_t pass)

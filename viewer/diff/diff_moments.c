@@ -194,6 +194,7 @@ static void look_at_moment(struct search *s)
 		const struct life_request *made;
 		const struct position *p;
 
+		chunks_rest(l->pool);
 		if (w.change != CHANGE_BORN && w.change != CHANGE_DIED)
 			continue;
 		life = lives_at(l, w.now.life);

@@ -135,7 +135,7 @@ static void count_births(struct export *x, struct stack_sums *sums)
 {
 	const struct lives *l = &x->timeline.model.lives;
 
-	for (uint32_t i = 0; i < l->rows.count; i++) {
+	for (uint32_t i = 0; i < l->rows.count; chunks_rest(l->pool), i++) {
 		const struct life *life = lives_at(l, i);
 		struct stack_sum *s;
 		struct block b;

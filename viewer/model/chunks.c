@@ -8,7 +8,8 @@
 #ifndef CHUNKS_LIMIT
 #define CHUNKS_LIMIT (128ul << 20) /* bytes */
 #endif
-#define LEVEL 1 /* of zstd */
+#define LEVEL 1	 /* of zstd */
+#define TILE  64 /* rows that are taken apart, or put together, while the cache holds them */
 
 struct chunk_place {
 	struct chunks *table;
@@ -108,25 +109,30 @@ static void *room_for(uint8_t **buffer, size_t *room, size_t bytes)
  * step before, moved on by as much. */
 static void to_columns(uint32_t *to, const uint32_t *rows, size_t words, size_t count)
 {
-	for (size_t w = 0; w < words; w++) {
-		const uint32_t *from = rows + w;
-		uint32_t before = 0;
+	for (size_t first = 0; first < count; first += TILE)
+		for (size_t w = 0; w < words; w++) {
+			const uint32_t *from = rows + first * words + w;
+			uint32_t before = first ? *(from - words) : 0;
+			size_t end = first + TILE < count ? first + TILE : count;
 
-		for (size_t i = 0; i < count; i++, from += words) {
-			*to++ = *from - before;
-			before = *from;
+			for (size_t i = first; i < end; i++, from += words) {
+				to[w * count + i] = *from - before;
+				before = *from;
+			}
 		}
-	}
 }
 
 static void from_columns(uint32_t *rows, const uint32_t *from, size_t words, size_t count)
 {
-	for (size_t w = 0; w < words; w++) {
-		uint32_t *to = rows + w, sum = 0;
+	for (size_t first = 0; first < count; first += TILE)
+		for (size_t w = 0; w < words; w++) {
+			uint32_t *to = rows + first * words + w;
+			uint32_t sum = first ? *(to - words) : 0;
+			size_t end = first + TILE < count ? first + TILE : count;
 
-		for (size_t i = 0; i < count; i++, to += words)
-			*to = sum += *from++;
-	}
+			for (size_t i = first; i < end; i++, to += words)
+				*to = sum += from[w * count + i];
+		}
 }
 
 static size_t rows_of(const struct chunks *c)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device_levels.h"
 
-#include "../../format/varint.h"
-
 #ifndef PIECE
 #define PIECE (1u << 18)
 #endif

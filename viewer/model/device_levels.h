@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "../../format/varint.h"
 #include "chunks.h"
 
 /*
@@ -39,6 +40,24 @@ static inline const uint8_t *packed_get(const uint8_t *p, uint64_t *v)
 	for (*v = 0; *p & 128; shift += 7)
 		*v |= (uint64_t)(*p++ & 127) << shift;
 	*v |= (uint64_t)*p++ << shift;
+	return p;
+}
+
+/* A life's number: the difference to the one before, or itself where that is less, so that equal
+ * steps are equal bytes though they name what was there long before. */
+static inline uint8_t *packed_put_life(uint8_t *p, uint32_t life, uint32_t before)
+{
+	uint64_t more = zigzag((uint64_t)life - before);
+
+	return put_varint(p, life < more / 2 ? (uint64_t)life << 1 | 1 : more << 1);
+}
+
+static inline const uint8_t *packed_get_life(const uint8_t *p, uint32_t *life)
+{
+	uint64_t v;
+
+	p = packed_get(p, &v);
+	*life = (uint32_t)(v & 1 ? v >> 1 : *life + unzigzag(v >> 1));
 	return p;
 }
 

@@ -2,7 +2,7 @@
 #include "life_uses.h"
 
 #include "../../format/record.h"
-#include "../../format/varint.h"
+#include "../base/arithmetic.h"
 #include "../base/sorted.h"
 #include "model.h"
 
@@ -42,7 +42,7 @@ void uses_add_row(struct uses *u, uint32_t work, const uint32_t lives[USES_ROW],
 	*p++ = (uint8_t)n;
 	p = put_varint(p, zigzag((uint64_t)work - u->last_work));
 	for (unsigned i = 0; i < n; i++) {
-		p = put_varint(p, zigzag((uint64_t)lives[i] - u->last_life));
+		p = packed_put_life(p, lives[i], u->last_life);
 		u->last_life = lives[i];
 	}
 	u->last_work = work;
@@ -65,8 +65,8 @@ bool uses_next(struct uses_cursor *c)
 	p = packed_get(p, &v);
 	c->work = (uint32_t)(c->work + unzigzag(v));
 	for (uint32_t i = 0; i < c->count; i++) {
-		p = packed_get(p, &v);
-		c->lives[i] = c->life = (uint32_t)(c->life + unzigzag(v));
+		p = packed_get_life(p, &c->life);
+		c->lives[i] = c->life;
 	}
 	c->place.at += (size_t)(p - from);
 	return true;
@@ -226,18 +226,28 @@ bool uses_waits(const struct model *m, const struct life_uses *x, uint64_t seq)
 	return uses_passed(m, x, seq) <= 2 * x->widest;
 }
 
-uint64_t uses_refused(const struct model *m, const struct moment *mo)
+/* The first refusal of these events. */
+static uint64_t refused_in(const struct model *m, int device, uint64_t from, uint64_t until)
 {
-	bool reported = m->devices[mo->device].self_reported;
+	uint16_t kind = m->devices[device].self_reported ? GMT_BLOCK_OOM : GMT_MEM_FAIL;
+	const struct row_store *marks = &m->lives.marks;
+	size_t i = SORTED_FIRST(marks->count, n,
+				((struct lives_mark *)rows_at(marks, (uint32_t)n))->seq < from);
 
-	for (uint32_t i = 0; i < m->lives.marks.count; i++) {
-		const struct lives_mark *mark = rows_at(&m->lives.marks, i);
+	for (; i < marks->count; i++) {
+		const struct lives_mark *mark = rows_at(marks, (uint32_t)i);
 
-		if (mark->seq >= mo->seq && mark->device == mo->device &&
-		    mark->kind == (reported ? GMT_BLOCK_OOM : GMT_MEM_FAIL))
+		if (mark->seq >= until)
+			break;
+		if (mark->device == device && mark->kind == kind)
 			return mark->seq;
 	}
 	return UINT64_MAX;
+}
+
+uint64_t uses_refused(const struct model *m, const struct moment *mo)
+{
+	return refused_in(m, mo->device, mo->seq, UINT64_MAX);
 }
 
 enum use_future uses_future(const struct model *m, const struct moment *mo, uint32_t life,
@@ -265,17 +275,31 @@ bool uses_end(const struct model *m, int device, uint32_t life, struct use_refus
 
 	uses_of(m, life, &x);
 	last.seq = x.last_seq;
-	if (last.seq < r->from || last.seq > r->next)
+	if (!r->next || last.seq > r->next)
 		*r = (struct use_refusals){ last.seq, uses_refused(m, &last) };
+	else if (last.seq < r->from) /* marks that were looked at are not looked at again */
+		*r = (struct use_refusals){
+			last.seq,
+			arithmetic_least(refused_in(m, device, last.seq, r->from), r->next)
+		};
 	return uses_future(m, &last, life, r->next) == FUTURE_OVER;
 }
 
 /* ---- the bound ---- */
 
+enum { BOUND_AHEAD = 1 << 16 };
+
+/* Works that are applied next have their changes in `near`, by their numbers; those behind them
+ * are few: of lives that are used for long. */
 struct bound {
 	const struct model *model;
-	int64_t *changes; /* of the bytes in use, by the works of both ends */
-	uint32_t next;	  /* the work that is applied next */
+	int64_t near[BOUND_AHEAD]; /* of the bytes in use, by the works of both ends */
+	struct bound_far {
+		uint32_t work;
+		int64_t bytes;
+	} * far;
+	size_t far_count, far_room;
+	uint32_t next; /* the work that is applied next */
 	uint64_t now, most;
 };
 
@@ -287,49 +311,81 @@ static bool counts_on(const struct model *m, uint32_t i, int device)
 	       (p->layer == LIFE_BLOCK) == m->devices[device].framework;
 }
 
+static void change_bound(struct bound *b, uint32_t work, int64_t bytes)
+{
+	if (work - b->next < BOUND_AHEAD)
+		b->near[work % BOUND_AHEAD] += bytes;
+	else
+		*need_item(b->far, b->far_count, b->far_room) = (struct bound_far){ work, bytes };
+}
+
+static void bring_near(struct bound *b)
+{
+	size_t count = b->far_count;
+
+	b->far_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct bound_far x = b->far[i];
+
+		change_bound(b, x.work, x.bytes);
+	}
+}
+
 static void apply_works(struct bound *b, uint64_t seq)
 {
 	const struct uses *u = &b->model->uses;
 
 	for (; b->next < u->works.count && uses_work(u, b->next)->seq <= seq; b->next++) {
-		b->now += (uint64_t)b->changes[b->next];
+		int64_t *change = &b->near[b->next % BOUND_AHEAD];
+
+		if (b->next % BOUND_AHEAD == 0)
+			bring_near(b);
+		b->now += (uint64_t)*change;
 		b->most = b->now > b->most ? b->now : b->most;
+		*change = 0;
 	}
 }
 
-static uint64_t size_of_life(const struct model *m, uint32_t i)
+/* A life that is used counts from its first use to its last one, which both come behind its birth.
+ */
+static void bound_life(struct bound *b, enum life_change change, uint32_t i)
 {
-	return lives_request(&m->lives, lives_at(&m->lives, i))->size;
+	const struct model *m = b->model;
+	const struct life *life = lives_at(&m->lives, i);
+	uint64_t size = lives_request(&m->lives, life)->size;
+	const struct life_uses *x = rows_at(&m->uses.lives, life->uses);
+
+	if (!x->count) {
+		b->now += change == CHANGE_BORN ? size : 0 - size;
+		b->most = b->now > b->most ? b->now : b->most;
+	} else if (change == CHANGE_BORN) {
+		change_bound(b, x->first, (int64_t)size);
+		change_bound(b, x->last + 1, -(int64_t)size);
+	}
 }
 
 uint64_t uses_bound(const struct model *m, int device)
 {
-	struct bound b = { .model = m, .next = 1 };
+	struct bound *b;
 	struct lives_walk w;
-	struct block_uses x;
+	uint64_t most;
 
 	if (!uses_complete(m) || m->left_out)
 		return USES_UNKNOWN;
-	b.changes = need_new((m->uses.works.count + 1) * sizeof(*b.changes));
-	for (uint32_t i = 0; i < m->lives.rows.count; i++) {
-		chunks_rest(m->lives.pool);
-		uses_of(m, i, &x);
-		if (!x.count || !counts_on(m, i, device))
-			continue;
-		b.changes[x.works.first] += (int64_t)size_of_life(m, i);
-		b.changes[x.works.last + 1] -= (int64_t)size_of_life(m, i);
-	}
+	b = need_new(sizeof(*b));
+	b->model = m;
+	b->next = 1;
 	for (lives_walk_first(&w, &m->lives); w.change; lives_walk_next(&w)) {
 		chunks_rest(m->lives.pool);
 		if ((w.change != CHANGE_BORN && w.change != CHANGE_DIED) ||
-		    lives_at(&m->lives, w.now.life)->uses || !counts_on(m, w.now.life, device))
+		    !counts_on(m, w.now.life, device))
 			continue;
-		apply_works(&b, w.now.seq);
-		b.now += w.change == CHANGE_BORN ? size_of_life(m, w.now.life)
-						 : 0 - size_of_life(m, w.now.life);
-		b.most = b.now > b.most ? b.now : b.most;
+		apply_works(b, w.now.seq);
+		bound_life(b, w.change, w.now.life);
 	}
-	apply_works(&b, UINT64_MAX);
-	free(b.changes);
-	return b.most;
+	apply_works(b, UINT64_MAX);
+	most = b->most;
+	free(b->far);
+	free(b);
+	return most;
 }

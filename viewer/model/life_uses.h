@@ -143,7 +143,7 @@ uint64_t uses_refused(const struct model *m, const struct moment *mo);
 
 /* For questions about many lives: the first refusal from that event on. */
 struct use_refusals {
-	uint64_t from, next; /* next 0: not asked yet */
+	uint64_t from, next; /* events; none from one to the other. next 0: not asked yet */
 };
 
 /* It was used, and nothing uses it after its last use. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lives.h"
 
-#include "../../format/varint.h"
 #include "../base/sorted.h"
 
 /* Births, from their rows, and changes, from theirs, side by side. */
@@ -224,8 +223,8 @@ struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,
 	return m;
 }
 
-/* A byte with the change and events since the one before (15: they follow), then the difference of
- * the life's number, then that of the time. */
+/* A byte with the change and events since the one before (15: they follow), then the life's number,
+ * then the difference of the time. */
 void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_t seq, uint64_t ns)
 {
 	uint8_t *p = packed_begin(&l->changes);
@@ -234,7 +233,7 @@ void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_
 	*p++ = (uint8_t)(change | (more < 15 ? more : 15) << 4);
 	if (more >= 15)
 		p = put_varint(p, more);
-	p = put_varint(p, zigzag((uint64_t)life - l->last.life));
+	p = packed_put_life(p, life, l->last.life);
 	if (change != CHANGE_DIED) {
 		p = put_varint(p, zigzag(ns - l->last.ns));
 		l->last.ns = ns;
@@ -280,8 +279,7 @@ void lives_next(struct lives_cursor *c)
 	if (v == 15)
 		p = packed_get(p, &v);
 	c->now.seq += v;
-	p = packed_get(p, &v);
-	c->now.life = (uint32_t)(c->now.life + unzigzag(v));
+	p = packed_get_life(p, &c->now.life);
 	if (c->change != CHANGE_DIED) {
 		p = packed_get(p, &v);
 		c->now.ns += unzigzag(v);

@@ -25,7 +25,7 @@ static struct signature *sign_steps(const struct lives *l, const struct steps *s
 	struct lives_walk w;
 	size_t step = 0;
 
-	for (lives_walk_first(&w, l); w.change; lives_walk_next(&w)) {
+	for (lives_walk_first(&w, l); w.change; chunks_rest(l->pool), lives_walk_next(&w)) {
 		const struct life *life = lives_at(l, w.now.life);
 		const struct life_request *request = lives_request(l, life);
 		uint64_t word = mix(mix(life->addr, request->size), request->stack);

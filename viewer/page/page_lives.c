@@ -24,6 +24,32 @@ COMPARE(by_rank, struct rank,
 	ORDER(y->at_key, x->at_key) ?: ORDER(y->area, x->area) ?: ORDER(x->life, y->life))
 COMPARE(by_life, struct page_life, ORDER(x->life, y->life))
 
+/* Those that rank first of all that come, in room for twice as many. */
+struct ranks {
+	struct rank *items;
+	size_t count, limit;
+	size_t all, at_key; /* that came; of them those at a key moment */
+	bool cut;	    /* the first `limit` items are sorted, and no worse one is needed */
+};
+
+static void cut_ranks(struct ranks *r)
+{
+	SORT(r->items, r->count, by_rank);
+	r->cut = r->count >= r->limit;
+	r->count = r->cut ? r->limit : r->count;
+}
+
+static void add_rank(struct ranks *r, const struct rank *x)
+{
+	r->all++;
+	r->at_key += x->at_key;
+	if (r->cut && by_rank(x, &r->items[r->limit - 1]) > 0)
+		return;
+	r->items[r->count++] = *x;
+	if (r->count == 2 * r->limit)
+		cut_ranks(r);
+}
+
 /* In order of birth. key: the first key moment that is not before the birth. */
 static struct rank rank_of(const struct page_lives *l, uint32_t i, size_t *key)
 {
@@ -36,48 +62,53 @@ static struct rank rank_of(const struct page_lives *l, uint32_t i, size_t *key)
 			      *key < l->key_count && l->key_order[*key]->seq < died };
 }
 
-static struct rank *rank_all(const struct page_lives *l, size_t *count)
+/* keys: those at key moments come before all others. */
+static void rank_all(const struct page_lives *l, struct ranks *r, bool keys)
 {
 	const struct lives *table = &l->model->lives;
-	struct rank *ranks = NULL;
-	size_t room = 0, key = 0;
+	size_t key = 0;
 
-	*count = 0;
+	r->count = r->all = r->at_key = 0;
+	r->cut = false;
 	for (uint32_t i = 0; i < table->rows.count; i++) {
-		const struct position *p = lives_position(table, lives_at(table, i)->born.position);
+		const struct position *p;
+		struct rank x;
 
-		if (p->device == l->device && series_counts(l->model, p))
-			*need_item(ranks, *count, room) = rank_of(l, i, &key);
+		chunks_rest(table->pool);
+		p = lives_position(table, lives_at(table, i)->born.position);
+		if (p->device != l->device || !series_counts(l->model, p))
+			continue;
+		x = rank_of(l, i, &key);
+		x.at_key &= keys;
+		add_rank(r, &x);
 	}
-	return ranks;
+	cut_ranks(r);
 }
 
 /* Selects all blocks alive at key moments, as far as there is room, and then those with the largest
  * area. */
 void page_lives_choose(struct page_lives *l, bool any)
 {
-	struct rank *ranks;
-	size_t all;
+	struct ranks r = { .limit = l->limit };
 
 	order_keys(l);
 	if (!any)
 		return;
-	ranks = rank_all(l, &all);
-	if (SUM_OF(x, ranks, all, x->at_key) > l->limit)
-		for (size_t i = 0; i < all; i++)
-			ranks[i].at_key = false;
-	SORT(ranks, all, by_rank);
+	r.items = need_new(2 * r.limit * sizeof(*r.items));
+	rank_all(l, &r, true);
+	if (r.at_key > r.limit)
+		rank_all(l, &r, false);
 	l->items = need_new((l->limit + 1) * sizeof(*l->items));
 	l->chosen = need_new(l->model->lives.rows.count / 8 + 8);
-	for (; l->count < all && l->count < l->limit; l->count++) {
-		uint32_t life = ranks[l->count].life;
+	for (; l->count < r.count; l->count++) {
+		uint32_t life = r.items[l->count].life;
 
 		l->items[l->count] = (struct page_life){ .life = life };
 		l->chosen[life / 64] |= 1ull << life % 64;
 	}
 	SORT(l->items, l->count, by_life);
-	l->left_out = all - l->count;
-	free(ranks);
+	l->left_out = r.all - l->count;
+	free(r.items);
 }
 
 /* Whether a change adds a reason: after a tag "saved for backward" the class may stay, but its

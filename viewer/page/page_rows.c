@@ -190,7 +190,7 @@ void page_lives_emit(struct track *t)
 			       .classifier = timeline_classifier(t->timeline),
 			       .before.born_ns = t->timeline->model.first_ns };
 
-	for (size_t i = 0; i < t->blocks.count; i++)
+	for (size_t i = 0; i < t->blocks.count; chunks_rest(t->timeline->model.lives.pool), i++)
 		put_life(&r, &t->blocks.items[i]);
 	emit_rows(&r);
 	interned_free(&r.origins);

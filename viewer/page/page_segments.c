@@ -49,7 +49,7 @@ void segments_emit(struct track *t)
 	struct rows r = { .seq = 0 };
 	size_t room = page_room(t->page, ROWS, 500), count = 0;
 
-	for (uint32_t i = 0; i < l->rows.count; i++) {
+	for (uint32_t i = 0; i < l->rows.count; chunks_rest(l->pool), i++) {
 		if (is_segment(t, lives_read(l, i).born) && count++ < room)
 			segments_add_row(&r, t, i);
 	}
