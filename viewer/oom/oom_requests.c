@@ -275,9 +275,9 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked - (kept ? o->calls : 0),
 		 inputs = oom_first_inputs(o);
 
-	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || !o->shot.model->spans.forwards ||
-	    all < o->capacity / 20 || all < oom_missing(o) || batch_of_one(o->shot.model->defs) ||
-	    too_large_without_batch(o))
+	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || o->rows.bytes >= all / 2 ||
+	    !o->shot.model->spans.forwards || all < o->capacity / 20 || all < oom_missing(o) ||
+	    batch_of_one(o->shot.model->defs) || too_large_without_batch(o))
 		return 0;
 	oom_say(what, "%s%s",
 		o->samples == 1 ? "Make the sample smaller, the batch is one"
