@@ -61,6 +61,7 @@ struct life_course {
 	bool read;	   /* by a backward node, since the latest graph took it if any did */
 	bool often;	   /* it was used in several such passes */
 	bool shortened;	   /* by a finding so far */
+	bool copied;	   /* made_of: by a copy, no kernel */
 };
 
 /* A life as findings ask of it. */

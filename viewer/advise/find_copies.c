@@ -27,13 +27,21 @@ static bool is_unchanged(const struct advise *a, const struct advised *l, uint64
 	       c->written <= since;
 }
 
-/* What has not ended and was not computed with may be made for passes that are yet to come. */
-static bool waits(const struct advise *a, const struct advised *l)
+/* What no copy has read yet, for two steps, may be made for passes that are yet to come. */
+static bool waits(const struct advise *a, const struct advised *l, const struct block_uses *x)
 {
 	const struct steps *steps = &a->timeline->steps;
-	uint64_t now = a->open ? a->peak_seq : UINT64_MAX;
+	uint64_t end = l->until < a->until ? l->until : a->until;
 
-	return l->until == PLAN_END && steps_at(steps, now) < steps_at(steps, l->from) + 2;
+	return x->count < 2 && steps_at(steps, end) < steps_at(steps, l->from) + 2;
+}
+
+/* A copy, or a kernel that only copies. */
+static bool is_plain_copy(struct advise *a, const struct advised *l)
+{
+	const char *op = ops_find(a, l)->name;
+
+	return l->course->copied || words_in(op, strlen(op), ONE_OF("clone", "contiguous"));
 }
 
 static enum kind kind_of(struct advise *a, const struct advised *l, struct advised *of)
@@ -46,10 +54,10 @@ static enum kind kind_of(struct advise *a, const struct advised *l, struct advis
 	if (advise_is_half(of->size, l->size))
 		return is_unchanged(a, l, x.first_seq) && ops_is_cast(ops_find(a, l)->name) ? WIDER
 											    : KINDS;
-	if (!(of->classes & CLASS_BIT(parameters)))
+	if (!(of->classes & CLASS_BIT(parameters)) || !is_plain_copy(a, l))
 		return KINDS;
 	if (!l->course->passed && l->course->computed <= x.first_seq && l->size <= of->size + TAIL)
-		return waits(a, l) ? KINDS : ONLY_COPIED;
+		return waits(a, l, &x) ? KINDS : ONLY_COPIED;
 	return l->size + TAIL > of->size && is_unchanged(a, l, x.first_seq) &&
 			       is_unchanged(a, of, x.first_seq) && advise_counts(a, of)
 		       ? EQUAL
@@ -101,7 +109,7 @@ static void add_finding(struct advise *a, struct copies *c, enum kind kind)
 			   ADVISE_LINE(f));
 	else if (kind == EQUAL)
 		advise_put(f->what,
-			   "Use the original weights in place of the copies of %s, if neither are "
+			   "Use the original weights in place of the copies of %s, if neither is "
 			   "trained later: both hold the same. Of two models that differ in "
 			   "adapters one is enough, called with and without them",
 			   ADVISE_LINE(f));

@@ -193,8 +193,10 @@ static void note_copy(struct noting *n, uint32_t work, const struct use_kind *by
 	}
 	uses_of(&n->advise->timeline->model, life, &x);
 	if (x.works.first == work && n->source + 1 == work && from->name == by->name &&
-	    from->stack == by->stack)
+	    from->stack == by->stack) {
+		c->copied = true;
 		c->made_of = n->source_of + 1;
+	}
 	c->written = uses_work(u, work)->seq;
 }
 
