@@ -745,6 +745,40 @@ def table_in_float32():
         optimizer.zero_grad()
 
 
+@case("expanded_views")
+def table_for_each_place():
+    """One row of a table for each place of a picture, by an index into the expanded table."""
+    table, conv = nn.Parameter(torch.randn(40, 64, device="cuda")), nn.Conv2d(64, 64, 3, padding=1).cuda()
+    optimizer = torch.optim.SGD([table, *conv.parameters()], lr=0.1)
+    for _ in range(3):
+        labels = torch.randint(40, (1, 128, 128), device="cuda")
+        if AFTER:
+            rows = F.embedding(labels, table).permute(0, 3, 1, 2)
+        else:
+            wide = table.unsqueeze(2).expand(40, 64, 128 * 128)
+            rows = torch.gather(wide, 0, labels.view(1, 1, -1).expand(1, 64, -1)).view(1, 64, 128, 128)
+        (conv(torch.randn(1, 64, 128, 128, device="cuda")) * rows).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("expanded_views")
+def samples_of_windows():
+    """Some of all windows of a series."""
+    net = nn.Linear(1, 64).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = net(torch.randn(1 << 16, 1, device="cuda"))
+        starts = torch.randint((1 << 16) - 64, (100,), device="cuda")
+        if AFTER:
+            windows = x[starts[:, None] + torch.arange(64, device="cuda")]
+        else:
+            windows = x.unfold(0, 64, 1)[starts]
+        windows.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("autocast_cache")
 def evaluation_in_autocast():
     """One autocast around all passes without gradients: it keeps what it converted."""

@@ -112,6 +112,32 @@ def weights_of_an_optimizer_by_hand():
                 p.grad = None
 
 
+@case("expanded_views")
+def few_rows_of_a_result():
+    """The result is as large as the zeros of its gradient; it is gone when they are made."""
+    net = nn.Sequential(nn.Linear(16, 4096), nn.ReLU()).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = net(torch.randn(8192, 16, device="cuda")).exp()
+        chosen = x[torch.randint(8192, (64,), device="cuda")]
+        del x
+        chosen.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("expanded_views")
+def copies_that_are_indexed():
+    """repeat() makes the copies, which the gradient is as large as."""
+    table = nn.Parameter(torch.randn(40, 64, device="cuda"))
+    optimizer = torch.optim.SGD([table], lr=0.1)
+    for _ in range(3):
+        labels = torch.randint(40, (1, 1, 128 * 128), device="cuda").expand(1, 64, -1)
+        torch.gather(table.unsqueeze(2).repeat(1, 1, 128 * 128), 0, labels).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("checkpoint")
 def activations_in_turn():
     """What an activation returns is saved by the next layer, too."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `oom` says where one call of vmap computes all rows: Jacobians and gradients of each sample. With an eighth of the rows at a time each
-program ends on the same card. Beside them programs that use torch.func and have no rows, or whose rows nobody can choose."""
+program ends on the same card. An index into an expanded table is of no batch either. Beside them programs that use torch.func and have no rows, or whose rows nobody can choose."""
 import pytest
 
 pytestmark = pytest.mark.forks
@@ -43,6 +43,11 @@ elif kind == "vectorized":
     y = net(field)
     for rows in torch.eye(N, device="cuda").split(N // 8 if fixed else N):
         torch.autograd.grad(y, field, rows, retain_graph=True, is_grads_batched=True)
+elif kind == "table":
+    table, labels = nn.Parameter(torch.rand(40, 64, device="cuda")), torch.randint(40, (1 << 15,), device="cuda")
+    rows = (nn.functional.embedding(labels, table) if fixed else
+            torch.gather(table[..., None].expand(40, 64, 1 << 15), 0, labels.expand(1, 64, -1)))
+    rows.square().mean().backward()
 elif kind == "gradient":
     weights = dict(net.named_parameters())
     for n in (1, 2, 4096):
@@ -101,3 +106,11 @@ def test_no_rows(programs, tool, kind):
     assert "OutOfMemoryError" in done.stderr, done.stderr[-2000:]
     said = tool.json("oom", programs.folder / "run.gmt")
     assert "fewer_rows" not in {r["name"] for r in said["remedies"]} and "vmap" not in said["text"]
+
+
+def test_an_index_into_an_expanded_table(programs, tool):
+    done = run(programs, "table", 400)
+    assert "OutOfMemoryError" in done.stderr, done.stderr[-2000:]
+    remedies = {r["name"]: r for r in tool.json("oom", programs.folder / "run.gmt")["remedies"]}
+    assert 300 << 20 < remedies["expanded_views"]["saves_bytes"] <= 320 << 20 and "smaller_batch" not in remedies
+    assert "OutOfMemoryError" not in run(programs, "table", 400, "fixed").stderr

@@ -8,10 +8,14 @@
 #include "advise.h"
 
 enum kind { ONLY_COPIED, EQUAL, WIDER, KINDS };
-enum {
-	UNIT = 512,
-	TAIL = 1 << 20
-}; /* bytes; TAIL: a block may be so much larger than its tensor */
+/* Bytes; a block may be larger than its tensor by the second. */
+enum { UNIT = 512, TAIL = 1 << 20 };
+
+struct search {
+	struct advise *advise;
+	struct map copied; /* what copies were made of -> their units at the peak */
+	struct map read;   /* stacks that made copies which a copy read later */
+};
 
 struct copies {
 	struct line_plans lines;
@@ -25,15 +29,6 @@ static bool is_unchanged(const struct advise *a, const struct advised *l, uint64
 
 	return l->classes & CLASS_BIT(parameters) && !advise_leaf(a, l) && c->computed <= since &&
 	       c->written <= since;
-}
-
-/* What no copy has read yet, for two steps, may be made for passes that are yet to come. */
-static bool waits(const struct advise *a, const struct advised *l, const struct block_uses *x)
-{
-	const struct steps *steps = &a->timeline->steps;
-	uint64_t end = l->until < a->until ? l->until : a->until;
-
-	return x->count < 2 && steps_at(steps, end) < steps_at(steps, l->from) + 2;
 }
 
 /* A copy, or a kernel that only copies. */
@@ -57,18 +52,32 @@ static enum kind kind_of(struct advise *a, const struct advised *l, struct advis
 	if (!(of->classes & CLASS_BIT(parameters)) || !is_plain_copy(a, l))
 		return KINDS;
 	if (!l->course->passed && l->course->computed <= x.first_seq && l->size <= of->size + TAIL)
-		return waits(a, l, &x) ? KINDS : ONLY_COPIED;
+		return ONLY_COPIED;
 	return l->size + TAIL > of->size && is_unchanged(a, l, x.first_seq) &&
 			       is_unchanged(a, of, x.first_seq) && advise_counts(a, of)
 		       ? EQUAL
 		       : KINDS;
 }
 
-/* More bytes of copies at once than what they were made of has: sets of a list, which find_held.c
- * limits. */
-static bool are_several(struct map *copied, const struct advised *of)
+static void note(struct search *s, const struct advised *l, const struct advised *of)
 {
-	return *map_put(copied, of->life, NULL) > (of->size + of->size / 2) / UNIT;
+	struct block_uses x;
+
+	uses_of(&s->advise->timeline->model, l->life, &x);
+	if (x.count > 1)
+		*map_put(&s->read, l->stack, NULL) = 1;
+	if (advise_counts(s->advise, l))
+		*map_put(&s->copied, of->life, NULL) += (uint32_t)(l->size / UNIT);
+}
+
+/* More bytes of copies at once than what they were made of has are sets of a list, and what nothing
+ * ever reads is no copy to keep: see find_held.c. */
+static bool is_ours(struct search *s, const struct advised *l, const struct advised *of,
+		    enum kind kind)
+{
+	return kind == WIDER ||
+	       (*map_put(&s->copied, of->life, NULL) <= (of->size + of->size / 2) / UNIT &&
+		(kind == EQUAL || map_get(&s->read, l->stack)));
 }
 
 /* A pass has used the copy, and what it was made of where that stays: till then either may be
@@ -128,16 +137,16 @@ static void add_finding(struct advise *a, struct copies *c, enum kind kind)
 void advise_weight_copies(struct advise *a)
 {
 	struct copies all[KINDS] = { 0 };
-	struct map copied = { 0 };
+	struct search s = { .advise = a };
 	struct advised of;
 
 	ADVISE_EACH (a, UINT16_MAX, l)
-		if (advise_counts(a, &l) && kind_of(a, &l, &of) < WIDER)
-			*map_put(&copied, of.life, NULL) += (uint32_t)(l.size / UNIT);
+		if (kind_of(a, &l, &of) < WIDER)
+			note(&s, &l, &of);
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		enum kind kind = kind_of(a, &l, &of);
 
-		if (kind == WIDER || (kind < WIDER && !are_several(&copied, &of)))
+		if (kind < KINDS && is_ours(&s, &l, &of, kind))
 			take(&all[kind], a, l, &of, kind);
 	}
 	for (enum kind kind = 0; kind < KINDS; kind++)
@@ -145,5 +154,6 @@ void advise_weight_copies(struct advise *a)
 			add_finding(a, &all[kind], kind);
 		else
 			lines_free(&all[kind].lines);
-	map_free(&copied);
+	map_free(&s.copied);
+	map_free(&s.read);
 }
