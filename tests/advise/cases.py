@@ -2,6 +2,7 @@
 """Pairs of programs: as somebody wrote it, and with the advice followed by an edit (AFTER). Each is run by its name:
 python cases.py NAME [after] (pairs.py)."""
 import contextlib
+import copy
 
 import torch
 import torch.nn.functional as F
@@ -665,6 +666,117 @@ def snapshots_of_weights():
             model(torch.randn(64, 1024, device="cuda")).square().mean().backward()
             optimizer.step()
         kept.append({k: v.cpu() if AFTER else v.clone() for k, v in model.state_dict().items()})
+
+
+@case("weight_copies")
+def best_weights():
+    """Early stopping: the best weights so far, replaced by better ones, and loaded at the end."""
+    model, best = mlp(1024, 8), None
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    for accuracy in (0.1, 0.2, 0.15, 0.3, 0.25):
+        for _ in range(2):
+            model(torch.randn(4096, 1024, device="cuda")).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        if best is None or accuracy > best[0]:
+            best = None
+            best = accuracy, {k: v.cpu() if AFTER else v.clone() for k, v in model.state_dict().items()}
+    model.load_state_dict(best[1])
+
+
+@case("weight_copies")
+def exchanged_weights():
+    """Weights of half of the network are set aside for an evaluation without them, and written back."""
+    model = mlp(1024, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model(torch.randn(64, 1024, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            aside = [copy.deepcopy(p.cpu() if AFTER else p.data) for p in model[:4].parameters()]
+            for p in model[:4].parameters():
+                p.zero_()
+            model(torch.randn(8192, 1024, device="cuda")).square().mean()
+            for p, kept in zip(model[:4].parameters(), aside):
+                p.copy_(kept)
+        del aside
+
+
+class Switched(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.base = nn.Linear(width, width).requires_grad_(False)
+        self.down, self.up = nn.Linear(width, 8, bias=False), nn.Linear(8, width, bias=False)
+        self.on = True
+
+    def forward(self, x):
+        return F.relu(self.base(x) + self.up(self.down(x))) if self.on else F.relu(self.base(x))
+
+
+@case("weight_copies")
+def reference_beside_adapters():
+    model = nn.Sequential(*[Switched(1024) for _ in range(8)]).cuda()
+    reference = model if AFTER else copy.deepcopy(model).requires_grad_(False)
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+    for _ in range(3):
+        x = torch.randn(64, 1024, device="cuda")
+        for m in reference:
+            m.on = False
+        with torch.no_grad():
+            wanted = reference(x)
+        for m in model:
+            m.on = True
+        F.mse_loss(model(x), wanted).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("weight_copies")
+def table_in_float32():
+    """A frozen table of words that was read in 16 bits."""
+    table, head = nn.Embedding(1 << 17, 256).cuda().bfloat16().requires_grad_(False), mlp(256, 4)
+    if not AFTER:
+        table.float()
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        head(table(tokens(8, 512, 1 << 17)).float()).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("expanded_views")
+def table_for_each_place():
+    """One row of a table for each place of a picture, by an index into the expanded table."""
+    table, conv = nn.Parameter(torch.randn(40, 64, device="cuda")), nn.Conv2d(64, 64, 3, padding=1).cuda()
+    optimizer = torch.optim.SGD([table, *conv.parameters()], lr=0.1)
+    for _ in range(3):
+        labels = torch.randint(40, (1, 128, 128), device="cuda")
+        if AFTER:
+            rows = F.embedding(labels, table).permute(0, 3, 1, 2)
+        else:
+            wide = table.unsqueeze(2).expand(40, 64, 128 * 128)
+            rows = torch.gather(wide, 0, labels.view(1, 1, -1).expand(1, 64, -1)).view(1, 64, 128, 128)
+        (conv(torch.randn(1, 64, 128, 128, device="cuda")) * rows).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("expanded_views")
+def samples_of_windows():
+    """Some of all windows of a series."""
+    net = nn.Linear(1, 64).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = net(torch.randn(1 << 16, 1, device="cuda"))
+        starts = torch.randint((1 << 16) - 64, (100,), device="cuda")
+        if AFTER:
+            windows = x[starts[:, None] + torch.arange(64, device="cuda")]
+        else:
+            windows = x.unfold(0, 64, 1)[starts]
+        windows.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
 
 @case("autocast_cache")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs in which a kind of finding would be wrong: what it would have changed is needed there, or is done already."""
 import collections
+import copy
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -48,6 +49,91 @@ def a_part_beside_the_whole():
     for _ in range(3):
         x = F.normalize(model(torch.randn(8192, 512, device="cuda")))
         ((x * torch.randn_like(x)).sum(1).mean() + x[:512].mean()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("weight_copies")
+def target_network():
+    """A copy of trained weights that follows them, and that passes use."""
+    model = nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(1024, 1024), nn.ReLU())]).cuda()
+    target = copy.deepcopy(model).requires_grad_(False)
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(4):
+        x = torch.randn(64, 1024, device="cuda")
+        with torch.no_grad():
+            wanted = target(x)
+        F.mse_loss(model(x), wanted).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            torch._foreach_lerp_(list(target.parameters()), list(model.parameters()), 0.01)
+
+
+@case("weight_copies")
+def frozen_towers():
+    """The second is made as a copy of the first, and gets weights of its own."""
+    first = nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(1024, 1024), nn.ReLU())]).cuda().requires_grad_(False)
+    other = {k: torch.rand_like(v, device="cpu") for k, v in first.state_dict().items()}
+    second, head = copy.deepcopy(first), nn.Linear(2048, 10).cuda()
+    second.load_state_dict(other)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(64, 1024, device="cuda")
+        head(torch.cat([first(x), second(x)], 1)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("weight_copies")
+def way_of_an_update():
+    """Weights before the step, which a metric compares with those after it."""
+    model = nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(1024, 1024), nn.ReLU())]).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        model(torch.randn(64, 1024, device="cuda")).square().mean().backward()
+        before = [p.detach().clone() for p in model.parameters()]
+        optimizer.step()
+        optimizer.zero_grad()
+        print(torch.stack([(p - b).norm() for p, b in zip(model.parameters(), before)]).norm().shape)
+
+
+@case("weight_copies")
+def weights_of_an_optimizer_by_hand():
+    """Updates are made in float32, and copied into the weights in 16 bits."""
+    model = nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(1024, 1024), nn.ReLU())]).cuda().bfloat16()
+    masters = [p.detach().float() for p in model.parameters()]
+    for _ in range(4):
+        model(torch.randn(64, 1024, device="cuda", dtype=torch.bfloat16)).square().mean().backward()
+        with torch.no_grad():
+            for p, master in zip(model.parameters(), masters):
+                master.sub_(p.grad.float(), alpha=0.1)
+                p.copy_(master)
+                p.grad = None
+
+
+@case("expanded_views")
+def few_rows_of_a_result():
+    """The result is as large as the zeros of its gradient; it is gone when they are made."""
+    net = nn.Sequential(nn.Linear(16, 4096), nn.ReLU()).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = net(torch.randn(8192, 16, device="cuda")).exp()
+        chosen = x[torch.randint(8192, (64,), device="cuda")]
+        del x
+        chosen.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("expanded_views")
+def copies_that_are_indexed():
+    """repeat() makes the copies, which the gradient is as large as."""
+    table = nn.Parameter(torch.randn(40, 64, device="cuda"))
+    optimizer = torch.optim.SGD([table], lr=0.1)
+    for _ in range(3):
+        labels = torch.randint(40, (1, 1, 128 * 128), device="cuda").expand(1, 64, -1)
+        torch.gather(table.unsqueeze(2).repeat(1, 1, 128 * 128), 0, labels).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()
 

@@ -26,7 +26,8 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
                                                ("mask_copies", "mask_of_booleans", 0.028), pytest.param("mask_copies", "mask_compared_in_each_layer", 0.005, marks=pytest.mark.more), ("in_rows", "nearest_neighbours", 0.02), pytest.param("in_rows", "ranks_of_a_retrieval", 0.005, marks=pytest.mark.more),
                                                pytest.param("mask_copies", "mask_in_another_type", 0.005, marks=pytest.mark.more), pytest.param("in_rows", "recall_of_classes", 0.005, marks=pytest.mark.more),
                                                pytest.param("gathered", "scores_of_an_evaluation", 0.02, marks=pytest.mark.more),
-                                               ("kept", "snapshots_of_weights", 0), ("autocast_cache", "evaluation_in_autocast", 0),
+                                               ("kept", "snapshots_of_weights", 0), ("weight_copies", "best_weights", 0), ("expanded_views", "table_for_each_place", 0.02), pytest.param("expanded_views", "samples_of_windows", 0.02, marks=pytest.mark.more), ("weight_copies", "reference_beside_adapters", 0.005),
+                                               pytest.param("weight_copies", "exchanged_weights", 0.0001, marks=pytest.mark.more), pytest.param("weight_copies", "table_in_float32", 0, marks=pytest.mark.more), ("autocast_cache", "evaluation_in_autocast", 0),
                                                ("autocast_cache", "steps_of_a_forecast", 0), ("no_grad", "rollouts_with_graphs", 0.02),
                                                ("no_grad", "taught_inside", 0), ("no_grad", "charges_inside", 0.002),
                                                ("backward_each", "chunks_of_positions", 0.003), pytest.param("backward_each", "views_of_one_batch", 0.003, marks=pytest.mark.more)])
@@ -105,7 +106,7 @@ NEVER = ["halves_that_are_both_used", "shifted_logits", "results_that_are_used_a
          "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "layers_as_graphs", "features_for_a_head", "text_that_grows", "words_at_all_positions",
          "windows_of_layers", "masks_of_layers", "parts_of_one_mask", "masks_in_another_type", "balanced_assignment", "both_directions", "above_the_mean", "ranking_that_is_kept", "distances_in_a_loss",
          "adapters_of_one_function", "adapters_in_a_checkpoint", "inverted_by_hand", "inputs_on_ctx", "grids_of_each_size", "towers_remade", "towers_in_turns"]
-KINDS = "unused_results", "frozen_graph", "one_by_one"  # all cases of these
+KINDS = "unused_results", "frozen_graph", "one_by_one", "weight_copies", "expanded_views"  # all cases of these
 MORE = "a_part_beside_the_whole", "above_the_mean", "both_directions", "losses_of_chunks", "parts_of_one_mask", "sharp_minima"
 
 

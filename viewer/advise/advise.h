@@ -44,20 +44,24 @@ struct finding {
 
 /* A life's course up to the moment. */
 struct life_course {
-	uint64_t released; /* when the latest graph let it go, 0 = never, */
-	uint64_t saved;	   /* and when the latest one took it */
-	uint64_t passed;   /* behind the last pass, or optimizer's step, that used it; 0: none */
+	uint64_t released;    /* when the latest graph let it go, 0 = never, */
+	uint64_t saved;	      /* and when the latest one took it */
+	uint64_t passed;      /* behind the last pass, or optimizer's step, that used it; 0: none */
+	uint64_t made, begun; /* the latest work on it before the first one of a pass; that one */
 	/* The event since which nothing uses it, though it is there: behind the pass, or the
 	 * optimizer's step, of its last use. PLAN_END: it is used, or that is not known. */
 	uint64_t over;
 	uint32_t later; /* the first pass behind that of its birth that had begun at a use, 0: none
 			 */
-	uint32_t made_of; /* 1 + the only large block that the first work of it reads, 0 = none */
-	uint16_t classes; /* a bit for each class that it ever was of; 0: it does not count on this
-			     device */
-	bool read;	  /* by a backward node, since the latest graph took it if any did */
-	bool often;	  /* it was used in several such passes */
-	bool shortened;	  /* by a finding so far */
+	uint32_t made_of;  /* 1 + the only large block that the first work of it reads, 0 = none */
+	uint64_t computed; /* the latest kernel on it outside of passes, or collective, */
+	uint64_t written;  /* and the latest copy into it; 0: none */
+	uint16_t classes;  /* a bit for each class that it ever was of; 0: it does not count on this
+			      device */
+	bool read;	   /* by a backward node, since the latest graph took it if any did */
+	bool often;	   /* it was used in several such passes */
+	bool shortened;	   /* by a finding so far */
+	bool copied;	   /* made_of: by a copy, no kernel */
 };
 
 /* A life as findings ask of it. */

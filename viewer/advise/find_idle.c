@@ -170,10 +170,11 @@ static struct finding *find_gaps(struct search *s, unsigned plain)
 	return s->finding;
 }
 
-/* Read from a file, and used by no pass: it was copied into the model. */
-static bool is_copied_once(const struct advise *a, const struct advised *l)
+/* Used by no pass: read from a file and copied into the model, or see find_copies.c. */
+static bool is_only_copied(const struct advise *a, const struct advised *l)
 {
-	return model_signs(&a->timeline->model, l->stack) & STACK_LOAD && !l->course->passed;
+	return !l->course->passed &&
+	       (l->course->shortened || model_signs(&a->timeline->model, l->stack) & STACK_LOAD);
 }
 
 void advise_idle_weights(struct advise *a)
@@ -185,7 +186,7 @@ void advise_idle_weights(struct advise *a)
 	if (advise_in_shards(a))
 		return;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
-		if (!is_trained(a, &l) && !is_copied_once(a, &l))
+		if (!is_trained(a, &l) && !is_only_copied(a, &l))
 			map_item(&s.lives, l.life)->used = 0;
 	f = find_gaps(&s, is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0);
 	advise_put(f->how,

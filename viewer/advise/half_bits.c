@@ -8,7 +8,6 @@
  */
 #include <sys/mman.h>
 
-#include "../../format/record.h"
 #include "../base/arithmetic.h"
 #include "../base/bytes.h"
 #include "half_bits.h"
@@ -75,8 +74,6 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 	const struct use_kind *by = uses_kind(&s->advise->timeline->model.uses, work);
 
 	for (size_t i = 0; i < count; i++) {
-		if (by->transfer == GMT_TRANSFER_TARGET && s->bits->of[lives[i]] == HALF_WEIGHT)
-			s->bits->of[lives[i]] = HALF_BEFORE;
 		if (!by->node && s->bits->of[lives[i]] >= HALF_WEIGHT)
 			note_results(s, work, lives, count);
 	}
@@ -140,7 +137,7 @@ bool half_bits_find(struct half_bits *h, struct advise *a)
 	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
 		if (!is_weight(a, &l))
 			continue;
-		h->of[l.life] = HALF_WEIGHT;
+		h->of[l.life] = l.course->written ? HALF_BEFORE : HALF_WEIGHT;
 		bytes += advise_counts(a, &l) ? l.size : 0;
 		h->largest = arithmetic_most(h->largest, l.size);
 	}

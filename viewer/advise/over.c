@@ -163,7 +163,9 @@ static void note_made(struct advise *a, uint32_t life, uint32_t work, const uint
 
 struct noting {
 	struct advise *advise;
-	size_t pass; /* the latest that had begun: works come in their order */
+	size_t pass;		    /* the latest that had begun: works come in their order */
+	uint32_t source, source_of; /* the latest work that is a copy's source, and the life that it
+					reads */
 };
 
 static void note_pass(const struct noting *n, uint32_t life, struct life_course *c)
@@ -174,6 +176,28 @@ static void note_pass(const struct noting *n, uint32_t life, struct life_course 
 		c->often |= n->pass > c->later;
 	else if (n->pass > lives_position(l, lives_at(l, life)->born.position)->forwards)
 		c->later = (uint32_t)n->pass;
+}
+
+/* A copy within the device is two works: what it reads, then what it writes. */
+static void note_copy(struct noting *n, uint32_t work, const struct use_kind *by, uint32_t life)
+{
+	const struct uses *u = &n->advise->timeline->model.uses;
+	const struct use_kind *from = uses_kind(u, n->source);
+	struct life_course *c = &n->advise->courses[life];
+	struct block_uses x;
+
+	if (by->transfer == GMT_TRANSFER_SOURCE) {
+		n->source = work;
+		n->source_of = life;
+		return;
+	}
+	uses_of(&n->advise->timeline->model, life, &x);
+	if (x.works.first == work && n->source + 1 == work && from->name == by->name &&
+	    from->stack == by->stack) {
+		c->copied = true;
+		c->made_of = n->source_of + 1;
+	}
+	c->written = uses_work(u, work)->seq;
 }
 
 static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
@@ -196,6 +220,12 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 		note_pass(n, lives[i], c);
 		c->read |= by->node && seq > c->saved;
 		c->passed = pass ? seq + 1 : c->passed;
+		c->begun = c->begun || !pass ? c->begun : seq;
+		c->made = c->begun ? c->made : seq;
+		if (by->transfer == GMT_TRANSFER_SOURCE || by->transfer == GMT_TRANSFER_TARGET)
+			note_copy(n, work, by, lives[i]);
+		else if (!pass || model_signs(m, by->stack) & STACK_STEP)
+			c->computed = seq;
 		if (count <= MANY)
 			note_made(a, lives[i], work, lives, count);
 	}
@@ -210,7 +240,7 @@ void advise_find_over(struct advise *a)
 		note_habits(&s);
 	if (known) {
 		find_refusals(&s);
-		advise_works(a, note_work, &(struct noting){ a, 0 });
+		advise_works(a, note_work, &(struct noting){ .advise = a });
 	}
 	ADVISE_EACH (a, UINT16_MAX, l)
 		l.course->over = known ? over_since(&s, &l) : PLAN_END;

@@ -118,6 +118,11 @@ struct oom {
 		uint64_t inputs, before; /* bytes of this step's; the most in one of those steps */
 		uint64_t peak;		 /* the highest of those steps */
 	} longer;
+	struct {
+		uint64_t bytes;	   /* with the request, made under vmap; 0: it is not */
+		struct owner call; /* of torch.func, by the script; no file: not known */
+		bool saved;	   /* a graph holds some of it */
+	} rows;
 	bool by_call;	/* or in earlier calls of the model: no backward pass has come yet */
 	size_t passes;	/* forward passes of this step whose results are held */
 	uint64_t calls; /* bytes in graphs of passes before the latest, if no backward pass came */
@@ -207,6 +212,7 @@ uint32_t oom_pass_at(const struct oom *o, uint64_t seq);  /* the number of the l
 uint32_t oom_own_pass(const struct oom *o, uint32_t life);
 void oom_collected(struct oom *o);   /* oom_collected.c */
 void oom_find_longer(struct oom *o); /* oom_longer.c */
+void oom_find_rows(struct oom *o);   /* oom_rows.c */
 void oom_left(struct oom *o);	     /* oom_left.c */
 /* oom_steps.c: see since_step. */
 size_t oom_since_step(const struct oom *o);

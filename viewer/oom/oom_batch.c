@@ -205,6 +205,27 @@ bool oom_knows_samples(const struct oom *o)
 	return o->samples > 1 && (stage_is_backward(o->wanted_stage) || oom_asked_for_batch(o));
 }
 
+/* A backward node asks for far more than any block that none made: rows of a Jacobian, or the
+ * gradient of an expanded view. */
+static bool is_beyond_forward(const struct oom *o)
+{
+	enum { TIMES = 4 };
+	const struct lives *l = &o->timeline->model.lives;
+	uint32_t n = lives_born_by(l, o->refusal.event.seq),
+		 i = n > OOM_LATEST ? n - OOM_LATEST : 0;
+
+	if (o->wanted_stage != STAGE_BACKWARD)
+		return false;
+	for (; i < n; i++) {
+		const struct lived x = lives_read(l, i);
+
+		if (!stage_is_backward(x.born->stage) && x.born->layer == LIFE_BLOCK &&
+		    x.size > o->block / TIMES)
+			return false;
+	}
+	return true;
+}
+
 /* Not what may be the gradient of a weight or, between a backward pass and the next forward pass,
  * an update of it or all rows. */
 uint64_t oom_asked_for_batch(const struct oom *o)
@@ -216,7 +237,7 @@ uint64_t oom_asked_for_batch(const struct oom *o)
 	bool weight = o->wanted.category != CATEGORY_inputs &&
 		      study_size_is_of_weight(o->shot.model->watcher, o->block);
 
-	if (o->samples > 1 && is_of_no_sample(o))
+	if ((o->samples > 1 && is_of_no_sample(o)) || is_beyond_forward(o))
 		return 0;
 	if ((weight && (between || o->wanted_stage == STAGE_BACKWARD)) ||
 	    (between && is_new(o, &o->wanted)) ||

@@ -372,6 +372,12 @@ static bool is_activation_spike(const struct oom *o, char *text)
 	bool stands_out = p->others && p->count <= 8 && p->largest >= times * p->next;
 	char like[64] = "", rest[96] = "";
 
+	if (is_share(o->rows.bytes, o->capacity, 4))
+		return oom_say(
+			text,
+			"One call of vmap (torch.func, or is_grads_batched) computes all rows "
+			"at once: %s, with the request.",
+			B(o->rows.bytes));
 	if (!p->count || !is_share(p->bytes, o->capacity, 4) || !(alone || stands_out))
 		return false;
 	if (p->count > 1)

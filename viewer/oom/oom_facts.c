@@ -314,6 +314,7 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	o->sharded = is_sharded(o);
 	sum_up(o);
 	find_variables(o);
+	oom_find_rows(o);
 	project_state(o);
 	oom_left(o);
 	compare(o, t);

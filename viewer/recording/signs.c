@@ -44,6 +44,7 @@ static const struct row {
 	{ "torch/utils/checkpoint.py", "CheckpointFunction", "backward", STACK_RECOMPUTE },
 	{ "torch/autograd/__init__.py", NULL, "backward", STACK_BACKWARD },
 	{ "torch/autograd/function.py", NULL, "apply", STACK_FUNCTION },
+	{ "torch/_functorch/eager_transforms.py", NULL, NULL, STACK_FUNCTION },
 	{ "torch/autograd/function.py", "BackwardCFunction", "apply", STACK_NODE },
 	{ "torch/autograd/__init__.py", NULL, "grad", STACK_BACKWARD | STACK_ASKED },
 	{ "torch/autograd/__init__.py", NULL, "_make_grads", STACK_BACKWARD | STACK_CALLED },

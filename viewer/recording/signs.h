@@ -32,7 +32,7 @@ enum stack_sign {
 	STACK_METHOD = 1 << 19,	    /* a module's method that neither makes nor fills it */
 	STACK_REMADE = 1 << 20,	    /* copy.deepcopy: the innermost thing around the tensor is an */
 	STACK_DICT = 1 << 21,	    /* object, an ordered dictionary too; or a plain dictionary */
-	STACK_FUNCTION = 1 << 22,   /* inside a Function of Python */
+	STACK_FUNCTION = 1 << 22,   /* inside a Function of Python, or a transform of torch.func */
 	STACK_CALLED = 1 << 23,	    /* a call of backward() makes its first gradients */
 	STACK_GRADS = 1 << 24,	    /* memory for gradients is made, by the function's name */
 	STACK_NODE = 1 << 25,	    /* inside the backward of a Function of Python */

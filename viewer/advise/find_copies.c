@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies of weights, by the work that made each. Three kinds need not be there: those that only
+ * copies read (the best weights so far, a state dict that is saved) can wait on the host; where
+ * neither the weight nor its copy is trained or written later (a reference beside a frozen model)
+ * one stands for both; and frozen weights can stay in the narrower type that they were made of.
+ */
+#include "advise.h"
+
+enum kind { ONLY_COPIED, EQUAL, WIDER, KINDS };
+/* Bytes; a block may be larger than its tensor by the second. */
+enum { UNIT = 512, TAIL = 1 << 20 };
+
+struct search {
+	struct advise *advise;
+	struct map copied; /* what copies were made of -> their units at the peak */
+	struct map read;   /* stacks that made copies which a copy read later */
+};
+
+struct copies {
+	struct line_plans lines;
+	struct advised largest; /* what the largest of them was made of */
+};
+
+/* Nothing but passes has used it since the event, and nothing has trained it. */
+static bool is_unchanged(const struct advise *a, const struct advised *l, uint64_t since)
+{
+	const struct life_course *c = l->course;
+
+	return l->classes & CLASS_BIT(parameters) && !advise_leaf(a, l) && c->computed <= since &&
+	       c->written <= since;
+}
+
+/* A copy, or a kernel that only copies. */
+static bool is_plain_copy(struct advise *a, const struct advised *l)
+{
+	const char *op = ops_find(a, l)->name;
+
+	return l->course->copied || words_in(op, strlen(op), ONE_OF("clone", "contiguous"));
+}
+
+static enum kind kind_of(struct advise *a, const struct advised *l, struct advised *of)
+{
+	struct block_uses x;
+
+	if (l->wanted || l->born->stage != STAGE_OUTSIDE || !advise_made_of(a, l, of))
+		return KINDS;
+	uses_of(&a->timeline->model, l->life, &x);
+	if (advise_is_half(of->size, l->size))
+		return is_unchanged(a, l, x.first_seq) && ops_is_cast(ops_find(a, l)->name) ? WIDER
+											    : KINDS;
+	if (!(of->classes & CLASS_BIT(parameters)) || !is_plain_copy(a, l))
+		return KINDS;
+	if (!l->course->passed && l->course->computed <= x.first_seq && l->size <= of->size + TAIL)
+		return ONLY_COPIED;
+	return l->size + TAIL > of->size && is_unchanged(a, l, x.first_seq) &&
+			       is_unchanged(a, of, x.first_seq) && advise_counts(a, of)
+		       ? EQUAL
+		       : KINDS;
+}
+
+static void note(struct search *s, const struct advised *l, const struct advised *of)
+{
+	struct block_uses x;
+
+	uses_of(&s->advise->timeline->model, l->life, &x);
+	if (x.count > 1)
+		*map_put(&s->read, l->stack, NULL) = 1;
+	if (advise_counts(s->advise, l))
+		*map_put(&s->copied, of->life, NULL) += (uint32_t)(l->size / UNIT);
+}
+
+/* More bytes of copies at once than what they were made of has are sets of a list, and what nothing
+ * ever reads is no copy to keep: see find_held.c. */
+static bool is_ours(struct search *s, const struct advised *l, const struct advised *of,
+		    enum kind kind)
+{
+	return kind == WIDER ||
+	       (*map_put(&s->copied, of->life, NULL) <= (of->size + of->size / 2) / UNIT &&
+		(kind == EQUAL || map_get(&s->read, l->stack)));
+}
+
+/* A pass has used the copy, and what it was made of where that stays: till then either may be
+ * trained yet. */
+static bool is_proven(const struct advised *l, const struct advised *of, enum kind kind)
+{
+	return kind == ONLY_COPIED || (l->course->passed && (kind == WIDER || of->course->passed));
+}
+
+static void take(struct copies *c, struct advise *a, struct advised l, const struct advised *of,
+		 enum kind kind)
+{
+	bool counts = advise_counts(a, &l);
+	struct line_plan *line = lines_of(&c->lines, a, &l);
+
+	c->largest = counts && l.size > c->largest.size ? *of : c->largest;
+	l.size = kind == WIDER ? l.size / 2 : l.size;
+	plan_without(&line->plan, l.life, l.from, l.until, l.size);
+	if (is_proven(&l, of, kind))
+		plan_without(&line->cautious, l.life, l.from, l.until, l.size);
+	line->bytes += counts ? l.size : 0;
+	line->blocks += counts;
+	l.course->shortened |= kind == ONLY_COPIED;
+}
+
+static void add_finding(struct advise *a, struct copies *c, enum kind kind)
+{
+	struct owner owner = advise_owner(a, &c->largest);
+	struct finding *f = lines_add_all(&c->lines, a, "weight_copies");
+	char of[OWNER_WORDS];
+
+	f->range = f->sure = true;
+	if (kind == ONLY_COPIED)
+		advise_put(f->what,
+			   "Keep the copies of weights that %s makes on the host (x.cpu() in place "
+			   "of x.clone() or a deepcopy; with FSDP's state dicts "
+			   "offload_to_cpu=True): only copies read them",
+			   ADVISE_LINE(f));
+	else if (kind == EQUAL)
+		advise_put(f->what,
+			   "Use the original weights in place of the copies of %s, if neither is "
+			   "trained later: both hold the same. Of two models that differ in "
+			   "adapters one is enough, called with and without them",
+			   ADVISE_LINE(f));
+	else
+		advise_put(f->what,
+			   "Leave the weights of %s in the type of half the bytes that they were "
+			   "converted from, if they are exact enough: no gradient or optimizer "
+			   "needs them in this one",
+			   ADVISE_LINE(f));
+	advise_put(f->how, "%s in %s %s: %s (the largest of %s)", B(f->bytes),
+		   MANY(f->blocks, "block"), a->when,
+		   kind == WIDER ? "half of conversions of weights" : "copies of weights",
+		   owner_words(&owner, of, sizeof(of), 0));
+}
+
+void advise_weight_copies(struct advise *a)
+{
+	struct copies all[KINDS] = { 0 };
+	struct search s = { .advise = a };
+	struct advised of;
+
+	ADVISE_EACH (a, UINT16_MAX, l)
+		if (kind_of(a, &l, &of) < WIDER)
+			note(&s, &l, &of);
+	ADVISE_EACH (a, UINT16_MAX, l) {
+		enum kind kind = kind_of(a, &l, &of);
+
+		if (kind < KINDS && is_ours(&s, &l, &of, kind))
+			take(&all[kind], a, l, &of, kind);
+	}
+	for (enum kind kind = 0; kind < KINDS; kind++)
+		if (all[kind].largest.size)
+			add_finding(a, &all[kind], kind);
+		else
+			lines_free(&all[kind].lines);
+	map_free(&s.copied);
+	map_free(&s.read);
+}
