@@ -4,7 +4,8 @@
  * stack, and what its KV cache, which takes a share of the device for good, left for the rest. Only
  * a program without backward passes is one. A function whose name says so has made a cache outside
  * of its passes, or it runs its largest pass to find out how large a cache may be. A cache that
- * grows with each pass is that of a program which calls a model by itself.
+ * grows with each pass is that of a program which calls a model by itself. At the end: room in
+ * caches of any program.
  */
 
 #include "oom.h"
@@ -89,4 +90,37 @@ void oom_engine(struct oom *o)
 							 : "start-up";
 		e->owner = o->wanted_owner;
 	}
+}
+
+/* Room that a class of a cache made before anything was to be stored in it. */
+static bool is_room_of_cache(const struct oom *o, const struct block *b)
+{
+	return model_signs(o->shot.model, b->stack) & STACK_CACHE && oom_is_room(o, b);
+}
+
+uint64_t remedy_shorter_cache(const struct oom *o, char *what, char *how)
+{
+	struct block largest = { .size = 0 };
+	uint64_t bytes = 0;
+	struct owner owner;
+
+	for (size_t i = 0; i <= o->shot.moment.count; i++) {
+		const struct block *b =
+			i < o->shot.moment.count ? &o->shot.moment.blocks[i] : &o->wanted;
+
+		if (!is_room_of_cache(o, b))
+			continue;
+		bytes += b->size;
+		largest = b->size > largest.size ? *b : largest;
+	}
+	if (o->engine.phase || bytes < o->capacity / 10)
+		return 0;
+	owner = owners_find(&o->timeline->owners, &largest);
+	oom_say(what,
+		"Make the cache of %s for the sequences and positions that are used (the prompt's "
+		"and the answer's), not for the most that there can be",
+		WHO(&owner));
+	oom_say(how, "%s of room that its class made ahead. Half of it, if half is enough",
+		B(bytes));
+	return bytes / 2;
 }

@@ -226,39 +226,6 @@ uint64_t remedy_smaller_cache(const struct oom *o, char *what, char *how)
 	return lacks;
 }
 
-/* Room that a class of a cache made before anything was to be stored in it. */
-static bool is_room_of_cache(const struct oom *o, const struct block *b)
-{
-	return model_signs(o->shot.model, b->stack) & STACK_CACHE && oom_is_room(o, b);
-}
-
-uint64_t remedy_shorter_cache(const struct oom *o, char *what, char *how)
-{
-	struct block largest = { .size = 0 };
-	uint64_t bytes = 0;
-	struct owner owner;
-
-	for (size_t i = 0; i <= o->shot.moment.count; i++) {
-		const struct block *b =
-			i < o->shot.moment.count ? &o->shot.moment.blocks[i] : &o->wanted;
-
-		if (!is_room_of_cache(o, b))
-			continue;
-		bytes += b->size;
-		largest = b->size > largest.size ? *b : largest;
-	}
-	if (o->engine.phase || bytes < o->capacity / 10)
-		return 0;
-	owner = owners_find(&o->timeline->owners, &largest);
-	oom_say(what,
-		"Make the cache of %s for the sequences and positions that are used (the prompt's "
-		"and the answer's), not for the most that there can be",
-		WHO(&owner));
-	oom_say(how, "%s of room that its class made ahead. Half of it, if half is enough",
-		B(bytes));
-	return bytes / 2;
-}
-
 /* "--batch-size=1", "train.batch 1", "-b 1": of one, by the command's last such option. */
 static bool batch_of_one(const struct defs *defs)
 {
