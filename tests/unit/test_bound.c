@@ -17,7 +17,7 @@
 #include "../../shim/base/os.h"
 #include "../../shim/recording/session.h"
 #include "../../shim/recording/thin_table.h"
-#include "drain.h"
+#include "await_drain.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 #include "../../shim/base/config.h"
 #include "../../shim/capture.h"
 #include "../../shim/recording/session.h"
-#include "drain.h"
+#include "await_drain.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 #include "../../shim/recording/session.h"
 #include "../../shim/rings/thread.h"
 #include "../../shim/stacks/intern_stack.h"
-#include "drain.h"
+#include "await_drain.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

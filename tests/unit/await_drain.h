@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events that come one upon the other: the drain must keep up, as it does where a program does other
- * things between them. Waits for it, not for a time. */
+/* Events that come one upon the other: the drain must keep up, as it does where a program does
+ * other things between them. Waits for it, not for a time. */
 #pragma once
 
 #include "../../shim/rings/live.h"
