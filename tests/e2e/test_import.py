@@ -210,6 +210,75 @@ def classes(tool, path):
     assert at_peak.get("unknown", 0) < 0.05 * sum(at_peak.values())
 
 
+CONVERTED = """
+import torch
+torch.cuda.memory._record_memory_history(stacks="all")
+model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 32000)).bfloat16().cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(3):
+    x = torch.randn(64, 256, device="cuda").bfloat16()
+    logits = model(x)
+    wide = logits.float()
+    loss = torch.logsumexp(wide, -1).mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+torch.cuda.memory._dump_snapshot("snapshot.pickle")
+"""
+
+
+@pytest.mark.skipif(REAL, reason="for the simulated device")
+def test_what_a_model_returns_in_another_type(programs, tool):
+    """The script converts it, and a graph holds it: it is no input."""
+    done = programs("-c", CONVERTED, traced=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    path, line = programs.folder / "snapshot.pickle", CONVERTED.splitlines().index("    wide = logits.float()") + 1
+    found = {b["category"] for b in tool.json("live", path, "--at", "peak")["blocks"]
+             if [f["line"] for f in tool.json("stack", path, b["stack"])["frames"] if f["kind"] == "python"][:1] == [line]}
+    assert found == {"activations"}
+
+
+SHARED = """
+import torch
+torch.cuda.memory._record_memory_history(stacks="all")
+layers = torch.nn.ModuleList(torch.nn.Linear(512, 512) for _ in range(6)).cuda()
+
+class Engine:
+    def __init__(self):
+        self.pools = [torch.zeros(2, 40, 1 << 18, device="cuda") for _ in layers]
+
+    @torch.no_grad()
+    def generate(self, x):
+        for layer, pool in zip(layers, self.pools):
+            x = layer(x)
+            pool[0, :len(x), :512] = x
+        return x
+
+engine = Engine()
+for _ in range(4):
+    engine.generate(torch.randn(16, 512, device="cuda"))
+try:
+    x = torch.randn(20000, 512, device="cuda")
+    for _ in range(20):
+        for layer in layers:
+            x = torch.nn.functional.gelu(layer(x))
+except torch.OutOfMemoryError:
+    torch.cuda.memory._dump_snapshot("snapshot.pickle")
+"""
+
+
+@pytest.mark.skipif(REAL, reason="for the simulated device")
+def test_an_engines_cache_does_not_grow_with_the_batch(programs, tool):
+    done = programs("-c", SHARED, traced=False, card="mine=2300MiB")
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = tool.json("oom", programs.folder / "snapshot.pickle")
+    (cache,) = [h["bytes"] for h in said["holders"] if h["class"] == "kv_cache"]
+    assert cache == 6 * 80 * M
+    (batch,) = [r for r in said["remedies"] if r["name"] == "smaller_batch"]
+    others = sum(h["bytes"] for h in said["holders"]) - cache
+    assert batch["saves_bytes"] <= (others + said["asked_bytes"]) / 2 and "KV cache" not in said["text"]
+
+
 # Small snapshots by hand
 
 

@@ -37,6 +37,12 @@ bool pass_takes_graph_on(const struct forward_pass *p)
 	return pass_keeps_graph(p) && p->gone + p->dropped < p->blocks - p->blocks / 4;
 }
 
+bool pass_returned(const struct forward_pass *p, uint64_t size)
+{
+	return p && p->last_size &&
+	       (study_as_large(2 * p->last_size, size) || study_as_large(p->last_size, 2 * size));
+}
+
 /* Its place among them, or STUDY_MADE: others came first. */
 static int note_stack(uint32_t stacks[STUDY_MADE], uint32_t stack)
 {
@@ -67,6 +73,7 @@ void study_passes_born(struct study *st, struct history *b)
 	if (b->stage == STAGE_FORWARD) {
 		p->blocks++;
 		p->last = b->block.seq;
+		p->last_size = b->block.size;
 		b->module_path = st->m->tags ? 0 : signs_module_path(&st->m->signs, b->block.stack);
 	} else if (b->block.stack) {
 		note_stack(p->made, b->block.stack);

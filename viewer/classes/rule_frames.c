@@ -163,7 +163,7 @@ bool frame_made_outside(struct classifier *c, const struct history *h)
 	if (h->stage != STAGE_OUTSIDE || life_tagged(h, BLOCK_GRAPH) ||
 	    life_made_by(h, STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE))
 		return false;
-	if (block_is_gathered(c, h) || block_holds_results(c, h))
+	if (block_is_gathered(c, h) || block_holds_results(c, h) || life_converts_result(c, h))
 		return false;
 	return place_of_native(c, h) & PLACE_MAKER && !(place_of_native(c, h) & PLACE_CAST) &&
 	       !block_is_of_graph_alone(c, h) && is_for_a_pass(c, h);

@@ -121,6 +121,14 @@ bool life_graph(struct classifier *c, const struct history *h)
 	return pass_keeps_graph(p) && study_path_is_of_graph(c->study, h->module_path);
 }
 
+/* What the model returned, converted to another type: logits in float32, say. */
+bool life_converts_result(struct classifier *c, const struct history *h)
+{
+	return !c->m->tags && h->stage == STAGE_OUTSIDE && h->after_forward &&
+	       place_of_native(c, h) & PLACE_CONVERTED &&
+	       pass_returned(study_pass_of(c->study, h->born_forward), h->block.size);
+}
+
 bool life_script_graph(struct classifier *c, const struct history *h)
 {
 	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
@@ -128,6 +136,8 @@ bool life_script_graph(struct classifier *c, const struct history *h)
 	if (c->m->tags || h->stage != STAGE_OUTSIDE || h->backward_over || !p ||
 	    !life_saw_backward(c, h))
 		return false;
+	if (life_converts_result(c, h))
+		return p->backward || pass_keeps_graph(p);
 	return (study_is_of_graph(c->study, h) || (h->after_forward && pass_takes_graph_on(p))) &&
 	       place_of_native(c, h) & PLACE_COMPUTED;
 }

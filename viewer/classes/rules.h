@@ -63,6 +63,7 @@ uint32_t place_of_native(struct classifier *c, const struct history *h);
 uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* the same */
 
 bool block_holds_results(struct classifier *c, const struct history *h);
+bool life_converts_result(struct classifier *c, const struct history *h);
 bool block_is_for_passes(struct classifier *c, const struct history *h);
 bool block_is_gathered(struct classifier *c, const struct history *h);
 bool block_is_bucket(struct classifier *c, const struct history *h);

@@ -39,7 +39,7 @@ struct forward_pass {
 	uint32_t made[STUDY_MADE]; /* stacks of what the script made, in order, */
 	uint32_t kept[STUDY_MADE]; /* and of what the next pass still had, */
 	uint64_t largest_kept[STUDY_MADE]; /* the largest block of each */
-	uint64_t last;			   /* seq of its last block: its result */
+	uint64_t last, last_size;	   /* seq and size of its last block: its result */
 };
 
 /* A block of the framework, wherever its life has come to. */
@@ -250,6 +250,8 @@ bool study_is_of_graph(const struct study *st, const struct history *h);
 bool pass_keeps_graph(const struct forward_pass *p);
 bool pass_keeps_much(const struct forward_pass *p); /* a third or more */
 bool pass_takes_graph_on(const struct forward_pass *p);
+/* The result of a pass, in twice the precision or half. */
+bool pass_returned(const struct forward_pass *p, uint64_t size);
 /* Backward frees what these frames make, whoever called the module. */
 bool study_path_is_of_graph(const struct study *st, uint32_t module_path);
 

@@ -117,7 +117,8 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 	enum category c = b->category;
 	uint32_t life;
 
-	if (o->shot.model->spans.bare) /* steps are unknown */
+	/* Steps are unknown; or an engine's cache is as large as its settings say. */
+	if (o->shot.model->spans.bare || (c == CATEGORY_kv_cache && stage == STAGE_OUTSIDE))
 		return false;
 	if (map_get(&o->copies, b->seq) || (oom_only_forward(o) && c != CATEGORY_inputs &&
 					    stage == STAGE_OUTSIDE && b->size / 2 > o->of_pass))
