@@ -71,12 +71,13 @@ static void note_results(struct search *s)
 
 static void note_weights(struct search *s)
 {
-	const struct row_store *arrivals = &s->advise->lives->arrivals;
+	const struct lives *l = s->advise->lives;
 
-	for (uint32_t i = 0; i < arrivals->count; i++) {
-		const struct lives_arrival *x = rows_at(arrivals, i);
+	for (uint32_t i = 0; i < l->arrivals.count; chunks_rest(l->pool), i++) {
+		const struct lives_arrival *x = rows_at(&l->arrivals, i);
 
-		*map_put(&s->weights, x->life, NULL) = x->leaf;
+		if (s->advise->courses[x->life].classes & CLASS_BIT(gradients))
+			*map_put(&s->weights, x->life, NULL) = x->leaf;
 	}
 }
 

@@ -164,7 +164,7 @@ static void find_loads(struct search *s)
 {
 	const struct uses *u = &s->model->uses;
 
-	for (uint32_t i = 1; i < u->works.count; i++) {
+	for (uint32_t i = 1; i < u->works.count; chunks_rest(s->model->lives.pool), i++) {
 		const struct use_kind *k = uses_kind(u, i);
 
 		if (k->kind == GMT_GRAPH_LAUNCH || k->transfer == GMT_TRANSFER_TARGET)
