@@ -218,15 +218,15 @@ void study_uses_died(struct study *st, const struct history *h)
 
 /* Only autograd tells a weight of the script's own from state: both are read by updates alone. Of a
  * line that makes state also what no update reads any more, since it is the last, and what a
- * pass names by mistake: a launch may name an old address. */
+ * pass names by mistake: a launch may name an old address. So may one of an update, of a library's
+ * scratch memory. */
 bool used_state(struct classifier *c, const struct history *h)
 {
-	if (!c->m->tags)
+	if (!c->m->tags || !(h->concluded.used & USED_WITH_GRADIENT) || frame_workspace(c, h))
 		return false;
 	if (is_state(h, USED_WITH_GRADIENT | USED_AGAIN))
 		return true;
-	return h->concluded.used & USED_WITH_GRADIENT && can_be_state(h) &&
-	       (!life_ended(h) || life_saw_backward(c, h)) &&
+	return can_be_state(h) && (!life_ended(h) || life_saw_backward(c, h)) &&
 	       study_has_habit(c->study, h->block.stack, HABIT_OF_STATE);
 }
 
@@ -236,7 +236,7 @@ bool used_read_state(struct classifier *c, const struct history *h)
 	enum { STATE = USED_WITH_GRADIENT | USED_AGAIN };
 
 	return c->m->tags && (h->concluded.used & STATE) == STATE && can_be_state(h) &&
-	       !life_made_by(h, STACK_PARAM);
+	       !life_made_by(h, STACK_PARAM) && !frame_workspace(c, h);
 }
 
 /* Room that the script adds up in, or writes results to, and that no pass reads, nor anything that

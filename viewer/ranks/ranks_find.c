@@ -67,10 +67,10 @@ static void sort_out(struct ranks_run *run, char *path, bool snapshots)
 /* There may be a folder for each host, or for each rank's snapshots. */
 static int nothing_here(const char *folder)
 {
-	char *below = path_in(folder, "*/*.{gmt,pickle}");
+	char *below = path_in(folder, "*/*.gmt"), *snapshots = path_in(folder, "*/*.pickle");
 	glob_t found = { 0 };
 
-	if (glob(below, GLOB_BRACE, NULL, &found)) {
+	if (glob(below, 0, NULL, &found) && glob(snapshots, 0, NULL, &found)) {
 		say_unreadable("%s: no recording (*.gmt) in this folder", folder);
 	} else {
 		*strrchr(found.gl_pathv[0], '/') = 0;
@@ -80,6 +80,7 @@ static int nothing_here(const char *folder)
 	}
 	globfree(&found);
 	free(below);
+	free(snapshots);
 	return EXIT_UNREADABLE;
 }
 
