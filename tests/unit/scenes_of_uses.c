@@ -114,7 +114,22 @@ static void workspace_without_stack(void)
 	now();
 }
 
+/* A launch of an update names it, as it names old addresses now and then. */
+static void workspace_that_updates_name(void)
+{
+	weight();
+	born(BLOCK, join(native_frame(getCurrentCUDABlasHandle), script()));
+	for (int i = 0; i < 2; i++) {
+		backward();
+		used(script(), MAIN, BLOCK, GRADIENT);
+		used(script(), MAIN, WEIGHT, GRADIENT);
+		clear();
+	}
+	now();
+}
+
 static const struct scene scenes[] = {
+	{ "workspace", "workspace", "nothing", workspace_that_updates_name },
 	{ "saved-again", "parameters", "plain-saved", weight_without_stack },
 	{ "workspace-size", "workspace", "nothing", workspace_without_stack },
 	{ "state-used", "optimizer_state", "state-read", state_of_two_updates },
