@@ -222,7 +222,8 @@ void study_uses_died(struct study *st, const struct history *h)
  * scratch memory. */
 bool used_state(struct classifier *c, const struct history *h)
 {
-	if (!c->m->tags || !(h->concluded.used & USED_WITH_GRADIENT) || frame_workspace(c, h))
+	if (!c->m->tags || !(h->concluded.used & USED_WITH_GRADIENT) ||
+	    place_of_native(c, h) & PLACE_WORKSPACE)
 		return false;
 	if (is_state(h, USED_WITH_GRADIENT | USED_AGAIN))
 		return true;
@@ -236,7 +237,7 @@ bool used_read_state(struct classifier *c, const struct history *h)
 	enum { STATE = USED_WITH_GRADIENT | USED_AGAIN };
 
 	return c->m->tags && (h->concluded.used & STATE) == STATE && can_be_state(h) &&
-	       !life_made_by(h, STACK_PARAM) && !frame_workspace(c, h);
+	       !life_made_by(h, STACK_PARAM) && !(place_of_native(c, h) & PLACE_WORKSPACE);
 }
 
 /* Room that the script adds up in, or writes results to, and that no pass reads, nor anything that
