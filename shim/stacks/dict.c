@@ -29,65 +29,45 @@ enum {
 	VALUES_VALID = 24,	/* the last of them, as a bit */
 };
 
-/* KIND_SHARED: of all objects of a class, and each has values of its own. */
+/* KIND_SHARED: the objects of a class share them, and each has values of its own. */
 enum { KIND_GENERAL, KIND_STRINGS, KIND_SHARED };
-
-struct walk {
-	uintptr_t keys, values; /* 0: among the keys */
-	unsigned most;
-	void (*fn)(void *ctx, uintptr_t name, uintptr_t value);
-	void *ctx;
-};
-
-static void walk(const struct walk *w)
-{
-	struct keys k;
-	uintptr_t at, entry[3], value;
-
-	if (!file_peek(&k, w->keys, sizeof(k)) || k.log2_index_bytes > 32 ||
-	    k.kind > (w->values ? KIND_SHARED : KIND_STRINGS))
-		return;
-	at = w->keys + sizeof(k) + ((uintptr_t)1 << k.log2_index_bytes);
-	for (uint64_t i = 0; i < k.entries && i < w->most; i++) {
-		unsigned words = k.kind == KIND_GENERAL ? 3 : 2;
-
-		if (!file_peek(entry, at + i * words * 8, words * 8))
-			return;
-		value = w->values ? file_peek_word(w->values + i * 8) : entry[words - 1];
-		if (value)
-			w->fn(w->ctx, entry[words - 2], value);
-	}
-}
 
 static bool is_known(const struct python_offsets *o)
 {
 	return o->minor >= 11 && o->object_type == 8;
 }
 
-void dict_each(const struct python_offsets *o, uintptr_t dict, unsigned most,
-	       void (*fn)(void *ctx, uintptr_t name, uintptr_t value), void *ctx)
+void dict_each(const struct dict_items *items, unsigned most, dict_fn *fn, void *ctx)
+{
+	struct keys k;
+	uintptr_t at, entry[3], value;
+
+	if (!file_peek(&k, items->keys, sizeof(k)) || k.log2_index_bytes > 32 ||
+	    k.kind > (items->values ? KIND_SHARED : KIND_STRINGS))
+		return;
+	at = items->keys + sizeof(k) + ((uintptr_t)1 << k.log2_index_bytes);
+	for (uint64_t i = 0; i < k.entries && i < most; i++) {
+		unsigned words = k.kind == KIND_GENERAL ? 3 : 2;
+
+		if (!file_peek(entry, at + i * words * 8, words * 8))
+			return;
+		value = items->values ? file_peek_word(items->values + i * 8) : entry[words - 1];
+		if (value)
+			fn(ctx, entry[words - 2], value);
+	}
+}
+
+bool dict_find(const struct python_offsets *o, uintptr_t dict, struct dict_items *out)
 {
 	struct dict d;
 
 	if (!is_known(o) || !dict ||
 	    !file_peek(&d, dict + (uintptr_t)o->object_type + 8, sizeof(d)))
-		return;
+		return false;
+	*out = (struct dict_items){ d.keys, d.values };
 	if (d.values && o->minor >= 13)
-		d.values += VALUES_HEAD;
-	walk(&(struct walk){ d.keys, d.values, most, fn, ctx });
-}
-
-/* False: its objects have no attributes that are known. */
-static bool read_type(const struct python_offsets *o, uintptr_t type, struct type *t)
-{
-	return is_known(o) && file_peek(t, type, sizeof(*t)) && t->flags & TYPE_HAS_DICT;
-}
-
-bool dict_has_attributes(const struct python_offsets *o, uintptr_t object)
-{
-	struct type t;
-
-	return read_type(o, file_peek_word(object + (uintptr_t)o->object_type), &t);
+		out->values += VALUES_HEAD;
+	return true;
 }
 
 /* An object's values, as long as nobody asked for its __dict__: before the object, behind it from
@@ -106,18 +86,21 @@ static uintptr_t own_values(const struct python_offsets *o, uintptr_t object, co
 	return object + t->size + VALUES_HEAD;
 }
 
-void dict_each_attribute(const struct python_offsets *o, uintptr_t object, unsigned most,
-			 void (*fn)(void *ctx, uintptr_t name, uintptr_t value), void *ctx)
+bool dict_find_attributes(const struct python_offsets *o, uintptr_t object, struct dict_items *out)
 {
-	uintptr_t type = file_peek_word(object + (uintptr_t)o->object_type), dict, values;
+	uintptr_t type, dict, values;
 	struct type t;
 
-	if (!read_type(o, type, &t))
-		return;
+	if (!is_known(o))
+		return false;
+	type = file_peek_word(object + (uintptr_t)o->object_type);
+	if (!file_peek(&t, type, sizeof(t)) || !(t.flags & TYPE_HAS_DICT))
+		return false;
 	values = own_values(o, object, &t, &dict);
 	if (!values)
-		dict_each(o, dict, most, fn, ctx);
-	else if (o->type_keys >= 0)
-		walk(&(struct walk){ file_peek_word(type + (uintptr_t)o->type_keys), values, most,
-				     fn, ctx });
+		return dict_find(o, dict, out);
+	if (o->type_keys < 0)
+		return false;
+	*out = (struct dict_items){ file_peek_word(type + (uintptr_t)o->type_keys), values };
+	return true;
 }

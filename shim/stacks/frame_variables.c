@@ -119,13 +119,14 @@ static void add_items(struct items *s, uintptr_t object, uintptr_t type)
 	enum { AT_ONCE = 16, DEEPEST = 2 };
 	const struct python_offsets *o = s->of->o;
 	uintptr_t items[AT_ONCE];
+	struct dict_items dict;
 	uint64_t count, at = items_of(o, object, type, &count);
 
 	if (s->depth == DEEPEST)
 		return;
 	s->depth++;
-	if (type == python_type(PYTHON_DICT))
-		dict_each(o, object, ITEMS_MOST, add_item, s);
+	if (type == python_type(PYTHON_DICT) && dict_find(o, object, &dict))
+		dict_each(&dict, ITEMS_MOST, add_item, s);
 	count = at && count < ITEMS_MOST ? count : at ? ITEMS_MOST : 0;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t part = count - i < AT_ONCE ? count - i : AT_ONCE;
@@ -198,7 +199,7 @@ static void record_variable(void *ctx, uintptr_t name, uintptr_t value)
 	t->head.count++;
 }
 
-/* What a module has of a model is no variable of the program. */
+/* A module's own dicts hold the model, which is no variable of the program. */
 static bool is_of_model(const struct frame_record *t, uintptr_t name)
 {
 	uint8_t text[CODE_TEXT_MAX];
@@ -230,20 +231,18 @@ static void record_attributes(void *ctx, uintptr_t name, uintptr_t value)
 {
 	struct frame_record *t = ctx;
 	uintptr_t object = object_of(t->o, value);
+	struct dict_items attributes;
 	struct variable v = { 0 };
 
 	if (!object || python_is_static(type_of(t->o, object)) || t->read(object, &v) ||
-	    !dict_has_attributes(t->o, object) || !is_first_seen(t->seen, object))
+	    !dict_find_attributes(t->o, object, &attributes) || !is_first_seen(t->seen, object))
 		return;
 	t->object_name = name;
-	dict_each_attribute(t->o, object, ATTRIBUTES_MOST, record_attribute, t);
+	dict_each(&attributes, ATTRIBUTES_MOST, record_attribute, t);
 	t->object_name = 0;
 }
 
-typedef void variable_fn(void *ctx, uintptr_t name, uintptr_t value);
-
-static void each_of_function(struct frame_record *t, uintptr_t frame, uintptr_t names,
-			     variable_fn *fn)
+static void each_of_function(struct frame_record *t, uintptr_t frame, uintptr_t names, dict_fn *fn)
 {
 	uintptr_t name[VARIABLES_MOST], value[VARIABLES_MOST];
 	uint64_t count, at = items_of(t->o, names, python_type(PYTHON_TUPLE), &count);
@@ -264,16 +263,16 @@ static bool is_module(const struct python_offsets *o, uintptr_t code)
 	return len == 8 && !memcmp(name, "<module>", 8);
 }
 
-static void each_variable(struct frame_record *t, const struct python_frame *f, variable_fn *fn)
+static void each_variable(struct frame_record *t, const struct python_frame *f, dict_fn *fn)
 {
 	uintptr_t frame = f->at & ~(uintptr_t)1, code = f->code->code;
+	struct dict_items globals;
 
-	if (is_module(t->o, code))
-		dict_each(t->o, file_peek_word(frame + (uintptr_t)t->o->frame_globals),
-			  GLOBALS_MOST, fn, t);
-	else
+	if (!is_module(t->o, code))
 		each_of_function(t, frame, file_peek_word(code + (uintptr_t)t->o->code_variables),
 				 fn);
+	else if (dict_find(t->o, file_peek_word(frame + (uintptr_t)t->o->frame_globals), &globals))
+		dict_each(&globals, GLOBALS_MOST, fn, t);
 }
 
 void variables_record(struct thread *t, const struct python_frame *f, uint32_t node,

@@ -4,33 +4,10 @@
  * in use at once where a block waits long for its last use, and lives that nothing uses any more.
  * links: tests/unit/recordings.c
  */
-#include "recordings.h"
+#include "fed_model.h"
 
 #include "../../format/record.h"
 #include "../../format/uses.h"
-#include "../../viewer/model/model.h"
-
-static struct defs defs;
-static struct model m;
-static uint64_t seq;
-
-static void fresh(void)
-{
-	model_init(&m, &defs);
-	seq = 0;
-}
-
-static void feed(struct gmt_event e)
-{
-	e.seq = ++seq;
-	e.time_ns = seq * 10;
-	model_event(&m, &e);
-}
-
-static void block(unsigned kind, uint64_t addr, uint64_t size)
-{
-	feed((struct gmt_event){ .kind = (uint16_t)kind, .addr = addr, .size = size });
-}
 
 static void launch(size_t n, const uint64_t *places)
 {

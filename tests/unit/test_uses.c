@@ -5,33 +5,10 @@
  * are judged by plain arrays.
  * links: tests/unit/recordings.c
  */
-#include "recordings.h"
+#include "fed_model.h"
 
 #include "../../format/record.h"
 #include "../../format/uses.h"
-#include "../../viewer/model/model.h"
-
-static struct defs defs;
-static struct model m;
-static uint64_t seq;
-
-static void fresh(void)
-{
-	model_init(&m, &defs);
-	seq = 0;
-}
-
-static void feed(struct gmt_event e)
-{
-	e.seq = ++seq;
-	e.time_ns = seq * 10;
-	model_event(&m, &e);
-}
-
-static void block(unsigned kind, uint64_t addr, uint64_t size)
-{
-	feed((struct gmt_event){ .kind = kind, .addr = addr, .size = size });
-}
 
 static void put_places(struct gmt_event *e, size_t n, const uint64_t *places)
 {

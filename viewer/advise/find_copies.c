@@ -59,7 +59,7 @@ static enum kind kind_of(struct advise *a, const struct advised *l, struct advis
 		       : KINDS;
 }
 
-static void note(struct search *s, const struct advised *l, const struct advised *of)
+static void note_copy(struct search *s, const struct advised *l, const struct advised *of)
 {
 	struct block_uses x;
 
@@ -87,8 +87,8 @@ static bool is_proven(const struct advised *l, const struct advised *of, enum ki
 	return kind == ONLY_COPIED || (l->course->passed && (kind == WIDER || of->course->passed));
 }
 
-static void take(struct copies *c, struct advise *a, struct advised l, const struct advised *of,
-		 enum kind kind)
+static void plan_copy(struct copies *c, struct advise *a, struct advised l,
+		      const struct advised *of, enum kind kind)
 {
 	bool counts = advise_counts(a, &l);
 	struct line_plan *line = lines_of(&c->lines, a, &l);
@@ -142,12 +142,12 @@ void advise_weight_copies(struct advise *a)
 
 	ADVISE_EACH (a, UINT16_MAX, l)
 		if (kind_of(a, &l, &of) < WIDER)
-			note(&s, &l, &of);
+			note_copy(&s, &l, &of);
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		enum kind kind = kind_of(a, &l, &of);
 
 		if (kind < KINDS && is_ours(&s, &l, &of, kind))
-			take(&all[kind], a, l, &of, kind);
+			plan_copy(&all[kind], a, l, &of, kind);
 	}
 	for (enum kind kind = 0; kind < KINDS; kind++)
 		if (all[kind].largest.size)

@@ -236,7 +236,7 @@ void advise_find_passes(struct advise *a)
 		p->items[i].after = after;
 }
 
-/* Of a row of equal steps most passes are not known, and each work asks for the next. */
+/* Most passes of a row of equal steps are not known, and each work asks for the next. */
 size_t advise_pass_after(const struct advise *a, size_t pass)
 {
 	return pass < a->passes.count ? a->passes.items[pass].after : pass + 1;

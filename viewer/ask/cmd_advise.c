@@ -65,7 +65,7 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 	emit_line(out, "%s", "");
 }
 
-/* What a recording without tags lacks, and what takes most nevertheless. */
+/* Changes that cannot be found without tags, and the memory that takes most nevertheless. */
 static void text_without_tags(struct emit *out, const struct advise *a)
 {
 	struct timeline *t = a->timeline;

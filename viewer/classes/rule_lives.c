@@ -121,7 +121,7 @@ bool life_graph(struct classifier *c, const struct history *h)
 	return pass_keeps_graph(p) && study_path_is_of_graph(c->study, h->module_path);
 }
 
-/* What the model returned, converted to another type: logits in float32, say. */
+/* A result of the model in another type: logits that the script converts to float32, say. */
 bool life_converts_result(struct classifier *c, const struct history *h)
 {
 	return !c->m->tags && h->stage == STAGE_OUTSIDE && h->after_forward &&

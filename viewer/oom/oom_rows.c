@@ -9,7 +9,7 @@ enum { PARTS = 8, LOOK_BACK = 1 << 12 };
 
 static bool is_batched(const struct oom *o, uint32_t stack, uint64_t seq)
 {
-	/* Of is_grads_batched, which has older rules and a loop where there is none, and of vmap.
+	/* torch.func's vmap, then the older rules of is_grads_batched, and its loop for the rest.
 	 */
 	static const char *const rules[] = { "_generated_plumbing", "batching_rule",
 					     "batchedTensorForLoopFallback" };

@@ -4,7 +4,7 @@
 
 #include "oom.h"
 
-/* What a sum is made of; terms of one name are one. */
+/* A sum by its parts; those of one name are one. */
 struct terms {
 	struct term {
 		const char *name;
