@@ -1253,7 +1253,7 @@ class Oom(Row):
     free_bytes: free on the device (bytes)
     free_known: whether the device reported that
     largest_hole: largest block that could be made from cached memory (bytes)
-    cause: `batch_too_large`, `retained_graph`, `held_unused`, `refused_attempts`, `growing`, `collected`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `kv_cache`, `workspace` or `unknown`
+    cause: `batch_too_large`, `retained_graph`, `held_unused`, `refused_attempts`, `growing`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `kv_cache`, `workspace` or `unknown`
     text: the cause in words
     holders: lines of code by class, the largest first
     remedies: changes that would have made room, those for this cause first

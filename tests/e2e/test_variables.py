@@ -29,7 +29,7 @@ def described(v):
             return [list(first.shape), str(first.dtype)[6:], first.data_ptr(), sum(storages.values()), len(flat)]
 
 def attributes(v):
-    # Of a class that was written in Python, whose dict CPython manages: Py_TPFLAGS_MANAGED_DICT.
+    # CPython manages the dict of objects whose class was written in Python: Py_TPFLAGS_MANAGED_DICT.
     if type(v).__flags__ >> 4 & 1 and not described(v):
         return [(name, x) for name, x in vars(v).items() if name not in ("_parameters", "_buffers")]
     return []
@@ -206,17 +206,6 @@ class Tapped:  # hooks gather what layers return, and nobody asks for it
 def hooks():
     Tapped(Net(4096).cuda()).run()
 
-def views(count=8):  # results of several passes that one loss needs
-    net = Net(4096).cuda()
-    optimizer = torch.optim.SGD(net.parameters(), 0.1)
-    for rows in (900, 900, 900, 1 << 14):
-        outs = []
-        for view in range(count):
-            outs.append(net(torch.rand(rows, 256, device="cuda")))
-        torch.cat(outs).square().mean().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
 globals()[sys.argv[1]]()
 """
 
@@ -233,15 +222,6 @@ def test_an_attribute_is_named(programs, tool):
     assert said["remedies"][0]["saves_bytes"] > held["bytes"] - (64 << 20)
 
 
-def test_what_a_loss_needs_is_no_collection(programs, tool):
-    (programs.folder / "program.py").write_text(SCENES)
-    done = programs(programs.folder / "program.py", "views", card="card=1200MiB", GPUMEMTRACE_OUTPUT="run.gmt")
-    assert "OutOfMemoryError" in done.stderr, done.stderr[-2000:]
-    said = tool.json("oom", programs.folder / "run.gmt")
-    held = {v["name"]: v for v in said["variables"]}["outs"]
-    assert held["tensors"] >= 2 and said["cause"] != "collected" and "collected" not in {r["name"] for r in said["remedies"]}
-
-
 @pytest.mark.forks
 @pytest.mark.parametrize("kind", ["kept", "pairs", "one", "many"])
 def test_what_is_said_of_them(programs, tool, kind):
@@ -255,8 +235,7 @@ def test_what_is_said_of_them(programs, tool, kind):
     if kind == "kept":
         passes = rows["results"]["tensors"]
         assert rows["results"]["bytes"] == passes * (16 << 20) and rows["results"]["function"] == "kept" and passes > 40
-        assert f"The variable results of kept program.py:{rows['results']['line']} has results of {passes} earlier" in said["text"]
-        assert said["cause"] == "collected" and "call backward() after fewer passes" in said["remedies"][0]["what"]
+        assert f"The variable results of kept program.py:{rows['results']['line']} has {passes} tensors" in said["text"]
         assert f"results {passes * 16 / 1024:.1f} GiB {passes}, first [1024, 4096] float32" in re.sub(" +", " ", text) or passes * 16 < 1024
     elif kind == "pairs":
         assert "with a [30000, 2], b [9000, 2])" in said["look_at"]

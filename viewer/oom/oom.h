@@ -142,12 +142,7 @@ struct oom {
 	struct variable_at variables[OOM_VARIABLES]; /* the largest first */
 	size_t variable_count, variables_shown;	     /* those that are large */
 	uint64_t samples;			     /* see variables_first_size */
-	struct {
-		const struct variable_at *in; /* NULL: nothing is */
-		size_t passes;		      /* earlier ones, that it has results of, */
-		uint64_t bytes;		      /* which they take */
-	} collected;
-	struct oom_settings settings; /* by oom_answer */
+	struct oom_settings settings;		     /* by oom_answer */
 	struct oom_engine {
 		const char *phase;  /* NULL: no serving engine */
 		struct owner owner; /* the function that says so, or the request's */
@@ -208,12 +203,9 @@ void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands o
 const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
 void oom_attempts(struct oom *o);			  /* oom_passes.c */
 uint32_t oom_pass_at(const struct oom *o, uint64_t seq);  /* the number of the latest pass */
-/* The pass that made a life; what a script makes between two passes belongs to the next one. */
-uint32_t oom_own_pass(const struct oom *o, uint32_t life);
-void oom_collected(struct oom *o);   /* oom_collected.c */
-void oom_find_longer(struct oom *o); /* oom_longer.c */
-void oom_find_rows(struct oom *o);   /* oom_rows.c */
-void oom_left(struct oom *o);	     /* oom_left.c */
+void oom_find_longer(struct oom *o);			  /* oom_longer.c */
+void oom_find_rows(struct oom *o);			  /* oom_rows.c */
+void oom_left(struct oom *o);				  /* oom_left.c */
 /* oom_steps.c: see since_step. */
 size_t oom_since_step(const struct oom *o);
 /* Calls of a model before any backward pass, which no graph holds: memory is compared by call. */

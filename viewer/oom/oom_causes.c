@@ -176,20 +176,6 @@ static bool is_growing(const struct oom *o, char *text)
 	return has_grown(o) && say_growth(o, text, "Something grows");
 }
 
-static bool is_collected(const struct oom *o, char *text)
-{
-	const struct variable_at *x = o->collected.in;
-
-	if (!x || o->collected.bytes < oom_missing(o))
-		return false;
-	return oom_say(text,
-		       "The variable %s of %s has results of %zu earlier forward passes, in all "
-		       "%" PRIu32 " tensors and %s of the %s in use. Only the passes that made "
-		       "them have used them.",
-		       x->variable->name.s, WHO(&x->owner), o->collected.passes,
-		       x->variable->head.tensors, B(x->variable->head.bytes), B(o->allocated));
-}
-
 /* The unused memory of other pools would have been enough. */
 static bool is_in_pools(const struct oom *o, char *text)
 {
@@ -458,8 +444,7 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 
 	while (!causes[c].test(o, text))
 		c++;
-	if (c != CAUSE_collected)
-		say_list(o, text);
+	say_list(o, text);
 	unclassed_add(&o->unclassed, o->allocated, text, OOM_TEXT);
 	if (!is_larger_than_device(o))
 		return c;

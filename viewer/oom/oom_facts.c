@@ -323,7 +323,6 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	leaks_find(&o->leaks, t);
 	oom_attempts(o);
 	oom_holders(o);
-	oom_collected(o);
 	oom_engine(o);
 }
 

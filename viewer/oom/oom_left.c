@@ -27,7 +27,8 @@ static struct lived life_of(const struct oom *o, uint32_t life)
 	return lives_read(&o->timeline->model.lives, life);
 }
 
-uint32_t oom_own_pass(const struct oom *o, uint32_t life)
+/* A block that a script makes between two passes belongs to the next one. */
+static uint32_t own_pass(const struct oom *o, uint32_t life)
 {
 	const struct lived x = life_of(o, life);
 
@@ -51,7 +52,7 @@ static struct course course_of(const struct search *s, uint32_t life)
 {
 	const struct lived row = life_of(s->oom, life);
 	bool live = row.until >= s->oom->refusal.event.seq;
-	struct course c = { row.from, oom_own_pass(s->oom, life), 0,
+	struct course c = { row.from, own_pass(s->oom, life), 0,
 			    live ? s->now : oom_pass_at(s->oom, row.until), live };
 	struct block_uses x;
 
@@ -141,11 +142,11 @@ void oom_left(struct oom *o)
 		look_at_lives(&s);
 	FOR_EACH (const struct block, b, mo->blocks, mo->count)
 		if (b->life && b->seq >= step && b->state & LIFE_SAVED)
-			map_put(&s.graphs, oom_own_pass(o, b->life - 1), NULL);
+			map_put(&s.graphs, own_pass(o, b->life - 1), NULL);
 	many = most && o->phase != PHASE_BACKWARD && s.graphs.count > FEWEST &&
 	       s.graphs.count > 2 * most;
 	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
-		uint32_t own = b->life ? oom_own_pass(o, b->life - 1) : s.now;
+		uint32_t own = b->life ? own_pass(o, b->life - 1) : s.now;
 		struct course c;
 
 		if (many && category_in(b->category, FORWARD_RESULTS)) /* a loss, too */

@@ -62,22 +62,6 @@ uint64_t remedy_held_unused(const struct oom *o, char *what, char *how)
 	return u->bytes;
 }
 
-uint64_t remedy_collected(const struct oom *o, char *what, char *how)
-{
-	const struct variable_at *x = o->collected.in;
-
-	if (!x)
-		return 0;
-	oom_say(what,
-		"Keep less of each pass in %s (%s): x.detach().cpu() or a number instead of x, or "
-		"empty it once it has been used%s",
-		x->variable->name.s, WHO(&x->owner),
-		o->calls ? ". If a loss is made of it, call backward() after fewer passes" : "");
-	oom_say(how, "Results of %zu earlier passes, that only those passes have used",
-		o->collected.passes);
-	return o->collected.bytes;
-}
-
 uint64_t remedy_refused_attempts(const struct oom *o, char *what, char *how)
 {
 	oom_say(what, "Keep no caught exception (keep str(error) instead), leave the except block "
