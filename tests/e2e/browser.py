@@ -12,6 +12,18 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+# What the page has yet to do: its timers, its frames, ways back that have not arrived.
+COUNT = """(() => {
+  const due = new Set(), begin = { setTimeout: window.setTimeout, requestAnimationFrame: window.requestAnimationFrame }, back = history.back;
+  for (const [name, end] of [['setTimeout', 'clearTimeout'], ['requestAnimationFrame', 'cancelAnimationFrame']]) {
+    const first = begin[name], last = window[end];
+    window[name] = (f, ...rest) => { const id = first.call(window, (...a) => { due.delete(name + id); f(...a); }, ...rest); due.add(name + id); return id; };
+    window[end] = (id) => { due.delete(name + id); last.call(window, id); };
+  }
+  history.back = () => { due.add('back'); window.addEventListener('popstate', () => begin.setTimeout.call(window, () => due.delete('back')), { once: true }); back.call(history); };
+  const frame = () => new Promise((then) => begin.requestAnimationFrame.call(window, () => begin.setTimeout.call(window, then)));
+  window.settled = async () => { for (let quiet = 0; quiet < 2; quiet = due.size ? 0 : quiet + 1) await frame(); };
+})()"""
 ACTIONS = {
     "evaluate": lambda page, a: page.evaluate(a["evaluate"]),
     "press": lambda page, a: page.press(a.get("on", "body"), a["press"]),
@@ -21,7 +33,7 @@ ACTIONS = {
     "choose": lambda page, a: page.select_option(a["on"], a["choose"]),
     "wheel": lambda page, a: (page.hover(a["on"]), page.keyboard.down("Control"), page.mouse.wheel(0, a["wheel"]), page.keyboard.up("Control")) and None,
     "drag": lambda page, a: drag(page, a),
-    "wait": lambda page, a: page.wait_for_timeout(a["wait"]),
+    "settle": lambda page, a: settle(page),
     "reload": lambda page, a: (page.reload(), ready(page)) and None,
     "open": lambda page, a: choose_files(page, a),
     "await": lambda page, a: page.wait_for_selector(a["await"], state="attached", timeout=60000) and None,
@@ -34,6 +46,12 @@ ACTIONS = {
 
 def ready(page):
     page.wait_for_selector("html[data-ready]", state="attached", timeout=60000)
+
+
+def settle(page):
+    """Until what the page has begun is done, and drawn."""
+    for frame in page.frames:
+        frame.evaluate("window.settled()")
 
 
 def inside(page):
@@ -99,6 +117,7 @@ def main():
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page()
+        page.add_init_script(COUNT)
         if sys.argv[1] == "--serve":
             serve(page)
         else:

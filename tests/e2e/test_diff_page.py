@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from test_diff import ADAM, NOTHING, SGD, edit, moved, pipeline, versions
-from test_html import BUILD, MIB, ROOT, browse, document, hostile, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
+from test_html import BUILD, MIB, ROOT, SETTLE, browse, document, hostile, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
 
 CHANGE = pipeline(edit(("LAYERS = 8, 128, 512, 128, 4", "LAYERS = 8, 128, 512, 128, 5"), (ADAM, SGD[1])), moved)
 ROWS = "[...document.querySelectorAll('#%s tbody tr')].map((r) => [r.dataset.name, Number(r.dataset.old), Number(r.dataset.new), r.cells[0].textContent, ...[...r.cells].slice(1).map((c) => c.textContent)])"
@@ -254,5 +254,5 @@ def test_the_curve_of_the_difference(tool, tmp_path):
     files = [record(tmp_path, "thread 1 1 main\n" + "".join(line % (kind, ns * 10**6, at << 28, size * MIB, used * MIB, 99 * MIB) for kind, ns, at, size, used in events), f"{side}.gmt")
              for side, events in sides.items()]
     tool("diff", *files, "-o", tmp_path / "diff.html")
-    got = browse(tmp_path / "diff.html", {"click": "button[value=time]"}, {"wait": 300}, "window.gpumemtrace.timeline.apart()", {"click": ".legend button"}, {"wait": 300})
+    got = browse(tmp_path / "diff.html", {"click": "button[value=time]"}, SETTLE, "window.gpumemtrace.timeline.apart()", {"click": ".legend button"}, SETTLE)
     assert got[2] == [4 * MIB, -2 * MIB]

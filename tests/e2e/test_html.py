@@ -29,6 +29,7 @@ needs_browser = pytest.mark.skipif(not shutil.which("chromium") or not DRIVER.ex
 
 CHROMIUM = DRIVER, ROOT / "tests/e2e/browser.py", "--serve"
 FIREFOX = sys.executable, ROOT / "tests/e2e/firefox.py"
+SETTLE = {"settle": True}  # waits until the page has nothing left to do: no time is long enough on a busy machine
 started = {}  # one browser of a kind for all pages of this process
 
 
@@ -229,7 +230,7 @@ def test_panels_and_controls(page, theme, width):
         {"wheel": -300, "on": chart}, {"drag": chart, "from": 120, "to": 260}, {"press": "0", "on": ".chart"},
         {"click": "button[value=flame]"}, {"click": "button[value=module]"}, {"click": "button[value=up]"}, {"click": ".flame canvas", "at": {"x": 100, "y": 30}},
         {"click": "button[value=segments]"}, {"hover": ".segments canvas", "at": {"x": 40, "y": 10}}, "document.querySelector('.tab.segments .readout').textContent",
-        {"click": "button[value=blocks]"}, {"type": "mlp", "on": "input[type=search]"}, {"wait": 300},
+        {"click": "button[value=blocks]"}, {"type": "mlp", "on": "input[type=search]"}, SETTLE,
         "document.querySelectorAll('.space .row').length && document.querySelector('.tab.blocks .summary').textContent",
         {"click": ".space .row >> nth=0"}, "document.querySelector('.card h3').textContent",
         {"click": "#theme"}, "document.documentElement.dataset.theme",
@@ -293,7 +294,7 @@ def test_a_state_is_no_run(tool, tmp_path):
     for name, snapshot in (("bare", bare), ("traced", small())):
         path = write(tmp_path / f"{name}.pickle", snapshot)
         tool("html", path, "-o", tmp_path / "x.html")
-        seen[name] = browse(tmp_path / "x.html", {"click": ".space .row >> nth=0"}, {"wait": 100}, "document.body.innerText", "[...document.querySelectorAll('nav a')].filter((a) => !a.hidden).map((a) => a.textContent)",
+        seen[name] = browse(tmp_path / "x.html", {"click": ".space .row >> nth=0"}, SETTLE, "document.body.innerText", "[...document.querySelectorAll('nav a')].filter((a) => !a.hidden).map((a) => a.textContent)",
                             "document.querySelector('select[aria-label=Age]').hidden", "document.querySelectorAll('.chart canvas')[0].clientWidth > 0", "document.querySelector('#moment-bytes').dataset.bytes", "document.querySelector('#moment h2').textContent")[2:]
     assert seen["bare"][5] == "Blocks" and re.fullmatch(r"Blocks at [\d.]+ \S+", seen["traced"][5])
     assert seen["bare"][1] == ["What stands out", "State", "Blocks", "Recording"] and seen["bare"][2:4] == [True, False]
@@ -462,7 +463,7 @@ PANELS = """(() => { const g = window.gpumemtrace, t = g.app.track, used = [], c
 def panels(page, *paths):
     tool = Tool()
     tool("html", *paths, "-o", page)
-    (used, peaks, too_wide), = browse(page, PANELS, {"wait": 200}, width=900)[:1]
+    (used, peaks, too_wide), = browse(page, PANELS, SETTLE, width=900)[:1]
     assert peaks == [d["peak_bytes"] for path in paths for d in tool.json("report", path)["devices"]]
     assert too_wide <= 0
     return set(used)

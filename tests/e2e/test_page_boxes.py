@@ -8,7 +8,7 @@ import re
 import pytest
 
 from conftest import BUILD, ROOT, Tool
-from test_html import MIB, browse, look, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
+from test_html import MIB, SETTLE, browse, look, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
 from test_page_looks import others  # noqa: F401 (a fixture)
 
 pytestmark = needs_browser
@@ -81,7 +81,7 @@ PAINT = "(dispatchEvent(new Event('beforeprint')), dispatchEvent(new Event('afte
 
 
 def faults(page, width, theme, states):
-    look = PAINT, {"wait": 30}, "pageFaults()"
+    look = PAINT, SETTLE, "pageFaults()"
     steps = [look, *((f"document.querySelector('{state}').click()", *look) for state in states)]
     got = browse(page, WATCH, *itertools.chain(*steps), theme=theme, width=width)
     return sorted({fault for answer in got if isinstance(answer, list) for fault in answer})
@@ -100,7 +100,7 @@ def test_nothing_is_crossed_shifted_or_cut(pages, which, width, theme):
 @pytest.mark.parametrize("theme, width", [("light", 400), ("dark", 1280)])
 def test_the_viewer(theme, width):
     """Its first page, and a recording that is opened in it."""
-    inside = [{"inside": WATCH}, {"inside": PAINT}, {"wait": 60}, {"inside": "pageFaults()"}]
+    inside = [{"inside": WATCH}, {"inside": PAINT}, SETTLE, {"inside": "pageFaults()"}]
     actions = [{"evaluate": WATCH}, {"evaluate": "pageFaults()"}, {"open": str(DATA / "new.gmt"), "on": "#files"}, {"await": "iframe"}, *inside, {"evaluate": "pageFaults()"}]
     heard = look(VIEWER, *actions, theme=theme, width=width)["results"]
     assert heard[1] == heard[7] == heard[8] == []
@@ -112,7 +112,7 @@ def test_the_measure_finds_what_it_is_for(pages):
       g.fillRect(0, 0, main.clientWidth, 1); for (let y = 0; y < main.clientHeight; y += 4) g.fillRect(0, y, main.clientWidth, 1);
       row.cells[2].style.cssText = 'position: relative; left: 40px'; document.querySelector('#findings .body').insertAdjacentHTML('beforeend', '<a href="#x" style="color: blue">blue</a><s>old</s><div style="width: 3000px">wide</div>');
       document.querySelector('#leaks table').tHead.rows[0].append(document.createElement('th')); return pageFaults() })()"""
-    found = "\n".join(browse(pages["run"], WATCH, PAINT, {"wait": 60}, spoil)[3])
+    found = "\n".join(browse(pages["run"], WATCH, PAINT, SETTLE, spoil)[3])
     for words in ('a line crosses "peak', "is not below", 'the link "blue"', "leaves the page: wide", '"old" is struck through', "nothing in the column", "the page scrolls sideways"):
         assert words in found, words
 
@@ -165,5 +165,5 @@ def test_titles(pages, tmp_path, tool):
 def test_words(pages):
     """The panel of blocks says when, and follows the moment."""
     heading = "[document.querySelector('#moment h2').textContent, document.querySelector('nav a[href=\"#moment\"]').textContent, document.querySelector('#account h2').textContent]"
-    got = browse(pages["run"], heading, {"press": "Home", "on": ".chart"}, {"wait": 100}, heading)
+    got = browse(pages["run"], heading, {"press": "Home", "on": ".chart"}, SETTLE, heading)
     assert got[0][0] == got[0][1] and got[0][0].startswith("Blocks at ") and got[0][2] == "Formulas" and got[3][0] == got[3][1] == "Blocks at 0 ns" != got[0][0]

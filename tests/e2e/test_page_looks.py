@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, TOOLS, made_once
-from test_html import MIB, ROOT, browse, document, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
+from test_html import MIB, ROOT, SETTLE, browse, document, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
 
 AXE = next((ROOT / ".venv-browser").glob("lib/python3*/site-packages/axe_playwright_python/axe.min.js"), None)
 VIOLATIONS = """axe.run(document, { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } })
@@ -51,7 +51,7 @@ ROW = """((bytes, below, g) => { const { EDGE } = window.gpumemtrace, c = docume
 @needs_browser
 def test_a_spike_is_seen_under_all_lines(tool, tmp_path):
     path = spike(tmp_path, tool)
-    top, middle, floor, above = browse(path, "window.gpumemtrace.app.lines.used = false", {"press": "p", "on": ".chart"}, {"wait": 200}, *(ROW % (24 * MIB, *at) for at in
+    top, middle, floor, above = browse(path, "window.gpumemtrace.app.lines.used = false", {"press": "p", "on": ".chart"}, SETTLE, *(ROW % (24 * MIB, *at) for at in
                                        ((24 * MIB, 1), (16 * MIB, 2), (4 * MIB, 0), (24 * MIB, -5))))[3:]
     paper, solid = max(middle, key=middle.get), max(floor, key=floor.get)
     drawn = {c: n for c, n in top.items() if c != max(top, key=top.get)}
@@ -70,7 +70,7 @@ def test_many_events_in_a_column(tool, tmp_path):
     for i in range(8000):
         text += line % ("alloc", 1000 + 100 * i, 1 << 29, 16 * MIB, 24 * MIB, 99 * MIB) + line % ("free", 1050 + 100 * i, 1 << 29, 16 * MIB, 8 * MIB, 99 * MIB)
     tool("html", record(tmp_path, text), "-o", tmp_path / "x.html")
-    low, high, picks = browse(tmp_path / "x.html", "Object.assign(window.gpumemtrace.app.lines, { used: false, reserved: false })", {"press": "End", "on": ".chart"}, {"wait": 200},
+    low, high, picks = browse(tmp_path / "x.html", "Object.assign(window.gpumemtrace.app.lines, { used: false, reserved: false })", {"press": "End", "on": ".chart"}, SETTLE,
                               ROW % (24 * MIB, 4 * MIB, 0), ROW % (24 * MIB, 16 * MIB, 2),
                               """(() => { const t = window.gpumemtrace.app.track, c = new window.gpumemtrace.Chart(t).columns(500, [...t.points[0].classes.keys()]), at = (i) => t.points[i].bytes;
                                 return [Math.min(...[...c.best].slice(5, -5).map(at)), Math.max(...[...c.low].slice(5, -5).map(at))] })()""")[3:]
@@ -89,7 +89,7 @@ def test_a_class_alone_takes_the_axis(page):
     kinds = browse(page, "[...document.querySelectorAll('.legend button')].map((b) => b.dataset.kind)")[0]
     alone = "document.querySelector('.legend button[data-kind=\"%s\"]').dispatchEvent(new MouseEvent('click', { shiftKey: true, bubbles: true }))"
     near = "(() => { const g = window.gpumemtrace, best = g.app.track.points.reduce((a, b) => (b.classes[%s] > a.classes[%s] ? b : a)); g.timeline.look(null, `events:${best.seq - 40}-${best.seq + 40}`) })()"
-    got = browse(page, *(x for k in kinds for x in (near % (k, k), alone % k, {"wait": 150}, f"({rows})({k})")))
+    got = browse(page, *(x for k in kinds for x in (near % (k, k), alone % k, SETTLE, f"({rows})({k})")))
     assert len(kinds) >= 6 and all(y < 0.125 for y in got[3::4]), dict(zip(kinds, got[3::4]))
 
 
@@ -123,9 +123,9 @@ def test_blocks_lines_and_modules_as_bands(page, tool):
       const held = (c) => bands.rows.filter((r) => r.pieces.some(([a, b]) => c >= a && c < b)), alive = (c) => bands.rows.filter(({ b }) => b.seq <= seqs[c] && (!b.endSeq || seqs[c] < b.endSeq));
       const wrong = seqs.map((q, c) => c).filter((c) => columns.best[c] >= 0 && (c % 50 === 0 && held(c).length !== alive(c).length || Math.abs(bands.top[c] - alive(c).reduce((s, r) => s + r.b.size, 0)) > 1 || bands.top[c] > app.track.points[columns.best[c]].bytes));
       return [wrong.length, bands.rows.length, new Set(bands.rows.map((r) => r.colour)).size, new Set(bands.rows.map((r) => r.name)).size, seqs.length] })()"""
-    got = browse(page, {"click": "button[value=block]"}, {"wait": 300}, state, {"click": "button[value=line]"}, {"wait": 300}, state, {"hover": ".chart canvas", "at": {"x": 700, "y": 300}}, {"wait": 100},
+    got = browse(page, {"click": "button[value=block]"}, SETTLE, state, {"click": "button[value=line]"}, SETTLE, state, {"hover": ".chart canvas", "at": {"x": 700, "y": 300}}, SETTLE,
                  "[document.querySelector('.tip').innerText, document.querySelector('.readout .band').innerText, document.querySelector('.legend').hidden]",
-                 {"click": ".chart canvas", "at": {"x": 700, "y": 300}}, {"wait": 300}, "document.querySelector('.card h3').innerText", {"click": "button[value=module]"}, {"wait": 300}, state)
+                 {"click": ".chart canvas", "at": {"x": 700, "y": 300}}, SETTLE, "document.querySelector('.card h3').innerText", {"click": "button[value=module]"}, SETTLE, state)
     blocks, lines, (tip, words, hidden), card, modules = got[2], got[5], got[8], got[11], got[14]
     assert blocks[0] == lines[0] == modules[0] == 0 and blocks[1] > 100 and blocks[2] > 60
     assert lines[2] == lines[3] < lines[1] and 1 < modules[3] < lines[3] and hidden
@@ -149,8 +149,8 @@ def test_ranks_as_lines(tool, tmp_path):
     place = """(() => { const { lines, chart } = window.gpumemtrace.timeline.drawn(), c = document.querySelector('.chart canvas').getBoundingClientRect(), low = 16 + (c.height - 16 - 16 - 16 - 18) * (1 - lines.rows[%d].values[Math.floor(0.5 * lines.rows[0].values.length)] / lines.most / 1.08);
       const e = (type) => document.querySelector('.chart canvas').dispatchEvent(new PointerEvent(type, { clientX: c.left + 62 + 0.5 * (c.width - 76), clientY: c.top + low, pointerId: 1, bubbles: true }));
       e('pointermove'); return document.querySelector('.readout .band').textContent })()"""
-    got = browse(tmp_path / "ranks.html", {"click": "[aria-label=Axis] [value=time]"}, {"click": "[aria-label=Colour] [value=rank]"}, {"wait": 400}, rows, seen, *[place % i for i in range(4)],
-                 {"click": ".legend [data-rank='2']"}, {"wait": 300}, "[window.gpumemtrace.app.track.rank, location.hash]")
+    got = browse(tmp_path / "ranks.html", {"click": "[aria-label=Axis] [value=time]"}, {"click": "[aria-label=Colour] [value=rank]"}, SETTLE, rows, seen, *[place % i for i in range(4)],
+                 {"click": ".legend [data-rank='2']"}, SETTLE, "[window.gpumemtrace.app.track.rank, location.hash]")
     said = [[tool.json("live", f, "--at", str(at))["bytes"] for at in (100, 500)] for f in files]
     assert [r[:2] for r in got[3]] == said and [r[2] for r in got[3]] == [120 * MIB, 110 * MIB, 0, 90 * MIB]  # rank 2 has ended
     assert got[4] == [True] * 4 and [text.split(",")[0] for text in got[5:9]] == [f"rank {i}" for i in range(4)]
@@ -162,8 +162,8 @@ def test_two_moments(page):
     """From a marked moment to a later one: only blocks that were made in between and are still there, in table, flame graph and address."""
     state = """(() => { const g = window.gpumemtrace, { app } = g, all = g.moment().blocks, now = all.filter((e) => e.block.seq > app.mark);
       return [app.mark, document.querySelector('.blocks .summary').textContent, now.length, all.length, now.reduce((s, e) => s + e.size, 0), g.flame.tree().bytes] })()"""
-    got = browse(page, "window.gpumemtrace.chooseMoment(400)", {"press": "m", "on": ".chart"}, {"press": "p", "on": ".chart"}, {"wait": 400}, state, "location.hash", {"reload": True}, state,
-                 {"press": "p", "on": ".chart"}, {"press": "m", "on": ".chart"}, {"press": "m", "on": ".chart"}, {"wait": 400}, "[window.gpumemtrace.app.mark, document.querySelector('.filters select[aria-label=Age]').value]")
+    got = browse(page, "window.gpumemtrace.chooseMoment(400)", {"press": "m", "on": ".chart"}, {"press": "p", "on": ".chart"}, SETTLE, state, "location.hash", {"reload": True}, state,
+                 {"press": "p", "on": ".chart"}, {"press": "m", "on": ".chart"}, {"press": "m", "on": ".chart"}, SETTLE, "[window.gpumemtrace.app.mark, document.querySelector('.filters select[aria-label=Age]').value]")
     mark, words, blocks, alive, size, flame = got[4]
     assert mark == 400 and 0 < blocks < alive and f"in {blocks} block" in words and flame == size
     assert "since=400" in got[5] and got[7] == got[4] and got[12] == [0, "0"]
@@ -173,7 +173,7 @@ def test_two_moments(page):
 def test_a_line_is_copied_from_card_and_flame_graph(page):
     """The whole path with its line, of the block and of the frame that is entered."""
     grab = "(window.copied = [], Object.defineProperty(navigator, 'clipboard', { value: { writeText: (t) => { window.copied.push(t); return Promise.resolve(); } } }), 0)"
-    got = browse(page, grab, {"click": ".space .row >> nth=0"}, {"wait": 100}, {"click": ".card .copy"}, {"click": "button[value=flame]"}, {"press": "ArrowDown", "on": ".tab.flame .flame"}, {"press": "ArrowDown", "on": ".tab.flame .flame"}, {"wait": 100},
+    got = browse(page, grab, {"click": ".space .row >> nth=0"}, SETTLE, {"click": ".card .copy"}, {"click": "button[value=flame]"}, {"press": "ArrowDown", "on": ".tab.flame .flame"}, {"press": "ArrowDown", "on": ".tab.flame .flame"}, SETTLE,
                  "document.querySelector('.tab.flame .copy').click()", "window.copied", "[window.gpumemtrace.app.block.origin.file + ':' + window.gpumemtrace.app.block.origin.line, document.querySelector('.tab.flame .readout .frame').title]")
     card, frame = got[9]
     assert card == got[10][0] and re.fullmatch(re.escape(got[10][1]) + r":\d+", frame)
@@ -195,9 +195,9 @@ def test_strays_are_those_of_the_report(tool, tmp_path):
 
 @needs_browser
 def test_an_address_names_rank_and_block(pages):
-    block = browse(pages["run"], "window.gpumemtrace.chooseBlock(window.gpumemtrace.moment().blocks[3].block)", {"wait": 400}, "location.hash", {"reload": True}, "window.gpumemtrace.app.block.seq", "document.querySelector('.card h3').innerText")
+    block = browse(pages["run"], "window.gpumemtrace.chooseBlock(window.gpumemtrace.moment().blocks[3].block)", SETTLE, "location.hash", {"reload": True}, "window.gpumemtrace.app.block.seq", "document.querySelector('.card h3').innerText")
     assert f"block={block[4]}" in block[2] and block[5]
-    rank = browse(pages["ranks"], {"click": "tr[data-rank='2']"}, {"wait": 400}, "location.hash", {"reload": True}, "window.gpumemtrace.app.track.rank")
+    rank = browse(pages["ranks"], {"click": "tr[data-rank='2']"}, SETTLE, "location.hash", {"reload": True}, "window.gpumemtrace.app.track.rank")
     assert "rank=2" in rank[2] and str(rank[4]) == "2"
 
 
@@ -207,10 +207,10 @@ def test_an_address_names_rank_and_block(pages):
 def test_the_address_holds_the_view(page):
     """A link, a reload and the way back show the moment, the classes and the stretch again; a link to a panel moves there alone."""
     state = "(() => { const { app } = window.gpumemtrace; return [app.seq, app.shown.map((on, k) => on && app.doc.classes[k].name).filter((n) => ['activations', 'parameters', 'inputs'].includes(n)), app.timeline.state()[1]] })()"
-    got = browse(page, {"press": "Home", "on": ".chart"}, {"wait": 400}, state, "location.hash", {"drag": ".chart canvas", "from": 300, "to": 500}, {"wait": 400},
-                 {"click": ".legend button[data-words=activations]"}, {"wait": 400}, state, "location.hash", {"reload": True}, state, {"click": "nav a[href='#steps']"}, {"wait": 400}, "location.hash",
-                 "history.back()", {"wait": 400}, "history.back()", {"wait": 400}, state, "location.hash", "history.back()", {"wait": 400}, state, "location.hash",
-                 "location.hash = 'at=400&class=activations,inputs&zoom=events:300-500'", {"wait": 400}, state, "document.querySelector('.legend button[data-words=parameters]').getAttribute('aria-pressed')")
+    got = browse(page, {"press": "Home", "on": ".chart"}, SETTLE, state, "location.hash", {"drag": ".chart canvas", "from": 300, "to": 500}, SETTLE,
+                 {"click": ".legend button[data-words=activations]"}, SETTLE, state, "location.hash", {"reload": True}, state, {"click": "nav a[href='#steps']"}, SETTLE, "location.hash",
+                 "history.back()", SETTLE, "history.back()", SETTLE, state, "location.hash", "history.back()", SETTLE, state, "location.hash",
+                 "location.hash = 'at=400&class=activations,inputs&zoom=events:300-500'", SETTLE, state, "document.querySelector('.legend button[data-words=parameters]').getAttribute('aria-pressed')")
     first, hash1, zoomed, hash2, again, hash3 = got[2], got[3], got[8], got[9], got[11], got[14]
     assert hash1 == f"#at={first[0]}" and first[2] == ""
     assert "activations" not in zoomed[1] and "parameters" in zoomed[1] and re.fullmatch(r"events:\d+-\d+", zoomed[2]) and "class=" in hash2 and "zoom=" in hash2
@@ -224,8 +224,8 @@ def test_the_address_holds_the_view(page):
 def test_the_address_holds_the_text(page):
     """The text of the search is in the link; reload and the way back restore it, in the field, too, though the cursor is in it."""
     search, state = ".filters input", "[window.gpumemtrace.moment().blocks.length, document.querySelector('.summary').textContent, document.querySelector('.filters input').value]"
-    got = browse(page, state, {"type": " Attention & ", "on": search}, {"wait": 600}, "location.hash", {"type": "c_attn|=+%'\"", "on": search}, {"wait": 600}, {"type": "Conv1D", "on": search}, {"wait": 600},
-                 state, "location.hash", {"reload": True}, state, "document.querySelector('.filters input').focus()", "history.back()", {"wait": 400}, state, "history.back()", {"wait": 400}, state, "history.back()", {"wait": 400}, state)
+    got = browse(page, state, {"type": " Attention & ", "on": search}, SETTLE, "location.hash", {"type": "c_attn|=+%'\"", "on": search}, SETTLE, {"type": "Conv1D", "on": search}, SETTLE,
+                 state, "location.hash", {"reload": True}, state, "document.querySelector('.filters input').focus()", "history.back()", SETTLE, state, "history.back()", SETTLE, state, "history.back()", SETTLE, state)
     assert got[0][2] == "" and "text=attention%20%26" in got[3] and got[9].endswith("text=conv1d")
     assert " of " in got[8][1] and got[8][1] != got[0][1] and got[11] == got[8][:2] + ["conv1d"]
     assert [got[i][2] for i in (15, 18)] == ["c_attn|=+%'\"", "attention &"] and got[21] == got[0]
@@ -237,8 +237,8 @@ def test_the_address_holds_the_filters(page):
     state = "[window.gpumemtrace.moment().blocks.length, document.querySelector('.summary').textContent, ...[...document.querySelectorAll('.filters select')].map((s) => s.value)]"
     fields = {"Class": "String(window.gpumemtrace.app.doc.classes.findIndex((c) => c.name === 'parameters'))", "Size": "'1048576'", "Age": "'first'"}
     choose = [f"(() => {{ const s = document.querySelector('.filters select[aria-label={name}]'); s.value = {value}; s.dispatchEvent(new Event('change')); }})()" for name, value in fields.items()]
-    got = browse(page, state, *choose, {"wait": 400}, state, "location.hash", {"reload": True}, state, "location.hash = 'at=400&of=none&size=x&age=never&stream=77'", {"wait": 400}, "document.querySelector('.summary').textContent",
-                 "location.hash = 'at=400&of=inputs'", {"wait": 400}, "new Set(window.gpumemtrace.moment().entries.map((e) => window.gpumemtrace.app.doc.classes[e.category].name)).size")
+    got = browse(page, state, *choose, SETTLE, state, "location.hash", {"reload": True}, state, "location.hash = 'at=400&of=none&size=x&age=never&stream=77'", SETTLE, "document.querySelector('.summary').textContent",
+                 "location.hash = 'at=400&of=inputs'", SETTLE, "new Set(window.gpumemtrace.moment().entries.map((e) => window.gpumemtrace.app.doc.classes[e.category].name)).size")
     assert "&of=parameters&size=1048576&age=first" in got[6] and got[5][3:5] == ["1048576", "first"] and " of " in got[5][1]
     assert got[8] == got[5] and " of " not in got[11] and got[14] == 1
 
@@ -253,7 +253,7 @@ def test_events_around_the_moment(tool, page):
     rows = "[...document.querySelectorAll('table.events tbody tr')].map((r) => [Number(r.dataset.seq), r.classList.contains('on'), ...[...r.cells].map((c) => c.textContent)])"
     keys, list_ = [{"press": "ArrowDown", "on": ".tab.events > div"}] * 3, {"press": "ArrowUp", "on": ".tab.events > div"}
     got = browse(page, {"click": "[aria-label=View] [value=events]"}, rows, *keys, rows, "document.querySelector('.card').innerText", list_, list_, "window.gpumemtrace.app.seq",
-                 {"type": "layer.forward", "on": ".filters input"}, {"wait": 400}, rows, {"click": ".events tbody tr:last-child"}, rows)
+                 {"type": "layer.forward", "on": ".filters input"}, SETTLE, rows, {"click": ".events tbody tr:last-child"}, rows)
 
     def around(seq):
         (at,) = [i for i, e in enumerate(told) if e["seq"] == seq]
@@ -337,7 +337,7 @@ def make_lake(folder):
 def check_with_axe(path, theme, *before, each=True):
     """What axe-core says of a page, after each of some actions, or after them all."""
     look = VIOLATIONS, SMALL
-    got = browse(path, AXE.read_text() + ";0", *(x for action in before for x in (action, *look * each)), {"wait": 50}, *look, theme=theme)
+    got = browse(path, AXE.read_text() + ";0", *(x for action in before for x in (action, *look * each)), SETTLE, *look, theme=theme)
     return [x for x in got if isinstance(x, list) and x]
 
 
@@ -352,7 +352,7 @@ def test_axe_finds_nothing(pages, which, theme):
         assert check_with_axe(pages[which], theme, *opened, each=False) + check_with_axe(pages[which], theme, {"press": "?"}, each=False) == []
         return
     assert "violations" in browse(pages[which], AXE.read_text() + ";0", "document.querySelector('#nav').innerHTML = '<a href=\"#x\"></a>'; " + VIOLATIONS.replace("r.violations.map", "r.violations.length && ['violations'] || r.violations.map"))[1]
-    assert check_with_axe(pages[which], theme, {"wait": 50}, *opened, {"press": "?"}) == []
+    assert check_with_axe(pages[which], theme, SETTLE, *opened, {"press": "?"}) == []
 
 
 @needs_browser
@@ -397,7 +397,7 @@ def test_on_paper_and_in_forced_colours(page):
     ink = "(() => { const d = " + PIXELS + ".getImageData(0, 0, 60, 300).data; let s = 0, n = 0; for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200) { s += d[i]; n++; } return s / n })()"
     swatch = "(() => { const s = getComputedStyle(document.querySelector('.swatch')); return [s.backgroundColor, s.printColorAdjust, s.forcedColorAdjust] })()"
     paper = "getComputedStyle(document.body).backgroundColor"
-    got = browse(page, paper, ink, swatch, "dispatchEvent(new Event('beforeprint'))", {"media": {"media": "print"}}, paper, ink, swatch, "dispatchEvent(new Event('afterprint'))", {"media": {"media": "screen"}}, {"wait": 200}, paper,
+    got = browse(page, paper, ink, swatch, "dispatchEvent(new Event('beforeprint'))", {"media": {"media": "print"}}, paper, ink, swatch, "dispatchEvent(new Event('afterprint'))", {"media": {"media": "screen"}}, SETTLE, paper,
                  {"media": {"forced_colors": "active"}}, swatch, "getComputedStyle(document.querySelector('.choice [aria-pressed=true]')).backgroundColor !== getComputedStyle(document.querySelector('.choice [aria-pressed=false]')).backgroundColor", theme="dark")
     assert got[0] == got[11] == "rgb(21, 24, 27)" and got[5] == "rgb(252, 252, 250)"
     assert got[6] < got[1] - 20  # dark figures on the paper

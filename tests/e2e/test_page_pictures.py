@@ -10,7 +10,7 @@ import pytest
 
 import test_summary
 from conftest import BUILD, ROOT, Tool
-from test_html import MIB, browse, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
+from test_html import MIB, SETTLE, browse, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
 from test_import import small, write
 
 pytestmark = needs_browser
@@ -58,7 +58,7 @@ def test_the_trouble_stands_first(name, tmp_path):
     actions, looks = [], []
     for how in ({"wide": 1280}, {"wide": 400}, {"wide": 3840}, {"wide": 1280, "click": "#theme"}, {"wide": 1280, "media": {"media": "print"}}, {"wide": 1280, "media": {"media": "screen", "forced_colors": "active"}}):
         picture = "-".join([name, str(how["wide"]), *(["dark"] if "click" in how else []), *(list(how["media"].values())[-1:] if "media" in how else [])]) + ".png"
-        actions += [{"high": 800, "wide": how["wide"]}, *({k: how[k]} for k in ("click", "media") if k in how), {"wait": 300}, LOOK % json.dumps(PAGES[name]), {"picture": str(PICTURES / picture)}]
+        actions += [{"high": 800, "wide": how["wide"]}, *({k: how[k]} for k in ("click", "media") if k in how), SETTLE, LOOK % json.dumps(PAGES[name]), {"picture": str(PICTURES / picture)}]
         looks.append(len(actions) - 2)
     results = browse(tmp_path / "page.html", *actions)
     for bottom, sideways, chart in (results[i] for i in looks):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import ROOT, Programs, Tool
-from test_html import MIB, browse, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
+from test_html import MIB, SETTLE, browse, makers, needs_browser, record  # noqa: F401 (makers: a fixture)
 from test_last_use import PROGRAM
 from test_page_boxes import faults
 
@@ -88,7 +88,7 @@ def test_words(tool, run):
 
 
 def test_a_link_keeps_the_choice(run):
-    said = browse(run.page, {"click": "#timeline button[value=pale]"}, {"wait": 400}, "location.hash", {"reload": ""}, "document.querySelector('#timeline button[value=pale]').getAttribute('aria-pressed')")
+    said = browse(run.page, {"click": "#timeline button[value=pale]"}, SETTLE, "location.hash", {"reload": ""}, "document.querySelector('#timeline button[value=pale]').getAttribute('aria-pressed')")
     assert "show=pale" in said[2] and said[4] == "true"
 
 

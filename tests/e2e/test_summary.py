@@ -8,7 +8,7 @@ import pytest
 
 import conftest
 from conftest import BUILD, ROOT
-from test_html import browse, needs_browser
+from test_html import SETTLE, browse, needs_browser
 
 MIB = 1 << 20
 PROGRAM = """
@@ -113,10 +113,10 @@ def test_on_top_of_the_page(tool, tmp_path, kind, card):
     recording = record(tmp_path, kind, card, code=int(kind == "oom"))[0] if card else ROOT / "tests/data/example" / kind
     summary = tool.json("report", recording)["summary"]
     tool("html", recording, "-o", tmp_path / "x.html")
-    look = {"high": 800}, {"wait": 100}, VISIBLE, ON_PAGE, "document.getElementById('findings').textContent"
+    look = {"high": 800}, SETTLE, VISIBLE, ON_PAGE, "document.getElementById('findings').textContent"
     hands = []
     for i in range(len(summary)):
-        hands += [{"type": "zero_grad", "on": "input[type=search]"}, {"wait": 200}, {"press": "Enter", "on": f"#findings li:nth-child({i + 1}) a"}, {"wait": 100}, SHOWN]
+        hands += [{"type": "zero_grad", "on": "input[type=search]"}, SETTLE, {"press": "Enter", "on": f"#findings li:nth-child({i + 1}) a"}, SETTLE, SHOWN]
     _, _, (heading, high, above), said, text, *rest = browse(tmp_path / "x.html", *look, *hands)
     assert heading == "What stands out" and high and above
     assert ("Nothing stands out." in text) == (not summary)
