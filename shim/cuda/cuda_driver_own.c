@@ -10,6 +10,10 @@ int cuMemCreate(uint64_t *handle, size_t n, const struct cuda_phys_props *props,
 		unsigned long long flags)
 {
 	DRIVER_CALL(cuMemCreate);
+
+	if (!real)
+		return rc;
+	call_begin(&call);
 	rc = real(handle, n, props, flags);
 	event.size = n;
 	event.arg0 = GMT_MEM_PHYSICAL;
@@ -48,6 +52,10 @@ static struct gmt_event context_ends(const void *context, bool own)
 		bool own = contexts_drop((uint64_t)context); \
                                                              \
 		DRIVER_CALL(symbol);                         \
+                                                             \
+		if (!real)                                   \
+			return rc;                           \
+		call_begin(&call);                           \
 		event = context_ends(context, own);          \
 		call_before(&call, &event);                  \
 		rc = real(context);                          \
@@ -74,6 +82,10 @@ static bool is_active(int device)
 	int symbol(int device)                                                                   \
 	{                                                                                        \
 		DRIVER_CALL(symbol);                                                             \
+                                                                                                 \
+		if (!real)                                                                       \
+			return rc;                                                               \
+		call_begin(&call);                                                               \
 		rc = real(device);                                                               \
 		if (!rc && !is_active(device))                                                   \
 			event = (struct gmt_event){ .kind = GMT_CTX_DESTROY, .device = device }; \
@@ -88,6 +100,10 @@ PRIMARY_RELEASE(cuDevicePrimaryCtxRelease)
 	int symbol(int device)                                                           \
 	{                                                                                \
 		DRIVER_CALL(symbol);                                                     \
+                                                                                         \
+		if (!real)                                                               \
+			return rc;                                                       \
+		call_begin(&call);                                                       \
 		event = (struct gmt_event){ .kind = GMT_CTX_DESTROY, .device = device }; \
 		call_before(&call, &event);                                              \
 		rc = real(device);                                                       \

@@ -12,65 +12,65 @@
 #include "use_launches.h"
 
 /* Effects: how, what is done before, what is done after. */
+#define NOTHING (void)0
 #define ALLOC(mem, address, size, stream)                                                     \
-	ROW, ,                                                                                \
+	ROW, NOTHING,                                                                         \
 		event = call_allocated(rc, GMT_MEM_##mem, rc ? 0 : (uint64_t)(address), size, \
 				       (uint64_t)(stream))
 #define FREE(mem, address, stream)                                                                \
 	ROW, call_freeing(&call, &event, GMT_MEM_##mem, (uint64_t)(address), (uint64_t)(stream)), \
 		call_result(&event, rc)
 #define AFTER(what, address, size, first, second, device)                                   \
-	ROW, ,                                                                              \
+	ROW, NOTHING,                                                                       \
 		event = call_did(rc, GMT_##what, rc ? 0 : (uint64_t)(address), size, first, \
 				 second, rc ? 0 : (device))
 #define BEFORE(what, address, size, first)                                            \
 	ROW, call_doing(&call, &event, GMT_##what, (uint64_t)(address), size, first), \
 		call_result(&event, rc)
-#define LOAD(handle, code)	ROW, , event = call_loaded(rc, rc ? NULL : (handle), code)
-#define LOAD_FILE(handle, path) ROW, , event = call_loaded_file(rc, rc ? NULL : (handle), path)
+#define LOAD(handle, code) ROW, NOTHING, event = call_loaded(rc, rc ? NULL : (handle), code)
+#define LOAD_FILE(handle, path) \
+	ROW, NOTHING, event = call_loaded_file(rc, rc ? NULL : (handle), path)
 #define CONTEXT(context, device)                                                               \
-	ROW, ,                                                                                 \
+	ROW, NOTHING,                                                                          \
 		event = call_did(rc || !contexts_note((uint64_t) * (context)), GMT_CTX_CREATE, \
 				 rc ? 0 : (uint64_t) * (context), 0, 0, 0, rc ? 0 : (device))
-#define OWN BY_HAND, ,
+#define OWN BY_HAND, NOTHING, NOTHING
 
 /* Effects of what uses memory: nothing is nested in them, so they have a frame of their own. */
 #define LAUNCH(f, x, y, stream, params, extra) \
-	USE, , launch_kernel(&user, f, x, y, (uint64_t)(stream), params, extra)
+	USE, NOTHING, launch_kernel(&user, f, x, y, (uint64_t)(stream), params, extra)
 #define LAUNCH_GRAPH(graph, stream) \
-	USE, , launch_graph(&user, (uint64_t)(graph), (uint64_t)(stream))
+	USE, NOTHING, launch_graph(&user, (uint64_t)(graph), (uint64_t)(stream))
 #define COPY(to, from, bytes, stream)                                                \
-	USE, ,                                                                       \
+	USE, NOTHING,                                                                \
 		launch_transfer(&user, GMT_TRANSFER_SOURCE, (uint64_t)(from), bytes, \
 				(uint64_t)(stream)),                                 \
 		launch_transfer(&user, GMT_TRANSFER_TARGET, (uint64_t)(to), bytes,   \
 				(uint64_t)(stream))
-#define COPY_2D(c, stream) USE, , launch_copy2d(&user, c, (uint64_t)(stream))
-#define COPY_3D(c, stream) USE, , launch_copy3d(&user, c, (uint64_t)(stream))
+#define COPY_2D(c, stream) USE, NOTHING, launch_copy2d(&user, c, (uint64_t)(stream))
+#define COPY_3D(c, stream) USE, NOTHING, launch_copy3d(&user, c, (uint64_t)(stream))
 #define COPY_BATCH(to, from, bytes, count, stream) \
-	USE, , launch_copies(&user, to, from, bytes, count, (uint64_t)(stream))
+	USE, NOTHING, launch_copies(&user, to, from, bytes, count, (uint64_t)(stream))
 #define SET(address, bytes, stream) \
-	USE, , launch_transfer(&user, GMT_TRANSFER_SET, address, bytes, (uint64_t)(stream))
+	USE, NOTHING, launch_transfer(&user, GMT_TRANSFER_SET, address, bytes, (uint64_t)(stream))
 #define PREFETCH(address, bytes, stream) \
-	USE, , launch_transfer(&user, GMT_TRANSFER_PREFETCH, address, bytes, (uint64_t)(stream))
-#define HANDLE(handle, is_kernel, code, name) USE, , kernel_saw_named(handle, is_kernel, code, name)
-#define HANDLE_OF(function, kernel)	      USE, , kernel_saw_function_of(function, kernel)
-#define CAPTURES(what)			      USE, , launch_capture_##what()
-#define GRAPH(exec, graph)		      USE, , graph_made(exec, graph)
-#define GRAPH_KERNEL(exec, params)	      USE, , graph_kernel_changed(exec, params)
+	USE, NOTHING,                    \
+		launch_transfer(&user, GMT_TRANSFER_PREFETCH, address, bytes, (uint64_t)(stream))
+#define HANDLE(handle, is_kernel, code, name) \
+	USE, NOTHING, kernel_saw_named(handle, is_kernel, code, name)
+#define HANDLE_OF(function, kernel) USE, NOTHING, kernel_saw_function_of(function, kernel)
+#define CAPTURES(what)		    USE, NOTHING, launch_capture_##what()
+#define GRAPH(exec, graph)	    USE, NOTHING, graph_made(exec, graph)
+#define GRAPH_KERNEL(exec, params)  USE, NOTHING, graph_kernel_changed(exec, params)
 
-/* The beginning of every hook: `call`, `real`, `event` and `rc`. */
+/* The locals of every hook that records an event: `call`, `event`, `real` and `rc`. */
 #define CALL(function, is_driver, find)                                                      \
 	static uint32_t name_id[2];                                                          \
 	const struct caller caller = resolve_caller((uintptr_t)__builtin_return_address(0)); \
 	struct call call = { &caller, #function, 0, is_driver, name_id };                    \
 	struct gmt_event event = { .device = -1 };                                           \
 	typeof(&function) real = find;                                                       \
-	int rc = CUDA_NOT_INITIALIZED;                                                       \
-                                                                                             \
-	if (!real)                                                                           \
-		return rc;                                                                   \
-	call_begin(&call)
+	int rc = CUDA_NOT_INITIALIZED
 
 #define RUNTIME_CALL(function) CALL(function, false, REAL_RUNTIME(&caller, function))
 #define DRIVER_CALL(function)  CALL(function, true, REAL_DRIVER(function))
@@ -93,6 +93,10 @@
 	int name proto                                    \
 	{                                                 \
 		start(name);                              \
+                                                          \
+		if (!real)                                \
+			return rc;                        \
+		call_begin(&call);                        \
 		before;                                   \
 		rc = real args;                           \
 		after;                                    \

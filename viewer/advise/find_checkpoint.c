@@ -129,7 +129,6 @@ static bool is_operator(const struct checkpoint_search *s, const struct checkpoi
 {
 	size_t calls = 0, large = 0;
 	struct map stacks = { 0 };
-	bool fresh;
 
 	for (size_t i = 0, next; i < site->count && !site->calls; i = next) {
 		uint64_t most = 0;
@@ -139,8 +138,9 @@ static bool is_operator(const struct checkpoint_search *s, const struct checkpoi
 			most = arithmetic_most(most,
 					       checkpoint_life(s, site->items[next].life).size);
 		for (size_t k = i; k < next; k++)
-			if (checkpoint_life(s, site->items[k].life).size >= most / 8)
-				large += (map_put(&stacks, site->items[k].stack, &fresh), fresh);
+			if (checkpoint_life(s, site->items[k].life).size >= most / 8 &&
+			    map_add(&stacks, site->items[k].stack))
+				large++;
 		map_free(&stacks);
 		calls++;
 	}

@@ -110,7 +110,6 @@ static void note_use(struct search *s, uint32_t life, const uint32_t *lives, siz
 {
 	const uint32_t *of = map_get(&s->of, life);
 	struct turn *t = of ? &s->turns[*of - 1] : NULL;
-	bool fresh;
 
 	if (!t || seq <= t->complete || life == t->last || is_small(s, t, life))
 		return;
@@ -120,9 +119,10 @@ static void note_use(struct search *s, uint32_t life, const uint32_t *lives, siz
 	if (t->current == life + 1)
 		return;
 	t->current = life + 1;
-	map_put(&s->finished, life, &fresh);
-	t->against |= !fresh;
-	t->done += fresh;
+	if (map_add(&s->finished, life))
+		t->done++;
+	else
+		t->against = true;
 }
 
 static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count)

@@ -120,13 +120,19 @@ static bool is_repeated(const struct window *w, const struct item *x)
 	return x->l.size > LARGE && parts && *parts == w->parts;
 }
 
-/* The first row of an event from that one on; rows begin with it. */
+/* Rows begin with their event's number. */
+static uint64_t seq_of_row(const struct row_store *rows, uint32_t row)
+{
+	uint64_t seq;
+
+	memcpy(&seq, rows_at(rows, row), sizeof(seq));
+	return seq;
+}
+
+/* The first row of that event or a later one. */
 static uint32_t row_since(const struct row_store *rows, uint64_t seq)
 {
-	uint64_t at;
-
-	return (uint32_t)SORTED_FIRST(
-		rows->count, i, (memcpy(&at, rows_at(rows, (uint32_t)i), sizeof(at)), at < seq));
+	return (uint32_t)SORTED_FIRST(rows->count, i, seq_of_row(rows, (uint32_t)i) < seq);
 }
 
 COMPARE(by_life, struct item, ORDER(x->l.life, y->l.life))
@@ -173,7 +179,7 @@ static void find_taken(struct search *s)
 static bool has_own_weights(struct search *s)
 {
 	struct map first = { 0 };
-	bool own = false, fresh;
+	bool own = false;
 
 	if (!s->taken.each)
 		find_taken(s);
@@ -182,8 +188,7 @@ static bool has_own_weights(struct search *s)
 
 		if (r->seq >= s->w.until)
 			break;
-		map_put(&first, r->life, &fresh);
-		own = fresh && r->seq > s->w.ends[0];
+		own = map_add(&first, r->life) && r->seq > s->w.ends[0];
 	}
 	map_free(&first);
 	return own;

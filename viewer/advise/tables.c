@@ -268,14 +268,13 @@ static bool is_share(struct stacks *s, uint32_t stack)
 bool advise_in_shards(struct advise *a)
 {
 	struct map read = { 0 };
-	bool found = false, fresh;
+	bool found = false;
 
 	ADVISE_EACH (a, UINT16_MAX, l) {
 		if (found || !l.stack)
 			continue;
 		found = model_signs(&a->timeline->model, l.stack) & STACK_UNSHARDED;
-		if (!found && l.classes & CLASS_BIT(optimizer_state) &&
-		    (map_put(&read, l.stack, &fresh), fresh))
+		if (!found && l.classes & CLASS_BIT(optimizer_state) && map_add(&read, l.stack))
 			found = is_share(&a->timeline->stacks, l.stack);
 	}
 	map_free(&read);

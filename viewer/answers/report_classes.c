@@ -14,14 +14,20 @@ struct report_classes_view {
 	struct holders lines;
 };
 
+static const struct holder *nth_of_class(const struct holders *lines, enum category c, size_t nth)
+{
+	FOR_EACH (const struct holder, h, lines->items, lines->count)
+		if (h->category == c && nth-- == 0)
+			return h;
+	return NULL;
+}
+
 /* A line below the first is left out if it says next to nothing. */
 static bool class_row(void *ctx, size_t i, struct row_report_class *row)
 {
 	const struct report_classes_view *v = ctx;
 	enum category c = v->order[i / HOLDERS];
-	size_t nth = i % HOLDERS;
-	const struct holder *h =
-		FIRST_OF(x, v->lines.items, v->lines.count, x->category == c && !nth--);
+	const struct holder *h = nth_of_class(&v->lines, c, i % HOLDERS);
 	bool first = i % HOLDERS == 0;
 
 	if (!h)

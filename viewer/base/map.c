@@ -46,6 +46,14 @@ uint32_t *map_put(struct map *m, uint64_t key, bool *fresh)
 	return &s->value;
 }
 
+bool map_add(struct map *m, uint64_t key)
+{
+	bool fresh;
+
+	map_put(m, key, &fresh);
+	return fresh;
+}
+
 uint32_t *map_get(const struct map *m, uint64_t key)
 {
 	struct map_slot *s = m->room ? probe(m, key) : NULL;

@@ -16,6 +16,8 @@ struct map {
 
 /* The value's place, made (0, and *fresh set) if it was not there. Good until the next map_put. */
 uint32_t *map_put(struct map *m, uint64_t key, bool *fresh);
+/* Whether the key is new. */
+bool map_add(struct map *m, uint64_t key);
 uint32_t *map_get(const struct map *m, uint64_t key); /* NULL if not there */
 bool map_remove(struct map *m, uint64_t key);
 void map_free(struct map *m);

@@ -43,8 +43,10 @@ static const struct span *nth_of(const struct diff_side *s, const struct step *s
 
 	if (count_spans(s, step, phase) != p.of)
 		return NULL;
-	return FIRST_OF(x, &all->items[step->first], step_spans(all, step),
-			x->phase == phase && !p.nth--);
+	FOR_EACH (const struct span, x, &all->items[step->first], step_spans(all, step))
+		if (x->phase == phase && p.nth-- == 0)
+			return x;
+	return NULL;
 }
 
 /* Steps from `first` up to `end`. */

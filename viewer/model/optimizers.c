@@ -106,7 +106,6 @@ static void collect(struct calls *calls, const struct spans *s, struct stacks *s
 {
 	struct map callers = { 0 }; /* stack -> its lines */
 	uint32_t gradients = 0;
-	bool fresh;
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct span *span = &s->items[i];
@@ -119,7 +118,7 @@ static void collect(struct calls *calls, const struct spans *s, struct stacks *s
 		call.gradients = gradients;
 		gradients = 0;
 		if (call.caller)
-			map_put(&calls->known, span->name, &fresh);
+			map_add(&calls->known, span->name);
 		*need_item(calls->items, calls->count, calls->room) = call;
 	}
 	map_free(&callers);

@@ -5,15 +5,15 @@
 
 #include <sys/mman.h>
 
-/* Each life: 1 + its class, and its state in the upper bits. */
-enum { CLASS = 15, STATE_SHIFT = 4 };
-#define OUT 0 /* no class: it is not wanted, or gone. Nothing is written for most lives */
-
-_Static_assert((int)CATEGORIES < CLASS, "a class takes 4 bits");
+/* A life as of now. */
+struct standing {
+	uint8_t class; /* 1 + its class; 0: it is not wanted, or gone, as most lives are */
+	uint8_t state; /* enum life_state */
+};
 
 struct touched {
 	uint32_t life;
-	uint16_t before;
+	struct standing before;
 };
 
 struct run {
@@ -21,9 +21,9 @@ struct run {
 	const struct series_sink *sink;
 	const struct lives *lives;
 	struct lives_walk walk;
-	uint16_t *now;
-	size_t row;    /* of s->same: the births there, or after them */
-	uint8_t *same; /* 1 + class by life of a step, and by state; 0: not asked for yet */
+	struct standing *now; /* by life; untouched pages are 0 and take no memory */
+	size_t row;	      /* of s->same: the births there, or after them */
+	uint8_t *same;	      /* 1 + class by life of a step, and by state; 0: not asked for yet */
 	struct touched *touched; /* by the event at hand */
 	size_t touched_count, touched_room;
 	size_t moment; /* the first that is not before the event */
@@ -104,7 +104,7 @@ static void tell_change(struct run *r, enum series_kind kind, uint32_t life, uns
 		.device = lives_position(r->lives, row->born.position)->device,
 		.kind = kind,
 		.category = category,
-		.state = r->now[life] >> STATE_SHIFT,
+		.state = r->now[life].state,
 		.bytes = bytes,
 	};
 
@@ -196,13 +196,13 @@ static void born(struct run *r, uint32_t i)
 		r->sink->life(r->sink->ctx, i, false);
 	if (!is_wanted(r, life, p))
 		return;
-	r->now[i] = 1 + class_of_life(r, i, 0);
-	tell_change(r, SERIES_BORN, i, r->now[i] - 1, size_of_life(r, life));
+	r->now[i].class = (uint8_t)(1 + class_of_life(r, i, 0));
+	tell_change(r, SERIES_BORN, i, r->now[i].class - 1u, size_of_life(r, life));
 }
 
-static bool is_asleep(unsigned now)
+static bool is_asleep(struct standing now)
 {
-	return now >> STATE_SHIFT & LIFE_ASLEEP;
+	return now.state & LIFE_ASLEEP;
 }
 
 static void died(struct run *r, uint32_t i)
@@ -210,26 +210,26 @@ static void died(struct run *r, uint32_t i)
 	const struct life *life = lives_at(r->lives, i);
 	const struct position *p;
 
-	if ((r->now[i] & CLASS) == OUT && !r->sink->life && !r->sink->event)
+	if (!r->now[i].class && !r->sink->life && !r->sink->event)
 		return;
 	p = lives_position(r->lives, life->born.position);
 	if (is_driver(p))
 		r->devices[p->device].driver -= (uint64_t)size_of_life(r, life);
 	if (r->sink->life)
 		r->sink->life(r->sink->ctx, i, true);
-	if ((r->now[i] & CLASS) == OUT)
+	if (!r->now[i].class)
 		return;
-	tell_change(r, SERIES_DIED, i, (r->now[i] & CLASS) - 1,
+	tell_change(r, SERIES_DIED, i, r->now[i].class - 1u,
 		    is_asleep(r->now[i]) ? 0 : -size_of_life(r, life));
-	r->now[i] = OUT;
+	r->now[i] = (struct standing){ 0 };
 }
 
 /* Its class is asked for when all is known that the event does to it. */
 static void touch(struct run *r, uint32_t i, enum life_change change)
 {
-	uint16_t *now = &r->now[i];
+	struct standing *now = &r->now[i];
 
-	if ((*now & CLASS) == OUT)
+	if (!now->class)
 		return;
 	if (r->sink->said)
 		r->sink->said(r->sink->ctx, i, change, r->event.seq);
@@ -237,20 +237,20 @@ static void touch(struct run *r, uint32_t i, enum life_change change)
 		*need_item(r->touched, r->touched_count, r->touched_room) =
 			(struct touched){ i, *now };
 	}
-	*now = (uint16_t)((*now & CLASS) | lives_state(*now >> STATE_SHIFT, change) << STATE_SHIFT);
+	now->state = (uint8_t)lives_state(now->state, change);
 }
 
 static void settle_series(struct run *r, const struct touched *t)
 {
-	uint16_t *now = &r->now[t->life];
-	unsigned before = *now & CLASS, class;
+	struct standing *now = &r->now[t->life];
+	unsigned before = now->class, class;
 	int64_t size = size_of_life(r, lives_at(r->lives, t->life));
 
-	if (before == OUT || *now == t->before)
+	if (!before || (before == t->before.class && now->state == t->before.state))
 		return;
-	class = 1 + class_of_life(r, t->life, *now >> STATE_SHIFT);
+	class = 1 + class_of_life(r, t->life, now->state);
 	if (is_asleep(t->before) || is_asleep(*now)) {
-		*now = (uint16_t)((*now & ~CLASS) | class);
+		now->class = (uint8_t) class;
 		if (!is_asleep(t->before))
 			tell_change(r, SERIES_LEFT, t->life, before - 1, -size);
 		else if (!is_asleep(*now))
@@ -262,7 +262,7 @@ static void settle_series(struct run *r, const struct touched *t)
 		return;
 	}
 	tell_change(r, SERIES_LEFT, t->life, before - 1, -size);
-	*now = (uint16_t)((*now & ~CLASS) | class);
+	now->class = (uint8_t) class;
 	tell_change(r, SERIES_JOINED, t->life, class - 1, size);
 }
 

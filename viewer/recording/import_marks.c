@@ -105,7 +105,6 @@ void import_mark_end(struct import *im, const char *name, size_t len)
 void import_marks_early(struct import *im)
 {
 	struct map seen = { 0 };
-	bool fresh;
 
 	FOR_EACH (const struct import_item, item, im->items, im->item_count) {
 		const struct pickle_value *a, *name;
@@ -114,8 +113,7 @@ void import_marks_early(struct import *im)
 			continue;
 		a = pickle_item(&im->p, im->annotations, item->index);
 		name = pickle_text(&im->p, a, "name");
-		map_put(&seen, map_hash(0, name->text, name->count), &fresh);
-		if (fresh && item->what == ITEM_END)
+		if (map_add(&seen, map_hash(0, name->text, name->count)) && item->what == ITEM_END)
 			import_mark_begin(im, name->text, name->count);
 	}
 	map_free(&seen);

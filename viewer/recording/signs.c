@@ -210,13 +210,11 @@ static void learn_node(struct signs *s, const struct defs_node *n)
 static void learn_driver(struct signs *s, const struct defs_node *n)
 {
 	const struct defs_code *c = defs_code(s->defs, n->value >> 32);
-	bool fresh;
 
 	if (!c || !(signs_of_code(c) & (STACK_FORWARD | STACK_BACKWARD)))
 		return;
 	for (uint32_t id = n->parent; (c = code_of(s, id)); id = n->parent) {
-		map_put(&s->led, id, &fresh);
-		if (!fresh)
+		if (!map_add(&s->led, id))
 			break;
 		n = defs_node(s->defs, id);
 		map_put(&s->leading, n->value >> 32, NULL);
