@@ -86,7 +86,7 @@ class Examples:
 
 def picture(page, out):
     """A page of the tool as Chromium shows it."""
-    actions = f'{{"wait": 300}}\n{{"picture": "{out}"}}\n'
+    actions = f'{{"settle": true}}\n{{"picture": "{out}"}}\n'
     done = subprocess.run([BROWSER, ROOT / "tests/e2e/browser.py", page], input=actions, capture_output=True, text=True, timeout=120)
     if done.returncode:
         raise Failed(f"no picture of {page}: {done.stderr.strip().splitlines()[-1]}")
