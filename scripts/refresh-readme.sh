@@ -33,7 +33,7 @@ figures() {
 }
 
 picture() { # page theme width height file
-	printf '{"high": %s}\n{"wait": 500}\n{"picture": "%s"}\n' "$4" "$5" |
+	printf '{"high": %s}\n{"settle": true}\n{"picture": "%s"}\n' "$4" "$5" |
 		.venv-browser/bin/python tests/e2e/browser.py "$1" "$2" "$3" >/dev/null
 }
 
