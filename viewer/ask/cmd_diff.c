@@ -76,7 +76,7 @@ static void print_comparison(const struct diff_options *o, const struct diff *d,
 	diff_document_free(&doc);
 }
 
-/* The page last: what it leaves out is gone from the comparison then. */
+/* The page is written last, because --redact takes names out of the comparison itself. */
 static int print_and_check(const struct diff_options *o, struct diff *d, struct emit *out,
 			   struct outfile *file)
 {

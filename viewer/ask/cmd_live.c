@@ -26,12 +26,12 @@ static size_t columns_left(void)
 struct live_view {
 	const struct timeline *timeline;
 	const struct moment *moment;
-	struct use_around *around; /* of each block; NULL: for text */
+	struct use_around *around; /* for each block; NULL if text is printed */
 	struct classifier *classifier;
 	struct owners *owners;
 	struct pool_sums pools;
 	struct room room;
-	bool with_rules; /* all that fit, for tests/classes/score.py */
+	bool with_rules; /* print all rules that match, for tests/classes/score.py */
 	char rules[CLASSIFY_RULES], module[512];
 };
 

@@ -59,7 +59,7 @@ static bool node_row(void *ctx, size_t i, struct row_modules_node *row)
 	return x->bytes >= n->least;
 }
 
-/* The same as text: without small rows; memory that no module made stands at the end. */
+/* The rows of the text. The last one is the memory that no module made. */
 static bool text_row(void *ctx, size_t i, struct row_modules_node *row)
 {
 	const struct nodes *n = ctx;

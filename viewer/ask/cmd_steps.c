@@ -9,7 +9,7 @@
 
 struct steps_view {
 	struct timeline *timeline;
-	bool lines;	   /* rows of text, up to `most` steps; 0 = all */
+	bool lines;	   /* text: up to `most` steps, 0 = all */
 	size_t most, best; /* best: the highest one */
 	struct instant at, of_step;
 	char words[48];
@@ -38,7 +38,7 @@ static bool gap_row(struct steps_view *v, size_t n, struct row_steps_row *row)
 	return hidden;
 }
 
-/* Shortens to the operator, if that is enough; the line stands in the title. */
+/* Shortens an instant to its operator, if it has one. The line stands in the title. */
 static void brief(struct instant *at)
 {
 	char text[sizeof(at->what)];
