@@ -46,7 +46,7 @@ static int write_modules(const char *folder)
 	return bad ? say_unreadable("%s cannot be written: %s", path, strerror(errno)) : 0;
 }
 
-/* Python writes compiled modules beside them. */
+/* Removes the folder, and the compiled modules that Python wrote into it. */
 void run_changes_drop(struct run_changes *c)
 {
 	char compiled[PATH_MAX + 16];
@@ -58,7 +58,7 @@ void run_changes_drop(struct run_changes *c)
 	folder_remove(c->folder);
 }
 
-/* The Python of the command if it is one, else the tool's own. */
+/* The Python that runs the command, else $GPUMEMTRACE_PYTHON or python3. */
 static const char *python_of(char *const *command)
 {
 	const char *named = getenv("GPUMEMTRACE_PYTHON");
@@ -123,7 +123,7 @@ static void take_made(struct run_changes *c, char *line)
 	c->missed |= !row.times;
 }
 
-/* The names, which Python reads there, each behind a semicolon. */
+/* Sets the environment variable with the names, separated by semicolons. */
 static void set_names(char **names)
 {
 	char *text = NULL;
@@ -157,7 +157,7 @@ void run_changes_end(struct run_changes *c)
 {
 	if (!c->folder[0])
 		return;
-	unsetenv("LD_PRELOAD"); /* nothing is to be recorded here */
+	unsetenv("LD_PRELOAD"); /* Python itself is not recorded */
 	ask_python(c, "tell", take_made);
 	run_changes_drop(c);
 }
