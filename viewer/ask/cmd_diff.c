@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff: what makes the memory of two runs differ; a check for a pull request. */
+/* diff: the changes in memory between two runs; a check for a pull request. */
 #include "../base/outfile.h"
 #include "../diff/diff_document.h"
 #include "../diff/diff_page.h"

@@ -55,7 +55,7 @@ static void folded(struct emit *out, const struct flame *f, uint32_t at)
 
 struct flame_view {
 	const struct flame *flame;
-	const char *names[STACKS_DEPTH]; /* frames of the stack that is being written */
+	const char *names[STACKS_DEPTH]; /* frames of the current stack */
 };
 
 static bool stack_row(void *ctx, size_t i, struct row_flame_stack *row)

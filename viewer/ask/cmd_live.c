@@ -14,7 +14,7 @@
 
 COMPARE(by_size, struct block, ORDER(y->size, x->size) ?: ORDER(x->addr, y->addr))
 
-/* Columns for the line of code that holds a block: what the screen has left. */
+/* Columns that the screen has left for the line of code. */
 static size_t columns_left(void)
 {
 	unsigned columns, rows;
@@ -109,7 +109,7 @@ int run_live(const struct live_options *o, struct emit *out, struct timeline *t,
 	emit_document(out, live, &row);
 	free(view.around);
 	if (!emit_json(out)) {
-		timeline_look(t, mo->device); /* the words tell steps apart */
+		timeline_look(t, mo->device); /* the class's words need the steps */
 		print_blocks(out, &t->model, &view, mo, &row, o->top);
 	}
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modules: which modules' forward passes made what is alive at a moment. */
+/* modules: the modules whose forward passes allocated the blocks of a moment. */
 #include "../answers/flame.h"
 #include "../recording/owner_words.h"
 #include "command.h"
@@ -14,7 +14,7 @@ struct nodes {
 		unsigned depth;
 	} * order;
 	size_t count;
-	uint64_t least; /* smaller ones are left out */
+	uint64_t least; /* bytes; smaller nodes are left out */
 	char words[OWNER_WORDS + 24];
 };
 

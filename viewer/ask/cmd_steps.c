@@ -5,7 +5,7 @@
 #include "../recording/owner_words.h"
 #include "command.h"
 
-#define WHAT 22 /* columns for what the peak was for */
+#define WHAT 22 /* columns for the operator at the peak */
 
 struct steps_view {
 	struct timeline *timeline;
@@ -15,7 +15,7 @@ struct steps_view {
 	char words[48];
 };
 
-/* Selects rows if there are many steps: the first two, the highest, the last. */
+/* Whether a step is printed: of many the first and last most/2, and the highest. */
 static bool is_step_shown(const struct steps_view *v, size_t i)
 {
 	size_t last = v->timeline->steps.count - 1;

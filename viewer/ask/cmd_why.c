@@ -130,7 +130,7 @@ static void print_class(struct emit *out, struct timeline *t, const struct momen
 	emit_document(out, why, &row);
 	if (emit_json(out))
 		return;
-	timeline_look(t, mo->device); /* the words tell steps apart */
+	timeline_look(t, mo->device); /* the class's words need the steps */
 	print_reason(out, &row, timeline_class_words(t, v.category, b, mo->seq));
 	print_uses(out, t, mo, b, &around);
 }

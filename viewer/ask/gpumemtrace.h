@@ -13,10 +13,10 @@
  *	gpumemtrace_answer_free(&a);
  *	gpumemtrace_close(r);
  *
- * The library reads files that it is told to read, and libraries of this machine for the names of
- * native functions. It prints nothing, never ends its process, starts none, handles no signal, and
- * reads neither clock nor environment. Its threads decode a file while gpumemtrace_open runs, and
- * take no signal. Any thread may call it; questions about one recording take turns.
+ * The library reads the files that its caller names, and libraries of this machine for the names
+ * of native functions. It prints nothing, never ends its process, starts none, handles no signal,
+ *and reads neither clock nor environment. Its threads decode a file while gpumemtrace_open runs,
+ *and take no signal. Any thread may call it; questions about one recording take turns.
  *
  * Units: sizes are bytes of device memory, times are nanoseconds of the recorded program's
  * CLOCK_MONOTONIC.
@@ -31,8 +31,8 @@
 extern "C" {
 #endif
 
-/* Grows with each change that an older caller would notice. Functions and members may be added
- * without one. */
+/* Increases with each incompatible change. Functions and members may be added without an increase.
+ */
 #define GPUMEMTRACE_INTERFACE 1
 
 /* The exit codes of the commands. */

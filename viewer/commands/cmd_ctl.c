@@ -81,7 +81,7 @@ static int check_live_page(struct asking *k, const char *path)
 	return 0;
 }
 
-/* recording: its path. 0, or a sentence was said and the exit code. */
+/* recording: its path. Returns 0, or an exit code after an error message. */
 static int asking_open(struct asking *k, const char *recording)
 {
 	char path[PATH_MAX + 8];

@@ -202,7 +202,7 @@ static void take_result(struct answer *a, struct json v)
 		a->question->result(a->question->ctx, v);
 }
 
-/* The last part brings the lines that are printed only if the answer is complete. */
+/* The last part has the lines that are printed only if the answer is complete. */
 static void take_end(struct answer *a, struct json v)
 {
 	struct json lines = json_member(v, "lines"), line = json_first(lines, NULL);

@@ -65,14 +65,14 @@ int advise_runs(const struct advise_options *o, struct emit *out);
 int oom_try(const struct oom_options *o, struct emit *out);
 
 /*
- * Facts of the recordings of a run that python/gpumemtrace/search follows and measures: a process
- * that reads a line for each question and answers with a line of JSON, null if the recording cannot
- * be read.
+ * Facts about the recordings of a run, for python/gpumemtrace/search: a process that reads
+ * questions, each ended by a zero byte, and answers each with a line of JSON, null if the recording
+ * cannot be read.
  *
- *   look PATH       of a run that goes on; reads on where the last look ended
+ *   look PATH       of a running program; continues where the last look ended
  *   whole PATH      of a run that ended
  *   written PATH    null unless its process still writes it
- *   complete PATH   the run was ended by gpumemtrace: makes a whole recording of it that says so
+ *   complete PATH   after gpumemtrace ended the run: makes it a whole recording that says so
  */
 
 #define SEARCH_FACTS "--search-facts" /* in place of a command */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The changes of `run --with`. Their modules (python/gpumemtrace/changes) lie inside the tool and
- * are written into a folder for this run, which comes first on PYTHONPATH. Before the program
- * starts and after its end Python checks the names and says what was done.
+ * The changes of `run --with`. Their modules (python/gpumemtrace/changes) are embedded in the tool
+ * and are written into a folder for this run, which comes first on PYTHONPATH. Python checks the
+ * names before the program starts, and reports the results after its end.
  */
 #include "run_changes.h"
 
@@ -104,7 +104,7 @@ static void take_checked(struct run_changes *c, char *line)
 	}
 }
 
-/* "made COUNT CHANGE<tab>SENTENCE<tab>what to give instead" */
+/* "made COUNT CHANGE<tab>SENTENCE<tab>ALTERNATIVE" */
 static void take_made(struct run_changes *c, char *line)
 {
 	struct row_run_change row = { 0 };

@@ -44,8 +44,8 @@ struct verdict export_verdict(struct export *x, uint32_t life, struct block *b);
 /* The blocks alive at --at, with classes. Returns 0, or an exit code after an error message. */
 int export_moment(struct export *x, struct moment *mo);
 
-/* The frames of a stack, innermost first, in x->stacks until the next call. seq: the event with
- * this stack. */
+/* The frames of a stack, innermost first, in x->timeline.stacks until the next call. seq: the event
+ * with this stack. */
 size_t export_frames(struct export *x, uint32_t stack, uint64_t seq);
 /* A frame's name, never empty. buf is for frames without a name. */
 const char *export_frame_name(const struct frame *f, char *buf, size_t room);

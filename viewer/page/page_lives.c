@@ -110,8 +110,7 @@ void page_lives_choose(struct page_lives *l, bool any)
 	free(r.items);
 }
 
-/* Whether a change adds a reason: after a tag "saved for backward" the class may stay, but its
- * evidence is better. */
+/* Whether a change adds evidence: a tag "saved for backward" may leave the class as it is. */
 static bool says_more(const struct stretch *last, const struct series_change *c)
 {
 	unsigned saved = LIFE_SAVED | LIFE_SAVED_BEFORE;

@@ -78,7 +78,7 @@ void page_leaks_emit(struct track *t)
 	emit_end(out);
 }
 
-/* The last time that memory ran out, and what would have made room, as `oom` says it. */
+/* The last time that memory ran out, and what would have made room, as in `oom`. */
 
 static void emit_remedies(struct track *t, const struct oom_answer *a)
 {
