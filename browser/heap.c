@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * malloc for the module. The compiler's own rounds up to powers of two and asks for memory in steps
- * of 64 KiB, each of which makes the browser look for garbage: a snapshot of 200 MB took 2 GB and
- * ten times as long. Here chunks lie next to each other, each knows the size of the one before it,
- * and those that are free are in lists by size. One thread.
+ * malloc for the module. The compiler's malloc rounds up to powers of two and grows in steps of 64
+ * KiB, each of which starts the browser's garbage collector: a snapshot of 200 MB took 2 GB and ten
+ * times as long. Here chunks are adjacent, each stores the size of the one before it, and free
+ * chunks are in lists by size. Single-threaded.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -12,29 +12,28 @@
 #include <string.h>
 
 #define PAGE   65536u
-#define STEP   64u /* least pages that are asked of the browser at once */
+#define STEP   64u /* fewest pages to get from the browser at once */
 #define MOST   (UINT32_MAX - 8 * PAGE)
 #define HEAD   8u
 #define LEAST  32u
 #define USED   1u
-#define EXACT  64 /* lists of chunks of one size, 16 bytes apart */
+#define EXACT  64 /* lists for a single size each, 16 bytes apart */
 #define LISTS  (EXACT + 8 * 22)
 #define WORDS  (LISTS / 64 + 1)
-#define NEARBY 16 /* chunks of a list that are looked at */
+#define NEARBY 16 /* most chunks of a list that a search visits */
 
 struct chunk {
-	uint32_t before;	   /* bytes of the chunk before it, 0 = there is none */
-	uint32_t size;		   /* bytes, and whether it is used */
-	struct chunk *next, *last; /* of a free one: its list */
+	uint32_t before;	   /* bytes of the chunk before it, 0 = none */
+	uint32_t size;		   /* bytes | USED */
+	struct chunk *next, *last; /* neighbours in its list, if it is free */
 };
 
 extern char __heap_base;
 
 static struct chunk *lists[LISTS];
-static uint64_t filled[WORDS]; /* lists that are not empty, a bit each */
-static struct chunk *end;      /* behind the last chunk; used, of no size */
-static char *written,
-	*written_before; /* nothing was written behind it; the same before the last malloc */
+static uint64_t filled[WORDS];	       /* a bit for each list, set if it has chunks */
+static struct chunk *end;	       /* after the last chunk; USED, with 0 bytes */
+static char *written, *written_before; /* end of written memory; before the last malloc */
 
 static uint32_t chunk_bytes(const struct chunk *c)
 {
@@ -51,7 +50,7 @@ static struct chunk *chunk_of(void *p)
 	return (struct chunk *)((char *)p - HEAD);
 }
 
-/* Eight lists for each doubling. */
+/* The list for chunks of a size: one size each, then eight lists for each power of two. */
 static unsigned list_of(uint32_t size)
 {
 	unsigned top = 31u - (unsigned)__builtin_clz(size);
@@ -65,7 +64,7 @@ static void chunk_set(struct chunk *c, uint32_t bytes, uint32_t used)
 	chunk_at(c, bytes)->before = bytes;
 }
 
-/* All of the memory before it may have been written to, and the head of the chunk there. */
+/* Notes that memory up to c, with the head of c, may have been written. */
 static void touch(const struct chunk *c)
 {
 	if (written < (const char *)c + HEAD)
@@ -97,7 +96,7 @@ static void list_remove(struct chunk *c)
 		filled[list_of(c->size) / 64] &= ~(1ull << list_of(c->size) % 64);
 }
 
-/* Puts a chunk among the free ones, together with those beside it. */
+/* Frees a chunk, joined with its free neighbours. */
 static void chunk_release(struct chunk *c)
 {
 	uint32_t bytes = chunk_bytes(c);
@@ -116,7 +115,7 @@ static void chunk_release(struct chunk *c)
 	list_add(c);
 }
 
-/* Leaves a chunk its first bytes, and releases the rest. */
+/* Shortens a used chunk and frees the rest. */
 static void chunk_cut(struct chunk *c, uint32_t bytes)
 {
 	uint32_t rest = chunk_bytes(c) - bytes;
@@ -128,7 +127,7 @@ static void chunk_cut(struct chunk *c, uint32_t bytes)
 	chunk_release(chunk_at(c, bytes));
 }
 
-/* A free chunk of at least that many bytes at the end of the memory. */
+/* Makes a free chunk of at least that many bytes at the end of memory. False: out of memory. */
 static bool heap_grow(uint32_t bytes)
 {
 	uint32_t have = (uint32_t)__builtin_wasm_memory_size(0), pages = bytes / PAGE + 2;
@@ -147,8 +146,7 @@ static bool heap_grow(uint32_t bytes)
 	return true;
 }
 
-/* The first chunk begins behind the data of the program; its payload, as all others, at a multiple
- * of 16. */
+/* Starts the heap after the program's data, so that payloads are at multiples of 16. */
 static void heap_begin(void)
 {
 	uintptr_t at = ((uintptr_t)&__heap_base + 15 & ~(uintptr_t)15) + HEAD;
@@ -200,7 +198,7 @@ void free(void *p)
 		chunk_release(chunk_of(p));
 }
 
-/* Memory that the browser has just given is zero. */
+/* Clears only what was written before, because new pages are zero. */
 void *calloc(size_t count, size_t each)
 {
 	size_t n;
@@ -211,7 +209,7 @@ void *calloc(size_t count, size_t each)
 	return p;
 }
 
-/* Makes a used chunk longer where it lies, if what is behind it is free. */
+/* Extends a used chunk in place, if the memory after it is free. */
 static bool chunk_stretch(struct chunk *c, uint32_t bytes)
 {
 	struct chunk *next = chunk_at(c, chunk_bytes(c));
@@ -255,7 +253,7 @@ void *reallocarray(void *p, size_t count, size_t each)
 	return realloc(p, __builtin_mul_overflow(count, each, &n) ? SIZE_MAX : n);
 }
 
-/* A chunk with room for a chunk before the place that is wanted. */
+/* Allocates a larger chunk, and frees the part before the aligned address. */
 void *aligned_alloc(size_t alignment, size_t n)
 {
 	char *p = n < MOST - alignment ? malloc(n + alignment + LEAST) : NULL, *at = p;

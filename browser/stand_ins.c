@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stand-ins for the parts of the system and of the command that need processes, signals or files of
- * the machine. Each fails as if what it asks for were not there. One thread.
+ * Stand-ins for functions of the system and of commands that need processes, signals or files of
+ * the machine. Each fails as if the process, signal or file did not exist. Single-threaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ char *mkdtemp(char *)
 	return NULL;
 }
 
-/* The page opens /proc/self/fd/N as the file that is open as N. */
+/* An unlinked file. The page opens /proc/self/fd/N as the file with descriptor N. */
 int memfd_create(const char *name, unsigned)
 {
 	int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -59,10 +59,10 @@ int memfd_create(const char *name, unsigned)
 	return fd;
 }
 
-/* The demangler is linked in: the compiler's own. */
+/* The compiler's demangler, which is linked in. */
 char *__cxa_demangle(const char *name, char *buf, size_t *len, int *status);
 
-/* Two functions of the C++ library that it names and never calls. */
+/* Two functions of the C++ library that the demangler refers to and never calls. */
 _Noreturn void stand_in_terminate(void) __asm__("_ZSt9terminatev");
 void stand_in_terminate(void)
 {
@@ -85,7 +85,7 @@ void *dlsym(void *, const char *name)
 	return strcmp(name, "__cxa_demangle") ? NULL : (void *)__cxa_demangle;
 }
 
-/* No thread decodes ahead; the reader goes on alone. */
+/* No thread decodes ahead, so the reader decodes by itself. */
 struct reader_ahead *reader_ahead_begin(struct gmt_reader *, size_t, const struct reader_times *)
 {
 	return NULL;
@@ -165,7 +165,7 @@ void pager_close(FILE *)
 {
 }
 
-/* The page asks for what needs one recording, or all together. */
+/* The page never asks for a row for each recording. */
 int ranks_rows(const struct command *, const void *, const struct options_common *,
 	       const struct ranks_run *, struct emit *)
 {
@@ -178,7 +178,7 @@ int ranks_pairs(const struct diff_options *, const struct options_common *,
 	return say_left_out();
 }
 
-/* No object of the recorded program is there. */
+/* The libraries of the recorded program are not available. */
 struct elf_names *elf_names_open(const char *, const void *, size_t)
 {
 	return NULL;

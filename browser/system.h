@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Output has no width of its own there. */
+/* Output is not a terminal, so it has no width. */
 #define TIOCGWINSZ 0x5413
 struct winsize {
 	unsigned short ws_row, ws_col;

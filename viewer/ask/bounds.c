@@ -52,7 +52,7 @@ static void say_more(struct row_check_bound *b, const char *more)
 
 #define TINY 65536 /* bytes below which a number without a unit was most likely meant with one */
 
-/* A number without a unit is bytes: 40 are hardly what was meant. */
+/* A number without a unit is bytes. If a failed limit is tiny, asks whether a unit was meant. */
 static void say_unit(struct row_check_bound *b, const struct option_amount *most, const char *unit)
 {
 	const char *text = most->text;
@@ -66,8 +66,8 @@ static void say_unit(struct row_check_bound *b, const struct option_amount *most
 	say_more(b, more);
 }
 
-/* The line that holds most of a class at a moment, or of all classes (-1). NULL if no block is
- * there. */
+/* The line that holds the most bytes of a class at a moment (-1: of all classes), copied to out.
+ * NULL if no such block is alive then. */
 static const struct owner *largest_line(struct look *l, const struct snapshot *shot, int category,
 					struct owner *out)
 {
@@ -82,8 +82,7 @@ static const struct owner *largest_line(struct look *l, const struct snapshot *s
 	return any ? out : NULL;
 }
 
-/* "peak 43.8 GiB: 3.8 GiB more than the 40.0 GiB that are allowed", or that it is within the
- * limit. */
+/* "peak 43.8 GiB: 3.8 GiB more than the 40.0 GiB that are allowed", or that the limit is kept. */
 static void say_bytes(const struct look *l, struct row_check_bound *b, const char *what,
 		      const char *per, const char *where)
 {
@@ -98,7 +97,7 @@ static void say_bytes(const struct look *l, struct row_check_bound *b, const cha
 		    B(b->measured_bytes - b->limit_bytes), most, where);
 }
 
-/* Outside of steps the moment is named by a line, often the one that holds most. */
+/* Outside of steps a moment is named by a line. If that line holds most, it is printed once. */
 static void say_held(const struct look *l, struct row_check_bound *b, const char *what,
 		     const char *per, const struct instant *when, const struct owner *o)
 {
@@ -200,7 +199,7 @@ static void check_classes(struct look *l, const struct bounds_wanted *w)
 			check_class(l, &all[c], c, &w->classes[c]);
 }
 
-/* The cache grows where its blocks do not. */
+/* Adds the failed limit for reserved memory that grows while the blocks stay within the limit. */
 static void reserved_grows(struct look *l, const struct option_amount *most, uint64_t growth)
 {
 	struct reserved_peak peak;
@@ -243,7 +242,7 @@ static void check_growth(struct look *l, const struct option_amount *most)
 	leaks_free(&leaks);
 }
 
-/* The cache may vary with the order of requests: by as much as `diff` says nothing of. */
+/* Allows at least the variation of reserved memory with the order of requests (as `diff` does). */
 static void check_reserved_since(struct bounds *all, const struct bounds_wanted *w,
 				 const struct diff *d)
 {
@@ -301,7 +300,7 @@ static void look_at_bounds(struct look *l, const struct bounds_wanted *w)
 		check_growth(l, &w->growth);
 }
 
-/* Adds to each limit that is kept what qualifies it; known: it can be kept nevertheless. */
+/* Adds `more` to the text of each limit that is kept. If not `known`, the limit then fails. */
 static void qualify(struct bounds *all, const char *more, bool known)
 {
 	FOR_EACH (struct row_check_bound, b, all->items, all->count) {
@@ -341,7 +340,8 @@ static void qualify_dropped(struct bounds *all, uint64_t dropped)
 		qualify(all, more, false);
 }
 
-/* A limit that fails on one device fails. Otherwise the device that comes closest is named. */
+/* A limit that fails on one device fails, so the device with the most measured bytes is reported. A
+ * known result replaces an unknown one. */
 static bool is_worse(const struct row_check_bound *a, const struct row_check_bound *than)
 {
 	if (a->known != than->known)
@@ -356,7 +356,7 @@ static void free_bound(struct row_check_bound *b)
 	free((char *)b->text);
 }
 
-/* Takes those of another device's results, in the same order, that are worse. */
+/* Replaces each result by another device's if that is worse. Both lists are in the same order. */
 static void merge_device(struct bounds *all, struct bounds *of_device)
 {
 	for (size_t i = 0; i < of_device->count; i++) {

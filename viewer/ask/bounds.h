@@ -12,14 +12,14 @@ struct bounds_wanted {
 	long device;
 };
 
-/* Results for one recording. Texts and names of a row are its own; a text is a sentence without its
- * full stop. */
+/* Results for one recording. A row owns its text and the names in its owner. A text is a sentence
+ * without its full stop. */
 struct bounds {
 	const char *file;
 	struct row_check_bound *items;
 	size_t count, room, broken;
 };
 
-/* 0, or a sentence was said and the exit code; free it either way. */
+/* Returns 0, or an exit code after an error message. Call bounds_free in either case. */
 int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *w);
 void bounds_free(struct bounds *b);

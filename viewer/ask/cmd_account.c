@@ -64,11 +64,11 @@ static void shape_lines(struct emit *out, const struct shape *s)
 
 struct account_view {
 	struct account *account;
-	const char *section; /* only rows of this section, without those that are zero */
+	const char *section; /* only rows of this section that are not idle; NULL: all */
 	char measured[HUMAN_MAX], formula[HUMAN_MAX];
 };
 
-/* A figure of zero without a formula. */
+/* A row with neither formula nor note, whose measured figure is missing or zero. */
 static bool is_idle(const struct row_account_row *r)
 {
 	return !r->has_formula && !r->has_note && (!r->has_measured || r->measured == 0);

@@ -9,7 +9,7 @@
 #include "../answers/unclassed.h"
 #include "command.h"
 
-#define MUCH 10 /* a part of the peak */
+#define MUCH 10 /* divisor: 1/10 of the peak */
 
 static const char *const known[] = {
 	[KNOWN_computed] = "computed",
@@ -65,7 +65,7 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 	emit_line(out, "%s", "");
 }
 
-/* Changes that cannot be found without tags, and the memory that takes most nevertheless. */
+/* Names changes that cannot be found without tags, and the classes that hold most of the peak. */
 static void text_without_tags(struct emit *out, const struct advise *a)
 {
 	struct timeline *t = a->timeline;
@@ -158,7 +158,7 @@ static void print_patterns(struct emit *out, const struct advise *a, struct row_
 		"kernels take no time.");
 }
 
-/* Only where no change of the program takes much away. */
+/* A sentence about the line that holds most at the peak; "" if a finding saves 1/MUCH of it. */
 static const char *line_of(struct advise *a, char text[LARGE_LINE_ALL])
 {
 	struct large_line l;
@@ -176,7 +176,7 @@ struct sets {
 	size_t count;
 };
 
-/* They have been checked but for the numbers of findings. */
+/* check_advise has checked the sets, except the numbers of their findings. */
 static int find_sets(struct sets *s, struct advise *a, char **texts)
 {
 	for (s->texts = texts; texts && texts[s->count];)

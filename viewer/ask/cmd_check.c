@@ -8,8 +8,6 @@
 #include "bounds.h"
 #include "command.h"
 
-/* The findings of `check`, for machines that run tests. */
-
 /* XML's own characters become entities; characters that XML cannot contain become '?'. */
 static void put_xml(FILE *f, const char *s)
 {
@@ -68,7 +66,7 @@ static void put_test(FILE *f, const char *file, const struct row_check_bound *b)
 #define JUNIT_HEAD \
 	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gpumemtrace check\""
 
-/* JUnit's XML: a test for each bound. */
+/* JUnit's XML, one test for each limit. */
 static void check_junit(FILE *f, const struct bounds *all, size_t count)
 {
 	size_t tests = 0, failures = 0;
@@ -135,8 +133,8 @@ static void put_annotation(FILE *f, const char *recording, const struct row_chec
 	fputc('\n', f);
 }
 
-/* GitHub's workflow commands, which Forgejo and Gitea know too: a line for each bound that does not
- * hold, at the line of code that holds most of it where that is below the working directory. */
+/* GitHub's workflow commands, which Forgejo and Gitea know too: an ::error line for each failed
+ * limit. It names the line of code that holds most, if its file is below the working directory. */
 static void check_annotations(struct emit *out, const struct bounds *all, size_t count)
 {
 	char *text;
@@ -240,8 +238,7 @@ static const struct row_check_bound *first_broken(const struct check *c, const c
 	return NULL;
 }
 
-/* One sentence. The text above it has a line for each limit, so that nothing is said twice; with
- * --json it is the first limit that failed. */
+/* Prints how many limits failed, with --json also the first of them. Returns the exit code. */
 static int verdict(const struct check *c, bool json)
 {
 	const char *file = "";

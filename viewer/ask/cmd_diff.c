@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff: what makes the memory of two runs differ; a check for a pull request. */
+/* diff: the changes in memory between two runs; a check for a pull request. */
 #include "../base/outfile.h"
 #include "../diff/diff_document.h"
 #include "../diff/diff_page.h"
@@ -76,7 +76,7 @@ static void print_comparison(const struct diff_options *o, const struct diff *d,
 	diff_document_free(&doc);
 }
 
-/* The page last: what it leaves out is gone from the comparison then. */
+/* The page is written last, because --redact takes names out of the comparison itself. */
 static int print_and_check(const struct diff_options *o, struct diff *d, struct emit *out,
 			   struct outfile *file)
 {

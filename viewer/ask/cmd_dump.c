@@ -14,7 +14,7 @@ static const struct field {
 	size_t offset;
 	unsigned bytes;
 	bool hex;
-	size_t has, row; /* in the document */
+	size_t has, row; /* offsets in struct row_dump */
 } fields[] = {
 #define FIELD(bit, member, hex)                                                                    \
 	{                                                                                          \
@@ -50,7 +50,7 @@ static int64_t member_value(const struct gmt_event *e, const struct field *f)
 
 /* The fields that are packed into the members of an event about uses. */
 struct use_parts {
-	bool is_use; /* it has places */
+	bool is_use; /* it has addresses in `places` */
 	uint64_t places[GMT_USE_PLACES];
 	unsigned count;
 	struct defs_text by;
@@ -120,7 +120,7 @@ static const char *flag_names(unsigned flags, char *buf, size_t room)
 	return buf;
 }
 
-/* The members that say it in a form that people can read. */
+/* Prints the unpacked fields as text. */
 static void use_text(const struct use_parts *u, char *buf, size_t room)
 {
 	char brief[256], *plain = u->by.len ? demangle(u->by.s) : NULL;
@@ -136,7 +136,7 @@ static void use_text(const struct use_parts *u, char *buf, size_t room)
 	free(plain);
 }
 
-/* The meaning of the number in arg0, and the kinds that have it as a name. */
+/* " memory=NAME" or " refused=NAME" if arg0 is such a code, else "". */
 static const char *meaning_of_arg0(const struct gmt_event *e, char *buf, size_t room)
 {
 	buf[0] = 0;
@@ -182,7 +182,7 @@ static int dump_event(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-/* Prints JSON, or lines of text. */
+/* Prints a row as JSON or as lines of text. */
 #define EMIT(out, table, ...)                                    \
 	do {                                                     \
 		const struct row_##table row_ = { __VA_ARGS__ }; \
@@ -209,7 +209,7 @@ static void dump_strings(struct emit *out, const struct defs *d)
 			     .text = defs_string(d, s->key));
 }
 
-/* Every definition of a list, in the order in which they came. */
+/* Prints every definition of a list, in the order of the recording. */
 #define EMIT_ALL(list, type, table, kind, ...)                                              \
 	do {                                                                                \
 		const struct type *x = d->list.items;                                       \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flame: the blocks of a moment by the frames that led to them, as folded stacks. */
+/* flame: the blocks of a moment by the stacks that allocated them, as folded stacks. */
 #include "../answers/flame.h"
 #include "command.h"
 
@@ -19,7 +19,7 @@ static struct flame_how how_of(const struct flame_options *o)
 				   .category = o->category };
 }
 
-/* The frames of a node, outermost first. */
+/* Fills names with the frames of a node, outermost first. Returns how many, at most `room`. */
 static size_t outermost_first(const struct flame *f, uint32_t at, const char **names, size_t room)
 {
 	size_t n = 0, depth = 0;
@@ -34,7 +34,7 @@ static size_t outermost_first(const struct flame *f, uint32_t at, const char **n
 	return n;
 }
 
-/* "outer;inner bytes": a semicolon in a name becomes a comma. */
+/* Prints "outer;inner bytes". A semicolon in a name becomes a comma. */
 static void folded(struct emit *out, const struct flame *f, uint32_t at)
 {
 	const char *names[STACKS_DEPTH];
@@ -55,7 +55,7 @@ static void folded(struct emit *out, const struct flame *f, uint32_t at)
 
 struct flame_view {
 	const struct flame *flame;
-	const char *names[STACKS_DEPTH]; /* frames of the stack that is being written */
+	const char *names[STACKS_DEPTH]; /* frames of the current stack */
 };
 
 static bool stack_row(void *ctx, size_t i, struct row_flame_stack *row)
@@ -91,7 +91,6 @@ static void print_stacks(struct emit *out, const struct flame *f, const struct s
 			folded(out, f, i);
 }
 
-/* Everything between the moment and the tree. */
 int run_flame(const struct flame_options *o, struct emit *out, struct timeline *t,
 	      struct moment *mo)
 {

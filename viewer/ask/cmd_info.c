@@ -16,7 +16,7 @@ struct info_view {
 	const struct defs *defs;
 	const struct tally *tally;
 	char start[64];
-	char id[2 * 64 + 1]; /* of the module that is being written */
+	char id[2 * 64 + 1]; /* build-id of the current module, in hex */
 	char command[4096];
 };
 

@@ -20,7 +20,7 @@ struct called {
 	bool others; /* other steps call other modules */
 };
 
-/* The module that a step calls is named by its method, the place by the line that calls it. */
+/* Finds the module that a step calls (its forward method) and the line that calls it. */
 static bool module_of_step(struct timeline *t, size_t step, struct called *found)
 {
 	struct stacks *s = &t->stacks;
@@ -42,7 +42,7 @@ static bool module_of_step(struct timeline *t, size_t step, struct called *found
 	return false;
 }
 
-/* Without an optimizer a call of the outermost module is a step: which one that is. */
+/* If a step is a call of the outermost module, finds that module. False for other steps. */
 static bool module_of(struct timeline *t, struct called *c)
 {
 	bool any = false;
@@ -81,10 +81,10 @@ static void text_step(struct emit *out, const struct timeline *t, const struct c
 struct leaks_view {
 	const struct leaks *leaks;
 	struct owners *owners;
-	uint64_t growth[MODEL_DEVICES]; /* if none was asked for */
+	uint64_t growth[MODEL_DEVICES]; /* bytes per step, if --device is not given */
 	struct used_up unused;
 	struct called called;	      /* the module that a step calls, if row.has_step_is */
-	char which[200], module[512]; /* of the row that is being written: its blocks */
+	char which[200], module[512]; /* texts of the current row */
 };
 
 static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
@@ -136,7 +136,8 @@ static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 	return row;
 }
 
-/* The cache grows without its blocks: pools of graphs, say, or pieces that fit no request. */
+/* Reserved memory can grow although allocated bytes do not, for instance by pools of CUDA graphs.
+ */
 static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth)
 {
 	char words[RESERVED_WORDS];
@@ -204,7 +205,7 @@ static void print_unused(struct emit *out, const struct used_up *u, const struct
 	emit_top(out, class_line, &row->unused, columns, top, "  ");
 }
 
-/* Memory may grow on another device than the one that trains. */
+/* Looks at the device that grows most. Fills in the growth of each, in bytes per step. */
 static void look_where_it_grows(struct timeline *t, uint64_t growth[MODEL_DEVICES])
 {
 	int most = t->device;

@@ -14,7 +14,7 @@
 
 COMPARE(by_size, struct block, ORDER(y->size, x->size) ?: ORDER(x->addr, y->addr))
 
-/* Columns for the line of code that holds a block: what the screen has left. */
+/* Columns that the screen has left for the line of code. */
 static size_t columns_left(void)
 {
 	unsigned columns, rows;
@@ -26,12 +26,12 @@ static size_t columns_left(void)
 struct live_view {
 	const struct timeline *timeline;
 	const struct moment *moment;
-	struct use_around *around; /* of each block; NULL: for text */
+	struct use_around *around; /* for each block; NULL if text is printed */
 	struct classifier *classifier;
 	struct owners *owners;
 	struct pool_sums pools;
 	struct room room;
-	bool with_rules; /* all that fit, for tests/classes/score.py */
+	bool with_rules; /* print all rules that match, for tests/classes/score.py */
 	char rules[CLASSIFY_RULES], module[512];
 };
 
@@ -109,7 +109,7 @@ int run_live(const struct live_options *o, struct emit *out, struct timeline *t,
 	emit_document(out, live, &row);
 	free(view.around);
 	if (!emit_json(out)) {
-		timeline_look(t, mo->device); /* the words tell steps apart */
+		timeline_look(t, mo->device); /* the class's words need the steps */
 		print_blocks(out, &t->model, &view, mo, &row, o->top);
 	}
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modules: which modules' forward passes made what is alive at a moment. */
+/* modules: the modules whose forward passes allocated the blocks of a moment. */
 #include "../answers/flame.h"
 #include "../recording/owner_words.h"
 #include "command.h"
@@ -14,7 +14,7 @@ struct nodes {
 		unsigned depth;
 	} * order;
 	size_t count;
-	uint64_t least; /* smaller ones are left out */
+	uint64_t least; /* bytes; smaller nodes are left out */
 	char words[OWNER_WORDS + 24];
 };
 
@@ -59,7 +59,7 @@ static bool node_row(void *ctx, size_t i, struct row_modules_node *row)
 	return x->bytes >= n->least;
 }
 
-/* The same as text: without small rows; memory that no module made stands at the end. */
+/* The rows of the text. The last one is the memory that no module made. */
 static bool text_row(void *ctx, size_t i, struct row_modules_node *row)
 {
 	const struct nodes *n = ctx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oom: why memory ran out, who held it, and what would have made it fit. */
+/* oom: why memory ran out, what held it, and what would have made room. */
 #include "../answers/values.h"
 #include "../oom/oom_ranks.h"
 #include "command.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replay: the recorded requests through PyTorch's allocator with other settings. */
+/* replay: replays the recorded requests in a model of PyTorch's allocator with other settings. */
 #include "../base/outfile.h"
 #include "../replay/replay_trial.h"
 #include "command.h"
@@ -196,7 +196,7 @@ static int curve(const char *path, const struct replay_view *v)
 	return rc ? rc : outfile_commit(&out);
 }
 
-/* Blocks cut to their first and last use, which is of no allocator's making either. */
+/* Finds the peak if each block lived from its first to its last use only. */
 static int find_used_bound(struct replay_view *v, struct recording *recording)
 {
 	struct model m;

@@ -92,7 +92,7 @@ static void emit_report(struct report *r, struct summary *s, struct emit *out)
 	emit_document(out, report, &row);
 }
 
-/* The devices that had memory, and on each the moment of its peak. */
+/* Takes a snapshot of each device's peak, for the devices that had memory. */
 static void want_peaks(struct report *r)
 {
 	for (int d = 0; d < MODEL_DEVICES; d++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack: the frames of one stack id, Python and native merged, innermost first. Any event may have
- * the stack, also those that leave no row in a table: it reads up to the first that has it. */
+/* stack: the frames of one stack id, Python and native merged, innermost first. The first event
+ * with the stack says which libraries were loaded, so events are read up to that one. */
 #include "../recording/recording.h"
 #include "../recording/symbols.h"
 #include "../recording/owners.h"
@@ -19,7 +19,7 @@ static const char *statement(const struct stacks *s, const struct frame *f)
 #define VARIABLES_MOST 64
 #define VARIABLES_TEXT 4096
 
-/* The frames of a stack that were asked for. */
+/* A stack and the options that select its frames. */
 struct stack_view {
 	const struct stack_options *options;
 	const struct stacks *stacks;
@@ -89,7 +89,7 @@ static bool frame_row(void *ctx, size_t i, struct row_stack_frame *row)
 	return is_wanted(v, f);
 }
 
-/* The stacks to show, each with its first event, which says what was loaded then. */
+/* The stacks to show, each with the number of its first event. */
 struct wanted {
 	bool all;
 	struct map first; /* id -> index in stacks */
@@ -164,7 +164,8 @@ static int answer_stacks(struct emit *out, struct recording *r, const struct sta
 	return rc;
 }
 
-/* A folder without a recording is said before the ID that is missing. */
+/* A missing ID is reported here and not in check_stack, so that a folder without a recording is
+ * reported first. */
 int run_stack(const struct stack_options *o, struct emit *out)
 {
 	struct recording r;

@@ -5,17 +5,17 @@
 #include "../recording/owner_words.h"
 #include "command.h"
 
-#define WHAT 22 /* columns for what the peak was for */
+#define WHAT 22 /* columns for the operator at the peak */
 
 struct steps_view {
 	struct timeline *timeline;
-	bool lines;	   /* rows of text, up to `most` steps; 0 = all */
+	bool lines;	   /* text: up to `most` steps, 0 = all */
 	size_t most, best; /* best: the highest one */
 	struct instant at, of_step;
 	char words[48];
 };
 
-/* Selects rows if there are many steps: the first two, the highest, the last. */
+/* Whether a step is printed: of many the first and last most/2, and the highest. */
 static bool is_step_shown(const struct steps_view *v, size_t i)
 {
 	size_t last = v->timeline->steps.count - 1;
@@ -38,7 +38,7 @@ static bool gap_row(struct steps_view *v, size_t n, struct row_steps_row *row)
 	return hidden;
 }
 
-/* Shortens to the operator, if that is enough; the line stands in the title. */
+/* Shortens an instant to its operator, if it has one. The line stands in the title. */
 static void brief(struct instant *at)
 {
 	char text[sizeof(at->what)];

@@ -4,13 +4,12 @@
 #include "../answers/parts.h"
 #include "command.h"
 
-/* Everything about one device. */
 struct timeline_view {
 	struct timeline *timeline;
 	struct envelope envelope;
 	struct instant peak;
-	size_t step;  /* of the phase that is being written */
-	bool bunched; /* drawn by events for that reason */
+	size_t step;  /* of the current phase */
+	bool bunched; /* drawn by events, because most lie close together */
 };
 
 static struct row_timeline_point point(const struct envelope_point *p)
@@ -38,7 +37,7 @@ static bool bucket_row(void *ctx, size_t i, struct row_timeline_bucket *row)
 	return true;
 }
 
-/* Spans in the order of time are those of the steps, one step after the other. */
+/* Spans are in the order of time, so their steps never decrease. */
 static bool phase_row(void *ctx, size_t i, struct row_timeline_phase *row)
 {
 	struct timeline_view *v = ctx;
@@ -121,7 +120,7 @@ static void fill_buckets(struct timeline_view *v, enum envelope_axis axis, size_
 	instant_of_highest(&v->peak, t);
 }
 
-/* Most of what happened lies within a small part of the time. */
+/* Whether 3/4 of the events lie within some 35 % of the time. */
 static bool is_bunched(const struct envelope *e)
 {
 	uint64_t all = 0, in = 0, most = 0;

@@ -82,7 +82,7 @@ static void places(struct emit *out, const struct recording *r)
 		emit_line(out, "%s: at byte %" PRIu64 ": the file ends", r->path, i->file_bytes);
 }
 
-/* The file is intact, but the program made more events than the recorder could write. */
+/* "events are lost": the file is intact, but the recorder could not write all events. */
 static const char *verdict(const struct row_verify *v)
 {
 	struct row_verify rest = *v;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* why: what one block is for, and what says so. */
+/* why: the class of one block, and the evidence for it. */
 #include "../answers/used.h"
 #include "../base/human.h"
 #include "../classes/classify.h"
 #include "command.h"
 
-/* The block that holds the address: blocks are in order of address. */
+/* The block that contains the address, or NULL. Blocks are sorted by address. */
 static const struct block *block_at(const struct moment *mo, uint64_t addr)
 {
 	for (size_t i = 0; i < mo->count && mo->blocks[i].addr <= addr; i++)
@@ -39,7 +39,7 @@ static void print_reason(struct emit *out, const struct row_why *w, const char *
 			  w->owner.line, w->has_text ? ": " : "", w->text);
 }
 
-/* The uses of one block, as works. */
+/* The last use of one block before the moment, and the next one after it. */
 static struct use_around uses_of_block(const struct timeline *t, const struct moment *mo,
 				       const struct block *b)
 {
@@ -53,7 +53,7 @@ static struct use_around uses_of_block(const struct timeline *t, const struct mo
 	return x;
 }
 
-/* Words for a block without a next use; none if uses may be missing. */
+/* Words for a block without a next use; "" if the recording might lack uses. */
 static const char *not_again(const struct timeline *t, const struct block *b)
 {
 	if (!uses_complete(&t->model))
@@ -130,7 +130,7 @@ static void print_class(struct emit *out, struct timeline *t, const struct momen
 	emit_document(out, why, &row);
 	if (emit_json(out))
 		return;
-	timeline_look(t, mo->device); /* the words tell steps apart */
+	timeline_look(t, mo->device); /* the class's words need the steps */
 	print_reason(out, &row, timeline_class_words(t, v.category, b, mo->seq));
 	print_uses(out, t, mo, b, &around);
 }

@@ -29,7 +29,7 @@ enum command_part {
 enum command_runs {
 	COMMAND_LAST_RUN,    /* it uses the run that began last */
 	COMMAND_EACH_RUN,    /* it uses all, one by one */
-	COMMAND_REFUSE_RUNS, /* it explains one run */
+	COMMAND_REFUSE_RUNS, /* an error: it explains one run */
 };
 
 enum command_group {
@@ -60,9 +60,9 @@ struct command {
 	enum command_ranks ranks;
 	enum command_runs runs;
 	size_t file;	  /* offset of its path in the options */
-	size_t other;	  /* of the second one */
-	size_t output;	  /* of files: offset of the path to write to, */
-	size_t format;	  /* and of the word that their names end with */
+	size_t other;	  /* COMMAND_PAIRS: offset of the second path */
+	size_t output;	  /* COMMAND_FILES: offset of the path to write to */
+	size_t format;	  /* the same: offset of the format's name */
 	size_t with_peak; /* not 0: offset of a bool that adds the output of `peak` */
 	enum command_part part;
 };
@@ -114,9 +114,10 @@ void command_say_part(const struct command *c, const struct recording *r, const 
 #include "commands.def"
 /* clang-format on */
 
-int html_page(const struct html_options *o, uint64_t *bytes); /* the page of html and open */
+int html_page(const struct html_options *o, uint64_t *bytes); /* writes the page of html and open */
 
 struct advise;
-/* Advice about one recording; try (NULL: none) first measures what it can of the findings. */
+/* Prints the advice about one recording. try (NULL: none) first measures findings by running the
+ * program. Returns an exit code. */
 int advise_recording(const struct advise_options *o, const char *path,
 		     int (*try)(void *ctx, struct advise *a), void *ctx, struct emit *out);

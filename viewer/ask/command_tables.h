@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables of commands.def: what fills each command's options, and what calls it with them. For
- * the one file that has those of the questions, and the one that has the others.
+ * Tables made from commands.def: the rows that fill each command's options, and the functions that
+ * call it with them. Only questions.c and commands.c include it, each for its own commands.
  */
 
 /* clang-format off */
@@ -16,7 +16,7 @@
 #define END(c) { 0 } };
 #include "commands.def"
 
-/* The options as the command's own struct. */
+/* call_NAME casts the options to the command's own struct. */
 #define WITH_RUN       out
 #define WITH_RECORDING out, r
 #define WITH_TIMELINE  out, t

@@ -13,10 +13,10 @@
  *	gpumemtrace_answer_free(&a);
  *	gpumemtrace_close(r);
  *
- * The library reads files that it is told to read, and libraries of this machine for the names of
- * native functions. It prints nothing, never ends its process, starts none, handles no signal, and
- * reads neither clock nor environment. Its threads decode a file while gpumemtrace_open runs, and
- * take no signal. Any thread may call it; questions about one recording take turns.
+ * The library reads the files that its caller names, and libraries of this machine for the names
+ * of native functions. It prints nothing, never ends its process, starts none, handles no signal,
+ *and reads neither clock nor environment. Its threads decode a file while gpumemtrace_open runs,
+ *and take no signal. Any thread may call it; questions about one recording take turns.
  *
  * Units: sizes are bytes of device memory, times are nanoseconds of the recorded program's
  * CLOCK_MONOTONIC.
@@ -31,8 +31,8 @@
 extern "C" {
 #endif
 
-/* Grows with each change that an older caller would notice. Functions and members may be added
- * without one. */
+/* Increases with each incompatible change. Functions and members may be added without an increase.
+ */
 #define GPUMEMTRACE_INTERFACE 1
 
 /* The exit codes of the commands. */
@@ -60,14 +60,14 @@ int gpumemtrace_interface(void);       /* GPUMEMTRACE_INTERFACE of the library *
 const char *gpumemtrace_version(void); /* "0.5.0" */
 
 /*
- * Opens a recording and reads all its events. Every function below that gets an answer fills it in
- * any case and returns an enum gpumemtrace_code; after an error *out is NULL.
+ * Opens a recording and reads all its events. Every function below with an answer fills it in, also
+ * after an error, and returns an enum gpumemtrace_code. After an error *out is NULL.
  */
 int gpumemtrace_open(const char *path, struct gpumemtrace **out, struct gpumemtrace_answer *a);
-/* The same for its bytes, which are copied; `name` stands for its path in answers. */
+/* The same for a recording in memory, which is copied. `name` replaces its path in answers. */
 int gpumemtrace_open_bytes(const void *bytes, size_t length, const char *name,
 			   struct gpumemtrace **out, struct gpumemtrace_answer *a);
-/* Streams of its tables may outlive it. NULL: nothing. */
+/* Streams of its tables may outlive it. r may be NULL. */
 void gpumemtrace_close(struct gpumemtrace *r);
 /* Not 0: it has no end (its program was killed or still runs, or the file was cut), or is damaged.
  */
@@ -76,11 +76,11 @@ int gpumemtrace_is_part(const struct gpumemtrace *r);
 /*
  * The document of a command about these recordings: `question` is its name (account, advise, check,
  * diff, dump, flame, info, leaks, live, modules, oom, peak, replay, report, stack, steps, timeline,
- * verify, why), `arguments` its options and its operands behind the recordings, ending with a NULL
+ * verify, why), `arguments` its options and its operands after the recordings, ending with a NULL
  * (NULL: none): { "--at", "end", NULL }. diff takes two recordings, check and oom any number, each
  * other question one.
  *
- * After `out of memory` recordings of this question only answer that; close them.
+ * After an "out of memory" error every further question about these recordings fails: close them.
  */
 int gpumemtrace_ask(struct gpumemtrace *const *recordings, size_t count, const char *question,
 		    const char *const *arguments, struct gpumemtrace_answer *a);
@@ -91,18 +91,18 @@ struct ArrowArrayStream; /* https://arrow.apache.org/docs/format/CStreamInterfac
 
 /*
  * A table as a stream of record batches, made while it is read: `allocations` has a row for each
- * block that ever was, `events` one for each event. `columns`: their names with commas between, in
- * that order; NULL: all. Metadata of a column are its unit and meaning. The stream may be read on
- * any thread, and frees what it has when it is released.
+ * block, live or freed, `events` one for each event. `columns`: names in the wanted order,
+ * separated by commas; NULL: all. The metadata of a column are its unit and meaning. The stream may
+ * be read on any thread. Its release frees all its memory.
  */
 int gpumemtrace_table(struct gpumemtrace *r, const char *table, const char *columns,
 		      struct ArrowArrayStream *out, struct gpumemtrace_answer *a);
 
-/* A column that the caller has, of any number of rows; its buffers are copied. */
+/* A column of the caller's; its buffers are copied. */
 struct gpumemtrace_column {
 	const char *name, *format; /* as in Arrow's C data interface: L, l, g, b or u */
 	int64_t nulls;
-	const void *buffers[3]; /* validity bits or NULL; offsets of texts or NULL; values */
+	const void *buffers[3]; /* validity bits or NULL; text offsets or NULL; values */
 	uint64_t lengths[3];	/* of buffers, in bytes */
 };
 
@@ -112,8 +112,8 @@ int gpumemtrace_columns(const struct gpumemtrace_column *columns, size_t count, 
 
 /* ---- Python's capsules ---- */
 
-/* Names of capsules, and what ends one whose struct (by calloc) nobody took. They need Python's
- * PyCapsule_GetPointer first. */
+/* The names of the capsules, and their destructors, which free a struct (allocated by calloc) that
+ * nobody took. Call gpumemtrace_capsule_getter with PyCapsule_GetPointer first. */
 extern const char gpumemtrace_stream_name[], gpumemtrace_schema_name[];
 void gpumemtrace_capsule_getter(void *(*getter)(void *capsule, const char *name));
 void gpumemtrace_stream_end(void *capsule);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Open recordings and questions about them. A recording's lock is held while it is asked, so that
- * its tables are lent to one question at a time.
+ * Open recordings and questions about them. A question holds the locks of its recordings, because a
+ * recording's tables can be lent to one question at a time.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -17,8 +17,8 @@
 
 /*
  * Streams and schemas in Python's capsules (the Arrow PyCapsule interface), without a header of an
- * interpreter, so that one library serves all versions. A capsule that nobody took the struct out
- * of ends it; the interpreter calls that with its lock held.
+ * interpreter, so that one library serves all versions. The interpreter calls a capsule's
+ * destructor with its lock held. The destructor frees the struct if nobody took it.
  */
 
 #define OFFERED __attribute__((visibility("default")))
@@ -74,7 +74,7 @@ OFFERED void gpumemtrace_answer_free(struct gpumemtrace_answer *a)
 
 /* ---- open recordings ---- */
 
-/* After a lack of memory its tables are in no known state and stay as they are. */
+/* After out of memory the tables are in an unknown state, so they are not freed. */
 static void free_recording(struct gpumemtrace *r)
 {
 	if (!r->lost) {
@@ -101,7 +101,7 @@ OFFERED int gpumemtrace_is_part(const struct gpumemtrace *r)
 	return r->recording.info->truncated;
 }
 
-/* A name that begins with a dash would be taken for an option. */
+/* Takes over `bytes`. A name that begins with a dash would be parsed as an option. */
 static struct gpumemtrace *new_recording(const char *name, int bytes)
 {
 	struct gpumemtrace *r = calloc(1, sizeof(*r));
@@ -197,7 +197,7 @@ struct question {
 	size_t count;
 	const char *name, *const *arguments;
 	struct gpumemtrace_answer *answer;
-	/* Copies of the list: sorted, without those that come again; and as the recordings' own. */
+	/* held: the recordings to lock, sorted, each once; open: for recording_lend */
 	struct gpumemtrace **held;
 	struct recording **open;
 	size_t held_count;
@@ -212,7 +212,7 @@ static bool takes(const struct command *c, size_t count)
 	return count == (c->ranks == COMMAND_PAIRS ? 2 : 1);
 }
 
-/* Recordings, arguments, and that JSON is wanted. */
+/* Returns the words --json, the recordings' names and the arguments, for options_parse. */
 static char **command_line(const struct question *q)
 {
 	size_t n = need_count((char *const *)q->arguments), at = 0;
@@ -268,7 +268,7 @@ static int answer(struct question *q)
 	return rc;
 }
 
-/* Lower addresses first, so that two questions never wait for each other. */
+/* Locks are taken in order of address, so that two questions cannot deadlock. */
 COMPARE(by_address, __typeof__(char *), ORDER(*x, *y))
 
 static void hold_all(struct question *q)

@@ -15,7 +15,7 @@ struct asked {
 	struct gpumemtrace_answer *answer;
 };
 
-static __thread struct asked *asked; /* by this thread; NULL: nothing */
+static __thread struct asked *asked; /* this thread's question; NULL: none */
 
 int library_ask(struct gpumemtrace_answer *answer, bool *lost, int (*what)(void *ctx), void *ctx)
 {
@@ -37,7 +37,7 @@ int library_ask(struct gpumemtrace_answer *answer, bool *lost, int (*what)(void 
 	return code;
 }
 
-/* Control characters are escaped, as on a terminal. NULL: no memory. */
+/* Escapes control characters, as on a terminal. The caller frees it; NULL: out of memory. */
 static char *plain_text(const char *text, size_t len)
 {
 	char *plain = NULL;
@@ -83,7 +83,7 @@ void machine_progress(const char *what, uint64_t done, uint64_t all)
 	(void)what, (void)done, (void)all;
 }
 
-/* Every function that allocates is called by a question. */
+/* `asked` is set, because memory is only allocated within library_ask. */
 void machine_out_of_memory(void)
 {
 	longjmp(asked->out_of_memory, 1);

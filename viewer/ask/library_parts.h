@@ -8,10 +8,10 @@
 #include "gpumemtrace.h"
 
 /*
- * A question: what(ctx), whose sentences and notes go into the answer. Returns its code, or
- * UNREADABLE with a sentence if memory ran out in it; *lost says so, and what it had allocated
- * stays. `what` is a function of its own, because after a jump out of it the locals of the function
- * that jumps back would have no certain value.
+ * Runs what(ctx) as a question whose sentences and notes go into the answer. Returns its code, or
+ * UNREADABLE with a sentence if memory ran out. Then *lost is true and its allocations are not
+ * freed. `what` is a function, because the locals of a function that setjmp returns to are
+ * indeterminate.
  */
 int library_ask(struct gpumemtrace_answer *answer, bool *lost, int (*what)(void *ctx), void *ctx);
 
@@ -19,10 +19,10 @@ int library_ask(struct gpumemtrace_answer *answer, bool *lost, int (*what)(void 
 
 struct gpumemtrace {
 	pthread_mutex_t lock; /* of all that follows */
-	unsigned users;	      /* its owner, and streams of its tables */
+	unsigned users;	      /* 1 for its owner, and 1 for each stream of its tables */
 	char *name;
-	int bytes; /* descriptor of the memory that it was given as, -1 = none */
-	bool lost; /* memory ran out while it was asked */
+	int bytes; /* memfd of gpumemtrace_open_bytes, -1 = none */
+	bool lost; /* memory ran out in a question about it */
 	struct recording recording;
 	struct kept kept;
 };

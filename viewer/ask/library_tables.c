@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables as Arrow's streams. A stream holds its recording and its place in it; each batch is a
- * question of its own, so that others may come between two of them. Consumers call it from any
- * thread, one at a time.
+ * Tables as Arrow's streams. A stream holds its recording and its position in it. Each batch is a
+ * question of its own, so other questions can come between two batches. Consumers call a stream
+ * from any thread, one at a time.
  */
 #include "../export/export_events.h"
 #include "arrow_abi.h"
 #include "library_parts.h"
 
-/* A table without nesting as the structs of Arrow's C data interface. */
-
-/* A consumer may move children away and release each of them after its parent, on any thread. */
+/* Each child owns its memory, because a consumer may move children away and release them after
+ * their parent, on any thread. */
 
 /* ---- the schema ---- */
 
@@ -32,7 +31,6 @@ static char *add_bytes(char *at, const void *bytes, size_t len)
 	return at + len;
 }
 
-/* A length and the bytes. */
 static char *add_text(char *at, const char *text)
 {
 	int32_t len = (int32_t)strlen(text);
@@ -40,7 +38,7 @@ static char *add_text(char *at, const char *text)
 	return add_bytes(add_bytes(at, &len, sizeof(len)), text, (size_t)len);
 }
 
-/* Its strings in one piece: the schema may outlive the columns. */
+/* Copies all strings into one allocation, because the schema may outlive the columns. */
 static void column_schema(const struct arrow_column *c, struct ArrowSchema *s)
 {
 	static const char unit[] = "unit", meaning[] = "meaning";
@@ -111,7 +109,7 @@ static struct array_data *new_array(struct ArrowArray *a, int64_t rows)
 	return d;
 }
 
-/* The buffers belong to the array from here on. */
+/* Moves the buffers from the cells to the array. */
 static void column_array(const struct arrow_column *c, struct arrow_cells *cells, uint64_t rows,
 			 struct ArrowArray *a)
 {
@@ -149,7 +147,7 @@ static void table_array(const struct arrow_column *columns, struct arrow_cells *
 _Static_assert(COLUMNS <= MOST_COLUMNS && EVENT_COLUMNS <= MOST_COLUMNS, "of one table");
 
 struct table_stream {
-	/* Makes batches, or says that it has ended. 0, or an exit code after a sentence. */
+	/* Adds batches to `ready` or sets `ended`. 0, or an exit code after an error message. */
 	int (*fill)(struct table_stream *s);
 	struct gpumemtrace *recording; /* NULL: the columns are the caller's */
 	struct arrow_column *columns;
@@ -157,7 +155,7 @@ struct table_stream {
 	struct arrow_batch batch;
 	struct ArrowArray *ready; /* batches that nobody has taken yet: from `given` on */
 	size_t ready_count, ready_room, given;
-	struct gpumemtrace_answer answer; /* to the latest batch: its error */
+	struct gpumemtrace_answer answer; /* of the latest call: its error */
 	bool ended, failed;
 
 	/* allocations */
@@ -169,7 +167,7 @@ struct table_stream {
 	struct export_events events;
 };
 
-/* The batch's buffers go to an array. */
+/* Moves the batch to a new array in `ready`. */
 static void flush_batch(struct table_stream *s)
 {
 	struct arrow_batch *b = &s->batch;
@@ -229,7 +227,7 @@ static void take_event(void *ctx, const struct export_cell *cells)
 		flush_batch(s);
 }
 
-/* Several parts at a time, because each run begins with the decoding of what stands before. */
+/* Reads several parts at a time, because kept_run might have to decode earlier blocks each time. */
 static int fill_events(struct table_stream *s)
 {
 	struct gpumemtrace *r = s->recording;

@@ -315,7 +315,7 @@ static int parse_operand(struct parse *p, char **word)
 	return 0;
 }
 
-/* Behind "--" begins the command, given or not what may stand before it. */
+/* The command begins after "--", even if the optional operand before it was not given. */
 static bool rest_replaces(const struct operand_row *o)
 {
 	return o->name && (o->kind == OPERAND_OPTIONAL || o->kind == OPERAND_MANY) &&
@@ -335,7 +335,7 @@ static int missing_operand(const struct parse *p)
 			 p->command->name);
 }
 
-/* Only a text can be required, and only a switch can replace JSON. */
+/* Only OPTION_TEXT can be `needed`, and only OPTION_SWITCH can be `no_json`. */
 static int check_given(const struct parse *p)
 {
 	for (const struct option_row *r = p->command->options; r->name; r++) {

@@ -14,11 +14,11 @@ enum option_kind {
 	OPTION_NUMBER,	   /* long */
 	OPTION_FIGURE,	   /* double, above zero; 0 if not given */
 	OPTION_SIZE,	   /* struct option_amount, bytes */
-	OPTION_LIMIT,	   /* struct option_amount, bytes or a share; `initial` is one in % */
+	OPTION_LIMIT,	   /* struct option_amount, bytes or a share; `initial` is a percentage */
 	OPTION_WORD,	   /* const char *, one of `words`; NULL if not given */
-	OPTION_CLASS,	   /* int, a category; -1: none was given, or the one word in `words` */
+	OPTION_CLASS,	   /* int, a category; -1: not given, or the word in `words` */
 	OPTION_MOMENT,	   /* struct moment_query */
-	OPTION_MANY,	   /* char **, each time it is given one more, a NULL behind the last */
+	OPTION_MANY,	   /* char **, a word for each time it is given; ends with NULL */
 };
 
 struct option_amount {
@@ -34,16 +34,16 @@ struct option_row {
 	size_t offset;
 	const char *argument; /* its name in the help; NULL for a switch */
 	const char *help;
-	long initial;	    /* of a number, a class or a moment, where it is not given */
-	const char *words;  /* what it can be, a space between two; completions offer them */
-	long least, most;   /* of a number that is given; most: 0 = any */
+	long initial;	    /* of a number, limit, class or moment that is not given */
+	const char *words;  /* its values, separated by spaces; for completions */
+	long least, most;   /* of a given number, figure or size; most: 0 = no limit */
 	const char *needed; /* why the option is required */
 	const char *alone;  /* its value if an option or "--" follows; NULL: not allowed */
 	bool no_json;	    /* for a switch that prints another format than JSON */
-	bool of_one;	    /* of several recordings only one gets it, or each its own */
+	bool of_one;	    /* not passed on if the command runs for several recordings */
 };
 
-/* A row of the struct `type`; behind it what else there is to say of it. */
+/* A row for a member of the struct `type`. The last arguments set further members of the row. */
 #define OPTION_ROW(type, member, long_name, short_name, of_kind, value, text, ...)               \
 	{                                                                                        \
 		.name = (long_name), .letter = (short_name), .kind = OPTION_##of_kind,           \
@@ -53,9 +53,9 @@ struct option_row {
 enum operand_kind {
 	OPERAND_ONE = 1,  /* const char * */
 	OPERAND_OPTIONAL, /* const char *, NULL if not given */
-	OPERAND_REST,	  /* char **, all that is left, at least one; options end before it */
-	OPERAND_MANY,	  /* char **, at least one, a NULL behind the last; options may follow */
-	OPERAND_RUN,	  /* const char *, a recording; several, or a folder, are one run */
+	OPERAND_REST,	  /* char **, the remaining words, at least one; options end before it */
+	OPERAND_MANY,	  /* char **, at least one, ends with NULL; options may follow */
+	OPERAND_RUN,	  /* const char *, a recording; a folder or several files are one run */
 };
 
 struct operand_row {
@@ -66,7 +66,7 @@ struct operand_row {
 
 struct command;
 
-extern const char options_classes[]; /* names of all classes, a space behind each */
+extern const char options_classes[]; /* names of all classes, each followed by a space */
 
 /* Options of every command. */
 struct options_common {
@@ -74,16 +74,16 @@ struct options_common {
 	bool help;
 	bool no_pager;
 	const char *rank; /* NULL: none was chosen */
-	char **files;	  /* all of an OPERAND_RUN, a NULL behind the last */
-	/* The command's own options as they were given, "--name=value", without those of one
-	 * recording; a NULL behind the last, or NULL. */
+	char **files;	  /* all words of an OPERAND_RUN, ends with NULL; or NULL */
+	/* The command's own options as they were given, "--name=value", without those with of_one.
+	 * Ends with NULL; or NULL. */
 	char **given;
 };
 
 /* Options of every command that reads recordings. */
 extern const struct option_row options_of_ranks[];
 
-/* The struct of the command's options, all at their defaults; options_free frees it. */
+/* Allocates the struct of the command's options with all defaults; options_free frees it. */
 void *options_new(const struct command *c);
 
 /* A text member of the options. */
@@ -99,7 +99,6 @@ void options_free(const struct command *c, void *into, struct options_common *co
 
 void options_help(const struct command *c, FILE *out);
 
-/* The word of the list that was probably meant by `word`, or NULL. next(ctx, i) = NULL ends the
- * list. */
+/* The word of the list that is closest to `word`, or NULL. next(ctx, i) ends the list with NULL. */
 const char *options_guess(const char *word, const char *(*next)(const void *ctx, size_t i),
 			  const void *ctx);

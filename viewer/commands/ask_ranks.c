@@ -79,7 +79,7 @@ static void take_pair(void *ctx, struct json v)
 	pair->new = need_text(json_string(json_member(v, "new"), path, sizeof(path)));
 }
 
-/* Its text; or, beside the JSON of all pairs, only the page that is written for it. */
+/* Prints a pair's comparison. With JSON, which has all pairs already, only writes its page. */
 static int show_pair(const struct diff_options *pair, struct emit *out)
 {
 	FILE *nowhere = emit_json(out) ? fopen("/dev/null", "w") : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attach: what a process holds that was started without us, from PyTorch's own snapshot. */
+/* attach: takes PyTorch's memory snapshot of a process that was started without gpumemtrace. */
 #include <signal.h>
 
 #include "../recording/attach.h"
@@ -21,7 +21,7 @@ static bool stopped(void)
 	return asked_to_stop;
 }
 
-/* Ctrl-C ends the recording early; what there is by then is shown. */
+/* Ctrl-C ends the recording early; the report is still printed. */
 static void listen(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -46,7 +46,7 @@ static int find_process(const char *text, long *id)
 	return 0;
 }
 
-/* The words of `report`, of the recording that was just made. */
+/* Prints the report of the new recording. Returns an exit code. */
 static int show_report(const char *file, struct emit *out)
 {
 	char *argv[] = { (char *)file, NULL };

@@ -20,16 +20,16 @@
 
 struct asking {
 	int fd;
-	uint64_t bytes; /* of the live file that are mapped: whole regions */
+	uint64_t bytes; /* length of the mapped live file */
 	uint8_t *page;
 	struct gmt_control *c;
 	uint32_t pid;
 };
 
 struct asking_rings {
-	uint32_t rings, owned; /* that exist; that a thread writes into */
+	uint32_t rings, owned; /* number of rings; of those that a thread owns */
 	uint64_t waiting;      /* slots that are not in the recording yet */
-	uint32_t fullest;      /* slots of the one with most */
+	uint32_t fullest;      /* most slots used in one ring */
 };
 
 #define PATIENCE_MS 5000
@@ -81,7 +81,7 @@ static int check_live_page(struct asking *k, const char *path)
 	return 0;
 }
 
-/* recording: its path. 0, or a sentence was said and the exit code. */
+/* recording: its path. Returns 0, or an exit code after an error message. */
 static int asking_open(struct asking *k, const char *recording)
 {
 	char path[PATH_MAX + 8];
@@ -118,7 +118,7 @@ static int no_answer(const struct asking *k)
 			 "process %u does not answer for 5 seconds; nothing was changed", k->pid);
 }
 
-/* One at a time; whoever holds it waits for an answer at most. */
+/* Locks the live file for one request. The holder waits for its answer at most 2 * PATIENCE_MS. */
 static int lock(const struct asking *k)
 {
 	for (int ms = 0; ms < 2 * PATIENCE_MS; ms += LOOK_MS, rest())
@@ -135,8 +135,8 @@ static bool wait_for(const struct asking *k, uint32_t done)
 	return false;
 }
 
-/* Waits until it is carried out, at most five seconds. 0, or a sentence was said and EXIT_CHECK:
- * then it will not be carried out later either. */
+/* Sends a request and waits until it is carried out. Returns 0, or EXIT_CHECK after an error
+ * message: then the request was withdrawn, unless the process had taken it already. */
 static int asking_ask(struct asking *k, enum gmt_request what, const char *text)
 {
 	size_t len = text ? strnlen(text, GMT_CONTROL_TEXT) : 0;
@@ -149,7 +149,7 @@ static int asking_ask(struct asking *k, enum gmt_request what, const char *text)
 	memcpy(k->c->text, text ? text : "", len);
 	__atomic_store_n(&k->c->length, (uint32_t)len, __ATOMIC_RELAXED);
 	__atomic_store_n(&k->c->what, what, __ATOMIC_RELEASE);
-	/* what the process has taken at the last moment it carries out */
+	/* a request that the process has taken cannot be withdrawn */
 	if (!wait_for(k, done) &&
 	    (__atomic_exchange_n(&k->c->what, GMT_REQUEST_NONE, __ATOMIC_ACQ_REL) ||
 	     !wait_for(k, done)))
@@ -216,7 +216,7 @@ static double rate(uint64_t before, uint64_t after, uint64_t ns)
 	return ns && after > before ? (double)(after - before) * SECOND / (double)ns : 0;
 }
 
-/* Two looks, a second between them. */
+/* Reads the counters twice, a second apart. */
 static int measure_rates(struct request *q)
 {
 	const struct timespec second = { 1, 0 };
@@ -241,9 +241,9 @@ static int measure_rates(struct request *q)
 
 static const struct what {
 	const char *name, *argument; /* NULL: it takes none */
-	enum gmt_request request;    /* to the process, */
+	enum gmt_request request;    /* sent to the process if act is NULL */
 	const char *said;
-	int (*act)(struct request *q); /* or what is done without it */
+	int (*act)(struct request *q); /* reads the process's files */
 } whats[] = {
 	{ "pause", .request = GMT_REQUEST_PAUSE,
 	  .said = "paused: events are recorded without stacks" },

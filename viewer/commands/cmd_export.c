@@ -69,7 +69,7 @@ static bool begins_with_class(const char *path)
 	return false;
 }
 
-/* A snapshot as PyTorch made it is written again as it was, whatever its first keys are. */
+/* Whether a file begins like a snapshot. A converted snapshot keeps the order of its keys. */
 static bool is_snapshot(const char *path)
 {
 	static const char *const keys[] = { "device_traces", "segments", "total_size" };
@@ -113,7 +113,7 @@ static int check_export_options(const struct export_options *o, const struct exp
 	rc = check_table(o, format);
 	if (rc)
 		return rc;
-	if (strcmp(o->output, "-")) /* a file of that name has nothing to do with it */
+	if (strcmp(o->output, "-")) /* - is stdout, not a file */
 		rc = check_output(o, format);
 	if (rc)
 		return rc;

@@ -5,13 +5,12 @@
 #include "../page/page_write.h"
 #include "../ask/command.h"
 
-/* The recording that is open. Ranks are read one after the other, so that a page of many needs the
- * memory of one. */
+/* The open recording. Ranks are read one after the other, so that only one is in memory. */
 struct source {
 	struct recording recording;
 	struct timeline timeline;
 	int devices[MODEL_DEVICES];
-	size_t number, count; /* of the file, from 1; of its devices */
+	size_t number, count; /* number of the file, from 1, 0 = none; count of its devices */
 };
 
 struct job {
@@ -93,7 +92,7 @@ static void write_tracks(struct page *p, void *ctx)
 	j->tracks = p->written;
 }
 
-/* The name of the recording, of several that of the first. */
+/* The first recording's name, and how many more there are. */
 static const char *page_title(const struct job *j, char *buf, size_t room)
 {
 	const struct html_options *o = j->options;

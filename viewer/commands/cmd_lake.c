@@ -13,9 +13,9 @@
 #include "../recording/defs.h"
 #include "../recording/owner_words.h"
 
-/* collect: recordings of many runs become tables that queries ask together. */
+/* collect: writes the tables of many recordings into a lake. */
 
-/* An address: what lies in a store is not a folder. */
+/* The first operand that is an address (s3://...) and not a path of this machine; NULL: none. */
 static const char *elsewhere(const struct collect_options *o)
 {
 	if (strstr(o->output, "://"))
@@ -73,9 +73,9 @@ int run_collect(const struct collect_options *o, struct emit *out)
 	return rc;
 }
 
-/* compact: a lake's many files become one a table and month. */
+/* compact: merges a lake's files into one for each table and month. */
 
-/* False: it is no lake, and a sentence said so. */
+/* False after an error message: it is no lake. */
 static bool begin_about_lake(struct question *q, const char *what, const char *lake)
 {
 	if (!lake_may_be(lake))
@@ -213,9 +213,9 @@ static bool lake_view(size_t i, struct lake_view *v)
 	return true;
 }
 
-/* ---- what there is ---- */
+/* ---- the schema ---- */
 
-/* Types in SQL, of DuckDB and of Spark alike. */
+/* SQL types that DuckDB and Spark both have. */
 #define SQL_INT	   "bigint"
 #define SQL_NUMBER "bigint"
 #define SQL_UINT64 "bigint"
@@ -337,7 +337,7 @@ static int print_schema(struct emit *out)
 
 /* ---- a query ---- */
 
-/* files: the lake is made of these; NULL: it is that of the operand. */
+/* files: recordings to query; NULL: the operand is a lake. */
 static int ask_query(const struct sql_options *o, const struct lake_files *files, struct emit *out)
 {
 	struct question q = { .out = out };

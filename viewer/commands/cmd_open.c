@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open: the page of html in a folder of its own, and the browser on it. */
+/* open: writes the page of html into a temporary folder and starts the browser on it. */
 #include "../base/plain_file.h"
 #include "../ask/command.h"
 
-/* The browser goes on when the command ends, and says nothing here. False: there is none. Without a
- * screen xdg-open would start one in the terminal. */
+/* Starts the browser in the background, without its output. False: none was found. xdg-open is used
+ * only with a display, because without one it starts a browser in the terminal. */
 static bool start_browser(const char *page)
 {
 	setenv("PAGE", page, 1);

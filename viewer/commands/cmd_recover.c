@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recover: what can be read of a recording, and of the live file beside it, as a new whole file. */
+/* recover: copies the readable events of a recording and its live file into a new recording. */
 #include "../recording/copying.h"
 #include "../ask/command.h"
 

@@ -56,7 +56,7 @@ static void open_notes(void)
 	setenv("SIMGPU_NOTES", notes_path, 1);
 }
 
-/* Before the program starts. */
+/* Call before the program starts. */
 static void simnotes_open(void)
 {
 	share_cards();
@@ -80,7 +80,7 @@ static bool simnotes_find(const char *word, char rest[PATH_MAX])
 	return rest[0];
 }
 
-/* After its end, and after run_result_find. */
+/* Call after the program's end and after run_result_find. */
 static void simnotes_close(struct run_result *r)
 {
 	simnotes_find("runtime ", r->runtime);
@@ -100,9 +100,8 @@ static void simnotes_tell(const struct run_result *r)
 /* Whether a program that failed had run out of memory. */
 
 struct run_end {
-	char text[SUMMARY_TEXT +
-		  64];	       /* why it ran out of memory; "": it did not, as far as known */
-	char file[SHELL_WORD]; /* what `oom` is to look at */
+	char text[SUMMARY_TEXT + 64]; /* why memory ran out; "": unknown */
+	char file[SHELL_WORD];	      /* operand for `oom`, quoted */
 };
 
 static bool explain_end(struct run_end *e, const char *before, struct timeline *t, const char *path)
@@ -133,8 +132,8 @@ static bool look_at_end(struct run_end *e, const char *before, const char *path)
 	return found;
 }
 
-/* Reads recordings only if the program failed and was refused memory. Explains the first process
- * that ran out of memory and did not go on. */
+/* Reads recordings only if the program failed and an allocation was refused. Explains the first
+ * process that ran out of memory and did not go on. */
 static void run_end_find(struct run_end *e, const struct run_result *f, int code)
 {
 	const char *folder = run_ranks_folder(&f->ranks);
@@ -235,8 +234,7 @@ static int set_up(const struct run_options *o, struct run_old *old)
 	return check_settings();
 }
 
-/* A program that failed after it had read such values may have failed because of them. One that
- * read none failed for another reason. */
+/* A failed program might have failed because it read values that are not computed. */
 static void tell_failure(int code, const struct values *v)
 {
 	if (code && code < 126 && v->reads)
@@ -352,7 +350,7 @@ static void tell_run(const struct run_result *f, int code, const struct values *
 	tell_failure(code, values);
 }
 
-/* A program that still runs, and whether its line was printed. */
+/* A running program. told: the notice that it makes no progress was printed. */
 struct watched {
 	char **command;
 	struct timespec start;
@@ -360,7 +358,7 @@ struct watched {
 	struct run_old old;
 };
 
-/* Tells of a program that makes no progress, once. What it reads is never freed. */
+/* Prints once that the program makes no progress. The recordings read for that are never freed. */
 static void tell_waiting(struct watched *w)
 {
 	char process[PATH_MAX], text[VALUES_SENTENCE] = "";

@@ -22,8 +22,8 @@
 #include "../recording/owner_words.h"
 
 /*
- * The terminal while a command owns it: its other page, keys without return. Given back when the
- * command ends, also by a signal. One thread.
+ * The terminal while the command uses it: the alternate screen, keys without return. It is restored
+ * when the command ends, also after a signal.
  */
 
 static struct termios before;
@@ -69,7 +69,7 @@ static void screen_close(void)
 	catch_signals(SIG_DFL);
 }
 
-/* The whole page; lines that do not fit are cut off below. */
+/* Draws text on the whole screen; lines that do not fit are cut off at the bottom. */
 static void screen_show(const char *text, size_t len)
 {
 	unsigned columns, rows, row = 0;
@@ -108,9 +108,9 @@ enum { BAR = 36, WHO = 50, CURVE = 32, PAGE = 10 };
 struct top_view {
 	struct following f;
 	struct snapshot shot;
-	struct holders holders; /* text: of each class */
+	struct holders holders; /* by line, for text also by class */
 
-	/* as the reader asked by keys */
+	/* set by keys */
 	bool by_blocks, all;
 	size_t from; /* the first line shown */
 };
@@ -219,7 +219,7 @@ static void print_top_title(struct emit *out, const struct top_view *v)
 	emit_title(out, "Process %u%s  %s", pid, ends[recording_state(&v->f.recording)], who);
 }
 
-/* The peak of each of the latest steps, and what the latest whole one left. */
+/* Prints the peaks of the latest steps as a curve, and the growth of the last complete step. */
 static void print_steps(struct emit *out, const struct top_view *v)
 {
 	static const char *const heights[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -355,8 +355,8 @@ static void take_key(struct top_view *v, int key)
 		v->from -= arithmetic_least(v->from, PAGE);
 }
 
-/* At most a fifth of the time is spent on reading. The first look does not count, because it reads
- * everything. */
+/* Milliseconds to wait, so that reading takes at most a fifth of the time. The first look does not
+ * count, because it reads everything. */
 static unsigned time_to_rest(const struct top_options *o, uint64_t took)
 {
 	uint64_t every = (uint64_t)o->every * 1000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of the commands that are no question (ask/questions.c has those of the others). */
+/* Tables of the commands that are not questions; ask/questions.c has those of the questions. */
 #include "../ask/command.h"
 #include "../export/export.h"
 #include "run_program.h"

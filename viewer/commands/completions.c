@@ -21,7 +21,7 @@ static bool runs_a_program(const struct command *c)
 	return c->operands && c->operands->kind == OPERAND_REST;
 }
 
-/* Cases of the shell function: after these words of the line, offer these values. */
+/* Prints cases of the shell function: after these words of the line, offer these values. */
 static void print_bash_values(FILE *out, const struct command *c)
 {
 	for (const struct option_row *o = c->options; o && o->name; o++) {
@@ -81,7 +81,7 @@ static void print_bash(FILE *out, const struct command *const *commands, size_t 
 		     "complete -o default -F _gpumemtrace gpumemtrace\n");
 }
 
-/* Escapes for the shell's '...'; inside brackets and before a colon, zsh needs more. */
+/* Escapes text within '...' in the shell, and brackets, colons and backslashes for zsh. */
 static void print_quoted(FILE *out, const char *text)
 {
 	for (; *text; text++) {

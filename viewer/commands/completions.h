@@ -4,6 +4,6 @@
 
 #include "../ask/command.h"
 
-/* shell: "bash" or "zsh"; else a sentence is said. An exit code. */
+/* shell: "bash" or "zsh". Returns an exit code, for other shells after an error message. */
 int completions_print(FILE *out, const char *shell, const struct command *const *commands,
 		      size_t count);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Engines compile kernels with nvcc when they start, or load libraries with NVIDIA's runtime
- * inside, which does not run on the simulated device. Where an engine has another path, its own
- * setting chooses that. Where it has none, nvcc is needed: programs find that of Python's packages,
- * and the libraries to link with, only if the environment names the folders.
+ * Inference engines compile kernels with nvcc when they start, or load libraries that contain
+ * NVIDIA's runtime, which does not run on the simulated device. If an engine has another code path,
+ * its own setting selects that. If it has none, it needs nvcc. An nvcc in Python's packages, and
+ * the libraries to link with, are found only if the environment names their folders.
  */
 #include "run_program.h"
 
@@ -20,7 +20,7 @@ static const struct setting {
 	{ "sglang", "CUDA_HOME", NULL, "it compiles kernels when it starts" },
 };
 
-/* A file or folder of the packages of a Python whose programs are in this folder. */
+/* Finds a file or folder in the packages of the Python whose bin folder is `folder`. */
 static bool folder_has(const char *folder, size_t len, const char *name, char path[PATH_MAX])
 {
 	char pattern[PATH_MAX + 80];
@@ -52,7 +52,7 @@ static bool packages_have(const char *program, const char *name, char path[PATH_
 	return false;
 }
 
-/* The folder above bin/nvcc; false: there is none, or one that is found without help. */
+/* Finds the folder above bin/nvcc. False: there is none, or nvcc is on the PATH already. */
 static bool find_compiler(const char *program, const char *package, bool quiet, char path[PATH_MAX])
 {
 	if (run_program_path("nvcc", path))

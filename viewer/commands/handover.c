@@ -18,15 +18,15 @@ ASSET_FILE(handover, "viewer/commands/handover.py");
 #define PYTHON_LEAST "3.9"
 #define BEGUN	     "{\"begun\": true}\n"
 
-enum { ANSWER = 3 }; /* descriptor */
-/* Exit codes: of a Python that lacks a package, of none, and of a search that was interrupted. */
+enum { ANSWER = 3 }; /* descriptor of the answer */
+/* Exit codes: Python lacks a package; it is missing or too old; the search was interrupted. */
 enum { UNFIT = 96, NOT_STARTED = 97, INTERRUPTED = 130 };
 enum { ENDINGS = 3, WORDS = 512 };
 
 static const struct {
 	const char *flags;   /* of Python, or NULL */
-	const char *who;     /* answers, in sentences */
-	const char *missing; /* the sentence where no Python will do */
+	const char *who;     /* subject of error messages */
+	const char *missing; /* the error message if no Python is suitable */
 } kinds[] = {
 	[QUESTION_SEARCH] = { "-ISXutf8", "the search",
 			      "the runs are started by Python " PYTHON_LEAST
@@ -56,7 +56,7 @@ static void pass_signal_on(int signal)
 		kill(child, signal);
 }
 
-/* Signals that would end this process, even if it ignores them. */
+/* Passes on signals that would end this process, with even_ignored also those that it ignores. */
 static void listen_to_signals(struct sigaction old[ENDINGS], bool even_ignored)
 {
 	struct sigaction pass = { .sa_handler = pass_signal_on, .sa_flags = SA_RESTART };
@@ -67,7 +67,7 @@ static void listen_to_signals(struct sigaction old[ENDINGS], bool even_ignored)
 			sigaction(ending[i], &pass, NULL);
 }
 
-/* Returns the one that came, or 0. */
+/* Restores the handlers. Returns the signal that came, or 0. */
 static int stop_listening(const struct sigaction old[ENDINGS])
 {
 	for (size_t i = 0; i < ENDINGS; i++)
@@ -77,7 +77,7 @@ static int stop_listening(const struct sigaction old[ENDINGS])
 
 /* ---- the process ---- */
 
-/* In this order; then NULL. */
+/* The Pythons to try, in order of i; NULL after the last. */
 static const char *python_place(size_t i)
 {
 	static const char *const names[] = { "python3", "python" };
@@ -98,8 +98,8 @@ static void set_default_signals(void)
 	}
 }
 
-/* Its answer has a descriptor of its own: what a package or the start of Python writes on standard
- * output is kept beside the errors. */
+/* Executes Python. The answer has its own descriptor, because packages or the start of Python may
+ * print to stdout. That goes into `err`. */
 static void become(const char *python, const char *flags, int in, int out, int err)
 {
 	const char *argv[] = { python, flags, "-c", asset_handover, NULL };
@@ -107,8 +107,8 @@ static void become(const char *python, const char *flags, int in, int out, int e
 
 	from[0] = python;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);	     /* it may have files to remove */
-	unsetenv("LD_PRELOAD");			     /* nothing is to be recorded here */
-	in = fcntl(in, F_DUPFD_CLOEXEC, ANSWER + 1); /* out of the way of the four below */
+	unsetenv("LD_PRELOAD");			     /* Python itself is not recorded */
+	in = fcntl(in, F_DUPFD_CLOEXEC, ANSWER + 1); /* above the four that are set below */
 	out = fcntl(out, F_DUPFD_CLOEXEC, ANSWER + 1);
 	err = fcntl(err, F_DUPFD_CLOEXEC, ANSWER + 1);
 	dup2(in, STDIN_FILENO);
@@ -119,7 +119,7 @@ static void become(const char *python, const char *flags, int in, int out, int e
 	_exit(NOT_STARTED);
 }
 
-/* Starts it with signals blocked, so that none is lost between the fork and its own handlers. */
+/* Forks with signals blocked, so that none is lost before the child has its own handlers. */
 static pid_t start(const char *python, const char *flags, int in, int out, int err)
 {
 	sigset_t signals, before;
@@ -138,7 +138,7 @@ static pid_t start(const char *python, const char *flags, int in, int out, int e
 	return child;
 }
 
-/* Python reads the whole request first. If it has ended, its end of the socket is closed. */
+/* Writes the request and closes the socket. If Python has ended, the rest is dropped. */
 static void send_request(int fd, const char *text, size_t len)
 {
 	size_t sent = 0;
@@ -153,7 +153,7 @@ static void send_request(int fd, const char *text, size_t len)
 
 /* ---- the answer ---- */
 
-/* False: a signal is to end this process. */
+/* Reads the answer up to its end or to a line that is no part of it. False: a read failed. */
 static bool read_answer(struct answer *a, int fd)
 {
 	FILE *f = fdopen(fd, "r");
@@ -177,7 +177,7 @@ static bool read_answer(struct answer *a, int fd)
 	return goes_on;
 }
 
-/* The last line of what was written beside the answer. */
+/* Copies ": " and the last line of what Python printed; "" if it printed nothing. */
 static void last_line(int err, char text[WORDS])
 {
 	char all[4096];
@@ -193,8 +193,8 @@ static void last_line(int err, char text[WORDS])
 	snprintf(text, WORDS, "%s%.*s", n ? ": " : "", WORDS - 4, line);
 }
 
-/* How it went, as an exit code; -1: another Python may do, because this one is not there, too old,
- * or lacks a package. */
+/* Returns the exit code, after an error message if there is no whole answer. -1: try another
+ * Python, because this one is missing, too old or lacks a package. */
 static int judge(const struct answer *a, int status, const char *python, const char *words)
 {
 	const char *who = kinds[a->question->kind].who;
@@ -265,8 +265,8 @@ static const char *own_python(const struct question *q)
 	return is_python ? q->command[0] : NULL;
 }
 
-/* A search notes what it found before it ends; of the others nothing half done is left, and the
- * command ends by the signal. */
+/* A search that is interrupted still reports what it found. Other commands end by the signal, after
+ * Python has removed its unfinished files. */
 static int ask_pythons(struct question *q)
 {
 	struct sigaction old[ENDINGS];

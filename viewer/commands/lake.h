@@ -6,7 +6,7 @@
 #include "../ranks/ranks_look.h"
 
 struct lake_files {
-	struct rank_file *items; /* the recordings of a run together, in order of their starts */
+	struct rank_file *items; /* sorted by run, within a run by start */
 	size_t count, room;
 };
 
@@ -14,10 +14,10 @@ struct lake_files {
 int lake_files_find(struct lake_files *files, char *const *paths);
 void lake_files_free(struct lake_files *files);
 
-/* The process and the run of each recording: a member "files". */
+/* Emits a member "files" with the process and run of each recording. */
 void lake_files_emit(const struct lake_files *files, struct emit *e);
 
 /* Whether a folder is a lake: it has the table of recordings. */
 bool lake_is_one(const char *path);
-/* Or is an address; else an error was said. */
+/* Whether it is a lake or an address; false after an error message. */
 bool lake_may_be(const char *path);

@@ -70,8 +70,7 @@ static int add_operand(struct lake_files *files, const char *path)
 
 /* ---- runs ---- */
 
-/* Whether two recordings are of one job, where many runs lie together. If the job's address is
- * local, recordings of other hosts are of other jobs. */
+/* Whether two recordings are of one job. If its address is local, the hosts must be the same. */
 static bool same_job(const struct rank_file *a, const struct rank_file *b)
 {
 	return !strcmp(a->job, b->job) && (!a->job_is_local || !strcmp(a->host, b->host));
@@ -106,7 +105,7 @@ void lake_files_free(struct lake_files *files)
 	*files = (struct lake_files){ 0 };
 }
 
-/* Whether it is a run of its own, whatever lies beside it. */
+/* Whether recording i is a run by itself, not a rank of a run. */
 static bool is_alone(const struct lake_files *files, size_t i)
 {
 	const struct rank_file *f = &files->items[i];
@@ -127,7 +126,7 @@ static size_t run_end(const struct lake_files *files, const bool *alone, size_t 
 
 /* ---- for Python ---- */
 
-/* Holes are passed over: anything may be named here, also a disk image of terabytes. */
+/* Skips holes, because the operand might be a sparse file, such as a disk image of terabytes. */
 static uint64_t hash_contents(const char *path)
 {
 	int fd = file_open(path);
@@ -148,8 +147,8 @@ static uint64_t hash_contents(const char *path)
 	return h;
 }
 
-/* A memory snapshot of PyTorch has neither process nor time: its contents tell it from others, as
- * many have the same name, and some the same size. */
+/* A snapshot of PyTorch has neither process nor time. A hash of its contents identifies it, because
+ * many have the same name and size. */
 static void emit_process(struct emit *e, const struct rank_file *f)
 {
 	struct stat st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpumemtrace: reads recordings and answers questions about them, one command each. What commands
- * there are stands in commands.def; what each one does, in its own cmd_NAME.c.
+ * gpumemtrace: records programs and answers questions about recordings, one command each.
+ * commands.def lists the commands; the code of each is in its own cmd_NAME.c.
  */
 #include <malloc.h>
 
@@ -149,7 +149,7 @@ static int run_words(char **argv)
 	return c ? run_command(c, argv + 2) : unknown_command(argv[1]);
 }
 
-/* Whatever it was that was printed: a full disk must not look like an answer. */
+/* Returns rc, or an error if stdout could not be written, for instance to a full disk. */
 static int check_output(int rc)
 {
 	if ((fflush(stdout) || ferror(stdout)) && rc == EXIT_OK)
@@ -161,7 +161,7 @@ int main(UNUSED int argc, char **argv)
 {
 	static char line[4096];
 
-	mallopt(M_MMAP_THRESHOLD, 1 << 17); /* large arrays go back as soon as they are freed */
-	setvbuf(stderr, line, _IOLBF, sizeof(line)); /* runs of several ranks print into one log */
+	mallopt(M_MMAP_THRESHOLD, 1 << 17);	     /* freed arrays return to the system at once */
+	setvbuf(stderr, line, _IOLBF, sizeof(line)); /* whole lines: ranks may share one log */
 	return check_output(run_words(argv));
 }

@@ -17,7 +17,7 @@ static bool has_folder(const struct command *c, void *options)
 	       S_ISDIR(st.st_mode);
 }
 
-/* ---- one of them ---- */
+/* ---- one recording ---- */
 
 static void say_run_note(const struct ranks_run *run)
 {
@@ -44,7 +44,7 @@ static int one_rank(const struct command *c, void *options, const struct ranks_r
 	return command_perform(c, options, out);
 }
 
-/* ---- the list of them ---- */
+/* ---- a list of recordings ---- */
 
 static int whole_list(const struct command *c, void *options, const struct ranks_run *run,
 		      const struct options_common *common, const char *where, struct emit *out)
@@ -103,7 +103,7 @@ static int with_run(const struct command *c, void *options, const struct options
 	return rc;
 }
 
-/* Files named one by one for a command that explains one run. */
+/* Checks that files that are named one by one are of one run. */
 static int check_files(const struct command *c, char *const *paths)
 {
 	struct ranks_run run;
@@ -165,7 +165,7 @@ static int of_pairs(struct diff_options *o, const struct options_common *common,
 	return rc;
 }
 
-/* Recordings that are named one by one are all used, whatever run they belong to. */
+/* Whether a path is a folder. Recordings that are named one by one may be of different runs. */
 static bool any_folder(char *const *paths)
 {
 	for (; *paths; paths++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command and the recordings it was given: one, all of a run, or that of one rank. A command
- * itself knows of one recording only; for several, Python asks for each (ask_ranks.c).
+ * Runs a command on the recordings that it was given: one, all of a run, or one rank's. Most
+ * commands read a single recording; for several, Python asks the library about each (ask_ranks.c).
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 int of_ranks(const struct command *c, void *options, const struct options_common *common,
 	     struct emit *out);
 
-/* A row for each recording; and for each pair of two runs. They return an exit code. */
+/* Print a row for each recording, or for each pair of ranks of two runs. Return an exit code. */
 int ranks_rows(const struct command *c, const void *options, const struct options_common *common,
 	       const struct ranks_run *run, struct emit *out);
 int ranks_pairs(const struct diff_options *o, const struct options_common *common,
@@ -20,7 +20,7 @@ int ranks_pairs(const struct diff_options *o, const struct options_common *commo
 /* The row of the rank that --rank names. Returns 0, or an exit code after one error message. */
 int rank_choose(const struct ranks_run *run, const char *rank, const char *where, size_t *row);
 
-/* The same; of several runs only one may have it. */
+/* The same, but an error if several runs have a recording of that rank. */
 int rank_choose_one(const struct ranks_run *run, const char *rank, const char *where, size_t *row);
 
 /* The error that a command needs one recording and none was chosen, with a list of them. Returns

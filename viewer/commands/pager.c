@@ -10,11 +10,11 @@
 
 static struct {
 	FILE *file;
-	char *held; /* up to a screenful */
+	char *held; /* text not printed yet, up to a screenful */
 	size_t len, room;
 	size_t lines, column;
 	struct winsize screen;
-	int fd; /* once there is more: the pager's, or stdout */
+	int fd; /* the pager's or stdout; -1 while text is held */
 	pid_t pid;
 } pager;
 
@@ -30,15 +30,14 @@ static bool wanted(void)
 
 static void run_pager(int in)
 {
-	/* A pager that is not there has read nothing: cat shows it all, behind the shell's own
-	 * sentence. */
+	/* If the pager cannot be started, cat prints the text after the shell's error message. */
 	static const char try[] =
 		"eval \"$PAGER\"; c=$?; case $c in 126|127) exec cat;; esac; exit $c";
 	const char *name = getenv("PAGER");
 
 	dup2(in, STDIN_FILENO);
 	close(in);
-	setenv("LESS", "FRX", 0); /* leaves by itself what fits, and colours as they are */
+	setenv("LESS", "FRX", 0); /* ends if the text fits, and keeps colours */
 	signal(SIGINT, SIG_DFL);
 	if (name)
 		execl("/bin/sh", "sh", "-c", try, (char *)NULL);
@@ -48,8 +47,8 @@ static void run_pager(int in)
 	_exit(127);
 }
 
-/* From here on an interrupt is for the pager. If the reader leaves it early, the next write ends
- * this process, as it does in any pipe. */
+/* From now on an interrupt is for the pager. If the user ends it early, the next write ends this
+ * process (SIGPIPE). */
 static void start_pager(void)
 {
 	int ends[2] = { -1, -1 };
@@ -115,7 +114,8 @@ static ssize_t take_output(UNUSED void *cookie, const char *s, size_t len)
 	return (ssize_t)len;
 }
 
-/* Also before a sentence on stderr, which comes after what stands above it. */
+/* Prints what is held, or waits for the pager. Also called before a message on stderr, so that the
+ * message comes last. */
 static void finish_pager(void)
 {
 	fflush(pager.file);

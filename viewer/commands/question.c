@@ -114,7 +114,7 @@ static void print_note(UNUSED struct answer *a, UNUSED int number, const char *t
 	say_note("%s", text);
 }
 
-/* Its first line stands two columns to the left of the others. */
+/* The first line is indented by two columns less than the others. */
 static void print_sentence(struct answer *a, int indent, const char *text)
 {
 	char next[16];
@@ -155,8 +155,8 @@ static void take_document(struct answer *a, struct json v)
 	emit_end(a->question->out);
 }
 
-/* A document whose first member is a list: its name; each "document" is an item; and the members
- * behind it. */
+/* A document whose first member is a list: "rows" has the list's name, each "document" is an item,
+ * "rest" has the other members. */
 
 static void take_rows(struct answer *a, struct json v)
 {
@@ -202,7 +202,7 @@ static void take_result(struct answer *a, struct json v)
 		a->question->result(a->question->ctx, v);
 }
 
-/* The last part brings the lines that are printed only if the answer is complete. */
+/* The last part has the lines that are printed only if the answer is complete. */
 static void take_end(struct answer *a, struct json v)
 {
 	struct json lines = json_member(v, "lines"), line = json_first(lines, NULL);
@@ -282,7 +282,7 @@ static void take_table(struct answer *a, struct json v)
 
 /* ---- line by line ---- */
 
-/* print: a text as it is. */
+/* print: for a text; say: for a number and a text; take: for JSON. */
 static const struct {
 	const char *name;
 	void (*print)(struct emit *e, const char *format, ...);

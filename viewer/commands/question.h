@@ -18,7 +18,7 @@ struct question {
 	void (*result)(void *ctx, struct json v);
 	void *ctx;
 	char **command; /* of a search */
-	/* Set here: */
+	/* Set by question_begin: */
 	enum question_kind kind;
 	struct emit *request;
 	char *text;
@@ -32,29 +32,28 @@ void question_list(struct question *q, const char *key, char *const *words); /* 
 void question_text(struct question *q, const char *key, const char *text);   /* NULL = "" */
 void question_number(struct question *q, const char *key, double n);
 
-/* Questions of runs of a program on simulated cards (python/gpumemtrace/search). */
-
-/* Like question_begin, with the program, its environment, and the names of cards. */
+/* Like question_begin, for runs on simulated cards (python/gpumemtrace/search): adds the program,
+ * its environment, and the names of cards. */
 void search_begin(struct question *q, const char *what, const char *cards);
 
-/* The answer, as far as it has come. */
+/* The state of an answer. */
 #define ANSWER_COLUMNS 16
 struct answer {
 	struct question *question;
 	int code;	     /* -1 before the end */
 	bool any, ended;     /* a part came, the last one came */
-	bool begun, foreign; /* Python ran the request's first lines; a line is no part of it */
+	bool begun, foreign; /* Python runs handover.py; a line is not part of the answer */
 	struct json rows;    /* of the table that is printed */
 	char *cells[ANSWER_COLUMNS];
 };
 
-/* Prints the next part; false: it is none. */
+/* Prints the next part; false: the line is not one. */
 bool answer_take(struct answer *a, const char *line, size_t len);
 
 /*
- * Hands the question over to Python (handover.c). The modules that answer it lie inside the tool
- * and go along with the question, so that any Python will do. Signals that would end this process
- * are passed on, so that nothing half done stays. Frees the request and returns the exit code.
+ * Sends the question to Python (handover.c), together with the embedded modules that answer it, so
+ * that any Python will do. Signals that would end this process are passed on, so that Python can
+ * clean up. Frees the request and returns the exit code.
  */
 int question_ask(struct question *q);
 
@@ -66,14 +65,14 @@ int advise_runs(const struct advise_options *o, struct emit *out);
 int oom_try(const struct oom_options *o, struct emit *out);
 
 /*
- * Facts of the recordings of a run that python/gpumemtrace/search follows and measures: a process
- * that reads a line for each question and answers with a line of JSON, null if the recording cannot
- * be read.
+ * Facts about the recordings of a run, for python/gpumemtrace/search: a process that reads
+ * questions, each ended by a zero byte, and answers each with a line of JSON, null if the recording
+ * cannot be read.
  *
- *   look PATH       of a run that goes on; reads on where the last look ended
+ *   look PATH       of a running program; continues where the last look ended
  *   whole PATH      of a run that ended
  *   written PATH    null unless its process still writes it
- *   complete PATH   the run was ended by gpumemtrace: makes a whole recording of it that says so
+ *   complete PATH   after gpumemtrace ended the run: makes it a whole recording that says so
  */
 
 #define SEARCH_FACTS "--search-facts" /* in place of a command */

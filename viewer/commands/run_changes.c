@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The changes of `run --with`. Their modules (python/gpumemtrace/changes) lie inside the tool and
- * are written into a folder for this run, which comes first on PYTHONPATH. Before the program
- * starts and after its end Python checks the names and says what was done.
+ * The changes of `run --with`. Their modules (python/gpumemtrace/changes) are embedded in the tool
+ * and are written into a folder for this run, which comes first on PYTHONPATH. Python checks the
+ * names before the program starts, and reports the results after its end.
  */
 #include "run_changes.h"
 
@@ -46,7 +46,7 @@ static int write_modules(const char *folder)
 	return bad ? say_unreadable("%s cannot be written: %s", path, strerror(errno)) : 0;
 }
 
-/* Python writes compiled modules beside them. */
+/* Removes the folder, and the compiled modules that Python wrote into it. */
 void run_changes_drop(struct run_changes *c)
 {
 	char compiled[PATH_MAX + 16];
@@ -58,7 +58,7 @@ void run_changes_drop(struct run_changes *c)
 	folder_remove(c->folder);
 }
 
-/* The Python of the command if it is one, else the tool's own. */
+/* The Python that runs the command, else $GPUMEMTRACE_PYTHON or python3. */
 static const char *python_of(char *const *command)
 {
 	const char *named = getenv("GPUMEMTRACE_PYTHON");
@@ -104,7 +104,7 @@ static void take_checked(struct run_changes *c, char *line)
 	}
 }
 
-/* "made COUNT CHANGE<tab>SENTENCE<tab>what to give instead" */
+/* "made COUNT CHANGE<tab>SENTENCE<tab>ALTERNATIVE" */
 static void take_made(struct run_changes *c, char *line)
 {
 	struct row_run_change row = { 0 };
@@ -123,7 +123,7 @@ static void take_made(struct run_changes *c, char *line)
 	c->missed |= !row.times;
 }
 
-/* The names, which Python reads there, each behind a semicolon. */
+/* Sets the environment variable with the names, separated by semicolons. */
 static void set_names(char **names)
 {
 	char *text = NULL;
@@ -157,7 +157,7 @@ void run_changes_end(struct run_changes *c)
 {
 	if (!c->folder[0])
 		return;
-	unsetenv("LD_PRELOAD"); /* nothing is to be recorded here */
+	unsetenv("LD_PRELOAD"); /* Python itself is not recorded */
 	ask_python(c, "tell", take_made);
 	run_changes_drop(c);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes that `run --with` makes in its program, and what became of them. */
+/* The changes that `run --with` makes in its program, and their results. */
 #pragma once
 
 #include "../ask/command.h"
@@ -16,7 +16,7 @@ struct run_changes {
 /* Checks the names (NAME=VALUE) and sets the environment. Returns 0, or an exit code after an error
  * message. */
 int run_changes_begin(struct run_changes *c, char **names, char *const *command);
-void run_changes_drop(struct run_changes *c); /* where no program was started */
+void run_changes_drop(struct run_changes *c); /* if no program was started */
 void run_changes_end(struct run_changes *c);  /* after the program: finds what was done */
 void run_changes_say(const struct run_changes *c);
 bool run_changes_row(void *ctx, size_t i, struct row_run_change *row);

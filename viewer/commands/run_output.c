@@ -74,9 +74,9 @@ void run_output_glob(const char *pattern, const char *more, char *out, int room)
 	snprintf(out + n, (size_t)room - n, "%s%s", more, pattern + length);
 }
 
-/* ---- which names are the pattern's ---- */
+/* ---- names that match the pattern ---- */
 
-/* Replacement of a pattern's letter; "" + DIGITS if it is an unknown number. */
+/* Replacement of a placeholder's letter; DIGITS for an unknown rank, NULL for other letters. */
 static const char *meaning(char which, char host[256])
 {
 	static const char number[] = { DIGITS, 0 };
@@ -90,7 +90,7 @@ static const char *meaning(char which, char host[256])
 	return NULL;
 }
 
-/* Replaces the known parts: "/tmp/x.%h.%r.gmt" becomes "/tmp/x.box." DIGITS ".gmt". */
+/* "/tmp/x.%h.%r.gmt" becomes "/tmp/x.box." DIGITS ".gmt". False: the name is too long. */
 static bool names_of(const char *pattern, char names[PATH_MAX])
 {
 	char host[256];
@@ -193,9 +193,9 @@ static int note_own(struct run_old *old, const char *names, const char *path)
 	return note_old(old, path);
 }
 
-#define TICK_NS 20000000 /* more than one of the clock that files get their times from */
+#define TICK_NS 20000000 /* more than one tick of the clock for file times */
 
-/* A file from the future, as after a change of the clock, gets the time of now. */
+/* Sets the change time of a file from the future (the clock was set back) to now. */
 static void bring_to_now(const char *path, const char *ending, time_t now)
 {
 	char name[PATH_MAX + 8];
@@ -206,7 +206,7 @@ static void bring_to_now(const char *path, const char *ending, time_t now)
 		chmod(name, st.st_mode & 07777);
 }
 
-/* Files of this run must be younger than the earlier ones. */
+/* Waits until new files will be younger than the earlier ones. */
 static void let_time_pass(struct run_old *old)
 {
 	const struct timespec tick = { .tv_nsec = TICK_NS };
@@ -229,7 +229,7 @@ static void let_replace(struct run_old *old)
 {
 	char text[32];
 
-	unsetenv(GMT_REPLACE); /* an outer run's is about other names */
+	unsetenv(GMT_REPLACE); /* an outer run set it for other names */
 	if (!old->until)
 		return;
 	let_time_pass(old);
@@ -237,7 +237,7 @@ static void let_replace(struct run_old *old)
 	setenv(GMT_REPLACE, text, 1);
 }
 
-/* Under the lock with which a recorder replaces a file. */
+/* Removes a file that has not changed, under the lock of recorders that replace it. */
 static void remove_old(const char *path, uint64_t until)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -305,7 +305,8 @@ static int note_all(struct run_old *old, const char *absolute, const char *names
 	return rc;
 }
 
-/* The live file of a recording that is gone is in the way, too. */
+/* Notes the pattern's only file. A live file without its recording is one of an earlier run, too.
+ */
 static int note_named(struct run_old *old, const char *path)
 {
 	char live[PATH_MAX + 8];

@@ -133,7 +133,7 @@ bool run_program_path(const char *name, char path[PATH_MAX])
 	return false;
 }
 
-/* The program that a script names in its first line; the file itself if it is none. */
+/* Replaces a script by the interpreter in its first line. */
 static void follow_script(char path[PATH_MAX])
 {
 	char line[PATH_MAX] = "";
@@ -161,7 +161,7 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *h)
 	return false;
 }
 
-/* NULL: nothing in the file's headers is in the way. */
+/* Why the file's headers rule out the preload; NULL: they do not. */
 static const char *look_at_file(const char *path)
 {
 	Elf64_Ehdr h;
@@ -251,7 +251,7 @@ char **run_program_python(char **command)
 
 /* ---- the libraries of this installation ---- */
 
-/* Relative to the folder of this program: a build folder, an installation. */
+/* Folders of the libraries, relative to this program's: a build folder, an installation. */
 static const char *const places[] = { "", "../lib/", "../lib/gpumemtrace/", "build/" };
 
 static bool own_folder(char folder[PATH_MAX])
@@ -311,8 +311,8 @@ static void *preload_simulator(void)
 	return library_find("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
 }
 
-/* The simulated driver itself says whether it knows the card, and names those it knows. What else
- * is wrong comes from the environment, and it prints that. */
+/* The simulated driver says whether it knows the card, and lists those it knows. It prints itself
+ * what is wrong in the environment. Returns an exit code. */
 static int check_card(const char *card)
 {
 	void *driver = preload_simulator();

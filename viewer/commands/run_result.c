@@ -137,7 +137,7 @@ static void find_by_name(struct run_result *r, const char *pattern, const struct
 	globfree(&found);
 }
 
-/* ---- why there is none ---- */
+/* ---- why nothing was recorded ---- */
 
 #define SAY(...) snprintf(r->why, sizeof(r->why), __VA_ARGS__)
 
@@ -169,7 +169,7 @@ static const char *programs(char *text, size_t room)
 	return text;
 }
 
-/* Device files of NVIDIA's driver, of WSL, of a Jetson. */
+/* Whether NVIDIA's driver, WSL's or a Jetson's has a device file, or the device is simulated. */
 static bool has_card(void)
 {
 	static const char *const names[] = { "/dev/nvidia[0-9]*", "/dev/dxg", "/dev/nvhost-gpu",

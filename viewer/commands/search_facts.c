@@ -12,7 +12,7 @@
 #include "../recording/running.h"
 #include "../recording/owner_words.h"
 
-/* Recorded as soon as an optimizer is made. */
+/* Fact that is recorded as soon as an optimizer is made. */
 #define OPTIMIZER "torch.optimizer"
 
 /* A recording that is followed. */
@@ -23,7 +23,7 @@ struct followed {
 	uint64_t refused_seq; /* the latest of these */
 };
 
-/* ---- figures of both kinds ---- */
+/* ---- figures of running and ended runs ---- */
 
 static double seconds_of(const struct steps *s, size_t i)
 {
@@ -52,7 +52,7 @@ static void emit_units(struct emit *out, const struct steps *s)
 	emit_end(out);
 }
 
-/* The framework's peak; without a framework, the driver's. */
+/* Peak of the framework's reserved bytes, else of the driver's. At least the blocks' peak. */
 static uint64_t reserved_of(const struct model_device *d)
 {
 	uint64_t bytes = d->framework ? d->reserved.peak.bytes : d->driver.peak.bytes;
@@ -200,7 +200,7 @@ static void emit_refusals(struct emit *out, const struct timeline *t)
 	emit_flag(out, "went_on", went_on(&t->model.spans, &refusal));
 }
 
-/* The peak's owners and moment, as the result of a run has them. */
+/* Emits the peak's moment, classes and largest line. */
 static void emit_description(struct emit *out, struct timeline *t)
 {
 	struct peak_answer a;
@@ -225,14 +225,14 @@ static void emit_description(struct emit *out, struct timeline *t)
 	peak_free(&a);
 }
 
-/* The program trains with an optimizer, and no step has ended: the peak may still come. */
+/* Whether the program trains with an optimizer and no step has ended: the peak might still come. */
 static bool lacks_step(const struct timeline *t)
 {
 	return t->model.spans.trains && defs_meta(t->stacks.defs, OPTIMIZER).len &&
 	       !has_steps(&t->steps, &t->model.spans);
 }
 
-/* Optimizer's steps that came behind a backward pass. */
+/* Number of optimizer steps that followed a backward pass. */
 static uint64_t updates_of(const struct spans *s)
 {
 	bool back = false;

@@ -5,11 +5,11 @@
 #include "../base/plain_file.h"
 #include "run_program.h"
 
-#define CARD  "h100-80g" /* where none is named */
+#define CARD  "h100-80g" /* default */
 #define STEPS 2		 /* to observe for `advise` */
 #define SETS  12	 /* runs of `--make-it-fit` */
 
-/* fit: which cards a program fits, with which settings, by running it on simulated ones. */
+/* fit: finds the cards and settings that a program fits, by running it on simulated cards. */
 
 int check_fit(struct fit_options *o)
 {
@@ -43,7 +43,7 @@ int run_fit(const struct fit_options *o, struct emit *out)
 	return question_ask(&q);
 }
 
-/* bisect: the commit that raised the peak. */
+/* bisect: finds the commit that raised the peak. */
 
 static int check_limits(const struct bisect_options *o)
 {
@@ -76,8 +76,8 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 	return question_ask(&q);
 }
 
-/* `advise` and `oom` with --try: each suggestion made from outside, and run on the card of the
- * recording. */
+/* `advise` and `oom` with --try: runs the program with each suggestion that needs no edit of it, on
+ * the recording's card. */
 
 struct suggestions {
 	const char *of; /* the command that makes them */
@@ -108,8 +108,8 @@ int oom_try(const struct oom_options *o, struct emit *out)
 		&(struct suggestions){ "oom", o->files, o->command, NULL, o->nth, 0, 0 }, out);
 }
 
-/* Runs of a program on a simulated card for `advise`: unchanged, and with each change that needs no
- * edit of the program. */
+/* `advise -- COMMAND`: runs the program on a simulated card, unchanged and with each change that
+ * needs no edit of it. */
 
 #define ALLOCATOR "PYTORCH_CUDA_ALLOC_CONF"
 
@@ -121,14 +121,14 @@ struct advise_runs {
 	char **command, **tries; /* tries: each NAME=VALUE or env:NAME=VALUE, or NULL */
 	const char *card;
 	long steps;
-	/* Set here: */
+	/* Set by run_unchanged: */
 	char folder[PATH_MAX];
 	char *recording; /* of the program as it is */
 };
 
 /* ---- runs ---- */
 
-/* With each of the changes; or unchanged, with the recordings in that folder. */
+/* Runs the program with each of `tries`; NULL: unchanged, with its recordings in `folder`. */
 static int perform_runs(const struct advise_runs *r, char *const *tries, const char *folder,
 			void (*run)(void *ctx, struct json run), void *ctx)
 {
@@ -169,8 +169,8 @@ struct tries {
 	struct advise *advise;
 	char **texts; /* ending with NULL */
 	size_t count, room;
-	size_t found; /* the first so many are of findings, */
-	size_t *of;   /* these */
+	size_t found; /* the first `found` texts are of findings, */
+	size_t *of;   /* with these indices */
 	size_t of_room;
 	size_t done;
 };

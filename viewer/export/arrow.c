@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arrow.h"
 
-/* of a number, or of a text's offset */
+/* Bytes of a number, or of a text's offset. */
 static unsigned arrow_bytes(enum arrow_type type)
 {
 	static const uint8_t bytes[] = { [ARROW_UINT64] = 8,
@@ -183,7 +183,7 @@ static void flatbuffer_set(struct bytes *b, size_t at, uint64_t value, unsigned 
 		b->p[at + i] = (uint8_t)(value >> 8 * i);
 }
 
-/* References count from where they stand. */
+/* A reference is the distance from its own position. */
 static void refer(struct bytes *b, size_t at, size_t to)
 {
 	flatbuffer_set(b, at, to - at, 4);
@@ -196,9 +196,9 @@ static void flatbuffer_start(struct bytes *b)
 	flatbuffer_add_number(b, 0, 4);
 }
 
-/* bytes[i]: size of a field, 1, 2, 4 or 8; 0 leaves it out. `at` is the reference to the table,
- * 0 for the root. The table of offsets, then the table: a reference to the former, then the
- * fields, the widest first, so that each is aligned if the first stands at a multiple of 8. */
+/* bytes[i]: size of field i: 1, 2, 4, 8, or 0 to leave it out. at: the reference to the table, 0
+ * for the root. Writes the table of offsets, then the table: a reference to the offsets, then the
+ * fields, the widest first, so that each is aligned if the first is at a multiple of 8. */
 static struct flatbuffer_table flatbuffer_table(struct bytes *b, size_t at, const uint8_t *bytes,
 						unsigned count)
 {
@@ -238,7 +238,7 @@ static void flatbuffer_string(struct bytes *b, size_t at, const char *s)
 	bytes_add(b, s, len + 1);
 }
 
-/* Returns the position of the first element; each takes `each` bytes, all zero. */
+/* Returns the position of the first element. Each has `each` bytes, all zero. */
 static size_t flatbuffer_vector(struct bytes *b, size_t at, uint32_t count, unsigned each,
 				unsigned align)
 {
@@ -365,7 +365,7 @@ static struct bytes *buffer_of(struct arrow *a, unsigned column, unsigned i)
 	return i == 1 && buffer_count(a, column) == 3 ? &c->offsets : &c->values;
 }
 
-/* Visits every buffer of the body, each padded: describes them in the header, or writes them. */
+/* Returns the body's bytes. Describes each padded buffer in the header b, if that is not NULL. */
 static uint64_t each_buffer(struct arrow *a, struct bytes *b, size_t at)
 {
 	uint64_t offset = 0;
@@ -432,7 +432,7 @@ struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned c
 	arrow_write_bytes(a, "ARROW1\0\0", 8);
 	write_schema(a, &b, message(&b, HEADER_SCHEMA, 0));
 	put_message(a, &b);
-	fflush(f); /* a reader at a pipe may want no more */
+	fflush(f); /* a reader of a pipe might wait for the schema */
 	return a;
 }
 

@@ -8,7 +8,7 @@
 
 #include "../base/bytes.h"
 
-/* Rows of a table on their way into Arrow's buffers, up to ARROW_ROWS at a time. */
+/* Rows of a table in Arrow's buffers, up to ARROW_ROWS at a time. */
 
 #define ARROW_ROWS 65536
 
@@ -27,13 +27,13 @@ struct arrow_column {
 	const char *unit, *meaning; /* its metadata; NULL: it has none */
 };
 
-/* Chooses of `total` columns those of a list with commas, each once; NULL = all. 0, or EXIT_USAGE
- * after an error message. */
+/* Chooses the columns that a list separated by commas names, each once; NULL = all. `which` gets
+ * their indices. 0, or EXIT_USAGE after an error message. */
 int arrow_choose(const struct arrow_column *all, unsigned total, const char *list, unsigned *which,
 		 unsigned *count);
 
-/* `given` cells of the batch have a value, the others are null. Numbers stand in `values` by row;
- * texts follow each other, with their ends in `offsets`. `valid` has one bit per row. */
+/* The cells of a column. `given` of them have a value, the others are null. Numbers are in `values`
+ * by row; texts follow each other, with their ends in `offsets`. `valid` has one bit per row. */
 struct arrow_cells {
 	struct bytes valid, offsets, values;
 	uint64_t given;
@@ -53,11 +53,11 @@ void arrow_batch_free(struct arrow_batch *b);
 /* Sets a cell of a row, in any order; arrow_row ends the row. Cells that were not set are null. */
 void arrow_number(struct arrow_batch *b, unsigned column, uint64_t number);
 void arrow_text(struct arrow_batch *b, unsigned column, const char *s, size_t len);
-bool arrow_row(struct arrow_batch *b); /* true: there is no room for another one */
+bool arrow_row(struct arrow_batch *b); /* true: the batch is full */
 
 /* Sets `len` of all buffers; a column without nulls has no validity bits. */
 void arrow_batch_finish(struct arrow_batch *b);
-/* No rows, all buffers ready. Buffers that a reader took (p = NULL) are allocated again. */
+/* Empties the batch. Buffers that a reader took (p = NULL) are allocated again. */
 void arrow_batch_clear(struct arrow_batch *b);
 
 struct arrow;
@@ -65,7 +65,7 @@ struct arrow;
 /* The columns belong to the caller and must outlive the writer. The schema is written at once. */
 struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned count);
 
-/* The rows that are written next; arrow_flush writes them, once there is no room for more. */
+/* The batch to fill. When it is full, arrow_flush writes it. */
 struct arrow_batch *arrow_rows(struct arrow *a);
 void arrow_flush(struct arrow *a);
 

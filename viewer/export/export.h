@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Converts a recording to formats of other tools: one source file and one row in export_formats.def
- * per format. Every format uses the same tables: those of the whole run, each block with its class,
- * and the blocks alive at a moment.
+ * Converts a recording to formats of other tools: one function export_NAME and one row in
+ * export_formats.def per format. Every format uses the same data: all blocks of the run with their
+ * classes, or the blocks alive at a moment.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct export
 
 struct export_format {
 	const char *name, *summary;
-	bool moment;	  /* of the blocks alive at --at, not of the whole run */
-	const char *head; /* its files begin so; "" if they begin with the name of a class */
+	bool moment;	  /* it has the blocks alive at --at, not the whole run */
+	const char *head; /* how its files begin; "": with the name of a class */
 	size_t head_length;
 	int (*write)(struct export *x);
 };
@@ -33,19 +33,19 @@ struct export_format {
  * Returns 0, or an exit code after one error message. */
 int export_event_table(struct export *x);
 
-/* A scan over all devices. */
+/* Passes the changes and events of all devices to the sink, in order. */
 void export_series(struct export *x, const struct series_sink *sink);
 /* Whether the block counts: those of the framework if there is one, else all that CUDA calls
  * allocated. */
 bool export_counts(const struct export *x, uint32_t life);
-/* Its class at birth, which tables show, and the rule. */
+/* A block's class at birth, with its rule. Fills in *b. */
 struct verdict export_verdict(struct export *x, uint32_t life, struct block *b);
 
-/* The blocks alive at the moment of --at, with their categories. */
+/* The blocks alive at --at, with classes. Returns 0, or an exit code after an error message. */
 int export_moment(struct export *x, struct moment *mo);
 
-/* The frames of a stack, innermost first, in x->stacks until the next call. seq: the event with
- * this stack. */
+/* The frames of a stack, innermost first, in x->timeline.stacks until the next call. seq: the event
+ * with this stack. */
 size_t export_frames(struct export *x, uint32_t stack, uint64_t seq);
 /* A frame's name, never empty. buf is for frames without a name. */
 const char *export_frame_name(const struct frame *f, char *buf, size_t room);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every event as a row of a table. Unlike other exports it reads events, because the tables do not
- * keep them. One pass, without classes. */
+/* Every event as a row of a table. Unlike other exports it reads the events themselves, in one pass
+ * and without classes, because the model does not keep them. */
 #include "export_events.h"
 
 #include "../../format/record.h"
@@ -44,7 +44,7 @@ static struct defs_text text_of(const struct export_events *x, const struct gmt_
 	return (struct defs_text){ s, strlen(s) };
 }
 
-/* Null values: -1 for a device; 0 for a thread, stack or name. */
+/* Whether a cell is null: device -1; thread, stack or name 0; memory of other kinds of events. */
 static bool is_null(const struct gmt_event *e, enum event_column column)
 {
 	return (column == EVENT_device && e->device < 0) || (column == EVENT_stack && !e->stack) ||

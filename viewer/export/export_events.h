@@ -12,9 +12,9 @@ enum event_column {
 
 struct export_events {
 	const struct defs *defs;      /* of the recording */
-	unsigned what[EVENT_COLUMNS]; /* these columns, in this order */
+	unsigned what[EVENT_COLUMNS]; /* chosen columns, in order */
 	unsigned count;
-	/* A cell for each of them; numbers are as wide as their column in the exports. */
+	/* Gets a cell for each chosen column. */
 	void (*row)(void *ctx, const struct export_cell *cells);
 	void *ctx;
 };

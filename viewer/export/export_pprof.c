@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A profile for pprof (protocol buffers, not compressed), shaped like Go's heap profiles: what is
- * in use at the moment, and what was allocated in the whole run; the class is a label. Strings,
- * functions and locations stand in tables of their own.
+ * A profile for pprof (protocol buffers, not compressed), shaped like Go's heap profiles: memory in
+ * use at the moment, and memory allocated in the whole run, with the class as a label. Strings,
+ * functions and locations are numbered in tables of their own.
  */
 #include "../base/bytes.h"
 #include "export_stacks.h"
@@ -39,8 +39,8 @@ static void put_message(struct bytes *m, unsigned field, struct bytes *inner)
 	bytes_free(inner);
 }
 
-/* String 0 must be the empty one. Readers reject text that is not UTF-8, so that in a name of other
- * bytes each of them is '?'. */
+/* String 0 must be the empty one. Readers reject text that is not UTF-8, so bytes that are not
+ * become '?'. */
 static uint32_t string_id(struct pprof *p, const char *s)
 {
 	uint32_t at = map_number(&p->strings, map_hash_text(0, s), p->string_count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * speedscope's own format: one profile of bytes with all classes (the class is the outermost
- * frame), then one for each class. Frames stand once, in `shared`.
+ * frame), then one for each class. `shared` has every frame once.
  */
 #include "../base/emit_json.h"
 #include "../../format/version.h"
@@ -13,7 +13,7 @@ struct speedscope {
 	struct stack_sums sums;
 	struct map ids; /* hash of a frame -> its index */
 	uint32_t frames;
-	uint32_t classes[CATEGORIES]; /* 1 + index of the frame that stands for a class */
+	uint32_t classes[CATEGORIES]; /* 1 + index of the class's frame; 0 = not written yet */
 };
 
 static void frame_begin(struct speedscope *s, const char *name)
@@ -60,7 +60,7 @@ static void write_frames(struct speedscope *s)
 	}
 }
 
-/* Its frames, all written before, from the outermost on. */
+/* Writes the indices of a stack's frames, outermost first. */
 static void write_sample(struct speedscope *s, const struct stack_sum *sum)
 {
 	fprintf(s->f, "[%u", class_index(s, sum->category));
@@ -69,7 +69,7 @@ static void write_sample(struct speedscope *s, const struct stack_sum *sum)
 	fputc(']', s->f);
 }
 
-/* category < 0: all. */
+/* category: -1 = all classes */
 static void write_profile(struct speedscope *s, const char *name, int category)
 {
 	uint64_t sum = 0;

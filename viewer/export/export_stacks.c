@@ -9,7 +9,7 @@
  * and the bytes that are alive. One line for each class and stack.
  */
 
-/* A semicolon parts frames, a new line parts stacks. */
+/* Semicolons separate frames and new lines separate stacks, so they are replaced. */
 static void folded_write_name(FILE *f, const char *s)
 {
 	for (; *s; s++)

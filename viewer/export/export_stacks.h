@@ -6,9 +6,9 @@
 
 struct stack_sum {
 	unsigned category;
-	uint32_t stack, name; /* name: the backward node where there is no stack */
+	uint32_t stack, name; /* name: the backward node if there is no stack */
 	uint64_t seq, bytes, blocks;
-	uint64_t all_bytes, all_blocks; /* ever born with that stack and class, if requested */
+	uint64_t all_bytes, all_blocks; /* all blocks of the run; only for pprof */
 };
 
 struct stack_sums {

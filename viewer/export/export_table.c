@@ -4,9 +4,9 @@
 #include "../base/emit_json.h"
 #include "../base/ending.h"
 
-/* Comma-separated values (RFC 4180): texts in quotes where they need them, null as nothing. */
+/* Comma-separated values (RFC 4180): texts in quotes if needed, null as an empty field. */
 
-/* Control characters and what is no UTF-8 as \xNN, so that a row is a line. */
+/* Control characters and bytes that are not UTF-8 become \xNN, so that a row is one line. */
 static void put_text(FILE *f, const char *s, size_t len)
 {
 	bool quotes = memchr(s, ',', len) || memchr(s, '"', len) || memchr(s, ' ', len);
@@ -56,7 +56,7 @@ int export_csv(struct export *x)
 	return 0;
 }
 
-/* One JSON object a line, all columns in each. */
+/* JSON lines: one object per block, with all columns. */
 
 static void jsonl_row(void *ctx, const struct export_cell *cells)
 {

@@ -34,7 +34,7 @@ void export_arrow_add(void *arrow, const struct export_cell *cells);
 struct export_walk {
 	struct export *x;
 	struct lives_cursor ends;
-	uint32_t next; /* of those that live on */
+	uint32_t next; /* next block to look at for those that were not freed */
 };
 
 void export_walk_first(struct export_walk *w, struct export *x);

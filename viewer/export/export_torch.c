@@ -16,7 +16,7 @@ struct pending {
 };
 
 struct torch_device {
-	struct tree segments; /* mark: as above */
+	struct tree segments; /* mark: OWN_SEGMENT, EXPANDABLE */
 	struct tree live;     /* mark: class at birth */
 };
 
@@ -30,9 +30,9 @@ struct origin {
 struct torch {
 	struct export *x;
 	struct pickler p;
-	struct map stacks, frames; /* -> kept */
+	struct map stacks, frames; /* id or hash -> its place in the memo */
 	int device;
-	struct torch_device *now; /* of that device */
+	struct torch_device *now; /* state of the current device */
 	uint64_t entries;
 	bool named; /* see export_torch.h */
 	struct pending *pending;
@@ -217,7 +217,7 @@ static void tell_refusal(struct torch *t, const struct series_event *e)
 		entry(t, "oom", &origin, e->devices[t->device].free_bytes, m->size, m->stream, -1);
 }
 
-/* Writes the changes of one event: ends, then segments, then births. */
+/* Writes the changes of one event: frees, then segments, then allocations. */
 static void on_event(void *ctx, const struct series_event *e)
 {
 	struct torch *t = ctx;

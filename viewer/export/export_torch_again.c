@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording that was a snapshot becomes that snapshot again: every member as it was, also those
- * that no event has a place for. Only classes are put to it, where the program set no metadata of
- * its own. An allocation of the trace is the event of the same number, a free is known by its
+ * Writes the snapshot from which a recording was converted, with every member as it was, also those
+ * that no event stores. Only classes are added, where the program set no metadata of its own. The
+ * nth allocation in a device's trace is its nth recorded allocation. A free is found by its
  * address.
  */
 #include "../../format/record.h"
@@ -12,20 +12,20 @@
 #include "export_torch.h"
 
 /*
- * Writes values that were read from a pickle into another one, each shared list or dictionary once.
- * What holds itself ends with None, so does what is nested deeper than anyone's data is.
+ * Copies values from one pickle into another, each shared list or dictionary once. A value that
+ * contains itself becomes None, and so does one that is nested deeper than DEPTH.
  */
 
 struct pickle_copy {
 	const struct pickle *from;
 	struct pickler *to;
-	uint32_t *uses; /* of each value, by lists and dictionaries */
+	uint32_t *uses; /* of each value: references in lists and dictionaries */
 	struct map kept;
 	unsigned depth;
 };
 
 #define DEPTH 100
-#define OPEN  UINT32_MAX /* it is being written: who meets it there is inside of it */
+#define OPEN  UINT32_MAX /* it is being written: a reference to it is inside of it */
 
 static void pickle_copy_start(struct pickle_copy *c, const struct pickle *from, struct pickler *to)
 {
@@ -129,11 +129,11 @@ static void pickle_copy(struct pickle_copy *c, const struct pickle_value *v)
 	}
 }
 
-/* The classes of a device's allocations, in the order of its trace. */
+/* The classes of a device's blocks. */
 struct classes {
-	uint64_t *seqs; /* of their events */
+	uint64_t *seqs; /* events of allocations in the trace, in order */
 	size_t count, room, next;
-	struct map now, end; /* address -> class + 1: as the trace goes on; after it */
+	struct map now, end; /* address -> class + 1: during the trace; after it */
 };
 
 struct again {
@@ -144,8 +144,8 @@ struct again {
 	struct classes *devices;
 	struct map births; /* seq -> class + 1 */
 	bool named;
-	struct classes *device; /* that the trace or segment which is being written belongs to */
-	uint64_t addr;		/* of the next block of that segment */
+	struct classes *device; /* of the current trace or segment */
+	uint64_t addr;		/* of the next block in the segment */
 };
 
 void export_torch_class(struct pickler *p, int class)
@@ -254,7 +254,7 @@ static bool is_free_text(const struct pickle_value *v)
 	return v->type == PICKLE_NONE || pickle_is(v, "") || pickle_ends(v, OWN_METADATA);
 }
 
-/* A dictionary with its class, if it has no metadata of its own. action: of an entry, or NULL. */
+/* Copies a dictionary, and adds its class if it has no metadata. action: of an entry, or NULL. */
 static void write_with_class(struct again *a, const struct pickle_value *v, int class,
 			     const char *action)
 {
@@ -283,7 +283,7 @@ static void write_with_class(struct again *a, const struct pickle_value *v, int 
 	pickler_dict_end(&a->p);
 }
 
-/* Writes a value with its classes; i: its place in the list that it is in. */
+/* Writes a value with its classes. i: its index in its list. */
 typedef void write_value(struct again *a, const struct pickle_value *v, uint32_t i);
 
 static void write_each(struct again *a, const struct pickle_value *list, write_value *write)
@@ -331,10 +331,10 @@ static void write_trace(struct again *a, const struct pickle_value *v, uint32_t 
 
 struct list {
 	const char *name;
-	write_value *write; /* an element of it */
+	write_value *write; /* writes an element */
 };
 
-/* The members of a dictionary, and those lists of it with classes. */
+/* Writes the members of a dictionary; elements of `lists` with their classes. */
 static void write_members(struct again *a, const struct pickle_value *v, const struct list lists[2])
 {
 	for (size_t i = 0; i < v->count; i++) {
@@ -365,7 +365,7 @@ static void write_segment(struct again *a, const struct pickle_value *v, UNUSED 
 	pickler_dict_end(&a->p);
 }
 
-/* The oldest snapshots were the list of segments alone; readers of files want the dictionary. */
+/* The oldest snapshots are the list of segments alone. Readers of files expect a dictionary. */
 static void write_root(struct again *a, const struct pickle_value *root)
 {
 	static const struct list lists[2] = { { "segments", write_segment },

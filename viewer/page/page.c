@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The documents that a page shows: a head that says what classes and phases are, what the caller
- * writes, and the names that it used. If that is too much for one page, all of it is made again
- * with less room.
+ * Writes the documents that a page shows: the classes and phases, the caller's members, and the
+ * names that these use. If they are too large for one page, they are written again with less room.
  */
 #include "page.h"
 
 #include "../../format/version.h"
 
-#define PAGE_ROOM 4700000 /* of 5 MB; the rest is what shows it */
+#define PAGE_ROOM 4700000 /* bytes; with scripts and style a page has at most 5 MB */
 
 static void emit_classes(struct emit *out)
 {
@@ -46,7 +45,6 @@ static void write_documents(struct page *p, void (*write)(struct page *, void *)
 	emit_end(p->out);
 }
 
-/* Once, in memory. */
 static void make_once(struct page_text *text, struct redact *redact, double scale,
 		      void (*write)(struct page *, void *), void *ctx)
 {
@@ -67,7 +65,7 @@ static void make_once(struct page_text *text, struct redact *redact, double scal
 	fclose(rest);
 }
 
-/* Nearly always the first is small enough. */
+/* The first attempt is nearly always small enough. */
 void page_make(struct page_text *text, struct redact *redact, void (*write)(struct page *, void *),
 	       void *ctx)
 {

@@ -23,7 +23,7 @@ struct page {
 	struct names words, names; /* of these documents */
 	struct redact *redact;	   /* or NULL */
 	size_t tracks;		   /* tracks that share the room */
-	size_t written;		   /* of those, each with its peak */
+	size_t written;		   /* tracks written so far, each with its peak */
 	uint64_t peaks[PAGE_TRACKS];
 	double scale; /* 1, or less if the page became too large */
 };
@@ -33,7 +33,7 @@ struct page {
 void page_make(struct page_text *text, struct redact *redact, void (*write)(struct page *, void *),
 	       void *ctx);
 
-/* The tracks that are far from the others. */
+/* Emits the median peak and the tracks whose peak is an outlier. */
 void page_strays_emit(struct page *p);
 
 /* A track's share of a number of rows, but not below `least`. */
@@ -55,15 +55,15 @@ struct track {
 	enum track_parts parts;
 	struct recording *recording;
 	struct timeline *timeline; /* of this device */
-	struct summary summary;	   /* of a whole one */
+	struct summary summary;	   /* for TRACK_WHOLE */
 	struct page_curve curve;
 	struct page_lives blocks;
 	struct track_mark *marks;
 	size_t mark_count, mark_room;
 	uint64_t marks_left_out;
 	uint64_t ooms;
-	size_t oom_key;	   /* the key moment of the latest */
-	struct map stacks; /* of this recording -> node of the page */
+	size_t oom_key;	   /* index of the latest one's key moment */
+	struct map stacks; /* stack of this recording -> node of the page */
 };
 
 /* Writes the timeline's device as an object in each document. */
@@ -71,15 +71,15 @@ void track_write(struct page *p, struct timeline *timeline, enum track_parts par
 
 /* Parts of it, one file each. */
 void segments_emit(struct track *t);
-/* Cache that is free for its private pools alone, or waits for other streams. */
+/* Emits cached memory that only its private pools can use, or that waits for other streams. */
 void page_apart_emit(struct emit *out, struct names *names, const struct pool_sums *pools,
 		     const struct room *room);
-void marks_find(struct track *t); /* with the key moments that they are */
+void marks_find(struct track *t); /* adds key moments for out of memory */
 void marks_emit(struct track *t);
 uint64_t marks_first_oom(const struct track *t); /* its time, 0 = none */
 void page_lives_emit(struct track *t);
 void page_facts_emit(struct track *t);
-void page_summary_find(struct track *t); /* with the key moments that its findings are about */
+void page_summary_find(struct track *t); /* adds key moments for its findings */
 void page_summary_emit(struct track *t);
 void page_steps_emit(struct track *t);
 void page_account_emit(struct track *t);

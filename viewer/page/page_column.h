@@ -23,7 +23,7 @@ struct interned {
 	unsigned width;
 	uint32_t *rows;
 	size_t count, room; /* rows; numbers */
-	struct map ids;	    /* hash -> row, the next hash if that one is another row's */
+	struct map ids;	    /* hash -> row; after a collision the next free hash */
 };
 
 uint32_t interned_put(struct interned *t, const uint32_t *row);

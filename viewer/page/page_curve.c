@@ -21,7 +21,7 @@ static void join(struct group *a, const struct group *b)
 		a->most[i] = arithmetic_most(a->most[i], b->most[i]);
 }
 
-/* Two groups become one. */
+/* Joins each pair of groups. */
 static void halve(struct page_curve *c)
 {
 	size_t to = 0;
@@ -76,7 +76,7 @@ struct columns {
 	struct point before;
 };
 
-/* Mostly zeros: which are not, as bits, then those. */
+/* Writes numbers that are mostly zero: a bit mask of the others, then those. */
 static void put_sparse(struct bytes *c, const uint64_t *values, unsigned count, bool with_sign)
 {
 	uint64_t bits = 0;
@@ -104,7 +104,7 @@ static void put_point(struct columns *o, const struct point *p)
 	o->before = *p;
 }
 
-/* In order of seq, each once; how many. */
+/* Writes the points of a group in order of seq, each once. Returns their number. */
 static unsigned put_group(struct columns *o, const struct group *g)
 {
 	const struct point *first = &g->high, *second = &g->low;
@@ -126,8 +126,7 @@ static unsigned put_group(struct columns *o, const struct group *g)
 	return n + 1;
 }
 
-/* By how much a class, the cache and the device were higher somewhere in the group than at its
- * points. */
+/* Writes by how much each figure's maximum within the group exceeds its values at the points. */
 static void put_most(struct columns *o, const struct group *g)
 {
 	uint64_t more[POINT_FIGURES];

@@ -11,7 +11,7 @@
 
 struct emit;
 
-/* Figures of a point: of each class, of the cache, and of the whole device, if known. */
+/* Figures of a point, in bytes: each class, reserved, and in use on the device, if known. */
 enum { POINT_RESERVED = CATEGORIES, POINT_USED, POINT_FIGURES };
 
 struct point {
@@ -28,15 +28,15 @@ struct page_curve {
 	struct point now;
 	struct group *groups;
 	size_t count, room, limit;
-	uint64_t size;	 /* changes in a group: 1 at first */
-	uint64_t filled; /* in the last one */
+	uint64_t size;	 /* changes per group, 1 at first */
+	uint64_t filled; /* changes in the last group */
 	uint64_t changes;
 };
 
 void page_curve_free(struct page_curve *c);
 /* Call after c->now was updated by an event. */
 void page_curve_add(struct page_curve *c);
-/* The same with at most that many groups; to be freed. */
+/* A copy with at most that many groups; free it with page_curve_free. */
 struct page_curve page_curve_coarse(const struct page_curve *c, size_t groups);
 void page_curve_emit(const struct page_curve *c, uint64_t first_ns, struct emit *out);
 /* Writes a single point: reserved, used, classes. */

@@ -9,7 +9,7 @@
 #include "../recording/owner_words.h"
 #include "page.h"
 
-enum how { SHOW, HIDE /* where paths, arguments and hosts are left out */ };
+enum how { SHOW, HIDE /* left out by --redact */ };
 
 static const struct {
 	const char *key, *label;
@@ -111,7 +111,7 @@ static void emit_apart(struct track *t, uint64_t seq)
 	moment_free(&mo);
 }
 
-/* Bytes that are not used again, and the line that holds most of them. */
+/* Emits the bytes that are not used again, and the line that holds most of them. */
 static void emit_unused(struct track *t, uint64_t seq)
 {
 	struct emit *out = t->page->first;

@@ -12,8 +12,7 @@ static void order_keys(struct page_lives *l)
 	qsort(l->key_order, l->key_count, sizeof(l->key_order[0]), by_seq);
 }
 
-/* A life of the device; those that the page has before all others are at a key moment, if it has
- * room for all of them. */
+/* The rank of a block. Blocks alive at a key moment come first, if there is room for all. */
 struct rank {
 	double area; /* bytes times events: the block's area under the curve */
 	uint32_t life;
@@ -24,11 +23,11 @@ COMPARE(by_rank, struct rank,
 	ORDER(y->at_key, x->at_key) ?: ORDER(y->area, x->area) ?: ORDER(x->life, y->life))
 COMPARE(by_life, struct page_life, ORDER(x->life, y->life))
 
-/* Those that rank first of all that come, in room for twice as many. */
+/* The blocks of highest rank so far; items has room for 2 * limit. */
 struct ranks {
 	struct rank *items;
 	size_t count, limit;
-	size_t all, at_key; /* that came; of them those at a key moment */
+	size_t all, at_key; /* blocks seen; of these, alive at a key moment */
 	bool cut;	    /* the first `limit` items are sorted, and no worse one is needed */
 };
 
@@ -50,7 +49,7 @@ static void add_rank(struct ranks *r, const struct rank *x)
 		cut_ranks(r);
 }
 
-/* In order of birth. key: the first key moment that is not before the birth. */
+/* Call in order of birth. *key: the first key moment that is not before the birth. */
 static struct rank rank_of(const struct page_lives *l, uint32_t i, size_t *key)
 {
 	const struct lived x = lives_read(&l->model->lives, i);
@@ -62,7 +61,7 @@ static struct rank rank_of(const struct page_lives *l, uint32_t i, size_t *key)
 			      *key < l->key_count && l->key_order[*key]->seq < died };
 }
 
-/* keys: those at key moments come before all others. */
+/* keys: blocks alive at key moments come before all others. */
 static void rank_all(const struct page_lives *l, struct ranks *r, bool keys)
 {
 	const struct lives *table = &l->model->lives;
@@ -111,8 +110,7 @@ void page_lives_choose(struct page_lives *l, bool any)
 	free(r.items);
 }
 
-/* Whether a change adds a reason: after a tag "saved for backward" the class may stay, but its
- * evidence is better. */
+/* Whether a change adds evidence: a tag "saved for backward" may leave the class as it is. */
 static bool says_more(const struct stretch *last, const struct series_change *c)
 {
 	unsigned saved = LIFE_SAVED | LIFE_SAVED_BEFORE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lives of a device's blocks, from a series, for a page that must stay small: all blocks
- * that live at a key moment, and of the others those that hold most (bytes times the events they
- * lived through). What is left out is counted; the sums of all are the curve's.
+ * The blocks of a device for a page that must stay small: all blocks alive at a key moment, and of
+ * the others those with the most bytes times events. The others are counted, and the curve includes
+ * their bytes.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #define LIVES_KEYS 28
 
-/* From `seq` on the block was of this class, with the facts that a verdict needs. */
+/* From event `seq` on the block has this class, and this state for its verdict. */
 struct stretch {
 	uint64_t seq;
 	uint32_t next; /* of the same life, 0 = none */
@@ -23,11 +23,11 @@ struct page_life {
 	uint32_t first, last; /* its stretches, 0 = none yet */
 };
 
-/* A moment that the page has all blocks of: after the event `seq`. */
+/* A moment, after event `seq`, of which the page has all blocks. */
 struct key_moment {
 	uint64_t seq, time_ns;
 	const char *name; /* "peak", "oom", "end", "step", "finding" */
-	size_t number;	  /* of a step */
+	size_t number;	  /* of a step or of an out-of-memory event */
 	struct point at;
 };
 
@@ -38,7 +38,7 @@ struct page_lives {
 	struct key_moment keys[LIVES_KEYS];
 	size_t key_count;
 	struct key_moment *key_order[LIVES_KEYS]; /* by their events */
-	size_t key_next;			  /* the first that is still to come */
+	size_t key_next;			  /* the first that the series has not reached */
 
 	struct page_life *items; /* in order of birth */
 	size_t count;
@@ -48,8 +48,8 @@ struct page_lives {
 	size_t stretch_count, stretch_room;
 };
 
-/* model, device, limit and keys are set; `any`: blocks are wanted at all. */
+/* Set model, device, limit and keys first. any: false = no blocks. */
 void page_lives_choose(struct page_lives *l, bool any);
-/* In the order of the series. */
+/* Call in the order of the series. */
 void lives_change(struct page_lives *l, const struct series_change *c);
 void page_lives_free(struct page_lives *l);

@@ -8,7 +8,7 @@
 
 enum {
 	TEXT_MAX = 600,		 /* bytes of one text */
-	TEXT_LIMIT = 1000 << 10, /* of all */
+	TEXT_LIMIT = 1000 << 10, /* bytes of all texts */
 	NODE_LIMIT = 80000,
 	DEPTH_MAX = 400, /* frames of one stack, the innermost */
 	FRAME = 5	 /* numbers of a frame */
@@ -25,7 +25,7 @@ void names_init(struct names *n, struct redact *redact, double scale)
 	names_text(n, "", 0);
 	names_text(n, left_out, sizeof(left_out) - 1);
 	interned_put(&n->frames, (const uint32_t[FRAME]){ 0 });
-	map_free(&n->frames.ids); /* no frame, not even one of which nothing is known */
+	map_free(&n->frames.ids); /* frame 0 means none, so that no real frame may get it */
 	*need_item(n->nodes, n->node_count, n->node_room) = (struct names_node){ 0 };
 }
 
@@ -40,7 +40,7 @@ void names_free(struct names *n)
 	map_free(&n->node_ids);
 }
 
-/* Bytes in the page: what is escaped takes six. */
+/* Bytes of a text in the page: an escaped character takes six. */
 static size_t weight(const char *s, size_t len)
 {
 	size_t bytes = len;

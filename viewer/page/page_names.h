@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of a page, each once: texts, frames, and the tree of stacks (a node is a frame and the
- * node that called it, 0 = nothing). Bounded: a text is cut when it is long, and when the room is
- * used up a new one is "(left out)" and a new node is the one that called it. What was left out is
- * counted and said on the page.
+ * The names of a page, each stored once: texts, frames, and the tree of stacks (a node is a frame
+ * and its caller's node, 0 = none). Long texts are cut. When there is no more room, a new text
+ * becomes "(left out)", and a new node becomes its caller's. The page says how many were cut.
  */
 #pragma once
 
@@ -11,18 +10,18 @@
 #include "page_column.h"
 #include "page_redact.h"
 
-/* How JavaScript is to read a frame, bits. */
+/* Flags of a frame for the page's scripts. */
 enum names_frame {
 	NAMES_PYTHON = 1 << 0,
 	NAMES_CALL = 1 << 1,	/* nn.Module's own call */
 	NAMES_FORWARD = 1 << 2, /* a forward method of a class */
-	NAMES_PLUMBING = 1 << 3 /* carries out what a model or a script wants */
+	NAMES_PLUMBING = 1 << 3 /* only carries out calls of a model or a script */
 };
 
 struct names {
-	struct redact *redact; /* what paths are called, or NULL */
+	struct redact *redact; /* other names for paths, or NULL */
 
-	struct map text_ids; /* hash -> index, the next hash if that one is another text's */
+	struct map text_ids; /* hash -> index; after a collision the next free hash */
 	struct names_text {
 		char *s;
 		uint32_t len;
@@ -37,7 +36,7 @@ struct names {
 	} * nodes;
 	size_t node_count, node_room;
 
-	size_t node_limit, text_limit; /* how many nodes, bytes of text */
+	size_t node_limit, text_limit; /* most nodes; most bytes of texts */
 	uint64_t cut_texts, cut_nodes;
 };
 
@@ -47,12 +46,12 @@ void names_free(struct names *n);
 
 uint32_t names_text(struct names *n, const char *s, size_t len);
 uint32_t names_word(struct names *n, const char *s);
-uint32_t names_function(struct names *n, const char *function); /* C++ ones in brief */
+uint32_t names_function(struct names *n, const char *function); /* shortens C++ names */
 uint32_t names_path(struct names *n, const char *path);		/* another name if redacted */
-/* Its members in an object. */
+/* Emits the owner's members into the open object. */
 void names_owner(struct names *n, struct emit *out, const struct owner *o);
 
-/* The node of a stack; `known` remembers the answers of one recording. seq as in stacks.h. */
+/* The node of a stack. known: caches the nodes of one recording. seq: as in stacks.h. */
 uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint32_t id,
 		     uint64_t seq);
 

@@ -4,11 +4,11 @@
 #include "../base/ending.h"
 #include "../recording/owners.h"
 
-enum { SHORTEST = 3 /* of an argument that is looked for: "4" says nothing of anybody */ };
+enum { SHORTEST = 3 /* bytes of an argument that is removed; "4" identifies nobody */ };
 
 static const char left_out[] = "(left out)";
 
-/* Packages, the standard library, the system's libraries; <string> and the like are no files. */
+/* Whether a path is of a package, the standard library or the system, or no file (<string>). */
 static bool is_public(const char *path)
 {
 	return !*path || strstr(path, "-packages/") || owners_is_stdlib(path) ||
@@ -46,7 +46,7 @@ static void rename_file(struct redact *r, struct defs_text *file)
 	file->len = strlen(file->s);
 }
 
-/* Arguments end with a zero each; --name=value is two words. */
+/* Whether a word is an argument or the value of --name=value. Each argument ends with a zero. */
 static bool is_argument(struct defs_text argv, const char *s, size_t len)
 {
 	const char *end = argv.s + argv.len;
@@ -72,7 +72,7 @@ static bool is_file(const struct redact *r, const char *s, size_t len)
 	return false;
 }
 
-/* A slash beside a letter: "3/10" is no path. */
+/* Whether a slash stands next to a character that is not a digit. "3/10" is no path. */
 static bool is_path(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -126,7 +126,7 @@ static void clean_text(struct redact *r, const struct defs *d, struct defs_text 
 	*t = (struct defs_text){ text, len };
 }
 
-/* A program that is started by its own name gives it to its first thread, cut to 15 bytes. */
+/* The first thread has the program's name, cut to 15 bytes. It is kept if that is python. */
 static void clean_thread(struct redact *r, const struct defs *d, struct defs_text *name)
 {
 	struct defs_text argv = defs_meta(d, "argv");
@@ -155,7 +155,7 @@ void redact_recording(struct redact *r, struct recording *recording)
 		clean_text(r, d, &strings[i]);
 }
 
-/* Facts that are of the user or the machine as a whole. */
+/* Whether a fact identifies the user or the machine, so that it is left out as a whole. */
 static bool is_private(const char *key)
 {
 	if (words_equal(key, strlen(key),
@@ -179,7 +179,7 @@ void redact_facts(struct redact *r, struct recording *recording)
 	for (size_t i = 0; i < d->metas.count; i++)
 		if (!is_private(metas[i].key.s))
 			clean_text(r, d, &metas[i].value);
-	for (size_t i = 0; i < d->metas.count; i++) /* after: the arguments are looked for above */
+	for (size_t i = 0; i < d->metas.count; i++) /* last, because is_secret reads them */
 		if (is_private(metas[i].key.s))
 			metas[i].value = (struct defs_text){ left_out, sizeof(left_out) - 1 };
 	for (size_t i = 0; i < d->modules.count; i++) {

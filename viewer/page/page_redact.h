@@ -14,7 +14,7 @@ struct redact {
 		char *path, *alias;
 	} * files;
 	size_t count, room;
-	char **texts; /* that were made */
+	char **texts; /* redacted texts, which definitions refer to */
 	size_t text_count, text_room;
 };
 

@@ -9,7 +9,7 @@
 
 /* An outlier is further from the median than both, as in python/gpumemtrace/ranks/ranks_far.py. */
 #define OUTLIER_PERCENT 2
-#define OUTLIER_BYTES	(2u << 20) /* the smallest piece that an allocator takes from the device */
+#define OUTLIER_BYTES	(2u << 20) /* the smallest segment that an allocator allocates */
 
 size_t page_room(const struct page *p, size_t rows, size_t least)
 {
@@ -23,7 +23,7 @@ uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq)
 	return names_stack(&t->page->names, &t->timeline->stacks, &t->stacks, stack, seq);
 }
 
-/* The lower of two medians, as it is the peak of one. */
+/* The median is the lower of the two middle peaks, so that it is the peak of a track. */
 void page_strays_emit(struct page *p)
 {
 	uint64_t sorted[PAGE_TRACKS], median;
@@ -35,7 +35,7 @@ void page_strays_emit(struct page *p)
 	while (middle + 1 < p->written && p->peaks[middle] != median)
 		middle++;
 	emit_number(p->first, "median", median);
-	emit_number(p->first, "middle", middle); /* the track that it is of */
+	emit_number(p->first, "middle", middle); /* the track with that peak */
 	emit_array(p->first, "strays");
 	for (size_t i = 0; i < p->written; i++)
 		if (fabs((double)p->peaks[i] - (double)median) >

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lives of a track as columns, and the two tables that they refer to: origins (stack of birth
- * and the line that holds the block) and evidence (why it is of its class).
+ * The blocks of a track as columns, and the tables that they refer to: origins (stack and line of
+ * the allocation), contexts (thread, stream, stage) and evidence (why a block has its class).
  */
 #include "../answers/used.h"
 #include "../base/human.h"
@@ -19,7 +19,7 @@ struct page_rows {
 	struct use_refusals refusals;
 };
 
-/* Stack, function, file, line, whether it is a backward node. */
+/* Row: stack, function, file, line, whether it is a backward node. */
 static uint32_t origin_of(struct page_rows *r, const struct block *b)
 {
 	struct names *n = &r->track->page->names;
@@ -33,7 +33,7 @@ static uint32_t origin_of(struct page_rows *r, const struct block *b)
 	return interned_put(&r->origins, row);
 }
 
-/* Thread, stream, what the thread did, kind of memory. */
+/* Row: name of the thread, stream, stage, kind of memory, number of the thread. */
 static uint32_t context_of(struct page_rows *r, const struct block *b)
 {
 	struct names *n = &r->track->page->names;
@@ -50,9 +50,9 @@ static uint32_t context_of(struct page_rows *r, const struct block *b)
 	return interned_put(&r->contexts, row);
 }
 
-/* The reason of a verdict in the parts that repeat: what it rests on, the time of that, and where
- * the block was born; the page puts them together with the block's own time. Of a block that was
- * there from the start the sentence stays whole. */
+/* Row: a verdict's reason in parts that repeat: its facts, their time, and the place of the
+ * allocation. The page joins them with the block's own time. A block that existed before the first
+ * event gets the whole sentence. */
 static uint32_t evidence_of(struct page_rows *r, const struct block *b, unsigned category)
 {
 	struct names *n = &r->track->page->names;
@@ -71,7 +71,7 @@ static uint32_t evidence_of(struct page_rows *r, const struct block *b, unsigned
 	return interned_put(&r->evidence, row);
 }
 
-/* Each class and reason that a block had; what says the same as before is no new one. */
+/* Writes each class and reason of a block, except those that repeat the one before. */
 static void put_stretches(struct page_rows *r, const struct page_life *life, struct block *b)
 {
 	const struct stretch *all = r->track->blocks.stretches, *s;
@@ -99,7 +99,7 @@ static void put_stretches(struct page_rows *r, const struct page_life *life, str
 	bytes_free(&c);
 }
 
-/* The name of a work; many have the same, and demangling takes long. */
+/* The name of a piece of work, kept by kind, because many have the same and demangling is slow. */
 static uint32_t user_of(struct page_rows *r, uint32_t work)
 {
 	struct timeline *t = r->track->timeline;
@@ -109,8 +109,8 @@ static uint32_t user_of(struct page_rows *r, uint32_t work)
 			 names_word(&r->track->page->names, used_by(t, work, by, sizeof(by))));
 }
 
-/* Uses, whether the last is known to be the last (1) and some are not known (2), the longest pause;
- * 0: none is known. */
+/* Writes the number of uses (0: none known), the first and the last, flags (1: nothing uses the
+ * block after the last; 2: some uses are not known), and the longest pause. */
 static void put_uses(struct page_rows *r, uint32_t life, const struct block *b)
 {
 	const struct model *m = &r->track->timeline->model;

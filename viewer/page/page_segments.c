@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that the framework's cache holds, piece by piece: what it asked CUDA for, and when. */
+/* The segments of the framework's allocator, with the time and stack of each, and its pool. */
 #include "../../format/record.h"
 #include "../answers/private_pools.h"
 #include "page.h"
@@ -16,10 +16,10 @@ static bool is_segment(const struct track *t, const struct position *p)
 
 struct rows {
 	struct bytes column;
-	uint64_t seq, addr; /* of the row before */
+	uint64_t seq, addr; /* of the previous row */
 };
 
-/* 1 + the kind of its private pool, 0 = the common one. */
+/* 1 + the kind of its private pool; 0 = not in a private pool */
 static unsigned kind_of(struct track *t, uint32_t life)
 {
 	struct model *m = &t->timeline->model;

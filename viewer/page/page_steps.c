@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of a track, its phases as bands, and the published account beside what was measured. */
+/* The steps of a track, its phases as bands, and the account: formulas beside measured figures. */
 #include "../answers/account.h"
 #include "../moments/timeline.h"
 #include "page.h"
@@ -36,13 +36,13 @@ static void put_step(struct bytes *c, struct track *t, const struct step *s)
 	}
 }
 
-/* Whether a row stays if there is room for fewer: those that do are spread evenly. */
+/* Whether row i is kept if there is not room for all. Kept rows are spread evenly. */
 static bool stays(size_t i, size_t count, size_t room)
 {
 	return count <= room || i * room % count < room || i + 1 == count;
 }
 
-/* Returns how many there was room for; the last and the highest are always among them. */
+/* Writes as many steps as fit, always the last and the highest. Returns their number. */
 static size_t put_steps(struct bytes *c, struct track *t, size_t room)
 {
 	const struct steps *s = &t->timeline->steps;
@@ -63,7 +63,7 @@ static size_t put_steps(struct bytes *c, struct track *t, size_t room)
 	return rows;
 }
 
-/* Phases stay or go by RUN at a time: every n-th alone would often be the same phase of each step.
+/* Phases are kept in runs of RUN, because every n-th phase would often be the same one of a step.
  */
 static void emit_spans(struct track *t)
 {

@@ -11,13 +11,13 @@ void page_summary_find(struct track *t)
 	summary_find(&t->summary, t->timeline, &v, file);
 	values_free(&v);
 	FOR_EACH (const struct matter, m, t->summary.items, t->summary.count)
-		if (m->seq) /* the blocks of such a moment are on the page */
+		if (m->seq) /* the page has all blocks of this moment */
 			t->blocks.keys[t->blocks.key_count++] = (struct key_moment){
 				.seq = m->seq, .time_ns = m->time_ns, .name = "finding"
 			};
 }
 
-/* Texts of their own: these are never cut. */
+/* Emits texts in full: they are never cut. */
 void page_summary_emit(struct track *t)
 {
 	struct emit *out = t->page->first;
@@ -78,7 +78,7 @@ void page_leaks_emit(struct track *t)
 	emit_end(out);
 }
 
-/* The last time that memory ran out, and what would have made room, as `oom` says it. */
+/* The last time that memory ran out, and what would have made room, as in `oom`. */
 
 static void emit_remedies(struct track *t, const struct oom_answer *a)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the recording of a track once, with everything that collects data, then writes it. */
+/* Collects all data of a track in one pass over its recording, then writes it. */
 #include "page.h"
 
 enum { CURVE_GROUPS = 24000, CURVE_MOST = 8000, CURVE_FIRST = 500, LIFE_ROWS = 60000 };
 
-/* A key moment before an event shows the state until that event. */
+/* Gives the key moments before event `seq` the figures from before it. */
 static void note_keys(struct track *t, uint64_t seq)
 {
 	struct page_lives *l = &t->blocks;
@@ -45,7 +45,7 @@ static void event(void *ctx, const struct series_event *e)
 static void add_key(struct page_lives *l, const char *name, size_t number, uint64_t seq,
 		    uint64_t ns)
 {
-	/* Room for the summary's findings and for those out of memory. */
+	/* leaves room for the summary's findings and for out of memory */
 	if (l->key_count < LIVES_KEYS - SUMMARY_MOST - 4)
 		l->keys[l->key_count++] = (struct key_moment){
 			.seq = seq, .time_ns = ns, .name = name, .number = number
@@ -97,7 +97,7 @@ static void run(struct track *t)
 	note_keys(t, UINT64_MAX);
 }
 
-/* Writes the curve of the first picture: few groups; all of them if there are few. */
+/* Writes the curve of the first picture with few groups. Returns their number. */
 static size_t emit_curve(struct track *t)
 {
 	struct page_curve coarse =

@@ -40,7 +40,7 @@ static void put_json(FILE *f, const char *json, size_t len)
 	page_write_asset(f, json, end);
 }
 
-/* As the terminal shows it, in any script. "<" and "&" are the only characters with a meaning. */
+/* Writes a text as a terminal shows it. Only "<" and "&" have a meaning in HTML. */
 static void put_text(FILE *f, const char *s)
 {
 	while (*s) {

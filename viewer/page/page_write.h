@@ -9,8 +9,8 @@
 #include "../base/outfile.h"
 
 enum page_kind {
-	PAGE_RUN,    /* a recording, or the ranks of one */
-	PAGE_DIFF,   /* two of them compared */
+	PAGE_RUN,    /* a recording, or the ranks of a run */
+	PAGE_DIFF,   /* a comparison of two recordings */
 	PAGE_SEARCH, /* cards and settings of a search */
 	PAGE_LAKE,   /* the collected runs */
 };
@@ -22,7 +22,6 @@ struct page_text {
 	size_t first_len, rest_len;
 };
 
-/* The page as the whole of a file, of so many bytes. 0, or a sentence was said and the exit code.
- */
+/* Writes the page as a whole file of *bytes bytes. 0, or an exit code after an error message. */
 int page_commit(struct outfile *file, const struct page_text *t, uint64_t *bytes);
 void page_text_free(struct page_text *t); /* the documents */

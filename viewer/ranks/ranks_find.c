@@ -38,7 +38,7 @@ static char *path_in(const char *folder, const char *name)
 	return path;
 }
 
-/* The rings of a recording lie beside it and are read with it. */
+/* Whether it is the live file of a recording beside it, which is read with that. */
 static bool is_beside(const char *path)
 {
 	char base[PATH_MAX];
@@ -50,7 +50,7 @@ static bool is_beside(const char *path)
 	return !access(base, F_OK);
 }
 
-/* A file that is named like a recording is one, if only a broken one. */
+/* Adds a file to the run or to those left out. A damaged *.gmt is a recording, too. Owns path. */
 static void sort_out(struct ranks_run *run, char *path, bool snapshots)
 {
 	struct stat st;
@@ -64,7 +64,7 @@ static void sort_out(struct ranks_run *run, char *path, bool snapshots)
 		ranks_leave(run, path);
 }
 
-/* There may be a folder for each host, or for each rank's snapshots. */
+/* The error message for a folder without recordings, which may be in folders below it. */
 static int nothing_here(const char *folder)
 {
 	char *below = path_in(folder, "*/*.gmt"), *snapshots = path_in(folder, "*/*.pickle");
@@ -84,7 +84,7 @@ static int nothing_here(const char *folder)
 	return EXIT_UNREADABLE;
 }
 
-/* Memory snapshots of PyTorch are looked for only where there is no recording. */
+/* PyTorch's snapshots count only if the folder has no recording. */
 static int list_folder(struct ranks_run *run, const char *folder)
 {
 	size_t first = run->count, left = run->left_count;
@@ -125,7 +125,7 @@ static int list_operand(struct ranks_run *run, char *const *paths, size_t i)
 
 	if (!is_folder(paths[i]))
 		ranks_look(need_item(run->items, run->count, run->room), need_text(paths[i]));
-	else if (!ANY_OF(x, paths, i, file_same(*x, paths[i]))) /* named twice it is one */
+	else if (!ANY_OF(x, paths, i, file_same(*x, paths[i]))) /* not a repeated folder */
 		rc = list_folder(run, paths[i]);
 	for (; first < run->count; first++)
 		run->items[first].operand = i;

@@ -39,10 +39,10 @@ static void find_rank(struct rank_file *f, const struct defs *d)
 	}
 }
 
-/* A rendezvous on the host itself joins only what runs there. */
+/* Facts that identify a job. A local address identifies it on its host only. */
 static const struct {
 	const char *key;
-	bool of_launch; /* one launch has it, on all its hosts */
+	bool of_launch; /* it identifies a launch on all its hosts */
 } job_facts[JOB_FACTS] = {
 	[JOB_WORLD_SIZE] = { "env.WORLD_SIZE", false },
 	[JOB_MASTER_ADDR] = { "env.MASTER_ADDR", true },
@@ -73,8 +73,8 @@ static void find_job(struct rank_file *f, const struct defs *d)
 	f->job = need_text(words);
 }
 
-/* A rank of a simulated world may run alone. Its port is then that of its stand-in for the other
- * ranks, and the world is identified by the other facts. NULL for a rank that meets the others. */
+/* The job of a rank that was simulated alone: all facts except the port, which belongs to its
+ * simulated peers. NULL for other ranks. The caller frees it. */
 static char *world_words(const struct rank_file *f, const struct defs *d)
 {
 	struct defs_text alone = defs_meta(d, "env.SIMGPU_RANKS");
@@ -133,7 +133,7 @@ static long rank_in_name(const char *file)
 	return at > file && isdigit((unsigned char)*at) ? strtol(at, NULL, 10) : -1;
 }
 
-/* A snapshot does not know its rank, but trainers name the file by it, or its folder. */
+/* A snapshot does not store its rank, but trainers put it into the name of the file or folder. */
 static long rank_in_path(const char *path)
 {
 	const char *base = owners_base(path), *folder = base;
@@ -155,13 +155,13 @@ void ranks_look(struct rank_file *f, char *path)
 	f->readable = reader || import_recognises(path);
 	if (reader) {
 		f->pid = gmt_reader_info(reader)->pid;
-		if (gmt_reader_info(reader)->first_ns) /* else it broke off before */
+		if (gmt_reader_info(reader)->first_ns) /* 0: cut before its first event */
 			f->start_ns = (int64_t)gmt_reader_info(reader)->first_ns +
 				      gmt_reader_info(reader)->realtime_minus_monotonic_ns;
 		defs_read(reader, keep_meta, &defs);
 		facts(f, &defs);
 		defs_free(&defs);
-		f->a_part = gmt_reader_info(reader)->truncated; /* of what was read until now */
+		f->a_part = gmt_reader_info(reader)->truncated; /* as far as it was read */
 		gmt_reader_close(reader);
 	} else {
 		f->rank = rank_in_path(path);
@@ -187,9 +187,9 @@ void ranks_look_free(struct rank_file *f)
 
 /* ---- of different runs ---- */
 
-/* Facts that a run has once are signs. Where a launcher gave both the same facts, they may have
- * commands of their own, and hosts; where it gave none, a run is one program. What one of the two
- * does not say is no difference. */
+/* Recordings are of different runs if they differ in a fact that a run has once. If a launcher gave
+ * both the same facts, their commands and hosts may differ; if not, a run is one program. A fact
+ * that one of them lacks is no difference. */
 
 static bool other_fact(const struct rank_file *a, const struct rank_file *b, size_t fact, char *why,
 		       size_t room)
@@ -198,10 +198,10 @@ static bool other_fact(const struct rank_file *a, const struct rank_file *b, siz
 
 	if (!*x || !*y || !strcmp(x, y))
 		return false;
-	/* A host has many names for itself. */
+	/* A local address and another one may be the same host. */
 	if (fact == JOB_MASTER_ADDR && (ranks_is_local(x) || ranks_is_local(y)))
 		return false;
-	/* Each has its own stand-in for the other ranks. */
+	/* Each has simulated peers of its own, with their port. */
 	if (fact == JOB_MASTER_PORT && a->by_itself && b->by_itself)
 		return false;
 	snprintf(why, room, "%s is %.80s in %.200s and %.80s in %.200s",
@@ -209,7 +209,7 @@ static bool other_fact(const struct rank_file *a, const struct rank_file *b, siz
 	return true;
 }
 
-/* Both met at an address of their own host. */
+/* Whether both used a local address, on different hosts. */
 static bool other_host(const struct rank_file *a, const struct rank_file *b, char *why, size_t room)
 {
 	if (!a->job_is_local || !b->job_is_local || !a->host[0] || !b->host[0] ||
@@ -228,7 +228,7 @@ static bool started(const struct rank_file *a, const struct rank_file *b)
 	return a->pid && b->parent == a->pid && !strcmp(a->host, b->host);
 }
 
-/* Clocks may say anything. */
+/* Nanoseconds between the starts. Unsigned, so that wrong clocks cannot make it overflow. */
 static uint64_t between(const struct rank_file *a, const struct rank_file *b)
 {
 	bool later = a->start_ns > b->start_ns;
@@ -242,7 +242,7 @@ bool ranks_began_apart(const struct rank_file *a, const struct rank_file *b)
 	return between(a, b) >= RANKS_LONGEST_START && !(a->by_itself && b->by_itself);
 }
 
-/* Ranks wait for each other before they begin; a process starts others at any time. */
+/* Ranks begin together, because they wait for each other. A process starts others at any time. */
 static bool other_time(const struct rank_file *a, const struct rank_file *b, char *why, size_t room)
 {
 	if (!a->start_ns || !b->start_ns || started(a, b) || started(b, a) ||
@@ -254,8 +254,8 @@ static bool other_time(const struct rank_file *a, const struct rank_file *b, cha
 	return true;
 }
 
-/* A launcher gave both the same. The size alone is that of many runs, and all programs of a batch
- * script have the number of its job. */
+/* Whether a launcher gave both the same fact. WORLD_SIZE does not count, as many runs have the
+ * same, and a Slurm job only for ranks, as all programs of a batch script have it. */
 static bool share_fact(const struct rank_file *a, const struct rank_file *b)
 {
 	for (size_t i = 0; i < JOB_FACTS; i++) {
@@ -268,9 +268,9 @@ static bool share_fact(const struct rank_file *a, const struct rank_file *b)
 	return false;
 }
 
-/* Length of the words of a command that say which program it is: up to its script or module,
- * without arguments, by which processes of one program may differ; of `-c` up to the first number,
- * which multiprocessing's children have of their own. */
+/* Length of the words of a command that identify its program: up to the script or module, because
+ * processes of one program may have different arguments; for `-c` up to the first number, which
+ * differs in multiprocessing's children. */
 static size_t program_words(const char *command)
 {
 	const char *at = command;

@@ -26,32 +26,31 @@ struct rank_file {
 	long rank;	/* -1: not known */
 	long world;	/* ranks of its run; 0: not known */
 	bool by_script; /* the rank comes from RANK, set by a program or its launcher */
-	char name[32];	/* "rank 2", "process 4711", or how the file's name begins */
+	char name[32];	/* "rank 2", "process 4711", or the beginning of the file's name */
 	char host[64];
 	uint32_t pid, parent;
 	int64_t start_ns;	/* wall-clock start of the process; 0: not known */
 	char *facts[JOB_FACTS]; /* "": not set, or not known */
-	char *job;	   /* everything that the processes of a run have in common; "" = unknown */
-	bool job_is_local; /* it does not identify the run on other hosts */
-	char *world_job;   /* for a rank simulated alone: its job without the port */
-	bool by_itself;	   /* `world_job` became its job, because the other ranks are simulated */
+	char *job;		/* the facts that all processes of a run share; "" = unknown */
+	bool job_is_local;	/* it does not identify the run on other hosts */
+	char *world_job;	/* for a rank simulated alone: its job without the port */
+	bool by_itself; /* `world_job` became its job, because the other ranks are simulated */
 	char *command;
 	char *folder; /* the program's repository, else its working directory; "" = unknown */
 };
 
-/* The path becomes the file's. */
+/* Reads the facts of a file. Takes ownership of path, also if the file cannot be read. */
 void ranks_look(struct rank_file *f, char *path);
 void ranks_look_free(struct rank_file *f);
 bool ranks_is_local(const char *address); /* whether MASTER_ADDR means the host itself */
 void ranks_name(struct rank_file *f);
 
-/* The sign by which two recordings are of different runs. */
+/* Whether two recordings are of different runs. */
 
-/* Between the starts of two ranks of a run. */
+/* Most nanoseconds between the starts of two ranks of a run. */
 #define RANKS_LONGEST_START (600 * UINT64_C(1000000000))
-/* Ranks that were simulated alone need not begin together. */
+/* Whether they started too far apart for one run. Ranks that were simulated alone never do. */
 bool ranks_began_apart(const struct rank_file *a, const struct rank_file *b);
 
-/* "WORLD_SIZE is 2 in a.gmt and 4 in b.gmt"; false: nothing says that they are of different runs.
- */
+/* "WORLD_SIZE is 2 in a.gmt and 4 in b.gmt"; false: they may be of one run. */
 bool ranks_differ(const struct rank_file *a, const struct rank_file *b, char *why, size_t room);

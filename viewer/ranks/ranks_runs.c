@@ -85,7 +85,7 @@ static bool has_rank(const struct ranks_run *run, size_t operand)
 	return ANY_OF(x, run->items, run->count, x->rank >= 0 && x->operand == operand);
 }
 
-/* each: compares only recordings of the same path. */
+/* Leaves out recordings without a rank. each: only those whose path has one with a rank. */
 static void leave_unranked(struct ranks_run *run, bool each)
 {
 	size_t out = 0;
@@ -108,14 +108,14 @@ static void leave_unranked(struct ranks_run *run, bool each)
 		add_note(run, "%zu recordings without a rank are left out, %s first. ", out, first);
 }
 
-/* ---- several runs in one folder, or in several ---- */
+/* ---- several runs in the given folders ---- */
 
 static bool met_at_home(const struct rank_file *f)
 {
 	return f->job_is_local && !f->by_itself && ranks_is_local(f->facts[JOB_MASTER_ADDR]);
 }
 
-/* Equal jobs on one host. A local address means another host there. */
+/* Whether two recordings are of one job. A job with a local address is on one host. */
 static bool same_job(const struct rank_file *a, const struct rank_file *b)
 {
 	return !strcmp(a->job, b->job) && (!met_at_home(a) || !met_at_home(b) || same_host(a, b));
@@ -131,8 +131,8 @@ COMPARE(by_start, struct rank_file,
 	ORDER(!x->start_ns, !y->start_ns) ?: ORDER(x->start_ns, y->start_ns) ?:
 	strverscmp(x->path, y->path))
 
-/* Ranks that share a port have met, and keep their job. A rank that shares its port with no other
- * was simulated alone; the port is taken out of its job. */
+/* Ranks that share a port ran together and keep their job. A rank that shares its port with no
+ * other was simulated alone, so the port is removed from its job. */
 void ranks_join_worlds(struct rank_file *items, size_t count)
 {
 	FOR_EACH (struct rank_file, f, items, count) {
@@ -238,7 +238,7 @@ static void note_runs(struct ranks_run *run, struct part *parts, size_t count, s
 	add_note(run, "; for another one name its files. ");
 }
 
-/* Orders the runs by start and keeps the last one, or the last one of each path. */
+/* Keeps the run that began last, or the last one of each path. */
 static void keep_last(struct ranks_run *run, struct part *parts, size_t count, size_t paths,
 		      enum ranks_meant meant)
 {
@@ -283,15 +283,14 @@ static void keep_runs(struct ranks_run *run, size_t paths, enum ranks_meant mean
 			}
 }
 
-/* The two runs are one. */
+/* Joins run `from` to run `to`. */
 static void join_runs(size_t *number, size_t count, size_t from, size_t to)
 {
 	for (size_t i = 0; i < count; i++)
 		number[i] = number[i] == from ? to : number[i];
 }
 
-/* Gives each recording the number of its run: that of an earlier one from which nothing tells it
- * apart, else a new one. */
+/* Gives each recording the number of its run. Recordings that do not differ are of one run. */
 static void number_runs(const struct rank_file *items, size_t count, size_t *number)
 {
 	char why[768];
@@ -305,7 +304,7 @@ static void number_runs(const struct rank_file *items, size_t count, size_t *num
 	}
 }
 
-/* The recordings of each run next to each other. Returns how many runs have one. */
+/* Puts the recordings of each run next to each other. Returns the number of runs. */
 static size_t gather_runs(struct ranks_run *run, size_t count, struct part *parts)
 {
 	struct rank_file *sorted = need_new((count + 1) * sizeof(*sorted));
@@ -328,8 +327,8 @@ static size_t gather_runs(struct ranks_run *run, size_t count, struct part *part
 	return found;
 }
 
-/* The same for recordings without a rank: processes of one program, and their child processes.
- * Files that cannot be read, or break off before they say when they began, are of any run. */
+/* Keeps the wanted runs of recordings without a rank: processes of one program, and their child
+ * processes. Files without a known start might be of any run and are kept. */
 static void keep_runs_of_processes(struct ranks_run *run, size_t paths, enum ranks_meant meant)
 {
 	struct part *parts = need_new((run->count + 1) * sizeof(*parts));
@@ -353,7 +352,7 @@ static const struct rank_file *two_of_one_rank(const struct ranks_run *run)
 	return NULL;
 }
 
-/* For files given by name: the first sign that they are of different runs. */
+/* For files given by name: notes the first difference between runs. */
 static void note_different(struct ranks_run *run)
 {
 	ranks_join_worlds(run->items, run->count);

@@ -11,7 +11,7 @@ function accountPanel() {
     if (v === undefined) return '';
     return row.unit === 'bytes' ? bytesText(Math.max(0, Math.floor(v))) : row.unit === 'count' ? countText(Math.floor(v)) : fixed(v, 2);
   };
-  /* A title that begins with spaces is a part of the row above. */
+  /* A title that begins with spaces is a part of the row above it. */
   const title = (r) => h('span', { class: 'part', style: { '--depth': r.title.search(/\S/) / 2 } }, r.title.trim());
   const idle = (r) => r.formula === undefined && !r.note && !r.measured;
   function show() {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One block: its life, its class and why, and who made and freed it. */
+/* One block: its life, its classes with their evidence, and the stacks of its allocation and free. */
 
 function blockCard(parent) {
   const card = h('aside', { class: 'card', 'aria-label': 'Block', 'aria-live': 'polite' });

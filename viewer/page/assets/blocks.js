@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lived at the moment, as a table: only the rows in sight are made. */
+/* The blocks of the moment as a table. Only the rows in sight are elements. */
 
 /* On a phone a row has two lines, as in page.css. */
 const rowHigh = () => (window.innerWidth <= 700 ? 46 : 27);
@@ -30,7 +30,7 @@ function blocksTable(parent) {
     return [...groups.values()];
   }
 
-  /* What is not listed, class by class: sums stay what they are. */
+  /* A row per class for blocks that are not listed, so that the sums stay complete. */
   function remainder() {
     const m = moment();
     if (filtering() || m.complete) return [];
@@ -82,7 +82,7 @@ function blocksTable(parent) {
   function draw() {
     const high = rowHigh(), first = Math.max(0, Math.floor(view.scrollTop / high) - 4), last = Math.min(rows.length, Math.ceil((view.scrollTop + view.clientHeight) / high) + 4);
     space.style.height = rows.length * high + 'px';
-    head.style.paddingRight = 8 + view.offsetWidth - view.clientWidth + 'px'; /* the scroll bar, where it takes room */
+    head.style.paddingRight = 8 + view.offsetWidth - view.clientWidth + 'px'; /* width of the scroll bar */
     view.className = 'rows by-' + by;
     head.className = 'row head by-' + by;
     replace(space, rows.slice(first, last).map((r, i) => rowOf(r, first + i)));

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drawing of memory over time: stacked areas of classes, lines, bands and marks. A column of the screen is solid up to the
- * lowest point that falls into it and pale up to the highest, so that no spike is lost; between two points is a level line. */
+/* Draws memory over time: stacked areas of classes, lines, bands and marks. A column of the screen is solid up to its lowest
+ * point and pale up to its highest, so that no spike is lost. Between two points the curve is level. */
 
-const SPIKE = 3; /* pixels that a spike is wide at least */
+const SPIKE = 3; /* least width of a spike, in pixels */
 
 const sumOf = (q, kinds) => kinds.reduce((s, k) => s + q.classes[k], 0);
 
 class Chart {
   constructor(track) {
     this.track = track;
-    this.pale = false; /* only what is not in use */
+    this.pale = false; /* draw only bytes that are not in use */
     this.axis = this.usual = this.bunched() ? 'events' : 'time';
     this.reset();
   }
-  /* Most of what happened lies within a small part of the time. */
+  /* Whether 3/4 of the points lie within 35 % of the time. */
   bunched() {
     const p = this.track.points.filter((q) => !q.between), n = p.length, most = Math.floor(n * 0.75), limit = 0.35 * (this.track.last_ns - this.track.first_ns);
     return n > 20 && p.some((q, i) => i + most < n && p[i + most].ns - q.ns <= limit);
   }
   bytes(q, k) { return !this.pale ? q.classes[k] : q.pale ? q.pale[k] : 0; }
   sum(q, kinds) { return kinds.reduce((s, k) => s + this.bytes(q, k), 0); }
-  /* Where on the axis an event is. */
+  /* An event's position on the axis. */
   place(seq, ns) { return this.axis === 'time' ? ns - this.track.first_ns : seq; }
   x(p) { return this.place(p.seq, p.ns); }
   get all() {
@@ -54,8 +54,8 @@ class Chart {
     if (whole || inView.length < 2) this.reset();
     else this.setView(this.x(inView[0]), this.x(inView[inView.length - 1]));
   }
-  /* For each column of the screen the points with the highest and the lowest sum of what is shown, -1 before the first,
-   * and the most of the two lines; of a single class also what it reached between points. */
+  /* Returns for each column of the screen the points with the highest and the lowest sum of the shown classes (-1 before the
+   * first point), the maximum of the two lines, and for a single class also its maximum between points. */
   columns(width, shown, ratio = 1) {
     const points = this.track.points, [from, to] = this.view, scale = (to - from) / width, kinds = app.doc.classes.length;
     const out = { best: new Int32Array(width), low: new Int32Array(width), reserved: new Float64Array(width), used: new Float64Array(width), only: shown.length === 1 ? new Float64Array(width) : null };
@@ -86,7 +86,7 @@ class Chart {
   before(x) { return countFirst(this.track.points, (p) => this.x(p) <= x) - 1; }
 }
 
-/* Spikes that are narrower than `least` columns become that wide. */
+/* Widens spikes that are narrower than `least` columns. */
 function widen(out, high, least) {
   const { best, reserved, used, only } = out, lines = [reserved, used, only].filter(Boolean), drawn = high.slice(), own = best.slice();
   for (let c = 0, end; c < high.length; c = end) {
@@ -107,7 +107,7 @@ function niceStep(span, count) {
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw);
 }
 
-/* Round numbers of the unit that the whole axis is read in. */
+/* Ticks at round numbers of the axis's unit. */
 function byteTicks(most, count) {
   const unit = 1024 ** Math.min(5, Math.max(0, Math.floor(Math.log(Math.max(1, most)) / Math.log(1024))));
   const step = Math.max(1 / unit, niceStep(most / unit, count)), ticks = [];
@@ -122,7 +122,7 @@ function tickText(bytes, most) {
   return v === 0 ? '0' : Number(v.toPrecision(3)) + ' ' + units[u];
 }
 
-/* split: what is not in use is paler than the rest of its class, and above it. */
+/* split: bytes that are not in use are paler than the rest of their class, and above it. */
 function drawStack(g, chart, shown, columns, box, top, split) {
   const alpha = g.globalAlpha, points = chart.track.points, none = () => 0;
   const of = (rows, bytes) => (c, k) => (rows[c] < 0 ? 0 : bytes(points[rows[c]], k, c));
@@ -134,7 +134,7 @@ function drawStack(g, chart, shown, columns, box, top, split) {
   drawLayers(g, shown, columns, box, top, of(columns.low, all), pale(columns.low, unused(all)));
 }
 
-/* Draws two polygons for each class, from the bottom up: what is in use, and what is not, if there is any. */
+/* Draws two polygons for each class, from the bottom up: the bytes in use, and those not in use, if there are any. */
 function drawLayers(g, shown, columns, box, top, bytes, unused) {
   const width = columns.best.length, base = new Float64Array(width), n = box.width / width;
   const y = (v) => box.top + box.height - v / top * box.height;
@@ -162,7 +162,7 @@ function drawLayers(g, shown, columns, box, top, bytes, unused) {
   }
 }
 
-/* A class's colour, for the most part that of the sheet. */
+/* A class's colour, mixed with 65 % of the background. */
 function paleOf(k) {
   const parts = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16)), sheet = parts(css('--sheet'));
   return 'rgb(' + parts(colourOf(k)).map((v, i) => Math.round(0.35 * v + 0.65 * sheet[i])).join() + ')';
@@ -189,7 +189,7 @@ function drawLine(g, values, box, top, style, dash, labels) {
 
 const PHASE_COLOURS = ['--phase-setup', '--phase-forward', '--phase-backward', '--phase-other', '--phase-optimizer', '--phase-zero', '--phase-evaluation'];
 
-/* The strip of phases; many in one column are one colour. */
+/* Draws the strip of phases. Of many phases in one column only one is drawn. */
 function drawPhases(g, chart, box, doc, labels) {
   const [from, to] = chart.view, scale = box.width / (to - from);
   let drawn = -1;
@@ -223,7 +223,7 @@ function drawSteps(g, chart, box, below, labels) {
   }
 }
 
-/* Points at the top of what is drawn from above, so that even a spike stays visible. */
+/* Draws an arrow down to (x, y), so that even a spike stays visible. */
 function drawTip(g, x, y, style, labels) {
   labels.mark(x - 5, y - 9, 10, 9);
   g.fillStyle = css(style);
@@ -250,7 +250,7 @@ function drawMarks(g, chart, box, labels) {
   }
 }
 
-/* The user's ranges: a tick each, and its name where the next one leaves room for it. */
+/* Draws the user's ranges: a tick for each, and its name if there is room before the next one. */
 function drawRanges(g, ranges, box, labels) {
   g.fillStyle = css('--ink-3');
   ranges.forEach(({ m, x }, i) => {

@@ -23,7 +23,7 @@ function drawTimes(g, chart, box, bottom) {
   drawTicks(g, from, to, step, box, bottom, (v) => (chart.axis === 'time' ? axisTime(v, step) : countText(v)));
 }
 
-/* Numbers below a chart: each under its place, the outer ones within the chart, none on another. */
+/* Draws the numbers below a chart, within its width. A number that would overlap the one before it is left out. */
 function drawTicks(g, from, to, step, box, bottom, words) {
   let free = -1e9;
   g.font = FONT(11);
@@ -38,14 +38,14 @@ function drawTicks(g, from, to, step, box, bottom, words) {
   }
 }
 
-/* As many digits as the distance of two ticks needs. */
+/* As many digits as the distance between two ticks needs. */
 function axisTime(ns, step) {
   const [unit, name] = step >= 1e9 ? [1e9, ' s'] : step >= 1e6 ? (ns >= 1e9 ? [1e9, ' s'] : [1e6, ' ms']) : step >= 1e3 ? [1e6, ' ms'] : [1e3, ' us'];
   const digits = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
   return ns === 0 ? '0' : (ns / unit).toFixed(digits) + name;
 }
 
-/* What of the whole is in view, on the small chart that shows the whole. */
+/* Shows the part in view on the overview. */
 function drawWindow(g, chart, area, height) {
   const [first, last] = chart.all, place = (x) => area.left + (x - first) / (last - first) * area.width;
   const a = place(chart.view[0]), b = place(chart.view[1]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks over time: each is a band on those below it, as in the column's highest moment. The largest in view have bands, the
- * others lie on top, grey. By line and by module the bands of one name lie together and have one colour. Ranks are lines. */
+/* Blocks over time: each is a band on those below it, as in the column's highest moment; those without a band are a grey
+ * area. By line and by module, bands of one name are adjacent and have one colour. Ranks are lines. */
 
 const BANDS = 400;
 const BAND_NAMES = { block: (b) => originText(b.origin), line: (b) => originText(b.origin), module: (b) => moduleOf(b.origin) };
 
-/* The innermost module that a block was made in. */
+/* The innermost module whose forward pass allocated the block. */
 function moduleOf(o) {
   const all = modulesOf(framesOf(app.doc, o.node).filter((f) => f.bits & FRAME.python));
   return all.length > 1 ? all[all.length - 2].fn : 'outside of modules';
@@ -13,7 +13,7 @@ function moduleOf(o) {
 
 class Bands {
   constructor() { this.rows = []; }
-  /* Made anew only for another picture. */
+  /* Computed again only if the view has changed. */
   find(chart, by, columns) {
     const t = chart.track, seqs = Array.from(columns.best, (i) => (i < 0 ? -1 : t.points[i].seq)), at = (seq) => countFirst(seqs, (s) => s < seq), made = [t.index, by, chart.axis, seqs.length, ...chart.view].join();
     if (made === this.made) return;
@@ -28,7 +28,7 @@ class Bands {
     this.top = new Float64Array(seqs.length);
     this.rows.forEach((r) => this.lay(r));
   }
-  /* On what is there already; a piece has one height. */
+  /* Puts a block on the bands so far, in pieces of equal height. */
   lay(r) {
     for (let c = r.from, end; c < r.to; c = end) {
       for (end = c + 1; end < r.to && this.top[end] === this.top[c];) end++;
@@ -52,7 +52,7 @@ class Bands {
     g.fillStyle = css('--hole');
     this.top.forEach((v, c) => { const all = columns.best[c] < 0 ? 0 : chart.track.points[columns.best[c]].bytes; if (all > v) fill(c, c + 1, v, all, 0); });
   }
-  /* The band at that share of the width and that height. */
+  /* The band at a share of the width and a height in bytes. */
   at(share, bytes) {
     const c = Math.floor(share * this.top.length);
     return this.rows.find((r) => r.pieces.some(([a, b, low]) => c >= a && c < b && bytes >= low && bytes < low + r.b.size)) || null;
@@ -61,7 +61,7 @@ class Bands {
 
 const rankColour = (t) => 'hsl(' + Math.round(t.index * 137.508 % 360) + ' 58% 48%)';
 
-/* Every rank as a line of its highest moments, each from its own first event to its last. */
+/* A line per rank, of its highest point in each column, up to the rank's last event. */
 class RankLines {
   find(chart, width) {
     const made = [chart.axis, width, ...chart.view].join();
@@ -77,7 +77,7 @@ class RankLines {
     for (const r of this.rows) drawLine(g, r.values, box, most, rankColour(r.t), [], labels);
     drawLine(g, this.rows[app.track.index].values, { ...box, top: box.top - 1 }, most, rankColour(app.track), []);
   }
-  /* The nearest line at that share of the width. */
+  /* The nearest line at a share of the width and a height in bytes. */
   at(share, bytes) {
     const far = (r) => Math.abs(r.values[Math.floor(share * r.values.length)] - bytes), near = this.rows.filter((r) => far(r) < this.most / 20);
     return near.length ? near.reduce((a, b) => (far(b) < far(a) ? b : a)) : null;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a chart is moved: a drag selects a stretch, with shift it pans; wheel, keys and buttons zoom; the small chart of
- * the whole is dragged. Knows nothing of what the chart shows: `o` has chart(), which gives the Chart, box, holder, main
- * and overview, center(), and gets changed(), hover(px) (null: gone) and click(px). */
+/* Input on a chart: a drag selects a stretch, with shift it pans; wheel, keys and buttons zoom; the overview can be dragged.
+ * It does not know what the chart shows: `o` has chart(), which returns the Chart, box, holder, main, overview, center(),
+ * and the callbacks changed(), hover(px) (null: left) and click(px). */
 
 function chartHands(o) {
   let drag = null;
@@ -86,7 +86,7 @@ function chartHands(o) {
   return { buttons, stretch };
 }
 
-/* The stretch that is being selected. */
+/* Draws the stretch that is being selected. */
 function drawStretch(g, stretch, box) {
   if (!stretch) return;
   g.fillStyle = css('--accent');

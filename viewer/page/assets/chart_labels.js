@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names in a chart. They are drawn after all lines, each on a plate, so that no line crosses one. Of the places that
- * a name offers it takes the first that neither lines nor other names need, else the first without another name. */
+/* The names in a chart. They are drawn after all lines, each on a background, so that no line crosses one. A name offers
+ * several places. It takes the first that is free of lines and other names, else the first that is free of other names. */
 
 const separate = (a, b) => a.x >= b.x + b.w || b.x >= a.x + a.w || a.y >= b.y + b.h || b.y >= a.y + a.h;
 
 class Labels {
   constructor(g, room) {
     this.g = g;
-    this.room = room; /* { left, top, width, height }: no name leaves it */
+    this.room = room; /* { left, top, width, height }: names stay inside */
     this.names = [];
     this.taken = [];
-    this.lines = []; /* what each line says to a rectangle: it crosses it */
+    this.lines = []; /* one function per line: whether it crosses a rectangle */
   }
   /* A mark on which no name may lie. */
   mark(x, y, w, h) { this.taken.push({ x, y, w, h }); }
-  /* A level or upright line. */
+  /* A horizontal or vertical line. */
   line(x, y, w, h) { this.lines.push((r) => !separate(r, { x, y, w, h })); }
-  /* From one point to another. */
+  /* A line from one point to another. */
   segment([x1, y1], [x2, y2]) {
     this.lines.push((r) => {
       const from = Math.max(Math.min(x1, x2), r.x), to = Math.min(Math.max(x1, x2), r.x + r.w), y = (x) => (x1 === x2 ? y1 : y1 + (x - x1) / (x2 - x1) * (y2 - y1));
       return from <= to && Math.max(y(from), y(to)) >= r.y && Math.min(y(from), y(to)) <= r.y + r.h;
     });
   }
-  /* What drawLine draws: a level for each column. */
+  /* A line that drawLine draws: a level for each column. */
   stairs(values, box, top) {
     const n = box.width / values.length, y = (v) => box.top + box.height - v / top * box.height;
     this.lines.push((r) => {
@@ -31,7 +31,7 @@ class Labels {
       return part.length > 0 && Math.max(...part) >= r.y && Math.min(...part) <= r.y + r.h;
     });
   }
-  /* places: [left, middle]; style: { px, weight, ink, plate, room: most pixels, must: rather on another than not at all }. */
+  /* places: [left, middle]; style: { px, weight, ink, plate, room: most pixels, must: draw even on another name }. */
   add(text, places, style) { this.names.push({ text, places, style }); }
   draw() {
     const { g } = this;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page's two documents: the first picture's, and the rest. Columns of variable-length numbers become arrays. */
+/* Reads the page's two documents: the first picture's, and the rest. Columns of numbers become arrays. */
 
 class Column {
   constructor(base64) {
@@ -88,14 +88,14 @@ function completeTrack(doc, t, rest) {
   for (const mark of t.marks) if (mark.text !== undefined) mark.text = doc.texts[mark.text];
 }
 
-/* Numbers that are mostly zero: which are not, as bits, then those. */
+/* Numbers that are mostly zero: a bit mask of the others, then those. */
 function readSparse(column, count, signed) {
   const bits = column.number(), values = new Array(count).fill(0);
   for (let i = 0; i < count; i++) if (bits & 1 << i) values[i] = signed ? column.signed() : column.number();
   return values;
 }
 
-/* The points in order: each is what held from its event on. */
+/* The points in order. A point's figures apply from its event on. */
 function readCurve(doc, t) {
   const c = t.curve, kinds = doc.classes.length, groups = new Column(c.groups), most = new Column(c.most);
   const seq = new Column(c.seq), time = new Column(c.time), reserved = new Column(c.reserved), used = new Column(c.used);
@@ -116,14 +116,14 @@ function readCurve(doc, t) {
   return addMoments(t, points, kinds);
 }
 
-/* Where a class by itself, the cache or the device was higher between a group's points than at any of them. */
+/* Keeps by how much a class, reserved memory or the device was higher within a group than at its points. */
 function keepMost(points, count, more, kinds) {
   if (!more.some((n) => n)) return;
   const group = points.slice(-count), last = group[count - 1], highest = (get) => Math.max(...group.map(get));
   last.most = more.map((n, k) => (n ? n + highest((p) => (k < kinds ? p.classes[k] : k === kinds ? p.reserved : p.used)) : 0));
 }
 
-/* Key moments have all their figures too; most of them are points already. */
+/* Adds the key moments with their figures, unless they are points already. */
 function addMoments(t, points, kinds) {
   const known = new Set(points.map((p) => p.seq));
   for (const m of t.moments) {
@@ -177,7 +177,7 @@ function readTable(doc, base64, names, texts) {
   return rows;
 }
 
-/* The lives of blocks, when somebody asks for them first. */
+/* The blocks of a track, decoded on first use. */
 function livesOf(doc, t) {
   if (t.blocks) return t.blocks;
   const l = t.lives, c = {};
@@ -222,8 +222,8 @@ function readUses(doc, c, b) {
 
 const isPale = (b, seq) => b.pale.some(([from, to]) => from <= seq && seq < to);
 
-/* What of a class is not in use yet or any more, at each point. Where no change is left out, the uses between two points are points, too, but of
- * those that lie too near to each other on both axes only the last. */
+/* Adds to each point the bytes per class that are not in use yet or any more. If no change was left out, uses between points
+ * become points; of uses that are close on both axes only the last. */
 function addPale(t, kinds) {
   const changes = [], cells = new Map(), now = new Array(kinds).fill(0), cell = (part, all) => Math.floor(2000 * part / (all || 1));
   for (const b of t.blocks) {
@@ -260,7 +260,7 @@ function readSegments(t) {
   }
 }
 
-/* How many items of a row in order stand before the first that `is` not. */
+/* The number of items at the start of a sorted array for which `is` holds. */
 function countFirst(items, is) {
   let low = 0, high = items.length;
   while (low < high) {
@@ -279,14 +279,14 @@ function stretchAt(block, seq) {
 
 const isAlive = (b, seq) => b.seq <= seq && (!b.endSeq || seq < b.endSeq);
 
-/* The same without any block, for the first picture. */
+/* The same without blocks, for the first picture. */
 function sumsAt(doc, t, seq) {
   const point = t.points[pointIndex(t.points, seq)];
   return { track: t, seq, point, ns: point.ns, blocks: [], classes: point.classes, bytes: point.bytes, complete: true };
 }
 
-/* What lives after the event of that number: listed blocks with their class then, the figures of the moment if they
- * are stored, and by class what is not listed. */
+/* The state after an event: the listed blocks with their classes then, the point if its figures are exact, and per class the
+ * bytes that are not listed. */
 function momentAt(doc, t, seq) {
   const blocks = livesOf(doc, t).filter((b) => isAlive(b, seq));
   const at = pointIndex(t.points, seq), point = t.points[at], exact = point && (point.seq === seq || t.curve.group === 1);
@@ -305,7 +305,7 @@ function momentAt(doc, t, seq) {
   return m;
 }
 
-/* The last point at or before that event, 0 if there is none. */
+/* Index of the last point at or before an event, else 0. */
 const pointIndex = (points, seq) => Math.max(0, countFirst(points, (p) => p.seq <= seq) - 1);
 const stepAt = (t, seq) => t.steps.items[Math.max(0, countFirst(t.steps.items, (s) => s.firstSeq <= seq) - 1)];
 const spanAt = (t, seq) => t.spans[Math.max(0, countFirst(t.spans, (s) => s.seq <= seq) - 1)];
@@ -324,7 +324,7 @@ function holdersOf(m) {
 
 /* "step 2, backward" */
 function whereText(doc, t, seq) {
-  if (t.state) return ''; /* at one moment: nothing came or went */
+  if (t.state) return ''; /* a single moment has no steps */
   const step = stepAt(t, seq), near = spanAt(t, seq), span = near && seq <= near.lastSeq ? near : null;
   if (!step || t.steps.items.length < 2) return span ? doc.phases[span.phase] : '';
   if (step.kind === 'before') return 'before the first step';
@@ -336,7 +336,7 @@ function whereText(doc, t, seq) {
 
 const factOf = (t, name) => (t.facts.find(([label]) => label === name) || [])[1] || '';
 
-/* Steps and phases that had no room in the page. */
+/* A sentence about the steps and phases that the page leaves out; null if none. */
 function thinnedText(t) {
   const parts = [[t.steps.left_out, 'step'], [t.steps.spans_left_out, 'phase']].filter(([n]) => n).map(([n, word]) => plural(n, word));
   return parts.length ? parts.join(' and ') + ' left out, spread evenly over the run.' : null;
@@ -349,7 +349,7 @@ function originText(o) {
   return o.fn + (o.file ? ' ' + baseName(o.file) + (o.line ? ':' + o.line : '') : '');
 }
 
-/* From the outermost frame to the innermost. */
+/* The frames of a node, outermost first. */
 function framesOf(doc, node) {
   const frames = [];
   for (; node; node = doc.nodes[node].caller) frames.push(doc.frames[doc.nodes[node].frame]);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One axis for two runs. By step: each step, and where both have the same phases in it each phase, takes as much room as
- * the longer of the two, counted in events; so the like moments of the two stand above each other. By time and by event
- * each starts at its own beginning. */
+/* One axis for two runs. By step: a step, or each of its phases if both runs have the same, is as long as the longer of the
+ * two, in events, so that corresponding moments align. By time and by event each run starts at its own beginning. */
 
-/* Stretches of one step, spans being those that begin in it: [{ phase, from, to }], by number of event. */
+/* The stretches of one step, by number of event: [{ phase, from, to }]. spans: those that begin in the step. */
 function phasesOf(spans, from, to) {
   const out = [];
   for (const s of spans) {
@@ -28,7 +27,7 @@ function stretchesOf(track) {
 
 const lengthOf = (parts) => parts.reduce((sum, p) => sum + p.to - p.from, 0);
 
-/* For each track the events whose place is known and the stretches of the axis where it has none; how long the axis is. */
+/* For each track the events with known positions, and the gaps without events; and the axis's length. */
 function alignTracks(tracks) {
   const steps = tracks.map(stretchesOf), anchors = tracks.map(() => ({ seq: [], x: [], gaps: [] }));
   const numbers = [...new Set(steps.flatMap((s) => [...s.keys()]))].sort((a, b) => (a === b ? 0 : a - b));
@@ -54,7 +53,7 @@ function alignTracks(tracks) {
   return { anchors, length: Math.max(1, x) };
 }
 
-/* Gaps that touch are one. */
+/* Adds a gap; adjacent gaps are joined. */
 function gap(gaps, from, to) {
   const last = gaps[gaps.length - 1];
   if (last && last[1] === from) last[1] = to;
@@ -66,7 +65,7 @@ function placeOn(anchors, seq) {
   return anchors.x[i] + (length > 0 ? (Math.max(seq, anchors.seq[i]) - anchors.seq[i]) / length * (anchors.x[j] - anchors.x[i]) : 0);
 }
 
-/* The chart of one side; what is in view belongs to both. */
+/* The chart of one run; both charts share the view. */
 class SideChart extends Chart {
   constructor(track, pair, side) {
     super(track);
@@ -76,7 +75,7 @@ class SideChart extends Chart {
   place(seq, ns) {
     return this.axis === 'step' ? placeOn(this.pair.aligned.anchors[this.side], seq) : super.place(seq, ns);
   }
-  /* The run has nothing there: it has ended, or it has no such step. */
+  /* Whether the run has nothing at x, because it has ended or has no such step. */
   absent(x) {
     const t = this.track;
     if (this.axis === 'step') return this.pair.aligned.anchors[this.side].gaps.some(([from, to]) => x >= from && x < to);
@@ -136,7 +135,7 @@ class PairChart {
   pan(share) {
     this.both((c) => c.pan(share));
   }
-  /* The places where either run has a point, next to x: step = 1 or -1. */
+  /* The next position where either run has a point: after x (step = 1) or before it (-1). */
   beside(x, step) {
     let best = null;
     for (const c of this.charts) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The document of a comparison: two tracks, old and new, and what was made of their difference. */
+/* Reads the document of a comparison: two tracks, old and new, and their differences. */
 
 const SIDES = ['old', 'new'];
 
-/* What is shown first. */
+/* Reads the part for the first picture. */
 function readHead(doc) {
   const d = doc.diff = doc.head, text = (i) => doc.texts[i];
   d.headline = text(d.headline);
@@ -39,7 +39,7 @@ function readLines(doc, c) {
   return rows;
 }
 
-/* Node 0 is all. line: in the new version, was: in the old one, 0 = not there. */
+/* Node 0 is the root. line: in the new version, was: in the old one; 0 = not there. */
 function readPaths(doc, c) {
   const nodes = [{ caller: 0, fn: 'all', file: '', line: 0, was: 0 }];
   while (!c.done()) {
@@ -55,7 +55,7 @@ function readWeights(c) {
   return rows;
 }
 
-/* In words, for colours alone do not say it. */
+/* The change in a word, because colours alone are not enough. */
 function changeWord(before, after) {
   if (before === after) return 'same';
   if (!before) return 'new';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The differential flame graph: call paths of both runs as one tree. A frame is as wide as the larger of its two sums
- * (or as one of them), and coloured by how much of that came or went. */
+/* The differential flame graph: the call paths of both runs as one tree. A frame is as wide as the larger of its two sums
+ * (or as the chosen one), and coloured by the share that is new or gone. */
 
 function diffFlamePanel(doc) {
   const p = panel('flame', 'Flame graph'), d = doc.diff;
@@ -14,13 +14,13 @@ function diffFlamePanel(doc) {
     h('button', { type: 'button', class: 'plain', onclick: () => view.enter(root) }, 'all'), only, scale()), h('div', { class: 'filters' }, search), words);
   view.open(p.body);
 
-  /* From what went to what came, in words. */
+  /* The colours from gone to new, with words. */
   function scale() {
     const steps = [['gone', -1], ['shrunk', -0.4], ['same', 0], ['grown', 0.4], ['new', 1]];
     return h('span', { class: 'scale' }, steps.map(([word, part]) => h('span', {}, h('i', { class: 'swatch', style: { '--colour': mixOf(part) }, 'aria-hidden': 'true' }), word)));
   }
 
-  /* part: -1 all of it went, 1 all of it came. */
+  /* part: -1 = all gone, 1 = all new. */
   function mixOf(part) {
     const share = Math.round(part ? 25 + 75 * Math.abs(part) : 0);
     return 'color-mix(in srgb, var(' + (part < 0 ? '--shrunk' : '--grown') + ') ' + share + '%, var(--flame-same))';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people came for: by how much the peak changed, what made that, and which two runs these are. */
+/* The main answer: by how much the peak changed, why, and which two runs these are. */
 
 function diffHead(doc) {
   const [a, b] = doc.tracks;
@@ -28,7 +28,7 @@ function findingsPanel(doc) {
     return h('li', { 'data-kind': f.kind, hidden: i >= MOST }, h('span', { class: 'kind ' + (f.kind === 'moved' ? '' : more ? 'up' : 'down') }, f.kind), h('span', { class: 'text' }, f.text), button);
   }
 
-  /* Once before the paths are read, then with the buttons that show them. */
+  /* Called before the paths are read, and again afterwards, then with the buttons that show them. */
   function show() {
     buttons = [];
     replace(list, d.findings.map(item));
@@ -58,7 +58,7 @@ function sidesTable(doc) {
     d.besides.length ? h('p', { class: 'note' }, 'Besides the program: ' + d.besides.map((x) => x.what + ' ' + (x.old || 'none') + ' \u2192 ' + (x.new || 'none')).join('; ') + '.') : null);
 }
 
-/* Which moments the flame graph and the tables compare. */
+/* The moments that the flame graph and the tables compare. */
 function comparedText(doc) {
   const d = doc.diff, where = (side, i) => whereText(doc, doc.tracks[i], d[side].seq) || 'event ' + countText(d[side].seq);
   const peaks = SIDES.every((side, i) => d[side].seq === doc.tracks[i].peak_seq);

@@ -28,7 +28,7 @@ function startDiff() {
   document.addEventListener('DOMContentLoaded', () => requestAnimationFrame(() => setTimeout(() => showDiff(doc, findings), 0)));
 }
 
-/* What was compared is in the second document. */
+/* Shows the comparison, which the second document has. */
 function showDiff(doc, findings) {
   readDiff(doc, readRest(doc).diff);
   app.ready = true;

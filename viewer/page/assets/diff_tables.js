@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same in figures: by class, by phase, by module, by line; each sorts by the column that is clicked. */
+/* The comparison as tables: by class, by phase, by module, by line. A click on a column sorts by it. */
 
 const CHANGE_COLUMNS = [
   { key: 'old', title: 'old', right: true }, { key: 'new', title: 'new', right: true },
@@ -7,7 +7,7 @@ const CHANGE_COLUMNS = [
   { key: 'share', title: 'share of new', right: true, class: 'wide-only' }, { key: 'word', title: '' },
 ];
 
-/* rows: { name, old, new }; first: the first column's title and what its cell shows. */
+/* rows: { name, old, new }; first: the title and the cells of the first column. */
 function changeTable(first, rows, total) {
   const columns = [{ key: 'name', title: first.title, class: 'name' }, ...CHANGE_COLUMNS.filter((c) => total || c.key !== 'share')], holder = h('div', {});
   const value = { name: (r) => r.name, old: (r) => r.old, new: (r) => r.new, delta: (r) => Math.abs(r.new - r.old), word: (r) => changeWord(r.old, r.new), share: (r) => r.new,
@@ -56,7 +56,7 @@ function phasesPanel(doc) {
   p.body.append(changeTable({ title: 'phase' }, doc.diff.phases, 0));
 }
 
-/* A long table shows what changed; all of it and a search are a click away. */
+/* A table of the rows that changed, with a search and a choice of all rows. */
 function longTable(id, title, first, rows, leftOut, doc) {
   const p = panel(id, title, comparedText(doc)), holder = h('div', {}), MOST = 400;
   const changed = rows.filter((r) => r.old !== r.new);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both runs over time on one axis: the two totals as lines, then each run by class, all on one scale; below them the difference. What the pointer
- * or the keys stand on is read out for both. */
+/* Both runs over time on one axis: the two totals as lines, then each run by class, all on one scale, and below them the
+ * difference. The readout has both runs' bytes at the pointer, or at the position chosen by keys. */
 
 function diffTimelinePanel(doc) {
   const p = panel('timeline', 'Timeline'), tracks = doc.tracks, pair = new PairChart(tracks);
@@ -19,11 +19,11 @@ function diffTimelinePanel(doc) {
 
   const shown = () => stackOrder().filter((k) => app.shown[k]);
   const redraw = () => { main.redraw(); overview.redraw(); readOut(); };
-  const below = () => (pair.axis === 'step' ? 26 : 40); /* pixels for the numbers of steps, and for times or events */
+  const below = () => (pair.axis === 'step' ? 26 : 40); /* pixels for step numbers, and for times or events */
   const pixels = () => Math.max(1, Math.round(box.width * (window.devicePixelRatio || 1)));
   const valuesOf = (columns, track, kinds) => Float64Array.from(columns.best, (i, c) => (columns.only ? columns.only[c] : i < 0 ? 0 : sumOf(track.points[i], kinds)));
 
-  /* What is drawn at that place of the screen: of each run the highest point of its column. */
+  /* The points that are drawn at x: each run's highest in that column, or null. */
   function pointsAt(x) {
     const width = Math.max(1, Math.round(box.width || 1)), [from, to] = pair.view;
     const column = Math.max(0, Math.min(width - 1, Math.floor((x - from) / (to - from) * width)));
@@ -71,7 +71,7 @@ function diffTimelinePanel(doc) {
   const strip = (a) => ({ left: a.left, top: a.top + a.height + 2, width: a.width, height: EDGE.strip - 2 });
   const screen = (x) => box.left + (x - pair.view[0]) / (pair.view[1] - pair.view[0]) * box.width;
 
-  /* Between the two lines: more in the colour of growth, less in that of shrinking. */
+  /* Fills the area between the two lines, in the colour of growth or of shrinking. */
   function drawBetween(g, values, a, top) {
     const n = a.width / values[0].length, y = (v) => a.top + a.height - v / top * a.height;
     g.globalAlpha = 0.22;
@@ -85,7 +85,7 @@ function diffTimelinePanel(doc) {
     g.globalAlpha = 1;
   }
 
-  /* What the new run has more, from a line of none; nothing where one of them is not running. */
+  /* Draws new minus old around a zero line; nothing where one of them is not running. */
   function drawDifference(g, columns, values, a, labels) {
     const by = values[1].map((v, c) => (columns.every((x) => x.best[c] >= 0) ? v - values[0][c] : 0)), most = by.reduce((m, v) => Math.max(m, v), 0), least = by.reduce((m, v) => Math.min(m, v), 0);
     apart = [most, least];
@@ -96,7 +96,7 @@ function diffTimelinePanel(doc) {
     name(labels, most > least ? 'difference: ' + [[most, 'at most '], [least, 'at least ']].filter(([v]) => v).map(([v, word]) => word + growthText(v)).join(', ') : 'no difference', a, '--ink-2');
   }
 
-  /* Whose chart it is, and its peak with its phase. */
+  /* Draws each chart's name, with its peak and the peak's phase. */
   function drawNames(g, area, top, labels) {
     SIDES.forEach((side, i) => {
       const t = tracks[i], q = t.points[pointIndex(t.points, t.peak_seq)], x = screen(pair.charts[i].x(q));
@@ -114,7 +114,7 @@ function diffTimelinePanel(doc) {
     }, box.left + 6);
   }
 
-  /* Above its chart: at the left, or where no mark is in the way. */
+  /* A name above its chart, at the left or where no mark is in the way. */
   function name(labels, text, a, ink) {
     labels.add(text, [0, 0.25, 0.5, 1].map((part) => [a.left + 6 + part * a.width, a.top - 9]), { px: 11.5, weight: 600, ink, room: box.width - 12, must: true });
   }
@@ -137,7 +137,7 @@ function diffTimelinePanel(doc) {
     drawWindow(g, pair, area, height);
   }
 
-  /* Exact bytes of both at the place; of each run's peak when there is no place. */
+  /* Exact bytes of both runs at the position, else at each run's peak. */
   function readOut() {
     const points = at === null ? tracks.map((t) => t.points[pointIndex(t.points, t.peak_seq)]) : pointsAt(at), kinds = shown(), all = kinds.length === doc.classes.length;
     const bytes = points.map((q) => (q ? (all ? q.bytes : sumOf(q, kinds)) : 0));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements. Texts are set as texts only, never as markup. */
+/* Builds elements. Texts are set as text, never as markup. */
 
 function h(tag, props, ...children) {
   const e = document.createElement(tag);
   for (const [key, value] of Object.entries(props || {})) {
-    const says = key.startsWith('aria-'); /* a state that is false is said, too */
+    const says = key.startsWith('aria-'); /* aria attributes have the value "false", too */
     if (value === null || value === undefined || (value === false && !says)) continue;
     if (key.startsWith('on')) e.addEventListener(key.slice(2), value);
     else if (key === 'class') e.className = value;
@@ -36,7 +36,7 @@ function panel(id, title, note) {
   return { body, head, rename, show: (yes) => { body.parentNode.hidden = link.hidden = !yes; }, note: (text) => { let p = head.querySelector('.note'); if (!p) head.append(p = h('p', { class: 'note' })); p.textContent = text; } };
 }
 
-/* Buttons of which one is on. */
+/* A group of buttons, one of which is on. */
 function choice(label, names, chosen, choose) {
   const group = h('span', { class: 'choice', role: 'group', 'aria-label': label });
   const show = (now) => { for (const b of group.children) b.setAttribute('aria-pressed', b.value === now); };
@@ -47,14 +47,14 @@ function choice(label, names, chosen, choose) {
   return group;
 }
 
-/* What a click does, Enter does too. */
+/* Lets Enter do the same as a click. */
 const keysOf = (props) => props && props.onclick ? { tabindex: 0, onkeydown: (e) => { if (e.key === 'Enter' && e.target === e.currentTarget) props.onclick(e); } } : {};
 
-/* On a phone these stand below the row, or not at all; the others keep a column of the grid (page.css). */
+/* On a phone these columns are below the row, or hidden; the others keep a column of the grid (page.css). */
 const NOT_NARROW = /\b(wide|wide-only|bars)\b/;
 const isBlank = (cell) => cell === '' || cell === null || cell === undefined;
 
-/* rows: arrays of cells; columns: { title, right, class, sorted: ascending, descending or null, keep: also without any content }. */
+/* rows: arrays of cells; columns: { title, right, class, sorted: ascending, descending or null, keep: even if empty }. */
 function table(all, allRows, props) {
   const used = all.map((c, i) => c.keep || !allRows.length || allRows.some((r) => !isBlank((r.cells || r)[i]))), columns = all.filter((c, i) => used[i]);
   const rows = allRows.map((r) => ({ props: r.props, cells: (r.cells || r).filter((c, i) => used[i]) }));
@@ -68,7 +68,7 @@ function table(all, allRows, props) {
 
 const bar = (part, all, colour) => h('span', { class: 'bar', 'aria-hidden': 'true' }, h('span', { style: { width: (all ? Math.max(0, 100 * part / all) : 0) + '%', background: colour || 'var(--ink-3)' } }));
 
-/* A canvas in device pixels that is drawn again when its room changes. */
+/* A canvas in device pixels, drawn again when its size changes. */
 function canvas(parent, height, draw) {
   const c = h('canvas', {});
   parent.append(c);
@@ -91,7 +91,7 @@ function canvas(parent, height, draw) {
   return c;
 }
 
-/* Colours and fonts of the style sheet; asked once for each theme. */
+/* Colours and fonts of the style sheet, looked up once per theme. */
 const styles = new Map();
 
 function css(name) {
@@ -101,7 +101,7 @@ function css(name) {
 
 const FONT = (px, weight) => (weight || 400) + ' ' + px + 'px ' + css('--sans');
 
-/* The text, or as much of it as has room. */
+/* The text, or as much of it as fits. */
 function clip(g, text, room) {
   if (g.measureText(text).width <= room) return text;
   let low = 0, high = text.length;

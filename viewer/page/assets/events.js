@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events around the moment: what was allocated and what was freed, and by whom. */
+/* The events around the moment: allocations and frees, with the line of each. */
 
 /* Allocations and frees of the listed blocks, in order. */
 function eventsOf(t) {
   return t.changes = t.changes || livesOf(app.doc, t).flatMap((b) => [{ seq: b.seq, ns: b.ns, b }].concat(b.endSeq ? { seq: b.endSeq, ns: b.endNs, b, freed: true } : [])).sort((x, y) => x.seq - y.seq);
 }
 
-/* The line that freed a block; without its stack, the phase in which it was freed. */
+/* The line that freed a block, or the phase if there is no stack. */
 function freedText(b) {
   const f = framesOf(app.doc, b.endNode).filter((x) => x.bits & FRAME.python && !(x.bits & FRAME.plumbing)).pop();
   return f ? 'freed by ' + originText(f) : ['freed', whereText(app.doc, b.track, b.endSeq)].filter(Boolean).join(': ');
@@ -24,7 +24,7 @@ function eventsPanel(parent) {
     cells: [countText(e.seq), (e.ns < moment().ns ? '-' : '+') + secondsText(Math.abs(e.ns - moment().ns)), growthText(e.freed ? -e.b.size : e.b.size), h('span', {}, swatch(colourOf(category(e))), app.doc.classes[category(e)].words),
       e.freed ? freedText(e.b) : 'allocated by ' + originText(e.b.origin), e.freed ? originText(e.b.origin) : ''] });
 
-  /* The nearest ones on one side of the moment, the nearest first. */
+  /* The nearest events on one side of the moment, the nearest first. */
   function near(step, most) {
     const all = eventsOf(app.track), found = [];
     let i = countFirst(all, (e) => (step > 0 ? e.seq <= app.seq : e.seq < app.seq)) - (step < 0);

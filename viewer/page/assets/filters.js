@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a moment is looked at: the table, the flame graph and the segments follow it. */
+/* Filters for the blocks of a moment. The table, the flame graph and the segments use them. */
 
 const filters = { text: '', least: 0, age: '0', thread: '', stream: '' };
 
@@ -21,14 +21,14 @@ function ageMatches(b) {
   return born.number <= now.number - Number(filters.age);
 }
 
-/* All that a search looks in: the line, every frame, the class, the address. */
+/* The text that a search looks in: line, frames, class and address. */
 function haystack(b, category) {
   if (b.origin.words === undefined)
     b.origin.words = [originText(b.origin), b.origin.file, ...framesOf(app.doc, b.origin.node).map((f) => f.fn + ' ' + f.file)].join('\n').toLowerCase();
   return b.origin.words + '\n' + app.doc.classes[category].words + '\n0x' + b.addr.toString(16);
 }
 
-/* What of the moment is looked at, and whether anything is left out by the reader's wish. */
+/* The moment's blocks that pass the filters. */
 function chosen() {
   const m = moment();
   if (m.chosen !== filters.version || !m.entries) {
@@ -46,7 +46,7 @@ function setFilter(name, value) {
   tell('filter');
 }
 
-/* Blocks with that text, whatever was chosen before; all, if the moment has none with it. */
+/* Shows only blocks with that text, without the other filters; all blocks if none has it. */
 function showOnly(text) {
   const some = moment().blocks.some((e) => haystack(e.block, e.category).includes(text));
   Object.assign(filters, { category: '', least: 0, age: '0', thread: '', stream: '' });

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes by stack: widths are bytes at the moment, colours the class that most of them are of. */
+/* Flame graph: widths are bytes at the moment, colours the class with most of them. */
 
-/* Classes of modules: the forward that a module's call leads to; then the line in the innermost. */
+/* The modules of a stack by class (the forward that a module's call leads to), then the line in the innermost. */
 function modulesOf(frames) {
   const out = [];
   let called = false, last = null;
@@ -28,7 +28,7 @@ function flamePanel(parent) {
     h('button', { type: 'button', class: 'plain', onclick: () => view.enter(root) }, 'all')), words);
   view.open(parent);
 
-  /* The names of a stack, the outermost first. */
+  /* The frames of a stack in the chosen mode, outermost first. */
   function pathFrames(node) {
     const frames = framesOf(app.doc, node);
     if (mode === 'both') return frames;

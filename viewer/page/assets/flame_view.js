@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flame graph on a canvas: drawing, going into a frame, keys. What its trees are made of is the caller's: `o` has
- * label (of the holder), weight(node), paint(g, node, x, y, width, height), ink(node), words(node), and is called by
- * changed() which node is looked at. A node has parent and children, a Map. */
+/* A flame graph on a canvas: drawing, zooming into a frame, keys. The caller provides `o`: label (of the holder),
+ * weight(node), paint(g, node, x, y, width, height), ink(node), words(node), and changed(), which is called when the chosen
+ * node changes. A node has parent and children, a Map. */
 
 const FLAME_ROW = 19;
 
@@ -12,7 +12,7 @@ class FlameView {
     this.cells = [];
     this.holder = h('div', { class: 'flame', tabindex: 0, role: 'application', 'aria-label': o.label + ' A click goes into a frame, Escape comes back.' });
   }
-  /* In the page, where it is to be. */
+  /* Adds the graph to the page. */
   open(parent) {
     parent.append(this.holder);
     this.canvas = canvas(this.holder, () => Math.max(120, (this.depth(this.focus || this.root) + this.path(this.focus).length + 1) * FLAME_ROW + 4), (g, width) => this.draw(g, width));
@@ -34,7 +34,7 @@ class FlameView {
     this.o.changed();
     this.canvas.redraw();
   }
-  /* The node that the words are about. */
+  /* The node that the readout describes. */
   get chosen() {
     return this.hover || this.focus || this.root;
   }
@@ -89,7 +89,7 @@ class FlameView {
     const hit = this.cells.find((c) => x >= c.x && x < c.x + c.w && y >= c.y && y < c.y + FLAME_ROW);
     return hit ? hit.node : null;
   }
-  /* Keys go up and down the widest frames, left and right among those beside. */
+  /* Keys: up to the caller, down to the widest callee, left and right to siblings. */
   key(e) {
     const f = this.focus, beside = f && f.parent ? this.sorted(f.parent) : [];
     const to = { Escape: f && f.parent, ArrowUp: f && f.parent, ArrowDown: f && this.sorted(f)[0],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as people read them: the same words as the tool's own text. */
 
-/* Halves go to the even digit, as printf has it. */
+/* Rounds halves to the even digit, as printf does. */
 function fixed(x, digits) {
   const scaled = x * 10 ** digits, low = Math.floor(scaled);
   if (scaled - low === 0.5) return ((low % 2 ? low + 1 : low) / 10 ** digits).toFixed(digits);
@@ -38,7 +38,7 @@ const growthText = (n) => n === 0 ? '0' : (n > 0 ? '+' : '-') + bytesText(Math.a
 const plural = (n, word) => countText(n) + ' ' + word + (n === 1 ? '' : 's');
 const baseName = (path) => path.slice(path.lastIndexOf('/') + 1);
 
-/* Bytes that are no text, control characters and marks that turn the direction are shown, not obeyed. */
+/* Escapes bytes that are not text, control characters, and marks that change the direction of text. */
 function visible(text) {
   const hex = (c, n) => c.toString(16).padStart(n, '0');
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,

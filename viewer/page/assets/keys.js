@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What keys and mouse do, on `?`; and what Escape closes, if nothing nearer takes the key. */
+/* Help for keys and mouse on `?`; and what Escape closes if nothing else handles the key. */
 
 const KEYS = [
   ['\u2190 \u2192', 'in the timeline: the moment before, the one after; with Shift in larger steps'], ['Home End', 'the first and the last moment'], ['M', 'mark this moment: at a later one the blocks made since are shown'], ['P', 'the peak (with two runs the new one; O the old one)'],

@@ -5,7 +5,7 @@ const WORDS = { git_commit: 'commit', git_branch: 'branch', bytes_per_step: 'per
 
 const titleOf = (name) => WORDS[name] || name.replace(/_bytes$/, '').replace(/_ns$/, '').replace(/_/g, ' ');
 
-/* What a column holds, by its name and type. */
+/* The kind of a column's values, by its name and type. */
 function kindOf([name, type]) {
   if (name === 'change_bytes' || name === 'from_median_bytes') return 'change';
   if (name === 'bytes' || name === 'bytes_per_step' || name.endsWith('_bytes')) return 'bytes';
@@ -15,7 +15,7 @@ function kindOf([name, type]) {
 
 const PROSE = ['text', 'remedy']; /* columns of sentences */
 
-/* A run leads to its page, or says where its recording lies. */
+/* Links a run to its page, or else offers its recording's path. */
 const runCell = (run, recording, page) => (page ? h('a', { href: page.split('/').map(encodeURIComponent).join('/') }, run) : [run + ' ', copyPlace({ file: recording })]);
 
 function cellOf(kind, name, value, recording, page) {
@@ -35,7 +35,7 @@ const SHORT = { git_commit: (text) => text.slice(0, 10), file: baseName, started
 const shortOf = (name, text) => (SHORT[name] ? SHORT[name](text) : text);
 const isLong = (name, text) => !['run', 'last_run'].includes(name) && shortOf(name, text).length > 32;
 
-/* Two lines of it until it is chosen. */
+/* A text cut to two lines until it is clicked. */
 function longText(text) {
   const turn = (e) => { if (e.type === 'click' || e.key === 'Enter') e.currentTarget.classList.toggle('all'); };
   return h('span', { class: 'long', title: text, tabindex: 0, role: 'button', onclick: turn, onkeydown: turn }, text);
@@ -69,7 +69,7 @@ function sortedTable(p, panelOf) {
   if (p.rows.length) show();
 }
 
-/* Points of one command on one card, in order of time. */
+/* The points of each command on each card, in order of time. */
 function seriesOf(p) {
   const at = Object.fromEntries(p.columns.map(([name], i) => [name, i])), all = new Map();
   for (const r of p.rows) {

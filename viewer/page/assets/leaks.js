@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What grows from step to step, as the tool's `leaks` finds it. */
+/* Growth from step to step, as in the tool's `leaks`. */
 
 function leaksPanel() {
   const p = panel('leaks', 'Growth');

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The moment, the classes shown, the stretch in view and what blocks are filtered by stand behind the # of the page's address:
- * a link, a reload and the browser's way back restore them. */
+/* The moment, the classes shown, the view and the filters are kept in the page's address after the #, so that a link, a
+ * reload and the browser's back button restore them. */
 
-/* What the filters are called there. */
+/* Names of the filters in the address. */
 const FILTER_WORDS = { text: 'text', category: 'of', least: 'size', age: 'age', thread: 'thread', stream: 'stream' };
 
 function linkState(timeline) {
   const first = app.track;
   let wait = 0;
 
-  /* A class has its name there, because its number is another one in another version. */
+  /* A class is stored by name, because its number may change between versions. */
   function filterWord(name) {
     const value = filters[name];
     if (!value || (name === 'age' && ['0', 'mark'].includes(value))) return '';
     return encodeURIComponent(name === 'category' ? app.doc.classes[value].name : value);
   }
 
-  /* A word that is no choice here chooses nothing. */
+  /* An unknown word selects nothing. */
   function filterOf(name, word) {
     const one = (all, otherwise) => (all.includes(word) ? word : otherwise);
     if (name === 'text') return word;
@@ -34,7 +34,7 @@ function linkState(timeline) {
 
   function restore() {
     const given = new URLSearchParams(location.hash.slice(1)), at = Number(given.get('at'));
-    if (location.hash && !given.has('at')) return; /* it names a panel */
+    if (location.hash && !given.has('at')) return; /* the address names a panel */
     const track = app.doc.tracks.find((t) => given.has('rank') && String(t.rank) === given.get('rank')) || app.doc.tracks[given.get('track')] || first;
     if (track !== app.track) chooseTrack(track.index);
     timeline.look(given.has('class') ? given.get('class').split(',') : null, given.get('zoom'), given.get('show'));
@@ -49,7 +49,7 @@ function linkState(timeline) {
     if ((location.hash || '#') !== address()) history.pushState(null, '', address());
   }
 
-  /* A link to a panel moves there and leaves the address as it is. */
+  /* A link to a panel scrolls there and does not change the address. */
   function go(e) {
     const link = e.target.closest('a[href^="#"]'), panel = link && document.getElementById(link.getAttribute('href').slice(1));
     if (!panel || e.ctrlKey || e.metaKey || e.shiftKey) return;

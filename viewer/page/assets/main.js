@@ -71,7 +71,7 @@ function start() {
   document.addEventListener('DOMContentLoaded', () => requestAnimationFrame(() => setTimeout(finish, 0)));
 }
 
-/* The first picture is there: now the rest of the page, and all that reads it. */
+/* Called after the first picture: reads the rest of the page and shows the panels that need it. */
 function finish() {
   readRest(app.doc);
   app.ready = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where memory ran out: what was asked for, what was there, and who held it. */
+/* Out of memory: the request, the free memory, and the holders of the rest. */
 
 function oomPanel() {
   const p = panel('oom', 'Out of memory');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first answer: how high, when, and what held it. The same figures as the tool's `report`. */
+/* The first answer: the peak, its moment, and what held the memory. Same figures as the tool's `report`. */
 
 function peakPanel() {
   const p = panel('peak', app.doc.tracks[0].state ? 'State' : 'Peak');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several ranks or devices: a small chart each, on one scale, and those that are not like the others, as `report` has them. */
+/* Several ranks or devices: a small chart of each on one scale, and the outliers, as in `report`. */
 
-/* The class that a track's peak has most more, or less, of than that of the median, and by how much: as in the report of the ranks. */
+/* The class in which a track's peak differs most from the median's, and the bytes, as in the report of the ranks. */
 function difference(t) {
   const at = (x) => x.moments.find((m) => m.name === 'peak').classes, sign = t.peak_bytes < app.doc.median ? -1 : 1;
   const far = app.doc.classes.map((c, k) => ({ k, by: at(t)[k] - at(app.doc.tracks[app.doc.middle])[k] }));
@@ -11,7 +11,7 @@ function difference(t) {
 const isOdd = (t) => app.doc.strays.includes(t.index);
 const farBy = (t) => Math.abs(t.peak_bytes - app.doc.median);
 
-/* Those that differ, the furthest first, each in a sentence. */
+/* The outliers, the furthest first, each in a sentence. */
 function oddOnes() {
   const words = (t, by) => ' peaks ' + bytesText(farBy(t)) + (t.peak_bytes > app.doc.median ? ' above' : ' below') + ' the median of all ' + app.doc.tracks.length + (by.by ? ', mostly in ' + app.doc.classes[by.k].words : '');
   return app.doc.tracks.filter(isOdd).sort((a, b) => farBy(b) - farBy(a)).map((t) => ({ kind: 'ranks', bytes: farBy(t), track: t, text: t.label + words(t, difference(t)) + '.', words: words(t, difference(t)) }));

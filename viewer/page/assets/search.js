@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of a search: all cards and settings as a table to sort, curves of what was needed against what varied, why some
- * do not fit. Each row leads to the page of the run that it rests on. */
+/* The page of a search: a sortable table of all cards and settings, curves of the memory needed by the varied value, and why
+ * some do not fit. Each row links to the page of its run. */
 
-const LINES = 8; /* colours of the style sheet: --line-0 and on */
+const LINES = 8; /* colours in the style sheet, from --line-0 */
 const VERDICTS = ['fits', 'not stable', 'does not fit', 'failed'];
 
 const settingText = (doc, vary) => doc.names.map((n) => n + ' ' + vary[n]).join(', ');
@@ -38,13 +38,13 @@ function searchTable(doc) {
   p.body.append(holder);
 }
 
-/* Where the straight line of the runs comes at the largest value that fits, if that is beyond the last point. */
+/* The fitted line's value at the largest value that fits, if that is beyond the last point. */
 function beyondOf(doc, name, curve) {
   const line = doc.lines.find(curve.like), most = doc.largest.find(curve.like), x = most ? most.vary[name] : 0;
   return line && x > curve.points[curve.points.length - 1].x ? { x, y: Number(line.base_bytes) + Number(line.bytes_each) * x } : null;
 }
 
-/* One curve for each card that was run and each setting of the other names. */
+/* One curve for each card and each setting of the other names. */
 function searchCurves(doc, name) {
   const curves = new Map();
   for (const r of doc.cards) {
@@ -79,7 +79,7 @@ function drawLimits(g, doc, box, top, labels) {
   }
 }
 
-/* The height of a curve there, or null beyond its ends. */
+/* The height of a curve at x, or null beyond its ends. */
 function heightAt(points, x) {
   const i = points.findIndex((p) => p.x >= x);
   if (i < 0 || (i === 0 && points[0].x > x)) return null;
@@ -87,8 +87,8 @@ function heightAt(points, x) {
   return a.x === b.x ? b.y : a.y + (x - a.x) / (b.x - a.x) * (b.y - a.y);
 }
 
-/* Curves that lie on each other are drawn in turns, so that none hides another: for each piece of one curve between two of its
- * points how many there are, and which of them this one is. */
+/* Curves that coincide are drawn in turns, so that none hides another. Returns, for each piece of a curve between two of its
+ * points, how many coincide there and the index of this one. */
 function turnsOf(curves, near) {
   const touch = (a, b, c) => [0.25, 0.5, 0.75].every((part) => {
     const other = heightAt(c.points, a.x + part * (b.x - a.x));
@@ -111,7 +111,7 @@ function drawBeyond(g, from, to, labels) {
   labels.segment(from, to);
 }
 
-/* The pieces that no other curve needs come first, then dashes; points last. */
+/* Pieces that coincide with no other curve are drawn first, then dashes, then points. */
 const DASH = 9;
 
 function drawPieces(g, points, turns, shared) {
@@ -128,7 +128,7 @@ function drawPieces(g, points, turns, shared) {
   g.setLineDash([]);
 }
 
-/* A later curve's points are smaller, where they lie on those of an earlier one. */
+/* Where curves coincide, the points of later ones are smaller. */
 function drawPoints(g, points, turns, labels) {
   points.forEach((p, i) => {
     const turn = turns[Math.min(i, turns.length - 1)];
@@ -188,7 +188,7 @@ function largestPanel(doc) {
     doc.largest.map((l) => [l.card, ...doc.names.map((n) => l.vary[n]), l.bounded ? 'run on that card; the next does not fit' : 'the largest that was asked for'])));
 }
 
-/* Sets of changes as bars, below those of the card and of the program as it is. */
+/* Sets of changes as bars, below those of the card's memory and the unchanged program. */
 function setsPanel(doc) {
   for (const card of doc.cards.filter((c) => (doc.sets || []).some((s) => s.card === c.card))) {
     const sets = doc.sets.filter((s) => s.card === card.card), needs = (s) => s.capacity_bytes - s.margin_bytes;
@@ -203,7 +203,7 @@ function setsPanel(doc) {
   }
 }
 
-/* What the program takes on a larger card, and what this one has. */
+/* The memory that the program needs on a larger card, and the memory of this one. */
 function needsText(r) {
   const text = bytesText(r.needed_bytes) === bytesText(r.available_bytes) ? exactText : bytesText;
   return 'lacking_bytes' in r ? 'The program took ' + text(r.needed_bytes) + ' of ' + r.needed_on + ', this card has ' + text(r.available_bytes) + (r.lacking_bytes ? ' and lacks ' + text(r.lacking_bytes) + '. ' : ', which would be enough. ') : '';

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The map of the framework's cache at the moment: segments by address, blocks and holes in each, who keeps each alive. */
+/* The map of the framework's segments at the moment: blocks, holes, and the lines that keep each alive. */
 
 const SEGMENT_ROW = 16;
 
-/* Pieces that touch are one, as a hole may reach over their border. */
+/* Joins adjacent mappings, because a hole may cross their border. */
 function segmentsAt(t, seq) {
   const alive = t.segments.items.filter((s) => isAlive(s, seq)).sort((a, b) => a.addr - b.addr), out = [];
   for (const s of alive) {
@@ -40,7 +40,7 @@ function segmentsPanel(parent) {
   parent.append(h('div', { class: 'tools' }, summary), words, holder, pins);
   const map = canvas(holder, () => { arrange(holder.clientWidth); return Math.max(40, layout.length * (SEGMENT_ROW + 5) + 4); }, draw);
 
-  /* Rows of equal scale: a segment that is wider than a row goes on in the next. */
+  /* Lays segments out in rows of equal scale. A segment that is longer than a row continues in the next. */
   function arrange(width) {
     const largest = segments.reduce((m, s) => Math.max(m, s.size), 1), total = segments.reduce((m, s) => m + s.size, 0);
     const perRow = Math.max(Math.ceil(total / 40), Math.min(largest, Math.ceil(total / 6)), 1);

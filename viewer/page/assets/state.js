@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the reader has chosen; panels are called when it changes. */
+/* The reader's choices. Panels are called when one changes. */
 
 const app = {
   doc: null,
   track: null,
-  seq: 0, /* the moment: after this event */
+  seq: 0, /* the moment is after this event */
   block: null,
-  ready: false, /* the blocks may be read */
-  hover: null, /* a point under the pointer */
-  lines: {}, /* which lines the chart shows */
-  shown: null, /* which classes the charts show */
+  ready: false, /* the second document was read */
+  hover: null, /* the point under the pointer */
+  lines: {}, /* lines that the chart shows */
+  shown: null, /* classes that the charts show */
   listeners: {},
 };
 
@@ -48,7 +48,7 @@ const moment = () => app.moment || (app.moment = momentAt(app.doc, app.track, ap
 
 const colourOf = (category) => app.doc.classes[category].colour;
 
-/* A button for each class that is used: a click hides or shows it, with Shift or Alt it stays alone. */
+/* A button for each used class. A click hides or shows it; with Shift or Alt it is shown alone. */
 function classLegend(legend, used, redraw) {
   replace(legend, stackOrder().filter(used).reverse().map((k) => h('button', { type: 'button', 'data-kind': k, 'data-words': app.doc.classes[k].words, 'aria-pressed': app.shown[k], onclick: (e) => {
     if (e.altKey || e.shiftKey) app.shown = app.shown.map((_, i) => i === k);
@@ -59,7 +59,7 @@ function classLegend(legend, used, redraw) {
   } }, swatch(app.doc.classes[k].colour), h('span', {}, app.doc.classes[k].words), h('span', { class: 'num' }))));
 }
 
-/* From the bottom of a stack to its top: what stays the longest first. */
+/* Order of the classes from the bottom up: those that stay longest first. */
 function stackOrder() {
   const level = (i) => app.doc.classes[i].level;
   return app.doc.classes.map((_, i) => i).sort((a, b) => level(a) - level(b) || a - b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The training steps: how high each came, what stayed, and where in it the peak was. */
+/* The training steps: the peak of each, what stayed, and where the peak was. */
 
 function stepsPanel() {
   const p = panel('steps', 'Steps');

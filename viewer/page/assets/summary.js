@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What matters about the run, as the tool's `report` says it first. Each finding leads to its moment, and there to its line. */
+/* The findings that the tool's `report` prints first. Each links to its moment and its line. */
 
 const findingsList = (all, link) => (all.length ? h('ol', { class: 'findings' }, all.map((f) => h('li', { 'data-kind': f.kind }, h('span', { class: 'kind' }, f.bytes ? bytesText(f.bytes) : ''),
   h('div', { class: 'text' }, f.text, f.action ? h('p', { class: 'next' }, 'Next: ', h(f.action.startsWith('gpumemtrace ') ? 'code' : 'span', {}, f.action)) : null, link(f))))) : h('p', {}, 'Nothing stands out.'));
 
 function summaryPanel() {
   const p = panel('findings', 'What stands out');
-  /* When memory ran out, other lines hold it than the one that asked for more. */
+  /* Out of memory links to no line: other lines hold the memory than the one whose request failed. */
   const line = (f) => (f.kind !== 'out_of_memory' && (f.fn || f.file) ? originText(f) : '');
 
   function open(f) {

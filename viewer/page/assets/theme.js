@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Light and dark: as the system has it, until the reader says otherwise, which is remembered. On paper always light. */
+/* Light and dark theme: the system's, until the reader chooses one, which is remembered. On paper always light. */
 
 function themeSwitch() {
   const dark = window.matchMedia('(prefers-color-scheme: dark)'), button = document.getElementById('theme'), NAME = 'gpumemtrace-theme';
   let chosen = null, printing = false;
-  /* A page in a frame may have no store. */
+  /* A page in a frame might have no localStorage. */
   try { chosen = localStorage.getItem(NAME); } catch { /* not remembered */ }
   const isDark = () => !printing && (chosen || (dark.matches ? 'dark' : 'light')) === 'dark';
   const show = () => {
@@ -19,7 +19,7 @@ function themeSwitch() {
     show();
   });
   dark.addEventListener('change', show);
-  /* Paper takes the canvases as they are, so they are painted at once, after the colours have changed. */
+  /* Printing uses the canvases as they are, so they are painted at once, after the colours have changed. */
   const print = (yes) => { printing = yes; show(); document.querySelectorAll('canvas').forEach((c) => c.paint && c.paint()); };
   window.addEventListener('beforeprint', () => print(true));
   window.addEventListener('afterprint', () => print(false));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timeline: chart, strip of phases, overview with a brush, legend that reads out the moment under the pointer. */
+/* The timeline: chart, strip of phases, overview with a brush, and a legend with the bytes at the pointer. */
 
 function timelinePanel() {
   const p = panel('timeline', 'Timeline');
@@ -24,15 +24,15 @@ function timelinePanel() {
   main.setAttribute('aria-hidden', 'true');
 
   const shown = () => stackOrder().filter((k) => (by !== 'class' || app.shown[k]) && used[k]);
-  /* The lines are about all classes: some of them alone take the whole axis. */
+  /* The lines are for all classes. If only some classes are shown, the axis fits those. */
   const whole = () => by !== 'class' || (!chart.pale && used.every((n, k) => !n || app.shown[k]));
-  /* Bands and lines of ranks show all bytes. */
+  /* Bands and lines of ranks show all bytes, used or not. */
   const offer = () => { if (!chart) return; unused.hidden = by !== 'class' || !app.track.points[0].pale; chart.pale = pale && !unused.hidden; };
   const hasLine = (key) => app.lines[key] && whole() && by !== 'rank';
   const redraw = () => { offer(); main.redraw(); overview.redraw(); readOut(); tell('view'); };
   const center = () => { const i = pointIndex(app.track.points, app.seq), x = chart.x(app.track.points[i]); return x >= chart.view[0] && x <= chart.view[1] ? x : undefined; };
 
-  /* The highest point that the column under the pointer stands for. */
+  /* The highest point of the column under the pointer. */
   function pointAt(px) {
     const width = Math.max(1, Math.round(box.width)), columns = chart.columns(width, shown());
     const i = columns.best[Math.min(width - 1, Math.floor(px / box.width * width))];
@@ -60,7 +60,7 @@ function timelinePanel() {
     box.height = height - EDGE.top - EDGE.strip - EDGE.steps - 18;
     const top = most = highest(), ratio = window.devicePixelRatio || 1, columns = chart.columns(Math.max(1, Math.round(box.width * ratio)), shown(), ratio);
     const labels = new Labels(g, { left: box.left, top: 0, width: box.width, height });
-    const above = { ...box, top: box.top - 1 }; /* lines stay off the stack's top */
+    const above = { ...box, top: box.top - 1 }; /* so that lines do not cover the stack's top */
     g.clearRect(0, 0, width, height);
     drawGrid(g, box, top);
     g.save();
@@ -100,7 +100,7 @@ function timelinePanel() {
   const screen = (point) => box.left + (chart.x(point) - chart.view[0]) / (chart.view[1] - chart.view[0]) * box.width;
   const level = (point, top) => box.top + box.height * (1 - chart.sum(point, shown()) / top);
 
-  /* Where the highest moment is, and how high. */
+  /* Marks the peak, with its bytes. */
   function drawPeak(g, top, labels) {
     const q = app.track.points[pointIndex(app.track.points, app.track.peak_seq)], x = screen(q), y = level(q, top), text = 'peak ' + bytesText(q.bytes);
     if (!whole() || !inView(x)) return;
@@ -110,7 +110,7 @@ function timelinePanel() {
     labels.add(text, [-7, -14, -21, 10, 26].flatMap((down) => sides.map((left) => [left, y + down])), { px: 11, weight: 600, ink: '--ink-1' });
   }
 
-  /* The selected moment, and the one under the pointer: thin over what is drawn, full above it. */
+  /* Draws the selected moment and the one under the pointer: a pale line over the chart, solid above it. */
   function drawMoment(g, top, labels) {
     const line = (point, style, knob) => {
       const x = screen(point);
@@ -148,7 +148,7 @@ function timelinePanel() {
     drawWindow(g, chart, area, height);
   }
 
-  /* What the legend and the line above the chart say: of the point under the pointer, else of the moment. */
+  /* Fills the legend and the line above the chart for the point under the pointer, else for the moment. */
   function readOut() {
     const t = app.track, p0 = app.hover || t.points[pointIndex(t.points, app.seq)];
     if (!p0) return;
@@ -167,7 +167,7 @@ function timelinePanel() {
     }
   }
 
-  /* The band under the pointer, with the stack that made it. */
+  /* Shows the band under the pointer, with its allocation's stack. */
   function showBand(px, py) {
     band = px === null || by === 'class' || !app.ready ? null : (by === 'rank' ? lines : bands).at(px / box.width, (box.top + box.height - py) / box.height * most);
     tip.hidden = !band || by === 'rank';
@@ -183,7 +183,7 @@ function timelinePanel() {
       onclick: () => { app.lines[key] = !app.lines[key]; redraw(); } }, words, h('b', { class: 'num' }, bytesText(bytes)));
   }
 
-  /* A line that is far above all blocks would press them flat: it waits for a click. */
+  /* A line far above all blocks would make them too flat, so it is off until it is clicked. */
   function chooseLines() {
     const most = (key) => app.track.points.reduce((m, q) => Math.max(m, q[key]), 0), blocks = most('bytes');
     app.lines = { reserved: most('reserved') < 3 * blocks, used: most('used') < 3 * blocks };
@@ -211,13 +211,13 @@ function timelinePanel() {
     const moves = { ArrowLeft: i - jump, ArrowRight: i + jump, Home: 0, End: points.length - 1, p: pointIndex(points, app.track.peak_seq) };
     if (!(e.key in moves)) return false;
     const q = points[Math.max(0, Math.min(points.length - 1, moves[e.key]))];
-    app.hover = null; /* the readout follows the key, wherever the pointer rests */
+    app.hover = null; /* the readout follows the key, not the pointer */
     chooseMoment(q.seq);
     follow(q);
     return true;
   }
 
-  /* The first of two moments: the filter then shows what was made since and is still there. */
+  /* Marks the first of two moments. The filter then shows blocks allocated since and still alive. */
   function markMoment() {
     app.mark = app.mark === app.seq ? 0 : app.seq;
     setFilter('age', app.mark ? 'mark' : '0');
@@ -263,7 +263,7 @@ function timelinePanel() {
     buildLegend();
     redraw();
   };
-  /* What of it belongs into a link: classes if not all are shown, and the axis with the stretch if that is not as at first. */
+  /* The state for a link: the classes if not all are shown, and axis and view if they are not the initial ones. */
   const state = () => [whole() ? '' : shown().map((k) => app.doc.classes[k].name).join(),
     chart.isWhole() ? (chart.axis === chart.usual ? '' : chart.axis) : chart.axis + ':' + chart.view.map(Math.round).join('-'), pale ? 'pale' : ''];
   return { look, state, drawn: () => ({ app, bands, chart, lines }) };
