@@ -100,7 +100,7 @@ static void follow_node(void *ctx, const struct node_run *run, const uint32_t *l
 	}
 }
 
-/* Weights are saved anew in each step. */
+/* Plans the return of saved tensors. Weights are saved again in each step. */
 static void find_copies(struct advise *a, struct copies *c)
 {
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED) | CLASS_BIT(parameters), l)
@@ -112,7 +112,8 @@ static void find_copies(struct advise *a, struct copies *c)
 	advise_nodes(a, follow_node, c);
 }
 
-/* When the next block of its stack is made: a variable holds that one then. */
+/* By life: event after which the next block of its stack exists, so that a variable no longer holds
+ * it; 0 = none. */
 static uint64_t *births_after(struct advise *a)
 {
 	uint64_t *after = need_pages((advise_lives(a) + 1) * sizeof(*after));
@@ -157,7 +158,7 @@ void advise_offload(struct advise *a)
 		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;
 	}
 	c.finding->range = c.finding->about = c.finding->sure = true;
-	/* What a node had saved is there again while it runs: a tensor and its weight. */
+	/* A node's saved tensors, a tensor and its weight, are back while it runs. */
 	if (!known)
 		advise_with_in(a, &c.finding->cautious, PHASE_BACKWARD, largest + most_of_node(a));
 	advise_put(c.finding->how,
