@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All findings, what their plans come to, and their order. */
+/* Runs the searches, computes the savings of their plans, and orders the findings. */
 #include "advise.h"
 
 #include <sys/mman.h>
@@ -7,8 +7,8 @@
 #include "../base/sorted.h"
 #include "../moments/refusals.h"
 
-#define SHARE  100	  /* less than this part of the peak is not worth a word */
-#define LATEST (1u << 16) /* lives: what programs do shows in so many before a refusal */
+#define SHARE  100	  /* findings below 1/SHARE of the peak are left out */
+#define LATEST (1u << 16) /* latest lives before a refusal from which habits are learned */
 
 static void note_class(void *ctx, const struct series_change *c)
 {
@@ -30,7 +30,7 @@ static void note_saving(void *ctx, uint32_t life, enum life_change change, uint6
 		a->courses[life].released = seq;
 }
 
-/* ---- what the plans come to ---- */
+/* ---- savings ---- */
 
 static void run_plans(struct advise *a)
 {
@@ -57,7 +57,7 @@ static uint64_t saved_by(const struct advise *a, const struct life_plan *p)
 	return a->peak > p->peak ? a->peak - p->peak : 0;
 }
 
-/* A kind that a test which applies it finds wrong in more than one of ten cases is not said. */
+/* A kind that tests found wrong in more than one of ten cases is left out. */
 static bool is_measured(struct finding *f)
 {
 	static const struct claim table[] = {
@@ -82,7 +82,7 @@ static void conclude(const struct advise *a, struct finding *f)
 	f->peak = a->wanted_count ? (f->range ? f->cautious : f->plan).peak : a->peak - f->saves;
 }
 
-/* What is sure comes first: of a range the lower end. */
+/* Sorts by the lower end of the saving. */
 COMPARE(by_saving, struct finding,
 	ORDER(y->least, x->least) ?: ORDER(y->saves, x->saves) ?: ORDER(x->order, y->order))
 
@@ -92,7 +92,8 @@ static void drop(struct finding *f)
 	plan_free(&f->cautious);
 }
 
-/* Of a kind that is looked for at many places only the best is shown, but for lines of code. */
+/* Whether an earlier finding of the kind is better (of checkpoints only the best is shown), or has
+ * the same saving and line. */
 static bool is_worse(const struct advise *a, const struct finding *f)
 {
 	for (const struct finding *x = a->items; x < f; x++)
@@ -121,7 +122,8 @@ void advise_choose(struct advise *a)
 	a->count = n;
 }
 
-/* Classes that lives have until the moment: of all that is there then, and of what came lately. */
+/* Notes the classes that lives have until the moment, for lives that are alive then or are among
+ * the latest. */
 static void note_classes(struct advise *a, uint64_t since)
 {
 	struct timeline *t = a->timeline;
@@ -139,7 +141,8 @@ static void note_classes(struct advise *a, uint64_t since)
 		   &(struct series_sink){ .change = note_class, .said = note_saving, .ctx = a });
 }
 
-/* Lives ask for the next span of a phase, which may be the last one of many thousands. */
+/* Fills a->next, so that the next span of a phase is found without a search over thousands of
+ * spans. */
 static void find_next(struct advise *a)
 {
 	const struct spans *s = &a->timeline->model.spans;
@@ -192,7 +195,7 @@ static void find_all(struct advise *a)
 	advise_choose(a);
 }
 
-/* It was cut off or killed, or died of a refusal. */
+/* The recording was cut off, or the program was killed or died of the refusal. */
 static bool is_open(const struct timeline *t)
 {
 	struct refusal last;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What would lower a run's peak, or would have made room for a request that was refused, and by how
- * much. A finding says which lives a change of the program would shorten, take away or make smaller
- * (a plan). For a peak the run is computed with these lives: its peak, wherever that would be, is
- * the promise. For a refusal it is what the plan has less at that event, by what had happened till
- * then; the request is a life that begins there. Findings stand in findings.def.
+ * Changes that would lower a run's peak, or would have made room for a refused request, and by
+ * how many bytes. A finding has a plan: the lives that a change of the program would shorten,
+ * remove or make smaller. For a peak the run's curve is computed again with the plan, and the
+ * saving is the difference between the two peaks, wherever they are. For a refusal the saving
+ * is what the plan removes at that event, judged by what had happened until then; the request
+ * counts as a life that begins there. findings.def lists the findings.
  */
 #pragma once
 
@@ -21,58 +22,58 @@
 enum finding_known { KNOWN_computed, KNOWN_replayed, KNOWN_run };
 
 struct finding {
-	size_t order;	  /* in which it was found */
-	const char *kind; /* its row's name in findings.def */
+	size_t order;	  /* order of discovery */
+	const char *kind; /* name of its row in findings.def */
 	enum finding_known known;
-	struct owner owner; /* that the change is about; no function = none */
+	struct owner owner; /* the line to change; no function = none */
 	char what[ADVISE_TEXT], how[ADVISE_TEXT];
 	struct life_plan plan;
-	/* Where what is saved is not exact: the other end, of a plan that promises less. */
+	/* If the saving is a range: the plan of its lower end. */
 	bool range;
 	struct life_plan cautious;
-	char setting[ADVISE_TEXT]; /* of the environment, that a run can try; "" = none */
-	bool about;    /* neither end is a bound: autograd decides what a recording does not say */
-	bool sure;     /* it is not said if it may save nothing */
-	bool reserved; /* it is about what the framework's cache holds, not about blocks */
+	char setting[ADVISE_TEXT]; /* environment setting that a run can try; "" = none */
+	bool about;    /* neither end is a bound, because autograd decides what is not recorded */
+	bool sure;     /* left out if it might save nothing */
+	bool reserved; /* about memory that the framework reserves, not about blocks */
 
-	uint64_t bytes, blocks; /* that it is about, there at the peak */
-	uint64_t largest;	/* block: its line is the owner, see advise_name */
-	struct claim measured;	/* in measured.def */
-	uint64_t saves, least;	/* least: as much as saves where it is exact */
-	uint64_t peak;		/* that is left; before a refusal: the highest then */
+	uint64_t bytes, blocks; /* of the blocks it is about, at the peak */
+	uint64_t largest; /* bytes of the largest block, whose line is the owner: advise_name */
+	struct claim measured; /* how often it was right: measured.def */
+	uint64_t saves, least; /* least = saves where the saving is exact */
+	uint64_t peak;	       /* remaining peak; for a refusal the highest before it */
 };
 
-/* A life's course up to the moment. */
+/* The course of a life up to the moment. Times are event numbers. */
 struct life_course {
-	uint64_t released;    /* when the latest graph let it go, 0 = never, */
-	uint64_t saved;	      /* and when the latest one took it */
-	uint64_t passed;      /* behind the last pass, or optimizer's step, that used it; 0: none */
-	uint64_t made, begun; /* the latest work on it before the first one of a pass; that one */
-	/* The event since which nothing uses it, though it is there: behind the pass, or the
-	 * optimizer's step, of its last use. PLAN_END: it is used, or that is not known. */
+	uint64_t released;    /* when the latest graph released it; 0 = never */
+	uint64_t saved;	      /* when the latest graph saved it; 0 = never */
+	uint64_t passed;      /* end of the last pass or optimizer's step that used it; 0 = none */
+	uint64_t made, begun; /* begun: its first use in a pass; made: the last use before that */
+	/* The event since which nothing uses it although it is alive: the end of the pass or
+	 * optimizer's step of its last use. PLAN_END: it is still used, or that is not known. */
 	uint64_t over;
-	uint32_t later; /* the first pass behind that of its birth that had begun at a use, 0: none
-			 */
-	uint32_t made_of;  /* 1 + the only large block that the first work of it reads, 0 = none */
-	uint64_t computed; /* the latest kernel on it outside of passes, or collective, */
-	uint64_t written;  /* and the latest copy into it; 0: none */
-	uint16_t classes;  /* a bit for each class that it ever was of; 0: it does not count on this
-			      device */
-	bool read;	   /* by a backward node, since the latest graph took it if any did */
-	bool often;	   /* it was used in several such passes */
-	bool shortened;	   /* by a finding so far */
-	bool copied;	   /* made_of: by a copy, no kernel */
+	uint32_t later; /* the first pass, after the one of its birth, that had begun at a use; 0 =
+			   none */
+	uint32_t made_of;  /* 1 + the only large life that its first kernel reads; 0 = none */
+	uint64_t computed; /* the latest kernel outside of passes, or collective, that used it */
+	uint64_t written;  /* the latest copy into it; 0 = none */
+	uint16_t
+		classes; /* a bit for each class that it ever had; 0 = not counted on this device */
+	bool read;	 /* a backward node used it, since the latest graph saved it if one did */
+	bool often;	 /* used in several passes after the one of its birth */
+	bool shortened;	 /* a finding shortens it */
+	bool copied;	 /* made_of is the source of a copy, not an argument of a kernel */
 };
 
-/* A life as findings ask of it. */
+/* A life as the findings see it. */
 struct advised {
 	uint32_t life, stack, name;
-	const struct position *born, *died; /* died: the empty one if it did not end */
-	uint64_t size, from, until;	    /* events; until: PLAN_END = it did not end */
+	const struct position *born, *died; /* died: empty if it is alive at the end */
+	uint64_t size, from, until; /* from, until: event numbers; PLAN_END = alive at the end */
 	unsigned classes;
-	bool wanted; /* it would have begun, at a refusal */
+	bool wanted; /* the refused request, which begins at the refusal */
 	struct life_course *course;
-	size_t nth; /* for ADVISE_EACH: lives up to this one, in the list of those with classes */
+	size_t nth; /* position of ADVISE_EACH in the list of lives with classes */
 };
 
 #define ADVISE_WANTED 2
@@ -80,146 +81,151 @@ struct advised {
 struct advise {
 	struct timeline *timeline;
 	const struct lives *lives;
-	uint64_t peak, peak_seq; /* bytes; or those of a refusal, with what was wanted */
-	const char *when;	 /* that is, in a sentence */
-	uint64_t least;		 /* fewer bytes are not worth a word */
-	uint64_t since;		 /* what came before is not looked at */
-	uint64_t until;		 /* what came later is not known; PLAN_END = nothing did */
+	uint64_t peak,
+		peak_seq; /* bytes and event of the peak; of a refusal: bytes with the request */
+	const char *when; /* the moment, as words in a sentence */
+	uint64_t least;	  /* findings below this many bytes are left out */
+	uint64_t since;	  /* events before this one are ignored */
+	uint64_t until;	  /* later events are not known; PLAN_END = all are */
 	bool replays;
-	bool open; /* it ends in the middle of the program: what is there then may still be used */
+	bool open; /* the recording ends within the program, so live blocks might still be used */
 	struct advised wanted[ADVISE_WANTED];
-	size_t wanted_count;	     /* 0: it is about a peak */
-	size_t steps;		     /* of the lives that are known */
-	struct repeats repeats;	     /* steps whose lives are not looked at */
-	struct life_course *courses; /* of each life */
-	uint32_t *known;	     /* the lives that have classes, in order */
+	size_t wanted_count;	     /* 0 = the question is about a peak */
+	size_t steps;		     /* steps that end before the moment */
+	struct repeats repeats;	     /* equal steps whose lives are skipped */
+	struct life_course *courses; /* by life */
+	uint32_t *known;	     /* the lives with classes, in order */
 	size_t known_count, known_room;
-	uint32_t (*next)[PHASES]; /* of each span: the first of each phase from it on */
-	uint64_t reserved;	  /* the most that the framework's cache held */
+	uint32_t (*next)[PHASES]; /* by span: the first span of each phase from there on */
+	uint64_t reserved;	  /* most bytes that the framework had reserved */
 	struct ops ops;
 	struct sites sites;
 	struct layers layers;
 	struct advise_passes {
 		struct advise_pass {
-			uint64_t begin; /* by the first block that was made after it; 0: none was */
-			uint64_t end;	/* behind the latest block that was made in it */
-			uint64_t walked; /* when backward let go of the last block of its graph; 0:
+			uint64_t begin;	 /* by its first block; 0 = it made none */
+			uint64_t end;	 /* event after its latest block */
+			uint64_t walked; /* when backward released the last block of its graph; 0 =
 					    never */
-			bool kept;	 /* autograd saved something of it */
-			size_t after;	 /* the next pass that began, or their count */
+			bool kept;	 /* autograd saved a block of it */
+			size_t after;	 /* number of the next pass, or the count of passes */
 		} * items;
 		size_t count;
-	} passes;	  /* forward passes by their numbers */
-	struct map casts; /* stacks: whether autocast converts there */
-	struct map sums;  /* stacks of the script that make a tensor of all results so far, each of
-			    the one before -> how often */
-	struct finding *items; /* the largest first */
+	} passes;	  /* forward passes by number */
+	struct map casts; /* by stack: whether autocast converts there */
+	struct map sums; /* by stack of the script: how often it made a tensor of all results so far
+			    from the one before */
+	struct finding *items; /* the largest saving first */
 	size_t count, room;
 };
 
-/* Whether what autograd saved is recorded: else nothing follows from that no graph holds a tensor.
- */
+/* Whether the recording has what autograd saved. If not, nothing follows from a block that no graph
+ * holds. */
 bool advise_knows_graphs(const struct advise *a);
 
-/* What was made in one step and is there in a later one outlived an optimizer's step. Before the
- * first of these all passes may be of one step: of a peak that is known from the rest. */
+/* Whether steps are known, so that a block of an earlier step outlived an optimizer's step. Before
+ * the first such step all passes might belong to one step; for a peak the rest of the run decides
+ * that. */
 bool advise_knows_steps(const struct advise *a);
 
-/* Findings about the highest peak; replays: also by replays of the requests, for which the
- * recording is read again. */
+/* Finds what lowers the highest peak. replays: also by replaying the requests, which reads the
+ * recording again. */
 void advise_open(struct advise *a, struct timeline *t, bool replays);
-/* Of the refusal of these, all at one event; held: bytes then, least: that are worth a word. */
+/* Finds what makes room for these requests, all refused at one event. held: bytes in use then;
+ * least: smaller savings are left out. */
 void advise_refused(struct advise *a, struct timeline *t, const struct advised *wanted,
 		    size_t count, uint64_t held, uint64_t least);
-/* Sorts the findings, the small ones go. */
+/* Sorts the findings and drops the small ones. */
 void advise_choose(struct advise *a);
 void advise_close(struct advise *a);
 
-/* False: it does not count, or was never of one of these classes (bits). */
+/* Fills *out. False: the life is not counted, or never had one of these classes (bits). */
 bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct advised *out);
-uint32_t advise_lives(const struct advise *a); /* their numbers are below it */
-/* It is there at the peak. */
+uint32_t advise_lives(const struct advise *a); /* one more than the highest life */
+/* Alive at the peak. */
 bool advise_counts(const struct advise *a, const struct advised *l);
 void advise_block(const struct advise *a, const struct advised *l, struct block *b);
-/* Fills in what uses say of courses. */
+/* Fills in the parts of courses that come from uses. */
 void advise_find_over(struct advise *a);
 struct owner advise_owner(struct advise *a, const struct advised *l);
 /* The original of a copy or a conversion: the only large block that its first kernel reads. */
 bool advise_made_of(const struct advise *a, const struct advised *copy, struct advised *original);
-/* It was twice as large, or half, but for what the allocator leaves. */
+/* wide is twice as large, except for the allocator's rounding. */
 bool advise_is_half(uint64_t narrow, uint64_t wide);
-/* Each piece of work before the moment, with all lives that it touches. */
+/* Calls look for each piece of work before the moment, with all lives that it touches. */
 typedef void advise_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count);
 void advise_works(const struct advise *a, advise_work *look, void *ctx);
-/* The work of a backward node, with the lives of any class that it touches. Two nodes of one kind
- * may be one. */
+/* Calls look for the work of each backward node, with all lives that it touches. Two successive
+ * nodes of one kind might be reported as one. */
 struct node_run {
 	uint64_t begin, end; /* from its first block or work until its results are computed */
-	uint32_t node;	     /* STRING of its name; 0: work outside of any, each alone */
+	uint32_t node;	     /* STRING of its name; 0 = one piece of work outside of any node */
 };
 typedef void advise_node(void *ctx, const struct node_run *run, const uint32_t *lives,
 			 size_t count);
 void advise_nodes(struct advise *a, advise_node *look, void *ctx);
-/* Each life of one of these classes, in order. */
+/* Loops over the lives of these classes (bits), in order. */
 #define ADVISE_EACH(a, of, l) \
 	for (struct advised l = { 0 }; advise_following((a), (unsigned)(of), &l);)
 bool advise_following(const struct advise *a, unsigned classes, struct advised *l);
 
-/* "forward net.py:12", the line that a finding is about. */
+/* The line of a finding: "forward net.py:12". */
 #define ADVISE_LINE(f)                                                                            \
 	((f)->owner.function ? owner_words(&(f)->owner, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0) \
 			     : "this line")
 
-/* A finding of that kind, with the words of findings.def, without any plan. */
+/* Adds a finding of that kind with the words of findings.def and an empty plan. Valid until the
+ * next one. */
 struct finding *advise_add(struct advise *a, const char *kind);
-/* Leaves the life out from the event on. Counts it, if it is there at the peak. */
+/* Removes the life from that event on, and counts its bytes if it is alive at the peak. */
 void advise_without(const struct advise *a, struct finding *f, const struct advised *l,
 		    uint64_t from);
-/* Names the finding after the largest of these. */
+/* Names the finding after the largest life that it is called with. */
 void advise_name(struct advise *a, struct finding *f, const struct advised *l);
-/* Adds those bytes while a phase is at work. */
+/* Adds bytes to the plan during each span of a phase. */
 void advise_with_in(const struct advise *a, struct life_plan *p, enum phase phase, uint64_t bytes);
-/* A text in the manner of printf. */
+/* Formats a text of ADVISE_TEXT bytes. */
 #define advise_put(text, ...) text_put((text), ADVISE_TEXT, __VA_ARGS__)
 
-/* Spans that begin up to the event. */
+/* Number of spans that begin up to seq. */
 size_t advise_spans_begun(const struct advise *a, uint64_t seq);
-/* The first event of the next span of that phase that begins after the event; PLAN_END = none. */
-/* The most forward passes that autograd saved of and that one backward pass came after. */
+/* The largest number of forward passes with graphs that came before one backward pass. */
 uint32_t advise_most_before_backward(const struct spans *s, uint64_t until);
+/* First event of the next span of that phase that begins after seq; PLAN_END = none. */
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
-/* A backward pass let it go. */
+/* A backward pass released it. */
 bool advise_by_backward(const struct advise *a, const struct advised *l);
-/* The latest graph that took it has it, or had it to its end. */
+/* The latest graph that saved it still holds it, or did so until it was freed. */
 bool advise_in_graph(const struct advised *l);
-/* The program has it for longer than any graph: it stays, whatever is done about those. */
+/* The program holds it for longer than any graph, so it stays whatever graphs do. */
 bool advise_held(const struct advise *a, const struct advised *l);
 void advise_find_passes(struct advise *a);
-/* The next pass that began; the number of passes if there is none. */
+/* Number of the next pass, or the count of passes. */
 size_t advise_pass_after(const struct advise *a, size_t pass);
-/* When that one begins; PLAN_END if there is none. */
+/* Event at which the next pass begins; PLAN_END = there is none. */
 uint64_t advise_pass_end(const struct advise *a, size_t pass);
-/* When the next pass begins after the one that a block is for: a batch is made before its own. */
+/* Begin of the pass after the one that the block is for. A batch is made before its own pass. */
 uint64_t advise_next_pass(const struct advise *a, const struct advised *l);
-/* The largest result of a log-softmax that is there at the peak, 0 = none; its line, if asked. */
+/* Bytes of the largest result of a log-softmax at the peak, 0 = none. *owner (or NULL): its line.
+ * */
 uint64_t advise_logits(struct advise *a, struct owner *owner);
-/* A life's tags (enum block_tag); 0 where the life is not recorded. */
+/* Tags of the life (enum block_tag); 0 for a refused request. */
 unsigned advise_tags(const struct advise *a, const struct advised *l);
-/* Autograd asked it for a gradient. */
+/* It requires grad as a leaf. */
 bool advise_leaf(const struct advise *a, const struct advised *l);
-/* Autocast made it of what an operator was given; known: what was found of stacks before. */
+/* Autocast made it from an operator's argument. known: results for stacks, kept between calls. */
 bool advise_is_by_autocast(struct timeline *t, const struct block *b);
 bool advise_is_cast(struct timeline *t, struct map *known, uint32_t stack, uint64_t seq);
-/* The weights are shards, which are gathered where they are used (autograd saves what was
- * gathered); or the optimizer's state is. */
+/* The weights are shards that are gathered for use (autograd then saves the gathered ones), or the
+ * optimizer's state is sharded. */
 bool advise_in_shards(struct advise *a);
 
 /* Plans by the line of code that made the blocks. */
 
 struct line_plan {
 	struct owner owner;
-	struct life_plan plan, cautious; /* cautious: for who has one */
-	uint64_t bytes, blocks;		 /* gone at the peak */
+	struct life_plan plan, cautious; /* cautious: optional */
+	uint64_t bytes, blocks;		 /* removed at the peak */
 	size_t lines;			 /* see find_pairs.c */
 };
 
@@ -232,13 +238,13 @@ struct line_plans {
 struct line_plan *lines_of(struct line_plans *p, struct advise *a, const struct advised *l);
 /* Leaves the life out from the event on. */
 void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from);
-/* Adds a finding of all lines that held something at the peak, named by the largest: one variable
- * may hold what several lines made. At least what cautious plans save, or without them the largest
- * line's blocks. Frees the lines. */
+/* Adds one finding for all lines that hold something at the peak, named by the largest line,
+ * because one variable might hold blocks of several lines. Its lower end: the cautious plans, or
+ * without them the blocks of the largest line. Frees the lines. */
 struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind);
 void lines_free(struct line_plans *p);
 
-/* Each looks for what it is about and adds what it finds. */
+/* Each looks for one kind of finding and adds what it finds. */
 typedef void advise_find(struct advise *a);
 #define FINDING(kind, find, needs, what) advise_find find;
 #define NAME(kind, what)

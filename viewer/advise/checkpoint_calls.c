@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a call of a module begins and ends, and its input. */
+/* The begin, end and input of each call of a module. */
 #include "checkpoint.h"
 
 enum { LOOK_BACK = 64, LOOK_AHEAD = 4096, SMALL = 4096 };
@@ -12,7 +12,7 @@ struct advised checkpoint_life(const struct checkpoint_search *s, uint32_t life)
 	return l;
 }
 
-/* The call's input: the latest block that a pass made before it and that is alive then. */
+/* The input of the call: the latest earlier block of a pass that is alive when the call begins. */
 static struct advised input_of(struct checkpoint_search *s, uint32_t first)
 {
 	struct advised begin = checkpoint_life(s, first), l;
@@ -24,7 +24,7 @@ static struct advised input_of(struct checkpoint_search *s, uint32_t first)
 	return (struct advised){ 0 };
 }
 
-/* A block that was made there in that pass. */
+/* Made inside that site in that forward pass. */
 static bool is_made_inside(struct checkpoint_search *s, uint64_t key, uint32_t pass,
 			   const struct advised *l)
 {
@@ -32,7 +32,7 @@ static bool is_made_inside(struct checkpoint_search *s, uint64_t key, uint32_t p
 	       sites_has(s->advise, l->stack, key);
 }
 
-/* The stack of the first block that was made in the first call, saved or not. */
+/* Stack of the first block of the first call, saved or not. */
 static uint32_t opening_stack(struct checkpoint_search *s, const struct checkpoint_site *site,
 			      uint64_t outside)
 {
@@ -51,7 +51,7 @@ static uint32_t opening_stack(struct checkpoint_search *s, const struct checkpoi
 	return stack;
 }
 
-/* The first block of a call, saved or not, behind the saved blocks of the call before. */
+/* First block of a call, saved or not, after the saved blocks of the previous call. */
 static uint32_t begin_of(struct checkpoint_search *s, const struct checkpoint_site *site, size_t at)
 {
 	const struct checkpoint_inside *x = &site->items[at];
@@ -67,8 +67,8 @@ static uint32_t begin_of(struct checkpoint_search *s, const struct checkpoint_si
 	return x->life;
 }
 
-/* The last block that was made inside of it, saved or not. A block from elsewhere ends the call:
- * those behind it are of the next one. */
+/* The event after the last block made inside the call, saved or not. A block made elsewhere ends
+ * the call. */
 static uint64_t end_of(struct checkpoint_search *s, const struct checkpoint_site *site,
 		       const struct checkpoint_call *c, size_t next)
 {

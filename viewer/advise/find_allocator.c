@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Other settings of PyTorch's allocator, by a replay of the recorded requests: what the cache would
- * hold at most. Only where a replay with the recording's own setting holds what was recorded.
+ * Other settings of PyTorch's allocator: the recorded requests are replayed with each, and the
+ * most reserved memory is compared. Only if the replay with the recording's own setting
+ * reproduces the recorded figure.
  */
 
 #include "../replay/replay_trial.h"
 #include "advise.h"
 
-/* own: the recorded setting. PyTorch ends at "default", which is none. */
+/* own: the recorded setting. PyTorch rejects "default", so that setting is described instead. */
 static void say_setting(struct advise *a, const char *conf, const char *own, uint64_t reserved,
 			uint64_t best)
 {
@@ -52,7 +53,7 @@ static void try_all(struct advise *a, const struct replay_trial *t)
 
 		if (!replay_trial_setting(t, replay_table[i], &s))
 			continue;
-		limits.stop_at = best; /* it is not better then, whatever comes */
+		limits.stop_at = best; /* it cannot be the best any more */
 		replay_run(&o, r, &s, &limits);
 		if (o.peak_reserved_bytes < best && !o.ooms) {
 			best = o.peak_reserved_bytes;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention that is computed step by step: a function that makes two products and a softmax as
- * large as one of them; or one that makes the softmax of a product, and the module that called it
- * makes the second product next. With a fused kernel none of these scores is made, nor their
- * gradients. The product that the softmax is of is known by its line: of a longer sequence the
- * softmax may be to come.
+ * Unfused attention. Two forms are found: a function with two products and a softmax of the size
+ * of one product, and a function with the softmax of a product whose calling module makes the
+ * second product next. A fused kernel makes none of these scores, nor their gradients. The
+ * first product is remembered by its line, because with a longer sequence memory might run out
+ * before the softmax.
  */
 
 #include "../base/ending.h"
 #include "advise.h"
 
-enum { KEYS = 64 }; /* in a row, at least: what a fused kernel keeps is one figure a row */
-enum { WIDE = 4 };  /* times as large as any other result: scores of many positions */
+enum { KEYS = 64 }; /* fewest keys in a row; a fused kernel keeps one value for each row */
+enum { WIDE = 4 };  /* scores are so many times as large as any other result */
 
 struct function {
-	struct owner owner; /* its line does not count */
-	struct map lines;   /* of products: instructions */
+	struct owner owner; /* function and file; the line is not used */
+	struct map lines;   /* instructions that make products */
 	struct made_last {
 		uint64_t at; /* instruction */
 		uint64_t size;
-	} product;	 /* the latest one; before it a line may copy what it takes */
-	uint64_t scores; /* the instruction of those that a softmax came of */
+	} product;	 /* the latest product */
+	uint64_t scores; /* instruction of the product that a softmax was made of */
 	uint64_t largest;
-	uint64_t others; /* the largest of the results before its product, 0 = not one of a batch */
+	uint64_t others; /* largest result before its product; 0 = the product is not batched */
 	bool expected;	 /* memory ran out before the softmax */
 };
 
@@ -30,9 +30,9 @@ struct search {
 	struct advise *advise;
 	struct function *items;
 	size_t count, room;
-	uint64_t module; /* that the latest softmax was made in; 0: a product came after it */
-	size_t softmax;	 /* and its function */
-	uint64_t others; /* the largest result that is no score */
+	uint64_t module; /* module of the latest softmax; 0 = a product came after it */
+	size_t softmax;	 /* index of its function */
+	uint64_t others; /* largest result that is no score */
 };
 
 static struct function *function_of(struct search *s, const struct owner *owner)
@@ -45,7 +45,7 @@ static struct function *function_of(struct search *s, const struct owner *owner)
 	return &s->items[s->count - 1];
 }
 
-/* The innermost module at work; 0: none. */
+/* Key of the innermost module on the stack; 0 = none. */
 static uint64_t module_of(struct search *s, const struct advised *l)
 {
 	struct site_path p = sites_find(s->advise, l->stack);
@@ -70,7 +70,7 @@ static void note_product(struct search *s, const struct advised *l, const struct
 static void collect(struct search *s)
 {
 	ADVISE_EACH (s->advise, CLASSES_THAT(ARE_COMPUTED) | CLASS_BIT(inputs), l) {
-		bool look = l.size >= SCORES_MIN || s->module; /* what the scores end in is small */
+		bool look = l.size >= SCORES_MIN || s->module; /* the second product is small */
 		const struct op *op = look ? ops_find(s->advise, &l) : NULL;
 		enum made made = op ? scores_made_by(op->name) : MADE_OTHER;
 		struct function *f;
@@ -96,7 +96,7 @@ static void collect(struct search *s)
 	}
 }
 
-/* What autograd makes on its way back through them. */
+/* Backward nodes between the attention output and the product of the scores. */
 static bool is_of_scores(const char *node)
 {
 	return strstr(node, "Dropout") ||
@@ -117,14 +117,14 @@ static bool is_score(struct search *s, const struct function *f, const struct ad
 	       scores_made_by(op->name) != MADE_OTHER;
 }
 
-/* Without its softmax a product of two results is as well a correlation, or a distance. */
+/* Without a softmax, the product might also be a correlation or a distance. */
 static bool is_called_attention(const struct owner *o)
 {
 	return strcasestr(o->function, "attn") || strcasestr(o->function, "attention");
 }
 
-/* Memory ran out in the softmax, or before it: a module makes products of two results, one for each
- * of a batch and far wider than all before, and the same function asks for as much again. */
+/* Memory ran out in the softmax or right before it: the function made one batched product, far
+ * larger than all results before, and requests as much again. */
 static void expect_softmax(struct search *s, struct function *f)
 {
 	const struct advised *w = s->advise->wanted;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of weights that autocast made and has in its cache. A copy belongs to the operator that
- * needs it: what no graph ever held, or is there when the next pass begins, is held by the cache,
- * which is emptied when the outermost autocast is left.
+ * Copies of weights in autocast's cache. The operator that needs a copy, or its graph, uses it. A
+ * copy that no graph ever held, or that is alive when the next pass begins, is held by the
+ * cache, which is cleared when the outermost autocast context ends.
  */
 
 #include "advise.h"
 
-enum { SOON = 2, LATER = 6 }; /* blocks, after which the operator is done, or surely is */
+enum {
+	SOON = 2,
+	LATER = 6
+}; /* the operator has most likely, or surely, ended after so many further blocks */
 
 bool advise_is_by_autocast(struct timeline *t, const struct block *b)
 {
@@ -20,12 +23,12 @@ bool advise_is_cast(struct timeline *t, struct map *known, uint32_t stack, uint6
 	bool fresh = false;
 	uint32_t *is = stack ? map_put(known, stack, &fresh) : NULL;
 
-	if (fresh) /* its native names are looked up once */
+	if (fresh) /* native names of a stack are looked up once */
 		*is = advise_is_by_autocast(t, &b);
 	return is && *is;
 }
 
-/* The event since which only the cache holds it, PLAN_END if an operator or a graph may. */
+/* The event since which only the cache holds it. PLAN_END: an operator or a graph might. */
 static uint64_t cached_since(const struct advise *a, const struct advised *l)
 {
 	uint64_t since = l->course->released ? l->course->released : l->from;
@@ -35,7 +38,7 @@ static uint64_t cached_since(const struct advise *a, const struct advised *l)
 	return (stays || of_no_graph) && !advise_in_graph(l) ? since : PLAN_END;
 }
 
-/* So many blocks were made after it; or since the event, if that is later. */
+/* The later of `since` and the birth of the n-th block after it. */
 static uint64_t done_at(const struct advise *a, const struct advised *l, uint64_t since,
 			uint32_t blocks)
 {

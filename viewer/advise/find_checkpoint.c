@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules that one line calls one after the other (the layers of a model), each checkpointed: of a
- * call only its input and what others save of it stay after it, and while backward goes through it
- * its inside is there again, made anew with all its temporaries. An input that is not saved today
- * stays longer then. The largest saving of all such modules is shown. Where a method only hands on
- * to one other, again and again, its calls cannot be told from turns of a loop in it.
+ * Checkpointing of repeated modules, such as the layers of a model. After a checkpointed call
+ * only its input and its output stay. When backward reaches the call, its inside is computed
+ * again with all temporaries. An input that is not saved today then lives longer. Only the
+ * module class with the largest saving is shown. A method that only calls one other method
+ * again and again cannot be distinguished from a loop.
  */
 
 #include <sys/mman.h>
@@ -34,8 +34,8 @@ static bool is_inside(const struct advised *l)
 	return l->born->stage == STAGE_FORWARD && l->course->saved;
 }
 
-/* A call begins where the line comes (again) that made the first block of those from the same
- * place, and where another place calls. A call may make several there. */
+/* A call begins when the stack of the first block from that path appears again, and when the path
+ * changes. A call might make several blocks with that stack. */
 static void add_inside(struct checkpoint_search *s, struct checkpoint_site *site,
 		       const struct advised *l, uint64_t outside)
 {
@@ -48,7 +48,8 @@ static void add_inside(struct checkpoint_search *s, struct checkpoint_site *site
 		(struct checkpoint_inside){ l->life, l->stack, outside, begins };
 }
 
-/* Inside of another of its class, as PEFT's Linear around nn.Linear: that one is checkpointed. */
+/* Inside another call of its class (PEFT's Linear around nn.Linear): the outer one is checkpointed.
+ * */
 static bool is_nested(const struct site_path *p, size_t i)
 {
 	return ANY_OF(x, p->items, i, !strcmp(x->function, p->items[i].function));
@@ -75,7 +76,8 @@ static void collect(struct checkpoint_search *s)
 	}
 }
 
-/* Most calls come to further lines of the method, where a loop in it would stay at its line. */
+/* In most calls the method goes on to further lines. A loop inside the method would stay at its
+ * line. */
 static bool goes_on(struct checkpoint_search *s, const struct checkpoint_site *site, size_t calls)
 {
 	size_t further = 0;
@@ -96,8 +98,8 @@ static bool goes_on(struct checkpoint_search *s, const struct checkpoint_site *s
 	return 4 * further >= 3 * calls;
 }
 
-/* Lines that come less often than calls from their place are around the calls, not inside: then it
- * is no module that repeats. */
+/* Number of calls. If much memory comes from stacks that appear less often than calls from their
+ * path, those stacks are around the calls, and the result is 1: no repeated module. */
 static size_t calls_of(struct checkpoint_search *s, const struct checkpoint_site *site)
 {
 	struct map counts = { 0 }, begins = { 0 };
@@ -117,14 +119,16 @@ static size_t calls_of(struct checkpoint_search *s, const struct checkpoint_site
 		if (*map_get(&counts, l->stack) + 1 < *map_get(&begins, l->outside))
 			around += size;
 	}
-	alone = counts.count == begins.count; /* one line of each place: its turns are not known */
+	alone = counts.count ==
+		begins.count; /* one stack for each path, so calls cannot be counted */
 	map_free(&counts);
 	map_free(&begins);
 	return alone || (around > all / 50 && !goes_on(s, site, calls)) ? 1 : calls;
 }
 
-/* It calls no other module, and of each call stay but one or two large results: checkpointed, it
- * would keep as much. Several of one stack may be of several calls. */
+/* A single operator: it calls no other module, and each call leaves only one or two large results.
+ * Checkpointed, it would keep as much. Blocks of one stack count once, because they might belong to
+ * several calls. */
 static bool is_operator(const struct checkpoint_search *s, const struct checkpoint_site *site)
 {
 	size_t calls = 0, large = 0;
@@ -147,7 +151,7 @@ static bool is_operator(const struct checkpoint_search *s, const struct checkpoi
 	return large < 3 * calls;
 }
 
-/* While the inside is computed: the most that is there of it beyond what is saved. */
+/* The most bytes of the call's inside at once, beyond what is saved. */
 static uint64_t most_inside(struct checkpoint_search *s, const struct checkpoint_call *c)
 {
 	struct plan_change *list = NULL;
@@ -174,7 +178,8 @@ static uint64_t most_inside(struct checkpoint_search *s, const struct checkpoint
 	return most;
 }
 
-/* When backward came to it: when the last saved block before its own was let go. */
+/* The event at which backward reaches the call: the release of the last saved block before its own.
+ * */
 static uint64_t begins_again(const struct checkpoint_search *s, uint64_t first_gone)
 {
 	size_t n = SORTED_FIRST(s->death_count, i, s->deaths[i] < first_gone);
@@ -182,15 +187,15 @@ static uint64_t begins_again(const struct checkpoint_search *s, uint64_t first_g
 	return n ? s->deaths[n - 1] : 0;
 }
 
-/* A cache of keys and values, which would be filled twice: transformers does without it in layers
- * that are checkpointed. */
+/* Part of a KV cache, which recomputation would fill twice. transformers disables the cache in
+ * checkpointed layers. */
 static bool is_of_cache(const struct checkpoint_search *s, const struct advised *l)
 {
 	return stacks_in_file(&s->advise->timeline->stacks, l->stack,
 			      ONE_OF("/transformers/cache_utils.py"));
 }
 
-/* It stays: the next call, something behind the call, or the program has it. */
+/* The output stays: the next call, an operator after the call, or the program holds it. */
 static bool is_output(const struct checkpoint_search *s, const struct checkpoint_call *c,
 		      const struct advised *l)
 {
@@ -198,8 +203,8 @@ static bool is_output(const struct checkpoint_search *s, const struct checkpoint
 	       (advise_held(s->advise, l) && !is_of_cache(s, l));
 }
 
-/* When the operator that saved it last has made its result: where nothing is saved it goes then,
- * unless the method still holds it. */
+/* When the operator that saved it last has made its result. Without a graph the block is freed
+ * then, unless the method still holds it. */
 static uint64_t after_use(const struct checkpoint_search *s, const struct advised *l)
 {
 	const struct lives *all = s->advise->lives;
@@ -208,15 +213,17 @@ static uint64_t after_use(const struct checkpoint_search *s, const struct advise
 	return next < all->rows.count ? lives_read(all, next).from + 1 : PLAN_END;
 }
 
-/* The forward pass is at work: autocast may hold a weight that it converted until that ends. */
+/* A weight that autocast converted in the current forward pass: its cache might hold it until the
+ * pass ends. */
 static bool is_cached_cast(struct checkpoint_search *s, const struct advised *l)
 {
 	return s->forward && l->from >= s->forward->extent.first_seq &&
 	       advise_is_cast(s->advise->timeline, &s->advise->casts, l->stack, l->from);
 }
 
-/* early: the inside stays to the end of the call, and is there again as soon as all before it is
- * let go, with all its temporaries; else when its own first block is. */
+/* early (the lower end): the inside stays until the end of the call, and is back with all
+ * temporaries as soon as everything before it is released. Otherwise it is back when its own first
+ * block is released. */
 static void checkpoint_call(struct checkpoint_search *s, struct life_plan *p,
 			    const struct checkpoint_call *c, bool early)
 {
@@ -243,7 +250,7 @@ static void checkpoint_call(struct checkpoint_search *s, struct life_plan *p,
 		plan_with(p, c->site->items[c->first].life, again, again + 1, most - inside);
 }
 
-/* What was refused was asked for inside of the latest call: its inside has to be there. */
+/* The refused request came from inside the latest call, whose inside must be there. */
 static bool is_running(struct checkpoint_search *s, const struct checkpoint_site *site)
 {
 	const struct advised *w = s->advise->wanted;
@@ -270,8 +277,8 @@ static void checkpoint_site(struct checkpoint_search *s, const struct checkpoint
 	map_free(&s->inputs);
 }
 
-/* The network itself: each call is a whole pass, and all of its inside is there again in backward.
- */
+/* The whole network: each call is one pass, so in backward all of its inside would be there again.
+ * */
 static bool is_network(struct checkpoint_search *s, const struct checkpoint_site *site)
 {
 	size_t passes = 0;
@@ -290,7 +297,7 @@ static bool repeats(struct checkpoint_search *s, const struct checkpoint_site *s
 	       !is_operator(s, site) && !is_network(s, site);
 }
 
-/* Its calls may be turns of a loop over an inner module that saves nearly all of it. */
+/* Its calls might be turns of a loop over an inner module that saves nearly all of its bytes. */
 static bool is_around(struct checkpoint_search *s, const struct checkpoint_site *site)
 {
 	return ANY_OF(x, s->items, s->count,
@@ -299,7 +306,7 @@ static bool is_around(struct checkpoint_search *s, const struct checkpoint_site 
 			      calls_of(s, x) >= calls_of(s, site) && repeats(s, x));
 }
 
-/* A class of modules is checkpointed wherever it is called. */
+/* The site is of that class. A class is checkpointed at all of its sites. */
 static bool is_of_class(struct checkpoint_search *s, const struct checkpoint_site *site,
 			const char *function)
 {

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of weights, by the work that made each. Three kinds need not be there: those that only
- * copies read (the best weights so far, a state dict that is saved) can wait on the host; where
- * neither the weight nor its copy is trained or written later (a reference beside a frozen model)
- * one stands for both; and frozen weights can stay in the narrower type that they were made of.
+ * Copies of weights, found by the work that made each. Three kinds are unnecessary. Copies that
+ * only copies read (the best weights so far, a saved state dict) can be on the host. If
+ * neither the weight nor the copy is trained or written later (a reference beside a frozen
+ * model), one is enough. Frozen weights can stay in the narrower type that they were converted
+ * from.
  */
 #include "advise.h"
 
 enum kind { ONLY_COPIED, EQUAL, WIDER, KINDS };
-/* Bytes; a block may be larger than its tensor by the second. */
+/* In bytes. A block is at most TAIL larger than its tensor. */
 enum { UNIT = 512, TAIL = 1 << 20 };
 
 struct search {
 	struct advise *advise;
-	struct map copied; /* what copies were made of -> their units at the peak */
-	struct map read;   /* stacks that made copies which a copy read later */
+	struct map copied; /* life of the original -> UNITs of its copies at the peak */
+	struct map read;   /* stacks whose copies are read later */
 };
 
 struct copies {
 	struct line_plans lines;
-	struct advised largest; /* what the largest of them was made of */
+	struct advised largest; /* original of the largest copy */
 };
 
-/* Nothing but passes has used it since the event, and nothing has trained it. */
+/* Since the event only passes have used it, and nothing has trained it. */
 static bool is_unchanged(const struct advise *a, const struct advised *l, uint64_t since)
 {
 	const struct life_course *c = l->course;
@@ -31,7 +32,7 @@ static bool is_unchanged(const struct advise *a, const struct advised *l, uint64
 	       c->written <= since;
 }
 
-/* A copy, or a kernel that only copies. */
+/* Made by a copy, or by a kernel that only copies. */
 static bool is_plain_copy(struct advise *a, const struct advised *l)
 {
 	const char *op = ops_find(a, l)->name;
@@ -70,8 +71,8 @@ static void note_copy(struct search *s, const struct advised *l, const struct ad
 		*map_put(&s->copied, of->life, NULL) += (uint32_t)(l->size / UNIT);
 }
 
-/* More bytes of copies at once than what they were made of has are sets of a list, and what nothing
- * ever reads is no copy to keep: see find_held.c. */
+/* Excluded: more than one copy of the same bytes at once (a list of states) and copies that nothing
+ * reads. find_held.c handles both. */
 static bool is_ours(struct search *s, const struct advised *l, const struct advised *of,
 		    enum kind kind)
 {
@@ -80,8 +81,8 @@ static bool is_ours(struct search *s, const struct advised *l, const struct advi
 		(kind == EQUAL || map_get(&s->read, l->stack)));
 }
 
-/* A pass has used the copy, and what it was made of where that stays: till then either may be
- * trained yet. */
+/* A pass has used the copy and, if it stays, the original. Until then either might still be
+ * trained. */
 static bool is_proven(const struct advised *l, const struct advised *of, enum kind kind)
 {
 	return kind == ONLY_COPIED || (l->course->passed && (kind == WIDER || of->course->passed));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Models that wait on the device for their first pass while other passes run: weights that were
- * made or moved there, and that nothing uses from then on to the pass that needs them.
+ * made or moved there and are not used until that pass.
  */
 #include "advise.h"
 
-/* Where the phase begins that first needs it, 0 = it does not wait for that at the peak: other
- * passes have begun behind its making. */
+/* First event of the phase that first needs it. 0 = it does not wait at the peak, or no other pass
+ * has begun since it was made. */
 static uint64_t waits_until(const struct advise *a, const struct advised *l)
 {
 	size_t at = advise_spans_begun(a, l->course->begun);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers of one size that each layer of a model has and that no work ever writes: masks or tables
- * of angles for the longest context, most likely, which all layers could share. What they hold is
- * not recorded, so at least nothing is saved. Weights in buffers (quantized ones) have several
- * sizes.
+ * Buffers of equal size, one in each layer, that nothing ever writes: most likely masks or tables
+ * of angles for the longest context, which all layers could share. Their contents are not
+ * recorded, so the lower end of the saving is 0. Quantized weights in buffers have several
+ * sizes and are excluded.
  */
 #include "advise.h"
 
@@ -12,16 +12,16 @@ enum { FEWEST = 4, ALIKE = 64 };
 struct equal {
 	struct advised first;
 	uint64_t count;
-	bool written; /* one of them, by a work that made nothing */
+	bool written; /* a work that made no block used one of them */
 };
 
 struct search {
 	struct advise *advise;
 	MAP_OF(struct equal) groups; /* by size */
-	struct map weights;	     /* the same of parameters: how many */
+	struct map weights;	     /* size -> number of parameters */
 };
 
-/* A work that reads a buffer makes something of it. */
+/* A work that only reads a buffer makes a block from it; a work that makes none might write it. */
 static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
 {
 	struct search *s = ctx;
@@ -45,8 +45,8 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 	}
 }
 
-/* The layers that have such a buffer each, or several (tables for sines and for cosines): as many
- * as there are weights of some size. */
+/* Number of layers with one or more of these buffers (tables of sines and cosines): the largest
+ * number of equal weights that divides the count. */
 static uint64_t layers_of(const struct search *s, const struct equal *e)
 {
 	uint64_t most = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logits in float32 that a model makes in 16 bits: a copy twice as large as what it is made of goes
- * into the loss, whose log-softmax and gradients are then as large as the copy. Under autocast the
- * copy may be made inside the loss, of the log-softmax.
+ * Logits in float32 that the model made in 16 bits. The loss receives a copy of twice the size,
+ * and its log-softmax and gradients have the size of the copy. Under autocast the copy might
+ * be made inside the loss, from the log-softmax.
  */
 
 #include "advise.h"
@@ -16,7 +16,7 @@ static bool near(uint64_t a, uint64_t b)
 	return apart < SLACK && apart <= b / 16;
 }
 
-/* A cast; or the loss's own, of what the same call of it made before. */
+/* Made by a cast, or by the loss from an earlier block of the same call. */
 static bool is_copy(struct advise *a, const struct advised *l, struct advised *original)
 {
 	const struct op *op = ops_find(a, l), *of;
@@ -28,7 +28,7 @@ static bool is_copy(struct advise *a, const struct advised *l, struct advised *o
 	return ops_is_cast(op->name) || (ops_is_loss(of) && of->at == op->at);
 }
 
-/* The copies go; what each was made of stays in its place. False: there is none. */
+/* Removes the copies and keeps each original alive in its place. False: there are none. */
 static bool without_copies(struct advise *a, struct finding *f, uint64_t size)
 {
 	struct advised original;
@@ -45,7 +45,7 @@ static bool without_copies(struct advise *a, struct finding *f, uint64_t size)
 	return found;
 }
 
-/* Without the conversion the tensors that the loss makes are half as large. */
+/* Without the conversion the loss's own tensors are half as large. */
 static void without_halves(struct advise *a, struct finding *f, uint64_t size)
 {
 	struct advised original;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules whose weights get no gradient keep a graph, since a result that they take was made to
- * require one (by a hook that was meant for others). What is saved before any weight, or any tensor
- * that the program made by itself, was used as a leaf is saved for such results alone. This is read
- * from what comes before the first backward pass, since a graph that is kept keeps its leaves: then
- * they are not recorded again. Whether the program wants the gradient of such a result is not
- * known. In checkpointing and other Functions leaves are used that are not recorded there.
+ * Frozen modules that keep a graph because a result that they receive was made to require a
+ * gradient (by a hook meant for other modules). Blocks saved before any weight, or any tensor
+ * that the program made itself, is used as a leaf are saved for such results alone. Only
+ * events before the first backward pass are read, because leaves of a graph that is kept are
+ * not recorded again. Whether the program wants the gradient of such a result is not known.
+ * Inside checkpointing and other Functions leaves are not recorded.
  */
 
 #include "../base/sorted.h"
@@ -15,16 +15,16 @@ enum { FOR_NOTHING = 1, FOR_WEIGHTS = 2 };
 
 struct search {
 	struct advise *advise;
-	uint64_t from, until; /* ns: the first such result, the first other leaf, */
-	uint64_t backward;    /* the first block of the first backward pass */
-	struct map stacks;    /* what is saved of theirs: enum */
-	struct map ends;      /* pass -> its last life of these stacks */
-	struct owner owner;   /* of the largest such result */
+	uint64_t from, until; /* time (ns) of the first such result, and of the first other leaf */
+	uint64_t backward;    /* time (ns) of the first block of a backward pass */
+	struct map stacks;    /* stack -> FOR_NOTHING, FOR_WEIGHTS */
+	struct map ends;      /* pass -> its last life of stacks that are FOR_NOTHING */
+	struct owner owner;   /* line of the largest such result */
 	uint64_t largest;
-	bool frozen; /* weights are saved that are no leaves */
+	bool frozen; /* weights that are not leaves are saved */
 };
 
-/* A block that was made before the first backward pass. */
+/* A block made before the first backward pass. */
 struct early {
 	struct lived life;
 	struct life_facts facts;
@@ -49,13 +49,13 @@ static bool early_read(const struct advise *a, uint32_t i, struct early *e)
 	return true;
 }
 
-/* The leaf of a distributed tensor has no memory of its own, and is not recorded. */
+/* A distributed tensor's leaf has no memory of its own and is not recorded. */
 static bool is_distributed(const struct advise *a, uint32_t stack)
 {
 	return stacks_in_file(&a->timeline->stacks, stack, ONE_OF("/torch/distributed/"));
 }
 
-/* A weight that is trained later only may lie before such modules then. */
+/* A weight is first trained after the first backward pass. It might belong before such modules. */
 static bool is_trained_later(const struct search *s)
 {
 	const struct advise *a = s->advise;
@@ -89,7 +89,7 @@ static void find_leaves(struct search *s)
 	s->backward = i < l->rows.count ? lives_ns(l, &lives_at(l, i)->born) : UINT64_MAX;
 }
 
-/* False: nothing follows. */
+/* False: the recording does not show whether the graphs are needed. */
 static bool find_stacks(struct search *s)
 {
 	struct early e;
@@ -119,7 +119,8 @@ static bool is_for_nothing(const struct search *s, const struct advised *l)
 	return of && *of == FOR_NOTHING && l->born->stage == STAGE_FORWARD;
 }
 
-/* Later modules save some of them too, which keeps those. most: the next operator may be theirs. */
+/* Saved within the frozen modules. Later modules save some of their results, too, and keep those.
+ * most: one more operator might belong to the frozen modules. */
 static bool is_saved_inside(const struct search *s, const struct advised *l, bool most)
 {
 	const struct advise *a = s->advise;
@@ -129,8 +130,8 @@ static bool is_saved_inside(const struct search *s, const struct advised *l, boo
 	       l->course->saved <= lives_read(a->lives, *end + most).from;
 }
 
-/* Backward goes on with it after the last weight got its gradient: it goes back into such modules.
- */
+/* A temporary of a backward pass that goes on after the last weight of the step got its gradient,
+ * so it goes back into the frozen modules. */
 static bool goes_back(const struct advise *a, const struct advised *l)
 {
 	const struct row_store *all = &a->lives->arrivals;
@@ -191,7 +192,7 @@ void advise_frozen_graph(struct advise *a)
 	bool trains;
 
 	find_leaves(&s);
-	/* Where nothing is trained, the gradient of such a result is what is wanted. */
+	/* If nothing is trained, the program wants the gradient of such a result. */
 	trains = s.until != UINT64_MAX || !a->timeline->model.spans.backwards;
 	if (trains && s.from < s.until && find_stacks(&s) && !is_trained_later(&s)) {
 		ADVISE_EACH (a, UINT16_MAX, l)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results that a script gathers, and that no later pass reads: a list of what an evaluation
- * predicts, and one tensor of all at its end; or one that each pass makes larger.
+ * Results that a script collects and no later pass reads: a list of predictions with one tensor
+ * of all at the end, or a tensor that grows with each pass.
  */
 
 #include "advise.h"
 
-/* Passes that a result outlives, results of a line, and growths of a sum: the fewest that count. */
+/* The fewest passes that a result outlives, results of a line, and growths of a sum. */
 enum { PASSES = 3, FEWEST = 3, GROWTHS = 4 };
 
-/* Since when no pass, nor an optimizer's step, uses it. */
+/* The event since which no pass or optimizer's step uses it. */
 static uint64_t passed_since(const struct advise *a, const struct advised *l)
 {
 	uint64_t next = advise_next_pass(a, l), used = l->course->passed;
@@ -17,7 +17,7 @@ static uint64_t passed_since(const struct advise *a, const struct advised *l)
 	return used > next ? used : next;
 }
 
-/* The script has it beyond its pass and the backward pass of it. */
+/* The script keeps it beyond its pass and the backward pass of that. */
 static bool is_result(const struct advise *a, const struct advised *l)
 {
 	uint64_t since = passed_since(a, l), saved = l->course->saved;
@@ -26,7 +26,7 @@ static bool is_result(const struct advise *a, const struct advised *l)
 	       (!saved || (saved < advise_next_pass(a, l) && advise_held(a, l)));
 }
 
-/* The script reads it later, once, and no backward pass goes through what it makes of it. */
+/* The script reads it once more later, and no backward pass goes through the result of that. */
 static bool is_read_later(const struct advise *a, const struct advised *l)
 {
 	const struct advise_pass *pass = &a->passes.items[l->born->forwards];
@@ -37,7 +37,7 @@ static bool is_read_later(const struct advise *a, const struct advised *l)
 	       (!pass->kept || (pass->walked && pass->walked < x.last_seq));
 }
 
-/* A variable of a loop has the result of one pass until the next one's is there. */
+/* It lives through several passes. A loop variable would hold it only until the next pass. */
 static bool is_gathered(const struct advise *a, const struct advised *l)
 {
 	uint32_t all = a->timeline->model.spans.forwards;
@@ -53,14 +53,14 @@ static bool is_of_sums(const struct advise *a, const struct advised *l)
 	return times && *times >= GROWTHS;
 }
 
-/* A tensor of all results so far, which no pass takes. */
+/* A tensor of all results so far, which no pass uses. */
 static bool is_sum(const struct advise *a, const struct advised *l)
 {
 	return is_of_sums(a, l) && !l->wanted && !l->course->passed && !l->course->saved;
 }
 
-/* The tensor of all results that is made behind the last pass is on the host, too. If a graph takes
- * it, none of them go. */
+/* The tensor of all results, made after the last pass, would be on the host, too. If a graph saves
+ * it, the line is left out. */
 static void without_whole(struct line_plans *lines, struct advise *a)
 {
 	ADVISE_EACH (a, FORWARD_RESULTS, l) {
@@ -85,19 +85,20 @@ static void say_gathered(struct advise *a, struct finding *f)
 		   B(f->bytes), MANY(f->blocks, "block"), a->when);
 }
 
-/* Lists only of whole runs: later a graph may take them (oom/ finds what a refused run has
- * gathered). Sums of refused ones, too. */
+/* Lists are judged for whole runs only, because in a run that died a graph might have saved them
+ * later (oom/ judges those). Growing tensors are judged for both. */
 void advise_gathered(struct advise *a)
 {
 	struct line_plans found = { 0 }, lines = { 0 };
-	struct map summed = { 0 }; /* passes */
+	struct map summed = { 0 }; /* numbers of passes with a sum */
 	struct advised largest = { 0 };
 
 	ADVISE_EACH (a, FORWARD_RESULTS, l)
 		if (is_sum(a, &l)) {
 			largest = l.size > largest.size ? l : largest;
 			map_put(&summed, l.born->forwards, NULL);
-			map_put(&summed, l.born->forwards - 1, NULL); /* the first has none yet */
+			map_put(&summed, l.born->forwards - 1,
+				NULL); /* the first pass has no sum yet */
 		} else if (is_result(a, &l) && is_gathered(a, &l)) {
 			lines_without(&found, a, &l, l.from);
 		}

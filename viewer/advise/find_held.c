@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that are still there although nothing uses them any more, by the recorded uses: a fact of
- * the whole run. Each ends behind the pass, or the optimizer's step, that used it last, so the
- * saving is exact. The kind, and with it the sentence, is that of the line that made them: by class
- * and by what is there of it at the peak. What is freed within the phase of its last use is no
- * finding: an operator's or an optimizer's own lists end there.
+ * Blocks that are alive although nothing uses them again, by the recorded uses of the whole run.
+ * The plan ends each at the end of the pass or optimizer's step of its last use, so the saving
+ * is exact. Class and the number of such blocks of a line at the peak decide the kind and its
+ * sentence. Blocks freed in the phase of their last use are left out: operators and optimizers
+ * hold lists until they return.
  */
 #include "../base/arithmetic.h"
 #include "advise.h"
@@ -22,24 +22,24 @@ enum kind {
 	HELD_KINDS
 };
 
-enum { FEWEST = 3 }; /* passes whose results are there at once: a list, no variable of a loop */
+enum { FEWEST = 3 }; /* results of so many passes at once are a list and not a loop variable */
 
 static const char *const names[HELD_KINDS] = { "kept",		 "kept_results", "overlap",
 					       "late_del",	 "unused",	 "loaded",
 					       "idle_gradients", "held",	 "held" };
 
-/* Blocks of a stack that are there at the peak. */
+/* Blocks of a stack at the peak. */
 struct at_peak {
-	uint32_t passes, latest; /* that left something; the latest of them */
-	size_t steps, step;	 /* the same of earlier steps */
-	bool later;		 /* of a pass before the one of the peak */
+	uint32_t passes, latest; /* number of passes that made one, and the latest */
+	size_t steps, step;	 /* the same for earlier steps */
+	bool later;		 /* one is of a pass before the peak's */
 };
 
 struct search {
 	struct advise *advise;
-	MAP_OF(struct at_peak) stacks; /* of results and copies of weights, by stack */
-	struct map weights;	       /* life of a gradient -> 1 + that of its weight */
-	size_t step;		       /* of the peak */
+	MAP_OF(struct at_peak) stacks; /* of results and of copies of weights */
+	struct map weights;	       /* gradient -> 1 + its weight */
+	size_t step;		       /* step of the peak */
 	uint32_t pass;
 	struct line_plans lines[HELD_KINDS];
 };
@@ -81,7 +81,7 @@ static void note_weights(struct search *s)
 	}
 }
 
-/* What it is the gradient of: a weight, or a result. */
+/* The weight, or result, that it is the gradient of. */
 static bool leaf_of(const struct search *s, const struct advised *l, struct advised *leaf)
 {
 	const uint32_t *of = map_get(&s->weights, l->life);
@@ -97,7 +97,7 @@ static enum kind kind_of_weights(const struct search *s, const struct advised *l
 
 	if (leaf_of(s, l, &leaf) && leaf.course->over > since)
 		return HELD_GRADIENTS;
-	if (!l->course->passed && x && x->steps > 1) /* copies of weights */
+	if (!l->course->passed && x && x->steps > 1) /* copies of weights, one a step */
 		return HELD_KEPT;
 	if (model_signs(&s->advise->timeline->model, l->stack) & STACK_LOAD &&
 	    !advise_leaf(s->advise, l))
@@ -111,13 +111,13 @@ static bool is_computed(const struct advise *a, const struct advised *l)
 	       !(model_signs(&a->timeline->model, l->stack) & STACK_CAPTURE);
 }
 
-/* Before the first pass a script makes other things than results. */
+/* A result of a pass. Before the first pass a script makes other things. */
 static bool is_of_pass(const struct advise *a, const struct advised *l)
 {
 	return is_computed(a, l) && (l->born->forwards || l->born->stage == STAGE_FORWARD);
 }
 
-/* It lived through no more forward passes than a step has. */
+/* It lived through at most as many forward passes as a step has. */
 static bool is_one_turn(const struct advise *a, const struct advised *l)
 {
 	size_t steps = steps_number(&a->timeline->steps);
@@ -129,7 +129,8 @@ static bool is_one_turn(const struct advise *a, const struct advised *l)
 	return (l->until == PLAN_END ? all : l->died->forwards) <= l->born->forwards + passes + 1;
 }
 
-/* Without a Function in Python, a node that reads such a tensor was given an old address. */
+/* Whether the program has a custom autograd.Function. Without one, a node that seems to read an
+ * unsaved tensor was given an old address. */
 static bool has_functions(const struct model *m)
 {
 	for (uint32_t i = 1; i < m->uses.kinds.count; i++) {
@@ -147,7 +148,7 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 	const struct at_peak *x;
 	bool later;
 
-	/* What stays by its class, a cache for instance, is kept on purpose. */
+	/* Classes that stay by definition, such as a cache, are kept on purpose. */
 	if (l->classes & CLASSES_THAT(STAY) &&
 	    !(l->classes & (CLASSES_THAT(ARE_WEIGHTS) | CLASSES_THAT(FOLLOW_TRAINING))))
 		return HELD_OTHER;
@@ -155,7 +156,8 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 		l = &leaf;
 	if (is_of_weights(l))
 		return kind_of_weights(s, l, since);
-	/* Autograd did not save what a backward node read: an attribute of ctx, or a hook's. */
+	/* A backward node read it although autograd did not save it: an attribute of ctx, or a
+	 * hook's. */
 	if (!l->course->saved && l->course->read && !stage_is_backward(l->born->stage) &&
 	    has_functions(&s->advise->timeline->model))
 		return HELD_BY_NODE;
@@ -174,8 +176,8 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 	return later ? HELD_OVERLAP : HELD_LATE;
 }
 
-/* What the change of that kind surely ends, at the latest: a loop's variables have results until
- * the next ones are there, a graph is there until all of it has been used. */
+/* The event at which the change of that kind ends it at the latest. A loop variable holds a result
+ * until the next is there, and a graph is alive until all of it has been used. */
 static uint64_t latest_end(const struct search *s, const struct advised *l, enum kind kind)
 {
 	const struct advise *a = s->advise;
@@ -195,14 +197,14 @@ static uint64_t latest_end(const struct search *s, const struct advised *l, enum
 	}
 }
 
-/* A graph took it, and has it or may have. */
+/* A graph saved it and holds it, or might. */
 static bool is_in_graph(const struct advise *a, const struct advised *l)
 {
 	return l->course->saved && !advise_held(a, l);
 }
 
-/* Backward begins at a result and reads nothing of it: it is there until the next one has its turn.
- */
+/* A result that backward starts from is alive until the next backward pass, though backward does
+ * not read it. */
 static bool is_until_backward(const struct advise *a, const struct advised *l)
 {
 	size_t pass = l->born->forwards;
@@ -211,8 +213,8 @@ static bool is_until_backward(const struct advise *a, const struct advised *l)
 	return walked > l->course->over && l->until <= advise_next(a, walked, PHASE_BACKWARD);
 }
 
-/* A library keeps its workspace for the next call. What a graph holds while its own pass is at work
- * is no variable's: see find_no_grad.c. */
+/* Excluded: workspaces, which libraries keep for their next call, and blocks that a graph holds
+ * during their own pass (find_no_grad.c). */
 static bool is_held(const struct search *s, const struct advised *l, enum kind kind)
 {
 	return !(l->classes & CLASS_BIT(workspace)) &&
@@ -266,7 +268,7 @@ static void add_finding(struct search *s, enum kind kind)
 	f->range = true;
 }
 
-/* Since its last use, and at the latest when the change surely ends it. */
+/* Ends the life at its last use; in the cautious plan when the change surely ends it. */
 static void end_life(struct search *s, const struct advised *l, enum kind kind)
 {
 	uint64_t since = l->course->over, latest = latest_end(s, l, kind);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What whole phases pass by, between two uses: weights that no optimizer updates (a reference, a
- * teacher, an average of the weights), and gradients that live through a forward pass, set to zero
- * or left from another network's step. Each is gone from the end of the phase that used it to the
- * beginning of the next one that does. What comes behind the last use, or before a refusal, must be
- * of a kind that came between uses before.
+ * Blocks that whole phases do not use between two uses: weights that no optimizer updates (a
+ * reference, a teacher, averaged weights), and gradients that live through a forward pass
+ * because they are zeroed or belong to another network. The plan removes each from the end of
+ * the phase that used it to the begin of the next phase that does. After the last use, and
+ * before a refusal, only phases count whose kind lay between two uses before.
  */
 #include "../base/arithmetic.h"
 #include "advise.h"
 
 struct idle {
-	uint64_t used;	 /* the end of the phase that used it last */
-	bool added;	 /* by a backward node */
-	unsigned passed; /* a bit for each kind that passed it by */
+	uint64_t used;	 /* end of the phase of its last use */
+	bool added;	 /* the last use was by a backward node */
+	unsigned passed; /* bits of the phases that did not use it so far */
 };
 
 struct search {
@@ -22,20 +22,21 @@ struct search {
 	MAP_OF(struct idle) lives;
 };
 
-/* A graph that is trained asks its leaves for gradients and takes its weights. */
+/* A trained weight requires grad as a leaf, or graphs save it. */
 static bool is_trained(const struct advise *a, const struct advised *l)
 {
 	return l->wanted || l->course->saved || advise_leaf(a, l);
 }
 
-/* What a CUDA graph writes to has to stay. */
+/* A gradient outside of CUDA graphs' pools. A CUDA graph writes to fixed addresses, which must
+ * stay. */
 static bool is_gradient(const struct advise *a, const struct advised *l)
 {
 	return advise_tags(a, l) & BLOCK_GRAD &&
 	       !lives_facts(a->lives, lives_at(a->lives, l->life)).pool;
 }
 
-/* The first span that ends behind the event. */
+/* Index of the first span that ends after the event. */
 static size_t span_behind(const struct advise *a, uint64_t seq)
 {
 	const struct spans *s = &a->timeline->model.spans;
@@ -44,8 +45,8 @@ static size_t span_behind(const struct advise *a, uint64_t seq)
 	return next && s->items[next - 1].extent.last_seq >= seq ? next - 1 : next;
 }
 
-/* The phases of the gap; at least it is gone from its first backward pass to the end of its last
- * one, or of the optimizer's step. */
+/* Bits of the phases in the gap. *least: the part of it that is idle at least, from the first
+ * backward pass to the end of the last backward pass or optimizer's step. */
 static unsigned phases_in(const struct search *s, uint64_t from, uint64_t until, uint64_t least[2])
 {
 	const struct spans *all = &s->advise->timeline->model.spans;
@@ -66,7 +67,7 @@ static unsigned phases_in(const struct search *s, uint64_t from, uint64_t until,
 	return passed;
 }
 
-/* Between two micro-batches a gradient waits for the next one to be added. */
+/* Between micro-batches a gradient waits for the next one to be added and is not idle. */
 static bool is_idle(const struct search *s, const struct idle *idle, unsigned passed)
 {
 	return !s->gradients ||
@@ -112,7 +113,7 @@ static void note_use(struct search *s, uint32_t life, uint32_t work)
 		return;
 	at = span_behind(s->advise, seq);
 	inside = at < all->count && all->items[at].extent.first_seq <= seq;
-	/* A gradient arrives within the backward pass. */
+	/* a gradient arrives in the middle of the backward pass */
 	if (idle->used)
 		take_gap(s, &l, idle,
 			 inside && !s->gradients ? all->items[at].extent.first_seq : seq);
@@ -126,8 +127,8 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 		note_use(ctx, lives[i], work);
 }
 
-/* No graph will compute again what it has not saved, nor a Function's backward pass take a weight.
- */
+/* No recomputation and no custom Function, whose backward pass might use a weight that is not
+ * saved. */
 static bool is_plain(const struct advise *a)
 {
 	bool plain = true;
@@ -138,8 +139,8 @@ static bool is_plain(const struct advise *a)
 	return plain;
 }
 
-/* Behind the last use comes a phase of a kind that passed it by before, or is known to (plain); or
- * what is asked for comes in such a phase. */
+/* The gap after the last use counts if the next phase is of a kind that did not use the block
+ * before, or that never does (plain). For a refusal that phase is the one of the request. */
 static void take_last_gaps(struct search *s, unsigned plain)
 {
 	const struct advise *a = s->advise;
@@ -170,7 +171,8 @@ static struct finding *find_gaps(struct search *s, unsigned plain)
 	return s->finding;
 }
 
-/* Used by no pass: read from a file and copied into the model, or see find_copies.c. */
+/* No pass uses it: a checkpoint that was loaded and copied into the model, or a copy of
+ * find_copies.c. */
 static bool is_only_copied(const struct advise *a, const struct advised *l)
 {
 	return !l->course->passed &&

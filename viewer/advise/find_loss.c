@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logits: results one after the other with as many values as that of the log-softmax, from the last
- * layer to the loss, and their gradients until another size comes. Where the loss is computed for a
- * part of the positions at a time, each part checkpointed, only one part of each is there.
+ * Logits: successive results with as many values as the log-softmax, from the last layer to the
+ * loss, and their gradients. If the loss is computed for a part of the positions at a time,
+ * with each part checkpointed, only one part of each exists.
  */
 
 #include "advise.h"
@@ -33,7 +33,7 @@ static uint64_t largest_parameter(const struct advise *a)
 	return largest;
 }
 
-/* Results of that size, one after the other; one of them is of the loss. */
+/* Successive results of that size. Counted if one of them is the loss's. */
 struct row {
 	struct advised items[ROW];
 	size_t count;
@@ -54,7 +54,7 @@ static void end_row(struct advise *a, struct finding *f, struct row *r)
 	*r = (struct row){ 0 };
 }
 
-/* Stacks that come more than once in a pass: of layers. */
+/* Stacks that appear more than once in a pass: those of repeated layers. */
 static struct map find_layers(const struct advise *a)
 {
 	struct map latest = { 0 }, layers = { 0 };
@@ -81,11 +81,11 @@ static bool is_of_logits(struct advise *a, const struct map *layers, const struc
 		return false;
 	if (stage_is_backward(l->born->stage))
 		return !strstr(ops_find(a, l)->name, "mm") &&
-		       !strstr(ops_find(a, l)->name, "Linear"); /* a product */
+		       !strstr(ops_find(a, l)->name, "Linear"); /* a product belongs to a layer */
 	return !map_get(layers, l->stack);
 }
 
-/* From the last layer's result on, and back to its product. */
+/* Plans the results from the last layer's on, and the gradients back to its product. */
 static void without_logits(struct advise *a, struct finding *f, uint64_t size)
 {
 	struct map layers = find_layers(a);
@@ -122,8 +122,8 @@ void advise_loss(struct advise *a)
 	f->owner = owner;
 	f->range = true;
 	without_logits(a, f, size);
-	/* The gradient of the last layer's weight is summed up over the parts: twice while one
-	 * comes. */
+	/* The gradient of the last layer's weight is accumulated over the parts, so it is there
+	 * twice while a part adds to it. */
 	advise_with_in(a, &f->cautious, PHASE_BACKWARD, 2 * largest_parameter(a));
 	advise_put(f->how,
 		   "%s %s in logits, their log-softmax and their gradients, %s each or half of "

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of an attention mask that each layer makes and its graph keeps: in another type, compared
- * with a number (mask == 0), or what scaled_dot_product_attention makes of booleans. The work that
- * makes them reads one tensor, the same for each layer, which needs no gradient.
+ * Copies of an attention mask that each layer makes and its graph keeps: converted, compared with
+ * a number (mask == 0), or converted from booleans by scaled_dot_product_attention. Each is
+ * made from one tensor, the same in all layers, that needs no gradient.
  */
 
 #include "advise.h"
 
 enum { FEWEST = 3, AHEAD = 8 };
 
-/* Copies that a line makes of one tensor. */
+/* Copies of one tensor that one line makes. */
 struct copies {
-	struct advised first; /* there at the peak */
-	size_t count;	      /* and how many are */
+	struct advised first; /* first copy alive at the peak */
+	size_t count;	      /* copies alive at the peak */
 	uint64_t bytes, original;
-	uint32_t pass, of_pass; /* the latest pass, and how many it has made so far */
+	uint32_t pass, of_pass; /* latest pass, and the copies that it has made so far */
 };
 
 struct masks {
 	struct advise *advise;
 	struct line_plans lines;
-	MAP_OF(struct copies) copies; /* by the original and the line */
+	MAP_OF(struct copies) copies; /* by original and line */
 };
 
 static bool is_attention(const char *op)
@@ -28,14 +28,15 @@ static bool is_attention(const char *op)
 	return strstr(op, "softmax") || strstr(op, "scaled_dot_product");
 }
 
-/* A comparison with a tensor, or of order, may be with something of the layer's own. */
+/* A comparison with a tensor, or an ordering, might involve a tensor of the layer's own, so those
+ * do not count. */
 static bool is_made_of_mask(const char *op)
 {
 	return ops_is_cast(op) || !strcmp(op, "eq_Scalar") || !strcmp(op, "ne_Scalar") ||
 	       strstr(op, "_not") || strstr(op, "scaled_dot_product");
 }
 
-/* Saved, without a gradient, made of one tensor, and attention comes next. */
+/* A saved block without gradient, made from one tensor, right before attention. */
 static bool is_copy(struct masks *m, const struct advised *l, struct advised *original)
 {
 	struct advise *a = m->advise;
@@ -51,7 +52,7 @@ static bool is_copy(struct masks *m, const struct advised *l, struct advised *or
 	return false;
 }
 
-/* NULL: it is none. */
+/* NULL: not a copy of a mask. */
 static struct copies *copies_of(struct masks *m, const struct advised *l)
 {
 	struct advised original;
@@ -72,7 +73,7 @@ static void note_copy(struct copies *c, const struct advised *l)
 	c->bytes += l->size;
 }
 
-/* Each pass makes one. */
+/* Plans all but the first copy of each pass. */
 static void without_copies(struct masks *m, struct finding *f, const struct advised *l)
 {
 	struct copies *c = copies_of(m, l);
@@ -114,7 +115,7 @@ void advise_mask_copies(struct advise *a)
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
 		if (advise_counts(a, &l) && (c = copies_of(&m, &l)))
 			note_copy(c, &l);
-	/* an original as large as all copies may have a part for each */
+	/* an original as large as all copies might have a part for each */
 	most = GREATEST_OF(x, m.copies.items, m.copies.count,
 			   x->count >= FEWEST && x->original < x->bytes, x->bytes);
 	if (most) {

@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Passes that keep what backward would need, and no backward pass reads any of it: an evaluation
- * without no_grad, say, or a teacher whose results are detached. A place is a module's call, with
- * all that leads to it; the outermost one counts of which nothing is read. While the rest of a run
- * is not known, only calls that no module is outside of count, and passes of the place must have
- * been let go without, or many of them must be held at once, or the program have trained for so
- * long that every place had its turn.
- * A tensor that a hook packs is no graph's: checkpointing computes it again.
+ * Passes that save tensors for backward although no backward pass reads any of them: an
+ * evaluation without no_grad, or a teacher whose outputs are detached. A place is a call of a
+ * module with its path. The outermost place whose saved tensors are never read is reported. In
+ * a recording that ends within the program only outermost modules count, and one of these must
+ * hold: earlier passes of the place were freed without a backward pass, many of its passes are
+ * held at once, or the program has trained so long that every place had its turn. Tensors
+ * packed by a hook are left out, because checkpointing computes them again.
  */
 
 #include "advise.h"
 
 enum { PASSES = 4, TIMES = 3, SETTLED = 3 };
 
-/* A module's result may be saved by others, too, such as a loss that compares it with a student's,
- * and is read for them: less than this part of all that is saved in the module. */
+/* Another module might save and read a module's result, too: a loss that compares it with a
+ * student's, for example. Such reads are ignored below 1/RESULTS of the saved bytes. */
 #define RESULTS 8
 
 struct place {
-	bool read;		/* by a backward node */
-	bool gone, there;	/* what its latest pass saved */
-	uint32_t latest;	/* pass */
-	uint32_t held, dropped; /* passes: that hold something; that let all go */
-	bool earlier;		/* some of it was made in a step that is over */
-	bool inside;		/* of another module, which has more that is saved */
-	bool packed;		/* a hook took something of it: backward may compute it again */
+	bool read;	  /* a backward node read something */
+	bool gone, there; /* whether the latest pass's saved blocks were freed, are alive */
+	uint32_t latest;  /* number of the latest pass */
+	uint32_t held,
+		dropped; /* numbers of passes with live blocks, and of passes that freed all */
+	bool earlier;	 /* some was saved in an earlier step */
+	bool inside;	 /* called by another module, which saves more */
+	bool packed;	 /* a hook packed something, so backward might compute it again */
 	uint64_t bytes, read_bytes;
-	struct owner caller; /* the line that calls the model */
+	struct owner caller; /* line that calls the model */
 };
 
 struct search {
 	struct advise *advise;
-	MAP_OF(struct place) places; /* by the key of the call */
-	uint64_t *keys;		     /* of passes: of their outermost calls, 0 = none */
-	uint32_t most;		     /* passes that one backward pass came after */
-	bool first;		     /* of a place nothing but its first pass is known */
-	bool inside;		     /* the largest place is inside of a module */
+	MAP_OF(struct place) places; /* by key of the call */
+	uint64_t *keys;		     /* by pass: key of its outermost call; 0 = none */
+	uint32_t most;		     /* most passes before one backward pass */
+	bool first;		     /* only the first pass of the place is known */
+	bool inside;		     /* the largest place is called by a module */
 };
 
-/* The pass that a life is of: what a script made before a pass is for that one. */
+/* Number of the pass that the life belongs to. Blocks made before a pass belong to it. */
 static size_t pass_of(const struct advise *a, const struct advised *l)
 {
 	size_t pass = l->born->forwards;
@@ -46,7 +47,7 @@ static size_t pass_of(const struct advise *a, const struct advised *l)
 	return l->born->stage == STAGE_FORWARD ? pass : advise_pass_after(a, pass);
 }
 
-/* Saved while its pass was at work: a later one may take the result of one without gradients. */
+/* Saved during its own pass. A later pass might save the output of a pass without gradients. */
 static bool is_saved_in_pass(const struct advise *a, const struct advised *l)
 {
 	uint64_t saved = l->course->saved;
@@ -55,7 +56,8 @@ static bool is_saved_in_pass(const struct advise *a, const struct advised *l)
 	       !(advise_tags(a, l) & BLOCK_PACKED);
 }
 
-/* Only backward passes that have ended count: the current one may follow more forward passes. */
+/* Only complete backward passes count, because more forward passes might precede the current one.
+ * */
 uint32_t advise_most_before_backward(const struct spans *s, uint64_t until)
 {
 	uint32_t most = 0, saved = 0, pass = 0;
@@ -77,15 +79,15 @@ uint32_t advise_most_before_backward(const struct spans *s, uint64_t until)
 	return most;
 }
 
-/* Far more passes than any backward pass came after. Before the first of those is over a step may
- * not be. */
+/* Far more passes than ever came before one backward pass. Unknown until the first backward pass is
+ * over. */
 static bool is_many(const struct search *s, uint32_t passes)
 {
 	return s->most && passes >= PASSES && passes >= TIMES * s->most;
 }
 
-/* Memory ran out in the first pass of a line, behind steps whose backward passes went through those
- * of other lines. */
+/* Memory ran out in the first pass that a line called, after several steps whose backward passes
+ * read the passes of other lines. */
 static bool is_behind_training(struct search *s, const struct place *p)
 {
 	if (!s->advise->open || s->advise->steps < SETTLED || p->earlier || !p->caller.line ||
@@ -111,7 +113,7 @@ static bool is_for_nothing(struct search *s, uint64_t key)
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
 }
 
-/* The latest pass is over: another one began. */
+/* Counts the latest pass, after which another one began. */
 static void end_pass(const struct search *s, struct place *p)
 {
 	p->held += p->there;
@@ -163,7 +165,7 @@ static void collect(struct search *s)
 		end_pass(s, p);
 }
 
-/* The outermost of a stack's calls of which nothing is read; the number of all if there is none. */
+/* Index of the outermost call on the stack whose saved tensors nothing reads; p->count = none. */
 static size_t unread_call(struct search *s, const struct site_path *p)
 {
 	size_t i = 0;
@@ -173,7 +175,7 @@ static size_t unread_call(struct search *s, const struct site_path *p)
 	return i;
 }
 
-/* Without a graph it goes as soon as it has been used: only the graph of such a pass held it. */
+/* Only the graph of an unread pass holds it, so without the graph it is freed after its use. */
 static bool is_let_go(struct search *s, const struct advised *l)
 {
 	struct advise *a = s->advise;
@@ -189,7 +191,7 @@ static bool is_let_go(struct search *s, const struct advised *l)
 	return unread_call(s, &p) < p.count;
 }
 
-/* The line that makes the call: of the script, or of the model's own module around it. */
+/* The line that makes the call: in the script, or in the module around it. */
 static struct owner caller_of(struct search *s, const struct advised *l)
 {
 	struct advise *a = s->advise;
@@ -245,7 +247,7 @@ static void look_at(struct search *s)
 		batch = l.born->stage != STAGE_FORWARD;
 		end = batch ? advise_pass_end(a, pass_of(a, &l)) : layers_after_next(a, l.from);
 		advise_without(a, f, &l, batch ? end : l.course->saved + 1);
-		if (!batch) /* of which the program may hold a batch itself */
+		if (!batch) /* the program might hold the batch itself */
 			plan_without(&f->cautious, l.life, end, l.until, l.size);
 		if (!advise_counts(a, &l) || l.size <= f->largest || batch)
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What autograd saved, on the host until backward wants it (save_on_cpu): a copy goes when it is
- * saved, and comes back while its node runs.
+ * save_on_cpu: saved tensors are moved to the host when autograd saves them, and come back while
+ * their node runs.
  */
 
 #include <sys/mman.h>
@@ -9,16 +9,16 @@
 #include "../base/arithmetic.h"
 #include "advise.h"
 
-/* Autograd had it at the peak, made in a forward pass. */
+/* Made in a forward pass and held by autograd alone at the peak. */
 static bool is_saved(const struct advise *a, const struct advised *l)
 {
 	return l->course->saved && !stage_is_backward(l->born->stage) &&
 	       l->born->stage != STAGE_OPTIMIZER && !advise_held(a, l) &&
-	       l->course->over == PLAN_END; /* a backward pass reads it */
+	       l->course->over == PLAN_END; /* a backward pass reads it later */
 }
 
-/* Memory ran out in a pass, and no more of them wait for backward than ever did: one does, if it is
- * the first. */
+/* Memory ran out in a pass, and not more passes wait for backward than ever did (one, if it is the
+ * first). */
 static bool is_awaited(const struct advise *a)
 {
 	const struct spans *s = &a->timeline->model.spans;
@@ -31,7 +31,7 @@ static bool is_awaited(const struct advise *a)
 	return a->wanted_count && a->wanted->born->forwards <= done + (most ? most : 1);
 }
 
-/* When backward comes to it at the earliest, PLAN_END = it does not. */
+/* Earliest event at which backward needs it; PLAN_END = never. */
 static uint64_t back_at(const struct advise *a, const struct advised *l, bool awaited)
 {
 	uint64_t back = advise_next(a, l->course->saved, PHASE_BACKWARD);
@@ -41,13 +41,13 @@ static uint64_t back_at(const struct advise *a, const struct advised *l, bool aw
 		       : back;
 }
 
-/* The most that one operator saved: its node has all of that at once. */
+/* Most bytes saved by one operator, whose node needs all of them at once. */
 static uint64_t most_of_node(struct advise *a)
 {
 	uint32_t births = advise_lives(a) + 1;
 	uint64_t *nodes = need_new(births * sizeof(*nodes)), most = 0;
 
-	/* A hook gets weights that a node saved, too. */
+	/* hooks receive saved weights, too */
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED) | CLASS_BIT(parameters), l) {
 		uint64_t *node = &nodes[lives_born_by(a->lives, l.course->saved)];
 
@@ -58,7 +58,8 @@ static uint64_t most_of_node(struct advise *a)
 	return most;
 }
 
-/* Graphs of backward passes (for second derivatives) save what they take from the host anew. */
+/* A graph of a backward pass (for second derivatives) saves the tensors that come back from the
+ * host again. */
 static bool is_twice(struct advise *a)
 {
 	bool found = false;
@@ -68,11 +69,12 @@ static bool is_twice(struct advise *a)
 	return found;
 }
 
-/* ---- where all uses are known: what a backward node takes from the host, while it runs ---- */
+/* ---- if all uses are known: tensors of a node come back while it runs ---- */
 
 struct course {
-	uint64_t forward;     /* behind its last use before backward */
-	uint64_t size, saved; /* saved: since when nodes read it from the graph, 0 = they do not */
+	uint64_t forward; /* end of its last use before backward */
+	uint64_t size,
+		saved; /* saved: when a node that reads it from the graph saved it; 0 = none */
 	bool back;
 };
 
@@ -98,7 +100,7 @@ static void follow_node(void *ctx, const struct node_run *run, const uint32_t *l
 	}
 }
 
-/* Weights are saved anew in each step. */
+/* Plans the return of saved tensors. Weights are saved again in each step. */
 static void find_copies(struct advise *a, struct copies *c)
 {
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED) | CLASS_BIT(parameters), l)
@@ -110,7 +112,8 @@ static void find_copies(struct advise *a, struct copies *c)
 	advise_nodes(a, follow_node, c);
 }
 
-/* When the next block of its stack is made: a variable holds that one then. */
+/* By life: event after which the next block of its stack exists, so that a variable no longer holds
+ * it; 0 = none. */
 static uint64_t *births_after(struct advise *a)
 {
 	uint64_t *after = need_pages((advise_lives(a) + 1) * sizeof(*after));
@@ -155,7 +158,7 @@ void advise_offload(struct advise *a)
 		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;
 	}
 	c.finding->range = c.finding->about = c.finding->sure = true;
-	/* What a node had saved is there again while it runs: a tensor and its weight. */
+	/* A node's saved tensors, a tensor and its weight, are back while it runs. */
 	if (!known)
 		advise_with_in(a, &c.finding->cautious, PHASE_BACKWARD, largest + most_of_node(a));
 	advise_put(c.finding->how,

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensors that a line of the script makes one after the other and holds all at once, though they
- * wait to be used one after the other, too: squares of all gradients, a float32 copy of each.
- * Once all are there, no work uses two of them, none is used again behind the next one, and what is
- * used beside them was there before, or is small. So each could be made, used and freed before the
- * next one.
+ * Tensors that one line of the script makes and holds all at once, although they are then used
+ * one at a time: squares of all gradients, a float32 copy of each. Once all exist, no work
+ * uses two of them, none is used again after the next one, and everything used beside them
+ * existed before or is small. So each could be made, used and freed before the next one.
  */
 #include "../base/arithmetic.h"
 #include "advise.h"
 
-enum { FEWEST = 3, SMALL = 8, LEAST = LIVES_SMALL }; /* an eighth of the largest is small */
+enum {
+	FEWEST = 3,
+	SMALL = 8,
+	LEAST = LIVES_SMALL
+}; /* blocks below 1/SMALL of the largest are small */
 
-/* Blocks of one stack that are there at once, with no pass between. */
+/* Blocks of one stack that exist at once, with no pass between them. */
 struct turn {
-	uint32_t stack, count, large; /* blocks; those that are not small beside the largest */
-	uint64_t begin, end;	      /* the first birth, the last death */
-	uint64_t complete;	      /* the last one is written, */
-	uint32_t last; /* which is left out: kernels behind it may name it without a use */
+	uint32_t stack, count, large; /* number of blocks, and of those that are not small */
+	uint64_t begin, end;	      /* first birth, last end */
+	uint64_t complete;	      /* the last one has been written */
+	uint32_t last; /* the last one, left out because kernels after it might name it without a
+			  use */
 	uint64_t bytes, largest;
-	uint32_t current, done; /* the block in use, 0 = none; those that were used */
-	uint64_t passed;	/* a pass begins */
-	bool against;		/* a use needs several, or one again */
+	uint32_t current, done; /* block in use (0 = none), and number of blocks used so far */
+	uint64_t passed;	/* begin of the next pass */
+	bool against;		/* a work uses several of them, or one again */
 };
 
 struct search {
@@ -29,11 +33,11 @@ struct search {
 	size_t count, room;
 	struct map latest;   /* stack -> 1 + its latest turn */
 	struct map of;	     /* life -> 1 + its turn */
-	struct map finished; /* lives that were used */
-	struct map never;    /* stacks with a turn that is none */
+	struct map finished; /* lives whose use is over */
+	struct map never;    /* stacks with blocks that are not used one at a time */
 };
 
-/* The next pass of any kind: forward, without gradients, or backward. */
+/* Begin of the next pass of any kind: forward (with gradients or without), or backward. */
 static uint64_t next_pass(const struct advise *a, uint64_t seq)
 {
 	uint64_t forward = arithmetic_least(advise_next(a, seq, PHASE_FORWARD),
@@ -94,7 +98,8 @@ static void collect(struct search *s)
 	}
 }
 
-/* What a work uses beside the block must not have waited for the others. */
+/* The life does not depend on the others: it is small or was used before the first of them was
+ * made. */
 static bool is_free_of(const struct search *s, const struct turn *t, uint32_t life)
 {
 	struct block_uses x;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The optimizer's own: temporaries that its foreach implementation makes of all parameters at once,
- * and its state, which is used in its step only.
+ * Memory of the optimizer: temporaries that its foreach implementation makes of all parameters at
+ * once, and state that only its step uses.
  */
 
 #include "../base/sorted.h"
@@ -10,30 +10,30 @@
 
 enum { STEP_COUNTER = 512, SMALLEST_8BIT = 4096, BLOCK_8BIT = 256, ROUND = 512 };
 
-/* In the recording's optimizer steps. */
+/* Temporaries of the optimizer's steps. */
 struct temporaries {
 	uint64_t largest, at_peak;
 	const char *function; /* "_multi_tensor_adam" */
 };
 
-/* The optimizer's function for all parameters at once that a stack is inside of. */
+/* The frame of the foreach function on the stack, or NULL. */
 static const struct frame *foreach_of(struct advise *a, uint32_t stack)
 {
 	return stacks_in_function(&a->timeline->stacks, stack, ONE_OF("_multi_tensor"));
 }
 
-/* At a refusal the step is not over, and none of it has ended. */
+/* At a refusal the step is not over, so none of its temporaries has ended. */
 static bool is_temporary(const struct advise *a, const struct advised *l)
 {
 	return l->born->stage == STAGE_OPTIMIZER && (l->until != PLAN_END || a->wanted_count) &&
 	       !(l->classes & OF_THE_MODEL);
 }
 
-/* parts: one of so many parts of each is left; 0: nothing. */
+/* parts: 1/parts of each remains; 0 = nothing. */
 static void without_temporaries(struct advise *a, struct life_plan *p, struct temporaries *t,
 				bool foreach, unsigned parts)
 {
-	struct map known = { 0 }; /* stack -> it is inside of one */
+	struct map known = { 0 }; /* stack -> inside of a foreach function */
 	uint32_t latest = 0;
 
 	*t = (struct temporaries){ 0 };
@@ -52,7 +52,7 @@ static void without_temporaries(struct advise *a, struct life_plan *p, struct te
 	map_free(&known);
 }
 
-/* Its step counters come onto the device. */
+/* The step counters move to the device. */
 static void with_counters(struct advise *a, struct life_plan *p)
 {
 	const struct tensors *all = &a->timeline->model.tensors;
@@ -84,7 +84,7 @@ void advise_optimizers(struct advise *a)
 	}
 	f->kind = "foreach_off";
 	without_temporaries(a, &f->cautious, &t, true, 0);
-	f->range = true; /* some temporaries of one parameter are there */
+	f->range = true; /* temporaries of one parameter remain */
 	advise_with_in(a, &f->plan, PHASE_OPTIMIZER, t.largest);
 	advise_with_in(a, &f->cautious, PHASE_OPTIMIZER, 3 * t.largest);
 	advise_put(f->what,
@@ -103,8 +103,8 @@ static uint64_t in_8_bits(uint64_t bytes, unsigned each)
 	       (values / BLOCK_8BIT * sizeof(float) + ROUND - 1) / ROUND * ROUND;
 }
 
-/* State that nothing uses any more counts if the code that made it also makes state in use: an
- * optimizer for each fold. */
+/* Plans the state without all but a part of it. Unused state counts only if its stack also makes
+ * state in use: an optimizer for each fold. */
 static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned parts, unsigned each)
 {
 	struct map in_use = { 0 }; /* stacks */
@@ -138,8 +138,8 @@ void advise_offload_state(struct advise *a)
 		   t.largest ? ". The step's temporaries may move to the host too" : "");
 }
 
-/* Parameters stay whole: the largest first to the rank that has less. Returns what one of two ranks
- * has more than half of the state. */
+/* Distributes whole parameters over two ranks, the largest first to the rank with less. Returns the
+ * bytes that one rank has above half. */
 static uint64_t unevenness(struct advise *a)
 {
 	char name[OPTIMIZER_NAME];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of all pairs in a script, such as the similarities of a whole evaluation: no graph takes
- * them, and only small results of theirs are left, after sorts, comparisons and sums. Computed for
- * an eighth of the rows at a time they need an eighth of the memory. Each row can do without the
- * others as long as the work comes in this order: arithmetic, sorts and comparisons, sums.
+ * Products of all pairs in a script, such as the similarities in an evaluation: no graph saves
+ * them, and sorts, comparisons and sums leave only small results. Computed for an eighth of
+ * the rows at a time they need an eighth of the memory. Rows are independent as long as the
+ * operators come in the order arithmetic, sorts and comparisons, sums.
  */
 
 #include "../base/arithmetic.h"
@@ -32,13 +32,14 @@ static enum work work_of(const char *op)
 struct pairs {
 	struct advise *advise;
 	struct line_plans lines;
-	struct line_plans calls; /* blocks; lines: those by rows; bytes: pass of the latest */
+	struct line_plans
+		calls; /* blocks: calls; lines: calls by rows; bytes: pass of the latest call */
 	struct advised first;
-	uint64_t until; /* the last large one is gone */
+	uint64_t until; /* end of the last large block */
 	enum work done;
 };
 
-/* Not what cdist makes of its operands. */
+/* The product itself. Excluded: temporaries that cdist makes from its operands. */
 static bool is_first(struct pairs *p, const struct advised *l)
 {
 	const struct op *op;
@@ -61,8 +62,8 @@ static bool is_large(const struct pairs *p, const struct advised *l)
 	return l->size >= p->first.size / LIKE;
 }
 
-/* Whether the next operator still needs each row alone. A comparison with a figure of all rows does
- * not. */
+/* Whether the rows are still independent after the next operator. A comparison with a figure of all
+ * rows ends that. */
 static bool goes_on(struct pairs *p, const struct advised *l)
 {
 	struct advise *a = p->advise;
@@ -75,16 +76,16 @@ static bool goes_on(struct pairs *p, const struct advised *l)
 			       (l->until == PLAN_END && !a->wanted_count)))
 		return false;
 	if (!is_large(p, l) && !p->done && op->at == ops_find(p->advise, &p->first)->at)
-		return true; /* the product's own */
+		return true; /* a temporary of the product */
 	if (work == WORK_SUM && !is_large(p, l) && l->size > LIVES_SMALL)
-		work = WORK_ORDER; /* of each row */
+		work = WORK_ORDER; /* a sum for each row */
 	work = work == WORK_OTHER ? WORK_SUM : work;
 	p->done = work > p->done ? work : p->done;
 	return is_large(p, l) || (l->size <= p->first.size / SMALL && !ops_is_product(op->name));
 }
 
-/* Whether everything that is made while the product or large results of it exist is made row by
- * row. take: plans these without seven eighths of their bytes. */
+/* Whether everything made while the product, or a large result of it, is alive works row by row.
+ * take: plans the large blocks without seven eighths of their bytes. */
 static bool follow(struct pairs *p, const struct advised *first, bool take)
 {
 	struct advise *a = p->advise;
@@ -112,7 +113,7 @@ static bool follow(struct pairs *p, const struct advised *first, bool take)
 	return true;
 }
 
-/* A line that is called again for the same pass works in pieces already. */
+/* Counts a call of a line. A line that is called again within a pass works in pieces already. */
 static void note_call(struct line_plan *line, const struct advised *l, bool rows)
 {
 	line->blocks += 1 + (line->bytes == l->born->forwards);
@@ -120,7 +121,8 @@ static void note_call(struct line_plan *line, const struct advised *l, bool rows
 	line->bytes = l->born->forwards;
 }
 
-/* Lines whose calls are all so. Those before it tell of one that was refused. */
+/* Reports lines all of whose calls work row by row. A refused call is judged by the calls before
+ * it. */
 void advise_pairs(struct advise *a)
 {
 	struct pairs p = { .advise = a };

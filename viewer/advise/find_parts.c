@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A loss that is computed in parts, with one backward pass for the sum of them: the graphs of all
- * parts wait for it. With a backward pass for each part, a part's graph is gone when the next one
- * begins. Parts end where one line made a scalar again and again; no graph of a later part takes
- * what an earlier one made (layers, steps of a recurrent network), nor a weight of its own.
+ * A loss computed in parts, with one backward pass for their sum: the graphs of all parts wait
+ * for it. With a backward pass for each part, a part's graph would be freed before the next
+ * part begins. A part ends where one line made a scalar again. Excluded are layers and steps
+ * of a recurrent network: graphs of later parts save results of earlier ones, or parts have
+ * weights of their own.
  */
 
 #include "../base/ending.h"
@@ -14,26 +15,27 @@
 
 enum { FEWEST = 3, CANDIDATES = 8, PARTS = 1, LAYERS = 2 };
 
-/* Blocks that were made between two backward passes. */
+/* Blocks made between two backward passes. */
 struct window {
-	uint64_t from, until;	  /* events; until: the backward pass, or the moment, begins */
-	const struct span *after; /* the backward pass, NULL = none has come */
+	uint64_t from, until;	  /* events; until: begin of the backward pass, or the moment */
+	const struct span *after; /* the backward pass; NULL = none so far */
 	struct item {
 		struct advised l;
 		uint32_t part;
-		uint64_t gone; /* from its graph, PLAN_END = it is there */
+		uint64_t gone; /* when its graph released it; PLAN_END = it has not */
 	} * items;
 	size_t count, room;
-	uint64_t *ends; /* of parts; what is made behind the last one is of another part */
+	uint64_t *ends; /* events at which parts end; blocks after the last end belong to an
+			   unfinished part */
 	size_t parts, ends_room;
-	struct map repeated; /* stack -> parts that it made something large in */
+	struct map repeated; /* stack -> number of parts in which it made a large block */
 };
 
 struct search {
 	struct advise *advise;
 	struct window w;
-	struct map lines; /* stacks of scalars -> PARTS, as a backward pass proved, or LAYERS */
-	struct row_store taken; /* struct lives_retaken: when graphs took weights */
+	struct map lines; /* stack of a scalar -> PARTS (proved by a backward pass) or LAYERS */
+	struct row_store taken; /* struct lives_retaken: when graphs saved weights */
 	uint64_t parts;
 };
 
@@ -96,7 +98,7 @@ static void cut(struct search *s, uint32_t stack)
 	}
 }
 
-/* Stacks that made something large in each of the parts that are complete. */
+/* Finds the stacks that made a large block in each complete part. */
 static void find_repeated(struct window *w)
 {
 	struct map latest = { 0 };
@@ -120,7 +122,7 @@ static bool is_repeated(const struct window *w, const struct item *x)
 	return x->l.size > LARGE && parts && *parts == w->parts;
 }
 
-/* Rows begin with their event's number. */
+/* The event of a row. Rows begin with it. */
 static uint64_t seq_of_row(const struct row_store *rows, uint32_t row)
 {
 	uint64_t seq;
@@ -129,7 +131,7 @@ static uint64_t seq_of_row(const struct row_store *rows, uint32_t row)
 	return seq;
 }
 
-/* The first row of that event or a later one. */
+/* First row of that event or of a later one. */
 static uint32_t row_since(const struct row_store *rows, uint64_t seq)
 {
 	return (uint32_t)SORTED_FIRST(rows->count, i, seq_of_row(rows, (uint32_t)i) < seq);
@@ -137,7 +139,7 @@ static uint32_t row_since(const struct row_store *rows, uint64_t seq)
 
 COMPARE(by_life, struct item, ORDER(x->l.life, y->l.life))
 
-/* A graph of a later part takes what this one made. */
+/* A graph of a later part saves a block of an earlier one. */
 static bool is_taken_later(const struct search *s)
 {
 	const struct row_store *rows = &s->advise->lives->retaken;
@@ -175,7 +177,7 @@ static void find_taken(struct search *s)
 				(struct lives_retaken){ c.now.seq, c.now.life };
 }
 
-/* A weight that no earlier part took: parts are layers. */
+/* A later part saves a weight that no earlier part used: the parts are layers. */
 static bool has_own_weights(struct search *s)
 {
 	struct map first = { 0 };
@@ -194,8 +196,8 @@ static bool has_own_weights(struct search *s)
 	return own;
 }
 
-/* More follows from the parts than the sum of their scalars, for which a graph takes nothing.
- * Blocks that a part makes behind its scalar have been made in others. */
+/* After the parts a graph saves more than the sum of their scalars needs. Blocks of an unfinished
+ * part were made in earlier parts, too, and do not count. */
 static bool goes_on(const struct search *s)
 {
 	const struct window *w = &s->w;
@@ -380,7 +382,7 @@ static void take_away(struct search *s, struct finding *f)
 	free(done);
 }
 
-/* A refusal is about the last window only. f: NULL where lines are tried, of all windows. */
+/* For a refusal only the last window counts. f NULL: learns about lines in all windows. */
 static void look_at(struct search *s, struct finding *f)
 {
 	const struct advise *a = s->advise;

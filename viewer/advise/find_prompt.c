@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logits of all positions of a prompt, in a pass without gradients, of which only those of the last
- * position are read: while they are there, nothing else is made than tensors as large as a few rows
- * of them. A tensor with a number for each position (the tokens chosen at all of them) shows that
- * all are read.
+ * Logits of all positions of a prompt, in a pass without gradients, of which only the last
+ * position is read: while they are alive only tensors of the size of a few rows are made. A
+ * tensor with one number for each position (the tokens chosen there) shows that all positions
+ * are read.
  */
 
 #include "advise.h"
 
 enum { PART = 64, LEAST_ROW = 8 << 10, LOOK_BACK = 4096, LEAST_TOKENS = 1024 };
 
-/* The tokens: the latest input before the pass, 8 bytes each. */
+/* Number of tokens, from the latest input before the pass with 8 bytes each; 0 = none. */
 static uint64_t tokens_of(const struct advise *a, const struct advised *logits)
 {
 	struct advised l;
@@ -28,7 +28,8 @@ static bool is_logits(struct advise *a, const struct advised *l)
 	       !l->course->saved && ops_is_product(ops_find(a, l)->name);
 }
 
-/* In its pass: rows of it, and nothing that is as large as a number for each token or more. */
+/* In its pass only single rows of it are made, and no tensor with one number or more for each
+ * token. */
 static bool is_read_by_rows(const struct advise *a, const struct advised *logits)
 {
 	uint64_t tokens = tokens_of(a, logits);
@@ -40,7 +41,7 @@ static bool is_read_by_rows(const struct advise *a, const struct advised *logits
 		return false;
 	for (uint32_t i = logits->life + 1; i < a->lives->rows.count; i++) {
 		if (!advise_life(a, i, (unsigned)~CLASS_BIT(inputs), &l))
-			continue; /* or it is the next prompt */
+			continue; /* excluded, because it might be the next prompt */
 		if (l.from >= logits->until || l.born->forwards != logits->born->forwards)
 			break;
 		if (l.size > logits->size / PART ||
@@ -51,10 +52,11 @@ static bool is_read_by_rows(const struct advise *a, const struct advised *logits
 	return rows;
 }
 
-/* Lines whose products are always read so. For a refused one the passes before it tell. */
+/* Reports lines whose products are always read by rows. A refused product is judged by earlier
+ * passes. */
 void advise_prompt_logits(struct advise *a)
 {
-	/* products: of a line, as blocks; of these the ones that are read so, as bytes */
+	/* of products: blocks counts those of a line, bytes those that are read by rows */
 	struct line_plans products = { 0 }, lines = { 0 };
 	struct finding *f;
 

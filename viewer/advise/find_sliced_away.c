@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A layer's result of which a part is sliced out, and nothing else gets a gradient: the slice's
- * node makes zeros as large as the whole, for a gradient as large as the part. Where the layer is
- * given only what is needed (logits of the answer's positions) neither the rest nor those zeros
- * exist. A result that several slices are taken of is used up. Before any backward pass: what a
- * loss takes is a copy of a part of the product before it, because a slice has gaps.
+ * A layer's result of which only a slice is used and gets a gradient. The node of the slice makes
+ * zeros as large as the whole for a gradient as large as the slice. If the layer received only
+ * the needed rows (logits of the answer's positions), neither the rest nor the zeros would
+ * exist. A result with several slices is used whole and left out. Before any backward pass the
+ * sign is a copy: the loss copies a slice of the latest product, because a slice has gaps.
  */
 
 #include "advise.h"
@@ -21,7 +21,7 @@ static bool is_slice(const char *node)
 	       !strncmp(node, "Select", 6);
 }
 
-/* The gradient of the part: what the node before it made. */
+/* Bytes of the slice's gradient, made by the node before; 0 = not found. */
 static uint64_t part_of(const struct advise *a, const struct advised *zeros)
 {
 	struct advised l;
@@ -34,8 +34,8 @@ static uint64_t part_of(const struct advise *a, const struct advised *zeros)
 	return 0;
 }
 
-/* Another gradient as large waits with it, for the sum that a tensor with other uses gets: it was
- * there before, or came while the zeros wait for a further node. */
+/* The zeros are added to another gradient of the same size, because the tensor has other uses: one
+ * was there before, or came while the zeros wait for a further node. */
 static bool is_added(struct advise *a, const struct advised *zeros)
 {
 	uint32_t first = zeros->life > LOOK_BACK ? zeros->life - LOOK_BACK : 0;
@@ -60,7 +60,7 @@ static bool is_added(struct advise *a, const struct advised *zeros)
 	return false;
 }
 
-/* The largest result that is mostly sliced away, if each of its slices is the only one. */
+/* Finds the largest result of which at most half is used, if each has a single slice. */
 static bool find_cut(struct advise *a, struct cut *found)
 {
 	uint64_t pass = 0;
@@ -82,7 +82,7 @@ static bool find_cut(struct advise *a, struct cut *found)
 	return found->whole;
 }
 
-/* The latest product, the copy and what the loss makes of it follow each other. */
+/* Finds a product, a copy of a slice of it, and a result of the loss, one right after the other. */
 static bool find_taken(struct advise *a, struct cut *found)
 {
 	struct advised product = { 0 }, copy = { 0 }, whole = { 0 };
@@ -113,7 +113,7 @@ static void leave_out(const struct advise *a, struct finding *f, const struct ad
 	f->bytes += advise_counts(a, l) ? l->size : 0;
 }
 
-/* The last result of that size in a pass: earlier layers use theirs. */
+/* Plans the last result of that size in each pass. Earlier layers use theirs. */
 static void plan(struct advise *a, struct finding *f, const struct cut *cut)
 {
 	struct advised last = { 0 };

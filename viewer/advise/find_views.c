@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gradients of views that are larger than the memory behind them: of an expanded tensor, or of its
- * sliding windows, of which an index takes values. The index's node makes zeros of the view's
- * shape, though nothing as large was made before; the tensor itself gets their sum.
+ * Gradients of views that are larger than their memory: an index takes values from an expanded
+ * tensor, or from its sliding windows. The node of the index makes zeros in the view's shape,
+ * larger than any block before, and only their sum goes to the tensor.
  */
 #include "../base/arithmetic.h"
 #include "advise.h"
@@ -23,7 +23,7 @@ static const struct index_op *index_of(const char *node)
 	return FIRST_OF(x, known, sizeof(known) / sizeof(known[0]), !strcmp(x->node, node));
 }
 
-/* The line of the latest such operation before it, if all of its pass are of one line. */
+/* The line of the latest such operation before the zeros, if all of its pass come from one line. */
 static bool find_line(struct advise *a, const struct advised *zeros, struct owner *line)
 {
 	const char *op = index_of(ops_find(a, zeros)->name)->op;
@@ -52,7 +52,7 @@ void advise_views(struct advise *a)
 {
 	struct line_plans lines = { 0 };
 	struct advised largest = { 0 };
-	uint64_t most = 0; /* bytes of a block that no backward node made */
+	uint64_t most = 0; /* bytes of the largest block not made by a backward node */
 	struct finding *f;
 	struct owner line;
 

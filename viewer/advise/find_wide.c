@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies in twice the width that graphs keep: 16-bit activations that a line makes float32 because
- * its weights are (adapters of a frozen model) or for its sums (a norm in parts). In 16 bits there
- * is no copy, and its original is saved in its place.
+ * Copies of activations in twice the precision that graphs keep: float32 copies of 16-bit
+ * activations, made because the weights are float32 (adapters of a frozen model) or for sums
+ * (an unfused norm). In 16 bits there would be no copy, and the original would be saved in its
+ * place.
  */
 
 #include "advise.h"
 
-/* Saved; narrow: what it was made of. */
+/* A saved conversion. *narrow: its original. */
 static bool is_kept_copy(struct advise *a, const struct advised *l, struct advised *narrow)
 {
 	return l->size >= SCORES_MIN / 16 && l->course->saved && advise_tags(a, l) & BLOCK_GRAPH &&
@@ -16,8 +17,8 @@ static bool is_kept_copy(struct advise *a, const struct advised *l, struct advis
 	       advise_is_half(narrow->size, l->size);
 }
 
-/* The original stays in the place of its copies, once for all of them (latest: its life -> the copy
- * that stays longest so far). */
+/* Keeps the original alive in place of its copies, once for all of them. latest: original -> the
+ * copy that lives longest so far. */
 static void with_narrow(struct advise *a, struct life_plan *p, struct map *latest,
 			const struct advised *copy, const struct advised *narrow)
 {
@@ -34,7 +35,7 @@ static void with_narrow(struct advise *a, struct life_plan *p, struct map *lates
 		  copy->until, narrow->size);
 }
 
-/* The lowest saving: the originals stay. A fused norm keeps one of them anyway. */
+/* The lower end: the originals stay. A fused norm keeps one of them anyway. */
 void advise_wide_copies(struct advise *a)
 {
 	struct line_plans lines = { 0 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weights that are not trained, in half of their bits, and what their modules make then. A pass
- * that begins with an embedding of such a weight goes on in its type. Elsewhere a module gives its
- * result in the type of what it was given, and only what is saved inside of it is narrower: of its
- * own work, or what its operator takes. Weights that were made on the device are narrow from the
+ * Frozen weights in half precision, and the results of their modules then. A pass that begins
+ * with an embedding of such a weight goes on in its type. Elsewhere a module returns its
+ * result in the type of its input, and only blocks saved inside of it are narrower: results of
+ * its own work, or its operator's arguments. Weights made on the device are narrow from the
  * first pass on.
  */
 #include <sys/mman.h>
@@ -15,10 +15,10 @@
 struct search {
 	struct advise *advise;
 	struct half_bits *bits;
-	struct map modules; /* modules in a pass: works of theirs that read such weights, */
-	struct map made;    /* and results */
-	struct map passes;  /* that begin with such an embedding */
-	bool autocast;	    /* results are in 16 bits already */
+	struct map modules; /* module and pass -> works that read such weights */
+	struct map made;    /* module and pass -> results */
+	struct map passes;  /* passes that begin with such an embedding */
+	bool autocast;	    /* results are in 16 bits already, by autocast */
 };
 
 static bool is_weight(const struct advise *a, const struct advised *l)
@@ -26,7 +26,8 @@ static bool is_weight(const struct advise *a, const struct advised *l)
 	return l->classes & CLASS_BIT(parameters) && !advise_leaf(a, l);
 }
 
-/* A module in a pass: a model and its frozen copy may be called in one place. */
+/* Key of the innermost module and pass, because a model and its frozen copy might be called from
+ * one place. */
 static uint64_t innermost(struct search *s, uint32_t stack, uint32_t pass)
 {
 	struct site_path p = sites_find(s->advise, stack);
@@ -34,7 +35,7 @@ static uint64_t innermost(struct search *s, uint32_t stack, uint32_t pass)
 	return p.count ? bytes_hash(p.items[p.count - 1].key, &pass, sizeof(pass)) : 0;
 }
 
-/* Nothing as large was made in its pass before it. */
+/* No result as large was made before it in its pass. */
 static bool begins_pass(const struct search *s, const struct advised *l)
 {
 	struct advised x;

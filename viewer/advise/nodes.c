@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backward nodes, by the work that they launch. A node that gets what it saved from a hook (of a
- * checkpoint, of save_on_cpu) lets go of it when it has computed its results. The sums that bring a
- * result to its tensor's shape come later: autograd launches them.
+ * Backward nodes, found by the work that they launch. A node whose saved tensors come from a hook
+ * (of checkpoint or save_on_cpu) releases them once it has computed its results. Sums that
+ * bring a result to its tensor's shape come later, because autograd launches them.
  */
 #include <sys/mman.h>
 
@@ -15,13 +15,13 @@ struct walk {
 	advise_node *look;
 	void *ctx;
 	struct node_run now;
-	uint32_t node;	 /* its name, 0 = none */
-	uint64_t before; /* behind the work before */
-	uint32_t born;	 /* lives that were there then */
-	bool summed;	 /* that was a sum */
-	uint32_t *lives; /* that it touches */
+	uint32_t node;	 /* STRING of the current node's name; 0 = none */
+	uint64_t before; /* event after the previous work */
+	uint32_t born;	 /* lives born by then */
+	bool summed;	 /* the previous work was a sum */
+	uint32_t *lives; /* lives that the current node touches */
 	size_t count, room;
-	uint32_t *runs; /* of each life: the latest one that touched it */
+	uint32_t *runs; /* by life: number of the latest run that touched it */
 	uint32_t run;
 };
 
@@ -30,7 +30,7 @@ static uint64_t birth(const struct lives *all, uint32_t life)
 	return life < all->rows.count ? lives_seq(all, &lives_at(all, life)->born) : PLAN_END;
 }
 
-/* Behind the work before; the node before frees its own first. */
+/* First birth after the previous work, because the previous node frees its tensors first. */
 static uint64_t first_birth(struct walk *w, uint64_t work)
 {
 	while (birth(w->advise->lives, w->born) <= w->before)
@@ -38,7 +38,7 @@ static uint64_t first_birth(struct walk *w, uint64_t work)
 	return arithmetic_least(birth(w->advise->lives, w->born), work);
 }
 
-/* Also the reset of its semaphores. */
+/* A sum, or the reset of its semaphores. */
 static bool is_sum(const struct walk *w, const struct use_kind *by)
 {
 	const char *s = by->name ? defs_string(w->advise->timeline->model.defs, by->name).s : "";

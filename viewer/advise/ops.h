@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operator that made a block, and the function that called it: each stack is read once. */
+/* The operator that made a block, and the function that called it. Each stack is read once. */
 #pragma once
 
 #include "../base/map.h"
@@ -8,19 +8,19 @@ struct advise;
 struct advised;
 
 struct op {
-	char name[64];	    /* "softmax"; of a backward pass its node: "SoftmaxBackward0" */
-	struct owner owner; /* its line too */
-	uint64_t at;	    /* the instruction that called it, 0 = not known */
+	char name[64];	    /* "softmax"; in a backward pass the node: "SoftmaxBackward0" */
+	struct owner owner; /* with its line */
+	uint64_t at;	    /* address of the call; 0 = not known */
 };
 
-/* Those that were asked for. */
+/* Operators that were looked up. */
 struct ops {
 	struct map known; /* stack and backward node -> index */
 	struct op **items;
 	size_t count, room;
 };
 
-/* It lives as long as a. */
+/* Valid until advise_close(a). */
 const struct op *ops_find(struct advise *a, const struct advised *l);
 bool ops_is_loss(const struct op *op);
 bool ops_is_product(const char *name);

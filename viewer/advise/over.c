@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Since when a life is not used any more. Of a life that ended, its last use says so. One that has
- * not ended, at the end of the program, when it was killed or ran out of memory, waits: work has
- * passed it by for more than twice as long as it, or another of its stack, ever waited before a
- * use. While the rest is not known, results need others of their stack, of an earlier step, that
- * ended, and weights a step that went on without them.
+ * The event since which a life is not used any more. For a life that ended its last use says so.
+ * A life that is alive at the end (of the program, or when it was killed or ran out of memory)
+ * counts if work has passed it by for more than twice as long as it, or another life of its
+ * stack, ever waited before a use. If the rest of the run is unknown, there is one more
+ * condition: results need lives of their stack, from an earlier step, that ended, and weights
+ * need a step that went on without them.
  */
 #include "../answers/used.h"
 #include "advise.h"
 
 #include "../../format/record.h"
 
-/* Of a stack: the most work between two uses of one life; lives of earlier steps that ended. */
+/* Of a stack: the most work between two uses of one life, and the number of its lives of earlier
+ * steps that ended. */
 struct habit {
 	uint32_t widest, ended;
 };
@@ -20,11 +22,11 @@ struct search {
 	struct advise *advise;
 	MAP_OF(struct habit) stacks;
 	struct used_weights weights;
-	uint64_t *refusals; /* on the device */
+	uint64_t *refusals; /* events of refusals on the device */
 	size_t count, room;
 };
 
-/* Behind the pass, or the optimizer's step, that the event lies in; else behind the event. */
+/* The event after the pass or optimizer's step with that event; without one, the event after it. */
 static uint64_t phase_end(const struct advise *a, uint64_t seq)
 {
 	const struct spans *s = &a->timeline->model.spans;
@@ -44,8 +46,8 @@ static void find_refusals(struct search *s)
 		*need_item(s->refusals, s->count, s->room) = at.seq;
 }
 
-/* Frames end behind a refusal, and with them lives whose use was yet to come: what still lives in
- * the next pass but one is held. */
+/* After a refusal frames end, and with them lives whose use was yet to come. Lives that are still
+ * there in the pass after the next are held. */
 static uint64_t after_refusals(const struct search *s, uint64_t used, const struct advised *l)
 {
 	const struct advise *a = s->advise;
@@ -71,7 +73,7 @@ static struct life_uses habit_of(const struct search *s, const struct advised *l
 	return of;
 }
 
-/* Read from a file, and what it holds was copied on: into the model, say. */
+/* Loaded from a file, and then copied: into the model, for example. */
 static bool is_copied_on(const struct timeline *t, const struct advised *l,
 			 const struct block_uses *x)
 {
@@ -79,7 +81,7 @@ static bool is_copied_on(const struct timeline *t, const struct advised *l,
 	       uses_kind(&t->model.uses, x->works.last)->transfer == GMT_TRANSFER_SOURCE;
 }
 
-/* Nothing says when it would have been freed. */
+/* Whether the recording leaves open when the life would have been used again. */
 static bool waits(const struct search *s, const struct advised *l, const struct block_uses *x)
 {
 	const struct timeline *t = s->advise->timeline;
@@ -136,8 +138,8 @@ static void note_habits(struct search *s)
 	}
 }
 
-/* A work that makes a block: what else it touches was there before, or is made by it too. Numbers
- * alone, as those of where(), do not count. */
+/* Notes from which block a work made the life: the only one of its large arguments that existed
+ * before. Small tensors, such as the scalars of where(), do not count. */
 static void note_made(struct advise *a, uint32_t life, uint32_t work, const uint32_t *lives,
 		      size_t count)
 {
@@ -163,9 +165,9 @@ static void note_made(struct advise *a, uint32_t life, uint32_t work, const uint
 
 struct noting {
 	struct advise *advise;
-	size_t pass;		    /* the latest that had begun: works come in their order */
-	uint32_t source, source_of; /* the latest work that is a copy's source, and the life that it
-					reads */
+	size_t pass; /* latest pass that had begun */
+	uint32_t source,
+		source_of; /* latest work that is the source of a copy, and the life it reads */
 };
 
 static void note_pass(const struct noting *n, uint32_t life, struct life_course *c)
@@ -178,7 +180,7 @@ static void note_pass(const struct noting *n, uint32_t life, struct life_course 
 		c->later = (uint32_t)n->pass;
 }
 
-/* A copy within the device is two works: what it reads, then what it writes. */
+/* A copy within the device is two works: first its source, then its target. */
 static void note_copy(struct noting *n, uint32_t work, const struct use_kind *by, uint32_t life)
 {
 	const struct uses *u = &n->advise->timeline->model.uses;
@@ -202,7 +204,7 @@ static void note_copy(struct noting *n, uint32_t work, const struct use_kind *by
 
 static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
 {
-	enum { MANY = 8 }; /* blocks, of all parameters at once for instance */
+	enum { MANY = 8 }; /* more arguments than this belong to all parameters at once */
 	struct noting *n = ctx;
 	struct advise *a = n->advise;
 	const struct model *m = &a->timeline->model;
@@ -215,7 +217,7 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 	for (size_t i = 0; i < count; i++) {
 		struct life_course *c = &a->courses[lives[i]];
 
-		if (!c->classes) /* nobody asks for it, and its page stays untouched */
+		if (!c->classes) /* not counted; reading on leaves its page untouched */
 			continue;
 		note_pass(n, lives[i], c);
 		c->read |= by->node && seq > c->saved;

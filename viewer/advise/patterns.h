@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patterns of use, by the line that allocated the blocks: what DrGPUM calls inefficient. They are
- * facts of the recording, not changes: a weight that waits for the next step is idle, too.
+ * Patterns of use by call site, as DrGPUM defines inefficient ones. They are facts and not
+ * advice: a weight that waits for the next step is idle, too.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 struct timeline;
 
 struct patterns {
-	bool known;			  /* the recording has all uses */
+	bool known;			  /* all uses were recorded */
 	struct row_advise_pattern *items; /* most bytes at the peak first */
 	size_t count, room;
 };

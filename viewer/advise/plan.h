@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a device's curve would be with other lives: bytes that are not there for a while, and bytes
- * that are there in addition. The curve is computed anew at every event, so that the peak found is
- * the peak of that run, wherever it has moved to.
+ * The curve of a device with other lives: some bytes removed for a while, others added. The curve
+ * is computed anew at every event, so the peak found is the true peak of that run, wherever it
+ * has moved.
  */
 #pragma once
 
 #include "../moments/timeline.h"
 
 #define PLAN_END  UINT64_MAX /* after the last event */
-#define PLAN_NONE UINT32_MAX /* no life */
+#define PLAN_NONE UINT32_MAX /* not a life of the recording */
 
-/* From the event `seq` on so many bytes more, or less, of a life (or, where it is not there, of a
- * copy of it). */
+/* From the event seq on, so many bytes of a life (or of a copy of it) are added or, if negative,
+ * removed. */
 struct plan_change {
 	uint64_t seq;
 	int64_t bytes;
@@ -23,23 +23,23 @@ struct life_plan {
 	struct plan_change *items;
 	size_t count, room;
 
-	/* Of plans_run: */
+	/* For plans_run: */
 	uint64_t peak, peak_seq;
-	int64_t now; /* bytes more than recorded */
+	int64_t now; /* bytes above the recorded curve */
 	size_t next;
 };
 
-/* So many more bytes are there from the event `from` on, until that of `until`. */
+/* Adds bytes from the event `from` until the event `until`. */
 void plan_with(struct life_plan *p, uint32_t life, uint64_t from, uint64_t until, uint64_t bytes);
-/* So many bytes are gone then. */
+/* Removes bytes in that range. */
 void plan_without(struct life_plan *p, uint32_t life, uint64_t from, uint64_t until,
 		  uint64_t bytes);
-/* Bytes less after that event; below 0: more. */
+/* Bytes removed after that event; negative = added. */
 int64_t plan_less(const struct life_plan *p, uint64_t seq);
 void plan_add(struct life_plan *p, struct plan_change change);
 void plan_free(struct life_plan *p);
 
-/* Scans the timeline's lives once for all plans. Peaks are looked for from the event `since` to
- * before `until`, and not in the steps `leave`. */
+/* Scans the lives once for all plans and fills their peaks: from the event `since` to before
+ * `until`, without the steps of `leave`. */
 void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	       const struct repeats *leave, uint64_t since, uint64_t until);

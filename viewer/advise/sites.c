@@ -30,7 +30,7 @@ static void note_layer(struct layers *s, const struct site_path *p, const struct
 	s->pass = l->born->forwards;
 }
 
-/* Lives of forward passes are in order of birth. */
+/* Lives come in order of birth, so layers do, too. */
 static void find_layers(struct advise *a)
 {
 	a->layers.found = true;

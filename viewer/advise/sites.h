@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The forward methods that a stack is inside of, outermost first, each as a place: the method and
- * what led to its call: of what called the outermost one all functions, and the last line. The
- * layers of a model, which one line calls one after the other, are one place.
+ * The forward methods on a stack, outermost first. A site is a method with its path: all
+ * functions outside of the outermost forward method, and the last line of each forward method.
+ * The layers of a model, called by one line in a loop, share a site.
  */
 #pragma once
 
@@ -13,8 +13,8 @@ struct advise;
 struct site_of_stack {
 	uint64_t key;
 	const char *function; /* "Block.forward" */
-	unsigned line;	      /* of it, that led on from there */
-	uint64_t outside;     /* all functions and lines that it was called through */
+	unsigned line;	      /* line of the method that made the next call */
+	uint64_t outside;     /* hash of the path to it */
 };
 
 struct site_path {
@@ -22,22 +22,22 @@ struct site_path {
 	size_t count;
 };
 
-/* Those of stacks that were asked for. */
+/* Paths of stacks that were looked up. */
 struct sites {
-	struct map known; /* stack -> index in paths */
+	struct map known; /* stack -> index of its path */
 	struct site_path *paths;
 	size_t count, room;
 };
 
-/* Lives as long as a. */
+/* Valid until advise_close(a). */
 struct site_path sites_find(struct advise *a, uint32_t stack);
 bool sites_has(struct advise *a, uint32_t stack, uint64_t key);
 void sites_free(struct sites *s);
-/* "Block" of "Block.forward"; returns buf. */
+/* Writes "Block" for "Block.forward"; returns buf. */
 const char *sites_class(const char *function, char *buf, size_t room);
 
 /*
- * Calls of layers in order: what a layer makes is there for it and, at the latest, for the next
+ * Calls of layers in order. A result of a layer is needed by that layer and at most by the next
  * two.
  */
 
@@ -45,13 +45,13 @@ struct layers {
 	uint64_t *begins;
 	size_t count, room;
 	bool found;
-	/* Of the latest: */
+	/* Of the latest call: */
 	uint64_t key;
 	uint32_t stack, pass;
 };
 
-/* A container's call is not a layer's. */
+/* Whether the method is a container's, whose calls are not layers. */
 bool layers_is_container(const char *function);
-/* The beginning of the third layer after the one that the event is in: a result is held by whoever
- * called that layer, too, until the next one is through. PLAN_END = there is none. */
+/* Begin of the third layer after the one with the event, because the caller of a layer holds its
+ * result until the next layer returns. PLAN_END = there is none. */
 uint64_t layers_after_next(struct advise *a, uint64_t seq);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What findings ask of the tables: lives, spans, stacks. */
+/* Access of the findings to the tables: lives, spans, stacks. */
 
 #include "advise.h"
 
@@ -179,7 +179,7 @@ uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase)
 	return next < s->count ? s->items[next].extent.first_seq : PLAN_END;
 }
 
-/* That phase was at work at that event. */
+/* The event lies in a span of that phase. */
 static bool is_in(const struct advise *a, uint64_t seq, enum phase phase)
 {
 	size_t next = advise_spans_begun(a, seq);
@@ -236,7 +236,7 @@ void advise_find_passes(struct advise *a)
 		p->items[i].after = after;
 }
 
-/* Most passes of a row of equal steps are not known, and each work asks for the next. */
+/* Passes inside rows of equal steps are not stored; `after` skips them. */
 size_t advise_pass_after(const struct advise *a, size_t pass)
 {
 	return pass < a->passes.count ? a->passes.items[pass].after : pass + 1;
@@ -257,7 +257,7 @@ uint64_t advise_next_pass(const struct advise *a, const struct advised *l)
 	return advise_pass_end(a, ahead ? advise_pass_after(a, pass) : pass);
 }
 
-/* Made by what keeps a share of it only. */
+/* Made by a library that keeps a shard of the state. */
 static bool is_share(struct stacks *s, uint32_t stack)
 {
 	return stacks_in_file(s, stack,

@@ -7,12 +7,15 @@
 #include "../base/sorted.h"
 #include "../classes/study.h"
 
-enum { AT_ONCE = 8, LATER = 4 }; /* sets; births until a sum of gradients is made */
+enum {
+	AT_ONCE = 8,
+	LATER = 4
+}; /* AT_ONCE: sets computed together. LATER: births until the sum of a gradient is made */
 
-/* A change of a life by one of the plans; 0 bytes: only the life's own course changes there. */
+/* A change of a life by one of the plans. bytes 0: the life itself begins or ends there. */
 struct part {
 	uint32_t life;
-	unsigned of; /* place in the set; `count` of it: of the batch */
+	unsigned of; /* index in the set; count = the batch */
 	uint64_t seq;
 	int64_t bytes;
 };
@@ -20,9 +23,9 @@ struct part {
 struct merge {
 	struct advise *advise;
 	const struct together *set;
-	bool most;		/* the end of each range that saves less */
-	struct half_bits *bits; /* NULL: nothing is in half of its bits */
-	bool updates;		/* in the backward pass */
+	bool most;		/* compute the upper end of the peak */
+	struct half_bits *bits; /* NULL = no weights in half precision */
+	bool updates;		/* updates happen in the backward pass */
 	struct part *items;
 	size_t count, room;
 	struct life_plan *to;
@@ -61,7 +64,7 @@ static void add(struct merge *m, uint32_t life, unsigned of, uint64_t seq, int64
 		*need_item(m->items, m->count, m->room) = (struct part){ life, of, seq, bytes };
 }
 
-/* ---- what goes with the batch ---- */
+/* ---- blocks that shrink with the batch ---- */
 
 static bool is_of_weight(const struct advise *a, uint64_t size)
 {
@@ -70,8 +73,9 @@ static bool is_of_weight(const struct advise *a, uint64_t size)
 	return study_size_is_of_weight(s, size) || study_size_is_of_weight(s, 2 * size);
 }
 
-/* A kernel's own, such as the partial sums of a large reduction and the semaphores behind them:
- * they are gone before anything else is made, and go with the multiprocessors, too. */
+/* Memory that a kernel allocates for itself, such as the partial sums and semaphores of a large
+ * reduction. It is freed before anything else is made, and depends on the multiprocessors as well
+ * as on the batch. */
 static bool is_of_kernel(const struct advise *a, const struct advised *l)
 {
 	enum { SEMAPHORES = 4096 };
@@ -81,13 +85,14 @@ static bool is_of_kernel(const struct advise *a, const struct advised *l)
 	       next.until + 1 == l->until && lives_born_by(a->lives, l->until) <= l->life + 2;
 }
 
-/* Rows that stay through the next pass are those of many batches. What has the size of a weight, or
- * of half of one, may be its gradient or a copy. */
+/* Whether the block shrinks with the batch. Inputs that outlive the next pass are rows of many
+ * batches. Blocks of the size of a weight, or of half of one, might be gradients or copies. */
 static bool goes_with_batch(const struct merge *m, const struct advised *l)
 {
 	const struct advise *a = m->advise;
 
-	/* A convolution's own goes with its batch, and with what it chooses. */
+	/* A workspace of a convolution shrinks with the batch, but cuDNN might choose another
+	 * algorithm. */
 	if (l->classes & CLASS_BIT(workspace) &&
 	    advise_spans_begun(a, l->from) == advise_spans_begun(a, l->until))
 		return !m->most;
@@ -98,7 +103,7 @@ static bool goes_with_batch(const struct merge *m, const struct advised *l)
 	       (!is_of_weight(a, l->size) && !is_of_kernel(a, l));
 }
 
-/* Weights that are not trained, and results of their modules. */
+/* Frozen weights in half precision, and the results of their modules. */
 static bool is_in_half_of_bits(const struct merge *m, const struct advised *l)
 {
 	uint8_t half = m->bits->of[l->life];
@@ -119,7 +124,7 @@ static unsigned divisor_of(struct merge *m, const struct advised *l)
 	return bits * m->set->parts;
 }
 
-/* The end of the latest optimizer's step before the event, or of what freed its gradients. */
+/* End of the latest optimizer's step before the event, or of the span that freed its gradients. */
 static uint64_t step_begin(const struct merge *m, uint64_t seq)
 {
 	const struct spans *s = &m->advise->timeline->model.spans;
@@ -132,7 +137,7 @@ static uint64_t step_begin(const struct merge *m, uint64_t seq)
 	return advise_next(m->advise, 0, PHASE_FORWARD);
 }
 
-/* All parts but the first have the gradients of those before them, and add theirs. */
+/* All parts of a batch but the first hold the accumulated gradients and add their own. */
 static void hold_gradient(struct merge *m, const struct advised *l)
 {
 	const struct lives *all = m->advise->lives;
@@ -168,7 +173,7 @@ static void note_readers(void *ctx, uint32_t work, const uint32_t *lives, size_t
 		r->others += !!(a->courses[lives[i]].classes & CLASS_BIT(gradients));
 }
 
-/* No sum over several passes is made in it. */
+/* The gradient is of a single pass, not a sum over several. */
 static bool is_of_one_pass(const struct advise *a, const struct advised *l)
 {
 	uint64_t step = advise_next(a, l->from, PHASE_OPTIMIZER);
@@ -176,7 +181,8 @@ static bool is_of_one_pass(const struct advise *a, const struct advised *l)
 	return step != PLAN_END && step < advise_next(a, l->from, PHASE_BACKWARD);
 }
 
-/* Nothing else reads gradients, to scale them or to clip their norm, and none is a sum. */
+/* Only the optimizer reads gradients: nothing scales them or clips their norm, and none is a sum.
+ * */
 static bool reads_in_step_alone(const struct advise *a)
 {
 	struct readers r = { .advise = a };
@@ -197,10 +203,10 @@ static bool is_of_step(const struct advised *l)
 	return l->born->stage == STAGE_OPTIMIZER && l->until != PLAN_END;
 }
 
-/* An update in the backward pass ends gradients early, and its own temporaries. */
+/* An update in the backward pass frees gradients early, and its own temporaries, too. */
 #define OF_UPDATES (CLASS_BIT(gradients) | CLASS_BIT(optimizer_temporaries))
 
-/* Temporaries of the optimizer's step for each byte of a gradient. */
+/* Bytes of the optimizer's temporaries for each byte of a gradient. */
 static double temporaries_each(const struct advise *a)
 {
 	double temporaries = 0, gradients = 0;
@@ -213,7 +219,8 @@ static double temporaries_each(const struct advise *a)
 	return gradients ? temporaries / gradients : 0;
 }
 
-/* The optimizer's own step finds no gradient, and makes no temporaries. */
+/* Plans updates in the backward pass: the optimizer's own step finds no gradients and makes no
+ * temporaries. */
 static void update_in_backward(struct merge *m)
 {
 	const struct advise *a = m->advise;
@@ -234,7 +241,7 @@ static void update_in_backward(struct merge *m)
 	}
 }
 
-/* They are converted one after the other, as the first pass begins. */
+/* Plans the conversion of weights, one after the other, when the first pass begins. */
 static void convert(struct merge *m)
 {
 	const struct advise *a = m->advise;
@@ -274,8 +281,8 @@ static bool offloads(const struct merge *m, size_t of)
 	       !strcmp(m->advise->items[m->set->findings[of]].kind, "offload_activations");
 }
 
-/* Bytes of it with all changes, less those recorded. What is kept longer for a checkpoint is saved,
- * and so on the host where all that is saved is. */
+/* Bytes of the life with all changes, minus the recorded bytes. An input kept longer for a
+ * checkpoint is saved, so it is on the host if saved tensors are. */
 static int64_t changed(struct merge *m, const struct advised *l, uint64_t seq, const int64_t *sums)
 {
 	bool there = l->from <= seq && seq < l->until, on_host = false;
@@ -292,7 +299,8 @@ static int64_t changed(struct merge *m, const struct advised *l, uint64_t seq, c
 	return (int64_t)((left + more) / divisor_of(m, l)) - (there ? (int64_t)l->size : 0);
 }
 
-/* Autograd saves nothing of what is computed again, or not at all: that stays off the host. */
+/* Whether the life moves to the host. Blocks that are recomputed or removed are not saved by
+ * autograd and stay off the host. */
 static bool is_offloaded(const struct merge *m, const struct part *p, size_t n)
 {
 	return !ANY_OF(x, p, n, x->bytes < 0 && x->of < m->set->count && !offloads(m, x->of));
@@ -322,7 +330,7 @@ static void merge_life(struct merge *m, const struct part *p, size_t n)
 
 COMPARE(by_life, struct part, ORDER(x->life, y->life) ?: ORDER(x->seq, y->seq))
 
-/* Found once for all sets. */
+/* Facts shared by all sets. */
 struct of_sets {
 	struct half_bits bits;
 	bool frozen, updates;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A refusal of memory: what was asked for, what was there, what held the rest, why it did not fit
- * and what would have made it fit. Facts come from the recording alone; what is concluded from them
- * stands in two tables, oom_causes.def and oom_remedies.def.
+ * An out-of-memory failure: the request, the free memory, the holders of the rest, the cause, and
+ * the changes that would have made the request fit. Facts come from the recording alone. Two tables
+ * draw the conclusions: oom_causes.def and oom_remedies.def. Sizes are in bytes.
  */
 #pragma once
 
@@ -23,54 +23,54 @@
 #include "../recording/owner_words.h"
 #include "../recording/variables.h"
 
-/* Blocks that stand out: the largest of what the passes made, and those like it. */
+/* Outliers: the largest block that the passes made, and the blocks like it. */
 struct oom_spike {
-	uint64_t largest, next; /* bytes of one block; next: the largest of the others */
-	uint64_t bytes, least;	/* of all that stand out, with what was asked for, and of one */
-	uint64_t unsaved;	/* of these: that no graph ever takes; not counted for many */
+	uint64_t largest, next; /* the largest outlier, and the largest of the other blocks */
+	uint64_t bytes, least;	/* sum of the outliers and the request, and the smallest of them */
+	uint64_t unsaved;	/* part of `bytes` that no graph saves; 0 if there are many */
 	size_t count, others;
 	struct owner owner;
 };
 
-#define OOM_LATEST     (1u << 16) /* lives: what a line does shows in so many */
-#define OOM_SPIKE_MOST 8	  /* blocks: more do not stand out */
+#define OOM_LATEST     (1u << 16) /* latest lives that are searched for a line's habit */
+#define OOM_SPIKE_MOST 8	  /* more blocks than this are no outliers */
 
 #define OOM_SETTINGS  8
 #define OOM_VARIABLES 64
 #define OOM_TEXT      600
 
-/* Settings of the allocator, replayed until the refusal. */
+/* Settings of PyTorch's allocator, each replayed until the refusal. */
 struct oom_settings {
 	struct oom_setting {
 		const char *conf;
 		struct replay_refusal outcome;
-	} tried[OOM_SETTINGS]; /* of which it is known what they come to */
+	} tried[OOM_SETTINGS]; /* the settings whose outcome is known */
 	size_t count;
-	const struct oom_setting *fits; /* the first that does, NULL = none */
-	struct replay_refusal own;	/* with the recording's own one, */
-	char conf[160];			/* which this is */
-	bool less_workspace;		/* with it, and with less for cuBLAS: the request fits */
-	char why[SETTINGS_WHY];		/* none was tried, though one may help; "" = none may */
+	const struct oom_setting *fits; /* the first with which the request fits, or NULL */
+	struct replay_refusal own;	/* outcome with the recording's own setting */
+	char conf[160];			/* the recording's own setting */
+	bool less_workspace;		/* it fits with `conf` and smaller cuBLAS workspaces */
+	char why[SETTINGS_WHY];		/* why none was tried; "" = none could help */
 };
 
 struct oom {
 	struct refusal refusal;
-	struct timeline *timeline; /* of its device */
-	struct timeline own;	   /* where oom_open has read it */
-	struct snapshot shot;	   /* after it */
+	struct timeline *timeline; /* of the device that ran out */
+	struct timeline own;	   /* filled by oom_open only */
+	struct snapshot shot;	   /* of the moment after the refusal */
 	struct leaks leaks;
 	struct unclassed unclassed;
-	struct used_up unused; /* blocks that nothing used for long, but for what grows */
+	struct used_up unused; /* blocks unused for long, without those that grow */
 
-	struct use_around *around;     /* of each of its blocks */
-	uint32_t works;		       /* the latest work before it */
-	uint64_t dropped;	       /* events that the program could not keep */
-	bool state_only;	       /* a snapshot without a history: refusals are not in it */
-	uint64_t asked;		       /* what the framework wanted from the device */
-	uint64_t block;		       /* what the program wanted of the framework */
-	struct block wanted;	       /* as the block that it would have become, */
-	uint32_t wanted_signs;	       /* its stack's, */
-	enum block_stage wanted_stage; /* and what its thread was doing */
+	struct use_around *around;     /* uses of each block of `shot` */
+	uint32_t works;		       /* row of the latest work before the refusal */
+	uint64_t dropped;	       /* events lost because the recorder had no room */
+	bool state_only;	       /* a snapshot without a history, so without refusals */
+	uint64_t asked;		       /* request of the framework to the device */
+	uint64_t block;		       /* request of the program to the framework */
+	struct block wanted;	       /* the block that the request would have become */
+	uint32_t wanted_signs;	       /* signs of the request's stack */
+	enum block_stage wanted_stage; /* stage of the requesting thread */
 	struct owner wanted_owner;
 	struct instant instant;
 	enum phase phase;
@@ -78,79 +78,79 @@ struct oom {
 	struct room room; /* in the cache and on the device */
 	struct pool_sums pools;
 	uint64_t allocated;
-	uint64_t libraries; /* memory of this program that the framework did not ask for */
-	uint64_t context;   /* in use on the device by no known call: own context, and others */
-	uint64_t others;    /* of that, more than a context takes */
-	uint64_t capacity;  /* reserved and free: what the framework could have had */
+	uint64_t libraries; /* this program's allocations outside of the framework */
+	uint64_t context;  /* in use on the device by no recorded call: contexts, other processes */
+	uint64_t others;   /* part of `context` beyond what one context takes */
+	uint64_t capacity; /* reserved and free bytes: the most that the framework could have */
 
-	uint64_t lasting; /* parameters, gradients, optimizer state, buffers, its temporaries */
-	uint64_t batch[CATEGORIES]; /* inputs, activations, temporaries that grow with the batch */
-	uint64_t passing;	    /* their sum */
-	struct map copies;	    /* events: blocks that autocast made of weights */
-	uint64_t computed;    /* gradients that the script made of others, no part of the model */
-	uint64_t trainable;   /* parameters that a leaf was seen in */
-	uint64_t state;	      /* made in an optimizer's step: no copy that the program keeps */
-	uint64_t projected;   /* what the optimizer will keep, by its kind; 0 = not known */
+	uint64_t lasting; /* parameters, gradients, optimizer state and temporaries, buffers */
+	uint64_t batch[CATEGORIES]; /* blocks whose size grows with the batch, by class */
+	uint64_t passing;	    /* sum of `batch` */
+	struct map copies;	    /* birth events of weights that autocast converted */
+	uint64_t computed;	    /* gradients that the script computed from others */
+	uint64_t trainable;	    /* parameters that require grad */
+	uint64_t state;		    /* optimizer state made in an optimizer's step */
+	uint64_t projected;   /* state that the optimizer will make; 0 = its kind is not known */
 	uint64_t unsharded;   /* gathered parameters, and buffers of collectives */
-	uint64_t grown;	      /* kept from earlier steps at lines that grow */
-	uint64_t grown_graph; /* of that: graphs and outputs of modules, */
-	uint64_t grown_saved; /* and what graphs hold, where that is known */
+	uint64_t grown;	      /* blocks of earlier steps at lines that grow */
+	uint64_t grown_graph; /* part of `grown`: graphs, and outputs of modules */
+	uint64_t grown_saved; /* part of `grown` that graphs hold, where graphs are recorded */
 	struct oom_held {
 		uint64_t bytes, from;
 		struct block largest;
-	} attempts;	   /* that ran out of memory, see oom_passes.c */
-	struct block root; /* the last tensor of an earlier step's forward pass that is kept */
+	} attempts;	   /* graphs of passes that ran out of memory before; oom_passes.c */
+	struct block root; /* a kept graph's last tensor, from an earlier step */
 	struct oom_left {
-		struct map blocks; /* events */
+		struct map blocks; /* their birth events */
 		uint64_t bytes;
-		struct oom_held call; /* what the model returned before, not used in this call */
-		bool gathered;	      /* by an evaluation, which may read it all at its end */
-	} left;			      /* by earlier passes, without a use since: see oom_left.c */
+		struct oom_held call; /* outputs of earlier calls that this call did not use */
+		bool gathered;	      /* by an evaluation, which might read all at its end */
+	} left;			      /* unused results of earlier passes; oom_left.c */
 	struct holders holders;
 	struct oom_spike spike;
 
-	uint64_t current;    /* of what passes: made in this step, */
-	uint64_t begin;	     /* which begins with that event */
-	uint64_t since;	     /* seq: what is older was made in earlier steps, */
-	uint64_t batch_from; /* inputs that were made after it may be this step's, too */
+	uint64_t current;    /* part of `passing` made in this step */
+	uint64_t begin;	     /* seq: the step's first event */
+	uint64_t since;	     /* seq: older blocks were made in earlier steps */
+	uint64_t batch_from; /* seq: inputs made after it might belong to this step's batch */
 	struct {
-		size_t steps; /* before this one, that are compared; 0: it is not larger */
-		uint64_t inputs, before; /* bytes of this step's; the most in one of those steps */
-		uint64_t peak;		 /* the highest of those steps */
+		size_t steps; /* earlier steps compared; 0 = this step's inputs are not larger */
+		uint64_t inputs, before; /* this step's inputs, and the most of an earlier step */
+		uint64_t peak;		 /* the highest of the compared steps */
 	} longer;
 	struct {
-		uint64_t bytes;	   /* with the request, made under vmap; 0: it is not */
-		struct owner call; /* of torch.func, by the script; no file: not known */
-		bool saved;	   /* a graph holds some of it */
+		uint64_t bytes;	   /* made under vmap, with the request; 0 = no vmap */
+		struct owner call; /* the script's call of torch.func; no file = not known */
+		bool saved;	   /* a graph holds some of the bytes */
 	} rows;
-	bool by_call;	/* or in earlier calls of the model: no backward pass has come yet */
-	size_t passes;	/* forward passes of this step whose results are held */
-	uint64_t calls; /* bytes in graphs of passes before the latest, if no backward pass came */
-	bool read_each; /* something of nearly each pass was copied to the host */
-	bool served;	/* passes without a graph used what those with one made */
-	uint64_t evaluation; /* it ran out in or right behind one, which begins there; 0 = none */
-	uint64_t of_pass;    /* bytes that its latest forward pass made and that are held */
-	size_t at_step;	     /* the item of `steps` that it is in, 0 = before the first */
-	/* An earlier one, if its end and those after it may be boundaries within one step that is
-	 * not over: what was made since it began may still be needed. */
+	bool by_call;	     /* memory is compared by call of the model: no backward pass so far */
+	size_t passes;	     /* forward passes of this step whose results are held */
+	uint64_t calls;	     /* in graphs of all passes but the latest, if no backward pass came */
+	bool read_each;	     /* nearly every pass copied a result to the host */
+	bool served;	     /* passes without a graph used results of passes with one */
+	uint64_t evaluation; /* seq: start of the evaluation that ran out of memory; 0 = none */
+	uint64_t of_pass;    /* held bytes made by the latest forward pass */
+	size_t at_step;	     /* item of `steps` with the refusal; 0 = before the first step */
+	/* The first step whose blocks might still be needed. It lies before at_step if the steps
+	 * between might be parts of one update that is not over. */
 	size_t since_step;
-	size_t compared_step; /* an earlier one that ended; 0 = none */
-	uint64_t compared[CATEGORIES];
-	unsigned world;	 /* ranks, 1 if not known */
-	bool sharded;	 /* gradients of shards were reduced at some time */
-	bool collective; /* what was asked for is a collective's */
+	size_t compared_step;			     /* an earlier step that ended; 0 = none */
+	uint64_t compared[CATEGORIES];		     /* by class, at that step's peak */
+	unsigned world;				     /* number of ranks; 1 if not known */
+	bool sharded;				     /* gradients of shards were reduced before */
+	bool collective;			     /* a collective made the request */
 	struct variable_at variables[OOM_VARIABLES]; /* the largest first */
-	size_t variable_count, variables_shown;	     /* those that are large */
-	uint64_t samples;			     /* see variables_first_size */
-	struct oom_settings settings;		     /* by oom_answer */
+	size_t variable_count, variables_shown;	     /* all, and the large ones */
+	uint64_t samples;			     /* in the batch: variables_first_size */
+	struct oom_settings settings;		     /* filled by oom_answer */
 	struct oom_engine {
-		const char *phase;  /* NULL: no serving engine */
-		struct owner owner; /* the function that says so, or the request's */
-		uint64_t cache;	    /* bytes of its KV cache, with what was asked for it, */
-		size_t pieces;	    /* and its blocks */
-		bool named;	    /* functions say that it is one */
-		bool wanted;	    /* for it memory ran out */
-		bool samples;	    /* it computed logits or chose tokens from them */
+		const char *phase;  /* NULL = no serving engine */
+		struct owner owner; /* the function that names the phase, or the request's line */
+		uint64_t cache;	    /* its KV cache and the request for it */
+		size_t pieces;	    /* blocks of the cache */
+		bool named;	    /* function names show an engine */
+		bool wanted;	    /* the request is for the cache */
+		bool samples;	    /* it computed logits or sampled tokens */
 	} engine;
 };
 
@@ -161,9 +161,9 @@ enum oom_cause {
 };
 
 void oom_engine(struct oom *o); /* oom_engine.c */
-/* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
+/* Appends to a buffer of OOM_TEXT bytes. */
 #define oom_say(text, ...) text_put((text), OOM_TEXT, __VA_ARGS__)
-/* Growth is told from pass to pass, or from step to step. */
+/* Whether growth is reported from pass to pass or from step to step. */
 #define BY_LEFT(o)	((o)->left.bytes && (o)->left.bytes >= (o)->grown / 2)
 #define BY_PASS(o)	((o)->by_call || BY_LEFT(o))
 #define PASS_OR_STEP(o) (BY_PASS(o) ? "pass" : "step")
@@ -171,17 +171,16 @@ void oom_engine(struct oom *o); /* oom_engine.c */
 
 struct oom_remedy {
 	const char *name;
-	struct claim
-		claim; /* docs/conclusions.md: of the times that the rest of a run decided it */
+	struct claim claim; /* how often it was right: docs/conclusions.md */
 	uint64_t saves;
-	bool enough; /* as much as was missing, and the request again where it is freed in pieces */
-	bool answers; /* the cause */
+	bool enough;  /* with it the request would have fit */
+	bool answers; /* it removes the cause */
 	char what[OOM_TEXT], how[OOM_TEXT];
 };
 
 #define OOM_REMEDIES 16
 
-/* It says nothing of a line of the program. oom_remedies.c */
+/* Whether the remedy names no line of the program. oom_remedies.c */
 bool oom_remedy_is_general(const char *name);
 
 /* oom_requests.c */
@@ -191,57 +190,59 @@ typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
 #include "oom_remedies.def"
 #undef REMEDY
 #undef FOUND
-/* The library decides, and whether it can do without is not known. */
+/* A library chose the size of the request, and it might work with less. */
 bool oom_is_up_to_the_library(const struct oom *o);
 
-/* 0, or a sentence was said and the exit code. o->refusal.nth 0: there is no such refusal. */
+/* Fills *o with the recording's nth refusal (0 = the last one); oom_close frees it. Returns 0, or
+ * the exit code after an error message. o->refusal.nth is 0 if there is no such refusal. */
 int oom_open(struct oom *o, struct recording *r, uint64_t nth);
-/* The same where its device's timeline is at hand; *o is empty. */
+/* The same with a timeline of the refusal's device that is open. *o must be all zeros. */
 void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal);
 void oom_close(struct oom *o);
-void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
-const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
+void oom_holders(struct oom *o);			  /* holders, spike: oom_holders.c */
+const struct holder *oom_grown_most(const struct oom *o); /* NULL = no line grows */
 void oom_attempts(struct oom *o);			  /* oom_passes.c */
-uint32_t oom_pass_at(const struct oom *o, uint64_t seq);  /* the number of the latest pass */
+uint32_t oom_pass_at(const struct oom *o, uint64_t seq);  /* number of the latest pass at seq */
 void oom_find_longer(struct oom *o);			  /* oom_longer.c */
 void oom_find_rows(struct oom *o);			  /* oom_rows.c */
 void oom_left(struct oom *o);				  /* oom_left.c */
-/* oom_steps.c: see since_step. */
+/* The value of since_step. oom_steps.c */
 size_t oom_since_step(const struct oom *o);
-/* Calls of a model before any backward pass, which no graph holds: memory is compared by call. */
+/* The value of by_call: calls of a model before any backward pass, none of which a graph holds. */
 bool oom_by_call(const struct oom *o);
-/* The call or step that earlier ones are told from. */
+/* The step, or call of the model, that separates earlier blocks from current ones. */
 static inline size_t oom_number(const struct oom *o)
 {
 	return o->by_call ? o->at_step : o->since_step;
 }
-/* It begins with its batch, which may be made before zero_grad clears the gradients of the step
- * before, or, without an optimizer, before the first pass. Where each pass is a step, what is made
- * between two passes (a cache that grows, say) belongs to the first of them. */
-size_t oom_batch_span(const struct oom *o, size_t step); /* the index of its first span */
+/* A step begins with its batch. The batch might be made before zero_grad clears the previous
+ * gradients or, without an optimizer, before the first pass. If each pass is a step, blocks made
+ * between two passes (of a growing cache, for example) belong to the earlier one. */
+size_t oom_batch_span(const struct oom *o, size_t step); /* index of the step's first span */
 uint64_t oom_batch_begin(const struct oom *o, size_t step);
-/* oom_passes.c: the first event of the evaluation that memory ran out in, or right behind; 0 = in
- * none. */
+/* First event of the evaluation that ran out of memory, or that ended right before; 0 = none.
+ * oom_passes.c */
 uint64_t oom_evaluation(const struct oom *o);
-/* An evaluation, or a program of which no backward pass was seen. */
+/* Memory ran out in an evaluation, or the program has run no backward pass. */
 bool oom_only_forward(const struct oom *o);
 uint64_t oom_latest_backward(const struct oom *o); /* its first event, 0 = none */
-/* Copies of weights: of half the bytes of one, made by autocast's casts. */
+/* Fills copies: blocks that autocast's casts made, with half the bytes of a weight. */
 void oom_find_copies(struct oom *o);
-/* A block of that class, made in that stage: half the batch would take half of it. */
-/* Bytes of inputs from before the first pass, in its step: of one batch, or of the whole data. */
+/* Inputs made before the first pass of their step: one batch, or the whole data. */
 uint64_t oom_first_inputs(const struct oom *o);
+/* Half the batch would halve the size of the block, which was made in that stage. */
 bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block_stage stage);
-/* Tensors that the evaluation made for the results of all its passes, if something as large as one
- * of them, its owner, was asked for behind a pass; 0 = none. */
+/* Bytes of the tensors that hold the results of all passes of an evaluation, if the request after a
+ * pass is as large as one of them; *owner: that tensor's. 0 = none. */
 uint64_t oom_results(const struct oom *o, struct owner *owner);
-/* Nobody computed it: an operator made room for what is yet to come. */
+/* An operator such as zeros or empty made the block, for results that come later. */
 bool oom_is_room(const struct oom *o, const struct block *b);
-/* How many samples the batch has, more than one, and that the request is for them. */
+/* The batch has a known size above one, and the request is a multiple of it. */
 bool oom_knows_samples(const struct oom *o);
-uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
-void oom_find_calls(struct oom *o);		   /* calls, read_each */
-/* since, batch_from, begin, passes */
+uint64_t
+oom_asked_for_batch(const struct oom *o); /* the request; 0 if it does not grow with the batch */
+void oom_find_calls(struct oom *o);	  /* fills calls, read_each */
+/* Fills since, batch_from, begin, passes. */
 void oom_find_since(struct oom *o);
 
 static inline bool oom_same_function(const struct owner *a, const struct owner *b)
@@ -251,39 +252,40 @@ static inline bool oom_same_function(const struct owner *a, const struct owner *
 }
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
-/* What the program gathers by its own calls, with what was asked for; 0 = nothing. */
+/* Bytes that the program's own collectives gather, with the request; 0 = none. */
 uint64_t oom_gathered_by_hand(const struct oom *o);
 const char *oom_cause_name(enum oom_cause cause);
 
-/* The most useful first; returns how many. */
+/* Returns their number, the most useful first. */
 size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
 
-#define OOM_CUBLAS_LEFT (8ull << 20) /* of a workspace of cuBLAS, with :4096:2 */
-/* Bytes less of a block; 0: it is no such workspace. */
+#define OOM_CUBLAS_LEFT                                                          \
+	(8ull << 20) /* workspace of cuBLAS with CUBLAS_WORKSPACE_CONFIG=:4096:2 \
+		      */
+/* Bytes saved of that block with that setting; 0 if it is no workspace of cuBLAS. */
 uint64_t oom_spared(const struct oom *o, const struct block *b);
-uint64_t oom_spared_all(const struct oom *o); /* 0: too few */
+uint64_t oom_spared_all(const struct oom *o); /* of all; 0 if too few */
 
-/* oom_settings.c: what replays say, and the sentences on what does not help, behind a text. */
+/* Replays settings of the allocator; the second appends which ones do not help. oom_settings.c */
 void oom_settings(struct oom_settings *all, const struct oom *o);
 void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT]);
 
-/* How much more was needed. */
+/* Bytes by which the request did not fit. */
 uint64_t oom_missing(const struct oom *o);
 
-/* All that is said of it. */
+/* The answer of `oom`. */
 struct oom_answer {
 	struct oom *oom;
 	enum oom_cause cause;
 	char why[OOM_TEXT];
 	struct oom_remedy remedies[OOM_REMEDIES];
 	size_t count;
-	char note[VARIABLE_FORM], module[512],
-		shape[VARIABLE_SHAPE]; /* of the row that is being written */
+	char note[VARIABLE_FORM], module[512], shape[VARIABLE_SHAPE]; /* texts of the row at hand */
 	char line[LARGE_LINE_ALL];
-	size_t nth; /* refusals so far */
+	size_t nth; /* refusals of the recording up to this one */
 };
 
 void oom_answer(struct oom_answer *a, struct oom *o);
-/* Without what it says of ranks and of values; lives as long as a and its oom. */
+/* The document without its parts on ranks and values. Valid as long as *a and its oom. */
 struct row_oom oom_document(struct oom_answer *a);
 void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, struct emit *out);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that goes with the batch: half of it would take half as much. */
+/* Memory whose size grows with the batch: half the batch would take half of it. */
 
 #include "../advise/advise.h"
 #include "../base/arithmetic.h"
 #include "../classes/study.h"
 #include "oom.h"
 
-#define FEWEST 4 /* passes that are many */
+#define FEWEST 4 /* so many passes show that a block outlives passes */
 
 void oom_find_copies(struct oom *o)
 {
@@ -47,8 +47,9 @@ uint64_t oom_latest_backward(const struct oom *o)
 	return latest;
 }
 
-/* No graph saved it, and backward began while it lived, or calls of the model, by passes or by the
- * first line that made a result then, were many. */
+/* The block outlives forward passes: no graph saved it, and while it lived a backward pass began,
+ * or the model was called at least FEWEST times (by the count of passes, or by repeats of the first
+ * stack in forward). */
 static bool is_there_through_passes(const struct oom *o, uint32_t life)
 {
 	const struct lives *l = &o->timeline->model.lives;
@@ -73,20 +74,21 @@ static bool is_there_through_passes(const struct oom *o, uint32_t life)
 	return times == FEWEST;
 }
 
-/* The latest life before it that the same stack asked for. */
+/* The latest earlier life of the same stack; UINT32_MAX if there is none. */
 static uint32_t before(const struct oom *o, const struct block *b)
 {
 	return lives_before(&o->timeline->model.lives, b->seq, b->stack);
 }
 
-/* Behind the first step: it may be the rows of many batches. */
+/* After the first step, and the first block of its stack: it might hold the rows of many batches.
+ * */
 static bool is_new(const struct oom *o, const struct block *b)
 {
 	return o->since_step > 1 && before(o, b) == UINT32_MAX;
 }
 
-/* No pass has begun and nothing is computed: weights that are being loaded look like a batch then.
- */
+/* No pass has begun and nothing was computed, so weights that are being loaded would look like a
+ * batch. */
 static bool nothing_ran(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
@@ -94,8 +96,8 @@ static bool nothing_ran(const struct oom *o)
 	return !s->forwards && !s->backwards && !classes_sum(o->shot.bytes, FORWARD_RESULTS);
 }
 
-/* The script keeps it beside others of its line, and nothing has read it: it may be a row of any
- * later batch. */
+/* The script collects such blocks at one line, and nothing has read this one: it might be a row of
+ * any later batch. */
 static bool is_stored(const struct oom *o, const struct block *b, enum block_stage stage)
 {
 	const struct model *m = o->shot.model;
@@ -108,16 +110,17 @@ static bool is_stored(const struct oom *o, const struct block *b, enum block_sta
 	return x.works.first == x.works.last;
 }
 
-/* An input of one pass is saved before its backward pass, or gone in the next ones: what is there
- * through them and was never saved is what they take rows of, or write their results to. What the
- * script computes in an evaluation may be of the results of all passes, if it is larger than those
- * of the latest pass. */
+/* An input of one pass is either saved for its backward pass or freed by the next passes. An input
+ * that outlives passes and was never saved is the whole data that passes take rows of, or room for
+ * their results. In an evaluation a block that the script makes might hold the results of all
+ * passes if it is larger than those of the latest pass. */
 bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block_stage stage)
 {
 	enum category c = b->category;
 	uint32_t life;
 
-	/* Steps are unknown; or an engine's cache is as large as its settings say. */
+	/* Without tags or stacks steps are unknown. An engine sizes its cache by settings, not by
+	 * the batch. */
 	if (o->shot.model->spans.bare || (c == CATEGORY_kv_cache && stage == STAGE_OUTSIDE))
 		return false;
 	if (map_get(&o->copies, b->seq) || (oom_only_forward(o) && c != CATEGORY_inputs &&
@@ -151,7 +154,7 @@ bool oom_is_room(const struct oom *o, const struct block *b)
 	return strstr(op, "zeros") || strstr(op, "empty") || strstr(op, "full");
 }
 
-/* Room for results, which before a first pass of an evaluation looks like inputs. */
+/* Room for results might be classified as inputs before the first pass of an evaluation. */
 static bool may_hold_results(const struct oom *o, const struct block *b)
 {
 	if (b->category == CATEGORY_inputs)
@@ -179,8 +182,8 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 	return asked ? bytes : 0;
 }
 
-/* In the frame that made the request no tensor has a size that is a multiple of the samples, and
- * that the request is a multiple of. Without tensors there nothing is known. */
+/* No tensor of the requesting frame has a dimension that is a multiple of the batch size and
+ * divides the request. False if the frame has no tensors. */
 static bool is_of_no_sample(const struct oom *o)
 {
 	size_t tensors = 0;
@@ -206,8 +209,8 @@ bool oom_knows_samples(const struct oom *o)
 	return o->samples > 1 && (stage_is_backward(o->wanted_stage) || oom_asked_for_batch(o));
 }
 
-/* A backward node asks for far more than any block that none made: rows of a Jacobian, or the
- * gradient of an expanded view. */
+/* A backward node requests far more than any block made outside of backward: rows of a Jacobian, or
+ * the gradient of an expanded view. */
 static bool is_beyond_forward(const struct oom *o)
 {
 	enum { TIMES = 4 };
@@ -227,8 +230,8 @@ static bool is_beyond_forward(const struct oom *o)
 	return true;
 }
 
-/* Not what may be the gradient of a weight or, between a backward pass and the next forward pass,
- * an update of it or all rows. */
+/* Excluded: a request that might be the gradient of a weight or, between a backward pass and the
+ * next forward pass, an update of one or a new result for all rows. */
 uint64_t oom_asked_for_batch(const struct oom *o)
 {
 	const struct lives *l = &o->timeline->model.lives;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A test for each cause: whether the facts show it, and the sentence that says by which. Shares are
- * of the memory that the framework could have had.
+ * One test for each cause. A test that succeeds writes the sentence that explains it. Shares are
+ * relative to the memory that the framework could have had.
  */
 
 #include "../../format/record.h"
@@ -11,7 +11,7 @@
 
 #include <ctype.h>
 
-/* Is part at least one `of`th of all? */
+/* Whether part is at least 1/of of all. */
 static bool is_share(uint64_t part, uint64_t all, unsigned of)
 {
 	return part && part >= all / of;
@@ -47,8 +47,9 @@ static bool is_other_process(const struct oom *o, char *text)
 		B(o->asked));
 }
 
-/* Much of all that is held; or, where the model or a KV cache of fixed size holds most and lines
- * grow with each step, much of the rest, so that without it the request would have fit. */
+/* Growth is a quarter of all memory in use. If the model or a KV cache of fixed size takes most,
+ * growth is a quarter of the rest, goes on with each step, and without it the request would have
+ * fit. */
 static bool has_grown(const struct oom *o)
 {
 	uint64_t fixed = o->lasting + o->engine.cache;
@@ -59,7 +60,7 @@ static bool has_grown(const struct oom *o)
 		(is_share(o->grown, rest, 4) && o->grown >= o->asked && o->leaks.bytes_per_step));
 }
 
-/* With what nothing used for so long the request would have had room. */
+/* The request would have fit without the blocks that were unused for long. */
 static bool is_held_unused(const struct oom *o, char *text)
 {
 	const struct used_up *u = &o->unused;
@@ -96,8 +97,8 @@ static bool is_refused_attempts(const struct oom *o, char *text)
 		       B(x->bytes), B(o->allocated), WHO(&owner));
 }
 
-/* A line of a module does not say which loop keeps what it made: the line that called the model, or
- * that made the last tensor of the pass, does. */
+/* A line inside a module does not show which loop keeps its results. The line that called the
+ * model, or that made the last tensor of the pass, does. */
 static void say_caller(const struct oom *o, const struct holder *most, char *text, size_t room)
 {
 	struct owners *owners = (struct owners *)&o->timeline->owners;
@@ -142,7 +143,7 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 		h ? WHO(&h->owner) : "unknown lines", caller);
 }
 
-/* A program that reads something of each pass on the host evaluates, most likely. */
+/* A program that copies a result of each pass to the host is most likely evaluating. */
 static bool is_read_each(const struct oom *o, char *text)
 {
 	const struct holder *h = FIRST_OF(x, o->holders.items, o->holders.count,
@@ -176,7 +177,7 @@ static bool is_growing(const struct oom *o, char *text)
 	return has_grown(o) && say_growth(o, text, "Something grows");
 }
 
-/* The unused memory of other pools would have been enough. */
+/* The unused memory of private pools would have been enough. */
 static bool is_in_pools(const struct oom *o, char *text)
 {
 	const struct pool_sum *most = o->pools.items;
@@ -192,7 +193,7 @@ static bool is_in_pools(const struct oom *o, char *text)
 		       pool_kinds[most->kind].advice);
 }
 
-/* All that was free would have been enough, but not in one piece. */
+/* The free memory would have been enough in one piece. */
 static bool is_fragmentation(const struct oom *o, char *text)
 {
 	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
@@ -248,8 +249,9 @@ static bool is_unsharded(const struct oom *o, char *text)
 		       B(o->block), B(asked - o->block), o->world);
 }
 
-/* A network of convolutions whose batch is too large most often ends at the scratch memory of one
- * of them; that is the cause only where it is large beside what the batch made. */
+/* If the batch of a convolutional network is too large, most often the workspace of a convolution
+ * is the request that fails. The workspace is the cause only if it is large beside the results of
+ * the batch. */
 static bool is_workspace(const struct oom *o, char *text)
 {
 	bool asked = o->wanted.category == CATEGORY_workspace ||
@@ -356,7 +358,7 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 				: "the batch, or one sample of it, is");
 	text[0] = (char)toupper((unsigned char)text[0]);
 	terms_add_classes(&t, b, OF_ONE_PASS);
-	terms_add_classes(&t, b, ~OF_ONE_PASS); /* a cache stays behind its pass */
+	terms_add_classes(&t, b, ~OF_ONE_PASS); /* a cache outlives its pass */
 	terms_add(&t, input ? "the new batch" : "the request", asked);
 	terms_say(&t, text);
 	text_add(text, OOM_TEXT, ", %s in total. PyTorch could use %s", B(all), B(o->capacity));
@@ -366,21 +368,21 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 		text_add(text, OOM_TEXT, "%s %s were allocated before the recording began",
 			 o->lasting ? ", and" : ", of which", B(o->unclassed.before));
 	text_add(text, OOM_TEXT, ".");
-	if (o->calls) /* before the first backward pass: a rollout, or an evaluation */
+	if (o->calls) /* no backward pass so far: a rollout or an evaluation */
 		text_add(text, OOM_TEXT,
 			 " %zu forward passes hold them, and there was no backward pass.",
 			 o->passes);
 	return true;
 }
 
-/* A piece of the cache that is large enough and is not used is kept for others. Small blocks have
- * segments of their own, so theirs may be too. */
+/* A large enough piece of the cache is free but reserved for other requests. Not said of small
+ * blocks: they have segments of their own. */
 static bool is_kept_apart(const struct oom *o)
 {
 	return o->timeline->framework && o->block >= 2u << 20 && o->room.hole >= o->block;
 }
 
-/* Then it would not fit on an empty one. */
+/* The request would not fit on an empty device. */
 static bool is_larger_than_device(const struct oom *o)
 {
 	return o->room.total && o->asked > o->room.total;
@@ -425,7 +427,7 @@ static const struct {
 #include "oom_causes.def"
 };
 
-/* A list of the frames that has much of what is in use. */
+/* Names a list in the frames that holds a quarter of the memory in use. */
 static void say_list(const struct oom *o, char *text)
 {
 	const struct variable_at *x =
@@ -448,7 +450,7 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 	unclassed_add(&o->unclassed, o->allocated, text, OOM_TEXT);
 	if (!is_larger_than_device(o))
 		return c;
-	if (c == CAUSE_unknown) /* whose text says it */
+	if (c == CAUSE_unknown) /* its text says so already */
 		return CAUSE_activation_spike;
 	text_add(text, OOM_TEXT, " The request alone is larger than the device (%s).",
 		 B(o->room.total));

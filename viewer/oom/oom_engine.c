@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A serving engine that runs out of memory: what it was doing, by the names of functions on the
- * stack, and what its KV cache, which takes a share of the device for good, left for the rest. Only
- * a program without backward passes is one. A function whose name says so has made a cache outside
- * of its passes, or it runs its largest pass to find out how large a cache may be. A cache that
- * grows with each pass is that of a program which calls a model by itself. At the end: room in
- * caches of any program.
+ * A serving engine that runs out of memory. Names of functions on the stack show the phase it was
+ * in; its KV cache takes a fixed share of the device and leaves the rest for other requests.
+ * Two signs show an engine, and only in a program without backward passes: a cache made
+ * outside of passes by a function named for it, or the profiling run that finds the largest
+ * cache. A cache that grows with each pass belongs to a program that calls a model by itself.
+ * The last function is about caches of any program.
  */
 
 #include "oom.h"
 
-/* The innermost function with such a name decides. `caches`: only of a request for the cache. */
+/* The innermost function with such a name decides. caches: the row counts only if the request is
+ * for the cache. */
 static const struct {
 	const char *words, *phase;
 	bool caches;
@@ -36,7 +37,8 @@ static const char *phase_of(const struct frame *f, bool caches)
 	return NULL;
 }
 
-/* By the line alone: at a failure no pass may have used it yet. SGLang: MHATokenToKVPool. */
+/* By the name of the function, because at a failure perhaps no pass has used the cache yet. SGLang:
+ * MHATokenToKVPool. */
 static bool makes_cache(const struct owner *owner)
 {
 	return strcasestr(owner->function, "kv_cache") || strstr(owner->function, "KVPool.");
@@ -92,7 +94,7 @@ void oom_engine(struct oom *o)
 	}
 }
 
-/* Room that a class of a cache made before anything was to be stored in it. */
+/* Empty room that a cache class allocated before it stored anything. */
 static bool is_room_of_cache(const struct oom *o, const struct block *b)
 {
 	return model_signs(o->shot.model, b->stack) & STACK_CACHE && oom_is_room(o, b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was true when memory was refused. */
+/* Facts about the moment of the refusal. */
 
 #include "../../format/record.h"
 #include "../base/arithmetic.h"
@@ -9,9 +9,10 @@
 #include "oom.h"
 
 #define GIB (1ull << 30)
-#define FEW 50 /* less than this part of a device may be a larger context */
+#define FEW 50 /* less than 1/FEW of the device might be a larger context */
 
-/* What PyTorch's allocator asks the device for to hold a block: it says this number itself. */
+/* Bytes that PyTorch's allocator requests from the device for the block, the figure of its own
+ * error message. */
 static uint64_t segment_of(const struct oom *o)
 {
 	struct replay_own own;
@@ -40,7 +41,7 @@ static uint64_t within(uint64_t least, uint64_t n, uint64_t most)
 	return n < least ? least : n > most ? most : n;
 }
 
-/* In use on the device by no known call, at the first sample. */
+/* Bytes in use on the device by no recorded call, at the first sample. */
 static uint64_t first_context(const struct oom *o)
 {
 	struct levels_cursor c;
@@ -53,10 +54,10 @@ static uint64_t first_context(const struct oom *o)
 }
 
 /*
- * What of the memory that no known call gave must be others'. At the first sample: all but the most
- * that a context takes. Since then: all, if it is more than loaded code and the buffers of
- * libraries (of NCCL too, where it is in use) may have come to, and if no pool of the driver may
- * keep it.
+ * Bytes of other processes, at least: the part of o->context that cannot be this program's. At
+ * the first sample one context is subtracted. Later growth counts whole if it exceeds what
+ * loaded code and the buffers of libraries take (twice as much with NCCL), and if no driver
+ * pool might hold it.
  */
 static uint64_t others_of(const struct oom *o)
 {
@@ -86,7 +87,7 @@ static void find_room(struct oom *o)
 	o->capacity = o->room.reserved - o->room.apart + o->room.free;
 }
 
-/* The block that it would have been. */
+/* Fills wanted: the block that the request would have become. */
 static void imagine(struct oom *o)
 {
 	const struct lives_mark *e = &o->refusal.event;
@@ -110,7 +111,7 @@ static void imagine(struct oom *o)
 	o->wanted_owner = owners_find(&o->timeline->owners, &o->wanted);
 }
 
-/* Sharding gathers or reduces, or a collective makes its own result. */
+/* The request is for gathering or reducing shards, or for the result of a collective. */
 static bool is_collective(struct oom *o)
 {
 	return o->wanted_signs & (STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE) ||
@@ -135,7 +136,7 @@ static void find_place(struct oom *o)
 	o->by_call = oom_by_call(o);
 }
 
-/* Tensors that a script computes from gradients between passes are no part of the model. */
+/* Gradients that a script computes from others between passes are not part of the model. */
 static bool is_lasting(const struct oom *o, enum category c)
 {
 	return category_in(c, OF_THE_MODEL) ||
@@ -181,7 +182,7 @@ static void sum_up(struct oom *o)
 	o->lasting -= o->computed;
 }
 
-/* Gradients of shards were reduced before: at that moment none need be gathered. */
+/* Gradients of shards were reduced at some time before, whether or not anything is gathered now. */
 static bool is_sharded(const struct oom *o)
 {
 	const struct row_store *requests = &o->timeline->model.lives.requests;
@@ -195,7 +196,7 @@ static bool is_sharded(const struct oom *o)
 	return false;
 }
 
-/* Pieces as large as a parameter, of one line, one for each rank. */
+/* Bytes of the blocks of that size that the requesting line made: pieces, one for each rank. */
 static uint64_t piece_bytes(const struct oom *o, uint64_t size)
 {
 	struct owners *owners = (struct owners *)&o->timeline->owners;
@@ -213,8 +214,9 @@ static uint64_t piece_bytes(const struct oom *o, uint64_t size)
 	return bytes;
 }
 
-/* The whole is as large as a parameter on all ranks, or piece after piece is as large as one. A
- * backward pass makes the whole gradient of a parameter that forward gathered. */
+/* Either the request is as large as one parameter of all ranks together, or the line made pieces as
+ * large as one rank's parameter. Not in backward, which makes the full gradient of a gathered
+ * parameter. */
 uint64_t oom_gathered_by_hand(const struct oom *o)
 {
 	uint64_t pieces;
@@ -230,7 +232,7 @@ uint64_t oom_gathered_by_hand(const struct oom *o)
 	return 0;
 }
 
-/* Only while the first step makes it. */
+/* Fills projected if the refusal came while the first step was making the state. */
 static void project_state(struct oom *o)
 {
 	const struct span *span =
@@ -246,7 +248,7 @@ static void project_state(struct oom *o)
 		o->projected = all;
 }
 
-/* The peak of an earlier step that ended, the latest that is no later than this one. */
+/* Fills compared from the peak of the latest earlier step that ended. */
 static void compare(struct oom *o, struct timeline *t)
 {
 	struct snapshot before;
@@ -263,7 +265,7 @@ static void compare(struct oom *o, struct timeline *t)
 	moment_free(&before.moment);
 }
 
-/* Pieces of work until memory ran out. */
+/* Number of launches and copies up to seq. */
 static uint32_t works_before(const struct uses *u, uint64_t seq)
 {
 	size_t n = SORTED_FIRST(u->works.count, i, uses_work(u, (uint32_t)i)->seq <= seq);

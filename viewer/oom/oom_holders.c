@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who held the memory when it ran out: by class and line, what is left from earlier steps, and the
- * few blocks that stand out among what the passes made. */
+/* The holders of memory when it ran out: by class and line, blocks left from earlier steps, and
+ * outliers among the blocks of the passes. */
 
 #include "oom.h"
 
@@ -11,7 +11,8 @@ static bool is_left(const struct oom *o, const struct block *b)
 	return map_get(&o->left.blocks, b->seq);
 }
 
-/* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
+/* Made in an earlier step (or pass) than the one that ran out of memory, and not before the first
+ * step. */
 static bool is_old(const struct oom *o, const struct block *b)
 {
 	const struct step *steps = o->timeline->steps.items;
@@ -25,13 +26,13 @@ static bool is_old(const struct oom *o, const struct block *b)
 	       b->seq < o->since;
 }
 
-/* Of what is left from earlier steps: the line that grows, or that the passes left most of. */
+/* The line with the most growth. */
 const struct holder *oom_grown_most(const struct oom *o)
 {
 	return GREATEST_OF(h, o->holders.items, o->holders.count, h->grown, h->grown);
 }
 
-/* Graphs, what they hold of the inputs, and what modules returned. */
+/* Part of a graph: an activation, a saved input, or the output of a module. */
 static bool is_of_graph(const struct model *m, const struct block *b)
 {
 	enum category c = b->category;
@@ -41,15 +42,15 @@ static bool is_of_graph(const struct model *m, const struct block *b)
 	       (c == CATEGORY_forward_temporaries && model_signs(m, b->stack) & STACK_FORWARD);
 }
 
-/* Older than all that the ring kept: no step is known, but it was made before them. */
+/* Older than the events that the ring kept. Its step is not known, but lies before all of them. */
 static bool is_lost(const struct oom *o, const struct block *b, const struct holder *h)
 {
 	return o->since_step > 1 && b->stack && b->seq <= o->shot.model->state_seq &&
 	       leaks_at(&o->leaks, 1u << b->category, &h->owner);
 }
 
-/* Where few steps were seen, what is there of an earlier one may go in the next. Gradients add up
- * over the passes of a step, and state stays. */
+/* After few steps a block of an earlier step might be freed in the next, so only lines that grow
+ * count. Gradients accumulate over the passes of a step and state stays, so neither counts. */
 static void add_growth(struct oom *o, const struct block *b, struct holder *h)
 {
 	enum category c = b->category;
@@ -68,7 +69,7 @@ static void add_growth(struct oom *o, const struct block *b, struct holder *h)
 		o->root = *b;
 }
 
-/* Nothing used it for so many whole steps, or calls, nor since: by steps that are surely over. */
+/* The last use lies more than UNUSED_STEPS whole steps (or calls of the model) back. */
 static bool is_steps_ago(const struct oom *o, uint64_t last_seq)
 {
 	size_t step = oom_number(o);
@@ -77,8 +78,9 @@ static bool is_steps_ago(const struct oom *o, uint64_t last_seq)
 	       last_seq < o->timeline->steps.items[step - UNUSED_STEPS].extent.first_seq;
 }
 
-/* Far longer than it ever waited before, so that no step takes it in turn. What libraries keep for
- * their next call may come at any time, and so may the next call of another model. */
+/* Unused for far longer than ever before, so no step uses it in turn. Excluded: workspaces, which a
+ * library might use at its next call, and weights if steps are calls, because another model might
+ * be called next. */
 static bool is_let_lie(const struct oom *o, const struct block *b, const struct block_uses *x,
 		       uint32_t before)
 {
@@ -97,7 +99,7 @@ static void add_unused(struct oom *o, const struct block *b, uint32_t last)
 		used_up_add(&o->unused, o->timeline, b, &x);
 }
 
-/* The last use of a holder's blocks, and what of it waits for long. */
+/* Notes the last use of a holder's blocks, and the bytes that have been idle for long. */
 static void note_last_use(const struct oom *o, struct holder *h, uint64_t size, uint32_t last)
 {
 	bool idle = last && used_long_ago(o->timeline, o->refusal.event.seq,
@@ -165,7 +167,7 @@ static void find_largest(struct oom *o)
 		p->bytes = p->count = p->least = 0;
 }
 
-/* Where graphs are not known, what was there when the next backward pass began. */
+/* Without tags a block counts as saved if it was alive when the next backward pass began. */
 static bool was_saved(const struct oom *o, const struct lived *x)
 {
 	if (o->shot.model->spans.tags)
@@ -173,8 +175,8 @@ static bool was_saved(const struct oom *o, const struct lived *x)
 	return x->died->backwards > x->born->backwards;
 }
 
-/* Size of a block that no graph takes: none took those of its stack, and some of earlier passes are
- * gone. */
+/* The size of a block that no graph saves, else 0: no graph saved earlier blocks of its stack, and
+ * some of an earlier pass have been freed. */
 static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 {
 	const struct lives *l = &o->timeline->model.lives;
@@ -194,8 +196,9 @@ static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 	return gone ? b->size : 0;
 }
 
-/* Half as large as the largest, or more, belongs to it: a copy, a gradient, another precision. So
- * does a quarter, of the same function of the script: a mask, or numbers beside indices. */
+/* A block of at least half the size belongs to the outlier: a copy, a gradient, another precision.
+ * So does one of a quarter made by the same function of the script: a mask, or values beside
+ * indices. */
 static bool is_like_largest(const struct oom *o, const struct block *b)
 {
 	const struct oom_spike *p = &o->spike;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results of earlier forward passes that are still allocated, where no optimizer ends a step: later
- * passes began without using them, more than any result of their line ever waited for. While its
- * graph exists a pass may belong to a later loss, unless far more passes wait than ever did.
+ * Results of earlier forward passes that are still allocated, in programs where no optimizer ends
+ * a step. A result counts as left if more passes have begun since its last use than any result
+ * of its stack ever waited for. While a pass's graph is alive a later loss might need it,
+ * unless far more graphs wait than ever before.
  */
 #include "../advise/advise.h"
 #include "oom.h"
 
-#define FEWEST 3 /* passes of which a line left something: a habit */
+#define FEWEST 3 /* so many passes that left a result show a habit */
 
-/* The results of one stack. */
+/* All results of one stack. */
 struct line {
-	uint32_t lag;		 /* passes from a result's own one to its last use, the most */
-	uint32_t passes, latest; /* that left something; the latest of them */
+	uint32_t lag;		 /* most passes between a result and its last use */
+	uint32_t passes, latest; /* passes that left a result, and the latest of them */
 };
 
 struct search {
 	const struct oom *oom;
 	MAP_OF(struct line) lines; /* by stack */
-	struct map graphs;	   /* passes whose graph is there */
+	struct map graphs;	   /* passes whose graph is alive */
 	uint32_t now;		   /* the pass that ran out of memory */
 };
 
@@ -27,7 +28,7 @@ static struct lived life_of(const struct oom *o, uint32_t life)
 	return lives_read(&o->timeline->model.lives, life);
 }
 
-/* A block that a script makes between two passes belongs to the next one. */
+/* The pass of the life. A block made between two passes belongs to the next one. */
 static uint32_t own_pass(const struct oom *o, uint32_t life)
 {
 	const struct lived x = life_of(o, life);
@@ -40,12 +41,13 @@ static struct line *line_of(struct search *s, uint32_t life)
 	return map_item(&s->lines, life_of(s->oom, life).stack);
 }
 
-/* When a result was made, used last and freed, in passes. */
+/* The birth, last use and end of a result, counted in passes. */
 struct course {
-	uint64_t from;	    /* event */
-	uint32_t own, last; /* last: at the earliest its own; 0: it was not used, or is no result */
-	uint32_t end;	    /* when it was freed, or memory ran out */
-	bool live;	    /* until then */
+	uint64_t from; /* seq of the birth */
+	uint32_t own,
+		last; /* last is at least own; 0 = not used, or not a result of a forward pass */
+	uint32_t end; /* pass in which it was freed or memory ran out */
+	bool live;    /* still alive when memory ran out */
 };
 
 static struct course course_of(const struct search *s, uint32_t life)
@@ -64,20 +66,20 @@ static struct course course_of(const struct search *s, uint32_t life)
 	return c;
 }
 
-/* Later passes began without a use of it, more than any result of its line ever waited for. */
+/* More passes began since its last use than any result of its stack ever waited for. */
 static bool is_left(struct search *s, uint32_t life, const struct course *c)
 {
 	return c->last && c->end > c->last && c->end - c->last > 2 * line_of(s, life)->lag;
 }
 
-/* An evaluation gathers the results of its passes: no pass but its own used it. */
+/* A result that an evaluation collects: no later pass used it. */
 static bool is_gathered(const struct search *s, const struct course *c)
 {
 	return s->oom->evaluation && c->from >= s->oom->evaluation && c->live && c->last &&
 	       c->last == c->own && c->last < s->now;
 }
 
-/* The latest lives before the refusal, in order. */
+/* Learns the habits of stacks from the latest lives before the refusal. */
 static void look_at_lives(struct search *s)
 {
 	uint32_t n = lives_born_by(&s->oom->timeline->model.lives, s->oom->refusal.event.seq);
@@ -101,7 +103,7 @@ static void look_at_lives(struct search *s)
 	}
 }
 
-/* A line of the outermost module: what it makes last is what the model returns. */
+/* Made by a line of the outermost module, so most likely part of the model's output. */
 static bool is_returned(const struct oom *o, const struct block *b)
 {
 	const struct frame *modules[OWNER_MODULES];
@@ -132,7 +134,7 @@ void oom_left(struct oom *o)
 	const struct moment *mo = &o->shot.moment;
 	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 	bool passes = o->timeline->steps.basis == STEPS_BACKWARD && o->since_step < 2, many;
-	bool known = uses_complete(o->shot.model) && o->shot.model->spans.tags; /* and graphs */
+	bool known = uses_complete(o->shot.model) && o->shot.model->spans.tags; /* graphs, too */
 	bool used = known && (oom_only_forward(o) || passes);
 	bool gathers = known && o->evaluation;
 	uint32_t most =
@@ -149,7 +151,8 @@ void oom_left(struct oom *o)
 		uint32_t own = b->life ? own_pass(o, b->life - 1) : s.now;
 		struct course c;
 
-		if (many && category_in(b->category, FORWARD_RESULTS)) /* a loss, too */
+		if (many && category_in(b->category,
+					FORWARD_RESULTS)) /* also a loss outside of the model */
 			own = oom_pass_at(o, b->seq);
 		if (own >= s.now || b->seq < (many ? step : o->evaluation) ||
 		    !category_in(b->category, OF_ONE_PASS))
@@ -171,7 +174,7 @@ void oom_left(struct oom *o)
 	map_items_free(&s.lines);
 }
 
-/* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
+/* A graph is kept alive by the last tensor of its pass, which the program holds. */
 static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 {
 	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "passes" : "steps";
@@ -202,7 +205,7 @@ static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 			WHO(&h->owner), of);
 }
 
-/* Calls of a model before any backward pass: whether one is to come is not known. */
+/* Calls of a model before any backward pass: one might still follow. */
 uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
 {
 	const struct block *most =
@@ -228,7 +231,7 @@ uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
 	return o->calls;
 }
 
-/* A single earlier call shows no habit: its results may still be read later. */
+/* A single earlier call is no evidence: its results might be read later. */
 static uint64_t say_call_before(const struct oom *o, char *what, char *how)
 {
 	const struct oom_held *call = &o->left.call;

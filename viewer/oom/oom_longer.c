@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inputs of the step that memory ran out in beside those that the same stacks brought in the
- * steps before: longer samples, or more of them.
+ * Compares the inputs of the failed step with those of the same stacks in earlier steps: its
+ * samples might be longer, or more.
  */
 #include "../base/arithmetic.h"
 #include "oom.h"
 
-enum { STEPS = 3, TIMES = 3, OF = 2, LEAST = 4096 }; /* TIMES / OF as large; bytes */
+enum {
+	STEPS = 3,
+	TIMES = 3,
+	OF = 2,
+	LEAST = 4096
+}; /* reported from TIMES / OF as large; LEAST in bytes */
 
-/* Bytes of the inputs since that event; notes the stacks that brought them. */
+/* Bytes of the inputs made since that event. Adds their stacks to the map. */
 static uint64_t inputs_now(const struct oom *o, uint64_t begin, struct map *stacks)
 {
 	uint64_t bytes = 0;
@@ -21,7 +26,7 @@ static uint64_t inputs_now(const struct oom *o, uint64_t begin, struct map *stac
 	return bytes;
 }
 
-/* Sums of the inputs that these stacks brought in each of the latest steps that ended; how many. */
+/* Bytes of inputs by these stacks in each of the latest steps that ended. Returns their number. */
 static size_t inputs_before(const struct oom *o, const struct map *stacks, uint64_t sums[STEPS],
 			    uint64_t begins[STEPS + 1])
 {
@@ -42,7 +47,7 @@ static size_t inputs_before(const struct oom *o, const struct map *stacks, uint6
 		if (x.from < begins[at] && map_get(stacks, x.stack))
 			sums[at] += x.size;
 	}
-	return 0; /* they are not all seen */
+	return 0; /* the search ended before the steps began */
 }
 
 static uint64_t highest_peak(const struct oom *o, size_t count)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Forward passes inside of one step. A training step holds what a few passes made until backward
- * has used it; an evaluation that holds far more of them keeps what it should let go.
+ * Forward passes inside of one step. A training step holds the results of a few passes until
+ * backward has used them. An evaluation that holds results of many passes keeps memory that it
+ * does not need.
  */
 #include "oom.h"
 #include "../../format/record.h"
 
 /*
- * Memory that no step needs: graphs of passes that ran out of memory and were followed by another
- * pass.
+ * Attempts: graphs of passes that ran out of memory and were followed by another pass. No step
+ * needs them.
  */
 
-#define OUTSIDE 64 /* frames that are compared */
+#define OUTSIDE 64 /* most frames that are compared */
 
 static uint32_t forwards_at(const struct oom *o, uint64_t seq)
 {
@@ -21,7 +22,7 @@ static uint32_t forwards_at(const struct oom *o, uint64_t seq)
 	return n ? lives_read(l, n - 1).born->forwards : 0;
 }
 
-/* Calls one behind the other are told apart where steps are calls. */
+/* If steps are calls of the model, each call is a pass of its own. */
 uint32_t oom_pass_at(const struct oom *o, uint64_t seq)
 {
 	return o->timeline->steps.basis == STEPS_FORWARD
@@ -29,7 +30,8 @@ uint32_t oom_pass_at(const struct oom *o, uint64_t seq)
 		       : forwards_at(o, seq);
 }
 
-/* The lines outside of any module that led to a call of it, outermost first. */
+/* The lines outside of modules on the way to the call of the model, outermost first. Returns their
+ * number. */
 static size_t lines_outside(struct stacks *s, uint32_t stack, uint64_t out[OUTSIDE])
 {
 	size_t n = 0;
@@ -43,8 +45,8 @@ static size_t lines_outside(struct stacks *s, uint32_t stack, uint64_t out[OUTSI
 	return n;
 }
 
-/* The same line called the model both times, but it was reached in another way, as from the handler
- * of an exception. */
+/* The same line called the model both times, but on another path: from an exception handler, for
+ * example. */
 static bool is_another_call(const struct oom *o, uint32_t then, uint32_t now)
 {
 	struct owners *owners = (struct owners *)&o->timeline->owners;
@@ -57,7 +59,7 @@ static bool is_another_call(const struct oom *o, uint32_t then, uint32_t now)
 		memcmp(a, b, n * sizeof(*a)) != 0);
 }
 
-/* The pass and its batch, which nothing has used since. */
+/* A block of the pass or its batch that nothing has used since the refusal. */
 static bool is_of_attempt(const struct oom *o, size_t i, uint64_t refused, uint32_t pass)
 {
 	const struct block *b = &o->shot.moment.blocks[i];
@@ -112,7 +114,7 @@ void oom_attempts(struct oom *o)
 	}
 }
 
-#define FEWEST 4 /* passes that are many */
+#define FEWEST 4 /* so many passes are a habit */
 
 uint64_t oom_evaluation(const struct oom *o)
 {
@@ -129,8 +131,8 @@ uint64_t oom_evaluation(const struct oom *o)
 	return 0;
 }
 
-/* Right behind an evaluation nothing tells its results from the next batch: the end of its last
- * pass. UINT64_MAX = it does not stand behind one. */
+/* If an evaluation ends right before, its results cannot be distinguished from the next batch:
+ * returns the birth of the last forward result. UINT64_MAX = no evaluation ends there. */
 static uint64_t batch_from(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
@@ -152,12 +154,12 @@ void oom_find_since(struct oom *o)
 {
 	o->since = o->evaluation ? o->evaluation : oom_batch_begin(o, oom_number(o));
 	o->batch_from = batch_from(o);
-	/* The first step's batch may be made before it. */
+	/* The batch of the first step might be made before the step. */
 	o->begin = o->since_step > 1 || o->evaluation || o->by_call ? o->since : 0;
 	o->passes = snapshot_passes(&o->shot, o->since, FORWARD_RESULTS);
 }
 
-/* Passes of which something was copied to the host before the next one. */
+/* Number of passes that copied something to the host before the next pass. */
 static size_t passes_read(const struct oom *o)
 {
 	const struct uses *u = &o->timeline->model.uses;
@@ -175,8 +177,8 @@ static size_t passes_read(const struct oom *o)
 	return n;
 }
 
-/* Passes without a graph, which no backward pass comes to, used results of most of the passes whose
- * graphs are kept. */
+/* Passes without a graph used results of most of the passes whose graphs are kept. No backward pass
+ * can follow from those passes. */
 static bool is_served(const struct oom *o)
 {
 	const struct moment *mo = &o->shot.moment;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An out-of-memory failure as JSON and as text for people who never saw this tool. */
+/* An out-of-memory failure as JSON, and as text for readers who have never seen this tool. */
 
 #include "../answers/columns.h"
 #include "../base/shell.h"
 #include "oom.h"
 
 /*
- * The other devices of the process that ran out of memory. nn.DataParallel copies the model to each
- * before every pass and gathers all results on the first, which so holds far more than the others.
+ * The other devices of the process. nn.DataParallel copies the model to each device before every
+ * pass and gathers all outputs on the first, so the first holds far more.
  */
 
 static uint64_t peak_of(const struct model_device *d)
@@ -25,16 +25,16 @@ static size_t count_others(const struct oom *o)
 	return SUM_OF(x, o->timeline->model.devices, MODEL_DEVICES, is_other(o, x));
 }
 
-/* One model is copied to all of them. */
+/* nn.DataParallel was used. */
 static bool has_replicas(const struct oom *o)
 {
 	return defs_has_file(o->timeline->stacks.defs, "torch/nn/parallel/replicate.py");
 }
 
-#define LINE   28 /* columns for a line of code */
-#define FIGURE 29 /* and for the name of a figure */
+#define LINE   28 /* columns of a line of code */
+#define FIGURE 29 /* columns of a figure's name */
 
-/* Blocks that a whole step passed by without a use, and how long ago the last of them had one. */
+/* Appends the bytes of blocks that a whole step did not use, and the age of their last use. */
 static void say_idle(const struct oom *o, const struct holder *h, char *note, size_t room)
 {
 	const struct use_work *last = uses_work(&o->timeline->model.uses, h->idle_use);
@@ -182,7 +182,7 @@ void oom_answer(struct oom_answer *a, struct oom *o)
 	a->count = oom_remedies(o, a->cause, a->remedies);
 }
 
-/* Where no remedy names a line: the request's own, or what most of the memory was made by. */
+/* If no remedy names a line: the line of the request, or the line that made most of the memory. */
 static const char *line_of(const struct oom_answer *a, char text[LARGE_LINE_ALL])
 {
 	struct oom *o = a->oom;
@@ -280,7 +280,7 @@ static void text_head(const struct oom *o, struct emit *out)
 	emit_line(out, "%s", "");
 }
 
-/* One card of several ran out: the others say whether the work is spread evenly. */
+/* If one device of several ran out, the peaks of the others show whether the work is balanced. */
 static void text_devices(const struct oom *o, struct emit *out)
 {
 	const struct model_device *all = o->timeline->model.devices;

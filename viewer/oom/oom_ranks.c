@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks for refusals only, into a table of marks: all tables of every rank would take four times as
- * long, and only those of the first to fail are asked for more. */
+/* Reads only the refusals of every rank, into a table of marks. Full tables of all ranks would take
+ * four times as long and are needed only for the rank that failed first. */
 #include "oom_ranks.h"
 
 #include "../../format/record.h"
@@ -79,7 +79,7 @@ int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth)
 		bad += err != 0;
 		rc = err ? err : rc;
 	}
-	/* Of a rank that was killed early nothing may be left; the others still tell. */
+	/* A rank that was killed early might have left nothing; the others are still useful. */
 	if (bad < out->count)
 		rc = 0;
 	if (!rc)

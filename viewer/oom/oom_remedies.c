@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The changes that would have made room: those of oom_requests.c and what `advise` finds at that
- * moment, in the order in which a person can take them. */
+/* The changes that would have made the request fit, from oom_requests.c and from `advise` at that
+ * moment, in the order in which a person would try them. */
 
 #include "../advise/advise.h"
 #include "oom.h"
@@ -8,12 +8,12 @@
 enum cost { CODE, TRADE, CARDS, GENERAL = 4 };
 enum about { NOTHING, STEP, SCORES, STATE, PASS, IDLE, KEPT, RESULT, CASTS, ONE_BY_ONE, EACH };
 
-/* A row of the table; a finding that has none stands under its kind. */
+/* A row of the table. A finding without a row has its kind as name. */
 struct remedy_row {
 	const char *name, *kind;
 	remedy_fn *test;
 	unsigned causes;
-	unsigned cost; /* enum cost, and whether it is GENERAL */
+	unsigned cost; /* enum cost | GENERAL */
 	enum about about;
 };
 
@@ -42,10 +42,12 @@ bool oom_remedy_is_general(const char *name)
 	return row_of(name)->cost & GENERAL;
 }
 
-/* A library asks for what fits, so that with another setting it may have asked for more before. */
+/* Whether the request would fit with so many bytes less. A library sizes its request by the free
+ * memory, so with another setting it might have requested more. */
 static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
 {
-	if (test == remedy_smaller_cache && o->engine.wanted) /* more pieces may have followed */
+	if (test == remedy_smaller_cache &&
+	    o->engine.wanted) /* more requests for the cache might have followed */
 		return false;
 	if (test == remedy_smaller_batch && !oom_knows_samples(o))
 		return false;
@@ -67,8 +69,8 @@ static const struct claim claims[] = {
 #include "claims.def"
 };
 
-/* What a person can change first: the answer to the cause, then code before cards, what is enough,
- * and what costs nothing. */
+/* The order of remedies: answers to the cause first, then code before devices, sufficient ones,
+ * free ones. */
 static unsigned rank_of(const struct oom_remedy *r)
 {
 	unsigned cost = row_of(r->name)->cost & ~GENERAL;
@@ -81,7 +83,7 @@ static void leave_out(struct remedy_list *list, struct oom_remedy *r)
 	memmove(r, r + 1, (size_t)(list->items + --list->count - r) * sizeof(*r));
 }
 
-/* Another one is about the same memory: of the two one is said. */
+/* Another remedy is about the same memory, and only one of the two is listed. */
 static bool is_twin(struct remedy_list *list, const struct oom_remedy *r)
 {
 	const struct remedy_row *row = row_of(r->name), *other;
@@ -98,7 +100,7 @@ static bool is_twin(struct remedy_list *list, const struct oom_remedy *r)
 	return false;
 }
 
-/* It is about memory that the answer to the cause frees. */
+/* The answer to the cause frees the same memory. */
 static bool is_of_answer(const struct remedy_list *list, const struct oom_remedy *r)
 {
 	const struct oom *o = list->oom;
@@ -110,7 +112,8 @@ static bool is_of_answer(const struct remedy_list *list, const struct oom_remedy
 			       o->shot.bytes[CATEGORY_optimizer_state] / 2;
 	if (about == PASS)
 		return o->attempts.bytes;
-	/* One operator's result need not grow with the batch: pieces say more. */
+	/* One operator's result might not grow with the batch; computing it in pieces is the better
+	 * advice. */
 	if (about == STEP && list->cause == CAUSE_activation_spike && o->spike.bytes >= r->saves &&
 	    ANY_OF(x, list->items, list->count, !strcmp(x->name, "in_pieces")))
 		return true;
@@ -118,7 +121,7 @@ static bool is_of_answer(const struct remedy_list *list, const struct oom_remedy
 	       r->saves > o->current + oom_asked_for_batch(o);
 }
 
-/* Insertion: there are few. */
+/* Inserts in order. */
 static void insert(struct remedy_list *list, struct oom_remedy *r)
 {
 	size_t n;
@@ -140,8 +143,8 @@ static void insert(struct remedy_list *list, struct oom_remedy *r)
 	list->items[n] = *r;
 }
 
-/* Without the temporaries the first step goes on to make its state: at least a tensor for each
- * weight perhaps (SGD with momentum). */
+/* State that the optimizer's first step would make after its temporaries: at least one tensor for
+ * each weight (SGD with momentum). */
 static uint64_t state_to_come(const struct oom *o, const struct finding *f)
 {
 	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
@@ -153,11 +156,11 @@ static uint64_t state_to_come(const struct oom *o, const struct finding *f)
 		       : 0;
 }
 
-/* With the change memory would not have run out before either: the cache would have been another
- * one, so that a moment needs room for one more segment. */
+/* With the change memory would not have run out earlier either. The allocator would have cached
+ * other segments, so there must be room for one more. */
 static bool fits_before(const struct oom *o, const struct finding *f)
 {
-	enum { SEGMENT = 20 << 20 }; /* for a block of 1 to 10 MiB */
+	enum { SEGMENT = 20 << 20 }; /* bytes of a segment for blocks of 1 to 10 MiB */
 
 	return !o->room.sampled || f->peak + SEGMENT <= o->capacity;
 }
@@ -167,7 +170,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	uint64_t missing = oom_missing(list->oom) + list->oom->block + state_to_come(list->oom, f);
 	const struct remedy_row *row =
 		FIRST_OF(x, table, ROWS, x->kind && !strcmp(x->kind, f->kind));
-	/* The lower end of a range, where that end is a bound. */
+	/* The lower end of a range, if that is a bound. */
 	bool least = f->least && f->least < f->saves && !f->about;
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
 				.saves = least ? f->least : f->saves,
@@ -183,7 +186,8 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	insert(list, &r);
 }
 
-/* The block that was wanted, and what the optimizer's first step would have made after it. */
+/* Starts advise at the refusal, with the requested block and the state that the optimizer's first
+ * step would have made after it. */
 static void ask(struct advise *a, const struct oom *o, struct position *born)
 {
 	const uint64_t state = o->shot.bytes[CATEGORY_optimizer_state] +
@@ -211,7 +215,7 @@ static void ask(struct advise *a, const struct oom *o, struct position *born)
 		       oom_missing(o));
 }
 
-/* What moves or shards the state of an optimizer and is not enough for an evaluation. */
+/* Removes remedies about optimizer state that are not sufficient, if an evaluation ran out. */
 static void leave_state(struct remedy_list *list)
 {
 	for (size_t i = list->count; list->oom->evaluation && i-- > 0;)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What would have made room, a function for each REMEDY of oom_remedies.def: the bytes that it
- * would have saved, 0 if it is none here, with the words for what to do and how the figure is
- * known. No figure is a guess: it is a sum of blocks that lived, or a share of one that the words
- * state.
+ * A function for each REMEDY of oom_remedies.def. It returns the bytes that the change would have
+ * saved (0 = not applicable), and writes what to do and how the figure is known. Figures are
+ * sums of live blocks, or stated shares of such sums.
  */
 
 #include "../../format/record.h"
@@ -14,7 +13,7 @@
 
 enum { PIECES = 8 };
 
-#define SEGMENT_BYTES (2ull << 20) /* that PyTorch rounds large ones up to */
+#define SEGMENT_BYTES (2ull << 20) /* PyTorch rounds large segments up to a multiple */
 
 uint64_t remedy_raise_limit(const struct oom *o, char *what, char *how)
 {
@@ -90,7 +89,7 @@ uint64_t remedy_allocator(const struct oom *o, char *what, char *how)
 	return o->settings.own.bytes + x->outcome.bytes;
 }
 
-/* The parameters that the ranks have in all. */
+/* Bytes of the parameters of all ranks together. */
 static uint64_t whole_model(const struct oom *o)
 {
 	return o->world *
@@ -101,7 +100,8 @@ static uint64_t whole_model(const struct oom *o)
 			      : 0);
 }
 
-/* Where less than half of the model is gathered at once, its layers are sharded by themselves. */
+/* Not if less than half of the model is gathered at once: then its layers are sharded individually
+ * already. */
 uint64_t remedy_gather_less(const struct oom *o, char *what, char *how)
 {
 	bool asked = o->collective || oom_gathered_by_hand(o);
@@ -182,8 +182,8 @@ uint64_t remedy_in_pieces(const struct oom *o, char *what, char *how)
 uint64_t remedy_shard(const struct oom *o, char *what, char *how)
 {
 	const uint64_t *b = o->shot.bytes;
-	/* What FSDP shards; ranks keep whole buffers. State that is yet to come is not among bytes.
-	 */
+	/* FSDP shards these and leaves buffers whole. State that is still to be made is not in b.
+	 * */
 	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
 		       (o->projected ? o->projected : o->state);
 
@@ -210,7 +210,8 @@ uint64_t remedy_smaller_cache(const struct oom *o, char *what, char *how)
 	return lacks;
 }
 
-/* "--batch-size=1", "train.batch 1", "-b 1": of one, by the command's last such option. */
+/* Whether the last option of the command that sets a batch size sets it to 1: "--batch-size=1",
+ * "train.batch 1", "-b 1". */
 static bool batch_of_one(const struct defs *defs)
 {
 	struct defs_text argv = defs_meta(defs, "argv");
@@ -219,7 +220,7 @@ static bool batch_of_one(const struct defs *defs)
 
 	for (const char *word = argv.s, *next; word < end; word = next) {
 		size_t len = strcspn(word, " "), name = strcspn(word, " =");
-		const char *value = word + name + 1; /* or the next word */
+		const char *value = word + name + 1; /* after "=", or the next word */
 		bool batch = name > 4 && memmem(word, name, "batch", 5);
 
 		next = word + len + 1;
@@ -230,7 +231,8 @@ static bool batch_of_one(const struct defs *defs)
 	return one;
 }
 
-/* Parameters and a gradient of each trained one do not fit, so that no batch does. */
+/* Parameters, one gradient for each trained parameter and the state exceed the capacity, so that no
+ * batch size fits. */
 static bool too_large_without_batch(const struct oom *o)
 {
 	const uint64_t *b = o->shot.bytes;
@@ -241,7 +243,7 @@ static bool too_large_without_batch(const struct oom *o)
 	       b[CATEGORY_parameters] + gradients + b[CATEGORY_optimizer_state] > o->capacity;
 }
 
-/* Without a backward pass the parts of a batch can be joined again. */
+/* Without a backward pass the batch can be computed in parts whose results are joined. */
 static void say_parts(const struct oom *o, char *what)
 {
 	struct owner call = owners_caller(&o->timeline->owners, o->wanted.stack);
@@ -303,7 +305,7 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 	return (all - inputs) / 2;
 }
 
-/* What one line makes between passes, one tensor after the other, and nothing has read yet. */
+/* One line makes several tensors between passes, and nothing has read them yet. */
 uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
 {
 	const struct moment *mo = &o->shot.moment;
@@ -327,7 +329,7 @@ uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
 			continue;
 		uses_of(o->shot.model, b->life - 1, &x);
 		if (x.works.first != o->around[i].before ||
-		    study_gathers(o->shot.model->watcher, b->stack)) /* kept for later */
+		    study_gathers(o->shot.model->watcher, b->stack)) /* collected for later */
 			return 0;
 		bytes += b->size;
 		largest = arithmetic_most(largest, b->size);
@@ -344,7 +346,8 @@ uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
 	return bytes + o->block - arithmetic_most(largest, o->block);
 }
 
-/* Weights that autocast converted, which no graph needs: its cache has them to its end. */
+/* Weights that autocast converted and no graph holds: autocast caches them until its context ends.
+ * */
 uint64_t remedy_autocast_cache(const struct oom *o, char *what, char *how)
 {
 	struct timeline *t = o->timeline;
@@ -369,7 +372,7 @@ uint64_t remedy_autocast_cache(const struct oom *o, char *what, char *how)
 	return bytes + (asked ? o->block : 0) - largest;
 }
 
-/* Results of backward nodes that another backward pass may go through. */
+/* Results of backward nodes that graphs hold, for a second backward pass through them. */
 uint64_t remedy_create_graph(const struct oom *o, char *what, char *how)
 {
 	uint64_t bytes =
@@ -390,7 +393,7 @@ uint64_t remedy_create_graph(const struct oom *o, char *what, char *how)
 }
 
 /* Before the first pass a function read weights for the last time and made smaller ones of them: a
- * copy is as large. */
+ * conversion whose source is still alive. */
 uint64_t remedy_converted(const struct oom *o, char *what, char *how)
 {
 	struct timeline *t = o->timeline;
@@ -426,7 +429,7 @@ uint64_t remedy_converted(const struct oom *o, char *what, char *how)
 	return bytes - latest;
 }
 
-/* Far more than any step reads is on the device before the first. */
+/* Half of the memory in use is inputs, before the first pass. */
 uint64_t remedy_data_on_host(const struct oom *o, char *what, char *how)
 {
 	uint64_t inputs = oom_first_inputs(o);

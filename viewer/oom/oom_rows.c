@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests under torch.func's vmap, by its batching rules on the stack: rows of a Jacobian, or
- * gradients of each sample. One call makes them for all rows at once, however large the batch is.
+ * Requests under torch.func's vmap, recognized by its batching rules on the stack: rows of a
+ * Jacobian, or gradients of each sample. One call computes all rows at once, whatever the
+ * batch size.
  */
 #include "oom.h"
 
@@ -9,15 +10,15 @@ enum { PARTS = 8, LOOK_BACK = 1 << 12 };
 
 static bool is_batched(const struct oom *o, uint32_t stack, uint64_t seq)
 {
-	/* torch.func's vmap, then the older rules of is_grads_batched, and its loop for the rest.
-	 */
+	/* torch.func's vmap, the older rules of is_grads_batched, and the loop that replaces
+	 * missing rules. */
 	static const char *const rules[] = { "_generated_plumbing", "batching_rule",
 					     "batchedTensorForLoopFallback" };
 
 	return ANY_OF(r, rules, 3, stacks_have(&o->timeline->stacks, stack, seq, *r));
 }
 
-/* The script's line that called a transform of torch.func; false: the stack has none. */
+/* Finds the line of the script that called a transform of torch.func. False: the stack has none. */
 static bool find_call(const struct oom *o, uint32_t stack, struct owner *line)
 {
 	struct stacks *s = &o->timeline->stacks;
@@ -48,7 +49,7 @@ void oom_find_rows(struct oom *o)
 	called = find_call(o, o->wanted.stack, &o->rows.call);
 	for (uint32_t i = n; backward && !called && i-- > 0 && n - i < LOOK_BACK;)
 		called = find_call(o, lives_read(l, i).stack, &o->rows.call);
-	/* A package may use vmap where no caller can choose the size of a part. */
+	/* Inside a package the caller might have no way to choose the size of a part. */
 	if (called ? strstr(o->rows.call.file, "-packages/") != NULL : !backward)
 		return;
 	o->rows.bytes = o->block;

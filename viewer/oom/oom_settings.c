@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings of PyTorch's allocator, by a replay of the requests until the refused one on the same
- * device: whether it would have been granted, and by how much. Only where blocks left room enough,
- * so that a setting may help, or where so much is cached that people would try one.
+ * Settings of PyTorch's allocator: a replay of all requests up to the refused one on the same
+ * device shows whether the request would have fit, and with how many bytes to spare. Run only
+ * if the free memory is at least the request, or if so much is cached that people would try a
+ * setting.
  */
 
 #include "../../format/record.h"
 #include "../replay/replay_trial.h"
 #include "oom.h"
 
-#define VISIBLE 20 /* this part of what is reserved */
+#define VISIBLE 20 /* 1/VISIBLE of the reserved memory */
 
 static bool may_help(const struct oom *o)
 {
@@ -21,10 +22,11 @@ static bool can_replay(const struct oom *o)
 	const struct refusal *r = &o->refusal;
 
 	return r->event.kind == GMT_BLOCK_OOM && r->fail.kind && !o->shot.moment.mapped_count &&
-	       o->block / UNIT < UINT32_MAX; /* larger ones cannot be written */
+	       o->block / UNIT < UINT32_MAX; /* the replay cannot hold larger requests */
 }
 
-/* As recorded it is refused, as much is reserved then. */
+/* NULL if the replay with the recording's own setting refuses the request with the same reserved
+ * memory; else the reason why replays mean nothing here. */
 static const char *why_not(const struct replay_trial *t, const struct replay_refusal *own)
 {
 	if (t->requests->own_limit && !(t->own.settings.fraction > 0))
@@ -35,13 +37,14 @@ static const char *why_not(const struct replay_trial *t, const struct replay_ref
 	return NULL;
 }
 
-/* What the model was wrong by on what is recorded it may be wrong by here. */
+/* Whether the outcome is certain: the replay is allowed the error that it had on the recorded
+ * refusal. */
 static bool is_known(const struct replay_refusal *x, const struct replay_refusal *own)
 {
 	return x->what != REFUSAL_UNKNOWN && (x->bytes > own->error || !own->error);
 }
 
-/* In the table's order, until one fits. */
+/* Tries the settings in the table's order until one fits. */
 static void try_all(struct oom_settings *all, const struct replay_trial *t, bool one)
 {
 	for (size_t i = 0; i < replay_table_count && !all->fits; i++) {
@@ -64,7 +67,7 @@ static void try_all(struct oom_settings *all, const struct replay_trial *t, bool
 	say_progress_end();
 }
 
-/* The same requests, but for the workspaces of cuBLAS. */
+/* Replays the same requests with smaller workspaces of cuBLAS. */
 static bool fits_with_less(const struct replay_trial *t, const struct oom *o)
 {
 	const struct requests *r = t->requests;
@@ -74,7 +77,8 @@ static bool fits_with_less(const struct replay_trial *t, const struct oom *o)
 	if (oom_spared(o, &o->wanted))
 		requests_life(r, r->lives.count - 1)->asked = OOM_CUBLAS_LEFT / UNIT;
 	else if (o->wanted.category == CATEGORY_workspace)
-		return false; /* another library's: what that does with less is not known */
+		return false; /* another library's workspace: its size with less memory is not known
+			       */
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		const uint32_t *life = map_get(&r->live, b->addr);
 
@@ -109,7 +113,7 @@ void oom_settings(struct oom_settings *all, const struct oom *o)
 	replay_trial_close(&t);
 }
 
-/* The first of those that do not help is what everybody tries. */
+/* Names the first setting that does not help, because people try that one first. */
 void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT])
 {
 	size_t n = strlen(text);

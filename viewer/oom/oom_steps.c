@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The earliest step of which something may still be needed where memory ran out. An optimizer ends
- * a step. Before the first optimizer was seen, the passes so far may all be of one update that is
- * still to come: micro-batches, several networks, a rollout. So what an earlier step made is called
- * old only if something shows that it was over. The number that is said is that of all commands
- * (model/steps.h), which does not depend on it.
+ * The earliest step whose blocks might still be needed when memory ran out. An optimizer ends a
+ * step. Before the first optimizer call all passes might belong to one update that is still to
+ * come: micro-batches, several networks, a rollout. So blocks of an earlier step are called
+ * old only if there is evidence that the step was over. The printed step number is that of all
+ * commands (model/steps.h) and does not depend on this.
  */
 #include "oom.h"
 
-/* The earliest gradient that lives. UINT64_MAX = none does. */
+/* Birth of the earliest live gradient; UINT64_MAX = there is none. */
 static uint64_t first_gradient(const struct snapshot *s)
 {
 	uint64_t first = UINT64_MAX;
@@ -19,7 +19,7 @@ static uint64_t first_gradient(const struct snapshot *s)
 	return first;
 }
 
-/* The earliest block that lives and that a graph holds for its pass. */
+/* Birth of the earliest live block of a pass that a graph holds; UINT64_MAX = none. */
 static uint64_t first_saved(const struct snapshot *s)
 {
 	uint64_t first = UINT64_MAX;
@@ -31,7 +31,7 @@ static uint64_t first_saved(const struct snapshot *s)
 	return first;
 }
 
-/* torch.autograd.grad adds nothing up: its pass is over with it, unless its graph is held. */
+/* torch.autograd.grad accumulates nothing: the step is over after it unless its graph is alive. */
 static bool is_asked(const struct oom *o, const struct step *step)
 {
 	const struct span *spans = &o->timeline->model.spans.items[step->first];
@@ -42,7 +42,8 @@ static bool is_asked(const struct oom *o, const struct step *step)
 	       first_saved(&o->shot) > step->extent.last_seq;
 }
 
-/* Steps that are backward passes: one is over if gradients arrived in it and none of them lives. */
+/* For steps that end with a backward pass: a step is over if gradients arrived in it and none of
+ * them is alive. */
 static size_t by_gradients(const struct oom *o, size_t step)
 {
 	const struct timeline *t = o->timeline;
@@ -80,8 +81,8 @@ uint64_t oom_batch_begin(const struct oom *o, size_t step)
 	return at < s->count ? s->items[at].extent.first_seq : 0;
 }
 
-/* A step begins with its batch: what is made of the results of the one before, behind its
- * optimizer, belongs to that. */
+/* A step has begun once its batch is made. Blocks that the script makes from the last results,
+ * after the optimizer, belong to the step before. */
 static bool has_begun(const struct oom *o, size_t step)
 {
 	const struct spans *s = &o->timeline->model.spans;
@@ -114,7 +115,7 @@ size_t oom_since_step(const struct oom *o)
 
 	if (step > 1 && t->steps.basis == STEPS_BACKWARD)
 		return by_gradients(o, step);
-	/* Calls of a model: a backward pass and an update may come for them all. */
+	/* One backward pass and one update might follow for all calls of the model. */
 	if (step > 1 && t->steps.basis == STEPS_FORWARD)
 		return 1;
 	if (step > 1 && t->steps.basis == STEPS_OPTIMIZER && !has_begun(o, step))

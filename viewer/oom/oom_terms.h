@@ -4,7 +4,7 @@
 
 #include "oom.h"
 
-/* A sum by its parts; those of one name are one. */
+/* A sum by its parts. Parts of one name are added up. */
 struct terms {
 	struct term {
 		const char *name;
@@ -31,7 +31,8 @@ static inline void terms_add_classes(struct terms *t, const uint64_t bytes[CATEG
 			terms_add(t, categories[c].term, bytes[c]);
 }
 
-/* ": a 1 KiB, b 2 KiB and c 3 KiB", without those of 0 bytes. Returns how many. */
+/* Appends ": a 1 KiB, b 2 KiB and c 3 KiB", without parts of 0 bytes. Returns the number of parts.
+ * */
 static inline unsigned terms_say(const struct terms *t, char *text)
 {
 	unsigned left = (unsigned)SUM_OF(i, t->items, t->count, i->bytes > 0), shown = 0;

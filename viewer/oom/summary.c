@@ -10,23 +10,25 @@
 #include "../base/shell.h"
 #include "../recording/running.h"
 
-#define LEAST	  (32u << 20) /* fewer bytes than this, or than a part of the peak, do not matter */
+#define LEAST                                                                               \
+	(32u << 20) /* smaller findings are left out, as are those below 1/PART of the peak \
+		     */
 #define PART	  50
-#define MUCH	  10   /* a tenth of what is reserved, or of a usual peak, is much */
-#define FEW_STEPS 4    /* say nothing about a usual one */
-#define LONG_RUN  100  /* steps: growth over so many matters */
-#define FILLS	  1000 /* if so many such runs fill the device */
+#define MUCH	  10   /* 1/MUCH of the reserved memory, or of the usual peak, is reported */
+#define FEW_STEPS 4    /* with so few steps there is no usual step */
+#define LONG_RUN  100  /* growth over so many steps is reported even if small */
+#define FILLS	  1000 /* if the growth of so many runs would fill the device */
 #define MANY_LIVES \
-	(1u << 20) /* allocations: what they can do without takes longer than all the rest */
+	(1u << 20) /* with more allocations `advise` takes longer than the rest of the report */
 
-/* Findings, and all that is asked for them. */
+/* The findings and what they are derived from. */
 struct search {
 	struct summary *found;
 	struct timeline *timeline;
 	uint64_t least;
 	char file[SHELL_WORD];
-	enum oom_cause cause; /* of a refusal, which says it already */
-	bool ended;	      /* with that refusal: what is unused is known */
+	enum oom_cause cause; /* cause of a refusal; findings that repeat it are left out */
+	bool ended;	      /* the run ended with that refusal */
 };
 
 static bool has_memory(const struct timeline *t)
@@ -34,7 +36,7 @@ static bool has_memory(const struct timeline *t)
 	return t->device >= 0 && model_has_memory(&t->model.devices[t->device]);
 }
 
-/* file: as commands are to name it. */
+/* file: the name of the recording in suggested commands. */
 static void start_search(struct search *s, struct summary *out, struct timeline *t,
 			 const char *file)
 {
@@ -48,7 +50,7 @@ static void start_search(struct search *s, struct summary *out, struct timeline 
 	shell_word(file, s->file);
 }
 
-/* owner: NULL if none is known; seq: of its moment, 0 if it is about the whole run. */
+/* owner: NULL = not known. seq: event of the finding's moment; 0 = the whole run. */
 static struct matter *add_matter(struct search *s, const char *kind, uint64_t bytes,
 				 const struct owner *owner, uint64_t seq, uint64_t time_ns)
 {
@@ -71,7 +73,7 @@ static void say_more(struct search *s, struct matter *m, const char *command, co
 	put_text(m->action, "gpumemtrace %s %s%s", command, s->file, options);
 }
 
-/* Returns its device, -1: there is none. */
+/* Returns the device of the last refusal, or -1. */
 static int last_refusal(struct refusal *out, const struct timeline *t)
 {
 	bool found = refusals_find(out, &t->model.lives, 0);
@@ -121,7 +123,7 @@ static uint64_t grown(const struct search *s)
 	return l->bytes_per_step * (l->to_step - l->from_step);
 }
 
-/* Much of the peak, or little in a long run, as of a server that runs for weeks. */
+/* The growth is a large part of the peak, or would fill the device in a run of weeks. */
 static bool growth_matters(const struct search *s)
 {
 	const struct leaks *l = s->found->leaks;
@@ -162,7 +164,7 @@ static void find_kept(struct search *s)
 	say_growth(s);
 }
 
-/* Half of the steps need less, half more; 0: too few ended. */
+/* Median peak of the steps that ended; 0 = too few ended. */
 static uint64_t usual_peak(const struct steps *all)
 {
 	size_t n = steps_number(all), count = 0;
@@ -177,7 +179,7 @@ static uint64_t usual_peak(const struct steps *all)
 	return usual;
 }
 
-/* The peak is far above what the training needs most of the time. */
+/* One peak is far above the usual peak of a step. */
 static void find_spike(struct search *s)
 {
 	struct timeline *t = s->timeline;
@@ -205,7 +207,7 @@ static void find_spike(struct search *s)
 	say_more(s, m, "live", " --at peak");
 }
 
-/* Reserved memory beyond all that was ever in use at once. */
+/* Reserved memory above the peak of the memory in use. */
 static void find_reserved(struct search *s)
 {
 	struct reserved_peak most;
@@ -231,7 +233,7 @@ static void find_reserved(struct search *s)
 		say_more(s, m, "replay", "");
 }
 
-/* Another finding is about the same blocks. */
+/* Another finding about the same blocks is listed already. */
 static bool is_said(const struct search *s, const char *kind)
 {
 	const struct summary *found = s->found;
@@ -250,7 +252,7 @@ static void say_advice(struct search *s, const struct finding *f, const struct p
 	say_more(s, m, "advise", "");
 }
 
-/* Where no change is known: the line that a person has to look at. */
+/* If no change is known: the line that made most of the peak. */
 static void find_line(struct search *s, const struct peak *peak)
 {
 	struct large_line l;
@@ -268,7 +270,8 @@ static void find_line(struct search *s, const struct peak *peak)
 	put_text(m->action, "look at that line: %s", l.change);
 }
 
-/* The best change that takes a tenth of the peak away; after a refusal its own remedies count. */
+/* The best change that saves 1/MUCH of the peak. After a refusal the remedies of `oom` are used
+ * instead. */
 static void find_advice(struct search *s)
 {
 	const struct model *m = &s->timeline->model;
@@ -289,8 +292,8 @@ static void find_advice(struct search *s)
 	advise_close(&a);
 }
 
-/* A snapshot of PyTorch's says nothing of what was allocated while its recording was off. `oom`
- * says the same of a refusal. */
+/* Memory of a PyTorch snapshot that was allocated before its recording began. `oom` reports the
+ * same for a refusal. */
 static void find_unclassed(struct search *s)
 {
 	const struct peak *peak =
@@ -337,7 +340,7 @@ static void find_doubts(struct search *s, const struct values *v)
 
 COMPARE(by_bytes, struct matter, ORDER(y->bytes, x->bytes))
 
-/* The smallest, but none of the doubts, which have no bytes and stand last. */
+/* Removes the smallest findings, but not the doubts, which have no bytes and come last. */
 static void leave_out(struct summary *s)
 {
 	for (size_t end; s->count > SUMMARY_MOST; s->count--) {
@@ -411,7 +414,7 @@ void summary_print(struct summary *s, struct emit *out)
 {
 	char text[SUMMARY_TEXT + 32];
 
-	/* A finding without bytes stands below, behind the figures that it is about. */
+	/* Findings without bytes are printed below, after the figures that they are about. */
 	for (size_t i = 0; i < s->count && s->items[i].bytes; i++) {
 		snprintf(text, sizeof(text), " %zu. %s", i + 1, s->items[i].text);
 		emit_paragraph(out, "", "    ", text);

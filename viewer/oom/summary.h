@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings that matter about a run, most bytes first: one line of each that other commands say at
- * length. */
+/* The findings of a report, most bytes first: one line for each finding that another command
+ * explains in full. */
 #pragma once
 
 #include "../answers/values.h"
@@ -12,7 +12,7 @@
 struct matter {
 	const char *kind; /* as in documents.def */
 	uint64_t bytes;
-	uint64_t seq, time_ns; /* its moment; zeros if it is of the whole run */
+	uint64_t seq, time_ns; /* its moment; zeros = the whole run */
 	struct owner owner;
 	char text[SUMMARY_TEXT], action[SUMMARY_TEXT];
 };
@@ -22,14 +22,14 @@ struct matter {
 struct summary {
 	struct matter *items;
 	size_t count, room;
-	const struct leaks *leaks; /* NULL: the recording has a state only */
+	const struct leaks *leaks; /* NULL = the recording is a state at one moment */
 	struct oom oom;
-	struct oom_answer answer; /* of the latest refusal; answer.oom NULL: none on this device */
+	struct oom_answer answer; /* of the latest refusal; answer.oom NULL = none on this device */
 };
 
-/* *s is empty. file: the recording, as the commands in its actions name it. */
+/* *s must be all zeros. file: the recording's name in suggested commands. */
 void summary_find(struct summary *s, struct timeline *t, const struct values *v, const char *file);
-/* Only how the recording ended: false if not with a refusal of memory. Looks at its device. */
+/* Adds only the refusal that ended the recording, if it is on the timeline's device; else false. */
 bool summary_find_end(struct summary *s, struct timeline *t, const char *file);
 void summary_free(struct summary *s);
 struct rows_summary summary_rows(struct summary *s);
