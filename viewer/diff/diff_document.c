@@ -108,7 +108,7 @@ static struct row_diff_side side_row(const struct diff_side *s)
 						     .bytes = shot->total } };
 }
 
-/* The three members that say how much. */
+/* The three members for a change of bytes. */
 #define BYTES(before, after) \
 	.bytes_old = (before), .bytes_new = (after), .delta = (int64_t)((after) - (before))
 

@@ -19,7 +19,7 @@ struct study {
 	uint32_t *current; /* private pool of each stream's latest block */
 };
 
-/* The pool of a segment that was made for this block. */
+/* The pool of a new segment, made for this block. */
 static uint32_t pool_of_new(struct study *s, const struct request_life *life)
 {
 	struct requests *r = s->requests;
