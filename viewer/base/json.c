@@ -199,8 +199,7 @@ static unsigned hex(const char *p)
 	return (unsigned)strtoul(digits, NULL, 16);
 }
 
-/* The low surrogate "\udXXX" at p, or 0. JSON writes a character beyond U+FFFF as two
- * surrogates. */
+/* The low surrogate "\udXXX" at p, or 0; JSON writes characters beyond U+FFFF as two surrogates. */
 static unsigned second_half(const char *p, const char *end)
 {
 	unsigned c = end - p > 6 && p[0] == '\\' && p[1] == 'u' ? hex(p + 2) : 0;

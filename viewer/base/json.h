@@ -21,7 +21,7 @@ struct json json_first(struct json of, struct json *key);
 struct json json_next(struct json of, struct json item, struct json *key);
 size_t json_count(struct json of); /* its items or members */
 
-/* The value at a path of names and item numbers, such as "device_traces.0.action". */
+/* The value at a path of names and item numbers, such as "traceEvents.0.args". */
 struct json json_at(struct json v, const char *path);
 
 double json_number(struct json v); /* true is 1; 0 if it is not a finite number */

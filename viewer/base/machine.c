@@ -67,7 +67,7 @@ static bool progress_due(void)
 	return progress_shown = true;
 }
 
-/* Bytes of a text to show in `room` columns: whole words, if "..." must stand for the rest. */
+/* Bytes of a text that fit into `room` columns; whole words and room for "..." if not all do. */
 static size_t progress_length(const char *what, size_t room)
 {
 	size_t len = strlen(what), n = room > 3 ? room - 3 : 0;

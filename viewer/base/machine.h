@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything that the viewer's code needs from its surroundings, apart from files, memory and the
+ * Everything that reading a recording needs from its surroundings, apart from files, memory and the
  * names in ELF files (recording/symbols.h). There are two implementations: the command's
  * (machine.c, with a terminal) and the library's (ask/library_machine.c, without a terminal and an
  * environment).

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Checks and makes output files. They can replace the tool's own earlier output, but no other
- * files.
- */
+/* Checks and makes output files. They can replace only the tool's own earlier output. */
 #pragma once
 
 #include "usual.h"

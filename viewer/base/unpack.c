@@ -22,8 +22,7 @@
 #endif
 #define ALWAYS	      ((size_t)64 << 20)
 #define GROWTH	      1000
-#define XZ_DICTIONARY (128ul << 20) /* bytes, the decoder's tables included; `xz -9` needs 65 MiB \
-				     */
+#define XZ_DICTIONARY (128ul << 20) /* bytes, with the decoder's tables; `xz -9` needs 65 MiB */
 
 struct output {
 	uint8_t *data;

@@ -18,8 +18,7 @@
 #include "need.h"
 #include "say.h"
 
-#define UNUSED __attribute__((unused)) /* a parameter that only other functions of its type need \
-					*/
+#define UNUSED __attribute__((unused)) /* a parameter that other functions of its type need */
 
 /* Loops over the items of an array; `count` is read once, before the loop. */
 #define FOR_EACH(type, x, array, count) \

@@ -8,7 +8,8 @@
 #include "../model/model.h"
 #include "../recording/recording.h"
 
-/* At least 65,536 events in order. The next part begins with an event of a greater number. */
+/* A run of events in order, at least 65,536 but in the last part. The next part begins with a
+ * greater number. */
 struct kept_part {
 	uint64_t first_seq, least_ns, most_ns;
 };

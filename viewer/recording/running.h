@@ -11,7 +11,7 @@ bool running_lives(long pid);
 bool running_recording(long pid, char path[PATH_MAX]); /* false: it writes none */
 bool running_maps(long pid, const char *recording);    /* whether the process writes it */
 
-/* Reads what the file's blocks say; false, and zeros, if it cannot be read. */
+/* Reads a recording's totals and its process; false, and zeros, if it cannot be read. */
 bool running_info(const char *path, struct gmt_reader_info *info);
 long running_writer(const char *path); /* the process that writes it, 0 = none */
 
