@@ -50,7 +50,7 @@ struct diff {
 	/* Comparisons that the recordings' settings rule out (diff_settings.c). */
 	bool no_classes, no_lines; /* no_lines: no classes either */
 	bool no_nodes;		   /* backward nodes have no names on one side */
-	bool no_operators;	   /* and operators have none */
+	bool no_operators;	   /* operators have no names on one side */
 	struct diff_pair *pairs;
 	size_t pair_count, pair_room;
 	struct diff_finding *findings;

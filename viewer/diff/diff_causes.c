@@ -69,7 +69,7 @@ bool diff_keeps_gradients(const struct diff *d)
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }
 
-/* A gradient that is added to another looks like a temporary if its end was not recorded. */
+/* A gradient to which another is added looks like a temporary if its end was not recorded. */
 static bool is_kept_gradient(UNUSED const struct diff *d, const struct diff_pair *p,
 			     UNUSED const void *facts)
 {

@@ -6,7 +6,7 @@
 #include "../recording/running.h"
 #include "moments.h"
 
-#define SLACK 2000000000u /* ns before the last event: later ones can be that early */
+#define SLACK 2000000000u /* ns; reading goes on so long before the last event, for late ones */
 
 /* Whether the definition is new or changed. A fact has no id, so its hash stands in for one. */
 static bool note_def(struct following *f, const struct gmt_def *d)

@@ -28,7 +28,7 @@ struct following {
 	size_t gap_count;
 	uint64_t seq, ns;     /* of the last event */
 	uint64_t wait_ns;     /* events from this time on wait */
-	bool waiting;	      /* an event does */
+	bool waiting;	      /* an event is waiting */
 	bool open, stale;     /* stale: the file must be read again */
 	bool new_names;	      /* new libraries or functions were defined */
 	uint64_t whole_reads; /* how often the whole file was read */

@@ -38,7 +38,7 @@ bool kept_lend(struct kept *k, struct model *m);
 bool kept_last_until(const struct kept *k, struct recording *r, uint64_t ns,
 		     struct gmt_event *found);
 
-/* Passes the events of `count` parts in order, which can take decoding of blocks before them. 0, or
- * an exit code after an error message. */
+/* Passes the events of `count` parts in order. It might have to decode blocks before them, too. 0,
+ * or an exit code after an error message. */
 int kept_run(const struct kept *k, struct recording *r, size_t part, size_t count,
 	     int (*event)(void *, const struct gmt_event *), void *ctx);

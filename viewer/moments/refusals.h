@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the failed requests for memory in a recording's marks. If a framework reported any, only
- * its reports count, else the failed CUDA calls, except those that a framework tries again.
+ * its reports count. Otherwise failed CUDA calls count, except those that a framework tries again.
  */
 #pragma once
 

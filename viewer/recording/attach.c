@@ -77,7 +77,8 @@ static bool waits_without_locks(long number, const uint64_t arguments[3])
 
 enum where { WHERE_UNFIT, WHERE_WAITS, WHERE_RUNS };
 
-/* The thread's system call: "running", or number and arguments; -1: it was stopped while it ran. */
+/* Where a thread is, by its system call in /proc: "running", or the call's number and arguments; -1
+ * if it was stopped while it ran. */
 static enum where thread_where(const struct target *t, pid_t tid)
 {
 	char line[256];
@@ -233,7 +234,7 @@ static void thread_release(struct stopped *s)
 
 enum { CODE_ROOM = 4096, PAUSE_MS = 2 };
 
-/* Wait for another tracer: an attach needs less than a millisecond, but a debugger stays. */
+/* How long to wait for another tracer: an attach needs under a millisecond, a debugger stays. */
 #define OTHER_TRACER_SECONDS 0.5
 
 static void pause_shortly(void)

@@ -18,7 +18,8 @@ bool attach_allowed(pid_t pid, char why[ATTACH_WHY]);
 
 bool attach_lives(pid_t pid);
 
-/* Starts a thread that runs the source, within `seconds`. False: `why` gets the reason. */
+/* Starts a thread that runs the source. Looks for a suitable moment for up to `seconds`. False:
+ * `why` gets the reason. */
 bool attach_start(pid_t pid, const char *source, double seconds, char why[ATTACH_WHY]);
 
 /*

@@ -11,7 +11,7 @@
 /* Whether the file begins like a pickle, a trace, or a packed file (base/unpack.h). */
 bool import_recognises(const char *path);
 
-/* End of the metadata that `export` writes: they name a class, not a phase of the program. */
+/* End of the metadata that `export` writes: it names a class, not a phase of the program. */
 #define OWN_METADATA " (gpumemtrace)"
 
 /* Writes the snapshot as a recording to fd. 0, or EXIT_UNREADABLE after an error message. */

@@ -24,7 +24,7 @@ enum import_thread { THREAD_MAIN = 1, THREAD_ENGINE = 2 }; /* + device */
 struct import_stack {
 	uint32_t id;
 	uint32_t node; /* string id of the backward node that is evaluated, 0 = none */
-	bool engine;   /* the thread is one of autograd's engine */
+	bool engine;   /* the thread is one of autograd's */
 	bool python, native;
 };
 
@@ -125,7 +125,8 @@ bool import_read_segments(struct import *im, const struct pickle_value *segments
 void import_rewind(struct import *im, struct import_device *d);
 bool import_visit(struct import *im); /* false: im->error is set */
 void import_add_item(struct import *im, struct import_item item);
-/* Frames of a block that is live at the end, with the context "state" the only ones; or NULL. */
+/* The frames of a block that is live at the end, or NULL. With the context "state" there are no
+ * other frames. */
 const struct pickle_value *import_frames_at_end(const struct import *im,
 						const struct import_device *d, uint64_t addr);
 

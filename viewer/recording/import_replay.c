@@ -165,8 +165,9 @@ void import_begin_device(struct import *im, int device)
 }
 
 /*
- * Whether the thread has no Python: if only Python frames were recorded, those of backward have
- * none. A failed request has frames if successful ones do, as it might be the only one.
+ * Whether the event is of a thread without Python. If only Python frames were recorded, the threads
+ * of backward have none. Whether failed requests have frames is judged by successful ones, because
+ * there might be only one failure.
  */
 static bool is_bare(const struct import *im, enum import_action action, uint32_t stack)
 {

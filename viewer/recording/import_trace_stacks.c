@@ -39,7 +39,8 @@ static int by_start(const void *a, const void *b)
 
 /*
  * Adds the frame of "torch/nn/modules/module.py(1775): _call_impl"; other names are not Python
- * functions. The profiler cuts off a folder of Python's path; PyTorch's files get "site-packages/".
+ * functions. The profiler cuts off the folder of Python's path. PyTorch's files get
+ * "site-packages/" back, which marks them as a package's.
  */
 static void add_frame(struct import *im, struct import_around *a)
 {

@@ -97,7 +97,8 @@ static bool is_messenger(const char *module)
 						    "libc10.so", "libc.so", "libstdc++.so"));
 }
 
-/* "AddmmBackward0" of "torch::autograd::generated::AddmmBackward0::apply(...)", freed with o. */
+/* "AddmmBackward0" of "torch::autograd::generated::AddmmBackward0::apply(...)", else NULL. Valid
+ * until owners_close. */
 static const char *backward_node(struct owners *o, const char *function)
 {
 	static const char space[] = "torch::autograd::generated::";

@@ -403,7 +403,8 @@ static bool do_get(struct machine *m)
 	return true;
 }
 
-/* Keeps the top value under number i. Picklers count up, so more than the bytes read is bad. */
+/* Keeps the top value under number i. Picklers count up, so a number above the bytes read so far is
+ * an error. */
 static bool put(struct machine *m, uint64_t i)
 {
 	if (!has(m, 1))

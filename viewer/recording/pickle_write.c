@@ -101,7 +101,8 @@ static size_t write_utf8(FILE *f, const char *s, size_t len, bool count)
 	return bytes;
 }
 
-/* The place for the memo number of a new text. A known text is written by its number: NULL. */
+/* The place for a new text's number in the memo. For a known text, writes its number and returns
+ * NULL. */
 static uint32_t *fresh_text(struct pickler *p, const char *s, size_t len)
 {
 	bool fresh;

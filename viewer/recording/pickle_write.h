@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes a pickle of plain data in protocol 2 and with the few opcodes that every reader of memory
- * snapshots knows. Each text is written only once, and other values that the caller keeps.
+ * snapshots knows. Each text is written only once, and so are values that the caller keeps.
  */
 #pragma once
 

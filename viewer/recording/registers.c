@@ -30,7 +30,8 @@ CODE("push %rbx\n"
      "pop %rbx\n"
      "ret\n");
 
-/* Its stack begins below the 128 bytes that the interrupted function might use without a push. */
+/* The call's stack begins below the 128 bytes that the interrupted function can use without moving
+ * its stack pointer. */
 void registers_call(struct registers *r, uint64_t function, const uint64_t a[6], uint64_t trap,
 		    uint64_t *pushed)
 {
@@ -98,7 +99,7 @@ bool registers_get(pid_t tid, struct registers *r)
 	    ptrace(PTRACE_GETREGSET, tid, VECTORS, &vectors))
 		return false;
 	r->vectors_len = vectors.iov_len;
-	return r->vectors_len < sizeof(r->vectors); /* they fitted */
+	return r->vectors_len < sizeof(r->vectors); /* all of them fitted */
 }
 
 bool registers_set(pid_t tid, const struct registers *r)

@@ -46,7 +46,7 @@ const char *variables_form(const struct defs_variable *v, char buf[VARIABLE_FORM
 	return buf;
 }
 
-/* NULL: the node's frame is not a Python frame. */
+/* The node if its frame is a Python frame, else NULL. */
 static const struct defs_node *python_node(const struct defs *d, uint32_t id)
 {
 	const struct defs_node *n = defs_node(d, id);
@@ -57,7 +57,7 @@ static const struct defs_node *python_node(const struct defs *d, uint32_t id)
 static bool is_same(const struct defs_variable *a, const struct defs_variable *b)
 {
 	return a->head.addr == b->head.addr && a->head.bytes == b->head.bytes &&
-	       a->head.tensors / 2 == b->head.tensors / 2; /* a tuple can have one */
+	       a->head.tensors / 2 == b->head.tensors / 2; /* a tuple can have one tensor */
 }
 
 static bool is_own(const struct frame *f)

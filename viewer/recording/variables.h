@@ -24,8 +24,7 @@ struct variable_at {
 };
 
 /* The tensors of a stack's frames at the event, innermost first; lists only of own code. A tensor
- * in several frames counts for the innermost one of own code. Returns their number, at most
- * `most`. */
+ * in several frames counts for the innermost of own code. Returns their number, at most `most`. */
 size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct variable_at *out,
 		    size_t most);
 /* The same for a failed request: only those recorded for it, at event `since` or later. */

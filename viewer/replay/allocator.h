@@ -21,8 +21,7 @@ struct bin {
 struct allocator {
 	struct alloc_settings settings;
 	uint64_t limit;	  /* bytes of the device available to it; can change at any time */
-	uint64_t allowed; /* bytes that the program allows; UINT64_MAX: all, and nothing is
-			     collected */
+	uint64_t allowed; /* the program's limit; UINT64_MAX: none, and no garbage collection */
 	uint64_t device;  /* bytes of the whole device, for addresses of expandable segments */
 	bool whole_pools; /* private pools have expandable segments too */
 
@@ -39,7 +38,7 @@ struct allocator {
 	struct map over; /* private pools whose graphs are gone */
 	struct piece_store store;
 	struct bin places;   /* addresses of segments, by address */
-	uint64_t next_place; /* of expandable segments, by address */
+	uint64_t next_place; /* next address for an expandable segment */
 };
 
 void allocator_init(struct allocator *a, const struct alloc_settings *s);
@@ -61,6 +60,6 @@ struct piece *allocator_take_at(struct allocator *a, struct piece *first, uint64
 				uint64_t bytes);
 void allocator_empty(struct allocator *a);		       /* torch.cuda.empty_cache() */
 void allocator_empty_pool(struct allocator *a, uint32_t pool); /* of a private pool alone */
-bool allocator_would_release(const struct allocator *a); /* whether it would release anything */
+bool allocator_would_release(const struct allocator *a);       /* whether emptying releases any */
 /* The graphs of a private pool are gone, so its memory can be released. */
 void allocator_pool_over(struct allocator *a, uint32_t pool);

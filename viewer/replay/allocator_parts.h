@@ -22,7 +22,7 @@ struct piece *allocator_cut(struct allocator *a, struct piece *p, uint64_t bytes
 
 struct piece *expandable_take(struct allocator *a, struct bin *bin, uint64_t bytes);
 void expandable_unmap(struct allocator *a, struct piece *p);
-uint64_t expandable_pages(const struct allocator *a, const struct piece *p); /* their bytes */
+uint64_t expandable_pages(const struct allocator *a, const struct piece *p); /* in bytes */
 
 bool release_some(struct allocator *a, struct bin *bin, uint64_t bytes);
 void release_all(struct allocator *a);

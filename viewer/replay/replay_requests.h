@@ -80,7 +80,8 @@ struct requests {
 	uint64_t own_limit;			/* a limit set by the program; 0 = none */
 	uint64_t now, peak, peak_reserved;	/* recorded bytes of blocks; of the cache */
 	uint64_t retries, ooms, asks;		/* as recorded; events of blocks */
-	bool failed, retried, emptied; /* since the latest block: a failed allocation, a release */
+	bool failed, retried, emptied; /* since the latest block: a call failed; memory was released
+					  after that; or without that */
 };
 
 static inline struct request *requests_at(const struct requests *r, uint32_t i)
