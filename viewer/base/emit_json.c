@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emit_json.h"
 
-/* Bytes of the UTF-8 character at s, 0 if there is none (overlong forms, surrogates and values
- * beyond U+10FFFF are none). */
+/* Bytes of the UTF-8 character at s, 0 if it is invalid, which includes overlong forms, surrogates
+ * and values beyond U+10FFFF. */
 static size_t utf8(const unsigned char *s, size_t len)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };

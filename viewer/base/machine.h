@@ -17,7 +17,7 @@ void machine_progress(const char *what, uint64_t done, uint64_t all);
 _Noreturn void machine_out_of_memory(void);
 /* The value of a setting, or NULL. */
 const char *machine_setting(const char *name);
-/* Whether f (NULL: standard output) is a terminal; its size, zeros if unknown. Pointers may be
+/* Whether f (NULL: standard output) is a terminal; its size, zeros if unknown. Pointers can be
  * NULL. */
 bool machine_terminal(FILE *f, unsigned *columns, unsigned *rows);
 /* Whether f is a terminal that understands escapes. */

@@ -33,7 +33,7 @@ int outfile_refuse(const char *path, const char *what); /* reports that it is no
 
 /* Checks path as above and opens it for writing. Same return values. */
 int outfile_open(struct outfile *o, const char *path, const char *head, const char *what);
-/* The same after path was checked; only the file's owner may read it. */
+/* The same after path was checked; only the file's owner can read it. */
 int outfile_begin(struct outfile *o, const char *path);
 int outfile_commit(struct outfile *o);
 void outfile_drop(struct outfile *o); /* discards the file */

@@ -5,7 +5,7 @@
 #include "usual.h"
 
 /* A plain file's descriptor, else -1 with errno. Pipes and devices fail with EINVAL, because a pipe
- * would block and a device may have no end. */
+ * would block and a device might have no end. */
 int file_open(const char *path);
 FILE *file_open_stream(const char *path); /* the same; NULL with errno */
 

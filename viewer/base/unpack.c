@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small packed file could fill the memory when it is unpacked, so a file that grows more than a
- * thousandfold, or beyond 4 GiB (1 GiB where a size has 32 bits, as in a browser), is rejected.
+ * thousandfold, or beyond 4 GiB (1 GiB if size_t has 32 bits, as in a browser), is rejected.
  */
 #include "unpack.h"
 

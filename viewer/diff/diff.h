@@ -46,7 +46,7 @@ struct diff_finding {
 
 struct diff {
 	struct diff_side old, new;
-	bool below_peak; /* the compared moments are not the peaks, where little differs */
+	bool below_peak; /* the compared moments are not the peaks, because little differs there */
 	/* Comparisons that the recordings' settings rule out (diff_settings.c). */
 	bool no_classes, no_lines; /* no_lines: no classes either */
 	bool no_nodes;		   /* backward nodes have no names on one side */
@@ -98,7 +98,7 @@ bool diff_differs(const struct diff_pair *p); /* and is in no finding yet */
 #define DIFF_OF_PASSES \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
 
-/* Selects a cause's pairs, and has what its finding says about them. */
+/* Selects the pairs of a cause, and says how their finding is named. */
 struct diff_rule {
 	enum diff_cause cause;
 	int direction;	  /* 1: only pairs that grew, -1: that shrank, 0: both */
@@ -109,7 +109,7 @@ struct diff_rule {
 
 	uint32_t named_by;	  /* its name comes from the largest of these classes; 0 = of all */
 	const struct owner *line; /* names the finding instead, if it is a line; NULL = none */
-	bool line_if_none;	  /* ... only where the pairs have no line */
+	bool line_if_none;	  /* use `line` only if the pairs have none */
 	double factor;		  /* these as in struct diff_finding */
 	uint64_t count;
 	bool square;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison as a document: what JSON, text and Markdown print. */
+/* A comparison as a document, which is printed as JSON, text or Markdown. */
 #include "diff_document.h"
 
 #include "../base/sorted.h"

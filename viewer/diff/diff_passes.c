@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes in the relation of passes: forward passes recorded for a backward pass that never comes,
- * a backward pass that reaches more parameters, several forward passes before one backward pass.
- * Passes make the same blocks as before, but hold them for another time.
+ * Changes in the relation of passes: forward passes that build a graph for a backward pass that
+ * never comes, a backward pass that reaches more parameters, several forward passes before one
+ * backward pass. Passes make the same blocks as before, but hold them for another time.
  */
 #include "diff_causes.h"
 

@@ -36,7 +36,7 @@ struct functions {
 
 #define NAMES_PART 4096 /* bytes */
 #define TO_A_PAGE  32	/* approximate number of functions */
-#define LOOK_BACK  8	/* functions that may nest around an address */
+#define LOOK_BACK  8	/* functions that can nest around an address */
 
 static bool is_function(const Elf64_Sym *s)
 {

@@ -52,7 +52,7 @@ const struct pickle_value *pickle_at(const struct pickle *p, uint32_t ref);
 /* Element i of a list; NULL if v is no list or shorter. v can be NULL, here and below. */
 const struct pickle_value *pickle_item(const struct pickle *p, const struct pickle_value *v,
 				       uint32_t i);
-/* The value of a key, NULL if there is none. Only the last 64 pairs are looked at. */
+/* The value of a key, NULL if there is none. Only the last 64 pairs are searched. */
 const struct pickle_value *pickle_get(const struct pickle *p, const struct pickle_value *dict,
 				      const char *key);
 

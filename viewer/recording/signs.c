@@ -286,7 +286,7 @@ static bool makes_a_module(const char *method)
 				  "__deepcopy__"));
 }
 
-/* Whether memory allocated by the class may be optimizer state. Code that drives the training may
+/* Whether memory allocated by the class can be optimizer state. Code that drives the training can
  * hold an optimizer, but allocates for all purposes. */
 static bool keeps_state(uint32_t learned)
 {

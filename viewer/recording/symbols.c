@@ -35,7 +35,7 @@ char *demangle(const char *name)
 	return text;
 }
 
-/* Bytes of an operator's own sign after "operator", which may look like brackets. */
+/* Bytes of "operator" and its sign, which can look like brackets; 0 if it is not an operator. */
 static size_t operator_sign(const char *p)
 {
 	return strncmp(p, "operator", 8) ? 0 : 8 + (p[8] == '(' ? 2 : strspn(p + 8, "<>=-!+*/[]"));
