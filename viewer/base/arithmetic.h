@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small questions about numbers. */
+/* Minimum, maximum and similar functions of unsigned integers. */
 #pragma once
 
 #include "usual.h"
@@ -14,13 +14,13 @@ static inline uint64_t arithmetic_most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* By how much n is more; 0 if it is not. */
+/* Returns n - by, or 0 if n is smaller. */
 static inline uint64_t arithmetic_beyond(uint64_t n, uint64_t by)
 {
 	return n > by ? n - by : 0;
 }
 
-/* Rounded down; of 0 it is 0. */
+/* The base-2 logarithm of n, rounded down; 0 for 0. */
 static inline unsigned arithmetic_log2(uint64_t n)
 {
 	return 63 - (unsigned)__builtin_clzll(n | 1);

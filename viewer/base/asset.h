@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that the tool carries inside it, from build time on; behind its end stands a zero. */
+/* Embeds a file in the program at build time. A zero byte follows its end. */
 #pragma once
 
-#ifndef ASSET_FILE /* browser/system.h has that of its assembler */
+#ifndef ASSET_FILE /* browser/system.h defines its own, for another assembler */
 #define ASSET_FILE(name, path)                                                        \
 	__asm__(".section .rodata\n.global asset_" #name "\n.global asset_end_" #name \
 		"\nasset_" #name ":\n.incbin \"" path "\"\nasset_end_" #name          \

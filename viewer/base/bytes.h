@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that grow at their end. */
+/* An array of bytes that grows at its end. */
 #pragma once
 
 #include "usual.h"
@@ -15,7 +15,7 @@ void bytes_varint(struct bytes *b, uint64_t n);
 size_t bytes_add_text(struct bytes *b, const char *s, size_t len);
 #define BYTES_HASH 14695981039346656037u
 
-/* FNV-1a: what was hashed before it, at first BYTES_HASH, and these bytes. */
+/* The FNV-1a hash of these bytes, continued from `hash` (BYTES_HASH at first). */
 static inline uint64_t bytes_hash(uint64_t hash, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;

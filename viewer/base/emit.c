@@ -11,7 +11,7 @@ struct emit {
 	bool json, bold, markdown;
 	char *close; /* closing bracket of each open object or array */
 	size_t depth, room;
-	bool first; /* nothing yet in the innermost one */
+	bool first; /* nothing printed yet in the innermost one */
 };
 
 struct emit *emit_open(FILE *f, bool json)
@@ -195,7 +195,7 @@ bool emit_colour(const struct emit *e)
 	return e->bold;
 }
 
-/* A line of text: what stands before and behind is printed as it is. */
+/* Prints a line of text between `before` and `behind`, which are not escaped. */
 static void print_line(struct emit *e, const char *before, const char *format, va_list args,
 		       const char *behind)
 {
@@ -301,7 +301,7 @@ void emit_sentence(struct emit *out, const char *next, const char *format, ...)
 	free(text);
 }
 
-/* An arrow between two words is no markup. */
+/* Whether the character at `at` ends an arrow (" ->"), which is not markup. */
 static bool is_arrow(const char *text, const char *at)
 {
 	return *at == '>' && at - text > 1 && at[-1] == '-' && at[-2] == ' ';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emit_json.h"
 
-/* Bytes of the UTF-8 character at s, 0 if there is none (overlong forms, surrogates and values
- * beyond U+10FFFF are none). */
+/* Bytes of the UTF-8 character at s, 0 if it is invalid, which includes overlong forms, surrogates
+ * and values beyond U+10FFFF. */
 static size_t utf8(const unsigned char *s, size_t len)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -36,8 +36,8 @@ static uint32_t code_point(const unsigned char *s, size_t n)
 	return c;
 }
 
-/* Not shown by themselves: they turn the direction of what follows, end a line, or are nothing at
- * all, so that a text looks like another one. Joiners (U+200C, U+200D) are part of words. */
+/* Invisible characters: they change the direction of the text behind them, end a line, or have no
+ * width, so that one text can look like another. Joiners (U+200C, U+200D) are part of words. */
 static bool is_unseen(uint32_t c)
 {
 	static const struct {
@@ -49,8 +49,8 @@ static bool is_unseen(uint32_t c)
 	return ANY_OF(x, ranges, sizeof(ranges) / sizeof(ranges[0]), c >= x->first && c <= x->last);
 }
 
-/* Bytes of what a terminal can be given, 0 for anything that may move its cursor or worse: C0, C1,
- * what is no UTF-8, what is not seen. */
+/* Bytes of the character at s, or 0 if a terminal must not get it, because it might move the cursor
+ * or worse: control characters (C0 and C1), invalid UTF-8, invisible characters. */
 static size_t plain(const unsigned char *s, size_t len)
 {
 	size_t n = utf8(s, len);
@@ -100,7 +100,7 @@ void emit_json_string(FILE *f, const char *s, size_t len)
 		size_t n = utf8(p, len);
 
 		if (n > 1 && !plain(p, n))
-			json_number(f, code_point(p, n)); /* a terminal obeys them too */
+			json_number(f, code_point(p, n)); /* a terminal would obey these */
 		else if (n > 1)
 			fwrite(p, 1, n, f);
 		else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends of texts, their beginnings, and words in them. */
+/* Tests of how a text ends or begins, and of words in it. */
 #pragma once
 
 #include "usual.h"
@@ -11,8 +11,7 @@ static inline bool ending_is(const char *s, const char *end)
 	return n >= m && !memcmp(s + n - m, end, m);
 }
 
-/* The part behind the last such character, or the whole text: for "Net.forward" and '.' it is
- * "forward". */
+/* The part of s behind its last c, or all of s: "forward" for "Net.forward" and '.'. */
 static inline const char *ending_behind(const char *s, char c)
 {
 	const char *last = strrchr(s, c);
@@ -20,10 +19,10 @@ static inline const char *ending_behind(const char *s, char c)
 	return last ? last + 1 : s;
 }
 
-/* A list of words for the questions below. */
+/* A list of words for the functions below. */
 #define ONE_OF(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* Whether a text of n characters is one of the words, */
+/* Whether the n characters at s are one of the words. */
 static inline bool words_equal(const char *s, size_t n, const char *const *words)
 {
 	while (*words && (strlen(*words) != n || memcmp(s, *words, n)))
@@ -31,7 +30,7 @@ static inline bool words_equal(const char *s, size_t n, const char *const *words
 	return *words;
 }
 
-/* begins with one, */
+/* Whether s begins with one of the words. */
 static inline bool words_begin(const char *s, const char *const *words)
 {
 	while (*words && strncmp(s, *words, strlen(*words)))
@@ -39,7 +38,7 @@ static inline bool words_begin(const char *s, const char *const *words)
 	return *words;
 }
 
-/* or contains one. */
+/* Whether the n characters at s contain one of the words. */
 static inline bool words_in(const char *s, size_t n, const char *const *words)
 {
 	while (*words && !memmem(s, n, *words, strlen(*words)))
@@ -53,9 +52,9 @@ static inline bool word_has(char c)
 	return c == '_' || isalnum((unsigned char)c);
 }
 
-/* A spreadsheet takes such a cell for a formula, which may run a program: an apostrophe in front
- * makes it a text. A cell that begins with an apostrophe gets another one, so that readers can
- * always remove the first. */
+/* Whether a spreadsheet would take this cell for a formula, which could run a program. An
+ * apostrophe in front makes it a text. A cell that begins with an apostrophe gets another one, so
+ * that readers can always remove the first. */
 static inline bool begins_formula(const char *s, size_t len)
 {
 	return len && memchr("=+-@'\t\r", s[0], 7);

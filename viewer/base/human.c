@@ -42,7 +42,7 @@ uint64_t amount_bytes(const struct amount *a, uint64_t all)
 	return (uint64_t)(a->percent ? a->value / 100 * (double)all : a->value);
 }
 
-#define DIGITS_MOST 3 /* behind the point; two that are closer stand in bytes */
+#define DIGITS_MOST 3 /* decimals; figures that are still equal are printed in bytes */
 
 static void put_bytes(char buf[HUMAN_MAX], uint64_t bytes, int digits)
 {
@@ -79,7 +79,7 @@ const char *human_apart(char buf[HUMAN_MAX], uint64_t bytes, uint64_t other)
 	return buf;
 }
 
-/* Two units of a time above 100 s. */
+/* Prints a time of 100 s or more in two units. */
 static void put_long(char buf[HUMAN_MAX], uint64_t s)
 {
 	if (s < 3600)

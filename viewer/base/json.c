@@ -156,7 +156,7 @@ struct json json_at(struct json v, const char *path)
 	return v;
 }
 
-/* Copies the digits, because a number need not be followed by anything that ends it. */
+/* Copies the digits, because nothing might end the number in the text. */
 static void copy_number(struct json v, char buf[32])
 {
 	size_t len = v.s ? (size_t)(v.end - v.s) : 0;
@@ -199,7 +199,7 @@ static unsigned hex(const char *p)
 	return (unsigned)strtoul(digits, NULL, 16);
 }
 
-/* The second half of a character beyond U+FFFF, which JSON writes as two: "\udXXX" at p; or 0. */
+/* The low surrogate "\udXXX" at p, or 0; JSON writes characters beyond U+FFFF as two surrogates. */
 static unsigned second_half(const char *p, const char *end)
 {
 	unsigned c = end - p > 6 && p[0] == '\\' && p[1] == 'u' ? hex(p + 2) : 0;

@@ -8,7 +8,7 @@
 #include "usual.h"
 
 struct json {
-	const char *s, *end; /* both NULL: not there */
+	const char *s, *end; /* both NULL: missing */
 };
 
 struct json json_text(const char *s, size_t len);
@@ -21,16 +21,13 @@ struct json json_first(struct json of, struct json *key);
 struct json json_next(struct json of, struct json item, struct json *key);
 size_t json_count(struct json of); /* its items or members */
 
-/*
- * By the way to it, parts with a dot between them: NAME is a member, a number that item of an
- * array.
- */
+/* The value at a path of names and item numbers, such as "traceEvents.0.args". */
 struct json json_at(struct json v, const char *path);
 
-double json_number(struct json v); /* true is 1; what is no finite number 0 */
+double json_number(struct json v); /* true is 1; 0 if it is not a finite number */
 uint64_t json_unsigned(struct json v);
 int64_t json_signed(struct json v);
 
-/* The text of a string, cut where the room ends; returns buf. */
+/* Copies the text of a string to buf, as much as fits; returns buf. */
 const char *json_string(struct json v, char *buf, size_t room);
-bool json_is(struct json v, const char *text); /* a string of exactly this text */
+bool json_is(struct json v, const char *text); /* whether v is a string with this text */

@@ -41,7 +41,7 @@ static void end_progress(void)
 	progress_shown = false;
 }
 
-/* Names in it (files, marks) may contain any bytes, so control characters are escaped. */
+/* Names in the text (files, marks) can contain any bytes, so control characters are escaped. */
 void machine_say(UNUSED bool error, const char *text, size_t len)
 {
 	end_progress();
@@ -67,7 +67,7 @@ static bool progress_due(void)
 	return progress_shown = true;
 }
 
-/* How much of a text is shown in so many columns: whole words, "..." in place of the others. */
+/* Bytes of a text that fit into `room` columns; whole words and room for "..." if not all do. */
 static size_t progress_length(const char *what, size_t room)
 {
 	size_t len = strlen(what), n = room > 3 ? room - 3 : 0;
@@ -95,7 +95,7 @@ void machine_progress(const char *what, uint64_t done, uint64_t all)
 		return;
 	machine_terminal(stderr, &columns, NULL);
 	columns = columns > 1 ? columns : 80;
-	columns -= all && columns > 7 ? 7 : 1; /* " 100 %" stands behind it */
+	columns -= all && columns > 7 ? 7 : 1; /* for " 100 %" */
 	shown = progress_length(what, columns);
 	fputs("\r\033[K", stderr);
 	emit_plain_string(stderr, what, shown);
@@ -199,7 +199,7 @@ static void end_file(const char *path)
 	}
 }
 
-/* More than 64 at a time are left to themselves. */
+/* Of more than 64 files at a time, a signal does not remove the later ones. */
 void machine_unfinished(const char *path, bool begins)
 {
 	if (begins)

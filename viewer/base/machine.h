@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything that reading a recording takes from its surroundings, apart from files, memory and the
- * names in ELF files (recording/symbols.h). Each face has an implementation
- * of its own: the command (machine.c, a terminal) and the library (ask/library_machine.c, no
- * terminal and no environment).
+ * Everything that reading a recording needs from its surroundings, apart from files, memory and the
+ * names in ELF files (recording/symbols.h). There are two implementations: the command's
+ * (machine.c, with a terminal) and the library's (ask/library_machine.c, without a terminal and an
+ * environment).
  */
 #pragma once
 
 #include "usual.h"
 
-/* One sentence, an error or a note. */
+/* Reports one sentence, an error or a note. */
 void machine_say(bool error, const char *text, size_t len);
-/* Progress of a long pass; all = 0: in words. NULL ends it. */
+/* Shows the progress of a long pass; without a percentage if all is 0. what = NULL removes it. */
 void machine_progress(const char *what, uint64_t done, uint64_t all);
-/* Ends the command, or the question. */
+/* Ends the command; in the library, only the current question. */
 _Noreturn void machine_out_of_memory(void);
-/* A setting by its name, or NULL. */
+/* The value of a setting, or NULL. */
 const char *machine_setting(const char *name);
-/* Whether f (NULL: standard output) is a terminal; its size, zeros if unknown. Pointers may be
+/* Whether f (NULL: standard output) is a terminal; its size, zeros if unknown. Pointers can be
  * NULL. */
 bool machine_terminal(FILE *f, unsigned *columns, unsigned *rows);
 /* Whether f is a terminal that understands escapes. */
 bool machine_moves(FILE *f);
-/* A file is written under a temporary name: a signal that ends the process removes it. */
+/* A signal that ends the process removes the file, from a call with begins = true to one with
+ * false. */
 void machine_unfinished(const char *path, bool begins);

@@ -61,7 +61,7 @@ uint32_t *map_get(const struct map *m, uint64_t key)
 	return s && s->used ? &s->value : NULL;
 }
 
-/* Moves back what follows, so that no marker of deleted slots is needed. */
+/* Moves the following entries back, so that no marker of deleted slots is needed. */
 bool map_remove(struct map *m, uint64_t key)
 {
 	struct map_slot *s = m->room ? probe(m, key) : NULL;

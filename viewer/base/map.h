@@ -14,18 +14,19 @@ struct map {
 	size_t count, room; /* room is a power of two or 0 */
 };
 
-/* The value's place, made (0, and *fresh set) if it was not there. Good until the next map_put. */
+/* The place of a key's value, valid until the next map_put. A new key has the value 0. Sets *fresh
+ * (unless NULL) to whether the key is new. */
 uint32_t *map_put(struct map *m, uint64_t key, bool *fresh);
-/* Whether the key is new. */
+/* Adds a key; returns whether it is new. */
 bool map_add(struct map *m, uint64_t key);
 uint32_t *map_get(const struct map *m, uint64_t key); /* NULL if not there */
 bool map_remove(struct map *m, uint64_t key);
 void map_free(struct map *m);
 
-/* The number that a key got when it first came: then `next` is returned. */
+/* The number of a key. A new key gets the number `next`. */
 uint32_t map_number(struct map *m, uint64_t key, size_t next);
 
-/* The value of a key: the first time what `find` gives, which is kept. */
+/* The value of a key. A new key gets the value of `find`. */
 #define map_known(m, key, find)                                  \
 	__extension__({                                          \
 		uint64_t key_ = (key);                           \
@@ -37,7 +38,7 @@ uint32_t map_number(struct map *m, uint64_t key, size_t next);
 		known_;                                          \
 	})
 
-/* Items by their keys, in the order in which they came. Any struct with these members will do. */
+/* Items with keys, in order of insertion. The macros below take any struct with these members. */
 #define MAP_OF(type)                \
 	struct {                    \
 		struct map ids;     \
@@ -55,7 +56,7 @@ uint32_t map_number(struct map *m, uint64_t key, size_t next);
 			memset(need_item(m_->items, m_->count, m_->room), 0, sizeof(*m_->items)); \
 		&m_->items[at_];                                                                  \
 	})
-/* The same, NULL if it is not there. */
+/* The item of a key, or NULL. */
 #define map_find(m, key)                                         \
 	__extension__({                                          \
 		const uint32_t *at_ = map_get(&(m)->ids, (key)); \
@@ -64,6 +65,6 @@ uint32_t map_number(struct map *m, uint64_t key, size_t next);
 	})
 #define map_items_free(m) (map_free(&(m)->ids), free((m)->items))
 
-/* Keys from what is longer, going on from another one (or any seed). */
+/* Hashes of longer data, as keys. They continue from another hash (or from any seed). */
 uint64_t map_hash(uint64_t from, const void *bytes, size_t len);
 uint64_t map_hash_text(uint64_t from, const char *text);

@@ -45,8 +45,8 @@ void *need_resize(void *v, size_t bytes)
 	return check(realloc(v, bytes));
 }
 
-/* Memory of its own, because open_memstream also writes to *text when the program ends, long after
- * the question. */
+/* Replaces open_memstream, which would also write to *text when the program ends, when the caller's
+ * variable no longer exists. */
 struct stream {
 	char *text, **to;
 	size_t len, room, *to_len;
@@ -60,7 +60,7 @@ static ssize_t write_stream(void *cookie, const char *bytes, size_t len)
 	if (s->len + len >= s->room) {
 		char *more = room > s->len + len ? realloc(s->text, room) : NULL;
 
-		if (!more) /* no memory, or no such size */
+		if (!more) /* out of memory, or the size overflowed */
 			return 0;
 		s->text = more;
 		s->room = room;

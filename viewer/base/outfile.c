@@ -88,7 +88,7 @@ int outfile_check(const char *path)
 
 #define START 256
 
-/* Bytes that were read; -1: it cannot be. */
+/* The number of bytes read; -1 if the file cannot be read. */
 static long read_start(const char *path, char start[START])
 {
 	FILE *f = file_open_stream(path);

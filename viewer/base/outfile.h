@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Checks and makes output files. The tool's own earlier output may be replaced, other files may
- * not.
- */
+/* Checks and makes output files. They can replace only the tool's own earlier output. */
 #pragma once
 
 #include "usual.h"
@@ -22,21 +19,21 @@ struct outfile {
 	char part[PATH_MAX];
 };
 
-/* The one rule for every output: an existing file may be replaced if it is empty or begins as those
- * that are written there (`head`); `what` is its name in messages ("a flame graph"). Returns 0, or
+/* The rule for every output: it can replace an existing file that is empty or begins with `head`,
+ * as this kind of output does. `what` names the kind in messages ("a flame graph"). Returns 0, or
  * an exit code after one error message. */
 int outfile_check_kind(const char *path, const char *head, size_t length, const char *what);
 
-bool outfile_begins(const char *path, const char *head, size_t length); /* or is empty */
-/* Its first 256 bytes hold the text; or it is empty. */
+bool outfile_begins(const char *path, const char *head, size_t length); /* or it is empty */
+/* Whether the file's first 256 bytes contain the text, or it is empty. */
 bool outfile_starts_with(const char *path, const char *text);
-int outfile_refuse(const char *path, const char *what); /* says that it is not `what` */
+int outfile_refuse(const char *path, const char *what); /* reports that it is not `what` */
 
 #define OUTFILE_PAGE "<!doctype html>\n<!-- SPDX", "a page of this tool"
 
-/* Checks it, and opens it for writing. Same return values. */
+/* Checks path as above and opens it for writing. Same return values. */
 int outfile_open(struct outfile *o, const char *path, const char *head, const char *what);
-/* The same after path was checked; only the file's owner may read it. */
+/* The same after path was checked; only the file's owner can read it. */
 int outfile_begin(struct outfile *o, const char *path);
 int outfile_commit(struct outfile *o);
 void outfile_drop(struct outfile *o); /* discards the file */

@@ -22,7 +22,7 @@ void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A progress line, only on a terminal and only after two seconds; say_progress_end removes it. */
 void say_progress(const char *what, uint64_t done, uint64_t all);
-void say_doing(const char *text); /* the same, in words */
+void say_doing(const char *text); /* the same without a percentage */
 void say_progress_end(void);
 
 /* Only in the command (machine.c). */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A place in a sorted row, found by halves. */
+/* Binary search, and comparisons for qsort. */
 #pragma once
 
 #include "usual.h"
 
-/* How many of `count` items, `i` being the number of one, are of the first kind, that `is_first`
- * says: those of the other kind stand behind them all. */
+/* Binary search: the number of items at the start for which `is_first` is true, an expression of an
+ * item's number `i`. It must be false for all items behind them. */
 #define SORTED_FIRST(count, i, is_first)                      \
 	__extension__({                                       \
 		size_t from_ = 0, to_ = (count);              \
@@ -21,11 +21,11 @@
 		from_;                                        \
 	})
 
-/* For a comparison of qsort: whether a stands before b (-1), beside or behind it. In a row of them,
- * with ?: between two, each decides where those before it do not. */
+/* The result of a comparison for qsort: -1 if a < b, 0 if they are equal, else 1. Several can be
+ * chained with ?: so that each decides where those before it are equal. */
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* A comparison of items x and y for qsort. */
+/* Defines a comparison of items x and y for qsort. */
 #define COMPARE(name, type, order)                      \
 	static int name(const void *a_, const void *b_) \
 	{                                               \

@@ -42,7 +42,7 @@ static size_t up_to(const uint64_t *addrs, size_t n, uint64_t addr)
 	return (size_t)(from - addrs) + (n && *from <= addr);
 }
 
-/* The last block at addr or below it; false: there is none. */
+/* Finds the last block at addr or below it. False: there is none. */
 static bool last_up_to(const struct tree *t, uint64_t addr, struct spot *s)
 {
 	const struct tree_group *g;
@@ -70,7 +70,7 @@ static uint32_t *recent_of(const struct tree *t, uint64_t addr)
 	return &t->recent[addr * 0x9e3779b97f4a7c15u >> (64 - RECENT_BITS)];
 }
 
-/* NULL: it is not among the most recent ones. */
+/* NULL: the block is not among the most recent ones. */
 static struct block *find_recent(const struct tree *t, uint64_t addr)
 {
 	uint32_t place = t->recent ? *recent_of(t, addr) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Live blocks ordered by address, found by their address or by any address inside them. Groups hold
- * up to 256 sorted addresses, and a sorted array holds the groups' first addresses. A search reads
+ * up to 128 sorted addresses, and a sorted array holds the groups' first addresses. A search reads
  * two short arrays, and no order of insertion makes it slow. A table of the most recent blocks
  * saves most searches. Blocks do not move while they live.
  */
@@ -33,9 +33,9 @@ struct tree {
 	size_t each;	  /* bytes of an item, which begins with its block; 0 = a block only */
 	uint8_t **chunks; /* items never move */
 	size_t room, chunk_count;
-	uint32_t *free; /* free places in chunks, */
+	uint32_t *free; /* free places in chunks */
 	size_t free_count, free_room;
-	uint32_t used;	/* and the number of places used so far */
+	uint32_t used;	/* places used so far, the free ones included */
 	uint32_t count; /* blocks in the tree */
 	struct tree_group **groups;
 	uint64_t *firsts; /* the first address of each group */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small packed file could fill the memory when it is unpacked, so a file that grows more than a
- * thousandfold, or beyond 4 GiB (1 GiB where a size has 32 bits, as in a browser), is rejected.
+ * thousandfold, or beyond 4 GiB (1 GiB if size_t has 32 bits, as in a browser), is rejected.
  */
 #include "unpack.h"
 
@@ -16,13 +16,13 @@
 #if SIZE_MAX > UINT32_MAX
 #define NEVER	   ((size_t)4 << 30)
 #define NEVER_TEXT "4 GiB"
-#else /* room for twice as much is still a size, and the module has it */
+#else /* twice this still fits into a 32-bit size_t */
 #define NEVER	   ((size_t)1 << 30)
 #define NEVER_TEXT "1 GiB"
 #endif
 #define ALWAYS	      ((size_t)64 << 20)
 #define GROWTH	      1000
-#define XZ_DICTIONARY (128ul << 20) /* bytes, with its tables: `xz -9` takes 65 MiB */
+#define XZ_DICTIONARY (128ul << 20) /* bytes, with the decoder's tables; `xz -9` needs 65 MiB */
 
 struct output {
 	uint8_t *data;
@@ -30,7 +30,7 @@ struct output {
 	const char *error;
 };
 
-/* Room for more; false: there will be no more. */
+/* Makes room for more output. False: it has reached its limit. */
 static bool grow(struct output *o)
 {
 	if (o->len < o->room)
@@ -69,7 +69,7 @@ static void unpack_zstd(const struct unpacked *from, struct output *o)
 	ZSTD_freeDStream(z);
 }
 
-/* bits: of the window, as inflateInit2 takes them; at: where the packed bytes begin. */
+/* bits: window size as in inflateInit2; at: offset of the compressed bytes. */
 static void inflate_from(const struct unpacked *from, size_t at, int bits, struct output *o)
 {
 	z_stream z = { .next_in = (Bytef *)from->data + at };
@@ -129,7 +129,7 @@ static void output_copy(struct output *o, const uint8_t *from, size_t len)
 	o->len = len;
 }
 
-/* torch.save writes the names of its files at the end of the archive, too. */
+/* Whether the archive was made by torch.save. The list of its files, at its end, has "version". */
 static bool is_checkpoint(const struct unpacked *from, const uint8_t *name, size_t len)
 {
 	size_t end = from->len < UNPACK_START ? from->len : UNPACK_START;
@@ -138,7 +138,7 @@ static bool is_checkpoint(const struct unpacked *from, const uint8_t *name, size
 	       memmem((const uint8_t *)from->data + from->len - end, end, "/version", 8);
 }
 
-/* The first file of an archive. */
+/* Unpacks the first file of an archive. */
 static void unpack_zip(const struct unpacked *from, struct output *o)
 {
 	const uint8_t *p = from->data;
@@ -185,7 +185,7 @@ static const char *viz_text(const void *start, size_t len)
 		       : NULL;
 }
 
-/* The page of PyTorch's memory_viz has the snapshot inside it. */
+/* Decodes the snapshot in a page of PyTorch's memory_viz (base64). */
 static void unpack_viz(const struct unpacked *from, struct output *o)
 {
 	static const char digits[] =
@@ -254,7 +254,7 @@ static size_t read_bytes(int fd, uint8_t *to, size_t len)
 	return got;
 }
 
-/* Copies the file; an error message or NULL. */
+/* Copies the file into memory; returns an error message or NULL. */
 static const char *copy_file(int fd, struct unpacked *u)
 {
 	struct stat st;

@@ -17,6 +17,6 @@ struct unpacked {
 int unpack_file(const char *path, struct unpacked *u);
 void unpack_free(struct unpacked *u);
 
-/* Recognizes packed files by their first bytes; all that matters are the first UNPACK_START. */
+/* Recognizes packed files by their first bytes, of which only UNPACK_START matter. */
 #define UNPACK_START 4096
 bool unpack_recognises(const void *start, size_t len);

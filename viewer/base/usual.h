@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The standard headers, memory and messages, which most files use. Other includes of a file show
- * what it asks of the machine and of other files. */
+/* The standard headers, memory and messages, which most files use. The other includes of a file
+ * show what else it depends on. */
 #pragma once
 
 #include <ctype.h>
@@ -18,9 +18,9 @@
 #include "need.h"
 #include "say.h"
 
-#define UNUSED __attribute__((unused)) /* a parameter that only others of its kind need */
+#define UNUSED __attribute__((unused)) /* a parameter that other functions of its type need */
 
-/* Each item of an array, of which there are `count` before the loop. */
+/* Loops over the items of an array; `count` is read once, before the loop. */
 #define FOR_EACH(type, x, array, count) \
 	for (type *x = (array), *x##_end = x ? x + (count) : x; x < x##_end; x++)
 
@@ -38,8 +38,8 @@
 	})
 #define ANY_OF(x, array, count, condition) (FIRST_OF(x, array, count, condition) != NULL)
 
-/* The item x with the greatest value, a uint64_t, of those for which the condition is true; of
- * several the first. NULL: there is none. */
+/* The item x with the greatest value (a uint64_t) for which the condition is true; the first of
+ * several. NULL: there is none. */
 #define GREATEST_OF(x, array, count, condition, value)                              \
 	__extension__({                                                             \
 		__typeof__(*(array)) *greatest_##x = NULL;                          \

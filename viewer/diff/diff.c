@@ -6,7 +6,7 @@
  */
 #include "diff.h"
 
-/* Nothing grows if the last step ends like the first one. */
+/* Finds leaks, unless the last step ends no higher than the first one began. */
 static void find_leaks(struct diff_side *s)
 {
 	const struct steps *steps = &s->timeline.steps;
@@ -16,7 +16,7 @@ static void find_leaks(struct diff_side *s)
 		leaks_find(&s->leaks, &s->timeline);
 }
 
-/* seq: of the side that leads, like: the span of the other one. */
+/* seq: event of the leading side; like: span of the other side. */
 static void compare_sides(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
 {
 	uint64_t at_old = seq, at_new = seq;
@@ -53,11 +53,11 @@ static void compare_peaks(struct diff *d)
 	compare_sides(d, new_leads, leads->peak_seq, diff_span_like(other, leads, leads->peak_seq));
 }
 
-#define LITTLE 200 /* of the peak: smaller changes are ignored */
+#define LITTLE 200 /* changes below this part of the peak (1/200) are ignored */
 
 static uint64_t first_weight(const struct diff *d)
 {
-	size_t at = d->count && d->findings[0].cause == CAUSE_RESERVED; /* that is no block's */
+	size_t at = d->count && d->findings[0].cause == CAUSE_RESERVED; /* which is of no block */
 	const struct diff_finding *f = &d->findings[at];
 
 	return at < d->count && f->cause != CAUSE_MOVED ? diff_apart(f->bytes_old, f->bytes_new)

@@ -21,13 +21,13 @@ enum diff_cause {
 struct diff_pair {
 	unsigned category;
 	const struct diff_site *old_site, *new_site; /* NULL = none */
-	const uint64_t *old_sizes, *new_sizes;	     /* of its blocks, the smallest first */
+	const uint64_t *old_sizes, *new_sizes;	     /* sizes of its blocks, ascending */
 	uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
-	uint64_t unused_old, unused_new; /* as of rows */
+	uint64_t unused_old, unused_new; /* bytes, as in struct diff_row */
 	uint64_t idle_old, idle_new;
 	uint32_t finding; /* 1 + index, 0 = none yet */
 	bool remainders;  /* differs only by rounding remainders */
-	double at;	  /* when it was made, relative to all blocks: 0 to 1 */
+	double at;	  /* place in the order of births, 0 to 1 */
 };
 
 struct diff_finding {
@@ -46,11 +46,11 @@ struct diff_finding {
 
 struct diff {
 	struct diff_side old, new;
-	bool below_peak; /* the compared moments are not the peaks, where little differs */
+	bool below_peak; /* the compared moments are not the peaks, because little differs there */
 	/* Comparisons that the recordings' settings rule out (diff_settings.c). */
 	bool no_classes, no_lines; /* no_lines: no classes either */
 	bool no_nodes;		   /* backward nodes have no names on one side */
-	bool no_operators;	   /* operators neither */
+	bool no_operators;	   /* operators have no names on one side */
 	struct diff_pair *pairs;
 	size_t pair_count, pair_room;
 	struct diff_finding *findings;
@@ -76,7 +76,7 @@ void diff_pair_rows(struct diff *d);
 void diff_find(struct diff *d);
 
 /* Shared by the files that make findings. */
-/* A large block may exceed its request by up to this much, if the remainder is too small to be
+/* A large block can exceed its request by up to this much, if the remainder is too small to be
  * used. That is chance, and no change of the program. */
 #define DIFF_REMAINDER 1048576
 bool diff_like_size(uint64_t a, uint64_t b); /* apart from such a remainder */
@@ -86,42 +86,42 @@ bool diff_like_size(uint64_t a, uint64_t b); /* apart from such a remainder */
 double diff_power_of_two(const uint64_t *x, const uint64_t *y, uint64_t count);
 int64_t diff_delta(const struct diff_pair *p);
 uint64_t diff_size(const struct diff_pair *p); /* size of the change, without its sign */
-/* The new version's, if it exists there. */
+/* On the new side, if it exists there, else on the old one. */
 const struct diff_site *diff_site_of(const struct diff_pair *p);
 const struct owner *diff_owner(const struct diff_pair *p);
-/* Whether they have a line in common, or a function, on any side: independent of which is the old
- * one. */
+/* Whether they have a line in common (or a function, if !line), on any side. Independent of which
+ * side is the old one. */
 bool diff_same_place(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b,
 		     bool line);
-bool diff_differs(const struct diff_pair *p); /* and is not part of a finding yet */
-/* Results of forward and backward passes: what casts, or another number of passes, change. */
+bool diff_differs(const struct diff_pair *p); /* and is in no finding yet */
+/* Classes of results of passes, which casts or another number of passes change. */
 #define DIFF_OF_PASSES \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
 
-/* A cause's pairs, and what its finding says about them. */
+/* Selects the pairs of a cause, and says how their finding is named. */
 struct diff_rule {
 	enum diff_cause cause;
 	int direction;	  /* 1: only pairs that grew, -1: that shrank, 0: both */
 	uint32_t classes; /* only pairs of these classes (bits); 0 = of all */
 	/* Only pairs for which this is true; NULL = all. */
 	bool (*takes)(const struct diff *d, const struct diff_pair *p, const void *facts);
-	const void *facts; /* of this comparison, for takes */
+	const void *facts; /* passed to takes */
 
 	uint32_t named_by;	  /* its name comes from the largest of these classes; 0 = of all */
 	const struct owner *line; /* names the finding instead, if it is a line; NULL = none */
-	bool line_if_none;	  /* ... only where the pairs have no line */
+	bool line_if_none;	  /* use `line` only if the pairs have none */
 	double factor;		  /* these as in struct diff_finding */
 	uint64_t count;
 	bool square;
 };
 
-/* Makes a finding of the pairs that differ and that the rule takes. Without any there is none, and
- * nothing is returned that could be missing. */
+/* Makes a finding of the pairs that differ and that the rule takes; none if there are no such
+ * pairs. */
 void diff_collect(struct diff *d, const struct diff_rule *rule);
 /* Makes a finding without pairs. */
 struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause);
 void diff_add_pair(struct diff_finding *f, struct diff_pair *p);
-/* Its class is one of these bits. */
+/* Whether its class is one of these bits. */
 static inline bool diff_is_of(const struct diff_pair *p, uint32_t classes)
 {
 	return 1u << p->category & classes;

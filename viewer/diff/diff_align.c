@@ -146,7 +146,7 @@ static double lines_alike(const struct diff_side *o, uint32_t i, const struct di
 	return s + (a->largest == b->largest);
 }
 
-/* Lines that call something else now, between the same neighbours, if their number is equal. */
+/* Pairs the lines between two matched ones by order, if equally many call something else now. */
 static void fill_gap(struct diff_side *old, const uint32_t *a, size_t count_a,
 		     const struct diff_side *new, const uint32_t *b, size_t count_b)
 {

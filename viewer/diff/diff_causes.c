@@ -13,13 +13,13 @@
 #include "../base/ending.h"
 
 /*
- * Gradients that one program gives up between its steps and the other keeps: zeroed in place
- * (set_to_none=False), or never cleared. They then stand in memory at other moments, and what
- * backward computes for them is a second copy. The line that is to be read is that of zero_grad,
- * which makes no memory itself: it is known from what it freed, if only on the other side.
+ * Gradients that one program frees between its steps and the other keeps: zeroed in place
+ * (set_to_none=False), or never cleared. The other program then has them at other moments, and the
+ * gradients that backward computes are a second copy. The finding names the line of zero_grad. That
+ * allocates nothing, so it is known from what it freed, possibly on the other side only.
  */
 
-#define FEWEST 2 /* steps before which nothing had to be cleared */
+#define FEWEST 2 /* least number of steps: there is nothing to clear before the first one */
 
 static bool is_zero_grad(const struct frame *f)
 {
@@ -69,7 +69,7 @@ bool diff_keeps_gradients(const struct diff *d)
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }
 
-/* A gradient that another is added to is taken for a temporary where its end was not seen. */
+/* A gradient to which another is added looks like a temporary if its end was not recorded. */
 static bool is_kept_gradient(UNUSED const struct diff *d, const struct diff_pair *p,
 			     UNUSED const void *facts)
 {
@@ -150,7 +150,7 @@ static void find_trained(struct diff *d)
 	double change = after - before;
 	double parameters = (double)d->new.shot.bytes[CATEGORY_parameters] -
 			    (double)d->old.shot.bytes[CATEGORY_parameters];
-	/* What a weight costs once it is trained: forward results are made either way. */
+	/* Memory that a weight needs when it is trained; forward results are made in any case. */
 	struct diff_rule rule = { .cause = CAUSE_TRAINED,
 				  .direction = change > 0 ? 1 : -1,
 				  .classes = CLASSES_THAT(FOLLOW_TRAINING) |
@@ -168,7 +168,7 @@ static void find_trained(struct diff *d)
 
 /* ---- parameters, and memory proportional to them */
 
-/* Whether a class changed in proportion to the parameters, of which only some may be trained: the
+/* Whether a class changed in proportion to the parameters, of which only some might be trained: the
  * bytes per parameter are unchanged. */
 static bool follows(const struct diff *d, const struct diff_sums *s, unsigned category)
 {
@@ -201,7 +201,7 @@ static bool is_result(const struct diff_pair *p, bool more)
 	return category_in(p->category, FORWARD_RESULTS) && diff_delta(p) * (more ? 1 : -1) > 0;
 }
 
-/* Gradients and state each by whether they follow the weights here. */
+/* Whether it changed with the model; gradients and state only if they follow the weights here. */
 static bool is_of_model(UNUSED const struct diff *d, const struct diff_pair *p, const void *facts)
 {
 	const struct model_change *m = facts;
@@ -214,8 +214,8 @@ static bool is_of_model(UNUSED const struct diff *d, const struct diff_pair *p, 
 	       p->category == CATEGORY_optimizer_temporaries;
 }
 
-/* Bytes of other classes that changed the other way at the same line: the same blocks, which the
- * two sides take for something else. */
+/* Bytes of other classes that changed the other way at the same line: the same blocks, to which the
+ * two sides give different classes. */
 static int64_t other_class(const struct diff *d, const struct diff_pair *p)
 {
 	return (int64_t)SUM_OF(q, d->pairs, d->pair_count,
@@ -268,8 +268,8 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 
 /* ---- copies of unchanged parameters */
 
-/* Not a copy of the weights that a line of the program keeps beside the optimizer's state, which
- * exists on both sides. It is that line's finding. */
+/* Whether it is the optimizer's state, and not a copy of the weights that a line of the program
+ * keeps while both sides have state. Such a copy is that line's finding. */
 static bool is_state(const struct diff *d, const struct diff_pair *p, UNUSED const void *facts)
 {
 	bool both = d->old.shot.bytes[p->category] && d->new.shot.bytes[p->category];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The causes of a comparison, between the files that know them: each looks for its own and makes a
- * finding of what it takes. */
+/* Shared by the files that find causes. Each function finds its own cause and makes a finding of
+ * the pairs that it takes. */
 #pragma once
 
 #include "diff.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pairs that differ are put together to one finding, which is named after one of them. */
+/* Combines pairs that differ into one finding, which is named after one of them. */
 #include "diff.h"
 
 int64_t diff_delta(const struct diff_pair *p)
@@ -22,7 +22,7 @@ const struct owner *diff_owner(const struct diff_pair *p)
 	return &diff_site_of(p)->owner;
 }
 
-/* The numbers of a pair's function and line, on one of its sides; false: it has none there. */
+/* The common numbers of a pair's function and line on one side; false: it has none there. */
 static bool place_on(const struct diff *d, const struct diff_pair *p, bool new, uint32_t at[2])
 {
 	const struct diff_side *s = new ? &d->new : &d->old;
@@ -79,12 +79,12 @@ void diff_add_pair(struct diff_finding *f, struct diff_pair *p)
 	f->blocks_new += p->blocks_new;
 }
 
-/* The pair that the finding is named after: of the class with the greatest change of those that may
- * name it, the one with the greatest change. */
+/* The pair that the finding is named after: of the classes that can name it, the one with the
+ * greatest change, and of that the pair with the greatest change. */
 static size_t naming_pair(const struct diff *d, uint32_t finding, uint32_t named_by)
 {
 	int64_t by_class[CATEGORIES] = { 0 }, most = -1;
-	uint32_t may = 0; /* classes that are there at all: their changes may sum up to nothing */
+	uint32_t may = 0; /* classes of its pairs, even if their changes cancel out */
 	const struct diff_pair *best;
 	unsigned class = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison as a document: what JSON, text and Markdown print. */
+/* A comparison as a document, which is printed as JSON, text or Markdown. */
 #include "diff_document.h"
 
 #include "../base/sorted.h"
@@ -108,7 +108,7 @@ static struct row_diff_side side_row(const struct diff_side *s)
 						     .bytes = shot->total } };
 }
 
-/* The three members that say how much. */
+/* The three members for a change of bytes. */
 #define BYTES(before, after) \
 	.bytes_old = (before), .bytes_new = (after), .delta = (int64_t)((after) - (before))
 

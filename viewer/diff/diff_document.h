@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison as a document, and its faces for people. */
+/* A comparison as a document, and how it is printed. */
 #pragma once
 
 #include "../answers/columns.h"

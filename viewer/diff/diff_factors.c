@@ -9,7 +9,7 @@
 #include "diff_causes.h"
 
 /* Whether each block is larger by the factor. The allocator rounds small blocks up. A large block
- * may exceed its request by up to a MiB, if the remainder is too small to be used; the old block's
+ * can exceed its request by up to a MiB, if the remainder is too small to be used; the old block's
  * remainder is multiplied too. */
 static bool fits(const struct diff_pair *p, double factor, bool spare)
 {
@@ -97,7 +97,7 @@ static struct elements elements_of(const struct diff *d)
 	SORT(old.items, old.count, sorted_numbers);
 	SORT(new.items, new.count, sorted_numbers);
 	e.factor = factor_of_sizes(&old, &new);
-	if (!e.factor) { /* of some: half of a large one may be as large as another */
+	if (!e.factor) { /* maybe only some: half of a large one can be as large as another */
 		leave_different(&old, &new);
 		e.factor = factor_of_sizes(&old, &new);
 	}
@@ -142,7 +142,7 @@ static bool fits_elements(UNUSED const struct diff *d, const struct diff_pair *p
 	return fits(p, ((const struct elements *)facts)->factor, true);
 }
 
-/* Requires all parameters, or a visible cast; else the cause may be a larger vocabulary. */
+/* Requires all parameters, or a visible cast; else the cause might be a larger vocabulary. */
 void diff_find_precision(struct diff *d, const struct diff_sums *s)
 {
 	struct elements e = elements_of(d);
@@ -161,7 +161,7 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 		diff_collect(d, &rule);
 }
 
-/* ---- batch and sequence: what a pass makes, by one factor (scores of attention by its square) */
+/* ---- batch and sequence: results of a pass, by one factor (scores of attention by its square) */
 
 struct scale {
 	double base;
@@ -196,8 +196,8 @@ static double heaviest_factor(const struct diff *d, double *weight)
 	return best;
 }
 
-/* The inputs are the best evidence, if they are large enough to measure. Where the largest of a
- * line's stayed as it was, it is no factor. */
+/* The inputs are the best evidence, if they are large enough to measure. If the largest one of a
+ * line is unchanged, it shows no factor. */
 static double factor_of_inputs(const struct diff *d)
 {
 	FOR_EACH (const struct diff_pair, p, d->pairs, d->pair_count)
@@ -267,7 +267,7 @@ static bool is_general(const struct diff *d, const struct scale *s)
 	return results && is_most(&old, s->by_inputs) && is_most(&new, s->by_inputs);
 }
 
-/* f: the factor of most bytes, which may be the square of the inputs' factor. */
+/* f: the factor of most bytes, which might be the square of the inputs' factor. */
 static struct scale scale_of(const struct diff *d, double f, double *weight)
 {
 	double inputs = factor_of_inputs(d), root = sqrt(f), other;

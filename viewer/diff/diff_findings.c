@@ -10,16 +10,15 @@
 #include "diff_causes.h"
 
 /*
- * Changes that cancel out: bytes of one line are held by another line now, or in other pieces. They
- * become one finding, which says so and comes last. Findings with a cause of their own are not
- * touched.
+ * Changes that cancel out: the bytes of one line are held by another line now, or in other blocks.
+ * They become one finding, which says so and comes last. Findings with another cause are unchanged.
  */
 
 #define PARTNERS 2 /* most findings that cancel one */
 
 /* ---- pairs: gone in one place, and new in another one */
 
-#define TELLING 1000 /* of the peak: smaller changes are ignored */
+#define TELLING 1000 /* changes below this part of the total (1/1000) are ignored */
 
 static bool one_sided(const struct diff *d, const struct diff_pair *p)
 {
@@ -47,8 +46,8 @@ static double score_of(const struct diff *d, const struct diff_pair *gone,
 	       !strcmp(gone->old_site->module, new->new_site->module) - fabs(gone->at - new->at);
 }
 
-/* Pairs that changed places, before what is left becomes findings: the place of their finding,
- * 1 + index; 0 = none. */
+/* Makes a finding of the pairs that changed places, before the rest becomes findings. Returns 1 +
+ * its index; 0 = none. */
 static size_t find_moves(struct diff *d)
 {
 	struct diff_finding *f = NULL;
@@ -87,7 +86,7 @@ static bool may_cancel(const struct diff *d, const struct diff_finding *f)
 	       (uint64_t)llabs(change(f)) > d->new.shot.total / TELLING;
 }
 
-/* Whether they are of the same part of the model and for the same purpose, in other pieces. */
+/* Whether they are of the same module and class, with opposite changes. */
 static bool goes_with(const struct diff *d, const struct diff_finding *a,
 		      const struct diff_finding *b)
 {
@@ -97,13 +96,13 @@ static bool goes_with(const struct diff *d, const struct diff_finding *a,
 		       diff_site_of(&d->pairs[b->pair])->module);
 }
 
-/* Apart from the allocator's rounding. */
+/* Whether two changes add up to nothing, apart from the allocator's rounding. */
 static bool cancels(int64_t a, int64_t b)
 {
 	return llabs(a + b) <= llabs(a) / 50;
 }
 
-/* The findings that cancel `first`, one or else two; 0 = there are none. */
+/* Finds one, or else two, findings that cancel f; returns their number, 0 = none. */
 static size_t find_partners(const struct diff *d, const struct diff_finding *f,
 			    size_t found[PARTNERS])
 {
@@ -153,7 +152,7 @@ static void name_moved(struct diff *d, struct diff_finding *f)
 	f->kind = change(f) > 0 ? DIFF_GROWN : change(f) < 0 ? DIFF_SHRUNK : DIFF_MOVED;
 }
 
-/* Findings that cancel out join the one of the pairs that changed places. */
+/* Merges findings that cancel out into the one of the pairs that changed places. */
 static void find_cancelling(struct diff *d, size_t moved)
 {
 	bool *tried = need_new(d->count + 1);
@@ -227,7 +226,7 @@ static int by_weight(const void *a, const void *b, void *ctx)
 	return ORDER(rank(x), rank(y)) ?: ORDER(w, v) ?: x->pair < y->pair ? -1 : 1;
 }
 
-/* Placed second, because the first finding is the reason for the move. */
+/* Adds a finding for a peak in another phase, as the second, because the first is its reason. */
 static void find_moved(struct diff *d)
 {
 	enum phase before = diff_phase_at(&d->old, d->old.peak_seq);
@@ -262,8 +261,8 @@ static void drop_moves(struct diff *d)
 	d->count = kept;
 }
 
-/* The cache of the framework changed by more than the blocks in it did: bytes that they do not
- * explain; 0: by no more than requests in another order may make of it. */
+/* Bytes by which the framework's cache changed beyond the change of its blocks; 0 if they are no
+ * more than another order of requests could cause. */
 static int64_t diff_reserved(const struct diff *d)
 {
 	uint64_t old = d->old.reserved.bytes, new = d->new.reserved.bytes;
@@ -276,8 +275,8 @@ static int64_t diff_reserved(const struct diff *d)
 	return llabs(apart) >= enough && llabs(change) >= enough ? apart : 0;
 }
 
-/* First if it changed by more than any line did and by ten times as much as the peak of the blocks,
- * else last: the first finding is what changed the peak. */
+/* Adds a finding for the cache: the first if it changed by more than any line and ten times as much
+ * as the blocks' peak, else the last, because the first is the reason for the peak's change. */
 static void find_reserved(struct diff *d)
 {
 	int64_t apart = diff_reserved(d);
@@ -291,7 +290,7 @@ static void find_reserved(struct diff *d)
 		return;
 	last = diff_new_finding(d, CAUSE_RESERVED);
 	last->kind = apart > 0 ? DIFF_GROWN : DIFF_SHRUNK;
-	last->id = UINT32_MAX; /* no pair is of it */
+	last->id = UINT32_MAX; /* no pair belongs to it */
 	last->category = CATEGORY_unknown;
 	last->owner = of->owner;
 	last->bytes_old = d->old.reserved.bytes;

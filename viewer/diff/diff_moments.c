@@ -54,8 +54,8 @@ struct range {
 	size_t first, end;
 };
 
-/* Counterpart of an item: all steps for a step, the time before the steps or after them for
- * itself. */
+/* Counterpart of an item: all steps for a step; for the time before or after the steps the same
+ * time. */
 static struct range counterpart_of(const struct steps *ours, const struct steps *theirs,
 				   size_t item)
 {
@@ -108,7 +108,7 @@ const struct span *diff_span_like(const struct diff_side *s, const struct diff_s
 	return found ? found : diff_highest(s, theirs->phase);
 }
 
-/* The next span of that phase from *at on, which moves behind it. */
+/* The next span of that phase from *at on; moves *at behind it. */
 static const struct span *next_of(const struct diff_side *s, enum phase phase, size_t *at)
 {
 	const struct spans *all = &s->timeline.model.spans;
@@ -216,8 +216,8 @@ static void look_at_moment(struct search *s)
 		s->any = (struct found){ s->bytes, s->from };
 }
 
-/* The similar moment, if it is nearly as high, because of two moments of about equal height either
- * may be the peak. */
+/* The similar moment if it is nearly as high, because either of two moments of about equal height
+ * can be the peak. */
 static uint64_t best_of(const struct search *s, uint64_t otherwise)
 {
 	if (s->alike.seq && (double)s->alike.bytes > 0.8 * (double)s->any.bytes)
@@ -225,7 +225,7 @@ static uint64_t best_of(const struct search *s, uint64_t otherwise)
 	return s->any.seq ? s->any.seq : otherwise;
 }
 
-/* Both began, peaked and ended with the same events, so the runs were identical up to there. */
+/* Whether both began, peaked and ended with the same events: so far the runs are identical. */
 static bool is_same(const struct extent *x, const struct extent *y)
 {
 	return x->first_seq == y->first_seq && x->last_seq == y->last_seq &&
@@ -237,7 +237,7 @@ uint64_t diff_moment_like(struct diff_side *s, const struct span *span, struct d
 {
 	const struct span *theirs =
 		steps_span(&other->timeline.steps, &other->timeline.model.spans, seq);
-	/* An optimizer makes its state on the way, fused or not: at another place less of it. */
+	/* An optimizer allocates its state during its step, so the whole step is searched. */
 	const double window = theirs && theirs->phase == PHASE_OPTIMIZER ? 1 : 0.1;
 	struct search search = { .side = s };
 	const struct extent *x, *y;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison as a page: the document that page/assets/diff_*.js show. */
+/* A comparison as a page: the document that page/assets/diff_*.js display. */
 #pragma once
 
 #include "../page/page.h"
@@ -8,8 +8,8 @@
 
 #define DIFF_PAGE_FINDINGS 200 /* at most; the others are counted */
 
-/* The documents of the page, to be freed. redact: names are taken out of the comparison itself,
- * which is good for this page only from then on. */
+/* Makes the documents of the page, which the caller frees. redact (or NULL) removes names from the
+ * comparison itself, which can then be used for this page only. */
 void diff_page(struct diff *d, struct page_text *text, struct redact *redact);
 
 /* The tree of call paths, and the bytes of both sides on them. */

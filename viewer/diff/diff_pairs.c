@@ -17,12 +17,12 @@ enum like {
 	PATH = 1,
 	LINE = 2,
 	FUNCTION = 4,
-	STATEMENT = 8,	/* its text */
+	STATEMENT = 8,	/* the line's text */
 	CALL = 16,	/* what the line called */
-	OPERATOR = 32,	/* of PyTorch */
+	OPERATOR = 32,	/* the operator of PyTorch */
 	SIZES = 64,	/* number and sizes of the blocks */
-	LARGEST = 128,	/* block */
-	MODULE = 2048,	/* the path of them */
+	LARGEST = 128,	/* size of the largest block */
+	MODULE = 2048,	/* the path of modules */
 	DOUBLED = 1024, /* equally many parameters, each larger by one power of two */
 	ANY_CLASS = 256,
 	NO_LINE = 512, /* everything is one pair, if backward nodes have no names */
@@ -149,7 +149,7 @@ bool diff_like_size(uint64_t a, uint64_t b)
 	       (a > DIFF_REMAINDER && b > DIFF_REMAINDER && diff_apart(a, b) <= DIFF_REMAINDER);
 }
 
-/* Whether one size is the other times the factor; both are rounded up, and large ones may have a
+/* Whether one size is the other times the factor; both are rounded up, and large ones can have a
  * remainder. */
 static bool scaled_size(uint64_t a, uint64_t b, double factor)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes in the relation of passes: forward passes recorded for a backward pass that never comes,
- * a backward pass that reaches more parameters, several forward passes before one backward pass.
- * Passes make the same blocks as before, but hold them for another time.
+ * Changes in the relation of passes: forward passes that build a graph for a backward pass that
+ * never comes, a backward pass that reaches more parameters, several forward passes before one
+ * backward pass. Passes make the same blocks as before, but hold them for another time.
  */
 #include "diff_causes.h"
 
-/* ---- recorded for nothing, as without torch.no_grad() */
+/* ---- graphs built for no backward pass, as without torch.no_grad() */
 
 static bool is_recorded(UNUSED const struct diff *d, const struct diff_pair *p,
 			UNUSED const void *facts)
@@ -91,7 +91,7 @@ struct passes {
 	bool more;
 };
 
-/* The same blocks multiplied, approximately, because the last pass may have freed some. */
+/* The same blocks multiplied, approximately, because the last pass might have freed some. */
 static bool is_repeated(const struct diff_pair *p, const struct passes *w)
 {
 	double before = (double)(w->more ? p->bytes_old : p->bytes_new);

@@ -5,7 +5,8 @@
 
 #include "../model/optimizers.h"
 
-/* An average of the weights, a teacher, a snapshot: where an optimizer keeps it, it is state. */
+/* A copy of all weights (an average, a teacher, a snapshot). One that an optimizer keeps is
+ * state. */
 static bool is_copy_of_all(const struct diff *d, const struct diff_finding *f)
 {
 	const struct diff_shot *shot = f->kind == DIFF_NEW ? &d->old.shot : &d->new.shot;
@@ -17,7 +18,7 @@ static bool is_copy_of_all(const struct diff *d, const struct diff_finding *f)
 	       diff_apart(bytes, weights) < weights / 20;
 }
 
-/* The optimizer's own functions: for all parameters at once, or one after the other. */
+/* Whether the optimizer calls other functions now: for all parameters at once, or for each. */
 static bool steps_otherwise(const struct diff_pair *p)
 {
 	return p->category == CATEGORY_optimizer_temporaries && p->old_site && p->new_site &&
@@ -78,7 +79,7 @@ struct say {
 	FILE *s;
 	const struct diff *d;
 	const struct diff_finding *f;
-	bool more; /* there are more bytes than there were */
+	bool more; /* the new side has more bytes */
 };
 
 static void say_most(const struct say *x)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of the findings' sentences, each in a buffer that lasts as long as the block it stands in.
- */
+/* Parts of the findings' sentences, in buffers that live until the end of the enclosing C block. */
 #pragma once
 
 #include "../base/human.h"
@@ -25,12 +24,12 @@ const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
 			     const struct diff_finding *f);
 /* The changes of the finding's lines, the greatest first. */
 const char *sentence_places(char buf[SENTENCE], const struct diff *d, const struct diff_finding *f);
-/* How many lines of code a finding has; its pair of that class with the greatest change, NULL =
+/* The number of a finding's lines of code; its pair of a class with the greatest change, NULL =
  * none. */
 size_t sentence_lines(const struct diff *d, const struct diff_finding *f);
 const struct diff_pair *sentence_greatest(const struct diff *d, const struct diff_finding *f,
 					  unsigned category);
-/* ", called at train train.py:12", for what a module made: its own line does not say it. */
+/* ", called at train train.py:12", for memory of a module, whose own line does not show it. */
 const char *sentence_caller(char buf[SENTENCE], const struct diff *d, const struct diff_finding *f);
 /* "; a step has 4 backward passes instead of 1" */
 const char *sentence_passes(char buf[SENTENCE], const struct diff *d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recording settings of the two sides. If only one has stacks, or autograd's tags, a difference of
- * classes or lines may come from the recordings and not from the programs.
+ * classes or lines might come from the recordings and not from the programs.
  */
 #include "diff.h"
 #include "../../format/record.h"

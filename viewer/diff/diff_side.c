@@ -9,8 +9,8 @@
 
 /*
  * Call paths of one recording: functions, lines and paths, each once. Frames of the framework are
- * left out, but for the names of the two that say what a line called. Nothing here knows the other
- * recording.
+ * left out, except for the names of two, which show what a line called. Nothing here depends on the
+ * other recording.
  */
 
 static uint32_t function_of_site(struct diff_side *s, const struct frame *f)
@@ -192,7 +192,7 @@ static bool find_recompute(struct diff_side *s)
 	return found;
 }
 
-/* The backward node of a cast. */
+/* Whether results were cast: the recording has the backward node of a cast. */
 static bool find_casts(const struct diff_side *s)
 {
 	const struct defs_text *strings = s->recording.defs.strings.items;
@@ -253,8 +253,8 @@ static bool is_unused(const struct model *m, const struct block *b)
 	       model_died(m, b)->backwards == model_born(m, b)->backwards;
 }
 
-/* Results of passes that lose most of theirs so: a local variable dies before the backward pass of
- * any. */
+/* Unused results of the passes that use less than half of theirs. In other passes, such results are
+ * local variables, which are freed before the backward pass. */
 static uint64_t dropped_of(const struct snapshot *snap)
 {
 	struct pass {

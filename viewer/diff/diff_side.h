@@ -37,8 +37,8 @@ struct diff_place {
 struct diff_site {
 	uint32_t *places;
 	unsigned depth;
-	const char *outer, *op; /* framework functions next to it and to the innermost */
-	char *operator;		/* PyTorch operator that it called, "" = unknown */
+	const char *outer, *op; /* the framework's functions: the first one called, the innermost */
+	char *operator;		/* PyTorch operator that the line called, "" = unknown */
 	struct owner owner;
 	struct owner caller; /* the line that called the outermost forward method, file "" = none */
 	uint32_t signs;	     /* enum stack_sign */
@@ -79,10 +79,10 @@ struct diff_side {
 	uint64_t peak, peak_seq;
 	struct reserved_peak reserved;
 	bool recomputes; /* checkpointing was seen */
-	bool compiled;	 /* by torch.compile */
+	bool compiled;	 /* the model was compiled by torch.compile */
 	struct leaks leaks;
 	struct diff_shot at_peak, shot; /* shot: the compared moment */
-	bool casts;			/* results were cast on the way, as by autocast */
+	bool casts;			/* some results were cast, as by autocast */
 
 	struct diff_function *functions;
 	size_t function_count, function_room;

@@ -50,7 +50,7 @@ static void findings(const struct diff *d, struct emit *out, size_t most)
 		emit_left_out(out, emit_is_markdown(out) ? "" : "    ", d->count - most);
 }
 
-/* All findings together are the whole change. */
+/* Prints that the findings add up to the whole change, if there are several. */
 static void sum(const struct diff *d, struct emit *out)
 {
 	uint64_t compared_old = d->old.shot.total, compared_new = d->new.shot.total;

@@ -62,7 +62,7 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 /* Facts about the environment that are compared. */
 static const struct {
 	const char *key, *what;
-	int setting; /* 1 + of enum diff_setting, in place of a key */
+	int setting; /* 1 + enum diff_setting, in place of a key */
 } grounds[DIFF_GROUNDS] = {
 	{ "torch.version", "torch", 0 },
 	{ "python.version", "Python", 0 },

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "envelope.h"
 
-/* The bucket's edge: where place * span / count first is i. */
+/* The first place on the axis that belongs to bucket i. */
 static uint64_t edge(const struct envelope *e, size_t i)
 {
 	return e->from + (uint64_t)(((unsigned __int128)e->span * i + e->count - 1) / e->count);
 }
 
-/* Begins with what held before it. */
+/* A bucket begins with the last state of the bucket before it. */
 static void open_bucket(struct envelope *e, size_t i)
 {
 	struct envelope_bucket *b = &e->buckets[i];
@@ -78,7 +78,7 @@ void envelope_change(void *ctx, const struct series_change *c)
 	e->changed = true;
 }
 
-/* Never backwards: threads may disagree on the time by a little. */
+/* Opens the event's bucket, never an earlier one: the times of threads can differ a little. */
 static void next_bucket(struct envelope *e, const struct series_event *ev)
 {
 	uint64_t time = ev->time_ns > e->from ? ev->time_ns - e->from : 0;

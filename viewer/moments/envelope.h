@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A series in at most so many buckets, however long the run. Each keeps its least, its most and its
- * last with the event they came with, and the classes at the most and at the last: exact values all
- * of them, so no spike is lost, and the sum of the classes is the total that stands beside it.
+ * Reduces a series to a limited number of buckets, however long the run. Each has its lowest,
+ * highest and last total with their events, and the bytes by class at the highest and at the last.
+ * All values are exact, so that no spike is lost and the classes add up to the total.
  */
 #pragma once
 
 #include "series.h"
 
 enum envelope_axis {
-	ENVELOPE_TIME, /* buckets last equally long */
-	/* as many events in each of those that change something or are marks: exact if there are no
-	 * more of them than buckets */
+	ENVELOPE_TIME, /* buckets of equal duration */
+	/* buckets of equally many events that change something or are marks; exact if there are no
+	 * more such events than buckets */
 	ENVELOPE_EVENTS,
 };
 
@@ -21,12 +21,12 @@ struct envelope_point {
 };
 
 struct envelope_bucket {
-	uint64_t first_ns, last_ns; /* on the time axis its edges, else of its events */
+	uint64_t first_ns, last_ns; /* its edges on the time axis, else times of its events */
 	uint64_t events;	    /* that changed something on the device */
 	struct envelope_point min, max, last;
 	uint64_t at_max[CATEGORIES], at_last[CATEGORIES];
-	uint64_t reserved; /* the most that the framework's cache held in it */
-	uint64_t used;	   /* the most that was taken on the device, context and all */
+	uint64_t reserved; /* most bytes of the framework's cache in it */
+	uint64_t used;	   /* most bytes in use on the device, contexts included */
 };
 
 struct envelope {
@@ -43,15 +43,15 @@ struct envelope {
 	bool changed;
 };
 
-/* facts: of the whole recording. most > 0. */
+/* facts: model of the whole recording; most: number of buckets at most, > 0. */
 void envelope_init(struct envelope *e, struct model *facts, int device, enum envelope_axis axis,
 		   size_t most);
 void envelope_free(struct envelope *e);
 
-/* The two calls of a sink; ctx is the envelope. After the scan, envelope_end. */
+/* The callbacks of a series_sink; ctx is the envelope. After the scan, envelope_end. */
 void envelope_change(void *ctx, const struct series_change *c);
 void envelope_event(void *ctx, const struct series_event *e);
 void envelope_end(struct envelope *e);
 
-/* The bucket with the highest total; the first of them. */
+/* The bucket with the highest total, the first of several. */
 const struct envelope_bucket *envelope_peak(const struct envelope *e);

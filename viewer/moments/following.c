@@ -6,9 +6,9 @@
 #include "../recording/running.h"
 #include "moments.h"
 
-#define SLACK 2000000000u /* ns before the last event in which others may come late */
+#define SLACK 2000000000u /* ns; reading goes on so long before the last event, for late ones */
 
-/* True: it was not said before. A fact has no number: its text stands in for one. */
+/* Whether the definition is new or changed. A fact has no id, so its hash stands in for one. */
 static bool note_def(struct following *f, const struct gmt_def *d)
 {
 	uint32_t hash = (uint32_t)map_hash(d->len, d->payload, d->len);
@@ -96,7 +96,7 @@ static int open_anew(struct following *f)
 	return rc ? rc : read_whole(f);
 }
 
-/* Whether it goes on where it ended. */
+/* Reads on from the last event. False: the whole file must be read again. */
 static bool read_on(struct following *f)
 {
 	static const struct gmt_tool tool = { .def = next_def, .event = follow_event };

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording that is still being written, looked at again and again: each look reads on where the
- * one before ended. Threads write side by side, so an event may come to light after others of a
- * higher number: the last moments of a living process wait for the next look, numbers that were
- * passed over are remembered, and where one of them comes all the same, all is read anew. What is
- * defined meanwhile is taken up as it comes; where a library was loaded, names are looked up anew.
+ * Follows a recording that is still being written. Each look reads on from where the one before
+ * ended. Threads write in parallel, so an event can appear after others with higher numbers. For
+ * that reason the latest events of a living process wait for the next look, and skipped numbers are
+ * remembered. If one of those appears after all, the whole file is read again. New definitions are
+ * added as they appear; after a library was loaded, names are looked up again.
  */
 #pragma once
 
 #include "timeline.h"
 
-#define FOLLOWING_GAPS	  64	     /* the latest count */
-#define FOLLOWING_SETTLED 100000000u /* ns after which an event is where it belongs */
+#define FOLLOWING_GAPS	  64	     /* only the latest are remembered */
+#define FOLLOWING_SETTLED 100000000u /* ns after which no earlier event is missing */
 
 struct following {
 	struct recording recording;
@@ -19,21 +19,21 @@ struct following {
 	/* Set these, and all else to zero: */
 	const char *path;
 	long device; /* < 0: the one with the highest peak */
-	bool once;   /* one look: nothing waits */
+	bool once;   /* a single look, in which no event waits */
 
-	struct map defs; /* kind << 32 | id -> what was said, hashed */
+	struct map defs; /* kind << 32 | id -> hash of the definition */
 	struct gap {
 		uint64_t first, last;
 	} gaps[FOLLOWING_GAPS];
 	size_t gap_count;
 	uint64_t seq, ns;     /* of the last event */
-	uint64_t wait_ns;     /* events from here on wait */
-	bool waiting;	      /* one did */
-	bool open, stale;     /* stale: has to be read anew */
-	bool new_names;	      /* of libraries or their functions */
-	uint64_t whole_reads; /* how often that was */
+	uint64_t wait_ns;     /* events from this time on wait */
+	bool waiting;	      /* an event is waiting */
+	bool open, stale;     /* stale: the file must be read again */
+	bool new_names;	      /* new libraries or functions were defined */
+	uint64_t whole_reads; /* how often the whole file was read */
 };
 
-/* 0, or a sentence was said and the exit code, and it is closed. */
+/* Reads on. 0, or an exit code after an error message, and it is closed. */
 int following_look(struct following *f);
 void following_close(struct following *f);

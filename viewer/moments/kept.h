@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the events of a recording came to, kept from question to question while it stays open: the
- * tables, where in the file each part of the events stands, and names of native functions.
+ * Results of a recording's events, kept between questions while it stays open: the model's tables,
+ * the times and numbers of each part of the events, and names of native functions.
  */
 #pragma once
 
 #include "../model/model.h"
 #include "../recording/recording.h"
 
-/* So many events in order; the next part begins where a greater number does. */
+/* A run of events in order, at least 65,536 but in the last part. The next part begins with a
+ * greater number. */
 struct kept_part {
 	uint64_t first_seq, least_ns, most_ns;
 };
@@ -19,25 +20,25 @@ struct kept {
 	size_t part_count, part_room;
 	uint64_t in_part, last_seq;
 	struct tally tally;
-	struct symbols *names; /* those of the recording's definitions */
+	struct symbols *names; /* shared with the recording's definitions */
 };
 
-/* Reads all events once; r->kept is set. 0, or a sentence was said and the exit code: then nothing
- * is to be freed. */
+/* Reads all events once and sets r->kept. 0, or an exit code after an error message, with nothing
+ * to free. */
 int kept_read(struct kept *k, struct recording *r);
 void kept_free(struct kept *k);
 
-/* Counts all events, which are read for it if the recording is not kept. Same return values. */
+/* Counts all events; reads them for that if the recording is not kept. Same return values. */
 int kept_tally(struct recording *r, struct tally *t);
 
-/* Moves the tables to *m until model_free(m). False: they are lent already. */
+/* Moves the tables to *m until model_free(m). False: they are already lent. */
 bool kept_lend(struct kept *k, struct model *m);
 
-/* The last event, in order, that is not later; false: there is none. */
+/* The last event, in order, that is not later than ns. False: there is none. */
 bool kept_last_until(const struct kept *k, struct recording *r, uint64_t ns,
 		     struct gmt_event *found);
 
-/* The events of `count` parts, in order: the blocks before them may have to be decoded, too. 0, or
- * a sentence was said and the exit code. */
+/* Passes the events of `count` parts in order. It might have to decode blocks before them, too. 0,
+ * or an exit code after an error message. */
 int kept_run(const struct kept *k, struct recording *r, size_t part, size_t count,
 	     int (*event)(void *, const struct gmt_event *), void *ctx);

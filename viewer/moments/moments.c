@@ -116,7 +116,7 @@ static int survey_event(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-/* Of a recording that was read before. */
+/* Finds the event of a time in a recording that is kept. */
 static void find_kept_time(struct recording *r, const struct model *m, struct moment_query *q)
 {
 	struct gmt_event e;

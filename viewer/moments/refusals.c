@@ -4,7 +4,7 @@
 #include "../../format/mem_traits.h"
 #include "../model/model.h"
 
-/* A call of the framework's allocator is tried again, and if that fails too it says so itself. */
+/* Failed calls of the framework's allocator do not count: it tries again, and reports a failure. */
 bool refusals_is_one(const struct lives_mark *m, bool reported)
 {
 	if (m->kind == GMT_BLOCK_OOM || reported)
@@ -21,7 +21,7 @@ bool refusals_reported(const struct lives *l)
 	return false;
 }
 
-/* Its thread got a block in between: that call was refused for something else. */
+/* Whether the thread got a block in between, so that the call failed for another request. */
 static bool went_on(const struct lives *l, const struct lives_mark *fail, uint64_t until)
 {
 	uint32_t end = lives_born_by(l, until);
@@ -35,7 +35,7 @@ static bool went_on(const struct lives *l, const struct lives_mark *fail, uint64
 	return false;
 }
 
-/* The CUDA call that was refused for it: the framework's latest, since the refusal before. */
+/* Finds the CUDA call that failed for it: the framework's latest, since the report before. */
 static void find_fail(struct refusal *r, const struct lives *l, uint32_t at)
 {
 	const struct lives_mark *e = &r->event, *m = NULL;

@@ -3,13 +3,13 @@
 
 #include "../base/sorted.h"
 
-#define LONG_RUN (1u << 18) /* lives: answers about fewer take less than a second */
-#define KEPT	 16	    /* equal steps that are looked at all the same, */
-#define KEPT_OF	 (1u << 17) /* and lives in them: an allocator's state may drift for long */
+#define LONG_RUN (1u << 18) /* lives; answers about fewer take less than a second */
+#define KEPT	 16	    /* equal steps at a row's start that are kept in any case */
+#define KEPT_OF	 (1u << 17) /* births in them, at least: an allocator's state can drift for long */
 
 struct signature {
-	uint64_t there; /* of all that is alive when the step begins, in any order */
-	uint64_t done;	/* of the step's births, ends and savings, in order */
+	uint64_t there; /* hash of all that is alive when the step begins, in any order */
+	uint64_t done;	/* hash of the step's births, ends and savings, in order */
 };
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -47,7 +47,7 @@ static uint32_t born_before(const struct lives *lives, const struct step *step)
 	return first ? lives_born_by(lives, first - 1) : 0;
 }
 
-/* Steps from..end are equal. The last is kept, because what follows it may differ. */
+/* Steps from..end are equal. The last is kept, because what follows it might differ. */
 static void add_row(struct repeats *r, const struct lives *lives, const struct step *items,
 		    size_t from, size_t end)
 {

@@ -4,7 +4,7 @@
 #include "../../format/record.h"
 #include "../base/arithmetic.h"
 
-/* Blocks and those that wait, in order of address. */
+/* Live blocks, and freed ones that wait for a stream, each in order of address. */
 struct taken {
 	const struct block *lists[2];
 	size_t counts[2];
@@ -25,7 +25,7 @@ static const struct block *next_taken(const struct taken *t, struct taken *at)
 	return found;
 }
 
-/* Measures the free memory of a piece that begins at start; *at walks along the blocks. */
+/* Measures the free memory of a piece that begins at start; *at advances along the blocks. */
 static void measure(struct room_piece *p, const struct taken *t, uint64_t start, struct taken *at)
 {
 	uint64_t free_from = start, end = start + p->bytes;
@@ -101,7 +101,7 @@ static void look_at(void *ctx, const struct room_piece *p)
 struct room room_at(const struct model *m, const struct moment *mo, const struct pool *pool)
 {
 	struct room r = { .total = mo->total_bytes,
-			  .free = mo->free_bytes, /* an imported snapshot tells no total */
+			  .free = mo->free_bytes, /* an imported snapshot has no total */
 			  .reserved = mo->framework && mo->reserved ? mo->reserved : mo->bytes };
 	struct looking l = { &r, pool };
 

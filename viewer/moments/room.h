@@ -8,26 +8,26 @@
 #include "../model/model.h"
 
 struct room {
-	bool sampled;	   /* the device said how much it has, or how much of it is free */
+	bool sampled;	   /* the device's total or free bytes were recorded */
 	uint64_t total;	   /* on the device, 0 = unknown */
 	uint64_t free;	   /* on the device */
-	uint64_t reserved; /* by the framework's cache; without one what is allocated */
-	uint64_t cached;   /* of that not in use, and free for the request; */
-	uint64_t hole;	   /* the largest piece of it */
-	uint64_t apart;	   /* not in use, in other pools than the request's */
-	uint64_t waiting;  /* freed, and other streams still use it (record_stream) */
+	uint64_t reserved; /* by the framework's cache; without a framework, allocated bytes */
+	uint64_t cached;   /* of that unused, and free for the request */
+	uint64_t hole;	   /* the largest hole in it */
+	uint64_t apart;	   /* unused, in pools other than the request's */
+	uint64_t waiting;  /* freed, but other streams still use it (record_stream) */
 };
 
-/* For a request of that pool; NULL: of the common one. */
+/* The room for a request of that pool; NULL: of the common one. */
 struct room room_at(const struct model *m, const struct moment *mo, const struct pool *pool);
 
-/* One piece of the framework's cache: a segment, or mappings of one pool that touch. */
+/* One piece of the framework's cache: a segment, or adjacent mappings of one pool. */
 struct room_piece {
 	const struct block *segment; /* the first of them */
 	const struct pool *pool;     /* NULL: the common one */
 	uint64_t bytes;
-	uint64_t used; /* by blocks, and by those that wait */
-	uint64_t hole; /* the largest part that is not used */
+	uint64_t used; /* by blocks, also by those that wait for a stream */
+	uint64_t hole; /* the largest unused part */
 };
 
 typedef void room_visit(void *ctx, const struct room_piece *piece);

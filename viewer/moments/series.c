@@ -5,9 +5,9 @@
 
 #include <sys/mman.h>
 
-/* A life as of now. */
+/* The class and state of a life after the current event. */
 struct standing {
-	uint8_t class; /* 1 + its class; 0: it is not wanted, or gone, as most lives are */
+	uint8_t class; /* 1 + its class, 0 = not wanted or dead, as most lives */
 	uint8_t state; /* enum life_state */
 };
 
@@ -22,13 +22,13 @@ struct run {
 	const struct lives *lives;
 	struct lives_walk walk;
 	struct standing *now; /* by life; untouched pages are 0 and take no memory */
-	size_t row;	      /* of s->same: the births there, or after them */
-	uint8_t *same;	      /* 1 + class by life of a step, and by state; 0: not asked for yet */
-	struct touched *touched; /* by the event at hand */
+	size_t row;	      /* row of s->same with the current birth, or the next */
+	uint8_t *same;	      /* 1 + class, by life of a step and by state; 0 = not computed yet */
+	struct touched *touched; /* by the current event */
 	size_t touched_count, touched_room;
-	size_t moment; /* the first that is not before the event */
+	size_t moment; /* index of the first that is not before the event */
 	struct levels_cursor levels;
-	uint32_t mark; /* rows to come */
+	uint32_t mark; /* row of the next mark */
 	struct series_device devices[MODEL_DEVICES];
 	struct series_event event;
 };
@@ -46,7 +46,7 @@ struct verdict series_verdict(struct classifier *c, struct model *m, uint32_t li
 	return classify(c, b);
 }
 
-/* The row of equal steps at the births, or NULL. */
+/* The row of equal steps at the current birth, or the next one; NULL: none. */
 static const struct repeat *row_of_births(const struct run *r)
 {
 	const struct repeats *same = r->series->same;
@@ -69,7 +69,7 @@ static void follow_rows(struct run *r, uint32_t born)
 	}
 }
 
-/* Where the class of its twins is kept, or NULL. */
+/* The place of the class that a life shares with its twins, or NULL. */
 static uint8_t *class_of_twins(struct run *r, uint32_t life, unsigned state)
 {
 	const struct repeat *row = row_of_births(r);
@@ -111,7 +111,7 @@ static void tell_change(struct run *r, enum series_kind kind, uint32_t life, uns
 	r->sink->change(r->sink->ctx, &c);
 }
 
-/* Events come in order, so the moments before this one are of no more use. NULL: none is left. */
+/* The first of the moments that is not before the event, NULL: none. Events come in order. */
 static const uint64_t *next_moment(struct run *r)
 {
 	const struct series *s = r->series;
@@ -132,8 +132,8 @@ static bool is_there_at_a_moment(struct run *r, const struct life *life)
 	return moment && (!life->died.position || lives_seq(r->lives, &life->died) > *moment);
 }
 
-/* Lives that are all gone before the next moment are not wanted: most of a long run's. False: this
- * one may be. */
+/* Skips a run of lives that are all dead before the next moment, as most in a long recording.
+ * False: none was skipped. */
 static bool skip_births(struct run *r, uint32_t i)
 {
 	const struct series *s = r->series;
@@ -170,7 +170,7 @@ static bool is_wanted(struct run *r, const struct life *life, const struct posit
 	       is_there_at_a_moment(r, life);
 }
 
-/* A life that takes room on the device by itself: not a block inside a segment. */
+/* Whether a life takes memory of the device by itself, not as a block inside a segment. */
 static bool is_driver(const struct position *p)
 {
 	return p->counts && (p->layer != LIFE_BLOCK || p->memory == GMT_MEM_ASYNC);
@@ -224,7 +224,7 @@ static void died(struct run *r, uint32_t i)
 	r->now[i] = (struct standing){ 0 };
 }
 
-/* Its class is asked for when all is known that the event does to it. */
+/* Changes the state of a life. Its class is computed after all changes of the event. */
 static void touch(struct run *r, uint32_t i, enum life_change change)
 {
 	struct standing *now = &r->now[i];
@@ -271,7 +271,7 @@ static const struct lives_mark *next_mark(const struct run *r)
 	return r->mark < r->lives->marks.count ? rows_at(&r->lives->marks, r->mark) : NULL;
 }
 
-/* False: there are no more. */
+/* Finds the next event with a change, a level or a mark. False: there is none. */
 static bool next_event(struct run *r, bool first)
 {
 	const struct device_level *level = r->levels.now;

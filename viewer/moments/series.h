@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory by class at every event: each block's bytes come with its birth, move from class to class
- * when a fact of the moment changes (it is saved for backward, or let go), and leave with its
- * death. After every event the sums are what the model's curve says, and what `live` says there.
+ * Memory by class at every event. A block's bytes are added at its birth, move to another class
+ * when its state changes (saved for backward, or released), and are subtracted at its death. After
+ * every event the sums equal the model's curve, and the output of `live` there.
  *
- * A scan over the tables of a model that has settled; no event is read again.
+ * A scan over the tables of a settled model; no event is read again.
  */
 #pragma once
 
@@ -13,9 +13,9 @@
 
 enum series_kind {
 	SERIES_BORN,
-	SERIES_LEFT,   /* one class, and at once */
-	SERIES_JOINED, /* another one */
-	SERIES_STATE,  /* a fact changed, and the class is the same: no bytes */
+	SERIES_LEFT,   /* left a class, for another or to sleep */
+	SERIES_JOINED, /* joined a class, from another or from sleep */
+	SERIES_STATE,  /* the state changed, but not the class: 0 bytes */
 	SERIES_DIED
 };
 
@@ -26,7 +26,7 @@ struct series_change {
 	enum series_kind kind;
 	enum category category;
 	unsigned state; /* enum life_state, after the event */
-	int64_t bytes;	/* more or less in that class */
+	int64_t bytes;	/* change of that class */
 };
 
 /* The framework's cache, and the whole device. */
@@ -36,16 +36,16 @@ struct series_device {
 
 struct series_event {
 	uint64_t seq, time_ns;
-	const struct lives_mark *mark;	     /* or NULL */
-	const struct series_device *devices; /* MODEL_DEVICES, after it */
+	const struct lives_mark *mark;	     /* its mark, or NULL */
+	const struct series_device *devices; /* MODEL_DEVICES of them, after the event */
 };
 
-/* Any may be NULL. Without `change` no class is asked for. */
+/* Any callback can be NULL. Without `change` no class is computed. */
 struct series_sink {
 	/* A birth or a death on any layer. */
 	void (*life)(void *ctx, uint32_t life, bool ended);
 	void (*change)(void *ctx, const struct series_change *c);
-	/* Before `change`: what an event says of a life that has a class. */
+	/* Before `change`: what an event does to a life that has a class. */
 	void (*said)(void *ctx, uint32_t life, enum life_change change, uint64_t seq);
 	/* After the first event, and after each that changed something or is a mark. */
 	void (*event)(void *ctx, const struct series_event *e);
@@ -54,20 +54,20 @@ struct series_sink {
 
 struct series {
 	struct model *model;
-	struct classifier *classifier; /* with `change` */
-	int device;		       /* whose changes are wanted; < 0: all */
-	const uint64_t *moments;       /* in order: only what lived after one of these events */
+	struct classifier *classifier; /* needed for `change` */
+	int device;		       /* only changes on this device; < 0: on all */
+	const uint64_t *moments;       /* in order: only lives that outlast one of these events */
 	size_t moment_count;	       /* 0: all */
-	uint64_t since;		       /* also what was born after this event, 0 = no more */
-	uint64_t until;		       /* the last event, 0 = of the recording */
+	uint64_t since;		       /* also lives born after this event, 0 = none */
+	uint64_t until;		       /* the last event, 0 = the recording's last */
 	const struct repeats *leave;   /* lives of these steps are left out; NULL: none */
 	const struct repeats *same;    /* in these steps a life has the class of its twin */
 };
 
 void series_run(const struct series *s, const struct series_sink *sink);
 
-/* It counts on its device: a block of the framework where there are any, else what CUDA gave. */
+/* Whether a life counts on its device: a framework's block if there are any, else CUDA's memory. */
 bool series_counts(const struct model *m, const struct position *born);
-/* A life as it was after those changes, for the rules; its class. */
+/* Fills b with a life in that state, for the rules; returns its class. */
 struct verdict series_verdict(struct classifier *c, struct model *m, uint32_t life, unsigned state,
 			      struct block *b);

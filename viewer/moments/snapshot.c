@@ -12,7 +12,7 @@ void snapshot_sort(struct snapshot *s, struct timeline *t)
 	}
 }
 
-/* Spans know the time of what need not be of a block. */
+/* The time of an event at which a span begins, ends or peaks, else 0. It need not be of a block. */
 static uint64_t time_of_event(const struct timeline *t, uint64_t seq)
 {
 	for (size_t i = 0; i < t->model.spans.count; i++) {
@@ -46,7 +46,7 @@ uint64_t snapshot_bytes(const struct snapshot *s, const char *category)
 	return c < 0 ? 0 : s->bytes[c];
 }
 
-/* Bytes by pass, the number of the pass as the key; those are not many at a time. */
+/* Bytes by pass; the key is the pass's number. */
 struct passes {
 	MAP_OF(uint64_t) bytes;
 	uint64_t most;
@@ -82,8 +82,8 @@ struct scan {
 	struct extent *all;
 	const struct model *model;
 	uint64_t now[CATEGORIES];
-	uint32_t came[CATEGORIES]; /* 1 + the life that came with the last event, else 0 */
-	bool more[CATEGORIES];	   /* the last event brought bytes */
+	uint32_t came[CATEGORIES]; /* 1 + the life born in this class in this event, 0 = none */
+	bool more[CATEGORIES];	   /* this event added bytes */
 	bool changed;
 };
 
@@ -116,7 +116,7 @@ static void note_highest(struct scan *s, int c, const struct series_event *e)
 	}
 }
 
-/* Within an event a block may leave a class and join it again: sums count after it. */
+/* Sums are compared after an event, in which a block can leave a class and join it again. */
 static void end_of_highest_event(void *ctx, const struct series_event *e)
 {
 	struct scan *s = ctx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recording with its steps: what the commands that speak of steps and modules open. */
+/* A recording with its steps, for commands about steps and modules. */
 #pragma once
 
 #include "../model/model.h"
@@ -19,9 +19,9 @@ struct instant {
 	size_t step; /* 0 = before the first, or after the last */
 	enum phase phase;
 	char what[INSTANT_MAX / 2]; /* "AdamW _foreach_sqrt"; "" = nothing known */
-	char text[INSTANT_MAX];	    /* all of it */
-	size_t line;	  /* the last bytes of both: " (loss.py:41)", behind an operator */
-	const char *with; /* before it in a sentence: "in ", "at "; NULL: nothing */
+	char text[INSTANT_MAX];	    /* the whole text */
+	size_t line;	  /* bytes of " (loss.py:41)", behind an operator, at the end of both */
+	const char *with; /* the word before it in a sentence: "in ", "at "; NULL: none */
 };
 
 /* Leaves out the line of code, if an operator stands before it. */
@@ -47,39 +47,39 @@ struct timeline {
 	struct steps steps;
 	struct stacks stacks;
 	struct owners owners;
-	struct classifier *classifier; /* timeline_classifier, or NULL */
+	struct classifier *classifier; /* made by timeline_classifier, or NULL */
 	int device;
 	bool framework;
 };
 
-/* device < 0: the one with the highest peak. 0, or a sentence was said and the exit code. */
+/* device < 0: the one with the highest peak. 0, or an exit code after an error message. */
 int timeline_open(struct timeline *t, struct recording *r, long device);
-/* The same; which event q means is found on the way, see moments.h. */
+/* The same; also finds the event that q means, see moments.h. */
 int timeline_open_at(struct timeline *t, struct recording *r, long device, struct moment_query *q);
-/* The same, and no sentence where no device memory was used: then its device is -1. */
+/* The same, but if no device memory was used its device is -1, without a message. */
 int timeline_open_any(struct timeline *t, struct recording *r);
-/* Names alone: who calls it puts a model to them. */
+/* Opens the names alone; the caller provides the model. */
 void timeline_open_names(struct timeline *t, struct recording *r);
 void timeline_close_names(struct timeline *t);
-/* Only the events, where neither steps nor a device are asked for. */
+/* Reads the events only, without steps or a device. Same return values. */
 int timeline_read(struct timeline *t, struct recording *r, struct moment_query *q);
-/* The classes of its blocks: one for all questions, which keeps what stacks say. */
+/* The classifier of its blocks, made once, because it keeps what stacks show. */
 struct classifier *timeline_classifier(struct timeline *t);
-/* Memory by class at every event, on this device; moments: see struct series. */
+/* Memory by class at every event on this device; for `moments` see struct series. */
 void timeline_series(struct timeline *t, const struct series_sink *sink, const uint64_t *moments,
 		     size_t count);
 void timeline_close(struct timeline *t);
 
-/* From now on that device counts: its spans, its steps. */
+/* Selects a device: measures its spans and finds its steps. */
 void timeline_look(struct timeline *t, int device);
-/* The recording knows more libraries than before. */
+/* Looks names up again, because the recording has more libraries than before. */
 void timeline_rename(struct timeline *t);
-/* For who passes the events on to the model himself, and looks then. */
+/* For callers that pass the events to the model themselves, and then call timeline_look. */
 void timeline_begin(struct timeline *t, struct recording *r);
 
-/* The words for the class of a block at an event, which may be a step behind its own. */
+/* The words for a block's class at an event, which can be in a later step than its birth. */
 const char *timeline_class_words(const struct timeline *t, unsigned category, const struct block *b,
 				 uint64_t seq);
 
-/* The whole run's highest extent; the index of its item in *step. */
+/* The extent with the run's highest peak, of the step or part with index *step. */
 const struct extent *timeline_peak(const struct timeline *t, size_t *step);

@@ -16,10 +16,10 @@
 #include "attach_parts.h"
 
 /*
- * Stops one thread of the target, calls functions in it, lets it run on. The thread must hold no
- * lock of the C library then, or the call would wait for itself: it waits in the kernel for
- * something else than such a lock, or it is in the interpreter's own code, which the C library
- * does not call. From the stop to the release no signal ends us; every other thread runs on.
+ * Stops one thread of the target, calls functions in it and lets it run on. The thread must hold no
+ * lock of the C library, or the call might wait for it forever. So it must wait in the kernel for
+ * anything but such a lock, or run the interpreter's own code, which the C library does not call.
+ * No signal ends this process between stop and release. All other threads run on.
  */
 
 #ifndef PTRACE_SETSIGMASK
@@ -32,12 +32,12 @@ enum { STOP_MS = 2000, CALL_MS = 5000 };
 struct saved {
 	struct registers registers;
 	uint64_t mask;
-	sigset_t own; /* our mask before */
+	sigset_t own; /* this process's mask before the stop */
 };
 
-/* For one of the C library's locks a thread waits with FUTEX_WAIT until its word is not 2; what it
- * needs while it holds one may be such a lock as well. For conditions and semaphores it waits with
- * FUTEX_WAIT_BITSET, or with other words. */
+/* Whether a futex call might wait for a lock of the C library. Such a wait is a FUTEX_WAIT while
+ * the word is 2; a thread in it might hold another such lock. Waits for conditions and semaphores
+ * use FUTEX_WAIT_BITSET or other words. */
 static bool is_lock(const uint64_t arguments[3])
 {
 	uint64_t command = arguments[1] & FUTEX_CMD_MASK;
@@ -46,7 +46,7 @@ static bool is_lock(const uint64_t arguments[3])
 	       (command != FUTEX_WAIT || (uint32_t)arguments[2] == 2);
 }
 
-/* Waits in which a thread holds none of the locks that a new thread is made with. */
+/* Whether a thread in this system call holds none of the locks that starting a thread needs. */
 static bool waits_without_locks(long number, const uint64_t arguments[3])
 {
 	static const long waits[] = {
@@ -77,7 +77,8 @@ static bool waits_without_locks(long number, const uint64_t arguments[3])
 
 enum where { WHERE_UNFIT, WHERE_WAITS, WHERE_RUNS };
 
-/* "running", or the number of the system call and its arguments; -1 once a running one stopped. */
+/* Where a thread is, by its system call in /proc: "running", or the call's number and arguments; -1
+ * if it was stopped while it ran. */
 static enum where thread_where(const struct target *t, pid_t tid)
 {
 	char line[256];
@@ -93,7 +94,7 @@ static enum where thread_where(const struct target *t, pid_t tid)
 	return waits_without_locks(number, a) ? WHERE_WAITS : WHERE_UNFIT;
 }
 
-/* No handler of a signal is running: one may have interrupted anything. */
+/* Whether the thread blocks no signal: it is in no handler, which could interrupt anything. */
 static bool no_handler(const struct target *t, pid_t tid)
 {
 	char text[8192];
@@ -111,7 +112,7 @@ static bool in_the_interpreter(const struct target *t, pid_t tid, const struct r
 	return pc >= t->python && pc < t->python_end && no_handler(t, tid);
 }
 
-/* Waits for the next stop of the thread; 0 = none came in time, or the thread is gone. */
+/* Waits for the thread's next stop; returns its wait status, 0: none in time, or no thread. */
 static int next_stop(pid_t tid, int ms)
 {
 	const struct timespec pause = { .tv_nsec = 50 * 1000 };
@@ -129,7 +130,7 @@ static int next_stop(pid_t tid, int ms)
 	return 0;
 }
 
-/* Signals that come meanwhile wait; those that the processor makes of an instruction cannot. */
+/* Signals to block during a call: all but those that the processor raises for an instruction. */
 static uint64_t mask_of_call(void)
 {
 	uint64_t mask = UINT64_MAX;
@@ -150,7 +151,7 @@ static bool prepare(const struct target *t, pid_t tid, enum where where, struct 
 	       !ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask);
 }
 
-/* A stop for a signal that was on its way: the thread gets it. */
+/* Stops the thread. False: it stopped for something else, such as a signal, and runs on with it. */
 static bool interrupted(pid_t tid)
 {
 	int status;
@@ -217,7 +218,7 @@ static bool thread_call(const struct target *t, struct stopped *s, uint64_t func
 	return fine;
 }
 
-/* A thread that is still in a call after all this time has to be stopped for it once more. */
+/* Restores the thread and lets it run on. If it is still in a call, it is stopped once more. */
 static void thread_release(struct stopped *s)
 {
 	struct saved *save = s->saved;
@@ -233,7 +234,7 @@ static void thread_release(struct stopped *s)
 
 enum { CODE_ROOM = 4096, PAUSE_MS = 2 };
 
-/* Another attach traces for less than a millisecond, but a debugger stays. */
+/* How long to wait for another tracer: an attach needs under a millisecond, a debugger stays. */
 #define OTHER_TRACER_SECONDS 0.5
 
 static void pause_shortly(void)
@@ -243,7 +244,7 @@ static void pause_shortly(void)
 	nanosleep(&pause, NULL);
 }
 
-#define PF_EXITING 4 /* of the kernel: the process is exiting, and frees its memory */
+#define PF_EXITING 4 /* the kernel's flag of a process that is exiting and frees its memory */
 
 /* Whether the process runs. A zombie keeps its number until its parent has waited for it. */
 bool attach_lives(pid_t pid)
@@ -311,7 +312,7 @@ bool attach_allowed(pid_t pid, char why[ATTACH_WHY])
 	return !access(path, R_OK | W_OK) || forbidden(pid, why);
 }
 
-/* Tries one thread after the other, waiting ones before running ones, until one stops. */
+/* Tries one thread after the other until one stops. */
 static enum stop stop_any(const struct target *t, struct stopped *s)
 {
 	char path[64];
@@ -376,7 +377,7 @@ static struct thread_data *thread_data(const struct target *t, const char *sourc
 	return d;
 }
 
-/* The two mappings stay, because the thread returns through them. */
+/* Starts the new thread. Its two mappings stay, because it returns through them. */
 static bool make_thread(const struct target *t, struct stopped *s, const struct thread_data *d,
 			size_t len, char why[ATTACH_WHY])
 {

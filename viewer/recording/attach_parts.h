@@ -60,19 +60,19 @@ struct registers {
 bool registers_get(pid_t tid, struct registers *r);
 bool registers_set(pid_t tid, const struct registers *r);
 
-/* Sets the registers as at a function's entry, returning to `trap`. `pushed` must be written at
- * registers_stack. */
+/* Sets the registers as at the entry of a function that returns to `trap`. The caller must write
+ * `pushed` to registers_stack. */
 void registers_call(struct registers *r, uint64_t function, const uint64_t arguments[6],
 		    uint64_t trap, uint64_t *pushed);
 #if defined(__x86_64__)
 #define registers_pc(r)	       ((r)->general.rip)
 #define registers_result(r)    ((r)->general.rax)
 #define registers_stack(r)     ((r)->general.rsp)
-#define registers_behind(trap) ((trap) + 1) /* where it stops */
+#define registers_behind(trap) ((trap) + 1) /* the program counter after the stop */
 #else
 #define registers_pc(r)	       ((r)->general.pc)
 #define registers_result(r)    ((r)->general.regs[0])
-#define registers_stack(r)     ((r)->general.sp - sizeof(uint64_t)) /* free: it has not begun */
+#define registers_stack(r)     ((r)->general.sp - sizeof(uint64_t)) /* still unused */
 #define registers_behind(trap) (trap)
 #endif
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that can be read of a recording, written anew as a whole one. */
 #include "copying.h"
 
 #include <unistd.h>
@@ -35,12 +34,12 @@ static int copy_event(void *ctx, const struct gmt_event *e)
 	return c->err;
 }
 
-/* Says in the copy itself that it is one. */
+/* Adds the fact that marks the file as a copy. */
 static int add_mark(struct gmt_writer *w, const char *why)
 {
 	struct {
 		struct gmt_def_meta head;
-		char text[32]; /* key and value, without zeros at the ends */
+		char text[32]; /* key and value, without terminating zeros */
 	} __attribute__((packed)) payload = { .head = { strlen(COPYING_META) } };
 	int len = snprintf(payload.text, sizeof(payload.text), COPYING_META "%s", why);
 	struct gmt_def d = { GMT_DEF_META, 0, sizeof(payload.head) + (uint32_t)len, &payload };
@@ -62,7 +61,7 @@ static int add_name(struct gmt_writer *w, uint32_t id, uint64_t address, const c
 	return rc;
 }
 
-/* The names of native functions, which a program writes at its end: a killed one has none. */
+/* Adds the names of native functions, which a killed program had no time to write. */
 static int add_names(const struct defs *defs, struct gmt_writer *w)
 {
 	const struct defs_node *nodes = defs->nodes.items;
@@ -138,7 +137,7 @@ static int write_copy(const struct recording *r, const char *path, const char *m
 			      rc == -GMT_ERR_SYS ? strerror(why) : gmt_strerror(rc));
 }
 
-/* A recording is read with the live file beside it; either may be named. */
+/* Whether path is the recording or the live file beside it. r->path can be either of the two. */
 static bool is_source(const struct recording *r, const char *path)
 {
 	static const char live[] = ".live";

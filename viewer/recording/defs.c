@@ -134,8 +134,8 @@ static bool add_function(struct defs *d, UNUSED uint32_t id, const void *head, s
 	return take_text(d, &r, r.len, &t) && KEEP(functions, h->address, t);
 }
 
-/* Sources are found by file and line, not by id. Two of them may have the same hash. Then the key
- * is the next one that is free or already theirs. */
+/* Sources are found by file and line, not by id. If two of them have the same hash, the second gets
+ * the next free key. */
 static uint64_t source_key(const struct defs *d, const char *file, unsigned line)
 {
 	const struct defs_source *sources = d->sources.items;
@@ -175,7 +175,7 @@ static bool add_variable(struct defs *d, struct rest *r)
 	return true;
 }
 
-/* Nothing of one that cannot be read is kept. */
+/* If one variable cannot be read, none of its frame is kept. */
 static bool add_variables(struct defs *d, UNUSED uint32_t id, const void *head, struct rest r)
 {
 	const struct gmt_def_variables *h = head;
@@ -212,7 +212,7 @@ const struct defs_variable *defs_variable(const struct defs *d, const struct def
 	return &d->variables[x->first + i];
 }
 
-/* The head of each kind of definition, and what adds it. */
+/* For each kind of definition, the bytes of its head and the function that adds it. */
 static const struct {
 	size_t head;
 	bool (*add)(struct defs *d, uint32_t id, const void *head, struct rest r);
@@ -233,7 +233,7 @@ int defs_add(void *ctx, const struct gmt_def *def)
 {
 	struct defs *d = ctx;
 	struct rest r = { def->payload, def->len };
-	uint64_t head[8]; /* larger than any */
+	uint64_t head[8]; /* larger than the head of any kind */
 
 	if (def->kind >= sizeof(def_kinds) / sizeof(def_kinds[0]) || !def_kinds[def->kind].add)
 		return 0;

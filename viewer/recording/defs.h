@@ -59,14 +59,14 @@ struct defs_variable {
 	struct defs_text name;
 };
 
-/* Those of one frame, at one time. */
+/* The variables of one frame at one time. */
 struct defs_variables {
-	uint64_t seq; /* the latest event before */
+	uint64_t seq; /* number of the latest event before them */
 	uint32_t node;
 	uint32_t count;
-	bool refused; /* recorded at a refusal */
-	size_t first,
-		before; /* of all variables; 1 + the entry of the same node before it, 0: none */
+	bool refused;	      /* recorded when an allocation failed */
+	size_t first, before; /* index of the first in defs.variables; 1 + the node's entry before,
+				 0: none */
 };
 
 struct defs_meta {
@@ -86,12 +86,12 @@ struct defs {
 	MAP_OF(struct defs_symbol) symbols;
 	MAP_OF(struct defs_source) sources;
 	MAP_OF(struct defs_variables) frames;
-	struct map frame_of; /* node -> its latest entry of frames */
+	struct map frame_of; /* node -> 1 + its latest entry in frames */
 	struct defs_variable *variables;
 	size_t variable_count, variable_room;
 	uint64_t bad;		   /* payloads that could not be read */
 	struct defs_chunk *chunks; /* storage of the strings */
-	struct symbols *names;	   /* kept from question to question, or NULL */
+	struct symbols *names;	   /* kept between questions of the library, or NULL */
 };
 
 void defs_free(struct defs *d);
@@ -108,12 +108,12 @@ const struct defs_thread *defs_thread(const struct defs *d, uint32_t id);
 const struct defs_code *defs_code(const struct defs *d, uint32_t id);
 const struct defs_node *defs_node(const struct defs *d, uint32_t id);
 const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line);
-/* The variables of the frame of that node, as they were at the event or, if they were recorded only
- * later, first; NULL = none. Its tensors: defs_variable(d, x, i), i < x->count. */
+/* The variables of a node's frame as last recorded up to event `seq`, else as first recorded after
+ * it; NULL = none. The tensors: defs_variable(d, x, i), i < x->count. */
 const struct defs_variables *defs_variables(const struct defs *d, uint32_t node, uint64_t seq);
 const struct defs_variable *defs_variable(const struct defs *d, const struct defs_variables *x,
 					  uint32_t i);
-/* The name, mangled, of the exported function that a call returns to. */
+/* The mangled name of the exported function that contains a return address. */
 struct defs_text defs_function(const struct defs *d, uint64_t address);
 struct defs_text defs_meta(const struct defs *d, const char *key);
 /* Whether the recording has code from a file whose path contains that part. */

@@ -19,24 +19,24 @@
  */
 
 struct functions {
-	const Elf64_Sym *symbols; /* of the file, in its own memory */
+	const Elf64_Sym *symbols; /* symbol table, in libelf's memory */
 	size_t symbol_count;
 	int fd;
-	GElf_Shdr names; /* the section with their names */
-	char *text;	 /* what was read of it; it ends in a zero */
-	bool *read;	 /* of each part */
+	GElf_Shdr names; /* the section with the symbols' names */
+	char *text;	 /* the section's bytes as far as they were read, and a zero */
+	bool *read;	 /* whether each part of NAMES_PART bytes was read */
 	size_t count;
-	uint32_t *numbers; /* of functions in the table, by page */
+	uint32_t *numbers; /* indices of functions in symbols, by page */
 	uint64_t low;	   /* the lowest start */
 	unsigned shift;	   /* log2 of a page's bytes */
-	size_t pages;	   /* 0: not dealt out yet */
-	uint32_t *firsts;  /* of each page, and one more: the count */
+	size_t pages;	   /* 0: not distributed yet */
+	uint32_t *firsts;  /* each page's first place in numbers, then the count */
 	bool *sorted;
 };
 
 #define NAMES_PART 4096 /* bytes */
-#define TO_A_PAGE  32	/* functions, about */
-#define LOOK_BACK  8	/* functions that may nest around an address */
+#define TO_A_PAGE  32	/* approximate number of functions */
+#define LOOK_BACK  8	/* functions that can nest around an address */
 
 static bool is_function(const Elf64_Sym *s)
 {
@@ -47,7 +47,7 @@ static bool is_function(const Elf64_Sym *s)
 	return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && s->st_size);
 }
 
-/* A damaged table has names outside of its string section, and a file that was cut has none. */
+/* The name of a symbol; "" if a damaged table or a file that was cut does not have it. */
 static const char *name_of(const struct functions *f, const Elf64_Sym *s)
 {
 	size_t size = f->names.sh_size, at = s->st_name, end;
@@ -93,8 +93,8 @@ static void choose_pages(struct functions *f)
 	f->pages = page_of(f, high) + 1;
 }
 
-/* False: there is no function in the table, and another one may be tried. A counting sort:
- * counts the symbols of each page, computes where each page begins, then distributes them. */
+/* A counting sort: counts the functions of each page, computes where each page begins, then
+ * distributes them. False: the table has no function, so that another one can be tried. */
 static bool functions_deal(struct functions *f)
 {
 	const Elf64_Sym *s = f->symbols;
@@ -128,7 +128,7 @@ static void functions_free(struct functions *f)
 }
 
 /* Orders symbols by address, then by name. The last one at an address is used, because names that
- * begin with '_' come first. */
+ * begin with '_' come before those with a small letter. */
 static int by_start(const void *a, const void *b, void *functions)
 {
 	const struct functions *f = functions;
@@ -148,7 +148,7 @@ static void sort_page(struct functions *f, size_t page)
 	f->sorted[page] = true;
 }
 
-/* NULL = unknown. */
+/* The name of the function at an address, NULL = unknown. */
 static const char *functions_name(struct functions *f, uint64_t address)
 {
 	size_t page, at, looked = 0;
@@ -207,7 +207,7 @@ static Elf *open_elf(const char *path, const void *id, size_t len, int *fd)
 	return NULL;
 }
 
-/* The section with a table's names; of a damaged file none. */
+/* The section with a table's names, of size 0 if the file is damaged. */
 static GElf_Shdr names_section(Elf *elf, int fd, size_t number)
 {
 	GElf_Shdr names;

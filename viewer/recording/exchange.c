@@ -9,11 +9,11 @@
 #include "../base/now.h"
 #include "../base/plain_file.h"
 
-#define ENTRIES 4000000 /* of the history, about 1 GB in the target; the oldest go first */
+#define ENTRIES 4000000 /* of history, about 1 GB in the target; the oldest are dropped first */
 
 ASSET_FILE(attach, "viewer/recording/attach.py");
 
-/* Names of files in the folder, in the order in which they come. */
+/* Names of files in the folder, in the order in which they appear. */
 static const char *const names[] = { "started", "recording", "refused", "snapshot" };
 
 static bool at(const struct exchange *x, const char *name, const char *more,
@@ -30,8 +30,8 @@ static bool there(const struct exchange *x, const char *name)
 	return at(x, name, "", path);
 }
 
-/* A place of the target's as we see it: through /proc where it has another file system there (a
- * container, or a service with a /tmp of its own). False: it has no such place. */
+/* This process's path of a folder in the target: through /proc if the target sees another file
+ * system there (a container, or a service with its own /tmp). False: it has no such folder. */
 static bool place_of(const struct exchange *x, const char *place, char path[64])
 {
 	struct stat its;
@@ -93,7 +93,7 @@ void exchange_end(struct exchange *x)
 	x->folder[0] = 0;
 }
 
-/* Python text as a literal of Python. */
+/* Writes a text as a string literal of Python. */
 static void put_literal(FILE *f, const char *text)
 {
 	fputc('"', f);
@@ -108,7 +108,7 @@ static void put_literal(FILE *f, const char *text)
 	fputc('"', f);
 }
 
-/* In a dictionary of its own: the program's names stay as they are. */
+/* The source to run, in a dictionary of its own: it changes no names. The caller frees it. */
 static char *write_source(const struct exchange *x)
 {
 	char *text = NULL;
@@ -140,7 +140,7 @@ static bool refused(const struct exchange *x, char why[ATTACH_WHY])
 	return true;
 }
 
-/* How much of the snapshot is written: while that grows the target answers. */
+/* 1 + bytes of the snapshot written so far, 0 = none. While this grows the target answers. */
 static long long written(const struct exchange *x)
 {
 	char path[PATH_MAX + 16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the values of a snapshot to a recording: read the end, go back to the beginning, then tell
- * everything forwards. Of several devices the entries come in order of their times.
+ * Converts a snapshot to a recording: reads the state at the end, undoes the trace back to its
+ * beginning, then writes all events forwards. The entries of several devices are merged by time.
  */
 #include "import.h"
 
@@ -15,8 +15,8 @@
 #include "import_parts.h"
 
 /*
- * What stands in a snapshot beside PyTorch's own facts if `attach` took it from a running process:
- * which program it is, and what its objects held at that moment.
+ * Facts that `attach` adds to the snapshot of a running process: its command, its version of
+ * PyTorch, and which objects held its tensors at that moment.
  */
 
 static void import_process_facts(struct import *im)
@@ -84,7 +84,7 @@ bool import_recognises(const char *path)
 		import_trace_starts(start, (size_t)n) || unpack_recognises(start, (size_t)n));
 }
 
-/* Times never go back within a device; without times the entries are counted. */
+/* Adds a device's entries; times never go back. Without times the entries keep their order. */
 static void add_entries(struct import *im, uint16_t device)
 {
 	const struct import_device *d = &im->devices[device];
@@ -127,7 +127,7 @@ static void add_annotations(struct import *im)
 	}
 }
 
-/* At the same time a range begins before what is in it, and ends after it. */
+/* By time. At the same time a range begins before the entries in it, and ends after them. */
 static int compare(const void *a, const void *b)
 {
 	const struct import_item *x = a, *y = b;
@@ -193,14 +193,14 @@ static void define_threads(struct import *im)
 	}
 }
 
-/* The context was "state": live blocks have stacks, and the trace has none. */
+/* Whether the context was "state": live blocks have stacks, but entries of the trace have none. */
 static bool has_bare_entries(const struct import *im)
 {
 	return (im->any_python || im->any_native) && !im->any_frames[ACTION_alloc] &&
 	       !im->any_frames[ACTION_free_requested] && !im->trace;
 }
 
-/* What the file lacks, or had to be found by a rule, one sentence each. */
+/* Writes a note for each thing that the file lacks or that was found by a rule. */
 static void write_notes(struct import *im)
 {
 	if (im->levels) {
@@ -287,7 +287,7 @@ static void write_facts(struct import *im)
 	write_notes(im);
 }
 
-/* What events have no place for stays with them: `export` writes it again. */
+/* Stores the snapshot itself, so that `export` can write again what no event holds. */
 static void keep_snapshot(struct import *im, const uint8_t *data, size_t len)
 {
 	for (uint32_t part = 0; len; part++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of frames -> nodes of the stack tree. A snapshot mixes Python frames into native ones; a
- * recording keeps two chains and puts Python frames where the native chain has the interpreter's
- * loop. So one frame of that name stands for each run of Python frames. A list, a frame and a node
- * are made once; hashes of 64 bits tell them apart.
+ * Converts lists of frames to nodes of the stack tree. A snapshot's list mixes Python and native
+ * frames. A recording keeps two chains; the native one has a frame of the interpreter's loop in
+ * place of each run of Python frames. Each list, frame and node is converted once, and found again
+ * by an index or a 64-bit hash.
  */
 #include "../../format/record.h"
 #include "../base/arithmetic.h"
@@ -14,12 +14,12 @@
 #define LOOP	       "_PyEval_EvalFrameDefault"
 
 struct import_frame {
-	uint64_t value; /* of a node */
+	uint64_t value; /* of the frame's node */
 	bool native, loop, engine, evaluates;
-	uint32_t node; /* string, if it runs a backward node */
+	uint32_t node; /* string id of the backward node that it runs, 0 = none */
 };
 
-/* A member of a frame, as a text that ends where a zero stands in it; returns text. */
+/* Copies a member of a frame up to its first zero byte; returns text. */
 static char *text_of(const struct import *im, const struct pickle_value *dict, const char *key,
 		     char text[NAME_MAX_BYTES + 1])
 {
@@ -30,7 +30,7 @@ static char *text_of(const struct import *im, const struct pickle_value *dict, c
 	return text;
 }
 
-/* On Windows paths are parted by backslashes; everywhere else one is a letter like any other. */
+/* Whether backslashes separate a path's folders, as on Windows; else they are part of names. */
 static bool is_windows(const char *file)
 {
 	bool drive = isalpha((unsigned char)file[0]) && file[1] == ':' &&
@@ -39,7 +39,7 @@ static bool is_windows(const char *file)
 	return strchr(file, '\\') && (drive || !strchr(file, '/'));
 }
 
-/* One form of paths from here on: C:\a\b.py is C:/a/b.py. */
+/* Replaces the backslashes of a Windows path: C:\a\b.py becomes C:/a/b.py. */
 static void make_plain(char *file)
 {
 	if (is_windows(file))
@@ -52,8 +52,8 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* Where a source is not known, the newest PyTorch names the object: a library or the interpreter.
- */
+/* Whether the file is a library or the interpreter, which the newest PyTorch names if the source is
+ * unknown. */
 static bool is_object(const char *file)
 {
 	const char *slash = strrchr(file, '/');
@@ -62,7 +62,7 @@ static bool is_object(const char *file)
 	       ending_is(file, ".pyd") || (slash && !strncmp(slash, "/python", 7));
 }
 
-/* C++ names have arguments or scopes, and files of their own kinds, "??" or none. */
+/* Whether a frame is native: the name has arguments or scopes, or the file is C++, "??" or none. */
 static bool is_native(const char *name, const char *file)
 {
 	static const char *const kinds[] = { ".c",  ".cc", ".cpp", ".cxx", ".cu",  ".cuh", ".h",
@@ -75,7 +75,7 @@ static bool is_native(const char *name, const char *file)
 	       strchr(name, '(') || strstr(name, "::");
 }
 
-/* A head, then file and name. */
+/* Writes a definition: a head, then file and name. */
 static void define_names(struct import *im, unsigned kind, uint32_t id, const void *head,
 			 size_t head_len, const char *file, const char *name)
 {
@@ -93,7 +93,7 @@ static uint64_t define_code(struct import *im, const char *name, const char *fil
 				     .name_len = (uint32_t)strlen(name) };
 
 	define_names(im, GMT_DEF_CODE, ++im->frames.code_count, &head, sizeof(head), file, name);
-	/* before the first instruction: the line of the code object itself */
+	/* the place before the first instruction, which has the line of the code object */
 	return (uint64_t)im->frames.code_count << 32 | 0xfffffffe;
 }
 
@@ -138,7 +138,7 @@ static struct import_frame define(struct import *im, const char *name, const cha
 	return f;
 }
 
-/* Its index in known. */
+/* The index of a frame in `known`, where a new one is added. */
 static uint32_t known(struct import *im, const char *name, const char *file, uint32_t line)
 {
 	struct import_frames *fs = &im->frames;
@@ -186,7 +186,7 @@ static uint64_t interpreter(struct import *im)
 	return im->frames.interpreter;
 }
 
-/* From the outermost frame to the innermost; the interpreter's own loop is put in anew. */
+/* From the outermost frame to the innermost. A run of Python frames gets one interpreter loop. */
 static void build(struct import *im, const struct pickle_value *list, struct import_stack *s)
 {
 	uint32_t native = 0, python = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranges of the program: what record_function and the optimizers noted in the snapshot, and the
- * texts that the program set as metadata of what it allocates. All on the main thread: a snapshot
- * does not know threads.
+ * Ranges of the program: the annotations of record_function and of optimizers, and the texts that
+ * the program set as metadata of its allocations. All are on the main thread, because a snapshot
+ * does not name threads.
  */
 #include "import.h"
 #include "../../format/record.h"
 #include "import_parts.h"
 
-/* Which addresses are reserved: segments as they are, expandable ones grown together. */
+/* Reserved addresses: one range for each segment; adjacent expandable ones are merged. */
 
 enum { EXPANDABLE = 1 };
 
@@ -43,7 +43,7 @@ void ranges_add(struct tree *t, uint64_t addr, uint64_t size, bool expandable)
 	range_put(t, addr, size, expandable);
 }
 
-/* What of the range [addr, addr + size) is there goes; what lies beside it stays. */
+/* Removes the addresses [addr, addr + size) from the ranges. */
 void ranges_cut(struct tree *t, uint64_t addr, uint64_t size)
 {
 	struct block *b = tree_enclosing(t, addr);
@@ -80,7 +80,7 @@ static void begin(struct import *im, uint32_t name)
 {
 	uint32_t *at = map_put(&im->open, name, NULL);
 
-	if (*at) /* one of that name is open: it ends where the next begins */
+	if (*at) /* a range of that name is open: it ends where the next begins */
 		range(im, GMT_RANGE_END, name, *at);
 	*at = (uint32_t)++im->ranges;
 	range(im, GMT_RANGE_BEGIN, name, *at);
@@ -101,7 +101,7 @@ void import_mark_end(struct import *im, const char *name, size_t len)
 	*at = 0;
 }
 
-/* In order of time: an end whose beginning is not there belongs to a range from before. */
+/* Begins the ranges that were open at first: those whose first annotation is an end. */
 void import_marks_early(struct import *im)
 {
 	struct map seen = { 0 };

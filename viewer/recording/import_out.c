@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the import writes: events in order, and the definitions they need. */
+/* Writes the events of an import in order, and the definitions that they need. */
 #include "../../format/record.h"
 #include "../base/arithmetic.h"
 #include "import_parts.h"
@@ -84,7 +84,7 @@ void import_note(struct import *im, const char *format, ...)
 	va_end(args);
 }
 
-/* One list of a pickle may stand in it at many places: how much is read in all is bounded. */
+/* A pickle can contain one list at many places, so the elements read in all are limited. */
 
 bool import_visit(struct import *im)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of a device: what was there before the trace, then each entry of it. */
+/* Writes the events of a device: its state before the trace, then each entry of the trace. */
 #include "import_parts.h"
 #include "../../format/record.h"
 
@@ -17,7 +17,7 @@ static void cuda_event(struct import *im, unsigned kind, int device, uint64_t ad
 	import_event(im, more);
 }
 
-/* One mapping with physical memory of its own. */
+/* Maps a range to physical memory of its own. */
 static void map_piece(struct import *im, int device, uint64_t addr, uint64_t size,
 		      struct gmt_event more)
 {
@@ -44,7 +44,7 @@ static void unmap_piece(struct import *im, int device, uint64_t addr, struct gmt
 	tree_remove(pieces, addr);
 }
 
-/* Mappings that lie in the range go; of one that only reaches into it the rest is made anew. */
+/* Unmaps a range. Of a mapping that lies partly outside, the rest is mapped again. */
 static void unmap(struct import *im, int device, uint64_t addr, uint64_t size,
 		  struct gmt_event more)
 {
@@ -130,7 +130,7 @@ static void reuse_event(struct import *im, unsigned kind, int device, const stru
 					     .stream = b->stream });
 }
 
-/* A block that was asked to be freed, and no stream waits for: its next entry completes that. */
+/* Whether an entry completes a block's free. If it follows the request, no stream had to wait. */
 static bool completes(const struct import *im, const struct import_device *d, uint32_t index,
 		      uint64_t addr)
 {
@@ -149,7 +149,7 @@ void import_begin_device(struct import *im, int device)
 			(struct gmt_event){
 				.stream = s->stream, .stack = s->stack, .flags = GMT_FLAG_LATE });
 	TREE_EACH (&d->blocks, b) {
-		if (b->mark) { /* or the ring has lost the request for the first entry */
+		if (b->mark) { /* if entry 0 completes the free, only the request is missing */
 			b->mark = completes(im, d, 0, b->addr) ? BLOCK_FREED : BLOCK_WAITS;
 			if (b->mark == BLOCK_WAITS)
 				reuse_event(im, GMT_REUSE_WAIT, device, b);
@@ -165,8 +165,9 @@ void import_begin_device(struct import *im, int device)
 }
 
 /*
- * Where only Python frames were asked for, backward's own threads have none. A refused request has
- * them if granted ones do: it may be the only one.
+ * Whether the event is of a thread without Python. If only Python frames were recorded, the threads
+ * of backward have none. Whether failed requests have frames is judged by successful ones, because
+ * there might be only one failure.
  */
 static bool is_bare(const struct import *im, enum import_action action, uint32_t stack)
 {
@@ -176,7 +177,7 @@ static bool is_bare(const struct import *im, enum import_action action, uint32_t
 	       (like == ACTION_alloc || like == ACTION_free_requested);
 }
 
-/* An entry's own, or those of the block that it allocated, if that is live at the end. */
+/* The stack of an entry, or else of the block that it allocated, if that is live at the end. */
 static struct import_stack stack_of(struct import *im, const struct import_device *d,
 				    uint32_t index, const struct pickle_value *entry)
 {
@@ -187,7 +188,7 @@ static struct import_stack stack_of(struct import *im, const struct import_devic
 	return import_stack(im, import_frames_at_end(im, d, pickle_number(&im->p, entry, "addr")));
 }
 
-/* Who was running, by the frames: a snapshot names no threads. */
+/* Finds the thread and the backward node by the frames, because a snapshot names no threads. */
 static struct gmt_event by_whom(struct import *im, int device, enum import_action action,
 				struct import_stack s)
 {
@@ -321,7 +322,7 @@ void import_entry(struct import *im, int device, uint32_t index)
 		im->unknown++;
 }
 
-/* What the file has at the end is the truth. */
+/* Writes missing frees and allocations, so that the blocks at the end are the snapshot's. */
 void import_finish_device(struct import *im, int device)
 {
 	struct import_device *d = &im->devices[device];

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A trace says how many bytes were asked for; a block is larger: rounded up, and what is too small
- * to be split off stays with it. PyTorch's allocator decides that from the free room behind the
- * address, which is known here, so its rule gives the size that its own counters have.
+ * A trace has the requested size of a block. The block is larger: the size is rounded up, and a
+ * remainder too small to be split off stays with it. PyTorch's allocator decides that by the free
+ * bytes behind the address. They are known here, so its rule gives the size that its counters have.
  */
 #include "../base/arithmetic.h"
 #include "import_parts.h"
 
 #define UNIT	  512u
-#define SMALL	  (1u << 20) /* up to here blocks lie in small segments, and are split finely */
+#define SMALL	  (1u << 20) /* blocks up to this size are in small segments and finely split */
 #define NPU_MORE  32u	     /* bytes that torch_npu's allocator adds before it rounds up */
 #define VOTES	  4
 #define LOG_SMALL 20
 
-/* "roundup_power2_divisions": one number for each power of two of MiB. */
+/* "roundup_power2_divisions" has one number for each power of two of MiB. */
 void import_sizes_settings(struct import *im, const struct pickle_value *settings)
 {
 	const struct pickle_value *rows = pickle_get(&im->p, settings, "roundup_power2_divisions");
@@ -38,7 +38,7 @@ static uint64_t up(uint64_t n)
 	return n < UNIT ? UNIT : (n + UNIT - 1) / UNIT * UNIT;
 }
 
-/* A size that fills its units to the last 32 bytes has one unit more there. */
+/* If a request leaves less than 32 bytes of its last unit, torch_npu's block is one unit larger. */
 void import_sizes_look(struct import *im, uint64_t asked, uint64_t size)
 {
 	if (!asked || up(asked) == up(asked + NPU_MORE))

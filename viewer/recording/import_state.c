@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A snapshot has the state at the end and the latest entries of a trace whose beginning may be
- * lost. Undoing the entries from the last to the first leaves what was there before them.
+ * A snapshot has the state at the end and the latest entries of a trace, whose beginning might be
+ * lost. Undoing the entries from the last to the first gives the state before them.
  */
 #include "import_parts.h"
 
@@ -32,7 +32,7 @@ static struct block *put(struct tree *t, uint64_t addr, uint64_t size, uint64_t 
 	return b;
 }
 
-/* Until 2.0 a block's address and frames stood in its history, the latest first. */
+/* Until PyTorch 2.0 a block's frames were in its history, the latest first. */
 static const struct pickle_value *frames_of(const struct import *im, const struct pickle_value *b)
 {
 	const struct pickle_value *frames = pickle_list(&im->p, b, "frames");
@@ -89,7 +89,7 @@ static uint64_t number_in(const struct import *im, const struct pickle_value *li
 	return v && v->type == PICKLE_INT ? (uint64_t)v->number : 0;
 }
 
-/* Number 0, 0 is the common pool. */
+/* Reads the id of a segment's pool; 0, 0 is the common pool. */
 static void read_pool(struct import *im, struct import_device *d, const struct pickle_value *s,
 		      uint64_t addr, uint64_t size)
 {
@@ -191,7 +191,7 @@ static void undo(struct import *im, struct import_device *d, uint32_t index,
 		ranges_add(&d->segments, addr, size, action == ACTION_segment_unmap);
 }
 
-/* Which actions there are, and which of them come with frames. */
+/* Finds which actions occur in the trace, and which of them have frames. */
 static void count_actions(struct import *im, struct import_device *d)
 {
 	uint64_t requests = 0, completions = 0, whole = 0;
@@ -211,13 +211,13 @@ static void count_actions(struct import *im, struct import_device *d)
 		whole += a == ACTION_free_completed && map_get(&born, addr);
 		im->any_frames[a] |= stack != 0;
 	}
-	/* a lost beginning may have had the request; of a whole life it would be here */
+	/* a request can be lost with the beginning, but not if the trace has the allocation */
 	d->no_requests = !requests && whole;
 	d->no_completions = !completions;
 	map_free(&born);
 }
 
-/* Blocks that were there before and freed later: their size, from the lowest address on. */
+/* Computes the sizes of blocks that were allocated before the trace and freed in it, by address. */
 static void find_sizes(struct import *im, struct import_device *d)
 {
 	TREE_EACH (&d->blocks, b) {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A trace of torch.profiler (Kineto, JSON) that has [memory] events: each block of a GPU that came
- * or went, with the allocator's own totals. What was there before the trace is one block. Or its
- * memory timeline: times, and the bytes of each category at each; one block stands for a category,
- * and its name for a stack.
+ * Reads a trace of torch.profiler (Kineto, JSON) with [memory] events: each block of a GPU that was
+ * allocated or freed, with the allocator's totals. One block stands for the memory from before the
+ * trace that is not freed in it. Or reads its memory timeline: the bytes of each category at each
+ * time. One block stands for a category, and the category's name for a stack.
  */
 #include "../../format/record.h"
 #include "../base/json.h"
 #include "../base/unpack.h"
 #include "import_parts.h"
 
-#define EARLY_ADDR 4096		       /* of the block that stands for what was there before */
-#define LEVEL_ADDR (UINT64_C(1) << 40) /* between the blocks of two categories */
+#define EARLY_ADDR 4096		       /* of the block that stands for earlier memory */
+#define LEVEL_ADDR (UINT64_C(1) << 40) /* distance between the blocks of two categories */
 #define LEVELS	   8		       /* categories of a memory timeline */
 #define LONGEST	   512
-/* More than any device has, so that sums of a few stay numbers. */
+/* More than any device has; sums of a few do not overflow. */
 #define MOST_BYTES (INT64_C(1) << 60)
 #define MOST_TIME  (UINT64_C(1) << 53) /* microseconds, 285 years */
 
@@ -22,7 +22,7 @@ static const char *const levels[LEVELS] = { "PARAMETER",       "OPTIMIZER_STATE"
 					    "TEMPORARY",       "ACTIVATION",	  "GRADIENT",
 					    "AUTOGRAD_DETAIL", "Unknown" };
 
-/* An object of JSON with one of the members that come first, or arrays in an array. */
+/* Whether it begins like a trace (an object with such a member) or a timeline (nested arrays). */
 bool import_trace_starts(const void *data, size_t len)
 {
 	const char *s = data;
@@ -60,7 +60,7 @@ static bool is_memory(struct json event)
 	       json_unsigned(json_at(event, "args.Device Type")) == 1;
 }
 
-/* Optimizers' own are left out: without passes between them they are no steps. */
+/* A range of the program. Without passes between them, those of optimizers are not steps. */
 static bool is_mark(struct json event)
 {
 	char name[LONGEST];
@@ -137,7 +137,7 @@ bool import_trace_read(struct import *im, const void *data, size_t len)
 	return im->entries;
 }
 
-/* A block of the trace, or of the time before it. */
+/* Writes the allocation of a block, or its free if `bytes` is negative. */
 static void tell_block(struct import *im, uint16_t device, uint64_t addr, int64_t bytes,
 		       uint64_t all, uint64_t reserved, struct gmt_event more)
 {
@@ -151,7 +151,7 @@ static void tell_block(struct import *im, uint16_t device, uint64_t addr, int64_
 	import_event(im, more);
 }
 
-/* Whose memory it is, by what ran around it. */
+/* The stack and thread of an event, found by the ranges around it. */
 static struct gmt_event by_whom(struct import *im, const struct import_item *item)
 {
 	const uint32_t *at = map_get(&im->whose, item->index);
@@ -166,7 +166,7 @@ static struct gmt_event by_whom(struct import *im, const struct import_item *ite
 	};
 }
 
-/* A block of the time before the trace. */
+/* Writes a block that was allocated before the trace. */
 static void tell_early(struct import *im, uint16_t device, uint64_t addr, uint64_t bytes)
 {
 	uint64_t *told = &im->devices[device].reserved;
@@ -187,7 +187,7 @@ static uint32_t *memory_of(struct import *im, const struct import_item *item, ui
 	return map_put(&im->alive, map_hash(item->device, addr, sizeof(*addr)), fresh);
 }
 
-/* Before the first event of a device. */
+/* Writes the blocks that were allocated before the first event of each device. */
 void import_trace_begin(struct import *im)
 {
 	import_around_find(im);
@@ -240,7 +240,7 @@ static void tell_memory(struct import *im, const struct import_item *item)
 	*known = bytes > 0;
 }
 
-/* What goes first: between the changes of one moment nothing is higher than before or after. */
+/* Writes the frees of a moment, then its allocations, so that no total exceeds those around it. */
 static void tell_levels(struct import *im, struct json before, struct json after)
 {
 	const struct import_stack none = { 0 };

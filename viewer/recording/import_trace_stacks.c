@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks of the [memory] events in a trace of torch.profiler with with_stack=True: functions of
- * Python, each with the line where it begins, and the backward node that a thread of the engine
- * evaluates. A trace has them as ranges of a thread; those that enclose a moment are its stack.
+ * Finds the stacks of the [memory] events in a trace of torch.profiler with with_stack=True: Python
+ * functions, each with its first line, and the backward node that a thread of the engine evaluates.
+ * A trace has them as ranges of a thread. The ranges that enclose an event are its stack.
  */
 #include "../base/json.h"
 #include "import_parts.h"
@@ -38,8 +38,9 @@ static int by_start(const void *a, const void *b)
 }
 
 /*
- * "torch/nn/modules/module.py(1775): _call_impl"; other names are no functions of Python's own. The
- * profiler cuts off where Python finds a file; PyTorch's own get back what marks a package.
+ * Adds the frame of "torch/nn/modules/module.py(1775): _call_impl"; other names are not Python
+ * functions. The profiler cuts off the folder of Python's path. PyTorch's files get
+ * "site-packages/" back, which marks them as a package's.
  */
 static void add_frame(struct import *im, struct import_around *a)
 {
@@ -64,11 +65,11 @@ static void add_frame(struct import *im, struct import_around *a)
 				   (uint32_t)strtoul(line, NULL, 10));
 }
 
-/* Backward passes alone, without with_stack=True, would be one long step. */
+/* Without with_stack=True there are no stacks: backward passes alone would be one long step. */
 void import_around_find(struct import *im)
 {
 	struct import_around *all = im->around;
-	size_t top = 0; /* the innermost range that is open, from 1 */
+	size_t top = 0; /* 1 + the innermost open range, 0 = none */
 	uint32_t evaluations = 0;
 
 	if (im->functions)

@@ -5,7 +5,7 @@
 #include "symbols.h"
 
 #define CODE	 40 /* columns for the code behind -c */
-#define LEAST	 6  /* columns below which a name says nothing */
+#define LEAST	 6  /* fewest columns of a useful name */
 #define BACKWARD " (backward)"
 #define COMPILED " (compiled)"
 
@@ -67,7 +67,7 @@ static bool says_backward(const char *name)
 	return last && strspn(last + 8, "0123456789") == strlen(last + 8);
 }
 
-/* With its place whole, if the room allows more of the name than its first letters. */
+/* Prints name and place, the name cut to LEAST columns at least. False: they do not fit. */
 static bool fit_name(const char *name, const char *where, char *buf, size_t room, size_t columns)
 {
 	size_t len = strlen(name), rest = strlen(where);
@@ -136,7 +136,7 @@ const char *words_of_place(const char *text, char *buf, size_t room, size_t colu
 	return buf;
 }
 
-/* Blanks and ends of lines as one blank; of code only the beginning. */
+/* Copies an argument, with one blank for each run of white space; of code only the beginning. */
 static size_t add_argument(const char *s, size_t len, bool code, char *buf, size_t room)
 {
 	size_t n = 0;
@@ -161,14 +161,13 @@ static size_t add_argument(const char *s, size_t len, bool code, char *buf, size
 	return n;
 }
 
-/* An interpreter takes the program itself behind -c. */
+/* Whether the next argument is code, as after `python -c`. */
 static bool is_code_next(const char *argument)
 {
 	return argument[0] == '-' && argument[1] && argument[1] != '-' &&
 	       argument[strlen(argument) - 1] == 'c' && strlen(argument) <= 4;
 }
 
-/* argv as recorded: each argument ends with a zero. */
 struct defs_text argv_line(const char *argv, size_t len)
 {
 	char *line = need_copy(argv, len);

@@ -25,8 +25,8 @@ const char *owners_base(const char *path)
 	return ending_behind(path, '/');
 }
 
-/* A file that PyTorch's compiler wrote, no line of which is in the program:
- * torchinductor_me/ab/cab..., the name is "c" and 51 digits of base 32. */
+/* Whether PyTorch's compiler wrote the file, so that its lines are not in the program:
+ * torchinductor_me/ab/cab..., where the name is "c" and 51 digits of base 32. */
 static bool is_generated(const char *file)
 {
 	const char *base = owners_base(file);
@@ -79,7 +79,7 @@ bool owners_is_plumbing(const char *file)
 	const char *package = strstr(file, "-packages/");
 
 	return file[0] == '<' || !file[0] || (package && words_begin(package + 10, packages)) ||
-	       owners_is_stdlib(file) || strstr(file, "/gpumemtrace-changes-"); /* run --with */
+	       owners_is_stdlib(file) || strstr(file, "/gpumemtrace-changes-"); /* of run --with */
 }
 
 static struct owner of_frame(const struct frame *f)
@@ -87,7 +87,7 @@ static struct owner of_frame(const struct frame *f)
 	return (struct owner){ f->function, f->file, f->line, false, false };
 }
 
-/* Objects that only pass a request on. */
+/* Whether a library only passes a request on. */
 static bool is_messenger(const char *module)
 {
 	const char *base = owners_base(module);
@@ -97,7 +97,8 @@ static bool is_messenger(const char *module)
 						    "libc10.so", "libc.so", "libstdc++.so"));
 }
 
-/* "AddmmBackward0" of "torch::autograd::generated::AddmmBackward0::apply(...)", kept for ever. */
+/* "AddmmBackward0" of "torch::autograd::generated::AddmmBackward0::apply(...)", else NULL. Valid
+ * until owners_close. */
 static const char *backward_node(struct owners *o, const char *function)
 {
 	static const char space[] = "torch::autograd::generated::";
@@ -108,8 +109,8 @@ static const char *backward_node(struct owners *o, const char *function)
 	return *need_item(o->texts, o->text_count, o->text_room) = need_copy(name, end - name);
 }
 
-/* A snapshot of PyTorch's names no objects. What only passes a request on has no scope in its name,
- * or a known one, which may stand behind the type that it returns. */
+/* Whether a function only passes a request on: its name has no scope, or a known one, possibly
+ * behind the return type. For PyTorch's snapshots, which do not name libraries. */
 static bool passes_on(const char *function)
 {
 	const char *name = function, *end = function + strcspn(function, "(<");
@@ -120,7 +121,7 @@ static bool passes_on(const char *function)
 	       words_begin(name, ONE_OF("torch::", "at::", "c10::", "std::", "pybind11::"));
 }
 
-/* The backward node if one is on the stack, else the first that is no messenger. */
+/* The backward node if one is on the stack, else the first function that is no messenger's. */
 static struct owner of_native(struct owners *o, uint64_t seq)
 {
 	struct stacks *s = o->stacks;
@@ -173,8 +174,8 @@ static struct owner of_stack(struct owners *o, uint32_t stack, uint64_t seq)
 	return of_native(o, seq);
 }
 
-/* The engine's threads run no Python but compiled code: what the block was made for is the backward
- * node. */
+/* Finds the owner of a block that a thread of autograd's engine allocated: the backward node. Such
+ * a thread runs no Python except compiled code. False: the stack has other Python code. */
 static bool of_backward(struct owners *o, const struct block *b, struct owner *out)
 {
 	bool compiled = false;
@@ -212,8 +213,8 @@ bool owners_is_forward(const char *function)
 	return ending_is(function, ".forward") && !ending_is(function, "<locals>.forward");
 }
 
-/* From the outermost frame inwards: a call of nn.Module, then the forward that it calls, whatever
- * wrappers lie between. */
+/* Goes from the outermost frame inwards: a call of nn.Module, then the forward that it calls,
+ * whatever wrappers lie between. */
 size_t owners_modules(const struct stacks *s, const struct frame *forward[OWNER_MODULES])
 {
 	bool called = false;
@@ -285,7 +286,7 @@ bool owners_same(const struct owner *a, const struct owner *b)
 	return a->line == b->line && !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
 }
 
-/* The library whose call the simulated device received: its functions stand in one file. */
+/* The function of libsimgpu.so that was called, else "". Its name shows the simulated library. */
 static const char *simulated_library(struct owners *o, size_t count, uint64_t seq)
 {
 	const struct frame *call = NULL;

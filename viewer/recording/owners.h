@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The line that holds a block: the innermost frame of the user's or the model's own code, which is
+ * The call site of a block: the innermost frame of the user's or the model's own code, which is
  * Python outside of torch and the standard library. If there is none (backward threads run no
- * Python): the backward node, the innermost Python frame, or the library that allocated.
+ * Python), it is the backward node, the innermost Python frame, or the library that allocated.
  */
 #pragma once
 
@@ -24,25 +24,25 @@ struct owners {
 	size_t text_count, text_room;
 };
 
-/* With its own stacks and symbols. */
+/* Also initializes `stacks`, with the symbols that d keeps or new ones. */
 void owners_open(struct owners *o, struct stacks *stacks, struct defs *d);
 void owners_close(struct owners *o);
 
 struct owner owners_find(struct owners *o, const struct block *b);
 /* The line that called the outermost forward method on the stack; no file if there is none. */
 struct owner owners_caller(struct owners *o, uint32_t stack);
-/* "Net.forward" */
+/* Whether it is a method such as "Net.forward". */
 bool owners_is_forward(const char *function);
 
-/* The modules around the frames of the latest stack, outermost first: forward methods that
- * nn.Module calls. A Function's forward, which it does not call, is none. Their number. */
+/* Fills `forward` with the modules of the latest stack, outermost first; returns their number. A
+ * module is a forward method that nn.Module calls. It does not call the forward of a Function. */
 #define OWNER_MODULES 128
 size_t owners_modules(const struct stacks *s, const struct frame *forward[OWNER_MODULES]);
-/* "MLP" of "MLP.forward" and of "build.<locals>.MLP.forward". */
+/* The class of a module: "MLP" for "MLP.forward" and for "build.<locals>.MLP.forward". */
 struct defs_text owners_module_class(const struct frame *forward);
-/* "Net/Block", without those of packages that only carry out calls if `own`. Returns buf. */
+/* "Net/Block"; if `own`, without modules for which owners_is_plumbing is true. Returns buf. */
 const char *owners_module_path(const struct stacks *s, bool own, char *buf, size_t room);
-/* The modules of a stack, which becomes the latest one. "" outside of modules. */
+/* The same for a stack, which is read for that. "" outside of modules. */
 const char *owners_modules_of(struct owners *o, uint32_t stack, char *buf, size_t room);
 bool owners_same(const struct owner *a, const struct owner *b);
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine of a pickle: a stack of values, marks in it, and a memo of values by number. Nothing
- * here follows a value into others, so that no nesting is too deep. Every length is compared with
- * what is left of the input before it is believed.
+ * The machine of a pickle: a stack of values, marks in it, and a memo of numbered values. Nothing
+ * here follows a value into others, so no nesting is too deep. Every length is compared with the
+ * rest of the input before it is used.
  */
 #include "pickle.h"
-
-/* What every opcode of a pickle does: takes bytes of the input, pushes a value, or fails. */
 
 #define PICKLE_VALUES (UINT32_MAX - 1)
 
@@ -21,10 +19,10 @@ struct machine;
 
 typedef bool operation(struct machine *m);
 
-/* n: bytes of a number or a length that follows, a type, a count. */
+/* n: the bytes of the number or length that follows, or a type, or a count. */
 struct opcode {
-	const char *name; /* NULL: there is none of that code */
-	operation *run;	  /* NULL: it is refused */
+	const char *name; /* NULL: no such opcode */
+	operation *run;	  /* NULL: it is an error */
 	unsigned n, form;
 };
 
@@ -32,12 +30,12 @@ struct machine {
 	struct pickle *p;
 	const uint8_t *start, *at, *end;
 	struct refs stack, marks, memo;
-	uint32_t *ints; /* the latest value of some numbers, by their hash: its place + 1 */
-	const struct opcode *op; /* that is carried out */
+	uint32_t *ints; /* 1 + index of the latest value with a number, by the number's hash */
+	const struct opcode *op; /* the one that is executed */
 	bool stopped;
 };
 
-/* false */
+/* Sets the error message; returns false. */
 static bool machine_fail(struct machine *m, const char *what)
 {
 	snprintf(m->p->error, sizeof(m->p->error), "%s at byte %td of the pickle", what,
@@ -50,7 +48,7 @@ static void machine_push_ref(struct refs *r, uint32_t ref)
 	*need_item(r->v, r->count, r->room) = ref;
 }
 
-/* `n` bytes little-endian. */
+/* Reads n bytes, little-endian. */
 static bool machine_take(struct machine *m, unsigned n, uint64_t *out)
 {
 	*out = 0;
@@ -77,7 +75,7 @@ static bool machine_push(struct machine *m, struct pickle_value v)
 	return true;
 }
 
-/* Questions to what a pickle held: answered with nothing where the question does not fit. */
+/* Access to values. A value of a wrong type reads as a missing one. */
 
 #define LOOK_BACK 64
 
@@ -146,7 +144,7 @@ const struct pickle_value *pickle_list(const struct pickle *p, const struct pick
 	return typed(pickle_get(p, dict, key), PICKLE_LIST);
 }
 
-/* The opcodes of a pickle that make a value which holds no others. */
+/* Opcodes that make a value without others in it. */
 
 static bool pickle_do_value(struct machine *m)
 {
@@ -159,7 +157,7 @@ static bool pickle_do_bool(struct machine *m)
 	return machine_push(m, (struct pickle_value){ .type = PICKLE_BOOL, .number = m->op->n });
 }
 
-/* Sizes, streams and addresses come again and again: one value is enough for them. */
+/* Pushes a number. Sizes, streams and addresses recur, so equal numbers can share a value. */
 static bool push_int(struct machine *m, int64_t n)
 {
 	struct pickle_value v = { .type = PICKLE_INT, .number = n };
@@ -180,7 +178,7 @@ static bool push_beyond(struct machine *m, uint64_t n)
 						      .number = (int64_t)n });
 }
 
-/* Only the longest has a sign. */
+/* Only a number of 4 bytes has a sign. */
 static bool pickle_do_int(struct machine *m)
 {
 	uint64_t n;
@@ -189,7 +187,7 @@ static bool pickle_do_int(struct machine *m)
 	       push_int(m, m->op->n == 4 ? (int32_t)n : (int64_t)n);
 }
 
-/* Two's complement of any length: at most 64 bits of it, signed or not. */
+/* Pushes a number in two's complement. It must fit into 64 bits, signed or unsigned. */
 static bool long_of(struct machine *m, uint64_t len)
 {
 	uint64_t low, top = 0;
@@ -243,7 +241,7 @@ static bool pickle_do_text(struct machine *m)
 
 #define UNSET UINT32_MAX
 
-/* Values that lie above the innermost mark. */
+/* The number of values above the innermost mark. */
 static size_t above(const struct machine *m)
 {
 	return m->stack.count - (m->marks.count ? m->marks.v[m->marks.count - 1] : 0);
@@ -254,7 +252,7 @@ static bool has(struct machine *m, size_t n)
 	return above(m) >= n || machine_fail(m, "the stack is too short");
 }
 
-/* The index in the stack of the innermost mark, which goes. */
+/* Removes the innermost mark. *from is its index in the stack. */
 static bool pop_mark(struct machine *m, size_t *from)
 {
 	*from = 0;
@@ -264,7 +262,7 @@ static bool pop_mark(struct machine *m, size_t *from)
 	return true;
 }
 
-/* A dictionary of a few members takes what it needs, a long list an eighth more. */
+/* The capacity for n elements: exactly n below 16, else up to an eighth more. */
 static size_t room_for(size_t n)
 {
 	size_t step = n < 16 ? 1 : (size_t)1 << (60 - __builtin_clzll(n));
@@ -272,7 +270,7 @@ static size_t room_for(size_t n)
 	return (n + step - 1) & ~(step - 1);
 }
 
-/* The values of the stack from there on go into it, `each` at a time. */
+/* Moves the values from stack[from] on into v. `each` of them make one element. */
 static void append(struct machine *m, struct pickle_value *v, size_t from, uint32_t each)
 {
 	size_t n = m->stack.count - from, all = v->count + n / each;
@@ -296,7 +294,7 @@ static bool do_proto(struct machine *m)
 	       machine_fail(m, "a protocol that is none of 2 to 5");
 }
 
-/* Frames are advice for readers of streams. */
+/* Skips the length of a frame, which only readers of streams need. */
 static bool do_frame(struct machine *m)
 {
 	uint64_t len;
@@ -333,7 +331,7 @@ static bool do_pop_mark(struct machine *m)
 	return pop_mark(m, &m->stack.count);
 }
 
-/* The value that lies at stack[i], if it is of that type. */
+/* The value at stack[i]; NULL, with an error, if it is not of that type. */
 static struct pickle_value *container(struct machine *m, size_t i, unsigned type)
 {
 	struct pickle_value *v = &m->p->values[m->stack.v[i]];
@@ -345,8 +343,7 @@ static struct pickle_value *container(struct machine *m, size_t i, unsigned type
 	return NULL;
 }
 
-/* The values from stack[from] on go into what lies below them: items of a list, or keys and values
- * of a dictionary. */
+/* Moves the values from stack[from] on into the list or dictionary below them. */
 static bool add_from(struct machine *m, size_t from)
 {
 	unsigned each = m->op->n;
@@ -373,7 +370,7 @@ static bool do_add_of_mark(struct machine *m)
 	return pop_mark(m, &from) && add_from(m, from);
 }
 
-/* The topmost values from stack[from] on become one. */
+/* Replaces the values from stack[from] on by a tuple of them. */
 static bool tuple_from(struct machine *m, size_t from)
 {
 	struct pickle_value v = { .type = PICKLE_LIST, .form = PICKLE_TUPLE };
@@ -406,7 +403,8 @@ static bool do_get(struct machine *m)
 	return true;
 }
 
-/* Numbers come nearly in order: one beyond the bytes that were read is no pickler's. */
+/* Keeps the top value under number i. Picklers count up, so a number above the bytes read so far is
+ * an error. */
 static bool put(struct machine *m, uint64_t i)
 {
 	if (!has(m, 1))

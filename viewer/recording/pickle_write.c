@@ -101,7 +101,8 @@ static size_t write_utf8(FILE *f, const char *s, size_t len, bool count)
 	return bytes;
 }
 
-/* Where a text is kept that was not there before; of any other NULL, and it stands there again. */
+/* The place for a new text's number in the memo. For a known text, writes its number and returns
+ * NULL. */
 static uint32_t *fresh_text(struct pickler *p, const char *s, size_t len)
 {
 	bool fresh;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes a pickle of plain data in protocol 2 and with the few opcodes that every reader of memory
- * snapshots knows. Texts are written once each; other values where the caller keeps them.
+ * snapshots knows. Each text is written only once, and so are values that the caller keeps.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct pickler {
 };
 
 void pickler_start(struct pickler *p, FILE *f);
-void pickler_stop(struct pickler *p); /* after the last value; frees what it has */
+void pickler_stop(struct pickler *p); /* after the last value; frees the memo */
 
 void pickler_int(struct pickler *p, int64_t n);
 void pickler_beyond(struct pickler *p, uint64_t n); /* above INT64_MAX */
@@ -23,20 +23,20 @@ void pickler_bool(struct pickler *p, bool b);
 void pickler_float(struct pickler *p, double d);
 void pickler_word(struct pickler *p, const char *s);
 void pickler_text(struct pickler *p, const char *s, size_t len);
-void pickler_utf8(struct pickler *p, const char *s, size_t len); /* as another pickle has it */
+void pickler_utf8(struct pickler *p, const char *s, size_t len); /* already in UTF-8 */
 
-/* Elements follow; many are given out in batches by pickler_next. */
+/* Begins a list, whose elements follow. pickler_next divides them into batches. */
 void pickler_list(struct pickler *p);
 void pickler_next(struct pickler *p, uint64_t index); /* before element index, from 0 */
 void pickler_list_end(struct pickler *p, uint64_t count);
 
-/* Key, value, key, value follow. */
+/* Begins a dictionary; key, value, key, value follow. */
 void pickler_dict(struct pickler *p);
 void pickler_dict_end(struct pickler *p);
 void pickler_mark(struct pickler *p); /* before the elements of a tuple of more than three */
-void pickler_tuple(struct pickler *p, uint64_t count); /* the latest values become one */
+void pickler_tuple(struct pickler *p, uint64_t count); /* makes one of the latest values */
 
-uint32_t pickler_keep(struct pickler *p); /* the latest value */
+uint32_t pickler_keep(struct pickler *p); /* keeps the latest value; returns its number */
 void pickler_again(struct pickler *p, uint32_t kept);
 
 /* Members of a dictionary. */

@@ -38,7 +38,7 @@ int tally_event(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-/* What to do about it, behind the sentence of the reader. */
+/* A text to print behind the reader's error message. */
 static const char *advice(int err)
 {
 	return err == -GMT_ERR_NOT_A_RECORDING ? ", and not a memory snapshot of PyTorch"
@@ -46,8 +46,8 @@ static const char *advice(int err)
 					       : "";
 }
 
-/* Files of other kinds that people have beside recordings: how they begin or how their name ends,
- * and what to do. */
+/* Other files that people have beside recordings: their first bytes or the end of their name, and
+ * advice. */
 static const struct {
 	const char *start, *ending, *text;
 } others[] = {
@@ -75,7 +75,7 @@ const char *recording_other_kind(const char *path)
 	return NULL;
 }
 
-/* Some of what is in it would be missed: no figure is better than another one. */
+/* No figures are printed, because they would lack events of unknown kinds. */
 static int refused_as_newer(const char *path)
 {
 	char writer[GMT_WRITER_TEXT + 1];
@@ -105,7 +105,7 @@ int recording_refused(const char *path, int err)
 	return say_unreadable("%s: %s%s", path, gmt_strerror(err), advice(err));
 }
 
-/* The converted snapshot needs no name: it lives as long as the reader has it open. */
+/* Converts a snapshot into a file without a name, which exists while the reader has it open. */
 static int open_snapshot(struct recording *r, int *err)
 {
 	char name[40];
@@ -127,7 +127,7 @@ static uint64_t fact(const struct recording *r, const char *key)
 	return strtoull(defs_meta(&r->defs, key).s, NULL, 10);
 }
 
-/* Every command says so: what it lists in between is not all there was. */
+/* Every command prints this note, because its lists lack the events that were left out. */
 static void say_thinned(const struct recording *r)
 {
 	uint64_t events = fact(r, "thinned.events"), first = fact(r, "thinned.first_ns");
@@ -169,7 +169,7 @@ void recording_lend(struct recording *const *open, size_t count)
 	lent_count = count;
 }
 
-/* Two of one path are told apart by the text itself. */
+/* Two recordings of one path are distinguished by the address of the path. */
 static const struct recording *find_lent(const char *path)
 {
 	for (size_t i = 0; i < lent_count; i++)

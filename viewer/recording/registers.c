@@ -30,7 +30,8 @@ CODE("push %rbx\n"
      "pop %rbx\n"
      "ret\n");
 
-/* Below what the interrupted function may use without having said so (128 bytes). */
+/* The call's stack begins below the 128 bytes that the interrupted function can use without moving
+ * its stack pointer. */
 void registers_call(struct registers *r, uint64_t function, const uint64_t a[6], uint64_t trap,
 		    uint64_t *pushed)
 {
@@ -45,8 +46,8 @@ void registers_call(struct registers *r, uint64_t function, const uint64_t a[6],
 	g->rcx = a[3];
 	g->r8 = a[4];
 	g->r9 = a[5];
-	g->eflags &= ~UINT64_C(0x500); /* strings go forwards; no single steps */
-	g->orig_rax = UINT64_MAX;      /* no system call to begin again */
+	g->eflags &= ~UINT64_C(0x500); /* clears the direction and trap flags */
+	g->orig_rax = UINT64_MAX;      /* no system call to restart */
 }
 #else
 enum { VECTORS = NT_PRFPREG };
@@ -98,7 +99,7 @@ bool registers_get(pid_t tid, struct registers *r)
 	    ptrace(PTRACE_GETREGSET, tid, VECTORS, &vectors))
 		return false;
 	r->vectors_len = vectors.iov_len;
-	return r->vectors_len < sizeof(r->vectors); /* all of it fitted */
+	return r->vectors_len < sizeof(r->vectors); /* all of them fitted */
 }
 
 bool registers_set(pid_t tid, const struct registers *r)

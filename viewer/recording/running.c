@@ -24,7 +24,7 @@ enum recording_state recording_state(const struct recording *r)
 									    : STATE_A_PART;
 }
 
-/* They are read at once, or later on a page: none says "now". */
+/* People might read these later, on a page, so none of them says "now". */
 static const char *const sentences[] = {
 	[STATE_WHOLE] = NULL,
 	[STATE_DAMAGED] = "The file is damaged (see gpumemtrace verify): these figures are "
@@ -52,7 +52,7 @@ bool running_lives(long pid)
 	return !kill((pid_t)pid, 0) || errno == EPERM;
 }
 
-/* The path at the end of a line of /proc/PID/maps, if it is that of a live file. */
+/* The recording of a live file in a line of /proc/PID/maps, or NULL. Cuts the line. */
 static char *live_path(char *line)
 {
 	char *path = strchr(line, '/');
@@ -64,7 +64,7 @@ static char *live_path(char *line)
 	return path;
 }
 
-/* The recording that the process has mapped the live file of; false if there is none. */
+/* Finds the recording whose live file is mapped; false if there is none. Closes f. */
 static bool read_maps(FILE *f, char path[PATH_MAX])
 {
 	char line[PATH_MAX + 128], *found = NULL;

@@ -5,7 +5,7 @@
 #include "../base/bytes.h"
 #include "../base/ending.h"
 
-/* The functions of PyTorch and of well-known libraries that say what a block is for. */
+/* Functions of PyTorch and of well-known libraries that show what a block is for. */
 
 /*
  * A row matches if the file's path contains `file`, the function's last part is `function`, and the
@@ -67,9 +67,9 @@ static const struct row {
 	{ "fsdp/_runtime_utils.py", NULL, "_reduce_grad", STACK_REDUCED | STACK_COLLECTIVE },
 };
 
-/* Classes that keep keys and values: "StaticCache", "PagedKVPool". Those that begin so cache
- * something else ("CacheCompiledArtifact", "CachedLoss"), and so do PyTorch's own. "QKVLinear"
- * makes keys and values, but keeps none. */
+/* Whether the class keeps keys and values: "StaticCache", "PagedKVPool". Classes that begin so
+ * cache something else ("CacheCompiledArtifact", "CachedLoss"), and so do PyTorch's own.
+ * "QKVLinear" makes keys and values, but keeps none. */
 static bool is_cache(const struct defs_code *c, const char *last)
 {
 	size_t n = last - c->name.s;
@@ -80,7 +80,8 @@ static bool is_cache(const struct defs_code *c, const char *last)
 	       !words_in(c->name.s, n, ONE_OF("QKV"));
 }
 
-/* Partitions, buckets and buffers of gradients: "copy_grads_in_partition". */
+/* Partitions, buckets and buffers of gradients, by the function's name:
+ * "copy_grads_in_partition". */
 static bool is_for_gradients(const char *last)
 {
 	size_t n = strlen(last);
@@ -105,7 +106,7 @@ static bool fits(const struct row *r, const struct defs_code *c, const char *las
 	       (!r->of || !qualified || !strncmp(c->name.s, r->of, strlen(r->of)));
 }
 
-/* Enum stack_sign. */
+/* The signs of one function, enum stack_sign. */
 static uint32_t signs_of_code(const struct defs_code *c)
 {
 	const char *last = ending_behind(c->name.s, '.');
@@ -124,11 +125,11 @@ static uint32_t signs_of_code(const struct defs_code *c)
 
 enum learned {
 	IS_MODULE = 1,
-	IS_OPTIMIZER = 2, /* the framework says so */
-	IS_DRIVER = 4,	  /* its step leads to a pass */
+	IS_OPTIMIZER = 2, /* torch.optim's wrapper calls its step */
+	IS_DRIVER = 4,	  /* its step leads to a forward or backward pass */
 	STEPS = 8,	  /* it is an optimizer of the program's own, with a step */
 	CALLS = 16,	  /* a method of it calls an optimizer */
-	LEADS = 32,	  /* a method of it leads to a pass */
+	LEADS = 32,	  /* a method of it leads to such a pass */
 	CLEARS = 64,	  /* it has a zero_grad */
 	IS_FORWARD = 128, /* its `forward` calls modules */
 };
@@ -285,7 +286,7 @@ static bool makes_a_module(const char *method)
 				  "__deepcopy__"));
 }
 
-/* Whether memory allocated by the class may be optimizer state. Code that drives the training may
+/* Whether memory allocated by the class can be optimizer state. Code that drives the training can
  * hold an optimizer, but allocates for all purposes. */
 static bool keeps_state(uint32_t learned)
 {

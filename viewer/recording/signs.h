@@ -10,7 +10,7 @@
 #include "defs.h"
 
 enum stack_sign {
-	STACK_PYTHON = 1 << 0,	    /* there are Python frames at all */
+	STACK_PYTHON = 1 << 0,	    /* there are Python frames */
 	STACK_FORWARD = 1 << 1,	    /* inside a module's call */
 	STACK_PARAM = 1 << 2,	    /* a module is made, moved, copied or filled */
 	STACK_STEP = 1 << 3,	    /* inside an optimizer's step */
@@ -25,16 +25,16 @@ enum stack_sign {
 	STACK_REDUCED = 1 << 12,    /* gradients are reduced and scattered */
 	STACK_COPY = 1 << 13,	    /* copy.deepcopy of a tensor that is no parameter */
 	STACK_CLIP = 1 << 14,	    /* between backward and the optimizer: clipping, unscaling */
-	STACK_LOAD = 1 << 15,	    /* a file's tensors */
+	STACK_LOAD = 1 << 15,	    /* tensors are loaded from a file */
 	STACK_BACKWARD = 1 << 16,   /* a backward pass is being started */
 	STACK_CAPTURE = 1 << 17,    /* a graph of kernels is captured */
-	STACK_ASKED = 1 << 18,	    /* gradients are requested, and go to no parameter */
+	STACK_ASKED = 1 << 18,	    /* torch.autograd.grad: gradients go to no parameter */
 	STACK_METHOD = 1 << 19,	    /* a module's method that neither makes nor fills it */
-	STACK_REMADE = 1 << 20,	    /* copy.deepcopy: the innermost thing around the tensor is an */
-	STACK_DICT = 1 << 21,	    /* object, an ordered dictionary too; or a plain dictionary */
+	STACK_REMADE = 1 << 20,	    /* copy.deepcopy: the tensor is in an object or ordered dict */
+	STACK_DICT = 1 << 21,	    /* copy.deepcopy: the tensor is in a plain dict */
 	STACK_FUNCTION = 1 << 22,   /* inside a Function of Python, or a transform of torch.func */
 	STACK_CALLED = 1 << 23,	    /* a call of backward() makes its first gradients */
-	STACK_GRADS = 1 << 24,	    /* memory for gradients is made, by the function's name */
+	STACK_GRADS = 1 << 24,	    /* memory for gradients is allocated, by the function's name */
 	STACK_NODE = 1 << 25,	    /* inside the backward of a Function of Python */
 };
 
@@ -43,9 +43,9 @@ struct signs {
 	struct map codes;	 /* code id -> bits to set */
 	struct map nodes;	 /* stack node -> bits */
 	struct map module_paths; /* stack node -> see signs_module_path */
-	struct map learned;	 /* hash of file and class -> what it is */
-	struct map leading;	 /* code id -> it leads to a forward or backward pass */
-	struct map led;		 /* stack node -> the same for it and all frames outside of it */
+	struct map learned;	 /* hash of file and class -> enum learned */
+	struct map leading;	 /* code ids that lead to a forward or backward pass */
+	struct map led;		 /* stack nodes that do, with all frames outside of them */
 	bool ready;
 };
 

@@ -82,8 +82,8 @@ static void add_native(struct stacks *s, const struct symbol *sym, uint64_t ip)
 
 enum interpreter { NOT_INTERPRETER, EVAL_FRAME, TAIL_CALL };
 
-/* The C functions that run Python code. Since 3.14 each instruction may be a function of its own,
- * which calls the next as its last act: a run of those is one interpreter. */
+/* Whether a native function runs Python code. Since 3.14 each instruction can be a function that
+ * calls the next one last, so a run of them is one interpreter. */
 static enum interpreter interpreter(const struct symbol *s)
 {
 	if (!strncmp(s->raw, "_PyEval_EvalFrameDefault", 24))
@@ -91,7 +91,7 @@ static enum interpreter interpreter(const struct symbol *s)
 	return strncmp(s->raw, "_TAIL_CALL_", 11) ? NOT_INTERPRETER : TAIL_CALL;
 }
 
-/* Its hooks stand between the program's functions and those of libraries that they called. */
+/* The recorder's hooks are between the program's functions and the library functions called. */
 static bool is_recorder(const char *module)
 {
 	static const char name[] = "libgpumemtrace.so";
@@ -99,7 +99,7 @@ static bool is_recorder(const char *module)
 	return !strncmp(ending_behind(module, '/'), name, sizeof(name) - 1);
 }
 
-/* Each call of the interpreter ran Python frames up to the one that C called. */
+/* Puts Python frames in place of each interpreter's call, up to the one that C called. */
 static void merge(struct stacks *s, uint64_t seq, bool lines)
 {
 	enum interpreter before = NOT_INTERPRETER, now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stack ids -> frames as people know them: Python frames in place of the interpreter's own C
- * frames, innermost first.
+ * Converts stack ids to frames as people know them: Python frames in place of the interpreter's own
+ * C frames, innermost first.
  */
 #pragma once
 
@@ -9,8 +9,7 @@
 #include "defs.h"
 #include "symbols.h"
 
-#define STACKS_DEPTH \
-	4096 /* a chain longer than that is cut (or a damaged one that runs in a circle) */
+#define STACKS_DEPTH 4096 /* longer chains, and damaged ones that run in a circle, are cut */
 
 struct frame {
 	bool python;
@@ -34,9 +33,9 @@ struct stacks {
 void stacks_init(struct stacks *s, const struct defs *defs, struct symbols *symbols);
 void stacks_free(struct stacks *s);
 
-/* Fills s->frames. seq: of an event with that stack, UINT64_MAX if none is at hand. */
+/* Fills s->frames. seq: number of an event with that stack, UINT64_MAX if none is known. */
 void stacks_read(struct stacks *s, uint32_t id, uint64_t seq);
-/* Without files and lines of native functions, for which a library's DWARF is unpacked. */
+/* The same without files and lines of native functions, because unpacking DWARF is slow. */
 void stacks_read_names(struct stacks *s, uint32_t id, uint64_t seq);
 /* Only the Python frames, or only the native ones without names (module and ip): cheap. */
 void stacks_read_python(struct stacks *s, uint32_t id);
@@ -44,5 +43,5 @@ void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq);
 /* The innermost Python frame whose file or function has one of these words in it; NULL: none. */
 const struct frame *stacks_in_file(struct stacks *s, uint32_t id, const char *const *words);
 const struct frame *stacks_in_function(struct stacks *s, uint32_t id, const char *const *words);
-/* A native function with that in its name called the allocator, without Python between them. */
+/* Whether a native function with `part` in its name is on the stack, inside all Python frames. */
 bool stacks_have(struct stacks *s, uint32_t id, uint64_t seq, const char *part);

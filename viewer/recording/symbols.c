@@ -3,10 +3,7 @@
 
 #include <dlfcn.h>
 
-/*
- * The demangler is the C++ library's own, loaded when the first C++ name comes: a machine without
- * it gets the names as they are in the object.
- */
+/* The C++ library's demangler, loaded for the first C++ name. Without it names stay mangled. */
 
 typedef char *demangler(const char *name, char *buf, size_t *len, int *status);
 
@@ -38,7 +35,7 @@ char *demangle(const char *name)
 	return text;
 }
 
-/* Bytes of an operator's own sign after "operator", which may look like brackets. */
+/* Bytes of "operator" and its sign, which can look like brackets; 0 if it is not an operator. */
 static size_t operator_sign(const char *p)
 {
 	return strncmp(p, "operator", 8) ? 0 : 8 + (p[8] == '(' ? 2 : strspn(p + 8, "<>=-!+*/[]"));
@@ -162,13 +159,13 @@ static const char *plain_name(const char *raw)
 	return len ? need_copy(raw, len) : "";
 }
 
-/* Exported names were written at the program's end: they are of what was mapped there last. */
+/* Exported names were written at the program's end, so they belong to the object mapped last. */
 static const char *exported(const struct symbols *s, const struct object *o, uint64_t ip)
 {
 	return o == object_at(s, ip - 1, UINT64_MAX) ? defs_function(s->defs, ip).s : "";
 }
 
-/* The object's file knows more names than those that it exports, if it is still there. */
+/* Uses the object's file if it is still there, because it has more names than it exports. */
 static void name(const struct symbols *s, struct object *o, struct symbol *out, uint64_t ip)
 {
 	const struct defs_module *m = o->module;

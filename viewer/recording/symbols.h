@@ -25,7 +25,7 @@ struct symbols *symbols_new(const struct defs *defs);
 void symbols_free(struct symbols *s);
 
 /* ip: a return address, so the byte before it is looked up. seq: the event with this stack, because
- * the address may have belonged to another object before. */
+ * the address might have belonged to another object before. */
 const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq);
 
 /* Also looks up file and line; returns its argument. */
@@ -39,15 +39,14 @@ const struct defs_module *symbols_module(const struct symbols *s, uint64_t ip, u
 /* A new string (free it), or NULL: not a C++ name, or no C++ library on this machine. */
 char *demangle(const char *name);
 
-/* The name for a narrow column, in buf: no parameters, what stands in <> as "<>". */
+/* The name for a narrow column, in buf: without parameters, template arguments as "<>". */
 const char *demangle_brief(const char *name, char *buf, size_t room);
 
 /* The functions of one ELF file by address, and its line numbers where it has debug information. */
 
 struct elf_names;
 
-/* NULL: no such file, no ELF file, or one with another build-id. Addresses are the ELF file's own.
- */
+/* NULL: no ELF file, or another build-id. Addresses are the ELF file's own. */
 struct elf_names *elf_names_open(const char *path, const void *build_id, size_t len);
 void elf_names_close(struct elf_names *n);
 

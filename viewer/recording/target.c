@@ -11,8 +11,8 @@
 #include "attach_parts.h"
 
 /*
- * The dynamic symbols of an ELF image in another process, read from its memory: the file may be
- * gone, or lie in a container. Nothing that is read is trusted: reads that fail end the search.
+ * Reads the dynamic symbols of an ELF image from the other process's memory, because the file might
+ * be gone or in a container. Nothing that is read is trusted: a read that fails ends the search.
  */
 
 enum { CHAIN_MAX = 1 << 20 };
@@ -46,8 +46,7 @@ static bool find_dynamic(struct image *im, uint64_t base, uint64_t *dynamic)
 	return loaded && *dynamic != im->bias;
 }
 
-/* The dynamic linker has made addresses of them; in an image that it did not load they are offsets.
- */
+/* An entry is an address, or still an offset if the dynamic linker did not load the image. */
 static uint64_t address(const struct image *im, uint64_t value)
 {
 	return value < im->bias ? value + im->bias : value;
@@ -73,7 +72,7 @@ static bool open_image(struct image *im, uint64_t base)
 	return im->symbols && im->strings && im->gnu_hash;
 }
 
-/* Its address, if symbol number `index` has the name and is defined here. */
+/* The address of symbol `index` if it is a function with that name, defined here; else 0. */
 static uint64_t symbol_address(const struct image *im, uint32_t index, const char *name)
 {
 	size_t len = strlen(name) + 1;
@@ -151,7 +150,7 @@ static bool is_libc(const char *path)
 	       !strncmp(name, "libpthread", 10);
 }
 
-/* Takes functions from the C library only, because a preloaded library may define the same names.
+/* Takes functions from the C library only, because a preloaded library might define the same names.
  * If several interpreters are mapped, the first one is used. */
 static void look_into(struct target *t, const struct mapping *m)
 {
@@ -166,7 +165,7 @@ static void look_into(struct target *t, const struct mapping *m)
 #undef FIND
 }
 
-/* On x86-64 one byte at any address; on aarch64 an aligned word. */
+/* A trap instruction, 0 = none: on x86-64 one byte at any address; on aarch64 an aligned word. */
 static uint64_t find_trap(const struct target *t, const struct mapping *m)
 {
 #if defined(__x86_64__)
@@ -199,7 +198,7 @@ static void look_at_code(struct target *t, const struct mapping *m)
 		t->trap = find_trap(t, m);
 }
 
-/* Runs once for the names, and once for the code that contains them. */
+/* Reads the maps twice: first to find the functions, then the code that contains them. */
 static bool target_find_functions(struct target *t)
 {
 	struct mapping m;
@@ -262,8 +261,6 @@ void target_close(struct target *t)
 		close(t->memory);
 	t->memory = -1;
 }
-
-/* The memory of the process to attach to. */
 
 bool target_read(const struct target *t, uint64_t at, void *into, size_t len)
 {

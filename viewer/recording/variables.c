@@ -46,7 +46,7 @@ const char *variables_form(const struct defs_variable *v, char buf[VARIABLE_FORM
 	return buf;
 }
 
-/* NULL: the node's frame is not Python. */
+/* The node if its frame is a Python frame, else NULL. */
 static const struct defs_node *python_node(const struct defs *d, uint32_t id)
 {
 	const struct defs_node *n = defs_node(d, id);
@@ -57,7 +57,7 @@ static const struct defs_node *python_node(const struct defs *d, uint32_t id)
 static bool is_same(const struct defs_variable *a, const struct defs_variable *b)
 {
 	return a->head.addr == b->head.addr && a->head.bytes == b->head.bytes &&
-	       a->head.tensors / 2 == b->head.tensors / 2; /* a tuple may have one */
+	       a->head.tensors / 2 == b->head.tensors / 2; /* a tuple can have one tensor */
 }
 
 static bool is_own(const struct frame *f)
@@ -118,7 +118,7 @@ static const struct defs_code *code_of(const struct defs *d, const struct defs_n
 	return n ? defs_code(d, (uint32_t)(n->value >> 32)) : NULL;
 }
 
-/* No model outside of it calls it, but for wrappers. */
+/* Whether it is the forward method of a model that no other model calls, except wrappers. */
 static bool is_outermost_forward(const struct defs *d, uint32_t node)
 {
 	const struct defs_node *n = python_node(d, node);
@@ -153,7 +153,7 @@ uint64_t variables_first_size(const struct defs *d, uint64_t seq)
 	return 0;
 }
 
-/* Behind the sign of an assignment, which is no ==, <=, >=, != and no argument's name. */
+/* The text behind an assignment's "=", but not ==, <=, >=, != or that of a keyword argument. */
 static const char *right_side(const char *statement)
 {
 	int depth = 0;
@@ -179,7 +179,7 @@ static const struct defs_variable *named(const struct variable_at *all, size_t c
 	return x ? x->variable : NULL;
 }
 
-/* Of "self.rows.shape", say. */
+/* The length of a name with dots, such as "self.rows.shape". */
 static size_t path_length(const char *at)
 {
 	size_t len = 0;
@@ -189,7 +189,7 @@ static size_t path_length(const char *at)
 	return len;
 }
 
-/* Of a path or its beginning, whose length *len becomes. */
+/* The variable of a path or of its longest known beginning, whose length *len becomes. */
 static const struct defs_variable *longest_named(const struct variable_at *all, size_t count,
 						 const struct owner *line, const char *path,
 						 size_t *len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensors in the variables of Python frames, as they were recorded: at each refusal, and when a
- * line first asked for much memory.
+ * The tensors in the variables of Python frames, recorded when an allocation fails, and when a line
+ * first requests much memory.
  */
 #pragma once
 
@@ -20,23 +20,22 @@ const char *variables_form(const struct defs_variable *v, char buf[VARIABLE_FORM
 struct variable_at {
 	const struct defs_variable *variable;
 	struct owner owner; /* the frame's line */
-	bool own;	    /* it is the script's or the model's own code */
+	bool own;	    /* the frame is the script's or the model's own code */
 };
 
-/* Those of a stack's frames at the event, innermost first; lists only of own code. What several
- * frames have is of the innermost one of own code. Returns how many, at most `most`. */
+/* The tensors of a stack's frames at the event, innermost first; lists only of own code. A tensor
+ * in several frames counts for the innermost of own code. Returns their number, at most `most`. */
 size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct variable_at *out,
 		    size_t most);
-/* Of a refusal: what was recorded at it, not before the event `since`. */
+/* The same for a failed request: only those recorded for it, at event `since` or later. */
 size_t variables_refused(struct stacks *s, uint32_t stack, uint64_t seq, uint64_t since,
 			 struct variable_at *out, size_t most);
 
-/* The first size of the first tensor that the model was called with, in its latest call that was
- * recorded up to the event: as a rule, samples of a batch. 0: not known. */
+/* The first size of the first tensor in the model's latest call that was recorded up to the event:
+ * usually the samples of a batch. 0 = unknown. */
 uint64_t variables_first_size(const struct defs *d, uint64_t seq);
 
-/* "x [8, 4096], y [4096]": tensors of a line's frame that its statement reads, in its order,
- * with their shapes at the event, or when it first asked for much memory. "" if none is known.
- * Returns buf. */
+/* "x [8, 4096], y [4096]": tensors of a line's frame that its statement reads, in its order, with
+ * their shapes at the event, or as first recorded later. "" if none is known. Returns buf. */
 const char *variables_read(struct stacks *s, uint32_t stack, uint64_t seq, const struct owner *line,
 			   const char *statement, char buf[VARIABLE_WORDS]);

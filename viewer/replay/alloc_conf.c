@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads PYTORCH_CUDA_ALLOC_CONF, and the sizes that follow from it alone. */
+/* Reads PYTORCH_CUDA_ALLOC_CONF, and computes the sizes that depend on it alone. */
 #include "alloc_conf.h"
 
 #include "../base/arithmetic.h"
@@ -9,7 +9,7 @@
 #define LARGE_ALLOC (10 * MIB)
 #define LEAST	    512
 
-/* Before it what ">" says held from the last boundary itself on. */
+/* In earlier releases the value of ">" applies from the last boundary itself on. */
 #define LIST_CHANGED 209
 #define LATEST	     UINT_MAX
 
@@ -18,9 +18,9 @@ enum how { SIZE, SHARE, DIVISIONS, EXPANDABLE, BACKEND, IGNORED };
 static const struct key {
 	const char *name;
 	enum how how;
-	unsigned after; /* releases up to this one refuse it */
-	size_t at;	/* of a size or a share: where it goes */
-	uint64_t least; /* MiB */
+	unsigned after; /* releases up to this one do not know it */
+	size_t at;	/* for a size or a share: offset in alloc_settings */
+	uint64_t least; /* least value, MiB */
 } keys[] = {
 #define AT(member)			     offsetof(struct alloc_settings, member)
 #define SETTING(name, how, after, at, least) { #name, how, after, at, least },
@@ -51,7 +51,7 @@ static const char *too_new(struct parser *p, const char *key)
 	return p->why;
 }
 
-/* The next word, up to one of ":,[]"; blanks mean nothing. */
+/* Reads the next word, up to one of ":,[]"; blanks are ignored. */
 static void next_word(struct parser *p, char word[WORD])
 {
 	size_t n = 0;
@@ -91,7 +91,7 @@ static void fill(struct alloc_settings *s, size_t from, size_t to, uint32_t valu
 		s->divisions[i] = value;
 }
 
-/* [256:1,512:2,>:8]: up to the first boundary its own value, then each for its interval. */
+/* [256:1,512:2,>:8]: the first value applies up to its boundary, each other to its interval. */
 static const char *parse_divisions(struct parser *p, struct alloc_settings *s)
 {
 	char word[WORD], value[WORD];
@@ -212,7 +212,7 @@ const char *settings_parse(struct alloc_settings *s, const char *text, unsigned 
 	return NULL;
 }
 
-/* The next of so many equal steps between two powers of two. */
+/* Rounds up to one of `divisions` equal steps between two powers of two. */
 static uint64_t next_division(uint64_t bytes, uint64_t divisions)
 {
 	uint64_t step = (1ull << arithmetic_log2(bytes)) / divisions;

@@ -12,17 +12,17 @@
 
 struct alloc_settings {
 	uint64_t max_split;	/* larger blocks are not split; UINT64_MAX: all are */
-	uint64_t rounding;	/* most bytes by which such a block may exceed the request */
+	uint64_t rounding;	/* most bytes by which such a block can exceed the request */
 	uint64_t large_segment; /* bytes of a segment for requests below 10 MiB */
-	double threshold;	/* share of the allowed memory; 0 = no collection */
-	double fraction;	/* allowed share of the device; 0 = all */
+	double threshold; /* share of allowed memory that starts garbage collection; 0 = none */
+	double fraction;  /* allowed share of the device; 0 = all */
 	uint32_t divisions[INTERVALS];
 	bool expandable;
 };
 
 #define SETTINGS_WHY 160
-/* Like that release of PyTorch: 206 = 2.6, 0 = the latest known. NULL, or what is wrong with the
- * text and where, in the buffer. */
+/* Reads text as that release of PyTorch does: 206 = 2.6, 0 = the latest known. Returns NULL, or
+ * `why` with the error and its place. */
 const char *settings_parse(struct alloc_settings *s, const char *text, unsigned release,
 			   char why[SETTINGS_WHY]);
 

@@ -46,7 +46,7 @@ static uint64_t can_grow_to(const struct piece *p)
 	return p->size + (p->next && !p->next->mapped ? p->next->size : 0);
 }
 
-/* An expandable segment's free end is as large as it can become. */
+/* The best fit. An expandable segment's free end counts with the size to which it can grow. */
 static struct piece *fitting(struct bin *bin, uint64_t bytes)
 {
 	struct piece *p = pieces_from(&bin->free, bytes, 0), *next;
@@ -238,7 +238,7 @@ void allocator_empty(struct allocator *a)
 	release(a);
 }
 
-/* Only what other streams did with its own blocks is waited for. */
+/* Waits only for other streams' work on this pool's blocks. */
 void allocator_empty_pool(struct allocator *a, uint32_t pool)
 {
 	for (size_t i = a->used_count; i-- > 0;)

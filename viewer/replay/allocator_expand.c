@@ -40,7 +40,7 @@ static struct piece *new_stretch(struct allocator *a, struct bin *bin)
 	return p;
 }
 
-/* First of several adjacent free pieces, mapped or not, that have that many bytes together. */
+/* The first of adjacent free pieces, mapped or not, that have that many bytes together. */
 static struct piece *find_stretch(struct allocator *a, struct bin *bin, uint64_t bytes)
 {
 	struct piece *p = pieces_first(&bin->unmapped), *first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of the allocator's model only. */
+/* Shared by the files of the allocator's model only. */
 #pragma once
 
 #include "allocator.h"
@@ -13,16 +13,16 @@ struct piece *allocator_new_piece(struct allocator *a, struct bin *bin, uint64_t
 				  uint64_t size);
 struct piece *allocator_new_segment(struct allocator *a, struct bin *bin, uint64_t bytes);
 void allocator_put_free(struct allocator *a, struct piece *p);
-/* A piece that no block has any more, with free neighbours, is free. */
+/* Makes a piece free, and merges it with its free neighbours. */
 void allocator_join(struct allocator *a, struct piece *p);
-/* Takes the neighbour into p where both are free; it may be NULL. */
+/* Merges the neighbour, which can be NULL, into p if it is free and mapped like p. */
 void allocator_merge(struct allocator *a, struct piece *p, struct piece *neighbour);
-/* Parts p: the rest, from that many bytes on, is a piece of its own, in no set. */
+/* Cuts p after that many bytes; returns the rest as a piece of its own, in no set. */
 struct piece *allocator_cut(struct allocator *a, struct piece *p, uint64_t bytes);
 
 struct piece *expandable_take(struct allocator *a, struct bin *bin, uint64_t bytes);
 void expandable_unmap(struct allocator *a, struct piece *p);
-uint64_t expandable_pages(const struct allocator *a, const struct piece *p); /* its whole pages */
+uint64_t expandable_pages(const struct allocator *a, const struct piece *p); /* in bytes */
 
 bool release_some(struct allocator *a, struct bin *bin, uint64_t bytes);
 void release_all(struct allocator *a);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of segments are cut, merged and put among the free ones; what is reserved is counted. */
+/* Cuts and merges pieces of segments, puts free ones into their sets, and counts reserved bytes. */
 #include "../base/arithmetic.h"
 #include "allocator_parts.h"
 
 #define PAGE	   0x200000ull
-#define PLACES	   (1ull << 63) /* bytes of addresses for segments, */
-#define PLACE_MOST (1ull << 40) /* and for one: sizes in a damaged file may be anything */
+#define PLACES	   (1ull << 63) /* bytes of addresses for all segments */
+#define PLACE_MOST (1ull << 40) /* for one segment, as sizes in a damaged file can be anything */
 
 bool allocator_room(const struct allocator *a, uint64_t bytes)
 {
@@ -35,8 +35,8 @@ struct piece *allocator_new_piece(struct allocator *a, struct bin *bin, uint64_t
 	return p;
 }
 
-/* The lowest free addresses that are enough, in whole pages: the allocator prefers the lower of two
- * blocks of one size, so it matters which segment lies below the other. */
+/* Takes the lowest free addresses that are enough, in whole pages. The order of segments matters,
+ * because the allocator prefers the lower of two blocks of one size. */
 static struct piece *take_place(struct allocator *a, uint64_t bytes)
 {
 	uint64_t size = (arithmetic_least(bytes, PLACE_MOST) + PAGE - 1) & ~(PAGE - 1);

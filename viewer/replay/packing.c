@@ -68,8 +68,7 @@ static size_t find_gap(const struct item *placed, size_t count, struct item *it)
 	return end;
 }
 
-/* least: the smallest planned size, so that at most about PLANNED blocks are planned; 0: all are.
- */
+/* *least: the smallest size that is planned, for about PLANNED blocks at most; 0 = all. */
 static uint64_t plan(const struct requests *r, uint64_t *least)
 {
 	struct item *items = NULL, *placed;
@@ -95,7 +94,7 @@ static uint64_t plan(const struct requests *r, uint64_t *least)
 	return top;
 }
 
-/* One row of an allocator's pieces, the last of which is unbounded. */
+/* An allocator's pieces in one row of unlimited length. */
 struct row {
 	struct allocator allocator;
 	struct bin bin;

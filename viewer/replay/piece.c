@@ -11,7 +11,7 @@ static bool below(const struct piece_set *s, const struct piece *p, uint64_t siz
 	return p->addr < addr;
 }
 
-/* Parts the tree into what is below and what is not. */
+/* Splits the tree into the pieces below `at` and the others. */
 static void part(const struct piece_set *s, struct piece *t, const struct piece *at,
 		 struct piece **lower, struct piece **upper)
 {

@@ -15,9 +15,9 @@ struct piece {
 	struct piece *prev, *next;  /* in its segment, by address */
 	struct piece *left, *right; /* in a set */
 	struct bin *bin;
-	struct piece *place; /* the addresses of its segment; NULL: of an expandable one */
+	struct piece *place; /* the addresses of its segment; NULL for an expandable one */
 	uint64_t since;	     /* of a free piece: number of searches when it became free */
-	uint32_t rank;	     /* in a set: above all below it */
+	uint32_t rank;	     /* in a set: not less than that of any piece below it in the tree */
 	bool taken, mapped, expandable;
 };
 
@@ -28,7 +28,7 @@ struct piece_set {
 
 void pieces_insert(struct piece_set *s, struct piece *p);
 void pieces_erase(struct piece_set *s, struct piece *p);
-/* lower: the last piece that is below, else the first one that is not; NULL: none. */
+/* The first piece not below (size, addr), or with `lower` the last one below; NULL: none. */
 struct piece *pieces_beside(const struct piece_set *s, uint64_t size, uint64_t addr, bool lower);
 #define pieces_from(s, size, addr)  pieces_beside((s), (size), (addr), false)
 #define pieces_below(s, size, addr) pieces_beside((s), (size), (addr), true)
@@ -47,7 +47,7 @@ static inline struct piece *pieces_after(const struct piece_set *s, const struct
 struct piece_store {
 	struct piece **chunks;
 	size_t chunk_count, chunk_room, used;
-	struct piece *free; /* by `next` */
+	struct piece *free; /* unused ones, linked by `next` */
 	uint32_t random;
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests through the model of the allocator, with one setting after the other. */
+/* Replays requests in the model of the allocator, with one setting after the other. */
 #pragma once
 
 #include "allocator.h"
 #include "replay_requests.h"
 
-/* Reserved bytes from that event on; events of blocks, from 0. */
+/* Reserved bytes from an event on; `event` counts the events of blocks, from 0. */
 struct replay_level {
 	uint64_t event, reserved;
 };
@@ -19,12 +19,12 @@ struct replay_outcome {
 
 struct replay_limits {
 	uint64_t capacity; /* 0: as on the recording's device */
-	uint64_t stop_at;  /* as soon as so much is reserved it ends; 0: it goes to the end */
+	uint64_t stop_at;  /* ends as soon as so much is reserved; 0 = at the end */
 	bool keep_levels;
 	bool whole_pools; /* private pools have expandable segments (PyTorch from 2.6 on) */
 };
 
-/* Finds requested sizes where blocks may be larger, and private pools, from the recorded
+/* Finds requested sizes where blocks might be larger, and private pools, from the recorded
  * allocator's behaviour. Called once, before any replay. */
 void replay_study(struct requests *r, const struct alloc_settings *own);
 
@@ -42,7 +42,7 @@ struct replay_try {
 /* Writes CSV: reserved bytes for each setting, a line per change. Needs levels. */
 void replay_curve(FILE *f, const struct replay_try *tries, size_t count);
 
-/* How little memory the same requests could do with, if all were known beforehand. */
+/* The memory that the same requests need if all are known beforehand. */
 struct packing {
 	uint64_t lower_bound; /* the most bytes alive at once */
 	uint64_t packed;      /* with an address planned for every block */

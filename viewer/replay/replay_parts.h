@@ -11,7 +11,7 @@ struct replay_pass {
 	struct piece **there; /* by segment from before the recording */
 	const struct replay_limits *limits;
 	bool whole_blocks; /* the size of a request is that of its block */
-	uint64_t done;	   /* requests */
+	uint64_t done;	   /* requests performed */
 };
 
 void pass_init(struct replay_pass *p, const struct requests *r, const struct alloc_settings *s,

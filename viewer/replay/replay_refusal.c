@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Would the request for which the recorded device had no memory have succeeded? */
+/* Finds whether the request that failed in the recorded run would succeed with a setting. */
 #include "replay_trial.h"
 
 #include "../base/arithmetic.h"
@@ -10,14 +10,14 @@ static uint64_t room(const struct allocator *a)
 	return arithmetic_least(a->limit, a->allowed);
 }
 
-/* The rest of the device, once the cache is emptied. */
+/* Bytes of the device that are left after the cache is emptied. */
 static uint64_t to_spare(struct allocator *a)
 {
 	allocator_empty(a);
 	return arithmetic_beyond(room(a), a->reserved);
 }
 
-/* The request again, on a device that has all it takes. */
+/* Repeats the request on an unlimited device; returns the bytes that were missing. */
 static uint64_t lacking(struct replay_pass *p, const struct request *q)
 {
 	uint64_t had = room(&p->allocator), bytes = requests_asked(p->requests, q->value);
@@ -42,7 +42,7 @@ struct walk {
 	struct replay_refusal *out;
 	uint32_t last;
 	uint64_t recorded;
-	bool counted; /* the request before is one of blocks */
+	bool counted; /* the request before was an event of a block */
 };
 
 static void compare(struct walk *w, const struct request *next)
@@ -58,7 +58,7 @@ static void compare(struct walk *w, const struct request *next)
 	w->out->error = arithmetic_most(error, w->out->error);
 }
 
-/* True: what comes later is not known, or does not matter. */
+/* Performs request i. True: the end, because later requests are unknown or do not matter. */
 static bool ask(struct walk *w, uint32_t i)
 {
 	struct allocator *a = &w->pass.allocator;

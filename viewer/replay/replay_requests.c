@@ -156,8 +156,8 @@ static void storage(struct requests *r, const struct gmt_event *e)
 		life->asked = asked;
 }
 
-/* Begin of allocations from a private pool, by a thread or a capture, before which the cache was
- * emptied. */
+/* Allocations from a private pool begin or end, by a thread or a capture. The cache was emptied
+ * before a capture. */
 static void takes_from(struct requests *r, const struct gmt_event *e)
 {
 	pools_event(&r->pools, e);

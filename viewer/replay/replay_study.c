@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Infers facts that the recording lacks from its own allocator's decisions. A block cut from a
- * larger piece has the (rounded) requested size; a block that was a whole piece may be up to 1 MiB
+ * larger piece has the (rounded) requested size; a block that was a whole piece can be up to 1 MiB
  * larger than the request. If the recording does not show where graphs are captured, a new segment
  * that a cached piece could have replaced belongs to a graph's private pool.
  *
@@ -11,7 +11,7 @@
 #include "../base/sorted.h"
 #include "replay_parts.h"
 
-#define SLACK 2048u /* units by which a whole piece may be larger */
+#define SLACK 2048u /* units by which a whole piece can be larger */
 
 struct study {
 	struct requests *requests;
@@ -19,7 +19,7 @@ struct study {
 	uint32_t *current; /* private pool of each stream's latest block */
 };
 
-/* The pool of a segment that was made for this block. */
+/* The pool of a new segment, made for this block. */
 static uint32_t pool_of_new(struct study *s, const struct request_life *life)
 {
 	struct requests *r = s->requests;

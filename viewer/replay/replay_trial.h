@@ -12,16 +12,16 @@
 /* The recorded run's own allocator: its settings, and the features of its PyTorch. */
 
 struct replay_own {
-	char *conf; /* "default" where there is none; made by malloc */
+	char *conf; /* "default" if there is none; freed by replay_trial_close */
 	struct alloc_settings settings;
-	char why[SETTINGS_WHY]; /* why the default is used instead; "": it is not */
+	char why[SETTINGS_WHY]; /* why the default is used instead, or "" */
 	unsigned release;	/* of PyTorch: 206 = 2.6, 0 = not known */
 	bool whole_pools;	/* see struct replay_limits */
 };
 
 void replay_own(struct replay_own *own, const struct defs *defs);
 
-/* The settings that are tried where none is named; the first is "default". */
+/* The settings to try if none is named; the first is "default". */
 extern const char *const replay_table[];
 extern const size_t replay_table_count;
 
@@ -33,8 +33,8 @@ struct replay_trial {
 	const char *why; /* why it cannot be replayed, or NULL; valid as long as this struct */
 };
 
-/* Reads the requests up to that event, without those of the steps to leave out (NULL: none), and
- * studies them if they can be replayed. 0, or an exit code after one error message. */
+/* Reads the requests up to event `until`, except in the steps to leave out (NULL: none), and
+ * studies them if they can be replayed. Returns 0, or an exit code after one error message. */
 int replay_trial_open(struct replay_trial *t, struct recording *recording, int device,
 		      uint64_t until, const struct repeats *leave);
 void replay_trial_close(struct replay_trial *t);

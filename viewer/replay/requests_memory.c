@@ -35,7 +35,7 @@ void requests_add(struct requests *r, enum request_kind kind, uint64_t value)
 	row->value = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-/* Handles and addresses are keys of one map. */
+/* Marks handles, because they and addresses are keys of one map. */
 #define OF_HANDLE (1ull << 63)
 
 uint32_t requests_segment(const struct requests *r, uint64_t addr)
@@ -99,7 +99,7 @@ static void end(struct requests_all *all, struct memory_row *row)
 
 	if (r)
 		given_back(r, row);
-	/* The row stays; its key is used again for what the next call gives there. */
+	/* The row stays, because the next call that returns this address uses it again. */
 	*row = (struct memory_row){ .device = -1 };
 }
 
@@ -152,7 +152,7 @@ static void retain(struct requests_all *all, uint64_t key)
 		row->refs++;
 }
 
-/* A mapping holds its physical memory. */
+/* A mapping retains its physical memory. */
 static void map_memory(struct requests_all *all, const struct gmt_event *e)
 {
 	retain(all, e->arg0 | OF_HANDLE);
