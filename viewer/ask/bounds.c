@@ -340,10 +340,12 @@ static void qualify_dropped(struct bounds *all, uint64_t dropped)
 		qualify(all, more, false);
 }
 
-/* A limit that fails on one device fails, so the device with the most measured bytes is reported. A
- * known result replaces an unknown one. */
+/* A limit that fails on one device fails, also if it cannot be checked there. Else the device with
+ * the most measured bytes is reported. */
 static bool is_worse(const struct row_check_bound *a, const struct row_check_bound *than)
 {
+	if (a->ok != than->ok)
+		return !a->ok;
 	if (a->known != than->known)
 		return a->known;
 	return a->measured_bytes > than->measured_bytes;

@@ -166,8 +166,10 @@ int run_report(const struct report_options *o, struct emit *out, struct recordin
 	r->top = o->top;
 	r->each_step = o->steps;
 	rc = build_report(r, recording);
-	if (rc)
+	if (rc) {
+		free(r);
 		return rc;
+	}
 	summary_find(&summary, &r->timeline, &r->values, recording->path);
 	emit_report(r, &summary, out);
 	if (o->with_peak && model_main_device(&r->timeline.model) >= 0)

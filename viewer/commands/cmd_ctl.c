@@ -101,7 +101,8 @@ static void asking_close(struct asking *k)
 		close(k->fd);
 }
 
-static int no_answer(const struct asking *k)
+/* taken: the process has begun with the request. */
+static int no_answer(const struct asking *k, bool taken)
 {
 	char text[PROC_STAT], state;
 	const char *stat = proc_stat(text, (pid_t)k->pid);
@@ -111,11 +112,14 @@ static int no_answer(const struct asking *k)
 		return say_usage("process %u has ended; its recording can be read", k->pid);
 	if (state == 'T' || state == 't')
 		return say_error(EXIT_CHECK,
-				 "process %u is stopped and does not answer; nothing was changed "
+				 "process %u is stopped and does not answer; %s "
 				 "(kill -CONT %u lets it go on)",
-				 k->pid, k->pid);
-	return say_error(EXIT_CHECK,
-			 "process %u does not answer for 5 seconds; nothing was changed", k->pid);
+				 k->pid,
+				 taken ? "it has begun with the request" : "nothing was changed",
+				 k->pid);
+	return say_error(EXIT_CHECK, "process %u does not answer for 5 seconds; %s", k->pid,
+			 taken ? "it has begun with the request and might still do it"
+			       : "nothing was changed");
 }
 
 /* Locks the live file for one request. The holder waits for its answer at most 2 * PATIENCE_MS. */
@@ -150,10 +154,12 @@ static int asking_ask(struct asking *k, enum gmt_request what, const char *text)
 	__atomic_store_n(&k->c->length, (uint32_t)len, __ATOMIC_RELAXED);
 	__atomic_store_n(&k->c->what, what, __ATOMIC_RELEASE);
 	/* a request that the process has taken cannot be withdrawn */
-	if (!wait_for(k, done) &&
-	    (__atomic_exchange_n(&k->c->what, GMT_REQUEST_NONE, __ATOMIC_ACQ_REL) ||
-	     !wait_for(k, done)))
-		rc = no_answer(k);
+	if (!wait_for(k, done)) {
+		bool taken = !__atomic_exchange_n(&k->c->what, GMT_REQUEST_NONE, __ATOMIC_ACQ_REL);
+
+		if (!taken || !wait_for(k, done))
+			rc = no_answer(k, taken);
+	}
 	flock(k->fd, LOCK_UN);
 	return rc;
 }
