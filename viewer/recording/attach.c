@@ -180,9 +180,11 @@ static enum stop thread_stop(const struct target *t, pid_t tid, struct stopped *
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &save->own);
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0)) {
+		bool forbidden = errno == EPERM;
+
 		sigprocmask(SIG_SETMASK, &save->own, NULL);
 		free(save);
-		return errno == EPERM ? STOP_FORBIDDEN : STOP_BUSY;
+		return forbidden ? STOP_FORBIDDEN : STOP_BUSY;
 	}
 	if (interrupted(tid)) {
 		if (prepare(t, tid, where, save)) {
