@@ -26,7 +26,8 @@ static struct row_check_bound *add_bound(struct bounds *all, struct row_check_bo
 	b.owner = *o;
 	b.owner.function = need_text(o->function);
 	b.owner.file = need_text(o->file);
-	all->broken += !b.ok;
+	if (!b.ok)
+		all->broken++;
 	*need_item(all->items, all->count, all->room) = b;
 	return &all->items[all->count - 1];
 }
@@ -224,7 +225,8 @@ static void check_growth(struct look *l, const struct option_amount *most)
 	o = leaks.count ? &leaks.items[0].owner : NULL;
 	b = measured_bound("max-growth", -1, leaks.bytes_per_step, most);
 	b.known = leaks.from_step != leaks.to_step;
-	b.ok &= b.known;
+	if (!b.known)
+		b.ok = false;
 	reserved = b.ok ? reserved_growth(&l->timeline) : 0;
 	if (reserved > b.limit_bytes) {
 		reserved_grows(l, most, reserved);
@@ -308,7 +310,8 @@ static void qualify(struct bounds *all, const char *more, bool known)
 			continue;
 		say_more(b, more);
 		b->ok = b->known = known;
-		all->broken += !known;
+		if (!known)
+			all->broken++;
 	}
 }
 
@@ -367,7 +370,8 @@ static void merge_device(struct bounds *all, struct bounds *of_device)
 
 		if (!is_worse(it, kept))
 			continue;
-		all->broken += !it->ok;
+		if (!it->ok)
+			all->broken++;
 		all->broken -= !kept->ok;
 		*kept = *it;
 		*it = before;
@@ -394,7 +398,8 @@ static void look_at_devices(struct look *l, const struct bounds_wanted *w)
 	int main = l->timeline.device, others = 0;
 
 	for (int d = 0; d < MODEL_DEVICES && w->device < 0; d++)
-		others += d != main && model_has_memory(&devices[d]);
+		if (d != main && model_has_memory(&devices[d]))
+			others++;
 	if (others)
 		snprintf(l->where, sizeof(l->where), " on device %d", main);
 	look_at_bounds(l, w);

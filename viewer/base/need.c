@@ -6,7 +6,7 @@
 
 #include "machine.h"
 
-static void *check(void *p)
+static void *check_memory(void *p)
 {
 	if (!p)
 		machine_out_of_memory();
@@ -15,12 +15,12 @@ static void *check(void *p)
 
 void *need_new(size_t bytes)
 {
-	return check(calloc(1, bytes ? bytes : 1));
+	return check_memory(calloc(1, bytes ? bytes : 1));
 }
 
 char *need_copy(const void *bytes, size_t len)
 {
-	char *copy = check(malloc(len + 1));
+	char *copy = check_memory(malloc(len + 1));
 
 	if (len)
 		memcpy(copy, bytes, len);
@@ -37,12 +37,12 @@ void *need_pages(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return check(p == MAP_FAILED ? NULL : p);
+	return check_memory(p == MAP_FAILED ? NULL : p);
 }
 
 void *need_resize(void *v, size_t bytes)
 {
-	return check(realloc(v, bytes));
+	return check_memory(realloc(v, bytes));
 }
 
 /* Replaces open_memstream, which would also write to *text when the program ends, when the caller's
@@ -89,7 +89,7 @@ FILE *need_stream(char **text, size_t *len)
 	struct stream *s = need_new(sizeof(*s));
 
 	*s = (struct stream){ .to = text, .to_len = len };
-	return check(fopencookie(s, "w", functions));
+	return check_memory(fopencookie(s, "w", functions));
 }
 
 size_t need_count(char *const *list)
@@ -106,7 +106,7 @@ void *need_grow(void *v, size_t *room, size_t count, size_t each)
 	if (count < *room)
 		return v;
 	*room = *room ? *room * 2 : 16;
-	return check(reallocarray(v, *room, each));
+	return check_memory(reallocarray(v, *room, each));
 }
 
 bool text_put(char *text, size_t room, const char *format, ...)

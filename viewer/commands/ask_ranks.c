@@ -43,7 +43,8 @@ static void put_run(struct question *q, const char *key, const struct ranks_run 
 	emit_end(q->request);
 }
 
-static void begin(struct question *q, const char *what, const struct options_common *common)
+static void begin_question(struct question *q, const char *what,
+			   const struct options_common *common)
 {
 	question_begin(q, QUESTION_RANKS, what);
 	question_list(q, "options", common->given);
@@ -60,7 +61,7 @@ int ranks_rows(const struct command *c, const void *options, const struct option
 {
 	struct question q = { .out = out };
 
-	begin(&q, c->name, common);
+	begin_question(&q, c->name, common);
 	put_run(&q, "run", run);
 	question_number(&q, "with_peak", c->with_peak != 0);
 	question_text(&q, "output", c->output ? *options_text((void *)options, c->output) : "");
@@ -103,7 +104,7 @@ int ranks_pairs(const struct diff_options *o, const struct options_common *commo
 	struct question q = { .out = out, .result = take_pair, .ctx = &pair };
 	int rc;
 
-	begin(&q, "diff", common);
+	begin_question(&q, "diff", common);
 	put_run(&q, "old", old);
 	put_run(&q, "run", new);
 	question_number(&q, "markdown", o->markdown);

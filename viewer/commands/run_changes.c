@@ -40,8 +40,10 @@ static int write_modules(const char *folder)
 		snprintf(path, sizeof(path), "%s/%s", folder,
 			 site ? "sitecustomize.py" : files[i].file);
 		f = fopen(path, "w");
-		bad |= !f || fwrite(files[i].text, files[i].end - files[i].text, 1, f) != 1;
-		bad |= f && fclose(f);
+		if (!f || fwrite(files[i].text, files[i].end - files[i].text, 1, f) != 1)
+			bad = true;
+		if (f && fclose(f))
+			bad = true;
 	}
 	return bad ? say_unreadable("%s cannot be written: %s", path, strerror(errno)) : 0;
 }
@@ -120,7 +122,8 @@ static void take_made(struct run_changes *c, char *line)
 	row.text = need_text(tab + 1);
 	c->made = need_grow(c->made, &c->room, c->count + 1, sizeof(*c->made));
 	c->made[c->count++] = row;
-	c->missed |= !row.times;
+	if (!row.times)
+		c->missed = true;
 }
 
 /* Sets the environment variable with the names, separated by semicolons. */

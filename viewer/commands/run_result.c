@@ -15,7 +15,8 @@ static void note_rank(struct run_ranks *r, long rank)
 {
 	unsigned bit = 1u << rank % 8;
 
-	r->count += !(r->seen[rank / 8] & bit);
+	if (!(r->seen[rank / 8] & bit))
+		r->count++;
 	r->seen[rank / 8] |= bit;
 }
 
@@ -26,7 +27,8 @@ static void note_folder(struct run_ranks *r, const char *path)
 	char folder[PATH_MAX];
 
 	snprintf(folder, sizeof(folder), "%.*s", n, slash ? path : "./");
-	r->several_folders |= r->folder[0] && strcmp(r->folder, folder);
+	if (r->folder[0] && strcmp(r->folder, folder))
+		r->several_folders = true;
 	memcpy(r->folder, folder, sizeof(folder));
 }
 
@@ -152,7 +154,8 @@ static const char *programs(char *text, size_t room)
 		notes->programs[i][15] = 0;
 		for (uint32_t j = 0; j < i && !again[i]; j++)
 			again[i] = !strcmp(notes->programs[i], notes->programs[j]);
-		different += !again[i];
+		if (!again[i])
+			different++;
 		last = again[i] ? last : i;
 	}
 	text[0] = 0;

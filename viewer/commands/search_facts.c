@@ -239,7 +239,8 @@ static uint64_t updates_of(const struct spans *s)
 	uint64_t n = 0;
 
 	FOR_EACH (const struct span, x, s->items, s->count) {
-		n += back && x->phase == PHASE_OPTIMIZER;
+		if (back && x->phase == PHASE_OPTIMIZER)
+			n++;
 		back = x->phase == PHASE_BACKWARD || (back && x->phase != PHASE_OPTIMIZER);
 	}
 	return n;

@@ -253,7 +253,8 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 	if (change == 0)
 		return;
 	for (size_t i = 0; i < d->pair_count; i++)
-		m.results |= !d->pairs[i].finding && is_result(&d->pairs[i], m.more);
+		if (!d->pairs[i].finding && is_result(&d->pairs[i], m.more))
+			m.results = true;
 	/* Otherwise it is a copy of the weights, which has neither gradients nor state. */
 	if ((s->new[CATEGORY_optimizer_state] > 0 && !m.state) ||
 	    (!m.gradients && !m.state && !m.results))

@@ -91,8 +91,9 @@ static struct elements elements_of(const struct diff *d)
 			continue;
 		add_sizes(&old, p->old_sizes, p->blocks_old);
 		add_sizes(&new, p->new_sizes, p->blocks_new);
-		e.cast |= diff_differs(p) && ((p->old_site && is_cast(p->old_site)) ||
-					      (p->new_site && is_cast(p->new_site)));
+		if (diff_differs(p) && ((p->old_site && is_cast(p->old_site)) ||
+					(p->new_site && is_cast(p->new_site))))
+			e.cast = true;
 	}
 	SORT(old.items, old.count, sorted_numbers);
 	SORT(new.items, new.count, sorted_numbers);
@@ -262,7 +263,8 @@ static bool is_general(const struct diff *d, const struct scale *s)
 			continue;
 		add_share(&old, p->bytes_old, goes);
 		add_share(&new, p->bytes_new, goes);
-		results |= goes && p->category != CATEGORY_inputs;
+		if (goes && p->category != CATEGORY_inputs)
+			results = true;
 	}
 	return results && is_most(&old, s->by_inputs) && is_most(&new, s->by_inputs);
 }

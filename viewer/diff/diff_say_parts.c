@@ -95,7 +95,8 @@ size_t sentence_lines(const struct diff *d, const struct diff_finding *f)
 		for (size_t j = 0; j < i && !again; j++)
 			again = d->pairs[j].finding == f->id &&
 				owners_same(diff_owner(&d->pairs[i]), diff_owner(&d->pairs[j]));
-		n += !again;
+		if (!again)
+			n++;
 	}
 	return n;
 }

@@ -98,7 +98,8 @@ size_t diff_grounds(const struct diff *d, struct diff_ground out[DIFF_GROUNDS])
 		g->what = grounds[i].what;
 		ground(&d->old, i, g->old, sizeof(g->old));
 		ground(&d->new, i, g->new, sizeof(g->new));
-		n += strcmp(g->old, g->new) && !(grounds[i].setting && (!g->old[0] || !g->new[0]));
+		if (strcmp(g->old, g->new) && !(grounds[i].setting && (!g->old[0] || !g->new[0])))
+			n++;
 	}
 	return n;
 }

@@ -98,7 +98,8 @@ static void end_range(struct trace *t, size_t i, uint64_t ns)
 	bool inner = true;
 
 	for (size_t k = i + 1; k < t->open_count; k++)
-		inner &= t->open[k].thread != r.thread;
+		if (t->open[k].thread == r.thread)
+			inner = false;
 	memmove(&t->open[i], &t->open[i + 1], (t->open_count - i - 1) * sizeof(r));
 	t->open_count--;
 	if (inner) {

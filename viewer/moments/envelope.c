@@ -52,7 +52,8 @@ void envelope_init(struct envelope *e, struct model *facts, int device, enum env
 	*e = (struct envelope){ .device = device, .axis = axis };
 	e->from = time ? facts->first_ns : 0;
 	e->span = time ? facts->last_ns - facts->first_ns + 1 : count_events(facts);
-	e->span += !e->span;
+	if (!e->span)
+		e->span++;
 	e->count = most < e->span ? most : (size_t)e->span;
 	e->buckets = need_new(e->count * sizeof(*e->buckets));
 	e->buckets[0].last.time_ns = facts->first_ns;

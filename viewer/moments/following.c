@@ -34,7 +34,8 @@ static int next_def(void *ctx, const struct gmt_def *d)
 
 	if (!note_def(f, d))
 		return 0;
-	f->new_names |= d->kind == GMT_DEF_MODULE || d->kind == GMT_DEF_SYMBOL;
+	if (d->kind == GMT_DEF_MODULE || d->kind == GMT_DEF_SYMBOL)
+		f->new_names = true;
 	return defs_add(&f->recording.defs, d);
 }
 
@@ -49,9 +50,11 @@ static int follow_event(void *ctx, const struct gmt_event *e)
 {
 	struct following *f = ctx;
 
-	f->waiting |= e->time_ns >= f->wait_ns;
-	f->stale |= e->seq <= f->seq &&
-		    ANY_OF(x, f->gaps, f->gap_count, e->seq >= x->first && e->seq <= x->last);
+	if (e->time_ns >= f->wait_ns)
+		f->waiting = true;
+	if (e->seq <= f->seq &&
+	    ANY_OF(x, f->gaps, f->gap_count, e->seq >= x->first && e->seq <= x->last))
+		f->stale = true;
 	if (f->waiting || e->seq <= f->seq)
 		return 0;
 	if (e->seq > f->seq + 1)

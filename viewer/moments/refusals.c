@@ -63,8 +63,9 @@ static void count_later(struct refusal *r, const struct lives *l)
 	for (uint32_t i = lives_born_by(l, r->event.seq); i < l->rows.count; i++) {
 		const struct position *p = lives_position(l, lives_at(l, i)->born.position);
 
-		r->later_allocs += (p->layer == LIFE_BLOCK ? !p->memory : calls && p->counts) &&
-				   p->device == r->event.device;
+		if ((p->layer == LIFE_BLOCK ? !p->memory : calls && p->counts) &&
+		    p->device == r->event.device)
+			r->later_allocs++;
 	}
 }
 

@@ -88,7 +88,7 @@ struct looking {
 	const struct pool *pool;
 };
 
-static void look_at(void *ctx, const struct room_piece *p)
+static void add_piece(void *ctx, const struct room_piece *p)
 {
 	struct looking *l = ctx;
 
@@ -112,7 +112,7 @@ struct room room_at(const struct model *m, const struct moment *mo, const struct
 		return r;
 	for (size_t i = 0; i < mo->waiting_count; i++)
 		r.waiting += mo->waiting[i].size;
-	room_pieces(m, mo, look_at, &l);
+	room_pieces(m, mo, add_piece, &l);
 	r.cached = arithmetic_beyond(r.reserved, mo->bytes + r.waiting + r.apart);
 	return r;
 }

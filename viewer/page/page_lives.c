@@ -78,7 +78,8 @@ static void rank_all(const struct page_lives *l, struct ranks *r, bool keys)
 		if (p->device != l->device || !series_counts(l->model, p))
 			continue;
 		x = rank_of(l, i, &key);
-		x.at_key &= keys;
+		if (!keys)
+			x.at_key = false;
 		add_rank(r, &x);
 	}
 	cut_ranks(r);
@@ -121,7 +122,8 @@ static bool says_more(const struct stretch *last, const struct series_change *c)
 
 static void add_stretch(struct page_lives *l, struct page_life *life, const struct stretch *s)
 {
-	l->stretch_count += !l->stretch_count;
+	if (!l->stretch_count)
+		l->stretch_count++;
 	*(life->last ? &l->stretches[life->last].next : &life->first) = (uint32_t)l->stretch_count;
 	life->last = (uint32_t)l->stretch_count;
 	*need_item(l->stretches, l->stretch_count, l->stretch_room) = *s;

@@ -40,7 +40,7 @@ static bool is_users(const struct track *t, const struct lives_mark *e)
 			    ONE_OF("Optimizer.", "ProfilerStep#", "cub::", "thrust::"));
 }
 
-static void look_at(struct track *t, const struct lives_mark *e, bool reported)
+static void add_mark(struct track *t, const struct lives_mark *e, bool reported)
 {
 	bool here = e->device == t->timeline->device;
 
@@ -61,7 +61,7 @@ void marks_find(struct track *t)
 	bool reported = refusals_reported(&t->timeline->model.lives);
 
 	for (uint32_t i = 0; i < marks->count; i++)
-		look_at(t, rows_at(marks, i), reported);
+		add_mark(t, rows_at(marks, i), reported);
 }
 
 uint64_t marks_first_oom(const struct track *t)

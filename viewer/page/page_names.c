@@ -63,7 +63,8 @@ static uint32_t new_text(struct names *n, const char *s, size_t len, bool whole)
 		t->len += 3;
 	}
 	n->text_bytes += weight(t->s, t->len);
-	n->cut_texts += !whole;
+	if (!whole)
+		n->cut_texts++;
 	return n->text_count - 1;
 }
 

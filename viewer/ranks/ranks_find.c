@@ -139,7 +139,8 @@ int ranks_find(struct ranks_run *out, char *const *paths, enum ranks_meant meant
 
 	*out = (struct ranks_run){ .runs = 1 };
 	for (size_t i = 0; paths[i] && !rc; i++) {
-		folders &= is_folder(paths[i]);
+		if (!is_folder(paths[i]))
+			folders = false;
 		rc = list_operand(out, paths, i);
 	}
 	if (!rc)

@@ -129,7 +129,8 @@ static long rank_in_name(const char *file)
 	const char *at = strstr(file, "rank");
 
 	at = at ? at + 4 : file;
-	at += at > file && strchr("-_", *at) && *at;
+	if (at > file && strchr("-_", *at) && *at)
+		at++;
 	return at > file && isdigit((unsigned char)*at) ? strtol(at, NULL, 10) : -1;
 }
 

@@ -30,7 +30,7 @@ struct defs_chunk {
 
 #define CHUNK (256 * 1024)
 
-static const char *keep(struct defs *d, const void *bytes, size_t len)
+static const char *keep_bytes(struct defs *d, const void *bytes, size_t len)
 {
 	struct defs_chunk *c = d->chunks;
 	char *at;
@@ -55,7 +55,7 @@ static bool take_text(struct defs *d, struct rest *r, size_t n, struct defs_text
 {
 	if (r->len < n)
 		return false;
-	*out = (struct defs_text){ keep(d, r->p, n), n };
+	*out = (struct defs_text){ keep_bytes(d, r->p, n), n };
 	r->p += n;
 	r->len -= n;
 	return true;

@@ -97,7 +97,8 @@ static void add_entries(struct import *im, uint16_t device)
 		const struct pickle_value *e = pickle_item(&im->p, d->trace, i);
 		uint64_t t = pickle_number(&im->p, e, "time_us");
 
-		im->times |= t != 0;
+		if (t != 0)
+			im->times = true;
 		if (t > last && t < TIME_MAX)
 			last = t;
 		import_add_item(im, (struct import_item){ .time = last,
@@ -299,7 +300,7 @@ static void keep_snapshot(struct import *im, const uint8_t *data, size_t len)
 	}
 }
 
-static void tell(struct import *im)
+static void write_definitions(struct import *im)
 {
 	uint64_t first = im->item_count ? im->items[0].time : 0;
 
@@ -354,7 +355,7 @@ static bool write_recording(struct import *im, int fd, const void *data, size_t 
 	if (im->w) {
 		write_settings(im);
 		if (rewind_devices(im))
-			tell(im);
+			write_definitions(im);
 		if (!im->trace)
 			keep_snapshot(im, data, len);
 		if (!im->error && !im->err)

@@ -208,7 +208,8 @@ static void build(struct import *im, const struct pickle_value *list, struct imp
 		}
 		in_python = !f->native;
 		s->native |= f->native;
-		s->python |= !f->native;
+		if (!f->native)
+			s->python = true;
 	}
 	s->id = !s->native ? python
 		: !python  ? native

@@ -76,7 +76,7 @@ static void range(struct import *im, unsigned kind, uint32_t name, uint64_t numb
 					     .device = -1 });
 }
 
-static void begin(struct import *im, uint32_t name)
+static void begin_range(struct import *im, uint32_t name)
 {
 	uint32_t *at = map_put(&im->open, name, NULL);
 
@@ -88,7 +88,7 @@ static void begin(struct import *im, uint32_t name)
 
 void import_mark_begin(struct import *im, const char *name, size_t len)
 {
-	begin(im, import_string(im, name, len));
+	begin_range(im, import_string(im, name, len));
 }
 
 void import_mark_end(struct import *im, const char *name, size_t len)

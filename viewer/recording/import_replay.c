@@ -239,7 +239,8 @@ static void entry_free(struct import *im, int device, uint32_t index, uint64_t a
 	struct block *b = tree_find(&d->blocks, addr);
 
 	if (!b) {
-		im->alloc_missing += !completed;
+		if (!completed)
+			im->alloc_missing++;
 		return;
 	}
 	if (!b->mark && (!completed || d->no_requests)) {

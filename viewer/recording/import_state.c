@@ -208,8 +208,10 @@ static void count_actions(struct import *im, struct import_device *d)
 			map_put(&born, addr, NULL);
 		requests += a == ACTION_free_requested;
 		completions += a == ACTION_free_completed;
-		whole += a == ACTION_free_completed && map_get(&born, addr);
-		im->any_frames[a] |= stack != 0;
+		if (a == ACTION_free_completed && map_get(&born, addr))
+			whole++;
+		if (stack != 0)
+			im->any_frames[a] = true;
 	}
 	/* a request can be lost with the beginning, but not if the trace has the allocation */
 	d->no_requests = !requests && whole;

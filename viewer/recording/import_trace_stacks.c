@@ -24,7 +24,8 @@ void import_around_add(struct import *im, struct json event, struct json name, u
 	if (name.s && !a.evaluation && !json_is(json_member(event, "cat"), "python_function"))
 		return;
 	*need_item(im->around, im->around_count, im->around_room) = a;
-	im->functions |= name.s && !a.evaluation;
+	if (name.s && !a.evaluation)
+		im->functions = true;
 }
 
 static int by_start(const void *a, const void *b)

@@ -240,7 +240,8 @@ static int pass_event(void *ctx, const struct gmt_event *e)
 {
 	struct run *run = ctx;
 
-	run->recording->ended |= e->kind == GMT_END;
+	if (e->kind == GMT_END)
+		run->recording->ended = true;
 	return run->event(run->ctx, e);
 }
 
@@ -259,7 +260,8 @@ int recording_run(struct recording *r, uint64_t until,
 	int rc = gmt_reader_run(r->reader, 0, until, &tool, &run);
 
 	say_progress_end();
-	r->read_through |= !rc;
+	if (!rc)
+		r->read_through = true;
 	if (rc < 0)
 		return recording_refused(r->path, rc);
 	return 0;

@@ -31,7 +31,8 @@ char *demangle(const char *name)
 	     *to = text;
 
 	for (const char *p = text; text && (*to = *p); p++)
-		to += !(p > text && p[-1] == '>' && p[0] == ' ' && p[1] == '>');
+		if (!(p > text && p[-1] == '>' && p[0] == ' ' && p[1] == '>'))
+			to++;
 	return text;
 }
 
@@ -57,7 +58,8 @@ const char *demangle_brief(const char *name, char *buf, size_t room)
 			memcpy(buf + len, p, n);
 			len += n;
 		}
-		depth += n == 1 && *p == '<';
+		if (n == 1 && *p == '<')
+			depth++;
 	}
 	buf[len] = 0;
 	return len ? buf : name;

@@ -188,7 +188,8 @@ static int event(void *ctx, const struct gmt_event *e)
 
 	if (e->seq > all->until || (all->leave && repeats_at(all->leave, e->seq)))
 		return 0;
-	all->uses |= e->kind == GMT_USE;
+	if (e->kind == GMT_USE)
+		all->uses = true;
 	if (e->kind == GMT_DROPPED || e->kind == GMT_THINNED)
 		all->incomplete = true;
 	else if (e->kind == GMT_BLOCK_ALLOC && r)

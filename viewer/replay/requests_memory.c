@@ -90,7 +90,8 @@ static void given_back(struct requests *r, const struct memory_row *row)
 	if (row->segment)
 		drop_segment(r, row->segment - 1);
 	r->retried |= r->failed;
-	r->emptied |= !r->failed && !own;
+	if (!r->failed && !own)
+		r->emptied = true;
 }
 
 static void end(struct requests_all *all, struct memory_row *row)
@@ -139,7 +140,8 @@ static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t 
 			row.segment = add_segment(r, e);
 		if (row.segment && e->seq <= all->state_seq)
 			requests_add(r, REQUEST_THERE, row.segment - 1);
-		r->expandable |= e->kind == GMT_PHYS_CREATE;
+		if (e->kind == GMT_PHYS_CREATE)
+			r->expandable = true;
 	}
 	*map_item(&all->memory, key) = row;
 }
