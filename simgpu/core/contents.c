@@ -241,7 +241,7 @@ bool contents_next(const void *base, size_t bytes, size_t *at, size_t *length)
 
 	pending_read(base, bytes, false);
 	pthread_mutex_lock(&lock);
-	if (extent_at(addr)) /* as for get() */
+	if (extent_at(addr)) /* unknown as a whole otherwise, as in get() */
 		e = extent_next(from, end);
 	from = e && e->at > from ? e->at : from;
 	for (to = from; e && to < end; e = extent_at(to))
@@ -411,7 +411,7 @@ int contents_least(uintptr_t addr, size_t bytes)
 	return least;
 }
 
-/* Copies part of an extent: a small part byte by byte, a larger one as another view of the same
+/* Copies part of an extent: a small part byte by byte, a larger one as another extent of the same
  * store. */
 static void show_part(uintptr_t dst, struct extent e, uintptr_t from, size_t bytes)
 {
@@ -422,7 +422,7 @@ static void show_part(uintptr_t dst, struct extent e, uintptr_t from, size_t byt
 		    e.pattern << (32 - 8 * ((from - dst) % 4)) % 32;
 	e.at = dst;
 	if (bytes > CELL) {
-		extents_remove(dst, bytes); /* cells in front may reach into it */
+		extents_remove(dst, bytes); /* cells before it may overlap it */
 		extents_insert(&e, bytes);
 		return;
 	}

@@ -97,7 +97,7 @@ int event_sync(void *event)
 	return result;
 }
 
-/* Two events are never quite together. */
+/* At least 0.001 ms, because two events are never at quite the same time. */
 int event_elapsed(float *ms, void *start, void *end)
 {
 	struct sim_event *a = sim_handle_check(start, EVENT_KIND);
@@ -117,7 +117,7 @@ int event_elapsed(float *ms, void *start, void *end)
 	return SIM_OK;
 }
 
-/* Events of other processes have always happened. */
+/* The handle holds only the device: an event opened from another process is always reached. */
 int event_share(void *event, void *handle64)
 {
 	struct sim_event *e = sim_handle_check(event, EVENT_KIND);
