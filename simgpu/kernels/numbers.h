@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers of any type, which is named by the letter that C++ mangles it to ("bahstijlmfd"), and
- * H and B for the two floats of 16 bits: the mantissa of a long double holds every 64-bit integer.
+ * Numbers of any type as long doubles, whose mantissa holds every 64-bit integer. A type's name is
+ * the letter that C++ mangles it to ("bahstijlmfd"), or H for float16 and B for bfloat16.
  */
 #pragma once
 
