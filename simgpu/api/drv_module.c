@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver's modules, libraries, kernels and launches. Of the code only the layout of a kernel's
- * parameters is read: any image loads, and any name in it is a kernel. The handle of a kernel of
+ * The driver's modules, libraries, kernels and launches. Only the layout of kernels' parameters is
+ * read from the code: any image loads, and any name in it is a kernel. The handle of a kernel of
  * the runtime is the address by which the program registered it.
  */
 #include <fcntl.h>
