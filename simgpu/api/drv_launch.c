@@ -9,7 +9,7 @@
 #include "graph_nodes.h"
 
 #define ELEMENT	  4.0	     /* bytes, on average */
-#define SIZE_MOST 0x0d000000 /* larger 4-byte arguments are taken for floats */
+#define SIZE_MOST 0x0d000000 /* larger 4-byte arguments count as floats */
 
 static uint64_t time_of(const void *fn, unsigned int blocks, unsigned int threads, void **args)
 {

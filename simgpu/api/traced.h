@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUPTI's callbacks (tools.h) for functions of runtime and driver. CUPTI's main headers cannot be
- * included beside the older driver ABI. The headers below, of which they are made, can.
+ * CUPTI's callbacks (tools.h) for functions of runtime and driver. Of CUPTI's headers only those
+ * below can be included with the older driver ABI.
  */
 #pragma once
 

@@ -25,12 +25,12 @@
 #define REAL_MOST  (2 * SECOND) /* ...or a watchdog's for so long, in ns */
 
 struct device_clock {
-	uint64_t now;	   /* the latest clock of its working threads */
-	uint64_t all;	   /* when all work ends */
-	uint64_t blocking; /* when the work of blocking streams ends */
-	uint64_t begun[ENGINES], done[ENGINES];
-	uint64_t seen, tick;
-	uint64_t calls; /* pieces of work so far */
+	uint64_t now;				/* the latest clock of its working threads */
+	uint64_t all;				/* when all work ends */
+	uint64_t blocking;			/* when the work of blocking streams ends */
+	uint64_t begun[ENGINES], done[ENGINES]; /* busy stretch of each engine */
+	uint64_t seen, tick;			/* moment that watchdogs see, next tick */
+	uint64_t calls;				/* pieces of work so far */
 	bool collectives;
 };
 

@@ -37,17 +37,17 @@ void clock_work(struct sim_stream *s, const struct work *w);
 uint64_t clock_mark(struct sim_stream *s);		/* end of its work so far; costs a call */
 void clock_join(struct sim_stream *s, uint64_t moment); /* its next work starts no earlier */
 void clock_spend(int device, uint64_t ns);		/* this thread spends ns in a call */
-void clock_wait(int device, uint64_t moment);
+void clock_wait(int device, uint64_t moment);		/* this thread waits until then */
 void clock_wait_all(int device);
 uint64_t clock_end(struct sim_stream *s); /* the moment at which its work ends */
 /* Whether the moment has passed. A query costs time, and repeated queries cost more and more, so
  * that a program that only polls makes progress. */
 bool clock_reached(int device, uint64_t moment);
-bool clock_event(struct sim_event *e);
-void clock_sleep(uint64_t ns); /* this thread is about to sleep */
+bool clock_event(struct sim_event *e); /* whether it is reached */
+void clock_sleep(uint64_t ns);	       /* this thread is about to sleep */
 void clock_slept(void);
 
-/* ---- roofline.c: how long work takes ---- */
+/* ---- roofline.c: how long work takes, in ns ---- */
 uint64_t time_of_kernel(uint64_t blocks, uint64_t threads);
 uint64_t time_of_bytes(double bytes); /* read or written in the device's memory */
 uint64_t time_of_cycles(int64_t cycles);

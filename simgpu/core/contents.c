@@ -9,7 +9,7 @@
  * A kernel that is not computed would have overwritten its results. The old contents there are
  * forgotten, so that they are not read as a size. The length of the result is unknown for most
  * kernels. So everything from its address on that came with the same transfer is forgotten. A range
- * whose first byte is in no extent counts as unknown from end to end, whatever lies behind.
+ * whose first byte is in no extent counts as unknown from end to end, whatever follows.
  *
  * Any thread; one lock, which is not taken while nothing is kept nearby.
  */
@@ -123,7 +123,7 @@ static void store_parts(uintptr_t addr, const unsigned char *src, size_t bytes, 
 	}
 }
 
-/* Marks [addr, addr + bytes) as unknown, but nothing behind it. */
+/* Marks [addr, addr + bytes) as unknown, but nothing after it. */
 static void clear(uintptr_t addr, size_t bytes)
 {
 	static const unsigned char zeros[CELL];

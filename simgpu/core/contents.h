@@ -26,7 +26,7 @@ bool assumes_anything(void);
 /* Reads a number (of up to 16 bytes) at an offset from `base`. False if any of it is a guess or
  * unknown; unknown bytes read as zero. */
 bool contents_look(void *dst, const void *base, size_t offset, size_t bytes);
-void contents_write(void *dst, const void *src, size_t bytes, bool known);
+void contents_write(void *dst, const void *src, size_t bytes, bool known); /* else a guess */
 /* Reads any range: data (zero where unknown), and the state of each byte. */
 void contents_read(const void *src, void *data, unsigned char *states, size_t bytes);
 void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes);
@@ -40,8 +40,8 @@ void contents_result(const struct pending *p, size_t at, const void *data,
 		     const unsigned char *states, size_t bytes);
 void contents_forget(uintptr_t addr, size_t bytes); /* overwritten with unknown values */
 void contents_from_host(uintptr_t dst, const void *src, size_t bytes);
-int contents_least(uintptr_t addr, size_t bytes); /* state of the least known byte */
-int contents_to_host(void *dst, uintptr_t src, size_t bytes);
+int contents_least(uintptr_t addr, size_t bytes);	      /* state of the least known byte */
+int contents_to_host(void *dst, uintptr_t src, size_t bytes); /* 0, or 719 as pending_wait() */
 void contents_on_device(uintptr_t dst, uintptr_t src, size_t bytes);
 void contents_fill(uintptr_t dst, uint32_t pattern, size_t bytes); /* pattern: see extent */
 bool contents_any(void);

@@ -7,7 +7,7 @@
 #include "core.h"
 
 /* ---- cards.c ---- */
-bool card_known(void);
+bool card_known(void); /* false: a setting for the card is invalid */
 bool card_has_nvlink(void);
 /* The card that SIMGPU_CARD would name, or (spec NULL) row i of the table; false if there is none.
  * The name of a NAME=SIZE card is valid until the next call. */
@@ -29,10 +29,10 @@ struct sim_ctx {
 	bool runtime;	      /* used by the runtime, which keeps the last reference */
 	unsigned int flags, refs;
 	uint64_t id;
-	unsigned int sms; /* multiprocessors of a partition without memory; 0: whole card */
-	size_t loaded[CTX_CODES];
-	unsigned int streams; /* number of streams */
-	struct sim_ctx *next; /* contexts that the program made, ended ones too */
+	unsigned int sms;	  /* multiprocessors of a partition without memory; 0: whole card */
+	size_t loaded[CTX_CODES]; /* bytes charged, by ctx_code */
+	unsigned int streams;	  /* number of streams */
+	struct sim_ctx *next;	  /* contexts that the program made, ended ones too */
 };
 
 int device_physical_count(void);		 /* regardless of CUDA_VISIBLE_DEVICES */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events: each is a moment, and knows whether it belongs to a graph that is being recorded
- * (stream_capture.c) and what work of other ranks it waits for (pending.c). Any thread.
+ * Events: each has the moment at which it is reached, the graph's recording in which it was
+ * recorded, if any (stream_capture.c), and its stream's last pending work (pending.c). Any thread.
  */
 #include <string.h>
 #include <time.h>

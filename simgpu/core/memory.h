@@ -121,5 +121,5 @@ void host_prefer(const void *ptr); /* the program wants that range on the host *
 int host_register(void *ptr, size_t bytes, unsigned int flags);
 int host_unregister(void *ptr);
 bool host_find(const void *ptr, struct host_range *out);
-void host_end(uint32_t owner);		 /* frees and unregisters what a context had */
+void host_end(uint32_t owner);		 /* frees and unregisters a context's ranges */
 void host_zero(void *dst, size_t bytes); /* large ranges become untouched pages */

@@ -87,7 +87,7 @@ int sim_cuda_major(void);	 /* of the program: 12 or 13, which differ in their AB
 bool sim_cuda_is(int major);	 /* the program opens that runtime: is it the simulated one? */
 int sim_cuda_version(void);	 /* 12040, 13000, ... */
 
-/* ---- memory.c: device memory. All on the current device unless said. ---- */
+/* ---- memory.c: device memory. All on the current device unless stated. ---- */
 int sim_alloc(void **ptr, size_t bytes); /* 512-byte aligned, as on a real device; a result */
 int sim_free(void *ptr);		 /* NULL is fine */
 void sim_mem_info(int device, size_t *free_bytes, size_t *total);

@@ -16,7 +16,7 @@ struct slots {
 	uint64_t *bytes;      /* by first slot: bytes of the block */
 	uint32_t *count;      /* by first slot: slots of the block */
 	size_t n, free, hint; /* no free slot lies below hint */
-	size_t mapped;
+	size_t mapped;	      /* bytes of the arrays */
 };
 
 bool slots_init(struct slots *s, size_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work: streams, events, what is recorded into graphs, and launches. Results are the ints of sim.h.
+ * Work: streams, events, recordings, graphs and launches. Results are the ints of sim.h.
  */
 #pragma once
 
@@ -100,8 +100,8 @@ struct node_list {
 	size_t n, room;
 };
 bool stream_captures(void *stream, const struct node_spec *spec);
-/* Both are true if the stream is being captured: a node was recorded, and nothing is to do now.
- * Otherwise only stream_work() puts the work on the stream. */
+/* Both are true if the stream is being captured: a node was recorded, and the caller does nothing
+ * now. Otherwise only stream_work() puts the work on the stream. */
 bool stream_work(void *stream, enum node_type type, uint64_t ns);
 int capture_depend(void *stream, void *const *nodes, size_t n, bool instead);
 

@@ -8,7 +8,7 @@
 static const char *const asks_for_zero[] = { "NonZeroOp<", "MapNumberOfTrueValues", "LoadBoolOp",
 					     "CountMaskOp", "countMask" };
 
-/* Iterators that apply a function to what they read: which template argument is the source's type,
+/* Iterators that apply a function to each element: which template argument is the source's type,
  * and the offset of its address. The function has no fields; in CUB's own form it comes first. */
 static const struct {
 	const char *mark;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Kernels by name. A program registers thousands in its constructors. Those of PyTorch that are in
- * the table of families.c are computed for small tensors; of others it is known what they write.
+ * the table of families.c are computed for small tensors; of others only the written addresses are
+ * known.
  */
 #pragma once
 

@@ -14,8 +14,8 @@ struct parameter {
 };
 
 struct layout {
-	uint64_t name; /* a hash of the kernel's name */
-	uint32_t first, n;
+	uint64_t name;	   /* a hash of the kernel's name */
+	uint32_t first, n; /* its parameters */
 };
 
 /* The layouts of all kernels of one or more images. */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int number_size(char type);
+int number_size(char type); /* in bytes */
 bool number_is_real(char type);
 long double number_load(char type, const void *p);
 void number_store(char type, void *p, long double x);

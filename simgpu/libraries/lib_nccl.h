@@ -56,8 +56,8 @@ struct nccl_comm {
 	bool ring, nvls;		     /* connected for collectives */
 	unsigned char peers[NCCL_MAX_PEERS]; /* connected for send and receive */
 	struct nccl_buffer *buffers;
-	size_t bytes, least, most;
-	bool other_nodes; /* connected to peers there */
+	size_t bytes, least, most; /* of device memory: simulated, least, most */
+	bool other_nodes;	   /* connected to peers there */
 	pthread_mutex_t lock;
 	struct nccl_node *node; /* NULL: alone */
 	uint64_t collectives, hosts, sends[NCCL_HERE], receives[NCCL_HERE];

@@ -279,7 +279,7 @@ static void look_at(struct look *l, unsigned waited)
 		l->busy = now;
 }
 
-/* Finds a message of that topic. *passed: bits of the ranks that said they do not send it. */
+/* Finds a message of that topic. *passed: ranks (bits) that do not send it. */
 static const struct sent *message_find(struct nccl_topic topic, unsigned *passed)
 {
 	uint64_t used = __atomic_load_n(&world->used, __ATOMIC_ACQUIRE);
