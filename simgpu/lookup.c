@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The libraries with the driver's and NVML's names (Makefile) have this function alone: all others
- * are those of libsimgpu.so, which they need. There the math libraries and NCCL lie in one object
- * with the driver. A recorder takes what an object looks up of its own for its own business, so
- * they look up the driver through this function, from another object, as on a card.
+ * The only function of the libraries with the driver's and NVML's names (Makefile), which get all
+ * others from libsimgpu.so. There the math libraries and NCCL are in one object with the driver. A
+ * recorder ignores lookups of an object in itself, so they look up the driver through this
+ * function, from another object, as on a card.
  */
 #include <dlfcn.h>
 

@@ -10,7 +10,7 @@
 
 struct array {
 	uintptr_t memory;
-	uint32_t owner; /* it ends with that context */
+	uint32_t owner; /* id of the context that it ends with */
 	struct cudaChannelFormatDesc format;
 	struct cudaExtent extent;
 	unsigned int flags;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cards, for a tool that loads this library without being a program of the device: no device is
- * opened. Any thread.
+ * Queries of the table of cards, for tools that do not use a device. They open none. Any thread.
  */
 #include <stdio.h>
 #include "../core/devices.h"
@@ -11,7 +10,7 @@ int simgpuCardUnknown(const char *by, const char *spec, char *text, size_t room)
 
 /* Writes the card that SIMGPU_CARD would name (NULL: every card of the table, one per line) to
  * `text`: name, compute capability, code version, multiprocessors, bytes of memory, bytes of a
- * context. Returns the number of lines; 0 = it names no card. */
+ * context. Returns the number of lines; 0 = unknown card. */
 SIM_API int simgpuCards(const char *spec, char *text, size_t room)
 {
 	struct sim_card card;
@@ -28,7 +27,7 @@ SIM_API int simgpuCards(const char *spec, char *text, size_t room)
 	return lines;
 }
 
-/* 1: no such card; `text` is the sentence for who named it `by` an option. 0: there is. */
+/* 1: no such card; `text` is the error message, which begins with the option `by`. 0: known. */
 SIM_API int simgpuCardUnknown(const char *by, const char *spec, char *text, size_t room)
 {
 	return card_unknown(by, spec, text, room);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies and fills of the driver: boxes of rows. The direction is taken from the addresses, as with
- * unified addressing. What is put on a recording stream becomes a node and moves nothing. What
- * moves moves at once; when it ends is another matter (../core/clock.h).
+ * The driver's copies and fills of boxes of rows. The addresses decide the direction, as with
+ * unified addressing. On a recording stream they become a node and move nothing. Otherwise the
+ * bytes move at once; the clock computes when the work would end (../core/clock.h).
  */
 #include "../core/clock.h"
 #include "copy.h"
@@ -37,7 +37,7 @@ static int move(const struct box *b)
 	return result;
 }
 
-/* A graph may be launched when memory of the host has long gone, unless that is pinned. */
+/* Whether a graph's launch can use memory: host memory that is not pinned may be gone by then. */
 static bool is_there(const void *p)
 {
 	struct host_range range;

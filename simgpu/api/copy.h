@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A box of bytes that is copied or filled: `depth` slices of `height` rows of `width` bytes. copy.c
+ * A box of bytes that is copied or filled: `depth` slices of `height` rows of `width` bytes.
  */
 #pragma once
 
@@ -12,7 +12,7 @@ struct box {
 	size_t dpitch, spitch, dslice, sslice;
 	size_t width, height, depth;
 	uint32_t value;
-	unsigned int unit; /* of the pattern that fills it: 1, 2 or 4 bytes; 0: it is copied */
+	unsigned int unit; /* bytes of the fill pattern: 1, 2 or 4; 0: a copy */
 };
 
 #define ROW(to, from, bytes)                         \
@@ -25,7 +25,6 @@ struct box {
 int box_copy(const struct box *b, void *stream, bool async);
 int box_fill(const struct box *b, void *stream);
 uint64_t box_time(const struct box *b);
-/* What a graph's node does with a box, and the box of what one does: NULL if it is something else.
- */
+/* The action of a graph's node for a box, and the box of such an action; NULL for other actions. */
 struct act *box_act(const struct box *b);
 const struct box *box_of(const struct act *act);

@@ -65,5 +65,5 @@
 
 /* uncomputed.c: a copy to the host was made; counted if not all of it was known. */
 void value_read(const void *dst, const void *src, size_t bytes);
-/* A kernel of a module that the program loaded, not of the runtime; drv_module.c. */
+/* Whether a kernel is of a module that the program loaded, not of the runtime; drv_module.c. */
 bool function_check(void *function);

@@ -14,5 +14,5 @@ struct driver_calls {
 };
 
 const struct driver_calls *driver(void);
-/* A copy of the runtime as the driver has it; rt_copy.c. */
+/* The driver's form of a copy of the runtime; rt_copy.c. */
 CUDA_MEMCPY3D driver_copy(const struct cudaMemcpy3DParms *p);

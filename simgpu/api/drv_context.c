@@ -108,8 +108,7 @@ SIM_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	ctx = ctx_primary(device);
 	if (!ctx->active)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	/* The runtime holds one reference that is never counted: only those that were retained go.
-	 */
+	/* Only retained references are counted, not the runtime's own. */
 	if (ctx->refs && !--ctx->refs && !ctx->runtime)
 		memory_reset(device);
 	return CUDA_SUCCESS;
@@ -130,7 +129,7 @@ SIM_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags
 DEVICE_CALL(cuDevicePrimaryCtxSetFlags_v2, ctx_primary(device)->flags = flags, CUdevice device,
 	    unsigned int flags)
 
-/* ---- contexts of the program's own ---- */
+/* ---- contexts that the program makes ---- */
 
 static int create(CUcontext *out, unsigned int flags, CUdevice device)
 {
@@ -163,7 +162,7 @@ SIM_API CUresult cuCtxDestroy_v2(CUcontext handle)
 	return CUDA_SUCCESS;
 }
 
-/* ---- the current one ---- */
+/* ---- the current context ---- */
 
 SIM_API CUresult cuCtxGetCurrent(CUcontext *out)
 {

@@ -103,7 +103,7 @@ static int copy_3d(const CUDA_MEMCPY3D *c, void *stream, bool async)
 	return result ? result : box_copy(&b, stream, async);
 }
 
-/* The contexts stand where the other has something reserved. */
+/* The struct for peers has the contexts in fields that are reserved in CUDA_MEMCPY3D. */
 static int peer_3d(const CUDA_MEMCPY3D_PEER *c, void *stream, bool async)
 {
 	CUDA_MEMCPY3D plain;

@@ -14,8 +14,8 @@ struct green {
 	CUdevResource resource;
 };
 
-/* Groups of so many multiprocessors can be had: from compute capability 9.0 on 8, before 2 and at
- * least 4. */
+/* The smallest group of at least `sms` multiprocessors: a multiple of 8 from compute capability 9.0
+ * on, before a multiple of 2 and at least 4. */
 static unsigned int round_up(unsigned int sms, unsigned int *step)
 {
 	bool new = sim_card()->major >= 9;
@@ -111,8 +111,7 @@ SIM_API CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *desc, CUdevResourc
 			return CUDA_ERROR_INVALID_RESOURCE_TYPE;
 		sms += resources[i].sm.smCount;
 	}
-	sum = sim_handle(RESOURCE_KIND,
-			 sizeof(*sum)); /* lives as long as the process, as on a card */
+	sum = sim_handle(RESOURCE_KIND, sizeof(*sum)); /* never freed, as on a card */
 	if (!sum)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*sum = some(sms);

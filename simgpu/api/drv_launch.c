@@ -9,7 +9,7 @@
 #include "graph_nodes.h"
 
 #define ELEMENT	  4.0	     /* bytes, on average */
-#define SIZE_MOST 0x0d000000 /* larger 4-byte arguments are taken for floats */
+#define SIZE_MOST 0x0d000000 /* larger 4-byte arguments count as floats */
 
 static uint64_t time_of(const void *fn, unsigned int blocks, unsigned int threads, void **args)
 {
@@ -19,7 +19,7 @@ static uint64_t time_of(const void *fn, unsigned int blocks, unsigned int thread
 			     : time_of_kernel(blocks, threads);
 }
 
-/* A node keeps what it was asked to launch, and does that if the parameters are known. */
+/* Keeps the launch request with the recorded node, which runs it if the parameters are known. */
 static void record(const struct launch *l, void *stream)
 {
 	struct act *kept = kernel_keep(l);
@@ -48,9 +48,9 @@ static int launch_known(const struct launch *l, void *stream, uint64_t ns)
 	return result;
 }
 
-/* A compiled kernel takes as long as its tensors have bytes, however it is cut into blocks: else a
- * tuner would find that fewer threads are always faster. Its whole numbers are sizes, whose product
- * is the number of elements; a tensor ends with its allocation at the latest. 0: not known. */
+/* Time of a compiled kernel in ns by the bytes of its tensors, or 0 if not known. The blocks do not
+ * count, because an autotuner would find that fewer threads are always faster. Number of elements:
+ * the product of the 4-byte integers, at most to the allocation's end. */
 static uint64_t time_of_arguments(void *function, void **params)
 {
 	struct kernel *k = function_check(function) ? kernel_find(function) : NULL;
@@ -76,8 +76,8 @@ static uint64_t time_of_arguments(void *function, void **params)
 	return bytes > 0 ? time_of_bytes(bytes) : 0;
 }
 
-/* Packed arguments: pairs of a key and a value, the buffer and its size. NULL: where the parameters
- * lie in it is not known. */
+/* Packed arguments are pairs of a key and a value: the buffer and its size. NULL if the offsets of
+ * the parameters are not known. */
 void **unpack(const void *function, void **extra, void *params[PARAMETERS])
 {
 	struct kernel *k = kernel_find(function);

@@ -112,7 +112,7 @@ SIM_API CUresult cuMemHostGetFlags(unsigned int *flags, void *host)
 	return DRV(SIM_OK);
 }
 
-/* ---- what is this address? ---- */
+/* ---- queries about addresses ---- */
 
 static bool find_block(uintptr_t addr, struct block *out)
 {
@@ -194,7 +194,7 @@ SIM_API CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
 		*(int *)data = 3;
 		break;
-	default: /* flags and handles that nothing here has */
+	default: /* flags and handles that do not exist here */
 		*(int *)data = 0;
 	}
 	return CUDA_SUCCESS;
@@ -203,7 +203,7 @@ SIM_API CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute
 SIM_API CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attributes,
 					void **data, CUdeviceptr ptr)
 {
-	/* Unlike the function for one, this never fails for an address that is not known. */
+	/* Unlike cuPointerGetAttribute, this never fails for an unknown address. */
 	for (unsigned int i = 0; i < n; i++)
 		if (cuPointerGetAttribute(data[i], attributes[i], ptr))
 			*(int *)data[i] = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver's modules, libraries, kernels and launches. Code is not looked at, but for where
- * a kernel's parameters lie: any image loads, any name in it is a kernel. The handle of a kernel of
- * the runtime is what the program registered it by.
+ * The driver's modules, libraries, kernels and launches. Only the layout of kernels' parameters is
+ * read from the code: any image loads, and any name in it is a kernel. The handle of a kernel of
+ * the runtime is the address by which the program registered it.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -126,7 +126,7 @@ SIM_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule 
 						     : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* ---- linking: the result is a few bytes that load ---- */
+/* ---- linking: the result is a dummy image that loads ---- */
 
 DRV_PLAIN(cuLinkCreate_v2, load((void **)state, state), UNUSED unsigned int n,
 	  UNUSED CUjit_option *options, UNUSED void **values, CUlinkState *state)
@@ -186,7 +186,8 @@ static int parameter_of(const void *function, size_t index, size_t *offset, size
 	return SIM_OK;
 }
 
-/* Only kernels that came through this driver: the runtime's own are in no module here. */
+/* Whether this driver is too old for cuFuncGetParamInfo. Kernels of the runtime, which are in no
+ * module here, always get an answer. */
 static bool is_too_new(const void *function)
 {
 	return sim_cuda_version() < 12040 && function_check((void *)function);

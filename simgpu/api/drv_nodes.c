@@ -10,7 +10,7 @@
 
 #define GRAPH(g) ((struct sim_graph *)(g))
 
-/* Where a node's work comes to: a new node, a node, or that of an executable graph. */
+/* The node that gets a spec: a new one, an existing one, or one of an executable graph. */
 struct target {
 	CUgraph graph;
 	const CUgraphNode *deps;
@@ -66,7 +66,7 @@ static int put_kernel(const struct target *t, const CUDA_KERNEL_NODE_PARAMS *p)
 	return spec.act ? put(t, &spec) : SIM_NOMEM;
 }
 
-/* The first form has neither a kernel nor a context behind the rest. */
+/* The first form lacks the last two members, a kernel and a context. */
 static int put_kernel_v1(const struct target *t, const CUDA_KERNEL_NODE_PARAMS_v1 *p)
 {
 	CUDA_KERNEL_NODE_PARAMS whole = { 0 };
@@ -170,7 +170,7 @@ static CUmemorytype type_of(const void *p)
 	return sim_is_device_ptr(p) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
 }
 
-/* Rows between two slices, for the form that has these. */
+/* Rows of a slice, as CUDA_MEMCPY3D counts them. */
 static size_t rows_of(size_t slice, size_t pitch, size_t height)
 {
 	return pitch && slice ? slice / pitch : height;

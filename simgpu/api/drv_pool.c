@@ -16,7 +16,7 @@ static int check_device(int device)
 
 static int create(void **pool, int type, int id, size_t most)
 {
-	/* Only memory of a device is counted here; host pools are taken for the device's. */
+	/* Only memory of a device is counted here; a host pool counts as the current device's. */
 	int device = type == CU_MEM_LOCATION_TYPE_DEVICE ? id : sim_device();
 	int result = sim_init();
 
@@ -119,8 +119,7 @@ SIM_API CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType ty
 	return location ? DRV(set_pool(pool, location->id)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- on a stream that is being recorded: nodes, whose graphs allocate and free when they run ----
- */
+/* ---- on a recording stream: nodes, whose graphs allocate and free when they run ---- */
 
 static bool recording(void *stream)
 {

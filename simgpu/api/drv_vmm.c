@@ -26,7 +26,7 @@ SIM_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 		return DRV(SIM_NOT_INITIALIZED);
 	if (!prop || flags || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return DRV(SIM_INVALID);
-	clock_spend(sim_device(), COST_ALLOC); /* with the map and the access that follow */
+	clock_spend(sim_device(), COST_ALLOC); /* includes the map and the access that follow */
 	return DRV(vmm_create((void **)handle, bytes, prop->location.id,
 			      prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE, prop));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuGetProcAddress and its relatives: from a function's base name, the CUDA version whose ABI the
- * caller wants and its choice of default stream to an exported symbol, by the table
- * api_driver.def. The runtime's versions ask the driver's as the real runtime does: through
- * dlsym, so that a tool that stands between them sees the question.
+ * cuGetProcAddress and its relatives. They find the exported symbol in the table api_driver.def by
+ * a function's base name, the CUDA version whose ABI the caller wants and its choice of default
+ * stream. The runtime's versions call the driver's through dlsym, as in the real runtime, so that a
+ * tool between them sees the call.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static bool is_form_of(const char *symbol, const char *name, bool *per_thread)
 	return !*symbol || *per_thread;
 }
 
-/* The newest ABI that is not newer than asked for; the per-thread form if there is one. */
+/* The newest ABI that is not newer than requested; the per-thread form if wanted and there. */
 static void *lookup(const char *name, int version, bool per_thread, int *status)
 {
 	const struct entry *best = NULL;
@@ -91,7 +91,7 @@ SIM_API CUresult cuGetProcAddress(const char *symbol, void **fn, int version, cu
 static const unsigned char runtimes[16] = { 0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
 					    0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9 };
 
-/* Private tables are not imitated: that runtime finds no device here, and it is said who asked. */
+/* Private tables are not imitated: that runtime finds no device, and a notice names the caller. */
 SIM_API CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
 	static bool said;

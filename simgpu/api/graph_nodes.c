@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes of graphs that allocate and free memory, and what is asked of that memory: the functions of
- * runtime and driver (graph_memory.c).
+ * Functions of runtime and driver for graph nodes that allocate and free memory, and for queries
+ * about that memory (core/graph_memory.c).
  */
 #include "cudart.h"
 

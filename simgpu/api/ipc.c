@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Device memory shared between processes. A handle names process, address, size and device; opening
- * one in another process gives addresses of that size, which take nothing of the device again.
+ * one in another process gives addresses of that size, which are not charged to the device again.
  */
 #include <string.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ static int open_shared(void **ptr, const void *handle64)
 	if (!ptr || s.mark != MARK || s.device >= sim_device_count())
 		return SIM_INVALID;
 	if (s.pid == getpid())
-		return ERR_INVALID_CONTEXT; /* a process may not open its own */
+		return ERR_INVALID_CONTEXT; /* a process cannot open its own */
 	bytes = sim_whole_pages(s.bytes);
 	result = vmm_create(&physical, bytes, s.device, true, &prop);
 	if (result)

@@ -13,7 +13,7 @@
 #include "../core/processes.h"
 #include "../core/usage.h"
 
-static unsigned int users;	      /* of nvmlInit */
+static unsigned int users;	      /* nvmlInit calls without nvmlShutdown */
 static char devices[SIM_MAX_DEVICES]; /* their addresses are the handles */
 
 static int ordinal(nvmlDevice_t device)
@@ -93,7 +93,7 @@ SIM_API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int len)
 	return NVML_SUCCESS;
 }
 
-/* ---- which devices ---- */
+/* ---- finding devices ---- */
 
 SIM_API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
 {
@@ -221,7 +221,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabr
 	return NVML_SUCCESS;
 }
 
-/* As cudaDeviceCanAccessPeer; NVLink where the card has it. */
+/* Every other device is accessible, by NVLink if the card has it. */
 SIM_API nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t peer,
 					    nvmlGpuP2PCapsIndex_t what, nvmlGpuP2PStatus_t *status)
 {

@@ -152,7 +152,7 @@ RT_CALL(cudaMemcpy3DPeerAsync, peer_3d(p, stream, true), const struct cudaMemcpy
 
 /* ---- batches ---- */
 
-/* Before CUDA 13 the place of the first wrong copy stands before the stream. */
+/* Before CUDA 13 the last parameter here is the place for a wrong copy's index, not the stream. */
 SIM_API cudaError_t cudaMemcpyBatchAsync(void *const *dsts, const void *const *srcs,
 					 const size_t *sizes, size_t n,
 					 struct cudaMemcpyAttributes *attributes, size_t *indices,
@@ -214,7 +214,7 @@ static int fill_2d(void *dst, size_t pitch, int value, size_t width, size_t heig
 	return driver()->cuMemsetD2D8(DEVICE(dst), pitch, (unsigned char)value, width, height);
 }
 
-/* Slices that lie one behind the other are rows too. */
+/* Adjacent slices are filled like more rows. */
 static int fill_3d(struct cudaPitchedPtr p, int value, struct cudaExtent e, cudaStream_t stream,
 		   bool async)
 {

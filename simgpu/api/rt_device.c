@@ -143,7 +143,7 @@ RT_CALL(cudaDeviceSetLimit, limit_set(limit, value), enum cudaLimit limit, size_
 DRV_CALL(cuCtxGetLimit, limit_get(value, limit), size_t *value, CUlimit limit)
 DRV_CALL(cuCtxSetLimit, limit_set(limit, value), CUlimit limit, size_t value)
 
-/* ---- peers: every pair of data-centre cards, no pair of GeForce cards ---- */
+/* ---- peers: all pairs of devices, but none of cards named rtx ---- */
 
 static uint32_t peers[SIM_MAX_DEVICES]; /* bit per device that may be accessed */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The runtime's kernels and modules: what compiled programs register, launch and ask about.
+ * The runtime's kernels, modules and device variables, as compiled programs use them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ SIM_API void __cudaRegisterFunction(void **handle, const char *host, char *devic
 	kernel_register(host, name, (struct image *)handle);
 }
 
-/* ---- device variables: memory when somebody asks where they are ---- */
+/* ---- device variables: allocated when their address is first needed ---- */
 
 struct variable {
 	const void *host;
@@ -106,7 +106,7 @@ RT_CALL(cudaGetSymbolAddress, find_variable(symbol, (uintptr_t *)ptr, NULL), voi
 	const void *symbol)
 RT_CALL(cudaGetSymbolSize, find_variable(symbol, NULL, size), size_t *size, const void *symbol)
 
-/* The bytes of a variable, to or from `other`. */
+/* Copies bytes of a variable to or from `other`. */
 static int copy_symbol(const void *symbol, size_t offset, void *other, size_t bytes, bool to)
 {
 	uintptr_t addr;
@@ -183,7 +183,7 @@ static int launched(int result)
 	return result == SIM_INVALID ? cudaErrorInvalidConfiguration : result;
 }
 
-/* What a kernel was registered by is its handle for the driver. */
+/* The address by which a kernel was registered is its handle for the driver. */
 SIM_API cudaError_t cudaLaunchKernel(const void *fn, dim3 grid, dim3 block, void **args,
 				     size_t shared, cudaStream_t stream)
 {
@@ -226,7 +226,7 @@ SIM_API cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *fn)
 	return cudaSuccess;
 }
 
-/* ---- what is this kernel like? ---- */
+/* ---- attributes of kernels ---- */
 
 SIM_API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a, const void *fn)
 {

@@ -8,7 +8,7 @@
 #include "../core/usage.h"
 #include "traced.h"
 
-/* cudaMalloc and its relatives: 0 bytes succeed with NULL. */
+/* 0 bytes succeed with NULL. */
 static int alloc(void **ptr, size_t bytes)
 {
 	CUdeviceptr addr = 0;
@@ -89,7 +89,7 @@ RT_CALL(cudaHostGetDevicePointer, cuMemHostGetDevicePointer_v2((CUdeviceptr *)de
 	void **device, void *host, unsigned int flags)
 RT_CALL(cudaHostGetFlags, cuMemHostGetFlags(flags, host), unsigned int *flags, void *host)
 
-/* ---- what is this address? ---- */
+/* ---- queries about addresses ---- */
 
 /* The structure grew in CUDA 13, so only the common members are written. */
 SIM_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void *ptr)

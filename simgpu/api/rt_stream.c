@@ -103,7 +103,7 @@ static int depend(void *stream, cudaGraphNode_t *nodes, size_t n, unsigned int f
 			 : capture_depend(stream, (void *const *)nodes, n, flags == 1);
 }
 
-/* CUDA 12's first form has no edge data: the count and the flags stand one place earlier. */
+/* CUDA 12's first form has no edge data: the count and the flags come one place earlier. */
 SIM_API cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *nodes,
 							const cudaGraphEdgeData *edges, size_t n,
 							unsigned int flags)

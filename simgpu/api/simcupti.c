@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUPTI's names. There is one subscriber at a time, as with the real library. It is called back for
- * the functions that give and take memory (tools.h), on the thread that calls them. Kernels do
- * nothing here, so activity records never come, and a profiler ends with an empty device side.
+ * CUPTI's names. There is one subscriber at a time, as with the real library. It gets callbacks for
+ * the functions that allocate and free memory (tools.h), on the calling thread. Kernels do nothing
+ * here, so there are no activity records, and the device's part of a profile is empty.
  */
 #include <time.h>
 #include <cupti.h>

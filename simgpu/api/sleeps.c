@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * While a thread sleeps the device works on: its sleep counts on the clock (../core/clock.h) for as
- * long as it asked for. It sleeps as it would without us. Any thread, in signal handlers too.
+ * The device works on while a thread sleeps: the requested time is added to the thread's clock
+ * (../core/clock.h), and then it really sleeps. Any thread, in signal handlers too.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ static struct {
 	typeof(select) *select;
 } next;
 
-/* Before any thread of the program; a library's constructor may have come before this one. */
+/* Runs before the program has threads. Another library's constructor may sleep even earlier. */
 __attribute__((constructor)) static void find(void)
 {
 	if (next.select)
@@ -37,7 +37,7 @@ static uint64_t ns_of(const struct timespec *t)
 	return t && t->tv_sec >= 0 ? (uint64_t)t->tv_sec * SECOND + (uint64_t)t->tv_nsec : 0;
 }
 
-/* Until a moment of that clock. */
+/* ns until a moment of that clock. */
 static uint64_t ns_until(clockid_t clock, const struct timespec *t)
 {
 	struct timespec now;
@@ -81,7 +81,7 @@ SIM_API unsigned int sleep(unsigned int seconds)
 	SLEEP(unsigned int, seconds *SECOND, sleep(seconds));
 }
 
-/* Without descriptors it is a sleep. */
+/* Without descriptors select() is a sleep. */
 SIM_API int select(int n, fd_set *in, fd_set *out, fd_set *other, struct timeval *t)
 {
 	find();

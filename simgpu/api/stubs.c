@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions that need do nothing: one tiny function for each STUB and DENY row of the tables.
- * No CUDA header may be included here: the stubs are declared without their real arguments. A WORK
- * row's function takes every argument for a word, and the row says how many there are.
+ * One tiny function for each STUB, DENY and WORK row of the tables. No CUDA header may be included
+ * here, because the stubs are declared without their real arguments. A WORK row's function reads
+ * each argument as a word; the row has their number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static int sim_work(int row, const uintptr_t words[WORDS], int n)
 		":\n\t" JUMP #other TO "\n\t.size " #name ", . - " #name "\n");
 #include "exports.def"
 
-/* For whoever extends the device: which stubs did a program call? */
+/* Lists the stubs that the program called, for those who extend the device. */
 __attribute__((destructor)) static void list_calls(void)
 {
 	if (!getenv("SIMGPU_STUBS"))

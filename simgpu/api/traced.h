@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For the functions of runtime and driver that a CUPTI subscriber gets callbacks for (tools.h).
- * CUPTI's own headers do not bear the older driver ABI beside them; these, which they are made of,
- * do.
+ * CUPTI's callbacks (tools.h) for functions of runtime and driver. Of CUPTI's headers only those
+ * below can be included with the older driver ABI.
  */
 #pragma once
 
@@ -12,8 +11,8 @@
 #include <generated_cuda_meta.h>
 #include <generated_cuda_runtime_api_meta.h>
 
-/* First thing in a function's body: its CUPTI name and its arguments. Its result is what RT() or
- * DRV() last made of one. */
+/* First statement in a function's body, with its CUPTI name and its arguments. The result for the
+ * subscriber is the last one that RT() or DRV() got. */
 #define TRACED(domain, id, type, ...)                                                 \
 	type traced_params = { __VA_ARGS__ };                                         \
 	struct tool_call traced __attribute__((                                       \
@@ -26,8 +25,8 @@
 #define TRACED_DRV(name, ...) \
 	TRACED(TOOL_DRIVER, CUPTI_DRIVER_TRACE_CBID_##name, name##_params, __VA_ARGS__)
 
-/* The rows of cudart.h with the arguments that a subscriber gets, and the version in the name that
- * CUPTI has for a function of the runtime. */
+/* The rows of cudart.h with the arguments for the subscriber and, for the runtime, the version in
+ * the function's CUPTI name. */
 #define RT_TRACED(name, version, given, result, ...)       \
 	SIM_API cudaError_t name(__VA_ARGS__)              \
 	{                                                  \

@@ -76,8 +76,8 @@ size_t contents_reach(const void *p)
 /*
  * The runtime gets neither the number of a kernel's arguments nor their sizes. The compiler's
  * launch stubs keep the array and the arguments on the stack, so everything between here and the
- * top of the stack can be read. The walk ends at the first pointer that leads elsewhere. The words
- * behind an argument are scanned too. If one of them is an address, too much is forgotten, which
+ * top of the stack can be read. The walk ends at the first pointer that points elsewhere. The words
+ * after an argument are scanned too. If one of them is an address, too much is forgotten, which
  * does less harm than too little.
  */
 __attribute__((no_sanitize("address"))) static void each_address(void **args, each *f, void *data)

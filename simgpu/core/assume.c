@@ -2,9 +2,9 @@
  *
  * Values assumed where a kernel was not computed but the kind of its result is known. A choice
  * (topk, argmax, a sample) falls equally often on each candidate, as in a trained router. A mask is
- * true throughout. A small count is what it was before a kernel of which nothing is known. Sizes
- * and progress follow from them, and zeros would make them too small. SIMGPU_ASSUME=zero assumes
- * nothing. Any thread.
+ * true throughout. A small count keeps its value through an unknown kernel. Sizes and progress of
+ * programs follow from such values, and with zeros they would be too small. SIMGPU_ASSUME=zero
+ * assumes nothing. Any thread.
  */
 #include <stdlib.h>
 #include <string.h>

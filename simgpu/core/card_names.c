@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is said of a card that does not exist: which option named it, the known cards that it was
- * probably meant to be, and all others. Any thread.
+ * The error message for an unknown card: the option that named it, the known cards that were
+ * probably meant, and all known cards. Any thread.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 #include "devices.h"
 
 #define NAME_MOST 64
-#define FAR	  3 /* so many letters are wrong that it was another name */
+#define FAR	  3 /* with so many wrong letters it is another name */
 
-/* Letters to change, add or leave out, whatever their case; of `b` the first n. */
+/* Edit distance between `a` and the first n letters of `b`, ignoring case. */
 static size_t distance(const char *a, const char *b, size_t n)
 {
 	size_t row[NAME_MOST];
@@ -39,8 +39,8 @@ static size_t distance(const char *a, const char *b, size_t n)
 	return row[n];
 }
 
-/* 0: the name, or the model in it (rtx4090 of rtx4090-24g); 1: it begins so, or has it inside, or
- * one letter is wrong. */
+/* Edit distance from the name or the model in it (rtx4090 of rtx4090-24g), at most 1 if the name
+ * begins with or contains `spec`. */
 static size_t apart(const char *spec, const char *name)
 {
 	size_t whole = distance(spec, name, strlen(name));
@@ -81,7 +81,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *t, const char
 	t->n += n > 0 ? (size_t)n : 0;
 }
 
-/* All names, or those that are exactly so far from `spec`; returns how many. */
+/* Adds all names (spec NULL) or those at distance `far` from `spec`; returns how many. */
 static size_t add_names(struct text *t, const char *spec, size_t far, const char *between)
 {
 	struct sim_card card;

@@ -120,7 +120,7 @@ static bool own_card(const char *spec, struct sim_card *card)
 	card->name = chosen_name;
 	card->memory = bytes;
 	card->small = card->context_whole = card->context > bytes / 8;
-	if (card->small) /* than any real one: no range was ever seen */
+	if (card->small) /* smaller than any real card: no range is known */
 		card->context = card->context_least = card->context_most =
 			bytes / 8 & ~(SIM_PAGE - 1);
 	return true;
@@ -158,8 +158,7 @@ static bool set_taken(const char *size)
 	return false;
 }
 
-/* Sets the size of a context, which is known only within a range: "least", "most", or a size in
- * between. */
+/* Sets the size of a context, which is known only within a range: "least", "most", or a size. */
 static bool set_context(const char *what)
 {
 	size_t bytes;

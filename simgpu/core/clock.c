@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The clocks (clock.h): of each device, and of each thread that drives one. A thread's clock is
- * never behind that of the device it calls: what another thread asked for before was asked for
+ * never behind that of the device it calls, because the calls that other threads made before came
  * earlier. Any thread; one lock.
  *
- * A thread that never gave the device work (a watchdog) would make what it sees depend on when it
- * looks. Where it looks for the end of collectives, it sees the device as it was at the last tick:
- * a tenth of a second by the device's clock, later a tenth of the time so far, at most a second.
- * At a tick the thread that works waits for it to look (pollers.c). The end of the program is one
- * too, with all work done whoever else it waits for: what asks for the device while the program's
- * libraries are being taken down fails.
+ * The moments at which a thread that never gave the device work (a watchdog) queries depend on the
+ * machine. So when it queries the end of collectives, it sees the device as it was at the last
+ * tick. Ticks are a tenth of a second apart by the device's clock, later a tenth of the time so
+ * far, at most a second. At a tick the working thread waits until the watchdog has looked
+ * (pollers.c). The end of the program is also a tick, at which all work counts as done, even if it
+ * waits for other ranks: calls of the device fail while the program's libraries are being unloaded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,16 +21,16 @@
 #define SECOND	   1000000000ull
 #define TICK_LEAST (SECOND / 10)
 #define TICK_MOST  SECOND
-#define PATIENCE   1000		/* questions in a row while nothing else goes on... */
-#define REAL_MOST  (2 * SECOND) /* ...or for so long */
+#define PATIENCE   1000		/* queries in a row while nothing else happens... */
+#define REAL_MOST  (2 * SECOND) /* ...or a watchdog's for so long, in ns */
 
 struct device_clock {
-	uint64_t now;	   /* how far the threads that work on it have got */
-	uint64_t all;	   /* when all work ends */
-	uint64_t blocking; /* when that of streams ends which the legacy stream waits for */
-	uint64_t begun[ENGINES], done[ENGINES];
-	uint64_t seen, tick;
-	uint64_t calls; /* pieces of work so far */
+	uint64_t now;				/* the latest clock of its working threads */
+	uint64_t all;				/* when all work ends */
+	uint64_t blocking;			/* when the work of blocking streams ends */
+	uint64_t begun[ENGINES], done[ENGINES]; /* busy stretch of each engine */
+	uint64_t seen, tick;			/* moment that watchdogs see, next tick */
+	uint64_t calls;				/* pieces of work so far */
 	bool collectives;
 };
 
@@ -67,7 +67,8 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* The thread makes a call of this device: its clock, after it. The lock is held. */
+/* Adds the cost of a call of this device to the thread's clock and returns the clock. The lock is
+ * held. */
 static uint64_t arrive(struct device_clock *c, uint64_t cost)
 {
 	mine = later(mine, c->now) + cost;
@@ -109,7 +110,7 @@ static void finish(struct sim_stream *s, uint64_t end)
 		c->blocking = later(c->blocking, end);
 }
 
-/* An engine may fill the time before what it has to do later. */
+/* When a copy begins. It may fill the time before the engine's later copies. */
 static uint64_t on_engine(struct device_clock *c, const struct work *w, uint64_t begin)
 {
 	if (w->engine == ENGINE_NONE || begin + w->ns <= c->begun[w->engine])
@@ -121,7 +122,7 @@ static uint64_t on_engine(struct device_clock *c, const struct work *w, uint64_t
 	return begin;
 }
 
-/* Is it time that those who only ask see how far the device is? The lock is held. */
+/* Whether a tick is due, at which watchdogs see the present state. The lock is held. */
 static bool ticks(struct device_clock *c)
 {
 	uint64_t period = c->now / 10;
@@ -134,7 +135,7 @@ static bool ticks(struct device_clock *c)
 	return true;
 }
 
-/* Handlers run before the destructors of libraries that were loaded before. */
+/* Exit handlers run before the destructors of libraries that were loaded earlier. */
 static void watch_for_the_end(void)
 {
 	atexit(pollers_end);
@@ -197,9 +198,9 @@ void clock_join(struct sim_stream *s, uint64_t moment)
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- waiting and asking ---- */
+/* ---- waits and queries ---- */
 
-/* Whoever waits, time has passed for all. */
+/* The wait of one thread moves the device's clock for all. */
 static void wait_until(struct device_clock *c, uint64_t moment)
 {
 	c->now = later(c->now, moment);
@@ -232,8 +233,8 @@ static uint64_t real_time(void)
 	return (uint64_t)t.tv_sec * SECOND + t.tv_nsec;
 }
 
-/* The answer was no. If this thread has asked for long and nothing else goes on, time runs ahead,
- * faster and faster. */
+/* Called when a query came too early. If this thread has queried for long and nothing else happens,
+ * time runs faster and faster. True if the moment is then reached. */
 static bool insist(struct device_clock *c, uint64_t moment)
 {
 	if (!asking.times || asking.calls != c->calls) {

@@ -9,7 +9,7 @@
  * A kernel that is not computed would have overwritten its results. The old contents there are
  * forgotten, so that they are not read as a size. The length of the result is unknown for most
  * kernels. So everything from its address on that came with the same transfer is forgotten. A range
- * whose first byte is in no extent counts as unknown from end to end, whatever lies behind.
+ * whose first byte is in no extent counts as unknown from end to end, whatever follows.
  *
  * Any thread; one lock, which is not taken while nothing is kept nearby.
  */
@@ -123,7 +123,7 @@ static void store_parts(uintptr_t addr, const unsigned char *src, size_t bytes, 
 	}
 }
 
-/* Marks [addr, addr + bytes) as unknown, but nothing behind it. */
+/* Marks [addr, addr + bytes) as unknown, but nothing after it. */
 static void clear(uintptr_t addr, size_t bytes)
 {
 	static const unsigned char zeros[CELL];
@@ -241,7 +241,7 @@ bool contents_next(const void *base, size_t bytes, size_t *at, size_t *length)
 
 	pending_read(base, bytes, false);
 	pthread_mutex_lock(&lock);
-	if (extent_at(addr)) /* as for get() */
+	if (extent_at(addr)) /* unknown as a whole otherwise, as in get() */
 		e = extent_next(from, end);
 	from = e && e->at > from ? e->at : from;
 	for (to = from; e && to < end; e = extent_at(to))
@@ -411,7 +411,7 @@ int contents_least(uintptr_t addr, size_t bytes)
 	return least;
 }
 
-/* Copies part of an extent: a small part byte by byte, a larger one as another view of the same
+/* Copies part of an extent: a small part byte by byte, a larger one as another extent of the same
  * store. */
 static void show_part(uintptr_t dst, struct extent e, uintptr_t from, size_t bytes)
 {
@@ -422,7 +422,7 @@ static void show_part(uintptr_t dst, struct extent e, uintptr_t from, size_t byt
 		    e.pattern << (32 - 8 * ((from - dst) % 4)) % 32;
 	e.at = dst;
 	if (bytes > CELL) {
-		extents_remove(dst, bytes); /* cells in front may reach into it */
+		extents_remove(dst, bytes); /* cells before it may overlap it */
 		extents_insert(&e, bytes);
 		return;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies and fills, wherever the addresses lie. Any thread.
+ * Copies and fills of host and device memory. Any thread.
  */
 #include <string.h>
 #include "contents.h"

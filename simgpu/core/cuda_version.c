@@ -35,7 +35,7 @@ static int find_runtime(struct dl_phdr_info *info, size_t size, void *data)
 
 static int version;
 
-/* 0: nothing says it. */
+/* 0 if neither the setting nor a loaded runtime gives a version. */
 static int find_version(void)
 {
 	int found = 0;
@@ -58,7 +58,7 @@ int sim_cuda_version(void)
 	return version;
 }
 
-/* A program that opens the runtime itself decides, if nothing else has. */
+/* A program that opens the runtime itself sets the version if nothing else has. */
 bool sim_cuda_is(int major)
 {
 	int found = version ? version : find_version();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Initialisation, contexts and who is current. A device's primary context takes its share of the
- * memory when it is first needed. What is allocated belongs to the context that is current, and
- * ends with it. A context that was destroyed stays as a mark: other threads may have it as current.
- * After a fork every call of the child answers "not initialized" if the parent had initialised, as
- * with the real driver.
+ * Initialisation, contexts, and the current context of each thread. A device's primary context
+ * takes its share of the memory when it is first needed. Memory belongs to the context that was
+ * current at its allocation, and is freed with it. A destroyed context stays as an inactive struct,
+ * because it may be current in other threads. After a fork every call of the child returns "not
+ * initialized" if the parent had initialised, as with the real driver.
  */
 #include "devices.h"
 #include "memory.h"
@@ -22,7 +22,7 @@ static uint64_t next_id = 1;
 
 static __thread struct sim_ctx *stack[STACK_MOST];
 static __thread int depth;
-static __thread int chosen; /* cudaSetDevice's, while no context is current */
+static __thread int chosen; /* set by cudaSetDevice; counts while no context is current */
 
 /* ---- initialisation ---- */
 
@@ -122,8 +122,8 @@ void ctx_deactivate(struct sim_ctx *ctx)
 	__atomic_store_n(&ctx->active, false, __ATOMIC_RELEASE);
 }
 
-/* The context that takes what is needed on a device: the current one; for a partition, and on
- * another device, the primary one. */
+/* The context to which memory on a device is charged: the current one, or the primary one if the
+ * current one is a partition or of another device. */
 static struct sim_ctx *holder(int device)
 {
 	struct sim_ctx *ctx = ctx_current();
@@ -147,8 +147,8 @@ struct sim_ctx *ctx_of(uint32_t owner, int device)
 	return ctx ? ctx : &primary[device];
 }
 
-/* A stream's share of 70 MiB, which an H100 takes for the 128 that PyTorch makes when it first
- * needs one. The memory stays when a stream is destroyed, and serves the next one. */
+/* Memory of one stream: an H100 takes 70 MiB for the 128 streams that PyTorch makes when it first
+ * needs one. A destroyed stream's memory stays, for the next stream. */
 #define STREAM_BYTES ((size_t)560 << 10)
 
 bool ctx_stream(int device)
@@ -177,8 +177,9 @@ void ctx_stream_gone(struct sim_ctx *ctx)
 	pthread_mutex_unlock(&memory_lock);
 }
 
-/* Stacks are as many as threads can run. On an H100 a program's first kernel takes 91 to 95 MiB;
- * NCCL's kernels and PyTorch's streams take 362 together, on a small card the kernels all of it. */
+/* There is a stack for each thread that can run at once. On an H100 a program's first kernel takes
+ * 91 to 95 MiB; NCCL's kernels and PyTorch's streams take 362 MiB together. On a small card, where
+ * streams take nothing, NCCL's kernels take that whole share. */
 static size_t code_bytes(enum ctx_code what)
 {
 	const struct sim_card *card = sim_card();

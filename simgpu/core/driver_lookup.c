@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The driver's functions as NVIDIA's runtime and libraries find them: cuGetProcAddress_v2 by name
- * in libcuda.so.1, all others through it. So a tool that stands between them and the driver sees
- * what they launch, copy and set. Any thread.
+ * in libcuda.so.1, all others through it. So a tool between them and the driver sees their
+ * launches, copies and fills. Any thread.
  */
 #include <dlfcn.h>
 #include "devices.h"

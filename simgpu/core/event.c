@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events: each is a moment, and knows whether it belongs to a graph that is being recorded
- * (stream_capture.c) and what work of other ranks it waits for (pending.c). Any thread.
+ * Events: each has the moment at which it is reached, the graph's recording in which it was
+ * recorded, if any (stream_capture.c), and its stream's last pending work (pending.c). Any thread.
  */
 #include <string.h>
 #include <time.h>
@@ -97,7 +97,7 @@ int event_sync(void *event)
 	return result;
 }
 
-/* Two events are never quite together. */
+/* At least 0.001 ms, because two events are never at quite the same time. */
 int event_elapsed(float *ms, void *start, void *end)
 {
 	struct sim_event *a = sim_handle_check(start, EVENT_KIND);
@@ -117,7 +117,7 @@ int event_elapsed(float *ms, void *start, void *end)
 	return SIM_OK;
 }
 
-/* Events of other processes have always happened. */
+/* The handle holds only the device: an event opened from another process is always reached. */
 int event_share(void *event, void *handle64)
 {
 	struct sim_event *e = sim_handle_check(event, EVENT_KIND);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Extents by address: a list for each page of 2 MiB, sorted. Kept bytes are bounded in all: what
- * has not been used for longest goes first, indices and small things last. Any thread, with the
- * lock of contents.c held.
+ * Extents by address: a sorted list for each page of 2 MiB. At most EXTENT_BOUND bytes are kept in
+ * all. The least recently used data goes first; 8-byte integers and small data go last. Any thread,
+ * with the lock of contents.c held.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static uintptr_t page_end(uintptr_t addr)
 	return addr + SIM_PAGE - (addr - space) % SIM_PAGE;
 }
 
-/* Index of the first extent in a page that ends behind an address. */
+/* Index of the first extent in a page that ends after an address. */
 static uint32_t place(const struct page *p, uintptr_t addr)
 {
 	uint32_t low = 0, high = p->n;

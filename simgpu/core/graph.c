@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs: nodes and what each waits for. Any thread.
+ * Graphs: their nodes, and the nodes that each waits for. Any thread.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs that run. An executable graph is a copy of what happens: each node with the moment, from
- * its launch, when it ends. When it is launched, host functions are called, events are recorded,
- * memory is allocated and freed (graph_memory.c), the rest does what it would have done by itself
- * (acts.c), and all takes its time. Any thread.
+ * Launches of graphs. An executable graph is a copy of the nodes' specs, each with its end in ns
+ * from the launch. A launch calls host functions, records events, allocates and frees memory
+ * (graph_memory.c), runs the other nodes' actions (acts.c), and takes the graph's time. Any thread.
  */
 #include <stdlib.h>
 #include "clock.h"
@@ -21,18 +20,19 @@ struct exec {
 	unsigned int generation; /* of the device's primary context */
 	size_t bytes;
 	bool frees_left;
-	struct sim_graph *graph;	 /* if it has memory nodes, and was not destroyed */
-	const struct node_spec **memory; /* these nodes, in their order */
+	struct sim_graph *graph;	 /* if it has memory nodes and still exists */
+	const struct node_spec **memory; /* specs of these nodes, in order */
 	size_t memory_n;
 	size_t n;
 	struct {
-		void *node; /* that it was made from */
+		void *node; /* from which the step was made */
 		struct node_spec spec;
 		uint64_t end;
 	} steps[];
 };
 
-/* Nodes stand behind what they wait for, as far as they were made by a recording. */
+/* End of a node, in ns from the launch. The nodes it waits for come earlier in the list, at least
+ * in a recorded graph, so that their ends are known. */
 static uint64_t end_of(struct node *n)
 {
 	uint64_t begin = 0;
@@ -46,7 +46,7 @@ static uint64_t end_of(struct node *n)
 }
 
 /* The driver keeps about 10 KiB of device memory for each node (NVIDIA/cccl, pull request 3768), in
- * pages that all graphs share. False if there is no room. */
+ * pages that all graphs share. hold() is false if there is no room. */
 static size_t held[SIM_MAX_DEVICES];
 static unsigned int generations[SIM_MAX_DEVICES];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of graphs. An allocation node has an address from when it is made until nothing knows it
- * any more; memory lies behind it from each launch of its graph until it is freed: by a node, by a
+ * Memory of graphs. An allocation node has an address from its creation until its last reference
+ * goes. Memory is mapped there from each launch of its graph until it is freed: by a node, by a
  * call, or by the next launch of a graph that frees what is left. Graphs of a device take their
  * memory from a pool of their own, which keeps it until cudaDeviceGraphMemTrim. Work is done at the
  * call, so graphs never run at once and share the pool. Any thread; one lock, around memory_lock.
@@ -17,12 +17,12 @@ enum { ATTR_USED, ATTR_USED_HIGH, ATTR_RESERVED, ATTR_RESERVED_HIGH, ATTRS };
 
 struct graph_block {
 	uintptr_t addr;
-	size_t bytes, room; /* as requested; of addresses */
+	size_t bytes, room; /* requested; of reserved addresses */
 	int device;
-	void *physical;		       /* memory that is not counted, behind the addresses */
-	const struct sim_graph *graph; /* of its node; NULL once that graph is destroyed */
-	bool freed_inside, live;       /* its graph frees it; it has memory */
-	unsigned int refs;	       /* nodes, of executable graphs too, and being live */
+	void *physical;		       /* mapped memory, not charged to the device */
+	const struct sim_graph *graph; /* graph of its node; NULL once destroyed */
+	bool freed_inside, live;       /* by a node of its graph; has memory now */
+	unsigned int refs;	       /* nodes, executable ones too, and 1 while live */
 	struct graph_block *next;
 };
 
@@ -173,7 +173,7 @@ static void end(struct graph_block *b)
 	drop_locked(b);
 }
 
-/* The pool holds at least so much; false if the device has no room. */
+/* Makes the pool hold at least so many bytes; false if the device has no room. */
 static bool reserve(int device, uint64_t bytes)
 {
 	uint64_t *p = pools[device], more;
@@ -195,12 +195,12 @@ static bool reserve(int device, uint64_t bytes)
 	return true;
 }
 
-/* What a launch needs beyond what is used, at most at any of its nodes. */
+/* Bytes that a launch needs beyond those in use: at the current node, and the most at any node. */
 struct need {
 	int64_t now[SIM_MAX_DEVICES], most[SIM_MAX_DEVICES];
 };
 
-/* A node that cannot run fails the launch: its memory was not freed, or is not there to free. */
+/* False, which fails the launch, if the node's memory was not freed or is not there to free. */
 static bool count_node(struct need *n, const struct node_spec *spec, bool frees_left)
 {
 	const struct graph_block *b = spec->block;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles: zeroed memory behind a mark and a kind, so that a wrong handle is noticed. Any thread.
+ * Handles: zeroed memory after a mark and a kind, by which a wrong handle is noticed. Any thread.
  */
 #include <stdlib.h>
 #include "sim.h"

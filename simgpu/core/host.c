@@ -2,9 +2,9 @@
  *
  * Host memory known to the device: pinned, registered and managed ranges, sorted by address. All of
  * these ranges are real memory. Managed memory also takes room on the device, as if kernels had
- * touched all of it, until somebody else needs the room or the program prefers it on the host.
- * Zeros that are copied to the host take no memory there until somebody writes to them. Any thread;
- * one lock, inside memory_lock.
+ * touched all of it, until another allocation needs the room or the program prefers it on the host.
+ * Large zeros that are copied to the host take no memory there until they are written to. Any
+ * thread; one lock, inside memory_lock.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,8 +227,8 @@ bool host_find(const void *ptr, struct host_range *out)
 
 /* ---- zeros ---- */
 
-/* Whether the range lies in one private mapping without a file, whose pages read as zero once they
- * are given up. */
+/* Whether the range lies in one private mapping without a file, whose dropped pages read as
+ * zero. */
 static bool is_anonymous(uintptr_t from, uintptr_t to)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");

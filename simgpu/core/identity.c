@@ -13,8 +13,8 @@ void device_bus_id(char *s, size_t n, int physical)
 	snprintf(s, n, "0000:%02X:00.0", 0x10 + physical);
 }
 
-/* Different for each device, the same in every process. It is where a program can see that the
- * device is simulated: the name is a real card's. */
+/* Different for each device, the same in every process. It shows a program that the device is
+ * simulated, because the name is a real card's. */
 void device_uuid(unsigned char *uuid, int physical)
 {
 	memcpy(uuid, "simulated gpu", 13);
@@ -42,7 +42,7 @@ int device_by_name(const char *s, int physical)
 
 	for (int i = 0; i < physical && n >= 8; i++) {
 		device_uuid_text(text, sizeof(text), i);
-		if (!strncasecmp(text, s, n)) /* a beginning is enough */
+		if (!strncasecmp(text, s, n)) /* a prefix is enough */
 			return i;
 	}
 	number = strtol(s, &end, 10);
@@ -59,7 +59,7 @@ int device_physical_count(void)
 	return n < SIM_MAX_DEVICES ? n : SIM_MAX_DEVICES;
 }
 
-/* CUDA_VISIBLE_DEVICES: numbers or names "GPU-...", up to the first that is none. */
+/* CUDA_VISIBLE_DEVICES: numbers or names "GPU-...", up to the first invalid one. */
 static int parse_visible(int *map, int physical)
 {
 	const char *s = getenv("CUDA_VISIBLE_DEVICES");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts that a kernel of which nothing is known, such as Triton's, may have changed. Engines fill
- * them with ones ("tokens per request"), let such a kernel correct them in place, and read them
- * back: with zeros they would wait for ever. So memory that holds one small positive number
- * throughout keeps it, as an assumption, through the few kernels that follow. So do small numbers
- * that the host copied there a moment ago, such as lengths and positions: kernels read them. Later
- * the memory has probably been given to other tensors. Any thread.
+ * Counts that an unknown kernel, such as Triton's, might have changed. Inference engines fill them
+ * with ones ("tokens per request"), let such a kernel correct them in place, and read them back. If
+ * they read zeros, they would wait for ever. So memory that holds one small positive number
+ * throughout keeps it, as an assumption, through the next few kernels. So do small numbers that the
+ * host has just copied there, such as lengths and positions, because kernels usually only read
+ * those. Later the memory has probably been reused for other tensors. Any thread.
  */
 #include "contents.h"
 #include "extents.h"
 
-#define BYTES_MOST    512 /* of PyTorch's smallest block */
+#define BYTES_MOST    512 /* PyTorch's smallest block */
 #define COUNT_MOST    65535
 #define SLOTS	      16
 #define LAUNCHES_MOST 16 /* from the first such kernel to the last */
@@ -50,7 +50,8 @@ void counts_copied(uintptr_t addr, const void *data, size_t bytes)
 			(struct copy){ addr, bytes, __atomic_load_n(&launches, __ATOMIC_RELAXED) };
 }
 
-/* Length of the small numbers that came from the host a moment ago, the latest copy. */
+/* Bytes of small numbers that the host has just copied to addr and that are still known, else 0.
+ * Only the latest copy to addr counts. */
 static size_t copied_numbers(uintptr_t addr, uint32_t *data, unsigned char *states)
 {
 	const uint32_t now = __atomic_load_n(&launches, __ATOMIC_RELAXED);
@@ -72,8 +73,8 @@ static size_t copied_numbers(uintptr_t addr, uint32_t *data, unsigned char *stat
 	return 0;
 }
 
-/* Length of the numbers at addr, of 4 or of 8 bytes, that are all the same; 0 if they are no
- * counts. Known numbers behind them belong to an earlier tensor. */
+/* Length in bytes of the equal numbers at addr, of 4 or of 8 bytes each; 0 if they are no counts.
+ * Known numbers after them belong to an earlier tensor. */
 static size_t same_numbers(uintptr_t addr, uint32_t *data, unsigned char *states)
 {
 	const size_t most = BYTES_MOST - addr % BYTES_MOST;
@@ -105,7 +106,7 @@ static struct slot *slot_of(uintptr_t addr)
 	return oldest;
 }
 
-/* Known numbers begin to be assumed now; of others, whether they began to be a moment ago. */
+/* Whether to assume numbers: known ones from now on, assumed ones for LAUNCHES_MOST launches. */
 static bool is_recent(uintptr_t addr, bool known)
 {
 	const uint32_t now = __atomic_load_n(&launches, __ATOMIC_RELAXED);

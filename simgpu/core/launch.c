@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels: checked, noticed, never run. Host functions on a stream are called at once.
+ * Launches: kernels are checked and timed but not run, host functions are called at once.
  */
 #include "clock.h"
 #include "contents.h"
@@ -68,7 +68,7 @@ int launch_host(void *stream, void (*fn)(void *), void *data)
 	return SIM_OK;
 }
 
-/* Registers are not known: two blocks where threads and shared memory allow them. */
+/* Two blocks if threads and shared memory allow them: the kernel's registers are not known. */
 int occupancy(int *blocks, int threads, size_t shared)
 {
 	const struct sim_card *c = sim_card();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Allocations of device memory. Those of up to 1 MiB share pages of 2 MiB, as with the real driver;
- * larger ones take whole pages. What is allocated may also lie in a pool (pools.c) or be mapped
- * (vmm.c). Any thread; under memory_lock.
+ * larger ones take whole pages. Blocks of pools (pools.c) and mappings (vmm.c) are found here too.
+ * Any thread; under memory_lock.
  */
 #include "contents.h"
 #include "devices.h"
@@ -114,7 +114,7 @@ int memory_free(uintptr_t addr)
 	return result;
 }
 
-/* Frees what a context has on the device: the pages of small allocations, then all others. */
+/* Frees a context's memory on the device: the pages of small allocations, then all others. */
 static void end_locked(struct sim_ctx *ctx)
 {
 	uint32_t owner = (uint32_t)ctx->id;
@@ -152,7 +152,7 @@ void memory_reset(int device)
 	pthread_mutex_unlock(&memory_lock);
 }
 
-/* ---- for everybody (sim.h) ---- */
+/* ---- functions of sim.h ---- */
 
 int sim_alloc(void **ptr, size_t bytes)
 {

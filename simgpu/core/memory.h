@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of devices, pools of it, addresses that are mapped, and ranges of the host that the
- * device knows. Results are the ints of sim.h.
+ * Device memory, its pools, mapped addresses, memory of graphs, and host memory known to the
+ * device. Results are the ints of sim.h.
  */
 #pragma once
 
@@ -9,14 +9,13 @@
 #include "slots.h"
 
 /* ---- space.c ---- */
-/* A span of device memory cut into pieces: a page of small allocations, or what a pool has taken
- * from the device. */
+/* A span of device memory cut into pieces: a page of small allocations, or a span of a pool. */
 struct arena {
 	struct slots slots;
 	uintptr_t base;
 	size_t pages, piece;
 	int device;
-	uint32_t owner; /* id of a context; 0: it ends with none */
+	uint32_t owner; /* id of its context; 0: none */
 	void *pool;
 	struct arena *next, *prev;
 };
@@ -29,23 +28,22 @@ struct block {
 	struct arena *arena; /* NULL: whole pages */
 };
 
-extern pthread_mutex_t memory_lock; /* protects what follows, pools and VMM */
+extern pthread_mutex_t memory_lock; /* protects blocks, pools and mappings */
 int memory_init(void);
 bool memory_charge(int device, size_t bytes);
 void memory_uncharge(int device, size_t bytes);
-size_t memory_in_use(int physical); /* of a device, by all processes */
-/* These need memory_lock. */
-/* Charged; 0 if full. */
+size_t memory_in_use(int physical); /* bytes, by all processes */
+/* The caller holds memory_lock from here to space_empty(). pages_take(): charged; 0 if full. */
 uintptr_t pages_take(int device, size_t pages, uint64_t bytes, uint32_t owner);
 void pages_give(uintptr_t base);
 struct arena *arena_new(int device, size_t pages, size_t piece, void *pool, uint32_t owner);
 void arena_drop(struct arena *a);
 uintptr_t arena_take(struct arena *a, size_t bytes); /* 0: no room */
-size_t arena_give(struct arena *a, uintptr_t addr);  /* the bytes that this frees */
+size_t arena_give(struct arena *a, uintptr_t addr);  /* freed bytes */
 bool space_block(uintptr_t addr, struct block *out); /* below vmm_base() */
 void space_empty(int device, uint32_t owner);	     /* frees the pages of a context */
 /* These do not need the lock. */
-uintptr_t memory_space(size_t *bytes); /* of all devices; 0: there is none yet */
+uintptr_t memory_space(size_t *bytes); /* for all devices; 0: none yet */
 uintptr_t vmm_base(void);
 size_t vmm_pages(void);
 
@@ -54,16 +52,16 @@ bool block_find(uintptr_t addr, struct block *out); /* memory_lock held */
 /* These lock themselves. */
 int memory_alloc(int device, uintptr_t *out, size_t bytes);
 int memory_free(uintptr_t addr);
-/* Bytes from an address to the end of its allocation; 0: not on the device. Across: of mapped
- * memory the next mapping may go on. */
+/* Bytes from an address to the end of its allocation; 0: not on the device. With `across` the
+ * card's memory for mapped addresses, where the next mapping may adjoin. */
 size_t memory_room(uintptr_t addr, bool across);
 uint32_t memory_owner(uintptr_t addr); /* the id of its context; 0: it has none */
 struct sim_ctx;
 void memory_reset(int device);	      /* ends the primary context, with pools and graphs */
-void memory_end(struct sim_ctx *ctx); /* of the program's own */
+void memory_end(struct sim_ctx *ctx); /* one that the program made */
 
 /* ---- vmm.c ---- */
-bool vmm_mapping(uintptr_t addr, struct block *out); /* that holds an address; memory_lock held */
+bool vmm_mapping(uintptr_t addr, struct block *out); /* mapping at addr; needs memory_lock */
 int vmm_create(void **handle, size_t bytes, int device, bool on_host, const void *prop);
 int vmm_release(void *handle);
 int vmm_retain(void **handle, uintptr_t addr);
@@ -93,16 +91,15 @@ int pool_set(struct sim_pool *pool, int attribute, const void *value);
 int pool_device(const struct sim_pool *pool);
 void pools_sync(int device); /* a synchronization: frees what exceeds the release thresholds */
 void pools_reset(int device);
-bool pools_release(
-	int device); /* memory_lock held: frees all unused spans; true if there were any */
+bool pools_release(int device); /* needs memory_lock; frees unused spans; true if any */
 
 /* ---- graph_memory.c ---- */
-int graph_memory_free(uintptr_t addr); /* of an allocation node, by a call */
-int graph_memory_trim(int device);     /* gives back what no allocation uses */
+int graph_memory_free(uintptr_t addr); /* frees a node's memory by a call */
+int graph_memory_trim(int device);     /* frees unused memory of the pool */
 void graph_memory_reset(int device);
 int graph_memory_get(int device, int attribute, uint64_t *value);
 int graph_memory_set(int device, int attribute, const uint64_t *value);
-void graphs_reset(int device); /* graph_launch.c; memory_lock held: nodes take nothing any more */
+void graphs_reset(int device); /* graph_launch.c: uncharges nodes; needs memory_lock */
 
 /* ---- host.c: pinned, registered and managed host memory ---- */
 enum host_kind { HOST_PINNED = 1, HOST_REGISTERED, HOST_MANAGED };
@@ -117,11 +114,12 @@ struct host_range {
 };
 int host_alloc(void **ptr, size_t bytes, unsigned int flags, enum host_kind kind);
 int host_free(void *ptr, enum host_kind kind);
-/* memory_lock held: managed pages leave the device, all of them or those of one range. */
+/* Evicts managed pages from the device: all, or those of the range at `only`. True if there were
+ * any. Needs memory_lock. */
 bool host_evict(int device, uintptr_t only);
 void host_prefer(const void *ptr); /* the program wants that range on the host */
 int host_register(void *ptr, size_t bytes, unsigned int flags);
 int host_unregister(void *ptr);
 bool host_find(const void *ptr, struct host_range *out);
-void host_end(uint32_t owner);		 /* a context ends: its memory and registrations go */
-void host_zero(void *dst, size_t bytes); /* many pages stay untouched */
+void host_end(uint32_t owner);		 /* frees and unregisters a context's ranges */
+void host_zero(void *dst, size_t bytes); /* large ranges become untouched pages */

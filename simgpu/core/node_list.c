@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of nodes: of a graph, of what a node waits for, of what the next work on a stream will wait
- * for. The caller holds what guards the list.
+ * Lists of nodes: those of a graph, those that a node or the next work on a stream waits for. The
+ * caller holds the lock that guards the list.
  */
 #include <stdlib.h>
 #include "graph.h"

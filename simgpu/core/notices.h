@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notes for whoever started the program: notices.c.
+ * Notices to the user who started the program (notices.c).
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUDA's libraries that a program opens itself, by a path, by a name that a wheel has mangled or
- * by a bare name: it gets this library in their place. dlopen is exported in front of the C
- * library's, and jumps on to it with the caller's own return address in place, since the search for
- * a bare name depends on the caller. Any thread, constructors of other libraries too.
+ * A program that opens one of CUDA's libraries itself, by a path, by a name that a wheel has
+ * mangled or by a bare name, gets this library instead. The dlopen exported here hides the C
+ * library's and jumps to it with the caller's return address in place, because the search for a
+ * bare name depends on the caller. Any thread, also in constructors of other libraries.
  */
 #include <ctype.h>
 #include <dlfcn.h>
@@ -64,7 +64,7 @@ __asm__(".text\n"
 #error "the jump to dlopen is written for x86-64 and aarch64"
 #endif
 
-/* Whose functions this library has. A driver's bare name leads to it in any case. */
+/* Libraries whose functions are simulated. A driver's bare name finds this library without help. */
 static const struct {
 	const char *name;
 	bool driver;
@@ -75,8 +75,7 @@ static const struct {
 	{ "nvidia-ml", true },
 };
 
-/* Behind the name: ".so", or what auditwheel puts in front of it (".faf08d9a.so", "-faf08d9a.so").
- */
+/* The text after ".so", which auditwheel's hash may precede (as in ".faf08d9a.so"), or NULL. */
 static const char *version_of(const char *rest)
 {
 	size_t hex = 0;
@@ -112,7 +111,8 @@ static bool is_simulated(const char *path, int *runtime)
 	return false;
 }
 
-/* A path that does not exist, or what is asked for only if it is loaded, fails as ever. */
+/* Whether dlopen can succeed. A path that does not exist fails as usual, and so does RTLD_NOLOAD
+ * for a library that is not loaded. */
 static bool is_there(const char *path, int flags)
 {
 	void *handle = flags & RTLD_NOLOAD ? opened_next(path, flags) : NULL;
@@ -122,7 +122,7 @@ static bool is_there(const char *path, int flags)
 	return flags & RTLD_NOLOAD ? handle != NULL : !strchr(path, '/') || !access(path, F_OK);
 }
 
-/* The real libraries' versions are looked up by this library itself. */
+/* Whether the caller is this library, which opens real libraries to read their versions. */
 static bool is_own(const void *address, Dl_info *own)
 {
 	Dl_info info;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of work that others must end, in the order in which it was started. What is written to
- * its destination meanwhile stays: it comes later on the stream. Any thread; one lock, which is not
- * held while a thread sleeps. Nothing here runs while nothing is pending.
+ * The list of pending work (pending.h), in the order in which it was started. Data that is written
+ * to its destination meanwhile stays, because it comes later on the stream. Any thread; one lock,
+ * which is not held while a thread sleeps. Nothing here runs while nothing is pending.
  */
 #include <pthread.h>
 #include <time.h>
 #include "core.h"
 #include "pending.h"
 
-#define FAILED_WAIT_MS 5000 /* for somebody to abort it, before calls that wait for it fail */
+#define FAILED_WAIT_MS 5000 /* time to abort failed work before calls that wait for it fail */
 #define IDLE_MS	       10000
-#define LOOK_MS	       1000 /* between two questions whether the others are idle */
-#define LOOKS_IDLE     2    /* that find them so, in a row, before an answer is given */
+#define LOOK_MS	       1000 /* between two checks whether the other ranks are idle */
+#define LOOKS_IDLE     2    /* checks in a row that find them idle, to end a wait */
 #define ERR_LAUNCH     719
 
 unsigned int pending_count;
@@ -20,7 +20,7 @@ unsigned int pending_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pending *first, **last = &first;
 static uint64_t numbers;
-static __thread bool inside; /* what is stored by pending work is not written by the program */
+static __thread bool inside; /* in pending work, whose stores are not the program's */
 
 uint64_t pending_now_ms(void)
 {
@@ -53,7 +53,7 @@ static void take_out(struct pending **at)
 	p->drop(p);
 }
 
-/* Looks at all; what has ended goes. */
+/* Polls all work and removes what has ended. */
 static void poll_all(void)
 {
 	for (struct pending **at = &first; *at;) {
@@ -106,7 +106,7 @@ void pending_poll(void)
 	pending_unlock();
 }
 
-/* ---- those who wait ---- */
+/* ---- waiting ---- */
 
 static struct pending *by_number(uint64_t number)
 {
@@ -132,9 +132,8 @@ bool pending_busy(uint64_t number)
 	return busy;
 }
 
-/* With the lock held. A kernel's reader lets it be once those it waits for have done nothing for
- * long: on a card the kernel would stand in line, and they may wait for what this thread does next.
- */
+/* With the lock held. A kernel stops waiting once the other ranks have been idle for IDLE_MS,
+ * because they may wait for what this thread does next; on a card only the kernel would wait. */
 static int wait_for(uint64_t number, bool host)
 {
 	uint64_t idle_since = 0, asked = pending_now_ms(), t;
@@ -172,7 +171,7 @@ int pending_wait(uint64_t number)
 	return result;
 }
 
-/* The other ranks may be behind by the clock on the wall, and are not by the device's. */
+/* Other ranks may be behind in real time although they are not behind by the device's clock. */
 bool pending_overdue(uint64_t number)
 {
 	uint64_t asked = pending_now_ms();
@@ -217,7 +216,7 @@ int pending_wait_all(int device)
 	return result;
 }
 
-/* ---- its destination ---- */
+/* ---- the destination of pending work ---- */
 
 /* The first byte at or after `addr` that no later write covers. */
 static uintptr_t behind_holes(const struct pending *p, uintptr_t addr)
@@ -263,7 +262,7 @@ static void add_hole(struct pending *p, uintptr_t from, uintptr_t to)
 	for (int i = 0; i < p->n_holes; i++)
 		if (p->holes[i].from <= from && to <= p->holes[i].to)
 			return;
-	if (p->n_holes == PENDING_HOLES) { /* nothing is stored */
+	if (p->n_holes == PENDING_HOLES) { /* the result is dropped */
 		p->bytes = 0;
 		return;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work whose end others decide: a collective waits for its other ranks. The call that starts it
- * returns at once, as on a card; whoever reads what it will write, or waits for its stream, waits
- * for it.
+ * Pending work: its end depends on other ranks, as that of a collective. The call that starts it
+ * returns at once, as on a card. A thread that reads its result or waits for its stream waits for
+ * it.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct pending {
 	int device;
 	uintptr_t base; /* the range that it will write */
 	size_t bytes;
-	/* Checks, without waiting, whether it can end; if so, it has stored its result. */
+	/* Checks without waiting whether it can end, and if so stores its result. */
 	enum pending_state (*poll)(struct pending *p);
 	/* Sleeps until something may have changed, at most a fraction of a second, and releases the
 	 * lock meanwhile. */
@@ -35,7 +35,7 @@ struct pending {
 	enum pending_state state;
 	uint64_t failed_ms; /* time at which it failed */
 	bool late;	    /* kernels no longer wait for it */
-	bool overdue;	    /* nor do queries whether it has ended */
+	bool overdue;	    /* queries no longer wait for it */
 	int n_holes;	    /* ranges that were overwritten or forgotten since it started */
 	struct {
 		uintptr_t from, to;
@@ -55,13 +55,13 @@ void pending_give_up(bool (*mine)(struct pending *p, void *what), void *what);
  * end; false if there is none. */
 bool pending_wants(const struct pending *p, uintptr_t *from, uintptr_t to, uintptr_t *end);
 
-uint64_t pending_now_ms(void); /* by the clock on the wall: how long others take */
+uint64_t pending_now_ms(void); /* real time (CLOCK_MONOTONIC) */
 void pending_poll(void);
 bool pending_busy(uint64_t number);
 /* Waits in real time for work that has ended by the device's clock, as long as its peers are
- * active. */
+ * active. True if it has not ended then. */
 bool pending_overdue(uint64_t number);
-int pending_wait(uint64_t number); /* a result */
+int pending_wait(uint64_t number); /* 0, or 719 if the work has failed */
 int pending_wait_all(int device);
 /* Waits for pending writes to a range: the host without limit, a kernel while the peers are
  * active. */

@@ -15,15 +15,15 @@
 #include "pollers.h"
 
 #define STEP_NS	   200000
-#define FIRST_NS   1000000000ull /* for one to appear, once a process */
+#define FIRST_NS   1000000000ull /* wait for the first to appear, once per process */
 #define LOOK_NS	   2000000000ull
 #define END_NS	   1000000000ull /* at the end of the program */
 #define FAILS_MOST 2
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sim_event *unmet; /* queried, and not reached then */
+static struct sim_event *unmet; /* events that were queried too early */
 static pid_t poller;		/* the thread that queried last; 0: none yet */
-static unsigned int times;	/* so often */
+static unsigned int times;	/* number of queries */
 static unsigned int expected;	/* collectives since the last look */
 static unsigned int fails;
 static bool ended;
@@ -95,7 +95,7 @@ static bool sleeps(pid_t thread)
 	return !state || state[1] != ' ' || state[2] != 'R';
 }
 
-/* Is there an event that was queried too early, and is reached now? */
+/* Whether an event that was queried too early is reached at `seen`. */
 static bool may_learn(uint64_t seen)
 {
 	bool any = false;
@@ -112,7 +112,8 @@ static unsigned int asked(void)
 	return __atomic_load_n(&times, __ATOMIC_ACQUIRE);
 }
 
-/* Whether a thread has queried after `before`, no other can see more, and all sleep. */
+/* Waits at most `most` ns until a thread has queried after `before`, no event that was queried too
+ * early is reached, and the last poller sleeps. False if that did not happen. */
 static bool wait_for_looks(unsigned int before, uint64_t seen, uint64_t most)
 {
 	int asleep = 0;

@@ -155,7 +155,7 @@ static struct arena *new_span(struct sim_pool *p, size_t bytes, size_t piece)
 	if (p->most && p->reserved + pages * SIM_PAGE > p->most)
 		return NULL;
 	a = arena_new(p->device, pages, piece, p, 0);
-	if (!a) { /* a tighter fit */
+	if (!a) { /* only as many pages as needed */
 		pages = (bytes + SIM_PAGE - 1) / SIM_PAGE;
 		a = arena_new(p->device, pages, piece, p, 0);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processes that share the devices: each writes what it holds into a table in the file of usage.c,
- * so that a device is as full for each as on a machine. What an ended process held is free. Two
- * processes that ask for the last bytes at the same moment may both be refused. Any thread.
+ * Processes that share the devices: each writes the bytes that it holds into a table in the file of
+ * usage.c, so that a device is as full for each as a real one. Memory of an ended process is free.
+ * If two processes request the last bytes at once, both may run out of memory. Any thread.
  */
 #include "processes.h"
 #include <string.h>
@@ -13,17 +13,17 @@
 
 struct part {
 	uint32_t pid;
-	uint64_t start; /* in ticks since the machine's; 0: not known */
+	uint64_t start; /* of the process, in ticks since boot; 0: not known */
 	uint64_t used[SIM_MAX_DEVICES];
 };
 
 struct processes {
-	uint32_t count; /* parts that were ever taken */
+	uint32_t count; /* parts up to the last that was ever taken */
 	struct part parts[PROCESSES];
 };
 
 static struct processes *all;
-static struct part unshared; /* where the table is full */
+static struct part unshared; /* used if the table is full */
 static struct part *mine = &unshared;
 
 size_t processes_bytes(void)
@@ -92,7 +92,7 @@ static bool claim_part(struct part *p, uint32_t pid)
 					   __ATOMIC_RELAXED);
 }
 
-/* The parts in use end with this one, or later. */
+/* Raises the number of parts so that it includes part i. */
 static void count_part(uint32_t i)
 {
 	uint32_t n = count();

@@ -19,7 +19,7 @@
 #define MULTIPLIER  0x9e3779b97f4a7c15ull
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t given; /* since the latest read: a sum over the work, in any order */
+static uint64_t given; /* hash of the work since the latest read, whatever its order */
 static uint64_t latest[CYCLE_MOST];
 static unsigned int next, repeats;
 static uint64_t since;

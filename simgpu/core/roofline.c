@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long work takes on the card: the longer of what its arithmetic and what its memory traffic
- * take at the data sheet's speeds (cards.def), of which programs reach a part, and never less than
- * a kernel needs to start. Of kernels only the threads are known: each is taken to move as much as
- * one of PyTorch's element-wise kernels. Any thread.
+ * How long work takes on the card: the longer of its arithmetic and its memory traffic, at the part
+ * of the data sheet's speeds (cards.def) that programs reach, and never less than a kernel needs to
+ * start. Of most kernels only the number of threads is known. A thread is assumed to move as many
+ * bytes as in PyTorch's element-wise kernels. Any thread.
  */
 #include "clock.h"
 #include "memory.h"
@@ -16,7 +16,7 @@
 #define REACHED_PRODUCT	 0.6
 #define REACHED_LINK	 0.8
 #define BYTES_OF_THREAD	 48.0
-#define PAGEABLE	 8.0 /* GB/s: memory that must be moved by the host first */
+#define PAGEABLE	 8.0 /* GB/s: host memory that the driver stages */
 #define STAGED_AT_ONCE	 65536
 
 static uint64_t longer(double a, double b)
@@ -40,8 +40,8 @@ uint64_t time_of_cycles(int64_t cycles)
 	return cycles > 0 ? (uint64_t)((double)cycles * 1e6 / sim_card()->clock_khz) : 0;
 }
 
-/* By cudaDataType_t: float64 and complex128; 16 bits; 8 bits and fewer; float32 as TF32 is not
- * used unless the program asks for it. */
+/* TFLOP/s by cudaDataType_t: float64 and complex128; 16 bits; 8 bits and fewer. All others count as
+ * float32, because TF32 is used only if the program asks for it. */
 static double speed_of(int cuda_type)
 {
 	const struct sim_speed *s = &sim_card()->speed;

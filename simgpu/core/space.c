@@ -4,10 +4,10 @@
  * device.
  *
  * All devices' addresses lie in one PROT_NONE reservation. Each device has a stretch of several
- * times its memory, so that a hole in the addresses never makes an allocation fail that the memory
- * has room for (a real device maps 2 MiB pages wherever it likes). One more stretch serves address
- * reservations (vmm.c). Allocations take whole pages of it, or spans of pages cut into pieces
- * (arenas). Any thread; one lock.
+ * times its memory, so that fragmented addresses never fail an allocation for which there is memory
+ * (a real device maps 2 MiB pages anywhere). One more stretch serves address reservations (vmm.c).
+ * Allocations take whole pages of it, or spans of pages cut into pieces (arenas). Any thread; one
+ * lock.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Streams: synchronization, waits between streams, destruction. Work is done at the call; the clock
- * works out when it would end (clock.h). A stream that is being recorded returns an error
+ * computes when it would end (clock.h). A stream that is being recorded returns an error
  * (stream_capture.c), and one with work of other ranks waits for them (pending.c). Any thread.
  */
 #include "clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams, events and recordings as the files of core/ see them.
+ * Streams and events, and their part in recordings, for the files of core/.
  */
 #pragma once
 
@@ -23,12 +23,12 @@ struct sim_stream {
 	unsigned int flags; /* 1: does not wait for the legacy stream */
 	int priority;
 	unsigned long long id;
-	uint64_t end;		      /* of all work on it: clock.c */
-	bool collectives;	      /* it carries some */
-	struct recording *capture;    /* NULL, or what its work is recorded to */
-	struct node_list ends;	      /* nodes there that its next work waits for */
-	struct sim_stream *next_same; /* streams of one recording */
-	uint64_t pending;	      /* last work of others that it waits for; pending.h */
+	uint64_t end;		      /* when all its work ends, in ns: clock.c */
+	bool collectives;	      /* some of its work is collective */
+	struct recording *capture;    /* recording that gets its work, or NULL */
+	struct node_list ends;	      /* nodes that its next work waits for */
+	struct sim_stream *next_same; /* next stream of the recording */
+	uint64_t pending;	      /* number of the last pending work on it; pending.h */
 };
 
 struct sim_event {
@@ -36,10 +36,10 @@ struct sim_event {
 	int device;
 	uint64_t recorded;	    /* the moment, in ns; 0 = never */
 	unsigned long long capture; /* id of the recording it was recorded in, or 0 */
-	uint64_t pending;	    /* as its stream's */
-	struct node_list ends;	    /* nodes there that it stands for */
-	bool collective;	    /* on a stream that carries some */
-	bool unmet;		    /* pollers.c */
+	uint64_t pending;	    /* copy of its stream's */
+	struct node_list ends;	    /* copy of its stream's, in that recording */
+	bool collective;	    /* recorded on a stream with collectives */
+	bool unmet;		    /* was queried too early: pollers.c */
 	struct sim_event *next_unmet;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Recording the work of streams into a graph. A recording begins on one stream and takes in every
- * stream that waits for an event recorded in it. Calls that would wait for the device are refused
- * meanwhile, and spoil the recording, as on a real one. Any thread; one lock.
+ * stream that waits for an event recorded in it. Meanwhile calls that would wait for the device
+ * fail and invalidate the recording, as on a real one. Any thread; one lock.
  */
 #include <stdlib.h>
 #include "graph.h"
@@ -83,7 +83,7 @@ static void unlink_recording(struct recording *r)
 	__atomic_sub_fetch(&active, 1, __ATOMIC_RELEASE);
 }
 
-/* The work of every other stream must come before something on the first one. */
+/* Whether the origin stream has waited for the work of every other stream. */
 static bool all_joined(const struct recording *r)
 {
 	for (const struct sim_stream *s = r->streams; s; s = s->next_same)
@@ -274,8 +274,8 @@ int capture_thread_mode(int *mode)
 	return SIM_OK;
 }
 
-/* A relaxed thread may do anything; a thread-local one is bound by its own recordings, others by
- * every recording made in global mode as well. */
+/* Whether a recording forbids unsafe calls of this thread: a relaxed thread may make any call, a
+ * thread-local one is bound by its own recordings, a global one also by all in global mode. */
 static bool binds(const struct recording *r)
 {
 	if (r->info.mode == MODE_RELAXED || thread_mode == MODE_RELAXED)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All streams: created ones, and the two default streams of each device. A stream is a name with
- * flags and the moment when its work ends (clock.h). Any thread.
+ * All streams: created ones, and the two default streams of each device. A stream is a handle with
+ * flags and the moment at which its work ends (clock.h). Any thread.
  */
 #include "stream.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUPTI's subscriber, and telling it of calls. Callbacks come on the calling thread, when a call
- * begins and when it ends; calls made inside a callback are not reported.
+ * CUPTI's subscriber and its callbacks. They run on the calling thread when a call begins and when
+ * it ends. Calls made inside a callback are not reported.
  */
 #include <string.h>
 #include <cupti.h>
@@ -27,7 +27,7 @@ static char subscriber_name[NAME_MOST];
 static uint32_t correlations;
 static __thread bool inside;
 
-/* ---- telling ---- */
+/* ---- callbacks ---- */
 
 static bool wanted(const struct subscriber *s, int domain, uint32_t id)
 {
@@ -118,7 +118,7 @@ SIM_API CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle, CUpti_Call
 	return result;
 }
 
-/* Other threads may be in a callback: the subscriber's memory is left. */
+/* The subscriber's memory is not freed, because other threads may be in its callback. */
 SIM_API CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)
 {
 	struct subscriber *mine = (struct subscriber *)handle;
@@ -137,7 +137,7 @@ SIM_API CUptiResult cuptiFinalize(void)
 	return CUPTI_SUCCESS;
 }
 
-/* ---- what is wanted ---- */
+/* ---- enabling callbacks ---- */
 
 static struct subscriber *check(CUpti_SubscriberHandle handle)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls that a CUPTI subscriber can get callbacks for: the functions that give and take memory, of
- * runtime and driver, when they begin and when they end. Costs one load where there is no
- * subscriber.
+ * CUPTI callbacks at the begin and end of calls of runtime and driver that allocate and free
+ * memory. Without a subscriber a call costs one load.
  */
 #pragma once
 
@@ -16,7 +15,7 @@ struct tool_call {
 	const char *name;
 	const void *params;
 	uint32_t correlation; /* 0: no callback */
-	uint64_t data;	      /* the subscriber's own */
+	uint64_t data;	      /* for the subscriber's use */
 };
 
 /* Result of the innermost call in progress. */

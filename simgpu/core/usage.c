@@ -4,13 +4,13 @@
  * so that they are right however the program ends. Processes that have the same file share the
  * devices. Any thread; without that setting nothing is done.
  *
- * The file has 64-bit numbers of this machine: a magic number, the card's memory, the size of a
- * context, the number of failed allocations, the number of queries for free memory before the first
- * of them (afterwards a framework queries it for its message), the peak of each device, and NCCL's
- * part of it: simulated, least, most; then a number that changes with each piece of work on a
- * device; the largest workspace of a convolution, simulated and most, and whether none was measured
- * on such a card; how many modules of compiled kernels were loaded; then the table of processes.c.
- * Peaks are those of all processes together.
+ * The file has 64-bit numbers in native byte order: a magic number, the card's memory, the size of
+ * a context, the number of failed allocations, the number of queries of free memory before the
+ * first failure (after one a framework queries it for its message), the peak of each device, NCCL's
+ * part of it (simulated, least, most), a number that changes with each piece of work on a device,
+ * the largest workspace of a convolution (simulated, most, and 1 if some were not measured on such
+ * a card), the number of loaded modules of compiled kernels, and the table of processes.c. Peaks
+ * are those of all processes together.
  */
 #include "usage.h"
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static struct usage *map_file(const char *path)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Memory of the program that became this one by exec is free. */
+/* Frees the part of the program that became this one by exec. */
 static __attribute__((constructor)) void begin(void)
 {
 	usage = map_file(getenv("SIMGPU_USAGE"));
@@ -114,7 +114,7 @@ void usage_module(void)
 		__atomic_add_fetch(&usage->modules, 1, __ATOMIC_RELAXED);
 }
 
-/* Counts without an atomic add, which costs more: of two threads at once one may be missed. */
+/* Counts without an atomic add, which would cost more. Two calls at once may count as one. */
 void usage_work(void)
 {
 	if (usage)

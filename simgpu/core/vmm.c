@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Virtual memory management: physical handles, reserved addresses and mappings, kept apart. A
- * handle's memory goes back to the device when no handle holds it and nothing maps it, handles that
- * this process has imported included. What another process imports is not known here.
- * Any thread; under memory_lock.
+ * Virtual memory management: physical handles, reserved addresses and mappings, kept apart.
+ * Physical memory is freed when no handle (imported ones included) and no mapping refers to it.
+ * Imports by other processes are not known here. Any thread; under memory_lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +20,11 @@ enum { ACCESS_NONE = 0, ACCESS_READ_WRITE = 3 };
 struct physical {
 	size_t bytes;
 	int device;
-	bool on_host; /* or of others: not counted on the device */
+	bool on_host; /* or of another process: not charged to the device */
 	unsigned int refs, maps, imports;
-	struct physical *origin;	/* of an imported one: whose memory it is */
+	struct physical *origin;	/* the exported handle behind an imported one */
 	uint64_t exported;		/* number of its export; 0: none */
-	struct physical *next;		/* of the exported ones */
+	struct physical *next;		/* list of exported handles */
 	unsigned char prop[PROP_BYTES]; /* as the caller gave it */
 };
 
@@ -55,7 +54,7 @@ static bool prepare(void)
 	return true;
 }
 
-/* [addr, addr + bytes) as pages of the stretch; false where it is not all in it. */
+/* [addr, addr + bytes) as pages of the stretch; false if it is not all inside. */
 static bool span(uintptr_t addr, size_t bytes, size_t *first, size_t *count)
 {
 	uintptr_t base = vmm_base();
@@ -232,7 +231,7 @@ int vmm_map(uintptr_t addr, size_t bytes, size_t offset, void *handle)
 	return result;
 }
 
-/* Whole mappings only, any number of them in a row. */
+/* Whether the pages are whole mappings, any number of them in a row. */
 static bool whole(size_t first, size_t count)
 {
 	for (size_t i = first; i < first + count; i += pages[i].pages)
@@ -315,7 +314,7 @@ bool vmm_mapping(uintptr_t addr, struct block *out)
 	return true;
 }
 
-/* ---- sharing: the descriptor is a file that says which memory it is, and of what kind ---- */
+/* ---- sharing: the descriptor is a file that names the memory and its properties ---- */
 
 struct shared {
 	uint64_t key, number; /* of the process, and its export */
@@ -373,8 +372,9 @@ int vmm_share(int *fd, void *handle)
 	return pwrite(*fd, &s, sizeof(s), 0) == sizeof(s) ? SIM_OK : SIM_UNSUPPORTED;
 }
 
-/* Memory that this process has exported is the same memory. If no handle of it is left, the
- * descriptor alone has kept it: it counts again. That of another process counts there. */
+/* A handle that this process exported is the same memory. If it no longer exists, only the
+ * descriptor has kept the memory, which is charged again; false if there is no room. Memory of
+ * another process is charged there. */
 static bool bind_import(struct physical *p, const struct shared *s)
 {
 	if (s->key != process_key() || s->on_host)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work: streams, events, what is recorded into graphs, and launches. Results are the ints of sim.h.
+ * Work: streams, events, recordings, graphs and launches. Results are the ints of sim.h.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct capture {
 	struct sim_stream *origin;
 	int mode;
 	pid_t thread;
-	bool own_graph;		      /* given by the caller, not made here */
+	bool own_graph;		      /* the caller created the graph */
 	const struct node_list *ends; /* nodes that the stream's next work depends on */
 };
 
@@ -28,7 +28,7 @@ int stream_flags(void *stream, unsigned int *flags);
 int stream_priority(void *stream, int *priority);
 int stream_id(void *stream, unsigned long long *id);
 int stream_wait(void *stream, void *event);
-void stream_pends(void *stream, uint64_t number); /* until that work ends; pending.h */
+void stream_pends(void *stream, uint64_t number); /* waits for that pending work */
 int stream_valid(void *stream);
 struct sim_ctx *stream_ctx(void *stream);
 int device_sync(int device);
@@ -43,12 +43,12 @@ int capture_thread_mode(int *mode);
 /* Error of a call that is forbidden while a graph is recorded, or 0. The recording is then invalid,
  * as on a real device. */
 int capture_forbids(void);
-int capture_legacy(void *stream); /* work on the default stream while others record */
+int capture_legacy(void *stream); /* error of legacy-stream work while others record */
 
 int event_create(void **out, unsigned int flags);
 int event_destroy(void *event);
 int event_record(void *event, void *stream);
-int event_record_external(void *event, void *stream); /* a node, where the stream is recorded */
+int event_record_external(void *event, void *stream); /* a node, if the stream records */
 int event_query(void *event);
 int event_sync(void *event);
 int event_elapsed(float *ms, void *start, void *end);
@@ -63,16 +63,14 @@ struct act {
 struct act *act_new(size_t bytes, void (*run)(struct act *act, void *stream)); /* zeroed, or NULL */
 struct act *act_keep(struct act *a);
 void act_drop(struct act *a);
-struct act *act_forget(const uintptr_t *words, size_t n); /* those of them that are addresses */
-struct act *act_launch(void **args);			  /* of a kernel that is not computed */
-/* Attaches an action to the stream's most recently recorded node, and owns it; NULL: it does
- * nothing. */
+struct act *act_forget(const uintptr_t *words, size_t n); /* forgets those that are addresses */
+struct act *act_launch(void **args);			  /* for an uncomputed kernel */
+/* Gives an action to the stream's last recorded node, which owns it. NULL: it does nothing. */
 void capture_act(void *stream, struct act *act);
 void graph_act(void *node, struct act *act);
-void capture_launch(void *stream, struct act *launch); /* the same for the launch as such */
+void capture_launch(void *stream, struct act *launch); /* the same for a launch request */
 
-/* Puts work on a stream. A stream that is being captured gets a node instead, and true means: do
- * nothing now. */
+/* Values of cudaGraphNodeType. */
 enum node_type {
 	NODE_KERNEL = 0,
 	NODE_MEMCPY = 1,
@@ -89,12 +87,12 @@ struct graph_block;
 struct node_spec {
 	enum node_type type;
 	uintptr_t addr;		   /* of memory, or an event */
-	struct graph_block *block; /* that a node allocates or frees; graph_memory.c */
+	struct graph_block *block; /* allocated or freed by the node; graph_memory.c */
 	void (*fn)(void *);
 	void *data;
 	uint64_t ns;
 	struct act *act;
-	struct act *launch; /* of a kernel, as it was asked for: ../kernels/recorded.c */
+	struct act *launch; /* a kernel's launch request: ../kernels/recorded.c */
 };
 /* A list of nodes that others wait for. */
 struct node_list {
@@ -102,7 +100,8 @@ struct node_list {
 	size_t n, room;
 };
 bool stream_captures(void *stream, const struct node_spec *spec);
-/* The same for work of that duration; if it is not recorded, it is put on the stream. */
+/* Both are true if the stream is being captured: a node was recorded, and the caller does nothing
+ * now. Otherwise only stream_work() puts the work on the stream. */
 bool stream_work(void *stream, enum node_type type, uint64_t ns);
 int capture_depend(void *stream, void *const *nodes, size_t n, bool instead);
 
@@ -129,17 +128,18 @@ int graph_instantiate(void **exec, struct sim_graph *g, unsigned long long flags
 int graph_exec_destroy(void *exec);
 int graph_launch(void *exec, void *stream);
 int graph_node_type(void *node, int *type);
-/* What a node does; NULL if it is none. The second gives it other things to do, which it then owns;
- * the third does it in an executable graph, where the node itself stays as it is. */
+/* A node's spec; NULL if the handle is no node. graph_set() replaces it and owns the new actions;
+ * graph_exec_set() replaces it in an executable graph only. */
 const struct node_spec *graph_spec(void *node);
 int graph_set(void *node, const struct node_spec *spec);
 int graph_exec_set(void *exec, void *node, const struct node_spec *spec);
-/* Each node of an executable graph does what its node in another graph of that form does. */
+/* Gives each node of an executable graph the spec of its counterpart in another graph of the same
+ * form; ERR_UPDATE if the forms differ. */
 int graph_exec_update(void *exec, struct sim_graph *g);
 
 /* ---- launch.c ---- */
 int launch_kernel(void *stream, void **args, unsigned int grid, unsigned int block, size_t shared);
-/* The same for a known duration. */
+/* The same with a known duration. */
 int launch_kernel_for(void *stream, void **args, unsigned int grid, unsigned int block,
 		      size_t shared, uint64_t ns);
 int launch_host(void *stream, void (*fn)(void *), void *data);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arguments of a launch, by the types that the kernel's readable name gives them. Any thread.
- */
+/* The arguments of a launch, read with the types in the kernel's readable name. Any thread. */
 #include "kernels.h"
 #include "numbers.h"
 

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors put together (PyTorch's cat and stack): sizes, flags and boxes are, before they are
- * sent to other ranks or decided by. A kernel's name says how its arguments are laid out; what does
- * not fit is not computed. Any thread.
+ * PyTorch's cat and stack, because programs join sizes, flags and boxes before they send them to
+ * other ranks or decide by them. A kernel's name shows the layout of its arguments. A launch that
+ * does not fit the layout is not computed. Any thread.
  */
 #include <stdio.h>
 #include <string.h>
 #include "kernels.h"
 
-#define DIMS 4 /* that the kernels know */
+#define DIMS 4 /* most dimensions of these kernels */
 
-/* Another function's variable, as far as the compiler knows. */
+/* For functions that read other functions' variables on the stack. */
 #define FOREIGN __attribute__((no_sanitize("address")))
 
 struct shape {
 	uint32_t sizes[DIMS], strides[DIMS];
 };
 
-/* By the kernel's name: bytes of an element, dimensions, room for so many inputs and for so many of
- * their strides; what is copied at once, in elements. */
+/* From the kernel's name: bytes of an element, dimensions, room for inputs and for their shapes,
+ * alignment in bytes, elements that are copied at once. */
 struct form {
 	unsigned int bytes, dims, inputs, shapes, align, vector;
 	bool vectors;
 };
 
-/* The arguments: where to, the inputs' table, the result's shape, along which dimension, and what
- * an input's offset there is to be multiplied with. */
+/* The arguments: result, table of inputs, the result's shape, the dimension, and the factor of an
+ * input's offset along it. n: number of inputs. */
 struct cat {
 	struct form form;
 	char *result;
@@ -36,7 +36,7 @@ struct cat {
 
 struct input {
 	char *data;
-	uint32_t offset, length, elements; /* along the dimension; length of it; all in all */
+	uint32_t offset, length, elements; /* along the dimension; size of it; all elements */
 	bool contiguous;
 	const struct shape *shape;
 };
@@ -57,7 +57,7 @@ static bool read_form(struct form *f, const char *name)
 	       (!f->vectors || (f->vector >= 1 && f->align == f->bytes * f->vector));
 }
 
-/* The table: a row for each thing that is known of an input. */
+/* The table has one array for each property of the inputs. */
 FOREIGN static struct input input_at(const struct cat *c, uint32_t i)
 {
 	size_t n = c->form.inputs;
@@ -89,7 +89,7 @@ FOREIGN static bool inputs_fit(const struct cat *c)
 	return true;
 }
 
-/* inputs: as many as the grid is high. */
+/* inputs: the height of the grid. */
 FOREIGN static bool read_call(struct cat *c, const char *name, unsigned int inputs, void **args)
 {
 	size_t bytes;
@@ -108,7 +108,7 @@ FOREIGN static bool read_call(struct cat *c, const char *name, unsigned int inpu
 	       contents_reach(c->table) >= bytes && inputs_fit(c);
 }
 
-/* How far from the start element i lies, where dimension `dim` is `length` long. */
+/* Offset of element i if dimension c->dim has the size `length`. */
 FOREIGN static size_t place(const struct cat *c, const struct shape *s, uint32_t length, uint32_t i)
 {
 	size_t at = 0;
@@ -141,7 +141,7 @@ static void copy_input(const struct cat *c, const struct input *in)
 	}
 }
 
-/* A large tensor is computed only if it may be of whole numbers or flags, and is known. */
+/* Large inputs are computed only if they may be whole numbers or flags and their first is known. */
 static bool is_worth(const struct cat *c)
 {
 	char value[16];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers from places and places of numbers: ranges, histograms, searches in sorted rows, rows that
- * become probabilities. Any thread.
+ * Ranges, histograms, searches in sorted rows, and softmax. Any thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,14 +13,13 @@
 
 enum { RANGE, EVENLY };
 
-/* The list of floats has complex numbers in it, which have no place in ours. */
+/* Place from 1 in types[] of type i in PyTorch's list of floats; 0 for its complex types. */
 static int place_of_real(int i)
 {
 	return i < 1 || i == 3 || i == 4 ? 0 : 5 + (i > 4 ? i - 2 : i);
 }
 
-/* Types: of the result. The name has only the place of the function in
- * PyTorch's list of types. */
+/* Types: of the result. The name shows only its place in PyTorch's list of types. */
 bool range_parse(struct kernel *k)
 {
 	static const char types[] = { 'h', 'a', 'i', 'l', 's', 'd', 'f', 'H', 'B' };
@@ -48,8 +46,8 @@ struct range {
 	int64_t n, half;
 };
 
-/* How many, the functor, to. A range holds its start and step; an even one its start, its end, how
- * many, and what follows from them. */
+/* Arguments: count, functor, result. The functor of a range holds start and step; that of linspace
+ * start, end, count, and values derived from them. */
 static bool read_range(struct range *r, const struct call *c)
 {
 	char own = c->k->types[0];
@@ -120,8 +118,8 @@ static int64_t bin_of(char type, long double x, long double low, long double hig
 	return bin == bins ? bin - 1 : bin;
 }
 
-/* The counts, some more of them, the elements, how many bins, the least and largest, how many
- * elements, a structure that is the weights, if there are any. */
+/* Arguments: counts, partial counts, elements, number of bins, least, largest, number of elements,
+ * and a functor, which holds the weights if there are any. */
 bool histogram_launch(const struct call *c)
 {
 	char own = c->k->types[1], wide = !number_is_real(own) ? 'l' : own == 'd' ? 'd' : 'f';
@@ -160,8 +158,9 @@ bool histogram_launch(const struct call *c)
 
 /* ---- searches ---- */
 
-/* To, what is sought, the sorted rows, the order of each if they are not sorted; how long a row of
- * either is, how many are sought, whether behind what is equal, whether there is only one row. */
+/* Arguments: result, sought values, rows, the order of unsorted rows, lengths of a row of sought
+ * values and of a row, number of sought values, whether after equal elements, whether of one
+ * row. */
 bool search_launch(const struct call *c)
 {
 	char type = text_type(text_parameter(c->k, 1)), index = text_type(text_parameter(c->k, 0));
@@ -210,7 +209,7 @@ static void soft_row(struct value *v, int64_t n, int64_t step, bool log)
 	}
 }
 
-/* `outer` rows of n, each `inner` times. */
+/* `outer` times `inner` rows of n elements, which lie `inner` apart. */
 static bool soft(const struct call *c, int64_t outer, int64_t n, int64_t inner, bool log)
 {
 	struct view out, in;
@@ -233,7 +232,7 @@ static bool soft(const struct call *c, int64_t outer, int64_t n, int64_t inner, 
 	return true;
 }
 
-/* To, from, how many rows, their stride, their length, a mask. */
+/* Arguments: result, source, rows, stride, length, mask. */
 bool softmax_launch(const struct call *c)
 {
 	bool log = text_has(text_argument(c->k, 4), "true");
@@ -246,14 +245,14 @@ bool softmax_launch(const struct call *c)
 	return soft(c, call_number(c, 2), call_number(c, 4), 1, log);
 }
 
-/* To, from, outer size, length, inner size. */
+/* Arguments: result, source, outer size, length, inner size. */
 bool softmax_outer_launch(const struct call *c)
 {
 	return soft(c, call_number(c, 2), call_number(c, 3), call_number(c, 4),
 		    strstr(c->k->text, "LogSoftMaxForwardEpilogue") != NULL);
 }
 
-/* To, from, the length: a row for each block. */
+/* Arguments: result, source, length. There is a row for each block. */
 bool softmax_row_launch(const struct call *c)
 {
 	return soft(c, c->grid[0], call_number(c, 2), 1,

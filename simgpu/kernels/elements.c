@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Element-wise kernels of small tensors. Memory of unknown contents counts as zero, as it reads,
- * and what is made of it is a guess. Any thread.
+ * Element-wise kernels of small tensors. Unknown contents count as zero, and results from them are
+ * guesses. Any thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,18 +10,18 @@
 #include "numbers.h"
 #include "view.h"
 
-#define HELD	     3	 /* types[HELD]: of the values in the functor */
+#define HELD	     3	 /* types[HELD]: of the operand in a wrapper */
 #define GUESSED_MOST 256 /* most elements that are computed although no input value is known */
 
 /* Layout of the arguments: the count first, then... */
 enum {
 	FORM_ROWS,    /* the functor, the pointers */
-	FORM_CASTING, /* the same, and behind them the types in memory */
-	FORM_STRIDED, /* a structure: how to step, the pointers, the functor */
-	FORM_STEPPING /* the same, and behind it the types in memory */
+	FORM_CASTING, /* the same, then the types in memory */
+	FORM_STRIDED, /* a structure: OffsetCalculator, pointers, functor */
+	FORM_STEPPING /* the same, then the types in memory */
 };
 
-/* A functor that wraps another one, and sometimes one of its operands. */
+/* Functors that wrap another one and may hold one of its operands. */
 enum { WRAPS_NOTHING, WRAPS_BOTH, HOLDS_LEFT, HOLDS_RIGHT };
 static const struct {
 	const char *mark;
@@ -34,7 +34,7 @@ static const struct {
 
 /* ---- names ---- */
 
-/* The functor's own name, and the form that its kernel has. */
+/* Returns the functor's name and sets the kernel's form. */
 static struct text find_functor(struct kernel *k)
 {
 	bool rows = strstr(k->family->mark, "vectorized") != NULL;
@@ -49,7 +49,7 @@ static struct text find_functor(struct kernel *k)
 		t, k->form == FORM_STRIDED ? "gpu_kernel_impl_nocast<" : "gpu_kernel_impl<", 0);
 }
 
-/* Types: the result's, then the operands'. */
+/* Sets the result's type; the operands' types follow it. */
 static void give(struct kernel *k)
 {
 	static const char other[] = {
@@ -92,7 +92,7 @@ static bool parse_wrapped(struct kernel *k, struct text t)
 	return false;
 }
 
-/* A lambda says its parameters' types, a named functor has one for all. */
+/* A lambda's name shows the types of its parameters; a named functor has one type for all. */
 static void parse_plain(struct kernel *k, struct text t)
 {
 	struct text parameter;
@@ -138,10 +138,10 @@ bool elements_parse(struct kernel *k)
 struct elements {
 	const struct kernel *k;
 	struct constants constants;
-	long double held; /* by a wrapper */
+	long double held; /* operand in a wrapper */
 	struct view views[OPERANDS_MOST];
 	char *const *pointers;
-	const uint32_t *steps; /* NULL: one behind the other */
+	const uint32_t *steps; /* OffsetCalculator; NULL: contiguous */
 	const char *functor;
 	const int8_t *in, *out; /* types in memory, NULL: those of the functor */
 	int32_t n;
@@ -156,7 +156,7 @@ static char scalar_type(int8_t t)
 	return t >= 0 && t < (int)sizeof(types) ? types[t] : 0;
 }
 
-/* The pointers stand behind an OffsetCalculator, whose size depends on their number. */
+/* The pointers follow an OffsetCalculator, whose size depends on their number. */
 static char *const *pointers_of(void *structure, int n)
 {
 	char *const *words = structure;
@@ -217,7 +217,7 @@ static bool read_views(struct elements *e)
 	return e->views[0].n == e->n;
 }
 
-/* False if the kernel is not computed; the pointers are set wherever they are known. */
+/* False if the kernel is not computed; the pointers are set if they are known. */
 static bool read_call(struct elements *e, void **args)
 {
 	size_t size;
@@ -239,7 +239,7 @@ static bool read_call(struct elements *e, void **args)
 
 /* ---- computing ---- */
 
-/* An element behind the address that the functor holds. */
+/* Element i at the address that the functor holds. */
 static struct value taken(const struct elements *e, int64_t i)
 {
 	size_t size = number_size(e->k->types[1]);
@@ -251,7 +251,7 @@ static struct value taken(const struct elements *e, int64_t i)
 	return value;
 }
 
-/* A quotient or logarithm of guesses would be NaN, which programs report as a failure. */
+/* Computes element i. Guesses that are not finite become 0, because programs report them. */
 static struct value element(const struct elements *e, struct value *const *in, int32_t i)
 {
 	const struct kernel *k = e->k;

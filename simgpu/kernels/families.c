@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of PyTorch that are known: one row for each kind. The first row whose mark stands in
- * a kernel's readable name decides. Any thread.
+ * The kernels of PyTorch that are computed: one row for each family. A kernel belongs to the first
+ * row whose mark occurs in its readable name. Any thread.
  */
 #include <string.h>
 #include "kernels.h"
 
-/* Everything is in the arguments of a launch. */
+/* For kernels whose name adds nothing to the arguments of a launch. */
 static bool nothing_parse(struct kernel *k)
 {
 	(void)k;
@@ -71,7 +71,7 @@ static const struct family families[] = {
 	{ "cunn_SoftMaxForward<", nothing_parse, softmax_row_launch, false },
 	{ "cunn_SoftMaxForwardSmem<", nothing_parse, softmax_row_launch, false },
 	{ "distribution_elementwise_grid_stride_kernel<", random_parse, random_launch, false },
-	/* They only look, or change what hardly ever is there. */
+	/* These only check values, or change ones that hardly ever occur. */
 	{ "randperm_handle_duplicate_keys_kernel<", nothing_parse, prepare_launch, false },
 	{ "_assert_async_cuda_kernel<", nothing_parse, prepare_launch, false },
 	{ "masked_scatter_size_check(", nothing_parse, prepare_launch, false },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fat binaries: images of the same kernels for several architectures, each plain or packed (zstd,
- * or LZ4 before CUDA 12.8). They lie somewhere in the program's memory and say themselves how long
- * they are, so all is copied out of it by a call that cannot fault. The caller locks.
+ * or LZ4 before CUDA 12.8). They lie in the program's memory and only they themselves give their
+ * length, so they are copied by a call that cannot fault. The caller locks.
  */
 #include "layout.h"
 
@@ -55,7 +55,7 @@ size_t memory_peek(void *to, const void *from, size_t bytes)
 	return bytes;
 }
 
-/* A copy of memory, NULL if that is not all there. */
+/* A copy of memory; NULL if not all of it is mapped. */
 static void *copy_of(const void *from, size_t bytes)
 {
 	void *to = bytes && bytes <= IMAGE_MOST ? malloc(bytes) : NULL;
@@ -74,7 +74,7 @@ struct lz4 {
 	unsigned char *out, *at, *out_end;
 };
 
-/* A length of 15 goes on in the next bytes, to the first that is not 255. */
+/* A length of 15 is continued in the next bytes, up to the first that is not 255. */
 static bool length_of(struct lz4 *z, size_t *n)
 {
 	unsigned char more = 255;
@@ -167,7 +167,7 @@ static void read_image(struct layouts *all, const void *at, const struct image_h
 	free(copy);
 }
 
-/* The images of a fat binary, those of the architecture first. */
+/* Lists the images of a fat binary, those of the architecture first; returns their number. */
 static size_t list_images(const void *fat, uint64_t from, uint64_t to, unsigned int architecture,
 			  struct image_header heads[IMAGES], const char *places[IMAGES])
 {
@@ -213,7 +213,7 @@ static void read_fat(struct layouts *all, const void *fat, const struct fat_head
 		read_image(all, places[i], &heads[i]);
 }
 
-/* How long an ELF file is that somebody gave the address of: its sections lie in it. */
+/* Bytes of an ELF file in memory, by its table of sections; 0 if that cannot be read. */
 static size_t elf_bytes(const void *image)
 {
 	size_t most = 0;
@@ -243,7 +243,7 @@ static bool runs(const struct image_header *h, unsigned int architecture)
 				   : h->architecture <= architecture;
 }
 
-/* The image that a program registers, and its first bytes. False: they are not there. */
+/* Gets the image out of a registered wrapper and reads its header. False if it is not mapped. */
 static bool unwrap(const void **image, struct fat_header *h)
 {
 	struct wrapper w;

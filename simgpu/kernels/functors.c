@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of one element. Numbers are computed with the mantissa of a long double and rounded
- * once, to the type of the result. Any thread.
+ * The functions that kernels apply to one element. Numbers are computed with the mantissa of a long
+ * double and rounded once, to the type of the result. Any thread.
  */
 #include "functors.h"
 #include <math.h>
@@ -11,7 +11,7 @@
 #define MAY_USE __attribute__((unused))
 #define F(name) \
 	static long double name(MAY_USE const struct constants *c, MAY_USE const long double *x)
-/* Functors of one operand, computed by a function of the C library. */
+/* Functors that are one expression. */
 #define UNARY(name, value)    \
 	F(name)               \
 	{                     \
@@ -230,7 +230,7 @@ UNARY(do_divide_in, x[0] + c->x[0] * x[1] / x[2])
 UNARY(do_lerp_scalar, x[0] + c->x[0] * (x[1] - x[0]))
 UNARY(do_lerp, x[0] + x[2] * (x[1] - x[0]))
 
-/* A more special mark stands before the marks that it contains. */
+/* A more specific mark comes before the marks that it contains. */
 static const struct functor functors[] = {
 	{ "CompareEqFunctor<", 2, HOLDS_MODE, 0, GIVES_SAME, do_equal },
 	{ "compare_scalar_kernel<", 1, HOLDS_MODE_NUMBER, 1, GIVES_FLAG, do_compare_scalar },
@@ -313,8 +313,7 @@ static const struct functor functors[] = {
 	{ "::pow_tensor_tensor_kernel(", 2, HOLDS_NOTHING, 0, GIVES_SAME, do_power },
 };
 
-/* Functions that PyTorch compiles several of in one source file, identified by their number
- * there. */
+/* Lambdas of which one function of PyTorch has several, identified by their number. */
 static const struct {
 	const char *mark, *last;
 	struct functor functor;

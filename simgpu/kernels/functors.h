@@ -13,15 +13,15 @@
 struct constants {
 	int mode;
 	long double x[CONSTANTS];
-	char type; /* of the operands, as they are computed with */
+	char type; /* in which the operands are computed */
 	const char *address;
 };
 
 enum holds {
 	HOLDS_NOTHING,
 	HOLDS_MODE,	   /* an int */
-	HOLDS_NUMBERS,	   /* one or more, of the type that is computed with */
-	HOLDS_OWN,	   /* one, of the first operand's own type */
+	HOLDS_NUMBERS,	   /* one or more, of the type of the computation */
+	HOLDS_OWN,	   /* one or more, of the first operand's own type */
 	HOLDS_MODE_NUMBER, /* an int, then a number of the first operand's own type */
 	HOLDS_LIMITS,	   /* an int and two numbers */
 	HOLDS_ADDRESS,	   /* of an operand that is read where a flag is set */
@@ -38,7 +38,7 @@ struct functor {
 	long double (*compute)(const struct constants *c, const long double *x);
 };
 
-/* The row for a functor's name, NULL if it is not known. */
+/* The row for a functor's name and number of operands (-1: any), NULL if it is not known. */
 const struct functor *functor_find(struct text name, int operands);
 /* Reads the values that the functor holds; returns its size in bytes. */
 size_t functor_read(const struct functor *f, struct constants *c, const char *at, char own);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The code of kernels, as programs register or load it, and what it says of their parameters.
- * Frameworks register hundreds of images and launch kernels of few, so that one is not read before
- * somebody asks for a kernel in it. Any thread.
+ * Images of kernels' code that programs register or load, and the layouts of parameters in them.
+ * Frameworks register hundreds of images and launch kernels of few, so that a registered image is
+ * read only when one of its kernels is first needed. Any thread.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 struct image {
 	const void *binary;	/* NULL: nothing more to read */
-	bool asked, lacks_code; /* for this card */
+	bool asked, lacks_code; /* lacks_code: for this card, if asked */
 	struct layouts layouts;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Elements by their index: PyTorch's index, index_put, take, flip, gather, scatter and their like,
- * whose kernels hold one structure: how to step, then addresses and sizes. Any thread.
+ * whose kernels get one structure: an OffsetCalculator, then addresses and sizes. Any thread.
  */
 #include <stdlib.h>
 #include "kernels.h"
@@ -78,7 +78,7 @@ bool index_parse(struct kernel *k)
 
 /* ---- the structure ---- */
 
-/* From behind the OffsetCalculator on: words of eight bytes. */
+/* The 8-byte words after the OffsetCalculator. */
 static char *const *words_of(const void *structure, int pointers)
 {
 	return (char *const *)structure + (steps_words(pointers) + 1) / 2;
@@ -107,7 +107,7 @@ static struct value element_load(const struct view *v, size_t offset)
 	return value;
 }
 
-/* An index that is not known gives no element. */
+/* Sets the index of an element; false if it is not known or out of range. */
 static bool to_index(struct value value, int64_t size, int64_t *index)
 {
 	*index = (int64_t)value.x + (value.x < 0 ? size : 0);
@@ -118,11 +118,11 @@ static bool to_index(struct value value, int64_t size, int64_t *index)
 
 struct indexing {
 	struct view to, from, index[INDICES];
-	int64_t count; /* of indices: of each its dimension's size and stride in bytes */
+	int64_t count; /* of indices; sizes and strides (bytes) are of their dimensions */
 	char *const *sizes, *const *strides;
 };
 
-/* Elements behind one another that have the same indices, in both tensors: at least one. */
+/* Number of elements (at least 1) that are contiguous in both tensors and have the same indices. */
 static int64_t run_of(const struct indexing *x)
 {
 	int64_t run = 1;
@@ -140,7 +140,7 @@ static int64_t run_of(const struct indexing *x)
 	return run;
 }
 
-/* The offset of an element's indices; false if one of them is not known. */
+/* The offset in bytes by element e's indices; false if one of them is not known. */
 static bool offset_of(const struct indexing *x, int64_t e, int64_t *offset)
 {
 	int64_t at;
@@ -154,8 +154,8 @@ static bool offset_of(const struct indexing *x, int64_t e, int64_t *offset)
 	return true;
 }
 
-/* The result, the source, how many indices; of each its address, its dimension's size and stride in
- * bytes. */
+/* Structure: result, source, number of indices; then their addresses, and the sizes and strides in
+ * bytes of their dimensions. */
 static bool indexing_read(struct indexing *x, const struct call *c)
 {
 	char *const *w = words_of(c->args[1], 3);
@@ -223,8 +223,8 @@ static bool do_flip(const struct call *c, int64_t n)
 	return true;
 }
 
-/* The result, the indices, how many there are to take from, whether they lie in a row, how to step
- * if not, from where. */
+/* Structure: result, indices, number of source elements, whether these are contiguous, their
+ * OffsetCalculator if not, source. */
 static bool do_take(const struct call *c, int64_t n)
 {
 	char *const *w = words_of(c->args[1], 2);
@@ -249,8 +249,8 @@ static bool do_take(const struct call *c, int64_t n)
 	return true;
 }
 
-/* The result, the indices, the source if there is one, the dimension's size and stride in elements,
- * the value if there is no source. */
+/* Structure: result, indices, the source if there is one, the dimension's size and stride in
+ * elements, the value if there is no source. */
 static bool do_fill(const struct call *c, int64_t n)
 {
 	bool copies = c->k->form == FORM_COPY;
@@ -289,8 +289,8 @@ static struct value combine(int how, struct value old, struct value with)
 	return (struct value){ x, with.known && (how == ASSIGN || old.known) };
 }
 
-/* The indices, their dimension's size, the functor, the result, the dimension's stride in elements,
- * how many elements, the source or the value. */
+/* Structure: indices, their dimension's size, functor, result, the dimension's stride in elements,
+ * number of elements, source or value. */
 static bool do_gather(const struct call *c, int64_t n)
 {
 	bool gathers = c->k->form == FORM_GATHER, has_value = c->k->form == FORM_SCATTER_VALUE;
@@ -324,7 +324,7 @@ static bool do_gather(const struct call *c, int64_t n)
 	return true;
 }
 
-/* Number of pointers, and the position of the result's address among them, by form. */
+/* By form: pointers of the OffsetCalculator, and the result's place in the words after it. */
 static const struct {
 	bool (*launch)(const struct call *c, int64_t n);
 	int pointers, result;

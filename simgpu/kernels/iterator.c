@@ -8,8 +8,8 @@
 static const char *const asks_for_zero[] = { "NonZeroOp<", "MapNumberOfTrueValues", "LoadBoolOp",
 					     "CountMaskOp", "countMask" };
 
-/* Structures that make something of what they read: which of their types says what that is, and
- * where its address stands. The function has no fields; in CUB's own form it comes first. */
+/* Iterators that apply a function to each element: which template argument is the source's type,
+ * and the offset of its address. The function has no fields; in CUB's own form it comes first. */
 static const struct {
 	const char *mark;
 	int type;

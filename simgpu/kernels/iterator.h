@@ -12,13 +12,13 @@
 struct iterator {
 	const void *base; /* NULL: it counts from `start` */
 	char type;
-	bool flags, inverts; /* whether an element is not zero, or is */
+	bool flags, inverts; /* flags: an element reads as whether it is not zero */
 	int64_t start;
 };
 
-/* Argument i of a call; false if its type is not known. */
+/* Reads argument i of a call; false if its type is not known. */
 bool iterator_read(struct iterator *it, const struct call *c, int i);
 /* Its first n elements, freed by the caller; NULL if they are too many or not all known. */
 struct value *iterator_known(const struct iterator *it, int64_t n);
-/* They are a mask, too large to look at, that is assumed to be true throughout. */
+/* Whether they are a mask that is too large to read and is assumed to be all true. */
 bool iterator_all_true(const struct iterator *it, int64_t n);

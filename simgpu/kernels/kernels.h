@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels by name. A program registers thousands in its constructors; those of PyTorch that are in
- * the table of families.c are computed where they are small, and say what else they write.
+ * Kernels by name. A program registers thousands in its constructors. Those of PyTorch that are in
+ * the table of families.c are computed for small tensors; of others only the written addresses are
+ * known.
  */
 #pragma once
 
@@ -20,32 +21,32 @@ struct call;
 struct functor;
 struct reducer;
 
-/* A kind of kernels, and what they have in common. */
+/* A kind of kernels that are computed in the same way. */
 struct family {
-	const char *mark; /* what a readable name of its kind begins with, after its namespaces */
-	/* At a kernel's first launch: what its name says of it. False: it is some other kernel. */
+	const char *mark; /* occurs in the readable names of its kernels */
+	/* Reads a kernel's name, at its first launch. False: it is some other kernel. */
 	bool (*parse)(struct kernel *k);
-	/* True: all that it writes has been computed or forgotten. False: that is not known. */
+	/* True: all that it writes was computed or forgotten. False: that is not known. */
 	bool (*launch)(const struct call *c);
-	bool large; /* an argument may take 32 KiB, as from CUDA 12.1 on, and not only 4 */
+	bool large; /* an argument may have 32 KiB (from CUDA 12.1 on) instead of 4 */
 };
 
 struct kernel {
 	const void *host;
 	const char *name; /* as registered */
-	char *text;	  /* readable; as registered, if that is not C++; NULL: not looked at yet */
+	char *text;	  /* demangled, or as registered if that is not C++; NULL: not seen yet */
 	bool seen;
-	bool spins;		       /* for as many cycles as it is given */
-	const struct family *family;   /* NULL: some other */
+	bool spins;		       /* waits for a given number of cycles */
+	const struct family *family;   /* NULL: none of the table */
 	const struct functor *functor; /* of each element: elements.c */
-	const struct reducer *reducer; /* of all: reduce.c */
-	char types[TYPES_MOST];	       /* in the order of its family; 0: one that is not known */
-	int form;		       /* of those that the family knows */
-	int operands;		       /* or lists */
-	int column; /* of lists: bytes beside each tensor's address and size; others: their own */
-	int result; /* of lists: which is written, -1 if any may be */
-	struct image *image; /* its code; NULL: somewhere unknown */
-	bool asked;	     /* for its parameters, which lie there: */
+	const struct reducer *reducer; /* of all elements: reduce.c */
+	char types[TYPES_MOST];	       /* as its family defines; 0: not known */
+	int form;		       /* as its family defines */
+	int operands;		       /* number of operands or lists */
+	int column;	     /* lists.c: extra bytes per tensor; other families: their own use */
+	int result;	     /* lists.c: the list that is written, -1: any may be */
+	struct image *image; /* its code; NULL: not known */
+	bool asked;	     /* the image was searched for the parameters */
 	int n_parameters;    /* -1: not known */
 	struct parameter *parameters;
 };
@@ -56,21 +57,21 @@ struct call {
 	unsigned int grid[3];
 };
 
-/* The host pointer is what a launch names. registry.c */
+/* registry.c: a launch names a kernel by its host pointer. */
 void kernel_register(const void *host, const char *name, struct image *image);
 struct kernel *kernel_find(const void *host); /* NULL if unknown */
 
-/* images.c: what a program registers is read when it is first asked for, what it loads at once. */
-struct image *image_register(const void *binary); /* NULL if there is no memory */
+/* images.c: a registered image is read when it is first needed, a loaded one at once. */
+struct image *image_register(const void *binary); /* NULL: out of memory */
 struct image *image_load(const void *image);
 void image_says(struct image *image, const char *name, const struct parameter *p, int n);
 bool kernel_has_code(const struct kernel *k); /* that this card runs */
-void image_gone(struct image *image); /* its code is no longer there, what was read of it is */
-/* How many parameters a kernel has, and where they lie; -1: not known. */
+void image_gone(struct image *image);	      /* its code is unloaded; what was read stays */
+/* Number of a kernel's parameters, and their layout; -1: not known. */
 int kernel_parameters(struct kernel *k, const struct parameter **parameters);
 
-/* library_kernels.c: a launch of a library's function, whose parameters are these addresses. False:
- * nothing was launched. */
+/* library_kernels.c: launches a kernel of a library's function, with these addresses as parameters.
+ * False: nothing was launched. */
 #define LIBRARY_WORDS 1024
 struct library_work {
 	uint64_t ns;
@@ -78,16 +79,16 @@ struct library_work {
 };
 bool library_call(const char *function, const uintptr_t *words, int n, void *stream,
 		  const struct library_work *what);
-bool library_check(const void *fn); /* is that what the driver is asked to launch? */
-void library_launch(void *stream);  /* then this is what it does */
-void library_run(void *stream, const struct library_work *what); /* or without the driver */
+bool library_check(const void *fn); /* whether it is such a kernel */
+void library_launch(void *stream);  /* the driver's part of such a launch */
+void library_run(void *stream, const struct library_work *what); /* the work, without the driver */
 
 /* families.c */
 const struct family *family_find(const char *text);
-/* A launch: true if its effect on small contents has been done here. */
+/* A launch: true if its effect on known contents has been done here. */
 bool kernel_launch(const void *host, const unsigned int grid[3], void **args);
-/* recorded.c: a launch, and a copy of it that owns its arguments (none, if it is not known where
- * they lie) and performs it. */
+/* recorded.c: a launch, and an action that performs it with a copy of the arguments (NULL: layout
+ * not known). */
 struct launch {
 	const void *fn;
 	unsigned int grid[3], block[3];
@@ -95,8 +96,8 @@ struct launch {
 	void **args;
 };
 struct act *kernel_keep(const struct launch *l);
-const struct launch *kernel_kept(const struct act *act); /* NULL if it is something else */
-/* Records a launch into a graph, by the kernel's name. */
+const struct launch *kernel_kept(const struct act *act); /* NULL: another action */
+/* Records a launch into a graph, by the parameter types in the kernel's name. */
 void kernel_record(const void *host, void *stream, const unsigned int grid[3], void **args);
 
 /* Argument i as a whole number, and as an address: NULL if it is not on the device. */
@@ -106,7 +107,7 @@ void *call_address(const struct call *c, int i);
 /* Forgets everything that a kernel may have written, by its parameters' types; false if its name
  * does not show them. */
 bool signature_forget(const struct call *c);
-int signature_count(const struct kernel *k); /* of its parameters; -1: not known */
+int signature_count(const struct kernel *k); /* number of its parameters; -1: not known */
 
 /* The functions of each family. */
 bool elements_parse(struct kernel *k);

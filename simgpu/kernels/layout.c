@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Layouts of kernels' parameters from an ELF image. Each kernel has a section .nv.info.NAME of
- * attributes: a form (4: so many bytes follow), a number, and a size or a value. Any bytes may
- * come in. The caller locks.
+ * attributes: a form (4: bytes follow), a number, and their size or a value. The input may be any
+ * bytes. The caller locks.
  */
 #include "layout.h"
 
@@ -79,7 +79,7 @@ struct section {
 	size_t bytes;
 };
 
-/* The parameters of one kernel; -1: not all of them are told. */
+/* Reads the parameters of one kernel; returns their number, or -1 if one is missing. */
 static int parameters_of(struct parameter *p, struct section s)
 {
 	bool told[PARAMETERS] = { false };
@@ -131,7 +131,7 @@ static bool header_of(const unsigned char *image, size_t bytes, Elf64_Ehdr *h)
 	       h->e_shstrndx < h->e_shnum;
 }
 
-/* Section i, with the offset of its name; empty if it does not lie in the image. */
+/* Section i, with the offset of its name; empty if it is not inside the image. */
 static struct section section_of(const unsigned char *image, size_t bytes, const Elf64_Ehdr *h,
 				 unsigned int i, uint32_t *name)
 {

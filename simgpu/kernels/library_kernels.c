@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Kernels of the math libraries: each has a name and a number of addresses for parameters. They are
- * launched through the driver like any other; what such a launch takes is said before it. Any
- * thread.
+ * launched through the driver like any other; a variable of the thread passes the launch's time to
+ * it. Any thread.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "kernels.h"
 
 #define KIND	    SIM_KIND('L', 'K', 'E', 'R')
-#define CUDA_KERNEL 4000 /* whose ABI cuLaunchKernel has */
+#define CUDA_KERNEL 4000 /* the version of cuLaunchKernel's ABI */
 
 typedef int launch(void *fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 		   unsigned int by, unsigned int bz, unsigned int shared, void *stream,
@@ -103,7 +103,7 @@ bool library_check(const void *fn)
 	return sim_handle_check((void *)fn, KIND) != NULL;
 }
 
-/* A program may launch such a kernel again, as a graph's node: what it takes is then not known. */
+/* `what` is NULL if a program launches such a kernel again as a graph's node: time not known. */
 void library_run(void *stream, const struct library_work *what)
 {
 	uint64_t ns = what ? what->ns : time_of_kernel(1, 1);

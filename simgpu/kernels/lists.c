@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Kernels over lists of tensors, as PyTorch's optimizers launch them (multi_tensor_apply). Their
- * first argument is a table of addresses with room for more or fewer tensors, by version. Which it
- * is shows in the table itself: its blocks must cover its tensors, one chunk behind the other. Then
- * what is written is forgotten, and nothing that an earlier table left behind; and numbers that all
- * get the same added are computed: an optimizer that keeps its steps on the device divides by what
- * it makes of them. A table that fits no known form is like any other argument. Any thread.
+ * first argument is a table of addresses, whose room for tensors depends on the version. The table
+ * itself shows its form, because its blocks must cover its tensors chunk by chunk. If a form fits,
+ * only memory that the kernel writes is forgotten, not addresses that an earlier table left behind.
+ * Additions of a number to tensors of one element are computed, because an optimizer that keeps its
+ * step counters on the device divides by values made from them. A table that fits no form is
+ * treated like any other argument. Any thread.
  */
 #include <stdio.h>
 #include <string.h>
 #include "kernels.h"
 #include "numbers.h"
 
-enum { FORM_OTHER, FORM_ADD }; /* a number, to each element */
+enum { FORM_OTHER, FORM_ADD }; /* adds a number to each element */
 
 #define DEPTH 5	    /* lists in one table */
 #define CHUNK 65536 /* elements that a block works on */
 
-/* Another function's variable, as far as the compiler knows. */
+/* For functions that read other functions' variables on the stack. */
 #define FOREIGN __attribute__((no_sanitize("address")))
 
 static const struct form {
 	int room[DEPTH]; /* tensors, by the number of lists */
-	int with_column; /* the same for one list and a column beside it */
+	int with_column; /* the same for one list with an extra column */
 	int blocks, index_size;
 } forms[] = {
 	{ { 110, 64, 48, 36, 30 }, 96, 320, 1 },
 	{ { 770, 448, 336, 252, 210 }, 672, 2240, 2 },
 };
 
-/* Lists of addresses, the tensors' elements, for some kernels a column of numbers or of further
- * addresses, each block's tensor, each block's chunk. */
+/* The table: lists of addresses, the tensors' numbers of elements, for some kernels a column of
+ * numbers or of further addresses, each block's tensor, each block's chunk. */
 struct table {
 	const struct form *form;
 	void *const *addresses;
@@ -57,7 +58,7 @@ FOREIGN static bool tensor_fits(const struct table *t, int depth, int i)
 	return t->elements[i] > 0;
 }
 
-/* A launch may begin and end within a tensor; in between, each is covered from end to end. */
+/* A launch may begin and end within a tensor; those in between are covered from end to end. */
 FOREIGN static bool blocks_fit(struct table *t, int depth, unsigned int blocks)
 {
 	int last = -1;
@@ -117,7 +118,7 @@ static void add(const struct kernel *k, const struct table *t, int i, const void
 FOREIGN static void do_tensor(const struct kernel *k, const struct table *t, int i, void **args)
 {
 	if (k->form == FORM_ADD && t->elements[i] == 1) {
-		add(k, t, i, args[3]); /* the table, the functor, its operator, the number */
+		add(k, t, i, args[3]); /* arguments: table, functor, operator, number */
 		return;
 	}
 	for (int d = 0; d < k->operands; d++)
@@ -143,7 +144,7 @@ bool lists_launch(const struct call *c)
 
 /* ---- names ---- */
 
-/* "...MARKt", t a type: that type, else 0. */
+/* The letter of a type after the mark in a name, else 0. */
 static char type_after(const char *name, const char *mark)
 {
 	const char *at = strstr(name, mark);
@@ -155,7 +156,7 @@ static char type_after(const char *name, const char *mark)
 /* The extra column that the table keeps per tensor, beside addresses and sizes. */
 static const struct {
 	const char *mark;
-	bool numbers; /* of the type that comes next; else further addresses or nothing */
+	bool numbers; /* of the type after the mark; else addresses or nothing */
 	int column;
 } tables[] = {
 	{ "18TensorListMetadataI", false, 0 },
@@ -179,7 +180,8 @@ static bool parse_table(struct kernel *k)
 	return false;
 }
 
-/* Functors end with three numbers: how many lists, how many of them are read, which is written. */
+/* The list that is written, or -1. Functors' names end with it, after the numbers of all lists and
+ * of lists that are read. */
 static int parse_result(const struct kernel *k)
 {
 	int depth, read, result;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Elements moved along a dimension: index_select, index_add, roll, triangles, repeats, and sums of
- * what has the same index. Any thread.
+ * elements with the same index. Any thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ bool along_parse(struct kernel *k)
 }
 
 struct along {
-	struct view to, from, index; /* of one slice; of all indices */
+	struct view to, from, index; /* to, from: one slice */
 	int64_t to_step, from_step;  /* in bytes, from slice to slice */
 };
 
@@ -67,7 +67,7 @@ static void put_at(const struct view *v, int64_t i, int64_t offset, struct value
 	view_put(&moved, i, value);
 }
 
-/* To, from, the indices; along which dimension of each. */
+/* Arguments: result, source, indices, dimension of the result, dimension of the source. */
 bool index_select_launch(const struct call *c)
 {
 	struct along a;
@@ -90,7 +90,7 @@ bool index_select_launch(const struct call *c)
 	return true;
 }
 
-/* The same, and behind it sizes, the operation, and a factor. */
+/* The same arguments, then sizes, the operation, and a factor. */
 bool index_func_launch(const struct call *c)
 {
 	bool adds = strstr(c->k->text, "::ReduceAdd>") != NULL;
@@ -116,8 +116,8 @@ bool index_func_launch(const struct call *c)
 	return true;
 }
 
-/* Sorted indices, where each was, from, to, how many, how long each is, the step from one outer
- * index to the next, how many outer ones, whether they are added. */
+/* Arguments: sorted indices, their places before the sort, source, result, number of indices,
+ * length of a slice, the outer dimension's stride and size, whether to add. */
 bool index_sum_launch(const struct call *c)
 {
 	int64_t n = call_number(c, 4), length = call_number(c, 5), step = call_number(c, 6);
@@ -157,7 +157,7 @@ bool index_sum_launch(const struct call *c)
 	return true;
 }
 
-/* To, from, the indices, how many; of each row its bytes, of the source its rows, the bytes from
+/* Arguments: result, source, indices, their number, bytes of a row, rows of the source, bytes from
  * row to row of the source and of the result. */
 bool gather_rows_launch(const struct call *c)
 {
@@ -190,7 +190,7 @@ bool gather_rows_launch(const struct call *c)
 	return true;
 }
 
-/* From, to, how many, the dimension, where it begins, its size and stride. */
+/* Arguments: source, result, count, dimension, start, the dimension's size and stride. */
 bool roll_launch(const struct call *c)
 {
 	int64_t n = call_number(c, 2), start = call_number(c, 4), size = call_number(c, 5);
@@ -215,7 +215,7 @@ bool roll_launch(const struct call *c)
 	return true;
 }
 
-/* To, from, the diagonal; the name says the types and whether it is the upper part. */
+/* Arguments: result, source, diagonal. The name shows the types and which part. */
 bool triangle_launch(const struct call *c)
 {
 	struct text to = text_parameter(c->k, 0);
@@ -241,7 +241,7 @@ bool triangle_launch(const struct call *c)
 	return true;
 }
 
-/* How often each comes, the running sum of that, to, how many. */
+/* Arguments: repeats of each element, their running sum, result, count, count of the result. */
 bool repeat_launch(const struct call *c)
 {
 	char type = text_type(text_parameter(c->k, 0));
@@ -266,8 +266,8 @@ bool repeat_launch(const struct call *c)
 	return true;
 }
 
-/* Flat places become one row for each dimension: the places, the sizes, how many dimensions, how
- * many places. */
+/* Turns flat indices into a row for each dimension. Arguments: indices, sizes, number of
+ * dimensions, number of indices. */
 bool places_launch(const struct call *c)
 {
 	int64_t dims = call_number(c, 2), n = call_number(c, 3), step = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers in device memory, read and written as kernels would, and where they lie. Any thread.
+ * Numbers in device memory, converted as kernels would. Any thread.
  */
 #include "numbers.h"
 #include <math.h>

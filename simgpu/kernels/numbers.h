@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers of any type, which is named by the letter that C++ mangles it to ("bahstijlmfd"), and
- * H and B for the two floats of 16 bits: the mantissa of a long double holds every 64-bit integer.
+ * Numbers of any type as long doubles, whose mantissa holds every 64-bit integer. A type's name is
+ * the letter that C++ mangles it to ("bahstijlmfd"), or H for float16 and B for bfloat16.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int number_size(char type);
+int number_size(char type); /* in bytes */
 bool number_is_real(char type);
 long double number_load(char type, const void *p);
 void number_store(char type, void *p, long double x);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers, as PyTorch's kernels draw them: cuRAND's Philox4x32-10 by the generator's seed
- * and offset, a sequence for each thread. So a program with a seed gets what it gets on the card.
- * Any thread.
+ * Random numbers, as PyTorch's kernels draw them: cuRAND's Philox4x32-10 with the generator's seed
+ * and offset, and a sequence for each thread. So a program with a seed gets the same numbers as on
+ * the card. Any thread.
  */
 #include <float.h>
 #include <math.h>
@@ -32,8 +32,8 @@ static bool draws_whole(const struct kernel *k)
 	return k->form == WHOLE || k->form == WHOLE_OF_TYPE;
 }
 
-/* Types: of the result, of what is drawn. Column: the function holds an OffsetCalculator in front
- * of the address, because the result's elements have no common stride (also if it has no
+/* Types: of the result, of the drawn number. Column: whether the functor holds an OffsetCalculator
+ * before the address, because the result's elements have no common stride (also if it has no
  * dimension). */
 bool random_parse(struct kernel *k)
 {
@@ -90,7 +90,7 @@ static float normal(const uint32_t x[4], int i)
 	return i & 1 ? s * cosf(v) : s * sinf(v);
 }
 
-/* ---- what the functor makes of them ---- */
+/* ---- distributions ---- */
 
 struct random {
 	const struct kernel *k;
@@ -143,8 +143,8 @@ static long double drawn(const struct random *r, const uint32_t x[4], int i)
 	}
 }
 
-/* A graph's generator has its seed and offset in the device's memory. (A flag says so, which stands
- * elsewhere in other versions.) */
+/* A graph's generator has its seed and offset in device memory. Their addresses show that, because
+ * the place of the flag depends on the version. False if they are not known. */
 static bool read_state(struct random *r, const char *state)
 {
 	uint32_t within;
@@ -164,7 +164,7 @@ static bool read_state(struct random *r, const char *state)
 	return true;
 }
 
-/* The address: first of what the function holds, or behind an OffsetCalculator. */
+/* The result's address in the functor: at its beginning, or after an OffsetCalculator. */
 static const char *address_of(const struct call *c)
 {
 	return (const char *)c->args[3] + (c->k->column ? (steps_words(1) + 1) / 2 * 8 : 0);
@@ -183,8 +183,8 @@ static bool find_result(struct random *r, const struct call *c)
 	return true;
 }
 
-/* The address, a stride of 4 bytes if the result has one, then what the functor holds: words of 4
- * bytes, or aligned ones of 8. */
+/* The functor: address, a 4-byte stride if the result has one, then parameters in words of 4 bytes,
+ * or in aligned words of 8. */
 static bool read_random(struct random *r, const struct call *c)
 {
 	const char *words = address_of(c) + (c->k->column ? 8 : 12);

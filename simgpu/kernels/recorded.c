@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels that are recorded into a graph, or added to it: their arguments are kept, and taken from
- * there whenever the graph is launched. Where a kernel's parameters lie is told by its image, else
- * by its name and the stack. Any thread; must not read beyond the stack.
+ * Kernels that are recorded into a graph, or added to it: their arguments are copied, and the copy
+ * is used whenever the graph is launched. The layout of a kernel's parameters is in its image;
+ * without one, the name and the places on the stack show it. Any thread; must not read beyond the
+ * stack.
  */
 #include <string.h>
 #include "kernels.h"
 
 #define ARGS_MOST  64
-#define LAST_MOST  4096	 /* bytes of the argument that lies behind the others... */
-#define LARGE_MOST 32768 /* ...where it may be large */
+#define LAST_MOST  4096	 /* bytes of the last argument on the stack... */
+#define LARGE_MOST 32768 /* ...if it may be large */
 #define KEPT_MOST  65536 /* of all */
 #define ALIGNMENT  16
 
@@ -76,7 +77,7 @@ __attribute__((no_sanitize("address"))) static void copy(char *to, const char *f
 		*(volatile char *)(to + i) = from[i];
 }
 
-/* From the first of the arguments to behind the last; false if they are not all on the stack. */
+/* From the first of the arguments to the end of the last; false if not all are on the stack. */
 static bool find_span(const struct kernel *k, void **args, int n, const char **from, size_t *bytes)
 {
 	size_t most = k->family && k->family->large ? LARGE_MOST : LAST_MOST, reach;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small reductions: sums, means, norms, variances, largest and smallest with where they stand, any
- * and all, of whole tensors and along dimensions. Any thread.
+ * Small reductions: sums, means, norms, variances, largest and smallest with their indices, any and
+ * all, of whole tensors and along dimensions. Any thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define GUESSED_MOST 1024 /* most elements that are computed although no input value is known */
 #define WORDS	     160  /* words of ReduceOp that are searched */
-#define INTS	     24	  /* ints in which its configuration must begin */
+#define INTS	     24	  /* its configuration begins in the first so many ints */
 #define CONFIG	     16	  /* ints in the configuration */
 
 struct state {
@@ -28,11 +28,11 @@ struct reducer {
 	const char *mark;
 	void (*next)(struct state *s, long double x, bool known);
 	long double (*finish)(const struct state *s);
-	enum second second; /* another result's type */
+	enum second second; /* type of a second result */
 	long double (*finish_second)(const struct state *s);
 };
 
-/* ---- one element after the other ---- */
+/* ---- steps, one for each element ---- */
 
 static void next_sum(struct state *s, long double x, bool known)
 {
@@ -113,7 +113,7 @@ static void next_absolute_smallest(struct state *s, long double x, bool known)
 	next_smallest(s, fabsl(x), known);
 }
 
-/* The mean, and the squares of what differs from it. */
+/* Updates the mean and the sum of squared differences from it. */
 static void next_variance(struct state *s, long double x, bool known)
 {
 	long double off = x - s->other;
@@ -200,14 +200,14 @@ bool reduce_parse(struct kernel *k)
 struct reduction {
 	const struct kernel *k;
 	struct state start;
-	struct view results, starts, inputs; /* where each result goes, and its inputs begin */
+	struct view results, starts, inputs; /* results; first input of each; inputs of one */
 	char *second;
 };
 
-/* Position of the source's address in the structure. Behind it stand the result's, a second
- * result's (usually NULL), a buffer's (usually NULL), two that only a large reduction has (a
- * buffer, its semaphores) and a first index of 0. Parts of the structure are not initialised and
- * may hold other addresses. */
+/* The place of the source's address in the structure, or NULL. The next addresses are those of the
+ * result, a second result (usually NULL), a buffer (usually NULL), and two that only a large
+ * reduction has (a buffer, its semaphores), then a first index of 0. Parts of the structure are not
+ * initialised and may hold other addresses. */
 static void *const *addresses_in(void *const *words)
 {
 	for (int i = 0; i < WORDS; i++) {
@@ -224,8 +224,8 @@ static void *const *addresses_in(void *const *words)
 
 /* Its configuration is a row of ints: an element's size, inputs, outputs, eight steps and factors,
  * then a block's width, height and threads. Two OffsetCalculators follow, of a result's inputs and
- * of the results, then the addresses. All of them must fit, so that other words are
- * not mistaken for it. */
+ * of the results, then the addresses. All are checked, so that other words are not mistaken for
+ * it. */
 static bool read_at(struct reduction *r, const int *c)
 {
 	const uint32_t *in = (const uint32_t *)c + CONFIG, *out = in + steps_words(1);
@@ -240,12 +240,12 @@ static bool read_at(struct reduction *r, const int *c)
 	    !view_steps(&r->starts, at[0], r->k->types[0], out, 2, 1))
 		return false;
 	if (r->k->reducer->second == SECOND_NONE)
-		return true; /* and that address may be anything */
+		return true; /* that address is not defined */
 	r->second = at[2];
 	return !r->second || sim_is_device_ptr(r->second);
 }
 
-/* A variance's structure begins with what is taken from the count, and whether it is a root. */
+/* A variance's structure begins with the correction of the count and a flag for the root. */
 static bool read_config(struct reduction *r, const int *ints)
 {
 	char real = r->k->types[0] == 'd' ? 'd' : 'f';
@@ -327,8 +327,8 @@ static bool worth_it(const struct reduction *r)
 		(view_look(&r->inputs, 0).known || view_look(&r->inputs, r->inputs.n - 1).known));
 }
 
-/* Results of elements that are not computed: all() is true, and the largest float is 1 where the
- * smallest is 0, because programs divide by the difference. */
+/* Results of elements that are not computed: all() is true, and the largest float is 1 and the
+ * smallest 0, because programs divide by the difference. */
 static void guess_result(const struct reduction *r)
 {
 	const struct reducer *f = r->k->reducer;
@@ -390,7 +390,7 @@ bool product_parse(struct kernel *k)
 }
 
 /* The name shows no type, but the structure begins with the initial value 1, whose bits reveal it.
- * Both half types are multiplied as floats, so they cannot be told apart. */
+ * Both half types are multiplied as floats, so they cannot be distinguished. */
 static char type_of_one(const void *one)
 {
 	static const char types[] = { 'l', 'd', 'i', 'f' };

@@ -61,7 +61,7 @@ void kernel_register(const void *host, const char *name, struct image *image)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Frameworks load their libraries for themselves alone, so that theirs is not found by name. */
+/* Frameworks load their C++ library privately, so its functions are not found by name alone. */
 static char *readable(const char *name)
 {
 	static char *(*demangle)(const char *, char *, size_t *, int *);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * PyTorch's gradient scaler keeps its scale and the number of good steps on the device; programs
- * read the scale to see whether a step was left out. No gradient overflows here, so both only grow.
+ * read the scale to see whether a step was skipped. No gradient overflows here, so both only grow.
  * Any thread.
  */
 #include <math.h>
 #include "kernels.h"
 
-/* args: where the scale is, the good steps, how many gradients overflowed; then growth and backoff
- * factors, and after how many steps it grows. */
+/* Arguments: addresses of the scale, the good steps and the overflow flag; then growth factor,
+ * backoff factor, and the number of good steps after which the scale grows. */
 bool scaler_launch(const struct call *c)
 {
 	void **args = c->args;

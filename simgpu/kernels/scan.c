@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running sums, products, largest and smallest, along a dimension or of one row. Any thread.
+ * Running sums, products, maxima and minima, along a dimension or of one row. Any thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int how(const char *text)
 }
 
 struct row {
-	struct view in, out, places; /* places: NULL base if they are not asked for */
+	struct view in, out, places; /* places: their base is NULL if not wanted */
 	int how;
 };
 
@@ -48,7 +48,7 @@ static void scan_row(const struct row *r, bool before)
 
 /* ---- PyTorch's, along a dimension ---- */
 
-/* Rows lie side by side (`inner` of them) or one behind the other. */
+/* A row of n elements that lie `inner` apart. */
 static struct view row_at(void *base, char type, int64_t start, int64_t n, int64_t inner)
 {
 	int64_t size = number_size(type);
@@ -95,7 +95,7 @@ bool scan_parse(struct kernel *k)
 	return true;
 }
 
-/* To, from, outer rows, inner rows, a row's length. */
+/* Arguments: result, source, outer rows, inner rows, a row's length. */
 bool scan_outer_launch(const struct call *c)
 {
 	void *at[] = { call_address(c, 0), call_address(c, 1), NULL };
@@ -110,7 +110,7 @@ bool scan_inner_launch(const struct call *c)
 	return scan_all(c, at, call_number(c, 2), 1, call_number(c, 3));
 }
 
-/* From, to, the places; then the same. */
+/* Arguments: source, result, indices; then the same. */
 bool scan_outer_places_launch(const struct call *c)
 {
 	void *at[] = { call_address(c, 1), call_address(c, 0), call_address(c, 2) };
@@ -127,7 +127,7 @@ bool scan_inner_places_launch(const struct call *c)
 
 /* ---- CUB's, of one row ---- */
 
-/* From, to, two that it works with, the operation, what to begin with, how many. */
+/* Arguments: source, result, two of CUB's own, operation, initial value, count. */
 bool scan_row_launch(const struct call *c)
 {
 	char out = text_type(text_parameter(c->k, 1));

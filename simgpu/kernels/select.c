@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "iterator.h"
 
-/* A single number of an argument's own type. */
+/* Writes one number to the address in argument i, in its own type. */
 static void put_one(const struct call *c, int i, int64_t number, bool known)
 {
 	struct view v;
@@ -22,7 +22,7 @@ static void forget(const struct call *c, int i)
 		sim_forget(call_address(c, i));
 }
 
-/* From, and how many: their sum. */
+/* The sum of the elements of argument 0, whose count is argument 2; false if it is not known. */
 static bool total_of(const struct call *c, int operation, int64_t *total)
 {
 	bool sums = text_has(text_parameter(c->k, operation), "plus<") ||
@@ -47,7 +47,7 @@ static bool total_of(const struct call *c, int operation, int64_t *total)
 	return true;
 }
 
-/* From, to, how many, the operation. */
+/* Arguments: source, result, count, operation. */
 bool total_launch(const struct call *c)
 {
 	int64_t total;
@@ -59,8 +59,8 @@ bool total_launch(const struct call *c)
 	return true;
 }
 
-/* The first of two passes: from, partial results to, how many, how they are shared out, the
- * operation. The first part is given all. */
+/* The first of two passes. Arguments: source, partial results, count, its distribution, operation.
+ * The first partial result gets the whole sum. */
 bool parts_launch(const struct call *c)
 {
 	char type = text_type(text_parameter(c->k, 1));
@@ -75,8 +75,8 @@ bool parts_launch(const struct call *c)
 	return true;
 }
 
-/* From, flags, to, how many were taken; two that it works with, one of which may say that equal
- * neighbours count once; how many. */
+/* Arguments: source, flags, result, number taken, three of CUB's own, count. If the last of these
+ * three is equal_to, equal neighbours count once. */
 bool select_launch(const struct call *c)
 {
 	bool unlike = text_has(text_parameter(c->k, 6), "equal_to<");
@@ -117,8 +117,8 @@ bool select_launch(const struct call *c)
 	return true;
 }
 
-/* From, each one's first of a run to, ones, each run's length to, how many runs; three that it
- * works with and the operation; how many. */
+/* Arguments: source, result for the first of each run, ones, result for the runs' lengths, result
+ * for the number of runs, three of CUB's own, operation, count. */
 bool runs_launch(const struct call *c)
 {
 	char type = text_type(text_parameter(c->k, 1)), count = text_type(text_parameter(c->k, 3));
@@ -151,7 +151,7 @@ bool runs_launch(const struct call *c)
 	return true;
 }
 
-/* Argument i, of a type that stands for an address: its first n elements. */
+/* The first n elements at argument i, an address or a device_ptr. */
 static bool row_of(struct view *v, const struct call *c, int i, int64_t n)
 {
 	struct text t = text_parameter(c->k, i);
@@ -161,9 +161,9 @@ static bool row_of(struct view *v, const struct call *c, int i, int64_t n)
 	return view_row(v, *(void **)c->args[i], text_type(t), n);
 }
 
-/* Keys and what belongs to each, from and to; how many keys differ from the one before; what it
- * works with; how they are compared; how many. Of keys that are not known each is assumed to
- * differ: a sparse tensor seldom has two elements at one place. */
+/* Keeps keys that differ from the one before. Arguments: keys, their values, results for both,
+ * result for the number kept, one of CUB's own, comparison, count. Unknown keys are assumed to
+ * differ, because a sparse tensor seldom has two elements at one place. */
 bool unlike_keys_launch(const struct call *c)
 {
 	int64_t n = call_number(c, 7), taken = 0;
@@ -191,7 +191,7 @@ bool unlike_keys_launch(const struct call *c)
 	return true;
 }
 
-/* How many, from, to: whether it is unlike the one before. */
+/* Arguments: count, source, result (whether an element differs from the one before). */
 bool unlike_launch(const struct call *c)
 {
 	int64_t n = call_number(c, 0);
@@ -216,7 +216,7 @@ bool unlike_launch(const struct call *c)
 	return true;
 }
 
-/* How many, from, where to each goes, to. */
+/* Arguments: count, source, destination of each element, result. */
 bool scatter_each_launch(const struct call *c)
 {
 	int64_t n = call_number(c, 0);
@@ -237,7 +237,7 @@ bool scatter_each_launch(const struct call *c)
 	return true;
 }
 
-/* Flags: how many, how many are true, the values and the counts to. */
+/* unique() of flags. Arguments: count, number of true flags, values and counts (results). */
 bool two_values_launch(const struct call *c)
 {
 	int64_t n = call_number(c, 0);
@@ -261,7 +261,7 @@ bool two_values_launch(const struct call *c)
 	return true;
 }
 
-/* How many, how many are true, the flags, each one's place among the values to. */
+/* Arguments: count, number of true flags, flags, result for the index of each among the values. */
 bool two_places_launch(const struct call *c)
 {
 	int64_t n = call_number(c, 0);

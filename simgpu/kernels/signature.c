@@ -11,7 +11,7 @@
 #define ARGS_MOST  64
 #define BYTES_MOST 4096 /* of one argument */
 
-/* The brackets that the name ends with. */
+/* The parameter list in brackets at the end of the name. */
 static struct text parameters(const struct kernel *k)
 {
 	size_t n = k->text ? strlen(k->text) : 0;
@@ -35,7 +35,7 @@ static bool ends(struct text t, const char *with)
 	return t.n >= n && !memcmp(t.at + t.n - n, with, n);
 }
 
-/* The sizes of structures are not known: the next argument's place ends one. */
+/* Most bytes of an argument. Sizes of structures are not known, but the next argument ends one. */
 static size_t room_of(const struct call *c, int i, int n)
 {
 	uintptr_t at = (uintptr_t)c->args[i];

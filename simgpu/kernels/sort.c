@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small sorts: PyTorch's sorts in place of rows of keys with their places, its largest and smallest
- * few of each row, CUB's radix sorts of one row. Any thread.
+ * Small sorts: PyTorch's sorts in place of rows of keys with their indices, topk, kthvalue and
+ * median, CUB's radix sorts of one row. Any thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct item {
 
 /* ---- orders, all stable ---- */
 
-/* NaN sorts behind all numbers. */
+/* NaN sorts after all numbers. */
 static int by_key(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
@@ -86,7 +86,7 @@ static bool info(struct view *v, const struct call *c, int arg, char type)
 	return view_info(v, c->args[arg], type, number_size(c->k->types[1]));
 }
 
-/* Sorted keys and what goes with them; NULL if not all is known. */
+/* Sorted keys and their companions, freed by the caller; NULL if not all are known. */
 static struct item *load(const struct view *keys, const struct view *with,
 			 int (*order)(const void *, const void *))
 {
@@ -107,7 +107,7 @@ static struct item *load(const struct view *keys, const struct view *with,
 	return items;
 }
 
-/* Unknown keys are taken to be in order: each stays where it is. */
+/* Keeps the places in order, because unknown keys are assumed to be sorted. */
 static void keep(const struct view *v)
 {
 	struct value *values = view_known(v);
@@ -136,8 +136,8 @@ static void sort_row(const struct view *keys, const struct view *places, bool do
 	free(items);
 }
 
-/* Keys, how many rows, their length, the keys' stride in them, values, their stride, and the order:
- * a flag, if the name does not say it. */
+/* Arguments: keys, rows, their length, the keys' stride, values, their stride, and a flag for the
+ * order if the name does not show it. */
 bool sort_launch(const struct call *c)
 {
 	int64_t rows = call_number(c, 1), length = call_number(c, 2), stride = call_number(c, 3);
@@ -162,7 +162,7 @@ bool sort_launch(const struct call *c)
 	return true;
 }
 
-/* ---- the first few of each row ---- */
+/* ---- topk, kthvalue, median ---- */
 
 struct few {
 	struct view in, values, places;
@@ -238,8 +238,8 @@ static bool do_few(const struct few *f)
 	return true;
 }
 
-/* The source, a row's length, how many are taken, whether the largest, rows, stride; the values'
- * place and stride, the indices' place and stride. */
+/* Arguments: source, a row's length, number taken, whether the largest, rows, stride, values, their
+ * stride, indices, their stride. */
 bool topk_launch(const struct call *c)
 {
 	struct few f = { .length = call_number(c, 1), .n = call_number(c, 2) };
@@ -255,7 +255,7 @@ bool topk_launch(const struct call *c)
 	return do_few(&f);
 }
 
-/* The one at a place of each row's order. */
+/* Takes the element at one place of each row's order. */
 static bool one_of_rows(const struct call *c, struct few *f,
 			int64_t (*place)(const struct few *, struct item *))
 {
@@ -284,7 +284,7 @@ static int64_t kth(const struct few *f, struct item *items)
 	return f->n - 1;
 }
 
-/* The lower of two; what is no number, if there is one. */
+/* The lower of two middle elements; the first NaN, if there is one. */
 static int64_t middle(const struct few *f, struct item *items)
 {
 	int64_t last = f->length - 1;
@@ -296,7 +296,7 @@ static int64_t middle(const struct few *f, struct item *items)
 	return last;
 }
 
-/* The source, a row's length, which, rows, stride, values, indices. */
+/* Arguments: source, a row's length, k, rows, stride, values, indices. */
 bool kth_launch(const struct call *c)
 {
 	struct few f = { .length = call_number(c, 1), .n = call_number(c, 2) };
@@ -310,7 +310,7 @@ bool kth_launch(const struct call *c)
 	return one_of_rows(c, &f, kth);
 }
 
-/* Values, indices, the source, a row's length, rows, stride. */
+/* Arguments: values, indices, source, a row's length, rows, stride. */
 bool median_launch(const struct call *c)
 {
 	struct few f = { .length = call_number(c, 3) };
@@ -325,7 +325,7 @@ bool median_launch(const struct call *c)
 
 /* ---- CUB's radix sorts ---- */
 
-/* A number's bits in an order that is its own. */
+/* Bits that sort like the number. */
 static uint64_t ordered_bits(char type, long double x)
 {
 	int width = 8 * number_size(type);
@@ -337,7 +337,7 @@ static uint64_t ordered_bits(char type, long double x)
 	return strchr("asil", type) ? bits ^ sign : bits;
 }
 
-/* Types: of the keys, of what goes with them (0 if nothing does). */
+/* Types: of the keys, of their companions (0: none). */
 bool radix_parse(struct kernel *k)
 {
 	struct text t = { k->text, strlen(k->text) };
@@ -350,7 +350,7 @@ bool radix_parse(struct kernel *k)
 	return k->types[0] && (k->types[1] || k->result);
 }
 
-/* With unknown keys, each stays where it is. */
+/* With unknown keys each companion stays at its place. */
 static void stay(const struct view *from, const struct view *to)
 {
 	struct value *values = assumes(CONTENTS_EVEN) ? view_known(from) : NULL;
@@ -391,7 +391,7 @@ static bool do_radix(const struct kernel *k, void *const *at, int64_t n, int beg
 	return true;
 }
 
-/* Keys from and to, companions from and to, how many, from which bit to which. */
+/* Arguments: source and result of the keys, of the companions, count, first bit, last bit + 1. */
 bool radix_launch(const struct call *c)
 {
 	int begin = (int)call_number(c, 5), end = (int)call_number(c, 6);
@@ -415,7 +415,7 @@ bool radix_pass_launch(const struct call *c)
 			(int)call_number(c, 10));
 }
 
-/* Kernels that only prepare work which the simulated sort does at once. */
+/* Kernels that only check values, or prepare work that the simulated kernels do at once. */
 bool prepare_launch(const struct call *c)
 {
 	(void)c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Readable names are cut at the commas and brackets that belong to them. Any thread.
+ * Cuts readable names at the commas and brackets of their parts. Any thread.
  */
 #include "text.h"
 #include <stdlib.h>

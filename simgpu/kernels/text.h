@@ -21,9 +21,9 @@ struct text text_argument(const struct kernel *k, int i);
 struct text text_parameter(const struct kernel *k, int i);
 /* Within a part: argument i of what follows `mark`, which ends with '<' or '('. */
 struct text text_argument_of(struct text t, const char *mark, int i);
-/* The same of the last place where `mark` stands. */
+/* The same for the last occurrence of `mark`. */
 struct text text_last_argument_of(struct text t, const char *mark, int i);
 bool text_has(struct text t, const char *mark);
-struct text text_after(struct text t, const char *mark); /* what follows it */
+struct text text_after(struct text t, const char *mark); /* the part after the mark */
 int text_number(struct text t, int otherwise);
-char text_type(struct text t); /* as numbers.h calls it, 0 if it is no number */
+char text_type(struct text t); /* the letter of numbers.h; 0: not a number */

@@ -9,9 +9,9 @@
 #include "numbers.h"
 
 #define RUN    16 /* bytes of the widest number, and more */
-#define SPREAD 16 /* times their bytes, elements are read at once */
+#define SPREAD 16 /* longest span that is read at once, in bytes per byte of its elements */
 
-/* ---- what kernels are given ---- */
+/* ---- PyTorch's representations ---- */
 
 static bool finish(struct view *v, const void *base, char type)
 {
@@ -33,8 +33,8 @@ bool view_row(struct view *v, const void *base, char type, int64_t n)
 	return finish(v, base, type);
 }
 
-/* The number of dimensions comes first, then 25 sizes of three words each, then 25 rows of strides
- * in bytes. */
+/* An OffsetCalculator: number of dimensions, 25 sizes of 3 words each, 25 rows of strides
+ * (bytes). */
 #define SIZE_AT(d) (1 + 3 * (d))
 #define STRIDES_AT SIZE_AT(VIEW_DIMS)
 
@@ -63,7 +63,7 @@ size_t view_info_bytes(int word)
 	return (bytes + 7) / 8 * 8;
 }
 
-/* The address, 25 sizes, 25 strides in elements, the number of dimensions, the last changing
+/* A TensorInfo: address, 25 sizes, 25 strides in elements, number of dimensions, the last changing
  * fastest. */
 bool view_info(struct view *v, const void *info, char type, int word)
 {
@@ -130,7 +130,7 @@ static bool in_a_row(const struct view *v)
 	return true;
 }
 
-/* From the first byte to the last, 0 if that is much more than there are elements. */
+/* Bytes from the first element to the end of the last; 0 if they lie too far apart. */
 static size_t span_of(const struct view *v)
 {
 	size_t span = number_size(v->type), most = SPREAD * span * v->n;
@@ -143,7 +143,7 @@ static size_t span_of(const struct view *v)
 	return span <= most ? span : 0;
 }
 
-/* The least that is known of an element, of which any byte may be. */
+/* The least known state of an element's bytes. */
 static int least_of(const unsigned char *states, size_t size)
 {
 	int least = CONTENTS_KNOWN;
@@ -241,7 +241,7 @@ void forget_row(const void *base, char type, int64_t n)
 		sim_forget(base);
 }
 
-/* Forgets only the beginning of a large tensor, because programs read values from there. */
+/* Of a large tensor it forgets only the contents that came with the same transfer as the first. */
 void view_forget(const struct view *v)
 {
 	if (!v->n || !contents_any())

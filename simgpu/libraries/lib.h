@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * For the files that define functions of the math and communication libraries. Only the calls whose
- * answers a program can see are written by hand; the tables lib_*.def stub the rest.
+ * results a program can see are written by hand; the tables lib_*.def stub the rest.
  *
- * No library header is included: what is here must build with any toolkit, or with a bare
- * cuda_runtime_api.h. Handles, descriptors and enums are declared by what the ABI makes of them
+ * No library header is included, because these files must build with any toolkit, or with a bare
+ * cuda_runtime_api.h. Handles, descriptors and enums are declared as what they are in the ABI
  * (pointers and ints). tests/e2e/test_simgpu_names.py compares names and argument counts with the
  * libraries and headers that are installed.
  */
@@ -23,7 +23,7 @@
 		return result;            \
 	}
 
-/* An object of a library, with its codes for no place to write the handle to and for no memory. */
+/* The functions that make and free an object, with the codes for a NULL `out` and for no memory. */
 #define API_OBJECT(make, unmake, kind, bytes, no_place, no_room)                         \
 	API_CALL(int, make, lib_create(out, kind, bytes, no_place, no_room), void **out) \
 	API(int, unmake, void *handle)                                                   \
@@ -33,8 +33,7 @@
 	}
 int lib_create(void **out, uint32_t kind, size_t bytes, int no_place, int no_room);
 
-/* Functions that set and get a field of an object, with the codes for another object and for no
- * place to write the value to. */
+/* Functions that set and get a field of an object, with the codes for a wrong object and NULL. */
 #define API_SETTING(set, get, kind, object, type, field, no_object, no_place) \
 	API(int, set, struct object *o, type value)                           \
 	{                                                                     \
@@ -68,10 +67,10 @@ void lib_unmap(void *ptr, size_t bytes);
 int lib_capability(void);
 /* cuBLAS's default workspace, as NVIDIA documents it; lib_cublas.c */
 size_t lib_blas_workspace(void);
-size_t lib_type_bytes(int cuda_type); /* cudaDataType_t; 4 where unknown */
+size_t lib_type_bytes(int cuda_type); /* cudaDataType_t; 4 if unknown */
 
 /* Version of a library, by its short name ("cublas", "cudnn", "nccl"...): part 0, 1, 2 is major,
- * minor, patch. It is the version of the real library if the program has loaded one behind us, else
+ * minor, patch. It is the version of the real library if the program has loaded that as well, else
  * a common one. lib_versions.c */
 int lib_version(const char *library, int part);
 /* A library's version as one number: major * scale + minor * 100 + patch. */
@@ -101,24 +100,23 @@ int lib_version_number(const char *library, int scale);
 #define LIB_SPARSE SIM_KIND('s', 'p', 'a', 'r')
 #define LIB_RAND   SIM_KIND('r', 'a', 'n', 'd')
 
-/* What the kernels of a call use, for those that stand between the libraries and the driver: from
- * lib_uses() to lib_used() each kernel is launched with the addresses that were named until then.
+/* The memory that the kernels of a call use, for tools between the libraries and the driver. From
+ * lib_uses() to lib_used() each kernel is launched with the addresses that were added until then.
  * lib_stream.c */
 void lib_uses(const char *function);
 void lib_use(const void *address);		     /* if it lies on the device */
-void lib_use_array(const void *array, double count); /* of addresses: those that are known */
+void lib_use_array(const void *array, double count); /* the known addresses in it */
 void lib_used(void);
-/* The memory behind an argument. */
+/* Add the memory that an argument refers to. */
 void lib_use_blas(void *handle);
 void lib_use_sparse(void *object);
 void lib_use_generator(void *handle);
-void *lib_use_plan(int handle); /* and the plan's stream */
+void *lib_use_plan(int handle); /* returns the plan's stream */
 
-/* Launches a library's kernel on a stream. The second form also has a function's name and the words
- * of its arguments, the handle first. */
+/* Launches a library's kernel on a stream. */
 void lib_launch(void *stream);
 /* The same with a known cost: arithmetic operations and bytes of device memory, or the bytes that a
- * collective moves in all. */
+ * collective moves in all. lib_work(): a function's name and its arguments' words, handle first. */
 void lib_product(void *stream, double operations, int cuda_type, double bytes);
 void lib_collective(const char *kernel, void *stream, double bytes, int ranks);
 void lib_work(const char *name, const uintptr_t *words, int n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuBLAS: handles and their settings. Products are stubs, except that small results are forgotten
- * (lib_cublas_compute.c). Any thread.
+ * cuBLAS: handles and their settings. Products are WORK rows: they take time, and their results are
+ * forgotten (lib_work.c). Any thread.
  */
 #include "lib.h"
 
@@ -15,7 +15,7 @@ struct blas {
 	int emulation_strategy, special_values, mantissa_control, mantissa_bits, mantissa_offset;
 	void *mantissa_pointer;
 	void *own[BLAS_BLOCKS];
-	void *workspace; /* of the program */
+	void *workspace; /* the program's; NULL: own[0] */
 };
 
 #define KIND LIB_BLAS
@@ -25,9 +25,8 @@ size_t lib_blas_workspace(void)
 	return lib_capability() >= 90 ? 32 * MIB : 4 * MIB;
 }
 
-/* Blocks of a new handle: the default workspace, and two small ones. On an H100 version 13 takes
- * twice the documented workspace. A card that is smaller than real ones has the documented one
- * alone. */
+/* Bytes of a new handle's blocks: the default workspace, and two small ones. On an H100 version 13
+ * takes twice the documented workspace. A card smaller than any real one has that alone. */
 static size_t own_bytes(int block)
 {
 	static const size_t small[] = { 0, 128 << 10, 1 << 10 };
@@ -75,7 +74,7 @@ API(int, cublasCreate_v2, struct blas **out)
 #define SETTING(set, get, type, field) \
 	API_SETTING(set, get, KIND, blas, type, field, CUBLAS_NOT_INITIALIZED, CUBLAS_INVALID)
 
-/* With a stream the workspace is the library's own again, as the real one has it. */
+/* Setting a stream resets the workspace to the library's own, as in the real one. */
 API(int, cublasSetStream_v2, struct blas *b, void *stream)
 {
 	if (!sim_handle_check(b, KIND))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuBLAS functions that give something back to the host: sums and indices (zero, where the result
- * is host memory; forgotten, where it is on the device) and argument checks (all well). Any thread.
+ * cuBLAS functions that return results: sums and indices (zero in host memory, forgotten in device
+ * memory) and checks of arguments (no error). Any thread.
  */
 #include <string.h>
 #include "lib.h"
@@ -17,7 +17,7 @@ static int give(void *result, size_t bytes)
 	return 0;
 }
 
-/* The kernel that works it out from x and y. */
+/* Launches the kernel that computes the result from x and y. */
 static int reduce(const char *name, void *handle, const void *x, const void *y, void *result,
 		  size_t bytes)
 {
@@ -29,7 +29,7 @@ static int reduce(const char *name, void *handle, const void *x, const void *y, 
 	return give(result, bytes);
 }
 
-/* Batches: arrays of addresses on the device. */
+/* a, b: arrays of addresses on the device. */
 static int solve(const char *name, void *handle, const void *a, const void *b, int *info)
 {
 	const uintptr_t words[] = { (uintptr_t)handle, (uintptr_t)a, (uintptr_t)b };
@@ -155,7 +155,7 @@ DOT(cublasZdotc_v2, 16)
 DOT_EX(cublasDotEx)
 DOT_EX(cublasDotcEx)
 
-/* Batched solvers: `info` is host memory here and says whether the arguments were right. */
+/* Batched solvers: `info` is host memory here, for the check of the arguments. */
 #define BATCHED(type)                                                                            \
 	API(int, cublas##type##geqrfBatched, void *h, int m, int n, void *a, int lda, void *tau, \
 	    int *info, int batch)                                                                \

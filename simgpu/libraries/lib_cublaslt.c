@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuBLASLt: descriptors that keep their attributes, and a heuristic that always has one answer,
- * which needs no workspace (torch allocates the workspace before it asks). Any thread.
+ * cuBLASLt: descriptors that keep their attributes, and a heuristic that always finds one
+ * algorithm, without a workspace (torch allocates that before it queries). Any thread.
  */
 #include <string.h>
 #include "lib_products.h"
@@ -33,8 +33,8 @@ struct heuristic {
 	int reserved[4];
 };
 
-/* Attributes that a matrix's layout is made with, and of an operation
- * (cublasLtMatrixLayoutAttribute_t, cublasLtMatmulDescAttributes_t). */
+/* Attributes of a matrix's layout and of an operation (cublasLtMatrixLayoutAttribute_t,
+ * cublasLtMatmulDescAttributes_t). */
 enum {
 	LAYOUT_TYPE = 0,
 	LAYOUT_ROWS = 2,
@@ -108,7 +108,7 @@ static int64_t attribute(void *handle, int attribute, int64_t otherwise)
 	return value;
 }
 
-/* The result is m x n, and k is what A has beside m. */
+/* The result is m x n, and k is the other dimension of A. */
 static void multiply(void *stream, void *operation, void *a, void *d)
 {
 	double m = (double)attribute(d, LAYOUT_ROWS, 0), n = (double)attribute(d, LAYOUT_COLS, 0);
@@ -174,7 +174,7 @@ DESCRIPTOR(MatmulPreference, create(out), ARGS(void **out), ARGS(void *out, size
 API_CALL(int, cublasLtGroupedMatrixLayoutCreate, create(out), void **out, UNUSED int type,
 	 UNUSED int groups, UNUSED const void *rows, UNUSED const void *cols, UNUSED const void *ld)
 
-/* The bias, scales and others that the operation has beside its matrices. */
+/* Uses the addresses among the operation's attributes: bias, scales and others. */
 static void use_attributes(void *operation)
 {
 	struct descriptor *d = sim_handle_check(operation, KIND);

@@ -15,7 +15,7 @@ CUDNN_OBJECT(cudnnCreate, cudnnDestroy, HANDLE, sizeof(struct dnn))
 API_SETTING(cudnnSetStream, cudnnGetStream, HANDLE, dnn, void *, stream, CUDNN_BAD_PARAM,
 	    CUDNN_BAD_PARAM)
 
-/* ---- who we are ---- */
+/* ---- versions ---- */
 
 API_CALL(size_t, cudnnGetVersion, lib_version_number("cudnn", 10000), void)
 API_CALL(size_t, cudnnGetMaxDeviceVersion, sim_card()->major * 100 + sim_card()->minor * 10, void)
@@ -57,7 +57,7 @@ API(int, cudnnQueryRuntimeError, void *handle, int *status, int mode, void *tag)
 	return CUDNN_OK;
 }
 
-/* ---- descriptors that nothing is ever asked of ---- */
+/* ---- descriptors that are never queried ---- */
 
 #define PLAIN_DESCRIPTOR(sort) \
 	CUDNN_OBJECT(cudnnCreate##sort##Descriptor, cudnnDestroy##sort##Descriptor, PLAIN, 64)
@@ -91,7 +91,7 @@ API_CALL(int, cudnnDropoutGetStatesSize,
 	 cudnn_size(bytes, (size_t)48 * sim_card()->sms * sim_card()->threads_per_sm),
 	 UNUSED void *handle, size_t *bytes)
 
-/* A bit an element. */
+/* One bit per element. */
 API(int, cudnnDropoutGetReserveSpaceSize, void *x, size_t *bytes)
 {
 	struct cudnn_shape *s = cudnn_tensor(x);

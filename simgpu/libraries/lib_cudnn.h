@@ -14,7 +14,7 @@ enum {
 	CUDNN_NO_ROOM = 4003,
 };
 
-/* A descriptor that is made and given back; the second form only makes it. */
+/* The functions that make and free a descriptor; CUDNN_CREATE makes one. */
 #define CUDNN_OBJECT(make, unmake, kind, bytes) \
 	API_OBJECT(make, unmake, kind, bytes, CUDNN_NULL_POINTER, CUDNN_NO_ROOM)
 #define CUDNN_CREATE(out, kind, bytes) \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cuDNN's graph ("backend") interface: descriptors that keep the attributes they are given, and a
- * heuristic with one answer for every graph. A plan's workspace is worked out from the convolutions
+ * heuristic with one answer for every graph. A plan's workspace is computed from the convolutions
  * and the attention in its graph. Any thread; a descriptor belongs to one thread at a time, as in
- * the real library, but may be a part of several others: those keep it alive.
+ * the real library, but several others may refer to it and keep it alive.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -128,9 +128,9 @@ API(int, cudnnBackendSetAttribute, void *handle, int name, int type, int64_t cou
 	return keep(d, name, type, count, values);
 }
 
-/* ---- answers ---- */
+/* ---- queries ---- */
 
-/* The graph behind an engine, its configuration, a heuristic or a plan. */
+/* The graph of an engine, its configuration, a heuristic or a plan. */
 struct cudnn_node *cudnn_graph_of(struct cudnn_node *d)
 {
 	static const int ways[] = { ENGINEHEUR_GRAPH, ENGINE_GRAPH, ENGINECFG_ENGINE,
@@ -147,7 +147,7 @@ struct cudnn_node *cudnn_graph_of(struct cudnn_node *d)
 	return d;
 }
 
-/* Fills in the one configuration that a heuristic offers: it leads to the graph. */
+/* Fills in the one configuration that a heuristic offers; it refers to the graph. */
 static int offer(struct cudnn_node *heuristic, int64_t room, int64_t *found, void *values)
 {
 	struct cudnn_node *graph = cudnn_graph_of(heuristic), *config, *engine = NULL;
@@ -169,7 +169,7 @@ static int offer(struct cudnn_node *heuristic, int64_t room, int64_t *found, voi
 	return result;
 }
 
-/* A configuration's engine: the caller brings a descriptor to be made like it. */
+/* A configuration's engine, filled into a descriptor that the caller passes. */
 static int tell_engine(struct cudnn_node *config, int64_t room, int64_t *found, void *values)
 {
 	struct cudnn_node *graph = cudnn_graph_of(config), *engine;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuDNN: the older convolution interface (one algorithm, chosen by us), and the sizes that
- * normalisation and CTC ask for. Any thread.
+ * cuDNN: the older convolution interface, which always finds one algorithm. Any thread.
  */
 #include <string.h>
 #include "lib_cudnn.h"
 
 #define CONVOLUTION SIM_KIND('d', 'c', 'o', 'n')
-#define ALGORITHM   1 /* the implicit product, known to all three directions */
+#define ALGORITHM   1 /* the implicit product, which all three directions have */
 #define TENSOR_MATH 1
 
 struct convolution {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The workspace of a graph: the largest need of one of its operations. Convolutions by the rules of
- * lib_cudnn_workspace.c. Attention needs none forward; backward (five products in one graph, or the
- * one operation for it) it sums the gradient of the queries in fp32, with one more number a row: an
+ * The workspace of a graph: the largest one of its operations. Convolutions follow the rules of
+ * lib_cudnn_workspace.c. Attention needs none forward. Backward (five products in one graph, or one
+ * operation) it sums the gradient of the queries in fp32, with one more number per row, which is an
  * approximation too. Any thread.
  */
 #include "lib_cudnn_graph.h"

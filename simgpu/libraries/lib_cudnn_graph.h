@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A graph given to cuDNN: nodes with attributes, and the few attribute numbers that we look at (of
- * cudnnBackendAttributeName_t, cudnnBackendDescriptorType_t and cudnnBackendAttributeType_t).
+ * A graph given to cuDNN: nodes with attributes, and the few attribute numbers that are used here
+ * (of cudnnBackendAttributeName_t, cudnnBackendDescriptorType_t and cudnnBackendAttributeType_t).
  */
 #pragma once
 
@@ -75,9 +75,9 @@ struct cudnn_node {
 };
 
 struct cudnn_attribute *cudnn_attribute(const struct cudnn_node *d, int name);
-struct cudnn_node *cudnn_graph_of(struct cudnn_node *d);      /* behind a plan; NULL: none */
+struct cudnn_node *cudnn_graph_of(struct cudnn_node *d);      /* of a plan; NULL: none */
 size_t cudnn_graph_workspace(const struct cudnn_node *graph); /* lib_cudnn_graph.c */
-/* Puts what a plan does on a stream; lib_cudnn_time.c. */
+/* Puts a plan's work on a stream; lib_cudnn_time.c. */
 void cudnn_execute(void *stream, void *plan);
-/* The memory that a plan is executed on. */
+/* Uses the memory that a plan is executed on. */
 void cudnn_use_pack(void *pack);

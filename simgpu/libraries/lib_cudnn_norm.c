@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuDNN: how much room batch normalisation and CTC want. Approximations, see lib_cudnn_workspace.c.
- * Any thread.
+ * cuDNN: workspaces of batch normalisation and CTC, as approximations. Any thread.
  */
 #include "lib_cudnn.h"
 
 #define MODE_PERSISTENT 2
-#define PLAIN_NORM	0 /* without an activation or an addition behind it */
+#define PLAIN_NORM	0 /* without an activation or an addition after it */
 
 static int norm_workspace(int mode, void *x, size_t *bytes)
 {
@@ -19,13 +18,13 @@ static int norm_workspace(int mode, void *x, size_t *bytes)
 									 s->strides[1] == 1));
 }
 
-/* The newer interface has the algorithm apart from the mode. */
+/* The newer interface separates the algorithm from the mode. */
 static int v8_mode(int mode, int algorithm)
 {
 	return mode && algorithm ? MODE_PERSISTENT : 0;
 }
 
-/* The mask of an activation: a bit an element. */
+/* The mask of an activation: one bit per element. */
 static int norm_reserve(int ops, void *x, size_t *bytes)
 {
 	struct cudnn_shape *s = cudnn_tensor(x);

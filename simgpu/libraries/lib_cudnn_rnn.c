@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuDNN: recurrent networks. Where each matrix and bias lies in the weight space is exact: all
- * matrices first, a pseudo-layer (a layer in one direction) after the other: input matrices of each
- * gate, recurrent ones, the projection; then the biases in the same order. The reserve is exact
- * (docs/gpu-results.md), the workspace is an approximation. Any thread.
+ * cuDNN: recurrent networks. The layout of the weight space is exact: first all matrices, by
+ * pseudo-layer (a layer in one direction): input matrices of the gates, recurrent ones, the
+ * projection; then the biases in the same order. The reserve is exact (docs/gpu-results.md), the
+ * workspace is an approximation. Any thread.
  */
 #include "lib_cudnn.h"
 
@@ -78,7 +78,7 @@ static bool projects(const struct rnn *r)
 	return r->projection > 0 && r->projection < r->hidden;
 }
 
-/* The width of what a layer hands on, in one direction. */
+/* The width of a layer's output in one direction. */
 static int output(const struct rnn *r)
 {
 	return projects(r) ? r->projection : r->hidden;
@@ -202,13 +202,13 @@ API(int, cudnnGetRNNWeightParams, void *handle, void *d, int pseudo_layer, size_
 
 #define LAYER_BYTES (8 * MIB) /* for the products of a layer in one direction */
 
-/* Tensors as large as a layer's output that training keeps for the backward pass. */
+/* Number of tensors of the size of a layer's output that are saved for backward. */
 static int kept(const struct rnn *r)
 {
 	return r->mode == MODE_LSTM ? 5 : r->mode == MODE_GRU ? 6 : 1;
 }
 
-/* Halves of such tensors in the workspace: fitted to an H100's. */
+/* The workspace in halves of such tensors, fitted to an H100's. */
 static int halves_used(const struct rnn *r)
 {
 	return r->mode == MODE_LSTM ? 12 : r->mode == MODE_GRU ? 10 : 9;
@@ -229,7 +229,7 @@ API(int, cudnnGetRNNTempSpaceSizes, void *handle, void *d, int mode, void *x, si
 	if (workspace)
 		*workspace = r->layers * directions(r) * LAYER_BYTES + weight_bytes(r) +
 			     outputs * halves_used(r) / 2;
-	/* Every layer's own, and the outputs between two layers. */
+	/* Each layer's saved tensors, and the outputs between layers. */
 	if (reserve)
 		*reserve = mode == TRAINING ? outputs * (r->layers * kept(r) + r->layers - 1) + 256
 					    : 0;

@@ -48,7 +48,7 @@ int cudnn_set_shape(struct cudnn_shape *s, int type, int rank, const int *dims, 
 	return CUDNN_OK;
 }
 
-/* From the first element to the last one. */
+/* Bytes from the first element to the end of the last. */
 size_t cudnn_shape_bytes(const struct cudnn_shape *s)
 {
 	size_t last = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long a plan of cuDNN takes: the products in its graph. A convolution multiplies each element
- * of its output by a filter's worth of input; attention is products of batches of matrices. Any
- * thread.
+ * The time of a plan of cuDNN, which is that of the products in its graph. A convolution multiplies
+ * each element of its output by a filter's worth of input; attention is products of batches of
+ * matrices. Any thread.
  */
 #include "lib_cudnn_graph.h"
 #include "lib_products.h"
@@ -65,7 +65,7 @@ static void matrices(void *stream, const struct shape *a, const struct shape *b)
 	lib_product(stream, p.operations, p.cuda_type, p.bytes);
 }
 
-/* Forward, by the data and by the filter: which tensors are the filter and the output. */
+/* Puts one operation on a stream; false if it is no product. kinds: filter and output. */
 static bool execute(void *stream, const struct cudnn_node *op)
 {
 	static const struct {

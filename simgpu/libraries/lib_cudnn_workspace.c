@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much workspace cuDNN asks for. AN APPROXIMATION: the real figures depend on the kernel that
- * its heuristics choose for the card, and are not known without one. The rules here:
+ * The workspace that cuDNN needs. AN APPROXIMATION: the real figures depend on the kernel that its
+ * heuristics choose for the card, and are not known without one. The rules here:
  *
- * - Kernels for tensor cores want the channels last, those of 16 bits in groups of eight. Tensors
+ * - Kernels for tensor cores need the channels last, those of 16 bits in groups of eight. Tensors
  * in another order are copied into the workspace: input, filter and output of the convolution.
- * - A filter of one pixel is a plain product: no copies.
+ * - A filter of one pixel is a plain product, without copies.
  * - A first layer, whose input has few channels, has kernels that need no copies: forward for 16
  *   bits and for small filters, for the gradient of its input in fp32.
- * - The gradient of a filter is summed by many thread blocks, in fp32 and beside the copies: as
- *   many partial sums as keep the card busy. A filter of one pixel has one for each image where the
- *   channels come first, and one for some 1,365 pixels where they come last.
+ * - The gradient of a filter is summed by many thread blocks, in fp32 and in addition to the
+ *   copies, with as many partial sums as keep the card busy. A filter of one pixel has one for each
+ *   image if the channels come first, and one for some 1,365 pixels if they come last.
  * - Convolutions with few channels to a group (depthwise ones) have kernels without a workspace.
  * - Batch normalisation that keeps its data on chip exchanges two sums for each channel between all
  *   multiprocessors.
@@ -18,8 +18,8 @@
  *
  * tests/e2e/test_cudnn.py compares them with the requests of 264 convolutions on an H100, in
  * tests/data/cudnn-h100.txt; tables of other cards are made by `make cudnn-table` on such a card.
- * The most that is likely is what a kernel would want that copies all tensors and has as many
- * partial sums as any; a kernel that wants nothing exists for every convolution.
+ * The likely maximum is the workspace of a kernel that copies all tensors and has the most partial
+ * sums. Every convolution also has a kernel without a workspace.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +30,8 @@
 #define VECTOR	     8 /* channels of 16 bits that are read at once */
 #define SMALL_FILTER 9 /* pixels */
 #define FEW_CHANNELS 4
-#define TILE_ROWS    128 /* of what is multiplied for an output channel */
-#define TILE_COLUMNS 32	 /* output channels for a byte of a number */
+#define TILE_ROWS    128 /* filter elements of an output channel, per tile */
+#define TILE_COLUMNS 32	 /* output channels per tile, for a byte of a number */
 #define MOST_SUMS    14
 #define SUM_PIXELS   1365
 
@@ -99,7 +99,7 @@ static size_t likely(enum cudnn_convolution which, const struct cudnn_operand *x
 	return bytes;
 }
 
-/* Of "h100 t4": the table of one card is good for all of its compute capability. */
+/* Whether a card in CUDNN_TABLES ("h100 t4") has this card's compute capability. */
 static bool is_measured(void)
 {
 	static const char tables[] = " " CUDNN_TABLES " ";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cuFFT: plans and their work areas. AN APPROXIMATION: a work area holds one complex copy of the
- * data where each length has no prime factor above 127, four where one has (it is then done by a
- * convolution of more than twice the length), none for one short power of two, which one kernel
- * does in shared memory (seen on a card with 256). Any thread.
+ * data if no length has a prime factor above 127, else four (such a length is computed by a
+ * convolution of more than twice the length). One dimension of a short power of two needs none,
+ * because one kernel computes it in shared memory (seen on a card with 256). Any thread.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ static bool smooth(long long n)
 	return n == 1;
 }
 
-/* NO_SIZE where a size is wrong. */
+/* Bytes of a work area; NO_SIZE if a size is wrong. */
 static size_t work(int rank, const long long *n, long long batch, size_t complex_bytes)
 {
 	size_t elements = batch;
@@ -166,7 +166,7 @@ static int estimate(size_t *out, size_t bytes)
 	return bytes == NO_SIZE ? FFT_BAD_SIZE : FFT_OK;
 }
 
-/* Fixes a plan's work area, and takes it where the caller does not bring one. */
+/* Sets the size of a plan's work area, and allocates it unless the caller brings one. */
 static int make(int handle, size_t bytes, size_t *out)
 {
 	struct plan *p;
@@ -221,7 +221,7 @@ static size_t work_int(int rank, const int *n, long long batch, int type)
 	return work(rank, wide, batch, complex_of(type));
 }
 
-/* Each shape of plan: made whole, made from a handle, and asked for its size in two ways. */
+/* For each shape of plan: functions that make it, of a handle or with one, and two for its size. */
 #define SHAPE(kind, rank, batch, lengths, ...)                                              \
 	API(int, cufftMakePlan##kind, int handle, __VA_ARGS__, size_t *out)                 \
 	{                                                                                   \

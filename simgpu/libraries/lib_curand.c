@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuRAND: generators exist and have a state on the device; what they generate is not computed. The
+ * cuRAND: generators exist and have a state on the device; their numbers are not computed. The
  * state is an approximation: 48 bytes for each of 64 blocks of 256 threads. Any thread.
  */
 #include "lib.h"

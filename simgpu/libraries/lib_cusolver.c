@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuSOLVER: handles, and how much workspace each solver asks for. The sizes follow LAPACK's blocked
- * algorithms (a block of 32 columns): an approximation, and never zero. What a solver says on the
- * device (its `info`) is zero, for all went well. Any thread.
+ * cuSOLVER: handles, and the workspace of each solver. The sizes follow LAPACK's blocked algorithms
+ * (a block of 32 columns): an approximation, and never zero. A solver's `info` on the device reads
+ * as zero, which means success. Any thread.
  */
 #include "lib.h"
 
@@ -116,7 +116,7 @@ static int tell_bytes(size_t *device, size_t *host, int type, int64_t elements)
 	{                                                                         \
 		return tell(lwork, elements);                                     \
 	}
-/* A matrix and its leading dimension; those that the sizes do not depend on. */
+/* Arguments on which the sizes do not depend: a matrix, its leading dimension, and others. */
 #define MATRIX	 UNUSED void *a, UNUSED int lda
 #define SIDES	 UNUSED int side, UNUSED int trans
 #define OTHER(x) UNUSED void *x, UNUSED int ld##x
@@ -179,7 +179,7 @@ EIGEN_TYPES(D, syevd, syevj, syevjBatched, sygvd, sygvj)
 EIGEN_TYPES(C, heevd, heevj, heevjBatched, hegvd, hegvj)
 EIGEN_TYPES(Z, heevd, heevj, heevjBatched, hegvd, hegvj)
 
-/* ---- the newer interface, which asks in bytes and for any type ---- */
+/* ---- the newer interface, which counts bytes and takes any type ---- */
 
 #define XSIZE(name, type, elements, ...)                                          \
 	API(int, cusolverDn##name##_bufferSize, UNUSED void *handle, __VA_ARGS__) \
@@ -212,7 +212,7 @@ XSIZE(Xsytrs, type, panel(n, columns), UNUSED int uplo, int64_t n, int64_t colum
 XSIZE(Xlarft, type, panel(n, k), PARAMS, UNUSED int direct, UNUSED int stored, int64_t n, int64_t k,
       XMATRIX, XVECTOR(tau), XOTHER(t), COMPUTE, RESULT)
 
-/* ---- what an iterative solver reports ---- */
+/* ---- reports of iterative solvers ---- */
 
 API_CALL(int, cusolverDnXsyevjGetSweeps, tell(sweeps, 1), UNUSED void *handle, UNUSED void *info,
 	 int *sweeps)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuSPARSE: descriptors that remember their shape, and buffer sizes (approximations, never zero
- * where the real library needs something). Products of two sparse matrices cannot be counted
- * without computing them: they come out empty. Any thread.
+ * cuSPARSE: descriptors that remember their shape, and buffer sizes (approximations, never zero if
+ * the real library needs something). Products of two sparse matrices cannot be counted without
+ * computing them: they come out empty. Any thread.
  */
 #include "lib.h"
 
@@ -15,7 +15,7 @@ struct sparse {
 	void *stream;
 	int64_t rows, columns, entries;
 	int value_type, pointer_mode, type, fill, diagonal, base;
-	const void *data[3]; /* where it lies */
+	const void *data[3]; /* its arrays on the device */
 };
 
 static struct sparse *check(const void *handle)
@@ -78,7 +78,7 @@ OBJECT(cusparseSpSV_createDescr, cusparseSpSV_destroyDescr)
 		s->field = value;                 \
 		return SPARSE_OK;                 \
 	}
-/* Matrix descriptors are asked for the value itself. */
+/* Getters of matrix descriptors return the value itself. */
 #define GETTER(name, field)                       \
 	API(int, name, const void *object)        \
 	{                                         \

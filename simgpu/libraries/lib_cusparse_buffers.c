@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuSPARSE: how large a buffer each operation asks its caller for. Approximations: an index or a
- * value for each row, or for each entry where something is sorted. Any thread.
+ * cuSPARSE: sizes of the buffers that operations need. Approximations: an index or a value for each
+ * row, or for each entry if something is sorted. Any thread.
  */
 #include "lib.h"
 
@@ -90,8 +90,7 @@ API_CALL(int, cusparseXcoosort_bufferSizeExt, tell(out, 4 * sizeof(int) * (size_
 API_CALL(int, cusparseXcsrsort_bufferSizeExt, tell(out, 4 * sizeof(int) * (size_t)entries),
 	 ANY(handle), NUMBER(m), NUMBER(n), int entries, ANY(rows), ANY(columns), size_t *out)
 
-/* The number of entries of a sum is not known: as many as both have is the most it could be, but
- * what is computed here is nothing. */
+/* The number of entries of a sum is not known, because the sum is not computed. It is zero here. */
 API(int, cusparseXcsrgeam2Nnz, const void *handle, NUMBER(m), NUMBER(n), ANY(describe_a),
     NUMBER(entries_a), const void *rows_a, const void *columns_a, ANY(describe_b),
     NUMBER(entries_b), const void *rows_b, const void *columns_b, ANY(describe_c),

@@ -28,7 +28,7 @@ API_CALL(int, cusparseLtStructuredDescriptorInit, describe(m, rows, columns, typ
 	 UNUSED void *handle, void *m, int64_t rows, int64_t columns, UNUSED int64_t ld,
 	 UNUSED uint32_t alignment, int type, UNUSED int order, UNUSED int sparsity)
 
-/* Half of the values, and two bits for each that says where it was. */
+/* Half of the values, and two bits for the place of each. */
 API(int, cusparseLtSpMMACompressedSize2, UNUSED void *handle, const void *descriptor,
     size_t *compressed, size_t *buffer)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: communicators. Its ranks meet when it is made, as on a card, and find each other by the id
- * they share. A rank that cannot meet the others is alone: it believes that they send what it
- * sends. So it is with more ranks than a node has devices, and with SIMGPU_RANKS=alone. Any thread.
+ * NCCL: communicators. The ranks of one meet when it is made, as on a card, and find each other by
+ * the id they share. A rank that cannot meet the others runs alone and assumes that they send what
+ * it sends. That happens if there are more ranks than the node has devices, and with
+ * SIMGPU_RANKS=alone. Any thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct nccl_comm *nccl_check(const void *handle)
 
 /* ---- one communicator ---- */
 
-/* Once a process has seen that not all ranks are here, none of its groups waits for anyone. */
+/* Once a process has seen that not all ranks are here, none of its communicators waits. */
 static bool by_itself(int ranks)
 {
 	static bool always;
@@ -163,7 +164,7 @@ struct making {
 	struct nccl_comm *parent;
 	struct talk mine, all[NCCL_HERE];
 	uint64_t number;
-	uint32_t from; /* ranks that send one */
+	uint32_t from; /* ranks (bits) that send one */
 	int ranks, rank;
 	void **out;
 	int (*choose)(struct making *m, struct nccl_id *id); /* sets ranks, rank and the id */
@@ -347,7 +348,7 @@ API(int, ncclCommGrow, void *comm, int ranks, const struct nccl_id *id, int rank
 	return make(&m);
 }
 
-/* ---- their end ---- */
+/* ---- the end of communicators ---- */
 
 static int end_comm(void *handle)
 {
@@ -447,6 +448,6 @@ API(const char *, ncclGetErrorString, int result)
 
 API(const char *, ncclGetLastError, const void *comm)
 {
-	(void)comm; /* like the real one: the most recent error of all */
+	(void)comm; /* as in the real library, the last error of all */
 	return nccl_last_error;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Communicators, for the files of NCCL:
- *	lib_nccl.c		who is in one
- *	lib_nccl_memory.c	the device memory it takes
- *	lib_nccl_id.c, _node.c	how the processes of its ranks meet, and what they share
- *	lib_nccl_payload.c	what is known of a buffer, as it travels
+ *	lib_nccl.c		the ranks of a communicator
+ *	lib_nccl_memory.c	the device memory of a communicator
+ *	lib_nccl_id.c, _node.c	how the ranks' processes meet, and the memory they share
+ *	lib_nccl_payload.c	the known bytes of a buffer, as they are sent
  *	lib_nccl_exchange.c	collectives and messages that wait for other ranks
- *	lib_nccl_numbers.c	sums and the like
- *	lib_nccl_collective.c	the calls
- *	lib_nccl_alone.c	the calls of a rank that runs by itself
- *	lib_nccl_world.c	what such ranks hear from each other
- *	lib_nccl_split.c	how many ranks a part of a communicator has
- *	lib_nccl_group.c	what belongs together
+ *	lib_nccl_numbers.c	sums and other reductions
+ *	lib_nccl_collective.c	the functions
+ *	lib_nccl_alone.c	the functions of a rank that runs alone
+ *	lib_nccl_world.c	messages between such ranks
+ *	lib_nccl_split.c	the number of ranks in a part of a communicator
+ *	lib_nccl_group.c	groups of calls
  */
 #pragma once
 
@@ -56,14 +56,14 @@ struct nccl_comm {
 	bool ring, nvls;		     /* connected for collectives */
 	unsigned char peers[NCCL_MAX_PEERS]; /* connected for send and receive */
 	struct nccl_buffer *buffers;
-	size_t bytes, least, most;
-	bool other_nodes; /* connected to peers there */
+	size_t bytes, least, most; /* of device memory: simulated, least, most */
+	bool other_nodes;	   /* connected to peers there */
 	pthread_mutex_t lock;
 	struct nccl_node *node; /* NULL: alone */
 	uint64_t collectives, hosts, sends[NCCL_HERE], receives[NCCL_HERE];
 	uint64_t nth; /* its number among communicators of that many ranks */
 	uint64_t broadcasts, splits;
-	size_t objects;		      /* whose assumed lengths were broadcast last */
+	size_t objects;		      /* number whose assumed lengths were broadcast last */
 	int error;		      /* asynchronous */
 	struct nccl_op ops[NCCL_OPS]; /* operator 5 is the first */
 };
@@ -108,8 +108,8 @@ struct nccl_payload {
 void nccl_payload_of(struct nccl_payload *p, const void *from, size_t bytes);
 void nccl_payload_scale(struct nccl_payload *p, int type, const void *scalar);
 void nccl_payload_send(struct nccl_payload *p, struct nccl_node *n, int lane, uint64_t number,
-		       struct nccl_message m); /* frees m */
-/* The spans of a message; then bytes [at, at + bytes) of the buffer with their states. */
+		       struct nccl_message m); /* frees p */
+/* Reads the spans of a message; then bytes [at, at + bytes) of the buffer and their states. */
 bool nccl_payload_open(struct nccl_payload *p, struct nccl_node *n, const struct nccl_message *m);
 void nccl_payload_read(const struct nccl_payload *p, struct nccl_node *n,
 		       const struct nccl_message *m, size_t at, unsigned char *data,
@@ -118,7 +118,7 @@ void nccl_payload_free(struct nccl_payload *p);
 
 /* ---- lib_nccl_exchange.c ---- */
 enum nccl_kind {
-	NCCL_REDUCE, /* to all, or to some */
+	NCCL_REDUCE, /* to all, or to one */
 	NCCL_SCATTER_REDUCED,
 	NCCL_GATHER,
 	NCCL_BROADCAST,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: the calls of a rank that runs by itself: one of one, or one whose others are elsewhere. A
- * collective does to small buffers what it would if every other rank had sent the same as this one,
- * so that frameworks that compare shapes and counts between ranks find them equal. What another
- * rank alone can know (the root of a broadcast, the stage before this one) is heard from the ranks
- * of the world that run, if some do. Any thread.
+ * NCCL: the functions of a rank that runs alone, as the only one or because the others do not run.
+ * A collective treats small buffers as if every other rank had sent the same as this one, so that
+ * frameworks that compare shapes and counts between ranks find them equal. Data that only another
+ * rank can know (the root of a broadcast, the stage before this one) comes from the running ranks
+ * of the world, if there are any. Any thread.
  */
 #include <string.h>
 #include "lib_nccl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: the calls: collectives, messages, memory and operators. What is recorded into a graph is
- * done when that is launched, as if it were called then. Any thread.
+ * NCCL: the functions for collectives, messages, memory and operators. A call that is recorded into
+ * a graph takes effect when the graph is launched. Any thread.
  */
 #include <string.h>
 #include "lib_nccl.h"
@@ -24,7 +24,7 @@ static double moved(enum nccl_kind kind, const struct nccl_comm *c, const struct
 struct recorded {
 	struct act act;
 	enum nccl_kind kind;
-	bool send; /* of messages */
+	bool send; /* for messages */
 	struct nccl_call call;
 };
 
@@ -188,7 +188,7 @@ API(int, ncclScatter, const void *from, void *to, size_t count, int type, int ro
 
 /* ---- memory and operators ---- */
 
-/* NCCL remembers the sizes of its allocations, and so must we, because unmapping needs them. */
+/* Sizes of allocations, which NCCL remembers too, because unmapping needs them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct nccl_buffer *handed_out;
 
@@ -282,7 +282,7 @@ API(int, ncclGetLsaMultimemDevicePointer, void *window, size_t offset, void **ou
 	return NCCL_OK;
 }
 
-/* The scalar lies on the device (0) or on the host, which is read now. */
+/* where: 0: the scalar is on the device; else on the host. It is read now. */
 API(int, ncclRedOpCreatePreMulSum, int *op, void *scalar, int type, int where, void *comm)
 {
 	struct nccl_comm *c = nccl_check(comm);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: a collective gives what this rank has at once, and ends when the others have given theirs:
- * no thread waits in the call (core/pending.h). Each rank computes its own result, from the
- * messages of all in the order of the ranks, so that all have the same. Any thread.
+ * NCCL: a collective sends this rank's data at once, and ends when the others have sent theirs. No
+ * thread waits in the call (core/pending.h). Each rank computes its own result, from the messages
+ * of all in the order of the ranks, so that all get the same. Any thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void reduce_part(struct exchange *x, const struct nccl_payload *payloads,
 	contents_result(&x->pending, at, total, states, bytes);
 }
 
-/* Calls `part` for each known stretch of one rank's buffer; for other ranks nothing arrives. */
+/* Calls `part` for each known stretch of one rank's buffer. The rest of the result is unknown. */
 static void each_known(struct exchange *x, const struct nccl_payload *p, size_t size,
 		       void (*part)(struct exchange *x, const struct nccl_payload *p, size_t at,
 				    size_t bytes),
@@ -267,7 +267,7 @@ static uint64_t next(uint64_t *counter)
 	return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* The operator of a message. Averages and custom operators are sums of scaled values. */
+/* Returns the operator of a message. Averages and custom operators are sums of scaled values. */
 static int scaled(struct nccl_payload *p, const struct nccl_call *call)
 {
 	struct nccl_comm *c = call->comm;

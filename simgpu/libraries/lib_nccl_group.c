@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: what is called between ncclGroupStart and ncclGroupEnd belongs together. Frameworks gather
- * and exchange by a group of broadcasts, or of sends and receives. Nothing waits for other ranks
- * within a group, so what must (a communicator that is made) is done at its end. Of a rank by
- * itself, a receive gets what this rank sends to itself in the group, or the first thing of the
- * same size that it sends there, as every other rank is taken to send what this one sends; if it
- * sends none, what another rank of the world that runs has sent. A group is a thread's own.
+ * NCCL: groups of calls, between ncclGroupStart and ncclGroupEnd. Frameworks gather and exchange
+ * data by a group of broadcasts, or of sends and receives. No call waits for other ranks within a
+ * group, so that work which must wait (making a communicator) is done at its end. In a rank that
+ * runs alone, a receive gets the data that this rank sends to itself in the group, else the first
+ * data of the same size that it sends there, because every other rank is assumed to send the same.
+ * Without any it gets the message of another running rank of the world. Each thread has its own
+ * group.
  */
 #include "lib_nccl.h"
 

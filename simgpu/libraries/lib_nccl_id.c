@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: the id under which ranks meet names a file in memory, by process and descriptor. It has no
- * name in any directory, so nothing is left behind, however the processes end. Ranks that are
- * elsewhere (another node, another namespace of processes) see that by the id. Any thread.
+ * NCCL: the id under which ranks meet names a file in memory, by process and descriptor. The file
+ * has no name in any directory, so nothing is left behind, however the processes end. Ranks
+ * elsewhere (on another node, in another pid namespace) see from the id that they cannot meet. Any
+ * thread.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: device memory of a communicator, by NCCL's sources (2.21 to 2.28), held against published
+ * NCCL: device memory of a communicator, by NCCL's sources (2.21 to 2.28), compared with published
  * figures of 8 H100 (simgpu/README.md). All of it is mapped in pages of 2 MiB:
  *	kernels		code and stack, once for a process and a device
  *	channels	three arrays each, one more with NVLS, and two of the communicator
@@ -9,10 +9,10 @@
  *	NVLS		1 MiB for each of its channels, rank and direction
  *	network		pools of pieces for each channel, which peers on other nodes share
  * An algorithm's connections are made when it is first used; before 2.22, or with
- * NCCL_RUNTIME_CONNECT=0, all at once. Which one NCCL prefers is not modelled but for NVLS, which
- * large all-reduces use. NCCL_MAX_NCHANNELS, NCCL_BUFFSIZE, NCCL_NVLS_ENABLE and
- * NCCL_P2P_NET_CHUNKSIZE act as they do on the real one. What it takes at least and at most is
- * counted too: half of the channels, and every algorithm. Any thread.
+ * NCCL_RUNTIME_CONNECT=0, all at once. NCCL's choice of an algorithm is not modelled, except that
+ * large all-reduces use NVLS. NCCL_MAX_NCHANNELS, NCCL_BUFFSIZE, NCCL_NVLS_ENABLE and
+ * NCCL_P2P_NET_CHUNKSIZE act as in the real library. A minimum (half of the channels) and a maximum
+ * (every algorithm) are counted too. Any thread.
  */
 #include <stdlib.h>
 #include "../core/usage.h"
@@ -36,7 +36,7 @@
 #define PIECE_BYTES	     (128 * 1024)
 #define NODE_PIECE_BYTES     (512 * 1024)
 #define MOST_CHANNELS	     64
-#define UNEXPLAINED_BYTES    (628 * MIB) /* of 2.21 on 8 H100, in no part of the formula */
+#define UNEXPLAINED_BYTES    (628 * MIB) /* seen with 2.21 on 8 H100, not in the formula */
 
 static long environment(const char *name, long otherwise)
 {
@@ -66,7 +66,7 @@ static void report_usage(int64_t more, int64_t more_least, int64_t more_most)
 	usage_nccl(t, l < t ? l : t, m > t ? m : t);
 }
 
-/* Of which at least and at most so much. */
+/* Maps memory for a communicator; the minimum and maximum for these bytes are counted too. */
 static int take(struct nccl_comm *c, size_t bytes, size_t at_least, size_t at_most)
 {
 	struct nccl_buffer *b = bytes ? calloc(1, sizeof(*b)) : NULL;
@@ -88,7 +88,7 @@ static int take(struct nccl_comm *c, size_t bytes, size_t at_least, size_t at_mo
 	return NCCL_OK;
 }
 
-/* ---- what a communicator has at once ---- */
+/* ---- memory of a new communicator ---- */
 
 static bool is_older(void)
 {
@@ -174,7 +174,7 @@ int nccl_open_memory(struct nccl_comm *c)
 	return result || !connects_at_once() ? result : connect_all(c);
 }
 
-/* ---- what it takes when it is used ---- */
+/* ---- memory at the first use ---- */
 
 int nccl_connect_ring(struct nccl_comm *c)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: the memory that the ranks of a communicator share: a page of who is there, the lanes with
- * their messages, and behind them, for each rank, a stretch of the file for payloads, which are
- * read and written as a file is, so that only what is used takes memory. A rank that ends at any
- * moment leaves nothing half done that others would take for whole: a message counts once its stamp
- * is written.
+ * NCCL: the file in memory that the ranks of a communicator share: its members, the lanes with
+ * their messages, and then a stretch for each rank's payloads, which are accessed by read and write
+ * calls, so that only the used part takes memory. A rank may end at any moment, because others see
+ * a message only once its stamp is written.
  *
- * Any thread; a rank's own sending is under its node's lock.
+ * Any thread; a rank sends under its node's lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +23,7 @@
 
 #define LANE	     512 /* messages in a lane */
 #define STRETCH	     ((uint64_t)1 << 30)
-#define KEPT	     (16 * MIB) /* bytes of a stretch that stay once all has been taken */
+#define KEPT	     (16 * MIB) /* bytes of a stretch that are kept once it is empty */
 #define ROOM_WAIT_MS 60000
 #define SLEEP_NS     50000000
 #define SAY_MS	     30000
@@ -43,7 +42,7 @@ struct member {
 struct head {
 	struct nccl_id id;
 	uint32_t bell, sleepers;
-	int32_t ranks, closed; /* the id's own descriptor is */
+	int32_t ranks, closed; /* closed: whether the id's descriptor is */
 	struct member members[NCCL_HERE];
 	struct nccl_message lanes[NCCL_HERE][NCCL_LANES][LANE];
 };
@@ -59,9 +58,9 @@ struct nccl_node {
 	pthread_mutex_t lock;
 	struct sent *sent; /* not yet taken by all, a ring */
 	size_t sent_first, sent_n, sent_room;
-	uint64_t start, end; /* of the stretch, in use; from 0 */
+	uint64_t start, end; /* part of the stretch in use */
 	struct {
-		uint64_t used, asked_ms; /* processor time, then */
+		uint64_t used, asked_ms; /* processor time at the last look; its time */
 		bool idle;
 	} seen[NCCL_HERE];
 };
@@ -153,7 +152,7 @@ static int enter(struct nccl_node *n, int device)
 		return NCCL_INVALID;
 	if (!__atomic_compare_exchange_n(&m->state, &absent, JOINING, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_SEQ_CST))
-		return NCCL_INVALID_USAGE; /* two of the same rank */
+		return NCCL_INVALID_USAGE; /* the rank is taken */
 	m->pid = getpid();
 	m->device = device;
 	if (!process_lives(m->pid, &used, &m->started))
@@ -204,7 +203,7 @@ static int arrived(const struct nccl_node *n)
 	return count;
 }
 
-/* A rank that has already left had met the others. */
+/* Whether a process has ended. A rank that has left is not lost, because it had met the others. */
 static bool lost(struct nccl_node *n)
 {
 	uint64_t used;
@@ -334,9 +333,9 @@ static bool remember(struct nccl_node *n, struct nccl_message *m, uint64_t end)
 	return true;
 }
 
-/* A full lane waits without limit, like a stream whose queue is full; a rank that has ended takes
- * nothing. The stretch is used from start to end, and again once everything has been taken. That
- * wait is limited: false means that there is no room. */
+/* Waits without limit for a full lane, like a stream whose queue is full, unless a reader has
+ * ended. The stretch is used from start to end, and again once everything has been taken. That wait
+ * is limited; false means that there is no room. */
 static bool wait_for_room(struct nccl_node *n, struct nccl_message *m, uint64_t bytes)
 {
 	uint64_t since = pending_now_ms();
@@ -350,7 +349,7 @@ static bool wait_for_room(struct nccl_node *n, struct nccl_message *m, uint64_t 
 		if (taken(n, m) && (room || pending_now_ms() - since > ROOM_WAIT_MS))
 			return room;
 		pthread_mutex_unlock(&n->lock);
-		pending_poll(); /* the others may wait for messages that we have not taken */
+		pending_poll(); /* others may wait until this rank takes their messages */
 		nccl_node_sleep(n, bell);
 		pthread_mutex_lock(&n->lock);
 		if (pending_now_ms() - since > 1000 && nccl_node_gone(n, m->readers) >= 0)

@@ -101,7 +101,7 @@ static uint16_t store_f16(float f)
 		return sign | 0x7c00;
 	if (size < ldexpf(1, -14))
 		return sign | (uint16_t)rintf(ldexpf(size, 24));
-	frexpf(size, &exponent); /* what rounds up to the next power of two carries over */
+	frexpf(size, &exponent); /* rounding up to a power of two carries over */
 	return sign | (uint16_t)(((exponent + 13) << 10) + (int)rintf(ldexpf(size, 11 - exponent)));
 }
 
@@ -135,7 +135,7 @@ static uint16_t store_f16(float f)
 HALF(bf16)
 HALF(f16)
 
-/* By NCCL's numbers of types. 8-bit floating point travels, but is not summed. */
+/* By NCCL's numbers of types. 8-bit floating point is sent, but not reduced. */
 static const struct {
 	size_t bytes;
 	void (*combine)(void *total, const void *with, size_t n, int op);

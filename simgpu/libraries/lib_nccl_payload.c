@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: a buffer as it travels: the stretches of which something is known, and their bytes. Of a
- * buffer of which nothing is known nothing travels, however large it is. Any thread.
+ * NCCL: a buffer as it is sent: its known stretches and their bytes. Of an unknown buffer nothing
+ * is sent, however large it is. Any thread.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "lib_nccl.h"
 
 #define CHUNK 65536
-#define MOST  ((size_t)256 << 20) /* bytes; what lies behind is unknown */
+#define MOST  ((size_t)256 << 20) /* bytes; the rest is unknown */
 
-/* ---- of a buffer ---- */
+/* ---- from a buffer ---- */
 
 static void *grow(void *p, size_t *room, size_t need, size_t size)
 {
@@ -86,7 +86,7 @@ void nccl_payload_of(struct nccl_payload *p, const void *from, size_t bytes)
 		}
 }
 
-/* A number of which the bytes are not all in one stretch is not known. */
+/* A span that cuts a number becomes unknown. */
 void nccl_payload_scale(struct nccl_payload *p, int type, const void *scalar)
 {
 	size_t size = nccl_type_bytes(type);
@@ -105,7 +105,7 @@ void nccl_payload_scale(struct nccl_payload *p, int type, const void *scalar)
 	}
 }
 
-/* The number of spans, the spans, their bytes. */
+/* The message's payload: the number of spans, the spans, their bytes. */
 void nccl_payload_send(struct nccl_payload *p, struct nccl_node *n, int lane, uint64_t number,
 		       struct nccl_message m)
 {
@@ -122,7 +122,7 @@ void nccl_payload_send(struct nccl_payload *p, struct nccl_node *n, int lane, ui
 	nccl_payload_free(p);
 }
 
-/* ---- of a message ---- */
+/* ---- from a message ---- */
 
 bool nccl_payload_open(struct nccl_payload *p, struct nccl_node *n, const struct nccl_message *m)
 {
@@ -150,7 +150,7 @@ void nccl_payload_read(const struct nccl_payload *p, struct nccl_node *n,
 
 	memset(data, 0, bytes);
 	memset(states, CONTENTS_UNKNOWN, bytes);
-	while (low < high) { /* the first that ends behind `at` */
+	while (low < high) { /* the first that ends after `at` */
 		size_t middle = (low + high) / 2;
 
 		if (p->spans[middle].at + p->spans[middle].bytes > at)

@@ -6,11 +6,11 @@
  * sent, at the same place, what the root of this group would have sent, and the nearest running
  * stage sent what the stage before this one would have sent. Lengths and shapes that decide sizes
  * arrive this way. Only messages of at most MOST bytes are waited for, and only their known bytes
- * travel. A running rank may be of the same stage as this one, so that it receives where it would
+ * are sent. A running rank may be of the same stage as this one, so that it receives where it would
  * have to send. Then this rank receives the same message. A rank that uses a processor, itself or
  * by its children (compilers), is waited for however long it takes.
  *
- * Any thread. The file: the processes, then one message behind the other.
+ * Any thread. The file has the processes, then the messages in order.
  */
 #include "lib_nccl_world.h"
 #include <errno.h>
@@ -31,14 +31,14 @@
 #define MOST	 ((size_t)64 << 10)
 #define RANKS	 8
 #define PAUSE_MS 2
-#define SILENT_S 20	/* without message and without use of a processor: none will come */
-#define BEGIN_MS 120000 /* a rank's program has begun by then */
+#define SILENT_S 20	/* longest wait without message and without use of a processor */
+#define BEGIN_MS 120000 /* time for a rank's program to begin */
 #define LOOK_MS	 1000
 #define TICK_MS	 10 /* of processor time */
 #define UINT8	 1  /* types of NCCL */
 #define INT64	 4
 #define OBJECTS	 64   /* of one broadcast */
-#define TWIN_MS	 5000 /* after this long, an idle rank that has received does not send it on */
+#define TWIN_MS	 5000 /* a rank that has received and is idle for so long does not send */
 
 enum { PASSED = 1, SENT, SENT_UNKNOWN };
 
@@ -46,12 +46,12 @@ struct sent {
 	uint32_t kind; /* 0: not written yet */
 	int32_t rank;
 	uint64_t key, bytes, room;
-	uint64_t sends;	      /* of that rank, before this */
-	unsigned char data[]; /* the bytes, then what is known of each */
+	uint64_t sends;	      /* that rank's, before this */
+	unsigned char data[]; /* the bytes, then the state of each */
 };
 
 struct world {
-	uint64_t used;	    /* bytes behind this */
+	uint64_t used;	    /* bytes of messages */
 	int32_t pids[64];   /* process ids of the ranks, in their order */
 	uint32_t waits[64]; /* ranks (bits) that each waits for now */
 	uint64_t sends[64]; /* messages of any size to a peer */
@@ -93,7 +93,7 @@ static void map_world(void)
 
 static pthread_once_t mapped = PTHREAD_ONCE_INIT;
 
-/* A rank's first process, which may start the one that uses NCCL. */
+/* Enters a rank's first process, which may start the one that uses NCCL. */
 static __attribute__((constructor)) void begin(void)
 {
 	int32_t nobody = 0;
@@ -239,12 +239,12 @@ static bool runs(int i)
 }
 
 struct look {
-	uint64_t began, at, busy; /* when: the first, the last one, and work was seen */
+	uint64_t began, at, busy; /* times of the first and last look, and of work seen */
 	uint64_t used[RANKS];	  /* processor time */
 };
 
 /* Whether a rank of `waited` (bits), or one for which such a rank waits, has worked for a tenth of
- * the time since the last look. One that has not begun is about to. */
+ * the time since the last look. One that has not begun counts as working for BEGIN_MS. */
 static bool somebody_works(struct look *l, unsigned waited, uint64_t ms)
 {
 	bool works = false;
@@ -279,7 +279,7 @@ static void look_at(struct look *l, unsigned waited)
 		l->busy = now;
 }
 
-/* Finds a message of that topic. *passed: bits of the ranks that said they do not send it. */
+/* Finds a message of that topic. *passed: ranks (bits) that do not send it. */
 static const struct sent *message_find(struct nccl_topic topic, unsigned *passed)
 {
 	uint64_t used = __atomic_load_n(&world->used, __ATOMIC_ACQUIRE);
@@ -304,7 +304,7 @@ static const struct sent *message_find(struct nccl_topic topic, unsigned *passed
 	return NULL;
 }
 
-/* Ranks (bits) that may send it yet. */
+/* Ranks (bits) that might still send it. */
 static unsigned who_may(struct nccl_topic topic, unsigned passed)
 {
 	unsigned may = 0;
@@ -320,7 +320,7 @@ static unsigned who_may(struct nccl_topic topic, unsigned passed)
  * sent another since, or is idle. That rank is then of the same stage as this one. */
 static const struct sent *look_taken(struct nccl_topic topic, unsigned may, struct look *l)
 {
-	static unsigned twins; /* bits of ranks for which that was clear before */
+	static unsigned twins; /* ranks (bits) for which that was clear before */
 	const struct sent *t;
 	unsigned passed;
 	uint64_t sends;
@@ -358,7 +358,7 @@ static uint64_t silent_ms(void)
 	return (uint64_t)((seconds > 0 ? seconds : SILENT_S) * 1000);
 }
 
-/* Waits until it is there, nobody may send it, or nobody works on it. */
+/* Waits for a message. NULL if no rank might still send it, or none works on it. */
 static const struct sent *wait_for(struct nccl_topic topic)
 {
 	uint64_t began = pending_now_ms(), heard = began, used = 0;
@@ -416,7 +416,7 @@ bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 	return true;
 }
 
-/* ---- what nobody knows ---- */
+/* ---- data that no running rank knows ---- */
 
 static void say_unheard(const struct nccl_comm *c, int root)
 {
@@ -431,7 +431,7 @@ static void say_unheard(const struct nccl_comm *c, int root)
 			c->rank, c->ranks, root);
 }
 
-/* PyTorch broadcasts the lengths of objects, then their pickles, into buffers that hold nothing. */
+/* PyTorch broadcasts the lengths of objects, then their pickles. Each is assumed to be None. */
 void nccl_world_assume(struct nccl_comm *c, void *to, size_t bytes, struct nccl_topic topic)
 {
 	static const unsigned char none[] = { 0x80, 4, 'N', '.' };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks of one world that each run by themselves and yet hear from each other: lib_nccl_world.c.
+ * Messages between ranks of one world that each run alone: lib_nccl_world.c.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct nccl_topic {
 	int type, root; /* of a broadcast; 0 else */
 };
 
-/* The next broadcast of a communicator; the next message of that size to or from a peer. */
+/* Topics of a communicator's next broadcast and of the next message of that size with a peer. */
 struct nccl_topic nccl_topic_broadcast(struct nccl_comm *c, size_t bytes);
 struct nccl_topic nccl_topic_message(struct nccl_comm *c, int peer, size_t bytes, bool send);
 
@@ -26,11 +26,11 @@ struct nccl_topic nccl_topic_message(struct nccl_comm *c, int peer, size_t bytes
 struct nccl_topic nccl_topic_split(struct nccl_comm *c);
 
 bool nccl_world_is_open(void);
-/* Memory of the device, or of the host. */
+/* Sends bytes in memory of the device or of the host. */
 void nccl_world_tell(struct nccl_topic topic, const void *from, size_t bytes);
 void nccl_world_pass(struct nccl_topic topic); /* this rank does not send it */
-void nccl_world_sent(void);		       /* another message to a peer, of any size */
-/* Waits for it; false: nobody sends it, and nothing is written. */
+void nccl_world_sent(void);		       /* counts a message to a peer, of any size */
+/* Waits for a message; false: no rank sends it, and nothing is written. */
 bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes);
-/* Fills what no rank that runs knows with what a program can read. */
+/* Fills a buffer that no running rank knows with values that a program can read. */
 void nccl_world_assume(struct nccl_comm *c, void *to, size_t bytes, struct nccl_topic topic);

@@ -6,12 +6,12 @@
 #include <string.h>
 #include "lib_products.h"
 
-#define MATRICES_MOST 128 /* in a batch whose number is not told */
+#define MATRICES_MOST 128 /* in a batch of unknown number */
 
 /* The type is a letter of the name or an argument. The count of products is one or an argument. */
 static const struct form {
 	const char *part; /* of the name, without "cublas" and the letter */
-	int type, count;  /* places; 0: by the letter, one */
+	int type, count;  /* places of arguments; 0: by the letter, one */
 } forms[] = {
 	{ "GemmStridedBatchedEx", 8, 20 },
 	{ "GemmBatchedEx", 8, 17 },
@@ -71,7 +71,7 @@ bool lib_product_called(struct lib_product *p, const char *name, const uintptr_t
 	return false;
 }
 
-/* Every argument on the device is taken for such an array: what lies at a matrix's beginning is not
+/* Every argument on the device counts as such an array, because the beginning of a matrix is not
  * known, or no address. */
 void lib_product_arrays(const char *name, const uintptr_t *words, int n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products: how many operations, of what type, over how many bytes. lib_products.c
+ * Costs of matrix products: number and type of the operations, and bytes (lib_products.c).
  */
 #pragma once
 
@@ -12,7 +12,7 @@ struct lib_product {
 };
 
 void lib_product_of(struct lib_product *p, double m, double n, double k, double count, int type);
-/* From a call's arguments; false if the function is no product. */
-/* Its matrices, where the arguments are arrays of their addresses. */
+/* Uses the matrices of a batch, if the call's arguments are arrays of their addresses. */
 void lib_product_arrays(const char *name, const uintptr_t *words, int n);
+/* From a call's arguments; false if the function is no product. */
 bool lib_product_called(struct lib_product *p, const char *name, const uintptr_t *words, int n);

@@ -28,7 +28,7 @@ void lib_use(const void *address)
 		uses.words[uses.n++] = (uintptr_t)address;
 }
 
-/* Entries that the host copied there, or that a small kernel computed. */
+/* Known entries are those that the host copied there, or that a small kernel computed. */
 void lib_use_array(const void *array, double count)
 {
 	void *entry;

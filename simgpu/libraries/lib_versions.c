@@ -75,7 +75,7 @@ static void ask(struct library *l)
 	l->version[2] = number % 100;
 }
 
-/* A real library may call others and so reach us again; then the table's figure is used. */
+/* A real library may call this one again through others; then the table's figure is used. */
 static void ask_once(struct library *l)
 {
 	if (asking)

@@ -26,7 +26,7 @@ static bool begins(const char *name, const char *with)
 }
 
 /* The generic functions of cuSPARSE take objects and small numbers, so that each argument can be
- * looked at as if it were an object. */
+ * checked as if it were an object. */
 static void use_objects(const char *name, const uintptr_t *words, int n)
 {
 	static const char *const generic[] = {
@@ -43,7 +43,7 @@ static void use_objects(const char *name, const uintptr_t *words, int n)
 					lib_use_sparse((void *)words[j]);
 }
 
-/* Beside the arguments themselves: what handles and objects among them hold. */
+/* Uses the memory of handles and objects among the arguments. */
 static void use_behind(const char *name, const uintptr_t *words, int n, void **stream)
 {
 	if (begins(name, "cublas")) {
