@@ -169,7 +169,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *
 	usage_asked();
 	memory->total = sim_card()->memory;
 	memory->used = memory_in_use(i);
-	memory->free = memory->total - memory->used;
+	memory->free = memory->used < memory->total ? memory->total - memory->used : 0;
 	return NVML_SUCCESS;
 }
 
@@ -180,7 +180,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_
 	memory->total = sim_card()->memory;
 	memory->reserved = 0;
 	memory->used = memory_in_use(i);
-	memory->free = memory->total - memory->used;
+	memory->free = memory->used < memory->total ? memory->total - memory->used : 0;
 	return NVML_SUCCESS;
 }
 
@@ -221,7 +221,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabr
 	return NVML_SUCCESS;
 }
 
-/* Every other device is accessible, by NVLink if the card has it. */
+/* As cudaDeviceCanAccessPeer; by NVLink if the card has it. */
 SIM_API nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t peer,
 					    nvmlGpuP2PCapsIndex_t what, nvmlGpuP2PStatus_t *status)
 {
@@ -231,6 +231,8 @@ SIM_API nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t pe
 	*status = i == ordinal(peer) ? NVML_P2P_STATUS_GPU_NOT_SUPPORTED : NVML_P2P_STATUS_OK;
 	if (what == NVML_P2P_CAPS_INDEX_NVLINK && !card_has_nvlink())
 		*status = NVML_P2P_STATUS_NOT_SUPPORTED;
+	else if (i != ordinal(peer) && !card_has_peers())
+		*status = NVML_P2P_STATUS_CHIPSET_NOT_SUPPORTED;
 	return NVML_SUCCESS;
 }
 

@@ -143,7 +143,7 @@ RT_CALL(cudaDeviceSetLimit, limit_set(limit, value), enum cudaLimit limit, size_
 DRV_CALL(cuCtxGetLimit, limit_get(value, limit), size_t *value, CUlimit limit)
 DRV_CALL(cuCtxSetLimit, limit_set(limit, value), CUlimit limit, size_t value)
 
-/* ---- peers: all pairs of devices, but none of cards named rtx ---- */
+/* ---- peers: all pairs of devices, except on GeForce cards ---- */
 
 static uint32_t peers[SIM_MAX_DEVICES]; /* bit per device that may be accessed */
 
@@ -153,7 +153,7 @@ static int can_access(int *can, int device, int peer)
 
 	if (device < 0 || device >= n || peer < 0 || peer >= n)
 		return SIM_BAD_DEVICE;
-	*can = device != peer && strncmp(sim_card()->name, "rtx", 3) != 0;
+	*can = device != peer && card_has_peers();
 	return SIM_OK;
 }
 

@@ -210,6 +210,12 @@ bool card_known(void)
 	return known;
 }
 
+/* The driver refuses peer access between GeForce cards. */
+bool card_has_peers(void)
+{
+	return !strstr(sim_card()->model, "GeForce");
+}
+
 /* Data centre cards have NVLink, the others do not. */
 bool card_has_nvlink(void)
 {

@@ -8,6 +8,7 @@
 
 /* ---- cards.c ---- */
 bool card_known(void); /* false: a setting for the card is invalid */
+bool card_has_peers(void);
 bool card_has_nvlink(void);
 /* The card that SIMGPU_CARD would name, or (spec NULL) row i of the table; false if there is none.
  * The name of a NAME=SIZE card is valid until the next call. */

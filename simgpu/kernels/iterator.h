@@ -12,7 +12,7 @@
 struct iterator {
 	const void *base; /* NULL: it counts from `start` */
 	char type;
-	bool flags, inverts; /* flags: an element reads as whether it is not zero */
+	bool flags; /* an element reads as whether it is not zero */
 	int64_t start;
 };
 

@@ -185,8 +185,11 @@ static int make(int handle, size_t bytes, size_t *out)
 		area = lib_alloc(bytes);
 	if (!by_caller && bytes && !area)
 		return FFT_ALLOC_FAILED;
-	if (area)
-		plans[handle].area = area;
+	p = area ? enter(handle) : NULL; /* the table might have moved */
+	if (p) {
+		p->area = area;
+		pthread_mutex_unlock(&lock);
+	}
 	if (out)
 		*out = bytes;
 	return FFT_OK;

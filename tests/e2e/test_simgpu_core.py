@@ -459,8 +459,8 @@ def test_nvml_agrees_with_the_runtime():
     assert lines == ["1 0 0 2", "0 2", "0", "True True", "0 1 True True"]
 
 
-@pytest.mark.parametrize("card, nvlink", [("h100-80g", 0), ("rtx4090-24g", 5)])
-def test_nvml_says_how_devices_are_joined(card, nvlink):
+@pytest.mark.parametrize("card, pcie, nvlink", [("h100-80g", 0, 0), ("rtx4090-24g", 1, 5)])
+def test_nvml_says_how_devices_are_joined(card, pcie, nvlink):
     lines = run("""
         import ctypes
         from ctypes import byref
@@ -473,7 +473,17 @@ def test_nvml_says_how_devices_are_joined(card, nvlink):
         ctypes.cast(f, ctypes.POINTER(ctypes.c_uint))[0] = 60 | 9 << 24
         print(N.nvmlDeviceGetGpuFabricInfoV(a, f))
         """, card=card, count=2)
-    assert lines == [f"[(0, 0), (0, 0), (0, {nvlink})] 2", "0 0 255", "25"]
+    assert lines == [f"[(0, {pcie}), (0, {pcie}), (0, {nvlink})] 2", "0 0 255", "25"]
+
+
+@pytest.mark.parametrize("card,can", [("rtx4090-24g", 0), ("rtx6000ada-48g", 1), ("rtxpro6000-96g", 1), ("h100-80g", 1)])
+def test_peers_of_geforce_cards_are_refused(card, can):
+    """By the runtime and NVML alike; workstation cards named RTX have peers."""
+    assert ask("""
+        N, h, g = ctypes.CDLL(os.environ["LD_PRELOAD"]), c_void_p(), c_void_p()
+        N.nvmlInit_v2(); N.nvmlDeviceGetHandleByIndex_v2(0, byref(h)); N.nvmlDeviceGetHandleByIndex_v2(1, byref(g))
+        print(L.cudaDeviceCanAccessPeer(byref(i), 0, 1), i.value, N.nvmlDeviceGetP2PStatus(h, g, 0, byref(i)), int(i.value == 0))
+        """, card=card, count=2) == [f"0 {can} 0 {can}"]
 
 
 def test_visible_devices():
