@@ -63,7 +63,7 @@ static const struct gmt_event *head_of(const struct source *s)
 	return s->at < s->events.used ? &s->events.items[s->at] : NULL;
 }
 
-/* The source whose event is next, and up to which seq (exclusive) it may go on alone. */
+/* The source with the next event; *limit: the seq (exclusive) up to which it alone has the next. */
 static struct source *pick(struct merge *m, uint64_t *limit)
 {
 	struct source *best = NULL;
