@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads a recording: checks it, resynchronises after damage, includes the live file beside it
- * (FILE.live; a live file can also be read alone), and calls back in order of seq. What the
- * recording holds is streamed, not kept in memory. No length or count is used before it is checked
- * against the bytes that are there.
+ * (FILE.live; a live file can also be read alone), and calls back in order of seq. Its contents are
+ * streamed, not kept in memory. No length or count is used before it is checked against the bytes
+ * that are there.
  */
 #pragma once
 

@@ -54,7 +54,7 @@ struct gmt_slot {
 enum gmt_ring_state {
 	GMT_RING_FREE = 0,   /* may be taken by a new thread */
 	GMT_RING_OWNED = 1,  /* a thread produces into it */
-	GMT_RING_ORPHAN = 2, /* its thread is gone; free as soon as it is drained */
+	GMT_RING_ORPHAN = 2, /* its thread is gone; another may take it once it has room */
 };
 
 /* Start of a region. head and tail count slots since the ring's birth; slot = position % slots. */
@@ -68,7 +68,7 @@ struct gmt_ring {
 	uint8_t pad1[40];
 };
 
-/* What gmt_ring_peek found. def.payload points into the caller's buffer. */
+/* An item that gmt_ring_peek found. def.payload points into the caller's buffer. */
 struct gmt_ring_item {
 	bool is_def;
 	struct gmt_event event;

@@ -19,7 +19,7 @@
  *	if (depth == 0 && rc == 0) { fill ev; gmt_capture(&ev); }
  * gmt_enter returns how many hooks of this thread are already running: 0 = the outermost, the one
  * that records. A nested hook calls gmt_saw_nested() and records nothing. Inside our own work
- *(stack walks, session start) the depth is at least GMT_DEPTH_OWN, so our own calls are never
+ * (stack walks, session start) the depth is at least GMT_DEPTH_OWN, so our own calls are never
  * recorded.
  */
 #define GMT_DEPTH_OWN 0x10000
@@ -66,8 +66,8 @@ void gmt_capture_from(struct gmt_event *e, const void *hook);
 uint32_t gmt_string(const char *s, size_t len);
 uint32_t gmt_generation(void); /* grows by one in each forked child; ids of an older one are void */
 
-/* A fact about the process, written once: "torch.version" = "2.11.0". Any thread, any time. A key
- * may be written before the session has started (it is kept, up to 64 of them). */
+/* A fact about the process, written once: "torch.version" = "2.11.0". Any thread, any time, also
+ * before the session has started. At most 256 are kept, with keys of at most 64 bytes. */
 void gmt_meta(const char *key, const char *value, size_t len);
 
 /* A sentence for the user on stderr, at most once for each `once` flag; silent if
@@ -76,7 +76,7 @@ void gmt_say(bool *once, const char *text);
 
 /* A source's start: called once when the session starts, on the thread of the first event, outside
  * the framework's locks as far as is known. Register from any object:
- *	GMT_SOURCE(cupti, cupti_start, cupti_stop);
+ *	GMT_SOURCE(cupti, cupti_start, cupti_stop, NULL);
  */
 struct gmt_source {
 	const char *name;

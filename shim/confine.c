@@ -196,7 +196,7 @@ static void confine_by_prctl(unsigned long mode, unsigned long filter)
 		confine(NULL, mode == SECCOMP_MODE_STRICT, false);
 }
 
-/* ---- what passes ---- */
+/* ---- the hooks ---- */
 
 API int prctl(int option, ...)
 {

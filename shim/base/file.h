@@ -33,9 +33,8 @@ bool file_open(struct file *f, int dir, const char *name, int flags, mode_t mode
 bool file_raise(struct file *f,
 		int least);	 /* moves it to a descriptor >= least; false: none is free */
 void file_close(struct file *f); /* if it still is that file */
-ssize_t file_read(const struct file *f, void *out,
-		  size_t size);				     /* until the end; bytes, -1: failed */
-ssize_t file_text(const char *path, void *out, size_t size); /* the same for a path */
+ssize_t file_read(const struct file *f, void *out, size_t size); /* bytes; -1: failed */
+ssize_t file_text(const char *path, void *out, size_t size);	 /* the same for a path */
 bool file_is_last_thread(void);	   /* the first thread has ended, and only one other is left */
 uint64_t file_process_start(void); /* of this process, clock ticks since boot; 0 = not known */
 /* Occupies free descriptors below 3 while a library that we call opens files. */

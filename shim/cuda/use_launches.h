@@ -38,7 +38,7 @@ void launch_graph(const struct user *u, uint64_t graph, uint64_t stream);
 void launch_capture_begins(void);
 void launch_capture_ends(void);
 
-/* The nodes of an executable graph were set; the parameters of one of its kernels changed. */
+/* For an executable graph whose nodes were set; for one with a kernel whose parameters changed. */
 struct cuda_kernel_node;
 void graph_made(void *exec, void *graph);
 void graph_kernel_changed(void *exec, const struct cuda_kernel_node *k);

@@ -13,9 +13,9 @@ void facts_emit(bool (*emit)(const struct gmt_def *d), const char *key, const ch
 		size_t len);
 void facts_repeat(void); /* in a forked child: emit all of them again */
 
-/* meta.c: the facts about the process that need no source. */
+/* meta.c: facts about the process itself. */
 void meta_emit(bool (*emit)(const struct gmt_def *d));
-void meta_emit_python(bool (*emit)(const struct gmt_def *d)); /* again when it changed */
+void meta_emit_python(bool (*emit)(const struct gmt_def *d)); /* again after a change */
 void meta_forget(void);
 
 /* figures.c: the recorder's own figures, at the end; and the count of names that were left out, as

@@ -79,8 +79,7 @@ static const char *placeholder(char which, char *buf, size_t size)
 	return NULL;
 }
 
-/* The pattern with its placeholders filled in, absolute if the directory is known; false: too long.
- */
+/* Expands the pattern into base, absolute if the directory is known; false: too long. */
 static bool expand(const char *pattern)
 {
 	char value[256];

@@ -25,7 +25,7 @@ __thread struct thread thread_tls __attribute__((tls_model("initial-exec")));
 static pthread_key_t exit_key;
 static bool have_exit_key;
 
-/* A jump out of this is possible too. */
+/* A jump out of this is possible too, so t forgets the memory before it is unmapped. */
 static void drop_scratch(struct thread *t)
 {
 	void *scratch = t->generation == gmt_session.generation ? t->scratch : NULL;
@@ -124,8 +124,8 @@ static void mend(struct thread *t)
 	if (t->pushing && t->ring)
 		mend_ring(t->ring);
 	else
-		session_count_lost(); /* the event that was left; one with a number is missed by it
-				       */
+		session_count_lost(); /* an event without seq: one with a seq leaves a gap that
+					 counts */
 	t->pushing = false;
 	t->depth = 0;
 	t->busy = 0;

@@ -10,8 +10,8 @@
 #include "../capture.h"
 #include "state.h"
 
-/* The running backward node. An exception does not reset it, so it runs only while a stack address
- * is inside `frame`. */
+/* The running backward node. An exception does not reset it: it runs only for stack addresses
+ * inside `frame`. */
 struct running_node {
 	uint32_t name, ordinal;
 	uintptr_t frame;
@@ -30,7 +30,7 @@ struct thread {
 	uintptr_t outermost;	  /* stack address of the outermost hook */
 	uint32_t depth;		  /* hooks that are running */
 	uint32_t pushes;
-	uint32_t starved;	/* events since a ring was asked for in vain */
+	uint32_t starved;	/* events since the last failed request for a ring */
 	uint64_t full_at;	/* 1 + head of the ring when there was no other */
 	struct binding binding; /* PyTorch's running one */
 	struct running_node node;

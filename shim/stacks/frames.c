@@ -54,8 +54,7 @@ static bool same(const struct frame *k, const struct frame *s)
 	return k->ip == s->ip && k->sp == s->sp && (k->bp == s->bp || !bp_counts(k));
 }
 
-/* The index of the last right frame outward from `from`, known to be right, by its words; 0 =
- * all. */
+/* Checks words outward from frame `from`, which is right. Returns the last right frame; 0 = all. */
 static NOT_SANITIZED int verified(const struct words *l, int from)
 {
 	const struct word *w = &l->words[l->until[from] - 1];

@@ -20,7 +20,7 @@ uint64_t python_name_hash(const struct python_offsets *o, uintptr_t name)
 				 len < 64 ? len : 64);
 }
 
-/* From 3.12 on code objects have a number; before, facts that differ between two at one address. */
+/* Reads what identifies a code object: from 3.12 on its number, before that several facts. */
 static void read_code(const struct python_offsets *o, struct python_code *k)
 {
 	uint64_t h;

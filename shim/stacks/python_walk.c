@@ -208,7 +208,7 @@ static INLINE bool still_calls(const struct python_chain *c, const struct bindin
 	       (c->frames[c->count - 1].at & ~(uintptr_t)1) == innermost;
 }
 
-/* With make CHECK=1, makes the walk that is saved here, and compares. */
+/* In a library made with CHECK=1: makes the walk that was skipped, and compares. */
 static INLINE void compare(const struct python_offsets *o, struct python_chain *c,
 			   uintptr_t innermost)
 {
