@@ -2,9 +2,9 @@
 /*
  * Chooses the events of a recording that can be left out: those whose effect ends before the next
  * event that stays. A block that is allocated and freed within a range is left out, with both
- * events, its tags and its uses. Of facts that replace one another the last stays. So the memory
- * that is alive at the end of a range, with stacks and tags, is exact. THINNED records replace the
- * rest: the number of events, and the highest total among them.
+ * events and its tags. Of facts that replace one another the last stays. So the memory that is
+ * alive at the end of a range, with stacks and tags, is exact. THINNED records replace the rest:
+ * the number of events, and the highest total among them.
  *
  * Two passes over all events in order: thin_look, then thin_pass. One at a time; the drain's
  * thread; memory by os_map, 32 bytes for each block that is alive at a time.

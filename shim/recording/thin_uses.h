@@ -12,7 +12,7 @@
 /* Events of a range, in order. All return false if there is no memory. */
 bool thin_uses_look(const struct gmt_event *e);
 bool thin_uses_born(uint64_t addr);
-/* inside: it was allocated in the range too, so none of its uses stays. */
+/* inside: it was allocated in the range too, so its uses need not stay. */
 bool thin_uses_died(uint64_t addr, uint64_t size, bool inside, struct thin_table *keep);
 bool thin_uses_end_range(struct thin_table *keep); /* adds the seqs that stay */
 void thin_uses_free(void);
