@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The little of CUPTI's binary interface that is used, the same in CUDA 11, 12 and 13;
+ * The part of CUPTI's binary interface that gpumemtrace uses. It is the same in CUDA 11, 12 and 13;
  * tests/e2e/test_abi.py compares it with the headers.
  */
 #pragma once
@@ -9,7 +9,7 @@
 
 enum { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2 };
 enum { CUPTI_SITE_ENTER = 0, CUPTI_SITE_EXIT = 1 };
-enum { CUPTI_SHARED_SINCE = 130200 }; /* the version that allows several subscribers */
+enum { CUPTI_SHARED_SINCE = 130200 }; /* first version that allows several subscribers */
 
 /* CUpti_CallbackData */
 struct cupti_data {
@@ -20,7 +20,7 @@ struct cupti_data {
 	const char *symbol;
 	void *context;
 	uint32_t context_uid;
-	uint64_t *correlation; /* ours to write, the same at both sites of a call */
+	uint64_t *correlation; /* for the subscriber's use; one word for both sites of a call */
 	uint32_t correlation_id;
 };
 

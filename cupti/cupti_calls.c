@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI's callbacks, before and after each call, made into events. A call that one of our hooks
- * sees is the hook's: whoever comes first on a thread is the outermost and records. Application
- * threads, any lock held; calls no function of CUDA.
+ * Makes events of CUPTI's callbacks, before and after each call. If a hook of ours sees the same
+ * call, only the outermost of the two records it. Application threads, any lock held; calls no
+ * function of CUDA.
  */
 #include "cupti_calls.h"
 
@@ -65,7 +65,7 @@ static const struct call *find(int domain, uint32_t id)
 	return NULL;
 }
 
-/* A call that frees has its place before it runs, any other call after it. */
+/* Whether the call frees: its event is made before the call, that of any other call after it. */
 static bool is_end(const struct call *c)
 {
 	return c->kind == GMT_MEM_FREE || c->kind == GMT_VA_RELEASE ||
@@ -135,9 +135,9 @@ static void record(struct gmt_event *e)
 }
 
 /*
- * Hooks recognize an abandoned call by its place in the stack. So the place must be that of the
- * call, not of this callback, which returns before the call does: the call's parameters and CUPTI's
- * data are in its frame.
+ * A stack address in the frame of the call, by which hooks recognize an abandoned call. This
+ * callback's own frame will not do, because it ends before the call does. The call's parameters and
+ * CUPTI's data lie in the call's frame.
  */
 static uintptr_t place_of(const struct cupti_data *d)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Meaning of CUPTI's callbacks: the table of callbacks.def, and events made from it.
+ * Makes events of CUPTI's callbacks by the table in callbacks.def.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 void cupti_calls_each(void (*fn)(int domain, uint32_t id, void *ctx), void *ctx);
 
-/* Asks for the device of a context; NULL = there is no such function. */
+/* cuptiGetDeviceId: sets a context's device and returns 0, else an error. NULL = not available. */
 extern int (*cupti_device_of)(void *context, uint32_t *device);
 
 /* The subscriber's callback. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUPTI as a second source of the same events, for calls that no hook sees. Off unless
- * GPUMEMTRACE_CUPTI is on. Begins where the driver starts (CUDA_INJECTION64_PATH names this library
- * then) or with the first event, whichever is first. A refusal is said once, and all else goes on.
- * CUPTI before 13.2 allows one subscriber. When a tool of the program such as torch.profiler
- * subscribes, our subscription ends.
+ * GPUMEMTRACE_CUPTI is on. It subscribes when the driver starts and loads this library, which
+ * CUDA_INJECTION64_PATH then names, or at the first event, whichever is first. If CUPTI is not
+ * available, one message says so and recording goes on without it. CUPTI before 13.2 allows one
+ * subscriber: when a tool of the program such as torch.profiler subscribes, our subscription ends.
  */
 #include "cupti_calls.h"
 
@@ -38,7 +38,7 @@ struct enabling {
 	unsigned refused;
 };
 
-/* Our subscription where CUPTI allows only one; NULL: none, or it was left to another tool. */
+/* Our subscription if CUPTI allows only one. NULL: none, or ended for another tool. */
 static void *sole_subscriber;
 
 static const char *const libraries[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
@@ -46,7 +46,7 @@ static const char *const libraries[] = { "libcupti.so.13", "libcupti.so.12", "li
 
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
 
-/* Whether a look-up through `handle` finds CUPTI itself and not the function below. */
+/* Whether a look-up through `handle` finds CUPTI's cuptiSubscribe and not the one below. */
 static bool has_cupti(void *handle)
 {
 	void *found = dlsym(handle, "cuptiSubscribe");
@@ -70,8 +70,8 @@ static void *library(bool may_load)
 	return handle;
 }
 
-/* The caller, through which the loader would find its CUPTI behind the global scope; NULL where it
- * finds none. */
+/* A handle of the object that contains `caller`, to find the CUPTI that it is linked with, even
+ * outside the global scope. NULL if there is none. The user of the handle closes it. */
 static void *linked_with(const void *caller)
 {
 	void *handle = NULL;
@@ -100,7 +100,7 @@ static bool load(struct functions *f)
 	return f->subscribe && f->enable;
 }
 
-/* Beside other subscribers where CUPTI can do that. */
+/* Subscribes, if possible in a way that allows other subscribers. Returns CUPTI's result. */
 static int subscribe(const struct functions *f, void **subscriber)
 {
 	struct cupti_subscriber params = { .bytes = sizeof(params),
@@ -125,7 +125,7 @@ static void enable(int domain, uint32_t id, void *ctx)
 		e->refused++;
 }
 
-/* "cuptiSubscribe: 39 CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, another tool has it" */
+/* Writes a text such as "cuptiSubscribe: 39 CUPTI_ERROR_..._NOT_SUPPORTED, another tool has it". */
 static void describe(const struct functions *f, int result, char *text, size_t room)
 {
 	const char *name = NULL;
@@ -179,7 +179,7 @@ int InitializeInjection(void)
 	return 1;
 }
 
-/* Called by a tool of the program, which reaches the CUPTI that it was linked with. */
+/* Called by a tool of the program: ends our sole subscription, then calls the tool's own CUPTI. */
 int cuptiSubscribe(void **subscriber, void *callback, void *user)
 {
 	static const char state[] = "left to another tool of the program";
@@ -194,7 +194,7 @@ int cuptiSubscribe(void **subscriber, void *callback, void *user)
 		*(void **)&unsubscribe = dlsym(handle, "cuptiUnsubscribe");
 	}
 	if (linked)
-		dlclose(linked); /* the caller keeps it */
+		dlclose(linked); /* the caller keeps it loaded */
 	if (!real)
 		return CUPTI_ERROR_NONE;
 	ours = unsubscribe ? __atomic_exchange_n(&sole_subscriber, NULL, __ATOMIC_ACQ_REL) : NULL;
@@ -203,7 +203,7 @@ int cuptiSubscribe(void **subscriber, void *callback, void *user)
 	return real(subscriber, callback, user);
 }
 
-/* LD_PRELOAD may name the library from the directory that the program starts in. */
+/* This library's absolute path. LD_PRELOAD can name it relative to the starting directory. */
 static bool own_path(char *path, size_t room)
 {
 	size_t n = 0;

@@ -11,13 +11,13 @@
 #define GMT_FILE_MAGIC	     0x0a434552544d4789ULL /* bytes 89 "GMTREC" 0a */
 #define GMT_BLOCK_MAGIC	     0xa7424d47u	   /* bytes "GMB" a7 */
 #define GMT_BLOCK_RAW_MAX    (256u * 1024u)
-#define GMT_BLOCK_STORED_MAX (GMT_BLOCK_RAW_MAX + 2048u) /* zstd's bound for it, rounded up */
+#define GMT_BLOCK_STORED_MAX (GMT_BLOCK_RAW_MAX + 2048u) /* zstd's worst case */
 #define GMT_INDEX_BLOCK_MAX  4096u			 /* entries in one INDEX block */
 
 struct gmt_file_header {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t header_bytes; /* 64; the first block is here */
+	uint32_t header_bytes; /* 64: offset of the first block */
 	uint32_t pid;
 	uint32_t reserved0;
 	int64_t realtime_minus_monotonic_ns;
@@ -40,8 +40,8 @@ enum gmt_block_codec {
 };
 
 /* A group of EVENTS blocks, each of which needs those before it. */
-#define GMT_GROUP_BLOCKS 16u /* most */
-#define GMT_GROUP_WINDOW 18  /* log2 of how far back the compression looks */
+#define GMT_GROUP_BLOCKS 16u /* most blocks in a group */
+#define GMT_GROUP_WINDOW 18  /* log2 of the compression's window in bytes */
 
 struct gmt_block_header {
 	uint32_t magic;
@@ -58,7 +58,7 @@ struct gmt_block_header {
 	uint32_t checksum;	      /* crc32c of the 60 bytes before it */
 };
 
-/* Payload of an INDEX block: `count` of these, for the blocks before it. */
+/* An INDEX block's payload: u64 offset of the INDEX block before it, then `count` of these. */
 struct gmt_index_entry {
 	uint64_t offset; /* of the block's header in the file */
 	uint64_t first_seq, last_seq;
@@ -80,8 +80,8 @@ uint32_t gmt_crc32c_by_table(const void *data, size_t len);
 void gmt_file_header_seal(struct gmt_file_header *h);
 bool gmt_file_header_valid(const struct gmt_file_header *h);
 
-/* Completes magic and both checksums; `stored` is what will lie after the header. */
+/* Fills in the magic and both checksums. `stored` is the payload that will follow the header. */
 void gmt_block_seal(struct gmt_block_header *h, const void *stored);
-/* Magic and checksum fit and no length is out of range; says nothing of the payload. */
+/* True if magic and checksum match and no length is out of range. Does not check the payload. */
 bool gmt_block_header_valid(const struct gmt_block_header *h);
 bool gmt_block_payload_valid(const struct gmt_block_header *h, const void *stored);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An event's fields: kind, mask of what differs from its prediction, time, then only what differs.
- * In a record they stand one behind the other, after its length; in columns each in its own, and
- * the objects of tags are numbered. Encoder and decoder share predict() and remember(), so they
- * cannot drift apart. Pure: no allocation, no state but the caller's.
+ * Encodes and decodes an event: kind, a mask of the fields that differ from their prediction, time,
+ * then only those fields. A record has them in sequence after its length; columns have each kind of
+ * field apart, and number the objects of tags. Encoder and decoder share predict_arg0() and
+ * remember(), so their predictions agree. Pure: no allocation, no state but the caller's.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "codec_objects.h"
 #include "varint.h"
 
-/* Bits of the mask: the field follows. A field without its bit is as predicted. */
+/* Bits of the mask. A set bit: the field is written. A clear bit: the field is as predicted. */
 enum {
 	M_STACK = 1 << 0,
 	M_SCOPE = 1 << 1,
@@ -29,16 +29,15 @@ enum {
 
 #define INLINE inline __attribute__((always_inline))
 
-#define LAST_PLACE_KIND 39 /* kinds above it look addresses up but do not enter them */
+#define LAST_PLACE_KIND 39 /* later kinds look addresses up, but do not add them */
 
-/* Kinds from here on say their fields in each record: readers that lack them in their tables pass
- * over them, or copy them. */
+/* Whether records of the kind list their fields: readers that do not know it can then skip it. */
 static bool says_its_fields(unsigned kind)
 {
 	return kind >= GMT_KIND_EXTRA;
 }
 
-/* The kinds of one group predict each other. */
+/* The last values of the kind's group, from which its fields are predicted. */
 static struct gmt_event *group_of(struct gmt_codec *c, unsigned kind)
 {
 	_Static_assert(GMT_CODEC_GROUPS == GMT_KIND_EXTRA, "kinds below have a group of their own");
@@ -49,7 +48,7 @@ static struct gmt_event *group_of(struct gmt_codec *c, unsigned kind)
 	return &c->last[kind];
 }
 
-/* The fields that differ from a field left out, for an event whose kind is not in the tables. */
+/* The fields to write for an event whose kind is not in the tables: those that are set. */
 static unsigned fields_there(const struct gmt_event *e)
 {
 	return (e->addr ? F_ADDR : 0) | (e->size ? F_SIZE : 0) | (e->arg0 ? F_ARG0 : 0) |
@@ -69,7 +68,7 @@ static unsigned place_of(uint64_t addr)
 	return (unsigned)(addr * 0x9e3779b97f4a7c15ULL >> 52);
 }
 
-/* The running total of the framework's bytes follows from each event's size. */
+/* For blocks, arg0 is the total of allocated bytes, which changes by the event's size. */
 static uint64_t predict_arg0(const struct gmt_event *last, unsigned kind, uint64_t size)
 {
 	if (kind == GMT_BLOCK_ALLOC)
@@ -158,8 +157,8 @@ static INLINE void put(const struct out *o, enum gmt_column column, uint64_t val
 	*at = put_varint(*at, value);
 }
 
-/* 0: address and size follow; 1 + 2 x place: both as remembered; 2 + 2 x place: only the address.
- */
+/* Token: 0 = address and size follow; 1 + 2 x place = both are as remembered; 2 + 2 x place = the
+ * address is, the size follows. */
 static INLINE void put_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
 			    const struct gmt_event *e, struct out *o)
 {
@@ -176,7 +175,7 @@ static INLINE void put_addr(struct gmt_codec *c, const struct gmt_event *last, u
 		*size = put_packed(*size, e->size);
 }
 
-/* 0: a new one, its address follows; else 1 + difference to the number that is expected. */
+/* Token: 0 = a new object, whose address follows; else 1 + zigzag(number - expected number). */
 static INLINE void put_object(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
 {
 	uint8_t **new = place_in(o, GMT_COL_NEW);
@@ -304,7 +303,7 @@ static void get_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned
 		e->size = same ? c->place[place].size : get_packed(in->from[GMT_COL_SIZE]);
 }
 
-/* The members as predicted; what the mask names is then read over them. */
+/* Sets all members as predicted; get_fields then overwrites those in the mask. */
 static void predict(const struct gmt_event *last, unsigned fields, struct gmt_event *e)
 {
 	e->stack = fields & F_STACK ? last->stack : 0;
@@ -316,7 +315,7 @@ static void predict(const struct gmt_event *last, unsigned fields, struct gmt_ev
 	e->device = fields & F_DEVICE ? last->device : -1;
 }
 
-/* The mask without what the kind does not carry: nothing was written for it. */
+/* The mask without fields that the kind does not carry, which are not written. */
 static unsigned carried(unsigned fields, unsigned m)
 {
 	static const unsigned bits[][2] = {
@@ -382,7 +381,8 @@ static uint64_t get_time(struct in *in)
 	return unzigzag(in->columns ? delta << 8 | low : delta);
 }
 
-/* Fields that a later version adds have bits and columns of their own, behind those of now. */
+/* Reads kind and mask, and returns the event's fields. Fields of later versions are ignored: they
+ * have bits and columns of their own, after the known ones. */
 static unsigned get_kind(struct in *in, struct gmt_event *e, unsigned *m)
 {
 	uint64_t kind = GET(in, GMT_COL_KIND);

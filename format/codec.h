@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Converts one event to bytes and back, as a record or spread over columns (codec_columns.c). Pure
- * functions over a small state of previous values (for deltas), which is zero wherever a reader may
- * begin.
+ * functions over a state of previous values, which is zero wherever a reader can start.
  */
 #pragma once
 
@@ -10,7 +9,7 @@
 
 #define GMT_EVENT_MAX	  128u /* no event takes more bytes */
 #define GMT_CODEC_GROUPS  64u
-#define GMT_CODEC_LATER	  16u /* groups of kinds from GMT_KIND_EXTRA on, by number modulo this */
+#define GMT_CODEC_LATER	  16u /* groups of the kinds from GMT_KIND_EXTRA on: kind modulo this */
 #define GMT_CODEC_PLACES  4096u
 #define GMT_CODEC_OBJECTS 4096u
 
@@ -26,14 +25,14 @@ enum gmt_column {
 	GMT_COL_ARG1,
 	GMT_COL_STACK,
 	GMT_COL_OBJECT, /* which object arg0 of a tag is */
-	GMT_COL_NEW,	/* addresses of objects that come for the first time */
-	GMT_COL_TIME,	/* the low byte of the difference */
-	GMT_COL_LATER,	/* the rest of it */
+	GMT_COL_NEW,	/* addresses of new objects */
+	GMT_COL_TIME,	/* low byte of the time difference */
+	GMT_COL_LATER,	/* other bits of the time difference */
 	GMT_COLUMNS,
 };
 
-/* Last values; zero-initialised at the start of a block or a group of blocks (130 KB: not for small
- * stacks). */
+/* Last values. Zero at the start of a block or of a group of blocks. About 120 KB: not for small
+ * stacks. */
 struct gmt_codec {
 	uint64_t seq, time_ns; /* of the last event */
 	uint32_t thread;
@@ -43,36 +42,36 @@ struct gmt_codec {
 		uint64_t addr, size;
 	} place[GMT_CODEC_PLACES] __attribute__((aligned(16))); /* recent addresses, by hash */
 
-	/* columns only: the objects that tags are about, numbered as they come */
+	/* columns only: the objects that tags name, numbered in order of appearance */
 	uint64_t object[GMT_CODEC_OBJECTS], last_object;
-	uint32_t number[GMT_CODEC_OBJECTS]; /* of an object, by hash; for the encoder */
+	uint32_t number[GMT_CODEC_OBJECTS]; /* of an object, by address hash; for the encoder */
 	uint32_t objects, last_made, last_named;
 };
 
 /* Returns bytes written (<= GMT_EVENT_MAX; room for that many is required). */
 size_t gmt_encode_event(struct gmt_codec *c, const struct gmt_event *e, uint8_t *out);
 
-/* Returns bytes read, or -GMT_ERR_*. Never reads past len. A kind that the
- * tables lack comes back as it was written if it may be passed over (gmt_kind_is_extra); else
- * -GMT_ERR_UNKNOWN_KIND, and nothing behind it can be read. */
+/* Returns bytes read, or -GMT_ERR_*. Never reads past len. A kind that the tables lack is decoded
+ * as it was written if readers may skip it (gmt_kind_is_extra). Any other unknown kind returns
+ * -GMT_ERR_UNKNOWN_KIND, and nothing after it can be read. */
 long gmt_decode_event(struct gmt_codec *c, const uint8_t *in, size_t len, struct gmt_event *out);
 
-/* The same with each field in its column: at[] says where a column goes on (for each GMT_EVENT_MAX
- * bytes of room), in[] where it is read, of all GMT_COLUMNS. Decoding returns 0 or -GMT_ERR_*. */
+/* The same with each field in its column. at[]: write position of each column, with GMT_EVENT_MAX
+ * bytes of room; in[]: read position of each. Decoding returns 0 or -GMT_ERR_*. */
 void gmt_encode_columns(struct gmt_codec *c, const struct gmt_event *e, uint8_t *at[GMT_COLUMNS]);
 int gmt_decode_columns(struct gmt_codec *c, struct cursor *in, struct gmt_event *out);
 
-/* An event that is encoded soon: what is known of its addresses is fetched from far memory. */
+/* Prefetches the memory that encoding this event will use. */
 void gmt_encode_expect(const struct gmt_codec *c, const struct gmt_event *e);
 
-/* A block's payload: the lengths of its columns, then the columns. */
+/* A block's payload: a head (the columns' lengths), then the columns. Returns the head's size. */
 #define GMT_COLUMNS_HEAD 64u /* no head takes more bytes */
 size_t gmt_columns_head(const size_t lengths[GMT_COLUMNS], uint8_t *out);
-/* Columns that a later version has are passed over. false: it does not fit `len`. */
+/* Sets in[] to the columns that this version knows. False if the lengths exceed `len`. */
 bool gmt_columns_open(struct cursor *in, const uint8_t *payload, size_t len);
 
-/* Definitions: kind, id, length, payload. Same return values. A decoded payload points into `in`.
- */
+/* Definitions: kind, id, length, payload. Same return values. A decoded payload points into
+ * `in`. */
 size_t gmt_encoded_def_size(const struct gmt_def *d);
 size_t gmt_encode_def(const struct gmt_def *d, uint8_t *out);
 long gmt_decode_def(const uint8_t *in, size_t len, struct gmt_def *out);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The objects that tags are about, numbered as they come: a number takes fewer bytes than an
- * address (FORMAT.md, section 4.6). Shared by the encoder and the decoder of codec.c, in which all
- * of it is compiled.
+ * Numbers for the objects that tags name, in order of appearance: a number takes fewer bytes than
+ * an address (FORMAT.md, section 4.6). Only codec.c includes this, for both directions.
  */
 #pragma once
 
@@ -19,7 +18,7 @@ static inline bool makes_object(unsigned kind)
 	return kind == GMT_TAG_SAVED || kind == GMT_TAG_LEAF;
 }
 
-/* Objects are made in the order of the step before, and named again in the reverse order. */
+/* The likely number: a step makes objects in the last step's order, then names them in reverse. */
 static inline uint32_t expected_number(const struct gmt_codec *c, unsigned kind)
 {
 	return makes_object(kind) ? c->last_made + 1 : c->last_named - 1;
@@ -45,7 +44,7 @@ static inline bool is_kept(const struct gmt_codec *c, uint32_t number)
 	return c->objects - number - 1 < GMT_CODEC_OBJECTS;
 }
 
-/* An object that is made gets a number, also if it had one; one that is named, if it had none. */
+/* Numbers the object: always anew if a tag makes it, else only if it has no number. */
 static inline void enter_object(struct gmt_codec *c, unsigned kind, uint64_t object, bool known)
 {
 	if (known && !makes_object(kind))

@@ -9,7 +9,7 @@
 
 #include "ring.h"
 
-#define GMT_CONTROL_AT	    1024u /* bytes of the page before it */
+#define GMT_CONTROL_AT	    1024u /* offset in the page, bytes */
 #define GMT_CONTROL_VERSION 1u
 #define GMT_CONTROL_TEXT    1024u
 
@@ -22,13 +22,13 @@ enum gmt_request {
 
 struct gmt_control {
 	uint32_t version; /* 0: the recorder takes no requests */
-	uint32_t what;	  /* enum gmt_request; the drain takes it by putting NONE in its place */
-	uint32_t done;	  /* requests carried out, ever */
-	uint32_t length;  /* of text */
-	uint32_t paused;  /* 1 = by a request */
-	uint32_t program; /* how often the program itself has paused */
+	uint32_t what;	 /* enum gmt_request; the drain sets it to NONE when it takes the request */
+	uint32_t done;	 /* requests carried out, ever */
+	uint32_t length; /* of text */
+	uint32_t paused; /* 1 = paused by a request */
+	uint32_t program; /* the program's own pauses that have not ended */
 	uint64_t time_ns; /* when the drain wrote the figures */
-	uint64_t events;  /* numbers given to events */
+	uint64_t events;  /* events numbered so far */
 	uint64_t bytes;	  /* of the recording */
 	uint64_t dropped; /* events that could not be kept */
 	uint64_t memory;  /* bytes that the recorder holds, live file included */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), the checksum of everything in a recording.
- * By the processor's instruction where it has one, else by a table. Pure; any thread.
+ * Computed by the processor's instruction if it has one, else by a table. Pure; any thread.
  */
 #include <string.h>
 

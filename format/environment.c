@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Settings from the environment. In the library this runs once, in the constructor, before the
- * program's own code; a value that means nothing is noted, never fatal.
+ * program's own code. A value that cannot be read is noted, never fatal.
  */
 #include "environment.h"
 
@@ -109,7 +109,7 @@ static uint64_t read_size(struct gmt_settings *s, const char *name, const char *
 	return least;
 }
 
-/* Longer than any name of a file: too long for that too. */
+/* Copies a text value. One that exceeds s->texts is cut: it is too long for a file name anyway. */
 static const char *read_text(struct gmt_settings *s, size_t *used, const char *value,
 			     const char *standard)
 {

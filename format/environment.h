@@ -24,8 +24,8 @@ struct gmt_settings {
 #include "settings.def"
 	/* settings that cannot be read, and the values used instead, in one line; "" = none */
 	char misread[512];
-	char texts[8192]; /* a program may write over its environment (setproctitle) */
+	char texts[8192]; /* copies of TEXT values: a program might overwrite its environment
+			     (setproctitle) */
 };
 
-/* From the environment of this process. */
 void gmt_settings_read(struct gmt_settings *s);

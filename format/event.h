@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An event and a definition: what a hook says is what a command hears, all between is storage. */
+/* An event and a definition: the records that hooks produce and commands read. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct gmt_event {
 	int32_t device;	  /* CUDA ordinal, -1 = none or unknown */
 };
 
-/* Variable-length knowledge that events refer to by id. The payload's layout is in FORMAT.md. */
+/* Variable-length data that events refer to by id. The payload's layout is in FORMAT.md. */
 struct gmt_def {
 	uint32_t kind; /* enum gmt_def_kind */
 	uint32_t id;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A group's blocks are parts of one zstd frame. Columns whose bytes are of different kinds go into
- * zstd blocks of their own: those share a table of how often each byte comes.
+ * The blocks of a group are parts of one zstd frame. Columns with different kinds of bytes go into
+ * separate zstd blocks, because all bytes of a zstd block share one table of byte frequencies.
  */
 #include "group.h"
 
@@ -14,7 +14,7 @@
 
 struct gmt_group {
 	uint8_t *column[GMT_COLUMNS], *at[GMT_COLUMNS];
-	size_t room; /* at least so much is left of GMT_BLOCK_RAW_MAX */
+	size_t room; /* lower bound of the bytes left for the block's payload */
 	ZSTD_CCtx *zstd;
 	int level;
 	uint32_t number, place;
@@ -26,8 +26,8 @@ static size_t aligned(size_t n)
 	return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Unless a level is asked for: between two blocks the search's table leaves the caches, so a small
- * one is worth more than a better search, and what repeats is mostly long. */
+/* For level 0. The match finder's table leaves the processor's caches between two blocks, so a
+ * small table helps more than a better search. Most repeats are long. */
 static const ZSTD_compressionParameters by_default = {
 	.windowLog = GMT_GROUP_WINDOW,
 	.chainLog = 13,

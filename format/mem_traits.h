@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that counts on a device, and the calls that end it: one definition for the totals of a
+ * Which memory counts as a device's, and which calls free it: one definition for the totals of a
  * bounded recording (shim/recording/device_memory.c) and for every reader. Any thread; no state.
  */
 #pragma once
@@ -8,13 +8,13 @@
 #include "record.h"
 
 enum gmt_mem_trait {
-	GMT_MEM_ON_DEVICE = 1 << 0,  /* its bytes are the device's: they count */
-	GMT_MEM_ON_HOST = 1 << 1,    /* the end of a context does not end it */
-	GMT_MEM_OF_CONTEXT = 1 << 2, /* it ends with the context that it was allocated in; without
-				      * this bit with the device's primary one */
+	GMT_MEM_ON_DEVICE = 1 << 0,  /* its bytes count as device memory */
+	GMT_MEM_ON_HOST = 1 << 1,    /* outlives its context */
+	GMT_MEM_OF_CONTEXT = 1 << 2, /* freed with the context that it was allocated in; without
+					this bit, with the device's primary context */
 };
 
-/* Managed memory is where it was used last: nobody says when. */
+/* Managed memory does not count: it lies where it was last used, which no event reports. */
 static inline unsigned gmt_mem_traits(uint64_t mem)
 {
 	static const uint8_t traits[] = {
@@ -42,22 +42,22 @@ static inline bool gmt_mem_is_on_host(uint64_t mem)
 	return gmt_mem_traits(mem) & GMT_MEM_ON_HOST;
 }
 
-/* With the framework's cudaMallocAsync backend its calls are its blocks: totals are those of the
- * blocks, and the end of a context does not end them. */
+/* A call of the framework's cudaMallocAsync backend, where each call is a block: it counts as one,
+ * and it outlives its context. */
 static inline bool gmt_is_framework_block(const struct gmt_event *alloc)
 {
 	return alloc->arg0 == GMT_MEM_ASYNC && alloc->flags & GMT_FLAG_FRAMEWORK;
 }
 
-/* The context that memory of that kind ends with, allocated by a thread whose latest CTX_CURRENT
- * said `current`; 0 = the device's primary one. */
+/* The context with which memory of that kind ends. `current` is the latest CTX_CURRENT of the
+ * allocating thread; 0 = the device's primary context. */
 static inline uint64_t gmt_mem_context(uint64_t mem, uint64_t current)
 {
 	return gmt_mem_traits(mem) & GMT_MEM_OF_CONTEXT ? current : 0;
 }
 
-/* Whether a CTX_DESTROY ends memory of a device and a context: with a device it is the device's
- * primary context that ends, else the one in addr. */
+/* Whether the CTX_DESTROY event `end` frees memory of that kind, device and context. If `end` has a
+ * device, the device's primary context ends, else the context in addr. */
 static inline bool gmt_mem_ends(const struct gmt_event *end, uint64_t mem, int32_t device,
 				uint64_t context)
 {

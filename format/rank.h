@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rank of a process, from the variables that say it: of the one that trains first, launchers
- * after it. Both sides take %r of a recording's name from here. */
+/* The rank of this process, from environment variables: PyTorch's first, then those of launchers.
+ * The library and the command both take %r of a recording's name from here. */
 #pragma once
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 	NAME("OMPI_COMM_WORLD_RANK") \
 	NAME("PMI_RANK") NAME("PMIX_RANK") NAME("SLURM_PROCID") NAME("LOCAL_RANK")
 
-/* NULL: nothing says it. */
+/* The rank as text, from the environment; NULL if no variable gives it. */
 static inline const char *gmt_rank(void)
 {
 #define GMT_RANK_NAME(name) name,

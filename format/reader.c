@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens a recording, its live file, or both, and runs through them. One thread a reader, and those
- * of reader_ahead.c; it prints nothing and believes no length that it has not compared with what is
- * there.
+ * Opens a recording, its live file, or both, and passes their records on. One thread per reader,
+ * plus those of reader_ahead.c. Prints nothing, and checks every length against the bytes that are
+ * there before it uses it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #define LIVE_SUFFIX ".live"
 #define NOT_A_FILE  EINVAL /* a device, a pipe */
 
-/* A regular file for reading: its descriptor, else -1 with errno. */
+/* Opens a regular file for reading. Returns its descriptor, or -1 with errno. */
 static int open_file(const char *path, uint64_t *size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -47,7 +47,7 @@ static bool has_suffix(const char *path)
 	return n > m && strcmp(path + n - m, LIVE_SUFFIX) == 0;
 }
 
-/* The other file of the pair: FILE.live of FILE, FILE of FILE.live. */
+/* Opens the other file of the pair: FILE.live for FILE, FILE for FILE.live. -1 if there is none. */
 static int open_sibling(const char *path, bool is_live, uint64_t *size)
 {
 	size_t n = strlen(path) + sizeof(LIVE_SUFFIX);
@@ -74,7 +74,7 @@ struct pair {
 	bool head_valid;
 };
 
-/* Opens both files of the pair, as far as they are there. 0 or -GMT_ERR_*. */
+/* Opens those files of the pair that exist. 0 or -GMT_ERR_*. */
 static int open_pair(struct pair *p, const char *path)
 {
 	int saved;
@@ -100,8 +100,8 @@ static int open_pair(struct pair *p, const char *path)
 	return p->fd < 0 && p->live < 0 ? -GMT_ERR_SYS : 0;
 }
 
-/* A process measures its clocks once, to the nanosecond, for both files. A file from before version
- * 4 does not say when its process started. */
+/* A process measures the clocks' difference once, so it is equal in both files. A file from before
+ * version 4 does not have the start time of its process. */
 static bool same_process(const struct gmt_file_header *f, const struct gmt_live_header *l)
 {
 	bool both_say = f->version >= 4 && l->version >= 4;
@@ -111,7 +111,7 @@ static bool same_process(const struct gmt_file_header *f, const struct gmt_live_
 	       (!both_say || f->origin.start == l->origin.start);
 }
 
-/* Files of different processes do not belong together; the recording counts. */
+/* Drops the live file if it is of another process than the recording. */
 static void match_pair(struct pair *p)
 {
 	p->head_valid = p->fd >= 0 &&
@@ -174,7 +174,7 @@ static struct gmt_reader *new_reader(int fd, uint64_t size)
 	return NULL;
 }
 
-/* The recording has neither a valid header nor a block: what is it then? */
+/* The error for a file without a valid header and without blocks. */
 static int why_refused(int fd, uint64_t size)
 {
 	uint64_t magic = GMT_FILE_MAGIC, found = 0;
@@ -220,8 +220,8 @@ static int read_live(struct gmt_reader *r, const struct pair *p)
 	return reader_live_take(r, p->live, p->live_size, h);
 }
 
-/* The live file first, because slots that its rings release meanwhile are in the recording by
- * then. */
+/* Reads the live file first: slots that its rings release meanwhile are in the recording when that
+ * is read. */
 static int read_pair(struct gmt_reader *r, struct pair *p)
 {
 	struct stat st;
@@ -263,7 +263,7 @@ static struct gmt_reader *open_once(const char *path, int *err)
 	return r;
 }
 
-/* A bounded recording took the place of the one that is open, while its process runs. */
+/* Whether a bounded recording was replaced by a new file while its process runs. */
 static bool was_replaced(const struct gmt_reader *r, const char *path)
 {
 	struct stat now, open;

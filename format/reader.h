@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a recording: checks, resynchronises after damage, takes up the live ring file that lies
- * beside it (FILE.live) or is given by itself, and calls back in order of seq. Memory grows with
- * definitions' bytes only where the caller keeps them; events are streamed.
- * Never trusts a length or a count before it is checked against what is there.
+ * Reads a recording: checks it, resynchronises after damage, includes the live file beside it
+ * (FILE.live; a live file can also be read alone), and calls back in order of seq. Its contents are
+ * streamed, not kept in memory. No length or count is used before it is checked against the bytes
+ * that are there.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct gmt_tool {
 /* A piece of the recording, or of its live file, that could not be used. */
 struct gmt_damage {
 	uint64_t offset, bytes;
-	bool live;  /* of the live file */
+	bool live;  /* in the live file, not in the recording */
 	bool block; /* a whole block; else bytes that belong to none */
 };
 
@@ -35,7 +35,7 @@ struct gmt_reader_info {
 	uint64_t blocks;	 /* whole blocks */
 	uint64_t damaged_blocks; /* blocks that fail their checksum or cannot be decoded */
 	uint64_t skipped_bytes;	 /* bytes that belong to no block */
-	uint64_t live_events;	 /* taken from the live file, not in any block */
+	uint64_t live_events;	 /* events of the live file that are in no block */
 	uint64_t first_ns, last_ns;
 	uint64_t first_seq, last_seq;
 	bool clean_end; /* END was written */
@@ -48,7 +48,7 @@ struct gmt_reader_info {
 /*
  * Opens path. NULL and *err = -GMT_ERR_* (errno is set for GMT_ERR_SYS) if there is nothing to
  * read. A damaged file opens as long as its header or any block can be used. A file of a newer
- * version, or with kinds that may not be passed over, is refused here or by the run that meets the
+ * version, or with kinds that must not be skipped, is rejected here or by the run that meets the
  * first of them (-GMT_ERR_NEWER_VERSION, -GMT_ERR_UNKNOWN_KIND).
  */
 struct gmt_reader *gmt_reader_open(const char *path, int *err);
@@ -59,7 +59,7 @@ void gmt_reader_writer(const char *path, char text[GMT_WRITER_TEXT + 1]);
 
 void gmt_reader_close(struct gmt_reader *r);
 
-/* After open all is known but live_events and damage inside blocks, which a run finds. */
+/* Complete after opening, except live_events and damage inside blocks, which a run finds. */
 const struct gmt_reader_info *gmt_reader_info(const struct gmt_reader *r);
 
 /* Reads all definitions, then events with from_ns <= time_ns <= to_ns in order of seq. Returns 0, a

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each thread takes a run of blocks that need one another and decodes it with a reader of its own,
- * a twin that shares the list of blocks and the file. Results wait in slots, of which there are
- * few: nobody is further ahead. Damage is counted by whoever takes a block, so in order. The
- * threads take no signal: those are for the program's first thread.
+ * Each thread takes runs of blocks that depend on one another, and decodes them with a reader of
+ * its own, a twin that shares the file and the list of blocks. Results wait in a few slots, which
+ * limits how far ahead the threads get. Damage is counted by the thread that takes a block, so in
+ * order. The threads block all signals, which are for the program's first thread.
  */
 #include "reader_ahead.h"
 
@@ -14,13 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define THREADS 3 /* the one that takes the events is slower than more would be */
-#define AHEAD	4 /* blocks; and for each thread but the first a group more */
+#define THREADS 3 /* more would wait for the thread that takes the events */
+#define AHEAD	4 /* blocks decoded ahead, plus a group for each thread but the first */
 #define SLOTS	((THREADS - 1) * GMT_GROUP_BLOCKS + AHEAD)
 
 struct ahead_slot {
 	struct reader_events events;
-	bool ready; /* before that it belongs to the thread that decodes its block */
+	bool ready; /* until then it belongs to the thread that decodes its block */
 };
 
 struct reader_ahead {
@@ -30,11 +30,11 @@ struct reader_ahead {
 	unsigned count;
 	size_t slots_used;
 
-	pthread_mutex_t lock; /* of the rest */
+	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t changed;
-	size_t next;  /* the block that begins the next run */
-	size_t taken; /* all blocks before it were */
-	bool over;    /* nobody takes any more */
+	size_t next;  /* first block of the next run */
+	size_t taken; /* all blocks before this one were taken */
+	bool over;    /* no more blocks will be taken */
 	struct ahead_slot slots[SLOTS];
 };
 
@@ -50,7 +50,7 @@ static bool next_run(struct reader_ahead *a, size_t *first, size_t *end)
 	return *first < r->blocks_used && !a->over;
 }
 
-/* With the lock, which it gives away meanwhile. */
+/* Called with the lock held, which it releases while it decodes. */
 static void decode_ahead(struct reader_ahead *a, struct gmt_reader *twin, size_t block)
 {
 	struct ahead_slot *slot = &a->slots[block % a->slots_used];

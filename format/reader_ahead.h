@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that other threads decode, ahead of the one that takes their events in order. The tool has
- * such threads (reader_ahead.c). The library in the traced program has none (reader_alone.c), nor
- * has a machine without threads: there the reader decodes block by block.
+ * Decodes blocks in other threads, ahead of the one that takes their events in order. The tool uses
+ * threads (reader_ahead.c). The library in the traced program and platforms without threads do not
+ * (reader_alone.c): there the reader decodes block by block.
  */
 #pragma once
 
@@ -10,9 +10,9 @@
 
 struct reader_ahead;
 
-/* For blocks first to blocks_used. NULL: there are no threads, or too few blocks. */
+/* Starts to decode the blocks from `first` on. NULL: no threads, no memory, or too few blocks. */
 struct reader_ahead *reader_ahead_begin(struct gmt_reader *r, size_t first,
 					const struct reader_times *t);
-/* Block after block. What `out` holds before is used again. */
+/* Waits for the next block; call it for each in order. The memory that `out` holds is reused. */
 void reader_ahead_take(struct reader_ahead *a, size_t block, struct reader_events *out);
 void reader_ahead_end(struct reader_ahead *a);

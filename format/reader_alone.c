@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No other threads: in the traced program, and where there are none. */
+/* Replaces reader_ahead.c in the traced program and on platforms without threads. */
 #include "reader_ahead.h"
 
 struct reader_ahead *reader_ahead_begin(struct gmt_reader *r, size_t first,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of a block. One of a group goes on where the block before it ended: read in order that
- * costs nothing; to begin in the middle of a group, those before it are read first.
+ * Decodes the events of a block. A block of a group continues where the one before it ended: in
+ * order that costs nothing; to start in the middle of a group, the blocks before are decoded first.
  */
 #include <string.h>
 
@@ -67,8 +67,8 @@ static int by_offset(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Blocks lie by their first seq, and what comes before another in a group may lie anywhere: a block
- * with nothing but an event of the recorder's own begins where that came. */
+/* Sorts the blocks by offset, once. r->blocks is in order of first seq, where the predecessor of a
+ * block in its group can be anywhere. False: out of memory. */
 bool reader_find_places(struct gmt_reader *r)
 {
 	if (r->places)
@@ -107,7 +107,7 @@ static bool begin_group(struct gmt_reader *r)
 						    GMT_GROUP_WINDOW));
 }
 
-/* Everything in the group that comes before b. */
+/* Decodes all blocks of the group that come before b. */
 static bool catch_up(struct gmt_reader *r, const struct reader_block *b)
 {
 	const struct reader_block *path[GMT_GROUP_BLOCKS];

@@ -31,7 +31,7 @@ static bool keep_def(struct reader_live *l, const struct gmt_def *d)
 {
 	size_t need = l->bytes_used + d->len;
 
-	if (need >= l->bytes_room) { /* also for an empty one: its payload points somewhere */
+	if (need >= l->bytes_room) { /* also for an empty payload, which needs an address too */
 		uint8_t *p = reader_memory(l->bytes, need * 2 + 1);
 
 		if (!p)
@@ -49,8 +49,8 @@ static bool keep_def(struct reader_live *l, const struct gmt_def *d)
 	return true;
 }
 
-/* From pos to end: up to the first slot that holds nothing, past those that make no sense. at:
- * where in the file the slots begin. */
+/* Takes the slots from pos to end, stops at the first empty one and skips those that make no sense.
+ * at: offset of the slots in the file. 0 or -GMT_ERR_*. */
 static int take_ring(struct gmt_reader *r, const struct gmt_ring *ring, uint64_t pos, uint64_t end,
 		     uint64_t at, void *buf)
 {
@@ -80,7 +80,7 @@ static int take_ring(struct gmt_reader *r, const struct gmt_ring *ring, uint64_t
 	return 0;
 }
 
-/* Nothing is pending: everything was released, and nothing was committed behind the head. */
+/* Whether all slots were released, and none was committed at the head. */
 static bool is_idle(int fd, uint64_t at, const struct gmt_ring *ring)
 {
 	uint64_t slot = at + GMT_RING_HEAD + ring->head % GMT_RING_SLOTS * GMT_SLOT_BYTES;
@@ -90,7 +90,7 @@ static bool is_idle(int fd, uint64_t at, const struct gmt_ring *ring)
 	return ring->head == ring->tail && commit != ring->head + 1;
 }
 
-/* The slots of a region as the file has them now. */
+/* Copies a region's slots as they are in the file now; zeros in place of missing ones. */
 static void copy_slots(int fd, uint64_t at, uint8_t *region)
 {
 	size_t got = reader_read(fd, at + GMT_RING_HEAD, region + GMT_RING_HEAD,
@@ -101,7 +101,7 @@ static void copy_slots(int fd, uint64_t at, uint8_t *region)
 	__sync_synchronize();
 }
 
-/* Behind the last slot that was committed; a thread may have died before it moved the head on. */
+/* Position after the last committed slot. A thread can die before it advances the head to it. */
 static uint64_t committed(const struct gmt_ring *ring, const uint8_t *region)
 {
 	uint64_t pos = ring->head, commit;
@@ -187,7 +187,7 @@ static void put_in_order(struct gmt_reader *r)
 		const struct gmt_event *e = &l->events[i];
 
 		if (!e->seq)
-			continue; /* reader_live_number */
+			continue; /* numbered by reader_live_number */
 		if (info->last_seq == 0 || e->seq < info->first_seq)
 			info->first_seq = e->seq;
 		if (e->seq > info->last_seq)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader's memory in programs of our own: the C library's heap. The traced program never has
- * this file.
+ * The reader's memory in the tool: the C library's heap. The library in the traced program does not
+ * contain this file.
  */
 #include "reader_memory.h"
 

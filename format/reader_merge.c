@@ -63,7 +63,7 @@ static const struct gmt_event *head_of(const struct source *s)
 	return s->at < s->events.used ? &s->events.items[s->at] : NULL;
 }
 
-/* The source whose event is next, and up to which seq (exclusive) it may go on alone. */
+/* The source with the lowest seq. *limit: its events below this seq precede those of all others. */
 static struct source *pick(struct merge *m, uint64_t *limit)
 {
 	struct source *best = NULL;

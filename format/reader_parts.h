@@ -19,13 +19,13 @@ struct ZSTD_DCtx_s;
 struct reader_block {
 	uint64_t offset;
 	struct gmt_block_header head;
-	uint64_t before; /* of a group: offset of the block that this one needs; NO_BLOCK = none */
-	bool counted;	 /* its damage is in info already */
+	uint64_t before; /* in a group: offset of the block that this one needs; NO_BLOCK = none */
+	bool counted;	 /* its damage is already in info */
 };
 
 #define NO_BLOCK UINT64_MAX
 
-/* The same by offset. */
+/* Entry of an index of the blocks by offset. */
 struct reader_place {
 	uint64_t offset;
 	size_t block;
@@ -35,12 +35,12 @@ struct reader_place {
 struct reader_live {
 	struct gmt_event *events;
 	size_t events_used, events_room;
-	struct gmt_def *defs; /* payload = offset into bytes */
+	struct gmt_def *defs; /* payload = offset into bytes, in the end an address */
 	size_t defs_used, defs_room;
 	uint8_t *bytes;
 	size_t bytes_used, bytes_room;
-	uint64_t dropped; /* by the rings, and as the recorder said last */
-	bool open;	  /* its rings have what the recording's last block was to hold */
+	uint64_t dropped; /* events, by the rings or by the recorder's last count */
+	bool open;	  /* not closed: its rings still hold the events of a cut last block */
 };
 
 struct gmt_reader {
@@ -49,10 +49,10 @@ struct gmt_reader {
 	struct gmt_reader_info info;
 	struct reader_block *blocks; /* DEFS in order of the file, then EVENTS by first_seq */
 	size_t blocks_used, blocks_room;
-	struct reader_place *places; /* of blocks, when a group was looked through; NULL before */
-	size_t last_events;	     /* while scanning: 1 + place of the last block of events */
-	uint32_t index_blocks;	     /* whole ones */
-	uint64_t read_in_vain;	     /* payloads that the scan checked and found damaged, bytes */
+	struct reader_place *places; /* of all blocks, made when first needed; NULL before */
+	size_t last_events;    /* while scanning: 1 + index of the last EVENTS block; 0 = none */
+	uint32_t index_blocks; /* undamaged INDEX blocks */
+	uint64_t read_in_vain; /* bytes of payloads that the scan found damaged */
 	struct reader_live live;
 	struct ZSTD_DCtx_s *zstd;
 	uint8_t *stored, *raw; /* one block, as in the file and decompressed */
@@ -62,19 +62,19 @@ struct gmt_reader {
 	struct cursor records, columns[GMT_COLUMNS];
 	bool in_columns;
 	int refused; /* -GMT_ERR_UNKNOWN_KIND once such an event was met, else 0 */
-	const struct reader_block *group_at; /* codec and group_zstd stand behind it */
+	const struct reader_block *group_at; /* the block that codec and group_zstd decoded last */
 	struct ZSTD_DCtx_s *group_zstd;
 };
 
-/* The events of a block that are asked for, by seq. */
+/* The requested events of a block, by seq. */
 struct reader_events {
 	struct gmt_event *items;
 	size_t used, room;
-	bool damaged; /* the block is, from some event on or as a whole */
+	bool damaged; /* the block is damaged, wholly or from some event on */
 	int rc;	      /* 0 or -GMT_ERR_* */
 };
 
-/* Of the events asked for: those with from <= time_ns <= to. */
+/* The requested range: from <= time_ns <= to, nanoseconds. */
 struct reader_times {
 	uint64_t from, to;
 };
@@ -84,7 +84,7 @@ static inline bool reader_wants(const struct reader_times *t, const struct gmt_e
 	return e->time_ns >= t->from && e->time_ns <= t->to;
 }
 
-/* Up to len bytes from `at`; returns how many there were (0 on an error). */
+/* Reads up to len bytes at offset `at`. Returns their number, less at the end or on an error. */
 size_t reader_read(int fd, uint64_t at, void *to, size_t len);
 
 /* Makes room for one more of `size` bytes in a growing array; false if there is no memory. */
@@ -93,28 +93,28 @@ bool reader_grow(void **array, size_t *room, size_t used, size_t size);
 /* Finds all blocks from offset `at` on and fills r->blocks and info. 0 or -GMT_ERR_*. */
 int reader_scan(struct gmt_reader *r, uint64_t at);
 
-/* The block's payload, checked and decompressed, in r->raw; false if it is damaged. */
+/* Reads the block's payload into r->raw, checked and decompressed; false if it is damaged. */
 bool reader_load(struct gmt_reader *r, const struct reader_block *b);
 bool reader_payload(struct gmt_reader *r, const struct reader_block *b); /* into r->stored */
 
-/* The block's events, those before the first bad record if there is one. Counts no damage. */
+/* Decodes the block's events up to the first bad record (sets out->damaged). Counts no damage. */
 void reader_decode(struct gmt_reader *r, const struct reader_block *b, const struct reader_times *t,
 		   struct reader_events *out);
-/* The block does not go on where the one before it in the list ends. */
+/* False if the block continues the group of the block before it in r->blocks. */
 bool reader_begins_run(const struct gmt_reader *r, size_t block);
 bool reader_find_places(struct gmt_reader *r);
-/* What a reader decodes blocks with. False: there is no memory for all of it. */
+/* Allocates a reader's buffers. False: out of memory; call reader_free_room for the rest. */
 bool reader_take_room(struct gmt_reader *r);
 void reader_free_room(struct gmt_reader *r);
 
 void reader_count_damage(struct gmt_reader *r, struct reader_block *b);
-/* Bytes that are skipped, with their place. */
+/* Counts skipped bytes and notes where they are. */
 void reader_count_skipped(struct gmt_reader *r, uint64_t offset, uint64_t bytes, bool live);
 
-/* Takes all that the live file holds into r->live and info. 0 or -GMT_ERR_*. */
+/* Reads the whole live file into r->live and info. 0 or -GMT_ERR_*. */
 int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct gmt_live_header *h);
 bool reader_live_header(int fd, uint64_t size, struct gmt_live_header *h);
-/* Numbers the counts of dropped events, behind all other events; call it after the scan. */
+/* Numbers the events that count dropped ones, after all other events. Call it after the scan. */
 void reader_live_number(struct gmt_reader *r);
 void reader_live_free(struct reader_live *l);
 

@@ -14,8 +14,8 @@
 #include "record.h"
 
 #define HEAD   sizeof(struct gmt_block_header)
-#define FIRST  4096u	      /* searched at first: the next block is mostly near */
-#define WINDOW (256u * 1024u) /* searched at a time from then on */
+#define FIRST  4096u	      /* bytes searched first: the next block is usually near */
+#define WINDOW (256u * 1024u) /* bytes searched at a time after that */
 
 size_t reader_read(int fd, uint64_t at, void *to, size_t len)
 {
@@ -53,7 +53,7 @@ static bool read_head(struct gmt_reader *r, uint64_t at, struct gmt_block_header
 	return reader_read(r->fd, at, h, HEAD) == HEAD && gmt_block_header_valid(h);
 }
 
-/* Past a hole at `at`: a file that was made longer by its size alone may have terabytes of them. */
+/* Offset of the next data from `at` on. A file that was extended can have terabytes of holes. */
 static uint64_t past_hole(const struct gmt_reader *r, uint64_t at)
 {
 #ifdef SEEK_DATA
@@ -114,7 +114,7 @@ static void widen(struct gmt_reader_info *info, const struct gmt_block_header *h
 		info->last_ns = h->last_ns;
 }
 
-/* The same while scanning, where a forged file could ask for it at every byte: only so often. */
+/* reader_payload for the scan, with a limit, because a forged file could cause it at every byte. */
 static bool try_payload(struct gmt_reader *r, const struct reader_block *b)
 {
 	if (r->read_in_vain / 4 > r->size || reader_payload(r, b))
@@ -123,7 +123,7 @@ static bool try_payload(struct gmt_reader *r, const struct reader_block *b)
 	return false;
 }
 
-/* INDEX and END are small and read at once. */
+/* Reads an INDEX or END block at once, which is small. */
 static void take_trailer(struct gmt_reader *r, struct reader_block *b)
 {
 	struct gmt_end end;
@@ -141,7 +141,7 @@ static void take_trailer(struct gmt_reader *r, struct reader_block *b)
 	}
 }
 
-/* The block that a block of a group goes on from is the last one of events before it. */
+/* Sets b->before. A block of a group continues the EVENTS block before it in the file. */
 static void find_before(struct gmt_reader *r, struct reader_block *b)
 {
 	const struct reader_block *last = r->last_events ? &r->blocks[r->last_events - 1] : NULL;
@@ -155,7 +155,7 @@ static void find_before(struct gmt_reader *r, struct reader_block *b)
 	r->last_events = r->blocks_used + 1;
 }
 
-/* Its header's checksum is right, so what is not known here was written by a later version. */
+/* Whether the block can be read or skipped. If not, a later version wrote it: its checksum fits. */
 static bool is_known(const struct gmt_block_header *h)
 {
 	return h->type && (h->type <= GMT_BLOCK_END || gmt_kind_is_extra(h->type)) &&
@@ -193,16 +193,15 @@ static int by_type_and_seq(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : 1;
 }
 
-/*
- * A block counts as whole if another or the end of the file follows it, or if its payload fits its
- * checksum. Else it is half a block: the search goes on inside what it claimed.
- */
-/* A kill in the middle of a write: slots are given back behind it, so nothing of it is lost. */
+/* Whether a kill cut the block at `at` off (h = NULL: its header). If so, the rings still hold
+ * it. */
 static bool is_cut(const struct gmt_reader *r, uint64_t at, const struct gmt_block_header *h)
 {
 	return r->live.open && (h ? at + HEAD + h->stored_bytes : at + HEAD) > r->size;
 }
 
+/* A block counts as whole if another or the end of the file follows it, or if its payload fits its
+ * checksum. Else it is half a block, and the search goes on inside the length that it claims. */
 static int scan_blocks(struct gmt_reader *r, uint64_t at, uint8_t *window)
 {
 	struct reader_block b = { 0 }, next = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The vocabulary: the names of everything that events (event.h) and definitions say. No state, no
- * allocation; every function may be called from any thread.
+ * The vocabulary of events and definitions (event.h): their kinds, fields and flags, with names. No
+ * state, no allocation; every function may be called from any thread.
  */
 #pragma once
 
@@ -49,10 +49,10 @@ enum gmt_flag {
 	GMT_FLAG_CAPTURING = 1 << 3, /* inside a CUDA graph capture */
 	GMT_FLAG_TRUNCATED = 1 << 4, /* the stack was deeper than what is kept */
 	GMT_FLAG_NO_PYTHON = 1 << 5, /* the thread has no Python state */
-	GMT_FLAG_LATE = 1 << 6,	     /* first seen after its birth: its true age is unknown */
-	GMT_FLAG_NO_TENSOR = 1 << 7, /* a block of no new tensor: what was asked for is not known */
-	GMT_FLAG_OWN_POOL = 1 << 8,  /* a graph_begin or graph_end of no capture: use_mem_pool */
-	GMT_FLAG_MORE = 1 << 9,	     /* more places of the same launch, or of the same graph */
+	GMT_FLAG_LATE = 1 << 6,	     /* first seen after its allocation: its true age is unknown */
+	GMT_FLAG_NO_TENSOR = 1 << 7, /* a block of no new tensor: its requested size is unknown */
+	GMT_FLAG_OWN_POOL = 1 << 8,  /* use_mem_pool: a graph_begin or graph_end without capture */
+	GMT_FLAG_MORE = 1 << 9,	     /* more places of the launch or graph of the event before */
 };
 
 /* Kind of memory in a MEM_* or PHYS_* event (arg0). */
@@ -72,7 +72,7 @@ enum gmt_mem {
 enum gmt_saved {
 	GMT_SAVED_OUTPUT = 1 << 0, /* it is the node's own output */
 	GMT_SAVED_PLAIN = 1 << 1,  /* no differentiable operation made it: an input, a weight */
-	GMT_SAVED_PACKED = 1 << 2, /* a hook took it and may keep something else; arg0 is 0 */
+	GMT_SAVED_PACKED = 1 << 2, /* a hook packed it and might keep something else; arg0 is 0 */
 };
 
 /* Role of an object of the program that holds memory (arg1 of TAG_HELD). */
@@ -84,7 +84,7 @@ enum gmt_held {
 	GMT_HELD_CACHE = 5,	/* keys and values of attention */
 };
 
-/* How a range of memory is touched by what is no kernel (arg0 of TRANSFER). */
+/* How work other than kernels touches a range of memory (arg0 of TRANSFER). */
 enum gmt_transfer {
 	GMT_TRANSFER_SOURCE = 1,   /* a copy reads it */
 	GMT_TRANSFER_TARGET = 2,   /* a copy writes it */
@@ -100,7 +100,7 @@ enum gmt_range {
 	GMT_RANGE_PROGRAM = 3, /* the program itself: gpumemtrace.mark in Python */
 };
 
-/* One node of the stack tree, by the meaning of its value. Payload of DEF STACK. */
+/* Kind of a node of the stack tree, which gives its value a meaning (DEF STACK). */
 enum gmt_frame {
 	GMT_FRAME_NATIVE = 1, /* value = return address: the call is one byte before it */
 	GMT_FRAME_PYTHON = 2, /* value = code id << 32 | lasti in bytes << 1 | entry */
@@ -165,25 +165,25 @@ struct gmt_def_function {
 	uint64_t address; /* as in the value of a native frame; the name, mangled, follows */
 } __attribute__((packed));
 
-/* The frame was the innermost of that node, or called what was; count times a variable follows. */
+/* Variables of the Python frame in which that stack node ends; `count` variables follow. */
 struct gmt_def_variables {
 	uint64_t seq; /* the latest event before */
 	uint32_t node;
 	uint16_t count;
-	uint16_t flags; /* 1: when a request was refused; 0: when the node first asked for much */
+	uint16_t flags; /* 1: when a request failed; 0: when the node first asked for much */
 } __attribute__((packed));
 
 #define GMT_VARIABLE_DIMS 8 /* a tensor with more is left out */
 
-/* A tensor, or a list, tuple or dict that has some: then of the first one, but for bytes. */
+/* A tensor, or a list, tuple or dict with tensors: then all but bytes is of the first one. */
 struct gmt_variable {
 	uint64_t addr; /* of its first element */
 	uint64_t
 		bytes; /* of its storage, which other tensors may share; or of all their storages */
-	uint32_t tensors; /* in a list, tuple or dict, and in those in it; 0 = it is a tensor */
+	uint32_t tensors; /* number in the container, nested ones included; 0 = it is a tensor */
 	uint8_t type;	  /* c10::ScalarType */
-	uint8_t dims;	  /* so many sizes follow, eight bytes each, then the name */
-	uint8_t name_len; /* with a dot: an attribute of an object */
+	uint8_t dims;	  /* number of sizes that follow, eight bytes each; then the name */
+	uint8_t name_len; /* a name with a dot: an attribute of an object */
 	uint8_t reserved; /* 0 */
 } __attribute__((packed));
 

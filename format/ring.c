@@ -102,8 +102,7 @@ static int peek_def(const struct gmt_ring *r, uint64_t *pos, struct gmt_def *d, 
 	return 1;
 }
 
-/* Nothing complete is here: not yet produced, or (behind the head) something that makes no sense.
- */
+/* No complete item is at pos: 0 if it is yet to be produced, an error if the head is past it. */
 static int peek_nothing(const struct gmt_ring *r, uint64_t pos)
 {
 	int64_t ahead = (int64_t)(gmt_load_acquire(&r->head) - pos);

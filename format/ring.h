@@ -35,7 +35,7 @@ struct gmt_live_header {
 enum gmt_slot_type {
 	GMT_SLOT_EVENT = 1,
 	GMT_SLOT_DEF = 2,  /* first slot of a definition: u32 length, then payload */
-	GMT_SLOT_MORE = 3, /* payload goes on */
+	GMT_SLOT_MORE = 3, /* more of the payload */
 };
 
 /* 96 bytes. commit = position + 1, stored last (for a definition: the first slot's last of all), so
@@ -54,7 +54,7 @@ struct gmt_slot {
 enum gmt_ring_state {
 	GMT_RING_FREE = 0,   /* may be taken by a new thread */
 	GMT_RING_OWNED = 1,  /* a thread produces into it */
-	GMT_RING_ORPHAN = 2, /* its thread is gone; free as soon as it is drained */
+	GMT_RING_ORPHAN = 2, /* its thread is gone; another may take it once it has room */
 };
 
 /* Start of a region. head and tail count slots since the ring's birth; slot = position % slots. */
@@ -68,14 +68,14 @@ struct gmt_ring {
 	uint8_t pad1[40];
 };
 
-/* Result of a pop: an event or a definition. def.payload points into the caller's buffer. */
+/* An item that gmt_ring_peek found. def.payload points into the caller's buffer. */
 struct gmt_ring_item {
 	bool is_def;
 	struct gmt_event event;
 	struct gmt_def def;
 };
 
-/* Make an empty ring in `region` (GMT_RING_REGION bytes, any content). */
+/* Makes an empty ring in `region` (GMT_RING_REGION bytes, any content). */
 void gmt_ring_init(void *region, uint32_t thread);
 
 static inline uint64_t gmt_load_acquire(const uint64_t *p)
@@ -117,13 +117,13 @@ bool gmt_ring_push_def(struct gmt_ring *r, const struct gmt_def *d);
 uint32_t gmt_ring_used(const struct gmt_ring *r);
 
 /*
- * Consumer. Reads the item at *pos without giving its slots back; buf holds GMT_DEF_MAX bytes.
+ * Consumer. Reads the item at *pos without releasing its slots; buf holds GMT_DEF_MAX bytes.
  * Returns 1 and moves *pos past it, 0 if nothing complete is there, -GMT_ERR_BAD_RECORD if the
- * slots make no sense (salvage: skip one slot and go on). gmt_ring_release gives back all before
- * pos.
+ * slots make no sense (salvage: skip one slot and go on). gmt_ring_release releases all slots
+ * before pos.
  */
 int gmt_ring_peek(const struct gmt_ring *r, uint64_t *pos, struct gmt_ring_item *out, void *buf);
 void gmt_ring_release(struct gmt_ring *r, uint64_t pos);
 
-/* The event at pos, if one is there already; else NULL. */
+/* The event at pos, valid until its slot is released; NULL if none is there yet. */
 const struct gmt_event *gmt_ring_event_at(const struct gmt_ring *r, uint64_t pos);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places in memory that a launch can touch, as a USE or GRAPH_USE event carries them: the first as
- * it is in addr, up to five more as differences to it in units of 256 bytes, 32 bits each: two in
- * size, two in arg0, one in the upper half of arg1; 0 ends them. A block is aligned to 256 bytes at
- * least, so a place cut down to such a unit lies in the same block. Pure.
+ * Addresses (places) that a launch can touch, as USE and GRAPH_USE events carry them. addr is the
+ * first. Up to five more are differences to it in units of 256 bytes, 32 bits each: two in size,
+ * two in arg0, one in the upper half of arg1; 0 ends them. A block is aligned to 256 bytes at
+ * least, so a place rounded down to a unit lies in the same block. Pure.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define GMT_USE_PLACES 6u
 #define GMT_USE_UNIT   256u
 
-/* May `place` stand in the same event as the first place? */
+/* Whether an event whose first place is `first` can also carry `place`. */
 static inline bool gmt_use_is_near(uint64_t first, uint64_t place)
 {
 	int64_t d = (int64_t)(place / GMT_USE_UNIT) - (int64_t)(first / GMT_USE_UNIT);
@@ -20,7 +20,7 @@ static inline bool gmt_use_is_near(uint64_t first, uint64_t place)
 	return d == (int32_t)d && d != 0;
 }
 
-/* Writes place number i, from 1, of an event that has those before it. */
+/* Adds place number i, from 1, to an event that has those before it. */
 static inline void gmt_use_put(struct gmt_event *e, unsigned i, uint64_t place)
 {
 	int64_t d = (int64_t)(place / GMT_USE_UNIT) - (int64_t)(e->addr / GMT_USE_UNIT);
@@ -31,7 +31,7 @@ static inline void gmt_use_put(struct gmt_event *e, unsigned i, uint64_t place)
 	*in[i] |= i % 2 ? word << (i == 5 ? 32 : 0) : word << 32;
 }
 
-/* The places of an event; returns how many. 0: the launch's parameters could not be read. */
+/* Returns how many places the event has, and sets them. 0: its parameters could not be read. */
 static inline unsigned gmt_use_places(const struct gmt_event *e, uint64_t places[GMT_USE_PLACES])
 {
 	const uint64_t words[] = { e->size, e->size >> 32, e->arg0, e->arg0 >> 32, e->arg1 >> 32 };

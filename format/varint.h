@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VARINT_MOST 10 /* bytes of one */
+#define VARINT_MOST 10 /* bytes of the longest varint */
 
 /* Seven bits a byte, low ones first, top bit = more follows. */
 static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
@@ -41,14 +41,14 @@ static inline uint64_t unzigzag(uint64_t v)
 	return v >> 1 ^ (0 - (v & 1));
 }
 
-/* A bit, and a number whose low six bits are beside it. */
+/* A byte with the bit and six low bits of the number, then a varint with its other bits if any. */
 static inline uint8_t *put_with_bit(uint8_t *p, unsigned bit, uint64_t n)
 {
 	*p = (uint8_t)(bit | (n & 63) << 1 | (n > 63) << 7);
 	return n > 63 ? put_varint(p + 1, n >> 6) : p + 1;
 }
 
-/* Byte counts and addresses: bit 0 says in units of 1 (1) or of 512 (0), the value follows. */
+/* Byte counts and addresses. Bit 0: the value is in units of 1 (1) or of 512 (0). */
 static inline uint8_t *put_packed(uint8_t *p, uint64_t v)
 {
 	bool ones = (v & 511) != 0;
@@ -56,7 +56,7 @@ static inline uint8_t *put_packed(uint8_t *p, uint64_t v)
 	return put_with_bit(p, ones, ones ? v : v >> 9);
 }
 
-/* A difference of addresses of objects: bit 0 says in units of 1 or of 16. */
+/* A difference of object addresses. Bit 0: it is in units of 1 (1) or of 16 (0). */
 static inline uint8_t *put_object_step(uint8_t *p, uint64_t delta)
 {
 	bool ones = (delta & 15) != 0;

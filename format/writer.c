@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Appends a recording to a file descriptor. Runs on the drain's thread; no malloc: everything is in
- * the caller's workspace. Nothing that is written is ever changed; a block is one write. What
- * cannot be written is counted, and the writer goes on: a reader skips a half block by its
- * checksum.
+ * the caller's workspace. Written bytes never change, and a block is one write. Events that cannot
+ * be written are counted, and the writer goes on, because a reader skips a half-written block.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,9 +32,9 @@ struct gmt_writer {
 	int fd, level;
 	uint32_t blocks;
 	uint64_t bytes, lost, events_written, defs_written;
-	uint32_t notes; /* in the block being filled: records about lost events, which count none */
+	uint32_t notes; /* DROPPED and END in the block being filled: they do not count as lost */
 	uint64_t index_offset, index_count;
-	bool index_lost; /* a part of the index could not be written: the file goes without */
+	bool index_lost; /* an INDEX block could not be written: the file has no index */
 	struct pending defs;
 	struct gmt_block_header events; /* of the block being filled */
 	struct gmt_group *group;
@@ -95,7 +94,7 @@ static int write_all(struct gmt_writer *w, const void *data, size_t len)
 	return 0;
 }
 
-/* Payload into w->out after the header's place; compressed if that makes it smaller. */
+/* Puts the payload into w->out after the header's place; compressed if that makes it smaller. */
 static void store(struct gmt_writer *w, struct gmt_block_header *h, const void *raw, bool compress)
 {
 	uint8_t *to = w->out + sizeof(*h);
@@ -114,7 +113,7 @@ static void store(struct gmt_writer *w, struct gmt_block_header *h, const void *
 	h->stored_bytes = (uint32_t)n;
 }
 
-/* The payload is in its place in w->out. */
+/* Writes the block whose payload is already in w->out. */
 static int append_stored(struct gmt_writer *w, struct gmt_block_header *h)
 {
 	h->number = w->blocks;
@@ -132,7 +131,7 @@ static int append(struct gmt_writer *w, struct gmt_block_header *h, const void *
 	return append_stored(w, h);
 }
 
-/* The index so far as a block: the offset of the INDEX block before it, then the entries. */
+/* Writes the index so far as a block: the offset of the INDEX block before it, then the entries. */
 static int append_index(struct gmt_writer *w)
 {
 	struct gmt_block_header h = { .type = GMT_BLOCK_INDEX, .count = w->index_used };

@@ -31,14 +31,14 @@ struct gmt_writer *gmt_writer_open(void *workspace, size_t bytes, int fd,
 int gmt_writer_event(struct gmt_writer *w, const struct gmt_event *e);
 int gmt_writer_def(struct gmt_writer *w, const struct gmt_def *d);
 
-/* An event that comes soon; changes nothing. */
+/* Prefetches memory for an event that will be written soon. */
 void gmt_writer_expect(const struct gmt_writer *w, const struct gmt_event *e);
 
-/* Writes out what is kept: definitions first, then the events that use them. */
+/* Writes the pending definitions, then the pending events that use them. 0 or -GMT_ERR_*. */
 int gmt_writer_flush(struct gmt_writer *w);
 
-/* A block of events or definitions as another recording of the process has it; nothing of this
- * writer's own may be pending. Of a group, all blocks in order. */
+/* Copies a block from another recording of the process; only DEFS and EVENTS, with nothing pending.
+ * All blocks of a group must come, in order. 0 or -GMT_ERR_*. */
 int gmt_writer_append(struct gmt_writer *w, const struct gmt_block_header *h, const void *stored);
 void gmt_writer_break(struct gmt_writer *w); /* after a flush: the next block begins a group */
 

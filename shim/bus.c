@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rings lie in a mapped file. Whoever empties it, or a disk that fails, would end the program:
- * the next event's store is a SIGBUS. So our handler stands before the program's, gives the page
- * memory of its own, and passes on whatever is not about our pages. The program sees the action
- * that it set itself, by sigaction and signal. Handlers run on any thread: loads, stores, mmap.
+ * The rings lie in a mapped file. If someone truncates it or the disk fails, the next event's store
+ * raises SIGBUS, which would end the program. So our handler runs before the program's: it maps
+ * memory in place of the page, and passes on signals about other pages. sigaction and signal show
+ * the program its own action. Handlers run on any thread: loads, stores, mmap.
  *
- * Not helped: a thread that blocks SIGBUS, and programs that go past the C library for it.
+ * Not covered: threads that block SIGBUS, and programs that set it without the C library.
  */
 #include "bus.h"
 
@@ -29,7 +29,7 @@ static struct {
 
 #define REAL(name) (libc.name ? libc.name : (typeof(libc.name))resolve_next(#name))
 
-/* The program's own actions: the last one counts; a handler may still be reading the one before. */
+/* The program's own actions. The latest counts; a handler might still be reading the one before. */
 static struct sigaction theirs[2];
 static uint32_t changes;
 static bool is_on;
@@ -88,7 +88,7 @@ void bus_setup(void)
 	is_on = !stand_before(now());
 }
 
-/* A child that shares our memory has signals of its own. */
+/* A child that shares our memory has its own signal actions. */
 static bool is_ours(int signal)
 {
 	return signal == SIGBUS && is_on && gmt_session.pid == (uint32_t)getpid();

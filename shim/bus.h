@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory whose file somebody made shorter.
+ * Survives the truncation of a file whose pages are mapped.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The entry point: every source of events (hooks, framework reports, NVTX, CUPTI) fills a struct
- * gmt_event and hands it to gmt_capture. Behind it: time, thread, stack, ring. Runs on the
- * application's threads, often with the framework's allocator lock held: no malloc, stdio, abort,
- * GIL, blocking lock; it returns quickly and never fails.
+ * gmt_event and hands it to gmt_capture, which adds time, thread and stack and puts it into a ring.
+ * Runs on the application's threads, often with the framework's allocator lock held: no malloc,
+ * stdio, abort, GIL, blocking lock; it returns quickly and never fails.
  *
  * The only header of shim/ that cupti/ may include.
  */
@@ -19,7 +19,7 @@
  *	if (depth == 0 && rc == 0) { fill ev; gmt_capture(&ev); }
  * gmt_enter returns how many hooks of this thread are already running: 0 = the outermost, the one
  * that records. A nested hook calls gmt_saw_nested() and records nothing. Inside our own work
- *(stack walks, session start) the depth is at least GMT_DEPTH_OWN, so our own calls are never
+ * (stack walks, session start) the depth is at least GMT_DEPTH_OWN, so our own calls are never
  * recorded.
  */
 #define GMT_DEPTH_OWN 0x10000
@@ -45,19 +45,19 @@ bool gmt_wants_cupti(void); /* the user's GPUMEMTRACE_CUPTI */
 void gmt_capture(struct gmt_event *e);
 
 /*
- * Calls that end memory: another thread may be given the same addresses before the call returns,
- * and the call may be refused. So gmt_hold completes the event before the real call, its place in
- * the order included, and gmt_settle stores it afterwards: as it is if `rc`, the call's result in
- * CUDA's numbers, says that it was done, else as REFUSED. e->seq is 0 where nothing is recorded.
+ * For calls that free memory: another thread can get the same addresses before the call returns,
+ * and the call can fail. So gmt_hold completes the event before the real call, including its seq,
+ * and gmt_settle stores it afterwards: unchanged if `rc`, the call's CUDA result, means success,
+ * else as REFUSED. e->seq is 0 if nothing is recorded.
  */
 void gmt_hold(struct gmt_event *e);
 void gmt_settle(struct gmt_event *e, int rc);
-/* The thread's own place for one such event, where the two are called by different functions. NULL:
- * there is no memory for it. */
+/* The thread's room for one such event, if different functions hold and settle it. NULL: out of
+ * memory. */
 struct gmt_event *gmt_held(void);
 
-/* The same, and the stack begins at the caller of the exported hook whose frame this is
- * (__builtin_frame_address(0) in it): our own frames need not be walked. */
+/* Like gmt_capture, but the stack begins at the caller of the exported hook with this frame
+ * (__builtin_frame_address(0) in it), so that our own frames are not walked. */
 void gmt_capture_from(struct gmt_event *e, const void *hook);
 
 /* Id of a string, the same for the same bytes; 0 when the table is full. Any thread, no lock.
@@ -66,8 +66,8 @@ void gmt_capture_from(struct gmt_event *e, const void *hook);
 uint32_t gmt_string(const char *s, size_t len);
 uint32_t gmt_generation(void); /* grows by one in each forked child; ids of an older one are void */
 
-/* A fact about the process, written once: "torch.version" = "2.11.0". Any thread, any time. A key
- * may be written before the session has started (it is kept, up to 64 of them). */
+/* A fact about the process, written once: "torch.version" = "2.11.0". Any thread, any time, also
+ * before the session has started. At most 256 are kept, with keys of at most 64 bytes. */
 void gmt_meta(const char *key, const char *value, size_t len);
 
 /* A sentence for the user on stderr, at most once for each `once` flag; silent if
@@ -76,7 +76,7 @@ void gmt_say(bool *once, const char *text);
 
 /* A source's start: called once when the session starts, on the thread of the first event, outside
  * the framework's locks as far as is known. Register from any object:
- *	GMT_SOURCE(cupti, cupti_start, cupti_stop);
+ *	GMT_SOURCE(cupti, cupti_start, cupti_stop, NULL);
  */
 struct gmt_source {
 	const char *name;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program may forbid itself system calls (seccomp), or to read the processor's counter
- * (PR_SET_TSC): one of ours that is not on its list would end it. What it asks the kernel for
- * passes here, so the filter is tried with each call that we make, and those that it does not let
- * pass are not made any more. Where our thread could not even write the file, the recording is
- * finished first. On the program's thread, before the filter is in force.
+ * A program can forbid itself system calls (seccomp) or reads of the processor's counter
+ * (PR_SET_TSC). A forbidden call of ours would then end it. Its requests to the kernel pass here,
+ * so the filter is tried with each call that we make, and forbidden calls are no longer made. If
+ * our thread could not even write the file, the recording is finished first. Runs on the program's
+ * thread, before the filter is in force.
  */
 #include "cuda/resolve.h"
 #include "recording/session.h"
@@ -151,7 +151,7 @@ static uint32_t answer(const struct sock_fprog *p, int number)
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-/* NULL: strict mode, which leaves read, write and the end. */
+/* The abilities that a filter forbids. NULL: strict mode, which leaves read, write and exit. */
 static uint32_t forbidden(const struct sock_fprog *p)
 {
 	uint32_t all = 0, ret;
@@ -164,9 +164,8 @@ static uint32_t forbidden(const struct sock_fprog *p)
 	return all;
 }
 
-/* Our thread goes on if it may at least write, sleep and map. A library asks by a NULL filter, or
- * by flags that there are not, whether the kernel knows filters: that is refused and confines
- * nobody. */
+/* Our thread goes on if it may at least write, sleep and map. Libraries test whether the kernel
+ * knows filters by a NULL filter or unknown flags, which it rejects: that confines no thread. */
 static void confine(const struct sock_fprog *p, bool strict, bool all_threads)
 {
 	uint32_t f = strict || (p && p->filter) ? forbidden(p) : 0;
@@ -182,7 +181,7 @@ static void confine(const struct sock_fprog *p, bool strict, bool all_threads)
 		worker_meet(MEET_NS);
 }
 
-/* Threads that it starts have it too; ours may be one. */
+/* Threads that it starts inherit the setting, so ours does if it has not started yet. */
 static void confine_counter(unsigned long how)
 {
 	if (how != PR_TSC_ENABLE)
@@ -197,7 +196,7 @@ static void confine_by_prctl(unsigned long mode, unsigned long filter)
 		confine(NULL, mode == SECCOMP_MODE_STRICT, false);
 }
 
-/* ---- what passes ---- */
+/* ---- the hooks ---- */
 
 API int prctl(int option, ...)
 {

@@ -6,8 +6,8 @@
  * included.
  *
  * A child of vfork calls these functions with its parent's memory: nothing is touched there (see
- * session_leave), and no function is looked up, because all were found at load. Not seen: system
- * calls that go past the C library, and signals.
+ * session_leave), and no function is looked up, because all were found at load. Not covered: system
+ * calls that bypass the C library, and signals.
  */
 #include "leave.h"
 
@@ -76,7 +76,7 @@ API _Noreturn void _Exit(int code)
 	_exit(code);
 }
 
-/* ---- exec: only what can be started ends the recording ---- */
+/* ---- exec: only a file that can be started ends the recording ---- */
 
 static bool is_program(int dir, const char *path, int flags)
 {
@@ -111,7 +111,7 @@ static bool is_found(const char *file)
 	return strchr(file, '/') ? is_program(AT_FDCWD, file, 0) : is_on_path(file);
 }
 
-/* A recording that was finished does not go on. */
+/* Exec returned, so it failed. A recording that was finished (left) does not go on. */
 static int came_back(bool left, int rc)
 {
 	static bool said;
@@ -159,14 +159,14 @@ API int fexecve(int fd, char *const argv[], char *const envp[])
 
 API int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	if (!libc.execveat) /* a C library without it has the system call */
+	if (!libc.execveat) /* for a C library without this function */
 		EXEC(is_program(dir, path, flags),
 		     (int)syscall(SYS_execveat, dir, path, argv, envp, flags));
 	EXEC(is_program(dir, path, flags), libc.execveat(dir, path, argv, envp, flags));
 }
 
-/* The arguments after `first` up to NULL, as an array on this function's stack; `list` stands
- * behind the NULL then. */
+/* The arguments after `first` up to NULL, as an array on this function's stack; `list` is then
+ * behind the NULL. */
 #define COLLECT(argv, list, first)                                  \
 	do {                                                        \
 		size_t n_ = 1;                                      \

@@ -4,4 +4,4 @@
  */
 #pragma once
 
-void leave_setup(void); /* in the constructor, if anything is to be recorded */
+void leave_setup(void); /* in the constructor, if recording is enabled */

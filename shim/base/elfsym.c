@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbol lookup without the loader: walks the objects, then an object's hash table: GNU's, or the
- * older one of System V, which is all that NVIDIA's drivers before 495 have. Any thread, hook path
- * included; allocates nothing, calls nothing of the objects it reads.
+ * Looks symbols up without the loader: walks the objects and their hash tables (GNU's, or System
+ * V's, the only one in NVIDIA's drivers before 495). Any thread, hook path included; allocates
+ * nothing, and calls no function of the objects that it reads.
  */
 #include "elfsym.h"
 
@@ -190,8 +190,8 @@ void *elfsym_in(const struct dl_phdr_info *info, const char *name)
 	return s ? (void *)(info->dlpi_addr + s->st_value) : NULL;
 }
 
-/* No table says how many there are. GNU's lists all that are exported behind those that are not, in
- * chains; the last chain ends with the last symbol. */
+/* The range of exported symbols. No table has their number. In GNU's, they come after the others,
+ * in chains, and the last chain ends with the last symbol. */
 static void exported(const struct tables *t, uint32_t *first, uint32_t *end)
 {
 	const uint32_t *buckets, *chains;

@@ -17,7 +17,7 @@ void *elfsym_find(const char *name);
 /* Path of the loaded object whose file name is `base`, cut at `room`; false if it is not loaded. */
 bool elfsym_path(const char *base, char *path, size_t room);
 
-/* Of one object, inside a callback of dl_iterate_phdr: */
+/* For one object, inside a callback of dl_iterate_phdr. elfsym_in: NULL = not exported. */
 bool elfsym_holds(const struct dl_phdr_info *info, uintptr_t address);
 void *elfsym_in(const struct dl_phdr_info *info, const char *name);
 
@@ -26,5 +26,5 @@ void elfsym_functions(const struct dl_phdr_info *info,
 		      void (*fn)(void *ctx, uint64_t start, uint64_t size, const char *name),
 		      void *ctx);
 
-/* Its DT_SONAME or the first of its DT_NEEDED that begins with `prefix`; NULL = none. */
+/* Its DT_SONAME or its first DT_NEEDED (tag) that begins with `prefix`; NULL = none. */
 const char *elfsym_entry(const struct dl_phdr_info *info, int64_t tag, const char *prefix);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens, closes and recognises our files. Any thread, hook path included: the thread cannot be
- * cancelled within, because the C library's open, read and close are points at which it could.
+ * Opens, closes and recognises our files. Any thread, hook path included. Cancellation is off
+ * meanwhile, because the C library's open, read and close are cancellation points.
  */
 #include "file.h"
 
@@ -54,7 +54,7 @@ bool file_is(int fd, const struct file_id *id)
 	struct file_id now;
 
 	if (!os_may(OS_FILES))
-		return fd >= 0; /* it cannot be asked, and nothing can be done about it */
+		return fd >= 0; /* it cannot be checked, and nothing can be done about it */
 	return fd >= 0 && file_identify(fd, &now) && equal(&now, id);
 }
 
@@ -66,7 +66,7 @@ bool file_is_at(int dir, const char *name, const struct file_id *id)
 	       equal(&now, id);
 }
 
-/* Closes a number that was opened within this call. */
+/* Closes a descriptor that was opened within this call. Keeps errno. */
 static void shut(int fd)
 {
 	int saved = errno;
@@ -213,7 +213,7 @@ uintptr_t file_peek_word(uintptr_t address)
 	return file_peek(&value, address, sizeof(value)) ? value : 0;
 }
 
-/* A field of /proc/self/stat, from 3 on (the second is a name in brackets), in `text`; or NULL. */
+/* A field of /proc/self/stat (in `text`) from 3 on; 2 is a name in brackets. NULL: not found. */
 static const char *process_field(char text[512], int field)
 {
 	ssize_t n = file_text("/proc/self/stat", text, 511);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The waiting sides of the gate: by the clock, never for ever.
+ * The functions of the gate that wait, each for a limited time.
  */
 #include "forkgate.h"
 
@@ -11,7 +11,7 @@
 
 struct forkgate forkgate;
 
-/* A walk that came while a fork is going on. */
+/* Called by a walk that begins during a fork: waits for the end of the fork, at most WALK_WAIT. */
 void forkgate_wait(void)
 {
 	uint64_t began = os_now();
@@ -30,7 +30,7 @@ void forkgate_close(void)
 	__atomic_store_n(&forkgate.closed, 1, __ATOMIC_SEQ_CST);
 	while ((inside = __atomic_load_n(&forkgate.inside, __ATOMIC_SEQ_CST)) &&
 	       os_now() - began < FORK_WAIT)
-		os_futex_wait(&forkgate.inside, inside, NAP); /* the one inside may need our core */
+		os_futex_wait(&forkgate.inside, inside, NAP); /* the one inside can need our core */
 }
 
 void forkgate_open(void)

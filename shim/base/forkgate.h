@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The C library does not renew the lock of its list of loaded objects in a forked child. A fork
+ * The C library does not reset the lock of its list of loaded objects in a forked child. A fork
  * while some thread is in dl_iterate_phdr (an unwinder on new code, our module scans) would leave a
- * child that hangs in its first dlopen. So a fork waits until none of our walks is going on, and
- * walks wait until a fork is over: both by the clock, then they go on regardless. Our thread is in
- * it too while it starts (it leaves with NULL), for the locks of allocators that the C library does
- * not know.
+ * child that hangs in its first dlopen. So a fork waits until none of our walks is running, and
+ * walks wait until a fork is over. Both waits are limited; after that they go on regardless. Our
+ * thread also holds the gate while it starts, because of allocators' locks that the C library does
+ * not know; it leaves with NULL.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ void forkgate_reset(void); /* in the child */
 /* dl_iterate_phdr() inside the gate. */
 int forkgate_objects(int (*see)(struct dl_phdr_info *, size_t, void *), void *ctx);
 
-/* No handler runs within, because one that jumps away would leave the loader's lock shut. */
+/* Blocks signals inside the gate: a handler that jumps away would leave the loader's lock held. */
 static inline void forkgate_enter(sigset_t *mask)
 {
 	os_block_signals(mask);

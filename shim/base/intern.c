@@ -20,7 +20,7 @@ struct intern_entry *intern_map_level(struct intern_table *t, unsigned level)
 	return other;
 }
 
-/* As intern_find in a window, where what is busy is passed over. */
+/* Like intern_find in one window, but skips entries that another thread is publishing. */
 static uint32_t find_or_claim(struct intern_entry *window, const struct intern_key *key,
 			      struct intern_entry **claimed)
 {

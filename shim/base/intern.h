@@ -16,7 +16,7 @@
 #define INTERN_WINDOW 8u
 #define INTERN_DEAD   0xffffffffu
 #define INTERN_SPINS  200
-/* In place of a bucket: another thread is about to publish the key. NULL: there is no room. */
+/* Returned in place of a bucket: another thread is about to publish the key. */
 #define INTERN_BUSY ((struct intern_entry *)1)
 
 struct intern_entry {
@@ -29,7 +29,7 @@ struct intern_entry {
 struct intern_table {
 	struct intern_entry *level[INTERN_LEVELS];
 	uint32_t last_id;
-	uint32_t levels; /* that it may have; 0 = all. Three take 22 MiB, two 6 MiB */
+	uint32_t levels; /* at most; 0 = all. Three take 22 MiB, two 6 MiB */
 };
 
 static inline size_t intern_entries(unsigned level)
@@ -55,7 +55,7 @@ static inline uint64_t intern_mix(uint64_t x)
 
 uint64_t intern_hash_bytes(const void *bytes, size_t len);
 
-/* The entries of a level, mapped now if need be; NULL if there is no memory. */
+/* The entries of a level, mapped now if they are not yet; NULL if there is no memory. */
 struct intern_entry *intern_map_level(struct intern_table *t, unsigned level);
 
 static inline struct intern_entry *intern_level(struct intern_table *t, unsigned level)
@@ -76,8 +76,8 @@ static inline uint32_t intern_wait(const struct intern_entry *e)
 	return id;
 }
 
-/* A bucket whose definition found no room, by the next who looks for a key of its hash: a moment
- * without room would else cost the key its place in the table. */
+/* Claims a bucket again whose definition found no room in the rings, for another try. True for the
+ * one thread that gets it. */
 static inline bool intern_revive(struct intern_entry *e)
 {
 	uint32_t dead = INTERN_DEAD;
@@ -141,8 +141,8 @@ struct intern_key {
 	bool (*same)(const struct intern_entry *e, uint64_t a, uint64_t b);
 };
 
-/* As intern_find, but never INTERN_BUSY: what another thread is about to publish gets a second
- * bucket and id. */
+/* Like intern_find, but never INTERN_BUSY: a key that another thread is about to publish gets a
+ * second bucket and id. */
 uint32_t intern_find_past(struct intern_table *t, const struct intern_key *key,
 			  struct intern_entry **claimed);
 
@@ -166,7 +166,7 @@ static inline bool intern_same_words(const struct intern_entry *e, uint64_t a, u
 	return e->a == a && e->b == b;
 }
 
-/* In a forked child: what is in it belongs to the parent. */
+/* Empties the table in a forked child: its contents belong to the parent. */
 void intern_forget(struct intern_table *t);
 
 /* Calls fn for each published entry. */

@@ -24,7 +24,7 @@ bool os_may(uint32_t abilities)
 		 abilities);
 }
 
-/* Threads that the one which is confined starts are so too: all but ours count as confined. */
+/* A confined thread passes its filter on to those it starts, so all but ours count as confined. */
 void os_forbid(uint32_t abilities, bool our_thread_too)
 {
 	__atomic_or_fetch(&forbidden, abilities, __ATOMIC_RELAXED);
@@ -64,8 +64,8 @@ void *os_map(size_t bytes)
 }
 
 /*
- * Whole pages, as the kernel unmaps them anyway: of a part of a page the thread sanitizer keeps its
- * notes, and takes the next object that the loader maps there for the memory that was.
+ * Unmaps whole pages, as the kernel does. The thread sanitizer would keep its state of a partial
+ * page, and take the next object that the loader maps there for the old memory.
  */
 void os_unmap(void *memory, size_t bytes)
 {
@@ -133,7 +133,7 @@ void os_unblock_signals(const sigset_t *before)
 		pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* Signals that our own writes can raise: past RLIMIT_FSIZE, or into a pipe that nobody reads. */
+/* Pending signals that our own writes can raise: past RLIMIT_FSIZE, or into an unread pipe. */
 static void raised(sigset_t *set)
 {
 	sigset_t pending;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sentences for the user on stderr, by one write each. Any thread, also in handlers. It never waits
- * and raises nothing, and it writes only if number 2 still is the file that it was when the library
- * was loaded: a daemon's own file may have that number by now.
+ * Messages for the user on stderr, by one write each. Any thread, also in signal handlers. Never
+ * waits and raises no signal. Writes only if descriptor 2 still is the file that it was when the
+ * library was loaded, because a daemon might have opened another file there.
  */
 #include "say_once.h"
 
@@ -29,8 +29,8 @@ void say_setup(void)
 	file_identify(STDERR_FILENO, &at_load);
 }
 
-/* A pipe or terminal blocks by its description, which others share: ours is opened anew. Where that
- * is forbidden the kernel may know how not to wait. */
+/* Other processes share the open description of a pipe or terminal, on which blocking depends, so
+ * it is opened again. If that is forbidden, the kernel might know how not to wait. */
 static void write_anew(const char *line, size_t n)
 {
 	struct iovec part = { (void *)(uintptr_t)line, n };
@@ -40,7 +40,7 @@ static void write_anew(const char *line, size_t n)
 	if (file_open(&f, AT_FDCWD, "/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY, 0)) {
 		ignored = file_is(f.fd, &at_load) ? write(f.fd, line, n) : 0;
 		file_close(&f);
-	} else if (errno != ENXIO) { /* a pipe that nobody reads */
+	} else if (errno != ENXIO) { /* a pipe without a reader */
 		ignored = pwritev2(STDERR_FILENO, &part, 1, -1, RWF_NOWAIT);
 	}
 	(void)ignored;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where sentences for the user go. gmt_say itself is in capture.h.
+ * Setup of gmt_say, which is declared in capture.h.
  */
 #pragma once
 
-void say_setup(void); /* in the constructor: number 2 is what it is now */
+void say_setup(void); /* in the constructor: notes which file descriptor 2 is */

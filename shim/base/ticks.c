@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The line from the processor's counter to CLOCK_MONOTONIC: drawn through two moments at which both
- * were read, and bent a little so that what it is off by is gone half a second later; so times do
- * not jump. Where something is not as it should be (a machine that slept, a process that
- * was stopped, a counter that strays) it begins anew, and the kernel is asked meanwhile. The
- * drain's thread; the reading side is in the header.
+ * Maintains the line from the processor's counter to CLOCK_MONOTONIC. It goes through two moments
+ * at which both were read, with a slope that removes its error within half a second, so times do
+ * not jump. After an irregularity (the machine slept, the process was stopped, the counter drifts)
+ * the line starts afresh, and the kernel is asked meanwhile. The drain's thread; the reading side
+ * is in the header.
  */
 #include "ticks.h"
 
@@ -21,7 +21,7 @@ void ticks_forbid(bool our_thread_too)
 	__atomic_store_n(&ticks_line.forbidden, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A thread hands it on to those that it starts, ours too. */
+/* Threads pass a forbidden counter on to the threads that they start, and so to ours. */
 void ticks_look(void)
 {
 	int may = PR_TSC_ENABLE;
@@ -33,11 +33,11 @@ void ticks_look(void)
 #if defined(__x86_64__)
 
 #define MS	   1000000ull
-#define SPAN_LEAST (50 * MS)  /* between two moments */
-#define SPAN_MOST  (400 * MS) /* a line serves a little longer */
+#define SPAN_LEAST (50 * MS)  /* ns between two moments */
+#define SPAN_MOST  (400 * MS) /* a line is valid a little longer */
 #define BEND	   (500 * MS)
 #define OFF_MOST   MS
-#define READ_MOST  2000u /* of reading both clocks */
+#define READ_MOST  2000u /* ns to read both clocks */
 #define SOURCE	   "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 struct moment {
@@ -49,8 +49,7 @@ static struct {
 	bool looked, usable;
 } self;
 
-/* The kernel goes by the counter only where it found that it runs evenly and is the same on all
- * processors. */
+/* The kernel uses the counter only if it found it steady and equal on all processors. */
 static bool kernel_uses_counter(void)
 {
 	char name[8] = "";
@@ -58,7 +57,7 @@ static bool kernel_uses_counter(void)
 	return file_text(SOURCE, name, sizeof(name)) >= 4 && !memcmp(name, "tsc\n", 4);
 }
 
-/* Never behind what the kernel said before: the later reading counts. */
+/* Reads both clocks. The kernel's later reading counts, so that times are never behind its own. */
 static bool read_both(struct moment *m)
 {
 	uint64_t least = READ_MOST;
@@ -94,7 +93,7 @@ void ticks_forget(void)
 	memset(&self, 0, sizeof(self));
 }
 
-/* From `last` to `now`. false: they are no two moments of one even course. */
+/* The line from `now` on. False if the two moments or the error of the old line are irregular. */
 static bool next_line(const struct moment *last, const struct moment *now, struct ticks_line *out)
 {
 	uint64_t ticks = now->ticks - last->ticks, span = now->ns - last->ns;

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of an event: CLOCK_MONOTONIC, from the processor's own counter where the kernel takes it
- * from there too. clock_gettime lets all loads finish before it reads the counter; an event has
- * many under way. A line from counter to time is drawn anew many times a second by the drain. Where
- * there is none, or an old one, the kernel is asked. Any thread, hook path included: loads only.
+ * The time of an event: CLOCK_MONOTONIC, from the processor's counter if the kernel uses it too.
+ * clock_gettime waits for all pending loads before it reads the counter, and an event has many. The
+ * drain updates a line from counter to time several times a second. Without a current line the
+ * kernel is asked. Any thread, hook path included: loads only.
  */
 #pragma once
 
 #include "os.h"
 
-/* `from` is the counter at time `ns`. Good for `most` ticks; 0 = there is none. */
+/* `from` is the counter at time `ns`. The line is valid for `most` ticks; 0 = no line. */
 struct ticks_line {
 	uint64_t from, ns, most;
-	uint64_t rate;	    /* nanoseconds of a tick, times 2^32 */
+	uint64_t rate;	    /* nanoseconds per tick, times 2^32 */
 	uint32_t changes;   /* odd while the drain changes it */
 	uint32_t forbidden; /* 1 = a thread of the program may not read the counter */
 } __attribute__((aligned(64)));
 
 extern struct ticks_line ticks_line;
 
-/* The drain, at each look. */
+/* Called by the drain in each round. */
 void ticks_adjust(void);
-void ticks_forget(void); /* in a forked child, or to go by the kernel from here on */
+void ticks_forget(void); /* in a forked child, or to use the kernel's clock from now on */
 
-/* Before a thread of the program loses the counter (PR_SET_TSC, seccomp's strict mode): to read it
- * would end the program, and so would the C library's clocks. */
+/* Call it before a thread of the program loses the counter (PR_SET_TSC, seccomp's strict mode): a
+ * read of it, also by the C library's clocks, would then end the program. */
 void ticks_forbid(bool our_thread_too);
-void ticks_look(void); /* a thread that has lost it already */
+void ticks_look(void); /* the same if this thread has lost it already */
 
 #if defined(__x86_64__)
 static inline uint64_t ticks_read(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One call of CUDA that a hook stands in: who makes it, how deep, and the real functions by their
- * types. Application threads, any lock held.
+ * One running hook of a CUDA call: its caller, its nesting depth, and the typed real functions.
+ * Application threads, any lock held.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A short list, for programs with more than the devices' primary contexts are rare: without any,
- * an allocation costs two loads more.
+ * A short list, because programs rarely make contexts besides the devices' primary ones. Without
+ * any, an allocation costs two more loads.
  */
 #include "contexts.h"
 
@@ -12,11 +12,11 @@
 #define MOST 256u
 
 static uint64_t contexts[MOST];
-static uint32_t alive, end; /* end: behind the last place that was ever taken */
+static uint32_t alive, end; /* end: after the last place that was ever used */
 
 static __thread struct {
 	uint64_t context;
-	uint32_t generation; /* in a forked child nothing has been said */
+	uint32_t generation; /* a forked child has reported nothing yet */
 } said __attribute__((tls_model("initial-exec")));
 
 static bool replace(uint32_t i, uint64_t from, uint64_t to)
@@ -58,7 +58,7 @@ bool contexts_drop(uint64_t context)
 	return false;
 }
 
-/* 0: the current one is not the program's own. */
+/* The current context if the program made it, else 0. */
 static uint64_t current(void)
 {
 	typeof(&cuCtxGetCurrent) ask = MAYBE_DRIVER(cuCtxGetCurrent);

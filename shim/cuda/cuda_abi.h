@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The little of CUDA's binary interface that the library needs, so that it builds without CUDA's
+ * The part of CUDA's binary interface that the library needs, so that it builds without CUDA's
  * headers. tests/e2e/test_abi.py compares it with the headers of CUDA 11, 12 and 13. Results are
  * int, device addresses uint64_t, handles void *.
  */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Both interfaces: nothing to call this on. */
+/* Error codes, the same in the runtime and the driver. */
 #define CUDA_NOT_INITIALIZED 3
 #define CUDA_INVALID_VALUE   1
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions about the device, asked of the driver (which remembers no error for the program to
- * find) wherever it has the answer. Application threads, inside a hook, any lock held. Nothing here
+ * Queries about the device. They go to the driver if it has the answer, because it keeps no error
+ * that the program could then find. Application threads, inside a hook, any lock held. Nothing here
  * makes a context.
  */
 #include "cuda_device.h"
@@ -35,7 +35,7 @@ bool device_capturing(uint64_t stream)
 	typeof(&cuStreamIsCapturing) ask = MAYBE_DRIVER(cuStreamIsCapturing);
 	int status = 0;
 
-	/* The default streams cannot be captured, and asking about them is an error then. */
+	/* The default streams cannot be captured, and to query them meanwhile is an error. */
 	return stream > 2 && ask && !ask((void *)stream, &status) && status == CUDA_CAPTURE_ACTIVE;
 }
 
@@ -120,7 +120,7 @@ static void tell_versions(const struct call *c)
 		tell_version("runtime.version", version);
 }
 
-/* False: it was set before. A forked child begins anew. */
+/* Sets the device's bit; false: it was set before. A forked child begins anew. */
 static bool set_once(uint64_t *done, uint32_t *generation, int device)
 {
 	uint64_t bit = 1ull << (device % DESCRIBED_MAX);

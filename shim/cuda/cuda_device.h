@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a hook asks CUDA about the device. Application threads, inside a hook, any lock held.
+ * A hook's queries about the device. Application threads, inside a hook, any lock held.
  */
 #pragma once
 
@@ -11,6 +11,6 @@ int device_current(const struct call *c); /* -1 = not known */
 int device_of_driver(void);
 bool device_capturing(uint64_t stream);
 void device_describe(const struct call *c, int device); /* its facts, once */
-/* Devices, `but` that one, on which the process has a context: "device.0.context", once each. */
+/* Records "device.N.context" once for each device, except `but`, on which a context exists. */
 void device_tell_contexts(const struct call *c, int but);
-uint64_t driver_range_size(uint64_t address); /* of the allocation around it; 0 = not known */
+uint64_t driver_range_size(uint64_t address); /* bytes of the allocation around it; 0 = not known */

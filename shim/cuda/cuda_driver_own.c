@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Driver hooks that a row of hooks.def cannot say: physical memory lies where its properties say,
- * and a context ends when the last who retained it lets go. Application threads, any lock held.
+ * Driver hooks that no row of hooks.def can describe: physical memory lies where its properties
+ * say, and a primary context ends with its last reference. Application threads, any lock held.
  */
 #include "hook_body.h"
 #include "../../format/record.h"
@@ -32,8 +32,8 @@ int cuMemCreate(uint64_t *handle, size_t n, const struct cuda_phys_props *props,
 	return rc;
 }
 
-/* One of the program's own, or one that it had before we were there: what is current says its
- * device, and that everything on that ends. */
+/* The end of a context. `own`: the program made it while we recorded. Another one, if it is
+ * current, ends everything of its device outside such contexts. */
 static struct gmt_event context_ends(const void *context, bool own)
 {
 	typeof(&cuCtxGetCurrent) ask = own ? NULL : MAYBE_DRIVER(cuCtxGetCurrent);
@@ -45,7 +45,7 @@ static struct gmt_event context_ends(const void *context, bool own)
 				   .device = is_current ? DEVICE_CURRENT : -1 };
 }
 
-/* Its address may be a new context's before the call returns. */
+/* Drops the context first: a new one might get its address during the call. */
 #define CONTEXT_DESTROY(symbol)                              \
 	int symbol(void *context)                            \
 	{                                                    \

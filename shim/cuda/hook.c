@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frame of every CUDA hook: nesting, names, flags, the call of gmt_capture. What is asked of
- * CUDA is asked while the hook still counts as running, so that no question is recorded.
- * Application threads, any lock held.
+ * The frame of every CUDA hook: nesting, names, flags, the call of gmt_capture. CUDA is queried
+ * while the hook counts as running, so that queries are not recorded. Application threads, any lock
+ * held.
  */
 #include "hook.h"
 #include "../base/config.h"
@@ -19,12 +19,12 @@
 #include <string.h>
 
 /*
- * A call inside a call of the other layer is how CUDA works, and the outer one is recorded. Inside
- * one of its own layer it is a signal handler's, or a wrapper's that makes the same call once more:
- * these have the same address, and are told apart when the outer one has its own.
+ * A call inside a call of the other layer is CUDA's own, and the outer one is recorded. Inside a
+ * call of its own layer it comes from a signal handler, or from a wrapper that makes the same call
+ * again: then it has the same address, compared when that of the outer call is known.
  */
 static __thread struct {
-	bool driver, has_aside; /* in the thread's room */
+	bool driver, has_aside; /* the thread's room holds an event */
 	uint64_t freeing;
 } outer __attribute__((tls_model("initial-exec")));
 
@@ -97,7 +97,8 @@ static void record_after(const struct call *c, struct gmt_event *e)
 	if (nested)
 		e->flags |= GMT_FLAG_NESTED;
 	ask = e->device >= 0 && !(e->flags & GMT_FLAG_CAPTURING);
-	asked = ask && fails && meminfo_sample(true); /* before the failure: what it found free */
+	asked = ask && fails &&
+		meminfo_sample(true); /* before the failure: the free memory that it found */
 	gmt_capture(e);
 	if (fails)
 		notes_refused();
@@ -107,7 +108,7 @@ static void record_after(const struct call *c, struct gmt_event *e)
 		device_tell_contexts(c, e->device);
 }
 
-/* There is room for one: an earlier one is recorded. */
+/* Keeps a nested call's event until the outer call ends; an earlier one is recorded now. */
 static void put_aside(const struct call *c, const struct gmt_event *e)
 {
 	struct thread_room *room = thread_room();
@@ -164,7 +165,7 @@ void call_before(struct call *c, struct gmt_event *e)
 
 void call_result(struct gmt_event *e, int rc)
 {
-	if (e->kind == GMT_CODE_UNLOAD) { /* behind the call: nobody asks about an old handle now */
+	if (e->kind == GMT_CODE_UNLOAD) { /* after the call, when no thread uses the old handle */
 		kernel_forget_all();
 		image_unloaded((const void *)e->addr);
 	}

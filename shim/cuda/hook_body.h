@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a row of hooks.def to a function: who calls, the real function, an event before or after it.
+ * Makes a function of a row of hooks.def: caller, real function, an event before or after it.
  * Included by the files that turn rows into hooks.
  */
 #pragma once
@@ -11,7 +11,7 @@
 #include "kernel_layouts.h"
 #include "use_launches.h"
 
-/* Effects: how, what is done before, what is done after. */
+/* Effects: the kind of hook, its code before the real call, its code after it. */
 #define NOTHING (void)0
 #define ALLOC(mem, address, size, stream)                                                     \
 	ROW, NOTHING,                                                                         \
@@ -36,7 +36,7 @@
 				 rc ? 0 : (uint64_t) * (context), 0, 0, 0, rc ? 0 : (device))
 #define OWN BY_HAND, NOTHING, NOTHING
 
-/* Effects of what uses memory: nothing is nested in them, so they have a frame of their own. */
+/* Effects of calls that use memory. No call is nested in them, so they have a body of their own. */
 #define LAUNCH(f, x, y, stream, params, extra) \
 	USE, NOTHING, launch_kernel(&user, f, x, y, (uint64_t)(stream), params, extra)
 #define LAUNCH_GRAPH(graph, stream) \
@@ -106,7 +106,7 @@
 #define BODY(start, name, proto, args, how, before, ...) \
 	BODY_##how(start, name, proto, args, before, __VA_ARGS__)
 
-/* ---- what rows compute sizes and devices with ---- */
+/* ---- helpers with which rows compute sizes and devices ---- */
 
 static inline int location_device(const struct cuda_location *l)
 {
@@ -118,7 +118,7 @@ static inline size_t at_least_1(size_t n)
 	return n ? n : 1;
 }
 
-/* From the first byte of rows to the last. */
+/* Bytes from the first byte of the first row to the last byte of the last. */
 static inline uint64_t span_2d(size_t pitch, size_t width, size_t height)
 {
 	return height ? pitch * (height - 1) + width : 0;

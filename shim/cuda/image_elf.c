@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cubin has a section of attributes for each kernel, .nv.info.NAME, which say where each of its
- * parameters lies and how large it is. Pure; any bytes may come in.
+ * A cubin has a section of attributes for each kernel, .nv.info.NAME, with the offset and size of
+ * each of its parameters. Pure; the input can be any bytes.
  */
 #include "image_elf.h"
 
@@ -18,8 +18,8 @@ uint64_t image_hash(const char *name, size_t length)
 	return intern_hash_bytes(name, length);
 }
 
-/* Attributes are a form, a number, and a value or the bytes of one (form 4). Of a parameter: its
- * number and offset, and its size in the upper bits. */
+/* An attribute is a form, a number, and a value or (form 4) a length with bytes. Those of a
+ * parameter are its ordinal and offset, with its size in the upper bits. */
 struct attribute {
 	uint16_t ordinal, offset;
 	uint32_t size;
@@ -59,7 +59,7 @@ int image_parameter(const struct image_kernel *k, size_t i, size_t *offset, size
 	return CUDA_INVALID_VALUE;
 }
 
-/* The section lists every parameter up to the last one, each once. */
+/* Whether the section lists every parameter up to the last one, each once. */
 static bool is_whole(const struct image_kernel *k)
 {
 	size_t most = 0, count = 0, offset, size;

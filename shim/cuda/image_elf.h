@@ -3,5 +3,6 @@
 
 #include "kernel_images.h"
 
-/* The kernel whose name has this hash, with name and attributes; they lie in `elf`. */
+/* Finds the kernel with this hash of its name. *k points into `elf`. False: not there or not
+ * whole. */
 bool elf_find_kernel(const uint8_t *elf, size_t bytes, uint64_t name, struct image_kernel *k);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unpacks code. LZ4's block format is a row of pairs: bytes as they are, then a place further back
- * from which to copy; the last pair has no copy. Application threads; any bytes may come in.
+ * Unpacks code. LZ4's block format is a sequence of pairs: literal bytes, then a distance back from
+ * which to copy; the last pair has no copy. Application threads; the input can be any bytes.
  */
 #include "image_unpack.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code comes as a wrapper that the compiler put into a library, around a fat binary: it stays where
- * it is until the library goes. All else may be gone behind the call that loads it, so a copy is
- * kept. A fat binary has an image for each architecture, and all of them lay out a kernel's
- * parameters alike: the first that can be read is as good as any. Everything is read by a call that
- * cannot fault, since nobody tells when a library is gone.
+ * Code usually comes in a wrapper around a fat binary, which the compiler put into a library: it
+ * stays where it is until the library is unloaded. Any other code might be freed after the call
+ * that loads it, so a copy is kept. A fat binary has an image for each architecture, and all of
+ * them lay out a kernel's parameters alike, so the first readable one is used. Everything is read
+ * by a call that cannot fault, because no call reports that a library is gone.
  */
 #include "kernel_images.h"
 
@@ -23,7 +23,7 @@
 #define WRAPPER_MAGIC 0x466243b1u
 #define FAT_MAGIC     0xba55ed50u
 #define FAT_ELF	      2
-#define SAYS_LAYOUTS  12040 /* CUDA version of the first driver that does */
+#define SAYS_LAYOUTS  12040 /* CUDA version of the first driver that reports layouts */
 
 #define PLACES	    4096u
 #define WINDOW	    8u
@@ -38,7 +38,7 @@ struct wrapper {
 struct fat_header {
 	uint32_t magic;
 	uint16_t version, header_size;
-	uint64_t size; /* behind the header */
+	uint64_t size; /* after the header */
 };
 
 struct fat_image {
@@ -64,7 +64,7 @@ static uint32_t readers; /* threads that read a copy */
 
 bool images_are_needed(void)
 {
-	static uint32_t asked; /* its version + 1 */
+	static uint32_t asked; /* the driver's version + 1; 0 = not known yet */
 	uint32_t now = __atomic_load_n(&asked, __ATOMIC_RELAXED);
 	typeof(&cuDriverGetVersion) ask;
 	int version = 0;
@@ -100,7 +100,7 @@ static struct place *place_of(const void *handle)
 	return NULL;
 }
 
-/* How long code is that is no wrapper; 0: neither a fat binary nor an ELF file, but PTX, say. */
+/* Bytes of code without a wrapper; 0 = neither a fat binary nor an ELF file (PTX, for example). */
 static size_t code_bytes(const void *code)
 {
 	union {
@@ -155,7 +155,7 @@ static void drop_copy(const void *copy, size_t bytes)
 	if (!bytes)
 		return;
 	__atomic_sub_fetch(&copied, bytes, __ATOMIC_RELAXED);
-	if (!__atomic_load_n(&readers, __ATOMIC_SEQ_CST)) /* else it stays for good */
+	if (!__atomic_load_n(&readers, __ATOMIC_SEQ_CST)) /* else it is never unmapped */
 		os_unmap((void *)copy, bytes);
 }
 
@@ -176,7 +176,7 @@ static bool enter(const void *handle, const void *code, size_t bytes)
 	return false;
 }
 
-/* `bytes` of it are a copy. */
+/* Notes the code of a handle. bytes: size of `code` if it is our copy, else 0. */
 static void enter_image(const void *handle, const void *code, size_t bytes)
 {
 	image_unloaded(handle);
@@ -248,7 +248,7 @@ void image_unloaded(const void *handle)
 
 /* ---- a kernel in a fat binary ---- */
 
-/* With the memory that it lies in, or nothing is kept. */
+/* Finds the kernel in `elf` and hands this memory to *k, or unmaps it. */
 static bool find_in_memory(void *elf, size_t bytes, size_t mapped, uint64_t name,
 			   struct image_kernel *k)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layouts of kernels' parameters for drivers before CUDA 12.4, which do not say them: read from the
- * images that the program loads, when a kernel of one is launched for the first time. Newer drivers
- * cost nothing here. Application threads, any lock held; no lock.
+ * Layouts of kernels' parameters for drivers before CUDA 12.4, which do not report them. They are
+ * read from the images that the program loads, at a kernel's first launch. With newer drivers this
+ * costs nothing. Application threads, any lock held; no lock.
  */
 #pragma once
 
@@ -16,22 +16,22 @@ struct image_kernel {
 	size_t name_size;
 	const uint8_t *attributes;
 	size_t bytes;
-	void *memory; /* the image that all of it lies in */
+	void *memory; /* the image, which the pointers above point into */
 	size_t memory_bytes;
 };
 
-/* The driver is older than the functions that say layouts. */
+/* True if the driver is too old to report layouts. */
 bool images_are_needed(void);
 
-/* `handle`: what the driver gave for the code, a module or a library. */
+/* `handle`: the module or library as which the driver loaded the code. */
 void image_loaded(const void *handle, const void *code);
 void image_loaded_file(const void *handle, const char *path);
 void image_unloaded(const void *handle);
 
 uint64_t image_hash(const char *name, size_t length);
 
-/* false: there is no code that says all parameters of a kernel of this name. */
+/* False: no loaded code has all parameters of a kernel of this name. */
 bool image_find(const void *handle, uint64_t name, struct image_kernel *k);
-/* Offset and size of parameter i, in bytes. Returns 0; CUDA_INVALID_VALUE behind the last one. */
+/* Offset and size of parameter i, in bytes. Returns 0; CUDA_INVALID_VALUE after the last one. */
 int image_parameter(const struct image_kernel *k, size_t i, size_t *offset, size_t *size);
 void image_close(struct image_kernel *k);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels by handle in a table of one level; what is known of each lies in memory that only grows.
- * An unload makes all of it void, since a handle may be given out again. Two threads that ask for
- * the same kernel at once may both ask the driver; either's answer is right.
+ * Kernels by handle, in a table of one level; their facts lie in memory that only grows. An unload
+ * voids them all, because handles are reused. Two threads can ask the driver about the same kernel
+ * at once; both answers are right.
  *
- * A CUfunction and a CUkernel are launched by the same call, and each has a function of its own to
- * ask, to which the other kind must not be given. So on a card only handles are asked about that
- * were seen when the driver gave them out; the simulated driver knows its own.
+ * A CUfunction and a CUkernel are launched by the same call, but queried by two functions, each of
+ * which accepts only its own kind. So on a real GPU only handles are queried that were seen when
+ * the driver gave them out; the simulated driver knows its own.
  */
 #include "kernel_layouts.h"
 
@@ -21,18 +21,18 @@
 #define WINDOW	   8u
 #define ARENA	   (8u << 20)
 #define PARTS_MOST 128u
-#define PARAMETERS 1024u /* 32 KiB of 4 bytes each are less than 8192; more is not looked at */
+#define PARAMETERS 1024u /* most parameters that are looked at */
 #define NAME_MOST  4096u
 
 enum handle { HANDLE_UNSEEN, HANDLE_FUNCTION, HANDLE_KERNEL };
 
 struct place {
 	const void *function;
-	struct kernel *kernel; /* NULL: not asked yet */
-	uint32_t unloads;      /* when the kernel was asked for */
+	struct kernel *kernel; /* NULL: not queried yet */
+	uint32_t unloads;      /* value of `unloads` when the kernel was queried */
 	uint32_t handle;       /* enum handle */
-	const void *code;      /* module or library, */
-	uint64_t name;	       /* and image_hash of its name in it: drivers before CUDA 12.4 */
+	const void *code;      /* drivers before CUDA 12.4: module or library, */
+	uint64_t name;	       /* and image_hash of its name in it */
 };
 
 static struct place *places;
@@ -139,7 +139,7 @@ static bool is_simulated(void)
 	return is == 1;
 }
 
-/* Who says what is asked about a kernel: the driver, or the code that it is in. */
+/* The source of a kernel's facts: the driver, or the code that it is in. */
 struct source {
 	const void *function;
 	bool is_kernel, has_image;
@@ -178,7 +178,7 @@ static const char *ask_name(const struct source *s, size_t *length)
 	return name;
 }
 
-/* Words of the parameter in which an address can stand. false: it is too long for what is kept. */
+/* Adds the parameter's words that can hold an address. False: too many or too long to be kept. */
 static bool add_part(struct kernel_part *parts, unsigned *n, size_t i, size_t offset, size_t size)
 {
 	size_t skip = -offset & 7, words = size > skip ? (size - skip) / 8 : 0;

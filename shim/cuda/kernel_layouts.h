@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts about each kernel that was launched: its name, and the words of its parameters that can
- * hold addresses. Asked of the driver, or of the code (kernel_images.h), at the first launch, then
- * looked up by the handle. Application threads, any lock held; no lock.
+ * Facts about each launched kernel: its name, and the words of its parameters that can hold
+ * addresses. Taken from the driver or the code (kernel_images.h) at the first launch, then looked
+ * up by handle. Application threads, any lock held; no lock.
  */
 #pragma once
 
@@ -22,21 +22,21 @@ struct kernel_part {
 
 struct kernel {
 	uint32_t name[2];	   /* STRING, generation that it belongs to */
-	uint32_t is_read;	   /* 0: the driver does not say where its parameters lie */
+	uint32_t is_read;	   /* 0: not all of its parameters are known */
 	uint32_t count;		   /* parts */
-	uint32_t name_size;	   /* of its name, which stands behind the parts */
+	uint32_t name_size;	   /* bytes of its name, which follows the parts */
 	struct tensor_lists lists; /* in one of its first parameters */
 	struct kernel_part parts[];
 };
 
-/* NULL: nothing can be known of it (no room, a driver without these functions). */
+/* NULL: no room for it. Valid as long as the process lives. */
 struct kernel *kernel_of(const void *function);
 
 uint32_t kernel_name(struct kernel *k); /* STRING */
 
-/* Handles of these kinds were given out: the two have different functions to ask. */
+/* The driver gave out this handle: a CUkernel's or a CUfunction's. */
 void kernel_saw_handle(const void *function, bool is_kernel);
-/* Also said: the module or library, and the name in it. */
+/* The same, with the module or library, and the kernel's name in it. */
 void kernel_saw_named(const void *function, bool is_kernel, const void *code, const char *name);
 void kernel_saw_function_of(const void *function, const void *kernel);
-void kernel_forget_all(void); /* code was unloaded: handles may come again */
+void kernel_forget_all(void); /* code was unloaded: handles can be reused */

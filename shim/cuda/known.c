@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sets the bits of known.h. The table is 16 MiB of address space, of which the pages that have bits
- * are real. Application threads, any lock held.
+ * Sets the bits of known.h. The table takes 16 MiB of address space; only pages with bits take
+ * memory. Application threads, any lock held.
  */
 #include "known.h"
 

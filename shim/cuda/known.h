@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which addresses are memory of a device: a bit for each 2 MiB in which an allocation or a mapping
- * was seen. A bit stays when the memory is freed: readers compare a place with what lives then.
- * Application threads; no lock, no call but for the first mapping.
+ * was seen. A bit stays when the memory is freed: readers compare a place with the blocks alive
+ * then. Application threads; no lock, no call but for the first mapping.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 extern uint64_t *known_bits; /* NULL until memory is known */
 
-/* An event that gives memory of a device an address. Others teach nothing. */
+/* Sets the bits for an event that allocates or maps device memory. Ignores all others. */
 void known_learn(const struct gmt_event *e);
 
 static inline bool known_is(uint64_t address)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of what is free on the device: the rest is what no recorded call allocated. Application
- * threads, inside a hook; asks the driver of the context that is there and makes none.
+ * Samples of the device's free memory, which show how much no recorded call allocated. Application
+ * threads, inside a hook; queries the driver about the current context and makes none.
  */
 #include "meminfo.h"
 #include "../../format/record.h"
@@ -21,7 +21,7 @@ static bool too_soon(void)
 					    __ATOMIC_RELAXED);
 }
 
-/* While a stream is being captured a thread may be forbidden much; in this mode nothing is. */
+/* During a capture some calls are forbidden to a thread; in CUDA_CAPTURE_RELAXED none are. */
 static void exchange_mode(int *mode)
 {
 	typeof(&cuThreadExchangeStreamCaptureMode) exchange =

@@ -3,5 +3,5 @@
 
 #include <stdbool.h>
 
-/* Free and total bytes of the device; not more often than every 10 ms unless `now`. */
-bool meminfo_sample(bool now); /* true: it was asked */
+/* Records free and total bytes of the device; not more often than every 10 ms unless `now`. */
+bool meminfo_sample(bool now); /* true: it was recorded */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives, sends and receives of NCCL: its kernels name its own buffers, so what the program's
- * tensors are used for is read from the calls. A NCCL that is linked into another library is not
- * seen. Application threads, any lock held.
+ * Collectives, sends and receives of NCCL. Its kernels name its own buffers, so the uses of the
+ * program's tensors are taken from the calls. A NCCL linked into another library is not seen.
+ * Application threads, any lock held.
  */
 #include "call.h"
 #include "use_launches.h"
 
 enum { NCCL_INTERNAL_ERROR = 3 };
 
-/* Bytes of an element, by ncclDataType_t; the address is what counts for those that come later. */
+/* Bytes of an element, by ncclDataType_t. For later types 1, because the address matters most. */
 static size_t element(int type)
 {
 	static const uint8_t bytes[] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX ranges and marks: the library that NVTX loads by NVTX_INJECTION64_PATH is this one. NVTX
- * asks for InitializeInjectionNvtx2 once and then calls what that put into its tables.
- * Application threads; a range alone never begins a recording.
+ * Records NVTX ranges and marks. NVTX_INJECTION64_PATH makes NVTX load this library and call
+ * InitializeInjectionNvtx2 once, which puts our functions into NVTX's tables. Application threads;
+ * a range alone never begins a recording.
  */
 #include "nvtx.h"
 
@@ -45,7 +45,7 @@ struct open_range {
 	const void *domain;
 };
 
-/* Ranges that are pushed on this thread. What is deeper than DEPTH_MOST is only counted. */
+/* Ranges that are pushed on this thread. Ranges deeper than DEPTH_MOST are only counted. */
 struct pushed {
 	struct open_range ranges[DEPTH_MOST];
 	uint32_t depth, beyond;
@@ -58,7 +58,7 @@ static uint32_t narrow(const char *text)
 	return text ? gmt_string(text, strnlen(text, TEXT_MOST)) : 0;
 }
 
-/* Wide text as ASCII; what is not is a question mark. */
+/* Wide text as ASCII; other characters become question marks. */
 static uint32_t wide(const wchar_t *text)
 {
 	char copy[TEXT_MOST];
@@ -119,7 +119,7 @@ static int push(const void *domain, uint32_t name)
 	return (int)p->depth++;
 }
 
-/* The innermost range of this domain. */
+/* Ends the innermost range of this domain. */
 static int pop(const void *domain)
 {
 	struct thread_room *room = thread_room_used();
@@ -278,8 +278,8 @@ int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id))
 	return 1;
 }
 
-/* Before any thread of the program: the environment is still ours alone. A preload is often named
- * from the working directory. */
+/* Runs before the program has threads, so that setenv is safe. LD_PRELOAD often names this library
+ * relative to the working directory. */
 void nvtx_setup(void)
 {
 	char path[8192];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OffsetCalculator of ATen/cuda/detail/OffsetCalculator.cuh, unchanged since PyTorch 1.8: the
- * number of dimensions, for each a divisor with the two numbers that divide by it, for each a
- * stride for each tensor. The tensors' addresses follow. Pure but for the memory that is known.
+ * number of dimensions; for each a divisor, with a magic number and a shift that divide by it; for
+ * each a stride for each tensor. The tensors' addresses follow. Pure but for known.h's table.
  */
 #include "offset_tables.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define DIMS	 25u
-#define DIVIDERS 4u /* bytes before them */
+#define DIVIDERS 4u /* offset of the dividers, bytes */
 #define DIVIDER	 12u
 #define STRIDES	 (DIVIDERS + DIVIDER * DIMS)
 #define TENSORS	 5u
@@ -20,7 +20,7 @@ struct divider {
 	uint32_t divisor, magic, shift;
 };
 
-/* The two numbers follow from the divisor, so that nothing else looks like it. */
+/* Magic and shift follow from the divisor, so that other data does not look like it. */
 static bool is_divider(const char *at)
 {
 	struct divider d;
@@ -32,7 +32,7 @@ static bool is_divider(const char *at)
 		       (uint32_t)(((1ull << 32) * ((1ull << d.shift) - d.divisor)) / d.divisor + 1);
 }
 
-/* Where the addresses of so many tensors begin. */
+/* Offset of the addresses, for that many tensors. */
 static unsigned addresses_at(unsigned tensors)
 {
 	return (STRIDES + 4 * DIMS * tensors + 7) / 8 * 8;
@@ -50,7 +50,8 @@ static bool names_memory(const char *parameter, unsigned tensors)
 	return false;
 }
 
-/* How many tensors is not written there. Too few cost nothing but false addresses. */
+/* The number of tensors is not in the parameter: the least for which a known address is found. Too
+ * few of them cause only false addresses. */
 static unsigned tensors_of(const char *parameter, unsigned bytes)
 {
 	unsigned n = 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PyTorch's kernels over tensors of any strides: their parameter begins with a table of sizes and
- * strides that has room for 25 dimensions, and what a launch does not need of it is what lay on the
- * stack before, addresses too.
+ * strides that has room for 25 dimensions. The unused part holds old contents of the stack, which
+ * can include addresses.
  */
 #pragma once
 
-/* Words of 8 bytes that such a table takes at the parameter's beginning; 0: there is none. */
+/* Words of 8 bytes that such a table takes at the parameter's beginning; 0 = no table. */
 unsigned offset_table_words(const char *parameter, unsigned words);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables behind redirect.h, from hooks.def. Which form of a function a name, a CUDA version and
- * flags mean is the driver's decision, and a driver that is older than the program decides
- * otherwise than a newer one. So nothing is decided here: the function that the driver gave is
- * looked for among those that it exports under the symbols of our rows, and only its own hook takes
- * its place. Application threads, any lock held.
+ * The tables behind redirect.h, from hooks.def. The driver decides which form of a function is
+ * meant by a name, a CUDA version and flags, and older drivers decide differently than newer ones.
+ * So nothing is decided here: the function that the driver returned is compared with those that it
+ * exports under the symbols of our rows, and only its own hook replaces it. Application threads,
+ * any lock held.
  */
 #include "redirect.h"
 
@@ -18,7 +18,7 @@ struct entry {
 	const char *base;
 	int function; /* enum driver_function */
 	void *hook;
-	bool is_use; /* only wanted where uses are recorded */
+	bool is_use; /* only needed if uses are recorded */
 };
 
 struct symbol {
@@ -65,8 +65,8 @@ static const struct symbol symbols[] = {
 #include "../hooks.def"
 };
 
-/* Names that we have hooks of, but give to nobody who looks them up: who has a library's handle
- * gets that library's own. */
+/* Names with a hook that look-ups do not get: a library's handle gives that library's own
+ * function. */
 static const char *const passed[] = {
 #define CUDNN(name, proto)					     #name,
 #define NCCL(name, proto, args, sent, received, count, type, stream) #name,
@@ -75,8 +75,7 @@ static const char *const passed[] = {
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-/* A program of a CUDA newer than our table asked for a function that we hook and was given a form
- * that we do not know. */
+/* Notes that a program of a CUDA newer than our table got an unknown form of a hooked function. */
 static void note_unknown(const char *base, int version)
 {
 	if (version > CUDA_ABI_NEWEST)
@@ -121,7 +120,7 @@ int redirect_knows(const char *symbol)
 	return find(symbol) != NULL;
 }
 
-/* CUDA's libraries look up their own functions too: they get them. */
+/* CUDA's libraries also look up their own functions, and get the real ones. */
 void *redirect_symbol(const char *symbol, void *real, const void *caller)
 {
 	const struct symbol *s = find(symbol);

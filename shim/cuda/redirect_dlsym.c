@@ -92,8 +92,8 @@ __attribute__((constructor)) static void redirect_load(void)
 	__atomic_store_n(&loaded, true, __ATOMIC_RELEASE);
 }
 
-/* A sanitizer asks while it sets itself up, before us, and what it stands in for cannot be called
- * yet: among it the walk over the objects. */
+/* The real dlsym before our constructor ran: a sanitizer asks for it during its own setup, when
+ * functions that it replaces cannot be called yet, such as the walk over the objects. */
 static void *early_dlsym(void)
 {
 	void *p = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
@@ -125,7 +125,7 @@ static const char *object_of(const void *address)
 	return dladdr(address, &info) ? info.dli_fname : NULL;
 }
 
-/* In the scope of the caller's own object: what it was linked with. */
+/* Finds a name in the scope of the caller's object: in the libraries that it is linked with. */
 static void *find_beside(const char *name, const void *caller)
 {
 	const char *path = object_of(caller);
@@ -139,13 +139,13 @@ static void *find_beside(const char *name, const void *caller)
 }
 
 /*
- * Our own exports stand in front of everybody, so a search through all objects always ends at them.
- * What would it have found without us? NULL also where nothing is there: programs ask so whether
- * they need to load CUDA first.
+ * The result of a search without us: our own exports come first, so a search through all objects
+ * always ends at them. NULL if there is no other: programs test in this way whether they need to
+ * load CUDA first.
  */
 static void *find_behind_us(const char *name, const void *caller)
 {
-	void *p = real_dlsym()(RTLD_NEXT, name); /* next after us: we are who asks */
+	void *p = real_dlsym()(RTLD_NEXT, name); /* next after us, because we are the caller */
 
 	if (!p)
 		p = find_beside(name, caller);
@@ -169,8 +169,8 @@ struct verdict redirect_dlsym(void *handle, const char *name, const void *caller
 	return (struct verdict){ NULL, p };
 }
 
-/* What was found in an object that is unloaded must be forgotten. (A callback costs a hook less
- * than asking: the loader's list is behind a lock, and a hook may run in a signal handler.) */
+/* Functions found in an unloaded object must be forgotten. (This hook is cheaper than a check in
+ * every other hook: the loader's list needs a lock, and a hook can run in a signal handler.) */
 __attribute__((visibility("default"))) int dlclose(void *handle)
 {
 	static int (*real)(void *);

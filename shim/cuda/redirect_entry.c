@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hooks of the functions that give out the driver's functions. The real one is asked first, with
- * whatever it was asked (also the empty name that the runtime begins with), and its result and
- * status are passed on; then a found function is exchanged. Application threads, any lock held.
+ * Hooks of the functions that return the driver's functions. The real one is called first, with the
+ * same arguments (also with the empty name that the runtime begins with), and its result and status
+ * are passed on. A function that it found is then replaced. Application threads, any lock held.
  */
 #include "hook_body.h"
 #include "redirect.h"
@@ -32,7 +32,7 @@ int cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
 	return exchange(real(name, fn, version, flags), name, fn, version);
 }
 
-/* The runtime's own version is what it asks the driver for. */
+/* The version with which the runtime asks the driver: its own. */
 static int runtime_version(const struct caller *caller)
 {
 	typeof(&cudaRuntimeGetVersion) ask = REAL_RUNTIME(caller, cudaRuntimeGetVersion);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is called for whom. Objects that were loaded behind us at the start of the process are in
- * everybody's scope: the simulated device, other interposers. After them comes the libcudart or
- * libcudnn that the caller was linked with (several may be loaded, of several versions), then any.
+ * Finds the real function for each caller. Objects that were loaded after us at the process's start
+ * are in everybody's scope and come first: the simulated device, other interposers. Next is the
+ * libcudart or libcudnn that the caller is linked with (several versions can be loaded), then any.
  *
- * Application threads, any lock held. Tables only grow and are filled by compare-and-swap; what is
- * found twice is the same.
+ * Application threads, any lock held. Tables only grow and are filled by compare-and-swap; two
+ * threads that fill an entry find the same.
  */
 #include "resolve.h"
 
@@ -19,7 +19,7 @@
 #define CALLERS_MAX 256
 #define WORLDS_MAX  8
 #define RETRY_NS    100000000ull
-#define GONE	    1 /* in place of an address: forgotten */
+#define GONE	    1 /* in place of an address: a forgotten entry */
 
 struct world {
 	uintptr_t base; /* of the library; 0 = whichever there is */
@@ -32,9 +32,9 @@ enum rank { RANK_NONE, RANK_ANY, RANK_NAMED, RANK_START };
 
 struct search {
 	const char *name;
-	const char *soname; /* the library's, or how it begins */
+	const char *soname; /* of the library, or its prefix */
 	uintptr_t base;	    /* only this library of that name; 0 = any */
-	bool behind;	    /* only the objects of the start */
+	bool behind;	    /* search only the objects of the start */
 	int index, ours;
 	enum rank best;
 	void *found;
@@ -61,8 +61,8 @@ struct linked_with {
 	uintptr_t base;
 };
 
-/* How the names of such libraries begin, and a function that tells which of them is the one: cuDNN
- * is made of several. */
+/* The prefix of each library's name, and a function by which the right one is found: cuDNN consists
+ * of several libraries. */
 static const struct {
 	const char *soname, *function;
 } libraries[LINKED] = {
@@ -97,7 +97,7 @@ static const struct caller unknown_caller = {
 static void *driver_real[DRIVER_FUNCTIONS];
 static uint64_t driver_missed[DRIVER_FUNCTIONS];
 static int start_count; /* objects that were there at the start */
-static bool unloaded;	/* since the last look */
+static bool unloaded;	/* an object was unloaded since the last check */
 
 static int count_one(struct dl_phdr_info *info, size_t size, void *ctx)
 {
@@ -213,7 +213,7 @@ bool resolve_same_object(const void *a, const void *b)
 	return (uintptr_t)b >= r.low && (uintptr_t)b < r.high;
 }
 
-/* As the loader does: the first that is loaded under a name that the object needs. */
+/* Like the loader: takes the first library that is loaded under a name that the object needs. */
 static int is_library(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	struct linked_with *l = ctx;
@@ -228,10 +228,10 @@ static int is_library(struct dl_phdr_info *info, size_t size, void *ctx)
 }
 
 /*
- * ---- objects that were unloaded: others may stand in their place ----
+ * ---- unloaded objects: others can be loaded at their addresses ----
  *
- * What was found is found anew. The driver's functions are kept where they cannot be another's: in
- * a libcuda, and in the objects of the start, which stay.
+ * All functions are then looked up again, except the driver's in a libcuda and in the objects of
+ * the start, which stay loaded.
  */
 
 struct alive {
@@ -327,7 +327,7 @@ static struct world *world_of(const struct where *w, enum linked library)
 	return world_at(library, l.base);
 }
 
-/* An entry that is not in use: a forgotten one or a new one. */
+/* An unused entry, a forgotten or a new one. NULL: the table is full. */
 static struct entry *new_entry(void)
 {
 	uint32_t n = __atomic_load_n(&caller_count, __ATOMIC_RELAXED);
@@ -362,7 +362,7 @@ static struct caller add_caller(const struct where *w)
 	return c;
 }
 
-/* Copied first, then seen to be still the same: another thread may be giving the entry away. */
+/* Copies the caller, then checks that the entry is the same: another thread might reuse it. */
 static bool is_of(const struct entry *e, uintptr_t address, struct caller *out)
 {
 	uintptr_t high = __atomic_load_n(&e->high, __ATOMIC_ACQUIRE);
@@ -374,7 +374,7 @@ static bool is_of(const struct entry *e, uintptr_t address, struct caller *out)
 	return __atomic_load_n(&e->high, __ATOMIC_RELAXED) == high;
 }
 
-/* Of its own, so that callers that are known do not pay for the room. */
+/* A function of its own, so that known callers do not pay for its stack frame. */
 static __attribute__((noinline)) struct caller new_caller(uintptr_t address)
 {
 	struct where w = { .address = address };
@@ -435,9 +435,8 @@ static int count_named(struct dl_phdr_info *info, size_t size, void *ctx)
 }
 
 /*
- * A caller that was linked with none has what the loader finds for it in all objects that are there
- * for everybody. Which these are only the loader knows, so where several could be meant it is
- * asked, once.
+ * A caller that is not linked with cuDNN gets the one that the loader finds in the global scope.
+ * Only the loader knows that scope, so if there are several candidates it is asked, once.
  */
 static void *resolve_unlinked(struct world *w, enum cudnn_function f)
 {

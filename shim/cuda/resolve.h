@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real functions behind the hooks: whom would the caller have reached without us? Found by
- * reading the loaded objects' tables, never by the loader, whose lock another thread may hold.
+ * The real functions behind the hooks: those that the caller would have reached without us. Found
+ * by reading the loaded objects' tables; the loader, whose lock another thread might hold, is not
+ * asked (but for one case of cuDNN).
  */
 #pragma once
 
@@ -28,12 +29,12 @@ enum cudnn_function {
 	CUDNN_FUNCTIONS,
 };
 
-/* Libraries of which a process may hold several releases: each caller has its own. */
+/* Libraries that a process can load in several releases: each caller has its own. */
 enum linked { LINKED_RUNTIME, LINKED_CUDNN, LINKED };
 
-struct world; /* one copy of such a library and those who call it */
+struct world; /* one loaded copy of such a library, and its functions */
 
-/* What is known of the object that calls a hook. */
+/* Facts about the object that calls a hook. */
 struct caller {
 	struct world *world[LINKED];
 	bool framework; /* PyTorch's caching allocator */
@@ -47,18 +48,18 @@ void *resolve_runtime(const struct caller *c, enum runtime_function f);
 void *resolve_cudnn(const struct caller *c, enum cudnn_function f);
 void *resolve_driver(enum driver_function f);
 
-/* The same for a function whose lack is no trouble: a miss is not looked for again at once. */
+/* The same for a function that can be missing: after a miss it is not searched for 100 ms. */
 void *resolve_driver_maybe(enum driver_function f);
 
-/* Another way led a program to `real`: may our hook be given instead? That is so if the hook would
- * call the same. */
+/* Whether a program that found `real` in another way may get our hook instead: only if the hook
+ * would call that same function. */
 bool resolve_same_runtime(enum runtime_function f, const void *real);
 bool resolve_same_driver(enum driver_function f, const void *real);
 
-/* The first object behind us that has `name`. */
+/* The function or object `name` of the first object after us that has it; NULL = none. */
 void *resolve_next(const char *name);
 
-/* An object was unloaded: what was found is found anew. */
+/* Call it after an object was unloaded: functions are looked up again. */
 void resolve_unloaded(void);
 
 bool resolve_is_ours(const void *address);

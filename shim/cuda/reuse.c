@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that other streams used (record_stream): when one is freed, PyTorch's allocator records a
- * CUDA event on each of those streams, and hands the block out again only after it has found all of
- * them done, which it asks at its next requests. Seen here: the events that the allocator records,
- * asks for and waits for. The same library records events for autograd as well, from another place
- * in its code: a place is known to be the allocator's once an event from there is asked for, which
- * is before the next block is handed out. Application threads, with the lock of the allocator's
- * device held: no wait, no call but the real one.
+ * Blocks that other streams used (record_stream). When one is freed, PyTorch's allocator records a
+ * CUDA event on each of those streams, and hands the block out again only after all of them are
+ * done, for which it queries them at its next requests. These hooks see the events that the
+ * allocator records, queries and waits for. The same library also records events for autograd, from
+ * another place in its code. A place is identified as the allocator's once an event from there is
+ * queried, which is before the next block is handed out. Application threads, with the lock of the
+ * allocator's device held: no wait, no call but the real one.
  */
 #include "reuse.h"
 
@@ -18,10 +18,10 @@
 #define PLACES 8192u /* a power of two */
 #define WINDOW 32u
 #define BUSY   1u
-#define MOST   16u   /* streams of one block that are seen */
-#define NEAR   1024u /* bytes of stack between the event and the report of one free */
+#define MOST   16u   /* most streams of one block */
+#define NEAR   1024u /* most bytes of stack between the event and the report of one free */
 
-/* What an event that is under way was recorded for. */
+/* A recorded event that is not done, and the freed block that waits for it. */
 struct wait {
 	uint64_t event; /* 0 = free, BUSY = being written */
 	uint64_t addr, size, stream;
@@ -31,9 +31,9 @@ struct wait {
 };
 
 static struct wait waits[PLACES];
-static uintptr_t allocator; /* the place in the allocator that records, 0 = not known */
+static uintptr_t allocator; /* the allocator's return address when it records, 0 = not known */
 
-/* Recorded by this thread since its latest block. */
+/* Events that this thread recorded since its latest block. */
 struct recorded {
 	uint32_t count;
 	struct {
@@ -57,7 +57,7 @@ static struct wait *place(uint64_t event, uint32_t i)
 	return &waits[(intern_mix(event) + i) & (PLACES - 1)];
 }
 
-/* The allocator asks for an event under the lock that it recorded it under: nobody else does. */
+/* The allocator records and queries an event under one lock, so no other thread looks for it. */
 static struct wait *find(uint64_t event)
 {
 	for (uint32_t i = 0; i < WINDOW; i++)
@@ -143,7 +143,7 @@ static void note(uint64_t event, uint64_t stream, uintptr_t from, uintptr_t fram
 	r->count = n + 1;
 }
 
-/* Once in a process: what was freed before it was known whose events these are. */
+/* Once in a process: captures the waits of blocks that were freed before the place was known. */
 static void learn(uintptr_t from)
 {
 	__atomic_store_n(&allocator, from, __ATOMIC_RELAXED);
@@ -180,7 +180,7 @@ int cudaEventRecord(void *event, void *stream)
 	return rc;
 }
 
-/* Whether the work before the event is done: asked, or waited for. */
+/* Makes the real query or wait, and notes whether the work before the event is done. */
 static int ask(const struct caller *caller, int (*real)(void *event), void *event)
 {
 	int rc;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a freed block of PyTorch's allocator waits for on other streams. */
+/* The waits of freed blocks of PyTorch's allocator for other streams. */
 #pragma once
 
 #include "../capture.h"
 
-/* After the event of a free; `hook` as for gmt_capture_from. And when a block was handed out. */
+/* reuse_free: after the event of a free (`hook` as for gmt_capture_from); reuse_alloc: after a
+ * block was handed out. */
 void reuse_free(const struct gmt_event *freed, const void *hook);
 void reuse_alloc(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated device calls this function, by its name, when a program copies to the host what was
- * not computed; its own does nothing. Application threads.
+ * The simulated device finds this function by its name, and calls it when a program copies values
+ * to the host that were not computed; its own one does nothing. Application threads.
  */
 #include "../../format/record.h"
 #include "../capture.h"

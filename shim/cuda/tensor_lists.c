@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * First the layouts of ATen/native/cuda/MultiTensorApply.cuh, unchanged since PyTorch 1.13 but for
- * the types of their numbers: lists of addresses, a number of elements for each tensor, what the
- * kind of kernel adds, then for each block of threads its tensor and its chunk. Then that of
- * Shape.cu: addresses, three numbers of 4 or 8 bytes and a flag for each tensor. Pure.
+ * the types of their numbers: lists of addresses, a number of elements for each tensor, additions
+ * of the kind of kernel, then the tensor and the chunk of each block of threads. Then the layout of
+ * Shape.cu (cat): addresses, three numbers of 4 or 8 bytes and a flag for each tensor. Pure.
  */
 #include "tensor_lists.h"
 
@@ -16,11 +16,11 @@ static const uint16_t plain_most[DEPTH_MOST] = { 110, 64, 48, 36, 30 };
 static const uint16_t scalar_most[DEPTH_MOST] = { 96, 64, 48, 36, 30 };
 
 static const struct kind {
-	const char *name; /* what stands before the number of lists in a mangled name */
+	const char *name; /* the mangled name up to the number of lists */
 	const uint16_t *most;
-	uint16_t more;	/* bytes for each tensor behind its number of elements */
-	uint16_t steps; /* 1: a list of steps stands there, as long as one with scalars */
-	uint16_t start; /* bytes behind the chunks */
+	uint16_t more;	/* bytes for each tensor after its number of elements */
+	uint16_t steps; /* 1: a list of steps follows, as long as one with scalars */
+	uint16_t start; /* bytes after the chunks */
 } kinds[] = {
 	{ "18TensorListMetadataILi", plain_most, 0, 0, 4 },
 	{ "32FusedOptimizerTensorListMetadataILi", plain_most, 0, 1, 4 },
@@ -42,8 +42,7 @@ static struct tensor_lists layout(const struct kind *k, unsigned lists, size_t s
 				      .by_block = (uint16_t)by_block };
 }
 
-/* How many tensors the layout has room for stands among the name's numbers; these are never fewer.
- */
+/* The layout's number of tensors is only in the mangled name; `most` is an upper bound of it. */
 static struct tensor_lists cat(size_t size)
 {
 	enum { LEAST = 8 + 3 * 4 + 1 };

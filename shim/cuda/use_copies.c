@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies whose ranges stand in structures or arrays. Application threads, any lock held.
+ * Copies whose ranges are in structures or arrays. Application threads, any lock held.
  */
 #include "cuda_abi.h"
 #include "use_launches.h"
 
-/* From the first byte to the last of rows, in planes of `height` rows. */
+/* Bytes from the first to the last of `rows` rows in each plane of `height` rows. */
 static uint64_t span(size_t pitch, size_t height, size_t width, size_t rows, size_t planes)
 {
 	return rows && planes ? pitch * (height * (planes - 1) + rows - 1) + width : 0;

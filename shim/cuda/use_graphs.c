@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An executable graph's nodes name their memory when it is made or updated; a launch of it uses all
- * of that. Nodes are asked of the driver. Application threads, any lock held.
+ * The nodes of an executable graph name their memory when it is made or updated; each launch uses
+ * all of that. The driver lists the nodes. Application threads, any lock held.
  */
 #include "../base/os.h"
 #include "call.h"
@@ -115,7 +115,7 @@ static struct places begin(void *exec)
 	return p;
 }
 
-/* A record without a place says that not all of the graph's kernels could be read. */
+/* A record with addr 0 says that not all of the graph's kernels could be read. */
 static void end(struct places *p)
 {
 	struct gmt_event e = p->event;
@@ -135,7 +135,7 @@ void graph_made(void *exec, void *graph)
 	end(&p);
 }
 
-/* The places of the node's old parameters stay: a use more, never one less. */
+/* The places of the node's old parameters stay: a use too many, never one too few. */
 void graph_kernel_changed(void *exec, const struct cuda_kernel_node *k)
 {
 	struct places p = begin(exec);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A launch can touch the memory that its parameters name: every word of them that lies in memory of
- * a device is a place. Nothing but the words that the driver copies as well is read. Application
- * threads, any lock held: no lock, no allocation.
+ * A launch can touch the memory that its parameters name: every word of them that is an address in
+ * device memory is a place. Only words that the driver copies too are read. Application threads,
+ * any lock held: no lock, no allocation.
  */
 #include "use_launches.h"
 
@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-/* Names in `extra` of a launch whose parameters are one buffer. */
+/* Keys in `extra` of a launch whose parameters are one buffer. */
 enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2 };
 
 static uint32_t captures;
@@ -91,7 +91,7 @@ void places_end(struct places *p)
 		places_flush(p);
 }
 
-/* Words of a kernel's parameters. The same address often stands in a row. */
+/* Adds the known addresses among a parameter's words. Often an address is repeated in a row. */
 static void add_words(struct places *p, const char *from, unsigned words)
 {
 	uint64_t word, last = 0;
@@ -125,7 +125,7 @@ static const char *packed_parameters(void **extra, size_t *size)
 	return buffer;
 }
 
-/* The addresses of its lists that this launch uses. */
+/* Adds the addresses in the lists that this launch uses. */
 static void add_lists(struct places *p, const struct tensor_lists *l, const char *parameter,
 		      const unsigned grid[2])
 {
@@ -169,7 +169,7 @@ static struct gmt_event begin_event(enum gmt_kind kind, uint64_t stream)
 	return e;
 }
 
-/* Own work of the recorder launches nothing; a launch inside of another hook is the program's. */
+/* The recorder itself launches nothing, so a launch inside another hook is the program's. */
 void launch_kernel(const struct user *u, const void *function, unsigned x, unsigned y,
 		   uint64_t stream, void **params, void **extra)
 {

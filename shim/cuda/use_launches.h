@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The hook that calls: its function's name as a string, and its frame (the stack begins at its
+/* The calling hook: its function's name as a string, and its frame (the stack begins at its
  * caller). */
 struct user {
 	const char *function; /* a literal */
-	uint32_t *name_id;    /* two words that keep the name's STRING */
+	uint32_t *name_id;    /* cache of the name's STRING, for call_string */
 	const void *frame;
 };
 
@@ -34,16 +34,16 @@ void launch_copies(const struct user *u, const uint64_t *to, const uint64_t *fro
 		   const size_t *bytes, size_t count, uint64_t stream);
 void launch_graph(const struct user *u, uint64_t graph, uint64_t stream);
 
-/* Captures of streams that are under way: what is launched in them runs only with their graph. */
+/* Stream captures in progress: launches in them run only when their graph is launched. */
 void launch_capture_begins(void);
 void launch_capture_ends(void);
 
-/* An executable graph has these nodes now; one of its kernels got other parameters. */
+/* For an executable graph whose nodes were set; for one with a kernel whose parameters changed. */
 struct cuda_kernel_node;
 void graph_made(void *exec, void *graph);
 void graph_kernel_changed(void *exec, const struct cuda_kernel_node *k);
 
-/* Places of one launch, or of one executable graph, on their way into events. */
+/* Puts the places of one launch, or of one executable graph, into events. */
 struct places {
 	struct gmt_event event;
 	const void *frame;

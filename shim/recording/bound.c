@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Thinning. The drain's own thread, and memory of our own (thin_memory.c). The rings are served
- * meanwhile: what comes then goes to the old file, and its blocks are copied behind the rest at the
- * end. Old and new file together stay within the bound, so that a kill at any moment leaves a
+ * Thins a recording. Runs on the drain's thread, with memory of our own (thin_memory.c). The rings
+ * are served meanwhile: new events go to the old file, and their blocks are copied to the end of
+ * the new file. Both files together stay within the limit, so a kill at any moment leaves a
  * recording, the old one or the new one.
  *
- * Shares of the bound: the old file is thinned when it takes a half. Of that stay the first and the
- * newest sixteenth, and what lies around the highest peaks and refusals. If what is left is more
- * than three eighths, the middle is thinned further.
+ * Shares of the limit: the old file is thinned when it takes a half. Its first and its newest
+ * sixteenth stay, and events around the highest peaks and the failed requests. If the result takes
+ * more than three eighths, the middle is thinned further.
  */
 #include "bound.h"
 
@@ -31,9 +31,9 @@
 #define REFUSALS 8u
 #define DEVICES	 MEMORY_DEVICES
 #define SPARE	 (256u * 1024u) /* for the last blocks, the index, the end */
-#define BLOCKS	 (64u * 1024u)	/* what one flush may add */
+#define BLOCKS	 (64u * 1024u)	/* most bytes that one flush adds */
 
-/* Where in the file an event lies, about. */
+/* Approximate position of an event in the file. */
 struct point {
 	uint64_t bytes, seq;
 };
@@ -47,11 +47,11 @@ static struct {
 	} peaks[DEVICES];
 	struct device_memory memory; /* without a framework */
 	bool framework;
-	uint64_t refusals[REFUSALS]; /* seq: the first ones, then the last ones */
+	uint64_t refusals[REFUSALS]; /* seqs of failed requests: the first half, then the latest */
 	uint32_t refusal_count;
 	unsigned level;
-	uint64_t retry_at; /* what could not be done is tried again at that length */
-	uint64_t most;	   /* of the old file, while it is thinned */
+	uint64_t retry_at; /* length of the file at which a failed thinning is tried again */
+	uint64_t most;	   /* most bytes of the old file during a thinning */
 	bool busy;
 } bound;
 
@@ -65,7 +65,7 @@ static void note_peak(int32_t device, uint64_t bytes, uint64_t seq)
 	bound.peaks[device].seq = seq;
 }
 
-/* The framework says the sum with each block. Peaks before it were of its cache. */
+/* Blocks carry the framework's sum. Peaks before the first block were of its cache. */
 static void note_block(const struct gmt_event *e)
 {
 	if (!bound.framework)
@@ -74,7 +74,7 @@ static void note_block(const struct gmt_event *e)
 	note_peak(e->device, e->arg0, e->seq);
 }
 
-/* Without a framework the calls are all there is: sums are made here. */
+/* Without a framework, sums of the calls are made here. */
 static void note_call(const struct gmt_event *e)
 {
 	bool blocks = bound.memory.framework;
@@ -110,7 +110,7 @@ void bound_event(const struct gmt_event *e, uint64_t bytes)
 		return;
 	if (!bound.busy)
 		add_point(bytes, bound.seq);
-	bound.seq = e->seq > bound.seq ? e->seq : bound.seq; /* a free may come late */
+	bound.seq = e->seq > bound.seq ? e->seq : bound.seq; /* a free can come late */
 	if (e->kind == GMT_BLOCK_ALLOC)
 		note_block(e);
 	else if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL)
@@ -154,8 +154,8 @@ bool bound_is_due(uint64_t bytes)
 	return gmt_config.max_size && !bound.busy && bytes >= due_at();
 }
 
-/* A drain that had no processor for a while finds more in the rings than the file has room for.
- * They keep it until the file is thinned. */
+/* Length from which on events stay in the rings until the file is thinned: a drain that was not
+ * scheduled for a while finds more of them than the file has room for. */
 uint64_t bound_pause_at(void)
 {
 	if (!gmt_config.max_size)
@@ -176,7 +176,7 @@ bool bound_is_full(uint64_t bytes)
 	return full;
 }
 
-/* ---- which events may go ---- */
+/* ---- which events may be left out ---- */
 
 /* Takes [first, last] out of the plan's ranges. */
 static void spare(struct thin_plan *p, uint64_t first, uint64_t last)
@@ -236,7 +236,7 @@ struct work {
 	struct gmt_writer *writer;
 	struct thin_out out;
 	struct thin_sums sums;
-	uint64_t from; /* what lies behind it in the old file came later */
+	uint64_t from; /* where the old file's blocks that are not yet copied begin */
 	uint64_t looked_ns;
 	uint32_t looked;
 	int fd;
@@ -245,7 +245,7 @@ struct work {
 
 enum { STOP = 1 };
 
-/* Bytes of the old and the new file, when the new one has got what came meanwhile. */
+/* Bytes of both files once the new one has a copy of the blocks written meanwhile. */
 static uint64_t both(const struct work *w)
 {
 	uint64_t old = gmt_writer_bytes(w->drain->writer);
@@ -253,7 +253,7 @@ static uint64_t both(const struct work *w)
 	return old + (old - w->from) + (w->writer ? gmt_writer_bytes(w->writer) : 0);
 }
 
-/* The rings, every few milliseconds. */
+/* A round of the drain every few milliseconds. */
 static int serve(struct work *w)
 {
 	uint64_t now;
@@ -351,7 +351,7 @@ static bool read_at(int fd, uint64_t at, void *to, size_t len)
 	return pread(fd, to, len, (off_t)at) == (ssize_t)len;
 }
 
-/* Blocks that the old file got meanwhile. */
+/* Copies the blocks that the old file got meanwhile. */
 static int copy_blocks(struct work *w, uint64_t end)
 {
 	static uint8_t stored[GMT_BLOCK_STORED_MAX];
@@ -401,7 +401,7 @@ static int write_anew(struct work *w, struct bound_result *r)
 	return err ? err : copy_rest(w);
 }
 
-/* Events that come meanwhile are in both files at the end. */
+/* Events that come meanwhile will be in both files. */
 static uint64_t most_of_old(uint64_t from)
 {
 	uint64_t others = from + gmt_config.max_size / 8 * 3 + SPARE + 2 * BLOCKS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The entry point. Application threads, with any lock held; returns quickly, never fails, never
- * blocks. The stack is taken before the number, so that all that an event refers to is defined
- * before its seq is (the drain relies on it).
+ * blocks. The stack is taken before the seq, so that everything that an event refers to is defined
+ * before its seq exists (the drain relies on it).
  */
 #include "../../format/record.h"
 #include "../capture.h"
@@ -19,8 +19,8 @@
 #define DEINITIALIZED 4 /* CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading */
 
 /*
- * Inside our own work there is nothing to record: what is called then is ours. A handler that
- * interrupted an event's work is the exception; it is at the depth where that work began.
+ * gmt_enter_at during our own work, in which all calls are ours and are not recorded. The exception
+ * is a signal handler that interrupted a capture: its depth counts from where the capture began.
  */
 static __attribute__((noinline)) int enter_busy(struct thread *t, uintptr_t here)
 {
@@ -32,7 +32,7 @@ static __attribute__((noinline)) int enter_busy(struct thread *t, uintptr_t here
 }
 
 /*
- * A hook whose real call threw or jumped away never left. It is found by its place: a hook that
+ * A hook whose real call threw or jumped away never left. Its stack address shows this: a hook that
  * really runs inside another one is deeper in the stack.
  */
 int gmt_enter_at(uintptr_t here)
@@ -99,7 +99,7 @@ bool gmt_wants_cupti(void)
 	return gmt_config.enabled && gmt_config.cupti;
 }
 
-/* What capture does for a kind. */
+/* How capture treats a kind. */
 enum {
 	TAKES_STACK = 1 << 0,
 	PREFERS_PYTHON = 1 << 1, /* about a block whose allocation has the native frames */
@@ -123,7 +123,7 @@ static inline uint32_t stack_of(struct thread *t, struct gmt_event *e)
 	return stack_capture(t, of_kind & PREFERS_PYTHON, &e->flags);
 }
 
-/* Variables of the stack's frames: when a line first asks for much, and at a refusal. */
+/* Records the stack's variables: when it first allocates much, and when memory runs out. */
 static inline void record_variables(struct thread *t, const struct gmt_event *e)
 {
 	enum { MUCH = 1 << 20 };
@@ -134,7 +134,7 @@ static inline void record_variables(struct thread *t, const struct gmt_event *e)
 		stack_variables(t, refused);
 }
 
-#define HELD UINT64_MAX /* in place of a number: gmt_settle stores the event */
+#define HELD UINT64_MAX /* in place of a seq */
 
 static inline void push(struct thread *t, struct gmt_event *e, bool paused)
 {
@@ -147,7 +147,7 @@ static inline void push(struct thread *t, struct gmt_event *e, bool paused)
 		thread_push(t, e);
 }
 
-/* No stack: the rest of an event's cost is its clock and its slot. */
+/* Captures without a stack, so that an event costs little but its clock and its slot. */
 static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gmt_event *e)
 {
 	struct thread_mark mark;
@@ -156,7 +156,7 @@ static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gm
 	if (!session_on() || !thread_is_ready(t))
 		return false;
 	saved = errno;
-	thread_enter(t, &mark); /* a signal's handler may come here too */
+	thread_enter(t, &mark); /* a signal handler can come here too */
 	t->busy_depth = t->depth;
 	e->stack = 0;
 	push(t, e, true);
@@ -165,7 +165,7 @@ static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gm
 	return true;
 }
 
-/* In a handler that interrupted the work of another event: what that has begun is not touched. */
+/* Captures in a signal handler that interrupted another capture, without touching its state. */
 static void capture_within(struct thread *t, struct gmt_event *e)
 {
 	int saved = errno;
@@ -179,7 +179,7 @@ static void capture_within(struct thread *t, struct gmt_event *e)
 	errno = saved;
 }
 
-/* The thread is busy, or nothing is to be recorded any more. */
+/* Whether to capture although the thread is busy. False too if recording is off for good. */
 static __attribute__((noinline)) bool may_go_on(struct thread *t, struct gmt_event *e,
 						uintptr_t here)
 {
@@ -246,8 +246,8 @@ static void refuse(struct gmt_event *e, int rc)
 	e->kind = GMT_REFUSED;
 }
 
-/* A driver that has shut down has nothing left to free. A number that is not stored after all
- * counts as a dropped event. */
+/* If the driver has shut down, the memory is free anyway, so the event is stored as done. A seq
+ * whose event is not stored counts as dropped. */
 void gmt_settle(struct gmt_event *e, int rc)
 {
 	struct thread *t = thread_self();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same account as that of viewer/model/model_cuda.c, in sums only: physical memory is there as
- * long as a handle or a mapping refers to it, and a context takes what is its own with it. Events
- * may come a little out of order (a free behind the next allocation at its address): what is
- * younger than the event is not meant.
+ * The same accounting as in viewer/model/model_cuda.c, in sums only: physical memory exists as long
+ * as a handle or a mapping refers to it, and a context frees its own memory when it ends. Events
+ * can be slightly out of order (a free after the next allocation at its address), so an event never
+ * affects rows that are newer than it.
  */
 #include "device_memory.h"
 
@@ -18,11 +18,11 @@
 enum space { SPACE_FREE, SPACE_MEMORY, SPACE_PHYSICAL, SPACE_MAPPED };
 
 struct memory_row {
-	uint64_t addr; /* of an unused row: 1 + the next one */
+	uint64_t addr; /* in an unused row: 1 + the index of the next one */
 	uint64_t size, seq;
-	uint64_t of; /* context; of a mapping the handle */
+	uint64_t of; /* context; for a mapping the handle */
 	uint32_t refs;
-	int16_t device; /* whose bytes it counts in; -1 = none */
+	int16_t device; /* the device that it counts for; -1 = none */
 	uint8_t space, mem;
 	bool block;
 };
@@ -89,7 +89,7 @@ static void drop(struct device_memory *m, struct memory_row *r)
 	m->unused = 1 + (uint64_t)(r - m->items);
 }
 
-/* In place of whatever was there. NULL: no memory. */
+/* Adds a row in place of an old one at that address. NULL: out of memory. */
 static struct memory_row *add(struct device_memory *m, enum space space, const struct gmt_event *e)
 {
 	struct memory_row *r = find(m, space, e->addr);
@@ -159,7 +159,7 @@ static bool retain(struct device_memory *m, const struct gmt_event *e)
 {
 	struct memory_row *r = find(m, SPACE_PHYSICAL, e->addr);
 
-	r = r ? r : add(m, SPACE_PHYSICAL, e); /* imported: it counts nowhere here */
+	r = r ? r : add(m, SPACE_PHYSICAL, e); /* imported: it counts for no device */
 	if (r)
 		r->refs++;
 	return false;
@@ -188,7 +188,7 @@ static bool map(struct device_memory *m, const struct gmt_event *e)
 	return false;
 }
 
-/* Mappings one behind the other; where one is missing, all are looked at. */
+/* Removes adjacent mappings in turn. If one is missing, searches all rows for the rest. */
 static bool unmap(struct device_memory *m, const struct gmt_event *e)
 {
 	uint64_t at = e->addr, end = e->addr + e->size;

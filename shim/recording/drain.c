@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The drain. Every few milliseconds: merge the rings by seq into the writer. Slots are given back
+ * The drain. Every few milliseconds it merges the rings by seq into the writer. It releases slots
  * only after the block with their contents has been written, so a kill loses nothing (a reader
- * drops what it finds twice).
+ * drops duplicates).
  *
- * Order. A thread defines what its event refers to before it takes the event's seq. So when a pass
- * notes the highest seq first and reads the rings then, all definitions that events up to that seq
- * use are there, and a merge by seq writes each before its users. A seq that is missing belongs to
- * a thread between taking its number and storing its event: those after it are held back for a
- * moment. Where a free takes longer (gmt_hold), its event is written behind them: readers sort. It
- * gets a block of its own, since a reader keeps blocks open whose events lie between one another's.
+ * Order. A thread defines what its event refers to before it takes the event's seq. A round first
+ * notes the highest seq, then reads the rings. So it finds all definitions that events up to that
+ * seq use, and the merge by seq writes each before its users. A missing seq belongs to a thread
+ * that has taken it but has not stored its event: later events are held back for a moment. If a
+ * free takes longer (gmt_hold), its event is written after them, and readers sort. It gets a block
+ * of its own, because a reader keeps blocks open whose ranges of seq overlap.
  */
 #include "drain.h"
 
@@ -35,17 +35,17 @@
 
 #define MS	     1000000ull
 #define GAP_PATIENCE (50 * MS)
-#define SOURCES_WAIT (1000 * MS) /* for files that are slow to read, at the end */
-#define AHEAD	     6		 /* events */
-#define EARLY_BLOCK  4096	 /* events; less than a block takes by itself */
-#define LATE	     1024	 /* events behind its place */
+#define SOURCES_WAIT (1000 * MS) /* at the end, for files that are slow to read */
+#define AHEAD	     6		 /* events to prefetch for */
+#define EARLY_BLOCK  4096 /* events between flushes while `unsafe`; fewer than fill a block */
+#define LATE	     1024 /* an event this far behind its place gets its own block */
 
 /* The drain's position in a ring. */
 struct cursor {
 	uint64_t next;	  /* position to be read next */
-	uint64_t written; /* all before it is with the writer */
+	uint64_t written; /* the writer has everything before it */
 	uint64_t dropped;
-	bool has_head; /* heads[] has an event of it */
+	bool has_head; /* heads[] has its next event */
 };
 
 static struct {
@@ -54,16 +54,16 @@ static struct {
 	void *workspace;
 	uint32_t stop;
 	uint64_t next_seq, gap_since;
-	uint64_t numbers; /* of events that were seen or are known to be lost */
+	uint64_t numbers; /* seqs of events that were seen or are known to be lost */
 	uint64_t last_flush, last_look;
 	uint64_t lost, dropped;
-	uint64_t given;		 /* of unkept: their slots were given back */
-	uint64_t unwritten;	 /* events that writers of before could not write */
-	uint64_t unkept;	 /* events for which the bound left no room */
-	uint64_t early, unsafe;	 /* events before the files were there; not yet written */
+	uint64_t given;		 /* those of `unkept` whose slots were released */
+	uint64_t unwritten;	 /* events that earlier writers could not write */
+	uint64_t unkept;	 /* events for which the size limit left no room */
+	uint64_t early, unsafe;	 /* events from before the files existed; those not yet written */
 	uint32_t unflushed;	 /* events and definitions since the last flush */
 	bool pressed;		 /* a ring is filling up */
-	bool finishing, closing; /* the program has ended; the last facts, which have room */
+	bool finishing, closing; /* the program has ended; the last facts, which always have room */
 	bool failed, gone;
 } drain;
 
@@ -113,7 +113,7 @@ bool drain_def(const struct gmt_def *d)
 	return true;
 }
 
-/* The disk was full. */
+/* Events lost because the disk was full. */
 static uint64_t unwritten(void)
 {
 	return drain.unwritten + gmt_writer_lost(drain.writer);
@@ -145,7 +145,7 @@ static void write_now(struct gmt_event *e)
 	write_event(e);
 }
 
-/* An event of ours: thread 0 unless it stands for another's. */
+/* Writes an event of the recorder: thread 0, unless it is about another thread. */
 static void write_own(uint16_t kind, uint32_t thread, uint64_t arg0)
 {
 	struct gmt_event e = { .arg0 = arg0, .thread = thread, .kind = kind };
@@ -153,7 +153,7 @@ static void write_own(uint16_t kind, uint32_t thread, uint64_t arg0)
 	write_now(&e);
 }
 
-/* What somebody outside marks has no thread. */
+/* Writes a mark from outside, which has no thread. */
 static void write_mark(const char *name, size_t len)
 {
 	struct gmt_event e = {
@@ -163,12 +163,12 @@ static void write_mark(const char *name, size_t len)
 	};
 
 	write_now(&e);
-	drain_flush(); /* it is in no ring, and who asked may look at once */
+	drain_flush(); /* it is in no ring, and the requester might look at once */
 }
 
 /* ---- reading ---- */
 
-/* The drain's tables leave the caches while it waits. */
+/* Prefetches the writer's tables, which leave the caches while the drain waits. */
 static void expect(const struct gmt_ring *r, uint64_t pos)
 {
 	const struct gmt_event *e = gmt_ring_event_at(r, pos);
@@ -187,7 +187,7 @@ static void advance(uint32_t i, const struct gmt_ring *r)
 	c->has_head = false;
 	while ((rc = gmt_ring_peek(r, &c->next, &item, definition)) != 0) {
 		if (rc < 0) {
-			c->next++; /* cannot be; pass it, but never the head */
+			c->next++; /* should not happen: skip it, but never the head */
 			if (c->next >= __atomic_load_n(&r->head, __ATOMIC_ACQUIRE))
 				return;
 		} else if (item.is_def) {
@@ -202,7 +202,7 @@ static void advance(uint32_t i, const struct gmt_ring *r)
 	}
 }
 
-/* A live file has the count already; without one it is written at once. */
+/* Whether the count can be written later: a live file has it until then. */
 static bool may_wait(bool at_end)
 {
 	return !at_end && live_is_shared();
@@ -244,7 +244,7 @@ static void look_at_rings(void)
 		if (!r)
 			continue;
 		if (!live_is_left(r) && gmt_load_acquire(&r->head) < cursors[i].written)
-			live_leave(r); /* the file was made shorter and longer again */
+			live_leave(r); /* the file was truncated and extended again */
 		note_dropped(i, r, false);
 		if (gmt_ring_used(r) > pressed && !live_is_left(r))
 			drain.pressed = true;
@@ -255,7 +255,7 @@ static void look_at_rings(void)
 	}
 }
 
-/* May the event with this seq be written, or is one before it still on its way? */
+/* Whether the event with this seq may be written, or an earlier one is still to come. */
 static bool is_due(uint64_t seq, uint64_t now, bool all)
 {
 	if (seq <= drain.next_seq || all)
@@ -304,7 +304,7 @@ static void give_back_slots(void)
 {
 	drain.given = drain.unkept;
 	drain.unsafe = drain.early < drain.next_seq ? 0 : drain.early + 1 - drain.next_seq;
-	requests_dropped(dropped()); /* until now the rings have them */
+	requests_dropped(dropped()); /* until now the rings hold them */
 	for (uint32_t i = 0, n = live_count(); i < n; i++) {
 		struct gmt_ring *r = live_ring(i);
 
@@ -328,7 +328,7 @@ static bool flush_is_due(void)
 	       (drain.pressed || os_now() - drain.last_flush >= (uint64_t)gmt_config.flush_ms * MS);
 }
 
-/* Looks for changes that are rare. */
+/* Writes new facts, and looks for rare changes. */
 static void look_around(void)
 {
 	uint64_t now = os_now();
@@ -349,8 +349,8 @@ static void look_at_requests(void)
 	requests_look(gmt_writer_bytes(drain.writer), dropped(), write_mark);
 }
 
-/* The program closed our descriptor: whatever has its number by now is not ours to write to. The
- * rings take what they have room for, and count the rest: the live file is still mapped. */
+/* The program closed our descriptor, so its number might be another file's by now. The rings, still
+ * mapped, take events while they have room, and count the rest. */
 static void file_is_gone(void)
 {
 	static bool said;
@@ -385,7 +385,7 @@ uint32_t drain_pass(bool all)
 	look_at_rings();
 	n = merge(horizon, all);
 	if (n)
-		meta_emit_python(drain_def); /* known by the first event's stack */
+		meta_emit_python(drain_def); /* known after the first event's stack */
 	if (flush_is_due())
 		drain_flush();
 	if (!drain.pressed)
@@ -393,7 +393,7 @@ uint32_t drain_pass(bool all)
 	return n;
 }
 
-/* A round while the file is written anew. */
+/* A round during a thinning. */
 static bool serve(bool flush)
 {
 	drain_pass(false);
@@ -418,7 +418,7 @@ void drain_thin(void)
 	drain.workspace = r.workspace;
 }
 
-/* Whatever has a number and never came is lost. */
+/* Writes the counts of lost events, among them every seq without an event. */
 static void note_losses(void)
 {
 	uint64_t numbers;
@@ -438,7 +438,7 @@ static void note_losses(void)
 		facts_emit_number(drain_def, "recorder.dropped", dropped());
 }
 
-/* Writes everything in the rings. A bounded file is thinned on the way, as often as it takes. */
+/* Writes everything in the rings. A bounded file is thinned meanwhile, as often as needed. */
 static void write_rest(void)
 {
 	drain.finishing = true;
@@ -466,7 +466,7 @@ bool drain_finish(void)
 	rc = gmt_writer_finish(drain.writer);
 	note_result(rc);
 	give_back_slots();
-	look_at_requests(); /* if the writing failed the live file says what is lost */
+	look_at_requests(); /* if writing failed, the live file has the count of lost events */
 	if (rc)
 		return false;
 	live_close();

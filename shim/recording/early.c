@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of early events. early_keep runs on application threads of programs that may never touch a
- * device: a few stores, no locks. Two writers meet in one slot only when EARLY_MOST others overtake
+ * A ring of early events. early_keep runs on application threads of programs that might never touch
+ * a device: a few stores, no locks. Two writers meet in one slot only if EARLY_MOST others overtake
  * one of them; such a slot is left out.
  */
 #include "early.h"
@@ -33,7 +33,7 @@ void early_keep(struct thread *t, const struct gmt_event *e)
 	__atomic_store_n(&slot->number, n + 1, __ATOMIC_RELEASE);
 }
 
-/* A thread that comes to record itself says its name then. */
+/* Defines the thread of an early event, without its name, which it adds if it records itself. */
 static void define(struct thread *t, const struct early *from)
 {
 	struct gmt_def_thread payload = { .tid = from->tid };
@@ -63,7 +63,7 @@ void early_replay(struct thread *t)
 		e = slot->event;
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&slot->number, __ATOMIC_RELAXED) != n + 1)
-			continue; /* another one came while it was read */
+			continue; /* overwritten while it was read */
 		if (e.thread != defined)
 			define(t, slot);
 		defined = e.thread;

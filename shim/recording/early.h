@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranges and marks from before the first event on a device: kept, so that a range which encloses
- * that event has its beginning; the last EARLY_MOST of them.
+ * Keeps the last EARLY_MOST ranges and marks from before the first event on a device, so that a
+ * range that encloses this event has its beginning.
  */
 #pragma once
 
@@ -10,5 +10,5 @@
 #define EARLY_MOST 512u
 
 void early_keep(struct thread *t, const struct gmt_event *e);
-void early_replay(struct thread *t); /* the rings are there, no other thread records yet */
+void early_replay(struct thread *t); /* when the rings exist and no other thread records yet */
 void early_forget(void);

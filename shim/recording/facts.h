@@ -6,16 +6,16 @@
 
 #include "../../format/event.h"
 
-/* On the thread that writes the file. */
+/* For the thread that writes the file. */
 void facts_emit_number(bool (*emit)(const struct gmt_def *d), const char *key, uint64_t n);
-void facts_emit_new(bool (*emit)(const struct gmt_def *d)); /* what gmt_meta got meanwhile */
+void facts_emit_new(bool (*emit)(const struct gmt_def *d)); /* new ones from gmt_meta */
 void facts_emit(bool (*emit)(const struct gmt_def *d), const char *key, const char *value,
 		size_t len);
-void facts_repeat(void); /* a forked child tells all of them again */
+void facts_repeat(void); /* in a forked child: emit all of them again */
 
-/* meta.c: the facts about the process that need no source. */
+/* meta.c: facts about the process itself. */
 void meta_emit(bool (*emit)(const struct gmt_def *d));
-void meta_emit_python(bool (*emit)(const struct gmt_def *d)); /* again when it changed */
+void meta_emit_python(bool (*emit)(const struct gmt_def *d)); /* again after a change */
 void meta_forget(void);
 
 /* figures.c: the recorder's own figures, at the end; and the count of names that were left out, as
@@ -24,7 +24,7 @@ void figures_emit(bool (*emit)(const struct gmt_def *d));
 void figures_emit_names(bool (*emit)(const struct gmt_def *d), bool at_end);
 void figures_forget(void); /* in a forked child */
 
-/* script.c: of the script that Python runs, or NULL: it has none, or an installed one. */
+/* script.c: path of the script that Python runs; NULL: there is none, or an installed one. */
 const char *script_path(void);
 
 /* gitinfo.c: the commit of the script and, where it is another one, of the working directory, by

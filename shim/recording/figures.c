@@ -7,7 +7,7 @@
 #include "../stacks/intern_stack.h"
 #include "intern_string.h"
 
-static uint64_t names_cut; /* as they were said last */
+static uint64_t names_cut; /* as last emitted */
 
 void figures_emit_names(bool (*emit)(const struct gmt_def *d), bool at_end)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commit of the script, and of the working directory where that is another repository (a
- * program without a script has the latter alone), read from .git by hand: no process is started in
- * someone's training job. Whether files differ from the commit cannot be known that way, and is not
- * claimed. Runs once, on the drain's thread.
+ * The commit of the script, and of the working directory if that is another repository (a program
+ * without a script has only the latter). Read from .git by hand, so that no process is started in
+ * someone's training job. Whether files differ from the commit is not checked. Runs once, on the
+ * drain's thread.
  */
 #include "facts.h"
 
@@ -21,7 +21,7 @@
 static char git_dir[PATH_MAX], common_dir[PATH_MAX], where[PATH_MAX], path[PATH_MAX + 256];
 static char line[1024], root[PATH_MAX], cwd[PATH_MAX];
 
-/* The file's first line, without its end; false if there is none. */
+/* Reads the file's first line into `line`, without its end; false if there is none. */
 static bool first_line(const char *dir, const char *name)
 {
 	ssize_t n;
@@ -54,8 +54,8 @@ static void join(char *out, const char *dir, const char *name)
 
 enum found { NONE, FOUND, BROKEN };
 
-/* dir/.git: a folder, or (in a worktree or submodule) a file that names one; if that one is gone
- * the folders above it are still not its repository. */
+/* Opens dir/.git: a folder, or (in a worktree or submodule) a file that names one. BROKEN: that
+ * folder is gone; a repository further up is another one. */
 static enum found open_git(const char *dir)
 {
 	bool file;
@@ -72,7 +72,7 @@ static enum found open_git(const char *dir)
 	return FOUND;
 }
 
-/* From a file or a folder up; where: the repository's own folder. */
+/* Searches from a file or a folder upwards; where: the repository's folder. */
 static enum found find_git(const char *from)
 {
 	enum found found;
@@ -88,7 +88,7 @@ static enum found find_git(const char *from)
 	return found;
 }
 
-/* "<hash> <ref>" among the lines of packed-refs; the hash stays in `line`. */
+/* Finds "<hash> <ref>" in packed-refs, and puts the hash into `line`. */
 static bool find_packed(const char *ref)
 {
 	char *all = os_map(PACKED_MOST), *at = all, *end;
@@ -112,7 +112,7 @@ static bool find_packed(const char *ref)
 	return found;
 }
 
-/* The commit of a ref into `line`. */
+/* Puts the commit of a ref into `line`. */
 static bool resolve(const char *ref)
 {
 	return (first_line(git_dir, ref) && is_hash(line)) ||
@@ -120,7 +120,7 @@ static bool resolve(const char *ref)
 }
 
 static bool (*emit)(const struct gmt_def *d);
-static const char *prefix; /* of the facts of a place */
+static const char *prefix; /* of the facts' keys */
 
 static void place_fact(const char *name, const char *value)
 {
@@ -130,8 +130,8 @@ static void place_fact(const char *name, const char *value)
 	facts_emit(emit, key, value, strlen(value));
 }
 
-/* "github.com/org/net" of any form of an address: credentials stand before the last '@', or behind
- * a '?'. */
+/* Emits "github.com/org/net" for an address of any form. Credentials, before the last '@' or after
+ * a '?', are left out. */
 static void emit_address(char *url)
 {
 	char *at = strrchr(url, '@'), *scheme = strstr(url, "://"), *colon;

@@ -21,13 +21,13 @@ struct chunk {
 };
 
 static struct intern_table strings;
-static uint64_t cut; /* asked for, and there was no room */
+static uint64_t cut; /* strings that got no id, because there was no room */
 static uint32_t chunks;
 static struct chunk *chunk;
 
 /*
- * By hand, here and in copy_text(): the thread sanitizer of a recorded program sees the C library's
- * functions and not our atomics, and would report a race.
+ * Compares by hand, as copy_text() copies: the thread sanitizer of a recorded program sees the C
+ * library's functions but not our atomics, and would report a race.
  */
 static bool same_text(const struct intern_entry *e, uint64_t a, uint64_t b)
 {
@@ -51,7 +51,9 @@ static const char *copy_text(char *to, const char *from, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		to[i] = from[i];
-		__asm__ volatile("" ::: "memory"); /* no call of memcpy for the loop */
+		__asm__ volatile(
+			"" ::
+				: "memory"); /* so that the loop does not become a call of memcpy */
 	}
 	return to;
 }
@@ -107,7 +109,7 @@ static uint32_t find(const char *s, size_t len, struct intern_entry **claimed)
 			   claimed);
 }
 
-/* What is not to be published needs no copy. NULL: there is no room. */
+/* The text to publish: a copy, or `s` if there is nothing to publish. NULL: there is no room. */
 static const char *keep_if(const struct intern_entry *claimed, const char *s, size_t len)
 {
 	if (claimed == INTERN_BUSY)
@@ -141,8 +143,8 @@ uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def
 }
 
 /*
- * What the table does not have nothing defines when a recording begins. So a name that another
- * thread is about to put there is put there twice.
+ * find() before a session: when a recording begins, only strings in the table are defined. So a
+ * string that another thread is about to publish gets a second entry.
  */
 static uint32_t find_early(const char *s, size_t len, struct intern_entry **claimed)
 {
@@ -172,7 +174,7 @@ uint32_t gmt_string(const char *s, size_t len)
 	if (defined && !define_now(id, s, len))
 		id = INTERN_DEAD;
 	intern_publish(claimed, (uintptr_t)copy, len, id);
-	/* the session may have gone through the table before this one was in it */
+	/* the session might have gone through the table before this one was in it */
 	if (!defined && __atomic_fetch_or(&gmt_session.state, 0, __ATOMIC_SEQ_CST) == SESSION_ON)
 		define_now(id, s, len);
 	return id == INTERN_DEAD ? 0 : id;

@@ -8,11 +8,10 @@
 
 #define STRING_MAX 4096u /* longer ones are cut */
 
-/* The definitions of all strings so far: those from before the session never went through a ring.
- */
+/* Emits the definitions of all strings so far: those from before the session are in no ring. */
 void strings_each(bool (*emit)(const struct gmt_def *d));
-/* The id of a string that the drain itself names; a new one goes to emit. */
+/* The id of a string of the drain itself; the definition of a new one goes to emit. */
 uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def *d));
 
-uint64_t strings_cut(void); /* names that were left out, since there was no room for them */
+uint64_t strings_cut(void); /* names left out because there was no room */
 void strings_forget(void);

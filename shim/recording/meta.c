@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a report wants to know of the process: command, place, versions, and those environment
- * variables that change how memory is used. Runs on the one thread that writes the file. Never a
- * variable that is not in the table: the environment is full of secrets.
+ * Facts about the process for reports: command, place, versions, and the environment variables that
+ * name the job or change how memory is used. Runs on the one thread that writes the file. No
+ * variable outside the table is recorded, because the environment is full of secrets.
  */
 #include "facts.h"
 
@@ -20,7 +20,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* A name that ends in '*' stands for all that begin so. */
+/* A name that ends in '*' stands for all with that prefix. */
 static const char *const environment[] = {
 	"CUDA_VISIBLE_DEVICES",
 	"CUDA_DEVICE_ORDER",
@@ -90,7 +90,7 @@ static const char *const environment[] = {
 
 static bool (*emit)(const struct gmt_def *d);
 static char buffer[32 * 1024];
-static const char *last_trouble = ""; /* what was said of Python */
+static const char *last_trouble = ""; /* the reason last emitted for missing Python stacks */
 
 static void text_fact(const char *key, const char *value)
 {
@@ -105,7 +105,7 @@ static void number_fact(const char *key, long long value)
 	text_fact(key, text);
 }
 
-/* What the buffer got, if anything. */
+/* Emits what was read into the buffer, if anything. */
 static void buffer_fact(const char *key, ssize_t len)
 {
 	if (len > 0)
@@ -123,7 +123,7 @@ static bool is_listed(const char *name, size_t len)
 	return false;
 }
 
-/* As the program sees it now (a launcher written in Python sets RANK after the start). */
+/* The environment as it is now (a launcher written in Python sets RANK after the start). */
 static void environment_facts(void)
 {
 	for (char **e = environ; e && *e; e++) {

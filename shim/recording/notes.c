@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A few stores into a file in memory that `gpumemtrace run` owns. Whatever stands in the
- * environment is opened only if it is a plain file of the right size, and used only if it begins as
- * it should. notes_setup runs in the constructor, notes_refused on the thread that asked for
- * memory, the others on that of the first event.
+ * A few stores into a memory file that `gpumemtrace run` owns. The path in the environment is
+ * opened only if it is a plain file of the right size, and used only if it begins with the right
+ * magic. notes_setup runs in the constructor, notes_refused on the thread that asked for memory,
+ * the others on the thread of the first event.
  */
 #include "notes.h"
 

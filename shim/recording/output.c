@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names, opens, moves and removes the files. Runs on the drain's thread. What is unlinked or
- * replaced is ours, whatever its name is by now, or a recording of an earlier run that `gpumemtrace
- * run -o` may replace: it goes when this process's first events are in its own file, never before.
+ * Names, opens, moves and removes the files. Runs on the drain's thread. Unlinks and replaces only
+ * our own files, whatever their names are by now, and a recording of an earlier run that
+ * `gpumemtrace run -o` may replace, once this process's first events are in its own file.
  *
- * A name is taken by whoever creates it (O_EXCL): with a pattern that does not tell processes apart
- * the first gets it, every other adds its process id, and a number if that is taken too.
+ * A name is taken by the process that creates it (O_EXCL). If a pattern gives several processes one
+ * name, the first gets it, every other adds its process id, and a number if that is taken too.
  */
 #include "output.h"
 
@@ -36,7 +36,7 @@ static char base[PATH_MAX], path[PATH_MAX + 64], live_path[PATH_MAX + 80];
 static struct output out = { { .fd = -1 }, { .fd = -1 }, path, live_path };
 static struct file folder = { .fd = -1 };
 
-/* Where a file is by now. */
+/* Current place of a file. */
 struct place {
 	int dir;
 	const char *name;
@@ -46,7 +46,8 @@ struct place {
 static struct place part_place; /* of the part beside the recording */
 static struct file part = { .fd = -1 };
 
-static uint64_t replace_until; /* files last changed later are no earlier run's (GMT_REPLACE) */
+static uint64_t
+	replace_until; /* ctime, ns: files changed later are no earlier run's (GMT_REPLACE) */
 
 void output_setup(void)
 {
@@ -78,8 +79,7 @@ static const char *placeholder(char which, char *buf, size_t size)
 	return NULL;
 }
 
-/* The pattern with its placeholders filled in, absolute if the directory is known; false: too long.
- */
+/* Expands the pattern into base, absolute if the directory is known; false: too long. */
 static bool expand(const char *pattern)
 {
 	char value[256];
@@ -104,7 +104,7 @@ static bool expand(const char *pattern)
 	return true;
 }
 
-/* The name to try next: base; then with the process id, then with a number too, before ".gmt". */
+/* Sets the name to try next: base; then with the process id, then also a number, before ".gmt". */
 static void name_number(int tries, bool has_pid)
 {
 	size_t n = strlen(base);
@@ -167,8 +167,8 @@ static bool create_both(void)
 
 enum { OLD_RECORDING, OLD_LIVE, OLD_FILES };
 
-/* Where the earlier run's files are until this process's are begun; "": there are none. The live
- * file keeps the name of its recording, so that both can be read after a kill at that moment. */
+/* Names of the earlier run's files until this process's files have events; "" = none. The live file
+ * keeps the name of its recording, so that both can be read after a kill at that moment. */
 static char aside[OLD_FILES][PATH_MAX + 100];
 
 static uint64_t changed_ns(const struct stat *st)
@@ -201,8 +201,9 @@ static bool is_written(const char *live)
 	       (!kill((pid_t)h.pid, 0) || errno == EPERM);
 }
 
-/* Of the processes of a run, the one that has the lock moves the file. Where the file system has no
- * locks, each of them would find the name free or taken by a new file. */
+/* Of the processes of a run, the one that gets the lock renames the file to `to`. Without locks in
+ * the file system, each would find the name free or taken by a new file. True: it was moved or is
+ * not there. */
 static bool move_aside(const char *name, uint64_t magic, char to[PATH_MAX + 100])
 {
 	struct file f;
@@ -221,7 +222,7 @@ static bool move_aside(const char *name, uint64_t magic, char to[PATH_MAX + 100]
 	return moved;
 }
 
-/* Back under their names, unless these are taken by now. */
+/* Gives the old files their names back, unless these are taken by now. */
 static void restore_old(void)
 {
 	const char *const names[OLD_FILES] = { name_in(path), name_in(live_path) };
@@ -299,8 +300,8 @@ bool output_is_ours(void)
 }
 
 /*
- * Its folder may have another name by now: our descriptor still leads there. If it was moved
- * itself, the system knows its name by its descriptor.
+ * Finds the place of a file. Its folder can be renamed: our descriptor still leads there. If the
+ * file itself was moved, the kernel knows its name by the descriptor.
  */
 static bool locate(struct place *p, const struct file *f, const char *full)
 {
@@ -324,7 +325,7 @@ static bool locate(struct place *p, const struct file *f, const char *full)
 
 static void unlink_ours(const struct file *f, const char *full)
 {
-	static struct place p; /* our thread alone */
+	static struct place p; /* only for our thread */
 
 	if (os_may(OS_FILES) && locate(&p, f, full))
 		file_unlink(p.dir, p.name, &f->id);
@@ -341,7 +342,7 @@ void output_drop(void)
 	output_forget(true);
 }
 
-/* A name that is taken is another run's, or of one that was killed. */
+/* Tries several names: a taken one is another run's, or of one that was killed. */
 int output_part(void)
 {
 	static struct place now;

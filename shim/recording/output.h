@@ -11,22 +11,22 @@ struct output {
 	const char *path, *live_path; /* as they were opened */
 };
 
-void output_setup(void); /* in the constructor: relative names are meant from here */
+void output_setup(void); /* in the constructor: notes the folder for relative names */
 
 /* Makes both files. Files of those names are moved out of the way if they are an earlier run's and
- * this run may replace them, else other names are taken. false: errno says why,
- * output_get()->path what. */
+ * this run may replace them, else other names are taken. False: errno has the error,
+ * output_get()->path the name. */
 bool output_open(void);
-void output_begun(void); /* the first events are written: the earlier run's files go */
+void output_begun(void); /* the first events are written: removes the earlier run's files */
 const struct output *output_get(void);
 
 const char *output_start_dir(void); /* absolute; "" if it is not known */
 bool output_is_ours(void);	    /* the descriptor still is the file that was opened */
 void output_drop(void);		    /* close and remove both: nothing could be recorded; the earlier
 				    run's files get their names back */
-/* A file beside the recording that is to take its place; -1: it cannot be made. output_replace
- * gives it the recording's name and number (false: the recording is not to be found any more),
- * output_drop_part removes it. */
+/* output_part makes a file beside the recording and returns its descriptor, or -1. output_replace
+ * puts it in the place of the recording (false: that is not found any more), output_drop_part
+ * removes it. */
 int output_part(void);
 bool output_replace(void);
 void output_drop_part(void);

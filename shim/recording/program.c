@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a recorded program may ask of the library by itself: python/gpumemtrace/_program.py calls
- * these functions by name, and so may any program. Application threads, any lock held; they never
- * begin a recording, never block, never fail.
+ * Functions of the library for the recorded program: python/gpumemtrace/_program.py calls them by
+ * name, and any program can. Application threads, any lock held; they never begin a recording,
+ * never block, never fail.
  */
 #include "output.h"
 #include "../../format/record.h"
@@ -20,7 +20,7 @@ OFFERED void gpumemtrace_pause(void);
 OFFERED void gpumemtrace_resume(void);
 OFFERED const char *gpumemtrace_recording(void);
 
-/* An instant with a name; bytes behind the first 4096 are left out. */
+/* Marks an instant with a name, of which the first 4096 bytes are kept. */
 void gpumemtrace_mark(const char *name)
 {
 	if (name && gmt_recording())
@@ -28,20 +28,20 @@ void gpumemtrace_mark(const char *name)
 			     gmt_string(name, strnlen(name, NAME_MOST)));
 }
 
-/* From here to the matching resume events of all threads carry no stacks, which are most of an
- * event's cost. Events themselves are recorded: what is alive stays exact. */
+/* Until the matching resume, events of all threads carry no stacks, which are most of an event's
+ * cost. The events themselves are recorded, so live memory stays exact. */
 void gpumemtrace_pause(void)
 {
 	session_pause();
 }
 
-/* One too many changes nothing. */
+/* A call without a matching pause changes nothing. */
 void gpumemtrace_resume(void)
 {
 	session_resume();
 }
 
-/* The file that this process writes, until it ends or forks; NULL if it has recorded nothing. */
+/* Path of the file that this process records into, valid until it ends or forks; NULL = none. */
 const char *gpumemtrace_recording(void)
 {
 	return session_is_here() ? output_get()->path : NULL;

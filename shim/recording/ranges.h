@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all sources of ranges share: numbers that are unique in the process, and their records. Any
+ * Shared by all sources of ranges: numbers that are unique in the process, and their records. Any
  * thread, any lock held.
  */
 #pragma once

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `gpumemtrace ctl` writes a request into the live file, which this process has mapped: no signal,
- * no socket, no thread. Runs on the drain's thread at each of its looks; what is read there is
- * foreign, so lengths are checked before use.
+ * no socket, no thread. Runs on the drain's thread in each of its rounds. The request is foreign
+ * data, so lengths are checked before use.
  */
 #include "requests.h"
 

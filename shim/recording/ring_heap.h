@@ -48,7 +48,7 @@ static inline void ring_heap_add(struct ring_heap *h, uint16_t ring, uint64_t se
 		ring_heap_swap(h, i, (i - 1) / 2);
 }
 
-/* The first ring's next event is another one. */
+/* The first ring's next event now has this seq. */
 static inline void ring_heap_change(struct ring_heap *h, uint64_t seq)
 {
 	h->items[0].seq = seq;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The script that a Python interpreter runs, by its command line: what lies in its folder is the
- * program, whatever the working directory is. Runs once, on the drain's thread.
+ * Finds the script that a Python interpreter runs, by its command line. Files in the script's
+ * folder are the program, whatever the working directory is. Runs once, on the drain's thread.
  */
 #include "facts.h"
 
@@ -16,14 +16,15 @@
 
 static char words[32 * 1024], found[PATH_MAX], folder[PATH_MAX];
 
-/* The word behind w; NULL behind the last. */
+/* The word after w; NULL after the last. */
 static char *next_word(char *w, const char *end)
 {
 	w = w ? w + strlen(w) + 1 : NULL;
 	return w && w < end ? w : NULL;
 }
 
-/* "-Xdev", "-u", "-m": what of the word is an argument, "" if that is the next one; else NULL. */
+/* An option's argument ("-Xdev"), "" if it is the next word ("-m"), NULL if there is none
+ * ("-u"). */
 static const char *argument_of(const char *word, char *letter)
 {
 	for (const char *at = word + 1; *at; at++) {
@@ -34,7 +35,7 @@ static const char *argument_of(const char *word, char *letter)
 	return NULL;
 }
 
-/* The path of the script, or the name of a module; NULL: a command, an input, no script at all. */
+/* The path of the script, or the name of a module; NULL: a command (-c), an input, no script. */
 static const char *find_script(char *first, const char *end, bool *module)
 {
 	*module = false;
@@ -62,7 +63,7 @@ static const char *find_script(char *first, const char *end, bool *module)
 	return NULL;
 }
 
-/* Its path without links and dots, if there is such a file. */
+/* Sets `found` to the file's path without links and dots; false: there is no such file. */
 static bool find_file(const char *in, const char *path)
 {
 	char link[40];
@@ -138,7 +139,7 @@ const char *script_path(void)
 	script = find_script(words, words + n, &module);
 	if (!script || !*script)
 		return NULL;
-	/* The program may have gone to another folder since it started. */
+	/* The program might have changed its folder since it started. */
 	for (int i = 0; i < 2; i++) {
 		const char *in = i ? pwd : getcwd(folder, sizeof(folder));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Start, end and fork of a recording. The start runs on the thread of the first event, with
- * whatever locks the program holds; it waits for no other thread. Other threads wait for it a
- * moment, by the clock.
+ * whatever locks the program holds. It waits for no thread of the program; they wait for it, but
+ * not for long.
  */
 #include "session.h"
 
@@ -51,7 +51,7 @@ static bool place_marker(void)
 	return true;
 }
 
-/* On the thread of the first event: memory and our own thread, which opens the files. */
+/* On the thread of the first event: maps memory and starts our thread, which opens the files. */
 static bool launch(void)
 {
 	struct os_calm calm;
@@ -78,7 +78,7 @@ static bool start(void)
 
 	if (!launch())
 		return false;
-	t->busy = THREAD_BUSY_OWN; /* what they call is not the program's */
+	t->busy = THREAD_BUSY_OWN; /* calls of the sources are not the program's */
 	FOR_EACH_SOURCE (s)
 		if (s->start)
 			s->start();
@@ -87,7 +87,7 @@ static bool start(void)
 	return session_on();
 }
 
-/* Another thread is in launch(). */
+/* Waits, for a limited time, while another thread is in launch(). True: the session is on. */
 static bool wait_for_start(void)
 {
 	uint64_t until = __atomic_load_n(&gmt_session.began_ns, __ATOMIC_RELAXED) + START_WAIT_NS;
@@ -113,7 +113,7 @@ bool session_begin(void)
 	if (state == SESSION_ON)
 		session_fork_child(false);
 	if (state == SESSION_IDLE && !os_may(OS_ALL)) {
-		session_set_state(SESSION_OFF); /* nothing can be begun any more */
+		session_set_state(SESSION_OFF); /* no recording can be begun any more */
 		return false;
 	}
 	if (state == SESSION_IDLE)
@@ -138,15 +138,15 @@ void session_claim(void)
 
 /*
  * A child of vfork, posix_spawn or clone that shares our memory sees all that we see, and must not
- * end our recording: it has another process id, and our drain is not among its threads (which tells
- * where a new namespace gives the same id).
+ * end our recording. It has another process id, and our drain is not among its threads (the latter
+ * decides if a new namespace gives it the same id).
  */
 static bool is_own_process(void)
 {
 	return gmt_session.pid == (uint32_t)getpid() && worker_is_here();
 }
 
-/* No system call: programs that allow themselves next to none end here too. */
+/* Makes no system call: programs that forbid themselves almost all of them end here too. */
 static bool has_nothing_to_end(void)
 {
 	uint32_t state = __atomic_load_n(&gmt_session.state, __ATOMIC_ACQUIRE);
@@ -154,8 +154,8 @@ static bool has_nothing_to_end(void)
 	return state != SESSION_ON && state != SESSION_ENDING;
 }
 
-/* After exit nothing is to begin any more; an exec may fail, and then the program goes on. True:
- * the caller waits for the end, whichever thread began it. */
+/* After exit no recording may begin; an exec can fail, and then the program goes on. True: the
+ * caller waits for the end, whichever thread began it. */
 static bool switch_off(bool by_exit)
 {
 	uint32_t state;

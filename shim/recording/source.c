@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Definitions pass here on their way to the file: code objects say how a position becomes a line,
- * stack nodes say which positions are used. Each file and line is noted once; when the drain has
- * nothing better to do, the files are read, each in one go. A file that is newer than the process
- * says nothing of the code that runs: its statements are marked so, without a text.
+ * Definitions pass here on their way to the file: code objects map positions to lines, stack nodes
+ * name the positions that are used. Each file and line is noted once. When the drain is not busy,
+ * the files are read, each in one go. A file that is newer than the process does not show the code
+ * that runs: its statements are marked so, without a text.
  *
- * The drain's thread alone, but for sources_setup. Memory is mapped, never moved, and bounded; what
- * finds no room has no text.
+ * The drain's thread alone, but for sources_setup. Memory is mapped, never moved, and bounded; a
+ * position without room gets no text.
  */
 #include "source.h"
 
@@ -50,11 +50,11 @@ static struct {
 	const struct code **codes; /* by id */
 	uint64_t *lines;	   /* hashes of file and line that are noted */
 	struct place *places;
-	char *chunk; /* code objects lie in it one behind the other */
+	char *chunk; /* holds code objects one after the other */
 	size_t chunk_used;
 	uint32_t chunks;
 	uint32_t line_count, place_count, next; /* places before next are written */
-	uint64_t waiting[WAITING_MOST];		/* positions whose code object has not passed yet */
+	uint64_t waiting[WAITING_MOST];		/* positions whose code object is not defined yet */
 	uint32_t waiting_count;
 	uint64_t total;
 	uint32_t last_id;
@@ -75,7 +75,7 @@ void sources_setup(void)
 	started_ns = wall_ns(&now);
 }
 
-/* ---- what passes ---- */
+/* ---- definitions on their way to the file ---- */
 
 static void *take(size_t bytes)
 {
@@ -117,7 +117,7 @@ static void note_code(const struct gmt_def *d)
 	s.codes[d->id] = c;
 }
 
-/* Is this file and line new? */
+/* Notes a file and line. False: they are noted already, or there is no room. */
 static bool note_line(const struct code *c, unsigned line)
 {
 	uint64_t hash = intern_mix(c->file_hash + line) | 1;
@@ -145,8 +145,8 @@ static void note_place(const struct code *c, uint64_t value)
 		s.places[s.place_count++] = (struct place){ c, line };
 }
 
-/* A thread defines a code object before the first node that uses it, but another thread's node may
- * pass earlier: it waits. */
+/* A thread defines a code object before the first node that uses it, but another thread's node can
+ * arrive earlier. Its position then waits. */
 static void note_node(const struct gmt_def *d)
 {
 	struct gmt_def_stack node;

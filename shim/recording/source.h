@@ -11,6 +11,6 @@ void sources_setup(void); /* in the constructor: files that change from now on a
 
 /* On the drain's thread. */
 void sources_note(const struct gmt_def *d); /* each definition on its way to the file */
-/* Reads one file that statements wait for; false if none waits. */
+/* Reads one file, and emits the statements that wait for it; false if none waits. */
 bool sources_write(bool (*emit)(const struct gmt_def *d));
 void sources_forget(void); /* in a forked child */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A statement as people know it: the line that the interpreter names, and the lines after it as
- * long as a bracket is open or a backslash ends the line. Strings and comments are passed over as
- * far as that takes. No state; the drain's thread.
+ * A statement is the line that the interpreter names, and the lines after it as long as a bracket
+ * is open or a backslash ends the line. Strings and comments are recognized as far as this needs.
+ * No state; the drain's thread.
  */
 #include "source_text.h"
 
@@ -48,7 +48,7 @@ static const char *find_line(const char *file, const char *end, unsigned line)
 	return line == 1 && file && file < end ? file : NULL;
 }
 
-/* A string that ends on its line, from its first quote on; where it ends, or NULL. */
+/* The closing quote of the string that begins at p, if it ends on its line; else NULL. */
 static const char *string_end(const char *p, const char *end)
 {
 	char quote = *p;
@@ -78,7 +78,7 @@ static bool take_line(struct text *t, const char *p, const char *end, int *depth
 	return *depth > 0;
 }
 
-/* In code that torch.compile writes the next line says which operators a buffer is for. */
+/* Copies the line after a statement that torch.compile wrote, if it lists a buffer's operators. */
 static void take_nodes(struct text *t, const char *p, const char *end)
 {
 	static const char sign[] = "# Topologically Sorted Source Nodes: ";
@@ -93,7 +93,7 @@ static void take_nodes(struct text *t, const char *p, const char *end)
 		put(t, *p);
 }
 
-/* A cut may have split a character of several bytes. */
+/* The length without a character of several bytes that a cut has split. */
 static size_t whole_characters(const char *s, size_t n)
 {
 	size_t begin = n;

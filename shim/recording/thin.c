@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first pass finds what outlives its range; the second leaves out the rest. What a hash of an
- * address stands for is one block at a time, so a free finds its allocation.
+ * The first pass finds the events whose effect outlives their range; the second leaves out the
+ * rest. An address belongs to one live block at a time, so a free finds its allocation.
  */
 #include "thin.h"
 
@@ -17,30 +17,30 @@
 
 /* Roles of an event within a range. */
 enum role {
-	ROLE_BY_NUMBER, /* kept, or goes if a reader may pass over the kind */
+	ROLE_BY_NUMBER, /* kept, or left out if readers may skip the kind */
 	ROLE_KEPT,
 	ROLE_BIRTH,
 	ROLE_DEATH,
 	ROLE_SAVED,
 	ROLE_RELEASED,
-	ROLE_LAST, /* replaces the one before of the same object */
+	ROLE_LAST, /* replaces the previous one of the same object */
 	ROLE_BEGIN,
 	ROLE_END,
-	ROLE_SAMPLE, /* of the device or a moment: goes */
-	ROLE_USE,    /* the first and the last of a life that stays */
+	ROLE_SAMPLE, /* a sample or a moment: left out */
+	ROLE_USE,    /* kept if it is the first or the last of a block that stays */
 	ROLE_THINNED,
 };
 
 static struct {
 	struct thin_plan plan;
-	uint32_t range;		 /* the next, or the one we are in */
+	uint32_t range;		 /* index of the current or next one */
 	bool framework;		 /* totals are those of its blocks */
-	struct thin_table live;	 /* blocks of this range: seq of their birth */
-	struct thin_table saves; /* tensors of this range: first save << COUNT_BITS | how many */
-	struct thin_table last;	 /* objects: seq of the last that was said of them */
+	struct thin_table live;	 /* blocks of this range: seq of the allocation */
+	struct thin_table saves; /* tensors of this range: first save << COUNT_BITS | open saves */
+	struct thin_table last;	 /* objects: seq of their latest event */
 	struct thin_table begun; /* ranges of the program: seq of their begin */
 	struct thin_table keep;	 /* seqs of events that stay */
-	struct thin_table keep_saves; /* tensors of a range: from that seq on */
+	struct thin_table keep_saves; /* tensors of a range: seq from which on their saves stay */
 	bool no_memory;
 } thin;
 
@@ -64,7 +64,7 @@ static enum role role_of(const struct gmt_event *e)
 
 	if (role == ROLE_BY_NUMBER)
 		return gmt_kind_is_extra(e->kind) ? ROLE_SAMPLE : ROLE_KEPT;
-	/* segments of a framework's cache are few, and their reserved bytes follow from them */
+	/* segments of a framework's cache are few, and reserved bytes are computed from them */
 	if (thin.framework && (e->kind == GMT_MEM_ALLOC || e->kind == GMT_MEM_FREE))
 		return ROLE_KEPT;
 	if ((role == ROLE_BEGIN || role == ROLE_END) && thin.plan.level < THIN_LEVEL_RANGES)
@@ -72,7 +72,7 @@ static enum role role_of(const struct gmt_event *e)
 	if (role == ROLE_USE && thin.plan.level >= THIN_LEVEL_RANGES)
 		return ROLE_SAMPLE;
 	if (role == ROLE_SAVED && !e->arg0)
-		return ROLE_LAST; /* no release will say of it */
+		return ROLE_LAST; /* no release will name it */
 	return role;
 }
 
@@ -234,7 +234,7 @@ static bool is_kept(uint64_t seq)
 	return table_get(&thin.keep, seq) != NULL;
 }
 
-/* What began in the range and does not outlive it is remembered, so that its end goes too. */
+/* Remembers a beginning that is left out, so that its end is left out too. */
 static bool begins(struct thin_table *t, uint64_t key, bool stays)
 {
 	if (!stays)
@@ -320,7 +320,7 @@ int thin_pass(const struct gmt_event *e, const struct thin_out *out)
 		return rc ? rc : out->event(out->ctx, e);
 	}
 	if (stays(e)) {
-		/* a use among what is left out does not end the stretch */
+		/* a use that stays does not end the stretch of left-out events */
 		if (role_of(e) == ROLE_USE)
 			return out->event(out->ctx, e);
 		rc = sums_flush(out);

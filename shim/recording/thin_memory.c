@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reader's memory while a recording is thinned: pages of our own, and a sort in place. The
- * drain's thread only. Never the program's heap: a fork at that moment would leave the child with a
- * lock that nobody opens, where the allocator is not the C library's.
+ * drain's thread only. Never the program's heap: if that allocator is not the C library's, a fork
+ * at that moment would leave the child with a lock that is never released.
  */
 #include "../../format/reader_memory.h"
 
@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-/* Stands before each piece. */
+/* Precedes each allocation. */
 struct head {
-	size_t bytes; /* with the head */
+	size_t bytes; /* including the head */
 } __attribute__((aligned(64)));
 
 void *reader_memory(void *p, size_t bytes)
@@ -43,7 +43,7 @@ static void swap(char *a, char *b, size_t size)
 	}
 }
 
-/* The greatest of the tree below `at` to its top. */
+/* Moves the element at `at` down, so that the greatest of its subtree is on top. */
 static void sift(char *array, size_t at, size_t count, size_t size,
 		 int (*compare)(const void *, const void *))
 {

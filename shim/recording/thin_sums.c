@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One record for each device and each stretch in which the program did one thing: forward or
- * backward, on one thread. Its seq is one of those left out, and its stack that of the highest
- * moment, by which a reader finds the phase.
+ * Makes one record for each device and each stretch in which the program did one thing: forward or
+ * backward, on one thread. Its seq is one of those left out, and its stack is that of the peak, by
+ * which a reader finds the phase.
  */
 #include "thin_sums.h"
 
@@ -16,10 +16,11 @@
 
 struct stretch {
 	uint64_t events, allocs, last_seq;
-	uint64_t weight; /* events but for uses, by which a stretch is long enough for a record */
+	uint64_t weight; /* events but for uses; decides whether a stretch is long enough for a
+			    record */
 	struct gmt_event peak; /* kind 0: none yet */
 	uint64_t total, reserved;
-	bool peak_left; /* the event of the peak is left out itself */
+	bool peak_left; /* the peak's event is left out itself */
 };
 
 static struct {
@@ -27,8 +28,8 @@ static struct {
 	uint64_t flushed; /* seq of the last event that was written */
 	uint32_t thread;
 	bool node;
-	unsigned device;	     /* of the last event that said */
-	struct device_memory memory; /* without a framework */
+	unsigned device;	     /* of the last event that names one */
+	struct device_memory memory; /* used without a framework */
 	bool framework;
 	struct thin_sums all;
 } sums;
@@ -53,7 +54,7 @@ void sums_follow(const struct gmt_event *e, bool framework)
 		memory_follow(&sums.memory, e);
 }
 
-/* The total after this event; false if it says none. */
+/* The totals after this event; false if it has none. */
 static bool total_of(const struct gmt_event *e, uint64_t *total, uint64_t *reserved)
 {
 	bool says =
@@ -115,7 +116,7 @@ static struct gmt_event record_of(const struct stretch *s, unsigned device)
 	return e;
 }
 
-/* The next device's, by seq; -1: none has any. */
+/* The device whose record is next by seq; -1: no device has left-out events. */
 static int next_device(void)
 {
 	uint64_t best = UINT64_MAX;
@@ -169,8 +170,8 @@ static uint64_t allocations(const struct gmt_event *e)
 	       (e->kind == GMT_MEM_ALLOC && gmt_mem_is_on_device(e->arg0));
 }
 
-/* Uses come with nearly every operator: records would be as many more. Of those that a record
- * stands for it does not say how many were uses; an allocation comes with its free and a tag. */
+/* Uses do not count: nearly every operator has one, and there would be many more records. A THINNED
+ * record does not tell uses apart, so it counts as its allocations, each with a free and a tag. */
 static uint64_t weight_of(const struct gmt_event *e)
 {
 	if (e->kind == GMT_THINNED)
@@ -194,7 +195,7 @@ int sums_add(const struct gmt_event *e, const struct thin_out *out, uint64_t lea
 	s->allocs += allocations(e);
 	s->last_seq = e->seq;
 	see(e, true);
-	if (!s->peak.kind) /* the moment is that of its first event, without a total */
+	if (!s->peak.kind) /* without a total, the time is that of the first event */
 		s->peak.time_ns = s->peak.time_ns ? s->peak.time_ns : e->time_ns;
 	s->peak.thread = s->peak.thread ? s->peak.thread : e->thread;
 	return rc;

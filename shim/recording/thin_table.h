@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of numbers by number that grows and gives entries back; one thread. */
+/* A hash table of numbers that grows, and from which entries can be removed; one thread. */
 #pragma once
 
 #include <stdbool.h>

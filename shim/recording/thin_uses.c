@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A launch may have several records, of which all but the first belong to the one before them on
- * their thread: with one of these the first stays.
+ * A launch can have several records. All but the first continue the record before them on their
+ * thread: if one of these stays, the first one stays too.
  */
 #include "thin_uses.h"
 
 #include "../../format/record.h"
 #include "../../format/uses.h"
 
-#define BACK_BITS 16 /* how far before a record the first of its launch stands, at most */
+#define BACK_BITS 16 /* of the distance to the first record of a launch */
 
-/* Values: seq << BACK_BITS | how far back. 0: born, and not used yet. */
+/* Values: seq << BACK_BITS | distance. 0 = allocated, and not used yet. */
 static struct {
 	struct thin_table last, first; /* by place */
 	struct thin_table heads;       /* thread -> the first record of its latest launch */
@@ -23,7 +23,7 @@ static bool keep_use(struct thin_table *keep, uint64_t use)
 	return !use || (table_set(keep, seq, 1) && (!back || table_set(keep, seq - back, 1)));
 }
 
-/* 0: too far behind the first record of its launch. */
+/* The value of a use; 0: too far from the first record of its launch. */
 static uint64_t use_of(const struct gmt_event *e)
 {
 	const uint64_t *head = table_get(&uses.heads, (uint64_t)e->thread + 1);
@@ -32,7 +32,7 @@ static uint64_t use_of(const struct gmt_event *e)
 	return back >> BACK_BITS ? 0 : e->seq << BACK_BITS | back;
 }
 
-/* A graph stands for its places: its nodes stay. */
+/* A graph launch has the graph as its place: the records of the graph's own places stay. */
 static unsigned places_of(const struct gmt_event *e, uint64_t places[GMT_USE_PLACES])
 {
 	if (e->kind == GMT_USE)
@@ -67,7 +67,7 @@ bool thin_uses_born(uint64_t addr)
 	return table_set(&uses.first, addr / GMT_USE_UNIT, 0);
 }
 
-/* A call that frees does not say how large the memory was. */
+/* size 0 = not known, because a call that frees does not have it. */
 bool thin_uses_died(uint64_t addr, uint64_t size, bool inside, struct thin_table *keep)
 {
 	uint64_t begin = addr / GMT_USE_UNIT;

@@ -36,12 +36,12 @@
 
 static struct {
 	uint32_t done, tid;
-	uint32_t asked, met; /* how often somebody wants to meet it between two looks */
-	bool whole;	     /* all is in the file */
+	uint32_t asked, met; /* calls of worker_meet, and those answered */
+	bool whole;	     /* everything is in the file */
 } worker;
 
-/* What opening, growing or mapping a file can end in. strerror() may translate, and so allocate;
- * the C library's strerrordesc_np() came with glibc 2.32. */
+/* The text of an error of opening, growing or mapping a file. strerror() can translate, and so
+ * allocate; the C library's strerrordesc_np() came with glibc 2.32. */
 static const char *error_text(int err, char number[24])
 {
 	static const struct {
@@ -100,7 +100,7 @@ static void say_misread(void)
 		gmt_say(&said, gmt_config.misread);
 }
 
-/* The rings are in this process's memory alone: a kill takes what is not yet written. */
+/* The rings are only in this process's memory: a kill loses what is not yet written. */
 static void say_unshared(void)
 {
 	static bool said;
@@ -140,8 +140,8 @@ static bool open_files(void)
 	return true;
 }
 
-/* What stacks and names of the first events need is in the file before the first event; what was
- * recorded until now is there when the threads that wait go on. */
+/* Definitions for the stacks and names of the first events are in the file before these. Events
+ * recorded so far are there before waiting threads go on. */
 static bool begin(void)
 {
 	if (!open_files()) {
@@ -173,7 +173,7 @@ static void answer_meeting(void)
 	os_futex_wake(&worker.met);
 }
 
-/* The program ended thread by thread, and none is left that would end the process. */
+/* Whether the program ended thread by thread, so that none is left that would end the process. */
 static bool is_left_alone(uint64_t sleep)
 {
 	return sleep == NAP_MOST && os_may(OS_FILES) && file_is_last_thread();
@@ -204,15 +204,14 @@ static void *run(void *arg)
 	}
 	__atomic_store_n(&worker.done, 1, __ATOMIC_RELEASE);
 	os_futex_wake(&worker.done);
-	while (!alone) /* the end of a thread makes calls that the program may have forbidden by
-			  then */
+	while (!alone) /* a thread's end makes calls that the program might have forbidden */
 		os_futex_wait(&worker.done, 1, FOR_EVER);
 	return NULL;
 }
 
-/* Until the new thread runs our code it may hold locks of the program's allocator: sanitizers
- * allocate where threads start, and a child made at that moment would wait for them for ever. All
- * signals are blocked, so that the thread has none. */
+/* Holds the gate until the new thread runs our code: sanitizers allocate where threads start, and a
+ * child forked at that moment would wait for the allocator's locks for ever. All signals but SIGBUS
+ * are blocked, so that the thread handles none. */
 bool worker_start(void)
 {
 	sigset_t most, mask;

@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 bool worker_start(void);
-void worker_failed(int err); /* nothing can be recorded: says so, and switches off */
+void worker_failed(int err); /* says that nothing can be recorded, and switches off */
 bool worker_is_here(void);   /* its thread is one of this process */
 
-/* Returns when it has begun to look at the rings anew, and so has seen what was set before. */
+/* Returns when our thread has begun a new round, and so seen earlier changes, or after most_ns. */
 void worker_meet(uint64_t most_ns);
 
-/* Waits for the end of the recording, but not longer. true = all is in the file. */
+/* Waits for the end of the recording, at most that long. True: everything is in the file. */
 bool worker_stop(uint64_t most_ns);
 void worker_forget(void); /* in a forked child */

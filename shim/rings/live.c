@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions of the live file. live_take and live_give run on application threads: they may ask the
- * kernel for room once in a ring's life, and never wait for another thread. Room is allocated
+ * Regions of the live file. live_take and live_give run on application threads: they ask the kernel
+ * for room at most once in a ring's life, and never wait for another thread. Room is allocated
  * before it is touched, because a full disk would otherwise be a SIGBUS in someone's training run.
- * Each region is mapped by itself: address space is the program's, and it may limit it.
+ * Each region is mapped by itself, because the program might limit its address space.
  *
- * Until the file is there, and where it cannot be mapped, rings lie in this process's memory alone.
+ * Before the file exists, and if it cannot be mapped, rings are only in this process's memory.
  */
 #include "live.h"
 
@@ -21,17 +21,17 @@
 #include <sys/statvfs.h>
 
 #define REGIONS_MOST 4096u	   /* in the file */
-#define FAR	     0x80000000ull /* a tail that far behind makes a ring full for ever */
+#define FAR	     0x80000000ull /* a tail this far behind the head: the ring is full for ever */
 
 static struct {
 	struct gmt_live_header *head; /* NULL before live_share */
 	struct gmt_ring **rings;      /* by number; NULL: not (yet) usable */
 	uint8_t *is_own;	      /* the ring is not in the file */
 	uint32_t next;		      /* rings ever made */
-	uint32_t regions;	      /* of the file that were ever claimed */
+	uint32_t regions;	      /* of the file, claimed so far */
 	uint32_t growing;	      /* threads that ask the disk for room at this moment */
 	const struct file *file;      /* new rings go into it; NULL: into memory */
-	bool was_cut;		      /* somebody made the file shorter */
+	bool was_cut;		      /* the file was truncated */
 } live;
 
 static uint64_t region_offset(uint32_t i)
@@ -51,9 +51,9 @@ static void *map(const struct file *f, uint64_t offset, size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Whether the disk has that much for each thread that asks at this moment, and as much as the rings
- * have already for the recording itself. A request that fails would take all that is left until it
- * does, and the recording could not be written meanwhile. */
+/* Whether the disk has this room for each thread that asks at the moment, and as much as the live
+ * file takes for the recording itself. A request that fails would first take all the room that is
+ * left, so that the recording could not be written meanwhile. */
 static bool disk_has(const struct file *f, uint64_t bytes, uint32_t threads)
 {
 	struct statvfs s;
@@ -79,7 +79,7 @@ static bool grow(const struct file *f, uint64_t offset, uint64_t bytes)
 	return os_write_zeros(f->fd, (off_t)offset, bytes);
 }
 
-/* The program may have closed our descriptor, and another file may have its number by now. */
+/* Checks the descriptor first: the program might have closed it, and reused its number. */
 static bool make_room(const struct file *f, uint64_t offset, uint64_t bytes)
 {
 	bool ok;
@@ -87,7 +87,7 @@ static bool make_room(const struct file *f, uint64_t offset, uint64_t bytes)
 	if (!os_may_grow_to(offset + bytes) || !file_is(f->fd, &f->id))
 		return false;
 	if (offset == region_offset(0))
-		return true; /* by live_share */
+		return true; /* made by live_share */
 	ok = disk_has(f, bytes, __atomic_add_fetch(&live.growing, 1, __ATOMIC_SEQ_CST)) &&
 	     grow(f, offset, bytes);
 	__atomic_sub_fetch(&live.growing, 1, __ATOMIC_SEQ_CST);
@@ -116,7 +116,7 @@ static void write_header(const struct gmt_writer_info *info)
 	__atomic_store_n(&h->magic, GMT_LIVE_MAGIC, __ATOMIC_RELEASE);
 }
 
-/* A kill takes what is in memory alone, until the drain has written it. */
+/* Counts the events that are only in memory as dropped, until the drain has written them. */
 static void count_unsafe(void)
 {
 	__atomic_store_n(&live_control()->dropped,
@@ -193,8 +193,7 @@ static bool has_room(const struct gmt_ring *r)
 	return gmt_ring_used(r) <= GMT_RING_SLOTS / 4;
 }
 
-/* Between the look at it and the taking another thread may have had it, filled it and given it
- * back: only its owner knows that it has room. */
+/* Looks for room again after taking it: another thread might have filled and released it. */
 static bool take(struct gmt_ring *r, uint32_t thread)
 {
 	uint32_t state = __atomic_load_n(&r->state, __ATOMIC_RELAXED);
@@ -233,7 +232,7 @@ static void publish_count(uint32_t n)
 		;
 }
 
-/* A region that could not be had stays empty, unless it is the last one. */
+/* A region that cannot be made stays empty, unless it is the last one. */
 static struct gmt_ring *map_in_file(const struct file *f, uint32_t thread)
 {
 	uint32_t i = __atomic_fetch_add(&live.regions, 1, __ATOMIC_ACQ_REL), after = i + 1;
@@ -277,7 +276,7 @@ static struct gmt_ring *take_new(uint32_t thread)
 	}
 	live.is_own[i] = !f || !os_may(OS_FILES);
 	__atomic_store_n(&live.rings[i], r, __ATOMIC_RELEASE);
-	/* the file may have come in between: then nobody else leaves this one */
+	/* the file came in between: live_share did not see this ring */
 	if (!f && __atomic_load_n(&live.file, __ATOMIC_SEQ_CST))
 		live_leave(r);
 	return r;
@@ -301,8 +300,8 @@ void live_give(struct gmt_ring *r)
 	__atomic_store_n(&r->state, GMT_RING_ORPHAN, __ATOMIC_RELEASE);
 }
 
-/* In a handler of SIGBUS. What was in the pages is gone, and the ring is left as it is; whoever
- * writes into it at this moment writes into memory that nobody reads. */
+/* In a handler of SIGBUS. The contents of the pages are lost, and the ring is abandoned. A thread
+ * that writes into it at this moment writes into memory that is never read. */
 static bool mend(void *start, size_t bytes, uintptr_t address)
 {
 	if (!start || address - (uintptr_t)start >= bytes ||

@@ -12,24 +12,24 @@
 
 #define LIVE_RINGS_MAX 8192u
 
-bool live_begin(void); /* rings in memory from here on; false: there is none */
-/* The file is there: from here on rings are taken in it, and those in memory are left. NULL, or a
- * place that cannot share mappings: they stay in memory. false: no room for the first ring. The
- * file's description must stay. */
+bool live_begin(void); /* rings are in memory from now on; false: out of memory */
+/* From now on rings are made in the file, and those in memory are abandoned. NULL, or a file system
+ * that cannot share mappings: they stay in memory. False: no room for the first ring. *f must stay
+ * valid. */
 bool live_share(const struct file *f, const struct gmt_writer_info *info);
 bool live_is_shared(void);
-bool live_was_cut(void);		/* somebody made the file shorter */
+bool live_was_cut(void);		/* the file was truncated */
 uint64_t live_bytes(void);		/* of the file */
-struct gmt_control *live_control(void); /* of live_share until live_forget */
+struct gmt_control *live_control(void); /* valid from live_share to live_forget */
 
 struct gmt_ring *live_take(uint32_t thread); /* NULL: no room left */
 void live_give(struct gmt_ring *r);
 
 uint32_t live_count(void);
 
-/* Events in a ring from which on the drain is called, and the rings' contents go into the file:
- * late, since a large block costs less time and bytes; but many rings make a large block at once,
- * and together need the drain for longer. */
+/* Slots in use at which a ring calls the drain, which then flushes. Late, because a large block
+ * costs less time and bytes. Earlier with many rings, which fill a large block together and keep
+ * the drain busy for longer. */
 static inline uint32_t live_pressed(void)
 {
 	return live_count() > 4 ? GMT_RING_SLOTS / 4 : GMT_RING_SLOTS / 2;
@@ -37,14 +37,14 @@ static inline uint32_t live_pressed(void)
 
 struct gmt_ring *live_ring(uint32_t i); /* NULL: not (yet) usable */
 
-/* From here on the ring is full for its thread, which takes another; nobody takes it again. What is
- * in it can still be read, from where the reader is. */
+/* Abandons the ring: it is full for its thread, which takes another, and no thread takes it again.
+ * Its contents can still be read, from the reader's position on. */
 void live_leave(struct gmt_ring *r);
 bool live_is_left(const struct gmt_ring *r);
 
-/* The page at this address has no file behind it any more. true: the program can go on. In a signal
+/* Maps memory in place of a page that has lost its file. True: the program can go on. For a signal
  * handler. */
 bool live_mend(uintptr_t address);
 
-void live_close(void);	/* all is in the recording: say so in the header */
+void live_close(void);	/* notes in the header that the recording has everything */
 void live_forget(void); /* in a forked child: the mapping is the parent's */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the recording, for those who only look. Any thread; loads and a futex.
+ * The state of the recording, for code that only reads it. Any thread; loads and a futex.
  */
 #include "state.h"
 
 #include "../capture.h"
 
-#define FILES_WAIT_NS                                                              \
-	1000000000ull /* a kill before the files are there loses what was recorded \
-		       */
+#define FILES_WAIT_NS 1000000000ull /* a kill before the files exist loses what was recorded */
 
 struct session gmt_session = { .generation = 1 }; /* 0 = a thread that has nothing yet */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the process stands: idle until the first event, then on, ending at the end, and off where
- * the recording cannot be written. A forked child starts over with a new generation. session.h
- * changes it; here is what all others read.
+ * State of the process: idle until the first event, then on, ending at the end, and off if the
+ * recording cannot be written. A forked child starts over with a new generation. session.h changes
+ * the state; all other code reads it here.
  */
 #pragma once
 
@@ -27,16 +27,16 @@ struct session {
 	uint32_t pid;	   /* the process that all this belongs to */
 	uint32_t opened;   /* 1: the files are there */
 	uint64_t began_ns; /* when the recording began */
-	/* A page that the kernel empties in a child (MADV_WIPEONFORK): not 1 = we are a fork that
-	 * went past pthread_atfork. */
+	/* A page that the kernel empties in a child (MADV_WIPEONFORK): not 1 = this process was
+	 * forked without pthread_atfork's handlers. */
 	uint32_t *marker;
-	/* No stacks are taken: how often the program asked so, and SESSION_PAUSE_ASKED. */
+	/* Not 0: no stacks are taken. The program's own pauses, and SESSION_PAUSE_ASKED. */
 	uint32_t paused;
-	uint64_t paused_ns; /* when that began, the last time */
+	uint64_t paused_ns; /* when the latest pause began */
 	uint64_t seq __attribute__((aligned(64)));
 	uint64_t lost; /* events of threads that have no ring */
 	uint32_t last_thread;
-	uint32_t called __attribute__((aligned(64))); /* somebody wants the drain */
+	uint32_t called __attribute__((aligned(64))); /* 1: the drain is wanted */
 } __attribute__((aligned(64)));
 
 extern struct session gmt_session;
@@ -52,8 +52,8 @@ static inline bool session_paused(void)
 	return __atomic_load_n(&gmt_session.paused, __ATOMIC_RELAXED);
 }
 
-/* The time of an event: while paused the kernel's last tick, a few milliseconds old at most, which
- * costs a quarter. Never before the pause. */
+/* The time of an event. While paused it is the kernel's last tick, a few milliseconds old at most,
+ * which costs a quarter; but never a time before the pause. */
 static inline uint64_t session_now(bool paused)
 {
 	uint64_t now, began;
@@ -77,17 +77,17 @@ static inline uint64_t session_next_seq(void)
 	return __atomic_add_fetch(&gmt_session.seq, 1, __ATOMIC_SEQ_CST);
 }
 
-/* The program's own pauses are counted: each needs its resume, one too many changes nothing. */
+/* The program's own pauses are counted: each needs its resume; an extra resume changes nothing. */
 void session_pause(void);
 void session_resume(void);
-/* A pause from outside is there or not. true = that changed. */
+/* Sets or ends the pause by `gpumemtrace ctl`. True: this changed it. */
 bool session_pause_asked(bool paused);
 
-/* The files are being opened. What a thread records meanwhile a kill would take: it waits, but
- * never past the first moment of the recording, since a slow disk is no concern of the program. */
+/* Waits for the files, because a kill would lose events recorded before they are open; but at most
+ * for the recording's first second, because a slow disk must not stop the program. */
 void session_await_files(void);
-void session_count_lost(void); /* an event that has no number and no ring */
+void session_count_lost(void); /* an event without seq and ring */
 
 /* A ring is filling up, or there is something else to write. Any thread, hook path. */
 void session_call_drain(void);
-void session_await_call(uint64_t most_ns); /* the drain, between two looks */
+void session_await_call(uint64_t most_ns); /* the drain, between two rounds */

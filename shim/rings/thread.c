@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread's ring: taken at its first event, doubled up when full, given back at its end. Runs on
- * the application's threads; what cannot be kept is counted, never waited for.
+ * A thread's ring: taken at its first event, replaced when full, released at its end. Runs on the
+ * application's threads, and waits for none of them. An event that cannot be kept is counted.
  */
 #include "thread.h"
 
@@ -18,14 +18,14 @@
 
 __thread struct thread thread_tls __attribute__((tls_model("initial-exec")));
 
-/* Of a definition's payload, in its first slot and in each further one: format/ring.c. */
+/* Bytes of a definition's payload in its first slot and in each further one: format/ring.c. */
 #define FIRST_BYTES 76u
 #define MORE_BYTES  80u
 
 static pthread_key_t exit_key;
 static bool have_exit_key;
 
-/* A jump may leave this too. */
+/* A jump out of this is possible too, so t forgets the memory before it is unmapped. */
 static void drop_scratch(struct thread *t)
 {
 	void *scratch = t->generation == gmt_session.generation ? t->scratch : NULL;
@@ -46,7 +46,7 @@ static void drop_room(struct thread *t)
 	os_unmap(room, sizeof(*room));
 }
 
-/* May run several times for a thread that records events while it is being taken down. */
+/* Can run several times for a thread that still records events at its end. */
 static void give_back(void *arg)
 {
 	struct thread *t = arg;
@@ -66,7 +66,7 @@ void thread_setup(void)
 	have_exit_key = !pthread_key_create(&exit_key, give_back);
 }
 
-/* A signal's handler may come to the same in between: its room stays. */
+/* A signal handler can do the same in between: then its room stays. */
 struct thread_room *thread_take_room(struct thread *t)
 {
 	struct thread_room *new = os_map(sizeof(*new)), *none = NULL;
@@ -79,14 +79,15 @@ struct thread_room *thread_take_room(struct thread *t)
 	return t->room;
 }
 
-/* ---- what a jump left ---- */
+/* ---- after a jump out of our work ---- */
 
 static bool is_in(const stack_t *s, uintptr_t address)
 {
 	return address - (uintptr_t)s->ss_sp < s->ss_size;
 }
 
-/* The stack of handlers lies anywhere: an order says something only within one stack. */
+/* Whether `here` is outside the frame of `mark`. Handlers can have a stack of their own, and
+ * addresses can be compared only within one stack. */
 static bool is_outside(uintptr_t mark, uintptr_t here)
 {
 	stack_t other;
@@ -101,7 +102,7 @@ static bool is_outside(uintptr_t mark, uintptr_t here)
 	return in != on ? in : here >= mark;
 }
 
-/* Moves the head past slots that were complete before a jump: the drain may have read them. */
+/* Moves the head past slots that were complete before a jump, as the drain can have read them. */
 static void mend_ring(struct gmt_ring *r)
 {
 	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_RELAXED);
@@ -117,14 +118,14 @@ static void mend_ring(struct gmt_ring *r)
 	gmt_store_release(&r->head, head + slots);
 }
 
-/* The last stacks may be half of one: the next ones are looked at anew. */
+/* Repairs the state. The last stacks might be half written, so they are dropped. */
 static void mend(struct thread *t)
 {
 	if (t->pushing && t->ring)
 		mend_ring(t->ring);
 	else
-		session_count_lost(); /* the event that was left; one with a number is missed by it
-				       */
+		session_count_lost(); /* an event without seq: one with a seq leaves a gap that
+					 counts */
 	t->pushing = false;
 	t->depth = 0;
 	t->busy = 0;
@@ -188,7 +189,7 @@ bool thread_attach(struct thread *t)
 {
 	if (t->generation != gmt_session.generation)
 		attach_first(t);
-	/* if no ring is to be had: again now and then */
+	/* if there is no ring: tries again every 1024 events */
 	if (t->starved % 1024 == 0)
 		t->ring = live_take(t->id);
 	t->starved++;
@@ -197,7 +198,7 @@ bool thread_attach(struct thread *t)
 	return t->ring != NULL;
 }
 
-/* The full ring is left to the drain. */
+/* Leaves the full ring to the drain. */
 static bool take_another(struct thread *t)
 {
 	struct gmt_ring *full = t->ring, *r = live_take(t->id);
@@ -217,7 +218,7 @@ void thread_look(struct thread *t)
 		session_call_drain();
 }
 
-/* While there is no room for another ring, it is asked for now and then. */
+/* After a failure, another ring is asked for only at every 1024th event. */
 static bool ask_for_another(struct thread *t)
 {
 	uint64_t head = 1 + __atomic_load_n(&t->ring->head, __ATOMIC_RELAXED);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a thread of the application carries for us: its number, its ring, room for its last stacks.
- * All but the small struct in initial-exec TLS is taken at the thread's first events and given back
- * when it ends.
+ * Our data of a thread of the application: its number, its ring, room for its last stacks. All but
+ * the small struct in initial-exec TLS is taken at its first events and released at its end.
  */
 #pragma once
 
@@ -11,8 +10,8 @@
 #include "../capture.h"
 #include "state.h"
 
-/* The backward node that runs. An exception leaves it as it is: what is not inside `frame` any more
- * does not run. */
+/* The running backward node. An exception does not reset it: it runs only for stack addresses
+ * inside `frame`. */
 struct running_node {
 	uint32_t name, ordinal;
 	uintptr_t frame;
@@ -24,25 +23,25 @@ struct thread {
 	uint32_t id_generation; /* of the session that id belongs to */
 	uint32_t tid;
 	struct gmt_ring *ring;
-	void *scratch; /* room for the last stacks, from the first one on */
+	void *scratch; /* room for the last stacks; NULL before the first */
 	size_t scratch_bytes;
 	struct thread_room *room; /* thread_room.h; NULL = not used */
-	const void *hook;	  /* frame of the hook whose event is taken; NULL = not known */
+	const void *hook;	  /* frame of the hook whose event is captured; NULL = not known */
 	uintptr_t outermost;	  /* stack address of the outermost hook */
 	uint32_t depth;		  /* hooks that are running */
 	uint32_t pushes;
-	uint32_t starved;	/* events lost since there is no ring, or no other */
+	uint32_t starved;	/* events since the last failed request for a ring */
 	uint64_t full_at;	/* 1 + head of the ring when there was no other */
-	struct binding binding; /* of PyTorch's, that runs */
+	struct binding binding; /* PyTorch's running one */
 	struct running_node node;
-	uintptr_t busy;	     /* in our own work: the address of its struct thread_mark */
+	uintptr_t busy;	     /* not 0 in our own work: address of its struct thread_mark */
 	uint32_t busy_depth; /* depth in it */
 	bool nested;	     /* a hook ran inside the outermost one */
-	bool pushing;	     /* in the ring: a signal handler must keep out */
+	bool pushing;	     /* writes to the ring: a signal handler must not */
 } OS_LINE;
 
 #define THREAD_DEPTH_OWN ((uint32_t)GMT_DEPTH_OWN) /* added to depth during our own work */
-#define THREAD_BUSY_OWN	 1u /* busy with what makes events of its own; nobody jumps out of it */
+#define THREAD_BUSY_OWN	 1u /* busy with work that nothing jumps out of: our thread, sources */
 
 /* Lies in the frame of our own work and holds its own address, as long as the frame is there. */
 struct thread_mark {
@@ -82,8 +81,8 @@ static inline void thread_enter(struct thread *t, struct thread_mark *m)
 	t->busy = (uintptr_t)m;
 }
 
-/* The thread is busy. true: it was left by a jump (siglongjmp of a handler), and is mended; false:
- * a handler interrupted it, and `here` is a stack address of the handler's. */
+/* For a busy thread. True: a jump (siglongjmp of a handler) left our work, and the state is
+ * repaired. False: a handler interrupted it; `here` is a stack address of the handler's. */
 bool thread_was_left(struct thread *t, uintptr_t here);
 
 uint32_t thread_number(struct thread *t); /* id, also before the thread has anything else */
@@ -103,9 +102,9 @@ static inline bool thread_ready(struct thread *t)
 	return thread_attach(t);
 }
 
-/* The drain is called while there is still room. */
+/* Calls the drain if the ring is filling up. */
 void thread_look(struct thread *t);
-bool thread_push_on(struct thread *t, const struct gmt_event *e); /* where the ring is full */
+bool thread_push_on(struct thread *t, const struct gmt_event *e); /* if the ring is full */
 
 static inline void thread_count_push(struct thread *t)
 {
@@ -113,8 +112,7 @@ static inline void thread_count_push(struct thread *t)
 		thread_look(t);
 }
 
-/* Into the thread's ring, a second one if it is full; not while pushing. false = dropped, counted.
- */
+/* Puts it into the thread's ring, or another if that is full; not while pushing. False: dropped. */
 static inline bool thread_push(struct thread *t, const struct gmt_event *e)
 {
 	bool ok;

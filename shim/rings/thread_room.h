@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a thread needs beside struct thread, and most threads do not: a page of its own, mapped when
- * it is first asked for and given back when the thread ends. Thread-local storage of our own is
- * scarce: the loader has some 1600 bytes for all libraries that come late, audit libraries with
- * them (scripts/lint-tls.sh).
+ * Data that few threads need besides struct thread: a page of its own, mapped at first use and
+ * unmapped when the thread ends. Initial-exec TLS is scarce: the loader has some 1600 bytes for all
+ * libraries that are loaded late, audit libraries included (scripts/lint-tls.sh).
  */
 #pragma once
 
@@ -21,7 +20,7 @@ _Static_assert(sizeof(struct thread_room) <= 4096, "a page");
 /* NULL: there is no memory, or system calls are forbidden. */
 struct thread_room *thread_take_room(struct thread *t);
 
-/* The calling thread's, from its first use on. */
+/* The calling thread's, mapped at its first use. */
 static inline struct thread_room *thread_room(void)
 {
 	struct thread *t = thread_self();
@@ -29,7 +28,7 @@ static inline struct thread_room *thread_room(void)
 	return OS_LIKELY(t->room) ? t->room : thread_take_room(t);
 }
 
-/* NULL where it has not been used. */
+/* NULL if it has not been used. */
 static inline struct thread_room *thread_room_used(void)
 {
 	return thread_self()->room;

@@ -107,7 +107,7 @@ static struct bytes take_bytes(struct bytes *b, uint64_t size)
 	return part;
 }
 
-/* Formats by the low four bits: size, signed. */
+/* sizes: bytes by the encoding's low four bits; negative = signed, 0 = not supported. */
 static uint64_t take_pointer(struct bytes *b, uint8_t encoding, bool relative_too)
 {
 	static const int8_t sizes[16] = {
@@ -128,8 +128,8 @@ static uint64_t take_pointer(struct bytes *b, uint8_t encoding, bool relative_to
 
 /* ---- instructions ---- */
 
-/* Instructions, under DWARF's own names. An opcode's upper two bits, if any, are one of three more,
- * whose operand is in the lower six. */
+/* Instructions, under DWARF's own names. Three more have their opcode in the upper two bits and an
+ * operand in the lower six. */
 enum {
 	DW_CFA_nop = 0x00,
 	DW_CFA_set_loc = 0x01,
@@ -237,7 +237,7 @@ static void set_rule(struct row *row, uint64_t reg, struct place to)
 		row->ra = to;
 }
 
-/* `rbp + offset`, and with `load` what is stored there; nothing else is understood. */
+/* Whether the expression is `rbp + offset`, with `load` the word stored there. No other is read. */
 static bool reads_bp(struct bytes block, bool load, int64_t *offset)
 {
 	if (take(&block, 1) != DW_OP_breg6)
@@ -312,7 +312,7 @@ static void apply(struct machine *m, const struct instruction *i, uint64_t a, in
 	}
 }
 
-/* An instruction's first byte may hold an operand: the table's rows for the long forms serve. */
+/* If the first byte holds an operand, the table's row for the long form is used. */
 static void one_instruction(struct machine *m, struct bytes *code)
 {
 	uint8_t op = (uint8_t)take(code, 1);
@@ -340,7 +340,7 @@ static void run(struct machine *m, struct bytes code)
 
 /* ---- entries ---- */
 
-/* The bytes of the entry at `at`, behind its length. */
+/* The bytes of the entry at `at`, after its length. */
 static struct bytes entry_at(const struct cfi_table *t, uintptr_t at)
 {
 	struct bytes b = { NULL, NULL, true };
@@ -354,7 +354,7 @@ static struct bytes entry_at(const struct cfi_table *t, uintptr_t at)
 	return (struct bytes){ (const uint8_t *)at + 4, (const uint8_t *)at + 4 + length, false };
 }
 
-/* The letters behind "z": L and P have operands that are of no use here. */
+/* The letters after "z". The operands of L and P are skipped. */
 static void read_augmentation(struct program *out, const char *letters, struct bytes data)
 {
 	for (; *letters && !data.bad; letters++) {
@@ -427,7 +427,7 @@ static struct cfi_rule rule_of(const struct row *r)
 	return rule;
 }
 
-/* The FDE with this address, from the header's sorted table; 0 = none. */
+/* The address of the FDE for pc, from the header's sorted table; 0 = none. */
 static uintptr_t find_entry(const struct cfi_table *t, uintptr_t pc)
 {
 	const uint8_t *head = (const uint8_t *)t->header;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How to leave a function: where its caller's registers are, by the call frame information that
- * compilers write beside the code (.eh_frame).
+ * Rules for a step from a function to its caller: where the caller's registers are, by the call
+ * frame information that compilers write beside the code (.eh_frame).
  */
 #pragma once
 
@@ -24,11 +24,11 @@ struct cfi_rule {
 	uint8_t saved;
 };
 
-/* Of a mapped object, its .eh_frame_hdr. */
+/* A mapped object and its .eh_frame_hdr. */
 struct cfi_table {
 	uintptr_t start, end; /* the object */
 	uintptr_t header;     /* 0 = it has none */
 };
 
-/* Plain loads within the object; any thread. */
+/* The rule for the function at pc. Plain loads within the object; any thread. */
 struct cfi_rule cfi_rule(const struct cfi_table *t, uintptr_t pc);

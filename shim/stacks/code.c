@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies what the viewer needs of a code object: file, qualified name, raw line table. On the
- * application's thread, while the frame that runs it keeps it alive; never later.
+ * Copies the parts of a code object that the viewer needs: file, qualified name, raw line table. On
+ * the application's thread, while the frame that runs it keeps it alive; never later.
  */
 #include "code.h"
 

@@ -14,5 +14,5 @@ void codes_forget(void);
 
 #define CODE_TEXT_MAX 4096u
 
-/* A compact str that is alive, as UTF-8, cut at CODE_TEXT_MAX; bytes written. */
+/* Writes a live compact str as UTF-8, cut at CODE_TEXT_MAX. Returns the bytes; 0: not compact. */
 uint32_t code_text(uintptr_t str, uint8_t *out);

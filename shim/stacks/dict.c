@@ -3,13 +3,13 @@
 
 #include "../base/file.h"
 
-/* PyDictObject, behind its head: how many, a tag, the keys, values (where keys are shared). */
+/* PyDictObject after its head: number of items, a tag, the keys, values (if keys are shared). */
 struct dict {
 	uint64_t used, tag;
 	uintptr_t keys, values;
 };
 
-/* PyDictKeysObject; behind it indices, then entries: with a hash where not all keys are strings. */
+/* PyDictKeysObject. Indices follow, then entries; these have a hash if not all keys are strings. */
 struct keys {
 	uint64_t references;
 	uint8_t log2_size, log2_index_bytes, kind, reserved;
@@ -24,12 +24,12 @@ struct type {
 
 enum {
 	TYPE_INLINE_VALUES = 1 << 2,
-	TYPE_HAS_DICT = 1 << 4, /* which it manages itself */
-	VALUES_HEAD = 8,	/* four bytes, from 3.13 on */
-	VALUES_VALID = 24,	/* the last of them, as a bit */
+	TYPE_HAS_DICT = 1 << 4, /* managed by the type */
+	VALUES_HEAD = 8,	/* bytes before the values, from 3.13 on */
+	VALUES_VALID = 24,	/* bit in them: the values are valid */
 };
 
-/* KIND_SHARED: the objects of a class share them, and each has values of its own. */
+/* KIND_SHARED: the objects of a class share the keys, and each has values of its own. */
 enum { KIND_GENERAL, KIND_STRINGS, KIND_SHARED };
 
 static bool is_known(const struct python_offsets *o)
@@ -70,8 +70,8 @@ bool dict_find(const struct python_offsets *o, uintptr_t dict, struct dict_items
 	return true;
 }
 
-/* An object's values, as long as nobody asked for its __dict__: before the object, behind it from
- * 3.13 on. *dict: what is there instead. */
+/* An object's own values, which it has until its __dict__ is used: before the object, after it from
+ * 3.13 on. 0 = it has none; *dict: its dict instead. */
 static uintptr_t own_values(const struct python_offsets *o, uintptr_t object, const struct type *t,
 			    uintptr_t *dict)
 {

@@ -7,13 +7,14 @@
 
 #include <string.h>
 
-#define VARIABLES_MOST	64u /* of a function that are looked at */
-#define GLOBALS_MOST	512u
-#define NAME_MOST	200u   /* bytes; a variable with a longer name is left out */
-#define FRAMES_MOST	16384u /* outside of refusals: a second, for stacks that go on changing */
-#define REFUSALS_MOST	64u    /* a program may go on asking */
-#define ITEMS_MOST	1024u  /* of a list */
-#define ATTRIBUTES_MOST 64u    /* of an object */
+#define VARIABLES_MOST 64u /* variables of a function that are looked at */
+#define GLOBALS_MOST   512u
+#define NAME_MOST      200u /* bytes; a variable with a longer name is left out */
+#define FRAMES_MOST \
+	16384u /* outside of refusals: takes a second in all, for stacks that keep changing */
+#define REFUSALS_MOST	64u   /* a program can go on asking */
+#define ITEMS_MOST	1024u /* items of a list */
+#define ATTRIBUTES_MOST 64u   /* attributes of an object */
 #define NODES		(1u << 20)
 
 static variable_reader *reader;
@@ -50,7 +51,7 @@ static uintptr_t type_of(const struct python_offsets *o, uintptr_t object)
 	return file_peek_word(object + (uintptr_t)o->object_type);
 }
 
-/* The object of a variable; one that inner functions use too has a cell, whose content counts. */
+/* The object of a variable. A variable that inner functions use is a cell with the object. */
 static uintptr_t object_of(const struct python_offsets *o, uintptr_t value)
 {
 	uintptr_t object = value & ~(uintptr_t)7;
@@ -60,9 +61,8 @@ static uintptr_t object_of(const struct python_offsets *o, uintptr_t value)
 	return object;
 }
 
-/* Where a list or tuple has its items; 0: it is neither. A tuple's hash is before them from 3.14
- * on.
- */
+/* The address of a list's or tuple's items; 0: it is neither. From 3.14 on a tuple's hash is before
+ * its items. */
 static uintptr_t items_of(const struct python_offsets *o, uintptr_t object, uintptr_t type,
 			  uint64_t *count)
 {
@@ -78,18 +78,18 @@ static uintptr_t items_of(const struct python_offsets *o, uintptr_t object, uint
 struct frame_record {
 	const struct python_offsets *o;
 	variable_reader *read;
-	struct variables_seen *seen; /* NULL: tensors alone */
-	uintptr_t object_name;	     /* of the object whose attributes are recorded */
+	struct variables_seen *seen; /* NULL: only tensors */
+	uintptr_t object_name;	     /* of the object whose attributes are recorded; 0 = none */
 	struct gmt_def_variables head;
 	uint8_t *buf;
 	uint32_t len;
 };
 
-/* The tensors of a list, tuple or dict, and of those in it. */
+/* Sums over the tensors of a list, tuple or dict, and of those in it. */
 struct items {
 	const struct frame_record *of;
 	struct variable all;
-	uint64_t storage; /* of the one before */
+	uint64_t storage; /* of the previous tensor */
 	int depth;
 };
 
@@ -152,7 +152,8 @@ static bool read_variable(const struct frame_record *t, uintptr_t object, struct
 	return v->head.tensors;
 }
 
-/* A str of a few bytes, which may be gone; its copy lies as it does. 0: it is too long. */
+/* Copies a short str, which might be freed already: code_text reads a copy of its memory. Returns
+ * the bytes; 0: it is too long. */
 static uint32_t copy_name(const struct python_offsets *o, uintptr_t name, uint8_t *out)
 {
 	uint8_t copy[128 + NAME_MOST];
@@ -215,7 +216,7 @@ static void record_attribute(void *ctx, uintptr_t name, uintptr_t value)
 		record_variable(ctx, name, value);
 }
 
-/* An object of several frames, as self often is, is the innermost one's. */
+/* An object in several frames, as self often is, is recorded with the innermost one. */
 static bool is_first_seen(struct variables_seen *seen, uintptr_t object)
 {
 	for (unsigned i = 0; i < seen->count; i++)

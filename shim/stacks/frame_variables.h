@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensors that Python frames have in their variables: what a line computes with, by name and
- * shape. Everything is read so that it cannot fault, which takes system calls: it is for moments
- * that are few. Application threads, any lock held, GIL held or not.
+ * The tensors in the variables of Python frames: the names and shapes of a line's operands. All
+ * reads are system calls that cannot fault, so this is for rare moments. Application threads, any
+ * lock held, GIL held or not.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "python.h"
 
 struct variable {
-	struct gmt_variable head; /* but for the name */
+	struct gmt_variable head; /* without the name */
 	uint64_t sizes[GMT_VARIABLE_DIMS];
 	uint64_t storage; /* its address */
 };
@@ -19,7 +19,7 @@ struct variable {
 /* Whether the Python object at this address, if there is one, is a tensor on a device. */
 typedef bool variable_reader(uintptr_t object, struct variable *out);
 
-/* Who knows what a tensor is; NULL: nobody, and no variables are recorded. Once a session. */
+/* Sets the function that reads tensors, once a session; NULL: no variables are recorded. */
 void variables_read_by(variable_reader *reader);
 
 #define VARIABLES_SEEN 64 /* objects at one refusal */
@@ -28,12 +28,12 @@ struct variables_seen {
 	unsigned count;
 };
 
-/* Records a frame's tensors, if it has any. seen: at a refusal, also those in lists and in the
- * attributes of objects, of each object once; else NULL. buf holds GMT_DEF_MAX bytes. */
+/* Records a frame's tensors, if it has any. seen: at a refusal, also those in lists and in
+ * attributes of objects, each object once; else NULL. buf holds GMT_DEF_MAX bytes. */
 void variables_record(struct thread *t, const struct python_frame *frame, uint32_t node,
 		      struct variables_seen *seen, uint8_t *buf);
 
-/* true once for each node, until there were many; one whose place another one took is left out. */
+/* True once for each node, up to a limit; a node that shares its bit with another is left out. */
 bool variables_are_new(uint32_t node);
 /* true for a process's first refusals. */
 bool variables_of_refusal(void);

@@ -2,21 +2,21 @@
 /*
  * Verify, don't unwind. A step from a frame to its caller is a function of the frame's state (ip,
  * sp, rbp), of the rule for ip, and of the words on the stack that the rule names: return address
- * and saved rbp. Each frame of the last walk is kept with its state, and those words as a list. Of
- * rbp only what a step reads must be as it was.
+ * and saved rbp. Each frame of the last walk is kept with its state, and those words as a list. rbp
+ * is compared only where a step reads it.
  *
  * Why a shortened walk is exact: it begins at the true registers and steps by rules. When it comes
- * to a state equal to one that is kept, the next step would read the same places by the same rule;
- * if they hold the same words, its outcome is the next kept state, and so on outward. No word is
- * read unless the state that leads to it was just found right, so nothing depends on what happened
- * since (returns, exceptions, longjmp, other stacks): a slot that was used again for something else
- * is never looked at, or holds what the step would take from it anyway. A place where the words
- * differ, or whose end was itself loaded from memory, is stepped over by its rule. Rules hold until
- * an object is unloaded (modules_unloads). Return addresses are never changed. The inner part that
- * is new against the last walk mostly came before too, some events ago: repeat.h keeps such parts.
+ * to a state equal to a kept one, the next step would read the same places by the same rule. If
+ * they hold the same words, the result is the next kept state, and so on outward. No word is read
+ * unless the state that leads to it was just found right, so nothing depends on what happened since
+ * (returns, exceptions, longjmp, other stacks): a slot that was reused is never looked at, or holds
+ * what the step would take from it anyway. Where the words differ, or the frame's end was itself
+ * loaded from memory, the walk makes a step by the rule. Rules hold until an object is unloaded
+ * (modules_unloads). Return addresses are never changed. The inner part that differs from the last
+ * walk was mostly seen some events ago: repeat.h keeps such parts.
  *
  * Application threads, any lock held; loads only, from the memory an unwinder would read. Never
- * guesses: one frame without a rule, and the walk is not taken.
+ * guesses: if one frame has no rule, there is no walk.
  */
 #include "frames.h"
 
@@ -42,7 +42,7 @@ static inline void list(struct frames *f, int count)
 		l->listed = count;
 }
 
-/* Frames from this one on are others, or were reached otherwise. */
+/* Drops the words of frames from this one on: these are others, or were reached in another way. */
 static void unlist(struct frames *f, int from)
 {
 	if (f->words.listed > from)
@@ -54,7 +54,7 @@ static bool same(const struct frame *k, const struct frame *s)
 	return k->ip == s->ip && k->sp == s->sp && (k->bp == s->bp || !bp_counts(k));
 }
 
-/* From the frame at `from`, known to be right, outward as long as frames hold. */
+/* Checks words outward from frame `from`, which is right. Returns the last right frame; 0 = all. */
 static NOT_SANITIZED int verified(const struct words *l, int from)
 {
 	const struct word *w = &l->words[l->until[from] - 1];
@@ -69,7 +69,7 @@ static NOT_SANITIZED int verified(const struct words *l, int from)
 	return from;
 }
 
-/* The same, as far as frames may have changed since the last walk. */
+/* Whether words hold from `from` outward to `within`, beyond which frames cannot change. */
 static NOT_SANITIZED bool holds_within(const struct words *l, int from, uintptr_t within)
 {
 	for (const struct word *w = &l->words[l->until[from] - 1]; *w->at == w->is; w--)
@@ -78,7 +78,7 @@ static NOT_SANITIZED bool holds_within(const struct words *l, int from, uintptr_
 	return false;
 }
 
-/* rbp as it is now, of frames that are right from `from` outward. */
+/* Updates rbp of the frames from `from` outward to `to`, which are right. */
 static NOT_SANITIZED void refresh(struct walk *w, int from, int to)
 {
 	for (int i = from - 1; i >= to; i--) {
@@ -88,7 +88,7 @@ static NOT_SANITIZED void refresh(struct walk *w, int from, int to)
 	}
 }
 
-/* By its rule, whatever the stack holds. */
+/* Whether the rule of ip is that of an outermost frame. */
 static inline bool is_outermost(struct frames *f, uintptr_t ip)
 {
 	if (OS_LIKELY(f->outermost == ip))
@@ -100,9 +100,9 @@ static inline bool is_outermost(struct frames *f, uintptr_t ip)
 }
 
 /*
- * From the frame at `from`, known to be right, outward. Returns how far frames are right: 0 = all,
- * and the outermost is still that. *s is the frame behind the last right one, unless that one is
- * the outermost.
+ * Checks frames outward from the one at `from`, known to be right. Returns the index of the last
+ * right one; 0 with REACHED_END: all are right. Else *s is the frame after that, by its rule,
+ * unless there is none.
  */
 static int verify(struct frames *f, int from, struct frame *s, enum outcome *outcome)
 {
@@ -132,7 +132,7 @@ static int verify(struct frames *f, int from, struct frame *s, enum outcome *out
 
 /* ---- walks ---- */
 
-/* Frames that are right but whose outer part is not go in again, as new ones. */
+/* Right frames whose callers changed are added to the new ones. */
 static bool take_over(struct frames *f, int *fresh, const struct walk *w, int from, int to)
 {
 	for (int i = from; i >= to; i--) {
@@ -173,7 +173,7 @@ static struct walk *walk_from(struct frames *f, struct walk *w, struct frame s)
 			at--;
 		if (at >= 0 && same(&w->frames[at], &s)) {
 			set_counts(&s, bp_counts(&w->frames[at]));
-			w->frames[at] = s; /* it was reached from another one */
+			w->frames[at] = s; /* it is reached from another frame now */
 			unlist(f, at);
 			right = verify(f, at, &s, &outcome);
 			if (right == 0 && outcome == REACHED_END)
@@ -197,7 +197,7 @@ static void copy_inner(struct walk *w, const struct repeat *p)
 	memcpy(&w->nodes[p->outer], repeat_nodes(p), p->count * sizeof(w->nodes[0]));
 }
 
-/* The last walk becomes whole. */
+/* Completes the last walk with its inner part. */
 static void fetch_inner(struct frames *f)
 {
 	if (!f->inner)
@@ -214,7 +214,7 @@ void frames_copy(const struct frames *f, struct walk *out)
 		copy_inner(out, f->inner);
 }
 
-/* Nothing may be learned or believed while an object is being unloaded. */
+/* Forgets everything after an unload. False while one is in progress: nothing is used then. */
 static bool is_current(struct frames *f)
 {
 	bool now;
@@ -239,8 +239,8 @@ static bool joins(const struct repeat *p, const struct frame *k)
 }
 
 /*
- * The inner part as it was before; the rest is verified here. NULL = not as before, and nothing was
- * changed but what is right in any case.
+ * A walk whose inner part is a kept one; the rest is verified here. NULL = it is not the same, and
+ * nothing was changed but what is right in any case.
  */
 static struct walk *walk_again(struct frames *f, const struct frame *here)
 {
@@ -267,7 +267,7 @@ static struct walk *walk_again(struct frames *f, const struct frame *here)
 	return w;
 }
 
-/* Its nodes are known by now, unless one could not be had. */
+/* Keeps the last walk as a repeat. Its nodes are known by now, unless one could not be defined. */
 static void keep_taken(struct frames *f)
 {
 	if (!f->taken)
@@ -296,7 +296,7 @@ static struct walk *walk_anew(struct frames *f, struct frame s, uintptr_t own_st
 			return NULL;
 	}
 	w = walk_from(f, &f->walk, s);
-	f->walk.verifiable = w != NULL; /* half of one is none */
+	f->walk.verifiable = w != NULL; /* an incomplete walk is none */
 	f->taken = w ? w->count : 0;
 	return w;
 }
@@ -308,7 +308,7 @@ frames_walk(struct frames *f, const struct binding *binding, const uintptr_t *fr
 #if defined(__x86_64__)
 	const uintptr_t *at = from ? from : __builtin_frame_address(0);
 	const struct frame here = { at[1], (uintptr_t)(at + 2), at[0], 0 };
-	bool inside = here.sp < binding->at; /* not on another stack, further up */
+	bool inside = here.sp < binding->at; /* false on another stack, at higher addresses */
 	struct walk *w;
 
 	keep_taken(f);

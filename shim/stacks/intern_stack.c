@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of stack nodes: 22 MiB, at least 200,000 of them. When it is full, stacks end where
- * what is known of them ends. Any thread; never blocks.
+ * The table of stack nodes: 22 MiB, at least 200,000 of them. When it is full, stacks end before
+ * the first frame without a node. Any thread; never blocks.
  */
 #include "intern_stack.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sorted list of the mapped objects' ranges, replaced as a whole when objects come and go and
- * read without a lock. Lists that were replaced are not freed: someone may be reading them.
+ * read without a lock. Replaced lists are not freed, because a thread might be reading them.
  *
  * Scans run on application threads too. dl_iterate_phdr takes only the loader's short inner lock,
  * never the one that is held while constructors run.
@@ -38,7 +38,7 @@ static struct intern_table defined;
 static bool saw_python;
 static unsigned long long last_subs;
 
-/* Unloadings that are going on in the low bits, above them a number that each changes. */
+/* Unloads in progress in the low 16 bits, above them a number that each unload changes. */
 static uint64_t unloads;
 #define ONE_MORE (1u << 16)
 
@@ -199,7 +199,7 @@ static int take_one(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 0;
 }
 
-/* true = there were some since it was asked last, by anyone. */
+/* Notes the loader's count of unloads. True: there were some since the last call, by any thread. */
 static bool note_unloads(unsigned long long subs)
 {
 	if (__atomic_exchange_n(&last_subs, subs, __ATOMIC_SEQ_CST) == subs)

@@ -7,21 +7,21 @@
 #include "cfi.h"
 #include "../rings/thread.h"
 
-/* Application thread: the module of `ip` is defined, if it is in any. */
+/* On an application thread: defines the module of `ip`, if it is in any. */
 void modules_know(uintptr_t ip);
 
-/* The same, and where the call frame information of that module is; NULL = it is in none. */
+/* The same, and returns the module's call frame information; NULL = it is in none. */
 const struct cfi_table *modules_table(uintptr_t ip);
 
 /*
- * Grows with every unloading: what was learned about addresses in objects is then void. *now: one
- * is going on. Called by our dlclose before and after the real one; unloadings that went past it
- * are seen at the next look at the loader's list.
+ * Grows with every unload, which voids everything learned about addresses in objects. *now: an
+ * unload is in progress. Our dlclose calls the next two before and after the real one; unloads in
+ * other ways are noticed at the next look at the loader's list.
  */
 uint64_t modules_unloads(bool *now);
 void modules_unload_begins(void);
 void modules_unload_ends(void);
-void modules_unload_reset(void); /* in a forked child: who was unloading is not in it */
+void modules_unload_reset(void); /* in a forked child: the unloading thread is not in it */
 
 /* The thread that writes the file: defines what is loaded now and not yet defined. */
 void modules_update(bool (*emit)(const struct gmt_def *d));

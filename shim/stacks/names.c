@@ -28,7 +28,7 @@ struct calls {
 	uint32_t count, last_id;
 };
 
-/* The first call that returns to `address` or behind it. */
+/* The first call that returns to `address` or after it. */
 static uint32_t first_from(const struct calls *c, uint64_t address)
 {
 	uint32_t low = 0, high = c->count;
@@ -56,8 +56,8 @@ static void add_call(void *ctx, uint64_t address)
 	c->count++;
 }
 
-/* The function that begins last before the address, by its last name in order: the viewer chooses
- * so among those of the object's file. */
+/* Chooses for each call the function that begins last before it, and of its names the last in
+ * order, as the viewer does with the object's file. */
 static void try_function(void *ctx, uint64_t start, uint64_t size, const char *name)
 {
 	struct calls *c = ctx;
@@ -101,7 +101,7 @@ static int name_object(struct dl_phdr_info *info, size_t size, void *ctx)
 	for (uint32_t i = 0; i < c->count; i++) {
 		if (c->items[i].name)
 			define(c, &c->items[i]);
-		c->items[i].name = NULL; /* the object may be gone after this */
+		c->items[i].name = NULL; /* the object might be gone after this */
 	}
 	return 0;
 }

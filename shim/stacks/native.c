@@ -3,9 +3,9 @@
  * libunwind is loaded RTLD_LOCAL, never linked: it exports _Unwind_* and backtrace, and in a
  * preloaded library's DT_NEEDED they would replace the program's own.
  *
- * It is asked where our own walk (frames.c) does not know the way. Application threads, any lock
- * held. unw_backtrace keeps a cache of unwind rules a thread and needs no lock once it is warm; it
- * never calls malloc.
+ * It is used if our own walk (frames.c) fails. Application threads, any lock held. unw_backtrace
+ * keeps a cache of unwind rules for each thread, and needs no lock once it is warm; it never calls
+ * malloc.
  */
 #include "native.h"
 
@@ -21,7 +21,7 @@
 
 #define UNW_CACHE_PER_THREAD 2
 
-/* libunwind puts the machine's name into those of its own functions. */
+/* The names of libunwind's own functions contain the machine's. */
 #if defined(__x86_64__)
 #define OF_UNWIND(name) "_ULx86_64_" name
 #else
@@ -68,7 +68,7 @@ static void set_up_cache(void *unwind)
 	file_let_low(&low);
 }
 
-/* A package brings one of its own, beside this library; else the system's. */
+/* A package has its own libunwind beside this library; else the system's is used. */
 static void *open_unwind(void)
 {
 	char path[PATH_MAX];

@@ -12,12 +12,12 @@ void native_setup(void);
 /* NULL, or why there are no native stacks. */
 const char *native_trouble(void);
 
-/* By our own walk, from the hook's frame if it is known; NULL = ask libunwind. */
+/* Our own walk, from the hook's frame if it is known; NULL = use libunwind. */
 struct walk *native_by_frames(struct frames *f, const struct binding *binding, const void *from);
 
 /*
- * Fills out (innermost first, our own library's frames left out) and returns how many; *skip says
- * where in out the first of them stands. most counts our own frames too.
+ * Fills `out`, innermost first. Our own library's frames come first: *skip is their number. Returns
+ * the number of the others. `most` counts both.
  */
 int native_by_libunwind(uintptr_t *out, int most, int *skip);
 

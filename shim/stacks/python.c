@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the interpreter and where it keeps its frames. Before the first walk is believed, the chain
- * is followed by reads that cannot fault and every object on the way must be of the type it should
- * be; else Python stacks stay off. Application threads, any lock held, GIL held or not.
+ * Finds the interpreter and the place of its frames. Before the first walk is used, the chain is
+ * followed by reads that cannot fault, and every object on the way must have the expected type;
+ * else Python stacks stay off. Application threads, any lock held, GIL held or not.
  */
 #include "python.h"
 
@@ -114,7 +114,7 @@ static bool find_in(void *handle)
 	return true;
 }
 
-/* A program that loads libpython itself may have hidden it from everyone. */
+/* A program that loads libpython itself might keep its symbols out of the global scope. */
 static bool find_hidden(void)
 {
 	char name[32];
@@ -154,8 +154,8 @@ static bool has_type(uintptr_t object, uintptr_t type)
 	return object && file_peek_word(object + (uintptr_t)py.at.object_type) == type;
 }
 
-/* Where the three kind bits of a str stand differs between builds; one place gives a possible kind.
- */
+/* Finds a str's three kind bits, whose place differs by build: only one place gives a valid
+ * kind. */
 static bool learn_kind_shift(uintptr_t str)
 {
 	static const uint16_t shifts[] = { 2, 8, 16 };
@@ -184,7 +184,7 @@ static bool code_is_right(uintptr_t code)
 	       learn_kind_shift(file);
 }
 
-/* UNCHECKED: no frame to judge by. */
+/* UNCHECKED: there is no frame to check yet. */
 static int check_chain(uintptr_t thread)
 {
 	const struct python_offsets *o = &py.at;

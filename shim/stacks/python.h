@@ -12,19 +12,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PYTHON_MOST 1024 /* no more frames than that are looked at */
+#define PYTHON_MOST 1024 /* most frames that are looked at */
 
 #define PYTHON_CODES \
-	2048 /* code objects that a thread knows; more than frames that are looked at */
+	2048 /* most code objects that a thread knows; more than frames that are looked at */
 
-/* A code object as the thread's walks found it. One that dies and leaves its address to another is
- * never believed to be that one: each walk compares it once. */
+/* A code object as the thread's walks found it. Each walk compares it once, so that a new one at
+ * the address of a freed one is noticed. */
 struct python_code {
-	uintptr_t code; /* its address; PYTHON_GONE = another one came there */
-	uint64_t check; /* tells it from a later one at the same address */
-	uint64_t seen;	/* the last walk that found it as it was */
+	uintptr_t code; /* its address; PYTHON_GONE = another one is there */
+	uint64_t check; /* differs from that of a later one at the address */
+	uint64_t seen;	/* number of the last walk that found it unchanged */
 
-	/* what tells it, where there is no version */
+	/* what identifies it, if it has no version */
 	uintptr_t name, file, table;
 	uint64_t name_hash;
 	uint32_t version, first_line;
@@ -42,14 +42,14 @@ struct python_frame {
 struct python_codes {
 	uint32_t count;
 	uint16_t by_address[2 * PYTHON_CODES];		/* number + 1, or 0 */
-	struct python_code codes[PYTHON_CODES] OS_LINE; /* a line of the cache each */
+	struct python_code codes[PYTHON_CODES] OS_LINE; /* a cache line each */
 };
 
-/* A thread's frames as they were last, outermost first. Zeroed memory is a new one. */
+/* A thread's frames in its last walk, outermost first. Zeroed memory is a new one. */
 struct python_chain {
-	int count, kept;  /* kept: so many outer frames are as they were before */
+	int count, kept;  /* kept: number of outer frames that did not change */
 	uint64_t walk;	  /* the number of this walk */
-	uint64_t binding; /* that the innermost frame had called; 0 = none is known */
+	uint64_t binding; /* called by the innermost frame; 0 = none is known */
 	struct python_frame frames[PYTHON_MOST] OS_LINE;
 	uintptr_t at[PYTHON_MOST]; /* those that are not kept, innermost first */
 	struct python_codes known;
@@ -64,14 +64,14 @@ const char *python_trouble(void);
 /* "3.11", or NULL if there is no Python. */
 const char *python_version(void);
 
-/* How many frames there are; -1: this thread has no Python. */
+/* Walks the thread's frames. Returns their number; -1: this thread has no Python. */
 int python_walk(struct python_chain *c, const struct binding *binding);
 
 #ifdef GMT_CHECK_FRAMES
 void python_compare(bool same); /* tests/check/compare_walks.c */
 #endif
 
-/* Whether it lies in the interpreter's own object: memory that holds nothing else later. */
+/* Whether the address is in the interpreter's own object, whose memory is never reused. */
 bool python_is_static(uintptr_t address);
 
 /* Types by the addresses of their objects; a cell is a variable that inner functions use too. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds code objects by their addresses. The table only grows; before a walk that it may have no
- * room for it is emptied. Application threads, any lock held; never blocks or allocates.
+ * Finds code objects by their addresses. The table only grows; it is emptied before a walk for
+ * which it might have no room. Application threads, any lock held; never blocks or allocates.
  */
 #include "python_code.h"
 
@@ -20,7 +20,7 @@ uint64_t python_name_hash(const struct python_offsets *o, uintptr_t name)
 				 len < 64 ? len : 64);
 }
 
-/* 3.12 on numbers every code object; before, what two code objects at one address do not share. */
+/* Reads what identifies a code object: from 3.12 on its number, before that several facts. */
 static void read_code(const struct python_offsets *o, struct python_code *k)
 {
 	uint64_t h;
@@ -33,7 +33,7 @@ static void read_code(const struct python_offsets *o, struct python_code *k)
 	k->check = k->version;
 	if (k->version)
 		return;
-	/* a name in static memory stays what it is, and without a hash it is no other's */
+	/* a name in static memory never changes, so it needs no hash */
 	k->name_hash = load(k->name + (uintptr_t)o->str_hash);
 	if (k->name_hash == UINT64_MAX && !python_is_static(k->name))
 		k->name_hash = python_name_hash(o, k->name);

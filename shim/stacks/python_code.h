@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code objects that a thread's walks came to. One may die, and another come to its address, at
- * any time between two walks: so each walk compares each code object once, however many of its
- * frames it has. Application threads, any lock held, GIL held or not: loads, and the thread's own
- * memory.
+ * The code objects that a thread's walks found. One can be freed, and another made at its address,
+ * between two walks: so each walk compares each code object once, however many of its frames it
+ * has. Application threads, any lock held, GIL held or not: loads, and the thread's own memory.
  */
 #pragma once
 
@@ -12,7 +11,7 @@
 
 #include <string.h>
 
-/* Of a name. Names in static memory may have none. */
+/* The hash of a name, or of its first 64 bytes: names in static memory can lack a hash. */
 uint64_t python_name_hash(const struct python_offsets *o, uintptr_t name);
 
 static inline uintptr_t load(uintptr_t address)
@@ -25,8 +24,8 @@ static inline uint32_t load32(uintptr_t address)
 	return *(const uint32_t *)address;
 }
 
-/* Whether k is still the code object at its address, which is alive: a frame that was just found
- * has it. */
+/* Whether k is still the code object at its address. That is alive, because a frame that was just
+ * found has it. */
 static inline __attribute__((always_inline)) bool
 python_code_is(const struct python_offsets *o, struct python_code *k, uint64_t walk)
 {
@@ -46,12 +45,12 @@ python_code_is(const struct python_offsets *o, struct python_code *k, uint64_t w
 	return is;
 }
 
-/* What is known of the code object at this address, which is alive; the same for the same one
- * until the table begins anew. */
+/* The entry of the live code object at this address; the same code object has the same entry until
+ * the table is emptied. */
 struct python_code *python_code_known(const struct python_offsets *o, struct python_codes *t,
 				      uintptr_t code, uint64_t walk);
 
-/* Before a walk. true: the table begins anew, and what was known before is not. */
+/* Call it before a walk. True: the table was emptied, so all earlier entries are void. */
 static inline bool python_codes_begin(struct python_codes *t)
 {
 	if (OS_LIKELY(t->count + PYTHON_MOST <= PYTHON_CODES))

@@ -17,7 +17,7 @@ static const struct python_offsets verified[] = {
 #include "python_offsets.def"
 };
 
-/* The interpreter's own table is an array of words; which word says what, by minor version. */
+/* The interpreter's own table is an array of words. Index of each fact's word, by minor version. */
 struct own_table {
 	int minor, words;
 	int current_frame, thread_id;
@@ -39,7 +39,7 @@ static bool fits(uint64_t offset)
 	return offset < 4096;
 }
 
-/* What both tables and every build so far have in common; a table read wrongly does not pass. */
+/* Relations that hold in both tables and every build so far; a table that is misread fails. */
 static bool makes_sense(const struct python_offsets *o)
 {
 	return o->object_type >= 8 && o->str_length == o->object_type + 8 &&
@@ -52,7 +52,7 @@ static bool makes_sense(const struct python_offsets *o)
 static void read_own_table(struct python_offsets *o, const struct own_table *at, const uint64_t *w)
 {
 	bool free_threaded = w[2] != 0;
-	int head = (int)w[at->object_type] + 8 - 16; /* how much longer an object's head is */
+	int head = (int)w[at->object_type] + 8 - 16; /* extra bytes of an object's head */
 
 	*o = (struct python_offsets){
 		.minor = (int16_t)at->minor,
@@ -107,7 +107,7 @@ static bool from_own_table(struct python_offsets *o, int minor, const void *runt
 		    !file_peek(w, (uintptr_t)runtime, (size_t)at->words * 8) ||
 		    memcmp(w, "xdebugpy", 8) || w[1] >> 16 != (0x0300u | (unsigned)minor))
 			continue;
-		/* Before them stand offsets in the interpreter's state, which is larger. */
+		/* The words before these are offsets in the interpreter's larger state. */
 		for (int j = at->current_frame; j < at->words; j++)
 			if (!fits(w[j]))
 				return false;

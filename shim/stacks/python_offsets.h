@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the interpreter keeps what we read. One table for released versions (python_offsets.def),
- * the interpreter's own table of offsets from 3.13 on.
+ * Offsets of the interpreter's data that we read: a table for released versions
+ * (python_offsets.def), and the interpreter's own table from 3.13 on.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ enum python_lasti {
 	PYTHON_LASTI_POINTER = 3,
 };
 
-/* Bytes from the start of the struct; -1 = this version has no such thing. */
+/* Bytes from the start of the struct; -1 = this version has no such field. */
 struct python_offsets {
 	int16_t minor;
 	int16_t lasti_kind;   /* enum python_lasti */
@@ -27,14 +27,14 @@ struct python_offsets {
 	int16_t object_type;
 	int16_t str_length, str_hash, str_state, str_ascii, str_compact;
 	int16_t bytes_size, bytes_data;
-	int16_t shim_owner; /* frame owners from here on are not Python code */
-	/* the values, and the dict of a module's; the tuple of their names */
+	int16_t shim_owner; /* frame owners from this one on are not Python code */
+	/* the variables' values; the dict of a module's; the tuple of their names */
 	int16_t frame_variables, frame_globals, code_variables;
-	int16_t type_keys; /* of its objects' attributes; -1 = not verified */
-	/* free threading: instructions are in a copy of the thread's own */
+	int16_t type_keys; /* keys of its objects' attributes; -1 = not verified */
+	/* free threading: each thread has its own copy of the instructions */
 	int16_t frame_tlbc, code_tlbc;
 	uint16_t tag_mask;   /* bits of a code reference that are not address */
-	uint16_t kind_shift; /* of the kind bits in a str's state */
+	uint16_t kind_shift; /* position of the kind bits in a str's state */
 };
 
 /*

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the calling thread's frame chain by offsets, and reads only what differs from the walk
- * before: a frame in the same place with the same instruction of the same code object is the same.
- * python_code.h says what the same code object is.
- * Application threads, any lock held, GIL held or not: plain loads only.
+ * Walks the calling thread's frame chain by offsets, and reads only frames that differ from the
+ * last walk: one at the same address with the same instruction of the same code object
+ * (python_code.h) did not change. Application threads, any lock held, GIL held or not: only plain
+ * loads.
  *
- * Each version with a verified layout has a walk of its own, in which offsets are numbers of the
+ * Each version with a verified layout has a walk of its own, in which offsets are constants in the
  * code; python_walk chooses by the layout that was found.
  */
 #include "python_code.h"
@@ -29,7 +29,7 @@ static uintptr_t code_begin(const struct python_offsets *o, uintptr_t frame, uin
 	return load(copies + 8 + 8 * (uintptr_t)index);
 }
 
-/* The instruction as the frame has it. */
+/* The frame's instruction, in the version's own form (lasti_kind). */
 static INLINE uintptr_t instruction(const struct python_offsets *o, uintptr_t frame)
 {
 	uintptr_t at = frame + (uintptr_t)o->frame_lasti;
@@ -88,7 +88,7 @@ static INLINE bool is_python(const struct python_offsets *o, uintptr_t frame)
 	       *(const int8_t *)(frame + (uintptr_t)o->frame_owner) < o->shim_owner;
 }
 
-/* *frame and those outside it that are not Python code; whether there were any. */
+/* Skips *frame and those outside it that are not Python code. True: there were any. */
 static INLINE bool pass_over(const struct python_offsets *o, uintptr_t *frame)
 {
 	int n = 0;
@@ -98,8 +98,8 @@ static INLINE bool pass_over(const struct python_offsets *o, uintptr_t *frame)
 	return n != 0;
 }
 
-/* The frame, and in bit 0 whether it was entered from C; then *frame is the one outside it. Before
- * 3.11 every call enters from C. */
+/* Returns *frame, in bit 0 whether it was entered from C, and sets *frame to the one outside it.
+ * Before 3.11 every call enters from C. */
 static INLINE uintptr_t take(const struct python_offsets *o, uintptr_t *frame)
 {
 	uintptr_t at = *frame, entry = o->frame_owner < 0;
@@ -110,7 +110,7 @@ static INLINE uintptr_t take(const struct python_offsets *o, uintptr_t *frame)
 	return at | (entry | pass_over(o, frame));
 }
 
-/* Where the last walk had a frame in this place, further out than i; i: nowhere. */
+/* Index of the last walk's frame at this address, further out than i; i: there is none. */
 static int same_place(const struct python_chain *c, int i, uintptr_t at)
 {
 	for (int j = i - 1; j >= 0; j--)
@@ -119,8 +119,8 @@ static int same_place(const struct python_chain *c, int i, uintptr_t at)
 	return i;
 }
 
-/* The frames from *frame outward that are as the last walk's from i outward: the place of the first
- * that is not, and *frame is that one. */
+/* Skips frames from *frame outward that equal the last walk's from i outward. Returns the index of
+ * the first that does not (-1: all do), and *frame is that one. */
 static INLINE int hold(const struct python_offsets *o, const struct python_chain *c,
 		       uintptr_t *frame, int i)
 {
@@ -136,8 +136,8 @@ static INLINE int hold(const struct python_offsets *o, const struct python_chain
 	return i;
 }
 
-/* Collects the frames that are not kept, innermost first. Returns how many frames there are;
- * *kept: so many outermost ones are as they were. */
+/* Collects the frames that are not kept, innermost first. Returns the number of all frames; *kept:
+ * number of outermost ones that did not change. */
 static INLINE int collect(const struct python_offsets *o, struct python_chain *c, uintptr_t frame,
 			  int *kept)
 {
@@ -175,8 +175,8 @@ static bool equal(const struct python_frame *a, const struct python_frame *b)
 	return a->code == b->code && a->where == b->where;
 }
 
-/* Where the interpreter's innermost loop has its frame on the C stack; 0: not known. A loop's first
- * frame, or what points to its last one, is a variable of its own. */
+/* An address in the C frame of the interpreter's innermost loop: that of a variable of the loop,
+ * its first frame or the pointer to its last one. 0: not known. */
 static INLINE uintptr_t loop_at(const struct python_offsets *o, uintptr_t thread, uintptr_t frame)
 {
 	if (o->cframe_frame >= 0)
@@ -188,7 +188,7 @@ static INLINE uintptr_t loop_at(const struct python_offsets *o, uintptr_t thread
 	return frame;
 }
 
-/* Whether the binding lies between us and that loop: then no Python runs that it called in turn. */
+/* Whether the binding is between us and that loop on the stack: then it runs no Python in turn. */
 static INLINE bool is_called_by(const struct python_offsets *o, uintptr_t thread,
 				uintptr_t innermost, const struct binding *b)
 {
@@ -198,8 +198,8 @@ static INLINE bool is_called_by(const struct python_offsets *o, uintptr_t thread
 }
 
 /*
- * While a binding runs, the frame that called it stays where it is, and so do those outside it. If
- * it calls Python in turn, another one is the innermost.
+ * Whether the last walk's innermost frame is still in the same call of a binding: then no frame has
+ * changed. If the binding calls Python in turn, another frame is the innermost.
  */
 static INLINE bool still_calls(const struct python_chain *c, const struct binding *b,
 			       uintptr_t innermost)
@@ -208,7 +208,7 @@ static INLINE bool still_calls(const struct python_chain *c, const struct bindin
 	       (c->frames[c->count - 1].at & ~(uintptr_t)1) == innermost;
 }
 
-/* The walk that is left out, in a library that compares (make CHECK=1). */
+/* In a library made with CHECK=1: makes the walk that was skipped, and compares. */
 static INLINE void compare(const struct python_offsets *o, struct python_chain *c,
 			   uintptr_t innermost)
 {

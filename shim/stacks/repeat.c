@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the inner part of a walk among those of earlier walks and verifies it. Which one it may be
- * is a guess by the walk before and the place where it begins; whether it is, is not: from the
- * state at the beginning outward each kept frame's words are compared with the stack, as in
- * frames.c, so a wrong guess costs time and nothing else.
- *
- * Application threads, any lock held; loads only, and the thread's own memory.
+ * Finds the inner part of a walk among those of earlier walks and verifies it. The candidate is a
+ * guess, by the walk before and the stack pointer. The check is not: from the state at the
+ * beginning outward, each kept frame's words are compared with the stack, as in frames.c, so a
+ * wrong guess costs only time.
  */
 #include "repeat.h"
 
@@ -32,10 +30,10 @@ size_t repeat_bytes(const struct repeat *p)
 	size_t bytes = sizeof(*p) + p->listed * sizeof(p->words[0]) +
 		       p->all * sizeof(struct frame) + nodes;
 
-	return (bytes + 63) & ~(size_t)63; /* each begins with a line of the cache */
+	return (bytes + 63) & ~(size_t)63; /* each begins on a cache line */
 }
 
-/* NULL: it had to make room. */
+/* NULL: it was dropped. */
 static inline struct repeat *repeat_at(const struct repeats *r, uint16_t number)
 {
 	uint32_t offset = number ? r->offsets[number - 1u] : 0;
@@ -51,8 +49,8 @@ static struct repeat_link *links_of(struct repeats *r)
 	return r->links[h >> 22];
 }
 
-/* Some of them stand with the last walk too, which was just looked at: the table of all of them is
- * mostly not in the cache. NULL: that walk was not kept. */
+/* The links that are kept with the last walk, which is in the cache; the table of all links mostly
+ * is not. NULL: that walk was not kept. */
 static inline struct repeat_link *near_links(const struct repeats *r)
 {
 	struct repeat *last = repeat_at(r, r->last);
@@ -60,7 +58,7 @@ static inline struct repeat_link *near_links(const struct repeats *r)
 	return last ? last->links : NULL;
 }
 
-/* The one that was right last stands first. */
+/* Puts the link that was right last before the others. */
 static void put_first(struct repeat_link *links, struct repeat_link l)
 {
 	if (!links)
@@ -74,7 +72,7 @@ static inline bool bp_fits(const struct frame *k, uintptr_t bp)
 	return !bp_counts(k) || k->bp == bp;
 }
 
-/* A frame whose place was itself loaded from memory is stepped to by its rule. */
+/* Makes the step to k by its rule, because k's place was itself loaded from memory. */
 static bool stepped(struct steps *steps, const struct frame *k, uintptr_t *bp)
 {
 	struct frame s = k[1];
@@ -86,7 +84,7 @@ static bool stepped(struct steps *steps, const struct frame *k, uintptr_t *bp)
 	return true;
 }
 
-/* Where there is such a frame. */
+/* holds() for a repeat with such a frame. */
 static __attribute__((noinline)) NOT_SANITIZED bool
 holds_by_steps(struct steps *steps, const struct repeat *p, uintptr_t bp)
 {
@@ -171,7 +169,7 @@ void repeat_expect(const struct repeats *r)
 
 /* ---- keeping ---- */
 
-/* Our own frames lie inside the walk's, innermost first. */
+/* Fills `frames` with the walk's new frames, and inside them our own (innermost first in own). */
 static void fill(struct frame *frames, struct steps *steps, const struct walk *w,
 		 const struct frame *own, unsigned owns)
 {
@@ -186,8 +184,8 @@ static void fill(struct frame *frames, struct steps *steps, const struct walk *w
 	}
 }
 
-/* The words that the frames hang on, innermost first: how many there are with the one at which a
- * look ends; 0 = they do not say it all. */
+/* Lists the words on which the frames depend, innermost first. Returns their number, including the
+ * one at which a comparison ends; 0 = words alone do not suffice. */
 static uint16_t list(struct word *words, const struct frame *frames, unsigned all)
 {
 	struct word *w = words;
@@ -232,11 +230,11 @@ static void drop_oldest(struct repeats *r)
 	r->oldest = (uint16_t)((r->oldest + 1) % REPEATS);
 }
 
-/* Room for one more, in place r->next; those that lie there go. */
+/* Room for one more, in place r->next; drops those that lie there. */
 static struct repeat *make_room(struct repeats *r, size_t bytes)
 {
 	if (r->used + bytes > REPEAT_ROOM) {
-		/* what lies behind the last one is older than what lies at the start */
+		/* those after the last one are older than those at the start */
 		while (r->oldest != r->next && r->offsets[r->oldest] > r->used)
 			drop_oldest(r);
 		r->used = 0;
@@ -254,7 +252,7 @@ static struct repeat *make_room(struct repeats *r, size_t bytes)
 	return (struct repeat *)((char *)r->room + r->used);
 }
 
-/* The number of p, which lies where the next one goes, unless it is there already. */
+/* The number of p, which is in the room for the next one; if an equal one exists, its number. */
 static uint16_t settle_number(struct repeats *r, struct repeat *p)
 {
 	uint16_t *seen = content_of(r, p);

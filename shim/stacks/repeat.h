@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inner parts of walks that came before: a training step does again what the last one did, so a
- * walk is mostly one that was taken before, and known by the one before it.
+ * Inner parts of earlier walks. A training step does what the last one did, so most walks repeat an
+ * earlier one, which can be found by the walk before.
  */
 #pragma once
 
 #include "stepping.h"
 
-#define REPEATS	       1024u	      /* of a thread; the oldest makes room */
+#define REPEATS	       1024u	      /* of a thread; the oldest is dropped */
 #define REPEAT_ROOM    (320u * 1024u) /* bytes */
 #define REPEAT_MOST    64u	      /* frames of one; a longer part is walked each time */
 #define REPEAT_OWN     12u
 #define REPEAT_LINKS   1024u
 #define REPEAT_WAYS    4u
 #define REPEAT_CONTENT 1024u
-#define REPEAT_AHEAD   512u /* bytes of the next one that are fetched ahead */
+#define REPEAT_AHEAD   512u /* bytes of the next one that are prefetched */
 
-/* A native stack's last Python one, and the node of both. */
+/* The last Python stack of a native stack, and the node that joins both. */
 struct joined {
 	uint32_t python, node;
 };
@@ -27,10 +27,10 @@ struct word {
 	uintptr_t is;
 };
 
-extern const uintptr_t word_never; /* is 0: a word that is to be 1 there ends a list */
+extern const uintptr_t word_never; /* is 0: a list ends with a word that should be 1 there */
 
-/* The words that the step to k from the frame inside it takes, behind *w: it is the same step if
- * they hold the same, from the same state. */
+/* Adds the words that the step to k from the frame inside it reads. From the same state and with
+ * the same words it is the same step. */
 static inline struct word *list_frame(const struct frame *k, struct word *w)
 {
 	if (!bp_at(k)) {
@@ -43,30 +43,30 @@ static inline struct word *list_frame(const struct frame *k, struct word *w)
 	return w;
 }
 
-/* After the last two walks, of which the first is `before`, one that began at this stack pointer
- * (bits of it) was `next`. */
+/* After two walks, of which the first is `before`, the one that began at this stack pointer (bits
+ * of it) was `next`. */
 struct repeat_link {
 	uint16_t before, sp, next;
 };
 
 /*
- * frames, outermost first: the one that is in the outer part of the walk too, `count` more, then
- * our own library's, of which the last is where walks begin. The words that they hang on, innermost
- * first, stand before them, and the stack nodes of frames[1] to frames[count] behind them.
+ * Its frames, outermost first: the innermost one of the walk's outer part, `count` more, then our
+ * own library's, of which the last is where walks begin. The words on which they depend, innermost
+ * first, are before them, and the stack nodes of frames[1] to frames[count] after them.
  */
 struct repeat {
 	struct frame here; /* the last of frames: where walks begin */
 	uint32_t base;	   /* stack node of frames[0] */
 	uint32_t node;	   /* of frames[count] */
 	uint16_t outer, count, all;
-	uint16_t listed; /* words; 0 = there is a frame whose place was itself loaded from memory */
+	uint16_t listed; /* words; 0 = some frame's place was itself loaded from memory */
 	struct joined joined;
 	struct frame join;		       /* frames[0] */
 	struct repeat_link links[REPEAT_WAYS]; /* the last ones that were right */
 	struct word words[];
 };
 
-/* Numbers of repeats count from 1. A thread's; zeroed memory is a new one. */
+/* A thread's repeats, numbered from 1; zeroed memory is a new one. */
 struct repeats {
 	uint16_t last, before; /* the last two walks; 0 = not known */
 	uint16_t oldest,
@@ -80,10 +80,10 @@ struct repeats {
 
 struct walk;
 
-/* A repeat that a walk from *here comes to again; NULL = none is known. What is further out is
- * still to be verified. */
+/* The repeat that a walk from *here takes again; NULL = none is known. The caller verifies the
+ * frames further out. */
 struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here);
-/* The walk that is known was taken: what comes next is fetched from far memory meanwhile. */
+/* After repeat_find: prefetches the repeat that probably comes next. */
 void repeat_expect(const struct repeats *r);
 
 static inline struct frame *repeat_frames(const struct repeat *p)
@@ -98,8 +98,8 @@ static inline uint32_t *repeat_nodes(const struct repeat *p)
 
 size_t repeat_bytes(const struct repeat *p);
 
-/* The walk w was taken, its nodes are known; own: where it began, and if that is in our library our
- * `owns` frames, innermost first. */
+/* Keeps the inner part of the walk w, whose nodes are known. own: the state where it began, or if
+ * that is in our library our `owns` frames, innermost first. */
 void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
 		 const struct frame *own, unsigned owns);
 

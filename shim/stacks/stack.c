@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Native and Python chains to nodes of the stack tree. A thread's stacks differ mostly at their
- * inner end, so each is compared with the one before from the outermost frame on, by value, and
- * only what differs is looked up. Application threads, any lock held; never blocks or allocates.
+ * Makes nodes of the stack tree of native and Python frames. A thread's stacks differ mostly at
+ * their inner end, so each is compared with the one before from the outermost frame on, by value,
+ * and only new frames are looked up. Application threads, any lock held; never blocks or allocates.
  */
 #include "stack.h"
 
@@ -30,7 +30,7 @@ struct python_part {
 	uint8_t definition[GMT_DEF_MAX];
 };
 
-/* Nodes of the thread's last stacks, found at one look: the table of all of them is large. */
+/* A cache of the nodes of the thread's last stacks, because the table of all nodes is large. */
 struct known_python {
 	uint64_t code, check;
 	uint32_t where, parent, node;
@@ -42,7 +42,7 @@ struct known_join {
 	uint32_t pad;
 };
 
-#define KNOWN 2048u /* in pairs: the one that was asked for last stands first */
+#define KNOWN 2048u /* in pairs, of which the first was used last */
 
 struct stack_scratch {
 	struct native_part native;
@@ -57,7 +57,7 @@ static unsigned known_at(uint64_t a, uint64_t b)
 	return (unsigned)((a * 0x9e3779b97f4a7c15ULL + b) * 0xd6e8feb86659fd93ULL >> 54) * 2;
 }
 
-/* Taken at the thread's first stack; NULL if there is no room (that thread has no stacks then). */
+/* Mapped at the thread's first stack; NULL: no memory (that thread has no stacks then). */
 static struct stack_scratch *scratch_of(struct thread *t)
 {
 	if (OS_UNLIKELY(!t->scratch_bytes)) {
@@ -67,7 +67,7 @@ static struct stack_scratch *scratch_of(struct thread *t)
 	return t->scratch;
 }
 
-/* What libunwind found, as a walk that is compared with its own last one by value. */
+/* A walk by libunwind, compared with its own last one by value. */
 static struct walk *by_libunwind(struct native_part *p, uint16_t *flags)
 {
 	struct walk *w = &p->other;
@@ -161,7 +161,7 @@ static struct joined *joined_in_table(struct thread *t, struct stack_scratch *s,
 	return &k->joined;
 }
 
-/* near: what stands with the native stack, or NULL. */
+/* near: the last join of the native stack, or NULL. */
 static uint32_t join_node(struct thread *t, struct stack_scratch *s, struct joined *near,
 			  uint32_t native, uint32_t python)
 {
@@ -214,7 +214,8 @@ uint32_t stack_capture(struct thread *t, bool prefer_python, uint16_t *flags)
 		return native ? native : python;
 	if (OS_LIKELY(node != 0))
 		return node;
-	*flags |= GMT_FLAG_TRUNCATED; /* no room for more nodes: the Python one says more */
+	*flags |=
+		GMT_FLAG_TRUNCATED; /* no room for more nodes: the Python stack is the better one */
 	return python;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules of unwinding, learned once for each address that a thread's walks come to. Application
+ * Rules of unwinding, learned once for each address that a thread's walks reach. Application
  * threads, any lock held; never blocks or allocates.
  */
 #include "stepping.h"
@@ -12,7 +12,7 @@
 
 const uintptr_t steps_not_saved;
 
-/* Room in a full set is made by the rule that has been there longest. */
+/* A place in the set; a full set loses its oldest rule. */
 static struct learned *keep_place(struct learned *set)
 {
 	for (unsigned i = 0; i < STEPS_WAYS; i++)
@@ -22,7 +22,7 @@ static struct learned *keep_place(struct learned *set)
 	return &set[STEPS_WAYS - 1];
 }
 
-/* Of code outside of all objects nothing is kept: an object may be loaded there. */
+/* Rules for code outside of all objects are not kept: an object might be loaded there. */
 __attribute__((noinline)) struct cfi_rule steps_learn(struct learned *set, uintptr_t ip)
 {
 	const struct cfi_rule unknown = { .how = CFI_UNKNOWN };

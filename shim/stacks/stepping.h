@@ -19,19 +19,19 @@
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /*
- * What a step outward depends on, and where it was read when the walk came here. A frame's bp
- * counts if a step outward from it reads it before it is taken from the stack again; else it is any
- * number that the program computes with, and in a frame that is kept it may be an old one.
+ * The state on which a step outward depends, and where it was read. A frame's bp counts if a step
+ * outward from it reads it before it is taken from the stack again. Otherwise it is any number that
+ * the program computes with, and kept frames can have an old one.
  */
 struct frame {
 	uintptr_t ip; /* return address; the word below sp held it */
 	uintptr_t sp, bp;
-	uintptr_t bp_from; /* where bp was read (bp_at), + BP_COUNTS, which kept frames have */
+	uintptr_t bp_from; /* address of the word with bp (bp_at), + BP_COUNTS in kept frames */
 };
 
 #define BP_COUNTS ((uintptr_t)1)
 
-/* &steps_not_saved = it was in the register of the frame inside; NULL = ask the rule. */
+/* &steps_not_saved: bp stayed in its register; NULL: only a step by the rule finds bp. */
 static inline const uintptr_t *bp_at(const struct frame *k)
 {
 	return (const uintptr_t *)(k->bp_from & ~BP_COUNTS);
@@ -52,7 +52,7 @@ struct learned {
 	struct cfi_rule rule;
 };
 
-/* A thread's; zeroed memory is a new one. */
+/* A thread's rules; zeroed memory is empty. */
 struct steps {
 	struct learned rules[STEPS_SETS][STEPS_WAYS] OS_LINE;
 };
@@ -68,7 +68,7 @@ static inline NOT_SANITIZED uintptr_t load_word(uintptr_t address)
 	return *(const uintptr_t *)address;
 }
 
-/* Of the frame whose rule r is; outer: of the one outside it. */
+/* Whether bp counts in the frame with rule r; outer: whether it counts in the one outside it. */
 static inline bool rule_counts(struct cfi_rule r, bool outer)
 {
 	return r.how == CFI_BP || r.how == CFI_BP_LOAD || (r.how == CFI_SP && !r.saved && outer);
@@ -85,13 +85,13 @@ static inline struct cfi_rule rule_for(struct steps *s, uintptr_t ip)
 	return steps_learn(set, ip);
 }
 
-/* Where information is wrong, a register holds anything: only what may be stack is read. */
+/* Whether `end` can be on the stack: with wrong frame information a register holds anything. */
 static inline bool near(uintptr_t sp, uintptr_t end)
 {
 	return end > sp && end - sp < (64u << 20) && !(end & 7);
 }
 
-/* To the caller of s, in place. */
+/* Replaces *s by its caller. */
 static inline NOT_SANITIZED enum outcome step(struct steps *steps, struct frame *s)
 {
 	struct cfi_rule r = rule_for(steps, s->ip);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call of a C++ function whose result lies at an address that we give: on aarch64 C has no
- * words for it. Takes the stack of who calls it, so that exceptions pass.
+ * Calls a C++ function whose result goes to an address that we give, which C cannot express on
+ * aarch64. A jump without a frame of its own, so that exceptions pass.
  */
 #include "result.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the PyTorch sources share: which release runs, how its tensors lie in memory, which backward
- * node runs on this thread. Application threads, with any lock held: only loads, no calls into the
- * framework but the ones that a hook stands for.
+ * Shared by the PyTorch sources: the release that runs, the layout of its tensors, the backward
+ * node that runs on this thread. Application threads, with any lock held: only loads, no calls into
+ * the framework but those that a hook replaces.
  */
 #pragma once
 
 #include "../capture.h"
 #include "../stacks/frame_variables.h"
 
-/* "" where it is not known. */
+/* "" = not known. */
 struct torch_release {
 	char version[64], cuda[16];
 };
@@ -19,8 +19,8 @@ struct torch_layout {
 	uint16_t head, offset, dtype, variable;
 };
 
-/* Offsets of Functions written in Python: of the object in its node, of the vector of saved tensors
- * in that, and the bytes of an element. */
+/* For Functions written in Python: offset of the object in its node, offset of the vector of saved
+ * tensors in the object, and bytes of the vector's elements. */
 struct torch_function {
 	uint16_t object, saved, stride;
 };
@@ -48,13 +48,13 @@ const struct torch_layout *torch_layout(void);
 const struct torch_function *torch_function(void); /* the same */
 bool torch_old_strings(void); /* built with the C++ library's old std::string */
 
-/* Whether tags are wanted, and can be had. */
+/* Whether tags are wanted and available. */
 bool torch_tags(void);
 
 /* `impl` = TensorImpl. false: no memory of its own (undefined, wrapped, fake), or not on CUDA. */
 bool torch_memory_of(const void *impl, struct torch_memory *m);
 bool torch_storage_memory(const void *storage, struct torch_memory *m); /* StorageImpl */
-/* The same in parts, where there is a layout: copies will do. */
+/* The same in two parts, which also work on copies; only with a layout. */
 uintptr_t torch_storage_of(const void *impl);
 bool torch_memory_in(const void *impl, const void *storage, struct torch_memory *m);
 unsigned torch_type_of(const void *impl); /* c10::ScalarType */
@@ -67,31 +67,31 @@ bool torch_has_grad_fn(const void *impl);
 /* An event about a tensor's memory: enum gmt_kind; arg0 = the tensor or node. */
 struct gmt_event torch_event(uint16_t kind, const struct torch_memory *m, const void *arg0,
 			     unsigned arg1);
-void torch_tag(uint16_t kind, const struct torch_memory *m, const void *arg0); /* tells it */
+void torch_tag(uint16_t kind, const struct torch_memory *m, const void *arg0); /* captures it */
 
-/* Runs the real evaluation of a node, and tells what a Function in Python gives up by it. */
+/* Runs the real evaluation of a node; captures tensors that a Python Function releases in it. */
 typedef void torch_evaluate(void *engine, void *task, void *node, void *inputs, void *queue);
-/* Never inlined: its frame stands on every backward stack, and is named by its own function. */
+/* Never inlined: its frame is on every backward stack, under its own name. */
 __attribute__((noinline)) void torch_run_node(torch_evaluate *real, void *engine, void *task,
 					      void *node, void *inputs, void *queue);
 
 /* Fills name and scope with the backward node that runs on this thread (0, 0 = none). */
 void torch_node_now(struct gmt_event *e);
 
-/* A block was handed out: whether a tensor asked for it, and how large it is for that. */
+/* For a block handed out: notes if a tensor requested it, and flags a large one if none did. */
 void torch_size_block(struct gmt_event *e);
-bool torch_sizes(void); /* whether tensors are seen asking */
+bool torch_sizes(void); /* whether requests of tensors are seen */
 void torch_size_refused(void);
-/* Work of this thread needs so many bytes at `addr`. Says so where that is the thread's latest
- * block and no tensor asked for it; several may use it, and the most that one needs counts. */
+/* Work of this thread needs so many bytes at `addr`. Captured if this is the thread's latest block
+ * and no tensor requested it. Of several users, the one that needs most counts. */
 void torch_size_needed(uint64_t addr, uint64_t bytes);
 
-/* The thread's current stream; of the current device for -1, whose number comes back too. */
+/* The thread's current stream on a device. device -1 = the current one, returned in *is_on. */
 uint64_t torch_stream(int8_t device, int8_t *is_on);
 bool torch_graphs(void); /* whether captures of CUDA graphs are seen */
-/* Hooks the allocator, the first time; whether it is seen which pools a program takes from. */
+/* Hooks the allocator, the first time. Returns whether the pools that a program uses are seen. */
 bool torch_pools(void);
-/* enum gmt_kind: from here on, or no longer; device -1 = the current one. */
+/* Captures the begin or end (kind) of a pool's use by this thread; device -1 = the current one. */
 void torch_pool_event(unsigned kind, unsigned flags, struct torch_pool pool, int8_t device);
 
 /* Called once a session, when the release is known. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The caching allocator's own reports: every block handed out and taken back, and every refusal.
+ * The caching allocator's own reports: every block handed out and freed, and every failed request.
  * Called with the lock of the allocator's device held: never the GIL, the loader's lock, or a wait.
- * What the report is for (the framework's profiler) still gets it.
+ * The framework's profiler, for which the reports are, still gets them.
  */
 #include "../../format/record.h"
 #include "../cuda/hook.h"
@@ -32,12 +32,12 @@ uint64_t torch_stream(int8_t device, int8_t *is_on)
 	if (get)
 		s = get(device);
 	if (is_on)
-		*is_on = (int8_t)(s.device >> 8); /* struct device: its type lies below */
+		*is_on = (int8_t)(s.device >> 8); /* struct device: the low byte is its type */
 	return s.id;
 }
 
-/* The stream is the thread's current one. A free may come when the thread's variables are gone:
- * it does not ask. */
+/* The stream is the thread's current one. A free does not query it, because it can come when the
+ * thread-local variables are gone. */
 static void memory(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved, struct device d,
 		   const void *hook)
 {
@@ -76,7 +76,7 @@ static void refusal(int64_t bytes, uint64_t allocated, uint64_t reserved, struct
 	if (d.type != CUDA || !gmt_recording())
 		return;
 	notes_refused();
-	meminfo_sample(true); /* a limit of the program's own comes without a refused call */
+	meminfo_sample(true); /* a limit of the program's own fails without a CUDA call */
 	torch_size_refused();
 	e.stream = torch_stream(d.index, NULL);
 	torch_node_now(&e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which binding runs on this thread (base/binding.h). Each has a PyWarningHandler on its stack,
- * whose constructor and destructor are functions of PyTorch's. The constructor says that a binding
- * began. That it ended is believed only where destructors are seen: after the first one, and until
- * one was missed. Of bindings within a binding the innermost is known, and none when that has
- * ended. Application threads; the framework's functions run as ever.
+ * Notes the binding that runs on this thread (base/binding.h). Each has a PyWarningHandler on its
+ * stack, whose constructor and destructor are functions of PyTorch. The constructor means that a
+ * binding began. A binding counts as running only while destructors are seen: after the first one,
+ * and until one is missed. Of nested bindings the innermost is known, and none after its end.
+ * Application threads; the framework's functions run as ever.
  */
 #include "../rings/thread.h"
 #include "torch.h"
@@ -16,7 +16,7 @@ static inline void binding_begins(void *handler)
 {
 	struct binding *b = &thread_self()->binding;
 
-	/* on one stack what lies further out than the last one begins after that has ended */
+	/* on one stack, a handler further out than the last one begins after that has ended */
 	if (OS_UNLIKELY(b->at && (uintptr_t)handler >= b->at))
 		__atomic_store_n(&destructors, MISSED, __ATOMIC_RELAXED);
 	b->at = OS_LIKELY(__atomic_load_n(&destructors, __ATOMIC_RELAXED) == SEEN)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording says of the PyTorch that runs: its release, and what is recorded of its tensors.
- */
+/* Facts about the running PyTorch: its release, and which data about its tensors are recorded. */
 #include "torch.h"
 
 #include "../base/config.h"
@@ -49,7 +48,7 @@ static void state(const struct torch_release *release, bool verified)
 
 static void torch_start(void)
 {
-	static uint32_t generation; /* that has these facts in its file */
+	static uint32_t generation; /* whose file has these facts */
 	const struct torch_release *release = torch_release();
 
 	if (release && generation != gmt_generation()) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Functions written in Python give up: they keep their saved tensors in a vector of their own
- * and empty it without a call that could be seen, so it is looked at before and after the backward
- * pass has been through the node, and before the node is deleted. Application threads, no locks;
+ * Releases of saved tensors by Functions written in Python. These keep saved tensors in a vector of
+ * their own and empty it without a call that could be hooked, so the vector is read before and
+ * after the node's evaluation, and before the node is deleted. Application threads, no locks;
  * nothing is kept, only loads from objects that the framework holds meanwhile.
  */
 #include "torch.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define MOST 512u /* of one node; what it saves beyond that counts as saved until it dies */
+#define MOST 512u /* of one node; further ones count as saved until they are freed */
 
 struct saved {
 	const void *impl;
@@ -29,7 +29,7 @@ static bool is_function(const void *node)
 	return info && !strcmp(info[1], "N5torch8autograd6PyNodeE");
 }
 
-/* Once it has ended, its objects may be gone though nodes still point to them. */
+/* After Python has ended, its objects can be gone though nodes still point to them. */
 static bool python_runs(void)
 {
 	static void *cache;
@@ -62,7 +62,8 @@ static void tell(const struct saved *gone, unsigned n)
 		torch_tag(GMT_TAG_RELEASED, &gone[i].memory, gone[i].impl);
 }
 
-/* Of its own, so that other nodes do not pay for the room. A graph that is kept keeps them. */
+/* A function of its own, so that other nodes do not pay for its stack frame. If the graph is
+ * retained, the vector stays full. */
 static __attribute__((noinline)) void run_function(torch_evaluate *real, void *engine, void *task,
 						   void *node, void *inputs, void *queue)
 {
@@ -100,9 +101,9 @@ static __attribute__((noinline)) void tell_all(const void *node)
 	tell(saved, v ? look(v, f, saved) : 0);
 }
 
-/* A graph that is freed, after its backward pass or without one. Releases whose nodes count their
- * own references have no such function, and the object has emptied its vector by then: there the
- * release is not seen. */
+/* A node of a graph that is freed, after its backward pass or without one. Versions whose nodes
+ * count their own references have no such function. There the object has already emptied its
+ * vector, and the tensors' release is not seen. */
 void DELETE(void *node)
 {
 	static void *cache;

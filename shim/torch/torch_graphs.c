@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUDA graphs that PyTorch captures: the allocator serves a capture from a private pool, and its
- * reports do not say which. Where a capture begins and where it ends. Application threads; the
- * framework's functions run as ever, and may throw.
+ * Begin and end of CUDA graph captures by PyTorch: the allocator serves a capture from a private
+ * pool, which its reports do not name. Application threads; the framework's functions run as ever,
+ * and might throw.
  */
 #include "torch.h"
 #include "../../format/record.h"
@@ -38,7 +38,7 @@ void torch_pool_event(unsigned kind, unsigned flags, struct torch_pool pool, int
 	gmt_capture(&e);
 }
 
-/* What the generators of random numbers need for it is taken inside, still from the common pool. */
+/* The event follows the call, in which random generators still allocate from the common pool. */
 void BEGIN(void *graph, struct torch_pool pool, int mode)
 {
 	static void *cache;
@@ -48,7 +48,7 @@ void BEGIN(void *graph, struct torch_pool pool, int mode)
 	torch_pool_event(GMT_GRAPH_BEGIN, 0, pool, -1);
 }
 
-/* A capture that failed throws here: its pool is not asked for, and no end is seen. */
+/* If the capture failed, real() throws, and no end is recorded. */
 static void finish_capture(finish_fn *real, void *graph)
 {
 	static void *cache;
@@ -66,8 +66,8 @@ void FINISH(void *graph)
 	finish_capture((finish_fn *)torch_real(&cache, NAME(FINISH)), graph);
 }
 
-/* In later releases it has two halves, which Python calls too; the first ends the capture. A
- * second end says nothing new. */
+/* Later releases have two halves of it, which Python calls too; the first one ends the capture. A
+ * second end changes nothing. */
 void FINISH_PRE(void *graph)
 {
 	static void *cache;

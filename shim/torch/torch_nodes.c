@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which backward node runs on this thread: brackets the engine's evaluation of each. The node's
- * class is read from its type information, found through its vtable. Application threads, no locks.
+ * Notes the backward node that runs on this thread, around the engine's evaluation of each. The
+ * type information behind the node's vtable gives its class. Application threads, no locks.
  */
 #include "torch.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tensor by its Python object. Both refer to each other, which no other object's words do, so
- * that no type needs to be asked. Application threads; reads that cannot fault.
+ * Finds a tensor by its Python object. Both refer to each other, as no other objects do, so no type
+ * needs to be checked. Application threads; reads that cannot fault.
  */
 #include "torch.h"
 
@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-/* c10::impl::SizesAndStrides lies before storage_offset_: a count, then room for five sizes and
- * five strides, or where more are. The Python object stands before it, with marks in its lowest
- * bits. */
+/* c10::impl::SizesAndStrides lies before storage_offset_: a count, then five sizes and five
+ * strides, or the address of more. Before it is the Python object's address, with flags in its
+ * lowest bits. */
 enum { SHAPE_BYTES = 88, SHAPE_INLINE = 5, IMPL_BYTES = 192, STORAGE_ROOM = 64 };
 
 struct words {
@@ -23,7 +23,7 @@ static uint64_t word_at(const struct words *w, unsigned offset)
 	return w->at[offset / 8];
 }
 
-/* at::Tensor, or until 2.10 c10::MaybeOwned of it: a flag comes first. */
+/* Reads the impl of an at::Tensor, or until 2.10 of a c10::MaybeOwned, which begins with a flag. */
 static bool read_impl(uintptr_t object, unsigned shape, struct words *impl)
 {
 	uint64_t words[2];

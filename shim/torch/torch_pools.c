@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private pools that a program takes its blocks from: torch.cuda.use_mem_pool, and what compiled
- * graphs do before their capture. The allocator is asked by virtual functions, and its own have no
- * names. Where they stand in its table is read from another class's with the same base, whose
- * functions have names. Then the allocator gets a copy of its table with hooks in these places.
- * Once in a process, and only where all of it is as expected. Application threads.
+ * Private pools that a program uses: torch.cuda.use_mem_pool, and compiled graphs before their
+ * capture. The allocator is called by virtual functions, and its own have no symbols. Their places
+ * in its vtable are read from that of another class with the same base, whose functions have
+ * symbols. Then the allocator gets a copy of its vtable with hooks in these places. Once in a
+ * process, and only if all of it is as expected. Application threads.
  */
 #include "torch.h"
 
@@ -22,7 +22,7 @@
 #define CAPTURE	  "_ZN2at4cuda9CUDAGraph13capture_beginESt4pairIyyE21cudaStreamCaptureMode"
 
 #define FRONT 2u   /* words of a table before its first function: an offset, the type */
-#define MOST  256u /* of a table with its front; PyTorch's allocators have about 60 */
+#define MOST  256u /* words of a table with its front; PyTorch's allocators have about 60 */
 
 typedef void begin_fn(void *allocator, int8_t device, struct torch_pool pool, const void *filter);
 typedef void end_fn(void *allocator, int8_t device, struct torch_pool pool);
@@ -30,9 +30,9 @@ typedef void end_fn(void *allocator, int8_t device, struct torch_pool pool);
 static begin_fn *real_begin;
 static end_fn *real_end;
 static const void *copy[MOST];
-static uintptr_t graphs, graphs_end; /* the object that captures graphs */
+static uintptr_t graphs, graphs_end; /* the library that captures graphs */
 
-/* A capture has events of its own. */
+/* Captures the event, unless a graph's capture is the caller: that has events of its own. */
 static void tell(unsigned kind, int8_t device, struct torch_pool pool, const void *caller)
 {
 	uintptr_t from = (uintptr_t)caller;
@@ -53,11 +53,11 @@ static void end(void *allocator, int8_t device, struct torch_pool pool)
 	tell(GMT_GRAPH_END, device, pool, __builtin_return_address(0));
 }
 
-/* What of an object's memory an address lies in. */
+/* The part of a loaded object that an address lies in. */
 struct place {
 	uintptr_t at;
 	uintptr_t low, high; /* of the object */
-	size_t words;	     /* to the end of what is loaded there */
+	size_t words;	     /* from the address to the end of its segment */
 	bool runs, writable;
 };
 
@@ -97,7 +97,7 @@ static struct place look(const void *at)
 	return place;
 }
 
-/* Which word of the table it is; 0 = none. */
+/* The index of the function in the table; 0 = none. */
 static size_t slot_of(const void *const *table, size_t words, const void *function)
 {
 	for (size_t i = FRONT; function && i < words && i < MOST; i++)
@@ -111,7 +111,7 @@ static bool same_object(const struct place *a, const struct place *b)
 	return a->high && a->low == b->low;
 }
 
-/* `object` begins with the address of its table's first function. */
+/* Replaces the vtable of `object`, which begins with the address of the table's first function. */
 static bool take_over(const void **object, size_t begins, size_t ends)
 {
 	struct place at = look(object), first, second, table;
@@ -157,8 +157,8 @@ static bool start(void)
 	return begins && ends && take_over(*allocator, begins, ends);
 }
 
-/* What a program asks a pool of its own before it takes from it, which may come before all else
- * that is seen of the framework. The class moved with release 2.8. */
+/* A program calls this for a pool of its own before it allocates from it, perhaps before any other
+ * hooked function of the framework. The class moved with release 2.8. */
 #define ID_HOOK(symbol)                                                              \
 	__attribute__((visibility("default"))) struct torch_pool symbol(void *pool); \
 	struct torch_pool symbol(void *pool)                                         \

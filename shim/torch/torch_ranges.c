@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's own ranges: record_function, and what PyTorch marks by it (Optimizer.step,
- * zero_grad, ProfilerStep). One callback for the whole process, for user ranges only, added by the
- * framework's own function when the session starts. Application threads.
+ * The program's own ranges: record_function, and PyTorch's uses of it (Optimizer.step, zero_grad,
+ * ProfilerStep). One callback for the whole process, for user ranges only, added by the framework's
+ * own function when the session starts. Application threads.
  */
 #include "torch.h"
 
@@ -48,7 +48,7 @@ static void give_back(struct context *c)
 	__atomic_store_n(&c->number, 0, __ATOMIC_RELEASE);
 }
 
-/* The destructor without and with giving the memory back. */
+/* The destructor without and with freeing the memory. */
 static void (*const destructors[])(struct context *) = { keep, give_back };
 
 static struct context *take(void)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Segments that a pool of the program's own has from an allocator of its own
- * (CUDAPluggableAllocator: NCCL's memory, memory that sleeps). The calls come from another library,
- * and are the cache's all the same. Application threads, with the lock of the allocator's device
- * held.
+ * Segments of a pool with an allocator of its own (CUDAPluggableAllocator: NCCL's memory, memory
+ * that sleeps). The CUDA calls come from another library, but count as the caching allocator's.
+ * Application threads, with the lock of the allocator's device held.
  */
 #include "../cuda/hook.h"
 #include "torch.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tensor asked for, where its block has more: the allocator reports blocks, and a piece that
- * is taken whole may be up to 1 MiB larger than the request. Where a tensor is made and where its
- * storage gets another size. Application threads; the framework's functions run as ever.
+ * The size that a tensor requested, if its block is larger: the allocator reports blocks, and a
+ * cached one that is used whole can be up to 1 MiB larger. Hooks the functions that make a tensor
+ * or resize its storage. Application threads; the framework's functions run as ever.
  */
 #include "result.h"
 #include "../../format/record.h"
@@ -19,17 +19,18 @@
 #define ROUND 512u	   /* every request is rounded to it */
 #define SMALL (1ull << 20) /* up to here a block is always cut from a larger one */
 
-/* An exception leaves `frame` as it is: what is not inside it any more asks for no tensor. */
+/* The tensor that is being made. An exception does not reset `frame`: calls outside do not
+ * count. */
 static __thread struct {
 	uintptr_t frame;
-	uint64_t addr, size; /* of the block that it got; 0 = none */
+	uint64_t addr, size; /* of its block; 0 = none */
 } asking __attribute__((tls_model("initial-exec")));
 
-/* The thread's latest block, where it is of no tensor. */
+/* The thread's latest block, if no tensor requested it. */
 static __thread struct {
 	uint64_t addr, size, asked;
 	int32_t device;
-	bool refused; /* a request was refused since: this one may be another in its place */
+	bool refused; /* a request failed before the block, which might be another in its place */
 } plain __attribute__((tls_model("initial-exec")));
 
 void torch_size_block(struct gmt_event *e)
@@ -69,7 +70,7 @@ static void asked(const struct torch_memory *m)
 		torch_tag(GMT_TAG_ASKED, m, NULL);
 }
 
-/* Both are called where the hook's own caller called it. */
+/* A macro, because the frame is the hook's own. */
 #define BEGIN()          \
 	asking.addr = 0; \
 	asking.frame = (uintptr_t)__builtin_frame_address(0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What autograd says of tensors: a leaf that requires grad, or that one with other memory, a tensor
- * saved for backward, that one released, a gradient arrived. Application threads; the framework's
- * functions run as ever.
+ * Tags from autograd: a leaf that requires grad, a leaf with other memory, a tensor saved for
+ * backward, its release, a gradient. Application threads; the framework's functions run as ever.
  */
 #include "result.h"
 #include "../../format/record.h"
@@ -46,12 +45,12 @@ static void tell_saved(const struct torch_memory *m, const void *impl, unsigned 
 }
 
 /*
- * Where the leaf of a node lay at its last event, as a mark in a table of fixed size. Two
- * nodes may share a place: then one gets a second event, which says nothing new.
+ * The address of each node's leaf at its last event, as a mark in a table of fixed size. Two nodes
+ * can share a place: then one gets a second event, which changes nothing.
  */
 static uint64_t placed[4096];
 
-/* Whether it lies elsewhere now. */
+/* Whether the leaf is at another address than at the node's last event. */
 static bool moved(const void *node, uint64_t addr)
 {
 	uint64_t h = ((uint64_t)(uintptr_t)node >> 4) * 0x9e3779b97f4a7c15;
@@ -63,7 +62,7 @@ static bool moved(const void *node, uint64_t addr)
 	return true;
 }
 
-/* The constructor moves the tensor away. */
+/* The tag comes before the constructor, which moves the tensor away. */
 void LEAF(void *node, struct tensor *variable)
 {
 	REAL(leaf_fn, LEAF);
@@ -76,8 +75,8 @@ void LEAF(void *node, struct tensor *variable)
 	real(node, variable);
 }
 
-/* p.data = ... gives a leaf other memory, and a graph that is kept keeps its node: no constructor
- * tells of it. */
+/* p.data = ... gives a leaf other memory; a retained graph keeps its node and calls no
+ * constructor. */
 static void tell_moved(const void *node, const void *parameter)
 {
 	struct torch_memory m;
@@ -87,8 +86,8 @@ static void tell_moved(const void *node, const void *parameter)
 }
 
 /*
- * p.grad afterwards is what counts: the tensor that arrives is taken as it is, copied, or added to
- * the one that is there. Without one afterwards (a hook took it away), it is the one that came.
+ * p.grad after the call is tagged: the arriving tensor becomes it, is copied to it, or is added to
+ * it. If there is none (a hook took it away), the arriving tensor is tagged.
  */
 static __attribute__((used)) void *arrive(void *result, const void *node,
 					  const struct tensors *grads)
@@ -116,9 +115,9 @@ static __attribute__((used)) void *arrive(void *result, const void *node,
 RESULT_FUNCTION(ARRIVE, arrive);
 
 /*
- * A SavedVariable begins with the tensor it holds and is moved about, so the tensor (its
- * TensorImpl) is what saving and release have in common. With pack hooks it holds none, and its
- * release is not seen.
+ * A SavedVariable begins with the tensor it holds and can be moved, so a save and its release are
+ * matched by the tensor (its TensorImpl). With pack hooks it holds none, and its release is not
+ * seen.
  */
 void SAVE(struct tensor *saved, const struct tensor *variable, bool is_output, bool is_inplace)
 {

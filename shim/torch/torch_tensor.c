@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a tensor's memory is, by loads alone: asking the framework could run Python (a tensor that
- * is a wrapper), throw (no storage), or copy (a lazy copy). Application threads, any lock held.
+ * A tensor's memory, by loads alone: calls of the framework could run Python (a tensor that is a
+ * wrapper), throw (no storage), or copy (a lazy copy). Application threads, any lock held.
  */
 #include "torch.h"
 
-/* The same in every release of torch_versions.def; IMPL_ and STORAGE_ behind the object's head. */
+/* Offsets that all releases of torch_versions.def share; IMPL_ and STORAGE_ after an object's
+ * head. */
 enum {
 	IMPL_STORAGE = 0,  /* TensorImpl.storage_ */
 	IMPL_AUTOGRAD = 8, /* TensorImpl.autograd_meta_ */
@@ -55,7 +56,7 @@ static bool memory_of_storage(const void *storage, const struct torch_layout *l,
 	m->addr = word(storage, l->head + STORAGE_DATA);
 	m->size = word(storage, l->head + STORAGE_BYTES);
 	m->device = device[1];
-	/* a size that is a symbol is negative */
+	/* a symbolic size is negative */
 	return device[0] == CUDA && m->addr && (int64_t)m->size > 0;
 }
 
@@ -107,7 +108,7 @@ const void *torch_grad_of(const void *impl)
 	return pointer(meta, META_NAME + (torch_old_strings() ? STRING_OLD : STRING_NEW));
 }
 
-/* grad_fn_ follows grad_; the graph's nodes of a view may be made only when they are asked for. */
+/* grad_fn_ follows grad_. A view's node might be made only when the framework needs it. */
 bool torch_has_grad_fn(const void *impl)
 {
 	const void *meta = autograd_of(impl);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records that the program has made an optimizer: torch.optim.Optimizer reports it once a process,
- * to the framework's own count of what people use. Whoever watches the run knows from then on that
- * it is about to train. The name is the only argument, a std::string, which begins with a pointer
- * to its text in either of the library's forms. Application threads; it comes a few times a
- * process.
+ * Records that the program has made an optimizer: torch.optim.Optimizer reports it once a process
+ * to the framework's usage log. Those who watch the run know from then on that it is about to
+ * train. The name is the only argument, a std::string, which begins with a pointer to its text in
+ * either of the library's forms. Application threads; called a few times a process.
  */
 #include "torch.h"
 

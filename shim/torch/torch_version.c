@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which PyTorch runs: read once, from the file beside its libraries, at the first call of a hook or
- * the start of the session. Any thread, any lock held; a thread that comes while another one reads
- * does without.
+ * The PyTorch that runs: read once, from the file beside its libraries, at the first call of a hook
+ * or the start of the session. Any thread, any lock held; a thread that asks while another one
+ * reads gets nothing.
  */
 #include "torch.h"
 
@@ -64,7 +64,7 @@ void *torch_real(void **cache, const char *name)
 	return p;
 }
 
-/* The text between quotes after `key`, a line's end and what the next line begins with. */
+/* Copies the text between quotes in the line that begins with `key` (a newline first). */
 static bool quoted(const char *text, const char *key, char *out, size_t room)
 {
 	const char *at = strstr(text, key), *end, *line;
@@ -106,7 +106,7 @@ static bool read_version(void)
 	return n > 0;
 }
 
-/* Finds what was verified of the release that runs. */
+/* Finds the verified layouts of the release that runs. */
 static void look_up_release(void)
 {
 	char *dot;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked for as the workspace of a cuDNN plan. PyTorch takes it by a virtual call, which no
- * hook sees; but it asks the plan how much it needs, puts the address into the pack of the plan's
- * arguments, and executes the plan. All three are called by name and only looked at here: cuDNN is
- * never asked anything that the program did not ask. Application threads, any lock held.
+ * The requested size of a cuDNN plan's workspace. PyTorch allocates it by a virtual call, which no
+ * hook sees. But it asks the plan how much it needs, puts the address into the pack of the plan's
+ * arguments, and executes the plan. These three calls are observed here: cuDNN is never asked
+ * anything that the program did not ask. Application threads, any lock held.
  */
 #include "../base/intern.h"
 #include "../cuda/call.h"
 #include "torch.h"
 
-/* Of cudnnBackendAttributeName_t and cudnnBackendAttributeType_t, the same since cuDNN 8. */
+/* From cudnnBackendAttributeName_t and cudnnBackendAttributeType_t, the same since cuDNN 8. */
 enum {
 	OF_PLANS = 400, /* from here to OF_PLANS_LAST */
 	PLAN_WORKSPACE = 402,
@@ -17,15 +17,15 @@ enum {
 	PACK_WORKSPACE = 1003,
 	TYPE_INT64 = 3,
 	TYPE_POINTER = 6,
-	NOT_INITIALIZED = 1, /* of cudnnStatus_t in cuDNN 8; later an error without a name */
+	NOT_INITIALIZED = 1, /* cudnnStatus_t in cuDNN 8; later an error without a name */
 };
 
 #define PLANS  8192u /* a power of two */
 #define WINDOW 8u
 #define BUSY   1u
 
-/* What a plan said. With more plans than there is room for, a later one takes an earlier one's
- * place, and what that one needs is not known. */
+/* The need of a plan. If there are more plans than places, a later one replaces an earlier one,
+ * whose need is then not known. */
 static struct plan {
 	uint64_t descriptor; /* 0 = free, BUSY = being written */
 	uint64_t bytes;
@@ -37,7 +37,7 @@ static __thread struct {
 	uint64_t workspace;
 } packed __attribute__((tls_model("initial-exec")));
 
-/* The place of `descriptor` that holds `what`. */
+/* A place near that of `descriptor` which holds `what`. */
 static struct plan *find(uint64_t descriptor, uint64_t what)
 {
 	uint64_t at = intern_mix(descriptor);
@@ -57,7 +57,7 @@ static bool change(struct plan *p, uint64_t from, uint64_t to)
 							   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* A descriptor that is made a plan is a new one: another may have stood at its address. */
+/* A descriptor that becomes a plan is new: an earlier one at its address is forgotten. */
 static void forget(uint64_t descriptor)
 {
 	struct plan *p = find(descriptor, descriptor);
@@ -78,7 +78,7 @@ static void keep(uint64_t descriptor, uint64_t bytes)
 	__atomic_store_n(&p->descriptor, descriptor, __ATOMIC_SEQ_CST);
 }
 
-/* 0 = not known, or nothing. */
+/* Bytes that the plan needs; 0 = none, or not known. */
 static uint64_t needed(uint64_t descriptor)
 {
 	struct plan *p = find(descriptor, descriptor);
@@ -111,7 +111,7 @@ static void executes(const void *plan, const void *pack)
 		torch_size_needed(packed.workspace, needed((uintptr_t)plan));
 }
 
-/* The beginning of each: `caller` and `real`. */
+/* The beginning of each hook: `caller` and `real`. */
 #define BEGIN(function)                                                                      \
 	const struct caller caller = resolve_caller((uintptr_t)__builtin_return_address(0)); \
 	typeof(&function) real = REAL_CUDNN(&caller, function);                              \
