@@ -22,7 +22,7 @@ enum category_trait {
 	FOLLOWS_TRAINING = 1 << 3, /* one, or some, for each weight that is trained */
 	IS_OF_FORWARD = 1 << 4,	   /* given to, or made by, a forward pass */
 	IS_COMPUTED = 1 << 5,	   /* the result of an operator of a pass */
-	IS_SAVED = 1 << 6,	   /* autograd may have saved it for backward */
+	IS_SAVED = 1 << 6,	   /* autograd might have saved it for backward */
 	IS_TEMPORARY = 1 << 7,	   /* nothing has a lasting use for it */
 };
 
@@ -107,6 +107,6 @@ extern const struct category_words {
 	uint32_t colour;		 /* 0xrrggbb */
 	unsigned level;
 } categories[CATEGORIES];
-/* Where its blocks are still there in a later step: what a variable keeps is no temporary. */
+/* Its words for blocks that are alive in a later step: kept by a variable, no temporaries. */
 const char *category_kept_words(unsigned category);
 int category_by_name(const char *name); /* -1: there is none */

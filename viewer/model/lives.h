@@ -21,9 +21,7 @@ enum block_tag {
 	BLOCK_PLAIN = 1 << 3,	 /* saved, and not made by a differentiable operation */
 	BLOCK_GRAPH = 1 << 4,	 /* saved, and made by a differentiable operation */
 	BLOCK_PACKED = 1 << 5,	 /* saved through a hook: its release is not recorded */
-	BLOCK_HELD =
-		1
-		<< 6, /* and the next ones: enum gmt_held, what the program's objects held it as */
+	BLOCK_HELD = 1 << 6,	 /* and the next ones: enum gmt_held, from the program's objects */
 	BLOCK_HELD_LAST = 1 << 10,
 };
 
