@@ -11,7 +11,7 @@
 #define COLUMNS	    16
 #define CELL	    1024
 #define COLUMN_LEAD 80
-#define LEAST	    12 /* columns to which a text is cut at most */
+#define LEAST	    12 /* a text is cut to no fewer columns */
 
 struct printer {
 	struct emit *out;

@@ -280,8 +280,8 @@ static bool span_serves(const struct span *s)
 	return span_is_forward(s) && !s->kept;
 }
 
-/* Bytes of KV caches at a moment, and of all blocks. 0 if no later pass had a block of the caches:
- * that is no serving. */
+/* Bytes of KV caches at a moment, and of all blocks. 0 if the next pass had no block of the caches,
+ * because such a pass serves nobody. */
 static uint64_t cache_at(struct timeline *t, uint64_t seq, uint64_t *all)
 {
 	struct moment mo = { .device = t->device, .seq = seq, .framework = true };

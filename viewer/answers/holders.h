@@ -9,7 +9,7 @@
 struct holder {
 	enum category category; /* if classes are distinguished */
 	struct owner owner;
-	const char *inside; /* the library, for memory outside the framework; or its modules */
+	const char *inside; /* the library, for memory outside the framework; else NULL */
 	uint64_t bytes, blocks;
 	uint32_t last_use; /* the last work (model/life_uses.h) that used any, if requested */
 	uint64_t idle;	   /* bytes that were not used for a step, if requested */

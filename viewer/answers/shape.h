@@ -44,7 +44,7 @@ struct sizes {
 };
 
 /* forward: extent of the step's forward pass, whose saved tensors count; end: snapshot at its end;
- * rest: snapshot without gathered shards; state: bytes of that class; given: 0 = not given. */
+ * rest: snapshot without gathered shards; state: bytes of optimizer state; given: 0 = not given. */
 void shape_find(struct shape *out, const struct step *step, const struct extent *forward,
 		const struct snapshot *end, const struct snapshot *rest, uint64_t state,
 		const double given[SHAPE_FIGURES]);

@@ -7,8 +7,7 @@
 
 #define USED_WORDS 600
 
-/* The work: its backward node, else its kernel or API function, else "a CUDA graph". Returns buf.
- */
+/* The work's backward node, else its kernel or API function, else "a CUDA graph". Returns buf. */
 const char *used_by(const struct timeline *t, uint32_t work, char *buf, size_t room);
 /* "in step 3 by AddmmBackward0, 4.1 s before"; ns: the moment. Returns buf. */
 const char *used_when(const struct timeline *t, uint32_t work, uint64_t ns, char *buf, size_t room);

@@ -28,7 +28,7 @@ static bool may_follow(const struct history *b, const struct history *next, uint
 	       b->block.size / 2 <= next->block.size + next->block.size / 16;
 }
 
-/* The block of `back` births before the thread's latest, NULL if it is not alive. */
+/* The thread's latest block, or the one `back` births before it; NULL if it is not alive. */
 static struct history *made_before(struct study *st, const struct study_thread *t, unsigned back)
 {
 	const struct study_birth *at;
@@ -39,7 +39,7 @@ static struct history *made_before(struct study *st, const struct study_thread *
 	return study_alive(st, at);
 }
 
-/* True if a block has the sum of many, apart from their rounding and its rest that is not split. */
+/* True if a block is as large as many together, apart from their rounding and its unsplit rest. */
 static bool is_about(uint64_t all, uint64_t sum)
 {
 	return (sum >= all && sum - all <= all / 16) || study_as_large(all, sum);

@@ -217,10 +217,10 @@ void study_uses_died(struct study *st, const struct history *h)
 		*map_put(&st->habits, h->block.stack, NULL) |= HABIT_OF_STATE;
 }
 
-/* Only with tags, because updates alone read state, and also weights of the script's own. Of a
- * stack that makes state also the last block, which no update reads any more, and one that a pass
- * uses only by mistake: a launch can name an old address. By such a mistake updates also use a
- * library's scratch memory, which is no state. */
+/* Only with tags, because without them weights of the script's own look the same: both are read by
+ * updates alone. If a stack makes state, so is its last block, which no update reads any more, and
+ * a block that passes seem to read, because a launch can name an old address. Updates can name old
+ * addresses in a library's scratch memory, which is no state. */
 bool used_state(struct classifier *c, const struct history *h)
 {
 	if (!c->m->tags || !(h->concluded.used & USED_WITH_GRADIENT) ||

@@ -13,7 +13,7 @@ struct classifier {
 	struct map places;   /* stack -> enum place */
 };
 
-#include "life.h" /* the questions of rules */
+#include "life.h" /* questions about a life */
 
 /* The functions of the rules, in rule_*.c by their kind of evidence. */
 typedef bool rule_fits(struct classifier *c, const struct history *h);
@@ -53,7 +53,7 @@ enum place {
 	PLACE_SUM = 1 << 28,	    /* the statement adds to a tensor in place */
 };
 /* statements.c */
-uint32_t statement_places(const char *text); /* PLACE_GRAD ... PLACE_BUCKET, PLACE_BUFFER */
+uint32_t statement_places(const char *text); /* enum place, as bits */
 /* places.c */
 uint32_t place_of_python(struct classifier *c, uint32_t stack);
 uint32_t place_of_script(struct classifier *c, const struct history *h);

@@ -120,7 +120,7 @@ enum used {
 	USED_IN_BACKWARD = 1 << 1,
 	USED_WITH_GRADIENT = 1 << 2, /* outside of passes: with a gradient, or one's result */
 	USED_OF_GRADIENT = 1 << 3,   /* and it is no weight: it might be computed from one */
-	USED_AGAIN = 1 << 4,	     /* outside of passes, its last use before a backward pass */
+	USED_AGAIN = 1 << 4,	     /* outside of passes, and before the last backward pass */
 	USED_OF_WEIGHT = 1 << 5,     /* computed from a weight before the first pass */
 	USED_OF_RESULT = 1 << 6, /* the script made it from a pass's result, or wrote one to it */
 	USED_BY_KERNEL = 1 << 7, /* by kernels, not only by copies */
@@ -243,7 +243,7 @@ void study_passes_died(struct study *st, const struct history *h);
 void study_backward_over(void *ctx, const struct gmt_event *e);
 /* NULL if no block was made in the pass or since the one before. */
 const struct forward_pass *study_pass_of(const struct study *st, uint32_t number);
-/* The script's own part of a graph had begun when it made the block. */
+/* The script's own part of a graph had begun when the block was made. */
 bool study_is_of_graph(const struct study *st, const struct history *h);
 /* More than a quarter of its blocks outlived it, and no backward pass freed any. */
 bool pass_keeps_graph(const struct forward_pass *p);
@@ -257,7 +257,7 @@ bool study_path_is_of_graph(const struct study *st, uint32_t module_path);
 /* rule_uses.c */
 void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before);
 void study_uses_died(struct study *st, const struct history *h);
-/* An update of leaves during its life did not use it. */
+/* Leaves were updated during its life, and no update used it. */
 bool study_passed_over(const struct study *st, const struct history *h);
 
 /* rule_before.c */

@@ -22,7 +22,7 @@ enum {
 	/* PyTorch's workspace for cuBLAS on most cards. Nothing else is as large by chance. */
 	CUBLAS_BYTES = 8519680,
 	CUBLAS_HOPPER_BYTES = 32 << 20, /* as large as a weight of 4096 x 4096 in 16 bits */
-	/* A cache has as many layers and bytes at least: fewer tensors can match by chance. */
+	/* Least layers of a cache, and bytes of each: fewer or smaller tensors match by chance. */
 	LAYERS_LEAST = 4,
 	CACHE_LEAST = 64 << 10,
 	/* Least number of tensors of a network. A batch has fewer. */

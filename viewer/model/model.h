@@ -68,7 +68,7 @@ struct model_device {
 	uint32_t *captures; /* for each capture of a CUDA graph: forward passes begun */
 	size_t capture_count, capture_room;
 	uint64_t asleep, asleep_most; /* bytes of blocks that sleep: lives.h */
-	uint64_t asleep_seq;	      /* the event with the fewest driver bytes at that time */
+	uint64_t asleep_seq;	      /* the event with the fewest driver bytes while most slept */
 	uint64_t asleep_least;	      /* driver bytes then */
 	uint64_t reserved_asleep;     /* bytes of segments that sleep */
 	uint32_t unplaced;	      /* segments and mappings whose pool is not known yet */

@@ -103,8 +103,8 @@ void model_block_oom(struct model *m, const struct gmt_event *e)
 
 /*
  * A wait begins when its block is freed, which is normally the latest free. The recorder writes the
- * first waits late, when it knows whose CUDA events it sees: then it is the latest life at that
- * address that ended.
+ * first waits late, when it knows that the CUDA events are the allocator's. They begin with the
+ * latest end of a life at their address.
  */
 static uint64_t freed_with(const struct model *m, const struct gmt_event *e)
 {

@@ -259,8 +259,8 @@ static void cut_tail(struct walk *w)
 	w->steps->tail = true;
 }
 
-/* True if forward passes might be missing: calls of the model are known by frames or by tags, and
- * some blocks have no stack. */
+/* True if passes might be missing: only frames show the calls of the model, and some blocks have no
+ * stack. */
 static bool may_be_more(enum steps_basis basis, const struct spans *s)
 {
 	bool by_frames = basis == STEPS_FORWARD || (basis == STEPS_BACKWARD && !s->tags);
