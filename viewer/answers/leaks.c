@@ -220,7 +220,7 @@ static bool grows_at_times(const struct search *s, const struct group *g)
 	       !is_over(s, g, low);
 }
 
-/* Bytes per step from the first sample with any, because a line can start late, between lows. */
+/* Bytes per step, between lows, from the first sample with any: a line can start late. */
 static uint64_t per_step(const struct search *s, const struct group *g)
 {
 	size_t first = 0, last = s->samples, steps;

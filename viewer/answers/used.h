@@ -21,9 +21,8 @@ uint64_t used_count(const struct model *m, uint32_t life);
 struct used_up {
 	const struct model *model;
 	struct holders holders; /* by class and line, the largest first, with their last use */
-	uint64_t
-		*since; /* for each block of the snapshot: event of its last use, 0 = not used up */
-	bool known;	/* all uses are known; else nothing is found */
+	uint64_t *since;	/* for each block: event of its last use, 0 = not used up */
+	bool known;		/* all uses are known; else nothing is found */
 	uint64_t bytes, classes[CATEGORIES];
 	size_t step; /* latest step in which one of them was used, 0 = before the first */
 };
@@ -50,11 +49,11 @@ struct used_weights {
 #define USED_WEIGHTS ((struct used_weights){ .begun = UINT64_MAX })
 
 void used_weight(struct used_weights *w, const struct timeline *t, uint64_t seq, uint32_t life);
-/* For weights, gradients and state if the rest of the run is not known: true if they will hardly be
- * used again. A whole step did not use them, works have passed for more than twice their longest
- * wait, and no weight in use now was used by then or, if several steps used them, for more than
- * three times as long as they were in use. Or a weight that earlier steps used is not in the graph
- * of this step, which has new weights. */
+/* True for weights, gradients and state that will hardly be used again, if the rest of the run is
+ * not known. A whole step did not use them, more than twice as many works have passed as in their
+ * longest wait, and no weight in use now was used by then. If several steps used them, it is also
+ * enough that three times as many works have passed as in their time of use. Or a weight of earlier
+ * steps is not in the graph of this step, which has newer weights. */
 bool used_no_more(const struct timeline *t, uint64_t seq, const struct block_uses *x,
 		  const struct used_weights *w, bool weight);
 /* True if neither the step of event `seq` nor the step before it used the block. */

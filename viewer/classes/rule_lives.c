@@ -240,8 +240,9 @@ bool block_is_bucket(struct classifier *c, const struct history *h)
 		place_of_script(c, h) & PLACE_BUCKET);
 }
 
-/* Buckets hold the gradients: backward frees most of those that arrive elsewhere. Without tags: no
- * backward pass leaves as much as a quarter of the buckets made, which are made once or twice. */
+/* True if buckets hold the gradients, because backward frees most gradients outside of them.
+ * Without tags: no backward pass leaves a quarter of the buckets' bytes (buckets are made once or
+ * twice). */
 static bool holds_gradients(const struct study *st)
 {
 	return st->m->tags ? st->grads_gone > st->grads_kept : 4 * st->left.most < st->buckets;

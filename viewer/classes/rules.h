@@ -59,8 +59,7 @@ uint32_t place_of_python(struct classifier *c, uint32_t stack);
 uint32_t place_of_script(struct classifier *c, const struct history *h);
 uint32_t place_of_line(struct classifier *c, uint32_t stack); /* the same for a stack with Python */
 uint32_t place_of_native(struct classifier *c, const struct history *h);
-uint32_t place_of_stack(struct classifier *c, uint32_t stack,
-			uint64_t seq); /* the same for a stack */
+uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* of a stack */
 
 bool block_holds_results(struct classifier *c, const struct history *h);
 bool life_converts_result(struct classifier *c, const struct history *h);
