@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures: what lay in memory at the ends of the phases of one step in the steady state. */
+/* Measures the memory at the ends of the phases of one steady step, beside published formulas. */
 #include "account.h"
 
 #include <math.h>
@@ -10,11 +10,11 @@
 #include "flame.h"
 
 /*
- * The published formulas (b batch, s sequence, d width, h heads, L layers, N parameters, P bytes of
- * an element). A layer keeps about 34 b s d + 5 b h s^2 bytes in 16 bits: 16 tensors of the width,
- * two masks of a byte, and for the scores two tensors and a mask. Mixed-precision Adam takes 16
- * bytes per parameter. The peak is parameters + state + the greater of two: gradients with the
- * optimizer's temporaries, or activations.
+ * The published formulas (b batch, s sequence, d width, h heads). A layer keeps about
+ * 34 b s d + 5 b h s^2 bytes in 16 bits: 16 tensors of the width and two masks of a byte, and for
+ * the attention scores two tensors and a mask. Mixed-precision Adam takes 16 bytes per parameter.
+ * The peak is parameters + state + the greater of gradients with the optimizer's temporaries, and
+ * activations.
  */
 
 #define NONE -1.0
@@ -42,8 +42,9 @@ static struct account_row *put_row(struct account *a, const char *section, const
 	return row;
 }
 
-/* Bytes of state per trained parameter: moments of 4 bytes, and with 16-bit weights also a 32-bit
- * copy if the measured state is large enough for one; moments of 2 bytes if it is that small. */
+/* Bytes of state per trained parameter. Moments take 4 bytes each. For weights below 32 bits a
+ * 32-bit copy is added if the measured state is large enough for one, and moments are as narrow as
+ * the weights if it is that small. */
 static double state_formula(const struct account *a, double bytes, double measured)
 {
 	double moments = optimizer_tensors(a->optimizer);
@@ -59,7 +60,7 @@ static double state_formula(const struct account *a, double bytes, double measur
 	return moments * 4;
 }
 
-/* Trained share of the parameters, for a note if not all are trained. */
+/* Trained share of the parameters, 1 if it is above 0.9 or not known. */
 static double trained_share(const struct account *a)
 {
 	double share = a->shape.exact ? (double)a->shape.trainable / a->shape.exact : 1;
@@ -109,7 +110,7 @@ static double with(const struct account *a, enum shape_figure f)
 	return shape_get(&a->shape, f);
 }
 
-/* Bytes that L layers keep. scores = with the tensors of attention scores. */
+/* Bytes that so many layers keep. scores: with the tensors of attention scores. */
 static double layers_keep(const struct account *a, double layers, bool scores)
 {
 	double p = with(a, SHAPE_ACTIVATION_BYTES), t = with(a, SHAPE_TOKENS);
@@ -165,7 +166,7 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 			nearest = row;
 	}
 	if (formulas[SCORES] < 0 && !flash && nearest && measured > 1.25 * nearest->row.formula)
-		nearest = NULL; /* the unknown one may be nearer */
+		nearest = NULL; /* the unknown one might be nearer */
 	if (nearest && measured > 0)
 		put_note(nearest, "nearest: %.2f x", measured / nearest->row.formula);
 }
@@ -247,7 +248,7 @@ static void peak_rows(struct account *a, struct timeline *t)
 
 static void residual_rows(struct account *a, struct timeline *t, const struct snapshot *peak)
 {
-	/* Other words than the table's, where those alone would say too little in this list. */
+	/* Labels where the words of categories.def are too short for this list. */
 	static const char *const labels[CATEGORIES] = {
 		[CATEGORY_workspace] = "workspaces of libraries",
 		[CATEGORY_unknown] = "of unknown class",
@@ -273,7 +274,7 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 	put_row(a, s, "context", "context, modules, others", UNIT_BYTES, mo->context, NONE);
 }
 
-/* Free memory when an allocation failed, and why it was not enough. */
+/* Free memory when a request ran out of memory, and why it was not enough. */
 static void oom_rows(struct account *a, struct timeline *t, const struct snapshot *oom)
 {
 	const struct model_device *d = &t->model.devices[t->device];
@@ -295,8 +296,8 @@ static void oom_rows(struct account *a, struct timeline *t, const struct snapsho
 	put_row(a, s, "outside", "free outside of the cache", UNIT_BYTES, outside, NONE);
 }
 
-/* The last step that ended and has both passes: its predecessors made all the state. Without one,
- * the last with a forward pass. */
+/* The last step that ended and has both passes, because all state exists by then. If there is none,
+ * the last step with a forward pass, or 0. */
 static size_t steady_step(const struct timeline *t)
 {
 	size_t last = steps_number(&t->steps), forward = 0;
@@ -312,7 +313,7 @@ static size_t steady_step(const struct timeline *t)
 	return forward;
 }
 
-/* The last of that phase. */
+/* The step's last span of that phase, NULL = none. */
 static const struct span *span_of(const struct timeline *t, const struct step *step,
 				  enum phase phase)
 {
@@ -324,8 +325,8 @@ static const struct span *span_of(const struct timeline *t, const struct step *s
 	return found;
 }
 
-/* Whether a module seems to be called once for each layer: everything in it is there so often, but
- * for the first or the last one's. */
+/* True if the module seems to be called once for each layer: it has that many blocks of each child,
+ * or one less, since the first or last layer might differ. */
 static bool is_repeated(const struct flame *m, const struct flame_node *x, uint64_t layers)
 {
 	for (uint32_t i = x->first; i; i = m->nodes[i].next)
@@ -334,8 +335,8 @@ static bool is_repeated(const struct flame *m, const struct flame_node *x, uint6
 	return x->first;
 }
 
-/* The layer among the modules: of all that are repeated the largest, and inside of it the innermost
- * that still has nearly all. */
+/* Finds the module that is the layer: the largest of those that are repeated, and in it the
+ * innermost that still has four fifths of its bytes. */
 static void layer_bytes(struct account *a, struct timeline *t, const struct snapshot *s,
 			int category)
 {
@@ -372,7 +373,7 @@ static void look_at_activations(struct account *a, struct timeline *t, const str
 	layer_bytes(a, t, s, category);
 }
 
-/* rest: at the end of the optimizer's step, NULL if there is none. */
+/* rest: the snapshot at the end of the optimizer's step, NULL = none. */
 static void measure_forward(struct account *a, struct timeline *t, const struct step *step,
 			    const struct snapshot *rest, const double given[SHAPE_FIGURES])
 {
@@ -425,7 +426,6 @@ static void measure_step(struct account *a, struct timeline *t, const struct ste
 		moment_free(&rest.moment);
 }
 
-/* Measured bytes beside the formula, row by row. */
 static void add_rows(struct account *a, struct timeline *t)
 {
 	struct snapshot s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The published accounts of training memory beside what was measured: rows of one figure each,
+ * Published formulas for training memory beside the measured memory: rows of one figure each,
  * measured, by formula, or both.
  */
 #pragma once
@@ -15,24 +15,24 @@
 enum account_unit { UNIT_BYTES, UNIT_PER_PARAMETER, UNIT_COUNT };
 
 struct account_row {
-	struct row_account_row row; /* without its cells of text */
+	struct row_account_row row; /* without the cells for text */
 	enum account_unit unit;
-	bool repeats; /* the measured figure stands in a row above; this one is for its formula */
+	bool repeats; /* the measured figure is in a row above; only the formula is new */
 	char note[128];
 };
 
 struct account {
-	size_t step; /* the one that was looked at, 0 = none */
-	bool trains; /* it has a backward pass or an optimizer */
+	size_t step; /* the measured step, 0 = none */
+	bool trains; /* the step has a backward pass or an optimizer's step */
 	struct shape shape;
 	char optimizer[OPTIMIZER_NAME]; /* "AdamW", "" = none */
 	struct account_row rows[ACCOUNT_ROWS];
 	size_t count;
-	/* Bytes by class at moments of that step, in it: */
+	/* Bytes by class at the ends of that step's phases. */
 	uint64_t parameters, state, gradients, activations, temporaries;
 	uint64_t largest_activation;
 	struct owner largest_owner;
-	uint64_t layer_bytes; /* activations made in the modules that repeat; 0 = not found */
+	uint64_t layer_bytes; /* activations of the repeated modules, 0 = none found */
 	char layer_class[64];
 };
 

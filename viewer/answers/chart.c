@@ -53,8 +53,8 @@ static const char letters[] = {
 #include "../classes/categories.def"
 };
 
-/* The upper end of each class, in eighths of a character from the bottom. A class with any bytes is
- * visible. */
+/* The upper end of each class, in eighths of a character from the bottom. The lowest class with any
+ * bytes is always visible. */
 static void stack(const struct chart *c, const uint64_t *bytes, uint64_t most,
 		  unsigned tops[CATEGORIES])
 {
@@ -77,7 +77,7 @@ static unsigned class_at(const unsigned tops[CATEGORIES], unsigned eighth)
 	return i;
 }
 
-/* The lowest class of the cell as a block of that many eighths, on the colour of the highest. */
+/* The cell's lowest class as a block of that many eighths, on the colour of its highest class. */
 static void block_cell(struct emit *out, const unsigned tops[CATEGORIES], unsigned from)
 {
 	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -139,7 +139,6 @@ static void print_row(const struct chart *c, struct emit *out, unsigned row, uin
 	emit_raw(out, "\n");
 }
 
-/* Beginning, middle and end of the time. */
 static void print_times(const struct chart *c, struct emit *out)
 {
 	const struct envelope *e = c->envelope;

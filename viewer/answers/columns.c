@@ -11,7 +11,7 @@
 #define COLUMNS	    16
 #define CELL	    1024
 #define COLUMN_LEAD 80
-#define LEAST	    12 /* columns that a text keeps */
+#define LEAST	    12 /* a text is cut to no fewer columns */
 
 struct printer {
 	struct emit *out;
@@ -21,7 +21,7 @@ struct printer {
 	size_t widths[COLUMNS];
 	/* Width to which a text is cut so that the row fits the terminal; 0 = not cut. */
 	size_t limits[COLUMNS];
-	bool tight; /* figures alone are too wide: one space less between columns */
+	bool tight; /* nothing can be cut further: one space less between columns */
 	char line[4 * CELL];
 	size_t len, gap; /* gap: spaces before the next text */
 };
@@ -74,7 +74,7 @@ static const char *classes_cell(const uint64_t *bytes, char buf[CELL])
 	return buf;
 }
 
-/* A member that is no text; objects have no cell, a list its number of rows. */
+/* The cell of a member that is no text: of a list its number of rows, empty for an object. */
 static const char *value_cell(const struct text_column *c, const struct member *m, const char *at,
 			      char buf[CELL])
 {
@@ -147,7 +147,7 @@ static const char *cell_text(const struct printer *p, const struct text_column *
 	}
 }
 
-/* Its lines are printed apart from the other columns. */
+/* True if its lines are printed apart from the other columns. */
 static bool is_apart(const struct text_column *c)
 {
 	return c->style == COLUMN_WRAP || c->style == COLUMN_BELOW;
@@ -161,7 +161,7 @@ static bool can_be_cut(const struct printer *p, size_t i)
 					   type == MEMBER_RAW || type == MEMBER_WORDS);
 }
 
-/* The widest text that can be cut further; count: there is none. */
+/* Index of the widest text that can be cut further; p->count = none. */
 static size_t widest_text(const struct printer *p)
 {
 	size_t widest = p->count;
@@ -190,7 +190,7 @@ static void fit_screen(struct printer *p)
 	}
 }
 
-/* Cuts a text to its column: a call site keeps its file and line, any other text its beginning. */
+/* A cell, cut to its column: a call site keeps its file and line, other text its beginning. */
 static const char *shown_text(const struct printer *p, size_t i, const char *row, char cut[CELL])
 {
 	char buf[CELL];
@@ -229,7 +229,7 @@ static void add_cell(struct printer *p, size_t i, const char *text)
 	p->gap += c->width < 0 ? pad : 0;
 }
 
-/* Printed behind the other columns, or below them. */
+/* Prints a text behind the other columns, or below them. */
 static void print_apart(struct printer *p, const struct text_column *c, const char *text)
 {
 	char next[COLUMN_LEAD];
@@ -296,8 +296,8 @@ static void print_markdown(struct printer *p, const char *row)
 			 i + 1 < p->count ? "" : "\n");
 }
 
-/* Visits each row, once to measure the columns and once to print. Returns how many rows were left
- * out. */
+/* Calls look for the titles (NULL) and each of at most `most` rows, 0 = all. Returns how many rows
+ * were left out. */
 static size_t each_row(struct printer *p, const void *rows, size_t most,
 		       void (*look)(struct printer *p, const char *row))
 {

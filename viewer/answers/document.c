@@ -7,7 +7,7 @@
 
 /* ---- the tables ---- */
 
-/* A list or an object has its own description, others have none. */
+/* The part of a member: a list or an object has its own description, other types have none. */
 enum {
 #define TYPE(name, json, unit) PART_##name = 0,
 #include "member_types.def"
@@ -55,7 +55,7 @@ enum {
 
 static void write_row(struct emit *out, const struct document *d, const char *row, size_t first);
 
-/* Each row in its own place, so that what one has inside may hold lists too. */
+/* The row is on the stack of each call, because rows can hold lists themselves. */
 static void write_rows(struct emit *out, const struct member *m, const void *rows)
 {
 	alignas(max_align_t) char row[ROW_MOST];
@@ -68,7 +68,7 @@ static void write_rows(struct emit *out, const struct member *m, const void *row
 	emit_end(out);
 }
 
-/* The first member of a row is its name here. */
+/* The first member of a row is its key. */
 static void write_map(struct emit *out, const struct member *m, const void *rows)
 {
 	alignas(max_align_t) char row[ROW_MOST];
@@ -128,7 +128,7 @@ static void write_numbers(struct emit *out, const struct member *m, const struct
 	emit_end(out);
 }
 
-/* The same as a member in JSON and as a line of text. */
+/* Writes a member in JSON, or as a line of text. */
 static void write_scalar(struct emit *out, const struct member *m, const void *at)
 {
 	const struct defs_text *raw = at;

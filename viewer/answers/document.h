@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The documents that commands print, from documents.def: each object is a struct of its members, so
- * that a command cannot write what is not described there. A command fills the struct;
- * emit_document makes JSON of it, and text_columns (columns.h) lines of text from its lists.
+ * The documents that commands print, from documents.def. Each object is a struct of its members, so
+ * that a command cannot write an undescribed member. A command fills the struct, emit_document
+ * writes it as JSON, and emit_columns (columns.h) writes its lists as lines of text.
  *
- * A member that may be absent has a flag has_NAME before it. The rows of a list are made one by
+ * A member that can be absent has a flag has_NAME before it. The rows of a list are made one by
  * one, while they are written.
  */
 #pragma once
@@ -13,10 +13,10 @@
 #include "../recording/defs.h"
 #include "../recording/owners.h"
 
-/* Strings of a list; NULL is left out. */
+/* A list of strings, of which NULL is left out. */
 struct words {
 	size_t count;
-	const char *(*get)(const void *ctx, size_t i); /* NULL: ctx is an array of them */
+	const char *(*get)(const void *ctx, size_t i); /* NULL: ctx is an array of strings */
 	const void *ctx;
 };
 
@@ -25,14 +25,14 @@ static inline const char *words_at(const struct words *w, size_t i)
 	return w->get ? w->get(w->ctx, i) : ((const char *const *)w->ctx)[i];
 }
 
-/* Numbers of a list. */
+/* A list of numbers. */
 struct numbers {
 	size_t count;
 	int64_t (*get)(const void *ctx, size_t i);
 	const void *ctx;
 };
 
-/* In a row: a member that may be absent, and when it is there. */
+/* In an initializer: a member that can be absent, and the condition for it. */
 #define MAYBE_THERE(member, when, ...) .has_##member = (when), .member = __VA_ARGS__
 
 #define NO_NUMBER UINT64_MAX
@@ -45,7 +45,7 @@ struct numbers {
 #define C_DURATION	uint64_t
 #define C_ADDRESS	uint64_t
 #define C_SIGNED	int64_t
-#define C_COUNT_OR_NULL uint64_t /* NO_NUMBER: null */
+#define C_COUNT_OR_NULL uint64_t /* NO_NUMBER = null */
 #define C_BYTES_OR_NULL uint64_t
 #define C_NS_OR_NULL	uint64_t
 #define C_CHANGE	int64_t
@@ -58,7 +58,7 @@ struct numbers {
 #define C_CLASSES	const uint64_t *
 #define C_WORDS		struct words
 #define C_NUMBERS	struct numbers
-#define C_FIGURES	struct numbers /* only Python writes these two */
+#define C_FIGURES	struct numbers /* this and the next: only written by Python */
 #define C_WHOLE		struct numbers
 #define C_FACTS		struct rows_fact
 #define C_OWNER		struct owner
@@ -66,7 +66,7 @@ struct numbers {
 #define C_PART(t)	struct row_##t
 #define C_MAP(t)	struct rows_##t
 
-/* row_NAME: an object. rows_NAME: a list of them; fill makes the ith, false leaves it out. */
+/* row_NAME: an object. rows_NAME: a list of them. fill makes the ith, or returns false: skip it. */
 #define TABLE(table, meaning, ...)                                          \
 	struct row_##table;                                                 \
 	struct rows_##table {                                               \
@@ -86,7 +86,7 @@ struct numbers {
 #define ASIDE(table, name, type) C_##type name;
 #include "documents.def"
 
-/* AT_live_block_size: which member that is. */
+/* AT_live_block_size: the index of a member. */
 #define TABLE(table, meaning, ...)		enum { __VA_ARGS__ };
 #define MEMBER(table, name, type, meaning)	AT_##table##_##name,
 #define MAYBE(table, name, type, when, meaning) AT_##table##_##name,
@@ -97,16 +97,16 @@ struct numbers {
 enum member_type {
 #define TYPE(name, json, unit) MEMBER_##name,
 #include "member_types.def"
-	MEMBER_FUNCTION, /* of a struct owner, with */
+	MEMBER_FUNCTION, /* the function of a struct owner, at its start */
 	MEMBER_LINE,	 /* its line */
 };
 
-#define ROW_MOST 1024 /* bytes of a row */
+#define ROW_MOST 1024 /* bytes of the largest row */
 
 struct member {
-	const char *name; /* NULL: only in text */
+	const char *name; /* NULL = only in text */
 	enum member_type type;
-	size_t offset, has; /* has: 1 + the offset of its flag, 0 = always there */
+	size_t offset, has; /* has: 1 + offset of its flag, 0 = always there */
 	const struct document *part;
 };
 
@@ -116,23 +116,23 @@ struct document {
 	const char *name;
 	const struct member *members;
 	size_t count;
-	/* The ith row of a struct rows_NAME. */
+	/* Makes the ith row of a struct rows_NAME, in ROW_MOST bytes aligned for any type. */
 	enum rows_next (*next)(const void *rows, size_t i, void *row);
 };
 
-/* JSON only: nothing in text. */
+/* JSON only, nothing in text. */
 #define emit_document(out, table, row) \
 	document_write(out, NULL, &document_##table, 1 ? (row) : (const struct row_##table *)NULL)
 
-/* JSON only: the members from that one on, in the object that is open. */
+/* JSON only: adds the members from `from` on to the open object. */
 #define emit_rest(out, table, row, from) \
 	document_rest(out, &document_##table, 1 ? (row) : (const struct row_##table *)NULL, from)
 
 void document_rest(struct emit *out, const struct document *d, const void *row, const char *from);
 void document_write(struct emit *out, const char *key, const struct document *d, const void *row);
 
-/* Text only: a line "name  value" for each member from the first to the last that are named (NULL:
- * from the first, to the last of all), but for lists, facts and objects. */
+/* Text only: a line "name  value" for each member from `first` (NULL = all from the beginning) to
+ * `last` (NULL = to the end), except lists, facts and objects. */
 #define emit_lines(out, table, row, first, last)                                             \
 	document_lines(out, &document_##table, 1 ? (row) : (const struct row_##table *)NULL, \
 		       first, last)

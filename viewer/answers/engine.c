@@ -7,9 +7,9 @@
 #include "columns.h"
 #include "holders.h"
 
-#define PASSES_LEAST 2 /* that a cache of fixed size outlives */
+#define PASSES_LEAST 2 /* passes that a cache of fixed size outlives */
 #define CACHE_SHARE \
-	100 /* of a training program: 1 / so much of what is in use is a cache at least */
+	100 /* in a program that trains, a cache is at least one part in so many of all blocks */
 
 static const struct {
 	const char *name, *label;
@@ -31,17 +31,17 @@ static enum engine_part part_of(struct timeline *t, const struct block *b, bool 
 	return of[v.category];
 }
 
-/* A moment, and its bytes by part. */
+/* A moment and its bytes by part of the device. */
 struct sorting {
 	struct timeline *timeline;
 	struct moment moment;
 	struct block *graphs; /* pieces of the graphs' pools: addr, size */
 	size_t count, room;
 	uint64_t bytes[ENGINE_PARTS];
-	struct holders lines; /* a part stands in the place of the class */
+	struct holders lines; /* with the part in place of the class */
 };
 
-/* Whether several graphs were captured in the forward pass in which the segment was made. */
+/* True if several graphs were captured in the forward pass that made the segment. */
 static bool is_for_pieces(const struct model *m, const struct block *segment)
 {
 	const struct model_device *d = &m->devices[segment->device];
@@ -82,7 +82,7 @@ static void add_block(struct sorting *s, const struct block *b)
 	holders_add(&s->lines, part, owner, b->size);
 }
 
-/* Memory outside of blocks: the rest of the cache and of the device. */
+/* Adds memory outside of blocks: the rest of the cache and of the device. */
 static void add_rest(struct sorting *s)
 {
 	const struct moment *mo = &s->moment;
@@ -117,14 +117,14 @@ static void sorting_free(struct sorting *s)
 	free(s->lines.items);
 }
 
-/* The cache's blocks in a pass, and how long they and the weights were there. */
+/* The KV cache's blocks in a pass, and how long they and the weights lived. */
 struct kept {
-	uint64_t bytes;		 /* of the cache, */
-	uint64_t passing;	 /* and of that class, but not kept */
-	bool used;		 /* some of the class was there in the next pass */
-	uint64_t first, last;	 /* events: births of the cache */
-	uint64_t died, died_ns;	 /* the first death of anything kept */
-	const struct block *one; /* the first one */
+	uint64_t bytes;		 /* of the cache */
+	uint64_t passing;	 /* of blocks of the class that do not outlive enough passes */
+	bool used;		 /* a block of the class was alive in the next pass */
+	uint64_t first, last;	 /* events of the cache's first and last birth */
+	uint64_t died, died_ns;	 /* first death of a block of cache or weights */
+	const struct block *one; /* the cache's first block */
 };
 
 static bool outlives(const struct model *m, const struct block *b, uint32_t passes)
@@ -169,7 +169,7 @@ static struct kept find_kept(struct timeline *t, const struct moment *pass)
 	return k;
 }
 
-/* The most that passes before the cache took, with workspaces that stayed. */
+/* Most bytes of work in a pass before the cache was made, with workspaces that stayed. */
 static uint64_t highest_pass(const struct timeline *t, const struct sorting *then, uint64_t first)
 {
 	const struct span *most =
@@ -208,7 +208,7 @@ static void find_owners(struct engine *e, const struct holders *lines)
 		e->owners[lines->items[i].category] = lines->items[i].owner;
 }
 
-/* The highest moment of the last pass: before the first one a model may be converted. */
+/* Takes the peak of the last pass, because a model might be converted before the first one. */
 static void take_last_pass(struct timeline *t, struct moment *mo)
 {
 	size_t last = steps_number(&t->steps);
@@ -220,7 +220,7 @@ static void take_last_pass(struct timeline *t, struct moment *mo)
 	model_take(&t->model, mo);
 }
 
-/* A moment by part, with the lines that hold most. */
+/* Sums up a moment by part and finds the lines that hold most. Returns the moment's time in ns. */
 static uint64_t sort_into(struct engine *e, struct timeline *t, uint64_t seq,
 			  uint64_t bytes[ENGINE_PARTS])
 {
@@ -236,7 +236,7 @@ static uint64_t sort_into(struct engine *e, struct timeline *t, uint64_t seq,
 	return time_ns;
 }
 
-/* The context grows with code that is loaded, and is known when the device is sampled next. */
+/* The context grows when code is loaded, which only the device's next sample shows. */
 static void sample_next(struct engine *e, const struct timeline *t, uint64_t seq)
 {
 	struct levels_cursor c;
@@ -263,7 +263,7 @@ static void make_account(struct engine *e, struct timeline *t, const struct mome
 		return;
 	sort_into(e, t, k.died - 1, e->now);
 	e->time_ns = k.died_ns ? k.died_ns : t->model.last_ns;
-	if (e->now[ENGINE_kv_cache] < k.bytes) /* it sleeps */
+	if (e->now[ENGINE_kv_cache] < k.bytes) /* the cache sleeps at that moment */
 		e->time_ns = sort_into(e, t, pass->seq, e->now);
 	look_at_plan(e, t, &k);
 	e->sleeps = asleep->asleep_most;
@@ -273,15 +273,15 @@ static void make_account(struct engine *e, struct timeline *t, const struct mome
 	}
 }
 
-/* ---- of a program that trains, too ---- */
+/* ---- a program that also trains ---- */
 
 static bool span_serves(const struct span *s)
 {
 	return span_is_forward(s) && !s->kept;
 }
 
-/* Bytes of KV caches at a moment, and of all. A pass of which no other one uses the keys and values
- * serves nobody. */
+/* Bytes of KV caches at a moment, and of all blocks. 0 if the next pass had no block of the caches,
+ * because such a pass serves nobody. */
 static uint64_t cache_at(struct timeline *t, uint64_t seq, uint64_t *all)
 {
 	struct moment mo = { .device = t->device, .seq = seq, .framework = true };
@@ -294,8 +294,8 @@ static uint64_t cache_at(struct timeline *t, uint64_t seq, uint64_t *all)
 	return k.used ? k.bytes + k.passing : 0;
 }
 
-/* The highest pass has all of a cache of fixed size. If it has little of one that grows, the
- * account is of the moment at which that was largest. 0: there is none worth naming. */
+/* The event for the account: the peak of the highest pass, or that of the cache if it grows and the
+ * highest pass has less than half of it. 0 if the cache is too small. */
 static uint64_t serving_moment(struct timeline *t)
 {
 	struct extent highest[CATEGORIES];
@@ -363,7 +363,7 @@ static bool part_row(void *ctx, size_t i, struct row_engine_part *row)
 	return e->now[i] || e->then[i] || e->beside[i];
 }
 
-/* The share of the device that was taken when the cache was there. */
+/* The share of the device that was in use when the cache had been made. */
 static double share_of_plan(const struct engine *e)
 {
 	return e->total ? 1 - (double)e->then[ENGINE_free] / (double)e->total : 0;

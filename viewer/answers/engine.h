@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The account of a program that serves a model: what takes the device, when room for keys and
- * values was made, and later. Such a program keeps a KV cache of fixed size for pass after pass,
- * whoever wrote it. One that trains as well, and has any KV cache in passes without gradients, has
- * an account of both: the most while it serves, and the most while it trains.
+ * The memory of a program that serves a model, by part of the device: when its KV cache was made,
+ * and later. Such a program keeps a KV cache of fixed size from pass to pass, with any library. If
+ * it trains too, and has a KV cache in passes without gradients, both are shown: the peak while it
+ * serves and the peak while it trains.
  */
 #pragma once
 
@@ -19,17 +19,17 @@ enum engine_part {
 };
 
 struct engine {
-	uint64_t total;	    /* of the device; 0: no such program */
-	uint64_t time_ns;   /* of the account: the last moment with all weights and all cache */
-	uint64_t cache_ns;  /* when the cache was there, */
-	bool planned;	    /* and a pass had run before it, from which its size may be */
-	bool trains;	    /* too: */
-	bool sleeps;	    /* or gave memory back that it kept the addresses of: */
-	uint64_t beside_ns; /* the highest moment with gradients, or with most asleep, */
-	uint64_t beside[ENGINE_PARTS];
-	uint64_t then[ENGINE_PARTS]; /* at that time; work: the most of any pass before */
-	uint64_t now[ENGINE_PARTS];
-	struct owner owners[ENGINE_PARTS]; /* of most of it; no function: not of one line */
+	uint64_t total;	    /* bytes of the device, 0 = no such program */
+	uint64_t time_ns;   /* of `now` */
+	uint64_t cache_ns;  /* of `then` */
+	bool planned;	    /* a pass ran before the cache was made, so it might be sized by that */
+	bool trains;	    /* the program trains too */
+	bool sleeps;	    /* it unmapped memory of live blocks */
+	uint64_t beside_ns; /* of `beside` */
+	uint64_t beside[ENGINE_PARTS]; /* at the peak of training, or when most was asleep */
+	uint64_t then[ENGINE_PARTS];   /* when the cache was made; work: most of any pass before */
+	uint64_t now[ENGINE_PARTS];    /* the last moment with all weights and all of the cache */
+	struct owner owners[ENGINE_PARTS]; /* line with most of it; no function: not of one line */
 };
 
 void engine_find(struct engine *e, struct timeline *t);

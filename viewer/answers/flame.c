@@ -4,7 +4,7 @@
 #include "../base/ending.h"
 #include "../recording/symbols.h"
 
-/* The tree that a flame graph draws: nodes, what they hold, their order. */
+/* The tree of a flame graph: its nodes, their bytes and their order. */
 
 static uint32_t new_node(struct flame *f, uint32_t parent, const struct flame_node *like,
 			 size_t len)
@@ -24,7 +24,7 @@ static uint32_t new_node(struct flame *f, uint32_t parent, const struct flame_no
 	return id;
 }
 
-/* Finds or makes a child; the name ends after len bytes. */
+/* Finds or makes a child and returns its index. The name ends after len bytes. */
 static uint32_t flame_child(struct flame *f, uint32_t parent, const struct flame_node *like,
 			    size_t len)
 {
@@ -53,7 +53,7 @@ static void flame_count(struct flame *f, uint32_t at, const struct block *b)
 	}
 }
 
-/* Children from the largest to the smallest: insertion, for there are few. */
+/* Sorts the children, largest first, by insertion because there are few. */
 static void sort_children(struct flame *f, uint32_t parent)
 {
 	uint32_t sorted = 0, next;
@@ -85,7 +85,7 @@ struct path {
 	struct path_frame {
 		char name[NAME];
 		enum flame_kind kind;
-		const char *file; /* with places */
+		const char *file; /* "" without places */
 		unsigned line;
 	} * frames;
 	size_t count, room;
@@ -138,7 +138,7 @@ static void push_native(struct path *p, const struct frame *f)
 		push_frame(p, FLAME_NATIVE, "%s+0x%" PRIx64, owners_base(f->module), f->offset);
 }
 
-/* Python runs on no thread of autograd's: there the node that asked stands for it. */
+/* Autograd's threads have no Python frames, so the backward node stands in for them. */
 static void read_frames(struct path *p, struct stacks *s, const struct block *b,
 			enum flame_frames which)
 {

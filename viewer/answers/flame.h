@@ -33,10 +33,10 @@ struct flame_how {
 	 * Python frames, and in each the lines of its own forward. Instances of one class that are
 	 * called from one line are one node. */
 	bool modules;
-	bool places;   /* nodes of these have files and lines; blocks outside of modules no node */
+	bool places;   /* modules have files and lines, and blocks outside of modules no node */
 	bool inverted; /* innermost first */
-	bool classes;  /* the class is the outermost */
-	int category;  /* only these blocks, -1 = all */
+	bool classes;  /* the class is the outermost node */
+	int category;  /* only blocks of this class, -1 = all */
 };
 
 void flame_build(struct flame *f, const struct snapshot *s, struct owners *owners,

@@ -79,7 +79,8 @@ struct holders holders_of_blocks(const struct moment *mo, struct owners *owners,
 	return all;
 }
 
-/* Physical memory behind the framework's cache: whoever made it, a library that woke it up too. */
+/* Handles of physical memory mapped in the framework's segments, also if a library created it to
+ * wake them. */
 static struct map behind_cache(const struct moment *mo)
 {
 	struct map handles = { 0 };

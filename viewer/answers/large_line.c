@@ -10,10 +10,10 @@
 #include "../recording/variables.h"
 #include "holders.h"
 
-#define PART	       3 /* of what is in use, and of which something is known */
-#define LEAST	       8 /* of all that is in use */
+#define PART	       3 /* least share: a third of the bytes with a stack or a class */
+#define LEAST	       8 /* and an eighth of all bytes */
 #define STATEMENT_MOST 80
-#define MANY_RESULTS   8 /* blocks of a line: not one of them is large, but all */
+#define MANY_RESULTS   8 /* from so many blocks on they are large only together */
 
 enum when { ANYWAY, UNSAVED };
 
@@ -47,8 +47,8 @@ static bool ends_chain(const char *call)
 	return true;
 }
 
-/* The mark names the operation whose result the statement keeps: it is no argument of another call,
- * and no further operation follows in its chain. Pairs by indexing count anywhere. */
+/* True if the statement keeps the result of the marked operation: it is no argument of another
+ * call, and no other operation follows in its chain. Indexing (a mark with ':') counts anywhere. */
 static bool is_outside(const char *statement, const char *mark)
 {
 	const char *end = strstr(statement, mark);
@@ -129,7 +129,8 @@ static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bo
 		 change_of(call ? "" : statement, call ? 0 : l->blocks, l->saved));
 }
 
-/* A snapshot of PyTorch's often shows no more of a block than its line. */
+/* True for results of a pass. In imports also for blocks of unknown class: a snapshot of PyTorch
+ * often has only the line of a block. */
 static bool is_result(const struct timeline *t, const struct block *b)
 {
 	return category_in(b->category, OF_ONE_PASS) ||
@@ -159,7 +160,7 @@ void large_line_of(struct large_line *l, struct timeline *t, const struct snapsh
 	l->seq = largest ? largest->seq : 0;
 }
 
-/* The blocks by the line that made them, or by the line that called the model. */
+/* Sums up results by the line that made them, or by the line that called the model. */
 static bool find_holder(struct large_line *l, struct timeline *t, const struct snapshot *s,
 			bool call)
 {

@@ -7,7 +7,7 @@
 
 enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3 };
 
-/* A class and an owner: what both have together. */
+/* The blocks of one class and owner. */
 struct group {
 	uint64_t bytes;
 	uint64_t at[SAMPLES + 1];
@@ -15,7 +15,7 @@ struct group {
 	uint32_t born[SAMPLES + 1];
 	bool gave_up;
 	bool of_weights; /* gradients, or made by an optimizer's step */
-	bool goes;	 /* one that was there for long died since the last sample but one */
+	bool goes;	 /* an old block died since the second last sample */
 };
 
 struct search {
@@ -24,12 +24,12 @@ struct search {
 	struct map owner_ids; /* stack and backward node -> index in found */
 	struct owner *found;
 	size_t found_count, found_room;
-	struct group (*groups)[CATEGORIES]; /* of each owner */
+	struct group (*groups)[CATEGORIES]; /* of each owner, by class */
 	size_t group_count, group_room;
 
 	uint64_t seqs[SAMPLES + 1]; /* the events after which samples are taken */
 	size_t steps[SAMPLES + 1];
-	size_t samples; /* intervals between them */
+	size_t samples; /* number of intervals between them */
 	size_t taken;
 	size_t windows;
 };
@@ -46,14 +46,14 @@ static uint64_t work_end(const struct timeline *t, const struct step *step)
 	return step->extent.last_seq;
 }
 
-/* A step may be one of several passes of a real one: these differ. */
+/* True if a step is one pass, perhaps of several different ones in a real step. */
 static bool counts_passes(const struct timeline *t)
 {
 	return t->steps.basis == STEPS_FORWARD || t->steps.basis == STEPS_BACKWARD;
 }
 
-/* Memory ran out in a pass of the last one, or the recording ends in it. Such a step counts as soon
- * as it has begun: it stands at another place than those before did. */
+/* True if memory ran out in the step, or the recording ends in it. A step of one pass counts from
+ * its beginning on, so it would be compared at another point than the steps before. */
 static bool is_broken_off(const struct timeline *t, size_t step)
 {
 	return counts_passes(t) && step &&
@@ -117,7 +117,7 @@ static size_t sample_after(const struct search *s, uint64_t seq)
 	return SORTED_FIRST(s->samples, i, s->seqs[i] < seq);
 }
 
-/* Counts blocks that appear only now and then. */
+/* Counts live blocks by the sample after their birth, for blocks that appear only at times. */
 static void count_birth(const struct search *s, struct group *g, const struct series_change *c,
 			const struct lived *x)
 {
@@ -157,8 +157,8 @@ static void note_leak_change(void *ctx, const struct series_change *c)
 	count_birth(s, g, c, &x);
 }
 
-/* Bytes that are there from a sample on: of memory that goes up and down, its lows. Returns whether
- * it does, by more than remainders in large blocks. */
+/* low: bytes that stay from each sample on, which are the lows of memory that goes up and down.
+ * True if it goes down by more than an eighth of its growth, so not only by unsplit remainders. */
 static bool find_lows(const struct search *s, const struct group *g, uint64_t low[SAMPLES + 1])
 {
 	uint64_t most = 0;
@@ -170,8 +170,8 @@ static bool find_lows(const struct search *s, const struct group *g, uint64_t lo
 	return 8 * most > low[s->samples] - low[0];
 }
 
-/* It has not grown for much longer than ever before; or as many blocks go as come, as of a buffer
- * that is full. */
+/* True if the growth has ended: it paused for more than twice as long as ever before, or it pauses
+ * and old blocks are freed, as in a buffer that is full. */
 static bool is_over(const struct search *s, const struct group *g, const uint64_t *low)
 {
 	size_t last = 0, longest = 1;
@@ -185,9 +185,9 @@ static bool is_over(const struct search *s, const struct group *g, const uint64_
 	return s->samples - last > 2 * longest || (s->samples > last && g->goes);
 }
 
-/* The steps are in windows, each of which begins behind a sample. After each window more bytes stay
- * than before it. In addition, either blocks of every window stay (a list that grows), or the bytes
- * hardly ever decrease (a buffer that is replaced by a larger one). */
+/* The samples are divided into windows. After each window more bytes stay than before it. In
+ * addition, either blocks of every window stay (a list that grows), or the bytes hardly ever
+ * decrease (a buffer that is replaced by a larger one). */
 static bool grows(const struct search *s, const struct group *g)
 {
 	uint64_t low[SAMPLES + 1];
@@ -220,7 +220,7 @@ static bool grows_at_times(const struct search *s, const struct group *g)
 	       !is_over(s, g, low);
 }
 
-/* Counted from the first sample with any bytes, because a line may start late, and between lows. */
+/* Bytes per step, between lows, from the first sample with any: a line can start late. */
 static uint64_t per_step(const struct search *s, const struct group *g)
 {
 	size_t first = 0, last = s->samples, steps;
@@ -234,8 +234,8 @@ static uint64_t per_step(const struct search *s, const struct group *g)
 	return (low[last] - low[first] + steps / 2) / steps;
 }
 
-/* Gradients and the optimizer's memory come late for other reasons, too: unless models are added.
- */
+/* Adds the groups that grow. If no models are added, gradients and the optimizer's memory must grow
+ * in every step, because they can come late for other reasons. */
 static void collect_steps(struct leaks *out, const struct search *s)
 {
 	bool models = false;
@@ -273,8 +273,8 @@ static size_t step_of(const struct timeline *t, const struct block *b)
 	return step + behind;
 }
 
-/* The first block was made of the block before it of the same stack, which was read after the first
- * was allocated: a buffer that grows. */
+/* True if the block was made from the previous one of its stack, which was read after this one was
+ * allocated: a buffer that grows. Also if there is no previous one. */
 static bool takes_over(const struct search *s, const struct block *b)
 {
 	uint32_t before = lives_before(&s->model->lives, b->seq, b->stack);
@@ -286,8 +286,8 @@ static bool takes_over(const struct search *s, const struct block *b)
 	return x.last_seq > b->seq;
 }
 
-/* Nothing is there of steps before the last two, and nothing went over from one to the next: the
- * batches of these steps were larger. */
+/* True if all blocks are of the last two steps, and the first was not made from an earlier one: the
+ * batches of these steps were only larger. */
 static bool is_of_batches(const struct search *s, const struct leak *leak)
 {
 	return leak->blocks && uses_complete(s->model) && s->steps[s->samples] > 2 &&
@@ -362,7 +362,7 @@ void leaks_free(struct leaks *l)
 
 static const struct change {
 	uint32_t classes;
-	unsigned part; /* of the growth that is of these, at least: one in so many */
+	unsigned part; /* least share of the growth in these classes: one part in so many */
 	const char *text;
 } changes[] = {
 	{ CLASSES_THAT(ARE_WEIGHTS) | CLASSES_THAT(FOLLOW_TRAINING), 2,

@@ -22,13 +22,13 @@ struct leaks {
 	struct leak *items; /* the largest first */
 	size_t count, room;
 	uint64_t bytes_per_step;   /* of all */
-	size_t from_step, to_step; /* compared; equal if there are too few */
+	size_t from_step, to_step; /* compared steps; equal if there are too few */
 };
 
 void leaks_find(struct leaks *out, struct timeline *t);
 void leaks_free(struct leaks *l);
-/* What would end most of the growth, in a sentence; "" if nothing of earlier steps is kept: one
- * block grows, or what a step makes does. */
+/* A sentence about the change that would end most of the growth. "" if no block of an earlier step
+ * is kept, because a single block grows or each step needs more. */
 const char *leaks_change(const struct leaks *l);
 /* The last step that can be compared with those before; 0 = none. */
 size_t leaks_last_step(const struct timeline *t);

@@ -5,7 +5,7 @@
 #include "../moments/timeline.h"
 #include "../moments/moments.h"
 
-/* The first key that a recording has. */
+/* Each fact with its keys, of which the first that a recording has counts. */
 static const struct {
 	const char *name, *keys[10];
 } run_facts[RUN_FACTS] = {

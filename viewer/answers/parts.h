@@ -27,22 +27,22 @@ void emit_peak_title(struct emit *out, const struct peak_words *p);
 /* Only the first of these lines. Returns buf. */
 const char *peak_title(const struct peak_words *p, char *buf, size_t room);
 
-/* Whose run it is, and in what, by its name and its value, which is empty if not known. The first
- * of them are about the run alone. */
+/* Facts about a run (user, job, versions), by name; the value is empty if not known. The first
+ * RUN_IDENTITY of them identify the run. */
 enum { RUN_IDENTITY = 12, RUN_FACTS = 18 };
 struct row_fact run_fact(const struct defs *d, size_t i);
 
-/* How often tests found a kind of finding, or of claim, right, and of how many; zeros: never. */
+/* In how many of the tests a kind of finding or claim was right; zeros = never tested. */
 struct claim {
 	const char *kind;
 	unsigned right, of;
 };
 
 struct claim claim_of(const struct claim *table, size_t count, const char *kind);
-/* Adds "; measured right in 10 of 11" to the text, where it is not nearly always right. */
+/* Adds "; measured right in 10 of 11" to the text, unless it was right in at least 99 %. */
 void claim_say(const struct claim *c, char *text, size_t room);
 
-/* "uuid", "name" ... of a device; empty if it is not known. */
+/* A fact about a device ("uuid", "name" ...); empty if not known. */
 struct defs_text device_fact(const struct defs *d, int device, const char *what);
 bool device_is_simulated(const struct defs *d, int device);
 

@@ -14,7 +14,7 @@ void peak_find(struct peak_answer *a, struct timeline *t)
 	a->lines = holders_of_blocks(&a->shot.moment, &t->owners, true);
 }
 
-/* On the device: with its context, and what other libraries took. */
+/* Bytes used on the device at most, with its context and other libraries. */
 static uint64_t used_on(const struct model_device *d)
 {
 	return d->driver.peak.bytes ? d->driver.peak.bytes + d->context : model_peak_reserved(d);

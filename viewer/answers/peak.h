@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The highest moment of a device: when, what, and the lines of code that hold it. */
+/* The peak of a device: its moment, its classes, and the lines of code that hold it. */
 #pragma once
 
 #include "../moments/snapshot.h"
@@ -15,5 +15,5 @@ struct peak_answer {
 };
 
 void peak_find(struct peak_answer *a, struct timeline *t);
-struct row_peak peak_document(struct peak_answer *a); /* lives as long as a */
+struct row_peak peak_document(struct peak_answer *a); /* valid until peak_free(a) */
 void peak_free(struct peak_answer *a);

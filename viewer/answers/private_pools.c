@@ -12,7 +12,7 @@ const struct pool_words pool_kinds[POOL_KINDS] = {
 #include "pool_kinds.def"
 };
 
-/* A graph makes a pool with a first number, a program one with a second number. */
+/* The name of a pool has a first number if a graph made it, else only a second one. */
 enum pool_kind pool_kind(const struct pool *p, struct owners *owners, uint32_t stack)
 {
 	if (stacks_in_file(owners->stacks, stack, ONE_OF("torch/_inductor/cudagraph_")))
@@ -26,7 +26,7 @@ struct summing {
 	struct owners *owners;
 	struct map pools; /* pools seen so far -> their kind */
 	struct pool_sums *sums;
-	struct holders lines; /* of all kinds: a kind stands in the place of the class */
+	struct holders lines; /* of all kinds, with the kind in place of the class */
 };
 
 static enum pool_kind kind_once(struct summing *s, const struct room_piece *p)
@@ -41,7 +41,7 @@ static enum pool_kind kind_once(struct summing *s, const struct room_piece *p)
 	return *kind;
 }
 
-/* The line that called a model says more of a capture than a line of the model. */
+/* The line that called the model, which explains a capture better than a line of the model. */
 struct owner pool_owner(struct owners *owners, const struct block *segment)
 {
 	struct owner owner = owners_caller(owners, segment->stack);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private pools of the framework's cache at a moment, by kind, each with the line that most of
- * it was made by. */
+/* The private pools of the framework's allocator at a moment, summed up by kind, each with the line
+ * that made most of it. */
 #pragma once
 
 #include "../moments/room.h"
@@ -17,7 +17,7 @@ enum pool_kind {
 
 struct pool_sum {
 	enum pool_kind kind;
-	uint64_t bytes, used; /* used: by blocks, and by freed ones that other streams still use */
+	uint64_t bytes, used; /* used: in blocks, and in freed ones that other streams still use */
 	size_t pools;
 	struct owner owner; /* no file and no function: not known */
 };
@@ -30,9 +30,9 @@ struct pool_sums {
 
 struct pool_sums private_pools(const struct model *m, const struct moment *mo,
 			       struct owners *owners);
-/* The pool of a segment. */
+/* The kind of a pool; stack: of one of its segments. */
 enum pool_kind pool_kind(const struct pool *p, struct owners *owners, uint32_t stack);
-/* The line that a segment of a pool is from. */
+/* The line that made a pool's segment. */
 struct owner pool_owner(struct owners *owners, const struct block *segment);
 extern const struct pool_words {
 	const char *name, *label, *text, *advice; /* as in pool_kinds.def */
@@ -44,7 +44,7 @@ const char *pool_note(const struct pool_sum *sum, char *buf, size_t room);
 #define WAITING_NOTE "by work of other streams (record_stream)"
 
 struct rows_private_pool private_pools_rows(const struct pool_sums *sums);
-/* A figure for each kind (columns for its name: width), what is not in use, with the whole and the
- * line behind it; and freed blocks that wait. */
+/* Prints the unused bytes of each kind (label in `width` columns) with its total and its line, and
+ * freed blocks that other streams still use. */
 void private_pools_print(const struct pool_sums *sums, const struct room *room, int width,
 			 struct emit *out);

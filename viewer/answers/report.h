@@ -17,7 +17,7 @@
 struct report {
 	struct timeline timeline;	       /* of the device with the highest peak */
 	struct snapshot shots[MODEL_DEVICES];  /* the peak of each device that was seen */
-	struct pool_sums pools[MODEL_DEVICES]; /* of each, when most was reserved */
+	struct pool_sums pools[MODEL_DEVICES]; /* of each, at the reserved peak */
 	struct used_up used_up[MODEL_DEVICES]; /* of each peak */
 	size_t count;
 	struct engine engine;
@@ -28,7 +28,7 @@ struct report {
 	uint64_t (*step_bytes)[CATEGORIES]; /* at the peak of each step; with each_step */
 };
 
-void report_text(struct report *r, struct emit *out); /* all but its head */
+void report_text(struct report *r, struct emit *out); /* all except its head */
 void report_classes(struct report *r, const struct snapshot *s, struct emit *out);
 void report_steps_find(struct report *r); /* fills step_bytes */
 void report_steps(struct report *r, struct emit *out);

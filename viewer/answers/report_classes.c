@@ -7,7 +7,7 @@
 #define WHO	22 /* columns for a line of code */
 #define HOLDERS 3  /* lines of code to name for a class */
 
-/* A row of each class and line; the class itself stands in the first of its rows. */
+/* A row for each class and line, of which the first has the class itself. */
 struct report_classes_view {
 	const struct snapshot *shot;
 	unsigned order[CATEGORIES]; /* the largest class first */
@@ -22,7 +22,7 @@ static const struct holder *nth_of_class(const struct holders *lines, enum categ
 	return NULL;
 }
 
-/* A line below the first is left out if it says next to nothing. */
+/* Lines after the first are left out below a tenth of the class or a fiftieth of all. */
 static bool class_row(void *ctx, size_t i, struct row_report_class *row)
 {
 	const struct report_classes_view *v = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The classes of memory at the peak of each step, side by side: does a step hold more than the one
- * before, and of what. */
+/* The classes of memory at the peak of each step, side by side. They show if a step holds more than
+ * the one before, and of which class. */
 #include "../base/human.h"
 #include "../base/sorted.h"
 #include "columns.h"
@@ -11,17 +11,17 @@
 
 struct collect {
 	struct report *r;
-	size_t next;				     /* item of the steps whose peak is to come */
+	size_t next; /* first item of steps whose peak is still to come */
 	int64_t now[CATEGORIES], before[CATEGORIES]; /* after the latest event, and before it */
 };
 
-/* A step may be highest where it begins, before its first event. */
+/* True if a step's peak is where it begins, before its first event. */
 static bool is_at_begin(const struct extent *x)
 {
 	return x->peak_seq == x->first_seq && x->peak == x->begin_bytes;
 }
 
-/* Items whose peak is no later than that event. */
+/* Stores the classes of items whose peak is not later than that event. */
 static void take_peaks(struct collect *k, uint64_t seq)
 {
 	const struct steps *steps = &k->r->timeline.steps;
@@ -53,7 +53,7 @@ static void end_of_event(void *ctx, const struct series_event *e)
 	memcpy(k->before, k->now, sizeof(k->now));
 }
 
-/* The events of all peaks, and those before them. */
+/* The events of all peaks and the events before them, in order. The caller frees them. */
 static uint64_t *peaks(const struct steps *steps)
 {
 	uint64_t *seqs = need_new((2 * steps->count + 1) * sizeof(*seqs));
@@ -87,8 +87,8 @@ void report_steps_find(struct report *r)
 	free(seqs);
 }
 
-/* Items with a column: of many steps the first and last two, and the highest; what was before them
- * if there are none. */
+/* Chooses the items with a column: of many steps the first two, the last two and the highest, and
+ * without steps the time before them. Returns how many. */
 static unsigned choose_steps(const struct timeline *t, size_t columns[COLUMNS])
 {
 	size_t best, n = steps_number(&t->steps);
@@ -103,7 +103,7 @@ static unsigned choose_steps(const struct timeline *t, size_t columns[COLUMNS])
 	return count;
 }
 
-/* The steps that have a column; the row that is being written is of a class, or of all. */
+/* The steps that have a column, and the class of the row that is written (CATEGORIES = all). */
 struct report_steps_view {
 	const struct report *report;
 	size_t columns[COLUMNS];

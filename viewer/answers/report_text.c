@@ -10,9 +10,9 @@
 #include "report.h"
 
 /*
- * Most of a device in one allocation, made by a program without a framework that says more: what
- * its owner puts inside is not seen, and where the owner is known, how to have it take memory as it
- * needs it.
+ * A program without framework blocks that allocates most of a device in one piece: the report says
+ * that the contents are not recorded and, if the owner of the piece is known, how to make it
+ * allocate as needed.
  */
 
 static const struct arena {
@@ -23,7 +23,7 @@ static const struct arena {
 #undef ARENA
 };
 
-/* The owner of the innermost frame that lies in one of the libraries. */
+/* The arena of the innermost frame that is in one of the libraries; NULL = none. */
 static const struct arena *arena_of(struct report *r, const struct block *b)
 {
 	struct stacks *s = r->timeline.owners.stacks;
@@ -39,7 +39,6 @@ static const struct arena *arena_of(struct report *r, const struct block *b)
 	return NULL;
 }
 
-/* Most of the device in one piece. */
 static void report_arena(struct report *r, const struct moment *mo, struct emit *out)
 {
 	uint64_t total = r->timeline.model.devices[mo->device].total_bytes;
@@ -58,7 +57,7 @@ static void report_arena(struct report *r, const struct moment *mo, struct emit 
 			  arena->whose, arena->setting);
 }
 
-/* The cache was larger at another moment, by more than a tenth. */
+/* Prints the reserved peak if it is more than a tenth above the reserved bytes of the moment. */
 static void most_line(struct report *r, const struct moment *mo, const struct pool_sums *pools,
 		      struct emit *out)
 {
@@ -216,8 +215,8 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 		emit_figure(out, FIGURE, "pinned host memory", mo->host, "not on the device");
 }
 
-/* Blocks that nothing needs any more at the peak, and the lines that hold most of them; the peak
- * that blocks would have without the time before and after their uses. */
+/* Prints the peak if each block lived from its first to its last use, and the blocks at the peak
+ * that are not used again, with the lines that hold most of them. */
 static void used_up_lines(const struct used_up *u, const struct moment *mo, struct emit *out)
 {
 	uint64_t bound = uses_bound(u->model, mo->device);

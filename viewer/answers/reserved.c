@@ -68,7 +68,7 @@ uint64_t reserved_varies(uint64_t bytes)
 
 #define THIRDS 3
 
-/* More after each third of the steps than before it: a cache that fills up does not. */
+/* Each third of the steps must end with more than the one before, unlike a cache that fills up. */
 uint64_t reserved_growth(const struct timeline *t)
 {
 	size_t last = leaks_last_step(t), first = last / 4 ? last / 4 : 1, thirds = 0;

@@ -78,7 +78,7 @@ static void infer_bytes(struct shape *s, uint64_t parameters, uint64_t state)
 	shape_set(s, SHAPE_BYTES, 4, FIGURE_ASSUMED);
 }
 
-/* Norms and biases are vectors of the width: the most frequent size whose square is a matrix too.
+/* Norms and biases are vectors of the width: the most frequent size whose square can be a matrix.
  */
 static void infer_width(struct shape *s, const struct sizes *leaves)
 {
@@ -94,8 +94,8 @@ static void infer_width(struct shape *s, const struct sizes *leaves)
 		shape_set(s, SHAPE_WIDTH, best->size / bytes, FIGURE_INFERRED);
 }
 
-/* How many bytes of the matrices are there a multiple of `layers` times; 0 if one of them is there
- * neither so often nor, give or take one (of many layers), nearly so. */
+/* Bytes of the matrices whose number is a multiple of `layers`. 0 if another number is off by more
+ * than one, or by one with fewer than 4 layers. Numbers below `least` do not count. */
 static double evenly(const struct sizes *matrices, size_t first, uint64_t least, uint64_t layers)
 {
 	double bytes = 0;
@@ -113,8 +113,8 @@ static double evenly(const struct sizes *matrices, size_t first, uint64_t least,
 	return bytes;
 }
 
-/* Every layer has the same matrices: the largest number that divides how often each size is there,
- * but for some of which one is elsewhere or was not seen. */
+/* Every layer has the same matrices. The largest number that divides the count of each size is the
+ * number of layers. A size can have one more elsewhere, or one that was not seen. */
 static void infer_layers(struct shape *s, const struct sizes *leaves)
 {
 	double matrix = shape_get(s, SHAPE_WIDTH) * shape_get(s, SHAPE_WIDTH) *
@@ -216,7 +216,8 @@ static void forget(struct shape *s, enum shape_figure f)
 		s->figures[f] = (struct figure){ 0 };
 }
 
-/* No layers, or few and no tokens: the network is of another kind. */
+/* Forgets figures that fit by chance: a network without layers, or with few and no tokens, is of
+ * another kind. */
 static void forget_chance(struct shape *s)
 {
 	double layers = shape_get(s, SHAPE_LAYERS);
@@ -248,8 +249,8 @@ static void complete(struct shape *s)
 	shape_set(s, SHAPE_ACTIVATION_BYTES, shape_get(s, SHAPE_BYTES), FIGURE_ASSUMED);
 }
 
-/* From sizes that are at hand: of whole parameters, of what is saved at the end of forward; bytes
- * of all parameters. The shards are known. */
+/* Infers the figures from the sizes of whole parameters and of tensors saved at the end of forward,
+ * and the bytes of all parameters and of their state. The shards are known. */
 static void shape_infer(struct shape *out, const struct sizes *leaves, const struct sizes *saved,
 			uint64_t parameters, uint64_t state)
 {
@@ -280,7 +281,7 @@ static void shape_infer(struct shape *out, const struct sizes *leaves, const str
 
 struct collect {
 	int device;
-	struct tensor *tensors; /* of it, in order of address */
+	struct tensor *tensors; /* of the device, in order of address */
 	bool *stays;		/* lies in a parameter's block at rest */
 	size_t count;
 	struct sizes saved;
@@ -357,14 +358,14 @@ static void match(struct shape *out, struct collect *c, const struct snapshot *r
 			sizes_add(&c->gathered, c->tensors[n].size);
 }
 
-/* Most bytes by which a block may exceed its tensor, because the allocator does not split off a
+/* Most bytes by which a block can exceed its tensor, because the allocator does not split off a
  * smaller rest. */
 static uint64_t rounded(uint64_t part)
 {
 	return part > SMALL ? SMALL : 511;
 }
 
-/* The gathered tensor of which a block of that size may be a part. */
+/* Bytes of the gathered tensor of which a block of that size can be a part, 0 = none. */
 static uint64_t part_of(const struct sizes *gathered, uint64_t size, uint64_t shards)
 {
 	for (size_t i = gathered->count; i > 0; i--) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The shape of a trained transformer: given by the user, else inferred from the exact sizes of its
- * parameters and of what it saves for backward. Each figure says where it is from.
+ * parameters and saved tensors. Each figure has its source.
  */
 #pragma once
 
@@ -43,9 +43,8 @@ struct sizes {
 	size_t count, room;
 };
 
-/* forward: the pass of that step whose saves count, end: what was there after it. rest: a moment
- * when nothing is gathered that lies in shards. state: bytes of that class. given: 0 = not given.
- */
+/* forward: extent of the step's forward pass, whose saved tensors count; end: snapshot at its end;
+ * rest: snapshot without gathered shards; state: bytes of optimizer state; given: 0 = not given. */
 void shape_find(struct shape *out, const struct step *step, const struct extent *forward,
 		const struct snapshot *end, const struct snapshot *rest, uint64_t state,
 		const double given[SHAPE_FIGURES]);

@@ -6,8 +6,8 @@
 #include "../base/sorted.h"
 #include "../classes/categories.h"
 
-#define PART   4 /* of all, or of it: less does not matter */
-#define EQUALS 4 /* blocks: fewer of one size show nothing */
+#define PART   4 /* less than a quarter of the bytes is not reported */
+#define EQUALS 4 /* fewer blocks of one size are not reported */
 
 static bool is_unclassed(const struct block *b)
 {
@@ -36,7 +36,7 @@ static void find_sizes(struct unclassed *u, const struct snapshot *s)
 void unclassed_find(struct unclassed *u, const struct timeline *t, const struct snapshot *s)
 {
 	const struct moment *mo = &s->moment;
-	bool stacks = t->recording->defs.nodes.count; /* else none says that it is older */
+	bool stacks = t->recording->defs.nodes.count; /* else a missing one shows nothing */
 
 	*u = (struct unclassed){ 0 };
 	if (!defs_meta(&t->recording->defs, "source").len)

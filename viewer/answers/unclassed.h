@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of a memory snapshot of which nothing is known but the size: how many bytes, why, and what
- * to switch on to know more. */
+/* Blocks of a memory snapshot of which only the size is known: how many bytes, why, and what to
+ * switch on to know more. */
 #pragma once
 
 #include "../moments/snapshot.h"
@@ -13,16 +13,16 @@
 #define UNCLASSED_SIZES 2
 
 struct unclassed {
-	uint64_t bytes, before; /* before: of blocks that are older than the recording */
+	uint64_t bytes, before; /* before: in blocks that are older than the recording */
 	struct unclassed_size {
 		uint64_t size;
 		size_t blocks;
-	} most[UNCLASSED_SIZES]; /* the sizes that have most bytes */
+	} most[UNCLASSED_SIZES]; /* the sizes with most bytes, 0 = none */
 };
 
 /* All 0 if the recording is no snapshot. */
 void unclassed_find(struct unclassed *u, const struct timeline *t, const struct snapshot *s);
-/* False, and no text: it is too little of so many bytes to matter. */
+/* Words about these blocks. False and no text if they are less than a quarter of `all` bytes. */
 bool unclassed_words(const struct unclassed *u, uint64_t all, char words[UNCLASSED_WORDS]);
-/* The same, and how to know more, behind a text. */
+/* Adds the same words to a text, and how to know more. */
 void unclassed_add(const struct unclassed *u, uint64_t all, char *text, size_t room);

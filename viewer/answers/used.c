@@ -5,7 +5,7 @@
 #include "../recording/owner_words.h"
 #include "../recording/symbols.h"
 
-/* A kernel's own name: "multi_tensor_apply_kernel" of what stands around it in C++. */
+/* A kernel's own name, such as "multi_tensor_apply_kernel", without its C++ scope and types. */
 static void kernel_word(const char *name, char *buf, size_t room)
 {
 	char *plain = demangle(name), brief[256];
@@ -74,7 +74,8 @@ bool used_long_ago(const struct timeline *t, uint64_t seq, uint64_t last_seq)
 	return step > 1 && last_seq < t->steps.items[step - 1].extent.first_seq;
 }
 
-/* The step before used it, this one has come to its backward pass without. */
+/* Used in several steps, but this one has reached its backward pass without it, and with weights
+ * that came into use later. */
 static bool is_left_out(const struct timeline *t, uint64_t seq, const struct block_uses *x,
 			uint64_t newest)
 {
@@ -123,18 +124,19 @@ static struct used_weights weights_at(const struct timeline *t, const struct mom
 	return w;
 }
 
-/* A cache of keys and values waits for the next request, a buffer belongs to a model in use. */
+/* Classes of a model that is left over. A KV cache might only wait for the next request, and a
+ * buffer might belong to a model in use. */
 #define TRAINED (OF_THE_MODEL & ~CLASS_BIT(buffers))
 
 struct asked {
 	const struct timeline *timeline;
 	const struct moment *moment;
-	bool models; /* what a whole step went on without */
+	bool models; /* only models that a whole step did not use */
 	uint64_t refused;
 	struct used_weights weights;
 };
 
-/* Whether nothing uses it after the moment. */
+/* True if nothing uses the block after the moment. Fills in x. */
 static bool is_used_up(const struct asked *a, const struct block *b, struct block_uses *x)
 {
 	const struct timeline *t = a->timeline;
@@ -193,7 +195,7 @@ void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *
 
 void used_up_models(struct used_up *u, struct timeline *t, const struct snapshot *s)
 {
-	enum { SHARE = 100 }; /* less than this part of what is there is not worth a word */
+	enum { SHARE = 100 }; /* less than one part in so many is not reported */
 
 	find(u, t, s, true);
 	if (u->bytes >= s->moment.bytes / SHARE)

@@ -31,7 +31,7 @@ static uint64_t reads_of(const struct read_place *r)
 	return SUM_OF(x, r->states, READ_STATES, *x);
 }
 
-/* Assumptions made for some of them, as bits; *bare: reads without any assumption. */
+/* Assumptions about the values as bits (1 << state); *bare: reads without any assumption. */
 static unsigned assumed_of(const struct read_place *r, uint64_t *bare)
 {
 	unsigned assumed = 0;
@@ -69,8 +69,7 @@ static void operation_of(const char *function, char *out, size_t room)
 		snprintf(out, room, "%.*s", (int)(end - at), at);
 }
 
-/* Whether the text contains the word at the beginning of a name: "print(" does not contain
- * "int(". */
+/* True if the text has the word at the beginning of a name. "print(" does not have "int(". */
 static bool holds_word(const char *text, const char *word)
 {
 	for (const char *at = text; (at = strstr(at, word)); at++)

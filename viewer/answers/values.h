@@ -13,8 +13,8 @@
 
 struct value_place {
 	const struct read_place *read;
-	bool decides; /* a size or a decision depends on it, */
-	bool sizes;   /* and not only a yes or no */
+	bool decides; /* a size or a decision depends on it */
+	bool sizes;   /* the same, and not only a yes or no */
 	struct owner owner;
 	char operation[48]; /* as PyTorch calls it: "nonzero"; "" if not known */
 };
@@ -23,9 +23,9 @@ struct values {
 	struct value_place *places; /* in the order of the first reads */
 	size_t count;
 	uint64_t reads, decisions, sizes; /* in all */
-	uint64_t bare;			  /* of the sizes */
-	unsigned assumed;		  /* for a decision: bits, by the device's state */
-	const struct value_place *first;  /* of a size, else any; or NULL */
+	uint64_t bare;			  /* of the sizes, reads without an assumption */
+	unsigned assumed;		  /* assumptions for decisions: 1 << state of the read */
+	const struct value_place *first;  /* first of a size, else of a decision, or NULL */
 	const struct value_place *again;  /* read most by a program that repeats itself; or NULL */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The classes, and sets of them. An answer that is about several classes asks for a trait
- * (CLASSES_THAT(STAY)), which each row of categories.def states: so a new class is in every answer
- * that it belongs to. A set that is spelled out instead says in a comment why no trait has it.
+ * The classes, and sets of them. An answer about several classes uses a trait (CLASSES_THAT(STAY)).
+ * Each row of categories.def has its traits, so that a new class is in every answer that it belongs
+ * to. A set that is spelled out instead says in a comment why no trait fits.
  */
 #pragma once
 
@@ -16,13 +16,13 @@ enum category {
 };
 
 enum category_trait {
-	STAYS = 1 << 0,		   /* from one step, or pass of a served model, to the next */
+	STAYS = 1 << 0,		   /* kept from one step, or pass of a served model, to the next */
 	GROWS_WITH_BATCH = 1 << 1, /* more rows or tokens need more of it */
 	IS_WEIGHT = 1 << 2,	   /* the model itself, trained or not */
 	FOLLOWS_TRAINING = 1 << 3, /* one, or some, for each weight that is trained */
 	IS_OF_FORWARD = 1 << 4,	   /* given to, or made by, a forward pass */
 	IS_COMPUTED = 1 << 5,	   /* the result of an operator of a pass */
-	IS_SAVED = 1 << 6,	   /* autograd may have saved it for backward */
+	IS_SAVED = 1 << 6,	   /* autograd might have saved it for backward */
 	IS_TEMPORARY = 1 << 7,	   /* nothing has a lasting use for it */
 };
 
@@ -92,7 +92,7 @@ static inline bool category_in(unsigned category, unsigned classes)
 	return classes >> category & 1;
 }
 
-/* The bytes of a set of classes, of bytes by class. */
+/* The sum of the bytes of a set of classes. */
 static inline uint64_t classes_sum(const uint64_t bytes[CATEGORIES], unsigned classes)
 {
 	uint64_t sum = 0;
@@ -107,6 +107,6 @@ extern const struct category_words {
 	uint32_t colour;		 /* 0xrrggbb */
 	unsigned level;
 } categories[CATEGORIES];
-/* Where its blocks are still there in a later step: what a variable keeps is no temporary. */
+/* Its words for blocks that are alive in a later step: kept by a variable, no temporaries. */
 const char *category_kept_words(unsigned category);
 int category_by_name(const char *name); /* -1: there is none */

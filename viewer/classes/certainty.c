@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How sure a verdict is: the share of the bytes that its rule classed rightly in programs whose
- * truth is known, with or without autograd's tags as the recording has them. precision.def is
- * written by tests/classes/precision.py; no figure in it is chosen by hand.
+ * The certainty of a verdict: the share of bytes that its rule classed correctly in programs with
+ * known classes, with autograd's tags or without. precision.def is written by
+ * tests/classes/precision.py; no figure in it is chosen by hand.
  */
 #include "rules.h"
 #include "thresholds.h"
@@ -19,7 +19,7 @@ static const struct precision {
 #include "precision.def"
 };
 
-/* Hundredths of a percent, rounded down; -1: too little to judge by. */
+/* Hundredths of a percent, rounded down; -1 = too few programs or bytes. */
 static int share_of(const struct classifier *c, struct verdict v)
 {
 	const char *rule = verdict_rule(v);

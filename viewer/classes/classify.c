@@ -5,7 +5,7 @@
 #include "../base/machine.h"
 #include "rules.h"
 
-/* The event whose time stands in the reason. */
+/* The event whose time the reason gives. */
 enum when { WHEN_NONE, WHEN_LEAF, WHEN_GRAD, WHEN_SAVED, WHEN_DIED, WHEN_HELD };
 
 struct rule {
@@ -16,7 +16,7 @@ struct rule {
 	const char *because;
 };
 
-/* The first row that fits counts. */
+/* The first row that fits decides. */
 static const struct rule rules[] = {
 #define RULE(name, category, when, fits, because) \
 	{ name, CATEGORY_##category, when, fits, because },
@@ -48,7 +48,7 @@ bool fits_always(UNUSED struct classifier *c, UNUSED const struct history *h)
 	return true;
 }
 
-/* A test names rules, with commas between them. */
+/* True if a test leaves out the rule. The names in `without` are separated by commas. */
 static bool is_left_out(const struct classifier *c, const char *rule)
 {
 	size_t n = strlen(rule);

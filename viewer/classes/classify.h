@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a block is for at a moment: the first rule of a table that fits. A verdict keeps the rule
- * and what it rests on, so that the reason can be given.
+ * The class of a block at a moment: that of the first rule of a table that fits. A verdict keeps
+ * the rule, so that the reason can be given.
  */
 #pragma once
 
@@ -18,15 +18,14 @@ struct verdict {
 
 struct classifier;
 
-/* m was studied (study_begin), has replayed the whole recording and must outlive it, like owners
- * (NULL: no frames are read).
- */
+/* m has replayed the whole recording, with study_begin before. m and owners (NULL: no frames are
+ * read) must outlive the classifier. */
 struct classifier *classifier_new(const struct model *m, struct owners *owners);
 void classifier_free(struct classifier *c);
 
-/* b is a moment's. */
+/* b: a block of a moment. */
 struct verdict classify(struct classifier *c, const struct block *b);
-/* The class that a refused request would have got, on a thread in that stage. */
+/* The class that a request that ran out of memory would have got, on a thread in that stage. */
 struct verdict classify_request(struct classifier *c, const struct block *b, enum block_stage stage,
 				uint64_t step);
 
@@ -43,7 +42,7 @@ const char *verdict_rule(struct verdict v); /* the rule's name */
 const char *verdict_certainty(const struct classifier *c, struct verdict v);
 /* That share in percent, -1: too few bytes to judge by. */
 int verdict_percent(const struct classifier *c, struct verdict v);
-bool verdict_is_held(struct verdict v); /* the program itself says so: nothing was judged */
+bool verdict_is_held(struct verdict v); /* the program's objects say so, no rule decided */
 bool verdict_is_leaf(struct verdict v); /* of parameters: it is a leaf that requires grad */
 
 /* The reason of a verdict, and where and when the block was born. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Forward passes, for recordings without autograd's tags: how much of what a pass made was there
- * when it was over (a graph keeps most of it, no graph next to nothing), and which backward pass
- * freed it.
+ * Forward passes, for recordings without autograd's tags: how many blocks of a pass outlived it
+ * (many if a graph holds them, hardly any without one), and which backward pass freed them.
  */
 #include "study.h"
 
@@ -43,7 +42,7 @@ bool pass_returned(const struct forward_pass *p, uint64_t size)
 	       (study_as_large(2 * p->last_size, size) || study_as_large(p->last_size, 2 * size));
 }
 
-/* Its place among them, or STUDY_MADE: others came first. */
+/* Adds the stack if it is new. Its index, or STUDY_MADE if there is no room. */
 static int note_stack(uint32_t stacks[STUDY_MADE], uint32_t stack)
 {
 	int i = 0;
@@ -102,7 +101,7 @@ bool study_is_of_graph(const struct study *st, const struct history *b)
 	return false;
 }
 
-/* What backward gives up was of a graph: the pass, or the script's own part. */
+/* A block that backward frees was part of a graph: of the pass's, or of the script's own part. */
 static void note_backward(struct study *st, struct forward_pass *p, const struct history *b)
 {
 	if (b->module_path)
@@ -137,8 +136,8 @@ bool study_path_is_of_graph(const struct study *st, uint32_t module_path)
 	return module_path && map_get(&st->graph_paths, module_path);
 }
 
-/* Of a pass of the script's own, outside of modules, nothing tells which backward pass it led to:
- * the next one. */
+/* True if the backward pass of the block's pass is over. For the script's own work, outside of
+ * modules, that is assumed to be the next backward pass. */
 static bool is_over(const struct study *st, const struct history *b)
 {
 	const struct forward_pass *p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the end of one block says of others that the same stack makes. Only what has happened
- * counts, nothing is guessed ahead.
+ * Habits of a stack: how its earlier blocks ended is evidence about the others. Only past events
+ * count, nothing is predicted.
  */
 #include "classify.h"
 #include "study.h"
@@ -19,8 +19,7 @@ bool study_has_habit(const struct study *st, uint32_t stack, enum habit habit)
 	return at && *at & habit;
 }
 
-/* A Function may compute gradients ahead, in its forward pass, as losses of large vocabularies do.
- */
+/* A Function can compute gradients ahead, in forward, as losses of large vocabularies do. */
 static bool is_ahead(const struct study *st, const struct history *b)
 {
 	return b->stage == STAGE_FORWARD && b->signs & STACK_FUNCTION &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions of rules about a life that take more than one member of it: where it was born and where
- * it ended, by the passes that had begun then, and what autograd said of it.
+ * Questions that rules ask about a life: where it was born and where it ended, by the passes that
+ * had begun then, and its tags from autograd.
  */
 #pragma once
 
 #define ANY_TAG (~0u)
 
-/* Functions of its stack: enum stack_sign, any of them. */
+/* True if the stack that made it has any of these: enum stack_sign. */
 static inline bool life_made_by(const struct history *h, uint32_t signs)
 {
 	return h->signs & signs;
@@ -33,7 +33,7 @@ static inline bool life_ended_in_backward(const struct history *h)
 	return life_ended(h) && stage_is_backward(h->died_stage);
 }
 
-/* How many passes had begun when it ended; or in the whole recording, if it did not. */
+/* Number of passes that had begun when it ended, or at the end of the recording. */
 static inline uint32_t life_last_forward(const struct classifier *c, const struct history *h)
 {
 	return life_ended(h) ? h->died_forward : c->m->spans.forwards;
@@ -79,25 +79,25 @@ static inline bool life_is_early(const struct history *h)
 	return !h->born_forward && !h->born_backward;
 }
 
-/* enum block_tag, any of them */
+/* True if it has any of these: enum block_tag. */
 static inline bool life_tagged(const struct history *h, unsigned tags)
 {
 	return h->facts.tags & tags;
 }
 
-/* A graph holds it, at this moment, */
+/* A graph holds it at this moment. */
 static inline bool life_saved(const struct history *h)
 {
 	return h->block.state & LIFE_SAVED;
 }
 
-/* or at any. */
+/* A graph held it at some moment. */
 static inline bool life_ever_saved(const struct history *h)
 {
 	return h->facts.save_ns;
 }
 
-/* The block that it replaced was made by one of these. */
+/* The block that it replaced was made by any of these: enum stack_sign. */
 static inline bool life_replaced(const struct history *h, uint32_t signs)
 {
 	return h->concluded.predecessor_signs & signs;

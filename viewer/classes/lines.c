@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one line of Python makes before the first pass, whoever calls it: a line that loads weights
- * or makes others of them makes many, of several sizes, some sizes more often than others. Batches
- * that wait on the device come as often in each of their sizes.
+ * Blocks that one line of Python makes before the first pass, whoever calls it. A line that loads
+ * or converts weights makes many, and not equally many of each size. Batches that wait on the
+ * device come equally often in each of their sizes.
  */
 #include "rules.h"
 #include "thresholds.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checkpoints that are read onto the device. An optimizer that always keeps state, and has not made
- * it for weights of some size, has it from the file: the last blocks of that size, because a
- * checkpoint begins with its model.
+ * Checkpoints that are read onto the device. If an optimizer that always keeps state has not made
+ * it for weights of some size, the state comes from the file: it is the last blocks of that size,
+ * because a checkpoint begins with its model.
  */
 #include "../model/optimizers.h"
 #include "study.h"
@@ -16,8 +16,8 @@ void study_loaded_born(struct study *st, const struct history *h)
 	st->loaded_steps = h->born_steps;
 }
 
-/* Tensors as large as a weight that the optimizer keeps for each. SGD keeps one only with momentum,
- * which the recording does not say. */
+/* Number of tensors as large as a weight that the optimizer keeps for each, 0 = not known. SGD
+ * keeps one only with momentum, which the recording does not show. */
 static uint32_t tensors_of(const struct study *st)
 {
 	char name[OPTIMIZER_NAME];
@@ -28,7 +28,7 @@ static uint32_t tensors_of(const struct study *st)
 	return tensors > 0 ? (uint32_t)tensors : 0;
 }
 
-/* Sizes are multiples of 512. */
+/* Size and device in one number, because sizes are multiples of 512. */
 static uint64_t size_on_device(const struct history *h)
 {
 	return h->block.size | (uint64_t)h->block.device;
@@ -52,7 +52,7 @@ static void count_needed(struct study *st, struct map *needed)
 	}
 }
 
-/* The count of blocks of its size that the optimizer still needs; NULL: none. */
+/* The number of blocks of its size that the optimizer still needs; NULL = none. */
 static uint32_t *needed_like(struct map *needed, const struct history *h)
 {
 	uint32_t *n = map_get(needed, size_on_device(h));
@@ -84,7 +84,7 @@ static void settle(struct study *st)
 	map_free(&needed);
 }
 
-/* Once a step has begun since: it shows what the optimizer makes. */
+/* Decides when a step has begun after the load, which shows the state that the optimizer makes. */
 void study_loaded_over(struct study *st)
 {
 	if (st->loaded_count && st->m->spans.steps > st->loaded_steps)

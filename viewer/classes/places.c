@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What needs a line of source or the name of a native function: asked once for each stack, and only
- * when a rule comes to it, because names of native functions are slow.
+ * Facts from source lines and names of native functions. They are found once for each stack, and
+ * only when a rule needs them, because names of native functions are slow.
  */
 #include "rules.h"
 
@@ -14,8 +14,8 @@ static uint32_t look_at_statement(const struct stacks *s, const struct frame *f)
 	return found && found->text.len ? statement_places(found->text.s) : 0;
 }
 
-/* "_allocate_kv_cache", "create_kv_buffers.<locals>.<listcomp>": the name has the word "kv".
- * "LinearWithLoRA.create_lora_weights" makes as many, and no cache. */
+/* "_allocate_kv_cache", "create_kv_buffers.<locals>.<listcomp>": a cache, by the word "kv".
+ * "LinearWithLoRA.create_lora_weights" makes as many blocks, but no cache. */
 static uint32_t look_at_function(const struct frame *f)
 {
 	for (const char *at = f->function; (at = strstr(at, "kv")); at += 2)
@@ -26,7 +26,7 @@ static uint32_t look_at_function(const struct frame *f)
 	return strcasestr(f->function, "lora") ? PLACE_ADAPTER : 0;
 }
 
-/* What the innermost line of the script says, and the name of its function: the frames within it
+/* Facts from the innermost line of the script and the name of its function. The frames inside of it
  * are a library's. */
 static uint32_t look_at_script(struct stacks *s, uint32_t stack)
 {
@@ -79,8 +79,8 @@ uint32_t place_of_script(struct classifier *c, const struct history *h)
 	return life_made_by(h, STACK_PYTHON) ? place_of_line(c, h->block.stack) : 0;
 }
 
-/* Parts of the names of native functions; the innermost that fits counts. Where the libraries are
- * not on this machine only what they export has names: of those around cuDNN the last two. */
+/* Parts of the names of native functions; the innermost frame that fits counts. If the libraries
+ * are not on this machine only exported functions have names: around cuDNN the last two. */
 static const struct {
 	uint32_t place;
 	const char *const *parts;
@@ -95,9 +95,9 @@ static const struct {
 	{ PLACE_STORAGE, ONE_OF("THPStorage_pynew") },
 };
 
-/* How the names of Python's own functions begin: those that make a tensor, bring one to the device,
- * append tensors to one another, take rows of one, compute one that their gradient needs, or need
- * what they are given. */
+/* How the names of PyTorch's functions for Python begin: those that make a tensor, bring one to the
+ * device, take rows, append tensors, or compute one. Of the last kind PLACE_RESULT marks those
+ * whose gradient needs the result, PLACE_TAKES those whose gradient needs the inputs. */
 static const struct {
 	uint32_t place;
 	const char *const *begin;
@@ -129,7 +129,7 @@ static bool begins(const char *op, const char *begin)
 	       (op[n] == '_' && op[n + 1] >= 'A' && op[n + 1] <= 'Z');
 }
 
-/* `converts`: to another type; what is converted was on the device before. */
+/* `converts`: to another type, so that the tensor was on the device before. */
 static uint32_t place_of_op(const char *op, bool converts)
 {
 	uint32_t found = 0;
@@ -143,10 +143,10 @@ static uint32_t place_of_op(const char *op, bool converts)
 	return converts ? found & ~PLACE_MOVED : found;
 }
 
-/* Where the native frames are read from inside out: what was passed on the way. */
+/* What the native frames have shown so far, read from inside out. */
 struct passed {
 	const char *op; /* the outermost operator */
-	bool tensor;	/* the memory is a tensor's: no workspace, like that of an operator */
+	bool tensor;	/* the memory is a tensor's, so it is no workspace */
 };
 
 static const char *behind(const char *text, const char *begin)
@@ -156,8 +156,8 @@ static const char *behind(const char *text, const char *begin)
 	return strncmp(text, begin, n) ? NULL : text + n;
 }
 
-/* The operator that Python called, if frame i is its binding. PyTorch does not export the bindings:
- * a frame of theirs without a name is that of the operator inside. */
+/* The operator that Python called, if frame i is its binding, else NULL. PyTorch does not export
+ * bindings: a frame without a name in that library is the binding of the operator `inside`. */
 static const char *op_of(struct stacks *s, size_t i, uint64_t seq, const char *inside)
 {
 	const struct symbol *f =
@@ -170,7 +170,7 @@ static const char *op_of(struct stacks *s, size_t i, uint64_t seq, const char *i
 	return behind(f->function, "torch::autograd::THPVariable_");
 }
 
-/* x.half() and its like are one function within another. */
+/* `outer`: the operator of the frame around, by which x.half() and the like are known. */
 static uint32_t place_of_conversion(const char *outer)
 {
 	bool narrows = outer && words_begin(outer, ONE_OF("half(", "bfloat16(", "byte("));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that take the place of what a module or an optimizer made: one for one, or one for many.
- * Only what has happened counts, nothing is guessed ahead.
+ * Blocks that replace a block of a module or an optimizer, one for one or one for many. Only past
+ * events count, nothing is predicted.
  */
 #include "study.h"
 
-/* Blocks that a module or an optimizer made, and their replacements. */
+/* Signs of the module or optimizer that made the block, or the block that it replaced; 0 = none. */
 static uint32_t maker_signs(const struct history *b)
 {
 	if (b->concluded.predecessor_stack)
@@ -15,7 +15,8 @@ static uint32_t maker_signs(const struct history *b)
 	return b->stage == STAGE_BACKWARD ? 0 : b->signs & (STACK_PARAM | STACK_COPY | STACK_STATE);
 }
 
-/* Outside of everything a successor may be larger or smaller: weights that grow or are pruned. */
+/* True if next is as large as b. Made outside of passes and steps, it can be up to twice as large
+ * or half as large, because weights grow or are pruned. */
 static bool may_follow(const struct history *b, const struct history *next, uint64_t seq)
 {
 	enum { NEAR = 8 };
@@ -27,7 +28,7 @@ static bool may_follow(const struct history *b, const struct history *next, uint
 	       b->block.size / 2 <= next->block.size + next->block.size / 16;
 }
 
-/* The thread's latest block but `back`, if it lives; NULL = none. */
+/* The thread's latest block, or the one `back` births before it; NULL if it is not alive. */
 static struct history *made_before(struct study *st, const struct study_thread *t, unsigned back)
 {
 	const struct study_birth *at;
@@ -38,7 +39,7 @@ static struct history *made_before(struct study *st, const struct study_thread *
 	return study_alive(st, at);
 }
 
-/* Many blocks keep a rest each, and the one what the allocator does not split off. */
+/* True if a block is as large as many together, apart from their rounding and its unsplit rest. */
 static bool is_about(uint64_t all, uint64_t sum)
 {
 	return (sum >= all && sum - all <= all / 16) || study_as_large(all, sum);
@@ -67,7 +68,7 @@ void study_leaf(void *ctx, uint32_t leaf, const struct history *b)
 	study_sets_leaf(st, b);
 }
 
-/* `p.data = kept`, whoever made that, and however long ago. */
+/* `p.data = kept`: the block replaces a weight, whatever made it, and however long ago. */
 void study_leaf_moved(void *ctx, uint32_t leaf, struct history *b)
 {
 	const struct study *st = ctx;
@@ -80,8 +81,8 @@ void study_leaf_moved(void *ctx, uint32_t leaf, struct history *b)
 }
 
 /*
- * `for p in params: p.data = flat[at:at + p.numel()]`: weights die one behind the other, and a
- * block that was made just before is as large as all of them, but for what each is rounded up by.
+ * `for p in params: p.data = flat[at:at + p.numel()]`: weights are freed one after another, and a
+ * block that was made just before is as large as all of them, apart from their rounding.
  */
 static void note_flat(struct study *st, struct study_thread *t, const struct history *b,
 		      const struct gmt_event *e)
@@ -107,7 +108,7 @@ static void note_flat(struct study *st, struct study_thread *t, const struct his
 	}
 }
 
-/* By way of the host: one line has let them go, and the next block is as large as all. */
+/* The same by way of the host: one stack freed them, and the next block is as large as all. */
 static void note_flat_return(const struct study_let_go *l, struct history *b)
 {
 	if (l->blocks < 2 || b->stage != STAGE_OUTSIDE || b->signs & STACK_PARAM ||
@@ -117,7 +118,7 @@ static void note_flat_return(const struct study_let_go *l, struct history *b)
 	b->concluded.predecessor_signs = STACK_PARAM;
 }
 
-/* Blocks that an optimizer's methods make, to be swapped in later. */
+/* Remembers a block of an optimizer's method, which might be swapped in later. */
 static void note_made(struct study *st, const struct history *b)
 {
 	if (b->signs & STACK_STATE && b->stage == STAGE_OUTSIDE)
@@ -126,8 +127,8 @@ static void note_made(struct study *st, const struct history *b)
 					     b->block.size };
 }
 
-/* `p.data = self.state[p]["old"]`: a weight that dies in an optimizer's method. The latest block
- * of its size that these methods made has its place. */
+/* `p.data = self.state[p]["old"]`: a weight is freed in an optimizer's method. The latest live
+ * block of its size that such methods made replaces it. */
 static struct history *swapped_in(struct study *st, const struct history *b)
 {
 	uint32_t n = st->made_count < STUDY_SWAPS ? st->made_count : STUDY_SWAPS;
@@ -156,8 +157,8 @@ static void note_swap(struct study *st, const struct history *b)
 }
 
 /*
- * A weight that no pass has used gives way to itself in another form: `p.data = p.data.half()`, or
- * in fewer bits with its scales. What was made since the weight before it did so is of this one.
+ * A weight that no pass has used is converted: `p.data = p.data.half()`, or to fewer bits with
+ * scales. All blocks made since the weight before was freed replace this one.
  */
 static void note_converted(struct study *st, struct study_thread *t, const struct history *b,
 			   const struct gmt_event *e)
@@ -181,15 +182,15 @@ static void note_converted(struct study *st, struct study_thread *t, const struc
 	t->replaced = e->seq;
 }
 
-/* No line of Python frees it: the interpreter is at its end, and weights make room for nothing. */
+/* No line of Python frees it: the interpreter is exiting, and nothing replaces weights. */
 static bool is_at_exit(const struct history *b, const struct gmt_event *e)
 {
 	return e->stack && !(b->died_signs & STACK_PYTHON);
 }
 
 /*
- * `p.data = p.data * m + q.data * n`: the old block dies when the new one, as large, is there; the
- * thread has made nothing since.
+ * `p.data = p.data * m + q.data * n`: the old block is freed when a new one, as large, exists and
+ * is the latest of its thread.
  */
 void study_predecessors_died(struct study *st, const struct history *b, const struct gmt_event *e)
 {
@@ -215,8 +216,8 @@ void study_predecessors_died(struct study *st, const struct history *b, const st
 		note_swap(st, b);
 }
 
-/* Where gradients are reduced one line makes a block for each parameter or layer, and they pile up;
- * what it only passes on through is gone when the next one comes. */
+/* A line that reduces gradients makes a block for each parameter or layer, and these accumulate. A
+ * block that only passes gradients on is freed before the next one is made. */
 static void note_reduced(struct study *st, struct history *b)
 {
 	struct study_birth *at;

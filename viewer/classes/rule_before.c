@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules on what was there before a recording began, without a stack: where it ended, and whether
- * there are as many of its size as a backward pass makes gradients.
+ * Rules for blocks from before the recording, which have no stack: by the stage that freed them,
+ * and by whether there are as many of their size as a backward pass makes gradients.
  */
 #include "rules.h"
 #include "thresholds.h"
@@ -12,8 +12,8 @@ bool study_is_old(const struct study *st, const struct history *b)
 	return b->block.seq <= st->m->state_seq && !b->block.stack && !b->block.memory;
 }
 
-/* From 10 MiB on a block may be as large as its segment, a multiple of 2 MiB, since what is left of
- * it is not split off: a weight with such a rest and its gradient without one count as one size. */
+/* The block's size, from 10 MiB on rounded up to a multiple of 2 MiB, like its segment: the rest
+ * might not be split off, and a weight with a rest has the size of its gradient without one. */
 static uint64_t size_of(const struct history *b)
 {
 	uint64_t size = b->block.size;
@@ -21,7 +21,7 @@ static uint64_t size_of(const struct history *b)
 	return size < 10u << 20 ? size : (size + (2u << 20) - 1) >> 21 << 21;
 }
 
-/* A block of a backward pass has died, or is there at the end: one more that the pass left. */
+/* Counts a block that its backward pass left, when it dies or at the end of the recording. */
 static void note_end(struct study *st, const struct history *b)
 {
 	struct study_size *s;
@@ -62,7 +62,7 @@ void study_settle_old(struct study *st)
 	st->settled = true;
 }
 
-/* An optimizer that makes its state anew at each step gives up the old one in it. */
+/* An optimizer that makes its state anew in each step frees the old state there. */
 bool before_state(struct classifier *c, const struct history *h)
 {
 	return study_is_old(c->study, h) && life_ended_in(h, STAGE_OPTIMIZER);
@@ -86,16 +86,16 @@ static bool stands(const struct classifier *c, const struct history *h)
 	return !c->m->tags && study_is_old(c->study, h) && h->concluded.rank;
 }
 
-/* It was there when the program was asked what it holds: its parameters are known. Of its gradients
- * those are not that came or went while it was asked. */
+/* Alive when the program's objects were recorded: its parameters are known then. Gradients that
+ * came or went meanwhile are not. */
 static bool was_asked_for(const struct classifier *c, const struct history *h)
 {
 	return c->m->held && !life_ended(h);
 }
 
-/* More: the model is made first, and an optimizer keeps up to two of each. If it makes its state in
- * the recording, or there are more of one size, other weights (averages, a reference) are held
- * beside them, and which is which is not known. */
+/* Beyond the number of gradients, old blocks of a size are state: the model is made first, and an
+ * optimizer keeps up to two tensors for each weight. If it makes its state in the recording, or
+ * there are more blocks, some are other weights (averages, a reference), which look the same. */
 bool before_rest(struct classifier *c, const struct history *h)
 {
 	uint32_t n = gradients_of(c, h);
@@ -104,7 +104,7 @@ bool before_rest(struct classifier *c, const struct history *h)
 	       h->concluded.rank > n;
 }
 
-/* The first of them: where nothing counts them, old blocks stay unknown. */
+/* The first old blocks of a size, as many as it has gradients; without any they stay unknown. */
 bool before_weight(struct classifier *c, const struct history *h)
 {
 	return stands(c, h) && !was_asked_for(c, h) && h->concluded.rank <= gradients_of(c, h);

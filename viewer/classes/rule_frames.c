@@ -17,7 +17,7 @@ static bool is_attribute(struct classifier *c, const struct history *h)
 	return place & PLACE_ATTRIBUTE && !(place & (PLACE_PARAMETER | PLACE_LEAF));
 }
 
-/* A table that a module makes of itself before anything runs: caches, masks, angles. */
+/* A table that a module's own method makes before any pass: caches, masks, angles. */
 static bool is_set_up(struct classifier *c, const struct history *h)
 {
 	return life_made_by(h, STACK_METHOD) && !life_tagged(h, ANY_TAG) && life_is_early(h) &&
@@ -43,15 +43,15 @@ bool frame_buffer(struct classifier *c, const struct history *h)
 	       is_table(c, h);
 }
 
-/* A forward pass makes room once, and the later ones find it there. */
+/* Memory that a forward pass allocates once, and later passes use again. */
 static bool is_room_for_passes(struct classifier *c, const struct history *h)
 {
 	return h->stage == STAGE_FORWARD && !life_ever_saved(h) &&
 	       life_last_forward(c, h) > h->born_forward + 1 && place_of_native(c, h) & PLACE_MAKER;
 }
 
-/* Keys and values kept as plain attributes of a module, made with it or in its first pass; or by
- * the script. */
+/* Keys and values that the script keeps, or a module in plain attributes, made with it or in its
+ * first pass. */
 bool frame_named_cache(struct classifier *c, const struct history *h)
 {
 	if (life_tagged(h, ANY_TAG) || !(place_of_script(c, h) & PLACE_CACHE) ||
@@ -73,14 +73,14 @@ bool frame_gradient(struct classifier *c, const struct history *h)
 	return place_of_script(c, h) & PLACE_GRAD;
 }
 
-/* In a step around that of another optimizer: gradients for its copies of the weights. */
+/* Gradients for copies of the weights, made by an optimizer around another one. */
 static bool is_wider_gradient(struct classifier *c, const struct history *h)
 {
 	return !h->step && place_of_script(c, h) & PLACE_NAMED_GRAD &&
 	       place_of_native(c, h) & (PLACE_CONVERTED | PLACE_CAT);
 }
 
-/* Room that an object keeps for gradients: "self.grad_data = torch.zeros(...)". */
+/* Memory that an object keeps for gradients: "self.grad_data = torch.zeros(...)". */
 static bool is_room_for_gradients(struct classifier *c, const struct history *h)
 {
 	return place_of_script(c, h) & PLACE_ATTRIBUTE && place_of_native(c, h) & PLACE_ROOM;
@@ -116,7 +116,7 @@ bool frame_leaf(struct classifier *c, const struct history *h)
 	       place_of_script(c, h) & wanted;
 }
 
-/* Frozen weights, copies, what runs without gradients. */
+/* Weights that autograd never saw as leaves: frozen, copied, or used without gradients. */
 bool frame_parameter(struct classifier *c, const struct history *h)
 {
 	return is_module_memory(h) && !frame_buffer(c, h);
@@ -136,7 +136,7 @@ bool frame_unsharded(UNUSED struct classifier *c, const struct history *h)
 	return life_made_by(h, STACK_UNSHARDED);
 }
 
-/* Blocks that its other methods make and free at once are intermediate results. */
+/* State that an optimizer makes outside of its step, not intermediate results of its methods. */
 bool frame_state(struct classifier *c, const struct history *h)
 {
 	return life_made_by(h, STACK_STATE) && h->stage != STAGE_FORWARD &&
@@ -145,8 +145,8 @@ bool frame_state(struct classifier *c, const struct history *h)
 	       (h->stage != STAGE_OUTSIDE || life_lived_on(c, h));
 }
 
-/* A pass began while it was there, as it did for others of its line; or it comes from the host; or
- * a model is there and has yet to run. Memory that a script only holds is no input. */
+/* True if a pass began during its life or that of others of its stack, if it comes from the host,
+ * or if a model has not run yet. Memory that a script only holds is no input. */
 static bool is_for_a_pass(struct classifier *c, const struct history *h)
 {
 	if (life_saw_forward(c, h) || life_saw_backward(c, h) || life_made_by(h, STACK_DATA) ||
@@ -169,7 +169,7 @@ bool frame_made_outside(struct classifier *c, const struct history *h)
 	       !block_is_of_graph_alone(c, h) && is_for_a_pass(c, h);
 }
 
-/* Models that could generate fill a cache while they train as well: that one ends with its pass. */
+/* A model that can generate fills a cache in training too, but that one ends with its pass. */
 bool frame_cache(struct classifier *c, const struct history *h)
 {
 	return life_made_by(h, STACK_CACHE) && !life_ever_saved(h) &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules on how long a block lived and where it ended. Where autograd's tags are there they only
- * fill gaps; without tags they carry the answer, with less confidence.
+ * Rules on how long a block lived and where it ended. With autograd's tags they only fill gaps.
+ * Without tags they decide most classes, with less certainty.
  */
 #include "rules.h"
 #include "thresholds.h"
 
-/* The graph alone held it: a step on the way from the batch to the model, noise, labels in another
- * form. A batch that is brought to the device on the way is one all the same. */
+/* Only the graph held it: an intermediate result between batch and model, noise, converted labels.
+ * A batch that is brought to the device there is still a batch. */
 bool block_is_of_graph_alone(struct classifier *c, const struct history *h)
 {
 	uint32_t place;
@@ -18,16 +18,16 @@ bool block_is_of_graph_alone(struct classifier *c, const struct history *h)
 	return place & PLACE_COMPUTED || (h->after_forward && !(place & PLACE_MOVED));
 }
 
-/* The recording ends in the backward pass that made it: that it is alive shows nothing. */
+/* The recording ends in the backward pass that made it, so that being alive shows nothing. */
 static bool is_of_open_pass(const struct classifier *c, const struct history *h)
 {
 	return !life_ended(h) && c->m->spans.in_backward &&
 	       h->born_backward == c->m->spans.backwards;
 }
 
-/* Born in backward and kept when it was over: what else stays is a gradient, save for what a later
- * backward pass gives up: that belonged to a graph which backward made, or was added to after
- * another forward pass. */
+/* Born in backward and alive after it. If a later backward pass frees the block, it is a gradient
+ * only if another forward pass came before, after which it was added to. Else it belonged to a
+ * graph that backward made. */
 bool life_gradient(struct classifier *c, const struct history *h)
 {
 	return !c->m->tags && h->stage == STAGE_BACKWARD && !life_made_by(h, STACK_ASKED) &&
@@ -37,7 +37,7 @@ bool life_gradient(struct classifier *c, const struct history *h)
 }
 
 /* Made in backward, by the script after it or by a Function ahead of it, and freed where gradients
- * are cleared; or of a stack whose blocks are. */
+ * are cleared. Or still alive, and earlier blocks of its stack were freed there. */
 bool life_cleared(struct classifier *c, const struct history *h)
 {
 	if (life_saved(h) || (h->stage == STAGE_BACKWARD && !life_lived_past_backward(h)))
@@ -53,7 +53,7 @@ bool life_replaced_weight(struct classifier *c, const struct history *h)
 	       !(place_of_python(c, h->concluded.predecessor_stack) & PLACE_BUFFER);
 }
 
-/* The same in a forward pass: moving averages, queues. What a graph saves of them stays one. */
+/* The same for a buffer: moving averages, queues. It stays a buffer if a graph saves it. */
 bool life_replaced_buffer(struct classifier *c, const struct history *h)
 {
 	return life_replaced(h, STACK_PARAM) && !life_tagged(h, ~BLOCK_PLAIN) &&
@@ -61,8 +61,8 @@ bool life_replaced_buffer(struct classifier *c, const struct history *h)
 	       place_of_python(c, h->concluded.predecessor_stack) & PLACE_BUFFER;
 }
 
-/* Born in forward, given up by backward. Of tensors around others, as those of tensor parallelism
- * are, autograd says that they are saved, but not where. */
+/* Born in forward and freed by backward. With tags this is for tensors that wrap others, as in
+ * tensor parallelism: autograd reports that they are saved, but not their address. */
 bool life_activation(struct classifier *c, const struct history *h)
 {
 	if (!life_ended_in_backward(h))
@@ -74,8 +74,8 @@ bool life_activation(struct classifier *c, const struct history *h)
 	       h->stage == STAGE_RECOMPUTE || life_saw_backward(c, h);
 }
 
-/* Backward went through its pass, and freed it or left it as it is: these frames' blocks are
- * never freed in backward. */
+/* Backward went through its pass: it freed some of the pass's blocks, or it left most, and never
+ * frees a block that these frames made. */
 static bool is_gone_through(struct classifier *c, const struct history *h)
 {
 	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
@@ -85,8 +85,8 @@ static bool is_gone_through(struct classifier *c, const struct history *h)
 	return pass_takes_graph_on(p) && !study_path_is_of_graph(c->study, h->module_path);
 }
 
-/* A variable holds it past the backward pass: others of its kind show that the graph held it too.
- */
+/* A variable keeps it after the backward pass. Other blocks of its stack, or the operation, show
+ * that a graph held it too. */
 bool life_result(struct classifier *c, const struct history *h)
 {
 	if (c->m->tags || h->stage != STAGE_FORWARD || h->backward_over || !is_gone_through(c, h) ||
@@ -102,14 +102,13 @@ static bool outlived_its_pass(const struct classifier *c, const struct history *
 	return !life_ended_in(h, STAGE_FORWARD) || life_saw_forward(c, h);
 }
 
-/* The recording does not say what autograd saved. */
+/* The recording does not have what autograd saved. */
 static bool says_nothing(const struct model *m)
 {
 	return !m->tags && strcmp(defs_meta(m->defs, "torch.tags").s, "on");
 }
 
-/* A result that is kept with its graph, through which no backward pass goes: a recording may end
- * before any. */
+/* A result kept by a graph without a backward pass, perhaps since the recording ends before it. */
 bool life_graph(struct classifier *c, const struct history *h)
 {
 	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
@@ -142,8 +141,8 @@ bool life_script_graph(struct classifier *c, const struct history *h)
 	       place_of_native(c, h) & PLACE_COMPUTED;
 }
 
-/* The next pass kept something that was appended to, and not small beside it: the first keys and
- * values lie in what computed them. */
+/* The next pass kept a block that was made by appending and is not much smaller. The first keys and
+ * values lie in the block in which they were computed. */
 static bool is_appended_to(struct classifier *c, const struct history *h)
 {
 	const struct forward_pass *next = study_pass_of(c->study, h->born_forward + 1);
@@ -155,9 +154,8 @@ static bool is_appended_to(struct classifier *c, const struct history *h)
 	return false;
 }
 
-/* No result of its pass; appended to others or later appended to, and given up in a later forward
- * pass or after the next one: by itself or, if it still lives, by those that its stack made before.
- */
+/* Not its pass's result, and made by appending or later appended to. It was freed in a later
+ * forward pass or after the next one or, if it is still alive, earlier blocks of its stack were. */
 bool life_cache(struct classifier *c, const struct history *h)
 {
 	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
@@ -172,7 +170,7 @@ bool life_cache(struct classifier *c, const struct history *h)
 	return place_of_native(c, h) & PLACE_CAT || is_appended_to(c, h);
 }
 
-/* Beams that win take over the keys and values of those that they grew from. */
+/* Beam search: beams that win take copies of the keys and values of the beams that they extend. */
 bool life_rows(struct classifier *c, const struct history *h)
 {
 	return h->stage == STAGE_OUTSIDE && !life_tagged(h, ANY_TAG) && h->after_forward &&
@@ -186,7 +184,7 @@ bool life_replaced_state(struct classifier *c, const struct history *h)
 	return life_replaced(h, STACK_STATE) && life_lived_on(c, h);
 }
 
-/* The script brought something to the device since the latest forward pass, before it made this. */
+/* The script brought a tensor to the device between the latest forward pass and this block. */
 static bool is_after_move(struct classifier *c, const struct history *h)
 {
 	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
@@ -197,8 +195,8 @@ static bool is_after_move(struct classifier *c, const struct history *h)
 	return false;
 }
 
-/* Without backward passes nothing parts the results of one pass from the batch of the next, but
- * that a tensor came to the device between them. */
+/* It belongs to the pass before it. Without backward passes the only sign that a block is part of
+ * the next pass's batch is a tensor that came to the device before it. */
 static bool is_of_another_pass(struct classifier *c, const struct history *h)
 {
 	return h->after_forward && (c->m->spans.backwards || !is_after_move(c, h));
@@ -212,8 +210,8 @@ bool block_is_gathered(struct classifier *c, const struct history *h)
 	       place_of_native(c, h) & (PLACE_COMPUTED | PLACE_CONVERTED);
 }
 
-/* Computed by the script before a forward pass, from nothing that a module gave, and alive in it:
- * the batch in another form. */
+/* Computed by the script before a forward pass, not from a module's output, and still alive during
+ * that pass: the batch in another form. */
 bool life_prepared(struct classifier *c, const struct history *h)
 {
 	if (h->stage != STAGE_OUTSIDE || (is_of_another_pass(c, h) && !block_is_for_passes(c, h)) ||
@@ -226,7 +224,7 @@ bool life_prepared(struct classifier *c, const struct history *h)
 	       !life_ended_in_backward(h) && !(place_of_native(c, h) & PLACE_CAST);
 }
 
-/* There before anything was computed, never freed, by no module. */
+/* Allocated before anything was computed, by no module, and never freed. */
 bool life_parameter(struct classifier *c, const struct history *h)
 {
 	return !c->m->tags && !study_is_old(c->study, h) && h->stage == STAGE_OUTSIDE &&
@@ -234,7 +232,7 @@ bool life_parameter(struct classifier *c, const struct history *h)
 	       c->m->spans.backwards > 1;
 }
 
-/* Made by data parallelism, or by an optimizer around another that calls it so. */
+/* Made by data parallelism, or by an optimizer's method in a statement that names it a bucket. */
 bool block_is_bucket(struct classifier *c, const struct history *h)
 {
 	return life_made_by(h, STACK_BUCKET) ||
@@ -242,8 +240,9 @@ bool block_is_bucket(struct classifier *c, const struct history *h)
 		place_of_script(c, h) & PLACE_BUCKET);
 }
 
-/* Those that arrive die at once; without tags: no backward pass leaves as much behind as the
- * buckets are made for, once or twice. */
+/* True if buckets hold the gradients, because backward frees most gradients outside of them.
+ * Without tags: no backward pass leaves a quarter of the buckets' bytes (buckets are made once or
+ * twice). */
 static bool holds_gradients(const struct study *st)
 {
 	return st->m->tags ? st->grads_gone > st->grads_kept : 4 * st->left.most < st->buckets;

@@ -3,8 +3,8 @@
  */
 #include "rules.h"
 
-/* Born inside an optimizer's step, and it outlived that step: without a range that says where it
- * ended, or if memory ran out in it, it lived into the next pass. */
+/* Born inside an optimizer's step, and it outlived that step. If the step has no range, or memory
+ * ran out in it, the block must have lived into the next pass. */
 bool phase_state(struct classifier *c, const struct history *h)
 {
 	struct step_end end = spans_step_end(&c->m->spans, h->step);
@@ -18,9 +18,8 @@ bool phase_state(struct classifier *c, const struct history *h)
 	return end.seq && life_lived_past(h, end.seq);
 }
 
-/* The step was not over when the recording or memory ended: what it had filled or copied so far is
- * what it keeps, but where others of the stack were gone before their step ended. What it had
- * computed is not. */
+/* If the recording or memory ended inside the step, the blocks that it filled or copied are state,
+ * unless others of their stack were freed before their step ended. Computed blocks are not. */
 bool phase_state_begun(struct classifier *c, const struct history *h)
 {
 	struct step_end end = spans_step_end(&c->m->spans, h->step);
@@ -50,7 +49,7 @@ bool phase_forward(UNUSED struct classifier *c, const struct history *h)
 	return h->stage == STAGE_FORWARD;
 }
 
-/* Computed by the script itself: it was part of a graph, or soon gone, or its stack says so. */
+/* Computed by the script itself: part of a graph, or freed soon, or known by its stack. */
 bool phase_outside(struct classifier *c, const struct history *h)
 {
 	if (life_made_by(h, STACK_CAPTURE))

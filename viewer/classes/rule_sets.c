@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules on sets: what one line of the script makes outside of modules, a block for each parameter.
- * How long it keeps them, and what the line says, tells copies from gradients and from steps on the
- * way.
+ * Rules on sets: blocks that one line of the script makes outside of modules, one for each
+ * parameter. How long they live and what the line says distinguishes copies, gradients and
+ * intermediate results.
  */
 #include "rules.h"
 #include "thresholds.h"
@@ -20,7 +20,7 @@ static bool is_of_the_script(const struct history *h)
 	return is_made_by_script(h) && !life_tagged(h, ~BLOCK_GRAD);
 }
 
-/* It came from the host and did not stay, and not with as many as a network has. */
+/* It came from the host and was freed soon, and its line makes fewer blocks than a network has. */
 static bool is_batch(struct classifier *c, const struct history *h)
 {
 	uint32_t until = life_last_backward(c, h);
@@ -35,7 +35,7 @@ static bool is_of_copies(struct classifier *c, const struct history *h)
 	       study_size_is_of_copy(c->study, h->block.size);
 }
 
-/* Kept over at least one whole step, or for good. */
+/* Copies that are kept over at least one whole step, or for good. */
 bool set_copies(struct classifier *c, const struct history *h)
 {
 	uint32_t until = life_last_backward(c, h);
@@ -47,7 +47,7 @@ bool set_copies(struct classifier *c, const struct history *h)
 	       !(place_of_native(c, h) & (PLACE_WORKSPACE | PLACE_CAST)) && !is_batch(c, h);
 }
 
-/* Made by copying what was there, not filled anew. */
+/* Copied or converted from existing data, not filled anew. */
 static bool is_copied(struct classifier *c, const struct history *h)
 {
 	uint32_t place = place_of_native(c, h);
@@ -58,7 +58,7 @@ static bool is_copied(struct classifier *c, const struct history *h)
 	       (PLACE_MOVED | PLACE_CONVERTED | PLACE_COMPUTED | PLACE_ROWS | PLACE_STORAGE);
 }
 
-/* Copies as they are. Those in a wider type are what an optimizer works on. */
+/* Copies in the same or a narrower type. An optimizer works on copies in a wider type. */
 bool set_averages(struct classifier *c, const struct history *h)
 {
 	uint32_t place;
@@ -69,8 +69,8 @@ bool set_averages(struct classifier *c, const struct history *h)
 	return is_copied(c, h) && (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
 }
 
-/* What is only copied on from a file is soon gone. A batch from a file is there for its pass, a
- * model for at least one. */
+/* Read from a file and kept. A block that is only copied on is freed soon, a batch from a file
+ * after its pass, a model never or after at least one pass. */
 bool set_read(struct classifier *c, const struct history *h)
 {
 	uint32_t passes = life_last_forward(c, h) - h->born_forward;
@@ -86,19 +86,20 @@ bool set_loaded_state(UNUSED struct classifier *c, const struct history *h)
 	return h->concluded.loaded_state;
 }
 
-/* Let go before the first pass, as weights that are converted are. */
+/* Freed before the first pass, like weights that are converted. */
 static bool is_gone_before_passes(const struct classifier *c, const struct history *h)
 {
 	return c->m->spans.forwards && life_ended(h) && !h->died_forward;
 }
 
-/* No batch: there before the first pass, and used by pass after pass, or converted before it. */
+/* Weights, not a batch: made before the first pass, and kept for several passes or converted before
+ * the first. */
 bool set_loaded(struct classifier *c, const struct history *h)
 {
 	bool gone = is_gone_before_passes(c, h);
 	bool first = !life_ended(h) && c->m->spans.forwards <= 1 && study_is_of_layers(c->study, h);
 
-	/* What is computed may be for anything, if no model was seen. */
+	/* a computed block can be for anything if no pass was seen */
 	first &= c->m->spans.forwards || !(place_of_native(c, h) & PLACE_COMPUTED);
 	if (h->concluded.used & USED_OF_WEIGHT && !c->m->spans.forwards)
 		return is_made_by_script(h) && study_is_of_network(c->study, h->block.stack);
@@ -107,7 +108,8 @@ bool set_loaded(struct classifier *c, const struct history *h)
 	       (gone || !c->m->spans.backwards || !is_of_copies(c, h));
 }
 
-/* Room for what passes write into, and later ones read. What is made with its values is none. */
+/* Memory made empty or of zeros, which passes write and later ones read. A block that is made with
+ * its values is no cache. */
 bool set_cache(struct classifier *c, const struct history *h)
 {
 	return !c->m->spans.trains && is_of_the_script(h) &&
@@ -117,9 +119,9 @@ bool set_cache(struct classifier *c, const struct history *h)
 	       (place_of_native(c, h) & (PLACE_ROOM | PLACE_MOVED)) == PLACE_ROOM;
 }
 
-/* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or
- * all in one. If the source of a line is not known, it may use them unless it brings a batch.
- * Absolute values, squares and products are no gradients any more. */
+/* Made between a backward pass and the update by a line that names gradients: a block for each, or
+ * one for all. A line without recorded source counts too, unless it brings a batch to the device.
+ * Absolute values, squares and products are no gradients. */
 bool set_copied_gradients(struct classifier *c, const struct history *h)
 {
 	uint32_t place;
@@ -137,7 +139,7 @@ bool set_copied_gradients(struct classifier *c, const struct history *h)
 		!(place & PLACE_READ || place_of_native(c, h) & PLACE_MOVED));
 }
 
-/* The arithmetic of an update that the script does by itself: no copies, where uses are known. */
+/* Intermediate results of an update by the script itself; no copies, if uses are known. */
 bool set_update(struct classifier *c, const struct history *h)
 {
 	if (uses_known(c->m) && !(h->concluded.used & USED_BY_KERNEL))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules on what autograd itself said: exact, where it speaks at all. */
+/* Rules on the tags from autograd, which are exact where there are any. */
 #include "rules.h"
 #include "../../format/record.h"
 #include "thresholds.h"
@@ -12,10 +12,10 @@ static bool is_computed_input(struct classifier *c, const struct history *h)
 }
 
 /*
- * A leaf in memory that a module made, or a gathered one, is a parameter. One made elsewhere is if
- * more than one pass used it or the statement says so; an input may require grad too, but lives for
- * one, or through updates that do not touch it. What forward or backward computed is a result that
- * was cut off its graph, and so is what the script computed where nothing is ever updated.
+ * A leaf in memory that a module made, or a gathered one, is a parameter. A leaf made elsewhere is
+ * one if more than one pass used it or its statement makes a Parameter. An input can require grad
+ * too, but lives for one pass, or through updates that do not touch it. A leaf computed in forward
+ * or backward is a detached result, and so is one that the script computed if nothing is updated.
  */
 bool tag_parameter(struct classifier *c, const struct history *h)
 {
@@ -32,7 +32,7 @@ bool tag_parameter(struct classifier *c, const struct history *h)
 		(!life_ended(h) || h->died_backward > h->born_backward + LEAF_PASSES));
 }
 
-/* What the program's own objects hold; it was asked for that while it ran (`attach`). */
+/* Held by the program's own objects, as a snapshot of the running program says (`attach`). */
 #define HELD(rule, as)                                                   \
 	bool rule(UNUSED struct classifier *c, const struct history *h)  \
 	{                                                                \
@@ -51,8 +51,8 @@ bool tag_gradient(UNUSED struct classifier *c, const struct history *h)
 }
 
 /*
- * Saved though no differentiable operation made it, and born outside of every module. What is
- * computed, not made or copied, after a forward pass comes from that pass: a teacher's answer.
+ * Saved although no differentiable operation made it, and born outside of every module. A block
+ * that is computed after a forward pass comes from that pass, such as a teacher's output.
  */
 bool tag_input(struct classifier *c, const struct history *h)
 {
@@ -66,14 +66,14 @@ bool tag_input(struct classifier *c, const struct history *h)
 	return !h->after_forward || !(place_of_native(c, h) & PLACE_COMPUTED);
 }
 
-/* Without its stack nothing says that a module made it, but a batch does not live that long. */
+/* Without a stack there is no evidence of a module, but no batch lives that long. */
 bool bare_weight(struct classifier *c, const struct history *h)
 {
 	return !h->block.stack && !h->born_backward && life_tagged(h, BLOCK_PLAIN) &&
 	       !life_tagged(h, BLOCK_GRAPH) && life_last_backward(c, h) > BATCH_PASSES;
 }
 
-/* A copy of a weight may be as large, but backward does not read it. */
+/* A copy of a weight can be as large, but backward does not read it. */
 bool bare_workspace(UNUSED struct classifier *c, const struct history *h)
 {
 	bool size = h->block.size == CUBLAS_BYTES || h->block.size == CUBLAS_HOPPER_BYTES;
@@ -87,8 +87,8 @@ bool tag_saved(UNUSED struct classifier *c, const struct history *h)
 	return life_saved(h);
 }
 
-/* Saved through a hook, so that no release is recorded: it counts from its birth until it dies in
- * backward. Checkpointing keeps its inputs so, and what it computes again. */
+/* Saved through a hook, so that no release is recorded. It counts from its birth on if backward
+ * frees it. Checkpointing saves its inputs this way, and what it recomputes. */
 bool tag_packed(struct classifier *c, const struct history *h)
 {
 	if (!life_tagged(h, BLOCK_PACKED))
@@ -99,7 +99,7 @@ bool tag_packed(struct classifier *c, const struct history *h)
 			     : h->born_backward + h->facts.save_backwards == c->m->spans.backwards;
 }
 
-/* Just born: the operation that made it saves it in a moment, in the same pass. */
+/* Not saved yet: it is saved later in the same pass, mostly by the operation that made it. */
 bool tag_saved_soon(UNUSED struct classifier *c, const struct history *h)
 {
 	return life_ever_saved(h) && !(h->block.state & (LIFE_SAVED | LIFE_SAVED_BEFORE)) &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Classes by use. Work outside of passes that touches a gradient is an update, and so is later work
- * on anything else that it touches, but for weights. Blocks that updates read again and again and
- * that no pass reads are an optimizer's state, whoever made them.
+ * Classes by use. Work outside of passes that touches a gradient is an update. So is later work on
+ * the other blocks that it touched, except weights. Blocks that updates read again and again and
+ * that no pass reads are an optimizer's state, whatever made them.
  */
 #include "../base/sorted.h"
 #include "rules.h"
@@ -48,7 +48,7 @@ static void meets_gradient(struct history *h)
 		h->from->concluded.used |= USED_WITH_GRADIENT;
 }
 
-/* Before the first pass: what is made of weights is what they are converted to. */
+/* Before the first pass, blocks computed from weights are converted weights. */
 static void note_converted(struct study *st)
 {
 	struct study_work *w = &st->work;
@@ -68,7 +68,8 @@ static void note_converted(struct study *st)
 	}
 }
 
-/* For instance one block's product with a number: a use of the product is a use of the block. */
+/* Notes a block computed from one other, such as its product with a number: a use of the product is
+ * a use of the other. */
 static void derive(struct study_work *w)
 {
 	uint32_t result = w->touched[0].first ? 0 : 1;
@@ -107,7 +108,7 @@ static bool reads_copied(const struct study *st, uint32_t work)
 	return uses_kind(&st->m->uses, work)->transfer == GMT_TRANSFER_SOURCE;
 }
 
-/* The block that the script makes or writes, and the largest one that it is made of. */
+/* Notes the block that the script makes or writes, and the largest one that it is made from. */
 static void note_script(struct study *st)
 {
 	struct study_work *w = &st->work;
@@ -140,7 +141,7 @@ static void note_update(struct study *st)
 	st->updates[st->update_count - 1] = uses_work(&st->m->uses, st->work.work)->seq;
 }
 
-/* The work's results are known when all that it touches is. */
+/* Draws conclusions from a work when all blocks that it touches are known. */
 static void settle_work(struct study *st)
 {
 	struct study_work *w = &st->work;
@@ -216,10 +217,10 @@ void study_uses_died(struct study *st, const struct history *h)
 		*map_put(&st->habits, h->block.stack, NULL) |= HABIT_OF_STATE;
 }
 
-/* Only autograd tells a weight of the script's own from state: both are read by updates alone. Of a
- * line that makes state also what no update reads any more, since it is the last, and what a
- * pass names by mistake: a launch may name an old address. So may one of an update, of a library's
- * scratch memory. */
+/* Only with tags, because without them weights of the script's own look the same: both are read by
+ * updates alone. If a stack makes state, so is its last block, which no update reads any more, and
+ * a block that passes seem to read, because a launch can name an old address. Updates can name old
+ * addresses in a library's scratch memory, which is no state. */
 bool used_state(struct classifier *c, const struct history *h)
 {
 	if (!c->m->tags || !(h->concluded.used & USED_WITH_GRADIENT) ||
@@ -231,7 +232,7 @@ bool used_state(struct classifier *c, const struct history *h)
 	       study_has_habit(c->study, h->block.stack, HABIT_OF_STATE);
 }
 
-/* Fisher information, for instance. */
+/* State that passes read too, such as Fisher information. */
 bool used_read_state(struct classifier *c, const struct history *h)
 {
 	enum { STATE = USED_WITH_GRADIENT | USED_AGAIN };
@@ -240,8 +241,7 @@ bool used_read_state(struct classifier *c, const struct history *h)
 	       !life_made_by(h, STACK_PARAM) && !(place_of_native(c, h) & PLACE_WORKSPACE);
 }
 
-/* Room that the script adds up in, or writes results to, and that no pass reads, nor anything that
- * is made of it. */
+/* Memory in which the script adds up or stores results. No pass uses it or a block made from it. */
 bool block_holds_results(struct classifier *c, const struct history *h)
 {
 	return h->stage == STAGE_OUTSIDE && h->concluded.written && life_saw_forward(c, h) &&
@@ -252,7 +252,7 @@ bool block_holds_results(struct classifier *c, const struct history *h)
 		place_of_line(c, h->concluded.written) & PLACE_SUM);
 }
 
-/* The script keeps it with others of its stack, which were for passes, and it is of no result. */
+/* The script keeps it with others of its stack that passes used, and made it from no result. */
 bool block_is_for_passes(struct classifier *c, const struct history *h)
 {
 	return !(h->concluded.used & USED_OF_RESULT) && study_gathers(c->study, h->block.stack) &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one line of the script makes outside of modules, taken together: blocks as large as the
- * parameters, one each, are copies, moments, gradients of them; blocks that gather from pass to
- * pass are results.
+ * Sets of blocks that one stack of the script makes outside of modules. Blocks as large as the
+ * parameters, one for each, are copies, moments or gradients of them. Blocks that accumulate from
+ * pass to pass are results.
  */
 #include "study.h"
 #include "thresholds.h"
@@ -48,7 +48,7 @@ void study_gradient_size(struct study *st, uint64_t size)
 		st->largest_gradient = size;
 }
 
-/* A large gradient's block may have a rest that was not split off. */
+/* The size of a weight or gradient, `times` as large, apart from a rest that was not split off. */
 static bool is_as_large(const struct study *st, uint64_t size, unsigned times)
 {
 	for (size_t i = 0; i < st->sizes.room; i++)
@@ -67,7 +67,7 @@ bool study_has_model(const struct study *st)
 	return st->sizes.count;
 }
 
-/* Of the passes before the latest two, is the latter's first block still there? */
+/* The set accumulates if its first block from two passes before is still alive. */
 static void begin_pass(struct study *st, struct study_set *s, const struct history *b)
 {
 	const struct study_birth *oldest = &s->firsts[0];
@@ -135,8 +135,8 @@ bool study_size_is_of_copy(const struct study *st, uint64_t size)
 	return is_alike(st, size) || is_as_large(st, size, 1) || is_as_large(st, size, 2);
 }
 
-/* Small blocks are as large as a bias by chance, so bytes count as well; of those less is asked,
- * since a large block may have a rest that was not split off. */
+/* Three quarters of the blocks must have sizes of parameters or copies, but a quarter of the bytes:
+ * small blocks match by chance, and large ones can have a rest that was not split off. */
 bool study_is_of_a_set(const struct study *st, uint32_t stack)
 {
 	const struct study_set *s = find_set(st, stack);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the text of a statement says of the tensor that it makes. The text is the recording's own:
- * one that has none answers without it.
+ * Facts about a tensor from the text of the statement that makes it. The text is in the recording;
+ * a recording without source has no such facts.
  */
 #include "../base/ending.h"
 #include "rules.h"
 
-/* Where the part begins in the line and is not the end of a longer word: "nn.Buffer(" holds
- * "Buffer(", "ReplayBuffer(" does not. */
+/* Finds the part in the line where it is not the end of a longer word: "nn.Buffer(" has "Buffer(",
+ * "ReplayBuffer(" does not. NULL = not found. */
 static const char *find_part(const char *line, const char *part)
 {
 	for (const char *s = line; (s = strstr(s, part)); s++)
@@ -16,7 +16,7 @@ static const char *find_part(const char *line, const char *part)
 	return NULL;
 }
 
-/* The text before the first '=' of the statement, without blanks. */
+/* Length of the text before the first '=' of the statement, without blanks at its end. */
 static size_t target_of(const char *text)
 {
 	const char *end = strchr(text, '=');
@@ -46,7 +46,7 @@ static bool names_table(const char *s, size_t n)
 	return false;
 }
 
-/* "torch.empty_like(buffer, ...)", "buf.to(device)": another one of a module's buffer. */
+/* "torch.empty_like(buffer, ...)", "buf.to(device)": a module's buffer is made anew. */
 static bool remakes_buffer(const char *text)
 {
 	static const char *const parts[] = { "_like(buffer,", "_like(buffer)", "_like(buf,",
@@ -58,7 +58,7 @@ static bool remakes_buffer(const char *text)
 		      *x[0] == '_' ? strstr(text, *x) : find_part(text, *x));
 }
 
-/* "grad", "grads", "flat_grad", "gradients", but not what only has to do with them. */
+/* "grad", "grads", "flat_grad", "gradients", but not names that are only related to them. */
 static bool is_gradient(const char *word, size_t n)
 {
 	const char *at = memmem(word, n, "grad", 4);
@@ -87,14 +87,14 @@ static bool mentions_gradients(const char *s, size_t n)
 	return false;
 }
 
-/* "self.grad_partitions = ...", and not what is made of gradients: "grad_avg". */
+/* "self.grad_partitions = ...", but not values computed from gradients: "grad_avg". */
 static bool names_gradients(const char *s, size_t n)
 {
 	return mentions_gradients(s, n) &&
 	       !words_in(s, n, ONE_OF("avg", "norm", "mean", "sq", "mom", "ema"));
 }
 
-/* "bucket.buffer = ...", and not what an optimizer keeps in buckets: "bucket.exp_avg". */
+/* "bucket.buffer = ...", but not state that an optimizer keeps in buckets: "bucket.exp_avg". */
 static bool names_bucket(const char *s, size_t n)
 {
 	return words_in(s, n, ONE_OF("bucket")) &&

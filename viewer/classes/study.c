@@ -12,8 +12,7 @@ static void note_left(struct study_left *l, const struct history *h)
 		l->most = l->bytes;
 }
 
-/* Whether gradients stay where they arrived. Without tags: what backward makes and leaves behind.
- */
+/* Adds up gradients by whether backward freed them. Without tags: blocks that backward leaves. */
 static void note_gradient(struct study *st, const struct history *h)
 {
 	bool gone = h->block.died_seq && stage_is_backward(h->died_stage);

@@ -8,8 +8,8 @@
 #ifndef CHUNKS_LIMIT
 #define CHUNKS_LIMIT (128ul << 20) /* bytes */
 #endif
-#define LEVEL 1	 /* of zstd */
-#define TILE  64 /* rows that are taken apart, or put together, while the cache holds them */
+#define LEVEL 1	 /* zstd's compression level */
+#define TILE  64 /* rows converted at a time, so that they stay in the CPU's cache */
 
 struct chunk_place {
 	struct chunks *table;
@@ -17,9 +17,9 @@ struct chunk_place {
 };
 
 struct chunk_pool {
-	struct chunk_place *queue; /* of pieces in memory, in the order in which they came */
+	struct chunk_place *queue; /* pieces in memory, oldest first */
 	size_t first, count, room;
-	size_t bytes; /* of them */
+	size_t bytes; /* total of these pieces */
 	uint8_t *buffer, *out;
 	size_t buffer_room, out_room;
 	ZSTD_CCtx *pack;
@@ -67,7 +67,7 @@ void chunks_free(struct chunks *c)
 	free(c);
 }
 
-/* In memory from now on. */
+/* Gives piece i memory, and appends it to the queue of pieces that can be compressed. */
 static uint8_t *enter_chunk(struct chunks *c, size_t i)
 {
 	struct chunk_pool *pool = c->pool;
@@ -105,8 +105,8 @@ static void *room_for(uint8_t **buffer, size_t *room, size_t bytes)
 	return *buffer;
 }
 
-/* Column by column, each word less the one in the row before: the rows of a step are those of the
- * step before, moved on by as much. */
+/* Writes the words column by column, each as its difference to the row before. Rows of one step
+ * differ from those of the step before by constants, so their differences are equal. */
 static void to_columns(uint32_t *to, const uint32_t *rows, size_t words, size_t count)
 {
 	for (size_t first = 0; first < count; first += TILE)
@@ -140,7 +140,7 @@ static size_t rows_of(const struct chunks *c)
 	return c->bytes / (c->words * sizeof(uint32_t));
 }
 
-/* False: it cannot be. */
+/* False if zstd fails. */
 static bool pack_chunk(struct chunks *c, size_t i)
 {
 	struct chunk_pool *pool = c->pool;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of tables, in pieces of equal length that do not move. When all tables of a recording take
- * more than a limit, those pieces are kept compressed that came into memory first: in a long run
- * one step is like another, and what is equal in them takes next to nothing. A piece that is asked
- * for comes back.
+ * Memory of tables, in pieces of equal length. When all tables of a recording take more than a
+ * limit, the oldest pieces in memory are compressed: the steps of a long run are alike, so they
+ * shrink to little. A piece is decompressed when it is used.
  */
 #pragma once
 
@@ -14,21 +13,21 @@ struct chunk_pool;
 
 struct chunk_pool *chunks_new_pool(void);
 void chunks_free_pool(struct chunk_pool *pool); /* after its tables */
-/* Compresses what is beyond the limit: nobody has a pointer into any table of the pool. */
+/* Compresses the oldest pieces beyond the limit. Pointers into the pool's tables become invalid. */
 void chunks_rest(struct chunk_pool *pool);
 
 struct chunks {
-	uint8_t **items; /* NULL: it is compressed */
+	uint8_t **items; /* NULL = compressed */
 	size_t count, room;
-	size_t bytes;		 /* of one */
-	size_t words;		 /* of 32 bits in a row; 0: rows differ in length */
-	struct chunk_pool *pool; /* NULL: never compressed */
+	size_t bytes;		 /* of one piece */
+	size_t words;		 /* 32-bit words in a row, 0 = rows differ in length */
+	struct chunk_pool *pool; /* NULL = never compressed */
 	struct chunk_kept {
-		void *data; /* NULL: it was never compressed, or has changed since */
+		void *data; /* NULL = never compressed, or changed since */
 		size_t len;
 	} * kept;
 	size_t kept_room;
-	uint8_t *spare; /* memory for one, or NULL */
+	uint8_t *spare; /* unused memory of one piece, or NULL */
 };
 
 struct chunks *chunks_new(size_t bytes, size_t words, struct chunk_pool *pool);
@@ -36,7 +35,7 @@ void chunks_free(struct chunks *c);
 uint8_t *chunks_add(struct chunks *c); /* zeroed */
 uint8_t *chunks_unpack(struct chunks *c, size_t i);
 
-/* To read; good until chunks_rest. */
+/* Piece i for reading, valid until chunks_rest. */
 static inline uint8_t *chunks_at(struct chunks *c, size_t i)
 {
 	uint8_t *chunk = c->items[i];
@@ -44,7 +43,7 @@ static inline uint8_t *chunks_at(struct chunks *c, size_t i)
 	return __builtin_expect(chunk != NULL, 1) ? chunk : chunks_unpack(c, i);
 }
 
-/* The same to write to. */
+/* Piece i for writing, valid until chunks_rest. Drops its compressed copy. */
 static inline uint8_t *chunks_change(struct chunks *c, size_t i)
 {
 	uint8_t *chunk = chunks_at(c, i);

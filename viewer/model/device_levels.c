@@ -66,8 +66,8 @@ void levels_free(struct levels *l)
 	l->last = NULL;
 }
 
-/* 1 + twice the device, and 1 if a sample of the device is in the row. Differences to the row
- * before, and to the device's own. */
+/* A row begins with 1 + 2 * device, plus 1 if it holds a sample of the device. Event and time are
+ * differences to the row before, bytes to the device's last level. */
 void levels_add(struct levels *l, const struct device_level *level)
 {
 	struct device_level *last = &l->last[level->device];

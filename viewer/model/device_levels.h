@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the framework's cache and the whole device were, from which event on: a row for each change,
- * in order of events. A program may change its cache with every block, so a row holds differences.
+ * The framework's reserved bytes and the device's free bytes over time: a row for each change, in
+ * order of events. Rows hold differences, because a program might change its cache with each block.
  */
 #pragma once
 
@@ -9,15 +9,15 @@
 #include "chunks.h"
 
 /*
- * Rows of few bytes, of numbers of variable length, one behind the other in pieces. They are read
- * in the order in which they came. No row begins with a 0: it ends a piece.
+ * Short rows of varints, one behind the other in pieces, read in the order in which they were
+ * written. A piece ends where a row would begin with 0, so no row does.
  */
 
-#define PACKED_MOST 64 /* bytes of one row */
+#define PACKED_MOST 64 /* bytes of the longest row */
 
 struct packed {
 	struct chunks *chunks;
-	size_t used; /* of the last one */
+	size_t used; /* bytes of the last piece */
 };
 
 struct packed_place {
@@ -26,10 +26,10 @@ struct packed_place {
 
 void packed_init(struct packed *p, struct chunk_pool *pool);
 void packed_free(struct packed *p);
-/* Where the next row is written to, and that it ends there. */
+/* packed_begin: where to write the next row, up to PACKED_MOST bytes; packed_end: its end. */
 uint8_t *packed_begin(struct packed *p);
 void packed_end(struct packed *p, const uint8_t *end);
-/* The row there, or NULL: there are no more, for now. */
+/* The row at the place, or NULL behind the last one. At a piece's end the place moves on. */
 const uint8_t *packed_row(const struct packed *p, struct packed_place *place);
 
 /* Reads one number of a row. */
@@ -43,8 +43,8 @@ static inline const uint8_t *packed_get(const uint8_t *p, uint64_t *v)
 	return p;
 }
 
-/* A life's number: the difference to the one before, or itself where that is less, so that equal
- * steps are equal bytes though they name what was there long before. */
+/* Writes a life's number as its difference to the one before, or as itself if that is smaller.
+ * Steps that repeat are then equal bytes, also where they name long-lived blocks. */
 static inline uint8_t *packed_put_life(uint8_t *p, uint32_t life, uint32_t before)
 {
 	uint64_t more = zigzag((uint64_t)life - before);
@@ -71,8 +71,8 @@ struct device_level {
 
 struct levels {
 	struct packed rows;
-	uint64_t seq, ns;	   /* of the last row, */
-	struct device_level *last; /* and of each device */
+	uint64_t seq, ns;	   /* of the last row */
+	struct device_level *last; /* latest level of each device */
 };
 
 void levels_init(struct levels *l, struct chunk_pool *pool);
@@ -83,8 +83,8 @@ struct levels_cursor {
 	const struct levels *levels;
 	struct packed_place place;
 	uint64_t seq, ns;
-	struct device_level devices[LEVEL_DEVICES]; /* the latest of each */
-	const struct device_level *now;		    /* NULL: there are no more */
+	struct device_level devices[LEVEL_DEVICES]; /* latest level of each */
+	const struct device_level *now;		    /* the row's level, NULL = no more rows */
 };
 
 void levels_first(struct levels_cursor *c, const struct levels *l);

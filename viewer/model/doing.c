@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads with their open ranges, and what the thread of an event is doing. */
+/* Keeps the open ranges of each thread, and finds the stage of each event. */
 #include "doing.h"
 
 #include "../../format/record.h"
@@ -68,7 +68,7 @@ enum range_kind spans_range_kind(struct spans *s, uint32_t id)
 	return *at;
 }
 
-/* Which of the open ranges are an optimizer's. */
+/* Finds the optimizer's ranges among the open ones. */
 static void look_at_ranges(struct spans *s, struct span_thread *t)
 {
 	t->step = t->outer_step = t->zero_grad = t->outer_name = 0;
@@ -114,7 +114,7 @@ static bool take_out(struct span_thread *t, uint64_t number)
 	return false;
 }
 
-/* An optimizer's range is not inside of one like it: the end of the open one was lost. */
+/* Closes open ranges of that name. An optimizer's ranges do not nest, so their ends were lost. */
 static void take_lost(struct span_thread *t, uint32_t name)
 {
 	for (unsigned i = kept(t); i-- > 0;)
@@ -144,8 +144,8 @@ static void begin_range(struct spans *s, struct span_thread *t, const struct gmt
 	*map_item(&s->step_ends, e->arg0) = (struct step_end){ 0 };
 }
 
-/* Where a range that ends is open: it may have begun on another thread, and ends out of order take
- * their own entry only. NULL: its beginning was lost, or it is a deep one. */
+/* Removes the range that ends, and returns its thread, which might not be the one that ends it.
+ * Inner ranges stay open. NULL if its beginning was lost or it was too deep to be kept. */
 static struct span_thread *open_on(struct spans *s, struct span_thread *t, uint64_t number)
 {
 	if (take_out(t, number))
@@ -156,7 +156,7 @@ static struct span_thread *open_on(struct spans *s, struct span_thread *t, uint6
 	return NULL;
 }
 
-/* The first of both counts: a step in which memory ran out does not go to its end. */
+/* Notes a step's end, or that memory ran out in it. The first of the two counts. */
 static void close_step(struct spans *s, uint64_t number, uint64_t seq, bool refused)
 {
 	struct step_end *end = map_find(&s->step_ends, number);
@@ -181,8 +181,8 @@ static void end_range(struct spans *s, struct span_thread *t, const struct gmt_e
 	look_at_ranges(s, at ? at : t);
 }
 
-/* Frames decide where a range or a thread holds several things: the closure of an optimizer runs
- * passes inside its step, checkpointing runs them inside backward. */
+/* Frames decide where a range or a thread covers several stages: an optimizer's closure runs passes
+ * inside its step, and checkpointing runs forward passes inside backward. */
 static enum block_stage stage_of(const struct span_thread *t, const struct gmt_event *e, uint32_t s)
 {
 	bool passes = s & (STACK_FORWARD | STACK_BACKWARD);
@@ -199,7 +199,7 @@ static enum block_stage stage_of(const struct span_thread *t, const struct gmt_e
 	return s & STACK_BACKWARD ? STAGE_BACKWARD : STAGE_OUTSIDE;
 }
 
-/* Few stacks come often. */
+/* Cached by stack, because few stacks come often. */
 static uint32_t signs_of(struct spans *s, uint32_t stack)
 {
 	uint32_t i = stack % SPAN_RECENT;

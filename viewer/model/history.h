@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that is known of one life, for the model and the rules of classes only: its row, what its
- * thread was doing at both ends, and the facts that few lives have. Everybody else has enough of
+ * Everything known about one life: its row, the activity of its thread at birth and end, and the
+ * facts that few lives have. For the model and the rules of classes only; all other code uses
  * struct block and the class.
  */
 #pragma once
@@ -10,15 +10,14 @@
 #include "lives.h"
 #include "life_uses.h"
 
-/* What classes/study.h concludes of a life from others. */
+/* What classes/study.h concludes about a life from other lives. */
 struct concluded {
-	uint32_t predecessor_stack,
-		predecessor_signs; /* of the module's block it took the place of */
-	uint32_t next_stack;	   /* of what its thread made next */
-	uint32_t rank;		 /* 1 + its place among those of its size that were always there */
-	uint32_t reduced_beside; /* gradients were reduced into another one beside it */
-	uint32_t loaded_state;	 /* read from a file for an optimizer */
-	uint32_t used;		 /* enum used: what used it, and with what */
+	uint32_t predecessor_stack, predecessor_signs; /* of the block that it replaced, 0 = none */
+	uint32_t next_stack;			       /* of its thread's next block */
+	uint32_t rank;		 /* number among old live blocks of its size, 0 = it is not old */
+	uint32_t reduced_beside; /* another block of its stack also holds reduced gradients */
+	uint32_t loaded_state;	 /* 1 = read from a file for an optimizer */
+	uint32_t used;		 /* enum used */
 	uint32_t written;	 /* stack of the script's latest work on it that made no block */
 };
 
@@ -27,18 +26,18 @@ _Static_assert(sizeof(struct concluded) == 32, "compared by bytes");
 struct history {
 	struct block block;
 	struct life_facts facts;
-	uint64_t context; /* that memory from CUDA ends with, 0 = the device's primary one */
+	uint64_t context; /* CUDA context that ends it, 0 = the device's primary one */
 	uint64_t step;	  /* number of the Optimizer.step range that it was born in, 0 = none */
 	uint32_t born_forward, died_forward;   /* forward passes that had begun */
 	uint32_t born_backward, died_backward; /* backward passes that had begun */
 	uint32_t born_steps;		       /* optimizer steps that had begun */
-	uint32_t leaf_backward;		       /* the last pass that it was a leaf in, */
-	uint32_t arrived_backward;	       /* or that a gradient for it came from */
-	uint32_t signs, died_signs;	       /* of the stack: enum stack_sign */
+	uint32_t leaf_backward;		       /* last backward pass in which it was a leaf */
+	uint32_t arrived_backward;	       /* last one in which a gradient for it arrived */
+	uint32_t signs, died_signs;	       /* enum stack_sign of both stacks */
 	uint32_t saved;			       /* SavedVariables that hold a tensor in it now */
-	uint64_t saved_seq;		       /* when the latest one came */
+	uint64_t saved_seq;		       /* event of the latest saving */
 	uint64_t away;			       /* bytes of it that are not mapped now */
-	bool asleep;			       /* all of it */
+	bool asleep;			       /* none of it is mapped */
 	uint16_t refs;			       /* of physical memory: handles and mappings */
 	struct life_uses uses;
 	uint64_t used_ns, pause_ns; /* its latest use; its longest pause */
@@ -47,13 +46,13 @@ struct history {
 	bool after_forward;	    /* born after a forward pass of its step */
 	bool after_step;	    /* born after the optimizer's step */
 
-	/* What is concluded of it from others. */
+	/* Conclusions from other lives. */
 	struct concluded concluded;
-	uint32_t module_path; /* born in forward: its frames inside of modules */
+	uint32_t module_path; /* born in forward: hash of its frames in modules */
 	bool backward_over;   /* without tags: the backward pass that its pass led to is over */
 	bool holds_gradients; /* a bucket: gradients have arrived in it */
-	struct history *from; /* an update computed it from that block alone, */
-	uint32_t from_life;   /* if it is still that life */
+	struct history *from; /* work outside of passes computed it from that block alone */
+	uint32_t from_life;   /* valid while `from` is this life */
 };
 
 /* Trees of the model hold histories. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of spans. While a span is the latest one each curve keeps where it began and its
- * highest point; when another span comes, what changed becomes a row of the span that was.
+ * The bytes of spans. Each curve keeps its first and its highest value in the latest span. When the
+ * next span begins, each curve that changed becomes a row of the span that ended.
  */
 #include "../base/sorted.h"
 #include "doing.h"
 
-/* Sizes in a damaged file may be anything. */
+/* Wraps around, because sizes in a damaged file can be anything. */
 static int64_t sum(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -47,7 +47,7 @@ static struct span_change *row_of_level(const struct spans *s, const struct span
 	return NULL;
 }
 
-/* 1 + its index. */
+/* 1 + the index of an unused row. */
 static uint32_t free_row(struct spans *s)
 {
 	uint32_t row = s->change_free;
@@ -75,7 +75,7 @@ static void add_row(struct spans *s, struct span *span, const struct span_change
 	extent_join(&row->extent, &c->extent);
 }
 
-/* Spans come and go: in a run of many steps, several for each that stays. */
+/* Frees each row of b for reuse, because most spans are soon joined to another. */
 void levels_join(struct spans *s, struct span *a, struct span *b)
 {
 	while (b->changes) {
@@ -98,8 +98,7 @@ void levels_end(struct spans *s)
 		struct span_change c = { .level = l->number, .extent = l->extent };
 		uint64_t begin = l->extent.begin_bytes;
 
-		/* of spans that take turns each has a row: none begins where the one before ended
-		 */
+		/* spans that take turns need a row: none begins where the one before it ended */
 		if (*l->now == begin && l->extent.peak == begin && !span->in_backward)
 			continue;
 		c.extent.end_bytes = *l->now;
@@ -140,8 +139,7 @@ static struct extent measured(const struct extent *span, const struct span_chang
 	return x;
 }
 
-/* The latest span goes on: what its curves did so far is a row already, and the rest will join it.
- */
+/* The latest span is not over: its changes so far become a row, which later ones join. */
 void spans_measure(struct spans *s, const struct span_level *level)
 {
 	const struct gmt_event last = { .seq = s->last_seq, .time_ns = s->last_ns };

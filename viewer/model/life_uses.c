@@ -92,7 +92,7 @@ void use_tally_event(struct use_tally *t, const struct gmt_event *e)
 	}
 }
 
-/* ---- what is known when all events were seen ---- */
+/* ---- after the last event ---- */
 
 void uses_keep(struct uses *u, const struct history *h, uint32_t *row)
 {
@@ -110,7 +110,7 @@ static bool has_captures(const struct model *m)
 	return ANY_OF(d, m->devices, m->device_end, d->capture_count > 0);
 }
 
-/* Where events were left out is said by the last rewriting. */
+/* The latest rewriting of a bounded recording says between which times it left events out. */
 void uses_settle(struct model *m)
 {
 	m->uses.blind = !m->uses.graphs.count && has_captures(m);
@@ -166,7 +166,7 @@ void uses_of(const struct model *m, uint32_t i, struct block_uses *out)
 
 /* ---- a moment ---- */
 
-/* Blocks that are used before a moment and after it: only the works say which of them. */
+/* For blocks that are used both before and after the moment: finds the nearest works by a scan. */
 static void scan_around(const struct model *m, const struct moment *mo, const struct map *open,
 			struct use_around *all)
 {
@@ -226,7 +226,7 @@ bool uses_waits(const struct model *m, const struct life_uses *x, uint64_t seq)
 	return uses_passed(m, x, seq) <= 2 * x->widest;
 }
 
-/* The first refusal of these events. */
+/* The first event in [from, until) in which memory ran out on the device; UINT64_MAX = none. */
 static uint64_t refused_in(const struct model *m, int device, uint64_t from, uint64_t until)
 {
 	uint16_t kind = m->devices[device].self_reported ? GMT_BLOCK_OOM : GMT_MEM_FAIL;
@@ -277,7 +277,7 @@ bool uses_end(const struct model *m, int device, uint32_t life, struct use_refus
 	last.seq = x.last_seq;
 	if (!r->next || last.seq > r->next)
 		*r = (struct use_refusals){ last.seq, uses_refused(m, &last) };
-	else if (last.seq < r->from) /* marks that were looked at are not looked at again */
+	else if (last.seq < r->from) /* from there on the answer is known */
 		*r = (struct use_refusals){
 			last.seq,
 			arithmetic_least(refused_in(m, device, last.seq, r->from), r->next)
@@ -285,21 +285,21 @@ bool uses_end(const struct model *m, int device, uint32_t life, struct use_refus
 	return uses_future(m, &last, life, r->next) == FUTURE_OVER;
 }
 
-/* ---- the bound ---- */
+/* ---- peak if each block lived from its first to its last use ---- */
 
 enum { BOUND_AHEAD = 1 << 16 };
 
-/* Works that are applied next have their changes in `near`, by their numbers; those behind them
- * are few: of lives that are used for long. */
+/* Changes of the next BOUND_AHEAD works are in `near`, by the work's number. Later changes are in
+ * `far`: they are few, of lives that are used for long. */
 struct bound {
 	const struct model *model;
-	int64_t near[BOUND_AHEAD]; /* of the bytes in use, by the works of both ends */
+	int64_t near[BOUND_AHEAD]; /* change of the bytes in use */
 	struct bound_far {
 		uint32_t work;
 		int64_t bytes;
 	} * far;
 	size_t far_count, far_room;
-	uint32_t next; /* the work that is applied next */
+	uint32_t next; /* the next work to apply */
 	uint64_t now, most;
 };
 
@@ -346,8 +346,7 @@ static void apply_works(struct bound *b, uint64_t seq)
 	}
 }
 
-/* A life that is used counts from its first use to its last one, which both come behind its birth.
- */
+/* A life with uses counts from its first to its last use, both of which come after its birth. */
 static void bound_life(struct bound *b, enum life_change change, uint32_t i)
 {
 	const struct model *m = b->model;

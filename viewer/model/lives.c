@@ -3,7 +3,7 @@
 
 #include "../base/sorted.h"
 
-/* Births, from their rows, and changes, from theirs, side by side. */
+/* lives_walk merges births, which are rows, and changes, which are packed, in order of events. */
 
 static void see_birth(struct lives_walk *w)
 {
@@ -13,7 +13,7 @@ static void see_birth(struct lives_walk *w)
 		w->next < l->rows.count ? lives_seq(l, &lives_at(l, w->next)->born) : UINT64_MAX;
 }
 
-/* A change in the event of a birth is of a life from before, or of that one. */
+/* Changes in the event of a birth come before it if they are of an earlier life, else after it. */
 static bool change_is_next(const struct lives_walk *w)
 {
 	const struct lives_writer *now = &w->changes.now;
@@ -103,7 +103,7 @@ void lives_free(struct lives *l)
 	free(l->recent);
 }
 
-/* Offsets from it are short. */
+/* True if 32-bit offsets from p reach `as`. */
 static bool reaches(const struct position *p, const struct position *as)
 {
 	return as->seq >= p->seq && as->seq - p->seq <= UINT32_MAX && as->ns >= p->ns &&
@@ -223,8 +223,8 @@ struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,
 	return m;
 }
 
-/* A byte with the change and events since the one before (15: they follow), then the life's number,
- * then the difference of the time. */
+/* A row: a byte with the change and the number of events since the row before (15 = it follows as a
+ * varint), the life's number, and the difference of the time, but not for deaths. */
 void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_t seq, uint64_t ns)
 {
 	uint8_t *p = packed_begin(&l->changes);

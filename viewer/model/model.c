@@ -6,8 +6,8 @@
 #include "model_parts.h"
 
 /*
- * Totals in the place of events that a bounded recording left out: those blocks were freed again,
- * so none is alive afterwards; their highest sum counts for peaks, of the run and of each step.
+ * Totals for events that a bounded recording left out. All of these blocks were freed again, so
+ * none is alive afterwards. Their highest sum counts for the peaks of the run and of its steps.
  */
 
 static void touch(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e)
@@ -35,7 +35,7 @@ static void model_thinned(struct model *m, const struct gmt_event *e)
 	*(d->framework ? &d->block_frees : &d->driver_frees) += e->stream;
 }
 
-/* Events that change no life, and are shown all the same. */
+/* Events that change no life, but are shown. */
 
 static bool model_is_mark(uint16_t kind)
 {
@@ -106,7 +106,7 @@ void model_init(struct model *m, const struct defs *defs)
 	uses_init(&m->uses, m->lives.pool);
 }
 
-/* What the cache and the device are, where the event changed it. */
+/* Adds a row of levels if the event changed the device's reserved, context, free or total bytes. */
 static void note_level(struct model *m, const struct gmt_event *e, int device)
 {
 	const struct model_device *d = &m->devices[device];
@@ -120,7 +120,7 @@ static void note_level(struct model *m, const struct gmt_event *e, int device)
 					   d->free_bytes, d->total_bytes, device });
 }
 
-/* Calls of CUDA need not say on which device they work. */
+/* All devices are compared after an event of CUDA, because it might not name its device. */
 static void note_levels(struct model *m, const struct gmt_event *e)
 {
 	enum gmt_layer layer = gmt_kind_layer(e->kind);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The framework's blocks: what its allocator hands out and takes back. */
+/* The framework's blocks: allocated, freed, or out of memory. */
 #include "model_parts.h"
 #include "../../format/record.h"
 
@@ -14,7 +14,7 @@ void model_note_mark(struct model *m, const struct gmt_event *e)
 		mark->pool = (uint16_t)pools_of(&d->pools, e);
 }
 
-/* What the framework itself says it holds is the truth at that moment. */
+/* Sets the reserved bytes to the framework's own figure, less its segments that sleep. */
 static void say_reserved(struct model *m, struct model_device *d, const struct gmt_event *e)
 {
 	d->framework = d->self_reported = true;
@@ -23,7 +23,6 @@ static void say_reserved(struct model *m, struct model_device *d, const struct g
 			  e->arg1 > d->reserved_asleep ? e->arg1 - d->reserved_asleep : 0, e);
 }
 
-/* The block is over: what it took of the device. */
 static void leave(struct model_device *d, const struct history *b)
 {
 	if (b->asleep)
@@ -100,11 +99,12 @@ void model_block_oom(struct model *m, const struct gmt_event *e)
 	d->retry = RETRY_NONE;
 }
 
-#define LATE 256 /* waits that may be told late */
+#define LATE 256 /* waits that might be recorded late */
 
 /*
- * The wait begins with the block's free, which is the event before. Until the recorder knows whose
- * events these are it tells the first ones late: then it is the latest that ended at that address.
+ * A wait begins when its block is freed, which is normally the latest free. The recorder writes the
+ * first waits late, when it knows that the CUDA events are the allocator's. They begin with the
+ * latest end of a life at their address.
  */
 static uint64_t freed_with(const struct model *m, const struct gmt_event *e)
 {

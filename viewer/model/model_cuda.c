@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What CUDA calls give: device memory (the framework's segments and everybody else's), pinned host
+ * Memory from CUDA calls: device memory (the framework's segments and all other), pinned host
  * memory, physical memory and its mappings. Physical memory is free when neither a handle nor a
  * mapping refers to it.
  */
@@ -19,8 +19,7 @@ static void note_release(struct model_device *d, unsigned flags)
 		d->retry = RETRY_FREED;
 }
 
-/* The state in which most is asleep, when it has settled: what woke none of it yet takes no more.
- */
+/* While most is asleep: notes the event after which the driver's bytes are fewest. */
 static void note_asleep(struct model_device *d, const struct gmt_event *e, uint64_t least)
 {
 	if (!d->asleep || d->asleep < d->asleep_most || d->driver.now > least)
@@ -29,7 +28,7 @@ static void note_asleep(struct model_device *d, const struct gmt_event *e, uint6
 	d->asleep_least = d->driver.now;
 }
 
-/* Takes a block off the books: its curves fall. */
+/* Ends a block: lowers its curves, and removes it from the tree. */
 static void forget(struct model *m, struct tree *t, struct history *b, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, b->block.device);
@@ -39,7 +38,7 @@ static void forget(struct model *m, struct tree *t, struct history *b, const str
 	else if (d && gmt_mem_is_on_device(b->block.memory)) {
 		model_fall(&d->driver, b->block.size);
 		d->driver_frees++;
-		note_asleep(d, e, d->driver.now); /* their pages go one by one */
+		note_asleep(d, e, d->driver.now); /* pages are freed one by one */
 		if (model_is_segment(b->block.memory, b->block.flags))
 			model_fall(&d->reserved, b->block.size);
 		note_release(d, b->block.flags);
@@ -267,7 +266,7 @@ void model_ctx_current(struct model *m, const struct gmt_event *e)
 	m->spans.now.thread->context = e->addr;
 }
 
-/* Everything in it but the framework's own blocks, which it reports itself. */
+/* Ends all memory of the context except the framework's blocks, which the framework reports. */
 void model_ctx_destroy(struct model *m, const struct gmt_event *e)
 {
 	struct tree *trees[] = { &m->mapped, &m->physical, &m->memory };

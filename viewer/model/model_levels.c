@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much is allocated on each device, how high that was, and what is said of it. */
+/* The curves of each device with their peaks, and the counts that belong to them. */
 #include "model_parts.h"
 #include "../../format/record.h"
 
@@ -26,8 +26,8 @@ static void note_peak(struct model *m, struct curve *c, const struct gmt_event *
 }
 
 /*
- * Of what was there before a history began neither stack nor age is known: as high a moment inside
- * the history says more. A loop's history often begins at the peak of a step.
+ * Blocks from before a history have neither stack nor age, so an equally high moment inside the
+ * history replaces their peak. The history of a loop often begins at the peak of a step.
  */
 static bool is_peak(const struct curve *c, const struct gmt_event *e)
 {
@@ -36,7 +36,7 @@ static bool is_peak(const struct curve *c, const struct gmt_event *e)
 	return c->now > c->peak.bytes || (before && c->now == c->peak.bytes);
 }
 
-/* A curve that rose is higher than before in its span. */
+/* Raises the curve's peak in the latest span, if the curve is higher now. */
 static void span_rise(struct span_level *level, const struct gmt_event *e)
 {
 	struct extent *x = &level->extent;

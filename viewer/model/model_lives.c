@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A life begins, ends, or is left when all events were seen: half of its row is written at the
- * birth, the rest at the end.
+ * Lives begin and end. Half of a life's row is written at its birth, the rest at its end or after
+ * the last event.
  */
 #include "model_parts.h"
 #include "../../format/mem_traits.h"
 
-/* A block in place of whatever the recording says was still at that address. */
+/* A new block, in place of one that is still recorded at that address. */
 struct history *model_birth(struct model *m, struct tree *t, const struct gmt_event *e)
 {
 	struct history *b = live_insert(t, e->addr);
@@ -118,7 +118,7 @@ void model_rows_settle(struct model *m)
 
 void model_note_death(struct model *m, struct history *b, const struct gmt_event *e)
 {
-	/* a birth at its address without a free: where it ended is not known */
+	/* if a birth at its address is all that shows its end, the stage is not known */
 	if (e->kind != GMT_BLOCK_ALLOC && e->kind != GMT_MEM_ALLOC) {
 		b->died_stage = m->spans.now.stage;
 		b->died_signs = m->spans.now.signs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of the model only. */
+/* Shared by the files of the model only. */
 #pragma once
 
 #include "model.h"
@@ -28,11 +28,11 @@ void model_row_died(struct model *m, struct history *b, const struct gmt_event *
 void model_rows_settle(struct model *m);
 void model_add_bucket(struct model *m, struct history *b, enum life_layer layer);
 void model_drop_bucket(struct model *m, const struct history *b);
-/* Blocks that lose their memory, or get it back, while they live. */
+/* Live blocks whose physical memory is unmapped, or mapped again. */
 void model_unmapped(struct model *m, struct model_device *d, const struct history *mapping,
 		    const struct gmt_event *e);
 bool model_mapped_again(struct model *m, struct history *mapping, const struct gmt_event *e);
-/* The segments that a new block lies in are of its pool. */
+/* Assigns the segments under a new block to its pool. */
 void model_place_block(struct model *m, struct model_device *d, const struct gmt_event *e);
 void model_expect_block(struct model_device *d, struct history *segment);
 void model_drop_segment(struct model_device *d, const struct history *segment);

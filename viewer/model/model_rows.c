@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row of the table of lives as a block, and the changes that it went through. */
+/* Reads rows of the table of lives as blocks and histories, and writes changes of lives. */
 #include "model_parts.h"
 
 void model_change(struct model *m, const struct history *b, enum life_change change,
@@ -9,7 +9,7 @@ void model_change(struct model *m, const struct history *b, enum life_change cha
 		lives_note(&m->lives, change, b->block.life - 1, e->seq, e->time_ns);
 }
 
-/* They are only remembered, what they are stands in the recording's definitions. */
+/* Signs follow from the recording's definitions. Writing to m only caches them. */
 uint32_t model_signs(const struct model *m, uint32_t stack)
 {
 	return signs_find((struct signs *)&m->signs, stack);

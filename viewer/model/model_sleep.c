@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks whose physical memory was given back while they live (sleep modes of inference engines,
- * torch_memory_saver, arenas that move to the host): their addresses stay, and they take no room.
+ * Blocks whose physical memory is unmapped while they live (sleep modes of inference engines,
+ * torch_memory_saver, arenas that move to the host). They keep their addresses, but use no memory.
  * Such a block is asleep from the unmapping of its last byte until some of it is mapped again. A
- * segment that sleeps is reserved by the framework's own count and not on the device.
+ * segment that sleeps is reserved by the framework's own count, but not on the device.
  */
 #include "model_parts.h"
 #include "../../format/record.h"
@@ -23,7 +23,7 @@ static void change(struct model *m, struct model_device *d, struct history *b, b
 	model_rise(m, &d->blocks, b->block.size, e);
 }
 
-/* Blocks in [addr, addr + size) lose or get that part of their memory. */
+/* Blocks in [addr, addr + size) lose that part of their memory (away), or get it again. */
 static void blocks_change(struct model *m, struct model_device *d, uint64_t addr, uint64_t size,
 			  bool away, const struct gmt_event *e)
 {
@@ -41,7 +41,7 @@ static void blocks_change(struct model *m, struct model_device *d, uint64_t addr
 	}
 }
 
-/* The framework's own segments go by its own calls; what others unmap of them only sleeps. */
+/* A segment that the framework itself unmaps is freed. If others unmap it, it sleeps. */
 void model_unmapped(struct model *m, struct model_device *d, const struct history *mapping,
 		    const struct gmt_event *e)
 {
@@ -71,7 +71,8 @@ static void forget_away(struct model *m, uint64_t addr, struct model_device **d,
 	tree_remove(&m->away, addr);
 }
 
-/* False: nothing slept there. Else the mapping is the framework's again. */
+/* Wakes what sleeps at the mapping's address and makes the mapping the framework's again. False if
+ * nothing sleeps there. */
 bool model_mapped_again(struct model *m, struct history *mapping, const struct gmt_event *e)
 {
 	const struct history *away = m->away.count ? live_find(&m->away, e->addr) : NULL;
@@ -88,7 +89,7 @@ bool model_mapped_again(struct model *m, struct history *mapping, const struct g
 	return d;
 }
 
-/* The addresses are given back: what slept there is gone. */
+/* The addresses are freed, so what slept there is gone. */
 void model_va_release(struct model *m, const struct gmt_event *e)
 {
 	struct history *away = m->away.count ? live_from(&m->away, e->addr) : NULL;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What autograd and the ranges say of memory. A tag belongs to the one life of the block that its
- * address lies in; said after a moment it still counts for the block's copy there, save for what is
- * a fact of the moment only (saved for backward).
+ * Facts about memory from autograd and from ranges. A tag applies to the whole life of the block
+ * that is alive at its address, also to moments before the tag. Saved for backward is the
+ * exception: it applies from the tag to the release.
  */
 #include "model_parts.h"
 #include "../../format/record.h"
 
-/* Buckets of gradients that live, in order of birth, and which of them hold gradients by now. */
+/* Live buckets of gradients in order of birth, and which of them hold gradients. */
 
-/* Buckets that are made where the gradients of others were cleared take their place: DDP makes them
- * anew in its second step, by the order in which gradients arrived, and frees the first later. */
+/* Buckets made after the gradients of others were cleared replace these: DDP makes its buckets anew
+ * in the second step, in the order in which gradients arrived, and frees the first ones later. */
 void model_add_bucket(struct model *m, struct history *b, enum life_layer layer)
 {
 	if (m->buckets_filled && !m->grads_live) {
@@ -35,7 +35,7 @@ void model_drop_bucket(struct model *m, const struct history *b)
 	m->bucket_count = kept;
 }
 
-/* The last ones are filled first, those of one generation in the order in which they were made. */
+/* The latest generation is filled first, and each generation in order of birth. */
 static bool is_filled_before(const struct model_bucket *a, const struct model_bucket *b)
 {
 	return a->generation != b->generation ? a->generation > b->generation : a < b;
@@ -49,12 +49,12 @@ static bool is_filled(const struct model *m, const struct model_bucket *b)
 		if (o->block->block.device == b->block->block.device &&
 		    o->framework == b->framework && is_filled_before(o, b))
 			before += o->block->block.size;
-	if (!m->tags) /* no bytes of gradients are known */
+	if (!m->tags) /* grad_bytes is not known */
 		return m->grads_live && b->generation == m->bucket_generation;
 	return m->grads_live && m->grad_bytes > before;
 }
 
-/* Which ones do may change with any of a few facts. */
+/* Decides again which buckets hold gradients, if a fact that matters has changed. */
 void model_look_at_buckets(struct model *m, const struct gmt_event *e)
 {
 	struct bucket_facts now = { m->grads_live, m->tags != 0, m->grad_bytes };
@@ -116,7 +116,7 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 
 	m->tags++;
 	tensors_note(&m->tensors, e, true);
-	/* Saved by a graph meanwhile, in backward: an activation that checkpointing cut off. */
+	/* a leaf in backward that a graph has saved: checkpointing cut the graph there */
 	*leaf = (struct model_leaf){ .used = e->seq,
 				     .cut = b && b->saved && m->spans.now.thread->engine };
 	if (m->watch)
@@ -135,7 +135,7 @@ void model_tag_moved(struct model *m, const struct gmt_event *e)
 	note_leaf(m, leaf, e, b);
 }
 
-/* A graph that is kept keeps its nodes: then a leaf is recorded once, its gradient each time. */
+/* With a retained graph a leaf is recorded only once, but each of its gradients is. */
 static uint32_t note_arrival(struct model *m, const struct model_leaf *leaf,
 			     const struct gmt_event *e)
 {
@@ -147,8 +147,8 @@ static uint32_t note_arrival(struct model *m, const struct model_leaf *leaf,
 	if (!b->facts.arrivals || b->arrived_backward != m->spans.backwards)
 		b->facts.arrivals++;
 	b->arrived_backward = m->spans.backwards;
-	/* A result that was made a leaf: backward is through with all that had saved it, but
-	 * nodes that checkpointing keeps aside are not, and never tell that they let go. */
+	/* A result that was made a leaf: all nodes that had saved it have run. Only those that
+	 * checkpointing keeps aside have not, and their release is never recorded. */
 	if (b->stage == STAGE_FORWARD && b->saved) {
 		b->saved = 0;
 		model_change(m, b, CHANGE_RELEASED, e);
@@ -180,7 +180,7 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 		b->facts.grad_ns = e->time_ns;
 }
 
-/* No fact of autograd's: it does not count as a tag of the recording. */
+/* Not from autograd, so it does not count as a tag of the recording. */
 void model_tag_held(struct model *m, const struct gmt_event *e)
 {
 	struct history *b = enclosing(m, e);
@@ -226,7 +226,7 @@ static void note_saving(struct model *m, struct history *b, const struct gmt_eve
 	b->facts.save_steps = (uint32_t)m->spans.steps - b->born_steps;
 }
 
-/* No node has the tensor any more, or it is gone. */
+/* No node saves the tensor any more, or another tensor has its place. */
 static void forget_saved(struct model *m, const struct gmt_event *e, uint32_t place)
 {
 	release_saved(m, &m->saved[place], e);
@@ -235,8 +235,8 @@ static void forget_saved(struct model *m, const struct gmt_event *e, uint32_t pl
 	m->saved_free = place + 1;
 }
 
-/* Another node saves a tensor that is saved already; or a new tensor has the place of one whose
- * release was not seen. */
+/* True if another node saves a tensor that is saved already. False for a new tensor, also in the
+ * place of one whose release was not recorded: that one is forgotten. */
 static bool is_saved_again(struct model *m, const struct history *b, const struct gmt_event *e)
 {
 	const uint32_t *at = map_get(&m->saved_ids, e->arg0);

@@ -6,19 +6,19 @@
 #include "model_parts.h"
 
 #define CACHE_BITS 12
-#define WRITES	   64 /* that are remembered */
+#define WRITES	   64 /* writes that are remembered */
 
 struct uses_recent {
 	uint32_t kinds[ROWS_RECENT];
 	struct use_place {
 		uint64_t place;
 		struct history *block;
-		uint32_t life; /* the block is still that one */
+		uint32_t life; /* valid while the block is this life */
 	} places[1 << CACHE_BITS];
 	struct use_write {
 		uint64_t from, to, ns;
 		uint32_t life;
-	} writes[WRITES]; /* since the last launch that nothing has read yet */
+	} writes[WRITES]; /* since the last launch, not read yet */
 	unsigned write_count;
 };
 
@@ -33,7 +33,7 @@ static struct history *framework_block(struct model *m, uint64_t place)
 	return h;
 }
 
-/* What CUDA calls gave to others than the framework's cache. */
+/* Memory from CUDA calls that is no segment of the framework. */
 static struct history *cuda_memory(struct model *m, uint64_t place)
 {
 	struct history *h = live_enclosing(&m->memory, place);
@@ -46,7 +46,7 @@ static struct history *cuda_memory(struct model *m, uint64_t place)
 		       : NULL;
 }
 
-/* Blocks of the tree do not move, and have another life if they come again. */
+/* The cache stays valid: blocks of the tree do not move, and a reused one has another life. */
 static struct history *block_at(struct model *m, uint64_t place)
 {
 	struct use_place *at =
@@ -83,7 +83,7 @@ static uint32_t add_work(struct model *m, const struct gmt_event *e)
 	return u->works.count - 1;
 }
 
-/* False: this work has touched it already. */
+/* False if this work has touched it already. */
 static bool note_use(struct model *m, struct history *h, uint32_t work, uint64_t ns)
 {
 	struct life_uses *x = &h->uses;
@@ -182,7 +182,7 @@ static void take_graph_launch(struct model *m, const struct gmt_event *e)
 	touch(m, add_work(m, e), g->places, g->count);
 }
 
-/* Rows of a pitch leave out what is between them. */
+/* False for pitched rows, which leave out the bytes between them. */
 static bool is_solid(const struct model *m, const struct gmt_event *e)
 {
 	const char *by = defs_string(m->defs, gmt_use_by(e)).s;
@@ -190,8 +190,8 @@ static bool is_solid(const struct model *m, const struct gmt_event *e)
 	return !strstr(by, "2D") && !strstr(by, "3D");
 }
 
-/* A copy or a set replaces what an earlier one wrote, or a copy reads it. A collective may be both,
- * and launches. */
+/* Counts the bytes of earlier copies and sets that this transfer overwrites unread. It ends writes
+ * that it reads; a collective ends all, because it might read and write. */
 static void follow_writes(struct model *m, const struct gmt_event *e)
 {
 	struct uses_recent *r = m->uses.recent;
@@ -219,7 +219,7 @@ static void follow_writes(struct model *m, const struct gmt_event *e)
 		r->writes[r->write_count++] = now;
 }
 
-/* The range of a transfer is told by its first byte: blocks of one range are one block. */
+/* The first byte of a transfer is enough to find its block: a transfer stays inside one block. */
 static void take_transfer(struct model *m, const struct gmt_event *e)
 {
 	touch(m, add_work(m, e), &e->addr, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was alive after one event: a scan over the table of lives, and over their changes. */
+/* Memory alive after one event, by a scan over the table of lives and over their changes. */
 #include "../../format/mem_traits.h"
 #include "../base/sorted.h"
 #include "model_parts.h"
@@ -13,8 +13,8 @@ struct taking {
 	struct model *model;
 	struct moment *moment;
 	uint32_t end;	   /* lives from here on were born later */
-	uint64_t *alive;   /* a bit for each life of the moment's blocks */
-	struct map states; /* those that have any */
+	uint64_t *alive;   /* a bit for each life, set for the moment's blocks */
+	struct map states; /* life -> enum life_state, if any */
 	struct list blocks, memory, mapped, waiting;
 };
 
@@ -28,7 +28,7 @@ static void append_block(struct taking *t, struct list *list, uint32_t i)
 	model_block(t->model, i, need_item(list->items, list->count, list->room));
 }
 
-/* Memory that CUDA calls gave: on this device, and all host memory. */
+/* Memory from CUDA calls: of this device, and all host memory. */
 static void add_memory(struct taking *t, const struct position *p, uint32_t i)
 {
 	struct moment *mo = t->moment;
@@ -105,7 +105,7 @@ static void find_states(struct taking *t)
 	}
 }
 
-/* Blocks that are asleep take no room: they are counted, and left out. */
+/* Sets the states of the blocks. Those that are asleep are left out, and their bytes counted. */
 static void put_states(struct taking *t)
 {
 	struct moment *mo = t->moment;
@@ -157,7 +157,7 @@ static void find_level(const struct lives *l, struct moment *mo)
 	}
 }
 
-/* Of a birth or a death; changes of a life say it themselves. */
+/* Finds the time of a birth or a death. find_states has found that of other changes. */
 static void find_time(struct taking *t)
 {
 	const struct lives *l = &t->model->lives;

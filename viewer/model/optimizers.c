@@ -68,8 +68,8 @@ static uint64_t mix(uint64_t hash, const char *s, unsigned line)
 	return bytes_hash(bytes_hash(hash, s, strlen(s)), &line, sizeof(line));
 }
 
-/* The lines of the program's own on a stack inside of an optimizer's step as one number, without
- * those of the optimizer; 0 = there are none. */
+/* A hash of the program's own lines on a stack inside an optimizer's step, without those of the
+ * optimizer; 0 = there are none. */
 static uint32_t read_caller(struct stacks *stacks, uint32_t stack)
 {
 	uint64_t hash = BYTES_HASH;
@@ -77,7 +77,7 @@ static uint32_t read_caller(struct stacks *stacks, uint32_t stack)
 	stacks_read_python(stacks, stack);
 	FOR_EACH (const struct frame, f, stacks->frames, stacks->count) {
 		if (strstr(f->function, "profile_hook_step"))
-			hash = BYTES_HASH; /* an optimizer's own lines do not tell who called it */
+			hash = BYTES_HASH; /* lines of the optimizer do not show its caller */
 		if (!owners_is_plumbing(f->file))
 			hash = mix(mix(hash, f->file, 0), f->function, f->line);
 	}
@@ -89,9 +89,9 @@ static uint32_t caller_of(struct map *callers, struct stacks *stacks, uint32_t s
 	return stack ? map_known(callers, stack, read_caller(stacks, stack)) : 0;
 }
 
-/* A step of one, with the gradients that came since the step before it. */
+/* An optimizer's step, with the number of gradients that arrived since the step before it. */
 struct call {
-	size_t at; /* its span */
+	size_t at; /* index of its span */
 	const struct span *span;
 	uint32_t caller, gradients;
 };
@@ -99,7 +99,7 @@ struct call {
 struct calls {
 	struct call *items;
 	size_t count, room;
-	struct map known; /* names of which it is known for some steps who called them */
+	struct map known; /* names of optimizers with a known caller in some steps */
 };
 
 static void collect(struct calls *calls, const struct spans *s, struct stacks *stacks)
@@ -164,9 +164,9 @@ static void note_step(struct optimizers *o, struct optimizer *x, const struct ca
 	o->of_span[i] = (uint8_t)(x - o->items);
 }
 
-/* Nothing says from where a step was called, since it needed no memory or the recording was paused:
- * of those that it may be of it is the next in turn, first of all of those that had as many
- * gradients. */
+/* The optimizer of a step without a known caller (it allocated nothing, or the recording was
+ * paused): the next in turn of those that `may` allows, preferably one that had as many gradients
+ * in its latest step. NULL = none. */
 static struct optimizer *in_turn(struct optimizers *o, const struct call *call, unsigned last,
 				 unsigned way, bool (*may)(const struct optimizers *, unsigned))
 {
@@ -191,8 +191,8 @@ static bool is_one_of_two_places(const struct optimizer *a, const struct optimiz
 	       !b->state;
 }
 
-/* Every optimizer that keeps state makes it in its first step: one that never did took its steps
- * elsewhere before. Of several it is not known which. */
+/* Every optimizer that keeps state makes it in its first step. A place where none was made is
+ * therefore joined to one where the same optimizer made it, unless there are several. */
 static void join_places(struct optimizers *o)
 {
 	for (unsigned b = 0; b < o->count; b++) {
@@ -208,7 +208,7 @@ static void join_places(struct optimizers *o)
 	}
 }
 
-/* After all places have been joined: those that were keep their own beginning and end. */
+/* To call after all places were joined. A place that was joined keeps its own first and last. */
 static void join_times(struct optimizers *o)
 {
 	FOR_EACH (const struct optimizer, x, o->items, o->count) {
@@ -227,7 +227,7 @@ static bool goes_on(const struct optimizers *o, unsigned i)
 	return !o->items[i].passed;
 }
 
-/* It took steps from the beginning of those of its name. */
+/* True if it took steps from the start, in turn with the first optimizer of its name. */
 static bool was_there(const struct optimizers *o, unsigned i)
 {
 	unsigned first = i;
@@ -239,7 +239,7 @@ static bool was_there(const struct optimizers *o, unsigned i)
 	return i == first || optimizers_in_turn(o, i, first);
 }
 
-/* In the order of time; those that come before any whose caller is known wait. */
+/* In order of time. A step without a caller waits if its name has one in other steps only. */
 static void follow(struct optimizers *o, const struct calls *calls)
 {
 	unsigned last = 0;
@@ -257,7 +257,7 @@ static void follow(struct optimizers *o, const struct calls *calls)
 	}
 }
 
-/* From the known ones back to the first. */
+/* Assigns the steps that waited, from the last back to the first. */
 static void follow_back(struct optimizers *o, const struct calls *calls)
 {
 	unsigned last = 0;

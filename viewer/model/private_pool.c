@@ -6,9 +6,9 @@
 #include "model_parts.h"
 
 /*
- * Which private pool a segment of the framework's cache lies in: the pool of the first block in it,
- * since a segment is made for a block and all its blocks are of one pool; or what the recording
- * says of it. A mapping of an expandable segment likewise.
+ * Finds the private pool of each segment, and of each mapping of an expandable segment. It is the
+ * pool that the recording names, or the pool of the first block, because all blocks of a segment
+ * are in one pool.
  */
 
 enum { EXPECTS_BLOCK = 1 };
@@ -92,7 +92,7 @@ static struct pool_user *capture_by_thread(const struct pools *p, const struct g
 	return NULL;
 }
 
-/* The user that a block belongs to; or, `graphs` alone, the capture that an event is about. */
+/* The pool user that an event's block belongs to. With `graphs`, the capture that it is about. */
 static struct pool_user *user_now(const struct pools *p, const struct gmt_event *e, bool graphs)
 {
 	for (size_t i = p->user_count; i-- > 0;)
@@ -109,7 +109,7 @@ static void drop(struct pools *p, struct pool_user *u)
 	p->user_count--;
 }
 
-/* A capture that failed has no end: the next one on its stream or thread takes its place. */
+/* A capture that failed has no end. The next one on its stream or thread replaces it. */
 static void begin(struct pools *p, const struct gmt_event *e, bool own)
 {
 	struct pool_user *before = own ? NULL : user_now(p, e, true);
@@ -123,7 +123,7 @@ static void begin(struct pools *p, const struct gmt_event *e, bool own)
 		(struct pool_user){ e->stream, e->thread, pool, own };
 }
 
-/* The pool that a graph made for itself has its name from here on. */
+/* The name of a pool that a graph made for itself is known when the capture ends. */
 static void end_capture(struct pools *p, const struct gmt_event *e)
 {
 	struct pool_user *u = user_now(p, e, true);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private pools of a device's caching allocator, and which of them a block comes from: the
- * recording says where a capture of a CUDA graph, or a thread, takes from one. The latest user that
- * a block belongs to counts: a capture by its stream, else by its thread; a pool that the program
- * takes from by the thread alone.
+ * Private pools of a device's caching allocator, and the pool of each block. The recording says
+ * from when to when a capture of a CUDA graph or a thread uses a pool. A block belongs to the
+ * latest user that matches: a capture by the stream, else by the thread, and
+ * torch.cuda.use_mem_pool by the thread alone.
  */
 #pragma once
 
@@ -12,10 +12,10 @@
 struct pool {
 	uint64_t first, second; /* the framework's name for it, 0 = not known yet */
 	bool graph;		/* a CUDA graph was captured into it */
-	bool own;		/* the program takes blocks from it: torch.cuda.use_mem_pool */
+	bool own;		/* the program allocates from it: torch.cuda.use_mem_pool */
 };
 
-/* A capture that is under way, or a thread that takes its blocks from a pool. */
+/* A capture in progress, or a thread that allocates from a pool. */
 struct pool_user {
 	uint64_t stream;
 	uint32_t thread, pool;
@@ -25,13 +25,13 @@ struct pool_user {
 struct pools {
 	struct pool *items; /* by number - 1; number 0 is the common pool */
 	size_t count, room;
-	struct pool_user *users; /* the latest last */
+	struct pool_user *users; /* oldest first */
 	size_t user_count, user_room;
 };
 
 void pools_event(struct pools *p, const struct gmt_event *e); /* graph_begin, graph_end */
-/* The number of a pool by its name; a pool without one is a new one. */
+/* The number of the pool with that name, which is added if it is new. 0, 0: always a new pool. */
 uint32_t pools_number(struct pools *p, uint64_t first, uint64_t second);
-/* The pool of a block that is taken now, 0 = the common one. */
+/* The pool of a block that this event allocates, 0 = the common one. */
 uint32_t pools_of(const struct pools *p, const struct gmt_event *e);
 void pools_free(struct pools *p);

@@ -6,11 +6,11 @@
 #include "../base/map.h"
 
 /*
- * Values that a simulated device had not computed and the program read: a row for each stack and
- * width that read some, with how often the device gave each of its states.
+ * Reads of values that a simulated device did not compute: a row for each stack and width, with the
+ * number of reads in each state.
  */
 
-#define READ_STATES  6 /* as the event has them; any other is 0 */
+#define READ_STATES  6 /* the event's arg0; any other is 0 */
 #define READ_REPEATS 5 /* the program has only repeated itself for long: simgpu/core/progress.c */
 
 struct read_place {
@@ -30,9 +30,9 @@ void reads_note(struct reads *r, const struct gmt_event *e);
 void reads_free(struct reads *r);
 
 /*
- * Exact sizes, where blocks are rounded: of the storages of leaves, and of those that autograd
- * saved in a later pass than they were made in, weights that need no gradient for one. A row for
- * each address and size.
+ * Exact sizes of storages, without the rounding of blocks: of leaves, and of tensors that autograd
+ * saved in a later pass than they were made in, such as frozen weights. A row for each address and
+ * size.
  */
 struct tensor {
 	uint64_t addr, size, seq; /* seq: when it was seen last */
@@ -55,11 +55,11 @@ struct wait_row {
 	uint64_t addr, size;
 	uint64_t from, to; /* events; to: 0 = it still waits */
 	int32_t device;
-	uint32_t streams; /* that are not done with it */
+	uint32_t streams; /* that still use it */
 };
 
 struct waits {
-	struct map ids; /* by address, of those that still wait */
+	struct map ids; /* address -> row, while it waits */
 	struct wait_row *items;
 	size_t count, room;
 };
@@ -67,7 +67,7 @@ struct waits {
 /* reuse_wait, reuse_ready; freed: the event with which the block was freed. */
 void waits_event(struct waits *w, const struct gmt_event *e, uint64_t freed);
 
-/* It waited after that event. */
+/* True if it was waiting after that event. */
 static inline bool waits_at(const struct wait_row *row, uint64_t seq)
 {
 	return row->from <= seq && (!row->to || row->to > seq);

@@ -17,8 +17,8 @@ const struct phase_words phases[PHASES] = {
 
 /* The phase that an event is evidence of. */
 enum hint {
-	HINT_SAME,   /* nothing */
-	HINT_NONE,   /* a block of the thread that drives, of no known phase */
+	HINT_SAME,   /* none: the phase goes on */
+	HINT_NONE,   /* no phase: other work of the thread that runs forward */
 	HINT_SAVED,  /* saved for backward outside of any module: a loss */
 	HINT_MODULE, /* a module's forward */
 	HINT_BACKWARD,
@@ -26,7 +26,7 @@ enum hint {
 	HINT_ZERO_GRAD,
 };
 
-/* A range's begin or end: what the phase is from here on. */
+/* The phase after the begin or end of a range. */
 static enum hint range_hint(const struct spans *s, const struct gmt_event *e, enum range_kind kind)
 {
 	enum hint after = s->now.thread->engine && !doing_drives(s) ? HINT_SAME : HINT_NONE;
@@ -40,7 +40,8 @@ static enum hint range_hint(const struct spans *s, const struct gmt_event *e, en
 	return kind == RANGE_STEP || after == HINT_SAME ? HINT_OPTIMIZER : HINT_ZERO_GRAD;
 }
 
-/* In a closure nothing is optimized between a forward pass and its backward pass: a loss. */
+/* True between the forward and the backward pass of a closure. Nothing is optimized there, so the
+ * work is for the loss. */
 static bool is_loss(const struct spans *s)
 {
 	const struct span *last = &s->items[s->count - 1];
@@ -49,7 +50,7 @@ static bool is_loss(const struct spans *s)
 	       last->number == s->now.thread->outer_step;
 }
 
-/* What hooks do inside the backward pass is of the optimizer that they call. */
+/* Work on autograd's threads in zero_grad is the optimizer's: a hook called it in backward. */
 static enum hint stage_hint(const struct spans *s, const struct gmt_event *e, bool frees)
 {
 	const struct span_thread *t = s->now.thread;
@@ -72,7 +73,7 @@ static enum hint stage_hint(const struct spans *s, const struct gmt_event *e, bo
 	return doing_drives(s) ? HINT_NONE : HINT_SAME;
 }
 
-/* Calls of CUDA count where no framework says what its blocks are. */
+/* Allocations by CUDA calls count only in recordings without framework blocks. */
 static enum hint hints_of(struct spans *s, const struct gmt_event *e, enum act act)
 {
 	if (e->seq <= s->state_seq || s->bare)
@@ -98,9 +99,10 @@ static enum hint hints_of(struct spans *s, const struct gmt_event *e, enum act a
 	}
 }
 
-/* Passes through the network, counted: calls of the outermost module, and backward passes. */
+/* Counts the passes through the network: calls of the outermost module, and backward passes. */
 
-/* A call that follows another one begins with its first gradients, which the caller makes. */
+/* True if another call of backward() begins: the calling thread allocates its first gradients after
+ * backward nodes ran. */
 static bool is_called(struct spans *s, const struct gmt_event *e, enum act act)
 {
 	bool engine = s->now.thread->engine;
@@ -132,8 +134,8 @@ static void begin_backward(struct spans *s, const struct gmt_event *e, enum act 
 	s->in_backward = true;
 }
 
-/* A pass begins with its first block, and ends with one from outside of it on a thread that is no
- * thread of autograd's (those also run the hooks of optimizers inside the backward pass). */
+/* A pass begins with its first block. It ends with the next block from outside of it, but not with
+ * one of autograd's threads, which also run hooks of optimizers inside the backward pass. */
 static void passes_note(struct spans *s, const struct gmt_event *e, enum act act)
 {
 	enum block_stage stage = s->now.stage;
@@ -172,7 +174,7 @@ void spans_free(struct spans *s)
 	free(s->items);
 }
 
-/* Another span is the latest from now on. */
+/* Adds a span, which is the latest from now on. */
 static struct span *push_span(struct spans *s, enum phase phase, const struct gmt_event *e)
 {
 	if (s->count)
@@ -215,7 +217,7 @@ static bool is_gap(const struct span *span)
 	return span->phase == PHASE_OTHER || span->phase == PHASE_SETUP;
 }
 
-/* What a gap was, now that the next hint is here. */
+/* Decides by the next hint what the gap before it was. */
 static void close_gap(struct spans *s, const struct gmt_event *e, enum hint hint)
 {
 	struct span *gap = back(s, 0), *before = back(s, 1);
@@ -231,7 +233,8 @@ static void close_gap(struct spans *s, const struct gmt_event *e, enum hint hint
 		gap->phase = PHASE_FORWARD;
 }
 
-/* The open step that the event belongs to: autograd's threads work for the one that drives. */
+/* Number of the open step that the event belongs to, 0 = none. Autograd's threads work in the step
+ * of the thread that runs forward. */
 static uint64_t step_around(const struct spans *s)
 {
 	const struct span_thread *t = s->now.thread;
@@ -240,7 +243,8 @@ static uint64_t step_around(const struct spans *s)
 	return t->outer_step || !at ? t->outer_step : s->threads[*at]->outer_step;
 }
 
-/* A step whose closure runs the passes begins with them; what came first made their inputs. */
+/* If a step's closure runs passes, its work before the first pass made their inputs and is not the
+ * optimizer's. */
 static void undo_step(struct spans *s, uint64_t step)
 {
 	struct span *last = back(s, 0);
@@ -252,7 +256,7 @@ static void undo_step(struct spans *s, uint64_t step)
 	}
 }
 
-/* A pass begins or goes on, maybe in the closure of a step. */
+/* A pass begins or goes on, perhaps in the closure of a step. */
 static void meet_pass(struct spans *s)
 {
 	uint64_t step = step_around(s);
@@ -266,14 +270,15 @@ static bool is_without_gradients(const struct spans *s, const struct span *span)
 	return s->tags && span->phase == PHASE_FORWARD && !span->kept;
 }
 
-/* The pass that the event is of: one may save what it was given before it makes its first block. */
+/* Number of the event's pass. A pass can save its inputs before it allocates its first block. */
 static uint32_t pass_of(const struct spans *s, const struct gmt_event *e)
 {
 	return s->forwards +
 	       (e->kind == GMT_TAG_SAVED && s->now.stage == STAGE_FORWARD && !s->in_forward);
 }
 
-/* Passes that nothing is saved of are a span of their own: each stays apart until it is over. */
+/* True if a new span must begin, because nothing was saved of the pass before. Once such a pass is
+ * over, it is joined to one of its kind before it. */
 static bool begins_apart(struct spans *s, const struct gmt_event *e)
 {
 	const struct span *last = back(s, 0), *before = back(s, 1);
@@ -296,8 +301,8 @@ static void go_forward(struct spans *s, const struct gmt_event *e, enum hint hin
 	back(s, 0)->pass = pass_of(s, e);
 }
 
-/* The optimizer by hooks inside the backward pass: one span beside that of the pass, and which of
- * the two goes on comes last. */
+/* If hooks call the optimizer inside a backward pass, all its work is one span beside that of the
+ * pass. The one of the two that goes on is moved to the end. */
 static bool take_turns(struct spans *s, const struct gmt_event *e, enum phase phase)
 {
 	struct span *last = back(s, 0), *before = back(s, 1), swap;
@@ -324,7 +329,7 @@ static void go_backward(struct spans *s, const struct gmt_event *e)
 		push_span(s, PHASE_BACKWARD, e);
 }
 
-/* What frames say of an optimizer and its own range are one step. */
+/* True for an optimizer's range and the work that frames show as that optimizer's. */
 static bool is_same_step(const struct span *last, uint64_t number)
 {
 	return last->phase == PHASE_OPTIMIZER &&
@@ -396,7 +401,8 @@ static void go_on(struct spans *s, const struct gmt_event *e, enum hint hint)
 	}
 }
 
-/* After its closure a step may work without memory. */
+/* True at the end of an optimizer's range that no span shows yet: after its closure the step might
+ * need no memory. */
 static bool ends_step(struct spans *s, const struct gmt_event *e)
 {
 	return e->kind == GMT_RANGE_END && spans_range_kind(s, e->name) == RANGE_STEP &&
@@ -404,7 +410,8 @@ static bool ends_step(struct spans *s, const struct gmt_event *e)
 	       e->arg0 != back(s, 0)->number;
 }
 
-/* The engine's threads free late what a backward pass used. */
+/* 1 for a block that an optimizer's step allocates, -1 for one that it frees. Autograd's threads do
+ * not count: they free late what a backward pass used. */
 static int32_t left_behind(const struct span *span, const struct spans *s,
 			   const struct gmt_event *e)
 {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each thread was doing, from when to when, found while the events pass once. Three things,
- * each made from the one before it: the stage of an event (what its thread was doing just then,
- * from its open ranges, backward nodes and the roles of its stack's frames), passes through the
- * network (counted), and the table of spans: the run as a row of spans of one phase each. What lies
- * between two signs is called by what comes after it: a loss before the backward pass is forward,
- * the clipping of gradients before the optimizer is neither.
- *
- * Phases are of the process; bytes are kept for every curve that was registered.
+ * Finds the phases of a run in one pass over the events, in three layers: the stage of each event
+ * (the activity of its thread, by open ranges, backward nodes and the roles of its frames), the
+ * number of passes through the network, and the table of spans, each a stretch of one phase. The
+ * phase of a stretch without evidence follows from what comes after it: a loss before the backward
+ * pass is forward, the clipping of gradients before the optimizer is neither. Phases are those of
+ * the whole process. Bytes are kept for every curve that was registered.
  */
 #pragma once
 
@@ -28,7 +26,7 @@ enum phase {
 	PHASE_OTHER,
 	PHASE_OPTIMIZER,
 	PHASE_ZERO_GRAD,
-	PHASE_EVALUATION, /* forward passes that nothing was saved of, see steps.h */
+	PHASE_EVALUATION, /* forward passes of which nothing was saved, see steps.h */
 	PHASES
 };
 
@@ -38,13 +36,13 @@ _Static_assert(PHASES <= 8, "a step has a byte of them");
 struct extent {
 	uint64_t first_ns, last_ns, first_seq, last_seq;
 	uint64_t begin_bytes, end_bytes;
-	int64_t growth; /* what came less what went in it */
+	int64_t growth; /* bytes allocated less bytes freed */
 	uint64_t peak, peak_seq, peak_ns;
-	uint32_t peak_stack, peak_node; /* of the event; node: of a backward pass, or 0 */
+	uint32_t peak_stack, peak_node; /* of the peak's event; node: backward node, or 0 */
 };
 
-/* Of items in order of their first events, each of so many bytes: how many have begun by the event.
- */
+/* Number of items that have begun by the event. Each has `each` bytes and begins with its extent;
+ * they are in order of their first events. */
 size_t extents_begun(const struct extent *first, size_t each, size_t count, uint64_t seq);
 
 struct span {
@@ -52,28 +50,28 @@ struct span {
 	enum phase phase;
 	bool asked;	    /* a backward pass: torch.autograd.grad called it */
 	bool in_backward;   /* an optimizer's step by a hook inside the backward pass */
-	bool work;	    /* blocks came or went in it */
-	bool left_out;	    /* a bounded recording left work of it out, and nothing says which */
+	bool work;	    /* blocks were allocated or freed in it */
+	bool left_out;	    /* a bounded recording left out work in it, of an unknown phase */
 	bool refused;	    /* memory ran out in it */
-	bool blind;	    /* blocks came without a stack on the thread that drives */
+	bool blind;	    /* the thread that runs forward allocated blocks without a stack */
 	uint32_t gradients; /* that arrived at leaves in it */
-	int32_t blocks;	    /* an optimizer's step: that it left behind; < 0: that it took away */
-	uint32_t pass;	    /* forward: the number of its latest pass, */
-	bool kept;	    /* and autograd saved something of it, or went back through it */
-	uint32_t name;	    /* string: range of the optimizer's step */
-	uint32_t stack;	    /* the first one of Python in an optimizer's step, 0 = none */
+	int32_t blocks;	    /* an optimizer's step: blocks allocated less blocks freed */
+	uint32_t pass;	    /* forward: the number of its latest pass */
+	bool kept;	    /* autograd saved something in it, or backward went through it */
+	uint32_t name;	    /* string of the optimizer's range, 0 = none */
+	uint32_t stack;	    /* an optimizer's step: the first stack with Python lines, 0 = none */
 	uint32_t changes;   /* 1 + the first of its rows in spans.changes, 0 = none */
-	uint64_t number;    /* of the optimizer's range that it is in, 0 = it was seen by frames */
+	uint64_t number;    /* of the optimizer's range around it, 0 = known by frames only */
 	uint64_t profiler;  /* number of the ProfilerStep range around it, 0 = none */
 };
 
-/* How a curve went in a span; a curve without a row stayed as it was. */
+/* A curve's bytes in a span. A curve without a row did not change. */
 struct span_change {
 	uint32_t level, next; /* next: 1 + the span's next row */
-	struct extent extent; /* without times and events of its ends: they are the span's */
+	struct extent extent; /* without first_* and last_*: they are the span's */
 };
 
-/* A curve whose way through the spans is kept: since the latest span began or went on. */
+/* A curve whose bytes are kept by span, with its extent since the latest span began. */
 struct span_level {
 	const uint64_t *now;
 	uint32_t number;
@@ -82,27 +80,27 @@ struct span_level {
 
 struct span_thread {
 	uint32_t id;
-	bool engine;	  /* one of autograd's own */
-	uint64_t context; /* what its latest GMT_CTX_CURRENT said */
+	bool engine;	  /* a thread of autograd */
+	uint64_t context; /* from its latest GMT_CTX_CURRENT */
 	unsigned depth;
-	uint64_t step, zero_grad; /* numbers of open ranges: the innermost optimizer's step, */
-	uint64_t outer_step;	  /* the outermost one, */
-	uint32_t outer_name;	  /* with its name */
+	uint64_t step, zero_grad; /* innermost open ranges by number, 0 = none */
+	uint64_t outer_step;	  /* the outermost open step */
+	uint32_t outer_name;	  /* and its name */
 	uint64_t number[SPAN_RANGES];
 	uint32_t name[SPAN_RANGES]; /* deeper ranges are counted but not kept */
 };
 
-/* Of the event that passes now. */
+/* State at the current event. */
 struct span_now {
 	struct span_thread *thread;
 	enum block_stage stage;
-	uint32_t signs;	    /* of its stack */
-	bool is_work;	    /* memory came or went: the stage counts for passes */
-	bool backward_over; /* with it a backward pass is known to be over */
-	bool called;	    /* with it another call of backward() begins */
+	uint32_t signs;	    /* enum stack_sign of its stack */
+	bool is_work;	    /* it allocates or frees memory: its stage counts for passes */
+	bool backward_over; /* it shows that a backward pass is over */
+	bool called;	    /* another call of backward() begins with it */
 };
 
-/* The end of an optimizer's range, 0 = it is open; refused: the event at which memory ran out. */
+/* End of an optimizer's range, seq 0 = still open. refused: seq is when memory ran out in it. */
 struct step_end {
 	uint64_t seq;
 	bool refused;
@@ -114,29 +112,29 @@ struct spans {
 	struct span_now now;
 	struct {
 		uint32_t stack, signs;
-	} recent[SPAN_RECENT]; /* of stacks that came lately */
+	} recent[SPAN_RECENT]; /* signs of recent stacks */
 
 	uint64_t steps;		  /* Optimizer.step ranges that began */
-	uint32_t forwards;	  /* passes that began, by the frames of stacks; */
-	uint32_t backwards;	  /* by backward nodes; */
-	uint32_t forwards_before; /* before the latest backward pass or optimizer's step was over */
+	uint32_t forwards;	  /* forward passes that began, by frames of stacks */
+	uint32_t backwards;	  /* backward passes that began, by backward nodes */
+	uint32_t forwards_before; /* `forwards` at the end of the last backward pass or step */
 	bool in_forward, in_backward;
-	bool nodes;   /* some ran since backward() was called last */
+	bool nodes;   /* backward nodes ran since backward() was called last */
 	bool asked;   /* this backward pass began with torch.autograd.grad */
-	bool stepped; /* the optimizer did, since the latest backward pass began */
+	bool stepped; /* an optimizer stepped since the latest backward pass began */
 
 	struct span *items;
 	size_t count, room;
-	bool ended;	 /* the program did, and not the recording alone */
+	bool ended;	 /* the program ended, not only the recording */
 	bool trains;	 /* a backward pass or an optimizer's step was seen */
-	bool tags;	 /* autograd tells what it saves: other forward passes have no gradients */
-	bool python;	 /* stacks have Python lines: without them the recording was paused */
-	bool framework;	 /* its blocks are recorded: CUDA's calls do not count */
+	bool tags;	 /* with tags: a forward pass that saves nothing has no gradients */
+	bool python;	 /* stacks have Python lines: one without was recorded in a pause */
+	bool framework;	 /* framework blocks are recorded: CUDA calls do not count */
 	uint64_t driver; /* 1 + thread that runs forward and the optimizer */
 	uint64_t profiler;
 	uint64_t optimized; /* the latest optimizer's range that had work */
-	uint64_t closure;   /* the latest one that passes ran inside of */
-	uint64_t state_seq; /* events up to it stand for what was there at the start */
+	uint64_t closure;   /* the latest one in which passes ran */
+	uint64_t state_seq; /* events up to it list the memory at the start */
 	bool bare;	    /* only blocks that live at the end have stacks */
 	uint64_t last_seq, last_ns;
 
@@ -144,9 +142,9 @@ struct spans {
 	size_t level_count, level_room;
 	struct span_change *changes;
 	size_t change_count, change_room;
-	uint32_t change_free; /* 1 + a row that no span has any more; its `next` is another */
+	uint32_t change_free; /* 1 + an unused row, 0 = none; its `next` is another */
 
-	struct map thread_ids, names; /* of ranges -> what they mean */
+	struct map thread_ids, names; /* names: range -> enum range_kind */
 	struct span_thread **threads;
 	size_t thread_count, thread_room;
 	MAP_OF(struct step_end) step_ends; /* by number of the optimizer's range */
@@ -154,12 +152,12 @@ struct spans {
 
 void spans_init(struct spans *s, const struct defs *defs, struct signs *signs);
 void spans_free(struct spans *s);
-/* Before anything else learns of the event: curves are as they were before it. */
+/* To call before the event changes a curve. */
 void spans_event(struct spans *s, const struct gmt_event *e);
 
-/* Keeps the way of a curve from here on. */
+/* Keeps the bytes of a curve by span from here on. The result lives as long as s. */
 struct span_level *spans_add_level(struct spans *s, const uint64_t *now);
-/* Fills in the extents: the bytes of that curve, and the times. NULL: no bytes. */
+/* Fills in the extents of all spans: times, and the bytes of that curve; NULL = no bytes. */
 void spans_measure(struct spans *s, const struct span_level *level);
 
 static inline bool span_is_forward(const struct span *s)
@@ -175,9 +173,8 @@ static inline bool stage_is_backward(unsigned stage)
 enum range_kind spans_range_kind(struct spans *s, uint32_t name);
 /* The name of a thread's innermost range, 0 = none. */
 uint32_t spans_range(const struct span_thread *t);
-/* The thread is one of autograd's own. */
+/* True for threads of autograd. */
 bool spans_is_engine(const struct spans *s, uint32_t thread);
-/* The end of the Optimizer.step range `number`. */
 struct step_end spans_step_end(const struct spans *s, uint64_t number);
 
 extern const struct phase_words {
@@ -187,5 +184,5 @@ extern const struct phase_words {
 	char letter;	  /* in a chart of characters */
 } phases[PHASES];
 
-/* a takes in b, which begins where it ended or overlaps it. */
+/* Extends a by b, which begins where a ended or overlaps it. */
 void extent_join(struct extent *a, const struct extent *b);

@@ -12,15 +12,15 @@ const struct steps_basis_words steps_bases[] = {
 	[STEPS_FORWARD] = { "forward", "no backward pass: a step is one call of the model" },
 };
 
-/* The grouping while it walks over the spans. */
+/* State of the walk that groups spans into steps. */
 struct walk {
 	struct steps *steps;
 	const struct spans *spans;
 	struct optimizers optimizers;
 	size_t open;	 /* first span after the last optimizer's step */
-	bool worked;	 /* forward or backward since then, or what was left out */
+	bool worked;	 /* forward, backward, or work that was left out since then */
 	bool backward;	 /* backward since then, for parameters' gradients */
-	bool repeats;	 /* no forward since a backward pass of this step: it uses the same graph */
+	bool repeats;	 /* no forward since the last backward pass: the next uses its graph too */
 	bool closed;	 /* the next work belongs to a new step */
 	bool hooked;	 /* the optimizer was called from the backward pass */
 	uint64_t number; /* of the latest optimizer's range */
@@ -68,7 +68,7 @@ static enum steps_basis basis_of(const struct spans *s)
 	return basis;
 }
 
-/* An optimizer of this step comes again, or one that takes no steps in turn with it. */
+/* True if this optimizer, or one that does not take turns with it, has stepped in this step. */
 static bool is_next(const struct walk *w, unsigned optimizer)
 {
 	for (unsigned i = 0; i < w->optimizers.count; i++)
@@ -106,8 +106,9 @@ static void meet_optimizer(struct walk *w, size_t i)
 	go_on_from(w, i + 1);
 }
 
-/* Gradients thrown away after a backward pass and no optimizer since: it was skipped (a scaler that
- * met an overflow), and the step is over, unless other backward passes go over its graph again. */
+/* If gradients are cleared after a backward pass without an optimizer's step, that was skipped (by
+ * a gradient scaler, after an overflow). The step is over then, unless more backward passes use its
+ * graph. */
 static void meet_zero_grad(struct walk *w, size_t i)
 {
 	if (w->worked && !w->backward)
@@ -193,7 +194,6 @@ struct step_phase steps_phase(const struct spans *s, const struct step *step, en
 	return out;
 }
 
-/* The step's own figures, from its spans. */
 static void sum_up_step(struct steps *steps, const struct spans *s, size_t n)
 {
 	struct step *step = &steps->items[n];
@@ -212,8 +212,8 @@ static void sum_up_step(struct steps *steps, const struct spans *s, size_t n)
 	}
 }
 
-/* Forward passes that nothing came of, before a program's end: an evaluation, whether or not it
- * saved something for backward, and no step that was broken off. */
+/* True if only forward passes follow the last step until the program's end: an evaluation, even if
+ * autograd saved something, and not a step that was interrupted. */
 static bool is_after(struct walk *w)
 {
 	const struct step *last = current(w);
@@ -221,7 +221,7 @@ static bool is_after(struct walk *w)
 
 	if (!trains || !w->spans->ended || last->ended)
 		return false;
-	if (w->steps->count < 3) /* it stands behind no step */
+	if (w->steps->count < 3) /* no step before it */
 		return false;
 	for (size_t i = last->first; i < w->spans->count; i++) {
 		const struct span *span = &w->spans->items[i];
@@ -232,9 +232,9 @@ static bool is_after(struct walk *w)
 	return true;
 }
 
-/* What the program did after its last step, most often its end. Where memory ran out in that, it
- * belongs to the step: to a loss outside of modules, or to what is made of an evaluation's results.
- * An optimizer's step is over, and the next begins with its batch. */
+/* Cuts off the work after the last step, most often the program's end. If memory ran out in it, it
+ * belongs to the step: it is for a loss outside of modules, or on an evaluation's results. After an
+ * optimizer's step it begins the next step: it makes the batch. */
 static void cut_tail(struct walk *w)
 {
 	const struct span *spans = w->spans->items;
@@ -259,7 +259,8 @@ static void cut_tail(struct walk *w)
 	w->steps->tail = true;
 }
 
-/* A call of the model is known by its frames, or by what autograd saves of it. */
+/* True if passes might be missing: only frames show the calls of the model, and some blocks have no
+ * stack. */
 static bool may_be_more(enum steps_basis basis, const struct spans *s)
 {
 	bool by_frames = basis == STEPS_FORWARD || (basis == STEPS_BACKWARD && !s->tags);
@@ -307,7 +308,7 @@ static bool has_without_gradients(const struct step *step, const struct spans *s
 	return false;
 }
 
-/* A whole step went without such passes. */
+/* True if a whole step has no forward passes without gradients. */
 static bool trains_without(const struct steps *steps, const struct spans *s)
 {
 	for (size_t i = 1; i < steps->count; i++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The training steps of a run, found from its spans. A step ends with the optimizer; several
- * optimizers are one step until the first of them comes again, and one that is called from the
- * backward pass does not end it. Ranges of torch.profiler ("ProfilerStep#") say it themselves.
+ * The training steps of a run, found from its spans. A step ends with the optimizer. Several
+ * optimizers share a step until the first of them steps again, and one that is called inside the
+ * backward pass does not end it. Ranges of torch.profiler ("ProfilerStep#") are steps as they are.
  * Without an optimizer a step is a forward and a backward pass, without a backward pass it is one
  * call of the outermost module.
  *
- * Forward passes without gradients (no_grad, inference_mode) that some steps go without are no part
- * of a step's work: a validation loop. Those that each step has, a teacher's say, are.
+ * Forward passes without gradients (no_grad, inference_mode) are a validation loop if some steps
+ * have none. If each step has some, for a teacher model say, they are part of the step.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "spans.h"
 
 enum steps_basis {
-	STEPS_NONE, /* there are none */
+	STEPS_NONE, /* no steps */
 	STEPS_PROFILER,
 	STEPS_OPTIMIZER,
 	STEPS_BACKWARD,
@@ -24,36 +24,36 @@ enum steps_basis {
 
 struct step {
 	size_t first, last;    /* its spans, inclusive */
-	struct extent extent;  /* the whole */
-	enum phase peak_phase; /* in which its peak was */
-	bool ended;	       /* it came to its optimizer, or needs none */
-	uint8_t phases;	       /* a bit for each that came */
+	struct extent extent;  /* of all its spans */
+	enum phase peak_phase; /* phase of its peak */
+	bool ended;	       /* its optimizer stepped, or it needs none */
+	uint8_t phases;	       /* a bit for each phase that it has */
 };
 
-/* The spans of one phase of a step, together. */
+/* All spans of one phase in a step. */
 struct step_phase {
 	struct extent extent;
-	unsigned times; /* how often it came; 0 = not */
+	unsigned times; /* how often the step had it, 0 = never */
 };
 
 struct steps {
 	enum steps_basis basis;
-	struct step *items; /* items[0] is what was before the first step */
+	struct step *items; /* items[0] is the time before the first step */
 	size_t count, room;
-	bool tail;     /* the last item is no step but what was after them all */
-	bool at_least; /* where the recording was paused there may be more */
+	bool tail;     /* the last item is the time after the last step */
+	bool at_least; /* the recording was paused, so there might be more */
 };
 
-/* The spans have been measured. Forward passes that nothing was saved of become evaluation where
- * steps come without them. */
+/* Finds the steps of measured spans; the caller frees them. Forward passes of which nothing was
+ * saved become evaluation if some step has none. */
 void steps_find(struct steps *out, struct spans *s, struct stacks *stacks);
-/* The same, but evaluation is forward passes like others. */
+/* The same, but evaluation counts as forward. */
 void steps_find_plain(struct steps *out, struct spans *s, struct stacks *stacks);
-bool steps_evaluate(const struct steps *steps); /* some are evaluation */
-/* Of a run of many steps no more than each asks for is kept. */
+bool steps_evaluate(const struct steps *steps); /* some have evaluation */
+/* One phase of a step. Computed on demand, because keeping it for many steps would cost memory. */
 struct step_phase steps_phase(const struct spans *s, const struct step *step, enum phase phase);
 
-/* How many spans a step has: from items[step->first] on. */
+/* Number of spans in a step, from items[step->first] on. */
 static inline size_t step_spans(const struct spans *s, const struct step *step)
 {
 	size_t end = step->last + 1 < s->count ? step->last + 1 : s->count;
@@ -68,9 +68,9 @@ static inline bool step_has(const struct step *step, enum phase phase)
 
 void steps_free(struct steps *steps);
 
-size_t steps_number(const struct steps *steps); /* of real ones */
+size_t steps_number(const struct steps *steps); /* without before and after */
 
-/* The item and the span that an event is in. */
+/* The index of the item that an event is in, and the span. */
 size_t steps_at(const struct steps *steps, uint64_t seq);
 const struct span *steps_span(const struct steps *steps, const struct spans *s, uint64_t seq);
 
