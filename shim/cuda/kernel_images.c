@@ -207,9 +207,11 @@ static void *read_file(const struct file *f, size_t *bytes)
 	if (fstat(f->fd, &s) || s.st_size <= 0 || (uint64_t)s.st_size > IMAGE_MOST)
 		return NULL;
 	*bytes = (size_t)s.st_size;
-	copy = os_map(*bytes);
+	copy = __atomic_add_fetch(&copied, *bytes, __ATOMIC_RELAXED) <= COPIES_MOST ? os_map(*bytes)
+										    : NULL;
 	if (copy && file_read(f, copy, *bytes) == (ssize_t)*bytes && code_bytes(copy))
 		return copy;
+	__atomic_sub_fetch(&copied, *bytes, __ATOMIC_RELAXED);
 	if (copy)
 		os_unmap(copy, *bytes);
 	return NULL;
@@ -226,10 +228,8 @@ void image_loaded_file(const void *handle, const char *path)
 		return;
 	copy = read_file(&f, &bytes);
 	file_close(&f);
-	if (copy) {
-		__atomic_add_fetch(&copied, bytes, __ATOMIC_RELAXED);
+	if (copy)
 		enter_image(handle, copy, bytes);
-	}
 }
 
 void image_unloaded(const void *handle)
