@@ -57,7 +57,7 @@ void cupti_calls_each(void (*fn)(int domain, uint32_t id, void *ctx), void *ctx)
 		fn(calls[i].domain, calls[i].id, ctx);
 }
 
-static const struct call *find(int domain, uint32_t id)
+static const struct call *find_call(int domain, uint32_t id)
 {
 	for (size_t i = 0; i < CALLS; i++)
 		if (calls[i].id == id && calls[i].domain == domain)
@@ -202,7 +202,7 @@ void cupti_call(void *user, int domain, uint32_t id, const struct cupti_data *da
 	(void)user;
 	if (!data || !data->correlation || !data->params)
 		return;
-	c = find(domain, id);
+	c = find_call(domain, id);
 	if (!c)
 		return;
 	if (data->site == CUPTI_SITE_ENTER && gmt_recording())

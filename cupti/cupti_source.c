@@ -157,7 +157,7 @@ static bool start(char *text, size_t room)
 	return true;
 }
 
-static void begin(void)
+static void begin_source(void)
 {
 	static uint32_t begun;
 	static bool said;
@@ -175,7 +175,7 @@ static void begin(void)
 
 int InitializeInjection(void)
 {
-	begin();
+	begin_source();
 	return 1;
 }
 
@@ -231,4 +231,4 @@ __attribute__((constructor)) static void name_us(void)
 		setenv(LOADER, path, 0);
 }
 
-GMT_SOURCE(cupti, begin, NULL, NULL);
+GMT_SOURCE(cupti, begin_source, NULL, NULL);

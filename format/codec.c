@@ -387,7 +387,8 @@ static unsigned get_kind(struct in *in, struct gmt_event *e, unsigned *m)
 {
 	uint64_t kind = GET(in, GMT_COL_KIND);
 
-	in->bad |= kind == 0 || kind > UINT16_MAX;
+	if (kind == 0 || kind > UINT16_MAX)
+		in->bad = true;
 	*e = (struct gmt_event){ .device = -1, .kind = (uint16_t)kind };
 	*m = (unsigned)GET(in, GMT_COL_KIND);
 	return says_its_fields(e->kind) ? (unsigned)GET(in, GMT_COL_KIND) & F_ALL
@@ -402,7 +403,8 @@ static void get_common(struct gmt_codec *c, struct in *in, unsigned m, struct gm
 	if (m & M_FLAGS) {
 		uint32_t flags = GET32(in, GMT_COL_OTHER);
 
-		in->bad |= flags > UINT16_MAX;
+		if (flags > UINT16_MAX)
+			in->bad = true;
 		e->flags = (uint16_t)flags;
 	}
 }

@@ -112,8 +112,9 @@ static bool group_begin(struct gmt_group *g)
 	bool ok = !ZSTD_isError(ZSTD_CCtx_reset(g->zstd, ZSTD_reset_session_and_parameters));
 
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-		ok &= !ZSTD_isError(ZSTD_CCtx_setParameter(g->zstd, (ZSTD_cParameter)settings[i][0],
-							   settings[i][1]));
+		if (ZSTD_isError(ZSTD_CCtx_setParameter(g->zstd, (ZSTD_cParameter)settings[i][0],
+							settings[i][1])))
+			ok = false;
 	return ok;
 }
 

@@ -166,7 +166,8 @@ static void decode_events(struct gmt_reader *r, const struct reader_block *b,
 		out->damaged = next_event(r, e) < 0;
 		if (out->damaged || !reader_wants(t, e))
 			continue;
-		sorted &= out->used == 0 || e[-1].seq <= e->seq;
+		if (out->used != 0 && e[-1].seq > e->seq)
+			sorted = false;
 		out->used++;
 	}
 	if (!sorted)

@@ -144,7 +144,8 @@ static int append_index(struct gmt_writer *w)
 	memcpy(raw + 8, w->index, h.raw_bytes - 8);
 	w->index_used = 0;
 	rc = append(w, &h, raw);
-	w->index_lost |= rc < 0;
+	if (rc < 0)
+		w->index_lost = true;
 	w->index_offset = w->index_lost ? 0 : offset;
 	w->index_count = w->index_lost ? 0 : w->index_count + 1;
 	return rc;
@@ -240,7 +241,8 @@ int gmt_writer_event(struct gmt_writer *w, const struct gmt_event *e)
 	widen(&w->events, e);
 	gmt_group_add(w->group, e);
 	w->events.count++;
-	w->notes += e->kind == GMT_DROPPED || e->kind == GMT_END;
+	if (e->kind == GMT_DROPPED || e->kind == GMT_END)
+		w->notes++;
 	return rc;
 }
 

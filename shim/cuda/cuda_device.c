@@ -39,7 +39,7 @@ bool device_capturing(uint64_t stream)
 	return stream > 2 && ask && !ask((void *)stream, &status) && status == CUDA_CAPTURE_ACTIVE;
 }
 
-static void tell(int device, const char *what, const char *text)
+static void record_fact(int device, const char *what, const char *text)
 {
 	char key[64];
 
@@ -52,7 +52,7 @@ static void tell_number(int device, const char *what, uint64_t number)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-	tell(device, what, text);
+	record_fact(device, what, text);
 }
 
 /* Versions are written as people know them: 12080 is 12.8. */
@@ -73,16 +73,16 @@ static void tell_names(int device)
 	char text[256] = "";
 
 	if (name && !name(text, sizeof(text) - 1, device))
-		tell(device, "name", text);
+		record_fact(device, "name", text);
 	memset(text, 0, sizeof(text));
 	if (bus && !bus(text, 64, device))
-		tell(device, "pci_bus_id", text);
+		record_fact(device, "pci_bus_id", text);
 	if (!id || id(uuid, device))
 		return;
 	for (int i = 0, n = 0; i < 16; i++)
 		n += snprintf(text + n, 4, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
 			      uuid[i]);
-	tell(device, "uuid", text);
+	record_fact(device, "uuid", text);
 }
 
 static void tell_numbers(int device)
@@ -103,7 +103,7 @@ static void tell_numbers(int device)
 	    ask(&minor, CUDA_CAPABILITY_MINOR, device))
 		return;
 	snprintf(text, sizeof(text), "%d.%d", major, minor);
-	tell(device, "compute_capability", text);
+	record_fact(device, "compute_capability", text);
 }
 
 static void tell_versions(const struct call *c)

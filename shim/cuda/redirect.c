@@ -102,7 +102,7 @@ void *redirect_entry(const char *name, int version, void *real)
 	return real;
 }
 
-static const struct symbol *find(const char *name)
+static const struct symbol *find_symbol(const char *name)
 {
 	if (name[0] != 'c' || name[1] != 'u')
 		return NULL;
@@ -117,13 +117,13 @@ int redirect_knows(const char *symbol)
 	for (size_t i = 0; i < COUNT(passed); i++)
 		if (!strcmp(passed[i], symbol))
 			return 1;
-	return find(symbol) != NULL;
+	return find_symbol(symbol) != NULL;
 }
 
 /* CUDA's libraries also look up their own functions, and get the real ones. */
 void *redirect_symbol(const char *symbol, void *real, const void *caller)
 {
-	const struct symbol *s = find(symbol);
+	const struct symbol *s = find_symbol(symbol);
 
 	if (!s || (s->is_use && !gmt_config.uses) || resolve_same_object(real, caller))
 		return real;

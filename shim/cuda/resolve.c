@@ -138,7 +138,7 @@ static enum rank rank_of(const struct search *s, const struct dl_phdr_info *info
 	return s->ours && !s->base ? RANK_ANY : RANK_NONE;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *ctx)
+static int rank_library(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	struct search *s = ctx;
 	enum rank rank = rank_of(s, info);
@@ -164,7 +164,7 @@ static void *search_for(struct search s)
 {
 	if (!start_count)
 		resolve_load();
-	forkgate_objects(look_at, &s);
+	forkgate_objects(rank_library, &s);
 	return s.found;
 }
 
@@ -397,7 +397,7 @@ struct caller resolve_caller(uintptr_t address)
 
 /* ---- functions ---- */
 
-static void *keep(void **slot, void *p)
+static void *keep_function(void **slot, void *p)
 {
 	void *none = NULL;
 
@@ -417,7 +417,7 @@ static void *resolve_linked(const struct caller *c, enum linked library, unsigne
 	if (OS_LIKELY(p != NULL))
 		return p;
 	s.base = w->base;
-	return keep(&w->real[f], search_for(s));
+	return keep_function(&w->real[f], search_for(s));
 }
 
 void *resolve_runtime(const struct caller *c, enum runtime_function f)
@@ -430,7 +430,8 @@ static int count_named(struct dl_phdr_info *info, size_t size, void *ctx)
 	struct search *s = ctx;
 
 	(void)size;
-	s->index += elfsym_entry(info, DT_SONAME, s->soname) && elfsym_in(info, s->name);
+	if (elfsym_entry(info, DT_SONAME, s->soname) && elfsym_in(info, s->name))
+		s->index++;
 	return 0;
 }
 
@@ -445,7 +446,7 @@ static void *resolve_unlinked(struct world *w, enum cudnn_function f)
 
 	forkgate_objects(count_named, &s);
 	p = s.index > 1 ? dlsym(RTLD_NEXT, s.name) : NULL;
-	return p ? keep(&w->real[f], p) : NULL;
+	return p ? keep_function(&w->real[f], p) : NULL;
 }
 
 void *resolve_cudnn(const struct caller *c, enum cudnn_function f)
@@ -465,7 +466,7 @@ void *resolve_driver(enum driver_function f)
 
 	if (OS_LIKELY(p != NULL))
 		return p;
-	return keep(&driver_real[f], search_for(s));
+	return keep_function(&driver_real[f], search_for(s));
 }
 
 void *resolve_driver_maybe(enum driver_function f)

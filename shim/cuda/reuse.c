@@ -58,7 +58,7 @@ static struct wait *place(uint64_t event, uint32_t i)
 }
 
 /* The allocator records and queries an event under one lock, so no other thread looks for it. */
-static struct wait *find(uint64_t event)
+static struct wait *find_wait(uint64_t event)
 {
 	for (uint32_t i = 0; i < WINDOW; i++)
 		if (__atomic_load_n(&place(event, i)->event, __ATOMIC_ACQUIRE) == event)
@@ -91,9 +91,10 @@ static void capture(struct wait *w, unsigned kind)
 	gmt_capture(&e);
 }
 
-static void keep(const struct gmt_event *freed, uint64_t event, uint64_t stream, uintptr_t from)
+static void keep_wait(const struct gmt_event *freed, uint64_t event, uint64_t stream,
+		      uintptr_t from)
 {
-	struct wait *w = find(event);
+	struct wait *w = find_wait(event);
 
 	w = w ? w : claim(event);
 	if (!w)
@@ -116,7 +117,7 @@ void reuse_free(const struct gmt_event *freed, const void *hook)
 
 	for (uint32_t i = 0; r && i < r->count; i++)
 		if (frame + NEAR - r->on[i].frame < 2 * NEAR)
-			keep(freed, r->on[i].event, r->on[i].stream, r->on[i].from);
+			keep_wait(freed, r->on[i].event, r->on[i].stream, r->on[i].from);
 	reuse_alloc();
 }
 
@@ -155,7 +156,7 @@ static void learn(uintptr_t from)
 
 static void asked(uint64_t event, bool done)
 {
-	struct wait *w = find(event);
+	struct wait *w = find_wait(event);
 
 	if (!w)
 		return;

@@ -106,7 +106,7 @@ static void add_graph(struct places *p, void *graph, unsigned depth)
 		os_unmap(nodes, count * sizeof(*nodes));
 }
 
-static struct places begin(void *exec)
+static struct places begin_places(void *exec)
 {
 	struct gmt_event e = { .kind = GMT_GRAPH_USE, .stream = (uint64_t)exec, .device = -1 };
 	struct places p;
@@ -129,7 +129,7 @@ static void end(struct places *p)
 
 void graph_made(void *exec, void *graph)
 {
-	struct places p = begin(exec);
+	struct places p = begin_places(exec);
 
 	add_graph(&p, graph, 0);
 	end(&p);
@@ -138,7 +138,7 @@ void graph_made(void *exec, void *graph)
 /* The places of the node's old parameters stay: a use too many, never one too few. */
 void graph_kernel_changed(void *exec, const struct cuda_kernel_node *k)
 {
-	struct places p = begin(exec);
+	struct places p = begin_places(exec);
 
 	p.more = true;
 	if (k)

@@ -32,7 +32,7 @@ static uint64_t key_of(enum space space, uint64_t addr)
 	return addr << 2 | space;
 }
 
-static struct memory_row *find(const struct device_memory *m, enum space space, uint64_t addr)
+static struct memory_row *find_row(const struct device_memory *m, enum space space, uint64_t addr)
 {
 	const uint64_t *at = table_get(&m->rows, key_of(space, addr));
 
@@ -90,9 +90,10 @@ static void drop(struct device_memory *m, struct memory_row *r)
 }
 
 /* Adds a row in place of an old one at that address. NULL: out of memory. */
-static struct memory_row *add(struct device_memory *m, enum space space, const struct gmt_event *e)
+static struct memory_row *add_row(struct device_memory *m, enum space space,
+				  const struct gmt_event *e)
 {
-	struct memory_row *r = find(m, space, e->addr);
+	struct memory_row *r = find_row(m, space, e->addr);
 	uint64_t *at;
 
 	if (r)
@@ -127,7 +128,7 @@ static bool rises(struct device_memory *m, struct memory_row *r, uint64_t mem, i
 static bool allocate(struct device_memory *m, const struct gmt_event *e)
 {
 	const uint64_t *current = table_get(&m->contexts, 1ull + e->thread);
-	struct memory_row *r = add(m, SPACE_MEMORY, e);
+	struct memory_row *r = add_row(m, SPACE_MEMORY, e);
 
 	if (!r)
 		return false;
@@ -137,9 +138,9 @@ static bool allocate(struct device_memory *m, const struct gmt_event *e)
 	return rises(m, r, e->arg0, e->device);
 }
 
-static bool create(struct device_memory *m, const struct gmt_event *e)
+static bool create_physical(struct device_memory *m, const struct gmt_event *e)
 {
-	struct memory_row *r = add(m, SPACE_PHYSICAL, e);
+	struct memory_row *r = add_row(m, SPACE_PHYSICAL, e);
 
 	if (!r)
 		return false;
@@ -149,7 +150,7 @@ static bool create(struct device_memory *m, const struct gmt_event *e)
 
 static void drop_reference(struct device_memory *m, uint64_t handle, uint64_t seq)
 {
-	struct memory_row *r = find(m, SPACE_PHYSICAL, handle);
+	struct memory_row *r = find_row(m, SPACE_PHYSICAL, handle);
 
 	if (r && r->seq < seq && --r->refs == 0)
 		drop(m, r);
@@ -157,9 +158,9 @@ static void drop_reference(struct device_memory *m, uint64_t handle, uint64_t se
 
 static bool retain(struct device_memory *m, const struct gmt_event *e)
 {
-	struct memory_row *r = find(m, SPACE_PHYSICAL, e->addr);
+	struct memory_row *r = find_row(m, SPACE_PHYSICAL, e->addr);
 
-	r = r ? r : add(m, SPACE_PHYSICAL, e); /* imported: it counts for no device */
+	r = r ? r : add_row(m, SPACE_PHYSICAL, e); /* imported: it counts for no device */
 	if (r)
 		r->refs++;
 	return false;
@@ -175,12 +176,12 @@ static void unmap_one(struct device_memory *m, struct memory_row *mapping, uint6
 
 static bool map(struct device_memory *m, const struct gmt_event *e)
 {
-	struct memory_row *r = find(m, SPACE_MAPPED, e->addr), *physical;
+	struct memory_row *r = find_row(m, SPACE_MAPPED, e->addr), *physical;
 
 	if (r)
 		unmap_one(m, r, e->seq);
-	r = add(m, SPACE_MAPPED, e);
-	physical = r ? find(m, SPACE_PHYSICAL, e->arg0) : NULL;
+	r = add_row(m, SPACE_MAPPED, e);
+	physical = r ? find_row(m, SPACE_PHYSICAL, e->arg0) : NULL;
 	if (r)
 		r->of = e->arg0;
 	if (physical)
@@ -194,7 +195,7 @@ static bool unmap(struct device_memory *m, const struct gmt_event *e)
 	uint64_t at = e->addr, end = e->addr + e->size;
 	struct memory_row *r;
 
-	while (at < end && (r = find(m, SPACE_MAPPED, at)) && r->size && r->seq < e->seq) {
+	while (at < end && (r = find_row(m, SPACE_MAPPED, at)) && r->size && r->seq < e->seq) {
 		at += r->size;
 		unmap_one(m, r, e->seq);
 	}
@@ -217,7 +218,7 @@ static bool end_context(struct device_memory *m, const struct gmt_event *e)
 	for (uint64_t i = 0; i < m->count; i++) {
 		struct memory_row *r = &m->items[i], *physical;
 
-		physical = r->space == SPACE_MAPPED ? find(m, SPACE_PHYSICAL, r->of) : NULL;
+		physical = r->space == SPACE_MAPPED ? find_row(m, SPACE_PHYSICAL, r->of) : NULL;
 		if (physical && is_ended(physical, e))
 			unmap_one(m, r, e->seq);
 	}
@@ -235,7 +236,7 @@ static bool release(struct device_memory *m, const struct gmt_event *e)
 
 static bool free_one(struct device_memory *m, const struct gmt_event *e)
 {
-	struct memory_row *r = find(m, SPACE_MEMORY, e->addr);
+	struct memory_row *r = find_row(m, SPACE_MEMORY, e->addr);
 
 	if (r && r->seq < e->seq)
 		drop(m, r);
@@ -254,7 +255,7 @@ static bool set_context(struct device_memory *m, const struct gmt_event *e)
 static bool (*const follow[])(struct device_memory *, const struct gmt_event *) = {
 	[GMT_MEM_ALLOC] = allocate,
 	[GMT_MEM_FREE] = free_one,
-	[GMT_PHYS_CREATE] = create,
+	[GMT_PHYS_CREATE] = create_physical,
 	[GMT_PHYS_RETAIN] = retain,
 	[GMT_PHYS_RELEASE] = release,
 	[GMT_MAP] = map,

@@ -76,7 +76,7 @@ static struct chunk *next_chunk(struct chunk *full)
 	return full;
 }
 
-static const char *keep(const char *s, size_t len)
+static const char *keep_string(const char *s, size_t len)
 {
 	struct chunk *c = __atomic_load_n(&chunk, __ATOMIC_ACQUIRE);
 
@@ -103,7 +103,7 @@ static size_t at_most(size_t len)
 	return len < STRING_MAX ? len : STRING_MAX;
 }
 
-static uint32_t find(const char *s, size_t len, struct intern_entry **claimed)
+static uint32_t find_string(const char *s, size_t len, struct intern_entry **claimed)
 {
 	return intern_find(&strings, intern_hash_bytes(s, len), (uintptr_t)s, len, same_text,
 			   claimed);
@@ -114,7 +114,7 @@ static const char *keep_if(const struct intern_entry *claimed, const char *s, si
 {
 	if (claimed == INTERN_BUSY)
 		return s;
-	return claimed ? keep(s, len) : NULL;
+	return claimed ? keep_string(s, len) : NULL;
 }
 
 static uint32_t give_up(struct intern_entry *claimed)
@@ -130,7 +130,7 @@ uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def
 	struct intern_entry *claimed;
 	const char *copy;
 
-	d.id = find(s, d.len, &claimed);
+	d.id = find_string(s, d.len, &claimed);
 	if (d.id)
 		return d.id;
 	copy = keep_if(claimed, s, d.len);
@@ -149,7 +149,7 @@ uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def
 static uint32_t find_early(const char *s, size_t len, struct intern_entry **claimed)
 {
 	const struct intern_key key = { intern_hash_bytes(s, len), (uintptr_t)s, len, same_text };
-	uint32_t id = find(s, len, claimed);
+	uint32_t id = find_string(s, len, claimed);
 
 	return !id && *claimed == INTERN_BUSY ? intern_find_past(&strings, &key, claimed) : id;
 }
@@ -164,7 +164,7 @@ uint32_t gmt_string(const char *s, size_t len)
 	if (!s)
 		return 0;
 	len = at_most(len);
-	id = defined ? find(s, len, &claimed) : find_early(s, len, &claimed);
+	id = defined ? find_string(s, len, &claimed) : find_early(s, len, &claimed);
 	if (id)
 		return id;
 	copy = keep_if(claimed, s, len);

@@ -140,7 +140,7 @@ static bool open_folder(void)
 	return true;
 }
 
-static bool create(struct file *f, int dir, const char *name)
+static bool create_file(struct file *f, int dir, const char *name)
 {
 	if (!file_open(f, dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600))
 		return false;
@@ -152,9 +152,9 @@ static bool create_both(void)
 {
 	int err;
 
-	if (!create(&out.recording, folder.fd, name_in(path)))
+	if (!create_file(&out.recording, folder.fd, name_in(path)))
 		return false;
-	if (create(&out.live, folder.fd, name_in(live_path)))
+	if (create_file(&out.live, folder.fd, name_in(live_path)))
 		return true;
 	err = errno;
 	file_unlink(folder.fd, name_in(path), &out.recording.id);
@@ -352,7 +352,7 @@ int output_part(void)
 		return -1;
 	for (int tries = 0; tries < TRIES; tries++) {
 		snprintf(name, sizeof(name), tries ? "%s.%d.part" : "%s.part", now.name, tries);
-		if (create(&part, now.dir, name)) {
+		if (create_file(&part, now.dir, name)) {
 			part_place = (struct place){ .dir = now.dir, .name = name };
 			return part.fd;
 		}

@@ -69,7 +69,8 @@ static bool take_line(struct text *t, const char *p, const char *end, int *depth
 			break;
 		if (*p == '\\' && p + 1 == end)
 			return true;
-		*depth += *p == '(' || *p == '[' || *p == '{';
+		if (*p == '(' || *p == '[' || *p == '{')
+			(*depth)++;
 		*depth -= *p == ')' || *p == ']' || *p == '}';
 		for (; close && p < close; p++)
 			put(t, *p);

@@ -95,7 +95,8 @@ static uint64_t save_key(uint64_t tensor, uint32_t range)
 
 static void thin_set(struct thin_table *t, uint64_t key, uint64_t value)
 {
-	thin.no_memory |= !table_set(t, key, value);
+	if (!table_set(t, key, value))
+		thin.no_memory = true;
 }
 
 static void drop(struct thin_table *t, uint64_t key)
@@ -155,21 +156,24 @@ static void keep_all(const struct thin_table *t)
 static void note_birth(const struct gmt_event *e)
 {
 	thin_set(&thin.live, block_key(e), e->seq);
-	thin.no_memory |= !thin_uses_born(e->addr);
+	if (!thin_uses_born(e->addr))
+		thin.no_memory = true;
 }
 
 static void note_death(const struct gmt_event *e)
 {
 	uint64_t *born = table_get(&thin.live, block_key(e));
 
-	thin.no_memory |= !thin_uses_died(e->addr, e->size, born, &thin.keep);
+	if (!thin_uses_died(e->addr, e->size, born, &thin.keep))
+		thin.no_memory = true;
 	if (born)
 		table_remove(&thin.live, born);
 }
 
 static void end_look(void)
 {
-	thin.no_memory |= !thin_uses_end_range(&thin.keep);
+	if (!thin_uses_end_range(&thin.keep))
+		thin.no_memory = true;
 	keep_all(&thin.live);
 	keep_all(&thin.last);
 	keep_all(&thin.begun);
@@ -185,7 +189,8 @@ bool thin_look(const struct gmt_event *e)
 {
 	while (behind(e->seq))
 		end_look();
-	thin.framework |= e->kind == GMT_BLOCK_ALLOC;
+	if (e->kind == GMT_BLOCK_ALLOC)
+		thin.framework = true;
 	if (!inside(e->seq))
 		return !thin.no_memory;
 	switch (role_of(e)) {
@@ -196,7 +201,8 @@ bool thin_look(const struct gmt_event *e)
 		note_death(e);
 		break;
 	case ROLE_USE:
-		thin.no_memory |= !thin_uses_look(e);
+		if (!thin_uses_look(e))
+			thin.no_memory = true;
 		break;
 	case ROLE_SAVED:
 		note_save(e);

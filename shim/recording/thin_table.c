@@ -13,7 +13,7 @@ static uint64_t place(const struct thin_table *t, uint64_t key)
 	return intern_mix(key) & (t->room - 1);
 }
 
-static struct thin_slot *find(const struct thin_table *t, uint64_t key)
+static struct thin_slot *find_slot(const struct thin_table *t, uint64_t key)
 {
 	uint64_t i = place(t, key);
 
@@ -31,7 +31,7 @@ static bool grow(struct thin_table *t)
 		return false;
 	for (uint64_t i = 0; i < t->room; i++)
 		if (t->slots[i].key)
-			*find(&bigger, t->slots[i].key) = t->slots[i];
+			*find_slot(&bigger, t->slots[i].key) = t->slots[i];
 	table_free(t);
 	*t = bigger;
 	return true;
@@ -44,7 +44,7 @@ uint64_t *table_put(struct thin_table *t, uint64_t key)
 	if (t->used * 2 >= t->room && !grow(t))
 		return NULL;
 	key = key ? key : 1;
-	s = find(t, key);
+	s = find_slot(t, key);
 	if (!s->key) {
 		s->key = key;
 		s->value = 0;
@@ -68,7 +68,7 @@ uint64_t *table_get(const struct thin_table *t, uint64_t key)
 
 	if (!t->room)
 		return NULL;
-	s = find(t, key ? key : 1);
+	s = find_slot(t, key ? key : 1);
 	return s->key ? &s->value : NULL;
 }
 

@@ -142,7 +142,7 @@ static bool open_files(void)
 
 /* Definitions for the stacks and names of the first events are in the file before these. Events
  * recorded so far are there before waiting threads go on. */
-static bool begin(void)
+static bool begin_recording(void)
 {
 	if (!open_files()) {
 		worker_failed(errno);
@@ -191,7 +191,7 @@ static void *run(void *arg)
 	thread_self()->busy = THREAD_BUSY_OWN;
 	thread_self()->depth = THREAD_DEPTH_OWN;
 	prctl(PR_SET_NAME, "gpumemtrace");
-	if (begin()) {
+	if (begin_recording()) {
 		while (drain_goes_on() && !(alone = is_left_alone(sleep))) {
 			answer_meeting();
 			sleep = drain_pass(false)  ? NAP_LEAST

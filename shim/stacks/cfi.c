@@ -477,7 +477,8 @@ struct cfi_rule cfi_rule(const struct cfi_table *t, uintptr_t pc)
 	m.now.by = BY_OTHER;
 	run(&m, program.initial);
 	m.first = m.now;
-	m.bad |= m.over || b.bad;
+	if (m.over || b.bad)
+		m.bad = true;
 	run(&m, b);
 	return m.bad ? unknown : rule_of(&m.now);
 }

@@ -42,7 +42,7 @@ static unsigned long long last_subs;
 static uint64_t unloads;
 #define ONE_MORE (1u << 16)
 
-static const struct cfi_table *find(const struct module_map *m, uintptr_t ip)
+static const struct cfi_table *module_table_of(const struct module_map *m, uintptr_t ip)
 {
 	uint32_t low = 0, high = m ? m->count : 0;
 
@@ -246,7 +246,7 @@ void modules_know(uintptr_t ip)
 {
 	const struct module_map *m = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
 
-	if (OS_LIKELY(find(m, ip) != NULL) || unchanged(m))
+	if (OS_LIKELY(module_table_of(m, ip) != NULL) || unchanged(m))
 		return;
 	scan_all(push_here);
 }
@@ -257,7 +257,7 @@ const struct cfi_table *modules_table(uintptr_t ip)
 		const struct module_map *m = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
 
 		if (unchanged(m))
-			return find(m, ip);
+			return module_table_of(m, ip);
 		scan_all(push_here);
 	}
 	return NULL;

@@ -44,8 +44,8 @@ static void read_code(const struct python_offsets *o, struct python_code *k)
 	k->check = h | 1ULL << 63; /* never a version */
 }
 
-static struct python_code *add(const struct python_offsets *o, struct python_codes *t,
-			       uint16_t *place, uintptr_t code, uint64_t walk)
+static struct python_code *add_code(const struct python_offsets *o, struct python_codes *t,
+				    uint16_t *place, uintptr_t code, uint64_t walk)
 {
 	struct python_code *k = &t->codes[t->count++];
 
@@ -67,13 +67,13 @@ struct python_code *python_code_known(const struct python_offsets *o, struct pyt
 		struct python_code *k;
 
 		if (!*place)
-			return add(o, t, place, code, walk);
+			return add_code(o, t, place, code, walk);
 		k = &t->codes[*place - 1];
 		if (k->code != code)
 			continue;
 		if (k->seen == walk || python_code_is(o, k, walk))
 			return k;
 		k->code = PYTHON_GONE;
-		return add(o, t, place, code, walk);
+		return add_code(o, t, place, code, walk);
 	}
 }

@@ -56,7 +56,7 @@ static unsigned look(const struct variables *v, const struct torch_function *f, 
 	return n;
 }
 
-static void tell(const struct saved *gone, unsigned n)
+static void record_released(const struct saved *gone, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		torch_tag(GMT_TAG_RELEASED, &gone[i].memory, gone[i].impl);
@@ -74,7 +74,7 @@ static __attribute__((noinline)) void run_function(torch_evaluate *real, void *e
 
 	real(engine, task, node, inputs, queue);
 	if (n && v->begin == v->end)
-		tell(saved, n);
+		record_released(saved, n);
 }
 
 void torch_run_node(torch_evaluate *real, void *engine, void *task, void *node, void *inputs,
@@ -98,7 +98,7 @@ static __attribute__((noinline)) void tell_all(const void *node)
 	const struct variables *v = variables_of(node, f);
 	struct saved saved[MOST];
 
-	tell(saved, v ? look(v, f, saved) : 0);
+	record_released(saved, v ? look(v, f, saved) : 0);
 }
 
 /* A node of a graph that is freed, after its backward pass or without one. Versions whose nodes

@@ -33,7 +33,7 @@ static const void *copy[MOST];
 static uintptr_t graphs, graphs_end; /* the library that captures graphs */
 
 /* Captures the event, unless a graph's capture is the caller: that has events of its own. */
-static void tell(unsigned kind, int8_t device, struct torch_pool pool, const void *caller)
+static void record_pool(unsigned kind, int8_t device, struct torch_pool pool, const void *caller)
 {
 	uintptr_t from = (uintptr_t)caller;
 
@@ -41,16 +41,17 @@ static void tell(unsigned kind, int8_t device, struct torch_pool pool, const voi
 		torch_pool_event(kind, GMT_FLAG_OWN_POOL, pool, device);
 }
 
-static void begin(void *allocator, int8_t device, struct torch_pool pool, const void *filter)
+static void begin_capture(void *allocator, int8_t device, struct torch_pool pool,
+			  const void *filter)
 {
 	real_begin(allocator, device, pool, filter);
-	tell(GMT_GRAPH_BEGIN, device, pool, __builtin_return_address(0));
+	record_pool(GMT_GRAPH_BEGIN, device, pool, __builtin_return_address(0));
 }
 
 static void end(void *allocator, int8_t device, struct torch_pool pool)
 {
 	real_end(allocator, device, pool);
-	tell(GMT_GRAPH_END, device, pool, __builtin_return_address(0));
+	record_pool(GMT_GRAPH_END, device, pool, __builtin_return_address(0));
 }
 
 /* The part of a loaded object that an address lies in. */
@@ -130,7 +131,7 @@ static bool take_over(const void **object, size_t begins, size_t ends)
 	memcpy(copy, words, (table.words < MOST ? table.words : MOST) * sizeof(*copy));
 	real_begin = (begin_fn *)copy[begins];
 	real_end = (end_fn *)copy[ends];
-	copy[begins] = (const void *)begin;
+	copy[begins] = (const void *)begin_capture;
 	copy[ends] = (const void *)end;
 	__atomic_store_n(object, (const void *)(copy + FRONT), __ATOMIC_RELEASE);
 	return true;

@@ -38,7 +38,7 @@ struct callback {
 static struct context contexts[OPEN_MOST];
 static const char *(*range_name)(const void *range);
 
-static void keep(struct context *c)
+static void keep_context(struct context *c)
 {
 	(void)c;
 }
@@ -49,7 +49,7 @@ static void give_back(struct context *c)
 }
 
 /* The destructor without and with freeing the memory. */
-static void (*const destructors[])(struct context *) = { keep, give_back };
+static void (*const destructors[])(struct context *) = { keep_context, give_back };
 
 static struct context *take(void)
 {
@@ -94,7 +94,7 @@ static void end(const void *range, struct context *c)
 		record(GMT_RANGE_END, c);
 }
 
-static void tell(const char *state)
+static void record_state(const char *state)
 {
 	gmt_meta("torch.ranges", state, strlen(state));
 }
@@ -109,11 +109,11 @@ void torch_ranges_start(void)
 
 	range_name = (const char *(*)(const void *))elfsym_find(RANGE_NAME);
 	if (!add || !range_name) {
-		tell("off: this torch does not export at::addGlobalCallback");
+		record_state("off: this torch does not export at::addGlobalCallback");
 		return;
 	}
 	c.scopes[USER_SCOPE] = true;
 	if (!__atomic_exchange_n(&added, true, __ATOMIC_RELAXED))
 		add(c);
-	tell("on");
+	record_state("on");
 }

@@ -13,7 +13,7 @@
 
 typedef void log_fn(const char *const *);
 
-static void look_at(const char *name)
+static void note_optimizer(const char *name)
 {
 	if (!strcmp(name, OPTIMIZER))
 		gmt_meta("torch.optimizer", "made", strlen("made"));
@@ -26,7 +26,7 @@ static void look_at(const char *name)
 		static void *cache;                                   \
 		log_fn *real = (log_fn *)torch_real(&cache, #symbol); \
                                                                       \
-		look_at(*name);                                       \
+		note_optimizer(*name);                                \
 		if (real)                                             \
 			real(name);                                   \
 	}

@@ -38,7 +38,7 @@ static __thread struct {
 } packed __attribute__((tls_model("initial-exec")));
 
 /* A place near that of `descriptor` which holds `what`. */
-static struct plan *find(uint64_t descriptor, uint64_t what)
+static struct plan *find_plan(uint64_t descriptor, uint64_t what)
 {
 	uint64_t at = intern_mix(descriptor);
 
@@ -60,17 +60,17 @@ static bool change(struct plan *p, uint64_t from, uint64_t to)
 /* A descriptor that becomes a plan is new: an earlier one at its address is forgotten. */
 static void forget(uint64_t descriptor)
 {
-	struct plan *p = find(descriptor, descriptor);
+	struct plan *p = find_plan(descriptor, descriptor);
 
 	if (p)
 		change(p, descriptor, 0);
 }
 
-static void keep(uint64_t descriptor, uint64_t bytes)
+static void keep_workspace(uint64_t descriptor, uint64_t bytes)
 {
-	struct plan *p = find(descriptor, descriptor);
+	struct plan *p = find_plan(descriptor, descriptor);
 
-	p = p ? p : find(descriptor, 0);
+	p = p ? p : find_plan(descriptor, 0);
 	p = p ? p : &plans[(intern_mix(descriptor) + (bytes >> 8) % WINDOW) & (PLANS - 1)];
 	if (!change(p, __atomic_load_n(&p->descriptor, __ATOMIC_SEQ_CST), BUSY))
 		return;
@@ -81,7 +81,7 @@ static void keep(uint64_t descriptor, uint64_t bytes)
 /* Bytes that the plan needs; 0 = none, or not known. */
 static uint64_t needed(uint64_t descriptor)
 {
-	struct plan *p = find(descriptor, descriptor);
+	struct plan *p = find_plan(descriptor, descriptor);
 	uint64_t bytes = p ? __atomic_load_n(&p->bytes, __ATOMIC_SEQ_CST) : 0;
 
 	return p && __atomic_load_n(&p->descriptor, __ATOMIC_SEQ_CST) == descriptor ? bytes : 0;
@@ -101,7 +101,7 @@ static void was_asked(const void *descriptor, int name, int type, int64_t room, 
 {
 	if (name == PLAN_WORKSPACE && type == TYPE_INT64 && room >= 1 && values &&
 	    *(const int64_t *)values > 0)
-		keep((uintptr_t)descriptor, *(const uint64_t *)values);
+		keep_workspace((uintptr_t)descriptor, *(const uint64_t *)values);
 }
 
 /* A search for the fastest plan executes several with one pack. */

@@ -24,8 +24,8 @@ static size_t bytes_of(const struct cudaChannelFormatDesc *f, struct cudaExtent 
 	       (e.depth ? e.depth : 1);
 }
 
-static int create(void **out, struct cudaChannelFormatDesc format, struct cudaExtent extent,
-		  unsigned int flags)
+static int create_array(void **out, struct cudaChannelFormatDesc format, struct cudaExtent extent,
+			unsigned int flags)
 {
 	struct array *a;
 	int result;
@@ -78,8 +78,9 @@ static int drop_texture(unsigned long long object)
 /* ---- runtime ---- */
 
 RT_TRACED(cudaMalloc3DArray, v3020, (array, desc, extent, flags),
-	  desc ? create((void **)array, *desc, extent, flags) : SIM_INVALID, cudaArray_t *array,
-	  const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned int flags)
+	  desc ? create_array((void **)array, *desc, extent, flags) : SIM_INVALID,
+	  cudaArray_t *array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
+	  unsigned int flags)
 
 SIM_API cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
 				    size_t width, size_t height, unsigned int flags)
@@ -88,7 +89,7 @@ SIM_API cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannel
 
 	TRACED_RT(cudaMallocArray_v3020, array, desc, width, height, flags);
 	RT_ENTER();
-	return RT(desc ? create((void **)array, *desc, extent, flags) : SIM_INVALID);
+	return RT(desc ? create_array((void **)array, *desc, extent, flags) : SIM_INVALID);
 }
 
 RT_TRACED(cudaFreeArray, v3020, (array), array ? destroy(array) : SIM_OK, cudaArray_t array)
@@ -165,8 +166,8 @@ SIM_API CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d
 	DRV_ENTER();
 	if (!d)
 		return DRV(SIM_INVALID);
-	return DRV(create((void **)array, format_of(d->Format, d->NumChannels),
-			  (struct cudaExtent){ d->Width, d->Height, 0 }, 0));
+	return DRV(create_array((void **)array, format_of(d->Format, d->NumChannels),
+				(struct cudaExtent){ d->Width, d->Height, 0 }, 0));
 }
 
 SIM_API CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
@@ -175,8 +176,8 @@ SIM_API CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTO
 	DRV_ENTER();
 	if (!d)
 		return DRV(SIM_INVALID);
-	return DRV(create((void **)array, format_of(d->Format, d->NumChannels),
-			  (struct cudaExtent){ d->Width, d->Height, d->Depth }, d->Flags));
+	return DRV(create_array((void **)array, format_of(d->Format, d->NumChannels),
+				(struct cudaExtent){ d->Width, d->Height, d->Depth }, d->Flags));
 }
 
 DRV_TRACED_PLAIN(cuArrayDestroy, (array), destroy(array), CUarray array)

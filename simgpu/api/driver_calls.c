@@ -18,7 +18,7 @@ static void find_one(const char *name, int version, void **slot)
 		*slot = found;
 }
 
-static void find(void)
+static void find_functions(void)
 {
 #define CALL(name, symbol, version) find_one(#name, version, (void **)&calls.name);
 #include "driver_calls.def"
@@ -29,6 +29,6 @@ const struct driver_calls *driver(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, find);
+	pthread_once(&once, find_functions);
 	return &calls;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "cudart.h"
 
-static int check(CUdevice device)
+static int check_device(CUdevice device)
 {
 	if (!sim_is_init())
 		return SIM_NOT_INITIALIZED;
@@ -14,14 +14,14 @@ static int check(CUdevice device)
 }
 
 /* A function of a device that exists, as one row. */
-#define DEVICE_CALL(name, then, ...)        \
-	SIM_API CUresult name(__VA_ARGS__)  \
-	{                                   \
-		int result = check(device); \
-                                            \
-		if (!result)                \
-			then;               \
-		return DRV(result);         \
+#define DEVICE_CALL(name, then, ...)               \
+	SIM_API CUresult name(__VA_ARGS__)         \
+	{                                          \
+		int result = check_device(device); \
+                                                   \
+		if (!result)                       \
+			then;                      \
+		return DRV(result);                \
 	}
 
 SIM_API CUresult cuInit(unsigned int flags)
@@ -49,7 +49,7 @@ SIM_API CUresult cuDeviceGetCount(int *count)
 
 SIM_API CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-	int result = check(ordinal);
+	int result = check_device(ordinal);
 
 	if (!result)
 		*device = ordinal;
@@ -68,7 +68,7 @@ DRV_PLAIN(cuDeviceGetByPCIBusId, cudaDeviceGetByPCIBusId(device, id), CUdevice *
 
 SIM_API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 {
-	int result = check(device);
+	int result = check_device(device);
 
 	*major = sim_card()->major;
 	*minor = sim_card()->minor;
@@ -80,14 +80,14 @@ SIM_API CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityTy
 {
 	(void)type;
 	*supported = 0;
-	return DRV(check(device));
+	return DRV(check_device(device));
 }
 
 /* ---- primary contexts ---- */
 
 SIM_API CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 {
-	int result = check(device);
+	int result = check_device(device);
 
 	if (!result)
 		result = ctx_activate(device);
@@ -101,7 +101,7 @@ SIM_API CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 SIM_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
 	struct sim_ctx *ctx;
-	int result = check(device);
+	int result = check_device(device);
 
 	if (result)
 		return DRV(result);
@@ -117,7 +117,7 @@ SIM_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 DEVICE_CALL(cuDevicePrimaryCtxReset_v2, memory_reset(device), CUdevice device)
 SIM_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
 {
-	int result = check(device);
+	int result = check_device(device);
 
 	if (!result) {
 		*flags = ctx_primary(device)->flags;
@@ -131,10 +131,10 @@ DEVICE_CALL(cuDevicePrimaryCtxSetFlags_v2, ctx_primary(device)->flags = flags, C
 
 /* ---- contexts that the program makes ---- */
 
-static int create(CUcontext *out, unsigned int flags, CUdevice device)
+static int create_context(CUcontext *out, unsigned int flags, CUdevice device)
 {
 	struct sim_ctx *ctx;
-	int result = check(device);
+	int result = check_device(device);
 
 	if (result)
 		return result;
@@ -145,11 +145,11 @@ static int create(CUcontext *out, unsigned int flags, CUdevice device)
 	return ctx_push(ctx);
 }
 
-DRV_PLAIN(cuCtxCreate_v2, create(out, flags, device), CUcontext *out, unsigned int flags,
+DRV_PLAIN(cuCtxCreate_v2, create_context(out, flags, device), CUcontext *out, unsigned int flags,
 	  CUdevice device)
-DRV_PLAIN(cuCtxCreate_v3, create(out, flags, device), CUcontext *out,
+DRV_PLAIN(cuCtxCreate_v3, create_context(out, flags, device), CUcontext *out,
 	  UNUSED CUexecAffinityParam *params, UNUSED int n, unsigned int flags, CUdevice device)
-DRV_PLAIN(cuCtxCreate_v4, create(out, flags, device), CUcontext *out,
+DRV_PLAIN(cuCtxCreate_v4, create_context(out, flags, device), CUcontext *out,
 	  UNUSED CUctxCreateParams *params, unsigned int flags, CUdevice device)
 
 SIM_API CUresult cuCtxDestroy_v2(CUcontext handle)

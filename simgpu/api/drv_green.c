@@ -38,7 +38,7 @@ static CUdevResource some(unsigned int sms)
 	return r;
 }
 
-static int tell(CUdevResource *resource, CUdevResourceType type, unsigned int sms)
+static int give_resource(CUdevResource *resource, CUdevResourceType type, unsigned int sms)
 {
 	if (!resource)
 		return SIM_INVALID;
@@ -48,7 +48,7 @@ static int tell(CUdevResource *resource, CUdevResourceType type, unsigned int sm
 	return SIM_OK;
 }
 
-static struct green *check(CUgreenCtx green)
+static struct green *green_of(CUgreenCtx green)
 {
 	return sim_handle_check(green, GREEN_KIND);
 }
@@ -58,7 +58,7 @@ SIM_API CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *resource
 {
 	if (device < 0 || device >= sim_device_count())
 		return CUDA_ERROR_INVALID_DEVICE;
-	return DRV(tell(resource, type, sim_card()->sms));
+	return DRV(give_resource(resource, type, sim_card()->sms));
 }
 
 SIM_API CUresult cuCtxGetDevResource(CUcontext ctx, CUdevResource *resource, CUdevResourceType type)
@@ -67,14 +67,15 @@ SIM_API CUresult cuCtxGetDevResource(CUcontext ctx, CUdevResource *resource, CUd
 
 	if (!c)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return DRV(tell(resource, type, c->sms ? c->sms : (unsigned int)sim_card()->sms));
+	return DRV(give_resource(resource, type, c->sms ? c->sms : (unsigned int)sim_card()->sms));
 }
 
 SIM_API CUresult cuGreenCtxGetDevResource(CUgreenCtx green, CUdevResource *resource,
 					  CUdevResourceType type)
 {
-	return check(green) ? DRV(tell(resource, type, check(green)->resource.sm.smCount))
-			    : CUDA_ERROR_INVALID_CONTEXT;
+	return green_of(green)
+		       ? DRV(give_resource(resource, type, green_of(green)->resource.sm.smCount))
+		       : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 SIM_API CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *groups,
@@ -148,7 +149,7 @@ SIM_API CUresult cuGreenCtxCreate(CUgreenCtx *out, CUdevResourceDesc desc, CUdev
 
 SIM_API CUresult cuGreenCtxDestroy(CUgreenCtx green)
 {
-	struct green *g = check(green);
+	struct green *g = green_of(green);
 
 	if (!g)
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -159,24 +160,24 @@ SIM_API CUresult cuGreenCtxDestroy(CUgreenCtx green)
 
 SIM_API CUresult cuCtxFromGreenCtx(CUcontext *ctx, CUgreenCtx green)
 {
-	if (!ctx || !check(green))
+	if (!ctx || !green_of(green))
 		return ctx ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
-	*ctx = (CUcontext)check(green)->ctx;
+	*ctx = (CUcontext)green_of(green)->ctx;
 	return CUDA_SUCCESS;
 }
 
 SIM_API CUresult cuGreenCtxGetId(CUgreenCtx green, unsigned long long *id)
 {
-	if (!id || !check(green))
+	if (!id || !green_of(green))
 		return id ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
-	*id = check(green)->ctx->id;
+	*id = green_of(green)->ctx->id;
 	return CUDA_SUCCESS;
 }
 
 SIM_API CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int flags,
 					int priority)
 {
-	struct green *g = check(green);
+	struct green *g = green_of(green);
 	int result;
 
 	if (!g || !(flags & CU_STREAM_NON_BLOCKING))

@@ -14,7 +14,7 @@ static int check_device(int device)
 	return device >= 0 && device < sim_device_count() ? SIM_OK : SIM_BAD_DEVICE;
 }
 
-static int create(void **pool, int type, int id, size_t most)
+static int create_pool(void **pool, int type, int id, size_t most)
 {
 	/* Only memory of a device is counted here; a host pool counts as the current device's. */
 	int device = type == CU_MEM_LOCATION_TYPE_DEVICE ? id : sim_device();
@@ -72,7 +72,7 @@ static int get_access(int *flags, void *pool)
 /* ---- driver ---- */
 
 DRV_TRACED_PLAIN(cuMemPoolCreate, (pool, p),
-		 p ? create((void **)pool, p->location.type, p->location.id, p->maxSize)
+		 p ? create_pool((void **)pool, p->location.type, p->location.id, p->maxSize)
 		   : SIM_INVALID,
 		 CUmemoryPool *pool, const CUmemPoolProps *p)
 DRV_TRACED_PLAIN(cuMemPoolDestroy, (pool), destroy(pool), CUmemoryPool pool)
@@ -211,7 +211,7 @@ DRV_TRACED(cuMemFreeAsync, (ptr, stream), free_async(ptr, stream), CUdeviceptr p
 /* ---- runtime ---- */
 
 RT_TRACED_PLAIN(cudaMemPoolCreate, v11020, (pool, p),
-		p ? create((void **)pool, p->location.type, p->location.id, p->maxSize)
+		p ? create_pool((void **)pool, p->location.type, p->location.id, p->maxSize)
 		  : SIM_INVALID,
 		cudaMemPool_t *pool, const struct cudaMemPoolProps *p)
 RT_TRACED_PLAIN(cudaMemPoolDestroy, v11020, (pool), destroy(pool), cudaMemPool_t pool)

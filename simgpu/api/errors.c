@@ -14,7 +14,7 @@ static const struct error {
 
 static __thread int last;
 
-static const struct error *find(int code)
+static const struct error *find_error(int code)
 {
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (errors[i].code == code)
@@ -45,21 +45,21 @@ SIM_API cudaError_t cudaPeekAtLastError(void)
 
 SIM_API const char *cudaGetErrorName(cudaError_t error)
 {
-	const struct error *e = find(error);
+	const struct error *e = find_error(error);
 
 	return e && e->runtime ? e->runtime : "unrecognized error code";
 }
 
 SIM_API const char *cudaGetErrorString(cudaError_t error)
 {
-	const struct error *e = find(error);
+	const struct error *e = find_error(error);
 
 	return e && e->runtime ? e->text : "unrecognized error code";
 }
 
 SIM_API CUresult cuGetErrorName(CUresult error, const char **name)
 {
-	const struct error *e = find(error);
+	const struct error *e = find_error(error);
 
 	*name = e ? e->driver : NULL;
 	return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -67,7 +67,7 @@ SIM_API CUresult cuGetErrorName(CUresult error, const char **name)
 
 SIM_API CUresult cuGetErrorString(CUresult error, const char **text)
 {
-	const struct error *e = find(error);
+	const struct error *e = find_error(error);
 
 	*text = e && e->driver ? e->text : NULL;
 	return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

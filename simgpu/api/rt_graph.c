@@ -111,14 +111,14 @@ RT_PLAIN(cudaGraphAddDependencies_v2, depend(graph, (void *const *)from, (void *
 
 /* ---- nodes that programs add themselves ---- */
 
-static int add(cudaGraph_t graph, const struct node_spec *spec, const cudaGraphNode_t *deps,
-	       size_t n, cudaGraphNode_t *node)
+static int add_node(cudaGraph_t graph, const struct node_spec *spec, const cudaGraphNode_t *deps,
+		    size_t n, cudaGraphNode_t *node)
 {
 	return graph_add(GRAPH(graph), spec, (void *const *)deps, n, (void **)node);
 }
 
 RT_PLAIN(cudaGraphAddEmptyNode,
-	 add(graph, &(struct node_spec){ .type = NODE_EMPTY }, deps, n, node),
+	 add_node(graph, &(struct node_spec){ .type = NODE_EMPTY }, deps, n, node),
 	 cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n)
 
 SIM_API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -127,9 +127,9 @@ SIM_API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t grap
 {
 	if (!p)
 		return RT(SIM_INVALID);
-	return RT(add(graph,
-		      &(struct node_spec){ .type = NODE_HOST, .fn = p->fn, .data = p->userData },
-		      deps, n, node));
+	return RT(add_node(
+		graph, &(struct node_spec){ .type = NODE_HOST, .fn = p->fn, .data = p->userData },
+		deps, n, node));
 }
 
 RT_PLAIN(cudaGraphDebugDotPrint, graph_draw(GRAPH(graph), path), cudaGraph_t graph,

@@ -42,7 +42,7 @@ static const struct text {
 	  "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", "there is a subscriber already" },
 };
 
-static const struct text *find(CUptiResult result)
+static const struct text *find_text(CUptiResult result)
 {
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].code == (int)result)
@@ -52,7 +52,7 @@ static const struct text *find(CUptiResult result)
 
 SIM_API CUptiResult cuptiGetResultString(CUptiResult result, const char **string)
 {
-	const struct text *t = find(result);
+	const struct text *t = find_text(result);
 
 	*string = t ? t->name : "CUPTI_ERROR_UNKNOWN";
 	return CUPTI_SUCCESS;
@@ -60,7 +60,7 @@ SIM_API CUptiResult cuptiGetResultString(CUptiResult result, const char **string
 
 SIM_API CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **string)
 {
-	const struct text *t = find(result);
+	const struct text *t = find_text(result);
 
 	*string = t ? t->sentence : "unknown error";
 	return CUPTI_SUCCESS;

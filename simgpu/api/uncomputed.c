@@ -26,7 +26,7 @@ SIM_API int simgpuValueNotComputed(const void *address, size_t bytes, int state)
 }
 
 /* This library would find its own function first, so the first one in the program is looked up. */
-static notice *find(void)
+static notice *find_notice(void)
 {
 	void *f = __atomic_load_n(&noticed, __ATOMIC_ACQUIRE), *program;
 
@@ -48,7 +48,7 @@ void value_read(const void *dst, const void *src, size_t bytes)
 	__atomic_fetch_add(&reads, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&small, bytes == 1 || bytes == 8, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&guesses, state == CONTENTS_GUESS, __ATOMIC_RELAXED);
-	find()(src, bytes, progress_none(src) ? REPEATED : state);
+	find_notice()(src, bytes, progress_none(src) ? REPEATED : state);
 }
 
 __attribute__((destructor)) static void say_counts(void)

@@ -107,7 +107,7 @@ struct found {
 	size_t n, most;
 };
 
-static bool find(uintptr_t address, void *data)
+static bool argument_at(uintptr_t address, void *data)
 {
 	struct found *f = data;
 
@@ -122,7 +122,7 @@ size_t arguments_addresses(void **args, uintptr_t *out, size_t most)
 {
 	struct found f = { .out = out, .most = most };
 
-	each_address(args, find, &f);
+	each_address(args, argument_at, &f);
 	return f.n;
 }
 

@@ -61,7 +61,7 @@ static char chosen_name[64];
 static bool known;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static const struct sim_card *find(const char *name)
+static const struct sim_card *find_card(const char *name)
 {
 	for (size_t i = 0; i < CARDS; i++)
 		if (!strcmp(cards[i].name, name))
@@ -113,8 +113,8 @@ static bool own_card(const char *spec, struct sim_card *card)
 		return false;
 	memcpy(chosen_name, spec, eq - spec);
 	chosen_name[eq - spec] = 0;
-	base = find(chosen_name);
-	*card = base ? *base : *find(DEFAULT_NAME);
+	base = find_card(chosen_name);
+	*card = base ? *base : *find_card(DEFAULT_NAME);
 	if (!base)
 		card->model = chosen_name;
 	card->name = chosen_name;
@@ -128,7 +128,7 @@ static bool own_card(const char *spec, struct sim_card *card)
 
 bool card_find(const char *spec, size_t i, struct sim_card *out)
 {
-	const struct sim_card *card = spec ? find(spec) : i < CARDS ? &cards[i] : NULL;
+	const struct sim_card *card = spec ? find_card(spec) : i < CARDS ? &cards[i] : NULL;
 
 	if (spec && i)
 		return false;
@@ -185,13 +185,13 @@ static void choose(void)
 
 	if (!name || !*name)
 		name = DEFAULT_NAME;
-	card = find(name);
+	card = find_card(name);
 	known = true;
 	if (card)
 		chosen = *card;
 	else if (!own_card(name, &chosen)) {
 		complain(name);
-		chosen = *find(DEFAULT_NAME);
+		chosen = *find_card(DEFAULT_NAME);
 		known = false;
 	}
 	known = set_taken(getenv("SIMGPU_TAKEN")) && known;

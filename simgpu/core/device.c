@@ -222,7 +222,7 @@ struct sim_ctx *ctx_check(void *handle)
 	return sim_handle_check(handle, CTX_KIND) && ctx->active ? ctx : NULL;
 }
 
-static struct sim_ctx *create(int device, unsigned int flags, unsigned int sms)
+static struct sim_ctx *create_context(int device, unsigned int flags, unsigned int sms)
 {
 	struct sim_ctx *ctx = sim_handle(CTX_KIND, sizeof(*ctx));
 	bool charged;
@@ -249,12 +249,12 @@ static struct sim_ctx *create(int device, unsigned int flags, unsigned int sms)
 
 struct sim_ctx *ctx_create(int device, unsigned int flags)
 {
-	return create(device, flags, 0);
+	return create_context(device, flags, 0);
 }
 
 struct sim_ctx *ctx_create_part(int device, unsigned int sms)
 {
-	return create(device, 0, sms);
+	return create_context(device, 0, sms);
 }
 
 void ctx_destroy(struct sim_ctx *ctx)

@@ -13,7 +13,7 @@ const int simgpu_marker SIM_API = 1;
 
 static ask *found;
 
-static void find(void)
+static void find_driver_ask(void)
 {
 	void *(*look)(void *, const char *) = NULL;
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -31,6 +31,6 @@ int driver_ask(const char *symbol, void **fn, int version, uint64_t flags, int *
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, find);
+	pthread_once(&once, find_driver_ask);
 	return !found ? ERR_NOT_FOUND : found(symbol, fn, version, flags, status);
 }

@@ -11,7 +11,7 @@
 
 static unsigned long last_mark;
 
-static struct node *check(void *node)
+static struct node *node_of(void *node)
 {
 	return sim_handle_check(node, NODE_KIND);
 }
@@ -65,7 +65,7 @@ int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *de
 	struct node *n;
 
 	for (size_t i = 0; i < count && fits; i++)
-		fits = check(deps[i]);
+		fits = node_of(deps[i]);
 	n = fits ? sim_handle(NODE_KIND, sizeof(*n)) : NULL;
 	if (!n) {
 		if (spec->block)
@@ -89,19 +89,19 @@ int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *de
 
 void graph_act(void *node, struct act *act)
 {
-	act_drop(check(node)->spec.act);
-	check(node)->spec.act = act;
+	act_drop(node_of(node)->spec.act);
+	node_of(node)->spec.act = act;
 }
 
 void graph_asked(void *node, struct act *launch)
 {
-	act_drop(check(node)->spec.launch);
-	check(node)->spec.launch = launch;
+	act_drop(node_of(node)->spec.launch);
+	node_of(node)->spec.launch = launch;
 }
 
 const struct node_spec *graph_spec(void *node)
 {
-	return check(node) ? &check(node)->spec : NULL;
+	return node_of(node) ? &node_of(node)->spec : NULL;
 }
 
 void spec_exchange(struct node_spec *old, const struct node_spec *with)
@@ -113,7 +113,7 @@ void spec_exchange(struct node_spec *old, const struct node_spec *with)
 
 int graph_set(void *node, const struct node_spec *spec)
 {
-	struct node *n = check(node);
+	struct node *n = node_of(node);
 
 	if (!n || n->spec.type != spec->type)
 		return SIM_INVALID;
@@ -123,12 +123,12 @@ int graph_set(void *node, const struct node_spec *spec)
 
 bool graph_owns(const struct sim_graph *g, void *node)
 {
-	return check(node) && check(node)->graph == g;
+	return node_of(node) && node_of(node)->graph == g;
 }
 
 int graph_depend(void *from, void *to)
 {
-	struct node *a = check(from), *b = check(to);
+	struct node *a = node_of(from), *b = node_of(to);
 	bool fits;
 
 	if (!a || !b || a->graph != b->graph)
@@ -217,12 +217,12 @@ int graph_roots(struct sim_graph *g, void **nodes, size_t *n)
 
 int graph_before(void *node, void **nodes, size_t *n)
 {
-	return check(node) ? give(&check(node)->before, nodes, n) : SIM_INVALID;
+	return node_of(node) ? give(&node_of(node)->before, nodes, n) : SIM_INVALID;
 }
 
 int graph_after(void *node, void **nodes, size_t *n)
 {
-	struct node *from = check(node);
+	struct node *from = node_of(node);
 	struct node_list after = { 0 };
 	int result;
 
@@ -261,7 +261,7 @@ int graph_edges(struct sim_graph *g, void **from, void **to, size_t *n)
 
 int graph_node_type(void *node, int *type)
 {
-	struct node *n = check(node);
+	struct node *n = node_of(node);
 
 	if (!n || !type)
 		return SIM_INVALID;

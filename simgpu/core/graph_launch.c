@@ -101,7 +101,7 @@ void graph_exec_orphan(void *exec)
 	((struct exec *)exec)->graph = NULL;
 }
 
-static struct node_spec keep(const struct node_spec *spec)
+static struct node_spec keep_parameters(const struct node_spec *spec)
 {
 	act_keep(spec->act);
 	act_keep(spec->launch);
@@ -114,7 +114,7 @@ static void add_step(struct exec *e, struct node *n)
 
 	n->end = end_of(n);
 	e->steps[e->n].node = n;
-	*spec = keep(&n->spec);
+	*spec = keep_parameters(&n->spec);
 	if (is_memory(spec)) {
 		graph_block_keep(spec->block);
 		e->memory[e->memory_n++] = spec;
@@ -195,7 +195,7 @@ int graph_exec_update(void *exec, struct sim_graph *g)
 		    is_memory(&e->steps[i].spec))
 			return ERR_UPDATE;
 	for (size_t i = 0; i < e->n; i++) {
-		struct node_spec spec = keep(&((struct node *)g->nodes.nodes[i])->spec);
+		struct node_spec spec = keep_parameters(&((struct node *)g->nodes.nodes[i])->spec);
 
 		spec_exchange(&e->steps[i].spec, &spec);
 	}

@@ -152,7 +152,7 @@ void graph_memory_orphan(const struct sim_graph *g)
 
 /* ---- launches ---- */
 
-static void begin(struct graph_block *b)
+static void begin_block(struct graph_block *b)
 {
 	uint64_t *p = pools[b->device];
 
@@ -244,7 +244,7 @@ void graph_memory_node(const struct node_spec *spec)
 {
 	pthread_mutex_lock(&lock);
 	if (spec->type == NODE_MEM_ALLOC && !spec->block->live)
-		begin(spec->block);
+		begin_block(spec->block);
 	else if (spec->type == NODE_MEM_FREE && spec->block->live)
 		end(spec->block);
 	pthread_mutex_unlock(&lock);

@@ -57,7 +57,7 @@ static int insert(struct host_range r)
 	return SIM_OK;
 }
 
-static int add(struct host_range r)
+static int add_range(struct host_range r)
 {
 	int result;
 
@@ -116,7 +116,7 @@ int host_alloc(void **ptr, size_t bytes, unsigned int flags, enum host_kind kind
 	r.base = (uintptr_t)m;
 	if (kind == HOST_MANAGED)
 		r.charged = charge_managed(r.device, sim_whole_pages(bytes));
-	result = add(r);
+	result = add_range(r);
 	if (result)
 		munmap(m, length);
 	else
@@ -200,8 +200,8 @@ int host_register(void *ptr, size_t bytes, unsigned int flags)
 {
 	if (!ptr || !bytes)
 		return SIM_INVALID;
-	return add((struct host_range){ (uintptr_t)ptr, bytes, HOST_REGISTERED, flags, sim_device(),
-					ctx_owner(sim_device()), 0 });
+	return add_range((struct host_range){ (uintptr_t)ptr, bytes, HOST_REGISTERED, flags,
+					      sim_device(), ctx_owner(sim_device()), 0 });
 }
 
 int host_unregister(void *ptr)

@@ -258,7 +258,8 @@ bool capture_lives(unsigned long long id)
 
 	pthread_mutex_lock(&lock);
 	for (struct recording *r = recordings; r; r = r->next)
-		found |= r->info.id == id;
+		if (r->info.id == id)
+			found = true;
 	pthread_mutex_unlock(&lock);
 	return found;
 }

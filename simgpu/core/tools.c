@@ -34,7 +34,7 @@ static bool wanted(const struct subscriber *s, int domain, uint32_t id)
 	return id < IDS && s->wanted[domain][id / 64] >> id % 64 & 1;
 }
 
-static void tell(struct tool_call *call, CUpti_ApiCallbackSite site)
+static void call_subscribers(struct tool_call *call, CUpti_ApiCallbackSite site)
 {
 	struct subscriber *s = __atomic_load_n(&subscriber, __ATOMIC_ACQUIRE);
 	struct sim_ctx *ctx = ctx_current();
@@ -65,13 +65,13 @@ void tool_begin(struct tool_call *call)
 	if (inside || !s || !wanted(s, call->domain, call->id))
 		return;
 	call->correlation = __atomic_add_fetch(&correlations, 1, __ATOMIC_RELAXED);
-	tell(call, CUPTI_API_ENTER);
+	call_subscribers(call, CUPTI_API_ENTER);
 }
 
 void tool_end(struct tool_call *call)
 {
 	if (call->correlation)
-		tell(call, CUPTI_API_EXIT);
+		call_subscribers(call, CUPTI_API_EXIT);
 }
 
 /* ---- subscribing ---- */
@@ -139,7 +139,7 @@ SIM_API CUptiResult cuptiFinalize(void)
 
 /* ---- enabling callbacks ---- */
 
-static struct subscriber *check(CUpti_SubscriberHandle handle)
+static struct subscriber *subscriber_of(CUpti_SubscriberHandle handle)
 {
 	struct subscriber *s = __atomic_load_n(&subscriber, __ATOMIC_ACQUIRE);
 
@@ -159,7 +159,7 @@ static void want(struct subscriber *s, uint32_t on, unsigned int domain, uint32_
 SIM_API CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle handle,
 					CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
-	struct subscriber *s = check(handle);
+	struct subscriber *s = subscriber_of(handle);
 
 	if (!s || (unsigned int)domain >= DOMAINS || id >= IDS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -170,7 +170,7 @@ SIM_API CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle hand
 SIM_API CUptiResult cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle handle,
 				      CUpti_CallbackDomain domain)
 {
-	struct subscriber *s = check(handle);
+	struct subscriber *s = subscriber_of(handle);
 
 	if (!s || (unsigned int)domain >= DOMAINS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -191,7 +191,7 @@ SIM_API CUptiResult cuptiEnableAllDomains(uint32_t on, CUpti_SubscriberHandle ha
 SIM_API CUptiResult cuptiGetCallbackState(uint32_t *on, CUpti_SubscriberHandle handle,
 					  CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
-	struct subscriber *s = check(handle);
+	struct subscriber *s = subscriber_of(handle);
 
 	if (!s || !on || (unsigned int)domain >= DOMAINS || id >= IDS)
 		return CUPTI_ERROR_INVALID_PARAMETER;

@@ -77,7 +77,7 @@ bool kernel_has_code(const struct kernel *k)
 	return !image->lacks_code;
 }
 
-static const struct layout *find(struct image *image, const char *name)
+static const struct layout *find_layout(struct image *image, const char *name)
 {
 	const struct layout *found = layouts_find(&image->layouts, name);
 
@@ -93,7 +93,7 @@ static const struct layout *find(struct image *image, const char *name)
 
 static void ask(struct kernel *k)
 {
-	const struct layout *l = k->image ? find(k->image, k->name) : NULL;
+	const struct layout *l = k->image ? find_layout(k->image, k->name) : NULL;
 
 	k->n_parameters = -1;
 	k->parameters = l ? calloc(l->n + 1, sizeof(*k->parameters)) : NULL;

@@ -40,7 +40,7 @@ static bool grow(void **array, size_t *room, size_t wanted, size_t each)
 	return true;
 }
 
-static bool add(struct layouts *all, uint64_t name, const struct parameter *p, uint32_t n)
+static bool add_layout(struct layouts *all, uint64_t name, const struct parameter *p, uint32_t n)
 {
 	if (!grow((void **)&all->kernels, &all->room, all->n + 1, sizeof(*all->kernels)) ||
 	    !grow((void **)&all->parameters, &all->parameters_room, all->n_parameters + n,
@@ -54,7 +54,7 @@ static bool add(struct layouts *all, uint64_t name, const struct parameter *p, u
 
 void layouts_add(struct layouts *all, const char *name, const struct parameter *p, uint32_t n)
 {
-	add(all, hash(name, strlen(name)), p, n);
+	add_layout(all, hash(name, strlen(name)), p, n);
 }
 
 const struct layout *layouts_find(const struct layouts *all, const char *name)
@@ -117,7 +117,7 @@ static bool read_section(struct layouts *all, const char *name, size_t most, str
 	n = parameters_of(p, s);
 	name += strlen(SECTION);
 	length -= strlen(SECTION);
-	return n < 0 || add(all, hash(name, length), p, (uint32_t)n);
+	return n < 0 || add_layout(all, hash(name, length), p, (uint32_t)n);
 }
 
 static bool header_of(const unsigned char *image, size_t bytes, Elf64_Ehdr *h)

@@ -58,7 +58,7 @@ static struct library_kernel *make(const char *function, int n)
 	return k;
 }
 
-static struct library_kernel *find(const char *function, int n)
+static struct library_kernel *find_kernel(const char *function, int n)
 {
 	struct library_kernel *k = search(function, n);
 
@@ -87,7 +87,7 @@ bool library_call(const char *function, const uintptr_t *words, int n, void *str
 	void *params[LIBRARY_WORDS];
 
 	pthread_once(&once, look_up);
-	k = looked_up && n <= LIBRARY_WORDS && !sim_enter() ? find(function, n) : NULL;
+	k = looked_up && n <= LIBRARY_WORDS && !sim_enter() ? find_kernel(function, n) : NULL;
 	if (!k)
 		return false;
 	for (int i = 0; i < n; i++)

@@ -104,7 +104,7 @@ static bool read_table(struct table *t, const struct kernel *k, const char *at, 
 
 /* Adds to a tensor of one element. Only such tensors are computed, because a larger one is not a
  * step counter. */
-static void add(const struct kernel *k, const struct table *t, int i, const void *number)
+static void add_to_counter(const struct kernel *k, const struct table *t, int i, const void *number)
 {
 	char value[16];
 	long double sum;
@@ -118,7 +118,7 @@ static void add(const struct kernel *k, const struct table *t, int i, const void
 FOREIGN static void do_tensor(const struct kernel *k, const struct table *t, int i, void **args)
 {
 	if (k->form == FORM_ADD && t->elements[i] == 1) {
-		add(k, t, i, args[3]); /* arguments: table, functor, operator, number */
+		add_to_counter(k, t, i, args[3]); /* arguments: table, functor, operator, number */
 		return;
 	}
 	for (int d = 0; d < k->operands; d++)

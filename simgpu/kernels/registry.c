@@ -50,7 +50,8 @@ void kernel_register(const void *host, const char *name, struct image *image)
 		at = slot_of(table, room, host);
 		k = table[at] ? table[at] : calloc(1, sizeof(*k));
 		if (k) {
-			used += !table[at];
+			if (!table[at])
+				used++;
 			table[at] = k;
 			k->host = host;
 			k->name = name;
@@ -77,7 +78,7 @@ static char *readable(const char *name)
 	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
 }
 
-static void look_at(struct kernel *k)
+static void read_name(struct kernel *k)
 {
 	k->seen = true;
 	k->spins = strstr(k->name, "11spin_kernelEl") != NULL;
@@ -98,7 +99,7 @@ struct kernel *kernel_find(const void *host)
 	if (room)
 		k = table[slot_of(table, room, host)];
 	if (k && !k->seen)
-		look_at(k);
+		read_name(k);
 	pthread_mutex_unlock(&lock);
 	return k;
 }

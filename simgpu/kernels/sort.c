@@ -108,7 +108,7 @@ static struct item *load(const struct view *keys, const struct view *with,
 }
 
 /* Keeps the places in order, because unknown keys are assumed to be sorted. */
-static void keep(const struct view *v)
+static void keep_order(const struct view *v)
 {
 	struct value *values = view_known(v);
 
@@ -124,7 +124,7 @@ static void sort_row(const struct view *keys, const struct view *places, bool do
 	if (!items) {
 		view_forget(keys);
 		if (view_look(places, 0).known && assumes(CONTENTS_EVEN))
-			keep(places);
+			keep_order(places);
 		else
 			view_forget(places);
 		return;

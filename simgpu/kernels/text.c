@@ -7,7 +7,7 @@
 #include <string.h>
 #include "kernels.h"
 
-static const char *find(struct text t, const char *mark)
+static const char *find_mark(struct text t, const char *mark)
 {
 	return t.at ? memmem(t.at, t.n, mark, strlen(mark)) : NULL;
 }
@@ -75,12 +75,12 @@ struct text text_last_argument_of(struct text t, const char *mark, int i)
 
 bool text_has(struct text t, const char *mark)
 {
-	return find(t, mark) != NULL;
+	return find_mark(t, mark) != NULL;
 }
 
 struct text text_after(struct text t, const char *mark)
 {
-	const char *at = find(t, mark);
+	const char *at = find_mark(t, mark);
 
 	if (!at)
 		return (struct text){ 0 };

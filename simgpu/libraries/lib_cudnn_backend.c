@@ -35,7 +35,7 @@ static void drop(struct cudnn_node *d)
 	sim_handle_free(d);
 }
 
-static struct cudnn_node *check(void *handle)
+static struct cudnn_node *node_of(void *handle)
 {
 	return sim_handle_check(handle, CUDNN_NODE);
 }
@@ -72,7 +72,7 @@ static void forget_attribute(struct cudnn_node *d, int name)
 	free(a);
 }
 
-static int keep(struct cudnn_node *d, int name, int type, int64_t count, const void *values)
+static int keep_values(struct cudnn_node *d, int name, int type, int64_t count, const void *values)
 {
 	size_t bytes = count * element_bytes(type);
 	struct cudnn_attribute *a = calloc(1, sizeof(*a) + bytes);
@@ -81,7 +81,7 @@ static int keep(struct cudnn_node *d, int name, int type, int64_t count, const v
 	if (!a)
 		return CUDNN_NO_ROOM;
 	for (int64_t i = 0; type == TYPE_DESCRIPTOR && i < count; i++) {
-		if (!check(children[i])) {
+		if (!node_of(children[i])) {
 			free(a);
 			return CUDNN_BAD_PARAM;
 		}
@@ -104,28 +104,28 @@ API(int, cudnnBackendCreateDescriptor, int type, void **out)
 	int result = CUDNN_CREATE(out, CUDNN_NODE, sizeof(struct cudnn_node));
 
 	if (!result) {
-		check(*out)->type = type;
-		check(*out)->references = 1;
+		node_of(*out)->type = type;
+		node_of(*out)->references = 1;
 	}
 	return result;
 }
 
 API(int, cudnnBackendDestroyDescriptor, void *handle)
 {
-	drop(check(handle));
+	drop(node_of(handle));
 	return CUDNN_OK;
 }
 
-API_CALL(int, cudnnBackendFinalize, check(handle) ? CUDNN_OK : CUDNN_BAD_PARAM, void *handle)
+API_CALL(int, cudnnBackendFinalize, node_of(handle) ? CUDNN_OK : CUDNN_BAD_PARAM, void *handle)
 
 API(int, cudnnBackendSetAttribute, void *handle, int name, int type, int64_t count,
     const void *values)
 {
-	struct cudnn_node *d = check(handle);
+	struct cudnn_node *d = node_of(handle);
 
 	if (!d || count < 0 || (count && !values))
 		return CUDNN_BAD_PARAM;
-	return keep(d, name, type, count, values);
+	return keep_values(d, name, type, count, values);
 }
 
 /* ---- queries ---- */
@@ -157,14 +157,14 @@ static int offer(struct cudnn_node *heuristic, int64_t room, int64_t *found, voi
 		*found = 1;
 	if (!values || room < 1)
 		return CUDNN_OK;
-	config = check(*(void **)values);
+	config = node_of(*(void **)values);
 	if (!config || !graph)
 		return CUDNN_BAD_PARAM;
 	result = cudnnBackendCreateDescriptor(ENGINE, (void **)&engine);
 	if (!result)
-		result = keep(engine, ENGINE_GRAPH, TYPE_DESCRIPTOR, 1, &graph);
+		result = keep_values(engine, ENGINE_GRAPH, TYPE_DESCRIPTOR, 1, &graph);
 	if (!result)
-		result = keep(config, ENGINECFG_ENGINE, TYPE_DESCRIPTOR, 1, &engine);
+		result = keep_values(config, ENGINECFG_ENGINE, TYPE_DESCRIPTOR, 1, &engine);
 	drop(engine);
 	return result;
 }
@@ -178,10 +178,10 @@ static int tell_engine(struct cudnn_node *config, int64_t room, int64_t *found, 
 		*found = 1;
 	if (!values || room < 1)
 		return CUDNN_OK;
-	engine = check(*(void **)values);
+	engine = node_of(*(void **)values);
 	if (!engine)
 		return CUDNN_BAD_PARAM;
-	return graph ? keep(engine, ENGINE_GRAPH, TYPE_DESCRIPTOR, 1, &graph) : CUDNN_OK;
+	return graph ? keep_values(engine, ENGINE_GRAPH, TYPE_DESCRIPTOR, 1, &graph) : CUDNN_OK;
 }
 
 static int tell_number(int64_t number, size_t bytes, int64_t room, int64_t *found, void *values)
@@ -210,7 +210,7 @@ static int tell_kept(struct cudnn_node *d, int name, int64_t room, int64_t *foun
 API(int, cudnnBackendGetAttribute, void *handle, int name, int type, int64_t room, int64_t *found,
     void *values)
 {
-	struct cudnn_node *d = check(handle);
+	struct cudnn_node *d = node_of(handle);
 
 	(void)type;
 	if (!d)

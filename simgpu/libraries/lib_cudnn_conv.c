@@ -21,7 +21,7 @@ struct performance {
 	int deterministic, math, reserved[3];
 };
 
-static struct convolution *check(void *handle)
+static struct convolution *convolution_of(void *handle)
 {
 	return sim_handle_check(handle, CONVOLUTION);
 }
@@ -31,20 +31,20 @@ API(int, cudnnCreateConvolutionDescriptor, void **out)
 	int result = CUDNN_CREATE(out, CONVOLUTION, sizeof(struct convolution));
 
 	if (!result)
-		check(*out)->groups = 1;
+		convolution_of(*out)->groups = 1;
 	return result;
 }
 
 API(int, cudnnDestroyConvolutionDescriptor, void *d)
 {
-	sim_handle_free(check(d));
+	sim_handle_free(convolution_of(d));
 	return CUDNN_OK;
 }
 
 API(int, cudnnSetConvolutionNdDescriptor, void *d, int rank, const int *pads, const int *strides,
     const int *dilations, int mode, int compute)
 {
-	struct convolution *c = check(d);
+	struct convolution *c = convolution_of(d);
 
 	if (!c || rank < 1 || rank > CUDNN_DIMS || !pads || !strides || !dilations)
 		return CUDNN_BAD_PARAM;

@@ -27,7 +27,7 @@ struct rnn_data {
 	int type, layout, steps, batch, width;
 };
 
-static struct rnn *check(void *handle)
+static struct rnn *rnn_of(void *handle)
 {
 	return sim_handle_check(handle, RNN);
 }
@@ -37,7 +37,7 @@ API(int, cudnnSetRNNDescriptor_v8, void *d, int algorithm, int mode, int bias, i
     int input_mode, int type, int precision, int math, int input, int hidden, int projection,
     int layers, void *dropout, unsigned int flags)
 {
-	struct rnn *r = check(d);
+	struct rnn *r = rnn_of(d);
 
 	if (!r || input < 1 || hidden < 1 || layers < 1)
 		return CUDNN_BAD_PARAM;
@@ -121,7 +121,7 @@ static size_t weight_bytes(const struct rnn *r)
 
 API(int, cudnnGetRNNWeightSpaceSize, void *handle, void *d, size_t *bytes)
 {
-	struct rnn *r = check(d);
+	struct rnn *r = rnn_of(d);
 
 	(void)handle;
 	return r ? cudnn_size(bytes, weight_bytes(r)) : CUDNN_BAD_PARAM;
@@ -162,7 +162,8 @@ static bool find_bias(const struct rnn *r, int pseudo_layer, int number, size_t 
 	return true;
 }
 
-static int tell(void *tensor, int type, int rows, int columns, const char *at, void **address)
+static int describe_weights(void *tensor, int type, int rows, int columns, const char *at,
+			    void **address)
 {
 	int dims[] = { 1, rows, columns };
 	struct cudnn_shape *s = cudnn_tensor(tensor);
@@ -180,7 +181,7 @@ static int tell(void *tensor, int type, int rows, int columns, const char *at, v
 API(int, cudnnGetRNNWeightParams, void *handle, void *d, int pseudo_layer, size_t bytes,
     const char *space, int number, void *matrix, void **matrix_at, void *bias, void **bias_at)
 {
-	struct rnn *r = check(d);
+	struct rnn *r = rnn_of(d);
 	size_t offset, element;
 	int rows, columns, result;
 	bool found;
@@ -190,12 +191,13 @@ API(int, cudnnGetRNNWeightParams, void *handle, void *d, int pseudo_layer, size_
 		return CUDNN_BAD_PARAM;
 	element = cudnn_type_bytes(r->type);
 	found = find_matrix(r, pseudo_layer, number, &offset, &rows, &columns);
-	result = tell(matrix, r->type, rows, columns, found ? space + offset * element : NULL,
-		      matrix_at);
+	result = describe_weights(matrix, r->type, rows, columns,
+				  found ? space + offset * element : NULL, matrix_at);
 	if (result)
 		return result;
 	found = find_bias(r, pseudo_layer, number, &offset);
-	return tell(bias, r->type, r->hidden, 1, found ? space + offset * element : NULL, bias_at);
+	return describe_weights(bias, r->type, r->hidden, 1,
+				found ? space + offset * element : NULL, bias_at);
 }
 
 /* ---- workspace ---- */
@@ -217,7 +219,7 @@ static int halves_used(const struct rnn *r)
 API(int, cudnnGetRNNTempSpaceSizes, void *handle, void *d, int mode, void *x, size_t *workspace,
     size_t *reserve)
 {
-	struct rnn *r = check(d);
+	struct rnn *r = rnn_of(d);
 	struct rnn_data *data = sim_handle_check(x, RNN_DATA);
 	size_t outputs;
 

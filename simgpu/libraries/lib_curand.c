@@ -14,7 +14,7 @@ struct generator {
 	void *stream, *state;
 };
 
-static int create(struct generator **out, bool on_device)
+static int create_generator(struct generator **out, bool on_device)
 {
 	struct generator *g;
 
@@ -32,8 +32,9 @@ static int create(struct generator **out, bool on_device)
 	return RAND_OK;
 }
 
-API_CALL(int, curandCreateGenerator, create(out, true), struct generator **out, UNUSED int type)
-API_CALL(int, curandCreateGeneratorHost, create(out, false), struct generator **out,
+API_CALL(int, curandCreateGenerator, create_generator(out, true), struct generator **out,
+	 UNUSED int type)
+API_CALL(int, curandCreateGeneratorHost, create_generator(out, false), struct generator **out,
 	 UNUSED int type)
 
 API(int, curandDestroyGenerator, struct generator *g)

@@ -94,7 +94,7 @@ static int64_t singular(int64_t m, int64_t n)
 	return 4 * larger(m, n) + panel(m, n) + larger(n, 1) * larger(n, 1);
 }
 
-static int tell(int *out, int64_t elements)
+static int give_elements(int *out, int64_t elements)
 {
 	if (!out)
 		return SOLVER_INVALID;
@@ -114,7 +114,7 @@ static int tell_bytes(size_t *device, size_t *host, int type, int64_t elements)
 #define SIZE(name, elements, ...)                                                 \
 	API(int, cusolverDn##name##_bufferSize, UNUSED void *handle, __VA_ARGS__) \
 	{                                                                         \
-		return tell(lwork, elements);                                     \
+		return give_elements(lwork, elements);                            \
 	}
 /* Arguments on which the sizes do not depend: a matrix, its leading dimension, and others. */
 #define MATRIX	 UNUSED void *a, UNUSED int lda
@@ -214,10 +214,10 @@ XSIZE(Xlarft, type, panel(n, k), PARAMS, UNUSED int direct, UNUSED int stored, i
 
 /* ---- reports of iterative solvers ---- */
 
-API_CALL(int, cusolverDnXsyevjGetSweeps, tell(sweeps, 1), UNUSED void *handle, UNUSED void *info,
-	 int *sweeps)
-API_CALL(int, cusolverDnXgesvdjGetSweeps, tell(sweeps, 1), UNUSED void *handle, UNUSED void *info,
-	 int *sweeps)
+API_CALL(int, cusolverDnXsyevjGetSweeps, give_elements(sweeps, 1), UNUSED void *handle,
+	 UNUSED void *info, int *sweeps)
+API_CALL(int, cusolverDnXgesvdjGetSweeps, give_elements(sweeps, 1), UNUSED void *handle,
+	 UNUSED void *info, int *sweeps)
 
 static int tell_residual(double *residual)
 {

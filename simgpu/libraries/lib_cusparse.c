@@ -18,12 +18,12 @@ struct sparse {
 	const void *data[3]; /* its arrays on the device */
 };
 
-static struct sparse *check(const void *handle)
+static struct sparse *sparse_of(const void *handle)
 {
 	return sim_handle_check((void *)handle, KIND);
 }
 
-static int create(void **out, struct sparse what)
+static int create_sparse(void **out, struct sparse what)
 {
 	struct sparse *s;
 
@@ -39,7 +39,7 @@ static int create(void **out, struct sparse what)
 
 void lib_use_sparse(void *object)
 {
-	struct sparse *s = check(object);
+	struct sparse *s = sparse_of(object);
 
 	for (int i = 0; s && i < 3; i++)
 		lib_use(s->data[i]);
@@ -47,12 +47,12 @@ void lib_use_sparse(void *object)
 
 static int destroy(const void *handle)
 {
-	sim_handle_free(check(handle));
+	sim_handle_free(sparse_of(handle));
 	return SPARSE_OK;
 }
 
-#define OBJECT(make, unmake)                                               \
-	API_CALL(int, make, create(out, (struct sparse){ 0 }), void **out) \
+#define OBJECT(make, unmake)                                                      \
+	API_CALL(int, make, create_sparse(out, (struct sparse){ 0 }), void **out) \
 	API_CALL(int, unmake, destroy(object), void *object)
 
 OBJECT(cusparseCreate, cusparseDestroy)
@@ -68,23 +68,23 @@ OBJECT(cusparseSpSV_createDescr, cusparseSpSV_destroyDescr)
 #define SETTING(set, get, type, field) \
 	API_SETTING(set, get, KIND, sparse, type, field, SPARSE_INVALID, SPARSE_INVALID)
 
-#define SETTER(name, field)                       \
-	API(int, name, void *object, int value)   \
-	{                                         \
-		struct sparse *s = check(object); \
-                                                  \
-		if (!s)                           \
-			return SPARSE_INVALID;    \
-		s->field = value;                 \
-		return SPARSE_OK;                 \
+#define SETTER(name, field)                           \
+	API(int, name, void *object, int value)       \
+	{                                             \
+		struct sparse *s = sparse_of(object); \
+                                                      \
+		if (!s)                               \
+			return SPARSE_INVALID;        \
+		s->field = value;                     \
+		return SPARSE_OK;                     \
 	}
 /* Getters of matrix descriptors return the value itself. */
-#define GETTER(name, field)                       \
-	API(int, name, const void *object)        \
-	{                                         \
-		struct sparse *s = check(object); \
-                                                  \
-		return s ? s->field : 0;          \
+#define GETTER(name, field)                           \
+	API(int, name, const void *object)            \
+	{                                             \
+		struct sparse *s = sparse_of(object); \
+                                                      \
+		return s ? s->field : 0;              \
 	}
 
 SETTER(cusparseSetMatType, type)
@@ -120,7 +120,7 @@ API_CALL(const char *, cusparseGetErrorName, cusparseGetErrorString(status), int
 /* ---- matrices and vectors ---- */
 
 #define MATRIX(...) \
-	create(out, (struct sparse){ .rows = rows, .value_type = value_type, __VA_ARGS__ })
+	create_sparse(out, (struct sparse){ .rows = rows, .value_type = value_type, __VA_ARGS__ })
 #define ENTRIES .columns = columns, .entries = entries
 
 API_CALL(int, cusparseCreateCsr, MATRIX(ENTRIES, .data = { offsets, indices, values }), void **out,
@@ -153,7 +153,7 @@ GONE(cusparseDestroySpVec)
 API(int, cusparseSpMatGetSize, const void *matrix, int64_t *rows, int64_t *columns,
     int64_t *entries)
 {
-	struct sparse *s = check(matrix);
+	struct sparse *s = sparse_of(matrix);
 
 	if (!s || !rows || !columns || !entries)
 		return SPARSE_INVALID;

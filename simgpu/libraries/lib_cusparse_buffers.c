@@ -10,7 +10,7 @@
 
 int cusparseSpMatGetSize(const void *matrix, int64_t *rows, int64_t *columns, int64_t *entries);
 
-static int tell(size_t *out, size_t bytes)
+static int give_bytes(size_t *out, size_t bytes)
 {
 	if (!out)
 		return INVALID;
@@ -23,7 +23,7 @@ static int tell_int(int *out, size_t bytes)
 {
 	if (!out)
 		return INVALID;
-	tell(&bytes, bytes);
+	give_bytes(&bytes, bytes);
 	*out = lib_round_int(bytes);
 	return 0;
 }
@@ -34,7 +34,7 @@ static int tell_matrix(size_t *out, const void *matrix, size_t of_row, size_t of
 	int64_t rows, columns, entries;
 	int result = cusparseSpMatGetSize(matrix, &rows, &columns, &entries);
 
-	return result ? result : tell(out, rows * of_row + entries * of_entry);
+	return result ? result : give_bytes(out, rows * of_row + entries * of_entry);
 }
 
 #define SPARSE(x) const void *x
@@ -85,9 +85,9 @@ API_CALL(int, cusparseSpGEMM_compute,
 
 /* ---- sorting and conversion ---- */
 
-API_CALL(int, cusparseXcoosort_bufferSizeExt, tell(out, 4 * sizeof(int) * (size_t)entries),
+API_CALL(int, cusparseXcoosort_bufferSizeExt, give_bytes(out, 4 * sizeof(int) * (size_t)entries),
 	 ANY(handle), NUMBER(m), NUMBER(n), int entries, ANY(rows), ANY(columns), size_t *out)
-API_CALL(int, cusparseXcsrsort_bufferSizeExt, tell(out, 4 * sizeof(int) * (size_t)entries),
+API_CALL(int, cusparseXcsrsort_bufferSizeExt, give_bytes(out, 4 * sizeof(int) * (size_t)entries),
 	 ANY(handle), NUMBER(m), NUMBER(n), int entries, ANY(rows), ANY(columns), size_t *out)
 
 /* The number of entries of a sum is not known, because the sum is not computed. It is zero here. */
@@ -118,7 +118,7 @@ API(int, cusparseXcsrgeam2Nnz, const void *handle, NUMBER(m), NUMBER(n), ANY(des
 	    ANY(columns_b), ANY(describe_c), ANY(values_c), ANY(rows_c), ANY(columns_c),         \
 	    size_t *out)                                                                         \
 	{                                                                                        \
-		return tell(out, sizeof(int) * (size_t)m);                                       \
+		return give_bytes(out, sizeof(int) * (size_t)m);                                 \
 	}                                                                                        \
 	API(int, cusparse##T##bsrsv2_bufferSize, ANY(handle), NUMBER(direction), NUMBER(op),     \
 	    int rows, int entries, ANY(describe), ANY(values), ANY(offsets), ANY(columns),       \

@@ -247,7 +247,8 @@ static int choose_colour(struct making *m, struct nccl_id *id)
 		if (t->colour != mine->colour)
 			continue;
 		m->ranks++;
-		m->rank += t->key < mine->key || (t->key == mine->key && t->rank < mine->rank);
+		if (t->key < mine->key || (t->key == mine->key && t->rank < mine->rank))
+			m->rank++;
 		if (t->key < first->key || (t->key == first->key && t->rank < first->rank))
 			first = t;
 	}

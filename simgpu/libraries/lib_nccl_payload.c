@@ -27,8 +27,8 @@ static void *grow(void *p, size_t *room, size_t need, size_t size)
 	return q;
 }
 
-static bool add(struct nccl_payload *p, uint64_t at, const unsigned char *data, size_t bytes,
-		unsigned char state)
+static bool add_piece(struct nccl_payload *p, uint64_t at, const unsigned char *data, size_t bytes,
+		      unsigned char state)
 {
 	struct nccl_span *last = p->n ? &p->spans[p->n - 1] : NULL;
 	void *grown;
@@ -66,7 +66,7 @@ static bool add_chunk(struct nccl_payload *p, const char *from, size_t at, size_
 	for (size_t i = 0, n; i < bytes; i += n) {
 		for (n = 1; i + n < bytes && states[i + n] == states[i]; n++)
 			;
-		if (states[i] != CONTENTS_UNKNOWN && !add(p, at + i, data + i, n, states[i]))
+		if (states[i] != CONTENTS_UNKNOWN && !add_piece(p, at + i, data + i, n, states[i]))
 			return false;
 	}
 	return true;

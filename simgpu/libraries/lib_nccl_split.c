@@ -18,7 +18,7 @@
 #define PRIME_2 14029467366897019727ull
 #define PRIME_5 2870177450012600261ull
 
-static uint64_t add(uint64_t hash, uint64_t number)
+static uint64_t hash_number(uint64_t hash, uint64_t number)
 {
 	hash += number * PRIME_2;
 	hash = hash << 31 | hash >> 33;
@@ -43,7 +43,7 @@ static int by_colour(int of, int rank, int colour, int key)
 		int length = 0;
 
 		for (int r = rank - key * step; r < of; r += step) {
-			hash = add(hash, (uint64_t)r);
+			hash = hash_number(hash, (uint64_t)r);
 			if (++length > key && colour_of(hash, (uint64_t)length) == colour)
 				return length;
 		}

@@ -125,7 +125,7 @@ static bool is_unknown(const void *from, size_t bytes)
 	       contents_least((uintptr_t)from, bytes) == CONTENTS_UNKNOWN;
 }
 
-static void tell(uint32_t kind, uint64_t key, const void *from, size_t bytes)
+static void write_sent(uint32_t kind, uint64_t key, const void *from, size_t bytes)
 {
 	size_t room = (sizeof(struct sent) + (kind == SENT ? 2 * bytes : 0) + 63) & ~(size_t)63;
 	uint64_t at = __atomic_fetch_add(&world->used, room, __ATOMIC_RELAXED);
@@ -150,13 +150,13 @@ static void tell(uint32_t kind, uint64_t key, const void *from, size_t bytes)
 void nccl_world_tell(struct nccl_topic topic, const void *from, size_t bytes)
 {
 	if (topic.key && bytes <= MOST && nccl_world_is_open())
-		tell(is_unknown(from, bytes) ? SENT_UNKNOWN : SENT, topic.key, from, bytes);
+		write_sent(is_unknown(from, bytes) ? SENT_UNKNOWN : SENT, topic.key, from, bytes);
 }
 
 void nccl_world_pass(struct nccl_topic topic)
 {
 	if (nccl_world_is_open())
-		tell(PASSED, topic.key, NULL, 0);
+		write_sent(PASSED, topic.key, NULL, 0);
 }
 
 void nccl_world_sent(void)
@@ -267,7 +267,7 @@ static bool somebody_works(struct look *l, unsigned waited, uint64_t ms)
 	return works;
 }
 
-static void look_at(struct look *l, unsigned waited)
+static void look_at_world(struct look *l, unsigned waited)
 {
 	uint64_t now = pending_now_ms(), ms = now - l->at;
 
@@ -374,7 +374,7 @@ static const struct sent *wait_for(struct nccl_topic topic)
 		may = t ? 0 : who_may(topic, passed);
 		if (!may)
 			break;
-		look_at(&look, may);
+		look_at_world(&look, may);
 		t = look_taken(topic, may, &look);
 		if (t)
 			break;
@@ -412,7 +412,7 @@ bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 	else
 		memcpy(to, t->data, bytes);
 	if (topic.taken) /* other ranks of this stage may need it from this rank */
-		tell(SENT, topic.taken, to, bytes);
+		write_sent(SENT, topic.taken, to, bytes);
 	return true;
 }
 
