@@ -145,6 +145,15 @@ bool frame_state(struct classifier *c, const struct history *h)
 	       (h->stage != STAGE_OUTSIDE || life_lived_on(c, h));
 }
 
+/* A tensor that the script computed, in another type. */
+static bool is_of_computed(struct classifier *c, const struct history *h)
+{
+	const uint32_t *of = map_get(&c->study->made_of, h->block.stack);
+
+	return of && place_of_native(c, h) & PLACE_CONVERTED &&
+	       !(place_of_stack(c, *of, h->block.seq) & PLACE_MAKER);
+}
+
 /* True if a pass began during its life or that of others of its stack, if it comes from the host,
  * or if a model has not run yet. Memory that a script only holds is no input. */
 static bool is_for_a_pass(struct classifier *c, const struct history *h)
@@ -154,7 +163,7 @@ static bool is_for_a_pass(struct classifier *c, const struct history *h)
 	    study_has_habit(c->study, h->block.stack, HABIT_READ))
 		return true;
 	return !c->m->spans.forwards && !c->m->spans.backwards && study_has_model(c->study) &&
-	       !(h->concluded.used & USED_OF_WEIGHT);
+	       !(h->concluded.used & USED_OF_WEIGHT) && !is_of_computed(c, h);
 }
 
 /* Made or copied to the device by the script itself, not computed. */

@@ -108,14 +108,14 @@ static bool says_nothing(const struct model *m)
 	return !m->tags && strcmp(defs_meta(m->defs, "torch.tags").s, "on");
 }
 
-/* A result kept by a graph without a backward pass, perhaps since the recording ends before it. */
+/* A result kept by a graph without a backward pass, perhaps since the recording ends before it is over. */
 bool life_graph(struct classifier *c, const struct history *h)
 {
 	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
 
 	if (!says_nothing(c->m) || h->stage != STAGE_FORWARD || !p || !outlived_its_pass(c, h))
 		return false;
-	if (!c->m->spans.backwards)
+	if (c->m->spans.backwards <= c->m->spans.in_backward)
 		return pass_keeps_much(p);
 	return pass_keeps_graph(p) && study_path_is_of_graph(c->study, h->module_path);
 }

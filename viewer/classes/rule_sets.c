@@ -69,16 +69,15 @@ bool set_averages(struct classifier *c, const struct history *h)
 	return is_copied(c, h) && (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
 }
 
-/* Read from a file and kept. A block that is only copied on is freed soon, a batch from a file
- * after its pass, a model never or after at least one pass. */
+/* Read from a file and kept. A block that is only copied on is freed soon, unless it is as large as
+ * the weights, a batch from a file after its pass, a model never or after at least one pass. */
 bool set_read(struct classifier *c, const struct history *h)
 {
 	uint32_t passes = life_last_forward(c, h) - h->born_forward;
 
 	if (!life_made_by(h, STACK_LOAD) || h->stage != STAGE_OUTSIDE || life_ever_saved(h))
 		return false;
-	return !life_ended(h) || passes > 1 ||
-	       (passes && study_is_of_a_set(c->study, h->block.stack));
+	return !life_ended(h) || passes > 1 || study_is_of_a_set(c->study, h->block.stack);
 }
 
 bool set_loaded_state(UNUSED struct classifier *c, const struct history *h)

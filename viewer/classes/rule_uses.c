@@ -142,7 +142,7 @@ static void note_update(struct study *st)
 }
 
 /* Draws conclusions from a work when all blocks that it touches are known. */
-static void settle_work(struct study *st)
+void study_settle_work(struct study *st)
 {
 	struct study_work *w = &st->work;
 	bool leaves = false;
@@ -174,7 +174,7 @@ void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before)
 	struct study_work *w = &st->work;
 
 	if (w->work != work) {
-		settle_work(st);
+		study_settle_work(st);
 		w->source = reads_copied(st, w->work) ? w->latest : 0;
 		w->of_result &= w->source != 0;
 		w->work = work;
@@ -212,7 +212,7 @@ static bool is_state(const struct history *h, uint32_t signs)
 
 void study_uses_died(struct study *st, const struct history *h)
 {
-	settle_work(st);
+	study_settle_work(st);
 	if (h->block.stack && is_state(h, USED_WITH_GRADIENT | USED_AGAIN))
 		*map_put(&st->habits, h->block.stack, NULL) |= HABIT_OF_STATE;
 }

@@ -143,7 +143,8 @@ uint32_t statement_places(const char *text)
 		found |= PLACE_STATE;
 	if (mentions_gradients(text, strlen(text)))
 		found |= PLACE_OF_GRAD;
-	if (find_part(text, "requires_grad=True") || find_part(text, "requires_grad_("))
+	if (find_part(text, "requires_grad=True") ||
+	    (find_part(text, "requires_grad_(") && !find_part(text, "requires_grad_(False")))
 		found |= PLACE_LEAF;
 	if (find_part(text, "Parameter("))
 		found |= PLACE_PARAMETER | PLACE_LEAF;

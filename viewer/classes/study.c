@@ -91,6 +91,7 @@ static void settled(void *ctx)
 		LIVE_EACH (&st->m->devices[d].live, h)
 			note_gradient(st, h);
 	study_settle_old(st);
+	study_settle_work(st);
 	study_loaded_over(st);
 	for (int d = 0; d < MODEL_DEVICES; d++)
 		LIVE_EACH (&st->m->devices[d].live, h)

@@ -257,6 +257,7 @@ bool study_path_is_of_graph(const struct study *st, uint32_t module_path);
 /* rule_uses.c */
 void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before);
 void study_uses_died(struct study *st, const struct history *h);
+void study_settle_work(struct study *st);
 /* Leaves were updated during its life, and no update used it. */
 bool study_passed_over(const struct study *st, const struct history *h);
 

@@ -18,6 +18,7 @@ static const struct row {
 } rows[] = {
 	{ "torch/nn/modules/module.py", NULL, "_call_impl", STACK_FORWARD },
 	{ "torch/nn/modules/module.py", NULL, "_apply", STACK_PARAM },
+	{ "torch/nn/modules/module.py", "Module", "state_dict", STACK_PARAM },
 	{ "torch/nn/modules/module.py", "Module", "zero_grad", STACK_ZERO_GRAD },
 	{ "torch/nn/modules/", NULL, "__init__", STACK_PARAM },
 	{ "torch/nn/modules/rnn.py", NULL, "flatten_parameters", STACK_PARAM },
