@@ -14,7 +14,8 @@ static bool is_saved(const struct advise *a, const struct advised *l)
 {
 	return l->course->saved && !stage_is_backward(l->born->stage) &&
 	       l->born->stage != STAGE_OPTIMIZER && !advise_held(a, l) &&
-	       l->course->over == PLAN_END; /* a backward pass reads it later */
+	       /* a backward pass reads it later, or its shape alone */
+	       (l->course->over == PLAN_END || advise_by_backward(a, l));
 }
 
 /* Memory ran out in a pass, and not more passes wait for backward than ever did (one, if it is the
@@ -130,6 +131,22 @@ static uint64_t *births_after(struct advise *a)
 	return after;
 }
 
+/* Attention pads a mask to an aligned length, and stops in backward if it gets a copy that is not.
+ */
+static bool has_padded_mask(struct advise *a)
+{
+	struct stacks *s = &a->timeline->stacks;
+	struct map seen = { 0 };
+	bool found = false;
+
+	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l)
+		if (!found && l.course->saved && map_add(&seen, l.stack))
+			found = stacks_have(s, l.stack, l.from, "constant_pad_nd") &&
+				stacks_have(s, l.stack, l.from, "native::scaled_dot_product");
+	map_free(&seen);
+	return found;
+}
+
 void advise_offload(struct advise *a)
 {
 	const size_t births = advise_lives(a) + 1;
@@ -138,7 +155,7 @@ void advise_offload(struct advise *a)
 	uint64_t largest = 0, *after;
 	struct copies c;
 
-	if (is_twice(a))
+	if (is_twice(a) || has_padded_mask(a))
 		return;
 	c.finding = advise_add(a, "offload_activations");
 	c.courses = need_pages(births * sizeof(*c.courses));

@@ -39,7 +39,7 @@ static bool finding_row(void *ctx, size_t i, struct row_advise_finding *row)
 
 static void text_finding(struct emit *out, const struct advise *a, const struct finding *f)
 {
-	char saves[HUMAN_MAX], least[HUMAN_MAX], peak[HUMAN_MAX];
+	char saves[HUMAN_MAX], least[HUMAN_MAX], peak[HUMAN_MAX], most[HUMAN_MAX + 8] = "";
 	char line[ADVISE_TEXT + 300], place[OWNER_WORDS], right[60] = "";
 	uint64_t all = f->reserved ? a->reserved : a->peak;
 	const char *about = f->about ? "About " : "";
@@ -51,16 +51,18 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 	else
 		snprintf(line, sizeof(line), "%s%s to %s less (%s%s): %s", about, least, saves,
 			 f->about ? "" : "at most ", PERCENT(f->saves, all), f->what);
+	if (f->about && strcmp(saves, least))
+		snprintf(most, sizeof(most), " to %s", B(f->peak + f->saves - f->least));
 	emit_paragraph(out, "- ", "  ", line);
 	if (f->owner.function)
 		emit_line(out, "    %s", owner_words(&f->owner, place, sizeof(place), 0));
 	claim_say(&f->measured, right, sizeof(right));
-	snprintf(line, sizeof(line), "%s%s. Then the %s is %s%s.", f->how, right,
+	snprintf(line, sizeof(line), "%s%s. Then the %s is %s%s%s.", f->how, right,
 		 f->reserved ? "most that is reserved" : "peak",
 		 f->about		? "about "
 		 : f->least == f->saves ? ""
 					: "at least ",
-		 human_apart(peak, f->peak, all));
+		 human_apart(peak, f->peak, all), most);
 	emit_paragraph(out, "    ", "    ", line);
 	emit_line(out, "%s", "");
 }
