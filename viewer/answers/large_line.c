@@ -56,11 +56,15 @@ static bool is_outside(const char *statement, const char *mark)
 
 	for (const char *at = statement; end && at < end; at++)
 		depth += (*at == '(') - (*at == ')');
-	return end && (strchr(mark, ':') || (depth <= 0 && ends_chain(end)));
+	return end && (strchr(mark, ':') || (depth <= (*mark == ')') && ends_chain(end)));
 }
 
-static const char *change_of(const char *statement, size_t blocks, bool saved)
+static const char *change_of(struct timeline *t, const struct large_line *l, const char *statement,
+			     size_t blocks)
 {
+	bool saved = l->saved;
+	char op[32] = "";
+
 	if (blocks >= MANY_RESULTS)
 		return "many of its results are there at once: keep fewer of them or, where "
 		       "autograd keeps them for backward, compute them again "
@@ -70,12 +74,20 @@ static const char *change_of(const char *statement, size_t blocks, bool saved)
 		if ((!saved || operations[i].when == ANYWAY) &&
 		    is_outside(statement, operations[i].mark))
 			return operations[i].change;
+	if (l->stack)
+		instant_operator(&t->stacks, l->stack, l->seq, op, sizeof(op));
+	if (!strcmp(op, "index_select"))
+		return "one row is copied for each index: where they are summed up again (edges of "
+		       "a graph), a product with a sparse matrix needs no copies, and where many "
+		       "are of one row (a weight by kind), one product for each row does; or "
+		       "compute some at a time, each part under torch.utils.checkpoint if "
+		       "autograd keeps it";
 	if (saved)
-		return "autograd keeps it for backward: compute some of its rows at a time "
-		       "(samples, positions, pairs, edges), each part under "
+		return "autograd keeps it for backward: compute only the rows that are read, or "
+		       "some at a time (samples, positions, pairs, edges), each part under "
 		       "torch.utils.checkpoint, or with an operator that needs less";
-	return "compute some of its rows at a time (samples, positions, pairs, edges), or free "
-	       "what is not read any more";
+	return "compute only the rows that are read, or some at a time (samples, positions, pairs, "
+	       "edges), or free what is not read any more";
 }
 
 static void statement_of(struct timeline *t, const struct owner *o, char *buf, size_t room)
@@ -114,7 +126,7 @@ void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct
 	statement_of(t, o, statement, sizeof(statement));
 	place_words(t, l, statement, place);
 	text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place,
-		 change_of(statement, l->blocks, l->saved));
+		 change_of(t, l, statement, l->blocks));
 }
 
 static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call)
@@ -126,7 +138,7 @@ static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bo
 	text_put(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s.", B(l->bytes),
 		 PERCENT(l->bytes, all), call ? "call" : "line", place);
 	text_put(l->change, sizeof(l->change), "%s",
-		 change_of(call ? "" : statement, call ? 0 : l->blocks, l->saved));
+		 change_of(t, l, call ? "" : statement, call ? 0 : l->blocks));
 }
 
 /* True for results of a pass. In imports also for blocks of unknown class: a snapshot of PyTorch
@@ -136,6 +148,12 @@ static bool is_result(const struct timeline *t, const struct block *b)
 	return category_in(b->category, OF_ONE_PASS) ||
 	       (b->category == CATEGORY_unknown && b->stack &&
 		defs_meta(&t->recording->defs, "source").len);
+}
+
+/* Without tags, activations are those that autograd keeps, as far as is known. */
+static bool is_saved(const struct block *b)
+{
+	return b->state & LIFE_SAVED || b->category == CATEGORY_activations;
 }
 
 void large_line_of(struct large_line *l, struct timeline *t, const struct snapshot *s,
@@ -152,7 +170,7 @@ void large_line_of(struct large_line *l, struct timeline *t, const struct snapsh
 			continue;
 		l->blocks++;
 		l->bytes += b->size;
-		saved += b->state & LIFE_SAVED ? b->size : 0;
+		saved += is_saved(b) ? b->size : 0;
 		largest = !largest || b->size > largest->size ? b : largest;
 	}
 	l->saved = 2 * saved > l->bytes;
@@ -175,7 +193,7 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 				    call ? owners_caller(&t->owners, b->stack)
 					 : owners_find(&t->owners, b),
 				    b->size)
-				->grown += b->state & LIFE_SAVED ? b->size : 0;
+				->grown += is_saved(b) ? b->size : 0;
 	}
 	holders_sort(&lines);
 	*l = (struct large_line){ .bytes = 0 };

@@ -370,12 +370,12 @@ static const struct change {
 	  "to them (lists, attributes, closures, hooks, reference cycles)." },
 	{ 1u << CATEGORY_activations, 4,
 	  "Graphs of earlier steps are kept: keep loss.item() or x.detach() in place of the tensor "
-	  "that holds them (in a list, an attribute, a closure; or a buffer that is written in "
-	  "place: call its detach_()), or call backward at once." },
+	  "that holds them (in a list, an attribute, a closure, a hook or a reference cycle; or a "
+	  "buffer that is written in place: call its detach_()), or call backward at once." },
 	{ ~0u, 1,
 	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place of it, "
 	  "limit how many are kept, or delete what refers to it outside of its line: a variable, a "
-	  "list, an attribute, a closure." },
+	  "list, an attribute, a closure, a hook or a reference cycle." },
 };
 
 static uint64_t growth_of(const struct leaks *l, uint32_t classes)

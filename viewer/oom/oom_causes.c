@@ -131,7 +131,7 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 			"%s from pass to pass: %s of the %s in use were made in or for earlier "
 			"forward passes, and %s. Most of it was made by "
 			"%s%s. Something outside of that line still refers to it: a variable, a "
-			"list, an attribute, a closure.",
+			"list, an attribute, a closure, a hook or a reference cycle.",
 			what, B(o->grown), B(o->allocated),
 			o->grown_saved ? "are still held" : "nothing has used them since",
 			WHO(&h->owner), caller);

@@ -128,6 +128,13 @@ static void add_left(struct oom *o, const struct block *b, uint32_t passes)
 	}
 }
 
+/* A graph took it or, without tags, a pass made it. */
+static bool may_have_graph(const struct oom *o, const struct block *b)
+{
+	return o->shot.model->spans.tags ? b->state & LIFE_SAVED
+					 : category_in(b->category, FORWARD_RESULTS);
+}
+
 void oom_left(struct oom *o)
 {
 	struct search s = { .oom = o, .now = oom_pass_at(o, o->refusal.event.seq) };
@@ -143,7 +150,7 @@ void oom_left(struct oom *o)
 	if (used || gathers)
 		look_at_lives(&s);
 	FOR_EACH (const struct block, b, mo->blocks, mo->count)
-		if (b->life && b->seq >= step && b->state & LIFE_SAVED)
+		if (b->life && b->seq >= step && may_have_graph(o, b))
 			map_put(&s.graphs, own_pass(o, b->life - 1), NULL);
 	many = most && o->phase != PHASE_BACKWARD && s.graphs.count > FEWEST &&
 	       s.graphs.count > 2 * most;

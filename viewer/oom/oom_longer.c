@@ -71,7 +71,7 @@ void oom_find_longer(struct oom *o)
 	for (size_t i = 0; i < count; i++)
 		most = sums[i] > most ? sums[i] : most;
 	map_free(&stacks);
-	if (!most || now < LEAST || now / TIMES < most / OF)
+	if (count < 2 || !most || now < LEAST || now / TIMES < most / OF)
 		return;
 	o->longer.steps = count;
 	o->longer.inputs = now;

@@ -131,17 +131,18 @@ uint64_t oom_evaluation(const struct oom *o)
 	return 0;
 }
 
-/* If an evaluation ends right before, its results cannot be distinguished from the next batch:
- * returns the birth of the last forward result. UINT64_MAX = no evaluation ends there. */
+/* If an evaluation ends right before, its results cannot be distinguished from the next batch, and
+ * where steps are calls, the inputs of a call are made before it: returns the birth of the last
+ * forward result before. UINT64_MAX = neither. */
 static uint64_t batch_from(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
 	const struct lives *l = &o->timeline->model.lives;
 	size_t first = oom_batch_span(o, o->since_step);
+	bool behind = first && first < s->count && s->items[first - 1].phase == PHASE_EVALUATION;
+	uint64_t begin = o->by_call ? o->since : behind ? s->items[first].extent.first_seq : 0;
 
-	if (!first || first >= s->count || s->items[first - 1].phase != PHASE_EVALUATION)
-		return UINT64_MAX;
-	for (uint32_t i = lives_born_by(l, s->items[first].extent.first_seq); i-- > 0;) {
+	for (uint32_t i = begin ? lives_born_by(l, begin - 1) : 0; i-- > 0;) {
 		const struct lived x = lives_read(l, i);
 
 		if (x.born->stage == STAGE_FORWARD)

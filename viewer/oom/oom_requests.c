@@ -50,8 +50,10 @@ uint64_t remedy_held_unused(const struct oom *o, char *what, char *how)
 		return 0;
 	oom_say(what,
 		"Free what %s%s allocated (delete every reference to it, also in callbacks and "
-		"closures), or keep it on the host until it is used again",
-		WHO(&most->owner), u->holders.count > 1 ? " and other lines" : "");
+		"closures), or keep it on the host%s until it is used again",
+		WHO(&most->owner), u->holders.count > 1 ? " and other lines" : "",
+		most->category == CATEGORY_inputs ? ", or in fewer bytes (pictures as uint8),"
+						  : "");
 	oom_say(how,
 		"%s, of it %s of this line, were used last in or before %s %zu. Whether a later "
 		"one needs them is not known",
@@ -166,9 +168,10 @@ uint64_t remedy_in_pieces(const struct oom *o, char *what, char *how)
 	    !o->shot.model->spans.forwards || p->largest < 5 * p->next || o->grown > p->bytes / 4 ||
 	    oom_is_room(o, &o->wanted) || stage_is_backward(o->wanted_stage))
 		return 0;
-	oom_say(what, "Compute it in %d pieces, one after the other (%s %s%s)", PIECES,
-		o->samples == 1 ? "rows, positions or classes of" : "chunk the batch through",
-		WHO(&p->owner), oom_only_forward(o) ? "" : ", a fused or chunked loss");
+	oom_say(what,
+		"Compute it in %d pieces, one after the other (samples, rows, positions or classes "
+		"of %s%s)",
+		PIECES, WHO(&p->owner), oom_only_forward(o) ? "" : ", a fused or chunked loss");
 	if (p->count == 1)
 		oom_say(how, "One tensor of %s. All but one piece is saved", B(p->bytes));
 	else
@@ -248,11 +251,12 @@ static void say_parts(const struct oom *o, char *what)
 {
 	struct owner call = owners_caller(&o->timeline->owners, o->wanted.stack);
 
-	if (o->samples != 1 && oom_only_forward(o) && !o->engine.phase && call.file[0] &&
+	if (oom_only_forward(o) && !o->engine.phase && call.file[0] &&
 	    !ANY_OF(b, o->shot.moment.blocks, o->shot.moment.count, b->state & LIFE_SAVED))
-		text_add(what, OOM_TEXT,
-			 ": call the model for a part of it at a time in %s, and join the results",
-			 WHO(&call));
+		text_add(
+			what, OOM_TEXT,
+			": call the model for a part of it at a time in %s, and join the results%s",
+			WHO(&call), o->samples == 1 ? ", if they can be (tiles of a picture)" : "");
 }
 
 uint64_t remedy_longer_samples(const struct oom *o, char *what, char *how)
@@ -271,6 +275,14 @@ uint64_t remedy_longer_samples(const struct oom *o, char *what, char *how)
 	return needed - o->longer.peak;
 }
 
+/* torch.autograd.grad adds no gradients up. */
+static bool adds_up(const struct oom *o)
+{
+	const struct spans *s = &o->shot.model->spans;
+
+	return ANY_OF(x, s->items, s->count, x->phase == PHASE_BACKWARD && !x->asked);
+}
+
 uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 {
 	bool kept = o->read_each || o->served;
@@ -285,10 +297,10 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 		o->samples == 1 ? "Make the sample smaller, the batch is one"
 		: o->samples	? "Halve the batch"
 				: "Halve the batch, or the size of a sample if it is one",
-		o->samples == 1	    ? ""
-		: !o->engine.phase  ? (o->shot.model->spans.backwards && !o->evaluation
-					       ? " (and accumulate gradients over two)"
-					       : "")
+		o->samples == 1 ? ""
+		: !o->engine.phase
+			? (adds_up(o) && !o->evaluation ? " (and accumulate gradients over two)"
+							: "")
 		: o->engine.samples ? " (vLLM: max_num_seqs)"
 				    : " (vLLM: max_num_batched_tokens)");
 	say_parts(o, what);

@@ -139,6 +139,14 @@ static bool is_outermost_forward(const struct defs *d, uint32_t node)
 	return is;
 }
 
+/* Pictures, sequences, tokens of texts. A vector or a matrix may be of the nodes of a graph, and
+ * two rows of numbers its edges. */
+static bool may_be_batch(const struct defs_variable *v)
+{
+	return v->head.dims > 2 ||
+	       (v->head.dims == 2 && v->sizes[0] != 2 && !strstr(variables_type(v), "float"));
+}
+
 uint64_t variables_first_size(const struct defs *d, uint64_t seq)
 {
 	const struct defs_variables *x = d->frames.items;
@@ -148,7 +156,7 @@ uint64_t variables_first_size(const struct defs *d, uint64_t seq)
 
 		if (x[i].seq <= seq && x[i].count && !v->head.tensors && v->head.dims &&
 		    !memchr(v->name.s, '.', v->name.len) && is_outermost_forward(d, x[i].node))
-			return v->sizes[0];
+			return may_be_batch(v) ? v->sizes[0] : 0;
 	}
 	return 0;
 }

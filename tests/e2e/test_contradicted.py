@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences that programs after public reports contradicted, on other programs of their kinds: what a class is called, which memory is of an
+earlier call, how much a change saves, and which change PyTorch refuses."""
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD
+
+pytestmark = pytest.mark.skipif(not (BUILD / "libsimgpu.so").exists(), reason="built without CUDA headers")
+
+PROGRAM = """
+import contextlib, sys, torch
+from torch import nn
+from torch.nn import functional as F
+how = sys.argv[1]
+D = 512
+
+class Pool(nn.Module):  # index_add needs its source's shape alone in backward
+    def __init__(self):
+        super().__init__()
+        self.edge, self.out = nn.Linear(D, D), nn.Linear(D, D)
+    def forward(self, x, at):
+        for _ in range(3):
+            x = x + torch.zeros_like(x).index_add(0, at, x[at].exp() * self.edge(x)[at])
+        return self.out(x)
+
+class Attends(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv = nn.Linear(D, 3 * D)
+    def forward(self, x, keep):
+        for _ in range(4):
+            q, k, v = self.qkv(x).unflatten(-1, (3, 8, -1)).permute(2, 0, 3, 1, 4)
+            x = x + F.scaled_dot_product_attention(q, k, v, attn_mask=keep).transpose(1, 2).flatten(2)
+        return x
+
+def train(net, *inputs, steps=3, on_host=False):
+    optimizer = torch.optim.SGD(net.parameters(), 1e-3)
+    for step in range(steps):
+        with torch.autograd.graph.save_on_cpu() if on_host else contextlib.nullcontext():
+            loss = net(*inputs).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def layers(n=8):
+    return nn.Sequential(*[m for _ in range(n) for m in (nn.Linear(D, D), nn.ReLU())]).cuda()
+
+class Whole(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = layers()
+    def forward(self, x):
+        return self.net(x)
+
+if how in ("shapes", "on_host"):
+    train(Pool().cuda(), torch.rand(4096, D, device="cuda"), torch.randint(0, 4096, (16384,), device="cuda"), on_host=how == "on_host")
+elif how in ("padded", "aligned"):
+    n = 1025 if how == "padded" else 1024
+    train(Attends().cuda(), torch.rand(4, n, D, device="cuda"), torch.ones(4, 1, 1, n, dtype=torch.bool, device="cuda"))
+elif how == "copies":
+    net = layers()
+    net._register_state_dict_hook(lambda module, state, prefix, _: state.update({k: v.clone() for k, v in state.items()}))
+    train(net, torch.rand(64, D, device="cuda"))
+    state = net.state_dict()
+    print(sum(float(x.sum()) for x in state.values()))
+elif how == "calls":
+    net = layers(2).eval()
+    with torch.inference_mode():
+        for rows in (4096, 65536):
+            net(torch.rand(rows, D).cuda())
+elif how == "computed":
+    net = layers(2)
+    noise = torch.rand(96 << 18).cuda()
+    kept = noise > 0.5
+    values = kept.float()
+    print(float((values * noise).sum()))
+elif how in ("nodes", "pictures"):
+    net = Whole()
+    net(torch.rand(*((16384, D) if how == "nodes" else (16384, 1, D)), device="cuda")).mean().backward()
+elif how == "asked":
+    net = layers()
+    for step in range(2):
+        x = torch.rand(4096 << 3 * step, 1, D, device="cuda", requires_grad=True)
+        torch.autograd.grad(net(x).sum(), x)
+elif how == "first_backward":
+    net = layers(12)
+    y = net(torch.rand(4096, D, device="cuda"))
+    F.pad(y, (0, 16 * D)).square().sum().backward()
+elif how == "validated":
+    net = layers(2)
+    train(net, torch.rand(1024, D, device="cuda"))
+    found = []
+    with torch.no_grad():
+        while True:
+            found.append(net(torch.rand(4096, D, device="cuda")))
+elif how == "longer":
+    train(layers(), torch.rand(2048, D, device="cuda"), steps=1)
+    train(layers(), torch.rand(24576, D, device="cuda"), steps=1)
+"""
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("contradicted")
+    (folder / "program.py").write_text(PROGRAM)
+
+    def run(how, card="h100-80g", tags="on"):
+        path = folder / f"{how}.gmt"
+        if not path.exists():
+            subprocess.run([BUILD / "gpumemtrace", "run", "-q", "--sim", card, "-o", path, "--", sys.executable, folder / "program.py", how],
+                           env={**os.environ, "GPUMEMTRACE_TAGS": tags}, capture_output=True, text=True, timeout=120)
+        return path
+    return run
+
+
+def findings(tool, path, kind):
+    return [f for f in tool.json("advise", path)["findings"] if f["kind"] == kind]
+
+
+def test_saved_for_its_shape_goes_to_the_host_too(record, tool):
+    said = findings(tool, record("shapes"), "offload_activations")
+    peaks = [tool.json("report", record(how))["devices"][0]["peak_bytes"] for how in ("shapes", "on_host")]
+    saved = peaks[0] - peaks[1]
+    assert said and said[0]["least_bytes"] - 0.03 * peaks[0] <= saved <= said[0]["saves_bytes"] + 0.03 * peaks[0], (said, peaks)
+    range_ = said[0]["saves_bytes"] != said[0]["least_bytes"]
+    assert not range_ or " to " in tool("advise", record("shapes")).split("Then the peak is about")[1].split(".\n")[0]
+
+
+def test_a_padded_mask_of_attention_is_not_kept_on_the_host(record, tool):
+    assert findings(tool, record("aligned"), "offload_activations") and not findings(tool, record("padded"), "offload_activations")
+
+
+def test_copies_that_state_dict_makes_are_weights(record, tool):
+    blocks = [b["category"] for b in tool.json("live", record("copies"), "--at", "end")["blocks"] if b["size"] == 512 * 512 * 4 and b["category"] != "workspace"]
+    assert sorted(blocks) == ["gradients"] * 8 + ["parameters"] * 16
+
+
+def holders(tool, path):
+    said = tool.json("oom", path)
+    return said, {h["class"]: h for h in reversed(said["holders"])}
+
+
+def test_the_inputs_of_a_call_are_not_of_earlier_calls(record, tool):
+    said, by_class = holders(tool, record("calls", "mine=300MiB"))
+    assert said["step"] == 2 and by_class["inputs"]["bytes"] > 100 << 20 and not by_class["inputs"]["earlier_bytes"]
+
+
+def test_a_conversion_of_what_the_script_computed_is_no_input(record, tool):
+    _, by_class = holders(tool, record("computed", "mine=330MiB"))
+    assert by_class["inputs"]["bytes"] == 96 << 20 and by_class["unknown"]["bytes"] >= 96 << 20
+
+
+@pytest.mark.parametrize("how", ["nodes", "pictures"])
+def test_rows_of_a_matrix_need_not_be_samples(record, tool, how):
+    half = next(r for r in tool.json("oom", record(how, "mine=400MiB"))["remedies"] if r["name"] == "smaller_batch")
+    assert ("or the size of a sample" in half["what"], half["enough"]) == (how == "nodes", how == "pictures")
+
+
+def test_gradients_that_are_asked_for_are_not_added_up(record, tool):
+    half = next(r for r in tool.json("oom", record("asked", "mine=420MiB"))["remedies"] if r["name"] == "smaller_batch")
+    assert "accumulate" not in half["what"]
+
+
+def test_what_waits_for_the_first_backward_pass_is_activations(record, tool):
+    said, by_class = holders(tool, record("first_backward", "mine=680MiB", "off"))
+    assert said["phase"] == "backward" and by_class["activations"]["bytes"] > 90 << 20 and "forward_temporaries" not in by_class
+
+
+def test_results_of_many_passes_without_tags(record, tool):
+    said, _ = holders(tool, record("validated", "mine=400MiB", "off"))
+    assert said["cause"] == "retained_graph" and said["remedies"][0]["name"] == "let_go"
+
+
+def test_one_step_shows_no_usual_length(record, tool):
+    assert not [r for r in tool.json("oom", record("longer", "mine=700MiB"))["remedies"] if r["name"] == "longer_samples"]
