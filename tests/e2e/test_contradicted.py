@@ -176,3 +176,22 @@ def test_results_of_many_passes_without_tags(record, tool):
 
 def test_one_step_shows_no_usual_length(record, tool):
     assert not [r for r in tool.json("oom", record("longer", "mine=700MiB"))["remedies"] if r["name"] == "longer_samples"]
+
+
+SNAPSHOT = """
+import sys, torch
+torch.cuda.memory._record_memory_history(stacks="python")
+net = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)]).cuda()
+for _ in range(2):
+    net(torch.rand(256, 512, device="cuda")).sum().backward()
+torch.cuda.memory._dump_snapshot(sys.argv[1])
+"""
+
+
+def test_a_workspace_of_backward_without_its_stack_is_no_gradient(tool, tmp_path):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
+    env |= {"LD_PRELOAD": str(BUILD / "libsimgpu.so"), "LD_LIBRARY_PATH": str(BUILD / "simgpu"), "SIMGPU_CARD": "h100-80g"}
+    subprocess.run([sys.executable, "-c", SNAPSHOT, tmp_path / "x.pickle"], env=env, check=True, timeout=120)
+    blocks = tool.json("live", tmp_path / "x.pickle", "--at", "end")["blocks"]
+    assert {b["category"] for b in blocks if b["size"] == 32 << 20 and not b["stack"]} == {"workspace"}
+    assert sum(b["category"] == "gradients" for b in blocks) == 8

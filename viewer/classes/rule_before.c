@@ -86,6 +86,13 @@ static bool stands(const struct classifier *c, const struct history *h)
 	return !c->m->tags && study_is_old(c->study, h) && h->concluded.rank;
 }
 
+bool study_has_weight_like(const struct study *st, const struct history *h)
+{
+	const struct study_size *s = map_find(&st->before, size_of(h));
+
+	return study_size_is_of_weight(st, h->block.size) || (s && s->standing);
+}
+
 /* Alive when the program's objects were recorded: its parameters are known then. Gradients that
  * came or went meanwhile are not. */
 static bool was_asked_for(const struct classifier *c, const struct history *h)

@@ -74,12 +74,13 @@ bool bare_weight(struct classifier *c, const struct history *h)
 }
 
 /* A copy of a weight can be as large, but backward does not read it. */
-bool bare_workspace(UNUSED struct classifier *c, const struct history *h)
+bool bare_workspace(struct classifier *c, const struct history *h)
 {
 	bool size = h->block.size == CUBLAS_BYTES || h->block.size == CUBLAS_HOPPER_BYTES;
 
 	return size && !h->block.stack && !life_ended(h) && !life_tagged(h, ANY_TAG) &&
-	       h->concluded.used & USED_IN_BACKWARD;
+	       (h->concluded.used & USED_IN_BACKWARD ||
+		(h->stage == STAGE_BACKWARD && !study_has_weight_like(c->study, h)));
 }
 
 bool tag_saved(UNUSED struct classifier *c, const struct history *h)

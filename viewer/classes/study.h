@@ -265,4 +265,6 @@ bool study_passed_over(const struct study *st, const struct history *h);
 void study_old_end(struct study *st, const struct history *h);
 void study_settle_old(struct study *st);
 /* The block was there before the recording began, and its maker is unknown. */
+/* Where the sizes of weights are known: one of them, with a stack or older than the recording. */
+bool study_has_weight_like(const struct study *st, const struct history *h);
 bool study_is_old(const struct study *st, const struct history *h);
