@@ -108,7 +108,8 @@ static bool says_nothing(const struct model *m)
 	return !m->tags && strcmp(defs_meta(m->defs, "torch.tags").s, "on");
 }
 
-/* A result kept by a graph without a backward pass, perhaps since the recording ends before it is over. */
+/* A result kept by a graph without a backward pass, perhaps since the recording ends before it is
+ * over. */
 bool life_graph(struct classifier *c, const struct history *h)
 {
 	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
