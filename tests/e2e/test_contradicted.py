@@ -66,6 +66,14 @@ elif how == "copies":
     train(net, torch.rand(64, D, device="cuda"))
     state = net.state_dict()
     print(sum(float(x.sum()) for x in state.values()))
+elif how == "loaded":
+    import tempfile
+    net = layers()
+    net(torch.rand(64, D, device="cuda"))
+    with tempfile.TemporaryFile() as file:
+        torch.save(net.state_dict(), file)
+        file.seek(0)
+        net.load_state_dict(torch.load(file, map_location="cuda"))
 elif how == "calls":
     net = layers(2).eval()
     with torch.inference_mode():
@@ -136,6 +144,11 @@ def test_a_padded_mask_of_attention_is_not_kept_on_the_host(record, tool):
 def test_copies_that_state_dict_makes_are_weights(record, tool):
     blocks = [b["category"] for b in tool.json("live", record("copies"), "--at", "end")["blocks"] if b["size"] == 512 * 512 * 4 and b["category"] != "workspace"]
     assert sorted(blocks) == ["gradients"] * 8 + ["parameters"] * 16
+
+
+def test_weights_from_a_file_are_weights_though_they_are_soon_gone(record, tool):
+    blocks = tool.json("live", record("loaded"), "--at", "peak")["blocks"]
+    assert [b["category"] for b in blocks if b["size"] == 512 * 512 * 4 and b["category"] != "workspace"] == ["parameters"] * 16
 
 
 def holders(tool, path):
