@@ -93,6 +93,16 @@ def joined():
     net(torch.randn(16, 2 * D, device="cuda")).mean().backward()
     torch.cat([p.grad.flatten() for p in net.parameters()]).norm()  # line
 
+def gathered():
+    net, optimizer = made(D, D)
+    net(torch.randn(16, D, device="cuda")).mean().backward()
+    optimizer.step()
+    found = None
+    with torch.no_grad():
+        for _ in range(64):
+            outs = [net(torch.randn(4096, D, device="cuda")) for _ in range(5)]
+            found = outs if found is None else [torch.cat(pair) for pair in zip(found, outs)]  # line
+
 def cast():
     net = made(*[4 * D] * 14)[0]
     with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
@@ -281,6 +291,7 @@ CASES = {
     "products": ("2500MiB", None, {"fused_attention": ""}),
     "squares": ("1000MiB", "unknown", {"one_by_one": "@ one at a time"}),
     "joined": ("1200MiB", "unknown", {"one_by_one": ""}),
+    "gathered": ("1500MiB", None, {"results_on_host": "@", "one_by_one": ""}),
     "cast": ("1400MiB", None, {"autocast_cache": "cache_enabled=False"}),
     "retried": ("2GiB", "refused_attempts", {"refused_attempts": "leave the except block"}),
     "attribute": ("700MiB", "retained_graph", {"let_go": r"Free the tensors of Keeps\.forward"}),
