@@ -276,16 +276,22 @@ void gmt_encode_columns(struct gmt_codec *c, const struct gmt_event *e, places a
 
 /* ---- decoding ---- */
 
+/* A record has one cursor for all columns. */
 struct in {
-	struct cursor *from[GMT_COLUMNS];
+	struct cursor *from;
 	bool columns, bad;
 };
 
-#define GET(i, column)	 get_varint((i)->from[column])
-#define GET32(i, column) get_varint32((i)->from[column])
+static INLINE struct cursor *column_of(const struct in *in, enum gmt_column column)
+{
+	return &in->from[in->columns ? column : 0];
+}
 
-static void get_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
-		     struct in *in, struct gmt_event *e)
+#define GET(i, column)	 get_varint(column_of(i, column))
+#define GET32(i, column) get_varint32(column_of(i, column))
+
+static INLINE void get_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
+			    struct in *in, struct gmt_event *e)
 {
 	uint64_t token = fields & F_ADDR ? GET(in, GMT_COL_ADDR) : 0;
 	uint64_t place = token ? (token - 1) / 2 : 0;
@@ -298,13 +304,13 @@ static void get_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned
 	if (token)
 		e->addr = c->place[place].addr;
 	else if (fields & F_ADDR)
-		e->addr = last->addr + unzigzag(get_packed(in->from[GMT_COL_ADDR]));
+		e->addr = last->addr + unzigzag(get_packed(column_of(in, GMT_COL_ADDR)));
 	if (fields & F_SIZE)
-		e->size = same ? c->place[place].size : get_packed(in->from[GMT_COL_SIZE]);
+		e->size = same ? c->place[place].size : get_packed(column_of(in, GMT_COL_SIZE));
 }
 
 /* Sets all members as predicted; get_fields then overwrites those in the mask. */
-static void predict(const struct gmt_event *last, unsigned fields, struct gmt_event *e)
+static INLINE void predict(const struct gmt_event *last, unsigned fields, struct gmt_event *e)
 {
 	e->stack = fields & F_STACK ? last->stack : 0;
 	e->scope = fields & F_SCOPE ? last->scope : 0;
@@ -316,21 +322,15 @@ static void predict(const struct gmt_event *last, unsigned fields, struct gmt_ev
 }
 
 /* The mask without fields that the kind does not carry, which are not written. */
-static unsigned carried(unsigned fields, unsigned m)
+static INLINE unsigned carried(unsigned fields, unsigned m)
 {
-	static const unsigned bits[][2] = {
-		{ F_STACK, M_STACK },	{ F_SCOPE, M_SCOPE }, { F_NAME, M_NAME },
-		{ F_ARG0, M_ARG0 },	{ F_ARG1, M_ARG1 },   { F_STREAM, M_STREAM },
-		{ F_DEVICE, M_DEVICE },
-	};
-
-	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
-		if (!(fields & bits[i][0]))
-			m &= ~bits[i][1];
-	return m;
+#define WITHOUT(field) (fields & F_##field ? 0u : (unsigned)M_##field)
+	return m & ~(WITHOUT(STACK) | WITHOUT(SCOPE) | WITHOUT(NAME) | WITHOUT(ARG0) |
+		     WITHOUT(ARG1) | WITHOUT(STREAM) | WITHOUT(DEVICE));
+#undef WITHOUT
 }
 
-static uint64_t get_object(struct gmt_codec *c, unsigned kind, struct in *in)
+static INLINE uint64_t get_object(struct gmt_codec *c, unsigned kind, struct in *in)
 {
 	uint64_t token = GET(in, GMT_COL_OBJECT), object;
 	uint32_t number = expected_number(c, kind) + (uint32_t)unzigzag(token - 1);
@@ -343,15 +343,15 @@ static uint64_t get_object(struct gmt_codec *c, unsigned kind, struct in *in)
 		object = c->object[number % GMT_CODEC_OBJECTS];
 		note_number(c, kind, number);
 	} else {
-		object = c->last_object + get_object_step(in->from[GMT_COL_NEW]);
+		object = c->last_object + get_object_step(column_of(in, GMT_COL_NEW));
 		c->last_object = object;
 	}
 	enter_object(c, kind, object, token != 0);
 	return object;
 }
 
-static void get_fields(struct gmt_codec *c, const struct gmt_event *last, unsigned m, struct in *in,
-		       struct gmt_event *e)
+static INLINE void get_fields(struct gmt_codec *c, const struct gmt_event *last, unsigned m,
+			      struct in *in, struct gmt_event *e)
 {
 	if ((m & M_ARG0) && in->columns && names_object(e->kind))
 		e->arg0 = get_object(c, e->kind, in);
@@ -371,9 +371,9 @@ static void get_fields(struct gmt_codec *c, const struct gmt_event *last, unsign
 		e->stack = GET32(in, GMT_COL_STACK);
 }
 
-static uint64_t get_time(struct in *in)
+static INLINE uint64_t get_time(struct in *in)
 {
-	uint64_t low = in->columns ? get_byte(in->from[GMT_COL_TIME]) : 0;
+	uint64_t low = in->columns ? get_byte(column_of(in, GMT_COL_TIME)) : 0;
 	uint64_t delta = GET(in, GMT_COL_LATER);
 
 	if (in->columns && delta >> 56)
@@ -383,7 +383,7 @@ static uint64_t get_time(struct in *in)
 
 /* Reads kind and mask, and returns the event's fields. Fields of later versions are ignored: they
  * have bits and columns of their own, after the known ones. */
-static unsigned get_kind(struct in *in, struct gmt_event *e, unsigned *m)
+static INLINE unsigned get_kind(struct in *in, struct gmt_event *e, unsigned *m)
 {
 	uint64_t kind = GET(in, GMT_COL_KIND);
 
@@ -395,7 +395,7 @@ static unsigned get_kind(struct in *in, struct gmt_event *e, unsigned *m)
 					: gmt_kind_fields(e->kind);
 }
 
-static void get_common(struct gmt_codec *c, struct in *in, unsigned m, struct gmt_event *e)
+static INLINE void get_common(struct gmt_codec *c, struct in *in, unsigned m, struct gmt_event *e)
 {
 	e->time_ns = c->time_ns + get_time(in);
 	e->seq = m & M_SEQ ? c->seq + unzigzag(GET(in, GMT_COL_OTHER)) : c->seq + 1;
@@ -416,22 +416,24 @@ static bool can_be_read(const struct gmt_event *e, unsigned fields)
 	return has_row || gmt_kind_is_extra(e->kind) || gmt_kind_is_known(e->kind);
 }
 
-static bool is_bad(const struct in *in)
+static INLINE bool is_bad(const struct in *in)
 {
-	bool bad = in->bad;
+	const struct cursor *c = in->from;
 
-	for (unsigned i = 0; i < GMT_COLUMNS; i++)
-		bad |= in->from[i]->bad;
-	return bad;
+	_Static_assert(GMT_COLUMNS == 11, "each is asked");
+	if (!in->columns)
+		return in->bad | c->bad;
+	return in->bad | c[0].bad | c[1].bad | c[2].bad | c[3].bad | c[4].bad | c[5].bad |
+	       c[6].bad | c[7].bad | c[8].bad | c[9].bad | c[10].bad;
 }
 
-static int decode(struct gmt_codec *c, struct in *in, struct gmt_event *out)
+static INLINE int decode(struct gmt_codec *c, struct in *in, struct gmt_event *out)
 {
 	unsigned m, fields = get_kind(in, out, &m);
 	struct gmt_event *last = group_of(c, out->kind);
 
 	get_common(c, in, m, out);
-	if (!is_bad(in) && !can_be_read(out, fields))
+	if (!can_be_read(out, fields) && !is_bad(in))
 		return -GMT_ERR_UNKNOWN_KIND;
 	get_addr(c, last, fields, in, out);
 	predict(last, fields, out);
@@ -448,23 +450,16 @@ static int decode(struct gmt_codec *c, struct in *in, struct gmt_event *out)
 long gmt_decode_event(struct gmt_codec *c, const uint8_t *in, size_t len, struct gmt_event *out)
 {
 	struct cursor record = { in + 1, in + 1, false };
-	struct in from = { .columns = false };
 	int rc;
 
 	if (len < 1 || in[0] >= GMT_EVENT_MAX || (size_t)in[0] + 1 > len)
 		return -GMT_ERR_BAD_RECORD;
 	record.end = in + 1 + in[0];
-	for (unsigned i = 0; i < GMT_COLUMNS; i++)
-		from.from[i] = &record;
-	rc = decode(c, &from, out);
+	rc = decode(c, &(struct in){ &record, .columns = false }, out);
 	return rc < 0 ? rc : 1 + in[0];
 }
 
 int gmt_decode_columns(struct gmt_codec *c, struct cursor *in, struct gmt_event *out)
 {
-	struct in from = { .columns = true };
-
-	for (unsigned i = 0; i < GMT_COLUMNS; i++)
-		from.from[i] = &in[i];
-	return decode(c, &from, out);
+	return decode(c, &(struct in){ in, .columns = true }, out);
 }

@@ -26,7 +26,11 @@ struct merge {
 	struct reader_ahead *ahead; /* or NULL: blocks are decoded here */
 	uint64_t done_bytes, live_events;
 	struct source sources[OPEN_MAX + 1];
-	struct gmt_event last;
+	struct {
+		uint64_t seq, time_ns;
+		uint32_t thread;
+		uint16_t kind;
+	} last; /* that was passed on */
 	bool any_passed;
 };
 
@@ -87,12 +91,13 @@ static struct source *pick(struct merge *m, uint64_t *limit)
 
 static int pass_on(struct merge *m, const struct gmt_event *e, bool live)
 {
-	const struct gmt_event *t = &m->last;
-
-	if (m->any_passed && t->seq == e->seq && t->time_ns == e->time_ns && t->kind == e->kind &&
-	    t->thread == e->thread)
+	if (m->any_passed && m->last.seq == e->seq && m->last.time_ns == e->time_ns &&
+	    m->last.kind == e->kind && m->last.thread == e->thread)
 		return 0;
-	m->last = *e;
+	m->last.seq = e->seq;
+	m->last.time_ns = e->time_ns;
+	m->last.thread = e->thread;
+	m->last.kind = e->kind;
 	m->any_passed = true;
 	if (!reader_wants(&m->times, e))
 		return 0;

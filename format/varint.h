@@ -77,10 +77,14 @@ static inline uint8_t get_byte(struct cursor *c)
 	return 0;
 }
 
-static inline uint64_t get_varint(struct cursor *c)
+__attribute__((noinline, unused)) static uint64_t get_long_varint(struct cursor *c)
 {
 	uint64_t v = 0;
 
+	if (c->end - c->p > 1 && c->p[1] < 0x80) {
+		c->p += 2;
+		return (c->p[-2] & 0x7fu) | (uint64_t)c->p[-1] << 7;
+	}
 	for (unsigned shift = 0; shift < 64; shift += 7) {
 		uint8_t b = get_byte(c);
 
@@ -92,6 +96,12 @@ static inline uint64_t get_varint(struct cursor *c)
 	}
 	c->bad = true;
 	return 0;
+}
+
+/* Most are one byte long, and most others two. */
+static inline uint64_t get_varint(struct cursor *c)
+{
+	return c->p < c->end && *c->p < 0x80 ? *c->p++ : get_long_varint(c);
 }
 
 static inline uint32_t get_varint32(struct cursor *c)

@@ -8,6 +8,7 @@
 #include "small_run.h"
 
 #include "../../format/record.h"
+#include "../../viewer/advise/plan.h"
 #include "../../viewer/classes/study.h"
 #include "../../viewer/moments/series.h"
 
@@ -145,7 +146,7 @@ static void is_same_series(void)
 {
 	struct classifier *c = classifier_new(&m, NULL);
 	struct said said[2] = { 0 };
-	unsigned categories = 0;
+	unsigned different = 0;
 
 	for (int i = 0; i < 2; i++)
 		series_run(
@@ -153,9 +154,115 @@ static void is_same_series(void)
 			&(struct series_sink){ .change = note_change, .ctx = &said[i] });
 	assert_memory_equal(&said[0], &said[1], sizeof(said[0]));
 	for (unsigned i = 0; i < CATEGORIES; i++)
-		categories += said[0].of_category[i] > 0;
-	assert_true(categories > 2);
+		different += said[0].of_category[i] > 0;
+	assert_true(different > 2);
 	classifier_free(c);
+}
+
+struct noted {
+	uint16_t classes;
+	uint64_t saved, released;
+};
+
+static void note_class(void *ctx, const struct series_change *c)
+{
+	struct noted *noted = ctx;
+
+	noted[c->life].classes |= (uint16_t)(1u << c->category);
+}
+
+static void note_saving(void *ctx, uint32_t life, enum life_change change, uint64_t at)
+{
+	struct noted *noted = ctx;
+
+	if (change == CHANGE_RELEASED)
+		noted[life].released = at;
+	else
+		noted[life].saved = at;
+}
+
+static unsigned events_seen;
+
+static void count_event(void *ctx, const struct series_event *e)
+{
+	(void)ctx;
+	(void)e;
+	events_seen++;
+}
+
+/* A sink that wants each event gets all changes: those that are left out say nothing else of the
+ * lives that are looked at. */
+static void is_same_without_repeats(void)
+{
+	struct classifier *c = classifier_new(&m, NULL);
+	struct series s = { .model = &m, .classifier = c, .leave = &found };
+	struct noted *noted[2];
+
+	for (int i = 0; i < 2; i++) {
+		noted[i] = calloc(m.lives.rows.count, sizeof(*noted[i]));
+		series_run(&s, &(struct series_sink){ .change = note_class,
+						      .said = note_saving,
+						      .event = i ? count_event : NULL,
+						      .ctx = noted[i] });
+	}
+	assert_memory_equal(noted[0], noted[1], m.lives.rows.count * sizeof(*noted[0]));
+	assert_true(noted[0][1].classes);
+	free(noted[0]);
+	free(noted[1]);
+	classifier_free(c);
+}
+
+/* A peak among repeated steps is one of those before them, too. */
+static void is_same_peak(void)
+{
+	static struct timeline t;
+	struct life_plan plans[2][2] = { 0 };
+	const uint64_t last = m.last_seq;
+
+	t.model = m;
+	for (int i = 0; i < 2; i++) {
+		struct life_plan *list[] = { &plans[i][0], &plans[i][1] };
+
+		plan_without(list[0], PLAN_NONE, step(3)->extent.first_seq + 9, PLAN_END, 512);
+		plan_with(list[0], PLAN_NONE, last - 30, last - 20, 2048);
+		plan_with(list[1], PLAN_NONE, step(2)->extent.first_seq, last - 1, 4096);
+		plans_run(list, 2, &t, i ? &found : &(struct repeats){ 0 }, 0, PLAN_END);
+	}
+	for (int k = 0; k < 2; k++) {
+		assert_true(plans[0][k].peak > 512ull * lives_of_step);
+		assert_int_equal(plans[0][k].peak, plans[1][k].peak);
+		assert_int_equal(plans[0][k].peak_seq, plans[1][k].peak_seq);
+		plan_free(&plans[0][k]);
+		plan_free(&plans[1][k]);
+	}
+}
+
+static void is_same_place(const struct lives_walk *a, const struct lives_walk *b)
+{
+	assert_int_equal(a->change, b->change);
+	assert_int_equal(a->now.seq, b->now.seq);
+	assert_int_equal(a->now.life, b->now.life);
+	assert_int_equal(lives_walk_ns(a), lives_walk_ns(b));
+}
+
+/* A walk that jumps to an event goes on as one that came there by itself. */
+static void jumps_are_walks(void)
+{
+	struct lives_walk from, jumped, walked;
+
+	lives_walk_first(&from, &m.lives);
+	for (uint64_t at = 5, more = 1; at < m.last_seq; at += more, more = more * 3 / 2 + 1) {
+		jumped = walked = from;
+		lives_walk_jump(&jumped, at);
+		while (walked.change && walked.now.seq < at)
+			lives_walk_next(&walked);
+		if (more % 2)
+			from = jumped;
+		for (int i = 0; i < 300; i++, lives_walk_next(&walked), lives_walk_next(&jumped))
+			is_same_place(&walked, &jumped);
+	}
+	lives_walk_jump(&from, m.last_seq + 1);
+	assert_int_equal(from.change, CHANGE_NONE);
 }
 
 static void all_alike(void **state)
@@ -170,6 +277,9 @@ static void all_alike(void **state)
 		assert_int_equal(found.count, 1);
 		is_row(0, 1, n);
 		is_same_series();
+		is_same_without_repeats();
+		is_same_peak();
+		jumps_are_walks();
 		over();
 	}
 }
@@ -185,6 +295,9 @@ static void one_differs(void **state)
 		is_row(0, 1, n);
 		is_row(1, n + 2, 2 * n + 1);
 		is_same_series();
+		is_same_without_repeats();
+		is_same_peak();
+		jumps_are_walks();
 		over();
 	}
 }

@@ -63,6 +63,7 @@ struct life_course {
 	bool often;	 /* used in several passes after the one of its birth */
 	bool shortened;	 /* a finding shortens it */
 	bool copied;	 /* made_of is the source of a copy, not an argument of a kernel */
+	bool watched;	 /* the current finding wants the work that uses it */
 };
 
 /* A life as the findings see it. */
@@ -155,6 +156,8 @@ bool advise_is_half(uint64_t narrow, uint64_t wide);
 /* Calls look for each piece of work before the moment, with all lives that it touches. */
 typedef void advise_work(void *ctx, uint32_t work, const uint32_t *lives, size_t count);
 void advise_works(const struct advise *a, advise_work *look, void *ctx);
+/* The same for work that touches a watched life. Afterwards no life is watched. */
+void advise_watched_works(const struct advise *a, advise_work *look, void *ctx);
 /* Calls look for the work of each backward node, with all lives that it touches. Two successive
  * nodes of one kind might be reported as one. */
 struct node_run {

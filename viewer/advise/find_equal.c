@@ -26,14 +26,10 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 {
 	struct search *s = ctx;
 	const struct model *m = &s->advise->timeline->model;
-	struct block_uses x;
-	bool made = false;
 
-	for (size_t i = 0; i < count && !made; i++) {
-		uses_of(m, lives[i], &x);
-		made = x.works.first == work;
-	}
-	for (size_t i = 0; i < count && !made; i++) {
+	if (ANY_OF(x, lives, count, uses_begin(m, *x, work)))
+		return;
+	for (size_t i = 0; i < count; i++) {
 		struct advised l;
 		struct equal *e;
 

@@ -161,12 +161,17 @@ static void take_last_gaps(struct search *s, unsigned plain)
 	}
 }
 
+static void watch(struct search *s, const struct advised *l)
+{
+	map_item(&s->lives, l->life)->used = 0;
+	l->course->watched = true;
+}
+
 static struct finding *find_gaps(struct search *s, unsigned plain)
 {
-	if (s->lives.count) {
-		advise_works(s->advise, note_work, s);
+	advise_watched_works(s->advise, note_work, s);
+	if (s->lives.count)
 		take_last_gaps(s, plain);
-	}
 	map_items_free(&s->lives);
 	return s->finding;
 }
@@ -189,7 +194,7 @@ void advise_idle_weights(struct advise *a)
 		return;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
 		if (!is_trained(a, &l) && !is_only_copied(a, &l))
-			map_item(&s.lives, l.life)->used = 0;
+			watch(&s, &l);
 	f = find_gaps(&s, is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0);
 	advise_put(f->how,
 		   "%s of weights in %s %s that get no gradient and that nothing uses in whole "
@@ -210,7 +215,7 @@ void advise_set_to_none(struct advise *a)
 		return;
 	ADVISE_EACH (a, CLASS_BIT(gradients), l)
 		if (is_gradient(a, &l))
-			map_item(&s.lives, l.life)->used = 0;
+			watch(&s, &l);
 	f = find_gaps(&s, 1u << PHASE_FORWARD | 1u << PHASE_EVALUATION);
 	advise_put(f->how,
 		   "%s of gradients %s that nothing reads before the next ones are added to them",

@@ -78,6 +78,7 @@ static void add_waiting(struct search *s, const struct advised *l)
 	t->end = arithmetic_most(t->end, l->until);
 	t->largest = arithmetic_most(t->largest, l->size);
 	*map_put(&s->of, l->life, NULL) = *latest;
+	l->course->watched = true;
 }
 
 static void collect(struct search *s)
@@ -183,7 +184,7 @@ void advise_one_by_one(struct advise *a)
 	struct search s = { .advise = a };
 
 	collect(&s);
-	advise_works(a, note_work, &s);
+	advise_watched_works(a, note_work, &s);
 	FOR_EACH (const struct turn, t, s.turns, s.count) {
 		bool open = t->end == PLAN_END && a->wanted_count;
 

@@ -56,12 +56,11 @@ static bool begins_pass(const struct search *s, const struct advised *l)
 static void note_results(struct search *s, uint32_t work, const uint32_t *lives, size_t count)
 {
 	const struct use_kind *by = uses_kind(&s->advise->timeline->model.uses, work);
-	struct block_uses x;
 	struct advised l;
 
 	for (size_t i = 0; i < count; i++) {
-		uses_of(&s->advise->timeline->model, lives[i], &x);
-		if (x.works.first != work || !advise_life(s->advise, lives[i], FORWARD_RESULTS, &l))
+		if (!uses_begin(&s->advise->timeline->model, lives[i], work) ||
+		    !advise_life(s->advise, lives[i], FORWARD_RESULTS, &l))
 			continue;
 		++*map_put(&s->modules, innermost(s, by->stack, l.born->forwards), NULL);
 		if (strstr(ops_find(s->advise, &l)->name, "embedding") && begins_pass(s, &l))

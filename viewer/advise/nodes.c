@@ -19,6 +19,7 @@ struct walk {
 	uint64_t before; /* event after the previous work */
 	uint32_t born;	 /* lives born by then */
 	bool summed;	 /* the previous work was a sum */
+	struct map sums; /* by STRING of a kernel's name: whether it computes one */
 	uint32_t *lives; /* lives that the current node touches */
 	size_t count, room;
 	uint32_t *runs; /* by life: number of the latest run that touched it */
@@ -39,12 +40,13 @@ static uint64_t first_birth(struct walk *w, uint64_t work)
 }
 
 /* A sum, or the reset of its semaphores. */
-static bool is_sum(const struct walk *w, const struct use_kind *by)
+static bool is_sum(struct walk *w, const struct use_kind *by)
 {
 	const char *s = by->name ? defs_string(w->advise->timeline->model.defs, by->name).s : "";
 
 	return by->transfer == GMT_TRANSFER_SET ||
-	       (strstr(s, "reduce_kernel") && strstr(s, "sum_functor"));
+	       map_known(&w->sums, by->name,
+			 strstr(s, "reduce_kernel") && strstr(s, "sum_functor"));
 }
 
 static void end_run(struct walk *w)
@@ -90,5 +92,6 @@ void advise_nodes(struct advise *a, advise_node *look, void *ctx)
 	advise_works(a, follow, &w);
 	end_run(&w);
 	free(w.lives);
+	map_free(&w.sums);
 	munmap(w.runs, bytes);
 }

@@ -145,15 +145,12 @@ static void note_made(struct advise *a, uint32_t life, uint32_t work, const uint
 {
 	const struct model *m = &a->timeline->model;
 	struct advised made, other;
-	struct block_uses x;
 	size_t read = 0;
 
-	uses_of(m, life, &x);
-	if (x.works.first != work || !advise_life(a, life, UINT16_MAX, &made))
+	if (!uses_begin(m, life, work) || !advise_life(a, life, UINT16_MAX, &made))
 		return;
 	for (size_t i = 0; i < count; i++) {
-		uses_of(m, lives[i], &x);
-		if (lives[i] == life || x.works.first == work ||
+		if (lives[i] == life || uses_begin(m, lives[i], work) ||
 		    !advise_life(a, lives[i], UINT16_MAX, &other) || other.size <= LIVES_SMALL)
 			continue;
 		made.course->made_of = ++read == 1 ? lives[i] + 1 : 0;
@@ -186,16 +183,14 @@ static void note_copy(struct noting *n, uint32_t work, const struct use_kind *by
 	const struct uses *u = &n->advise->timeline->model.uses;
 	const struct use_kind *from = uses_kind(u, n->source);
 	struct life_course *c = &n->advise->courses[life];
-	struct block_uses x;
 
 	if (by->transfer == GMT_TRANSFER_SOURCE) {
 		n->source = work;
 		n->source_of = life;
 		return;
 	}
-	uses_of(&n->advise->timeline->model, life, &x);
-	if (x.works.first == work && n->source + 1 == work && from->name == by->name &&
-	    from->stack == by->stack) {
+	if (n->source + 1 == work && from->name == by->name && from->stack == by->stack &&
+	    uses_begin(&n->advise->timeline->model, life, work)) {
 		c->copied = true;
 		c->made_of = n->source_of + 1;
 	}
@@ -209,7 +204,8 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 	struct advise *a = n->advise;
 	const struct model *m = &a->timeline->model;
 	const struct use_kind *by = uses_kind(&m->uses, work);
-	bool pass = by->node || model_signs(m, by->stack) & (STACK_FORWARD | STACK_STEP);
+	const uint32_t signs = model_signs(m, by->stack);
+	bool pass = by->node || signs & (STACK_FORWARD | STACK_STEP);
 	uint64_t seq = uses_work(&m->uses, work)->seq;
 
 	while (advise_pass_end(a, n->pass) <= seq)
@@ -226,7 +222,7 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 		c->made = c->begun ? c->made : seq;
 		if (by->transfer == GMT_TRANSFER_SOURCE || by->transfer == GMT_TRANSFER_TARGET)
 			note_copy(n, work, by, lives[i]);
-		else if (!pass || model_signs(m, by->stack) & STACK_STEP)
+		else if (!pass || signs & STACK_STEP)
 			c->computed = seq;
 		if (count <= MANY)
 			note_made(a, lives[i], work, lives, count);

@@ -145,12 +145,28 @@ static bool read_life(const struct search *s, uint32_t i, struct found *l)
 	return true;
 }
 
+/* Whether the work around its uses already excludes each pattern, as for most lives. */
+static bool is_in_no_pattern(const struct search *s, uint32_t i)
+{
+	const struct lives *table = &s->model->lives;
+	const struct life *row = lives_at(table, i);
+	const struct life_uses *x = rows_at(&s->model->uses.lives, row->uses);
+	bool late = x->last + s->late < s->model->uses.works.count;
+	bool idle = x->resume && x->resume - x->pause - 1 >= s->idle;
+
+	return x->count && !idle &&
+	       (x->first < s->late ||
+		seq_of(s, x->first - s->late) <= lives_seq(table, &row->born)) &&
+	       (!late || (row->died.position &&
+			  seq_of(s, x->last + s->late) > lives_seq(table, &row->died)));
+}
+
 static void look_at_life(struct search *s, uint32_t i)
 {
 	const struct use_lost *lost = map_find(&s->model->uses.lost, i + 1ull);
 	struct found l;
 
-	if (!read_life(s, i, &l))
+	if ((!lost && is_in_no_pattern(s, i)) || !read_life(s, i, &l))
 		return;
 	if (lost && l.uses.whole)
 		add_to_pattern(s, PATTERN_LOST, &l, lost->bytes, lost->ns, l.there);

@@ -3,6 +3,8 @@
 
 #include "../base/sorted.h"
 
+#define SANE (INT64_MAX / 4) /* bytes; sizes in a damaged file may be anything */
+
 void plan_add(struct life_plan *p, struct plan_change change)
 {
 	*need_item(p->items, p->count, p->room) = change;
@@ -72,12 +74,36 @@ static void follow(struct life_plan *p, uint64_t until, uint64_t recorded,
 	}
 }
 
+/* Before event seq no plan changes, and with at most these recorded bytes none has a new peak. */
+struct calm {
+	uint64_t seq;
+	int64_t bytes;
+};
+
+static struct calm calm_of(struct life_plan *const *plans, size_t count)
+{
+	struct calm c = { PLAN_END, SANE };
+
+	for (size_t i = 0; i < count; i++) {
+		const struct life_plan *p = plans[i];
+		bool sane = p->now < SANE && p->now > -SANE && p->peak < SANE;
+		int64_t room = sane ? (int64_t)p->peak - p->now : -1;
+
+		c.bytes = room < c.bytes ? room : c.bytes;
+		if (p->next < p->count && p->items[p->next].seq < c.seq)
+			c.seq = p->items[p->next].seq;
+	}
+	return c;
+}
+
 void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	       const struct repeats *leave, uint64_t since, uint64_t until)
 {
 	const struct plan_window in = { since, until, leave };
 	const struct lives *l = &t->model.lives;
 	uint64_t now = 0, before, steps = 0;
+	struct calm calm = { 0 };
+	size_t row = 0;
 	struct lives_walk w;
 
 	for (size_t i = 0; i < count; i++)
@@ -85,6 +111,11 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	for (lives_walk_first(&w, l); w.change && w.now.seq < until;) {
 		uint64_t seq = w.now.seq;
 
+		/* no peak is looked for in these steps, and as much is alive after them */
+		if (row < leave->count && seq >= leave->items[row].from) {
+			lives_walk_jump(&w, leave->items[row++].until);
+			continue;
+		}
 		if (steps++ % 65536 == 0)
 			say_progress("computing savings", seq, t->model.events);
 		before = now;
@@ -98,10 +129,13 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 			if (x.born->device == t->device && series_counts(&t->model, x.born))
 				now += w.change == CHANGE_BORN ? x.size : -x.size;
 		}
-		for (size_t i = 0; i < count && seq >= since; i++) {
+		if (seq < since || (seq < calm.seq && now < SANE && (int64_t)now <= calm.bytes))
+			continue;
+		for (size_t i = 0; i < count; i++) {
 			follow(plans[i], seq, before, &in);
 			measure(plans[i], now, seq, &in);
 		}
+		calm = calm_of(plans, count);
 	}
 	for (size_t i = 0; i < count; i++)
 		follow(plans[i], until, now, &in);

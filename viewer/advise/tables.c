@@ -120,16 +120,44 @@ void advise_works(const struct advise *a, advise_work *look, void *ctx)
 	uses_first(&c, u);
 	do { /* a work may have several rows */
 		chunks_rest(a->lives->pool);
-		more = uses_next(&c) && uses_work(u, c.work)->seq < a->until;
+		more = uses_next(&c) &&
+		       (a->until == PLAN_END || uses_work(u, c.work)->seq < a->until);
 		if (count && (!more || c.work != work)) {
 			look(ctx, work, lives, count);
 			count = 0;
 		}
 		work = c.work;
-		for (uint32_t i = 0; more && i < c.count; i++)
-			*need_item(lives, count, room) = c.lives[i];
+		if (more && count + c.count > room)
+			lives = need_resize(lives, (room = 2 * (count + c.count)) * sizeof(*lives));
+		if (more)
+			memcpy(lives + count, c.lives, c.count * sizeof(*lives));
+		count += more ? c.count : 0;
 	} while (more);
 	free(lives);
+}
+
+struct watching {
+	const struct advise *advise;
+	advise_work *look;
+	void *ctx;
+};
+
+static void look_if_watched(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
+{
+	const struct watching *w = ctx;
+
+	if (ANY_OF(x, lives, count, w->advise->courses[*x].watched))
+		w->look(w->ctx, work, lives, count);
+}
+
+void advise_watched_works(const struct advise *a, advise_work *look, void *ctx)
+{
+	struct watching w = { a, look, ctx };
+
+	if (ANY_OF(x, a->known, a->known_count, a->courses[*x].watched))
+		advise_works(a, look_if_watched, &w);
+	FOR_EACH (const uint32_t, x, a->known, a->known_count)
+		a->courses[*x].watched = false;
 }
 
 bool advise_made_of(const struct advise *a, const struct advised *copy, struct advised *original)

@@ -5,25 +5,12 @@
 
 #include <zstd.h>
 
-#ifndef CHUNKS_LIMIT
-#define CHUNKS_LIMIT (128ul << 20) /* bytes */
-#endif
 #define LEVEL 1	 /* zstd's compression level */
 #define TILE  64 /* rows converted at a time, so that they stay in the CPU's cache */
 
 struct chunk_place {
 	struct chunks *table;
 	size_t i;
-};
-
-struct chunk_pool {
-	struct chunk_place *queue; /* pieces in memory, oldest first */
-	size_t first, count, room;
-	size_t bytes; /* total of these pieces */
-	uint8_t *buffer, *out;
-	size_t buffer_room, out_room;
-	ZSTD_CCtx *pack;
-	ZSTD_DCtx *unpack;
 };
 
 struct chunk_pool *chunks_new_pool(void)
@@ -186,7 +173,7 @@ uint8_t *chunks_unpack(struct chunks *c, size_t i)
 	return chunk;
 }
 
-void chunks_rest(struct chunk_pool *pool)
+void chunks_pack(struct chunk_pool *pool)
 {
 	while (pool->bytes > CHUNKS_LIMIT && pool->first < pool->count) {
 		struct chunk_place at = pool->queue[pool->first++];

@@ -8,13 +8,31 @@
 
 #include "../base/usual.h"
 
+#ifndef CHUNKS_LIMIT
+#define CHUNKS_LIMIT (128ul << 20) /* bytes */
+#endif
+
 /* The tables of one recording that share a limit. */
-struct chunk_pool;
+struct chunk_pool {
+	struct chunk_place *queue; /* pieces in memory, oldest first */
+	size_t first, count, room;
+	size_t bytes; /* total of these pieces */
+	uint8_t *buffer, *out;
+	size_t buffer_room, out_room;
+	struct ZSTD_CCtx_s *pack;
+	struct ZSTD_DCtx_s *unpack;
+};
 
 struct chunk_pool *chunks_new_pool(void);
 void chunks_free_pool(struct chunk_pool *pool); /* after its tables */
+void chunks_pack(struct chunk_pool *pool);
+
 /* Compresses the oldest pieces beyond the limit. Pointers into the pool's tables become invalid. */
-void chunks_rest(struct chunk_pool *pool);
+static inline void chunks_rest(struct chunk_pool *pool)
+{
+	if (__builtin_expect(pool->bytes > CHUNKS_LIMIT, 0))
+		chunks_pack(pool);
+}
 
 struct chunks {
 	uint8_t **items; /* NULL = compressed */

@@ -199,18 +199,6 @@ static enum block_stage stage_of(const struct span_thread *t, const struct gmt_e
 	return s & STACK_BACKWARD ? STAGE_BACKWARD : STAGE_OUTSIDE;
 }
 
-/* Cached by stack, because few stacks come often. */
-static uint32_t signs_of(struct spans *s, uint32_t stack)
-{
-	uint32_t i = stack % SPAN_RECENT;
-
-	if (s->recent[i].stack != stack) {
-		s->recent[i].stack = stack;
-		s->recent[i].signs = signs_find(s->signs, stack);
-	}
-	return s->recent[i].signs;
-}
-
 enum act doing_note(struct spans *s, const struct gmt_event *e)
 {
 	static const uint8_t acts[] = {
@@ -237,7 +225,7 @@ enum act doing_note(struct spans *s, const struct gmt_event *e)
 	if (act == ACT_NONE || act == ACT_RANGE)
 		return act;
 	s->now.is_work = act == ACT_BIRTH || act == ACT_DEATH;
-	s->now.signs = signs_of(s, e->stack);
+	s->now.signs = signs_find(s->signs, e->stack);
 	s->now.stage = stage_of(t, e, s->now.signs);
 	return act;
 }

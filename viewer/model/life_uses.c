@@ -140,15 +140,33 @@ static bool lived_through(const struct lives *l, const struct life *life, uint64
 	       (!life->died.position || lives_ns(l, &life->died) >= from);
 }
 
-void uses_of(const struct model *m, uint32_t i, struct block_uses *out)
+/* NULL: it is not known. */
+static const struct life_uses *row_of_life(const struct model *m, uint32_t i, bool *thinned)
 {
 	const struct uses *u = &m->uses;
 	const struct life *life = lives_at(&m->lives, i);
-	const struct life_uses *x = rows_at(&u->lives, life->uses);
-	bool thinned = lived_through(&m->lives, life, u->thinned_from, u->thinned_to);
+
+	*thinned = lived_through(&m->lives, life, u->thinned_from, u->thinned_to);
+	return uses_known(m) && (!*thinned || u->thinned_ends) ? rows_at(&u->lives, life->uses)
+							       : NULL;
+}
+
+bool uses_begin(const struct model *m, uint32_t life, uint32_t work)
+{
+	bool thinned;
+	const struct life_uses *x = row_of_life(m, life, &thinned);
+
+	return x && x->first == work;
+}
+
+void uses_of(const struct model *m, uint32_t i, struct block_uses *out)
+{
+	const struct uses *u = &m->uses;
+	bool thinned;
+	const struct life_uses *x = row_of_life(m, i, &thinned);
 
 	*out = (struct block_uses){ 0 };
-	if (!uses_known(m) || (thinned && !u->thinned_ends))
+	if (!x)
 		return;
 	*out = (struct block_uses){ .known = true,
 				    .count = x->count,
@@ -299,13 +317,17 @@ struct bound {
 		int64_t bytes;
 	} * far;
 	size_t far_count, far_room;
+	struct bound_end {
+		uint64_t seq, bytes;
+	} * ends; /* of live lives without uses: a heap, the first end on top */
+	size_t end_count, end_room;
 	uint32_t next; /* the next work to apply */
 	uint64_t now, most;
 };
 
-static bool counts_on(const struct model *m, uint32_t i, int device)
+static bool counts_on(const struct model *m, const struct life *life, int device)
 {
-	const struct position *p = lives_position(&m->lives, lives_at(&m->lives, i)->born.position);
+	const struct position *p = lives_position(&m->lives, life->born.position);
 
 	return p->counts && p->device == device &&
 	       (p->layer == LIFE_BLOCK) == m->devices[device].framework;
@@ -346,27 +368,63 @@ static void apply_works(struct bound *b, uint64_t seq)
 	}
 }
 
-/* A life with uses counts from its first to its last use, both of which come after its birth. */
-static void bound_life(struct bound *b, enum life_change change, uint32_t i)
+/* Adds the end of a life without uses to the heap. */
+static void add_end(struct bound *b, uint64_t seq, uint64_t bytes)
 {
-	const struct model *m = b->model;
-	const struct life *life = lives_at(&m->lives, i);
-	uint64_t size = lives_request(&m->lives, life)->size;
-	const struct life_uses *x = rows_at(&m->uses.lives, life->uses);
+	size_t i = b->end_count, up;
 
-	if (!x->count) {
-		b->now += change == CHANGE_BORN ? size : 0 - size;
-		b->most = b->now > b->most ? b->now : b->most;
-	} else if (change == CHANGE_BORN) {
+	need_item(b->ends, b->end_count, b->end_room);
+	for (; i && b->ends[up = (i - 1) / 2].seq > seq; i = up)
+		b->ends[i] = b->ends[up];
+	b->ends[i] = (struct bound_end){ seq, bytes };
+}
+
+static void drop_first_end(struct bound *b)
+{
+	const struct bound_end last = b->ends[--b->end_count];
+	size_t i = 0, down;
+
+	for (; (down = 2 * i + 1) < b->end_count; i = down) {
+		if (down + 1 < b->end_count && b->ends[down + 1].seq < b->ends[down].seq)
+			down++;
+		if (last.seq <= b->ends[down].seq)
+			break;
+		b->ends[i] = b->ends[down];
+	}
+	b->ends[i] = last;
+}
+
+static void apply_up_to(struct bound *b, uint64_t seq)
+{
+	for (; b->end_count && b->ends->seq <= seq; drop_first_end(b)) {
+		apply_works(b, b->ends->seq);
+		b->now -= b->ends->bytes;
+	}
+	apply_works(b, seq);
+}
+
+/* A life with uses counts from its first to its last use, both of which come after its birth. */
+static void bound_life(struct bound *b, const struct life *life)
+{
+	const struct lives *l = &b->model->lives;
+	const struct life_uses *x = rows_at(&b->model->uses.lives, life->uses);
+	uint64_t size = lives_request(l, life)->size;
+
+	apply_up_to(b, lives_seq(l, &life->born));
+	if (x->count) {
 		change_bound(b, x->first, (int64_t)size);
 		change_bound(b, x->last + 1, -(int64_t)size);
+		return;
 	}
+	b->now += size;
+	b->most = b->now > b->most ? b->now : b->most;
+	if (life->died.position)
+		add_end(b, lives_seq(l, &life->died), size);
 }
 
 uint64_t uses_bound(const struct model *m, int device)
 {
 	struct bound *b;
-	struct lives_walk w;
 	uint64_t most;
 
 	if (!uses_complete(m) || m->left_out)
@@ -374,17 +432,18 @@ uint64_t uses_bound(const struct model *m, int device)
 	b = need_new(sizeof(*b));
 	b->model = m;
 	b->next = 1;
-	for (lives_walk_first(&w, &m->lives); w.change; lives_walk_next(&w)) {
+	for (uint32_t i = 0; i < m->lives.rows.count; i++) {
+		const struct life *life;
+
 		chunks_rest(m->lives.pool);
-		if ((w.change != CHANGE_BORN && w.change != CHANGE_DIED) ||
-		    !counts_on(m, w.now.life, device))
-			continue;
-		apply_works(b, w.now.seq);
-		bound_life(b, w.change, w.now.life);
+		life = lives_at(&m->lives, i);
+		if (counts_on(m, life, device))
+			bound_life(b, life);
 	}
-	apply_works(b, UINT64_MAX);
+	apply_up_to(b, UINT64_MAX);
 	most = b->most;
 	free(b->far);
+	free(b->ends);
 	free(b);
 	return most;
 }

@@ -113,6 +113,8 @@ struct block_uses {
 };
 
 void uses_of(const struct model *m, uint32_t life, struct block_uses *out);
+/* Whether the work is known to be the first that uses the life. */
+bool uses_begin(const struct model *m, uint32_t life, uint32_t work);
 
 /* The last use up to an event and the next one after it, as rows of works, 0 = none. */
 struct use_around {

@@ -25,13 +25,19 @@ static bool change_is_next(const struct lives_walk *w)
 
 static void take_change(struct lives_walk *w)
 {
-	const struct lives *l = w->changes.lives;
-
 	w->change = w->changes.change;
 	w->now = w->changes.now;
-	if (w->change == CHANGE_DIED)
-		w->now.ns = lives_ns(l, &lives_at(l, w->now.life)->died);
 	lives_next(&w->changes);
+}
+
+uint64_t lives_walk_ns(const struct lives_walk *w)
+{
+	const struct lives *l = w->changes.lives;
+	const struct life *life = w->change ? lives_at(l, w->now.life) : NULL;
+
+	if (w->change == CHANGE_BORN)
+		return lives_ns(l, &life->born);
+	return w->change == CHANGE_DIED ? lives_ns(l, &life->died) : w->now.ns;
 }
 
 void lives_walk_next(struct lives_walk *w)
@@ -45,9 +51,7 @@ void lives_walk_next(struct lives_walk *w)
 	w->change = w->next < l->rows.count ? CHANGE_BORN : CHANGE_NONE;
 	if (!w->change)
 		return;
-	w->now = (struct lives_writer){ w->born_seq, lives_ns(l, &lives_at(l, w->next)->born),
-					w->next };
-	w->next++;
+	w->now = (struct lives_writer){ .seq = w->born_seq, .life = w->next++ };
 	see_birth(w);
 }
 
@@ -55,6 +59,23 @@ void lives_walk_skip(struct lives_walk *w, uint32_t life)
 {
 	w->next = life;
 	see_birth(w);
+}
+
+void lives_walk_jump(struct lives_walk *w, uint64_t seq)
+{
+	struct lives_cursor *c = &w->changes;
+	const struct lives *l = c->lives;
+	size_t pieces = SORTED_FIRST(l->piece_count, i, l->pieces[i].seq < seq);
+
+	if (pieces > c->place.piece + 1) {
+		c->place = (struct packed_place){ .piece = pieces - 1 };
+		c->now = l->pieces[pieces - 1];
+		lives_next(c);
+	}
+	while (c->change && c->now.seq < seq)
+		lives_next(c);
+	lives_walk_skip(w, lives_born_by(l, seq - 1));
+	lives_walk_next(w);
 }
 
 void lives_walk_first(struct lives_walk *w, const struct lives *l)
@@ -99,6 +120,7 @@ void lives_free(struct lives *l)
 	rows_free(&l->notes);
 	rows_free(&l->facts);
 	packed_free(&l->changes);
+	free(l->pieces);
 	chunks_free_pool(l->pool);
 	free(l->recent);
 }
@@ -230,6 +252,8 @@ void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_
 	uint8_t *p = packed_begin(&l->changes);
 	uint64_t more = seq - l->last.seq;
 
+	if (!l->changes.used)
+		*need_item(l->pieces, l->piece_count, l->piece_room) = l->last;
 	*p++ = (uint8_t)(change | (more < 15 ? more : 15) << 4);
 	if (more >= 15)
 		p = put_varint(p, more);

@@ -175,7 +175,9 @@ struct lives {
 	struct lives_recent *recent;
 	struct levels levels;
 	struct packed changes;
-	struct lives_writer last; /* the latest change */
+	struct lives_writer last;    /* the latest change */
+	struct lives_writer *pieces; /* by piece of changes: the change before it */
+	size_t piece_count, piece_room;
 };
 
 void lives_init(struct lives *l);
@@ -271,10 +273,14 @@ struct lives_walk {
 	uint32_t next;	   /* the life that is born next */
 	uint64_t born_seq; /* when */
 	enum life_change change;
-	struct lives_writer now; /* with ns, also for deaths */
+	struct lives_writer now; /* its ns: lives_walk_ns */
 };
 
 void lives_walk_first(struct lives_walk *w, const struct lives *l);
 void lives_walk_next(struct lives_walk *w);
+/* Time of the current birth or change. A birth's and a death's row might be decompressed for it. */
+uint64_t lives_walk_ns(const struct lives_walk *w);
+/* Goes to the first birth or change at seq or later, which must not be behind. */
+void lives_walk_jump(struct lives_walk *w, uint64_t seq);
 /* Skips the births of earlier lives, but not their changes. */
 void lives_walk_skip(struct lives_walk *w, uint32_t life);

@@ -121,10 +121,8 @@ static void note_level(struct model *m, const struct gmt_event *e, int device)
 }
 
 /* All devices are compared after an event of CUDA, because it might not name its device. */
-static void note_levels(struct model *m, const struct gmt_event *e)
+static void note_levels(struct model *m, const struct gmt_event *e, enum gmt_layer layer)
 {
-	enum gmt_layer layer = gmt_kind_layer(e->kind);
-
 	if (layer == GMT_LAYER_FRAMEWORK && e->device >= 0 && e->device < m->device_end)
 		note_level(m, e, e->device);
 	else if (layer == GMT_LAYER_CUDA || layer == GMT_LAYER_SAMPLE)
@@ -144,6 +142,7 @@ static void note_spans(struct model *m, const struct gmt_event *e)
 
 int model_event(void *model, const struct gmt_event *e)
 {
+	const enum gmt_layer layer = gmt_kind_layer(e->kind);
 	struct model *m = model;
 
 	chunks_rest(m->lives.pool);
@@ -158,7 +157,7 @@ int model_event(void *model, const struct gmt_event *e)
 		m->last_ns = e->time_ns;
 	m->last_seq = e->seq;
 	m->end_ns = e->time_ns;
-	if (gmt_kind_layer(e->kind) == GMT_LAYER_USE) {
+	if (layer == GMT_LAYER_USE) {
 		model_use(m, e);
 		return 0;
 	}
@@ -167,7 +166,7 @@ int model_event(void *model, const struct gmt_event *e)
 		handlers[e->kind](m, e);
 	if (m->bucket_count)
 		model_look_at_buckets(m, e);
-	note_levels(m, e);
+	note_levels(m, e, layer);
 	if (model_is_mark(e->kind))
 		model_note_mark(m, e);
 	return 0;

@@ -134,12 +134,13 @@ static void take_launch(struct model *m, const struct gmt_event *e)
 {
 	uint64_t places[GMT_USE_PLACES];
 	unsigned n = gmt_use_places(e, places);
-	uint32_t *work;
+	bool first = !(e->flags & GMT_FLAG_MORE);
+	uint32_t *work = first ? map_put(&m->uses.threads, e->thread, NULL)
+			       : map_get(&m->uses.threads, e->thread);
 
 	m->uses.recent->write_count = 0;
-	if (!(e->flags & GMT_FLAG_MORE))
-		*map_put(&m->uses.threads, e->thread, NULL) = n ? add_work(m, e) : 0;
-	work = map_get(&m->uses.threads, e->thread);
+	if (first)
+		*work = n ? add_work(m, e) : 0;
 	if (work && *work)
 		touch(m, *work, places, n);
 }

@@ -15,7 +15,6 @@
 #include "lives.h"
 
 #define SPAN_RANGES 16
-#define SPAN_RECENT 1024
 
 enum range_kind { RANGE_OTHER, RANGE_STEP, RANGE_ZERO_GRAD, RANGE_PROFILER };
 
@@ -110,9 +109,6 @@ struct spans {
 	const struct defs *defs;
 	struct signs *signs;
 	struct span_now now;
-	struct {
-		uint32_t stack, signs;
-	} recent[SPAN_RECENT]; /* signs of recent stacks */
 
 	uint64_t steps;		  /* Optimizer.step ranges that began */
 	uint32_t forwards;	  /* forward passes that began, by frames of stacks */

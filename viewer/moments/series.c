@@ -31,6 +31,7 @@ struct run {
 	uint32_t mark; /* row of the next mark */
 	struct series_device devices[MODEL_DEVICES];
 	struct series_event event;
+	uint32_t undated; /* 1 + the life whose death dates the event, 0 = its time is known */
 };
 
 bool series_counts(const struct model *m, const struct position *born)
@@ -93,22 +94,30 @@ static enum category class_of_life(struct run *r, uint32_t life, unsigned state)
 	return found;
 }
 
+static void date_event(struct run *r)
+{
+	if (r->undated)
+		r->event.time_ns = lives_ns(r->lives, &lives_at(r->lives, r->undated - 1)->died);
+	r->undated = 0;
+}
+
 static void tell_change(struct run *r, enum series_kind kind, uint32_t life, unsigned category,
 			int64_t bytes)
 {
 	const struct life *row = lives_at(r->lives, life);
-	const struct series_change c = {
-		.seq = r->event.seq,
-		.time_ns = r->event.time_ns,
-		.life = life,
-		.device = lives_position(r->lives, row->born.position)->device,
-		.kind = kind,
-		.category = category,
-		.state = r->now[life].state,
-		.bytes = bytes,
-	};
 
-	r->sink->change(r->sink->ctx, &c);
+	date_event(r);
+	r->sink->change(r->sink->ctx,
+			&(struct series_change){
+				.seq = r->event.seq,
+				.time_ns = r->event.time_ns,
+				.life = life,
+				.device = lives_position(r->lives, row->born.position)->device,
+				.kind = kind,
+				.category = category,
+				.state = r->now[life].state,
+				.bytes = bytes,
+			});
 }
 
 /* The first of the moments that is not before the event, NULL: none. Events come in order. */
@@ -271,6 +280,13 @@ static const struct lives_mark *next_mark(const struct run *r)
 	return r->mark < r->lives->marks.count ? rows_at(&r->lives->marks, r->mark) : NULL;
 }
 
+static void put_event(struct run *r, uint64_t seq, uint64_t ns)
+{
+	r->event.seq = seq;
+	r->event.time_ns = ns;
+	r->undated = 0;
+}
+
 /* Finds the next event with a change, a level or a mark. False: there is none. */
 static bool next_event(struct run *r, bool first)
 {
@@ -279,19 +295,15 @@ static bool next_event(struct run *r, bool first)
 	const struct model *m = r->series->model;
 
 	r->event.seq = r->walk.change ? r->walk.now.seq : UINT64_MAX;
-	r->event.time_ns = r->walk.now.ns;
-	if (level && level->seq < r->event.seq) {
-		r->event.seq = level->seq;
-		r->event.time_ns = level->ns;
-	}
-	if (mark && mark->seq < r->event.seq) {
-		r->event.seq = mark->seq;
-		r->event.time_ns = mark->ns;
-	}
-	if (first && m->first_seq < r->event.seq) {
-		r->event.seq = m->first_seq;
-		r->event.time_ns = m->first_ns;
-	}
+	r->undated = r->walk.change == CHANGE_DIED ? r->walk.now.life + 1 : 0;
+	if (!r->undated)
+		r->event.time_ns = lives_walk_ns(&r->walk);
+	if (level && level->seq < r->event.seq)
+		put_event(r, level->seq, level->ns);
+	if (mark && mark->seq < r->event.seq)
+		put_event(r, mark->seq, mark->ns);
+	if (first && m->first_seq < r->event.seq)
+		put_event(r, m->first_seq, m->first_ns);
 	return r->event.seq != UINT64_MAX;
 }
 
@@ -324,14 +336,44 @@ static void take_event(struct run *r)
 	r->event.mark = NULL;
 	for (; (mark = next_mark(r)) && mark->seq == r->event.seq; r->mark++)
 		r->event.mark = mark;
-	if (r->sink->event)
+	if (r->sink->event) {
+		date_event(r);
 		r->sink->event(r->sink->ctx, &r->event);
+	}
+}
+
+/* Skips most of a row of steps that are left out: their changes of other lives repeat. Lives that
+ * die in such a step were born in it, or in the step before. */
+static void jump_repeats(struct run *r, size_t *row)
+{
+	const struct repeats *leave = r->series->leave;
+	const struct repeat *at = leave && *row < leave->count ? &leave->items[*row] : NULL;
+
+	if (!at || r->sink->life || r->sink->event ||
+	    r->walk.next < (uint64_t)at->life + REPEATS_MARGIN * (uint64_t)at->lives)
+		return;
+	++*row;
+	if (at->lives && r->walk.now.seq < at->known)
+		lives_walk_jump(&r->walk, at->known);
+}
+
+/* Skips changes of lives that are not wanted, as most of a long run are. */
+static void pass_unwanted(struct run *r)
+{
+	struct lives_walk *w = &r->walk;
+
+	if (r->sink->life || r->sink->event)
+		return;
+	while (w->change && w->change != CHANGE_BORN && !r->now[w->now.life].class) {
+		chunks_rest(r->lives->pool);
+		lives_walk_next(w);
+	}
 }
 
 void series_run(const struct series *s, const struct series_sink *sink)
 {
 	struct run *r = need_new(sizeof(*r));
-	size_t bytes = sizeof(*r->now) * (s->model->lives.rows.count + 1);
+	size_t bytes = sizeof(*r->now) * (s->model->lives.rows.count + 1), row = 0;
 
 	r->series = s;
 	r->sink = sink;
@@ -347,6 +389,8 @@ void series_run(const struct series *s, const struct series_sink *sink)
 		if (s->until && r->event.seq > s->until)
 			break;
 		take_event(r);
+		jump_repeats(r, &row);
+		pass_unwanted(r);
 	}
 	say_progress_end();
 	munmap(r->now, bytes);

@@ -60,8 +60,9 @@ struct series {
 	size_t moment_count;	       /* 0: all */
 	uint64_t since;		       /* also lives born after this event, 0 = none */
 	uint64_t until;		       /* the last event, 0 = the recording's last */
-	const struct repeats *leave;   /* lives of these steps are left out; NULL: none */
-	const struct repeats *same;    /* in these steps a life has the class of its twin */
+	/* Lives of these steps are left out, and most changes of others in them; NULL: none. */
+	const struct repeats *leave;
+	const struct repeats *same; /* in these steps a life has the class of its twin */
 };
 
 void series_run(const struct series *s, const struct series_sink *sink);

@@ -389,9 +389,15 @@ static uint32_t python_of(const struct signs *s, uint32_t stack)
 
 uint32_t signs_find(struct signs *s, uint32_t stack)
 {
+	uint32_t i = stack % SIGNS_RECENT;
+
 	if (stack && !s->ready)
 		learn_all(s);
-	return find_chain(s, python_of(s, stack));
+	if (s->recent[i].stack != stack) {
+		s->recent[i].stack = stack;
+		s->recent[i].bits = find_chain(s, python_of(s, stack));
+	}
+	return s->recent[i].bits;
 }
 
 uint32_t signs_module_path(struct signs *s, uint32_t stack)

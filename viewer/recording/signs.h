@@ -38,6 +38,8 @@ enum stack_sign {
 	STACK_NODE = 1 << 25,	    /* inside the backward of a Function of Python */
 };
 
+#define SIGNS_RECENT 1024
+
 struct signs {
 	const struct defs *defs;
 	struct map codes;	 /* code id -> bits to set */
@@ -47,6 +49,9 @@ struct signs {
 	struct map leading;	 /* code ids that lead to a forward or backward pass */
 	struct map led;		 /* stack nodes that do, with all frames outside of them */
 	bool ready;
+	struct {
+		uint32_t stack, bits;
+	} recent[SIGNS_RECENT]; /* of the latest stacks, because few come often */
 };
 
 void signs_init(struct signs *s, const struct defs *defs);
