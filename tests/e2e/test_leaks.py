@@ -118,3 +118,30 @@ def test_steps_of_several_modules_are_not_said_to_be_of_one(programs, tool):
                                                .replace("    kept.append(x)", "        x = other(x)\n    kept.append(x)").replace("layers, kept", "other = Other(256, 256).cuda()\nlayers, kept"))
     text = " ".join(tool("leaks", programs.traced(str(programs.folder / "layers.py"))).split())
     assert "A step here is one call of Other.forward layers.py:" in text and ", or of another module: " in text
+
+
+FULL = """
+import torch
+
+model = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+kept = []
+for step in range(24):
+    tensor = torch.zeros(1_000_000 + 128 * step, device="cuda")
+    if len(kept) < 12:
+        kept.append(tensor)
+    else:
+        kept[step % 12] = tensor
+    del tensor
+    model(torch.randn(8, 64, device="cuda")).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_collection_that_is_full_does_not_grow(programs, tool):
+    """Its entries are replaced by others that are a little larger, as remainders of large blocks make them."""
+    (programs.folder / "full.py").write_text(FULL)
+    assert not tool.json("leaks", programs.traced(str(programs.folder / "full.py")))["owners"]
+    (programs.folder / "full.py").write_text(FULL.replace("len(kept) < 12", "True"))
+    (owner,) = tool.json("leaks", programs.traced(str(programs.folder / "full.py"), output="more.gmt"))["owners"]
+    assert owner["bytes_per_step"] > 3 << 20

@@ -5,7 +5,7 @@
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
 
-enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3 };
+enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3, REMAINDERS = 256 };
 
 /* The blocks of one class and owner. */
 struct group {
@@ -177,7 +177,7 @@ static bool is_over(const struct search *s, const struct group *g, const uint64_
 	size_t last = 0, longest = 1;
 
 	for (size_t i = 1; i <= s->samples; i++) {
-		if (low[i] == low[i - 1])
+		if (low[i] - low[i - 1] <= (low[s->samples] - low[0]) / REMAINDERS)
 			continue;
 		longest = last && i - last > longest ? i - last : longest;
 		last = i;
