@@ -34,8 +34,7 @@ struct search {
 	size_t windows;
 };
 
-/* The end of the step's last pass or optimizer. */
-static uint64_t work_end(const struct timeline *t, const struct step *step)
+uint64_t leaks_work_end(const struct timeline *t, const struct step *step)
 {
 	for (size_t i = step->last + 1; i-- > step->first;) {
 		enum phase p = t->model.spans.items[i].phase;
@@ -83,7 +82,7 @@ static void choose_steps_to_compare(struct search *s, const struct timeline *t)
 	s->windows = s->samples < WINDOWS ? s->samples : WINDOWS;
 	for (size_t i = 0; i <= s->samples && last; i++) {
 		s->steps[i] = s->samples ? first + i * all / s->samples : last;
-		s->seqs[i] = work_end(t, &t->steps.items[s->steps[i]]);
+		s->seqs[i] = leaks_work_end(t, &t->steps.items[s->steps[i]]);
 	}
 }
 
@@ -267,8 +266,8 @@ struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owne
 static size_t step_of(const struct timeline *t, const struct block *b)
 {
 	size_t step = steps_at(&t->steps, b->seq);
-	bool behind =
-		step && step + 1 < t->steps.count && b->seq > work_end(t, &t->steps.items[step]);
+	bool behind = step && step + 1 < t->steps.count &&
+		      b->seq > leaks_work_end(t, &t->steps.items[step]);
 
 	return step + behind;
 }
