@@ -118,3 +118,56 @@ def test_steps_of_several_modules_are_not_said_to_be_of_one(programs, tool):
                                                .replace("    kept.append(x)", "        x = other(x)\n    kept.append(x)").replace("layers, kept", "other = Other(256, 256).cuda()\nlayers, kept"))
     text = " ".join(tool("leaks", programs.traced(str(programs.folder / "layers.py"))).split())
     assert "A step here is one call of Other.forward layers.py:" in text and ", or of another module: " in text
+
+
+FULL = """
+import torch
+
+model = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+kept = []
+for step in range(24):
+    tensor = torch.zeros(1_000_000 + 128 * step, device="cuda")
+    if len(kept) < 12:
+        kept.append(tensor)
+    else:
+        kept[step % 12] = tensor
+    del tensor
+    model(torch.randn(8, 64, device="cuda")).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_collection_that_is_full_does_not_grow(programs, tool):
+    """Its entries are replaced by others that are a little larger, as remainders of large blocks make them."""
+    (programs.folder / "full.py").write_text(FULL)
+    assert not tool.json("leaks", programs.traced(str(programs.folder / "full.py")))["owners"]
+    (programs.folder / "full.py").write_text(FULL.replace("len(kept) < 12", "True"))
+    (owner,) = tool.json("leaks", programs.traced(str(programs.folder / "full.py"), output="more.gmt"))["owners"]
+    assert owner["bytes_per_step"] > 3 << 20
+
+
+VALIDATION = """
+import contextlib, sys, torch
+kind = sys.argv[1]
+model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+state, kept = torch.zeros(2048, 512, device="cuda"), []
+for step in range(4):
+    model(torch.randn(2048, 512, device="cuda")).sum().backward()
+    optimizer.step()
+with contextlib.nullcontext() if kind == "graphs" else torch.no_grad():
+    for batch in range(16):
+        state = model(torch.randn(2048, 512, device="cuda") + state)
+        if kind == "results":
+            kept.append(state)
+"""
+
+
+@pytest.mark.parametrize("kind", ["graphs", "results", "nothing"])
+def test_passes_after_the_last_step(programs, tool, kind):
+    """Of a validation, which no optimizer's step ends."""
+    (programs.folder / "validation.py").write_text(VALIDATION)
+    text = " ".join(tool("leaks", programs.traced(str(programs.folder / "validation.py"), kind)).split())
+    assert ("After step 4 came passes without an optimizer's step, which are not compared. Results of 1" in text) == (kind != "nothing")
+    assert ("call the model under torch.no_grad()" in text) == (kind == "graphs") and ("Keep x.detach().cpu()" in text) == (kind == "results")

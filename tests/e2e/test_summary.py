@@ -142,3 +142,28 @@ def test_examples_of_the_manual(tool):
     for recording in (ROOT / "tests/data/example").glob("*.gmt"):
         matters = tool.json("report", recording)["summary"]
         assert len(matters) <= 5 and all(m["text"] and m["action"] for m in matters)
+
+
+CACHE = """
+import torch
+width = 10_000 if {plain} else 256
+model = torch.nn.Linear(width, width)
+if not {plain}:
+    model.register_buffer("cache", torch.zeros(130_000_000))
+model.cuda()
+with torch.no_grad():
+    for step in range(4):
+        model(torch.randn(8, width, device="cuda"))
+        if not {plain}:
+            model.cache[step] = 1
+"""
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_cache_that_holds_most(tool, tmp_path, plain):
+    """It is named, though no change of it is known; weights are not."""
+    (tmp_path / "train.py").write_text(CACHE.format(plain=plain))
+    conftest.record(tmp_path / "x.gmt", tmp_path / "train.py")
+    said = [m for m in tool.json("report", tmp_path / "x.gmt")["summary"] if m["kind"] == "line"]
+    assert [m["line"] for m in said] == ([] if plain else [7])
+    assert plain or "are buffers of one line, <module> train.py:7." in said[0]["text"]

@@ -18,7 +18,7 @@ struct function {
 	struct map lines;   /* instructions that make products */
 	struct made_last {
 		uint64_t at; /* instruction */
-		uint64_t size;
+		uint64_t size, from;
 	} product;	 /* the latest product */
 	uint64_t scores; /* instruction of the product that a softmax was made of */
 	uint64_t largest;
@@ -58,7 +58,7 @@ static void note_product(struct search *s, const struct advised *l, const struct
 	struct function *f = function_of(s, &op->owner);
 
 	map_put(&f->lines, op->at, NULL);
-	f->product = (struct made_last){ op->at, l->size };
+	f->product = (struct made_last){ op->at, l->size, l->from };
 	f->others = stacks_have(&s->advise->timeline->stacks, l->stack, l->from, "bmm")
 			    ? s->others + 1
 			    : 0;
@@ -144,13 +144,29 @@ static void expect_softmax(struct search *s, struct function *f)
 	map_put(&f->lines, op->at, NULL);
 }
 
+/* No graph has the softmax of several calls, and they are there in a later one: the program keeps
+ * them to read them. */
+static bool are_kept(struct search *s, const struct function *f)
+{
+	size_t kept = 0;
+
+	ADVISE_EACH (s->advise, CLASSES_THAT(ARE_COMPUTED), l)
+		if (l.size >= SCORES_MIN && l.born->stage == STAGE_FORWARD &&
+		    l.from < f->product.from && l.until > f->product.from &&
+		    !lives_facts(s->advise->lives, lives_read(s->advise->lives, l.life).row)
+			     .save_ns &&
+		    is_score(s, f, &l))
+			kept++;
+	return kept > 1;
+}
+
 static void look_at(struct search *s, struct function *f)
 {
 	struct advise *a = s->advise;
 	struct finding *x;
 
 	expect_softmax(s, f);
-	if (f->lines.count < 2 || !f->scores)
+	if (f->lines.count < 2 || !f->scores || are_kept(s, f))
 		return;
 	if (f->product.at == f->scores && f->product.size > f->largest)
 		f->largest = f->product.size;

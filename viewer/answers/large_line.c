@@ -59,13 +59,14 @@ static bool is_outside(const char *statement, const char *mark)
 	return end && (strchr(mark, ':') || (depth <= (*mark == ')') && ends_chain(end)));
 }
 
+/* "": known_only, and it is no operation of the table. */
 static const char *change_of(struct timeline *t, const struct large_line *l, const char *statement,
-			     size_t blocks)
+			     size_t blocks, bool known_only)
 {
 	bool saved = l->saved;
 	char op[32] = "";
 
-	if (blocks >= MANY_RESULTS)
+	if (blocks >= MANY_RESULTS && !known_only)
 		return "many of its results are there at once: keep fewer of them or, where "
 		       "autograd keeps them for backward, compute them again "
 		       "(torch.utils.checkpoint), or, if no backward pass follows, call the model "
@@ -82,6 +83,8 @@ static const char *change_of(struct timeline *t, const struct large_line *l, con
 		       "are of one row (a weight by kind), one product for each row does; or "
 		       "compute some at a time, each part under torch.utils.checkpoint if "
 		       "autograd keeps it";
+	if (known_only)
+		return "";
 	if (saved)
 		return "autograd keeps it for backward: compute only the rows that are read, or "
 		       "some at a time (samples, positions, pairs, edges), each part under "
@@ -99,17 +102,35 @@ static void statement_of(struct timeline *t, const struct owner *o, char *buf, s
 		snprintf(buf, room, "%.*s", (int)s->text.len, s->text.s);
 }
 
+/* Its frame was noted in an earlier call: then the stack made as large a block. */
+static bool is_as_noted(const struct timeline *t, const struct large_line *l, uint64_t noted)
+{
+	const struct lives *lives = &t->model.lives;
+	uint32_t n = l->size ? lives_born_by(lives, l->from) : 0;
+
+	for (uint32_t i = noted ? lives_born_by(lives, noted - 1) : 0; i < n; i++) {
+		const struct lived x = lives_read(lives, i);
+
+		if (x.stack == l->stack)
+			return x.size == l->size;
+	}
+	return true;
+}
+
 /* "scores a.py:3 (y = x.repeat(9), with x [8, 4096])" */
 static void place_words(struct timeline *t, const struct large_line *l, const char *statement,
 			char buf[LARGE_LINE_TEXT])
 {
 	char shapes[VARIABLE_WORDS] = "";
+	uint64_t noted = 0;
 
 	owner_words(&l->owner, buf, LARGE_LINE_TEXT, 0);
 	if (!statement[0])
 		return;
 	if (l->stack)
-		variables_read(&t->stacks, l->stack, l->seq, &l->owner, statement, shapes);
+		variables_read(&t->stacks, l->stack, l->seq, &l->owner, statement, shapes, &noted);
+	if (!is_as_noted(t, l, noted))
+		shapes[0] = 0;
 	text_add(buf, LARGE_LINE_TEXT, " (%.*s%s%s%s)", STATEMENT_MOST, statement,
 		 strlen(statement) > STATEMENT_MOST ? "..." : "", shapes[0] ? ", with " : "",
 		 shapes);
@@ -119,14 +140,16 @@ void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct
 {
 	const struct owner *o = &l->owner;
 	char statement[512], place[LARGE_LINE_TEXT];
+	const char *change;
 
 	text[0] = 0;
 	if (!o->file[0] || !o->line)
 		return;
 	statement_of(t, o, statement, sizeof(statement));
+	change = change_of(t, l, statement, l->blocks, l->known_only);
 	place_words(t, l, statement, place);
-	text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place,
-		 change_of(t, l, statement, l->blocks));
+	if (change[0])
+		text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place, change);
 }
 
 static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call)
@@ -138,7 +161,7 @@ static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bo
 	text_put(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s.", B(l->bytes),
 		 PERCENT(l->bytes, all), call ? "call" : "line", place);
 	text_put(l->change, sizeof(l->change), "%s",
-		 change_of(t, l, call ? "" : statement, call ? 0 : l->blocks));
+		 change_of(t, l, call ? "" : statement, call ? 0 : l->blocks, false));
 }
 
 /* True for results of a pass. In imports also for blocks of unknown class: a snapshot of PyTorch
@@ -175,7 +198,9 @@ void large_line_of(struct large_line *l, struct timeline *t, const struct snapsh
 	}
 	l->saved = 2 * saved > l->bytes;
 	l->stack = largest ? largest->stack : 0;
-	l->seq = largest ? largest->seq : 0;
+	l->seq = s->moment.seq;
+	l->from = largest ? largest->seq : 0;
+	l->size = largest ? largest->size : 0;
 }
 
 /* Sums up results by the line that made them, or by the line that called the model. */

@@ -14,10 +14,13 @@
 struct large_line {
 	struct owner owner;
 	uint32_t stack; /* of the largest block, 0 = do not read its variables */
-	uint64_t seq;	/* event of the largest block */
+	uint64_t seq;	/* event at which the variables are read */
+	uint64_t from;	/* event of the largest block */
+	uint64_t size;	/* of the largest block, 0 = the variables are of its call */
 	uint64_t bytes;
 	size_t blocks;
 	bool saved;		      /* most of it is saved for backward */
+	bool known_only;	      /* no change for operations that the table does not have */
 	char text[LARGE_LINE_TEXT];   /* a sentence about the line, with its statement if known */
 	char change[LARGE_LINE_TEXT]; /* a change for the operation, else a general one */
 };

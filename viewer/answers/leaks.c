@@ -5,7 +5,7 @@
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
 
-enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3 };
+enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3, REMAINDERS = 256 };
 
 /* The blocks of one class and owner. */
 struct group {
@@ -34,8 +34,7 @@ struct search {
 	size_t windows;
 };
 
-/* The end of the step's last pass or optimizer. */
-static uint64_t work_end(const struct timeline *t, const struct step *step)
+uint64_t leaks_work_end(const struct timeline *t, const struct step *step)
 {
 	for (size_t i = step->last + 1; i-- > step->first;) {
 		enum phase p = t->model.spans.items[i].phase;
@@ -83,7 +82,7 @@ static void choose_steps_to_compare(struct search *s, const struct timeline *t)
 	s->windows = s->samples < WINDOWS ? s->samples : WINDOWS;
 	for (size_t i = 0; i <= s->samples && last; i++) {
 		s->steps[i] = s->samples ? first + i * all / s->samples : last;
-		s->seqs[i] = work_end(t, &t->steps.items[s->steps[i]]);
+		s->seqs[i] = leaks_work_end(t, &t->steps.items[s->steps[i]]);
 	}
 }
 
@@ -177,7 +176,7 @@ static bool is_over(const struct search *s, const struct group *g, const uint64_
 	size_t last = 0, longest = 1;
 
 	for (size_t i = 1; i <= s->samples; i++) {
-		if (low[i] == low[i - 1])
+		if (low[i] - low[i - 1] <= (low[s->samples] - low[0]) / REMAINDERS)
 			continue;
 		longest = last && i - last > longest ? i - last : longest;
 		last = i;
@@ -267,8 +266,8 @@ struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owne
 static size_t step_of(const struct timeline *t, const struct block *b)
 {
 	size_t step = steps_at(&t->steps, b->seq);
-	bool behind =
-		step && step + 1 < t->steps.count && b->seq > work_end(t, &t->steps.items[step]);
+	bool behind = step && step + 1 < t->steps.count &&
+		      b->seq > leaks_work_end(t, &t->steps.items[step]);
 
 	return step + behind;
 }

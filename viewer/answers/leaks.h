@@ -30,6 +30,11 @@ void leaks_free(struct leaks *l);
 /* A sentence about the change that would end most of the growth. "" if no block of an earlier step
  * is kept, because a single block grows or each step needs more. */
 const char *leaks_change(const struct leaks *l);
+/* The end of the step's last pass or optimizer. */
+uint64_t leaks_work_end(const struct timeline *t, const struct step *step);
+/* A sentence about results kept over passes after the last step, such as a validation's. False:
+ * there are none, or too few passes. */
+bool leaks_tail_words(struct timeline *t, char *text, size_t room);
 /* The last step that can be compared with those before; 0 = none. */
 size_t leaks_last_step(const struct timeline *t);
 /* The leak at a line, of one of these classes (bits); NULL = it does not grow. */

@@ -150,7 +150,7 @@ static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth
 		      reserved_words(&peak, words, sizeof(words)));
 }
 
-static void print_growth(struct emit *out, const struct timeline *t, const struct leaks_view *v,
+static void print_growth(struct emit *out, struct timeline *t, const struct leaks_view *v,
 			 const struct row_leaks *row, long top)
 {
 	const struct leaks *l = v->leaks;
@@ -162,6 +162,7 @@ static void print_growth(struct emit *out, const struct timeline *t, const struc
 		TEXT_COLUMN("", leaks_owner_which, 14, 0, .style = COLUMN_BELOW),
 	};
 	size_t n = steps_number(&t->steps);
+	char tail[800];
 
 	if (row->has_step_is)
 		text_step(out, t, &v->called);
@@ -176,6 +177,8 @@ static void print_growth(struct emit *out, const struct timeline *t, const struc
 			out,
 			"Device %d: no line holds more with each step, from step %zu to step %zu",
 			t->device, l->from_step, l->to_step);
+		if (leaks_tail_words(t, tail, sizeof(tail)))
+			emit_sentence(out, "", "%s", tail);
 		return;
 	}
 	emit_title(out, "Device %d: %s more with each step, from step %zu to step %zu of %zu",

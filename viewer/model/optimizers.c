@@ -68,9 +68,7 @@ static uint64_t mix(uint64_t hash, const char *s, unsigned line)
 	return bytes_hash(bytes_hash(hash, s, strlen(s)), &line, sizeof(line));
 }
 
-/* A hash of the program's own lines on a stack inside an optimizer's step, without those of the
- * optimizer; 0 = there are none. */
-static uint32_t read_caller(struct stacks *stacks, uint32_t stack)
+uint32_t optimizers_caller(struct stacks *stacks, uint32_t stack)
 {
 	uint64_t hash = BYTES_HASH;
 
@@ -86,7 +84,7 @@ static uint32_t read_caller(struct stacks *stacks, uint32_t stack)
 
 static uint32_t caller_of(struct map *callers, struct stacks *stacks, uint32_t stack)
 {
-	return stack ? map_known(callers, stack, read_caller(stacks, stack)) : 0;
+	return stack ? map_known(callers, stack, optimizers_caller(stacks, stack)) : 0;
 }
 
 /* An optimizer's step, with the number of gradients that arrived since the step before it. */

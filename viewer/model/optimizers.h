@@ -32,6 +32,9 @@ struct optimizers {
 	uint8_t *of_span; /* for spans that are steps: number of the optimizer */
 };
 
+/* A hash of the program's own lines on a stack, inside an optimizer's step without those of the
+ * optimizer; 0 = there are none. */
+uint32_t optimizers_caller(struct stacks *stacks, uint32_t stack);
 void optimizers_find(struct optimizers *o, const struct spans *s, struct stacks *stacks);
 void optimizers_free(struct optimizers *o);
 

@@ -415,6 +415,8 @@ static bool ends_step(struct spans *s, const struct gmt_event *e)
 static int32_t left_behind(const struct span *span, const struct spans *s,
 			   const struct gmt_event *e)
 {
+	if (span->phase == PHASE_FORWARD)
+		return e->kind == GMT_BLOCK_ALLOC && !span->kept;
 	if (span->phase != PHASE_OPTIMIZER || !doing_drives(s))
 		return 0;
 	return (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_THINNED) - (e->kind == GMT_BLOCK_FREE);
@@ -445,7 +447,8 @@ static void note_in_span(struct spans *s, const struct gmt_event *e)
 	span->kept |= e->kind == GMT_TAG_SAVED;
 	if (span->phase == PHASE_OPTIMIZER && span->work)
 		s->optimized = span->number;
-	if (span->phase == PHASE_OPTIMIZER && !span->stack && s->now.signs & STACK_PYTHON)
+	if ((span->phase == PHASE_OPTIMIZER || span->phase == PHASE_FORWARD) && !span->stack &&
+	    s->now.signs & STACK_PYTHON)
 		span->stack = e->stack;
 }
 

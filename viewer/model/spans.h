@@ -54,11 +54,12 @@ struct span {
 	bool refused;	    /* memory ran out in it */
 	bool blind;	    /* the thread that runs forward allocated blocks without a stack */
 	uint32_t gradients; /* that arrived at leaves in it */
-	int32_t blocks;	    /* an optimizer's step: blocks allocated less blocks freed */
+	int32_t blocks;	    /* an optimizer's step: blocks allocated less blocks freed; forward:
+			     * blocks allocated before autograd saved something */
 	uint32_t pass;	    /* forward: the number of its latest pass */
 	bool kept;	    /* autograd saved something in it, or backward went through it */
 	uint32_t name;	    /* string of the optimizer's range, 0 = none */
-	uint32_t stack;	    /* an optimizer's step: the first stack with Python lines, 0 = none */
+	uint32_t stack;	    /* optimizer or forward: the first stack with Python lines, 0 = none */
 	uint32_t changes;   /* 1 + the first of its rows in spans.changes, 0 = none */
 	uint64_t number;    /* of the optimizer's range around it, 0 = known by frames only */
 	uint64_t profiler;  /* number of the ProfilerStep range around it, 0 = none */

@@ -9,7 +9,8 @@ const struct steps_basis_words steps_bases[] = {
 	[STEPS_OPTIMIZER] = { "optimizer", "a step ends with the optimizer" },
 	[STEPS_BACKWARD] = { "backward", "no optimizer's step was seen: a step is a forward and a "
 					 "backward pass" },
-	[STEPS_FORWARD] = { "forward", "no backward pass: a step is one call of the model" },
+	[STEPS_FORWARD] = { "forward",
+			    "no backward pass: a step is one call of an outermost module" },
 };
 
 /* State of the walk that groups spans into steps. */
@@ -321,14 +322,26 @@ static bool trains_without(const struct steps *steps, const struct spans *s)
 	return false;
 }
 
-static bool name_evaluations(struct spans *s, const struct steps *steps)
+/* Memory ran out in it before a pass that begins alike has saved something. */
+static bool may_have_gradients(const struct spans *s, struct stacks *stacks, const struct span *x)
+{
+	uint32_t place = x->refused && x->stack ? optimizers_caller(stacks, x->stack) : 0;
+
+	return place &&
+	       ANY_OF(y, s->items, s->count,
+		      y->phase == PHASE_FORWARD && y->kept && y->stack && y->blocks > x->blocks &&
+			      optimizers_caller(stacks, y->stack) == place);
+}
+
+static bool name_evaluations(struct spans *s, const struct steps *steps, struct stacks *stacks)
 {
 	bool any = false;
 
 	if (!s->tags || !trains_without(steps, s))
 		return false;
 	for (size_t i = 0; i < s->count; i++) {
-		if (!is_without_gradients(&s->items[i]))
+		if (!is_without_gradients(&s->items[i]) ||
+		    may_have_gradients(s, stacks, &s->items[i]))
 			continue;
 		s->items[i].phase = PHASE_EVALUATION;
 		any = true;
@@ -352,7 +365,7 @@ bool steps_evaluate(const struct steps *steps)
 void steps_find(struct steps *out, struct spans *s, struct stacks *stacks)
 {
 	steps_find_plain(out, s, stacks);
-	if (!name_evaluations(s, out))
+	if (!name_evaluations(s, out, stacks))
 		return;
 	steps_free(out);
 	group(out, s, stacks);

@@ -119,6 +119,10 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 	enum category c = b->category;
 	uint32_t life;
 
+	/* Of a weight, before its gradient is there. */
+	if (c == CATEGORY_backward_temporaries && stage == STAGE_BACKWARD &&
+	    study_size_is_of_weight(o->shot.model->watcher, b->size))
+		return false;
 	/* Without tags or stacks steps are unknown. An engine sizes its cache by settings, not by
 	 * the batch. */
 	if (o->shot.model->spans.bare || (c == CATEGORY_kv_cache && stage == STAGE_OUTSIDE))

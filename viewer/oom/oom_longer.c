@@ -64,7 +64,7 @@ void oom_find_longer(struct oom *o)
 	struct map stacks = { 0 };
 	size_t count;
 
-	if (o->since_step < 2 || o->by_call)
+	if (o->since_step < 2 || o->by_call || o->evaluation)
 		return;
 	now = inputs_now(o, oom_batch_begin(o, o->since_step), &stacks);
 	count = now ? inputs_before(o, &stacks, sums, begins) : 0;

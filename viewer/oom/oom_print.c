@@ -182,27 +182,30 @@ void oom_answer(struct oom_answer *a, struct oom *o)
 	a->count = oom_remedies(o, a->cause, a->remedies);
 }
 
-/* If no remedy names a line: the line of the request, or the line that made most of the memory. */
+/* If no remedy names a line: the line of the request, or the line that made most of the memory. If
+ * none is enough: an operation of the request's line that makes more than is needed. */
 static const char *line_of(const struct oom_answer *a, char text[LARGE_LINE_ALL])
 {
 	struct oom *o = a->oom;
 	struct large_line l;
+	uint64_t others;
 
 	text[0] = 0;
 	if (a->cause != CAUSE_activation_spike && a->cause != CAUSE_batch_too_large &&
 	    a->cause != CAUSE_unknown)
 		return text;
-	for (size_t i = 0; i < a->count; i++)
-		if (!oom_remedy_is_general(a->remedies[i].name))
-			return text;
+	others = SUM_OF(r, a->remedies, a->count, !oom_remedy_is_general(r->name));
+	if (ANY_OF(r, a->remedies, a->count, r->enough && !oom_remedy_is_general(r->name)))
+		return text;
 	if (a->cause != CAUSE_batch_too_large) {
 		large_line_of(&l, o->timeline, &o->shot, &o->wanted_owner);
 		l.stack = o->wanted.stack;
-		l.seq = o->wanted.seq;
+		l.size = 0;
 		l.blocks++;
+		l.known_only = others;
 		large_line_look(text, o->timeline, &l);
 	}
-	if (!text[0] && large_line_find(&l, o->timeline, &o->shot))
+	if (!others && !text[0] && large_line_find(&l, o->timeline, &o->shot))
 		large_line_look(text, o->timeline, &l);
 	return text;
 }

@@ -441,10 +441,25 @@ uint64_t remedy_converted(const struct oom *o, char *what, char *how)
 	return bytes - latest;
 }
 
+/* Something was computed of it, and the frame that made the request has it in a variable. */
+static bool is_read_now(const struct oom *o, const struct block *b)
+{
+	uint32_t last = o->around[b - o->shot.moment.blocks].before;
+
+	return last && !uses_kind(&o->timeline->model.uses, last)->transfer &&
+	       ANY_OF(x, o->variables, o->variable_count,
+		      x->variable->head.addr >= b->addr &&
+			      x->variable->head.addr < b->addr + b->size &&
+			      x->owner.line == o->wanted_owner.line &&
+			      !strcmp(x->owner.file, o->wanted_owner.file));
+}
+
 /* Half of the memory in use is inputs, before the first pass. */
 uint64_t remedy_data_on_host(const struct oom *o, char *what, char *how)
 {
-	uint64_t inputs = oom_first_inputs(o);
+	uint64_t now = SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count,
+			      b->category == CATEGORY_inputs && is_read_now(o, b) ? b->size : 0);
+	uint64_t inputs = oom_first_inputs(o) - now;
 	const struct holder *most =
 		FIRST_OF(h, o->holders.items, o->holders.count, h->category == CATEGORY_inputs);
 

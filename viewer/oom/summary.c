@@ -252,6 +252,30 @@ static void say_advice(struct search *s, const struct finding *f, const struct p
 	say_more(s, m, "advise", "");
 }
 
+/* One line holds half of the peak, in caches, tables or data: no change of them is known. */
+static void find_held(struct search *s, const struct peak *peak)
+{
+	struct holders lines;
+	struct snapshot shot;
+	struct matter *m;
+
+	snapshot_take(&shot, s->timeline, peak->event.seq);
+	lines = holders_of_blocks(&shot.moment, &s->timeline->owners, true);
+	if (lines.count && lines.items->bytes >= peak->bytes / 2 && lines.items->owner.file[0] &&
+	    lines.items->category != CATEGORY_parameters &&
+	    lines.items->category != CATEGORY_unknown) {
+		m = add_matter(s, "line", lines.items->bytes, &lines.items->owner, peak->event.seq,
+			       peak->event.time_ns);
+		put_text(m->text, "The peak is %s. %s of it (%s) are %s of one line, %s.",
+			 B(peak->bytes), B(lines.items->bytes),
+			 PERCENT(lines.items->bytes, peak->bytes),
+			 categories[lines.items->category].term, WHO(&lines.items->owner));
+		say_more(s, m, "live", " --at peak");
+	}
+	free(lines.items);
+	moment_free(&shot.moment);
+}
+
 /* If no change is known: the line that made most of the peak. */
 static void find_line(struct search *s, const struct peak *peak)
 {
@@ -259,9 +283,12 @@ static void find_line(struct search *s, const struct peak *peak)
 	struct matter *m;
 
 	if (ANY_OF(x, s->found->items, s->found->count,
-		   x->bytes >= peak->bytes / 2 && strcmp(x->kind, "spike")) ||
-	    !large_line_at_peak(&l, s->timeline))
+		   x->bytes >= peak->bytes / 2 && strcmp(x->kind, "spike")))
 		return;
+	if (!large_line_at_peak(&l, s->timeline)) {
+		find_held(s, peak);
+		return;
+	}
 	m = add_matter(s, "line", l.bytes, &l.owner, peak->event.seq, peak->event.time_ns);
 	put_text(m->text,
 		 moments_state_only(&s->timeline->model) ? "%s are allocated. %s"

@@ -96,7 +96,8 @@ static size_t collect_variables(struct stacks *s, uint32_t stack, uint64_t seq, 
 		for (uint32_t k = 0; x && k < x->count; k++)
 			count = add_variable(out, count, most,
 					     &(struct variable_at){ defs_variable(s->defs, x, k),
-								    owner, is_own(&s->frames[i]) });
+								    owner, is_own(&s->frames[i]),
+								    x->seq });
 	}
 	return count;
 }
@@ -175,16 +176,13 @@ static const char *right_side(const char *statement)
 	return statement;
 }
 
-static const struct defs_variable *named(const struct variable_at *all, size_t count,
-					 const struct owner *line, const char *name, size_t len)
+static const struct variable_at *named(const struct variable_at *all, size_t count,
+				       const struct owner *line, const char *name, size_t len)
 {
-	const struct variable_at *x =
-		FIRST_OF(v, all, count,
-			 v->owner.line == line->line && !strcmp(v->owner.file, line->file) &&
-				 !v->variable->head.tensors && v->variable->name.len == len &&
-				 !memcmp(v->variable->name.s, name, len));
-
-	return x ? x->variable : NULL;
+	return FIRST_OF(v, all, count,
+			v->owner.line == line->line && !strcmp(v->owner.file, line->file) &&
+				!v->variable->head.tensors && v->variable->name.len == len &&
+				!memcmp(v->variable->name.s, name, len));
 }
 
 /* The length of a name with dots, such as "self.rows.shape". */
@@ -198,12 +196,12 @@ static size_t path_length(const char *at)
 }
 
 /* The variable of a path or of its longest known beginning, whose length *len becomes. */
-static const struct defs_variable *longest_named(const struct variable_at *all, size_t count,
-						 const struct owner *line, const char *path,
-						 size_t *len)
+static const struct variable_at *longest_named(const struct variable_at *all, size_t count,
+					       const struct owner *line, const char *path,
+					       size_t *len)
 {
 	while (*len) {
-		const struct defs_variable *v = named(all, count, line, path, *len);
+		const struct variable_at *v = named(all, count, line, path, *len);
 
 		if (v)
 			return v;
@@ -214,12 +212,12 @@ static const struct defs_variable *longest_named(const struct variable_at *all, 
 }
 
 const char *variables_read(struct stacks *s, uint32_t stack, uint64_t seq, const struct owner *line,
-			   const char *statement, char buf[VARIABLE_WORDS])
+			   const char *statement, char buf[VARIABLE_WORDS], uint64_t *noted)
 {
 	enum { MOST = 3 };
 	struct variable_at all[64];
 	size_t count = variables_at(s, stack, seq, all, 64), shown = 0;
-	const struct defs_variable *said[MOST], *v;
+	const struct variable_at *said[MOST], *v;
 	char shape[VARIABLE_SHAPE];
 
 	buf[0] = 0;
@@ -229,7 +227,8 @@ const char *variables_read(struct stacks *s, uint32_t stack, uint64_t seq, const
 		v = longest_named(all, count, line, at, &len);
 		if (v && at[-!!(at > statement)] != '.' && !ANY_OF(x, said, shown, *x == v)) {
 			text_add(buf, VARIABLE_WORDS, "%s%.*s %s", shown ? ", " : "", (int)len, at,
-				 variables_shape(v, shape));
+				 variables_shape(v->variable, shape));
+			*noted = v->seq;
 			said[shown++] = v;
 		}
 		at += path ? path - 1 : 0;

@@ -21,6 +21,7 @@ struct variable_at {
 	const struct defs_variable *variable;
 	struct owner owner; /* the frame's line */
 	bool own;	    /* the frame is the script's or the model's own code */
+	uint64_t seq;	    /* the event at which it was recorded */
 };
 
 /* The tensors of a stack's frames at the event, innermost first; lists only of own code. A tensor
@@ -36,6 +37,7 @@ size_t variables_refused(struct stacks *s, uint32_t stack, uint64_t seq, uint64_
 uint64_t variables_first_size(const struct defs *d, uint64_t seq);
 
 /* "x [8, 4096], y [4096]": tensors of a line's frame that its statement reads, in its order, with
- * their shapes at the event, or as first recorded later. "" if none is known. Returns buf. */
+ * their shapes at the event, or as first recorded later; they were recorded at event *noted. "" if
+ * none is known. Returns buf. */
 const char *variables_read(struct stacks *s, uint32_t stack, uint64_t seq, const struct owner *line,
-			   const char *statement, char buf[VARIABLE_WORDS]);
+			   const char *statement, char buf[VARIABLE_WORDS], uint64_t *noted);

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What looks like something else where memory runs out: a pass that has saved nothing yet like an evaluation, a photograph of the validation
+like a longer sample, data that are computed with like data that wait, gradients of weights like the batch, attention that is kept like
+attention that a fused kernel does without, a call of another size like the first one. Beside each a program that is what it looks like."""
+import pytest
+
+pytestmark = pytest.mark.forks
+
+PROGRAM = """
+import sys, torch
+from torch import nn
+from torch.nn import functional as F
+kind = sys.argv[1]
+N = 256
+
+class Degrees(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(N, N)
+    def forward(self, x, edges):
+        dense = torch.zeros(len(x), len(x), device="cuda")
+        dense[edges[0], edges[1]] = 1
+        degree = dense.sum(1)
+        del dense
+        return self.lin(x) * degree[:, None]
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.last = nn.Linear(N, N), None
+    def forward(self, x):
+        q = self.q(x)
+        attn = (q @ q.transpose(1, 2)).softmax(-1)
+        if kind == "maps":
+            self.last = attn
+        return attn @ x
+
+class Songs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv1d(1, 16, 5, padding=2), nn.Conv1d(16, 16, 5, padding=2)
+    def forward(self, audio):
+        return self.second(torch.tanh(self.first(audio) * 2))
+
+def train(model, optimizer, *batch):
+    loss = model(*batch).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+def batch(n):
+    return torch.randn(n, N).cuda(), torch.randint(0, n, (2, 4 * n)).cuda()
+
+if kind in ("degrees", "validated"):
+    model = Degrees().cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    for n in (2000, 3000) + ((32000,) if kind == "degrees" else ()):
+        train(model, optimizer, *batch(n))
+    with torch.no_grad():
+        model(*batch(32000))
+elif kind == "photo":
+    model = nn.Conv2d(3, 16, 3, padding=1).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        images = torch.rand(4, 3, 128, 128).cuda()
+        train(model, optimizer, images)
+    with torch.no_grad():
+        photo = torch.rand(1, 3, 512, 512).cuda()
+        masks = F.interpolate(model(photo), (3500, 3500))
+        quality = masks.sigmoid() * (masks > 0).float()
+elif kind in ("spikes", "waiting"):
+    rows = torch.rand(150000, 1024).cuda()
+    def centres(x):
+        return (2 * x @ x[:8].T).argmax(0)
+    print(centres(rows) if kind == "spikes" else torch.rand(100000, 1024).cuda())
+elif kind in ("wide", "narrow"):
+    inputs, rows = (1500000, 4) if kind == "wide" else (3000, 4000)
+    model = nn.Sequential(nn.Linear(inputs, 64), nn.Tanh(), nn.Linear(64, 1 if kind == "wide" else 40000)).cuda()
+    loss = model(torch.randn(rows, inputs).cuda()).mean() - model(torch.randn(rows, inputs).cuda()).mean()
+    loss.backward()
+elif kind in ("maps", "passing"):
+    model = nn.Sequential(*(Attention() for _ in range(12))).cuda()
+    with torch.no_grad():
+        for n in (512, 4096) + ((14000,) if kind == "passing" else ()):
+            model(torch.randn(2, n, N).cuda())
+elif kind == "joined":
+    model = nn.Linear(N, N)
+    model.register_buffer("cache", torch.zeros(200_000_000))
+    model.cuda()
+    with torch.no_grad():
+        for n in (2, 4, 60):
+            parts = [row.cuda() for row in torch.zeros(n, 10000, N)]
+            whole = torch.cat(parts)
+            model(whole[:1])
+else:
+    model = Songs().cuda().eval()
+    with torch.no_grad():
+        for seconds in (10, 600):
+            model(torch.zeros(1, 1, 32000 * seconds).cuda())
+"""
+CASES = {"degrees": 1500, "validated": 1500, "photo": 1500, "spikes": 1000, "waiting": 1000, "wide": 1100, "narrow": 1100,
+         "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900}
+
+
+def asked(programs, tool, kind):
+    (programs.folder / "program.py").write_text(PROGRAM)
+    done = programs(programs.folder / "program.py", kind, card=f"card={CASES[kind]}MiB", GPUMEMTRACE_OUTPUT="run.gmt")
+    assert "OutOfMemoryError" in done.stderr, done.stderr[-2000:]
+    said = tool.json("oom", programs.folder / "run.gmt")
+    return said, {r["name"]: r for r in said["remedies"]}, " ".join(tool("oom", programs.folder / "run.gmt").split())
+
+
+@pytest.mark.parametrize("kind", ["degrees", "validated"])
+def test_a_pass_that_has_saved_nothing_yet(programs, tool, kind):
+    said, _, text = asked(programs, tool, kind)
+    if kind == "degrees":
+        assert (said["step"], said["phase"]) == (3, "forward") and "No step had ended" not in text
+    else:
+        assert said["phase"] == "evaluation"
+
+
+def test_a_photograph_of_the_validation_is_no_longer_sample(programs, tool):
+    said, remedies, text = asked(programs, tool, "photo")
+    assert "longer_samples" not in remedies and "(quality = masks.sigmoid()" in text
+
+
+@pytest.mark.parametrize("kind", ["spikes", "waiting"])
+def test_data_that_are_computed_with(programs, tool, kind):
+    _, remedies, _ = asked(programs, tool, kind)
+    assert ("data_on_host" in remedies) == (kind == "waiting")
+
+
+@pytest.mark.parametrize("kind", ["wide", "narrow"])
+def test_gradients_of_weights_are_no_batch(programs, tool, kind):
+    said, remedies, _ = asked(programs, tool, kind)
+    made = said["categories"].get("backward_temporaries", 0)
+    half = remedies.get("smaller_batch", {"saves_bytes": 0})["saves_bytes"]
+    assert made > 300 << 20 and half < made / 2 if kind == "wide" else half > 300 << 20
+
+
+@pytest.mark.parametrize("kind", ["maps", "passing"])
+def test_attention_that_the_program_keeps(programs, tool, kind):
+    _, remedies, text = asked(programs, tool, kind)
+    assert ("fused_attention" in remedies) == (kind == "passing")
+    assert ("many of its results are there at once" in text) == (kind == "maps")
+
+
+def test_shapes_are_those_of_this_call(programs, tool):
+    _, _, text = asked(programs, tool, "songs")
+    assert "[1, 1, 19200000]" in text and "[1, 1, 320000]" not in text
+
+
+def test_parts_that_are_joined(programs, tool):
+    """Also where a smaller batch is said that is not enough."""
+    said, remedies, text = asked(programs, tool, "joined")
+    assert not any(r["enough"] for r in remedies.values()) and "(whole = torch.cat(parts)): the parts and the whole are there at once" in text
