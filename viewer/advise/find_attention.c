@@ -160,7 +160,7 @@ static bool are_kept(struct search *s, const struct function *f)
 	return kept > 1;
 }
 
-static void look_at(struct search *s, struct function *f)
+static void add_attention(struct search *s, struct function *f)
 {
 	struct advise *a = s->advise;
 	struct finding *x;
@@ -195,7 +195,7 @@ void advise_attention(struct advise *a)
 
 	collect(&s);
 	for (size_t i = 0; i < s.count; i++) {
-		look_at(&s, &s.items[i]);
+		add_attention(&s, &s.items[i]);
 		map_free(&s.items[i].lines);
 	}
 	free(s.items);

@@ -20,9 +20,11 @@ static struct checkpoint_site *site_of(struct checkpoint_search *s, const struct
 	struct checkpoint_site *site = map_item(s, of->key);
 	uint64_t next = i + 1 < p->count ? of[1].key : 0;
 
-	site->calls |= next != 0;
+	if (next != 0)
+		site->calls = true;
 	site->depth = i;
-	site->many |= !next || (site->next && site->next != next);
+	if (!next || (site->next && site->next != next))
+		site->many = true;
 	site->next = next;
 	site->key = of->key;
 	site->function = of->function;
@@ -43,7 +45,8 @@ static void add_inside(struct checkpoint_search *s, struct checkpoint_site *site
 	bool begins = !before || before->outside != outside;
 	uint32_t first = map_known(&s->firsts, site->key ^ outside, l->stack);
 
-	begins |= l->stack == first && before && before->stack != l->stack;
+	if (l->stack == first && before && before->stack != l->stack)
+		begins = true;
 	*need_item(site->items, site->count, site->room) =
 		(struct checkpoint_inside){ l->life, l->stack, outside, begins };
 }
@@ -285,7 +288,8 @@ static bool is_network(struct checkpoint_search *s, const struct checkpoint_site
 	uint32_t pass = 0;
 
 	FOR_EACH (const struct checkpoint_inside, x, site->items, site->count) {
-		passes += !passes || checkpoint_life(s, x->life).born->forwards != pass;
+		if (!passes || checkpoint_life(s, x->life).born->forwards != pass)
+			passes++;
 		pass = checkpoint_life(s, x->life).born->forwards;
 	}
 	return !site->depth && SUM_OF(x, site->items, site->count, x->begins) <= passes;
@@ -313,7 +317,7 @@ static bool is_of_class(struct checkpoint_search *s, const struct checkpoint_sit
 	return !strcmp(site->function, function) && repeats(s, site) && !is_around(s, site);
 }
 
-static void look_at(struct checkpoint_search *s, const char *function)
+static void try_class(struct checkpoint_search *s, const char *function)
 {
 	struct advise *a = s->advise;
 	size_t calls = 0, steps = a->steps;
@@ -371,7 +375,7 @@ void advise_checkpoint(struct advise *a)
 	SORT(s.deaths, s.death_count, sorted_numbers);
 	for (size_t i = 0; i < s.count; i++)
 		if (!ANY_OF(x, s.items, i, !strcmp(x->function, s.items[i].function)))
-			look_at(&s, s.items[i].function);
+			try_class(&s, s.items[i].function);
 	for (size_t i = 0; i < s.count; i++)
 		free(s.items[i].items);
 	free(s.items);

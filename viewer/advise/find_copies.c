@@ -101,7 +101,8 @@ static void plan_copy(struct copies *c, struct advise *a, struct advised l,
 		plan_without(&line->cautious, l.life, l.from, l.until, l.size);
 	line->bytes += counts ? l.size : 0;
 	line->blocks += counts;
-	l.course->shortened |= kind == ONLY_COPIED;
+	if (kind == ONLY_COPIED)
+		l.course->shortened = true;
 }
 
 static void add_finding(struct advise *a, struct copies *c, enum kind kind)

@@ -54,7 +54,7 @@ static uint64_t layers_of(const struct search *s, const struct equal *e)
 	return most;
 }
 
-static void look_at(struct search *s, const struct equal *e)
+static void add_equal(struct search *s, const struct equal *e)
 {
 	struct advise *a = s->advise;
 	uint64_t layers = layers_of(s, e), left = layers ? e->count / layers : 0;
@@ -96,7 +96,7 @@ void advise_equal_buffers(struct advise *a)
 	if (s.groups.count)
 		advise_works(a, note_work, &s);
 	FOR_EACH (struct equal, e, s.groups.items, s.groups.count)
-		look_at(&s, e);
+		add_equal(&s, e);
 	map_items_free(&s.groups);
 	map_free(&s.weights);
 }

@@ -104,7 +104,8 @@ static bool find_stacks(struct search *s)
 		     e.signs & (STACK_FUNCTION | STACK_RECOMPUTE | STACK_UNSHARDED) ||
 		     (e.weight && (e.facts.leaf_ns || is_distributed(s->advise, e.life.stack)))))
 			return false;
-		s->frozen |= nothing && e.weight;
+		if (nothing && e.weight)
+			s->frozen = true;
 		if (e.result && (nothing || e.ns > s->until))
 			*map_put(&s->stacks, e.life.stack, NULL) |=
 				nothing ? FOR_NOTHING : FOR_WEIGHTS;
@@ -156,7 +157,7 @@ static void without_backward(struct advise *a, struct life_plan *p)
 			plan_without(p, l.life, l.from, l.until, l.size);
 }
 
-static void look_at(struct search *s)
+static void add_frozen(struct search *s)
 {
 	struct advise *a = s->advise;
 	struct finding *f = advise_add(a, "frozen_graph");
@@ -198,7 +199,7 @@ void advise_frozen_graph(struct advise *a)
 		ADVISE_EACH (a, UINT16_MAX, l)
 			if (is_for_nothing(&s, &l))
 				*map_put(&s.ends, l.born->forwards, NULL) = l.life;
-		look_at(&s);
+		add_frozen(&s);
 	}
 	map_free(&s.stacks);
 	map_free(&s.ends);

@@ -61,11 +61,14 @@ static void note_results(struct search *s)
 		    l.course->over > a->peak_seq)
 			continue;
 		x = map_item(&s->stacks, l.stack);
-		x->passes += !x->passes || x->latest != l.born->forwards;
+		if (!x->passes || x->latest != l.born->forwards)
+			x->passes++;
 		x->latest = l.born->forwards;
-		x->steps += step < s->step && (!x->steps || x->step != step);
+		if (step < s->step && (!x->steps || x->step != step))
+			x->steps++;
 		x->step = step;
-		x->later |= l.born->forwards < s->pass;
+		if (l.born->forwards < s->pass)
+			x->later = true;
 	}
 }
 

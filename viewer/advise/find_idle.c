@@ -134,8 +134,9 @@ static bool is_plain(const struct advise *a)
 	bool plain = true;
 
 	ADVISE_EACH (a, UINT16_MAX, l)
-		plain &= l.born->stage != STAGE_RECOMPUTE &&
-			 !(model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION);
+		if (l.born->stage == STAGE_RECOMPUTE ||
+		    (model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION))
+			plain = false;
 	return plain;
 }
 

@@ -102,7 +102,8 @@ static void without_logits(struct advise *a, struct finding *f, uint64_t size)
 			end_row(a, f, &row);
 			continue;
 		}
-		row.loss |= !backward && ops_is_loss(ops_find(a, &l));
+		if (!backward && ops_is_loss(ops_find(a, &l)))
+			row.loss = true;
 		row.backward |= backward;
 		row.items[row.count++] = l;
 	}

@@ -117,7 +117,8 @@ static bool is_for_nothing(struct search *s, uint64_t key)
 static void end_pass(const struct search *s, struct place *p)
 {
 	p->held += p->there;
-	p->dropped += p->gone && !p->there && advise_pass_end(s->advise, p->latest) != PLAN_END;
+	if (p->gone && !p->there && advise_pass_end(s->advise, p->latest) != PLAN_END)
+		p->dropped++;
 	p->gone = p->there = false;
 }
 
@@ -136,9 +137,12 @@ static void note_saved(struct search *s, uint64_t key, const struct advised *l, 
 	p->read |= l->course->read;
 	p->bytes += l->size;
 	p->read_bytes += l->course->read ? l->size : 0;
-	p->there |= l->until == PLAN_END;
-	p->gone |= l->until != PLAN_END;
-	p->earlier |= steps_at(steps, l->from) < steps_at(steps, a->until);
+	if (l->until == PLAN_END)
+		p->there = true;
+	if (l->until != PLAN_END)
+		p->gone = true;
+	if (steps_at(steps, l->from) < steps_at(steps, a->until))
+		p->earlier = true;
 }
 
 static void collect(struct search *s)
@@ -232,7 +236,7 @@ static void say_no_grad(const struct search *s, struct finding *f)
 		   B(f->bytes), a->when);
 }
 
-static void look_at(struct search *s)
+static void add_no_grad(struct search *s)
 {
 	struct advise *a = s->advise;
 	struct finding *f = advise_add(a, "no_grad");
@@ -265,7 +269,7 @@ void advise_no_grad(struct advise *a)
 
 	s.keys = need_new((a->passes.count + 1) * sizeof(*s.keys));
 	collect(&s);
-	look_at(&s);
+	add_no_grad(&s);
 	free(s.keys);
 	map_items_free(&s.places);
 }

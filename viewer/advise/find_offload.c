@@ -66,7 +66,8 @@ static bool is_twice(struct advise *a)
 	bool found = false;
 
 	ADVISE_EACH (a, UINT16_MAX, l)
-		found |= l.born->stage == STAGE_BACKWARD && l.course->saved;
+		if (l.born->stage == STAGE_BACKWARD && l.course->saved)
+			found = true;
 	return found;
 }
 

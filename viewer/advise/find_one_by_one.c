@@ -157,7 +157,7 @@ static void take_turn(const struct search *s, struct finding *f, const struct tu
 	f->blocks += t->count;
 }
 
-static void look_at(struct search *s, const struct turn *latest)
+static void add_one_by_one(struct search *s, const struct turn *latest)
 {
 	struct advise *a = s->advise;
 	struct finding *f = advise_add(a, "one_by_one");
@@ -194,7 +194,7 @@ void advise_one_by_one(struct advise *a)
 	FOR_EACH (const struct turn, t, s.turns, s.count)
 		if (is_one_by_one(t) && !map_get(&s.never, t->stack)) {
 			*map_put(&s.never, t->stack, NULL) = 1;
-			look_at(&s, t);
+			add_one_by_one(&s, t);
 		}
 	free(s.turns);
 	map_free(&s.latest);

@@ -59,8 +59,9 @@ static void with_counters(struct advise *a, struct life_plan *p)
 	uint64_t first = advise_next(a, 0, PHASE_OPTIMIZER), leaves = 0;
 
 	for (size_t i = 0; i < all->count; i++)
-		leaves += all->items[i].leaf && all->items[i].latest &&
-			  all->items[i].device == a->timeline->device;
+		if (all->items[i].leaf && all->items[i].latest &&
+		    all->items[i].device == a->timeline->device)
+			leaves++;
 	plan_with(p, PLAN_NONE, first, PLAN_END, leaves * STEP_COUNTER);
 }
 

@@ -207,8 +207,8 @@ static bool goes_on(const struct search *s)
 	FOR_EACH (const struct item, x, w->items, w->count)
 		if (x->part < w->parts)
 			map_put(&seen, x->l.stack, NULL);
-		else
-			found |= x->l.course->saved && !map_get(&seen, x->l.stack);
+		else if (x->l.course->saved && !map_get(&seen, x->l.stack))
+			found = true;
 	map_free(&seen);
 	return found;
 }
@@ -259,8 +259,10 @@ static bool is_expected(struct search *s)
 	for (size_t i = 0; i < w->count; i++) {
 		const struct advised *l = &w->items[i].l;
 
-		sums |= is_small(l) && w->items[i].part && is_sum(s, l);
-		leaf |= !w->items[i].part && advise_leaf(s->advise, l);
+		if (is_small(l) && w->items[i].part && is_sum(s, l))
+			sums = true;
+		if (!w->items[i].part && advise_leaf(s->advise, l))
+			leaf = true;
 	}
 	return sums && leaf && !keeps_results(s);
 }
@@ -383,7 +385,7 @@ static void take_away(struct search *s, struct finding *f)
 }
 
 /* For a refusal only the last window counts. f NULL: learns about lines in all windows. */
-static void look_at(struct search *s, struct finding *f)
+static void look_at_window(struct search *s, struct finding *f)
 {
 	const struct advise *a = s->advise;
 	bool last = !s->w.after || s->w.after->extent.last_seq >= a->until;
@@ -407,14 +409,14 @@ static void look_at_all(struct search *s, struct finding *f)
 		s->w.after = x;
 		collect(s, &next);
 		if (x->phase == PHASE_BACKWARD && s->w.count)
-			look_at(s, f);
+			look_at_window(s, f);
 		s->w.from = x->extent.last_seq;
 	}
 	s->w.until = a->until;
 	s->w.after = NULL;
 	collect(s, &next);
 	if (a->wanted_count && s->w.count && s->w.from < a->until)
-		look_at(s, f);
+		look_at_window(s, f);
 }
 
 void advise_backward_each(struct advise *a)

@@ -47,7 +47,8 @@ static bool is_read_by_rows(const struct advise *a, const struct advised *logits
 		if (l.size > logits->size / PART ||
 		    (l.size >= tokens && l.size <= tokens * 2 * sizeof(int64_t)))
 			return false;
-		rows |= l.size >= LEAST_ROW && l.born->stage == STAGE_OUTSIDE;
+		if (l.size >= LEAST_ROW && l.born->stage == STAGE_OUTSIDE)
+			rows = true;
 	}
 	return rows;
 }

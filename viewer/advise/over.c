@@ -130,8 +130,9 @@ static void note_habits(struct search *s)
 			continue;
 		uses_of(&a->timeline->model, l.life, &x);
 		h = map_item(&s->stacks, l.stack);
-		h->ended += x.count && l.until != PLAN_END &&
-			    steps_at(steps, l.from) < steps_at(steps, a->peak_seq);
+		if (x.count && l.until != PLAN_END &&
+		    steps_at(steps, l.from) < steps_at(steps, a->peak_seq))
+			h->ended++;
 		h->widest = x.works.widest > h->widest ? x.works.widest : h->widest;
 		if (l.classes & CLASS_BIT(parameters) && l.until == PLAN_END)
 			used_weight(&s->weights, a->timeline, a->peak_seq, l.life);
@@ -171,9 +172,9 @@ static void note_pass(const struct noting *n, uint32_t life, struct life_course 
 {
 	const struct lives *l = n->advise->lives;
 
-	if (c->later)
-		c->often |= n->pass > c->later;
-	else if (n->pass > lives_position(l, lives_at(l, life)->born.position)->forwards)
+	if (c->later && n->pass > c->later)
+		c->often = true;
+	if (!c->later && n->pass > lives_position(l, lives_at(l, life)->born.position)->forwards)
 		c->later = (uint32_t)n->pass;
 }
 
@@ -216,7 +217,8 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 		if (!c->classes) /* not counted; reading on leaves its page untouched */
 			continue;
 		note_pass(n, lives[i], c);
-		c->read |= by->node && seq > c->saved;
+		if (by->node && seq > c->saved)
+			c->read = true;
 		c->passed = pass ? seq + 1 : c->passed;
 		c->begun = c->begun || !pass ? c->begun : seq;
 		c->made = c->begun ? c->made : seq;

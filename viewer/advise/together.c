@@ -58,7 +58,7 @@ bool together_parse(struct together *x, const char *text)
 	return x->count || x->frozen || x->in_backward || x->parts > 1;
 }
 
-static void add(struct merge *m, uint32_t life, unsigned of, uint64_t seq, int64_t bytes)
+static void add_change(struct merge *m, uint32_t life, unsigned of, uint64_t seq, int64_t bytes)
 {
 	if (seq != PLAN_END)
 		*need_item(m->items, m->count, m->room) = (struct part){ life, of, seq, bytes };
@@ -148,8 +148,8 @@ static void hold_gradient(struct merge *m, const struct advised *l)
 		end = lives_read(all, later).from;
 	if (begin >= l->from || l->born->stage == STAGE_OPTIMIZER)
 		return;
-	add(m, l->life, (unsigned)m->set->count, begin, (int64_t)l->size);
-	add(m, l->life, (unsigned)m->set->count, end, -(int64_t)l->size);
+	add_change(m, l->life, (unsigned)m->set->count, begin, (int64_t)l->size);
+	add_change(m, l->life, (unsigned)m->set->count, end, -(int64_t)l->size);
 }
 
 /* ---- updates in the backward pass ---- */
@@ -265,8 +265,8 @@ static void add_classes(struct merge *m)
 		update_in_backward(m);
 	ADVISE_EACH (m->advise, UINT16_MAX, l) {
 		if (divisor_of(m, &l) > 1) {
-			add(m, l.life, (unsigned)m->set->count, l.from, 0);
-			add(m, l.life, (unsigned)m->set->count, l.until, 0);
+			add_change(m, l.life, (unsigned)m->set->count, l.from, 0);
+			add_change(m, l.life, (unsigned)m->set->count, l.until, 0);
 		}
 		if (m->set->parts > 1 && l.classes & CLASS_BIT(gradients))
 			hold_gradient(m, &l);
@@ -289,7 +289,8 @@ static int64_t changed(struct merge *m, const struct advised *l, uint64_t seq, c
 	double size = (double)l->size, left = there ? size : 0, more = 0;
 
 	for (size_t i = 0; i <= m->set->count; i++) {
-		on_host |= offloads(m, i) && !m->most;
+		if (offloads(m, i) && !m->most)
+			on_host = true;
 		if (there && sums[i] < 0)
 			left *= sums[i] > -(int64_t)l->size ? (size + (double)sums[i]) / size : 0;
 		else if (sums[i] > more)
@@ -351,7 +352,7 @@ static void merge(struct advise *a, const struct together *x, bool most, struct 
 		const struct life_plan *p = most && f->range ? &f->cautious : &f->plan;
 
 		for (size_t k = 0; k < p->count; k++)
-			add(&m, p->items[k].life, i, p->items[k].seq, p->items[k].bytes);
+			add_change(&m, p->items[k].life, i, p->items[k].seq, p->items[k].bytes);
 	}
 	add_classes(&m);
 	SORT(m.items, m.count, by_life);

@@ -243,7 +243,8 @@ static void print_legend(const struct chart *c, struct emit *out)
 
 	for (size_t i = 0; i < c->envelope->count; i++)
 		for (unsigned k = 0; k < CATEGORIES; k++)
-			used[k] |= c->envelope->buckets[i].at_max[k] > 0;
+			if (c->envelope->buckets[i].at_max[k] > 0)
+				used[k] = true;
 	emit_raw(out, "\n%*s", CHART_MARGIN, "at peak ");
 	for (unsigned k = 0; k < CATEGORIES; k++) {
 		if (!used[k])

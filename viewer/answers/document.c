@@ -236,7 +236,8 @@ void document_lines(struct emit *out, const struct document *d, const void *row,
 
 		if (!m->name)
 			continue;
-		on |= first && !strcmp(m->name, first);
+		if (first && !strcmp(m->name, first))
+			on = true;
 		if (on && (m->type < MEMBER_CLASSES || m->type > MEMBER_MAP) &&
 		    (!m->has || *(const bool *)(base + m->has - 1)))
 			write_scalar(out, m, base + m->offset);

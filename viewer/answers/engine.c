@@ -137,7 +137,8 @@ static bool outlives(const struct model *m, const struct block *b, uint32_t pass
 static void look_at_kept(struct kept *k, const struct model *m, const struct block *b,
 			 enum engine_part part)
 {
-	k->used |= part == ENGINE_kv_cache && outlives(m, b, 1);
+	if (part == ENGINE_kv_cache && outlives(m, b, 1))
+		k->used = true;
 	if (part == ENGINE_kv_cache && !outlives(m, b, PASSES_LEAST)) {
 		k->passing += b->size;
 		return;

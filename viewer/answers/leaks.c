@@ -125,7 +125,8 @@ static void count_birth(const struct search *s, struct group *g, const struct se
 	g->of_weights |=
 		c->category == CATEGORY_gradients || model_signs(s->model, x->stack) & STACK_STEP;
 	g->born[sample] += c->bytes < 0 ? -1 : 1;
-	g->gave_up |= c->bytes < 0 && sample + 1 < s->taken;
+	if (c->bytes < 0 && sample + 1 < s->taken)
+		g->gave_up = true;
 }
 
 /* Takes the samples due before an event. */
@@ -136,7 +137,8 @@ static void take_samples(struct search *s, uint64_t seq)
 			struct group *g = &s->groups[i / CATEGORIES][i % CATEGORIES];
 
 			g->at[s->taken] = g->bytes;
-			g->goes &= s->taken == s->samples;
+			if (s->taken != s->samples)
+				g->goes = false;
 		}
 }
 
@@ -152,7 +154,8 @@ static void note_leak_change(void *ctx, const struct series_change *c)
 	x = lives_read(&s->model->lives, c->life);
 	g = group_of(s, c->life, &x, c->category);
 	g->bytes += (uint64_t)c->bytes;
-	g->goes |= c->bytes < 0 && sample_after(s, x.from) + 1 < s->taken;
+	if (c->bytes < 0 && sample_after(s, x.from) + 1 < s->taken)
+		g->goes = true;
 	count_birth(s, g, c, &x);
 }
 
@@ -197,7 +200,8 @@ static bool grows(const struct search *s, const struct group *g)
 
 		if (low[end] <= low[first])
 			return false;
-		stays &= SUM_OF(x, &g->born[first + 1], end - first, *x) > 0;
+		if (SUM_OF(x, &g->born[first + 1], end - first, *x) <= 0)
+			stays = false;
 	}
 	return !is_over(s, g, low) && (stays || (!saws && s->samples > FEWEST));
 }
@@ -212,7 +216,8 @@ static bool grows_at_times(const struct search *s, const struct group *g)
 
 	for (size_t i = 0; i < s->samples; i++) {
 		times += g->born[i] > 0;
-		late |= g->born[i] && 2 * i >= s->samples;
+		if (g->born[i] && 2 * i >= s->samples)
+			late = true;
 	}
 	find_lows(s, g, low);
 	return times >= TIMES && late && !g->gave_up && g->at[s->samples] > g->at[0] &&

@@ -84,7 +84,8 @@ uint64_t reserved_growth(const struct timeline *t)
 		for (; c.now && c.now->seq <= step->extent.last_seq; levels_next(&c))
 			now = c.now->device == t->device ? c.now->reserved : now;
 		start = i ? start : now;
-		thirds += i && now > before;
+		if (i && now > before)
+			thirds++;
 		before = now;
 	}
 	return thirds == THIRDS ? (now - start) / (last - first) : 0;

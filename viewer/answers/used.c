@@ -166,7 +166,8 @@ void used_up_add(struct used_up *u, struct timeline *t, const struct block *b,
 	u->classes[b->category] += b->size;
 }
 
-static void find(struct used_up *u, struct timeline *t, const struct snapshot *s, bool models)
+static void find_used_up(struct used_up *u, struct timeline *t, const struct snapshot *s,
+			 bool models)
 {
 	const struct moment *mo = &s->moment;
 	bool known = uses_complete(&t->model);
@@ -190,14 +191,14 @@ static void find(struct used_up *u, struct timeline *t, const struct snapshot *s
 
 void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *s)
 {
-	find(u, t, s, false);
+	find_used_up(u, t, s, false);
 }
 
 void used_up_models(struct used_up *u, struct timeline *t, const struct snapshot *s)
 {
 	enum { SHARE = 100 }; /* less than one part in so many is not reported */
 
-	find(u, t, s, true);
+	find_used_up(u, t, s, true);
 	if (u->bytes >= s->moment.bytes / SHARE)
 		return;
 	used_up_free(u);

@@ -36,7 +36,8 @@ static uint32_t look_at_script(struct stacks *s, uint32_t stack)
 
 	stacks_read_python(s, stack);
 	for (; i < s->count && owners_is_plumbing(s->frames[i].file); i++)
-		module |= strstr(s->frames[i].file, "torch/nn/") != NULL;
+		if (strstr(s->frames[i].file, "torch/nn/") != NULL)
+			module = true;
 	if (i == s->count)
 		return 0;
 	found = look_at_statement(s, &s->frames[i]) | look_at_function(&s->frames[i]);
@@ -183,7 +184,8 @@ static void pass(struct passed *p, const char *function)
 	const char *op = behind(function, "at::_ops::");
 
 	p->op = op ? op : p->op;
-	p->tensor |= strstr(function, "at::detail::empty") || strstr(function, "resize_bytes");
+	if (strstr(function, "at::detail::empty") || strstr(function, "resize_bytes"))
+		p->tensor = true;
 }
 
 static uint32_t place_of_function(const char *function, const struct passed *p)
@@ -209,7 +211,8 @@ static uint32_t look_at_native(struct stacks *s, uint32_t stack, uint64_t seq)
 		op = op_of(s, i, seq, p.op);
 		if (!found)
 			found = place_of_function(f, &p);
-		converts |= behind(f, "at::_ops::to_dtype::") != NULL;
+		if (behind(f, "at::_ops::to_dtype::") != NULL)
+			converts = true;
 		if (op && converts)
 			found |= place_of_conversion(op_of(s, i + 1, seq, NULL));
 		if (op)

@@ -49,16 +49,17 @@ void study_settle_old(struct study *st)
 	for (int d = 0; all && d < MODEL_DEVICES; d++)
 		LIVE_EACH (&st->m->devices[d].live, b) {
 			note_end(st, b);
-			st->makes_state |= b->stage == STAGE_OPTIMIZER &&
-					   (b->signs & STACK_STATE ||
-					    spans_step_end(&st->m->spans, b->step).seq);
+			if (b->stage == STAGE_OPTIMIZER &&
+			    (b->signs & STACK_STATE || spans_step_end(&st->m->spans, b->step).seq))
+				st->makes_state = true;
 		}
 	for (int d = 0; all && d < MODEL_DEVICES; d++)
 		LIVE_EACH (&st->m->devices[d].live, b)
 			if (study_is_old(st, b))
 				b->concluded.rank = ++map_item(&st->before, size_of(b))->standing;
 	FOR_EACH (const struct study_size, s, st->before.items, all ? st->before.count : 0)
-		st->mixed |= s->most && s->standing > (1 + STATES_MOST) * s->most;
+		if (s->most && s->standing > (1 + STATES_MOST) * s->most)
+			st->mixed = true;
 	st->settled = true;
 }
 

@@ -99,7 +99,8 @@ bool set_loaded(struct classifier *c, const struct history *h)
 	bool first = !life_ended(h) && c->m->spans.forwards <= 1 && study_is_of_layers(c->study, h);
 
 	/* a computed block can be for anything if no pass was seen */
-	first &= c->m->spans.forwards || !(place_of_native(c, h) & PLACE_COMPUTED);
+	if (!c->m->spans.forwards && (place_of_native(c, h) & PLACE_COMPUTED))
+		first = false;
 	if (h->concluded.used & USED_OF_WEIGHT && !c->m->spans.forwards)
 		return is_made_by_script(h) && study_is_of_network(c->study, h->block.stack);
 	return is_made_by_script(h) && (gone || first || life_last_forward(c, h) > 1) &&

@@ -57,8 +57,9 @@ static void note_converted(struct study *st)
 	for (uint32_t i = 0; i < w->count; i++) {
 		const struct history *h = touched_block(w, i);
 
-		of_weight |= h && !w->touched[i].first &&
-			     (life_made_by(h, STACK_PARAM) || h->concluded.used & USED_OF_WEIGHT);
+		if (h && !w->touched[i].first &&
+		    (life_made_by(h, STACK_PARAM) || h->concluded.used & USED_OF_WEIGHT))
+			of_weight = true;
 	}
 	for (uint32_t i = 0; of_weight && i < w->count; i++) {
 		struct history *h = touched_block(w, i);
@@ -176,7 +177,8 @@ void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before)
 	if (w->work != work) {
 		study_settle_work(st);
 		w->source = reads_copied(st, w->work) ? w->latest : 0;
-		w->of_result &= w->source != 0;
+		if (w->source == 0)
+			w->of_result = false;
 		w->work = work;
 		w->used = stage_of_work(st, work);
 		w->kernel = uses_kind(&st->m->uses, work)->transfer ? 0 : USED_BY_KERNEL;
@@ -185,10 +187,12 @@ void study_used(void *ctx, struct history *h, uint32_t work, uint32_t before)
 	h->concluded.used |= w->used | w->kernel;
 	if (w->used & USED_IN_FORWARD)
 		note_for_pass(st, h->block.stack);
-	w->gradient |= is_gradient(st, h) ||
-		       (h->concluded.used & USED_OF_GRADIENT && !life_tagged(h, BLOCK_LEAF));
+	if (is_gradient(st, h) ||
+	    (h->concluded.used & USED_OF_GRADIENT && !life_tagged(h, BLOCK_LEAF)))
+		w->gradient = true;
 	w->latest = h->block.stack;
-	w->of_result |= h->stage == STAGE_FORWARD || h->concluded.used & USED_OF_RESULT;
+	if (h->stage == STAGE_FORWARD || h->concluded.used & USED_OF_RESULT)
+		w->of_result = true;
 	if (!w->used && before && before < w->backward)
 		h->concluded.used |= USED_AGAIN;
 	if (w->count < STUDY_TOUCHED) {

@@ -72,11 +72,13 @@ static void begin_pass(struct study *st, struct study_set *s, const struct histo
 {
 	const struct study_birth *oldest = &s->firsts[0];
 
-	s->gathers |= oldest->seq && study_alive(st, oldest);
+	if (oldest->seq && study_alive(st, oldest))
+		s->gathers = true;
 	s->firsts[0] = s->firsts[1];
 	s->firsts[1] = (struct study_birth){ b->block.addr, b->block.seq, b->block.device };
 	s->pass = b->born_forward + b->born_backward;
-	s->in_a_row += s->passes && s->backward == b->born_backward;
+	if (s->passes && s->backward == b->born_backward)
+		s->in_a_row++;
 	s->backward = b->born_backward;
 	s->passes++;
 	s->at_once = 0;
@@ -85,7 +87,8 @@ static void begin_pass(struct study *st, struct study_set *s, const struct histo
 
 static void note_in_set(struct study *st, struct study_set *s, const struct history *b)
 {
-	s->changes += !s->passes;
+	if (!s->passes)
+		s->changes++;
 	if (!s->passes || b->born_forward + b->born_backward != s->pass)
 		begin_pass(st, s, b);
 	s->at_once++;

@@ -81,14 +81,16 @@ void use_tally_event(struct use_tally *t, const struct gmt_event *e)
 
 	if (e->kind == GMT_USE && first) {
 		t->launches++;
-		t->unread += !e->addr;
+		if (!e->addr)
+			t->unread++;
 	} else if (e->kind == GMT_GRAPH_USE) {
 		graph = map_put(&t->graphs, e->stream, NULL);
 		*graph = (first ? 0 : *graph) | !e->addr;
 	} else if (e->kind == GMT_GRAPH_LAUNCH) {
 		graph = map_get(&t->graphs, e->addr);
 		t->launches++;
-		t->unread += !graph || *graph;
+		if (!graph || *graph)
+			t->unread++;
 	}
 }
 

@@ -135,7 +135,8 @@ static void note_spans(struct model *m, const struct gmt_event *e)
 	const struct span_now *now = &m->spans.now;
 
 	spans_event(&m->spans, e);
-	m->grads_live |= now->is_work && stage_is_backward(now->stage) && !m->tags;
+	if (now->is_work && stage_is_backward(now->stage) && !m->tags)
+		m->grads_live = true;
 	if (now->backward_over && m->watch)
 		m->watch->backward_over(m->watcher, e);
 }

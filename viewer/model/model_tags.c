@@ -31,7 +31,8 @@ void model_drop_bucket(struct model *m, const struct history *b)
 	for (size_t i = 0; i < m->bucket_count; i++)
 		if (m->bucket_list[i].block != b)
 			m->bucket_list[kept++] = m->bucket_list[i];
-	m->buckets_changed |= kept < m->bucket_count;
+	if (kept < m->bucket_count)
+		m->buckets_changed = true;
 	m->bucket_count = kept;
 }
 

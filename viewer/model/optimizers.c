@@ -130,14 +130,15 @@ static struct optimizer *called_from(struct optimizers *o, const struct call *ca
 	return NULL;
 }
 
-static struct optimizer *add(struct optimizers *o, const struct call *call)
+static struct optimizer *add_optimizer(struct optimizers *o, const struct call *call)
 {
 	struct optimizer *new = &o->items[o->count];
 
 	if (o->count == OPTIMIZERS_MAX)
 		return &o->items[0];
 	for (struct optimizer *x = o->items; x < new; x++)
-		x->passed |= x->name == call->span->name && x->calls > 1;
+		if (x->name == call->span->name && x->calls > 1)
+			x->passed = true;
 	*new = (struct optimizer){ .caller = call->caller,
 				   .name = call->span->name,
 				   .first = SIZE_MAX,
@@ -157,7 +158,8 @@ static void note_step(struct optimizers *o, struct optimizer *x, const struct ca
 	x->last = i > x->last ? i : x->last;
 	x->calls++;
 	x->latest = call->gradients;
-	x->state |= call->span->blocks > 0;
+	if (call->span->blocks > 0)
+		x->state = true;
 	x->passed = false;
 	o->of_span[i] = (uint8_t)(x - o->items);
 }
@@ -249,7 +251,7 @@ static void follow(struct optimizers *o, const struct calls *calls)
 		o->of_span[c->at] = UNKNOWN;
 		if (!x && !c->caller && map_get(&calls->known, c->span->name))
 			continue;
-		x = x ? x : add(o, c);
+		x = x ? x : add_optimizer(o, c);
 		note_step(o, x, c);
 		last = o->of_span[c->at];
 	}

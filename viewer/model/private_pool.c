@@ -110,7 +110,7 @@ static void drop(struct pools *p, struct pool_user *u)
 }
 
 /* A capture that failed has no end. The next one on its stream or thread replaces it. */
-static void begin(struct pools *p, const struct gmt_event *e, bool own)
+static void begin_capture(struct pools *p, const struct gmt_event *e, bool own)
 {
 	struct pool_user *before = own ? NULL : user_now(p, e, true);
 	uint32_t pool = pools_number(p, e->arg0, e->arg1);
@@ -118,7 +118,8 @@ static void begin(struct pools *p, const struct gmt_event *e, bool own)
 	if (before)
 		drop(p, before);
 	p->items[pool - 1].own |= own;
-	p->items[pool - 1].graph |= !own;
+	if (!own)
+		p->items[pool - 1].graph = true;
 	*need_item(p->users, p->user_count, p->user_room) =
 		(struct pool_user){ e->stream, e->thread, pool, own };
 }
@@ -151,7 +152,7 @@ void pools_event(struct pools *p, const struct gmt_event *e)
 	bool own = e->flags & GMT_FLAG_OWN_POOL;
 
 	if (e->kind == GMT_GRAPH_BEGIN)
-		begin(p, e, own);
+		begin_capture(p, e, own);
 	else
 		(own ? end_own : end_capture)(p, e);
 }

@@ -126,11 +126,14 @@ static void begin_backward(struct spans *s, const struct gmt_event *e, enum act 
 		s->forwards_before = s->forwards;
 		end_backward(s);
 	}
-	s->backwards += !s->in_backward;
-	s->in_forward &= s->in_backward;
+	if (!s->in_backward) {
+		s->backwards++;
+		s->in_forward = false;
+	}
 	if (act == ACT_BIRTH && !s->now.thread->engine)
 		s->asked = s->now.signs & STACK_ASKED;
-	s->stepped &= s->in_backward;
+	if (!s->in_backward)
+		s->stepped = false;
 	s->in_backward = true;
 }
 
@@ -146,9 +149,11 @@ static void passes_note(struct spans *s, const struct gmt_event *e, enum act act
 	}
 	if (act != ACT_BIRTH || s->now.thread->engine)
 		return;
-	s->forwards += stage == STAGE_FORWARD && !s->in_forward;
+	if (stage == STAGE_FORWARD && !s->in_forward)
+		s->forwards++;
 	s->in_forward = stage == STAGE_FORWARD;
-	s->stepped |= stage == STAGE_OPTIMIZER;
+	if (stage == STAGE_OPTIMIZER)
+		s->stepped = true;
 	if (stage == STAGE_OPTIMIZER || s->in_backward)
 		s->forwards_before = s->forwards;
 	end_backward(s);
@@ -437,14 +442,18 @@ static void note_in_span(struct spans *s, const struct gmt_event *e)
 	if (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_FREE || e->kind == GMT_MEM_ALLOC ||
 	    e->kind == GMT_THINNED)
 		span->work = true;
-	span->left_out |= e->kind == GMT_THINNED && !e->stack && !e->scope;
-	span->refused |= e->kind == GMT_BLOCK_OOM;
+	if (e->kind == GMT_THINNED && !e->stack && !e->scope)
+		span->left_out = true;
+	if (e->kind == GMT_BLOCK_OOM)
+		span->refused = true;
 	span->blind |= is_blind(s, e);
-	span->asked |= span->phase == PHASE_BACKWARD && s->asked;
+	if (span->phase == PHASE_BACKWARD && s->asked)
+		span->asked = true;
 	s->python |= s->now.signs & STACK_PYTHON;
 	span->gradients += e->kind == GMT_TAG_GRAD;
 	span->blocks += left_behind(span, s, e);
-	span->kept |= e->kind == GMT_TAG_SAVED;
+	if (e->kind == GMT_TAG_SAVED)
+		span->kept = true;
 	if (span->phase == PHASE_OPTIMIZER && span->work)
 		s->optimized = span->number;
 	if ((span->phase == PHASE_OPTIMIZER || span->phase == PHASE_FORWARD) && !span->stack &&
@@ -464,7 +473,8 @@ void spans_event(struct spans *s, const struct gmt_event *e)
 
 	if (s->now.is_work)
 		passes_note(s, e, act);
-	s->ended |= e->kind == GMT_END && !defs_meta(s->defs, "source").len;
+	if (e->kind == GMT_END && !defs_meta(s->defs, "source").len)
+		s->ended = true;
 	if (!s->count)
 		begin_spans(s, e);
 	if (ends_step(s, e))

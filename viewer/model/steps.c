@@ -132,8 +132,10 @@ static void by_optimizer(struct walk *w, size_t i)
 		if (phase == PHASE_FORWARD && w->hooked)
 			new_step(w, i);
 		w->worked = true;
-		w->repeats &= phase != PHASE_FORWARD;
-		w->backward |= phase == PHASE_BACKWARD && !w->spans->items[i].asked;
+		if (phase == PHASE_FORWARD)
+			w->repeats = false;
+		if (phase == PHASE_BACKWARD && !w->spans->items[i].asked)
+			w->backward = true;
 	} else if (phase == PHASE_OPTIMIZER) {
 		meet_optimizer(w, i);
 	} else if (phase == PHASE_ZERO_GRAD && w->steps->count > 1) {
@@ -190,7 +192,8 @@ struct step_phase steps_phase(const struct spans *s, const struct step *step, en
 			extent_join(&out.extent, &span->extent);
 		else
 			out.extent = span->extent;
-		out.times += each || i == step->first || span[-1].phase != phase;
+		if (each || i == step->first || span[-1].phase != phase)
+			out.times++;
 	}
 	return out;
 }

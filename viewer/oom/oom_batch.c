@@ -179,9 +179,10 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 		    !is_there_through_passes(o, b->life - 1) || !oom_is_room(o, b))
 			continue;
 		bytes += b->size;
-		asked |= b->size == o->block;
-		if (b->size == o->block)
+		if (b->size == o->block) {
+			asked = true;
 			*owner = owners_find(&o->timeline->owners, b);
+		}
 	}
 	return asked ? bytes : 0;
 }

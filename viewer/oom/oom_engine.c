@@ -81,8 +81,9 @@ void oom_engine(struct oom *o)
 		e->owner = (struct owner){ .function = s->frames[i].function,
 					   .file = s->frames[i].file,
 					   .line = s->frames[i].line };
-		e->samples |= strstr(s->frames[i].function, "Sampler") ||
-			      strstr(s->frames[i].function, "compute_logits");
+		if (strstr(s->frames[i].function, "Sampler") ||
+		    strstr(s->frames[i].function, "compute_logits"))
+			e->samples = true;
 	}
 	if (!(e->named && e->cache) && (!e->phase || strcmp(e->phase, "profile run") != 0))
 		*e = (struct oom_engine){ 0 };

@@ -190,8 +190,9 @@ static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 			continue;
 		if (was_saved(o, &x))
 			return 0;
-		gone |= x.until < o->refusal.event.seq &&
-			oom_pass_at(o, x.from) < oom_pass_at(o, b->seq);
+		if (x.until < o->refusal.event.seq &&
+		    oom_pass_at(o, x.from) < oom_pass_at(o, b->seq))
+			gone = true;
 	}
 	return gone ? b->size : 0;
 }

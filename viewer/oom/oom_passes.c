@@ -123,7 +123,8 @@ uint64_t oom_evaluation(const struct oom *o)
 	bool evaluates = false;
 
 	for (; at && (at->phase == PHASE_EVALUATION || at->phase == PHASE_OTHER); at--) {
-		evaluates |= at->phase == PHASE_EVALUATION;
+		if (at->phase == PHASE_EVALUATION)
+			evaluates = true;
 		if (at == t->model.spans.items ||
 		    (at[-1].phase != PHASE_EVALUATION && at[-1].phase != PHASE_OTHER))
 			return evaluates ? at->extent.first_seq : 0;

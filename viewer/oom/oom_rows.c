@@ -28,7 +28,8 @@ static bool find_call(const struct oom *o, uint32_t stack, struct owner *line)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct frame *f = &s->frames[i];
 
-		inside |= strstr(f->file, "torch/_functorch/") != NULL;
+		if (strstr(f->file, "torch/_functorch/") != NULL)
+			inside = true;
 		if (!inside || owners_is_plumbing(f->file))
 			continue;
 		*line = (struct owner){ .function = f->function, .file = f->file, .line = f->line };
