@@ -166,4 +166,4 @@ def test_a_cache_that_holds_most(tool, tmp_path, plain):
     conftest.record(tmp_path / "x.gmt", tmp_path / "train.py")
     said = [m for m in tool.json("report", tmp_path / "x.gmt")["summary"] if m["kind"] == "line"]
     assert [m["line"] for m in said] == ([] if plain else [7])
-    assert plain or "are buffers of one line, <module> train.py:7." in said[0]["text"]
+    assert plain or "%, buffers) were allocated by one line, <module> train.py:7." in said[0]["text"]

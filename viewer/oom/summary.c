@@ -2,6 +2,7 @@
 #include "summary.h"
 
 #include "../advise/advise.h"
+#include "../answers/engine.h"
 #include "../answers/large_line.h"
 #include "../answers/reserved.h"
 #include "../answers/unclassed.h"
@@ -252,24 +253,30 @@ static void say_advice(struct search *s, const struct finding *f, const struct p
 	say_more(s, m, "advise", "");
 }
 
-/* One line holds half of the peak, in caches, tables or data: no change of them is known. */
+/* One line holds half of the peak, in caches, tables or data: no change of them is known. An engine
+ * takes most of the device for its cache on purpose. */
 static void find_held(struct search *s, const struct peak *peak)
 {
 	struct holders lines;
 	struct snapshot shot;
+	struct engine engine;
 	struct matter *m;
 
+	engine_find(&engine, s->timeline);
+	if (engine.total)
+		return;
 	snapshot_take(&shot, s->timeline, peak->event.seq);
 	lines = holders_of_blocks(&shot.moment, &s->timeline->owners, true);
+	/* weights are expected to take most */
 	if (lines.count && lines.items->bytes >= peak->bytes / 2 && lines.items->owner.file[0] &&
-	    lines.items->category != CATEGORY_parameters &&
-	    lines.items->category != CATEGORY_unknown) {
+	    lines.items->category != CATEGORY_parameters) {
 		m = add_matter(s, "line", lines.items->bytes, &lines.items->owner, peak->event.seq,
 			       peak->event.time_ns);
-		put_text(m->text, "The peak is %s. %s of it (%s) are %s of one line, %s.",
+		put_text(m->text,
+			 "The peak is %s. %s of it (%s, %s) were allocated by one line, %s.",
 			 B(peak->bytes), B(lines.items->bytes),
 			 PERCENT(lines.items->bytes, peak->bytes),
-			 categories[lines.items->category].term, WHO(&lines.items->owner));
+			 categories[lines.items->category].words, WHO(&lines.items->owner));
 		say_more(s, m, "live", " --at peak");
 	}
 	free(lines.items);
