@@ -50,12 +50,13 @@ def ready(page):
 
 def settle(page):
     """Until what the page has begun is done, and drawn."""
-    for frame in page.frames:
+    for frame in page.main_frame, *(f.content_frame() for f in page.query_selector_all("iframe")):
         frame.evaluate("window.settled()")
 
 
 def inside(page):
-    frame = next(f for f in page.frames if f.parent_frame)
+    """The page's frame as of now: page.frames still has one that was just replaced."""
+    frame = page.wait_for_selector("iframe", state="attached", timeout=60000).content_frame()
     frame.wait_for_selector("html[data-ready]", state="attached", timeout=60000)
     return frame
 
