@@ -201,7 +201,7 @@ static bool is_written(const char *live)
 	       (!kill((pid_t)h.pid, 0) || errno == EPERM);
 }
 
-/* Of the processes of a run, the one that gets the lock renames the file to `to`. Without locks in
+/* The process that gets the lock renames the file to `to`. Without locks in
  * the file system, each would find the name free or taken by a new file. True: it was moved or is
  * not there. */
 static bool move_aside(const char *name, uint64_t magic, char to[PATH_MAX + 100])

@@ -221,7 +221,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabr
 	return NVML_SUCCESS;
 }
 
-/* As cudaDeviceCanAccessPeer; by NVLink if the card has it. */
+/* Agrees with cudaDeviceCanAccessPeer. NVLink: only if the card has it. */
 SIM_API nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t peer,
 					    nvmlGpuP2PCapsIndex_t what, nvmlGpuP2PStatus_t *status)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cuDNN's graph ("backend") interface: descriptors that keep the attributes they are given, and a
- * heuristic with one answer for every graph. A plan's workspace is computed from the convolutions
- * and the attention in its graph. Any thread; a descriptor belongs to one thread at a time, as in
- * the real library, but several others may refer to it and keep it alive.
+ * heuristic that returns the same engine for every graph. A plan's workspace is computed from the
+ * convolutions and the attention in its graph. Any thread; a descriptor belongs to one thread at a
+ * time, as in the real library, but several others may refer to it and keep it alive.
  */
 #include <stdlib.h>
 #include <string.h>

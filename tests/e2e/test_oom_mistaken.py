@@ -92,6 +92,16 @@ elif kind == "joined":
             parts = [row.cuda() for row in torch.zeros(n, 10000, N)]
             whole = torch.cat(parts)
             model(whole[:1])
+elif kind == "fitted":
+    data = torch.zeros(50000, N).cuda()
+    weight = torch.zeros(N, 1, device="cuda", requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for copies in (1, 1, 1, 40):
+        rows = data * 2
+        optimizer.zero_grad()
+        (rows @ weight).sum().backward()
+        optimizer.step()
+        whole = data.repeat(copies, 1)
 else:
     model = Songs().cuda().eval()
     with torch.no_grad():
@@ -99,7 +109,7 @@ else:
             model(torch.zeros(1, 1, 32000 * seconds).cuda())
 """
 CASES = {"degrees": 1500, "validated": 1500, "photo": 1500, "spikes": 1000, "waiting": 1000, "wide": 1100, "narrow": 1100,
-         "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900}
+         "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900, "fitted": 1000}
 
 
 def asked(programs, tool, kind):
@@ -124,9 +134,10 @@ def test_a_photograph_of_the_validation_is_no_longer_sample(programs, tool):
     assert "longer_samples" not in remedies and "(quality = masks.sigmoid()" in text
 
 
-@pytest.mark.parametrize("kind", ["spikes", "waiting"])
+@pytest.mark.parametrize("kind", ["spikes", "waiting", "fitted"])
 def test_data_that_are_computed_with(programs, tool, kind):
-    _, remedies, _ = asked(programs, tool, kind)
+    said, remedies, _ = asked(programs, tool, kind)
+    assert all(r["saves_bytes"] < 1 << 40 for r in said["remedies"])
     assert ("data_on_host" in remedies) == (kind == "waiting")
 
 

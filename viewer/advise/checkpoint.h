@@ -43,8 +43,7 @@ struct checkpoint_call {
 	uint32_t begin;	      /* life: its first block, saved or not */
 	struct advised input; /* size 0 = not known */
 	uint64_t end, let_go; /* end of the call; release of its first saved block */
-	uint64_t first_gone; /* the same if backward released it, so that the call is computed again
-			      */
+	uint64_t first_gone;  /* let_go, if backward released it: the call is computed again */
 };
 
 /* The life, whatever its classes. */

@@ -152,9 +152,7 @@ static bool are_kept(struct search *s, const struct function *f)
 
 	ADVISE_EACH (s->advise, CLASSES_THAT(ARE_COMPUTED), l)
 		if (l.size >= SCORES_MIN && l.born->stage == STAGE_FORWARD &&
-		    l.from < f->product.from && l.until > f->product.from &&
-		    !lives_facts(s->advise->lives, lives_read(s->advise->lives, l.life).row)
-			     .save_ns &&
+		    l.from < f->product.from && l.until > f->product.from && !l.course->saved &&
 		    is_score(s, f, &l))
 			kept++;
 	return kept > 1;

@@ -75,8 +75,8 @@ static bool is_twice(struct advise *a)
 
 struct course {
 	uint64_t forward; /* end of its last use before backward */
-	uint64_t size,
-		saved; /* saved: when a node that reads it from the graph saved it; 0 = none */
+	uint64_t size;
+	uint64_t saved; /* when a node that reads it from the graph saved it; 0 = none */
 	bool back;
 };
 

@@ -138,7 +138,7 @@ static void push_native(struct path *p, const struct frame *f)
 		push_frame(p, FLAME_NATIVE, "%s+0x%" PRIx64, owners_base(f->module), f->offset);
 }
 
-/* Autograd's threads have no Python frames, so the backward node stands in for them. */
+/* Autograd's threads have no Python frames, so the backward node is shown instead. */
 static void read_frames(struct path *p, struct stacks *s, const struct block *b,
 			enum flame_frames which)
 {

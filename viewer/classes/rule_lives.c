@@ -116,7 +116,7 @@ bool life_graph(struct classifier *c, const struct history *h)
 
 	if (!says_nothing(c->m) || h->stage != STAGE_FORWARD || !p || !outlived_its_pass(c, h))
 		return false;
-	if (c->m->spans.backwards <= c->m->spans.in_backward)
+	if (!c->m->spans.backwards || (c->m->spans.backwards == 1 && c->m->spans.in_backward))
 		return pass_keeps_much(p);
 	return pass_keeps_graph(p) && study_path_is_of_graph(c->study, h->module_path);
 }

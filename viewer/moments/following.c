@@ -8,7 +8,7 @@
 
 #define SLACK 2000000000u /* ns; reading goes on so long before the last event, for late ones */
 
-/* Whether the definition is new or changed. A fact has no id, so its hash stands in for one. */
+/* Whether the definition is new or changed. A fact has no id and is known by its hash. */
 static bool note_def(struct following *f, const struct gmt_def *d)
 {
 	uint32_t hash = (uint32_t)map_hash(d->len, d->payload, d->len);

@@ -259,9 +259,8 @@ const char *oom_cause_name(enum oom_cause cause);
 /* Returns their number, the most useful first. */
 size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
 
-#define OOM_CUBLAS_LEFT                                                          \
-	(8ull << 20) /* workspace of cuBLAS with CUBLAS_WORKSPACE_CONFIG=:4096:2 \
-		      */
+/* Bytes of a workspace of cuBLAS with CUBLAS_WORKSPACE_CONFIG=:4096:2. */
+#define OOM_CUBLAS_LEFT (8ull << 20)
 /* Bytes saved of that block with that setting; 0 if it is no workspace of cuBLAS. */
 uint64_t oom_spared(const struct oom *o, const struct block *b);
 uint64_t oom_spared_all(const struct oom *o); /* of all; 0 if too few */

@@ -43,11 +43,10 @@ static struct line *line_of(struct search *s, uint32_t life)
 
 /* The birth, last use and end of a result, counted in passes. */
 struct course {
-	uint64_t from; /* seq of the birth */
-	uint32_t own,
-		last; /* last is at least own; 0 = not used, or not a result of a forward pass */
-	uint32_t end; /* pass in which it was freed or memory ran out */
-	bool live;    /* still alive when memory ran out */
+	uint64_t from;	    /* seq of the birth */
+	uint32_t own, last; /* last: at least own; 0 = unused, or not of a forward pass */
+	uint32_t end;	    /* pass in which it was freed or memory ran out */
+	bool live;	    /* still alive when memory ran out */
 };
 
 static struct course course_of(const struct search *s, uint32_t life)
@@ -158,8 +157,8 @@ void oom_left(struct oom *o)
 		uint32_t own = b->life ? own_pass(o, b->life - 1) : s.now;
 		struct course c;
 
-		if (many && category_in(b->category,
-					FORWARD_RESULTS)) /* also a loss outside of the model */
+		/* also a loss outside of the model */
+		if (many && category_in(b->category, FORWARD_RESULTS))
 			own = oom_pass_at(o, b->seq);
 		if (own >= s.now || b->seq < (many ? step : o->evaluation) ||
 		    !category_in(b->category, OF_ONE_PASS))

@@ -6,12 +6,8 @@
 #include "../base/arithmetic.h"
 #include "oom.h"
 
-enum {
-	STEPS = 3,
-	TIMES = 3,
-	OF = 2,
-	LEAST = 4096
-}; /* reported from TIMES / OF as large; LEAST in bytes */
+/* Reported from TIMES / OF of the earlier inputs on, and from LEAST bytes on. */
+enum { STEPS = 3, TIMES = 3, OF = 2, LEAST = 4096 };
 
 /* Bytes of the inputs made since that event. Adds their stacks to the map. */
 static uint64_t inputs_now(const struct oom *o, uint64_t begin, struct map *stacks)

@@ -459,7 +459,7 @@ uint64_t remedy_data_on_host(const struct oom *o, char *what, char *how)
 {
 	uint64_t now = SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count,
 			      b->category == CATEGORY_inputs && is_read_now(o, b) ? b->size : 0);
-	uint64_t inputs = oom_first_inputs(o) - now;
+	uint64_t first = oom_first_inputs(o), inputs = first > now ? first - now : 0;
 	const struct holder *most =
 		FIRST_OF(h, o->holders.items, o->holders.count, h->category == CATEGORY_inputs);
 

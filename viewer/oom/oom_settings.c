@@ -77,8 +77,7 @@ static bool fits_with_less(const struct replay_trial *t, const struct oom *o)
 	if (oom_spared(o, &o->wanted))
 		requests_life(r, r->lives.count - 1)->asked = OOM_CUBLAS_LEFT / UNIT;
 	else if (o->wanted.category == CATEGORY_workspace)
-		return false; /* another library's workspace: its size with less memory is not known
-			       */
+		return false; /* another library might ask for the same with less memory */
 	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
 		const uint32_t *life = map_get(&r->live, b->addr);
 

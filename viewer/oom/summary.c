@@ -11,9 +11,7 @@
 #include "../base/shell.h"
 #include "../recording/running.h"
 
-#define LEAST                                                                               \
-	(32u << 20) /* smaller findings are left out, as are those below 1/PART of the peak \
-		     */
+#define LEAST	  (32u << 20) /* smaller findings, and those below 1/PART of the peak, are left out */
 #define PART	  50
 #define MUCH	  10   /* 1/MUCH of the reserved memory, or of the usual peak, is reported */
 #define FEW_STEPS 4    /* with so few steps there is no usual step */
