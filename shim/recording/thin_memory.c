@@ -17,20 +17,20 @@ struct head {
 
 void *reader_memory(void *p, size_t bytes)
 {
-	struct head *old = p ? (struct head *)p - 1 : NULL, *new = NULL;
+	struct head *before = p ? (struct head *)p - 1 : NULL, *room = NULL;
 
 	if (bytes && bytes < SIZE_MAX / 2)
-		new = os_map(sizeof(*new) + bytes);
-	if (bytes && !new)
+		room = os_map(sizeof(*room) + bytes);
+	if (bytes && !room)
 		return NULL;
-	if (new)
-		new->bytes = sizeof(*new) + bytes;
-	if (new &&old)
-		memcpy(new + 1, p,
-		       (old->bytes < new->bytes ? old->bytes : new->bytes) - sizeof(*new));
-	if (old)
-		os_unmap(old, old->bytes);
-	return new ? new + 1 : NULL;
+	if (room)
+		room->bytes = sizeof(*room) + bytes;
+	if (room && before)
+		memcpy(room + 1, p,
+		       (before->bytes < room->bytes ? before->bytes : room->bytes) - sizeof(*room));
+	if (before)
+		os_unmap(before, before->bytes);
+	return room ? room + 1 : NULL;
 }
 
 static void swap(char *a, char *b, size_t size)

@@ -69,12 +69,12 @@ void thread_setup(void)
 /* A signal handler can do the same in between: then its room stays. */
 struct thread_room *thread_take_room(struct thread *t)
 {
-	struct thread_room *new = os_map(sizeof(*new)), *none = NULL;
+	struct thread_room *room = os_map(sizeof(*room)), *none = NULL;
 
-	if (new && !__atomic_compare_exchange_n(&t->room, &none, new, false, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED))
-		os_unmap(new, sizeof(*new));
-	else if (new &&have_exit_key)
+	if (room && !__atomic_compare_exchange_n(&t->room, &none, room, false, __ATOMIC_RELAXED,
+						 __ATOMIC_RELAXED))
+		os_unmap(room, sizeof(*room));
+	else if (room && have_exit_key)
 		pthread_setspecific(exit_key, t);
 	return t->room;
 }
